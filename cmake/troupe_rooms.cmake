@@ -1,0 +1,50 @@
+# troupe_room(NAME DEPENDS ...): the static library troupe_NAME from all sources of the calling folder.
+# troupe_test(NAME DEPENDS ... [LABELS ...] [TIMEOUT s]): the test program NAME from all *_test.cpp of the calling folder.
+
+add_library(troupe_options INTERFACE)
+target_include_directories(troupe_options INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
+target_compile_options(troupe_options INTERFACE
+  -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor
+  -ffp-contract=off)  # the same bits whatever the compiler fuses (design, section 4)
+if(TROUPE_WERROR)
+  target_compile_options(troupe_options INTERFACE -Werror)
+endif()
+if(TROUPE_NATIVE)
+  target_compile_options(troupe_options INTERFACE -march=native)
+endif()
+if(TROUPE_SANITIZE)
+  target_compile_options(troupe_options INTERFACE
+    -fsanitize=${TROUPE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(troupe_options INTERFACE -fsanitize=${TROUPE_SANITIZE})
+  if(TROUPE_SANITIZE MATCHES "undefined")
+    target_compile_options(troupe_options INTERFACE -fno-sanitize=null)  # CAF's headers, docs/traps.md
+  endif()
+endif()
+
+function(troupe_room NAME)
+  cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  if(sources)
+    add_library(troupe_${NAME} STATIC ${sources})
+    target_link_libraries(troupe_${NAME} PUBLIC troupe_options ${ARG_DEPENDS})
+  else()
+    add_library(troupe_${NAME} INTERFACE)
+    target_link_libraries(troupe_${NAME} INTERFACE troupe_options ${ARG_DEPENDS})
+  endif()
+endfunction()
+
+function(troupe_test NAME)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "DEPENDS;LABELS" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*_test.cpp)
+  if(NOT sources)
+    return()
+  endif()
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  add_executable(${NAME} ${sources})
+  target_link_libraries(${NAME} PRIVATE troupe_test_support ${ARG_DEPENDS} GTest::gtest_main)
+  target_precompile_headers(${NAME} REUSE_FROM troupe_test_pch)
+  gtest_discover_tests(${NAME} TEST_PREFIX "${NAME}:" DISCOVERY_TIMEOUT 60
+    PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
+endfunction()

@@ -1,0 +1,86 @@
+#include "runtime/base/buffer.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <mutex>
+#include <new>
+
+namespace troupe {
+namespace {
+
+constexpr std::align_val_t alignment{64};
+constexpr std::size_t limit_bytes = std::size_t{256} << 20;
+constexpr std::size_t smallest_kept = 4096;
+
+/// Freed blocks by size class. Small blocks are left to the allocator, which is as good at them.
+class BufferPool {
+ public:
+  std::byte* take(std::size_t capacity) {
+    if (capacity >= smallest_kept) {
+      const std::lock_guard guard(mutex_);
+      auto& blocks = free_[capacity];
+      if (!blocks.empty()) {
+        auto* block = blocks.back();
+        blocks.pop_back();
+        kept_bytes_ -= capacity;
+        return block;
+      }
+    }
+    return static_cast<std::byte*>(::operator new(capacity, alignment));
+  }
+
+  void give_back(std::byte* block, std::size_t capacity) noexcept {
+    if (capacity >= smallest_kept) {
+      const std::lock_guard guard(mutex_);
+      if (kept_bytes_ + capacity <= limit_bytes) {
+        free_[capacity].push_back(block);
+        kept_bytes_ += capacity;
+        return;
+      }
+    }
+    ::operator delete(block, alignment);
+  }
+
+  BufferPoolStats stats() {
+    const std::lock_guard guard(mutex_);
+    return {kept_bytes_, limit_bytes};
+  }
+
+  /// Never destroyed: segments may outlive every static object.
+  static BufferPool& instance() {
+    static auto* pool = new BufferPool;
+    return *pool;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::size_t, std::vector<std::byte*>> free_;
+  std::size_t kept_bytes_ = 0;
+};
+
+/// Size classes: powers of two and the halves between them, so at most a third of a block is unused.
+std::size_t capacity_for(std::size_t size_bytes) {
+  const std::size_t power = std::bit_ceil(std::max<std::size_t>(size_bytes, 64));
+  const std::size_t between = power / 4 * 3;
+  return size_bytes <= between && between >= smallest_kept ? between : power;
+}
+
+}  // namespace
+
+Buffer::Buffer(std::size_t size_bytes) : size_(size_bytes) {
+  const std::size_t capacity = capacity_for(size_bytes);
+  block_ = std::shared_ptr<std::byte>(
+      BufferPool::instance().take(capacity),
+      [capacity](std::byte* block) { BufferPool::instance().give_back(block, capacity); });
+}
+
+Segment Buffer::freeze() && {
+  const std::span<const std::byte> view{block_.get(), size_};
+  size_ = 0;
+  return {std::move(block_), view};
+}
+
+BufferPoolStats buffer_pool_stats() { return BufferPool::instance().stats(); }
+
+}  // namespace troupe

@@ -1,0 +1,67 @@
+#pragma once
+/// \file buffer.hpp
+/// Bulk memory. A `Buffer` is written by one owner and then frozen into a `Segment`, which is read-only and shared. Blocks
+/// come from a pool that keeps freed ones: a fresh 1 MiB block costs page faults.
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace troupe {
+
+/// Read-only bytes plus whatever keeps them alive: a feature table, a receive buffer, a mapped file.
+struct Segment {
+  std::shared_ptr<const void> owner;
+  std::span<const std::byte> bytes;
+
+  bool empty() const noexcept { return bytes.empty(); }
+
+  /// The bytes as an array of T. \requires size and alignment fit T; the writer stored such an array
+  template <class T>
+  std::span<const T> as() const noexcept {
+    return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
+  }
+
+  /// A segment that takes over a vector. Nothing is copied.
+  template <class T>
+  static Segment of(std::vector<T> values) {
+    auto owner = std::make_shared<const std::vector<T>>(std::move(values));
+    const auto bytes = std::as_bytes(std::span<const T>(*owner));
+    return {std::move(owner), bytes};
+  }
+};
+
+/// Writable memory, aligned to 64 bytes, contents undefined at first. Moves, never copies.
+/// Threads: as any object; blocks may be freed on another thread than they were taken on.
+class Buffer {
+ public:
+  Buffer() = default;
+  /// Takes a block of at least `size_bytes` from the process's pool.
+  explicit Buffer(std::size_t size_bytes);
+
+  std::size_t size() const noexcept { return size_; }
+  std::byte* data() const noexcept { return block_.get(); }
+  std::span<std::byte> bytes() const noexcept { return {block_.get(), size_}; }
+
+  /// The memory as an array of T.
+  template <class T>
+  std::span<T> as() const noexcept {
+    return {reinterpret_cast<T*>(block_.get()), size_ / sizeof(T)};
+  }
+
+  /// Ends the writing; nothing is copied.
+  Segment freeze() &&;
+
+ private:
+  std::shared_ptr<std::byte> block_;
+  std::size_t size_ = 0;
+};
+
+/// Bytes that the pool keeps for reuse now, and the most it keeps (blocks beyond it are returned to the system).
+struct BufferPoolStats {
+  std::size_t kept_bytes = 0;
+  std::size_t limit_bytes = 0;
+};
+BufferPoolStats buffer_pool_stats();
+
+}  // namespace troupe

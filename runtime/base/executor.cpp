@@ -1,0 +1,108 @@
+#include "runtime/base/executor.hpp"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+
+#include "runtime/base/assert.hpp"
+
+namespace troupe {
+
+void limit_matrix_threads() { omp_set_num_threads(1); }
+
+ComputePool::ComputePool(std::size_t threads) {
+  TROUPE_ASSERT(threads >= 1, "a pool needs a thread");
+  threads_.reserve(threads);
+  for (std::size_t i = 0; i < threads; ++i) {
+    threads_.emplace_back([this] { run(); });
+  }
+}
+
+ComputePool::~ComputePool() {
+  {
+    const std::lock_guard guard(mutex_);
+    stop_ = true;
+  }
+  wake_.notify_all();
+}
+
+void ComputePool::post(Task task) {
+  {
+    const std::lock_guard guard(mutex_);
+    tasks_.push_back(std::move(task));
+  }
+  wake_.notify_one();
+}
+
+void ComputePool::run() {
+  limit_matrix_threads();
+  for (;;) {
+    Task task;
+    {
+      std::unique_lock guard(mutex_);
+      wake_.wait(guard, [this] { return stop_ || !urgent_.empty() || !tasks_.empty(); });
+      auto& queue = urgent_.empty() ? tasks_ : urgent_;
+      if (queue.empty()) {
+        return;
+      }
+      task = std::move(queue.front());
+      queue.pop_front();
+    }
+    task();
+  }
+}
+
+namespace {
+
+/// One parallel_for: helpers that come late find nothing left and touch nothing of the caller's.
+struct Loop {
+  std::function<void(std::size_t)> body;
+  std::size_t n;
+  std::atomic<std::size_t> next{0};
+  std::atomic<std::size_t> done{0};
+
+  void work() {
+    std::size_t finished = 0;
+    for (std::size_t i = next.fetch_add(1); i < n; i = next.fetch_add(1)) {
+      body(i);
+      ++finished;
+    }
+    if (finished > 0 && done.fetch_add(finished) + finished == n) {
+      done.notify_all();
+    }
+  }
+
+  void wait() const {
+    for (std::size_t seen = done.load(); seen != n; seen = done.load()) {
+      done.wait(seen);
+    }
+  }
+};
+
+}  // namespace
+
+void ComputePool::parallel_for(std::size_t n, const std::function<void(std::size_t)>& body) {
+  const std::size_t helpers = std::min(n, threads_.size()) - (n == 0 ? 0 : 1);
+  if (helpers == 0) {
+    for (std::size_t i = 0; i < n; ++i) {
+      body(i);
+    }
+    return;
+  }
+  auto loop = std::make_shared<Loop>();
+  loop->body = [&body](std::size_t i) { body(i); };
+  loop->n = n;
+  {
+    const std::lock_guard guard(mutex_);
+    for (std::size_t i = 0; i < helpers; ++i) {
+      urgent_.emplace_back([loop] { loop->work(); });
+    }
+  }
+  wake_.notify_all();
+  loop->work();
+  loop->wait();
+}
+
+}  // namespace troupe

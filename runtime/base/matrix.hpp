@@ -1,0 +1,69 @@
+#pragma once
+/// \file matrix.hpp
+/// Dense float32 matrices, row-major without padding. `Matrix` owns pooled memory; `MatrixView` borrows. The operations on
+/// them are in runtime/nn.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+
+#include "runtime/base/assert.hpp"
+#include "runtime/base/buffer.hpp"
+
+namespace troupe {
+
+/// Borrowed rows: shape [rows, cols], row pitch = cols.
+template <class T>
+struct MatrixView {
+  T* data = nullptr;
+  std::size_t rows = 0;
+  std::size_t cols = 0;
+
+  std::size_t size() const noexcept { return rows * cols; }
+  std::span<T> row(std::size_t i) const { return {data + i * cols, cols}; }
+  std::span<T> flat() const { return {data, size()}; }
+  /// Rows [first, first + count). \requires they exist
+  MatrixView slice(std::size_t first, std::size_t count) const {
+    TROUPE_ASSERT(first + count <= rows, "rows past the end", first, count, rows);
+    return {data + first * cols, count, cols};
+  }
+  operator MatrixView<const T>() const  // NOLINT(google-explicit-constructor)
+    requires(!std::is_const_v<T>)
+  {
+    return {data, rows, cols};
+  }
+};
+using ConstMatrix = MatrixView<const float>;
+using MutMatrix = MatrixView<float>;
+
+/// Owned rows, 64-byte aligned, contents undefined unless made by `zeros`. Moves only.
+class Matrix {
+ public:
+  Matrix() = default;
+  Matrix(std::size_t rows, std::size_t cols)
+      : memory_(rows * cols * sizeof(float)), rows_(rows), cols_(cols) {}
+  static Matrix zeros(std::size_t rows, std::size_t cols) {
+    Matrix m(rows, cols);
+    std::ranges::fill(m.view().flat(), 0.0F);
+    return m;
+  }
+  Matrix(Matrix&&) noexcept = default;
+  Matrix& operator=(Matrix&&) noexcept = default;
+  Matrix(const Matrix&) = delete;
+  Matrix& operator=(const Matrix&) = delete;
+
+  std::size_t rows() const noexcept { return rows_; }
+  std::size_t cols() const noexcept { return cols_; }
+  float* data() noexcept { return reinterpret_cast<float*>(memory_.data()); }
+  const float* data() const noexcept { return reinterpret_cast<const float*>(memory_.data()); }
+  MutMatrix view() noexcept { return {data(), rows_, cols_}; }
+  ConstMatrix view() const noexcept { return {data(), rows_, cols_}; }
+
+ private:
+  Buffer memory_;
+  std::size_t rows_ = 0;
+  std::size_t cols_ = 0;
+};
+
+}  // namespace troupe

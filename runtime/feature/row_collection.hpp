@@ -1,0 +1,81 @@
+#pragma once
+/// \file row_collection.hpp
+/// Brings together the rows of one batch: says which rows to ask which part for, takes the replies in any order, writes
+/// normalised float32 rows to their final place. Knows no actors; a collector drives many of these at once.
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "runtime/base/result.hpp"
+#include "runtime/feature/batch.hpp"
+#include "runtime/feature/row_request.hpp"
+#include "runtime/partition/partition_book.hpp"
+
+namespace troupe {
+
+/// Feature normalisation (design, section 4): rows x / max(sum, 1); columns (x - mean) / max(sd, 1e-6), statistics over all
+/// nodes from the store.
+enum class Normalize : std::uint8_t { none, row, column };
+
+/// Converts and normalises rows. Immutable; any number of threads at once.
+class RowDecoder {
+ public:
+  /// \errors failed_precondition: `column` without statistics in the store
+  static Result<RowDecoder> create(const NodeTypeInfo& type, Normalize normalize);
+  /// Decodes plain float32 rows (tensors).
+  static RowDecoder plain(std::uint64_t cols);
+
+  std::uint64_t cols() const { return info_.cols; }
+  std::size_t row_bytes() const;
+  /// One stored row to float32. \param out [cols]
+  void decode(std::span<const std::byte> row, std::span<float> out) const;
+
+ private:
+  FeatureInfo info_;
+  Normalize normalize_ = Normalize::none;
+  std::vector<float> mean_;
+  std::vector<float> divisor_;
+};
+
+struct CollectOptions {
+  std::vector<RowDecoder> decoders;  ///< by NodeTypeId; cols() == 0 where the type has no features
+  RowSource source;
+  bool with_labels = true;
+  bool with_original_ids = true;
+  DigestMode digest = DigestMode::off;
+};
+
+/// One question to one part, as HopQuestion.
+struct RowQuestion {
+  std::uint32_t id = 0;
+  PartId part{};
+  RowRequest request;
+};
+
+/// Lifecycle: construct; answer every question (any order); take the batch when done().
+/// Threads:   one at a time
+class RowCollection {
+ public:
+  RowCollection(const PartitionBook& book, std::shared_ptr<const CollectOptions> options,
+                std::shared_ptr<const SampledBatch> sampled);
+  ~RowCollection();
+  RowCollection(RowCollection&&) noexcept;
+  RowCollection& operator=(RowCollection&&) noexcept;
+
+  /// At most one per part and node type. Valid until take().
+  const std::vector<RowQuestion>& questions() const;
+  /// \errors invalid_argument: unknown or answered question; data_corruption: sizes that do not fit the request
+  Status answer(std::uint32_t question, const RowReply& reply);
+  /// Answers a question from a part in memory: rows go straight from the table to their place.
+  Status answer_from(std::uint32_t question, const Part& part);
+  bool done() const;
+  /// Computes the digest. \requires done()
+  Batch take() &&;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace troupe

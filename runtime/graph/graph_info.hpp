@@ -1,0 +1,93 @@
+#pragma once
+/// \file graph_info.hpp
+/// What a graph consists of, without its data: node and edge types, counts, dtypes, splits, files. Mirrors `graph.json`
+/// (docs/store.md).
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/ids.hpp"
+
+namespace troupe {
+
+/// Element types of stored arrays. bf16 is kept as u16 words; u8 features have a scale.
+enum class DType : std::uint8_t { u8, u16, i32, i64, u32, u64, f16, bf16, f32, f64, boolean };
+std::size_t size_bytes(DType dtype) noexcept;
+std::string_view to_string(DType dtype) noexcept;  ///< "u8", "f32", …
+std::optional<DType> parse_dtype(std::string_view text) noexcept;
+
+/// For which direction a part's neighbour lists are complete (design, section 4).
+enum class CompleteFor : std::uint8_t { in, out, both };
+std::string_view to_string(CompleteFor complete) noexcept;
+
+/// Direction in which sampling follows edges: to the sources of in-edges, or to out-neighbours.
+enum class EdgeDir : std::uint8_t { in, out };
+std::string_view to_string(EdgeDir dir) noexcept;
+
+struct FeatureInfo {
+  DType dtype = DType::f32;
+  std::uint64_t cols = 0;
+  float scale = 1.0F;  ///< u8 only: value = stored * scale
+};
+
+/// Class labels (one i64 per node, -1 = unlabelled) or multi-label targets (f32, one column per label).
+struct LabelInfo {
+  enum class Kind : std::uint8_t { classes, targets };
+  Kind kind = Kind::classes;
+  std::uint64_t classes = 0;  ///< number of classes, or of target columns
+};
+
+/// Statistics of feature columns over all nodes, computed once at import in float64 over chunks of 512 rows in original-id
+/// order (design, section 4).
+struct ColumnStats {
+  std::vector<double> mean;
+  std::vector<double> sd;  ///< with n - 1
+};
+
+struct NodeTypeInfo {
+  std::string name;
+  std::uint64_t count = 0;
+  std::optional<FeatureInfo> features;
+  std::optional<LabelInfo> labels;
+  std::optional<ColumnStats> column_stats;
+};
+
+struct EdgeTypeInfo {
+  std::string name;  ///< unique among the edge types
+  NodeTypeId source{};
+  NodeTypeId destination{};
+  std::uint64_t count = 0;
+  bool has_edge_ids = false;  ///< stored; otherwise they are not needed or can be derived
+  bool has_weights = false;
+  bool has_times = false;
+};
+
+/// The three seed lists of one split; node type by node type. Sizes only, the lists are files.
+struct SplitInfo {
+  std::string name;  ///< "" is the default split
+  struct Role {
+    NodeTypeId node_type{};
+    std::uint64_t count = 0;
+  };
+  std::map<std::string, Role> roles;  ///< "train", "val", "test"
+};
+
+struct FileInfo {
+  std::string path;  ///< relative to the store
+  std::uint64_t bytes = 0;
+  std::string checksum;  ///< XXH3-128, 32 hexadecimal digits
+};
+
+struct GraphInfo {
+  std::vector<NodeTypeInfo> node_types;
+  std::vector<EdgeTypeInfo> edge_types;
+  std::vector<SplitInfo> splits;
+  std::vector<FileInfo> files;
+
+  const SplitInfo* find_split(std::string_view name) const;
+};
+
+}  // namespace troupe

@@ -1,0 +1,96 @@
+#pragma once
+/// \file store.hpp
+/// Reading stores (design, section 9; docs/store.md): a whole graph as an importer wrote it, or a partitioned one. Every
+/// file is checked against size and checksum in `graph.json`/`partition.json`; a mismatch names file, offset or checksum.
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/result.hpp"
+#include "runtime/graph/graph_info.hpp"
+#include "runtime/graph/part.hpp"
+
+namespace troupe {
+
+/// `mapped` shares files between processes of a host through the page cache; `copied` loads them once per process.
+enum class StoreMemory : std::uint8_t { mapped, copied };
+
+/// Checksums are compared when a store is opened (`full`: reads every byte) or only sizes (`sizes`).
+enum class Verify : std::uint8_t { full, sizes };
+
+struct StoreOptions {
+  StoreMemory memory = StoreMemory::mapped;
+  Verify verify = Verify::full;
+};
+
+/// Seeds of one role of one split, sorted by original id.
+struct SeedList {
+  NodeTypeId node_type{};
+  std::vector<OriginalId> original;
+  std::vector<NodeId> global;  ///< same order; in an unpartitioned store equal to the original ids
+};
+
+/// Ranges of global ids: `first_node[type][part]`, with the count of the type as last entry.
+struct PartRanges {
+  std::vector<std::vector<std::uint64_t>> first_node;
+};
+
+/// What `partition.json` says.
+struct PartitionInfo {
+  std::string method;
+  std::uint32_t parts = 0;
+  std::string options_hash;  ///< of method, options and data; a store is reused only where it is equal
+  CompleteFor complete_for = CompleteFor::in;
+  PartRanges ranges;
+  std::vector<std::vector<std::uint64_t>> edges;  ///< [edge type][part], edges kept in the part's main lists
+  std::uint64_t cut_edges = 0;                    ///< edges whose ends lie in different parts, all types
+  std::vector<FileInfo> files;
+};
+
+/// A whole graph on disk: global ids equal original ids, one `Part` that owns everything.
+class GraphStore {
+ public:
+  /// \errors not_found: no graph.json at `dir`; data_corruption: a file differs from its size or checksum;
+  ///         unimplemented: a newer format version
+  static Result<GraphStore> open(const std::filesystem::path& dir, const StoreOptions& options);
+
+  const GraphInfo& info() const { return info_; }
+  const std::filesystem::path& dir() const { return dir_; }
+  std::shared_ptr<const Part> graph() const { return graph_; }
+  /// \param role "train", "val" or "test". \errors not_found: with the names that exist
+  Result<SeedList> seeds(std::string_view split, std::string_view role) const;
+
+ private:
+  std::filesystem::path dir_;
+  GraphInfo info_;
+  std::shared_ptr<const Part> graph_;
+};
+
+/// A partitioned graph on disk. Opening reads the two JSON files; parts are loaded one by one.
+class PartitionedStore {
+ public:
+  /// \errors as GraphStore::open; also failed_precondition: not partitioned
+  static Result<PartitionedStore> open(const std::filesystem::path& dir,
+                                       const StoreOptions& options);
+
+  const GraphInfo& info() const { return info_; }
+  const PartitionInfo& partition() const { return partition_; }
+  const std::filesystem::path& dir() const { return dir_; }
+  Result<std::shared_ptr<const Part>> load_part(PartId part) const;
+  Result<SeedList> seeds(std::string_view split, std::string_view role) const;
+
+ private:
+  std::filesystem::path dir_;
+  StoreOptions options_;
+  GraphInfo info_;
+  PartitionInfo partition_;
+};
+
+/// Whether `dir` holds a store, and of which kind.
+enum class StoreKind : std::uint8_t { none, graph, partitioned };
+StoreKind store_kind(const std::filesystem::path& dir);
+
+}  // namespace troupe

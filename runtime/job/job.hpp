@@ -1,0 +1,98 @@
+#pragma once
+/// \file job.hpp
+/// A job: one run, as its job file says, with all defaults filled in (docs/job-file.md). Reading is in job_file.hpp.
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/feature/batch.hpp"
+#include "runtime/feature/row_collection.hpp"
+#include "runtime/graph/graph_info.hpp"
+#include "runtime/graph/store.hpp"
+#include "runtime/nn/model.hpp"
+#include "runtime/nn/optimizer.hpp"
+#include "runtime/sample/mini_batch.hpp"
+
+namespace troupe {
+
+struct DatasetJob {
+  std::filesystem::path path;  ///< absolute, or relative to the working directory (resolved against the job file)
+  std::string split;           ///< "" is the default split
+  StoreMemory memory = StoreMemory::mapped;
+};
+
+struct PartitionJob {
+  std::string method = "random";
+  std::uint32_t parts = 1;
+  std::uint64_t seed = 0;
+};
+
+struct NetworkJob {
+  double latency_us = 0;      ///< one way
+  double bandwidth_gbps = 0;  ///< gigabits per second; 0: unlimited
+};
+
+struct ClusterJob {
+  std::string launch = "simulate";
+  std::uint32_t hosts = 1;
+  std::string placement = "collocated";
+  std::uint32_t trainers_per_host = 1;
+  std::uint32_t samplers_per_trainer = 1;
+  std::uint32_t batches_in_flight = 4;
+  std::uint32_t threads = 0;  ///< compute threads per process (one process in `simulate`); 0: one per core
+  NetworkJob network;
+  std::uint64_t window_bytes = std::uint64_t{64} << 20;  ///< per link
+  double request_deadline_s = 60;
+
+  std::uint32_t world() const { return hosts * trainers_per_host; }
+};
+
+struct SampleJob {
+  std::vector<std::int32_t> fanout;  ///< per hop; -1 = all neighbours
+  std::uint64_t batch_size = 1024;   ///< seeds per rank and step
+  bool replace = false;
+  EdgeDir edge_dir = EdgeDir::in;
+  Frontier frontier = Frontier::fresh;
+  std::string seed_order = "global";
+  bool edge_ids = false;
+};
+
+struct FeaturesJob {
+  Normalize normalize = Normalize::none;
+};
+
+struct TrainJob {
+  std::uint32_t epochs = 1;
+  std::string loss = "cross_entropy";  ///< or "bce_logits"
+  nn::OptimizerOptions optimizer;
+};
+
+struct EvalJob {
+  std::uint32_t every = 1;     ///< evaluates after epochs 1, 1+n, … and the last; 0: only after the last
+  std::string mode = "exact";  ///< or "sampled"
+  std::string metric = "accuracy";  ///< "accuracy", "auc", "f1" (macro over the classes seen)
+
+  /// \param epoch from 0
+  bool due(std::uint32_t epoch, std::uint32_t epochs) const {
+    return epoch + 1 == epochs || (every > 0 && epoch % every == 0);
+  }
+};
+
+struct Job {
+  DatasetJob dataset;
+  PartitionJob partition;
+  ClusterJob cluster;
+  SampleJob sample;
+  FeaturesJob features;
+  nn::ModelOptions model;  ///< in_dim and out_dim are filled in from the graph when the run starts
+  TrainJob train;
+  EvalJob eval;
+  DigestMode digest = DigestMode::full;
+  std::uint64_t seed = 0;
+  std::filesystem::path output;
+  std::string json;  ///< the whole job with defaults filled in, as `check` prints it
+};
+
+}  // namespace troupe

@@ -1,0 +1,55 @@
+#pragma once
+/// \file job_file.hpp
+/// Reads a job file: strict JSON with comments, every key known, every value checked, all problems at once.
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/base/result.hpp"
+#include "runtime/job/job.hpp"
+
+namespace troupe {
+
+/// One thing wrong with a job file.
+struct JobProblem {
+  std::string pointer;   ///< JSON pointer, e.g. "/sample/fanout"
+  std::string expected;
+  std::string found;
+  std::string hint;      ///< e.g. "did you mean \"batch_size\"?"; may be empty
+};
+
+/// The problems as text, a line each: `POINTER: expected …, found …; HINT`.
+std::string to_string(std::span<const JobProblem> problems);
+
+struct JobReading {
+  Job job;                           ///< meaningful only without problems
+  std::vector<JobProblem> problems;  ///< in the order of the file's schema
+};
+
+/// Parses `text`. \param base_dir  folder that relative paths in the job are meant from
+/// \param overrides  "a.b=value" each (from --set); the value is JSON, or a string where it does not parse
+/// \errors invalid_argument: not JSON at all, with line and column
+Result<JobReading> parse_job(const std::string& text, const std::filesystem::path& base_dir,
+                             std::span<const std::string> overrides);
+
+/// Reads the file, then parse_job with its folder. \errors also not_found
+Result<JobReading> read_job(const std::filesystem::path& file,
+                            std::span<const std::string> overrides);
+
+/// Checks what needs the graph: split exists, parts <= nodes, features and labels there, loss fits the labels, metric fits
+/// the classes.
+std::vector<JobProblem> check_against_graph(const Job& job, const GraphInfo& graph);
+
+/// One row of the job file's reference, from the same table that the reader works by.
+struct JobKey {
+  std::string pointer;        ///< "/sample/batch_size"
+  std::string type;           ///< "integer", "number", "string", "boolean", "list of integers", …
+  std::string default_value;  ///< JSON, or "required"
+  std::string range;          ///< "1..65536", "\"new\" | \"all\"", …
+  std::string not_built;      ///< values or uses that are refused so far; may be empty
+  std::string meaning;
+};
+std::vector<JobKey> job_keys();
+
+}  // namespace troupe

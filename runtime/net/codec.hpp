@@ -1,0 +1,61 @@
+#pragma once
+/// \file codec.hpp
+/// Messages to frames and back, with schema/*.capnp as the specification. Encoding never fails; decoding checks everything:
+/// sizes against each other, ranges of enums, limits of Cap'n Proto. Ids are range-checked by who uses them.
+#include "runtime/feature/row_request.hpp"
+#include "runtime/net/frame.hpp"
+#include "runtime/net/messages.hpp"
+#include "runtime/sample/one_hop.hpp"
+
+namespace troupe::net {
+
+/// One specialisation per message type:
+///   static constexpr Method method;                 (requests and their replies share it)
+///   static constexpr TrafficClass traffic;
+///   static void encode(const T&, Frame&);           fills meta and segments; lists over 64 Ki elements and all bulk data
+///                                                   are segments
+///   static Result<T> decode(const Frame&);          \errors data_corruption: what was expected, what was found
+/// Requests also have
+///   static std::uint64_t reply_bytes(const T&);     expected answer, charged to the window
+template <class T>
+struct Wire;
+
+#define TROUPE_WIRE_REPLY(T, METHOD, CLASS)                       \
+  template <>                                                     \
+  struct Wire<T> {                                                \
+    static constexpr Method method = Method::METHOD;              \
+    static constexpr TrafficClass traffic = TrafficClass::CLASS;  \
+    static void encode(const T& message, Frame& frame);           \
+    static Result<T> decode(const Frame& frame);                  \
+  };
+#define TROUPE_WIRE_REQUEST(T, METHOD, CLASS)                     \
+  template <>                                                     \
+  struct Wire<T> {                                                \
+    static constexpr Method method = Method::METHOD;              \
+    static constexpr TrafficClass traffic = TrafficClass::CLASS;  \
+    static void encode(const T& message, Frame& frame);           \
+    static Result<T> decode(const Frame& frame);                  \
+    static std::uint64_t reply_bytes(const T& message);           \
+  };
+
+TROUPE_WIRE_REQUEST(HopRequest, sample_neighbors, samples)
+TROUPE_WIRE_REPLY(HopReply, sample_neighbors, samples)
+TROUPE_WIRE_REQUEST(RowRequest, read_rows, rows)
+TROUPE_WIRE_REPLY(RowReply, read_rows, rows)
+TROUPE_WIRE_REQUEST(GradientChunk, reduce_gradients, gradients)
+TROUPE_WIRE_REPLY(GradientSum, reduce_gradients, gradients)
+TROUPE_WIRE_REQUEST(EpochRequest, run_epoch, control)
+TROUPE_WIRE_REPLY(EpochResult, run_epoch, control)
+TROUPE_WIRE_REQUEST(InferRequest, infer_layer, control)
+TROUPE_WIRE_REPLY(InferResult, infer_layer, control)
+TROUPE_WIRE_REQUEST(ScoreRequest, score, control)
+TROUPE_WIRE_REPLY(ScoreResult, score, control)
+TROUPE_WIRE_REQUEST(KeepBest, keep_best, control)
+TROUPE_WIRE_REQUEST(Finish, finish, control)
+TROUPE_WIRE_REPLY(FinishResult, finish, control)
+TROUPE_WIRE_REPLY(Done, keep_best, control)
+
+#undef TROUPE_WIRE_REQUEST
+#undef TROUPE_WIRE_REPLY
+
+}  // namespace troupe::net

@@ -1,0 +1,85 @@
+#pragma once
+/// \file endpoint.hpp
+/// Requests and answers over one link: the window and the queue in front of it on the requesting side, admission on the
+/// serving side. Knows no actors; `actors/` puts proxies and a reply sink on top.
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "runtime/net/link.hpp"
+
+namespace troupe::net {
+
+struct EndpointOptions {
+  std::uint64_t window_bytes = std::uint64_t{64} << 20;  ///< requests plus expected replies in flight
+  std::uint64_t queue_bytes = std::uint64_t{64} << 20;   ///< requests that wait for the window; past it: overloaded
+  std::uint64_t serving_bytes = std::uint64_t{256} << 20;  ///< requests plus largest replies being served; past it: overloaded
+  Clock::duration deadline = std::chrono::seconds(60);   ///< of a request, from its submission
+};
+
+struct EndpointStats {
+  std::uint64_t requests = 0;      ///< sent
+  std::uint64_t replies = 0;       ///< received, failures included
+  std::uint64_t served = 0;        ///< answers sent
+  std::uint64_t overloaded = 0;    ///< refused here: window and queue full
+  std::uint64_t expired = 0;       ///< answered with deadline_exceeded
+  std::uint64_t bytes_sent = 0;    ///< frames
+  std::uint64_t bytes_received = 0;
+  std::uint64_t max_in_flight_bytes = 0;
+  std::uint64_t max_queued_bytes = 0;
+};
+
+/// Gets requests and notices from the peer.
+/// Threads: called on the link's thread, with no lock held.
+class RequestHandler {
+ public:
+  virtual ~RequestHandler() = default;
+  /// A request (answer it with reply() or fail(), on any thread, once) or a notice (request id 0).
+  virtual void on_request(Frame frame) = 0;
+  /// The peer says that its exported actor `target` died.
+  virtual void on_target_down(std::uint64_t target, const Error& why) = 0;
+  /// The link is gone. Every pending request was answered before.
+  virtual void on_link_down(const Error& why) = 0;
+};
+
+/// Both halves of one end of a link.
+/// Threads:    all members from any thread
+/// Guarantees: every request gets exactly one answer: the reply, a failure from the peer, `overloaded`, `deadline_exceeded`,
+///             or the reason of the link's end; never under a lock, never on the caller's stack except `overloaded` and a
+///             link already down. An item larger than the whole window passes alone. Replies are never refused
+class Endpoint final : public LinkEvents, public std::enable_shared_from_this<Endpoint> {
+ public:
+  using Answer = std::function<void(Result<Frame>)>;
+
+  Endpoint(std::shared_ptr<Link> link, std::shared_ptr<RequestHandler> handler,
+           EndpointOptions options);
+  ~Endpoint() override;
+
+  void start();             ///< starts the link
+  void close(Error why);    ///< closes the link; on_link_down follows
+
+  /// Sends a request: sets kind, request id and max_reply_bytes. \param reply_bytes expected answer, charged to the window
+  void request(Frame frame, std::uint64_t reply_bytes, Answer answer);
+  void notify(Frame frame);  ///< one-way; not charged: for small control messages only
+
+  /// Answers request `to` (its header as it came).
+  void reply(const FrameHeader& to, Frame frame);
+  void fail(const FrameHeader& to, const Error& why);
+  /// Tells the peer that the exported actor `target` died.
+  void announce_down(std::uint64_t target, const Error& why);
+
+  EndpointStats stats() const;
+
+  void on_frame(Frame frame) override;
+  void on_down(const Error& why) override;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// An Error as the message of a `failure` or `down` frame, and back.
+void encode_error(const Error& error, Frame& frame);
+Error decode_error(const Frame& frame);
+
+}  // namespace troupe::net

@@ -1,0 +1,74 @@
+#pragma once
+/// \file frame.hpp
+/// What crosses a process border: a fixed header, one Cap'n Proto message, up to four bulk segments (docs/protocol.md).
+#include <capnp/common.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "runtime/base/buffer.hpp"
+#include "runtime/base/result.hpp"
+
+namespace troupe::net {
+
+enum class FrameKind : std::uint8_t {
+  request = 1,  ///< wants one answer with the same request id
+  reply = 2,
+  failure = 3,  ///< the answer is an error: the message is an ErrorReply
+  notice = 4,   ///< one-way
+  down = 5,     ///< an exported actor of the sender died: `target` says which
+};
+
+/// Classes share a link's bandwidth piece by piece, so that nothing waits behind a gigabyte; order holds within a class.
+enum class TrafficClass : std::uint8_t { control = 0, gradients = 1, samples = 2, rows = 3 };
+inline constexpr std::size_t traffic_classes = 4;
+inline constexpr std::size_t max_segments = 4;
+
+/// Fixed prefix of every frame on the wire: little endian, no padding.
+struct FrameHeader {
+  static constexpr std::uint32_t expected_magic = 0x31545254;  // "TRT1"
+  static constexpr std::uint16_t protocol_version = 1;
+
+  std::uint32_t magic = expected_magic;
+  std::uint16_t version = protocol_version;
+  FrameKind kind = FrameKind::request;
+  TrafficClass traffic = TrafficClass::control;
+  std::uint64_t target = 0;       ///< exported actor: of the receiver (request, notice) or of the sender (down)
+  std::uint64_t request = 0;      ///< chosen by the requester: 1, 2, 3, … per link; echoed in the answer
+  std::uint32_t method = 0;       ///< a `Method`; echoed in the answer
+  std::uint32_t generation = 0;   ///< of the job; a lower one is answered `fenced` (design, section 7)
+  std::uint32_t incarnation = 0;  ///< of the target actor
+  std::uint32_t meta_words = 0;   ///< 8-byte words of the Cap'n Proto message
+  std::uint64_t max_reply_bytes = 0;  ///< the largest answer that the requester takes; 0 in answers
+  std::array<std::uint64_t, max_segments> segment_bytes{};
+  std::uint32_t reserved = 0;
+  std::uint32_t checksum = 0;  ///< low half of XXH3-64 of all bytes before it
+};
+static_assert(sizeof(FrameHeader) == 88 && std::is_trivially_copyable_v<FrameHeader>);
+
+/// Checked before anything is allocated.
+struct FrameLimits {
+  std::uint64_t max_meta_bytes = std::uint64_t{8} << 20;
+  std::uint64_t max_frame_bytes = std::uint64_t{4} << 30;
+};
+
+struct Frame {
+  FrameHeader head;
+  std::vector<capnp::word> meta;   ///< one flat Cap'n Proto message
+  std::vector<Segment> segments;   ///< at most max_segments; written from where they lie
+
+  /// On the wire, without the headers of the pieces.
+  std::uint64_t size_bytes() const;
+};
+
+/// Fills lengths and checksum from `frame`'s contents.
+void seal(Frame& frame);
+
+/// Checks magic, version, kind, class, checksum, lengths. \errors data_corruption: what was expected and found;
+/// invalid_argument: over a limit, with the limit's name
+Status check_header(const FrameHeader& head, const FrameLimits& limits);
+
+}  // namespace troupe::net

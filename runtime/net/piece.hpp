@@ -1,0 +1,83 @@
+#pragma once
+/// \file piece.hpp
+/// Cuts frames into pieces of at most 256 KiB and puts them together again. Classes take turns piece by piece, round-robin
+/// within a class, so a small frame never waits behind a large one.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "runtime/base/result.hpp"
+#include "runtime/net/frame.hpp"
+
+namespace troupe::net {
+
+inline constexpr std::size_t max_piece_bytes = std::size_t{256} << 10;
+
+/// In front of every piece.
+struct PieceHeader {
+  std::uint32_t bytes = 0;     ///< of the piece after this header, 1..max_piece_bytes
+  std::uint32_t frame = 0;     ///< number of the frame on this link; starts at 0, wraps
+  TrafficClass traffic = TrafficClass::control;
+  std::uint8_t flags = 0;      ///< 1: first piece of its frame, 2: last
+  std::uint16_t reserved = 0;
+};
+static_assert(sizeof(PieceHeader) == 12);
+
+/// Frames that wait to be written. Threads: one at a time (the link's lock or network thread).
+class PieceWriter {
+ public:
+  void push(Frame frame);  ///< seals it
+  bool empty() const;
+  std::uint64_t queued_bytes() const;
+
+  /// The next piece: its header and the memory it lies in, valid until the next call of next().
+  struct Piece {
+    PieceHeader header;
+    std::vector<std::span<const std::byte>> spans;
+  };
+  std::optional<Piece> next();
+
+ private:
+  struct Outgoing {
+    std::uint32_t number = 0;
+    Frame frame;
+    std::vector<std::span<const std::byte>> parts;  ///< header, meta, segments
+    std::size_t part = 0;
+    std::size_t offset = 0;
+    bool begun = false;
+  };
+  std::array<std::deque<Outgoing>, traffic_classes> queues_;
+  std::size_t turn_ = 0;
+  std::uint32_t next_number_ = 0;
+  std::uint64_t queued_bytes_ = 0;
+  std::optional<Outgoing> finished_;  ///< keeps the memory of the last piece of a frame
+};
+
+/// Puts pieces together. Lengths are checked against limits before anything is allocated; segments are written straight into
+/// their final pooled buffer. Threads: one at a time.
+class PieceReader {
+ public:
+  explicit PieceReader(FrameLimits limits);
+  ~PieceReader();
+
+  /// Takes bytes as they come from the wire, in any cut. Complete frames are appended to `out`.
+  /// \errors data_corruption, invalid_argument (limits): the link must be closed
+  Status feed(std::span<const std::byte> bytes, std::vector<Frame>& out);
+
+ private:
+  struct Incoming;
+  Status take_piece(const PieceHeader& header, std::span<const std::byte> bytes,
+                    std::vector<Frame>& out);
+
+  FrameLimits limits_;
+  std::map<std::uint32_t, std::unique_ptr<Incoming>> incoming_;
+  std::vector<std::byte> partial_;  ///< a header that is not complete yet
+};
+
+}  // namespace troupe::net

@@ -1,0 +1,27 @@
+#pragma once
+/// \file loss.hpp
+/// Losses over a batch's seeds, as sums (ranks divide by the total number of labelled seeds after reducing).
+#include <cstdint>
+#include <span>
+
+#include "runtime/base/matrix.hpp"
+
+namespace troupe::nn {
+
+struct LossResult {
+  double sum = 0;            ///< of the losses
+  std::uint64_t weight = 0;  ///< number of terms: labelled seeds, or labelled seeds x columns
+};
+
+/// Softmax cross entropy: sum over rows with label != -1 of -log softmax(logits)[label].
+/// \param logits      [n, classes]
+/// \param labels      [n], in -1..classes-1 (asserted)
+/// \param grad_logits [n, classes], written: gradient of the sum; 0 in unlabelled rows
+LossResult cross_entropy(ConstMatrix logits, std::span<const std::int64_t> labels,
+                         MutMatrix grad_logits);
+
+/// Binary cross entropy of logits: sum of p*y*softplus(-x) + (1-y)*softplus(x). \param pos_weight p
+LossResult bce_logits(ConstMatrix logits, ConstMatrix targets, float pos_weight,
+                      MutMatrix grad_logits);
+
+}  // namespace troupe::nn

@@ -1,0 +1,36 @@
+#pragma once
+/// \file scores.hpp
+/// Scores of predictions: accuracy, F1, ROC AUC; float64.
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "runtime/base/matrix.hpp"
+
+namespace troupe::nn {
+
+/// Class of each row: the highest logit, the lowest class wins a tie.
+std::vector<std::int64_t> predict_classes(ConstMatrix logits);
+
+/// Share of labelled rows (label != -1) whose prediction is right. Nothing labelled: none.
+std::optional<double> accuracy(std::span<const std::int64_t> predicted,
+                               std::span<const std::int64_t> labels);
+
+struct F1Scores {
+  double micro = 0;
+  double macro_present = 0;  ///< over the classes seen in truth or prediction ("f1" in the job file)
+  double macro_all = 0;      ///< over all classes; one without truth and prediction counts 0
+  std::vector<double> per_class;
+};
+std::optional<F1Scores> f1_scores(std::span<const std::int64_t> predicted,
+                                  std::span<const std::int64_t> labels, std::size_t classes);
+
+/// P(pos > neg) + P(pos = neg)/2 over all pairs. \param labels 1 positive, 0 negative, -1 ignored
+/// Nothing of one class: none.
+std::optional<double> roc_auc(std::span<const double> scores, std::span<const std::int64_t> labels);
+
+/// Probability of class 1 of each row's softmax, in float64. \requires logits.cols == 2
+std::vector<double> class_one_probability(ConstMatrix logits);
+
+}  // namespace troupe::nn
