@@ -2,12 +2,9 @@
 find_package(Threads REQUIRED)
 find_package(CapnProto REQUIRED)
 find_package(CAF REQUIRED)
-find_package(Boost REQUIRED)
-find_package(OpenSSL REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(fmt REQUIRED)
-find_package(spdlog REQUIRED)
 # Debian's package file of oneDNN asks for OpenCL's headers, which we do not use: find the library itself.
 find_path(TROUPE_DNNL_INCLUDE oneapi/dnnl/dnnl.h REQUIRED)
 find_library(TROUPE_DNNL dnnl REQUIRED)

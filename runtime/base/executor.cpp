@@ -20,17 +20,27 @@ ComputePool::ComputePool(std::size_t threads) {
   }
 }
 
-ComputePool::~ComputePool() {
+ComputePool::~ComputePool() { stop(); }
+
+void ComputePool::stop() {
   {
     const std::lock_guard guard(mutex_);
     stop_ = true;
   }
   wake_.notify_all();
+  for (auto& thread : threads_) {
+    if (thread.joinable()) {
+      thread.join();
+    }
+  }
 }
 
 void ComputePool::post(Task task) {
   {
     const std::lock_guard guard(mutex_);
+    if (stop_) {
+      return;
+    }
     tasks_.push_back(std::move(task));
   }
   wake_.notify_one();

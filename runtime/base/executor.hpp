@@ -42,7 +42,7 @@ class InlineExecutor final : public Executor {
 };
 
 /// A fixed number of threads behind one queue.
-/// Lifecycle:  threads start in the constructor; the destructor runs what is queued, then joins
+/// Lifecycle:  threads start in the constructor; stop(), or else the destructor, runs what is queued, then joins
 /// Threads:    all members from any thread
 /// Guarantees: each compute thread limits the matrix library to one thread (design, section 4)
 class ComputePool final : public Executor {
@@ -56,6 +56,9 @@ class ComputePool final : public Executor {
   void post(Task task) override;
   void parallel_for(std::size_t n, const std::function<void(std::size_t)>& body) override;
   std::size_t concurrency() const override { return threads_.size(); }
+  /// Runs what is queued and ends the threads; afterwards post() drops its task and parallel_for() runs on the caller.
+  /// Must not be called from a task. May be called again.
+  void stop();
 
  private:
   void run();

@@ -65,6 +65,7 @@ class GraphStore {
 
  private:
   std::filesystem::path dir_;
+  StoreOptions options_;
   GraphInfo info_;
   std::shared_ptr<const Part> graph_;
 };

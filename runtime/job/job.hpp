@@ -1,12 +1,7 @@
 #pragma once
 /// \file job.hpp
-/// A job: one run, as its job file says, with all defaults filled in (docs/job-file.md). Reading is in job_file.hpp.
-#include <cstdint>
-#include <filesystem>
-#include <optional>
-#include <string>
-#include <vector>
-
+/// A job: one run, as its job file says, with all defaults filled in (docs/job-file.md). Reading is
+/// in job_file.hpp.
 #include "runtime/feature/batch.hpp"
 #include "runtime/feature/row_collection.hpp"
 #include "runtime/graph/graph_info.hpp"
@@ -15,15 +10,23 @@
 #include "runtime/nn/optimizer.hpp"
 #include "runtime/sample/mini_batch.hpp"
 
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
 namespace troupe {
 
 struct DatasetJob {
-  std::filesystem::path path;  ///< absolute, or relative to the working directory (resolved against the job file)
-  std::string split;           ///< "" is the default split
+  std::filesystem::path
+      path;  ///< absolute, or relative to the working directory (resolved against the job file)
+  std::string split;  ///< "" is the default split
   StoreMemory memory = StoreMemory::mapped;
 };
 
 struct PartitionJob {
+  bool given = false;  ///< the job file has a `partition` section
   std::string method = "random";
   std::uint32_t parts = 1;
   std::uint64_t seed = 0;
@@ -41,7 +44,8 @@ struct ClusterJob {
   std::uint32_t trainers_per_host = 1;
   std::uint32_t samplers_per_trainer = 1;
   std::uint32_t batches_in_flight = 4;
-  std::uint32_t threads = 0;  ///< compute threads per process (one process in `simulate`); 0: one per core
+  std::uint32_t threads =
+      0;  ///< compute threads per process (one process in `simulate`); 0: one per core
   NetworkJob network;
   std::uint64_t window_bytes = std::uint64_t{64} << 20;  ///< per link
   double request_deadline_s = 60;
@@ -70,8 +74,9 @@ struct TrainJob {
 };
 
 struct EvalJob {
-  std::uint32_t every = 1;     ///< evaluates after epochs 1, 1+n, … and the last; 0: only after the last
-  std::string mode = "exact";  ///< or "sampled"
+  std::uint32_t every =
+      1;  ///< evaluates after epochs 1, 1+n, … and the last; 0: only after the last
+  std::string mode = "exact";       ///< or "sampled"
   std::string metric = "accuracy";  ///< "accuracy", "auc", "f1" (macro over the classes seen)
 
   /// \param epoch from 0

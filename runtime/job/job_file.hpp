@@ -1,22 +1,23 @@
 #pragma once
 /// \file job_file.hpp
-/// Reads a job file: strict JSON with comments, every key known, every value checked, all problems at once.
+/// Reads a job file: strict JSON with comments, every key known, every value checked, all problems
+/// at once.
+#include "runtime/base/result.hpp"
+#include "runtime/job/job.hpp"
+
 #include <filesystem>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "runtime/base/result.hpp"
-#include "runtime/job/job.hpp"
-
 namespace troupe {
 
 /// One thing wrong with a job file.
 struct JobProblem {
-  std::string pointer;   ///< JSON pointer, e.g. "/sample/fanout"
+  std::string pointer;  ///< JSON pointer, e.g. "/sample/fanout"
   std::string expected;
   std::string found;
-  std::string hint;      ///< e.g. "did you mean \"batch_size\"?"; may be empty
+  std::string hint;  ///< e.g. "did you mean \"batch_size\"?"; may be empty
 };
 
 /// The problems as text, a line each: `POINTER: expected …, found …; HINT`.
@@ -28,8 +29,8 @@ struct JobReading {
 };
 
 /// Parses `text`. \param base_dir  folder that relative paths in the job are meant from
-/// \param overrides  "a.b=value" each (from --set); the value is JSON, or a string where it does not parse
-/// \errors invalid_argument: not JSON at all, with line and column
+/// \param overrides  "a.b=value" each (from --set); the value is JSON, or a string where it does
+/// not parse \errors invalid_argument: not JSON at all, with line and column
 Result<JobReading> parse_job(const std::string& text, const std::filesystem::path& base_dir,
                              std::span<const std::string> overrides);
 
@@ -37,8 +38,8 @@ Result<JobReading> parse_job(const std::string& text, const std::filesystem::pat
 Result<JobReading> read_job(const std::filesystem::path& file,
                             std::span<const std::string> overrides);
 
-/// Checks what needs the graph: split exists, parts <= nodes, features and labels there, loss fits the labels, metric fits
-/// the classes.
+/// Checks what needs the graph: split exists, parts <= nodes, features and labels there, loss fits
+/// the labels, metric fits the classes.
 std::vector<JobProblem> check_against_graph(const Job& job, const GraphInfo& graph);
 
 /// One row of the job file's reference, from the same table that the reader works by.

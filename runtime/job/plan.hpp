@@ -1,13 +1,14 @@
 #pragma once
 /// \file plan.hpp
-/// What a job will do: which actor where, memory per process, bytes per batch (design, sections 10 and 13).
-#include <cstdint>
-#include <string>
-#include <vector>
-
+/// What a job will do: which actor where, memory per process, bytes per batch (design, sections 10
+/// and 13).
 #include "runtime/base/ids.hpp"
 #include "runtime/graph/graph_info.hpp"
 #include "runtime/job/job.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
 
 namespace troupe {
 
@@ -22,18 +23,20 @@ struct BatchCost {
   std::uint64_t max_nodes = 0;
   std::uint64_t max_edges = 0;
   std::uint64_t feature_bytes = 0;  ///< of max_nodes rows, float32
-  std::uint64_t wire_bytes = 0;     ///< expected from other hosts: ids, edges, rows, with random partitioning
+  std::uint64_t wire_bytes =
+      0;  ///< expected from other hosts: ids, edges, rows, with random partitioning
 };
 
 struct Plan {
   std::vector<HostPlan> hosts;
   std::uint32_t world = 0;
-  std::uint64_t parameters = 0;      ///< numbers
+  std::uint64_t parameters = 0;  ///< numbers
   std::uint64_t batches_per_epoch = 0;
   std::uint64_t steps_per_epoch = 0;
   BatchCost batch;
-  std::uint64_t store_bytes = 0;     ///< of all parts, estimated from counts
-  std::uint64_t process_bytes = 0;   ///< of the largest process: parts, batches in flight, model and optimizer
+  std::uint64_t store_bytes = 0;  ///< of all parts, estimated from counts
+  std::uint64_t process_bytes =
+      0;  ///< of the largest process: parts, batches in flight, model and optimizer
 };
 
 Plan make_plan(const Job& job, const GraphInfo& graph);

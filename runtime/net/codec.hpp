@@ -58,4 +58,14 @@ TROUPE_WIRE_REPLY(Done, keep_best, control)
 #undef TROUPE_WIRE_REQUEST
 #undef TROUPE_WIRE_REPLY
 
+/// The frame of a message, with method and class in its header; the rest of the header is for the endpoint and its user.
+template <class T>
+Frame to_frame(const T& message) {
+  Frame frame;
+  frame.head.method = static_cast<std::uint32_t>(Wire<T>::method);
+  frame.head.traffic = Wire<T>::traffic;
+  Wire<T>::encode(message, frame);
+  return frame;
+}
+
 }  // namespace troupe::net

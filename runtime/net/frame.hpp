@@ -37,7 +37,7 @@ struct FrameHeader {
   FrameKind kind = FrameKind::request;
   TrafficClass traffic = TrafficClass::control;
   std::uint64_t target = 0;       ///< exported actor: of the receiver (request, notice) or of the sender (down)
-  std::uint64_t request = 0;      ///< chosen by the requester: 1, 2, 3, … per link; echoed in the answer
+  std::uint64_t request = 0;      ///< chosen by the requester, from 1, ascending within a class; echoed in the answer; 0: none
   std::uint32_t method = 0;       ///< a `Method`; echoed in the answer
   std::uint32_t generation = 0;   ///< of the job; a lower one is answered `fenced` (design, section 7)
   std::uint32_t incarnation = 0;  ///< of the target actor
@@ -58,7 +58,8 @@ struct FrameLimits {
 struct Frame {
   FrameHeader head;
   std::vector<capnp::word> meta;   ///< one flat Cap'n Proto message
-  std::vector<Segment> segments;   ///< at most max_segments; written from where they lie
+  /// At most max_segments; written from where they lie. Empty ones at the end are the same as none.
+  std::vector<Segment> segments;
 
   /// On the wire, without the headers of the pieces.
   std::uint64_t size_bytes() const;

@@ -1,12 +1,12 @@
 #pragma once
 /// \file piece.hpp
-/// Cuts frames into pieces of at most 256 KiB and puts them together again. Classes take turns piece by piece, round-robin
-/// within a class, so a small frame never waits behind a large one.
+/// Cuts frames into pieces of at most 256 KiB and puts them together again. Classes take turns piece by piece, so a small
+/// frame never waits behind a large one of another class. Within a class the first frame is finished before the next begins:
+/// that keeps their order, and at most one frame per class is incomplete at the receiver.
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -47,16 +47,17 @@ class PieceWriter {
   struct Outgoing {
     std::uint32_t number = 0;
     Frame frame;
-    std::vector<std::span<const std::byte>> parts;  ///< header, meta, segments
-    std::size_t part = 0;
-    std::size_t offset = 0;
+    std::vector<std::span<const std::byte>> parts;  ///< what is left of header, meta, segments
+    std::size_t part = 0;                           ///< the first of `parts` that is not empty
     bool begun = false;
   };
-  std::array<std::deque<Outgoing>, traffic_classes> queues_;
+  Piece cut(Outgoing& outgoing);
+
+  std::array<std::deque<std::unique_ptr<Outgoing>>, traffic_classes> queues_;
   std::size_t turn_ = 0;
   std::uint32_t next_number_ = 0;
   std::uint64_t queued_bytes_ = 0;
-  std::optional<Outgoing> finished_;  ///< keeps the memory of the last piece of a frame
+  std::unique_ptr<Outgoing> finished_;  ///< keeps the memory of the last piece of a frame
 };
 
 /// Puts pieces together. Lengths are checked against limits before anything is allocated; segments are written straight into
@@ -68,16 +69,21 @@ class PieceReader {
 
   /// Takes bytes as they come from the wire, in any cut. Complete frames are appended to `out`.
   /// \errors data_corruption, invalid_argument (limits): the link must be closed
+  /// After an error every call returns that error.
   Status feed(std::span<const std::byte> bytes, std::vector<Frame>& out);
 
  private:
   struct Incoming;
-  Status take_piece(const PieceHeader& header, std::span<const std::byte> bytes,
-                    std::vector<Frame>& out);
+  Status take(std::span<const std::byte> bytes, std::vector<Frame>& out);
+  Status begin_piece();
+  Status end_piece(std::vector<Frame>& out);
 
   FrameLimits limits_;
-  std::map<std::uint32_t, std::unique_ptr<Incoming>> incoming_;
-  std::vector<std::byte> partial_;  ///< a header that is not complete yet
+  std::array<std::unique_ptr<Incoming>, traffic_classes> incoming_;  ///< at most one incomplete frame per class
+  PieceHeader piece_;
+  std::size_t header_bytes_ = 0;  ///< of piece_ that are in
+  std::size_t piece_left_ = 0;    ///< bytes of the piece that are still to come
+  std::optional<Error> broken_;
 };
 
 }  // namespace troupe::net

@@ -6,7 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
+#include <span>
 #include <utility>
 
 #include "runtime/net/link.hpp"
@@ -18,7 +18,8 @@ class SimDriver {
  public:
   virtual ~SimDriver() = default;
   virtual Clock::time_point now() const = 0;
-  /// Runs `f` at `t` or, if that is past, soon; events with equal time in the order of their `at` calls. Any thread.
+  /// Runs `f` at `t` or, if that is past, soon; one event at a time, those with equal time in the order of their `at` calls.
+  /// Any thread.
   virtual void at(Clock::time_point t, std::function<void()> f) = 0;
 };
 
@@ -51,14 +52,20 @@ class VirtualDriver final : public SimDriver {
   std::map<std::pair<Clock::time_point, std::uint64_t>, std::function<void()>> events_;
 };
 
-/// How a simulated link behaves. May be changed while it runs.
+/// How a simulated link behaves.
 struct SimLinkOptions {
   Clock::duration latency{};    ///< one way
   double bytes_per_second = 0;  ///< 0: unlimited
-  FrameLimits limits;
+  FrameLimits limits{};
+  /// For tests of faults: may change the bytes of each block on the wire; `to` is the receiving end, 0 or 1. Called by the
+  /// driver. Empty: none are changed.
+  std::function<void(int to, std::span<std::byte> block)> tamper{};
 };
 
-/// Makes two connected ends. `driver` must outlive both. Each direction has its own bandwidth.
+/// Makes two connected ends, 0 and 1. `driver` must outlive both. Each direction has its own bandwidth: a piece of n bytes
+/// (with its header) takes n / bytes_per_second to leave, then `latency` to arrive; the next one starts when it has left.
+/// Guarantees: the first close() wins; on_down(its reason) comes at both ends `latency` later. What had left before arrives,
+/// what had not is dropped. An end not started yet keeps what arrives
 std::pair<std::shared_ptr<Link>, std::shared_ptr<Link>> make_sim_link(SimDriver& driver,
                                                                      const SimLinkOptions& options);
 

@@ -40,6 +40,7 @@ struct HopQuestion {
 /// Borrows:    `book` and `graph`, which must outlive it
 class BatchBuilder {
  public:
+  /// \requires fanouts for every edge type in at most 255 hops; every seed is in `book`; fewer than 2^32 seeds
   BatchBuilder(const GraphInfo& graph, const PartitionBook& book,
                std::shared_ptr<const SampleOptions> options, BatchKey key, NodeTypeId seed_type,
                std::span<const NodeId> seeds);
@@ -51,8 +52,8 @@ class BatchBuilder {
   /// part that owns frontier nodes and edge type; or the rest of one whose reply was cut.
   std::vector<HopQuestion> questions();
 
-  /// Takes a reply. \errors invalid_argument: unknown or answered question; data_corruption: counts, ids or sizes that
-  /// cannot be (named), after which the builder must be dropped
+  /// Takes a reply. \errors invalid_argument: unknown or answered question (nothing changes); 2^32 or more nodes or edges of
+  /// one type; data_corruption: counts, ids or sizes that cannot be (named). After the last two the builder must be dropped
   Status answer(std::uint32_t question, const HopReply& reply);
 
   /// All hops are in. An empty seed list is done at once.

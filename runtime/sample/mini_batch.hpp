@@ -38,6 +38,8 @@ struct BatchNodes {
 /// neighbours were drawn, also for `edge_dir: out`). Rows lie hop after hop. With `Frontier::fresh` the rows of hop h are
 /// the nodes new in hop h-1, so row r is simply node r; with `Frontier::all` each hop has a row for every node so far.
 struct BatchEdges {
+  NodeTypeId destination_type{};         ///< of the rows
+  NodeTypeId source_type{};              ///< of `sources`
   std::vector<std::uint32_t> offsets;    ///< [rows + 1], starts at 0
   std::vector<std::uint32_t> sources;    ///< [edges] batch-local indices of the drawn neighbours
   std::vector<EdgeId> edge_ids;          ///< [edges] original edge ids, or empty if not asked for

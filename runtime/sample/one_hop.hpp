@@ -18,6 +18,7 @@ inline constexpr std::int32_t all_neighbours = -1;
 /// Asks for neighbours of nodes of one part, along one edge type.
 struct HopRequest {
   EdgeTypeId edge_type{};
+  NodeTypeId node_type{};  ///< of the frontier: the edge type's destination for `in`, its source for `out`
   EdgeDir dir = EdgeDir::in;
   std::int32_t fanout = all_neighbours;  ///< >= 0, or all_neighbours
   bool replace = false;
@@ -41,12 +42,15 @@ struct HopReply {
 /// Draws as design section 4 fixes it: without replacement by Floyd's algorithm (Bentley and Floyd, CACM 30(9), 1987),
 /// degree <= fanout gives all positions; with replacement `fanout` draws, repeats kept, degree 0 gives none; positions
 /// ascending. Bounded draws by DrawStream::below on the stream (key, original id).
-/// \errors invalid_argument: a node that the part does not own, a fanout below -1, no such edge type (with the values);
-///         failed_precondition: the part has no lists for that direction
+/// Replies are cut inside a node's list only with `all_neighbours`, else between nodes.
+/// \errors invalid_argument: a node that the part does not own, a fanout below -1, no such edge or node type (with the
+///         values); failed_precondition: the part has no whole lists for that direction, or no edge ids;
+///         unimplemented: a list of 2^32 neighbours or more
+/// \cost   random reads: one offset pair and one original id per node, one entry per drawn edge; no allocation per node
 Result<HopReply> sample_one_hop(const Part& part, const HopRequest& request);
 
-/// The positions drawn for one node: ascending, in [0, degree). The heart of sample_one_hop, for tests and other callers.
-/// \requires degree < 2^32
+/// The positions drawn for one node: ascending, in [0, degree); they replace what `out` held. The heart of sample_one_hop,
+/// for tests and other callers.
 void draw_positions(DrawStream stream, std::uint32_t degree, std::uint32_t fanout, bool replace,
                     std::vector<std::uint32_t>& out);
 

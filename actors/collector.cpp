@@ -1,0 +1,180 @@
+#include "actors/collector.hpp"
+
+#include <caf/all.hpp>
+#include <fmt/format.h>
+
+#include "actors/error.hpp"
+#include "actors/local_messages.hpp"
+#include "actors/offload.hpp"
+
+namespace troupe {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+constexpr std::size_t max_in_progress = 256;
+
+struct Arrived {
+  std::uint32_t question = 0;
+  Ref<RowReply> reply;
+};
+
+/// One batch whose rows come in. `rows` is used by one task at a time: `busy` says that one has it.
+struct InProgress {
+  Ref<CollectBatch> request;
+  caf::response_promise promise;
+  std::shared_ptr<RowCollection> rows;
+  std::vector<Arrived> arrived;
+  std::vector<std::pair<std::uint32_t, PartId>> local;
+  bool busy = false;
+  BatchTrace trace;
+  SteadyClock::time_point began = SteadyClock::now();
+};
+
+struct CollectorState {
+  const char* name = "troupe.collector";
+  std::shared_ptr<const HostContext> host;
+  std::map<std::uint64_t, InProgress> batches;
+  std::uint64_t next_id = 0;
+};
+using Collector = caf::stateful_actor<CollectorState>;
+
+/// Off the mailbox: puts rows in their place; gives the batch when the last ones are in.
+Result<std::shared_ptr<Batch>> place(const HostContext& host, RowCollection& rows,
+                                     const std::vector<Arrived>& arrived,
+                                     const std::vector<std::pair<std::uint32_t, PartId>>& local) {
+  for (const auto& [question, reply] : arrived) {
+    TROUPE_RETURN_IF_ERROR(rows.answer(question, *reply));
+  }
+  for (const auto& [question, part] : local) {
+    TROUPE_RETURN_IF_ERROR(rows.answer_from(question, *host.local_part(part)));
+  }
+  if (!rows.done()) {
+    return std::shared_ptr<Batch>();
+  }
+  return std::make_shared<Batch>(std::move(rows).take());
+}
+
+void fail(Collector* self, std::uint64_t id, const Error& why) {
+  auto node = self->state.batches.extract(id);
+  if (node.empty()) {
+    return;
+  }
+  const auto& key = node.mapped().request->sampled->key;
+  node.mapped().promise.deliver(to_caf(Error(why).with(
+      fmt::format("collecting batch {} of epoch {}", key.number, key.epoch + 1))));
+}
+
+void finish(Collector* self, std::uint64_t id, Batch batch) {
+  auto node = self->state.batches.extract(id);
+  auto& done = node.mapped();
+  done.trace.collect_ns = static_cast<std::uint64_t>((SteadyClock::now() - done.began).count());
+  done.promise.deliver(Ref<ReadyBatch>(ReadyBatch{std::move(batch), done.trace}));
+}
+
+void advance(Collector* self, std::uint64_t id) {
+  auto& batch = self->state.batches.at(id);
+  batch.busy = true;
+  offload(
+      self, *self->state.host->executor,
+      [host = self->state.host, rows = batch.rows, arrived = std::exchange(batch.arrived, {}),
+       local = std::exchange(batch.local, {})] { return place(*host, *rows, arrived, local); },
+      [self, id](Result<std::shared_ptr<Batch>> placed) {
+        const auto found = self->state.batches.find(id);
+        if (found == self->state.batches.end()) {
+          return;
+        }
+        if (!placed) {
+          fail(self, id, placed.error());
+        } else if (*placed) {
+          finish(self, id, std::move(**placed));
+        } else {
+          found->second.busy = false;
+          if (!found->second.arrived.empty()) {
+            advance(self, id);
+          }
+        }
+      });
+}
+
+void ask(Collector* self, std::uint64_t id, const RowQuestion& question) {
+  const auto& host = *self->state.host;
+  self->request(host.holders[raw(question.part)], host.request_deadline,
+                Ref<RowRequest>(question.request))
+      .then(
+          [self, id, number = question.id](const Ref<RowReply>& reply) {
+            const auto found = self->state.batches.find(id);
+            if (found == self->state.batches.end()) {
+              return;
+            }
+            found->second.arrived.push_back({number, reply});
+            if (!found->second.busy) {
+              advance(self, id);
+            }
+          },
+          [self, id, part = question.part](const caf::error& error) {
+            fail(self, id, from_caf(error).with(fmt::format("holder of part {}", raw(part))));
+          });
+}
+
+/// Sends what must be asked of others, keeps what lies here. Tensors are read from their holder, also on this host.
+void dispatch(Collector* self, std::uint64_t id) {
+  const auto& host = *self->state.host;
+  auto& batch = self->state.batches.at(id);
+  const bool features = batch.request->collect->source.kind == RowSource::Kind::features;
+  for (const auto& question : batch.rows->questions()) {
+    const auto nodes = question.request.nodes.size();
+    const bool here = host.local_part(question.part) != nullptr;
+    batch.trace.rows += nodes;
+    batch.trace.rows_remote += here ? 0 : nodes;
+    if (here && features) {
+      batch.local.emplace_back(question.id, question.part);
+    } else {
+      ask(self, id, question);
+    }
+  }
+}
+
+using Collection = std::shared_ptr<RowCollection>;
+
+void begin(Collector* self, const Ref<CollectBatch>& request) {
+  auto promise = self->make_response_promise();
+  auto& state = self->state;
+  if (state.batches.size() == max_in_progress) {
+    promise.deliver(to_caf(Error(
+        Errc::overloaded,
+        fmt::format("collector: {} batches in progress, the most it takes", max_in_progress))));
+    return;
+  }
+  const auto id = state.next_id++;
+  auto& batch = state.batches[id];
+  batch.request = request;
+  batch.promise = std::move(promise);
+  batch.trace = request->trace;
+  batch.busy = true;
+  offload(
+      self, *state.host->executor,
+      [host = state.host, request] {
+        return std::make_shared<RowCollection>(*host->book, request->collect, request->sampled);
+      },
+      [self, id](Collection rows) {
+        self->state.batches.at(id).rows = std::move(rows);
+        dispatch(self, id);
+        advance(self, id);
+      });
+}
+
+caf::behavior collector(Collector* self, std::shared_ptr<const HostContext> host) {
+  self->state.host = std::move(host);
+  return {
+      [self](const Ref<CollectBatch>& request) { begin(self, request); },
+      run_continuation,
+  };
+}
+
+}  // namespace
+
+caf::actor spawn_collector(caf::actor_system& system, std::shared_ptr<const HostContext> host) {
+  return system.spawn(collector, std::move(host));
+}
+
+}  // namespace troupe

@@ -1,0 +1,86 @@
+#include "actors/holder.hpp"
+
+#include <caf/all.hpp>
+#include <fmt/format.h>
+
+#include "actors/error.hpp"
+#include "actors/offload.hpp"
+#include "runtime/feature/tensor_rows.hpp"
+#include "runtime/net/messages.hpp"
+#include "runtime/sample/one_hop.hpp"
+
+namespace troupe {
+namespace {
+
+constexpr std::size_t max_under_way = 1024;
+
+struct HolderState {
+  const char* name = "troupe.holder";
+  std::shared_ptr<const Part> part;
+  std::shared_ptr<Executor> executor;
+  TensorTable tensors;
+  std::size_t under_way = 0;
+};
+using Holder = caf::stateful_actor<HolderState>;
+
+/// Runs `work` off the mailbox and answers the current request with its result.
+template <class Work>
+void serve(Holder* self, Work work) {
+  auto promise = self->make_response_promise();
+  if (self->state.under_way == max_under_way) {
+    promise.deliver(to_caf(Error(
+        Errc::overloaded, fmt::format("holder of part {}: {} requests under way, the most it takes",
+                                      raw(self->state.part->id), max_under_way))));
+    return;
+  }
+  ++self->state.under_way;
+  offload(self, *self->state.executor, std::move(work), [self, promise](auto result) mutable {
+    --self->state.under_way;
+    deliver(promise, std::move(result));
+  });
+}
+
+Result<RowReply> read_rows(const Part& part, const Result<std::shared_ptr<const Matrix>>& tensor,
+                           const RowRequest& request) {
+  if (request.source.kind == RowSource::Kind::features) {
+    return read_part_rows(part, request);
+  }
+  if (!tensor) {
+    return tensor.error();
+  }
+  return read_tensor_rows(part, **tensor, request);
+}
+
+caf::behavior holder(Holder* self, std::shared_ptr<const Part> part,
+                     std::shared_ptr<Executor> executor) {
+  self->state.part = std::move(part);
+  self->state.executor = std::move(executor);
+  return {
+      [self](const Ref<HopRequest>& request) {
+        serve(self, [part = self->state.part, request] { return sample_one_hop(*part, *request); });
+      },
+      [self](const Ref<RowRequest>& request) {
+        auto tensor = request->source.kind == RowSource::Kind::tensor
+                          ? self->state.tensors.find(request->source.tensor, request->node_type)
+                          : Result<std::shared_ptr<const Matrix>>(nullptr);
+        serve(self, [part = self->state.part, tensor = std::move(tensor), request] {
+          return read_rows(*part, tensor, *request);
+        });
+      },
+      [self](const Ref<StoreTensor>& message) {
+        auto promise = self->make_response_promise();
+        const auto stored = self->state.tensors.store(*self->state.part, *message);
+        deliver(promise, stored ? Result<net::Done>(net::Done{}) : Result<net::Done>(stored.error()));
+      },
+      run_continuation,
+  };
+}
+
+}  // namespace
+
+caf::actor spawn_holder(caf::actor_system& system, std::shared_ptr<const Part> part,
+                        std::shared_ptr<Executor> executor) {
+  return system.spawn(holder, std::move(part), std::move(executor));
+}
+
+}  // namespace troupe

@@ -1,0 +1,25 @@
+#pragma once
+/// \file holder.hpp
+/// The partition holder: serves one part's topology, rows and tensors to whoever asks.
+#include <memory>
+
+#include <caf/fwd.hpp>
+
+#include "runtime/base/executor.hpp"
+#include "runtime/graph/part.hpp"
+
+namespace troupe {
+
+/// Starts the holder of `part`.
+/// | receives             | replies          | errors                                       |
+/// |----------------------|------------------|----------------------------------------------|
+/// | Ref<HopRequest>      | Ref<HopReply>    | invalid_argument, overloaded                 |
+/// | Ref<RowRequest>      | Ref<RowReply>    | invalid_argument, not_found, overloaded      |
+/// | Ref<StoreTensor>     | Ref<net::Done>   | invalid_argument; only from its own host     |
+/// Back-pressure: at most 1024 requests under way; the next gets `overloaded`
+/// Ordering:  replies may overtake each other
+/// Peer loss: monitors no one; serves whoever asks
+caf::actor spawn_holder(caf::actor_system& system, std::shared_ptr<const Part> part,
+                        std::shared_ptr<Executor> executor);
+
+}  // namespace troupe

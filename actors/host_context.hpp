@@ -1,0 +1,41 @@
+#pragma once
+/// \file host_context.hpp
+/// What all actors of one host share: the graph, the parts that lie here, a handle of every part's holder, the executor.
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include <caf/actor.hpp>
+
+#include "runtime/base/executor.hpp"
+#include "runtime/graph/part.hpp"
+#include "runtime/partition/partition_book.hpp"
+#include "runtime/sample/mini_batch.hpp"
+
+namespace troupe {
+
+/// Called when a sampler begins a hop of a batch (0, 1, …; `hops` when the batch is sampled), for tests and traces.
+using HopObserver = std::function<void(const BatchKey& key, std::uint32_t hop)>;
+
+/// Threads: immutable once actors run; the executor may be used from any thread.
+struct HostContext {
+  HostId host{};
+  std::shared_ptr<const GraphInfo> graph;
+  std::shared_ptr<const PartitionBook> book;
+  std::map<PartId, std::shared_ptr<const Part>> parts;  ///< that lie on this host
+  std::vector<caf::actor> holders;                      ///< by PartId: local actors or proxies
+  std::shared_ptr<Executor> executor;
+  std::chrono::milliseconds request_deadline{60'000};
+  HopObserver on_hop;
+
+  /// The part if it lies here, else nullptr.
+  std::shared_ptr<const Part> local_part(PartId part) const {
+    const auto found = parts.find(part);
+    return found == parts.end() ? nullptr : found->second;
+  }
+};
+
+}  // namespace troupe

@@ -1,0 +1,195 @@
+#include "actors/sampler.hpp"
+
+#include <caf/all.hpp>
+#include <fmt/format.h>
+
+#include "actors/error.hpp"
+#include "actors/local_messages.hpp"
+#include "actors/offload.hpp"
+
+namespace troupe {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+constexpr std::size_t max_in_progress = 256;
+
+struct Arrived {
+  std::uint32_t question = 0;
+  Ref<HopReply> reply;
+};
+
+/// One batch on its way through the hops. `builder` is used by one task at a time: `busy` says that one has it.
+struct InProgress {
+  Ref<SampleBatch> request;
+  caf::response_promise promise;
+  std::shared_ptr<BatchBuilder> builder;
+  std::vector<Arrived> arrived;
+  std::vector<HopQuestion> local;
+  bool busy = false;
+  BatchTrace trace;
+  SteadyClock::time_point began = SteadyClock::now();
+};
+
+struct SamplerState {
+  const char* name = "troupe.sampler";
+  std::shared_ptr<const HostContext> host;
+  caf::actor collector;
+  std::map<std::uint64_t, InProgress> batches;
+  std::uint64_t next_id = 0;
+};
+using Sampler = caf::stateful_actor<SamplerState>;
+using Questions = Result<std::vector<HopQuestion>>;
+
+/// Off the mailbox: takes replies, samples this host's share, says what to ask next.
+Questions grow(const HostContext& host, BatchBuilder& builder, const std::vector<Arrived>& arrived,
+               const std::vector<HopQuestion>& local) {
+  for (const auto& [question, reply] : arrived) {
+    TROUPE_RETURN_IF_ERROR(builder.answer(question, *reply));
+  }
+  for (const auto& question : local) {
+    TROUPE_ASSIGN_OR_RETURN(const auto reply,
+                            sample_one_hop(*host.local_part(question.part), question.request));
+    TROUPE_RETURN_IF_ERROR(builder.answer(question.id, reply));
+  }
+  return builder.questions();
+}
+
+void fail(Sampler* self, std::uint64_t id, const Error& why) {
+  auto node = self->state.batches.extract(id);
+  if (node.empty()) {
+    return;
+  }
+  const auto& key = node.mapped().request->key;
+  node.mapped().promise.deliver(to_caf(Error(why).with(
+      fmt::format("sampling batch {} of epoch {}", key.number, key.epoch + 1))));
+}
+
+void finish(Sampler* self, std::uint64_t id) {
+  auto node = self->state.batches.extract(id);
+  auto& batch = node.mapped();
+  if (self->state.host->on_hop) {
+    self->state.host->on_hop(batch.request->key, batch.builder->hop());
+  }
+  auto sampled = std::make_shared<const SampledBatch>(std::move(*batch.builder).take());
+  batch.trace.sample_ns =
+      static_cast<std::uint64_t>((SteadyClock::now() - batch.began).count());
+  batch.promise.delegate(
+      self->state.collector,
+      Ref<CollectBatch>(CollectBatch{std::move(sampled), batch.request->collect, batch.trace}));
+}
+
+void advance(Sampler* self, std::uint64_t id);
+
+void ask(Sampler* self, std::uint64_t id, HopQuestion question) {
+  const auto& host = *self->state.host;
+  const auto number = question.id;
+  const auto part = question.part;
+  self->request(host.holders[raw(part)], host.request_deadline,
+                Ref<HopRequest>(std::move(question.request)))
+      .then(
+          [self, id, number](const Ref<HopReply>& reply) {
+            const auto found = self->state.batches.find(id);
+            if (found == self->state.batches.end()) {
+              return;
+            }
+            found->second.arrived.push_back({number, reply});
+            if (!found->second.busy) {
+              advance(self, id);
+            }
+          },
+          [self, id, part](const caf::error& error) {
+            fail(self, id, from_caf(error).with(fmt::format("holder of part {}", raw(part))));
+          });
+}
+
+/// Sends what must be asked of others, keeps what lies here.
+void dispatch(Sampler* self, std::uint64_t id, std::vector<HopQuestion> questions) {
+  const auto& host = *self->state.host;
+  auto& batch = self->state.batches.at(id);
+  if (!questions.empty() && host.on_hop) {
+    host.on_hop(batch.request->key, batch.builder->hop());
+  }
+  for (auto& question : questions) {
+    const auto nodes = question.request.frontier.size();
+    batch.trace.frontier_nodes += nodes;
+    if (host.local_part(question.part)) {
+      batch.local.push_back(std::move(question));
+    } else {
+      batch.trace.frontier_remote += nodes;
+      ask(self, id, std::move(question));
+    }
+  }
+}
+
+void advance(Sampler* self, std::uint64_t id) {
+  auto& batch = self->state.batches.at(id);
+  batch.busy = true;
+  offload(
+      self, *self->state.host->executor,
+      [host = self->state.host, builder = batch.builder, arrived = std::exchange(batch.arrived, {}),
+       local = std::exchange(batch.local, {})] { return grow(*host, *builder, arrived, local); },
+      [self, id](Questions questions) {
+        const auto found = self->state.batches.find(id);
+        if (found == self->state.batches.end()) {
+          return;
+        }
+        if (!questions) {
+          return fail(self, id, questions.error());
+        }
+        auto& grown = found->second;
+        grown.busy = false;
+        dispatch(self, id, *std::move(questions));
+        if (grown.builder->done()) {
+          finish(self, id);
+        } else if (!grown.arrived.empty() || !grown.local.empty()) {
+          advance(self, id);
+        }
+      });
+}
+
+void begin(Sampler* self, const Ref<SampleBatch>& request) {
+  auto promise = self->make_response_promise();
+  auto& state = self->state;
+  if (state.batches.size() == max_in_progress) {
+    promise.deliver(to_caf(Error(
+        Errc::overloaded,
+        fmt::format("sampler: {} batches in progress, the most it takes", max_in_progress))));
+    return;
+  }
+  for (const NodeId seed : request->seeds) {
+    if (!state.host->book->contains(request->seed_type, seed)) {
+      promise.deliver(to_caf(Error(
+          Errc::invalid_argument,
+          fmt::format("seeds of batch {}: expected ids below {}, found {}", request->key.number,
+                      state.host->book->count(request->seed_type), raw(seed)))));
+      return;
+    }
+  }
+  const auto id = state.next_id++;
+  auto& batch = state.batches[id];
+  batch.request = request;
+  batch.promise = std::move(promise);
+  batch.builder =
+      std::make_shared<BatchBuilder>(*state.host->graph, *state.host->book, request->sample,
+                                     request->key, request->seed_type, request->seeds);
+  advance(self, id);
+}
+
+caf::behavior sampler(Sampler* self, std::shared_ptr<const HostContext> host,
+                      caf::actor collector) {
+  self->state.host = std::move(host);
+  self->state.collector = std::move(collector);
+  return {
+      [self](const Ref<SampleBatch>& request) { begin(self, request); },
+      run_continuation,
+  };
+}
+
+}  // namespace
+
+caf::actor spawn_sampler(caf::actor_system& system, std::shared_ptr<const HostContext> host,
+                         caf::actor collector) {
+  return system.spawn(sampler, std::move(host), std::move(collector));
+}
+
+}  // namespace troupe

@@ -1,0 +1,79 @@
+#include "actors/wire_table.hpp"
+
+#include <caf/all.hpp>
+
+#include <array>
+
+#include "actors/message.hpp"
+
+namespace troupe {
+namespace {
+
+template <class T>
+bool holds(const caf::type_erased_tuple& content) {
+  return content.size() == 1 && content.match_element<Ref<T>>(0);
+}
+
+template <class T>
+void encode(const caf::type_erased_tuple& content, net::Frame& frame) {
+  net::Wire<T>::encode(*content.get_as<Ref<T>>(0), frame);
+  frame.head.method = static_cast<std::uint32_t>(net::Wire<T>::method);
+  frame.head.traffic = net::Wire<T>::traffic;
+}
+
+template <class T>
+Result<caf::message> decode(const net::Frame& frame) {
+  TROUPE_ASSIGN_OR_RETURN(auto value, net::Wire<T>::decode(frame));
+  return caf::make_message(Ref<T>(std::move(value)));
+}
+
+template <class Request, class Reply>
+constexpr WireEntry entry(bool long_running) {
+  return {
+      .method = net::Wire<Request>::method,
+      .long_running = long_running,
+      .is_request = &holds<Request>,
+      .encode_request =
+          [](const caf::type_erased_tuple& content, net::Frame& frame) {
+            encode<Request>(content, frame);
+            return net::Wire<Request>::reply_bytes(*content.get_as<Ref<Request>>(0));
+          },
+      .decode_request = &decode<Request>,
+      .is_reply = &holds<Reply>,
+      .encode_reply = &encode<Reply>,
+      .decode_reply = &decode<Reply>,
+  };
+}
+
+constexpr std::array entries = {
+    entry<HopRequest, HopReply>(false),
+    entry<RowRequest, RowReply>(false),
+    entry<net::GradientChunk, net::GradientSum>(true),
+    entry<net::EpochRequest, net::EpochResult>(true),
+    entry<net::InferRequest, net::InferResult>(true),
+    entry<net::ScoreRequest, net::ScoreResult>(true),
+    entry<net::KeepBest, net::Done>(true),
+    entry<net::Finish, net::FinishResult>(true),
+};
+
+}  // namespace
+
+const WireEntry* find_wire_entry(const caf::type_erased_tuple& content) {
+  for (const auto& candidate : entries) {
+    if (candidate.is_request(content)) {
+      return &candidate;
+    }
+  }
+  return nullptr;
+}
+
+const WireEntry* find_wire_entry(std::uint32_t method) {
+  for (const auto& candidate : entries) {
+    if (static_cast<std::uint32_t>(candidate.method) == method) {
+      return &candidate;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace troupe

@@ -1,0 +1,33 @@
+#pragma once
+/// \file wire_table.hpp
+/// How each message type crosses a process border: the codecs of runtime/net, found by CAF's run-time type.
+#include <cstdint>
+
+#include <caf/message.hpp>
+#include <caf/type_erased_tuple.hpp>
+
+#include "runtime/base/result.hpp"
+#include "runtime/net/codec.hpp"
+
+namespace troupe {
+
+struct WireEntry {
+  net::Method method;
+  bool long_running;  ///< its answer waits for work without a bound of its own
+
+  bool (*is_request)(const caf::type_erased_tuple& content);
+  /// Fills the frame; returns the expected bytes of the reply.
+  std::uint64_t (*encode_request)(const caf::type_erased_tuple& content, net::Frame& frame);
+  Result<caf::message> (*decode_request)(const net::Frame& frame);
+
+  bool (*is_reply)(const caf::type_erased_tuple& content);
+  void (*encode_reply)(const caf::type_erased_tuple& content, net::Frame& frame);
+  Result<caf::message> (*decode_reply)(const net::Frame& frame);
+};
+
+/// The entry whose request has this content, or nullptr.
+const WireEntry* find_wire_entry(const caf::type_erased_tuple& content);
+/// The entry of a method number, or nullptr.
+const WireEntry* find_wire_entry(std::uint32_t method);
+
+}  // namespace troupe

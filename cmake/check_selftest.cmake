@@ -1,0 +1,43 @@
+# cmake -DROOT=<repository> -DWORK=<scratch folder> -DCXX=<compiler> -P check_selftest.cmake: shows that each check of this
+# folder passes a good tree and finds a planted violation.
+cmake_minimum_required(VERSION 3.25)
+
+# Runs check_NAME.cmake on a tree of one file; with `message_part` it must fail and say so, with "" it must pass.
+function(expect name path content message_part)
+  set(tree ${WORK}/${name})
+  file(REMOVE_RECURSE ${tree})
+  file(WRITE ${tree}/${path} "${content}")
+  file(COPY ${ROOT}/.clang-format DESTINATION ${tree})
+  execute_process(
+    COMMAND ${CMAKE_COMMAND} -DROOT=${tree} -DBUILD=${tree} -DCXX=${CXX} -P ${ROOT}/cmake/check_${name}.cmake
+    RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(message_part STREQUAL "" AND NOT result EQUAL 0)
+    message(SEND_ERROR "check_${name} refused a good ${path}: ${output}")
+  elseif(NOT message_part STREQUAL "" AND result EQUAL 0)
+    message(SEND_ERROR "check_${name} missed the violation in ${path}: ${content}")
+  endif()
+  string(REGEX REPLACE "[ \n]+" " " output "${output}")
+  string(FIND "${output}" "${message_part}" at)
+  if(at EQUAL -1)
+    message(SEND_ERROR "check_${name} on ${path}: expected \"${message_part}\", found: ${output}")
+  endif()
+endfunction()
+
+expect(layers runtime/nn/a.cpp "#include \"runtime/base/x.hpp\"\n#include \"schema/y.capnp.h\"\n" "")
+expect(layers actors/a.hpp "#include <caf/fwd.hpp>\n#include \"runtime/job/job.hpp\"\n" "")
+expect(layers gpu/a.cu "#include <cuda_runtime.h>\n" "")
+expect(layers runtime/base/a.cpp "#include \"runtime/nn/x.hpp\"\n" "points upwards, from runtime/base to runtime/nn")
+expect(layers runtime/job/a.hpp "  #  include \"actors/x.hpp\"\n" "points upwards")
+expect(layers gpu/a.hpp "#include \"launcher/x.hpp\"\n" "points upwards")
+expect(layers runtime/net/a.cpp "#include <caf/all.hpp>\n" "is for actors/ and launcher/")
+expect(layers actors/a.cpp "#include <cuda_runtime.h>\n" "is for gpu/")
+expect(layers runtime/base/a.cpp "#include \"x.hpp\"\n" "does not start at a room")
+expect(layers runtime/base/a.cpp "#include \"tests/support/expect.hpp\"\n" "does not start at a room")
+expect(layers runtime/extra/a.cpp "" "expected a room of the design")
+expect(layers docs/a.txt "" "found none")
+
+expect(headers runtime/base/a.hpp "#pragma once\n#include <string>\ninline std::string a()\n{ return {};\n}\n" "")
+expect(headers runtime/base/a.hpp "#pragma once\ninline std::string a()\n{ return {};\n}\n" "does not compile alone")
+
+expect(format runtime/base/a.cpp "int a = 1\;\n" "")
+expect(format runtime/base/a.cpp "int   a=1\;\n" "not formatted")

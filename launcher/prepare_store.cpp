@@ -1,0 +1,137 @@
+#include "launcher/prepare_store.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <vector>
+
+#include "runtime/base/digest.hpp"
+#include "runtime/data/npy_import.hpp"
+#include "runtime/partition/partitioner.hpp"
+
+namespace troupe {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A digest of names and contents of the files that an import reads.
+Result<std::string> folder_hash(const fs::path& dir) {
+  std::error_code error;
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(dir, error)) {
+    const auto extension = entry.path().extension();
+    if (entry.is_regular_file() && (extension == ".npy" || extension == ".json")) {
+      files.push_back(entry.path());
+    }
+  }
+  if (error) {
+    return Error(Errc::not_found, fmt::format("dataset.path: expected a store or a folder of .npy "
+                                              "files, found none at {}",
+                                              dir.string()));
+  }
+  std::ranges::sort(files);
+  DigestBuilder digest;
+  std::vector<char> block(std::size_t{1} << 20);
+  for (const auto& file : files) {
+    const auto name = file.filename().string();
+    digest.add_array(std::span<const char>(name));
+    std::ifstream in(file, std::ios::binary);
+    while (in.read(block.data(), static_cast<std::streamsize>(block.size())) || in.gcount() > 0) {
+      digest.add_bytes(
+          std::as_bytes(std::span(block.data(), static_cast<std::size_t>(in.gcount()))));
+    }
+  }
+  return to_string(digest.digest()).substr(0, 16);
+}
+
+/// The folder of the graph store: the job's own, or the one that an import left or leaves in the output.
+Result<fs::path> graph_store_path(const Job& job, const Say& say) {
+  if (store_kind(job.dataset.path) == StoreKind::graph) {
+    return job.dataset.path;
+  }
+  TROUPE_ASSIGN_OR_RETURN(const auto hash, folder_hash(job.dataset.path));
+  const auto path = job.output / "store" / ("graph-" + hash);
+  if (store_kind(path) == StoreKind::none) {
+    say(fmt::format("importing {} into {}", job.dataset.path.string(), path.string()));
+    std::error_code error;
+    fs::create_directories(path.parent_path(), error);
+    if (error) {
+      return Error(Errc::failed_precondition,
+                   fmt::format("output: cannot create {}: {}", path.parent_path().string(),
+                               error.message()));
+    }
+    TROUPE_ASSIGN_OR_RETURN(const auto info, import_npy(job.dataset.path, path));
+    static_cast<void>(info);
+  }
+  return path;
+}
+
+CompleteFor complete_for(const Job& job) {
+  return job.sample.edge_dir == EdgeDir::in ? CompleteFor::in : CompleteFor::out;
+}
+
+bool serves(CompleteFor complete, EdgeDir dir) {
+  return complete == CompleteFor::both ||
+         complete == (dir == EdgeDir::in ? CompleteFor::in : CompleteFor::out);
+}
+
+/// A store that was partitioned beforehand is used as it is; the job must not ask for another.
+Result<PartitionedStore> open_as_it_is(const Job& job) {
+  TROUPE_ASSIGN_OR_RETURN(auto store,
+                          PartitionedStore::open(job.dataset.path, {.memory = job.dataset.memory}));
+  const auto& found = store.partition();
+  if (job.partition.given &&
+      (found.parts != job.partition.parts || found.method != job.partition.method)) {
+    return Error(Errc::failed_precondition,
+                 fmt::format("/partition: the store {} is partitioned already: expected {} into {} "
+                             "parts, found {} into {}; try: leave the section out",
+                             job.dataset.path.string(), job.partition.method, job.partition.parts,
+                             found.method, found.parts));
+  }
+  if (!serves(found.complete_for, job.sample.edge_dir)) {
+    return Error(Errc::failed_precondition,
+                 fmt::format("/sample/edge_dir: the store {} is complete for \"{}\", the job needs "
+                             "\"{}\"; try: partition it again",
+                             job.dataset.path.string(), to_string(found.complete_for),
+                             to_string(job.sample.edge_dir)));
+  }
+  return store;
+}
+
+}  // namespace
+
+Result<PartitionedStore> prepare_store(const Job& job, const Say& say) {
+  if (store_kind(job.dataset.path) == StoreKind::partitioned) {
+    return open_as_it_is(job);
+  }
+  TROUPE_ASSIGN_OR_RETURN(const auto graph_path, graph_store_path(job, say));
+  const PartitionOptions options{.method = job.partition.method,
+                                 .parts = job.partition.parts,
+                                 .seed = job.partition.seed,
+                                 .complete_for = complete_for(job)};
+  TROUPE_ASSIGN_OR_RETURN(const auto hash, partition_hash(graph_path, options));
+  const auto path = job.output / "store" / ("parts-" + hash.substr(0, 16));
+  if (store_kind(path) == StoreKind::none) {
+    say(fmt::format("partitioning {} into {} parts ({}) in {}", graph_path.string(), options.parts,
+                    options.method, path.string()));
+    std::error_code error;
+    std::filesystem::create_directories(path.parent_path(), error);
+    TROUPE_ASSIGN_OR_RETURN(const auto graph, GraphStore::open(graph_path, {}));
+    TROUPE_ASSIGN_OR_RETURN(const auto info, partition_store(graph, options, path));
+    static_cast<void>(info);
+  }
+  return PartitionedStore::open(path, {.memory = job.dataset.memory});
+}
+
+Result<GraphInfo> prepare_graph_info(const Job& job, const Say& say) {
+  if (store_kind(job.dataset.path) == StoreKind::partitioned) {
+    TROUPE_ASSIGN_OR_RETURN(const auto store, open_as_it_is(job));
+    return store.info();
+  }
+  TROUPE_ASSIGN_OR_RETURN(const auto path, graph_store_path(job, say));
+  TROUPE_ASSIGN_OR_RETURN(const auto store, GraphStore::open(path, {}));
+  return store.info();
+}
+
+}  // namespace troupe

@@ -1,0 +1,110 @@
+#include "launcher/progress.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+
+namespace troupe {
+namespace {
+
+constexpr const char* clear_line = "\r\033[K";
+
+/// "1234" -> "1.23 k": three digits and a unit.
+std::string short_number(double value) {
+  for (const char* unit : {"", " k", " M"}) {
+    if (value < 1000) {
+      return fmt::format("{:.3g}{}", value, unit);
+    }
+    value /= 1000;
+  }
+  return fmt::format("{:.3g} G", value);
+}
+
+}  // namespace
+
+std::string epoch_line(const EpochRecord& epoch, std::uint32_t epochs, const std::string& metric) {
+  const auto width = fmt::formatted_size("{}", epochs);
+  std::string line = fmt::format("epoch {:>{}}/{}  loss {:.4f}", epoch.epoch + 1, width, epochs,
+                                 epoch.loss);
+  if (epoch.valid) {
+    const auto score = epoch.valid->by_name(metric);
+    line += fmt::format("  valid {} {:.4f}{}", metric, score.value_or(0), epoch.best ? " *" : "  ");
+  }
+  line += fmt::format("  {} seeds/s  {} edges/s  wait {:.0f} %  remote {:.0f} %",
+                      short_number(epoch.seeds_per_second()),
+                      short_number(epoch.edges_per_second()), 100 * epoch.wait_share(),
+                      100 * epoch.remote_share());
+  if (const auto hits = epoch.cache_hit_rate()) {
+    line += fmt::format("  cache {:.0f} %", 100 * *hits);
+  }
+  return line;
+}
+
+std::string epoch_json_line(const EpochRecord& epoch, std::uint32_t epochs) {
+  nlohmann::ordered_json json = {{"event", "epoch"},
+                                 {"epoch", epoch.epoch + 1},
+                                 {"epochs", epochs},
+                                 {"loss", epoch.loss},
+                                 {"seconds", epoch.seconds},
+                                 {"seeds_per_second", epoch.seeds_per_second()},
+                                 {"edges_per_second", epoch.edges_per_second()},
+                                 {"wait_share", epoch.wait_share()},
+                                 {"remote_share", epoch.remote_share()}};
+  if (epoch.valid) {
+    nlohmann::ordered_json valid = nlohmann::ordered_json::object();
+    for (const char* name : {"accuracy", "f1", "auc"}) {
+      if (const auto score = epoch.valid->by_name(name)) {
+        valid[name] = *score;
+      }
+    }
+    json["valid"] = valid;
+    json["best"] = epoch.best;
+  }
+  return json.dump();
+}
+
+Progress::Progress(Options options) : options_(std::move(options)) {
+  if (options_.terminal && options_.format == LogFormat::text) {
+    live_ = std::jthread([this](std::stop_token stop) { print_live(stop); });
+  }
+}
+
+Progress::~Progress() {
+  if (live_.joinable()) {
+    live_.request_stop();
+    live_.join();
+    std::fputs(clear_line, stdout);
+    std::fflush(stdout);
+  }
+}
+
+void Progress::epoch(const EpochRecord& record) {
+  const auto line = options_.format == LogFormat::json
+                        ? epoch_json_line(record, options_.epochs)
+                        : epoch_line(record, options_.epochs, options_.metric);
+  const std::lock_guard guard(mutex_);
+  epochs_done_ = record.epoch + 1;
+  std::fprintf(stdout, "%s%s\n", live_.joinable() ? clear_line : "", line.c_str());
+  std::fflush(stdout);
+}
+
+void Progress::print_live(std::stop_token stop) {
+  while (!stop.stop_requested()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    const std::lock_guard guard(mutex_);
+    if (epochs_done_ == options_.epochs || options_.steps_per_epoch == 0) {
+      continue;
+    }
+    const auto before = epochs_done_ * options_.steps_per_epoch;
+    const auto steps = steps_.load(std::memory_order_relaxed);
+    const auto done = std::min(steps > before ? steps - before : 0, options_.steps_per_epoch);
+    std::fprintf(stdout, "%sepoch %u/%u  %3llu %%", clear_line, epochs_done_ + 1, options_.epochs,
+                 static_cast<unsigned long long>(100 * done / options_.steps_per_epoch));
+    std::fflush(stdout);
+  }
+}
+
+}  // namespace troupe

@@ -1,0 +1,52 @@
+#pragma once
+/// \file progress.hpp
+/// What a run prints while it runs: a line per epoch, and on a terminal a live line in between.
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "runtime/base/ids.hpp"
+#include "runtime/run/run_record.hpp"
+
+namespace troupe {
+
+enum class LogFormat : std::uint8_t { text, json };
+
+/// One epoch as a line of text, without the line's end, e.g.
+/// "epoch  3/30  loss 1.2345  valid accuracy 0.7620 *  412 seeds/s  …".
+std::string epoch_line(const EpochRecord& epoch, std::uint32_t epochs, const std::string& metric);
+/// The same as one line of JSON.
+std::string epoch_json_line(const EpochRecord& epoch, std::uint32_t epochs);
+
+/// Threads:   all members from any thread
+/// Lifecycle: the live line, if any, has a thread that the destructor ends
+class Progress {
+ public:
+  struct Options {
+    LogFormat format = LogFormat::text;
+    bool terminal = false;  ///< standard output is one
+    std::uint32_t epochs = 0;
+    std::uint64_t steps_per_epoch = 0;  ///< of all ranks together
+    std::string metric;
+  };
+  explicit Progress(Options options);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void step() { steps_.fetch_add(1, std::memory_order_relaxed); }
+  void epoch(const EpochRecord& record);
+
+ private:
+  void print_live(std::stop_token stop);
+
+  const Options options_;
+  std::atomic<std::uint64_t> steps_{0};
+  std::mutex mutex_;  ///< of standard output
+  std::uint32_t epochs_done_ = 0;
+  std::jthread live_;
+};
+
+}  // namespace troupe

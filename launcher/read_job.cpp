@@ -1,0 +1,47 @@
+#include "launcher/read_job.hpp"
+
+#include <cstdio>
+
+#include "runtime/job/job_file.hpp"
+
+namespace troupe {
+namespace {
+
+void print_problems(const std::vector<JobProblem>& problems, const JobArguments* arguments) {
+  if (arguments != nullptr) {
+    std::fprintf(stderr, "troupe: %zu problem%s in %s\n", problems.size(),
+                 problems.size() == 1 ? "" : "s", arguments->file.string().c_str());
+  }
+  std::fprintf(stderr, "%s", to_string(problems).c_str());
+}
+
+}  // namespace
+
+std::optional<Job> read_job_or_print(const JobArguments& arguments) {
+  auto reading = read_job(arguments.file, arguments.overrides);
+  if (!reading) {
+    std::fprintf(stderr, "troupe: %s\n", reading.error().what().c_str());
+    return std::nullopt;
+  }
+  if (!reading->problems.empty()) {
+    print_problems(reading->problems, &arguments);
+    return std::nullopt;
+  }
+  return std::move(reading->job);
+}
+
+bool fit_to_graph_or_print(Job& job, const GraphInfo& graph) {
+  const auto problems = check_against_graph(job, graph);
+  if (!problems.empty()) {
+    std::fprintf(stderr, "troupe: the job does not fit its data\n");
+    print_problems(problems, nullptr);
+    return false;
+  }
+  const auto& type = graph.node_types.front();
+  job.model.in_dim = type.features->cols;
+  const bool binary = job.train.loss == "bce_logits" && type.labels->kind == LabelInfo::Kind::classes;
+  job.model.out_dim = binary ? 1 : type.labels->classes;
+  return true;
+}
+
+}  // namespace troupe

@@ -1,0 +1,155 @@
+#include "launcher/report.hpp"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <fstream>
+#include <thread>
+
+#include "launcher/version.hpp"
+
+namespace troupe {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json optional_number(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
+
+Json scores_json(const std::optional<Scores>& scores) {
+  if (!scores) {
+    return nullptr;
+  }
+  return {{"labelled", scores->labelled},
+          {"accuracy", optional_number(scores->accuracy)},
+          {"f1", optional_number(scores->f1)},
+          {"auc", optional_number(scores->auc)}};
+}
+
+Json epoch_json(const EpochRecord& epoch) {
+  const auto& counters = epoch.counters;
+  return {{"epoch", epoch.epoch + 1},
+          {"loss", epoch.loss},
+          {"seconds", epoch.seconds},
+          {"eval_seconds", epoch.eval_seconds},
+          {"batches", counters.batches},
+          {"seeds", counters.seeds},
+          {"nodes", counters.nodes},
+          {"edges", counters.edges},
+          {"wait_share", epoch.wait_share()},
+          {"remote_share", epoch.remote_share()},
+          {"cache_hit_rate", optional_number(epoch.cache_hit_rate())},
+          {"valid", scores_json(epoch.valid)},
+          {"best", epoch.best}};
+}
+
+/// Seconds per stage, summed over ranks and epochs; sampling and collecting overlap each other and training.
+Json stages_json(const RunRecord& record) {
+  std::uint64_t wait = 0;
+  std::uint64_t sample = 0;
+  std::uint64_t collect = 0;
+  std::uint64_t train = 0;
+  std::uint64_t reduce = 0;
+  double evaluate = 0;
+  for (const auto& epoch : record.epochs) {
+    wait += epoch.counters.wait_ns;
+    sample += epoch.counters.sample_ns;
+    collect += epoch.counters.collect_ns;
+    train += epoch.counters.train_ns;
+    reduce += epoch.counters.reduce_ns;
+    evaluate += epoch.eval_seconds;
+  }
+  const auto seconds = [](std::uint64_t ns) { return static_cast<double>(ns) * 1e-9; };
+  return {{"wait_seconds", seconds(wait)},       {"sample_seconds", seconds(sample)},
+          {"collect_seconds", seconds(collect)}, {"train_seconds", seconds(train)},
+          {"reduce_seconds", seconds(reduce)},   {"evaluate_seconds", evaluate}};
+}
+
+std::string cpu_model() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    if (line.starts_with("model name")) {
+      const auto colon = line.find(':');
+      return colon == std::string::npos ? line : line.substr(colon + 2);
+    }
+  }
+  return "unknown";
+}
+
+Json hardware_json(const Report& report) {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return {{"cpu", cpu_model()},
+          {"cores", std::thread::hardware_concurrency()},
+          {"threads", report.threads},
+          {"memory_bytes", static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
+                               static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE))},
+          {"peak_memory_bytes", static_cast<std::uint64_t>(usage.ru_maxrss) * 1024}};
+}
+
+Json digests_json(const Report& report) {
+  const auto& record = report.record;
+  const bool done = report.status == "done";
+  return {{"batches", record.batches ? Json(to_string(*record.batches)) : Json()},
+          {"outputs", done ? Json(to_string(record.outputs)) : Json()},
+          {"parameters", done ? Json(to_string(record.parameters)) : Json()},
+          {"best_parameters", done ? Json(to_string(record.best_parameters)) : Json()}};
+}
+
+}  // namespace
+
+std::string report_json(const Report& report, const Job& job) {
+  const auto& record = report.record;
+  const auto build = build_info();
+  Json json;
+  json["status"] = report.status;
+  if (!report.error.empty()) {
+    json["error"] = report.error;
+  }
+  json["digests"] = digests_json(report);
+  json["scores"] = {{"valid", scores_json(record.valid)}, {"test", scores_json(record.test)}};
+  json["best_epoch"] = record.best_epoch ? Json(*record.best_epoch + 1) : Json();
+  json["epochs"] = Json::array();
+  for (const auto& epoch : record.epochs) {
+    json["epochs"].push_back(epoch_json(epoch));
+  }
+  json["seconds"] = {{"load", report.load_seconds}, {"run", report.run_seconds}};
+  json["stages"] = stages_json(record);
+  json["traffic"] = {{"requests", report.traffic.requests},
+                     {"bytes", report.traffic.bytes},
+                     {"max_in_flight_bytes", report.traffic.max_in_flight_bytes},
+                     {"max_queued_bytes", report.traffic.max_queued_bytes}};
+  json["sampling_version"] = sampling_version;
+  json["store_memory"] = job.dataset.memory == StoreMemory::mapped ? "mapped" : "copied";
+  json["job"] = Json::parse(job.json);
+  json["build"] = {{"version", build.version},
+                   {"compiler", build.compiler},
+                   {"build_type", build.build_type}};
+  json["hardware"] = hardware_json(report);
+  return json.dump(2) + "\n";
+}
+
+Status write_report(const Report& report, const Job& job, const std::filesystem::path& file) {
+  const auto temporary = file.string() + ".partial";
+  {
+    std::ofstream out(temporary, std::ios::binary);
+    out << report_json(report, job);
+    out.flush();
+    if (!out) {
+      return Error(Errc::failed_precondition,
+                   fmt::format("report: cannot write {}", temporary));
+    }
+  }
+  std::error_code error;
+  std::filesystem::rename(temporary, file, error);
+  if (error) {
+    return Error(Errc::failed_precondition,
+                 fmt::format("report: cannot rename {} to {}: {}", temporary, file.string(),
+                             error.message()));
+  }
+  return ok_status();
+}
+
+}  // namespace troupe

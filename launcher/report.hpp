@@ -1,0 +1,29 @@
+#pragma once
+/// \file report.hpp
+/// `report.json`: what a run was, what came of it, on what machine (design, section 11; docs/report.md lists the keys).
+#include <filesystem>
+#include <string>
+
+#include "launcher/simulated_cluster.hpp"
+#include "runtime/job/job.hpp"
+#include "runtime/run/run_record.hpp"
+
+namespace troupe {
+
+struct Report {
+  std::string status;  ///< "done", "failed", "interrupted"
+  std::string error;   ///< the sentence, if failed
+  RunRecord record;
+  Traffic traffic;
+  std::size_t threads = 0;
+  double load_seconds = 0;
+  double run_seconds = 0;
+};
+
+/// The JSON text of the report.
+std::string report_json(const Report& report, const Job& job);
+
+/// Writes it to `file`, whole or not at all. \errors failed_precondition: cannot be written, with the reason
+Status write_report(const Report& report, const Job& job, const std::filesystem::path& file);
+
+}  // namespace troupe

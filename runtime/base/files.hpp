@@ -1,0 +1,63 @@
+#pragma once
+/// \file files.hpp
+/// Whole files read, and files and directories written so that they appear complete or not at all.
+/// Large arrays are mapped instead (mapped_file.hpp). A failure names the path and what the system
+/// said.
+#include "runtime/base/result.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+
+namespace troupe {
+
+/// The error of a failed system call on `path`: not_found for a missing file, else
+/// failed_precondition.
+Error file_error(const std::filesystem::path& path, std::string_view what, int error_number);
+
+/// Reads a file whole. \errors not_found; failed_precondition: larger than `max_bytes`, or
+/// unreadable
+Result<std::string> read_text_file(const std::filesystem::path& path, std::uint64_t max_bytes);
+
+/// Writes the pieces one after the other into a new file. It is not flushed:
+/// `StagedDirectory::commit` does that for all files of a directory at once. \errors
+/// failed_precondition: exists, no space, or not writable
+Status write_new_file(const std::filesystem::path& path,
+                      std::span<const std::span<const std::byte>> pieces);
+
+/// Replaces `path` at once: a temporary file beside it is written, flushed and renamed over it.
+Status write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes);
+
+/// Whether a finished directory survives a power cut at once (one flush of the whole file system,
+/// some 10 ms to seconds on a busy disk), or may be torn by it: enough for what has checksums and
+/// can be made again.
+enum class Flush : std::uint8_t { yes, no };
+
+/// A directory under construction: files are written into `path()`, then `commit` renames it to its
+/// final name. Without a commit the destructor removes it. Lifecycle:  create, write, commit or
+/// drop Guarantees: the final name never shows a half-written directory; an existing one is never
+/// replaced
+class StagedDirectory {
+ public:
+  /// Makes a temporary directory beside `final_path`, and the parents of it that are missing.
+  /// \errors failed_precondition: `final_path` exists, or the parent is not writable
+  static Result<StagedDirectory> create(const std::filesystem::path& final_path);
+  ~StagedDirectory();
+  StagedDirectory(StagedDirectory&& other) noexcept;
+  StagedDirectory& operator=(StagedDirectory&&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+  /// Flushes if asked to, then renames. \errors failed_precondition: the final name has appeared
+  /// meanwhile
+  Status commit(Flush flush);
+
+ private:
+  StagedDirectory(std::filesystem::path path, std::filesystem::path final_path);
+
+  std::filesystem::path path_;  ///< empty once committed or moved from
+  std::filesystem::path final_path_;
+};
+
+}  // namespace troupe

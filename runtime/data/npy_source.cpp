@@ -1,0 +1,127 @@
+#include "runtime/data/npy_source.hpp"
+
+#include "runtime/base/files.hpp"
+#include "runtime/base/mapped_file.hpp"
+#include "runtime/graph/store_layout.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <type_traits>
+
+namespace troupe::npy_source {
+namespace {
+
+using nlohmann::json;
+
+Result<std::optional<std::uint64_t>> read_count(const json& meta, const char* key,
+                                                std::uint64_t largest) {
+  if (!meta.contains(key)) {
+    return std::optional<std::uint64_t>();
+  }
+  const auto& value = meta[key];
+  if (!value.is_number_unsigned() || value.get<std::uint64_t>() > largest) {
+    return bad_input("meta.json",
+                     fmt::format("/{}: expected an integer in 0..{}, found {}", key, largest,
+                                 value.dump(-1, ' ', true, json::error_handler_t::replace)));
+  }
+  return std::optional(value.get<std::uint64_t>());
+}
+
+Status read_name(const json& meta, const char* key, std::string& name) {
+  if (!meta.contains(key)) {
+    return ok_status();
+  }
+  if (!meta[key].is_string() || !store_layout::is_valid_name(meta[key].get<std::string>())) {
+    return bad_input(
+        "meta.json",
+        fmt::format("/{}: expected a name of 1 to 100 of a-z A-Z 0-9 _ - . , found {}", key,
+                    meta[key].dump(-1, ' ', true, json::error_handler_t::replace)));
+  }
+  name = meta[key].get<std::string>();
+  return ok_status();
+}
+
+}  // namespace
+
+Error bad_input(const std::string& file, const std::string& what) {
+  return Error(Errc::invalid_argument, fmt::format("{}: {}", file, what));
+}
+
+Result<Meta> read_meta(const std::filesystem::path& dir) {
+  Meta meta;
+  std::error_code ignored;
+  if (!std::filesystem::exists(dir / "meta.json", ignored)) {
+    return meta;
+  }
+  TROUPE_ASSIGN_OR_RETURN(const auto text,
+                          read_text_file(dir / "meta.json", std::uint64_t{1} << 24));
+  const auto parsed = json::parse(text, nullptr, false);
+  if (!parsed.is_object()) {
+    return bad_input("meta.json",
+                     fmt::format("expected a JSON object, found {}", parsed.type_name()));
+  }
+  TROUPE_ASSIGN_OR_RETURN(meta.num_nodes,
+                          read_count(parsed, "num_nodes", store_layout::largest_count));
+  TROUPE_ASSIGN_OR_RETURN(meta.num_features,
+                          read_count(parsed, "num_features", store_layout::largest_cols));
+  TROUPE_ASSIGN_OR_RETURN(meta.num_classes,
+                          read_count(parsed, "num_classes", store_layout::largest_cols));
+  TROUPE_RETURN_IF_ERROR(read_name(parsed, "node_type", meta.node_type));
+  TROUPE_RETURN_IF_ERROR(read_name(parsed, "edge_type", meta.edge_type));
+  return meta;
+}
+
+bool Source::has(const std::string& file) const {
+  std::error_code ignored;
+  return std::filesystem::exists(dir / file, ignored);
+}
+
+Result<NpyArray> Source::read(const std::string& file) const {
+  TROUPE_ASSIGN_OR_RETURN(auto bytes, map_file(dir / file));
+  auto array = parse_npy(std::move(bytes), file);
+  if (!array.ok()) {  // a user's file, not a damaged store
+    return Error(Errc::invalid_argument, array.error().what());
+  }
+  return array;
+}
+
+Result<std::vector<std::uint64_t>> read_ids(const NpyArray& array, const IdRange& range) {
+  if (array.type.kind != 'i' && array.type.kind != 'u') {
+    return bad_input(range.file,
+                     fmt::format("expected integers, got dtype {}", to_string(array.type)));
+  }
+  return visit_elements(array, [&](auto values) -> Result<std::vector<std::uint64_t>> {
+    std::vector<std::uint64_t> ids(range.count);
+    for (std::uint64_t i = 0; i < range.count; ++i) {
+      const auto value = values[range.begin + i];
+      if (value < 0 || static_cast<std::uint64_t>(value) >= range.end) {
+        return bad_input(range.file, fmt::format("row {}: expected {} below {}, got {}", i,
+                                                 range.what, range.end, value));
+      }
+      ids[i] = static_cast<std::uint64_t>(value);
+    }
+    return ids;
+  });
+}
+
+Result<std::vector<std::string>> list_files(const std::filesystem::path& dir,
+                                            std::string_view prefix) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (auto entry = std::filesystem::directory_iterator(dir, error);
+       !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    const auto name = entry->path().filename().string();
+    if (name.starts_with(prefix) && name.ends_with(".npy")) {
+      names.push_back(name);
+    }
+  }
+  if (error) {
+    return file_error(dir, "cannot list the directory", error.value());
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+}  // namespace troupe::npy_source

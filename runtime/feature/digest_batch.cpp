@@ -1,0 +1,70 @@
+#include "runtime/base/assert.hpp"
+#include "runtime/feature/batch.hpp"
+
+namespace troupe {
+namespace {
+
+/// The original ids of `places`, batch-local indices of nodes of one type.
+void add_originals(DigestBuilder& digest, const BatchRows& rows,
+                   std::span<const std::uint32_t> places) {
+  std::vector<OriginalId> originals;
+  originals.reserve(places.size());
+  for (const std::uint32_t place : places) {
+    originals.push_back(rows.original_ids[place]);
+  }
+  digest.add_array(std::span<const OriginalId>(originals));
+}
+
+/// One hop along one edge type: neighbours per frontier node, their original ids, edge ids where
+/// there are any.
+void add_hop(DigestBuilder& digest, const Batch& batch, const BatchEdges& edges,
+             std::uint32_t hop) {
+  const std::uint32_t first_row = edges.row_begin[hop];
+  const std::uint32_t end_row = edges.row_begin[hop + 1];
+  std::vector<std::uint32_t> counts;
+  counts.reserve(end_row - first_row);
+  for (std::uint32_t row = first_row; row < end_row; ++row) {
+    counts.push_back(edges.offsets[row + 1] - edges.offsets[row]);
+  }
+  digest.add_array(std::span<const std::uint32_t>(counts));
+  const std::uint32_t first = edges.offsets[first_row];
+  const std::uint32_t size = edges.offsets[end_row] - first;
+  add_originals(digest, batch.rows[raw(edges.source_type)],
+                std::span(edges.sources).subspan(first, size));
+  if (!edges.edge_ids.empty()) {
+    digest.add_array(std::span<const EdgeId>(edges.edge_ids).subspan(first, size));
+  }
+}
+
+}  // namespace
+
+Digest digest_batch(const Batch& batch, DigestMode mode) {
+  if (mode == DigestMode::off) {
+    return {};
+  }
+  const SampledBatch& sampled = *batch.sampled;
+  TROUPE_ASSERT(batch.rows.size() == sampled.nodes.size(), "rows of node types", batch.rows.size(),
+                sampled.nodes.size());
+  for (std::size_t t = 0; t < batch.rows.size(); ++t) {
+    TROUPE_ASSERT(batch.rows[t].original_ids.size() == sampled.nodes[t].ids.size(),
+                  "a digest needs original ids: type, ids, nodes", t,
+                  batch.rows[t].original_ids.size(), sampled.nodes[t].ids.size());
+  }
+  DigestBuilder digest;
+  add_originals(digest, batch.rows[raw(sampled.seed_type)], sampled.seed_index);
+  for (std::uint32_t hop = 0; hop < sampled.hops; ++hop) {
+    for (const auto& edges : sampled.edges) {
+      add_hop(digest, batch, edges, hop);
+    }
+  }
+  if (mode == DigestMode::full) {
+    for (const auto& rows : batch.rows) {
+      digest.add_array(rows.features.view().flat());
+    }
+    digest.add_array(std::span<const std::int64_t>(batch.labels));
+    digest.add_array(batch.targets.view().flat());
+  }
+  return digest.digest();
+}
+
+}  // namespace troupe

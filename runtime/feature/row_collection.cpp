@@ -1,0 +1,287 @@
+#include "runtime/feature/row_collection.hpp"
+
+#include "runtime/base/assert.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <utility>
+
+namespace troupe {
+namespace {
+
+constexpr std::size_t ahead = 8;  // rows requested from memory before they are decoded
+
+}  // namespace
+
+struct RowCollection::State {
+  const PartitionBook& book;
+  std::shared_ptr<const CollectOptions> options;
+  Batch batch;
+  std::vector<RowQuestion> questions;
+  std::vector<std::vector<std::uint32_t>> places;  ///< [question][node]: its batch-local index
+  std::vector<bool> answered;
+  std::size_t open = 0;
+  std::uint32_t distinct_seeds = 0;
+  std::vector<std::int64_t> seed_labels;  ///< [distinct seeds] or empty
+  Matrix seed_targets;                    ///< [distinct seeds, columns] or empty
+  bool labels_seen = false;
+
+  State(const PartitionBook& b, std::shared_ptr<const CollectOptions> o)
+      : book(b), options(std::move(o)) {}
+
+  const SampledBatch& sampled() const { return *batch.sampled; }
+  bool wants_original_ids() const {
+    return options->with_original_ids || options->digest != DigestMode::off;
+  }
+  bool wants_rows(std::size_t type) const { return options->decoders[type].cols() > 0; }
+
+  void prepare();
+  void ask(NodeTypeId type);
+  Status check_open(std::uint32_t question) const;
+  Error corrupt(std::uint32_t question, const std::string& what) const;
+  Status check_sizes(std::uint32_t question, const RowReply& reply) const;
+  Status take_labels(std::uint32_t question, const RowReply& reply);
+  void take_original_ids(std::uint32_t question, const RowReply& reply);
+  void close(std::uint32_t question) {
+    answered[question] = true;
+    --open;
+  }
+  void spread_labels();
+};
+
+void RowCollection::State::prepare() {
+  const auto types = sampled().nodes.size();
+  TROUPE_ASSERT(options->decoders.size() == types, "decoders, node types", options->decoders.size(),
+                types);
+  distinct_seeds = sampled().nodes[raw(sampled().seed_type)].hop_end.front();
+  batch.rows.resize(types);
+  for (std::size_t t = 0; t < types; ++t) {
+    const std::size_t nodes = sampled().nodes[t].ids.size();
+    if (wants_rows(t)) {
+      batch.rows[t].features = Matrix(nodes, options->decoders[t].cols());
+    }
+    if (wants_original_ids()) {
+      batch.rows[t].original_ids.resize(nodes);
+    }
+    ask(static_cast<NodeTypeId>(t));
+  }
+  open = questions.size();
+  answered.resize(open);
+}
+
+/// Groups the nodes of a type by owner. Batch-local order is kept, so seeds come first in every
+/// group.
+void RowCollection::State::ask(NodeTypeId type) {
+  const auto& ids = sampled().nodes[raw(type)].ids;
+  const bool rows = wants_rows(raw(type));
+  const std::uint32_t labelled =
+      options->with_labels && type == sampled().seed_type ? distinct_seeds : 0;
+  const bool all = rows || wants_original_ids();
+  const auto count = all ? static_cast<std::uint32_t>(ids.size()) : labelled;
+  std::vector<std::vector<std::uint32_t>> by_part(book.parts());
+  for (std::uint32_t i = 0; i < count; ++i) {
+    by_part[raw(book.owner(type, ids[i]))].push_back(i);
+  }
+  for (std::uint32_t p = 0; p < by_part.size(); ++p) {
+    auto& group = by_part[p];
+    if (group.empty()) {
+      continue;
+    }
+    RowQuestion question{.id = static_cast<std::uint32_t>(questions.size()),
+                         .part = static_cast<PartId>(p),
+                         .request = {}};
+    question.request.node_type = type;
+    question.request.source = options->source;
+    question.request.with_rows = rows;
+    question.request.with_original_ids = wants_original_ids();
+    question.request.nodes.reserve(group.size());
+    for (const std::uint32_t i : group) {
+      question.request.nodes.push_back(ids[i]);
+    }
+    const auto first_unlabelled = std::ranges::lower_bound(group, labelled);
+    question.request.label_nodes = static_cast<std::uint64_t>(first_unlabelled - group.begin());
+    questions.push_back(std::move(question));
+    places.push_back(std::move(group));
+  }
+}
+
+Status RowCollection::State::check_open(std::uint32_t question) const {
+  if (question >= questions.size() || answered[question]) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("collecting rows: no reply is awaited for question {} of {}", question,
+                             questions.size()));
+  }
+  return ok_status();
+}
+
+Error RowCollection::State::corrupt(std::uint32_t question, const std::string& what) const {
+  const auto& of = questions[question];
+  return Error(Errc::data_corruption, fmt::format("rows from part {}, node type {}: {}",
+                                                  raw(of.part), raw(of.request.node_type), what));
+}
+
+Status RowCollection::State::check_sizes(std::uint32_t question, const RowReply& reply) const {
+  const auto& request = questions[question].request;
+  const std::size_t nodes = request.nodes.size();
+  const std::size_t row_bytes =
+      request.with_rows ? options->decoders[raw(request.node_type)].row_bytes() : 0;
+  if (request.with_rows &&
+      (reply.row_bytes != row_bytes || reply.rows.bytes.size() != nodes * row_bytes)) {
+    return corrupt(question,
+                   fmt::format("expected {} rows of {} bytes, got {} bytes in rows of {}", nodes,
+                               row_bytes, reply.rows.bytes.size(), reply.row_bytes));
+  }
+  const std::size_t original_ids = request.with_original_ids ? nodes : 0;
+  if (reply.original_ids.size() != original_ids) {
+    return corrupt(question, fmt::format("expected {} original ids, got {}", original_ids,
+                                         reply.original_ids.size()));
+  }
+  const std::size_t labels = request.label_nodes;
+  if (!reply.labels.empty() && reply.labels.size() != labels) {
+    return corrupt(question,
+                   fmt::format("expected {} labels or none, got {}", labels, reply.labels.size()));
+  }
+  if (!reply.targets.empty() && (labels == 0 || reply.targets.size() % labels != 0)) {
+    return corrupt(question, fmt::format("expected targets of {} nodes or none, got {} numbers",
+                                         labels, reply.targets.size()));
+  }
+  return ok_status();
+}
+
+/// The first reply with seeds says whether their type has labels; all others must agree.
+Status RowCollection::State::take_labels(std::uint32_t question, const RowReply& reply) {
+  const std::uint64_t count = questions[question].request.label_nodes;
+  if (count == 0) {
+    return ok_status();
+  }
+  const std::size_t columns = reply.targets.size() / count;
+  if (!labels_seen) {
+    labels_seen = true;
+    seed_labels.resize(reply.labels.empty() ? 0 : distinct_seeds);
+    seed_targets = Matrix(columns == 0 ? 0 : distinct_seeds, columns);
+  }
+  if (reply.labels.empty() != seed_labels.empty() || columns != seed_targets.cols()) {
+    return corrupt(question, fmt::format("labels differ from another part's: {} labels, {} target "
+                                         "columns where that had {} and {}",
+                                         reply.labels.size(), columns, seed_labels.size(),
+                                         seed_targets.cols()));
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint32_t place = places[question][i];
+    if (!seed_labels.empty()) {
+      seed_labels[place] = reply.labels[i];
+    }
+    std::copy_n(reply.targets.data() + i * columns, columns, seed_targets.data() + place * columns);
+  }
+  return ok_status();
+}
+
+void RowCollection::State::take_original_ids(std::uint32_t question, const RowReply& reply) {
+  auto& originals = batch.rows[raw(questions[question].request.node_type)].original_ids;
+  for (std::size_t i = 0; i < reply.original_ids.size(); ++i) {
+    originals[places[question][i]] = reply.original_ids[i];
+  }
+}
+
+/// From distinct seeds to seeds.
+void RowCollection::State::spread_labels() {
+  const auto& seed_index = sampled().seed_index;
+  if (!seed_labels.empty()) {
+    batch.labels.reserve(seed_index.size());
+    for (const std::uint32_t place : seed_index) {
+      batch.labels.push_back(seed_labels[place]);
+    }
+  }
+  if (seed_targets.cols() > 0) {
+    batch.targets = Matrix(seed_index.size(), seed_targets.cols());
+    for (std::size_t i = 0; i < seed_index.size(); ++i) {
+      std::ranges::copy(seed_targets.view().row(seed_index[i]),
+                        batch.targets.view().row(i).begin());
+    }
+  }
+}
+
+RowCollection::RowCollection(const PartitionBook& book,
+                             std::shared_ptr<const CollectOptions> options,
+                             std::shared_ptr<const SampledBatch> sampled)
+    : state_(std::make_unique<State>(book, std::move(options))) {
+  state_->batch.sampled = std::move(sampled);
+  state_->prepare();
+}
+
+RowCollection::~RowCollection() = default;
+RowCollection::RowCollection(RowCollection&&) noexcept = default;
+RowCollection& RowCollection::operator=(RowCollection&&) noexcept = default;
+
+const std::vector<RowQuestion>& RowCollection::questions() const {
+  return state_->questions;
+}
+
+Status RowCollection::answer(std::uint32_t question, const RowReply& reply) {
+  State& s = *state_;
+  TROUPE_RETURN_IF_ERROR(s.check_open(question));
+  TROUPE_RETURN_IF_ERROR(s.check_sizes(question, reply));
+  TROUPE_RETURN_IF_ERROR(s.take_labels(question, reply));
+  s.take_original_ids(question, reply);
+  const auto& request = s.questions[question].request;
+  if (request.with_rows) {
+    const auto& decoder = s.options->decoders[raw(request.node_type)];
+    const auto out = s.batch.rows[raw(request.node_type)].features.view();
+    for (std::size_t i = 0; i < request.nodes.size(); ++i) {
+      decoder.decode(reply.rows.bytes.subspan(i * decoder.row_bytes(), decoder.row_bytes()),
+                     out.row(s.places[question][i]));
+    }
+  }
+  s.close(question);
+  return ok_status();
+}
+
+Status RowCollection::answer_from(std::uint32_t question, const Part& part) {
+  State& s = *state_;
+  TROUPE_RETURN_IF_ERROR(s.check_open(question));
+  const auto& of = s.questions[question];
+  if (part.id != of.part) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("collecting rows: question {} is for part {}, got part {}", question,
+                             raw(of.part), raw(part.id)));
+  }
+  // All but the rows is small: it goes the way of a reply.
+  RowRequest rest = of.request;
+  rest.with_rows = false;
+  TROUPE_ASSIGN_OR_RETURN(const RowReply reply, read_part_rows(part, rest));
+  const auto& nodes = part.nodes_of(rest.node_type);
+  const auto& decoder = s.options->decoders[raw(rest.node_type)];
+  if (of.request.with_rows &&
+      (!nodes.features || nodes.features->row_bytes() != decoder.row_bytes())) {
+    return s.corrupt(question,
+                     fmt::format("expected rows of {} bytes, the part has {}", decoder.row_bytes(),
+                                 nodes.features ? nodes.features->row_bytes() : 0));
+  }
+  TROUPE_RETURN_IF_ERROR(s.take_labels(question, reply));
+  s.take_original_ids(question, reply);
+  if (of.request.with_rows) {
+    const auto out = s.batch.rows[raw(rest.node_type)].features.view();
+    for (std::size_t i = 0; i < rest.nodes.size(); ++i) {
+      if (i + ahead < rest.nodes.size()) {
+        __builtin_prefetch(nodes.features->row(nodes.local(rest.nodes[i + ahead])).data());
+      }
+      decoder.decode(nodes.features->row(nodes.local(rest.nodes[i])),
+                     out.row(s.places[question][i]));
+    }
+  }
+  s.close(question);
+  return ok_status();
+}
+
+bool RowCollection::done() const {
+  return state_->open == 0;
+}
+
+Batch RowCollection::take() && {
+  TROUPE_ASSERT(done(), "rows are missing: open questions", state_->open);
+  state_->spread_labels();
+  state_->batch.digest = digest_batch(state_->batch, state_->options->digest);
+  return std::move(state_->batch);
+}
+
+}  // namespace troupe

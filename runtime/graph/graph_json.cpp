@@ -1,0 +1,425 @@
+#include "runtime/graph/graph_json.hpp"
+
+#include "runtime/base/digest.hpp"
+#include "runtime/graph/json_reader.hpp"
+#include "runtime/graph/store_layout.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+namespace troupe {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using store_layout::largest_cols;
+using store_layout::largest_count;
+
+constexpr std::string_view graph_format = "troupe graph";
+constexpr std::string_view partition_format = "troupe partition";
+constexpr std::string_view checksum_key = "\"self_checksum\": \"";
+constexpr std::size_t checksum_digits = 32;
+
+// ----------------------------------------------------------------------------------------------
+// the document's checksum
+
+std::string checksum_of(const std::string& text) {
+  return to_string(digest_of(std::as_bytes(std::span(text))));
+}
+
+/// Where the 32 digits begin, or npos.
+std::size_t find_checksum(const std::string& text) {
+  const auto key = text.find(checksum_key);
+  if (key == std::string::npos) {
+    return key;
+  }
+  const auto begin = key + checksum_key.size();
+  const bool closed = text.size() > begin + checksum_digits && text[begin + checksum_digits] == '"';
+  return closed ? begin : std::string::npos;
+}
+
+Json start_document(std::string_view format) {
+  Json document;
+  document["format"] = format;
+  document["version"] = store_layout::format_version;
+  document["self_checksum"] = std::string(checksum_digits, '0');
+  return document;
+}
+
+std::string finish_document(const Json& document) {
+  auto text = document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  text.replace(find_checksum(text), checksum_digits, checksum_of(text));
+  return text;
+}
+
+Status check_self(const std::string& text, std::string_view name) {
+  const auto begin = find_checksum(text);
+  if (begin == std::string::npos) {
+    return Error(Errc::data_corruption,
+                 fmt::format("{}: expected a \"self_checksum\" of 32 digits, found none", name));
+  }
+  auto zeroed = text;
+  zeroed.replace(begin, checksum_digits, std::string(checksum_digits, '0'));
+  const auto expected = text.substr(begin, checksum_digits);
+  if (checksum_of(zeroed) != expected) {
+    return Error(Errc::data_corruption, fmt::format("{}: expected checksum {}, found {}", name,
+                                                    expected, checksum_of(zeroed)));
+  }
+  return ok_status();
+}
+
+/// Checks format and version before the checksum: a newer version may compute it otherwise.
+Result<nlohmann::json> open_document(const std::string& text, std::string_view format,
+                                     std::string_view name) {
+  auto document = nlohmann::json::parse(text, nullptr, false);
+  if (document.is_discarded()) {
+    return Error(Errc::data_corruption, fmt::format("{}: expected JSON, found something else "
+                                                    "(truncated?), {} bytes",
+                                                    name, text.size()));
+  }
+  const JsonValue root(document, std::string(name) + ": ");
+  TROUPE_ASSIGN_OR_RETURN(const auto found, root.string("format"));
+  if (found != format) {
+    return root.error(fmt::format("\"format\": \"{}\"", format));
+  }
+  TROUPE_ASSIGN_OR_RETURN(const auto version, root.integer("version", 1U << 30));
+  if (version != store_layout::format_version) {
+    return Error(Errc::unimplemented,
+                 fmt::format("{}: expected format version {}, found {}\ntry: a newer program, or "
+                             "import again",
+                             name, store_layout::format_version, version));
+  }
+  TROUPE_RETURN_IF_ERROR(check_self(text, name));
+  return document;
+}
+
+// -------------------------------------------------------------------------------------------------------------
+// writing
+
+Json files_to_json(const std::vector<FileInfo>& files) {
+  auto list = Json::array();
+  for (const auto& file : files) {
+    list.push_back({{"path", file.path}, {"bytes", file.bytes}, {"checksum", file.checksum}});
+  }
+  return list;
+}
+
+Json node_type_to_json(const NodeTypeInfo& type) {
+  Json entry{{"name", type.name}, {"count", type.count}};
+  if (type.features) {
+    entry["features"] = {{"dtype", to_string(type.features->dtype)},
+                         {"cols", type.features->cols},
+                         {"scale", type.features->scale}};
+  }
+  if (type.labels) {
+    const bool classes = type.labels->kind == LabelInfo::Kind::classes;
+    entry["labels"] = {{"kind", classes ? "classes" : "targets"},
+                       {"classes", type.labels->classes}};
+  }
+  if (type.column_stats) {
+    entry["column_stats"] = {{"mean", type.column_stats->mean}, {"sd", type.column_stats->sd}};
+  }
+  return entry;
+}
+
+Json edge_type_to_json(const EdgeTypeInfo& type, const GraphInfo& info) {
+  return {{"name", type.name},
+          {"source", info.node_types[raw(type.source)].name},
+          {"destination", info.node_types[raw(type.destination)].name},
+          {"count", type.count},
+          {"edge_ids", type.has_edge_ids},
+          {"weights", type.has_weights},
+          {"times", type.has_times}};
+}
+
+Json split_to_json(const SplitInfo& split, const GraphInfo& info) {
+  auto roles = Json::object();
+  for (const auto& [role, seeds] : split.roles) {
+    roles[role] = {{"node_type", info.node_types[raw(seeds.node_type)].name},
+                   {"count", seeds.count}};
+  }
+  return {{"name", split.name}, {"roles", roles}};
+}
+
+// -------------------------------------------------------------------------------------------------------------
+// reading
+
+Result<std::vector<FileInfo>> read_files(const JsonValue& root) {
+  TROUPE_ASSIGN_OR_RETURN(const auto items, root.array("files"));
+  std::vector<FileInfo> files;
+  std::set<std::string> seen;
+  for (const auto& item : items) {
+    FileInfo file;
+    TROUPE_ASSIGN_OR_RETURN(file.path, item.string("path"));
+    TROUPE_ASSIGN_OR_RETURN(file.bytes, item.integer("bytes", std::uint64_t{1} << 60));
+    TROUPE_ASSIGN_OR_RETURN(file.checksum, item.string("checksum"));
+    if (!store_layout::is_safe_path(file.path)) {
+      return item.error("a path inside the store, of a-z A-Z 0-9 _ - . and /");
+    }
+    if (!parse_digest(file.checksum).ok()) {
+      return item.error("a checksum of 32 hexadecimal digits");
+    }
+    if (!seen.insert(file.path).second) {
+      return item.error("each path once");
+    }
+    files.push_back(std::move(file));
+  }
+  return files;
+}
+
+Result<std::string> read_name(const JsonValue& entry) {
+  TROUPE_ASSIGN_OR_RETURN(auto name, entry.string("name"));
+  if (!store_layout::is_valid_name(name)) {
+    return entry.error("a name of 1 to 100 of a-z A-Z 0-9 _ - . (no '.' first)");
+  }
+  return name;
+}
+
+Result<FeatureInfo> read_features(const JsonValue& entry) {
+  FeatureInfo features;
+  TROUPE_ASSIGN_OR_RETURN(const auto dtype_name, entry.string("dtype"));
+  TROUPE_ASSIGN_OR_RETURN(features.cols, entry.integer("cols", largest_cols));
+  TROUPE_ASSIGN_OR_RETURN(const auto scale_value, entry.member("scale"));
+  TROUPE_ASSIGN_OR_RETURN(const auto scale, scale_value.number());
+  const auto dtype = parse_dtype(dtype_name);
+  const bool known =
+      dtype == DType::u8 || dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::f32;
+  if (!known) {
+    return entry.error("a dtype of features (u8, f16, bf16, f32)");
+  }
+  features.dtype = *dtype;
+  features.scale = static_cast<float>(scale);
+  if (!std::isfinite(features.scale)) {
+    return entry.error("a finite scale");
+  }
+  return features;
+}
+
+Result<LabelInfo> read_labels(const JsonValue& entry) {
+  LabelInfo labels;
+  TROUPE_ASSIGN_OR_RETURN(const auto kind, entry.string("kind"));
+  TROUPE_ASSIGN_OR_RETURN(labels.classes, entry.integer("classes", largest_cols));
+  if (kind != "classes" && kind != "targets") {
+    return entry.error("a kind of labels (classes, targets)");
+  }
+  labels.kind = kind == "classes" ? LabelInfo::Kind::classes : LabelInfo::Kind::targets;
+  return labels;
+}
+
+Result<std::vector<double>> read_column(const JsonValue& entry, const std::string& key,
+                                        std::uint64_t cols) {
+  TROUPE_ASSIGN_OR_RETURN(const auto items, entry.array(key));
+  if (items.size() != cols) {
+    return entry.error(fmt::format("{} numbers in \"{}\", one per column ({} are there)", cols, key,
+                                   items.size()));
+  }
+  std::vector<double> values;
+  for (const auto& item : items) {
+    TROUPE_ASSIGN_OR_RETURN(const auto value, item.number());
+    values.push_back(value);
+  }
+  return values;
+}
+
+Result<NodeTypeInfo> read_node_type(const JsonValue& entry) {
+  NodeTypeInfo type;
+  TROUPE_ASSIGN_OR_RETURN(type.name, read_name(entry));
+  TROUPE_ASSIGN_OR_RETURN(type.count, entry.integer("count", largest_count));
+  if (entry.has("features")) {
+    TROUPE_ASSIGN_OR_RETURN(const auto features, entry.member("features"));
+    TROUPE_ASSIGN_OR_RETURN(type.features, read_features(features));
+  }
+  if (entry.has("labels")) {
+    TROUPE_ASSIGN_OR_RETURN(const auto labels, entry.member("labels"));
+    TROUPE_ASSIGN_OR_RETURN(type.labels, read_labels(labels));
+  }
+  if (entry.has("column_stats")) {
+    TROUPE_ASSIGN_OR_RETURN(const auto stats, entry.member("column_stats"));
+    const auto cols = type.features ? type.features->cols : 0;
+    ColumnStats columns;
+    TROUPE_ASSIGN_OR_RETURN(columns.mean, read_column(stats, "mean", cols));
+    TROUPE_ASSIGN_OR_RETURN(columns.sd, read_column(stats, "sd", cols));
+    type.column_stats = std::move(columns);
+  }
+  return type;
+}
+
+Result<NodeTypeId> read_node_type_id(const JsonValue& entry, const std::string& key,
+                                     const GraphInfo& info) {
+  TROUPE_ASSIGN_OR_RETURN(const auto name, entry.string(key));
+  const auto found = std::ranges::find(info.node_types, name, &NodeTypeInfo::name);
+  if (found == info.node_types.end()) {
+    return entry.error(fmt::format("the name of a node type in \"{}\"", key));
+  }
+  return static_cast<NodeTypeId>(found - info.node_types.begin());
+}
+
+Result<EdgeTypeInfo> read_edge_type(const JsonValue& entry, const GraphInfo& info) {
+  EdgeTypeInfo type;
+  TROUPE_ASSIGN_OR_RETURN(type.name, read_name(entry));
+  TROUPE_ASSIGN_OR_RETURN(type.source, read_node_type_id(entry, "source", info));
+  TROUPE_ASSIGN_OR_RETURN(type.destination, read_node_type_id(entry, "destination", info));
+  TROUPE_ASSIGN_OR_RETURN(type.count, entry.integer("count", largest_count));
+  TROUPE_ASSIGN_OR_RETURN(type.has_edge_ids, entry.boolean("edge_ids"));
+  TROUPE_ASSIGN_OR_RETURN(type.has_weights, entry.boolean("weights"));
+  TROUPE_ASSIGN_OR_RETURN(type.has_times, entry.boolean("times"));
+  return type;
+}
+
+Result<SplitInfo> read_split(const JsonValue& entry, const GraphInfo& info) {
+  SplitInfo split;
+  TROUPE_ASSIGN_OR_RETURN(split.name, entry.string("name"));
+  if (!split.name.empty() && !store_layout::is_valid_name(split.name)) {
+    return entry.error("\"\" or a name of 1 to 100 of a-z A-Z 0-9 _ - . (no '.' first)");
+  }
+  TROUPE_ASSIGN_OR_RETURN(const auto roles_entry, entry.member("roles"));
+  TROUPE_ASSIGN_OR_RETURN(const auto roles, roles_entry.members());
+  for (const auto& role : roles) {
+    if (role.key != "train" && role.key != "val" && role.key != "test") {
+      return role.value.error("a role among train, val, test");
+    }
+    auto& seeds = split.roles[role.key];
+    TROUPE_ASSIGN_OR_RETURN(seeds.node_type, read_node_type_id(role.value, "node_type", info));
+    TROUPE_ASSIGN_OR_RETURN(seeds.count, role.value.integer("count", largest_count));
+  }
+  return split;
+}
+
+/// Reads the list `key`, whose items have unique names and at most `most` entries.
+template <class Item, class Read>
+Result<std::vector<Item>> read_list(const JsonValue& root, const std::string& key, std::size_t most,
+                                    Read read) {
+  TROUPE_ASSIGN_OR_RETURN(const auto entries, root.array(key));
+  if (entries.size() > most) {
+    return root.error(
+        fmt::format("at most {} entries in \"{}\" ({} are there)", most, key, entries.size()));
+  }
+  std::vector<Item> items;
+  std::set<std::string> names;
+  for (const auto& entry : entries) {
+    TROUPE_ASSIGN_OR_RETURN(auto item, read(entry));
+    if (!names.insert(item.name).second) {
+      return entry.error("each name once");
+    }
+    items.push_back(std::move(item));
+  }
+  return items;
+}
+
+/// Checks one type's first node ids: parts + 1 of them, ascending from 0 to the type's count.
+Status check_ranges(const std::vector<std::uint64_t>& first, std::uint64_t parts,
+                    const NodeTypeInfo& type, const JsonValue& place) {
+  if (first.size() != parts + 1 || first.front() != 0 || first.back() != type.count ||
+      !std::ranges::is_sorted(first)) {
+    return place.error(fmt::format("{} ascending node ids of \"{}\" from 0 to {}", parts + 1,
+                                   type.name, type.count));
+  }
+  return ok_status();
+}
+
+Status read_shares(PartitionInfo& partition, const JsonValue& root, const GraphInfo& info) {
+  TROUPE_ASSIGN_OR_RETURN(const auto first, root.member("first_node"));
+  for (const auto& type : info.node_types) {
+    TROUPE_ASSIGN_OR_RETURN(auto ids, first.integers(type.name, largest_count));
+    TROUPE_RETURN_IF_ERROR(check_ranges(ids, partition.parts, type, first));
+    partition.ranges.first_node.push_back(std::move(ids));
+  }
+  TROUPE_ASSIGN_OR_RETURN(const auto edges, root.member("edges"));
+  for (const auto& type : info.edge_types) {
+    TROUPE_ASSIGN_OR_RETURN(auto counts, edges.integers(type.name, largest_count));
+    std::uint64_t total = 0;
+    for (std::size_t i = 0; i < counts.size() && total <= type.count; ++i) {
+      total += counts[i];
+    }
+    if (counts.size() != partition.parts || total != type.count) {
+      return edges.error(fmt::format("edges of \"{}\" for {} parts that sum to {}", type.name,
+                                     partition.parts, type.count));
+    }
+    partition.edges.push_back(std::move(counts));
+  }
+  return ok_status();
+}
+
+}  // namespace
+
+std::string graph_to_json(const GraphInfo& info) {
+  auto document = start_document(graph_format);
+  document["node_types"] = Json::array();
+  for (const auto& type : info.node_types) {
+    document["node_types"].push_back(node_type_to_json(type));
+  }
+  document["edge_types"] = Json::array();
+  for (const auto& type : info.edge_types) {
+    document["edge_types"].push_back(edge_type_to_json(type, info));
+  }
+  document["splits"] = Json::array();
+  for (const auto& split : info.splits) {
+    document["splits"].push_back(split_to_json(split, info));
+  }
+  document["files"] = files_to_json(info.files);
+  return finish_document(document);
+}
+
+Result<GraphInfo> graph_from_json(const std::string& text, std::string_view name) {
+  TROUPE_ASSIGN_OR_RETURN(const auto document, open_document(text, graph_format, name));
+  const JsonValue root(document, std::string(name) + ": ");
+  constexpr std::size_t most_types = std::size_t{1} << 16;
+  GraphInfo info;
+  TROUPE_ASSIGN_OR_RETURN(info.node_types,
+                          read_list<NodeTypeInfo>(root, "node_types", most_types, read_node_type));
+  const auto edge_type = [&](const JsonValue& entry) { return read_edge_type(entry, info); };
+  TROUPE_ASSIGN_OR_RETURN(info.edge_types,
+                          read_list<EdgeTypeInfo>(root, "edge_types", most_types, edge_type));
+  const auto split = [&](const JsonValue& entry) { return read_split(entry, info); };
+  TROUPE_ASSIGN_OR_RETURN(info.splits, read_list<SplitInfo>(root, "splits", most_types, split));
+  TROUPE_ASSIGN_OR_RETURN(info.files, read_files(root));
+  return info;
+}
+
+std::string partition_to_json(const PartitionInfo& partition, const GraphInfo& info) {
+  auto document = start_document(partition_format);
+  document["method"] = partition.method;
+  document["parts"] = partition.parts;
+  document["options_hash"] = partition.options_hash;
+  document["complete_for"] = to_string(partition.complete_for);
+  document["first_node"] = Json::object();
+  for (std::size_t type = 0; type < info.node_types.size(); ++type) {
+    document["first_node"][info.node_types[type].name] = partition.ranges.first_node[type];
+  }
+  document["edges"] = Json::object();
+  for (std::size_t type = 0; type < info.edge_types.size(); ++type) {
+    document["edges"][info.edge_types[type].name] = partition.edges[type];
+  }
+  document["cut_edges"] = partition.cut_edges;
+  document["files"] = files_to_json(partition.files);
+  return finish_document(document);
+}
+
+Result<PartitionInfo> partition_from_json(const std::string& text, const GraphInfo& info,
+                                          std::string_view name) {
+  TROUPE_ASSIGN_OR_RETURN(const auto document, open_document(text, partition_format, name));
+  const JsonValue root(document, std::string(name) + ": ");
+  PartitionInfo partition;
+  TROUPE_ASSIGN_OR_RETURN(partition.method, root.string("method"));
+  TROUPE_ASSIGN_OR_RETURN(partition.options_hash, root.string("options_hash"));
+  TROUPE_ASSIGN_OR_RETURN(const auto parts,
+                          root.integer("parts", std::numeric_limits<std::uint32_t>::max()));
+  partition.parts = static_cast<std::uint32_t>(parts);
+  if (parts == 0) {
+    return root.error("at least one part");
+  }
+  TROUPE_ASSIGN_OR_RETURN(const auto complete_for, root.string("complete_for"));
+  if (complete_for != "in" && complete_for != "out" && complete_for != "both") {
+    return root.error("\"complete_for\" among in, out, both");
+  }
+  partition.complete_for = complete_for == "in"    ? CompleteFor::in
+                           : complete_for == "out" ? CompleteFor::out
+                                                   : CompleteFor::both;
+  TROUPE_RETURN_IF_ERROR(read_shares(partition, root, info));
+  TROUPE_ASSIGN_OR_RETURN(partition.cut_edges, root.integer("cut_edges", largest_count));
+  TROUPE_ASSIGN_OR_RETURN(partition.files, read_files(root));
+  return partition;
+}
+
+}  // namespace troupe

@@ -1,0 +1,309 @@
+#include "runtime/graph/part_loader.hpp"
+
+#include "runtime/graph/store_layout.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <numeric>
+
+namespace troupe {
+namespace {
+
+/// Where the first element that breaks a rule lies, with its value.
+Error bad_element(const std::string& path, std::size_t at, const std::string& expected,
+                  const std::string& found) {
+  return Error(Errc::data_corruption,
+               fmt::format("{}: element {}: expected {}, found {}", path, at, expected, found));
+}
+
+template <class T>
+Status check_below(std::span<const T> ids, std::uint64_t end, const std::string& path) {
+  const auto bad = std::ranges::find_if(ids, [end](T id) { return id >= end; });
+  if (bad != ids.end()) {
+    return bad_element(path, static_cast<std::size_t>(bad - ids.begin()),
+                       fmt::format("an id below {}", end), fmt::to_string(*bad));
+  }
+  return ok_status();
+}
+
+template <class Compare>
+Status check_order(std::span<const std::uint64_t> values, Compare in_order,
+                   const std::string& path) {
+  for (std::size_t i = 1; i < values.size(); ++i) {
+    if (!in_order(values[i - 1], values[i])) {
+      return bad_element(path, i, fmt::format("ascending values, above {}", values[i - 1]),
+                         fmt::to_string(values[i]));
+    }
+  }
+  return ok_status();
+}
+
+/// Loads the arrays of one part into a `Part`.
+class PartLoader {
+ public:
+  explicit PartLoader(const PartRequest& request)
+      : request_(request),
+        prefix_(request.partition == nullptr ? "" : store_layout::part_prefix(request.part)),
+        full_(request.files.options().verify == Verify::full) {
+    part_.id = request.part;
+    part_.complete_for =
+        request.partition == nullptr ? CompleteFor::in : request.partition->complete_for;
+  }
+
+  Result<std::shared_ptr<const Part>> load() {
+    for (std::size_t type = 0; type < request_.info.node_types.size(); ++type) {
+      TROUPE_RETURN_IF_ERROR(load_nodes(type));
+    }
+    for (std::size_t type = 0; type < request_.info.edge_types.size(); ++type) {
+      TROUPE_RETURN_IF_ERROR(load_edges(type));
+    }
+    if (request_.partition == nullptr) {  // last: by now the arrays have confirmed the counts
+      TROUPE_RETURN_IF_ERROR(number_nodes());
+    }
+    return std::shared_ptr<const Part>(std::make_shared<Part>(std::move(part_)));
+  }
+
+ private:
+  /// Loads an array and keeps it alive with the part.
+  Result<NpyArray> load_array(const std::string& path, const ArrayShape& expected) {
+    TROUPE_ASSIGN_OR_RETURN(auto array, request_.files.load(path, expected));
+    part_.bytes += array.data.bytes.size();
+    if (array.data.owner != nullptr) {
+      part_.owners.push_back(array.data.owner);
+    }
+    return array;
+  }
+
+  Status load_nodes(std::size_t type) {
+    const auto& info = request_.info.node_types[type];
+    PartNodes nodes;
+    nodes.count = info.count;
+    if (request_.partition != nullptr) {
+      const auto& first = request_.partition->ranges.first_node[type];
+      nodes.first = static_cast<NodeId>(first[raw(request_.part)]);
+      nodes.count = first[raw(request_.part) + 1] - first[raw(request_.part)];
+      TROUPE_RETURN_IF_ERROR(load_ids(nodes, info));
+    }
+    if (info.features) {
+      TROUPE_ASSIGN_OR_RETURN(
+          auto array,
+          load_array(prefix_ + store_layout::nodes_file(info, "features"),
+                     {npy_type(info.features->dtype), {nodes.count, info.features->cols}}));
+      nodes.features = FeatureTable{*info.features, nodes.count, std::move(array.data)};
+    }
+    if (info.labels) {
+      TROUPE_RETURN_IF_ERROR(load_labels(nodes, info));
+    }
+    part_.nodes.push_back(std::move(nodes));
+    return ok_status();
+  }
+
+  /// Original ids of a whole graph: 0, 1, 2, …
+  Status number_nodes() {
+    for (auto& nodes : part_.nodes) {
+      try {
+        std::vector<std::uint64_t> ids(nodes.count);
+        std::iota(ids.begin(), ids.end(), std::uint64_t{0});
+        const auto segment = Segment::of(std::move(ids));
+        part_.bytes += segment.bytes.size();
+        part_.owners.push_back(segment.owner);
+        nodes.original_ids = segment.as<std::uint64_t>();
+      } catch (const std::bad_alloc&) {
+        return Error(Errc::out_of_memory,
+                     fmt::format("no memory for the ids of {} nodes", nodes.count));
+      }
+    }
+    return ok_status();
+  }
+
+  Status load_ids(PartNodes& nodes, const NodeTypeInfo& info) {
+    const auto path = [&](std::string_view what) {
+      return prefix_ + store_layout::nodes_file(info, what);
+    };
+    const auto u64_type = npy_type(DType::u64);
+    TROUPE_ASSIGN_OR_RETURN(const auto original,
+                            load_array(path("original_ids"), {u64_type, {nodes.count}}));
+    TROUPE_ASSIGN_OR_RETURN(const auto halo,
+                            load_array(path("halo_ids"), {u64_type, {std::nullopt}}));
+    TROUPE_ASSIGN_OR_RETURN(const auto halo_original,
+                            load_array(path("halo_original_ids"), {u64_type, {halo.size()}}));
+    nodes.original_ids = original.as<std::uint64_t>();
+    nodes.halo_ids = halo.as<std::uint64_t>();
+    nodes.halo_original_ids = halo_original.as<std::uint64_t>();
+    if (!full_) {
+      return ok_status();
+    }
+    TROUPE_RETURN_IF_ERROR(check_below(nodes.original_ids, info.count, path("original_ids")));
+    TROUPE_RETURN_IF_ERROR(check_below(nodes.halo_ids, info.count, path("halo_ids")));
+    TROUPE_RETURN_IF_ERROR(
+        check_below(nodes.halo_original_ids, info.count, path("halo_original_ids")));
+    TROUPE_RETURN_IF_ERROR(check_order(nodes.halo_ids, std::less<>(), path("halo_ids")));
+    for (std::size_t i = 0; i < nodes.halo_ids.size(); ++i) {
+      if (nodes.owns(static_cast<NodeId>(nodes.halo_ids[i]))) {
+        return bad_element(path("halo_ids"), i, "a node of another part",
+                           fmt::to_string(nodes.halo_ids[i]));
+      }
+    }
+    return ok_status();
+  }
+
+  Status load_labels(PartNodes& nodes, const NodeTypeInfo& info) {
+    const auto classes = info.labels->classes;
+    if (info.labels->kind == LabelInfo::Kind::targets) {
+      TROUPE_ASSIGN_OR_RETURN(const auto array,
+                              load_array(prefix_ + store_layout::nodes_file(info, "targets"),
+                                         {npy_type(DType::f32), {nodes.count, classes}}));
+      nodes.targets = array.as<float>();
+      return ok_status();
+    }
+    const auto path = prefix_ + store_layout::nodes_file(info, "labels");
+    TROUPE_ASSIGN_OR_RETURN(const auto array,
+                            load_array(path, {npy_type(DType::i64), {nodes.count}}));
+    nodes.labels = array.as<std::int64_t>();
+    if (full_) {
+      const auto end = static_cast<std::int64_t>(classes);
+      const auto bad = std::ranges::find_if(
+          nodes.labels, [end](std::int64_t label) { return label < -1 || label >= end; });
+      if (bad != nodes.labels.end()) {
+        return bad_element(path, static_cast<std::size_t>(bad - nodes.labels.begin()),
+                           fmt::format("a label from -1 to {}", end - 1), fmt::to_string(*bad));
+      }
+    }
+    return ok_status();
+  }
+
+  Status load_edges(std::size_t type) {
+    const auto& info = request_.info.edge_types[type];
+    if (info.has_weights || info.has_times) {
+      return Error(Errc::unimplemented,
+                   fmt::format("edge type \"{}\": {} of edges are not built yet", info.name,
+                               info.has_weights ? "weights" : "times"));
+    }
+    PartEdges edges;
+    std::optional<std::uint64_t> main_count = info.count;
+    if (request_.partition != nullptr) {
+      main_count = request_.partition->edges[type][raw(request_.part)];
+    }
+    if (part_.complete_for != CompleteFor::out) {
+      TROUPE_ASSIGN_OR_RETURN(edges.in, load_lists(info, EdgeDir::in, main_count));
+      main_count.reset();
+    }
+    if (part_.complete_for != CompleteFor::in) {
+      TROUPE_ASSIGN_OR_RETURN(edges.out, load_lists(info, EdgeDir::out, main_count));
+    }
+    part_.edges.push_back(edges);
+    return ok_status();
+  }
+
+  Result<NeighbourLists> load_lists(const EdgeTypeInfo& info, EdgeDir dir,
+                                    std::optional<std::uint64_t> count) {
+    const auto path = [&](std::string_view what) {
+      return prefix_ + store_layout::edges_file(info, dir, what);
+    };
+    const auto owner_type = dir == EdgeDir::in ? info.destination : info.source;
+    const auto other_type = dir == EdgeDir::in ? info.source : info.destination;
+    const auto other_count = request_.info.node_types[raw(other_type)].count;
+    const bool narrow = id_width_bytes(other_count) == 4;
+    TROUPE_ASSIGN_OR_RETURN(const auto offsets,
+                            load_array(path("offsets"), {npy_type(DType::u64),
+                                                         {part_.nodes_of(owner_type).count + 1}}));
+    TROUPE_ASSIGN_OR_RETURN(
+        const auto neighbours,
+        load_array(path("neighbours"), {npy_type(narrow ? DType::u32 : DType::u64), {count}}));
+    NeighbourLists lists;
+    lists.offsets = offsets.as<std::uint64_t>();
+    lists.neighbours = IdSpan(neighbours.data.bytes, narrow ? 4 : 8);
+    if (lists.offsets.front() != 0 || lists.offsets.back() != lists.neighbours.size()) {
+      return bad_element(path("offsets"), lists.offsets.size() - 1,
+                         fmt::format("offsets from 0 to {}", lists.neighbours.size()),
+                         fmt::format("{} to {}", lists.offsets.front(), lists.offsets.back()));
+    }
+    TROUPE_RETURN_IF_ERROR(check_order(lists.offsets, std::less_equal<>(), path("offsets")));
+    if (full_) {
+      TROUPE_RETURN_IF_ERROR(lists.neighbours.visit(
+          [&](auto ids) { return check_below(ids, other_count, path("neighbours")); }));
+    }
+    if (info.has_edge_ids) {
+      TROUPE_ASSIGN_OR_RETURN(
+          const auto edge_ids,
+          load_array(path("edge_ids"), {npy_type(DType::u64), {neighbours.size()}}));
+      lists.edge_ids = edge_ids.as<std::uint64_t>();
+      if (full_) {
+        TROUPE_RETURN_IF_ERROR(check_below(lists.edge_ids, info.count, path("edge_ids")));
+      }
+    }
+    return lists;
+  }
+
+  const PartRequest& request_;
+  std::string prefix_;
+  bool full_;
+  Part part_;
+};
+
+Error no_such(std::string_view what, std::string_view name, std::vector<std::string> known) {
+  std::string list;
+  for (const auto& entry : known) {
+    list += fmt::format("{}\"{}\"", list.empty() ? "" : ", ", entry);
+  }
+  return Error(Errc::not_found, fmt::format("{} \"{}\": expected one of {}", what, name,
+                                            list.empty() ? "none (the store has no such)" : list));
+}
+
+Result<SplitInfo::Role> find_role(const GraphInfo& info, std::string_view split_name,
+                                  std::string_view role_name) {
+  const auto* split = info.find_split(split_name);
+  if (split == nullptr) {
+    std::vector<std::string> names;
+    for (const auto& entry : info.splits) {
+      names.push_back(entry.name);
+    }
+    return no_such("split", split_name, std::move(names));
+  }
+  const auto role = split->roles.find(std::string(role_name));
+  if (role == split->roles.end()) {
+    std::vector<std::string> names;
+    for (const auto& entry : split->roles) {
+      names.push_back(entry.first);
+    }
+    return no_such(fmt::format("split \"{}\", role", split_name), role_name, std::move(names));
+  }
+  return role->second;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Part>> load_part_arrays(const PartRequest& request) {
+  return PartLoader(request).load();
+}
+
+Result<SeedList> load_seeds(const StoreFiles& files, const GraphInfo& info, bool partitioned,
+                            std::pair<std::string_view, std::string_view> split_and_role) {
+  const auto split = split_and_role.first;
+  const auto role_name = split_and_role.second;
+  TROUPE_ASSIGN_OR_RETURN(const auto role, find_role(info, split, role_name));
+  const auto path = store_layout::seeds_file(split, role_name);
+  ArrayShape shape{npy_type(DType::u64), {role.count}};
+  if (partitioned) {
+    shape.extents.emplace_back(2);
+  }
+  TROUPE_ASSIGN_OR_RETURN(const auto array, files.load(path, shape));
+  const auto ids = array.as<std::uint64_t>();
+  const auto count = info.node_types[raw(role.node_type)].count;
+  TROUPE_RETURN_IF_ERROR(check_below(ids, count, path));
+  SeedList seeds;
+  seeds.node_type = role.node_type;
+  const std::size_t step = partitioned ? 2 : 1;
+  for (std::size_t i = 0; i < ids.size(); i += step) {
+    seeds.original.push_back(static_cast<OriginalId>(ids[i]));
+    seeds.global.push_back(static_cast<NodeId>(ids[i + step - 1]));
+  }
+  if (!std::ranges::is_sorted(seeds.original)) {
+    return Error(
+        Errc::data_corruption,
+        fmt::format("{}: expected seeds in order of original ids, found another order", path));
+  }
+  return seeds;
+}
+
+}  // namespace troupe

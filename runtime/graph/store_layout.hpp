@@ -1,0 +1,34 @@
+#pragma once
+/// \file store_layout.hpp
+/// Names inside a store, as docs/store.md lists them. Paths are relative to the store and use '/'.
+#include "runtime/graph/graph_info.hpp"
+
+#include <string>
+#include <string_view>
+
+namespace troupe::store_layout {
+
+inline constexpr std::string_view graph_file = "graph.json";
+inline constexpr std::string_view partition_file = "partition.json";
+inline constexpr unsigned format_version = 1;
+/// Bounds of what a store may claim; far above what fits on disks, low enough that sums do not
+/// overflow.
+inline constexpr std::uint64_t largest_count = std::uint64_t{1} << 48;
+inline constexpr std::uint64_t largest_cols = std::uint64_t{1} << 24;
+inline constexpr std::uint64_t largest_json = std::uint64_t{1} << 28;
+
+/// "" for a whole graph, "part-K/" for a part.
+std::string part_prefix(PartId part);
+/// "nodes-T/WHAT.npy"
+std::string nodes_file(const NodeTypeInfo& type, std::string_view what);
+/// "edges-E/in/WHAT.npy"
+std::string edges_file(const EdgeTypeInfo& type, EdgeDir dir, std::string_view what);
+/// "splits/NAME.ROLE.npy"; the default split is "default"
+std::string seeds_file(std::string_view split, std::string_view role);
+
+/// Whether a type or split may have this name: 1 to 100 of a-z A-Z 0-9 _ - . and no '.' first.
+bool is_valid_name(std::string_view name);
+/// Whether a listed path stays inside the store.
+bool is_safe_path(std::string_view path);
+
+}  // namespace troupe::store_layout

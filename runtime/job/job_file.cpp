@@ -1,0 +1,236 @@
+#include "runtime/job/job_file.hpp"
+
+#include "runtime/job/job_rules.hpp"
+#include "runtime/job/json_reader.hpp"
+#include "runtime/job/overrides.hpp"
+#include "runtime/job/problems.hpp"
+#include "runtime/job/schema.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fstream>
+#include <iterator>
+#include <system_error>
+
+namespace troupe {
+namespace {
+
+using Json = nlohmann::json;
+using OrderedJson = nlohmann::ordered_json;
+
+struct Place {
+  std::filesystem::path base_dir;  ///< of the job file
+  std::string name;                ///< of the job file, without its extension
+};
+
+std::vector<std::string> split_pointer(const std::string& pointer) {
+  std::vector<std::string> keys;
+  for (std::size_t begin = 1; begin <= pointer.size();) {
+    const auto end = std::min(pointer.find('/', begin), pointer.size());
+    keys.push_back(pointer.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return keys;
+}
+
+const Json* find_value(const Json& root, const std::string& pointer) {
+  const Json* at = &root;
+  for (const std::string& key : split_pointer(pointer)) {
+    const auto found = at->is_object() ? at->find(key) : at->end();
+    if (!at->is_object() || found == at->end()) {
+      return nullptr;
+    }
+    at = &*found;
+  }
+  return at;
+}
+
+void set_value(OrderedJson& root, const std::string& pointer, const Json& value) {
+  OrderedJson* at = &root;
+  for (const std::string& key : split_pointer(pointer)) {
+    at = &(*at)[key];
+  }
+  *at = value;
+}
+
+/// As dump(2), but lists on one line.
+void print(const OrderedJson& value, std::size_t indent, std::string& out) {
+  if (value.is_array()) {
+    const char* separator = "";
+    out += '[';
+    for (const OrderedJson& entry : value) {
+      out += separator + entry.dump();
+      separator = ", ";
+    }
+    out += ']';
+  } else if (value.is_object() && !value.empty()) {
+    const char* separator = "{\n";
+    for (const auto& [key, entry] : value.items()) {
+      out += separator + std::string(indent + 2, ' ') + OrderedJson(key).dump() + ": ";
+      print(entry, indent + 2, out);
+      separator = ",\n";
+    }
+    out += '\n' + std::string(indent, ' ') + '}';
+  } else {
+    out += value.dump();
+  }
+}
+
+/// Fills one Job from one tree, key by key in the order of the schema.
+class Reader {
+ public:
+  Reader(const Json& root, const Place& place, ProblemList& problems)
+      : root_(root), place_(place), problems_(problems) {}
+
+  Job read() {
+    check_object("", root_);
+    for (const SchemaRow& row : job_schema()) {
+      read_row(row);
+    }
+    job_.partition.given = find_value(root_, "/partition") != nullptr;
+    check_between_keys(job_, problems_);
+    const auto path = place_.base_dir / job_.dataset.path;
+    job_.dataset.path = path.lexically_normal();
+    print(complete_, 0, job_.json);
+    job_.json += '\n';
+    return std::move(job_);
+  }
+
+ private:
+  /// Reports unknown keys, and values where sections should be.
+  void check_object(const std::string& section, const Json& value) {
+    if (!value.is_object()) {
+      problems_.add({section, "an object with keys", json_text(value), ""});
+      return;
+    }
+    const auto known = keys_of_section(section);
+    const auto& sections = job_sections();
+    for (const auto& [key, entry] : value.items()) {
+      const std::string pointer = section + "/" + pointer_token(key);
+      if (std::find(known.begin(), known.end(), key) == known.end()) {
+        problems_.add({pointer, "a known key", "an unknown one", unknown_key_hint(section, key)});
+      } else if (std::find(sections.begin(), sections.end(), pointer) != sections.end()) {
+        check_object(pointer, entry);
+      }
+    }
+  }
+
+  void read_row(const SchemaRow& row) {
+    const Json* given = find_value(root_, row.pointer);
+    if (given == nullptr) {
+      use_default(row);
+    } else if (!fits(row.rule, *given)) {
+      problems_.add(bad_value_problem(row, *given));
+    } else if (is_not_built(row, *given)) {
+      problems_.add(not_built_problem(row, *given));
+    } else {
+      use(row, *given);
+    }
+  }
+
+  void use_default(const SchemaRow& row) {
+    switch (row.fallback.kind) {
+      case Fallback::Kind::value:
+        return use(row, Json::parse(row.fallback.text, nullptr, false));
+      case Fallback::Kind::derived:
+        return use(row, derived_default(row.pointer));
+      case Fallback::Kind::absent:
+        return;
+      case Fallback::Kind::required:
+        if (root_.is_object() && !problems_.has(row.pointer)) {
+          problems_.add(missing_key_problem(row));
+        }
+    }
+  }
+
+  void use(const SchemaRow& row, const Json& value) {
+    set_value(complete_, row.pointer, value);
+    if (row.apply != nullptr) {
+      row.apply(value, job_);
+    }
+  }
+
+  Json derived_default(const std::string& pointer) const {
+    if (pointer == "/partition/parts") {
+      const Json* hosts = find_value(root_, "/cluster/hosts");
+      return hosts != nullptr && hosts->is_number_unsigned() ? *hosts : Json(1U);
+    }
+    if (pointer == "/model/layers") {
+      return std::max<std::size_t>(1, job_.sample.fanout.size());
+    }
+    return "runs/" + place_.name;
+  }
+
+  const Json& root_;
+  const Place& place_;
+  ProblemList& problems_;
+  Job job_;
+  OrderedJson complete_ = OrderedJson::object();
+};
+
+Result<JobReading> parse(const std::string& text, const Place& place,
+                         std::span<const std::string> overrides) {
+  TROUPE_ASSIGN_OR_RETURN(const JsonDocument document, read_json(text));
+  ProblemList problems;
+  for (const std::string& pointer : document.duplicates) {
+    problems.add({pointer, "each key once", "it twice", "remove one"});
+  }
+  for (const std::string& override_text : overrides) {
+    if (auto problem = apply_override(*document.root, override_text)) {
+      problems.add(*std::move(problem));
+    }
+  }
+  JobReading reading;
+  reading.job = Reader(*document.root, place, problems).read();
+  reading.problems = std::move(problems).take();
+  return reading;
+}
+
+Result<std::string> read_text(const std::filesystem::path& file) {
+  std::error_code problem;
+  if (!std::filesystem::is_regular_file(file, problem)) {
+    return Error(Errc::not_found,
+                 fmt::format("{}: expected a job file, found {}", file.string(),
+                             std::filesystem::exists(file, problem) ? "something that is no file"
+                                                                    : "nothing"));
+  }
+  std::ifstream in(file, std::ios::binary);
+  std::string text(max_json_bytes + 1, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (!in.is_open() || in.bad()) {
+    return Error(Errc::not_found, fmt::format("{}: expected a readable file", file.string()));
+  }
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  return text;
+}
+
+}  // namespace
+
+Result<JobReading> parse_job(const std::string& text, const std::filesystem::path& base_dir,
+                             std::span<const std::string> overrides) {
+  return parse(text, {base_dir, "job"}, overrides);
+}
+
+Result<JobReading> read_job(const std::filesystem::path& file,
+                            std::span<const std::string> overrides) {
+  TROUPE_ASSIGN_OR_RETURN(const std::string text, read_text(file));
+  auto reading = parse(text, {file.parent_path(), file.stem().string()}, overrides);
+  if (!reading.ok()) {
+    return std::move(reading).error().with(file.string());
+  }
+  std::error_code problem;
+  const auto& path = reading->job.dataset.path;
+  ProblemList problems;
+  for (JobProblem& known : reading->problems) {
+    problems.add(std::move(known));
+  }
+  if (!problems.has("/dataset/path") && !std::filesystem::is_directory(path, problem)) {
+    problems.add({"/dataset/path", "an existing folder", path.string(), ""});
+  }
+  reading->problems = std::move(problems).take();
+  return reading;
+}
+
+}  // namespace troupe

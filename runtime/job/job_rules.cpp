@@ -1,0 +1,136 @@
+#include "runtime/job/job_rules.hpp"
+
+#include "runtime/job/nearest.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace troupe {
+namespace {
+
+const char* const no_hint = "";
+
+std::string quoted(const std::string& text) {
+  return '"' + text + '"';
+}
+
+/// The node type that training seeds have, or null.
+const NodeTypeInfo* seed_type(const GraphInfo& graph, const SplitInfo& split) {
+  const auto train = split.roles.find("train");
+  if (train == split.roles.end() || raw(train->second.node_type) >= graph.node_types.size()) {
+    return nullptr;
+  }
+  return &graph.node_types[raw(train->second.node_type)];
+}
+
+std::string label_text(const NodeTypeInfo& type) {
+  if (!type.labels.has_value()) {
+    return "no labels";
+  }
+  const bool classes = type.labels->kind == LabelInfo::Kind::classes;
+  return fmt::format("{} {}", type.labels->classes, classes ? "classes" : "multi-label targets");
+}
+
+void check_features(const Job& job, const NodeTypeInfo& type, ProblemList& problems) {
+  if (!type.features.has_value() || type.features->cols == 0) {
+    problems.add(
+        {"/dataset/path", fmt::format("features of \"{}\" nodes", type.name), "none", no_hint});
+  } else if (job.features.normalize == Normalize::column && !type.column_stats.has_value()) {
+    problems.add(
+        {"/features/normalize", "\"none\" or \"row\"",
+         fmt::format("\"column\", and a store without column statistics of \"{}\"", type.name),
+         "import the data again"});
+  }
+}
+
+void check_labels(const Job& job, const NodeTypeInfo& type, ProblemList& problems) {
+  const std::string labels = label_text(type);
+  if (!type.labels.has_value() || type.labels->classes == 0) {
+    problems.add(
+        {"/dataset/path", fmt::format("labels of \"{}\" nodes", type.name), "none", no_hint});
+    return;
+  }
+  const bool classes = type.labels->kind == LabelInfo::Kind::classes;
+  const std::string fitting = classes ? "cross_entropy" : "bce_logits";
+  if (job.train.loss != fitting) {
+    problems.add({"/train/loss", fmt::format("\"{}\" for {}", fitting, labels),
+                  quoted(job.train.loss), no_hint});
+  }
+  if (job.eval.metric == "auc" && classes && type.labels->classes != 2) {
+    problems.add({"/eval/metric", fmt::format("\"accuracy\" or \"f1\" for {}", labels), "\"auc\"",
+                  "it is for 2 classes"});
+  }
+}
+
+void check_size(const Job& job, const GraphInfo& graph, ProblemList& problems) {
+  std::uint64_t largest = 0;
+  for (const NodeTypeInfo& type : graph.node_types) {
+    largest = std::max(largest, type.count);
+  }
+  if (job.partition.parts > largest) {
+    problems.add({"/partition/parts", fmt::format("at most {}, the number of nodes", largest),
+                  std::to_string(job.partition.parts), no_hint});
+  }
+  if (graph.node_types.size() != 1 || graph.edge_types.size() != 1) {
+    problems.add({"/model/kind", "a graph with one node type and one edge type",
+                  fmt::format("{} node types and {} edge types, which \"{}\" cannot take",
+                              graph.node_types.size(), graph.edge_types.size(), job.model.kind),
+                  no_hint});
+  }
+}
+
+JobProblem missing_split(const Job& job, const GraphInfo& graph) {
+  std::vector<std::string> names;
+  std::string list;
+  for (const SplitInfo& split : graph.splits) {
+    names.push_back(split.name);
+    list += (list.empty() ? "" : " | ") + quoted(split.name);
+  }
+  const Nearest best = nearest(job.dataset.split, names);
+  return {"/dataset/split", names.empty() ? "data with a split" : list, quoted(job.dataset.split),
+          best.close ? fmt::format("did you mean \"{}\"?", best.word) : ""};
+}
+
+}  // namespace
+
+void check_between_keys(const Job& job, ProblemList& problems) {
+  const auto good = [&](const char* pointer) { return !problems.has(pointer); };
+  if (good("/sample/fanout") && good("/model/layers") &&
+      job.sample.fanout.size() != job.model.layers) {
+    problems.add({"/sample/fanout",
+                  fmt::format("{} entries, one per layer (/model/layers)", job.model.layers),
+                  fmt::format("{} entries", job.sample.fanout.size()), no_hint});
+  }
+  const nn::OptimizerOptions& optimizer = job.train.optimizer;
+  if (good("/train/optimizer/kind") && good("/train/optimizer/momentum") &&
+      optimizer.kind != "sgd" && optimizer.momentum != 0) {
+    problems.add({"/train/optimizer/momentum", fmt::format("0 with kind \"{}\"", optimizer.kind),
+                  fmt::format("{}", optimizer.momentum), "momentum is for \"sgd\""});
+  }
+  if (good("/train/optimizer/kind") && good("/train/optimizer/nesterov") && optimizer.nesterov &&
+      !(optimizer.kind == "sgd" && optimizer.momentum > 0)) {
+    problems.add({"/train/optimizer/nesterov", "false, or kind \"sgd\" with a momentum above 0",
+                  "true", no_hint});
+  }
+}
+
+std::vector<JobProblem> check_against_graph(const Job& job, const GraphInfo& graph) {
+  ProblemList problems;
+  check_size(job, graph, problems);
+  const SplitInfo* split = graph.find_split(job.dataset.split);
+  if (split == nullptr) {
+    problems.add(missing_split(job, graph));
+    return std::move(problems).take();
+  }
+  const NodeTypeInfo* type = seed_type(graph, *split);
+  if (type == nullptr || split->roles.at("train").count == 0) {
+    problems.add({"/dataset/split", "a split with training seeds",
+                  quoted(job.dataset.split) + " without them", no_hint});
+    return std::move(problems).take();
+  }
+  check_features(job, *type, problems);
+  check_labels(job, *type, problems);
+  return std::move(problems).take();
+}
+
+}  // namespace troupe

@@ -1,0 +1,68 @@
+#include "runtime/job/plan.hpp"
+
+#include <array>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace troupe {
+namespace {
+
+std::string bytes_text(std::uint64_t bytes) {
+  static constexpr std::array<const char*, 7> units = {"B",   "KiB", "MiB", "GiB",
+                                                       "TiB", "PiB", "EiB"};
+  auto value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  while (value >= 1024 && unit + 1 < units.size()) {
+    value /= 1024;
+    ++unit;
+  }
+  return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, units[unit]);
+}
+
+template <class Id>
+std::string list(const std::vector<Id>& ids) {
+  std::vector<std::uint32_t> numbers;
+  for (const Id id : ids) {
+    numbers.push_back(raw(id));
+  }
+  return numbers.empty() ? "none" : fmt::format("{}", fmt::join(numbers, ", "));
+}
+
+void print_host(const HostPlan& host, const Job& job, std::string& out) {
+  out += fmt::format("host {}: parts {}; ranks {}\n", raw(host.host), list(host.parts),
+                     list(host.ranks));
+  if (raw(host.host) == 0) {
+    out += "  director\n";
+  }
+  for (const PartId part : host.parts) {
+    out += fmt::format("  holder of part {}\n", raw(part));
+  }
+  for (const Rank rank : host.ranks) {
+    const std::uint32_t samplers = job.cluster.samplers_per_trainer;
+    out += fmt::format("  rank {}: trainer, collector, {} sampler{}\n", raw(rank), samplers,
+                       samplers == 1 ? "" : "s");
+  }
+  out += "  evaluator\n";
+}
+
+}  // namespace
+
+std::string to_string(const Plan& plan, const Job& job) {
+  std::string out;
+  for (const HostPlan& host : plan.hosts) {
+    print_host(host, job, out);
+  }
+  out += fmt::format("ranks: {}\n", plan.world);
+  out += fmt::format("parameters: {} ({})\n", plan.parameters, bytes_text(plan.parameters * 4));
+  out += fmt::format("an epoch: {} batches in {} steps\n", plan.batches_per_epoch,
+                     plan.steps_per_epoch);
+  out += fmt::format("a batch, at most: {} nodes, {} edges, {} of features\n", plan.batch.max_nodes,
+                     plan.batch.max_edges, bytes_text(plan.batch.feature_bytes));
+  out += fmt::format("a batch, from other hosts, at most: {}\n", bytes_text(plan.batch.wire_bytes));
+  out += fmt::format("store: {}\n", bytes_text(plan.store_bytes));
+  out +=
+      fmt::format("memory of the largest process, at most: {}\n", bytes_text(plan.process_bytes));
+  return out;
+}
+
+}  // namespace troupe

@@ -1,0 +1,65 @@
+#pragma once
+/// \file schema.hpp
+/// The job file's schema: one row per key. Reading, defaults, the printed job and the reference all
+/// work by this table; a new key is a new row. What needs more than one key is in job_rules.hpp.
+#include "runtime/job/job.hpp"
+#include "runtime/job/value_rule.hpp"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+/// What holds where the key is not given.
+struct Fallback {
+  enum class Kind : std::uint8_t {
+    value,     ///< `text` as JSON
+    required,  ///< nothing: that is a problem
+    absent,    ///< the feature is off
+    derived,   ///< computed from other keys; `text` says how (derived_default)
+  };
+  Kind kind = Kind::value;
+  std::string text = {};
+};
+
+/// Which values of a known key are refused so far.
+struct NotBuilt {
+  std::vector<std::string> words = {};  ///< these
+  bool all_but_default = false;         ///< all others than the default
+  bool lists = false;                   ///< all lists
+  std::string instead = {};             ///< what works
+};
+
+struct SchemaRow {
+  std::string pointer;
+  ValueRule rule;
+  Fallback fallback;
+  std::string meaning;
+  NotBuilt not_built = {};
+  /// Puts a value that fits the rule into the job; null where nothing of it is built.
+  void (*apply)(const nlohmann::json& value, Job& job) = nullptr;
+};
+
+/// All rows in the order of the file.
+const std::vector<SchemaRow>& job_schema();
+
+/// The sections: every proper prefix of a pointer, in the order of the file.
+const std::vector<std::string>& job_sections();
+
+/// Keys and sections directly inside a section ("" is the whole job).
+std::vector<std::string> keys_of_section(const std::string& section);
+
+/// Position of a key or section in the order of the file; one past the last row of the section it
+/// would be in if unknown.
+std::size_t schema_position(const std::string& pointer);
+
+/// Whether the value is refused as not built yet. \requires fits(row.rule, value)
+bool is_not_built(const SchemaRow& row, const nlohmann::json& value);
+
+/// The refused values in words, e.g. "\"hash\", \"metis\""; empty if none.
+std::string not_built_text(const SchemaRow& row);
+
+}  // namespace troupe

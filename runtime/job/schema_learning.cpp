@@ -1,0 +1,284 @@
+#include "runtime/job/schema_fields.hpp"
+#include "runtime/job/schema_rows.hpp"
+
+namespace troupe {
+namespace {
+
+using namespace schema_fields;
+
+constexpr std::uint64_t most = std::uint64_t{1} << 20;
+
+void add_sample(std::vector<SchemaRow>& rows) {
+  rows.push_back(
+      {"/sample/fanout",
+       {.type = ValueType::integer_list, .low = -1, .high = most, .min_items = 1, .max_items = 16},
+       required(),
+       "neighbours drawn per node, one entry per hop; -1: all; as many as `model.layers`",
+       {},
+       put<&Job::sample, &SampleJob::fanout>});
+  rows.push_back({"/sample/batch_size",
+                  integer_rule(1, most),
+                  value("1024"),
+                  "seeds per rank and step",
+                  {},
+                  put<&Job::sample, &SampleJob::batch_size>});
+  rows.push_back({"/sample/replace",
+                  boolean_rule(),
+                  value("false"),
+                  "draw neighbours with replacement",
+                  {},
+                  put<&Job::sample, &SampleJob::replace>});
+  rows.push_back({"/sample/edge_dir",
+                  choice_rule({"in", "out"}),
+                  value("\"in\""),
+                  "follow edges to their sources, or to their destinations",
+                  {},
+                  [](const Json& v, Job& job) {
+                    job.sample.edge_dir = v == "out" ? EdgeDir::out : EdgeDir::in;
+                  }});
+  rows.push_back(
+      {"/sample/frontier",
+       choice_rule({"new", "all"}),
+       value("\"new\""),
+       "each hop asks for the nodes new in the last one, or for all so far, drawn afresh",
+       {},
+       [](const Json& v, Job& job) {
+         job.sample.frontier = v == "all" ? Frontier::all : Frontier::fresh;
+       }});
+  rows.push_back({"/sample/seed_order", choice_rule({"global", "local"}), value("\"global\""),
+                  "batches of one shuffled list dealt to the ranks, or each part's seeds to the "
+                  "ranks on its host",
+                  words({"local"}, "\"global\""), put<&Job::sample, &SampleJob::seed_order>});
+  rows.push_back({"/sample/edge_ids",
+                  boolean_rule(),
+                  value("false"),
+                  "batches carry original edge ids",
+                  {},
+                  put<&Job::sample, &SampleJob::edge_ids>});
+}
+
+void add_features(std::vector<SchemaRow>& rows) {
+  rows.push_back({"/features/normalize",
+                  choice_rule({"none", "row", "column"}),
+                  value("\"none\""),
+                  "rows x / max(sum, 1), or columns (x - mean) / max(sd, 1e-6) over all nodes",
+                  {},
+                  [](const Json& v, Job& job) {
+                    job.features.normalize = v == "row"      ? Normalize::row
+                                             : v == "column" ? Normalize::column
+                                                             : Normalize::none;
+                  }});
+  rows.push_back({"/features/cache/policy", choice_rule({"none", "hotness", "lru"}),
+                  value("\"none\""), "which rows of other hosts a rank keeps",
+                  words({"hotness", "lru"}, "\"none\"")});
+  rows.push_back({"/features/cache/budget", bytes_rule(0, std::uint64_t{1} << 40), absent(),
+                  "bytes of the cache per rank", all_but_default("no cache: leave it out")});
+}
+
+void add_model(std::vector<SchemaRow>& rows) {
+  using nn::ModelOptions;
+  rows.push_back({"/model/kind", choice_rule({"graphsage", "gcn", "gat", "gatv2", "gin", "rgcn"}),
+                  value("\"graphsage\""), "the kind of layer",
+                  words({"gcn", "gat", "gatv2", "gin", "rgcn"}, "\"graphsage\""),
+                  put<&Job::model, &ModelOptions::kind>});
+  rows.push_back({"/model/aggregator",
+                  choice_rule({"mean", "max", "sum"}),
+                  value("\"mean\""),
+                  "what a layer makes of a node's neighbours",
+                  {},
+                  [](const Json& v, Job& job) {
+                    job.model.aggregator = v == "max"   ? nn::Aggregator::max
+                                           : v == "sum" ? nn::Aggregator::sum
+                                                        : nn::Aggregator::mean;
+                  }});
+  rows.push_back({"/model/layers",
+                  integer_rule(1, 16),
+                  derived("length of `sample.fanout`"),
+                  "number of layers, one per hop",
+                  {},
+                  put<&Job::model, &ModelOptions::layers>});
+  rows.push_back({"/model/hidden",
+                  integer_rule(1, 65536),
+                  value("64"),
+                  "columns between layers",
+                  {},
+                  put<&Job::model, &ModelOptions::hidden>});
+  rows.push_back({"/model/norm", choice_rule({"none", "layer", "batch"}), value("\"none\""),
+                  "normalisation between a layer and its ReLU, not after the last",
+                  words({"batch"}, "\"none\" or \"layer\""),
+                  [](const Json& v, Job& job) { job.model.layer_norm = v == "layer"; }});
+  rows.push_back({"/model/l2",
+                  boolean_rule(),
+                  value("false"),
+                  "divide rows of each layer's output by their length",
+                  {},
+                  put<&Job::model, &ModelOptions::l2>});
+  rows.push_back({"/model/dropout",
+                  number_rule({.low = 0, .high = 1, .open_high = true}),
+                  value("0"),
+                  "on the input of every layer but the first",
+                  {},
+                  put<&Job::model, &ModelOptions::dropout>});
+  rows.push_back({"/model/input_dropout",
+                  number_rule({.low = 0, .high = 1, .open_high = true}),
+                  value("0"),
+                  "on the input of the first layer",
+                  {},
+                  put<&Job::model, &ModelOptions::input_dropout>});
+}
+
+void add_optimizer(std::vector<SchemaRow>& rows) {
+  rows.push_back(
+      {"/train/optimizer/kind", choice_rule({"adam", "adamw", "sgd", "adagrad"}), value("\"adam\""),
+       "as PyTorch defines them", words({"adagrad"}, "\"adam\", \"adamw\" or \"sgd\""),
+       [](const Json& v, Job& job) { job.train.optimizer.kind = v.get<std::string>(); }});
+  rows.push_back({"/train/optimizer/lr",
+                  number_rule({.low = 0, .high = 1000, .open_low = true}),
+                  value("0.001"),
+                  "learning rate",
+                  {},
+                  [](const Json& v, Job& job) { job.train.optimizer.lr = v.get<double>(); }});
+  rows.push_back(
+      {"/train/optimizer/weight_decay",
+       number_rule({.low = 0, .high = 1000}),
+       value("0"),
+       "added to the gradient; `adamw`: shrinks the parameters instead",
+       {},
+       [](const Json& v, Job& job) { job.train.optimizer.weight_decay = v.get<double>(); }});
+  rows.push_back({"/train/optimizer/momentum",
+                  number_rule({.low = 0, .high = 1, .open_high = true}),
+                  value("0"),
+                  "`sgd` only",
+                  {},
+                  [](const Json& v, Job& job) { job.train.optimizer.momentum = v.get<double>(); }});
+  rows.push_back({"/train/optimizer/nesterov",
+                  boolean_rule(),
+                  value("false"),
+                  "`sgd` with momentum only",
+                  {},
+                  [](const Json& v, Job& job) { job.train.optimizer.nesterov = v.get<bool>(); }});
+  rows.push_back({"/train/optimizer/betas",
+                  {.type = ValueType::number_list,
+                   .numbers = {.low = 0, .high = 1, .open_high = true},
+                   .min_items = 2,
+                   .max_items = 2},
+                  value("[0.9, 0.999]"),
+                  "`adam`, `adamw`: decay of the two moments",
+                  {},
+                  [](const Json& v, Job& job) {
+                    job.train.optimizer.beta1 = v[0].get<double>();
+                    job.train.optimizer.beta2 = v[1].get<double>();
+                  }});
+  rows.push_back({"/train/optimizer/eps",
+                  number_rule({.low = 0, .high = 1, .open_low = true}),
+                  value("1e-8"),
+                  "`adam`, `adamw`: added to the root",
+                  {},
+                  [](const Json& v, Job& job) { job.train.optimizer.eps = v.get<double>(); }});
+}
+
+void add_train(std::vector<SchemaRow>& rows) {
+  rows.push_back({"/train/epochs",
+                  integer_rule(1, 1000000),
+                  value("1"),
+                  "passes over the training seeds",
+                  {},
+                  put<&Job::train, &TrainJob::epochs>});
+  rows.push_back({"/train/loss",
+                  choice_rule({"cross_entropy", "bce_logits"}),
+                  value("\"cross_entropy\""),
+                  "for classes, or for multi-label targets",
+                  {},
+                  put<&Job::train, &TrainJob::loss>});
+  add_optimizer(rows);
+  rows.push_back({"/train/clip", number_rule({.low = 0, .high = 1e9, .open_low = true}), absent(),
+                  "largest length of the gradient",
+                  all_but_default("gradients as they are: leave it out")});
+  rows.push_back({"/train/schedule", choice_rule({"constant", "step", "linear", "cosine"}),
+                  value("\"constant\""), "how the learning rate changes",
+                  words({"step", "linear", "cosine"}, "\"constant\"")});
+}
+
+void add_eval(std::vector<SchemaRow>& rows) {
+  rows.push_back({"/eval/every",
+                  integer_rule(0, 1000000),
+                  value("1"),
+                  "evaluate after epochs 1, 1+n, ... and the last; 0: only after the last",
+                  {},
+                  put<&Job::eval, &EvalJob::every>});
+  rows.push_back({"/eval/mode",
+                  choice_rule({"exact", "sampled"}),
+                  value("\"exact\""),
+                  "on whole neighbourhoods, layer by layer, or on sampled batches",
+                  {},
+                  put<&Job::eval, &EvalJob::mode>});
+  rows.push_back({"/eval/metric",
+                  choice_rule({"accuracy", "auc", "f1"}),
+                  value("\"accuracy\""),
+                  "what the best epoch is chosen by; `f1` is macro over the classes seen",
+                  {},
+                  put<&Job::eval, &EvalJob::metric>});
+  rows.push_back({"/eval/split", text_rule(0), value("\"\""),
+                  "another split to evaluate on; \"\": `dataset.split`",
+                  all_but_default("\"\", which evaluates on `dataset.split`")});
+  rows.push_back({"/eval/max_batches", integer_rule(0, 1000000000), value("0"),
+                  "most batches per `sampled` evaluation; 0: all",
+                  all_but_default("0: all batches")});
+}
+
+void add_checkpoint(std::vector<SchemaRow>& rows) {
+  const NotBuilt none = all_but_default("a job without `checkpoint`");
+  rows.push_back({"/checkpoint/every/epochs", integer_rule(1, 1000000), absent(),
+                  "epochs between checkpoints", none});
+  rows.push_back({"/checkpoint/every/steps", integer_rule(1, 1000000000), absent(),
+                  "steps between checkpoints", none});
+  rows.push_back({"/checkpoint/every/seconds", number_rule({.low = 1, .high = 1e7}), absent(),
+                  "seconds between checkpoints", none});
+  rows.push_back(
+      {"/checkpoint/keep", integer_rule(1, 1000), absent(), "newest checkpoints that stay", none});
+  rows.push_back({"/checkpoint/copies", integer_rule(1, 1024), absent(),
+                  "hosts that keep a copy where no file system is shared", none});
+}
+
+void add_single_keys(std::vector<SchemaRow>& rows) {
+  rows.push_back({"/digest",
+                  choice_rule({"full", "ids", "off"}),
+                  value("\"full\""),
+                  "what the digest of the batches covers: ids, rows and labels, or ids alone",
+                  {},
+                  [](const Json& v, Job& job) {
+                    job.digest = v == "full"  ? DigestMode::full
+                                 : v == "ids" ? DigestMode::ids
+                                              : DigestMode::off;
+                  }});
+  rows.push_back({"/seed",
+                  integer_rule(0, ~std::uint64_t{0}),
+                  value("0"),
+                  "of all randomness of the run: seed order, neighbours, dropout, initial weights",
+                  {},
+                  [](const Json& v, Job& job) { job.seed = v.get<std::uint64_t>(); }});
+  rows.push_back({"/output",
+                  text_rule(1),
+                  derived("`runs/NAME` for `NAME.json`"),
+                  "folder for everything the run writes; relative to the working directory",
+                  {},
+                  [](const Json& v, Job& job) { job.output = v.get<std::string>(); }});
+  rows.push_back({"/log_every", integer_rule(1, 1000000), value("1"),
+                  "epochs between progress lines", all_but_default("1: a line per epoch")});
+}
+
+}  // namespace
+
+std::vector<SchemaRow> learning_rows() {
+  std::vector<SchemaRow> rows;
+  add_sample(rows);
+  add_features(rows);
+  add_model(rows);
+  add_train(rows);
+  add_eval(rows);
+  add_checkpoint(rows);
+  add_single_keys(rows);
+  return rows;
+}
+
+}  // namespace troupe

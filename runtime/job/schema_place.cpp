@@ -1,0 +1,174 @@
+#include "runtime/job/schema_fields.hpp"
+#include "runtime/job/schema_rows.hpp"
+
+namespace troupe {
+namespace {
+
+using namespace schema_fields;
+
+void add_dataset(std::vector<SchemaRow>& rows) {
+  rows.push_back({"/dataset/path",
+                  text_rule(1),
+                  required(),
+                  "a store, or a folder that `import --from npy` reads; relative to the job file",
+                  {},
+                  [](const Json& v, Job& job) { job.dataset.path = v.get<std::string>(); }});
+  rows.push_back({"/dataset/split",
+                  text_rule(0),
+                  value("\"\""),
+                  "which of the data's splits; \"\" is the default one",
+                  {},
+                  put<&Job::dataset, &DatasetJob::split>});
+  rows.push_back(
+      {"/dataset/memory",
+       choice_rule({"mapped", "copied"}),
+       value("\"mapped\""),
+       "share the files between processes through the page cache, or load them once per process",
+       {},
+       [](const Json& v, Job& job) {
+         job.dataset.memory = v == "copied" ? StoreMemory::copied : StoreMemory::mapped;
+       }});
+}
+
+void add_partition(std::vector<SchemaRow>& rows) {
+  rows.push_back(
+      {"/partition/method",
+       choice_rule({"random", "hash", "metis", "hotness", "ldg", "fennel", "multilevel", "file"}),
+       value("\"random\""), "how nodes are assigned to parts",
+       words({"hash", "metis", "hotness", "ldg", "fennel", "multilevel", "file"}, "\"random\""),
+       put<&Job::partition, &PartitionJob::method>});
+  rows.push_back({"/partition/parts",
+                  integer_rule(1, 65536),
+                  derived("`cluster.hosts`"),
+                  "number of parts; part p lies on host p mod hosts",
+                  {},
+                  put<&Job::partition, &PartitionJob::parts>});
+  rows.push_back(
+      {"/partition/balance",
+       {.type = ValueType::choice_list, .words = {"nodes", "edges", "train"}, .max_items = 3},
+       value("[]"),
+       "what the parts share evenly besides their number of nodes",
+       all_but_default("[]: the random method balances nodes")});
+  rows.push_back({"/partition/imbalance", number_rule({.low = 1, .high = 10}), value("1.03"),
+                  "largest part over average part that a method may give",
+                  all_but_default("1.03: the random method's parts differ by one node")});
+  rows.push_back({"/partition/halo", integer_rule(0, 8), value("0"),
+                  "hops around a part whose neighbour lists it stores too",
+                  all_but_default("0: neighbours of other parts are asked for")});
+  rows.push_back({"/partition/seed",
+                  integer_rule(0, ~std::uint64_t{0}),
+                  value("0"),
+                  "of the random assignment; `seed` does not touch it, so runs share a store",
+                  {},
+                  put<&Job::partition, &PartitionJob::seed>});
+  rows.push_back({"/partition/order", choice_rule({"degree", "hotness", "original"}),
+                  value("\"degree\""), "how nodes are numbered inside a part",
+                  words({"hotness", "original"}, "\"degree\"")});
+  rows.push_back({"/partition/topology", choice_rule({"sharded", "replicated"}),
+                  value("\"sharded\""),
+                  "neighbour lists on the owner's host only, or on every host",
+                  words({"replicated"}, "\"sharded\"")});
+}
+
+void add_cluster(std::vector<SchemaRow>& rows) {
+  rows.push_back({"/cluster/launch", choice_rule({"simulate", "local", "ssh", "slurm", "manual"}),
+                  value("\"simulate\""),
+                  "how hosts come to be; `simulate`: all of them in this process",
+                  words({"local", "ssh", "slurm", "manual"}, "\"simulate\""),
+                  put<&Job::cluster, &ClusterJob::launch>});
+  rows.push_back(
+      {"/cluster/hosts",
+       {.type = ValueType::hosts, .low = 1, .high = 1024, .min_items = 1, .max_items = 1024},
+       value("1"),
+       "number of hosts, or their names",
+       {.words = {}, .lists = true, .instead = "a number of simulated hosts"},
+       put<&Job::cluster, &ClusterJob::hosts>});
+  rows.push_back({"/cluster/placement", choice_rule({"collocated", "worker", "server_client"}),
+                  value("\"collocated\""),
+                  "where samplers run; with `simulate` both built values mean actors beside the "
+                  "trainer, on its host",
+                  words({"server_client"}, "\"collocated\" or \"worker\""),
+                  put<&Job::cluster, &ClusterJob::placement>});
+  rows.push_back({"/cluster/trainers_per_host",
+                  integer_rule(1, 64),
+                  value("1"),
+                  "ranks per host; W = hosts x trainers_per_host",
+                  {},
+                  put<&Job::cluster, &ClusterJob::trainers_per_host>});
+  rows.push_back({"/cluster/samplers_per_trainer",
+                  integer_rule(1, 256),
+                  value("1"),
+                  "sampler actors per rank",
+                  {},
+                  put<&Job::cluster, &ClusterJob::samplers_per_trainer>});
+  rows.push_back({"/cluster/batches_in_flight",
+                  integer_rule(1, 1024),
+                  value("4"),
+                  "batches a rank has asked for and not trained on yet",
+                  {},
+                  put<&Job::cluster, &ClusterJob::batches_in_flight>});
+  rows.push_back({"/cluster/threads",
+                  integer_rule(0, 1024),
+                  value("0"),
+                  "compute threads per process; 0: one per core; the results do not depend on it",
+                  {},
+                  put<&Job::cluster, &ClusterJob::threads>});
+}
+
+void add_links(std::vector<SchemaRow>& rows) {
+  rows.push_back(
+      {"/cluster/network/latency_us",
+       number_rule({.low = 0, .high = 1e7}),
+       value("0"),
+       "of simulated links, one way",
+       {},
+       [](const Json& v, Job& job) { job.cluster.network.latency_us = v.get<double>(); }});
+  rows.push_back(
+      {"/cluster/network/bandwidth_gbps",
+       number_rule({.low = 0, .high = 1e6}),
+       value("0"),
+       "of simulated links, in gigabits per second; 0: unlimited",
+       {},
+       [](const Json& v, Job& job) { job.cluster.network.bandwidth_gbps = v.get<double>(); }});
+  rows.push_back(
+      {"/cluster/window",
+       bytes_rule(65536, std::uint64_t{1} << 40),
+       value("\"64MiB\""),
+       "bytes of requests and expected replies under way per link",
+       {},
+       [](const Json& v, Job& job) { job.cluster.window_bytes = parse_bytes(v).value_or(0); }});
+  rows.push_back({"/cluster/request_deadline",
+                  number_rule({.low = 0.001, .high = 86400}),
+                  value("60"),
+                  "seconds until a request without an answer fails",
+                  {},
+                  put<&Job::cluster, &ClusterJob::request_deadline_s>});
+  rows.push_back({"/cluster/transport", choice_rule({"simulated", "tcp", "ucx"}),
+                  value("\"simulated\""), "what carries messages between hosts",
+                  words({"tcp", "ucx"}, "\"simulated\"")});
+  rows.push_back({"/cluster/channel_budget", bytes_rule(65536, std::uint64_t{1} << 40), absent(),
+                  "bytes of finished batches waiting per rank",
+                  all_but_default("`cluster.batches_in_flight` bounds them")});
+  rows.push_back({"/cluster/heartbeat", number_rule({.low = 0.01, .high = 3600}), value("1"),
+                  "seconds between signs of life",
+                  all_but_default("the default: simulated hosts do not fail")});
+  rows.push_back({"/cluster/lost_after", number_rule({.low = 0.03, .high = 86400}), value("3"),
+                  "seconds of silence until a peer counts as lost",
+                  all_but_default("the default: simulated hosts do not fail")});
+  rows.push_back({"/cluster/recovery_deadline", number_rule({.low = 0, .high = 86400}), value("60"),
+                  "seconds that requests wait for a lost holder to come back",
+                  all_but_default("the default: simulated hosts do not fail")});
+}
+
+}  // namespace
+
+std::vector<SchemaRow> place_rows() {
+  std::vector<SchemaRow> rows;
+  add_dataset(rows);
+  add_partition(rows);
+  add_cluster(rows);
+  add_links(rows);
+  return rows;
+}
+
+}  // namespace troupe

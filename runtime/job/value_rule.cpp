@@ -1,0 +1,247 @@
+#include "runtime/job/value_rule.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <set>
+
+namespace troupe {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t longest_text = 4096;
+
+bool integer_fits(const Json& value, std::int64_t low, std::uint64_t high) {
+  if (value.is_number_unsigned()) {
+    const auto number = value.get<std::uint64_t>();
+    return number <= high && (low <= 0 || number >= static_cast<std::uint64_t>(low));
+  }
+  if (!value.is_number_integer()) {
+    return false;
+  }
+  const auto number = value.get<std::int64_t>();
+  return number >= low && (number < 0 || static_cast<std::uint64_t>(number) <= high);
+}
+
+bool number_fits(const Json& value, const NumberRange& range) {
+  if (!value.is_number()) {
+    return false;
+  }
+  const auto number = value.get<double>();
+  const auto narrow = static_cast<float>(number);
+  return number >= range.low && number <= range.high &&
+         !(range.open_low && narrow <= static_cast<float>(range.low)) &&
+         !(range.open_high && narrow >= static_cast<float>(range.high));
+}
+
+/// Control characters are never meant, and a zero byte would cut a path short.
+bool text_fits(const Json& value, std::size_t min_bytes, std::size_t max_bytes) {
+  const auto* text = value.get_ptr<const std::string*>();
+  return text != nullptr && text->size() >= min_bytes && text->size() <= max_bytes &&
+         std::none_of(text->begin(), text->end(),
+                      [](char c) { return static_cast<unsigned char>(c) < 0x20; });
+}
+
+bool choice_fits(const Json& value, const std::vector<std::string>& words) {
+  const auto* text = value.get_ptr<const std::string*>();
+  return text != nullptr && std::find(words.begin(), words.end(), *text) != words.end();
+}
+
+template <class Fits>
+bool list_fits(const ValueRule& rule, const Json& value, Fits fits_one) {
+  return value.is_array() && value.size() >= rule.min_items && value.size() <= rule.max_items &&
+         std::all_of(value.begin(), value.end(), fits_one);
+}
+
+bool distinct(const Json& list) {
+  return std::set<Json>(list.begin(), list.end()).size() == list.size();
+}
+
+std::string power_text(std::uint64_t value) {
+  for (unsigned bits = 16; bits < 64; ++bits) {
+    if (value == std::uint64_t{1} << bits) {
+      return fmt::format("2^{}", bits);
+    }
+  }
+  return value == ~std::uint64_t{0} ? "2^64-1" : std::to_string(value);
+}
+
+std::string integer_range(const ValueRule& rule) {
+  return fmt::format("{}..{}", rule.low, power_text(rule.high));
+}
+
+std::string number_range(const NumberRange& range) {
+  return fmt::format("{} {}, {} {}", range.open_low ? ">" : ">=", range.low,
+                     range.open_high ? "<" : "<=", range.high);
+}
+
+std::string quoted_words(const std::vector<std::string>& words) {
+  std::vector<std::string> quoted;
+  for (const std::string& word : words) {
+    quoted.push_back('"' + word + '"');
+  }
+  return fmt::format("{}", fmt::join(quoted, " | "));
+}
+
+std::string items_range(const ValueRule& rule) {
+  return rule.min_items == rule.max_items
+             ? fmt::format("{} entries", rule.min_items)
+             : fmt::format("{}..{} entries", rule.min_items, rule.max_items);
+}
+
+}  // namespace
+
+ValueRule boolean_rule() {
+  return {.type = ValueType::boolean};
+}
+
+ValueRule integer_rule(std::int64_t low, std::uint64_t high) {
+  return {.type = ValueType::integer, .low = low, .high = high};
+}
+
+ValueRule number_rule(NumberRange range) {
+  return {.type = ValueType::number, .numbers = range};
+}
+
+ValueRule text_rule(std::size_t min_bytes) {
+  return {.type = ValueType::text, .min_items = min_bytes, .max_items = longest_text};
+}
+
+ValueRule choice_rule(std::vector<std::string> words) {
+  return {.type = ValueType::choice, .words = std::move(words)};
+}
+
+ValueRule bytes_rule(std::uint64_t low, std::uint64_t high) {
+  return {.type = ValueType::bytes, .low = static_cast<std::int64_t>(low), .high = high};
+}
+
+std::string type_text(const ValueRule& rule) {
+  switch (rule.type) {
+    case ValueType::boolean:
+      return "boolean";
+    case ValueType::integer:
+      return "integer";
+    case ValueType::number:
+      return "number";
+    case ValueType::text:
+    case ValueType::choice:
+      return "string";
+    case ValueType::bytes:
+      return "bytes";
+    case ValueType::integer_list:
+      return "list of integers";
+    case ValueType::number_list:
+      return "list of numbers";
+    case ValueType::choice_list:
+      return "list of strings";
+    case ValueType::hosts:
+      return "integer or list of strings";
+  }
+  return "";
+}
+
+std::string range_text(const ValueRule& rule) {
+  switch (rule.type) {
+    case ValueType::boolean:
+      return "";
+    case ValueType::integer:
+    case ValueType::bytes:
+      return integer_range(rule);
+    case ValueType::number:
+      return number_range(rule.numbers);
+    case ValueType::text:
+      return fmt::format("{}..{} bytes, no control characters", rule.min_items, rule.max_items);
+    case ValueType::choice:
+      return quoted_words(rule.words);
+    case ValueType::integer_list:
+      return fmt::format("{}, each {}", items_range(rule), integer_range(rule));
+    case ValueType::number_list:
+      return fmt::format("{}, each {}", items_range(rule), number_range(rule.numbers));
+    case ValueType::choice_list:
+      return fmt::format("distinct, each {}", quoted_words(rule.words));
+    case ValueType::hosts:
+      return fmt::format("{}, or as many names", integer_range(rule));
+  }
+  return "";
+}
+
+std::string expected_text(const ValueRule& rule) {
+  const std::string range = range_text(rule);
+  if (rule.type == ValueType::choice) {
+    return range;
+  }
+  const std::string unit =
+      rule.type == ValueType::bytes ? " (a number, or \"64MB\", \"64MiB\")" : "";
+  return type_text(rule) + unit + (range.empty() ? "" : ", " + range);
+}
+
+bool fits(const ValueRule& rule, const Json& value) {
+  const auto word_fits = [&](const Json& v) { return choice_fits(v, rule.words); };
+  const auto whole_fits = [&](const Json& v) { return integer_fits(v, rule.low, rule.high); };
+  switch (rule.type) {
+    case ValueType::boolean:
+      return value.is_boolean();
+    case ValueType::integer:
+      return whole_fits(value);
+    case ValueType::number:
+      return number_fits(value, rule.numbers);
+    case ValueType::text:
+      return text_fits(value, rule.min_items, rule.max_items);
+    case ValueType::choice:
+      return word_fits(value);
+    case ValueType::bytes: {
+      const auto bytes = parse_bytes(value);
+      return bytes.has_value() && whole_fits(Json(*bytes));
+    }
+    case ValueType::integer_list:
+      return list_fits(rule, value, whole_fits);
+    case ValueType::number_list:
+      return list_fits(rule, value, [&](const Json& v) { return number_fits(v, rule.numbers); });
+    case ValueType::choice_list:
+      return list_fits(rule, value, word_fits) && distinct(value);
+    case ValueType::hosts:
+      return whole_fits(value) ||
+             list_fits(rule, value, [](const Json& v) { return text_fits(v, 1, 255); });
+  }
+  return false;
+}
+
+std::optional<std::uint64_t> parse_bytes(const Json& value) {
+  if (value.is_number_unsigned()) {
+    return value.get<std::uint64_t>();
+  }
+  const auto* text = value.get_ptr<const std::string*>();
+  if (text == nullptr) {
+    return std::nullopt;
+  }
+  std::uint64_t count = 0;
+  const char* const end = text->data() + text->size();
+  const auto [rest, problem] = std::from_chars(text->data(), end, count);
+  if (problem != std::errc{}) {
+    return std::nullopt;
+  }
+  std::string unit(rest, end);
+  unit.erase(0, unit.starts_with(' ') ? 1 : 0);
+  static constexpr const char* letters = "KMGT";
+  std::uint64_t factor = 1;
+  for (const char* letter = letters; *letter != '\0'; ++letter) {
+    const bool binary = unit == std::string(1, *letter) + "iB";
+    if (binary || unit == std::string(1, *letter) + "B") {
+      for (const char* step = letters; step <= letter; ++step) {
+        factor *= binary ? 1024 : 1000;
+      }
+    }
+  }
+  std::uint64_t bytes = 0;
+  const bool known = factor != 1 || unit == "B";
+  if (!known || __builtin_mul_overflow(count, factor, &bytes)) {
+    return std::nullopt;
+  }
+  return bytes;
+}
+
+}  // namespace troupe

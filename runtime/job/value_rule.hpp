@@ -1,0 +1,62 @@
+#pragma once
+/// \file value_rule.hpp
+/// What one value of a job file must be: its type and range, the check, and both in words.
+#include <nlohmann/json_fwd.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+enum class ValueType : std::uint8_t {
+  boolean,
+  integer,
+  number,
+  text,
+  choice,        ///< a string, one of `words`
+  bytes,         ///< an integer, or a string with a unit
+  integer_list,  ///< entries in `low..high`
+  number_list,   ///< entries in the number range
+  choice_list,   ///< distinct entries, each one of `words`
+  hosts,         ///< an integer, or a list of host names
+};
+
+struct NumberRange {
+  double low = 0;
+  double high = 0;
+  bool open_low = false;  ///< low itself is refused, also as float32
+  bool open_high = false;
+};
+
+struct ValueRule {
+  ValueType type = ValueType::boolean;
+  std::int64_t low = 0;  ///< integer, bytes, integer_list, hosts
+  std::uint64_t high = 0;
+  NumberRange numbers = {};  ///< number, number_list
+  std::vector<std::string> words = {};
+  std::size_t min_items = 0;  ///< entries of a list; bytes of a text
+  std::size_t max_items = 0;
+};
+
+ValueRule boolean_rule();
+ValueRule integer_rule(std::int64_t low, std::uint64_t high);
+ValueRule number_rule(NumberRange range);
+ValueRule text_rule(std::size_t min_bytes);
+ValueRule choice_rule(std::vector<std::string> words);
+ValueRule bytes_rule(std::uint64_t low, std::uint64_t high);
+
+/// "integer", "list of numbers", …
+std::string type_text(const ValueRule& rule);
+/// "1..1024", "\"new\" | \"all\"", "> 0, <= 1000", …; empty if every value of the type will do.
+std::string range_text(const ValueRule& rule);
+/// Type and range in one phrase.
+std::string expected_text(const ValueRule& rule);
+bool fits(const ValueRule& rule, const nlohmann::json& value);
+
+/// Bytes from 67108864, "64MB" (10^6) or "64MiB" (2^20); units B, K, M, G, T. None if it is neither
+/// or overflows.
+std::optional<std::uint64_t> parse_bytes(const nlohmann::json& value);
+
+}  // namespace troupe

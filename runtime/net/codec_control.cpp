@@ -1,0 +1,282 @@
+#include "runtime/net/codec.hpp"
+#include "runtime/net/codec_support.hpp"
+#include "schema/control.capnp.h"
+
+namespace troupe::net {
+namespace {
+
+constexpr std::uint64_t control_reply_bytes = std::uint64_t{64} << 10;
+constexpr std::size_t max_role_bytes = 256;
+
+static_assert(sizeof(Digest) == 16 && std::is_trivially_copyable_v<Digest>,
+              "digests travel as (low, high)");
+
+void write_counters(const EpochCounters& from, wire::EpochCounters::Builder to) {
+  to.setBatches(from.batches);
+  to.setSeeds(from.seeds);
+  to.setNodes(from.nodes);
+  to.setEdges(from.edges);
+  to.setWaitNs(from.wait_ns);
+  to.setSampleNs(from.sample_ns);
+  to.setCollectNs(from.collect_ns);
+  to.setTrainNs(from.train_ns);
+  to.setReduceNs(from.reduce_ns);
+  to.setFrontierNodes(from.frontier_nodes);
+  to.setFrontierRemote(from.frontier_remote);
+  to.setRows(from.rows);
+  to.setRowsRemote(from.rows_remote);
+  to.setRowsCached(from.rows_cached);
+}
+
+EpochCounters read_counters(wire::EpochCounters::Reader from) {
+  EpochCounters to;
+  to.batches = from.getBatches();
+  to.seeds = from.getSeeds();
+  to.nodes = from.getNodes();
+  to.edges = from.getEdges();
+  to.wait_ns = from.getWaitNs();
+  to.sample_ns = from.getSampleNs();
+  to.collect_ns = from.getCollectNs();
+  to.train_ns = from.getTrainNs();
+  to.reduce_ns = from.getReduceNs();
+  to.frontier_nodes = from.getFrontierNodes();
+  to.frontier_remote = from.getFrontierRemote();
+  to.rows = from.getRows();
+  to.rows_remote = from.getRowsRemote();
+  to.rows_cached = from.getRowsCached();
+  return to;
+}
+
+void write_digest(const Digest& from, wire::Digest::Builder to) {
+  to.setLow(from.low);
+  to.setHigh(from.high);
+}
+
+Digest read_digest(wire::Digest::Reader from) {
+  return {from.getLow(), from.getHigh()};
+}
+
+Result<std::vector<Digest>> read_digests(const SegmentReader& segments) {
+  TROUPE_ASSIGN_OR_RETURN(const auto words, segments.vector<std::uint64_t>(0));
+  if (words.size() % 2 != 0) {
+    return corrupt_message(
+        "EpochResult",
+        fmt::format("digests: expected 16 bytes each, found {} bytes", words.size() * 8));
+  }
+  std::vector<Digest> digests(words.size() / 2);
+  for (std::size_t i = 0; i < digests.size(); ++i) {
+    digests[i] = {words[2 * i], words[2 * i + 1]};
+  }
+  return digests;
+}
+
+/// Decodes a message that has no segments.
+template <class T, class Root, class Read>
+Result<T> read_small(const Frame& frame, std::string_view name, Read read) {
+  TROUPE_RETURN_IF_ERROR(SegmentReader(frame, name).at_most(0));
+  return read_message<T, Root>(frame, name, read);
+}
+
+}  // namespace
+
+// ---- epochs ----
+
+void Wire<EpochRequest>::encode(const EpochRequest& message, Frame& frame) {
+  write_message<wire::EpochRequest>(frame, [&](wire::EpochRequest::Builder out) {
+    out.setGeneration(message.generation);
+    out.setEpoch(message.epoch);
+  });
+  frame.segments.clear();
+}
+
+Result<EpochRequest> Wire<EpochRequest>::decode(const Frame& frame) {
+  return read_small<EpochRequest, wire::EpochRequest>(
+      frame, "EpochRequest", [](wire::EpochRequest::Reader in) -> Result<EpochRequest> {
+        return EpochRequest{.generation = in.getGeneration(), .epoch = in.getEpoch()};
+      });
+}
+
+std::uint64_t Wire<EpochRequest>::reply_bytes(const EpochRequest&) {
+  return control_reply_bytes;
+}
+
+void Wire<EpochResult>::encode(const EpochResult& message, Frame& frame) {
+  write_message<wire::EpochResult>(frame, [&](wire::EpochResult::Builder out) {
+    out.setRank(raw(message.rank));
+    out.setEpoch(message.epoch);
+    out.setLossSum(message.loss_sum);
+    out.setLossWeight(message.loss_weight);
+    out.setWallNs(message.wall_ns);
+    write_counters(message.counters, out.initCounters());
+  });
+  frame.segments = {copy_segment(message.batch_digests)};
+}
+
+Result<EpochResult> Wire<EpochResult>::decode(const Frame& frame) {
+  const auto read = [&](wire::EpochResult::Reader in) -> Result<EpochResult> {
+    const SegmentReader segments(frame, "EpochResult");
+    TROUPE_RETURN_IF_ERROR(segments.at_most(1));
+    EpochResult out;
+    out.rank = static_cast<Rank>(in.getRank());
+    out.epoch = in.getEpoch();
+    out.loss_sum = in.getLossSum();
+    out.loss_weight = in.getLossWeight();
+    out.wall_ns = in.getWallNs();
+    out.counters = read_counters(in.getCounters());
+    TROUPE_ASSIGN_OR_RETURN(out.batch_digests, read_digests(segments));
+    return out;
+  };
+  return read_message<EpochResult, wire::EpochResult>(frame, "EpochResult", read);
+}
+
+// ---- exact inference ----
+
+void Wire<InferRequest>::encode(const InferRequest& message, Frame& frame) {
+  write_message<wire::InferRequest>(frame, [&](wire::InferRequest::Builder out) {
+    out.setRound(message.round);
+    out.setLayer(message.layer);
+    out.setBest(message.best);
+  });
+  frame.segments.clear();
+}
+
+Result<InferRequest> Wire<InferRequest>::decode(const Frame& frame) {
+  return read_small<InferRequest, wire::InferRequest>(
+      frame, "InferRequest", [](wire::InferRequest::Reader in) -> Result<InferRequest> {
+        return InferRequest{.round = in.getRound(), .layer = in.getLayer(), .best = in.getBest()};
+      });
+}
+
+std::uint64_t Wire<InferRequest>::reply_bytes(const InferRequest&) {
+  return control_reply_bytes;
+}
+
+void Wire<InferResult>::encode(const InferResult& message, Frame& frame) {
+  write_message<wire::InferResult>(frame, [&](wire::InferResult::Builder out) {
+    out.setNodes(message.nodes);
+    out.setEdges(message.edges);
+  });
+  frame.segments.clear();
+}
+
+Result<InferResult> Wire<InferResult>::decode(const Frame& frame) {
+  return read_small<InferResult, wire::InferResult>(
+      frame, "InferResult", [](wire::InferResult::Reader in) -> Result<InferResult> {
+        return InferResult{.nodes = in.getNodes(), .edges = in.getEdges()};
+      });
+}
+
+// ---- scores ----
+
+void Wire<ScoreRequest>::encode(const ScoreRequest& message, Frame& frame) {
+  write_message<wire::ScoreRequest>(frame, [&](wire::ScoreRequest::Builder out) {
+    out.setEpoch(message.epoch);
+    out.setRole(message.role.c_str());
+  });
+  frame.segments.clear();
+}
+
+Result<ScoreRequest> Wire<ScoreRequest>::decode(const Frame& frame) {
+  return read_small<ScoreRequest, wire::ScoreRequest>(
+      frame, "ScoreRequest", [](wire::ScoreRequest::Reader in) -> Result<ScoreRequest> {
+        const auto role = in.getRole();
+        if (role.size() > max_role_bytes) {
+          return corrupt_message("ScoreRequest",
+                                 fmt::format("role: expected at most {} bytes, found {}",
+                                             max_role_bytes, role.size()));
+        }
+        return ScoreRequest{.epoch = in.getEpoch(), .role = std::string(role.begin(), role.end())};
+      });
+}
+
+std::uint64_t Wire<ScoreRequest>::reply_bytes(const ScoreRequest&) {
+  return control_reply_bytes;
+}
+
+void Wire<ScoreResult>::encode(const ScoreResult& message, Frame& frame) {
+  write_message<wire::ScoreResult>(
+      frame, [&](wire::ScoreResult::Builder out) { out.setCols(message.cols); });
+  frame.segments = {copy_segment(message.positions), message.outputs, copy_segment(message.labels)};
+}
+
+Result<ScoreResult> Wire<ScoreResult>::decode(const Frame& frame) {
+  const auto read = [&](wire::ScoreResult::Reader in) -> Result<ScoreResult> {
+    const SegmentReader segments(frame, "ScoreResult");
+    TROUPE_RETURN_IF_ERROR(segments.at_most(3));
+    ScoreResult out;
+    out.cols = in.getCols();
+    TROUPE_ASSIGN_OR_RETURN(out.positions, segments.vector<std::uint64_t>(0));
+    TROUPE_ASSIGN_OR_RETURN(out.outputs, segments.elements(1, sizeof(float)));
+    TROUPE_ASSIGN_OR_RETURN(out.labels, segments.vector<std::int64_t>(2));
+    TROUPE_RETURN_IF_ERROR(expect_equal("ScoreResult", "outputs, positions x cols",
+                                        saturating_mul(out.positions.size(), out.cols),
+                                        out.outputs.bytes.size() / sizeof(float)));
+    TROUPE_RETURN_IF_ERROR(expect_equal("ScoreResult", "labels, as many as positions",
+                                        out.positions.size(), out.labels.size()));
+    return out;
+  };
+  return read_message<ScoreResult, wire::ScoreResult>(frame, "ScoreResult", read);
+}
+
+// ---- best parameters, end ----
+
+void Wire<KeepBest>::encode(const KeepBest& message, Frame& frame) {
+  write_message<wire::KeepBest>(frame,
+                                [&](wire::KeepBest::Builder out) { out.setEpoch(message.epoch); });
+  frame.segments.clear();
+}
+
+Result<KeepBest> Wire<KeepBest>::decode(const Frame& frame) {
+  return read_small<KeepBest, wire::KeepBest>(frame, "KeepBest",
+                                              [](wire::KeepBest::Reader in) -> Result<KeepBest> {
+                                                return KeepBest{.epoch = in.getEpoch()};
+                                              });
+}
+
+std::uint64_t Wire<KeepBest>::reply_bytes(const KeepBest&) {
+  return control_reply_bytes;
+}
+
+void Wire<Done>::encode(const Done&, Frame& frame) {
+  write_message<wire::Done>(frame, [](wire::Done::Builder) {});
+  frame.segments.clear();
+}
+
+Result<Done> Wire<Done>::decode(const Frame& frame) {
+  return read_small<Done, wire::Done>(frame, "Done",
+                                      [](wire::Done::Reader) -> Result<Done> { return Done{}; });
+}
+
+void Wire<Finish>::encode(const Finish&, Frame& frame) {
+  write_message<wire::Finish>(frame, [](wire::Finish::Builder) {});
+  frame.segments.clear();
+}
+
+Result<Finish> Wire<Finish>::decode(const Frame& frame) {
+  return read_small<Finish, wire::Finish>(
+      frame, "Finish", [](wire::Finish::Reader) -> Result<Finish> { return Finish{}; });
+}
+
+std::uint64_t Wire<Finish>::reply_bytes(const Finish&) {
+  return control_reply_bytes;
+}
+
+void Wire<FinishResult>::encode(const FinishResult& message, Frame& frame) {
+  write_message<wire::FinishResult>(frame, [&](wire::FinishResult::Builder out) {
+    out.setRank(raw(message.rank));
+    write_digest(message.parameters, out.initParameters());
+    write_digest(message.best_parameters, out.initBestParameters());
+  });
+  frame.segments.clear();
+}
+
+Result<FinishResult> Wire<FinishResult>::decode(const Frame& frame) {
+  return read_small<FinishResult, wire::FinishResult>(
+      frame, "FinishResult", [](wire::FinishResult::Reader in) -> Result<FinishResult> {
+        return FinishResult{.rank = static_cast<Rank>(in.getRank()),
+                            .parameters = read_digest(in.getParameters()),
+                            .best_parameters = read_digest(in.getBestParameters())};
+      });
+}
+
+}  // namespace troupe::net

@@ -1,0 +1,70 @@
+#include "runtime/net/codec.hpp"
+#include "runtime/net/codec_support.hpp"
+#include "schema/gradients.capnp.h"
+
+#include <algorithm>
+
+namespace troupe::net {
+namespace {
+
+constexpr std::uint64_t smallest_sum_bytes = std::uint64_t{64}
+                                             << 10;  // expected by a rank without a share
+
+}  // namespace
+
+void Wire<GradientChunk>::encode(const GradientChunk& message, Frame& frame) {
+  write_message<wire::GradientChunk>(frame, [&](wire::GradientChunk::Builder out) {
+    out.setGeneration(message.generation);
+    out.setStep(message.step);
+    out.setRank(raw(message.rank));
+    out.setWeight(message.weight);
+  });
+  frame.segments = {message.values};
+}
+
+Result<GradientChunk> Wire<GradientChunk>::decode(const Frame& frame) {
+  const auto read = [&](wire::GradientChunk::Reader in) -> Result<GradientChunk> {
+    const SegmentReader segments(frame, "GradientChunk");
+    TROUPE_RETURN_IF_ERROR(segments.at_most(1));
+    GradientChunk out;
+    out.generation = in.getGeneration();
+    out.step = in.getStep();
+    out.rank = static_cast<Rank>(in.getRank());
+    out.weight = in.getWeight();
+    TROUPE_ASSIGN_OR_RETURN(out.values, segments.elements(0, sizeof(float)));
+    if (out.weight == 0) {
+      TROUPE_RETURN_IF_ERROR(expect_equal("GradientChunk", "bytes of values with weight 0", 0,
+                                          out.values.bytes.size()));
+    }
+    return out;
+  };
+  return read_message<GradientChunk, wire::GradientChunk>(frame, "GradientChunk", read);
+}
+
+std::uint64_t Wire<GradientChunk>::reply_bytes(const GradientChunk& message) {
+  return std::max<std::uint64_t>(message.values.bytes.size(), smallest_sum_bytes) +
+         reply_overhead_bytes;
+}
+
+void Wire<GradientSum>::encode(const GradientSum& message, Frame& frame) {
+  write_message<wire::GradientSum>(frame, [&](wire::GradientSum::Builder out) {
+    out.setStep(message.step);
+    out.setWeight(message.weight);
+  });
+  frame.segments = {message.values};
+}
+
+Result<GradientSum> Wire<GradientSum>::decode(const Frame& frame) {
+  const auto read = [&](wire::GradientSum::Reader in) -> Result<GradientSum> {
+    const SegmentReader segments(frame, "GradientSum");
+    TROUPE_RETURN_IF_ERROR(segments.at_most(1));
+    GradientSum out;
+    out.step = in.getStep();
+    out.weight = in.getWeight();
+    TROUPE_ASSIGN_OR_RETURN(out.values, segments.elements(0, sizeof(float)));
+    return out;
+  };
+  return read_message<GradientSum, wire::GradientSum>(frame, "GradientSum", read);
+}
+
+}  // namespace troupe::net

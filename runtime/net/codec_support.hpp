@@ -1,0 +1,94 @@
+#pragma once
+/// \file codec_support.hpp
+/// What the codecs share: the Cap'n Proto message of a frame, and its segments as arrays. Only for
+/// runtime/net/*.cpp.
+#include "runtime/base/id_list.hpp"
+#include "runtime/net/frame.hpp"
+#include "runtime/net/saturate.hpp"
+
+#include <capnp/message.h>
+#include <capnp/serialize.h>
+#include <kj/exception.h>
+
+#include <array>
+#include <cstdint>
+#include <fmt/format.h>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace troupe::net {
+
+inline Error corrupt_message(std::string_view message, const std::string& what) {
+  return {Errc::data_corruption, fmt::format("{}: {}", message, what)};
+}
+
+/// Makes `frame.meta` one message with a root of type Root that `fill` sets.
+template <class Root, class Fill>
+void write_message(Frame& frame, Fill&& fill) {
+  std::array<capnp::word, 128> scratch;
+  scratch.fill(capnp::word());
+  capnp::MallocMessageBuilder builder(kj::ArrayPtr<capnp::word>(scratch.data(), scratch.size()));
+  std::forward<Fill>(fill)(builder.initRoot<Root>());
+  const auto flat = capnp::messageToFlatArray(builder);
+  frame.meta.assign(flat.begin(), flat.end());
+}
+
+/// Calls `read` with the root of `frame.meta`, under Cap'n Proto's default limits. \errors
+/// data_corruption: the bytes are no such message, or what `read` finds
+template <class T, class Root, class Read>
+Result<T> read_message(const Frame& frame, std::string_view name, Read&& read) {
+  try {
+    capnp::FlatArrayMessageReader reader(
+        kj::ArrayPtr<const capnp::word>(frame.meta.data(), frame.meta.size()));
+    return std::forward<Read>(read)(reader.getRoot<Root>());
+  } catch (const kj::Exception& e) {
+    return corrupt_message(name,
+                           fmt::format("the Cap'n Proto message of {} words cannot be read: {}",
+                                       frame.meta.size(), e.getDescription().cStr()));
+  }
+}
+
+/// The segments of a received frame as arrays. Each check names the message and the segment.
+class SegmentReader {
+ public:
+  SegmentReader(const Frame& frame, std::string_view message) : frame_(frame), message_(message) {}
+
+  /// \errors data_corruption: there are more than `count` segments
+  Status at_most(std::size_t count) const;
+  /// Segment `i` as an array of elements of 1, 2, 4 or 8 bytes, shared if it is aligned to that,
+  /// else copied; empty if the frame has no such segment. \errors data_corruption: not a whole
+  /// number of elements
+  Result<Segment> elements(std::size_t i, std::size_t element_bytes) const;
+  /// Ids of 4 or 8 bytes. \errors data_corruption: another width, or not a whole number of ids
+  Result<IdList> ids(std::size_t i, std::uint64_t width_bytes) const;
+  template <class T>
+  Result<std::vector<T>> vector(std::size_t i) const {
+    TROUPE_ASSIGN_OR_RETURN(const Segment segment, elements(i, sizeof(T)));
+    const auto values = segment.as<T>();
+    return std::vector<T>(values.begin(), values.end());
+  }
+
+ private:
+  const Frame& frame_;
+  std::string_view message_;
+};
+
+/// Ids as they travel: 4 bytes each if all fit, else 8.
+IdList pack_ids(const std::vector<NodeId>& ids);
+std::vector<NodeId> unpack_ids(const IdList& ids);
+
+/// \errors data_corruption, with both numbers, if they differ
+Status expect_equal(std::string_view message, std::string_view what, std::uint64_t expected,
+                    std::uint64_t found);
+
+/// What a reply takes besides its segments, rounded up; also the charge of small replies.
+inline constexpr std::uint64_t reply_overhead_bytes = 512;
+
+/// A copy of `values` as a segment; none for none.
+template <class T>
+Segment copy_segment(const std::vector<T>& values) {
+  return values.empty() ? Segment{} : Segment::of(std::vector<T>(values));
+}
+
+}  // namespace troupe::net

@@ -1,0 +1,64 @@
+#include "runtime/nn/model.hpp"
+
+#include "runtime/base/assert.hpp"
+#include "runtime/nn/graphsage.hpp"
+
+#include <fmt/format.h>
+
+namespace troupe::nn {
+namespace {
+
+constexpr std::uint64_t widest_row = std::uint64_t{1} << 24;
+constexpr std::uint32_t most_layers = 255;  // a layer's number is 8 bits of a stream's name
+
+Status check_dim(const char* name, std::uint64_t value) {
+  if (value < 1 || value > widest_row) {
+    return Error(Errc::invalid_argument, fmt::format("model {}: expected 1 to {} columns, got {}",
+                                                     name, widest_row, value));
+  }
+  return ok_status();
+}
+
+Status check_probability(const char* name, float value) {
+  if (!(value >= 0.0F && value < 1.0F)) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("model {}: expected a number in [0, 1), got {}", name, value));
+  }
+  return ok_status();
+}
+
+Status check_options(const ModelOptions& options) {
+  if (options.kind != "graphsage") {
+    return Error(Errc::unimplemented,
+                 fmt::format("model kind: expected graphsage, got \"{}\"", options.kind));
+  }
+  if (options.layers < 1 || options.layers > most_layers) {
+    return Error(Errc::invalid_argument, fmt::format("model layers: expected 1 to {}, got {}",
+                                                     most_layers, options.layers));
+  }
+  TROUPE_RETURN_IF_ERROR(check_dim("in_dim", options.in_dim));
+  TROUPE_RETURN_IF_ERROR(check_dim("out_dim", options.out_dim));
+  if (options.layers > 1) {
+    TROUPE_RETURN_IF_ERROR(check_dim("hidden", options.hidden));
+  }
+  TROUPE_RETURN_IF_ERROR(check_probability("dropout", options.dropout));
+  return check_probability("input_dropout", options.input_dropout);
+}
+
+}  // namespace
+
+std::size_t Model::num_parameters() const {
+  return layout().empty() ? 0 : layout().back().offset + layout().back().size();
+}
+
+std::uint64_t Model::output_dim(std::uint32_t layer) const {
+  TROUPE_ASSERT(layer < options().layers, "layer", layer, "of", options().layers);
+  return layer + 1 == options().layers ? options().out_dim : options().hidden;
+}
+
+Result<std::unique_ptr<Model>> make_model(const ModelOptions& options) {
+  TROUPE_RETURN_IF_ERROR(check_options(options));
+  return std::unique_ptr<Model>(std::make_unique<GraphSage>(options));
+}
+
+}  // namespace troupe::nn

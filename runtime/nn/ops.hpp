@@ -1,0 +1,43 @@
+#pragma once
+/// \file ops.hpp
+/// Operations on rows between layers: ReLU, layer normalisation, division by the row's length. All
+/// run on the calling thread; a row's bits depend on that row alone. Backward functions turn the
+/// gradient of the output into that of the input, in place.
+#include "runtime/base/matrix.hpp"
+
+#include <span>
+
+namespace troupe::nn {
+
+/// y = max(x, 0); NaN stays NaN, so that a diverged model shows. `x` and `y` may be the same
+/// memory.
+void relu_rows(ConstMatrix x, MutMatrix y);
+
+/// ReLU's gradient, also of ReLU followed by dropout. \param y what came out, dropout included:
+/// elements above 0 pass \param scale of the elements that pass: 1, or 1 / (1 - p)
+void relu_backward_rows(ConstMatrix y, float scale, MutMatrix grad);
+
+/// What layer_norm_rows keeps of a row.
+struct NormStats {
+  float mean = 0;
+  float inverse_sd = 0;
+};
+
+/// y = gain (x - mean) / sqrt(variance + 1e-5) + bias, per row, with the biased variance (Ba,
+/// Kiros, Hinton: "Layer normalization", 2016). \param stats [rows], written \param y may be the
+/// same memory as x
+void layer_norm_rows(ConstMatrix x, std::span<const float> gain, std::span<const float> bias,
+                     std::span<NormStats> stats, MutMatrix y);
+
+/// \param grad_gain,grad_bias [cols], overwritten: sums over these rows
+void layer_norm_backward_rows(ConstMatrix x, std::span<const NormStats> stats,
+                              std::span<const float> gain, MutMatrix grad,
+                              std::span<float> grad_gain, std::span<float> grad_bias);
+
+/// Divides each row by max(its Euclidean length, 1e-12), in place. \param lengths [rows], written
+void l2_normalize_rows(MutMatrix x, std::span<float> lengths);
+
+/// \param y what l2_normalize_rows made
+void l2_normalize_backward_rows(ConstMatrix y, std::span<const float> lengths, MutMatrix grad);
+
+}  // namespace troupe::nn

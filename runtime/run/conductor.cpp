@@ -1,0 +1,310 @@
+#include "runtime/run/conductor.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "runtime/nn/scores.hpp"
+
+namespace troupe {
+namespace {
+
+std::uint64_t now_ns() {
+  return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+}
+
+void add(net::EpochCounters& to, const net::EpochCounters& more) {
+  to.batches += more.batches;
+  to.seeds += more.seeds;
+  to.nodes += more.nodes;
+  to.edges += more.edges;
+  to.wait_ns += more.wait_ns;
+  to.sample_ns += more.sample_ns;
+  to.collect_ns += more.collect_ns;
+  to.train_ns += more.train_ns;
+  to.reduce_ns += more.reduce_ns;
+  to.frontier_nodes += more.frontier_nodes;
+  to.frontier_remote += more.frontier_remote;
+  to.rows += more.rows;
+  to.rows_remote += more.rows_remote;
+  to.rows_cached += more.rows_cached;
+}
+
+Scores score(ConstMatrix logits, std::span<const std::int64_t> labels) {
+  Scores scores;
+  scores.labelled = static_cast<std::uint64_t>(
+      std::ranges::count_if(labels, [](std::int64_t label) { return label >= 0; }));
+  std::vector<std::int64_t> predicted;
+  std::vector<double> positive;
+  if (logits.cols == 1) {  // binary logits
+    for (std::size_t i = 0; i < logits.rows; ++i) {
+      predicted.push_back(logits.data[i] > 0 ? 1 : 0);
+      positive.push_back(logits.data[i]);
+    }
+  } else {
+    predicted = nn::predict_classes(logits);
+    if (logits.cols == 2) {
+      positive = nn::class_one_probability(logits);
+    }
+  }
+  scores.accuracy = nn::accuracy(predicted, labels);
+  if (const auto f1 = nn::f1_scores(predicted, labels, std::max<std::size_t>(2, logits.cols))) {
+    scores.f1 = f1->macro_present;
+  }
+  if (!positive.empty()) {
+    scores.auc = nn::roc_auc(positive, labels);
+  }
+  return scores;
+}
+
+}  // namespace
+
+Conductor::Conductor(ConductorOptions options, Progress progress)
+    : options_(std::move(options)), progress_(std::move(progress)) {
+  if (options_.epochs == 0) {
+    phase_ = Phase::final_infer;
+  }
+  began_ns_ = now_ns();
+}
+
+bool Conductor::has_role(const std::string& role) const {
+  const auto found = options_.seeds.find(role);
+  return found != options_.seeds.end() && !found->second->original.empty();
+}
+
+Command Conductor::next() {
+  switch (phase_) {
+    case Phase::train:
+      began_ns_ = now_ns();
+      return ToTrainers{net::EpochRequest{.generation = 0, .epoch = epoch_}};
+    case Phase::infer:
+      return ToEvaluators{net::InferRequest{.round = round_, .layer = layer_, .best = false}};
+    case Phase::final_infer:
+      return ToEvaluators{net::InferRequest{.round = round_, .layer = layer_, .best = true}};
+    case Phase::score:
+      if (!options_.eval_exact) {
+        return ToTrainers{net::ScoreRequest{.epoch = epoch_, .role = role_}};
+      }
+      return ToEvaluators{net::ScoreRequest{.epoch = epoch_, .role = role_}};
+    case Phase::final_score:
+      return ToEvaluators{net::ScoreRequest{.epoch = epoch_, .role = role_}};
+    case Phase::keep_best:
+      return ToTrainers{net::KeepBest{.epoch = epoch_}};
+    case Phase::finish:
+      return ToTrainers{net::Finish{}};
+    case Phase::over:
+      break;
+  }
+  return RunOver{};
+}
+
+Status Conductor::take_epochs(std::vector<net::EpochResult> results) {
+  std::ranges::sort(results, {}, &net::EpochResult::rank);
+  EpochRecord record;
+  record.epoch = epoch_;
+  record.world = options_.world;
+  record.seconds = static_cast<double>(now_ns() - began_ns_) * 1e-9;
+  double loss_sum = 0;
+  std::uint64_t weight = 0;
+  for (const auto& result : results) {
+    loss_sum += result.loss_sum;
+    weight += result.loss_weight;
+    add(record.counters, result.counters);
+  }
+  record.loss = weight > 0 ? loss_sum / static_cast<double>(weight) : 0;
+  if (!std::isfinite(record.loss)) {
+    return Error(Errc::failed_precondition,
+                 fmt::format("training: the loss of epoch {} is {}; try: a lower train.optimizer.lr",
+                             epoch_ + 1, record.loss));
+  }
+  record_.epochs.push_back(record);
+  if (options_.digest) {
+    TROUPE_RETURN_IF_ERROR(add_digests(results));
+  }
+  after_epoch();
+  return ok_status();
+}
+
+Status Conductor::add_digests(const std::vector<net::EpochResult>& results) {
+  std::size_t steps = 0;
+  std::size_t total = 0;
+  for (const auto& result : results) {
+    steps = std::max(steps, result.batch_digests.size());
+    total += result.batch_digests.size();
+  }
+  std::size_t added = 0;
+  for (std::size_t step = 0; step < steps; ++step) {
+    for (const auto& result : results) {
+      if (step < result.batch_digests.size()) {
+        batches_.add(result.batch_digests[step]);
+        ++added;
+      } else if (added != total) {
+        return Error(Errc::internal, fmt::format("epoch {}: rank {} lacks the digest of step {}",
+                                                 epoch_ + 1, raw(result.rank), step));
+      }
+    }
+  }
+  record_.batches = batches_.digest();
+  return ok_status();
+}
+
+void Conductor::after_epoch() {
+  const bool due = epoch_ + 1 == options_.epochs ||
+                   (options_.eval_every > 0 && epoch_ % options_.eval_every == 0);
+  if (options_.train_only) {
+    phase_ = Phase::train;
+    return after_evaluation();
+  }
+  if (!due || !has_role("val")) {
+    record_.best_epoch = epoch_;
+    phase_ = due ? Phase::keep_best : Phase::train;
+    after_evaluation();
+    return;
+  }
+  began_ns_ = now_ns();
+  role_ = "val";
+  layer_ = 0;
+  phase_ = options_.eval_exact ? Phase::infer : Phase::score;
+}
+
+/// Reports the epoch; the phase says whether its parameters are kept first.
+void Conductor::after_evaluation() {
+  if (progress_) {
+    progress_(record_.epochs.back());
+  }
+  if (phase_ == Phase::train) {
+    next_epoch();
+  }
+}
+
+void Conductor::next_epoch() {
+  ++epoch_;
+  phase_ = Phase::train;
+  if (epoch_ == options_.epochs) {
+    epoch_ = options_.epochs - 1;
+    layer_ = 0;
+    phase_ = options_.train_only ? Phase::over : Phase::final_infer;
+  }
+}
+
+Status Conductor::take_inferred(const std::vector<net::InferResult>& /*results*/) {
+  if (++layer_ < options_.layers) {
+    return ok_status();
+  }
+  layer_ = 0;
+  ++round_;
+  if (phase_ == Phase::infer) {
+    phase_ = Phase::score;
+    return ok_status();
+  }
+  role_.clear();
+  next_final_score();
+  return ok_status();
+}
+
+void Conductor::next_final_score() {
+  if (role_.empty() && has_role("val")) {
+    role_ = "val";
+    phase_ = Phase::final_score;
+  } else if (role_ != "test" && has_role("test")) {
+    role_ = "test";
+    phase_ = Phase::final_score;
+  } else {
+    phase_ = Phase::finish;
+  }
+}
+
+Result<Conductor::Outputs> Conductor::gather(const std::vector<net::ScoreResult>& results,
+                                             const std::string& role) const {
+  const std::size_t seeds = options_.seeds.at(role)->original.size();
+  const std::size_t cols = results.empty() ? 0 : results.front().cols;
+  Matrix logits(seeds, cols);
+  std::vector<std::int64_t> labels(seeds, -1);
+  std::vector<bool> seen(seeds, false);
+  std::size_t found = 0;
+  for (const auto& result : results) {
+    const auto outputs = result.outputs.as<float>();
+    if (result.cols != cols || outputs.size() != result.positions.size() * cols ||
+        result.labels.size() != result.positions.size()) {
+      return Error(Errc::data_corruption,
+                   fmt::format("scores of {}: expected {} columns for {} seeds, found {} numbers "
+                               "and {} labels",
+                               role, cols, result.positions.size(), outputs.size(),
+                               result.labels.size()));
+    }
+    for (std::size_t i = 0; i < result.positions.size(); ++i) {
+      const auto position = result.positions[i];
+      if (position >= seeds || seen[position]) {
+        return Error(Errc::data_corruption,
+                     fmt::format("scores of {}: position {} of {} seeds is out of range or given "
+                                 "twice",
+                                 role, position, seeds));
+      }
+      seen[position] = true;
+      ++found;
+      std::ranges::copy(outputs.subspan(i * cols, cols), logits.view().row(position).begin());
+      labels[position] = result.labels[i];
+    }
+  }
+  if (found != seeds) {
+    return Error(Errc::data_corruption, fmt::format("scores of {}: expected {} seeds, found {}",
+                                                    role, seeds, found));
+  }
+  return Outputs{std::move(logits), std::move(labels)};
+}
+
+Status Conductor::take_scores(const std::vector<net::ScoreResult>& results) {
+  TROUPE_ASSIGN_OR_RETURN(const auto outputs, gather(results, role_));
+  const auto logits = outputs.logits.view();
+  const auto scores = score(logits, outputs.labels);
+  if (phase_ == Phase::final_score) {
+    outputs_.add_array(std::span<const float>(logits.flat()));
+    record_.outputs = outputs_.digest();
+    (role_ == "val" ? record_.valid : record_.test) = scores;
+    next_final_score();
+    return ok_status();
+  }
+  auto& record = record_.epochs.back();
+  record.valid = scores;
+  record.eval_seconds = static_cast<double>(now_ns() - began_ns_) * 1e-9;
+  const auto value = scores.by_name(options_.metric);
+  if (!value) {
+    return Error(Errc::failed_precondition,
+                 fmt::format("eval.metric: {} is not defined on the validation seeds ({} labelled)",
+                             options_.metric, scores.labelled));
+  }
+  record.best = !best_ || *value > *best_;
+  if (record.best) {
+    best_ = *value;
+    record_.best_epoch = epoch_;
+  }
+  phase_ = record.best ? Phase::keep_best : Phase::train;
+  after_evaluation();
+  return ok_status();
+}
+
+Status Conductor::take_kept() {
+  next_epoch();
+  return ok_status();
+}
+
+Status Conductor::take_finished(const std::vector<net::FinishResult>& results) {
+  for (const auto& result : results) {
+    if (result.parameters != results.front().parameters ||
+        result.best_parameters != results.front().best_parameters) {
+      return Error(Errc::internal,
+                   fmt::format("parameters of rank {} differ from those of rank {}: {} and {}",
+                               raw(result.rank), raw(results.front().rank),
+                               to_string(result.parameters),
+                               to_string(results.front().parameters)));
+    }
+  }
+  record_.parameters = results.front().parameters;
+  record_.best_parameters = results.front().best_parameters;
+  phase_ = Phase::over;
+  return ok_status();
+}
+
+}  // namespace troupe

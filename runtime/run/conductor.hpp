@@ -1,0 +1,106 @@
+#pragma once
+/// \file conductor.hpp
+/// The director's mind: what the whole troupe does next, and what came of it. One command at a time goes to all members of
+/// a group; when all have answered, the answers go in and the next command comes out. Knows no actors.
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "runtime/base/digest.hpp"
+#include "runtime/base/matrix.hpp"
+#include "runtime/base/result.hpp"
+#include "runtime/graph/store.hpp"
+#include "runtime/net/messages.hpp"
+#include "runtime/run/run_record.hpp"
+
+namespace troupe {
+
+struct ConductorOptions {
+  std::uint32_t epochs = 1;
+  std::uint32_t world = 1;
+  std::uint32_t layers = 1;
+  std::uint32_t eval_every = 1;     ///< 0: only after the last epoch
+  bool eval_exact = true;           ///< false: scores of sampled batches while training
+  std::string metric = "accuracy";
+  bool digest = true;
+  bool train_only = false;          ///< epochs and nothing else: no evaluation, no parameters
+  /// Seeds per role; a role that is missing or empty is not scored.
+  std::map<std::string, std::shared_ptr<const SeedList>> seeds;
+};
+
+/// A command and the group it goes to.
+using TrainerCommand =
+    std::variant<net::EpochRequest, net::ScoreRequest, net::KeepBest, net::Finish>;
+using EvaluatorCommand = std::variant<net::InferRequest, net::ScoreRequest>;
+struct ToTrainers {
+  TrainerCommand command;
+};
+struct ToEvaluators {
+  EvaluatorCommand command;
+};
+struct RunOver {};
+using Command = std::variant<ToTrainers, ToEvaluators, RunOver>;
+
+/// Lifecycle: next(), then the matching take_…() with all answers in any order, again until RunOver. An error from
+///            take_…() ends the run.
+/// Threads:   one at a time
+class Conductor {
+ public:
+  using Progress = std::function<void(const EpochRecord&)>;
+  /// \param progress called once per epoch, after its evaluation
+  Conductor(ConductorOptions options, Progress progress);
+
+  Command next();
+  Status take_epochs(std::vector<net::EpochResult> results);
+  Status take_inferred(const std::vector<net::InferResult>& results);
+  Status take_scores(const std::vector<net::ScoreResult>& results);
+  Status take_kept();
+  Status take_finished(const std::vector<net::FinishResult>& results);
+
+  const RunRecord& record() const { return record_; }
+
+ private:
+  enum class Phase : std::uint8_t {
+    train,
+    infer,
+    score,
+    keep_best,
+    final_infer,
+    final_score,
+    finish,
+    over
+  };
+
+  void after_epoch();
+  void after_evaluation();
+  void next_epoch();
+  void next_final_score();
+  bool has_role(const std::string& role) const;
+  Status add_digests(const std::vector<net::EpochResult>& results);
+  /// All seeds' outputs and labels in the order of the role's seed list.
+  struct Outputs {
+    Matrix logits;
+    std::vector<std::int64_t> labels;
+  };
+  Result<Outputs> gather(const std::vector<net::ScoreResult>& results,
+                         const std::string& role) const;
+
+  ConductorOptions options_;
+  Progress progress_;
+  RunRecord record_;
+  DigestBuilder batches_;
+  DigestBuilder outputs_;
+  Phase phase_ = Phase::train;
+  std::uint32_t epoch_ = 0;
+  std::uint32_t round_ = 0;
+  std::uint32_t layer_ = 0;
+  std::string role_;
+  std::optional<double> best_;
+  std::uint64_t began_ns_ = 0;
+};
+
+}  // namespace troupe

@@ -1,0 +1,47 @@
+#pragma once
+/// \file gradient_reducer.hpp
+/// Sums the ranks' shares of one chunk of the gradient in rank order, at the rank that owns the chunk. Knows no actors.
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "runtime/base/result.hpp"
+#include "runtime/net/messages.hpp"
+
+namespace troupe {
+
+/// The slice [first, first + size) of a flat gradient that rank `owner` of `world` sums: even shares, the first ranks one
+/// number more.
+struct GradientSlice {
+  std::size_t first = 0;
+  std::size_t size = 0;
+};
+GradientSlice gradient_slice(std::size_t num_parameters, std::uint32_t world, Rank owner);
+
+/// Threads:    one at a time
+/// Guarantees: each share counts once, keyed (generation, step, rank); the sum does not depend on the order of arrival
+/// Bound:      shares of two steps: a rank can be at most one step ahead of another
+class GradientReducer {
+ public:
+  GradientReducer(std::uint32_t world, std::size_t chunk_size)
+      : world_(world), chunk_size_(chunk_size) {}
+
+  using Sum = std::shared_ptr<const net::GradientSum>;
+  /// Takes a share; gives the sum when it was the last one missing, or when that step's sum is known already (a repeat).
+  /// \errors invalid_argument: size, rank or step that cannot be; failed_precondition: an older generation
+  Result<std::optional<Sum>> add(std::shared_ptr<const net::GradientChunk> share);
+
+ private:
+  Sum sum(std::uint64_t step,
+          const std::vector<std::shared_ptr<const net::GradientChunk>>& shares) const;
+
+  std::uint32_t world_;
+  std::size_t chunk_size_;
+  std::uint32_t generation_ = 0;
+  std::map<std::uint64_t, std::vector<std::shared_ptr<const net::GradientChunk>>> waiting_;
+  Sum last_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,162 @@
+#include "runtime/run/learner.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace troupe {
+namespace {
+
+/// Rows of `logits` for each seed; duplicate seeds share a row.
+Matrix expand_seeds(ConstMatrix logits, std::span<const std::uint32_t> seed_index) {
+  Matrix out(seed_index.size(), logits.cols);
+  for (std::size_t i = 0; i < seed_index.size(); ++i) {
+    std::ranges::copy(logits.row(seed_index[i]), out.view().row(i).begin());
+  }
+  return out;
+}
+
+/// The adjoint of expand_seeds: adds gradients of equal seeds in seed order.
+Matrix collapse_seeds(ConstMatrix grad, std::span<const std::uint32_t> seed_index,
+                      std::size_t rows) {
+  Matrix out = Matrix::zeros(rows, grad.cols);
+  for (std::size_t i = 0; i < seed_index.size(); ++i) {
+    const auto to = out.view().row(seed_index[i]);
+    const auto from = grad.row(i);
+    for (std::size_t c = 0; c < to.size(); ++c) {
+      to[c] += from[c];
+    }
+  }
+  return out;
+}
+
+/// Binary targets from labels 0/1; unlabelled seeds get loss and gradient 0.
+nn::LossResult binary_loss(ConstMatrix logits, std::span<const std::int64_t> labels,
+                           MutMatrix grad) {
+  std::ranges::fill(grad.flat(), 0.0F);
+  std::vector<std::size_t> labelled;
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    if (labels[i] >= 0) {
+      labelled.push_back(i);
+    }
+  }
+  Matrix kept(labelled.size(), logits.cols);
+  Matrix targets(labelled.size(), logits.cols);
+  Matrix kept_grad(labelled.size(), logits.cols);
+  for (std::size_t i = 0; i < labelled.size(); ++i) {
+    std::ranges::copy(logits.row(labelled[i]), kept.view().row(i).begin());
+    std::ranges::fill(targets.view().row(i), static_cast<float>(labels[labelled[i]]));
+  }
+  const auto result = nn::bce_logits(std::as_const(kept).view(), std::as_const(targets).view(),
+                                     1.0F, kept_grad.view());
+  for (std::size_t i = 0; i < labelled.size(); ++i) {
+    std::ranges::copy(kept_grad.view().row(i), grad.row(labelled[i]).begin());
+  }
+  return result;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Learner>> Learner::create(const LearnerOptions& options) {
+  if (options.loss != "cross_entropy" && options.loss != "bce_logits") {
+    return Error(Errc::invalid_argument,
+                 fmt::format("train.loss: expected cross_entropy or bce_logits, found {}",
+                             options.loss));
+  }
+  TROUPE_ASSIGN_OR_RETURN(auto model, nn::make_model(options.model));
+  TROUPE_ASSIGN_OR_RETURN(auto optimizer,
+                          nn::make_optimizer(options.optimizer, model->num_parameters()));
+  return std::unique_ptr<Learner>(new Learner(options, std::move(model), std::move(optimizer)));
+}
+
+Learner::Learner(const LearnerOptions& options, std::unique_ptr<nn::Model> model,
+                 std::unique_ptr<nn::Optimizer> optimizer)
+    : options_(options),
+      model_(std::move(model)),
+      optimizer_(std::move(optimizer)),
+      pass_(model_->make_pass()),
+      parameters_(model_->initial_parameters(options.job_seed)),
+      gradient_(parameters_.size()) {}
+
+Result<nn::ForwardInput> Learner::forward_input(const Batch& batch, bool training) const {
+  const auto& sampled = *batch.sampled;
+  const auto& rows = batch.rows[raw(sampled.seed_type)];
+  if (rows.features.cols() != options_.model.in_dim) {
+    return Error(Errc::failed_precondition,
+                 fmt::format("features: expected {} columns, found {} in batch {} of epoch {}",
+                             options_.model.in_dim, rows.features.cols(), sampled.key.number,
+                             sampled.key.epoch));
+  }
+  nn::ForwardInput input;
+  for (std::uint32_t layer = 0; layer < options_.model.layers; ++layer) {
+    input.blocks.push_back(layer_block(sampled, layer, options_.model.layers));
+  }
+  input.features = rows.features.view();
+  input.dropout = {.training = training,
+                   .job_seed = options_.job_seed,
+                   .stream_epoch = sampled.key.stream_epoch(),
+                   .batch = sampled.key.number,
+                   .node_type = raw(sampled.seed_type),
+                   .ids = rows.original_ids};
+  return input;
+}
+
+nn::LossResult Learner::loss(ConstMatrix logits, const Batch& batch, MutMatrix grad) const {
+  if (options_.loss == "cross_entropy") {
+    return nn::cross_entropy(logits, batch.labels, grad);
+  }
+  if (batch.targets.rows() > 0) {
+    return nn::bce_logits(logits, batch.targets.view(), 1.0F, grad);
+  }
+  return binary_loss(logits, batch.labels, grad);
+}
+
+Result<Learner::Share> Learner::compute(Executor& executor, const Batch& batch) {
+  const auto& sampled = *batch.sampled;
+  if (sampled.seed_index.empty()) {
+    return Share{};
+  }
+  if (batch.labels.empty() && batch.targets.rows() == 0) {
+    return Error(Errc::failed_precondition,
+                 fmt::format("labels: expected one for each of {} seeds, found none",
+                             sampled.seed_index.size()));
+  }
+  TROUPE_ASSIGN_OR_RETURN(const auto input, forward_input(batch, true));
+  const auto logits = model_->forward(executor, parameters_, input, *pass_);
+  const auto expanded = expand_seeds(logits, sampled.seed_index);
+  Matrix grad(expanded.rows(), expanded.cols());
+  const auto result = loss(expanded.view(), batch, grad.view());
+  if (result.weight == 0) {
+    return Share{};
+  }
+  const auto grad_logits =
+      collapse_seeds(std::as_const(grad).view(), sampled.seed_index, logits.rows);
+  model_->backward(executor, parameters_, input, grad_logits.view(), *pass_, gradient_);
+  return Share{result.sum, result.weight, gradient_};
+}
+
+void Learner::apply(std::span<const float> mean_gradient, std::uint64_t weight) {
+  if (weight > 0) {
+    optimizer_->step(parameters_, mean_gradient);
+  }
+  ++steps_;
+}
+
+Result<Matrix> Learner::outputs(Executor& executor, const Batch& batch) {
+  if (batch.sampled->seed_index.empty()) {
+    return Matrix(0, options_.model.out_dim);
+  }
+  TROUPE_ASSIGN_OR_RETURN(const auto input, forward_input(batch, false));
+  const auto logits = model_->forward(executor, parameters_, input, *pass_);
+  return expand_seeds(logits, batch.sampled->seed_index);
+}
+
+Parameters Learner::snapshot() const {
+  return std::make_shared<const std::vector<float>>(parameters_);
+}
+
+Digest digest_parameters(const std::vector<float>& parameters) {
+  return digest_of(std::as_bytes(std::span(parameters)));
+}
+
+}  // namespace troupe

@@ -1,0 +1,76 @@
+#pragma once
+/// \file learner.hpp
+/// What one rank learns with: model, parameters, optimizer, loss, and the best epoch's parameters. Knows no actors.
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/base/digest.hpp"
+#include "runtime/base/executor.hpp"
+#include "runtime/base/result.hpp"
+#include "runtime/feature/batch.hpp"
+#include "runtime/nn/loss.hpp"
+#include "runtime/nn/model.hpp"
+#include "runtime/nn/optimizer.hpp"
+
+namespace troupe {
+
+using Parameters = std::shared_ptr<const std::vector<float>>;
+
+struct LearnerOptions {
+  nn::ModelOptions model;
+  nn::OptimizerOptions optimizer;
+  std::string loss = "cross_entropy";  ///< or "bce_logits"
+  std::uint64_t job_seed = 0;
+};
+
+/// Lifecycle: compute() a batch's share of the gradient, reduce it over the ranks elsewhere, apply() the mean; again.
+/// Threads:   one at a time; the work inside runs on the executor that is passed in
+class Learner {
+ public:
+  /// \errors as make_model and make_optimizer
+  static Result<std::unique_ptr<Learner>> create(const LearnerOptions& options);
+
+  /// One rank's share: gradient of the sum of the losses over the batch's labelled seeds.
+  struct Share {
+    double loss_sum = 0;
+    std::uint64_t weight = 0;         ///< labelled seeds; with 0 the gradient is empty
+    std::span<const float> gradient;  ///< valid until the next compute()
+  };
+  /// \errors failed_precondition: the batch has no features, or labels of another kind than the loss needs
+  Result<Share> compute(Executor& executor, const Batch& batch);
+
+  /// One optimizer step with the mean gradient over all ranks. With weight 0 (no labelled seed anywhere) nothing changes.
+  void apply(std::span<const float> mean_gradient, std::uint64_t weight);
+
+  /// Outputs of the batch's seeds without dropout, shape [seeds, out_dim].
+  Result<Matrix> outputs(Executor& executor, const Batch& batch);
+
+  const nn::Model& model() const { return *model_; }
+  Parameters snapshot() const;
+  void keep_best() { best_ = snapshot(); }
+  Parameters best() const { return best_ ? best_ : snapshot(); }
+  std::uint64_t steps() const { return steps_; }
+
+ private:
+  Learner(const LearnerOptions& options, std::unique_ptr<nn::Model> model,
+          std::unique_ptr<nn::Optimizer> optimizer);
+  Result<nn::ForwardInput> forward_input(const Batch& batch, bool training) const;
+  nn::LossResult loss(ConstMatrix logits, const Batch& batch, MutMatrix grad) const;
+
+  LearnerOptions options_;
+  std::unique_ptr<nn::Model> model_;
+  std::unique_ptr<nn::Optimizer> optimizer_;
+  std::unique_ptr<nn::Model::Pass> pass_;
+  std::vector<float> parameters_;
+  std::vector<float> gradient_;
+  Parameters best_;
+  std::uint64_t steps_ = 0;
+};
+
+/// Digest of a parameter vector as the report gives it.
+Digest digest_parameters(const std::vector<float>& parameters);
+
+}  // namespace troupe

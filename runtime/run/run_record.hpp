@@ -1,0 +1,54 @@
+#pragma once
+/// \file run_record.hpp
+/// What a run reports (design, section 11): per epoch and at the end.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/base/digest.hpp"
+#include "runtime/net/messages.hpp"
+
+namespace troupe {
+
+/// Scores of one role; those that the data does not define are empty.
+struct Scores {
+  std::uint64_t labelled = 0;
+  std::optional<double> accuracy;
+  std::optional<double> f1;   ///< macro over the classes seen in truth or prediction
+  std::optional<double> auc;  ///< two classes only
+
+  /// By the job file's name: "accuracy", "f1", "auc".
+  std::optional<double> by_name(const std::string& metric) const;
+};
+
+struct EpochRecord {
+  std::uint32_t epoch = 0;  ///< from 0; the report counts from 1
+  double loss = 0;          ///< mean over the epoch's labelled seeds
+  double seconds = 0;       ///< training, without evaluation
+  double eval_seconds = 0;
+  net::EpochCounters counters;  ///< summed over ranks
+  std::uint32_t world = 1;
+  std::optional<Scores> valid;  ///< if the epoch was evaluated
+  bool best = false;            ///< the best so far
+
+  double seeds_per_second() const;
+  double edges_per_second() const;
+  double wait_share() const;    ///< of the ranks' time, waiting for a batch
+  double remote_share() const;  ///< of rows, fetched from other hosts
+  std::optional<double> cache_hit_rate() const;  ///< of rows not on this host; none without a cache
+};
+
+struct RunRecord {
+  std::vector<EpochRecord> epochs;
+  std::optional<std::uint32_t> best_epoch;
+  std::optional<Scores> valid;  ///< exact, with the best epoch's parameters
+  std::optional<Scores> test;
+  std::optional<Digest> batches;  ///< running digest over all epochs; none with digest "off"
+  /// Of the outputs behind `valid` and `test`, in seed order: equal for equal parameters, whatever the partitioning.
+  Digest outputs;
+  Digest parameters;
+  Digest best_parameters;
+};
+
+}  // namespace troupe

@@ -1,0 +1,55 @@
+#include "runtime/sample/seed_order.hpp"
+
+#include "runtime/base/assert.hpp"
+#include "runtime/base/permutation.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace troupe {
+
+SeedOrder::SeedOrder(std::shared_ptr<const SeedList> seeds, std::uint64_t batch_size,
+                     std::uint64_t job_seed, bool shuffle)
+    : seeds_(std::move(seeds)), batch_size_(batch_size), job_seed_(job_seed), shuffle_(shuffle) {
+  TROUPE_ASSERT(seeds_ != nullptr, "a seed order needs a seed list");
+  TROUPE_ASSERT(batch_size_ >= 1, "batch size", batch_size_);
+}
+
+std::uint64_t SeedOrder::num_seeds() const {
+  return seeds_->global.size();
+}
+
+std::uint64_t SeedOrder::num_batches() const {
+  return num_seeds() / batch_size_ + (num_seeds() % batch_size_ != 0 ? 1 : 0);
+}
+
+std::uint64_t SeedOrder::num_steps(std::uint32_t world) const {
+  TROUPE_ASSERT(world >= 1, "ranks", world);
+  return num_batches() / world + (num_batches() % world != 0 ? 1 : 0);
+}
+
+std::vector<std::uint64_t> SeedOrder::positions(std::uint32_t epoch, std::uint64_t number) const {
+  TROUPE_ASSERT(number < num_batches(), "batch past the end", number, num_batches());
+  const std::uint64_t first = number * batch_size_;
+  const std::uint64_t count = std::min(batch_size_, num_seeds() - first);
+  const StreamName name{
+      .domain = Domain::seed_order, .type = raw(seeds_->node_type), .epoch = epoch};
+  const Permutation order(stream_key(job_seed_, name), num_seeds());
+  std::vector<std::uint64_t> positions(count);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    positions[i] = shuffle_ ? order(first + i) : first + i;
+  }
+  return positions;
+}
+
+std::vector<NodeId> SeedOrder::batch(std::uint32_t epoch, std::uint64_t number) const {
+  std::vector<NodeId> nodes;
+  const auto at = positions(epoch, number);
+  nodes.reserve(at.size());
+  for (const std::uint64_t position : at) {
+    nodes.push_back(seeds_->global[position]);
+  }
+  return nodes;
+}
+
+}  // namespace troupe

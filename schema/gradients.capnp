@@ -1,0 +1,37 @@
+@0x9b7741c2f5d86a04;
+# Summing gradients over the ranks: method 3, `reduce_gradients`.
+# Who:        each trainer sends its share of a chunk to the rank that owns the chunk; the owner answers all of them with the sum.
+# Ordering:   shares arrive in any order and are added in rank order; the answer comes when all are in. A share is keyed by
+#             (generation, step, rank) and the chunk, and counted once, however often it is sent.
+# Versioning: fields are only added, at the end, with defaults that mean "as before"; numbers are never reused. Whatever an old
+#             reader would misunderstand raises `protocol_version`.
+# Bulk:       segment 0 is a plain little-endian float32 array in both messages.
+
+using Cxx = import "/capnp/c++.capnp";
+$Cxx.namespace("troupe::wire");
+
+struct GradientChunk {
+  # Segment 0: f32 gradient of the sum of the rank's losses, or empty with weight 0.
+
+  generation @0 :UInt32;
+  # Set by the trainer: of the job; raised at every roll-back. Default 0: the first.
+
+  step @1 :UInt64;
+  # Set by the trainer: steps since the start of the run, from 0.
+
+  rank @2 :UInt32;
+  # Set by the trainer: its logical rank, 0..W-1. The owner checks it.
+
+  weight @3 :UInt64;
+  # Set by the trainer: labelled seeds in its batch. Default 0: no share; segment 0 must be empty.
+}
+
+struct GradientSum {
+  # Segment 0: f32 sum over ranks divided by `weight`; zeros if that is 0.
+
+  step @0 :UInt64;
+  # Set by the owner: echoed from the request.
+
+  weight @1 :UInt64;
+  # Set by the owner: labelled seeds of all ranks together.
+}

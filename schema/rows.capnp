@@ -1,0 +1,50 @@
+@0xe83c9d51a7402b03;
+# Reading rows of nodes: method 2, `read_rows`.
+# Who:        a feature collector (or the exact inference of another host) asks the holder of the part that owns the nodes.
+# Ordering:   replies may overtake each other; they are matched by request id. Reads are idempotent.
+# Versioning: fields are only added, at the end, with defaults that mean "as before"; numbers are never reused. Whatever an old
+#             reader would misunderstand raises `protocol_version`.
+# Bulk:       "segment n" is the n-th bulk segment of the frame: a plain little-endian array.
+
+using Cxx = import "/capnp/c++.capnp";
+$Cxx.namespace("troupe::wire");
+
+enum SourceKind {
+  features @0;  # the stored feature rows
+  tensor @1;    # rows of a numbered tensor that the holder keeps for the job
+}
+
+struct RowRequest {
+  # Segment 0: the nodes, global ids of `nodeWidth` bytes each, all owned by the receiver's part, order kept, duplicates allowed.
+
+  nodeType @0 :UInt16;
+  # Set by the collector: position in the graph's list of node types. The holder checks it. Default 0: the first type.
+
+  source @1 :SourceKind;
+  # Set by the collector: which table. Default `features`.
+
+  tensor @2 :UInt32;
+  # Set by the collector: number of the tensor if `source` is `tensor`, else ignored. Default 0.
+
+  withRows @3 :Bool = true;
+  # Set by the collector: the reply carries rows. Default true; false asks for labels or original ids only.
+
+  withOriginalIds @4 :Bool;
+  # Set by the collector: the reply carries original ids. Default false.
+
+  labelNodes @5 :UInt64;
+  # Set by the collector: labels are wanted for the first so many nodes, 0..number of nodes. Default 0: none.
+
+  nodeWidth @6 :UInt8 = 8;
+  # Set by the collector: bytes per id in segment 0: 4 where all ids of the request fit, else 8. Nothing else is valid.
+}
+
+struct RowReply {
+  # Segment 0: rows in the order of the request, `rowBytes` each, in the stored dtype; empty if not asked for.
+  # Segment 1: u64 original ids, one per node, or empty.
+  # Segment 2: i64 class labels of the first `labelNodes` nodes, or empty (not asked for, or the type has none).
+  # Segment 3: f32 targets [labelNodes, columns], or empty.
+
+  rowBytes @0 :UInt32;
+  # Set by the holder: bytes per row; divides segment 0. Default 0: no rows, segment 0 is empty.
+}

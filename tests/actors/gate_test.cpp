@@ -1,0 +1,150 @@
+#include "actors/gate.hpp"
+
+#include <caf/all.hpp>
+
+#include <chrono>
+
+#include "actors/error.hpp"
+#include "actors/message.hpp"
+#include "runtime/net/messages.hpp"
+#include "runtime/net/sim_network.hpp"
+#include "tests/support/expect.hpp"
+
+namespace troupe {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Address trainer_seven{Role::trainer, 7};
+
+/// Answers KeepBest at once, EpochRequest 1 with an error, EpochRequest 2 never.
+struct FakeState {
+  std::vector<caf::response_promise> kept;
+};
+
+caf::behavior fake_trainer(caf::stateful_actor<FakeState>* self) {
+  return {
+      [](const Ref<net::KeepBest>&) { return Ref<net::Done>(net::Done{}); },
+      [self](const Ref<net::EpochRequest>& request) {
+        auto promise = self->make_response_promise();
+        if (request->epoch == 1) {
+          promise.deliver(to_caf(Error(Errc::failed_precondition, "no such epoch")));
+        } else if (request->epoch == 0) {
+          net::EpochResult result;
+          result.rank = Rank{7};
+          result.batch_digests = {Digest{1, 2}};
+          promise.deliver(Ref<net::EpochResult>(result));
+        }
+        self->state.kept.push_back(std::move(promise));  // an open one dies with the actor
+      },
+  };
+}
+
+class GateTest : public ::testing::Test {
+ protected:
+  GateTest() : system_(config_) {
+    auto [left, right] = net::make_sim_link(driver_, {});
+    near_ = Gate::make(system_, std::move(left), {});
+    far_ = Gate::make(system_, std::move(right), {});
+    trainer_ = system_.spawn(fake_trainer);
+    far_->export_actor(trainer_seven, trainer_);
+  }
+  ~GateTest() override {
+    near_->close(Error(Errc::cancelled, "test over"));
+    EXPECT_TRUE(near_->wait_closed(5s));
+    EXPECT_TRUE(far_->wait_closed(5s));
+    caf::anon_send_exit(trainer_, caf::exit_reason::kill);
+  }
+
+  template <class Reply, class Request>
+  Result<Reply> ask(const caf::actor& to, Request request) {
+    caf::scoped_actor self(system_);
+    Result<Reply> result = Error(Errc::internal, "no answer");
+    self->request(to, 10s, Ref<Request>(std::move(request)))
+        .receive([&](const Ref<Reply>& reply) { result = *reply; },
+                 [&](const caf::error& error) { result = from_caf(error); });
+    return result;
+  }
+
+  caf::actor_system_config config_;
+  caf::actor_system system_;
+  net::RealTimeDriver driver_;
+  std::shared_ptr<Gate> near_;
+  std::shared_ptr<Gate> far_;
+  caf::actor trainer_;
+};
+
+TEST_F(GateTest, AProxyAnswersAsTheActorItself) {
+  const auto proxy = near_->proxy(trainer_seven);
+
+  ASSERT_OK_AND_ASSIGN(const auto local, ask<net::EpochResult>(trainer_, net::EpochRequest{}));
+  ASSERT_OK_AND_ASSIGN(const auto remote, ask<net::EpochResult>(proxy, net::EpochRequest{}));
+
+  EXPECT_EQ(remote.rank, local.rank);
+  EXPECT_EQ(remote.batch_digests, local.batch_digests);
+  EXPECT_EQ(near_->stats().requests, 1U);
+}
+
+TEST_F(GateTest, AnErrorKeepsItsCodeAndSentence) {
+  EXPECT_ERROR((ask<net::EpochResult>(near_->proxy(trainer_seven), net::EpochRequest{0, 1})),
+               Errc::failed_precondition, "no such epoch");
+}
+
+TEST_F(GateTest, AnUnknownAddressIsNotFound) {
+  EXPECT_ERROR((ask<net::Done>(near_->proxy({Role::trainer, 8}), net::KeepBest{})),
+               Errc::not_found, "no actor at address");
+}
+
+TEST_F(GateTest, AMessageThatDoesNotTravelIsRefused) {
+  caf::scoped_actor self(system_);
+  self->request(near_->proxy(trainer_seven), 10s, std::string("hello"))
+      .receive([](const std::string&) { FAIL(); },
+               [](const caf::error& error) {
+                 EXPECT_EQ(from_caf(error).code(), Errc::unimplemented);
+               });
+}
+
+TEST_F(GateTest, ADyingActorAnswersWhatItLeftOpenAndItsProxyDies) {
+  const auto proxy = near_->proxy(trainer_seven);
+  caf::scoped_actor self(system_);
+  self->monitor(proxy);
+  auto pending = self->request(proxy, 10s, Ref<net::EpochRequest>(net::EpochRequest{0, 2}));
+  ASSERT_OK(ask<net::Done>(proxy, net::KeepBest{}));  // both requests have arrived
+
+  caf::anon_send_exit(trainer_, caf::exit_reason::kill);
+
+  pending.receive([](const Ref<net::EpochResult>&) { FAIL(); },
+                  [](const caf::error& error) {
+                    EXPECT_EQ(from_caf(error).code(), Errc::peer_lost) << from_caf(error).what();
+                  });
+  self->receive([&](const caf::down_msg& down) { EXPECT_EQ(down.source, proxy); },
+                caf::after(10s) >> [] { FAIL() << "no down message"; });
+}
+
+TEST_F(GateTest, ABrokenLinkAnswersPendingRequestsAndKillsProxies) {
+  const auto proxy = near_->proxy(trainer_seven);
+  caf::scoped_actor self(system_);
+  self->monitor(proxy);
+  auto pending = self->request(proxy, 10s, Ref<net::EpochRequest>(net::EpochRequest{0, 2}));
+
+  far_->close(Error(Errc::peer_lost, "cut by the test"));
+
+  pending.receive([](const Ref<net::EpochResult>&) { FAIL(); },
+                  [](const caf::error& error) {
+                    EXPECT_EQ(from_caf(error).code(), Errc::peer_lost);
+                  });
+  self->receive([&](const caf::down_msg& down) { EXPECT_EQ(down.source, proxy); },
+                caf::after(10s) >> [] { FAIL() << "no down message"; });
+  EXPECT_ERROR((ask<net::Done>(near_->proxy(trainer_seven), net::KeepBest{})), Errc::peer_lost, "");
+}
+
+TEST_F(GateTest, OneClientsExitDoesNotEndASharedProxy) {
+  const auto proxy = near_->proxy(trainer_seven);
+
+  caf::anon_send_exit(proxy, caf::exit_reason::user_shutdown);
+
+  EXPECT_OK(ask<net::Done>(proxy, net::KeepBest{}));
+}
+
+}  // namespace
+}  // namespace troupe

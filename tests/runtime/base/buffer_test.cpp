@@ -1,0 +1,100 @@
+#include "runtime/base/buffer.hpp"
+
+#include "tests/support/expect.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <thread>
+
+namespace troupe {
+namespace {
+
+TEST(Buffer, IsAlignedAndLargeEnoughForEverySize) {
+  for (const std::size_t size : {0U, 1U, 63U, 64U, 65U, 4095U, 4096U, 6144U, 6145U, 1U << 20}) {
+    const Buffer buffer(size);
+    EXPECT_EQ(buffer.size(), size);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(buffer.data()) % 64, 0U) << size;
+    std::ranges::fill(buffer.bytes(), std::byte{0x5A});  // the address sanitizer checks the end
+  }
+}
+
+TEST(Buffer, ReusesFreedBlocksOfItsSizeClass) {
+  const std::byte* before = nullptr;
+  {
+    const Buffer first(100'000);
+    before = first.data();
+  }
+  const Buffer second(120'000);  // both need 2^17 bytes
+  EXPECT_EQ(second.data(), before);
+}
+
+TEST(Buffer, APoolHitTakesTheBlockOutOfThePool) {
+  { const Buffer warm(std::size_t{1} << 20); }
+  const auto kept = buffer_pool_stats().kept_bytes;
+  {
+    const Buffer hit(std::size_t{1} << 20);
+    EXPECT_EQ(buffer_pool_stats().kept_bytes, kept - (std::size_t{1} << 20));
+  }
+  EXPECT_EQ(buffer_pool_stats().kept_bytes, kept);
+}
+
+TEST(Buffer, ThePoolKeepsNoMoreThanItsLimit) {
+  const auto limit = buffer_pool_stats().limit_bytes;
+  {
+    std::vector<Buffer> many;
+    for (std::size_t taken = 0; taken <= limit; taken += std::size_t{32} << 20) {
+      many.emplace_back(std::size_t{32} << 20);
+    }
+  }
+  EXPECT_LE(buffer_pool_stats().kept_bytes, limit);
+}
+
+TEST(Buffer, FreezingCopiesNothingAndEmptiesTheBuffer) {
+  Buffer buffer(5000);
+  buffer.as<std::uint32_t>()[7] = 77;
+  const auto* data = buffer.data();
+
+  const Segment segment = std::move(buffer).freeze();
+
+  EXPECT_EQ(segment.bytes.data(), data);
+  EXPECT_EQ(segment.bytes.size(), 5000U);
+  EXPECT_EQ(segment.as<std::uint32_t>()[7], 77U);
+  EXPECT_EQ(buffer.size(), 0U);  // NOLINT(bugprone-use-after-move)
+}
+
+TEST(Buffer, ASegmentKeepsItsBlockWhileACopyLives) {
+  Segment copy;
+  {
+    Buffer buffer(8192);
+    std::ranges::fill(buffer.bytes(), std::byte{3});
+    copy = std::move(buffer).freeze();
+  }
+  const Buffer other(8192);
+  std::ranges::fill(other.bytes(), std::byte{9});
+  EXPECT_EQ(copy.bytes[8191], std::byte{3});
+}
+
+TEST(Buffer, BlocksMayBeFreedOnOtherThreads) {
+  std::vector<std::jthread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([] {
+      for (int i = 0; i < 200; ++i) {
+        auto buffer = std::make_shared<Buffer>(std::size_t{1} << (12 + i % 5));
+        std::jthread([buffer] { buffer->data()[0] = std::byte{1}; });
+      }
+    });
+  }
+}
+
+TEST(Segment, TakesOverAVector) {
+  std::vector<std::uint64_t> values = {1, 2, 3};
+  const auto* data = values.data();
+  const Segment segment = Segment::of(std::move(values));
+  EXPECT_EQ(segment.as<std::uint64_t>().data(), data);
+  EXPECT_EQ(segment.as<std::uint64_t>().size(), 3U);
+  EXPECT_FALSE(segment.empty());
+  EXPECT_TRUE(Segment{}.empty());
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,110 @@
+#include "runtime/base/files.hpp"
+
+#include "runtime/base/mapped_file.hpp"
+#include "tests/support/expect.hpp"
+
+#include <array>
+#include <fstream>
+#include <iterator>
+#include <stdlib.h>
+
+namespace troupe {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Files : public ::testing::Test {
+ protected:
+  Files() {
+    auto name = (fs::temp_directory_path() / "troupe-files-XXXXXX").string();
+    dir_ = ::mkdtemp(name.data());
+  }
+  ~Files() override { fs::remove_all(dir_); }
+
+  static std::span<const std::byte> bytes(const std::string& text) {
+    return std::as_bytes(std::span(text));
+  }
+  static std::string text_of(const Segment& segment) {
+    return {reinterpret_cast<const char*>(segment.bytes.data()), segment.bytes.size()};
+  }
+  std::size_t entries() const {
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator(dir_), {}));
+  }
+  fs::path dir_;
+};
+
+TEST_F(Files, WrittenPiecesComeBackReadMappedAndLoaded) {
+  const std::string first = "first ";
+  const std::string second(std::size_t{3} << 20, 'x');
+  const std::array pieces{bytes(first), bytes(second)};
+  ASSERT_OK(write_new_file(dir_ / "a", pieces));
+
+  ASSERT_OK_AND_ASSIGN(const auto text, read_text_file(dir_ / "a", 1U << 30));
+  ASSERT_OK_AND_ASSIGN(const auto mapped, map_file(dir_ / "a"));
+  ASSERT_OK_AND_ASSIGN(const auto loaded, load_file(dir_ / "a"));
+  EXPECT_EQ(text, first + second);
+  EXPECT_EQ(text_of(mapped), text);
+  EXPECT_EQ(text_of(loaded), text);
+}
+
+TEST_F(Files, EmptyFilesAreEmptySegments) {
+  ASSERT_OK(write_new_file(dir_ / "a", {}));
+  ASSERT_OK_AND_ASSIGN(const auto mapped, map_file(dir_ / "a"));
+  ASSERT_OK_AND_ASSIGN(const auto loaded, load_file(dir_ / "a"));
+  EXPECT_TRUE(mapped.empty());
+  EXPECT_TRUE(loaded.empty());
+}
+
+TEST_F(Files, MissingFilesAndDirectoriesAreNamed) {
+  for (const auto& result : {map_file(dir_ / "none"), load_file(dir_ / "none")}) {
+    EXPECT_ERROR(result, Errc::not_found, "none: cannot open");
+  }
+  EXPECT_ERROR(map_file(dir_), Errc::failed_precondition, dir_.string());
+  EXPECT_ERROR(load_file(dir_), Errc::failed_precondition, dir_.string());
+  EXPECT_ERROR(read_text_file(dir_ / "none", 10), Errc::not_found, "none");
+}
+
+TEST_F(Files, ReadingStopsAtTheBound) {
+  ASSERT_OK(write_file_atomically(dir_ / "a", bytes("12345")));
+  EXPECT_OK(read_text_file(dir_ / "a", 5));
+  EXPECT_ERROR(read_text_file(dir_ / "a", 4), Errc::failed_precondition, "at most 4 bytes");
+}
+
+TEST_F(Files, NewFilesDoNotReplaceAndAtomicOnesDo) {
+  ASSERT_OK(write_file_atomically(dir_ / "a", bytes("old")));
+  EXPECT_ERROR(write_new_file(dir_ / "a", {}), Errc::failed_precondition, "cannot create");
+  ASSERT_OK(write_file_atomically(dir_ / "a", bytes("new")));
+  ASSERT_OK_AND_ASSIGN(const auto text, read_text_file(dir_ / "a", 10));
+  EXPECT_EQ(text, "new");
+  EXPECT_EQ(entries(), 1U);
+  EXPECT_ERROR(write_file_atomically(dir_ / "none" / "a", bytes("x")), Errc::not_found, "none");
+}
+
+TEST_F(Files, AStagedDirectoryAppearsWholeOrNotAtAll) {
+  const auto final_path = dir_ / "deep" / "store";
+  {
+    ASSERT_OK_AND_ASSIGN(const auto dropped, StagedDirectory::create(final_path));
+    ASSERT_OK(write_new_file(dropped.path() / "a", {}));
+    EXPECT_FALSE(fs::exists(final_path));
+  }
+  EXPECT_TRUE(fs::is_empty(dir_ / "deep"));
+
+  ASSERT_OK_AND_ASSIGN(auto staged, StagedDirectory::create(final_path));
+  fs::create_directories(staged.path() / "sub");
+  ASSERT_OK(write_new_file(staged.path() / "sub" / "a", {}));
+  ASSERT_OK(staged.commit(Flush::yes));
+  EXPECT_TRUE(fs::exists(final_path / "sub" / "a"));
+  EXPECT_EQ(std::distance(fs::directory_iterator(dir_ / "deep"), {}), 1);
+}
+
+TEST_F(Files, AStagedDirectoryReplacesNothing) {
+  fs::create_directories(dir_ / "there");
+  EXPECT_ERROR(StagedDirectory::create(dir_ / "there"), Errc::failed_precondition, "exists");
+  EXPECT_ERROR(StagedDirectory::create(dir_ / "there" / ""), Errc::failed_precondition, "exists");
+  ASSERT_OK_AND_ASSIGN(auto staged, StagedDirectory::create(dir_ / "raced"));
+  fs::create_directories(dir_ / "raced");  // another process was faster
+  EXPECT_ERROR(staged.commit(Flush::no), Errc::failed_precondition, "exists");
+}
+
+}  // namespace
+}  // namespace troupe

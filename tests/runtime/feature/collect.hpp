@@ -1,0 +1,50 @@
+#pragma once
+/// \file collect.hpp
+/// Drives a RowCollection with parts in memory.
+#include "runtime/feature/row_collection.hpp"
+#include "tests/runtime/sample/drive.hpp"
+
+namespace troupe::testing {
+
+inline std::shared_ptr<CollectOptions> collect_options(const CutGraph& cut,
+                                                       Normalize normalize = Normalize::none) {
+  auto options = std::make_shared<CollectOptions>();
+  for (const auto& type : cut.info.node_types) {
+    const auto decoder = RowDecoder::create(type, normalize);
+    EXPECT_OK(decoder);
+    options->decoders.push_back(*decoder);
+  }
+  options->digest = DigestMode::full;
+  return options;
+}
+
+/// How questions are answered: by replies (last first), or straight from the parts.
+enum class Answers { replies, parts };
+
+inline Batch collect(const CutGraph& cut, std::shared_ptr<const CollectOptions> options,
+                     SampledBatch sampled, Answers answers = Answers::parts) {
+  RowCollection collection(*cut.book, std::move(options),
+                           std::make_shared<const SampledBatch>(std::move(sampled)));
+  const auto questions = collection.questions();
+  for (auto question = questions.rbegin(); question != questions.rend(); ++question) {
+    const Part& part = *cut.parts[raw(question->part)];
+    if (answers == Answers::parts) {
+      EXPECT_OK(collection.answer_from(question->id, part));
+    } else {
+      const auto reply = read_part_rows(part, question->request);
+      EXPECT_OK(reply);
+      EXPECT_OK(collection.answer(question->id, *reply));
+    }
+  }
+  EXPECT_TRUE(collection.done());
+  return std::move(collection).take();
+}
+
+/// A skewed graph of 60 nodes with features and labels.
+inline TestGraph featured_graph(DType dtype = DType::f32) {
+  TestGraph graph = skewed_graph(60, 6);
+  add_features(graph.nodes[0], 5, dtype);
+  return graph;
+}
+
+}  // namespace troupe::testing

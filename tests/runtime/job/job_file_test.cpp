@@ -1,0 +1,369 @@
+#include "runtime/job/job_file.hpp"
+
+#include "tests/support/expect.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <limits>
+
+namespace troupe {
+namespace {
+
+const std::string minimal = R"({"dataset": {"path": "d"}, "sample": {"fanout": [3, 2]}})";
+
+JobReading parse(const std::string& text, const std::vector<std::string>& overrides = {}) {
+  auto reading = parse_job(text, "base", overrides);
+  EXPECT_OK(reading);
+  return reading.ok() ? *std::move(reading) : JobReading{};
+}
+
+std::string problems_of(const std::string& text, const std::vector<std::string>& overrides = {}) {
+  return to_string(parse(text, overrides).problems);
+}
+
+/// Problems of the minimal job with one key set to some JSON.
+std::string problems_with(const std::string& key, const std::string& json) {
+  return problems_of(minimal, {key + "=" + json});
+}
+
+#define EXPECT_CONTAINS(text, part) \
+  EXPECT_NE((text).find(part), std::string::npos) << "the text was: " << (text)
+
+TEST(ParseJob, FillsInDefaults) {
+  const JobReading reading = parse(minimal);
+
+  EXPECT_EQ(to_string(reading.problems), "");
+  EXPECT_EQ(reading.job.dataset.path, "base/d");
+  EXPECT_EQ(reading.job.sample.batch_size, 1024U);
+  EXPECT_EQ(reading.job.model.layers, 2U);
+  EXPECT_EQ(reading.job.model.hidden, 64U);
+  EXPECT_EQ(reading.job.cluster.window_bytes, 67108864U);
+  EXPECT_EQ(reading.job.train.optimizer.eps, 1e-8);
+  EXPECT_EQ(reading.job.train.optimizer.beta2, 0.999);
+  EXPECT_EQ(reading.job.output, "runs/job");
+  EXPECT_EQ(reading.job.seed, 0U);
+}
+
+TEST(ParseJob, DefaultsEqualThoseOfTheJobType) {
+  const Job read = parse(minimal).job;
+  const Job plain;
+
+  EXPECT_EQ(read.cluster.batches_in_flight, plain.cluster.batches_in_flight);
+  EXPECT_EQ(read.cluster.request_deadline_s, plain.cluster.request_deadline_s);
+  EXPECT_EQ(read.cluster.placement, plain.cluster.placement);
+  EXPECT_EQ(read.partition.parts, plain.partition.parts);
+  EXPECT_EQ(read.sample.frontier, plain.sample.frontier);
+  EXPECT_EQ(read.train.optimizer.lr, plain.train.optimizer.lr);
+  EXPECT_EQ(read.eval.mode, plain.eval.mode);
+  EXPECT_EQ(read.digest, plain.digest);
+}
+
+TEST(ParseJob, ReadsEveryBuiltValue) {
+  const Job job = parse(R"({
+    "dataset": {"path": "/abs/x", "split": "mask1", "memory": "copied"},
+    "partition": {"parts": 4, "seed": 18446744073709551615},
+    "cluster": {"hosts": 3, "placement": "worker", "trainers_per_host": 2, "samplers_per_trainer": 5,
+                "batches_in_flight": 6, "threads": 7, "network": {"latency_us": 50, "bandwidth_gbps": 2.5},
+                "window": "1MB", "request_deadline": 2},
+    "sample": {"fanout": [-1, 0], "batch_size": 9, "replace": true, "edge_dir": "out", "frontier": "all",
+               "edge_ids": true},
+    "features": {"normalize": "column"},
+    "model": {"aggregator": "sum", "layers": 2, "hidden": 8, "norm": "layer", "l2": true, "dropout": 0.25,
+              "input_dropout": 0.5},
+    "train": {"epochs": 10, "loss": "bce_logits",
+              "optimizer": {"kind": "sgd", "lr": 1, "weight_decay": 0.5, "momentum": 0.9, "nesterov": true}},
+    "eval": {"every": 0, "mode": "sampled", "metric": "f1"},
+    "digest": "ids", "seed": 12345678901234567890, "output": "elsewhere"})")
+                      .job;
+
+  EXPECT_EQ(job.dataset.path, "/abs/x");
+  EXPECT_EQ(job.dataset.split, "mask1");
+  EXPECT_EQ(job.dataset.memory, StoreMemory::copied);
+  EXPECT_EQ(job.partition.parts, 4U);
+  EXPECT_EQ(job.partition.seed, std::numeric_limits<std::uint64_t>::max());
+  EXPECT_EQ(job.cluster.world(), 6U);
+  EXPECT_EQ(job.cluster.samplers_per_trainer, 5U);
+  EXPECT_EQ(job.cluster.threads, 7U);
+  EXPECT_EQ(job.cluster.network.latency_us, 50);
+  EXPECT_EQ(job.cluster.network.bandwidth_gbps, 2.5);
+  EXPECT_EQ(job.cluster.window_bytes, 1000000U);
+  EXPECT_EQ(job.cluster.request_deadline_s, 2);
+  EXPECT_EQ(job.sample.fanout, (std::vector<std::int32_t>{-1, 0}));
+  EXPECT_TRUE(job.sample.replace);
+  EXPECT_EQ(job.sample.edge_dir, EdgeDir::out);
+  EXPECT_EQ(job.sample.frontier, Frontier::all);
+  EXPECT_TRUE(job.sample.edge_ids);
+  EXPECT_EQ(job.features.normalize, Normalize::column);
+  EXPECT_EQ(job.model.aggregator, nn::Aggregator::sum);
+  EXPECT_TRUE(job.model.layer_norm);
+  EXPECT_TRUE(job.model.l2);
+  EXPECT_EQ(job.model.dropout, 0.25F);
+  EXPECT_EQ(job.model.input_dropout, 0.5F);
+  EXPECT_EQ(job.train.epochs, 10U);
+  EXPECT_EQ(job.train.loss, "bce_logits");
+  EXPECT_EQ(job.train.optimizer.kind, "sgd");
+  EXPECT_EQ(job.train.optimizer.momentum, 0.9);
+  EXPECT_TRUE(job.train.optimizer.nesterov);
+  EXPECT_EQ(job.eval.every, 0U);
+  EXPECT_EQ(job.eval.mode, "sampled");
+  EXPECT_EQ(job.eval.metric, "f1");
+  EXPECT_EQ(job.digest, DigestMode::ids);
+  EXPECT_EQ(job.seed, 12345678901234567890U);
+  EXPECT_EQ(job.output, "elsewhere");
+}
+
+TEST(ParseJob, PartsFollowHosts) {
+  EXPECT_EQ(parse(minimal, {"cluster.hosts=3"}).job.partition.parts, 3U);
+  EXPECT_EQ(parse(minimal, {"cluster.hosts=3", "partition.parts=2"}).job.partition.parts, 2U);
+}
+
+TEST(ParseJob, PrintsTheWholeJobInSchemaOrderAndReadsItBack) {
+  const Job first =
+      parse(minimal, {"seed=7", "train.optimizer.lr=0.1", "cluster.window=\"1MiB\""}).job;
+  const JobReading second = parse(first.json);
+
+  EXPECT_EQ(to_string(second.problems), "");
+  EXPECT_EQ(second.job.json, first.json);
+  EXPECT_EQ(second.job.seed, 7U);
+  EXPECT_EQ(second.job.train.optimizer.lr, 0.1);
+  EXPECT_EQ(second.job.dataset.path, first.dataset.path);
+  EXPECT_EQ(second.job.output, first.output);
+  EXPECT_EQ(first.json.find("checkpoint"), std::string::npos);
+  EXPECT_CONTAINS(first.json, "\"fanout\": [3, 2],\n");
+  EXPECT_LT(first.json.find("\"dataset\""), first.json.find("\"sample\""));
+  EXPECT_LT(first.json.find("\"train\""), first.json.find("\"seed\": 7"));
+}
+
+TEST(ParseJob, PrintsEveryKeyThatHasADefault) {
+  const std::string json = parse(minimal).job.json;
+  for (const JobKey& key : job_keys()) {
+    const std::string name = '"' + key.pointer.substr(key.pointer.rfind('/') + 1) + "\": ";
+    const bool printed = json.find(name) != std::string::npos;
+    EXPECT_TRUE(printed || key.default_value == "absent") << key.pointer;
+  }
+}
+
+TEST(ParseJob, ReportsAllProblemsAtOnceInSchemaOrder) {
+  const std::string text = problems_of(R"({
+    "seed": -1, "train": {"epochs": 0, "optimizer": {"lr": "fast"}}, "sampel": {},
+    "cluster": {"hosts": 5000}, "dataset": {"split": 3}})");
+
+  EXPECT_EQ(
+      text,
+      "/dataset/path: expected string, 1..4096 bytes, no control characters, found nothing; this "
+      "key is "
+      "required\n"
+      "/dataset/split: expected string, 0..4096 bytes, no control characters, found 3\n"
+      "/cluster/hosts: expected integer or list of strings, 1..1024, or as many names, found 5000\n"
+      "/sample/fanout: expected list of integers, 1..16 entries, each -1..2^20, found nothing; "
+      "this key "
+      "is required\n"
+      "/train/epochs: expected integer, 1..1000000, found 0\n"
+      "/train/optimizer/lr: expected number, > 0, <= 1000, found \"fast\"\n"
+      "/seed: expected integer, 0..2^64-1, found -1\n"
+      "/sampel: expected a known key, found an unknown one; did you mean \"sample\"?\n");
+}
+
+TEST(ParseJob, NamesTheNearestKey) {
+  EXPECT_CONTAINS(problems_with("sample.batchsize", "4"),
+                  "/sample/batchsize: expected a known key, found an unknown one; did you mean "
+                  "\"batch_size\"?");
+  EXPECT_CONTAINS(problems_with("train.optimizer.rl", "4"), "did you mean \"lr\"?");
+  EXPECT_CONTAINS(problems_with("epochs", "4"), "did you mean /train/epochs?");
+  EXPECT_CONTAINS(problems_with("model.Hidden", "4"), "did you mean \"hidden\"?");
+  EXPECT_CONTAINS(problems_with("eval.zzzzzzzzzz", "4"), "the nearest key here is \"");
+}
+
+TEST(ParseJob, NamesTheNearestWord) {
+  EXPECT_CONTAINS(problems_with("model.kind", "graphsaeg"), "did you mean \"graphsage\"?");
+  EXPECT_CONTAINS(problems_with("eval.metric", "zebra"),
+                  "expected \"accuracy\" | \"auc\" | \"f1\", found \"zebra\"\n");
+}
+
+TEST(ParseJob, RefusesValuesOutOfRange) {
+  for (const auto& [key, value] : std::vector<std::pair<std::string, std::string>>{
+           {"cluster.hosts", "0"},
+           {"cluster.hosts", "1025"},
+           {"cluster.hosts", "1.5"},
+           {"cluster.hosts", "[]"},
+           {"partition.parts", "0"},
+           {"partition.parts", "-1"},
+           {"sample.fanout", "[]"},
+           {"sample.fanout", "[3, -2]"},
+           {"sample.fanout", "[3, 1048577]"},
+           {"sample.fanout", "[3, 2.0]"},
+           {"sample.fanout", "3"},
+           {"sample.replace", "1"},
+           {"model.dropout", "1"},
+           {"model.dropout", "0.99999999999"},
+           {"model.dropout", "-0.1"},
+           {"train.optimizer.lr", "0"},
+           {"train.optimizer.lr", "1e-300"},
+           {"train.optimizer.betas", "[0.9]"},
+           {"train.optimizer.betas", "[0.9, 1]"},
+           {"seed", "18446744073709551616"},
+           {"seed", "null"},
+           {"cluster.window", "64"},
+           {"cluster.window", "64 parsecs"},
+           {"cluster.window", "99999999999999TB"},
+           {"cluster.window", "-64MB"},
+           {"dataset.path", "\"\""},
+           {"dataset.path", "\"a\\u0000b\""},
+           {"output", "\"\""},
+           {"partition.balance", "[\"nodes\", \"nodes\"]"},
+       }) {
+    const std::string pointer =
+        "/" + std::string(key).replace(key.find('.') == std::string::npos ? 0 : key.find('.'),
+                                       key.find('.') == std::string::npos ? 0 : 1,
+                                       key.find('.') == std::string::npos ? "" : "/");
+    const std::string text = problems_with(key, value);
+    EXPECT_NE(text.find(": expected "), std::string::npos) << key << "=" << value;
+    EXPECT_EQ(text.find("not built"), std::string::npos) << text;
+    EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1) << text;
+  }
+}
+
+TEST(ParseJob, TakesByteSizesWithUnits) {
+  const auto window = [](const std::string& value) {
+    return parse(minimal, {"cluster.window=" + value}).job.cluster.window_bytes;
+  };
+
+  EXPECT_EQ(window("65536"), 65536U);
+  EXPECT_EQ(window("\"65536B\""), 65536U);
+  EXPECT_EQ(window("64MB"), 64000000U);
+  EXPECT_EQ(window("64MiB"), 67108864U);
+  EXPECT_EQ(window("2 GiB"), 2147483648U);
+  EXPECT_EQ(window("100KB"), 100000U);
+}
+
+TEST(ParseJob, RefusesSectionsThatAreNoObjects) {
+  const std::string text = problems_of(R"({"dataset": "cora", "sample": {"fanout": [1]}})");
+  EXPECT_EQ(text, "/dataset: expected an object with keys, found \"cora\"\n");
+  EXPECT_EQ(problems_of("[1, 2]"), "the job: expected an object with keys, found [1,2]\n");
+}
+
+TEST(ParseJob, RefusesDuplicateKeys) {
+  const std::string text = problems_of(
+      R"({"dataset": {"path": "a", "path": "b"}, "sample": {"fanout": [2]}, "seed": 1, "seed": 2})");
+  EXPECT_EQ(text,
+            "/dataset/path: expected each key once, found it twice; remove one\n"
+            "/seed: expected each key once, found it twice; remove one\n");
+}
+
+TEST(ParseJob, RefusesWhatIsNotBuiltYetAndSaysWhatWorks) {
+  EXPECT_EQ(problems_with("partition.method", "metis"),
+            "/partition/method: expected \"random\", found \"metis\", which is not built yet\n");
+  EXPECT_EQ(problems_with("cluster.hosts", "[\"a\", \"b\"]"),
+            "/cluster/hosts: expected a number of simulated hosts, found [\"a\",\"b\"], which is "
+            "not built yet\n");
+  EXPECT_EQ(problems_with("checkpoint.every.epochs", "10"),
+            "/checkpoint/every/epochs: expected a job without `checkpoint`, found 10, which is not "
+            "built yet\n");
+  for (const std::string setting :
+       {"cluster.launch=ssh", "cluster.placement=server_client", "cluster.transport=tcp",
+        "sample.seed_order=local", "features.cache.policy=hotness", "features.cache.budget=64MB",
+        "model.kind=gcn", "model.norm=batch", "train.optimizer.kind=adagrad", "train.clip=1",
+        "train.schedule=cosine", "partition.balance=[\"edges\"]", "partition.halo=1",
+        "partition.topology=replicated", "cluster.heartbeat=2", "eval.max_batches=5",
+        "checkpoint.keep=2", "log_every=2"}) {
+    EXPECT_CONTAINS(problems_of(minimal, {setting}), "which is not built yet") << setting;
+  }
+}
+
+TEST(ParseJob, AcceptsDefaultsOfWhatIsNotBuiltYet) {
+  EXPECT_EQ(
+      problems_of(minimal, {"cluster.heartbeat=1.0", "partition.halo=0", "partition.balance=[]",
+                            "features.cache.policy=none", "checkpoint={}"}),
+      "");
+}
+
+TEST(ParseJob, EveryWordIsEitherBuiltOrRefused) {
+  for (const JobKey& key : job_keys()) {
+    std::string path = key.pointer.substr(1);
+    std::replace(path.begin(), path.end(), '/', '.');
+    for (auto at = key.range.find('"'); at != std::string::npos && key.type == "string";) {
+      const auto end = key.range.find('"', at + 1);
+      const std::string word = key.range.substr(at, end - at + 1);
+      const bool refused = key.not_built.find(word) != std::string::npos;
+      const std::string text = problems_of(minimal, {path + "=" + word});
+      EXPECT_EQ(text.find("not built yet") != std::string::npos, refused) << path << "=" << word;
+      at = key.range.find('"', end + 1);
+    }
+  }
+}
+
+TEST(ParseJob, ChecksKeysAgainstEachOther) {
+  EXPECT_EQ(problems_with("model.layers", "3"),
+            "/sample/fanout: expected 3 entries, one per layer (/model/layers), found 2 entries\n");
+  EXPECT_EQ(problems_with("train.optimizer.momentum", "0.5"),
+            "/train/optimizer/momentum: expected 0 with kind \"adam\", found 0.5; momentum is for "
+            "\"sgd\"\n");
+  EXPECT_CONTAINS(
+      problems_of(minimal, {"train.optimizer.kind=sgd", "train.optimizer.nesterov=true"}),
+      "/train/optimizer/nesterov: expected false");
+  EXPECT_EQ(problems_of(minimal, {"train.optimizer.kind=sgd", "train.optimizer.momentum=0.5"}), "");
+}
+
+TEST(ParseJob, OverridesWinOverTheFileAndLaterOnesOverEarlier) {
+  const Job job = parse(minimal, {"sample.fanout=[5]", "train.epochs=3", "train.epochs=4",
+                                  "eval.metric=f1", "dataset.split=1", "output=a=b"})
+                      .job;
+
+  EXPECT_EQ(job.sample.fanout, (std::vector<std::int32_t>{5}));
+  EXPECT_EQ(job.model.layers, 1U);
+  EXPECT_EQ(job.train.epochs, 4U);
+  EXPECT_EQ(job.eval.metric, "f1");
+  EXPECT_EQ(job.dataset.split, "1");
+  EXPECT_EQ(job.output, "a=b");
+}
+
+TEST(ParseJob, ReportsBadOverridesLikeProblemsOfTheFile) {
+  EXPECT_CONTAINS(problems_of(minimal, {"train.epoch=3"}), "/train/epoch: expected a known key");
+  EXPECT_CONTAINS(problems_of(minimal, {"train.epochs=many"}),
+                  "/train/epochs: expected integer, 1..1000000, found \"many\"");
+  EXPECT_CONTAINS(problems_of(minimal, {"train.epochs"}),
+                  "expected --set KEY.KEY=VALUE, found --set \"train.epochs\"");
+  EXPECT_CONTAINS(problems_of(minimal, {"=3"}), "expected --set KEY.KEY=VALUE");
+  EXPECT_CONTAINS(problems_of(minimal, {"a..b=3"}), "expected --set KEY.KEY=VALUE");
+  EXPECT_CONTAINS(problems_of(minimal, {"a.b.c.d.e.f.g.h.i=3"}), "expected --set KEY.KEY=VALUE");
+  EXPECT_CONTAINS(problems_of(minimal, {"sample.fanout.x=3"}),
+                  "/sample/fanout: expected a section");
+  EXPECT_CONTAINS(problems_of(minimal, {"output=\xff\xfe"}), "expected UTF-8");
+}
+
+TEST(ReadJob, ResolvesTheDatasetAgainstTheFileAndNamesTheOutputAfterIt) {
+  const std::filesystem::path examples = std::filesystem::path(TROUPE_SOURCE_DIR) / "examples";
+  ASSERT_OK_AND_ASSIGN(const JobReading reading, read_job(examples / "quickstart.json", {}));
+
+  EXPECT_EQ(to_string(reading.problems), "");
+  EXPECT_EQ(reading.job.dataset.path, (examples / "data" / "cora").lexically_normal());
+  EXPECT_EQ(reading.job.output, "runs/quickstart");
+}
+
+TEST(ReadJob, NamesMissingFilesAndFolders) {
+  const std::filesystem::path examples = std::filesystem::path(TROUPE_SOURCE_DIR) / "examples";
+  EXPECT_ERROR(read_job(examples / "nothing.json", {}), Errc::not_found,
+               "nothing.json: expected a job file, found nothing");
+  EXPECT_ERROR(read_job(examples, {}), Errc::not_found, "something that is no file");
+
+  const std::vector<std::string> overrides = {"dataset.path=data/atlantis"};
+  ASSERT_OK_AND_ASSIGN(const JobReading reading, read_job(examples / "cora.json", overrides));
+  EXPECT_CONTAINS(to_string(reading.problems),
+                  "/dataset/path: expected an existing folder, found ");
+}
+
+TEST(ReadJob, AllExamplesAreGoodJobs) {
+  int count = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::filesystem::path(TROUPE_SOURCE_DIR) / "examples")) {
+    if (entry.path().extension() == ".json") {
+      ASSERT_OK_AND_ASSIGN(const JobReading reading, read_job(entry.path(), {}));
+      EXPECT_EQ(to_string(reading.problems), "") << entry.path();
+      ++count;
+    }
+  }
+  EXPECT_GE(count, 4);
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,98 @@
+#include "runtime/job/job_file.hpp"
+#include "tests/support/expect.hpp"
+
+namespace troupe {
+namespace {
+
+GraphInfo graph() {
+  NodeTypeInfo nodes;
+  nodes.name = "paper";
+  nodes.count = 10;
+  nodes.features = FeatureInfo{DType::f32, 4, 1.0F};
+  nodes.labels = LabelInfo{LabelInfo::Kind::classes, 3};
+  nodes.column_stats = ColumnStats{};
+  GraphInfo info;
+  info.node_types = {nodes};
+  info.edge_types.resize(1);
+  SplitInfo split;
+  split.roles["train"] = {NodeTypeId{0}, 5};
+  info.splits = {split, split};
+  info.splits[1].name = "mask0";
+  return info;
+}
+
+std::string problems(const Job& job, const GraphInfo& info) {
+  return to_string(check_against_graph(job, info));
+}
+
+TEST(CheckAgainstGraph, AcceptsWhatFits) {
+  EXPECT_EQ(problems({}, graph()), "");
+}
+
+TEST(CheckAgainstGraph, RefusesUnknownAndEmptySplits) {
+  Job job;
+  job.dataset.split = "maks0";
+  EXPECT_EQ(
+      problems(job, graph()),
+      "/dataset/split: expected \"\" | \"mask0\", found \"maks0\"; did you mean \"mask0\"?\n");
+
+  GraphInfo info = graph();
+  info.splits[0].roles["train"].count = 0;
+  EXPECT_EQ(problems({}, info),
+            "/dataset/split: expected a split with training seeds, found \"\" without them\n");
+  info.splits.clear();
+  EXPECT_EQ(problems({}, info), "/dataset/split: expected data with a split, found \"\"\n");
+}
+
+TEST(CheckAgainstGraph, RefusesMorePartsThanNodes) {
+  Job job;
+  job.partition.parts = 11;
+  EXPECT_EQ(problems(job, graph()),
+            "/partition/parts: expected at most 10, the number of nodes, found 11\n");
+}
+
+TEST(CheckAgainstGraph, RefusesMissingFeaturesAndLabelsTogether) {
+  GraphInfo info = graph();
+  info.node_types[0].features.reset();
+  info.node_types[0].labels.reset();
+  EXPECT_EQ(problems({}, info),
+            "/dataset/path: expected features of \"paper\" nodes, found none\n"
+            "/dataset/path: expected labels of \"paper\" nodes, found none\n");
+}
+
+TEST(CheckAgainstGraph, RefusesColumnsWithoutStatistics) {
+  Job job;
+  job.features.normalize = Normalize::column;
+  GraphInfo info = graph();
+  info.node_types[0].column_stats.reset();
+  EXPECT_NE(problems(job, info).find("/features/normalize: expected \"none\" or \"row\""),
+            std::string::npos);
+}
+
+TEST(CheckAgainstGraph, RefusesLossesAndMetricsThatDoNotFitTheLabels) {
+  Job job;
+  job.train.loss = "bce_logits";
+  job.eval.metric = "auc";
+  EXPECT_EQ(problems(job, graph()),
+            "/train/loss: expected \"cross_entropy\" for 3 classes, found \"bce_logits\"\n"
+            "/eval/metric: expected \"accuracy\" or \"f1\" for 3 classes, found \"auc\"; it is for "
+            "2 classes\n");
+
+  GraphInfo info = graph();
+  info.node_types[0].labels = LabelInfo{LabelInfo::Kind::targets, 7};
+  job.train.loss = "cross_entropy";
+  EXPECT_EQ(
+      problems(job, info),
+      "/train/loss: expected \"bce_logits\" for 7 multi-label targets, found \"cross_entropy\"\n");
+}
+
+TEST(CheckAgainstGraph, RefusesSeveralTypes) {
+  GraphInfo info = graph();
+  info.edge_types.resize(2);
+  EXPECT_NE(
+      problems({}, info).find("/model/kind: expected a graph with one node type and one edge type"),
+      std::string::npos);
+}
+
+}  // namespace
+}  // namespace troupe

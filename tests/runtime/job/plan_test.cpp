@@ -1,0 +1,177 @@
+#include "runtime/job/plan.hpp"
+
+#include "tests/support/expect.hpp"
+
+namespace troupe {
+namespace {
+
+/// Like Cora: 2708 nodes, 1433 float32 columns, 7 classes, 140 training seeds.
+GraphInfo cora() {
+  NodeTypeInfo nodes;
+  nodes.count = 2708;
+  nodes.features = FeatureInfo{DType::f32, 1433, 1.0F};
+  nodes.labels = LabelInfo{LabelInfo::Kind::classes, 7};
+  GraphInfo info;
+  info.node_types = {nodes};
+  info.edge_types.resize(1);
+  info.edge_types[0].count = 10556;
+  info.splits.resize(1);
+  info.splits[0].roles["train"] = {NodeTypeId{0}, 140};
+  return info;
+}
+
+Job two_hosts() {
+  Job job;
+  job.partition.parts = 2;
+  job.cluster.hosts = 2;
+  job.cluster.samplers_per_trainer = 2;
+  job.sample.fanout = {10, 10};
+  job.sample.batch_size = 32;
+  job.model.hidden = 64;
+  return job;
+}
+
+TEST(MakePlan, CountsBatchesAndSteps) {
+  Plan plan = make_plan(two_hosts(), cora());
+  EXPECT_EQ(plan.world, 2U);
+  EXPECT_EQ(plan.batches_per_epoch, 5U);  // 140 / 32, rounded up
+  EXPECT_EQ(plan.steps_per_epoch, 3U);
+
+  Job job = two_hosts();
+  job.sample.batch_size = 140;
+  plan = make_plan(job, cora());
+  EXPECT_EQ(plan.batches_per_epoch, 1U);
+  EXPECT_EQ(plan.steps_per_epoch, 1U);
+}
+
+TEST(MakePlan, CountsParameters) {
+  // 2 * 1433 * 64 + 64 and 2 * 64 * 7 + 7
+  EXPECT_EQ(make_plan(two_hosts(), cora()).parameters, 183424U + 64U + 896U + 7U);
+}
+
+TEST(MakePlan, BoundsABatchByFanouts) {
+  Job job = two_hosts();
+  job.sample.batch_size = 4;
+  job.sample.fanout = {3, 2};
+  const Plan plan = make_plan(job, cora());
+
+  // hop 1: 4 * 3 = 12 edges to 12 new nodes; hop 2: 12 * 2 = 24 edges to 24 new nodes
+  EXPECT_EQ(plan.batch.max_edges, 36U);
+  EXPECT_EQ(plan.batch.max_nodes, 40U);
+  EXPECT_EQ(plan.batch.feature_bytes, 40U * 1433U * 4U);
+  // half of: 16 nodes asked for * 8, 36 edges * 4, 40 rows with their original ids
+  EXPECT_EQ(plan.batch.wire_bytes, (16U * 8U + 36U * 4U + 40U * (1433U * 4U + 8U)) / 2U);
+}
+
+TEST(MakePlan, DrawsAfreshWithTheWholeFrontier) {
+  Job job = two_hosts();
+  job.sample.batch_size = 4;
+  job.sample.fanout = {3, 2};
+  job.sample.frontier = Frontier::all;
+  const Plan plan = make_plan(job, cora());
+
+  EXPECT_EQ(plan.batch.max_edges, 12U + 16U * 2U);
+  EXPECT_EQ(plan.batch.max_nodes, 4U + 12U + 32U);
+}
+
+TEST(MakePlan, CapsABatchByTheGraph) {
+  Job job = two_hosts();
+  job.sample.batch_size = 1000;
+  job.sample.fanout = {100, 100};
+  Plan plan = make_plan(job, cora());
+  EXPECT_EQ(plan.batch.max_nodes, 2708U);
+  EXPECT_EQ(plan.batch.max_edges, 10556U);
+
+  job.sample.fanout = {-1, -1};
+  plan = make_plan(job, cora());
+  EXPECT_EQ(plan.batch.max_edges, 10556U);
+
+  job.sample.fanout = {100};
+  job.sample.replace = true;  // repeats: more edges than there are
+  plan = make_plan(job, cora());
+  EXPECT_EQ(plan.batch.max_edges, 140U * 100U);
+  EXPECT_EQ(plan.batch.max_nodes, 2708U);
+}
+
+TEST(MakePlan, OneHostSendsNothing) {
+  Job job = two_hosts();
+  job.cluster.hosts = 1;
+  EXPECT_EQ(make_plan(job, cora()).batch.wire_bytes, 0U);
+}
+
+TEST(MakePlan, EstimatesTheStore) {
+  Job job = two_hosts();
+  job.partition.parts = 1;
+  const std::uint64_t lists = (2708U + 1U) * 8U + 10556U * 4U;
+  const std::uint64_t nodes = 2708U * (8U + 8U + 1433U * 4U);
+  EXPECT_EQ(make_plan(job, cora()).store_bytes, lists + nodes);
+
+  job.partition.parts = 2;  // each part names at most the 1354 nodes of the other
+  EXPECT_EQ(make_plan(job, cora()).store_bytes, lists + 8U + nodes + 2U * 1354U * 16U);
+}
+
+TEST(MakePlan, AddsUpTheProcess) {
+  const Plan plan = make_plan(two_hosts(), cora());
+  const std::uint64_t batch =
+      plan.batch.feature_bytes + plan.batch.max_nodes * 24U + plan.batch.max_edges * 4U;
+  const std::uint64_t adam = plan.parameters * 4U * 5U;
+  EXPECT_EQ(plan.process_bytes, plan.store_bytes + 2U * (4U * batch + adam));
+}
+
+TEST(MakePlan, SaturatesInsteadOfWrapping) {
+  GraphInfo info = cora();
+  info.node_types[0].count = ~std::uint64_t{0};
+  info.edge_types[0].count = ~std::uint64_t{0};
+  info.splits[0].roles["train"].count = ~std::uint64_t{0};
+  Job job = two_hosts();
+  job.sample.fanout.assign(16, 1 << 20);
+  const Plan plan = make_plan(job, info);
+
+  EXPECT_EQ(plan.batch.max_nodes, ~std::uint64_t{0});
+  EXPECT_EQ(plan.batch.feature_bytes, ~std::uint64_t{0});
+  EXPECT_EQ(plan.store_bytes, ~std::uint64_t{0});
+  EXPECT_EQ(plan.process_bytes, ~std::uint64_t{0});
+}
+
+TEST(MakePlan, SurvivesEmptyGraphs) {
+  const Plan plan = make_plan(two_hosts(), {});
+  EXPECT_EQ(plan.batches_per_epoch, 0U);
+  EXPECT_EQ(plan.batch.max_nodes, 0U);
+  EXPECT_EQ(plan.parameters, 0U);
+}
+
+TEST(MakePlan, PlacesPartsAndRanks) {
+  Job job = two_hosts();
+  job.partition.parts = 3;
+  job.cluster.trainers_per_host = 2;
+  const Plan plan = make_plan(job, cora());
+
+  ASSERT_EQ(plan.hosts.size(), 2U);
+  EXPECT_EQ(plan.hosts[0].parts, (std::vector<PartId>{PartId{0}, PartId{2}}));
+  EXPECT_EQ(plan.hosts[1].parts, (std::vector<PartId>{PartId{1}}));
+  EXPECT_EQ(plan.hosts[1].ranks, (std::vector<Rank>{Rank{2}, Rank{3}}));
+  EXPECT_EQ(host_of_part(job, PartId{2}), HostId{0});
+  EXPECT_EQ(host_of_rank(job, Rank{2}), HostId{1});
+}
+
+TEST(PlanText, NamesEveryActor) {
+  Job job = two_hosts();
+  job.partition.parts = 1;
+  const std::string text = to_string(make_plan(job, cora()), job);
+
+  EXPECT_EQ(text.substr(0, text.find("parameters")),
+            "host 0: parts 0; ranks 0\n"
+            "  director\n"
+            "  holder of part 0\n"
+            "  rank 0: trainer, collector, 2 samplers\n"
+            "  evaluator\n"
+            "host 1: parts none; ranks 1\n"
+            "  rank 1: trainer, collector, 2 samplers\n"
+            "  evaluator\n"
+            "ranks: 2\n");
+  EXPECT_NE(text.find("an epoch: 5 batches in 3 steps\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("parameters: 184391 (720.3 KiB)\n"), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace troupe

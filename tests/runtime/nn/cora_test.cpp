@@ -1,0 +1,240 @@
+// Whole training runs on Cora against PyTorch Geometric: losses, weights, logits and accuracies.
+#include "runtime/nn/loss.hpp"
+#include "runtime/nn/model.hpp"
+#include "runtime/nn/optimizer.hpp"
+#include "runtime/nn/scores.hpp"
+#include "tests/runtime/nn/nn_support.hpp"
+#include "tests/support/expect.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace troupe::nn {
+namespace {
+
+using namespace testing;  // NOLINT(google-build-using-namespace)
+
+using Ids = std::vector<std::uint32_t>;
+
+NpyArray cora_file(const std::string& name) {
+  return troupe::testing::read_npy(std::filesystem::path(TROUPE_SOURCE_DIR) / "examples/data/cora" /
+                                   (name + ".npy"));
+}
+
+struct Cora {
+  Matrix x = Matrix::zeros(2708, 1433);
+  OwnedBlock graph;  // in-neighbours in order of their ids
+  std::vector<std::int64_t> labels = cora_file("y").as<std::int64_t>();
+};
+
+Cora load_cora() {
+  Cora cora;
+  const Ids indptr = cora_file("x_indptr").as<std::uint32_t>();
+  const Ids indices = cora_file("x_indices").as<std::uint32_t>();
+  for (std::size_t i = 0; i < cora.x.rows(); ++i) {
+    for (std::uint32_t k = indptr[i]; k < indptr[i + 1]; ++k) {
+      cora.x.view().row(i)[indices[k]] = 1.0F;
+    }
+  }
+  const Ids edges = cora_file("edge_index").as<std::uint32_t>();
+  const std::size_t count = edges.size() / 2;
+  std::vector<Ids> lists(cora.x.rows());
+  for (std::size_t e = 0; e < count; ++e) {
+    lists[edges[count + e]].push_back(edges[e]);
+  }
+  cora.graph = {.num_dst = 2708, .num_src = 2708, .offsets = {0}, .sources = {}};
+  for (Ids& list : lists) {
+    std::ranges::sort(list);
+    cora.graph.sources.insert(cora.graph.sources.end(), list.begin(), list.end());
+    cora.graph.offsets.push_back(static_cast<std::uint32_t>(cora.graph.sources.size()));
+  }
+  return cora;
+}
+
+/// All neighbours of `nodes`; new ones are appended to it in order of first appearance.
+OwnedBlock block_of_all_neighbours(const OwnedBlock& graph, Ids& nodes) {
+  std::map<std::uint32_t, std::uint32_t> local;
+  for (const std::uint32_t node : nodes) {
+    local.emplace(node, static_cast<std::uint32_t>(local.size()));
+  }
+  OwnedBlock block{.num_dst = static_cast<std::uint32_t>(nodes.size()),
+                   .num_src = 0,
+                   .offsets = {0},
+                   .sources = {}};
+  for (std::uint32_t d = 0; d < block.num_dst; ++d) {
+    const std::uint32_t node = nodes[d];
+    for (std::uint32_t e = graph.offsets[node]; e < graph.offsets[node + 1]; ++e) {
+      const auto [place, fresh] =
+          local.emplace(graph.sources[e], static_cast<std::uint32_t>(local.size()));
+      if (fresh) {
+        nodes.push_back(graph.sources[e]);
+      }
+      block.sources.push_back(place->second);
+    }
+    block.offsets.push_back(static_cast<std::uint32_t>(block.sources.size()));
+  }
+  block.num_src = static_cast<std::uint32_t>(nodes.size());
+  return block;
+}
+
+const std::vector<std::string> parameter_files = {"conv1_lin_l_weight", "conv1_lin_l_bias",
+                                                  "conv1_lin_r_weight", "conv2_lin_l_weight",
+                                                  "conv2_lin_l_bias",   "conv2_lin_r_weight"};
+
+std::vector<float> golden_parameters(const std::string& run) {
+  std::vector<float> parameters;
+  for (const std::string& file : parameter_files) {
+    const auto values = golden_floats("cora/" + run + "/" + file);
+    parameters.insert(parameters.end(), values.begin(), values.end());
+  }
+  return parameters;
+}
+
+class CoraRun : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_OK_AND_ASSIGN(model_,
+                         make_model({.layers = 2, .in_dim = 1433, .hidden = 16, .out_dim = 7}));
+    ASSERT_OK_AND_ASSIGN(optimizer_,
+                         make_optimizer({.kind = "adam", .lr = 0.01, .weight_decay = 5e-4},
+                                        model_->num_parameters()));
+    pass_ = model_->make_pass();
+  }
+
+  /// One training step; \return the mean loss before it.
+  double step(const ForwardInput& input, std::span<const std::int64_t> labels) {
+    const ConstMatrix logits = model_->forward(pool_, parameters_, input, *pass_);
+    Matrix grad(logits.rows, logits.cols);
+    const LossResult loss = cross_entropy(logits, labels, grad.view());
+    for (float& value : grad.view().flat()) {
+      value /= static_cast<float>(loss.weight);
+    }
+    std::vector<float> gradient(model_->num_parameters());
+    model_->backward(pool_, parameters_, input, grad.view(), *pass_, gradient);
+    optimizer_->step(parameters_, gradient);
+    return loss.sum / static_cast<double>(loss.weight);
+  }
+
+  Matrix infer(std::span<const float> parameters) {
+    const LayerBlock graph = cora_.graph.view();
+    const Matrix hidden = model_->infer_layer(pool_, parameters, 0, graph, cora_.x.view());
+    return model_->infer_layer(pool_, parameters, 1, graph, hidden.view());
+  }
+
+  void expect_weights(const std::string& run) {
+    const auto& layout = model_->layout();
+    for (std::size_t i = 0; i < layout.size(); ++i) {
+      const auto truth = golden_truth("cora/" + run + "/" + parameter_files[i]);
+      double largest = 0;
+      double squares = 0;
+      for (std::size_t k = 0; k < truth.size(); ++k) {
+        const double error = parameters_[layout[i].offset + k] - truth[k];
+        largest = std::max(largest, std::abs(error));
+        squares += error * error;
+      }
+      EXPECT_LE(largest, 1e-4) << layout[i].name;
+      EXPECT_LE(std::sqrt(squares / static_cast<double>(truth.size())), 1e-6) << layout[i].name;
+    }
+  }
+
+  void expect_accuracies(const std::string& run) {
+    const Matrix logits = infer(parameters_);
+    const auto predicted = predict_classes(logits.view());
+    const auto expected = golden_floats("cora/" + run + "/accuracy");
+    const std::vector<std::string> roles = {"train_idx", "val_idx", "test_idx"};
+    for (std::size_t i = 0; i < 3; ++i) {
+      const auto share = accuracy(predicted, labels_of(roles[i]));
+      ASSERT_TRUE(share);
+      EXPECT_EQ(static_cast<float>(*share), expected[i]) << roles[i];
+    }
+  }
+
+  /// The labels of one role's nodes, -1 elsewhere.
+  std::vector<std::int64_t> labels_of(const std::string& role) const {
+    std::vector<std::int64_t> labels(cora_.labels.size(), -1);
+    for (const std::uint32_t node : cora_file(role).as<std::uint32_t>()) {
+      labels[node] = cora_.labels[node];
+    }
+    return labels;
+  }
+
+  Cora cora_ = load_cora();
+  ComputePool pool_{2};
+  std::unique_ptr<Model> model_;
+  std::unique_ptr<Optimizer> optimizer_;
+  std::unique_ptr<Model::Pass> pass_;
+  std::vector<float> parameters_ = golden_parameters("sage_start");
+};
+
+TEST_F(CoraRun, WholeGraphFollowsTheReference) {
+  const LayerBlock graph = cora_.graph.view();
+  const ForwardInput input{.blocks = {graph, graph}, .features = cora_.x.view(), .dropout = {}};
+  const auto losses = golden_truth("cora/sage_full/losses");
+  const auto labels = labels_of("train_idx");
+
+  for (const double truth : losses) {
+    EXPECT_NEAR(step(input, labels), truth, 1e-5 * truth);
+  }
+
+  expect_weights("sage_full");
+  expect_accuracies("sage_full");
+}
+
+TEST_F(CoraRun, ExactInferenceGivesTheReferenceLogitsAndTheBitsOfForward) {
+  const auto parameters = golden_parameters("sage_full");
+  const LayerBlock graph = cora_.graph.view();
+  const ForwardInput input{.blocks = {graph, graph}, .features = cora_.x.view(), .dropout = {}};
+
+  const Matrix logits = infer(parameters);
+
+  expect_golden(logits.view(), "cora/sage_full/logits", 1e-5);
+  EXPECT_TRUE(
+      same_bits(model_->forward(pool_, parameters, input, *pass_).flat(), logits.view().flat()));
+}
+
+TEST_F(CoraRun, FirstBatchHasTheReferenceBlocks) {
+  const Ids order = golden("cora/batch_order").as<std::uint32_t>();
+  Ids nodes(order.begin(), order.begin() + 64);
+
+  for (const std::string hop : {"cora/batch0_hop1_", "cora/batch0_hop2_"}) {
+    const OwnedBlock block = block_of_all_neighbours(cora_.graph, nodes);
+
+    EXPECT_EQ(nodes, golden(hop + "src_ids").as<std::uint32_t>());
+    EXPECT_EQ(block.offsets, golden(hop + "indptr").as<std::uint32_t>());
+    EXPECT_EQ(block.sources, golden(hop + "indices").as<std::uint32_t>());
+  }
+}
+
+TEST_F(CoraRun, BatchesFollowTheReference) {
+  const Ids order = golden("cora/batch_order").as<std::uint32_t>();
+  const auto sizes = golden("cora/batch_sizes").as<std::ptrdiff_t>();
+  const auto losses = golden_truth("cora/sage_batches/losses");
+  auto next = order.begin();
+
+  for (std::size_t b = 0; b < losses.size(); ++b) {
+    Ids nodes(next, next + sizes[b % sizes.size()]);
+    next += sizes[b % sizes.size()];
+    std::vector<std::int64_t> labels;
+    for (const std::uint32_t seed : nodes) {
+      labels.push_back(cora_.labels[seed]);
+    }
+    const OwnedBlock upper = block_of_all_neighbours(cora_.graph, nodes);
+    const OwnedBlock lower = block_of_all_neighbours(cora_.graph, nodes);
+    Matrix rows(nodes.size(), cora_.x.cols());
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      std::ranges::copy(cora_.x.view().row(nodes[i]), rows.view().row(i).begin());
+    }
+    const ForwardInput input{
+        .blocks = {lower.view(), upper.view()}, .features = rows.view(), .dropout = {}};
+
+    EXPECT_NEAR(step(input, labels), losses[b], 1e-5 * losses[b]) << "batch " << b;
+  }
+
+  EXPECT_EQ(next, order.end());
+  expect_weights("sage_batches");
+  expect_accuracies("sage_batches");
+}
+
+}  // namespace
+}  // namespace troupe::nn

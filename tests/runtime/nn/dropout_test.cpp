@@ -1,0 +1,124 @@
+#include "runtime/nn/dropout.hpp"
+
+#include "tests/runtime/nn/nn_support.hpp"
+
+#include <gtest/gtest.h>
+
+namespace troupe::nn {
+namespace {
+
+using namespace testing;  // NOLINT(google-build-using-namespace)
+
+DropoutContext context() {
+  return {.training = true,
+          .job_seed = 42,
+          .stream_epoch = 3,
+          .batch = (std::uint64_t{5} << 32) + 7,
+          .node_type = 2,
+          .ids = {}};
+}
+
+std::vector<OriginalId> ids_from(std::uint64_t first, std::size_t n) {
+  std::vector<OriginalId> ids;
+  for (std::size_t i = 0; i < n; ++i) {
+    ids.push_back(OriginalId{first + 3 * i});
+  }
+  return ids;
+}
+
+Matrix ones(std::size_t rows, std::size_t cols) {
+  return matrix_of(std::vector<float>(rows * cols, 1.0F), rows, cols);
+}
+
+TEST(Dropout, UsesTheWordOfTheColumnInTheStreamOfTheId) {
+  const float p = 0.3F;
+  const std::vector<OriginalId> ids = ids_from((std::uint64_t{1} << 40) + 11, 5);
+  Matrix x = random_matrix(5, 131, 1);
+  const Matrix before = copy_of(x.view());
+  const auto block = philox4x32_10({(5U << 24) | (2U << 8) | 1U, 3, 7, 5}, {42, 0});
+  const PhiloxKey key = {block[0], block[1]};
+
+  dropout_rows(dropout_mask(context(), 1, p), ids, x.view());
+
+  for (std::size_t r = 0; r < 5; ++r) {
+    for (std::uint32_t c = 0; c < 131; ++c) {
+      const std::uint64_t id = raw(ids[r]);
+      const auto words = philox4x32_10(
+          {static_cast<std::uint32_t>(id), static_cast<std::uint32_t>(id >> 32), c / 4, 0}, key);
+      const bool keep = unit_float(words[c % 4]) >= p;
+      const float expected = keep ? before.view().row(r)[c] * (1.0F / (1.0F - p)) : 0.0F;
+      ASSERT_EQ(x.view().row(r)[c], expected) << "row " << r << " column " << c;
+    }
+  }
+}
+
+TEST(Dropout, MaskOfARowDoesNotDependOnItsPlace) {
+  const DropoutMask mask = dropout_mask(context(), 1, 0.5F);
+  const auto ids = ids_from(100, 8);
+  Matrix all = ones(8, 70);
+  Matrix one = ones(1, 70);
+
+  dropout_rows(mask, ids, all.view());
+  dropout_rows(mask, std::span(ids).subspan(6, 1), one.view());
+
+  EXPECT_TRUE(same_bits(one.view().flat(), all.view().row(6)));
+}
+
+TEST(Dropout, KeepsTheExpectedShare) {
+  for (const float p : {0.1F, 0.5F, 0.9F}) {
+    Matrix x = ones(200, 100);
+
+    dropout_rows(dropout_mask(context(), 1, p), ids_from(0, 200), x.view());
+
+    const auto kept = std::ranges::count_if(x.view().flat(), [](float v) { return v != 0.0F; });
+    const double sd = std::sqrt(20000.0 * p * (1 - p));
+    EXPECT_NEAR(static_cast<double>(kept), 20000.0 * (1 - p), 4 * sd);
+  }
+}
+
+TEST(Dropout, LayersEpochsBatchesAndTypesHaveMasksOfTheirOwn) {
+  const auto mask_bits = [](const DropoutContext& c, std::uint32_t layer) {
+    Matrix x = ones(4, 64);
+    dropout_rows(dropout_mask(c, layer, 0.5F), ids_from(0, 4), x.view());
+    return std::vector<float>(x.data(), x.data() + x.view().size());
+  };
+  std::vector<std::vector<float>> masks = {mask_bits(context(), 1), mask_bits(context(), 2)};
+  DropoutContext other = context();
+  other.stream_epoch = 4;
+  masks.push_back(mask_bits(other, 1));
+  other = context();
+  other.batch = 8;
+  masks.push_back(mask_bits(other, 1));
+  other = context();
+  other.node_type = 0;
+  masks.push_back(mask_bits(other, 1));
+  other = context();
+  other.job_seed = 43;
+  masks.push_back(mask_bits(other, 1));
+
+  std::ranges::sort(masks);
+  EXPECT_EQ(std::ranges::adjacent_find(masks), masks.end());
+}
+
+TEST(Dropout, DoesNothingWhenNotTrainingOrWithoutProbability) {
+  DropoutContext evaluating = context();
+  evaluating.training = false;
+  Matrix x = random_matrix(3, 9, 1);
+  const Matrix before = copy_of(x.view());
+
+  dropout_rows(dropout_mask(evaluating, 1, 0.5F), {}, x.view());
+  dropout_rows(dropout_mask(context(), 1, 0.0F), {}, x.view());
+
+  EXPECT_TRUE(same_bits(x.view().flat(), before.view().flat()));
+}
+
+TEST(Dropout, DropsNanToo) {
+  Matrix x = matrix_of(std::vector<float>(64, NAN), 1, 64);
+
+  dropout_rows(dropout_mask(context(), 1, 0.5F), ids_from(0, 1), x.view());
+
+  EXPECT_GT(std::ranges::count(x.view().flat(), 0.0F), 0);
+}
+
+}  // namespace
+}  // namespace troupe::nn

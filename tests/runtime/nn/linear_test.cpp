@@ -1,0 +1,153 @@
+#include "runtime/nn/linear.hpp"
+
+#include "tests/runtime/nn/nn_support.hpp"
+
+#include <gtest/gtest.h>
+
+namespace troupe::nn {
+namespace {
+
+using namespace testing;  // NOLINT(google-build-using-namespace)
+
+struct Shape {
+  std::size_t in;
+  std::size_t out;
+};
+const std::vector<Shape> shapes = {{1, 1},     {3, 1},     {13, 9},   {16, 7},
+                                   {100, 256}, {256, 47},  {257, 3},  {1433, 16},
+                                   {1433, 64}, {64, 1433}, {500, 128}};
+const std::vector<std::size_t> row_counts = {1, 2, 3, 15, 16, 17, 63, 64, 65, 300, 511, 512};
+
+/// Products of `count` rows from `first` on must have the bits that the whole chunk gave.
+template <class Multiply>
+void expect_rows_independent(const Matrix& x, const Matrix& start, const Shape& shape,
+                             Multiply multiply) {
+  Matrix whole = copy_of(start.view());
+  multiply(x.view(), whole.view());
+  for (const std::size_t count : row_counts) {
+    for (const std::size_t first :
+         {std::size_t{0}, std::min<std::size_t>(1, 512 - count), 512 - count}) {
+      Matrix part = copy_of(start.view().slice(first, count));
+      multiply(x.view().slice(first, count), part.view());
+      EXPECT_TRUE(same_bits(part.view().flat(), whole.view().slice(first, count).flat()))
+          << shape.in << " to " << shape.out << ", rows " << first << " + " << count;
+    }
+  }
+}
+
+TEST(LinearRows, BitsOfARowDoNotDependOnTheOtherRows) {
+  for (const Shape& shape : shapes) {
+    for (const Into into : {Into::overwrite, Into::add}) {
+      const Matrix x = random_matrix(512, shape.in, 1);
+      const Matrix weight = random_matrix(shape.out, shape.in, 2);
+      const Matrix start = random_matrix(512, shape.out, 3);
+
+      expect_rows_independent(x, start, shape, [&](ConstMatrix rows, MutMatrix y) {
+        linear_rows(rows, weight.view(), y, into);
+      });
+    }
+  }
+}
+
+TEST(LinearBackwardRows, BitsOfARowDoNotDependOnTheOtherRows) {
+  for (const Shape& shape : shapes) {
+    for (const Into into : {Into::overwrite, Into::add}) {
+      const Matrix grad = random_matrix(512, shape.out, 1);
+      const Matrix weight = random_matrix(shape.out, shape.in, 2);
+      const Matrix start = random_matrix(512, shape.in, 3);
+
+      expect_rows_independent(grad, start, shape, [&](ConstMatrix rows, MutMatrix y) {
+        linear_backward_rows(rows, weight.view(), y, into);
+      });
+    }
+  }
+}
+
+TEST(LinearRows, BitsOfARowDoNotDependOnTheNumberOfChunks) {
+  const Matrix x = random_matrix(1100, 1433, 1);
+  const Matrix weight = random_matrix(7, 1433, 2);
+  InlineExecutor executor;
+  const auto multiply = [&](std::size_t rows) {
+    Matrix y(rows, 7);
+    for_each_chunk(executor, rows, [&](std::size_t first, std::size_t count) {
+      linear_rows(x.view().slice(first, count), weight.view(), y.view().slice(first, count),
+                  Into::overwrite);
+    });
+    return y;
+  };
+
+  const Matrix all = multiply(1100);
+
+  for (const std::size_t rows : {1U, 2U, 3U, 17U, 512U, 513U, 1024U, 1025U}) {
+    EXPECT_TRUE(same_bits(multiply(rows).view().flat(), all.view().slice(0, rows).flat())) << rows;
+  }
+}
+
+TEST(LinearRows, EqualsSumsInFloat64) {
+  const Matrix x = random_matrix(70, 13, 1);
+  const Matrix weight = random_matrix(9, 13, 2);
+  Matrix y = random_matrix(70, 9, 3);
+  std::vector<double> truth(70 * 9);
+  for (std::size_t i = 0; i < truth.size(); ++i) {
+    truth[i] = y.data()[i];
+    for (std::size_t k = 0; k < 13; ++k) {
+      truth[i] += static_cast<double>(x.view().row(i / 9)[k]) * weight.view().row(i % 9)[k];
+    }
+  }
+
+  linear_rows(x.view(), weight.view(), y.view(), Into::add);
+
+  expect_close<float>(y.view().flat(), truth, 1e-6, "x W^T");
+}
+
+TEST(WeightGradient, EqualsSumsInFloat64AndIsTheSameOnAnyExecutor) {
+  for (const std::size_t rows : {0U, 1U, 511U, 512U, 1300U, 40U * 512U + 3U}) {
+    const Matrix grad = random_matrix(rows, 5, 1);
+    const Matrix x = random_matrix(rows, 7, 2);
+    std::vector<double> truth(5 * 7, 0.0);
+    for (std::size_t i = 0; i < truth.size(); ++i) {
+      for (std::size_t r = 0; r < rows; ++r) {
+        truth[i] += static_cast<double>(grad.view().row(r)[i / 7]) * x.view().row(r)[i % 7];
+      }
+    }
+    GrowBuffer<float> partials;
+    Matrix serial(5, 7);
+    Matrix parallel(5, 7);
+    InlineExecutor one;
+    ComputePool three(3);
+
+    weight_gradient(one, grad.view(), x.view(), partials, serial.view());
+    weight_gradient(three, grad.view(), x.view(), partials, parallel.view());
+
+    expect_close<float>(serial.view().flat(), truth, 1e-5, "gradient");
+    EXPECT_TRUE(same_bits(serial.view().flat(), parallel.view().flat())) << rows;
+  }
+}
+
+TEST(ForEachChunk, CoversEachRowOnce) {
+  InlineExecutor executor;
+  for (const std::size_t rows : {0U, 1U, 512U, 513U, 1025U}) {
+    std::vector<int> seen(rows, 0);
+
+    for_each_chunk(executor, rows, [&](std::size_t first, std::size_t count) {
+      EXPECT_EQ(first % chunk_rows, 0U);
+      for (std::size_t i = first; i < first + count; ++i) {
+        ++seen[i];
+      }
+    });
+
+    EXPECT_EQ(seen, std::vector<int>(rows, 1));
+  }
+}
+
+TEST(ColumnSums, AddRowsInOrder) {
+  const Matrix x = matrix_of({1, 2, 3, 4, 5, 6}, 3, 2);
+  std::vector<float> sums(2, 99.0F);
+
+  column_sums_rows(x.view(), sums);
+
+  EXPECT_EQ(sums, (std::vector<float>{9, 12}));
+}
+
+}  // namespace
+}  // namespace troupe::nn

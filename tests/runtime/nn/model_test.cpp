@@ -1,0 +1,332 @@
+#include "runtime/nn/model.hpp"
+
+#include "tests/runtime/nn/nn_support.hpp"
+#include "tests/support/expect.hpp"
+
+#include <gtest/gtest.h>
+
+namespace troupe::nn {
+namespace {
+
+using namespace testing;  // NOLINT(google-build-using-namespace)
+
+/// A batch of two or three layers' random blocks with features, ids and labels.
+struct Batch {
+  std::vector<OwnedBlock> blocks;
+  Matrix features;
+  std::vector<OriginalId> ids;
+
+  ForwardInput input(bool training) const {
+    ForwardInput in{.blocks = {}, .features = features.view(), .dropout = {}};
+    for (const OwnedBlock& block : blocks) {
+      in.blocks.push_back(block.view());
+    }
+    in.dropout = {.training = training,
+                  .job_seed = 5,
+                  .stream_epoch = 1,
+                  .batch = 2,
+                  .node_type = 0,
+                  .ids = ids};
+    return in;
+  }
+};
+
+Batch random_batch(const std::vector<std::uint32_t>& sizes, std::size_t in_dim,
+                   std::uint64_t seed) {
+  Batch batch;
+  for (std::size_t i = 0; i + 1 < sizes.size(); ++i) {
+    batch.blocks.push_back(random_block(sizes[i + 1], sizes[i], 6, seed + i));
+  }
+  batch.features = random_matrix(sizes[0], in_dim, seed);
+  for (std::uint32_t i = 0; i < sizes[0]; ++i) {
+    batch.ids.push_back(OriginalId{1000 + 7 * std::uint64_t{i}});
+  }
+  return batch;
+}
+
+std::unique_ptr<Model> model_of(const ModelOptions& options) {
+  auto model = make_model(options);
+  EXPECT_OK(model);
+  return *std::move(model);
+}
+
+struct PassResult {
+  std::vector<float> logits;
+  std::vector<float> gradient;
+};
+
+PassResult run_pass(const Model& model, Executor& executor, std::span<const float> parameters,
+                    const ForwardInput& input, Model::Pass& pass) {
+  const ConstMatrix out = model.forward(executor, parameters, input, pass);
+  PassResult result;
+  result.logits.assign(out.data, out.data + out.size());
+  const Matrix grad = random_matrix(out.rows, out.cols, 77);
+  result.gradient.assign(model.num_parameters(), NAN);
+  model.backward(executor, parameters, input, grad.view(), pass, result.gradient);
+  return result;
+}
+
+std::vector<ModelOptions> all_kinds() {
+  std::vector<ModelOptions> all;
+  for (const Aggregator aggregator : {Aggregator::mean, Aggregator::max, Aggregator::sum}) {
+    for (const bool norm : {false, true}) {
+      for (const bool l2 : {false, true}) {
+        all.push_back({.aggregator = aggregator,
+                       .layers = 3,
+                       .in_dim = 11,
+                       .hidden = 8,
+                       .out_dim = 5,
+                       .layer_norm = norm,
+                       .l2 = l2,
+                       .dropout = 0.3F,
+                       .input_dropout = 0.2F});
+        all.push_back(all.back());
+        all.back().in_dim = 6;  // narrower than hidden: the aggregation comes first
+        all.back().dropout = 0;
+      }
+    }
+  }
+  return all;
+}
+
+class EachModel : public ::testing::TestWithParam<ModelOptions> {};
+
+/// Directions along which finite differences are taken: each parameter by itself.
+std::vector<float> direction_of(const Model& model, std::size_t slice) {
+  std::vector<float> direction(model.num_parameters(), 0.0F);
+  const ParameterSlice& s = model.layout()[slice];
+  const Matrix random = random_matrix(s.rows, s.cols, slice);
+  std::ranges::copy(random.view().flat(),
+                    direction.begin() + static_cast<std::ptrdiff_t>(s.offset));
+  return direction;
+}
+
+TEST_P(EachModel, GradientMatchesFiniteDifferences) {
+  const auto model = model_of(GetParam());
+  const Batch batch = random_batch({90, 60, 30, 10}, GetParam().in_dim, 3);
+  const ForwardInput input = batch.input(true);
+  const auto pass = model->make_pass();
+  InlineExecutor executor;
+  const std::vector<float> parameters = model->initial_parameters(9);
+  const PassResult at = run_pass(*model, executor, parameters, input, *pass);
+  const Matrix grad = random_matrix(10, GetParam().out_dim, 77);
+  const auto value = [&](const std::vector<float>& direction, float step) {
+    std::vector<float> moved = parameters;
+    for (std::size_t i = 0; i < moved.size(); ++i) {
+      moved[i] += step * direction[i];
+    }
+    const ConstMatrix out = model->forward(executor, moved, input, *pass);
+    double sum = 0;
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      sum += static_cast<double>(out.data[i]) * grad.data()[i];
+    }
+    return sum;
+  };
+  for (std::size_t slice = 0; slice < model->layout().size(); ++slice) {
+    const auto direction = direction_of(*model, slice);
+    double expected = 0;
+    double scale = 0;
+    for (std::size_t i = 0; i < direction.size(); ++i) {
+      expected += static_cast<double>(at.gradient[i]) * direction[i];
+      scale += std::abs(static_cast<double>(at.gradient[i]) * direction[i]);
+    }
+    // A kink (ReLU, max) between the two ends spoils a difference: the best of several steps
+    // counts.
+    double best = HUGE_VAL;
+    for (const float step : {1e-2F, 3e-3F, 1e-3F, 3e-4F, 1e-4F}) {
+      const double slope = (value(direction, step) - value(direction, -step)) / (2.0 * step);
+      best = std::min(best, std::abs(slope - expected));
+    }
+    EXPECT_LE(best, 5e-3 * scale) << model->layout()[slice].name;
+  }
+}
+
+TEST_P(EachModel, BitsAreTheSameOnAnyExecutorAndInAReusedPass) {
+  const auto model = model_of(GetParam());
+  const Batch batch = random_batch({2300, 1500, 700, 130}, GetParam().in_dim, 3);
+  const Batch larger = random_batch({2600, 1800, 800, 200}, GetParam().in_dim, 4);
+  const std::vector<float> parameters = model->initial_parameters(9);
+  InlineExecutor inline_executor;
+  const auto fresh = model->make_pass();
+  const PassResult expected =
+      run_pass(*model, inline_executor, parameters, batch.input(true), *fresh);
+
+  for (const std::size_t threads : {1U, 2U, 3U}) {
+    ComputePool pool(threads);
+    const auto pass = model->make_pass();
+    run_pass(*model, pool, parameters, larger.input(false), *pass);
+    const PassResult actual = run_pass(*model, pool, parameters, batch.input(true), *pass);
+
+    EXPECT_TRUE(same_bits(actual.logits, expected.logits)) << threads << " threads";
+    EXPECT_TRUE(same_bits(actual.gradient, expected.gradient)) << threads << " threads";
+  }
+}
+
+TEST_P(EachModel, InferenceByLayerHasTheBitsOfForwardWhateverTheOtherRows) {
+  const auto model = model_of(GetParam());
+  const Batch batch = random_batch({1200, 900, 600, 520}, GetParam().in_dim, 3);
+  const std::vector<float> parameters = model->initial_parameters(9);
+  const auto pass = model->make_pass();
+  ComputePool pool(2);
+  const ConstMatrix logits = model->forward(pool, parameters, batch.input(false), *pass);
+
+  Matrix rows = copy_of(batch.features.view());
+  for (std::uint32_t layer = 0; layer < 3; ++layer) {
+    const OwnedBlock& block = batch.blocks[layer];
+    const Matrix whole = model->infer_layer(pool, parameters, layer, block.view(), rows.view());
+    for (const std::uint32_t count : {1U, 2U, 17U, 513U}) {
+      LayerBlock part = block.view();
+      part.num_dst = count;
+      part.offsets = part.offsets.first(count + 1);
+      const Matrix some = model->infer_layer(pool, parameters, layer, part, rows.view());
+      EXPECT_TRUE(same_bits(some.view().flat(), whole.view().slice(0, count).flat())) << count;
+    }
+    rows = copy_of(whole.view());
+  }
+
+  EXPECT_TRUE(same_bits(rows.view().flat(), logits.flat()));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EachModel, ::testing::ValuesIn(all_kinds()));
+
+TEST(Model, EmptyBatchGivesNoLogitsAndAZeroGradient) {
+  const auto model = model_of(
+      {.layers = 2, .in_dim = 4, .hidden = 8, .out_dim = 3, .layer_norm = true, .l2 = true});
+  const OwnedBlock empty{.num_dst = 0, .num_src = 0, .offsets = {0}, .sources = {}};
+  const ForwardInput input{
+      .blocks = {empty.view(), empty.view()}, .features = {nullptr, 0, 4}, .dropout = {}};
+  const auto pass = model->make_pass();
+  InlineExecutor executor;
+
+  const PassResult result = run_pass(*model, executor, model->initial_parameters(1), input, *pass);
+
+  EXPECT_TRUE(result.logits.empty());
+  EXPECT_EQ(std::ranges::count(result.gradient, 0.0F),
+            static_cast<std::ptrdiff_t>(model->num_parameters()));
+}
+
+TEST(Model, LayoutNamesEachSliceInOrder) {
+  const auto model =
+      model_of({.layers = 2, .in_dim = 4, .hidden = 8, .out_dim = 3, .layer_norm = true});
+  const std::vector<ParameterSlice> expected = {
+      {"conv1.lin_l.weight", 0, 8, 4},  {"conv1.lin_l.bias", 32, 8, 1},
+      {"conv1.lin_r.weight", 40, 8, 4}, {"norm1.weight", 72, 8, 1},
+      {"norm1.bias", 80, 8, 1},         {"conv2.lin_l.weight", 88, 3, 8},
+      {"conv2.lin_l.bias", 112, 3, 1},  {"conv2.lin_r.weight", 115, 3, 8}};
+
+  const ParameterLayout& layout = model->layout();
+
+  ASSERT_EQ(layout.size(), expected.size());
+  for (std::size_t i = 0; i < layout.size(); ++i) {
+    EXPECT_EQ(layout[i].name, expected[i].name);
+    EXPECT_EQ(layout[i].offset, expected[i].offset);
+    EXPECT_EQ(layout[i].rows, expected[i].rows);
+    EXPECT_EQ(layout[i].cols, expected[i].cols);
+  }
+  EXPECT_EQ(model->num_parameters(), 139U);
+  EXPECT_EQ(model->output_dim(0), 8U);
+  EXPECT_EQ(model->output_dim(1), 3U);
+}
+
+TEST(Model, InitialParametersAreWordZeroOfTheStreamOfTheirNumberAndIndex) {
+  const auto model =
+      model_of({.layers = 2, .in_dim = 16, .hidden = 4, .out_dim = 3, .layer_norm = true});
+  const std::uint64_t seed = (std::uint64_t{3} << 32) + 8;
+
+  const std::vector<float> parameters = model->initial_parameters(seed);
+
+  for (const std::uint32_t number : {0U, 1U, 2U, 5U, 7U}) {
+    const ParameterSlice& slice = model->layout()[number];
+    const auto key = philox4x32_10({(6U << 24) | (number << 8), 0, 0, 0}, {8, 3});
+    const float bound = number < 5 ? 0.25F : 0.5F;  // 1 / sqrt(16), 1 / sqrt(4)
+    for (std::uint32_t i = 0; i < slice.size(); ++i) {
+      const auto word = philox4x32_10({i, 0, 0, 0}, {key[0], key[1]})[0];
+      const float unit = static_cast<float>(word >> 8) / 16777216.0F;
+      ASSERT_EQ(parameters[slice.offset + i], bound * (2.0F * unit - 1.0F)) << slice.name << i;
+    }
+  }
+  const auto norm = [&](std::size_t number) {
+    const ParameterSlice& slice = model->layout()[number];
+    const auto begin = parameters.begin() + static_cast<std::ptrdiff_t>(slice.offset);
+    return std::vector<float>(begin, begin + static_cast<std::ptrdiff_t>(slice.size()));
+  };
+  EXPECT_EQ(norm(3), (std::vector<float>{1, 1, 1, 1}));
+  EXPECT_EQ(norm(4), (std::vector<float>{0, 0, 0, 0}));
+}
+
+TEST(Model, InitialParametersFillTheirRangeEvenly) {
+  const auto model = model_of({.layers = 1, .in_dim = 400, .out_dim = 100});
+  const auto parameters = model->initial_parameters(1);
+  const auto weight = std::span(parameters).first(40000);
+  const double bound = 0.05;
+  double sum = 0;
+  double squares = 0;
+
+  for (const float value : weight) {
+    ASSERT_LE(std::abs(value), bound);
+    sum += value;
+    squares += static_cast<double>(value) * value;
+  }
+
+  const double sd = bound / std::sqrt(3.0);
+  EXPECT_NEAR(sum / 40000, 0, 4 * sd / 200);
+  EXPECT_NEAR(std::sqrt(squares / 40000), sd, 0.02 * sd);
+  EXPECT_NE(parameters, model->initial_parameters(2));
+}
+
+TEST(Model, DropoutChangesTrainingOnly) {
+  const auto model =
+      model_of({.layers = 2, .in_dim = 6, .hidden = 8, .out_dim = 3, .dropout = 0.5F});
+  const auto plain = model_of({.layers = 2, .in_dim = 6, .hidden = 8, .out_dim = 3});
+  const Batch batch = random_batch({60, 30, 10}, 6, 1);
+  const auto parameters = model->initial_parameters(1);
+  const auto pass = model->make_pass();
+  InlineExecutor executor;
+
+  const PassResult training = run_pass(*model, executor, parameters, batch.input(true), *pass);
+  const PassResult evaluating = run_pass(*model, executor, parameters, batch.input(false), *pass);
+  const PassResult without = run_pass(*plain, executor, parameters, batch.input(true), *pass);
+
+  EXPECT_TRUE(same_bits(evaluating.logits, without.logits));
+  EXPECT_FALSE(same_bits(training.logits, without.logits));
+}
+
+TEST(MakeModel, RefusesSizesThatMakeNoModel) {
+  const ModelOptions good{.layers = 2, .in_dim = 4, .hidden = 8, .out_dim = 3};
+  const auto refused = [&](auto change, const std::string& text) {
+    ModelOptions options = good;
+    change(options);
+    EXPECT_ERROR(make_model(options), Errc::invalid_argument, text);
+  };
+  refused([](auto& o) { o.layers = 0; }, "layers: expected 1 to 255, got 0");
+  refused([](auto& o) { o.layers = 256; }, "layers");
+  refused([](auto& o) { o.in_dim = 0; }, "in_dim");
+  refused([](auto& o) { o.out_dim = 0; }, "out_dim");
+  refused([](auto& o) { o.hidden = 0; }, "hidden");
+  refused([](auto& o) { o.in_dim = std::uint64_t{1} << 60; }, "in_dim");
+  refused([](auto& o) { o.dropout = 1; }, "dropout: expected a number in [0, 1), got 1");
+  refused([](auto& o) { o.input_dropout = NAN; }, "input_dropout");
+  refused([](auto& o) { o.dropout = -0.1F; }, "dropout");
+}
+
+TEST(MakeModel, OneLayerNeedsNoHiddenWidth) {
+  EXPECT_OK(make_model({.layers = 1, .in_dim = 4, .hidden = 0, .out_dim = 3}));
+}
+
+TEST(MakeModel, RefusesAKindThatIsNotBuilt) {
+  EXPECT_ERROR(make_model({.kind = "gat", .layers = 1, .in_dim = 1, .out_dim = 1}),
+               Errc::unimplemented, "expected graphsage, got \"gat\"");
+}
+
+TEST(ModelDeathTest, StopsOnFeaturesOfAnotherWidth) {
+  const auto model = model_of({.layers = 2, .in_dim = 6, .hidden = 8, .out_dim = 3});
+  const Batch batch = random_batch({60, 30, 10}, 5, 1);
+  const auto pass = model->make_pass();
+  InlineExecutor executor;
+
+  EXPECT_DEATH(model->forward(executor, model->initial_parameters(1), batch.input(false), *pass),
+               "features 60 5 60 6");
+}
+
+}  // namespace
+}  // namespace troupe::nn

@@ -1,0 +1,109 @@
+#include "runtime/nn/ops.hpp"
+
+#include "tests/runtime/nn/nn_support.hpp"
+
+#include <gtest/gtest.h>
+
+namespace troupe::nn {
+namespace {
+
+using namespace testing;  // NOLINT(google-build-using-namespace)
+
+constexpr double tolerance = 2e-6;
+
+TEST(Relu, MatchesGolden) {
+  const Matrix x = golden_matrix("ops/relu/x");
+  Matrix grad = golden_matrix("ops/relu/grad_out");
+  Matrix y(x.rows(), x.cols());
+
+  relu_rows(x.view(), y.view());
+  relu_backward_rows(y.view(), 1.0F, grad.view());
+
+  expect_golden(y.view(), "ops/relu/out", tolerance);
+  expect_golden(grad.view(), "ops/relu/grad_x", tolerance);
+}
+
+TEST(Relu, KeepsNanSoThatDivergenceShows) {
+  Matrix x = matrix_of({NAN, -1, 0, 2}, 1, 4);
+
+  relu_rows(x.view(), x.view());
+
+  EXPECT_TRUE(std::isnan(x.data()[0]));
+  EXPECT_EQ(std::vector<float>(x.data() + 1, x.data() + 4), (std::vector<float>{0, 0, 2}));
+}
+
+TEST(LayerNorm, MatchesGolden) {
+  const std::string path = "ops/layer_norm/";
+  const Matrix x = golden_matrix(path + "x");
+  const auto gain = golden_floats(path + "gamma");
+  Matrix grad = golden_matrix(path + "grad_out");
+  Matrix y(x.rows(), x.cols());
+  std::vector<NormStats> stats(x.rows());
+  std::vector<float> grad_gain(x.cols());
+  std::vector<float> grad_bias(x.cols());
+
+  layer_norm_rows(x.view(), gain, golden_floats(path + "beta"), stats, y.view());
+  layer_norm_backward_rows(x.view(), stats, gain, grad.view(), grad_gain, grad_bias);
+
+  expect_golden(y.view(), path + "out", tolerance);
+  expect_golden(grad.view(), path + "grad_x", tolerance);
+  expect_golden(grad_gain, path + "grad_gamma", tolerance);
+  expect_golden(grad_bias, path + "grad_beta", tolerance);
+}
+
+TEST(LayerNorm, WideRowsHaveMeanZeroAndVarianceOne) {
+  for (const std::size_t cols : {16U, 17U, 31U, 256U}) {
+    const Matrix x = random_matrix(3, cols, cols);
+    Matrix y(3, cols);
+    std::vector<NormStats> stats(3);
+
+    layer_norm_rows(x.view(), std::vector<float>(cols, 1.0F), std::vector<float>(cols, 0.0F), stats,
+                    y.view());
+
+    for (std::size_t r = 0; r < 3; ++r) {
+      double sum = 0;
+      double squares = 0;
+      for (const float value : y.view().row(r)) {
+        sum += value;
+        squares += static_cast<double>(value) * value;
+      }
+      EXPECT_NEAR(sum / static_cast<double>(cols), 0, 1e-6);
+      EXPECT_NEAR(squares / static_cast<double>(cols), 1, 1e-3);
+    }
+  }
+}
+
+TEST(LayerNorm, ConstantRowGivesTheBias) {
+  Matrix x = matrix_of({3, 3, 3}, 1, 3);
+  std::vector<NormStats> stats(1);
+
+  layer_norm_rows(x.view(), std::vector<float>{5, 5, 5}, std::vector<float>{1, 2, 3}, stats,
+                  x.view());
+
+  EXPECT_EQ(std::vector<float>(x.data(), x.data() + 3), (std::vector<float>{1, 2, 3}));
+}
+
+TEST(L2Normalize, MatchesGolden) {
+  Matrix y = golden_matrix("ops/l2_normalize/x");
+  Matrix grad = golden_matrix("ops/l2_normalize/grad_out");
+  std::vector<float> lengths(y.rows());
+
+  l2_normalize_rows(y.view(), lengths);
+  l2_normalize_backward_rows(y.view(), lengths, grad.view());
+
+  expect_golden(y.view(), "ops/l2_normalize/out", tolerance);
+  expect_golden(grad.view(), "ops/l2_normalize/grad_x", tolerance);
+}
+
+TEST(L2Normalize, LeavesAZeroRowZero) {
+  Matrix y = matrix_of({0, 0, 3, 4}, 2, 2);
+  std::vector<float> lengths(2);
+
+  l2_normalize_rows(y.view(), lengths);
+
+  EXPECT_EQ(std::vector<float>(y.data(), y.data() + 4), (std::vector<float>{0, 0, 0.6F, 0.8F}));
+  EXPECT_EQ(lengths, (std::vector<float>{0, 5}));
+}
+
+}  // namespace
+}  // namespace troupe::nn

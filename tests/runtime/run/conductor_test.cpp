@@ -1,0 +1,229 @@
+#include "runtime/run/conductor.hpp"
+
+#include <algorithm>
+
+#include "tests/support/expect.hpp"
+
+namespace troupe {
+namespace {
+
+std::shared_ptr<const SeedList> seed_list(std::size_t n) {
+  auto list = std::make_shared<SeedList>();
+  for (std::size_t i = 0; i < n; ++i) {
+    list->original.push_back(static_cast<OriginalId>(i));
+    list->global.push_back(static_cast<NodeId>(i));
+  }
+  return list;
+}
+
+ConductorOptions options(std::uint32_t epochs, std::uint32_t every) {
+  ConductorOptions o;
+  o.epochs = epochs;
+  o.eval_every = every;
+  o.seeds = {{"train", seed_list(4)}, {"val", seed_list(4)}, {"test", seed_list(2)}};
+  return o;
+}
+
+/// Outputs for `n` seeds of class 0, of which the first `right` are classified rightly.
+net::ScoreResult scores(std::size_t n, std::size_t right) {
+  net::ScoreResult result;
+  result.cols = 2;
+  std::vector<float> outputs;
+  for (std::size_t i = 0; i < n; ++i) {
+    result.positions.push_back(i);
+    result.labels.push_back(0);
+    outputs.insert(outputs.end(), {i < right ? 1.0F : 0.0F, 0.5F});
+  }
+  result.outputs = Segment::of(std::move(outputs));
+  return result;
+}
+
+/// Answers whatever the conductor asks; writes down what that was.
+class Troupe {
+ public:
+  explicit Troupe(ConductorOptions o)
+      : conductor_(o, [this](const EpochRecord& e) { progress.push_back(e.epoch + 1); }) {}
+
+  void play(const std::vector<std::size_t>& right_by_evaluation) {
+    right_ = right_by_evaluation;
+    for (auto command = conductor_.next(); !std::holds_alternative<RunOver>(command);
+         command = conductor_.next()) {
+      ASSERT_LT(log.size(), 200U);
+      const Status taken = std::holds_alternative<ToTrainers>(command)
+                               ? answer(std::get<ToTrainers>(command).command)
+                               : answer(std::get<ToEvaluators>(command).command);
+      ASSERT_OK(taken);
+    }
+  }
+  const RunRecord& record() const { return conductor_.record(); }
+
+  std::vector<std::string> log;
+  std::vector<std::uint32_t> progress;
+
+ private:
+  Status answer(const TrainerCommand& command) {
+    if (const auto* epoch = std::get_if<net::EpochRequest>(&command)) {
+      log.push_back("epoch " + std::to_string(epoch->epoch + 1));
+      net::EpochResult result;
+      result.loss_sum = 6;
+      result.loss_weight = 4;
+      result.batch_digests = {Digest{epoch->epoch, 7}};
+      return conductor_.take_epochs({result});
+    }
+    if (std::holds_alternative<net::KeepBest>(command)) {
+      log.push_back("keep");
+      return conductor_.take_kept();
+    }
+    if (const auto* score = std::get_if<net::ScoreRequest>(&command)) {
+      log.push_back("sampled " + score->role);
+      return conductor_.take_scores({next_scores()});
+    }
+    log.push_back("finish");
+    return conductor_.take_finished({net::FinishResult{Rank{0}, {1, 2}, {3, 4}}});
+  }
+  Status answer(const EvaluatorCommand& command) {
+    if (const auto* infer = std::get_if<net::InferRequest>(&command)) {
+      log.push_back((infer->best ? "infer best " : "infer ") + std::to_string(infer->layer));
+      return conductor_.take_inferred({});
+    }
+    const auto role = std::get<net::ScoreRequest>(command).role;
+    log.push_back("score " + role);
+    return conductor_.take_scores({role == "test" ? scores(2, 1) : next_scores()});
+  }
+  net::ScoreResult next_scores() {
+    const auto right = right_.at(std::min(evaluations_, right_.size() - 1));
+    ++evaluations_;
+    return scores(4, right);
+  }
+
+  Conductor conductor_;
+  std::vector<std::size_t> right_;
+  std::size_t evaluations_ = 0;
+};
+
+TEST(Conductor, LeadsThroughEpochsEvaluationsAndTheEnd) {
+  auto o = options(2, 1);
+  o.layers = 2;
+  Troupe troupe(o);
+
+  troupe.play({1, 3, 3});
+
+  EXPECT_EQ(troupe.log,
+            (std::vector<std::string>{"epoch 1", "infer 0", "infer 1", "score val", "keep",
+                                      "epoch 2", "infer 0", "infer 1", "score val", "keep",
+                                      "infer best 0", "infer best 1", "score val", "score test",
+                                      "finish"}));
+  EXPECT_EQ(troupe.record().best_epoch, 1U);
+  EXPECT_EQ(troupe.record().valid->accuracy, 0.75);
+  EXPECT_EQ(troupe.record().test->accuracy, 0.5);
+  EXPECT_EQ(troupe.record().epochs[0].loss, 1.5);
+}
+
+TEST(Conductor, EvaluatesAfterTheFirstEpochThenEveryNthAndTheLast) {
+  Troupe troupe(options(6, 2));
+
+  troupe.play({1});
+
+  std::vector<std::string> schedule;
+  std::ranges::copy_if(troupe.log, std::back_inserter(schedule), [](const std::string& entry) {
+    return entry.starts_with("epoch") || entry == "infer 0";
+  });
+  EXPECT_EQ(schedule, (std::vector<std::string>{"epoch 1", "infer 0", "epoch 2", "epoch 3",
+                                                "infer 0", "epoch 4", "epoch 5", "infer 0",
+                                                "epoch 6", "infer 0"}));
+  EXPECT_EQ(troupe.progress, (std::vector<std::uint32_t>{1, 2, 3, 4, 5, 6}));
+}
+
+TEST(Conductor, KeepsTheFirstOfEquallyGoodEpochs) {
+  Troupe troupe(options(4, 1));
+
+  troupe.play({1, 3, 3, 2, 3});
+
+  EXPECT_EQ(troupe.record().best_epoch, 1U);
+  EXPECT_EQ(std::ranges::count(troupe.log, "keep"), 2);
+}
+
+TEST(Conductor, ScoresSampledBatchesWhileTrainingButTheEndExactly) {
+  auto o = options(1, 1);
+  o.eval_exact = false;
+  Troupe troupe(o);
+
+  troupe.play({2});
+
+  EXPECT_EQ(troupe.log, (std::vector<std::string>{"epoch 1", "sampled val", "keep", "infer best 0",
+                                                  "score val", "score test", "finish"}));
+}
+
+TEST(Conductor, TakesTheLastEpochWhereNothingCanBeValidated) {
+  auto o = options(3, 1);
+  o.seeds.erase("val");
+  Troupe troupe(o);
+
+  troupe.play({1});
+
+  EXPECT_EQ(troupe.record().best_epoch, 2U);
+  EXPECT_FALSE(troupe.record().valid);
+  EXPECT_TRUE(troupe.record().test);
+}
+
+TEST(Conductor, AddsBatchDigestsInGlobalBatchOrder) {
+  const auto digest_of_run = [](std::vector<std::vector<Digest>> by_rank) {
+    auto o = options(1, 1);
+    o.world = static_cast<std::uint32_t>(by_rank.size());
+    Conductor conductor(o, {});
+    std::vector<net::EpochResult> results;
+    for (std::size_t r = by_rank.size(); r-- > 0;) {  // answers come in any order
+      net::EpochResult result;
+      result.rank = static_cast<Rank>(r);
+      result.batch_digests = by_rank[r];
+      results.push_back(result);
+    }
+    EXPECT_OK(conductor.take_epochs(results));
+    return *conductor.record().batches;
+  };
+  const Digest a{1, 0};
+  const Digest b{2, 0};
+  const Digest c{3, 0};
+
+  EXPECT_EQ(digest_of_run({{a, b, c}}), digest_of_run({{a, c}, {b}}));
+  EXPECT_EQ(digest_of_run({{a, b, c}}), digest_of_run({{a}, {b}, {c}}));
+  EXPECT_NE(digest_of_run({{a, b, c}}), digest_of_run({{a, b}, {c}}));
+}
+
+TEST(Conductor, RefusesScoresWithGapsRepeatsOrWrongSizes) {
+  const auto score_after_epoch = [](net::ScoreResult result) {
+    auto o = options(1, 1);
+    o.eval_exact = false;
+    Conductor conductor(o, {});
+    EXPECT_OK(conductor.take_epochs({net::EpochResult{}}));
+    return conductor.take_scores({std::move(result)});
+  };
+  auto repeated = scores(4, 1);
+  repeated.positions[1] = 0;
+  auto short_outputs = scores(4, 1);
+  short_outputs.cols = 3;
+
+  EXPECT_ERROR(score_after_epoch(scores(3, 1)), Errc::data_corruption, "expected 4 seeds, found 3");
+  EXPECT_ERROR(score_after_epoch(repeated), Errc::data_corruption, "given twice");
+  EXPECT_ERROR(score_after_epoch(short_outputs), Errc::data_corruption, "3 columns");
+}
+
+TEST(Conductor, StopsWhenTheLossIsNotANumber) {
+  Conductor conductor(options(1, 1), {});
+  net::EpochResult result;
+  result.loss_sum = std::numeric_limits<double>::quiet_NaN();
+  result.loss_weight = 1;
+
+  EXPECT_ERROR(conductor.take_epochs({result}), Errc::failed_precondition, "lower train.optimizer.lr");
+}
+
+TEST(Conductor, FindsRanksWhoseParametersDiffer) {
+  Conductor conductor(options(1, 1), {});
+
+  EXPECT_ERROR(conductor.take_finished({net::FinishResult{Rank{0}, {1, 1}, {1, 1}},
+                                        net::FinishResult{Rank{1}, {2, 1}, {1, 1}}}),
+               Errc::internal, "rank 1 differ");
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,57 @@
+#include "runtime/run/inference_blocks.hpp"
+
+#include "tests/support/expect.hpp"
+
+namespace troupe {
+namespace {
+
+/// Degrees 3, 0, 1, 10, 2.
+const std::vector<std::uint64_t> offsets = {0, 3, 3, 4, 14, 16};
+const NeighbourLists lists{.offsets = offsets, .neighbours = {}, .edge_ids = {}};
+
+std::uint64_t total(const std::vector<InferenceBlock>& blocks) {
+  std::uint64_t next = 0;
+  for (const auto& block : blocks) {
+    EXPECT_EQ(block.first, next);
+    EXPECT_GE(block.count, 1U);
+    next += block.count;
+  }
+  return next;
+}
+
+TEST(InferenceBlocks, CoverAllNodesOnceForAnyBudget) {
+  for (const std::uint64_t bytes : {0, 8, 40, 80, 1000}) {
+    EXPECT_EQ(total(inference_blocks(lists, 5, 100, 8, bytes)), 5U);
+  }
+}
+
+TEST(InferenceBlocks, StayWithinTheBudgetUnlessOneNodeNeedsMore) {
+  // 8 bytes a row, 40 bytes: five rows. Needs are 4, 1, 2, 11, 3 rows.
+  const auto blocks = inference_blocks(lists, 5, 100, 8, 40);
+
+  ASSERT_EQ(blocks.size(), 4U);
+  EXPECT_EQ(blocks[0].count, 2U);  // 4 + 1
+  EXPECT_EQ(blocks[1].count, 1U);  // 2; with 11 more it would not fit
+  EXPECT_EQ(blocks[2].count, 1U);  // 11 alone
+  EXPECT_EQ(blocks[3].count, 1U);
+}
+
+TEST(InferenceBlocks, NeverCountMoreRowsThanTheGraphHasNodes) {
+  EXPECT_EQ(inference_blocks(lists, 5, 5, 8, 40).size(), 1U);
+}
+
+TEST(InferenceBlocks, AreNoneForAPartWithoutNodes) {
+  EXPECT_TRUE(inference_blocks(lists, 0, 5, 8, 40).empty());
+}
+
+TEST(OwnedPositions, ArePositionsOfSeedsInThePartsRange) {
+  PartNodes nodes;
+  nodes.first = NodeId{10};
+  nodes.count = 5;
+  const std::vector<NodeId> seeds = {NodeId{9}, NodeId{14}, NodeId{10}, NodeId{15}, NodeId{14}};
+
+  EXPECT_EQ(owned_positions(seeds, nodes), (std::vector<std::uint64_t>{1, 2, 4}));
+}
+
+}  // namespace
+}  // namespace troupe

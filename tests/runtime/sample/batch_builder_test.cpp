@@ -1,0 +1,268 @@
+#include "runtime/sample/batch_builder.hpp"
+
+#include "tests/runtime/sample/drive.hpp"
+
+namespace troupe {
+namespace {
+
+using testing::Arrival;
+using testing::cut_graph;
+using testing::CutGraph;
+using testing::drive;
+using testing::drive_plain;
+using testing::fanouts;
+using testing::PlainBatch;
+using testing::ReferenceSampler;
+using testing::TestGraph;
+
+const std::vector<std::uint64_t> mixed_seeds = {5,  1, 20, 5,
+                                                33, 7, 59, 1};  // duplicates; 20 has no in-edges
+constexpr BatchKey key{.epoch = 3, .number = 9};
+
+TEST(BatchBuilder, AgreesWithAnObviousSamplerForAllOptionsAndPartitionings) {
+  const TestGraph graph = testing::skewed_graph(60, 6);
+  for (int variant = 0; variant < 8; ++variant) {
+    SampleOptions options = fanouts({4, 3, 2});
+    options.replace = (variant & 1) != 0;
+    options.dir = (variant & 2) != 0 ? EdgeDir::out : EdgeDir::in;
+    options.frontier = (variant & 4) != 0 ? Frontier::all : Frontier::fresh;
+    const PlainBatch expected = ReferenceSampler(graph, options, key).sample(mixed_seeds);
+
+    for (const std::uint32_t parts : {1U, 2U, 3U, 5U}) {
+      const CutGraph cut = cut_graph(graph, parts, parts == 3);
+      EXPECT_EQ(drive_plain(cut, options, key, mixed_seeds), expected)
+          << "variant " << variant << ", parts " << parts;
+    }
+  }
+}
+
+TEST(BatchBuilder, OrderOfRepliesDoesNotMatter) {
+  const auto cut = cut_graph(testing::skewed_graph(60, 6), 5);
+  const auto options = fanouts({5, 4, 3});
+
+  const auto expected = drive_plain(cut, options, key, mixed_seeds);
+
+  EXPECT_EQ(drive_plain(cut, options, key, mixed_seeds, 0, Arrival::reversed), expected);
+  EXPECT_EQ(drive_plain(cut, options, key, mixed_seeds, 0, Arrival::shuffled), expected);
+}
+
+TEST(BatchBuilder, CutRepliesGiveTheSameBatch) {
+  const auto cut = cut_graph(testing::skewed_graph(60, 6), 3);
+  for (const std::int32_t fanout : {all_neighbours, 4}) {
+    auto options = fanouts({fanout, fanout});
+    const auto expected = drive_plain(cut, options, key, mixed_seeds);
+    for (const std::uint64_t most : {0U, 1U, 7U}) {
+      options.max_edges_per_reply = most;
+      EXPECT_EQ(drive_plain(cut, options, key, mixed_seeds, 0, Arrival::shuffled), expected)
+          << "fanout " << fanout << ", at most " << most;
+    }
+  }
+}
+
+TEST(BatchBuilder, SampledEdgesExistAndCountsAreSmallerOfDegreeAndFanout) {
+  const auto graph = testing::skewed_graph(100, 8);
+  const auto cut = cut_graph(graph, 2);
+  const auto batch = drive_plain(cut, fanouts({6, all_neighbours}), key, mixed_seeds);
+  std::vector<std::uint32_t> degree(graph.nodes[0].count);
+  for (const auto& edge : graph.edges[0].edges) {
+    ++degree[edge.destination];
+  }
+
+  const auto& edges = batch.edges[0];
+  const auto& nodes = batch.nodes[0];
+  for (std::size_t row = 0; row + 1 < edges.offsets.size(); ++row) {
+    const std::uint64_t destination = nodes.originals[row];  // fresh frontier: row r is node r
+    const std::uint32_t count = edges.offsets[row + 1] - edges.offsets[row];
+    const bool first_hop = row < edges.row_begin[1];
+    EXPECT_EQ(count, first_hop ? std::min(degree[destination], 6U) : degree[destination]);
+    std::set<std::uint64_t> distinct;
+    for (std::uint32_t k = edges.offsets[row]; k < edges.offsets[row + 1]; ++k) {
+      const auto& edge = graph.edges[0].edges[edges.edge_ids[k]];
+      EXPECT_EQ(edge.source, nodes.originals[edges.sources[k]]);
+      EXPECT_EQ(edge.destination, destination);
+      distinct.insert(edges.edge_ids[k]);
+    }
+    EXPECT_EQ(distinct.size(), count) << "an edge was drawn twice for node " << destination;
+  }
+}
+
+TEST(BatchBuilder, NumbersSeedsFirstAndDuplicatesOnce) {
+  const auto cut = cut_graph(testing::skewed_graph(60, 6), 3);
+
+  const auto batch = drive_plain(cut, fanouts({3, 3}), key, mixed_seeds);
+
+  EXPECT_EQ(batch.seed_index, (std::vector<std::uint32_t>{0, 1, 2, 0, 3, 4, 5, 1}));
+  EXPECT_EQ(batch.nodes[0].hop_end.front(), 6U);
+  EXPECT_EQ(std::vector(batch.nodes[0].originals.begin(), batch.nodes[0].originals.begin() + 6),
+            (std::vector<std::uint64_t>{5, 1, 20, 33, 7, 59}));
+}
+
+TEST(BatchBuilder, AnEmptyBatchIsDoneAtOnceAndWellFormed) {
+  const auto cut = cut_graph(testing::skewed_graph(20, 3), 2);
+
+  const auto batch = drive(cut, fanouts({3, 3}), key, {});
+
+  EXPECT_EQ(batch.num_nodes(), 0U);
+  EXPECT_EQ(batch.num_edges(), 0U);
+  EXPECT_EQ(batch.nodes[0].hop_end, (std::vector<std::uint32_t>{0, 0, 0}));
+  EXPECT_EQ(batch.edges[0].row_begin, (std::vector<std::uint32_t>{0, 0, 0}));
+  EXPECT_EQ(batch.edges[0].offsets, (std::vector<std::uint32_t>{0}));
+}
+
+TEST(BatchBuilder, IsolatedSeedsHaveEmptyRows) {
+  const auto cut = cut_graph(testing::plain_graph(4, {{0, 1}}), 2);
+  auto options = fanouts({2, 2});
+  for (const bool replace : {false, true}) {
+    options.replace = replace;
+
+    const auto batch = drive_plain(cut, options, key, {3, 2});
+
+    EXPECT_EQ(batch.nodes[0].originals, (std::vector<std::uint64_t>{3, 2}));
+    EXPECT_EQ(batch.edges[0].offsets, (std::vector<std::uint32_t>{0, 0, 0}));
+    EXPECT_EQ(batch.edges[0].row_begin, (std::vector<std::uint32_t>{0, 2, 2}));
+  }
+}
+
+TEST(BatchBuilder, KeepsSelfLoopsAndParallelEdges) {
+  const auto cut = cut_graph(testing::plain_graph(2, {{0, 0}, {1, 0}, {1, 0}, {0, 0}}), 2);
+
+  const auto batch = drive_plain(cut, fanouts({all_neighbours}), key, {0});
+
+  EXPECT_EQ(batch.edges[0].sources, (std::vector<std::uint32_t>{0, 0, 1, 1}));
+  EXPECT_EQ(batch.edges[0].edge_ids, (std::vector<std::uint64_t>{0, 3, 1, 2}));
+  EXPECT_EQ(batch.nodes[0].originals, (std::vector<std::uint64_t>{0, 1}));
+}
+
+TEST(BatchBuilder, AFanoutOfZeroAsksNothingAndEndsTheGrowth) {
+  const auto cut = cut_graph(testing::skewed_graph(60, 6), 3);
+  const auto graph_info = cut.info;
+  BatchBuilder none(graph_info, *cut.book, std::make_shared<SampleOptions>(fanouts({0, 0})), key,
+                    NodeTypeId{}, cut.globals({1, 2}));
+
+  EXPECT_TRUE(none.done());
+  EXPECT_TRUE(none.questions().empty());
+  const auto batch = drive_plain(cut, fanouts({2, 0, 2}), key, {1, 2});
+  EXPECT_EQ(batch.edges[0].row_begin[2] + 1, batch.edges[0].offsets.size());
+  EXPECT_EQ(batch.nodes[0].hop_end[1], batch.nodes[0].hop_end[3]);
+}
+
+TEST(BatchBuilder, NoHopsGiveTheSeedsAlone) {
+  const auto cut = cut_graph(testing::skewed_graph(20, 3), 2);
+
+  const auto batch = drive(cut, fanouts({}), key, {4, 4});
+
+  EXPECT_EQ(batch.num_nodes(), 1U);
+  EXPECT_EQ(batch.hops, 0U);
+}
+
+TEST(BatchBuilder, EdgeIdsAreLeftOutUnlessAskedFor) {
+  const auto cut = cut_graph(testing::skewed_graph(60, 6), 2);
+  auto options = fanouts({3});
+  options.with_edge_ids = false;
+
+  const auto batch = drive(cut, options, key, {1, 5});
+
+  EXPECT_GT(batch.num_edges(), 0U);
+  EXPECT_TRUE(batch.edges[0].edge_ids.empty());
+}
+
+TEST(BatchBuilder, SeedEpochNumberAndPurposeAllChangeTheDraws) {
+  const auto cut = cut_graph(testing::skewed_graph(200, 30), 2);
+  const auto options = fanouts({5, 5});
+  auto other_seed = options;
+  other_seed.job_seed = 43;
+  const std::vector<std::uint64_t> seeds = {1, 2, 3, 4};
+
+  const std::vector<PlainBatch> batches = {
+      drive_plain(cut, options, {.epoch = 0, .number = 0}, seeds),
+      drive_plain(cut, options, {.epoch = 1, .number = 0}, seeds),
+      drive_plain(cut, options, {.epoch = 0, .number = 1}, seeds),
+      drive_plain(cut, options, {.purpose = Purpose::evaluate, .epoch = 0, .number = 0}, seeds),
+      drive_plain(cut, other_seed, {.epoch = 0, .number = 0}, seeds),
+  };
+
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      EXPECT_NE(text_of(batches[i]), text_of(batches[j])) << i << " and " << j;
+    }
+  }
+  EXPECT_EQ(drive_plain(cut, options, {.epoch = 0, .number = 0}, seeds), batches[0]);
+}
+
+TEST(BatchBuilder, AsksEachPartOncePerHop) {
+  const auto cut = cut_graph(testing::skewed_graph(60, 6), 5);
+  BatchBuilder builder(cut.info, *cut.book, std::make_shared<SampleOptions>(fanouts({3, 3})), key,
+                       NodeTypeId{}, cut.globals({0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
+
+  const auto questions = builder.questions();
+
+  std::set<PartId> parts;
+  std::size_t nodes = 0;
+  for (const auto& question : questions) {
+    EXPECT_TRUE(parts.insert(question.part).second);
+    nodes += question.request.frontier.size();
+  }
+  EXPECT_EQ(nodes, 10U);
+  EXPECT_TRUE(builder.questions().empty()) << "questions are handed out once";
+  EXPECT_EQ(builder.hop(), 0U);
+  EXPECT_EQ(builder.key(), key);
+}
+
+/// Two node types, three edge types: author -writes-> paper, paper -cites-> paper, paper -by->
+/// author.
+TestGraph typed_graph() {
+  TestGraph graph;
+  graph.nodes = {{.name = "paper", .count = 40}, {.name = "author", .count = 15}};
+  graph.edges = {{.name = "writes", .source = 1, .destination = 0},
+                 {.name = "cites", .source = 0, .destination = 0},
+                 {.name = "by", .source = 0, .destination = 1}};
+  for (std::uint64_t i = 0; i < 40; ++i) {
+    for (std::uint64_t k = 0; k < 1 + i % 4; ++k) {
+      graph.edges[0].edges.push_back({(i * 3 + k * 5) % 15, i});
+      graph.edges[2].edges.push_back({i, (i * 3 + k * 5) % 15});
+    }
+    for (std::uint64_t k = 0; k < i % 7; ++k) {
+      graph.edges[1].edges.push_back({(i * i + 11 * k) % 40, i});
+    }
+  }
+  return graph;
+}
+
+TEST(BatchBuilder, TypedGraphsAgreeWithTheObviousSampler) {
+  const TestGraph graph = typed_graph();
+  SampleOptions options;
+  options.fanout = {{2, 3, 2}, {2, 0, all_neighbours}, {1, 2, 3}};
+  options.with_edge_ids = true;
+  for (const std::uint16_t seed_type : {std::uint16_t{0}, std::uint16_t{1}}) {
+    for (const auto frontier : {Frontier::fresh, Frontier::all}) {
+      for (const auto dir : {EdgeDir::in, EdgeDir::out}) {
+        options.frontier = frontier;
+        options.dir = dir;
+        const auto expected =
+            ReferenceSampler(graph, options, key).sample({3, 14, 3, 0}, seed_type);
+        for (const std::uint32_t parts : {1U, 2U, 5U}) {
+          EXPECT_EQ(drive_plain(cut_graph(graph, parts), options, key, {3, 14, 3, 0}, seed_type,
+                                Arrival::shuffled),
+                    expected)
+              << "seed type " << seed_type << ", parts " << parts;
+        }
+      }
+    }
+  }
+}
+
+TEST(BatchBuilder, EdgesSayWhichNodeTypesTheyJoin) {
+  const TestGraph graph = typed_graph();
+  SampleOptions options;
+  options.fanout = {{1, 1, 1}};
+  options.dir = EdgeDir::out;
+
+  const auto batch = drive(cut_graph(graph, 1), options, key, {1}, 1);
+
+  EXPECT_EQ(batch.edges[0].destination_type, NodeTypeId{1});
+  EXPECT_EQ(batch.edges[0].source_type, NodeTypeId{0});
+  EXPECT_EQ(batch.edges[2].destination_type, NodeTypeId{0});
+}
+
+}  // namespace
+}  // namespace troupe

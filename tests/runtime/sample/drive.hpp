@@ -1,0 +1,259 @@
+#pragma once
+/// \file drive.hpp
+/// Drives a BatchBuilder with parts in memory, and a slow, obvious sampler on the edge list to
+/// compare it with.
+#include "runtime/sample/batch_builder.hpp"
+#include "tests/support/expect.hpp"
+#include "tests/support/graph_builder.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <array>
+#include <functional>
+#include <map>
+#include <memory>
+#include <ostream>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace troupe::testing {
+
+/// A batch by original ids: what must not depend on the partitioning.
+struct PlainBatch {
+  std::vector<std::uint32_t> seed_index;
+  struct Nodes {
+    std::vector<std::uint64_t> originals;
+    std::vector<std::uint32_t> hop_end;
+    friend bool operator==(const Nodes&, const Nodes&) = default;
+  };
+  struct Edges {
+    std::vector<std::uint32_t> offsets;
+    std::vector<std::uint32_t> sources;
+    std::vector<std::uint64_t> edge_ids;
+    std::vector<std::uint32_t> row_begin;
+    friend bool operator==(const Edges&, const Edges&) = default;
+  };
+  std::vector<Nodes> nodes;
+  std::vector<Edges> edges;
+  friend bool operator==(const PlainBatch&, const PlainBatch&) = default;
+};
+
+template <class T>
+std::string list_text(const std::vector<T>& values) {
+  return fmt::format("{}", fmt::join(values, " "));
+}
+
+inline std::string text_of(const PlainBatch& batch) {
+  std::string text = "seed_index " + list_text(batch.seed_index) + "\n";
+  for (std::size_t t = 0; t < batch.nodes.size(); ++t) {
+    text += fmt::format("nodes {}: {} | hop_end {}\n", t, list_text(batch.nodes[t].originals),
+                        list_text(batch.nodes[t].hop_end));
+  }
+  for (std::size_t t = 0; t < batch.edges.size(); ++t) {
+    const auto& edges = batch.edges[t];
+    text += fmt::format("edges {}: row_begin {}\n  offsets {}\n  sources {}\n  edge ids {}\n", t,
+                        list_text(edges.row_begin), list_text(edges.offsets),
+                        list_text(edges.sources), list_text(edges.edge_ids));
+  }
+  return text;
+}
+
+inline void PrintTo(const PlainBatch& batch, std::ostream* out) {
+  *out << '\n' << text_of(batch);
+}
+
+inline PlainBatch plain(const SampledBatch& batch, const CutGraph& cut) {
+  PlainBatch result;
+  result.seed_index = batch.seed_index;
+  for (std::size_t t = 0; t < batch.nodes.size(); ++t) {
+    auto& nodes = result.nodes.emplace_back();
+    for (const NodeId id : batch.nodes[t].ids) {
+      nodes.originals.push_back(cut.original(id, t));
+    }
+    nodes.hop_end = batch.nodes[t].hop_end;
+  }
+  for (const auto& from : batch.edges) {
+    auto& edges = result.edges.emplace_back();
+    edges.offsets = from.offsets;
+    edges.sources = from.sources;
+    for (const EdgeId id : from.edge_ids) {
+      edges.edge_ids.push_back(raw(id));
+    }
+    edges.row_begin = from.row_begin;
+  }
+  return result;
+}
+
+/// How replies arrive: in the order of the questions, last first, or by a pseudo-random choice.
+enum class Arrival { in_order, reversed, shuffled };
+
+inline SampledBatch drive(const CutGraph& cut, const SampleOptions& options, BatchKey key,
+                          const std::vector<std::uint64_t>& seeds, std::uint16_t seed_type = 0,
+                          Arrival arrival = Arrival::in_order) {
+  BatchBuilder builder(cut.info, *cut.book, std::make_shared<SampleOptions>(options), key,
+                       static_cast<NodeTypeId>(seed_type), cut.globals(seeds, seed_type));
+  std::vector<HopQuestion> open;
+  std::uint64_t state = 1;
+  while (!builder.done()) {
+    for (auto& question : builder.questions()) {
+      open.push_back(std::move(question));
+    }
+    if (open.empty()) {
+      ADD_FAILURE() << "the builder waits but asks nothing";
+      return {};
+    }
+    state = state * 6364136223846793005U + 1442695040888963407U;
+    const std::size_t at = arrival == Arrival::in_order   ? 0
+                           : arrival == Arrival::reversed ? open.size() - 1
+                                                          : (state >> 33U) % open.size();
+    const HopQuestion question = std::move(open[at]);
+    open.erase(open.begin() + static_cast<std::ptrdiff_t>(at));
+    const auto reply = sample_one_hop(*cut.parts[raw(question.part)], question.request);
+    EXPECT_OK(reply);
+    const auto taken = builder.answer(question.id, *reply);
+    EXPECT_OK(taken);
+    if (!taken) {
+      return {};
+    }
+  }
+  EXPECT_TRUE(open.empty());
+  return std::move(builder).take();
+}
+
+inline PlainBatch drive_plain(const CutGraph& cut, const SampleOptions& options, BatchKey key,
+                              const std::vector<std::uint64_t>& seeds, std::uint16_t seed_type = 0,
+                              Arrival arrival = Arrival::in_order) {
+  return plain(drive(cut, options, key, seeds, seed_type, arrival), cut);
+}
+
+/// Floyd's algorithm as the paper has it, and the rules of design section 4, without any care for
+/// speed.
+inline std::vector<std::uint32_t> reference_positions(DrawStream stream, std::uint32_t degree,
+                                                      std::int64_t fanout, bool replace) {
+  std::multiset<std::uint32_t> taken;
+  const bool whole = fanout < 0 || (!replace && degree <= fanout);
+  if (whole) {
+    for (std::uint32_t i = 0; i < degree; ++i) {
+      taken.insert(i);
+    }
+  } else if (replace) {
+    for (std::int64_t i = 0; i < fanout && degree > 0; ++i) {
+      taken.insert(stream.below(degree));
+    }
+  } else {
+    for (auto j = static_cast<std::uint32_t>(degree - fanout); j < degree; ++j) {
+      const std::uint32_t t = stream.below(j + 1);
+      taken.insert(taken.contains(t) ? j : t);
+    }
+  }
+  return {taken.begin(), taken.end()};
+}
+
+/// Samples a batch from the edge list, node by node.
+class ReferenceSampler {
+ public:
+  ReferenceSampler(const TestGraph& graph, const SampleOptions& options, BatchKey key)
+      : graph_(graph), options_(options), key_(key) {}
+
+  PlainBatch sample(const std::vector<std::uint64_t>& seeds, std::uint16_t seed_type = 0) {
+    batch_.nodes.resize(graph_.nodes.size());
+    batch_.edges.resize(graph_.edges.size());
+    for (auto& edges : batch_.edges) {
+      edges.offsets = {0};
+      edges.row_begin = {0};
+    }
+    for (const auto seed : seeds) {
+      batch_.seed_index.push_back(number(seed_type, seed));
+    }
+    end_hop();
+    for (std::size_t hop = 0; hop < options_.fanout.size(); ++hop) {
+      for (std::size_t e = 0; e < graph_.edges.size(); ++e) {
+        sample_hop(hop, e);
+      }
+      end_hop();
+    }
+    return batch_;
+  }
+
+ private:
+  std::uint32_t number(std::size_t type, std::uint64_t original) {
+    auto& known = batch_.nodes[type].originals;
+    const auto at = std::ranges::find(known, original);
+    if (at == known.end()) {
+      known.push_back(original);
+      return static_cast<std::uint32_t>(known.size() - 1);
+    }
+    return static_cast<std::uint32_t>(at - known.begin());
+  }
+
+  void end_hop() {
+    for (auto& nodes : batch_.nodes) {
+      nodes.hop_end.push_back(static_cast<std::uint32_t>(nodes.originals.size()));
+    }
+  }
+
+  void sample_hop(std::size_t hop, std::size_t e) {
+    const auto& type = graph_.edges[e];
+    const bool in = options_.dir == EdgeDir::in;
+    const std::size_t asked = in ? type.destination : type.source;
+    const std::size_t found = in ? type.source : type.destination;
+    auto& edges = batch_.edges[e];
+    const auto& ends = batch_.nodes[asked].hop_end;
+    const std::size_t end = ends[hop];
+    const bool fresh = options_.frontier == Frontier::fresh && hop > 0;
+    for (std::size_t i = fresh ? ends[hop - 1] : 0; i < end; ++i) {
+      const std::uint64_t node = batch_.nodes[asked].originals[i];
+      const auto list = list_of(type, node, in);
+      const auto key = stream_key(options_.job_seed, {.domain = Domain::neighbours,
+                                                      .type = static_cast<std::uint16_t>(e),
+                                                      .hop = static_cast<std::uint8_t>(hop),
+                                                      .epoch = key_.stream_epoch(),
+                                                      .batch = key_.number});
+      for (const auto position :
+           reference_positions(DrawStream(key, node), static_cast<std::uint32_t>(list.size()),
+                               options_.fanout[hop][e], options_.replace)) {
+        edges.sources.push_back(number(found, list[position].first));
+        if (options_.with_edge_ids) {
+          edges.edge_ids.push_back(list[position].second);
+        }
+      }
+      edges.offsets.push_back(static_cast<std::uint32_t>(edges.sources.size()));
+    }
+    edges.row_begin.push_back(static_cast<std::uint32_t>(edges.offsets.size() - 1));
+  }
+
+  /// (neighbour, edge), sorted.
+  static std::vector<std::pair<std::uint64_t, std::uint64_t>> list_of(const TestEdgeType& type,
+                                                                      std::uint64_t node, bool in) {
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> list;
+    for (std::uint64_t e = 0; e < type.edges.size(); ++e) {
+      const auto& edge = type.edges[e];
+      if ((in ? edge.destination : edge.source) == node) {
+        list.emplace_back(in ? edge.source : edge.destination, e);
+      }
+    }
+    std::ranges::sort(list);
+    return list;
+  }
+
+  const TestGraph& graph_;
+  const SampleOptions& options_;
+  BatchKey key_;
+  PlainBatch batch_;
+};
+
+/// Options for one edge type.
+inline SampleOptions fanouts(const std::vector<std::int32_t>& per_hop) {
+  SampleOptions options;
+  for (const auto fanout : per_hop) {
+    options.fanout.push_back({fanout});
+  }
+  options.with_edge_ids = true;
+  options.job_seed = 42;
+  return options;
+}
+
+}  // namespace troupe::testing

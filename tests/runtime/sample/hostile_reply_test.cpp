@@ -1,0 +1,119 @@
+#include "tests/runtime/sample/drive.hpp"
+
+#include <sys/mman.h>
+
+namespace troupe {
+namespace {
+
+/// A builder that waits for one reply: nodes 0 and 1 of a graph of 10 nodes in one part, each with
+/// 3 in-neighbours.
+class HostileReply : public ::testing::Test {
+ protected:
+  HostileReply() : cut_(testing::cut_graph(graph(), 1)) {}
+
+  static testing::TestGraph graph() {
+    return testing::plain_graph(10, {{2, 0}, {3, 0}, {4, 0}, {5, 1}, {6, 1}, {7, 1}});
+  }
+
+  BatchBuilder start(std::int32_t fanout) {
+    auto options = std::make_shared<SampleOptions>(testing::fanouts({fanout}));
+    BatchBuilder builder(cut_.info, *cut_.book, options, {}, NodeTypeId{}, cut_.globals({0, 1}));
+    question_ = builder.questions().at(0);
+    auto reply = sample_one_hop(*cut_.parts[0], question_.request);
+    EXPECT_OK(reply);
+    good_ = *reply;
+    return builder;
+  }
+
+  void expect_corrupt(std::int32_t fanout, const std::string& text,
+                      const std::function<void(HopReply&)>& spoil) {
+    BatchBuilder builder = start(fanout);
+    HopReply bad = good_;
+    spoil(bad);
+    EXPECT_ERROR(builder.answer(question_.id, bad), Errc::data_corruption, text);
+    EXPECT_FALSE(builder.done());
+  }
+
+  testing::CutGraph cut_;
+  HopQuestion question_;
+  HopReply good_;
+};
+
+IdList ids32(std::vector<std::uint32_t> ids) {
+  return {Segment::of(std::move(ids)), 4};
+}
+
+TEST_F(HostileReply, CountsThatDoNotFitTheQuestionAreRefused) {
+  expect_corrupt(2, "expected answers for 1 to 2 nodes, got 3",
+                 [](HopReply& reply) { reply.counts.push_back(0); });
+  expect_corrupt(2, "expected answers for 1 to 2 nodes, got 0", [](HopReply& reply) {
+    reply = HopReply{};
+    reply.neighbours.width_bytes = 4;
+  });
+  expect_corrupt(2, "expected 3 ids of 4 or 8 bytes, got 16 bytes of width 4",
+                 [](HopReply& reply) { reply.counts[0] = 1; });
+  expect_corrupt(2, "expected at most 2 neighbours, got 3", [](HopReply& reply) {
+    reply.counts = {3, 1};
+  });
+}
+
+TEST_F(HostileReply, IdsThatCannotBeAreRefused) {
+  expect_corrupt(2, "expected ids below 10, got 10", [](HopReply& reply) {
+    reply.neighbours = ids32({1, 2, 10, 3});
+  });
+  for (const int width : {0, 1, 3, 255}) {
+    expect_corrupt(2, "4 or 8 bytes", [width](HopReply& reply) {
+      reply.neighbours.width_bytes = static_cast<std::uint8_t>(width);
+    });
+  }
+}
+
+TEST_F(HostileReply, EdgeIdsOfTheWrongSizeAreRefused) {
+  expect_corrupt(2, "expected 32 bytes of edge ids, got 0",
+                 [](HopReply& reply) { reply.edge_ids = {}; });
+  expect_corrupt(2, "expected 32 bytes of edge ids, got 31",
+                 [](HopReply& reply) { reply.edge_ids.bytes = reply.edge_ids.bytes.first(31); });
+}
+
+TEST_F(HostileReply, PlacesToGoOnMustFollowFromTheCounts) {
+  expect_corrupt(2, "cannot go on at position 2",
+                 [](HopReply& reply) { reply.resume_position = 2; });
+  expect_corrupt(all_neighbours, "cannot go on at position 7",
+                 [](HopReply& reply) { reply.resume_position = 7; });
+  expect_corrupt(all_neighbours, "cannot go on at position 1: 0 entries", [](HopReply& reply) {
+    reply.counts = {6, 0};
+    reply.resume_position = 1;
+  });
+}
+
+TEST_F(HostileReply, RepliesThatNobodyWaitsForAreRefusedAndChangeNothing) {
+  BatchBuilder builder = start(2);
+
+  EXPECT_ERROR(builder.answer(99, good_), Errc::invalid_argument, "question 99");
+  EXPECT_OK(builder.answer(question_.id, good_));
+  EXPECT_ERROR(builder.answer(question_.id, good_), Errc::invalid_argument, "question 0");
+
+  EXPECT_TRUE(builder.done());
+  EXPECT_EQ(std::move(builder).take().num_edges(), 4U);
+}
+
+TEST_F(HostileReply, ABatchOfTooManyEdgesIsAnError) {
+  BatchBuilder builder = start(all_neighbours);
+  // 2^32 ids that nobody may read: only their number counts.
+  constexpr std::size_t edges = std::size_t{1} << 32;
+  void* memory =
+      mmap(nullptr, edges * 8, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  const auto* bytes = static_cast<const std::byte*>(memory);
+  HopReply reply;
+  reply.counts = {0xFFFFFFFFU, 1};
+  reply.neighbours = {Segment{nullptr, {bytes, edges * 4}}, 4};
+  reply.edge_ids = Segment{nullptr, {bytes, edges * 8}};
+
+  EXPECT_ERROR(builder.answer(question_.id, reply), Errc::invalid_argument, "4294967296");
+
+  munmap(memory, edges * 8);
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,58 @@
+#include "tests/sim/sim_support.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "launcher/prepare_store.hpp"
+#include "launcher/read_job.hpp"
+#include "runtime/job/job_file.hpp"
+
+namespace troupe::testing {
+
+ScratchFolder::ScratchFolder() {
+  std::string pattern = (std::filesystem::temp_directory_path() / "troupe-test-XXXXXX").string();
+  path_ = mkdtemp(pattern.data());
+}
+
+ScratchFolder::~ScratchFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+Result<Job> cora_job(const std::filesystem::path& output, std::vector<std::string> overrides) {
+  const auto text = fmt::format(R"({{
+    "dataset": {{ "path": "data/cora" }},
+    "sample": {{ "fanout": [5, 5], "batch_size": 32 }},
+    "features": {{ "normalize": "row" }},
+    "model": {{ "kind": "graphsage", "layers": 2, "hidden": 16, "dropout": 0.5, "input_dropout": 0.5 }},
+    "train": {{ "epochs": 2, "optimizer": {{ "kind": "adam", "lr": 0.01, "weight_decay": 5e-4 }} }},
+    "seed": 1,
+    "output": "{}"
+  }})",
+                                output.string());
+  TROUPE_ASSIGN_OR_RETURN(
+      auto reading,
+      parse_job(text, std::filesystem::path(TROUPE_SOURCE_DIR) / "examples", overrides));
+  if (!reading.problems.empty()) {
+    return Error(Errc::invalid_argument, to_string(reading.problems));
+  }
+  return std::move(reading.job);
+}
+
+Result<RunRecord> run_job(Job job, ClusterHooks hooks) {
+  TROUPE_ASSIGN_OR_RETURN(const auto store, prepare_store(job, [](const std::string&) {}));
+  if (!fit_to_graph_or_print(job, store.info())) {
+    return Error(Errc::invalid_argument, "the job does not fit its data");
+  }
+  TROUPE_ASSIGN_OR_RETURN(const auto cluster,
+                          SimulatedCluster::create(job, store, std::move(hooks)));
+  return cluster->run({});
+}
+
+Result<RunRecord> run_cora(const std::filesystem::path& output, std::vector<std::string> overrides,
+                           ClusterHooks hooks) {
+  TROUPE_ASSIGN_OR_RETURN(auto job, cora_job(output, std::move(overrides)));
+  return run_job(std::move(job), std::move(hooks));
+}
+
+}  // namespace troupe::testing

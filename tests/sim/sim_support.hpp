@@ -1,0 +1,38 @@
+#pragma once
+/// \file sim_support.hpp
+/// Runs jobs on simulated clusters inside a test, over the data that the repository ships.
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "launcher/simulated_cluster.hpp"
+#include "runtime/base/result.hpp"
+#include "runtime/run/run_record.hpp"
+
+namespace troupe::testing {
+
+/// A folder that is removed at the end.
+class ScratchFolder {
+ public:
+  ScratchFolder();
+  ~ScratchFolder();
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// A small job on Cora, quick to run: 2 layers of 16, fanout [5, 5], 32 seeds per batch, 2 epochs, everything else default.
+/// \param overrides as for `--set`
+Result<Job> cora_job(const std::filesystem::path& output, std::vector<std::string> overrides);
+
+/// Prepares the stores and runs the job to its end.
+Result<RunRecord> run_job(Job job, ClusterHooks hooks = {});
+
+/// The same for cora_job. Stores are kept in `output` and reused between runs.
+Result<RunRecord> run_cora(const std::filesystem::path& output, std::vector<std::string> overrides,
+                           ClusterHooks hooks = {});
+
+}  // namespace troupe::testing

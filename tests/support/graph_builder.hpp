@@ -1,0 +1,301 @@
+#pragma once
+/// \file graph_builder.hpp
+/// Graphs in memory for tests: an edge list, cut into any number of `Part`s by any assignment,
+/// without files. The same graph cut differently must give the same batches by original ids.
+#include "runtime/graph/part.hpp"
+#include "runtime/partition/partition_book.hpp"
+#include "runtime/partition/partitioner.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace troupe::testing {
+
+/// A directed edge by original ids. Its position in the list is its original edge id.
+struct TestEdge {
+  std::uint64_t source;
+  std::uint64_t destination;
+};
+
+struct TestNodeType {
+  std::string name = "node";
+  std::uint64_t count = 0;
+  std::uint64_t cols = 0;  ///< 0: no features
+  DType dtype = DType::f32;
+  std::vector<float> features{};  ///< [count, cols]; stored as `dtype`, f32 or u8 (without scale)
+  std::vector<std::int64_t> labels{};  ///< [count] or empty
+  std::uint64_t target_cols = 0;
+  std::vector<float> targets{};  ///< [count, target_cols] or empty
+};
+
+struct TestEdgeType {
+  std::string name = "edge";
+  std::uint16_t source = 0;
+  std::uint16_t destination = 0;
+  std::vector<TestEdge> edges{};
+};
+
+struct TestGraph {
+  std::vector<TestNodeType> nodes;
+  std::vector<TestEdgeType> edges;
+};
+
+/// A graph of one node and one edge type.
+inline TestGraph plain_graph(std::uint64_t nodes, std::vector<TestEdge> edges) {
+  TestGraph graph;
+  graph.nodes.push_back({.count = nodes});
+  graph.edges.push_back({.edges = std::move(edges)});
+  return graph;
+}
+
+/// Gives a node type features (f32: id + column / 8; u8: small whole numbers) and labels that tell
+/// nodes apart.
+inline void add_features(TestNodeType& type, std::uint64_t cols, DType dtype = DType::f32) {
+  type.cols = cols;
+  type.dtype = dtype;
+  for (std::uint64_t i = 0; i < type.count; ++i) {
+    for (std::uint64_t c = 0; c < cols; ++c) {
+      type.features.push_back(dtype == DType::u8
+                                  ? static_cast<float>((i * 7 + c) % 256)
+                                  : static_cast<float>(i) + static_cast<float>(c) / 8);
+    }
+    type.labels.push_back(i % 5 == 4 ? -1 : static_cast<std::int64_t>(i % 5));
+  }
+}
+
+/// The graph, cut. Global ids: part by part, inside a part by DESCENDING original id, so that no
+/// order agrees by accident.
+struct CutGraph {
+  GraphInfo info;
+  std::shared_ptr<const PartitionBook> book;
+  std::vector<std::shared_ptr<const Part>> parts;
+  std::vector<std::vector<NodeId>> global_of;           ///< [node type][original]
+  std::vector<std::vector<std::uint64_t>> original_of;  ///< [node type][global]
+
+  NodeId global(std::uint64_t original, std::size_t type = 0) const {
+    return global_of[type][original];
+  }
+  std::vector<NodeId> globals(const std::vector<std::uint64_t>& originals,
+                              std::size_t type = 0) const {
+    std::vector<NodeId> ids;
+    for (const auto original : originals) {
+      ids.push_back(global(original, type));
+    }
+    return ids;
+  }
+  std::uint64_t original(NodeId id, std::size_t type = 0) const {
+    return original_of[type][raw(id)];
+  }
+};
+
+/// Spreads nodes over parts by a hash of their original ids.
+inline Assignment scatter(const TestGraph& graph, std::uint32_t parts) {
+  Assignment assignment;
+  for (const auto& type : graph.nodes) {
+    auto& of_type = assignment.emplace_back();
+    for (std::uint64_t i = 0; i < type.count; ++i) {
+      of_type.push_back(static_cast<PartId>(((i + 1) * 0x9E3779B97F4A7C15U >> 33U) % parts));
+    }
+  }
+  return assignment;
+}
+
+namespace graph_builder_detail {
+
+/// Keeps a vector alive with the part and gives a view of it.
+template <class T>
+std::span<const T> keep(Part& part, std::vector<T> values) {
+  auto owner = std::make_shared<const std::vector<T>>(std::move(values));
+  const std::span<const T> view(*owner);
+  part.owners.push_back(std::move(owner));
+  return view;
+}
+
+template <class T>
+std::vector<T> rows_of(const std::vector<T>& table, std::uint64_t cols,
+                       const std::vector<std::uint64_t>& originals) {
+  std::vector<T> rows;
+  for (const auto original : originals) {
+    const auto first = table.begin() + static_cast<std::ptrdiff_t>(original * cols);
+    rows.insert(rows.end(), first, first + static_cast<std::ptrdiff_t>(cols));
+  }
+  return rows;
+}
+
+inline Segment stored_rows(const TestNodeType& type, const std::vector<std::uint64_t>& originals) {
+  auto rows = rows_of(type.features, type.cols, originals);
+  if (type.dtype == DType::f32) {
+    return Segment::of(std::move(rows));
+  }
+  std::vector<std::uint8_t> bytes;
+  for (const float value : rows) {
+    bytes.push_back(static_cast<std::uint8_t>(value));
+  }
+  return Segment::of(std::move(bytes));
+}
+
+/// Lists of `owned` (original ids, in local order), each by (neighbour's original id, edge id).
+inline NeighbourLists lists_of(Part& part, const TestEdgeType& type, EdgeDir dir,
+                               const std::vector<std::uint64_t>& owned, std::uint64_t num_owners,
+                               const std::vector<NodeId>& neighbour_global, bool wide) {
+  struct Entry {
+    std::uint64_t neighbour;
+    std::uint64_t edge;
+  };
+  std::vector<std::vector<Entry>> lists(num_owners);
+  for (std::uint64_t e = 0; e < type.edges.size(); ++e) {
+    const auto [source, destination] = type.edges[e];
+    dir == EdgeDir::in ? lists[destination].push_back({source, e})
+                       : lists[source].push_back({destination, e});
+  }
+  std::vector<std::uint64_t> offsets{0};
+  std::vector<std::uint64_t> ids;
+  std::vector<std::uint64_t> edge_ids;
+  for (const auto original : owned) {
+    auto& list = lists[original];
+    std::ranges::sort(list, [](const Entry& a, const Entry& b) {
+      return std::pair(a.neighbour, a.edge) < std::pair(b.neighbour, b.edge);
+    });
+    for (const Entry& entry : list) {
+      ids.push_back(raw(neighbour_global[entry.neighbour]));
+      edge_ids.push_back(entry.edge);
+    }
+    offsets.push_back(ids.size());
+  }
+  NeighbourLists result;
+  result.offsets = keep(part, std::move(offsets));
+  result.edge_ids = keep(part, std::move(edge_ids));
+  if (wide) {
+    result.neighbours = keep(part, std::move(ids));
+  } else {
+    result.neighbours = keep(part, std::vector<std::uint32_t>(ids.begin(), ids.end()));
+  }
+  return result;
+}
+
+inline PartNodes nodes_of(Part& part, const TestNodeType& type, NodeId first,
+                          const std::vector<std::uint64_t>& owned) {
+  PartNodes nodes;
+  nodes.first = first;
+  nodes.count = owned.size();
+  nodes.original_ids = keep(part, owned);
+  if (type.cols > 0) {
+    nodes.features = FeatureTable{.info = {.dtype = type.dtype, .cols = type.cols},
+                                  .rows = owned.size(),
+                                  .data = stored_rows(type, owned)};
+  }
+  if (!type.labels.empty()) {
+    nodes.labels = keep(part, rows_of(type.labels, 1, owned));
+  }
+  if (!type.targets.empty()) {
+    nodes.targets = keep(part, rows_of(type.targets, type.target_cols, owned));
+  }
+  return nodes;
+}
+
+inline GraphInfo info_of(const TestGraph& graph) {
+  GraphInfo info;
+  for (const auto& type : graph.nodes) {
+    auto& node_type = info.node_types.emplace_back();
+    node_type.name = type.name;
+    node_type.count = type.count;
+    if (type.cols > 0) {
+      node_type.features = FeatureInfo{.dtype = type.dtype, .cols = type.cols};
+    }
+    if (!type.labels.empty()) {
+      node_type.labels = LabelInfo{.kind = LabelInfo::Kind::classes, .classes = 5};
+    }
+  }
+  for (const auto& type : graph.edges) {
+    auto& edge_type = info.edge_types.emplace_back();
+    edge_type.name = type.name;
+    edge_type.source = static_cast<NodeTypeId>(type.source);
+    edge_type.destination = static_cast<NodeTypeId>(type.destination);
+    edge_type.count = type.edges.size();
+    edge_type.has_edge_ids = true;
+  }
+  return info;
+}
+
+}  // namespace graph_builder_detail
+
+/// Cuts `graph` into `parts` parts. \param wide store neighbours with 8 bytes each instead of 4
+inline CutGraph cut_graph(const TestGraph& graph, const Assignment& assignment, std::uint32_t parts,
+                          bool wide = false) {
+  namespace detail = graph_builder_detail;
+  CutGraph cut;
+  cut.info = detail::info_of(graph);
+  PartRanges ranges;
+  std::vector<std::vector<std::vector<std::uint64_t>>> owned(graph.nodes.size());  // type, part
+  for (std::size_t t = 0; t < graph.nodes.size(); ++t) {
+    owned[t].resize(parts);
+    for (std::uint64_t i = graph.nodes[t].count; i-- > 0;) {
+      owned[t][raw(assignment[t][i])].push_back(i);
+    }
+    auto& first = ranges.first_node.emplace_back();
+    auto& originals = cut.original_of.emplace_back();
+    cut.global_of.emplace_back(graph.nodes[t].count);
+    for (const auto& of_part : owned[t]) {
+      first.push_back(originals.size());
+      for (const auto original : of_part) {
+        cut.global_of[t][original] = static_cast<NodeId>(originals.size());
+        originals.push_back(original);
+      }
+    }
+    first.push_back(originals.size());
+  }
+  cut.book = std::make_shared<PartitionBook>(ranges);
+  for (std::uint32_t p = 0; p < parts; ++p) {
+    auto part = std::make_shared<Part>();
+    part->id = static_cast<PartId>(p);
+    part->complete_for = CompleteFor::both;
+    for (std::size_t t = 0; t < graph.nodes.size(); ++t) {
+      part->nodes.push_back(detail::nodes_of(
+          *part, graph.nodes[t], static_cast<NodeId>(ranges.first_node[t][p]), owned[t][p]));
+    }
+    for (const auto& type : graph.edges) {
+      auto& edges = part->edges.emplace_back();
+      edges.in =
+          detail::lists_of(*part, type, EdgeDir::in, owned[type.destination][p],
+                           graph.nodes[type.destination].count, cut.global_of[type.source], wide);
+      edges.out =
+          detail::lists_of(*part, type, EdgeDir::out, owned[type.source][p],
+                           graph.nodes[type.source].count, cut.global_of[type.destination], wide);
+    }
+    cut.parts.push_back(std::move(part));
+  }
+  return cut;
+}
+
+/// Cuts by `scatter`.
+inline CutGraph cut_graph(const TestGraph& graph, std::uint32_t parts, bool wide = false) {
+  return cut_graph(graph, scatter(graph, parts), parts, wide);
+}
+
+/// A graph of `nodes` nodes with skewed degrees: node i gets about `degree` in-edges, some several
+/// times, some from itself; nodes divisible by 10 get none, node 1 gets one from every node.
+inline TestGraph skewed_graph(std::uint64_t nodes, std::uint64_t degree) {
+  std::vector<TestEdge> edges;
+  std::uint64_t state = 12345;
+  const auto next = [&state](std::uint64_t bound) {
+    state = state * 6364136223846793005U + 1442695040888963407U;
+    return (state >> 33U) % bound;
+  };
+  for (std::uint64_t i = 0; i < nodes; ++i) {
+    edges.push_back({i, 1});
+    const std::uint64_t count = i % 10 == 0 ? 0 : 1 + next(2 * degree);
+    for (std::uint64_t k = 0; k < count; ++k) {
+      edges.push_back({next(nodes), i});
+    }
+  }
+  std::reverse(edges.begin(), edges.end());
+  return plain_graph(nodes, std::move(edges));
+}
+
+}  // namespace troupe::testing
