@@ -1,5 +1,6 @@
 # cmake -DROOT=<repository> -DBUILD=<build folder> -DCXX=<compiler> -P check_headers.cmake: fails if a header does not
-# compile alone. Quick when nothing changed since it last passed: BUILD/headers.passed keeps the list and the time.
+# compile alone. BUILD/headers/ keeps what each header that passed was made of; it is compiled again only when one of
+# those files has changed.
 cmake_minimum_required(VERSION 3.25)
 
 file(GLOB_RECURSE headers ${ROOT}/runtime/*.hpp ${ROOT}/gpu/*.hpp ${ROOT}/actors/*.hpp ${ROOT}/launcher/*.hpp
@@ -7,32 +8,44 @@ file(GLOB_RECURSE headers ${ROOT}/runtime/*.hpp ${ROOT}/gpu/*.hpp ${ROOT}/actors
 if(NOT headers)
   message(FATAL_ERROR "expected headers under ${ROOT}, found none")
 endif()
-list(LENGTH headers count)
-list(JOIN headers "\n" names)
 
-set(stamp ${BUILD}/headers.passed)
-if(EXISTS ${stamp})
-  file(READ ${stamp} passed)
-  set(changed ${headers} ${CMAKE_CURRENT_LIST_FILE})
-  set(newer FALSE)
-  foreach(file IN LISTS changed)
-    if(${file} IS_NEWER_THAN ${stamp})
-      set(newer TRUE)
-    endif()
-  endforeach()
-  if(passed STREQUAL names AND NOT newer)
-    message(STATUS "headers: ${count}, unchanged since they last passed")
+# Whether all files that `record`, a make rule, names are there and older than it.
+function(is_current record result_var)
+  set(${result_var} FALSE PARENT_SCOPE)
+  if(NOT EXISTS ${record})
     return()
   endif()
-endif()
+  file(READ ${record} rule)
+  string(REGEX REPLACE "^[^:]*:|\\\\\n" " " rule "${rule}")
+  separate_arguments(files UNIX_COMMAND "${rule}")
+  foreach(file IN LISTS files CMAKE_CURRENT_LIST_FILE)
+    if(NOT EXISTS ${file} OR ${file} IS_NEWER_THAN ${record})
+      return()
+    endif()
+  endforeach()
+  set(${result_var} TRUE PARENT_SCOPE)
+endfunction()
 
-file(WRITE ${BUILD}/headers.list "${names}\n")
-execute_process(
-  COMMAND xargs -a ${BUILD}/headers.list -P 2 -I{}
-    ${CXX} -std=c++20 -fsyntax-only -I${ROOT} -I${BUILD} -x c++ -include {} /dev/null
-  RESULT_VARIABLE result)
-if(NOT result EQUAL 0)
-  message(FATAL_ERROR "a header does not compile alone; see above")
+set(work "")
+set(changed 0)
+foreach(header IN LISTS headers)
+  file(RELATIVE_PATH name ${ROOT} ${header})
+  string(REPLACE "/" "." name ${name})
+  is_current(${BUILD}/headers/${name}.d current)
+  if(NOT current)
+    string(APPEND work "${header}\n${BUILD}/headers/${name}.d\n")
+    math(EXPR changed "${changed} + 1")
+  endif()
+endforeach()
+
+if(changed GREATER 0)
+  file(WRITE ${BUILD}/headers/list "${work}")
+  set(compile "\"$0\" -std=c++20 -fsyntax-only -I'${ROOT}' -I'${BUILD}' -DTROUPE_SOURCE_DIR='\"\"' -MMD -MF \"$2.new\" \
+    -x c++ -include \"$1\" /dev/null && mv \"$2.new\" \"$2\"")
+  execute_process(COMMAND xargs -a ${BUILD}/headers/list -P 2 -n 2 sh -c "${compile}" ${CXX} RESULT_VARIABLE result)
+  if(NOT result EQUAL 0)
+    message(FATAL_ERROR "a header does not compile alone; see above")
+  endif()
 endif()
-file(WRITE ${stamp} "${names}")
-message(STATUS "headers: ${count} compile alone")
+list(LENGTH headers count)
+message(STATUS "headers: ${count} compile alone, ${changed} of them checked now")

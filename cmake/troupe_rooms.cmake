@@ -1,4 +1,5 @@
-# troupe_room(NAME DEPENDS ...): the static library troupe_NAME from all sources of the calling folder.
+# troupe_room(NAME DEPENDS ... [PRECOMPILE <headers>...]): the static library troupe_NAME from all sources of the calling
+# folder. PRECOMPILE: heavy headers that most of its sources include (docs/traps.md has their cost).
 # troupe_test(NAME DEPENDS ... [LABELS ...] [TIMEOUT s]): the test program NAME from all *_test.cpp of the calling folder.
 
 add_library(troupe_options INTERFACE)
@@ -22,11 +23,14 @@ if(TROUPE_SANITIZE)
 endif()
 
 function(troupe_room NAME)
-  cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "DEPENDS;PRECOMPILE" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   if(sources)
     add_library(troupe_${NAME} STATIC ${sources})
     target_link_libraries(troupe_${NAME} PUBLIC troupe_options ${ARG_DEPENDS})
+    if(ARG_PRECOMPILE)
+      target_precompile_headers(troupe_${NAME} PRIVATE ${ARG_PRECOMPILE})
+    endif()
   else()
     add_library(troupe_${NAME} INTERFACE)
     target_link_libraries(troupe_${NAME} INTERFACE troupe_options ${ARG_DEPENDS})

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <vector>
 
 #include "launcher/commands.hpp"
 #include "launcher/prepare_store.hpp"
@@ -107,10 +108,18 @@ ExitCode fail(const Error& error) {
   return exit_code_of(error.code());
 }
 
-/// Shared with the director, which may outlive the wait by a moment.
+/// Shared with the actors, which may outlive the wait by a moment.
 struct Watch {
   EndOrSignal end;
   std::unique_ptr<Progress> progress;
+  std::mutex mutex;
+  std::vector<EpochRecord> epochs;  ///< so far, for the report of a run that did not end well
+
+  void epoch(const EpochRecord& record) {
+    progress->epoch(record);
+    const std::lock_guard guard(mutex);
+    epochs.push_back(record);
+  }
 };
 
 ExitCode finish(const Job& job, Report& report, const std::optional<Result<RunRecord>>& result,
@@ -158,7 +167,7 @@ ExitCode run_cluster(const Job& job, const PartitionedStore& store, Report& repo
                         .metric = job.eval.metric});
   report.load_seconds = seconds_since(began);
   const auto run_began = SteadyClock::now();
-  (*cluster)->start([watch](const EpochRecord& epoch) { watch->progress->epoch(epoch); },
+  (*cluster)->start([watch](const EpochRecord& epoch) { watch->epoch(epoch); },
                     [watch](Result<RunRecord> result) { watch->end.end(std::move(result)); });
   const auto result = watch->end.wait();
   if (!result) {
@@ -169,6 +178,7 @@ ExitCode run_cluster(const Job& job, const PartitionedStore& store, Report& repo
   report.threads = (*cluster)->threads();
   cluster->reset();
   watch->progress.reset();
+  report.record.epochs = std::move(watch->epochs);
   return finish(job, report, result, log);
 }
 

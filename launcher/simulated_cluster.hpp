@@ -18,10 +18,10 @@ namespace troupe {
 
 /// Ways to look into a cluster, and to bend it, for tests and progress. All may be empty.
 struct ClusterHooks {
-  HopObserver on_hop;
-  std::function<void(Rank)> on_step;
+  HopObserver on_hop = {};
+  std::function<void(Rank)> on_step = {};
   /// Given each holder after it started; what it returns is used in its place.
-  std::function<caf::actor(caf::actor_system&, PartId, caf::actor)> wrap_holder;
+  std::function<caf::actor(caf::actor_system&, PartId, caf::actor)> wrap_holder = {};
   /// Trainers only take batches: no model, no evaluation.
   bool take_only = false;
 };

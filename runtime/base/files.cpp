@@ -1,5 +1,6 @@
 #include "runtime/base/files.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <fcntl.h>

@@ -11,8 +11,9 @@ std::uint64_t end_of(const std::vector<std::uint64_t>& ids) {
   return ids.empty() ? 0 : *std::ranges::max_element(ids) + 1;
 }
 
-Result<Edges> read_edge_index(const Source& source, std::uint64_t end) {
+Result<Edges> read_edge_index(const Source& source, std::optional<std::uint64_t> known_nodes) {
   const std::string file = "edge_index.npy";
+  const auto end = known_nodes.value_or(store_layout::largest_count);
   TROUPE_ASSIGN_OR_RETURN(const auto array, source.read(file));
   if (array.shape.size() != 2 || array.shape[0] != 2) {
     return bad_input(file,
@@ -25,6 +26,12 @@ Result<Edges> read_edge_index(const Source& source, std::uint64_t end) {
   TROUPE_ASSIGN_OR_RETURN(edges.destinations,
                           read_ids(array, {file, "a destination's node id", count, count, end}));
   edges.least_nodes = std::max(end_of(edges.sources), end_of(edges.destinations));
+  // Almost all nodes would be isolated: rather a damaged file than a graph
+  if (!known_nodes && edges.least_nodes > 64 * count + (std::uint64_t{1} << 20)) {
+    return bad_input(file, fmt::format("expected ids near the number of edges, {}, got {}\n"
+                                       "try: state num_nodes in meta.json",
+                                       count, edges.least_nodes - 1));
+  }
   return edges;
 }
 
@@ -79,7 +86,6 @@ Result<Edges> read_csr(const Source& source, std::optional<std::uint64_t> known_
                                        *known_nodes, offsets.size()));
   }
   Edges edges;
-  edges.exact_nodes = nodes;
   edges.least_nodes = nodes;
   TROUPE_ASSIGN_OR_RETURN(edges.sources, read_indices(source, nodes));
   if (offsets.back() != edges.sources.size()) {
@@ -111,7 +117,7 @@ Result<Edges> read_edges(const Source& source, std::optional<std::uint64_t> know
         fmt::format("{}: expected edge_index.npy, or indptr.npy and indices.npy, found neither",
                     source.dir.string()));
   }
-  return read_edge_index(source, known_nodes.value_or(store_layout::largest_count));
+  return read_edge_index(source, known_nodes);
 }
 
 }  // namespace troupe::npy_source

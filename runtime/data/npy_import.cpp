@@ -4,6 +4,7 @@
 #include "runtime/graph/store_writer.hpp"
 
 #include <fmt/format.h>
+#include <new>
 
 namespace troupe {
 namespace {
@@ -94,9 +95,8 @@ GraphContents make_contents(const Meta& meta, Input input, Seeds seeds) {
   return contents;
 }
 
-}  // namespace
-
-Result<GraphInfo> import_npy(const std::filesystem::path& dir, const std::filesystem::path& out) {
+Result<GraphInfo> import_checked(const std::filesystem::path& dir,
+                                 const std::filesystem::path& out) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(dir, ignored)) {
     return Error(Errc::not_found,
@@ -117,6 +117,17 @@ Result<GraphInfo> import_npy(const std::filesystem::path& dir, const std::filesy
     return in_dir(std::move(seeds).error());
   }
   return write_graph_store(make_contents(*meta, *std::move(input), *std::move(seeds)), out);
+}
+
+}  // namespace
+
+Result<GraphInfo> import_npy(const std::filesystem::path& dir, const std::filesystem::path& out) {
+  try {
+    return import_checked(dir, out);
+  } catch (const std::bad_alloc&) {  // ids or shapes may ask for any amount
+    return Error(Errc::out_of_memory,
+                 fmt::format("{}: no memory for the graph that its files describe", dir.string()));
+  }
 }
 
 }  // namespace troupe

@@ -1,18 +1,20 @@
 #pragma once
 /// \file npy_import.hpp
 /// Imports a directory of NumPy files as a graph store (docs/store.md, "Importing").
-#include <filesystem>
-
 #include "runtime/base/result.hpp"
 #include "runtime/graph/graph_info.hpp"
 
+#include <filesystem>
+
 namespace troupe {
 
-/// Reads `dir`: `edge_index.npy` [2, E], or `indptr.npy` + `indices.npy` (lists of in-neighbours; `indices*.npy` pieces are
-/// joined in name order); `x.npy` [N, D] or CSR `x_indptr.npy`, `x_indices.npy`, optional `x_data.npy`; `y.npy`;
-/// `{train,val,test}_idx[_NAME].npy`; `{train,val,test}_masks.npy` [k, N] give splits mask0…; `meta.json` is optional.
-/// Writes the store `out`, atomically; an existing `out` is an error.
-/// \errors invalid_argument: a shape, dtype, range or NaN that does not fit, with file and row; not_found: a file is missing
+/// Reads `dir`: `edge_index.npy` [2, E], or `indptr.npy` + `indices.npy` (lists of in-neighbours;
+/// `indices*.npy` pieces are joined in name order); `x.npy` [N, D] or CSR `x_indptr.npy`,
+/// `x_indices.npy`, optional `x_data.npy`; `y.npy`;
+/// `{train,val,test}_idx[_NAME].npy`; `{train,val,test}_masks.npy` [k, N] give splits mask0…;
+/// `meta.json` is optional. Writes the store `out`, atomically; an existing `out` is an error.
+/// \errors invalid_argument: a shape, dtype, range or NaN that does not fit, with file and row;
+/// not_found: a file is missing
 Result<GraphInfo> import_npy(const std::filesystem::path& dir, const std::filesystem::path& out);
 
 }  // namespace troupe

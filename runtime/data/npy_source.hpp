@@ -29,7 +29,7 @@ struct Meta {
 /// \errors data_corruption: not JSON; invalid_argument: a known key of another type
 Result<Meta> read_meta(const std::filesystem::path& dir);
 
-/// A directory with the number of nodes as far as it is known. Errors begin with the file's name.
+/// The directory that is imported. Errors begin with the file's name, relative to it.
 struct Source {
   std::filesystem::path dir;
   Meta meta;
@@ -39,8 +39,8 @@ struct Source {
 
 /// "FILE: WHAT" as an invalid_argument.
 Error bad_input(const std::string& file, const std::string& what);
-/// The elements [begin, begin + count) of an integer array as ids below `end`. \param first_row row
 /// number of `begin`
+/// The elements [begin, begin + count) of an integer array, which must be below `end`.
 struct IdRange {
   std::string file;
   std::string what;  ///< "a node id", for messages
@@ -48,13 +48,13 @@ struct IdRange {
   std::uint64_t count = 0;
   std::uint64_t end = 0;
 };
+/// Reads them; an error names the row, counted from `begin`.
 Result<std::vector<std::uint64_t>> read_ids(const NpyArray& array, const IdRange& range);
 
 struct Edges {
   std::vector<std::uint64_t> sources;
   std::vector<std::uint64_t> destinations;
-  std::uint64_t least_nodes = 0;             ///< largest id + 1, or the lists' number
-  std::optional<std::uint64_t> exact_nodes;  ///< number of lists in indptr.npy
+  std::uint64_t least_nodes = 0;  ///< largest id + 1, or the number of lists
 };
 /// Reads `edge_index.npy`, or `indptr.npy` and `indices*.npy`. \param known_nodes  upper end of
 /// ids, if known

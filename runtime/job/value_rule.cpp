@@ -62,7 +62,7 @@ bool distinct(const Json& list) {
 }
 
 std::string power_text(std::uint64_t value) {
-  for (unsigned bits = 16; bits < 64; ++bits) {
+  for (unsigned bits = 17; bits < 64; ++bits) {
     if (value == std::uint64_t{1} << bits) {
       return fmt::format("2^{}", bits);
     }

@@ -1,23 +1,12 @@
 #include "tests/sim/sim_support.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "launcher/prepare_store.hpp"
 #include "launcher/read_job.hpp"
 #include "runtime/job/job_file.hpp"
 
 namespace troupe::testing {
-
-ScratchFolder::ScratchFolder() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "troupe-test-XXXXXX").string();
-  path_ = mkdtemp(pattern.data());
-}
-
-ScratchFolder::~ScratchFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
 
 Result<Job> cora_job(const std::filesystem::path& output, std::vector<std::string> overrides) {
   const auto text = fmt::format(R"({{

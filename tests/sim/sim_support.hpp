@@ -8,21 +8,9 @@
 #include "launcher/simulated_cluster.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/run/run_record.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 namespace troupe::testing {
-
-/// A folder that is removed at the end.
-class ScratchFolder {
- public:
-  ScratchFolder();
-  ~ScratchFolder();
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 /// A small job on Cora, quick to run: 2 layers of 16, fanout [5, 5], 32 seeds per batch, 2 epochs, everything else default.
 /// \param overrides as for `--set`

@@ -76,16 +76,39 @@ TEST(ComputePool, TheDestructorRunsWhatIsQueued) {
 }
 
 TEST(ComputePool, TasksThatPostTasksAreRunToo) {
+  ComputePool pool(2);
+  std::latch done(10);
+  pool.post([&] {
+    for (int i = 0; i < 10; ++i) {
+      pool.post([&done] { done.count_down(); });
+    }
+  });
+  done.wait();  // a task posted once the pool stops is dropped, so the test must not race with that
+  SUCCEED();
+}
+
+TEST(ComputePool, StopRunsWhatIsQueuedAndMayBeCalledAgain) {
   std::atomic<int> ran{0};
-  {
-    ComputePool pool(2);
-    pool.post([&] {
-      for (int i = 0; i < 10; ++i) {
-        pool.post([&ran] { ++ran; });
-      }
-    });
+  ComputePool pool(2);
+  for (int i = 0; i < 500; ++i) {
+    pool.post([&ran] { ++ran; });
   }
-  EXPECT_EQ(ran.load(), 10);
+
+  pool.stop();
+  EXPECT_EQ(ran.load(), 500);
+  pool.stop();
+}
+
+TEST(ComputePool, AfterStopTasksAreDroppedAndLoopsRunOnTheCaller) {
+  ComputePool pool(3);
+  pool.stop();
+
+  pool.post([] { ADD_FAILURE() << "a stopped pool ran a task"; });
+  expect_each_once(pool, 100);
+  std::set<std::thread::id> ids;
+  pool.parallel_for(20, [&ids](std::size_t) { ids.insert(std::this_thread::get_id()); });
+
+  EXPECT_EQ(ids, (std::set<std::thread::id>{std::this_thread::get_id()}));
 }
 
 TEST(ComputePool, PostedTasksRunOnThePoolsThreads) {

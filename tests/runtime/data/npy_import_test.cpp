@@ -322,6 +322,16 @@ TEST_F(NpyImport, MissingFilesAndAnExistingStoreAreErrors) {
   EXPECT_ERROR(import_npy(in_, out_), Errc::failed_precondition, "exists");
 }
 
+TEST_F(NpyImport, AnAbsurdIdWithoutANumberOfNodesIsAnError) {
+  for (const auto* file : {"x.npy", "y.npy", "train_idx.npy"}) {
+    remove(file);
+  }
+  save_npy<std::int64_t>(in_ / "edge_index.npy", {2, 1}, {0, std::int64_t{1} << 47});
+  EXPECT_ERROR(import(), Errc::invalid_argument, "state num_nodes in meta.json");
+  save_npy<std::int64_t>(in_ / "edge_index.npy", {2, 1}, {0, std::int64_t{1} << 48});
+  EXPECT_ERROR(import(), Errc::invalid_argument, "row 0");
+}
+
 TEST_F(NpyImport, AFailedImportLeavesNothingBehind) {
   save_npy<std::int64_t>(in_ / "y.npy", {4}, {0, 1, -2, 0});
   EXPECT_FALSE(import().ok());

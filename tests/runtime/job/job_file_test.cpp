@@ -2,8 +2,8 @@
 
 #include "tests/support/expect.hpp"
 
+#include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <limits>
 
 namespace troupe {
@@ -212,12 +212,10 @@ TEST(ParseJob, RefusesValuesOutOfRange) {
            {"output", "\"\""},
            {"partition.balance", "[\"nodes\", \"nodes\"]"},
        }) {
-    const std::string pointer =
-        "/" + std::string(key).replace(key.find('.') == std::string::npos ? 0 : key.find('.'),
-                                       key.find('.') == std::string::npos ? 0 : 1,
-                                       key.find('.') == std::string::npos ? "" : "/");
+    std::string pointer = "/" + key;
+    std::replace(pointer.begin(), pointer.end(), '.', '/');
     const std::string text = problems_with(key, value);
-    EXPECT_NE(text.find(": expected "), std::string::npos) << key << "=" << value;
+    EXPECT_TRUE(text.starts_with(pointer + ": expected ")) << key << "=" << value << ": " << text;
     EXPECT_EQ(text.find("not built"), std::string::npos) << text;
     EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1) << text;
   }

@@ -243,7 +243,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(Setting{1, CompleteFor::in, true}, Setting{2, CompleteFor::in, true},
                       Setting{3, CompleteFor::out, true}, Setting{5, CompleteFor::both, true},
                       Setting{7, CompleteFor::in, true}, Setting{7, CompleteFor::both, false},
-                      Setting{43, CompleteFor::in, true}),
+                      Setting{11, CompleteFor::in, true}),
     [](const auto& setting) {
       return "Parts" + std::to_string(setting.param.parts) +
              std::string(to_string(setting.param.complete_for)) +

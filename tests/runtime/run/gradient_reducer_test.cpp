@@ -26,7 +26,7 @@ std::vector<float> values_of(const GradientReducer::Sum& sum) {
 }
 
 TEST(GradientSlice, CoversAllParametersOnceForAnyWorld) {
-  for (const std::size_t size : {0, 1, 5, 16, 17}) {
+  for (const std::size_t size : {0U, 1U, 5U, 16U, 17U}) {
     for (const std::uint32_t world : {1U, 2U, 3U, 7U}) {
       std::size_t next = 0;
       for (std::uint32_t rank = 0; rank < world; ++rank) {

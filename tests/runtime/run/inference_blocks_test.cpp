@@ -20,7 +20,7 @@ std::uint64_t total(const std::vector<InferenceBlock>& blocks) {
 }
 
 TEST(InferenceBlocks, CoverAllNodesOnceForAnyBudget) {
-  for (const std::uint64_t bytes : {0, 8, 40, 80, 1000}) {
+  for (const std::uint64_t bytes : {0U, 8U, 40U, 80U, 1000U}) {
     EXPECT_EQ(total(inference_blocks(lists, 5, 100, 8, bytes)), 5U);
   }
 }

@@ -1,0 +1,83 @@
+#include "tests/support/process.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <fstream>
+#include <iterator>
+#include <thread>
+
+namespace troupe::testing {
+namespace {
+
+std::string read_file(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+void redirect(const std::string& file, int descriptor) {
+  const int opened = open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  dup2(opened, descriptor);
+  close(opened);
+}
+
+}  // namespace
+
+Process::Process(const std::vector<std::string>& arguments, const std::string& folder) {
+  static std::atomic<int> counter{0};
+  const auto base = folder + "/process-" + std::to_string(counter++);
+  out_file_ = base + ".out";
+  err_file_ = base + ".err";
+  std::vector<char*> argv;
+  for (const auto& argument : arguments) {
+    argv.push_back(const_cast<char*>(argument.c_str()));
+  }
+  argv.push_back(nullptr);
+  pid_ = fork();
+  if (pid_ == 0) {
+    redirect(out_file_, STDOUT_FILENO);
+    redirect(err_file_, STDERR_FILENO);
+    execv(argv[0], argv.data());
+    _exit(127);
+  }
+}
+
+Process::~Process() {
+  if (pid_ > 0) {
+    signal(SIGKILL);
+    wait();
+  }
+}
+
+bool Process::wait_for_output(const std::string& text, std::chrono::milliseconds timeout) {
+  const auto end = std::chrono::steady_clock::now() + timeout;
+  while (read_file(out_file_).find(text) == std::string::npos) {
+    if (std::chrono::steady_clock::now() > end) {
+      return false;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return true;
+}
+
+void Process::signal(int number) { kill(pid_, number); }
+
+ProcessResult Process::wait() {
+  int status = 0;
+  waitpid(pid_, &status, 0);
+  pid_ = -1;
+  ProcessResult result;
+  result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  result.out = read_file(out_file_);
+  result.err = read_file(err_file_);
+  return result;
+}
+
+ProcessResult run_process(const std::vector<std::string>& arguments, const std::string& folder) {
+  return Process(arguments, folder).wait();
+}
+
+}  // namespace troupe::testing

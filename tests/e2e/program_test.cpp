@@ -1,0 +1,219 @@
+// The program as its users meet it: commands, output, exit codes, reports.
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <chrono>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/expect.hpp"
+#include "tests/support/process.hpp"
+#include "tests/support/scratch_folder.hpp"
+
+namespace troupe {
+namespace {
+
+using namespace std::chrono_literals;
+using nlohmann::json;
+
+class Program : public ::testing::Test {
+ protected:
+  std::vector<std::string> command(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), TROUPE_PROGRAM);
+    return arguments;
+  }
+  testing::ProcessResult troupe(std::vector<std::string> arguments) const {
+    return testing::run_process(command(std::move(arguments)), folder());
+  }
+  std::string folder() const { return scratch_.path().string(); }
+  std::string example(const std::string& name) const {
+    return std::string(TROUPE_SOURCE_DIR) + "/examples/" + name;
+  }
+  std::string output() const { return folder() + "/out"; }
+  json report() const {
+    std::ifstream in(output() + "/report.json");
+    return json::parse(in, nullptr, false);
+  }
+  std::string write_file(const std::string& name, const std::string& text) const {
+    const auto path = folder() + "/" + name;
+    std::ofstream(path) << text;
+    return path;
+  }
+
+  testing::ScratchFolder scratch_;
+};
+
+TEST_F(Program, QuickstartTrainsToTheAccuracyOfItsRecipe) {
+  const auto run = troupe({"run", example("quickstart.json"), "--set", "output=" + output()});
+
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const auto r = report();
+  EXPECT_EQ(r["status"], "done");
+  EXPECT_GE(r["scores"]["test"]["accuracy"], 0.785);
+  EXPECT_EQ(r["epochs"].size(), 30U);
+  EXPECT_GT(r["epochs"][0]["remote_share"], 0.3);
+  EXPECT_GT(r["traffic"]["bytes"], 100'000);
+  for (const char* key : {"batches", "parameters", "best_parameters"}) {
+    EXPECT_EQ(r["digests"][key].get<std::string>().size(), 32U) << key;
+  }
+  for (const char* key : {"loss", "seconds", "seeds", "edges", "wait_share", "remote_share", "cache_hit_rate"}) {
+    EXPECT_TRUE(r["epochs"][29].contains(key)) << key;
+  }
+  for (const char* key : {"stages", "traffic", "job", "build", "hardware", "sampling_version"}) {
+    EXPECT_TRUE(r.contains(key)) << key;
+  }
+  EXPECT_NE(run.out.find("epoch 30/30"), std::string::npos);
+  EXPECT_EQ(run.out.find('\r'), std::string::npos) << "live output in a pipe";
+}
+
+TEST_F(Program, PreparedStoresAreReused) {
+  const std::vector<std::string> arguments = {"run", example("quickstart.json"), "--set",
+                                              "output=" + output(), "--set", "train.epochs=1"};
+  const auto first = troupe(arguments);
+  const auto second = troupe(arguments);
+
+  EXPECT_NE(first.out.find("importing"), std::string::npos);
+  EXPECT_NE(first.out.find("partitioning"), std::string::npos);
+  EXPECT_EQ(second.exit_code, 0);
+  EXPECT_EQ(second.out.find("importing"), std::string::npos);
+  EXPECT_EQ(second.out.find("partitioning"), std::string::npos);
+}
+
+TEST_F(Program, JsonProgressIsOneObjectPerLine) {
+  const auto run = troupe({"run", example("quickstart.json"), "--log", "json", "--set",
+                           "output=" + output(), "--set", "train.epochs=3"});
+
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  std::istringstream lines(run.out);
+  std::size_t count = 0;
+  for (std::string line; std::getline(lines, line); ++count) {
+    const auto event = json::parse(line, nullptr, false);
+    ASSERT_TRUE(event.is_object()) << line;
+    EXPECT_EQ(event["epoch"], count + 1);
+  }
+  EXPECT_EQ(count, 3U);
+}
+
+TEST_F(Program, AllProblemsOfAJobFileAreReportedAtOnce) {
+  const auto job = write_file("bad.json", R"({
+    "dataset": { "path": "nowhere" },
+    "sample": { "fanout": [5, 5, 5], "batchsize": 7 },
+    "model": { "layers": 2 },
+    "train": { "epochs": "many" }
+  })");
+
+  const auto run = troupe({"run", job});
+
+  EXPECT_EQ(run.exit_code, 2);
+  for (const char* text : {"/dataset/path", "/sample/batchsize", "batch_size", "/train/epochs",
+                           "/sample/fanout"}) {
+    EXPECT_NE(run.err.find(text), std::string::npos) << text << " is not in:\n" << run.err;
+  }
+}
+
+TEST_F(Program, UsageErrorsExitWithTwo) {
+  EXPECT_EQ(troupe({}).exit_code, 2);
+  EXPECT_EQ(troupe({"fly"}).exit_code, 2);
+  EXPECT_EQ(troupe({"run"}).exit_code, 2);
+  EXPECT_EQ(troupe({"run", folder() + "/none.json"}).exit_code, 2);
+}
+
+TEST_F(Program, MorePartsThanNodesAreRefused) {
+  const auto run = troupe({"run", example("quickstart.json"), "--set", "output=" + output(),
+                           "--set", "partition.parts=2709"});
+
+  EXPECT_EQ(run.exit_code, 2) << run.err;
+  EXPECT_NE(run.err.find("2708"), std::string::npos) << run.err;
+}
+
+TEST_F(Program, HelpHasAnExampleEverywhereAndTheExitCodes) {
+  const auto help = troupe({"--help"});
+  EXPECT_EQ(help.exit_code, 0);
+  EXPECT_NE(help.out.find("130 interrupted"), std::string::npos);
+  for (const char* name : {"run", "check", "import", "partition", "inspect"}) {
+    const auto one = troupe({name, "--help"});
+    EXPECT_EQ(one.exit_code, 0) << name;
+    EXPECT_NE(one.out.find(std::string("Example: troupe ") + name), std::string::npos) << one.out;
+  }
+  EXPECT_NE(troupe({"--version"}).out.find("troupe 0."), std::string::npos);
+}
+
+TEST_F(Program, CheckPrintsTheJobWithDefaultsAndThePlan) {
+  const auto check = troupe({"check", example("quickstart.json"), "--set", "output=" + output()});
+
+  ASSERT_EQ(check.exit_code, 0) << check.err;
+  for (const char* text : {"\"batches_in_flight\"", "\"seed_order\": \"global\"", "host 0", "host 1",
+                           "holder", "sampler", "collector", "trainer", "memory"}) {
+    EXPECT_NE(check.out.find(text), std::string::npos) << text << " is not in:\n" << check.out;
+  }
+}
+
+TEST_F(Program, ImportPartitionAndInspectWorkTogether) {
+  const auto store = folder() + "/store";
+  const auto parts = folder() + "/parts";
+
+  EXPECT_EQ(troupe({"import", "--from", "npy", example("data/cora"), store}).exit_code, 0);
+  EXPECT_EQ(troupe({"partition", store, parts, "--parts", "3"}).exit_code, 0);
+  const auto inspect = troupe({"inspect", parts, "--verify"});
+  const auto run = troupe({"run", example("quickstart.json"), "--set", "output=" + output(),
+                           "--set", "dataset.path=" + parts, "--set", "partition.parts=3", "--set",
+                           "train.epochs=1"});
+
+  EXPECT_EQ(inspect.exit_code, 0) << inspect.err;
+  EXPECT_NE(inspect.out.find("3 parts by random"), std::string::npos) << inspect.out;
+  EXPECT_NE(inspect.out.find("2708"), std::string::npos);
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_EQ(troupe({"import", example("data/cora"), store}).exit_code, 3) << "it exists";
+}
+
+TEST_F(Program, ADifferentPartitionSectionThanTheStoresIsAnError) {
+  const auto store = folder() + "/store";
+  const auto parts = folder() + "/parts";
+  ASSERT_EQ(troupe({"import", example("data/cora"), store}).exit_code, 0);
+  ASSERT_EQ(troupe({"partition", store, parts, "--parts", "3"}).exit_code, 0);
+
+  const auto run = troupe({"run", example("quickstart.json"), "--set", "output=" + output(),
+                           "--set", "dataset.path=" + parts});
+
+  EXPECT_EQ(run.exit_code, 3);
+  EXPECT_NE(run.err.find("/partition"), std::string::npos) << run.err;
+}
+
+TEST_F(Program, ACorruptStoreIsRefusedWithTheFilesName) {
+  const auto store = folder() + "/store";
+  const auto parts = folder() + "/parts";
+  ASSERT_EQ(troupe({"import", example("data/cora"), store}).exit_code, 0);
+  ASSERT_EQ(troupe({"partition", store, parts, "--parts", "2"}).exit_code, 0);
+  const auto victim = parts + "/part-1/nodes-node/features.npy";
+  {
+    std::fstream file(victim, std::ios::in | std::ios::out | std::ios::binary);
+    ASSERT_TRUE(file.is_open());
+    file.seekp(5000);
+    file.put('\x7f');
+  }
+
+  const auto run = troupe({"run", example("quickstart.json"), "--set", "output=" + output(),
+                           "--set", "dataset.path=" + parts});
+
+  EXPECT_EQ(run.exit_code, 3) << run.out;
+  EXPECT_NE(run.err.find("features.npy"), std::string::npos) << run.err;
+}
+
+TEST_F(Program, CtrlCStopsWithinASecondAndSaysSo) {
+  testing::Process run(command({"run", example("quickstart.json"), "--set", "output=" + output(),
+                                "--set", "train.epochs=100000"}),
+                       folder());
+  ASSERT_TRUE(run.wait_for_output("epoch      3/100000", 60s));
+  const auto began = std::chrono::steady_clock::now();
+
+  run.signal(SIGINT);
+  const auto result = run.wait();
+
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 1s);
+  EXPECT_EQ(result.exit_code, 130);
+  EXPECT_NE(result.err.find("interrupted"), std::string::npos);
+  EXPECT_EQ(report()["status"], "interrupted");
+}
+
+}  // namespace
+}  // namespace troupe

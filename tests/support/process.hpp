@@ -1,0 +1,41 @@
+#pragma once
+/// \file process.hpp
+/// Runs a program for a test: its output, its exit code, signals to it.
+#include <sys/types.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace troupe::testing {
+
+struct ProcessResult {
+  int exit_code = -1;  ///< 128 + n if signal n ended it
+  std::string out;
+  std::string err;
+};
+
+/// Lifecycle: starts in the constructor; wait() once. A process that still runs at the end of the test is killed.
+class Process {
+ public:
+  /// \param arguments  the program first. Output goes to files in `folder`
+  Process(const std::vector<std::string>& arguments, const std::string& folder);
+  ~Process();
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  /// Waits until standard output holds `text`; false after `timeout`.
+  bool wait_for_output(const std::string& text, std::chrono::milliseconds timeout);
+  void signal(int number);
+  ProcessResult wait();
+
+ private:
+  std::string out_file_;
+  std::string err_file_;
+  pid_t pid_ = -1;
+};
+
+/// Starts and waits.
+ProcessResult run_process(const std::vector<std::string>& arguments, const std::string& folder);
+
+}  // namespace troupe::testing
