@@ -3,6 +3,7 @@
 #include <caf/all.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <future>
 #include <thread>
 
@@ -16,6 +17,7 @@
 #include "actors/sampler.hpp"
 #include "actors/trainer.hpp"
 #include "runtime/job/plan.hpp"
+#include "runtime/net/codec.hpp"
 #include "runtime/net/sim_network.hpp"
 
 namespace troupe {
@@ -87,6 +89,7 @@ struct SimulatedCluster::State {
   ~State();
 
   Status load(const PartitionedStore& store);
+  std::uint64_t gradient_bytes_per_link() const;
   void connect_hosts();
   Status start_holders(const PartitionedStore& store);
   Status start_ranks();
@@ -148,11 +151,23 @@ Status SimulatedCluster::State::load(const PartitionedStore& store) {
   return ok_status();
 }
 
+/// What one step's gradient shares take on one link, in one direction: each rank of one host sends each rank of the other its
+/// slice, and gets one back.
+std::uint64_t SimulatedCluster::State::gradient_bytes_per_link() const {
+  const std::uint64_t ranks = job.cluster.trainers_per_host;
+  const std::uint64_t slice =
+      (model ? model->num_parameters() : 0) / job.cluster.world() * sizeof(float);
+  return ranks * ranks * net::gradient_exchange_bytes(slice + sizeof(float));
+}
+
 void SimulatedCluster::State::connect_hosts() {
   GateOptions options;
   options.endpoint.window_bytes = job.cluster.window_bytes;
+  options.endpoint.gradient_window_bytes =
+      std::max(job.cluster.window_bytes, gradient_bytes_per_link());
   options.endpoint.queue_bytes = 4 * job.cluster.window_bytes;
-  options.endpoint.serving_bytes = 4 * job.cluster.window_bytes;
+  // Above what the peer's windows let through, one item larger than its window per class included.
+  options.endpoint.serving_bytes = std::max(std::uint64_t{4} << 30, 8 * job.cluster.window_bytes);
   options.endpoint.deadline = std::chrono::nanoseconds(
       static_cast<std::int64_t>(job.cluster.request_deadline_s * 1e9));
   for (std::uint32_t a = 0; a < hosts.size(); ++a) {

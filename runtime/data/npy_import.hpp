@@ -14,7 +14,8 @@ namespace troupe {
 /// `{train,val,test}_idx[_NAME].npy`; `{train,val,test}_masks.npy` [k, N] give splits mask0…;
 /// `meta.json` is optional. Writes the store `out`, atomically; an existing `out` is an error.
 /// \errors invalid_argument: a shape, dtype, range or NaN that does not fit, with file and row;
-/// not_found: a file is missing
+///         not_found: a file is missing; failed_precondition: `out` exists or cannot be written;
+///         out_of_memory
 Result<GraphInfo> import_npy(const std::filesystem::path& dir, const std::filesystem::path& out);
 
 }  // namespace troupe

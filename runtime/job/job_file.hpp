@@ -34,7 +34,8 @@ struct JobReading {
 Result<JobReading> parse_job(const std::string& text, const std::filesystem::path& base_dir,
                              std::span<const std::string> overrides);
 
-/// Reads the file, then parse_job with its folder. \errors also not_found
+/// Reads the file, then parse_job with its folder; also checks that the dataset is a folder. The
+/// output defaults to "runs/NAME" for NAME.json ("runs/job" in parse_job). \errors also not_found
 Result<JobReading> read_job(const std::filesystem::path& file,
                             std::span<const std::string> overrides);
 

@@ -68,4 +68,7 @@ Frame to_frame(const T& message) {
   return frame;
 }
 
+/// What one GradientChunk of so many bytes charges to a link's window at most: the frame and the expected answer.
+std::uint64_t gradient_exchange_bytes(std::uint64_t values_bytes);
+
 }  // namespace troupe::net

@@ -67,4 +67,8 @@ Result<GradientSum> Wire<GradientSum>::decode(const Frame& frame) {
   return read_message<GradientSum, wire::GradientSum>(frame, "GradientSum", read);
 }
 
+std::uint64_t gradient_exchange_bytes(std::uint64_t values_bytes) {
+  return values_bytes + std::max(values_bytes, smallest_sum_bytes) + 2 * reply_overhead_bytes;
+}
+
 }  // namespace troupe::net

@@ -40,6 +40,7 @@ struct Endpoint::State {
   };
   /// The window of one traffic class and the queue in front of it.
   struct Lane {
+    std::uint64_t window_bytes = 0;
     std::uint64_t in_flight_bytes = 0;
     std::size_t in_flight = 0;
     std::uint64_t queued_bytes = 0;
@@ -49,7 +50,15 @@ struct Endpoint::State {
   using Answers = std::vector<std::pair<Answer, Error>>;
 
   State(std::shared_ptr<Link> l, std::shared_ptr<RequestHandler> h, EndpointOptions o)
-      : link(std::move(l)), handler(std::move(h)), options(o) {}
+      : link(std::move(l)), handler(std::move(h)), options(o) {
+    for (auto& lane : lanes) {
+      lane.window_bytes = options.window_bytes;
+    }
+    if (options.gradient_window_bytes > 0) {
+      lanes[static_cast<std::size_t>(TrafficClass::gradients)].window_bytes =
+          options.gradient_window_bytes;
+    }
+  }
 
   const std::shared_ptr<Link> link;
   std::shared_ptr<RequestHandler> handler;  // let go after on_link_down
@@ -85,7 +94,7 @@ struct Endpoint::State {
   }
 
   bool window_has_room(const Lane& lane, std::uint64_t cost) const {
-    return fits(lane.in_flight_bytes, cost, options.window_bytes, lane.in_flight == 0);
+    return fits(lane.in_flight_bytes, cost, lane.window_bytes, lane.in_flight == 0);
   }
 
   void send_queued(Lane& lane) {
@@ -173,7 +182,7 @@ void Endpoint::request(Frame frame, std::uint64_t reply_bytes, Answer answer,
             : Error(Errc::overloaded,
                     fmt::format("request of method {}: window ({} of {} bytes) and queue ({} of {} "
                                 "bytes) of its class are full; it needs {} and {} bytes",
-                                entry.method, lane.in_flight_bytes, s.options.window_bytes,
+                                entry.method, lane.in_flight_bytes, lane.window_bytes,
                                 lane.queued_bytes, s.options.queue_bytes, entry.cost, bytes));
     guard.unlock();
     answer(std::move(refused));

@@ -15,6 +15,9 @@ struct EndpointOptions {
   /// Requests plus expected replies in flight, per traffic class: gradients wait at the peer for slower ranks, which may need
   /// rows over this very link, so no class may use up another's window.
   std::uint64_t window_bytes = std::uint64_t{64} << 20;
+  /// Window of the gradients class; 0: as the others. It must hold all shares of one step that travel over the link: a sum is
+  /// answered only when every share is in, so a share that waits for the window would wait for ever.
+  std::uint64_t gradient_window_bytes = 0;
   /// Frames that wait for their class's window, per class; past it: overloaded. 0: nothing waits.
   std::uint64_t queue_bytes = std::uint64_t{64} << 20;
   std::uint64_t serving_bytes = std::uint64_t{256} << 20;  ///< requests plus largest replies being served; past it: overloaded

@@ -18,7 +18,10 @@ TEST(ErrorReply, EveryCodeComesBack) {
 
 TEST(ErrorReply, LongSentencesAreCutBetweenCharacters) {
   Frame frame;
-  encode_error(Error(Errc::internal, std::string(4095, 'x') + "ä" + std::string(5000, 'y')), frame);
+  std::string sentence(4095, 'x');
+  sentence += "ä";
+  sentence.append(5000, 'y');
+  encode_error(Error(Errc::internal, sentence), frame);
   EXPECT_LT(frame.size_bytes(), 4400U);
   EXPECT_EQ(decode_error(frame).what(), std::string(4095, 'x'));
 }
