@@ -1,11 +1,12 @@
 #include "actors/collector.hpp"
 
-#include <caf/all.hpp>
-#include <fmt/format.h>
-
 #include "actors/error.hpp"
 #include "actors/local_messages.hpp"
 #include "actors/offload.hpp"
+
+#include <caf/all.hpp>
+
+#include <fmt/format.h>
 
 namespace troupe {
 namespace {
@@ -60,8 +61,8 @@ void fail(Collector* self, std::uint64_t id, const Error& why) {
     return;
   }
   const auto& key = node.mapped().request->sampled->key;
-  node.mapped().promise.deliver(to_caf(Error(why).with(
-      fmt::format("collecting batch {} of epoch {}", key.number, key.epoch + 1))));
+  node.mapped().promise.deliver(to_caf(
+      Error(why).with(fmt::format("collecting batch {} of epoch {}", key.number, key.epoch + 1))));
 }
 
 void finish(Collector* self, std::uint64_t id, Batch batch) {
@@ -116,7 +117,8 @@ void ask(Collector* self, std::uint64_t id, const RowQuestion& question) {
           });
 }
 
-/// Sends what must be asked of others, keeps what lies here. Tensors are read from their holder, also on this host.
+/// Sends what must be asked of others, keeps what lies here. Tensors are read from their holder,
+/// also on this host.
 void dispatch(Collector* self, std::uint64_t id) {
   const auto& host = *self->state.host;
   auto& batch = self->state.batches.at(id);

@@ -1,11 +1,11 @@
 #pragma once
 /// \file collector.hpp
 /// The feature collector: brings together the rows of sampled batches.
-#include <memory>
+#include "actors/host_context.hpp"
 
 #include <caf/fwd.hpp>
 
-#include "actors/host_context.hpp"
+#include <memory>
 
 namespace troupe {
 
@@ -13,9 +13,9 @@ namespace troupe {
 /// | receives          | replies          | errors                                  |
 /// |-------------------|------------------|-----------------------------------------|
 /// | Ref<CollectBatch> | Ref<ReadyBatch>  | those of holders; overloaded; internal  |
-/// Back-pressure: at most 256 batches in progress; the next gets `overloaded`. One request per holder and batch
-/// Ordering:  batches may overtake each other
-/// Peer loss: the batches that need the lost holder fail with its error
+/// Back-pressure: at most 256 batches in progress; the next gets `overloaded`. One request per
+/// holder and batch Ordering:  batches may overtake each other Peer loss: the batches that need the
+/// lost holder fail with its error
 caf::actor spawn_collector(caf::actor_system& system, std::shared_ptr<const HostContext> host);
 
 }  // namespace troupe

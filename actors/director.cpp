@@ -1,10 +1,11 @@
 #include "actors/director.hpp"
 
-#include <caf/all.hpp>
-#include <fmt/format.h>
-
 #include "actors/error.hpp"
 #include "actors/message.hpp"
+
+#include <caf/all.hpp>
+
+#include <fmt/format.h>
 
 namespace troupe {
 namespace {
@@ -33,7 +34,8 @@ struct Gathering {
   std::size_t missing;
 };
 
-/// Sends `command` to all of `group`; when all have answered, `take(replies)` and on to the next command.
+/// Sends `command` to all of `group`; when all have answered, `take(replies)` and on to the next
+/// command.
 template <class Reply, class Command, class Take>
 void broadcast(Director* self, const std::vector<caf::actor>& group, std::string_view member,
                Command command, Take take) {
@@ -95,10 +97,9 @@ void lead_evaluators(Director* self, const EvaluatorCommand& command) {
   std::visit(
       [&]<class C>(const C& c) {
         if constexpr (std::is_same_v<C, net::InferRequest>) {
-          broadcast<net::InferResult>(self, evaluators, "evaluator of host", c,
-                                      [conductor](const auto& r) {
-                                        return conductor->take_inferred(r);
-                                      });
+          broadcast<net::InferResult>(
+              self, evaluators, "evaluator of host", c,
+              [conductor](const auto& r) { return conductor->take_inferred(r); });
         } else {
           broadcast<net::ScoreResult>(
               self, evaluators, "evaluator of host", c,
@@ -124,8 +125,8 @@ struct Begin {};
 
 caf::behavior director(Director* self, DirectorOptions options) {
   self->state.options = std::move(options);
-  self->state.conductor = std::make_unique<Conductor>(self->state.options.conductor,
-                                                      self->state.options.progress);
+  self->state.conductor =
+      std::make_unique<Conductor>(self->state.options.conductor, self->state.options.progress);
   self->send(self, Ref<Begin>(Begin{}));
   return {[self](const Ref<Begin>&) { lead(self); }};
 }

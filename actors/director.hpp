@@ -1,12 +1,13 @@
 #pragma once
 /// \file director.hpp
-/// The director: one per job. Leads all ranks and hosts through epochs, evaluations and the end, as its Conductor says.
-#include <functional>
-#include <vector>
+/// The director: one per job. Leads all ranks and hosts through epochs, evaluations and the end, as
+/// its Conductor says.
+#include "runtime/run/conductor.hpp"
 
 #include <caf/actor.hpp>
 
-#include "runtime/run/conductor.hpp"
+#include <functional>
+#include <vector>
 
 namespace troupe {
 
@@ -19,8 +20,8 @@ struct DirectorOptions {
   std::function<void(Result<RunRecord>)> on_end;
 };
 
-/// Starts the director, and with it the run. It sends one command at a time to all trainers or all evaluators and waits for
-/// every answer; an error ends the run.
+/// Starts the director, and with it the run. It sends one command at a time to all trainers or all
+/// evaluators and waits for every answer; an error ends the run.
 /// | receives      | replies |
 /// |---------------|---------|
 /// | nothing but answers |   |

@@ -4,13 +4,13 @@
 #include <caf/exit_reason.hpp>
 #include <caf/message.hpp>
 #include <caf/sec.hpp>
+
 #include <fmt/format.h>
 
 namespace troupe {
 
 caf::error to_caf(const Error& error) {
-  return {static_cast<std::uint8_t>(error.code()), error_category,
-          caf::make_message(error.what())};
+  return {static_cast<std::uint8_t>(error.code()), error_category, caf::make_message(error.what())};
 }
 
 Error from_caf(const caf::error& error) {
@@ -25,8 +25,7 @@ Error from_caf(const caf::error& error) {
   if (error == caf::sec::request_timeout) {
     return {Errc::deadline_exceeded, text};
   }
-  if (error == caf::sec::request_receiver_down ||
-      error.category() == caf::atom("exit")) {
+  if (error == caf::sec::request_receiver_down || error.category() == caf::atom("exit")) {
     return {Errc::peer_lost, text};
   }
   return {Errc::internal, text};

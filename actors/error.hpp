@@ -1,13 +1,14 @@
 #pragma once
 /// \file error.hpp
-/// Errors at the actor edge: a `caf::error` of category `troupe` carries our code and sentence; errors that CAF makes by
-/// itself (a dead receiver, a timeout) are translated, so that callers know one vocabulary.
+/// Errors at the actor edge: a `caf::error` of category `troupe` carries our code and sentence;
+/// errors that CAF makes by itself (a dead receiver, a timeout) are translated, so that callers
+/// know one vocabulary.
+#include "actors/message.hpp"
+#include "runtime/base/result.hpp"
+
 #include <caf/atom.hpp>
 #include <caf/error.hpp>
 #include <caf/response_promise.hpp>
-
-#include "actors/message.hpp"
-#include "runtime/base/result.hpp"
 
 namespace troupe {
 
@@ -15,7 +16,8 @@ inline constexpr caf::atom_value error_category = caf::atom("troupe");
 
 caf::error to_caf(const Error& error);
 
-/// The inverse; `request_receiver_down`, exits and dead proxies become peer_lost, `request_timeout` deadline_exceeded.
+/// The inverse; `request_receiver_down`, exits and dead proxies become peer_lost, `request_timeout`
+/// deadline_exceeded.
 Error from_caf(const caf::error& error);
 
 /// Answers a request with a value or an error.

@@ -1,17 +1,17 @@
 #include "actors/evaluator.hpp"
 
-#include <caf/all.hpp>
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <deque>
-
 #include "actors/error.hpp"
 #include "actors/local_messages.hpp"
 #include "actors/offload.hpp"
 #include "runtime/feature/tensor_rows.hpp"
 #include "runtime/net/messages.hpp"
 #include "runtime/run/inference_blocks.hpp"
+
+#include <caf/all.hpp>
+
+#include <algorithm>
+#include <deque>
+#include <fmt/format.h>
 
 namespace troupe {
 namespace {
@@ -52,8 +52,8 @@ using Evaluator = caf::stateful_actor<EvaluatorState>;
 
 void fail(Evaluator* self, const Error& why) {
   if (self->state.layer) {
-    self->state.layer->promise.deliver(to_caf(Error(why).with(fmt::format(
-        "exact inference on host {}", raw(self->state.host->host)))));
+    self->state.layer->promise.deliver(to_caf(
+        Error(why).with(fmt::format("exact inference on host {}", raw(self->state.host->host)))));
     self->state.layer.reset();
   }
 }
@@ -185,9 +185,8 @@ void begin_layer(Evaluator* self) {
   for (const auto& [id, part] : state.host->parts) {
     const auto nodes = part->nodes_of(node_type).count;
     layer.outputs[id] = std::make_shared<Matrix>(nodes, out_dim);
-    for (const auto& block :
-         inference_blocks(part->edges_of(edge_type).lists(options.dir), nodes, total, row_bytes,
-                          options.block_bytes)) {
+    for (const auto& block : inference_blocks(part->edges_of(edge_type).lists(options.dir), nodes,
+                                              total, row_bytes, options.block_bytes)) {
       layer.todo.push_back({id, block});
     }
   }

@@ -1,13 +1,13 @@
 #include "actors/gate.hpp"
 
-#include <caf/actor_proxy.hpp>
-#include <caf/all.hpp>
-#include <fmt/format.h>
-
-#include <vector>
-
 #include "actors/error.hpp"
 #include "actors/wire_table.hpp"
+
+#include <caf/actor_proxy.hpp>
+#include <caf/all.hpp>
+
+#include <fmt/format.h>
+#include <vector>
 
 namespace troupe {
 namespace {
@@ -20,7 +20,9 @@ void answer_requester(const caf::strong_actor_ptr& proxy, const caf::strong_acto
   }
 }
 
-caf::message error_message(const Error& why) { return caf::make_message(to_caf(why)); }
+caf::message error_message(const Error& why) {
+  return caf::make_message(to_caf(why));
+}
 
 }  // namespace
 
@@ -49,7 +51,8 @@ class Gate::Proxy final : public caf::actor_proxy {
   const std::uint64_t target_;
 };
 
-/// Receives what local actors answer to requests that came over the link. Runs on the answering actor's thread.
+/// Receives what local actors answer to requests that came over the link. Runs on the answering
+/// actor's thread.
 class Gate::ReplySink final : public caf::monitorable_actor {
  public:
   ReplySink(caf::actor_config& config, std::weak_ptr<Gate> gate)
@@ -68,8 +71,7 @@ class Gate::ReplySink final : public caf::monitorable_actor {
   std::weak_ptr<Gate> gate_;
 };
 
-Gate::Gate(caf::actor_system& system, GateOptions options)
-    : system_(system), options_(options) {}
+Gate::Gate(caf::actor_system& system, GateOptions options) : system_(system), options_(options) {}
 Gate::~Gate() = default;
 
 std::shared_ptr<Gate> Gate::make(caf::actor_system& system, std::shared_ptr<net::Link> link,
@@ -117,26 +119,30 @@ void Gate::export_actor(Address address, const caf::actor& actor) {
   });
 }
 
-void Gate::close(const Error& why) { endpoint_->close(why); }
+void Gate::close(const Error& why) {
+  endpoint_->close(why);
+}
 
 bool Gate::wait_closed(std::chrono::milliseconds timeout) {
   std::unique_lock guard(mutex_);
   return closed_changed_.wait_for(guard, timeout, [this] { return closed_; });
 }
 
-net::EndpointStats Gate::stats() const { return endpoint_->stats(); }
+net::EndpointStats Gate::stats() const {
+  return endpoint_->stats();
+}
 
 // ---- requesting ----
 
-void Gate::request(caf::strong_actor_ptr proxy, std::uint64_t target,
-                   caf::mailbox_element& what) {
+void Gate::request(caf::strong_actor_ptr proxy, std::uint64_t target, caf::mailbox_element& what) {
   const auto* entry = find_wire_entry(what.content());
   const auto requester = what.sender;
   const auto id = what.mid;
   if (entry == nullptr) {
-    return answer_requester(proxy, requester, id,
-                            error_message(Error(Errc::unimplemented,
-                                                "proxy: a message of a type that does not travel")));
+    return answer_requester(
+        proxy, requester, id,
+        error_message(
+            Error(Errc::unimplemented, "proxy: a message of a type that does not travel")));
   }
   net::Frame frame;
   const auto reply_bytes = entry->encode_request(what.content(), frame);

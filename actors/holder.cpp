@@ -1,13 +1,14 @@
 #include "actors/holder.hpp"
 
-#include <caf/all.hpp>
-#include <fmt/format.h>
-
 #include "actors/error.hpp"
 #include "actors/offload.hpp"
 #include "runtime/feature/tensor_rows.hpp"
 #include "runtime/net/messages.hpp"
 #include "runtime/sample/one_hop.hpp"
+
+#include <caf/all.hpp>
+
+#include <fmt/format.h>
 
 namespace troupe {
 namespace {
@@ -70,7 +71,8 @@ caf::behavior holder(Holder* self, std::shared_ptr<const Part> part,
       [self](const Ref<StoreTensor>& message) {
         auto promise = self->make_response_promise();
         const auto stored = self->state.tensors.store(*self->state.part, *message);
-        deliver(promise, stored ? Result<net::Done>(net::Done{}) : Result<net::Done>(stored.error()));
+        deliver(promise,
+                stored ? Result<net::Done>(net::Done{}) : Result<net::Done>(stored.error()));
       },
       run_continuation,
   };

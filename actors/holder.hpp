@@ -1,12 +1,12 @@
 #pragma once
 /// \file holder.hpp
 /// The partition holder: serves one part's topology, rows and tensors to whoever asks.
-#include <memory>
+#include "runtime/base/executor.hpp"
+#include "runtime/graph/part.hpp"
 
 #include <caf/fwd.hpp>
 
-#include "runtime/base/executor.hpp"
-#include "runtime/graph/part.hpp"
+#include <memory>
 
 namespace troupe {
 

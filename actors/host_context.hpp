@@ -1,6 +1,14 @@
 #pragma once
 /// \file host_context.hpp
-/// What all actors of one host share: the graph, the parts that lie here, a handle of every part's holder, the executor.
+/// What all actors of one host share: the graph, the parts that lie here, a handle of every part's
+/// holder, the executor.
+#include "runtime/base/executor.hpp"
+#include "runtime/graph/part.hpp"
+#include "runtime/partition/partition_book.hpp"
+#include "runtime/sample/mini_batch.hpp"
+
+#include <caf/actor.hpp>
+
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -8,16 +16,10 @@
 #include <memory>
 #include <vector>
 
-#include <caf/actor.hpp>
-
-#include "runtime/base/executor.hpp"
-#include "runtime/graph/part.hpp"
-#include "runtime/partition/partition_book.hpp"
-#include "runtime/sample/mini_batch.hpp"
-
 namespace troupe {
 
-/// Called when a sampler begins a hop of a batch (0, 1, …; `hops` when the batch is sampled), for tests and traces.
+/// Called when a sampler begins a hop of a batch (0, 1, …; `hops` when the batch is sampled), for
+/// tests and traces.
 using HopObserver = std::function<void(const BatchKey& key, std::uint32_t hop)>;
 
 /// Threads: immutable once actors run; the executor may be used from any thread.

@@ -1,17 +1,17 @@
 #pragma once
 /// \file local_messages.hpp
-/// Messages that stay inside a process so far: between a trainer, its samplers and its collector, and between evaluator and
-/// trainer of one host.
-#include <cstdint>
-#include <memory>
-#include <vector>
-
-#include <caf/actor.hpp>
-
+/// Messages that stay inside a process so far: between a trainer, its samplers and its collector,
+/// and between evaluator and trainer of one host.
 #include "runtime/feature/batch.hpp"
 #include "runtime/feature/row_collection.hpp"
 #include "runtime/run/learner.hpp"
 #include "runtime/sample/batch_builder.hpp"
+
+#include <caf/actor.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
 
 namespace troupe {
 
@@ -25,7 +25,8 @@ struct BatchTrace {
   std::uint64_t rows_remote = 0;
 };
 
-/// To a sampler: sample this batch and have it collected. Answered with ReadyBatch (by the collector).
+/// To a sampler: sample this batch and have it collected. Answered with ReadyBatch (by the
+/// collector).
 struct SampleBatch {
   BatchKey key;
   NodeTypeId seed_type{};

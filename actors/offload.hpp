@@ -1,16 +1,17 @@
 #pragma once
 /// \file offload.hpp
-/// Long computations leave the mailbox: `offload` runs them on the compute pool and goes on inside the actor afterwards.
-#include <functional>
-#include <memory>
-#include <utility>
+/// Long computations leave the mailbox: `offload` runs them on the compute pool and goes on inside
+/// the actor afterwards.
+#include "actors/message.hpp"
+#include "runtime/base/executor.hpp"
 
 #include <caf/actor.hpp>
 #include <caf/actor_cast.hpp>
 #include <caf/send.hpp>
 
-#include "actors/message.hpp"
-#include "runtime/base/executor.hpp"
+#include <functional>
+#include <memory>
+#include <utility>
 
 namespace troupe {
 
@@ -22,19 +23,20 @@ struct Continuation {
 /// The handler that every actor which offloads has in its behavior.
 inline constexpr auto run_continuation = [](const Ref<Continuation>& rest) { rest->run(); };
 
-/// Runs `work` on the executor, then `then(result)` inside `self`. If the actor ended meanwhile, `then` never runs.
+/// Runs `work` on the executor, then `then(result)` inside `self`. If the actor ended meanwhile,
+/// `then` never runs.
 template <class Self, class Work, class Then>
 void offload(Self* self, Executor& executor, Work work, Then then) {
   auto handle = caf::actor_cast<caf::actor>(self);
-  executor.post([handle = std::move(handle), work = std::move(work),
-                 then = std::move(then)]() mutable {
-    using Value = decltype(work());
-    auto value = std::make_shared<Value>(work());
-    caf::anon_send(handle, Ref<Continuation>(Continuation{
-                               [then = std::move(then), value = std::move(value)]() mutable {
-                                 then(std::move(*value));
-                               }}));
-  });
+  executor.post(
+      [handle = std::move(handle), work = std::move(work), then = std::move(then)]() mutable {
+        using Value = decltype(work());
+        auto value = std::make_shared<Value>(work());
+        caf::anon_send(handle, Ref<Continuation>(Continuation{
+                                   [then = std::move(then), value = std::move(value)]() mutable {
+                                     then(std::move(*value));
+                                   }}));
+      });
 }
 
 }  // namespace troupe

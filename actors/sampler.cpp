@@ -1,11 +1,12 @@
 #include "actors/sampler.hpp"
 
-#include <caf/all.hpp>
-#include <fmt/format.h>
-
 #include "actors/error.hpp"
 #include "actors/local_messages.hpp"
 #include "actors/offload.hpp"
+
+#include <caf/all.hpp>
+
+#include <fmt/format.h>
 
 namespace troupe {
 namespace {
@@ -18,7 +19,8 @@ struct Arrived {
   Ref<HopReply> reply;
 };
 
-/// One batch on its way through the hops. `builder` is used by one task at a time: `busy` says that one has it.
+/// One batch on its way through the hops. `builder` is used by one task at a time: `busy` says that
+/// one has it.
 struct InProgress {
   Ref<SampleBatch> request;
   caf::response_promise promise;
@@ -60,8 +62,8 @@ void fail(Sampler* self, std::uint64_t id, const Error& why) {
     return;
   }
   const auto& key = node.mapped().request->key;
-  node.mapped().promise.deliver(to_caf(Error(why).with(
-      fmt::format("sampling batch {} of epoch {}", key.number, key.epoch + 1))));
+  node.mapped().promise.deliver(to_caf(
+      Error(why).with(fmt::format("sampling batch {} of epoch {}", key.number, key.epoch + 1))));
 }
 
 void finish(Sampler* self, std::uint64_t id) {
@@ -71,8 +73,7 @@ void finish(Sampler* self, std::uint64_t id) {
     self->state.host->on_hop(batch.request->key, batch.builder->hop());
   }
   auto sampled = std::make_shared<const SampledBatch>(std::move(*batch.builder).take());
-  batch.trace.sample_ns =
-      static_cast<std::uint64_t>((SteadyClock::now() - batch.began).count());
+  batch.trace.sample_ns = static_cast<std::uint64_t>((SteadyClock::now() - batch.began).count());
   batch.promise.delegate(
       self->state.collector,
       Ref<CollectBatch>(CollectBatch{std::move(sampled), batch.request->collect, batch.trace}));
@@ -151,9 +152,9 @@ void begin(Sampler* self, const Ref<SampleBatch>& request) {
   auto promise = self->make_response_promise();
   auto& state = self->state;
   if (state.batches.size() == max_in_progress) {
-    promise.deliver(to_caf(Error(
-        Errc::overloaded,
-        fmt::format("sampler: {} batches in progress, the most it takes", max_in_progress))));
+    promise.deliver(to_caf(
+        Error(Errc::overloaded,
+              fmt::format("sampler: {} batches in progress, the most it takes", max_in_progress))));
     return;
   }
   for (const NodeId seed : request->seeds) {

@@ -1,11 +1,11 @@
 #pragma once
 /// \file sampler.hpp
 /// The sampler: grows many mini-batches at once, hop by hop.
-#include <memory>
+#include "actors/host_context.hpp"
 
 #include <caf/fwd.hpp>
 
-#include "actors/host_context.hpp"
+#include <memory>
 
 namespace troupe {
 
@@ -13,10 +13,10 @@ namespace troupe {
 /// | receives          | replies                          | errors                                      |
 /// |-------------------|----------------------------------|---------------------------------------------|
 /// | Ref<SampleBatch>  | Ref<ReadyBatch>, by the collector | those of holders; overloaded; internal      |
-/// Back-pressure: at most 256 batches in progress; the next gets `overloaded`. At most one request per holder and hop
-/// Ordering:  batches may overtake each other; the asker sorts
-/// Peer loss: the batches that need the lost holder fail with its error
-/// Its own host's parts are sampled in place, on the compute pool, while requests to other holders are on their way.
+/// Back-pressure: at most 256 batches in progress; the next gets `overloaded`. At most one request
+/// per holder and hop Ordering:  batches may overtake each other; the asker sorts Peer loss: the
+/// batches that need the lost holder fail with its error Its own host's parts are sampled in place,
+/// on the compute pool, while requests to other holders are on their way.
 caf::actor spawn_sampler(caf::actor_system& system, std::shared_ptr<const HostContext> host,
                          caf::actor collector);
 

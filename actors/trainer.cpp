@@ -1,16 +1,16 @@
 #include "actors/trainer.hpp"
 
-#include <caf/all.hpp>
-#include <fmt/format.h>
-
-#include <algorithm>
-
 #include "actors/error.hpp"
 #include "actors/local_messages.hpp"
 #include "actors/offload.hpp"
 #include "runtime/base/reorder_buffer.hpp"
 #include "runtime/net/messages.hpp"
 #include "runtime/run/gradient_reducer.hpp"
+
+#include <caf/all.hpp>
+
+#include <algorithm>
+#include <fmt/format.h>
 
 namespace troupe {
 namespace {
@@ -110,8 +110,7 @@ void ask(Trainer* self) {
             }
           },
           [self](const caf::error& error) {
-            fail(self, from_caf(error).with(
-                           fmt::format("rank {}", raw(self->state.options.rank))));
+            fail(self, from_caf(error).with(fmt::format("rank {}", raw(self->state.options.rank))));
           });
 }
 
@@ -191,9 +190,9 @@ void exchange(Trainer* self, const LocalShare& share) {
     chunk.rank = state.options.rank;
     chunk.weight = share.weight;
     if (share.weight > 0) {
-      chunk.values = {share.gradient.owner,
-                      share.gradient.bytes.subspan(slice.first * sizeof(float),
-                                                   slice.size * sizeof(float))};
+      chunk.values = {
+          share.gradient.owner,
+          share.gradient.bytes.subspan(slice.first * sizeof(float), slice.size * sizeof(float))};
     }
     self->request(state.peers[r], caf::infinite, Ref<net::GradientChunk>(std::move(chunk)))
         .then(
@@ -279,8 +278,7 @@ void finish(Trainer* self) {
   auto stream = std::move(*self->state.stream);
   self->state.stream.reset();
   if (stream.purpose == Purpose::evaluate) {
-    stream.scores.cols =
-        static_cast<std::uint32_t>(self->state.learner->model().options().out_dim);
+    stream.scores.cols = static_cast<std::uint32_t>(self->state.learner->model().options().out_dim);
     stream.scores.outputs = Segment::of(std::move(stream.outputs));
     stream.promise.deliver(Ref<net::ScoreResult>(std::move(stream.scores)));
     return;
@@ -296,8 +294,7 @@ void take(Trainer* self, Ref<ReadyBatch> ready) {
     stream.waiting_since.reset();
   }
   account(stream.result.counters, *ready);
-  if (self->state.options.collect->digest != DigestMode::off &&
-      stream.purpose == Purpose::train) {
+  if (self->state.options.collect->digest != DigestMode::off && stream.purpose == Purpose::train) {
     stream.result.batch_digests.push_back(ready->batch.digest);
   }
   stream.busy = true;
@@ -310,7 +307,8 @@ void take(Trainer* self, Ref<ReadyBatch> ready) {
   }
 }
 
-/// Goes on as far as possible: asks ahead, takes the next batch if it is here and nothing is under way.
+/// Goes on as far as possible: asks ahead, takes the next batch if it is here and nothing is under
+/// way.
 void pump(Trainer* self) {
   auto& stream = *self->state.stream;
   if (stream.busy) {
@@ -339,11 +337,11 @@ void begin(Trainer* self, const std::string& role, Purpose purpose, std::uint32_
   auto promise = self->make_response_promise();
   const auto order = state.options.orders.find(role);
   if (state.stream || order == state.options.orders.end()) {
-    promise.deliver(to_caf(Error(
-        Errc::failed_precondition,
-        fmt::format("rank {}: expected to be idle and to know the seeds \"{}\", found {}",
-                    raw(state.options.rank), role,
-                    state.stream ? "an epoch under way" : "no such seeds"))));
+    promise.deliver(to_caf(
+        Error(Errc::failed_precondition,
+              fmt::format("rank {}: expected to be idle and to know the seeds \"{}\", found {}",
+                          raw(state.options.rank), role,
+                          state.stream ? "an epoch under way" : "no such seeds"))));
     return;
   }
   auto& stream = state.stream.emplace();
@@ -391,8 +389,8 @@ void meet_peers(Trainer* self, const TrainerPeers& peers) {
   auto& state = self->state;
   state.peers = peers.trainers;
   if (state.learner) {
-    const auto slice = gradient_slice(state.learner->model().num_parameters(),
-                                      state.options.world, state.options.rank);
+    const auto slice = gradient_slice(state.learner->model().num_parameters(), state.options.world,
+                                      state.options.rank);
     state.reducer.emplace(state.options.world, slice.size);
   }
 }
@@ -432,7 +430,9 @@ caf::behavior trainer(Trainer* self, TrainerOptions options, std::vector<caf::ac
         const auto& trained = *self->state.learner;
         return Ref<Snapshot>(Snapshot{request->best ? trained.best() : trained.snapshot()});
       },
-      [self](const Ref<net::Finish>&) { return Ref<net::FinishResult>(final_digests(self->state)); },
+      [self](const Ref<net::Finish>&) {
+        return Ref<net::FinishResult>(final_digests(self->state));
+      },
       run_continuation,
   };
 }

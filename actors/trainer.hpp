@@ -1,20 +1,20 @@
 #pragma once
 /// \file trainer.hpp
-/// The trainer: one rank. Asks its samplers for batches ahead of time, trains them in batch order, sums gradients with the
-/// other ranks, steps the optimizer.
-#include <functional>
-#include <map>
-#include <memory>
-#include <string>
-#include <vector>
-
-#include <caf/actor.hpp>
-
+/// The trainer: one rank. Asks its samplers for batches ahead of time, trains them in batch order,
+/// sums gradients with the other ranks, steps the optimizer.
 #include "runtime/base/executor.hpp"
 #include "runtime/feature/row_collection.hpp"
 #include "runtime/run/learner.hpp"
 #include "runtime/sample/batch_builder.hpp"
 #include "runtime/sample/seed_order.hpp"
+
+#include <caf/actor.hpp>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
 
 namespace troupe {
 
@@ -29,7 +29,8 @@ struct TrainerOptions {
   LearnerOptions learner;
   /// A trainer that only takes batches, for measuring the data path: no model, no gradients.
   bool take_only = false;
-  std::function<void(Rank)> on_step;  ///< after each step, on the trainer's thread; for progress; may be empty
+  std::function<void(Rank)>
+      on_step;  ///< after each step, on the trainer's thread; for progress; may be empty
 };
 
 /// Starts the trainer of one rank on top of its samplers.

@@ -1,10 +1,10 @@
 #include "actors/wire_table.hpp"
 
+#include "actors/message.hpp"
+
 #include <caf/all.hpp>
 
 #include <array>
-
-#include "actors/message.hpp"
 
 namespace troupe {
 namespace {

@@ -1,13 +1,14 @@
 #pragma once
 /// \file wire_table.hpp
-/// How each message type crosses a process border: the codecs of runtime/net, found by CAF's run-time type.
-#include <cstdint>
+/// How each message type crosses a process border: the codecs of runtime/net, found by CAF's
+/// run-time type.
+#include "runtime/base/result.hpp"
+#include "runtime/net/codec.hpp"
 
 #include <caf/message.hpp>
 #include <caf/type_erased_tuple.hpp>
 
-#include "runtime/base/result.hpp"
-#include "runtime/net/codec.hpp"
+#include <cstdint>
 
 namespace troupe {
 

@@ -1,12 +1,13 @@
 #pragma once
 /// \file commands.hpp
-/// The commands of the program `troupe`. Each prints to standard output, errors to standard error, and returns an exit code.
+/// The commands of the program `troupe`. Each prints to standard output, errors to standard error,
+/// and returns an exit code.
+#include "launcher/exit_code.hpp"
+#include "launcher/progress.hpp"
+
 #include <filesystem>
 #include <string>
 #include <vector>
-
-#include "launcher/exit_code.hpp"
-#include "launcher/progress.hpp"
 
 namespace troupe {
 
@@ -19,7 +20,8 @@ struct RunArguments {
   JobArguments job;
   LogFormat log = LogFormat::text;
 };
-/// Runs a job to its end, or until SIGINT or SIGTERM. \requires both signals are blocked in all threads
+/// Runs a job to its end, or until SIGINT or SIGTERM. \requires both signals are blocked in all
+/// threads
 ExitCode run_command(const RunArguments& arguments);
 
 /// Prints the job with defaults filled in and the plan.

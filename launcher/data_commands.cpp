@@ -1,8 +1,3 @@
-#include <fmt/format.h>
-
-#include <chrono>
-#include <cstdio>
-
 #include "launcher/commands.hpp"
 #include "launcher/prepare_store.hpp"
 #include "launcher/read_job.hpp"
@@ -10,6 +5,10 @@
 #include "runtime/job/job_file.hpp"
 #include "runtime/job/plan.hpp"
 #include "runtime/partition/partitioner.hpp"
+
+#include <chrono>
+#include <cstdio>
+#include <fmt/format.h>
 
 namespace troupe {
 namespace {
@@ -52,9 +51,9 @@ void print_partition(const PartitionInfo& partition, const GraphInfo& graph) {
   }
   fmt::print("{} parts by {}, complete for {}; {} of {} edges cut ({:.2f} %)\n", partition.parts,
              partition.method, to_string(partition.complete_for), partition.cut_edges, edges,
-             edges == 0 ? 0.0
-                        : 100.0 * static_cast<double>(partition.cut_edges) /
-                              static_cast<double>(edges));
+             edges == 0
+                 ? 0.0
+                 : 100.0 * static_cast<double>(partition.cut_edges) / static_cast<double>(edges));
   for (std::uint32_t p = 0; p < partition.parts; ++p) {
     fmt::print("part {}:", p);
     for (std::size_t t = 0; t < graph.node_types.size(); ++t) {

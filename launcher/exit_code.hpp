@@ -7,10 +7,10 @@ namespace troupe {
 
 enum class ExitCode : int {
   done = 0,
-  failed = 1,       ///< anything that the others do not name: a bug of ours, no memory
-  usage = 2,        ///< command line or job file
-  data = 3,         ///< data set, store or output folder
-  peer = 4,         ///< a peer or process failed
+  failed = 1,  ///< anything that the others do not name: a bug of ours, no memory
+  usage = 2,   ///< command line or job file
+  data = 3,    ///< data set, store or output folder
+  peer = 4,    ///< a peer or process failed
   interrupted = 130,
 };
 

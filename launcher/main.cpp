@@ -1,20 +1,20 @@
 // The program `troupe`: reads the command line and calls a command.
-#include <CLI/CLI.hpp>
-#include <fmt/format.h>
-
-#include <cstdio>
-#include <exception>
-#include <optional>
-
 #include "launcher/commands.hpp"
 #include "launcher/version.hpp"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <fmt/format.h>
+#include <optional>
 
 namespace {
 
 using troupe::ExitCode;
 
 constexpr const char* exit_codes =
-    "Exit codes: 0 done, 1 internal error, 2 usage or job file, 3 data, 4 a peer or process failed,\n"
+    "Exit codes: 0 done, 1 internal error, 2 usage or job file, 3 data, 4 a peer or process "
+    "failed,\n"
     "130 interrupted.";
 
 void add_job(CLI::App& command, troupe::JobArguments& arguments) {
@@ -59,37 +59,39 @@ void add_commands(CLI::App& app, CommandLine& line, std::optional<ExitCode>& res
       ->required();
   import->add_option("STORE", line.import.store, "the folder to make")->required();
   import->footer("Example: troupe import --from npy examples/data/cora /tmp/cora-store");
-  import->callback([&] { result = troupe::import_command(line.import); });
+  import->callback([&] { result = troupe::import_command(line.import);
+});
 
-  auto* partition = app.add_subcommand("partition", "cut a store into parts");
-  partition->add_option("STORE", line.partition.store, "the store to cut")->required();
-  partition->add_option("OUT", line.partition.out, "the folder to make")->required();
-  partition->add_option("--parts", line.partition.parts, "number of parts")
-      ->check(CLI::Range(1U, 65536U))
-      ->capture_default_str();
-  partition->add_option("--method", line.partition.method, "how nodes are assigned")
-      ->capture_default_str();
-  partition->add_option("--seed", line.partition.seed, "of a random method")->capture_default_str();
-  partition->add_option("--complete-for", line.partition.complete_for,
-                        "direction for which each part keeps whole neighbour lists")
-      ->check(CLI::IsMember({"in", "out", "both"}))
-      ->capture_default_str();
-  partition->footer("Example: troupe partition /tmp/cora-store /tmp/cora-parts --parts 2");
-  partition->callback([&] { result = troupe::partition_command(line.partition); });
+auto* partition = app.add_subcommand("partition", "cut a store into parts");
+partition->add_option("STORE", line.partition.store, "the store to cut")->required();
+partition->add_option("OUT", line.partition.out, "the folder to make")->required();
+partition->add_option("--parts", line.partition.parts, "number of parts")
+    ->check(CLI::Range(1U, 65536U))
+    ->capture_default_str();
+partition->add_option("--method", line.partition.method, "how nodes are assigned")
+    ->capture_default_str();
+partition->add_option("--seed", line.partition.seed, "of a random method")->capture_default_str();
+partition
+    ->add_option("--complete-for", line.partition.complete_for,
+                 "direction for which each part keeps whole neighbour lists")
+    ->check(CLI::IsMember({"in", "out", "both"}))
+    ->capture_default_str();
+partition->footer("Example: troupe partition /tmp/cora-store /tmp/cora-parts --parts 2");
+partition->callback([&] { result = troupe::partition_command(line.partition); });
 
-  auto* inspect = app.add_subcommand("inspect", "print what a store holds");
-  inspect->add_option("STORE", line.inspect_store, "a store, partitioned or not")->required();
-  inspect->add_flag("--verify", line.verify, "compare every file with its checksum");
-  inspect->footer("Example: troupe inspect /tmp/cora-parts --verify");
-  inspect->callback([&] { result = troupe::inspect_command(line.inspect_store, line.verify); });
-}
+auto* inspect = app.add_subcommand("inspect", "print what a store holds");
+inspect->add_option("STORE", line.inspect_store, "a store, partitioned or not")->required();
+inspect->add_flag("--verify", line.verify, "compare every file with its checksum");
+inspect->footer("Example: troupe inspect /tmp/cora-parts --verify");
+inspect->callback([&] { result = troupe::inspect_command(line.inspect_store, line.verify); });
+}  // namespace
 
 int run(int argc, char** argv) {
   const auto build = troupe::build_info();
   CLI::App app("Troupe trains graph neural networks as a troupe of actors.", "troupe");
-  app.set_version_flag("--version", fmt::format("troupe {} (sampling version {}, {}, {})",
-                                                build.version, troupe::sampling_version,
-                                                build.compiler, build.build_type));
+  app.set_version_flag("--version",
+                       fmt::format("troupe {} (sampling version {}, {}, {})", build.version,
+                                   troupe::sampling_version, build.compiler, build.build_type));
   app.require_subcommand(1);
   app.footer(fmt::format("Example: troupe run examples/quickstart.json\n{}", exit_codes));
   CommandLine line;

@@ -1,14 +1,13 @@
 #include "launcher/prepare_store.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <fstream>
-#include <vector>
-
 #include "runtime/base/digest.hpp"
 #include "runtime/data/npy_import.hpp"
 #include "runtime/partition/partitioner.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fstream>
+#include <vector>
 
 namespace troupe {
 namespace {
@@ -45,7 +44,8 @@ Result<std::string> folder_hash(const fs::path& dir) {
   return to_string(digest.digest()).substr(0, 16);
 }
 
-/// The folder of the graph store: the job's own, or the one that an import left or leaves in the output.
+/// The folder of the graph store: the job's own, or the one that an import left or leaves in the
+/// output.
 Result<fs::path> graph_store_path(const Job& job, const Say& say) {
   if (store_kind(job.dataset.path) == StoreKind::graph) {
     return job.dataset.path;

@@ -1,21 +1,21 @@
 #pragma once
 /// \file prepare_store.hpp
-/// From what a job names to a partitioned store: imports and partitions what is missing into OUTPUT/store/, named by a hash
-/// of data and options, and reuses it (design, section 10).
-#include <functional>
-#include <string>
-
+/// From what a job names to a partitioned store: imports and partitions what is missing into
+/// OUTPUT/store/, named by a hash of data and options, and reuses it (design, section 10).
 #include "runtime/base/result.hpp"
 #include "runtime/graph/store.hpp"
 #include "runtime/job/job.hpp"
+
+#include <functional>
+#include <string>
 
 namespace troupe {
 
 /// Told what is being done, in a sentence, before it is done.
 using Say = std::function<void(const std::string&)>;
 
-/// \errors not_found, invalid_argument (data), data_corruption; failed_precondition: a partitioned store that differs from
-/// the job's partition section
+/// \errors not_found, invalid_argument (data), data_corruption; failed_precondition: a partitioned
+/// store that differs from the job's partition section
 Result<PartitionedStore> prepare_store(const Job& job, const Say& say);
 
 /// The graph alone, imported if need be: for `check`. \param scratch where an import may go

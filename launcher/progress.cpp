@@ -1,11 +1,11 @@
 #include "launcher/progress.hpp"
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <fmt/format.h>
 
 namespace troupe {
 namespace {
@@ -27,16 +27,16 @@ std::string short_number(double value) {
 
 std::string epoch_line(const EpochRecord& epoch, std::uint32_t epochs, const std::string& metric) {
   const auto width = fmt::formatted_size("{}", epochs);
-  std::string line = fmt::format("epoch {:>{}}/{}  loss {:.4f}", epoch.epoch + 1, width, epochs,
-                                 epoch.loss);
+  std::string line =
+      fmt::format("epoch {:>{}}/{}  loss {:.4f}", epoch.epoch + 1, width, epochs, epoch.loss);
   if (epoch.valid) {
     const auto score = epoch.valid->by_name(metric);
     line += fmt::format("  valid {} {:.4f}{}", metric, score.value_or(0), epoch.best ? " *" : "  ");
   }
-  line += fmt::format("  {} seeds/s  {} edges/s  wait {:.0f} %  remote {:.0f} %",
-                      short_number(epoch.seeds_per_second()),
-                      short_number(epoch.edges_per_second()), 100 * epoch.wait_share(),
-                      100 * epoch.remote_share());
+  line +=
+      fmt::format("  {} seeds/s  {} edges/s  wait {:.0f} %  remote {:.0f} %",
+                  short_number(epoch.seeds_per_second()), short_number(epoch.edges_per_second()),
+                  100 * epoch.wait_share(), 100 * epoch.remote_share());
   if (const auto hits = epoch.cache_hit_rate()) {
     line += fmt::format("  cache {:.0f} %", 100 * *hits);
   }

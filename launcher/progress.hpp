@@ -1,14 +1,14 @@
 #pragma once
 /// \file progress.hpp
 /// What a run prints while it runs: a line per epoch, and on a terminal a live line in between.
+#include "runtime/base/ids.hpp"
+#include "runtime/run/run_record.hpp"
+
 #include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <string>
 #include <thread>
-
-#include "runtime/base/ids.hpp"
-#include "runtime/run/run_record.hpp"
 
 namespace troupe {
 

@@ -1,8 +1,8 @@
 #include "launcher/read_job.hpp"
 
-#include <cstdio>
-
 #include "runtime/job/job_file.hpp"
+
+#include <cstdio>
 
 namespace troupe {
 namespace {
@@ -39,7 +39,8 @@ bool fit_to_graph_or_print(Job& job, const GraphInfo& graph) {
   }
   const auto& type = graph.node_types.front();
   job.model.in_dim = type.features->cols;
-  const bool binary = job.train.loss == "bce_logits" && type.labels->kind == LabelInfo::Kind::classes;
+  const bool binary =
+      job.train.loss == "bce_logits" && type.labels->kind == LabelInfo::Kind::classes;
   job.model.out_dim = binary ? 1 : type.labels->classes;
   return true;
 }

@@ -1,22 +1,23 @@
 #include "launcher/report.hpp"
 
-#include <sys/resource.h>
-#include <unistd.h>
+#include "launcher/version.hpp"
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <fmt/format.h>
 #include <fstream>
+#include <sys/resource.h>
 #include <thread>
-
-#include "launcher/version.hpp"
+#include <unistd.h>
 
 namespace troupe {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json optional_number(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
+Json optional_number(const std::optional<double>& value) {
+  return value ? Json(*value) : Json();
+}
 
 Json scores_json(const std::optional<Scores>& scores) {
   if (!scores) {
@@ -45,7 +46,8 @@ Json epoch_json(const EpochRecord& epoch) {
           {"best", epoch.best}};
 }
 
-/// Seconds per stage, summed over ranks and epochs; sampling and collecting overlap each other and training.
+/// Seconds per stage, summed over ranks and epochs; sampling and collecting overlap each other and
+/// training.
 Json stages_json(const RunRecord& record) {
   std::uint64_t wait = 0;
   std::uint64_t sample = 0;
@@ -124,9 +126,8 @@ std::string report_json(const Report& report, const Job& job) {
   json["sampling_version"] = sampling_version;
   json["store_memory"] = job.dataset.memory == StoreMemory::mapped ? "mapped" : "copied";
   json["job"] = Json::parse(job.json);
-  json["build"] = {{"version", build.version},
-                   {"compiler", build.compiler},
-                   {"build_type", build.build_type}};
+  json["build"] = {
+      {"version", build.version}, {"compiler", build.compiler}, {"build_type", build.build_type}};
   json["hardware"] = hardware_json(report);
   return json.dump(2) + "\n";
 }
@@ -138,16 +139,14 @@ Status write_report(const Report& report, const Job& job, const std::filesystem:
     out << report_json(report, job);
     out.flush();
     if (!out) {
-      return Error(Errc::failed_precondition,
-                   fmt::format("report: cannot write {}", temporary));
+      return Error(Errc::failed_precondition, fmt::format("report: cannot write {}", temporary));
     }
   }
   std::error_code error;
   std::filesystem::rename(temporary, file, error);
   if (error) {
-    return Error(Errc::failed_precondition,
-                 fmt::format("report: cannot rename {} to {}: {}", temporary, file.string(),
-                             error.message()));
+    return Error(Errc::failed_precondition, fmt::format("report: cannot rename {} to {}: {}",
+                                                        temporary, file.string(), error.message()));
   }
   return ok_status();
 }

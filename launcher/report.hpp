@@ -1,12 +1,13 @@
 #pragma once
 /// \file report.hpp
-/// `report.json`: what a run was, what came of it, on what machine (design, section 11; docs/report.md lists the keys).
-#include <filesystem>
-#include <string>
-
+/// `report.json`: what a run was, what came of it, on what machine (design, section 11;
+/// docs/report.md lists the keys).
 #include "launcher/simulated_cluster.hpp"
 #include "runtime/job/job.hpp"
 #include "runtime/run/run_record.hpp"
+
+#include <filesystem>
+#include <string>
 
 namespace troupe {
 
@@ -23,7 +24,8 @@ struct Report {
 /// The JSON text of the report.
 std::string report_json(const Report& report, const Job& job);
 
-/// Writes it to `file`, whole or not at all. \errors failed_precondition: cannot be written, with the reason
+/// Writes it to `file`, whole or not at all. \errors failed_precondition: cannot be written, with
+/// the reason
 Status write_report(const Report& report, const Job& job, const std::filesystem::path& file);
 
 }  // namespace troupe

@@ -1,24 +1,23 @@
-#include <fmt/format.h>
-#include <sys/eventfd.h>
-#include <sys/signalfd.h>
-#include <poll.h>
-#include <signal.h>
-#include <unistd.h>
-
-#include <chrono>
-#include <cstdio>
-#include <memory>
-#include <mutex>
-#include <optional>
-#include <thread>
-#include <vector>
-
 #include "launcher/commands.hpp"
 #include "launcher/prepare_store.hpp"
 #include "launcher/read_job.hpp"
 #include "launcher/report.hpp"
 #include "launcher/simulated_cluster.hpp"
 #include "runtime/job/job_file.hpp"
+
+#include <chrono>
+#include <cstdio>
+#include <fmt/format.h>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
 
 namespace troupe {
 namespace {

@@ -1,12 +1,5 @@
 #include "launcher/simulated_cluster.hpp"
 
-#include <caf/all.hpp>
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <future>
-#include <thread>
-
 #include "actors/collector.hpp"
 #include "actors/director.hpp"
 #include "actors/error.hpp"
@@ -19,6 +12,13 @@
 #include "runtime/job/plan.hpp"
 #include "runtime/net/codec.hpp"
 #include "runtime/net/sim_network.hpp"
+
+#include <caf/all.hpp>
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <future>
+#include <thread>
 
 namespace troupe {
 namespace {
@@ -53,8 +53,8 @@ std::size_t thread_count(const Job& job) {
 
 net::SimLinkOptions link_options(const Job& job) {
   net::SimLinkOptions options;
-  options.latency = std::chrono::nanoseconds(
-      static_cast<std::int64_t>(job.cluster.network.latency_us * 1000));
+  options.latency =
+      std::chrono::nanoseconds(static_cast<std::int64_t>(job.cluster.network.latency_us * 1000));
   options.bytes_per_second = job.cluster.network.bandwidth_gbps * 1e9 / 8;
   return options;
 }
@@ -151,8 +151,8 @@ Status SimulatedCluster::State::load(const PartitionedStore& store) {
   return ok_status();
 }
 
-/// What one step's gradient shares take on one link, in one direction: each rank of one host sends each rank of the other its
-/// slice, and gets one back.
+/// What one step's gradient shares take on one link, in one direction: each rank of one host sends
+/// each rank of the other its slice, and gets one back.
 std::uint64_t SimulatedCluster::State::gradient_bytes_per_link() const {
   const std::uint64_t ranks = job.cluster.trainers_per_host;
   const std::uint64_t slice =
@@ -168,8 +168,8 @@ void SimulatedCluster::State::connect_hosts() {
   options.endpoint.queue_bytes = 4 * job.cluster.window_bytes;
   // Above what the peer's windows let through, one item larger than its window per class included.
   options.endpoint.serving_bytes = std::max(std::uint64_t{4} << 30, 8 * job.cluster.window_bytes);
-  options.endpoint.deadline = std::chrono::nanoseconds(
-      static_cast<std::int64_t>(job.cluster.request_deadline_s * 1e9));
+  options.endpoint.deadline =
+      std::chrono::nanoseconds(static_cast<std::int64_t>(job.cluster.request_deadline_s * 1e9));
   for (std::uint32_t a = 0; a < hosts.size(); ++a) {
     for (std::uint32_t b = a + 1; b < hosts.size(); ++b) {
       auto [left, right] = net::make_sim_link(*driver, link_options(job));
@@ -203,8 +203,8 @@ Status SimulatedCluster::State::start_holders(const PartitionedStore& store) {
     context.book = book;
     context.executor = pool;
     context.on_hop = hooks.on_hop;
-    context.request_deadline = std::chrono::milliseconds(
-        static_cast<std::int64_t>(job.cluster.request_deadline_s * 1e3));
+    context.request_deadline =
+        std::chrono::milliseconds(static_cast<std::int64_t>(job.cluster.request_deadline_s * 1e3));
     for (std::uint32_t p = 0; p < book->parts(); ++p) {
       context.holders.push_back(holder_for(h, static_cast<PartId>(p)));
     }
@@ -225,7 +225,8 @@ caf::actor SimulatedCluster::State::trainer_for(std::uint32_t host, Rank rank) {
 }
 
 caf::actor SimulatedCluster::State::evaluator_for(std::uint32_t host, std::uint32_t of) {
-  return of == host ? hosts[host].evaluator : hosts[host].gates.at(of)->proxy({Role::evaluator, of});
+  return of == host ? hosts[host].evaluator
+                    : hosts[host].gates.at(of)->proxy({Role::evaluator, of});
 }
 
 std::shared_ptr<const SampleOptions> SimulatedCluster::State::sample_options() const {
@@ -360,7 +361,8 @@ void SimulatedCluster::start(Conductor::Progress progress,
 Result<RunRecord> SimulatedCluster::run(Conductor::Progress progress) {
   std::promise<Result<RunRecord>> ended;
   auto result = ended.get_future();
-  start(std::move(progress), [&ended](Result<RunRecord> record) { ended.set_value(std::move(record)); });
+  start(std::move(progress),
+        [&ended](Result<RunRecord> record) { ended.set_value(std::move(record)); });
   return result.get();
 }
 
@@ -368,7 +370,9 @@ std::uint64_t SimulatedCluster::steps_per_epoch() const {
   return state_->orders.at("train")->num_steps(state_->job.cluster.world());
 }
 
-std::size_t SimulatedCluster::threads() const { return state_->pool->concurrency(); }
+std::size_t SimulatedCluster::threads() const {
+  return state_->pool->concurrency();
+}
 
 Traffic SimulatedCluster::traffic() const {
   Traffic traffic;
@@ -377,7 +381,8 @@ Traffic SimulatedCluster::traffic() const {
       const auto stats = gate->stats();
       traffic.requests += stats.requests;
       traffic.bytes += stats.bytes_sent;
-      traffic.max_in_flight_bytes = std::max(traffic.max_in_flight_bytes, stats.max_in_flight_bytes);
+      traffic.max_in_flight_bytes =
+          std::max(traffic.max_in_flight_bytes, stats.max_in_flight_bytes);
       traffic.max_queued_bytes = std::max(traffic.max_queued_bytes, stats.max_queued_bytes);
     }
   }

@@ -1,18 +1,19 @@
 #pragma once
 /// \file simulated_cluster.hpp
-/// A whole cluster in this process: hosts with their holders, samplers, collectors, trainers and evaluators, joined by
-/// simulated links. What crosses hosts is encoded, framed, windowed and decoded as it would be between machines.
-#include <functional>
-#include <memory>
-
-#include <caf/actor.hpp>
-
+/// A whole cluster in this process: hosts with their holders, samplers, collectors, trainers and
+/// evaluators, joined by simulated links. What crosses hosts is encoded, framed, windowed and
+/// decoded as it would be between machines.
 #include "actors/host_context.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/graph/store.hpp"
 #include "runtime/job/job.hpp"
 #include "runtime/net/endpoint.hpp"
 #include "runtime/run/conductor.hpp"
+
+#include <caf/actor.hpp>
+
+#include <functional>
+#include <memory>
 
 namespace troupe {
 
@@ -34,11 +35,13 @@ struct Traffic {
   std::uint64_t max_queued_bytes = 0;
 };
 
-/// Lifecycle:  create() starts everything but the director; run() once; the destructor ends all actors, links and threads
-/// Threads:    run() and the destructor on one thread; cancel() and traffic() on any
+/// Lifecycle:  create() starts everything but the director; run() once; the destructor ends all
+/// actors, links and threads Threads:    run() and the destructor on one thread; cancel() and
+/// traffic() on any
 class SimulatedCluster {
  public:
-  /// \param job  checked against the store's graph. \errors those of loading parts; invalid_argument
+  /// \param job  checked against the store's graph. \errors those of loading parts;
+  /// invalid_argument
   static Result<std::unique_ptr<SimulatedCluster>> create(const Job& job,
                                                           const PartitionedStore& store,
                                                           ClusterHooks hooks);
@@ -46,7 +49,8 @@ class SimulatedCluster {
   SimulatedCluster(const SimulatedCluster&) = delete;
   SimulatedCluster& operator=(const SimulatedCluster&) = delete;
 
-  /// Starts the director. `on_end` is called once, on another thread, with the record or with what ended the run.
+  /// Starts the director. `on_end` is called once, on another thread, with the record or with what
+  /// ended the run.
   void start(Conductor::Progress progress, std::function<void(Result<RunRecord>)> on_end);
   /// start() and wait.
   Result<RunRecord> run(Conductor::Progress progress);

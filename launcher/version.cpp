@@ -2,6 +2,8 @@
 
 namespace troupe {
 
-BuildInfo build_info() { return {TROUPE_VERSION, TROUPE_COMPILER, TROUPE_BUILD_TYPE}; }
+BuildInfo build_info() {
+  return {TROUPE_VERSION, TROUPE_COMPILER, TROUPE_BUILD_TYPE};
+}
 
 }  // namespace troupe

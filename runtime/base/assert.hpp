@@ -1,7 +1,7 @@
 #pragma once
 /// \file assert.hpp
-/// `TROUPE_ASSERT(cond, values…)` stops the program on our own bugs and prints the values. Never for data from a user, the
-/// network or a disk: those get an Error. Checked in every build.
+/// `TROUPE_ASSERT(cond, values…)` stops the program on our own bugs and prints the values. Never
+/// for data from a user, the network or a disk: those get an Error. Checked in every build.
 #include <sstream>
 #include <string>
 
@@ -21,8 +21,8 @@ std::string assertion_values(const Values&... values) {
 
 }  // namespace troupe
 
-#define TROUPE_ASSERT(condition, ...)                                     \
-  (static_cast<bool>(condition)                                           \
-       ? static_cast<void>(0)                                             \
-       : ::troupe::assertion_failed(#condition, __FILE__, __LINE__,       \
+#define TROUPE_ASSERT(condition, ...)                               \
+  (static_cast<bool>(condition)                                     \
+       ? static_cast<void>(0)                                       \
+       : ::troupe::assertion_failed(#condition, __FILE__, __LINE__, \
                                     ::troupe::assertion_values(__VA_ARGS__)))

@@ -59,7 +59,8 @@ class BufferPool {
   std::size_t kept_bytes_ = 0;
 };
 
-/// Size classes: powers of two and the halves between them, so at most a third of a block is unused.
+/// Size classes: powers of two and the halves between them, so at most a third of a block is
+/// unused.
 std::size_t capacity_for(std::size_t size_bytes) {
   const std::size_t power = std::bit_ceil(std::max<std::size_t>(size_bytes, 64));
   const std::size_t between = power / 4 * 3;
@@ -81,6 +82,8 @@ Segment Buffer::freeze() && {
   return {std::move(block_), view};
 }
 
-BufferPoolStats buffer_pool_stats() { return BufferPool::instance().stats(); }
+BufferPoolStats buffer_pool_stats() {
+  return BufferPool::instance().stats();
+}
 
 }  // namespace troupe

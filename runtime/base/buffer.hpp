@@ -1,7 +1,8 @@
 #pragma once
 /// \file buffer.hpp
-/// Bulk memory. A `Buffer` is written by one owner and then frozen into a `Segment`, which is read-only and shared. Blocks
-/// come from a pool that keeps freed ones: a fresh 1 MiB block costs page faults.
+/// Bulk memory. A `Buffer` is written by one owner and then frozen into a `Segment`, which is
+/// read-only and shared. Blocks come from a pool that keeps freed ones: a fresh 1 MiB block costs
+/// page faults.
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -9,14 +10,16 @@
 
 namespace troupe {
 
-/// Read-only bytes plus whatever keeps them alive: a feature table, a receive buffer, a mapped file.
+/// Read-only bytes plus whatever keeps them alive: a feature table, a receive buffer, a mapped
+/// file.
 struct Segment {
   std::shared_ptr<const void> owner;
   std::span<const std::byte> bytes;
 
   bool empty() const noexcept { return bytes.empty(); }
 
-  /// The bytes as an array of T. \requires size and alignment fit T; the writer stored such an array
+  /// The bytes as an array of T. \requires size and alignment fit T; the writer stored such an
+  /// array
   template <class T>
   std::span<const T> as() const noexcept {
     return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
@@ -57,7 +60,8 @@ class Buffer {
   std::size_t size_ = 0;
 };
 
-/// Bytes that the pool keeps for reuse now, and the most it keeps (blocks beyond it are returned to the system).
+/// Bytes that the pool keeps for reuse now, and the most it keeps (blocks beyond it are returned to
+/// the system).
 struct BufferPoolStats {
   std::size_t kept_bytes = 0;
   std::size_t limit_bytes = 0;

@@ -1,10 +1,9 @@
 #include "runtime/base/digest.hpp"
 
-#include <fmt/format.h>
-#include <xxhash.h>
-
 #include <charconv>
+#include <fmt/format.h>
 #include <new>
+#include <xxhash.h>
 
 namespace troupe {
 

@@ -1,14 +1,15 @@
 #pragma once
 /// \file digest.hpp
-/// 128-bit digests (XXH3-128) of batches, parameters and files: equal contents, equal digest. Not for security.
+/// 128-bit digests (XXH3-128) of batches, parameters and files: equal contents, equal digest. Not
+/// for security.
+#include "runtime/base/result.hpp"
+
 #include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
-
-#include "runtime/base/result.hpp"
 
 namespace troupe {
 
@@ -25,7 +26,8 @@ Result<Digest> parse_digest(const std::string& text);
 
 Digest digest_of(std::span<const std::byte> bytes);
 
-/// A digest of pieces, fed in order. Each `add` of an array also feeds its length, so that borders count.
+/// A digest of pieces, fed in order. Each `add` of an array also feeds its length, so that borders
+/// count.
 class DigestBuilder {
  public:
   DigestBuilder();

@@ -1,16 +1,17 @@
 #include "runtime/base/executor.hpp"
 
-#include <omp.h>
+#include "runtime/base/assert.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <memory>
-
-#include "runtime/base/assert.hpp"
+#include <omp.h>
 
 namespace troupe {
 
-void limit_matrix_threads() { omp_set_num_threads(1); }
+void limit_matrix_threads() {
+  omp_set_num_threads(1);
+}
 
 ComputePool::ComputePool(std::size_t threads) {
   TROUPE_ASSERT(threads >= 1, "a pool needs a thread");
@@ -20,7 +21,9 @@ ComputePool::ComputePool(std::size_t threads) {
   }
 }
 
-ComputePool::~ComputePool() { stop(); }
+ComputePool::~ComputePool() {
+  stop();
+}
 
 void ComputePool::stop() {
   {

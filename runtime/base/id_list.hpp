@@ -1,13 +1,14 @@
 #pragma once
 /// \file id_list.hpp
-/// A list of global ids as it lies on disk and travels on the wire: 4 bytes each where all ids of the graph fit, else 8.
-#include <cstdint>
-#include <span>
-#include <utility>
-
+/// A list of global ids as it lies on disk and travels on the wire: 4 bytes each where all ids of
+/// the graph fit, else 8.
 #include "runtime/base/assert.hpp"
 #include "runtime/base/buffer.hpp"
 #include "runtime/base/ids.hpp"
+
+#include <cstdint>
+#include <span>
+#include <utility>
 
 namespace troupe {
 

@@ -1,15 +1,15 @@
 #pragma once
 /// \file matrix.hpp
-/// Dense float32 matrices, row-major without padding. `Matrix` owns pooled memory; `MatrixView` borrows. The operations on
-/// them are in runtime/nn.
+/// Dense float32 matrices, row-major without padding. `Matrix` owns pooled memory; `MatrixView`
+/// borrows. The operations on them are in runtime/nn.
+#include "runtime/base/assert.hpp"
+#include "runtime/base/buffer.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <type_traits>
-
-#include "runtime/base/assert.hpp"
-#include "runtime/base/buffer.hpp"
 
 namespace troupe {
 
@@ -29,8 +29,7 @@ struct MatrixView {
     return {data + first * cols, count, cols};
   }
   operator MatrixView<const T>() const  // NOLINT(google-explicit-constructor)
-    requires(!std::is_const_v<T>)
-  {
+      requires(!std::is_const_v<T>) {
     return {data, rows, cols};
   }
 };

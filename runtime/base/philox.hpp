@@ -1,12 +1,13 @@
 #pragma once
 /// \file philox.hpp
-/// All randomness of Troupe: Philox4x32-10, a counter-based generator (Salmon, Moraes, Dror, Shaw: "Parallel random numbers:
-/// as easy as 1, 2, 3", SC 2011). There is no generator state: a draw is a pure function of the job seed and of what it is
-/// for, so threads, processes, retries and order of arrival cannot change it (design, section 4).
+/// All randomness of Troupe: Philox4x32-10, a counter-based generator (Salmon, Moraes, Dror, Shaw:
+/// "Parallel random numbers: as easy as 1, 2, 3", SC 2011). There is no generator state: a draw is
+/// a pure function of the job seed and of what it is for, so threads, processes, retries and order
+/// of arrival cannot change it (design, section 4).
+#include "runtime/base/ids.hpp"
+
 #include <array>
 #include <cstdint>
-
-#include "runtime/base/ids.hpp"
 
 namespace troupe {
 
@@ -18,10 +19,9 @@ constexpr PhiloxCounter philox4x32_10(PhiloxCounter counter, PhiloxKey key) noex
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t a = std::uint64_t{0xD2511F53} * counter[0];
     const std::uint64_t b = std::uint64_t{0xCD9E8D57} * counter[2];
-    counter = {static_cast<std::uint32_t>(b >> 32) ^ counter[1] ^ key[0],
-               static_cast<std::uint32_t>(b),
-               static_cast<std::uint32_t>(a >> 32) ^ counter[3] ^ key[1],
-               static_cast<std::uint32_t>(a)};
+    counter = {
+        static_cast<std::uint32_t>(b >> 32) ^ counter[1] ^ key[0], static_cast<std::uint32_t>(b),
+        static_cast<std::uint32_t>(a >> 32) ^ counter[3] ^ key[1], static_cast<std::uint32_t>(a)};
     key = {key[0] + 0x9E3779B9U, key[1] + 0xBB67AE85U};
   }
   return counter;
@@ -42,8 +42,9 @@ enum class Domain : std::uint8_t {
 /// Names one stream; everything is 0 unless it matters.
 struct StreamName {
   Domain domain;
-  std::uint16_t type = 0;  ///< edge type for neighbours, node type otherwise; parameter number for initial weights
-  std::uint8_t hop = 0;    ///< hop of sampling, or layer for dropout
+  std::uint16_t type =
+      0;  ///< edge type for neighbours, node type otherwise; parameter number for initial weights
+  std::uint8_t hop = 0;  ///< hop of sampling, or layer for dropout
   std::uint32_t epoch = 0;
   std::uint64_t batch = 0;  ///< global batch number
 };
@@ -85,8 +86,8 @@ class DrawStream {
     return block_[used_++];
   }
 
-  /// A number in [0, bound), uniform; `bound` >= 1. Lemire's multiply-shift ("Fast random integer generation in an
-  /// interval", 2019); a rejected word is followed by the next of the same stream.
+  /// A number in [0, bound), uniform; `bound` >= 1. Lemire's multiply-shift ("Fast random integer
+  /// generation in an interval", 2019); a rejected word is followed by the next of the same stream.
   constexpr std::uint32_t below(std::uint32_t bound) noexcept {
     std::uint64_t product = std::uint64_t{next()} * bound;
     if (static_cast<std::uint32_t>(product) < bound) {

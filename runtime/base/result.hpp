@@ -1,14 +1,15 @@
 #pragma once
 /// \file result.hpp
-/// One error vocabulary for the whole program. A code says what the CALLER should do next, not what broke. Fallible
-/// functions return `Result<T>` or `Status` and pass errors on with the two macros at the end; exceptions are for bugs.
+/// One error vocabulary for the whole program. A code says what the CALLER should do next, not what
+/// broke. Fallible functions return `Result<T>` or `Status` and pass errors on with the two macros
+/// at the end; exceptions are for bugs.
+#include "runtime/base/assert.hpp"
+
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
-
-#include "runtime/base/assert.hpp"
 
 namespace troupe {
 
@@ -41,7 +42,8 @@ struct SourceLoc {
   }
 };
 
-/// A code, one sentence (what was expected, what came, for which object; users also get a line "try: …"), a call site.
+/// A code, one sentence (what was expected, what came, for which object; users also get a line
+/// "try: …"), a call site.
 class [[nodiscard]] Error {
  public:
   Error(Errc code, std::string what, SourceLoc where = SourceLoc::current())
@@ -67,8 +69,10 @@ class [[nodiscard]] Error {
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : v_(std::in_place_index<0>, std::move(value)) {}      // NOLINT(google-explicit-constructor)
-  Result(Error error) : v_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-explicit-constructor)
+  Result(T value)
+      : v_(std::in_place_index<0>, std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  Result(Error error)
+      : v_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-explicit-constructor)
 
   bool ok() const noexcept { return v_.index() == 0; }
   explicit operator bool() const noexcept { return ok(); }
@@ -96,7 +100,9 @@ class [[nodiscard]] Result {
 };
 
 using Status = Result<std::monostate>;
-inline Status ok_status() { return std::monostate{}; }
+inline Status ok_status() {
+  return std::monostate{};
+}
 
 }  // namespace troupe
 
@@ -112,11 +118,11 @@ inline Status ok_status() { return std::monostate{}; }
 /// `TROUPE_ASSIGN_OR_RETURN(auto x, f());` assigns f's value, or returns its error.
 #define TROUPE_ASSIGN_OR_RETURN(lhs, expr) \
   TROUPE_ASSIGN_OR_RETURN_(TROUPE_CONCAT(troupe_tmp_, __LINE__), lhs, expr)
-#define TROUPE_RETURN_IF_ERROR(expr)          \
-  do {                                        \
-    auto troupe_status = (expr);              \
-    if (!troupe_status) {                     \
+#define TROUPE_RETURN_IF_ERROR(expr)           \
+  do {                                         \
+    auto troupe_status = (expr);               \
+    if (!troupe_status) {                      \
       return std::move(troupe_status).error(); \
-    }                                         \
+    }                                          \
   } while (false)
 // NOLINTEND(bugprone-macro-parentheses)

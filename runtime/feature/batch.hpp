@@ -1,36 +1,39 @@
 #pragma once
 /// \file batch.hpp
-/// A batch as the trainer gets it: the sampled neighbourhood with feature rows, original ids and labels.
-#include <cstdint>
-#include <memory>
-#include <vector>
-
+/// A batch as the trainer gets it: the sampled neighbourhood with feature rows, original ids and
+/// labels.
 #include "runtime/base/digest.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/matrix.hpp"
 #include "runtime/sample/mini_batch.hpp"
 
+#include <cstdint>
+#include <memory>
+#include <vector>
+
 namespace troupe {
 
 /// Rows of one node type, in batch-local order.
 struct BatchRows {
-  Matrix features;                       ///< [nodes, cols] float32, normalised as the job says; empty without features
+  Matrix features;  ///< [nodes, cols] float32, normalised as the job says; empty without features
   std::vector<OriginalId> original_ids;  ///< [nodes]
 };
 
 struct Batch {
   std::shared_ptr<const SampledBatch> sampled;
-  std::vector<BatchRows> rows;       ///< by NodeTypeId
-  std::vector<std::int64_t> labels;  ///< [seeds] classes, -1 = unlabelled; empty if the seed type has none
-  Matrix targets;                    ///< [seeds, labels] multi-label targets; empty if the seed type has none
-  Digest digest;                     ///< of the content, as digest_mode says; zero if off
+  std::vector<BatchRows> rows;  ///< by NodeTypeId
+  std::vector<std::int64_t>
+      labels;      ///< [seeds] classes, -1 = unlabelled; empty if the seed type has none
+  Matrix targets;  ///< [seeds, labels] multi-label targets; empty if the seed type has none
+  Digest digest;   ///< of the content, as digest_mode says; zero if off
 };
 
 /// What a batch digest covers.
 enum class DigestMode : std::uint8_t { full, ids, off };
 
-/// XXH3-128 over: seeds (original ids), then per hop and edge type the row counts and original ids of the drawn neighbours,
-/// edge ids if asked for, then (full) feature rows of all nodes and labels of the seeds. Independent of the partitioning.
+/// XXH3-128 over: seeds (original ids), then per hop and edge type the row counts and original ids
+/// of the drawn neighbours, edge ids if asked for, then (full) feature rows of all nodes and labels
+/// of the seeds. Independent of the partitioning.
 Digest digest_batch(const Batch& batch, DigestMode mode);
 
 }  // namespace troupe

@@ -1,21 +1,22 @@
 #pragma once
 /// \file row_collection.hpp
-/// Brings together the rows of one batch: says which rows to ask which part for, takes the replies in any order, writes
-/// normalised float32 rows to their final place. Knows no actors; a collector drives many of these at once.
-#include <cstdint>
-#include <memory>
-#include <span>
-#include <vector>
-
+/// Brings together the rows of one batch: says which rows to ask which part for, takes the replies
+/// in any order, writes normalised float32 rows to their final place. Knows no actors; a collector
+/// drives many of these at once.
 #include "runtime/base/result.hpp"
 #include "runtime/feature/batch.hpp"
 #include "runtime/feature/row_request.hpp"
 #include "runtime/partition/partition_book.hpp"
 
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
 namespace troupe {
 
-/// Feature normalisation (design, section 4): rows x / max(sum, 1); columns (x - mean) / max(sd, 1e-6), statistics over all
-/// nodes from the store.
+/// Feature normalisation (design, section 4): rows x / max(sum, 1); columns (x - mean) / max(sd,
+/// 1e-6), statistics over all nodes from the store.
 enum class Normalize : std::uint8_t { none, row, column };
 
 /// Converts and normalises rows. Immutable; any number of threads at once.
@@ -65,7 +66,8 @@ class RowCollection {
 
   /// At most one per part and node type. Valid until take().
   const std::vector<RowQuestion>& questions() const;
-  /// \errors invalid_argument: unknown or answered question; data_corruption: sizes that do not fit the request
+  /// \errors invalid_argument: unknown or answered question; data_corruption: sizes that do not fit
+  /// the request
   Status answer(std::uint32_t question, const RowReply& reply);
   /// Answers a question from a part in memory: rows go straight from the table to their place.
   Status answer_from(std::uint32_t question, const Part& part);

@@ -1,18 +1,20 @@
 #pragma once
 /// \file row_request.hpp
-/// Reading rows of a part: features, labels, original ids, or rows of a named tensor that the holder keeps for the job.
-#include <cstdint>
-#include <string>
-#include <vector>
-
+/// Reading rows of a part: features, labels, original ids, or rows of a named tensor that the
+/// holder keeps for the job.
 #include "runtime/base/buffer.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/graph/part.hpp"
 
+#include <cstdint>
+#include <string>
+#include <vector>
+
 namespace troupe {
 
-/// Which table is read. Tensors are numbered by the job: tensor t holds the outputs of layer t-1 during exact inference.
+/// Which table is read. Tensors are numbered by the job: tensor t holds the outputs of layer t-1
+/// during exact inference.
 struct RowSource {
   enum class Kind : std::uint8_t { features, tensor };
   Kind kind = Kind::features;
@@ -25,20 +27,21 @@ struct RowRequest {
   RowSource source;
   bool with_rows = true;
   bool with_original_ids = false;
-  std::vector<NodeId> nodes;        ///< order is kept; duplicates allowed
-  std::uint64_t label_nodes = 0;    ///< labels are wanted for the first so many of `nodes`
+  std::vector<NodeId> nodes;      ///< order is kept; duplicates allowed
+  std::uint64_t label_nodes = 0;  ///< labels are wanted for the first so many of `nodes`
 };
 
 /// Rows in the order of the request, in the stored dtype.
 struct RowReply {
-  Segment rows;                           ///< [nodes, row_bytes]
+  Segment rows;  ///< [nodes, row_bytes]
   std::uint32_t row_bytes = 0;
-  std::vector<OriginalId> original_ids;   ///< [nodes] if asked for
-  std::vector<std::int64_t> labels;       ///< [label_nodes] classes, if the type has them
-  std::vector<float> targets;             ///< [label_nodes, columns], if the type has them
+  std::vector<OriginalId> original_ids;  ///< [nodes] if asked for
+  std::vector<std::int64_t> labels;      ///< [label_nodes] classes, if the type has them
+  std::vector<float> targets;            ///< [label_nodes, columns], if the type has them
 };
 
-/// Reads features, original ids and labels of a part. \errors invalid_argument: a node the part does not own, no features
+/// Reads features, original ids and labels of a part. \errors invalid_argument: a node the part
+/// does not own, no features
 Result<RowReply> read_part_rows(const Part& part, const RowRequest& request);
 
 }  // namespace troupe

@@ -1,20 +1,20 @@
 #pragma once
 /// \file tensor_rows.hpp
-/// Tensors that a holder keeps for the job beside its part: one float32 row per owned node, e.g. a layer's outputs during
-/// exact inference.
-#include <cstdint>
-#include <map>
-#include <memory>
-
+/// Tensors that a holder keeps for the job beside its part: one float32 row per owned node, e.g. a
+/// layer's outputs during exact inference.
 #include "runtime/base/matrix.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/feature/row_request.hpp"
 #include "runtime/graph/part.hpp"
 
+#include <cstdint>
+#include <map>
+#include <memory>
+
 namespace troupe {
 
-/// Replaces tensor `tensor` of one node type of the receiving holder. An immutable matrix: readers that still hold the one
-/// before are not disturbed.
+/// Replaces tensor `tensor` of one node type of the receiving holder. An immutable matrix: readers
+/// that still hold the one before are not disturbed.
 struct StoreTensor {
   std::uint32_t tensor = 0;
   NodeTypeId node_type{};

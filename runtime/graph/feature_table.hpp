@@ -1,12 +1,13 @@
 #pragma once
 /// \file feature_table.hpp
-/// Rows of features as they are stored: a dtype, a width and bytes. Conversion to float32 happens in runtime/feature.
+/// Rows of features as they are stored: a dtype, a width and bytes. Conversion to float32 happens
+/// in runtime/feature.
+#include "runtime/base/buffer.hpp"
+#include "runtime/graph/graph_info.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
-
-#include "runtime/base/buffer.hpp"
-#include "runtime/graph/graph_info.hpp"
 
 namespace troupe {
 

@@ -1,15 +1,15 @@
 #pragma once
 /// \file graph_info.hpp
-/// What a graph consists of, without its data: node and edge types, counts, dtypes, splits, files. Mirrors `graph.json`
-/// (docs/store.md).
+/// What a graph consists of, without its data: node and edge types, counts, dtypes, splits, files.
+/// Mirrors `graph.json` (docs/store.md).
+#include "runtime/base/ids.hpp"
+
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "runtime/base/ids.hpp"
 
 namespace troupe {
 
@@ -33,15 +33,16 @@ struct FeatureInfo {
   float scale = 1.0F;  ///< u8 only: value = stored * scale
 };
 
-/// Class labels (one i64 per node, -1 = unlabelled) or multi-label targets (f32, one column per label).
+/// Class labels (one i64 per node, -1 = unlabelled) or multi-label targets (f32, one column per
+/// label).
 struct LabelInfo {
   enum class Kind : std::uint8_t { classes, targets };
   Kind kind = Kind::classes;
   std::uint64_t classes = 0;  ///< number of classes, or of target columns
 };
 
-/// Statistics of feature columns over all nodes, computed once at import in float64 over chunks of 512 rows in original-id
-/// order (design, section 4).
+/// Statistics of feature columns over all nodes, computed once at import in float64 over chunks of
+/// 512 rows in original-id order (design, section 4).
 struct ColumnStats {
   std::vector<double> mean;
   std::vector<double> sd;  ///< with n - 1

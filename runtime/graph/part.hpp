@@ -1,26 +1,27 @@
 #pragma once
 /// \file part.hpp
-/// One partition of a graph in memory: read-only, shared by everything on its host. Local index i of a node type is the
-/// global id `first + i`.
+/// One partition of a graph in memory: read-only, shared by everything on its host. Local index i
+/// of a node type is the global id `first + i`.
+#include "runtime/base/id_list.hpp"
+#include "runtime/base/ids.hpp"
+#include "runtime/graph/feature_table.hpp"
+#include "runtime/graph/graph_info.hpp"
+
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
-#include "runtime/base/id_list.hpp"
-#include "runtime/base/ids.hpp"
-#include "runtime/graph/feature_table.hpp"
-#include "runtime/graph/graph_info.hpp"
-
 namespace troupe {
 
-/// Neighbour lists of one edge type in one direction, one per node that the part owns, as CSR. Each list is in order of the
-/// neighbours' original ids, parallel edges by original edge id: a draw is a position in it (design, section 4).
+/// Neighbour lists of one edge type in one direction, one per node that the part owns, as CSR. Each
+/// list is in order of the neighbours' original ids, parallel edges by original edge id: a draw is
+/// a position in it (design, section 4).
 struct NeighbourLists {
-  std::span<const std::uint64_t> offsets;  ///< [owned nodes + 1], starts at 0
-  IdSpan neighbours;                       ///< [edges], global ids
-  std::span<const std::uint64_t> edge_ids; ///< [edges] original edge ids, or empty if not stored
+  std::span<const std::uint64_t> offsets;   ///< [owned nodes + 1], starts at 0
+  IdSpan neighbours;                        ///< [edges], global ids
+  std::span<const std::uint64_t> edge_ids;  ///< [edges] original edge ids, or empty if not stored
 
   bool present() const noexcept { return !offsets.empty(); }
   std::uint64_t degree(std::uint64_t local) const { return offsets[local + 1] - offsets[local]; }
@@ -32,9 +33,12 @@ struct PartNodes {
   std::uint64_t count = 0;
   std::span<const std::uint64_t> original_ids;  ///< [count]
   std::optional<FeatureTable> features;         ///< [count, cols]
-  std::span<const std::int64_t> labels;         ///< [count] classes, -1 = unlabelled; empty if the type has none
-  std::span<const float> targets;               ///< [count, classes] multi-label targets; empty if the type has none
-  /// Nodes of this type that the part's lists name but other parts own: ascending global ids, and their original ids.
+  std::span<const std::int64_t>
+      labels;  ///< [count] classes, -1 = unlabelled; empty if the type has none
+  std::span<const float>
+      targets;  ///< [count, classes] multi-label targets; empty if the type has none
+  /// Nodes of this type that the part's lists name but other parts own: ascending global ids, and
+  /// their original ids.
   std::span<const std::uint64_t> halo_ids;
   std::span<const std::uint64_t> halo_original_ids;
 
@@ -52,9 +56,9 @@ struct PartEdges {
 struct Part {
   PartId id{};
   CompleteFor complete_for = CompleteFor::in;
-  std::vector<PartNodes> nodes;  ///< by NodeTypeId
-  std::vector<PartEdges> edges;  ///< by EdgeTypeId
-  std::uint64_t bytes = 0;       ///< of all arrays
+  std::vector<PartNodes> nodes;                     ///< by NodeTypeId
+  std::vector<PartEdges> edges;                     ///< by EdgeTypeId
+  std::uint64_t bytes = 0;                          ///< of all arrays
   std::vector<std::shared_ptr<const void>> owners;  ///< keep the arrays alive
 
   const PartNodes& nodes_of(NodeTypeId type) const { return nodes[raw(type)]; }

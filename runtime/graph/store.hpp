@@ -1,7 +1,12 @@
 #pragma once
 /// \file store.hpp
-/// Reading stores (design, section 9; docs/store.md): a whole graph as an importer wrote it, or a partitioned one. Every
-/// file is checked against size and checksum in `graph.json`/`partition.json`; a mismatch names file, offset or checksum.
+/// Reading stores (design, section 9; docs/store.md): a whole graph as an importer wrote it, or a
+/// partitioned one. Every file is checked against size and checksum in
+/// `graph.json`/`partition.json`; a mismatch names file, offset or checksum.
+#include "runtime/base/result.hpp"
+#include "runtime/graph/graph_info.hpp"
+#include "runtime/graph/part.hpp"
+
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -9,16 +14,14 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/base/result.hpp"
-#include "runtime/graph/graph_info.hpp"
-#include "runtime/graph/part.hpp"
-
 namespace troupe {
 
-/// `mapped` shares files between processes of a host through the page cache; `copied` loads them once per process.
+/// `mapped` shares files between processes of a host through the page cache; `copied` loads them
+/// once per process.
 enum class StoreMemory : std::uint8_t { mapped, copied };
 
-/// Checksums are compared when a store is opened (`full`: reads every byte) or only sizes (`sizes`).
+/// Checksums are compared when a store is opened (`full`: reads every byte) or only sizes
+/// (`sizes`).
 enum class Verify : std::uint8_t { full, sizes };
 
 struct StoreOptions {
@@ -42,18 +45,21 @@ struct PartRanges {
 struct PartitionInfo {
   std::string method;
   std::uint32_t parts = 0;
-  std::string options_hash;  ///< of method, options and data; a store is reused only where it is equal
+  std::string
+      options_hash;  ///< of method, options and data; a store is reused only where it is equal
   CompleteFor complete_for = CompleteFor::in;
   PartRanges ranges;
-  std::vector<std::vector<std::uint64_t>> edges;  ///< [edge type][part], edges kept in the part's main lists
-  std::uint64_t cut_edges = 0;                    ///< edges whose ends lie in different parts, all types
+  std::vector<std::vector<std::uint64_t>>
+      edges;                    ///< [edge type][part], edges kept in the part's main lists
+  std::uint64_t cut_edges = 0;  ///< edges whose ends lie in different parts, all types
   std::vector<FileInfo> files;
 };
 
 /// A whole graph on disk: global ids equal original ids, one `Part` that owns everything.
 class GraphStore {
  public:
-  /// \errors not_found: no graph.json at `dir`; data_corruption: a file differs from its size or checksum;
+  /// \errors not_found: no graph.json at `dir`; data_corruption: a file differs from its size or
+  /// checksum;
   ///         unimplemented: a newer format version
   static Result<GraphStore> open(const std::filesystem::path& dir, const StoreOptions& options);
 

@@ -1,7 +1,8 @@
 #pragma once
 /// \file codec.hpp
-/// Messages to frames and back, with schema/*.capnp as the specification. Encoding never fails; decoding checks everything:
-/// sizes against each other, ranges of enums, limits of Cap'n Proto. Ids are range-checked by who uses them.
+/// Messages to frames and back, with schema/*.capnp as the specification. Encoding never fails;
+/// decoding checks everything: sizes against each other, ranges of enums, limits of Cap'n Proto.
+/// Ids are range-checked by who uses them.
 #include "runtime/feature/row_request.hpp"
 #include "runtime/net/frame.hpp"
 #include "runtime/net/messages.hpp"
@@ -12,30 +13,32 @@ namespace troupe::net {
 /// One specialisation per message type:
 ///   static constexpr Method method;                 (requests and their replies share it)
 ///   static constexpr TrafficClass traffic;
-///   static void encode(const T&, Frame&);           fills meta and segments; lists over 64 Ki elements and all bulk data
+///   static void encode(const T&, Frame&);           fills meta and segments; lists over 64 Ki
+///   elements and all bulk data
 ///                                                   are segments
-///   static Result<T> decode(const Frame&);          \errors data_corruption: what was expected, what was found
+///   static Result<T> decode(const Frame&);          \errors data_corruption: what was expected,
+///   what was found
 /// Requests also have
 ///   static std::uint64_t reply_bytes(const T&);     expected answer, charged to the window
 template <class T>
 struct Wire;
 
-#define TROUPE_WIRE_REPLY(T, METHOD, CLASS)                       \
-  template <>                                                     \
-  struct Wire<T> {                                                \
-    static constexpr Method method = Method::METHOD;              \
-    static constexpr TrafficClass traffic = TrafficClass::CLASS;  \
-    static void encode(const T& message, Frame& frame);           \
-    static Result<T> decode(const Frame& frame);                  \
+#define TROUPE_WIRE_REPLY(T, METHOD, CLASS)                      \
+  template <>                                                    \
+  struct Wire<T> {                                               \
+    static constexpr Method method = Method::METHOD;             \
+    static constexpr TrafficClass traffic = TrafficClass::CLASS; \
+    static void encode(const T& message, Frame& frame);          \
+    static Result<T> decode(const Frame& frame);                 \
   };
-#define TROUPE_WIRE_REQUEST(T, METHOD, CLASS)                     \
-  template <>                                                     \
-  struct Wire<T> {                                                \
-    static constexpr Method method = Method::METHOD;              \
-    static constexpr TrafficClass traffic = TrafficClass::CLASS;  \
-    static void encode(const T& message, Frame& frame);           \
-    static Result<T> decode(const Frame& frame);                  \
-    static std::uint64_t reply_bytes(const T& message);           \
+#define TROUPE_WIRE_REQUEST(T, METHOD, CLASS)                    \
+  template <>                                                    \
+  struct Wire<T> {                                               \
+    static constexpr Method method = Method::METHOD;             \
+    static constexpr TrafficClass traffic = TrafficClass::CLASS; \
+    static void encode(const T& message, Frame& frame);          \
+    static Result<T> decode(const Frame& frame);                 \
+    static std::uint64_t reply_bytes(const T& message);          \
   };
 
 TROUPE_WIRE_REQUEST(HopRequest, sample_neighbors, samples)
@@ -58,7 +61,8 @@ TROUPE_WIRE_REPLY(Done, keep_best, control)
 #undef TROUPE_WIRE_REQUEST
 #undef TROUPE_WIRE_REPLY
 
-/// The frame of a message, with method and class in its header; the rest of the header is for the endpoint and its user.
+/// The frame of a message, with method and class in its header; the rest of the header is for the
+/// endpoint and its user.
 template <class T>
 Frame to_frame(const T& message) {
   Frame frame;
@@ -68,7 +72,8 @@ Frame to_frame(const T& message) {
   return frame;
 }
 
-/// What one GradientChunk of so many bytes charges to a link's window at most: the frame and the expected answer.
+/// What one GradientChunk of so many bytes charges to a link's window at most: the frame and the
+/// expected answer.
 std::uint64_t gradient_exchange_bytes(std::uint64_t values_bytes);
 
 }  // namespace troupe::net

@@ -1,6 +1,10 @@
 #pragma once
 /// \file frame.hpp
-/// What crosses a process border: a fixed header, one Cap'n Proto message, up to four bulk segments (docs/protocol.md).
+/// What crosses a process border: a fixed header, one Cap'n Proto message, up to four bulk segments
+/// (docs/protocol.md).
+#include "runtime/base/buffer.hpp"
+#include "runtime/base/result.hpp"
+
 #include <capnp/common.h>
 
 #include <array>
@@ -8,9 +12,6 @@
 #include <cstdint>
 #include <span>
 #include <vector>
-
-#include "runtime/base/buffer.hpp"
-#include "runtime/base/result.hpp"
 
 namespace troupe::net {
 
@@ -22,7 +23,8 @@ enum class FrameKind : std::uint8_t {
   down = 5,     ///< an exported actor of the sender died: `target` says which
 };
 
-/// Classes share a link's bandwidth piece by piece, so that nothing waits behind a gigabyte; order holds within a class.
+/// Classes share a link's bandwidth piece by piece, so that nothing waits behind a gigabyte; order
+/// holds within a class.
 enum class TrafficClass : std::uint8_t { control = 0, gradients = 1, samples = 2, rows = 3 };
 inline constexpr std::size_t traffic_classes = 4;
 inline constexpr std::size_t max_segments = 4;
@@ -36,12 +38,15 @@ struct FrameHeader {
   std::uint16_t version = protocol_version;
   FrameKind kind = FrameKind::request;
   TrafficClass traffic = TrafficClass::control;
-  std::uint64_t target = 0;       ///< exported actor: of the receiver (request, notice) or of the sender (down)
-  std::uint64_t request = 0;      ///< chosen by the requester, from 1, ascending within a class; echoed in the answer; 0: none
-  std::uint32_t method = 0;       ///< a `Method`; echoed in the answer
-  std::uint32_t generation = 0;   ///< of the job; a lower one is answered `fenced` (design, section 7)
-  std::uint32_t incarnation = 0;  ///< of the target actor
-  std::uint32_t meta_words = 0;   ///< 8-byte words of the Cap'n Proto message
+  std::uint64_t target =
+      0;  ///< exported actor: of the receiver (request, notice) or of the sender (down)
+  std::uint64_t request = 0;  ///< chosen by the requester, from 1, ascending within a class; echoed
+                              ///< in the answer; 0: none
+  std::uint32_t method = 0;   ///< a `Method`; echoed in the answer
+  std::uint32_t generation =
+      0;  ///< of the job; a lower one is answered `fenced` (design, section 7)
+  std::uint32_t incarnation = 0;      ///< of the target actor
+  std::uint32_t meta_words = 0;       ///< 8-byte words of the Cap'n Proto message
   std::uint64_t max_reply_bytes = 0;  ///< the largest answer that the requester takes; 0 in answers
   std::array<std::uint64_t, max_segments> segment_bytes{};
   std::uint32_t reserved = 0;
@@ -57,7 +62,7 @@ struct FrameLimits {
 
 struct Frame {
   FrameHeader head;
-  std::vector<capnp::word> meta;   ///< one flat Cap'n Proto message
+  std::vector<capnp::word> meta;  ///< one flat Cap'n Proto message
   /// At most max_segments; written from where they lie. Empty ones at the end are the same as none.
   std::vector<Segment> segments;
 
@@ -68,8 +73,8 @@ struct Frame {
 /// Fills lengths and checksum from `frame`'s contents.
 void seal(Frame& frame);
 
-/// Checks magic, version, kind, class, checksum, lengths. \errors data_corruption: what was expected and found;
-/// invalid_argument: over a limit, with the limit's name
+/// Checks magic, version, kind, class, checksum, lengths. \errors data_corruption: what was
+/// expected and found; invalid_argument: over a limit, with the limit's name
 Status check_header(const FrameHeader& head, const FrameLimits& limits);
 
 }  // namespace troupe::net

@@ -1,13 +1,14 @@
 #pragma once
 /// \file link.hpp
-/// What carries frames between two processes. Knows no actors and no requests; `Endpoint` builds those on top.
+/// What carries frames between two processes. Knows no actors and no requests; `Endpoint` builds
+/// those on top.
+#include "runtime/base/result.hpp"
+#include "runtime/net/frame.hpp"
+
 #include <chrono>
 #include <functional>
 #include <memory>
 #include <vector>
-
-#include "runtime/base/result.hpp"
-#include "runtime/net/frame.hpp"
 
 namespace troupe::net {
 
@@ -18,24 +19,27 @@ using Clock = std::chrono::steady_clock;
 class LinkEvents {
  public:
   virtual ~LinkEvents() = default;
-  virtual void on_frame(Frame frame) = 0;  ///< in the order sent, per class
+  virtual void on_frame(Frame frame) = 0;      ///< in the order sent, per class
   virtual void on_down(const Error& why) = 0;  ///< exactly once; nothing follows
 };
 
 /// One end of a connection to one peer.
-/// Threads:   all members from any thread, also under a lock of the caller: they never block and never call LinkEvents on
+/// Threads:   all members from any thread, also under a lock of the caller: they never block and
+/// never call LinkEvents on
 ///            the caller's stack
-/// Ordering:  frames of one class keep their order; frames of different classes overtake each other piece by piece
-/// Lifecycle: start() once. The link keeps `events` alive until on_down() returned, then lets go. A link that is never
+/// Ordering:  frames of one class keep their order; frames of different classes overtake each other
+/// piece by piece Lifecycle: start() once. The link keeps `events` alive until on_down() returned,
+/// then lets go. A link that is never
 ///            closed is a leak
 class Link {
  public:
   virtual ~Link() = default;
   virtual void start(std::shared_ptr<LinkEvents> events) = 0;
-  virtual void send(Frame frame) = 0;      ///< dropped silently after close()
-  virtual void close(Error why) = 0;       ///< on_down(why) follows at both ends
-  virtual Clock::time_point now() const = 0;                               ///< virtual in a simulation
-  virtual void after(Clock::duration delay, std::function<void()> f) = 0;  ///< not run once the link is down
+  virtual void send(Frame frame) = 0;         ///< dropped silently after close()
+  virtual void close(Error why) = 0;          ///< on_down(why) follows at both ends
+  virtual Clock::time_point now() const = 0;  ///< virtual in a simulation
+  virtual void after(Clock::duration delay,
+                     std::function<void()> f) = 0;  ///< not run once the link is down
 };
 
 }  // namespace troupe::net

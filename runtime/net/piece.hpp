@@ -1,8 +1,12 @@
 #pragma once
 /// \file piece.hpp
-/// Cuts frames into pieces of at most 256 KiB and puts them together again. Classes take turns piece by piece, so a small
-/// frame never waits behind a large one of another class. Within a class the first frame is finished before the next begins:
-/// that keeps their order, and at most one frame per class is incomplete at the receiver.
+/// Cuts frames into pieces of at most 256 KiB and puts them together again. Classes take turns
+/// piece by piece, so a small frame never waits behind a large one of another class. Within a class
+/// the first frame is finished before the next begins: that keeps their order, and at most one
+/// frame per class is incomplete at the receiver.
+#include "runtime/base/result.hpp"
+#include "runtime/net/frame.hpp"
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -12,19 +16,16 @@
 #include <span>
 #include <vector>
 
-#include "runtime/base/result.hpp"
-#include "runtime/net/frame.hpp"
-
 namespace troupe::net {
 
 inline constexpr std::size_t max_piece_bytes = std::size_t{256} << 10;
 
 /// In front of every piece.
 struct PieceHeader {
-  std::uint32_t bytes = 0;     ///< of the piece after this header, 1..max_piece_bytes
-  std::uint32_t frame = 0;     ///< number of the frame on this link; starts at 0, wraps
+  std::uint32_t bytes = 0;  ///< of the piece after this header, 1..max_piece_bytes
+  std::uint32_t frame = 0;  ///< number of the frame on this link; starts at 0, wraps
   TrafficClass traffic = TrafficClass::control;
-  std::uint8_t flags = 0;      ///< 1: first piece of its frame, 2: last
+  std::uint8_t flags = 0;  ///< 1: first piece of its frame, 2: last
   std::uint16_t reserved = 0;
 };
 static_assert(sizeof(PieceHeader) == 12);
@@ -60,8 +61,8 @@ class PieceWriter {
   std::unique_ptr<Outgoing> finished_;  ///< keeps the memory of the last piece of a frame
 };
 
-/// Puts pieces together. Lengths are checked against limits before anything is allocated; segments are written straight into
-/// their final pooled buffer. Threads: one at a time.
+/// Puts pieces together. Lengths are checked against limits before anything is allocated; segments
+/// are written straight into their final pooled buffer. Threads: one at a time.
 class PieceReader {
  public:
   explicit PieceReader(FrameLimits limits);
@@ -79,7 +80,8 @@ class PieceReader {
   Status end_piece(std::vector<Frame>& out);
 
   FrameLimits limits_;
-  std::array<std::unique_ptr<Incoming>, traffic_classes> incoming_;  ///< at most one incomplete frame per class
+  std::array<std::unique_ptr<Incoming>, traffic_classes>
+      incoming_;  ///< at most one incomplete frame per class
   PieceHeader piece_;
   std::size_t header_bytes_ = 0;  ///< of piece_ that are in
   std::size_t piece_left_ = 0;    ///< bytes of the piece that are still to come

@@ -1,15 +1,15 @@
 #pragma once
 /// \file sim_network.hpp
-/// Simulated links between the hosts of a cluster in one process. Frames are cut into pieces, carried as bytes and put
-/// together again, exactly as over a socket. Two drivers: real time on a thread of its own (`troupe run`), and a virtual
-/// clock that a test steps (same seed, same run).
+/// Simulated links between the hosts of a cluster in one process. Frames are cut into pieces,
+/// carried as bytes and put together again, exactly as over a socket. Two drivers: real time on a
+/// thread of its own (`troupe run`), and a virtual clock that a test steps (same seed, same run).
+#include "runtime/net/link.hpp"
+
 #include <functional>
 #include <map>
 #include <memory>
 #include <span>
 #include <utility>
-
-#include "runtime/net/link.hpp"
 
 namespace troupe::net {
 
@@ -18,12 +18,13 @@ class SimDriver {
  public:
   virtual ~SimDriver() = default;
   virtual Clock::time_point now() const = 0;
-  /// Runs `f` at `t` or, if that is past, soon; one event at a time, those with equal time in the order of their `at` calls.
-  /// Any thread.
+  /// Runs `f` at `t` or, if that is past, soon; one event at a time, those with equal time in the
+  /// order of their `at` calls. Any thread.
   virtual void at(Clock::time_point t, std::function<void()> f) = 0;
 };
 
-/// One thread that runs events when their time has come. The destructor drops what is still queued, then joins.
+/// One thread that runs events when their time has come. The destructor drops what is still queued,
+/// then joins.
 class RealTimeDriver final : public SimDriver {
  public:
   RealTimeDriver();
@@ -57,16 +58,17 @@ struct SimLinkOptions {
   Clock::duration latency{};    ///< one way
   double bytes_per_second = 0;  ///< 0: unlimited
   FrameLimits limits{};
-  /// For tests of faults: may change the bytes of each block on the wire; `to` is the receiving end, 0 or 1. Called by the
-  /// driver. Empty: none are changed.
+  /// For tests of faults: may change the bytes of each block on the wire; `to` is the receiving
+  /// end, 0 or 1. Called by the driver. Empty: none are changed.
   std::function<void(int to, std::span<std::byte> block)> tamper{};
 };
 
-/// Makes two connected ends, 0 and 1. `driver` must outlive both. Each direction has its own bandwidth: a piece of n bytes
-/// (with its header) takes n / bytes_per_second to leave, then `latency` to arrive; the next one starts when it has left.
-/// Guarantees: the first close() wins; on_down(its reason) comes at both ends `latency` later. What had left before arrives,
-/// what had not is dropped. An end not started yet keeps what arrives
-std::pair<std::shared_ptr<Link>, std::shared_ptr<Link>> make_sim_link(SimDriver& driver,
-                                                                     const SimLinkOptions& options);
+/// Makes two connected ends, 0 and 1. `driver` must outlive both. Each direction has its own
+/// bandwidth: a piece of n bytes (with its header) takes n / bytes_per_second to leave, then
+/// `latency` to arrive; the next one starts when it has left. Guarantees: the first close() wins;
+/// on_down(its reason) comes at both ends `latency` later. What had left before arrives, what had
+/// not is dropped. An end not started yet keeps what arrives
+std::pair<std::shared_ptr<Link>, std::shared_ptr<Link>> make_sim_link(
+    SimDriver& driver, const SimLinkOptions& options);
 
 }  // namespace troupe::net

@@ -1,10 +1,11 @@
 #pragma once
 /// \file loss.hpp
-/// Losses over a batch's seeds, as sums (ranks divide by the total number of labelled seeds after reducing).
+/// Losses over a batch's seeds, as sums (ranks divide by the total number of labelled seeds after
+/// reducing).
+#include "runtime/base/matrix.hpp"
+
 #include <cstdint>
 #include <span>
-
-#include "runtime/base/matrix.hpp"
 
 namespace troupe::nn {
 

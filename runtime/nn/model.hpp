@@ -1,18 +1,19 @@
 #pragma once
 /// \file model.hpp
-/// Models with explicit forward and backward, no tape (design, section 14). Parameters and gradients of a model are one flat
-/// float32 vector each, so that ranks can reduce them in chunks; `ParameterLayout` names the slices.
-#include <cstdint>
-#include <memory>
-#include <span>
-#include <string>
-#include <vector>
-
+/// Models with explicit forward and backward, no tape (design, section 14). Parameters and
+/// gradients of a model are one flat float32 vector each, so that ranks can reduce them in chunks;
+/// `ParameterLayout` names the slices.
 #include "runtime/base/executor.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/matrix.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/sample/mini_batch.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
 
 namespace troupe::nn {
 
@@ -25,13 +26,14 @@ struct ModelOptions {
   std::uint64_t in_dim = 0;
   std::uint64_t hidden = 0;
   std::uint64_t out_dim = 0;
-  bool layer_norm = false;      ///< between layer and ReLU, not after the last; eps 1e-5
-  bool l2 = false;              ///< rows of each layer's output divided by max(norm, 1e-12)
-  float dropout = 0;            ///< on the input of every layer but the first
-  float input_dropout = 0;      ///< on the input of the first layer
+  bool layer_norm = false;  ///< between layer and ReLU, not after the last; eps 1e-5
+  bool l2 = false;          ///< rows of each layer's output divided by max(norm, 1e-12)
+  float dropout = 0;        ///< on the input of every layer but the first
+  float input_dropout = 0;  ///< on the input of the first layer
 };
 
-/// One named slice of the flat parameter vector, shape [rows, cols] row-major (a vector has cols = 1).
+/// One named slice of the flat parameter vector, shape [rows, cols] row-major (a vector has cols =
+/// 1).
 struct ParameterSlice {
   std::string name;  ///< e.g. "conv1.lin_l.weight"
   std::size_t offset = 0;
@@ -41,14 +43,16 @@ struct ParameterSlice {
 };
 using ParameterLayout = std::vector<ParameterSlice>;
 
-/// What dropout masks depend on besides layer and column (design, section 4): job seed, epoch, batch, original ids.
+/// What dropout masks depend on besides layer and column (design, section 4): job seed, epoch,
+/// batch, original ids.
 struct DropoutContext {
   bool training = false;  ///< false: no dropout at all
   std::uint64_t job_seed = 0;
   std::uint32_t stream_epoch = 0;
   std::uint64_t batch = 0;
   std::uint16_t node_type = 0;
-  std::span<const OriginalId> ids;  ///< of the batch's nodes, by batch-local index; empty if not training
+  std::span<const OriginalId>
+      ids;  ///< of the batch's nodes, by batch-local index; empty if not training
 };
 
 /// Inputs of one forward pass.
@@ -58,8 +62,9 @@ struct ForwardInput {
   DropoutContext dropout;
 };
 
-/// A model of fixed shape. Stateless: parameters come from outside, activations live in the caller's `Pass`.
-/// Threads: const members from any number of threads at once, each with its own Pass.
+/// A model of fixed shape. Stateless: parameters come from outside, activations live in the
+/// caller's `Pass`. Threads: const members from any number of threads at once, each with its own
+/// Pass.
 class Model {
  public:
   /// What forward() keeps for backward(). Reused between batches to spare allocations.
@@ -73,27 +78,29 @@ class Model {
   virtual const ParameterLayout& layout() const = 0;
   std::size_t num_parameters() const;
 
-  /// Parameters before the first step: domain `initial_weights`, type = parameter number, id = flat index, uniform.
+  /// Parameters before the first step: domain `initial_weights`, type = parameter number, id = flat
+  /// index, uniform.
   virtual std::vector<float> initial_parameters(std::uint64_t job_seed) const = 0;
 
   virtual std::unique_ptr<Pass> make_pass() const = 0;
 
-  /// Logits of the destinations of the last block, shape [num_dst, out_dim]; valid until the next forward on `pass`.
-  /// The same bits for any executor. \requires shapes fit (asserted)
+  /// Logits of the destinations of the last block, shape [num_dst, out_dim]; valid until the next
+  /// forward on `pass`. The same bits for any executor. \requires shapes fit (asserted)
   virtual ConstMatrix forward(Executor& executor, std::span<const float> parameters,
                               const ForwardInput& input, Pass& pass) const = 0;
 
-  /// Gradient of sum(logits * grad_logits) with respect to the parameters, written to `gradient` (all of it).
-  /// \requires forward() ran on `pass` with the same input and parameters
+  /// Gradient of sum(logits * grad_logits) with respect to the parameters, written to `gradient`
+  /// (all of it). \requires forward() ran on `pass` with the same input and parameters
   virtual void backward(Executor& executor, std::span<const float> parameters,
                         const ForwardInput& input, ConstMatrix grad_logits, Pass& pass,
                         std::span<float> gradient) const = 0;
 
-  /// One layer without dropout, for exact inference: rows [block.num_src, dim of the layer's input] to
-  /// [block.num_dst, dim of its output], normalisation and ReLU included. A row's bits do not depend on which other rows
-  /// are in the block. \param layer from 0
+  /// One layer without dropout, for exact inference: rows [block.num_src, dim of the layer's input]
+  /// to [block.num_dst, dim of its output], normalisation and ReLU included. A row's bits do not
+  /// depend on which other rows are in the block. \param layer from 0
   virtual Matrix infer_layer(Executor& executor, std::span<const float> parameters,
-                             std::uint32_t layer, const LayerBlock& block, ConstMatrix input) const = 0;
+                             std::uint32_t layer, const LayerBlock& block,
+                             ConstMatrix input) const = 0;
   std::uint64_t output_dim(std::uint32_t layer) const;
 };
 

@@ -1,25 +1,26 @@
 #pragma once
 /// \file optimizer.hpp
 /// Optimizers over one flat parameter vector, as PyTorch defines them.
+#include "runtime/base/result.hpp"
+
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "runtime/base/result.hpp"
-
 namespace troupe::nn {
 
 struct OptimizerOptions {
   std::string kind = "adam";  ///< "sgd", "adam", "adamw"
   double lr = 0.001;
-  double weight_decay = 0;    ///< added to the gradient (L2); AdamW: parameters shrink by 1 - lr * weight_decay first
-  double momentum = 0;        ///< sgd
-  bool nesterov = false;      ///< sgd
+  double weight_decay =
+      0;  ///< added to the gradient (L2); AdamW: parameters shrink by 1 - lr * weight_decay first
+  double momentum = 0;    ///< sgd
+  bool nesterov = false;  ///< sgd
   double beta1 = 0.9;
   double beta2 = 0.999;
-  double eps = 1e-8;          ///< added after the bias-corrected root
+  double eps = 1e-8;  ///< added after the bias-corrected root
 };
 
 /// State that a checkpoint keeps: named flat arrays and the number of steps made.
@@ -43,7 +44,8 @@ class Optimizer {
   double lr_;
 };
 
-/// \errors invalid_argument: a rate or moment out of range; unimplemented: a kind that is not built yet
+/// \errors invalid_argument: a rate or moment out of range; unimplemented: a kind that is not built
+/// yet
 Result<std::unique_ptr<Optimizer>> make_optimizer(const OptimizerOptions& options,
                                                   std::size_t num_parameters);
 

@@ -1,12 +1,12 @@
 #pragma once
 /// \file scores.hpp
 /// Scores of predictions: accuracy, F1, ROC AUC; float64.
+#include "runtime/base/matrix.hpp"
+
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
-
-#include "runtime/base/matrix.hpp"
 
 namespace troupe::nn {
 
@@ -19,8 +19,9 @@ std::optional<double> accuracy(std::span<const std::int64_t> predicted,
 
 struct F1Scores {
   double micro = 0;
-  double macro_present = 0;  ///< over the classes seen in truth or prediction ("f1" in the job file)
-  double macro_all = 0;      ///< over all classes; one without truth and prediction counts 0
+  double macro_present =
+      0;                 ///< over the classes seen in truth or prediction ("f1" in the job file)
+  double macro_all = 0;  ///< over all classes; one without truth and prediction counts 0
   std::vector<double> per_class;
 };
 std::optional<F1Scores> f1_scores(std::span<const std::int64_t> predicted,

@@ -1,12 +1,12 @@
 #pragma once
 /// \file partition_book.hpp
 /// The map from node to partition: contiguous ranges of global ids, a few bytes per part and type.
+#include "runtime/base/ids.hpp"
+#include "runtime/graph/store.hpp"
+
 #include <algorithm>
 #include <cstdint>
 #include <vector>
-
-#include "runtime/base/ids.hpp"
-#include "runtime/graph/store.hpp"
 
 namespace troupe {
 

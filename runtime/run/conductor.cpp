@@ -1,12 +1,11 @@
 #include "runtime/run/conductor.hpp"
 
-#include <fmt/format.h>
+#include "runtime/nn/scores.hpp"
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-
-#include "runtime/nn/scores.hpp"
+#include <fmt/format.h>
 
 namespace troupe {
 namespace {
@@ -115,9 +114,10 @@ Status Conductor::take_epochs(std::vector<net::EpochResult> results) {
   }
   record.loss = weight > 0 ? loss_sum / static_cast<double>(weight) : 0;
   if (!std::isfinite(record.loss)) {
-    return Error(Errc::failed_precondition,
-                 fmt::format("training: the loss of epoch {} is {}; try: a lower train.optimizer.lr",
-                             epoch_ + 1, record.loss));
+    return Error(
+        Errc::failed_precondition,
+        fmt::format("training: the loss of epoch {} is {}; try: a lower train.optimizer.lr",
+                    epoch_ + 1, record.loss));
   }
   record_.epochs.push_back(record);
   if (options_.digest) {
@@ -228,11 +228,11 @@ Result<Conductor::Outputs> Conductor::gather(const std::vector<net::ScoreResult>
     const auto outputs = result.outputs.as<float>();
     if (result.cols != cols || outputs.size() != result.positions.size() * cols ||
         result.labels.size() != result.positions.size()) {
-      return Error(Errc::data_corruption,
-                   fmt::format("scores of {}: expected {} columns for {} seeds, found {} numbers "
-                               "and {} labels",
-                               role, cols, result.positions.size(), outputs.size(),
-                               result.labels.size()));
+      return Error(
+          Errc::data_corruption,
+          fmt::format("scores of {}: expected {} columns for {} seeds, found {} numbers "
+                      "and {} labels",
+                      role, cols, result.positions.size(), outputs.size(), result.labels.size()));
     }
     for (std::size_t i = 0; i < result.positions.size(); ++i) {
       const auto position = result.positions[i];
@@ -249,8 +249,8 @@ Result<Conductor::Outputs> Conductor::gather(const std::vector<net::ScoreResult>
     }
   }
   if (found != seeds) {
-    return Error(Errc::data_corruption, fmt::format("scores of {}: expected {} seeds, found {}",
-                                                    role, seeds, found));
+    return Error(Errc::data_corruption,
+                 fmt::format("scores of {}: expected {} seeds, found {}", role, seeds, found));
   }
   return Outputs{std::move(logits), std::move(labels)};
 }
@@ -294,11 +294,11 @@ Status Conductor::take_finished(const std::vector<net::FinishResult>& results) {
   for (const auto& result : results) {
     if (result.parameters != results.front().parameters ||
         result.best_parameters != results.front().best_parameters) {
-      return Error(Errc::internal,
-                   fmt::format("parameters of rank {} differ from those of rank {}: {} and {}",
-                               raw(result.rank), raw(results.front().rank),
-                               to_string(result.parameters),
-                               to_string(results.front().parameters)));
+      return Error(
+          Errc::internal,
+          fmt::format("parameters of rank {} differ from those of rank {}: {} and {}",
+                      raw(result.rank), raw(results.front().rank), to_string(result.parameters),
+                      to_string(results.front().parameters)));
     }
   }
   record_.parameters = results.front().parameters;

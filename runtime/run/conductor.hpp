@@ -1,7 +1,15 @@
 #pragma once
 /// \file conductor.hpp
-/// The director's mind: what the whole troupe does next, and what came of it. One command at a time goes to all members of
-/// a group; when all have answered, the answers go in and the next command comes out. Knows no actors.
+/// The director's mind: what the whole troupe does next, and what came of it. One command at a time
+/// goes to all members of a group; when all have answered, the answers go in and the next command
+/// comes out. Knows no actors.
+#include "runtime/base/digest.hpp"
+#include "runtime/base/matrix.hpp"
+#include "runtime/base/result.hpp"
+#include "runtime/graph/store.hpp"
+#include "runtime/net/messages.hpp"
+#include "runtime/run/run_record.hpp"
+
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -10,24 +18,17 @@
 #include <variant>
 #include <vector>
 
-#include "runtime/base/digest.hpp"
-#include "runtime/base/matrix.hpp"
-#include "runtime/base/result.hpp"
-#include "runtime/graph/store.hpp"
-#include "runtime/net/messages.hpp"
-#include "runtime/run/run_record.hpp"
-
 namespace troupe {
 
 struct ConductorOptions {
   std::uint32_t epochs = 1;
   std::uint32_t world = 1;
   std::uint32_t layers = 1;
-  std::uint32_t eval_every = 1;     ///< 0: only after the last epoch
-  bool eval_exact = true;           ///< false: scores of sampled batches while training
+  std::uint32_t eval_every = 1;  ///< 0: only after the last epoch
+  bool eval_exact = true;        ///< false: scores of sampled batches while training
   std::string metric = "accuracy";
   bool digest = true;
-  bool train_only = false;          ///< epochs and nothing else: no evaluation, no parameters
+  bool train_only = false;  ///< epochs and nothing else: no evaluation, no parameters
   /// Seeds per role; a role that is missing or empty is not scored.
   std::map<std::string, std::shared_ptr<const SeedList>> seeds;
 };
@@ -45,7 +46,8 @@ struct ToEvaluators {
 struct RunOver {};
 using Command = std::variant<ToTrainers, ToEvaluators, RunOver>;
 
-/// Lifecycle: next(), then the matching take_…() with all answers in any order, again until RunOver. An error from
+/// Lifecycle: next(), then the matching take_…() with all answers in any order, again until
+/// RunOver. An error from
 ///            take_…() ends the run.
 /// Threads:   one at a time
 class Conductor {

@@ -1,8 +1,7 @@
 #include "runtime/run/gradient_reducer.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <fmt/format.h>
 
 namespace troupe {
 
@@ -17,11 +16,11 @@ Result<std::optional<GradientReducer::Sum>> GradientReducer::add(
     std::shared_ptr<const net::GradientChunk> share) {
   const std::size_t bytes = share->weight == 0 ? 0 : chunk_size_ * sizeof(float);
   if (raw(share->rank) >= world_ || share->values.bytes.size() != bytes) {
-    return Error(Errc::invalid_argument,
-                 fmt::format("gradient share of step {}: expected rank < {} and {} bytes, found "
-                             "rank {} and {} bytes",
-                             share->step, world_, bytes, raw(share->rank),
-                             share->values.bytes.size()));
+    return Error(
+        Errc::invalid_argument,
+        fmt::format("gradient share of step {}: expected rank < {} and {} bytes, found "
+                    "rank {} and {} bytes",
+                    share->step, world_, bytes, raw(share->rank), share->values.bytes.size()));
   }
   if (share->generation < generation_) {
     return Error(Errc::failed_precondition,
@@ -41,8 +40,8 @@ Result<std::optional<GradientReducer::Sum>> GradientReducer::add(
     const auto step = share->step;
     waiting_.erase(step);
     return Error(Errc::invalid_argument,
-                 fmt::format("gradient share of step {} from rank {}: not the step under way",
-                             step, raw(share->rank)));
+                 fmt::format("gradient share of step {} from rank {}: not the step under way", step,
+                             raw(share->rank)));
   }
   shares.resize(world_);
   shares[raw(share->rank)] = share;

@@ -1,19 +1,20 @@
 #pragma once
 /// \file gradient_reducer.hpp
-/// Sums the ranks' shares of one chunk of the gradient in rank order, at the rank that owns the chunk. Knows no actors.
+/// Sums the ranks' shares of one chunk of the gradient in rank order, at the rank that owns the
+/// chunk. Knows no actors.
+#include "runtime/base/result.hpp"
+#include "runtime/net/messages.hpp"
+
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
 #include <vector>
 
-#include "runtime/base/result.hpp"
-#include "runtime/net/messages.hpp"
-
 namespace troupe {
 
-/// The slice [first, first + size) of a flat gradient that rank `owner` of `world` sums: even shares, the first ranks one
-/// number more.
+/// The slice [first, first + size) of a flat gradient that rank `owner` of `world` sums: even
+/// shares, the first ranks one number more.
 struct GradientSlice {
   std::size_t first = 0;
   std::size_t size = 0;
@@ -21,16 +22,18 @@ struct GradientSlice {
 GradientSlice gradient_slice(std::size_t num_parameters, std::uint32_t world, Rank owner);
 
 /// Threads:    one at a time
-/// Guarantees: each share counts once, keyed (generation, step, rank); the sum does not depend on the order of arrival
-/// Bound:      shares of two steps: a rank can be at most one step ahead of another
+/// Guarantees: each share counts once, keyed (generation, step, rank); the sum does not depend on
+/// the order of arrival Bound:      shares of two steps: a rank can be at most one step ahead of
+/// another
 class GradientReducer {
  public:
   GradientReducer(std::uint32_t world, std::size_t chunk_size)
       : world_(world), chunk_size_(chunk_size) {}
 
   using Sum = std::shared_ptr<const net::GradientSum>;
-  /// Takes a share; gives the sum when it was the last one missing, or when that step's sum is known already (a repeat).
-  /// \errors invalid_argument: size, rank or step that cannot be; failed_precondition: an older generation
+  /// Takes a share; gives the sum when it was the last one missing, or when that step's sum is
+  /// known already (a repeat). \errors invalid_argument: size, rank or step that cannot be;
+  /// failed_precondition: an older generation
   Result<std::optional<Sum>> add(std::shared_ptr<const net::GradientChunk> share);
 
  private:

@@ -1,11 +1,11 @@
 #pragma once
 /// \file inference_blocks.hpp
-/// Cuts a part's nodes into blocks for layer-wise inference. A node's outputs do not depend on the block it is in, so the
-/// cut is free: it only bounds memory.
+/// Cuts a part's nodes into blocks for layer-wise inference. A node's outputs do not depend on the
+/// block it is in, so the cut is free: it only bounds memory.
+#include "runtime/graph/part.hpp"
+
 #include <cstdint>
 #include <vector>
-
-#include "runtime/graph/part.hpp"
 
 namespace troupe {
 
@@ -15,8 +15,8 @@ struct InferenceBlock {
   std::uint64_t count = 0;
 };
 
-/// Blocks of consecutive nodes whose input rows (each node and all its neighbours, counted with repeats but never more than
-/// `total_nodes`) take at most `block_bytes`; at least one node each.
+/// Blocks of consecutive nodes whose input rows (each node and all its neighbours, counted with
+/// repeats but never more than `total_nodes`) take at most `block_bytes`; at least one node each.
 std::vector<InferenceBlock> inference_blocks(const NeighbourLists& lists, std::uint64_t nodes,
                                              std::uint64_t total_nodes, std::uint64_t row_bytes,
                                              std::uint64_t block_bytes);

@@ -1,8 +1,7 @@
 #include "runtime/run/learner.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <fmt/format.h>
 
 namespace troupe {
 namespace {
@@ -59,9 +58,9 @@ nn::LossResult binary_loss(ConstMatrix logits, std::span<const std::int64_t> lab
 
 Result<std::unique_ptr<Learner>> Learner::create(const LearnerOptions& options) {
   if (options.loss != "cross_entropy" && options.loss != "bce_logits") {
-    return Error(Errc::invalid_argument,
-                 fmt::format("train.loss: expected cross_entropy or bce_logits, found {}",
-                             options.loss));
+    return Error(
+        Errc::invalid_argument,
+        fmt::format("train.loss: expected cross_entropy or bce_logits, found {}", options.loss));
   }
   TROUPE_ASSIGN_OR_RETURN(auto model, nn::make_model(options.model));
   TROUPE_ASSIGN_OR_RETURN(auto optimizer,

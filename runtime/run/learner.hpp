@@ -1,12 +1,7 @@
 #pragma once
 /// \file learner.hpp
-/// What one rank learns with: model, parameters, optimizer, loss, and the best epoch's parameters. Knows no actors.
-#include <cstdint>
-#include <memory>
-#include <span>
-#include <string>
-#include <vector>
-
+/// What one rank learns with: model, parameters, optimizer, loss, and the best epoch's parameters.
+/// Knows no actors.
 #include "runtime/base/digest.hpp"
 #include "runtime/base/executor.hpp"
 #include "runtime/base/result.hpp"
@@ -14,6 +9,12 @@
 #include "runtime/nn/loss.hpp"
 #include "runtime/nn/model.hpp"
 #include "runtime/nn/optimizer.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
 
 namespace troupe {
 
@@ -26,8 +27,9 @@ struct LearnerOptions {
   std::uint64_t job_seed = 0;
 };
 
-/// Lifecycle: compute() a batch's share of the gradient, reduce it over the ranks elsewhere, apply() the mean; again.
-/// Threads:   one at a time; the work inside runs on the executor that is passed in
+/// Lifecycle: compute() a batch's share of the gradient, reduce it over the ranks elsewhere,
+/// apply() the mean; again. Threads:   one at a time; the work inside runs on the executor that is
+/// passed in
 class Learner {
  public:
   /// \errors as make_model and make_optimizer
@@ -39,10 +41,12 @@ class Learner {
     std::uint64_t weight = 0;         ///< labelled seeds; with 0 the gradient is empty
     std::span<const float> gradient;  ///< valid until the next compute()
   };
-  /// \errors failed_precondition: the batch has no features, or labels of another kind than the loss needs
+  /// \errors failed_precondition: the batch has no features, or labels of another kind than the
+  /// loss needs
   Result<Share> compute(Executor& executor, const Batch& batch);
 
-  /// One optimizer step with the mean gradient over all ranks. With weight 0 (no labelled seed anywhere) nothing changes.
+  /// One optimizer step with the mean gradient over all ranks. With weight 0 (no labelled seed
+  /// anywhere) nothing changes.
   void apply(std::span<const float> mean_gradient, std::uint64_t weight);
 
   /// Outputs of the batch's seeds without dropout, shape [seeds, out_dim].

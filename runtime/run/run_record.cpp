@@ -3,7 +3,9 @@
 namespace troupe {
 namespace {
 
-double ratio(double a, double b) { return b > 0 ? a / b : 0; }
+double ratio(double a, double b) {
+  return b > 0 ? a / b : 0;
+}
 
 }  // namespace
 

@@ -1,13 +1,13 @@
 #pragma once
 /// \file run_record.hpp
 /// What a run reports (design, section 11): per epoch and at the end.
+#include "runtime/base/digest.hpp"
+#include "runtime/net/messages.hpp"
+
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
-
-#include "runtime/base/digest.hpp"
-#include "runtime/net/messages.hpp"
 
 namespace troupe {
 
@@ -34,8 +34,8 @@ struct EpochRecord {
 
   double seeds_per_second() const;
   double edges_per_second() const;
-  double wait_share() const;    ///< of the ranks' time, waiting for a batch
-  double remote_share() const;  ///< of rows, fetched from other hosts
+  double wait_share() const;                     ///< of the ranks' time, waiting for a batch
+  double remote_share() const;                   ///< of rows, fetched from other hosts
   std::optional<double> cache_hit_rate() const;  ///< of rows not on this host; none without a cache
 };
 
@@ -45,7 +45,8 @@ struct RunRecord {
   std::optional<Scores> valid;  ///< exact, with the best epoch's parameters
   std::optional<Scores> test;
   std::optional<Digest> batches;  ///< running digest over all epochs; none with digest "off"
-  /// Of the outputs behind `valid` and `test`, in seed order: equal for equal parameters, whatever the partitioning.
+  /// Of the outputs behind `valid` and `test`, in seed order: equal for equal parameters, whatever
+  /// the partitioning.
   Digest outputs;
   Digest parameters;
   Digest best_parameters;

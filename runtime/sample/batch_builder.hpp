@@ -1,16 +1,17 @@
 #pragma once
 /// \file batch_builder.hpp
-/// Grows one mini-batch hop by hop: says which neighbours to ask which part for, takes the replies in any order, numbers
-/// new nodes by first appearance. Knows no actors; a sampler drives many of these at once.
-#include <cstdint>
-#include <memory>
-#include <span>
-#include <vector>
-
+/// Grows one mini-batch hop by hop: says which neighbours to ask which part for, takes the replies
+/// in any order, numbers new nodes by first appearance. Knows no actors; a sampler drives many of
+/// these at once.
 #include "runtime/base/result.hpp"
 #include "runtime/partition/partition_book.hpp"
 #include "runtime/sample/mini_batch.hpp"
 #include "runtime/sample/one_hop.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
 
 namespace troupe {
 
@@ -26,21 +27,24 @@ struct SampleOptions {
   std::uint64_t max_edges_per_reply = ~std::uint64_t{0};
 };
 
-/// One question to one part. `id` is unique in the batch and names the question when its reply comes.
+/// One question to one part. `id` is unique in the batch and names the question when its reply
+/// comes.
 struct HopQuestion {
   std::uint32_t id = 0;
   PartId part{};
   HopRequest request;
 };
 
-/// Lifecycle:  construct; ask questions() and answer each until done(); take the batch. May be dropped at any point
-/// Threads:    one at a time
-/// Guarantees: the batch is a pure function of (graph, options, key, seeds): neither the partitioning nor the order of
-///             replies changes it; a reply that was already taken, or that no question waits for, is refused
+/// Lifecycle:  construct; ask questions() and answer each until done(); take the batch. May be
+/// dropped at any point Threads:    one at a time Guarantees: the batch is a pure function of
+/// (graph, options, key, seeds): neither the partitioning nor the order of
+///             replies changes it; a reply that was already taken, or that no question waits for,
+///             is refused
 /// Borrows:    `book` and `graph`, which must outlive it
 class BatchBuilder {
  public:
-  /// \requires fanouts for every edge type in at most 255 hops; every seed is in `book`; fewer than 2^32 seeds
+  /// \requires fanouts for every edge type in at most 255 hops; every seed is in `book`; fewer than
+  /// 2^32 seeds
   BatchBuilder(const GraphInfo& graph, const PartitionBook& book,
                std::shared_ptr<const SampleOptions> options, BatchKey key, NodeTypeId seed_type,
                std::span<const NodeId> seeds);
@@ -48,12 +52,14 @@ class BatchBuilder {
   BatchBuilder(BatchBuilder&&) noexcept;
   BatchBuilder& operator=(BatchBuilder&&) noexcept;
 
-  /// The questions that became askable since the last call: at the start, and whenever all replies of a hop are in, one per
-  /// part that owns frontier nodes and edge type; or the rest of one whose reply was cut.
+  /// The questions that became askable since the last call: at the start, and whenever all replies
+  /// of a hop are in, one per part that owns frontier nodes and edge type; or the rest of one whose
+  /// reply was cut.
   std::vector<HopQuestion> questions();
 
-  /// Takes a reply. \errors invalid_argument: unknown or answered question (nothing changes); 2^32 or more nodes or edges of
-  /// one type; data_corruption: counts, ids or sizes that cannot be (named). After the last two the builder must be dropped
+  /// Takes a reply. \errors invalid_argument: unknown or answered question (nothing changes); 2^32
+  /// or more nodes or edges of one type; data_corruption: counts, ids or sizes that cannot be
+  /// (named). After the last two the builder must be dropped
   Status answer(std::uint32_t question, const HopReply& reply);
 
   /// All hops are in. An empty seed list is done at once.

@@ -1,18 +1,21 @@
 #pragma once
 /// \file mini_batch.hpp
-/// A sampled mini-batch: seeds, the nodes reached from them, and the edges of each hop over batch-local indices.
+/// A sampled mini-batch: seeds, the nodes reached from them, and the edges of each hop over
+/// batch-local indices.
+#include "runtime/base/ids.hpp"
+
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "runtime/base/ids.hpp"
-
 namespace troupe {
 
-/// Which nodes the next hop asks for: those new in this hop (PyG, GLT), or all so far, drawn afresh (DGL's blocks).
+/// Which nodes the next hop asks for: those new in this hop (PyG, GLT), or all so far, drawn afresh
+/// (DGL's blocks).
 enum class Frontier : std::uint8_t { fresh, all };  // "new" in the job file
 
-/// What a batch is for. Evaluation draws from streams of its own: its epoch has the highest bit set.
+/// What a batch is for. Evaluation draws from streams of its own: its epoch has the highest bit
+/// set.
 enum class Purpose : std::uint8_t { train, evaluate };
 
 /// Names a batch; with the graph and the job's settings it determines the whole content.
@@ -27,32 +30,36 @@ struct BatchKey {
   }
 };
 
-/// The nodes of one type in a batch. Batch-local index = position, in order of first appearance: seeds first, then hop by
-/// hop, edge types in schema order, frontier order, ascending position in the neighbour list.
+/// The nodes of one type in a batch. Batch-local index = position, in order of first appearance:
+/// seeds first, then hop by hop, edge types in schema order, frontier order, ascending position in
+/// the neighbour list.
 struct BatchNodes {
-  std::vector<NodeId> ids;                ///< distinct
-  std::vector<std::uint32_t> hop_end;     ///< [hops + 1]: nodes known after the seeds, after hop 1, …
+  std::vector<NodeId> ids;             ///< distinct
+  std::vector<std::uint32_t> hop_end;  ///< [hops + 1]: nodes known after the seeds, after hop 1, …
 };
 
-/// The sampled edges of one edge type: CSR over batch-local indices, destination-major (a "destination" is the node whose
-/// neighbours were drawn, also for `edge_dir: out`). Rows lie hop after hop. With `Frontier::fresh` the rows of hop h are
-/// the nodes new in hop h-1, so row r is simply node r; with `Frontier::all` each hop has a row for every node so far.
+/// The sampled edges of one edge type: CSR over batch-local indices, destination-major (a
+/// "destination" is the node whose neighbours were drawn, also for `edge_dir: out`). Rows lie hop
+/// after hop. With `Frontier::fresh` the rows of hop h are the nodes new in hop h-1, so row r is
+/// simply node r; with `Frontier::all` each hop has a row for every node so far.
 struct BatchEdges {
-  NodeTypeId destination_type{};         ///< of the rows
-  NodeTypeId source_type{};              ///< of `sources`
-  std::vector<std::uint32_t> offsets;    ///< [rows + 1], starts at 0
-  std::vector<std::uint32_t> sources;    ///< [edges] batch-local indices of the drawn neighbours
-  std::vector<EdgeId> edge_ids;          ///< [edges] original edge ids, or empty if not asked for
-  std::vector<std::uint32_t> row_begin;  ///< [hops + 1]: rows of hop h (from 0) are [row_begin[h], row_begin[h+1])
+  NodeTypeId destination_type{};       ///< of the rows
+  NodeTypeId source_type{};            ///< of `sources`
+  std::vector<std::uint32_t> offsets;  ///< [rows + 1], starts at 0
+  std::vector<std::uint32_t> sources;  ///< [edges] batch-local indices of the drawn neighbours
+  std::vector<EdgeId> edge_ids;        ///< [edges] original edge ids, or empty if not asked for
+  std::vector<std::uint32_t>
+      row_begin;  ///< [hops + 1]: rows of hop h (from 0) are [row_begin[h], row_begin[h+1])
 };
 
 struct SampledBatch {
   BatchKey key;
   Frontier frontier = Frontier::fresh;
   NodeTypeId seed_type{};
-  std::vector<std::uint32_t> seed_index;  ///< [seeds] batch-local index of each seed; duplicate seeds share one
-  std::vector<BatchNodes> nodes;          ///< by NodeTypeId
-  std::vector<BatchEdges> edges;          ///< by EdgeTypeId
+  std::vector<std::uint32_t>
+      seed_index;  ///< [seeds] batch-local index of each seed; duplicate seeds share one
+  std::vector<BatchNodes> nodes;  ///< by NodeTypeId
+  std::vector<BatchEdges> edges;  ///< by EdgeTypeId
   std::uint32_t hops = 0;
 
   std::uint64_t num_nodes() const;
@@ -64,11 +71,13 @@ struct LayerBlock {
   std::uint32_t num_dst = 0;
   std::uint32_t num_src = 0;
   std::span<const std::uint32_t> offsets;  ///< [num_dst + 1], absolute positions in `sources`
-  std::span<const std::uint32_t> sources;  ///< of the whole batch; row i is [offsets[i], offsets[i+1])
+  std::span<const std::uint32_t>
+      sources;  ///< of the whole batch; row i is [offsets[i], offsets[i+1])
 };
 
-/// The block of layer `layer` (0 = nearest the input) of a model with `layers` layers, for a batch of one node and one edge
-/// type sampled over `hops >= layers` hops. With `Frontier::fresh` all hops that the layer needs lie in one block; no sort.
+/// The block of layer `layer` (0 = nearest the input) of a model with `layers` layers, for a batch
+/// of one node and one edge type sampled over `hops >= layers` hops. With `Frontier::fresh` all
+/// hops that the layer needs lie in one block; no sort.
 LayerBlock layer_block(const SampledBatch& batch, std::uint32_t layer, std::uint32_t layers);
 
 }  // namespace troupe

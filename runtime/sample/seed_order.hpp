@@ -1,13 +1,13 @@
 #pragma once
 /// \file seed_order.hpp
 /// Which seeds a batch has. Every rank computes this alone (design, section 3.1).
-#include <cstdint>
-#include <memory>
-#include <vector>
-
 #include "runtime/base/ids.hpp"
 #include "runtime/graph/store.hpp"
 #include "runtime/sample/mini_batch.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <vector>
 
 namespace troupe {
 
@@ -26,7 +26,8 @@ class SeedOrder {
   std::uint64_t num_steps(std::uint32_t world) const;
   const SeedList& seeds() const { return *seeds_; }
 
-  /// Positions in the seed list of batch `number` of `epoch`, in batch order. \requires number < num_batches()
+  /// Positions in the seed list of batch `number` of `epoch`, in batch order. \requires number <
+  /// num_batches()
   std::vector<std::uint64_t> positions(std::uint32_t epoch, std::uint64_t number) const;
   /// The same as global ids.
   std::vector<NodeId> batch(std::uint32_t epoch, std::uint64_t number) const;

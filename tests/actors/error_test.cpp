@@ -1,8 +1,8 @@
 #include "actors/error.hpp"
 
-#include <caf/all.hpp>
-
 #include "tests/support/expect.hpp"
+
+#include <caf/all.hpp>
 
 namespace troupe {
 namespace {

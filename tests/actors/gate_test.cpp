@@ -1,14 +1,14 @@
 #include "actors/gate.hpp"
 
-#include <caf/all.hpp>
-
-#include <chrono>
-
 #include "actors/error.hpp"
 #include "actors/message.hpp"
 #include "runtime/net/messages.hpp"
 #include "runtime/net/sim_network.hpp"
 #include "tests/support/expect.hpp"
+
+#include <caf/all.hpp>
+
+#include <chrono>
 
 namespace troupe {
 namespace {
@@ -91,17 +91,16 @@ TEST_F(GateTest, AnErrorKeepsItsCodeAndSentence) {
 }
 
 TEST_F(GateTest, AnUnknownAddressIsNotFound) {
-  EXPECT_ERROR((ask<net::Done>(near_->proxy({Role::trainer, 8}), net::KeepBest{})),
-               Errc::not_found, "no actor at address");
+  EXPECT_ERROR((ask<net::Done>(near_->proxy({Role::trainer, 8}), net::KeepBest{})), Errc::not_found,
+               "no actor at address");
 }
 
 TEST_F(GateTest, AMessageThatDoesNotTravelIsRefused) {
   caf::scoped_actor self(system_);
   self->request(near_->proxy(trainer_seven), 10s, std::string("hello"))
-      .receive([](const std::string&) { FAIL(); },
-               [](const caf::error& error) {
-                 EXPECT_EQ(from_caf(error).code(), Errc::unimplemented);
-               });
+      .receive(
+          [](const std::string&) { FAIL(); },
+          [](const caf::error& error) { EXPECT_EQ(from_caf(error).code(), Errc::unimplemented); });
 }
 
 TEST_F(GateTest, ADyingActorAnswersWhatItLeftOpenAndItsProxyDies) {
@@ -129,10 +128,9 @@ TEST_F(GateTest, ABrokenLinkAnswersPendingRequestsAndKillsProxies) {
 
   far_->close(Error(Errc::peer_lost, "cut by the test"));
 
-  pending.receive([](const Ref<net::EpochResult>&) { FAIL(); },
-                  [](const caf::error& error) {
-                    EXPECT_EQ(from_caf(error).code(), Errc::peer_lost);
-                  });
+  pending.receive(
+      [](const Ref<net::EpochResult>&) { FAIL(); },
+      [](const caf::error& error) { EXPECT_EQ(from_caf(error).code(), Errc::peer_lost); });
   self->receive([&](const caf::down_msg& down) { EXPECT_EQ(down.source, proxy); },
                 caf::after(10s) >> [] { FAIL() << "no down message"; });
   EXPECT_ERROR((ask<net::Done>(near_->proxy(trainer_seven), net::KeepBest{})), Errc::peer_lost, "");

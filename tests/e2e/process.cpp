@@ -1,14 +1,13 @@
 #include "tests/support/process.hpp"
 
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <atomic>
+#include <fcntl.h>
 #include <fstream>
 #include <iterator>
+#include <signal.h>
+#include <sys/wait.h>
 #include <thread>
+#include <unistd.h>
 
 namespace troupe::testing {
 namespace {
@@ -63,7 +62,9 @@ bool Process::wait_for_output(const std::string& text, std::chrono::milliseconds
   return true;
 }
 
-void Process::signal(int number) { kill(pid_, number); }
+void Process::signal(int number) {
+  kill(pid_, number);
+}
 
 ProcessResult Process::wait() {
   int status = 0;

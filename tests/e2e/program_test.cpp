@@ -1,14 +1,14 @@
 // The program as its users meet it: commands, output, exit codes, reports.
-#include <fmt/format.h>
-#include <signal.h>
-
-#include <chrono>
-#include <fstream>
-#include <nlohmann/json.hpp>
-
 #include "tests/support/expect.hpp"
 #include "tests/support/process.hpp"
 #include "tests/support/scratch_folder.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <chrono>
+#include <fmt/format.h>
+#include <fstream>
+#include <signal.h>
 
 namespace troupe {
 namespace {
@@ -56,7 +56,8 @@ TEST_F(Program, QuickstartTrainsToTheAccuracyOfItsRecipe) {
   for (const char* key : {"batches", "parameters", "best_parameters"}) {
     EXPECT_EQ(r["digests"][key].get<std::string>().size(), 32U) << key;
   }
-  for (const char* key : {"loss", "seconds", "seeds", "edges", "wait_share", "remote_share", "cache_hit_rate"}) {
+  for (const char* key :
+       {"loss", "seconds", "seeds", "edges", "wait_share", "remote_share", "cache_hit_rate"}) {
     EXPECT_TRUE(r["epochs"][29].contains(key)) << key;
   }
   for (const char* key : {"stages", "traffic", "job", "build", "hardware", "sampling_version"}) {
@@ -67,8 +68,8 @@ TEST_F(Program, QuickstartTrainsToTheAccuracyOfItsRecipe) {
 }
 
 TEST_F(Program, PreparedStoresAreReused) {
-  const std::vector<std::string> arguments = {"run", example("quickstart.json"), "--set",
-                                              "output=" + output(), "--set", "train.epochs=1"};
+  const std::vector<std::string> arguments = {
+      "run", example("quickstart.json"), "--set", "output=" + output(), "--set", "train.epochs=1"};
   const auto first = troupe(arguments);
   const auto second = troupe(arguments);
 
@@ -105,8 +106,8 @@ TEST_F(Program, AllProblemsOfAJobFileAreReportedAtOnce) {
   const auto run = troupe({"run", job});
 
   EXPECT_EQ(run.exit_code, 2);
-  for (const char* text : {"/dataset/path", "/sample/batchsize", "batch_size", "/train/epochs",
-                           "/sample/fanout"}) {
+  for (const char* text :
+       {"/dataset/path", "/sample/batchsize", "batch_size", "/train/epochs", "/sample/fanout"}) {
     EXPECT_NE(run.err.find(text), std::string::npos) << text << " is not in:\n" << run.err;
   }
 }
@@ -142,8 +143,8 @@ TEST_F(Program, CheckPrintsTheJobWithDefaultsAndThePlan) {
   const auto check = troupe({"check", example("quickstart.json"), "--set", "output=" + output()});
 
   ASSERT_EQ(check.exit_code, 0) << check.err;
-  for (const char* text : {"\"batches_in_flight\"", "\"seed_order\": \"global\"", "host 0", "host 1",
-                           "holder", "sampler", "collector", "trainer", "memory"}) {
+  for (const char* text : {"\"batches_in_flight\"", "\"seed_order\": \"global\"", "host 0",
+                           "host 1", "holder", "sampler", "collector", "trainer", "memory"}) {
     EXPECT_NE(check.out.find(text), std::string::npos) << text << " is not in:\n" << check.out;
   }
 }
@@ -155,9 +156,9 @@ TEST_F(Program, ImportPartitionAndInspectWorkTogether) {
   EXPECT_EQ(troupe({"import", "--from", "npy", example("data/cora"), store}).exit_code, 0);
   EXPECT_EQ(troupe({"partition", store, parts, "--parts", "3"}).exit_code, 0);
   const auto inspect = troupe({"inspect", parts, "--verify"});
-  const auto run = troupe({"run", example("quickstart.json"), "--set", "output=" + output(),
-                           "--set", "dataset.path=" + parts, "--set", "partition.parts=3", "--set",
-                           "train.epochs=1"});
+  const auto run =
+      troupe({"run", example("quickstart.json"), "--set", "output=" + output(), "--set",
+              "dataset.path=" + parts, "--set", "partition.parts=3", "--set", "train.epochs=1"});
 
   EXPECT_EQ(inspect.exit_code, 0) << inspect.err;
   EXPECT_NE(inspect.out.find("3 parts by random"), std::string::npos) << inspect.out;

@@ -1,14 +1,5 @@
-// Asynchronous for real: many batches are in flight, in different hops, and a slow holder delays only who needs it.
-#include <caf/all.hpp>
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <chrono>
-#include <map>
-#include <mutex>
-#include <numeric>
-#include <set>
-
+// Asynchronous for real: many batches are in flight, in different hops, and a slow holder delays
+// only who needs it.
 #include "actors/error.hpp"
 #include "actors/message.hpp"
 #include "launcher/prepare_store.hpp"
@@ -18,6 +9,16 @@
 #include "runtime/sample/seed_order.hpp"
 #include "tests/sim/sim_support.hpp"
 #include "tests/support/expect.hpp"
+
+#include <caf/all.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <fmt/format.h>
+#include <map>
+#include <mutex>
+#include <numeric>
+#include <set>
 
 namespace troupe {
 namespace {
@@ -49,15 +50,16 @@ class EventLog {
 
 class Pipeline : public ::testing::Test {
  protected:
-  /// Two hosts with one part, one trainer and one sampler each; 8 seeds per batch, fanout [5, 5, 5], 5 ms each way.
+  /// Two hosts with one part, one trainer and one sampler each; 8 seeds per batch, fanout [5, 5,
+  /// 5], 5 ms each way.
   RunRecord run(const std::string& in_flight, ClusterHooks hooks) {
     hooks.take_only = true;
     auto job = testing::cora_job(
-        scratch_.path(), {"dataset.path=" + narrow_cora().string(), "cluster.hosts=2",
-                          "partition.parts=2", "sample.fanout=[5,5,5]", "model.layers=3",
-                          "sample.batch_size=8", "cluster.network.latency_us=5000",
-                          "train.epochs=1", "features.normalize=none", "digest=ids",
-                          "cluster.batches_in_flight=" + in_flight});
+        scratch_.path(),
+        {"dataset.path=" + narrow_cora().string(), "cluster.hosts=2", "partition.parts=2",
+         "sample.fanout=[5,5,5]", "model.layers=3", "sample.batch_size=8",
+         "cluster.network.latency_us=5000", "train.epochs=1", "features.normalize=none",
+         "digest=ids", "cluster.batches_in_flight=" + in_flight});
     EXPECT_OK(job);
     auto record = testing::run_job(*job, std::move(hooks));
     EXPECT_OK(record);
@@ -72,8 +74,8 @@ class Pipeline : public ::testing::Test {
 
 void write_npy(const std::filesystem::path& file, const std::string& descr,
                const std::string& shape, std::span<const std::byte> data) {
-  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}",
-                                   descr, shape);
+  std::string header =
+      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", descr, shape);
   header.resize((10 + header.size() + 1 + 63) / 64 * 64 - 11, ' ');
   header += '\n';
   std::FILE* out = std::fopen(file.c_str(), "wb");
@@ -101,7 +103,8 @@ void write_loops(const std::filesystem::path& dir, std::size_t n) {
   const std::vector<float> x(n, 1.0F);
   const std::vector<std::int64_t> y(n, 0);
   const auto one = fmt::format("({},)", n);
-  write_npy(dir / "edge_index.npy", "<i4", fmt::format("(2, {})", n), std::as_bytes(std::span(edges)));
+  write_npy(dir / "edge_index.npy", "<i4", fmt::format("(2, {})", n),
+            std::as_bytes(std::span(edges)));
   write_npy(dir / "x.npy", "<f4", fmt::format("({}, 1)", n), std::as_bytes(std::span(x)));
   write_npy(dir / "y.npy", "<i8", one, std::as_bytes(std::span(y)));
   write_npy(dir / "train_idx.npy", "<i4", one, std::as_bytes(std::span(nodes)));
@@ -193,15 +196,15 @@ caf::behavior slow_holder(caf::stateful_actor<SlowHolderState>* self, const caf:
 }
 
 TEST_F(Pipeline, ASlowHolderDelaysOnlyTheBatchesThatNeedIt) {
-  // 256 nodes whose only neighbour is the node itself, one seed per batch: a batch needs only the part of its seed.
+  // 256 nodes whose only neighbour is the node itself, one seed per batch: a batch needs only the
+  // part of its seed.
   const auto dir = scratch_.path() / "loops";
   write_loops(dir, 256);
   auto job = testing::cora_job(
       scratch_.path(), {"dataset.path=" + dir.string(), "cluster.hosts=2", "partition.parts=4",
                         "sample.fanout=[1]", "model.layers=1", "model.input_dropout=0",
-                        "sample.batch_size=1", "cluster.network.latency_us=5000",
-                        "train.epochs=1", "features.normalize=none", "digest=ids",
-                        "cluster.batches_in_flight=16"});
+                        "sample.batch_size=1", "cluster.network.latency_us=5000", "train.epochs=1",
+                        "features.normalize=none", "digest=ids", "cluster.batches_in_flight=16"});
   ASSERT_OK(job);
   ASSERT_OK_AND_ASSIGN(const auto store, prepare_store(*job, [](const std::string&) {}));
   ASSERT_OK_AND_ASSIGN(auto seeds, store.seeds("", "train"));
@@ -217,7 +220,8 @@ TEST_F(Pipeline, ASlowHolderDelaysOnlyTheBatchesThatNeedIt) {
   hooks.take_only = true;
   ASSERT_OK(testing::run_job(*job, std::move(hooks)));
 
-  // Rank 0 is on host 0 with parts 0 and 2; parts 1 and 3 are a round trip of 10 ms away; part 3 is ten times slower.
+  // Rank 0 is on host 0 with parts 0 and 2; parts 1 and 3 are a round trip of 10 ms away; part 3 is
+  // ten times slower.
   std::map<std::uint64_t, std::chrono::steady_clock::time_point> began;
   std::map<std::uint32_t, std::vector<double>> ms_by_part;
   for (const auto& event : log.events()) {

@@ -1,13 +1,13 @@
-// The determinism contract (docs/decisions and design, section 4): what must not change the batches, what must not change
-// the parameters, and what must.
+// The determinism contract (docs/decisions and design, section 4): what must not change the
+// batches, what must not change the parameters, and what must.
+#include "runtime/base/digest.hpp"
+#include "tests/sim/sim_support.hpp"
+#include "tests/support/expect.hpp"
+
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
-
-#include "runtime/base/digest.hpp"
-#include "tests/sim/sim_support.hpp"
-#include "tests/support/expect.hpp"
 
 namespace troupe {
 namespace {
@@ -44,8 +44,7 @@ std::vector<Layout> layouts() {
     add(2, {"cluster.hosts=2", std::string("cluster.threads=") + threads});
   }
   add(2, {"cluster.hosts=2", "cluster.network.latency_us=300"});
-  add(2, {"cluster.hosts=2", "cluster.network.latency_us=100",
-          "cluster.network.bandwidth_gbps=1"});
+  add(2, {"cluster.hosts=2", "cluster.network.latency_us=100", "cluster.network.bandwidth_gbps=1"});
   add(2, {"cluster.hosts=2", "cluster.window=65536", "partition.parts=2"});
   add(2, {"cluster.hosts=2", "cluster.placement=worker"});
   add(2, {"cluster.hosts=2", "dataset.memory=copied"});
@@ -127,9 +126,9 @@ TEST_F(SameBits, TwoRunsAreEqualAndAnotherSeedDiffers) {
 
 TEST_F(SameBits, WhatIsSampledChangesTheBatches) {
   std::map<std::string, std::string> seen;
-  for (const char* setting : {"seed=1", "sample.fanout=[5,4]", "sample.replace=true",
-                              "sample.batch_size=31", "sample.frontier=all",
-                              "features.normalize=none", "sample.edge_ids=true", "digest=ids"}) {
+  for (const char* setting :
+       {"seed=1", "sample.fanout=[5,4]", "sample.replace=true", "sample.batch_size=31",
+        "sample.frontier=all", "features.normalize=none", "sample.edge_ids=true", "digest=ids"}) {
     ASSERT_OK_AND_ASSIGN(const auto record, run({setting, "train.epochs=1"}));
     const auto [other, fresh] = seen.emplace(to_string(*record.batches), setting);
     EXPECT_TRUE(fresh) << setting << " gives the batches of " << other->second;

@@ -1,10 +1,10 @@
 #include "tests/sim/sim_support.hpp"
 
-#include <fmt/format.h>
-
 #include "launcher/prepare_store.hpp"
 #include "launcher/read_job.hpp"
 #include "runtime/job/job_file.hpp"
+
+#include <fmt/format.h>
 
 namespace troupe::testing {
 

@@ -1,19 +1,19 @@
 #pragma once
 /// \file sim_support.hpp
 /// Runs jobs on simulated clusters inside a test, over the data that the repository ships.
-#include <filesystem>
-#include <string>
-#include <vector>
-
 #include "launcher/simulated_cluster.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/run/run_record.hpp"
 #include "tests/support/scratch_folder.hpp"
 
+#include <filesystem>
+#include <string>
+#include <vector>
+
 namespace troupe::testing {
 
-/// A small job on Cora, quick to run: 2 layers of 16, fanout [5, 5], 32 seeds per batch, 2 epochs, everything else default.
-/// \param overrides as for `--set`
+/// A small job on Cora, quick to run: 2 layers of 16, fanout [5, 5], 32 seeds per batch, 2 epochs,
+/// everything else default. \param overrides as for `--set`
 Result<Job> cora_job(const std::filesystem::path& output, std::vector<std::string> overrides);
 
 /// Prepares the stores and runs the job to its end.

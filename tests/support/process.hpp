@@ -1,10 +1,9 @@
 #pragma once
 /// \file process.hpp
 /// Runs a program for a test: its output, its exit code, signals to it.
-#include <sys/types.h>
-
 #include <chrono>
 #include <string>
+#include <sys/types.h>
 #include <vector>
 
 namespace troupe::testing {
@@ -15,7 +14,8 @@ struct ProcessResult {
   std::string err;
 };
 
-/// Lifecycle: starts in the constructor; wait() once. A process that still runs at the end of the test is killed.
+/// Lifecycle: starts in the constructor; wait() once. A process that still runs at the end of the
+/// test is killed.
 class Process {
  public:
   /// \param arguments  the program first. Output goes to files in `folder`

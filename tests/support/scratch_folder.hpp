@@ -1,9 +1,8 @@
 #pragma once
 /// \file scratch_folder.hpp
 /// A folder of a test's own, removed at its end.
-#include <stdlib.h>
-
 #include <filesystem>
+#include <stdlib.h>
 #include <string>
 
 namespace troupe::testing {
@@ -11,8 +10,7 @@ namespace troupe::testing {
 class ScratchFolder {
  public:
   ScratchFolder() {
-    std::string pattern =
-        (std::filesystem::temp_directory_path() / "troupe-test-XXXXXX").string();
+    std::string pattern = (std::filesystem::temp_directory_path() / "troupe-test-XXXXXX").string();
     path_ = mkdtemp(pattern.data());
   }
   ~ScratchFolder() {

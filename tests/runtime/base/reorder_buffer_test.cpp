@@ -1,8 +1,8 @@
 #include "runtime/base/reorder_buffer.hpp"
 
-#include <string>
-
 #include "tests/support/expect.hpp"
+
+#include <string>
 
 namespace troupe {
 namespace {

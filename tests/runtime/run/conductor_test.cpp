@@ -1,8 +1,8 @@
 #include "runtime/run/conductor.hpp"
 
-#include <algorithm>
-
 #include "tests/support/expect.hpp"
+
+#include <algorithm>
 
 namespace troupe {
 namespace {
@@ -108,11 +108,10 @@ TEST(Conductor, LeadsThroughEpochsEvaluationsAndTheEnd) {
 
   troupe.play({1, 3, 3});
 
-  EXPECT_EQ(troupe.log,
-            (std::vector<std::string>{"epoch 1", "infer 0", "infer 1", "score val", "keep",
-                                      "epoch 2", "infer 0", "infer 1", "score val", "keep",
-                                      "infer best 0", "infer best 1", "score val", "score test",
-                                      "finish"}));
+  EXPECT_EQ(troupe.log, (std::vector<std::string>{
+                            "epoch 1", "infer 0", "infer 1", "score val", "keep", "epoch 2",
+                            "infer 0", "infer 1", "score val", "keep", "infer best 0",
+                            "infer best 1", "score val", "score test", "finish"}));
   EXPECT_EQ(troupe.record().best_epoch, 1U);
   EXPECT_EQ(troupe.record().valid->accuracy, 0.75);
   EXPECT_EQ(troupe.record().test->accuracy, 0.5);
@@ -128,9 +127,9 @@ TEST(Conductor, EvaluatesAfterTheFirstEpochThenEveryNthAndTheLast) {
   std::ranges::copy_if(troupe.log, std::back_inserter(schedule), [](const std::string& entry) {
     return entry.starts_with("epoch") || entry == "infer 0";
   });
-  EXPECT_EQ(schedule, (std::vector<std::string>{"epoch 1", "infer 0", "epoch 2", "epoch 3",
-                                                "infer 0", "epoch 4", "epoch 5", "infer 0",
-                                                "epoch 6", "infer 0"}));
+  EXPECT_EQ(schedule,
+            (std::vector<std::string>{"epoch 1", "infer 0", "epoch 2", "epoch 3", "infer 0",
+                                      "epoch 4", "epoch 5", "infer 0", "epoch 6", "infer 0"}));
   EXPECT_EQ(troupe.progress, (std::vector<std::uint32_t>{1, 2, 3, 4, 5, 6}));
 }
 
@@ -214,7 +213,8 @@ TEST(Conductor, StopsWhenTheLossIsNotANumber) {
   result.loss_sum = std::numeric_limits<double>::quiet_NaN();
   result.loss_weight = 1;
 
-  EXPECT_ERROR(conductor.take_epochs({result}), Errc::failed_precondition, "lower train.optimizer.lr");
+  EXPECT_ERROR(conductor.take_epochs({result}), Errc::failed_precondition,
+               "lower train.optimizer.lr");
 }
 
 TEST(Conductor, FindsRanksWhoseParametersDiffer) {

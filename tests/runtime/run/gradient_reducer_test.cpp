@@ -1,9 +1,9 @@
 #include "runtime/run/gradient_reducer.hpp"
 
+#include "tests/support/expect.hpp"
+
 #include <algorithm>
 #include <array>
-
-#include "tests/support/expect.hpp"
 
 namespace troupe {
 namespace {

@@ -9,8 +9,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <fmt/format.h>
 #include <array>
+#include <fmt/format.h>
 #include <functional>
 #include <map>
 #include <memory>
