@@ -130,7 +130,7 @@ Result<GraphInfo> prepare_graph_info(const Job& job, const Say& say) {
     return store.info();
   }
   TROUPE_ASSIGN_OR_RETURN(const auto path, graph_store_path(job, say));
-  TROUPE_ASSIGN_OR_RETURN(const auto store, GraphStore::open(path, {}));
+  TROUPE_ASSIGN_OR_RETURN(const auto store, GraphStore::open(path, {.verify = Verify::sizes}));
   return store.info();
 }
 

@@ -107,6 +107,11 @@ ExitCode fail(const Error& error) {
   return exit_code_of(error.code());
 }
 
+ExitCode data_error(const Error& error) {
+  std::fprintf(stderr, "troupe: %s\n", error.what().c_str());
+  return ExitCode::data;
+}
+
 /// Shared with the actors, which may outlive the wait by a moment.
 struct Watch {
   EndOrSignal end;
@@ -201,13 +206,23 @@ ExitCode run_command(const RunArguments& arguments) {
       std::fflush(stdout);
     }
   };
+  const auto graph = prepare_graph_info(job, say);
+  if (!graph) {
+    return data_error(graph.error());
+  }
+  if (!fit_to_graph_or_print(job, *graph)) {
+    return ExitCode::usage;
+  }
   auto store = prepare_store(job, say);
   if (!store) {
-    std::fprintf(stderr, "troupe: %s\n", store.error().what().c_str());
-    return ExitCode::data;
+    return data_error(store.error());
   }
-  if (!fit_to_graph_or_print(job, store->info())) {
-    return ExitCode::usage;
+  std::error_code error;
+  std::filesystem::create_directories(job.output, error);
+  if (error) {
+    return data_error(
+        Error(Errc::failed_precondition,
+              fmt::format("output: cannot create {}: {}", job.output.string(), error.message())));
   }
   Report report;
   return run_cluster(job, *store, report, arguments.log, began);

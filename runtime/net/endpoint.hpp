@@ -15,7 +15,7 @@ namespace troupe::net {
 struct EndpointOptions {
   /// Requests plus expected replies in flight, per traffic class: gradients wait at the peer for
   /// slower ranks, which may need rows over this very link, so no class may use up another's
-  /// window.
+  /// window. The control class has at least 64 MiB.
   std::uint64_t window_bytes = std::uint64_t{64} << 20;
   /// Window of the gradients class; 0: as the others. It must hold all shares of one step that
   /// travel over the link: a sum is answered only when every share is in, so a share that waits for

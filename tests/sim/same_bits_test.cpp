@@ -73,7 +73,6 @@ TEST_F(SameBits, LayoutsChangeNeitherBatchesNorParameters) {
 
   for (const auto& layout : layouts()) {
     SCOPED_TRACE(layout.name);
-    RecordProperty("layout", layout.name);
     ASSERT_OK_AND_ASSIGN(const auto record, run(layout.settings));
 
     ASSERT_TRUE(record.batches);

@@ -27,7 +27,9 @@ TEST(Npy, HeaderIsWhatNumpyWrites) {
   // numpy.save of a float32 [3, 4]: 128 bytes of header
   std::string expected = "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }";
   expected.append(118 - expected.size() - 1, ' ');
-  EXPECT_EQ(header, std::string("\x93NUMPY\x01\x00\x76\x00", 10) + expected + "\n");
+  expected += '\n';
+  EXPECT_EQ(header.substr(0, 10), std::string("\x93NUMPY\x01\x00\x76\x00", 10));
+  EXPECT_EQ(header.substr(10), expected);
 }
 
 TEST(Npy, HeaderOfOneDimensionHasATrailingCommaAndStartsDataAligned) {
