@@ -28,10 +28,6 @@ std::size_t lane_of(const FrameHeader& head) {
 
 /// Everything behind one mutex. The link is called under it (it never blocks and never calls back
 /// on the caller's stack); answers and the handler never are.
-/// Commands are small and few, one per actor, but the answer to one may wait for others being
-/// answered: an epoch of one rank for the epoch of another. They must not wait for each other here.
-constexpr std::uint64_t smallest_control_window_bytes = std::uint64_t{64} << 20;
-
 struct Endpoint::State {
   struct Entry {
     std::size_t lane = 0;
@@ -59,7 +55,7 @@ struct Endpoint::State {
       lane.window_bytes = options.window_bytes;
     }
     auto& control = lanes[static_cast<std::size_t>(TrafficClass::control)];
-    control.window_bytes = std::max(control.window_bytes, smallest_control_window_bytes);
+    control.window_bytes = std::max(control.window_bytes, options.control_window_bytes);
     if (options.gradient_window_bytes > 0) {
       lanes[static_cast<std::size_t>(TrafficClass::gradients)].window_bytes =
           options.gradient_window_bytes;

@@ -15,8 +15,11 @@ namespace troupe::net {
 struct EndpointOptions {
   /// Requests plus expected replies in flight, per traffic class: gradients wait at the peer for
   /// slower ranks, which may need rows over this very link, so no class may use up another's
-  /// window. The control class has at least 64 MiB.
+  /// window.
   std::uint64_t window_bytes = std::uint64_t{64} << 20;
+  /// The least window of the control class. Commands are small and few, but the answer to one may
+  /// wait for another: an epoch of one rank for the epoch of the next. They must not wait here.
+  std::uint64_t control_window_bytes = std::uint64_t{64} << 20;
   /// Window of the gradients class; 0: as the others. It must hold all shares of one step that
   /// travel over the link: a sum is answered only when every share is in, so a share that waits for
   /// the window would wait for ever.

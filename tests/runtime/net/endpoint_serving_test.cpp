@@ -131,8 +131,10 @@ TEST(Endpoint, ManyThreadsGetExactlyOneAnswerEach) {
   const auto links = make_sim_link(driver, {.latency = 50us, .bytes_per_second = 2e9});
   const auto at_a = std::make_shared<Responder>();
   const auto at_b = std::make_shared<Responder>();
-  const EndpointOptions options{
-      .window_bytes = 100'000, .queue_bytes = 20'000, .serving_bytes = 60'000};
+  const EndpointOptions options{.window_bytes = 100'000,
+                                .control_window_bytes = 0,
+                                .queue_bytes = 20'000,
+                                .serving_bytes = 60'000};
   const auto a = std::make_shared<Endpoint>(links.first, at_a, options);
   const auto b = std::make_shared<Endpoint>(links.second, at_b, options);
   at_a->endpoint = a;

@@ -171,6 +171,23 @@ TEST(Endpoint, AFullWindowHoldsBackNoOtherClass) {
   EXPECT_EQ(ends.at_server->requests[1].head.traffic, TrafficClass::rows);
 }
 
+TEST(Endpoint, CommandsDoNotWaitForEachOtherInASmallWindow) {
+  Ends ends({.window_bytes = 1000, .queue_bytes = 1000});
+  ends.ask(1, request_frame(500, TrafficClass::control), 64'000);
+  ends.ask(2, request_frame(500, TrafficClass::control), 64'000);
+  ends.run();
+  EXPECT_EQ(ends.at_server->requests.size(), 2U);
+}
+
+TEST(Endpoint, GradientsHaveAWindowOfTheirOwn) {
+  Ends ends({.window_bytes = 1000, .gradient_window_bytes = 5000, .queue_bytes = 1000});
+  for (int i = 1; i <= 4; ++i) {
+    ends.ask(i, request_frame(500, TrafficClass::gradients), 500);
+  }
+  ends.run();
+  EXPECT_EQ(ends.at_server->requests.size(), 4U);
+}
+
 TEST(Endpoint, RequestsOfDifferentClassesMayOvertakeEachOther) {
   Ends ends({}, {}, {.latency = 1us, .bytes_per_second = 1e9});
   ends.ask(1, request_frame(8 << 20, TrafficClass::rows), 100);
