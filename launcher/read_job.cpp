@@ -39,9 +39,7 @@ bool fit_to_graph_or_print(Job& job, const GraphInfo& graph) {
   }
   const auto& type = graph.node_types.front();
   job.model.in_dim = type.features->cols;
-  const bool binary =
-      job.train.loss == "bce_logits" && type.labels->kind == LabelInfo::Kind::classes;
-  job.model.out_dim = binary ? 1 : type.labels->classes;
+  job.model.out_dim = job.train.loss == "bce_logits" ? 1 : type.labels->classes;
   return true;
 }
 

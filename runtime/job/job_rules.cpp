@@ -27,36 +27,17 @@ std::string label_text(const NodeTypeInfo& type) {
   if (!type.labels.has_value()) {
     return "no labels";
   }
-  const bool classes = type.labels->kind == LabelInfo::Kind::classes;
-  return fmt::format("{} {}", type.labels->classes, classes ? "classes" : "multi-label targets");
-}
-
-void check_features(const Job& job, const NodeTypeInfo& type, ProblemList& problems) {
-  if (!type.features.has_value() || type.features->cols == 0) {
+  if (type.labels->kind != LabelInfo::Kind::classes) {
     problems.add(
-        {"/dataset/path", fmt::format("features of \"{}\" nodes", type.name), "none", no_hint});
-  } else if (job.features.normalize == Normalize::column && !type.column_stats.has_value()) {
-    problems.add(
-        {"/features/normalize", "\"none\" or \"row\"",
-         fmt::format("\"column\", and a store without column statistics of \"{}\"", type.name),
-         "import the data again"});
-  }
-}
-
-void check_labels(const Job& job, const NodeTypeInfo& type, ProblemList& problems) {
-  const std::string labels = label_text(type);
-  if (!type.labels.has_value() || type.labels->classes == 0) {
-    problems.add(
-        {"/dataset/path", fmt::format("labels of \"{}\" nodes", type.name), "none", no_hint});
+        {"/dataset/path", "class labels", labels, "multi-label training is not built yet"});
     return;
   }
-  const bool classes = type.labels->kind == LabelInfo::Kind::classes;
-  const std::string fitting = classes ? "cross_entropy" : "bce_logits";
-  if (job.train.loss != fitting) {
-    problems.add({"/train/loss", fmt::format("\"{}\" for {}", fitting, labels),
-                  quoted(job.train.loss), no_hint});
+  const bool binary = type.labels->classes == 2;
+  if (job.train.loss == "bce_logits" && !binary) {
+    problems.add({"/train/loss", fmt::format("\"cross_entropy\" for {}", labels),
+                  quoted(job.train.loss), "it is for 2 classes"});
   }
-  if (job.eval.metric == "auc" && classes && type.labels->classes != 2) {
+  if (job.eval.metric == "auc" && !binary) {
     problems.add({"/eval/metric", fmt::format("\"accuracy\" or \"f1\" for {}", labels), "\"auc\"",
                   "it is for 2 classes"});
   }

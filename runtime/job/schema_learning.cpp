@@ -187,7 +187,7 @@ void add_train(std::vector<SchemaRow>& rows) {
   rows.push_back({"/train/loss",
                   choice_rule({"cross_entropy", "bce_logits"}),
                   value("\"cross_entropy\""),
-                  "for classes, or for multi-label targets",
+                  "softmax over classes; or binary logits, one output, for 2 classes",
                   {},
                   put<&Job::train, &TrainJob::loss>});
   add_optimizer(rows);

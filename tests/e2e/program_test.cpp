@@ -95,6 +95,15 @@ TEST_F(Program, JsonProgressIsOneObjectPerLine) {
   EXPECT_EQ(count, 3U);
 }
 
+TEST_F(Program, BinaryLogitsTrainOnTwoClasses) {
+  const auto run = troupe({"run", example("tolokers.json"), "--set", "output=" + output(), "--set",
+                           "train.loss=bce_logits", "--set", "train.epochs=5"});
+
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_GE(report()["scores"]["test"]["auc"], 0.7);
+  EXPECT_LT(report()["epochs"][4]["loss"], report()["epochs"][0]["loss"]);
+}
+
 TEST_F(Program, AllProblemsOfAJobFileAreReportedAtOnce) {
   const auto job = write_file("bad.json", R"({
     "dataset": { "path": "nowhere" },

@@ -73,17 +73,24 @@ TEST(CheckAgainstGraph, RefusesLossesAndMetricsThatDoNotFitTheLabels) {
   Job job;
   job.train.loss = "bce_logits";
   job.eval.metric = "auc";
-  EXPECT_EQ(problems(job, graph()),
-            "/train/loss: expected \"cross_entropy\" for 3 classes, found \"bce_logits\"\n"
-            "/eval/metric: expected \"accuracy\" or \"f1\" for 3 classes, found \"auc\"; it is for "
-            "2 classes\n");
+  EXPECT_EQ(
+      problems(job, graph()),
+      "/train/loss: expected \"cross_entropy\" for 3 classes, found \"bce_logits\"; it is for "
+      "2 classes\n"
+      "/eval/metric: expected \"accuracy\" or \"f1\" for 3 classes, found \"auc\"; it is for "
+      "2 classes\n");
 
   GraphInfo info = graph();
+  info.node_types[0].labels = LabelInfo{LabelInfo::Kind::classes, 2};
+  EXPECT_EQ(problems(job, info), "");
+}
+
+TEST(CheckAgainstGraph, RefusesMultiLabelTargetsAsNotBuilt) {
+  GraphInfo info = graph();
   info.node_types[0].labels = LabelInfo{LabelInfo::Kind::targets, 7};
-  job.train.loss = "cross_entropy";
-  EXPECT_EQ(
-      problems(job, info),
-      "/train/loss: expected \"bce_logits\" for 7 multi-label targets, found \"cross_entropy\"\n");
+  EXPECT_EQ(problems({}, info),
+            "/dataset/path: expected class labels, found 7 multi-label targets; multi-label "
+            "training is not built yet\n");
 }
 
 TEST(CheckAgainstGraph, RefusesSeveralTypes) {
