@@ -27,6 +27,29 @@ std::string label_text(const NodeTypeInfo& type) {
   if (!type.labels.has_value()) {
     return "no labels";
   }
+  const bool classes = type.labels->kind == LabelInfo::Kind::classes;
+  return fmt::format("{} {}", type.labels->classes, classes ? "classes" : "multi-label targets");
+}
+
+void check_features(const Job& job, const NodeTypeInfo& type, ProblemList& problems) {
+  if (!type.features.has_value() || type.features->cols == 0) {
+    problems.add(
+        {"/dataset/path", fmt::format("features of \"{}\" nodes", type.name), "none", no_hint});
+  } else if (job.features.normalize == Normalize::column && !type.column_stats.has_value()) {
+    problems.add(
+        {"/features/normalize", "\"none\" or \"row\"",
+         fmt::format("\"column\", and a store without column statistics of \"{}\"", type.name),
+         "import the data again"});
+  }
+}
+
+void check_labels(const Job& job, const NodeTypeInfo& type, ProblemList& problems) {
+  const std::string labels = label_text(type);
+  if (!type.labels.has_value() || type.labels->classes == 0) {
+    problems.add(
+        {"/dataset/path", fmt::format("labels of \"{}\" nodes", type.name), "none", no_hint});
+    return;
+  }
   if (type.labels->kind != LabelInfo::Kind::classes) {
     problems.add(
         {"/dataset/path", "class labels", labels, "multi-label training is not built yet"});
