@@ -14,8 +14,9 @@ namespace troupe {
 /// |-------------------|------------------|-----------------------------------------|
 /// | Ref<CollectBatch> | Ref<ReadyBatch>  | those of holders; overloaded; internal  |
 /// Back-pressure: at most 256 batches in progress; the next gets `overloaded`. One request per
-/// holder and batch Ordering:  batches may overtake each other Peer loss: the batches that need the
-/// lost holder fail with its error
+///   holder and batch
+/// Ordering:  batches may overtake each other
+/// Peer loss: the batches that need the lost holder fail with its error
 caf::actor spawn_collector(caf::actor_system& system, std::shared_ptr<const HostContext> host);
 
 }  // namespace troupe

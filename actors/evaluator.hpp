@@ -26,14 +26,16 @@ struct EvaluatorOptions {
                               << 20;  ///< of input rows per block; does not change results
 };
 
-/// Starts the evaluator of one host. \param sampler  of this host, samples the blocks; \param
-/// trainer  of this host, gives the parameters
+/// Starts the evaluator of one host.
+/// \param sampler  of this host, samples the blocks;
+/// \param trainer  of this host, gives the parameters
 /// | receives               | replies               | errors                                           |
 /// |------------------------|-----------------------|--------------------------------------------------|
 /// | Ref<net::InferRequest> | Ref<net::InferResult> | those of sampler, collector, holders             |
 /// | Ref<net::ScoreRequest> | Ref<net::ScoreResult> | failed_precondition: the last layer is not there |
 /// Back-pressure: two blocks in flight; one request at a time (the director waits for all before
-/// the next layer) Peer loss: the layer fails with the error of the lost actor
+///   the next layer)
+/// Peer loss: the layer fails with the error of the lost actor
 caf::actor spawn_evaluator(caf::actor_system& system, std::shared_ptr<const HostContext> host,
                            EvaluatorOptions options, caf::actor sampler, caf::actor trainer);
 

@@ -34,11 +34,12 @@ struct GateOptions {
 };
 
 /// Lifecycle:  make() one at each end, exports and proxies at any time; close() before the actor
-/// system ends Threads:    all members from any thread Guarantees: every request through a proxy
-/// gets exactly one answer. When the link breaks, pending requests are answered
-///             with peer_lost and the proxies die, so monitors and links fire as for a local actor.
-///             When an exported actor dies, requests that it left open are answered, and the peer's
-///             proxy for it dies
+///   system ends
+/// Threads:    all members from any thread
+/// Guarantees: every request through a proxy gets exactly one answer. When the link breaks, pending
+///   requests are answered with peer_lost and the proxies die, so monitors and links fire as for a
+///   local actor. When an exported actor dies, requests that it left open are answered, and the
+///   peer's proxy for it dies
 class Gate final : public net::RequestHandler, public std::enable_shared_from_this<Gate> {
  public:
   static std::shared_ptr<Gate> make(caf::actor_system& system, std::shared_ptr<net::Link> link,

@@ -14,9 +14,10 @@ namespace troupe {
 /// |-------------------|----------------------------------|---------------------------------------------|
 /// | Ref<SampleBatch>  | Ref<ReadyBatch>, by the collector | those of holders; overloaded; internal      |
 /// Back-pressure: at most 256 batches in progress; the next gets `overloaded`. At most one request
-/// per holder and hop Ordering:  batches may overtake each other; the asker sorts Peer loss: the
-/// batches that need the lost holder fail with its error Its own host's parts are sampled in place,
-/// on the compute pool, while requests to other holders are on their way.
+///   per holder and hop
+/// Ordering:  batches may overtake each other; the asker sorts
+/// Peer loss: the batches that need the lost holder fail with its error Its own host's parts are
+///   sampled in place, on the compute pool, while requests to other holders are on their way.
 caf::actor spawn_sampler(caf::actor_system& system, std::shared_ptr<const HostContext> host,
                          caf::actor collector);
 

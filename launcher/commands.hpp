@@ -20,8 +20,8 @@ struct RunArguments {
   JobArguments job;
   LogFormat log = LogFormat::text;
 };
-/// Runs a job to its end, or until SIGINT or SIGTERM. \requires both signals are blocked in all
-/// threads
+/// Runs a job to its end, or until SIGINT or SIGTERM.
+/// \requires both signals are blocked in all threads
 ExitCode run_command(const RunArguments& arguments);
 
 /// Prints the job with defaults filled in and the plan.
@@ -44,7 +44,8 @@ struct PartitionArguments {
 };
 ExitCode partition_command(const PartitionArguments& arguments);
 
-/// Prints what a store holds. \param verify  compares every checksum
+/// Prints what a store holds.
+/// \param verify  compares every checksum
 ExitCode inspect_command(const std::filesystem::path& store, bool verify);
 
 /// Blocks SIGINT and SIGTERM in the calling thread, so that all threads started later inherit it.

@@ -18,7 +18,8 @@ using Say = std::function<void(const std::string&)>;
 /// store that differs from the job's partition section
 Result<PartitionedStore> prepare_store(const Job& job, const Say& say);
 
-/// The graph alone, imported if need be: for `check`. \param scratch where an import may go
+/// The graph alone, imported if need be: for `check`.
+/// \param scratch where an import may go
 Result<GraphInfo> prepare_graph_info(const Job& job, const Say& say);
 
 }  // namespace troupe

@@ -24,8 +24,8 @@ struct Report {
 /// The JSON text of the report.
 std::string report_json(const Report& report, const Job& job);
 
-/// Writes it to `file`, whole or not at all. \errors failed_precondition: cannot be written, with
-/// the reason
+/// Writes it to `file`, whole or not at all.
+/// \errors failed_precondition: cannot be written, with the reason
 Status write_report(const Report& report, const Job& job, const std::filesystem::path& file);
 
 }  // namespace troupe

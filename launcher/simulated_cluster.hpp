@@ -36,12 +36,12 @@ struct Traffic {
 };
 
 /// Lifecycle:  create() starts everything but the director; run() once; the destructor ends all
-/// actors, links and threads Threads:    run() and the destructor on one thread; cancel() and
-/// traffic() on any
+///   actors, links and threads
+/// Threads:    run() and the destructor on one thread; cancel() and traffic() on any
 class SimulatedCluster {
  public:
-  /// \param job  checked against the store's graph. \errors those of loading parts;
-  /// invalid_argument
+  /// \param job  checked against the store's graph.
+  /// \errors those of loading parts; invalid_argument
   static Result<std::unique_ptr<SimulatedCluster>> create(const Job& job,
                                                           const PartitionedStore& store,
                                                           ClusterHooks hooks);

@@ -18,8 +18,8 @@ struct Segment {
 
   bool empty() const noexcept { return bytes.empty(); }
 
-  /// The bytes as an array of T. \requires size and alignment fit T; the writer stored such an
-  /// array
+  /// The bytes as an array of T.
+  /// \requires size and alignment fit T; the writer stored such an array
   template <class T>
   std::span<const T> as() const noexcept {
     return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};

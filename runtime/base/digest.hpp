@@ -21,7 +21,8 @@ struct Digest {
 
 /// 32 hexadecimal digits, high half first.
 std::string to_string(const Digest& digest);
-/// The inverse of to_string. \errors invalid_argument: not 32 hexadecimal digits
+/// The inverse of to_string.
+/// \errors invalid_argument: not 32 hexadecimal digits
 Result<Digest> parse_digest(const std::string& text);
 
 Digest digest_of(std::span<const std::byte> bytes);

@@ -45,8 +45,9 @@ class InlineExecutor final : public Executor {
 
 /// A fixed number of threads behind one queue.
 /// Lifecycle:  threads start in the constructor; stop(), or else the destructor, runs what is
-/// queued, then joins Threads:    all members from any thread Guarantees: each compute thread
-/// limits the matrix library to one thread (design, section 4)
+///   queued, then joins
+/// Threads:    all members from any thread
+/// Guarantees: each compute thread limits the matrix library to one thread (design, section 4)
 class ComputePool final : public Executor {
  public:
   /// \param threads >= 1

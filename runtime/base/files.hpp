@@ -18,13 +18,13 @@ namespace troupe {
 /// failed_precondition.
 Error file_error(const std::filesystem::path& path, std::string_view what, int error_number);
 
-/// Reads a file whole. \errors not_found; failed_precondition: larger than `max_bytes`, or
-/// unreadable
+/// Reads a file whole.
+/// \errors not_found; failed_precondition: larger than `max_bytes`, or unreadable
 Result<std::string> read_text_file(const std::filesystem::path& path, std::uint64_t max_bytes);
 
 /// Writes the pieces one after the other into a new file. It is not flushed:
-/// `StagedDirectory::commit` does that for all files of a directory at once. \errors
-/// failed_precondition: exists, no space, or not writable
+/// `StagedDirectory::commit` does that for all files of a directory at once.
+/// \errors failed_precondition: exists, no space, or not writable
 Status write_new_file(const std::filesystem::path& path,
                       std::span<const std::span<const std::byte>> pieces);
 
@@ -37,9 +37,10 @@ Status write_file_atomically(const std::filesystem::path& path, std::span<const 
 enum class Flush : std::uint8_t { yes, no };
 
 /// A directory under construction: files are written into `path()`, then `commit` renames it to its
-/// final name. Without a commit the destructor removes it. Lifecycle:  create, write, commit or
-/// drop Guarantees: the final name never shows a half-written directory; an existing one is never
-/// replaced
+/// final name. Without a commit the destructor removes it.
+/// Lifecycle:  create, write, commit or drop
+/// Guarantees: the final name never shows a half-written directory; an existing one is never
+///   replaced
 class StagedDirectory {
  public:
   /// Makes a temporary directory beside `final_path`, and the parents of it that are missing.
@@ -50,8 +51,8 @@ class StagedDirectory {
   StagedDirectory& operator=(StagedDirectory&&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
-  /// Flushes if asked to, then renames. \errors failed_precondition: the final name has appeared
-  /// meanwhile
+  /// Flushes if asked to, then renames.
+  /// \errors failed_precondition: the final name has appeared meanwhile
   Status commit(Flush flush);
 
  private:

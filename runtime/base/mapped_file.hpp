@@ -10,7 +10,8 @@
 namespace troupe {
 
 /// Maps a file. An empty file gives an empty segment. The file must not be truncated while the
-/// segment lives. \errors not_found; failed_precondition: not a regular file, or unreadable
+/// segment lives.
+/// \errors not_found; failed_precondition: not a regular file, or unreadable
 Result<Segment> map_file(const std::filesystem::path& path);
 
 /// Reads a file into memory of its own, aligned to 64 bytes or more.

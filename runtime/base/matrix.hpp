@@ -23,7 +23,8 @@ struct MatrixView {
   std::size_t size() const noexcept { return rows * cols; }
   std::span<T> row(std::size_t i) const { return {data + i * cols, cols}; }
   std::span<T> flat() const { return {data, size()}; }
-  /// Rows [first, first + count). \requires they exist
+  /// Rows [first, first + count).
+  /// \requires they exist
   MatrixView slice(std::size_t first, std::size_t count) const {
     TROUPE_ASSERT(first + count <= rows, "rows past the end", first, count, rows);
     return {data + first * cols, count, cols};

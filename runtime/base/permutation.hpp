@@ -9,15 +9,17 @@ namespace troupe {
 
 /// Feistel network of 8 rounds on the smallest even number of bits that holds n, with cycle walking
 /// (Black and Rogaway: "Ciphers with arbitrary finite domains", CT-RSA 2002). The round function is
-/// word 0 of Philox(key = K, counter = (half, round, 0, 0)). Threads: immutable; any number at
-/// once. \cost below 4 walks of 8 Philox blocks per position on average
+/// word 0 of Philox(key = K, counter = (half, round, 0, 0)).
+/// Threads: immutable; any number at once.
+/// \cost below 4 walks of 8 Philox blocks per position on average
 class Permutation {
  public:
-  /// Permutes 0..n-1 under the key K of domain `seed_order`. \param n any; with 0 nothing may be
-  /// asked
+  /// Permutes 0..n-1 under the key K of domain `seed_order`.
+  /// \param n any; with 0 nothing may be asked
   Permutation(StreamKey key, std::uint64_t n) noexcept;
 
-  /// Where position `i` goes: a bijection of [0, n). \requires i < n
+  /// Where position `i` goes: a bijection of [0, n).
+  /// \requires i < n
   std::uint64_t operator()(std::uint64_t i) const noexcept;
 
   std::uint64_t size() const noexcept { return n_; }

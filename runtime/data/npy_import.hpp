@@ -10,12 +10,12 @@ namespace troupe {
 
 /// Reads `dir`: `edge_index.npy` [2, E], or `indptr.npy` + `indices.npy` (lists of in-neighbours;
 /// `indices*.npy` pieces are joined in name order); `x.npy` [N, D] or CSR `x_indptr.npy`,
-/// `x_indices.npy`, optional `x_data.npy`; `y.npy`;
-/// `{train,val,test}_idx[_NAME].npy`; `{train,val,test}_masks.npy` [k, N] give splits mask0…;
-/// `meta.json` is optional. Writes the store `out`, atomically; an existing `out` is an error.
+/// `x_indices.npy`, optional `x_data.npy`; `y.npy`; `{train,val,test}_idx[_NAME].npy`;
+/// `{train,val,test}_masks.npy` [k, N] give splits mask0…; `meta.json` is optional. Writes the
+/// store `out`, atomically; an existing `out` is an error.
 /// \errors invalid_argument: a shape, dtype, range or NaN that does not fit, with file and row;
-///         not_found: a file is missing; failed_precondition: `out` exists or cannot be written;
-///         out_of_memory
+///   not_found: a file is missing; failed_precondition: `out` exists or cannot be written;
+///   out_of_memory
 Result<GraphInfo> import_npy(const std::filesystem::path& dir, const std::filesystem::path& out);
 
 }  // namespace troupe

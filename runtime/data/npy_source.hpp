@@ -56,8 +56,8 @@ struct Edges {
   std::vector<std::uint64_t> destinations;
   std::uint64_t least_nodes = 0;  ///< largest id + 1, or the number of lists
 };
-/// Reads `edge_index.npy`, or `indptr.npy` and `indices*.npy`. \param known_nodes  upper end of
-/// ids, if known
+/// Reads `edge_index.npy`, or `indptr.npy` and `indices*.npy`.
+/// \param known_nodes  upper end of ids, if known
 Result<Edges> read_edges(const Source& source, std::optional<std::uint64_t> known_nodes);
 
 /// Rows of `x`, dense. Nothing if there are no feature files.

@@ -29,7 +29,8 @@ class RowDecoder {
 
   std::uint64_t cols() const { return info_.cols; }
   std::size_t row_bytes() const;
-  /// One stored row to float32. \param out [cols]
+  /// One stored row to float32.
+  /// \param out [cols]
   void decode(std::span<const std::byte> row, std::span<float> out) const;
 
  private:
@@ -72,7 +73,8 @@ class RowCollection {
   /// Answers a question from a part in memory: rows go straight from the table to their place.
   Status answer_from(std::uint32_t question, const Part& part);
   bool done() const;
-  /// Computes the digest. \requires done()
+  /// Computes the digest.
+  /// \requires done()
   Batch take() &&;
 
  private:

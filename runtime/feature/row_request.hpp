@@ -40,8 +40,8 @@ struct RowReply {
   std::vector<float> targets;            ///< [label_nodes, columns], if the type has them
 };
 
-/// Reads features, original ids and labels of a part. \errors invalid_argument: a node the part
-/// does not own, no features
+/// Reads features, original ids and labels of a part.
+/// \errors invalid_argument: a node the part does not own, no features
 Result<RowReply> read_part_rows(const Part& part, const RowRequest& request);
 
 }  // namespace troupe

@@ -18,7 +18,8 @@ std::string graph_to_json(const GraphInfo& info);
 Result<GraphInfo> graph_from_json(const std::string& text, std::string_view name);
 
 std::string partition_to_json(const PartitionInfo& partition, const GraphInfo& info);
-/// Ranges and edge counts are checked against `info`. \errors as graph_from_json
+/// Ranges and edge counts are checked against `info`.
+/// \errors as graph_from_json
 Result<PartitionInfo> partition_from_json(const std::string& text, const GraphInfo& info,
                                           std::string_view name);
 

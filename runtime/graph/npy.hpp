@@ -36,7 +36,8 @@ struct NpyArray {
 
   /// Product of the shape; 1 for a scalar.
   std::uint64_t size() const noexcept;
-  /// The elements. \requires T fits `type`
+  /// The elements.
+  /// \requires T fits `type`
   template <class T>
   std::span<const T> as() const {
     return data.as<T>();
@@ -48,10 +49,11 @@ std::string shape_text(std::span<const std::uint64_t> shape);
 /// Reads the array in a whole file's bytes. Copies only data that is not aligned to its elements.
 /// \param name  for messages
 /// \errors data_corruption: not this format, or the file's size is not what the header says;
-///         unimplemented: Fortran order, big endian, structured or other dtypes, newer versions
+///   unimplemented: Fortran order, big endian, structured or other dtypes, newer versions
 Result<NpyArray> parse_npy(Segment file, std::string_view name);
 
-/// Maps and parses a file. \errors as map_file and parse_npy
+/// Maps and parses a file.
+/// \errors as map_file and parse_npy
 Result<NpyArray> map_npy(const std::filesystem::path& path);
 
 /// The header (format 1.0) of an array, padded so that the data starts at a multiple of 64 bytes.

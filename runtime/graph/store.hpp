@@ -59,14 +59,14 @@ struct PartitionInfo {
 class GraphStore {
  public:
   /// \errors not_found: no graph.json at `dir`; data_corruption: a file differs from its size or
-  /// checksum;
-  ///         unimplemented: a newer format version
+  ///   checksum; unimplemented: a newer format version
   static Result<GraphStore> open(const std::filesystem::path& dir, const StoreOptions& options);
 
   const GraphInfo& info() const { return info_; }
   const std::filesystem::path& dir() const { return dir_; }
   std::shared_ptr<const Part> graph() const { return graph_; }
-  /// \param role "train", "val" or "test". \errors not_found: with the names that exist
+  /// \param role "train", "val" or "test".
+  /// \errors not_found: with the names that exist
   Result<SeedList> seeds(std::string_view split, std::string_view role) const;
 
  private:

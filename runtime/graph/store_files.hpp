@@ -22,7 +22,8 @@ struct ArrayShape {
   std::vector<std::optional<std::uint64_t>> extents;
 };
 
-/// Threads: immutable; any number at once.  Borrows: nothing.
+/// Threads: immutable; any number at once.
+/// Borrows: nothing.
 class StoreFiles {
  public:
   /// \param listing  name of the file that lists `files`, for messages
@@ -31,9 +32,10 @@ class StoreFiles {
 
   const StoreOptions& options() const { return options_; }
   bool lists(const std::string& path) const { return files_.contains(path); }
-  /// Loads an array. \param path  relative to the store
+  /// Loads an array.
+  /// \param path  relative to the store
   /// \errors data_corruption: not listed, other size, checksum, dtype or shape than expected;
-  /// not_found: the file is gone
+  ///   not_found: the file is gone
   Result<NpyArray> load(const std::string& path, const ArrayShape& expected) const;
 
  private:

@@ -23,7 +23,8 @@ class ArrayWriter {
  public:
   explicit ArrayWriter(std::filesystem::path dir) : dir_(std::move(dir)) {}
 
-  /// Writes `bytes` as an array. \param path  relative to the directory; missing folders are made
+  /// Writes `bytes` as an array.
+  /// \param path  relative to the directory; missing folders are made
   /// \requires the bytes are an array of `type` and `shape`
   Status write(const std::string& path, NpyType type, std::span<const std::uint64_t> shape,
                std::span<const std::byte> bytes);
@@ -83,8 +84,9 @@ struct GraphContents {
 };
 
 /// Writes a graph store, atomically (not flushed: checksums find what a power cut tears), with
-/// column statistics where they are missing. Returns its info with files. \requires arrays fit the
-/// counts in `info` \errors failed_precondition: `out` exists, or it cannot be written
+/// column statistics where they are missing. Returns its info with files.
+/// \requires arrays fit the counts in `info`
+/// \errors failed_precondition: `out` exists, or it cannot be written
 Result<GraphInfo> write_graph_store(const GraphContents& contents,
                                     const std::filesystem::path& out);
 

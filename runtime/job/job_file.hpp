@@ -28,14 +28,17 @@ struct JobReading {
   std::vector<JobProblem> problems;  ///< in the order of the file's schema
 };
 
-/// Parses `text`. \param base_dir  folder that relative paths in the job are meant from
+/// Parses `text`.
+/// \param base_dir  folder that relative paths in the job are meant from
 /// \param overrides  "a.b=value" each (from --set); the value is JSON, or a string where it does
-/// not parse \errors invalid_argument: not JSON at all, with line and column
+///   not parse
+/// \errors invalid_argument: not JSON at all, with line and column
 Result<JobReading> parse_job(const std::string& text, const std::filesystem::path& base_dir,
                              std::span<const std::string> overrides);
 
 /// Reads the file, then parse_job with its folder; also checks that the dataset is a folder. The
-/// output defaults to "runs/NAME" for NAME.json ("runs/job" in parse_job). \errors also not_found
+/// output defaults to "runs/NAME" for NAME.json ("runs/job" in parse_job).
+/// \errors also not_found
 Result<JobReading> read_job(const std::filesystem::path& file,
                             std::span<const std::string> overrides);
 

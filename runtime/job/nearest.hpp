@@ -9,7 +9,8 @@
 namespace troupe {
 
 /// Insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`, ignoring
-/// case (optimal string alignment). \cost |a| * |b|
+/// case (optimal string alignment).
+/// \cost |a| * |b|
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
 struct Nearest {

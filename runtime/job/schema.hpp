@@ -56,7 +56,8 @@ std::vector<std::string> keys_of_section(const std::string& section);
 /// would be in if unknown.
 std::size_t schema_position(const std::string& pointer);
 
-/// Whether the value is refused as not built yet. \requires fits(row.rule, value)
+/// Whether the value is refused as not built yet.
+/// \requires fits(row.rule, value)
 bool is_not_built(const SchemaRow& row, const nlohmann::json& value);
 
 /// The refused values in words, e.g. "\"hash\", \"metis\""; empty if none.

@@ -13,13 +13,10 @@ namespace troupe::net {
 /// One specialisation per message type:
 ///   static constexpr Method method;                 (requests and their replies share it)
 ///   static constexpr TrafficClass traffic;
-///   static void encode(const T&, Frame&);           fills meta and segments; lists over 64 Ki
-///   elements and all bulk data
-///                                                   are segments
-///   static Result<T> decode(const Frame&);          \errors data_corruption: what was expected,
-///   what was found
-/// Requests also have
-///   static std::uint64_t reply_bytes(const T&);     expected answer, charged to the window
+/// static void encode(const T&, Frame&);           fills meta and segments; lists over 64 Ki
+/// elements and all bulk data are segments static Result<T> decode(const Frame&);
+/// \errors data_corruption: what was expected, what was found Requests also have static
+///   std::uint64_t reply_bytes(const T&);     expected answer, charged to the window
 template <class T>
 struct Wire;
 

@@ -34,8 +34,8 @@ void write_message(Frame& frame, Fill&& fill) {
   frame.meta.assign(flat.begin(), flat.end());
 }
 
-/// Calls `read` with the root of `frame.meta`, under Cap'n Proto's default limits. \errors
-/// data_corruption: the bytes are no such message, or what `read` finds
+/// Calls `read` with the root of `frame.meta`, under Cap'n Proto's default limits.
+/// \errors data_corruption: the bytes are no such message, or what `read` finds
 template <class T, class Root, class Read>
 Result<T> read_message(const Frame& frame, std::string_view name, Read&& read) {
   try {
@@ -57,10 +57,11 @@ class SegmentReader {
   /// \errors data_corruption: there are more than `count` segments
   Status at_most(std::size_t count) const;
   /// Segment `i` as an array of elements of 1, 2, 4 or 8 bytes, shared if it is aligned to that,
-  /// else copied; empty if the frame has no such segment. \errors data_corruption: not a whole
-  /// number of elements
+  /// else copied; empty if the frame has no such segment.
+  /// \errors data_corruption: not a whole number of elements
   Result<Segment> elements(std::size_t i, std::size_t element_bytes) const;
-  /// Ids of 4 or 8 bytes. \errors data_corruption: another width, or not a whole number of ids
+  /// Ids of 4 or 8 bytes.
+  /// \errors data_corruption: another width, or not a whole number of ids
   Result<IdList> ids(std::size_t i, std::uint64_t width_bytes) const;
   template <class T>
   Result<std::vector<T>> vector(std::size_t i) const {

@@ -62,11 +62,10 @@ class RequestHandler {
 /// Both halves of one end of a link.
 /// Threads:    all members from any thread
 /// Guarantees: every request gets exactly one answer: the reply, a failure from the peer,
-/// `overloaded`, `deadline_exceeded`,
-///             or the reason of the link's end; never under a lock, never on the caller's stack
-///             except `overloaded` and a link already down. An item larger than the whole window
-///             (or queue) passes alone. Replies are never refused. Requests of one class leave in
-///             the order of their request() calls
+///   `overloaded`, `deadline_exceeded`, or the reason of the link's end; never under a lock, never
+///   on the caller's stack except `overloaded` and a link already down. An item larger than the
+///   whole window (or queue) passes alone. Replies are never refused. Requests of one class leave
+///   in the order of their request() calls
 class Endpoint final : public LinkEvents, public std::enable_shared_from_this<Endpoint> {
  public:
   using Answer = std::function<void(Result<Frame>)>;
@@ -78,9 +77,10 @@ class Endpoint final : public LinkEvents, public std::enable_shared_from_this<En
   void start();           ///< starts the link
   void close(Error why);  ///< closes the link; on_link_down follows
 
-  /// Sends a request: sets kind, request id and max_reply_bytes. \param reply_bytes expected
-  /// answer, charged to the window \param deadline from now, instead of the one of the options: for
-  /// requests that take long by nature, such as an epoch
+  /// Sends a request: sets kind, request id and max_reply_bytes.
+  /// \param reply_bytes expected answer, charged to the window
+  /// \param deadline from now, instead of the one of the options: for requests that take long by
+  ///   nature, such as an epoch
   void request(Frame frame, std::uint64_t reply_bytes, Answer answer,
                std::optional<Clock::duration> deadline = std::nullopt);
   void notify(Frame frame);  ///< one-way; not charged: for small control messages only

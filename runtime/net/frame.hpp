@@ -73,8 +73,9 @@ struct Frame {
 /// Fills lengths and checksum from `frame`'s contents.
 void seal(Frame& frame);
 
-/// Checks magic, version, kind, class, checksum, lengths. \errors data_corruption: what was
-/// expected and found; invalid_argument: over a limit, with the limit's name
+/// Checks magic, version, kind, class, checksum, lengths.
+/// \errors data_corruption: what was expected and found; invalid_argument: over a limit, with the
+///   limit's name
 Status check_header(const FrameHeader& head, const FrameLimits& limits);
 
 }  // namespace troupe::net

@@ -25,12 +25,11 @@ class LinkEvents {
 
 /// One end of a connection to one peer.
 /// Threads:   all members from any thread, also under a lock of the caller: they never block and
-/// never call LinkEvents on
-///            the caller's stack
+///   never call LinkEvents on the caller's stack
 /// Ordering:  frames of one class keep their order; frames of different classes overtake each other
-/// piece by piece Lifecycle: start() once. The link keeps `events` alive until on_down() returned,
-/// then lets go. A link that is never
-///            closed is a leak
+///   piece by piece
+/// Lifecycle: start() once. The link keeps `events` alive until on_down() returned, then lets go. A
+///   link that is never closed is a leak
 class Link {
  public:
   virtual ~Link() = default;

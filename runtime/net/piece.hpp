@@ -30,7 +30,8 @@ struct PieceHeader {
 };
 static_assert(sizeof(PieceHeader) == 12);
 
-/// Frames that wait to be written. Threads: one at a time (the link's lock or network thread).
+/// Frames that wait to be written.
+/// Threads: one at a time (the link's lock or network thread).
 class PieceWriter {
  public:
   void push(Frame frame);  ///< seals it
@@ -62,7 +63,8 @@ class PieceWriter {
 };
 
 /// Puts pieces together. Lengths are checked against limits before anything is allocated; segments
-/// are written straight into their final pooled buffer. Threads: one at a time.
+/// are written straight into their final pooled buffer.
+/// Threads: one at a time.
 class PieceReader {
  public:
   explicit PieceReader(FrameLimits limits);

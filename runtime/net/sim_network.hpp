@@ -37,7 +37,8 @@ class RealTimeDriver final : public SimDriver {
   std::unique_ptr<State> state_;
 };
 
-/// A clock that stands still until stepped. Threads: one.
+/// A clock that stands still until stepped.
+/// Threads: one.
 class VirtualDriver final : public SimDriver {
  public:
   Clock::time_point now() const override { return now_; }
@@ -65,9 +66,9 @@ struct SimLinkOptions {
 
 /// Makes two connected ends, 0 and 1. `driver` must outlive both. Each direction has its own
 /// bandwidth: a piece of n bytes (with its header) takes n / bytes_per_second to leave, then
-/// `latency` to arrive; the next one starts when it has left. Guarantees: the first close() wins;
-/// on_down(its reason) comes at both ends `latency` later. What had left before arrives, what had
-/// not is dropped. An end not started yet keeps what arrives
+/// `latency` to arrive; the next one starts when it has left.
+/// Guarantees: the first close() wins; on_down(its reason) comes at both ends `latency` later. What
+///   had left before arrives, what had not is dropped. An end not started yet keeps what arrives
 std::pair<std::shared_ptr<Link>, std::shared_ptr<Link>> make_sim_link(
     SimDriver& driver, const SimLinkOptions& options);
 

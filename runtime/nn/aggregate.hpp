@@ -18,11 +18,12 @@ namespace troupe::nn {
 inline constexpr std::uint32_t no_edge = 0xFFFFFFFFU;
 
 /// Aggregates the in-neighbours of destinations [first, first + out.rows) in the order of their
-/// edges. Parallel edges count as often as they occur; a destination without edges gives 0. \param
-/// x       [block.num_src or more, cols] \param out     [count, cols], overwritten \param argmax
-/// max: [count * cols] the edge (its position in `block.sources`) that each element came from, the
-/// first one
-///                where several hold the maximum; empty: not kept. Other aggregators: empty
+/// edges. Parallel edges count as often as they occur; a destination without edges gives 0.
+/// \param x       [block.num_src or more, cols]
+/// \param out     [count, cols], overwritten
+/// \param argmax max: [count * cols] the edge (its position in `block.sources`) that each element
+///   came from, the first one where several hold the maximum; empty: not kept. Other aggregators:
+///   empty
 void aggregate_rows(Aggregator aggregator, const LayerBlock& block, std::size_t first,
                     ConstMatrix x, MutMatrix out, std::span<std::uint32_t> argmax);
 

@@ -25,8 +25,9 @@ struct DropoutMask {
 DropoutMask dropout_mask(const DropoutContext& context, std::uint32_t layer, float p);
 
 /// Drops and scales the elements of `x` in place. Also its own backward: apply it to the gradient.
-/// An element stays where the uniform number made of word `column` is >= p. \param ids [rows] \cost
-/// one Philox block per 4 elements, 16 at once
+/// An element stays where the uniform number made of word `column` is >= p.
+/// \param ids [rows]
+/// \cost one Philox block per 4 elements, 16 at once
 void dropout_rows(const DropoutMask& mask, std::span<const OriginalId> ids, MutMatrix x);
 
 }  // namespace troupe::nn

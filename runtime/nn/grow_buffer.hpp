@@ -10,7 +10,8 @@
 namespace troupe::nn {
 
 /// Memory that grows when a larger batch comes and never shrinks, so that most batches allocate
-/// nothing. Guarantees: a span stays valid until the next call that asks for more
+/// nothing.
+/// Guarantees: a span stays valid until the next call that asks for more
 template <class T>
 class GrowBuffer {
  public:
@@ -22,7 +23,8 @@ class GrowBuffer {
     }
     return memory_.template as<T>().first(n);
   }
-  /// The same as rows. \requires T is float
+  /// The same as rows.
+  /// \requires T is float
   MutMatrix matrix(std::size_t rows, std::size_t cols) {
     return {get(rows * cols).data(), rows, cols};
   }

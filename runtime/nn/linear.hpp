@@ -29,16 +29,22 @@ enum class Into : bool { overwrite, add };
 
 /// y = x W^T, or y += x W^T. A row's bits do not depend on which or how many other rows there are:
 /// products are made of multiples of 64 rows (the last ones padded), because oneDNN takes kernels
-/// with other bits for fewer than 16. \param x       [n, in] \param weight  [out, in] \param y [n,
-/// out]; must not overlap the others
+/// with other bits for fewer than 16.
+/// \param x       [n, in]
+/// \param weight  [out, in]
+/// \param y [n, out]; must not overlap the others
 void linear_rows(ConstMatrix x, ConstMatrix weight, MutMatrix y, Into into);
 
-/// grad_x = grad_y W, or += . The same promise as `linear_rows`. \param grad_y [n, out] \param
-/// grad_x [n, in]
+/// grad_x = grad_y W, or += . The same promise as `linear_rows`.
+/// \param grad_y [n, out]
+/// \param grad_x [n, in]
 void linear_backward_rows(ConstMatrix grad_y, ConstMatrix weight, MutMatrix grad_x, Into into);
 
 /// grad_weight = grad_y^T x: partial sums over groups of chunks, which depend on the number of rows
-/// alone, added in group order. \param grad_y [n, out] \param x [n, in] \param partials scratch
+/// alone, added in group order.
+/// \param grad_y [n, out]
+/// \param x [n, in]
+/// \param partials scratch
 /// \param grad_weight [out, in], overwritten
 void weight_gradient(Executor& executor, ConstMatrix grad_y, ConstMatrix x,
                      GrowBuffer<float>& partials, MutMatrix grad_weight);
@@ -46,10 +52,12 @@ void weight_gradient(Executor& executor, ConstMatrix grad_y, ConstMatrix x,
 /// Adds `bias` [cols] to every row of `y`.
 void add_bias_rows(std::span<const float> bias, MutMatrix y);
 
-/// sums[c] = sum of column c, row after row. \param sums [cols], overwritten
+/// sums[c] = sum of column c, row after row.
+/// \param sums [cols], overwritten
 void column_sums_rows(ConstMatrix x, std::span<float> sums);
 
-/// Adds the rows of `partials` [chunks, cols] in order. \param sums [cols], overwritten
+/// Adds the rows of `partials` [chunks, cols] in order.
+/// \param sums [cols], overwritten
 void add_partials(ConstMatrix partials, std::span<float> sums);
 
 }  // namespace troupe::nn

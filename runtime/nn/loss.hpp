@@ -21,7 +21,8 @@ struct LossResult {
 LossResult cross_entropy(ConstMatrix logits, std::span<const std::int64_t> labels,
                          MutMatrix grad_logits);
 
-/// Binary cross entropy of logits: sum of p*y*softplus(-x) + (1-y)*softplus(x). \param pos_weight p
+/// Binary cross entropy of logits: sum of p*y*softplus(-x) + (1-y)*softplus(x).
+/// \param pos_weight p
 LossResult bce_logits(ConstMatrix logits, ConstMatrix targets, float pos_weight,
                       MutMatrix grad_logits);
 

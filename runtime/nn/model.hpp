@@ -63,8 +63,8 @@ struct ForwardInput {
 };
 
 /// A model of fixed shape. Stateless: parameters come from outside, activations live in the
-/// caller's `Pass`. Threads: const members from any number of threads at once, each with its own
-/// Pass.
+/// caller's `Pass`.
+/// Threads: const members from any number of threads at once, each with its own Pass.
 class Model {
  public:
   /// What forward() keeps for backward(). Reused between batches to spare allocations.
@@ -85,19 +85,22 @@ class Model {
   virtual std::unique_ptr<Pass> make_pass() const = 0;
 
   /// Logits of the destinations of the last block, shape [num_dst, out_dim]; valid until the next
-  /// forward on `pass`. The same bits for any executor. \requires shapes fit (asserted)
+  /// forward on `pass`. The same bits for any executor.
+  /// \requires shapes fit (asserted)
   virtual ConstMatrix forward(Executor& executor, std::span<const float> parameters,
                               const ForwardInput& input, Pass& pass) const = 0;
 
   /// Gradient of sum(logits * grad_logits) with respect to the parameters, written to `gradient`
-  /// (all of it). \requires forward() ran on `pass` with the same input and parameters
+  /// (all of it).
+  /// \requires forward() ran on `pass` with the same input and parameters
   virtual void backward(Executor& executor, std::span<const float> parameters,
                         const ForwardInput& input, ConstMatrix grad_logits, Pass& pass,
                         std::span<float> gradient) const = 0;
 
   /// One layer without dropout, for exact inference: rows [block.num_src, dim of the layer's input]
   /// to [block.num_dst, dim of its output], normalisation and ReLU included. A row's bits do not
-  /// depend on which other rows are in the block. \param layer from 0
+  /// depend on which other rows are in the block.
+  /// \param layer from 0
   virtual Matrix infer_layer(Executor& executor, std::span<const float> parameters,
                              std::uint32_t layer, const LayerBlock& block,
                              ConstMatrix input) const = 0;

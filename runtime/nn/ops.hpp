@@ -13,8 +13,9 @@ namespace troupe::nn {
 /// memory.
 void relu_rows(ConstMatrix x, MutMatrix y);
 
-/// ReLU's gradient, also of ReLU followed by dropout. \param y what came out, dropout included:
-/// elements above 0 pass \param scale of the elements that pass: 1, or 1 / (1 - p)
+/// ReLU's gradient, also of ReLU followed by dropout.
+/// \param y what came out, dropout included: elements above 0 pass
+/// \param scale of the elements that pass: 1, or 1 / (1 - p)
 void relu_backward_rows(ConstMatrix y, float scale, MutMatrix grad);
 
 /// What layer_norm_rows keeps of a row.
@@ -24,8 +25,9 @@ struct NormStats {
 };
 
 /// y = gain (x - mean) / sqrt(variance + 1e-5) + bias, per row, with the biased variance (Ba,
-/// Kiros, Hinton: "Layer normalization", 2016). \param stats [rows], written \param y may be the
-/// same memory as x
+/// Kiros, Hinton: "Layer normalization", 2016).
+/// \param stats [rows], written
+/// \param y may be the same memory as x
 void layer_norm_rows(ConstMatrix x, std::span<const float> gain, std::span<const float> bias,
                      std::span<NormStats> stats, MutMatrix y);
 
@@ -34,7 +36,8 @@ void layer_norm_backward_rows(ConstMatrix x, std::span<const NormStats> stats,
                               std::span<const float> gain, MutMatrix grad,
                               std::span<float> grad_gain, std::span<float> grad_bias);
 
-/// Divides each row by max(its Euclidean length, 1e-12), in place. \param lengths [rows], written
+/// Divides each row by max(its Euclidean length, 1e-12), in place.
+/// \param lengths [rows], written
 void l2_normalize_rows(MutMatrix x, std::span<float> lengths);
 
 /// \param y what l2_normalize_rows made

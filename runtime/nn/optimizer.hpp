@@ -32,7 +32,8 @@ struct OptimizerState {
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
-  /// One step in place. \requires both have the size given at construction
+  /// One step in place.
+  /// \requires both have the size given at construction
   virtual void step(std::span<float> parameters, std::span<const float> gradient) = 0;
   virtual OptimizerState state() const = 0;
   virtual Status restore(const OptimizerState& state) = 0;

@@ -27,11 +27,12 @@ struct F1Scores {
 std::optional<F1Scores> f1_scores(std::span<const std::int64_t> predicted,
                                   std::span<const std::int64_t> labels, std::size_t classes);
 
-/// P(pos > neg) + P(pos = neg)/2 over all pairs. \param labels 1 positive, 0 negative, -1 ignored
-/// Nothing of one class: none.
+/// P(pos > neg) + P(pos = neg)/2 over all pairs.
+/// \param labels 1 positive, 0 negative, -1 ignored Nothing of one class: none.
 std::optional<double> roc_auc(std::span<const double> scores, std::span<const std::int64_t> labels);
 
-/// Probability of class 1 of each row's softmax, in float64. \requires logits.cols == 2
+/// Probability of class 1 of each row's softmax, in float64.
+/// \requires logits.cols == 2
 std::vector<double> class_one_probability(ConstMatrix logits);
 
 }  // namespace troupe::nn

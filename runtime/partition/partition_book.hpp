@@ -23,7 +23,8 @@ class PartitionBook {
   std::uint64_t count(NodeTypeId type) const { return first_[raw(type)].back(); }
   bool contains(NodeTypeId type, NodeId id) const { return raw(id) < count(type); }
 
-  /// The part that owns a node. \requires contains(type, id)
+  /// The part that owns a node.
+  /// \requires contains(type, id)
   PartId owner(NodeTypeId type, NodeId id) const {
     const auto& first = first_[raw(type)];
     const auto after = std::upper_bound(first.begin(), first.end(), raw(id));

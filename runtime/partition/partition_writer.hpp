@@ -10,8 +10,9 @@
 namespace troupe {
 
 /// Writes `out`, atomically. Of `partition` it takes method, parts, options_hash and complete_for;
-/// it returns all of it. \errors failed_precondition: `out` exists or cannot be written;
-/// data_corruption: seeds that do not load
+/// it returns all of it.
+/// \errors failed_precondition: `out` exists or cannot be written; data_corruption: seeds that do
+///   not load
 Result<PartitionInfo> write_partitioned_store(const GraphStore& graph,
                                               const Relabelling& relabelling,
                                               const PartitionInfo& partition,

@@ -23,13 +23,14 @@ struct PartitionOptions {
 using Assignment = std::vector<std::vector<PartId>>;
 
 /// Assigns nodes at random in shares that differ by at most one node: position i of a keyed
-/// permutation (domain `generators`, type = node type) goes to part i * parts / count. \errors
-/// invalid_argument: no part, or more parts than nodes of the largest type
+/// permutation (domain `generators`, type = node type) goes to part i * parts / count.
+/// \errors invalid_argument: no part, or more parts than nodes of the largest type
 Result<Assignment> assign_random(const GraphInfo& graph, std::uint32_t parts, std::uint64_t seed);
 
 /// Assigns, relabels and writes `out`, atomically: the directory appears whole or not at all. An
-/// existing `out` is an error. \errors invalid_argument, unimplemented (method), data_corruption,
-/// failed_precondition (no space, exists)
+/// existing `out` is an error.
+/// \errors invalid_argument, unimplemented (method), data_corruption, failed_precondition (no
+///   space, exists)
 Result<PartitionInfo> partition_store(const GraphStore& graph, const PartitionOptions& options,
                                       const std::filesystem::path& out);
 

@@ -47,8 +47,7 @@ struct RunOver {};
 using Command = std::variant<ToTrainers, ToEvaluators, RunOver>;
 
 /// Lifecycle: next(), then the matching take_…() with all answers in any order, again until
-/// RunOver. An error from
-///            take_…() ends the run.
+///   RunOver. An error from take_…() ends the run.
 /// Threads:   one at a time
 class Conductor {
  public:

@@ -23,8 +23,8 @@ GradientSlice gradient_slice(std::size_t num_parameters, std::uint32_t world, Ra
 
 /// Threads:    one at a time
 /// Guarantees: each share counts once, keyed (generation, step, rank); the sum does not depend on
-/// the order of arrival Bound:      shares of two steps: a rank can be at most one step ahead of
-/// another
+///   the order of arrival
+/// Bound:      shares of two steps: a rank can be at most one step ahead of another
 class GradientReducer {
  public:
   GradientReducer(std::uint32_t world, std::size_t chunk_size)
@@ -32,8 +32,9 @@ class GradientReducer {
 
   using Sum = std::shared_ptr<const net::GradientSum>;
   /// Takes a share; gives the sum when it was the last one missing, or when that step's sum is
-  /// known already (a repeat). \errors invalid_argument: size, rank or step that cannot be;
-  /// failed_precondition: an older generation
+  /// known already (a repeat).
+  /// \errors invalid_argument: size, rank or step that cannot be; failed_precondition: an older
+  ///   generation
   Result<std::optional<Sum>> add(std::shared_ptr<const net::GradientChunk> share);
 
  private:

@@ -28,8 +28,8 @@ struct LearnerOptions {
 };
 
 /// Lifecycle: compute() a batch's share of the gradient, reduce it over the ranks elsewhere,
-/// apply() the mean; again. Threads:   one at a time; the work inside runs on the executor that is
-/// passed in
+///   apply() the mean; again.
+/// Threads:   one at a time; the work inside runs on the executor that is passed in
 class Learner {
  public:
   /// \errors as make_model and make_optimizer

@@ -36,10 +36,11 @@ struct HopQuestion {
 };
 
 /// Lifecycle:  construct; ask questions() and answer each until done(); take the batch. May be
-/// dropped at any point Threads:    one at a time Guarantees: the batch is a pure function of
-/// (graph, options, key, seeds): neither the partitioning nor the order of
-///             replies changes it; a reply that was already taken, or that no question waits for,
-///             is refused
+///   dropped at any point
+/// Threads:    one at a time
+/// Guarantees: the batch is a pure function of (graph, options, key, seeds): neither the
+///   partitioning nor the order of replies changes it; a reply that was already taken, or that no
+///   question waits for, is refused
 /// Borrows:    `book` and `graph`, which must outlive it
 class BatchBuilder {
  public:
@@ -57,9 +58,10 @@ class BatchBuilder {
   /// reply was cut.
   std::vector<HopQuestion> questions();
 
-  /// Takes a reply. \errors invalid_argument: unknown or answered question (nothing changes); 2^32
-  /// or more nodes or edges of one type; data_corruption: counts, ids or sizes that cannot be
-  /// (named). After the last two the builder must be dropped
+  /// Takes a reply.
+  /// \errors invalid_argument: unknown or answered question (nothing changes); 2^32 or more nodes
+  ///   or edges of one type; data_corruption: counts, ids or sizes that cannot be (named). After
+  ///   the last two the builder must be dropped
   Status answer(std::uint32_t question, const HopReply& reply);
 
   /// All hops are in. An empty seed list is done at once.

@@ -15,11 +15,13 @@ namespace troupe {
 
 /// Open addressing with linear probing on a power of two of slots, at most half full;
 /// multiplicative hash. What it answers does not depend on its layout, so growing never changes a
-/// batch. Threads: one at a time. \cost one random read per call when it was prefetched long enough
-/// before
+/// batch.
+/// Threads: one at a time.
+/// \cost one random read per call when it was prefetched long enough before
 class IdIndex {
  public:
-  /// The index of `id`; a new id gets `next`. \requires id < 2^64 - 1
+  /// The index of `id`; a new id gets `next`.
+  /// \requires id < 2^64 - 1
   std::uint32_t find_or_insert(std::uint64_t id, std::uint32_t next) {
     TROUPE_ASSERT(id != empty_slot, "the highest id marks empty slots");
     if (2 * (size_ + 1) > slots_.size()) {

@@ -49,12 +49,12 @@ struct HopReply {
 /// CACM 30(9), 1987), degree <= fanout gives all positions; with replacement `fanout` draws,
 /// repeats kept, degree 0 gives none; positions ascending. Bounded draws by DrawStream::below on
 /// the stream (key, original id). Replies are cut inside a node's list only with `all_neighbours`,
-/// else between nodes. \errors invalid_argument: a node that the part does not own, a fanout below
-/// -1, no such edge or node type (with the
-///         values); failed_precondition: the part has no whole lists for that direction, or no edge
-///         ids; unimplemented: a list of 2^32 neighbours or more
+/// else between nodes.
+/// \errors invalid_argument: a node that the part does not own, a fanout below -1, no such edge or
+///   node type (with the values); failed_precondition: the part has no whole lists for that
+///   direction, or no edge ids; unimplemented: a list of 2^32 neighbours or more
 /// \cost   random reads: one offset pair and one original id per node, one entry per drawn edge; no
-/// allocation per node
+///   allocation per node
 Result<HopReply> sample_one_hop(const Part& part, const HopRequest& request);
 
 /// The positions drawn for one node: ascending, in [0, degree); they replace what `out` held. The

@@ -26,8 +26,8 @@ class SeedOrder {
   std::uint64_t num_steps(std::uint32_t world) const;
   const SeedList& seeds() const { return *seeds_; }
 
-  /// Positions in the seed list of batch `number` of `epoch`, in batch order. \requires number <
-  /// num_batches()
+  /// Positions in the seed list of batch `number` of `epoch`, in batch order.
+  /// \requires number < num_batches()
   std::vector<std::uint64_t> positions(std::uint32_t epoch, std::uint64_t number) const;
   /// The same as global ids.
   std::vector<NodeId> batch(std::uint32_t epoch, std::uint64_t number) const;

@@ -13,7 +13,8 @@
 namespace troupe::testing {
 
 /// A small job on Cora, quick to run: 2 layers of 16, fanout [5, 5], 32 seeds per batch, 2 epochs,
-/// everything else default. \param overrides as for `--set`
+/// everything else default.
+/// \param overrides as for `--set`
 Result<Job> cora_job(const std::filesystem::path& output, std::vector<std::string> overrides);
 
 /// Prepares the stores and runs the job to its end.

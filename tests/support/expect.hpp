@@ -15,7 +15,8 @@ std::string error_text(const Result<T>& result) {
                      : std::string(to_string(result.error().code())) + ": " + result.error().what();
 }
 
-/// The error's sentence. \requires it failed
+/// The error's sentence.
+/// \requires it failed
 template <class T>
 std::string what_of(const Result<T>& result) {
   return result.ok() ? "" : result.error().what();

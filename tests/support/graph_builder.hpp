@@ -225,7 +225,8 @@ inline GraphInfo info_of(const TestGraph& graph) {
 
 }  // namespace graph_builder_detail
 
-/// Cuts `graph` into `parts` parts. \param wide store neighbours with 8 bytes each instead of 4
+/// Cuts `graph` into `parts` parts.
+/// \param wide store neighbours with 8 bytes each instead of 4
 inline CutGraph cut_graph(const TestGraph& graph, const Assignment& assignment, std::uint32_t parts,
                           bool wide = false) {
   namespace detail = graph_builder_detail;

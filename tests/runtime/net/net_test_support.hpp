@@ -70,7 +70,8 @@ inline std::vector<std::byte> drain(PieceWriter& writer) {
   return out;
 }
 
-/// Remembers what a link delivers, with the times. Threads: any; wait() for real time.
+/// Remembers what a link delivers, with the times.
+/// Threads: any; wait() for real time.
 class Recorder final : public LinkEvents {
  public:
   explicit Recorder(std::shared_ptr<Link> link = nullptr) : link_(std::move(link)) {}
