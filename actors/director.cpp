@@ -121,12 +121,35 @@ void lead(Director* self) {
   }
 }
 
+/// A request that an actor leaves open when it dies is never answered: watch them.
+void watch(Director* self) {
+  const auto& options = self->state.options;
+  for (const auto* group : {&options.trainers, &options.evaluators}) {
+    for (const auto& actor : *group) {
+      self->monitor(actor);
+    }
+  }
+  self->set_down_handler([self](const caf::down_msg& down) {
+    const auto name_in = [&](const std::vector<caf::actor>& group, std::string_view name) {
+      for (std::size_t i = 0; i < group.size(); ++i) {
+        if (group[i].address() == down.source) {
+          end(self, Error(Errc::peer_lost, fmt::format("{} {}: the actor ended: {}", name, i,
+                                                       from_caf(down.reason).what())));
+        }
+      }
+    };
+    name_in(self->state.options.trainers, "trainer");
+    name_in(self->state.options.evaluators, "evaluator of host");
+  });
+}
+
 struct Begin {};
 
 caf::behavior director(Director* self, DirectorOptions options) {
   self->state.options = std::move(options);
   self->state.conductor =
       std::make_unique<Conductor>(self->state.options.conductor, self->state.options.progress);
+  watch(self);
   self->send(self, Ref<Begin>(Begin{}));
   return {[self](const Ref<Begin>&) { lead(self); }};
 }

@@ -25,7 +25,7 @@ struct DirectorOptions {
 /// | receives      | replies |
 /// |---------------|---------|
 /// | nothing but answers |   |
-/// Peer loss: the run ends with the lost actor's error
+/// Peer loss: monitors all trainers and evaluators; the run ends with the lost actor's name
 caf::actor spawn_director(caf::actor_system& system, DirectorOptions options);
 
 }  // namespace troupe

@@ -252,6 +252,14 @@ caf::behavior evaluator(Evaluator* self, std::shared_ptr<const HostContext> host
   self->state.options = std::move(options);
   self->state.sampler = std::move(sampler);
   self->state.trainer = std::move(trainer);
+  // A request that an actor leaves open when it dies is never answered: watch them.
+  self->monitor(self->state.sampler);
+  self->monitor(self->state.trainer);
+  self->set_down_handler([self](const caf::down_msg& down) {
+    fail(self, Error(Errc::peer_lost, fmt::format("the sampler or the trainer ended: {}",
+                                                  from_caf(down.reason).what())));
+    self->quit(down.reason);
+  });
   return {
       [self](const Ref<net::InferRequest>& request) { infer(self, *request); },
       [self](const Ref<net::ScoreRequest>& request) {

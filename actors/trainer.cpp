@@ -405,12 +405,28 @@ net::FinishResult final_digests(const TrainerState& state) {
   return result;
 }
 
+/// A request that an actor leaves open when it dies is never answered: watch them.
+void watch(Trainer* self, const caf::actor& collector) {
+  self->monitor(collector);
+  for (const auto& sampler : self->state.samplers) {
+    self->monitor(sampler);
+  }
+  self->set_down_handler([self](const caf::down_msg& down) {
+    fail(self, Error(Errc::peer_lost,
+                     fmt::format("rank {}: a sampler or the collector ended: {}",
+                                 raw(self->state.options.rank), from_caf(down.reason).what())));
+    self->quit(down.reason);
+  });
+}
+
 caf::behavior trainer(Trainer* self, TrainerOptions options, std::vector<caf::actor> samplers,
-                      std::shared_ptr<Executor> executor, std::shared_ptr<Learner> learner) {
+                      const caf::actor& collector, std::shared_ptr<Executor> executor,
+                      std::shared_ptr<Learner> learner) {
   self->state.options = std::move(options);
   self->state.samplers = std::move(samplers);
   self->state.executor = std::move(executor);
   self->state.learner = std::move(learner);
+  watch(self, collector);
   return {
       [self](const Ref<TrainerPeers>& peers) { meet_peers(self, *peers); },
       [self](const Ref<net::EpochRequest>& request) {
@@ -440,14 +456,14 @@ caf::behavior trainer(Trainer* self, TrainerOptions options, std::vector<caf::ac
 }  // namespace
 
 Result<caf::actor> spawn_trainer(caf::actor_system& system, TrainerOptions options,
-                                 std::vector<caf::actor> samplers,
+                                 std::vector<caf::actor> samplers, const caf::actor& collector,
                                  std::shared_ptr<Executor> executor) {
   std::shared_ptr<Learner> learner;
   if (!options.take_only) {
     TROUPE_ASSIGN_OR_RETURN(learner, Learner::create(options.learner));
   }
-  return system.spawn(trainer, std::move(options), std::move(samplers), std::move(executor),
-                      std::move(learner));
+  return system.spawn(trainer, std::move(options), std::move(samplers), collector,
+                      std::move(executor), std::move(learner));
 }
 
 }  // namespace troupe

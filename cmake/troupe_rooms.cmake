@@ -1,6 +1,6 @@
 # troupe_room(NAME DEPENDS ... [PRECOMPILE <headers>...]): the static library troupe_NAME from all sources of the calling
 # folder. PRECOMPILE: heavy headers that most of its sources include (docs/traps.md has their cost).
-# troupe_test(NAME DEPENDS ... [LABELS ...] [TIMEOUT s]): the test program NAME from all *_test.cpp of the calling folder.
+# troupe_test(NAME DEPENDS ... [LABELS ...] [TIMEOUT s] [PROCESSORS n]): the test program NAME from all *_test.cpp of the calling folder.
 
 add_library(troupe_options INTERFACE)
 target_include_directories(troupe_options INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
@@ -38,7 +38,7 @@ function(troupe_room NAME)
 endfunction()
 
 function(troupe_test NAME)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "DEPENDS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "" "TIMEOUT;PROCESSORS" "DEPENDS;LABELS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*_test.cpp)
   if(NOT sources)
     return()
@@ -46,9 +46,12 @@ function(troupe_test NAME)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
+  if(NOT ARG_PROCESSORS)
+    set(ARG_PROCESSORS 1)
+  endif()
   add_executable(${NAME} ${sources})
   target_link_libraries(${NAME} PRIVATE troupe_test_support ${ARG_DEPENDS} GTest::gtest_main)
   target_precompile_headers(${NAME} REUSE_FROM troupe_test_pch)
   gtest_discover_tests(${NAME} TEST_PREFIX "${NAME}:" DISCOVERY_TIMEOUT 60
-    PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
+    PROPERTIES TIMEOUT ${ARG_TIMEOUT} PROCESSORS ${ARG_PROCESSORS} LABELS "${ARG_LABELS}")
 endfunction()

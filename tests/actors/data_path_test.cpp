@@ -1,0 +1,210 @@
+// Holder, sampler and collector as actors: answers, bounds, and what becomes of a batch when a holder fails.
+#include "actors/collector.hpp"
+#include "actors/error.hpp"
+#include "actors/holder.hpp"
+#include "actors/local_messages.hpp"
+#include "actors/sampler.hpp"
+#include "runtime/feature/tensor_rows.hpp"
+#include "runtime/net/messages.hpp"
+#include "tests/support/expect.hpp"
+#include "tests/support/graph_builder.hpp"
+
+#include <caf/all.hpp>
+
+#include <deque>
+#include <mutex>
+
+namespace troupe {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Keeps tasks until told to run them.
+class HeldExecutor final : public Executor {
+ public:
+  void post(Task task) override {
+    const std::lock_guard guard(mutex_);
+    tasks_.push_back(std::move(task));
+  }
+  void parallel_for(std::size_t n, const std::function<void(std::size_t)>& body) override {
+    InlineExecutor().parallel_for(n, body);
+  }
+  std::size_t concurrency() const override { return 1; }
+  std::size_t run_all() {
+    const std::lock_guard guard(mutex_);
+    const auto count = tasks_.size();
+    for (; !tasks_.empty(); tasks_.pop_front()) {
+      tasks_.front()();
+    }
+    return count;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::deque<Task> tasks_;
+};
+
+caf::behavior broken_holder(caf::event_based_actor* /*self*/) {
+  return {
+      [](const Ref<HopRequest>&) -> caf::result<Ref<HopReply>> {
+        return to_caf(Error(Errc::data_corruption, "page 3 is torn"));
+      },
+  };
+}
+
+/// One host that holds part 0 of two; part 1 is behind its holder.
+class DataPath : public ::testing::Test {
+ protected:
+  DataPath() {
+    auto graph = testing::skewed_graph(40, 4);
+    testing::add_features(graph.nodes[0], 3);
+    cut_ = testing::cut_graph(graph, 2);
+    host_->graph = std::make_shared<const GraphInfo>(cut_.info);
+    host_->book = cut_.book;
+    host_->parts[PartId{0}] = cut_.parts[0];
+    host_->executor = std::make_shared<InlineExecutor>();
+    for (const auto& part : cut_.parts) {
+      host_->holders.push_back(spawn(spawn_holder(system_, part, host_->executor)));
+    }
+    auto sample = std::make_shared<SampleOptions>();
+    sample->fanout = {{3}, {3}};
+    sample_ = sample;
+    auto collect = std::make_shared<CollectOptions>();
+    collect->decoders = {*RowDecoder::create(cut_.info.node_types[0], Normalize::none)};
+    collect->digest = DigestMode::full;
+    collect_ = collect;
+  }
+  ~DataPath() override {
+    for (const auto& actor : actors_) {
+      caf::anon_send_exit(actor, caf::exit_reason::kill);
+    }
+  }
+
+  caf::actor spawn(caf::actor actor) {
+    actors_.push_back(actor);
+    return actor;
+  }
+  caf::actor start_sampler() {
+    return spawn(spawn_sampler(system_, host_, spawn(spawn_collector(system_, host_))));
+  }
+  Ref<SampleBatch> batch(std::vector<std::uint64_t> originals) const {
+    return Ref<SampleBatch>(SampleBatch{
+        {Purpose::train, 0, 7}, NodeTypeId{0}, cut_.globals(originals), sample_, collect_});
+  }
+
+  template <class Reply, class Request>
+  Result<Ref<Reply>> ask(const caf::actor& to, const Request& request) {
+    caf::scoped_actor self(system_);
+    Result<Ref<Reply>> result = Error(Errc::internal, "no answer");
+    self->request(to, 10s, request)
+        .receive([&](const Ref<Reply>& reply) { result = reply; },
+                 [&](const caf::error& error) { result = from_caf(error); });
+    return result;
+  }
+
+  caf::actor_system_config config_;
+  caf::actor_system system_{config_};
+  testing::CutGraph cut_;
+  std::shared_ptr<HostContext> host_ = std::make_shared<HostContext>();
+  std::shared_ptr<const SampleOptions> sample_;
+  std::shared_ptr<const CollectOptions> collect_;
+  std::vector<caf::actor> actors_;
+};
+
+TEST_F(DataPath, ABatchComesWithRowsAndLabelsOfBothParts) {
+  ASSERT_OK_AND_ASSIGN(const auto ready, ask<ReadyBatch>(start_sampler(), batch({1, 2, 3, 1})));
+
+  const auto& sampled = *ready->batch.sampled;
+  const auto& rows = ready->batch.rows[0];
+  EXPECT_EQ(sampled.seed_index, (std::vector<std::uint32_t>{0, 1, 2, 0}));
+  EXPECT_EQ(ready->batch.labels, (std::vector<std::int64_t>{1, 2, 3, 1}));
+  for (std::size_t i = 0; i < sampled.nodes[0].ids.size(); ++i) {
+    const auto original = cut_.original(sampled.nodes[0].ids[i]);
+    EXPECT_EQ(raw(rows.original_ids[i]), original);
+    EXPECT_EQ(rows.features.view().row(i)[2], static_cast<float>(original) + 0.25F);
+  }
+  EXPECT_GT(ready->trace.rows_remote, 0U);
+  EXPECT_LT(ready->trace.rows_remote, ready->trace.rows);
+}
+
+TEST_F(DataPath, AnEmptyBatchIsAnswered) {
+  ASSERT_OK_AND_ASSIGN(const auto ready, ask<ReadyBatch>(start_sampler(), batch({})));
+
+  EXPECT_EQ(ready->batch.sampled->num_nodes(), 0U);
+  EXPECT_TRUE(ready->batch.labels.empty());
+}
+
+TEST_F(DataPath, SeedsThatDoNotExistAreRefused) {
+  auto message = *batch({1});
+  message.seeds = {NodeId{40}};
+
+  EXPECT_ERROR(ask<ReadyBatch>(start_sampler(), Ref<SampleBatch>(message)), Errc::invalid_argument,
+               "expected ids below 40, found 40");
+}
+
+TEST_F(DataPath, AFailingHolderFailsTheBatchWithItsStory) {
+  host_->holders[1] = spawn(system_.spawn(broken_holder));
+
+  const auto result = ask<ReadyBatch>(start_sampler(), batch({0, 1, 2, 3, 4, 5, 6, 7}));
+
+  EXPECT_ERROR(result, Errc::data_corruption, "page 3 is torn");
+  EXPECT_ERROR(result, Errc::data_corruption, "batch 7 of epoch 1");
+  EXPECT_ERROR(result, Errc::data_corruption, "holder of part 1");
+}
+
+TEST_F(DataPath, ADeadHolderFailsTheBatchAsLost) {
+  caf::scoped_actor self(system_);
+  self->monitor(host_->holders[1]);
+  caf::anon_send_exit(host_->holders[1], caf::exit_reason::kill);
+  self->receive([](const caf::down_msg&) {});
+
+  EXPECT_ERROR(ask<ReadyBatch>(start_sampler(), batch({0, 1, 2, 3, 4, 5, 6, 7})), Errc::peer_lost,
+               "holder of part 1");
+}
+
+TEST_F(DataPath, ASilentHolderFailsTheBatchAtTheDeadline) {
+  host_->executor = std::make_shared<InlineExecutor>();
+  const auto held = std::make_shared<HeldExecutor>();
+  host_->holders[1] = spawn(spawn_holder(system_, cut_.parts[1], held));
+  host_->request_deadline = 50ms;
+
+  EXPECT_ERROR(ask<ReadyBatch>(start_sampler(), batch({0, 1, 2, 3, 4, 5, 6, 7})),
+               Errc::deadline_exceeded, "holder of part 1");
+}
+
+TEST_F(DataPath, AHolderTakesAThousandRequestsAndThenRefuses) {
+  const auto held = std::make_shared<HeldExecutor>();
+  const auto holder = spawn(spawn_holder(system_, cut_.parts[0], held));
+  HopRequest request;
+  request.fanout = 1;
+  const Ref<HopRequest> message(request);
+  for (int i = 0; i < 1024; ++i) {
+    caf::anon_send(holder, message);
+  }
+  EXPECT_ERROR(ask<HopReply>(holder, message), Errc::overloaded, "1024 requests under way");
+
+  EXPECT_EQ(held->run_all(), 1024U);
+  EXPECT_OK(ask<net::Done>(
+      holder, Ref<StoreTensor>(StoreTensor{
+                  1, NodeTypeId{0},
+                  std::make_shared<Matrix>(Matrix::zeros(cut_.parts[0]->nodes[0].count, 1))})));
+}
+
+TEST_F(DataPath, AHolderKeepsTensorsAndServesTheirRows) {
+  const auto& holder = host_->holders[0];
+  const auto owned = cut_.parts[0]->nodes[0].count;
+  auto rows = std::make_shared<Matrix>(Matrix::zeros(owned, 2));
+  rows->data()[3] = 5.0F;  // second node, second column
+  RowRequest request;
+  request.source = {RowSource::Kind::tensor, 1};
+  request.nodes = {NodeId{1}};
+
+  EXPECT_ERROR(ask<RowReply>(holder, Ref<RowRequest>(request)), Errc::not_found, "tensor 1");
+  ASSERT_OK(ask<net::Done>(holder, Ref<StoreTensor>(StoreTensor{1, NodeTypeId{0}, rows})));
+  ASSERT_OK_AND_ASSIGN(const auto reply, ask<RowReply>(holder, Ref<RowRequest>(request)));
+
+  EXPECT_EQ(reply->rows.as<float>()[1], 5.0F);
+}
+
+}  // namespace
+}  // namespace troupe
