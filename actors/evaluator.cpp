@@ -31,7 +31,7 @@ struct Layer {
   std::uint32_t number = 0;
   std::shared_ptr<const SampleOptions> sample;
   std::shared_ptr<const CollectOptions> collect;
-  std::deque<Work> todo;
+  std::deque<Work> blocks_left;
   std::size_t in_flight = 0;
   std::size_t stores_missing = 0;
   std::map<PartId, std::shared_ptr<Matrix>> outputs;
@@ -146,12 +146,12 @@ void ask(Evaluator* self, const Work& work) {
 
 void pump(Evaluator* self) {
   auto& layer = *self->state.layer;
-  while (!layer.todo.empty() && layer.in_flight < max_in_flight) {
-    const auto work = layer.todo.front();
-    layer.todo.pop_front();
+  while (!layer.blocks_left.empty() && layer.in_flight < max_in_flight) {
+    const auto work = layer.blocks_left.front();
+    layer.blocks_left.pop_front();
     ask(self, work);
   }
-  if (layer.todo.empty() && layer.in_flight == 0) {
+  if (layer.blocks_left.empty() && layer.in_flight == 0) {
     store_outputs(self);
   }
 }
@@ -187,7 +187,7 @@ void begin_layer(Evaluator* self) {
     layer.outputs[id] = std::make_shared<Matrix>(nodes, out_dim);
     for (const auto& block : inference_blocks(part->edges_of(edge_type).lists(options.dir), nodes,
                                               total, row_bytes, options.block_bytes)) {
-      layer.todo.push_back({id, block});
+      layer.blocks_left.push_back({id, block});
     }
   }
   pump(self);
