@@ -13,7 +13,7 @@ namespace troupe {
 /// | receives          | replies          | errors                                  |
 /// |-------------------|------------------|-----------------------------------------|
 /// | Ref<CollectBatch> | Ref<ReadyBatch>  | those of holders; overloaded; internal  |
-/// Back-pressure: at most 256 batches in progress; the next gets `overloaded`. One request per
+/// Back-pressure: at most 2048 batches in progress; the next gets `overloaded`. One request per
 ///   holder and batch
 /// Ordering:  batches may overtake each other
 /// Peer loss: the batches that need the lost holder fail with its error

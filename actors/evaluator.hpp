@@ -35,7 +35,8 @@ struct EvaluatorOptions {
 /// | Ref<net::ScoreRequest> | Ref<net::ScoreResult> | failed_precondition: the last layer is not there |
 /// Back-pressure: two blocks in flight; one request at a time (the director waits for all before
 ///   the next layer)
-/// Peer loss: the layer fails with the error of the lost actor; without its sampler or trainer the evaluator ends
+/// Peer loss: the layer fails with the error of the lost actor; without its sampler or trainer
+///   the evaluator ends
 caf::actor spawn_evaluator(caf::actor_system& system, std::shared_ptr<const HostContext> host,
                            EvaluatorOptions options, caf::actor sampler, caf::actor trainer);
 

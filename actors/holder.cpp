@@ -13,8 +13,6 @@
 namespace troupe {
 namespace {
 
-constexpr std::size_t max_under_way = 1024;
-
 struct HolderState {
   const char* name = "troupe.holder";
   std::shared_ptr<const Part> part;
@@ -28,10 +26,10 @@ using Holder = caf::stateful_actor<HolderState>;
 template <class Work>
 void serve(Holder* self, Work work) {
   auto promise = self->make_response_promise();
-  if (self->state.under_way == max_under_way) {
+  if (self->state.under_way == holder_max_under_way) {
     promise.deliver(to_caf(Error(
         Errc::overloaded, fmt::format("holder of part {}: {} requests under way, the most it takes",
-                                      raw(self->state.part->id), max_under_way))));
+                                      raw(self->state.part->id), holder_max_under_way))));
     return;
   }
   ++self->state.under_way;

@@ -6,9 +6,14 @@
 
 #include <caf/fwd.hpp>
 
+#include <cstddef>
 #include <memory>
 
 namespace troupe {
+
+/// Requests that a holder has under way at most. Those who ask bound theirs by batches in flight,
+/// and links by their windows; this bounds what a part can be asked for in total.
+inline constexpr std::size_t holder_max_under_way = 65536;
 
 /// Starts the holder of `part`.
 /// | receives             | replies          | errors                                       |
@@ -16,7 +21,7 @@ namespace troupe {
 /// | Ref<HopRequest>      | Ref<HopReply>    | invalid_argument, overloaded                 |
 /// | Ref<RowRequest>      | Ref<RowReply>    | invalid_argument, not_found, overloaded      |
 /// | Ref<StoreTensor>     | Ref<net::Done>   | invalid_argument; only from its own host     |
-/// Back-pressure: at most 1024 requests under way; the next gets `overloaded`
+/// Back-pressure: at most `holder_max_under_way` requests under way; the next gets `overloaded`
 /// Ordering:  replies may overtake each other
 /// Peer loss: monitors no one; serves whoever asks
 caf::actor spawn_holder(caf::actor_system& system, std::shared_ptr<const Part> part,

@@ -12,7 +12,7 @@ namespace troupe {
 namespace {
 
 using SteadyClock = std::chrono::steady_clock;
-constexpr std::size_t max_in_progress = 256;
+constexpr std::size_t max_in_progress = 2048;  // the most that a rank may have in flight, twice
 
 struct Arrived {
   std::uint32_t question = 0;

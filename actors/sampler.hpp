@@ -13,7 +13,7 @@ namespace troupe {
 /// | receives          | replies                          | errors                                      |
 /// |-------------------|----------------------------------|---------------------------------------------|
 /// | Ref<SampleBatch>  | Ref<ReadyBatch>, by the collector | those of holders; overloaded; internal      |
-/// Back-pressure: at most 256 batches in progress; the next gets `overloaded`. At most one request
+/// Back-pressure: at most 2048 batches in progress; the next gets `overloaded`. At most one request
 ///   per holder and hop
 /// Ordering:  batches may overtake each other; the asker sorts
 /// Peer loss: the batches that need the lost holder fail with its error Its own host's parts are

@@ -45,8 +45,9 @@ struct TrainerOptions {
 /// | Ref<net::Finish>       | Ref<net::FinishResult>|                                                    |
 /// Back-pressure: holds at most `batches_in_flight` batches, asked for and not yet trained
 /// Ordering:  trains in batch order, whatever the order of arrival
-/// Peer loss: the epoch fails with the error of the lost sampler, collector, holder or rank. A rank without one of its
-///   samplers or its collector is no rank: the trainer ends, and whoever monitors it learns so
+/// Peer loss: the epoch fails with the error of the lost sampler, collector, holder or rank. A rank
+///   without one of its samplers or its collector is no rank: the trainer ends, and whoever monitors
+///   it learns so
 Result<caf::actor> spawn_trainer(caf::actor_system& system, TrainerOptions options,
                                  std::vector<caf::actor> samplers, const caf::actor& collector,
                                  std::shared_ptr<Executor> executor);

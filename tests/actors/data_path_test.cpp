@@ -172,18 +172,18 @@ TEST_F(DataPath, ASilentHolderFailsTheBatchAtTheDeadline) {
                Errc::deadline_exceeded, "holder of part 1");
 }
 
-TEST_F(DataPath, AHolderTakesAThousandRequestsAndThenRefuses) {
+TEST_F(DataPath, AHolderTakesItsFillOfRequestsAndThenRefuses) {
   const auto held = std::make_shared<HeldExecutor>();
   const auto holder = spawn(spawn_holder(system_, cut_.parts[0], held));
   HopRequest request;
   request.fanout = 1;
   const Ref<HopRequest> message(request);
-  for (int i = 0; i < 1024; ++i) {
+  for (std::size_t i = 0; i < holder_max_under_way; ++i) {
     caf::anon_send(holder, message);
   }
-  EXPECT_ERROR(ask<HopReply>(holder, message), Errc::overloaded, "1024 requests under way");
+  EXPECT_ERROR(ask<HopReply>(holder, message), Errc::overloaded, "65536 requests under way");
 
-  EXPECT_EQ(held->run_all(), 1024U);
+  EXPECT_EQ(held->run_all(), holder_max_under_way);
   EXPECT_OK(ask<net::Done>(
       holder, Ref<StoreTensor>(StoreTensor{
                   1, NodeTypeId{0},

@@ -52,12 +52,13 @@ class Pipeline : public ::testing::Test {
  protected:
   /// Two hosts with one part, one trainer and one sampler each; 8 seeds per batch, fanout [5, 5,
   /// 5], 5 ms each way.
-  RunRecord run(const std::string& in_flight, ClusterHooks hooks) {
+  RunRecord run(const std::string& in_flight, ClusterHooks hooks,
+                const std::string& batch_size = "8") {
     hooks.take_only = true;
     auto job = testing::cora_job(
         scratch_.path(),
         {"dataset.path=" + narrow_cora().string(), "cluster.hosts=2", "partition.parts=2",
-         "sample.fanout=[5,5,5]", "model.layers=3", "sample.batch_size=8",
+         "sample.fanout=[5,5,5]", "model.layers=3", "sample.batch_size=" + batch_size,
          "cluster.network.latency_us=5000", "train.epochs=1", "features.normalize=none",
          "digest=ids", "cluster.batches_in_flight=" + in_flight});
     EXPECT_OK(job);
@@ -142,6 +143,13 @@ TEST_F(Pipeline, SixteenBatchesInFlightAreEightTimesAsFastAsOne) {
   fmt::print("256 batches at 5 ms latency: {:.2f} s with 1 in flight, {:.2f} s with 16: {:.1f} x\n",
              one.epochs[0].seconds, sixteen.epochs[0].seconds, gain);
   EXPECT_GE(gain, 8.0);
+}
+
+TEST_F(Pipeline, AllThatAJobMayAskForIsInFlightAtOnce) {
+  const auto record = run("1024", {}, "1");  // 1024 batches per rank
+
+  ASSERT_EQ(record.epochs.size(), 1U);
+  EXPECT_EQ(record.epochs[0].counters.batches, 2048U);
 }
 
 TEST_F(Pipeline, OneSamplerHasBatchesInDifferentHopsAtOnce) {
