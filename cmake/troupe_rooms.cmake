@@ -15,7 +15,8 @@ if(TROUPE_NATIVE)
 endif()
 if(TROUPE_SANITIZE)
   target_compile_options(troupe_options INTERFACE
-    -fsanitize=${TROUPE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+    -fsanitize=${TROUPE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all
+    -Wno-maybe-uninitialized)  # GCC reports moved-from variants when it instruments them
   target_link_options(troupe_options INTERFACE -fsanitize=${TROUPE_SANITIZE})
   if(TROUPE_SANITIZE MATCHES "undefined")
     target_compile_options(troupe_options INTERFACE -fno-sanitize=null)  # CAF's headers, docs/traps.md

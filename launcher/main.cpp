@@ -28,7 +28,7 @@ void add_job(CLI::App& command, troupe::JobArguments& arguments) {
 struct CommandLine {
   troupe::RunArguments run;
   troupe::JobArguments check;
-  troupe::ImportArguments import;
+  troupe::ImportArguments importing;
   troupe::PartitionArguments partition;
   std::string inspect_store;
   bool verify = false;
@@ -51,39 +51,38 @@ void add_commands(CLI::App& app, CommandLine& line, std::optional<ExitCode>& res
   check->footer("Example: troupe check examples/quickstart.json");
   check->callback([&] { result = troupe::check_command(line.check); });
 
-  auto* import = app.add_subcommand("import", "make a store from other formats");
-  import->add_option("--from", line.import.from, "format of SOURCE")
+  auto* importing = app.add_subcommand("import", "make a store from other formats");
+  importing->add_option("--from", line.importing.from, "format of SOURCE")
       ->check(CLI::IsMember({"npy"}))
       ->capture_default_str();
-  import->add_option("SOURCE", line.import.source, "a folder of .npy files (docs/store.md)")
+  importing->add_option("SOURCE", line.importing.source, "a folder of .npy files (docs/store.md)")
       ->required();
-  import->add_option("STORE", line.import.store, "the folder to make")->required();
-  import->footer("Example: troupe import --from npy examples/data/cora /tmp/cora-store");
-  import->callback([&] { result = troupe::import_command(line.import);
-});
+  importing->add_option("STORE", line.importing.store, "the folder to make")->required();
+  importing->footer("Example: troupe import --from npy examples/data/cora /tmp/cora-store");
+  importing->callback([&] { result = troupe::import_command(line.importing); });
 
-auto* partition = app.add_subcommand("partition", "cut a store into parts");
-partition->add_option("STORE", line.partition.store, "the store to cut")->required();
-partition->add_option("OUT", line.partition.out, "the folder to make")->required();
-partition->add_option("--parts", line.partition.parts, "number of parts")
-    ->check(CLI::Range(1U, 65536U))
-    ->capture_default_str();
-partition->add_option("--method", line.partition.method, "how nodes are assigned")
-    ->capture_default_str();
-partition->add_option("--seed", line.partition.seed, "of a random method")->capture_default_str();
-partition
-    ->add_option("--complete-for", line.partition.complete_for,
-                 "direction for which each part keeps whole neighbour lists")
-    ->check(CLI::IsMember({"in", "out", "both"}))
-    ->capture_default_str();
-partition->footer("Example: troupe partition /tmp/cora-store /tmp/cora-parts --parts 2");
-partition->callback([&] { result = troupe::partition_command(line.partition); });
+  auto* partition = app.add_subcommand("partition", "cut a store into parts");
+  partition->add_option("STORE", line.partition.store, "the store to cut")->required();
+  partition->add_option("OUT", line.partition.out, "the folder to make")->required();
+  partition->add_option("--parts", line.partition.parts, "number of parts")
+      ->check(CLI::Range(1U, 65536U))
+      ->capture_default_str();
+  partition->add_option("--method", line.partition.method, "how nodes are assigned")
+      ->capture_default_str();
+  partition->add_option("--seed", line.partition.seed, "of a random method")->capture_default_str();
+  partition
+      ->add_option("--complete-for", line.partition.complete_for,
+                   "direction for which each part keeps whole neighbour lists")
+      ->check(CLI::IsMember({"in", "out", "both"}))
+      ->capture_default_str();
+  partition->footer("Example: troupe partition /tmp/cora-store /tmp/cora-parts --parts 2");
+  partition->callback([&] { result = troupe::partition_command(line.partition); });
 
-auto* inspect = app.add_subcommand("inspect", "print what a store holds");
-inspect->add_option("STORE", line.inspect_store, "a store, partitioned or not")->required();
-inspect->add_flag("--verify", line.verify, "compare every file with its checksum");
-inspect->footer("Example: troupe inspect /tmp/cora-parts --verify");
-inspect->callback([&] { result = troupe::inspect_command(line.inspect_store, line.verify); });
+  auto* inspect = app.add_subcommand("inspect", "print what a store holds");
+  inspect->add_option("STORE", line.inspect_store, "a store, partitioned or not")->required();
+  inspect->add_flag("--verify", line.verify, "compare every file with its checksum");
+  inspect->footer("Example: troupe inspect /tmp/cora-parts --verify");
+  inspect->callback([&] { result = troupe::inspect_command(line.inspect_store, line.verify); });
 }  // namespace
 
 int run(int argc, char** argv) {

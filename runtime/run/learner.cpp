@@ -150,6 +150,22 @@ Result<Matrix> Learner::outputs(Executor& executor, const Batch& batch) {
   return expand_seeds(logits, batch.sampled->seed_index);
 }
 
+Status Learner::restore(const std::vector<float>& parameters, const nn::OptimizerState& optimizer,
+                        const std::vector<float>& best, std::uint64_t steps) {
+  if (parameters.size() != parameters_.size() ||
+      (!best.empty() && best.size() != parameters_.size())) {
+    return Error(Errc::data_corruption,
+                 fmt::format("training state: expected {} parameters, found {}, and {} of the best "
+                             "epoch",
+                             parameters_.size(), parameters.size(), best.size()));
+  }
+  TROUPE_RETURN_IF_ERROR(optimizer_->restore(optimizer));
+  parameters_ = parameters;
+  best_ = best.empty() ? nullptr : std::make_shared<const std::vector<float>>(best);
+  steps_ = steps;
+  return ok_status();
+}
+
 Parameters Learner::snapshot() const {
   return std::make_shared<const std::vector<float>>(parameters_);
 }

@@ -53,6 +53,11 @@ class Learner {
   Result<Matrix> outputs(Executor& executor, const Batch& batch);
 
   const nn::Model& model() const { return *model_; }
+  nn::OptimizerState optimizer_state() const { return optimizer_->state(); }
+  /// Puts everything back as it was after `global_step` steps.
+  /// \errors data_corruption: arrays of other sizes than the model's
+  Status restore(const std::vector<float>& parameters, const nn::OptimizerState& optimizer,
+                 const std::vector<float>& best, std::uint64_t steps);
   Parameters snapshot() const;
   void keep_best() { best_ = snapshot(); }
   Parameters best() const { return best_ ? best_ : snapshot(); }
