@@ -1,5 +1,6 @@
 #include "runtime/base/digest.hpp"
 
+#include <array>
 #include <charconv>
 #include <fmt/format.h>
 #include <new>
@@ -28,6 +29,11 @@ Result<Digest> parse_digest(const std::string& text) {
 Digest digest_of(std::span<const std::byte> bytes) {
   const auto hash = XXH3_128bits(bytes.data(), bytes.size());
   return {hash.low64, hash.high64};
+}
+
+Digest chain(const Digest& running, const Digest& next) {
+  const std::array<std::uint64_t, 4> words = {running.low, running.high, next.low, next.high};
+  return digest_of(std::as_bytes(std::span(words)));
 }
 
 struct DigestBuilder::State {

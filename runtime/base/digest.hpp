@@ -27,6 +27,10 @@ Result<Digest> parse_digest(const std::string& text);
 
 Digest digest_of(std::span<const std::byte> bytes);
 
+/// The next value of a running digest: of `running` followed by `next`. It is its own state, so a run
+/// can be continued from it.
+Digest chain(const Digest& running, const Digest& next);
+
 /// A digest of pieces, fed in order. Each `add` of an array also feeds its length, so that borders
 /// count.
 class DigestBuilder {

@@ -51,6 +51,14 @@ Status write_all(int fd, const fs::path& path, std::span<const std::byte> bytes)
   return ok_status();
 }
 
+Status write_pieces(int fd, const fs::path& path,
+                    std::span<const std::span<const std::byte>> pieces) {
+  for (const auto& piece : pieces) {
+    TROUPE_RETURN_IF_ERROR(write_all(fd, path, piece));
+  }
+  return ok_status();
+}
+
 Status flush_directory(const fs::path& path) {
   const File dir(path, O_RDONLY | O_DIRECTORY);
   if (dir.fd() < 0) {
@@ -124,9 +132,7 @@ Status write_new_file(const fs::path& path, std::span<const std::span<const std:
   if (file.fd() < 0) {
     return file_error(path, "cannot create", errno);
   }
-  for (const auto& piece : pieces) {
-    TROUPE_RETURN_IF_ERROR(write_all(file.fd(), path, piece));
-  }
+  TROUPE_RETURN_IF_ERROR(write_pieces(file.fd(), path, pieces));
   if (file.close() != 0) {  // where some file systems say that there was no space
     return file_error(path, "cannot finish writing", errno);
   }
@@ -134,12 +140,17 @@ Status write_new_file(const fs::path& path, std::span<const std::span<const std:
 }
 
 Status write_file_atomically(const fs::path& path, std::span<const std::byte> bytes) {
+  return write_file_atomically(path, std::span<const std::span<const std::byte>>(&bytes, 1));
+}
+
+Status write_file_atomically(const fs::path& path,
+                             std::span<const std::span<const std::byte>> pieces) {
   auto name = path.string() + ".tmp-XXXXXX";
   const File file(::mkstemp(name.data()));
   if (file.fd() < 0) {
     return file_error(path, "cannot create a temporary file beside it", errno);
   }
-  auto written = write_all(file.fd(), path, bytes);
+  auto written = write_pieces(file.fd(), path, pieces);
   if (written.ok() && (::fchmod(file.fd(), 0644) != 0 || ::fsync(file.fd()) != 0 ||
                        ::rename(name.c_str(), path.c_str()) != 0)) {
     written = file_error(path, "cannot put the file in place", errno);

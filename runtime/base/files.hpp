@@ -30,6 +30,9 @@ Status write_new_file(const std::filesystem::path& path,
 
 /// Replaces `path` at once: a temporary file beside it is written, flushed and renamed over it.
 Status write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes);
+/// The same for pieces, written one after the other.
+Status write_file_atomically(const std::filesystem::path& path,
+                             std::span<const std::span<const std::byte>> pieces);
 
 /// Whether a finished directory survives a power cut at once (one flush of the whole file system,
 /// some 10 ms to seconds on a busy disk), or may be torn by it: enough for what has checksums and

@@ -17,7 +17,7 @@ namespace {
 class InputFile {
  public:
   explicit InputFile(const std::filesystem::path& path)
-      : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+      : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
     struct ::stat status {};
     if (fd_ < 0 || ::fstat(fd_, &status) != 0) {
       error_ = errno;

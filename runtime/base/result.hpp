@@ -27,6 +27,7 @@ enum class Errc : std::uint8_t {
   cancelled,            ///< Asked to stop.
   unimplemented,        ///< Not built or not supported here. Use the fallback path.
   internal,             ///< A bug in this program.
+  fenced,               ///< A newer generation has taken over. Do not retry; end.
 };
 
 /// The code's name as written above, e.g. "invalid_argument".

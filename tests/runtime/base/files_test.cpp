@@ -80,6 +80,17 @@ TEST_F(Files, NewFilesDoNotReplaceAndAtomicOnesDo) {
   EXPECT_ERROR(write_file_atomically(dir_ / "none" / "a", bytes("x")), Errc::not_found, "none");
 }
 
+TEST_F(Files, PiecesReplaceAFileAsOne) {
+  ASSERT_OK(write_file_atomically(dir_ / "a", bytes("a much longer text")));
+  const std::string first = "first ";
+  const std::string second = "second";
+  const std::array pieces{bytes(first), bytes(second)};
+  ASSERT_OK(write_file_atomically(dir_ / "a", pieces));
+  ASSERT_OK_AND_ASSIGN(const auto text, read_text_file(dir_ / "a", 100));
+  EXPECT_EQ(text, "first second");
+  EXPECT_EQ(entries(), 1U);
+}
+
 TEST_F(Files, AStagedDirectoryAppearsWholeOrNotAtAll) {
   const auto final_path = dir_ / "deep" / "store";
   {
