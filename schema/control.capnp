@@ -42,8 +42,6 @@ struct EpochCounters {
 }
 
 struct EpochResult {
-  # Segment 0: digests of this rank's batches in order, 16 bytes each (low, high); empty with digest "off".
-
   rank @0 :UInt32;
   # Set by the trainer: its logical rank, 0..W-1. The director checks it.
 
@@ -51,16 +49,19 @@ struct EpochResult {
   # Set by the trainer: echoed from the request.
 
   lossSum @2 :Float64;
-  # Set by the trainer: over labelled seeds. May be infinite or NaN when training diverged.
+  # Set by the trainer: over the labelled seeds of all ranks. May be infinite or NaN when training diverged.
 
   lossWeight @3 :UInt64;
-  # Set by the trainer: labelled seeds.
+  # Set by the trainer: labelled seeds of all ranks.
 
   wallNs @4 :UInt64;
   # Set by the trainer: ns from the request to this answer.
 
   counters @5 :EpochCounters;
-  # Set by the trainer. Default: all 0.
+  # Set by the trainer: of this rank. Default: all 0.
+
+  batches @6 :Digest;
+  # Set by the trainer: running digest of the run's batches at the end of the epoch, equal on all ranks. Default 0: digest "off".
 }
 
 struct InferRequest {
@@ -93,7 +94,7 @@ struct ScoreRequest {
 struct ScoreResult {
   # Segment 0: u64 positions in the role's seed list.
   # Segment 1: f32 outputs [positions, cols].
-  # Segment 2: i64 labels [positions].
+  # Segment 2: i64 labels [positions], or with multi-label targets [positions, cols]; -1: unknown.
 
   cols @0 :UInt32;
   # Set by the receiver: outputs per position. Default 0: none, segment 1 is empty.

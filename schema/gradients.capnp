@@ -24,14 +24,29 @@ struct GradientChunk {
 
   weight @3 :UInt64;
   # Set by the trainer: labelled seeds in its batch. Default 0: no share; segment 0 must be empty.
+
+  lossSum @4 :Float64;
+  # Set by the trainer: over its labelled seeds.
+
+  hasBatch @5 :Bool;
+  # Set by the trainer: `batchLow` and `batchHigh` are the digest of its batch. Default false: it has none in this step, or the
+  # digest is off, or the chunk is not rank 0's.
+
+  batchLow @6 :UInt64;
+  batchHigh @7 :UInt64;
+  # Set by the trainer. Default 0.
 }
 
 struct GradientSum {
   # Segment 0: f32 sum over ranks divided by `weight`; zeros if that is 0.
+  # Segment 1: digests of the step's batches in rank order, 16 bytes each (low, high); only from rank 0.
 
   step @0 :UInt64;
   # Set by the owner: echoed from the request.
 
   weight @1 :UInt64;
   # Set by the owner: labelled seeds of all ranks together.
+
+  lossSum @2 :Float64;
+  # Set by the owner: over all ranks, added in rank order.
 }

@@ -4,6 +4,7 @@
 /// decoding checks everything: sizes against each other, ranges of enums, limits of Cap'n Proto.
 /// Ids are range-checked by who uses them.
 #include "runtime/feature/row_request.hpp"
+#include "runtime/feature/writable_tensors.hpp"
 #include "runtime/net/frame.hpp"
 #include "runtime/net/messages.hpp"
 #include "runtime/sample/one_hop.hpp"
@@ -54,6 +55,15 @@ TROUPE_WIRE_REQUEST(KeepBest, keep_best, control)
 TROUPE_WIRE_REQUEST(Finish, finish, control)
 TROUPE_WIRE_REPLY(FinishResult, finish, control)
 TROUPE_WIRE_REPLY(Done, keep_best, control)
+TROUPE_WIRE_REQUEST(TakeState, take_state, control)
+TROUPE_WIRE_REPLY(StateReply, take_state, gradients)
+TROUPE_WIRE_REQUEST(Restore, restore, rows)
+TROUPE_WIRE_REQUEST(Regroup, regroup, control)
+TROUPE_WIRE_REQUEST(Introduce, introduce, control)
+TROUPE_WIRE_REQUEST(Ping, ping, control)
+TROUPE_WIRE_REPLY(Pong, ping, control)
+TROUPE_WIRE_REQUEST(ActorDown, actor_down, control)
+TROUPE_WIRE_REQUEST(WriteRows, write_rows, rows)
 
 #undef TROUPE_WIRE_REQUEST
 #undef TROUPE_WIRE_REPLY

@@ -5,11 +5,7 @@
 namespace troupe::net {
 namespace {
 
-constexpr std::uint64_t control_reply_bytes = std::uint64_t{64} << 10;
 constexpr std::size_t max_role_bytes = 256;
-
-static_assert(sizeof(Digest) == 16 && std::is_trivially_copyable_v<Digest>,
-              "digests travel as (low, high)");
 
 void write_counters(const EpochCounters& from, wire::EpochCounters::Builder to) {
   to.setBatches(from.batches);
@@ -56,27 +52,6 @@ Digest read_digest(wire::Digest::Reader from) {
   return {from.getLow(), from.getHigh()};
 }
 
-Result<std::vector<Digest>> read_digests(const SegmentReader& segments) {
-  TROUPE_ASSIGN_OR_RETURN(const auto words, segments.vector<std::uint64_t>(0));
-  if (words.size() % 2 != 0) {
-    return corrupt_message(
-        "EpochResult",
-        fmt::format("digests: expected 16 bytes each, found {} bytes", words.size() * 8));
-  }
-  std::vector<Digest> digests(words.size() / 2);
-  for (std::size_t i = 0; i < digests.size(); ++i) {
-    digests[i] = {words[2 * i], words[2 * i + 1]};
-  }
-  return digests;
-}
-
-/// Decodes a message that has no segments.
-template <class T, class Root, class Read>
-Result<T> read_small(const Frame& frame, std::string_view name, Read read) {
-  TROUPE_RETURN_IF_ERROR(SegmentReader(frame, name).at_most(0));
-  return read_message<T, Root>(frame, name, read);
-}
-
 }  // namespace
 
 // ---- epochs ----
@@ -108,25 +83,24 @@ void Wire<EpochResult>::encode(const EpochResult& message, Frame& frame) {
     out.setLossWeight(message.loss_weight);
     out.setWallNs(message.wall_ns);
     write_counters(message.counters, out.initCounters());
+    write_digest(message.batches, out.initBatches());
   });
-  frame.segments = {copy_segment(message.batch_digests)};
+  frame.segments.clear();
 }
 
 Result<EpochResult> Wire<EpochResult>::decode(const Frame& frame) {
-  const auto read = [&](wire::EpochResult::Reader in) -> Result<EpochResult> {
-    const SegmentReader segments(frame, "EpochResult");
-    TROUPE_RETURN_IF_ERROR(segments.at_most(1));
-    EpochResult out;
-    out.rank = static_cast<Rank>(in.getRank());
-    out.epoch = in.getEpoch();
-    out.loss_sum = in.getLossSum();
-    out.loss_weight = in.getLossWeight();
-    out.wall_ns = in.getWallNs();
-    out.counters = read_counters(in.getCounters());
-    TROUPE_ASSIGN_OR_RETURN(out.batch_digests, read_digests(segments));
-    return out;
-  };
-  return read_message<EpochResult, wire::EpochResult>(frame, "EpochResult", read);
+  return read_small<EpochResult, wire::EpochResult>(
+      frame, "EpochResult", [](wire::EpochResult::Reader in) -> Result<EpochResult> {
+        EpochResult out;
+        out.rank = static_cast<Rank>(in.getRank());
+        out.epoch = in.getEpoch();
+        out.loss_sum = in.getLossSum();
+        out.loss_weight = in.getLossWeight();
+        out.wall_ns = in.getWallNs();
+        out.counters = read_counters(in.getCounters());
+        out.batches = read_digest(in.getBatches());
+        return out;
+      });
 }
 
 // ---- exact inference ----
@@ -211,8 +185,10 @@ Result<ScoreResult> Wire<ScoreResult>::decode(const Frame& frame) {
     TROUPE_RETURN_IF_ERROR(expect_equal("ScoreResult", "outputs, positions x cols",
                                         saturating_mul(out.positions.size(), out.cols),
                                         out.outputs.bytes.size() / sizeof(float)));
-    TROUPE_RETURN_IF_ERROR(expect_equal("ScoreResult", "labels, as many as positions",
-                                        out.positions.size(), out.labels.size()));
+    if (out.labels.size() != saturating_mul(out.positions.size(), out.cols)) {  // multi-label
+      TROUPE_RETURN_IF_ERROR(expect_equal("ScoreResult", "labels, as many as positions or outputs",
+                                          out.positions.size(), out.labels.size()));
+    }
     return out;
   };
   return read_message<ScoreResult, wire::ScoreResult>(frame, "ScoreResult", read);

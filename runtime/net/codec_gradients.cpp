@@ -10,6 +10,23 @@ namespace {
 constexpr std::uint64_t smallest_sum_bytes = std::uint64_t{64}
                                              << 10;  // expected by a rank without a share
 
+static_assert(sizeof(Digest) == 16 && std::is_trivially_copyable_v<Digest>,
+              "digests travel as (low, high)");
+
+Result<std::vector<Digest>> read_digests(const SegmentReader& segments) {
+  TROUPE_ASSIGN_OR_RETURN(const auto words, segments.vector<std::uint64_t>(1));
+  if (words.size() % 2 != 0) {
+    return corrupt_message(
+        "GradientSum",
+        fmt::format("digests: expected 16 bytes each, found {} bytes", words.size() * 8));
+  }
+  std::vector<Digest> digests(words.size() / 2);
+  for (std::size_t i = 0; i < digests.size(); ++i) {
+    digests[i] = {words[2 * i], words[2 * i + 1]};
+  }
+  return digests;
+}
+
 }  // namespace
 
 void Wire<GradientChunk>::encode(const GradientChunk& message, Frame& frame) {
@@ -18,6 +35,11 @@ void Wire<GradientChunk>::encode(const GradientChunk& message, Frame& frame) {
     out.setStep(message.step);
     out.setRank(raw(message.rank));
     out.setWeight(message.weight);
+    out.setLossSum(message.loss_sum);
+    out.setHasBatch(message.batch.has_value());
+    const Digest batch = message.batch.value_or(Digest{});
+    out.setBatchLow(batch.low);
+    out.setBatchHigh(batch.high);
   });
   frame.segments = {message.values};
 }
@@ -31,6 +53,10 @@ Result<GradientChunk> Wire<GradientChunk>::decode(const Frame& frame) {
     out.step = in.getStep();
     out.rank = static_cast<Rank>(in.getRank());
     out.weight = in.getWeight();
+    out.loss_sum = in.getLossSum();
+    if (in.getHasBatch()) {
+      out.batch = Digest{in.getBatchLow(), in.getBatchHigh()};
+    }
     TROUPE_ASSIGN_OR_RETURN(out.values, segments.elements(0, sizeof(float)));
     if (out.weight == 0) {
       TROUPE_RETURN_IF_ERROR(expect_equal("GradientChunk", "bytes of values with weight 0", 0,
@@ -50,18 +76,21 @@ void Wire<GradientSum>::encode(const GradientSum& message, Frame& frame) {
   write_message<wire::GradientSum>(frame, [&](wire::GradientSum::Builder out) {
     out.setStep(message.step);
     out.setWeight(message.weight);
+    out.setLossSum(message.loss_sum);
   });
-  frame.segments = {message.values};
+  frame.segments = {message.values, copy_segment(message.batches)};
 }
 
 Result<GradientSum> Wire<GradientSum>::decode(const Frame& frame) {
   const auto read = [&](wire::GradientSum::Reader in) -> Result<GradientSum> {
     const SegmentReader segments(frame, "GradientSum");
-    TROUPE_RETURN_IF_ERROR(segments.at_most(1));
+    TROUPE_RETURN_IF_ERROR(segments.at_most(2));
     GradientSum out;
     out.step = in.getStep();
     out.weight = in.getWeight();
+    out.loss_sum = in.getLossSum();
     TROUPE_ASSIGN_OR_RETURN(out.values, segments.elements(0, sizeof(float)));
+    TROUPE_ASSIGN_OR_RETURN(out.batches, read_digests(segments));
     return out;
   };
   return read_message<GradientSum, wire::GradientSum>(frame, "GradientSum", read);

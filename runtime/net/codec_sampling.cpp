@@ -7,7 +7,8 @@
 namespace troupe::net {
 namespace {
 
-constexpr std::uint64_t assumed_degree = 64;  // where all neighbours are asked for
+constexpr std::uint64_t assumed_degree = 64;      // where all neighbours are asked for
+constexpr std::int32_t largest_fanout = 1 << 20;  // as the job file has it
 
 Result<EdgeDir> to_edge_dir(wire::Direction direction) {
   switch (direction) {
@@ -29,9 +30,9 @@ Result<HopRequest> read_hop_request(const Frame& frame, wire::HopRequest::Reader
   out.node_type = static_cast<NodeTypeId>(in.getNodeType());
   TROUPE_ASSIGN_OR_RETURN(out.dir, to_edge_dir(in.getDirection()));
   out.fanout = in.getFanout();
-  if (out.fanout < all_neighbours) {
-    return corrupt_message("HopRequest",
-                           fmt::format("fanout: expected >= -1, found {}", out.fanout));
+  if (out.fanout < all_neighbours || out.fanout > largest_fanout) {
+    return corrupt_message("HopRequest", fmt::format("fanout: expected -1 to {}, found {}",
+                                                     largest_fanout, out.fanout));
   }
   out.replace = in.getReplace();
   out.with_edge_ids = in.getWithEdgeIds();
@@ -40,6 +41,15 @@ Result<HopRequest> read_hop_request(const Frame& frame, wire::HopRequest::Reader
   out.max_edges = in.getMaxEdges();
   TROUPE_ASSIGN_OR_RETURN(const IdList frontier, segments.ids(0, in.getFrontierWidth()));
   out.frontier = unpack_ids(frontier);
+  // With replacement any degree gives the full fanout, so nothing else bounds the answer.
+  const auto most = frame.head.max_reply_bytes;
+  if (out.replace && most != 0 && Wire<HopRequest>::reply_bytes(out) > most) {
+    return corrupt_message(
+        "HopRequest",
+        fmt::format("largest answer: expected room for fanout {} of {} nodes, {} "
+                    "bytes, found {}",
+                    out.fanout, out.frontier.size(), Wire<HopRequest>::reply_bytes(out), most));
+  }
   return out;
 }
 

@@ -12,6 +12,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <fmt/format.h>
 #include <string_view>
 #include <utility>
@@ -26,12 +27,13 @@ inline Error corrupt_message(std::string_view message, const std::string& what) 
 /// Makes `frame.meta` one message with a root of type Root that `fill` sets.
 template <class Root, class Fill>
 void write_message(Frame& frame, Fill&& fill) {
-  std::array<capnp::word, 128> scratch;
-  scratch.fill(capnp::word());
-  capnp::MallocMessageBuilder builder(kj::ArrayPtr<capnp::word>(scratch.data(), scratch.size()));
+  std::array<std::uint64_t, 128> scratch{};
+  capnp::MallocMessageBuilder builder(
+      kj::ArrayPtr<capnp::word>(reinterpret_cast<capnp::word*>(scratch.data()), scratch.size()));
   std::forward<Fill>(fill)(builder.initRoot<Root>());
   const auto flat = capnp::messageToFlatArray(builder);
-  frame.meta.assign(flat.begin(), flat.end());
+  frame.meta.resize(flat.size());
+  std::memcpy(frame.meta.data(), flat.begin(), flat.size() * sizeof(capnp::word));
 }
 
 /// Calls `read` with the root of `frame.meta`, under Cap'n Proto's default limits.
@@ -39,8 +41,8 @@ void write_message(Frame& frame, Fill&& fill) {
 template <class T, class Root, class Read>
 Result<T> read_message(const Frame& frame, std::string_view name, Read&& read) {
   try {
-    capnp::FlatArrayMessageReader reader(
-        kj::ArrayPtr<const capnp::word>(frame.meta.data(), frame.meta.size()));
+    capnp::FlatArrayMessageReader reader(kj::ArrayPtr<const capnp::word>(
+        reinterpret_cast<const capnp::word*>(frame.meta.data()), frame.meta.size()));
     return std::forward<Read>(read)(reader.getRoot<Root>());
   } catch (const kj::Exception& e) {
     return corrupt_message(name,
@@ -82,6 +84,16 @@ std::vector<NodeId> unpack_ids(const IdList& ids);
 /// \errors data_corruption, with both numbers, if they differ
 Status expect_equal(std::string_view message, std::string_view what, std::uint64_t expected,
                     std::uint64_t found);
+
+/// Decodes a message that has no segments.
+template <class T, class Root, class Read>
+Result<T> read_small(const Frame& frame, std::string_view name, Read read) {
+  TROUPE_RETURN_IF_ERROR(SegmentReader(frame, name).at_most(0));
+  return read_message<T, Root>(frame, name, read);
+}
+
+/// Charged for the answer to a command.
+inline constexpr std::uint64_t control_reply_bytes = std::uint64_t{64} << 10;
 
 /// What a reply takes besides its segments, rounded up; also the charge of small replies.
 inline constexpr std::uint64_t reply_overhead_bytes = 512;

@@ -1,16 +1,29 @@
 #pragma once
 /// \file endpoint.hpp
-/// Requests and answers over one link: windows and the queues in front of them on the requesting
-/// side, admission on the serving side. Knows no actors; `actors/` puts proxies and a reply sink on
-/// top.
+/// Requests and answers between two peers: windows and the queues in front of them on the requesting
+/// side, admission on the serving side, and going on over a new link when one breaks. Knows no
+/// actors; `actors/` puts proxies and a reply sink on top.
 #include "runtime/net/link.hpp"
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <string>
 
 namespace troupe::net {
+
+class Endpoint;
+
+/// Brings an endpoint a new link: a `Reconnector` on the dialling side.
+/// Threads: called on the link's thread, with no lock held.
+class LinkSource {
+ public:
+  virtual ~LinkSource() = default;
+  /// `by` was interrupted and takes a new link (Endpoint::attach) until then.
+  virtual void wanted(std::weak_ptr<Endpoint> by, Clock::time_point until) = 0;
+};
 
 struct EndpointOptions {
   /// Requests plus expected replies in flight, per traffic class: gradients wait at the peer for
@@ -30,52 +43,82 @@ struct EndpointOptions {
       std::uint64_t{256}
       << 20;  ///< requests plus largest replies being served; past it: overloaded
   Clock::duration deadline = std::chrono::seconds(60);  ///< of a request, from its submission
+
+  /// How long an interrupted endpoint waits for a new link. 0: it ends with its link.
+  Clock::duration recovery_deadline{};
+  /// Time while there is no link; must outlive the endpoint. Required with a recovery_deadline.
+  Timers* timers = nullptr;
+  /// Asked for a new link at each interruption; null on the side that accepts.
+  std::shared_ptr<LinkSource> source{};
+  std::string name = "link";  ///< in errors, e.g. "link host 0 to host 2"
+  /// Number of the first request, at least 1. A process that takes the place of a lost one starts
+  /// above all numbers of that one (incarnation << 40): the peer may still be serving those.
+  std::uint64_t first_request = 1;
 };
 
 struct EndpointStats {
-  std::uint64_t requests = 0;    ///< sent
-  std::uint64_t replies = 0;     ///< received, failures included
-  std::uint64_t served = 0;      ///< answers sent, but not refusals
-  std::uint64_t refused = 0;     ///< the peer's requests over serving_bytes
-  std::uint64_t dropped = 0;     ///< received: late or unexpected replies, repeated requests
-  std::uint64_t overloaded = 0;  ///< refused here: window and queue full
-  std::uint64_t expired = 0;     ///< answered with deadline_exceeded
-  std::uint64_t bytes_sent = 0;  ///< frames
+  std::uint64_t requests = 0;       ///< sent, each counted once
+  std::uint64_t resent = 0;         ///< sent again over a new link
+  std::uint64_t replies = 0;        ///< received, failures included
+  std::uint64_t served = 0;         ///< answers sent, but not refusals
+  std::uint64_t refused = 0;        ///< the peer's requests over serving_bytes
+  std::uint64_t dropped = 0;        ///< received: late or unexpected replies, requests being served
+  std::uint64_t overloaded = 0;     ///< refused here: window and queue full
+  std::uint64_t expired = 0;        ///< answered with deadline_exceeded
+  std::uint64_t interruptions = 0;  ///< links lost or replaced, the last one not counted
+  std::uint64_t bytes_sent = 0;     ///< frames
   std::uint64_t bytes_received = 0;
   std::uint64_t max_in_flight_bytes = 0;  ///< largest of any class
   std::uint64_t max_queued_bytes = 0;     ///< largest of any class
 };
 
 /// Gets requests and notices from the peer.
-/// Threads: called on the link's thread, with no lock held.
+/// Threads: called with no lock held, on the link's thread; on_link_down after an interruption on a
+///   timer's thread, on_resumed on the thread of attach().
 class RequestHandler {
  public:
   virtual ~RequestHandler() = default;
   /// A request (answer it with reply() or fail(), on any thread, once) or a notice (request id 0).
+  /// One that was answered while the link broke comes again, with the same id.
   virtual void on_request(Frame frame) = 0;
   /// The peer says that its exported actor `target` died.
   virtual void on_target_down(std::uint64_t target, const Error& why) = 0;
-  /// The link is gone. Every pending request was answered before.
+  /// There is no link any more and there will be none. Every pending request was answered before.
   virtual void on_link_down(const Error& why) = 0;
+  /// The link broke; requests wait for another one.
+  virtual void on_interrupted(const Error& /*why*/) {}
+  /// There is a new link, and what was open has been sent again; may come late. Notices and announce_down() that
+  /// fell into the interruption or shortly before it may be lost: repeat what still holds.
+  virtual void on_resumed() {}
 };
 
-/// Both halves of one end of a link.
+/// Both halves of one end of a link, or of one link after the other.
 /// Threads:    all members from any thread
 /// Guarantees: every request gets exactly one answer: the reply, a failure from the peer,
-///   `overloaded`, `deadline_exceeded`, or the reason of the link's end; never under a lock, never
-///   on the caller's stack except `overloaded` and a link already down. An item larger than the
-///   whole window (or queue) passes alone. Replies are never refused. Requests of one class leave
-///   in the order of their request() calls
-class Endpoint final : public LinkEvents, public std::enable_shared_from_this<Endpoint> {
+///   `overloaded`, `deadline_exceeded`, or the reason of the end; never under a lock, never on the
+///   caller's stack except `overloaded` and an endpoint already down. An item larger than the whole
+///   window (or queue) passes alone. Replies are never refused. Requests of one class leave in the
+///   order of their request() calls
+/// Recovery:   with a recovery_deadline a link that goes down interrupts the endpoint, unless one
+///   side closed it on purpose (`cancelled`) or a frame over the limits would come again
+///   (`invalid_argument`). Requests stay, new ones queue, deadlines run. attach() sends what is
+///   unanswered again, with the same ids: requests must be idempotent. An interrupted endpoint is
+///   kept alive by a timer until the recovery deadline
+class Endpoint final : public std::enable_shared_from_this<Endpoint> {
  public:
   using Answer = std::function<void(Result<Frame>)>;
 
   Endpoint(std::shared_ptr<Link> link, std::shared_ptr<RequestHandler> handler,
            EndpointOptions options);
-  ~Endpoint() override;
+  ~Endpoint();
 
   void start();           ///< starts the link
-  void close(Error why);  ///< closes the link; on_link_down follows
+  void close(Error why);  ///< for good; on_link_down follows
+
+  /// Goes on over `link`, which was not started. A link that is still up is replaced; what comes
+  /// late from it is ignored. False after close() or the end: then `link` is closed.
+  bool attach(std::shared_ptr<Link> link);
+  bool interrupted() const;  ///< waits for attach()
 
   /// Sends a request: sets kind, request id and max_reply_bytes.
   /// \param reply_bytes expected answer, charged to the window
@@ -83,28 +126,35 @@ class Endpoint final : public LinkEvents, public std::enable_shared_from_this<En
   ///   nature, such as an epoch
   void request(Frame frame, std::uint64_t reply_bytes, Answer answer,
                std::optional<Clock::duration> deadline = std::nullopt);
-  void notify(Frame frame);  ///< one-way; not charged: for small control messages only
+  /// One-way; not charged: for small control messages only. Dropped while interrupted.
+  void notify(Frame frame);
 
-  /// Answers request `to` (its header as it came). Ignored if `to` was answered before or the link
-  /// is down.
+  /// Answers request `to` (its header as it came). Ignored if `to` was answered before or the
+  /// endpoint is down; while interrupted the answer is dropped, and the peer asks again.
   void reply(const FrameHeader& to, Frame frame);
   void fail(const FrameHeader& to, const Error& why);
-  /// Tells the peer that the exported actor `target` died.
+  /// Tells the peer that the exported actor `target` died. Dropped while interrupted.
   void announce_down(std::uint64_t target, const Error& why);
 
   EndpointStats stats() const;
 
-  void on_frame(Frame frame) override;
-  void on_down(const Error& why) override;
-
  private:
   struct State;
+  class Port;
+  void listen();                           // under the lock: starts the link
   void arm_tick();                         // under the lock
   void tick(Clock::time_point scheduled);  // answers what is past its deadline
-  void on_answer(Frame frame);
-  void on_request(Frame frame);
+  void on_frame(std::uint64_t link_number, Frame frame);
+  void on_answer(std::uint64_t link_number, Frame frame);
+  void on_request(std::uint64_t link_number, Frame frame);
+  void on_target_down(std::uint64_t link_number, const Frame& frame);
   bool admit(const Frame& frame);  // under the lock
   void answer_peer(const FrameHeader& to, FrameKind kind, Frame frame);
+  void send_one_way(FrameKind kind, Frame frame);
+  void on_down(std::uint64_t link_number, const Error& why);
+  void interrupt(const Error& why);  // under the lock
+  void give_up(std::uint64_t link_number);
+  void finish(std::unique_lock<std::mutex> guard, const Error& why);  // answers all, lets go
 
   std::unique_ptr<State> state_;
 };

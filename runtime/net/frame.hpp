@@ -62,7 +62,7 @@ struct FrameLimits {
 
 struct Frame {
   FrameHeader head;
-  std::vector<capnp::word> meta;  ///< one flat Cap'n Proto message
+  std::vector<std::uint64_t> meta;  ///< one flat Cap'n Proto message, in its words of 8 bytes
   /// At most max_segments; written from where they lie. Empty ones at the end are the same as none.
   std::vector<Segment> segments;
 

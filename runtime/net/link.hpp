@@ -4,6 +4,7 @@
 /// those on top.
 #include "runtime/base/result.hpp"
 #include "runtime/net/frame.hpp"
+#include "runtime/net/timers.hpp"
 
 #include <chrono>
 #include <functional>
@@ -12,22 +13,21 @@
 
 namespace troupe::net {
 
-using Clock = std::chrono::steady_clock;
-
 /// Gets what a link receives.
 /// Threads: called by one thread at a time, with no lock of the link held. May call the link.
 class LinkEvents {
  public:
   virtual ~LinkEvents() = default;
-  virtual void on_frame(Frame frame) = 0;      ///< in the order sent, per class
+  virtual void on_frame(Frame frame) = 0;      ///< see Link: Ordering
   virtual void on_down(const Error& why) = 0;  ///< exactly once; nothing follows
 };
 
 /// One end of a connection to one peer.
 /// Threads:   all members from any thread, also under a lock of the caller: they never block and
 ///   never call LinkEvents on the caller's stack
-/// Ordering:  frames of one class keep their order; frames of different classes overtake each other
-///   piece by piece
+/// Ordering:  frames of one class begin in the order sent and take turns piece by piece (decision
+///   0009): one of at most a piece (256 KiB) is overtaken by none of its class, a larger one is by
+///   those that finish before it. Frames of different classes overtake each other
 /// Lifecycle: start() once. The link keeps `events` alive until on_down() returned, then lets go. A
 ///   link that is never closed is a leak
 class Link {

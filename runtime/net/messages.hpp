@@ -6,11 +6,37 @@
 #include "runtime/base/digest.hpp"
 #include "runtime/base/ids.hpp"
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace troupe::net {
+
+/// What an optimizer remembers: steps made, and named flat arrays.
+struct OptimizerArrays {
+  std::uint64_t steps = 0;
+  std::vector<std::pair<std::string, std::vector<float>>> arrays;
+};
+
+/// Where training stands between two steps; the same on every rank.
+struct TrainingState {
+  std::uint32_t epoch = 0;        ///< from 0, of the next step
+  std::uint64_t step = 0;         ///< steps of `epoch` that are done
+  std::uint64_t global_step = 0;  ///< steps of the run that are done
+  double loss_sum = 0;            ///< of `epoch` so far, all ranks
+  std::uint64_t loss_weight = 0;  ///< labelled seeds of `epoch` so far, all ranks
+  Digest batches;                 ///< running digest of the run's batches so far
+  std::vector<float> parameters;  ///< empty without a built-in model
+  OptimizerArrays optimizer;
+  std::vector<float> best;  ///< parameters of the best epoch; empty: none was kept
+  /// By name, what a user's own trainer gave its save hook; empty with a built-in model.
+  std::map<std::string, std::vector<std::byte>> blobs;
+};
 
 /// Numbers on the wire; never reused.
 enum class Method : std::uint32_t {
@@ -22,6 +48,13 @@ enum class Method : std::uint32_t {
   score = 18,            ///< ScoreRequest -> ScoreResult
   keep_best = 19,        ///< KeepBest -> Done
   finish = 20,           ///< Finish -> FinishResult
+  take_state = 21,       ///< TakeState -> StateReply
+  restore = 22,          ///< Restore -> Done
+  regroup = 23,          ///< Regroup -> Done
+  introduce = 24,        ///< Introduce -> Done
+  ping = 25,             ///< Ping -> Pong
+  actor_down = 26,       ///< ActorDown -> Done
+  write_rows = 27,       ///< WriteRows -> Done
 };
 
 /// One rank's share of a chunk of the gradient, to the rank that owns the chunk. The answer comes
@@ -34,16 +67,21 @@ struct GradientChunk {
   std::uint64_t weight =
       0;           ///< labelled seeds in the rank's batch; 0: `values` is empty and adds nothing
   Segment values;  ///< float32: gradient of the sum of the losses
+  double loss_sum = 0;          ///< over the rank's labelled seeds
+  std::optional<Digest> batch;  ///< of the rank's batch; only to rank 0, and not with digest "off"
 };
 
 /// Sum over ranks of their shares, divided by the total weight (0 if that is 0).
 struct GradientSum {
   std::uint64_t step = 0;
-  std::uint64_t weight = 0;  ///< total
-  Segment values;            ///< float32
+  std::uint64_t weight = 0;     ///< total
+  Segment values;               ///< float32
+  double loss_sum = 0;          ///< total, added in rank order
+  std::vector<Digest> batches;  ///< in rank order, of the ranks that gave one
 };
 
-/// Trains one epoch.
+/// Trains an epoch to its end, from where the trainer stands in it. Asked again for an epoch that is
+/// under way or just over, the trainer answers both.
 struct EpochRequest {
   std::uint32_t generation = 0;
   std::uint32_t epoch = 0;
@@ -70,11 +108,11 @@ struct EpochCounters {
 struct EpochResult {
   Rank rank{};
   std::uint32_t epoch = 0;
-  double loss_sum = 0;            ///< over labelled seeds
-  std::uint64_t loss_weight = 0;  ///< labelled seeds
+  double loss_sum = 0;            ///< over the labelled seeds of all ranks; the same on every rank
+  std::uint64_t loss_weight = 0;  ///< labelled seeds of all ranks
   std::uint64_t wall_ns = 0;
-  EpochCounters counters;
-  std::vector<Digest> batch_digests;  ///< of this rank's batches, in order; empty with digest "off"
+  EpochCounters counters;  ///< of this rank, since it began or went on with the epoch
+  Digest batches;          ///< running digest of the run's batches; zero with digest "off"
 };
 
 /// Computes layer `layer` for all nodes of the receiving host's parts and keeps the outputs as
@@ -113,6 +151,48 @@ struct FinishResult {
   Rank rank{};
   Digest parameters;
   Digest best_parameters;
+};
+
+/// Asks a trainer for its state. The answer comes at the end of a step, without stopping training.
+struct TakeState {
+  std::uint32_t generation = 0;
+  /// The first step, counted over the run, that is a multiple of this and past `after_step`; 0: now.
+  std::uint64_t multiple_of = 0;
+  std::uint64_t after_step = 0;
+};
+/// The state itself is shared: a restore sends one to every rank.
+struct StateReply {
+  std::shared_ptr<const TrainingState> state = std::make_shared<const TrainingState>();
+};
+
+/// Puts a trainer back to a state, in a new generation. Whatever it was doing is dropped.
+struct Restore {
+  std::uint32_t generation = 0;
+  std::shared_ptr<const TrainingState> state = std::make_shared<const TrainingState>();
+};
+
+/// To the agent of every host: a new generation begins. It starts its actors anew that are lost.
+struct Regroup {
+  std::uint32_t generation = 0;
+  std::vector<Rank> lost_ranks;  ///< that the director has lost, wherever they run
+};
+/// To the agent of every host, when all have regrouped: tells its trainers who their peers are now.
+struct Introduce {
+  std::uint32_t generation = 0;
+};
+
+/// A sign of life.
+struct Ping {};
+struct Pong {
+  std::uint64_t global_step = 0;  ///< of a trainer
+  bool waits = false;  ///< for the shares of others, or for a command: others keep it from going on
+};
+
+/// An exported actor of the sender is gone. Answered, so that it survives a cut link.
+struct ActorDown {
+  std::uint64_t target = 0;
+  std::uint64_t incarnation = 0;  ///< counts what was exported at the address, from 1
+  std::string why;
 };
 
 }  // namespace troupe::net

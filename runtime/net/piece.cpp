@@ -1,5 +1,7 @@
 #include "runtime/net/piece.hpp"
 
+#include "runtime/net/saturate.hpp"
+
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
@@ -32,11 +34,25 @@ void PieceWriter::push(Frame frame) {
   }
   std::erase_if(outgoing->parts, [](const auto& part) { return part.empty(); });
   queued_bytes_ += sealed.size_bytes();
-  queues_[static_cast<std::size_t>(sealed.head.traffic)].push_back(std::move(outgoing));
+  auto& lane = lanes_[static_cast<std::size_t>(sealed.head.traffic)];
+  lane.waiting.push_back(std::move(outgoing));
+  lane.admit();
+}
+
+void PieceWriter::Lane::admit() {
+  while (!waiting.empty() && under_way.size() < max_interleaved_frames) {
+    const auto bytes = waiting.front()->frame.size_bytes();
+    if (!under_way.empty() && saturating_add(bytes_under_way, bytes) > max_interleaved_bytes) {
+      return;
+    }
+    bytes_under_way += bytes;
+    under_way.push_back(std::move(waiting.front()));
+    waiting.pop_front();
+  }
 }
 
 bool PieceWriter::empty() const {
-  return std::ranges::all_of(queues_, [](const auto& queue) { return queue.empty(); });
+  return std::ranges::all_of(lanes_, [](const auto& lane) { return lane.under_way.empty(); });
 }
 
 std::uint64_t PieceWriter::queued_bytes() const {
@@ -67,16 +83,21 @@ PieceWriter::Piece PieceWriter::cut(Outgoing& outgoing) {
 std::optional<PieceWriter::Piece> PieceWriter::next() {
   finished_.reset();
   for (std::size_t tried = 0; tried < traffic_classes; ++tried) {
-    auto& queue = queues_[turn_];
+    auto& lane = lanes_[turn_];
     turn_ = (turn_ + 1) % traffic_classes;
-    if (queue.empty()) {
+    if (lane.under_way.empty()) {
       continue;
     }
-    Piece piece = cut(*queue.front());
+    auto outgoing = std::move(lane.under_way.front());
+    lane.under_way.pop_front();
+    Piece piece = cut(*outgoing);
     queued_bytes_ -= piece.header.bytes;
     if ((piece.header.flags & last_flag) != 0) {
-      finished_ = std::move(queue.front());
-      queue.pop_front();
+      lane.bytes_under_way -= outgoing->frame.size_bytes();
+      finished_ = std::move(outgoing);
+      lane.admit();
+    } else {
+      lane.under_way.push_back(std::move(outgoing));
     }
     return piece;
   }
@@ -87,11 +108,11 @@ std::optional<PieceWriter::Piece> PieceWriter::next() {
 
 /// A frame under way: bytes go to the header, then to the message, then to each segment in turn.
 struct PieceReader::Incoming {
-  std::uint32_t number = 0;
   Frame frame;
   std::array<Buffer, max_segments> buffers;
   std::size_t part = 0;  // 0: header, 1: message, 2..: segments
   std::size_t offset = 0;
+  std::uint64_t bytes = 0;  // whole size, once the header is in
 
   bool complete() const { return part == 2 + max_segments; }
 
@@ -102,38 +123,48 @@ struct PieceReader::Incoming {
     return part == 1 ? std::as_writable_bytes(std::span(frame.meta)) : buffers[part - 2].bytes();
   }
 
-  Status allocate(TrafficClass traffic, const FrameLimits& limits) {
+  Status allocate(TrafficClass traffic, const FrameLimits& limits, Lane& lane) {
     TROUPE_RETURN_IF_ERROR(check_header(frame.head, limits));
     if (frame.head.traffic != traffic) {
       return corrupt("traffic class of its frame", static_cast<std::uint64_t>(traffic),
                      static_cast<std::uint64_t>(frame.head.traffic));
     }
+    bytes = sizeof frame.head + std::uint64_t{8} * frame.head.meta_words;
+    for (const auto segment : frame.head.segment_bytes) {
+      bytes += segment;  // the header was checked: no overflow
+    }
+    if (lane.bytes > 0 && saturating_add(lane.bytes, bytes) > max_interleaved_bytes) {
+      return corrupt("bytes of incomplete frames of its class, at most", max_interleaved_bytes,
+                     saturating_add(lane.bytes, bytes));
+    }
+    lane.bytes += bytes;
     frame.meta.resize(frame.head.meta_words);
     for (std::size_t i = 0; i < max_segments; ++i) {
-      if (const auto bytes = frame.head.segment_bytes[i]; bytes != 0) {
-        buffers[i] = Buffer(bytes);
+      if (const auto size = frame.head.segment_bytes[i]; size != 0) {
+        buffers[i] = Buffer(size);
       }
     }
     return ok_status();
   }
 
-  Status take(std::span<const std::byte> bytes, TrafficClass traffic, const FrameLimits& limits) {
-    while (!bytes.empty() && !complete()) {
+  Status take(std::span<const std::byte> in, TrafficClass traffic, const FrameLimits& limits,
+              Lane& lane) {
+    while (!in.empty() && !complete()) {
       const auto room = place().subspan(offset);
-      const std::size_t n = std::min(room.size(), bytes.size());
-      std::memcpy(room.data(), bytes.data(), n);
+      const std::size_t n = std::min(room.size(), in.size());
+      std::memcpy(room.data(), in.data(), n);
       offset += n;
-      bytes = bytes.subspan(n);
+      in = in.subspan(n);
       while (!complete() && offset == place().size()) {
         if (part == 0) {
-          TROUPE_RETURN_IF_ERROR(allocate(traffic, limits));
+          TROUPE_RETURN_IF_ERROR(allocate(traffic, limits, lane));
         }
         ++part;
         offset = 0;
       }
     }
-    if (!bytes.empty()) {
-      return corrupt("bytes after the end of its frame", 0, bytes.size());
+    if (!in.empty()) {
+      return corrupt("bytes after the end of its frame", 0, in.size());
     }
     return ok_status();
   }
@@ -177,8 +208,8 @@ Status PieceReader::take(std::span<const std::byte> bytes, std::vector<Frame>& o
       continue;
     }
     const std::size_t n = std::min(piece_left_, bytes.size());
-    auto& incoming = *incoming_[static_cast<std::size_t>(piece_.traffic)];
-    TROUPE_RETURN_IF_ERROR(incoming.take(bytes.first(n), piece_.traffic, limits_));
+    auto& lane = lanes_[static_cast<std::size_t>(piece_.traffic)];
+    TROUPE_RETURN_IF_ERROR(current_->take(bytes.first(n), piece_.traffic, limits_, lane));
     bytes = bytes.subspan(n);
     piece_left_ -= n;
     if (piece_left_ == 0) {
@@ -203,31 +234,38 @@ Status PieceReader::begin_piece() {
   if (piece_.reserved != 0) {
     return corrupt("reserved", 0, piece_.reserved);
   }
-  auto& incoming = incoming_[traffic];
+  auto& frames = lanes_[traffic].frames;
+  auto found = frames.find(piece_.frame);
   const bool first = (piece_.flags & first_flag) != 0;
-  if (first == (incoming != nullptr)) {
-    return corrupt("first piece of a frame of its class", first ? 0 : 1, first ? 1 : 0);
+  if (first == (found != frames.end())) {
+    return Error(Errc::data_corruption,
+                 fmt::format("piece: frame {} of class {}: expected {}, found {}", piece_.frame,
+                             traffic, first ? "a later piece" : "its first piece",
+                             first ? "a first one" : "a later one"));
   }
   if (first) {
-    incoming = std::make_unique<Incoming>();
-    incoming->number = piece_.frame;
-  } else if (incoming->number != piece_.frame) {
-    return corrupt("frame number", incoming->number, piece_.frame);
+    if (frames.size() == max_interleaved_frames) {
+      return corrupt("incomplete frames of its class, at most", max_interleaved_frames,
+                     frames.size() + 1);
+    }
+    found = frames.emplace(piece_.frame, std::make_unique<Incoming>()).first;
   }
+  current_ = found->second.get();
   piece_left_ = piece_.bytes;
   return ok_status();
 }
 
 Status PieceReader::end_piece(std::vector<Frame>& out) {
   header_bytes_ = 0;
-  auto& incoming = incoming_[static_cast<std::size_t>(piece_.traffic)];
   const bool last = (piece_.flags & last_flag) != 0;
-  if (last != incoming->complete()) {
-    return corrupt("last piece of its frame", incoming->complete() ? 1 : 0, last ? 1 : 0);
+  if (last != current_->complete()) {
+    return corrupt("last piece of its frame", current_->complete() ? 1 : 0, last ? 1 : 0);
   }
   if (last) {
-    out.push_back(incoming->finish());
-    incoming.reset();
+    auto& lane = lanes_[static_cast<std::size_t>(piece_.traffic)];
+    lane.bytes -= current_->bytes;
+    out.push_back(current_->finish());
+    lane.frames.erase(piece_.frame);
   }
   return ok_status();
 }

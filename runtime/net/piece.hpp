@@ -1,9 +1,9 @@
 #pragma once
 /// \file piece.hpp
 /// Cuts frames into pieces of at most 256 KiB and puts them together again. Classes take turns
-/// piece by piece, so a small frame never waits behind a large one of another class. Within a class
-/// the first frame is finished before the next begins: that keeps their order, and at most one
-/// frame per class is incomplete at the receiver.
+/// piece by piece, and within a class the frames under way do (decision 0009): nothing waits behind
+/// a gigabyte. Frames of a class begin in the order of their push; so one that fits into a piece is
+/// never overtaken. What a receiver holds incomplete is bounded by the two limits below.
 #include "runtime/base/result.hpp"
 #include "runtime/net/frame.hpp"
 
@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -19,6 +20,10 @@
 namespace troupe::net {
 
 inline constexpr std::size_t max_piece_bytes = std::size_t{256} << 10;
+/// Frames of one class that are under way at once; the next one waits until one of them is through.
+inline constexpr std::size_t max_interleaved_frames = 16;
+/// Whole sizes of the frames of one class under way at once; more only for a frame alone.
+inline constexpr std::uint64_t max_interleaved_bytes = std::uint64_t{4} << 30;
 
 /// In front of every piece.
 struct PieceHeader {
@@ -53,9 +58,16 @@ class PieceWriter {
     std::size_t part = 0;                           ///< the first of `parts` that is not empty
     bool begun = false;
   };
+  /// One class: the frames under way, the next to get a piece first, and those behind them.
+  struct Lane {
+    std::deque<std::unique_ptr<Outgoing>> under_way;
+    std::deque<std::unique_ptr<Outgoing>> waiting;
+    std::uint64_t bytes_under_way = 0;  ///< whole sizes
+    void admit();                       ///< takes from `waiting` what the limits allow
+  };
   Piece cut(Outgoing& outgoing);
 
-  std::array<std::deque<std::unique_ptr<Outgoing>>, traffic_classes> queues_;
+  std::array<Lane, traffic_classes> lanes_;
   std::size_t turn_ = 0;
   std::uint32_t next_number_ = 0;
   std::uint64_t queued_bytes_ = 0;
@@ -77,13 +89,18 @@ class PieceReader {
 
  private:
   struct Incoming;
+  /// The incomplete frames of one class, by number.
+  struct Lane {
+    std::map<std::uint32_t, std::unique_ptr<Incoming>> frames;
+    std::uint64_t bytes = 0;  ///< whole sizes, of those whose header is in
+  };
   Status take(std::span<const std::byte> bytes, std::vector<Frame>& out);
   Status begin_piece();
   Status end_piece(std::vector<Frame>& out);
 
   FrameLimits limits_;
-  std::array<std::unique_ptr<Incoming>, traffic_classes>
-      incoming_;  ///< at most one incomplete frame per class
+  std::array<Lane, traffic_classes> lanes_;
+  Incoming* current_ = nullptr;  ///< the frame of piece_
   PieceHeader piece_;
   std::size_t header_bytes_ = 0;  ///< of piece_ that are in
   std::size_t piece_left_ = 0;    ///< bytes of the piece that are still to come

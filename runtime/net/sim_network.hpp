@@ -14,14 +14,7 @@
 namespace troupe::net {
 
 /// Where the simulated network gets its time from and runs its events.
-class SimDriver {
- public:
-  virtual ~SimDriver() = default;
-  virtual Clock::time_point now() const = 0;
-  /// Runs `f` at `t` or, if that is past, soon; one event at a time, those with equal time in the
-  /// order of their `at` calls. Any thread.
-  virtual void at(Clock::time_point t, std::function<void()> f) = 0;
-};
+class SimDriver : public Timers {};
 
 /// One thread that runs events when their time has come. The destructor drops what is still queued,
 /// then joins.
@@ -58,6 +51,9 @@ class VirtualDriver final : public SimDriver {
 struct SimLinkOptions {
   Clock::duration latency{};    ///< one way
   double bytes_per_second = 0;  ///< 0: unlimited
+  /// Bytes per direction that have begun to leave and that the sender does not know to be taken:
+  /// the buffers of both ends and the wire. Full: the sender waits. 0: unlimited.
+  std::size_t buffer_bytes = 0;
   FrameLimits limits{};
   /// For tests of faults: may change the bytes of each block on the wire; `to` is the receiving
   /// end, 0 or 1. Called by the driver. Empty: none are changed.
@@ -66,7 +62,8 @@ struct SimLinkOptions {
 
 /// Makes two connected ends, 0 and 1. `driver` must outlive both. Each direction has its own
 /// bandwidth: a piece of n bytes (with its header) takes n / bytes_per_second to leave, then
-/// `latency` to arrive; the next one starts when it has left.
+/// `latency` to arrive; the next one starts when it has left. With `buffer_bytes` a piece leaves in
+/// parts as there is room; that the receiver took one is known to the sender `latency` later.
 /// Guarantees: the first close() wins; on_down(its reason) comes at both ends `latency` later. What
 ///   had left before arrives, what had not is dropped. An end not started yet keeps what arrives
 std::pair<std::shared_ptr<Link>, std::shared_ptr<Link>> make_sim_link(

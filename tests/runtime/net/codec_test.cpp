@@ -63,10 +63,16 @@ GradientChunk example(GradientChunk*) {
           .step = 1ULL << 33,
           .rank = static_cast<Rank>(6),
           .weight = 1024,
-          .values = array<float>({1.5F, -0.25F})};
+          .values = array<float>({1.5F, -0.25F}),
+          .loss_sum = -3.25,
+          .batch = Digest{7, ~0ULL}};
 }
 GradientSum example(GradientSum*) {
-  return {.step = 12, .weight = 4096, .values = array<float>({0.5F, NAN, 3.0F})};
+  return {.step = 12,
+          .weight = 4096,
+          .values = array<float>({0.5F, NAN, 3.0F}),
+          .loss_sum = 0.125,
+          .batches = {{1, 2}, {~0ULL, 4}}};
 }
 EpochRequest example(EpochRequest*) {
   return {.generation = 3, .epoch = 29};
@@ -78,7 +84,7 @@ EpochResult example(EpochResult*) {
           .loss_weight = 77,
           .wall_ns = 1ULL << 40,
           .counters = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14},
-          .batch_digests = {{1, 2}, {~0ULL, 4}}};
+          .batches = {1, ~0ULL}};
 }
 InferRequest example(InferRequest*) {
   return {.round = 5, .layer = 2, .best = true};
@@ -108,15 +114,56 @@ FinishResult example(FinishResult*) {
   return {.rank = static_cast<Rank>(3), .parameters = {1, 2}, .best_parameters = {3, ~0ULL}};
 }
 
+std::shared_ptr<const TrainingState> example_state() {
+  TrainingState state;
+  state.epoch = 3;
+  state.step = 17;
+  state.global_step = 1ULL << 36;
+  state.loss_sum = 2.5;
+  state.loss_weight = 12;
+  state.batches = {5, 6};
+  state.parameters = {1, 2, 3};
+  state.optimizer = {1ULL << 36, {{"exp_avg", {4, 5, 6}}, {"exp_avg_sq", {7, 8, 9}}}};
+  state.best = {3, 2, 1};
+  state.blobs = {{"rank 0", {std::byte{1}, std::byte{2}}}, {"rank 1", {}}};
+  return std::make_shared<const TrainingState>(std::move(state));
+}
+TakeState example(TakeState*) {
+  return {.generation = 2, .multiple_of = 10, .after_step = 1ULL << 40};
+}
+StateReply example(StateReply*) {
+  return {.state = example_state()};
+}
+Restore example(Restore*) {
+  return {.generation = 4, .state = example_state()};
+}
+Regroup example(Regroup*) {
+  return {.generation = 9, .lost_ranks = {static_cast<Rank>(2), static_cast<Rank>(7)}};
+}
+Introduce example(Introduce*) {
+  return {.generation = 9};
+}
+Ping example(Ping*) {
+  return {};
+}
+Pong example(Pong*) {
+  return {.global_step = 1ULL << 50, .waits = true};
+}
+ActorDown example(ActorDown*) {
+  return {.target = 3ULL << 32, .incarnation = 2, .why = "killed"};
+}
+
 /// Frames are equal when messages are: encoding is deterministic.
 template <class T>
 class Codec : public ::testing::Test {
  protected:
   static Frame frame() { return to_frame(example(static_cast<T*>(nullptr))); }
 };
-using Messages = ::testing::Types<HopRequest, HopReply, RowRequest, RowReply, GradientChunk,
-                                  GradientSum, EpochRequest, EpochResult, InferRequest, InferResult,
-                                  ScoreRequest, ScoreResult, KeepBest, Done, Finish, FinishResult>;
+using Messages =
+    ::testing::Types<HopRequest, HopReply, RowRequest, RowReply, GradientChunk, GradientSum,
+                     EpochRequest, EpochResult, InferRequest, InferResult, ScoreRequest,
+                     ScoreResult, KeepBest, Done, Finish, FinishResult, TakeState, StateReply,
+                     Restore, Regroup, Introduce, Ping, Pong, ActorDown>;
 TYPED_TEST_SUITE(Codec, Messages);
 
 TYPED_TEST(Codec, DecodesAndEncodesToTheSameFrame) {
@@ -212,7 +259,8 @@ TYPED_TEST(Codec, SurvivesEveryTruncation) {
 
 TYPED_TEST(Codec, RefusesSegmentsThatItDoesNotHave) {
   Frame frame = this->frame();
-  const bool four = std::is_same_v<TypeParam, RowReply>;
+  const bool four = std::is_same_v<TypeParam, RowReply> || std::is_same_v<TypeParam, StateReply> ||
+                    std::is_same_v<TypeParam, Restore>;
   frame.segments.resize(4);
   frame.segments[3] = pattern_segment(8, 1);
   if (!four) {
@@ -257,7 +305,7 @@ TEST(HopRequestCodec, RefusesFanoutsBelowAll) {
   HopRequest request;
   request.fanout = -2;
   EXPECT_ERROR(Wire<HopRequest>::decode(to_frame(request)), Errc::data_corruption,
-               "fanout: expected >= -1, found -2");
+               "fanout: expected -1 to 1048576, found -2");
 }
 
 TEST(HopRequestCodec, ChargesWhatTheAnswerMayTake) {
@@ -392,8 +440,7 @@ TEST(ControlCodec, CountersAndDigestsComeBack) {
   EXPECT_EQ(back.counters.reduce_ns, 9U);
   EXPECT_EQ(back.counters.rows_cached, 14U);
   EXPECT_EQ(back.loss_sum, 123.5);
-  ASSERT_EQ(back.batch_digests.size(), 2U);
-  EXPECT_EQ(back.batch_digests[1], (Digest{~0ULL, 4}));
+  EXPECT_EQ(back.batches, (Digest{1, ~0ULL}));
 
   ASSERT_OK_AND_ASSIGN(
       const FinishResult end,
@@ -402,14 +449,42 @@ TEST(ControlCodec, CountersAndDigestsComeBack) {
   EXPECT_EQ(end.best_parameters, (Digest{3, ~0ULL}));
 }
 
-TEST(ControlCodec, ManyDigestsAreASegment) {
-  EpochResult result;
-  result.batch_digests.resize(100'000, Digest{1, 2});
-  const Frame frame = to_frame(result);
-  EXPECT_EQ(frame.segments.at(0).bytes.size(), 1'600'000U);
-  EXPECT_LT(frame.meta.size(), 64U);
-  ASSERT_OK_AND_ASSIGN(const EpochResult back, Wire<EpochResult>::decode(frame));
-  EXPECT_EQ(back.batch_digests, result.batch_digests);
+TEST(GradientCodec, TheDigestsOfAStepComeBackInOrder) {
+  ASSERT_OK_AND_ASSIGN(
+      const GradientSum back,
+      Wire<GradientSum>::decode(to_frame(example(static_cast<GradientSum*>(nullptr)))));
+  EXPECT_EQ(back.batches, (std::vector<Digest>{{1, 2}, {~0ULL, 4}}));
+  EXPECT_EQ(back.loss_sum, 0.125);
+
+  Frame frame = to_frame(example(static_cast<GradientSum*>(nullptr)));
+  frame.segments[1].bytes = frame.segments[1].bytes.first(24);
+  EXPECT_ERROR(Wire<GradientSum>::decode(frame), Errc::data_corruption, "16 bytes each");
+}
+
+TEST(RecoveryCodec, AStateComesBackWhole) {
+  const auto sent = example(static_cast<Restore*>(nullptr));
+
+  ASSERT_OK_AND_ASSIGN(const Restore back, Wire<Restore>::decode(to_frame(sent)));
+
+  EXPECT_EQ(back.generation, sent.generation);
+  EXPECT_EQ(back.state->global_step, sent.state->global_step);
+  EXPECT_EQ(back.state->loss_sum, sent.state->loss_sum);
+  EXPECT_EQ(back.state->batches, sent.state->batches);
+  EXPECT_EQ(back.state->parameters, sent.state->parameters);
+  EXPECT_EQ(back.state->optimizer.steps, sent.state->optimizer.steps);
+  EXPECT_EQ(back.state->optimizer.arrays, sent.state->optimizer.arrays);
+  EXPECT_EQ(back.state->best, sent.state->best);
+  EXPECT_EQ(back.state->blobs, sent.state->blobs);
+}
+
+TEST(RecoveryCodec, TheArraysOfAStateMustFillTheirSegment) {
+  auto frame = to_frame(example(static_cast<Restore*>(nullptr)));
+  frame.segments[1].bytes = frame.segments[1].bytes.first(8);
+  EXPECT_ERROR(Wire<Restore>::decode(frame), Errc::data_corruption, "exp_avg");
+
+  auto more = to_frame(example(static_cast<Restore*>(nullptr)));
+  more.segments[1] = array<float>({1, 2, 3, 4, 5, 6, 7, 8});
+  EXPECT_ERROR(Wire<Restore>::decode(more), Errc::data_corruption, "elements of the pieces");
 }
 
 TEST(ControlCodec, ScoresMustFitTogether) {

@@ -61,16 +61,25 @@ struct BarePeer {
   std::shared_ptr<Endpoint> endpoint;
 };
 
-TEST(Endpoint, DropsRepeatedRequests) {
+TEST(Endpoint, DropsARequestThatIsBeingServed) {
   BarePeer peer;
   peer.send(FrameKind::request, 1, TrafficClass::rows);
   peer.send(FrameKind::request, 1, TrafficClass::rows);
   peer.send(FrameKind::request, 1, TrafficClass::control);
+  peer.send(FrameKind::request, 0, TrafficClass::rows);
+  EXPECT_EQ(peer.handler->requests.size(), 1U);
+  EXPECT_EQ(peer.endpoint->stats().dropped, 3U);
+
+  peer.endpoint->reply(peer.handler->requests[0].head, make_frame(TrafficClass::rows, 0, {1}));
+  peer.send(FrameKind::request, 1, TrafficClass::rows);
+  EXPECT_EQ(peer.handler->requests.size(), 2U) << "answered: the answer may have been lost";
+}
+
+TEST(Endpoint, ServesRequestsThatOvertookEachOther) {
+  BarePeer peer;
   peer.send(FrameKind::request, 5, TrafficClass::rows);
   peer.send(FrameKind::request, 3, TrafficClass::rows);
-  peer.send(FrameKind::request, 0, TrafficClass::rows);
   EXPECT_EQ(peer.handler->requests.size(), 2U);
-  EXPECT_EQ(peer.endpoint->stats().dropped, 4U);
 }
 
 TEST(Endpoint, DropsRepliesToNothing) {
@@ -93,16 +102,16 @@ TEST(Endpoint, SurvivesTheLargestReplySizes) {
 }
 
 TEST(Endpoint, AFailureThatCannotBeReadIsStillAnAnswer) {
-  Ends ends;
-  ends.ask(1, request_frame(500), 100);
-  ends.run();
-  ends.client->on_frame([] {
-    Frame frame = make_frame(TrafficClass::control, 1, {}, 3);
-    frame.head.kind = FrameKind::failure;
-    return frame;
-  }());
-  EXPECT_NE(ends.answer_of(1), "none");
-  EXPECT_NE(ends.answer_of(1), "ok");
+  BarePeer peer;
+  std::vector<Result<Frame>> answers;
+  peer.endpoint->request(request_frame(500), 100,
+                         [&](Result<Frame> answer) { answers.push_back(std::move(answer)); });
+  Frame frame = make_frame(TrafficClass::control, 1, {}, 3);
+  frame.head.kind = FrameKind::failure;
+  peer.link->send(std::move(frame));
+  peer.run();
+  ASSERT_EQ(answers.size(), 1U);
+  EXPECT_FALSE(answers[0].ok());
 }
 
 // ---- real threads ----
@@ -169,6 +178,10 @@ TEST(Endpoint, ManyThreadsGetExactlyOneAnswerEach) {
         }
       });
     }
+  }
+  // On a busy machine the link's thread may not have run yet; what is open then, the close answers.
+  for (int i = 0; i < 30'000 && replied == 0; ++i) {
+    std::this_thread::sleep_for(1ms);
   }
   a->close(Error(Errc::cancelled, "enough"));
   while (!at_a->down || !at_b->down) {

@@ -4,6 +4,7 @@
 #include "tests/support/expect.hpp"
 
 #include <cstring>
+#include <map>
 
 namespace troupe::net {
 namespace {
@@ -105,17 +106,83 @@ TEST(Pieces, AllClassesShareEvenly) {
   EXPECT_EQ(pieces, (std::array<int, traffic_classes>{8, 8, 8, 8}));
 }
 
-TEST(Pieces, FramesOfOneClassKeepTheirOrder) {
+TEST(Pieces, SmallFramesPassALargeOneOfTheirClass) {
+  PieceWriter writer;
+  writer.push(make_frame(TrafficClass::rows, 1, {64 * mib}));
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_EQ(writer.next()->header.frame, 0U);
+  }
+
+  writer.push(make_frame(TrafficClass::rows, 2, {}));
+  writer.push(make_frame(TrafficClass::rows, 3, {}));
+
+  std::vector<std::uint32_t> order;
+  for (int i = 0; i < 4; ++i) {
+    order.push_back(writer.next()->header.frame);
+  }
+  EXPECT_EQ(order, (std::vector<std::uint32_t>{0, 1, 2, 0}));
+}
+
+TEST(Pieces, FramesOfAClassBeginInOrderAndShareEvenly) {
+  PieceWriter writer;
+  for (std::uint64_t i = 0; i < 40; ++i) {
+    writer.push(make_frame(TrafficClass::rows, i, {i % 3 == 0 ? mib : 600'000}));
+  }
+  std::map<std::uint32_t, std::size_t> under_way;  // frame -> pieces
+  std::uint32_t begun = 0;
+  while (const auto piece = writer.next()) {
+    if ((piece->header.flags & 1) != 0) {
+      EXPECT_EQ(piece->header.frame, begun++);
+    }
+    ++under_way[piece->header.frame];
+    EXPECT_LE(under_way.size(), max_interleaved_frames);
+    if ((piece->header.flags & 2) != 0) {
+      under_way.erase(piece->header.frame);
+    }
+    for (const auto& [frame, pieces] : under_way) {
+      EXPECT_LE(pieces, 5U);
+    }
+  }
+  EXPECT_EQ(begun, 40U);
+  EXPECT_TRUE(under_way.empty());
+}
+
+TEST(Pieces, FramesOfOnePieceKeepTheirOrderInAClass) {
   std::vector<Frame> frames;
-  for (std::uint64_t i = 1; i <= 40; ++i) {
+  for (std::uint64_t i = 1; i <= 80; ++i) {
     frames.push_back(make_frame(static_cast<TrafficClass>(i % 4), i, {i % 3 == 0 ? mib : i}));
   }
   std::array<std::uint64_t, traffic_classes> last{};
-  for (const auto& frame : read_in_cuts(bytes_of(frames), 1 << 16)) {
-    auto& before = last[static_cast<std::size_t>(frame.head.traffic)];
-    EXPECT_GT(frame.head.request, before);
-    before = frame.head.request;
+  const auto got = read_in_cuts(bytes_of(frames), 1 << 16);
+  ASSERT_EQ(got.size(), frames.size());
+  for (const auto& frame : got) {
+    EXPECT_TRUE(same_contents(frame, frames[frame.head.request - 1])) << frame.head.request;
+    if (frame.head.request % 3 != 0) {
+      auto& before = last[static_cast<std::size_t>(frame.head.traffic)];
+      EXPECT_GT(frame.head.request, before);
+      before = frame.head.request;
+    }
   }
+}
+
+/// Frames whose segments claim memory that is never touched.
+Frame huge_frame(std::uint64_t number, std::size_t bytes) {
+  static const std::byte nothing{};
+  Frame frame = make_frame(TrafficClass::rows, number, {});
+  frame.segments.push_back({nullptr, std::span(&nothing, bytes)});
+  return frame;
+}
+
+TEST(Pieces, WhatIsUnderWayAtOnceIsBounded) {
+  PieceWriter writer;
+  for (std::uint64_t i = 0; i < 4; ++i) {
+    writer.push(huge_frame(i, max_interleaved_bytes / 3));
+  }
+  std::vector<std::uint32_t> order;
+  for (int i = 0; i < 4; ++i) {
+    order.push_back(writer.next()->header.frame);
+  }
+  EXPECT_EQ(order, (std::vector<std::uint32_t>{0, 1, 0, 1}));
 }
 
 TEST(Pieces, WriterCountsWhatIsLeft) {
@@ -189,15 +256,53 @@ TEST(PieceReader, RefusesHeadersThatCannotBe) {
   EXPECT_ERROR(status([](auto& h) { h.traffic = TrafficClass::rows; }), Errc::data_corruption,
                "class of its frame");
   EXPECT_ERROR(status([](auto& h) { h.flags = 4; }), Errc::data_corruption, "flags");
-  EXPECT_ERROR(status([](auto& h) { h.flags = 0; }), Errc::data_corruption, "first piece");
+  EXPECT_ERROR(status([](auto& h) { h.flags = 0; }), Errc::data_corruption,
+               "expected its first piece");
   EXPECT_ERROR(status([](auto& h) { h.flags = 3; }), Errc::data_corruption, "last piece");
   EXPECT_ERROR(status([](auto& h) { h.reserved = 1; }), Errc::data_corruption, "reserved");
-  EXPECT_ERROR(status([](auto& h) { h.flags = 3; }, second), Errc::data_corruption, "first piece");
+  EXPECT_ERROR(status([](auto& h) { h.flags = 3; }, second), Errc::data_corruption,
+               "expected a later piece");
   EXPECT_ERROR(status([](auto& h) { h.frame = 9; }, second), Errc::data_corruption,
-               "frame number: expected 0, found 9");
+               "frame 9 of class 2: expected its first piece");
   EXPECT_ERROR(status([](auto& h) { h.traffic = TrafficClass::rows; }, second),
                Errc::data_corruption, "first piece");
   EXPECT_ERROR(status([](auto& h) { h.flags = 0; }, second), Errc::data_corruption, "last piece");
+}
+
+/// The first piece of a frame of 300,000 bytes.
+std::vector<std::byte> first_piece(std::uint32_t number) {
+  return with_header([&](auto& h) { h.frame = number; });
+}
+
+TEST(PieceReader, RefusesMoreFramesAtOnceThanAllowed) {
+  PieceReader reader({});
+  std::vector<Frame> out;
+  for (std::uint32_t i = 0; i <= max_interleaved_frames; ++i) {
+    const auto bytes = first_piece(i);
+    const auto status =
+        reader.feed(std::span(bytes).first(sizeof(PieceHeader) + max_piece_bytes), out);
+    if (i < max_interleaved_frames) {
+      EXPECT_OK(status);
+    } else {
+      EXPECT_ERROR(status, Errc::data_corruption, "at most: expected 16, found 17");
+    }
+  }
+}
+
+TEST(PieceReader, RefusesMoreIncompleteBytesThanAllowed) {
+  PieceReader reader({});
+  std::vector<Frame> out;
+  PieceWriter one;
+  one.push(huge_frame(1, 3 * (max_interleaved_bytes / 4)));
+  auto piece = *one.next();
+  piece.header.bytes = sizeof(FrameHeader);
+  const auto feed = [&](std::uint32_t number) {
+    piece.header.frame = number;
+    EXPECT_OK(reader.feed(std::as_bytes(std::span(&piece.header, 1)), out));
+    return reader.feed(piece.spans[0], out);
+  };
+  EXPECT_OK(feed(0));
+  EXPECT_ERROR(feed(1), Errc::data_corruption, "bytes of incomplete frames");
 }
 
 TEST(PieceReader, RefusesBytesAfterTheEndOfAFrame) {

@@ -1,0 +1,146 @@
+#include "runtime/net/endpoint_state.hpp"
+
+#include "runtime/net/saturate.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace troupe::net {
+namespace {
+
+std::int64_t milliseconds(Clock::duration d) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(d).count();
+}
+
+}  // namespace
+
+Endpoint::State::State(std::shared_ptr<Link> l, std::shared_ptr<RequestHandler> h,
+                       EndpointOptions o)
+    : link(std::move(l)), handler(std::move(h)), options(std::move(o)) {
+  TROUPE_ASSERT(!recovers() || options.timers != nullptr,
+                "an endpoint that survives its link needs timers", options.name);
+  TROUPE_ASSERT(options.first_request > 0, "request ids start at 1", options.name);
+  next_request = options.first_request;
+  for (auto& lane : lanes) {
+    lane.window_bytes = options.window_bytes;
+  }
+  auto& control = lanes[static_cast<std::size_t>(TrafficClass::control)];
+  control.window_bytes = std::max(control.window_bytes, options.control_window_bytes);
+  if (options.gradient_window_bytes > 0) {
+    lanes[static_cast<std::size_t>(TrafficClass::gradients)].window_bytes =
+        options.gradient_window_bytes;
+  }
+}
+
+Clock::time_point Endpoint::State::now() const {
+  return options.timers != nullptr ? options.timers->now() : link->now();
+}
+
+void Endpoint::State::after(Clock::duration delay, std::function<void()> f) {
+  if (options.timers != nullptr) {
+    options.timers->at(options.timers->now() + delay, std::move(f));
+  } else {
+    link->after(delay, std::move(f));
+  }
+}
+
+void Endpoint::State::send(Frame frame) {
+  stats.bytes_sent += frame.size_bytes();
+  link->send(std::move(frame));
+}
+
+void Endpoint::State::transmit(Entry& entry, Frame frame) {
+  auto& lane = lanes[entry.lane];
+  entry.sent = true;
+  if (recovers()) {
+    entry.again = frame;  // segments are shared
+  }
+  ++lane.in_flight;
+  lane.in_flight_bytes = saturating_add(lane.in_flight_bytes, entry.cost);
+  stats.max_in_flight_bytes = std::max(stats.max_in_flight_bytes, lane.in_flight_bytes);
+  ++stats.requests;
+  send(std::move(frame));
+}
+
+void Endpoint::State::resend() {
+  for (auto& [id, entry] : entries) {
+    if (entry.sent) {
+      ++stats.resent;
+      send(*entry.again);
+    }
+  }
+  for (auto& lane : lanes) {
+    send_queued(lane);
+  }
+}
+
+bool Endpoint::State::window_has_room(const Lane& lane, std::uint64_t cost) const {
+  return link && fits(lane.in_flight_bytes, cost, lane.window_bytes, lane.in_flight == 0);
+}
+
+void Endpoint::State::send_queued(Lane& lane) {
+  while (!lane.queue.empty()) {
+    auto& entry = entries.at(lane.queue.begin()->first);
+    if (!window_has_room(lane, entry.cost)) {
+      return;
+    }
+    auto next = lane.queue.extract(lane.queue.begin());
+    lane.queued_bytes -= next.mapped().size_bytes();
+    transmit(entry, std::move(next.mapped()));
+  }
+}
+
+Endpoint::State::Entry Endpoint::State::release(std::map<std::uint64_t, Entry>::iterator place) {
+  const std::uint64_t id = place->first;
+  Entry entry = std::move(place->second);
+  entries.erase(place);
+  deadlines.erase({entry.deadline, id});
+  auto& lane = lanes[entry.lane];
+  if (entry.sent) {
+    --lane.in_flight;
+    lane.in_flight_bytes -= entry.cost;
+  } else if (const auto waiting = lane.queue.extract(id)) {
+    lane.queued_bytes -= waiting.mapped().size_bytes();
+  }
+  return entry;
+}
+
+Endpoint::State::Answers Endpoint::State::take_expired(Clock::time_point now) {
+  Answers expired;
+  while (!deadlines.empty() && deadlines.begin()->first <= now) {
+    const auto id = deadlines.begin()->second;
+    Entry entry = release(entries.find(id));
+    ++stats.expired;
+    const auto state =
+        interrupted_at
+            ? fmt::format("{} down for {} ms", options.name, milliseconds(now - *interrupted_at))
+            : fmt::format("{}, {}", options.name, entry.sent ? "sent" : "waiting for the window");
+    expired.emplace_back(
+        std::move(entry.answer),
+        Error(Errc::deadline_exceeded,
+              fmt::format("request {} (method {}): no answer within {} ms ({})", id, entry.method,
+                          milliseconds(now - entry.submitted), state)));
+  }
+  for (auto& lane : lanes) {
+    send_queued(lane);
+  }
+  return expired;
+}
+
+Error Endpoint::State::refusal(const Lane& lane, const Entry& entry, std::uint64_t bytes) const {
+  return {Errc::overloaded,
+          fmt::format("request of method {}: window ({} of {} bytes{}) and queue ({} of {} bytes) "
+                      "of its class are full; it needs {} and {} bytes",
+                      entry.method, lane.in_flight_bytes, lane.window_bytes,
+                      link ? "" : ", closed while the link is down", lane.queued_bytes,
+                      options.queue_bytes, entry.cost, bytes)};
+}
+
+Error Endpoint::State::lost(Clock::time_point now) const {
+  return {Errc::peer_lost,
+          fmt::format("{}: down for {} ms and not connected again within {} ms: {}", options.name,
+                      milliseconds(now - *interrupted_at), milliseconds(options.recovery_deadline),
+                      cause->what())};
+}
+
+}  // namespace troupe::net
