@@ -60,11 +60,16 @@ LossResult bce_logits(ConstMatrix logits, ConstMatrix targets, float pos_weight,
                     grad_logits.rows == logits.rows && grad_logits.cols == logits.cols,
                 "bce", logits.rows, logits.cols, targets.rows, targets.cols, grad_logits.rows,
                 grad_logits.cols);
-  LossResult result{.sum = 0, .weight = logits.size()};
+  LossResult result;
   const double p = pos_weight;
   for (std::size_t i = 0; i < logits.size(); ++i) {
     const double x = logits.data[i];
     const double y = targets.data[i];
+    if (std::isnan(y)) {
+      grad_logits.data[i] = 0;
+      continue;
+    }
+    ++result.weight;
     result.sum += p * y * softplus(-x) + (1 - y) * softplus(x);
     grad_logits.data[i] = static_cast<float>((1 - y) * sigmoid(x) - p * y * sigmoid(-x));
   }

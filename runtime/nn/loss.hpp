@@ -1,7 +1,6 @@
 #pragma once
 /// \file loss.hpp
-/// Losses over a batch's seeds, as sums (ranks divide by the total number of labelled seeds after
-/// reducing).
+/// Losses over a batch's seeds, as sums (ranks divide by the total number of terms after reducing).
 #include "runtime/base/matrix.hpp"
 
 #include <cstdint>
@@ -11,7 +10,7 @@ namespace troupe::nn {
 
 struct LossResult {
   double sum = 0;            ///< of the losses
-  std::uint64_t weight = 0;  ///< number of terms: labelled seeds, or labelled seeds x columns
+  std::uint64_t weight = 0;  ///< number of terms: labelled seeds, or known targets
 };
 
 /// Softmax cross entropy: sum over rows with label != -1 of -log softmax(logits)[label].
@@ -21,8 +20,10 @@ struct LossResult {
 LossResult cross_entropy(ConstMatrix logits, std::span<const std::int64_t> labels,
                          MutMatrix grad_logits);
 
-/// Binary cross entropy of logits: sum of p*y*softplus(-x) + (1-y)*softplus(x).
-/// \param pos_weight p
+/// Binary cross entropy of logits: sum over known targets of p*y*softplus(-x) + (1-y)*softplus(x).
+/// \param targets     y, shape of the logits; NaN: unknown, loss and gradient 0
+/// \param pos_weight  p
+/// \param grad_logits written: gradient of the sum
 LossResult bce_logits(ConstMatrix logits, ConstMatrix targets, float pos_weight,
                       MutMatrix grad_logits);
 

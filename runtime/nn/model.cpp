@@ -1,6 +1,7 @@
 #include "runtime/nn/model.hpp"
 
 #include "runtime/base/assert.hpp"
+#include "runtime/nn/gcn.hpp"
 #include "runtime/nn/graphsage.hpp"
 
 #include <fmt/format.h>
@@ -28,9 +29,9 @@ Status check_probability(const char* name, float value) {
 }
 
 Status check_options(const ModelOptions& options) {
-  if (options.kind != "graphsage") {
+  if (options.kind != "graphsage" && options.kind != "gcn") {
     return Error(Errc::unimplemented,
-                 fmt::format("model kind: expected graphsage, got \"{}\"", options.kind));
+                 fmt::format("model kind: expected graphsage or gcn, got \"{}\"", options.kind));
   }
   if (options.layers < 1 || options.layers > most_layers) {
     return Error(Errc::invalid_argument, fmt::format("model layers: expected 1 to {}, got {}",
@@ -56,8 +57,21 @@ std::uint64_t Model::output_dim(std::uint32_t layer) const {
   return layer + 1 == options().layers ? options().out_dim : options().hidden;
 }
 
+std::vector<InferStage> Model::infer_stages() const {
+  std::vector<InferStage> stages;
+  std::uint64_t in_cols = options().in_dim;
+  for (std::uint32_t layer = 0; layer < options().layers; ++layer) {
+    stages.push_back({.in_cols = in_cols, .out_cols = output_dim(layer)});
+    in_cols = output_dim(layer);
+  }
+  return stages;
+}
+
 Result<std::unique_ptr<Model>> make_model(const ModelOptions& options) {
   TROUPE_RETURN_IF_ERROR(check_options(options));
+  if (options.kind == "gcn") {
+    return std::unique_ptr<Model>(std::make_unique<Gcn>(options));
+  }
   return std::unique_ptr<Model>(std::make_unique<GraphSage>(options));
 }
 

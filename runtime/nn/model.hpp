@@ -20,8 +20,8 @@ namespace troupe::nn {
 enum class Aggregator : std::uint8_t { mean, max, sum };
 
 struct ModelOptions {
-  std::string kind = "graphsage";
-  Aggregator aggregator = Aggregator::mean;
+  std::string kind = "graphsage";            ///< or "gcn"
+  Aggregator aggregator = Aggregator::mean;  ///< graphsage
   std::uint32_t layers = 2;
   std::uint64_t in_dim = 0;
   std::uint64_t hidden = 0;
@@ -62,6 +62,16 @@ struct ForwardInput {
   DropoutContext dropout;
 };
 
+/// One pass of exact inference over all nodes of the graph. Its input rows are the features for the
+/// first stage, what the stage before made of each node for the others.
+struct InferStage {
+  std::uint64_t in_cols = 0;
+  std::uint64_t out_cols = 0;
+  /// Rows of the neighbours are needed; else those of the destinations alone (their edges are
+  /// needed in any case).
+  bool neighbour_rows = true;
+};
+
 /// A model of fixed shape. Stateless: parameters come from outside, activations live in the
 /// caller's `Pass`.
 /// Threads: const members from any number of threads at once, each with its own Pass.
@@ -97,12 +107,18 @@ class Model {
                         const ForwardInput& input, ConstMatrix grad_logits, Pass& pass,
                         std::span<float> gradient) const = 0;
 
-  /// One layer without dropout, for exact inference: rows [block.num_src, dim of the layer's input]
-  /// to [block.num_dst, dim of its output], normalisation and ReLU included. A row's bits do not
-  /// depend on which other rows are in the block.
-  /// \param layer from 0
+  /// The stages of exact inference, in order; the last one gives the logits. One per layer, unless
+  /// a model says otherwise.
+  virtual std::vector<InferStage> infer_stages() const;
+
+  /// One stage of exact inference, without dropout: input rows to rows [block.num_dst, out_cols of
+  /// the stage]. A row's bits do not depend on which other rows are in the block.
+  /// \param stage from 0
+  /// \param block  destinations with all their edges, as in the whole graph
+  /// \param input  [block.num_src, in_cols of the stage]; without neighbour_rows [block.num_dst or
+  ///   more, in_cols]
   virtual Matrix infer_layer(Executor& executor, std::span<const float> parameters,
-                             std::uint32_t layer, const LayerBlock& block,
+                             std::uint32_t stage, const LayerBlock& block,
                              ConstMatrix input) const = 0;
   std::uint64_t output_dim(std::uint32_t layer) const;
 };

@@ -86,6 +86,62 @@ std::optional<F1Scores> f1_scores(std::span<const std::int64_t> predicted,
   return scores;
 }
 
+std::vector<std::int64_t> known_labels(std::span<const float> targets) {
+  std::vector<std::int64_t> labels;
+  labels.reserve(targets.size());
+  for (const float target : targets) {
+    labels.push_back(std::isnan(target) ? -1 : target > 0.5F ? 1 : 0);
+  }
+  return labels;
+}
+
+std::optional<MultilabelScores> multilabel_scores(ConstMatrix logits,
+                                                  std::span<const std::int64_t> labels) {
+  TROUPE_ASSERT(labels.size() == logits.size(), "multi-label scores", labels.size(), logits.rows,
+                logits.cols);
+  ClassCounts all;
+  MultilabelScores scores;
+  double auc_sum = 0;
+  std::size_t auc_labels = 0;
+  std::uint64_t known = 0;
+  std::uint64_t right = 0;
+  for (std::size_t c = 0; c < logits.cols; ++c) {
+    ClassCounts of_label;
+    std::vector<double> column;
+    std::vector<std::int64_t> truth;
+    for (std::size_t i = c; i < labels.size(); i += logits.cols) {
+      const bool positive = logits.data[i] > 0;
+      column.push_back(logits.data[i]);
+      truth.push_back(labels[i]);
+      if (labels[i] == -1) {
+        continue;
+      }
+      ++known;
+      right += positive == (labels[i] == 1) ? 1U : 0U;
+      of_label.predicted += positive ? 1U : 0U;
+      of_label.true_ones += labels[i] == 1 ? 1U : 0U;
+      of_label.hits += positive && labels[i] == 1 ? 1U : 0U;
+    }
+    all.hits += of_label.hits;
+    all.predicted += of_label.predicted;
+    all.true_ones += of_label.true_ones;
+    scores.f1_macro += of_label.f1() / static_cast<double>(logits.cols);
+    if (const auto auc = roc_auc(column, truth)) {
+      auc_sum += *auc;
+      ++auc_labels;
+    }
+  }
+  if (known == 0) {
+    return std::nullopt;
+  }
+  scores.accuracy = static_cast<double>(right) / static_cast<double>(known);
+  scores.f1_micro = all.f1();
+  if (auc_labels > 0) {
+    scores.auc = auc_sum / static_cast<double>(auc_labels);
+  }
+  return scores;
+}
+
 std::optional<double> roc_auc(std::span<const double> scores,
                               std::span<const std::int64_t> labels) {
   TROUPE_ASSERT(scores.size() == labels.size(), "auc", scores.size(), labels.size());

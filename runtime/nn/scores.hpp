@@ -27,6 +27,21 @@ struct F1Scores {
 std::optional<F1Scores> f1_scores(std::span<const std::int64_t> predicted,
                                   std::span<const std::int64_t> labels, std::size_t classes);
 
+/// Labels of multi-label targets, entry by entry: 1, 0, or -1 where the target is unknown (NaN).
+std::vector<std::int64_t> known_labels(std::span<const float> targets);
+
+/// Scores of multi-label predictions; an entry is predicted positive where its logit is above 0.
+struct MultilabelScores {
+  double accuracy = 0;  ///< share of known entries whose prediction is right
+  double f1_micro = 0;  ///< over all known entries; 0 without truth and prediction
+  double f1_macro = 0;  ///< mean over the labels; one without truth and prediction counts 0
+  /// Mean over the labels whose known entries are of both kinds; none if there is no such label.
+  std::optional<double> auc;
+};
+/// \param labels [logits.rows * logits.cols] as known_labels gives them; nothing known: none
+std::optional<MultilabelScores> multilabel_scores(ConstMatrix logits,
+                                                  std::span<const std::int64_t> labels);
+
 /// P(pos > neg) + P(pos = neg)/2 over all pairs.
 /// \param labels 1 positive, 0 negative, -1 ignored Nothing of one class: none.
 std::optional<double> roc_auc(std::span<const double> scores, std::span<const std::int64_t> labels);

@@ -1,199 +1,41 @@
-// Whole training runs on Cora against PyTorch Geometric: losses, weights, logits and accuracies.
-#include "runtime/nn/loss.hpp"
-#include "runtime/nn/model.hpp"
-#include "runtime/nn/optimizer.hpp"
-#include "runtime/nn/scores.hpp"
-#include "tests/runtime/nn/nn_support.hpp"
-#include "tests/support/expect.hpp"
-
-#include <gtest/gtest.h>
-
-#include <map>
+#include "runtime/nn/aggregate.hpp"
+#include "runtime/nn/linear.hpp"
+#include "runtime/nn/ops.hpp"
+#include "runtime/nn/weighted_sum.hpp"
+#include "tests/runtime/nn/cora_support.hpp"
 
 namespace troupe::nn {
 namespace {
 
 using namespace testing;  // NOLINT(google-build-using-namespace)
 
-using Ids = std::vector<std::uint32_t>;
-
-NpyArray cora_file(const std::string& name) {
-  return troupe::testing::read_npy(std::filesystem::path(TROUPE_SOURCE_DIR) / "examples/data/cora" /
-                                   (name + ".npy"));
-}
-
-struct Cora {
-  Matrix x = Matrix::zeros(2708, 1433);
-  OwnedBlock graph;  // in-neighbours in order of their ids
-  std::vector<std::int64_t> labels = cora_file("y").as<std::int64_t>();
-};
-
-Cora load_cora() {
-  Cora cora;
-  const Ids indptr = cora_file("x_indptr").as<std::uint32_t>();
-  const Ids indices = cora_file("x_indices").as<std::uint32_t>();
-  for (std::size_t i = 0; i < cora.x.rows(); ++i) {
-    for (std::uint32_t k = indptr[i]; k < indptr[i + 1]; ++k) {
-      cora.x.view().row(i)[indices[k]] = 1.0F;
-    }
-  }
-  const Ids edges = cora_file("edge_index").as<std::uint32_t>();
-  const std::size_t count = edges.size() / 2;
-  std::vector<Ids> lists(cora.x.rows());
-  for (std::size_t e = 0; e < count; ++e) {
-    lists[edges[count + e]].push_back(edges[e]);
-  }
-  cora.graph = {.num_dst = 2708, .num_src = 2708, .offsets = {0}, .sources = {}};
-  for (Ids& list : lists) {
-    std::ranges::sort(list);
-    cora.graph.sources.insert(cora.graph.sources.end(), list.begin(), list.end());
-    cora.graph.offsets.push_back(static_cast<std::uint32_t>(cora.graph.sources.size()));
-  }
-  return cora;
-}
-
-/// All neighbours of `nodes`; new ones are appended to it in order of first appearance.
-OwnedBlock block_of_all_neighbours(const OwnedBlock& graph, Ids& nodes) {
-  std::map<std::uint32_t, std::uint32_t> local;
-  for (const std::uint32_t node : nodes) {
-    local.emplace(node, static_cast<std::uint32_t>(local.size()));
-  }
-  OwnedBlock block{.num_dst = static_cast<std::uint32_t>(nodes.size()),
-                   .num_src = 0,
-                   .offsets = {0},
-                   .sources = {}};
-  for (std::uint32_t d = 0; d < block.num_dst; ++d) {
-    const std::uint32_t node = nodes[d];
-    for (std::uint32_t e = graph.offsets[node]; e < graph.offsets[node + 1]; ++e) {
-      const auto [place, fresh] =
-          local.emplace(graph.sources[e], static_cast<std::uint32_t>(local.size()));
-      if (fresh) {
-        nodes.push_back(graph.sources[e]);
-      }
-      block.sources.push_back(place->second);
-    }
-    block.offsets.push_back(static_cast<std::uint32_t>(block.sources.size()));
-  }
-  block.num_src = static_cast<std::uint32_t>(nodes.size());
-  return block;
-}
-
-const std::vector<std::string> parameter_files = {"conv1_lin_l_weight", "conv1_lin_l_bias",
-                                                  "conv1_lin_r_weight", "conv2_lin_l_weight",
-                                                  "conv2_lin_l_bias",   "conv2_lin_r_weight"};
-
-std::vector<float> golden_parameters(const std::string& run) {
-  std::vector<float> parameters;
-  for (const std::string& file : parameter_files) {
-    const auto values = golden_floats("cora/" + run + "/" + file);
-    parameters.insert(parameters.end(), values.begin(), values.end());
-  }
-  return parameters;
-}
-
-class CoraRun : public ::testing::Test {
+class SageOnCora : public CoraRun {
  protected:
-  void SetUp() override {
-    ASSERT_OK_AND_ASSIGN(model_,
-                         make_model({.layers = 2, .in_dim = 1433, .hidden = 16, .out_dim = 7}));
-    ASSERT_OK_AND_ASSIGN(optimizer_,
-                         make_optimizer({.kind = "adam", .lr = 0.01, .weight_decay = 5e-4},
-                                        model_->num_parameters()));
-    pass_ = model_->make_pass();
-  }
-
-  /// One training step; \return the mean loss before it.
-  double step(const ForwardInput& input, std::span<const std::int64_t> labels) {
-    const ConstMatrix logits = model_->forward(pool_, parameters_, input, *pass_);
-    Matrix grad(logits.rows, logits.cols);
-    const LossResult loss = cross_entropy(logits, labels, grad.view());
-    for (float& value : grad.view().flat()) {
-      value /= static_cast<float>(loss.weight);
-    }
-    std::vector<float> gradient(model_->num_parameters());
-    model_->backward(pool_, parameters_, input, grad.view(), *pass_, gradient);
-    optimizer_->step(parameters_, gradient);
-    return loss.sum / static_cast<double>(loss.weight);
-  }
-
-  Matrix infer(std::span<const float> parameters) {
-    const LayerBlock graph = cora_.graph.view();
-    const Matrix hidden = model_->infer_layer(pool_, parameters, 0, graph, cora_.x.view());
-    return model_->infer_layer(pool_, parameters, 1, graph, hidden.view());
-  }
-
-  void expect_weights(const std::string& run) {
-    const auto& layout = model_->layout();
-    for (std::size_t i = 0; i < layout.size(); ++i) {
-      const auto truth = golden_truth("cora/" + run + "/" + parameter_files[i]);
-      double largest = 0;
-      double squares = 0;
-      for (std::size_t k = 0; k < truth.size(); ++k) {
-        const double error = parameters_[layout[i].offset + k] - truth[k];
-        largest = std::max(largest, std::abs(error));
-        squares += error * error;
-      }
-      EXPECT_LE(largest, 1e-4) << layout[i].name;
-      EXPECT_LE(std::sqrt(squares / static_cast<double>(truth.size())), 1e-6) << layout[i].name;
-    }
-  }
-
-  void expect_accuracies(const std::string& run) {
-    const Matrix logits = infer(parameters_);
-    const auto predicted = predict_classes(logits.view());
-    const auto expected = golden_floats("cora/" + run + "/accuracy");
-    const std::vector<std::string> roles = {"train_idx", "val_idx", "test_idx"};
-    for (std::size_t i = 0; i < 3; ++i) {
-      const auto share = accuracy(predicted, labels_of(roles[i]));
-      ASSERT_TRUE(share);
-      EXPECT_EQ(static_cast<float>(*share), expected[i]) << roles[i];
-    }
-  }
-
-  /// The labels of one role's nodes, -1 elsewhere.
-  std::vector<std::int64_t> labels_of(const std::string& role) const {
-    std::vector<std::int64_t> labels(cora_.labels.size(), -1);
-    for (const std::uint32_t node : cora_file(role).as<std::uint32_t>()) {
-      labels[node] = cora_.labels[node];
-    }
-    return labels;
-  }
-
-  Cora cora_ = load_cora();
-  ComputePool pool_{2};
-  std::unique_ptr<Model> model_;
-  std::unique_ptr<Optimizer> optimizer_;
-  std::unique_ptr<Model::Pass> pass_;
-  std::vector<float> parameters_ = golden_parameters("sage_start");
+  SageOnCora() : CoraRun("sage", "graphsage") {}
 };
 
-TEST_F(CoraRun, WholeGraphFollowsTheReference) {
-  const LayerBlock graph = cora_.graph.view();
-  const ForwardInput input{.blocks = {graph, graph}, .features = cora_.x.view(), .dropout = {}};
-  const auto losses = golden_truth("cora/sage_full/losses");
-  const auto labels = labels_of("train_idx");
+class GcnOnCora : public CoraRun {
+ protected:
+  GcnOnCora() : CoraRun("gcn", "gcn") {}
+};
 
-  for (const double truth : losses) {
-    EXPECT_NEAR(step(input, labels), truth, 1e-5 * truth);
-  }
-
-  expect_weights("sage_full");
-  expect_accuracies("sage_full");
+TEST_F(SageOnCora, WholeGraphFollowsTheReference) {
+  expect_whole_graph_follows_the_reference();
 }
 
-TEST_F(CoraRun, ExactInferenceGivesTheReferenceLogitsAndTheBitsOfForward) {
-  const auto parameters = golden_parameters("sage_full");
-  const LayerBlock graph = cora_.graph.view();
-  const ForwardInput input{.blocks = {graph, graph}, .features = cora_.x.view(), .dropout = {}};
-
-  const Matrix logits = infer(parameters);
-
-  expect_golden(logits.view(), "cora/sage_full/logits", 1e-5);
-  EXPECT_TRUE(
-      same_bits(model_->forward(pool_, parameters, input, *pass_).flat(), logits.view().flat()));
+TEST_F(GcnOnCora, WholeGraphFollowsTheReference) {
+  expect_whole_graph_follows_the_reference();
 }
 
-TEST_F(CoraRun, FirstBatchHasTheReferenceBlocks) {
+TEST_F(SageOnCora, ExactInferenceGivesTheReferenceLogitsAndTheBitsOfForward) {
+  expect_exact_inference_gives_the_reference_logits_and_the_bits_of_forward();
+}
+
+TEST_F(GcnOnCora, ExactInferenceGivesTheReferenceLogitsAndTheBitsOfForward) {
+  expect_exact_inference_gives_the_reference_logits_and_the_bits_of_forward();
+}
+
+TEST_F(SageOnCora, FirstBatchHasTheReferenceBlocks) {
   const Ids order = golden("cora/batch_order").as<std::uint32_t>();
   Ids nodes(order.begin(), order.begin() + 64);
 
@@ -206,7 +48,7 @@ TEST_F(CoraRun, FirstBatchHasTheReferenceBlocks) {
   }
 }
 
-TEST_F(CoraRun, BatchesFollowTheReference) {
+TEST_F(SageOnCora, BatchesFollowTheReference) {
   const Ids order = golden("cora/batch_order").as<std::uint32_t>();
   const auto sizes = golden("cora/batch_sizes").as<std::ptrdiff_t>();
   const auto losses = golden_truth("cora/sage_batches/losses");
@@ -232,8 +74,131 @@ TEST_F(CoraRun, BatchesFollowTheReference) {
   }
 
   EXPECT_EQ(next, order.end());
-  expect_weights("sage_batches");
-  expect_accuracies("sage_batches");
+  expect_weights("batches");
+  expect_accuracies("batches");
+}
+
+/// A block whose edges include the self loops, with their weights in the whole graph.
+struct WeightedBlock {
+  OwnedBlock block;
+  std::vector<float> weights;
+};
+
+/// Adds to each destination's edges its loop, and looks all weights up in the reference, whose
+/// edges are sorted by destination and source.
+WeightedBlock with_loops(const OwnedBlock& plain, const OwnedBlock& graph, const Ids& nodes) {
+  const auto weights = golden_floats("cora/gcn_edge_weight");
+  std::map<std::pair<std::uint32_t, std::uint32_t>, float> weight_of;
+  auto next = weights.begin();
+  for (std::uint32_t i = 0; i < graph.num_dst; ++i) {
+    Ids list(graph.sources.begin() + graph.offsets[i],
+             graph.sources.begin() + graph.offsets[i + 1]);
+    list.push_back(i);
+    std::ranges::sort(list);
+    for (const std::uint32_t j : list) {
+      weight_of[{i, j}] = *next++;
+    }
+  }
+  EXPECT_EQ(next, weights.end());
+  WeightedBlock out{{plain.num_dst, plain.num_src, {0}, {}}, {}};
+  for (std::uint32_t d = 0; d < plain.num_dst; ++d) {
+    const auto add = [&](std::uint32_t source) {
+      out.block.sources.push_back(source);
+      out.weights.push_back(weight_of.at({nodes[d], nodes[source]}));
+    };
+    for (std::uint32_t e = plain.offsets[d]; e < plain.offsets[d + 1]; ++e) {
+      add(plain.sources[e]);
+    }
+    add(d);
+    out.block.offsets.push_back(static_cast<std::uint32_t>(out.block.sources.size()));
+  }
+  return out;
+}
+
+/// W sum w_ij x_j + b and its gradients from the operations.
+struct WeightedLayer {
+  ConstMatrix weight;
+  std::span<const float> bias;
+  MutMatrix grad_weight;
+  std::span<float> grad_bias;
+  Matrix sums = {};
+
+  Matrix forward(const WeightedBlock& block, ConstMatrix x) {
+    sums = Matrix(block.block.num_dst, x.cols);
+    weighted_sum_rows({.source = {}, .destination = {}, .edge = block.weights}, block.block.view(),
+                      0, x, sums.view());
+    Matrix out(sums.rows(), weight.rows);
+    linear_rows(sums.view(), weight, out.view(), Into::overwrite);
+    add_bias_rows(bias, out.view());
+    return out;
+  }
+  Matrix backward(Executor& executor, const WeightedBlock& block, ConstMatrix grad) {
+    GrowBuffer<float> partials;
+    weight_gradient(executor, grad, sums.view(), partials, grad_weight);
+    column_sums_rows(grad, grad_bias);
+    Matrix grad_sums(sums.rows(), sums.cols());
+    linear_backward_rows(grad, weight, grad_sums.view(), Into::overwrite);
+    EdgesBySource by_source;
+    by_source.build(block.block.view());
+    Matrix grad_x(block.block.num_src, sums.cols());
+    weighted_sum_backward_rows({.source = {}, .destination = {}, .edge = block.weights}, by_source,
+                               0, grad_sums.view(), grad_x.view());
+    return grad_x;
+  }
+};
+
+TEST_F(GcnOnCora, BatchesWithTheWeightsOfTheWholeGraphFollowTheReference) {
+  const Ids order = golden("cora/batch_order").as<std::uint32_t>();
+  const auto sizes = golden("cora/batch_sizes").as<std::ptrdiff_t>();
+  const auto losses = golden_truth("cora/gcn_batches/losses");
+  const auto& layout = model_->layout();
+  std::vector<float> gradient(model_->num_parameters());
+  const auto layer = [&](std::size_t slice) {
+    const auto matrix = [&](float* data) {
+      return MutMatrix{data + layout[slice].offset, layout[slice].rows, layout[slice].cols};
+    };
+    const auto bias = [&](std::vector<float>& values) {
+      return std::span(values).subspan(layout[slice + 1].offset, layout[slice + 1].size());
+    };
+    return WeightedLayer{matrix(parameters_.data()), bias(parameters_), matrix(gradient.data()),
+                         bias(gradient)};
+  };
+  auto next = order.begin();
+  for (std::size_t b = 0; b < losses.size(); ++b) {
+    Ids nodes(next, next + sizes[b % sizes.size()]);
+    next += sizes[b % sizes.size()];
+    std::vector<std::int64_t> labels;
+    for (const std::uint32_t seed : nodes) {
+      labels.push_back(cora_.labels[seed]);
+    }
+    const OwnedBlock upper_edges = block_of_all_neighbours(cora_.graph, nodes);
+    const auto upper = with_loops(upper_edges, cora_.graph, nodes);
+    const OwnedBlock lower_edges = block_of_all_neighbours(cora_.graph, nodes);
+    const auto lower = with_loops(lower_edges, cora_.graph, nodes);
+    Matrix rows(nodes.size(), cora_.x.cols());
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      std::ranges::copy(cora_.x.view().row(nodes[i]), rows.view().row(i).begin());
+    }
+    WeightedLayer first = layer(0);
+    WeightedLayer second = layer(2);
+
+    Matrix hidden = first.forward(lower, rows.view());
+    relu_rows(hidden.view(), hidden.view());
+    const Matrix logits = second.forward(upper, hidden.view());
+    Matrix grad(logits.rows(), logits.cols());
+    const LossResult loss = cross_entropy(logits.view(), labels, grad.view());
+    for (float& value : grad.view().flat()) {
+      value /= static_cast<float>(loss.weight);
+    }
+    Matrix grad_hidden = second.backward(pool_, upper, grad.view());
+    relu_backward_rows(hidden.view(), 1.0F, grad_hidden.view());
+    first.backward(pool_, lower, grad_hidden.view());
+    optimizer_->step(parameters_, gradient);
+
+    EXPECT_NEAR(loss.sum / static_cast<double>(loss.weight), losses[b], 1e-5 * losses[b]) << b;
+  }
+  expect_weights("batches");
+  expect_accuracies("batches");
 }
 
 }  // namespace

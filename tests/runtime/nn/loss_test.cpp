@@ -108,5 +108,20 @@ TEST(BceLogits, WithPositiveWeightMatchesGoldenColumnByColumn) {
   expect_golden(grad.view(), path + "grad_logits", tolerance);
 }
 
+TEST(BceLogits, UnknownTargetsAddNothing) {
+  const Matrix logits = matrix_of({0.5F, -1, 2, 3}, 2, 2);
+  const Matrix targets = matrix_of({1, NAN, NAN, 0}, 2, 2);
+  Matrix grad(2, 2);
+
+  const auto result = bce_logits(logits.view(), targets.view(), 1.0F, grad.view());
+
+  EXPECT_EQ(result.weight, 2U);
+  EXPECT_NEAR(result.sum, std::log1p(std::exp(-0.5)) + 3 + std::log1p(std::exp(-3.0)), 1e-12);
+  EXPECT_EQ(grad.data()[1], 0.0F);
+  EXPECT_EQ(grad.data()[2], 0.0F);
+  EXPECT_NEAR(grad.data()[0], -1 / (1 + std::exp(0.5)), 1e-6);
+  EXPECT_NEAR(grad.data()[3], 1 / (1 + std::exp(-3.0)), 1e-6);
+}
+
 }  // namespace
 }  // namespace troupe::nn

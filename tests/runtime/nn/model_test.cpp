@@ -66,7 +66,7 @@ PassResult run_pass(const Model& model, Executor& executor, std::span<const floa
   return result;
 }
 
-std::vector<ModelOptions> all_kinds() {
+std::vector<ModelOptions> sage_kinds() {
   std::vector<ModelOptions> all;
   for (const Aggregator aggregator : {Aggregator::mean, Aggregator::max, Aggregator::sum}) {
     for (const bool norm : {false, true}) {
@@ -89,7 +89,30 @@ std::vector<ModelOptions> all_kinds() {
   return all;
 }
 
+std::vector<ModelOptions> all_kinds() {
+  std::vector<ModelOptions> all = sage_kinds();
+  for (const bool norm : {false, true}) {
+    for (const bool l2 : {false, true}) {
+      all.push_back({.kind = "gcn",
+                     .layers = 3,
+                     .in_dim = 11,
+                     .hidden = 8,
+                     .out_dim = 5,
+                     .layer_norm = norm,
+                     .l2 = l2,
+                     .dropout = 0.3F,
+                     .input_dropout = 0.2F});
+      all.push_back(all.back());
+      all.back().in_dim = 6;
+      all.back().out_dim = 8;
+      all.back().dropout = 0;
+    }
+  }
+  return all;
+}
+
 class EachModel : public ::testing::TestWithParam<ModelOptions> {};
+class EachSage : public EachModel {};  // GCN: gcn_test.cpp, with the degrees of a whole graph
 
 /// Directions along which finite differences are taken: each parameter by itself.
 std::vector<float> direction_of(const Model& model, std::size_t slice) {
@@ -162,7 +185,7 @@ TEST_P(EachModel, BitsAreTheSameOnAnyExecutorAndInAReusedPass) {
   }
 }
 
-TEST_P(EachModel, InferenceByLayerHasTheBitsOfForwardWhateverTheOtherRows) {
+TEST_P(EachSage, InferenceByLayerHasTheBitsOfForwardWhateverTheOtherRows) {
   const auto model = model_of(GetParam());
   const Batch batch = random_batch({1200, 900, 600, 520}, GetParam().in_dim, 3);
   const std::vector<float> parameters = model->initial_parameters(9);
@@ -188,21 +211,30 @@ TEST_P(EachModel, InferenceByLayerHasTheBitsOfForwardWhateverTheOtherRows) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, EachModel, ::testing::ValuesIn(all_kinds()));
+INSTANTIATE_TEST_SUITE_P(All, EachSage, ::testing::ValuesIn(sage_kinds()));
 
 TEST(Model, EmptyBatchGivesNoLogitsAndAZeroGradient) {
-  const auto model = model_of(
-      {.layers = 2, .in_dim = 4, .hidden = 8, .out_dim = 3, .layer_norm = true, .l2 = true});
-  const OwnedBlock empty{.num_dst = 0, .num_src = 0, .offsets = {0}, .sources = {}};
-  const ForwardInput input{
-      .blocks = {empty.view(), empty.view()}, .features = {nullptr, 0, 4}, .dropout = {}};
-  const auto pass = model->make_pass();
-  InlineExecutor executor;
+  for (const std::string kind : {"graphsage", "gcn"}) {
+    const auto model = model_of({.kind = kind,
+                                 .layers = 2,
+                                 .in_dim = 4,
+                                 .hidden = 8,
+                                 .out_dim = 3,
+                                 .layer_norm = true,
+                                 .l2 = true});
+    const OwnedBlock empty{.num_dst = 0, .num_src = 0, .offsets = {0}, .sources = {}};
+    const ForwardInput input{
+        .blocks = {empty.view(), empty.view()}, .features = {nullptr, 0, 4}, .dropout = {}};
+    const auto pass = model->make_pass();
+    InlineExecutor executor;
 
-  const PassResult result = run_pass(*model, executor, model->initial_parameters(1), input, *pass);
+    const PassResult result =
+        run_pass(*model, executor, model->initial_parameters(1), input, *pass);
 
-  EXPECT_TRUE(result.logits.empty());
-  EXPECT_EQ(std::ranges::count(result.gradient, 0.0F),
-            static_cast<std::ptrdiff_t>(model->num_parameters()));
+    EXPECT_TRUE(result.logits.empty());
+    EXPECT_EQ(std::ranges::count(result.gradient, 0.0F),
+              static_cast<std::ptrdiff_t>(model->num_parameters()));
+  }
 }
 
 TEST(Model, LayoutNamesEachSliceInOrder) {
@@ -315,7 +347,7 @@ TEST(MakeModel, OneLayerNeedsNoHiddenWidth) {
 
 TEST(MakeModel, RefusesAKindThatIsNotBuilt) {
   EXPECT_ERROR(make_model({.kind = "gat", .layers = 1, .in_dim = 1, .out_dim = 1}),
-               Errc::unimplemented, "expected graphsage, got \"gat\"");
+               Errc::unimplemented, "expected graphsage or gcn, got \"gat\"");
 }
 
 TEST(ModelDeathTest, StopsOnFeaturesOfAnotherWidth) {

@@ -28,6 +28,44 @@ TEST(Scores, MulticlassMatchesGolden) {
   expect_close<double>(f1->per_class, golden_truth(path + "f1_per_class"), 1e-12, "per class");
 }
 
+TEST(Scores, MultilabelMatchesGolden) {
+  const std::string path = "metrics/multilabel/";
+  const Matrix logits = golden_matrix(path + "logits");
+  const auto targets = golden_floats(path + "targets");
+
+  const auto scores = multilabel_scores(logits.view(), known_labels(targets));
+
+  ASSERT_TRUE(scores);
+  EXPECT_NEAR(scores->f1_micro, golden_truth(path + "f1_micro")[0], 1e-12);
+  EXPECT_NEAR(scores->f1_macro, golden_truth(path + "f1_macro_all")[0], 1e-12);
+}
+
+// Labels a: known 1, 0, unknown; b: never positive, never predicted; c: unknown everywhere.
+TEST(Scores, UnknownTargetsCountNowhere) {
+  const std::vector<float> targets = {1, 0, NAN, 0, 0, NAN, NAN, 0, NAN};
+  const Matrix logits = matrix_of({2, -1, 5, 1, -1, 5, 9, -1, 5}, 3, 3);
+
+  const Labels labels = known_labels(targets);
+  const auto scores = multilabel_scores(logits.view(), labels);
+
+  EXPECT_EQ(labels, (Labels{1, 0, -1, 0, 0, -1, -1, 0, -1}));
+  ASSERT_TRUE(scores);
+  EXPECT_DOUBLE_EQ(scores->accuracy, 4.0 / 5.0);      // the 0 of label a is predicted 1
+  EXPECT_DOUBLE_EQ(scores->f1_micro, 2.0 / 3.0);      // 1 hit, 2 predicted, 1 true
+  EXPECT_DOUBLE_EQ(scores->f1_macro, 2.0 / 3.0 / 3);  // labels b and c count 0
+  EXPECT_EQ(scores->auc, 1.0);                        // of label a alone
+}
+
+TEST(Scores, NothingKnownHasNoMultilabelScores) {
+  const Matrix logits = matrix_of({2, -1}, 1, 2);
+
+  EXPECT_FALSE(multilabel_scores(logits.view(), Labels{-1, -1}));
+  const auto one_kind = multilabel_scores(logits.view(), Labels{0, -1});
+  ASSERT_TRUE(one_kind);
+  EXPECT_EQ(one_kind->auc, std::nullopt);
+  EXPECT_EQ(one_kind->f1_micro, 0);
+}
+
 TEST(Scores, LowestClassWinsATie) {
   const Matrix logits = matrix_of({1, 3, 3, -1, -1, -1}, 2, 3);
 
