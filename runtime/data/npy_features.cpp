@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <fmt/format.h>
+#include <limits>
 #include <type_traits>
 
 namespace troupe::npy_source {
@@ -233,17 +234,23 @@ Result<Labels> read_targets(const NpyArray& array) {
   Labels labels;
   labels.rows = array.shape[0];
   labels.info = {LabelInfo::Kind::targets, array.shape[1]};
-  TROUPE_ASSIGN_OR_RETURN(const auto values, convert(array, "y.npy", array.shape[1]));
-  if (values.dtype == DType::f16) {
+  if (array.type.kind == 'f' && array.type.bytes == 2) {
     return bad_input("y.npy", "expected targets as integers, float32 or float64, got float16");
   }
-  if (values.dtype == DType::u8) {
-    const auto small = values.data.as<std::uint8_t>();
-    labels.targets.assign(small.begin(), small.end());
-  } else {
-    const auto floats = values.data.as<float>();
-    labels.targets.assign(floats.begin(), floats.end());
-  }
+  constexpr float unknown = std::numeric_limits<float>::quiet_NaN();  // one NaN: digests need it
+  auto status = visit_elements(array, [&](auto values) -> Status {
+    for (std::uint64_t i = 0; i < values.size(); ++i) {
+      const auto value = static_cast<double>(values[i]);
+      if (!(value == 0 || value == 1 || value == -1 || std::isnan(value))) {
+        return bad_input("y.npy", fmt::format("{}: expected a target 0 or 1, or -1 or NaN where it "
+                                              "is unknown, got {}",
+                                              at_row(i, array.shape[1]), values[i]));
+      }
+      labels.targets.push_back(value == 1 ? 1.0F : value == 0 ? 0.0F : unknown);
+    }
+    return ok_status();
+  });
+  TROUPE_RETURN_IF_ERROR(std::move(status));
   return labels;
 }
 

@@ -2,9 +2,8 @@
 
 #include "runtime/base/files.hpp"
 #include "runtime/base/mapped_file.hpp"
+#include "runtime/graph/json_reader.hpp"
 #include "runtime/graph/store_layout.hpp"
-
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -55,12 +54,16 @@ Result<Meta> read_meta(const std::filesystem::path& dir) {
   if (!std::filesystem::exists(dir / "meta.json", ignored)) {
     return meta;
   }
+  if (!std::filesystem::is_regular_file(dir / "meta.json", ignored)) {
+    return bad_input("meta.json", "expected a regular file, found something else");
+  }
   TROUPE_ASSIGN_OR_RETURN(const auto text,
                           read_text_file(dir / "meta.json", std::uint64_t{1} << 24));
-  const auto parsed = json::parse(text, nullptr, false);
+  const auto parsed = parse_json(text);
   if (!parsed.is_object()) {
     return bad_input("meta.json",
-                     fmt::format("expected a JSON object, found {}", parsed.type_name()));
+                     fmt::format("expected a JSON object of at most {} levels, found {}",
+                                 deepest_json, parsed.type_name()));
   }
   TROUPE_ASSIGN_OR_RETURN(meta.num_nodes,
                           read_count(parsed, "num_nodes", store_layout::largest_count));

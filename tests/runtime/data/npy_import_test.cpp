@@ -155,6 +155,41 @@ TEST_F(NpyImport, FloatLabelMatricesAreTargets) {
   EXPECT_TRUE(graph.graph()->nodes[0].labels.empty());
 }
 
+TEST_F(NpyImport, UnknownTargetsAreNanWhateverTheirSpelling) {
+  const auto targets = [&] {
+    const auto graph = store();
+    EXPECT_OK(graph);
+    const auto values = graph->graph()->nodes[0].targets;
+    return std::vector<float>(values.begin(), values.end());
+  };
+  save_npy<std::int8_t>(in_ / "y.npy", {4, 2}, {1, 0, -1, 1, 0, -1, 1, 1});
+  const auto from_integers = targets();
+  save_npy<float>(in_ / "y.npy", {4, 2}, {1, 0, NAN, 1, 0, -NAN, 1, 1});
+  const auto from_floats = targets();
+  save_npy<double>(in_ / "y.npy", {4, 2}, {1, -0.0, -1, 1, 0, NAN, 1, 1});
+  const auto from_doubles = targets();
+
+  EXPECT_TRUE(std::isnan(from_integers[2]) && std::isnan(from_integers[5]));
+  EXPECT_EQ(from_integers[0], 1.0F);
+  const auto bytes = [](const std::vector<float>& values) {
+    const auto view = std::as_bytes(std::span(values));
+    return std::vector<std::byte>(view.begin(), view.end());
+  };
+  EXPECT_EQ(bytes(from_integers), bytes(from_floats));  // digests cover the bytes
+  EXPECT_EQ(bytes(from_integers), bytes(from_doubles));
+}
+
+TEST_F(NpyImport, RefusesTargetsOtherThanZeroAndOne) {
+  save_npy<float>(in_ / "y.npy", {4, 2}, {1, 0, 0, 0.5F, 1, 1, 0, 0});
+  EXPECT_ERROR(import(), Errc::invalid_argument,
+               "y.npy: row 1, column 1: expected a target 0 or 1, or -1 or NaN where it is "
+               "unknown, got 0.5");
+  save_npy<std::uint8_t>(in_ / "y.npy", {4, 2}, {1, 0, 0, 1, 1, 1, 0, 255});
+  EXPECT_ERROR(import(), Errc::invalid_argument, "row 3, column 1");
+  save_npy<float>(in_ / "y.npy", {4, 1}, {1, 0, INFINITY, 1});
+  EXPECT_ERROR(import(), Errc::invalid_argument, "row 2, column 0");
+}
+
 TEST_F(NpyImport, NamedSplitsAndMasksBecomeSplits) {
   save_npy<std::int64_t>(in_ / "train_idx_20pc.npy", {1}, {2});
   save_npy<std::int64_t>(in_ / "val_idx_20pc.npy", {2}, {1, 1});
