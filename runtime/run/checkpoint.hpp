@@ -1,10 +1,10 @@
 #pragma once
 /// \file checkpoint.hpp
 /// What a run continues from, and the folder that keeps it (design, section 7).
-#include "runtime/base/digest.hpp"
+#include "runtime/base/files.hpp"
 #include "runtime/base/result.hpp"
+#include "runtime/net/messages.hpp"
 #include "runtime/nn/model.hpp"
-#include "runtime/nn/optimizer.hpp"
 #include "runtime/run/run_record.hpp"
 
 #include <cstddef>
@@ -19,20 +19,7 @@
 
 namespace troupe {
 
-/// Where training stands between two steps; the same on every rank.
-struct TrainingState {
-  std::uint32_t epoch = 0;        ///< from 0, of the next step
-  std::uint64_t step = 0;         ///< steps of `epoch` that are done
-  std::uint64_t global_step = 0;  ///< steps of the run that are done
-  double loss_sum = 0;            ///< of `epoch` so far, all ranks
-  std::uint64_t loss_weight = 0;  ///< labelled seeds of `epoch` so far, all ranks
-  Digest batches;                 ///< running digest of the run's batches so far
-  std::vector<float> parameters;
-  nn::OptimizerState optimizer;
-  std::vector<float> best;  ///< parameters of the best epoch; empty: none was kept
-  /// By name, what a user's own trainer gave its save hook; empty with a built-in model.
-  std::map<std::string, std::vector<std::byte>> blobs;
-};
+using net::TrainingState;
 
 struct Checkpoint {
   TrainingState training;
@@ -58,6 +45,7 @@ struct CheckpointFolderOptions {
   /// For tests of faults: called before each file is written; an error fails the write as a full
   /// disk would.
   std::function<Status(const std::filesystem::path&)> before_write = {};
+  Flush flush = Flush::yes;  ///< no: a power cut may tear the newest, which is then skipped
 };
 
 /// The checkpoints of one run. `step-N/` (N = global step) holds `parameters.safetensors`,
@@ -65,14 +53,17 @@ struct CheckpointFolderOptions {
 /// `manifest.json`: position, record, job, and every other file with its size and checksum, and a
 /// checksum of itself.
 /// Guarantees: a directory appears whole (staged, flushed, renamed); what a crash leaves behind is
-///   never read, and removed by the next write
+///   never read, and removed by the next write. While one of the same name is replaced, the old one
+///   is `step-N.old`, and read if a crash leaves only it
 /// Threads:    one at a time; blocks on the disk
 class CheckpointFolder {
  public:
   explicit CheckpointFolder(CheckpointFolderOptions options) : options_(std::move(options)) {}
 
-  /// Writes `step-N`, replacing one of that name, then removes all but the newest `keep`.
-  /// \errors failed_precondition: the disk; older checkpoints are untouched
+  /// Writes `step-N`, replacing one of that name, then removes those of later steps (this run did not
+  /// come from them) and of the others all but the newest `keep`, at least this one.
+  /// \errors failed_precondition: the disk; invalid_argument: arrays of other sizes than the layout
+  ///   says, a text that is not UTF-8. Other checkpoints are untouched
   Status write(const Checkpoint& checkpoint);
 
   /// The newest checkpoint that is whole. Others are skipped and named.

@@ -35,6 +35,14 @@ Scores score(ConstMatrix logits, std::span<const std::int64_t> labels) {
   Scores scores;
   scores.labelled = static_cast<std::uint64_t>(
       std::ranges::count_if(labels, [](std::int64_t label) { return label >= 0; }));
+  if (logits.cols > 1 && labels.size() == logits.rows * logits.cols) {
+    if (const auto found = nn::multilabel_scores(logits, labels)) {
+      scores.accuracy = found->accuracy;
+      scores.f1 = found->f1_macro;
+      scores.auc = found->auc;
+    }
+    return scores;
+  }
   std::vector<std::int64_t> predicted;
   std::vector<double> positive;
   if (logits.cols == 1) {  // binary logits
@@ -77,7 +85,7 @@ Command Conductor::next() {
   switch (phase_) {
     case Phase::train:
       began_ns_ = now_ns();
-      return ToTrainers{net::EpochRequest{.generation = 0, .epoch = epoch_}};
+      return ToTrainers{net::EpochRequest{.generation = generation_, .epoch = epoch_}};
     case Phase::infer:
       return ToEvaluators{net::InferRequest{.round = round_, .layer = layer_, .best = false}};
     case Phase::final_infer:
@@ -105,14 +113,13 @@ Status Conductor::take_epochs(std::vector<net::EpochResult> results) {
   record.epoch = epoch_;
   record.world = options_.world;
   record.seconds = static_cast<double>(now_ns() - began_ns_) * 1e-9;
-  double loss_sum = 0;
-  std::uint64_t weight = 0;
+  TROUPE_RETURN_IF_ERROR(expect_agreement(results));
   for (const auto& result : results) {
-    loss_sum += result.loss_sum;
-    weight += result.loss_weight;
     add(record.counters, result.counters);
   }
-  record.loss = weight > 0 ? loss_sum / static_cast<double>(weight) : 0;
+  const auto& totals = results.front();
+  record.loss =
+      totals.loss_weight > 0 ? totals.loss_sum / static_cast<double>(totals.loss_weight) : 0;
   if (!std::isfinite(record.loss)) {
     return Error(
         Errc::failed_precondition,
@@ -121,32 +128,61 @@ Status Conductor::take_epochs(std::vector<net::EpochResult> results) {
   }
   record_.epochs.push_back(record);
   if (options_.digest) {
-    TROUPE_RETURN_IF_ERROR(add_digests(results));
+    record_.batches = totals.batches;
   }
   after_epoch();
   return ok_status();
 }
 
-Status Conductor::add_digests(const std::vector<net::EpochResult>& results) {
-  std::size_t steps = 0;
-  std::size_t total = 0;
+Status Conductor::expect_agreement(const std::vector<net::EpochResult>& results) const {
   for (const auto& result : results) {
-    steps = std::max(steps, result.batch_digests.size());
-    total += result.batch_digests.size();
-  }
-  std::size_t added = 0;
-  for (std::size_t step = 0; step < steps; ++step) {
-    for (const auto& result : results) {
-      if (step < result.batch_digests.size()) {
-        batches_.add(result.batch_digests[step]);
-        ++added;
-      } else if (added != total) {
-        return Error(Errc::internal, fmt::format("epoch {}: rank {} lacks the digest of step {}",
-                                                 epoch_ + 1, raw(result.rank), step));
-      }
+    if (result.epoch != epoch_) {
+      return Error(Errc::internal, fmt::format("rank {}: expected the result of epoch {}, found {}",
+                                               raw(result.rank), epoch_ + 1, result.epoch + 1));
+    }
+    if (!options_.train_only && result.batches != results.front().batches) {
+      return Error(Errc::internal,
+                   fmt::format("epoch {}: rank {} saw other batches than rank {}: {} and {}",
+                               epoch_ + 1, raw(result.rank), raw(results.front().rank),
+                               to_string(result.batches), to_string(results.front().batches)));
     }
   }
-  record_.batches = batches_.digest();
+  return ok_status();
+}
+
+Status Conductor::restore(const TrainingState& training, const RunRecord& record) {
+  if (training.epoch > options_.epochs || record.epochs.size() != training.epoch) {
+    return Error(Errc::failed_precondition,
+                 fmt::format("checkpoint: expected at most {} epochs, as train.epochs says, and a "
+                             "record of each, found {} and {} records",
+                             options_.epochs, training.epoch, record.epochs.size()));
+  }
+  record_ = RunRecord();
+  record_.epochs = record.epochs;
+  record_.batches = options_.digest ? std::optional(training.batches) : std::nullopt;
+  best_.reset();
+  record_.best_epoch.reset();
+  for (const auto& epoch : record_.epochs) {
+    if (epoch.best && epoch.valid) {
+      best_ = epoch.valid->by_name(options_.metric);
+      record_.best_epoch = epoch.epoch;
+    }
+  }
+  if (!has_role("val") && !record_.epochs.empty()) {
+    record_.best_epoch = record_.epochs.back().epoch;
+  }
+  outputs_ = DigestBuilder();
+  layer_ = 0;
+  ++round_;  // outputs of an earlier round may be gone
+  epoch_ = training.epoch;
+  phase_ = Phase::train;
+  if (training.epoch > 0 && training.step == 0 && !record_.epochs.back().over) {
+    epoch_ = training.epoch - 1;
+    after_epoch();
+  } else if (epoch_ == options_.epochs) {
+    epoch_ -= epoch_ > 0 ? 1 : 0;
+    phase_ = options_.train_only ? Phase::over : Phase::final_infer;
+  }
   return ok_status();
 }
 
@@ -180,6 +216,7 @@ void Conductor::after_evaluation() {
 }
 
 void Conductor::next_epoch() {
+  record_.epochs.back().over = true;
   ++epoch_;
   phase_ = Phase::train;
   if (epoch_ == options_.epochs) {
@@ -190,7 +227,7 @@ void Conductor::next_epoch() {
 }
 
 Status Conductor::take_inferred(const std::vector<net::InferResult>& /*results*/) {
-  if (++layer_ < options_.layers) {
+  if (++layer_ < options_.stages) {
     return ok_status();
   }
   layer_ = 0;
@@ -220,14 +257,19 @@ Result<Conductor::Outputs> Conductor::gather(const std::vector<net::ScoreResult>
                                              const std::string& role) const {
   const std::size_t seeds = options_.seeds.at(role)->original.size();
   const std::size_t cols = results.empty() ? 0 : results.front().cols;
-  Matrix logits(seeds, cols);
-  std::vector<std::int64_t> labels(seeds, -1);
+  // Multi-label targets: one label per output.
+  const bool per_output = std::ranges::any_of(results, [&](const auto& r) {
+    return cols > 1 && !r.labels.empty() && r.labels.size() == r.positions.size() * cols;
+  });
+  const std::size_t width = per_output ? cols : 1;
+  Outputs out{Matrix(seeds, cols), std::vector<std::int64_t>(seeds * width, -1)};
+  std::ranges::fill(out.logits.view().flat(), 0.0F);
   std::vector<bool> seen(seeds, false);
   std::size_t found = 0;
   for (const auto& result : results) {
     const auto outputs = result.outputs.as<float>();
     if (result.cols != cols || outputs.size() != result.positions.size() * cols ||
-        result.labels.size() != result.positions.size()) {
+        result.labels.size() != result.positions.size() * width) {
       return Error(
           Errc::data_corruption,
           fmt::format("scores of {}: expected {} columns for {} seeds, found {} numbers "
@@ -244,15 +286,17 @@ Result<Conductor::Outputs> Conductor::gather(const std::vector<net::ScoreResult>
       }
       seen[position] = true;
       ++found;
-      std::ranges::copy(outputs.subspan(i * cols, cols), logits.view().row(position).begin());
-      labels[position] = result.labels[i];
+      std::ranges::copy(outputs.subspan(i * cols, cols), out.logits.view().row(position).begin());
+      std::ranges::copy(std::span(result.labels).subspan(i * width, width),
+                        out.labels.begin() + static_cast<std::ptrdiff_t>(position * width));
     }
   }
-  if (found != seeds) {
+  const bool may_be_partial = options_.eval_partial && phase_ == Phase::score;
+  if (found != seeds && !may_be_partial) {
     return Error(Errc::data_corruption,
                  fmt::format("scores of {}: expected {} seeds, found {}", role, seeds, found));
   }
-  return Outputs{std::move(logits), std::move(labels)};
+  return out;
 }
 
 Status Conductor::take_scores(const std::vector<net::ScoreResult>& results) {

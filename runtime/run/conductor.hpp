@@ -8,6 +8,7 @@
 #include "runtime/base/result.hpp"
 #include "runtime/graph/store.hpp"
 #include "runtime/net/messages.hpp"
+#include "runtime/run/checkpoint.hpp"
 #include "runtime/run/run_record.hpp"
 
 #include <cstdint>
@@ -23,9 +24,10 @@ namespace troupe {
 struct ConductorOptions {
   std::uint32_t epochs = 1;
   std::uint32_t world = 1;
-  std::uint32_t layers = 1;
+  std::uint32_t stages = 1;      ///< of exact inference
   std::uint32_t eval_every = 1;  ///< 0: only after the last epoch
   bool eval_exact = true;        ///< false: scores of sampled batches while training
+  bool eval_partial = false;     ///< sampled evaluation may leave seeds out
   std::string metric = "accuracy";
   bool digest = true;
   bool train_only = false;  ///< epochs and nothing else: no evaluation, no parameters
@@ -56,6 +58,14 @@ class Conductor {
   Conductor(ConductorOptions options, Progress progress);
 
   Command next();
+  /// Goes back to where `training` stands, with the epochs that `record` holds (of a checkpoint).
+  /// \errors failed_precondition: they do not fit this run
+  Status restore(const TrainingState& training, const RunRecord& record);
+  /// Raised at every roll-back; part of the commands.
+  void set_generation(std::uint32_t generation) { generation_ = generation; }
+  std::uint32_t generation() const { return generation_; }
+  bool training() const { return phase_ == Phase::train; }
+  std::uint32_t epoch() const { return epoch_; }
   Status take_epochs(std::vector<net::EpochResult> results);
   Status take_inferred(const std::vector<net::InferResult>& results);
   Status take_scores(const std::vector<net::ScoreResult>& results);
@@ -81,11 +91,12 @@ class Conductor {
   void next_epoch();
   void next_final_score();
   bool has_role(const std::string& role) const;
-  Status add_digests(const std::vector<net::EpochResult>& results);
+  Status expect_agreement(const std::vector<net::EpochResult>& results) const;
   /// All seeds' outputs and labels in the order of the role's seed list.
   struct Outputs {
     Matrix logits;
-    std::vector<std::int64_t> labels;
+    std::vector<std::int64_t>
+        labels;  ///< per seed, or per seed and label (multi-label); -1: unknown
   };
   Result<Outputs> gather(const std::vector<net::ScoreResult>& results,
                          const std::string& role) const;
@@ -93,9 +104,9 @@ class Conductor {
   ConductorOptions options_;
   Progress progress_;
   RunRecord record_;
-  DigestBuilder batches_;
   DigestBuilder outputs_;
   Phase phase_ = Phase::train;
+  std::uint32_t generation_ = 0;
   std::uint32_t epoch_ = 0;
   std::uint32_t round_ = 0;
   std::uint32_t layer_ = 0;

@@ -23,8 +23,8 @@ Result<std::optional<GradientReducer::Sum>> GradientReducer::add(
                     share->step, world_, bytes, raw(share->rank), share->values.bytes.size()));
   }
   if (share->generation < generation_) {
-    return Error(Errc::failed_precondition,
-                 fmt::format("gradient share of step {}: generation {} is fenced, now {}",
+    return Error(Errc::fenced,
+                 fmt::format("gradient share of step {}: generation {} is over, now {}",
                              share->step, share->generation, generation_));
   }
   if (share->generation > generation_) {
@@ -63,12 +63,16 @@ GradientReducer::Sum GradientReducer::sum(
   std::ranges::fill(total, 0.0F);
   for (const auto& share : shares) {
     result.weight += share->weight;
+    result.loss_sum += share->loss_sum;
+    if (share->batch) {
+      result.batches.push_back(*share->batch);
+    }
     const auto values = share->values.as<float>();
     for (std::size_t i = 0; i < values.size(); ++i) {
       total[i] += values[i];
     }
   }
-  if (result.weight > 0) {
+  if (divide_ && result.weight > 0) {
     const float divisor = static_cast<float>(result.weight);
     for (auto& value : total) {
       value /= divisor;

@@ -27,14 +27,15 @@ GradientSlice gradient_slice(std::size_t num_parameters, std::uint32_t world, Ra
 /// Bound:      shares of two steps: a rank can be at most one step ahead of another
 class GradientReducer {
  public:
-  GradientReducer(std::uint32_t world, std::size_t chunk_size)
-      : world_(world), chunk_size_(chunk_size) {}
+  /// \param divide  the sum is divided by the total weight
+  GradientReducer(std::uint32_t world, std::size_t chunk_size, std::uint32_t generation = 0,
+                  bool divide = true)
+      : world_(world), chunk_size_(chunk_size), generation_(generation), divide_(divide) {}
 
   using Sum = std::shared_ptr<const net::GradientSum>;
   /// Takes a share; gives the sum when it was the last one missing, or when that step's sum is
   /// known already (a repeat).
-  /// \errors invalid_argument: size, rank or step that cannot be; failed_precondition: an older
-  ///   generation
+  /// \errors invalid_argument: size, rank or step that cannot be; fenced: an older generation
   Result<std::optional<Sum>> add(std::shared_ptr<const net::GradientChunk> share);
 
  private:
@@ -43,7 +44,8 @@ class GradientReducer {
 
   std::uint32_t world_;
   std::size_t chunk_size_;
-  std::uint32_t generation_ = 0;
+  std::uint32_t generation_;
+  bool divide_;
   std::map<std::uint64_t, std::vector<std::shared_ptr<const net::GradientChunk>>> waiting_;
   Sum last_;
 };

@@ -1,7 +1,10 @@
 #include "runtime/run/learner.hpp"
 
+#include "runtime/nn/clip.hpp"
+
 #include <algorithm>
 #include <fmt/format.h>
+#include <limits>
 
 namespace troupe {
 namespace {
@@ -29,29 +32,14 @@ Matrix collapse_seeds(ConstMatrix grad, std::span<const std::uint32_t> seed_inde
   return out;
 }
 
-/// Binary targets from labels 0/1; unlabelled seeds get loss and gradient 0.
-nn::LossResult binary_loss(ConstMatrix logits, std::span<const std::int64_t> labels,
-                           MutMatrix grad) {
-  std::ranges::fill(grad.flat(), 0.0F);
-  std::vector<std::size_t> labelled;
+/// Targets of one binary label per seed: 0, 1, or NaN for -1.
+Matrix binary_targets(std::span<const std::int64_t> labels) {
+  Matrix targets(labels.size(), 1);
   for (std::size_t i = 0; i < labels.size(); ++i) {
-    if (labels[i] >= 0) {
-      labelled.push_back(i);
-    }
+    targets.data()[i] =
+        labels[i] < 0 ? std::numeric_limits<float>::quiet_NaN() : static_cast<float>(labels[i]);
   }
-  Matrix kept(labelled.size(), logits.cols);
-  Matrix targets(labelled.size(), logits.cols);
-  Matrix kept_grad(labelled.size(), logits.cols);
-  for (std::size_t i = 0; i < labelled.size(); ++i) {
-    std::ranges::copy(logits.row(labelled[i]), kept.view().row(i).begin());
-    std::ranges::fill(targets.view().row(i), static_cast<float>(labels[labelled[i]]));
-  }
-  const auto result = nn::bce_logits(std::as_const(kept).view(), std::as_const(targets).view(),
-                                     1.0F, kept_grad.view());
-  for (std::size_t i = 0; i < labelled.size(); ++i) {
-    std::ranges::copy(kept_grad.view().row(i), grad.row(labelled[i]).begin());
-  }
-  return result;
+  return targets;
 }
 
 }  // namespace
@@ -62,6 +50,11 @@ Result<std::unique_ptr<Learner>> Learner::create(const LearnerOptions& options) 
         Errc::invalid_argument,
         fmt::format("train.loss: expected cross_entropy or bce_logits, found {}", options.loss));
   }
+  if (!(options.clip >= 0)) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("train.clip: expected a number from 0, found {}", options.clip));
+  }
+  TROUPE_RETURN_IF_ERROR(nn::check_schedule(options.schedule));
   TROUPE_ASSIGN_OR_RETURN(auto model, nn::make_model(options.model));
   TROUPE_ASSIGN_OR_RETURN(auto optimizer,
                           nn::make_optimizer(options.optimizer, model->num_parameters()));
@@ -75,7 +68,14 @@ Learner::Learner(const LearnerOptions& options, std::unique_ptr<nn::Model> model
       optimizer_(std::move(optimizer)),
       pass_(model_->make_pass()),
       parameters_(model_->initial_parameters(options.job_seed)),
-      gradient_(parameters_.size()) {}
+      gradient_(parameters_.size()) {
+  begin_epoch(0);
+}
+
+void Learner::begin_epoch(std::uint32_t epoch) {
+  optimizer_->set_lr(
+      nn::learning_rate(options_.schedule, options_.optimizer.lr, epoch, options_.epochs));
+}
 
 Result<nn::ForwardInput> Learner::forward_input(const Batch& batch, bool training) const {
   const auto& sampled = *batch.sampled;
@@ -104,10 +104,41 @@ nn::LossResult Learner::loss(ConstMatrix logits, const Batch& batch, MutMatrix g
   if (options_.loss == "cross_entropy") {
     return nn::cross_entropy(logits, batch.labels, grad);
   }
-  if (batch.targets.rows() > 0) {
+  if (batch.targets.cols() > 0) {
     return nn::bce_logits(logits, batch.targets.view(), 1.0F, grad);
   }
-  return binary_loss(logits, batch.labels, grad);
+  const Matrix binary = binary_targets(batch.labels);
+  return nn::bce_logits(logits, std::as_const(binary).view(), 1.0F, grad);
+}
+
+Status Learner::check_labels(const Batch& batch) const {
+  const auto seeds = batch.sampled->seed_index.size();
+  const bool binary = options_.loss == "bce_logits";
+  if (binary && batch.targets.cols() > 0) {
+    if (batch.targets.cols() == options_.model.out_dim && batch.targets.rows() == seeds) {
+      return ok_status();
+    }
+    return Error(
+        Errc::failed_precondition,
+        fmt::format("targets: expected {} columns for {} seeds, found {} for {}",
+                    options_.model.out_dim, seeds, batch.targets.cols(), batch.targets.rows()));
+  }
+  if (batch.labels.size() != seeds || (binary && options_.model.out_dim != 1)) {
+    return Error(Errc::failed_precondition,
+                 fmt::format("labels: expected {} for {} seeds, found {} classes and {} columns of "
+                             "targets",
+                             binary ? "targets, or one output and classes 0 and 1" : "classes",
+                             seeds, batch.labels.size(), batch.targets.cols()));
+  }
+  const auto end = static_cast<std::int64_t>(binary ? 2 : options_.model.out_dim);
+  const auto bad = std::ranges::find_if(
+      batch.labels, [end](std::int64_t label) { return label < -1 || label >= end; });
+  if (bad != batch.labels.end()) {
+    return Error(Errc::failed_precondition,
+                 fmt::format("labels: expected -1 to {}, found {} at seed {}", end - 1, *bad,
+                             bad - batch.labels.begin()));
+  }
+  return ok_status();
 }
 
 Result<Learner::Share> Learner::compute(Executor& executor, const Batch& batch) {
@@ -115,11 +146,7 @@ Result<Learner::Share> Learner::compute(Executor& executor, const Batch& batch) 
   if (sampled.seed_index.empty()) {
     return Share{};
   }
-  if (batch.labels.empty() && batch.targets.rows() == 0) {
-    return Error(Errc::failed_precondition,
-                 fmt::format("labels: expected one for each of {} seeds, found none",
-                             sampled.seed_index.size()));
-  }
+  TROUPE_RETURN_IF_ERROR(check_labels(batch));
   TROUPE_ASSIGN_OR_RETURN(const auto input, forward_input(batch, true));
   const auto logits = model_->forward(executor, parameters_, input, *pass_);
   const auto expanded = expand_seeds(logits, sampled.seed_index);
@@ -135,10 +162,19 @@ Result<Learner::Share> Learner::compute(Executor& executor, const Batch& batch) 
 }
 
 void Learner::apply(std::span<const float> mean_gradient, std::uint64_t weight) {
-  if (weight > 0) {
-    optimizer_->step(parameters_, mean_gradient);
-  }
   ++steps_;
+  if (weight == 0) {
+    return;
+  }
+  const double factor =
+      options_.clip > 0 ? nn::clip_factor(nn::gradient_length(mean_gradient), options_.clip) : 1;
+  if (factor == 1) {
+    return optimizer_->step(parameters_, mean_gradient);
+  }
+  clipped_.resize(mean_gradient.size());
+  const auto scale = static_cast<float>(factor);
+  std::ranges::transform(mean_gradient, clipped_.begin(), [scale](float g) { return g * scale; });
+  optimizer_->step(parameters_, clipped_);
 }
 
 Result<Matrix> Learner::outputs(Executor& executor, const Batch& batch) {
@@ -159,7 +195,9 @@ Status Learner::restore(const std::vector<float>& parameters, const nn::Optimize
                              "epoch",
                              parameters_.size(), parameters.size(), best.size()));
   }
-  TROUPE_RETURN_IF_ERROR(optimizer_->restore(optimizer));
+  if (auto status = optimizer_->restore(optimizer); !status) {
+    return Error(Errc::data_corruption, fmt::format("training state: {}", status.error().what()));
+  }
   parameters_ = parameters;
   best_ = best.empty() ? nullptr : std::make_shared<const std::vector<float>>(best);
   steps_ = steps;

@@ -9,6 +9,7 @@
 #include "runtime/nn/loss.hpp"
 #include "runtime/nn/model.hpp"
 #include "runtime/nn/optimizer.hpp"
+#include "runtime/nn/schedule.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -25,28 +26,36 @@ struct LearnerOptions {
   nn::OptimizerOptions optimizer;
   std::string loss = "cross_entropy";  ///< or "bce_logits"
   std::uint64_t job_seed = 0;
+  nn::ScheduleOptions schedule = {};
+  std::uint32_t epochs = 1;  ///< of the job, for the schedule
+  double clip = 0;           ///< longest mean gradient; 0: not clipped
 };
 
-/// Lifecycle: compute() a batch's share of the gradient, reduce it over the ranks elsewhere,
-///   apply() the mean; again.
+/// Lifecycle: begin_epoch(); then compute() a batch's share of the gradient, reduce it over the
+///   ranks elsewhere, apply() the mean; again.
 /// Threads:   one at a time; the work inside runs on the executor that is passed in
 class Learner {
  public:
-  /// \errors as make_model and make_optimizer
+  /// \errors as make_model, make_optimizer and check_schedule
   static Result<std::unique_ptr<Learner>> create(const LearnerOptions& options);
 
-  /// One rank's share: gradient of the sum of the losses over the batch's labelled seeds.
+  /// Sets the learning rate of `epoch` (from 0). To be called before each epoch's first apply(), in
+  /// a run that continues too.
+  void begin_epoch(std::uint32_t epoch);
+
+  /// One rank's share: gradient of the sum of the losses over the batch's labelled seeds, or over
+  /// their known targets.
   struct Share {
     double loss_sum = 0;
-    std::uint64_t weight = 0;         ///< labelled seeds; with 0 the gradient is empty
+    std::uint64_t weight = 0;  ///< terms of the sum (nn::LossResult); with 0 the gradient is empty
     std::span<const float> gradient;  ///< valid until the next compute()
   };
   /// \errors failed_precondition: the batch has no features, or labels of another kind than the
   /// loss needs
   Result<Share> compute(Executor& executor, const Batch& batch);
 
-  /// One optimizer step with the mean gradient over all ranks. With weight 0 (no labelled seed
-  /// anywhere) nothing changes.
+  /// One optimizer step with the mean gradient over all ranks, clipped. With weight 0 (no labelled
+  /// seed anywhere) nothing changes.
   void apply(std::span<const float> mean_gradient, std::uint64_t weight);
 
   /// Outputs of the batch's seeds without dropout, shape [seeds, out_dim].
@@ -60,13 +69,16 @@ class Learner {
                  const std::vector<float>& best, std::uint64_t steps);
   Parameters snapshot() const;
   void keep_best() { best_ = snapshot(); }
+  bool has_best() const { return best_ != nullptr; }
   Parameters best() const { return best_ ? best_ : snapshot(); }
   std::uint64_t steps() const { return steps_; }
+  double lr() const { return optimizer_->lr(); }
 
  private:
   Learner(const LearnerOptions& options, std::unique_ptr<nn::Model> model,
           std::unique_ptr<nn::Optimizer> optimizer);
   Result<nn::ForwardInput> forward_input(const Batch& batch, bool training) const;
+  Status check_labels(const Batch& batch) const;
   nn::LossResult loss(ConstMatrix logits, const Batch& batch, MutMatrix grad) const;
 
   LearnerOptions options_;
@@ -75,6 +87,7 @@ class Learner {
   std::unique_ptr<nn::Model::Pass> pass_;
   std::vector<float> parameters_;
   std::vector<float> gradient_;
+  std::vector<float> clipped_;  ///< scratch
   Parameters best_;
   std::uint64_t steps_ = 0;
 };

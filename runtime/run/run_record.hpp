@@ -31,6 +31,7 @@ struct EpochRecord {
   std::uint32_t world = 1;
   std::optional<Scores> valid;  ///< if the epoch was evaluated
   bool best = false;            ///< the best so far
+  bool over = false;            ///< evaluated, if it was to be, and its parameters kept
 
   double seeds_per_second() const;
   double edges_per_second() const;

@@ -67,7 +67,8 @@ class Troupe {
       net::EpochResult result;
       result.loss_sum = 6;
       result.loss_weight = 4;
-      result.batch_digests = {Digest{epoch->epoch, 7}};
+      result.epoch = epoch->epoch;
+      result.batches = Digest{epoch->epoch, 7};
       return conductor_.take_epochs({result});
     }
     if (std::holds_alternative<net::KeepBest>(command)) {
@@ -96,6 +97,15 @@ class Troupe {
     return scores(4, right);
   }
 
+ public:
+  /// Goes on from a state of another run, and scores as that one did from there on.
+  Status restore(const TrainingState& training, const RunRecord& record) {
+    evaluations_ = static_cast<std::size_t>(
+        std::ranges::count_if(record.epochs, [](const auto& e) { return e.valid.has_value(); }));
+    return conductor_.restore(training, record);
+  }
+
+ private:
   Conductor conductor_;
   std::vector<std::size_t> right_;
   std::size_t evaluations_ = 0;
@@ -103,7 +113,7 @@ class Troupe {
 
 TEST(Conductor, LeadsThroughEpochsEvaluationsAndTheEnd) {
   auto o = options(2, 1);
-  o.layers = 2;
+  o.stages = 2;
   Troupe troupe(o);
 
   troupe.play({1, 3, 3});
@@ -165,28 +175,63 @@ TEST(Conductor, TakesTheLastEpochWhereNothingCanBeValidated) {
   EXPECT_TRUE(troupe.record().test);
 }
 
-TEST(Conductor, AddsBatchDigestsInGlobalBatchOrder) {
-  const auto digest_of_run = [](std::vector<std::vector<Digest>> by_rank) {
-    auto o = options(1, 1);
-    o.world = static_cast<std::uint32_t>(by_rank.size());
-    Conductor conductor(o, {});
-    std::vector<net::EpochResult> results;
-    for (std::size_t r = by_rank.size(); r-- > 0;) {  // answers come in any order
-      net::EpochResult result;
-      result.rank = static_cast<Rank>(r);
-      result.batch_digests = by_rank[r];
-      results.push_back(result);
-    }
-    EXPECT_OK(conductor.take_epochs(results));
-    return *conductor.record().batches;
-  };
-  const Digest a{1, 0};
-  const Digest b{2, 0};
-  const Digest c{3, 0};
+TEST(Conductor, FindsRanksThatSawOtherBatches) {
+  auto o = options(1, 1);
+  o.world = 2;
+  Conductor conductor(o, {});
+  net::EpochResult first;
+  first.batches = Digest{1, 2};
+  net::EpochResult second;
+  second.rank = Rank{1};
+  second.batches = Digest{1, 3};
 
-  EXPECT_EQ(digest_of_run({{a, b, c}}), digest_of_run({{a, c}, {b}}));
-  EXPECT_EQ(digest_of_run({{a, b, c}}), digest_of_run({{a}, {b}, {c}}));
-  EXPECT_NE(digest_of_run({{a, b, c}}), digest_of_run({{a, b}, {c}}));
+  EXPECT_ERROR(conductor.take_epochs({first, second}), Errc::internal, "rank 1 saw other batches");
+}
+
+TEST(Conductor, GoesOnFromAnyPointAsIfNothingHadHappened) {
+  const std::vector<std::size_t> right = {1, 3, 2, 4, 3, 3};
+  Troupe undisturbed(options(4, 2));
+  undisturbed.play(right);
+
+  for (std::uint32_t epoch = 0; epoch <= 4; ++epoch) {
+    for (const bool evaluated : {false, true}) {
+      if (epoch == 0 && !evaluated) {
+        continue;
+      }
+      TrainingState training;
+      training.epoch = epoch;
+      auto record = undisturbed.record();
+      record.epochs.resize(epoch);
+      if (!evaluated) {
+        record.epochs.back().over = false;
+        record.epochs.back().valid.reset();
+        record.epochs.back().best = false;
+      }
+      Troupe resumed(options(4, 2));
+      ASSERT_OK(resumed.restore(training, record));
+
+      resumed.play(right);
+
+      EXPECT_EQ(resumed.record().best_epoch, undisturbed.record().best_epoch) << epoch;
+      ASSERT_EQ(resumed.record().epochs.size(), 4U);
+      for (std::size_t e = 0; e < 4; ++e) {
+        EXPECT_EQ(resumed.record().epochs[e].best, undisturbed.record().epochs[e].best)
+            << "from epoch " << epoch << (evaluated ? "" : " not evaluated") << ", epoch " << e;
+      }
+      EXPECT_EQ(resumed.log.back(), "finish");
+    }
+  }
+}
+
+TEST(Conductor, RefusesACheckpointThatDoesNotFit) {
+  Conductor conductor(options(2, 1), {});
+  TrainingState beyond;
+  beyond.epoch = 3;
+  TrainingState without_record;
+  without_record.epoch = 1;
+
+  EXPECT_ERROR(conductor.restore(beyond, {}), Errc::failed_precondition, "at most 2 epochs");
+  EXPECT_ERROR(conductor.restore(without_record, {}), Errc::failed_precondition, "0 records");
 }
 
 TEST(Conductor, RefusesScoresWithGapsRepeatsOrWrongSizes) {

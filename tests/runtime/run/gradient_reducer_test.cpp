@@ -126,7 +126,7 @@ TEST(GradientReducer, FencesAnOlderGeneration) {
   GradientReducer reducer(2, 1);
   ASSERT_OK(reducer.add(share(0, 0, 1, {1}, 1)));
 
-  EXPECT_ERROR(reducer.add(share(0, 1, 1, {1}, 0)), Errc::failed_precondition, "fenced");
+  EXPECT_ERROR(reducer.add(share(0, 1, 1, {1}, 0)), Errc::fenced, "generation 0 is over, now 1");
 }
 
 TEST(GradientReducer, RefusesAStepThatIsOver) {

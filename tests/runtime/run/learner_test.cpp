@@ -155,6 +155,180 @@ TEST(Learner, BestParametersAreThoseKept) {
   EXPECT_NE(digest_parameters(*learner->best()), digest_parameters(*learner->snapshot()));
 }
 
+/// Steps on batches whose labels change with the number of steps done.
+void train(Learner& learner, std::uint32_t steps) {
+  InlineExecutor executor;
+  for (std::uint32_t step = 0; step < steps; ++step) {
+    const std::int64_t label = static_cast<std::int64_t>(learner.steps() % 2);
+    ASSERT_OK_AND_ASSIGN(const auto share, learner.compute(executor, batch({0, 1}, {label, 1})));
+    auto mean = copy(share.gradient);
+    for (auto& value : mean) {
+      value /= static_cast<float>(share.weight);
+    }
+    learner.apply(mean, share.weight);
+  }
+}
+
+TEST(Learner, GoesOnWithTheSameBitsAfterRestore) {
+  std::vector<nn::OptimizerOptions> optimizers(5);
+  optimizers[0] = {.kind = "sgd", .lr = 0.1, .weight_decay = 0.01};
+  optimizers[1] = {.kind = "sgd", .lr = 0.1, .momentum = 0.9};
+  optimizers[2] = {.kind = "sgd", .lr = 0.1, .momentum = 0.9, .nesterov = true};
+  optimizers[3] = {.kind = "adam", .lr = 0.01, .weight_decay = 0.01};
+  optimizers[4] = {.kind = "adamw", .lr = 0.01, .weight_decay = 0.01};
+  for (const auto& optimizer : optimizers) {
+    for (const std::uint32_t before : {0U, 1U, 3U}) {
+      auto o = options();
+      o.optimizer = optimizer;
+      const auto undisturbed = make(o);
+      train(*undisturbed, before);
+      undisturbed->keep_best();
+      const auto fresh = make(o);
+
+      EXPECT_OK(fresh->restore(*undisturbed->snapshot(), undisturbed->optimizer_state(),
+                               *undisturbed->best(), undisturbed->steps()));
+      train(*undisturbed, 4);
+      train(*fresh, 4);
+
+      EXPECT_EQ(*fresh->snapshot(), *undisturbed->snapshot()) << optimizer.kind << before;
+      EXPECT_EQ(*fresh->best(), *undisturbed->best());
+      EXPECT_EQ(fresh->steps(), before + 4U);
+      EXPECT_EQ(fresh->optimizer_state().arrays, undisturbed->optimizer_state().arrays);
+    }
+  }
+}
+
+TEST(Learner, RefusesATrainingStateOfAnotherModelAndStaysAsItWas) {
+  const auto learner = make(options());
+  const auto start = *learner->snapshot();
+  const auto state = learner->optimizer_state();
+  auto other = options();
+  other.optimizer.kind = "adam";
+
+  EXPECT_ERROR(learner->restore({1, 2}, state, {}, 1), Errc::data_corruption, "found 2");
+  EXPECT_ERROR(learner->restore(start, state, {1}, 1), Errc::data_corruption, "1 of the best");
+  EXPECT_ERROR(learner->restore(start, make(other)->optimizer_state(), {}, 1),
+               Errc::data_corruption, "expected 0 arrays, got 2");
+  EXPECT_EQ(*learner->snapshot(), start);
+  EXPECT_EQ(learner->steps(), 0U);
+}
+
+TEST(Learner, ClipsTheMeanGradientBeforeTheOptimizer) {
+  InlineExecutor executor;
+  auto o = options();
+  o.clip = 1e-3;
+  const auto clipped = make(o);
+  const auto before = *clipped->snapshot();
+  ASSERT_OK_AND_ASSIGN(const auto share, clipped->compute(executor, batch({0}, {1})));
+  double squares = 0;
+  for (const float g : share.gradient) {
+    squares += static_cast<double>(g) * g;
+  }
+  ASSERT_GT(std::sqrt(squares), o.clip);
+
+  clipped->apply(share.gradient, 1);  // also where the gradient is the learner's own
+
+  const auto after = *clipped->snapshot();
+  double moved = 0;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    moved += std::pow(static_cast<double>(after[i]) - before[i], 2);
+  }
+  EXPECT_NEAR(std::sqrt(moved), 0.1 * o.clip, 1e-6);
+}
+
+TEST(Learner, TheRateIsThatOfTheEpochHoweverItGotThere) {
+  auto o = options();
+  o.schedule = {.kind = "step", .step_epochs = 2, .factor = 0.5};
+  o.epochs = 6;
+  const auto straight = make(o);
+  for (std::uint32_t epoch = 0; epoch < 4; ++epoch) {
+    straight->begin_epoch(epoch);
+    train(*straight, 1);
+  }
+  const auto continued = make(o);
+  EXPECT_OK(continued->restore(*straight->snapshot(), straight->optimizer_state(), {}, 4));
+
+  for (const auto& learner : {straight.get(), continued.get()}) {
+    learner->begin_epoch(4);
+    train(*learner, 2);
+  }
+
+  EXPECT_EQ(*continued->snapshot(), *straight->snapshot());
+  const auto constant = make(options());
+  EXPECT_OK(constant->restore(*make(o)->snapshot(), straight->optimizer_state(), {}, 0));
+  const auto start = *constant->snapshot();
+  const auto slow = make(o);
+  slow->begin_epoch(4);  // a quarter of the rate
+  train(*slow, 1);
+  train(*constant, 1);
+  for (std::size_t i = 0; i < start.size(); ++i) {
+    EXPECT_NEAR(4 * ((*slow->snapshot())[i] - start[i]), (*constant->snapshot())[i] - start[i],
+                1e-6);
+  }
+}
+
+Batch multilabel_batch(const std::vector<float>& targets, std::size_t cols) {
+  auto b = batch({0, 1}, {});
+  b.targets = Matrix(2, cols);
+  std::copy(targets.begin(), targets.end(), b.targets.data());
+  return b;
+}
+
+TEST(Learner, MultiLabelTargetsCountOncePerKnownEntry) {
+  InlineExecutor executor;
+  auto o = options("bce_logits");
+  o.model.out_dim = 3;
+  const auto learner = make(o);
+  const auto b = multilabel_batch({1, 0, NAN, NAN, 1, NAN}, 3);
+
+  ASSERT_OK_AND_ASSIGN(const auto outputs, learner->outputs(executor, b));
+  ASSERT_OK_AND_ASSIGN(const auto share, learner->compute(executor, b));
+
+  const float* x = outputs.data();
+  const auto softplus = [](double v) { return std::log1p(std::exp(v)); };
+  EXPECT_EQ(share.weight, 3U);
+  EXPECT_NEAR(share.loss_sum, softplus(-x[0]) + softplus(x[1]) + softplus(-x[4]), 1e-5);
+  ASSERT_OK_AND_ASSIGN(
+      const auto none,
+      learner->compute(executor, multilabel_batch({NAN, NAN, NAN, NAN, NAN, NAN}, 3)));
+  EXPECT_EQ(none.weight, 0U);
+  EXPECT_TRUE(none.gradient.empty());
+}
+
+TEST(Learner, RefusesTargetsAndLabelsThatDoNotFitTheLoss) {
+  InlineExecutor executor;
+  auto o = options("bce_logits");
+  o.model.out_dim = 3;
+  const auto multi = make(o);
+  const auto binary = make(options("bce_logits"));
+  const auto classes = make(options());
+
+  EXPECT_ERROR(multi->compute(executor, multilabel_batch({1, 0, 1, 0}, 2)),
+               Errc::failed_precondition, "expected 3 columns for 2 seeds, found 2 for 2");
+  EXPECT_ERROR(multi->compute(executor, batch({0, 1}, {1, 0})), Errc::failed_precondition,
+               "expected targets");
+  EXPECT_ERROR(classes->compute(executor, multilabel_batch({1, 0}, 1)), Errc::failed_precondition,
+               "expected classes");
+  EXPECT_ERROR(classes->compute(executor, batch({0, 1}, {0, 2})), Errc::failed_precondition,
+               "expected -1 to 1, found 2 at seed 1");
+  EXPECT_ERROR(binary->compute(executor, batch({0}, {-2})), Errc::failed_precondition, "found -2");
+}
+
+TEST(Learner, LearnsWithGraphConvolutions) {
+  auto o = options();
+  o.model.kind = "gcn";
+  InlineExecutor executor;
+  const auto learner = make(o);
+  ASSERT_OK_AND_ASSIGN(const auto first, learner->compute(executor, batch({0, 1}, {0, 1})));
+  const double before = first.loss_sum;
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_OK_AND_ASSIGN(const auto share, learner->compute(executor, batch({0, 1}, {0, 1})));
+    learner->apply(copy(share.gradient), share.weight);
+  }
+  ASSERT_OK_AND_ASSIGN(const auto last, learner->compute(executor, batch({0, 1}, {0, 1})));
+  EXPECT_LT(last.loss_sum, 0.5 * before);
+}
+
 TEST(Learner, RefusesBatchesThatDoNotFit) {
   InlineExecutor executor;
   const auto learner = make(options());
@@ -167,6 +341,12 @@ TEST(Learner, RefusesBatchesThatDoNotFit) {
   auto unknown = options();
   unknown.loss = "hinge";
   EXPECT_ERROR(Learner::create(unknown), Errc::invalid_argument, "hinge");
+  auto negative = options();
+  negative.clip = -1;
+  EXPECT_ERROR(Learner::create(negative), Errc::invalid_argument, "train.clip");
+  auto sawtooth = options();
+  sawtooth.schedule.kind = "sawtooth";
+  EXPECT_ERROR(Learner::create(sawtooth), Errc::invalid_argument, "sawtooth");
 }
 
 }  // namespace

@@ -1,0 +1,103 @@
+#pragma once
+/// \file batch_stream.hpp
+/// One rank's batches of one pass over a seed order: which to ask for next, which were asked and are
+/// not here, in what order they are taken. Knows no actors.
+#include "runtime/base/assert.hpp"
+#include "runtime/base/reorder_buffer.hpp"
+#include "runtime/sample/seed_order.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+namespace troupe {
+
+struct BatchStreamOptions {
+  std::shared_ptr<const SeedOrder> order;
+  Purpose purpose = Purpose::train;
+  std::uint32_t epoch = 0;
+  Rank rank{};
+  std::uint32_t world = 1;
+  std::uint64_t first_step = 0;   ///< steps of the epoch that are done already
+  std::uint64_t in_flight = 1;    ///< batches asked for and not yet taken, at most
+  std::uint64_t max_batches = 0;  ///< of all ranks; 0: the whole order
+};
+
+/// \tparam Item what a batch is once it is here
+/// Lifecycle: ask() until it gives nothing, put() what arrives, take() in order, end_step() after each
+///   step, until over(). A rank may have fewer batches than there are steps
+/// Threads:   one at a time
+template <class Item>
+class BatchStream {
+ public:
+  explicit BatchStream(BatchStreamOptions options) : options_(std::move(options)) {
+    const auto limit = options_.max_batches;
+    const auto all = options_.order->num_batches();
+    const auto batches = limit > 0 ? std::min(all, limit) : all;
+    const auto rank = raw(options_.rank);
+    batches_ = batches > rank ? (batches - rank - 1) / options_.world + 1 : 0;
+    steps_ = (batches + options_.world - 1) / options_.world;
+    step_ = options_.first_step;
+    asked_ = std::min(step_, batches_);
+    ready_ = ReorderBuffer<Item>(asked_);
+  }
+
+  const BatchStreamOptions& options() const { return options_; }
+  std::uint64_t step() const { return step_; }
+  std::uint64_t steps() const { return steps_; }
+  bool over() const { return step_ >= steps_; }
+  /// Whether this rank has a batch in the step under way.
+  bool has_batch() const { return step_ < batches_; }
+
+  /// The next batch to ask for, by its number on this rank; nothing while enough are under way.
+  std::optional<std::uint64_t> ask() {
+    if (!again_.empty()) {
+      return again_.extract(again_.begin()).value();
+    }
+    if (asked_ >= batches_ || asked_ - std::min(step_, batches_) >= options_.in_flight) {
+      return std::nullopt;
+    }
+    missing_.insert(asked_);
+    return asked_++;
+  }
+  /// All that was asked for and is not here must be asked for again.
+  void ask_again() { again_ = missing_; }
+
+  /// The batch's number over all ranks.
+  std::uint64_t global(std::uint64_t number) const {
+    return number * options_.world + raw(options_.rank);
+  }
+  BatchKey key(std::uint64_t number) const {
+    return {options_.purpose, options_.epoch, global(number)};
+  }
+  std::vector<NodeId> seeds(std::uint64_t number) const {
+    return options_.order->batch(options_.epoch, global(number));
+  }
+
+  /// A repeat is ignored.
+  void put(std::uint64_t number, Item item) {
+    if (missing_.erase(number) > 0) {
+      again_.erase(number);
+      ready_.put(number, std::move(item));
+    }
+  }
+  /// The batch of the step under way, if it is here.
+  std::optional<Item> take() { return ready_.take(); }
+  void end_step() { ++step_; }
+
+ private:
+  BatchStreamOptions options_;
+  std::uint64_t batches_ = 0;  ///< of this rank
+  std::uint64_t steps_ = 0;    ///< of every rank
+  std::uint64_t asked_ = 0;
+  std::uint64_t step_ = 0;
+  std::set<std::uint64_t> missing_;  ///< asked for and not here
+  std::set<std::uint64_t> again_;    ///< of these, to be asked for again
+  ReorderBuffer<Item> ready_;
+};
+
+}  // namespace troupe

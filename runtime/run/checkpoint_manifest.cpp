@@ -1,0 +1,152 @@
+#include "runtime/run/checkpoint_manifest.hpp"
+
+#include "runtime/base/self_checksum.hpp"
+#include "runtime/run/record_json.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fmt/ranges.h>
+#include <limits>
+#include <optional>
+
+namespace troupe {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view format_name = "troupe checkpoint";
+constexpr std::uint64_t format_version = 1;
+constexpr std::uint64_t largest_file = std::uint64_t{1} << 60;
+constexpr auto any_integer = std::numeric_limits<std::uint64_t>::max();
+
+Json position_to_json(const TrainingState& training) {
+  return {{"epoch", training.epoch},
+          {"step", training.step},
+          {"global_step", training.global_step},
+          {"loss_sum", number_to_json(training.loss_sum, JsonStyle::exact)},
+          {"loss_weight", training.loss_weight},
+          {"batches", to_string(training.batches)},
+          {"optimizer_steps", training.optimizer.steps}};
+}
+
+Status read_position(const JsonValue& value, TrainingState& training) {
+  TROUPE_ASSIGN_OR_RETURN(const auto epoch,
+                          value.integer("epoch", std::numeric_limits<std::uint32_t>::max()));
+  training.epoch = static_cast<std::uint32_t>(epoch);
+  TROUPE_ASSIGN_OR_RETURN(training.step, value.integer("step", any_integer));
+  TROUPE_ASSIGN_OR_RETURN(training.global_step, value.integer("global_step", any_integer));
+  TROUPE_ASSIGN_OR_RETURN(training.loss_sum, number_from_json(value, "loss_sum"));
+  TROUPE_ASSIGN_OR_RETURN(training.loss_weight, value.integer("loss_weight", any_integer));
+  TROUPE_ASSIGN_OR_RETURN(training.batches, digest_from_json(value, "batches"));
+  TROUPE_ASSIGN_OR_RETURN(training.optimizer.steps, value.integer("optimizer_steps", any_integer));
+  return ok_status();
+}
+
+Status read_blobs(const JsonValue& root, CheckpointManifest& manifest) {
+  TROUPE_ASSIGN_OR_RETURN(const auto entries, root.array("blobs"));
+  for (const auto& entry : entries) {
+    TROUPE_ASSIGN_OR_RETURN(auto name, entry.string("name"));
+    TROUPE_ASSIGN_OR_RETURN(const auto bytes, entry.integer("bytes", largest_file));
+    if (!manifest.blobs.empty() && name <= manifest.blobs.back().first) {
+      return entry.error("names in ascending order, each once");
+    }
+    manifest.blobs.emplace_back(std::move(name), bytes);
+  }
+  return ok_status();
+}
+
+Status read_files(const JsonValue& root, CheckpointManifest& manifest) {
+  namespace layout = checkpoint_layout;
+  constexpr std::array known{layout::parameters, layout::optimizer, layout::best, layout::blobs};
+  TROUPE_ASSIGN_OR_RETURN(const auto entries, root.array("files"));
+  for (const auto& entry : entries) {
+    FileInfo file;
+    TROUPE_ASSIGN_OR_RETURN(file.path, entry.string("path"));
+    TROUPE_ASSIGN_OR_RETURN(file.bytes, entry.integer("bytes", largest_file));
+    TROUPE_ASSIGN_OR_RETURN(const auto checksum, digest_from_json(entry, "checksum"));
+    file.checksum = to_string(checksum);
+    if (std::ranges::find(known, file.path) == known.end()) {
+      return entry.error(fmt::format("a path among {}", fmt::join(known, ", ")));
+    }
+    if (!manifest.files.emplace(file.path, file).second) {
+      return entry.error("each path once");
+    }
+  }
+  return ok_status();
+}
+
+Status check_format(const JsonValue& root) {
+  TROUPE_ASSIGN_OR_RETURN(const auto format, root.string("format"));
+  if (format != format_name) {
+    return root.error(fmt::format("\"format\": \"{}\"", format_name));
+  }
+  TROUPE_ASSIGN_OR_RETURN(const auto version, root.integer("version", any_integer));
+  if (version != format_version) {
+    return Error(Errc::unimplemented, fmt::format("{}: expected format version {}, found {}",
+                                                  root.place(), format_version, version));
+  }
+  return ok_status();
+}
+
+/// As text; nothing if some string is not UTF-8.
+std::optional<std::string> dump(const Json& json) {
+  try {
+    return json.dump(1);
+  } catch (const Json::type_error&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+Result<std::string> manifest_to_json(const Checkpoint& checkpoint,
+                                     const std::vector<FileInfo>& files) {
+  Json json{{"format", format_name}, {"version", format_version}, {"self_checksum", unsealed}};
+  json["position"] = position_to_json(checkpoint.training);
+  json["record"] = record_to_json(checkpoint.record);
+  json["blobs"] = Json::array();
+  for (const auto& [name, bytes] : checkpoint.training.blobs) {
+    json["blobs"].push_back({{"name", name}, {"bytes", bytes.size()}});
+  }
+  json["files"] = Json::array();
+  for (const auto& file : files) {
+    json["files"].push_back(
+        {{"path", file.path}, {"bytes", file.bytes}, {"checksum", file.checksum}});
+  }
+  json["job"] = checkpoint.job;
+  auto text = dump(json);
+  if (!text || text->size() >= checkpoint_layout::largest_manifest) {
+    return Error(
+        Errc::invalid_argument,
+        fmt::format("checkpoint of step {}: expected names of blobs and a job in UTF-8 and "
+                    "a manifest of at most {} bytes, got {}",
+                    checkpoint.training.global_step, checkpoint_layout::largest_manifest,
+                    text ? fmt::to_string(text->size()) : "other bytes"));
+  }
+  return seal_text(*std::move(text) + "\n");
+}
+
+Result<CheckpointManifest> manifest_from_json(const std::string& text, std::string_view name) {
+  const auto document = parse_json(text);
+  if (document.is_discarded()) {
+    return Error(Errc::data_corruption,
+                 fmt::format("{}: expected JSON of at most {} levels, found something else "
+                             "(truncated?), {} bytes",
+                             name, deepest_json, text.size()));
+  }
+  const JsonValue root(document, std::string(name) + ": ");
+  TROUPE_RETURN_IF_ERROR(check_format(root));
+  TROUPE_RETURN_IF_ERROR(check_seal(text, name));
+  CheckpointManifest manifest;
+  auto& checkpoint = manifest.checkpoint;
+  TROUPE_ASSIGN_OR_RETURN(const auto position, root.member("position"));
+  TROUPE_RETURN_IF_ERROR(read_position(position, checkpoint.training));
+  TROUPE_ASSIGN_OR_RETURN(const auto record, root.member("record"));
+  TROUPE_ASSIGN_OR_RETURN(checkpoint.record, record_from_json(record));
+  TROUPE_RETURN_IF_ERROR(read_blobs(root, manifest));
+  TROUPE_RETURN_IF_ERROR(read_files(root, manifest));
+  TROUPE_ASSIGN_OR_RETURN(checkpoint.job, root.string("job"));
+  return manifest;
+}
+
+}  // namespace troupe

@@ -1,0 +1,170 @@
+#include "runtime/run/outputs.hpp"
+
+#include "runtime/base/files.hpp"
+#include "runtime/base/mapped_file.hpp"
+#include "runtime/graph/npy.hpp"
+#include "runtime/nn/model_file.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <functional>
+#include <limits>
+#include <numeric>
+#include <unordered_set>
+#include <utility>
+
+namespace troupe {
+namespace {
+
+namespace fs = std::filesystem;
+using Bytes = std::span<const std::byte>;
+
+std::span<const std::byte> bytes_of(const std::string& text) {
+  return std::as_bytes(std::span(text));
+}
+
+/// Rows of the first appearance of each id, ascending.
+std::vector<std::size_t> first_rows(std::span<const OriginalId> ids) {
+  std::vector<std::size_t> rows(ids.size());
+  std::iota(rows.begin(), rows.end(), std::size_t{0});
+  if (std::ranges::adjacent_find(ids, std::greater_equal()) == ids.end()) {
+    return rows;  // ascending: none twice
+  }
+  std::unordered_set<std::uint64_t> seen;
+  std::erase_if(rows, [&](std::size_t row) { return !seen.insert(raw(ids[row])).second; });
+  return rows;
+}
+
+/// The header, then neighbouring rows in one piece.
+std::vector<Bytes> row_pieces(const std::string& header, ConstMatrix matrix,
+                              const std::vector<std::size_t>& rows) {
+  std::vector<Bytes> pieces{bytes_of(header)};
+  for (std::size_t i = 0; i < rows.size();) {
+    auto end = i + 1;
+    while (end < rows.size() && rows[end] == rows[i] + (end - i)) {
+      ++end;
+    }
+    pieces.push_back(std::as_bytes(matrix.slice(rows[i], end - i).flat()));
+    i = end;
+  }
+  return pieces;
+}
+
+Status check_predictions(std::span<const OriginalId> node_ids, ConstMatrix outputs) {
+  if (node_ids.size() != outputs.rows) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("predictions: expected a row for each of {} nodes, got {}",
+                             node_ids.size(), outputs.rows));
+  }
+  constexpr auto largest = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  for (const auto id : node_ids) {
+    if (raw(id) > largest) {
+      return Error(
+          Errc::invalid_argument,
+          fmt::format("predictions: expected node ids of at most {}, got {}", largest, raw(id)));
+    }
+  }
+  return ok_status();
+}
+
+const char* name_of(nn::Aggregator aggregator) {
+  switch (aggregator) {
+    case nn::Aggregator::max:
+      return "max";
+    case nn::Aggregator::sum:
+      return "sum";
+    default:
+      return "mean";
+  }
+}
+
+Status check_metadata(const ModelMetadata& found, const ModelMetadata& expected) {
+  for (const auto& [key, value] : expected) {
+    const auto entry = found.find(key);
+    if (entry != found.end() && entry->second != value) {
+      return Error(Errc::invalid_argument, fmt::format("expected a model of {} {}, found {}", key,
+                                                       value, entry->second.substr(0, 80)));
+    }
+  }
+  return ok_status();
+}
+
+}  // namespace
+
+Status write_predictions(const fs::path& dir, std::span<const OriginalId> node_ids,
+                         ConstMatrix outputs) {
+  TROUPE_RETURN_IF_ERROR(check_predictions(node_ids, outputs));
+  std::error_code error;
+  fs::create_directories(dir, error);
+  if (error) {
+    return file_error(dir, "cannot create the folder", error.value());
+  }
+  const auto rows = first_rows(node_ids);
+  std::vector<std::int64_t> ids;
+  ids.reserve(rows.size());
+  for (const auto row : rows) {
+    ids.push_back(static_cast<std::int64_t>(raw(node_ids[row])));
+  }
+  fs::remove(dir / "predictions.npy", error);  // it must not be seen beside other ids
+  if (error) {
+    return file_error(dir / "predictions.npy", "cannot remove", error.value());
+  }
+  const std::array<std::uint64_t, 1> ids_shape{ids.size()};
+  const auto ids_header = npy_header({'i', 8}, ids_shape);
+  const std::array ids_pieces{bytes_of(ids_header), std::as_bytes(std::span(std::as_const(ids)))};
+  TROUPE_RETURN_IF_ERROR(write_file_atomically(dir / "node_ids.npy", ids_pieces));
+  const std::array<std::uint64_t, 2> shape{ids.size(), outputs.cols};
+  const auto header = npy_header({'f', 4}, shape);
+  return write_file_atomically(dir / "predictions.npy", row_pieces(header, outputs, rows));
+}
+
+ModelMetadata model_metadata(const nn::ModelOptions& options) {
+  ModelMetadata metadata{{"kind", options.kind},
+                         {"layers", fmt::to_string(options.layers)},
+                         {"in_dim", fmt::to_string(options.in_dim)},
+                         {"out_dim", fmt::to_string(options.out_dim)},
+                         {"layer_norm", options.layer_norm ? "true" : "false"},
+                         {"l2", options.l2 ? "true" : "false"}};
+  if (options.layers > 1) {
+    metadata["hidden"] = fmt::to_string(options.hidden);
+  }
+  if (options.kind == "graphsage") {
+    metadata["aggregator"] = name_of(options.aggregator);
+  }
+  return metadata;
+}
+
+Status write_model(const fs::path& file, const nn::ParameterLayout& layout,
+                   std::span<const float> parameters, const ModelMetadata& metadata) {
+  const auto expected =
+      std::accumulate(layout.begin(), layout.end(), std::size_t{0},
+                      [](std::size_t sum, const auto& slice) { return sum + slice.size(); });
+  if (parameters.size() != expected) {
+    return Error(Errc::invalid_argument, fmt::format("{}: expected {} parameters, got {}",
+                                                     file.string(), expected, parameters.size()));
+  }
+  return write_file_atomically(
+      file, nn::encode_tensors(
+                {.tensors = nn::split_parameters(layout, parameters), .metadata = metadata}));
+}
+
+Result<SavedModel> read_model(const fs::path& file, const nn::ParameterLayout& layout,
+                              const ModelMetadata& expected) {
+  TROUPE_ASSIGN_OR_RETURN(const auto segment, load_file(file));
+  auto tensors = nn::decode_tensors(segment.bytes);
+  if (!tensors) {
+    return std::move(tensors).error().with(file.string());
+  }
+  auto same = check_metadata(tensors->metadata, expected);
+  if (!same) {
+    return std::move(same).error().with(file.string());
+  }
+  auto parameters = nn::join_parameters(layout, tensors->tensors);
+  if (!parameters) {
+    return std::move(parameters).error().with(file.string());
+  }
+  return SavedModel{*std::move(parameters), std::move(tensors->metadata)};
+}
+
+}  // namespace troupe

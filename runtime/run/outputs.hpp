@@ -1,0 +1,51 @@
+#pragma once
+/// \file outputs.hpp
+/// What a run leaves besides report.json, metrics.jsonl (metrics_log.hpp) and checkpoints:
+/// predictions and the trained model (docs/outputs.md).
+#include "runtime/base/ids.hpp"
+#include "runtime/base/matrix.hpp"
+#include "runtime/base/result.hpp"
+#include "runtime/nn/model.hpp"
+
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+/// Writes `predictions.npy` (float32 [n, cols]) and `node_ids.npy` (int64 [n]) into `dir`, which is
+/// made if it is missing. A node that is given again is left out: its first row counts.
+/// \param node_ids  in any order, which is kept
+/// \param outputs   [node_ids, cols]; predictions or embeddings
+/// Guarantees: each file is replaced whole; a `predictions.npy` that is there has its own
+///   `node_ids.npy` beside it
+/// \errors invalid_argument: another number of rows, or an id past 2^63 - 1; failed_precondition: the
+///   disk
+Status write_predictions(const std::filesystem::path& dir, std::span<const OriginalId> node_ids,
+                         ConstMatrix outputs);
+
+using ModelMetadata = std::map<std::string, std::string>;
+
+/// What of the options decides what a model computes from its parameters (not dropout).
+ModelMetadata model_metadata(const nn::ModelOptions& options);
+
+/// Writes `model.safetensors`: the parameters by name, and `metadata`.
+/// \errors invalid_argument: another number of parameters than the layout says; failed_precondition:
+///   the disk
+Status write_model(const std::filesystem::path& file, const nn::ParameterLayout& layout,
+                   std::span<const float> parameters, const ModelMetadata& metadata);
+
+struct SavedModel {
+  std::vector<float> parameters;
+  ModelMetadata metadata;
+};
+/// Reads what write_model wrote, or a file with the same tensors from elsewhere.
+/// \param expected  that the file's metadata must not contradict; keys that it lacks are not checked
+/// \errors not_found; data_corruption: not such a file; invalid_argument: another model's, with the
+///   first difference
+Result<SavedModel> read_model(const std::filesystem::path& file, const nn::ParameterLayout& layout,
+                              const ModelMetadata& expected = {});
+
+}  // namespace troupe

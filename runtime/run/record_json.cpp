@@ -1,0 +1,213 @@
+#include "runtime/run/record_json.hpp"
+
+#include <array>
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <string_view>
+
+namespace troupe {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Counters = net::EpochCounters;
+
+struct Counter {
+  const char* name;
+  std::uint64_t Counters::*member;
+};
+constexpr std::array counters{Counter{"batches", &Counters::batches},
+                              Counter{"seeds", &Counters::seeds},
+                              Counter{"nodes", &Counters::nodes},
+                              Counter{"edges", &Counters::edges},
+                              Counter{"wait_ns", &Counters::wait_ns},
+                              Counter{"sample_ns", &Counters::sample_ns},
+                              Counter{"collect_ns", &Counters::collect_ns},
+                              Counter{"train_ns", &Counters::train_ns},
+                              Counter{"reduce_ns", &Counters::reduce_ns},
+                              Counter{"frontier_nodes", &Counters::frontier_nodes},
+                              Counter{"frontier_remote", &Counters::frontier_remote},
+                              Counter{"rows", &Counters::rows},
+                              Counter{"rows_remote", &Counters::rows_remote},
+                              Counter{"rows_cached", &Counters::rows_cached}};
+static_assert(sizeof(Counters) == counters.size() * sizeof(std::uint64_t),
+              "a counter is missing in the list above");
+
+constexpr auto any_integer = std::numeric_limits<std::uint64_t>::max();
+constexpr std::uint64_t any_u32 = std::numeric_limits<std::uint32_t>::max();
+
+void put(Json& json, const char* key, const std::optional<double>& value, JsonStyle style) {
+  if (value) {
+    json[key] = number_to_json(*value, style);
+  } else if (style == JsonStyle::plain) {
+    json[key] = nullptr;
+  }
+}
+
+void put(Json& json, const char* key, const std::optional<Scores>& value, JsonStyle style) {
+  if (value) {
+    json[key] = scores_to_json(*value, style);
+  } else if (style == JsonStyle::plain) {
+    json[key] = nullptr;
+  }
+}
+
+Result<std::uint32_t> u32_from_json(const JsonValue& parent, const std::string& key) {
+  TROUPE_ASSIGN_OR_RETURN(const auto value, parent.integer(key, any_u32));
+  return static_cast<std::uint32_t>(value);
+}
+
+Result<std::optional<double>> optional_number(const JsonValue& parent, const std::string& key) {
+  if (!parent.has(key)) {
+    return std::optional<double>();
+  }
+  TROUPE_ASSIGN_OR_RETURN(const auto value, number_from_json(parent, key));
+  return std::optional(value);
+}
+
+Result<std::optional<Scores>> optional_scores(const JsonValue& parent, const std::string& key) {
+  if (!parent.has(key)) {
+    return std::optional<Scores>();
+  }
+  TROUPE_ASSIGN_OR_RETURN(const auto value, parent.member(key));
+  Scores scores;
+  TROUPE_ASSIGN_OR_RETURN(scores.labelled, value.integer("labelled", any_integer));
+  TROUPE_ASSIGN_OR_RETURN(scores.accuracy, optional_number(value, "accuracy"));
+  TROUPE_ASSIGN_OR_RETURN(scores.f1, optional_number(value, "f1"));
+  TROUPE_ASSIGN_OR_RETURN(scores.auc, optional_number(value, "auc"));
+  return std::optional(scores);
+}
+
+Result<EpochRecord> epoch_from_json(const JsonValue& value) {
+  EpochRecord epoch;
+  TROUPE_ASSIGN_OR_RETURN(epoch.epoch, u32_from_json(value, "epoch"));
+  TROUPE_ASSIGN_OR_RETURN(epoch.loss, number_from_json(value, "loss"));
+  TROUPE_ASSIGN_OR_RETURN(epoch.seconds, number_from_json(value, "seconds"));
+  TROUPE_ASSIGN_OR_RETURN(epoch.eval_seconds, number_from_json(value, "eval_seconds"));
+  for (const auto& counter : counters) {
+    TROUPE_ASSIGN_OR_RETURN(epoch.counters.*counter.member,
+                            value.integer(counter.name, any_integer));
+  }
+  TROUPE_ASSIGN_OR_RETURN(epoch.world, u32_from_json(value, "world"));
+  TROUPE_ASSIGN_OR_RETURN(epoch.valid, optional_scores(value, "valid"));
+  TROUPE_ASSIGN_OR_RETURN(epoch.best, value.boolean("best"));
+  TROUPE_ASSIGN_OR_RETURN(epoch.over, value.boolean("over"));
+  return epoch;
+}
+
+}  // namespace
+
+Json number_to_json(double value, JsonStyle style) {
+  if (std::isfinite(value)) {
+    return value;
+  }
+  return style == JsonStyle::plain
+             ? Json()
+             : Json(fmt::format("{:#018x}", std::bit_cast<std::uint64_t>(value)));
+}
+
+Json scores_to_json(const Scores& scores, JsonStyle style) {
+  const auto& [labelled, accuracy, f1, auc] = scores;  // does not compile without a new member
+  Json json{{"labelled", labelled}};
+  put(json, "accuracy", accuracy, style);
+  put(json, "f1", f1, style);
+  put(json, "auc", auc, style);
+  return json;
+}
+
+Json epoch_to_json(const EpochRecord& record, JsonStyle style) {
+  const auto& [epoch, loss, seconds, eval_seconds, counts, world, valid, best, over] = record;
+  const bool plain = style == JsonStyle::plain;
+  Json json{{"epoch", plain ? epoch + 1 : epoch},
+            {"loss", number_to_json(loss, style)},
+            {"seconds", number_to_json(seconds, style)},
+            {"eval_seconds", number_to_json(eval_seconds, style)}};
+  for (const auto& counter : counters) {
+    json[counter.name] = counts.*counter.member;
+  }
+  json["world"] = world;
+  put(json, "valid", valid, style);
+  json["best"] = best;
+  if (plain) {
+    json["seeds_per_second"] = number_to_json(record.seeds_per_second(), style);
+    json["edges_per_second"] = number_to_json(record.edges_per_second(), style);
+    json["wait_share"] = number_to_json(record.wait_share(), style);
+    json["remote_share"] = number_to_json(record.remote_share(), style);
+    put(json, "cache_hit_rate", record.cache_hit_rate(), style);
+  } else {
+    json["over"] = over;
+  }
+  return json;
+}
+
+Json record_to_json(const RunRecord& record) {
+  const auto& [epochs, best_epoch, valid, test, batches, outputs, parameters, best] = record;
+  Json json{{"epochs", Json::array()}};
+  for (const auto& epoch : epochs) {
+    json["epochs"].push_back(epoch_to_json(epoch, JsonStyle::exact));
+  }
+  if (best_epoch) {
+    json["best_epoch"] = *best_epoch;
+  }
+  put(json, "valid", valid, JsonStyle::exact);
+  put(json, "test", test, JsonStyle::exact);
+  if (batches) {
+    json["batches"] = to_string(*batches);
+  }
+  json["outputs"] = to_string(outputs);
+  json["parameters"] = to_string(parameters);
+  json["best_parameters"] = to_string(best);
+  return json;
+}
+
+Result<double> number_from_json(const JsonValue& parent, const std::string& key) {
+  TROUPE_ASSIGN_OR_RETURN(const auto value, parent.member(key));
+  const auto number = value.number();
+  if (number.ok()) {
+    return *number;
+  }
+  const auto text = value.string();
+  constexpr std::string_view prefix = "0x";
+  constexpr std::size_t size = 18;
+  if (!text.ok() || text->size() != size || !text->starts_with(prefix)) {
+    return value.error("a number, or 0x and the 16 hexadecimal digits of one");
+  }
+  std::uint64_t bits = 0;
+  const auto [end, failed] =
+      std::from_chars(text->data() + prefix.size(), text->data() + size, bits, 16);
+  if (failed != std::errc{} || end != text->data() + size) {
+    return value.error("a number, or 0x and the 16 hexadecimal digits of one");
+  }
+  return std::bit_cast<double>(bits);
+}
+
+Result<Digest> digest_from_json(const JsonValue& parent, const std::string& key) {
+  TROUPE_ASSIGN_OR_RETURN(const auto value, parent.member(key));
+  TROUPE_ASSIGN_OR_RETURN(const auto text, value.string());
+  const auto digest = parse_digest(text);
+  return digest.ok() ? digest : value.error("32 hexadecimal digits");
+}
+
+Result<RunRecord> record_from_json(const JsonValue& value) {
+  RunRecord record;
+  TROUPE_ASSIGN_OR_RETURN(const auto epochs, value.array("epochs"));
+  for (const auto& entry : epochs) {
+    TROUPE_ASSIGN_OR_RETURN(auto epoch, epoch_from_json(entry));
+    record.epochs.push_back(std::move(epoch));
+  }
+  if (value.has("best_epoch")) {
+    TROUPE_ASSIGN_OR_RETURN(record.best_epoch, u32_from_json(value, "best_epoch"));
+  }
+  TROUPE_ASSIGN_OR_RETURN(record.valid, optional_scores(value, "valid"));
+  TROUPE_ASSIGN_OR_RETURN(record.test, optional_scores(value, "test"));
+  if (value.has("batches")) {
+    TROUPE_ASSIGN_OR_RETURN(record.batches, digest_from_json(value, "batches"));
+  }
+  TROUPE_ASSIGN_OR_RETURN(record.outputs, digest_from_json(value, "outputs"));
+  TROUPE_ASSIGN_OR_RETURN(record.parameters, digest_from_json(value, "parameters"));
+  TROUPE_ASSIGN_OR_RETURN(record.best_parameters, digest_from_json(value, "best_parameters"));
+  return record;
+}
+
+}  // namespace troupe
