@@ -33,6 +33,13 @@ struct RowCollection::State {
   bool wants_original_ids() const {
     return options->with_original_ids || options->digest != DigestMode::off;
   }
+  /// Nodes of a type that rows and original ids are wanted of: the first so many.
+  std::size_t wanted_nodes(std::size_t type) const {
+    if (!options->seeds_only) {
+      return sampled().nodes[type].ids.size();
+    }
+    return type == raw(sampled().seed_type) ? distinct_seeds : 0;
+  }
   bool wants_rows(std::size_t type) const { return options->decoders[type].cols() > 0; }
 
   void prepare();
@@ -53,10 +60,12 @@ void RowCollection::State::prepare() {
   const auto types = sampled().nodes.size();
   TROUPE_ASSERT(options->decoders.size() == types, "decoders, node types", options->decoders.size(),
                 types);
+  TROUPE_ASSERT(!options->seeds_only || options->digest == DigestMode::off,
+                "a digest needs the rows of all nodes");
   distinct_seeds = sampled().nodes[raw(sampled().seed_type)].hop_end.front();
   batch.rows.resize(types);
   for (std::size_t t = 0; t < types; ++t) {
-    const std::size_t nodes = sampled().nodes[t].ids.size();
+    const std::size_t nodes = wanted_nodes(t);
     if (wants_rows(t)) {
       batch.rows[t].features = Matrix(nodes, options->decoders[t].cols());
     }
@@ -77,7 +86,7 @@ void RowCollection::State::ask(NodeTypeId type) {
   const std::uint32_t labelled =
       options->with_labels && type == sampled().seed_type ? distinct_seeds : 0;
   const bool all = rows || wants_original_ids();
-  const auto count = all ? static_cast<std::uint32_t>(ids.size()) : labelled;
+  const auto count = all ? static_cast<std::uint32_t>(wanted_nodes(raw(type))) : labelled;
   std::vector<std::vector<std::uint32_t>> by_part(book.parts());
   for (std::uint32_t i = 0; i < count; ++i) {
     by_part[raw(book.owner(type, ids[i]))].push_back(i);

@@ -46,6 +46,9 @@ struct CollectOptions {
   bool with_labels = true;
   bool with_original_ids = true;
   DigestMode digest = DigestMode::off;
+  /// Rows and original ids of the distinct seeds alone, which come first: BatchRows has so many
+  /// rows, and none of other types. Only with digest off.
+  bool seeds_only = false;
 };
 
 /// One question to one part, as HopQuestion.

@@ -13,7 +13,7 @@
 
 namespace troupe {
 
-/// Which table is read. Tensors are numbered by the job: tensor t holds the outputs of layer t-1
+/// Which table is read. Tensors are numbered by the job: tensor t holds the outputs of stage t-1
 /// during exact inference.
 struct RowSource {
   enum class Kind : std::uint8_t { features, tensor };

@@ -4,8 +4,21 @@
 #include <fmt/format.h>
 
 namespace troupe {
+namespace {
+
+Status check_type(const Part& part, std::uint32_t tensor, NodeTypeId type) {
+  if (raw(type) >= part.nodes.size()) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("tensor {} of part {}: expected node type < {}, got {}", tensor,
+                             raw(part.id), part.nodes.size(), raw(type)));
+  }
+  return ok_status();
+}
+
+}  // namespace
 
 Status TensorTable::store(const Part& part, const StoreTensor& message) {
+  TROUPE_RETURN_IF_ERROR(check_type(part, message.tensor, message.node_type));
   const auto owned = part.nodes_of(message.node_type).count;
   if (message.rows == nullptr || message.rows->rows() != owned) {
     return Error(Errc::invalid_argument,
@@ -28,6 +41,7 @@ Result<std::shared_ptr<const Matrix>> TensorTable::find(std::uint32_t tensor,
 
 Result<RowReply> read_tensor_rows(const Part& part, const Matrix& tensor,
                                   const RowRequest& request) {
+  TROUPE_RETURN_IF_ERROR(check_type(part, request.source.tensor, request.node_type));
   const auto& nodes = part.nodes_of(request.node_type);
   const std::size_t row_bytes = tensor.cols() * sizeof(float);
   Buffer rows(request.nodes.size() * row_bytes);

@@ -72,11 +72,12 @@ Status check_self(const std::string& text, std::string_view name) {
 /// Checks format and version before the checksum: a newer version may compute it otherwise.
 Result<nlohmann::json> open_document(const std::string& text, std::string_view format,
                                      std::string_view name) {
-  auto document = nlohmann::json::parse(text, nullptr, false);
+  auto document = parse_json(text);
   if (document.is_discarded()) {
-    return Error(Errc::data_corruption, fmt::format("{}: expected JSON, found something else "
-                                                    "(truncated?), {} bytes",
-                                                    name, text.size()));
+    return Error(Errc::data_corruption,
+                 fmt::format("{}: expected JSON of at most {} levels, found something else "
+                             "(truncated?), {} bytes",
+                             name, deepest_json, text.size()));
   }
   const JsonValue root(document, std::string(name) + ": ");
   TROUPE_ASSIGN_OR_RETURN(const auto found, root.string("format"));

@@ -1,7 +1,7 @@
 #pragma once
 /// \file json_reader.hpp
-/// Typed reading of a JSON document with errors that name file and pointer. For the sources of this
-/// folder only.
+/// Parsing of JSON that may come from anywhere, and typed reading with errors that name file and
+/// pointer. For the sources of this folder and of runtime/data.
 #include "runtime/base/result.hpp"
 
 #include <nlohmann/json.hpp>
@@ -13,6 +13,37 @@
 #include <vector>
 
 namespace troupe {
+
+/// Deepest nesting that is parsed: what prints or walks a document calls itself once per level.
+inline constexpr std::size_t deepest_json = 64;
+
+/// Whether brackets outside of strings nest at most so deep. Exact for valid JSON.
+inline bool nests_at_most(std::string_view text, std::size_t deepest) {
+  std::size_t depth = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string) {
+      i += c == '\\' ? 1U : 0U;
+      in_string = c != '"';
+    } else if (c == '[' || c == '{') {
+      if (++depth > deepest) {
+        return false;
+      }
+    } else if (c == ']' || c == '}') {
+      depth -= depth > 0 ? 1U : 0U;
+    } else {
+      in_string = c == '"';
+    }
+  }
+  return true;
+}
+
+/// Parses without exceptions. \returns a discarded value for what is not JSON or nests too deep
+inline nlohmann::json parse_json(std::string_view text) {
+  return nests_at_most(text, deepest_json) ? nlohmann::json::parse(text, nullptr, false)
+                                           : nlohmann::json(nlohmann::json::value_t::discarded);
+}
 
 /// A value inside a document, with its place for messages. Borrows the document.
 class JsonValue {

@@ -3,6 +3,7 @@
 #include "runtime/graph/store_layout.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <numeric>
 
@@ -57,7 +58,8 @@ class PartLoader {
     for (std::size_t type = 0; type < request_.info.edge_types.size(); ++type) {
       TROUPE_RETURN_IF_ERROR(load_edges(type));
     }
-    if (request_.partition == nullptr) {  // last: by now the arrays have confirmed the counts
+    if (request_.partition == nullptr) {  // last: by now the arrays have confirmed what they can
+      TROUPE_RETURN_IF_ERROR(check_counts());
       TROUPE_RETURN_IF_ERROR(number_nodes());
     }
     return std::shared_ptr<const Part>(std::make_shared<Part>(std::move(part_)));
@@ -95,6 +97,31 @@ class PartLoader {
       TROUPE_RETURN_IF_ERROR(load_labels(nodes, info));
     }
     part_.nodes.push_back(std::move(nodes));
+    return ok_status();
+  }
+
+  /// Counts of nodes that no array's size confirms must be in proportion to the edges: memory is
+  /// taken for them.
+  Status check_counts() const {
+    const auto& info = request_.info;
+    for (std::size_t type = 0; type < info.node_types.size(); ++type) {
+      const auto& nodes = info.node_types[type];
+      bool confirmed = (nodes.features && nodes.features->cols > 0) ||
+                       (nodes.labels && (nodes.labels->kind == LabelInfo::Kind::classes ||
+                                         nodes.labels->classes > 0));
+      std::uint64_t edges = 0;
+      for (const auto& edge_type : info.edge_types) {
+        confirmed = confirmed || raw(edge_type.destination) == type;  // offsets, one per node
+        edges += raw(edge_type.source) == type ? edge_type.count : 0;
+      }
+      constexpr std::uint64_t few = std::uint64_t{1} << 20;
+      if (!confirmed && nodes.count > 64 * edges + few) {
+        return Error(Errc::data_corruption,
+                     fmt::format("{}: node type \"{}\": expected a count near its {} edges, as it "
+                                 "has no arrays, found {}",
+                                 store_layout::graph_file, nodes.name, edges, nodes.count));
+      }
+    }
     return ok_status();
   }
 
@@ -154,6 +181,14 @@ class PartLoader {
                               load_array(prefix_ + store_layout::nodes_file(info, "targets"),
                                          {npy_type(DType::f32), {nodes.count, classes}}));
       nodes.targets = array.as<float>();
+      const auto bad = std::ranges::find_if(nodes.targets, [](float target) {
+        return !(target == 0.0F || target == 1.0F || std::isnan(target));
+      });
+      if (full_ && bad != nodes.targets.end()) {
+        return bad_element(prefix_ + store_layout::nodes_file(info, "targets"),
+                           static_cast<std::size_t>(bad - nodes.targets.begin()),
+                           "a target 0 or 1, or NaN", fmt::to_string(*bad));
+      }
       return ok_status();
     }
     const auto path = prefix_ + store_layout::nodes_file(info, "labels");

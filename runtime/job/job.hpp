@@ -8,6 +8,7 @@
 #include "runtime/graph/store.hpp"
 #include "runtime/nn/model.hpp"
 #include "runtime/nn/optimizer.hpp"
+#include "runtime/nn/schedule.hpp"
 #include "runtime/sample/mini_batch.hpp"
 
 #include <cstdint>
@@ -49,6 +50,11 @@ struct ClusterJob {
   NetworkJob network;
   std::uint64_t window_bytes = std::uint64_t{64} << 20;  ///< per link
   double request_deadline_s = 60;
+  double heartbeat_s = 1;
+  double lost_after_s = 3;
+  double recovery_deadline_s = 60;  ///< requests wait for a lost holder or link to come back
+  double step_deadline_s = 600;     ///< training without a step of any rank
+  std::uint32_t replicas = 1;       ///< hosts that hold each part
 
   std::uint32_t world() const { return hosts * trainers_per_host; }
 };
@@ -71,6 +77,8 @@ struct TrainJob {
   std::uint32_t epochs = 1;
   std::string loss = "cross_entropy";  ///< or "bce_logits"
   nn::OptimizerOptions optimizer;
+  double clip = 0;  ///< longest mean gradient; 0: not clipped
+  nn::ScheduleOptions schedule;
 };
 
 struct EvalJob {
@@ -78,11 +86,20 @@ struct EvalJob {
       1;  ///< evaluates after epochs 1, 1+n, … and the last; 0: only after the last
   std::string mode = "exact";       ///< or "sampled"
   std::string metric = "accuracy";  ///< "accuracy", "auc", "f1" (macro over the classes seen)
+  std::uint64_t max_batches = 0;    ///< of all ranks, per sampled evaluation; 0: all
 
   /// \param epoch from 0
   bool due(std::uint32_t epoch, std::uint32_t epochs) const {
     return epoch + 1 == epochs || (every > 0 && epoch % every == 0);
   }
+};
+
+/// When training states are written; any number of the three.
+struct CheckpointJob {
+  std::uint32_t epochs = 0;  ///< 0: not by epochs
+  std::uint64_t steps = 0;
+  double seconds = 0;
+  std::uint32_t keep = 2;  ///< newest checkpoints that stay
 };
 
 struct Job {
@@ -94,7 +111,10 @@ struct Job {
   nn::ModelOptions model;  ///< in_dim and out_dim are filled in from the graph when the run starts
   TrainJob train;
   EvalJob eval;
+  CheckpointJob checkpoint;
   DigestMode digest = DigestMode::full;
+  std::uint64_t log_every = 0;  ///< steps between progress lines; 0: a line per epoch only
+  bool trace = false;
   std::uint64_t seed = 0;
   std::filesystem::path output;
   std::string json;  ///< the whole job with defaults filled in, as `check` prints it

@@ -46,6 +46,11 @@ Result<JobReading> read_job(const std::filesystem::path& file,
 /// the labels, metric fits the classes.
 std::vector<JobProblem> check_against_graph(const Job& job, const GraphInfo& graph);
 
+/// Fills in the columns of the model's input and output: of the features; one per class, one for
+/// binary logits of two classes, or one per label of multi-label targets.
+/// \requires check_against_graph() found nothing (else they may be 0)
+void fit_to_graph(Job& job, const GraphInfo& graph);
+
 /// One row of the job file's reference, from the same table that the reader works by.
 struct JobKey {
   std::string pointer;        ///< "/sample/batch_size"

@@ -50,9 +50,11 @@ void check_labels(const Job& job, const NodeTypeInfo& type, ProblemList& problem
         {"/dataset/path", fmt::format("labels of \"{}\" nodes", type.name), "none", no_hint});
     return;
   }
-  if (type.labels->kind != LabelInfo::Kind::classes) {
-    problems.add(
-        {"/dataset/path", "class labels", labels, "multi-label training is not built yet"});
+  if (type.labels->kind == LabelInfo::Kind::targets) {
+    if (job.train.loss != "bce_logits") {
+      problems.add({"/train/loss", fmt::format("\"bce_logits\" for {}", labels),
+                    quoted(job.train.loss), no_hint});
+    }
     return;
   }
   const bool binary = type.labels->classes == 2;
@@ -95,6 +97,29 @@ JobProblem missing_split(const Job& job, const GraphInfo& graph) {
           best.close ? fmt::format("did you mean \"{}\"?", best.word) : ""};
 }
 
+/// Keys that a schedule does not use are at their defaults.
+void check_schedule(const nn::ScheduleOptions& schedule, ProblemList& problems) {
+  const nn::ScheduleOptions unset;
+  const bool step = schedule.kind == "step";
+  const auto refuse = [&](const char* key, const auto& expected, const auto& found) {
+    problems.add({fmt::format("/train/schedule/{}", key),
+                  fmt::format("{} with kind \"{}\"", expected, schedule.kind),
+                  fmt::format("{}", found), no_hint});
+  };
+  if (step && schedule.step_epochs == 0) {
+    refuse("step_epochs", "1 or more", 0);
+  }
+  if (!step && schedule.step_epochs != 0) {
+    refuse("step_epochs", 0, schedule.step_epochs);
+  }
+  if (!step && schedule.factor != unset.factor) {
+    refuse("factor", unset.factor, schedule.factor);
+  }
+  if ((step || schedule.kind == "constant") && schedule.end_lr != 0) {
+    refuse("end_lr", 0, schedule.end_lr);
+  }
+}
+
 }  // namespace
 
 void check_between_keys(const Job& job, ProblemList& problems) {
@@ -115,6 +140,30 @@ void check_between_keys(const Job& job, ProblemList& problems) {
       !(optimizer.kind == "sgd" && optimizer.momentum > 0)) {
     problems.add({"/train/optimizer/nesterov", "false, or kind \"sgd\" with a momentum above 0",
                   "true", no_hint});
+  }
+  if (good("/train/schedule/kind") && good("/train/schedule/step_epochs") &&
+      good("/train/schedule/factor") && good("/train/schedule/end_lr")) {
+    check_schedule(job.train.schedule, problems);
+  }
+  if (good("/model/kind") && good("/model/aggregator") && job.model.kind != "graphsage" &&
+      job.model.aggregator != nn::Aggregator::mean) {
+    problems.add({"/model/aggregator", fmt::format("\"mean\" with kind \"{}\"", job.model.kind),
+                  job.model.aggregator == nn::Aggregator::max ? "\"max\"" : "\"sum\"",
+                  "it is for \"graphsage\""});
+  }
+}
+
+void fit_to_graph(Job& job, const GraphInfo& graph) {
+  const SplitInfo* split = graph.find_split(job.dataset.split);
+  const NodeTypeInfo* type = split == nullptr ? nullptr : seed_type(graph, *split);
+  if (type == nullptr) {
+    return;
+  }
+  job.model.in_dim = type->features.has_value() ? type->features->cols : 0;
+  job.model.out_dim = type->labels.has_value() ? type->labels->classes : 0;
+  if (job.train.loss == "bce_logits" && type->labels.has_value() &&
+      type->labels->kind == LabelInfo::Kind::classes) {
+    job.model.out_dim = 1;
   }
 }
 

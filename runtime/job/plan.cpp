@@ -1,5 +1,6 @@
 #include "runtime/job/plan.hpp"
 
+#include "runtime/job/job_file.hpp"
 #include "runtime/nn/model.hpp"
 
 #include <algorithm>
@@ -35,8 +36,6 @@ struct Counts {
   std::uint64_t train_seeds = 0;
   std::uint64_t cols = 0;       ///< widest features
   std::uint64_t row_bytes = 0;  ///< widest row as stored
-  std::uint64_t classes = 0;    ///< of the seeds' type
-  std::uint64_t seed_cols = 0;  ///< of the seeds' type
   std::uint64_t id_bytes = 4;   ///< of a neighbour in lists
 };
 
@@ -61,10 +60,7 @@ Counts count(const Job& job, const GraphInfo& graph) {
       raw(train->second.node_type) >= graph.node_types.size()) {
     return counts;
   }
-  const NodeTypeInfo& type = graph.node_types[raw(train->second.node_type)];
   counts.train_seeds = train->second.count;
-  counts.classes = type.labels.has_value() ? type.labels->classes : 0;
-  counts.seed_cols = type.features.has_value() ? type.features->cols : 0;
   return counts;
 }
 
@@ -181,11 +177,10 @@ std::vector<HostPlan> place(const Job& job) {
   return hosts;
 }
 
-std::uint64_t count_parameters(const Job& job, const Counts& counts) {
-  nn::ModelOptions options = job.model;
-  options.in_dim = counts.seed_cols;
-  options.out_dim = counts.classes;
-  const auto model = nn::make_model(options);
+std::uint64_t count_parameters(const Job& job, const GraphInfo& graph) {
+  Job fitted = job;
+  fit_to_graph(fitted, graph);
+  const auto model = nn::make_model(fitted.model);
   return model.ok() ? (*model)->num_parameters() : 0;
 }
 
@@ -204,7 +199,7 @@ Plan make_plan(const Job& job, const GraphInfo& graph) {
   Plan plan;
   plan.hosts = place(job);
   plan.world = job.cluster.world();
-  plan.parameters = count_parameters(job, counts);
+  plan.parameters = count_parameters(job, graph);
   plan.batches_per_epoch = divide_up(counts.train_seeds, job.sample.batch_size);
   plan.steps_per_epoch = divide_up(plan.batches_per_epoch, plan.world);
   plan.batch = batch_cost(job, counts, reach(job.sample, counts));

@@ -79,12 +79,12 @@ void add_model(std::vector<SchemaRow>& rows) {
   using nn::ModelOptions;
   rows.push_back({"/model/kind", choice_rule({"graphsage", "gcn", "gat", "gatv2", "gin", "rgcn"}),
                   value("\"graphsage\""), "the kind of layer",
-                  words({"gcn", "gat", "gatv2", "gin", "rgcn"}, "\"graphsage\""),
+                  words({"gat", "gatv2", "gin", "rgcn"}, "\"graphsage\" or \"gcn\""),
                   put<&Job::model, &ModelOptions::kind>});
   rows.push_back({"/model/aggregator",
                   choice_rule({"mean", "max", "sum"}),
                   value("\"mean\""),
-                  "what a layer makes of a node's neighbours",
+                  "`graphsage`: what a layer makes of a node's neighbours",
                   {},
                   [](const Json& v, Job& job) {
                     job.model.aggregator = v == "max"   ? nn::Aggregator::max
@@ -177,6 +177,34 @@ void add_optimizer(std::vector<SchemaRow>& rows) {
                   [](const Json& v, Job& job) { job.train.optimizer.eps = v.get<double>(); }});
 }
 
+void add_schedule(std::vector<SchemaRow>& rows) {
+  rows.push_back({"/train/schedule/kind",
+                  choice_rule({"constant", "step", "linear", "cosine"}),
+                  value("\"constant\""),
+                  "how the learning rate changes from epoch to epoch",
+                  {},
+                  [](const Json& v, Job& job) { job.train.schedule.kind = v.get<std::string>(); }});
+  rows.push_back(
+      {"/train/schedule/step_epochs",
+       integer_rule(0, 1000000),
+       value("0"),
+       "`step`, which needs it: epochs until the rate is multiplied by `factor`, again and again",
+       {},
+       [](const Json& v, Job& job) { job.train.schedule.step_epochs = v.get<std::uint32_t>(); }});
+  rows.push_back({"/train/schedule/factor",
+                  number_rule({.low = 0, .high = 1000, .open_low = true}),
+                  value("0.1"),
+                  "`step`",
+                  {},
+                  [](const Json& v, Job& job) { job.train.schedule.factor = v.get<double>(); }});
+  rows.push_back({"/train/schedule/end_lr",
+                  number_rule({.low = 0, .high = 1000}),
+                  value("0"),
+                  "`linear`, `cosine`: the rate that the last epoch leads to",
+                  {},
+                  [](const Json& v, Job& job) { job.train.schedule.end_lr = v.get<double>(); }});
+}
+
 void add_train(std::vector<SchemaRow>& rows) {
   rows.push_back({"/train/epochs",
                   integer_rule(1, 1000000),
@@ -184,19 +212,22 @@ void add_train(std::vector<SchemaRow>& rows) {
                   "passes over the training seeds",
                   {},
                   put<&Job::train, &TrainJob::epochs>});
-  rows.push_back({"/train/loss",
-                  choice_rule({"cross_entropy", "bce_logits"}),
-                  value("\"cross_entropy\""),
-                  "softmax over classes; or binary logits, one output, for 2 classes",
-                  {},
-                  put<&Job::train, &TrainJob::loss>});
+  rows.push_back(
+      {"/train/loss",
+       choice_rule({"cross_entropy", "bce_logits"}),
+       value("\"cross_entropy\""),
+       "softmax over classes; or binary logits: one output for 2 classes, or one per label of "
+       "multi-label targets",
+       {},
+       put<&Job::train, &TrainJob::loss>});
   add_optimizer(rows);
-  rows.push_back({"/train/clip", number_rule({.low = 0, .high = 1e9, .open_low = true}), absent(),
-                  "largest length of the gradient",
-                  all_but_default("gradients as they are: leave it out")});
-  rows.push_back({"/train/schedule", choice_rule({"constant", "step", "linear", "cosine"}),
-                  value("\"constant\""), "how the learning rate changes",
-                  words({"step", "linear", "cosine"}, "\"constant\"")});
+  rows.push_back({"/train/clip",
+                  number_rule({.low = 0, .high = 1e9, .open_low = true}),
+                  absent(),
+                  "largest length of the mean gradient over all parameters; a longer one is scaled",
+                  {},
+                  put<&Job::train, &TrainJob::clip>});
+  add_schedule(rows);
 }
 
 void add_eval(std::vector<SchemaRow>& rows) {
@@ -221,23 +252,42 @@ void add_eval(std::vector<SchemaRow>& rows) {
   rows.push_back({"/eval/split", text_rule(0), value("\"\""),
                   "another split to evaluate on; \"\": `dataset.split`",
                   all_but_default("\"\", which evaluates on `dataset.split`")});
-  rows.push_back({"/eval/max_batches", integer_rule(0, 1000000000), value("0"),
-                  "most batches per `sampled` evaluation; 0: all",
-                  all_but_default("0: all batches")});
+  rows.push_back({"/eval/max_batches",
+                  integer_rule(0, 1000000000),
+                  value("0"),
+                  "most batches of all ranks per `sampled` evaluation; 0: all",
+                  {},
+                  put<&Job::eval, &EvalJob::max_batches>});
 }
 
 void add_checkpoint(std::vector<SchemaRow>& rows) {
-  const NotBuilt none = all_but_default("a job without `checkpoint`");
-  rows.push_back({"/checkpoint/every/epochs", integer_rule(1, 1000000), absent(),
-                  "epochs between checkpoints", none});
-  rows.push_back({"/checkpoint/every/steps", integer_rule(1, 1000000000), absent(),
-                  "steps between checkpoints", none});
-  rows.push_back({"/checkpoint/every/seconds", number_rule({.low = 1, .high = 1e7}), absent(),
-                  "seconds between checkpoints", none});
-  rows.push_back(
-      {"/checkpoint/keep", integer_rule(1, 1000), absent(), "newest checkpoints that stay", none});
-  rows.push_back({"/checkpoint/copies", integer_rule(1, 1024), absent(),
-                  "hosts that keep a copy where no file system is shared", none});
+  rows.push_back({"/checkpoint/every/epochs",
+                  integer_rule(1, 1000000),
+                  absent(),
+                  "epochs between checkpoints",
+                  {},
+                  put<&Job::checkpoint, &CheckpointJob::epochs>});
+  rows.push_back({"/checkpoint/every/steps",
+                  integer_rule(1, 1000000000),
+                  absent(),
+                  "steps between checkpoints",
+                  {},
+                  put<&Job::checkpoint, &CheckpointJob::steps>});
+  rows.push_back({"/checkpoint/every/seconds",
+                  number_rule({.low = 1, .high = 1e7}),
+                  absent(),
+                  "seconds between checkpoints",
+                  {},
+                  put<&Job::checkpoint, &CheckpointJob::seconds>});
+  rows.push_back({"/checkpoint/keep",
+                  integer_rule(1, 1000),
+                  value("2"),
+                  "newest checkpoints that stay",
+                  {},
+                  put<&Job::checkpoint, &CheckpointJob::keep>});
+  rows.push_back({"/checkpoint/copies", integer_rule(1, 1024), value("1"),
+                  "hosts that keep a copy where no file system is shared",
+                  all_but_default("1: all simulated hosts share one file system")});
 }
 
 void add_single_keys(std::vector<SchemaRow>& rows) {
@@ -263,8 +313,18 @@ void add_single_keys(std::vector<SchemaRow>& rows) {
                   "folder for everything the run writes; relative to the working directory",
                   {},
                   [](const Json& v, Job& job) { job.output = v.get<std::string>(); }});
-  rows.push_back({"/log_every", integer_rule(1, 1000000), value("1"),
-                  "epochs between progress lines", all_but_default("1: a line per epoch")});
+  rows.push_back({"/log_every",
+                  integer_rule(0, 1000000000),
+                  value("0"),
+                  "steps between progress lines within an epoch; 0: a line per epoch only",
+                  {},
+                  [](const Json& v, Job& job) { job.log_every = v.get<std::uint64_t>(); }});
+  rows.push_back({"/trace",
+                  boolean_rule(),
+                  value("false"),
+                  "write `trace.json`: what every actor did when",
+                  {},
+                  [](const Json& v, Job& job) { job.trace = v.get<bool>(); }});
 }
 
 }  // namespace

@@ -149,15 +149,36 @@ void add_links(std::vector<SchemaRow>& rows) {
   rows.push_back({"/cluster/channel_budget", bytes_rule(65536, std::uint64_t{1} << 40), absent(),
                   "bytes of finished batches waiting per rank",
                   all_but_default("`cluster.batches_in_flight` bounds them")});
-  rows.push_back({"/cluster/heartbeat", number_rule({.low = 0.01, .high = 3600}), value("1"),
+  rows.push_back({"/cluster/heartbeat",
+                  number_rule({.low = 0.01, .high = 3600}),
+                  value("1"),
                   "seconds between signs of life",
-                  all_but_default("the default: simulated hosts do not fail")});
-  rows.push_back({"/cluster/lost_after", number_rule({.low = 0.03, .high = 86400}), value("3"),
+                  {},
+                  put<&Job::cluster, &ClusterJob::heartbeat_s>});
+  rows.push_back({"/cluster/lost_after",
+                  number_rule({.low = 0.03, .high = 86400}),
+                  value("3"),
                   "seconds of silence until a peer counts as lost",
-                  all_but_default("the default: simulated hosts do not fail")});
-  rows.push_back({"/cluster/recovery_deadline", number_rule({.low = 0, .high = 86400}), value("60"),
-                  "seconds that requests wait for a lost holder to come back",
-                  all_but_default("the default: simulated hosts do not fail")});
+                  {},
+                  put<&Job::cluster, &ClusterJob::lost_after_s>});
+  rows.push_back({"/cluster/recovery_deadline",
+                  number_rule({.low = 0, .high = 86400}),
+                  value("60"),
+                  "seconds that requests wait for a lost holder or link to come back",
+                  {},
+                  put<&Job::cluster, &ClusterJob::recovery_deadline_s>});
+  rows.push_back({"/cluster/step_deadline",
+                  number_rule({.low = 1, .high = 1e7}),
+                  value("600"),
+                  "seconds that training may take without a step of any rank",
+                  {},
+                  put<&Job::cluster, &ClusterJob::step_deadline_s>});
+  rows.push_back({"/cluster/replicas",
+                  integer_rule(1, 1024),
+                  value("1"),
+                  "hosts that hold each part: host p mod hosts and the next ones",
+                  {},
+                  put<&Job::cluster, &ClusterJob::replicas>});
 }
 
 }  // namespace

@@ -91,8 +91,7 @@ class PartitionWriter {
     }
     for (std::size_t type = 0; type < info_.node_types.size(); ++type) {
       std::ranges::sort(halo[type]);
-      const auto repeated = std::ranges::unique(halo[type]);
-      halo[type].erase(repeated.begin(), repeated.end());
+      halo[type].erase(std::unique(halo[type].begin(), halo[type].end()), halo[type].end());
       TROUPE_RETURN_IF_ERROR(write_nodes(type, part, halo[type]));
     }
     return ok_status();

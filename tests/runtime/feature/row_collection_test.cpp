@@ -65,6 +65,25 @@ TEST(RowCollection, AsksEachPartOnceWithSeedsFirst) {
   EXPECT_EQ(labelled, 4U);
 }
 
+TEST(RowCollection, AsksForTheSeedsAloneWhereOnlyTheyAreWanted) {
+  const auto cut = cut_graph(featured_graph(), 3);
+  const auto everything =
+      collect(cut, collect_options(cut), drive(cut, fanouts({4, 3}), {}, seeds));
+  auto options = collect_options(cut);
+  options->digest = DigestMode::off;
+  options->seeds_only = true;
+  for (const auto answers : {Answers::replies, Answers::parts}) {
+    const auto batch = collect(cut, options, drive(cut, fanouts({4, 3}), {}, seeds), answers);
+
+    ASSERT_EQ(batch.rows[0].features.rows(), 4U);
+    EXPECT_GT(batch.sampled->num_nodes(), 4U);
+    EXPECT_TRUE(std::ranges::equal(batch.rows[0].features.view().flat(),
+                                   everything.rows[0].features.view().slice(0, 4).flat()));
+    EXPECT_EQ(batch.rows[0].original_ids.size(), 4U);
+    EXPECT_EQ(batch.labels, everything.labels);
+  }
+}
+
 TEST(RowCollection, SpreadsTargetsOverDuplicateSeeds) {
   auto graph = featured_graph();
   graph.nodes[0].labels.clear();

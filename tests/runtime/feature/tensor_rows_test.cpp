@@ -62,5 +62,17 @@ TEST(ReadTensorRows, RefusesNodesOfOtherParts) {
                "owns nodes [10, 13), found node 13");
 }
 
+TEST(ReadTensorRows, RefusesTypesThatThePartDoesNotHave) {
+  RowRequest request;
+  request.node_type = NodeTypeId{1};
+  request.nodes = {NodeId{10}};
+  TensorTable table;
+
+  EXPECT_ERROR(read_tensor_rows(three_nodes(), *rows(3), request), Errc::invalid_argument,
+               "expected node type < 1, got 1");
+  EXPECT_ERROR(table.store(three_nodes(), {1, NodeTypeId{65535}, rows(3)}), Errc::invalid_argument,
+               "expected node type < 1, got 65535");
+}
+
 }  // namespace
 }  // namespace troupe

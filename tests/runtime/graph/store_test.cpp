@@ -233,6 +233,22 @@ TEST_F(StoreTest, ContentsThatWouldMisleadLaterCodeAreErrorsDespiteValidChecksum
   EXPECT_ERROR(open(), Errc::data_corruption, "default.train.npy: element 6");
 }
 
+TEST_F(StoreTest, RefusesTargetsThatAreNeitherZeroNorOneNorUnknown) {
+  const std::string path = "nodes-node/targets.npy";
+  auto contents = random_graph(20, 60, 3).contents;
+  contents.info.node_types[0].labels = LabelInfo{LabelInfo::Kind::targets, 2};
+  contents.nodes[0].labels.clear();
+  contents.nodes[0].targets.assign(40, NAN);
+  ASSERT_OK(write_graph_store(contents, temp_ / "targets"));
+  EXPECT_OK(GraphStore::open(temp_ / "targets", {}));
+
+  contents.nodes[0].targets[5] = 0.5F;
+  forge_array(temp_ / "targets", path, {20, 2}, contents.nodes[0].targets);
+
+  EXPECT_ERROR(GraphStore::open(temp_ / "targets", {}), Errc::data_corruption,
+               "targets.npy: element 5: expected a target 0 or 1, or NaN, found 0.5");
+}
+
 TEST_F(StoreTest, KindsAreToldApart) {
   EXPECT_EQ(store_kind(temp_ / "nothing"), StoreKind::none);
   EXPECT_EQ(store_kind(dir_), StoreKind::graph);

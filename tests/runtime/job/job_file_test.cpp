@@ -128,7 +128,7 @@ TEST(ParseJob, PrintsTheWholeJobInSchemaOrderAndReadsItBack) {
   EXPECT_EQ(second.job.train.optimizer.lr, 0.1);
   EXPECT_EQ(second.job.dataset.path, first.dataset.path);
   EXPECT_EQ(second.job.output, first.output);
-  EXPECT_EQ(first.json.find("checkpoint"), std::string::npos);
+  EXPECT_EQ(first.json.find("budget"), std::string::npos);  // absent stays absent
   EXPECT_CONTAINS(first.json, "\"fanout\": [3, 2],\n");
   EXPECT_LT(first.json.find("\"dataset\""), first.json.find("\"sample\""));
   EXPECT_LT(first.json.find("\"train\""), first.json.find("\"seed\": 7"));
@@ -254,16 +254,15 @@ TEST(ParseJob, RefusesWhatIsNotBuiltYetAndSaysWhatWorks) {
   EXPECT_EQ(problems_with("cluster.hosts", "[\"a\", \"b\"]"),
             "/cluster/hosts: expected a number of simulated hosts, found [\"a\",\"b\"], which is "
             "not built yet\n");
-  EXPECT_EQ(problems_with("checkpoint.every.epochs", "10"),
-            "/checkpoint/every/epochs: expected a job without `checkpoint`, found 10, which is not "
-            "built yet\n");
+  EXPECT_EQ(problems_with("checkpoint.copies", "2"),
+            "/checkpoint/copies: expected 1: all simulated hosts share one file system, found 2, "
+            "which is not built yet\n");
   for (const std::string setting :
        {"cluster.launch=ssh", "cluster.placement=server_client", "cluster.transport=tcp",
         "sample.seed_order=local", "features.cache.policy=hotness", "features.cache.budget=64MB",
-        "model.kind=gcn", "model.norm=batch", "train.optimizer.kind=adagrad", "train.clip=1",
-        "train.schedule=cosine", "partition.balance=[\"edges\"]", "partition.halo=1",
-        "partition.topology=replicated", "cluster.heartbeat=2", "eval.max_batches=5",
-        "checkpoint.keep=2", "log_every=2"}) {
+        "model.kind=gat", "model.norm=batch", "train.optimizer.kind=adagrad",
+        "partition.balance=[\"edges\"]", "partition.halo=1", "partition.topology=replicated",
+        "eval.split=mask1"}) {
     EXPECT_CONTAINS(problems_of(minimal, {setting}), "which is not built yet") << setting;
   }
 }
@@ -288,6 +287,38 @@ TEST(ParseJob, EveryWordIsEitherBuiltOrRefused) {
       at = key.range.find('"', end + 1);
     }
   }
+}
+
+TEST(ParseJob, ReadsGcnClippingAndSchedules) {
+  ASSERT_OK_AND_ASSIGN(const auto reading,
+                       parse_job(minimal, ".",
+                                 std::vector<std::string>{
+                                     "model.kind=gcn", "train.clip=2.5", "train.schedule.kind=step",
+                                     "train.schedule.step_epochs=7", "train.schedule.factor=0.5"}));
+  EXPECT_EQ(to_string(reading.problems), "");
+  EXPECT_EQ(reading.job.model.kind, "gcn");
+  EXPECT_EQ(reading.job.train.clip, 2.5);
+  EXPECT_EQ(reading.job.train.schedule.kind, "step");
+  EXPECT_EQ(reading.job.train.schedule.step_epochs, 7U);
+  EXPECT_EQ(reading.job.train.schedule.factor, 0.5);
+  EXPECT_OK(nn::check_schedule(reading.job.train.schedule));
+  EXPECT_EQ(problems_of(minimal, {"train.schedule.kind=cosine", "train.schedule.end_lr=1e-4"}), "");
+  EXPECT_EQ(problems_of(minimal, {"train.schedule.kind=linear"}), "");
+}
+
+TEST(ParseJob, RefusesKeysThatTheScheduleOrTheModelDoesNotUse) {
+  EXPECT_EQ(problems_of(minimal, {"train.schedule.kind=step"}),
+            "/train/schedule/step_epochs: expected 1 or more with kind \"step\", found 0\n");
+  EXPECT_EQ(problems_of(minimal, {"train.schedule.step_epochs=3", "train.schedule.factor=0.5",
+                                  "train.schedule.end_lr=0.1"}),
+            "/train/schedule/step_epochs: expected 0 with kind \"constant\", found 3\n"
+            "/train/schedule/factor: expected 0.1 with kind \"constant\", found 0.5\n"
+            "/train/schedule/end_lr: expected 0 with kind \"constant\", found 0.1\n");
+  EXPECT_EQ(problems_of(minimal, {"model.kind=gcn", "model.aggregator=max"}),
+            "/model/aggregator: expected \"mean\" with kind \"gcn\", found \"max\"; it is for "
+            "\"graphsage\"\n");
+  EXPECT_CONTAINS(problems_of(minimal, {"train.schedule=cosine"}),
+                  "/train/schedule: expected an object with keys, found \"cosine\"");
 }
 
 TEST(ParseJob, ChecksKeysAgainstEachOther) {

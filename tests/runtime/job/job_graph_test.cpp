@@ -85,12 +85,34 @@ TEST(CheckAgainstGraph, RefusesLossesAndMetricsThatDoNotFitTheLabels) {
   EXPECT_EQ(problems(job, info), "");
 }
 
-TEST(CheckAgainstGraph, RefusesMultiLabelTargetsAsNotBuilt) {
+TEST(CheckAgainstGraph, WantsBinaryLogitsForMultiLabelTargets) {
   GraphInfo info = graph();
   info.node_types[0].labels = LabelInfo{LabelInfo::Kind::targets, 7};
   EXPECT_EQ(problems({}, info),
-            "/dataset/path: expected class labels, found 7 multi-label targets; multi-label "
-            "training is not built yet\n");
+            "/train/loss: expected \"bce_logits\" for 7 multi-label targets, found "
+            "\"cross_entropy\"\n");
+  Job job;
+  job.train.loss = "bce_logits";
+  for (const std::string metric : {"accuracy", "f1", "auc"}) {
+    job.eval.metric = metric;
+    EXPECT_EQ(problems(job, info), "") << metric;
+  }
+}
+
+TEST(FitToGraph, GivesTheModelItsColumns) {
+  GraphInfo info = graph();
+  Job job;
+  fit_to_graph(job, info);
+  EXPECT_EQ(job.model.in_dim, 4U);
+  EXPECT_EQ(job.model.out_dim, 3U);
+
+  job.train.loss = "bce_logits";
+  info.node_types[0].labels = LabelInfo{LabelInfo::Kind::classes, 2};
+  fit_to_graph(job, info);
+  EXPECT_EQ(job.model.out_dim, 1U);
+  info.node_types[0].labels = LabelInfo{LabelInfo::Kind::targets, 7};
+  fit_to_graph(job, info);
+  EXPECT_EQ(job.model.out_dim, 7U);
 }
 
 TEST(CheckAgainstGraph, RefusesSeveralTypes) {

@@ -389,7 +389,8 @@ TEST(PartitionStore, SeveralTypesKeepTheirOwnRangesAndTargets) {
   writes.has_edge_ids = true;
   contents.info.edge_types = {writes};
   contents.nodes.resize(2);
-  contents.nodes[1].targets = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+  const std::vector<float> targets{0, 0, 0, 1, 1, 0, 1, 1, 1, 0};
+  contents.nodes[1].targets = targets;
   const std::vector<std::uint64_t> sources{0, 2, 2, 1};
   const std::vector<std::uint64_t> destinations{4, 4, 0, 1};
   contents.in_lists = {build_in_lists({sources, destinations}, 3, 5)};
@@ -408,8 +409,9 @@ TEST(PartitionStore, SeveralTypesKeepTheirOwnRangesAndTargets) {
     EXPECT_EQ(part->edges[0].in.offsets.size(), part->nodes[1].count + 1);
     EXPECT_EQ(part->edges[0].out.offsets.size(), part->nodes[0].count + 1);
     for (std::uint64_t i = 0; i < part->nodes[1].count; ++i) {
-      EXPECT_EQ(part->nodes[1].targets[2 * i],
-                static_cast<float>(2 * part->nodes[1].original_ids[i]));
+      const auto original = part->nodes[1].original_ids[i];
+      EXPECT_EQ(part->nodes[1].targets[2 * i], targets[2 * original]);
+      EXPECT_EQ(part->nodes[1].targets[2 * i + 1], targets[2 * original + 1]);
     }
   }
   EXPECT_EQ(authors, 3U);

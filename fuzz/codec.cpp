@@ -1,0 +1,151 @@
+// One frame, decoded as one of the messages. What decodes encodes to the same message again, and is
+// used as its receiver uses it: requests by a part, replies by the batch that waits for them.
+#include "runtime/feature/row_collection.hpp"
+#include "runtime/feature/tensor_rows.hpp"
+#include "runtime/run/gradient_reducer.hpp"
+#include "runtime/sample/batch_builder.hpp"
+
+#include "fuzz/frame_input.hpp"
+#include "fuzz/small_graph.hpp"
+#include "fuzz/targets.hpp"
+
+namespace troupe::fuzz {
+namespace {
+
+using namespace net;
+
+/// Answers all open questions from the parts, and takes the batch.
+SampledBatch finish(BatchBuilder& builder) {
+  while (!builder.done()) {
+    for (const auto& question : builder.questions()) {
+      const auto reply = sample_one_hop(*small_graph().parts[raw(question.part)], question.request);
+      require(reply.ok() && builder.answer(question.id, *reply).ok(),
+              "questions that follow from an accepted reply can be answered");
+    }
+  }
+  return std::move(builder).take();
+}
+
+BatchBuilder start_batch(std::int32_t fanout, bool edge_ids) {
+  auto options = std::make_shared<SampleOptions>();
+  options->fanout = {{fanout}, {2}};
+  options->with_edge_ids = edge_ids;
+  const auto& graph = small_graph();
+  const auto seeds = graph.globals({1, 2, 3, 50});
+  return {graph.info, *graph.book, options, {}, NodeTypeId{}, seeds};
+}
+
+std::shared_ptr<const SampledBatch> sampled_batch() {
+  auto builder = start_batch(3, false);
+  return std::make_shared<const SampledBatch>(finish(builder));
+}
+
+void use(const HopRequest& request) {
+  for (const auto& part : small_graph().parts) {
+    const auto reply = sample_one_hop(*part, request);
+    if (reply.ok()) {
+      const auto back = Wire<HopReply>::decode(to_frame(*reply));
+      require(back.ok() && back->counts == reply->counts, "an answer travels");
+    }
+  }
+  require(Wire<HopRequest>::reply_bytes(request) > 0, "an answer has a size");
+}
+
+void use(const HopReply& reply) {
+  for (const std::int32_t fanout : {3, all_neighbours}) {
+    auto builder = start_batch(fanout, !reply.edge_ids.empty());
+    const auto questions = builder.questions();
+    for (const auto& question : questions) {
+      if (!builder.answer(question.id, reply).ok()) {
+        return;  // the builder is dropped
+      }
+    }
+    const auto batch = finish(builder);
+    require(batch.num_nodes() >= 4, "a batch has its seeds");
+  }
+}
+
+void use(const RowRequest& request) {
+  const auto& graph = small_graph();
+  for (const auto& part : graph.parts) {
+    const auto reply = read_part_rows(*part, request);
+    if (reply.ok()) {
+      require(Wire<RowReply>::decode(to_frame(*reply)).ok(), "an answer travels");
+    }
+    const auto tensor = Matrix::zeros(part->nodes[0].count, 3);
+    const auto rows = read_tensor_rows(*part, tensor, request);
+    require(rows.ok() || !rows.error().what().empty(), "an error has a sentence");
+  }
+  require(Wire<RowRequest>::reply_bytes(request) > 0, "an answer has a size");
+}
+
+void use(const RowReply& reply) {
+  const auto& graph = small_graph();
+  static const auto sampled = sampled_batch();
+  auto options = std::make_shared<CollectOptions>();
+  options->decoders.push_back(*RowDecoder::create(graph.info.node_types[0], Normalize::row));
+  options->digest = DigestMode::full;
+  RowCollection rows(*graph.book, options, sampled);
+  const auto questions = rows.questions();
+  if (!rows.answer(questions[0].id, reply).ok()) {
+    return;
+  }
+  for (std::size_t i = 1; i < questions.size(); ++i) {
+    const auto& question = questions[i];
+    if (!rows.answer_from(question.id, *graph.parts[raw(question.part)]).ok()) {
+      return;  // other labels than the hostile part's
+    }
+  }
+  require(std::move(rows).take().sampled != nullptr, "rows make a batch");
+}
+
+void use(const GradientChunk& chunk) {
+  GradientReducer reducer(2, 3, 1);
+  const auto share = std::make_shared<const GradientChunk>(chunk);
+  for (int twice = 0; twice < 2; ++twice) {
+    const auto sum = reducer.add(share);
+    require(!sum.ok() || !sum->has_value(), "one rank's share of two is no sum");
+  }
+}
+
+template <class T>
+void use(const T&) {}
+
+template <class T>
+void decode_and_use(const Frame& frame) {
+  const auto message = Wire<T>::decode(frame);
+  if (!message.ok()) {
+    require(!message.error().what().empty(), "an error has a sentence");
+    return;
+  }
+  const auto again = to_frame(*message);
+  const auto back = Wire<T>::decode(again);
+  require(back.ok(), "a message that was decoded travels again");
+  const auto third = to_frame(*back);
+  require(std::ranges::equal(std::as_bytes(std::span(again.meta)),
+                             std::as_bytes(std::span(third.meta))) &&
+              again.segments.size() == third.segments.size(),
+          "as the same message");
+  for (std::size_t i = 0; i < again.segments.size(); ++i) {
+    require(std::ranges::equal(again.segments[i].bytes, third.segments[i].bytes),
+            "with the same segments");
+  }
+  use(*message);
+}
+
+template <class... T>
+void dispatch(MessageList<T...>, const FrameInput& input) {
+  using Decode = void (*)(const Frame&);
+  constexpr Decode decoders[] = {decode_and_use<T>...};
+  decoders[input.kind % sizeof...(T)](input.frame);
+}
+
+}  // namespace
+
+void run_codec(Input input) {
+  dispatch(Messages{}, unpack_frame(input));
+}
+
+}  // namespace troupe::fuzz
+
+TROUPE_FUZZ_TARGET(troupe::fuzz::run_codec)

@@ -1,0 +1,326 @@
+// Writes the seeds of the corpora from valid inputs: make_corpus FOLDER. Equal on every run.
+#include "runtime/base/files.hpp"
+#include "runtime/data/npy_import.hpp"
+#include "runtime/feature/row_request.hpp"
+#include "runtime/graph/npy.hpp"
+#include "runtime/job/job_file.hpp"
+#include "runtime/net/piece.hpp"
+#include "runtime/nn/model_file.hpp"
+#include "runtime/partition/partitioner.hpp"
+#include "runtime/run/checkpoint.hpp"
+
+#include "fuzz/file_set.hpp"
+#include "fuzz/frame_input.hpp"
+#include "fuzz/small_graph.hpp"
+#include "fuzz/small_model.hpp"
+
+#include <fmt/format.h>
+
+namespace troupe::fuzz {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Corpus {
+ public:
+  explicit Corpus(fs::path root) : root_(std::move(root)) {}
+
+  void add(const std::string& target, const std::string& name, std::string_view bytes) {
+    fs::create_directories(root_ / target);
+    std::ofstream(root_ / target / name, std::ios::binary | std::ios::trunc) << bytes;
+    total_ += bytes.size();
+  }
+  void add(const std::string& target, const std::string& name,
+           const std::vector<std::uint8_t>& bytes) {
+    add(target, name, text_of(bytes));
+  }
+  std::size_t total() const { return total_; }
+
+ private:
+  fs::path root_;
+  std::size_t total_ = 0;
+};
+
+template <class T>
+T checked(Result<T> result) {
+  if (!result.ok()) {
+    fmt::print(stderr, "make_corpus: {}\n", result.error().what());
+    std::exit(1);
+  }
+  return *std::move(result);
+}
+
+// ---- text ----
+
+void add_jobs(Corpus& corpus) {
+  const std::string least = R"({"dataset": {"path": "d"}, "sample": {"fanout": [3, -1]}})";
+  corpus.add("job", "least", least);
+  corpus.add("job", "defaults", checked(parse_job(least, "", {})).job.json);
+  corpus.add("job", "comments",
+             "// a job\n{\"dataset\": {\"path\": \"d\", \"split\": \"mask0\"}, /* two hops */\n"
+             "\"partition\": {\"method\": \"random\", \"parts\": 4}, \"cluster\": {\"hosts\": 2},\n"
+             "\"sample\": {\"fanout\": [15, 10], \"batch_size\": 64, \"frontier\": \"all\"},\n"
+             "\"train\": {\"epochs\": 3, \"optimizer\": {\"kind\": \"sgd\", \"lr\": 0.1}},\n"
+             "\"eval\": {\"metric\": \"f1\"}, \"seed\": 18446744073709551615}\n");
+  int number = 0;
+  for (const auto& key : job_keys()) {
+    std::string path = key.pointer.substr(1);
+    std::ranges::replace(path, '/', '.');
+    const auto value = key.default_value == "required" ? "[1]" : key.default_value;
+    corpus.add("overrides", fmt::format("key{:02}", number++), path + "=" + value);
+  }
+  corpus.add("overrides", "many", "seed=7\nsample.fanout=[1,2]\ndigest=off\ntrain.epochs=x\n");
+}
+
+void add_texts(Corpus& corpus) {
+  corpus.add("text", "digest", "0123456789abcdef0123456789ABCDEF");
+  corpus.add("text", "path", "part-0/nodes-node/features.npy");
+  corpus.add("text", "up", "part-0/../graph.json");
+  corpus.add("text", "dtype", "bf16");
+}
+
+// ---- arrays and stores ----
+
+template <class T>
+File array_file(const std::string& name, NpyType type, const std::vector<std::uint64_t>& shape,
+                const std::vector<T>& values) {
+  const auto header = npy_header(type, shape);
+  File file{name, {header.begin(), header.end()}};
+  const auto bytes = std::as_bytes(std::span(values));
+  const auto* data = reinterpret_cast<const std::uint8_t*>(bytes.data());
+  file.bytes.insert(file.bytes.end(), data, data + bytes.size());
+  return file;
+}
+
+File text_file(const std::string& name, const std::string& text) {
+  return {name, {text.begin(), text.end()}};
+}
+
+using Ids = std::vector<std::int64_t>;
+
+std::vector<File> edge_list_folder() {
+  return {array_file("edge_index.npy", {'i', 8}, {2, 8},
+                     Ids{0, 1, 2, 3, 4, 4, 5, 0, 1, 2, 0, 4, 0, 0, 0, 0}),
+          array_file("x.npy", {'f', 4}, {6, 2}, std::vector<float>(12, 0.5F)),
+          array_file("y.npy", {'i', 8}, {6}, Ids{0, 1, 2, -1, 1, 0}),
+          array_file("train_idx.npy", {'i', 8}, {3}, Ids{0, 2, 5}),
+          array_file("val_idx.npy", {'i', 8}, {1}, Ids{1}),
+          text_file("meta.json", R"({"num_nodes": 6, "num_classes": 3})")};
+}
+
+std::vector<File> csr_folder() {
+  return {array_file("indptr.npy", {'u', 4}, {5}, std::vector<std::uint32_t>{0, 2, 3, 3, 4}),
+          array_file("indices.npy", {'i', 4}, {4}, std::vector<std::int32_t>{1, 3, 0, 2}),
+          array_file("x_indptr.npy", {'i', 8}, {5}, Ids{0, 1, 1, 3, 4}),
+          array_file("x_indices.npy", {'i', 8}, {4}, Ids{4, 0, 2, 1}),
+          array_file("x_data.npy", {'f', 2}, {4}, std::vector<std::uint16_t>(4, 0x3C00)),
+          array_file("y.npy", {'f', 4}, {4, 2}, std::vector<float>{0, 1, 1, 1, 0, 0, 1, 0}),
+          array_file("train_masks.npy", {'b', 1}, {2, 4},
+                     std::vector<std::uint8_t>{1, 0, 0, 1, 0, 1, 1, 0}),
+          text_file("meta.json", R"({"num_features": 5, "node_type": "n", "edge_type": "e"})")};
+}
+
+void add_stores(Corpus& corpus) {
+  int number = 0;
+  for (const auto& folder : {edge_list_folder(), csr_folder()}) {
+    const auto name = fmt::format("folder{}", number++);
+    corpus.add("import", name, pack_files(folder));
+    for (const auto& file : folder) {
+      if (file.name.ends_with(".npy")) {
+        corpus.add("npy", name + "-" + file.name, file.bytes);
+      }
+    }
+    const ScratchFiles scratch;
+    scratch.fill(folder);
+    const auto store_dir = scratch.path() / "store";
+    checked(import_npy(scratch.path(), store_dir));
+    corpus.add("store", name + "-whole", pack_files(read_files_below(store_dir)));
+    const auto store = checked(GraphStore::open(store_dir, {}));
+    const auto graph_text = checked(read_text_file(store_dir / "graph.json", 1 << 20));
+    corpus.add("graph_json", name, graph_text);
+    for (const auto complete : {CompleteFor::in, CompleteFor::out, CompleteFor::both}) {
+      const auto part_name = fmt::format("{}-{}", name, to_string(complete));
+      const auto parts_dir = scratch.path() / part_name;
+      checked(partition_store(store, {"random", 2, 1, complete}, parts_dir));
+      corpus.add("store", part_name, pack_files(read_files_below(parts_dir)));
+      const auto partition_text = checked(read_text_file(parts_dir / "partition.json", 1 << 20));
+      corpus.add(
+          "graph_json", part_name,
+          checked(read_text_file(parts_dir / "graph.json", 1 << 20)) + '\x1e' + partition_text);
+    }
+  }
+}
+
+// ---- messages ----
+
+HopRequest hop_request() {
+  const auto& graph = small_graph();
+  HopRequest request;
+  request.fanout = 3;
+  request.with_edge_ids = true;
+  for (std::uint64_t i = 0; i < 6; ++i) {
+    request.frontier.push_back(advance(graph.parts[0]->nodes[0].first, i));
+  }
+  return request;
+}
+
+RowRequest row_request() {
+  RowRequest request;
+  request.nodes = hop_request().frontier;
+  request.with_original_ids = true;
+  request.label_nodes = 2;
+  return request;
+}
+
+template <class T>
+T example() {
+  return {};
+}
+template <>
+HopRequest example<HopRequest>() {
+  return hop_request();
+}
+template <>
+HopReply example<HopReply>() {
+  return checked(sample_one_hop(*small_graph().parts[0], hop_request()));
+}
+template <>
+RowRequest example<RowRequest>() {
+  return row_request();
+}
+template <>
+RowReply example<RowReply>() {
+  return checked(read_part_rows(*small_graph().parts[0], row_request()));
+}
+template <>
+net::GradientChunk example<net::GradientChunk>() {
+  net::GradientChunk chunk;
+  chunk.weight = 5;
+  chunk.values = Segment::of(std::vector<float>{1.0F, -2.0F, 0.5F});
+  return chunk;
+}
+template <>
+net::ScoreRequest example<net::ScoreRequest>() {
+  return {1, "train"};
+}
+template <>
+net::ScoreResult example<net::ScoreResult>() {
+  net::ScoreResult result;
+  result.positions = {0, 7};
+  result.cols = 2;
+  result.outputs = Segment::of(std::vector<float>{1, 2, 3, 4});
+  result.labels = {0, 1};
+  return result;
+}
+
+std::shared_ptr<const net::TrainingState> training_state() {
+  auto state = std::make_shared<net::TrainingState>();
+  state->parameters = {1.0F, 2.0F, 3.0F};
+  state->optimizer = {4, {{"m", {0.5F, 0.25F, 0.0F}}, {"v", {1.0F, 1.0F, 2.0F}}}};
+  state->best = {1.5F, 2.5F, 3.5F};
+  state->blobs["mine"] = {std::byte{7}, std::byte{8}};
+  return state;
+}
+template <>
+net::StateReply example<net::StateReply>() {
+  return {training_state()};
+}
+template <>
+net::Restore example<net::Restore>() {
+  return {2, training_state()};
+}
+template <>
+net::Regroup example<net::Regroup>() {
+  return {3, {Rank{0}, Rank{2}}};
+}
+template <>
+net::ActorDown example<net::ActorDown>() {
+  return {5, 1, "killed"};
+}
+
+/// What goes over a link for these frames.
+std::vector<std::uint8_t> on_the_wire(std::vector<net::Frame> frames) {
+  net::PieceWriter writer;
+  for (auto& frame : frames) {
+    writer.push(std::move(frame));
+  }
+  std::vector<std::uint8_t> out{1};
+  const auto block = [&](std::span<const std::byte> bytes) {
+    const auto* data = reinterpret_cast<const std::uint8_t*>(bytes.data());
+    out.insert(out.end(), data, data + bytes.size());
+  };
+  while (const auto piece = writer.next()) {
+    block(std::as_bytes(std::span(&piece->header, 1)));
+    for (const auto& span : piece->spans) {
+      block(span);
+    }
+  }
+  return out;
+}
+
+template <class... T>
+void add_messages(Corpus& corpus, MessageList<T...>) {
+  const std::vector<net::Frame> frames{net::to_frame(example<T>())...};
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    corpus.add("codec", fmt::format("message{:02}", i),
+               pack_frame(static_cast<std::uint8_t>(i), frames[i]));
+    corpus.add("pieces", fmt::format("message{:02}", i), on_the_wire({frames[i]}));
+  }
+  corpus.add("pieces", "all", on_the_wire(frames));
+}
+
+// ---- models and checkpoints ----
+
+void add_models(Corpus& corpus) {
+  const std::vector<float> parameters{1, 2, 3, 4, 5, 6, 7, 8};
+  const nn::TensorFile file{nn::split_parameters(small_layout(), parameters), {{"kind", "gcn"}}};
+  const auto bytes = nn::encode_tensors(file);
+  corpus.add("model_file", "model",
+             text_of(Input(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size())));
+  const auto empty = nn::encode_tensors({});
+  corpus.add("model_file", "empty",
+             text_of(Input(reinterpret_cast<const std::uint8_t*>(empty.data()), empty.size())));
+
+  Checkpoint checkpoint;
+  checkpoint.training = *training_state();
+  checkpoint.training.global_step = 7;
+  checkpoint.training.parameters = parameters;
+  checkpoint.training.best = parameters;
+  checkpoint.record.epochs.resize(2);
+  checkpoint.record.epochs[1].valid = Scores{5, 0.5, 0.25, {}};
+  checkpoint.record.best_epoch = 1;
+  checkpoint.job = "{}";
+  for (const bool blobs : {false, true}) {
+    checkpoint.training.blobs.clear();
+    if (blobs) {
+      checkpoint.training.blobs["mine"] = {std::byte{7}};
+    }
+    const ScratchFiles scratch;
+    CheckpointFolder folder({.dir = scratch.path(), .layout = small_layout(), .flush = Flush::no});
+    checked(folder.write(checkpoint));
+    corpus.add("checkpoint", blobs ? "blobs" : "plain",
+               pack_files(read_files_below(scratch.path() / "step-7")));
+  }
+}
+
+int make(const fs::path& root) {
+  Corpus corpus(root);
+  add_jobs(corpus);
+  add_texts(corpus);
+  add_stores(corpus);
+  add_messages(corpus, Messages{});
+  add_models(corpus);
+  fmt::print("make_corpus: {} bytes in {}\n", corpus.total(), root.string());
+  return 0;
+}
+
+}  // namespace
+}  // namespace troupe::fuzz
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    fmt::print(stderr, "usage: make_corpus FOLDER\n");
+    return 2;
+  }
+  return troupe::fuzz::make(argv[1]);
+}

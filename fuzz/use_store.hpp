@@ -1,0 +1,83 @@
+#pragma once
+/// \file use_store.hpp
+/// Trains on what a store gave, as far as a batch: what passed the checks must not lead later code
+/// astray.
+#include "runtime/feature/row_collection.hpp"
+#include "runtime/graph/store.hpp"
+#include "runtime/sample/batch_builder.hpp"
+
+#include "fuzz/target.hpp"
+
+#include <memory>
+#include <vector>
+
+namespace troupe::fuzz {
+
+/// A graph in parts, all of them loaded.
+struct LoadedGraph {
+  const GraphInfo& info;
+  PartRanges ranges;
+  std::vector<std::shared_ptr<const Part>> parts;
+};
+
+inline bool has_edge_ids(const GraphInfo& info) {
+  return std::ranges::all_of(info.edge_types,
+                             [](const EdgeTypeInfo& type) { return type.has_edge_ids; });
+}
+
+inline Batch collect_rows(const LoadedGraph& graph, const PartitionBook& book,
+                          std::shared_ptr<const SampledBatch> sampled) {
+  auto options = std::make_shared<CollectOptions>();
+  options->digest = DigestMode::full;
+  for (const auto& type : graph.info.node_types) {
+    auto decoder = RowDecoder::create(type, type.column_stats ? Normalize::column : Normalize::row);
+    require(decoder.ok(), "a type that was read has a decoder");
+    options->decoders.push_back(*std::move(decoder));
+  }
+  RowCollection rows(book, options, std::move(sampled));
+  const auto questions = rows.questions();
+  for (const auto& question : questions) {
+    const auto status = rows.answer_from(question.id, *graph.parts[raw(question.part)]);
+    require(status.ok(), "a part answers for the rows that it owns");
+  }
+  return std::move(rows).take();
+}
+
+/// Samples two hops from `seeds` and collects the rows.
+inline void make_batch(const LoadedGraph& graph, const SeedList& seeds, EdgeDir dir,
+                       Frontier frontier) {
+  const PartitionBook book(graph.ranges);
+  auto options = std::make_shared<SampleOptions>();
+  options->fanout = {std::vector<std::int32_t>(graph.info.edge_types.size(), 3),
+                     std::vector<std::int32_t>(graph.info.edge_types.size(), all_neighbours)};
+  options->dir = dir;
+  options->frontier = frontier;
+  options->with_edge_ids = has_edge_ids(graph.info);
+  options->max_edges_per_reply = 100;
+  const auto count = std::min<std::size_t>(seeds.global.size(), 32);
+  BatchBuilder builder(graph.info, book, options, {}, seeds.node_type,
+                       std::span(seeds.global).first(count));
+  while (!builder.done()) {
+    for (const auto& question : builder.questions()) {
+      const auto reply = sample_one_hop(*graph.parts[raw(question.part)], question.request);
+      require(reply.ok(), "a part answers for the nodes that it owns");
+      require(builder.answer(question.id, *reply).ok(), "and the answer fits the question");
+    }
+  }
+  collect_rows(graph, book, std::make_shared<const SampledBatch>(std::move(builder).take()));
+}
+
+/// Batches in every direction that the lists are complete for.
+inline void use_graph(const LoadedGraph& graph, const SeedList& seeds) {
+  const auto complete = graph.parts.front()->complete_for;
+  for (const auto frontier : {Frontier::fresh, Frontier::all}) {
+    if (complete != CompleteFor::out) {
+      make_batch(graph, seeds, EdgeDir::in, frontier);
+    }
+    if (complete != CompleteFor::in) {
+      make_batch(graph, seeds, EdgeDir::out, frontier);
+    }
+  }
+}
+
+}  // namespace troupe::fuzz

@@ -1,0 +1,84 @@
+#include "runtime/job/resume.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <set>
+#include <string_view>
+
+namespace troupe {
+namespace {
+
+using Json = nlohmann::json;
+constexpr std::size_t shown_differences = 5;
+
+bool may_differ(std::string_view pointer, const Json& now) {
+  static constexpr std::array<std::string_view, 8> free = {
+      "/cluster/",  "/partition/", "/checkpoint/",    "/output",
+      "/log_every", "/trace",      "/dataset/memory", "/eval/max_batches"};
+  const bool by_place = std::ranges::any_of(
+      free, [&](std::string_view prefix) { return pointer.starts_with(prefix); });
+  const bool more_epochs = pointer == "/train/epochs" &&
+                           now.value("/train/schedule/kind"_json_pointer, "constant") == "constant";
+  return by_place || more_epochs;
+}
+
+std::uint64_t world_of(const Json& job) {
+  return job.value("/cluster/hosts"_json_pointer, std::uint64_t{1}) *
+         job.value("/cluster/trainers_per_host"_json_pointer, std::uint64_t{1});
+}
+
+std::string text_of(const Json& flat, const std::string& pointer) {
+  return flat.contains(pointer) ? flat.at(pointer).dump() : "nothing";
+}
+
+}  // namespace
+
+Status check_resumable(const std::string& written, const Job& job) {
+  const auto then = Json::parse(written, nullptr, false);
+  const auto now = Json::parse(job.json, nullptr, false);
+  if (!then.is_object() || !now.is_object()) {
+    return Error(Errc::data_corruption, "checkpoint: the job in it is no JSON object");
+  }
+  std::vector<std::string> differences;
+  try {
+    if (world_of(then) != world_of(now)) {
+      differences.push_back(
+          fmt::format("number of ranks: was {}, is {}", world_of(then), world_of(now)));
+    }
+    const auto old_flat = then.flatten();
+    const auto new_flat = now.flatten();
+    std::set<std::string> pointers;
+    for (const auto* flat : {&old_flat, &new_flat}) {
+      for (const auto& entry : flat->items()) {
+        pointers.insert(entry.key());
+      }
+    }
+    for (const auto& pointer : pointers) {
+      const auto was = text_of(old_flat, pointer);
+      const auto is = text_of(new_flat, pointer);
+      if (was != is && !may_differ(pointer, now)) {
+        differences.push_back(fmt::format("{}: was {}, is {}", pointer, was, is));
+      }
+    }
+  } catch (const Json::exception& error) {
+    return Error(Errc::data_corruption,
+                 fmt::format("checkpoint: the job in it cannot be read: {}", error.what()));
+  }
+  if (differences.empty()) {
+    return ok_status();
+  }
+  std::string shown;
+  for (std::size_t i = 0; i < std::min(differences.size(), shown_differences); ++i) {
+    shown += "\n  " + differences[i];
+  }
+  return Error(
+      Errc::failed_precondition,
+      fmt::format("checkpoint: written by a job that differs in {} values:{}\ntry: the same "
+                  "job, or another output folder",
+                  differences.size(), shown));
+}
+
+}  // namespace troupe
