@@ -1,31 +1,73 @@
 #pragma once
 /// \file director.hpp
 /// The director: one per job. Leads all ranks and hosts through epochs, evaluations and the end, as
-/// its Conductor says.
+/// its Conductor says; takes checkpoints; after a loss regroups the hosts and rolls all ranks back.
+#include "runtime/base/executor.hpp"
+#include "runtime/run/checkpoint.hpp"
 #include "runtime/run/conductor.hpp"
 
 #include <caf/actor.hpp>
 
+#include <chrono>
 #include <functional>
+#include <memory>
+#include <string>
 #include <vector>
 
 namespace troupe {
 
-struct DirectorOptions {
-  std::vector<caf::actor> trainers;    ///< by rank: local actors or proxies
-  std::vector<caf::actor> evaluators;  ///< by host
-  ConductorOptions conductor;
-  Conductor::Progress progress;
-  /// Called once, on the director's thread: the run's record, or what ended it.
-  std::function<void(Result<RunRecord>)> on_end;
+/// When a state is written; the state after the last step always is, unless nothing is ever written.
+struct CheckpointSchedule {
+  std::uint32_t epochs = 0;  ///< 0: not by epochs
+  std::uint64_t steps = 0;
+  double seconds = 0;
+  bool any() const { return epochs > 0 || steps > 0 || seconds > 0; }
 };
 
+/// What a run leaves: its record, and the last state with the best epoch's parameters.
+struct RunEnd {
+  RunRecord record;
+  std::shared_ptr<const TrainingState> state;
+};
+
+struct DirectorOptions {
+  std::uint32_t world = 1;
+  std::uint32_t hosts = 1;
+  /// Handles as they are now: local actors or proxies. Asked again after each regrouping.
+  std::function<caf::actor(Rank)> trainer;
+  std::function<caf::actor(std::uint32_t host)> evaluator;  ///< empty: none
+  std::vector<caf::actor> agents;  ///< by host; none: nothing is recovered, a loss ends the run
+  ConductorOptions conductor;
+  Conductor::Progress progress;
+  /// Called once, on the director's thread: how the run went, or what ended it.
+  std::function<void(Result<RunEnd>)> on_end;
+
+  /// Where the run begins: the state before the first step, or that of a checkpoint.
+  std::shared_ptr<const Checkpoint> start;
+  CheckpointSchedule checkpoints;
+  /// Blocks on the disk; called on `io`, one at a time. A failure is told and the run goes on.
+  std::function<Status(const Checkpoint&)> write_checkpoint;
+  std::shared_ptr<Executor> io;
+
+  std::chrono::milliseconds heartbeat{1000};
+  std::chrono::milliseconds lost_after{3000};
+  std::chrono::milliseconds step_deadline{600'000};  ///< without a step of any rank while training
+  std::uint32_t max_rollbacks = 8;                   ///< in a row, without a new state in between
+  std::function<void(const std::string&)> say;  ///< a line on what was lost and done; may be empty
+};
+
+/// Stops the run: its state is taken and written, then it ends with `cancelled`.
+struct StopRun {};
+
 /// Starts the director, and with it the run. It sends one command at a time to all trainers or all
-/// evaluators and waits for every answer; an error ends the run.
-/// | receives      | replies |
-/// |---------------|---------|
-/// | nothing but answers |   |
-/// Peer loss: monitors all trainers and evaluators; the run ends with the lost actor's name
+/// evaluators and waits for every answer.
+/// | receives     | replies |
+/// |--------------|---------|
+/// | Ref<StopRun> | none    |
+/// Peer loss: watches trainers and evaluators (monitors and signs of life). A lost or fenced one:
+///   generation + 1, all agents regroup, all ranks go back to the last state; an evaluation begins
+///   again. Ends with the cause when an agent is lost, after `max_rollbacks` in a row, and on any
+///   other error
 caf::actor spawn_director(caf::actor_system& system, DirectorOptions options);
 
 }  // namespace troupe

@@ -5,6 +5,7 @@
 #include "actors/offload.hpp"
 #include "runtime/feature/tensor_rows.hpp"
 #include "runtime/net/messages.hpp"
+#include "runtime/nn/scores.hpp"
 #include "runtime/run/inference_blocks.hpp"
 
 #include <caf/all.hpp>
@@ -27,11 +28,15 @@ struct Work {
 
 /// One layer under way.
 struct Layer {
-  caf::response_promise promise;
+  std::vector<caf::response_promise> promises;  ///< repeats of the request wait together
+  std::uint64_t id = 0;                         ///< what belongs to an earlier one is dropped
+  net::InferRequest request;
   std::uint32_t number = 0;
   std::shared_ptr<const SampleOptions> sample;
   std::shared_ptr<const CollectOptions> collect;
   std::deque<Work> blocks_left;
+  std::map<std::uint64_t, Work> asked;  ///< of the data path, and not here
+  std::uint64_t next_block = 0;
   std::size_t in_flight = 0;
   std::size_t stores_missing = 0;
   std::map<PartId, std::shared_ptr<Matrix>> outputs;
@@ -42,20 +47,30 @@ struct EvaluatorState {
   const char* name = "troupe.evaluator";
   std::shared_ptr<const HostContext> host;
   EvaluatorOptions options;
-  caf::actor sampler;
-  caf::actor trainer;
+  std::unique_ptr<DataPathKeeper> path;
+  std::function<caf::actor()> trainer;
+  std::vector<nn::InferStage> stages;
   Parameters parameters;
   std::optional<Layer> layer;
+  std::uint64_t next_layer = 0;
+  std::optional<std::pair<net::InferRequest, net::InferResult>> last;
   std::map<PartId, std::shared_ptr<const Matrix>> logits;  ///< of the last layer, when it is done
 };
 using Evaluator = caf::stateful_actor<EvaluatorState>;
 
 void fail(Evaluator* self, const Error& why) {
-  if (self->state.layer) {
-    self->state.layer->promise.deliver(to_caf(
-        Error(why).with(fmt::format("exact inference on host {}", raw(self->state.host->host)))));
-    self->state.layer.reset();
+  if (!self->state.layer) {
+    return;
   }
+  for (auto& promise : self->state.layer->promises) {
+    promise.deliver(to_caf(
+        Error(why).with(fmt::format("exact inference on host {}", raw(self->state.host->host)))));
+  }
+  self->state.layer.reset();
+}
+
+bool is_current(const Evaluator* self, std::uint64_t layer) {
+  return self->state.layer && self->state.layer->id == layer;
 }
 
 void pump(Evaluator* self);
@@ -63,14 +78,17 @@ void pump(Evaluator* self);
 void finish(Evaluator* self) {
   auto layer = std::move(*self->state.layer);
   self->state.layer.reset();
-  layer.promise.deliver(Ref<net::InferResult>(layer.result));
+  self->state.last = std::pair(layer.request, layer.result);
+  for (auto& promise : layer.promises) {
+    promise.deliver(Ref<net::InferResult>(layer.result));
+  }
 }
 
 /// All blocks are computed: the holders keep the outputs, for the next layer and for whoever asks.
 void store_outputs(Evaluator* self) {
   auto& state = self->state;
   auto& layer = *state.layer;
-  const bool last = layer.number + 1 == state.options.model->options().layers;
+  const bool last = layer.number + 1 == state.stages.size();
   layer.stores_missing = layer.outputs.size();
   if (layer.outputs.empty()) {
     return finish(self);
@@ -79,15 +97,21 @@ void store_outputs(Evaluator* self) {
     if (last) {
       state.logits[part] = rows;
     }
-    self->request(state.host->holders[raw(part)], state.host->request_deadline,
+    const auto stored = [self, id = layer.id] {
+      if (is_current(self, id) && --self->state.layer->stores_missing == 0) {
+        finish(self);
+      }
+    };
+    self->request(state.host->holders[raw(part)], caf::infinite,
                   Ref<StoreTensor>(StoreTensor{layer.number + 1, node_type, rows}))
-        .then(
-            [self](const Ref<net::Done>&) {
-              if (self->state.layer && --self->state.layer->stores_missing == 0) {
-                finish(self);
-              }
-            },
-            [self](const caf::error& error) { fail(self, from_caf(error)); });
+        .then([stored](const Ref<net::Done>&) { stored(); },
+              [self, stored, id = layer.id](const caf::error& error) {
+                if (self->state.host->replicated) {
+                  stored();  // another replica's host computes and keeps the same
+                } else if (is_current(self, id)) {
+                  fail(self, from_caf(error));
+                }
+              });
   }
 }
 
@@ -114,14 +138,14 @@ void compute(Evaluator* self, const Work& work, const Ref<ReadyBatch>& ready) {
                           output->view().slice(work.block.first, work.block.count).data);
         return batch.sampled->num_edges();
       },
-      [self, work](std::uint64_t edges) {
-        if (self->state.layer) {
+      [self, work, id = layer.id](std::uint64_t edges) {
+        if (is_current(self, id)) {
           block_done(self, work, edges);
         }
       });
 }
 
-void ask(Evaluator* self, const Work& work) {
+void ask(Evaluator* self, std::uint64_t block, const Work& work) {
   auto& state = self->state;
   auto& layer = *state.layer;
   const auto first = state.host->parts.at(work.part)->nodes_of(node_type).first;
@@ -133,15 +157,27 @@ void ask(Evaluator* self, const Work& work) {
   for (std::uint64_t i = 0; i < work.block.count; ++i) {
     message.seeds.push_back(advance(first, work.block.first + i));
   }
-  ++layer.in_flight;
-  self->request(state.sampler, caf::infinite, Ref<SampleBatch>(std::move(message)))
+  layer.asked.insert_or_assign(block, work);
+  const auto is_mine = [self, id = layer.id, path = state.path->incarnation()] {
+    return is_current(self, id) && self->state.path->incarnation() == path;
+  };
+  self->request(state.path->sampler(block), caf::infinite, Ref<SampleBatch>(std::move(message)))
       .then(
-          [self, work](const Ref<ReadyBatch>& ready) {
-            if (self->state.layer) {
+          [self, block, work, is_mine](const Ref<ReadyBatch>& ready) {
+            if (is_mine()) {
+              self->state.path->batch_arrived();
+              self->state.layer->asked.erase(block);
               compute(self, work, ready);
             }
           },
-          [self](const caf::error& error) { fail(self, from_caf(error)); });
+          [self, is_mine](const caf::error& error) {
+            if (is_mine()) {
+              const auto why = from_caf(error);
+              if (why.code() != Errc::peer_lost) {  // that is the down handler's business
+                fail(self, why);
+              }
+            }
+          });
 }
 
 void pump(Evaluator* self) {
@@ -149,23 +185,27 @@ void pump(Evaluator* self) {
   while (!layer.blocks_left.empty() && layer.in_flight < max_in_flight) {
     const auto work = layer.blocks_left.front();
     layer.blocks_left.pop_front();
-    ask(self, work);
+    ++layer.in_flight;
+    ask(self, layer.next_block++, work);
   }
   if (layer.blocks_left.empty() && layer.in_flight == 0) {
     store_outputs(self);
   }
 }
 
-std::shared_ptr<const CollectOptions> layer_inputs(const EvaluatorOptions& options,
-                                                   std::uint32_t layer) {
+std::shared_ptr<const CollectOptions> stage_inputs(const EvaluatorState& state,
+                                                   std::uint32_t number) {
+  const auto& stage = state.stages[number];
   CollectOptions collect;
   collect.with_labels = false;
   collect.with_original_ids = false;
-  if (layer == 0) {
-    collect.decoders = options.decoders;
+  collect.digest = DigestMode::off;
+  collect.seeds_only = !stage.neighbour_rows;
+  if (number == 0) {
+    collect.decoders = state.options.decoders;
   } else {
-    collect.decoders = {RowDecoder::plain(options.model->output_dim(layer - 1))};
-    collect.source = {RowSource::Kind::tensor, layer};
+    collect.decoders = {RowDecoder::plain(stage.in_cols)};
+    collect.source = {RowSource::Kind::tensor, number};
   }
   return std::make_shared<const CollectOptions>(std::move(collect));
 }
@@ -178,8 +218,8 @@ void begin_layer(Evaluator* self) {
   sample.fanout = {{all_neighbours}};
   sample.dir = options.dir;
   layer.sample = std::make_shared<const SampleOptions>(std::move(sample));
-  layer.collect = layer_inputs(options, layer.number);
-  const auto out_dim = options.model->output_dim(layer.number);
+  layer.collect = stage_inputs(state, layer.number);
+  const auto out_dim = state.stages[layer.number].out_cols;
   const auto row_bytes = layer.collect->decoders.front().cols() * sizeof(float);
   const auto total = state.host->book->count(node_type);
   for (const auto& [id, part] : state.host->parts) {
@@ -193,32 +233,56 @@ void begin_layer(Evaluator* self) {
   pump(self);
 }
 
+bool is_same(const net::InferRequest& a, const net::InferRequest& b) {
+  return a.round == b.round && a.layer == b.layer && a.best == b.best;
+}
+
 void infer(Evaluator* self, const net::InferRequest& request) {
   auto& state = self->state;
   auto promise = self->make_response_promise();
-  if (state.layer || request.layer >= state.options.model->options().layers ||
-      (request.layer > 0 && !state.parameters)) {
-    promise.deliver(to_caf(Error(
-        Errc::failed_precondition,
-        fmt::format("evaluator of host {}: asked for layer {} of {} out of turn",
-                    raw(state.host->host), request.layer, state.options.model->options().layers))));
+  if (state.layer && is_same(state.layer->request, request)) {
+    state.layer->promises.push_back(std::move(promise));
+    return;
+  }
+  if (!state.layer && state.last && is_same(state.last->first, request)) {
+    promise.deliver(Ref<net::InferResult>(state.last->second));
+    return;
+  }
+  fail(self, Error(Errc::cancelled, "another layer was asked for"));
+  if (request.layer >= state.stages.size() || (request.layer > 0 && !state.parameters)) {
+    promise.deliver(
+        to_caf(Error(Errc::failed_precondition,
+                     fmt::format("evaluator of host {}: asked for layer {} of {} out of turn",
+                                 raw(state.host->host), request.layer, state.stages.size()))));
     return;
   }
   auto& layer = state.layer.emplace();
-  layer.promise = std::move(promise);
+  layer.promises.push_back(std::move(promise));
+  layer.id = state.next_layer++;
+  layer.request = request;
   layer.number = request.layer;
   if (request.layer > 0) {
     return begin_layer(self);
   }
   state.logits.clear();
-  self->request(state.trainer, state.host->request_deadline,
+  const auto trainer = state.trainer();
+  if (!trainer) {
+    return fail(self, Error(Errc::peer_lost, "there is no trainer to read parameters from"));
+  }
+  self->request(trainer, state.host->request_deadline,
                 Ref<ReadParameters>(ReadParameters{request.best}))
       .then(
-          [self](const Ref<Snapshot>& snapshot) {
-            self->state.parameters = snapshot->parameters;
-            begin_layer(self);
+          [self, id = layer.id](const Ref<Snapshot>& snapshot) {
+            if (is_current(self, id)) {
+              self->state.parameters = snapshot->parameters;
+              begin_layer(self);
+            }
           },
-          [self](const caf::error& error) { fail(self, from_caf(error)); });
+          [self, id = layer.id](const caf::error& error) {
+            if (is_current(self, id)) {
+              fail(self, from_caf(error));
+            }
+          });
 }
 
 Result<net::ScoreResult> scores(const EvaluatorState& state, const std::string& role) {
@@ -233,33 +297,55 @@ Result<net::ScoreResult> scores(const EvaluatorState& state, const std::string& 
   result.cols = static_cast<std::uint32_t>(state.options.model->options().out_dim);
   std::vector<float> outputs;
   for (const auto& [id, logits] : state.logits) {
+    if (!state.host->scores(id)) {
+      continue;  // another host has this replica's scores
+    }
     const auto& nodes = state.host->parts.at(id)->nodes_of(node_type);
     for (const auto position : owned_positions(seeds->second->global, nodes)) {
       const auto local = nodes.local(seeds->second->global[position]);
       const auto row = logits->view().row(local);
       outputs.insert(outputs.end(), row.begin(), row.end());
       result.positions.push_back(position);
-      result.labels.push_back(nodes.labels.empty() ? -1 : nodes.labels[local]);
+      if (!nodes.targets.empty()) {
+        const auto width = nodes.targets.size() / nodes.count;
+        const auto known = nn::known_labels(nodes.targets.subspan(local * width, width));
+        result.labels.insert(result.labels.end(), known.begin(), known.end());
+      } else {
+        result.labels.push_back(nodes.labels.empty() ? -1 : nodes.labels[local]);
+      }
     }
   }
   result.outputs = Segment::of(std::move(outputs));
   return result;
 }
 
+/// A request that an actor leaves open when it dies is never answered: the data path is watched.
+void on_down(Evaluator* self, const caf::down_msg& down) {
+  auto& state = self->state;
+  if (!state.path->owns(down.source)) {
+    return;
+  }
+  if (const auto restarted = state.path->restart(self, from_caf(down.reason)); !restarted) {
+    fail(self, restarted.error());
+    self->quit(to_caf(restarted.error()));
+  } else if (state.layer) {
+    const auto again = state.layer->asked;
+    for (const auto& [block, work] : again) {
+      ask(self, block, work);
+    }
+  }
+}
+
 caf::behavior evaluator(Evaluator* self, std::shared_ptr<const HostContext> host,
-                        EvaluatorOptions options, caf::actor sampler, caf::actor trainer) {
+                        EvaluatorOptions options, SpawnDataPath data_path,
+                        std::function<caf::actor()> trainer) {
   self->state.host = std::move(host);
   self->state.options = std::move(options);
-  self->state.sampler = std::move(sampler);
+  self->state.stages = self->state.options.model->infer_stages();
   self->state.trainer = std::move(trainer);
-  // A request that an actor leaves open when it dies is never answered: watch them.
-  self->monitor(self->state.sampler);
-  self->monitor(self->state.trainer);
-  self->set_down_handler([self](const caf::down_msg& down) {
-    fail(self, Error(Errc::peer_lost, fmt::format("the sampler or the trainer ended: {}",
-                                                  from_caf(down.reason).what())));
-    self->quit(down.reason);
-  });
+  self->state.path = std::make_unique<DataPathKeeper>(std::move(data_path));
+  self->state.path->start(self);
+  self->set_down_handler([self](const caf::down_msg& down) { on_down(self, down); });
   return {
       [self](const Ref<net::InferRequest>& request) { infer(self, *request); },
       [self](const Ref<net::ScoreRequest>& request) {
@@ -273,8 +359,9 @@ caf::behavior evaluator(Evaluator* self, std::shared_ptr<const HostContext> host
 }  // namespace
 
 caf::actor spawn_evaluator(caf::actor_system& system, std::shared_ptr<const HostContext> host,
-                           EvaluatorOptions options, caf::actor sampler, caf::actor trainer) {
-  return system.spawn(evaluator, std::move(host), std::move(options), std::move(sampler),
+                           EvaluatorOptions options, SpawnDataPath data_path,
+                           std::function<caf::actor()> trainer) {
+  return system.spawn(evaluator, std::move(host), std::move(options), std::move(data_path),
                       std::move(trainer));
 }
 

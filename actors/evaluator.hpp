@@ -2,6 +2,7 @@
 /// \file evaluator.hpp
 /// The evaluator: exact layer-wise inference over all nodes of its host's parts, with all
 /// neighbours.
+#include "actors/data_path.hpp"
 #include "actors/host_context.hpp"
 #include "runtime/feature/row_collection.hpp"
 #include "runtime/graph/store.hpp"
@@ -10,6 +11,7 @@
 
 #include <caf/actor.hpp>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -26,18 +28,18 @@ struct EvaluatorOptions {
                               << 20;  ///< of input rows per block; does not change results
 };
 
-/// Starts the evaluator of one host.
-/// \param sampler  of this host, samples the blocks;
-/// \param trainer  of this host, gives the parameters
+/// Starts the evaluator of one host. It has a data path of its own.
+/// \param trainer  gives a trainer of this host as it is known now; its parameters are used
 /// | receives               | replies               | errors                                           |
 /// |------------------------|-----------------------|--------------------------------------------------|
-/// | Ref<net::InferRequest> | Ref<net::InferResult> | those of sampler, collector, holders             |
+/// | Ref<net::InferRequest> | Ref<net::InferResult> | those of data path, holders, trainer             |
 /// | Ref<net::ScoreRequest> | Ref<net::ScoreResult> | failed_precondition: the last layer is not there |
-/// Back-pressure: two blocks in flight; one request at a time (the director waits for all before
-///   the next layer)
-/// Peer loss: the layer fails with the error of the lost actor; without its sampler or trainer
-///   the evaluator ends
+/// Both may be repeated. A request for another layer ends the one under way.
+/// Back-pressure: two blocks in flight; one layer at a time (the director waits for all before
+///   the next)
+/// Peer loss: the data path is started anew and asked again
 caf::actor spawn_evaluator(caf::actor_system& system, std::shared_ptr<const HostContext> host,
-                           EvaluatorOptions options, caf::actor sampler, caf::actor trainer);
+                           EvaluatorOptions options, SpawnDataPath data_path,
+                           std::function<caf::actor()> trainer);
 
 }  // namespace troupe

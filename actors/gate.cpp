@@ -38,17 +38,34 @@ class Gate::Proxy final : public caf::actor_proxy {
     if (what->content().match_elements<caf::exit_msg>()) {
       return;  // one client's end must not end a proxy that all share
     }
-    if (!handle_system_message(*what, context, false)) {
-      gate_->request(caf::strong_actor_ptr(ctrl()), target_, *what);
+    if (handle_system_message(*what, context, false)) {
+      return;
     }
+    const caf::strong_actor_ptr self(ctrl());
+    if (const auto why = death()) {
+      return answer_requester(self, what->sender, what->mid, caf::make_message(*why));
+    }
+    gate_->request(self, target_, *what);
   }
   void kill_proxy(caf::execution_unit* context, caf::error why) override {
+    {
+      const std::lock_guard guard(mutex_);
+      death_ = why;
+    }
     cleanup(std::move(why), context);
   }
 
  private:
+  /// Why it is dead, if it is: it must not reach whoever comes after its actor.
+  std::optional<caf::error> death() const {
+    const std::lock_guard guard(mutex_);
+    return death_;
+  }
+
   const std::shared_ptr<Gate> gate_;
   const std::uint64_t target_;
+  mutable std::mutex mutex_;
+  std::optional<caf::error> death_;
 };
 
 /// Receives what local actors answer to requests that came over the link. Runs on the answering
@@ -88,6 +105,7 @@ std::shared_ptr<Gate> Gate::make(caf::actor_system& system, std::shared_ptr<net:
 caf::actor Gate::proxy(Address address) {
   const auto target = address.word();
   caf::actor made;
+  Error why(Errc::peer_lost, "the link is down");
   {
     const std::lock_guard guard(mutex_);
     if (const auto found = proxies_.find(target); found != proxies_.end()) {
@@ -99,22 +117,27 @@ caf::actor Gate::proxy(Address address) {
     if (!down_) {
       return proxies_[target] = made;
     }
+    why = *down_;
   }
-  caf::actor_cast<caf::actor_proxy*>(made)->kill_proxy(
-      nullptr, to_caf(Error(Errc::peer_lost, "the link is down")));
+  caf::actor_cast<caf::actor_proxy*>(made)->kill_proxy(nullptr, to_caf(why));
   return made;
 }
 
 void Gate::export_actor(Address address, const caf::actor& actor) {
   const auto target = address.word();
+  std::uint64_t incarnation = 0;
+  std::vector<net::FrameHeader> orphans;
   {
     const std::lock_guard guard(mutex_);
-    exports_[target] = actor;
+    incarnation = ++incarnations_[target];
+    exports_[target] = {actor, incarnation};
+    orphans = take_orphans(target);  // of whom it replaces
   }
+  fail_orphans(orphans, Error(Errc::peer_lost, "another actor has taken its place"));
   // Not under the mutex: runs at once if the actor is dead already.
-  actor->attach_functor([weak = weak_from_this(), target](const caf::error& why) {
+  actor->attach_functor([weak = weak_from_this(), target, incarnation](const caf::error& why) {
     if (const auto gate = weak.lock()) {
-      gate->export_died(target, from_caf(why));
+      gate->export_died(target, incarnation, from_caf(why));
     }
   });
 }
@@ -147,6 +170,7 @@ void Gate::request(caf::strong_actor_ptr proxy, std::uint64_t target, caf::mailb
   net::Frame frame;
   const auto reply_bytes = entry->encode_request(what.content(), frame);
   frame.head.target = target;
+  frame.head.generation = options_.generation ? options_.generation->load() : 0;
   const auto deadline = entry->long_running ? options_.long_deadline : options_.endpoint.deadline;
   endpoint_->request(
       std::move(frame), reply_bytes,
@@ -161,7 +185,7 @@ void Gate::request(caf::strong_actor_ptr proxy, std::uint64_t target, caf::mailb
       deadline);
 }
 
-void Gate::on_target_down(std::uint64_t target, const Error& why) {
+void Gate::target_down(std::uint64_t target, const Error& why) {
   caf::actor victim;
   {
     const std::lock_guard guard(mutex_);
@@ -177,8 +201,42 @@ void Gate::on_target_down(std::uint64_t target, const Error& why) {
 
 // ---- serving ----
 
+/// A trainer of an older generation must not be heard by those of a newer one.
+bool Gate::is_fenced(const net::FrameHeader& head) const {
+  const auto role = static_cast<Role>(head.target >> 32);
+  return options_.generation && role == Role::trainer &&
+         head.generation < options_.generation->load();
+}
+
+void Gate::take_actor_down(const net::Frame& frame) {
+  const auto down = net::Wire<net::ActorDown>::decode(frame);
+  if (!down) {
+    return endpoint_->fail(frame.head, down.error());
+  }
+  bool news = false;
+  {
+    const std::lock_guard guard(mutex_);
+    auto& seen = downs_seen_[down->target];
+    news = down->incarnation > seen;
+    seen = std::max(seen, down->incarnation);
+  }
+  if (news) {
+    target_down(down->target, Error(Errc::peer_lost, down->why));
+  }
+  endpoint_->reply(frame.head, net::to_frame(net::Done{}));
+}
+
 void Gate::on_request(net::Frame frame) {
   const auto head = frame.head;
+  if (head.method == static_cast<std::uint32_t>(net::Method::actor_down)) {
+    return take_actor_down(frame);
+  }
+  if (is_fenced(head)) {
+    return endpoint_->fail(
+        head,
+        Error(Errc::fenced, fmt::format("request {}: generation {} is over, now {}", head.request,
+                                        head.generation, options_.generation->load())));
+  }
   const auto* entry = find_wire_entry(head.method);
   caf::actor target;
   caf::strong_actor_ptr sink;
@@ -188,13 +246,13 @@ void Gate::on_request(net::Frame frame) {
       return;
     }
     if (const auto found = exports_.find(head.target); found != exports_.end()) {
-      target = found->second;
+      target = found->second.actor;
     }
     sink = sink_;
   }
   if (entry == nullptr || !target) {
     return endpoint_->fail(
-        head, Error(Errc::not_found, fmt::format("request {}: no actor at address {:#x} that takes "
+        head, Error(Errc::peer_lost, fmt::format("request {}: no actor at address {:#x} that takes "
                                                  "method {}",
                                                  head.request, head.target, head.method)));
   }
@@ -235,36 +293,53 @@ void Gate::answer(std::uint64_t id, const caf::message& content) {
   }
 }
 
-void Gate::export_died(std::uint64_t target, const Error& why) {
-  std::vector<net::FrameHeader> orphans;  // requests whose promise died with the actor
-  {
-    const std::lock_guard guard(mutex_);
-    if (down_ || exports_.erase(target) == 0) {
-      return;
-    }
-    for (auto it = serving_.begin(); it != serving_.end();) {
-      if (it->second.target == target) {
-        orphans.push_back(it->second);
-        it = serving_.erase(it);
-      } else {
-        ++it;
-      }
+/// A request's promise dies with its actor; nobody else answers it.
+std::vector<net::FrameHeader> Gate::take_orphans(std::uint64_t target) {
+  std::vector<net::FrameHeader> orphans;
+  for (auto it = serving_.begin(); it != serving_.end();) {
+    if (it->second.target == target) {
+      orphans.push_back(it->second);
+      it = serving_.erase(it);
+    } else {
+      ++it;
     }
   }
+  return orphans;
+}
+
+void Gate::fail_orphans(const std::vector<net::FrameHeader>& orphans, const Error& why) {
   for (const auto& head : orphans) {
     endpoint_->fail(head, Error(Errc::peer_lost, fmt::format("the actor at address {:#x} ended: {}",
-                                                             target, why.what())));
+                                                             head.target, why.what())));
   }
-  endpoint_->announce_down(target, why);
+}
+
+void Gate::export_died(std::uint64_t target, std::uint64_t incarnation, const Error& why) {
+  std::vector<net::FrameHeader> orphans;
+  {
+    const std::lock_guard guard(mutex_);
+    const auto found = exports_.find(target);
+    if (down_ || found == exports_.end() || found->second.incarnation != incarnation) {
+      return;
+    }
+    exports_.erase(found);
+    orphans = take_orphans(target);
+  }
+  fail_orphans(orphans, why);
+  // A request, not a notice: it survives a cut link.
+  endpoint_->request(
+      net::to_frame(net::ActorDown{target, incarnation, why.what()}),
+      net::Wire<net::ActorDown>::reply_bytes({}), [](const Result<net::Frame>&) {},
+      options_.long_deadline);
 }
 
 void Gate::on_link_down(const Error& why) {
   std::map<std::uint64_t, caf::actor> proxies;
-  std::map<std::uint64_t, caf::actor> exports;
+  std::map<std::uint64_t, Export> exports;
   caf::strong_actor_ptr sink;
   {
     const std::lock_guard guard(mutex_);
-    down_ = true;
+    down_ = why;
     proxies.swap(proxies_);
     exports.swap(exports_);
     sink.swap(sink_);

@@ -7,17 +7,20 @@
 #include <caf/actor.hpp>
 #include <caf/fwd.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <vector>
 
 namespace troupe {
 
 /// Where an actor is found behind a gate: what it is, and which of them.
-enum class Role : std::uint32_t { holder = 1, trainer = 2, evaluator = 3, director = 4 };
+enum class Role : std::uint32_t { holder = 1, trainer = 2, evaluator = 3, director = 4, agent = 5 };
 struct Address {
   Role role;
   std::uint32_t index = 0;  ///< part, rank or host
@@ -31,15 +34,19 @@ struct GateOptions {
   /// Deadline of requests whose answer waits for work without a bound of its own (epochs,
   /// inference, gradients): liveness covers those.
   net::Clock::duration long_deadline = std::chrono::hours(24 * 365);
+  /// The job's generation as this host knows it: goes into every frame; a trainer's frame of a lower
+  /// one is answered `fenced`. Shared by the gates of a host; null: not checked.
+  std::shared_ptr<const std::atomic<std::uint32_t>> generation = nullptr;
 };
 
 /// Lifecycle:  make() one at each end, exports and proxies at any time; close() before the actor
 ///   system ends
 /// Threads:    all members from any thread
-/// Guarantees: every request through a proxy gets exactly one answer. When the link breaks, pending
-///   requests are answered with peer_lost and the proxies die, so monitors and links fire as for a
-///   local actor. When an exported actor dies, requests that it left open are answered, and the
-///   peer's proxy for it dies
+/// Guarantees: every request through a proxy gets exactly one answer. When the link is lost for good,
+///   pending requests are answered with peer_lost and the proxies die, so monitors and links fire as
+///   for a local actor. When an exported actor dies, requests that it left open are answered, and the
+///   peer's proxy for it dies; a new proxy reaches what is exported there next. While the link is
+///   interrupted all of this waits
 class Gate final : public net::RequestHandler, public std::enable_shared_from_this<Gate> {
  public:
   static std::shared_ptr<Gate> make(caf::actor_system& system, std::shared_ptr<net::Link> link,
@@ -51,6 +58,8 @@ class Gate final : public net::RequestHandler, public std::enable_shared_from_th
   caf::actor proxy(Address address);
   /// Lets the peer reach `actor` at `address`.
   void export_actor(Address address, const caf::actor& actor);
+  /// Goes on over a new link in place of a lost one (the side that accepts).
+  void attach(std::shared_ptr<net::Link> link) { endpoint_->attach(std::move(link)); }
   void close(const Error& why);
   /// Waits until everything that close() brings about has happened; false if that took longer. Not
   /// from the link's thread.
@@ -58,28 +67,41 @@ class Gate final : public net::RequestHandler, public std::enable_shared_from_th
   net::EndpointStats stats() const;
 
   void on_request(net::Frame frame) override;
-  void on_target_down(std::uint64_t target, const Error& why) override;
+  void on_target_down(std::uint64_t target, const Error& why) override { target_down(target, why); }
   void on_link_down(const Error& why) override;
 
  private:
   class Proxy;
   class ReplySink;
   Gate(caf::actor_system& system, GateOptions options);
+  void target_down(std::uint64_t target, const Error& why);
   void request(caf::strong_actor_ptr proxy, std::uint64_t target, caf::mailbox_element& what);
   void answer(std::uint64_t id, const caf::message& content);
-  void export_died(std::uint64_t target, const Error& why);
+  void export_died(std::uint64_t target, std::uint64_t incarnation, const Error& why);
+  void take_actor_down(const net::Frame& frame);
+  /// Under the mutex: takes out the requests that the actor at an address still owes an answer.
+  std::vector<net::FrameHeader> take_orphans(std::uint64_t target);
+  void fail_orphans(const std::vector<net::FrameHeader>& orphans, const Error& why);
+  bool is_fenced(const net::FrameHeader& head) const;
 
   caf::actor_system& system_;
   const GateOptions options_;
   std::shared_ptr<net::Endpoint> endpoint_;
 
-  mutable std::mutex mutex_;  ///< no actor is called under it: bounces re-enter
-  bool down_ = false;         ///< the link is gone
-  bool closed_ = false;       ///< and everybody was told
+  mutable std::mutex mutex_;   ///< no actor is called under it: bounces re-enter
+  std::optional<Error> down_;  ///< why the link is gone
+  bool closed_ = false;        ///< and everybody was told
   std::condition_variable closed_changed_;
   caf::strong_actor_ptr sink_;
   std::map<std::uint64_t, caf::actor> proxies_;
-  std::map<std::uint64_t, caf::actor> exports_;
+  struct Export {
+    caf::actor actor;
+    std::uint64_t incarnation = 0;
+  };
+  std::map<std::uint64_t, Export> exports_;
+  std::map<std::uint64_t, std::uint64_t>
+      incarnations_;                                   ///< of the last actor exported at an address
+  std::map<std::uint64_t, std::uint64_t> downs_seen_;  ///< last ActorDown, by the peer's address
   std::map<std::uint64_t, net::FrameHeader>
       serving_;  ///< by request id; ordered: it is walked to send frames
 };

@@ -3,6 +3,7 @@
 #include "actors/error.hpp"
 #include "actors/offload.hpp"
 #include "runtime/feature/tensor_rows.hpp"
+#include "runtime/feature/writable_tensors.hpp"
 #include "runtime/net/messages.hpp"
 #include "runtime/sample/one_hop.hpp"
 
@@ -18,6 +19,7 @@ struct HolderState {
   std::shared_ptr<const Part> part;
   std::shared_ptr<Executor> executor;
   TensorTable tensors;
+  WritableTensors writable;
   std::size_t under_way = 0;
 };
 using Holder = caf::stateful_actor<HolderState>;
@@ -50,6 +52,18 @@ Result<RowReply> read_rows(const Part& part, const Result<std::shared_ptr<const 
   return read_tensor_rows(part, **tensor, request);
 }
 
+/// Rows of a writable tensor are read in the mailbox, between two writes.
+bool serve_writable(Holder* self, const RowRequest& request) {
+  const auto& state = self->state;
+  if (request.source.kind != RowSource::Kind::tensor ||
+      !state.writable.contains(request.source.tensor, request.node_type)) {
+    return false;
+  }
+  auto promise = self->make_response_promise();
+  deliver(promise, state.writable.read(*state.part, request));
+  return true;
+}
+
 caf::behavior holder(Holder* self, std::shared_ptr<const Part> part,
                      std::shared_ptr<Executor> executor) {
   self->state.part = std::move(part);
@@ -59,6 +73,9 @@ caf::behavior holder(Holder* self, std::shared_ptr<const Part> part,
         serve(self, [part = self->state.part, request] { return sample_one_hop(*part, *request); });
       },
       [self](const Ref<RowRequest>& request) {
+        if (serve_writable(self, *request)) {
+          return;
+        }
         auto tensor = request->source.kind == RowSource::Kind::tensor
                           ? self->state.tensors.find(request->source.tensor, request->node_type)
                           : Result<std::shared_ptr<const Matrix>>(nullptr);
@@ -71,6 +88,12 @@ caf::behavior holder(Holder* self, std::shared_ptr<const Part> part,
         const auto stored = self->state.tensors.store(*self->state.part, *message);
         deliver(promise,
                 stored ? Result<net::Done>(net::Done{}) : Result<net::Done>(stored.error()));
+      },
+      [self](const Ref<WriteRows>& write) {
+        auto promise = self->make_response_promise();
+        const auto applied = self->state.writable.apply(*self->state.part, *write);
+        deliver(promise,
+                applied ? Result<net::Done>(net::Done{}) : Result<net::Done>(applied.error()));
       },
       run_continuation,
   };

@@ -21,8 +21,10 @@ inline constexpr std::size_t holder_max_under_way = 65536;
 /// | Ref<HopRequest>      | Ref<HopReply>    | invalid_argument, overloaded                 |
 /// | Ref<RowRequest>      | Ref<RowReply>    | invalid_argument, not_found, overloaded      |
 /// | Ref<StoreTensor>     | Ref<net::Done>   | invalid_argument; only from its own host     |
+/// | Ref<WriteRows>       | Ref<net::Done>   | invalid_argument, failed_precondition        |
 /// Back-pressure: at most `holder_max_under_way` requests under way; the next gets `overloaded`
-/// Ordering:  replies may overtake each other
+/// Ordering:  replies may overtake each other; rows of writable tensors are read and written one
+///   request after the other
 /// Peer loss: monitors no one; serves whoever asks
 caf::actor spawn_holder(caf::actor_system& system, std::shared_ptr<const Part> part,
                         std::shared_ptr<Executor> executor);

@@ -14,6 +14,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <vector>
 
 namespace troupe {
@@ -28,11 +29,15 @@ struct HostContext {
   std::shared_ptr<const GraphInfo> graph;
   std::shared_ptr<const PartitionBook> book;
   std::map<PartId, std::shared_ptr<const Part>> parts;  ///< that lie on this host
-  std::vector<caf::actor> holders;                      ///< by PartId: local actors or proxies
+  std::vector<caf::actor> holders;                      ///< by PartId: the routers of this host
+  bool replicated = false;                              ///< every part has more than one holder
+  std::set<PartId> replicas;                            ///< of `parts`, those scored elsewhere
   std::shared_ptr<Executor> executor;
   std::chrono::milliseconds request_deadline{60'000};
   HopObserver on_hop;
 
+  /// Whether this host gives the scores of a part that lies here.
+  bool scores(PartId part) const { return !replicas.contains(part); }
   /// The part if it lies here, else nullptr.
   std::shared_ptr<const Part> local_part(PartId part) const {
     const auto found = parts.find(part);

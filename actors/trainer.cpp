@@ -1,77 +1,30 @@
 #include "actors/trainer.hpp"
 
 #include "actors/error.hpp"
-#include "actors/local_messages.hpp"
 #include "actors/offload.hpp"
-#include "runtime/base/reorder_buffer.hpp"
-#include "runtime/net/messages.hpp"
-#include "runtime/run/gradient_reducer.hpp"
+#include "actors/trainer_state.hpp"
+#include "runtime/nn/scores.hpp"
 
 #include <caf/all.hpp>
 
-#include <algorithm>
 #include <fmt/format.h>
 
 namespace troupe {
-namespace {
+namespace trainer {
 
-using SteadyClock = std::chrono::steady_clock;
-
-std::uint64_t ns_since(SteadyClock::time_point t) {
-  return static_cast<std::uint64_t>((SteadyClock::now() - t).count());
-}
-
-/// This rank's batches of one pass over a seed order: asked for ahead, taken in order.
-struct Stream {
-  std::shared_ptr<const SeedOrder> order;
-  Purpose purpose = Purpose::train;
-  std::uint32_t epoch = 0;
-  std::uint64_t batches = 0;  ///< of this rank
-  std::uint64_t steps = 0;    ///< of every rank
-  std::uint64_t asked = 0;
-  std::uint64_t step = 0;
-  ReorderBuffer<Ref<ReadyBatch>> ready;
-  bool busy = false;
-  std::optional<SteadyClock::time_point> waiting_since;
-  SteadyClock::time_point began = SteadyClock::now();
-  caf::response_promise promise;
-  net::EpochResult result;
-  net::ScoreResult scores;
-  std::vector<float> outputs;
-};
-
-/// One step's gradient exchange.
-struct Exchange {
-  std::vector<float> mean;
-  std::uint64_t weight = 0;
-  std::size_t missing = 0;
-  SteadyClock::time_point began;
-};
-
-struct TrainerState {
-  const char* name = "troupe.trainer";
-  TrainerOptions options;
-  std::vector<caf::actor> samplers;
-  std::shared_ptr<Executor> executor;
-  std::shared_ptr<Learner> learner;  ///< used by one task at a time; null if take_only
-  std::vector<caf::actor> peers;
-  std::optional<GradientReducer> reducer;
-  std::map<std::uint64_t, std::vector<caf::response_promise>> share_promises;  ///< by step
-  std::uint64_t generation = 0;
-  std::uint64_t global_step = 0;
-  std::optional<Stream> stream;
-  Exchange exchange;
-};
-using Trainer = caf::stateful_actor<TrainerState>;
-
-void pump(Trainer* self);
-
-void fail(Trainer* self, const Error& why) {
-  if (self->state.stream) {
-    self->state.stream->promise.deliver(to_caf(why));
-    self->state.stream.reset();
+void fail(Self* self, const Error& why) {
+  auto& state = self->state;
+  state.exchange.missing = 0;
+  if (!state.pass) {
+    return;
   }
+  for (auto& promise : state.pass->promises) {
+    promise.deliver(to_caf(Error(why).with(fmt::format("rank {}", raw(state.options.rank)))));
+  }
+  state.pass.reset();
 }
+
+namespace {
 
 void account(net::EpochCounters& counters, const ReadyBatch& ready) {
   const auto& sampled = *ready.batch.sampled;
@@ -89,128 +42,42 @@ void account(net::EpochCounters& counters, const ReadyBatch& ready) {
 
 // ---- asking ----
 
-void ask(Trainer* self) {
-  auto& stream = *self->state.stream;
-  const auto& options = self->state.options;
-  const auto number = stream.asked++;
-  const auto global = number * options.world + raw(options.rank);
+void ask(Self* self, std::uint64_t number) {
+  auto& state = self->state;
+  const auto& stream = state.pass->stream;
   SampleBatch message;
-  message.key = {stream.purpose, stream.epoch, global};
-  message.seed_type = stream.order->seeds().node_type;
-  message.seeds = stream.order->batch(stream.epoch, global);
-  message.sample = options.sample;
-  message.collect = options.collect;
-  self->request(self->state.samplers[number % self->state.samplers.size()], caf::infinite,
-                Ref<SampleBatch>(std::move(message)))
+  message.key = stream.key(number);
+  message.seed_type = stream.options().order->seeds().node_type;
+  message.seeds = stream.seeds(number);
+  message.sample = state.options.sample;
+  message.collect = state.options.collect;
+  const auto is_current = [self, pass = state.pass_number, path = state.path->incarnation()] {
+    const auto& now = self->state;
+    return now.pass && now.pass_number == pass && now.path->incarnation() == path;
+  };
+  self->request(state.path->sampler(number), caf::infinite, Ref<SampleBatch>(std::move(message)))
       .then(
-          [self, number](const Ref<ReadyBatch>& ready) {
-            if (self->state.stream) {
-              self->state.stream->ready.put(number, ready);
+          [self, number, is_current](const Ref<ReadyBatch>& ready) {
+            if (is_current()) {
+              self->state.path->batch_arrived();
+              self->state.pass->stream.put(number, ready);
               pump(self);
             }
           },
-          [self](const caf::error& error) {
-            fail(self, from_caf(error).with(fmt::format("rank {}", raw(self->state.options.rank))));
+          [self, is_current](const caf::error& error) {
+            const auto why = from_caf(error);
+            // A lost sampler or collector is the down handler's business.
+            if (is_current() && why.code() != Errc::peer_lost) {
+              fail(self, why);
+            }
           });
-}
-
-void ask_ahead(Trainer* self) {
-  auto& stream = *self->state.stream;
-  const auto taken = std::min(stream.step, stream.batches);
-  while (stream.asked < stream.batches &&
-         stream.asked - taken < self->state.options.batches_in_flight) {
-    ask(self);
-  }
 }
 
 // ---- training one step ----
 
-struct LocalShare {
-  double loss_sum = 0;
-  std::uint64_t weight = 0;
-  Segment gradient;  ///< whole vector; empty with weight 0
-};
-
-void step_done(Trainer* self) {
-  auto& state = self->state;
-  auto& stream = *state.stream;
-  ++state.global_step;
-  ++stream.step;
-  stream.busy = false;
-  if (state.options.on_step && stream.purpose == Purpose::train) {
-    state.options.on_step(state.options.rank);
-  }
-  pump(self);
-}
-
-void apply(Trainer* self) {
-  auto& state = self->state;
-  state.stream->result.counters.reduce_ns += ns_since(state.exchange.began);
-  const auto began = SteadyClock::now();
-  offload(
-      self, *state.executor,
-      [learner = state.learner, exchange = std::move(state.exchange)] {
-        learner->apply(exchange.mean, exchange.weight);
-        return true;
-      },
-      [self, began](bool) {
-        if (self->state.stream) {
-          self->state.stream->result.counters.train_ns += ns_since(began);
-          step_done(self);
-        }
-      });
-}
-
-void take_sum(Trainer* self, Rank owner, const net::GradientSum& sum) {
-  auto& exchange = self->state.exchange;
-  const auto slice = gradient_slice(exchange.mean.size(), self->state.options.world, owner);
-  const auto values = sum.values.as<float>();
-  if (values.size() != slice.size) {
-    return fail(self, Error(Errc::data_corruption,
-                            fmt::format("gradient sum of rank {}: expected {} numbers, found {}",
-                                        raw(owner), slice.size, values.size())));
-  }
-  std::ranges::copy(values, exchange.mean.begin() + static_cast<std::ptrdiff_t>(slice.first));
-  exchange.weight = sum.weight;
-  if (--exchange.missing == 0) {
-    apply(self);
-  }
-}
-
-void exchange(Trainer* self, const LocalShare& share) {
-  auto& state = self->state;
-  const auto world = state.options.world;
-  const auto size = state.learner->model().num_parameters();
-  state.exchange = {std::vector<float>(size), 0, world, SteadyClock::now()};
-  for (std::uint32_t r = 0; r < world; ++r) {
-    const auto owner = static_cast<Rank>(r);
-    const auto slice = gradient_slice(size, world, owner);
-    net::GradientChunk chunk;
-    chunk.step = state.global_step;
-    chunk.rank = state.options.rank;
-    chunk.weight = share.weight;
-    if (share.weight > 0) {
-      chunk.values = {
-          share.gradient.owner,
-          share.gradient.bytes.subspan(slice.first * sizeof(float), slice.size * sizeof(float))};
-    }
-    self->request(state.peers[r], caf::infinite, Ref<net::GradientChunk>(std::move(chunk)))
-        .then(
-            [self, owner](const Ref<net::GradientSum>& sum) {
-              if (self->state.stream) {
-                take_sum(self, owner, *sum);
-              }
-            },
-            [self, owner](const caf::error& error) {
-              fail(self, from_caf(error).with(
-                             fmt::format("reducing gradients with rank {}", raw(owner))));
-            });
-  }
-}
-
 Result<LocalShare> compute(Learner& learner, Executor& executor, const Batch& batch) {
   TROUPE_ASSIGN_OR_RETURN(const auto share, learner.compute(executor, batch));
-  LocalShare local{share.loss_sum, share.weight, {}};
+  LocalShare local{share.loss_sum, share.weight, {}, std::nullopt};
   if (share.weight > 0) {
     Buffer copy(share.gradient.size_bytes());
     std::ranges::copy(share.gradient, copy.as<float>().begin());
@@ -219,183 +86,255 @@ Result<LocalShare> compute(Learner& learner, Executor& executor, const Batch& ba
   return local;
 }
 
-void train(Trainer* self, Ref<ReadyBatch> ready) {
+/// Runs `work(learner, executor)` off the mailbox, then `then(result)` if the pass is still the same.
+template <class Work, class Then>
+void with_learner(Self* self, Work work, Then then) {
   auto& state = self->state;
-  const auto began = SteadyClock::now();
+  state.computing = true;
   offload(
       self, *state.executor,
-      [learner = state.learner, executor = state.executor, ready = std::move(ready)] {
-        return compute(*learner, *executor, ready->batch);
+      [learner = state.learner, executor = state.executor, work = std::move(work)] {
+        return work(*learner, *executor);
       },
-      [self, began](const Result<LocalShare>& share) {
-        if (!self->state.stream) {
+      [self, pass = state.pass_number, then = std::move(then)](auto result) {
+        auto& now = self->state;
+        now.computing = false;
+        if (restore_if_asked(self) || !now.pass || now.pass_number != pass) {
           return;
         }
-        if (!share) {
-          return fail(self, share.error());
+        if (!result) {
+          return fail(self, result.error());
         }
-        auto& result = self->state.stream->result;
-        result.loss_sum += share->loss_sum;
-        result.loss_weight += share->weight;
-        result.counters.train_ns += ns_since(began);
-        exchange(self, *share);
+        then(*std::move(result));
       });
 }
 
-// ---- scoring one batch (sampled evaluation) ----
-
-void score(Trainer* self, Ref<ReadyBatch> ready) {
-  auto& state = self->state;
-  offload(
-      self, *state.executor,
-      [learner = state.learner, executor = state.executor, ready] {
-        return learner->outputs(*executor, ready->batch);
+void train(Self* self, Ref<ReadyBatch> ready) {
+  const auto began = SteadyClock::now();
+  std::optional<Digest> digest;
+  if (self->state.options.collect->digest != DigestMode::off) {
+    digest = ready->batch.digest;
+  }
+  with_learner(
+      self,
+      [ready = std::move(ready)](Learner& learner, Executor& executor) {
+        return compute(learner, executor, ready->batch);
       },
-      [self, ready](const Result<Matrix>& outputs) {
-        if (!self->state.stream) {
-          return;
-        }
-        if (!outputs) {
-          return fail(self, outputs.error());
-        }
-        auto& stream = *self->state.stream;
-        const auto& options = self->state.options;
-        const auto global = stream.step * options.world + raw(options.rank);
-        const auto positions = stream.order->positions(stream.epoch, global);
-        stream.scores.positions.insert(stream.scores.positions.end(), positions.begin(),
-                                       positions.end());
-        const auto flat = outputs->view().flat();
-        stream.outputs.insert(stream.outputs.end(), flat.begin(), flat.end());
-        stream.scores.labels.insert(stream.scores.labels.end(), ready->batch.labels.begin(),
-                                    ready->batch.labels.end());
+      [self, began, digest](LocalShare share) {
+        self->state.pass->counters.train_ns += ns_since(began);
+        share.batch = digest;
+        exchange(self, share);
+      });
+}
+
+/// Scores one batch (sampled evaluation).
+void score(Self* self, const Ref<ReadyBatch>& ready) {
+  with_learner(
+      self,
+      [ready](Learner& learner, Executor& executor) {
+        return learner.outputs(executor, ready->batch);
+      },
+      [self, ready](const Matrix& outputs) {
+        auto& pass = *self->state.pass;
+        const auto& options = pass.stream.options();
+        const auto positions =
+            options.order->positions(options.epoch, pass.stream.global(pass.stream.step()));
+        pass.scores.positions.insert(pass.scores.positions.end(), positions.begin(),
+                                     positions.end());
+        const auto flat = outputs.view().flat();
+        pass.outputs.insert(pass.outputs.end(), flat.begin(), flat.end());
+        const auto& batch = ready->batch;
+        const auto labels =
+            batch.targets.cols() > 0 ? nn::known_labels(batch.targets.view().flat()) : batch.labels;
+        pass.scores.labels.insert(pass.scores.labels.end(), labels.begin(), labels.end());
         step_done(self);
       });
 }
 
+/// A trainer that only takes batches counts its own.
+void only_take(Self* self, const ReadyBatch& ready) {
+  auto& position = self->state.position;
+  if (self->state.options.collect->digest != DigestMode::off) {
+    position.batches = chain(position.batches, ready.batch.digest);
+  }
+  step_done(self);
+}
+
 // ---- the loop ----
 
-void finish(Trainer* self) {
-  auto stream = std::move(*self->state.stream);
-  self->state.stream.reset();
-  if (stream.purpose == Purpose::evaluate) {
-    stream.scores.cols = static_cast<std::uint32_t>(self->state.learner->model().options().out_dim);
-    stream.scores.outputs = Segment::of(std::move(stream.outputs));
-    stream.promise.deliver(Ref<net::ScoreResult>(std::move(stream.scores)));
-    return;
+void answer_all(Pass& pass, const caf::message& answer) {
+  for (auto& promise : pass.promises) {
+    promise.deliver(answer);
   }
-  stream.result.wall_ns = ns_since(stream.began);
-  stream.promise.deliver(Ref<net::EpochResult>(std::move(stream.result)));
 }
 
-void take(Trainer* self, Ref<ReadyBatch> ready) {
-  auto& stream = *self->state.stream;
-  if (stream.waiting_since) {
-    stream.result.counters.wait_ns += ns_since(*stream.waiting_since);
-    stream.waiting_since.reset();
+void end_scoring(Self* self, Pass pass) {
+  const auto cols = self->state.learner->model().options().out_dim;
+  pass.scores.cols = static_cast<std::uint32_t>(cols);
+  pass.scores.outputs = Segment::of(std::move(pass.outputs));
+  answer_all(pass, caf::make_message(Ref<net::ScoreResult>(std::move(pass.scores))));
+}
+
+void end_epoch(Self* self, Pass pass) {
+  auto& state = self->state;
+  auto& position = state.position;
+  net::EpochResult result;
+  result.rank = state.options.rank;
+  result.epoch = position.epoch;
+  result.loss_sum = position.loss_sum;
+  result.loss_weight = position.loss_weight;
+  result.wall_ns = ns_since(pass.began);
+  result.counters = pass.counters;
+  result.batches = position.batches;
+  state.last_epoch = result;
+  position.epoch += 1;
+  position.step = 0;
+  position.loss_sum = 0;
+  position.loss_weight = 0;
+  answer_states(self);
+  answer_all(pass, caf::make_message(Ref<net::EpochResult>(std::move(result))));
+}
+
+void end_pass(Self* self) {
+  auto pass = std::move(*self->state.pass);
+  self->state.pass.reset();
+  if (pass.stream.options().purpose == Purpose::evaluate) {
+    end_scoring(self, std::move(pass));
+  } else {
+    end_epoch(self, std::move(pass));
   }
-  account(stream.result.counters, *ready);
-  if (self->state.options.collect->digest != DigestMode::off && stream.purpose == Purpose::train) {
-    stream.result.batch_digests.push_back(ready->batch.digest);
+}
+
+void take(Self* self, Ref<ReadyBatch> ready) {
+  auto& pass = *self->state.pass;
+  if (pass.waiting_since) {
+    pass.counters.wait_ns += ns_since(*pass.waiting_since);
+    pass.waiting_since.reset();
   }
-  stream.busy = true;
+  account(pass.counters, *ready);
+  pass.busy = true;
   if (self->state.options.take_only) {
-    step_done(self);
-  } else if (stream.purpose == Purpose::train) {
+    only_take(self, *ready);
+  } else if (pass.stream.options().purpose == Purpose::train) {
     train(self, std::move(ready));
   } else {
-    score(self, std::move(ready));
+    score(self, ready);
   }
 }
 
-/// Goes on as far as possible: asks ahead, takes the next batch if it is here and nothing is under
-/// way.
-void pump(Trainer* self) {
-  auto& stream = *self->state.stream;
-  if (stream.busy) {
-    return;
-  }
-  if (stream.step == stream.steps) {
-    return finish(self);
-  }
-  ask_ahead(self);
-  if (stream.step >= stream.batches) {  // no batch for this rank in the last step: weight 0
-    stream.busy = true;
-    if (self->state.options.take_only || stream.purpose == Purpose::evaluate) {
-      return step_done(self);
-    }
-    return exchange(self, {});
-  }
-  if (auto ready = stream.ready.take()) {
-    take(self, std::move(*ready));
-  } else if (!stream.waiting_since) {
-    stream.waiting_since = SteadyClock::now();
+struct Resume {
+  std::uint64_t pass;
+};
+
+/// A step without a batch of this rank's: it adds weight 0.
+void step_without_batch(Self* self) {
+  auto& pass = *self->state.pass;
+  pass.busy = true;
+  if (self->state.options.take_only || pass.stream.options().purpose == Purpose::evaluate) {
+    step_done(self);
+  } else {
+    exchange(self, {});
   }
 }
 
-void begin(Trainer* self, const std::string& role, Purpose purpose, std::uint32_t epoch) {
+void report_step(Self* self) {
   auto& state = self->state;
-  auto promise = self->make_response_promise();
+  const auto& stream = state.pass->stream;
+  const auto now = SteadyClock::now();
+  StepReport report;
+  report.rank = state.options.rank;
+  report.epoch = stream.options().epoch;
+  report.step = stream.step();
+  report.steps = stream.steps();
+  report.global_step = state.position.global_step;
+  report.seconds = std::chrono::duration<double>(now - state.last_step).count();
+  if (state.learner && state.exchange.weight > 0) {
+    report.loss = state.exchange.loss_sum / static_cast<double>(state.exchange.weight);
+    report.lr = state.learner->lr();
+  }
+  state.last_step = now;
+  if (state.options.on_step) {
+    state.options.on_step(report);
+  }
+}
+
+void begin(Self* self, const std::string& role, Purpose purpose, std::uint32_t epoch,
+           caf::response_promise promise) {
+  auto& state = self->state;
   const auto order = state.options.orders.find(role);
-  if (state.stream || order == state.options.orders.end()) {
+  if (state.pass || order == state.options.orders.end()) {
     promise.deliver(to_caf(
         Error(Errc::failed_precondition,
               fmt::format("rank {}: expected to be idle and to know the seeds \"{}\", found {}",
                           raw(state.options.rank), role,
-                          state.stream ? "an epoch under way" : "no such seeds"))));
+                          state.pass ? "an epoch under way" : "no such seeds"))));
     return;
   }
-  auto& stream = state.stream.emplace();
-  stream.order = order->second;
-  stream.purpose = purpose;
-  stream.epoch = epoch;
-  const auto batches = stream.order->num_batches();
-  const auto rank = raw(state.options.rank);
-  stream.batches = batches > rank ? (batches - rank - 1) / state.options.world + 1 : 0;
-  stream.steps = stream.order->num_steps(state.options.world);
-  stream.promise = std::move(promise);
-  stream.result.rank = state.options.rank;
-  stream.result.epoch = epoch;
+  BatchStreamOptions options;
+  options.order = order->second;
+  options.purpose = purpose;
+  options.epoch = epoch;
+  options.rank = state.options.rank;
+  options.world = state.options.world;
+  options.in_flight = state.options.batches_in_flight;
+  if (purpose == Purpose::train) {
+    options.first_step = state.position.step;
+  } else {
+    options.max_batches = state.options.max_eval_batches;
+  }
+  ++state.pass_number;
+  state.pass.emplace(std::move(options), role);
+  state.pass->promises.push_back(std::move(promise));
+  state.last_step = SteadyClock::now();
   pump(self);
 }
 
-// ---- reducing for the others ----
-
-void take_share(Trainer* self, const Ref<net::GradientChunk>& share) {
+void begin_epoch(Self* self, const net::EpochRequest& request) {
   auto& state = self->state;
   auto promise = self->make_response_promise();
-  if (!state.reducer) {
-    promise.deliver(to_caf(Error(Errc::failed_precondition,
-                                 fmt::format("rank {}: asked to reduce gradients before it knows "
-                                             "its peers",
-                                             raw(state.options.rank)))));
+  if (request.generation != state.generation) {
+    const bool old = request.generation < state.generation;
+    promise.deliver(
+        to_caf(Error(old ? Errc::fenced : Errc::failed_precondition,
+                     fmt::format("rank {}: asked to train in generation {}, is in {}",
+                                 raw(state.options.rank), request.generation, state.generation))));
     return;
   }
-  auto sum = state.reducer->add(share);
-  if (!sum) {
-    promise.deliver(to_caf(sum.error()));
+  if (state.pass && state.pass->role == "train" &&
+      state.pass->stream.options().epoch == request.epoch) {
+    state.pass->promises.push_back(std::move(promise));
     return;
   }
-  auto& promises = state.share_promises[share->step];
-  promises.push_back(std::move(promise));
-  if (*sum) {
-    for (auto& waiting : promises) {
-      waiting.deliver(Ref<net::GradientSum>(**sum));
-    }
-    state.share_promises.erase(share->step);
+  if (state.last_epoch && state.last_epoch->epoch == request.epoch) {
+    promise.deliver(Ref<net::EpochResult>(*state.last_epoch));
+    return;
   }
-}
-
-void meet_peers(Trainer* self, const TrainerPeers& peers) {
-  auto& state = self->state;
-  state.peers = peers.trainers;
+  if (state.position.epoch != request.epoch) {
+    promise.deliver(to_caf(
+        Error(Errc::failed_precondition,
+              fmt::format("rank {}: asked for epoch {}, stands in epoch {}",
+                          raw(state.options.rank), request.epoch + 1, state.position.epoch + 1))));
+    return;
+  }
   if (state.learner) {
-    const auto slice = gradient_slice(state.learner->model().num_parameters(), state.options.world,
-                                      state.options.rank);
-    state.reducer.emplace(state.options.world, slice.size);
+    state.learner->begin_epoch(request.epoch);
   }
+  begin(self, "train", Purpose::train, request.epoch, std::move(promise));
 }
 
-net::FinishResult final_digests(const TrainerState& state) {
+void begin_scoring(Self* self, const net::ScoreRequest& request) {
+  auto& state = self->state;
+  auto promise = self->make_response_promise();
+  if (state.pass && state.pass->role == request.role &&
+      state.pass->stream.options().purpose == Purpose::evaluate &&
+      state.pass->stream.options().epoch == request.epoch) {
+    state.pass->promises.push_back(std::move(promise));
+    return;
+  }
+  begin(self, request.role, Purpose::evaluate, request.epoch, std::move(promise));
+}
+
+net::FinishResult final_digests(const State& state) {
   net::FinishResult result;
   result.rank = state.options.rank;
   if (state.learner) {
@@ -405,37 +344,46 @@ net::FinishResult final_digests(const TrainerState& state) {
   return result;
 }
 
-/// A request that an actor leaves open when it dies is never answered: watch them.
-void watch(Trainer* self, const caf::actor& collector) {
-  self->monitor(collector);
-  for (const auto& sampler : self->state.samplers) {
-    self->monitor(sampler);
+/// A request that an actor leaves open when it dies is never answered: the data path is watched.
+void on_down(Self* self, const caf::down_msg& down) {
+  auto& state = self->state;
+  if (!state.path->owns(down.source)) {
+    return;
   }
-  self->set_down_handler([self](const caf::down_msg& down) {
-    fail(self, Error(Errc::peer_lost,
-                     fmt::format("rank {}: a sampler or the collector ended: {}",
-                                 raw(self->state.options.rank), from_caf(down.reason).what())));
-    self->quit(down.reason);
-  });
+  const auto restarted = state.path->restart(self, from_caf(down.reason));
+  if (!restarted) {
+    fail(self, restarted.error());
+    self->quit(to_caf(restarted.error()));
+  } else if (state.pass) {
+    state.pass->stream.ask_again();
+    while (const auto number = state.pass->stream.ask()) {
+      ask(self, *number);
+    }
+  }
 }
 
-caf::behavior trainer(Trainer* self, TrainerOptions options, std::vector<caf::actor> samplers,
-                      const caf::actor& collector, std::shared_ptr<Executor> executor,
-                      std::shared_ptr<Learner> learner) {
-  self->state.options = std::move(options);
-  self->state.samplers = std::move(samplers);
-  self->state.executor = std::move(executor);
-  self->state.learner = std::move(learner);
-  watch(self, collector);
+caf::behavior behavior(Self* self, TrainerOptions options, SpawnDataPath data_path,
+                       std::shared_ptr<Executor> executor, std::shared_ptr<Learner> learner) {
+  auto& state = self->state;
+  state.options = std::move(options);
+  state.generation = state.options.generation;
+  state.executor = std::move(executor);
+  state.learner = std::move(learner);
+  state.path = std::make_unique<DataPathKeeper>(std::move(data_path));
+  state.path->start(self);
+  self->set_down_handler([self](const caf::down_msg& down) { on_down(self, down); });
   return {
-      [self](const Ref<TrainerPeers>& peers) { meet_peers(self, *peers); },
-      [self](const Ref<net::EpochRequest>& request) {
-        begin(self, "train", Purpose::train, request->epoch);
+      [self](const Ref<TrainerPeers>& peers) {
+        self->state.peers = peers->trainers;
+        if (!self->state.reducer) {
+          reset_reducer(self);
+        }
       },
-      [self](const Ref<net::ScoreRequest>& request) {
-        begin(self, request->role, Purpose::evaluate, request->epoch);
-      },
+      [self](const Ref<net::EpochRequest>& request) { begin_epoch(self, *request); },
+      [self](const Ref<net::ScoreRequest>& request) { begin_scoring(self, *request); },
       [self](const Ref<net::GradientChunk>& share) { take_share(self, share); },
+      [self](const Ref<net::TakeState>& request) { take_state(self, *request); },
+      [self](const Ref<net::Restore>& request) { restore(self, request); },
       [self](const Ref<net::KeepBest>&) {
         if (self->state.learner) {
           self->state.learner->keep_best();
@@ -449,20 +397,82 @@ caf::behavior trainer(Trainer* self, TrainerOptions options, std::vector<caf::ac
       [self](const Ref<net::Finish>&) {
         return Ref<net::FinishResult>(final_digests(self->state));
       },
+      [self](const Ref<net::Ping>&) {
+        const auto& now = self->state;
+        return Ref<net::Pong>(
+            net::Pong{now.position.global_step, !now.pass || now.exchange.missing > 0});
+      },
+      [self](const Ref<StillFenced>& fenced) {
+        if (self->state.generation == fenced->generation) {
+          self->quit(to_caf(fenced->why));
+        }
+      },
+      [self](const Ref<Resume>& after) {
+        if (self->state.pass && self->state.pass_number == after->pass) {
+          self->state.pass->busy = false;
+          pump(self);
+        }
+      },
       run_continuation,
   };
 }
 
 }  // namespace
 
+void step_done(Self* self) {
+  auto& state = self->state;
+  auto& pass = *state.pass;
+  pass.stream.end_step();
+  pass.busy = false;
+  if (pass.stream.options().purpose == Purpose::train) {
+    state.position.global_step += 1;
+    state.position.step = pass.stream.step();
+    report_step(self);
+    if (!pass.stream.over()) {
+      answer_states(self);
+    }
+    const auto pause = state.options.pause
+                           ? state.options.pause(state.options.rank, state.position.global_step)
+                           : std::chrono::milliseconds(0);
+    if (pause.count() > 0) {
+      pass.busy = true;
+      self->delayed_send(self, pause, Ref<Resume>(Resume{state.pass_number}));
+      return;
+    }
+  }
+  pump(self);
+}
+
+void pump(Self* self) {
+  auto& pass = *self->state.pass;
+  if (pass.busy) {
+    return;
+  }
+  if (pass.stream.over()) {
+    return end_pass(self);
+  }
+  while (const auto number = pass.stream.ask()) {
+    ask(self, *number);
+  }
+  if (!pass.stream.has_batch()) {
+    return step_without_batch(self);
+  }
+  if (auto ready = pass.stream.take()) {
+    take(self, std::move(*ready));
+  } else if (!pass.waiting_since) {
+    pass.waiting_since = SteadyClock::now();
+  }
+}
+
+}  // namespace trainer
+
 Result<caf::actor> spawn_trainer(caf::actor_system& system, TrainerOptions options,
-                                 std::vector<caf::actor> samplers, const caf::actor& collector,
-                                 std::shared_ptr<Executor> executor) {
+                                 SpawnDataPath data_path, std::shared_ptr<Executor> executor) {
   std::shared_ptr<Learner> learner;
   if (!options.take_only) {
     TROUPE_ASSIGN_OR_RETURN(learner, Learner::create(options.learner));
   }
-  return system.spawn(trainer, std::move(options), std::move(samplers), collector,
+  return system.spawn(trainer::behavior, std::move(options), std::move(data_path),
                       std::move(executor), std::move(learner));
 }
 

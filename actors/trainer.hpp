@@ -2,14 +2,17 @@
 /// \file trainer.hpp
 /// The trainer: one rank. Asks its samplers for batches ahead of time, trains them in batch order,
 /// sums gradients with the other ranks, steps the optimizer.
+#include "actors/data_path.hpp"
 #include "runtime/base/executor.hpp"
 #include "runtime/feature/row_collection.hpp"
 #include "runtime/run/learner.hpp"
+#include "runtime/run/step_report.hpp"
 #include "runtime/sample/batch_builder.hpp"
 #include "runtime/sample/seed_order.hpp"
 
 #include <caf/actor.hpp>
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -29,27 +32,37 @@ struct TrainerOptions {
   LearnerOptions learner;
   /// A trainer that only takes batches, for measuring the data path: no model, no gradients.
   bool take_only = false;
-  std::function<void(Rank)>
-      on_step;  ///< after each step, on the trainer's thread; for progress; may be empty
+  /// After each step, on the trainer's thread; for progress; may be empty.
+  std::function<void(const StepReport&)> on_step = {};
+  /// For tests of faults: how long the rank pauses before it goes on with a step; may be empty.
+  std::function<std::chrono::milliseconds(Rank, std::uint64_t global_step)> pause = {};
+  std::uint64_t max_eval_batches = 0;  ///< of all ranks, per sampled evaluation; 0: all
+  std::uint32_t generation = 0;        ///< that it is born into; a later one needs a Restore first
+  std::chrono::milliseconds fenced_for{60'000};
 };
 
-/// Starts the trainer of one rank on top of its samplers.
-/// | receives               | replies              | errors                                              |
-/// |------------------------|----------------------|-----------------------------------------------------|
-/// | Ref<TrainerPeers>      | none; once, first    |                                                     |
-/// | Ref<net::EpochRequest> | Ref<net::EpochResult>| those of samplers and peers; failed_precondition    |
-/// | Ref<net::ScoreRequest> | Ref<net::ScoreResult>| as above (sampled evaluation)                       |
-/// | Ref<net::GradientChunk>| Ref<net::GradientSum>| invalid_argument, failed_precondition               |
-/// | Ref<net::KeepBest>     | Ref<net::Done>       |                                                     |
-/// | Ref<ReadParameters>    | Ref<Snapshot>        |                                                     |
-/// | Ref<net::Finish>       | Ref<net::FinishResult>|                                                    |
+/// Starts the trainer of one rank. It starts its own data path, and starts it anew when it is lost.
+/// | receives                | replies               | errors                                    |
+/// |-------------------------|-----------------------|-------------------------------------------|
+/// | Ref<TrainerPeers>       | none; before training |                                           |
+/// | Ref<net::EpochRequest>  | Ref<net::EpochResult> | those of the data path and of peers;      |
+/// |                         |                       | failed_precondition, fenced               |
+/// | Ref<net::ScoreRequest>  | Ref<net::ScoreResult> | as above (sampled evaluation)             |
+/// | Ref<net::GradientChunk> | Ref<net::GradientSum> | invalid_argument, fenced                  |
+/// | Ref<net::TakeState>     | Ref<net::StateReply>  | fenced; cancelled: a restore came first   |
+/// | Ref<net::Restore>       | Ref<net::Done>        | fenced, data_corruption                   |
+/// | Ref<net::KeepBest>      | Ref<net::Done>        |                                           |
+/// | Ref<ReadParameters>     | Ref<Snapshot>         |                                           |
+/// | Ref<net::Finish>        | Ref<net::FinishResult>|                                           |
+/// | Ref<net::Ping>          | Ref<net::Pong>        |                                           |
+/// Every request may be repeated: an epoch or a step that is under way or just over is answered, not
+/// done again.
 /// Back-pressure: holds at most `batches_in_flight` batches, asked for and not yet trained
 /// Ordering:  trains in batch order, whatever the order of arrival
-/// Peer loss: the epoch fails with the error of the lost sampler, collector, holder or rank. A rank
-///   without one of its samplers or its collector is no rank: the trainer ends, and whoever monitors
-///   it learns so
+/// Peer loss: samplers and collector are started anew and asked again. The epoch fails with the error
+///   of a lost rank; the director then restores all. Answered `fenced`, the trainer ends: a newer one
+///   of its rank is at work
 Result<caf::actor> spawn_trainer(caf::actor_system& system, TrainerOptions options,
-                                 std::vector<caf::actor> samplers, const caf::actor& collector,
-                                 std::shared_ptr<Executor> executor);
+                                 SpawnDataPath data_path, std::shared_ptr<Executor> executor);
 
 }  // namespace troupe

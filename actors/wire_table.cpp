@@ -54,6 +54,12 @@ constexpr std::array entries = {
     entry<net::ScoreRequest, net::ScoreResult>(true),
     entry<net::KeepBest, net::Done>(true),
     entry<net::Finish, net::FinishResult>(true),
+    entry<net::TakeState, net::StateReply>(true),
+    entry<net::Restore, net::Done>(true),
+    entry<net::Regroup, net::Done>(true),
+    entry<net::Introduce, net::Done>(true),
+    entry<net::Ping, net::Pong>(false),
+    entry<WriteRows, net::Done>(false),
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 /// and returns an exit code.
 #include "launcher/exit_code.hpp"
 #include "launcher/progress.hpp"
+#include "runtime/data/rmat.hpp"
 
 #include <filesystem>
 #include <string>
@@ -19,6 +20,7 @@ struct JobArguments {
 struct RunArguments {
   JobArguments job;
   LogFormat log = LogFormat::text;
+  bool resume = false;  ///< go on from the newest checkpoint in the output folder
 };
 /// Runs a job to its end, or until SIGINT or SIGTERM.
 /// \requires both signals are blocked in all threads
@@ -44,9 +46,23 @@ struct PartitionArguments {
 };
 ExitCode partition_command(const PartitionArguments& arguments);
 
+struct GenerateRmatArguments {
+  RmatOptions options;
+  std::filesystem::path out;
+  std::uint32_t threads = 0;  ///< 0: one per core; the files are the same
+};
+ExitCode generate_rmat_command(const GenerateRmatArguments& arguments);
+
 /// Prints what a store holds.
 /// \param verify  compares every checksum
 ExitCode inspect_command(const std::filesystem::path& store, bool verify);
+
+struct SimulateArguments {
+  std::uint64_t seed = 0;
+  std::uint64_t count = 1;  ///< seeds from `seed` on; only those not as expected are shown in full
+};
+/// Replays the simulated run of a seed, with its fault plan and a line per event (docs/failure.md).
+ExitCode simulate_command(const SimulateArguments& arguments);
 
 /// Blocks SIGINT and SIGTERM in the calling thread, so that all threads started later inherit it.
 void block_stop_signals();

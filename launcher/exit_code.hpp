@@ -27,6 +27,7 @@ inline ExitCode exit_code_of(Errc code) {
     case Errc::failed_precondition:
       return ExitCode::data;
     case Errc::peer_lost:
+    case Errc::fenced:
     case Errc::deadline_exceeded:
     case Errc::overloaded:
       return ExitCode::peer;

@@ -26,20 +26,53 @@ void add_job(CLI::App& command, troupe::JobArguments& arguments) {
 }
 
 struct CommandLine {
+  troupe::SimulateArguments simulate;
   troupe::RunArguments run;
   troupe::JobArguments check;
   troupe::ImportArguments importing;
   troupe::PartitionArguments partition;
+  troupe::GenerateRmatArguments rmat;
   std::string inspect_store;
   bool verify = false;
   std::string log = "text";
 };
+
+void add_generate(CLI::App& app, troupe::GenerateRmatArguments& rmat,
+                  std::optional<ExitCode>& result) {
+  auto* generate = app.add_subcommand("generate", "make up a graph, for benchmarks");
+  generate->require_subcommand(1);
+  auto* command = generate->add_subcommand("rmat", "a random graph with skewed degrees (R-MAT)");
+  auto& options = rmat.options;
+  command->add_option("OUT", rmat.out, "the folder of .npy files to make")->required();
+  command->add_option("--nodes", options.nodes, "number of nodes")->required();
+  command->add_option("--edges", options.edges, "edges to draw, before symmetrising")->required();
+  command->add_option("--a", options.a, "probability of quadrant (0,0)")->capture_default_str();
+  command->add_option("--b", options.b, "probability of quadrant (0,1)")->capture_default_str();
+  command->add_option("--c", options.c, "probability of quadrant (1,0)")->capture_default_str();
+  command->add_flag("--symmetrize", options.symmetrize, "add every edge in the other direction");
+  command->add_option("--features", options.features, "float32 feature columns; 0: none")
+      ->capture_default_str();
+  command->add_option("--classes", options.classes, "classes of random labels; 0: none")
+      ->capture_default_str();
+  command->add_option("--train", options.train, "random training seeds; 0: none")
+      ->capture_default_str();
+  command->add_option("--seed", options.seed, "of everything random")->capture_default_str();
+  command->add_option("--threads", rmat.threads, "0: one per core; the files are the same")
+      ->capture_default_str();
+  command->footer(
+      "The folder is read by troupe import and by NumPy (docs/benchmarks.md).\n"
+      "Example: troupe generate rmat /tmp/rmat --nodes 2449029 --edges 61859140 --symmetrize "
+      "--features 100 --classes 47 --train 196615");
+  command->callback([&] { result = troupe::generate_rmat_command(rmat); });
+}
 
 void add_commands(CLI::App& app, CommandLine& line, std::optional<ExitCode>& result) {
   auto* run = app.add_subcommand("run", "run a job");
   add_job(*run, line.run.job);
   run->add_option("--log", line.log, "progress as text or as JSON lines")
       ->check(CLI::IsMember({"text", "json"}));
+  run->add_flag("--resume", line.run.resume,
+                "go on from the newest checkpoint in the job's output folder");
   run->footer("Example: troupe run examples/quickstart.json --set train.epochs=3");
   run->callback([&] {
     line.run.log = line.log == "json" ? troupe::LogFormat::json : troupe::LogFormat::text;
@@ -77,6 +110,17 @@ void add_commands(CLI::App& app, CommandLine& line, std::optional<ExitCode>& res
       ->capture_default_str();
   partition->footer("Example: troupe partition /tmp/cora-store /tmp/cora-parts --parts 2");
   partition->callback([&] { result = troupe::partition_command(line.partition); });
+
+  add_generate(app, line.rmat, result);
+
+  auto* simulate = app.add_subcommand(
+      "simulate", "replay a simulated run with faults, in virtual time, with a line per event");
+  simulate->add_option("--seed", line.simulate.seed, "of the fault plan")->required();
+  simulate->add_option("--count", line.simulate.count, "run so many seeds and count the outcomes")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{100'000'000}))
+      ->capture_default_str();
+  simulate->footer("Example: troupe simulate --seed 7");
+  simulate->callback([&] { result = troupe::simulate_command(line.simulate); });
 
   auto* inspect = app.add_subcommand("inspect", "print what a store holds");
   inspect->add_option("STORE", line.inspect_store, "a store, partitioned or not")->required();

@@ -66,6 +66,29 @@ std::string epoch_json_line(const EpochRecord& epoch, std::uint32_t epochs) {
   return json.dump();
 }
 
+std::string step_line(const StepReport& step, std::uint32_t epochs, double seconds_per_step) {
+  return fmt::format("epoch {:>{}}/{}  step {:>{}}/{}  loss {:.4f}  {:.4g} s/iteration",
+                     step.epoch + 1, fmt::formatted_size("{}", epochs), epochs, step.step,
+                     fmt::formatted_size("{}", step.steps), step.steps, step.loss,
+                     seconds_per_step);
+}
+
+namespace {
+
+std::string step_json_line(const StepReport& step, double seconds_per_step) {
+  const nlohmann::ordered_json json = {{"event", "step"},
+                                       {"epoch", step.epoch + 1},
+                                       {"step", step.step},
+                                       {"steps", step.steps},
+                                       {"global_step", step.global_step},
+                                       {"loss", step.loss},
+                                       {"lr", step.lr},
+                                       {"seconds_per_step", seconds_per_step}};
+  return json.dump();
+}
+
+}  // namespace
+
 Progress::Progress(Options options) : options_(std::move(options)) {
   if (options_.terminal && options_.format == LogFormat::text) {
     live_ = std::jthread([this](std::stop_token stop) { print_live(stop); });
@@ -79,6 +102,31 @@ Progress::~Progress() {
     std::fputs(clear_line, stdout);
     std::fflush(stdout);
   }
+}
+
+void Progress::step(const StepReport& report) {
+  steps_.fetch_add(1, std::memory_order_relaxed);
+  if (raw(report.rank) != 0 || options_.log_every == 0) {
+    return;
+  }
+  const std::lock_guard guard(mutex_);
+  seconds_ += report.seconds;
+  ++counted_;
+  if (report.step % options_.log_every != 0) {
+    return;
+  }
+  const double mean = seconds_ / static_cast<double>(counted_);
+  seconds_ = 0;
+  counted_ = 0;
+  const auto line = options_.format == LogFormat::json ? step_json_line(report, mean)
+                                                       : step_line(report, options_.epochs, mean);
+  std::fprintf(stdout, "%s%s\n", live_.joinable() ? clear_line : "", line.c_str());
+  std::fflush(stdout);
+}
+
+void Progress::note(const std::string& text) {
+  const std::lock_guard guard(mutex_);
+  std::fprintf(stderr, "%stroupe: %s\n", live_.joinable() ? clear_line : "", text.c_str());
 }
 
 void Progress::epoch(const EpochRecord& record) {

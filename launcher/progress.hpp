@@ -3,6 +3,7 @@
 /// What a run prints while it runs: a line per epoch, and on a terminal a live line in between.
 #include "runtime/base/ids.hpp"
 #include "runtime/run/run_record.hpp"
+#include "runtime/run/step_report.hpp"
 
 #include <atomic>
 #include <cstdint>
@@ -20,6 +21,9 @@ std::string epoch_line(const EpochRecord& epoch, std::uint32_t epochs, const std
 /// The same as one line of JSON.
 std::string epoch_json_line(const EpochRecord& epoch, std::uint32_t epochs);
 
+/// A step as a line of text, e.g. "epoch  3/30  step  120/193  loss 1.2345  0.231 s/iteration".
+std::string step_line(const StepReport& step, std::uint32_t epochs, double seconds_per_step);
+
 /// Threads:   all members from any thread
 /// Lifecycle: the live line, if any, has a thread that the destructor ends
 class Progress {
@@ -30,13 +34,16 @@ class Progress {
     std::uint32_t epochs = 0;
     std::uint64_t steps_per_epoch = 0;  ///< of all ranks together
     std::string metric;
+    std::uint64_t log_every = 0;  ///< a line after every so many steps; 0: none
   };
   explicit Progress(Options options);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  void step() { steps_.fetch_add(1, std::memory_order_relaxed); }
+  void step(const StepReport& report);
+  /// A line that is no result, such as a loss and what was done about it; to standard error.
+  void note(const std::string& text);
   void epoch(const EpochRecord& record);
 
  private:
@@ -46,6 +53,8 @@ class Progress {
   std::atomic<std::uint64_t> steps_{0};
   std::mutex mutex_;  ///< of standard output
   std::uint32_t epochs_done_ = 0;
+  double seconds_ = 0;         ///< of rank 0's steps since the last line
+  std::uint64_t counted_ = 0;  ///< these steps
   std::jthread live_;
 };
 

@@ -37,9 +37,7 @@ bool fit_to_graph_or_print(Job& job, const GraphInfo& graph) {
     print_problems(problems, nullptr);
     return false;
   }
-  const auto& type = graph.node_types.front();
-  job.model.in_dim = type.features->cols;
-  job.model.out_dim = job.train.loss == "bce_logits" ? 1 : type.labels->classes;
+  fit_to_graph(job, graph);
   return true;
 }
 

@@ -121,8 +121,11 @@ std::string report_json(const Report& report, const Job& job) {
   json["stages"] = stages_json(record);
   json["traffic"] = {{"requests", report.traffic.requests},
                      {"bytes", report.traffic.bytes},
+                     {"resent", report.traffic.resent},
+                     {"interruptions", report.traffic.interruptions},
                      {"max_in_flight_bytes", report.traffic.max_in_flight_bytes},
                      {"max_queued_bytes", report.traffic.max_queued_bytes}};
+  json["notes"] = report.notes;
   json["sampling_version"] = sampling_version;
   json["store_memory"] = job.dataset.memory == StoreMemory::mapped ? "mapped" : "copied";
   json["job"] = Json::parse(job.json);

@@ -8,6 +8,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace troupe {
 
@@ -16,6 +17,7 @@ struct Report {
   std::string error;   ///< the sentence, if failed
   RunRecord record;
   Traffic traffic;
+  std::vector<std::string> notes;  ///< losses and what was done about them
   std::size_t threads = 0;
   double load_seconds = 0;
   double run_seconds = 0;

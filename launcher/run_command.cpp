@@ -4,6 +4,10 @@
 #include "launcher/report.hpp"
 #include "launcher/simulated_cluster.hpp"
 #include "runtime/job/job_file.hpp"
+#include "runtime/job/resume.hpp"
+#include "runtime/run/checkpoint.hpp"
+#include "runtime/run/metrics_log.hpp"
+#include "runtime/run/outputs.hpp"
 
 #include <chrono>
 #include <cstdio>
@@ -50,7 +54,7 @@ class EndOrSignal {
   EndOrSignal(const EndOrSignal&) = delete;
   EndOrSignal& operator=(const EndOrSignal&) = delete;
 
-  void end(Result<RunRecord> result) {
+  void end(Result<RunResult> result) {
     {
       const std::lock_guard guard(mutex_);
       result_ = std::move(result);
@@ -59,10 +63,17 @@ class EndOrSignal {
     [[maybe_unused]] const auto written = write(event_, &one, sizeof one);
   }
   /// The run's result, or nothing if a signal came first.
-  std::optional<Result<RunRecord>> wait() {
+  std::optional<Result<RunResult>> wait() {
     pollfd ends[2] = {{event_, POLLIN, 0}, {signals_, POLLIN, 0}};
     while (poll(ends, 2, -1) < 0) {
     }
+    const std::lock_guard guard(mutex_);
+    return result_;
+  }
+  /// After a signal: the end that stop() brings, or nothing within the time.
+  std::optional<Result<RunResult>> wait_stopped(std::chrono::milliseconds timeout) {
+    pollfd ends[1] = {{event_, POLLIN, 0}};
+    poll(ends, 1, static_cast<int>(timeout.count()));
     const std::lock_guard guard(mutex_);
     return result_;
   }
@@ -71,7 +82,7 @@ class EndOrSignal {
   int event_ = -1;
   int signals_ = -1;
   std::mutex mutex_;
-  std::optional<Result<RunRecord>> result_;
+  std::optional<Result<RunResult>> result_;
 };
 
 /// Ends the process should the orderly end take longer than the second that Ctrl-C may take.
@@ -112,34 +123,139 @@ ExitCode data_error(const Error& error) {
   return ExitCode::data;
 }
 
-/// Shared with the actors, which may outlive the wait by a moment.
+/// What a run tells while it runs. Shared with the actors, which may outlive the wait by a moment.
 struct Watch {
   EndOrSignal end;
   std::unique_ptr<Progress> progress;
   std::mutex mutex;
+  std::optional<MetricsLog> metrics;
   std::vector<EpochRecord> epochs;  ///< so far, for the report of a run that did not end well
+  std::vector<std::string> notes;   ///< losses and what was done about them
+  std::string last_checkpoint;      ///< its folder
+  std::uint64_t global_step = 0;    ///< of rank 0, as last told
 
   void epoch(const EpochRecord& record) {
     progress->epoch(record);
     const std::lock_guard guard(mutex);
+    if (record.epoch < epochs.size()) {  // a roll-back repeats some
+      epochs.resize(record.epoch);
+      rewind({global_step, record.epoch});
+    }
     epochs.push_back(record);
+    if (metrics) {
+      tell(metrics->epoch(record));
+    }
+  }
+  void step(const StepReport& report) {
+    progress->step(report);
+    const std::lock_guard guard(mutex);
+    if (!metrics || raw(report.rank) != 0) {
+      return;
+    }
+    if (report.global_step <= global_step) {
+      rewind({report.global_step - 1, report.epoch});
+    }
+    global_step = report.global_step;
+    tell(metrics->step(report));
+  }
+  void rewind(const MetricsPoint& to) {
+    if (metrics) {
+      tell(metrics->rewind(to));
+    }
+  }
+  void scores(const RunRecord& record) {
+    for (const auto& [role, scores] : {std::pair("valid", record.valid), {"test", record.test}}) {
+      if (metrics && scores) {
+        tell(metrics->eval({.epoch = record.best_epoch.value_or(0),
+                            .last = true,
+                            .role = role,
+                            .seconds = 0,
+                            .scores = *scores}));
+      }
+    }
+  }
+  void note(const std::string& text) {
+    progress->note(text);
+    const std::lock_guard guard(mutex);
+    notes.push_back(text);
+  }
+  /// A log that cannot be written does not end a run; it is told once.
+  void tell(const Status& written) {
+    if (!written) {
+      progress->note(written.error().what());
+      metrics.reset();
+    }
   }
 };
 
-ExitCode finish(const Job& job, Report& report, const std::optional<Result<RunRecord>>& result,
-                LogFormat log) {
+std::filesystem::path checkpoint_dir(const Job& job) {
+  return job.output / "checkpoints";
+}
+
+CheckpointFolder checkpoint_folder(const Job& job, nn::ParameterLayout layout) {
+  CheckpointFolderOptions options;
+  options.dir = checkpoint_dir(job);
+  options.keep = job.checkpoint.keep;
+  options.layout = std::move(layout);
+  return CheckpointFolder(std::move(options));
+}
+
+bool keeps_checkpoints(const Job& job) {
+  const auto& every = job.checkpoint;
+  return every.epochs > 0 || every.steps > 0 || every.seconds > 0;
+}
+
+/// The newest checkpoint that is whole and fits the job.
+Result<std::shared_ptr<const Checkpoint>> find_checkpoint(const Job& job,
+                                                          const nn::ParameterLayout& layout,
+                                                          const Say& say) {
+  std::vector<SkippedCheckpoint> skipped;
+  auto found = checkpoint_folder(job, layout).latest(skipped);
+  for (const auto& [name, why] : skipped) {
+    std::fprintf(stderr, "troupe: skipped checkpoint %s: %s\n", name.c_str(), why.what().c_str());
+  }
+  if (!found) {
+    return std::move(found).error();
+  }
+  TROUPE_RETURN_IF_ERROR(check_resumable(found->checkpoint.job, job));
+  const auto& at = found->checkpoint.training;
+  say(fmt::format("resuming from {}: epoch {}, step {} of it", found->dir.string(), at.epoch + 1,
+                  at.step));
+  return std::make_shared<const Checkpoint>(std::move(found->checkpoint));
+}
+
+void tell_interrupted(const Job& job, const std::string& checkpoint) {
+  if (checkpoint.empty()) {
+    std::fprintf(stderr, "troupe: interrupted; stopped without a checkpoint%s\n",
+                 keeps_checkpoints(job) ? "" : " (the job has no checkpoint.every)");
+  } else {
+    std::fprintf(stderr, "troupe: interrupted; go on from %s with the same command and --resume\n",
+                 checkpoint.c_str());
+  }
+}
+
+ExitCode finish(const Job& job, Report& report, const std::optional<Result<RunResult>>& result,
+                Watch& watch, const nn::ParameterLayout& layout, LogFormat log) {
   ExitCode code = ExitCode::done;
-  if (!result) {
+  if (!result || (!*result && result->error().code() == Errc::cancelled)) {
     report.status = "interrupted";
     code = ExitCode::interrupted;
-    std::fprintf(stderr, "troupe: interrupted; stopped without a checkpoint\n");
+    tell_interrupted(job, watch.last_checkpoint);
   } else if (!*result) {
     report.status = "failed";
     report.error = result->error().what();
     code = fail(result->error());
   } else {
     report.status = "done";
-    report.record = **result;
+    const auto& [record, state] = **result;
+    report.record = record;
+    watch.scores(record);
+    const auto& best = state->best.empty() ? state->parameters : state->best;
+    const auto written =
+        write_model(job.output / "model.safetensors", layout, best, model_metadata(job.model));
+    if (!written) {
+      return data_error(written.error());
+    }
     if (log == LogFormat::text) {
       print_outcome(report, job);
     }
@@ -150,40 +266,84 @@ ExitCode finish(const Job& job, Report& report, const std::optional<Result<RunRe
   return code;
 }
 
-ExitCode run_cluster(const Job& job, const PartitionedStore& store, Report& report, LogFormat log,
-                     SteadyClock::time_point began) {
+/// Keeps checkpoints in the job's output folder and remembers the last one.
+std::function<Status(const Checkpoint&)> checkpoint_writer(const Job& job,
+                                                           const nn::ParameterLayout& layout,
+                                                           std::shared_ptr<Watch> watch) {
+  if (!keeps_checkpoints(job)) {
+    return {};
+  }
+  const auto folder = std::make_shared<CheckpointFolder>(checkpoint_folder(job, layout));
+  return [folder, watch, dir = checkpoint_dir(job)](const Checkpoint& checkpoint) {
+    auto written = folder->write(checkpoint);
+    if (written) {
+      const std::lock_guard guard(watch->mutex);
+      watch->last_checkpoint =
+          (dir / fmt::format("step-{}", checkpoint.training.global_step)).string();
+    }
+    return written;
+  };
+}
+
+/// Opens the log of metrics where the run begins.
+Status open_metrics(const Job& job, const RunSetup& setup, Watch& watch) {
+  const auto from = setup.resume ? metrics_point(*setup.resume) : MetricsPoint{};
+  TROUPE_ASSIGN_OR_RETURN(auto log, MetricsLog::open(job.output / "metrics.jsonl", from));
+  watch.metrics.emplace(std::move(log));
+  return ok_status();
+}
+
+ExitCode run_cluster(const Job& job, const PartitionedStore& store, Report& report,
+                     const RunArguments& arguments, const Say& say, SteadyClock::time_point began) {
   auto watch = std::make_shared<Watch>();
   ClusterHooks hooks;
-  hooks.on_step = [watch](Rank) {
-    if (watch->progress) {
-      watch->progress->step();
-    }
-  };
+  hooks.on_step = [watch](const StepReport& report_of_step) { watch->step(report_of_step); };
+  hooks.say = [watch](const std::string& text) { watch->note(text); };
   auto cluster = SimulatedCluster::create(job, store, std::move(hooks));
   if (!cluster) {
     return fail(cluster.error());
   }
+  const auto layout = (*cluster)->layout();
+  RunSetup setup;
+  if (arguments.resume) {
+    auto found = find_checkpoint(job, layout, say);
+    if (!found) {
+      return data_error(found.error());
+    }
+    setup.resume = *std::move(found);
+    watch->epochs = setup.resume->record.epochs;
+  }
   watch->progress = std::make_unique<Progress>(
-      Progress::Options{.format = log,
+      Progress::Options{.format = arguments.log,
                         .terminal = isatty(STDOUT_FILENO) == 1,
                         .epochs = job.train.epochs,
                         .steps_per_epoch = (*cluster)->steps_per_epoch() * job.cluster.world(),
-                        .metric = job.eval.metric});
+                        .metric = job.eval.metric,
+                        .log_every = job.log_every});
+  if (const auto opened = open_metrics(job, setup, *watch); !opened) {
+    return data_error(opened.error());
+  }
+  setup.progress = [watch](const EpochRecord& epoch) { watch->epoch(epoch); };
+  setup.write_checkpoint = checkpoint_writer(job, layout, watch);
   report.load_seconds = seconds_since(began);
   const auto run_began = SteadyClock::now();
-  (*cluster)->start([watch](const EpochRecord& epoch) { watch->epoch(epoch); },
-                    [watch](Result<RunRecord> result) { watch->end.end(std::move(result)); });
-  const auto result = watch->end.wait();
+  (*cluster)->start(std::move(setup),
+                    [watch](Result<RunResult> result) { watch->end.end(std::move(result)); });
+  auto result = watch->end.wait();
   if (!result) {
     bound_the_end();
+    (*cluster)->stop();
+    result = watch->end.wait_stopped(std::chrono::milliseconds(600));
   }
   report.run_seconds = seconds_since(run_began);
   report.traffic = (*cluster)->traffic();
   report.threads = (*cluster)->threads();
   cluster->reset();
   watch->progress.reset();
-  report.record.epochs = std::move(watch->epochs);
-  return finish(job, report, result, log);
+  const std::lock_guard guard(watch->mutex);
+  report.record.epochs = watch->epochs;
+  report.notes = watch->notes;
+  return finish(job, report, result, *watch, layout, arguments.log);
 }
 
 }  // namespace
@@ -225,7 +385,7 @@ ExitCode run_command(const RunArguments& arguments) {
               fmt::format("output: cannot create {}: {}", job.output.string(), error.message())));
   }
   Report report;
-  return run_cluster(job, *store, report, arguments.log, began);
+  return run_cluster(job, *store, report, arguments, say, began);
 }
 
 }  // namespace troupe

@@ -20,6 +20,7 @@ caf::behavior fake_trainer(caf::event_based_actor* self, std::uint32_t good_epoc
       [=](const Ref<net::EpochRequest>& request) -> caf::result<Ref<net::EpochResult>> {
         if (request->epoch < good_epochs) {
           net::EpochResult result;
+          result.epoch = request->epoch;
           result.loss_weight = 1;
           return Ref<net::EpochResult>(result);
         }
@@ -30,6 +31,10 @@ caf::behavior fake_trainer(caf::event_based_actor* self, std::uint32_t good_epoc
         return to_caf(Error(Errc::deadline_exceeded, "holder of part 1: no answer"));
       },
       [](const Ref<net::KeepBest>&) { return Ref<net::Done>(net::Done{}); },
+      [](const Ref<net::Restore>&) { return Ref<net::Done>(net::Done{}); },
+      [](const Ref<net::TakeState>&) {
+        return Ref<net::StateReply>(net::StateReply{std::make_shared<const net::TrainingState>()});
+      },
   };
 }
 
@@ -41,21 +46,25 @@ struct Ended {
 Ended direct(std::uint32_t good_epochs, Then then) {
   caf::actor_system_config config;
   caf::actor_system system(config);
-  std::promise<Result<RunRecord>> promise;
+  std::promise<Result<RunEnd>> promise;
   auto future = promise.get_future();
   Ended ended;
   DirectorOptions options;
-  options.trainers = {system.spawn(fake_trainer, 100U, then),
-                      system.spawn(fake_trainer, good_epochs, then)};
+  const std::vector<caf::actor> trainers = {system.spawn(fake_trainer, 100U, then),
+                                            system.spawn(fake_trainer, good_epochs, then)};
+  options.world = 2;
+  options.trainer = [trainers](Rank rank) { return trainers[raw(rank)]; };
+  options.start = std::make_shared<const Checkpoint>();
+  options.io = std::make_shared<InlineExecutor>();
   options.conductor.epochs = 5;
   options.conductor.world = 2;
   options.conductor.train_only = true;
   options.progress = [&](const EpochRecord& epoch) { ended.epochs.push_back(epoch.epoch + 1); };
-  options.on_end = [&](Result<RunRecord> record) { promise.set_value(std::move(record)); };
-  const auto trainers = options.trainers;
+  options.on_end = [&](Result<RunEnd> end) { promise.set_value(std::move(end)); };
   spawn_director(system, std::move(options));
   if (future.wait_for(10s) == std::future_status::ready) {
-    ended.record = future.get();
+    auto end = future.get();
+    ended.record = end ? Result<RunRecord>(end->record) : Result<RunRecord>(end.error());
   }
   for (const auto& trainer : trainers) {
     caf::anon_send_exit(trainer, caf::exit_reason::kill);

@@ -32,7 +32,7 @@ caf::behavior fake_trainer(caf::stateful_actor<FakeState>* self) {
         } else if (request->epoch == 0) {
           net::EpochResult result;
           result.rank = Rank{7};
-          result.batch_digests = {Digest{1, 2}};
+          result.batches = Digest{1, 2};
           promise.deliver(Ref<net::EpochResult>(result));
         }
         self->state.kept.push_back(std::move(promise));  // an open one dies with the actor
@@ -81,7 +81,7 @@ TEST_F(GateTest, AProxyAnswersAsTheActorItself) {
   ASSERT_OK_AND_ASSIGN(const auto remote, ask<net::EpochResult>(proxy, net::EpochRequest{}));
 
   EXPECT_EQ(remote.rank, local.rank);
-  EXPECT_EQ(remote.batch_digests, local.batch_digests);
+  EXPECT_EQ(remote.batches, local.batches);
   EXPECT_EQ(near_->stats().requests, 1U);
 }
 
@@ -90,8 +90,8 @@ TEST_F(GateTest, AnErrorKeepsItsCodeAndSentence) {
                Errc::failed_precondition, "no such epoch");
 }
 
-TEST_F(GateTest, AnUnknownAddressIsNotFound) {
-  EXPECT_ERROR((ask<net::Done>(near_->proxy({Role::trainer, 8}), net::KeepBest{})), Errc::not_found,
+TEST_F(GateTest, AnUnknownAddressIsALostPeer) {
+  EXPECT_ERROR((ask<net::Done>(near_->proxy({Role::trainer, 8}), net::KeepBest{})), Errc::peer_lost,
                "no actor at address");
 }
 
@@ -136,12 +136,63 @@ TEST_F(GateTest, ABrokenLinkAnswersPendingRequestsAndKillsProxies) {
   EXPECT_ERROR((ask<net::Done>(near_->proxy(trainer_seven), net::KeepBest{})), Errc::peer_lost, "");
 }
 
+TEST_F(GateTest, ANewProxyReachesWhatIsExportedNextButTheOldOneStaysDead) {
+  const auto old_proxy = near_->proxy(trainer_seven);
+  caf::scoped_actor self(system_);
+  self->monitor(old_proxy);
+  caf::anon_send_exit(trainer_, caf::exit_reason::kill);
+  self->receive([&](const caf::down_msg& down) { EXPECT_EQ(down.source, old_proxy); },
+                caf::after(10s) >> [] { FAIL() << "no down message"; });
+
+  trainer_ = system_.spawn(fake_trainer);
+  far_->export_actor(trainer_seven, trainer_);
+
+  EXPECT_OK(ask<net::Done>(near_->proxy(trainer_seven), net::KeepBest{}));
+  EXPECT_ERROR(ask<net::Done>(old_proxy, net::KeepBest{}), Errc::peer_lost, "");
+}
+
 TEST_F(GateTest, OneClientsExitDoesNotEndASharedProxy) {
   const auto proxy = near_->proxy(trainer_seven);
 
   caf::anon_send_exit(proxy, caf::exit_reason::user_shutdown);
 
   EXPECT_OK(ask<net::Done>(proxy, net::KeepBest{}));
+}
+
+/// A trainer's frame of generation `theirs` at a gate that knows `ours`.
+Result<net::Done> ask_across_generations(std::uint32_t theirs, std::uint32_t ours, Role role) {
+  caf::actor_system_config config;
+  caf::actor_system system(config);
+  net::RealTimeDriver driver;
+  auto [left, right] = net::make_sim_link(driver, {});
+  GateOptions near_options;
+  near_options.generation = std::make_shared<const std::atomic<std::uint32_t>>(theirs);
+  GateOptions far_options;
+  far_options.generation = std::make_shared<const std::atomic<std::uint32_t>>(ours);
+  const auto near_gate = Gate::make(system, std::move(left), near_options);
+  const auto far_gate = Gate::make(system, std::move(right), far_options);
+  const auto trainer = system.spawn(fake_trainer);
+  far_gate->export_actor({role, 1}, trainer);
+  Result<net::Done> result = Error(Errc::internal, "no answer");
+  {
+    caf::scoped_actor self(system);
+    self->request(near_gate->proxy({role, 1}), 10s, Ref<net::KeepBest>(net::KeepBest{}))
+        .receive([&](const Ref<net::Done>& reply) { result = *reply; },
+                 [&](const caf::error& error) { result = from_caf(error); });
+  }
+  near_gate->close(Error(Errc::cancelled, "test over"));
+  EXPECT_TRUE(near_gate->wait_closed(5s));
+  EXPECT_TRUE(far_gate->wait_closed(5s));
+  caf::anon_send_exit(trainer, caf::exit_reason::kill);
+  return result;
+}
+
+TEST(GateFencing, TrainersOfAnOlderGenerationAreNotHeard) {
+  EXPECT_ERROR(ask_across_generations(1, 2, Role::trainer), Errc::fenced,
+               "generation 1 is over, now 2");
+  EXPECT_OK(ask_across_generations(2, 2, Role::trainer));
+  EXPECT_OK(ask_across_generations(3, 2, Role::trainer));
+  EXPECT_OK(ask_across_generations(1, 2, Role::evaluator));
 }
 
 }  // namespace

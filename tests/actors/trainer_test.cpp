@@ -7,12 +7,14 @@
 
 #include <caf/all.hpp>
 
+#include <atomic>
+
 namespace troupe {
 namespace {
 
 using namespace std::chrono_literals;
 
-/// Answers batches in pairs, the later one first; or dies at the first.
+/// Answers batches in pairs, the later one first; or dies at one of the first.
 struct FakeSamplerState {
   std::vector<std::pair<caf::response_promise, Ref<ReadyBatch>>> held;
 };
@@ -46,7 +48,7 @@ caf::behavior idle(caf::event_based_actor* /*self*/) {
 }
 
 /// Rank `rank` of two, taking 8 seeds in batches of 1.
-Result<net::EpochResult> run_epoch(std::uint32_t rank, bool dies) {
+Result<net::EpochResult> run_epoch(std::uint32_t rank, int deaths) {
   caf::actor_system_config config;
   caf::actor_system system(config);
   auto seeds = std::make_shared<SeedList>();
@@ -63,10 +65,12 @@ Result<net::EpochResult> run_epoch(std::uint32_t rank, bool dies) {
   options.take_only = true;
   options.collect = collect;
   options.orders["train"] = std::make_shared<const SeedOrder>(seeds, 1, 1, true);
-  const auto sampler = system.spawn(fake_sampler, dies);
-  const auto collector = system.spawn(idle);
-  auto trainer = spawn_trainer(system, std::move(options), {sampler}, collector,
-                               std::make_shared<InlineExecutor>());
+  const auto left = std::make_shared<std::atomic<int>>(deaths);
+  const SpawnDataPath data_path = [&system, left] {
+    return DataPath{{system.spawn(fake_sampler, (*left)-- > 0)}, system.spawn(idle)};
+  };
+  auto trainer =
+      spawn_trainer(system, std::move(options), data_path, std::make_shared<InlineExecutor>());
   EXPECT_OK(trainer);
   Result<net::EpochResult> result = Error(Errc::internal, "no answer");
   {
@@ -75,23 +79,34 @@ Result<net::EpochResult> run_epoch(std::uint32_t rank, bool dies) {
         .receive([&](const Ref<net::EpochResult>& reply) { result = *reply; },
                  [&](const caf::error& error) { result = from_caf(error); });
   }
-  for (const auto& actor : {sampler, collector, *trainer}) {
-    caf::anon_send_exit(actor, caf::exit_reason::kill);
-  }
+  caf::anon_send_exit(*trainer, caf::exit_reason::kill);
   return result;
 }
 
-TEST(Trainer, TakesItsBatchesInOrderHoweverTheyArrive) {
-  ASSERT_OK_AND_ASSIGN(const auto result, run_epoch(1, false));
+/// The running digest of every second batch: those are rank 1's.
+Digest digest_of_rank_one() {
+  Digest running;
+  for (std::uint64_t batch = 1; batch < 8; batch += 2) {
+    running = chain(running, Digest{batch, 0});
+  }
+  return running;
+}
 
-  EXPECT_EQ(
-      result.batch_digests,
-      (std::vector<Digest>{{1, 0}, {3, 0}, {5, 0}, {7, 0}}));  // every second batch is rank 1's
+TEST(Trainer, TakesItsBatchesInOrderHoweverTheyArrive) {
+  ASSERT_OK_AND_ASSIGN(const auto result, run_epoch(1, 0));
+
+  EXPECT_EQ(result.batches, digest_of_rank_one());
   EXPECT_EQ(result.counters.seeds, 4U);
 }
 
-TEST(Trainer, FailsTheEpochWhenASamplerDies) {
-  EXPECT_ERROR(run_epoch(0, true), Errc::peer_lost, "rank 0");
+TEST(Trainer, AsksAgainWhenASamplerDies) {
+  ASSERT_OK_AND_ASSIGN(const auto result, run_epoch(1, 3));
+
+  EXPECT_EQ(result.batches, digest_of_rank_one());
+}
+
+TEST(Trainer, FailsTheEpochWhenSamplersDieAgainAndAgain) {
+  EXPECT_ERROR(run_epoch(0, 1000), Errc::peer_lost, "rank 0");
 }
 
 }  // namespace

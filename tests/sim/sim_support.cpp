@@ -35,7 +35,8 @@ Result<RunRecord> run_job(Job job, ClusterHooks hooks) {
   }
   TROUPE_ASSIGN_OR_RETURN(const auto cluster,
                           SimulatedCluster::create(job, store, std::move(hooks)));
-  return cluster->run({});
+  TROUPE_ASSIGN_OR_RETURN(const auto ended, cluster->run());
+  return ended.record;
 }
 
 Result<RunRecord> run_cora(const std::filesystem::path& output, std::vector<std::string> overrides,

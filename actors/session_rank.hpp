@@ -1,0 +1,113 @@
+#pragma once
+/// \file session_rank.hpp
+/// What stands in the place of a trainer where a user's own program trains: fetches the rank's batches
+/// ahead of time and takes part in what the ranks do together. The rank's thread, which may block,
+/// asks it (launcher/session.hpp); for the built-in trainer see trainer.hpp.
+#include "actors/data_path.hpp"
+#include "actors/local_messages.hpp"
+#include "actors/message.hpp"
+#include "runtime/net/messages.hpp"
+#include "runtime/sample/seed_order.hpp"
+
+#include <caf/actor.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace troupe {
+
+/// Numbers that one collective adds up at most: what its shares take in the windows of links is
+/// bounded by this. Longer vectors go in pieces.
+inline constexpr std::size_t session_piece = std::size_t{1} << 18;
+
+struct SessionRankOptions {
+  Rank rank{};
+  std::uint32_t world = 1;
+  std::uint32_t batches_in_flight = 4;
+  std::shared_ptr<const SeedOrder> order;  ///< of training
+  std::shared_ptr<const SampleOptions> sample;
+  std::shared_ptr<const CollectOptions> collect;
+};
+
+// ---- from the rank's thread ----
+
+/// Begins, or goes on with, an epoch; what was under way is dropped. Answered with EpochBegun.
+struct BeginEpoch {
+  std::uint32_t epoch = 0;
+  std::uint64_t first_step = 0;
+};
+struct EpochBegun {
+  std::uint64_t steps = 0;  ///< of every rank
+};
+/// Ends the step before, if there was one, and asks for the batch of the next. Answered with
+/// TakenBatch.
+struct NextBatch {};
+struct TakenBatch {
+  std::shared_ptr<const ReadyBatch> ready;  ///< null: the epoch is over
+  bool own = false;  ///< false: the rank has none in this step, and gets one without seeds
+};
+
+/// What all ranks do together. All must do the same, in the same order.
+enum class Collective : std::uint8_t { sum = 1, mean = 2, barrier = 3, step = 4 };
+
+/// Answered with Together when all ranks have asked.
+struct Contribute {
+  Collective what = Collective::barrier;
+  Segment values;            ///< float32, of the same length on all ranks; at most session_piece
+  std::uint64_t weight = 0;  ///< 0: nothing is added, `values` only says the length
+  double number = 0;         ///< added up as well
+  std::optional<Digest> batch;
+  std::chrono::milliseconds deadline{0};
+};
+struct Together {
+  std::vector<float> values;  ///< added in rank order; `mean`: divided by the total weight
+  std::uint64_t weight = 0;
+  double number = 0;
+  std::vector<Digest> batches;  ///< in rank order, of the ranks that gave one
+};
+
+/// The rank's state after a step, for whoever takes it (net::TakeState). Answered with net::Done.
+struct OfferState {
+  std::shared_ptr<const net::TrainingState> state;
+};
+/// Takes the states of all ranks after a step. Answered with GatheredStates.
+struct GatherStates {
+  std::uint64_t global_step = 0;
+};
+struct GatheredStates {
+  std::vector<std::shared_ptr<const net::TrainingState>> states;  ///< by rank
+};
+
+/// The rank has ended its work, or must: all that waits, here and at other ranks, is answered with
+/// this.
+struct EndRank {
+  Error why;
+};
+
+/// Starts it. It starts its own data path, and starts it anew when it is lost.
+/// | receives                | replies                | errors                                      |
+/// |-------------------------|------------------------|---------------------------------------------|
+/// | Ref<TrainerPeers>       | none                   |                                             |
+/// | Ref<BeginEpoch>         | Ref<EpochBegun>        |                                             |
+/// | Ref<NextBatch>          | Ref<TakenBatch>        | those of the data path                      |
+/// | Ref<SampleBatch>        | Ref<ReadyBatch>        | those of the data path                      |
+/// | Ref<Contribute>         | Ref<Together>          | deadline_exceeded, with the ranks that are  |
+/// |                         |                        | missing; invalid_argument: ranks disagree   |
+/// | Ref<OfferState>         | Ref<net::Done>         |                                             |
+/// | Ref<GatherStates>       | Ref<GatheredStates>    | those of peers                              |
+/// | Ref<EndRank>            | none                   |                                             |
+/// | Ref<net::GradientChunk> | Ref<net::GradientSum>  | invalid_argument                            |
+/// | Ref<net::TakeState>     | Ref<net::StateReply>   |                                             |
+/// | Ref<net::Ping>          | Ref<net::Pong>         |                                             |
+/// Back-pressure: holds at most `batches_in_flight` batches; keeps shares of the collective under way,
+///   the one before and the next
+/// Ordering:  batches in batch order, whatever the order of arrival
+/// Peer loss: samplers and collector are started anew and asked again. A lost rank fails the
+///   collective, and all that follow. A barrier that ran into its deadline may be asked for again
+caf::actor spawn_session_rank(caf::actor_system& system, SessionRankOptions options,
+                              SpawnDataPath data_path);
+
+}  // namespace troupe

@@ -1,0 +1,95 @@
+#pragma once
+/// \file session_rank_state.hpp
+/// What a session's rank keeps, and how its parts call each other; only for actors/session_rank*.cpp.
+#include "actors/session_rank.hpp"
+#include "runtime/run/batch_stream.hpp"
+#include "runtime/run/gradient_reducer.hpp"
+
+#include <caf/response_promise.hpp>
+#include <caf/stateful_actor.hpp>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe::session_rank {
+
+/// Batches of one epoch. At most one request for the next is open.
+struct Stream {
+  BatchStream<Ref<ReadyBatch>> batches;
+  std::uint64_t number = 0;  ///< of the epoch, so that late answers can be told
+  bool taken = false;        ///< the step's batch was handed out
+  std::optional<caf::response_promise> next;
+  std::optional<Error> error;
+};
+
+/// A batch that the user asked for by itself.
+struct Question {
+  Ref<SampleBatch> request;
+  caf::response_promise promise;
+  bool next_batch = false;  ///< the stream's one without seeds
+};
+
+struct Operation {
+  Collective what = Collective::barrier;
+  std::uint64_t number = 0;  ///< from 1
+  GradientReducer reducer;
+  std::vector<bool> arrived;  ///< by rank: its share is here
+  std::vector<caf::response_promise> shares;
+  Together result;
+  std::vector<bool> answered;  ///< by rank: its sum is here
+  std::optional<caf::response_promise> promise;
+  std::uint64_t attempt = 0;  ///< counts the deadlines
+  bool done = false;
+};
+
+struct Early {
+  Ref<net::GradientChunk> share;
+  caf::response_promise promise;
+};
+
+struct WaitingTake {
+  net::TakeState request;
+  caf::response_promise promise;
+};
+
+struct State {
+  const char* name = "troupe.session_rank";
+  SessionRankOptions options;
+  std::unique_ptr<DataPathKeeper> path;
+  std::vector<caf::actor> peers;
+  std::optional<Error> ended;
+
+  std::optional<Stream> stream;
+  std::uint64_t streams = 0;
+  std::map<std::uint64_t, Question> questions;
+  std::uint64_t next_question = 0;
+
+  std::optional<Operation> now;
+  std::optional<Operation> before;
+  std::vector<Early> early;
+  std::optional<Error> broken;  ///< why no collective can work any more
+
+  std::shared_ptr<const net::TrainingState> offered;
+  std::vector<WaitingTake> takes;
+};
+using Self = caf::stateful_actor<State>;
+
+// session_rank.cpp
+std::string rank_name(const State& state);
+
+// session_rank_collectives.cpp
+struct OperationDeadline {
+  std::uint64_t number = 0;
+  std::uint64_t attempt = 0;
+};
+void contribute(Self* self, const Contribute& request);
+/// The other side: takes a rank's share of the slice that this rank sums.
+void take_share(Self* self, const Ref<net::GradientChunk>& share);
+void check_deadline(Self* self, const OperationDeadline& deadline);
+/// Ends the collective under way, if any, and all that follow.
+void break_collectives(Self* self, const Error& why);
+
+}  // namespace troupe::session_rank

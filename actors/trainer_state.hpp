@@ -1,0 +1,129 @@
+#pragma once
+/// \file trainer_state.hpp
+/// What a trainer keeps, and how its parts call each other; only for actors/trainer*.cpp.
+#include "actors/local_messages.hpp"
+#include "actors/message.hpp"
+#include "actors/trainer.hpp"
+#include "runtime/net/messages.hpp"
+#include "runtime/run/batch_stream.hpp"
+#include "runtime/run/gradient_reducer.hpp"
+
+#include <caf/response_promise.hpp>
+#include <caf/stateful_actor.hpp>
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe::trainer {
+
+using SteadyClock = std::chrono::steady_clock;
+inline std::uint64_t ns_since(SteadyClock::time_point t) {
+  return static_cast<std::uint64_t>((SteadyClock::now() - t).count());
+}
+
+/// One pass over a seed order that is under way: an epoch of training, or a sampled evaluation.
+struct Pass {
+  Pass(BatchStreamOptions options, std::string role_name)
+      : stream(std::move(options)), role(std::move(role_name)) {}
+
+  BatchStream<Ref<ReadyBatch>> stream;
+  std::string role;
+  bool busy = false;  ///< a batch of it is being worked on
+  std::optional<SteadyClock::time_point> waiting_since;
+  SteadyClock::time_point began = SteadyClock::now();
+  std::vector<caf::response_promise> promises;  ///< repeats of the request wait together
+  net::EpochCounters counters;
+  net::ScoreResult scores;
+  std::vector<float> outputs;
+};
+
+/// What one rank adds to a step.
+struct LocalShare {
+  double loss_sum = 0;
+  std::uint64_t weight = 0;
+  Segment gradient;             ///< whole vector; empty with weight 0
+  std::optional<Digest> batch;  ///< none without a batch, or with digest "off"
+};
+
+/// One step's exchange of gradients.
+struct Exchange {
+  std::vector<float> mean;
+  std::uint64_t weight = 0;
+  double loss_sum = 0;
+  std::vector<Digest> batches;
+  std::size_t missing = 0;
+  SteadyClock::time_point began;
+};
+
+struct WaitingState {
+  net::TakeState request;
+  caf::response_promise promise;
+};
+
+struct WaitingRestore {
+  Ref<net::Restore> request;
+  caf::response_promise promise;
+};
+
+/// To itself, a while after it was fenced in this generation.
+struct StillFenced {
+  std::uint32_t generation = 0;
+  Error why;
+};
+
+struct State {
+  const char* name = "troupe.trainer";
+  TrainerOptions options;
+  std::unique_ptr<DataPathKeeper> path;
+  std::shared_ptr<Executor> executor;
+  std::shared_ptr<Learner> learner;  ///< used by one task at a time; null if take_only
+  std::vector<caf::actor> peers;
+  std::optional<GradientReducer> reducer;
+  std::map<std::uint64_t, std::vector<caf::response_promise>> share_promises;  ///< by step
+
+  std::uint32_t generation = 0;
+  net::TrainingState position;  ///< without the arrays, which the learner has
+  std::optional<Pass> pass;
+  std::uint64_t pass_number =
+      0;                   ///< counts passes and restores: what belongs to an old one is dropped
+  bool computing = false;  ///< a task has the learner
+  bool applying = false;   ///< and changes the parameters
+  Exchange exchange;
+  std::optional<net::EpochResult> last_epoch;
+  std::vector<WaitingState> states_asked;
+  std::optional<WaitingRestore> restore_asked;
+  SteadyClock::time_point last_step = SteadyClock::now();
+};
+using Self = caf::stateful_actor<State>;
+
+// trainer.cpp
+void fail(Self* self, const Error& why);
+/// Goes on as far as possible: asks ahead, takes the next batch if it is here and nothing is under way.
+void pump(Self* self);
+/// The step's parameters are in place: counts it and goes on.
+void step_done(Self* self);
+
+// trainer_exchange.cpp
+/// Sends this rank's share of the step to all owners; when all sums are in, applies them.
+void exchange(Self* self, const LocalShare& share);
+/// The other side: takes a rank's share of the slice that this rank sums.
+void take_share(Self* self, const Ref<net::GradientChunk>& share);
+/// Forgets the steps under way and begins a generation.
+void reset_reducer(Self* self);
+
+// trainer_state.cpp
+void take_state(Self* self, const net::TakeState& request);
+/// Answers those whose step has come.
+void answer_states(Self* self);
+void restore(Self* self, const Ref<net::Restore>& request);
+/// The peers are in a newer generation: a restore puts this rank there too, unless another trainer has
+/// its place by now. Ends after `TrainerOptions::fenced_for` without one.
+void wait_for_restore(Self* self, const Error& why);
+/// Runs a restore that waited for a task to give the learner back; true if there was one.
+bool restore_if_asked(Self* self);
+
+}  // namespace troupe::trainer

@@ -1,0 +1,48 @@
+#pragma once
+/// \file cluster_hooks.hpp
+/// Ways to look into a cluster, and to bend it, for progress, tests and simulation.
+#include "actors/data_path.hpp"
+#include "actors/host_context.hpp"
+#include "actors/trainer.hpp"
+#include "runtime/run/checkpoint.hpp"
+#include "runtime/run/step_report.hpp"
+
+#include <caf/actor.hpp>
+#include <caf/fwd.hpp>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace troupe {
+
+/// Where a rank trains: what stands in the place of its trainer is started with this.
+struct RankPlace {
+  caf::actor_system& system;
+  TrainerOptions options;
+  std::shared_ptr<const HostContext> host;
+  SpawnDataPath data_path;
+};
+
+/// All may be empty. Called on the threads of actors.
+struct ClusterHooks {
+  HopObserver on_hop = {};
+  std::function<void(const StepReport&)> on_step = {};
+  /// A line about something lost, restarted or rolled back.
+  std::function<void(const std::string&)> say = {};
+  /// Something was started on a host, for the first time or again; its name as for `kill`.
+  std::function<void(HostId, const std::string& actor)> on_start = {};
+  /// Given each holder after it started; what it returns is used in its place.
+  std::function<caf::actor(caf::actor_system&, PartId, caf::actor)> wrap_holder = {};
+  /// Asked before a holder is started again; an error keeps it from starting.
+  std::function<Status(HostId, PartId)> may_restart_holder = {};
+  /// How long a rank pauses before a step.
+  std::function<std::chrono::milliseconds(Rank, std::uint64_t global_step)> pause = {};
+  /// Starts what stands in the place of a rank's trainer; empty: the built-in one.
+  std::function<Result<caf::actor>(const RankPlace&)> spawn_rank = {};
+  /// Trainers only take batches: no model, no evaluation.
+  bool take_only = false;
+};
+
+}  // namespace troupe

@@ -1,0 +1,156 @@
+#include "launcher/cluster_plan.hpp"
+
+#include "actors/session_rank.hpp"
+#include "runtime/job/plan.hpp"
+#include "runtime/net/codec.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+namespace troupe {
+namespace {
+
+std::shared_ptr<const SampleOptions> sample_options(const Job& job, const GraphInfo& graph) {
+  SampleOptions options;
+  for (const auto fanout : job.sample.fanout) {
+    options.fanout.push_back(std::vector<std::int32_t>(graph.edge_types.size(), fanout));
+  }
+  options.replace = job.sample.replace;
+  options.with_edge_ids = job.sample.edge_ids;
+  options.dir = job.sample.edge_dir;
+  options.frontier = job.sample.frontier;
+  options.job_seed = job.seed;
+  return std::make_shared<const SampleOptions>(std::move(options));
+}
+
+std::chrono::nanoseconds nanoseconds(double seconds) {
+  return std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
+}
+
+/// What one step's gradient shares take on one link, in one direction: each rank of one host sends
+/// each rank of the other its slice, and gets one back.
+std::uint64_t gradient_bytes_per_link(const ClusterPlan& plan) {
+  const std::uint64_t ranks = plan.job.cluster.trainers_per_host;
+  const std::uint64_t slice =
+      (plan.model ? plan.model->num_parameters() : session_piece) / plan.world() * sizeof(float);
+  return ranks * ranks * net::gradient_exchange_bytes(slice + sizeof(float));
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const ClusterPlan>> ClusterPlan::make(const Job& job,
+                                                             const PartitionedStore& store,
+                                                             bool take_only) {
+  auto plan = std::make_shared<ClusterPlan>();
+  plan->job = job;
+  plan->graph = std::make_shared<const GraphInfo>(store.info());
+  plan->book = std::make_shared<const PartitionBook>(store.partition().ranges);
+  for (const std::string role : {"train", "val", "test"}) {
+    auto list = store.seeds(job.dataset.split, role);
+    if (!list && (role == "train" || list.error().code() != Errc::not_found)) {
+      return std::move(list).error();
+    }
+    if (list) {
+      auto shared = std::make_shared<const SeedList>(*std::move(list));
+      plan->seeds[role] = shared;
+      plan->orders[role] = std::make_shared<const SeedOrder>(shared, job.sample.batch_size,
+                                                             job.seed, role == "train");
+    }
+  }
+  plan->sample = sample_options(job, *plan->graph);
+  CollectOptions collect;
+  for (const auto& type : plan->graph->node_types) {
+    TROUPE_ASSIGN_OR_RETURN(auto decoder, RowDecoder::create(type, job.features.normalize));
+    collect.decoders.push_back(std::move(decoder));
+  }
+  collect.digest = job.digest;
+  plan->collect = std::make_shared<const CollectOptions>(std::move(collect));
+  if (!take_only) {
+    TROUPE_ASSIGN_OR_RETURN(plan->model, nn::make_model(job.model));
+  }
+  return std::shared_ptr<const ClusterPlan>(std::move(plan));
+}
+
+std::vector<HostId> ClusterPlan::hosts_of_part(PartId part) const {
+  std::vector<HostId> found;
+  const auto replicas = std::min(job.cluster.replicas, hosts());
+  for (std::uint32_t i = 0; i < replicas; ++i) {
+    found.push_back(static_cast<HostId>((raw(host_of_part(job, part)) + i) % hosts()));
+  }
+  return found;
+}
+
+std::vector<Rank> ClusterPlan::ranks_of_host(HostId host) const {
+  std::vector<Rank> found;
+  for (std::uint32_t r = 0; r < world(); ++r) {
+    if (host_of_rank(job, static_cast<Rank>(r)) == host) {
+      found.push_back(static_cast<Rank>(r));
+    }
+  }
+  return found;
+}
+
+LearnerOptions ClusterPlan::learner_options() const {
+  LearnerOptions options;
+  options.model = job.model;
+  options.optimizer = job.train.optimizer;
+  options.loss = job.train.loss;
+  options.job_seed = job.seed;
+  options.schedule = job.train.schedule;
+  options.epochs = job.train.epochs;
+  options.clip = job.train.clip;
+  return options;
+}
+
+TrainerOptions ClusterPlan::trainer_options(Rank rank) const {
+  TrainerOptions options;
+  options.rank = rank;
+  options.world = world();
+  options.batches_in_flight = job.cluster.batches_in_flight;
+  options.orders = orders;
+  options.sample = sample;
+  options.collect = collect;
+  options.learner = learner_options();
+  options.take_only = take_only();
+  options.max_eval_batches = job.eval.max_batches;
+  options.fenced_for =
+      std::chrono::milliseconds(static_cast<std::int64_t>(job.cluster.recovery_deadline_s * 1e3));
+  return options;
+}
+
+EvaluatorOptions ClusterPlan::evaluator_options() const {
+  EvaluatorOptions options;
+  options.model = model;
+  options.dir = job.sample.edge_dir;
+  options.decoders = collect->decoders;
+  options.seeds = seeds;
+  return options;
+}
+
+GateOptions ClusterPlan::gate_options() const {
+  GateOptions options;
+  const auto window = job.cluster.window_bytes;
+  auto& endpoint = options.endpoint;
+  endpoint.window_bytes = window;
+  endpoint.gradient_window_bytes = std::max(window, gradient_bytes_per_link(*this));
+  endpoint.queue_bytes = 4 * window;
+  // Above what the peer's windows let through, one item larger than its window per class included.
+  endpoint.serving_bytes = std::max(std::uint64_t{4} << 30, 8 * window);
+  endpoint.deadline = nanoseconds(job.cluster.request_deadline_s);
+  endpoint.recovery_deadline = nanoseconds(job.cluster.recovery_deadline_s);
+  return options;
+}
+
+Result<Checkpoint> ClusterPlan::initial_state() const {
+  Checkpoint state;
+  state.job = job.json;
+  if (model) {
+    TROUPE_ASSIGN_OR_RETURN(const auto learner, Learner::create(learner_options()));
+    auto optimizer = learner->optimizer_state();
+    state.training.parameters = *learner->snapshot();
+    state.training.optimizer = {optimizer.steps, std::move(optimizer.arrays)};
+  }
+  return state;
+}
+
+}  // namespace troupe

@@ -1,0 +1,55 @@
+#pragma once
+/// \file cluster_plan.hpp
+/// What all hosts of a run have in common: the job, the graph's description, seeds, options of every
+/// actor. Made once from the job and the store, then only read.
+#include "actors/evaluator.hpp"
+#include "actors/gate.hpp"
+#include "actors/trainer.hpp"
+#include "runtime/base/result.hpp"
+#include "runtime/graph/store.hpp"
+#include "runtime/job/job.hpp"
+#include "runtime/nn/model.hpp"
+#include "runtime/partition/partition_book.hpp"
+#include "runtime/run/checkpoint.hpp"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+struct ClusterPlan {
+  Job job;
+  std::shared_ptr<const GraphInfo> graph;
+  std::shared_ptr<const PartitionBook> book;
+  std::map<std::string, std::shared_ptr<const SeedList>> seeds;    ///< by role
+  std::map<std::string, std::shared_ptr<const SeedOrder>> orders;  ///< by role
+  std::shared_ptr<const SampleOptions> sample;
+  std::shared_ptr<const CollectOptions> collect;
+  std::shared_ptr<const nn::Model> model;  ///< null if trainers only take batches
+
+  /// \param take_only  trainers only take batches: no model
+  /// \errors those of the store's seeds; invalid_argument: no such model
+  static Result<std::shared_ptr<const ClusterPlan>> make(const Job& job,
+                                                         const PartitionedStore& store,
+                                                         bool take_only);
+
+  bool take_only() const { return model == nullptr; }
+  std::uint32_t parts() const { return book->parts(); }
+  std::uint32_t hosts() const { return job.cluster.hosts; }
+  std::uint32_t world() const { return job.cluster.world(); }
+  /// Hosts that hold a part, the first one being the one that scores it.
+  std::vector<HostId> hosts_of_part(PartId part) const;
+  std::vector<Rank> ranks_of_host(HostId host) const;
+
+  TrainerOptions trainer_options(Rank rank) const;
+  EvaluatorOptions evaluator_options() const;
+  LearnerOptions learner_options() const;
+  GateOptions gate_options() const;
+  /// The state before the first step.
+  Result<Checkpoint> initial_state() const;
+};
+
+}  // namespace troupe

@@ -1,0 +1,282 @@
+#include "launcher/session.hpp"
+
+#include "launcher/session_state.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace troupe {
+namespace {
+
+constexpr double checkpoint_wanted = 1;  // what rank 0 adds to the step's number
+constexpr double stop_wanted = 2;
+
+Segment copy_of(std::span<const float> values) {
+  return Segment::of(std::vector<float>(values.begin(), values.end()));
+}
+
+const NodeTypeInfo& seed_type(const Session::State& state) {
+  const auto type = state.place.options.orders.at("train")->seeds().node_type;
+  return state.place.host->graph->node_types.at(raw(type));
+}
+
+}  // namespace
+
+// ---- the rank's way to its actor ----
+
+std::chrono::milliseconds Session::State::deadline() const {
+  return std::chrono::milliseconds(
+      static_cast<std::int64_t>(run->job.cluster.step_deadline_s * 1e3));
+}
+
+Status Session::State::keep(Status result) {
+  if (!result && status) {
+    status = result;
+  }
+  return result;
+}
+
+Result<Ref<Together>> Session::State::together(Contribute request,
+                                               std::chrono::milliseconds within) {
+  request.deadline = within;
+  // The actor's deadline names the ranks that are missing, so it comes first.
+  return ask<Together>(place.actor, std::move(request), within + std::chrono::seconds(10));
+}
+
+// ---- who and where ----
+
+Session::Session(std::unique_ptr<State> state) : state_(std::move(state)) {
+  auto& s = *state_;
+  s.steps = s.place.options.orders.at("train")->num_steps(s.place.options.world);
+  s.writes.assign(s.place.host->holders.size(), 0);
+  if (s.run->resume) {
+    const auto& from = s.run->resume->training;
+    s.position.epoch = from.epoch;
+    s.position.step = from.step;
+    s.position.global_step = from.global_step;
+    s.position.batches = from.batches;
+  }
+}
+Session::~Session() {
+  state_->finish_writing();
+}
+
+Rank Session::rank() const {
+  return state_->place.options.rank;
+}
+std::uint32_t Session::world() const {
+  return state_->place.options.world;
+}
+std::string Session::role() const {
+  return "trainer";
+}
+std::vector<int> Session::devices() const {
+  return {};
+}
+const GraphInfo& Session::graph() const {
+  return *state_->place.host->graph;
+}
+std::uint64_t Session::columns() const {
+  const auto& features = seed_type(*state_).features;
+  return features ? features->cols : 0;
+}
+std::uint64_t Session::classes() const {
+  const auto& labels = seed_type(*state_).labels;
+  return labels ? labels->classes : 0;
+}
+std::uint64_t Session::seed() const {
+  return state_->run->job.seed;
+}
+std::uint32_t Session::epochs() const {
+  return state_->run->job.train.epochs;
+}
+std::uint32_t Session::first_epoch() const {
+  return state_->run->resume ? state_->run->resume->training.epoch : 0;
+}
+std::uint64_t Session::steps_per_epoch() const {
+  return state_->steps;
+}
+std::uint64_t Session::global_step() const {
+  return state_->position.global_step;
+}
+Digest Session::digest() const {
+  return state_->position.batches;
+}
+const Status& Session::status() const {
+  return state_->status;
+}
+
+Result<SeedList> Session::seeds(const std::string& role) const {
+  const auto& orders = state_->place.options.orders;
+  const auto found = orders.find(role);
+  if (found == orders.end()) {
+    std::string names;
+    for (const auto& [name, order] : orders) {
+      names += fmt::format("{}\"{}\"", names.empty() ? "" : ", ", name);
+    }
+    return Error(Errc::not_found,
+                 fmt::format("seeds: expected a role of the split ({}), got \"{}\"", names, role));
+  }
+  const auto& all = found->second->seeds();
+  const std::size_t n = all.global.size();
+  const auto first = static_cast<std::ptrdiff_t>(n * state_->rank() / world());
+  const auto end = static_cast<std::ptrdiff_t>(n * (state_->rank() + 1) / world());
+  SeedList share;
+  share.node_type = all.node_type;
+  share.original.assign(all.original.begin() + first, all.original.begin() + end);
+  share.global.assign(all.global.begin() + first, all.global.begin() + end);
+  return share;
+}
+
+Result<std::vector<EdgeId>> Session::edge_seeds(const std::string& role) const {
+  return Error(Errc::unimplemented,
+               fmt::format("edge seeds \"{}\": stores hold seeds of nodes only so far; try: "
+                           "seeds(\"{}\")",
+                           role, role));
+}
+
+// ---- batches ----
+
+EpochRange Session::epoch(std::uint32_t e) {
+  auto& s = *state_;
+  if (s.in_turn) {
+    static_cast<void>(end_step());  // kept in status()
+  }
+  s.in_epoch = false;
+  if (!s.status || !s.keep(s.restore_all()) || e < first_epoch()) {
+    return EpochRange(this);
+  }
+  const bool goes_on = s.run->resume && s.position.epoch == e &&
+                       s.position.global_step == s.run->resume->training.global_step;
+  if (!goes_on) {
+    s.position.epoch = e;
+    s.position.step = 0;
+  }
+  const auto begun = s.ask<EpochBegun>(BeginEpoch{e, s.position.step});
+  if (!begun) {
+    static_cast<void>(s.keep(begun.error()));
+  }
+  s.in_epoch = begun.ok();
+  return EpochRange(this);
+}
+
+const Batch* Session::next_batch() {
+  auto& s = *state_;
+  if (s.in_turn) {
+    static_cast<void>(end_step());
+  }
+  if (!s.in_epoch || !s.status) {
+    return nullptr;
+  }
+  const auto taken = s.ask<TakenBatch>(NextBatch{});
+  if (!taken) {
+    static_cast<void>(s.keep(taken.error()));
+    return nullptr;
+  }
+  s.batch = (*taken)->ready;
+  s.batch_is_own = (*taken)->own;
+  s.in_turn = s.batch != nullptr;
+  s.in_epoch = s.in_turn;
+  return s.in_turn ? &s.batch->batch : nullptr;
+}
+
+Status Session::end_step() {
+  auto& s = *state_;
+  TROUPE_RETURN_IF_ERROR(s.status);
+  if (!s.in_turn) {
+    return s.keep(Error(Errc::failed_precondition,
+                        fmt::format("rank {}: end_step outside a turn of an epoch", s.rank())));
+  }
+  s.in_turn = false;
+  Contribute request;
+  request.what = Collective::step;
+  if (s.batch_is_own && s.run->job.digest != DigestMode::off) {
+    request.batch = s.batch->batch.digest;
+  }
+  if (s.rank() == 0) {
+    const double seconds = s.run->job.checkpoint.seconds;
+    const auto since =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - s.last_checkpoint);
+    request.number = (seconds > 0 && since.count() >= seconds ? checkpoint_wanted : 0) +
+                     (s.run->stop ? stop_wanted : 0);
+  }
+  const auto done = s.together(std::move(request), s.deadline());
+  if (!done) {
+    return s.keep(done.error());
+  }
+  for (const auto& batch : (*done)->batches) {
+    s.position.batches = chain(s.position.batches, batch);
+  }
+  s.position.step += 1;
+  s.position.global_step += 1;
+  if (s.due((*done)->number)) {
+    TROUPE_RETURN_IF_ERROR(s.keep(s.save_all()));
+  }
+  if ((*done)->number >= stop_wanted) {
+    s.finish_writing();
+    return s.keep(Error(Errc::cancelled, fmt::format("rank {}: the run is asked to end after step "
+                                                     "{}",
+                                                     s.rank(), s.position.global_step)));
+  }
+  return ok_status();
+}
+
+// ---- all ranks together ----
+
+Status Session::all_reduce(std::span<float> values) {
+  auto& s = *state_;
+  TROUPE_RETURN_IF_ERROR(s.status);
+  for (std::size_t first = 0; first == 0 || first < values.size(); first += session_piece) {
+    const auto piece = values.subspan(first, std::min(session_piece, values.size() - first));
+    Contribute request;
+    request.what = Collective::sum;
+    request.values = copy_of(piece);
+    request.weight = 1;
+    const auto sum = s.together(std::move(request), s.deadline());
+    if (!sum) {
+      return s.keep(sum.error());
+    }
+    std::ranges::copy((*sum)->values, piece.begin());
+  }
+  return ok_status();
+}
+
+Result<std::uint64_t> Session::all_reduce_mean(std::span<float> values, std::uint64_t weight) {
+  auto& s = *state_;
+  TROUPE_RETURN_IF_ERROR(s.status);
+  std::uint64_t total = 0;
+  for (std::size_t first = 0; first == 0 || first < values.size(); first += session_piece) {
+    const auto piece = values.subspan(first, std::min(session_piece, values.size() - first));
+    Contribute request;
+    request.what = Collective::mean;
+    request.values = copy_of(piece);
+    request.weight = weight;
+    const auto sum = s.together(std::move(request), s.deadline());
+    if (!sum) {
+      return std::move(s.keep(sum.error())).error();
+    }
+    std::ranges::copy((*sum)->values, piece.begin());
+    total = (*sum)->weight;
+  }
+  return total;
+}
+
+Status Session::barrier(std::chrono::milliseconds deadline) {
+  auto& s = *state_;
+  TROUPE_RETURN_IF_ERROR(s.status);
+  const auto done = s.together(Contribute{}, deadline);
+  if (done) {
+    return ok_status();
+  }
+  const Status failed = done.error();
+  return failed.error().code() == Errc::deadline_exceeded ? failed : s.keep(failed);
+}
+
+void Session::on_save(Save hook) {
+  state_->save = std::move(hook);
+}
+void Session::on_restore(Restore hook) {
+  state_->restore = std::move(hook);
+}
+
+}  // namespace troupe

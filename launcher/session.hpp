@@ -1,0 +1,221 @@
+#pragma once
+/// \file session.hpp
+/// Training with a model of your own: Troupe samples, collects and delivers the batches of each rank,
+/// keeps the ranks in step and writes checkpoints; what is computed from a batch is up to you, in any
+/// tensor library. docs/embedding.md shows a whole program. Not needed for the built-in models: those
+/// are trained by `troupe run JOB` alone.
+#include "runtime/base/digest.hpp"
+#include "runtime/base/ids.hpp"
+#include "runtime/base/matrix.hpp"
+#include "runtime/base/result.hpp"
+#include "runtime/feature/batch.hpp"
+#include "runtime/graph/graph_info.hpp"
+#include "runtime/graph/store.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace troupe {
+
+/// Asks for a sampled neighbourhood outside the epochs' batches.
+struct NeighborRequest {
+  std::vector<NodeId> nodes;         ///< global ids; duplicates allowed
+  std::vector<std::int32_t> fanout;  ///< per hop, for every edge type; -1: all neighbours
+  NodeTypeId node_type{};            ///< of `nodes`
+  /// Name the draw: the same request with the same two numbers gives the same neighbours. Draws are
+  /// those of evaluation, apart from all training batches.
+  std::uint32_t epoch = 0;
+  std::uint64_t number = 0;
+  bool with_rows = false;  ///< features, original ids and labels as well
+};
+
+/// What the graph knows of some nodes, in the order asked for.
+struct NodeRows {
+  Matrix features;                       ///< [nodes, columns], normalised as the job says
+  std::vector<OriginalId> original_ids;  ///< [nodes]
+  std::vector<std::int64_t> labels;      ///< [nodes], -1: unlabelled; empty if the type has none
+  Matrix targets;                        ///< [nodes, labels]; empty if the type has none
+};
+
+class EpochRange;
+
+/// One rank's view of a run, for a user's own trainer.
+/// Lifecycle:  `run_ranks` makes one per rank and ends it after the rank's function has returned
+/// Threads:    only the thread that `run_ranks` calls the function on
+/// Guarantees: the batches are those of the built-in trainer: the same job gives the same batches and
+///   the same digest on any number of hosts, ranks and threads, after faults and resumes. Every call
+///   ends: with its answer, an error, or `cluster.step_deadline_s`
+/// Collective: `epoch` loops, `end_step`, `all_reduce`, `all_reduce_mean` and `barrier` are calls that
+///   all ranks make, the same ones in the same order; a rank that differs fails all of them with
+///   `invalid_argument`, one that has ended with `failed_precondition`
+class Session {
+ public:
+  struct State;
+  explicit Session(std::unique_ptr<State> state);  ///< for run_ranks
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  // ---- who and where ----
+
+  Rank rank() const;
+  std::uint32_t world() const;       ///< number of ranks; hosts * trainers_per_host of the job
+  std::string role() const;          ///< "trainer"
+  std::vector<int> devices() const;  ///< GPUs of this rank; empty on a CPU
+
+  // ---- the job and its graph ----
+
+  const GraphInfo& graph() const;
+  std::uint64_t columns() const;  ///< of the features of the seeds' node type; 0: none
+  std::uint64_t classes() const;  ///< classes, or columns of targets, of the seeds' type; 0: none
+  std::uint64_t seed() const;     ///< of the job; for initial weights and the like
+  std::uint32_t epochs() const;   ///< train.epochs of the job
+  /// This rank's even share of the nodes of one role: in order of original ids, one range per rank.
+  /// \param role  "train", "val" or "test"
+  /// \errors not_found: the split has no such role
+  Result<SeedList> seeds(const std::string& role) const;
+  /// This rank's share of the edges of one role.
+  /// \errors unimplemented: stores hold no edge seeds so far
+  Result<std::vector<EdgeId>> edge_seeds(const std::string& role) const;
+
+  // ---- batches ----
+
+  /// The epoch that a resumed run goes on with; 0 otherwise.
+  std::uint32_t first_epoch() const;
+  std::uint64_t steps_per_epoch() const;  ///< of every rank
+  /// The batches of this rank in one epoch, in batch order, `batches_in_flight` fetched ahead:
+  /// `for (const Batch& batch : session.epoch(e))`. Every rank makes steps_per_epoch() turns: one
+  /// without a batch in the last step gets a batch without seeds. In a resumed run, turns that were
+  /// made before are left out. A batch is valid until the next turn. An error ends the loop and is in
+  /// status(). The first call hands the saved state to the restore hook.
+  EpochRange epoch(std::uint32_t e);
+  /// Ends a turn, after the model was updated: adds the ranks' batches to the run's digest, and makes
+  /// a checkpoint where the job's `checkpoint.every` says so. A loop that goes on without this call
+  /// makes it by itself.
+  /// \errors cancelled: the run was interrupted; what could be kept is in a checkpoint. Return
+  Status end_step();
+  std::uint64_t global_step() const;  ///< turns of the run that are over
+  /// Running digest of all ranks' batches, in global batch order, up to the last end_step(); zero with
+  /// `digest: "off"`.
+  Digest digest() const;
+  /// The first error of an epoch's loop, of a collective call or of a write that was under way; after
+  /// one, such calls fail with it.
+  const Status& status() const;
+
+  // ---- the graph, at any time ----
+
+  /// Samples the neighbourhood of nodes.
+  /// \errors invalid_argument: a node that is not there, a fanout below -1, no or over 255 hops
+  Result<std::shared_ptr<const Batch>> sample_neighbors(const NeighborRequest& request);
+  /// Reads features and labels of nodes, wherever they are kept.
+  /// \param nodes  global ids; duplicates allowed
+  /// \errors invalid_argument: a node that is not there
+  Result<NodeRows> read_rows(std::span<const NodeId> nodes, NodeTypeId node_type = {});
+
+  // ---- writable tensors: a float32 row per node, kept by the holders of the nodes' parts ----
+
+  /// Makes a tensor, all zeros. To be called by every rank, in the same way, before any use; calling it
+  /// again changes nothing. Tensors are part of checkpoints, whole, in order of original ids; a
+  /// resumed run fills them at the first epoch().
+  /// \param cols  1..65536
+  /// \errors invalid_argument: other columns than before
+  Status make_tensor(std::uint32_t tensor, std::uint32_t cols, NodeTypeId node_type = {});
+  /// Rows of a tensor, in the order of `nodes`: [nodes, cols].
+  /// \errors not_found: it was not made; invalid_argument: a node that is not there
+  Result<Matrix> read_rows(std::uint32_t tensor, std::span<const NodeId> nodes,
+                           NodeTypeId node_type = {});
+  /// Replaces rows. When it returns, every replica has them: all ranks that read from then on see
+  /// them. Written rows of other ranks that are under way may come before or after.
+  /// \param rows  [nodes, cols]
+  /// \errors not_found, invalid_argument as above; failed_precondition: a holder has lost what was
+  ///   written; resume from the last checkpoint
+  Status write_rows(std::uint32_t tensor, std::span<const NodeId> nodes, ConstMatrix rows,
+                    NodeTypeId node_type = {});
+  /// Adds to rows, in the order of `nodes`. Sums of several ranks to one row in one step depend on who
+  /// comes first: for exact runs let one rank write a row, or all_reduce before.
+  Status add_rows(std::uint32_t tensor, std::span<const NodeId> nodes, ConstMatrix rows,
+                  NodeTypeId node_type = {});
+
+  // ---- all ranks together ----
+
+  /// Replaces `values` by their sum over the ranks, added in rank order: the same bits on every rank,
+  /// and in every run with as many ranks.
+  /// \param values  of the same length on all ranks
+  Status all_reduce(std::span<float> values);
+  /// As all_reduce, then divided by the sum of the weights: for gradients, the mean over all seeds. A
+  /// rank with weight 0 adds nothing. With weight 0 everywhere `values` are zero.
+  /// \returns the sum of the weights
+  Result<std::uint64_t> all_reduce_mean(std::span<float> values, std::uint64_t weight);
+  /// Waits for all ranks. After its deadline it may be called again, to go on waiting.
+  /// \errors deadline_exceeded, with the ranks that are missing (not kept in status())
+  Status barrier(std::chrono::milliseconds deadline);
+
+  // ---- checkpoints ----
+
+  /// Gives this rank's state between two steps, as bytes: parameters, optimizer, position of its own.
+  using Save = std::function<std::vector<std::byte>()>;
+  void on_save(Save hook);
+  /// Takes what the save hook of the same rank gave. Called once, by the first epoch(), in a resumed
+  /// run.
+  using Restore = std::function<Status(std::span<const std::byte>)>;
+  void on_restore(Restore hook);
+
+ private:
+  friend class EpochRange;
+  const Batch* next_batch();
+
+  std::unique_ptr<State> state_;
+};
+
+/// What `for` goes through: see Session::epoch. One pass only.
+class EpochRange {
+ public:
+  class Iterator {
+   public:
+    using value_type = Batch;
+    using difference_type = std::ptrdiff_t;
+    using iterator_category = std::input_iterator_tag;
+    Iterator() = default;
+    explicit Iterator(Session* session) : session_(session), batch_(session->next_batch()) {}
+    const Batch& operator*() const { return *batch_; }
+    const Batch* operator->() const { return batch_; }
+    Iterator& operator++() {
+      batch_ = session_->next_batch();
+      return *this;
+    }
+    void operator++(int) { ++*this; }
+    bool operator==(std::default_sentinel_t /*end*/) const { return batch_ == nullptr; }
+
+   private:
+    Session* session_ = nullptr;
+    const Batch* batch_ = nullptr;  ///< kept by the session
+  };
+  Iterator begin() const { return Iterator(session_); }
+  std::default_sentinel_t end() const { return {}; }
+
+ private:
+  friend class Session;
+  explicit EpochRange(Session* session) : session_(session) {}
+  Session* session_;
+};
+
+/// Calls `fn` once per rank that runs in this process, each on a thread of its own, and returns the
+/// exit code for main(). The job comes from the environment that `troupe run JOB -- PROGRAM` sets
+/// (docs/embedding.md); without it, says how to start the program and returns 2. To be called once,
+/// first thing in main(): SIGINT and SIGTERM are then the run's, and ask it to end with a checkpoint.
+/// A rank whose `fn` returns an error, leaves one in status() or throws ends the whole run: the rank
+/// and the error are printed, calls of the others return `cancelled`; ranks that do not return within
+/// ten seconds are ended with the process.
+/// \returns the codes of `troupe --help`: 0 all ranks returned ok, 1 an exception, 2 usage, 3 data,
+///   4 a peer failed, 130 interrupted
+int run_ranks(int argc, char** argv, const std::function<Status(Session&)>& fn);
+
+}  // namespace troupe

@@ -1,0 +1,207 @@
+// Rows of nodes and sampled neighbourhoods, asked for outside the epochs' batches.
+#include "launcher/session_state.hpp"
+#include "runtime/feature/writable_tensors.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace troupe {
+namespace {
+
+constexpr std::size_t max_hops = 255;
+
+/// Collects nothing from any of `types` node types.
+CollectOptions collect_nothing(std::size_t types) {
+  CollectOptions collect;
+  collect.decoders.assign(types, RowDecoder::plain(0));
+  collect.with_labels = false;
+  collect.with_original_ids = false;
+  return collect;
+}
+
+}  // namespace
+
+Status Session::State::check_nodes(std::span<const NodeId> nodes, NodeTypeId type) const {
+  const auto& book = *place.host->book;
+  if (raw(type) >= book.node_types()) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("node type: expected < {}, got {}", book.node_types(), raw(type)));
+  }
+  const auto stranger =
+      std::ranges::find_if(nodes, [&](NodeId node) { return !book.contains(type, node); });
+  if (stranger != nodes.end()) {
+    return Error(Errc::invalid_argument, fmt::format("nodes: expected global ids below {}, got {}",
+                                                     book.count(type), raw(*stranger)));
+  }
+  return ok_status();
+}
+
+// ---- reading ----
+
+Result<NodeRows> Session::State::read(std::span<const NodeId> nodes, NodeTypeId type,
+                                      CollectOptions collect) {
+  TROUPE_RETURN_IF_ERROR(check_nodes(nodes, type));
+  SampleBatch request;
+  request.key.purpose = Purpose::evaluate;
+  request.seed_type = type;
+  request.seeds.assign(nodes.begin(), nodes.end());
+  auto sample = *place.options.sample;
+  sample.fanout.clear();
+  request.sample = std::make_shared<const SampleOptions>(std::move(sample));
+  collect.digest = DigestMode::off;
+  request.collect = std::make_shared<const CollectOptions>(std::move(collect));
+  TROUPE_ASSIGN_OR_RETURN(const auto ready, ask<ReadyBatch>(std::move(request)));
+  // A batch has each node once.
+  const auto& got = ready->batch;
+  const auto& from = got.rows[raw(type)];
+  const auto& index = got.sampled->seed_index;
+  NodeRows rows;
+  rows.features = Matrix(nodes.size(), from.features.cols());
+  for (std::size_t i = 0; i < index.size() && from.features.cols() > 0; ++i) {
+    std::ranges::copy(from.features.view().row(index[i]), rows.features.view().row(i).begin());
+  }
+  for (std::size_t i = 0; i < index.size() && !from.original_ids.empty(); ++i) {
+    rows.original_ids.push_back(from.original_ids[index[i]]);
+  }
+  rows.labels = got.labels;
+  rows.targets = Matrix(got.targets.rows(), got.targets.cols());
+  std::ranges::copy(got.targets.view().flat(), rows.targets.view().flat().begin());
+  return rows;
+}
+
+Result<Matrix> Session::State::read_tensor(const TensorKey& key, std::span<const NodeId> nodes) {
+  TROUPE_ASSIGN_OR_RETURN(const auto cols, columns_of(key));
+  auto collect = collect_nothing(place.host->graph->node_types.size());
+  collect.decoders[raw(key.second)] = RowDecoder::plain(cols);
+  collect.source = {RowSource::Kind::tensor, key.first};
+  TROUPE_ASSIGN_OR_RETURN(auto rows, read(nodes, key.second, std::move(collect)));
+  return std::move(rows.features);
+}
+
+Result<NodeRows> Session::read_rows(std::span<const NodeId> nodes, NodeTypeId node_type) {
+  return state_->read(nodes, node_type, *state_->place.options.collect);
+}
+
+Result<Matrix> Session::read_rows(std::uint32_t tensor, std::span<const NodeId> nodes,
+                                  NodeTypeId node_type) {
+  return state_->read_tensor({tensor, node_type}, nodes);
+}
+
+Result<std::shared_ptr<const Batch>> Session::sample_neighbors(const NeighborRequest& request) {
+  auto& s = *state_;
+  TROUPE_RETURN_IF_ERROR(s.check_nodes(request.nodes, request.node_type));
+  const bool known = std::ranges::all_of(request.fanout, [](auto f) { return f >= -1; });
+  if (request.fanout.empty() || request.fanout.size() > max_hops || !known ||
+      (request.epoch >> 31) != 0) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("sample_neighbors: expected 1..{} fanouts >= -1 and an epoch below "
+                             "2^31, got {} fanouts and epoch {}",
+                             max_hops, request.fanout.size(), request.epoch));
+  }
+  const auto& graph = *s.place.host->graph;
+  SampleBatch message;
+  message.key = {Purpose::evaluate, request.epoch, request.number};
+  message.seed_type = request.node_type;
+  message.seeds = request.nodes;
+  auto sample = *s.place.options.sample;
+  sample.fanout.clear();
+  for (const auto fanout : request.fanout) {
+    sample.fanout.emplace_back(graph.edge_types.size(), fanout);
+  }
+  message.sample = std::make_shared<const SampleOptions>(std::move(sample));
+  auto collect =
+      request.with_rows ? *s.place.options.collect : collect_nothing(graph.node_types.size());
+  collect.digest = DigestMode::off;
+  message.collect = std::make_shared<const CollectOptions>(std::move(collect));
+  TROUPE_ASSIGN_OR_RETURN(const auto ready, s.ask<ReadyBatch>(std::move(message)));
+  return std::shared_ptr<const Batch>(ready, &ready->batch);
+}
+
+// ---- writing ----
+
+Result<std::uint32_t> Session::State::columns_of(const TensorKey& key) const {
+  const auto found = tensors.find(key);
+  if (found == tensors.end()) {
+    return Error(Errc::not_found,
+                 fmt::format("tensor {} of node type {}: not made; try: make_tensor first",
+                             key.first, raw(key.second)));
+  }
+  return found->second;
+}
+
+Status Session::State::write(const TensorKey& key, std::span<const NodeId> nodes, ConstMatrix rows,
+                             bool add) {
+  TROUPE_RETURN_IF_ERROR(status);
+  TROUPE_ASSIGN_OR_RETURN(const auto cols, columns_of(key));
+  TROUPE_RETURN_IF_ERROR(check_nodes(nodes, key.second));
+  if (rows.rows != nodes.size() || (rows.rows > 0 && rows.cols != cols)) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("rows of tensor {}: expected {} rows of {} columns, got {} of {}",
+                             key.first, nodes.size(), cols, rows.rows, rows.cols));
+  }
+  const auto& host = *place.host;
+  std::map<PartId, std::pair<std::vector<NodeId>, std::vector<float>>> shares;
+  if (nodes.empty()) {  // makes the tensor everywhere
+    for (std::uint32_t p = 0; p < host.book->parts(); ++p) {
+      shares[static_cast<PartId>(p)];
+    }
+  }
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    auto& [ids, values] = shares[host.book->owner(key.second, nodes[i])];
+    const auto row = rows.row(i);
+    ids.push_back(nodes[i]);
+    values.insert(values.end(), row.begin(), row.end());
+  }
+  std::vector<caf::response_handle<caf::blocking_actor, caf::message, true>> answers;
+  Status result = ok_status();
+  for (auto& [part, share] : shares) {
+    WriteRows message;
+    message.writer = place.options.rank;
+    message.operation = ++writes[raw(part)];
+    message.tensor = key.first;
+    message.node_type = key.second;
+    message.cols = cols;
+    message.add = add;
+    message.nodes = std::move(share.first);
+    message.rows = Segment::of(std::move(share.second));
+    answers.push_back(
+        self->request(host.holders[raw(part)], deadline(), Ref<WriteRows>(std::move(message))));
+  }
+  for (auto& answer : answers) {
+    answer.receive([](const Ref<net::Done>&) {},
+                   [&](const caf::error& error) {
+                     if (result) {
+                       result = from_caf(error).with(fmt::format("writing tensor {}", key.first));
+                     }
+                   });
+  }
+  return keep(std::move(result));
+}
+
+Status Session::make_tensor(std::uint32_t tensor, std::uint32_t cols, NodeTypeId node_type) {
+  auto& s = *state_;
+  TROUPE_RETURN_IF_ERROR(s.check_nodes({}, node_type));
+  const auto [found, made] = s.tensors.try_emplace({tensor, node_type}, cols);
+  if (cols == 0 || cols > max_tensor_cols || found->second != cols) {
+    const auto before = found->second;
+    if (made) {
+      s.tensors.erase(found);
+    }
+    return Error(Errc::invalid_argument,
+                 fmt::format("tensor {}: expected 1..{} columns{}, got {}", tensor, max_tensor_cols,
+                             made ? "" : fmt::format(", {} as before", before), cols));
+  }
+  return made ? s.write({tensor, node_type}, {}, {}, false) : ok_status();
+}
+
+Status Session::write_rows(std::uint32_t tensor, std::span<const NodeId> nodes, ConstMatrix rows,
+                           NodeTypeId node_type) {
+  return nodes.empty() ? ok_status() : state_->write({tensor, node_type}, nodes, rows, false);
+}
+
+Status Session::add_rows(std::uint32_t tensor, std::span<const NodeId> nodes, ConstMatrix rows,
+                         NodeTypeId node_type) {
+  return nodes.empty() ? ok_status() : state_->write({tensor, node_type}, nodes, rows, true);
+}
+
+}  // namespace troupe

@@ -1,0 +1,104 @@
+#pragma once
+/// \file session_state.hpp
+/// What a session keeps, and how its parts call each other; only for launcher/session*.cpp.
+#include "actors/error.hpp"
+#include "actors/session_rank.hpp"
+#include "launcher/cluster_hooks.hpp"
+#include "launcher/session.hpp"
+#include "runtime/job/job.hpp"
+#include "runtime/run/checkpoint.hpp"
+
+#include <caf/all.hpp>
+
+#include <atomic>
+#include <future>
+#include <map>
+#include <optional>
+
+namespace troupe {
+
+/// What the sessions of one process have in common.
+struct SessionRun {
+  Job job;
+  std::shared_ptr<const Checkpoint> resume;  ///< null: from the beginning
+  /// Keeps a checkpoint; may block. Empty: none are kept.
+  std::function<Status(const Checkpoint&)> write_checkpoint = {};
+  std::function<void(const std::string&)> say = {};  ///< a line about what went wrong
+  std::atomic<bool> stop{false};                     ///< the run is asked to end
+};
+
+/// Where one session works.
+struct SessionPlace {
+  caf::actor_system* system = nullptr;
+  caf::actor actor;
+  TrainerOptions options;
+  std::shared_ptr<const HostContext> host;
+};
+
+struct Session::State {
+  State(std::shared_ptr<const SessionRun> shared, SessionPlace where)
+      : run(std::move(shared)), place(std::move(where)), self(*place.system, true) {}
+
+  std::shared_ptr<const SessionRun> run;
+  SessionPlace place;
+  caf::scoped_actor self;
+  Status status = ok_status();
+
+  net::TrainingState position;  ///< without arrays
+  bool restored = false;
+  bool in_epoch = false;
+  bool in_turn = false;
+  std::uint64_t steps = 0;  ///< per epoch
+  std::shared_ptr<const ReadyBatch> batch;
+  bool batch_is_own = false;
+
+  Save save;
+  Restore restore;
+  std::chrono::steady_clock::time_point last_checkpoint = std::chrono::steady_clock::now();
+  std::future<Status> writing;
+
+  using TensorKey = std::pair<std::uint32_t, NodeTypeId>;
+  std::map<TensorKey, std::uint32_t> tensors;  ///< columns
+  std::vector<std::uint64_t> writes;           ///< by part: number of the last one
+
+  std::uint32_t rank() const { return raw(place.options.rank); }
+  std::chrono::milliseconds deadline() const;
+  /// Keeps the first error.
+  Status keep(Status result);
+
+  /// Asks and waits.
+  template <class Reply, class Request>
+  Result<Ref<Reply>> ask(const caf::actor& whom, Request request,
+                         std::chrono::milliseconds within) {
+    Result<Ref<Reply>> answer = Error(Errc::internal, "no answer");
+    self->request(whom, within, Ref<Request>(std::move(request)))
+        .receive([&](const Ref<Reply>& reply) { answer = reply; },
+                 [&](const caf::error& error) { answer = from_caf(error); });
+    return answer;
+  }
+  template <class Reply, class Request>
+  Result<Ref<Reply>> ask(Request request) {
+    return ask<Reply>(place.actor, std::move(request), deadline());
+  }
+
+  // session.cpp
+  Result<Ref<Together>> together(Contribute request, std::chrono::milliseconds within);
+
+  // session_rows.cpp
+  Status check_nodes(std::span<const NodeId> nodes, NodeTypeId type) const;
+  Result<std::uint32_t> columns_of(const TensorKey& key) const;
+  Result<NodeRows> read(std::span<const NodeId> nodes, NodeTypeId type, CollectOptions collect);
+  Result<Matrix> read_tensor(const TensorKey& key, std::span<const NodeId> nodes);
+  Status write(const TensorKey& key, std::span<const NodeId> nodes, ConstMatrix rows, bool add);
+
+  // session_checkpoint.cpp
+  bool due(double number) const;
+  /// Saves this rank's state; on rank 0 the whole checkpoint.
+  Status save_all();
+  /// Puts back what a checkpoint holds, once.
+  Status restore_all();
+  /// Waits for a checkpoint that is being written.
+  void finish_writing();
+};
+
+}  // namespace troupe
