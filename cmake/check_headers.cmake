@@ -4,7 +4,7 @@
 cmake_minimum_required(VERSION 3.25)
 
 file(GLOB_RECURSE headers ${ROOT}/runtime/*.hpp ${ROOT}/gpu/*.hpp ${ROOT}/actors/*.hpp ${ROOT}/launcher/*.hpp
-  ${ROOT}/tests/*.hpp)
+  ${ROOT}/tests/*.hpp ${ROOT}/fuzz/*.hpp)
 if(NOT headers)
   message(FATAL_ERROR "expected headers under ${ROOT}, found none")
 endif()

@@ -1,9 +1,11 @@
 # Everything comes from the distribution's packages, listed in packages.txt.
 find_package(Threads REQUIRED)
 find_package(CapnProto REQUIRED)
-find_package(CAF REQUIRED)
 find_package(nlohmann_json REQUIRED)
-find_package(CLI11 REQUIRED)
+if(NOT TROUPE_FUZZ)
+  find_package(CAF REQUIRED)
+  find_package(CLI11 REQUIRED)
+endif()
 find_package(fmt REQUIRED)
 # Debian's package file of oneDNN asks for OpenCL's headers, which we do not use: find the library itself.
 find_path(TROUPE_DNNL_INCLUDE oneapi/dnnl/dnnl.h REQUIRED)

@@ -16,9 +16,9 @@ endif()
 if(TROUPE_SANITIZE)
   target_compile_options(troupe_options INTERFACE
     -fsanitize=${TROUPE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all
-    -Wno-maybe-uninitialized)  # GCC reports moved-from variants when it instruments them
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)  # reports moved-from variants when it instruments them
   target_link_options(troupe_options INTERFACE -fsanitize=${TROUPE_SANITIZE})
-  if(TROUPE_SANITIZE MATCHES "undefined")
+  if(TROUPE_SANITIZE MATCHES "undefined" AND NOT TROUPE_FUZZ)
     target_compile_options(troupe_options INTERFACE -fno-sanitize=null)  # CAF's headers, docs/traps.md
   endif()
 endif()

@@ -68,9 +68,9 @@ class Accuracy : public ::testing::TestWithParam<Reference> {
       EXPECT_TRUE(fit_to_graph_or_print(job, store->info()));
       const auto cluster = SimulatedCluster::create(job, *store, {});
       EXPECT_OK(cluster);
-      const auto record = (*cluster)->run({});
-      EXPECT_OK(record);
-      scores.push_back(100 * record->test->by_name(job.eval.metric).value_or(0));
+      const auto ended = (*cluster)->run();
+      EXPECT_OK(ended);
+      scores.push_back(100 * ended->record.test->by_name(job.eval.metric).value_or(0));
       fmt::print("{} seed {}: {:.2f}\n", name, seed, scores.back());
       std::fflush(stdout);
     }

@@ -1,0 +1,59 @@
+#include "bench/support/bench_data.hpp"
+
+#include "launcher/prepare_store.hpp"
+#include "launcher/read_job.hpp"
+
+#include <fmt/format.h>
+
+namespace troupe::bench {
+namespace {
+
+SampleOptions sample_options(const Job& job, const GraphInfo& graph) {
+  SampleOptions options;
+  for (const auto fanout : job.sample.fanout) {
+    options.fanout.emplace_back(graph.edge_types.size(), fanout);
+  }
+  options.replace = job.sample.replace;
+  options.with_edge_ids = job.sample.edge_ids;
+  options.dir = job.sample.edge_dir;
+  options.frontier = job.sample.frontier;
+  options.job_seed = job.seed;
+  return options;
+}
+
+}  // namespace
+
+Result<BenchData> open_bench_data(Job job) {
+  const Say say = [](const std::string& text) { fmt::print(stderr, "{}\n", text); };
+  TROUPE_ASSIGN_OR_RETURN(auto store, prepare_store(job, say));
+  if (!fit_to_graph_or_print(job, store.info())) {
+    return Error(Errc::invalid_argument, "the job does not fit its data");
+  }
+  TROUPE_ASSIGN_OR_RETURN(auto seeds, store.seeds(job.dataset.split, "train"));
+  CollectOptions collect;
+  collect.digest = job.digest;
+  for (const auto& type : store.info().node_types) {
+    TROUPE_ASSIGN_OR_RETURN(auto decoder, RowDecoder::create(type, job.features.normalize));
+    collect.decoders.push_back(std::move(decoder));
+  }
+  std::vector<std::shared_ptr<const Part>> parts;
+  for (std::uint32_t p = 0; p < store.partition().parts; ++p) {
+    TROUPE_ASSIGN_OR_RETURN(auto part, store.load_part(static_cast<PartId>(p)));
+    parts.push_back(std::move(part));
+  }
+  auto graph = std::make_shared<const GraphInfo>(store.info());
+  auto book = std::make_shared<const PartitionBook>(store.partition().ranges);
+  auto order = std::make_shared<const SeedOrder>(std::make_shared<const SeedList>(std::move(seeds)),
+                                                 job.sample.batch_size, job.seed, true);
+  if (order->num_seeds() < job.sample.batch_size) {
+    return Error(Errc::invalid_argument, fmt::format("expected seeds for a batch of {}, found {}",
+                                                     job.sample.batch_size, order->num_seeds()));
+  }
+  auto sample = std::make_shared<const SampleOptions>(sample_options(job, store.info()));
+  return BenchData{std::move(job),    std::move(store),
+                   std::move(graph),  std::move(book),
+                   std::move(parts),  std::move(order),
+                   std::move(sample), std::make_shared<const CollectOptions>(std::move(collect))};
+}
+
+}  // namespace troupe::bench

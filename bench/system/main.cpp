@@ -1,0 +1,89 @@
+// troupe_bench: measures the data path of a job, beside the limits of the machine.
+#include "launcher/read_job.hpp"
+
+#include "bench/support/bench_data.hpp"
+#include "bench/system/measurements.hpp"
+#include "bench/system/peers.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <fmt/format.h>
+#include <fstream>
+
+namespace {
+
+using namespace troupe;
+using namespace troupe::bench;
+
+struct Arguments {
+  JobArguments job;
+  std::string out;
+  std::string peers;
+  std::string commit = "unknown";
+  MeasureOptions measure;
+};
+
+int failed(const Error& error) {
+  fmt::print(stderr, "troupe_bench: {}\n", error.what());
+  return static_cast<int>(exit_code_of(error.code()));
+}
+
+int run(const Arguments& arguments) {
+  const auto job = read_job_or_print(arguments.job);
+  if (!job) {
+    return static_cast<int>(ExitCode::usage);
+  }
+  const auto data = open_bench_data(*job);
+  if (!data) {
+    return failed(data.error());
+  }
+  auto result = measure(*data, arguments.measure);
+  if (!result) {
+    return failed(result.error());
+  }
+  (*result)["commit"] = arguments.commit;
+  if (!arguments.out.empty()) {
+    std::ofstream(arguments.out) << result->dump(2) << '\n';
+  }
+  std::ifstream in(arguments.peers);
+  const auto peers = nlohmann::json::parse(in, nullptr, false);
+  const bool table = peers.is_object() && arguments.measure.only.empty();
+  fmt::print("{}", table ? results_table(*result, peers) : result->dump(2) + "\n");
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Measures the data path of a job beside the limits of the machine.", "troupe_bench");
+  Arguments arguments;
+  app.add_option("JOB", arguments.job.file, "the job file")->required();
+  app.add_option("--set", arguments.job.overrides, "override a value")
+      ->take_all()
+      ->allow_extra_args(false)
+      ->type_name("KEY=VALUE");
+  app.add_option("--out", arguments.out, "where the results go, as JSON");
+  app.add_option("--peers", arguments.peers, "bench/peers.json: print a table beside it");
+  app.add_option("--commit", arguments.commit, "what was built, for the results");
+  app.add_option("--only", arguments.measure.only, "measure one thing")
+      ->check(CLI::IsMember({"kernels", "in_place", "pipeline", "requests"}));
+  app.add_option("--epochs", arguments.measure.epochs, "after one to warm up")
+      ->check(CLI::Range(1U, 1000U))
+      ->capture_default_str();
+  app.add_option("--threads", arguments.measure.threads, "where many threads are measured")
+      ->check(CLI::Range(1U, 1024U))
+      ->capture_default_str();
+  app.footer(
+      "Example: troupe_bench bench/system/data_path.json --set dataset.path=/tmp/rmat/parts1 "
+      "--peers bench/peers.json --out /tmp/result.json");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    return run(arguments);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "troupe_bench: internal error: {}\n", error.what());
+    return static_cast<int>(ExitCode::failed);
+  }
+}

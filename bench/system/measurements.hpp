@@ -1,0 +1,21 @@
+#pragma once
+/// \file measurements.hpp
+/// Everything that troupe_bench measures, as JSON (docs/benchmarks.md).
+#include "bench/support/bench_data.hpp"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <cstdint>
+#include <string>
+
+namespace troupe::bench {
+
+struct MeasureOptions {
+  std::uint32_t epochs = 3;   ///< over all batches, after one to warm up
+  std::uint32_t threads = 2;  ///< where many threads are measured
+  std::string only;           ///< "kernels", "in_place", "pipeline" or "requests"; empty: all
+};
+/// \errors those of what is measured
+Result<nlohmann::ordered_json> measure(const BenchData& data, const MeasureOptions& options);
+
+}  // namespace troupe::bench
