@@ -6,7 +6,13 @@
 
 #include <caf/all.hpp>
 
+#include <algorithm>
+#include <atomic>
+#include <fmt/format.h>
 #include <future>
+#include <mutex>
+#include <string>
+#include <vector>
 
 namespace troupe {
 namespace {
@@ -91,6 +97,167 @@ TEST(Director, EndsWhenATrainerDies) {
   const auto ended = direct(1, Then::die);
 
   EXPECT_ERROR(ended.record, Errc::peer_lost, "trainer 1");
+}
+
+// ---- recovery, with agents that start trainers again ----
+
+/// What a host's agent and its trainers were told, in order.
+struct Told {
+  void add(const std::string& what) {
+    const std::lock_guard guard(mutex);
+    lines.push_back(what);
+  }
+  std::uint64_t count(const std::string& what) const {
+    const std::lock_guard guard(mutex);
+    return static_cast<std::uint64_t>(std::ranges::count(lines, what));
+  }
+  mutable std::mutex mutex;
+  std::vector<std::string> lines;
+};
+
+/// One host with one trainer, which is lost in its third epoch `losses` times.
+struct Host {
+  Told told;
+  std::atomic<int> losses{0};
+  std::atomic<bool> deaf{false};  ///< loses it by silence instead
+  std::mutex mutex;
+  caf::actor trainer;
+  caf::actor agent;
+
+  caf::actor current() {
+    const std::lock_guard guard(mutex);
+    return trainer;
+  }
+};
+
+struct ReviveState {
+  std::uint32_t generation = 0;
+  std::shared_ptr<const net::TrainingState> at = std::make_shared<const net::TrainingState>();
+  bool deaf = false;
+};
+
+caf::behavior mortal_trainer(caf::stateful_actor<ReviveState>* self, Host* host) {
+  using Epoch = Ref<net::EpochResult>;
+  return {
+      [=](const Ref<net::EpochRequest>& request) -> caf::result<Epoch> {
+        host->told.add(fmt::format("epoch {} in {}", request->epoch, request->generation));
+        if (request->epoch == 2 && host->losses-- > 0) {
+          if (host->deaf) {
+            self->state.deaf = true;
+          } else {
+            self->quit(caf::exit_reason::kill);
+          }
+          return self->make_response_promise<Epoch>();
+        }
+        auto next = *self->state.at;
+        next.epoch = request->epoch + 1;
+        next.global_step = next.epoch;
+        self->state.at = std::make_shared<const net::TrainingState>(next);
+        net::EpochResult result;
+        result.epoch = request->epoch;
+        result.loss_weight = 1;
+        return Epoch(result);
+      },
+      [=](const Ref<net::Restore>& restore) {
+        host->told.add(
+            fmt::format("restore step {} in {}", restore->state->global_step, restore->generation));
+        self->state.at = restore->state;
+        return Ref<net::Done>(net::Done{});
+      },
+      [=](const Ref<net::TakeState>&) {
+        return Ref<net::StateReply>(net::StateReply{self->state.at});
+      },
+      [=](const Ref<net::Ping>&) -> caf::result<Ref<net::Pong>> {
+        if (self->state.deaf) {
+          return self->make_response_promise<Ref<net::Pong>>();
+        }
+        return Ref<net::Pong>(net::Pong{});
+      },
+      [](const Ref<net::KeepBest>&) { return Ref<net::Done>(net::Done{}); },
+      [](const Ref<net::Finish>&) { return Ref<net::FinishResult>(net::FinishResult{}); },
+  };
+}
+
+caf::behavior fake_agent(caf::event_based_actor* self, Host* host) {
+  return {
+      [=](const Ref<net::Regroup>& request) {
+        host->told.add(fmt::format("regroup {}", request->generation));
+        const std::lock_guard guard(host->mutex);
+        caf::anon_send_exit(host->trainer, caf::exit_reason::kill);
+        host->trainer = self->home_system().spawn(mortal_trainer, host);
+        return Ref<net::Done>(net::Done{});
+      },
+      [=](const Ref<net::Introduce>&) { return Ref<net::Done>(net::Done{}); },
+      [](const Ref<net::Ping>&) { return Ref<net::Pong>(net::Pong{}); },
+  };
+}
+
+Result<RunEnd> direct_with_agent(Host& host) {
+  caf::actor_system_config config;
+  caf::actor_system system(config);
+  std::promise<Result<RunEnd>> promise;
+  auto future = promise.get_future();
+  host.trainer = system.spawn(mortal_trainer, &host);
+  host.agent = system.spawn(fake_agent, &host);
+  DirectorOptions options;
+  options.trainer = [&host](Rank) { return host.current(); };
+  options.agents = {host.agent};
+  options.start = std::make_shared<const Checkpoint>();
+  options.io = std::make_shared<InlineExecutor>();
+  options.conductor.epochs = 5;
+  options.conductor.train_only = true;
+  options.heartbeat = 5ms;
+  options.lost_after = 50ms;
+  options.max_rollbacks = 3;
+  options.on_end = [&](Result<RunEnd> end) { promise.set_value(std::move(end)); };
+  spawn_director(system, std::move(options));
+  Result<RunEnd> end = Error(Errc::internal, "still running");
+  if (future.wait_for(20s) == std::future_status::ready) {
+    end = future.get();
+  }
+  caf::anon_send_exit(host.agent, caf::exit_reason::kill);
+  caf::anon_send_exit(host.current(), caf::exit_reason::kill);
+  return end;
+}
+
+TEST(DirectorRecovery, ALostTrainerIsReplacedAndAllGoOnFromTheLastState) {
+  Host host;
+  host.losses = 1;
+
+  ASSERT_OK_AND_ASSIGN(const auto end, direct_with_agent(host));
+
+  EXPECT_EQ(end.record.epochs.size(), 5U);
+  EXPECT_EQ(host.told.count("regroup 1"), 1U);
+  EXPECT_EQ(host.told.count("restore step 2 in 1"), 1U) << "the state after two epochs";
+  EXPECT_EQ(host.told.count("epoch 1 in 1"), 0U) << "what was done is not done again";
+  EXPECT_EQ(host.told.count("epoch 2 in 1"), 1U);
+}
+
+TEST(DirectorRecovery, ATrainerWithoutASignOfLifeIsALostOne) {
+  Host host;
+  host.losses = 1;
+  host.deaf = true;
+
+  ASSERT_OK_AND_ASSIGN(const auto end, direct_with_agent(host));
+
+  EXPECT_EQ(end.record.epochs.size(), 5U);
+  EXPECT_EQ(host.told.count("regroup 1"), 1U);
+}
+
+TEST(DirectorRecovery, OneThatIsLostAgainAndAgainEndsTheRun) {
+  Host host;
+  host.losses = 1000;
+
+  EXPECT_ERROR(direct_with_agent(host), Errc::peer_lost, "trainer 0");
+  EXPECT_EQ(host.told.count("regroup 3"), 1U);
+  EXPECT_EQ(host.told.count("regroup 4"), 0U);
+}
+
+TEST(DirectorRecovery, LossesAreCountedInARowOnly) {
+  Host host;
+  host.losses = 3;
+
+  EXPECT_OK(direct_with_agent(host));
 }
 
 }  // namespace

@@ -151,6 +151,23 @@ TEST_F(GateTest, ANewProxyReachesWhatIsExportedNextButTheOldOneStaysDead) {
   EXPECT_ERROR(ask<net::Done>(old_proxy, net::KeepBest{}), Errc::peer_lost, "");
 }
 
+TEST_F(GateTest, WhatAReplacedActorLeftOpenIsAnsweredAndItsProxyGoesOnToTheNext) {
+  const auto proxy = near_->proxy(trainer_seven);
+  caf::scoped_actor self(system_);
+  auto pending = self->request(proxy, 10s, Ref<net::EpochRequest>(net::EpochRequest{0, 2}));
+  ASSERT_OK(ask<net::Done>(proxy, net::KeepBest{}));  // both requests have arrived
+  const auto old_trainer = std::exchange(trainer_, system_.spawn(fake_trainer));
+
+  far_->export_actor(trainer_seven, trainer_);  // while the old one lives
+  caf::anon_send_exit(old_trainer, caf::exit_reason::kill);
+
+  pending.receive([](const Ref<net::EpochResult>&) { FAIL(); },
+                  [](const caf::error& error) {
+                    EXPECT_ERROR(Status(from_caf(error)), Errc::peer_lost, "taken its place");
+                  });
+  EXPECT_OK(ask<net::Done>(proxy, net::KeepBest{}));
+}
+
 TEST_F(GateTest, OneClientsExitDoesNotEndASharedProxy) {
   const auto proxy = near_->proxy(trainer_seven);
 

@@ -1,0 +1,181 @@
+// A trainer between generations: fenced, restored, or left behind.
+#include "actors/error.hpp"
+#include "actors/local_messages.hpp"
+#include "actors/message.hpp"
+#include "actors/trainer.hpp"
+#include "runtime/net/messages.hpp"
+#include "tests/support/expect.hpp"
+
+#include <caf/all.hpp>
+
+namespace troupe {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t parameters = 3 * 2 * 2 + 2;  // one layer, 3 to 2
+
+/// The other rank: in the generation given with the last message.
+struct PeerState {
+  std::uint32_t generation = 0;
+};
+caf::behavior fake_peer(caf::stateful_actor<PeerState>* self) {
+  return {
+      [self](std::uint32_t generation) { self->state.generation = generation; },
+      [self](const Ref<net::GradientChunk>& share) -> caf::result<Ref<net::GradientSum>> {
+        if (share->generation < self->state.generation) {
+          return to_caf(Error(Errc::fenced, "generation 0 is over"));
+        }
+        net::GradientSum sum;
+        sum.values = Segment::of(std::vector<float>(parameters / 2, 0.F));
+        sum.weight = share->weight;
+        return Ref<net::GradientSum>(std::move(sum));
+      },
+  };
+}
+
+caf::behavior idle(caf::event_based_actor* /*self*/) {
+  return {[](int) {}};
+}
+
+TrainerOptions lone_batch_options(std::chrono::milliseconds fenced_for) {
+  auto seeds = std::make_shared<SeedList>();
+  seeds->original = {OriginalId{0}};
+  seeds->global = {NodeId{0}};
+  auto collect = std::make_shared<CollectOptions>();
+  collect->digest = DigestMode::off;
+  TrainerOptions options;
+  options.rank = Rank{1};  // rank 0 has the only batch; this one adds weight 0
+  options.world = 2;
+  options.collect = collect;
+  options.orders["train"] = std::make_shared<const SeedOrder>(seeds, 1, 1, true);
+  options.learner.model.layers = 1;
+  options.learner.model.in_dim = 3;
+  options.learner.model.out_dim = 2;
+  options.fenced_for = fenced_for;
+  return options;
+}
+
+class TrainerFencing : public ::testing::Test {
+ protected:
+  TrainerFencing() : system_(config_) {}
+  ~TrainerFencing() override {
+    caf::anon_send_exit(trainer_, caf::exit_reason::kill);
+    caf::anon_send_exit(peer_, caf::exit_reason::kill);
+  }
+  void start(std::chrono::milliseconds fenced_for) {
+    auto trainer = spawn_trainer(
+        system_, lone_batch_options(fenced_for),
+        [this] {
+          return DataPath{{system_.spawn(idle)}, system_.spawn(idle)};
+        },
+        std::make_shared<InlineExecutor>());
+    ASSERT_OK(trainer);
+    trainer_ = *trainer;
+    peer_ = system_.spawn(fake_peer);
+    caf::anon_send(trainer_, Ref<TrainerPeers>(TrainerPeers{{peer_, peer_}}));
+  }
+  /// The peers begin a generation without this rank.
+  void peers_begin(std::uint32_t generation) { caf::anon_send(peer_, generation); }
+  template <class Reply, class Request>
+  Result<Ref<Reply>> ask(Request request) {
+    caf::scoped_actor self(system_);
+    Result<Ref<Reply>> result = Error(Errc::internal, "no answer");
+    self->request(trainer_, 10s, Ref<Request>(std::move(request)))
+        .receive([&](const Ref<Reply>& reply) { result = reply; },
+                 [&](const caf::error& error) { result = from_caf(error); });
+    return result;
+  }
+  /// Back to where the first epoch begins.
+  Status restore(std::uint32_t generation) {
+    TROUPE_ASSIGN_OR_RETURN(const auto now, ask<net::StateReply>(net::TakeState{generation_}));
+    net::TrainingState from = *now->state;
+    from.epoch = 0;
+    from.step = 0;
+    from.global_step = 0;
+    net::Restore request;
+    request.generation = generation;
+    request.state = std::make_shared<const net::TrainingState>(std::move(from));
+    generation_ = generation;
+    TROUPE_RETURN_IF_ERROR(ask<net::Done>(std::move(request)));
+    return ok_status();
+  }
+  Result<Ref<net::EpochResult>> train(std::uint32_t generation) {
+    net::EpochRequest request;
+    request.generation = generation;
+    return ask<net::EpochResult>(request);
+  }
+
+  std::uint32_t generation_ = 0;
+  caf::actor_system_config config_;
+  caf::actor_system system_;
+  caf::actor trainer_;
+  caf::actor peer_;
+};
+
+TEST_F(TrainerFencing, AFencedTrainerThatIsRestoredTrainsOn) {
+  start(50ms);
+  peers_begin(1);
+  EXPECT_ERROR(train(0), Errc::fenced, "reducing gradients with rank");
+
+  ASSERT_OK(restore(1));
+  std::this_thread::sleep_for(150ms);  // past the time in which it would have ended
+
+  ASSERT_OK_AND_ASSIGN(const auto result, train(1));
+  EXPECT_EQ(result->epoch, 0U);
+}
+
+TEST_F(TrainerFencing, AFencedTrainerThatNobodyRestoresEnds) {
+  start(50ms);
+  peers_begin(1);
+  caf::scoped_actor self(system_);
+  self->monitor(trainer_);
+
+  EXPECT_ERROR(train(0), Errc::fenced, "");
+
+  self->receive(
+      [&](const caf::down_msg& down) { EXPECT_EQ(from_caf(down.reason).code(), Errc::fenced); },
+      caf::after(10s) >> [] { FAIL() << "it lives on"; });
+}
+
+TEST_F(TrainerFencing, RequestsOfAnotherGenerationAreRefused) {
+  start(10s);
+  ASSERT_OK(restore(2));
+
+  EXPECT_ERROR(train(1), Errc::fenced, "asked to train in generation 1, is in 2");
+  EXPECT_ERROR(train(3), Errc::failed_precondition, "asked to train in generation 3, is in 2");
+  EXPECT_ERROR(ask<net::StateReply>(net::TakeState{1}), Errc::fenced, "");
+  EXPECT_ERROR(ask<net::Done>(net::Restore{.generation = 1}), Errc::fenced, "generation 1 is over");
+  net::GradientChunk late;
+  late.generation = 1;
+  EXPECT_ERROR(ask<net::GradientSum>(late), Errc::fenced, "");
+  EXPECT_OK(train(2));
+}
+
+TEST_F(TrainerFencing, AStateOfOtherSizesIsNotTaken) {
+  start(10s);
+  auto state = std::make_shared<net::TrainingState>();
+  state->parameters = {1.F, 2.F};
+
+  EXPECT_ERROR(ask<net::Done>(net::Restore{1, state}), Errc::data_corruption, "rank 1");
+}
+
+TEST_F(TrainerFencing, AStateIsGivenAtTheStepAskedForAndHasItsPosition) {
+  start(10s);
+  caf::scoped_actor self(system_);
+  auto later = self->request(
+      trainer_, 10s, Ref<net::TakeState>(net::TakeState{.generation = 0, .multiple_of = 1}));
+  ASSERT_OK(train(0));
+
+  later.receive(
+      [](const Ref<net::StateReply>& reply) {
+        EXPECT_EQ(reply->state->global_step, 1U);
+        EXPECT_EQ(reply->state->epoch, 1U);
+        EXPECT_EQ(reply->state->step, 0U);
+        EXPECT_EQ(reply->state->parameters.size(), parameters);
+      },
+      [](const caf::error& error) { FAIL() << from_caf(error).what(); });
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,68 @@
+#include "runtime/job/resume.hpp"
+
+#include "runtime/job/job_file.hpp"
+#include "tests/support/expect.hpp"
+
+namespace troupe {
+namespace {
+
+/// A job of two ranks, with some settings.
+Job job_with(const std::vector<std::string>& overrides) {
+  const std::string text = R"({"dataset": {"path": "d"}, "sample": {"fanout": [3, 2]},
+                               "cluster": {"hosts": 2}, "train": {"epochs": 4}})";
+  const auto reading = parse_job(text, "base", overrides);
+  EXPECT_OK(reading);
+  EXPECT_EQ(to_string(reading->problems), "");
+  return reading->job;
+}
+
+Status resumable(const std::vector<std::string>& then, const std::vector<std::string>& now) {
+  return check_resumable(job_with(then).json, job_with(now));
+}
+
+TEST(Resume, WhereAndHowAJobRunsMayChange) {
+  EXPECT_OK(resumable({}, {}));
+  EXPECT_OK(resumable({}, {"cluster.window=65536", "cluster.batches_in_flight=1"}));
+  EXPECT_OK(resumable({}, {"partition.parts=3", "partition.seed=7"}));
+  EXPECT_OK(resumable({}, {"checkpoint.every.steps=3", "checkpoint.keep=1"}));
+  EXPECT_OK(resumable({}, {"log_every=1", "trace=true", "output=elsewhere"}));
+  EXPECT_OK(resumable({}, {"train.epochs=9"}));
+}
+
+TEST(Resume, TheSameNumberOfRanksMayLieOnOtherHosts) {
+  EXPECT_OK(resumable({}, {"cluster.hosts=1", "cluster.trainers_per_host=2"}));
+  EXPECT_ERROR(resumable({}, {"cluster.hosts=3"}), Errc::failed_precondition,
+               "number of ranks: was 2, is 3");
+}
+
+TEST(Resume, WhatResultsDependOnMustBeTheSame) {
+  EXPECT_ERROR(resumable({}, {"seed=9"}), Errc::failed_precondition, "/seed: was 0, is 9");
+  EXPECT_ERROR(resumable({}, {"sample.batch_size=8"}), Errc::failed_precondition,
+               "/sample/batch_size");
+  EXPECT_ERROR(resumable({}, {"model.hidden=8"}), Errc::failed_precondition, "/model/hidden");
+  EXPECT_ERROR(resumable({}, {"eval.max_batches=1"}), Errc::failed_precondition,
+               "/eval/max_batches");
+}
+
+TEST(Resume, ALengthThatTheScheduleDependsOnMustBeTheSame) {
+  const std::string cosine = "train.schedule.kind=cosine";
+  EXPECT_ERROR(resumable({cosine}, {cosine, "train.epochs=9"}), Errc::failed_precondition,
+               "/train/epochs: was 4, is 9");
+}
+
+TEST(Resume, ManyDifferencesAreCountedAndTheFirstShown) {
+  EXPECT_ERROR(resumable({}, {"seed=9", "sample.batch_size=8", "model.hidden=8", "model.layers=2",
+                              "train.optimizer.lr=0.5", "model.dropout=0.1", "sample.replace=true"}),
+               Errc::failed_precondition, "differs in 6 values");
+}
+
+TEST(Resume, ATextThatIsNoJobIsDataCorruption) {
+  EXPECT_ERROR(check_resumable("", job_with({})), Errc::data_corruption, "no JSON object");
+  EXPECT_ERROR(check_resumable("[1]", job_with({})), Errc::data_corruption, "no JSON object");
+  EXPECT_ERROR(check_resumable(R"({"cluster": {"hosts": "two"}})", job_with({})),
+               Errc::data_corruption, "cannot be read");
+  EXPECT_ERROR(check_resumable("{}", job_with({})), Errc::failed_precondition, "differs");
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,144 @@
+#include "runtime/run/batch_stream.hpp"
+
+#include "tests/support/expect.hpp"
+
+#include <set>
+
+namespace troupe {
+namespace {
+
+std::shared_ptr<const SeedOrder> order_of(std::uint64_t seeds, std::uint64_t batch_size) {
+  auto list = std::make_shared<SeedList>();
+  for (std::uint64_t i = 0; i < seeds; ++i) {
+    list->original.push_back(static_cast<OriginalId>(i));
+    list->global.push_back(static_cast<NodeId>(i));
+  }
+  return std::make_shared<const SeedOrder>(list, batch_size, 3, true);
+}
+
+BatchStreamOptions options_of(std::uint64_t seeds, std::uint32_t rank, std::uint32_t world) {
+  BatchStreamOptions options;
+  options.order = order_of(seeds, 2);
+  options.rank = static_cast<Rank>(rank);
+  options.world = world;
+  options.in_flight = 3;
+  return options;
+}
+
+std::vector<std::uint64_t> ask_all(BatchStream<int>& stream) {
+  std::vector<std::uint64_t> asked;
+  while (const auto number = stream.ask()) {
+    asked.push_back(*number);
+  }
+  return asked;
+}
+
+using Numbers = std::vector<std::uint64_t>;
+
+TEST(BatchStream, RanksTogetherTakeEveryBatchOnceInAsManySteps) {
+  for (const std::uint32_t world : {1U, 2U, 3U, 5U, 9U}) {
+    for (const std::uint64_t seeds : {1U, 2U, 7U, 8U, 16U}) {
+      std::set<std::uint64_t> batches;
+      std::set<std::uint64_t> steps;
+      for (std::uint32_t rank = 0; rank < world; ++rank) {
+        BatchStream<int> stream(options_of(seeds, rank, world));
+        steps.insert(stream.steps());
+        while (!stream.over()) {
+          for (const auto number : ask_all(stream)) {
+            stream.put(number, 1);
+            EXPECT_TRUE(batches.insert(stream.global(number)).second);
+          }
+          EXPECT_EQ(stream.take().has_value(), stream.has_batch());
+          stream.end_step();
+        }
+      }
+      EXPECT_EQ(batches.size(), (seeds + 1) / 2) << world << " ranks, " << seeds << " seeds";
+      EXPECT_EQ(steps.size(), 1U);
+    }
+  }
+}
+
+TEST(BatchStream, NoMoreThanTheLimitIsUnderWay) {
+  BatchStream<int> stream(options_of(20, 0, 1));
+
+  EXPECT_EQ(ask_all(stream), (Numbers{0, 1, 2}));
+  stream.put(0, 10);
+  EXPECT_EQ(ask_all(stream), Numbers{}) << "here, but not taken";
+  ASSERT_EQ(stream.take(), 10);
+  stream.end_step();
+  EXPECT_EQ(ask_all(stream), Numbers{3});
+}
+
+TEST(BatchStream, BatchesAreTakenInOrderHoweverTheyArrive) {
+  BatchStream<int> stream(options_of(20, 0, 1));
+  ask_all(stream);
+
+  stream.put(2, 12);
+  stream.put(1, 11);
+  EXPECT_EQ(stream.take(), std::nullopt);
+  stream.put(0, 10);
+
+  for (const int expected : {10, 11, 12}) {
+    EXPECT_EQ(stream.take(), expected);
+    stream.end_step();
+  }
+}
+
+TEST(BatchStream, WhatIsNotHereIsAskedForAgainAndARepeatIsIgnored) {
+  BatchStream<int> stream(options_of(20, 0, 1));
+  ask_all(stream);
+  stream.put(1, 11);
+
+  stream.ask_again();
+  EXPECT_EQ(ask_all(stream), (Numbers{0, 2}));
+  stream.put(0, 10);
+  stream.put(0, 99);
+  stream.put(1, 99);
+
+  EXPECT_EQ(stream.take(), 10);
+  stream.end_step();
+  EXPECT_EQ(stream.take(), 11);
+}
+
+TEST(BatchStream, WhatArrivesBeforeItIsAskedAgainIsNotAskedFor) {
+  BatchStream<int> stream(options_of(20, 0, 1));
+  ask_all(stream);
+  stream.ask_again();
+  stream.put(1, 11);
+
+  EXPECT_EQ(ask_all(stream), (Numbers{0, 2}));
+}
+
+TEST(BatchStream, GoesOnInTheMiddleWithTheSameBatches) {
+  auto options = options_of(20, 1, 2);
+  BatchStream<int> whole(options);
+  options.first_step = 3;
+  BatchStream<int> rest(options);
+
+  EXPECT_EQ(rest.step(), 3U);
+  EXPECT_EQ(rest.steps(), whole.steps());
+  EXPECT_EQ(ask_all(rest), (Numbers{3, 4}));
+  EXPECT_EQ(rest.seeds(3), whole.seeds(3));
+  EXPECT_EQ(rest.key(3).number, 7U);
+}
+
+TEST(BatchStream, ALimitOnBatchesIsOfAllRanks) {
+  auto options = options_of(40, 1, 2);
+  options.max_batches = 3;
+  BatchStream<int> stream(options);
+
+  EXPECT_EQ(stream.steps(), 2U);
+  EXPECT_EQ(ask_all(stream), Numbers{0}) << "the other two are rank 0's";
+}
+
+TEST(BatchStream, APositionPastTheEndIsOver) {
+  auto options = options_of(4, 0, 1);
+  options.first_step = 2;
+  BatchStream<int> stream(options);
+
+  EXPECT_TRUE(stream.over());
+  EXPECT_EQ(ask_all(stream), Numbers{});
+}
+
+}  // namespace
+}  // namespace troupe
