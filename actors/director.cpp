@@ -231,13 +231,23 @@ void keep(Director* self, const std::shared_ptr<const TrainingState>& taken, boo
     state.rollbacks = 0;
   }
   state.last = std::move(checkpoint);
-  const auto& schedule = state.options.checkpoints;
-  const bool due = taken->global_step > 0 && is_scheduled(schedule, *taken, asked) &&
+  const bool due = taken->global_step > 0 &&
+                   is_scheduled(state.options.checkpoints, *taken, asked) &&
                    (asked || taken->step > 0 || is_over(state.last->record));
-  if (state.options.write_checkpoint && schedule.any() && due) {
+  if (state.options.write_checkpoint && due) {
     state.to_write = state.last;
     write_next(self);
   }
+}
+
+/// For a run that is to stop and has no newer state to give.
+void write_last(Director* self) {
+  auto& state = self->state;
+  if (state.options.write_checkpoint && state.last->training.global_step > 0) {
+    state.to_write = state.last;
+    write_next(self);
+  }
+  end_if_stopped(self);
 }
 
 /// Asks rank 0 for its state. All ranks have the same.
@@ -262,8 +272,10 @@ void take_state(Director* self, net::TakeState request, bool asked) {
               end_if_stopped(self);
             }
           },
-          [self](const caf::error&) {
-            end_if_stopped(self);  // its loss is noticed elsewhere
+          [self](const caf::error&) {  // its loss is noticed elsewhere
+            if (!self->state.over && self->state.stopping) {
+              write_last(self);
+            }
           });
 }
 
@@ -489,8 +501,8 @@ void beat(Director* self) {
 void stop(Director* self) {
   auto& state = self->state;
   state.stopping = true;
-  if (!state.options.write_checkpoint || !state.options.checkpoints.any() || state.recovering) {
-    return end_if_stopped(self);
+  if (state.recovering) {
+    return write_last(self);
   }
   take_state(self, {}, true);
 }

@@ -16,12 +16,11 @@
 
 namespace troupe {
 
-/// When a state is written; the state after the last step always is, unless nothing is ever written.
+/// When a state is written; one is also when the run is stopped.
 struct CheckpointSchedule {
   std::uint32_t epochs = 0;  ///< 0: not by epochs
   std::uint64_t steps = 0;
-  double seconds = 0;
-  bool any() const { return epochs > 0 || steps > 0 || seconds > 0; }
+  double seconds = 0;  ///< 0: not by time
 };
 
 /// What a run leaves: its record, and the last state with the best epoch's parameters.
@@ -56,7 +55,8 @@ struct DirectorOptions {
   std::function<void(const std::string&)> say;  ///< a line on what was lost and done; may be empty
 };
 
-/// Stops the run: its state is taken and written, then it ends with `cancelled`.
+/// Stops the run: its state is taken and written, then it ends with `cancelled`. While the run recovers
+/// from a loss it is the state that all go back to.
 struct StopRun {};
 
 /// Starts the director, and with it the run. It sends one command at a time to all trainers or all

@@ -70,10 +70,12 @@ class EndOrSignal {
     const std::lock_guard guard(mutex_);
     return result_;
   }
-  /// After a signal: the end that stop() brings, or nothing within the time.
+  /// After a signal: the end that stop() brings; nothing at a second signal, or after the time.
   std::optional<Result<RunResult>> wait_stopped(std::chrono::milliseconds timeout) {
-    pollfd ends[1] = {{event_, POLLIN, 0}};
-    poll(ends, 1, static_cast<int>(timeout.count()));
+    signalfd_siginfo first{};
+    [[maybe_unused]] const auto taken = read(signals_, &first, sizeof first);
+    pollfd ends[2] = {{event_, POLLIN, 0}, {signals_, POLLIN, 0}};
+    poll(ends, 2, static_cast<int>(timeout.count()));
     const std::lock_guard guard(mutex_);
     return result_;
   }
@@ -85,10 +87,13 @@ class EndOrSignal {
   std::optional<Result<RunResult>> result_;
 };
 
-/// Ends the process should the orderly end take longer than the second that Ctrl-C may take.
+/// For the last step and its checkpoint.
+constexpr std::chrono::seconds longest_stop{60};
+
+/// After Ctrl-C, ends the process should its actors not end in good time.
 void bound_the_end() {
   std::thread([] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(900));
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
     std::_Exit(static_cast<int>(ExitCode::interrupted));
   }).detach();
 }
@@ -200,11 +205,6 @@ CheckpointFolder checkpoint_folder(const Job& job, nn::ParameterLayout layout) {
   return CheckpointFolder(std::move(options));
 }
 
-bool keeps_checkpoints(const Job& job) {
-  const auto& every = job.checkpoint;
-  return every.epochs > 0 || every.steps > 0 || every.seconds > 0;
-}
-
 /// The newest checkpoint that is whole and fits the job.
 Result<std::shared_ptr<const Checkpoint>> find_checkpoint(const Job& job,
                                                           const nn::ParameterLayout& layout,
@@ -224,10 +224,9 @@ Result<std::shared_ptr<const Checkpoint>> find_checkpoint(const Job& job,
   return std::make_shared<const Checkpoint>(std::move(found->checkpoint));
 }
 
-void tell_interrupted(const Job& job, const std::string& checkpoint) {
+void tell_interrupted(const std::string& checkpoint) {
   if (checkpoint.empty()) {
-    std::fprintf(stderr, "troupe: interrupted; stopped without a checkpoint%s\n",
-                 keeps_checkpoints(job) ? "" : " (the job has no checkpoint.every)");
+    std::fprintf(stderr, "troupe: interrupted; there is no checkpoint, nothing was trained\n");
   } else {
     std::fprintf(stderr, "troupe: interrupted; go on from %s with the same command and --resume\n",
                  checkpoint.c_str());
@@ -240,7 +239,7 @@ ExitCode finish(const Job& job, Report& report, const std::optional<Result<RunRe
   if (!result || (!*result && result->error().code() == Errc::cancelled)) {
     report.status = "interrupted";
     code = ExitCode::interrupted;
-    tell_interrupted(job, watch.last_checkpoint);
+    tell_interrupted(watch.last_checkpoint);
   } else if (!*result) {
     report.status = "failed";
     report.error = result->error().what();
@@ -270,9 +269,6 @@ ExitCode finish(const Job& job, Report& report, const std::optional<Result<RunRe
 std::function<Status(const Checkpoint&)> checkpoint_writer(const Job& job,
                                                            const nn::ParameterLayout& layout,
                                                            std::shared_ptr<Watch> watch) {
-  if (!keeps_checkpoints(job)) {
-    return {};
-  }
   const auto folder = std::make_shared<CheckpointFolder>(checkpoint_folder(job, layout));
   return [folder, watch, dir = checkpoint_dir(job)](const Checkpoint& checkpoint) {
     auto written = folder->write(checkpoint);
@@ -331,9 +327,9 @@ ExitCode run_cluster(const Job& job, const PartitionedStore& store, Report& repo
                     [watch](Result<RunResult> result) { watch->end.end(std::move(result)); });
   auto result = watch->end.wait();
   if (!result) {
-    bound_the_end();
     (*cluster)->stop();
-    result = watch->end.wait_stopped(std::chrono::milliseconds(600));
+    result = watch->end.wait_stopped(longest_stop);
+    bound_the_end();
   }
   report.run_seconds = seconds_since(run_began);
   report.traffic = (*cluster)->traffic();

@@ -5,9 +5,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
+#include <set>
 #include <signal.h>
 
 namespace troupe {
@@ -209,7 +212,7 @@ TEST_F(Program, ACorruptStoreIsRefusedWithTheFilesName) {
   EXPECT_NE(run.err.find("features.npy"), std::string::npos) << run.err;
 }
 
-TEST_F(Program, CtrlCStopsWithinASecondAndSaysSo) {
+TEST_F(Program, CtrlCStopsSoonAndSaysHowToGoOn) {
   testing::Process run(command({"run", example("quickstart.json"), "--set", "output=" + output(),
                                 "--set", "train.epochs=100000"}),
                        folder());
@@ -219,10 +222,111 @@ TEST_F(Program, CtrlCStopsWithinASecondAndSaysSo) {
   run.signal(SIGINT);
   const auto result = run.wait();
 
-  EXPECT_LT(std::chrono::steady_clock::now() - began, 1s);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 10s);
   EXPECT_EQ(result.exit_code, 130);
-  EXPECT_NE(result.err.find("interrupted"), std::string::npos);
+  EXPECT_NE(result.err.find("interrupted; go on from " + output() + "/checkpoints/step-"),
+            std::string::npos)
+      << result.err;
+  EXPECT_NE(result.err.find("--resume"), std::string::npos) << result.err;
   EXPECT_EQ(report()["status"], "interrupted");
+}
+
+/// The metrics of a run without times and amounts of work, which of an interrupted epoch count only
+/// what was done since.
+std::vector<json> metrics_of(const std::string& output) {
+  std::vector<json> lines;
+  std::ifstream in(output + "/metrics.jsonl");
+  for (std::string line; std::getline(in, line);) {
+    auto value = json::parse(line, nullptr, false);
+    std::erase_if(*value.get_ptr<json::object_t*>(), [](const auto& entry) {
+      static const std::set<std::string> results = {"kind",     "epoch", "step", "global_step",
+                                                    "loss",     "lr",    "best", "valid",
+                                                    "accuracy", "last",  "role", "world"};
+      return !results.contains(entry.first);
+    });
+    lines.push_back(std::move(value));
+  }
+  return lines;
+}
+
+TEST_F(Program, AnInterruptedRunGoesOnToTheBitsOfTheUndisturbedOne) {
+  const auto job = [&](const std::string& name) {
+    return command({"run", example("quickstart.json"), "--set", "output=" + folder() + "/" + name,
+                    "--set", "train.epochs=12", "--set", "log_every=1"});
+  };
+  ASSERT_EQ(testing::run_process(job("whole"), folder()).exit_code, 0);
+  const auto whole = json::parse(std::ifstream(folder() + "/whole/report.json"));
+  auto again = job("out");
+  {
+    testing::Process run(again, folder());
+    ASSERT_TRUE(run.wait_for_output("epoch  2/12", 60s));
+    run.signal(SIGTERM);
+    ASSERT_EQ(run.wait().exit_code, 130);
+  }
+  again.emplace_back("--resume");
+
+  const auto rest = testing::run_process(again, folder());
+
+  ASSERT_EQ(rest.exit_code, 0) << rest.err;
+  EXPECT_NE(rest.out.find("resuming from"), std::string::npos) << rest.out;
+  EXPECT_EQ(report()["digests"], whole["digests"]);
+  EXPECT_EQ(report()["scores"], whole["scores"]);
+  EXPECT_TRUE(metrics_of(output()) == metrics_of(folder() + "/whole"));
+  EXPECT_EQ(metrics_of(output()).size(), 12U * 3U + 12U + 2U);
+}
+
+TEST_F(Program, AKilledRunGoesOnAndATornCheckpointIsSkippedByName) {
+  auto job = command({"run", example("quickstart.json"), "--set", "output=" + output(), "--set",
+                      "train.epochs=12", "--set", "checkpoint.every.steps=1", "--set",
+                      "checkpoint.keep=3"});
+  ASSERT_EQ(testing::run_process(job, folder()).exit_code, 0);
+  const auto digests = report()["digests"];
+  std::filesystem::remove_all(output() + "/checkpoints");
+  {
+    testing::Process run(job, folder());
+    ASSERT_TRUE(run.wait_for_output("epoch  4/12", 60s));
+    run.signal(SIGKILL);
+    run.wait();
+  }
+  std::uint64_t newest = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(output() + "/checkpoints")) {
+    const auto name = entry.path().filename().string();
+    if (std::filesystem::exists(entry.path() / "manifest.json") && name.starts_with("step-")) {
+      newest = std::max<std::uint64_t>(newest, std::stoull(name.substr(5)));
+    }
+  }
+  ASSERT_GT(newest, 0U);
+  auto step = "step-" + std::to_string(newest);
+  if (!std::filesystem::exists(output() + "/checkpoints/" + step)) {
+    step += ".old";  // killed while it was replaced
+  }
+  const auto torn = output() + "/checkpoints/" + step + "/optimizer.safetensors";
+  std::filesystem::resize_file(torn, std::filesystem::file_size(torn) / 2);
+  job.emplace_back("--resume");
+
+  const auto rest = testing::run_process(job, folder());
+
+  ASSERT_EQ(rest.exit_code, 0) << rest.err;
+  EXPECT_NE(rest.err.find("skipped checkpoint " + step + ": "), std::string::npos) << rest.err;
+  EXPECT_EQ(report()["digests"], digests);
+}
+
+TEST_F(Program, ResumingIsRefusedWithoutACheckpointOrWithAnotherJob) {
+  const auto run = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {
+        "run",   example("quickstart.json"), "--set", "output=" + output(),
+        "--set", "train.epochs=2",           "--set", "checkpoint.every.epochs=1"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return troupe(arguments);
+  };
+  const auto nothing = run({"--resume"});
+  ASSERT_EQ(run({}).exit_code, 0);
+  const auto other = run({"--resume", "--set", "seed=77"});
+
+  EXPECT_EQ(nothing.exit_code, 3) << nothing.out;
+  EXPECT_NE(nothing.err.find("checkpoint"), std::string::npos) << nothing.err;
+  EXPECT_EQ(other.exit_code, 3) << other.out;
+  EXPECT_NE(other.err.find("/seed: was 1, is 77"), std::string::npos) << other.err;
 }
 
 }  // namespace
