@@ -289,17 +289,17 @@ TEST_F(Program, AKilledRunGoesOnAndATornCheckpointIsSkippedByName) {
     run.wait();
   }
   std::uint64_t newest = 0;
+  std::string step;  // killed while it was replaced, it is under its other name
   for (const auto& entry : std::filesystem::directory_iterator(output() + "/checkpoints")) {
     const auto name = entry.path().filename().string();
-    if (std::filesystem::exists(entry.path() / "manifest.json") && name.starts_with("step-")) {
-      newest = std::max<std::uint64_t>(newest, std::stoull(name.substr(5)));
+    const auto number = std::stoull(name.substr(5));
+    const auto plain = "step-" + std::to_string(number);
+    if (number >= newest && (name == plain || (name == plain + ".old" && step != plain))) {
+      newest = number;
+      step = name;
     }
   }
   ASSERT_GT(newest, 0U);
-  auto step = "step-" + std::to_string(newest);
-  if (!std::filesystem::exists(output() + "/checkpoints/" + step)) {
-    step += ".old";  // killed while it was replaced
-  }
   const auto torn = output() + "/checkpoints/" + step + "/optimizer.safetensors";
   std::filesystem::resize_file(torn, std::filesystem::file_size(torn) / 2);
   job.emplace_back("--resume");
