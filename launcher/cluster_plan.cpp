@@ -20,6 +20,9 @@ std::shared_ptr<const SampleOptions> sample_options(const Job& job, const GraphI
   options.dir = job.sample.edge_dir;
   options.frontier = job.sample.frontier;
   options.job_seed = job.seed;
+  // Longer lists of neighbours come in pieces, of which some fit the window at once.
+  const std::uint64_t edge_bytes = job.sample.edge_ids ? 16 : 8;
+  options.max_edges_per_reply = job.cluster.window_bytes / 4 / edge_bytes;
   return std::make_shared<const SampleOptions>(std::move(options));
 }
 

@@ -3,6 +3,7 @@
 #include "schema/sampling.capnp.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace troupe::net {
 namespace {
@@ -101,9 +102,13 @@ Result<HopRequest> Wire<HopRequest>::decode(const Frame& frame) {
 
 std::uint64_t Wire<HopRequest>::reply_bytes(const HopRequest& message) {
   const std::uint64_t nodes = message.frontier.size();
-  const std::uint64_t degree =
-      message.fanout < 0 ? assumed_degree : static_cast<std::uint64_t>(message.fanout);
-  const std::uint64_t edges = std::min(saturating_mul(nodes, degree), message.max_edges);
+  const std::uint64_t any = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t edges = message.max_edges;  // a hub alone can have so many
+  if (message.fanout >= 0) {
+    edges = std::min(saturating_mul(nodes, static_cast<std::uint64_t>(message.fanout)), edges);
+  } else if (edges == any) {
+    edges = saturating_mul(nodes, assumed_degree);
+  }
   const std::uint64_t edge_bytes = message.with_edge_ids ? 16 : 8;
   return saturating_add(saturating_mul(edges, edge_bytes), 4 * nodes + reply_overhead_bytes);
 }

@@ -319,6 +319,8 @@ TEST(HopRequestCodec, ChargesWhatTheAnswerMayTake) {
   EXPECT_EQ(Wire<HopRequest>::reply_bytes(request), 512U + 3 * 4 + 3 * 64 * 16);
   request.max_edges = 5;
   EXPECT_EQ(Wire<HopRequest>::reply_bytes(request), 512U + 3 * 4 + 5 * 16);
+  request.max_edges = 1'000'000;  // one of the nodes may have them all
+  EXPECT_EQ(Wire<HopRequest>::reply_bytes(request), 512U + 3 * 4 + 1'000'000 * 16);
 }
 
 TEST(HopReplyCodec, NeighboursAndEdgeIdsAreNotCopied) {
