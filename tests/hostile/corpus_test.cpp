@@ -9,11 +9,23 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <ostream>
 
 namespace troupe {
 namespace {
 
 using testing::Octets;
+
+}  // namespace
+
+namespace fuzz {
+/// For the names of tests.
+void PrintTo(const Target& target, std::ostream* out) {
+  *out << target.name;
+}
+}  // namespace fuzz
+
+namespace {
 
 class Corpus : public ::testing::TestWithParam<fuzz::Target> {
  protected:

@@ -1,35 +1,11 @@
 // Thousands of simulated runs, each with a fault plan that says beforehand what must come of it.
 #include "launcher/simulation.hpp"
 #include "tests/support/expect.hpp"
+#include "tests/support/fault_tally.hpp"
 #include "tests/support/scratch_folder.hpp"
-
-#include <fmt/format.h>
-#include <map>
 
 namespace troupe {
 namespace {
-
-struct Tally {
-  std::uint64_t runs = 0;
-  std::uint64_t recovered = 0;
-  std::uint64_t failed = 0;
-  std::uint64_t rollbacks = 0;
-  std::uint64_t restarts = 0;
-  std::uint64_t interruptions = 0;
-  std::uint64_t resent = 0;
-  std::map<std::string, std::uint64_t> faults;
-};
-
-void print(const Tally& tally) {
-  fmt::print(
-      "{} runs: {} with the right digests, {} with the error that the plan holds; {} "
-      "roll-backs, {} holders started again, {} links interrupted, {} requests sent again\n",
-      tally.runs, tally.recovered, tally.failed, tally.rollbacks, tally.restarts,
-      tally.interruptions, tally.resent);
-  for (const auto& [kind, count] : tally.faults) {
-    fmt::print("  {:<24}{:>8}\n", kind, count);
-  }
-}
 
 class Faults : public ::testing::TestWithParam<std::uint64_t> {};
 
@@ -37,23 +13,8 @@ TEST_P(Faults, EveryPlanComesToWhatItMust) {
   constexpr std::uint64_t seeds = 125;
   const testing::ScratchFolder scratch;
   ASSERT_OK_AND_ASSIGN(auto simulation, Simulation::create(scratch.path()));
-  Tally tally;
-  for (std::uint64_t seed = GetParam() * seeds; seed < (GetParam() + 1) * seeds; ++seed) {
-    const auto plan = simulation.plan(seed);
-    const auto outcome = simulation.run(plan, {});
-    ASSERT_TRUE(outcome.as_expected) << outcome.verdict << "\n"
-                                     << to_string(plan) << "\ntry: troupe simulate --seed " << seed;
-    ++tally.runs;
-    ++(outcome.failed ? tally.failed : tally.recovered);
-    tally.rollbacks += outcome.rollbacks;
-    tally.restarts += outcome.restarts;
-    tally.interruptions += outcome.traffic.interruptions;
-    tally.resent += outcome.traffic.resent;
-    for (const auto& fault : plan.faults) {
-      ++tally.faults[to_string(fault.kind)];
-    }
-  }
-  print(tally);
+  const auto tally = testing::run_seeds(simulation, GetParam() * seeds, seeds);
+  testing::print(tally);
   EXPECT_GT(tally.rollbacks, 0U);
   EXPECT_GT(tally.resent, 0U);
 }
@@ -118,6 +79,17 @@ TEST(FaultSimulation, ARankThatCannotBeHeardForLongIsReplacedWhileItLives) {
 
   EXPECT_TRUE(outcome.as_expected) << outcome.verdict;
   EXPECT_GE(outcome.rollbacks, 1U);
+}
+
+TEST(FaultSimulation, ARollBackDoesNotWaitForTheSharesThatItEnds) {
+  const testing::ScratchFolder scratch;
+  ASSERT_OK_AND_ASSIGN(auto simulation, Simulation::create(scratch.path()));
+  auto plan = simulation.plan(156);  // a slow link, a small window, and a rank that falls behind
+
+  const auto outcome = simulation.run(plan, {});
+
+  EXPECT_TRUE(outcome.as_expected) << outcome.verdict;
+  EXPECT_LT(outcome.elapsed, std::chrono::seconds(5));
 }
 
 TEST(FaultSimulation, AShortCutIsMendedByTheLinksAlone) {
