@@ -67,7 +67,6 @@ class Gate final : public net::RequestHandler, public std::enable_shared_from_th
   net::EndpointStats stats() const;
 
   void on_request(net::Frame frame) override;
-  void on_target_down(std::uint64_t target, const Error& why) override { target_down(target, why); }
   void on_link_down(const Error& why) override;
 
  private:

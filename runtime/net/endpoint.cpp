@@ -215,13 +215,10 @@ void Endpoint::on_frame(std::uint64_t link_number, Frame frame) {
   }
   switch (frame.head.kind) {
     case FrameKind::request:
-    case FrameKind::notice:
       return on_request(link_number, std::move(frame));
     case FrameKind::reply:
     case FrameKind::failure:
       return on_answer(link_number, std::move(frame));
-    case FrameKind::down:
-      return on_target_down(link_number, frame);
   }
 }
 

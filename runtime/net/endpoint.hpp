@@ -72,23 +72,20 @@ struct EndpointStats {
   std::uint64_t max_queued_bytes = 0;     ///< largest of any class
 };
 
-/// Gets requests and notices from the peer.
+/// Gets requests from the peer.
 /// Threads: called with no lock held, on the link's thread; on_link_down after an interruption on a
 ///   timer's thread, on_resumed on the thread of attach().
 class RequestHandler {
  public:
   virtual ~RequestHandler() = default;
-  /// A request (answer it with reply() or fail(), on any thread, once) or a notice (request id 0).
-  /// One that was answered while the link broke comes again, with the same id.
+  /// A request: answer it with reply() or fail(), on any thread, once. One that was answered while
+  /// the link broke comes again, with the same id.
   virtual void on_request(Frame frame) = 0;
-  /// The peer says that its exported actor `target` died.
-  virtual void on_target_down(std::uint64_t target, const Error& why) = 0;
   /// There is no link any more and there will be none. Every pending request was answered before.
   virtual void on_link_down(const Error& why) = 0;
   /// The link broke; requests wait for another one.
   virtual void on_interrupted(const Error& /*why*/) {}
-  /// There is a new link, and what was open has been sent again; may come late. Notices and announce_down() that
-  /// fell into the interruption or shortly before it may be lost: repeat what still holds.
+  /// There is a new link, and what was open has been sent again; may come late.
   virtual void on_resumed() {}
 };
 
@@ -126,15 +123,11 @@ class Endpoint final : public std::enable_shared_from_this<Endpoint> {
   ///   nature, such as an epoch
   void request(Frame frame, std::uint64_t reply_bytes, Answer answer,
                std::optional<Clock::duration> deadline = std::nullopt);
-  /// One-way; not charged: for small control messages only. Dropped while interrupted.
-  void notify(Frame frame);
 
   /// Answers request `to` (its header as it came). Ignored if `to` was answered before or the
   /// endpoint is down; while interrupted the answer is dropped, and the peer asks again.
   void reply(const FrameHeader& to, Frame frame);
   void fail(const FrameHeader& to, const Error& why);
-  /// Tells the peer that the exported actor `target` died. Dropped while interrupted.
-  void announce_down(std::uint64_t target, const Error& why);
 
   EndpointStats stats() const;
 
@@ -147,10 +140,8 @@ class Endpoint final : public std::enable_shared_from_this<Endpoint> {
   void on_frame(std::uint64_t link_number, Frame frame);
   void on_answer(std::uint64_t link_number, Frame frame);
   void on_request(std::uint64_t link_number, Frame frame);
-  void on_target_down(std::uint64_t link_number, const Frame& frame);
   bool admit(const Frame& frame);  // under the lock
   void answer_peer(const FrameHeader& to, FrameKind kind, Frame frame);
-  void send_one_way(FrameKind kind, Frame frame);
   void on_down(std::uint64_t link_number, const Error& why);
   void interrupt(const Error& why);  // under the lock
   void give_up(std::uint64_t link_number);
@@ -159,7 +150,7 @@ class Endpoint final : public std::enable_shared_from_this<Endpoint> {
   std::unique_ptr<State> state_;
 };
 
-/// An Error as the message of a `failure` or `down` frame, and back. The sentence is cut to 4 KiB
+/// An Error as the message of a `failure` frame, and back. The sentence is cut to 4 KiB
 /// on both sides; a code that this program does not know becomes `internal`, a message that cannot
 /// be read `data_corruption`.
 void encode_error(const Error& error, Frame& frame);

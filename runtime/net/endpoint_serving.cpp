@@ -77,37 +77,4 @@ void Endpoint::fail(const FrameHeader& to, const Error& why) {
   answer_peer(to, FrameKind::failure, std::move(frame));
 }
 
-void Endpoint::notify(Frame frame) {
-  frame.head.request = 0;
-  frame.head.max_reply_bytes = 0;
-  send_one_way(FrameKind::notice, std::move(frame));
-}
-
-void Endpoint::announce_down(std::uint64_t target, const Error& why) {
-  Frame frame;
-  encode_error(why, frame);
-  frame.head.target = target;
-  send_one_way(FrameKind::down, std::move(frame));
-}
-
-void Endpoint::send_one_way(FrameKind kind, Frame frame) {
-  frame.head.kind = kind;
-  const std::lock_guard guard(state_->mutex);
-  if (state_->link) {
-    state_->send(std::move(frame));
-  }
-}
-
-void Endpoint::on_target_down(std::uint64_t link_number, const Frame& frame) {
-  std::shared_ptr<RequestHandler> handler;
-  {
-    const std::lock_guard guard(state_->mutex);
-    if (!state_->is_current(link_number)) {
-      return;
-    }
-    handler = state_->handler;
-  }
-  handler->on_target_down(frame.head.target, decode_error(frame));
-}
-
 }  // namespace troupe::net

@@ -78,8 +78,8 @@ Status check_header(const FrameHeader& head, const FrameLimits& limits) {
   }
   const auto kind = static_cast<std::uint8_t>(head.kind);
   if (kind < static_cast<std::uint8_t>(FrameKind::request) ||
-      kind > static_cast<std::uint8_t>(FrameKind::down)) {
-    return corrupt("kind", "1..5", kind);
+      kind > static_cast<std::uint8_t>(FrameKind::failure)) {
+    return corrupt("kind", "1..3", kind);
   }
   if (const auto traffic = static_cast<std::uint8_t>(head.traffic); traffic >= traffic_classes) {
     return corrupt("traffic class", "0..3", traffic);

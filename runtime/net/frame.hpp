@@ -19,8 +19,6 @@ enum class FrameKind : std::uint8_t {
   request = 1,  ///< wants one answer with the same request id
   reply = 2,
   failure = 3,  ///< the answer is an error: the message is an ErrorReply
-  notice = 4,   ///< one-way
-  down = 5,     ///< an exported actor of the sender died: `target` says which
 };
 
 /// Classes share a link's bandwidth piece by piece, so that nothing waits behind a gigabyte; order
@@ -38,8 +36,7 @@ struct FrameHeader {
   std::uint16_t version = protocol_version;
   FrameKind kind = FrameKind::request;
   TrafficClass traffic = TrafficClass::control;
-  std::uint64_t target =
-      0;  ///< exported actor: of the receiver (request, notice) or of the sender (down)
+  std::uint64_t target = 0;   ///< exported actor of the receiver; 0 in answers
   std::uint64_t request = 0;  ///< chosen by the requester, from 1, ascending within a class; echoed
                               ///< in the answer; 0: none
   std::uint32_t method = 0;   ///< a `Method`; echoed in the answer

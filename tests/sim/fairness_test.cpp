@@ -81,7 +81,6 @@ class Host : public std::enable_shared_from_this<Host> {
         h->serve(endpoint, frame.head);
       }
     }
-    void on_target_down(std::uint64_t, const Error&) override {}
     void on_link_down(const Error&) override { endpoint.reset(); }
     std::weak_ptr<Host> host;
     std::shared_ptr<Endpoint> endpoint;
@@ -238,7 +237,6 @@ class Server final : public RequestHandler {
       at->reply(frame.head, std::move(reply));
     }
   }
-  void on_target_down(std::uint64_t, const Error&) override {}
   void on_link_down(const Error&) override {}
   std::weak_ptr<Endpoint> endpoint;
 

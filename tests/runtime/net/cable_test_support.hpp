@@ -17,15 +17,11 @@ namespace troupe::net {
 class RecoveringHandler final : public RequestHandler {
  public:
   void on_request(Frame frame) override { requests.push_back(std::move(frame)); }
-  void on_target_down(std::uint64_t target, const Error& /*why*/) override {
-    targets_down.push_back(target);
-  }
   void on_link_down(const Error& why) override { downs.push_back(why); }
   void on_interrupted(const Error& why) override { interrupted.push_back(why); }
   void on_resumed() override { ++resumed; }
 
   std::vector<Frame> requests;
-  std::vector<std::uint64_t> targets_down;
   std::vector<Error> downs;
   std::vector<Error> interrupted;
   int resumed = 0;

@@ -124,7 +124,6 @@ class Echo final : public RequestHandler {
  public:
   Echo(Faults& faults, std::size_t end) : faults_(faults), end_(end) {}
   void on_request(Frame frame) override;
-  void on_target_down(std::uint64_t, const Error&) override {}
   void on_link_down(const Error& why) override { downs.push_back(why); }
 
   std::set<std::uint64_t> serving;

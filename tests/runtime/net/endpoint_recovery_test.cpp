@@ -283,21 +283,6 @@ TEST(EndpointRecovery, FramesOfAReplacedLinkAreIgnored) {
   spare.second->close(Error(Errc::cancelled, "done"));
 }
 
-TEST(EndpointRecovery, NoticesAndDeathsAreDroppedWhileInterrupted) {
-  Cabled ends;
-  ends.cut();
-  ends.run();
-  ends.client->notify(request_frame(200, TrafficClass::control));
-  ends.client->announce_down(13, Error(Errc::cancelled, "stopped"));
-  ends.cable->heal();
-  ends.run(1s);
-  EXPECT_TRUE(ends.at_server->requests.empty());
-  EXPECT_TRUE(ends.at_server->targets_down.empty());
-  ends.client->announce_down(13, Error(Errc::cancelled, "stopped"));
-  ends.run();
-  EXPECT_EQ(ends.at_server->targets_down, (Ids{13}));
-}
-
 TEST(EndpointRecovery, ASuccessorOfThePeerIsServedBesideRequestsOfTheLostOne) {
   Cabled ends;
   ends.ask(1, request_frame(500), 100);
@@ -349,7 +334,6 @@ class Responder final : public RequestHandler {
                 make_frame(frame.head.traffic, 0, {frame.segments.at(0).bytes.size() + 1}));
     }
   }
-  void on_target_down(std::uint64_t, const Error&) override {}
   void on_link_down(const Error&) override { down = true; }
   std::weak_ptr<Endpoint> endpoint;
   std::atomic<bool> down = false;

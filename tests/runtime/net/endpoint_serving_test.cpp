@@ -129,7 +129,6 @@ class Responder final : public RequestHandler {
       }
     }
   }
-  void on_target_down(std::uint64_t, const Error&) override {}
   void on_link_down(const Error&) override { down = true; }
   std::weak_ptr<Endpoint> endpoint;
   std::atomic<bool> down = false;

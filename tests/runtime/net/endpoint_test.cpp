@@ -73,20 +73,6 @@ TEST(Endpoint, IgnoresASecondAnswerAndAnswersToNothing) {
   EXPECT_EQ(ends.client->stats().dropped, 0U);
 }
 
-TEST(Endpoint, CarriesNoticesAndDeathsOfActors) {
-  Ends ends;
-  ends.client->notify(request_frame(200, TrafficClass::control));
-  ends.client->announce_down(13, Error(Errc::cancelled, "stopped"));
-  ends.run();
-
-  ASSERT_EQ(ends.at_server->requests.size(), 1U);
-  EXPECT_EQ(ends.at_server->requests[0].head.kind, FrameKind::notice);
-  EXPECT_EQ(ends.at_server->requests[0].head.request, 0U);
-  ASSERT_EQ(ends.at_server->targets_down.size(), 1U);
-  EXPECT_EQ(ends.at_server->targets_down[0].first, 13U);
-  EXPECT_EQ(ends.at_server->targets_down[0].second.what(), "stopped");
-}
-
 // ---- window and queue ----
 
 TEST(Endpoint, WindowHoldsBackWhatDoesNotFitAndKeepsTheOrder) {
@@ -276,7 +262,6 @@ TEST(Endpoint, LinkDownAnswersEverythingThenTellsTheHandler) {
   ends.ask(5, request_frame(500), 500);
   EXPECT_EQ(ends.answer_of(5), "peer_lost: host 3 is gone") << "at once";
   ends.server->reply(ends.at_server->requests.at(0).head, make_frame(TrafficClass::rows, 0, {1}));
-  ends.client->notify(request_frame(100));
   ends.run(2min);
   EXPECT_EQ(ends.order.size(), 5U);
 }

@@ -21,13 +21,9 @@ using namespace std::chrono_literals;
 class Handler final : public RequestHandler {
  public:
   void on_request(Frame frame) override { requests.push_back(std::move(frame)); }
-  void on_target_down(std::uint64_t target, const Error& why) override {
-    targets_down.emplace_back(target, why);
-  }
   void on_link_down(const Error& why) override { downs.push_back(why); }
 
   std::vector<Frame> requests;
-  std::vector<std::pair<std::uint64_t, Error>> targets_down;
   std::vector<Error> downs;
 };
 
