@@ -88,6 +88,14 @@ TEST_F(Outputs, PredictionsAreNeverSeenBesideOtherIds) {
   EXPECT_FALSE(fs::exists(dir_ / "predictions.npy"));
 }
 
+TEST_F(Outputs, PredictionsAreRemovedWithTheirIds) {
+  ASSERT_OK(write({3, 1}));
+
+  EXPECT_OK(remove_predictions(dir_));
+  EXPECT_TRUE(fs::is_empty(dir_));
+  EXPECT_OK(remove_predictions(dir_)) << "nothing is there";
+}
+
 TEST_F(Outputs, AModelComesBackWithWhatItIs) {
   const nn::ModelOptions options{.layers = 2, .in_dim = 3, .hidden = 4, .out_dim = 5};
   const auto metadata = model_metadata(options);
