@@ -4,6 +4,7 @@
 #include "runtime/base/files.hpp"
 #include "runtime/nn/scores.hpp"
 #include "runtime/run/node_request.hpp"
+#include "tests/runtime/run/documented_keys.hpp"
 #include "tests/sim/sim_support.hpp"
 #include "tests/support/expect.hpp"
 
@@ -219,6 +220,14 @@ TEST_F(SimOutputs, ATraceHasEveryActorAndFollowsEachBatchAndChangesNothing) {
   EXPECT_EQ(picture.slices.at("evaluator"), (Names{"compute a block", "infer a layer"}));
   EXPECT_EQ(picture.slices.at("director"), (Names{"begin", "train an epoch", "infer a layer",
                                                   "score", "keep the best parameters", "finish"}));
+
+  auto documented = testing::documented_keys("Slices");
+  EXPECT_EQ(documented.erase("recover"), 1U);  // nothing was lost
+  Names seen;
+  for (const auto& [line, names] : picture.slices) {
+    seen.insert(names.begin(), names.end());
+  }
+  EXPECT_EQ(seen, documented);
 
   std::uint64_t batches = 0;
   for (const auto& [flow, lines] : picture.lines_of_flow) {
