@@ -34,6 +34,7 @@ struct InProgress {
 struct CollectorState {
   const char* name = "troupe.collector";
   std::shared_ptr<const HostContext> host;
+  TraceTrack trace;
   std::map<std::uint64_t, InProgress> batches;
   std::uint64_t next_id = 0;
 };
@@ -69,6 +70,7 @@ void finish(Collector* self, std::uint64_t id, Batch batch) {
   auto node = self->state.batches.extract(id);
   auto& done = node.mapped();
   done.trace.collect_ns = static_cast<std::uint64_t>((SteadyClock::now() - done.began).count());
+  self->state.trace.slice("collect", done.began, done.request->flow);
   done.promise.deliver(Ref<ReadyBatch>(ReadyBatch{std::move(batch), done.trace}));
 }
 
@@ -99,8 +101,10 @@ void advance(Collector* self, std::uint64_t id) {
 
 void ask(Collector* self, std::uint64_t id, const RowQuestion& question) {
   const auto& host = *self->state.host;
+  auto request = question.request;
+  request.flow = self->state.batches.at(id).request->flow;
   self->request(host.holders[raw(question.part)], host.request_deadline,
-                Ref<RowRequest>(question.request))
+                Ref<RowRequest>(std::move(request)))
       .then(
           [self, id, number = question.id](const Ref<RowReply>& reply) {
             const auto found = self->state.batches.find(id);
@@ -165,8 +169,10 @@ void begin(Collector* self, const Ref<CollectBatch>& request) {
       });
 }
 
-caf::behavior collector(Collector* self, std::shared_ptr<const HostContext> host) {
+caf::behavior collector(Collector* self, std::shared_ptr<const HostContext> host,
+                        TraceTrack trace) {
   self->state.host = std::move(host);
+  self->state.trace = std::move(trace);
   return {
       [self](const Ref<CollectBatch>& request) { begin(self, request); },
       run_continuation,
@@ -175,8 +181,9 @@ caf::behavior collector(Collector* self, std::shared_ptr<const HostContext> host
 
 }  // namespace
 
-caf::actor spawn_collector(caf::actor_system& system, std::shared_ptr<const HostContext> host) {
-  return system.spawn(collector, std::move(host));
+caf::actor spawn_collector(caf::actor_system& system, std::shared_ptr<const HostContext> host,
+                           TraceTrack trace) {
+  return system.spawn(collector, std::move(host), std::move(trace));
 }
 
 }  // namespace troupe

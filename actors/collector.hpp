@@ -2,6 +2,7 @@
 /// \file collector.hpp
 /// The feature collector: brings together the rows of sampled batches.
 #include "actors/host_context.hpp"
+#include "runtime/base/trace.hpp"
 
 #include <caf/fwd.hpp>
 
@@ -17,6 +18,7 @@ namespace troupe {
 ///   holder and batch
 /// Ordering:  batches may overtake each other
 /// Peer loss: the batches that need the lost holder fail with its error
-caf::actor spawn_collector(caf::actor_system& system, std::shared_ptr<const HostContext> host);
+caf::actor spawn_collector(caf::actor_system& system, std::shared_ptr<const HostContext> host,
+                           TraceTrack trace = {});
 
 }  // namespace troupe

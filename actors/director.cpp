@@ -28,6 +28,7 @@ struct DirectorState {
 
   std::uint64_t round = 0;  ///< counts recoveries; answers to what was asked before one are dropped
   bool recovering = false;
+  TraceTrack::TimePoint recovery_began{};
   std::set<Rank> lost;
   std::uint32_t rollbacks = 0;  ///< since the last new state
 
@@ -48,6 +49,7 @@ void lead(Director* self);
 void recover(Director* self, const Error& why);
 
 void say(const Director* self, const std::string& what) {
+  self->state.options.trace.mark(what);
   if (self->state.options.say) {
     self->state.options.say(what);
   }
@@ -122,11 +124,30 @@ void broadcast(Director* self, const std::vector<caf::actor>& group, std::string
   }
 }
 
+// What a command's time is called in the trace.
+const char* name_of(const net::EpochRequest& /*command*/) {
+  return "train an epoch";
+}
+const char* name_of(const net::InferRequest& /*command*/) {
+  return "infer a layer";
+}
+const char* name_of(const net::ScoreRequest& /*command*/) {
+  return "score";
+}
+const char* name_of(const net::KeepBest& /*command*/) {
+  return "keep the best parameters";
+}
+const char* name_of(const net::Finish& /*command*/) {
+  return "finish";
+}
+
 /// As broadcast(); `take(replies)` goes to the conductor, then the next command follows.
 template <class Reply, class Command, class Take>
 void command(Director* self, const std::vector<caf::actor>& group, std::string_view member,
              const Command& what, Take take) {
-  broadcast<Reply>(self, group, member, what, [self, take](auto replies) {
+  const auto began = self->state.options.trace.now();
+  broadcast<Reply>(self, group, member, what, [self, take, began, what](auto replies) {
+    self->state.options.trace.slice(name_of(what), began);
     if (const Status taken = take(std::move(replies)); !taken) {
       return end(self, taken.error());
     }
@@ -192,7 +213,9 @@ void write_next(Director* self) {
       [what, write = state.options.write_checkpoint] { return write(*what); },
       [self, step](const Status& written) {
         self->state.writing = false;
-        if (!written) {
+        if (written) {
+          self->state.options.trace.mark(fmt::format("checkpoint of step {}", step));
+        } else {
           say(self,
               fmt::format("checkpoint of step {} not written: {}", step, written.error().what()));
         }
@@ -298,7 +321,8 @@ void finish(Director* self) {
       self, {self->state.trainers.front()}, "trainer",
       net::TakeState{.generation = self->state.conductor->generation()},
       [self](const std::vector<net::StateReply>& replies) {
-        end(self, RunEnd{self->state.conductor->record(), replies.front().state});
+        auto& conductor = *self->state.conductor;
+        end(self, RunEnd{conductor.record(), replies.front().state, conductor.outputs()});
       });
 }
 
@@ -381,6 +405,7 @@ void on_down(Director* self, const caf::down_msg& down) {
 void resume(Director* self) {
   auto& state = self->state;
   state.recovering = false;
+  state.options.trace.slice(state.round > 0 ? "recover" : "begin", state.recovery_began);
   state.last_step = self->clock().now();
   if (const auto steps = state.options.checkpoints.steps; steps > 0) {
     take_state(self, {.multiple_of = steps, .after_step = state.after_step}, false);
@@ -424,7 +449,9 @@ void recover(Director* self, const Error& why) {
     return end(self, why);
   }
   ++state.round;
-  state.recovering = true;
+  if (!std::exchange(state.recovering, true)) {
+    state.recovery_began = state.options.trace.now();
+  }
   state.early.reset();
   forget_members(self);
   state.conductor->set_generation(state.conductor->generation() + 1);
@@ -534,6 +561,7 @@ caf::behavior director(Director* self, DirectorOptions options) {
   state.conductor = std::make_unique<Conductor>(state.options.conductor, state.options.progress);
   state.last = state.options.start;
   state.recovering = true;
+  state.recovery_began = state.options.trace.now();
   self->set_down_handler([self](const caf::down_msg& down) { on_down(self, down); });
   self->send(self, Ref<Begin>(Begin{}));
   return {

@@ -3,6 +3,7 @@
 /// The director: one per job. Leads all ranks and hosts through epochs, evaluations and the end, as
 /// its Conductor says; takes checkpoints; after a loss regroups the hosts and rolls all ranks back.
 #include "runtime/base/executor.hpp"
+#include "runtime/base/trace.hpp"
 #include "runtime/run/checkpoint.hpp"
 #include "runtime/run/conductor.hpp"
 
@@ -23,10 +24,12 @@ struct CheckpointSchedule {
   double seconds = 0;  ///< 0: not by time
 };
 
-/// What a run leaves: its record, and the last state with the best epoch's parameters.
+/// What a run leaves: its record, the last state with the best epoch's parameters, and the outputs
+/// that its conductor was to keep.
 struct RunEnd {
   RunRecord record;
   std::shared_ptr<const TrainingState> state;
+  std::shared_ptr<const Matrix> outputs;  ///< null: nothing was kept
 };
 
 struct DirectorOptions {
@@ -53,6 +56,7 @@ struct DirectorOptions {
   std::chrono::milliseconds step_deadline{600'000};  ///< without a step of any rank while training
   std::uint32_t max_rollbacks = 8;                   ///< in a row, without a new state in between
   std::function<void(const std::string&)> say;  ///< a line on what was lost and done; may be empty
+  TraceTrack trace = {};
 };
 
 /// Stops the run: its state is taken and written, then it ends with `cancelled`. While the run recovers

@@ -34,6 +34,7 @@ struct Layer {
   std::uint32_t number = 0;
   std::shared_ptr<const SampleOptions> sample;
   std::shared_ptr<const CollectOptions> collect;
+  TraceTrack::TimePoint began{};
   std::deque<Work> blocks_left;
   std::map<std::uint64_t, Work> asked;  ///< of the data path, and not here
   std::uint64_t next_block = 0;
@@ -78,6 +79,7 @@ void pump(Evaluator* self);
 void finish(Evaluator* self) {
   auto layer = std::move(*self->state.layer);
   self->state.layer.reset();
+  self->state.options.trace.slice("infer a layer", layer.began);
   self->state.last = std::pair(layer.request, layer.result);
   for (auto& promise : layer.promises) {
     promise.deliver(Ref<net::InferResult>(layer.result));
@@ -123,26 +125,37 @@ void block_done(Evaluator* self, const Work& work, std::uint64_t edges) {
   pump(self);
 }
 
-void compute(Evaluator* self, const Work& work, const Ref<ReadyBatch>& ready) {
+void compute(Evaluator* self, const Work& work, const Ref<ReadyBatch>& ready, std::uint64_t flow) {
   auto& state = self->state;
   const auto& layer = *state.layer;
+  const bool embeddings = state.options.embeddings && layer.number + 1 == state.stages.size();
   offload(
       self, *state.host->executor,
       [model = state.options.model, executor = state.host->executor, parameters = state.parameters,
-       number = layer.number, output = layer.outputs.at(work.part), work, ready] {
+       number = layer.number, output = layer.outputs.at(work.part), work, ready, embeddings] {
         const auto& batch = ready->batch;
         const auto block = layer_block(*batch.sampled, 0, 1);
-        const auto rows = model->infer_layer(*executor, *parameters, number, block,
-                                             batch.rows[raw(node_type)].features.view());
+        const auto input = batch.rows[raw(node_type)].features.view();
+        const auto rows = embeddings
+                              ? model->infer_embeddings(*executor, *parameters, block, input)
+                              : model->infer_layer(*executor, *parameters, number, block, input);
         std::ranges::copy(rows.view().flat(),
                           output->view().slice(work.block.first, work.block.count).data);
         return batch.sampled->num_edges();
       },
-      [self, work, id = layer.id](std::uint64_t edges) {
+      [self, work, id = layer.id, flow, began = state.options.trace.now()](std::uint64_t edges) {
+        self->state.options.trace.slice("compute a block", began, flow);
         if (is_current(self, id)) {
           block_done(self, work, edges);
         }
       });
+}
+
+/// A block in the trace. Trainers' batches have other numbers: theirs lack the highest bit.
+std::uint64_t flow_of(const EvaluatorState& state, const Layer& layer, std::uint64_t block) {
+  const std::uint64_t host = raw(state.host->host) & 0x7FFFU;
+  const auto number = (host << 48) | ((layer.id & 0xFFFFU) << 32) | (block & 0xFFFFFFFFU);
+  return state.options.trace.on() ? number | std::uint64_t{1} << 63 : 0;
 }
 
 void ask(Evaluator* self, std::uint64_t block, const Work& work) {
@@ -157,17 +170,18 @@ void ask(Evaluator* self, std::uint64_t block, const Work& work) {
   for (std::uint64_t i = 0; i < work.block.count; ++i) {
     message.seeds.push_back(advance(first, work.block.first + i));
   }
+  const auto flow = message.flow = flow_of(state, layer, block);
   layer.asked.insert_or_assign(block, work);
   const auto is_mine = [self, id = layer.id, path = state.path->incarnation()] {
     return is_current(self, id) && self->state.path->incarnation() == path;
   };
   self->request(state.path->sampler(block), caf::infinite, Ref<SampleBatch>(std::move(message)))
       .then(
-          [self, block, work, is_mine](const Ref<ReadyBatch>& ready) {
+          [self, block, work, flow, is_mine](const Ref<ReadyBatch>& ready) {
             if (is_mine()) {
               self->state.path->batch_arrived();
               self->state.layer->asked.erase(block);
-              compute(self, work, ready);
+              compute(self, work, ready, flow);
             }
           },
           [self, is_mine](const caf::error& error) {
@@ -261,6 +275,7 @@ void infer(Evaluator* self, const net::InferRequest& request) {
   layer.id = state.next_layer++;
   layer.request = request;
   layer.number = request.layer;
+  layer.began = state.options.trace.now();
   if (request.layer > 0) {
     return begin_layer(self);
   }
@@ -294,7 +309,7 @@ Result<net::ScoreResult> scores(const EvaluatorState& state, const std::string& 
                              raw(state.host->host), role));
   }
   net::ScoreResult result;
-  result.cols = static_cast<std::uint32_t>(state.options.model->options().out_dim);
+  result.cols = static_cast<std::uint32_t>(state.stages.back().out_cols);
   std::vector<float> outputs;
   for (const auto& [id, logits] : state.logits) {
     if (!state.host->scores(id)) {
@@ -341,7 +356,7 @@ caf::behavior evaluator(Evaluator* self, std::shared_ptr<const HostContext> host
                         std::function<caf::actor()> trainer) {
   self->state.host = std::move(host);
   self->state.options = std::move(options);
-  self->state.stages = self->state.options.model->infer_stages();
+  self->state.stages = stages_of(*self->state.options.model, self->state.options.embeddings);
   self->state.trainer = std::move(trainer);
   self->state.path = std::make_unique<DataPathKeeper>(std::move(data_path));
   self->state.path->start(self);
@@ -357,6 +372,15 @@ caf::behavior evaluator(Evaluator* self, std::shared_ptr<const HostContext> host
 }
 
 }  // namespace
+
+std::vector<nn::InferStage> stages_of(const nn::Model& model, bool embeddings) {
+  auto stages = model.infer_stages();
+  if (embeddings) {
+    stages.pop_back();
+    stages.back().out_cols = model.output_dim(model.options().layers - 2);
+  }
+  return stages;
+}
 
 caf::actor spawn_evaluator(caf::actor_system& system, std::shared_ptr<const HostContext> host,
                            EvaluatorOptions options, SpawnDataPath data_path,

@@ -4,6 +4,7 @@
 /// neighbours.
 #include "actors/data_path.hpp"
 #include "actors/host_context.hpp"
+#include "runtime/base/trace.hpp"
 #include "runtime/feature/row_collection.hpp"
 #include "runtime/graph/store.hpp"
 #include "runtime/nn/model.hpp"
@@ -26,7 +27,13 @@ struct EvaluatorOptions {
   std::map<std::string, std::shared_ptr<const SeedList>> seeds;  ///< by role
   std::uint64_t block_bytes = std::uint64_t{64}
                               << 20;  ///< of input rows per block; does not change results
+  /// Ends with the input rows of the model's last layer instead of the logits.
+  bool embeddings = false;
+  TraceTrack trace = {};
 };
+
+/// The stages that exact inference with such an evaluator takes.
+std::vector<nn::InferStage> stages_of(const nn::Model& model, bool embeddings);
 
 /// Starts the evaluator of one host. It has a data path of its own.
 /// \param trainer  gives a trainer of this host as it is known now; its parameters are used

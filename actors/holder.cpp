@@ -21,12 +21,19 @@ struct HolderState {
   TensorTable tensors;
   WritableTensors writable;
   std::size_t under_way = 0;
+  TraceTrack trace;
+};
+
+/// What a request's work is called in the trace, and the batch it is for.
+struct Traced {
+  const char* name = "";
+  std::uint64_t flow = 0;
 };
 using Holder = caf::stateful_actor<HolderState>;
 
 /// Runs `work` off the mailbox and answers the current request with its result.
 template <class Work>
-void serve(Holder* self, Work work) {
+void serve(Holder* self, Traced traced, Work work) {
   auto promise = self->make_response_promise();
   if (self->state.under_way == holder_max_under_way) {
     promise.deliver(to_caf(Error(
@@ -35,10 +42,12 @@ void serve(Holder* self, Work work) {
     return;
   }
   ++self->state.under_way;
-  offload(self, *self->state.executor, std::move(work), [self, promise](auto result) mutable {
-    --self->state.under_way;
-    deliver(promise, std::move(result));
-  });
+  offload(self, *self->state.executor, std::move(work),
+          [self, promise, traced, began = self->state.trace.now()](auto result) mutable {
+            --self->state.under_way;
+            self->state.trace.slice(traced.name, began, traced.flow);
+            deliver(promise, std::move(result));
+          });
 }
 
 Result<RowReply> read_rows(const Part& part, const Result<std::shared_ptr<const Matrix>>& tensor,
@@ -65,12 +74,14 @@ bool serve_writable(Holder* self, const RowRequest& request) {
 }
 
 caf::behavior holder(Holder* self, std::shared_ptr<const Part> part,
-                     std::shared_ptr<Executor> executor) {
+                     std::shared_ptr<Executor> executor, TraceTrack trace) {
   self->state.part = std::move(part);
   self->state.executor = std::move(executor);
+  self->state.trace = std::move(trace);
   return {
       [self](const Ref<HopRequest>& request) {
-        serve(self, [part = self->state.part, request] { return sample_one_hop(*part, *request); });
+        serve(self, {"sample neighbours", request->flow},
+              [part = self->state.part, request] { return sample_one_hop(*part, *request); });
       },
       [self](const Ref<RowRequest>& request) {
         if (serve_writable(self, *request)) {
@@ -79,9 +90,10 @@ caf::behavior holder(Holder* self, std::shared_ptr<const Part> part,
         auto tensor = request->source.kind == RowSource::Kind::tensor
                           ? self->state.tensors.find(request->source.tensor, request->node_type)
                           : Result<std::shared_ptr<const Matrix>>(nullptr);
-        serve(self, [part = self->state.part, tensor = std::move(tensor), request] {
-          return read_rows(*part, tensor, *request);
-        });
+        serve(self, {"read rows", request->flow},
+              [part = self->state.part, tensor = std::move(tensor), request] {
+                return read_rows(*part, tensor, *request);
+              });
       },
       [self](const Ref<StoreTensor>& message) {
         auto promise = self->make_response_promise();
@@ -102,8 +114,8 @@ caf::behavior holder(Holder* self, std::shared_ptr<const Part> part,
 }  // namespace
 
 caf::actor spawn_holder(caf::actor_system& system, std::shared_ptr<const Part> part,
-                        std::shared_ptr<Executor> executor) {
-  return system.spawn(holder, std::move(part), std::move(executor));
+                        std::shared_ptr<Executor> executor, TraceTrack trace) {
+  return system.spawn(holder, std::move(part), std::move(executor), std::move(trace));
 }
 
 }  // namespace troupe

@@ -2,6 +2,7 @@
 /// \file holder.hpp
 /// The partition holder: serves one part's topology, rows and tensors to whoever asks.
 #include "runtime/base/executor.hpp"
+#include "runtime/base/trace.hpp"
 #include "runtime/graph/part.hpp"
 
 #include <caf/fwd.hpp>
@@ -27,6 +28,6 @@ inline constexpr std::size_t holder_max_under_way = 65536;
 ///   request after the other
 /// Peer loss: monitors no one; serves whoever asks
 caf::actor spawn_holder(caf::actor_system& system, std::shared_ptr<const Part> part,
-                        std::shared_ptr<Executor> executor);
+                        std::shared_ptr<Executor> executor, TraceTrack trace = {});
 
 }  // namespace troupe

@@ -33,6 +33,7 @@ struct SampleBatch {
   std::vector<NodeId> seeds;
   std::shared_ptr<const SampleOptions> sample;
   std::shared_ptr<const CollectOptions> collect;
+  std::uint64_t flow = 0;  ///< the batch in the trace; 0: none
 };
 
 /// From a sampler to the collector, with the asker's promise.
@@ -40,6 +41,7 @@ struct CollectBatch {
   std::shared_ptr<const SampledBatch> sampled;
   std::shared_ptr<const CollectOptions> collect;
   BatchTrace trace;
+  std::uint64_t flow = 0;
 };
 
 struct ReadyBatch {

@@ -30,12 +30,14 @@ struct InProgress {
   bool busy = false;
   BatchTrace trace;
   SteadyClock::time_point began = SteadyClock::now();
+  SteadyClock::time_point hop_began{};
 };
 
 struct SamplerState {
   const char* name = "troupe.sampler";
   std::shared_ptr<const HostContext> host;
   caf::actor collector;
+  TraceTrack trace;
   std::map<std::uint64_t, InProgress> batches;
   std::uint64_t next_id = 0;
 };
@@ -66,6 +68,13 @@ void fail(Sampler* self, std::uint64_t id, const Error& why) {
       Error(why).with(fmt::format("sampling batch {} of epoch {}", key.number, key.epoch + 1))));
 }
 
+/// The hop that was under way is over.
+void trace_hop(Sampler* self, const InProgress& batch) {
+  if (batch.hop_began != SteadyClock::time_point{}) {
+    self->state.trace.slice("hop", batch.hop_began, batch.request->flow);
+  }
+}
+
 void finish(Sampler* self, std::uint64_t id) {
   auto node = self->state.batches.extract(id);
   auto& batch = node.mapped();
@@ -74,9 +83,11 @@ void finish(Sampler* self, std::uint64_t id) {
   }
   auto sampled = std::make_shared<const SampledBatch>(std::move(*batch.builder).take());
   batch.trace.sample_ns = static_cast<std::uint64_t>((SteadyClock::now() - batch.began).count());
-  batch.promise.delegate(
-      self->state.collector,
-      Ref<CollectBatch>(CollectBatch{std::move(sampled), batch.request->collect, batch.trace}));
+  trace_hop(self, batch);
+  self->state.trace.slice("sample", batch.began, batch.request->flow);
+  batch.promise.delegate(self->state.collector,
+                         Ref<CollectBatch>(CollectBatch{std::move(sampled), batch.request->collect,
+                                                        batch.trace, batch.request->flow}));
 }
 
 void advance(Sampler* self, std::uint64_t id);
@@ -85,6 +96,7 @@ void ask(Sampler* self, std::uint64_t id, HopQuestion question) {
   const auto& host = *self->state.host;
   const auto number = question.id;
   const auto part = question.part;
+  question.request.flow = self->state.batches.at(id).request->flow;
   self->request(host.holders[raw(part)], host.request_deadline,
                 Ref<HopRequest>(std::move(question.request)))
       .then(
@@ -109,6 +121,10 @@ void dispatch(Sampler* self, std::uint64_t id, std::vector<HopQuestion> question
   auto& batch = self->state.batches.at(id);
   if (!questions.empty() && host.on_hop) {
     host.on_hop(batch.request->key, batch.builder->hop());
+  }
+  if (!questions.empty()) {
+    trace_hop(self, batch);
+    batch.hop_began = self->state.trace.now();
   }
   for (auto& question : questions) {
     const auto nodes = question.request.frontier.size();
@@ -176,10 +192,11 @@ void begin(Sampler* self, const Ref<SampleBatch>& request) {
   advance(self, id);
 }
 
-caf::behavior sampler(Sampler* self, std::shared_ptr<const HostContext> host,
-                      caf::actor collector) {
+caf::behavior sampler(Sampler* self, std::shared_ptr<const HostContext> host, caf::actor collector,
+                      TraceTrack trace) {
   self->state.host = std::move(host);
   self->state.collector = std::move(collector);
+  self->state.trace = std::move(trace);
   return {
       [self](const Ref<SampleBatch>& request) { begin(self, request); },
       run_continuation,
@@ -189,8 +206,8 @@ caf::behavior sampler(Sampler* self, std::shared_ptr<const HostContext> host,
 }  // namespace
 
 caf::actor spawn_sampler(caf::actor_system& system, std::shared_ptr<const HostContext> host,
-                         caf::actor collector) {
-  return system.spawn(sampler, std::move(host), std::move(collector));
+                         caf::actor collector, TraceTrack trace) {
+  return system.spawn(sampler, std::move(host), std::move(collector), std::move(trace));
 }
 
 }  // namespace troupe

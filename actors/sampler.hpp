@@ -2,6 +2,7 @@
 /// \file sampler.hpp
 /// The sampler: grows many mini-batches at once, hop by hop.
 #include "actors/host_context.hpp"
+#include "runtime/base/trace.hpp"
 
 #include <caf/fwd.hpp>
 
@@ -19,6 +20,6 @@ namespace troupe {
 /// Peer loss: the batches that need the lost holder fail with its error Its own host's parts are
 ///   sampled in place, on the compute pool, while requests to other holders are on their way.
 caf::actor spawn_sampler(caf::actor_system& system, std::shared_ptr<const HostContext> host,
-                         caf::actor collector);
+                         caf::actor collector, TraceTrack trace = {});
 
 }  // namespace troupe

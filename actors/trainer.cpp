@@ -42,6 +42,13 @@ void account(net::EpochCounters& counters, const ReadyBatch& ready) {
 
 // ---- asking ----
 
+/// The batch in the trace; the same whenever and wherever it is asked for.
+std::uint64_t flow_of(const State& state, const BatchKey& key) {
+  constexpr unsigned number_bits = 36;
+  const std::uint64_t stream = 2 * (std::uint64_t{key.epoch} + 1) + (key.purpose != Purpose::train);
+  return state.options.trace.on() ? (stream << number_bits) + key.number : 0;
+}
+
 void ask(Self* self, std::uint64_t number) {
   auto& state = self->state;
   const auto& stream = state.pass->stream;
@@ -51,6 +58,7 @@ void ask(Self* self, std::uint64_t number) {
   message.seeds = stream.seeds(number);
   message.sample = state.options.sample;
   message.collect = state.options.collect;
+  message.flow = flow_of(state, message.key);
   const auto is_current = [self, pass = state.pass_number, path = state.path->incarnation()] {
     const auto& now = self->state;
     return now.pass && now.pass_number == pass && now.path->incarnation() == path;
@@ -111,6 +119,7 @@ void with_learner(Self* self, Work work, Then then) {
 
 void train(Self* self, Ref<ReadyBatch> ready) {
   const auto began = SteadyClock::now();
+  const auto flow = flow_of(self->state, ready->batch.sampled->key);
   std::optional<Digest> digest;
   if (self->state.options.collect->digest != DigestMode::off) {
     digest = ready->batch.digest;
@@ -120,8 +129,9 @@ void train(Self* self, Ref<ReadyBatch> ready) {
       [ready = std::move(ready)](Learner& learner, Executor& executor) {
         return compute(learner, executor, ready->batch);
       },
-      [self, began, digest](LocalShare share) {
+      [self, began, digest, flow](LocalShare share) {
         self->state.pass->counters.train_ns += ns_since(began);
+        self->state.options.trace.slice("train", began, flow);
         share.batch = digest;
         exchange(self, share);
       });
@@ -129,13 +139,16 @@ void train(Self* self, Ref<ReadyBatch> ready) {
 
 /// Scores one batch (sampled evaluation).
 void score(Self* self, const Ref<ReadyBatch>& ready) {
+  const auto began = self->state.options.trace.now();
   with_learner(
       self,
       [ready](Learner& learner, Executor& executor) {
         return learner.outputs(executor, ready->batch);
       },
-      [self, ready](const Matrix& outputs) {
+      [self, ready, began](const Matrix& outputs) {
         auto& pass = *self->state.pass;
+        self->state.options.trace.slice("score", began,
+                                        flow_of(self->state, ready->batch.sampled->key));
         const auto& options = pass.stream.options();
         const auto positions =
             options.order->positions(options.epoch, pass.stream.global(pass.stream.step()));
@@ -209,6 +222,7 @@ void take(Self* self, Ref<ReadyBatch> ready) {
   auto& pass = *self->state.pass;
   if (pass.waiting_since) {
     pass.counters.wait_ns += ns_since(*pass.waiting_since);
+    self->state.options.trace.slice("wait for a batch", *pass.waiting_since);
     pass.waiting_since.reset();
   }
   account(pass.counters, *ready);

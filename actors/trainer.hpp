@@ -4,6 +4,7 @@
 /// sums gradients with the other ranks, steps the optimizer.
 #include "actors/data_path.hpp"
 #include "runtime/base/executor.hpp"
+#include "runtime/base/trace.hpp"
 #include "runtime/feature/row_collection.hpp"
 #include "runtime/run/learner.hpp"
 #include "runtime/run/step_report.hpp"
@@ -39,6 +40,7 @@ struct TrainerOptions {
   std::uint64_t max_eval_batches = 0;  ///< of all ranks, per sampled evaluation; 0: all
   std::uint32_t generation = 0;        ///< that it is born into; a later one needs a Restore first
   std::chrono::milliseconds fenced_for{60'000};
+  TraceTrack trace = {};
 };
 
 /// Starts the trainer of one rank. It starts its own data path, and starts it anew when it is lost.

@@ -16,6 +16,7 @@ void apply(Self* self) {
   auto& sums = state.exchange;
   auto& position = state.position;
   state.pass->counters.reduce_ns += ns_since(sums.began);
+  state.options.trace.slice("reduce gradients", sums.began);
   position.loss_sum += sums.loss_sum;
   position.loss_weight += sums.weight;
   for (const auto& batch : sums.batches) {
@@ -35,6 +36,7 @@ void apply(Self* self) {
         self->state.applying = false;
         if (!restore_if_asked(self) && self->state.pass && self->state.pass_number == pass) {
           self->state.pass->counters.train_ns += ns_since(began);
+          self->state.options.trace.slice("update parameters", began);
           step_done(self);
         }
       });

@@ -1,9 +1,11 @@
 #pragma once
 /// \file cluster_hooks.hpp
-/// Ways to look into a cluster, and to bend it, for progress, tests and simulation.
+/// Ways to look into a cluster, and to bend it, for progress, predictions, tests and simulation.
 #include "actors/data_path.hpp"
 #include "actors/host_context.hpp"
 #include "actors/trainer.hpp"
+#include "runtime/base/trace.hpp"
+#include "runtime/graph/store.hpp"
 #include "runtime/run/checkpoint.hpp"
 #include "runtime/run/step_report.hpp"
 
@@ -13,6 +15,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace troupe {
@@ -23,6 +26,12 @@ struct RankPlace {
   TrainerOptions options;
   std::shared_ptr<const HostContext> host;
   SpawnDataPath data_path;
+};
+
+/// Exact inference instead of training: with the parameters of the state that the run starts from.
+struct InferenceTask {
+  std::shared_ptr<const SeedList> nodes;  ///< in any order, at least one
+  bool embeddings = false;  ///< the input rows of the last layer instead of the logits
 };
 
 /// All may be empty. Called on the threads of actors.
@@ -43,6 +52,10 @@ struct ClusterHooks {
   std::function<Result<caf::actor>(const RankPlace&)> spawn_rank = {};
   /// Trainers only take batches: no model, no evaluation.
   bool take_only = false;
+  /// Nothing is trained: the run ends with the outputs of these nodes.
+  std::optional<InferenceTask> inference = {};
+  std::shared_ptr<Tracer> tracer =
+      nullptr;  ///< what all actors did and when; null: nothing is kept
 };
 
 }  // namespace troupe

@@ -84,6 +84,10 @@ void ClusterHost::know(const std::string& name, const caf::actor& actor) {
   }
 }
 
+TraceTrack ClusterHost::track(const std::string& name) const {
+  return {hooks_->tracer, raw(id_), name};
+}
+
 void ClusterHost::export_to_all(Address address, const caf::actor& actor) {
   for (const auto& [other, gate] : gates_) {
     gate->export_actor(address, actor);
@@ -117,7 +121,8 @@ caf::actor ClusterHost::agent(HostId at) {
 
 Result<caf::actor> ClusterHost::start_holder(PartId part) {
   auto& system = runtime_.system();
-  auto actor = spawn_holder(system, context_->local_part(part), runtime_.compute());
+  auto actor = spawn_holder(system, context_->local_part(part), runtime_.compute(),
+                            track(holder_name(part)));
   know(holder_name(part) + ", the thing itself", actor);
   if (hooks_->wrap_holder) {
     actor = hooks_->wrap_holder(system, part, actor);
@@ -151,11 +156,13 @@ void ClusterHost::start_routers() {
 DataPath ClusterHost::start_data_path(const std::string& owner) {
   auto& system = runtime_.system();
   DataPath path;
-  path.collector = spawn_collector(system, context_);
-  know("collector of " + owner, path.collector);
+  const auto collector_name = "collector of " + owner;
+  path.collector = spawn_collector(system, context_, track(collector_name));
+  know(collector_name, path.collector);
   for (std::uint32_t s = 0; s < plan_->job.cluster.samplers_per_trainer; ++s) {
-    path.samplers.push_back(spawn_sampler(system, context_, path.collector));
-    know(fmt::format("sampler {} of {}", s, owner), path.samplers.back());
+    const auto name = fmt::format("sampler {} of {}", s, owner);
+    path.samplers.push_back(spawn_sampler(system, context_, path.collector, track(name)));
+    know(name, path.samplers.back());
   }
   return path;
 }
@@ -169,6 +176,7 @@ Result<caf::actor> ClusterHost::start_trainer(Rank rank, std::uint32_t generatio
   options.on_step = hooks_->on_step;
   options.pause = hooks_->pause;
   options.generation = generation;
+  options.trace = track(trainer_name(rank));
   const auto path = data_path_of(trainer_name(rank));
   TROUPE_ASSIGN_OR_RETURN(
       auto trainer,
@@ -182,7 +190,9 @@ Result<caf::actor> ClusterHost::start_trainer(Rank rank, std::uint32_t generatio
 
 Result<caf::actor> ClusterHost::start_evaluator() {
   const auto first = plan_->ranks_of_host(id_).front();
-  auto evaluator = spawn_evaluator(runtime_.system(), context_, plan_->evaluator_options(),
+  auto options = plan_->evaluator_options();
+  options.trace = track("evaluator");
+  auto evaluator = spawn_evaluator(runtime_.system(), context_, std::move(options),
                                    data_path_of("the evaluator"), [weak = weak_from_this(), first] {
                                      const auto self = weak.lock();
                                      return self ? self->trainer(first) : caf::actor();

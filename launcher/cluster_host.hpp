@@ -58,6 +58,7 @@ class ClusterHost : public std::enable_shared_from_this<ClusterHost> {
   void start_routers();
   void introduce();
   void know(const std::string& name, const caf::actor& actor);
+  TraceTrack track(const std::string& name) const;  ///< an actor's line in the trace
   void export_to_all(Address address, const caf::actor& actor);
   caf::actor find(HostId at, const std::string& name, Address address);
 

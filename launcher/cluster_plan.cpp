@@ -43,7 +43,7 @@ std::uint64_t gradient_bytes_per_link(const ClusterPlan& plan) {
 
 Result<std::shared_ptr<const ClusterPlan>> ClusterPlan::make(const Job& job,
                                                              const PartitionedStore& store,
-                                                             bool take_only) {
+                                                             const ClusterHooks& hooks) {
   auto plan = std::make_shared<ClusterPlan>();
   plan->job = job;
   plan->graph = std::make_shared<const GraphInfo>(store.info());
@@ -68,8 +68,12 @@ Result<std::shared_ptr<const ClusterPlan>> ClusterPlan::make(const Job& job,
   }
   collect.digest = job.digest;
   plan->collect = std::make_shared<const CollectOptions>(std::move(collect));
-  if (!take_only) {
+  if (!hooks.take_only) {
     TROUPE_ASSIGN_OR_RETURN(plan->model, nn::make_model(job.model));
+  }
+  plan->inference = hooks.inference;
+  if (plan->inference) {
+    plan->seeds[inference_role] = plan->inference->nodes;
   }
   return std::shared_ptr<const ClusterPlan>(std::move(plan));
 }
@@ -127,6 +131,7 @@ EvaluatorOptions ClusterPlan::evaluator_options() const {
   options.dir = job.sample.edge_dir;
   options.decoders = collect->decoders;
   options.seeds = seeds;
+  options.embeddings = inference && inference->embeddings;
   return options;
 }
 

@@ -5,6 +5,7 @@
 #include "actors/evaluator.hpp"
 #include "actors/gate.hpp"
 #include "actors/trainer.hpp"
+#include "launcher/cluster_hooks.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/graph/store.hpp"
 #include "runtime/job/job.hpp"
@@ -15,10 +16,13 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace troupe {
+
+inline constexpr const char* inference_role = "inference";
 
 struct ClusterPlan {
   Job job;
@@ -29,12 +33,13 @@ struct ClusterPlan {
   std::shared_ptr<const SampleOptions> sample;
   std::shared_ptr<const CollectOptions> collect;
   std::shared_ptr<const nn::Model> model;  ///< null if trainers only take batches
+  std::optional<InferenceTask> inference;  ///< its nodes are the seeds of `inference_role`
 
-  /// \param take_only  trainers only take batches: no model
+  /// \param hooks  `take_only`: no model; `inference`
   /// \errors those of the store's seeds; invalid_argument: no such model
   static Result<std::shared_ptr<const ClusterPlan>> make(const Job& job,
                                                          const PartitionedStore& store,
-                                                         bool take_only);
+                                                         const ClusterHooks& hooks);
 
   bool take_only() const { return model == nullptr; }
   std::uint32_t parts() const { return book->parts(); }

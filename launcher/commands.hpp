@@ -26,6 +26,16 @@ struct RunArguments {
 /// \requires both signals are blocked in all threads
 ExitCode run_command(const RunArguments& arguments);
 
+struct PredictArguments {
+  JobArguments job;
+  std::filesystem::path model;                ///< as a run leaves it: model.safetensors
+  std::vector<std::string> nodes = {"test"};  ///< roles, "all", or files (node_request.hpp)
+  bool embeddings = false;    ///< the inputs of the last layer instead of the logits
+  std::filesystem::path out;  ///< empty: `predict` in the job's output folder
+};
+/// Writes what a model makes of some nodes, by exact inference on the job's cluster.
+ExitCode predict_command(const PredictArguments& arguments);
+
 /// Prints the job with defaults filled in and the plan.
 ExitCode check_command(const JobArguments& arguments);
 

@@ -28,6 +28,7 @@ void add_job(CLI::App& command, troupe::JobArguments& arguments) {
 struct CommandLine {
   troupe::SimulateArguments simulate;
   troupe::RunArguments run;
+  troupe::PredictArguments predict;
   troupe::JobArguments check;
   troupe::ImportArguments importing;
   troupe::PartitionArguments partition;
@@ -66,6 +67,30 @@ void add_generate(CLI::App& app, troupe::GenerateRmatArguments& rmat,
   command->callback([&] { result = troupe::generate_rmat_command(rmat); });
 }
 
+void add_predict(CLI::App& app, troupe::PredictArguments& arguments,
+                 std::optional<ExitCode>& result) {
+  auto* predict =
+      app.add_subcommand("predict", "write a trained model's predictions or embeddings of nodes");
+  add_job(*predict, arguments.job);
+  predict->add_option("--model", arguments.model, "model.safetensors of a run of this job")
+      ->required()
+      ->type_name("FILE");
+  predict
+      ->add_option("--nodes", arguments.nodes,
+                   "train, val, test, all, or files of original ids: .npy, or .txt with one a line")
+      ->type_name("ROLE|FILE")
+      ->capture_default_str();
+  predict->add_flag("--embeddings", arguments.embeddings,
+                    "the inputs of the model's last layer instead of the logits");
+  predict->add_option("--out", arguments.out, "folder to write to; OUTPUT/predict if not given")
+      ->type_name("DIR");
+  predict->footer(
+      "Writes predictions.npy and node_ids.npy (docs/outputs.md).\n"
+      "Example: troupe predict examples/quickstart.json --model "
+      "runs/quickstart/model.safetensors --nodes test");
+  predict->callback([&] { result = troupe::predict_command(arguments); });
+}
+
 void add_commands(CLI::App& app, CommandLine& line, std::optional<ExitCode>& result) {
   auto* run = app.add_subcommand("run", "run a job");
   add_job(*run, line.run.job);
@@ -78,6 +103,8 @@ void add_commands(CLI::App& app, CommandLine& line, std::optional<ExitCode>& res
     line.run.log = line.log == "json" ? troupe::LogFormat::json : troupe::LogFormat::text;
     result = troupe::run_command(line.run);
   });
+
+  add_predict(app, line.predict, result);
 
   auto* check = app.add_subcommand("check", "print a job with all defaults and its plan");
   add_job(*check, line.check);

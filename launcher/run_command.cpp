@@ -233,8 +233,23 @@ void tell_interrupted(const std::string& checkpoint) {
   }
 }
 
-ExitCode finish(const Job& job, Report& report, const std::optional<Result<RunResult>>& result,
-                Watch& watch, const nn::ParameterLayout& layout, LogFormat log) {
+/// The trained model, and what it makes of the test seeds.
+Status write_outputs(const Job& job, const PartitionedStore& store, const RunResult& result,
+                     const nn::ParameterLayout& layout) {
+  const auto& state = *result.state;
+  const auto& best = state.best.empty() ? state.parameters : state.best;
+  TROUPE_RETURN_IF_ERROR(
+      write_model(job.output / "model.safetensors", layout, best, model_metadata(job.model)));
+  if (!result.outputs) {
+    return remove_predictions(job.output);
+  }
+  TROUPE_ASSIGN_OR_RETURN(const auto seeds, store.seeds(job.dataset.split, "test"));
+  return write_predictions(job.output, seeds.original, result.outputs->view());
+}
+
+ExitCode finish(const Job& job, const PartitionedStore& store, Report& report,
+                const std::optional<Result<RunResult>>& result, Watch& watch,
+                const nn::ParameterLayout& layout, LogFormat log) {
   ExitCode code = ExitCode::done;
   if (!result || (!*result && result->error().code() == Errc::cancelled)) {
     report.status = "interrupted";
@@ -246,13 +261,9 @@ ExitCode finish(const Job& job, Report& report, const std::optional<Result<RunRe
     code = fail(result->error());
   } else {
     report.status = "done";
-    const auto& [record, state] = **result;
-    report.record = record;
-    watch.scores(record);
-    const auto& best = state->best.empty() ? state->parameters : state->best;
-    const auto written =
-        write_model(job.output / "model.safetensors", layout, best, model_metadata(job.model));
-    if (!written) {
+    report.record = (*result)->record;
+    watch.scores(report.record);
+    if (const auto written = write_outputs(job, store, **result, layout); !written) {
       return data_error(written.error());
     }
     if (log == LogFormat::text) {
@@ -295,6 +306,8 @@ ExitCode run_cluster(const Job& job, const PartitionedStore& store, Report& repo
   ClusterHooks hooks;
   hooks.on_step = [watch](const StepReport& report_of_step) { watch->step(report_of_step); };
   hooks.say = [watch](const std::string& text) { watch->note(text); };
+  const auto tracer = job.trace ? std::make_shared<Tracer>() : nullptr;
+  hooks.tracer = tracer;
   auto cluster = SimulatedCluster::create(job, store, std::move(hooks));
   if (!cluster) {
     return fail(cluster.error());
@@ -336,10 +349,15 @@ ExitCode run_cluster(const Job& job, const PartitionedStore& store, Report& repo
   report.threads = (*cluster)->threads();
   cluster->reset();
   watch->progress.reset();
+  if (tracer) {
+    if (const auto written = tracer->write(job.output / "trace.json"); !written) {
+      std::fprintf(stderr, "troupe: %s\n", written.error().what().c_str());
+    }
+  }
   const std::lock_guard guard(watch->mutex);
   report.record.epochs = watch->epochs;
   report.notes = watch->notes;
-  return finish(job, report, result, *watch, layout, arguments.log);
+  return finish(job, store, report, result, *watch, layout, arguments.log);
 }
 
 }  // namespace

@@ -122,7 +122,7 @@ Result<std::unique_ptr<SimulatedCluster>> SimulatedCluster::create(const Job& jo
                                                                    ClusterRuntime& runtime) {
   auto state = std::make_unique<State>();
   state->runtime = &runtime;
-  TROUPE_ASSIGN_OR_RETURN(state->plan, ClusterPlan::make(job, store, hooks.take_only));
+  TROUPE_ASSIGN_OR_RETURN(state->plan, ClusterPlan::make(job, store, hooks));
   state->hooks = std::make_shared<const ClusterHooks>(std::move(hooks));
   for (std::uint32_t h = 0; h < job.cluster.hosts; ++h) {
     state->hosts.push_back(
@@ -154,18 +154,24 @@ DirectorOptions SimulatedCluster::State::director_options(RunSetup setup) const 
   for (std::uint32_t h = 0; h < hosts.size(); ++h) {
     options.agents.push_back(home->agent(static_cast<HostId>(h)));
   }
-  const auto stages =
-      plan->model ? static_cast<std::uint32_t>(plan->model->infer_stages().size()) : 0;
-  options.conductor = {.epochs = job.train.epochs,
+  const auto& task = plan->inference;
+  const auto stages = plan->model ? stages_of(*plan->model, task && task->embeddings).size() : 0;
+  options.conductor = {.epochs = task ? 0 : job.train.epochs,
                        .world = plan->world(),
-                       .stages = stages,
+                       .stages = static_cast<std::uint32_t>(stages),
                        .eval_every = job.eval.every,
                        .eval_exact = job.eval.mode == "exact",
                        .eval_partial = job.eval.max_batches > 0,
                        .metric = job.eval.metric,
                        .digest = job.digest != DigestMode::off,
                        .train_only = plan->take_only(),
+                       .final_roles = {"val", "test"},
+                       .keep_outputs = job.eval.predictions ? "test" : "",
                        .seeds = plan->seeds};
+  if (task) {
+    options.conductor.final_roles = {inference_role};
+    options.conductor.keep_outputs = inference_role;
+  }
   options.progress = std::move(setup.progress);
   options.start = std::move(setup.resume);
   options.checkpoints = {job.checkpoint.epochs, job.checkpoint.steps, job.checkpoint.seconds};
@@ -175,21 +181,28 @@ DirectorOptions SimulatedCluster::State::director_options(RunSetup setup) const 
   options.lost_after = milliseconds(job.cluster.lost_after_s);
   options.step_deadline = milliseconds(job.cluster.step_deadline_s);
   options.say = hooks->say;
+  options.trace = TraceTrack(hooks->tracer, raw(home->id()), "director");
   return options;
 }
 
 void SimulatedCluster::start(RunSetup setup, std::function<void(Result<RunResult>)> on_end) {
+  auto parameters = std::move(setup.parameters);
   auto options = state_->director_options(std::move(setup));
   if (!options.start) {
     auto initial = state_->plan->initial_state();
     if (!initial) {
       return on_end(initial.error());
     }
+    if (!parameters.empty()) {
+      initial->training.best = parameters;
+      initial->training.parameters = std::move(parameters);
+    }
     options.start = std::make_shared<const Checkpoint>(*std::move(initial));
   }
   options.on_end = [on_end = std::move(on_end)](Result<RunEnd> ended) {
     if (ended) {
-      on_end(RunResult{std::move(ended->record), std::move(ended->state)});
+      on_end(
+          RunResult{std::move(ended->record), std::move(ended->state), std::move(ended->outputs)});
     } else {
       on_end(ended.error());
     }

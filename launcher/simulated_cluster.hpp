@@ -4,6 +4,7 @@
 /// hosts is encoded, framed, windowed and decoded as it would be between machines.
 #include "launcher/cluster_hooks.hpp"
 #include "launcher/cluster_runtime.hpp"
+#include "runtime/base/matrix.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/graph/store.hpp"
 #include "runtime/job/job.hpp"
@@ -38,12 +39,16 @@ struct RunSetup {
   std::shared_ptr<const Checkpoint> resume = nullptr;  ///< null: from the beginning
   /// Keeps a checkpoint; may block. Empty: none are kept.
   std::function<Status(const Checkpoint&)> write_checkpoint = {};
+  /// Takes the place of the initial parameters; for an InferenceTask. Empty: those of the job's seed.
+  std::vector<float> parameters = {};
 };
 
-/// What a run leaves: its record, and the last state with the best epoch's parameters.
+/// What a run leaves: its record, the last state with the best epoch's parameters, and outputs.
 struct RunResult {
   RunRecord record;
   std::shared_ptr<const TrainingState> state;
+  /// Of the test seeds (`eval.predictions`), or of the nodes of an InferenceTask, in their order.
+  std::shared_ptr<const Matrix> outputs;
 };
 
 /// Lifecycle:  create() starts everything but the director; start() or run() once; the destructor

@@ -38,6 +38,10 @@ struct RowRequest {
 
   nodeWidth @6 :UInt8 = 8;
   # Set by the collector: bytes per id in segment 0: 4 where all ids of the request fit, else 8. Nothing else is valid.
+
+  flow @7 :UInt64;
+  # Set by the collector: the batch in the trace of the run (docs/outputs.md), so that the holder's work shows up with it. Any
+  # value; changes nothing else. Default 0: the run keeps no trace.
 }
 
 struct RowReply {

@@ -51,6 +51,10 @@ struct HopRequest {
 
   frontierWidth @9 :UInt8 = 8;
   # Set by the sampler: bytes per id in segment 0: 4 where all ids of the request fit, else 8. Nothing else is valid.
+
+  flow @11 :UInt64;
+  # Set by the sampler: the batch in the trace of the run (docs/outputs.md), so that the holder's work shows up with it. Any value;
+  # changes nothing else. Default 0: the run keeps no trace.
 }
 
 struct HopReply {

@@ -80,24 +80,32 @@ std::string json_string(std::string_view text) {
   return out + '"';
 }
 
-/// What is drawn below each other without crossing: slices of a line nest or follow each other.
+/// What is drawn below each other without crossing: slices of a line nest, if they may, or follow
+/// each other.
 class Line {
  public:
-  /// Takes [began, ended) if it does.
+  /// Takes the slice if it fits.
   /// \requires calls come in the order of `began`, of equal ones the longest first
-  bool take(TimePoint began, TimePoint ended) {
-    while (!open_.empty() && open_.back() <= began) {
+  bool take(const Slice& slice) {
+    while (!open_.empty() && open_.back().ended <= slice.began) {
       open_.pop_back();
     }
-    if (!open_.empty() && open_.back() < ended) {
+    if (!open_.empty() && (open_.back().ended < slice.ended || open_.back().strange_to(slice))) {
       return false;
     }
-    open_.push_back(ended);
+    open_.push_back({slice.ended, slice.flow});
     return true;
   }
 
  private:
-  std::vector<TimePoint> open_;  // ends, each within the one before
+  struct Open {
+    TimePoint ended;
+    std::uint64_t flow;
+    bool strange_to(const Slice& slice) const {
+      return flow != 0 && slice.flow != 0 && flow != slice.flow;
+    }
+  };
+  std::vector<Open> open_;  // each within the one before
 };
 
 /// What was recorded, in the order in which it is written.
@@ -174,16 +182,16 @@ class TraceText {
                        microseconds(when - first_));
   }
 
-  /// Finds a line of its track for each slice: the first on which it crosses no other.
+  /// Finds a line of its track for each slice: the first that takes it.
   void place_slices() {
     for (const auto& slice : recording_.slices) {
       auto& lines = lines_[slice.track];
       std::size_t i = 0;
-      while (i < lines.size() && !lines[i].take(slice.began, slice.ended)) {
+      while (i < lines.size() && !lines[i].take(slice)) {
         ++i;
       }
       if (i == lines.size()) {
-        lines.emplace_back().take(slice.began, slice.ended);
+        lines.emplace_back().take(slice);
       }
       places_.push_back(i);
     }

@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace troupe {
 
@@ -26,7 +27,8 @@ class Tracer {
   /// A line in the picture: an actor, under the host (a "process" of the picture) it runs on.
   Track track(std::uint32_t host, std::string_view actor);
   /// Something that took from `began` to `ended`. `flow` links slices of one batch across actors, in
-  /// the order of their times; 0: not linked.
+  /// the order of their times; 0: not linked. Slices of a track that lie within each other are drawn
+  /// so unless they belong to different batches.
   /// \param name  a literal: kept by pointer
   void slice(Track track, const char* name, TimePoint began, TimePoint ended,
              std::uint64_t flow = 0);
@@ -39,6 +41,37 @@ class Tracer {
  private:
   struct State;
   std::unique_ptr<State> state_;
+};
+
+/// The line of one actor in a trace, or of nobody in a run that keeps none: then recording costs a
+/// comparison.
+/// Threads: all members from any thread
+class TraceTrack {
+ public:
+  using TimePoint = Tracer::TimePoint;
+  TraceTrack() = default;
+  /// \param tracer  null: nothing is recorded
+  TraceTrack(std::shared_ptr<Tracer> tracer, std::uint32_t host, std::string_view actor)
+      : tracer_(std::move(tracer)), track_(tracer_ ? tracer_->track(host, actor) : 0) {}
+
+  bool on() const noexcept { return tracer_ != nullptr; }
+  /// When something begins, for slice().
+  TimePoint now() const { return on() ? std::chrono::steady_clock::now() : TimePoint(); }
+  /// What began at `began` ends now.
+  void slice(const char* name, TimePoint began, std::uint64_t flow = 0) const {
+    if (on()) {
+      tracer_->slice(track_, name, began, std::chrono::steady_clock::now(), flow);
+    }
+  }
+  void mark(std::string_view text) const {
+    if (on()) {
+      tracer_->mark(track_, text, std::chrono::steady_clock::now());
+    }
+  }
+
+ private:
+  std::shared_ptr<Tracer> tracer_;
+  Tracer::Track track_ = 0;
 };
 
 }  // namespace troupe

@@ -29,6 +29,7 @@ struct RowRequest {
   bool with_original_ids = false;
   std::vector<NodeId> nodes;      ///< order is kept; duplicates allowed
   std::uint64_t label_nodes = 0;  ///< labels are wanted for the first so many of `nodes`
+  std::uint64_t flow = 0;         ///< of the batch in the trace; 0: none
 };
 
 /// Rows in the order of the request, in the stored dtype.

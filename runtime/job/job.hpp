@@ -87,6 +87,7 @@ struct EvalJob {
   std::string mode = "exact";       ///< or "sampled"
   std::string metric = "accuracy";  ///< "accuracy", "auc", "f1" (macro over the classes seen)
   std::uint64_t max_batches = 0;    ///< of all ranks, per sampled evaluation; 0: all
+  bool predictions = true;          ///< the outputs of the test seeds are written at the end
 
   /// \param epoch from 0
   bool due(std::uint32_t epoch, std::uint32_t epochs) const {

@@ -15,9 +15,9 @@ using Json = nlohmann::json;
 constexpr std::size_t shown_differences = 5;
 
 bool may_differ(std::string_view pointer, const Json& now) {
-  static constexpr std::array<std::string_view, 7> free = {
-      "/cluster/",  "/partition/", "/checkpoint/",   "/output",
-      "/log_every", "/trace",      "/dataset/memory"};
+  static constexpr std::array<std::string_view, 8> free = {
+      "/cluster/",  "/partition/", "/checkpoint/",    "/output",
+      "/log_every", "/trace",      "/dataset/memory", "/eval/predictions"};
   const bool by_place = std::ranges::any_of(
       free, [&](std::string_view prefix) { return pointer.starts_with(prefix); });
   const bool more_epochs = pointer == "/train/epochs" &&

@@ -258,6 +258,13 @@ void add_eval(std::vector<SchemaRow>& rows) {
                   "most batches of all ranks per `sampled` evaluation; 0: all",
                   {},
                   put<&Job::eval, &EvalJob::max_batches>});
+  rows.push_back(
+      {"/eval/predictions",
+       boolean_rule(),
+       value("true"),
+       "write `predictions.npy` and `node_ids.npy` at the end: the logits of the test seeds",
+       {},
+       put<&Job::eval, &EvalJob::predictions>});
 }
 
 void add_checkpoint(std::vector<SchemaRow>& rows) {

@@ -28,6 +28,7 @@ Result<RowRequest> read_row_request(const Frame& frame, wire::RowRequest::Reader
   out.source.tensor = in.getTensor();
   out.with_rows = in.getWithRows();
   out.with_original_ids = in.getWithOriginalIds();
+  out.flow = in.getFlow();
   TROUPE_ASSIGN_OR_RETURN(const IdList nodes, segments.ids(0, in.getNodeWidth()));
   out.nodes = unpack_ids(nodes);
   out.label_nodes = in.getLabelNodes();
@@ -85,6 +86,7 @@ void Wire<RowRequest>::encode(const RowRequest& message, Frame& frame) {
     out.setWithOriginalIds(message.with_original_ids);
     out.setLabelNodes(message.label_nodes);
     out.setNodeWidth(nodes.width_bytes);
+    out.setFlow(message.flow);
   });
   frame.segments = {std::move(nodes.segment)};
 }

@@ -40,6 +40,7 @@ Result<HopRequest> read_hop_request(const Frame& frame, wire::HopRequest::Reader
   out.key.words = {in.getKeyLow(), in.getKeyHigh()};
   out.first_position = in.getFirstPosition();
   out.max_edges = in.getMaxEdges();
+  out.flow = in.getFlow();
   TROUPE_ASSIGN_OR_RETURN(const IdList frontier, segments.ids(0, in.getFrontierWidth()));
   out.frontier = unpack_ids(frontier);
   // With replacement any degree gives the full fanout, so nothing else bounds the answer.
@@ -91,6 +92,7 @@ void Wire<HopRequest>::encode(const HopRequest& message, Frame& frame) {
     out.setFirstPosition(message.first_position);
     out.setMaxEdges(message.max_edges);
     out.setFrontierWidth(frontier.width_bytes);
+    out.setFlow(message.flow);
   });
   frame.segments = {std::move(frontier.segment)};
 }

@@ -133,6 +133,25 @@ Matrix Gcn::infer_layer(Executor& executor, std::span<const float> parameters, s
   if (stage == 0) {
     return summands(executor, parameters, layer, input.slice(0, block.num_dst), own);
   }
+  Matrix out = layer_rows(executor, parameters, layer, block, input, state);
+  return layer.last ? std::move(out)
+                    : summands(executor, parameters, layers()[stage], out.view(), own);
+}
+
+Matrix Gcn::infer_embeddings(Executor& executor, std::span<const float> parameters,
+                             const LayerBlock& block, ConstMatrix input) const {
+  TROUPE_ASSERT(layers().size() > 1, "embeddings of", layers().size(), "layers");
+  const StackLayer& layer = layers()[layers().size() - 2];
+  check_inference(parameters, layer, block, input.rows,
+                  input.cols == summand_cols(layer) && input.rows >= block.num_src);
+  LayerState state;
+  state.factors = state.factor_memory.build(GcnNorm::loops, block);
+  return layer_rows(executor, parameters, layer, block, input, state);
+}
+
+Matrix Gcn::layer_rows(Executor& executor, std::span<const float> parameters,
+                       const StackLayer& layer, const LayerBlock& block, ConstMatrix input,
+                       LayerState& state) const {
   state.factors.source = {};  // in the rows already
   state.summands = input;
   const Step step{.layer = layer,
@@ -144,8 +163,7 @@ Matrix Gcn::infer_layer(Executor& executor, std::span<const float> parameters, s
                   .keep = false};
   Matrix out(block.num_dst, layer.out);
   compute_layer(executor, step, state, out.view());
-  return layer.last ? std::move(out)
-                    : summands(executor, parameters, layers()[stage], out.view(), own);
+  return out;
 }
 
 }  // namespace troupe::nn

@@ -23,8 +23,13 @@ class Gcn final : public LayerStack {
   std::vector<InferStage> infer_stages() const override;
   Matrix infer_layer(Executor& executor, std::span<const float> parameters, std::uint32_t stage,
                      const LayerBlock& block, ConstMatrix input) const override;
+  Matrix infer_embeddings(Executor& executor, std::span<const float> parameters,
+                          const LayerBlock& block, ConstMatrix input) const override;
 
  private:
+  /// One layer from the rows ready for its sum.
+  Matrix layer_rows(Executor& executor, std::span<const float> parameters, const StackLayer& layer,
+                    const LayerBlock& block, ConstMatrix input, LayerState& state) const;
   void prepare(Executor& executor, const Step& step, LayerState& state) const override;
   void convolve_rows(const Step& step, std::size_t first, const LayerState& state,
                      MutMatrix conv) const override;

@@ -67,6 +67,12 @@ std::vector<InferStage> Model::infer_stages() const {
   return stages;
 }
 
+Matrix Model::infer_embeddings(Executor& executor, std::span<const float> parameters,
+                               const LayerBlock& block, ConstMatrix input) const {
+  TROUPE_ASSERT(options().layers > 1, "embeddings of", options().layers, "layers");
+  return infer_layer(executor, parameters, options().layers - 2, block, input);
+}
+
 Result<std::unique_ptr<Model>> make_model(const ModelOptions& options) {
   TROUPE_RETURN_IF_ERROR(check_options(options));
   if (options.kind == "gcn") {

@@ -120,6 +120,11 @@ class Model {
   virtual Matrix infer_layer(Executor& executor, std::span<const float> parameters,
                              std::uint32_t stage, const LayerBlock& block,
                              ConstMatrix input) const = 0;
+  /// The stage before the last one, but with rows [block.num_dst, hidden] as the last layer takes
+  /// them, whatever the stage makes of them besides: the nodes' embeddings.
+  /// \requires two layers or more
+  virtual Matrix infer_embeddings(Executor& executor, std::span<const float> parameters,
+                                  const LayerBlock& block, ConstMatrix input) const;
   std::uint64_t output_dim(std::uint32_t layer) const;
 };
 

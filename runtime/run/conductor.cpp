@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <fmt/format.h>
+#include <utility>
 
 namespace troupe {
 namespace {
@@ -236,21 +237,22 @@ Status Conductor::take_inferred(const std::vector<net::InferResult>& /*results*/
     phase_ = Phase::score;
     return ok_status();
   }
-  role_.clear();
+  final_role_ = 0;
   next_final_score();
   return ok_status();
 }
 
 void Conductor::next_final_score() {
-  if (role_.empty() && has_role("val")) {
-    role_ = "val";
-    phase_ = Phase::final_score;
-  } else if (role_ != "test" && has_role("test")) {
-    role_ = "test";
-    phase_ = Phase::final_score;
-  } else {
-    phase_ = Phase::finish;
+  const auto& roles = options_.final_roles;
+  while (final_role_ < roles.size() && !has_role(roles[final_role_])) {
+    ++final_role_;
   }
+  if (final_role_ == roles.size()) {
+    phase_ = Phase::finish;
+    return;
+  }
+  role_ = roles[final_role_++];
+  phase_ = Phase::final_score;
 }
 
 Result<Conductor::Outputs> Conductor::gather(const std::vector<net::ScoreResult>& results,
@@ -300,16 +302,11 @@ Result<Conductor::Outputs> Conductor::gather(const std::vector<net::ScoreResult>
 }
 
 Status Conductor::take_scores(const std::vector<net::ScoreResult>& results) {
-  TROUPE_ASSIGN_OR_RETURN(const auto outputs, gather(results, role_));
-  const auto logits = outputs.logits.view();
-  const auto scores = score(logits, outputs.labels);
+  TROUPE_ASSIGN_OR_RETURN(auto outputs, gather(results, role_));
   if (phase_ == Phase::final_score) {
-    outputs_.add_array(std::span<const float>(logits.flat()));
-    record_.outputs = outputs_.digest();
-    (role_ == "val" ? record_.valid : record_.test) = scores;
-    next_final_score();
-    return ok_status();
+    return take_final(std::move(outputs));
   }
+  const auto scores = score(outputs.logits.view(), outputs.labels);
   auto& record = record_.epochs.back();
   record.valid = scores;
   record.eval_seconds = static_cast<double>(now_ns() - began_ns_) * 1e-9;
@@ -326,6 +323,22 @@ Status Conductor::take_scores(const std::vector<net::ScoreResult>& results) {
   }
   phase_ = record.best ? Phase::keep_best : Phase::train;
   after_evaluation();
+  return ok_status();
+}
+
+Status Conductor::take_final(Outputs outputs) {
+  const auto logits = std::as_const(outputs.logits).view();
+  outputs_.add_array(std::span<const float>(logits.flat()));
+  record_.outputs = outputs_.digest();
+  if (role_ == "val") {
+    record_.valid = score(logits, outputs.labels);
+  } else if (role_ == "test") {
+    record_.test = score(logits, outputs.labels);
+  }
+  if (role_ == options_.keep_outputs) {
+    kept_ = std::make_shared<const Matrix>(std::move(outputs.logits));
+  }
+  next_final_score();
   return ok_status();
 }
 

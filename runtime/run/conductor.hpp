@@ -31,6 +31,9 @@ struct ConductorOptions {
   std::string metric = "accuracy";
   bool digest = true;
   bool train_only = false;  ///< epochs and nothing else: no evaluation, no parameters
+  /// Roles scored at the end, exactly and with the best parameters, in this order.
+  std::vector<std::string> final_roles = {"val", "test"};
+  std::string keep_outputs;  ///< the final role whose outputs are kept; empty: none
   /// Seeds per role; a role that is missing or empty is not scored.
   std::map<std::string, std::shared_ptr<const SeedList>> seeds;
 };
@@ -73,6 +76,9 @@ class Conductor {
   Status take_finished(const std::vector<net::FinishResult>& results);
 
   const RunRecord& record() const { return record_; }
+  /// What exact inference gave at the end for the seeds of `keep_outputs`, in their order; null if
+  /// there is nothing to keep.
+  std::shared_ptr<const Matrix> outputs() const { return kept_; }
 
  private:
   enum class Phase : std::uint8_t {
@@ -98,6 +104,7 @@ class Conductor {
     std::vector<std::int64_t>
         labels;  ///< per seed, or per seed and label (multi-label); -1: unknown
   };
+  Status take_final(Outputs outputs);
   Result<Outputs> gather(const std::vector<net::ScoreResult>& results,
                          const std::string& role) const;
 
@@ -111,6 +118,8 @@ class Conductor {
   std::uint32_t round_ = 0;
   std::uint32_t layer_ = 0;
   std::string role_;
+  std::size_t final_role_ = 0;  ///< of `final_roles`
+  std::shared_ptr<const Matrix> kept_;
   std::optional<double> best_;
   std::uint64_t began_ns_ = 0;
 };

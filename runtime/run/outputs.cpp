@@ -68,6 +68,12 @@ Status check_predictions(std::span<const OriginalId> node_ids, ConstMatrix outpu
   return ok_status();
 }
 
+Status remove_file(const fs::path& file) {
+  std::error_code error;
+  fs::remove(file, error);
+  return error ? Status(file_error(file, "cannot remove", error.value())) : ok_status();
+}
+
 const char* name_of(nn::Aggregator aggregator) {
   switch (aggregator) {
     case nn::Aggregator::max:
@@ -106,10 +112,7 @@ Status write_predictions(const fs::path& dir, std::span<const OriginalId> node_i
   for (const auto row : rows) {
     ids.push_back(static_cast<std::int64_t>(raw(node_ids[row])));
   }
-  fs::remove(dir / "predictions.npy", error);  // it must not be seen beside other ids
-  if (error) {
-    return file_error(dir / "predictions.npy", "cannot remove", error.value());
-  }
+  TROUPE_RETURN_IF_ERROR(remove_file(dir / "predictions.npy"));  // not to be seen beside other ids
   const std::array<std::uint64_t, 1> ids_shape{ids.size()};
   const auto ids_header = npy_header({'i', 8}, ids_shape);
   const std::array ids_pieces{bytes_of(ids_header), std::as_bytes(std::span(std::as_const(ids)))};
@@ -117,6 +120,11 @@ Status write_predictions(const fs::path& dir, std::span<const OriginalId> node_i
   const std::array<std::uint64_t, 2> shape{ids.size(), outputs.cols};
   const auto header = npy_header({'f', 4}, shape);
   return write_file_atomically(dir / "predictions.npy", row_pieces(header, outputs, rows));
+}
+
+Status remove_predictions(const fs::path& dir) {
+  TROUPE_RETURN_IF_ERROR(remove_file(dir / "predictions.npy"));
+  return remove_file(dir / "node_ids.npy");
 }
 
 ModelMetadata model_metadata(const nn::ModelOptions& options) {

@@ -26,6 +26,9 @@ namespace troupe {
 Status write_predictions(const std::filesystem::path& dir, std::span<const OriginalId> node_ids,
                          ConstMatrix outputs);
 
+/// Removes both files, if they are there. \errors failed_precondition: the disk
+Status remove_predictions(const std::filesystem::path& dir);
+
 using ModelMetadata = std::map<std::string, std::string>;
 
 /// What of the options decides what a model computes from its parameters (not dropout).

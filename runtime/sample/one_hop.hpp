@@ -30,7 +30,8 @@ struct HopRequest {
   std::uint64_t first_position =
       0;  ///< where to go on in the list of frontier[0]: set from HopReply::resume_position
   std::uint64_t max_edges =
-      ~std::uint64_t{0};  ///< most edges to return; at least one is returned if there is any
+      ~std::uint64_t{0};   ///< most edges to return; at least one is returned if there is any
+  std::uint64_t flow = 0;  ///< of the batch in the trace; 0: none
 };
 
 /// Drawn neighbours in frontier order, each node's in ascending position of its list.

@@ -169,6 +169,50 @@ TEST_F(Trace, SlicesThatCrossGetFurtherLinesAndNestedOnesDoNot) {
                                                        {"after", "sampler"}}));
 }
 
+TEST_F(Trace, SlicesOfDifferentBatchesDoNotNest) {
+  Tracer tracer;
+  const auto sampler = tracer.track(0, "sampler");
+  tracer.slice(sampler, "batch 1", at(0), at(100), 1);
+  tracer.slice(sampler, "hop of 1", at(10), at(90), 1);
+  tracer.slice(sampler, "batch 2", at(20), at(80), 2);
+  tracer.slice(sampler, "hop of 2", at(30), at(40), 2);
+  tracer.slice(sampler, "of none", at(50), at(60));
+
+  const auto trace = written(tracer);
+  expect_valid(trace);
+  std::map<std::string, std::string> lines;
+  for (const auto& slice : of_phase(trace, "X")) {
+    lines[slice["name"]] = thread_of(trace, slice);
+  }
+  EXPECT_EQ(lines, (std::map<std::string, std::string>{{"batch 1", "sampler"},
+                                                       {"hop of 1", "sampler"},
+                                                       {"batch 2", "sampler (2)"},
+                                                       {"hop of 2", "sampler (2)"},
+                                                       {"of none", "sampler"}}));
+}
+
+TEST_F(Trace, ATrackOfNoTraceRecordsNothingAndOneOfATraceFromThenToNow) {
+  const TraceTrack none;
+  const TraceTrack off(nullptr, 3, "trainer");
+  for (const auto& track : {none, off}) {
+    EXPECT_FALSE(track.on());
+    EXPECT_EQ(track.now(), TraceTrack::TimePoint());
+    track.slice("train", track.now(), 1);
+    track.mark("lost");
+  }
+  const auto tracer = std::make_shared<Tracer>();
+  const TraceTrack track(tracer, 3, "trainer");
+  const auto began = track.now();
+  track.slice("train", began, 1);
+  track.mark("lost");
+
+  const auto trace = written(*tracer);
+  expect_valid(trace);
+  ASSERT_EQ(of_phase(trace, "X").size(), 1U);
+  EXPECT_EQ(thread_of(trace, of_phase(trace, "X")[0]), "trainer");
+  EXPECT_EQ(of_phase(trace, "i").size(), 1U);
+}
+
 TEST_F(Trace, MarksKeepAnyTextAndMayComeFirst) {
   Tracer tracer;
   const auto director = tracer.track(0, "director \"0\"\\");

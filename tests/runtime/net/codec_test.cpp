@@ -34,7 +34,8 @@ HopRequest example(HopRequest*) {
           .key = {{0xDEADBEEF, 0x12345678}},
           .frontier = nodes({5, 3, 5, 1ULL << 40}),
           .first_position = 99,
-          .max_edges = 1000};
+          .max_edges = 1000,
+          .flow = 1ULL << 63};
 }
 HopReply example(HopReply*) {
   return {.counts = {2, 0, 3},
@@ -48,7 +49,8 @@ RowRequest example(RowRequest*) {
           .with_rows = false,
           .with_original_ids = true,
           .nodes = nodes({4, 4, 2}),
-          .label_nodes = 2};
+          .label_nodes = 2,
+          .flow = 77};
 }
 RowReply example(RowReply*) {
   return {.rows = pattern_segment(3 * 20, 1),
@@ -288,7 +290,7 @@ TEST(HopRequestCodec, EveryFieldComesBack) {
   ASSERT_OK_AND_ASSIGN(const HopRequest back, Wire<HopRequest>::decode(to_frame(request)));
   // Does not compile when a field is added: then the schema and the codec need it too.
   const auto& [edge_type, node_type, dir, fanout, replace, with_edge_ids, key, frontier,
-               first_position, max_edges] = back;
+               first_position, max_edges, flow] = back;
   EXPECT_EQ(edge_type, request.edge_type);
   EXPECT_EQ(node_type, request.node_type);
   EXPECT_EQ(dir, EdgeDir::out);
@@ -299,6 +301,7 @@ TEST(HopRequestCodec, EveryFieldComesBack) {
   EXPECT_EQ(frontier, request.frontier);
   EXPECT_EQ(first_position, 99U);
   EXPECT_EQ(max_edges, 1000U);
+  EXPECT_EQ(flow, 1ULL << 63);
 }
 
 TEST(HopRequestCodec, RefusesFanoutsBelowAll) {
@@ -366,7 +369,7 @@ TEST(HopReplyCodec, RefusesNumbersThatDoNotAgree) {
 TEST(RowCodec, EveryFieldComesBack) {
   const RowRequest request = example(static_cast<RowRequest*>(nullptr));
   ASSERT_OK_AND_ASSIGN(const RowRequest back, Wire<RowRequest>::decode(to_frame(request)));
-  const auto& [node_type, source, with_rows, with_original_ids, node_ids, label_nodes] = back;
+  const auto& [node_type, source, with_rows, with_original_ids, node_ids, label_nodes, flow] = back;
   EXPECT_EQ(node_type, request.node_type);
   EXPECT_EQ(source.kind, RowSource::Kind::tensor);
   EXPECT_EQ(source.tensor, 3U);
@@ -374,6 +377,7 @@ TEST(RowCodec, EveryFieldComesBack) {
   EXPECT_TRUE(with_original_ids);
   EXPECT_EQ(node_ids, request.nodes);
   EXPECT_EQ(label_nodes, 2U);
+  EXPECT_EQ(flow, 77U);
 }
 
 TEST(RowCodec, RowsAreNotCopiedOnEitherSide) {

@@ -385,6 +385,32 @@ TEST(Gcn, ExactInferenceInPiecesHasTheBitsOfForwardOnTheWholeGraph) {
   }
 }
 
+TEST(Gcn, EmbeddingsAreTheRowsThatTheLastLayerTakes) {
+  const OwnedBlock graph = whole_graph();
+  for (const std::uint64_t in_dim : {5U, 20U}) {  // the product after the sum, and before it
+    const Matrix x = random_matrix(700, in_dim, 1);
+    const auto model =
+        model_of({.kind = "gcn", .layers = 2, .in_dim = in_dim, .hidden = 8, .out_dim = 3});
+    const auto first =
+        model_of({.kind = "gcn", .layers = 1, .in_dim = in_dim, .hidden = 8, .out_dim = 8});
+    const auto parameters = model->initial_parameters(2);
+    const auto of_first = std::span(parameters).first(first->num_parameters());
+    ComputePool pool(2);
+    const auto pass = first->make_pass();
+    const LayerBlock block = graph.view();
+    Matrix expected = copy_of(first->forward(
+        pool, of_first, {.blocks = {block}, .features = x.view(), .dropout = {}}, *pass));
+    for (float& value : expected.view().flat()) {
+      value = std::max(value, 0.0F);
+    }
+
+    const Matrix ready = model->infer_layer(pool, parameters, 0, block, x.view());
+    const Matrix rows = model->infer_embeddings(pool, parameters, block, ready.view());
+
+    EXPECT_TRUE(same_bits(rows.view().flat(), expected.view().flat())) << in_dim;
+  }
+}
+
 TEST(Gcn, StageZeroNeedsNoRowsOfNeighboursAndMovesTheNarrowerRows) {
   const auto narrowing =
       model_of({.kind = "gcn", .layers = 2, .in_dim = 100, .hidden = 16, .out_dim = 7});

@@ -210,6 +210,25 @@ TEST_P(EachSage, InferenceByLayerHasTheBitsOfForwardWhateverTheOtherRows) {
   EXPECT_TRUE(same_bits(rows.view().flat(), logits.flat()));
 }
 
+TEST_P(EachSage, TheLastLayerOfTheEmbeddingsGivesTheLogits) {
+  const auto model = model_of(GetParam());
+  const Batch batch = random_batch({1200, 900, 600, 520}, GetParam().in_dim, 3);
+  const std::vector<float> parameters = model->initial_parameters(9);
+  const auto pass = model->make_pass();
+  ComputePool pool(2);
+  const ConstMatrix logits = model->forward(pool, parameters, batch.input(false), *pass);
+
+  const Matrix first =
+      model->infer_layer(pool, parameters, 0, batch.blocks[0].view(), batch.features.view());
+  const Matrix embeddings =
+      model->infer_embeddings(pool, parameters, batch.blocks[1].view(), first.view());
+  EXPECT_EQ(embeddings.cols(), GetParam().hidden);
+  const Matrix last =
+      model->infer_layer(pool, parameters, 2, batch.blocks[2].view(), embeddings.view());
+
+  EXPECT_TRUE(same_bits(last.view().flat(), logits.flat()));
+}
+
 INSTANTIATE_TEST_SUITE_P(All, EachModel, ::testing::ValuesIn(all_kinds()));
 INSTANTIATE_TEST_SUITE_P(All, EachSage, ::testing::ValuesIn(sage_kinds()));
 

@@ -56,6 +56,7 @@ class Troupe {
     }
   }
   const RunRecord& record() const { return conductor_.record(); }
+  std::shared_ptr<const Matrix> outputs() const { return conductor_.outputs(); }
 
   std::vector<std::string> log;
   std::vector<std::uint32_t> progress;
@@ -173,6 +174,36 @@ TEST(Conductor, TakesTheLastEpochWhereNothingCanBeValidated) {
   EXPECT_EQ(troupe.record().best_epoch, 2U);
   EXPECT_FALSE(troupe.record().valid);
   EXPECT_TRUE(troupe.record().test);
+}
+
+TEST(Conductor, KeepsTheOutputsOfOneFinalRole) {
+  auto o = options(1, 1);
+  o.keep_outputs = "test";
+  Troupe keeping(o);
+  Troupe forgetting(options(1, 1));
+  keeping.play({3});
+  forgetting.play({3});
+
+  ASSERT_NE(keeping.outputs(), nullptr);
+  const auto rows = keeping.outputs()->view();
+  EXPECT_EQ(std::vector<float>(rows.flat().begin(), rows.flat().end()),
+            (std::vector<float>{1.0F, 0.5F, 0.0F, 0.5F}));
+  EXPECT_EQ(forgetting.outputs(), nullptr);
+}
+
+TEST(Conductor, InfersWithoutTrainingWhereNoEpochIsAskedFor) {
+  auto o = options(0, 1);
+  o.stages = 2;
+  o.seeds["inference"] = seed_list(4);
+  o.final_roles = {"inference"};
+  o.keep_outputs = "inference";
+  Troupe troupe(o);
+  troupe.play({2});
+
+  EXPECT_EQ(troupe.log, (std::vector<std::string>{"infer best 0", "infer best 1", "score inference",
+                                                  "finish"}));
+  EXPECT_EQ(troupe.outputs()->rows(), 4U);
+  EXPECT_FALSE(troupe.record().valid || troupe.record().test);
 }
 
 TEST(Conductor, FindsRanksThatSawOtherBatches) {

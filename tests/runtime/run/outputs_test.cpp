@@ -1,6 +1,7 @@
 #include "runtime/run/outputs.hpp"
 
 #include "runtime/nn/model_file.hpp"
+#include "tests/runtime/run/documented_keys.hpp"
 #include "tests/support/expect.hpp"
 #include "tests/support/npy_reader.hpp"
 #include "tests/support/scratch_folder.hpp"
@@ -88,6 +89,14 @@ TEST_F(Outputs, PredictionsAreNeverSeenBesideOtherIds) {
   EXPECT_FALSE(fs::exists(dir_ / "predictions.npy"));
 }
 
+TEST_F(Outputs, PredictionsAreRemovedWithTheirIds) {
+  ASSERT_OK(write({3, 1}));
+
+  EXPECT_OK(remove_predictions(dir_));
+  EXPECT_TRUE(fs::is_empty(dir_));
+  EXPECT_OK(remove_predictions(dir_)) << "nothing is there";
+}
+
 TEST_F(Outputs, AModelComesBackWithWhatItIs) {
   const nn::ModelOptions options{.layers = 2, .in_dim = 3, .hidden = 4, .out_dim = 5};
   const auto metadata = model_metadata(options);
@@ -103,6 +112,14 @@ TEST_F(Outputs, AModelComesBackWithWhatItIs) {
   EXPECT_EQ(metadata.at("hidden"), "4");
   EXPECT_ERROR(write_model(file, layout, std::span(parameters).first(5), {}),
                Errc::invalid_argument, "expected 6 parameters, got 5");
+}
+
+TEST_F(Outputs, TheMetadataHaveTheDocumentedKeys) {
+  std::set<std::string> keys;
+  for (const auto& [key, value] : model_metadata({.layers = 2, .in_dim = 3, .hidden = 4})) {
+    keys.insert(key);
+  }
+  EXPECT_EQ(keys, testing::documented_keys("model.safetensors"));
 }
 
 TEST_F(Outputs, AModelOfOtherOptionsIsRefusedByTheFirstThatDiffers) {

@@ -1,0 +1,95 @@
+#include "launcher/commands.hpp"
+#include "launcher/prepare_store.hpp"
+#include "launcher/read_job.hpp"
+#include "launcher/simulated_cluster.hpp"
+#include "runtime/run/node_request.hpp"
+#include "runtime/run/outputs.hpp"
+
+#include <cstdio>
+#include <fmt/format.h>
+#include <signal.h>
+
+namespace troupe {
+namespace {
+
+/// Nothing is half done when this command is interrupted: the signal may end it at once.
+void let_stop_signals_through() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGINT);
+  sigaddset(&set, SIGTERM);
+  pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+}
+
+ExitCode fail(const Error& error) {
+  std::fprintf(stderr, "troupe: %s\n", error.what().c_str());
+  return exit_code_of(error.code());
+}
+
+Result<std::vector<float>> parameters_of(const Job& job, const std::filesystem::path& file) {
+  TROUPE_ASSIGN_OR_RETURN(const auto model, nn::make_model(job.model));
+  TROUPE_ASSIGN_OR_RETURN(auto saved, read_model(file, model->layout(), model_metadata(job.model)));
+  return std::move(saved.parameters);
+}
+
+Status check_embeddings(const Job& job, bool wanted) {
+  if (wanted && job.model.layers < 2) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("--embeddings: expected a model of 2 layers or more, whose last one "
+                             "has inputs of its own, found {}",
+                             job.model.layers));
+  }
+  return ok_status();
+}
+
+Status predict(const Job& job, const PredictArguments& arguments, const Say& say) {
+  TROUPE_RETURN_IF_ERROR(check_embeddings(job, arguments.embeddings));
+  TROUPE_ASSIGN_OR_RETURN(auto parameters, parameters_of(job, arguments.model));
+  TROUPE_ASSIGN_OR_RETURN(const auto store, prepare_store(job, say));
+  TROUPE_ASSIGN_OR_RETURN(
+      auto found, find_nodes(store, {.sources = arguments.nodes, .split = job.dataset.split}));
+  if (found.repeats > 0) {
+    say(fmt::format("{} of the ids were given before and are written once", found.repeats));
+  }
+  const auto nodes = std::make_shared<const SeedList>(std::move(found.nodes));
+  ClusterHooks hooks;
+  hooks.inference = InferenceTask{nodes, arguments.embeddings};
+  hooks.say = say;
+  TROUPE_ASSIGN_OR_RETURN(const auto cluster,
+                          SimulatedCluster::create(job, store, std::move(hooks)));
+  RunSetup setup;
+  setup.parameters = std::move(parameters);
+  TROUPE_ASSIGN_OR_RETURN(const auto result, cluster->run(std::move(setup)));
+  const auto folder = arguments.out.empty() ? job.output / "predict" : arguments.out;
+  TROUPE_RETURN_IF_ERROR(write_predictions(folder, nodes->original, result.outputs->view()));
+  say(fmt::format("{} of {} nodes, {} columns, in {}\nparameters {}",
+                  arguments.embeddings ? "embeddings" : "logits", result.outputs->rows(),
+                  result.outputs->cols(), (folder / "predictions.npy").string(),
+                  to_string(result.record.best_parameters)));
+  return ok_status();
+}
+
+}  // namespace
+
+ExitCode predict_command(const PredictArguments& arguments) {
+  let_stop_signals_through();
+  auto job = read_job_or_print(arguments.job);
+  if (!job) {
+    return ExitCode::usage;
+  }
+  const Say say = [](const std::string& text) {
+    std::printf("%s\n", text.c_str());
+    std::fflush(stdout);
+  };
+  const auto graph = prepare_graph_info(*job, say);
+  if (!graph) {
+    return fail(graph.error());
+  }
+  if (!fit_to_graph_or_print(*job, *graph)) {
+    return ExitCode::usage;
+  }
+  const auto done = predict(*job, arguments, say);
+  return done ? ExitCode::done : fail(done.error());
+}
+
+}  // namespace troupe

@@ -1,0 +1,216 @@
+// What `troupe run` leaves in its output folder, and `troupe predict`.
+#include "tests/support/expect.hpp"
+#include "tests/support/npy_reader.hpp"
+#include "tests/support/process.hpp"
+#include "tests/support/scratch_folder.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+namespace troupe {
+namespace {
+
+using nlohmann::json;
+
+class ProgramOutputs : public ::testing::Test {
+ protected:
+  /// Runs the program; `command` is split at spaces, "@" stands for the test's folder and "%" for the
+  /// examples.
+  testing::ProcessResult troupe(const std::string& command) const {
+    std::vector<std::string> arguments{TROUPE_PROGRAM};
+    std::istringstream words(command);
+    for (std::string word; words >> word;) {
+      for (const auto& [sign, folder_of] :
+           {std::pair('@', folder()), {'%', std::string(TROUPE_SOURCE_DIR) + "/examples"}}) {
+        if (const auto at = word.find(sign); at != std::string::npos) {
+          word.replace(at, 1, folder_of);
+        }
+      }
+      arguments.push_back(word);
+    }
+    return testing::run_process(arguments, folder());
+  }
+  testing::ProcessResult run(const std::string& more = "") const {
+    return troupe("run %/quickstart.json --set output=@/out --set train.epochs=4 " + more);
+  }
+  testing::ProcessResult predict(const std::string& more) const {
+    return troupe("predict %/quickstart.json --set output=@/out --model @/out/model.safetensors " +
+                  more);
+  }
+  void expect_refused(const std::string& more, int exit_code, const std::string& text) const {
+    const auto refused = predict(more);
+    EXPECT_EQ(refused.exit_code, exit_code) << more;
+    EXPECT_NE(refused.err.find(text), std::string::npos) << more << ": " << refused.err;
+    EXPECT_FALSE(exists("out/predict")) << more;
+  }
+  std::string folder() const { return scratch_.path().string(); }
+  bool exists(const std::string& name) const {
+    return std::filesystem::exists(scratch_.path() / name);
+  }
+  std::string read(const std::string& name) const {
+    std::ifstream in(scratch_.path() / name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  json read_json(const std::string& name) const { return json::parse(read(name), nullptr, false); }
+  void write(const std::string& name, const std::string& text) const {
+    std::ofstream(scratch_.path() / name, std::ios::binary) << text;
+  }
+  testing::NpyArray array(const std::string& name) const {
+    return testing::read_npy(scratch_.path() / name);
+  }
+
+  testing::ScratchFolder scratch_;
+};
+
+TEST_F(ProgramOutputs, PredictionsOfTheTestSeedsGiveTheReportedAccuracy) {
+  ASSERT_EQ(run().exit_code, 0);
+
+  const auto ids = array("out/node_ids.npy").as<std::size_t>();
+  const auto predictions = array("out/predictions.npy");
+  const auto logits = predictions.as<float>();
+  const auto labels =
+      testing::read_npy(std::string(TROUPE_SOURCE_DIR) + "/examples/data/cora/y.npy")
+          .as<std::size_t>();
+  ASSERT_EQ(predictions.shape, (std::vector<std::size_t>{1000, 7}));
+  ASSERT_EQ(ids.size(), 1000U);
+  double right = 0;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const auto row = logits.begin() + static_cast<std::ptrdiff_t>(i * 7);
+    const auto best = static_cast<std::size_t>(std::max_element(row, row + 7) - row);
+    right += best == labels[ids[i]] ? 1 : 0;
+  }
+  EXPECT_EQ(right / 1000, read_json("out/report.json")["scores"]["test"]["accuracy"]);
+}
+
+TEST_F(ProgramOutputs, PredictGivesTheBytesOfTheRunOnAnyCluster) {
+  ASSERT_EQ(run().exit_code, 0);
+
+  const auto same = predict("");
+  const auto other = predict("--out @/other --set cluster.hosts=1 --set partition.parts=4");
+
+  ASSERT_EQ(same.exit_code, 0) << same.err;
+  ASSERT_EQ(other.exit_code, 0) << other.err;
+  for (const std::string file : {"predictions.npy", "node_ids.npy"}) {
+    EXPECT_EQ(read("out/predict/" + file), read("out/" + file));
+    EXPECT_EQ(read("other/" + file), read("out/" + file));
+  }
+  const auto digest = read_json("out/report.json")["digests"]["best_parameters"];
+  EXPECT_NE(same.out.find("parameters " + digest.get<std::string>()), std::string::npos)
+      << same.out;
+}
+
+TEST_F(ProgramOutputs, PredictTakesAnyListOfNodesEachOnce) {
+  ASSERT_EQ(run().exit_code, 0);
+  write("nodes.txt", "2707\n0\n2707\n1300\n");
+
+  const auto listed = predict("--nodes @/nodes.txt --out @/some");
+  const auto again = predict("--nodes @/some/node_ids.npy --out @/again");
+  const auto roles = predict("--nodes train val --out @/roles --embeddings");
+
+  ASSERT_EQ(listed.exit_code, 0) << listed.err;
+  EXPECT_NE(listed.out.find("1 of the ids were given before"), std::string::npos) << listed.out;
+  EXPECT_EQ(array("some/node_ids.npy").as<int>(), (std::vector<int>{2707, 0, 1300}));
+  EXPECT_EQ(array("some/predictions.npy").shape, (std::vector<std::size_t>{3, 7}));
+  ASSERT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_EQ(read("again/predictions.npy"), read("some/predictions.npy"));
+  ASSERT_EQ(roles.exit_code, 0) << roles.err;
+  EXPECT_EQ(array("roles/predictions.npy").shape, (std::vector<std::size_t>{640, 64}));
+}
+
+TEST_F(ProgramOutputs, NodesThatCannotBeAreRefusedByName) {
+  ASSERT_EQ(run("--set train.epochs=1").exit_code, 0);
+  write("far.txt", "1\n2708\n");
+  write("negative.txt", "-1\n");
+  write("empty.txt", "");
+
+  expect_refused("--nodes @/far.txt", 2, "line 2: expected a node id from 0 to 2707, found");
+  expect_refused("--nodes @/negative.txt", 2, "line 1: expected a node id from 0 to 2707");
+  expect_refused("--nodes @/empty.txt", 2, "expected at least one");
+  expect_refused("--nodes @/none.npy", 3, "none.npy");
+  expect_refused("--nodes everyone", 2, "found \"everyone\"");
+}
+
+TEST_F(ProgramOutputs, ModelsThatDoNotFitTheJobAreRefused) {
+  ASSERT_EQ(run("--set train.epochs=1").exit_code, 0);
+  write("torn.safetensors", read("out/model.safetensors").substr(0, 1000));
+
+  expect_refused("--set model.hidden=32", 2, "expected a model of hidden 32, found 64");
+  expect_refused("--set model.kind=gcn", 2, "expected a model of kind gcn, found graphsage");
+  expect_refused("--model @/torn.safetensors", 2, "--model");  // given twice
+  const auto torn =
+      troupe("predict %/quickstart.json --set output=@/out --model @/torn.safetensors");
+  EXPECT_EQ(torn.exit_code, 3);
+  EXPECT_NE(torn.err.find("torn.safetensors"), std::string::npos) << torn.err;
+  const auto none = troupe("predict %/quickstart.json --set output=@/out --model @/none");
+  EXPECT_EQ(none.exit_code, 3);
+  EXPECT_NE(none.err.find("none"), std::string::npos) << none.err;
+  EXPECT_EQ(troupe("predict %/quickstart.json").exit_code, 2) << "--model is required";
+}
+
+TEST_F(ProgramOutputs, EmbeddingsNeedALayerBeforeTheLast) {
+  const std::string one = "--set sample.fanout=[5] --set model.layers=1";
+  ASSERT_EQ(run("--set train.epochs=1 " + one).exit_code, 0);
+
+  expect_refused("--embeddings " + one, 2, "expected a model of 2 layers or more");
+  EXPECT_EQ(predict(one).exit_code, 0);
+}
+
+TEST_F(ProgramOutputs, IsolatedNodesHavePredictionsToo) {
+  ASSERT_EQ(
+      troupe("generate rmat @/graph --nodes 500 --edges 100 --features 4 --classes 3 --train 50")
+          .exit_code,
+      0);
+  write("job.json", R"({"dataset": {"path": "graph"}, "sample": {"fanout": [3, 3]},
+                        "cluster": {"hosts": 2}, "train": {"epochs": 1}})");
+  const auto trained = troupe("run @/job.json --set output=@/out");
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  EXPECT_FALSE(exists("out/predictions.npy")) << "there are no test seeds";
+
+  const auto all =
+      troupe("predict @/job.json --set output=@/out --model @/out/model.safetensors --nodes all");
+
+  ASSERT_EQ(all.exit_code, 0) << all.err;
+  EXPECT_EQ(array("out/predict/predictions.npy").shape, (std::vector<std::size_t>{500, 3}));
+  for (const float value : array("out/predict/predictions.npy").as<float>()) {
+    ASSERT_EQ(value, value) << "not a number";
+  }
+}
+
+TEST_F(ProgramOutputs, AnOutputFolderHoldsNoPredictionsOfAnEarlierRun) {
+  ASSERT_EQ(run("--set train.epochs=1").exit_code, 0);
+  EXPECT_TRUE(exists("out/predictions.npy") && exists("out/node_ids.npy"));
+  EXPECT_FALSE(exists("out/trace.json"));
+
+  ASSERT_EQ(run("--set train.epochs=1 --set eval.predictions=false").exit_code, 0);
+
+  EXPECT_FALSE(exists("out/predictions.npy") || exists("out/node_ids.npy"));
+}
+
+TEST_F(ProgramOutputs, ATraceIsWrittenIfAskedForAndChangesNoDigest) {
+  ASSERT_EQ(run().exit_code, 0);
+  const auto plain = read_json("out/report.json")["digests"];
+
+  ASSERT_EQ(run("--set trace=true").exit_code, 0);
+
+  EXPECT_EQ(read_json("out/report.json")["digests"], plain);
+  const auto trace = read_json("out/trace.json");
+  EXPECT_EQ(trace["otherData"]["dropped_events"], 0);
+  EXPECT_GT(trace["traceEvents"].size(), 500U);
+}
+
+TEST_F(ProgramOutputs, ATraceOfARunThatFailsIsWrittenToo) {
+  const auto failed =
+      run("--set trace=true --set train.optimizer.kind=sgd --set train.optimizer.lr=1000 "
+          "--set train.optimizer.weight_decay=1000");
+
+  ASSERT_NE(failed.exit_code, 0);
+  EXPECT_TRUE(read_json("out/trace.json").is_object());
+}
+
+}  // namespace
+}  // namespace troupe
