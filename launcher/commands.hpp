@@ -26,6 +26,10 @@ struct RunArguments {
 /// \requires both signals are blocked in all threads
 ExitCode run_command(const RunArguments& arguments);
 
+/// Becomes the user's program, which runs the job by run_ranks (launcher/session.hpp); returns only if
+/// that fails.
+ExitCode run_program(const RunArguments& arguments, const std::vector<std::string>& program);
+
 /// Prints the job with defaults filled in and the plan.
 ExitCode check_command(const JobArguments& arguments);
 
