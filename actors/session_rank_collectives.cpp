@@ -208,8 +208,8 @@ void contribute(Self* self, const Contribute& request) {
                         false,
                         false};
   state.now->result.values.resize(size);
-  arm(self, *state.now, request);
   send_shares(self, request);
+  arm(self, *state.now, request);  // after this rank's own share, which is never missing
   for (auto& early : std::exchange(state.early, {})) {
     if (!state.broken) {
       add_share(self, *state.now, early.share, std::move(early.promise));
