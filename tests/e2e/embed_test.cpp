@@ -97,13 +97,6 @@ TEST_F(Embed, TheSameProgramRunsOnOneAndTwoHostsWithTheSameResults) {
   EXPECT_GE(std::stod("0" + line_of(two, "test accuracy").substr(14)), 0.77) << two.out;
 }
 
-TEST_F(Embed, OneRankAloneTrainsToo) {
-  const auto run_alone = run(program_command("alone", {"--set", "cluster.hosts=1"}));
-
-  ASSERT_EQ(run_alone.exit_code, 0) << run_alone.err;
-  EXPECT_GE(std::stod("0" + line_of(run_alone, "test accuracy").substr(14)), 0.77);
-}
-
 TEST_F(Embed, AnInterruptedRunGoesOnToTheSameResults) {
   const std::vector<std::string> longer = {"--set", "train.epochs=300", "--set",
                                            "checkpoint.every.epochs=50"};
@@ -128,44 +121,35 @@ TEST_F(Embed, AnInterruptedRunGoesOnToTheSameResults) {
   }
 }
 
-TEST_F(Embed, AProgramStartedByItselfSaysHowToStartIt) {
-  const auto alone = run({program()});
+TEST_F(Embed, ItsArgumentsReachTheProgram) {
+  auto words = program_command("rate", {"--set", "train.epochs=1", "--set", "cluster.hosts=1"});
+  const auto as_is = run(words);
+  words.emplace_back("5");  // the learning rate
+  const auto slower = run(words);
 
-  EXPECT_EQ(alone.exit_code, 2);
-  EXPECT_NE(alone.err.find("try: troupe run JOB -- "), std::string::npos) << alone.err;
-}
-
-TEST_F(Embed, MistakesOnTheCommandLineAreTold) {
-  auto nothing = command("none", {"--"});
-  auto missing = command("none", {"--", folder() + "/no_such_program"});
-  auto json = command("none", {"--log", "json", "--", program()});
-  auto bad_key = program_command("none", {"--set", "sample.fanouts=[5]"});
-  auto none_to_resume = program_command("none", {"--resume"});
-
-  EXPECT_EQ(run(nothing).exit_code, 2);
-  EXPECT_NE(run(missing).err.find("no_such_program: No such file"), std::string::npos);
-  EXPECT_EQ(run(json).exit_code, 2);
-  EXPECT_NE(run(bad_key).err.find("/sample/fanouts"), std::string::npos);
-  const auto resumed = run(none_to_resume);
-  EXPECT_EQ(resumed.exit_code, 3);
-  EXPECT_NE(resumed.err.find("expected a checkpoint that is whole"), std::string::npos);
-}
-
-TEST_F(Embed, ProgramArgumentsAndItsFailureComeThrough) {
-  auto other_rate = program_command("rate", {"--set", "train.epochs=1"});
-  const auto as_is = run(other_rate);
-  other_rate.emplace_back("5");
-  const auto slower = run(other_rate);
-  auto checkpoints_of_another = command(
-      "rate",
-      {"--set", "train.epochs=1", "--set", "checkpoint.every.epochs=1", "--set", "eval.every=0"});
-  ASSERT_EQ(run(checkpoints_of_another).exit_code, 0);
-  const auto refused = run(program_command("rate", {"--resume"}));
-
+  ASSERT_EQ(slower.exit_code, 0) << slower.err;
   EXPECT_NE(line_of(as_is, "weights"), line_of(slower, "weights"));
   EXPECT_EQ(line_of(as_is, "batches"), line_of(slower, "batches"));
-  EXPECT_EQ(refused.exit_code, 3);
-  EXPECT_NE(refused.err.find("skipped checkpoint step-3"), std::string::npos) << refused.err;
+}
+
+TEST_F(Embed, MistakesAreTold) {
+  const auto expect = [this](const std::vector<std::string>& words, int code, const char* text) {
+    const auto ran = run(words);
+    EXPECT_EQ(ran.exit_code, code) << ran.out;
+    EXPECT_NE(ran.err.find(text), std::string::npos) << text << " is not in:\n" << ran.err;
+  };
+
+  expect({program()}, 2, "try: troupe run JOB -- ");
+  expect(command("none", {"--"}), 2, "expected a program after --");
+  expect(command("none", {"--", folder() + "/no_such_program"}), 2,
+         "no_such_program: No such file");
+  expect(command("none", {"--log", "json", "--", program()}), 2, "--log json");
+  expect(program_command("none", {"--set", "sample.fanouts=[5]"}), 2, "/sample/fanouts");
+  expect(program_command("none", {"--resume"}), 3, "expected a checkpoint that is whole");
+  const std::vector<std::string> once = {"--set", "train.epochs=1", "--set",
+                                         "checkpoint.every.epochs=1"};
+  EXPECT_EQ(run(command("built-in", once)).exit_code, 0);
+  expect(program_command("built-in", {"--resume"}), 3, "skipped checkpoint step-3");
 }
 
 }  // namespace

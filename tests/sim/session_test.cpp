@@ -358,6 +358,50 @@ TEST_F(Sessions, AnErrorLeftInTheStatusEndsTheRun) {
   EXPECT_ERROR(ran.status, Errc::failed_precondition, "end_step outside a turn");
 }
 
+// ---- losses ----
+
+TEST_F(Sessions, LostSamplersAndHoldersDoNotChangeTheBatches) {
+  const auto undisturbed = run(two_hosts, take_all);
+  ASSERT_OK_AND_ASSIGN(const auto cluster, create(two_hosts));
+  cluster->start([&](Session& session) -> Status {
+    for (std::uint32_t e = 0; e < session.epochs(); ++e) {
+      for (const Batch& batch : session.epoch(e)) {
+        static_cast<void>(batch);
+        const auto rank = raw(session.rank());
+        const auto host = static_cast<HostId>(rank);
+        EXPECT_TRUE(
+            cluster->cluster().kill(host, "sampler 0 of trainer of rank " + std::to_string(rank)));
+        EXPECT_TRUE(cluster->cluster().kill(host, "holder of part " + std::to_string(rank)));
+      }
+    }
+    return session.status();
+  });
+
+  const auto ran = cluster->wait();
+
+  ASSERT_OK(undisturbed.status);
+  ASSERT_OK(ran.status);
+  EXPECT_EQ(to_string(ran.batches), to_string(undisturbed.batches));
+}
+
+TEST_F(Sessions, RowsThatWereLostWithTheirHolderAreNotTakenForZeros) {
+  ASSERT_OK_AND_ASSIGN(const auto cluster, create(one_host));
+  cluster->start([&](Session& session) -> Status {
+    const auto nodes = all_nodes();
+    const auto ones = Matrix::zeros(nodes.size(), 1);
+    TROUPE_RETURN_IF_ERROR(session.make_tensor(1, 1));
+    TROUPE_RETURN_IF_ERROR(session.barrier(20s));
+    if (session.rank() == Rank{0}) {
+      EXPECT_TRUE(cluster->cluster().kill(HostId{0}, "holder of part 1"));
+      EXPECT_ERROR(session.read_rows(1, nodes), Errc::not_found, "tensor 1");
+      return session.write_rows(1, nodes, ones.view());
+    }
+    return session.barrier(20s);
+  });
+
+  EXPECT_ERROR(cluster->wait().status, Errc::failed_precondition, "part 1");
+}
+
 // ---- checkpoints ----
 
 /// Remembers per node and in common what depends on every batch in turn.
