@@ -30,6 +30,16 @@ std::chrono::milliseconds Session::State::deadline() const {
       static_cast<std::int64_t>(run->job.cluster.step_deadline_s * 1e3));
 }
 
+Error Session::State::error_of(const caf::error& error, std::chrono::milliseconds within) const {
+  if (error == caf::sec::request_timeout) {
+    return {Errc::deadline_exceeded,
+            fmt::format("rank {}: expected an answer within {} ms, got none; try: a larger "
+                        "cluster.step_deadline",
+                        rank(), within.count())};
+  }
+  return from_caf(error);
+}
+
 Status Session::State::keep(Status result) {
   if (!result && status) {
     status = result;

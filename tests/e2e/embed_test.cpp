@@ -145,6 +145,7 @@ TEST_F(Embed, MistakesAreTold) {
          "no_such_program: No such file");
   expect(command("none", {"--log", "json", "--", program()}), 2, "--log json");
   expect(program_command("none", {"--set", "sample.fanouts=[5]"}), 2, "/sample/fanouts");
+  expect(program_command("none", {"--set", "sample.fanout=[5,\n5]"}), 2, "expected one line");
   expect(program_command("none", {"--resume"}), 3, "expected a checkpoint that is whole");
   const std::vector<std::string> once = {"--set", "train.epochs=1", "--set",
                                          "checkpoint.every.epochs=1"};

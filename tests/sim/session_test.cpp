@@ -36,6 +36,7 @@ class Sessions : public ::testing::Test {
     TROUPE_ASSIGN_OR_RETURN(const auto store, prepare_store(job, [](const std::string&) {}));
     fit_to_graph_or_print(job, store.info());
     job.checkpoint.seconds = checkpoint_seconds_;
+    job.cluster.step_deadline_s = std::min(job.cluster.step_deadline_s, longest_step_s_);
     return SessionCluster::create(job, store, std::move(setup));
   }
   SessionOutcome run(const Overrides& overrides, const RankFunction& fn, SessionSetup setup = {}) {
@@ -49,6 +50,7 @@ class Sessions : public ::testing::Test {
 
   testing::ScratchFolder folder_;
   double checkpoint_seconds_ = 0;  ///< shorter than a job file may say
+  double longest_step_s_ = 3600;
 };
 
 Status take_all(Session& session) {
@@ -123,6 +125,14 @@ TEST_F(Sessions, ALoopThatIsLeftEarlyEndsItsTurn) {
 
   EXPECT_OK(ran.status);
   EXPECT_EQ(ran.steps, 4U);
+}
+
+TEST_F(Sessions, ABatchThatDoesNotComeInTimeEndsTheRunWithTheSettingsName) {
+  longest_step_s_ = 0.02;
+  const auto ran = run(with(two_hosts, {"cluster.network.latency_us=200000"}), take_all);
+
+  EXPECT_ERROR(ran.status, Errc::deadline_exceeded, "within 20 ms, got none");
+  EXPECT_NE(testing::what_of(ran.status).find("cluster.step_deadline"), std::string::npos);
 }
 
 TEST_F(Sessions, DigestOffGivesNone) {
