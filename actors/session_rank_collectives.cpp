@@ -36,6 +36,13 @@ std::uint64_t latest(const State& state) {
   return state.now ? state.now->number : 0;
 }
 
+/// Tells the rank's thread what came out.
+void answer(Operation& operation) {
+  operation.promise->deliver(Ref<Together>(operation.result));
+  operation.promise.reset();
+  operation.told = true;
+}
+
 void answer_shares(Operation& operation, const caf::message& answer) {
   for (auto& promise : std::exchange(operation.shares, {})) {
     promise.deliver(answer);
@@ -54,6 +61,12 @@ void add_share(Self* self, Operation& operation, const Ref<net::GradientChunk>& 
                   name_of(static_cast<std::uint64_t>(operation.what))));
   if (share->step == word_of(operation)) {
     sum = operation.reducer.add(share);
+    if (!sum) {
+      sum = Error(Errc::invalid_argument,
+                  fmt::format("{}: rank {} brings a vector of another length than rank {} ({})",
+                              name_of(kind), raw(share->rank), raw(state.options.rank),
+                              sum.error().what()));
+    }
   }
   if (!sum) {
     promise.deliver(to_caf(sum.error()));
@@ -87,8 +100,7 @@ void take_sum(Self* self, Rank owner, const net::GradientSum& sum) {
   }
   operation.done = std::ranges::all_of(operation.answered, [](bool here) { return here; });
   if (operation.done && operation.promise) {
-    operation.promise->deliver(Ref<Together>(operation.result));
-    operation.promise.reset();
+    answer(operation);
   }
 }
 
@@ -137,7 +149,7 @@ void arm(Self* self, Operation& operation, const Contribute& request) {
       Ref<OperationDeadline>(OperationDeadline{operation.number, operation.attempt}));
 }
 
-/// A barrier that ran into its deadline is waited for again.
+/// A barrier that ran into its deadline is waited for again; it may be over by now.
 void wait_again(Self* self, const Contribute& request, caf::response_promise promise) {
   auto& operation = *self->state.now;
   if (operation.promise || operation.what != Collective::barrier ||
@@ -148,6 +160,9 @@ void wait_again(Self* self, const Contribute& request, caf::response_promise pro
                                  name_of(static_cast<std::uint64_t>(operation.what))))));
   }
   operation.promise = std::move(promise);
+  if (operation.done) {
+    return answer(operation);
+  }
   arm(self, operation, request);
 }
 
@@ -173,7 +188,7 @@ void contribute(Self* self, const Contribute& request) {
     return promise.deliver(to_caf(Error(
         Errc::failed_precondition, fmt::format("{}: does not know its peers", rank_name(state)))));
   }
-  if (state.now && !state.now->done) {
+  if (state.now && !state.now->told) {
     return wait_again(self, request, std::move(promise));
   }
   const auto world = state.options.world;
@@ -190,10 +205,11 @@ void contribute(Self* self, const Contribute& request) {
                         std::vector<bool>(world),
                         std::move(promise),
                         0,
+                        false,
                         false};
   state.now->result.values.resize(size);
-  arm(self, *state.now, request);
   send_shares(self, request);
+  arm(self, *state.now, request);  // after this rank's own share, which is never missing
   for (auto& early : std::exchange(state.early, {})) {
     if (!state.broken) {
       add_share(self, *state.now, early.share, std::move(early.promise));

@@ -42,7 +42,8 @@ struct Operation {
   std::vector<bool> answered;  ///< by rank: its sum is here
   std::optional<caf::response_promise> promise;
   std::uint64_t attempt = 0;  ///< counts the deadlines
-  bool done = false;
+  bool done = false;          ///< all sums are here
+  bool told = false;          ///< and were handed to the rank's thread
 };
 
 struct Early {

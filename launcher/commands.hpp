@@ -35,6 +35,9 @@ struct PredictArguments {
 };
 /// Writes what a model makes of some nodes, by exact inference on the job's cluster.
 ExitCode predict_command(const PredictArguments& arguments);
+/// Becomes the user's program, which runs the job by run_ranks (launcher/session.hpp); returns only if
+/// that fails.
+ExitCode run_program(const RunArguments& arguments, const std::vector<std::string>& program);
 
 /// Prints the job with defaults filled in and the plan.
 ExitCode check_command(const JobArguments& arguments);

@@ -7,6 +7,7 @@
 #include <exception>
 #include <fmt/format.h>
 #include <optional>
+#include <string_view>
 
 namespace {
 
@@ -36,6 +37,7 @@ struct CommandLine {
   std::string inspect_store;
   bool verify = false;
   std::string log = "text";
+  std::optional<std::vector<std::string>> program;  ///< what follows "--"
 };
 
 void add_generate(CLI::App& app, troupe::GenerateRmatArguments& rmat,
@@ -98,10 +100,14 @@ void add_commands(CLI::App& app, CommandLine& line, std::optional<ExitCode>& res
       ->check(CLI::IsMember({"text", "json"}));
   run->add_flag("--resume", line.run.resume,
                 "go on from the newest checkpoint in the job's output folder");
-  run->footer("Example: troupe run examples/quickstart.json --set train.epochs=3");
+  run->footer(
+      "Example: troupe run examples/quickstart.json --set train.epochs=3\n"
+      "With -- PROGRAM ARGUMENTS... at the end, a program of yours trains (docs/embedding.md):\n"
+      "troupe run examples/quickstart.json -- ./my_trainer");
   run->callback([&] {
     line.run.log = line.log == "json" ? troupe::LogFormat::json : troupe::LogFormat::text;
-    result = troupe::run_command(line.run);
+    result =
+        line.program ? troupe::run_program(line.run, *line.program) : troupe::run_command(line.run);
   });
 
   add_predict(app, line.predict, result);
@@ -154,7 +160,20 @@ void add_commands(CLI::App& app, CommandLine& line, std::optional<ExitCode>& res
   inspect->add_flag("--verify", line.verify, "compare every file with its checksum");
   inspect->footer("Example: troupe inspect /tmp/cora-parts --verify");
   inspect->callback([&] { result = troupe::inspect_command(line.inspect_store, line.verify); });
-}  // namespace
+}
+
+/// Takes what follows "--" after `run` as the user's program.
+/// \returns the number of arguments before it
+int split_program(int argc, char** argv, CommandLine& line) {
+  const bool runs = argc > 1 && std::string_view(argv[1]) == "run";
+  for (int i = 2; runs && i < argc; ++i) {
+    if (std::string_view(argv[i]) == "--") {
+      line.program.emplace(argv + i + 1, argv + argc);
+      return i;
+    }
+  }
+  return argc;
+}
 
 int run(int argc, char** argv) {
   const auto build = troupe::build_info();
@@ -168,7 +187,7 @@ int run(int argc, char** argv) {
   std::optional<ExitCode> result;
   add_commands(app, line, result);
   try {
-    app.parse(argc, argv);
+    app.parse(split_program(argc, argv, line), argv);
   } catch (const CLI::ParseError& error) {
     const bool asked = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success);
     app.exit(error);

@@ -1,11 +1,9 @@
 #include "launcher/commands.hpp"
-#include "launcher/prepare_store.hpp"
-#include "launcher/read_job.hpp"
+#include "launcher/end_or_signal.hpp"
+#include "launcher/prepare_run.hpp"
 #include "launcher/report.hpp"
+#include "launcher/run_checkpoints.hpp"
 #include "launcher/simulated_cluster.hpp"
-#include "runtime/job/job_file.hpp"
-#include "runtime/job/resume.hpp"
-#include "runtime/run/checkpoint.hpp"
 #include "runtime/run/metrics_log.hpp"
 #include "runtime/run/outputs.hpp"
 
@@ -15,10 +13,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <poll.h>
 #include <signal.h>
-#include <sys/eventfd.h>
-#include <sys/signalfd.h>
 #include <thread>
 #include <unistd.h>
 #include <vector>
@@ -32,68 +27,13 @@ double seconds_since(SteadyClock::time_point t) {
   return std::chrono::duration<double>(SteadyClock::now() - t).count();
 }
 
-sigset_t stop_signals() {
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, SIGINT);
-  sigaddset(&set, SIGTERM);
-  return set;
-}
-
-/// Waits for the end of a run or for a stop signal, whichever comes first.
-class EndOrSignal {
- public:
-  EndOrSignal() : event_(eventfd(0, EFD_CLOEXEC)) {
-    const auto set = stop_signals();
-    signals_ = signalfd(-1, &set, SFD_CLOEXEC);
-  }
-  ~EndOrSignal() {
-    close(event_);
-    close(signals_);
-  }
-  EndOrSignal(const EndOrSignal&) = delete;
-  EndOrSignal& operator=(const EndOrSignal&) = delete;
-
-  void end(Result<RunResult> result) {
-    {
-      const std::lock_guard guard(mutex_);
-      result_ = std::move(result);
-    }
-    const std::uint64_t one = 1;
-    [[maybe_unused]] const auto written = write(event_, &one, sizeof one);
-  }
-  /// The run's result, or nothing if a signal came first.
-  std::optional<Result<RunResult>> wait() {
-    pollfd ends[2] = {{event_, POLLIN, 0}, {signals_, POLLIN, 0}};
-    while (poll(ends, 2, -1) < 0) {
-    }
-    const std::lock_guard guard(mutex_);
-    return result_;
-  }
-  /// After a signal: the end that stop() brings; nothing at a second signal, or after the time.
-  std::optional<Result<RunResult>> wait_stopped(std::chrono::milliseconds timeout) {
-    signalfd_siginfo first{};
-    [[maybe_unused]] const auto taken = read(signals_, &first, sizeof first);
-    pollfd ends[2] = {{event_, POLLIN, 0}, {signals_, POLLIN, 0}};
-    poll(ends, 2, static_cast<int>(timeout.count()));
-    const std::lock_guard guard(mutex_);
-    return result_;
-  }
-
- private:
-  int event_ = -1;
-  int signals_ = -1;
-  std::mutex mutex_;
-  std::optional<Result<RunResult>> result_;
-};
-
 /// For the last step and its checkpoint.
 constexpr std::chrono::seconds longest_stop{60};
 
 /// After Ctrl-C, ends the process should its actors not end in good time.
 void bound_the_end() {
   std::thread([] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    std::this_thread::sleep_for(std::chrono::seconds(3));
     std::_Exit(static_cast<int>(ExitCode::interrupted));
   }).detach();
 }
@@ -130,7 +70,7 @@ ExitCode data_error(const Error& error) {
 
 /// What a run tells while it runs. Shared with the actors, which may outlive the wait by a moment.
 struct Watch {
-  EndOrSignal end;
+  EndOrSignal<Result<RunResult>> end;
   std::unique_ptr<Progress> progress;
   std::mutex mutex;
   std::optional<MetricsLog> metrics;
@@ -193,46 +133,6 @@ struct Watch {
   }
 };
 
-std::filesystem::path checkpoint_dir(const Job& job) {
-  return job.output / "checkpoints";
-}
-
-CheckpointFolder checkpoint_folder(const Job& job, nn::ParameterLayout layout) {
-  CheckpointFolderOptions options;
-  options.dir = checkpoint_dir(job);
-  options.keep = job.checkpoint.keep;
-  options.layout = std::move(layout);
-  return CheckpointFolder(std::move(options));
-}
-
-/// The newest checkpoint that is whole and fits the job.
-Result<std::shared_ptr<const Checkpoint>> find_checkpoint(const Job& job,
-                                                          const nn::ParameterLayout& layout,
-                                                          const Say& say) {
-  std::vector<SkippedCheckpoint> skipped;
-  auto found = checkpoint_folder(job, layout).latest(skipped);
-  for (const auto& [name, why] : skipped) {
-    std::fprintf(stderr, "troupe: skipped checkpoint %s: %s\n", name.c_str(), why.what().c_str());
-  }
-  if (!found) {
-    return std::move(found).error();
-  }
-  TROUPE_RETURN_IF_ERROR(check_resumable(found->checkpoint.job, job));
-  const auto& at = found->checkpoint.training;
-  say(fmt::format("resuming from {}: epoch {}, step {} of it", found->dir.string(), at.epoch + 1,
-                  at.step));
-  return std::make_shared<const Checkpoint>(std::move(found->checkpoint));
-}
-
-void tell_interrupted(const std::string& checkpoint) {
-  if (checkpoint.empty()) {
-    std::fprintf(stderr, "troupe: interrupted; there is no checkpoint, nothing was trained\n");
-  } else {
-    std::fprintf(stderr, "troupe: interrupted; go on from %s with the same command and --resume\n",
-                 checkpoint.c_str());
-  }
-}
-
 /// The trained model, and what it makes of the test seeds.
 Status write_outputs(const Job& job, const PartitionedStore& store, const RunResult& result,
                      const nn::ParameterLayout& layout) {
@@ -276,22 +176,6 @@ ExitCode finish(const Job& job, const PartitionedStore& store, Report& report,
   return code;
 }
 
-/// Keeps checkpoints in the job's output folder and remembers the last one.
-std::function<Status(const Checkpoint&)> checkpoint_writer(const Job& job,
-                                                           const nn::ParameterLayout& layout,
-                                                           std::shared_ptr<Watch> watch) {
-  const auto folder = std::make_shared<CheckpointFolder>(checkpoint_folder(job, layout));
-  return [folder, watch, dir = checkpoint_dir(job)](const Checkpoint& checkpoint) {
-    auto written = folder->write(checkpoint);
-    if (written) {
-      const std::lock_guard guard(watch->mutex);
-      watch->last_checkpoint =
-          (dir / fmt::format("step-{}", checkpoint.training.global_step)).string();
-    }
-    return written;
-  };
-}
-
 /// Opens the log of metrics where the run begins.
 Status open_metrics(const Job& job, const RunSetup& setup, Watch& watch) {
   const auto from = setup.resume ? metrics_point(*setup.resume) : MetricsPoint{};
@@ -333,7 +217,10 @@ ExitCode run_cluster(const Job& job, const PartitionedStore& store, Report& repo
     return data_error(opened.error());
   }
   setup.progress = [watch](const EpochRecord& epoch) { watch->epoch(epoch); };
-  setup.write_checkpoint = checkpoint_writer(job, layout, watch);
+  setup.write_checkpoint = checkpoint_writer(job, layout, [watch](const std::string& folder) {
+    const std::lock_guard guard(watch->mutex);
+    watch->last_checkpoint = folder;
+  });
   report.load_seconds = seconds_since(began);
   const auto run_began = SteadyClock::now();
   (*cluster)->start(std::move(setup),
@@ -369,37 +256,18 @@ void block_stop_signals() {
 
 ExitCode run_command(const RunArguments& arguments) {
   const auto began = SteadyClock::now();
-  auto reading = read_job_or_print(arguments.job);
-  if (!reading) {
-    return ExitCode::usage;
-  }
-  Job& job = *reading;
   const Say say = [&](const std::string& text) {
     if (arguments.log == LogFormat::text) {
       std::printf("%s\n", text.c_str());
       std::fflush(stdout);
     }
   };
-  const auto graph = prepare_graph_info(job, say);
-  if (!graph) {
-    return data_error(graph.error());
-  }
-  if (!fit_to_graph_or_print(job, *graph)) {
-    return ExitCode::usage;
-  }
-  auto store = prepare_store(job, say);
-  if (!store) {
-    return data_error(store.error());
-  }
-  std::error_code error;
-  std::filesystem::create_directories(job.output, error);
-  if (error) {
-    return data_error(
-        Error(Errc::failed_precondition,
-              fmt::format("output: cannot create {}: {}", job.output.string(), error.message())));
+  std::optional<PreparedRun> run;
+  if (const auto code = prepare_run(arguments.job, say, run); !run) {
+    return code;
   }
   Report report;
-  return run_cluster(job, *store, report, arguments, say, began);
+  return run_cluster(run->job, run->store, report, arguments, say, began);
 }
 
 }  // namespace troupe

@@ -10,6 +10,7 @@ namespace {
 
 constexpr double checkpoint_wanted = 1;  // what rank 0 adds to the step's number
 constexpr double stop_wanted = 2;
+constexpr std::chrono::hours longest_wait{24 * 365};
 
 Segment copy_of(std::span<const float> values) {
   return Segment::of(std::vector<float>(values.begin(), values.end()));
@@ -27,6 +28,16 @@ const NodeTypeInfo& seed_type(const Session::State& state) {
 std::chrono::milliseconds Session::State::deadline() const {
   return std::chrono::milliseconds(
       static_cast<std::int64_t>(run->job.cluster.step_deadline_s * 1e3));
+}
+
+Error Session::State::error_of(const caf::error& error, std::chrono::milliseconds within) const {
+  if (error == caf::sec::request_timeout) {
+    return {Errc::deadline_exceeded,
+            fmt::format("rank {}: expected an answer within {} ms, got none; try: a larger "
+                        "cluster.step_deadline",
+                        rank(), within.count())};
+  }
+  return from_caf(error);
 }
 
 Status Session::State::keep(Status result) {
@@ -264,7 +275,9 @@ Result<std::uint64_t> Session::all_reduce_mean(std::span<float> values, std::uin
 Status Session::barrier(std::chrono::milliseconds deadline) {
   auto& s = *state_;
   TROUPE_RETURN_IF_ERROR(s.status);
-  const auto done = s.together(Contribute{}, deadline);
+  const auto within =
+      std::clamp<std::chrono::milliseconds>(deadline, std::chrono::milliseconds(0), longest_wait);
+  const auto done = s.together(Contribute{}, within);
   if (done) {
     return ok_status();
   }

@@ -88,7 +88,8 @@ class Session {
 
   // ---- batches ----
 
-  /// The epoch that a resumed run goes on with; 0 otherwise.
+  /// The epoch that a resumed run goes on with; 0 otherwise. A checkpoint made by the last step of an
+  /// epoch goes on in that epoch, without a turn left, so that what follows the loop is done.
   std::uint32_t first_epoch() const;
   std::uint64_t steps_per_epoch() const;  ///< of every rank
   /// The batches of this rank in one epoch, in batch order, `batches_in_flight` fetched ahead:

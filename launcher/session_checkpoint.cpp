@@ -11,12 +11,13 @@ namespace {
 
 constexpr double checkpoint_wanted = 1;
 constexpr std::uint64_t rows_at_once = std::uint64_t{1} << 16;
+constexpr std::string_view tensor_prefix = "tensor ";
 
 std::string rank_blob(std::size_t rank) {
   return fmt::format("rank {}", rank);
 }
 std::string tensor_blob(const Session::State::TensorKey& key) {
-  return fmt::format("tensor {} of node type {}", key.first, raw(key.second));
+  return fmt::format("{}{} of node type {}", tensor_prefix, key.first, raw(key.second));
 }
 
 /// Calls `each(ids, original ids)` for all nodes of a type, some at once.
@@ -84,7 +85,8 @@ bool Session::State::due(double number) const {
   const bool by_steps = every.steps > 0 && position.global_step % every.steps == 0;
   const bool by_epochs =
       every.epochs > 0 && position.step == steps && (position.epoch + 1) % every.epochs == 0;
-  return kept && (by_steps || by_epochs || number >= checkpoint_wanted);
+  const bool asked = number >= checkpoint_wanted && (kept || save);
+  return by_steps || by_epochs || asked;
 }
 
 Status Session::State::save_all() {
@@ -146,6 +148,16 @@ Status Session::State::restore_all() {
                      : fmt::format("rank {}: it has a restore hook, but the checkpoint holds "
                                    "nothing of it",
                                    rank()));
+  }
+  for (const auto& [name, bytes] : blobs) {
+    const bool made = std::ranges::any_of(
+        tensors, [&](const auto& tensor) { return tensor_blob(tensor.first) == name; });
+    if (name.starts_with(tensor_prefix) && !made) {
+      return Error(Errc::failed_precondition,
+                   fmt::format("rank {}: the checkpoint holds {}, which was not made; try: "
+                               "make_tensor before the first epoch()",
+                               rank(), name));
+    }
   }
   if (restore) {
     const auto done = restore(mine->second);

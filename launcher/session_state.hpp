@@ -63,6 +63,8 @@ struct Session::State {
 
   std::uint32_t rank() const { return raw(place.options.rank); }
   std::chrono::milliseconds deadline() const;
+  /// What an answer that failed, or did not come, says to the user.
+  Error error_of(const caf::error& error, std::chrono::milliseconds within) const;
   /// Keeps the first error.
   Status keep(Status result);
 
@@ -73,7 +75,7 @@ struct Session::State {
     Result<Ref<Reply>> answer = Error(Errc::internal, "no answer");
     self->request(whom, within, Ref<Request>(std::move(request)))
         .receive([&](const Ref<Reply>& reply) { answer = reply; },
-                 [&](const caf::error& error) { answer = from_caf(error); });
+                 [&](const caf::error& error) { answer = error_of(error, within); });
     return answer;
   }
   template <class Reply, class Request>

@@ -51,9 +51,10 @@ TEST(Resume, ALengthThatTheScheduleDependsOnMustBeTheSame) {
 }
 
 TEST(Resume, ManyDifferencesAreCountedAndTheFirstShown) {
-  EXPECT_ERROR(resumable({}, {"seed=9", "sample.batch_size=8", "model.hidden=8", "model.layers=2",
-                              "train.optimizer.lr=0.5", "model.dropout=0.1", "sample.replace=true"}),
-               Errc::failed_precondition, "differs in 6 values");
+  EXPECT_ERROR(
+      resumable({}, {"seed=9", "sample.batch_size=8", "model.hidden=8", "model.layers=2",
+                     "train.optimizer.lr=0.5", "model.dropout=0.1", "sample.replace=true"}),
+      Errc::failed_precondition, "differs in 6 values");
 }
 
 TEST(Resume, ATextThatIsNoJobIsDataCorruption) {

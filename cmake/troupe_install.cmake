@@ -1,0 +1,38 @@
+# What `cmake --install` puts in place for programs that train by themselves (docs/embedding.md): one static library with
+# all rooms in it, the headers that <troupe/session.hpp> needs, and a package for find_package(troupe).
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(rooms_of_library base graph data partition sample feature net nn job run actors launcher schema)
+foreach(room IN LISTS rooms_of_library)
+  get_target_property(type troupe_${room} TYPE)
+  if(type STREQUAL "STATIC_LIBRARY")
+    list(APPEND objects_of_library $<TARGET_OBJECTS:troupe_${room}>)
+  endif()
+endforeach()
+
+add_library(troupe_library STATIC ${objects_of_library})
+set_target_properties(troupe_library PROPERTIES OUTPUT_NAME troupe EXPORT_NAME troupe LINKER_LANGUAGE CXX)
+target_compile_features(troupe_library INTERFACE cxx_std_20)
+# Functions in headers are compiled in the user's program as well, and must give the same bits.
+target_compile_options(troupe_library INTERFACE -ffp-contract=off)
+if(TROUPE_SANITIZE)
+  target_link_options(troupe_library INTERFACE -fsanitize=${TROUPE_SANITIZE})
+endif()
+set(headers ${CMAKE_INSTALL_INCLUDEDIR}/troupe)
+target_include_directories(troupe_library INTERFACE
+  $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}> $<INSTALL_INTERFACE:${headers}>)
+target_link_libraries(troupe_library INTERFACE
+  $<INSTALL_INTERFACE:troupe::dependencies>)  # troupeConfig.cmake finds them
+
+install(TARGETS troupe_library EXPORT troupe ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(FILES ${PROJECT_SOURCE_DIR}/launcher/session.hpp DESTINATION ${headers})
+foreach(room base graph partition sample feature)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/runtime/${room} DESTINATION ${headers}/runtime FILES_MATCHING PATTERN "*.hpp")
+endforeach()
+
+set(package ${CMAKE_INSTALL_LIBDIR}/cmake/troupe)
+install(EXPORT troupe NAMESPACE troupe:: FILE troupeTargets.cmake DESTINATION ${package})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/troupeConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_SOURCE_DIR}/cmake/troupeConfig.cmake ${PROJECT_BINARY_DIR}/troupeConfigVersion.cmake
+        DESTINATION ${package})

@@ -1,0 +1,77 @@
+#pragma once
+/// \file end_or_signal.hpp
+/// Waiting for the end of a run or for SIGINT or SIGTERM, whichever comes first.
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+#include <utility>
+
+namespace troupe {
+
+inline sigset_t stop_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGINT);
+  sigaddset(&set, SIGTERM);
+  return set;
+}
+
+/// \tparam Outcome  how the run ended
+/// Threads:  end() on any, the others on one
+/// \requires both signals are blocked in all threads
+template <class Outcome>
+class EndOrSignal {
+ public:
+  EndOrSignal() : event_(eventfd(0, EFD_CLOEXEC)) {
+    const auto set = stop_signals();
+    signals_ = signalfd(-1, &set, SFD_CLOEXEC);
+  }
+  ~EndOrSignal() {
+    close(event_);
+    close(signals_);
+  }
+  EndOrSignal(const EndOrSignal&) = delete;
+  EndOrSignal& operator=(const EndOrSignal&) = delete;
+
+  void end(Outcome result) {
+    {
+      const std::lock_guard guard(mutex_);
+      result_ = std::move(result);
+    }
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto written = write(event_, &one, sizeof one);
+  }
+  /// The run's result, or nothing if a signal came first. A signal counts once.
+  std::optional<Outcome> wait() {
+    pollfd ends[2] = {{event_, POLLIN, 0}, {signals_, POLLIN, 0}};
+    while (poll(ends, 2, -1) < 0) {
+    }
+    if ((ends[1].revents & POLLIN) != 0) {
+      signalfd_siginfo taken{};
+      [[maybe_unused]] const auto size = read(signals_, &taken, sizeof taken);
+    }
+    const std::lock_guard guard(mutex_);
+    return result_;
+  }
+  /// After a signal: the end that was asked for; nothing at a second signal, or after the time.
+  std::optional<Outcome> wait_stopped(std::chrono::milliseconds timeout) {
+    pollfd ends[2] = {{event_, POLLIN, 0}, {signals_, POLLIN, 0}};
+    poll(ends, 2, static_cast<int>(timeout.count()));
+    const std::lock_guard guard(mutex_);
+    return result_;
+  }
+
+ private:
+  int event_ = -1;
+  int signals_ = -1;
+  std::mutex mutex_;
+  std::optional<Outcome> result_;
+};
+
+}  // namespace troupe

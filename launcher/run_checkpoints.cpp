@@ -1,0 +1,65 @@
+#include "launcher/run_checkpoints.hpp"
+
+#include "runtime/job/resume.hpp"
+
+#include <cstdio>
+#include <fmt/format.h>
+#include <vector>
+
+namespace troupe {
+namespace {
+
+std::filesystem::path checkpoint_dir(const Job& job) {
+  return job.output / "checkpoints";
+}
+
+CheckpointFolder checkpoint_folder(const Job& job, nn::ParameterLayout layout) {
+  CheckpointFolderOptions options;
+  options.dir = checkpoint_dir(job);
+  options.keep = job.checkpoint.keep;
+  options.layout = std::move(layout);
+  return CheckpointFolder(std::move(options));
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Checkpoint>> find_checkpoint(const Job& job,
+                                                          const nn::ParameterLayout& layout,
+                                                          const Say& say) {
+  std::vector<SkippedCheckpoint> skipped;
+  auto found = checkpoint_folder(job, layout).latest(skipped);
+  for (const auto& [name, why] : skipped) {
+    std::fprintf(stderr, "troupe: skipped checkpoint %s: %s\n", name.c_str(), why.what().c_str());
+  }
+  if (!found) {
+    return std::move(found).error();
+  }
+  TROUPE_RETURN_IF_ERROR(check_resumable(found->checkpoint.job, job));
+  const auto& at = found->checkpoint.training;
+  say(fmt::format("resuming from {}: epoch {}, step {} of it", found->dir.string(), at.epoch + 1,
+                  at.step));
+  return std::make_shared<const Checkpoint>(std::move(found->checkpoint));
+}
+
+std::function<Status(const Checkpoint&)> checkpoint_writer(const Job& job,
+                                                           const nn::ParameterLayout& layout,
+                                                           Say written) {
+  const auto folder = std::make_shared<CheckpointFolder>(checkpoint_folder(job, layout));
+  return [folder, tell = std::move(written),
+          dir = checkpoint_dir(job)](const Checkpoint& checkpoint) -> Status {
+    TROUPE_RETURN_IF_ERROR(folder->write(checkpoint));
+    tell((dir / fmt::format("step-{}", checkpoint.training.global_step)).string());
+    return ok_status();
+  };
+}
+
+void tell_interrupted(const std::string& checkpoint) {
+  if (checkpoint.empty()) {
+    std::fprintf(stderr, "troupe: interrupted; there is no checkpoint to go on from\n");
+  } else {
+    std::fprintf(stderr, "troupe: interrupted; go on from %s with the same command and --resume\n",
+                 checkpoint.c_str());
+  }
+}
+
+}  // namespace troupe

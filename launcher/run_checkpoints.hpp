@@ -1,0 +1,31 @@
+#pragma once
+/// \file run_checkpoints.hpp
+/// Checkpoints as the commands use them: in the job's output folder, found again by `--resume`.
+#include "launcher/prepare_store.hpp"
+#include "runtime/job/job.hpp"
+#include "runtime/nn/model.hpp"
+#include "runtime/run/checkpoint.hpp"
+
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace troupe {
+
+/// The newest checkpoint that is whole and fits the job; others are named on standard error.
+/// \param layout  of the model's parameters; empty for a session
+Result<std::shared_ptr<const Checkpoint>> find_checkpoint(const Job& job,
+                                                          const nn::ParameterLayout& layout,
+                                                          const Say& say);
+
+/// Keeps checkpoints in the job's output folder.
+/// \param written  told the folder of each
+std::function<Status(const Checkpoint&)> checkpoint_writer(const Job& job,
+                                                           const nn::ParameterLayout& layout,
+                                                           Say written);
+
+/// Says on standard error how to go on.
+/// \param checkpoint  folder of the last one; empty: there is none
+void tell_interrupted(const std::string& checkpoint);
+
+}  // namespace troupe

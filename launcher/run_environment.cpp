@@ -1,0 +1,52 @@
+#include "launcher/run_environment.hpp"
+
+#include <cstdlib>
+#include <fmt/format.h>
+#include <sstream>
+
+namespace troupe {
+namespace {
+
+constexpr const char* job_variable = "TROUPE_JOB";
+constexpr const char* set_variable = "TROUPE_SET";
+constexpr const char* resume_variable = "TROUPE_RESUME";
+
+std::string value_of(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value == nullptr ? "" : value;
+}
+
+}  // namespace
+
+Status set_run_environment(const RunArguments& arguments) {
+  std::string lines;
+  for (const auto& entry : arguments.job.overrides) {
+    if (entry.find('\n') != std::string::npos) {
+      return Error(Errc::invalid_argument,
+                   fmt::format("--set: expected one line, got \"{}\"", entry));
+    }
+    lines += entry + "\n";
+  }
+  setenv(job_variable, std::filesystem::absolute(arguments.job.file).c_str(), 1);
+  setenv(set_variable, lines.c_str(), 1);
+  setenv(resume_variable, arguments.resume ? "1" : "", 1);
+  return ok_status();
+}
+
+std::optional<RunArguments> run_environment() {
+  RunArguments arguments;
+  arguments.job.file = value_of(job_variable);
+  if (arguments.job.file.empty()) {
+    return std::nullopt;
+  }
+  std::istringstream lines(value_of(set_variable));
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.empty()) {
+      arguments.job.overrides.push_back(line);
+    }
+  }
+  arguments.resume = !value_of(resume_variable).empty();
+  return arguments;
+}
+
+}  // namespace troupe

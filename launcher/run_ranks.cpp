@@ -1,0 +1,144 @@
+#include "launcher/commands.hpp"
+#include "launcher/end_or_signal.hpp"
+#include "launcher/prepare_run.hpp"
+#include "launcher/run_checkpoints.hpp"
+#include "launcher/run_environment.hpp"
+#include "launcher/session_cluster.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <fmt/format.h>
+#include <thread>
+
+namespace troupe {
+namespace {
+
+constexpr std::chrono::seconds time_to_return{10};
+
+void print(const std::string& line) {
+  std::printf("%s\n", line.c_str());
+  std::fflush(stdout);
+}
+
+int print_usage(const char* program) {
+  std::fprintf(
+      stderr, "%s: expected a job in TROUPE_JOB, found none\ntry: troupe run JOB -- %s ARGUMENTS\n",
+      program, program);
+  return static_cast<int>(ExitCode::usage);
+}
+
+/// Ends the process should ranks not return in time.
+void bound_the_end(ExitCode code) {
+  std::thread([code] {
+    std::this_thread::sleep_for(time_to_return);
+    std::fprintf(stderr, "troupe: some ranks did not return within %lld s; the process ends\n",
+                 static_cast<long long>(time_to_return.count()));
+    std::_Exit(static_cast<int>(code));
+  }).detach();
+}
+
+/// Shared with the ranks' threads.
+struct Watch {
+  EndOrSignal<bool> end;
+  std::mutex mutex;
+  std::string last_checkpoint;  ///< its folder
+};
+
+/// Waits for the ranks; a first signal asks them to end, a second one ends the process.
+void wait_for_end(SessionCluster& cluster, Watch& watch) {
+  if (watch.end.wait()) {
+    return;
+  }
+  std::fprintf(stderr, "troupe: ending after the step under way; once more: at once\n");
+  cluster.stop();
+  bound_the_end(ExitCode::interrupted);
+  if (!watch.end.wait()) {
+    std::_Exit(static_cast<int>(ExitCode::interrupted));
+  }
+}
+
+ExitCode print_outcome(const Job& job, const SessionOutcome& outcome,
+                       const std::string& last_checkpoint) {
+  if (!outcome.status && outcome.status.error().code() == Errc::cancelled) {
+    tell_interrupted(last_checkpoint);
+    return ExitCode::interrupted;
+  }
+  if (!outcome.status) {
+    return exit_code_of(outcome.status.error().code());  // printed when it happened
+  }
+  if (job.digest != DigestMode::off) {
+    print(fmt::format("batches {}", to_string(outcome.batches)));
+  }
+  return ExitCode::done;
+}
+
+SessionCluster::Events events_of(const std::shared_ptr<Watch>& watch) {
+  SessionCluster::Events events;
+  events.failed = [](const Error& why) {
+    if (why.code() != Errc::cancelled) {
+      std::fprintf(stderr, "troupe: %s\n", why.what().c_str());
+      bound_the_end(exit_code_of(why.code()));
+    }
+  };
+  events.ended = [watch] { watch->end.end(true); };
+  return events;
+}
+
+ExitCode run(const RunArguments& arguments, const std::function<Status(Session&)>& fn) {
+  std::optional<PreparedRun> prepared;
+  if (const auto code = prepare_run(arguments.job, print, prepared); !prepared) {
+    return code;
+  }
+  const auto& job = prepared->job;
+  const auto watch = std::make_shared<Watch>();
+  const auto fail = [](const Error& error, ExitCode code) {
+    std::fprintf(stderr, "troupe: %s\n", error.what().c_str());
+    return code;
+  };
+  SessionSetup setup;
+  if (arguments.resume) {
+    auto found = find_checkpoint(job, {}, print);
+    if (!found) {
+      return fail(found.error(), ExitCode::data);
+    }
+    setup.resume = *std::move(found);
+  }
+  setup.write_checkpoint = checkpoint_writer(job, {}, [watch](const std::string& folder) {
+    const std::lock_guard guard(watch->mutex);
+    watch->last_checkpoint = folder;
+  });
+  setup.say = [](const std::string& text) { std::fprintf(stderr, "troupe: %s\n", text.c_str()); };
+  ClusterHooks hooks;
+  hooks.say = setup.say;
+  auto cluster = SessionCluster::create(job, prepared->store, std::move(setup), std::move(hooks));
+  if (!cluster) {
+    return fail(cluster.error(), exit_code_of(cluster.error().code()));
+  }
+  print(fmt::format("{} ranks on {} simulated hosts, {} epochs of {} steps", job.cluster.world(),
+                    job.cluster.hosts, job.train.epochs, (*cluster)->cluster().steps_per_epoch()));
+  (*cluster)->start(fn, events_of(watch));
+  wait_for_end(**cluster, *watch);
+  const auto outcome = (*cluster)->wait();
+  cluster->reset();
+  const std::lock_guard guard(watch->mutex);
+  return print_outcome(job, outcome, watch->last_checkpoint);
+}
+
+}  // namespace
+
+int run_ranks(int argc, char** argv, const std::function<Status(Session&)>& fn) {
+  block_stop_signals();
+  const auto arguments = run_environment();
+  if (!arguments) {
+    return print_usage(argc > 0 ? argv[0] : "program");
+  }
+  try {
+    return static_cast<int>(run(*arguments, fn));
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "troupe: internal error: %s\n", error.what());
+    return static_cast<int>(ExitCode::failed);
+  }
+}
+
+}  // namespace troupe

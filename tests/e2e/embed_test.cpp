@@ -1,0 +1,157 @@
+// A user's own program: installs Troupe, builds examples/embed against it with find_package, and runs it.
+#include "tests/support/expect.hpp"
+#include "tests/support/process.hpp"
+#include "tests/support/scratch_folder.hpp"
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <signal.h>
+
+namespace troupe {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ProcessResult;
+
+/// The line of a program's output that begins with `word`.
+std::string line_of(const ProcessResult& run, const std::string& word) {
+  std::istringstream lines(run.out);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with(word + " ")) {
+      return line;
+    }
+  }
+  return "no line " + word;
+}
+
+class Embed : public ::testing::Test {
+ protected:
+  /// Once for all tests: installs, configures and builds.
+  static void SetUpTestSuite() {
+    shared_ = std::make_unique<testing::ScratchFolder>();
+    const auto prefix = folder() + "/installed";
+    step({TROUPE_CMAKE, "--install", TROUPE_BUILD_DIR, "--prefix", prefix});
+    step({TROUPE_CMAKE, "-S", std::string(TROUPE_SOURCE_DIR) + "/examples/embed", "-B",
+          folder() + "/build", "-DCMAKE_PREFIX_PATH=" + prefix});
+    step({TROUPE_CMAKE, "--build", folder() + "/build"});
+  }
+  static void TearDownTestSuite() { shared_.reset(); }
+  void SetUp() override {
+    ASSERT_TRUE(std::filesystem::exists(program())) << "it was not built: " << problems_;
+  }
+
+  static void step(const std::vector<std::string>& command) {
+    const auto done = testing::run_process(command, folder());
+    if (done.exit_code != 0) {
+      problems_ += done.out + done.err;
+    }
+  }
+  static std::string folder() { return shared_->path().string(); }
+  static std::string program() { return folder() + "/build/my_trainer"; }
+  std::string output(const std::string& name) const { return folder() + "/" + name; }
+
+  /// `troupe run` of the example's job, up to the program's arguments.
+  std::vector<std::string> command(const std::string& out,
+                                   const std::vector<std::string>& options) const {
+    std::vector<std::string> words = {folder() + "/installed/bin/troupe", "run",
+                                      std::string(TROUPE_SOURCE_DIR) + "/examples/embed/cora.json",
+                                      "--set", "output=" + output(out)};
+    words.insert(words.end(), options.begin(), options.end());
+    return words;
+  }
+  std::vector<std::string> program_command(const std::string& out,
+                                           std::vector<std::string> options) const {
+    options.insert(options.end(), {"--", program()});
+    return command(out, options);
+  }
+  ProcessResult run(const std::vector<std::string>& words) const {
+    return testing::run_process(words, folder());
+  }
+
+ private:
+  static std::unique_ptr<testing::ScratchFolder> shared_;
+  static std::string problems_;
+};
+
+std::unique_ptr<testing::ScratchFolder> Embed::shared_;
+std::string Embed::problems_;
+
+TEST_F(Embed, TheSameProgramRunsOnOneAndTwoHostsWithTheSameResults) {
+  const auto two = run(program_command("two", {}));
+  const auto one = run(
+      program_command("one", {"--set", "cluster.hosts=1", "--set", "cluster.trainers_per_host=2"}));
+  const auto built_in = run(command("built-in", {"--set", "eval.every=0"}));
+
+  ASSERT_EQ(two.exit_code, 0) << two.err;
+  ASSERT_EQ(one.exit_code, 0) << one.err;
+  ASSERT_EQ(built_in.exit_code, 0) << built_in.err;
+  EXPECT_NE(two.out.find("2 ranks on 2 simulated hosts"), std::string::npos) << two.out;
+  EXPECT_NE(one.out.find("2 ranks on 1 simulated hosts"), std::string::npos) << one.out;
+  for (const char* word : {"batches", "weights", "test"}) {
+    EXPECT_EQ(line_of(one, word), line_of(two, word));
+  }
+  const auto digest = line_of(two, "batches").substr(8);
+  EXPECT_NE(line_of(built_in, "batches").find(digest), std::string::npos) << built_in.out;
+  EXPECT_GE(std::stod("0" + line_of(two, "test accuracy").substr(14)), 0.77) << two.out;
+}
+
+TEST_F(Embed, AnInterruptedRunGoesOnToTheSameResults) {
+  const std::vector<std::string> longer = {"--set", "train.epochs=300", "--set",
+                                           "checkpoint.every.epochs=50"};
+  const auto undisturbed = run(program_command("undisturbed", longer));
+  ASSERT_EQ(undisturbed.exit_code, 0) << undisturbed.err;
+
+  testing::Process first(program_command("stopped", longer), folder());
+  EXPECT_TRUE(first.wait_for_output("epoch 3:", 60s));
+  first.signal(SIGINT);
+  const auto stopped = first.wait();
+  auto again = longer;
+  again.emplace_back("--resume");
+  const auto resumed = run(program_command("stopped", again));
+
+  EXPECT_EQ(stopped.exit_code, 130) << stopped.err;
+  EXPECT_NE(stopped.err.find("with the same command and --resume"), std::string::npos);
+  EXPECT_EQ(stopped.out.find("epoch 300:"), std::string::npos);
+  ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_NE(resumed.out.find("resuming from"), std::string::npos);
+  for (const char* word : {"batches", "weights", "test"}) {
+    EXPECT_EQ(line_of(resumed, word), line_of(undisturbed, word));
+  }
+}
+
+TEST_F(Embed, ItsArgumentsReachTheProgram) {
+  auto words = program_command("rate", {"--set", "train.epochs=1", "--set", "cluster.hosts=1"});
+  const auto as_is = run(words);
+  words.emplace_back("5");  // the learning rate
+  const auto slower = run(words);
+
+  ASSERT_EQ(slower.exit_code, 0) << slower.err;
+  EXPECT_NE(line_of(as_is, "weights"), line_of(slower, "weights"));
+  EXPECT_EQ(line_of(as_is, "batches"), line_of(slower, "batches"));
+}
+
+TEST_F(Embed, MistakesAreTold) {
+  const auto expect = [this](const std::vector<std::string>& words, int code, const char* text) {
+    const auto ran = run(words);
+    EXPECT_EQ(ran.exit_code, code) << ran.out;
+    EXPECT_NE(ran.err.find(text), std::string::npos) << text << " is not in:\n" << ran.err;
+  };
+
+  expect({program()}, 2, "try: troupe run JOB -- ");
+  expect(command("none", {"--"}), 2, "expected a program after --");
+  expect(command("none", {"--", folder() + "/no_such_program"}), 2,
+         "no_such_program: No such file");
+  expect(command("none", {"--log", "json", "--", program()}), 2, "--log json");
+  expect(program_command("none", {"--set", "sample.fanouts=[5]"}), 2, "/sample/fanouts");
+  expect(program_command("none", {"--set", "sample.fanout=[5,\n5]"}), 2, "expected one line");
+  expect(program_command("none", {"--resume"}), 3, "expected a checkpoint that is whole");
+  const std::vector<std::string> once = {"--set", "train.epochs=1", "--set",
+                                         "checkpoint.every.epochs=1"};
+  EXPECT_EQ(run(command("built-in", once)).exit_code, 0);
+  expect(program_command("built-in", {"--resume"}), 3, "skipped checkpoint step-3");
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,213 @@
+// Checkpoints of sessions: runs of a user's own trainer go on exactly where they were interrupted.
+#include "tests/sim/session_support.hpp"
+
+#include <atomic>
+#include <numeric>
+
+namespace troupe {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::all_nodes;
+using testing::one_host;
+using testing::Overrides;
+using testing::RankFunction;
+using testing::take_all;
+using testing::two_hosts;
+using testing::with;
+
+/// Remembers per node and in common what depends on every batch in turn.
+class Memory {
+ public:
+  explicit Memory(Session& session) : session_(session) {}
+
+  Status train(const std::function<void()>& before_end_of_step) {
+    TROUPE_RETURN_IF_ERROR(session_.make_tensor(3, 1));
+    session_.on_save([this] {
+      const auto bytes = std::as_bytes(std::span(memory_));
+      return std::vector<std::byte>(bytes.begin(), bytes.end());
+    });
+    session_.on_restore([this](std::span<const std::byte> bytes) {
+      std::ranges::copy(bytes, std::as_writable_bytes(std::span(memory_)).begin());
+      return ok_status();
+    });
+    for (auto e = session_.first_epoch(); e < session_.epochs(); ++e) {
+      for (const Batch& batch : session_.epoch(e)) {
+        TROUPE_RETURN_IF_ERROR(learn(batch));
+        before_end_of_step();
+        TROUPE_RETURN_IF_ERROR(session_.end_step());
+      }
+      TROUPE_RETURN_IF_ERROR(session_.status());
+      memory_[1] += memory_[0];  // once after every epoch
+    }
+    return ok_status();
+  }
+
+  /// Of all that was learned; the same on all ranks.
+  Result<Digest> digest() {
+    DigestBuilder digest;
+    digest.add_array(std::span<const float>(memory_));
+    TROUPE_ASSIGN_OR_RETURN(const auto tensor, session_.read_rows(3, all_nodes()));
+    digest.add_array(tensor.view().flat());
+    return digest.digest();
+  }
+
+ private:
+  Status learn(const Batch& batch) {
+    const auto x = batch.rows[0].features.view().flat();
+    std::vector<float> sum = {std::accumulate(x.begin(), x.end(), 0.0F)};
+    TROUPE_RETURN_IF_ERROR(session_.all_reduce_mean(sum, batch.labels.size()));
+    memory_[0] = memory_[0] * 0.7F + sum[0];
+    std::vector<NodeId> seeds;
+    for (const auto at : batch.sampled->seed_index) {
+      seeds.push_back(batch.sampled->nodes[0].ids[at]);
+    }
+    Matrix rows(seeds.size(), 1);
+    std::ranges::fill(rows.view().flat(), memory_[0]);
+    return session_.add_rows(3, seeds, rows.view());  // a seed is in one rank's batch
+  }
+
+  Session& session_;
+  std::vector<float> memory_ = {0, 0};
+};
+
+struct Learned {
+  SessionOutcome outcome;
+  Digest digest;
+  std::vector<Checkpoint> checkpoints;
+};
+
+class SessionCheckpoints : public testing::SessionTest {
+ protected:
+  /// \param stop_at  asks for the end in this step; 0: never
+  Learned learn(const Overrides& overrides, std::uint64_t stop_at = 0,
+                std::shared_ptr<const Checkpoint> resume = nullptr) {
+    Learned learned;
+    SessionSetup setup;
+    setup.resume = std::move(resume);
+    setup.write_checkpoint = [&](const Checkpoint& checkpoint) {
+      learned.checkpoints.push_back(checkpoint);
+      return ok_status();
+    };
+    auto cluster = create(overrides, std::move(setup));
+    if (!cluster) {
+      learned.outcome.status = cluster.error();
+      return learned;
+    }
+    (*cluster)->start([&](Session& session) -> Status {
+      Memory learner(session);
+      TROUPE_RETURN_IF_ERROR(learner.train([&] {
+        if (session.rank() == Rank{0} && session.global_step() + 1 == stop_at) {
+          (*cluster)->stop();
+        }
+      }));
+      TROUPE_ASSIGN_OR_RETURN(const auto digest, learner.digest());
+      TROUPE_RETURN_IF_ERROR(session.barrier(20s));
+      if (session.rank() == Rank{0}) {
+        learned.digest = digest;
+      }
+      return ok_status();
+    });
+    learned.outcome = (*cluster)->wait();
+    return learned;
+  }
+};
+
+const Overrides rarely = {"checkpoint.every.steps=1000"};
+
+TEST_F(SessionCheckpoints, ARunInterruptedAtAnyStepGoesOnToTheSameBits) {
+  const auto undisturbed = learn(two_hosts);
+  ASSERT_OK(undisturbed.outcome.status);
+
+  for (std::uint64_t step = 1; step <= 6; ++step) {
+    const auto first = learn(with(two_hosts, rarely), step);
+    EXPECT_ERROR(first.outcome.status, Errc::cancelled, "asked to end");
+    ASSERT_EQ(first.checkpoints.size(), 1U);
+    EXPECT_EQ(first.checkpoints[0].training.global_step, step);
+
+    const auto second = learn(with(step % 2 == 0 ? one_host : two_hosts, rarely), 0,
+                              std::make_shared<const Checkpoint>(first.checkpoints[0]));
+
+    ASSERT_OK(second.outcome.status);
+    EXPECT_EQ(second.outcome.steps, 6U);
+    EXPECT_EQ(to_string(second.outcome.batches), to_string(undisturbed.outcome.batches)) << step;
+    EXPECT_EQ(to_string(second.digest), to_string(undisturbed.digest)) << step;
+  }
+}
+
+TEST_F(SessionCheckpoints, ComeWhenTheJobSaysSo) {
+  const auto steps_of = [](const Learned& learned) {
+    std::vector<std::uint64_t> steps;
+    for (const auto& checkpoint : learned.checkpoints) {
+      steps.push_back(checkpoint.training.global_step);
+    }
+    return steps;
+  };
+  using Steps = std::vector<std::uint64_t>;
+
+  EXPECT_EQ(steps_of(learn(two_hosts)), Steps{});
+  EXPECT_EQ(steps_of(learn(with(two_hosts, {"checkpoint.every.steps=2"}))), (Steps{2, 4, 6}));
+  EXPECT_EQ(steps_of(learn(with(two_hosts, {"checkpoint.every.epochs=1"}))), (Steps{3, 6}));
+  checkpoint_seconds_ = 1e-9;
+  EXPECT_EQ(steps_of(learn(two_hosts)), (Steps{1, 2, 3, 4, 5, 6}));
+}
+
+TEST_F(SessionCheckpoints, HoldEachRanksBytesAndTheTensors) {
+  const auto learned = learn(with(two_hosts, {"checkpoint.every.epochs=2"}));
+
+  ASSERT_EQ(learned.checkpoints.size(), 1U);
+  const auto& training = learned.checkpoints[0].training;
+  EXPECT_EQ(training.blobs.at("rank 0").size(), 8U);
+  EXPECT_EQ(training.blobs.at("rank 1").size(), 8U);
+  EXPECT_EQ(training.blobs.at("tensor 3 of node type 0").size(), 2708 * sizeof(float));
+  EXPECT_EQ(training.batches, learned.outcome.batches);
+  EXPECT_NE(learned.checkpoints[0].job.find("\"batch_size\""), std::string::npos);
+}
+
+TEST_F(SessionCheckpoints, AreLostOnlyWithANote) {
+  std::atomic<int> notes{0};
+  SessionSetup setup;
+  setup.write_checkpoint = [](const Checkpoint&) {
+    return Status(Error(Errc::failed_precondition, "the disk is full"));
+  };
+  setup.say = [&](const std::string& text) {
+    EXPECT_NE(text.find("the disk is full"), std::string::npos);
+    ++notes;
+  };
+
+  const auto ran = run(with(two_hosts, {"checkpoint.every.steps=3"}), take_all, std::move(setup));
+
+  EXPECT_OK(ran.status);
+  EXPECT_EQ(notes, 2);
+}
+
+TEST_F(SessionCheckpoints, OfAnotherTrainerAreRefused) {
+  const auto first = learn(with(two_hosts, rarely), 2);
+  ASSERT_EQ(first.checkpoints.size(), 1U);
+  const auto resume = [&](const RankFunction& fn, Checkpoint checkpoint) {
+    SessionSetup setup;
+    setup.resume = std::make_shared<const Checkpoint>(std::move(checkpoint));
+    return run(two_hosts, fn, std::move(setup)).status;
+  };
+  const auto take_bytes = [](Session& session) {
+    session.on_restore([](std::span<const std::byte>) { return ok_status(); });
+    return take_all(session);
+  };
+  auto without_ranks = first.checkpoints[0];
+  without_ranks.training.blobs.clear();
+
+  EXPECT_ERROR(resume(take_all, first.checkpoints[0]), Errc::failed_precondition,
+               "it has no restore hook");
+  EXPECT_ERROR(resume(take_bytes, first.checkpoints[0]), Errc::failed_precondition,
+               "holds tensor 3 of node type 0, which was not made");
+  EXPECT_ERROR(resume(take_bytes, without_ranks), Errc::failed_precondition, "holds nothing of it");
+  const auto other_columns = [&](Session& session) -> Status {
+    TROUPE_RETURN_IF_ERROR(session.make_tensor(3, 2));
+    return take_bytes(session);
+  };
+  EXPECT_ERROR(resume(other_columns, first.checkpoints[0]), Errc::failed_precondition,
+               "expected 21664 bytes (2 columns), found 10832");
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,73 @@
+#pragma once
+/// \file session_support.hpp
+/// Runs functions as the ranks of sessions on simulated clusters, over the data that the repository ships.
+#include "launcher/prepare_store.hpp"
+#include "launcher/read_job.hpp"
+#include "launcher/session_cluster.hpp"
+#include "tests/sim/sim_support.hpp"
+#include "tests/support/expect.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+namespace troupe::testing {
+
+using RankFunction = SessionCluster::RankFunction;
+using Overrides = std::vector<std::string>;
+
+inline const Overrides two_hosts = {"partition.parts=2", "cluster.hosts=2"};
+inline const Overrides one_host = {"partition.parts=2", "cluster.trainers_per_host=2"};
+
+inline Overrides with(Overrides overrides, const Overrides& more) {
+  overrides.insert(overrides.end(), more.begin(), more.end());
+  return overrides;
+}
+
+/// Runs on Cora: 140 seeds in batches of 32, on two ranks 3 steps per epoch.
+class SessionTest : public ::testing::Test {
+ protected:
+  Result<std::unique_ptr<SessionCluster>> create(const Overrides& overrides,
+                                                 SessionSetup setup = {}) {
+    TROUPE_ASSIGN_OR_RETURN(auto job, cora_job(folder_.path(), overrides));
+    TROUPE_ASSIGN_OR_RETURN(const auto store, prepare_store(job, [](const std::string&) {}));
+    fit_to_graph_or_print(job, store.info());
+    job.checkpoint.seconds = checkpoint_seconds_;
+    job.cluster.step_deadline_s = std::min(job.cluster.step_deadline_s, longest_step_s_);
+    return SessionCluster::create(job, store, std::move(setup));
+  }
+  SessionOutcome run(const Overrides& overrides, const RankFunction& fn, SessionSetup setup = {}) {
+    auto cluster = create(overrides, std::move(setup));
+    if (!cluster) {
+      return {cluster.error(), {}, 0};
+    }
+    (*cluster)->start(fn);
+    return (*cluster)->wait();
+  }
+
+  ScratchFolder folder_;
+  double checkpoint_seconds_ = 0;  ///< shorter than a job file may say
+  double longest_step_s_ = 3600;
+};
+
+inline Status take_all(Session& session) {
+  for (auto e = session.first_epoch(); e < session.epochs(); ++e) {
+    std::uint64_t turns = 0;
+    for (const Batch& batch : session.epoch(e)) {
+      EXPECT_EQ(batch.labels.size(), batch.sampled->seed_index.size());
+      ++turns;
+    }
+    EXPECT_EQ(turns, session.status() ? session.steps_per_epoch() : turns);
+  }
+  return session.status();
+}
+
+inline std::vector<NodeId> all_nodes() {
+  std::vector<NodeId> nodes;
+  for (std::uint64_t i = 0; i < 2708; ++i) {
+    nodes.push_back(static_cast<NodeId>(i));
+  }
+  return nodes;
+}
+
+}  // namespace troupe::testing

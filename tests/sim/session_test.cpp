@@ -1,0 +1,364 @@
+// Sessions on whole simulated clusters: a trainer of a user's own gets the built-in trainer's batches, on any
+// number of hosts, and all that a session offers besides.
+#include "actors/session_rank.hpp"
+#include "tests/sim/session_support.hpp"
+
+#include <atomic>
+#include <mutex>
+#include <stdexcept>
+#include <thread>
+
+namespace troupe {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::all_nodes;
+using testing::one_host;
+using testing::Overrides;
+using testing::RankFunction;
+using testing::take_all;
+using testing::two_hosts;
+using testing::with;
+using Sessions = testing::SessionTest;
+
+// ---- batches ----
+
+TEST_F(Sessions, EpochsGiveTheBatchesOfTheBuiltInTrainer) {
+  ASSERT_OK_AND_ASSIGN(const auto built_in, testing::run_cora(folder_.path(), two_hosts));
+  const Digest expected = built_in.batches.value_or(Digest{});
+
+  for (const auto& layout : {two_hosts, one_host, Overrides{"cluster.hosts=2"},
+                             with(two_hosts, {"cluster.batches_in_flight=1"})}) {
+    const auto ran = run(layout, take_all);
+    ASSERT_OK(ran.status);
+    EXPECT_EQ(to_string(ran.batches), to_string(expected));
+    EXPECT_EQ(ran.steps, 6U);
+  }
+}
+
+TEST_F(Sessions, ThreeRanksOnOneOfThreeHostsEachGiveTheirBatchesToo) {
+  const Overrides three = {"partition.parts=3", "cluster.hosts=3"};
+  ASSERT_OK_AND_ASSIGN(const auto built_in, testing::run_cora(folder_.path(), three));
+
+  const auto ran = run(three, take_all);
+
+  ASSERT_OK(ran.status);
+  EXPECT_EQ(to_string(ran.batches), to_string(built_in.batches.value_or(Digest{})));
+}
+
+TEST_F(Sessions, SayWhoAndWhereTheyAre) {
+  std::atomic<std::uint32_t> ranks{0};
+  const auto ran = run(two_hosts, [&](Session& session) {
+    ranks += 1U << raw(session.rank());
+    EXPECT_EQ(session.world(), 2U);
+    EXPECT_EQ(session.role(), "trainer");
+    EXPECT_TRUE(session.devices().empty());
+    EXPECT_EQ(session.columns(), 1433U);
+    EXPECT_EQ(session.classes(), 7U);
+    EXPECT_EQ(session.seed(), 1U);
+    EXPECT_EQ(session.epochs(), 2U);
+    EXPECT_EQ(session.first_epoch(), 0U);
+    EXPECT_EQ(session.steps_per_epoch(), 3U);
+    EXPECT_EQ(session.graph().node_types.size(), 1U);
+    return ok_status();
+  });
+
+  EXPECT_OK(ran.status);
+  EXPECT_EQ(ranks, 3U);
+}
+
+TEST_F(Sessions, ALoopThatIsLeftEarlyEndsItsTurn) {
+  const auto ran = run(two_hosts, [](Session& session) {
+    for (const Batch& batch : session.epoch(0)) {
+      static_cast<void>(batch);
+      break;
+    }
+    for (const Batch& batch : session.epoch(1)) {
+      static_cast<void>(batch);
+    }
+    return ok_status();
+  });
+
+  EXPECT_OK(ran.status);
+  EXPECT_EQ(ran.steps, 4U);
+}
+
+TEST_F(Sessions, ABatchThatDoesNotComeInTimeEndsTheRunWithTheSettingsName) {
+  longest_step_s_ = 0.02;
+  const auto ran = run(with(two_hosts, {"cluster.network.latency_us=200000"}), take_all);
+
+  EXPECT_ERROR(ran.status, Errc::deadline_exceeded, "within 20 ms, got none");
+  EXPECT_NE(testing::what_of(ran.status).find("cluster.step_deadline"), std::string::npos);
+}
+
+TEST_F(Sessions, DigestOffGivesNone) {
+  const auto ran = run(with(two_hosts, {"digest=off"}), take_all);
+
+  EXPECT_OK(ran.status);
+  EXPECT_EQ(ran.batches, Digest{});
+}
+
+// ---- the graph ----
+
+TEST_F(Sessions, SeedsOfTheRanksCoverEachRoleOnce) {
+  std::mutex mutex;
+  std::map<std::string, std::vector<OriginalId>> found;
+  const Overrides three = {"partition.parts=2", "cluster.hosts=3"};
+  const auto ran = run(three, [&](Session& session) -> Status {
+    for (const std::string role : {"train", "val", "test"}) {
+      TROUPE_ASSIGN_OR_RETURN(const auto seeds, session.seeds(role));
+      EXPECT_EQ(seeds.original.size(), seeds.global.size());
+      const std::lock_guard guard(mutex);
+      found[role].insert(found[role].end(), seeds.original.begin(), seeds.original.end());
+    }
+    EXPECT_ERROR(session.seeds("trian"), Errc::not_found, "\"test\", \"train\", \"val\"");
+    EXPECT_ERROR(session.edge_seeds("train"), Errc::unimplemented, "seeds(\"train\")");
+    return ok_status();
+  });
+
+  ASSERT_OK(ran.status);
+  for (const auto& [role, size] : {std::pair("train", 140U), {"val", 500U}, {"test", 1000U}}) {
+    auto& ids = found[role];
+    std::ranges::sort(ids);
+    EXPECT_EQ(std::ranges::adjacent_find(ids), ids.end()) << role;
+    EXPECT_EQ(ids.size(), size) << role;
+  }
+}
+
+TEST_F(Sessions, ReadRowsGivesWhatABatchHoldsOfTheSameNodes) {
+  const auto ran = run(two_hosts, [](Session& session) -> Status {
+    for (const Batch& batch : session.epoch(0)) {
+      auto ids = batch.sampled->nodes[0].ids;
+      if (ids.empty()) {
+        continue;  // the rank has no batch in this step
+      }
+      ids.push_back(ids.front());  // asked for twice
+      TROUPE_ASSIGN_OR_RETURN(const auto rows, session.read_rows(ids));
+      EXPECT_EQ(rows.features.rows(), ids.size());
+      for (std::size_t i = 0; i < ids.size(); ++i) {
+        const std::size_t from = i + 1 == ids.size() ? 0 : i;
+        EXPECT_TRUE(std::ranges::equal(rows.features.view().row(i),
+                                       batch.rows[0].features.view().row(from)));
+        EXPECT_EQ(rows.original_ids[i], batch.rows[0].original_ids[from]);
+      }
+      for (std::size_t i = 0; i < batch.labels.size(); ++i) {
+        EXPECT_EQ(rows.labels[batch.sampled->seed_index[i]], batch.labels[i]);
+      }
+    }
+    return ok_status();
+  });
+
+  EXPECT_OK(ran.status);
+}
+
+TEST_F(Sessions, SampledNeighboursDependOnTheRequestAlone) {
+  std::mutex mutex;
+  std::vector<Digest> digests;
+  const auto sample = [&](Session& session) -> Status {
+    NeighborRequest request{.nodes = {NodeId{5}, NodeId{2000}, NodeId{5}}, .fanout = {4, 3, 2}};
+    request.with_rows = true;
+    TROUPE_ASSIGN_OR_RETURN(const auto first, session.sample_neighbors(request));
+    TROUPE_ASSIGN_OR_RETURN(const auto again, session.sample_neighbors(request));
+    request.number = 1;
+    TROUPE_ASSIGN_OR_RETURN(const auto other, session.sample_neighbors(request));
+    EXPECT_EQ(digest_batch(*first, DigestMode::full), digest_batch(*again, DigestMode::full));
+    EXPECT_NE(digest_batch(*first, DigestMode::ids), digest_batch(*other, DigestMode::ids));
+    EXPECT_EQ(first->sampled->hops, 3U);
+    EXPECT_EQ(first->sampled->seed_index, (std::vector<std::uint32_t>{0, 1, 0}));
+    const std::lock_guard guard(mutex);
+    digests.push_back(digest_batch(*first, DigestMode::full));
+    return ok_status();
+  };
+
+  EXPECT_OK(run(two_hosts, sample).status);
+  EXPECT_EQ(digests.size(), 2U);
+  EXPECT_EQ(digests.front(), digests.back()) << "the ranks differ";
+}
+
+TEST_F(Sessions, RequestsForWhatIsNotThereAreRefused) {
+  const auto ran = run(two_hosts, [](Session& session) {
+    const std::vector<NodeId> stranger = {NodeId{2708}};
+    const auto sample = [&](NeighborRequest request) { return session.sample_neighbors(request); };
+    EXPECT_ERROR(sample({.nodes = stranger, .fanout = {1}}), Errc::invalid_argument, "got 2708");
+    EXPECT_ERROR(sample({.nodes = {NodeId{0}}, .fanout = {-2}}), Errc::invalid_argument, ">= -1");
+    EXPECT_ERROR(sample({.nodes = {NodeId{0}}, .fanout = {}}), Errc::invalid_argument, "0 fanouts");
+    EXPECT_ERROR(session.read_rows(stranger), Errc::invalid_argument, "got 2708");
+    EXPECT_ERROR(session.read_rows(stranger, NodeTypeId{1}), Errc::invalid_argument, "node type");
+    return ok_status();
+  });
+
+  EXPECT_OK(ran.status) << "such requests do not end a run";
+}
+
+// ---- writable tensors ----
+
+TEST_F(Sessions, WrittenAndAddedRowsAreReadByAllRanks) {
+  for (const auto& layout : {two_hosts, one_host, with(two_hosts, {"cluster.replicas=2"})}) {
+    const auto ran = run(layout, [](Session& session) -> Status {
+      const auto nodes = all_nodes();
+      const std::size_t half = nodes.size() / 2;
+      const auto mine = std::span(nodes).subspan(raw(session.rank()) * half, half);
+      TROUPE_RETURN_IF_ERROR(session.make_tensor(7, 2));
+      TROUPE_RETURN_IF_ERROR(session.make_tensor(7, 2));
+      TROUPE_ASSIGN_OR_RETURN(const auto zeros, session.read_rows(7, nodes));
+      EXPECT_TRUE(std::ranges::all_of(zeros.view().flat(), [](float x) { return x == 0; }));
+      TROUPE_RETURN_IF_ERROR(session.barrier(20s));
+      Matrix rows(half, 2);
+      for (std::size_t i = 0; i < half; ++i) {
+        rows.view().row(i)[0] = static_cast<float>(raw(mine[i]));
+        rows.view().row(i)[1] = -1;
+      }
+      TROUPE_RETURN_IF_ERROR(session.write_rows(7, mine, rows.view()));
+      TROUPE_RETURN_IF_ERROR(session.add_rows(7, mine, rows.view()));
+      TROUPE_RETURN_IF_ERROR(session.barrier(20s));
+      TROUPE_ASSIGN_OR_RETURN(const auto now, session.read_rows(7, nodes));
+      for (std::size_t i = 0; i < nodes.size(); ++i) {
+        EXPECT_EQ(now.view().row(i)[0], static_cast<float>(2 * i));
+        EXPECT_EQ(now.view().row(i)[1], -2);
+      }
+      return ok_status();
+    });
+    EXPECT_OK(ran.status);
+  }
+}
+
+TEST_F(Sessions, WritesThatCannotBeAreRefused) {
+  const auto ran = run(two_hosts, [](Session& session) -> Status {
+    const std::vector<NodeId> nodes = {NodeId{1}};
+    const auto row = Matrix::zeros(1, 3);
+    EXPECT_ERROR(session.write_rows(1, nodes, row.view()), Errc::not_found, "make_tensor first");
+    EXPECT_ERROR(session.read_rows(1, nodes), Errc::not_found, "make_tensor first");
+    EXPECT_ERROR(session.make_tensor(1, 0), Errc::invalid_argument, "1..65536");
+    TROUPE_RETURN_IF_ERROR(session.make_tensor(1, 2));
+    EXPECT_ERROR(session.make_tensor(1, 3), Errc::invalid_argument, "2 as before");
+    EXPECT_ERROR(session.add_rows(1, nodes, row.view()), Errc::invalid_argument, "2 columns");
+    const std::vector<NodeId> stranger = {NodeId{2708}};
+    EXPECT_ERROR(session.write_rows(1, stranger, Matrix::zeros(1, 2).view()),
+                 Errc::invalid_argument, "got 2708");
+    return session.write_rows(1, {}, {});
+  });
+
+  EXPECT_OK(ran.status);
+}
+
+// ---- all ranks together ----
+
+TEST_F(Sessions, LongVectorsAreReducedInPiecesToTheSameSums) {
+  const auto ran = run(two_hosts, [](Session& session) -> Status {
+    std::vector<float> values(session_piece * 2 + 3,
+                              1.0F + static_cast<float>(raw(session.rank())));
+    TROUPE_RETURN_IF_ERROR(session.all_reduce(values));
+    EXPECT_TRUE(std::ranges::all_of(values, [](float x) { return x == 3; }));
+    const auto weight = session.all_reduce_mean(values, raw(session.rank()));
+    EXPECT_EQ(weight.ok() ? *weight : 0, 1U);
+    EXPECT_TRUE(std::ranges::all_of(values, [](float x) { return x == 3; }));
+    EXPECT_EQ(*session.all_reduce_mean(values, 0), 0U);
+    EXPECT_TRUE(std::ranges::all_of(values, [](float x) { return x == 0; }));
+    return ok_status();
+  });
+
+  EXPECT_OK(ran.status);
+}
+
+TEST_F(Sessions, ABarrierWithoutAllRanksNamesThemAndIsNotTheEnd) {
+  std::atomic<bool> seen{false};
+  const auto ran = run(two_hosts, [&](Session& session) -> Status {
+    if (session.rank() == Rank{0}) {
+      EXPECT_ERROR(session.barrier(1ms), Errc::deadline_exceeded, "missing ranks 1");
+      EXPECT_OK(session.status());
+      seen = true;
+    }
+    while (!seen) {
+      std::this_thread::sleep_for(1ms);
+    }
+    return session.barrier(20s);
+  });
+
+  EXPECT_OK(ran.status);
+}
+
+TEST_F(Sessions, AFailingRankEndsTheRunOfAll) {
+  const auto failing = [&](const std::function<Status()>& fail) {
+    std::atomic<bool> cancelled{false};
+    auto ran = run(two_hosts, [&](Session& session) -> Status {
+      if (session.rank() == Rank{1}) {
+        return fail();
+      }
+      const auto waited = session.barrier(20s);
+      cancelled = !waited && waited.error().code() == Errc::cancelled;
+      EXPECT_ERROR(session.all_reduce({}), Errc::cancelled, "rank 1");
+      return waited;
+    });
+    EXPECT_TRUE(cancelled);
+    return ran.status;
+  };
+
+  EXPECT_ERROR(failing([] { return Status(Error(Errc::not_found, "no such file")); }),
+               Errc::not_found, "rank 1: no such file");
+  EXPECT_ERROR(failing([]() -> Status { throw std::runtime_error("boom"); }), Errc::internal,
+               "rank 1: exception: boom");
+}
+
+TEST_F(Sessions, ARankThatReturnsEarlyFailsTheOthersByName) {
+  const auto ran = run(two_hosts, [](Session& session) -> Status {
+    return session.rank() == Rank{1} ? ok_status() : take_all(session);
+  });
+
+  EXPECT_ERROR(ran.status, Errc::failed_precondition, "rank 1 has ended");
+}
+
+TEST_F(Sessions, AnErrorLeftInTheStatusEndsTheRun) {
+  const auto ran = run(two_hosts, [](Session& session) -> Status {
+    static_cast<void>(session.end_step());
+    return ok_status();
+  });
+
+  EXPECT_ERROR(ran.status, Errc::failed_precondition, "end_step outside a turn");
+}
+
+// ---- losses ----
+
+TEST_F(Sessions, LostSamplersAndHoldersDoNotChangeTheBatches) {
+  const auto undisturbed = run(two_hosts, take_all);
+  ASSERT_OK_AND_ASSIGN(const auto cluster, create(two_hosts));
+  cluster->start([&](Session& session) -> Status {
+    for (std::uint32_t e = 0; e < session.epochs(); ++e) {
+      for (const Batch& batch : session.epoch(e)) {
+        static_cast<void>(batch);
+        const auto rank = raw(session.rank());
+        const auto host = static_cast<HostId>(rank);
+        EXPECT_TRUE(
+            cluster->cluster().kill(host, "sampler 0 of trainer of rank " + std::to_string(rank)));
+        EXPECT_TRUE(cluster->cluster().kill(host, "holder of part " + std::to_string(rank)));
+      }
+    }
+    return session.status();
+  });
+
+  const auto ran = cluster->wait();
+
+  ASSERT_OK(undisturbed.status);
+  ASSERT_OK(ran.status);
+  EXPECT_EQ(to_string(ran.batches), to_string(undisturbed.batches));
+}
+
+TEST_F(Sessions, RowsThatWereLostWithTheirHolderAreNotTakenForZeros) {
+  ASSERT_OK_AND_ASSIGN(const auto cluster, create(one_host));
+  cluster->start([&](Session& session) -> Status {
+    const auto nodes = all_nodes();
+    const auto ones = Matrix::zeros(nodes.size(), 1);
+    TROUPE_RETURN_IF_ERROR(session.make_tensor(1, 1));
+    TROUPE_RETURN_IF_ERROR(session.barrier(20s));
+    if (session.rank() == Rank{0}) {
+      EXPECT_TRUE(cluster->cluster().kill(HostId{0}, "holder of part 1"));
+      EXPECT_ERROR(session.read_rows(1, nodes), Errc::not_found, "tensor 1");
+      return session.write_rows(1, nodes, ones.view());
+    }
+    return session.barrier(20s);
+  });
+
+  EXPECT_ERROR(cluster->wait().status, Errc::failed_precondition, "part 1");
+}
+
+}  // namespace
+}  // namespace troupe
