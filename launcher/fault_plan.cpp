@@ -184,6 +184,39 @@ std::chrono::microseconds time_limit(const FaultPlan& plan) {
   return limit;
 }
 
+namespace {
+
+/// Where and for how long, as far as the kind has it.
+std::string details(const Fault& fault) {
+  const auto ms = std::chrono::duration<double, std::milli>(fault.lasts).count();
+  switch (fault.kind) {
+    case FaultKind::cut_link:
+    case FaultKind::cut_link_forever:
+    case FaultKind::slow_link: {
+      auto text = fmt::format("of hosts {} and {}", raw(fault.host), raw(fault.other));
+      if (fault.kind != FaultKind::cut_link_forever) {
+        text += fmt::format(" for {:.1f} ms", ms);
+      }
+      const bool lost = fault.lose_in_flight && fault.kind != FaultKind::slow_link;
+      return text + (lost ? ", what is in flight is lost" : "");
+    }
+    case FaultKind::lose_holder:
+      return fmt::format("of part {}", raw(fault.part));
+    case FaultKind::lose_holder_forever:
+      return fmt::format("of part {} on host {}", raw(fault.part), raw(fault.host));
+    case FaultKind::lose_evaluator:
+      return fmt::format("of host {}", raw(fault.host));
+    case FaultKind::stall_trainer:
+      return fmt::format("of rank {} for {:.1f} ms", raw(fault.rank), ms);
+    case FaultKind::disk_error:
+      return fmt::format("for {:.1f} ms", ms);
+    default:
+      return fmt::format("of rank {}", raw(fault.rank));
+  }
+}
+
+}  // namespace
+
 std::string to_string(const FaultPlan& plan) {
   std::string text = fmt::format(
       "seed {}: {} hosts x {} ranks, {} parts x {} replicas, {} samplers, {} in flight, window {} "
@@ -196,11 +229,8 @@ std::string to_string(const FaultPlan& plan) {
                         plan.holder_delay.count());
   }
   for (const auto& fault : plan.faults) {
-    text += fmt::format(
-        "\n  after step {} + {} us: {} (host {}, other {}, rank {}, part {}) for {} us{}",
-        fault.step, fault.after.count(), to_string(fault.kind), raw(fault.host), raw(fault.other),
-        raw(fault.rank), raw(fault.part), fault.lasts.count(),
-        fault.lose_in_flight ? ", what is in flight is lost" : "");
+    text += fmt::format("\n  after step {} + {} us: {} {}", fault.step, fault.after.count(),
+                        to_string(fault.kind), details(fault));
   }
   return text + (plan.fatal.empty() ? "\n  expected: the right digests"
                                     : "\n  expected: an error that names " + plan.fatal);
