@@ -100,8 +100,16 @@ struct State {
 };
 using Self = caf::stateful_actor<State>;
 
-// trainer.cpp
+/// To itself, after a pause that a test has asked for.
+struct Resume {
+  std::uint64_t pass = 0;
+};
+
+// trainer_pass.cpp
+/// Ends the pass under way, if any, with an error.
 void fail(Self* self, const Error& why);
+/// Asks the samplers for as many batches as may be under way.
+void ask_ahead(Self* self);
 /// Goes on as far as possible: asks ahead, takes the next batch if it is here and nothing is under way.
 void pump(Self* self);
 /// The step's parameters are in place: counts it and goes on.

@@ -1,0 +1,188 @@
+// Who belongs to the run, how their loss is noticed, and how the run goes on without it.
+#include "actors/director_state.hpp"
+
+#include <algorithm>
+#include <optional>
+
+namespace troupe::director {
+namespace {
+
+// ---- members ----
+
+/// Until they are met again: whoever ends meanwhile does so because a generation ends, or is found to
+/// be lost when they meet.
+void forget_members(Self* self) {
+  auto& state = self->state;
+  for (auto* group : {&state.trainers, &state.evaluators}) {
+    for (const auto& actor : *group) {
+      self->demonitor(actor);
+    }
+    group->clear();
+  }
+}
+
+std::optional<std::size_t> index_of(const std::vector<caf::actor>& group,
+                                    const caf::actor_addr& who) {
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    if (group[i].address() == who) {
+      return i;
+    }
+  }
+  return std::nullopt;
+}
+
+// ---- recovery ----
+
+void resume(Self* self) {
+  auto& state = self->state;
+  state.recovering = false;
+  state.options.trace.slice(state.round > 0 ? "recover" : "begin", state.recovery_began);
+  state.last_step = self->clock().now();
+  if (const auto steps = state.options.checkpoints.steps; steps > 0) {
+    take_state(self, {.multiple_of = steps, .after_step = state.after_step}, false);
+  }
+  lead(self);
+}
+
+void introduce(Self* self) {
+  const net::Introduce message{self->state.conductor->generation()};
+  broadcast<net::Done>(self, self->state.options.agents, "host", message, [self](const auto&) {
+    meet(self);
+    roll_back(self);
+  });
+}
+
+// ---- signs of life ----
+
+void expect_progress(Self* self) {
+  auto& state = self->state;
+  const auto since = self->clock().now() - state.last_step;
+  if (state.recovering || !state.conductor->training() || since < state.options.step_deadline) {
+    return;
+  }
+  // Whoever does not wait for the others keeps them waiting.
+  const auto slowest = std::ranges::min_element(state.heard, {}, [](const net::Pong& pong) {
+    return std::pair(pong.waits, pong.global_step);
+  });
+  end(self, Error(Errc::deadline_exceeded,
+                  fmt::format("trainer {}: no step for {} ms, it has made {}; try: a larger "
+                              "cluster.step_deadline",
+                              slowest - state.heard.begin(), state.options.step_deadline.count(),
+                              slowest->global_step)));
+}
+
+void ping(Self* self, std::size_t rank) {
+  auto& state = self->state;
+  const auto is_current = [self, round = state.round] {
+    return !self->state.over && !self->state.recovering && self->state.round == round;
+  };
+  self->request(state.trainers[rank], state.options.lost_after, Ref<net::Ping>(net::Ping{}))
+      .then(
+          [self, rank, is_current](const Ref<net::Pong>& pong) {
+            if (!is_current()) {
+              return;
+            }
+            auto& last = self->state.heard[rank];
+            if (last.global_step != pong->global_step) {
+              self->state.last_step = self->clock().now();
+            }
+            last = *pong;
+          },
+          [self, rank, is_current](const caf::error& error) {
+            if (is_current()) {
+              self->state.lost.insert(static_cast<Rank>(rank));
+              recover(self, Error(Errc::peer_lost, fmt::format("trainer {}: no sign of life: {}",
+                                                               rank, from_caf(error).what())));
+            }
+          });
+}
+
+}  // namespace
+
+/// A request that an actor leaves open when it dies is never answered: watch them.
+void meet(Self* self) {
+  auto& state = self->state;
+  const auto& options = state.options;
+  for (std::uint32_t r = 0; r < options.world; ++r) {
+    state.trainers.push_back(options.trainer(static_cast<Rank>(r)));
+    self->monitor(state.trainers.back());
+  }
+  for (std::uint32_t h = 0; h < options.hosts && options.evaluator; ++h) {
+    state.evaluators.push_back(options.evaluator(h));
+    self->monitor(state.evaluators.back());
+  }
+  state.heard.assign(options.world, {});
+}
+
+void on_down(Self* self, const caf::down_msg& down) {
+  auto& state = self->state;
+  const auto why = from_caf(down.reason).what();
+  const auto lost = [&](std::string_view name, std::size_t i) {
+    return Error(Errc::peer_lost, fmt::format("{} {}: the actor ended: {}", name, i, why));
+  };
+  if (const auto agent = index_of(state.options.agents, down.source)) {
+    end(self, lost("host", *agent));
+  } else if (const auto rank = index_of(state.trainers, down.source)) {
+    state.lost.insert(static_cast<Rank>(*rank));
+    recover(self, lost("trainer", *rank));
+  } else if (const auto host = index_of(state.evaluators, down.source)) {
+    recover(self, lost("evaluator of host", *host));
+  }
+}
+
+void roll_back(Self* self) {
+  auto& state = self->state;
+  net::Restore restore;
+  restore.generation = state.conductor->generation();
+  restore.state = std::shared_ptr<const TrainingState>(state.last, &state.last->training);
+  broadcast<net::Done>(self, state.trainers, "trainer", restore, [self](const auto&) {
+    auto& now = self->state;
+    const auto& to = *now.last;
+    if (const auto restored = now.conductor->restore(to.training, to.record); !restored) {
+      return end(self, restored.error());
+    }
+    now.after_step = to.training.global_step;
+    now.stage = 2 * to.record.epochs.size() + (is_over(to.record) ? 1 : 0);
+    resume(self);
+  });
+}
+
+void recover(Self* self, const Error& why) {
+  auto& state = self->state;
+  if (state.over) {
+    return;
+  }
+  if (state.options.agents.empty() || ++state.rollbacks > state.options.max_rollbacks) {
+    return end(self, why);
+  }
+  ++state.round;
+  if (!std::exchange(state.recovering, true)) {
+    state.recovery_began = state.options.trace.now();
+  }
+  state.early.reset();
+  forget_members(self);
+  state.conductor->set_generation(state.conductor->generation() + 1);
+  say(self, fmt::format("{}; all ranks go back to step {}", why.what(),
+                        state.last->training.global_step));
+  const net::Regroup message{state.conductor->generation(), {state.lost.begin(), state.lost.end()}};
+  broadcast<net::Done>(self, state.options.agents, "host", message, [self](const auto&) {
+    self->state.lost.clear();
+    introduce(self);
+  });
+}
+
+void beat(Self* self) {
+  auto& state = self->state;
+  expect_progress(self);
+  if (state.over) {
+    return;
+  }
+  if (!state.recovering && !state.options.agents.empty()) {
+    for (std::size_t rank = 0; rank < state.trainers.size(); ++rank) {
+      ping(self, rank);
+    }
+  }
+  self->delayed_send(self, state.options.heartbeat, Ref<Heartbeat>(Heartbeat{}));
+}
+
+}  // namespace troupe::director

@@ -1,0 +1,120 @@
+#pragma once
+/// \file director_state.hpp
+/// What the director keeps, and how its parts call each other; only for actors/director*.cpp.
+#include "actors/director.hpp"
+#include "actors/error.hpp"
+#include "actors/message.hpp"
+
+#include <caf/all.hpp>
+
+#include <fmt/format.h>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace troupe::director {
+
+using ClockTime = caf::actor_clock::time_point;
+
+struct Heartbeat {};
+
+struct State {
+  const char* name = "troupe.director";
+  DirectorOptions options;
+  std::unique_ptr<Conductor> conductor;
+  bool over = false;
+  std::vector<caf::actor> trainers;
+  std::vector<caf::actor> evaluators;
+
+  std::uint64_t round = 0;  ///< counts recoveries; answers to what was asked before one are dropped
+  bool recovering = false;
+  TraceTrack::TimePoint recovery_began{};
+  std::set<Rank> lost;
+  std::uint32_t rollbacks = 0;  ///< since the last new state
+
+  std::shared_ptr<const Checkpoint> last;      ///< where a roll-back goes
+  std::shared_ptr<const TrainingState> early;  ///< a state whose epoch's record is not in yet
+  std::shared_ptr<const Checkpoint> to_write;
+  bool writing = false;
+  std::uint64_t stage = 0;  ///< between which epochs the last state was asked for
+  std::uint64_t after_step = 0;
+  bool stopping = false;
+
+  std::vector<net::Pong> heard;  ///< by rank, the last sign of life
+  ClockTime last_step{};
+};
+using Self = caf::stateful_actor<State>;
+
+// director.cpp
+/// Sends the next command.
+void lead(Self* self);
+void say(const Self* self, const std::string& what);
+void end(Self* self, Result<RunEnd> result);
+void end_if_stopped(Self* self);
+/// Of an answer: recovers if that may help, else ends.
+void failed(Self* self, const Error& why);
+
+// director_checkpoints.cpp
+/// Whether the last epoch of the record needs no evaluation any more.
+bool is_over(const RunRecord& record);
+/// Keeps a state to go back to, with the record that belongs to it, and writes it if it is due.
+/// \param asked  it was taken in order to be written
+void keep(Self* self, const std::shared_ptr<const TrainingState>& taken, bool asked);
+/// For a run that is to stop and has no newer state to give.
+void write_last(Self* self);
+/// Asks rank 0 for its state. All ranks have the same.
+void take_state(Self* self, net::TakeState request, bool asked);
+/// Before and after the evaluation between two epochs: a state to go back to.
+void take_state_between_epochs(Self* self);
+
+// director_recovery.cpp
+/// Watches all trainers and evaluators as they are now.
+void meet(Self* self);
+void on_down(Self* self, const caf::down_msg& down);
+/// All ranks go back to the last state, then the run goes on.
+void roll_back(Self* self);
+/// Begins a generation: hosts start again what is lost, then all go back to the last state.
+void recover(Self* self, const Error& why);
+/// Looks for signs of life, now and from now on.
+void beat(Self* self);
+
+/// Answers of one group to one command, in the order of the group.
+template <class Reply>
+struct Gathering {
+  std::vector<Reply> replies;
+  std::size_t missing;
+};
+
+/// Sends `command` to all of `group`; calls `then(replies)` when all have answered.
+template <class Reply, class Command, class Then>
+void broadcast(Self* self, const std::vector<caf::actor>& group, std::string_view member,
+               const Command& command, Then then) {
+  const Ref<Command> message(command);
+  auto all = std::make_shared<Gathering<Reply>>(
+      Gathering<Reply>{std::vector<Reply>(group.size()), group.size()});
+  const auto is_current = [self, round = self->state.round] {
+    return !self->state.over && self->state.round == round;
+  };
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    self->request(group[i], caf::infinite, message)
+        .then(
+            [all, then, i, is_current](const Ref<Reply>& reply) {
+              if (!is_current()) {
+                return;
+              }
+              all->replies[i] = *reply;
+              if (--all->missing == 0) {
+                then(std::move(all->replies));
+              }
+            },
+            [self, i, name = std::string(member), is_current](const caf::error& error) {
+              if (is_current()) {
+                failed(self, from_caf(error).with(fmt::format("{} {}", name, i)));
+              }
+            });
+  }
+}
+
+}  // namespace troupe::director

@@ -1,0 +1,319 @@
+// One pass over the batches: asking ahead, taking each in its turn, training or scoring it.
+#include "actors/error.hpp"
+#include "actors/offload.hpp"
+#include "actors/trainer_state.hpp"
+#include "runtime/nn/scores.hpp"
+
+#include <caf/all.hpp>
+
+#include <fmt/format.h>
+
+namespace troupe::trainer {
+namespace {
+
+void account(net::EpochCounters& counters, const ReadyBatch& ready) {
+  const auto& sampled = *ready.batch.sampled;
+  counters.batches += 1;
+  counters.seeds += sampled.seed_index.size();
+  counters.nodes += sampled.num_nodes();
+  counters.edges += sampled.num_edges();
+  counters.sample_ns += ready.trace.sample_ns;
+  counters.collect_ns += ready.trace.collect_ns;
+  counters.frontier_nodes += ready.trace.frontier_nodes;
+  counters.frontier_remote += ready.trace.frontier_remote;
+  counters.rows += ready.trace.rows;
+  counters.rows_remote += ready.trace.rows_remote;
+}
+
+// ---- asking ----
+
+/// The batch in the trace; the same whenever and wherever it is asked for.
+std::uint64_t flow_of(const State& state, const BatchKey& key) {
+  constexpr unsigned number_bits = 36;
+  const std::uint64_t stream = 2 * (std::uint64_t{key.epoch} + 1) + (key.purpose != Purpose::train);
+  return state.options.trace.on() ? (stream << number_bits) + key.number : 0;
+}
+
+void ask(Self* self, std::uint64_t number) {
+  auto& state = self->state;
+  const auto& stream = state.pass->stream;
+  SampleBatch message;
+  message.key = stream.key(number);
+  message.seed_type = stream.options().order->seeds().node_type;
+  message.seeds = stream.seeds(number);
+  message.sample = state.options.sample;
+  message.collect = state.options.collect;
+  message.flow = flow_of(state, message.key);
+  const auto is_current = [self, pass = state.pass_number, path = state.path->incarnation()] {
+    const auto& now = self->state;
+    return now.pass && now.pass_number == pass && now.path->incarnation() == path;
+  };
+  self->request(state.path->sampler(number), caf::infinite, Ref<SampleBatch>(std::move(message)))
+      .then(
+          [self, number, is_current](const Ref<ReadyBatch>& ready) {
+            if (is_current()) {
+              self->state.path->batch_arrived();
+              self->state.pass->stream.put(number, ready);
+              pump(self);
+            }
+          },
+          [self, is_current](const caf::error& error) {
+            const auto why = from_caf(error);
+            // A lost sampler or collector is the down handler's business.
+            if (is_current() && why.code() != Errc::peer_lost) {
+              fail(self, why);
+            }
+          });
+}
+
+// ---- training one step ----
+
+Result<LocalShare> compute(Learner& learner, Executor& executor, const Batch& batch) {
+  TROUPE_ASSIGN_OR_RETURN(const auto share, learner.compute(executor, batch));
+  LocalShare local{share.loss_sum, share.weight, {}, std::nullopt};
+  if (share.weight > 0) {
+    Buffer copy(share.gradient.size_bytes());
+    std::ranges::copy(share.gradient, copy.as<float>().begin());
+    local.gradient = std::move(copy).freeze();
+  }
+  return local;
+}
+
+/// Runs `work(learner, executor)` off the mailbox, then `then(result)` if the pass is still the same.
+template <class Work, class Then>
+void with_learner(Self* self, Work work, Then then) {
+  auto& state = self->state;
+  state.computing = true;
+  offload(
+      self, *state.executor,
+      [learner = state.learner, executor = state.executor, work = std::move(work)] {
+        return work(*learner, *executor);
+      },
+      [self, pass = state.pass_number, then = std::move(then)](auto result) {
+        auto& now = self->state;
+        now.computing = false;
+        if (restore_if_asked(self) || !now.pass || now.pass_number != pass) {
+          return;
+        }
+        if (!result) {
+          return fail(self, result.error());
+        }
+        then(*std::move(result));
+      });
+}
+
+void train(Self* self, Ref<ReadyBatch> ready) {
+  const auto began = SteadyClock::now();
+  const auto flow = flow_of(self->state, ready->batch.sampled->key);
+  std::optional<Digest> digest;
+  if (self->state.options.collect->digest != DigestMode::off) {
+    digest = ready->batch.digest;
+  }
+  with_learner(
+      self,
+      [ready = std::move(ready)](Learner& learner, Executor& executor) {
+        return compute(learner, executor, ready->batch);
+      },
+      [self, began, digest, flow](LocalShare share) {
+        self->state.pass->counters.train_ns += ns_since(began);
+        self->state.options.trace.slice("train", began, flow);
+        share.batch = digest;
+        exchange(self, share);
+      });
+}
+
+/// Scores one batch (sampled evaluation).
+void score(Self* self, const Ref<ReadyBatch>& ready) {
+  const auto began = self->state.options.trace.now();
+  with_learner(
+      self,
+      [ready](Learner& learner, Executor& executor) {
+        return learner.outputs(executor, ready->batch);
+      },
+      [self, ready, began](const Matrix& outputs) {
+        auto& pass = *self->state.pass;
+        self->state.options.trace.slice("score", began,
+                                        flow_of(self->state, ready->batch.sampled->key));
+        const auto& options = pass.stream.options();
+        const auto positions =
+            options.order->positions(options.epoch, pass.stream.global(pass.stream.step()));
+        pass.scores.positions.insert(pass.scores.positions.end(), positions.begin(),
+                                     positions.end());
+        const auto flat = outputs.view().flat();
+        pass.outputs.insert(pass.outputs.end(), flat.begin(), flat.end());
+        const auto& batch = ready->batch;
+        const auto labels =
+            batch.targets.cols() > 0 ? nn::known_labels(batch.targets.view().flat()) : batch.labels;
+        pass.scores.labels.insert(pass.scores.labels.end(), labels.begin(), labels.end());
+        step_done(self);
+      });
+}
+
+/// A trainer that only takes batches counts its own.
+void only_take(Self* self, const ReadyBatch& ready) {
+  auto& position = self->state.position;
+  if (self->state.options.collect->digest != DigestMode::off) {
+    position.batches = chain(position.batches, ready.batch.digest);
+  }
+  step_done(self);
+}
+
+// ---- the loop ----
+
+void answer_all(Pass& pass, const caf::message& answer) {
+  for (auto& promise : pass.promises) {
+    promise.deliver(answer);
+  }
+}
+
+void end_scoring(Self* self, Pass pass) {
+  const auto cols = self->state.learner->model().options().out_dim;
+  pass.scores.cols = static_cast<std::uint32_t>(cols);
+  pass.scores.outputs = Segment::of(std::move(pass.outputs));
+  answer_all(pass, caf::make_message(Ref<net::ScoreResult>(std::move(pass.scores))));
+}
+
+void end_epoch(Self* self, Pass pass) {
+  auto& state = self->state;
+  auto& position = state.position;
+  net::EpochResult result;
+  result.rank = state.options.rank;
+  result.epoch = position.epoch;
+  result.loss_sum = position.loss_sum;
+  result.loss_weight = position.loss_weight;
+  result.wall_ns = ns_since(pass.began);
+  result.counters = pass.counters;
+  result.batches = position.batches;
+  state.last_epoch = result;
+  position.epoch += 1;
+  position.step = 0;
+  position.loss_sum = 0;
+  position.loss_weight = 0;
+  answer_states(self);
+  answer_all(pass, caf::make_message(Ref<net::EpochResult>(std::move(result))));
+}
+
+void end_pass(Self* self) {
+  auto pass = std::move(*self->state.pass);
+  self->state.pass.reset();
+  if (pass.stream.options().purpose == Purpose::evaluate) {
+    end_scoring(self, std::move(pass));
+  } else {
+    end_epoch(self, std::move(pass));
+  }
+}
+
+void take(Self* self, Ref<ReadyBatch> ready) {
+  auto& pass = *self->state.pass;
+  if (pass.waiting_since) {
+    pass.counters.wait_ns += ns_since(*pass.waiting_since);
+    self->state.options.trace.slice("wait for a batch", *pass.waiting_since);
+    pass.waiting_since.reset();
+  }
+  account(pass.counters, *ready);
+  pass.busy = true;
+  if (self->state.options.take_only) {
+    only_take(self, *ready);
+  } else if (pass.stream.options().purpose == Purpose::train) {
+    train(self, std::move(ready));
+  } else {
+    score(self, ready);
+  }
+}
+
+/// A step without a batch of this rank's: it adds weight 0.
+void step_without_batch(Self* self) {
+  auto& pass = *self->state.pass;
+  pass.busy = true;
+  if (self->state.options.take_only || pass.stream.options().purpose == Purpose::evaluate) {
+    step_done(self);
+  } else {
+    exchange(self, {});
+  }
+}
+
+void report_step(Self* self) {
+  auto& state = self->state;
+  const auto& stream = state.pass->stream;
+  const auto now = SteadyClock::now();
+  StepReport report;
+  report.rank = state.options.rank;
+  report.epoch = stream.options().epoch;
+  report.step = stream.step();
+  report.steps = stream.steps();
+  report.global_step = state.position.global_step;
+  report.seconds = std::chrono::duration<double>(now - state.last_step).count();
+  if (state.learner && state.exchange.weight > 0) {
+    report.loss = state.exchange.loss_sum / static_cast<double>(state.exchange.weight);
+    report.lr = state.learner->lr();
+  }
+  state.last_step = now;
+  if (state.options.on_step) {
+    state.options.on_step(report);
+  }
+}
+
+}  // namespace
+
+void fail(Self* self, const Error& why) {
+  auto& state = self->state;
+  state.exchange.missing = 0;
+  if (!state.pass) {
+    return;
+  }
+  for (auto& promise : state.pass->promises) {
+    promise.deliver(to_caf(Error(why).with(fmt::format("rank {}", raw(state.options.rank)))));
+  }
+  state.pass.reset();
+}
+
+void ask_ahead(Self* self) {
+  while (const auto number = self->state.pass->stream.ask()) {
+    ask(self, *number);
+  }
+}
+
+void step_done(Self* self) {
+  auto& state = self->state;
+  auto& pass = *state.pass;
+  pass.stream.end_step();
+  pass.busy = false;
+  if (pass.stream.options().purpose == Purpose::train) {
+    state.position.global_step += 1;
+    state.position.step = pass.stream.step();
+    report_step(self);
+    if (!pass.stream.over()) {
+      answer_states(self);
+    }
+    const auto pause = state.options.pause
+                           ? state.options.pause(state.options.rank, state.position.global_step)
+                           : std::chrono::milliseconds(0);
+    if (pause.count() > 0) {
+      pass.busy = true;
+      self->delayed_send(self, pause, Ref<Resume>(Resume{state.pass_number}));
+      return;
+    }
+  }
+  pump(self);
+}
+
+void pump(Self* self) {
+  auto& pass = *self->state.pass;
+  if (pass.busy) {
+    return;
+  }
+  if (pass.stream.over()) {
+    return end_pass(self);
+  }
+  ask_ahead(self);
+  if (!pass.stream.has_batch()) {
+    return step_without_batch(self);
+  }
+  if (auto ready = pass.stream.take()) {
+    take(self, std::move(*ready));
+  } else if (!pass.waiting_since) {
+    pass.waiting_since = SteadyClock::now();
+  }
+}
+
+}  // namespace troupe::trainer
