@@ -201,11 +201,12 @@ void Gate::target_down(std::uint64_t target, const Error& why) {
 
 // ---- serving ----
 
-/// A trainer of an older generation must not be heard by those of a newer one.
+/// A trainer of an older generation must not be heard by those of a newer one; nor must what the
+/// director asked before a roll-back, which a link may send again.
 bool Gate::is_fenced(const net::FrameHeader& head) const {
   const auto role = static_cast<Role>(head.target >> 32);
-  return options_.generation && role == Role::trainer &&
-         head.generation < options_.generation->load();
+  const bool follows = role == Role::trainer || role == Role::evaluator;
+  return options_.generation && follows && head.generation < options_.generation->load();
 }
 
 void Gate::take_actor_down(const net::Frame& frame) {

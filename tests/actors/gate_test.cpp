@@ -204,12 +204,17 @@ Result<net::Done> ask_across_generations(std::uint32_t theirs, std::uint32_t our
   return result;
 }
 
-TEST(GateFencing, TrainersOfAnOlderGenerationAreNotHeard) {
-  EXPECT_ERROR(ask_across_generations(1, 2, Role::trainer), Errc::fenced,
-               "generation 1 is over, now 2");
-  EXPECT_OK(ask_across_generations(2, 2, Role::trainer));
-  EXPECT_OK(ask_across_generations(3, 2, Role::trainer));
-  EXPECT_OK(ask_across_generations(1, 2, Role::evaluator));
+TEST(GateFencing, TrainersAndEvaluatorsDoNotHearAnOlderGeneration) {
+  for (const auto role : {Role::trainer, Role::evaluator}) {
+    EXPECT_ERROR(ask_across_generations(1, 2, role), Errc::fenced, "generation 1 is over, now 2");
+    EXPECT_OK(ask_across_generations(2, 2, role));
+    EXPECT_OK(ask_across_generations(3, 2, role));
+  }
+}
+
+TEST(GateFencing, HoldersAndAgentsServeEveryGeneration) {
+  EXPECT_OK(ask_across_generations(1, 2, Role::holder));
+  EXPECT_OK(ask_across_generations(1, 2, Role::agent));
 }
 
 }  // namespace
