@@ -16,6 +16,15 @@ Segment copy_of(std::span<const float> values) {
   return Segment::of(std::vector<float>(values.begin(), values.end()));
 }
 
+/// The range of 0 … count-1 that is one rank's; shares differ by one at most.
+std::pair<std::uint64_t, std::uint64_t> even_share(std::uint64_t count, std::uint32_t rank,
+                                                   std::uint32_t world) {
+  const auto least = count / world;
+  const auto more = count % world;  // so many ranks have one more
+  const auto begin = [&](std::uint64_t r) { return r * least + std::min<std::uint64_t>(r, more); };
+  return {begin(rank), begin(rank + 1)};
+}
+
 const NodeTypeInfo& seed_type(const Session::State& state) {
   const auto type = state.place.options.orders.at("train")->seeds().node_type;
   return state.place.host->graph->node_types.at(raw(type));
@@ -129,9 +138,9 @@ Result<SeedList> Session::seeds(const std::string& role) const {
                  fmt::format("seeds: expected a role of the split ({}), got \"{}\"", names, role));
   }
   const auto& all = found->second->seeds();
-  const std::size_t n = all.global.size();
-  const auto first = static_cast<std::ptrdiff_t>(n * state_->rank() / world());
-  const auto end = static_cast<std::ptrdiff_t>(n * (state_->rank() + 1) / world());
+  const auto range = even_share(all.global.size(), state_->rank(), world());
+  const auto first = static_cast<std::ptrdiff_t>(range.first);
+  const auto end = static_cast<std::ptrdiff_t>(range.second);
   SeedList share;
   share.node_type = all.node_type;
   share.original.assign(all.original.begin() + first, all.original.begin() + end);
@@ -139,11 +148,14 @@ Result<SeedList> Session::seeds(const std::string& role) const {
   return share;
 }
 
-Result<std::vector<EdgeId>> Session::edge_seeds(const std::string& role) const {
-  return Error(Errc::unimplemented,
-               fmt::format("edge seeds \"{}\": stores hold seeds of nodes only so far; try: "
-                           "seeds(\"{}\")",
-                           role, role));
+Result<EdgeShare> Session::edges(EdgeTypeId edge_type) const {
+  const auto& types = state_->place.host->graph->edge_types;
+  if (raw(edge_type) >= types.size()) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("edge type: expected < {}, got {}", types.size(), raw(edge_type)));
+  }
+  const auto [first, end] = even_share(types[raw(edge_type)].count, state_->rank(), world());
+  return EdgeShare{static_cast<EdgeId>(first), end - first};
 }
 
 // ---- batches ----

@@ -45,6 +45,12 @@ struct NodeRows {
   Matrix targets;                        ///< [nodes, labels]; empty if the type has none
 };
 
+/// Edges with original ids first, first + 1, …, first + count - 1.
+struct EdgeShare {
+  EdgeId first{};
+  std::uint64_t count = 0;
+};
+
 class EpochRange;
 
 /// One rank's view of a run, for a user's own trainer.
@@ -82,9 +88,10 @@ class Session {
   /// \param role  "train", "val" or "test"
   /// \errors not_found: the split has no such role
   Result<SeedList> seeds(const std::string& role) const;
-  /// This rank's share of the edges of one role.
-  /// \errors unimplemented: stores hold no edge seeds so far
-  Result<std::vector<EdgeId>> edge_seeds(const std::string& role) const;
+  /// This rank's even share of the edges of one type: a range of original edge ids, of all ranks
+  /// together 0 to the number of edges.
+  /// \errors invalid_argument: no such type
+  Result<EdgeShare> edges(EdgeTypeId edge_type = {}) const;
 
   // ---- batches ----
 

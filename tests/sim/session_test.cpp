@@ -100,6 +100,30 @@ TEST_F(Sessions, DigestOffGivesNone) {
 
 // ---- the graph ----
 
+TEST_F(Sessions, SharesOfTheRanksCoverAllEdgesOnceAndDifferByOne) {
+  std::mutex mutex;
+  std::map<std::uint64_t, std::uint64_t> shares;  // first, count
+  std::uint64_t edges = 0;
+  const auto ran = run({"cluster.hosts=3"}, [&](Session& session) -> Status {
+    TROUPE_ASSIGN_OR_RETURN(const auto share, session.edges());
+    EXPECT_ERROR(session.edges(EdgeTypeId{1}), Errc::invalid_argument, "expected < 1, got 1");
+    const std::lock_guard guard(mutex);
+    edges = session.graph().edge_types[0].count;
+    shares[raw(share.first)] = share.count;
+    return ok_status();
+  });
+
+  ASSERT_OK(ran.status);
+  ASSERT_EQ(shares.size(), 3U);
+  std::uint64_t next = 0;
+  for (const auto& [first, count] : shares) {
+    EXPECT_EQ(first, next);
+    EXPECT_LE(count - edges / 3, 1U);
+    next += count;
+  }
+  EXPECT_EQ(next, edges);
+}
+
 TEST_F(Sessions, SeedsOfTheRanksCoverEachRoleOnce) {
   std::mutex mutex;
   std::map<std::string, std::vector<OriginalId>> found;
@@ -112,7 +136,6 @@ TEST_F(Sessions, SeedsOfTheRanksCoverEachRoleOnce) {
       found[role].insert(found[role].end(), seeds.original.begin(), seeds.original.end());
     }
     EXPECT_ERROR(session.seeds("trian"), Errc::not_found, "\"test\", \"train\", \"val\"");
-    EXPECT_ERROR(session.edge_seeds("train"), Errc::unimplemented, "seeds(\"train\")");
     return ok_status();
   });
 
