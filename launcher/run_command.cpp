@@ -78,6 +78,7 @@ struct Watch {
   std::vector<std::string> notes;   ///< losses and what was done about them
   std::string last_checkpoint;      ///< its folder
   std::uint64_t global_step = 0;    ///< of rank 0, as last told
+  std::uint64_t log_every = 0;      ///< steps between their lines in the log; 0: none
 
   void epoch(const EpochRecord& record) {
     progress->epoch(record);
@@ -101,7 +102,9 @@ struct Watch {
       rewind({report.global_step - 1, report.epoch});
     }
     global_step = report.global_step;
-    tell(metrics->step(report));
+    if (log_every > 0 && report.step % log_every == 0) {
+      tell(metrics->step(report));
+    }
   }
   void rewind(const MetricsPoint& to) {
     if (metrics) {
@@ -187,6 +190,7 @@ Status open_metrics(const Job& job, const RunSetup& setup, Watch& watch) {
 ExitCode run_cluster(const Job& job, const PartitionedStore& store, Report& report,
                      const RunArguments& arguments, const Say& say, SteadyClock::time_point began) {
   auto watch = std::make_shared<Watch>();
+  watch->log_every = job.log_every;
   ClusterHooks hooks;
   hooks.on_step = [watch](const StepReport& report_of_step) { watch->step(report_of_step); };
   hooks.say = [watch](const std::string& text) { watch->note(text); };

@@ -323,7 +323,8 @@ void add_single_keys(std::vector<SchemaRow>& rows) {
   rows.push_back({"/log_every",
                   integer_rule(0, 1000000000),
                   value("0"),
-                  "steps between progress lines within an epoch; 0: a line per epoch only",
+                  "steps between progress lines, and lines of `metrics.jsonl`, within an epoch; 0: "
+                  "a line per epoch only",
                   {},
                   [](const Json& v, Job& job) { job.log_every = v.get<std::uint64_t>(); }});
   rows.push_back({"/trace",
