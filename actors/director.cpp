@@ -172,7 +172,7 @@ void end(Self* self, Result<RunEnd> result) {
 
 void end_if_stopped(Self* self) {
   const auto& state = self->state;
-  if (state.stopping && !state.writing && !state.to_write) {
+  if (state.stopping && state.stop_kept && !state.writing && !state.to_write) {
     end(self, Error(Errc::cancelled, "interrupted"));
   }
 }

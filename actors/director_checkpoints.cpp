@@ -61,6 +61,7 @@ void keep(Self* self, const std::shared_ptr<const TrainingState>& taken, bool as
   const bool due = taken->global_step > 0 &&
                    is_scheduled(state.options.checkpoints, *taken, asked) &&
                    (asked || taken->step > 0 || is_over(state.last->record));
+  state.stop_kept = state.stop_kept || (state.stopping && asked);
   if (state.options.write_checkpoint && due) {
     state.to_write = state.last;
     write_next(self);
@@ -69,6 +70,7 @@ void keep(Self* self, const std::shared_ptr<const TrainingState>& taken, bool as
 
 void write_last(Self* self) {
   auto& state = self->state;
+  state.stop_kept = true;
   if (state.options.write_checkpoint && state.last->training.global_step > 0) {
     state.to_write = state.last;
     write_next(self);
@@ -93,9 +95,7 @@ void take_state(Self* self, net::TakeState request, bool asked) {
                   {.multiple_of = request.multiple_of, .after_step = reply->state->global_step},
                   false);
             }
-            if (!now.early) {
-              end_if_stopped(self);
-            }
+            end_if_stopped(self);
           },
           [self](const caf::error&) {  // its loss is noticed elsewhere
             if (!self->state.over && self->state.stopping) {

@@ -41,6 +41,7 @@ struct State {
   std::uint64_t stage = 0;  ///< between which epochs the last state was asked for
   std::uint64_t after_step = 0;
   bool stopping = false;
+  bool stop_kept = false;  ///< the state that the run stops with is kept, or there is none
 
   std::vector<net::Pong> heard;  ///< by rank, the last sign of life
   ClockTime last_step{};

@@ -41,7 +41,7 @@ class Bytes {
   T number() {
     T value{};
     const auto block = take(sizeof value);
-    std::memcpy(&value, block.data(), block.size());
+    std::ranges::copy(std::as_bytes(block), reinterpret_cast<std::byte*>(&value));
     return value;
   }
   Input take(std::size_t size) {

@@ -11,7 +11,9 @@
 #include <fmt/format.h>
 #include <future>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace troupe {
@@ -258,6 +260,76 @@ TEST(DirectorRecovery, LossesAreCountedInARowOnly) {
   host.losses = 3;
 
   EXPECT_OK(direct_with_agent(host));
+}
+
+// ---- stopping ----
+
+struct SlowState {
+  std::optional<caf::response_promise> scheduled;  ///< asked for by the schedule, not answered yet
+  std::optional<caf::response_promise> last;
+  bool answered = false;
+};
+
+Ref<net::StateReply> state_of_step(std::uint64_t step) {
+  auto state = std::make_shared<net::TrainingState>();
+  state->step = step;
+  state->global_step = step;
+  return Ref<net::StateReply>(net::StateReply{std::move(state)});
+}
+
+/// Never ends its epoch. When the run is to stop, it first gives the older state that the schedule
+/// asked for, and a while later the one to stop with.
+caf::behavior slow_trainer(caf::stateful_actor<SlowState>* self) {
+  return {
+      [=](const Ref<net::EpochRequest>&) {
+        return self->make_response_promise<Ref<net::EpochResult>>();
+      },
+      [](const Ref<net::Restore>&) { return Ref<net::Done>(net::Done{}); },
+      [=](const Ref<net::TakeState>& request) {
+        auto promise = self->make_response_promise();
+        if (request->multiple_of > 0) {
+          if (!self->state.answered) {
+            self->state.scheduled = promise;
+          }
+          return;
+        }
+        self->state.answered = true;
+        self->state.scheduled->deliver(state_of_step(5));
+        self->state.last = promise;
+        self->delayed_send(self, 50ms, 7);
+      },
+      [=](int step) { self->state.last->deliver(state_of_step(static_cast<std::uint64_t>(step))); },
+  };
+}
+
+TEST(Director, StopsWithTheStateThatStoppingAskedFor) {
+  caf::actor_system_config config;
+  caf::actor_system system(config);
+  std::promise<Result<RunEnd>> promise;
+  auto future = promise.get_future();
+  std::vector<std::uint64_t> written;
+  DirectorOptions options;
+  const auto trainer = system.spawn(slow_trainer);
+  options.trainer = [trainer](Rank) { return trainer; };
+  options.start = std::make_shared<const Checkpoint>();
+  options.io = std::make_shared<InlineExecutor>();
+  options.conductor.epochs = 5;
+  options.conductor.train_only = true;
+  options.checkpoints.steps = 1;
+  options.write_checkpoint = [&](const Checkpoint& what) {
+    written.push_back(what.training.global_step);
+    return ok_status();
+  };
+  options.on_end = [&](Result<RunEnd> end) { promise.set_value(std::move(end)); };
+  const auto director = spawn_director(system, std::move(options));
+  std::this_thread::sleep_for(50ms);  // it trains
+
+  caf::anon_send(director, Ref<StopRun>(StopRun{}));
+
+  ASSERT_EQ(future.wait_for(10s), std::future_status::ready);
+  EXPECT_ERROR(future.get(), Errc::cancelled, "interrupted");
+  EXPECT_EQ(written, (std::vector<std::uint64_t>{5, 7}));
+  caf::anon_send_exit(trainer, caf::exit_reason::kill);
 }
 
 }  // namespace

@@ -2,9 +2,11 @@
 
 #include "tests/support/expect.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
 #include <limits>
+#include <span>
 
 namespace troupe::nn {
 namespace {
@@ -34,9 +36,9 @@ void expect_same(const TensorFile& a, const TensorFile& b) {
     EXPECT_EQ(a.tensors[i].name, b.tensors[i].name);
     EXPECT_EQ(a.tensors[i].shape, b.tensors[i].shape);
     ASSERT_EQ(a.tensors[i].values.size(), b.tensors[i].values.size());
-    EXPECT_EQ(std::memcmp(a.tensors[i].values.data(), b.tensors[i].values.data(),
-                          a.tensors[i].values.size() * sizeof(float)),
-              0);
+    const auto left = std::as_bytes(std::span(a.tensors[i].values));
+    const auto right = std::as_bytes(std::span(b.tensors[i].values));
+    EXPECT_TRUE(std::ranges::equal(left, right)) << a.tensors[i].name;
   }
 }
 
