@@ -1,6 +1,5 @@
 #include "launcher/commands.hpp"
-#include "launcher/prepare_store.hpp"
-#include "launcher/read_job.hpp"
+#include "launcher/prepare_run.hpp"
 #include "launcher/simulated_cluster.hpp"
 #include "runtime/run/node_request.hpp"
 #include "runtime/run/outputs.hpp"
@@ -42,10 +41,10 @@ Status check_embeddings(const Job& job, bool wanted) {
   return ok_status();
 }
 
-Status predict(const Job& job, const PredictArguments& arguments, const Say& say) {
+Status predict(const PreparedRun& run, const PredictArguments& arguments, const Say& say) {
+  const auto& [job, store] = run;
   TROUPE_RETURN_IF_ERROR(check_embeddings(job, arguments.embeddings));
   TROUPE_ASSIGN_OR_RETURN(auto parameters, parameters_of(job, arguments.model));
-  TROUPE_ASSIGN_OR_RETURN(const auto store, prepare_store(job, say));
   TROUPE_ASSIGN_OR_RETURN(
       auto found, find_nodes(store, {.sources = arguments.nodes, .split = job.dataset.split}));
   if (found.repeats > 0) {
@@ -73,22 +72,15 @@ Status predict(const Job& job, const PredictArguments& arguments, const Say& say
 
 ExitCode predict_command(const PredictArguments& arguments) {
   let_stop_signals_through();
-  auto job = read_job_or_print(arguments.job);
-  if (!job) {
-    return ExitCode::usage;
-  }
   const Say say = [](const std::string& text) {
     std::printf("%s\n", text.c_str());
     std::fflush(stdout);
   };
-  const auto graph = prepare_graph_info(*job, say);
-  if (!graph) {
-    return fail(graph.error());
+  std::optional<PreparedRun> run;
+  if (const auto code = prepare_run(arguments.job, say, run); !run) {
+    return code;
   }
-  if (!fit_to_graph_or_print(*job, *graph)) {
-    return ExitCode::usage;
-  }
-  const auto done = predict(*job, arguments, say);
+  const auto done = predict(*run, arguments, say);
   return done ? ExitCode::done : fail(done.error());
 }
 
