@@ -2,6 +2,8 @@
 /// \file listed_files.hpp
 /// Makes the list of files in a document (graph.json, partition.json, manifest.json) say what the
 /// files are, so that mutated files reach the checks of what they hold.
+#include "runtime/base/digest.hpp"
+
 #include "fuzz/file_set.hpp"
 #include "fuzz/self_checksum.hpp"
 

@@ -1,6 +1,7 @@
 #include "runtime/graph/graph_json.hpp"
 
 #include "runtime/base/digest.hpp"
+#include "runtime/base/self_checksum.hpp"
 #include "runtime/graph/json_reader.hpp"
 #include "runtime/graph/store_layout.hpp"
 
@@ -18,67 +19,23 @@ using store_layout::largest_count;
 
 constexpr std::string_view graph_format = "troupe graph";
 constexpr std::string_view partition_format = "troupe partition";
-constexpr std::string_view checksum_key = "\"self_checksum\": \"";
-constexpr std::size_t checksum_digits = 32;
-
-// ----------------------------------------------------------------------------------------------
-// the document's checksum
-
-std::string checksum_of(const std::string& text) {
-  return to_string(digest_of(std::as_bytes(std::span(text))));
-}
-
-/// Where the 32 digits begin, or npos.
-std::size_t find_checksum(const std::string& text) {
-  const auto key = text.find(checksum_key);
-  if (key == std::string::npos) {
-    return key;
-  }
-  const auto begin = key + checksum_key.size();
-  const bool closed = text.size() > begin + checksum_digits && text[begin + checksum_digits] == '"';
-  return closed ? begin : std::string::npos;
-}
 
 Json start_document(std::string_view format) {
   Json document;
   document["format"] = format;
   document["version"] = store_layout::format_version;
-  document["self_checksum"] = std::string(checksum_digits, '0');
+  document["self_checksum"] = unsealed;
   return document;
 }
 
 std::string finish_document(const Json& document) {
-  auto text = document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
-  text.replace(find_checksum(text), checksum_digits, checksum_of(text));
-  return text;
-}
-
-Status check_self(const std::string& text, std::string_view name) {
-  const auto begin = find_checksum(text);
-  if (begin == std::string::npos) {
-    return Error(Errc::data_corruption,
-                 fmt::format("{}: expected a \"self_checksum\" of 32 digits, found none", name));
-  }
-  auto zeroed = text;
-  zeroed.replace(begin, checksum_digits, std::string(checksum_digits, '0'));
-  const auto expected = text.substr(begin, checksum_digits);
-  if (checksum_of(zeroed) != expected) {
-    return Error(Errc::data_corruption, fmt::format("{}: expected checksum {}, found {}", name,
-                                                    expected, checksum_of(zeroed)));
-  }
-  return ok_status();
+  return seal_text(document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
 /// Checks format and version before the checksum: a newer version may compute it otherwise.
 Result<nlohmann::json> open_document(const std::string& text, std::string_view format,
                                      std::string_view name) {
-  auto document = parse_json(text);
-  if (document.is_discarded()) {
-    return Error(Errc::data_corruption,
-                 fmt::format("{}: expected JSON of at most {} levels, found something else "
-                             "(truncated?), {} bytes",
-                             name, deepest_json, text.size()));
-  }
+  TROUPE_ASSIGN_OR_RETURN(auto document, open_json(text, name));
   const JsonValue root(document, std::string(name) + ": ");
   TROUPE_ASSIGN_OR_RETURN(const auto found, root.string("format"));
   if (found != format) {
@@ -91,7 +48,7 @@ Result<nlohmann::json> open_document(const std::string& text, std::string_view f
                              "import again",
                              name, store_layout::format_version, version));
   }
-  TROUPE_RETURN_IF_ERROR(check_self(text, name));
+  TROUPE_RETURN_IF_ERROR(check_seal(text, name));
   return document;
 }
 

@@ -45,6 +45,19 @@ inline nlohmann::json parse_json(std::string_view text) {
                                            : nlohmann::json(nlohmann::json::value_t::discarded);
 }
 
+/// The same for a whole file.
+/// \errors data_corruption
+inline Result<nlohmann::json> open_json(std::string_view text, std::string_view name) {
+  auto document = parse_json(text);
+  if (document.is_discarded()) {
+    return Error(Errc::data_corruption,
+                 fmt::format("{}: expected JSON of at most {} levels, found something else "
+                             "(truncated?), {} bytes",
+                             name, deepest_json, text.size()));
+  }
+  return document;
+}
+
 /// A value inside a document, with its place for messages. Borrows the document.
 class JsonValue {
  public:

@@ -127,13 +127,7 @@ Result<std::string> manifest_to_json(const Checkpoint& checkpoint,
 }
 
 Result<CheckpointManifest> manifest_from_json(const std::string& text, std::string_view name) {
-  const auto document = parse_json(text);
-  if (document.is_discarded()) {
-    return Error(Errc::data_corruption,
-                 fmt::format("{}: expected JSON of at most {} levels, found something else "
-                             "(truncated?), {} bytes",
-                             name, deepest_json, text.size()));
-  }
+  TROUPE_ASSIGN_OR_RETURN(const auto document, open_json(text, name));
   const JsonValue root(document, std::string(name) + ": ");
   TROUPE_RETURN_IF_ERROR(check_format(root));
   TROUPE_RETURN_IF_ERROR(check_seal(text, name));

@@ -1,6 +1,7 @@
 #include "runtime/graph/store.hpp"
 
 #include "runtime/base/digest.hpp"
+#include "runtime/base/self_checksum.hpp"
 #include "runtime/graph/column_stats.hpp"
 #include "runtime/graph/graph_json.hpp"
 #include "tests/runtime/graph/store_fixture.hpp"
@@ -23,9 +24,7 @@ void forge(const std::filesystem::path& path, const std::string& from, const std
   text.replace(at, from.size(), to);
   const std::string key = "\"self_checksum\": \"";
   const auto digits = text.find(key) + key.size();
-  text.replace(digits, 32, std::string(32, '0'));
-  text.replace(digits, 32, to_string(digest_of(std::as_bytes(std::span(text)))));
-  write_all(path, text);
+  write_all(path, seal_text(text.replace(digits, unsealed.size(), unsealed)));
 }
 
 /// Replaces an array and its entry in graph.json, so that only the contents are wrong.
