@@ -1,6 +1,8 @@
 #include "launcher/session.hpp"
 
+#include "launcher/seconds.hpp"
 #include "launcher/session_state.hpp"
+#include "runtime/base/even_share.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -8,21 +10,10 @@
 namespace troupe {
 namespace {
 
-constexpr double checkpoint_wanted = 1;  // what rank 0 adds to the step's number
-constexpr double stop_wanted = 2;
 constexpr std::chrono::hours longest_wait{24 * 365};
 
 Segment copy_of(std::span<const float> values) {
   return Segment::of(std::vector<float>(values.begin(), values.end()));
-}
-
-/// The range of 0 … count-1 that is one rank's; shares differ by one at most.
-std::pair<std::uint64_t, std::uint64_t> even_share(std::uint64_t count, std::uint32_t rank,
-                                                   std::uint32_t world) {
-  const auto least = count / world;
-  const auto more = count % world;  // so many ranks have one more
-  const auto begin = [&](std::uint64_t r) { return r * least + std::min<std::uint64_t>(r, more); };
-  return {begin(rank), begin(rank + 1)};
 }
 
 const NodeTypeInfo& seed_type(const Session::State& state) {
@@ -35,8 +26,7 @@ const NodeTypeInfo& seed_type(const Session::State& state) {
 // ---- the rank's way to its actor ----
 
 std::chrono::milliseconds Session::State::deadline() const {
-  return std::chrono::milliseconds(
-      static_cast<std::int64_t>(run->job.cluster.step_deadline_s * 1e3));
+  return seconds_as<std::chrono::milliseconds>(run->job.cluster.step_deadline_s);
 }
 
 Error Session::State::error_of(const caf::error& error, std::chrono::milliseconds within) const {
@@ -138,9 +128,9 @@ Result<SeedList> Session::seeds(const std::string& role) const {
                  fmt::format("seeds: expected a role of the split ({}), got \"{}\"", names, role));
   }
   const auto& all = found->second->seeds();
-  const auto range = even_share(all.global.size(), state_->rank(), world());
+  const auto range = even_share(all.global.size(), world(), rank());
   const auto first = static_cast<std::ptrdiff_t>(range.first);
-  const auto end = static_cast<std::ptrdiff_t>(range.second);
+  const auto end = static_cast<std::ptrdiff_t>(range.first + range.size);
   SeedList share;
   share.node_type = all.node_type;
   share.original.assign(all.original.begin() + first, all.original.begin() + end);
@@ -154,8 +144,8 @@ Result<EdgeShare> Session::edges(EdgeTypeId edge_type) const {
     return Error(Errc::invalid_argument,
                  fmt::format("edge type: expected < {}, got {}", types.size(), raw(edge_type)));
   }
-  const auto [first, end] = even_share(types[raw(edge_type)].count, state_->rank(), world());
-  return EdgeShare{static_cast<EdgeId>(first), end - first};
+  const auto [first, size] = even_share(types[raw(edge_type)].count, world(), rank());
+  return EdgeShare{static_cast<EdgeId>(first), size};
 }
 
 // ---- batches ----
@@ -218,10 +208,9 @@ Status Session::end_step() {
   }
   if (s.rank() == 0) {
     const double seconds = s.run->job.checkpoint.seconds;
-    const auto since =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - s.last_checkpoint);
-    request.number = (seconds > 0 && since.count() >= seconds ? checkpoint_wanted : 0) +
-                     (s.run->stop ? stop_wanted : 0);
+    request.number =
+        (seconds > 0 && seconds_since(s.last_checkpoint) >= seconds ? checkpoint_wanted : 0) +
+        (s.run->stop ? stop_wanted : 0);
   }
   const auto done = s.together(std::move(request), s.deadline());
   if (!done) {

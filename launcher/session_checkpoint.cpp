@@ -9,7 +9,6 @@
 namespace troupe {
 namespace {
 
-constexpr double checkpoint_wanted = 1;
 constexpr std::uint64_t rows_at_once = std::uint64_t{1} << 16;
 constexpr std::string_view tensor_prefix = "tensor ";
 

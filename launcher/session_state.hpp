@@ -17,6 +17,10 @@
 
 namespace troupe {
 
+/// What rank 0 adds to a step's number.
+inline constexpr double checkpoint_wanted = 1;
+inline constexpr double stop_wanted = 2;
+
 /// What the sessions of one process have in common.
 struct SessionRun {
   Job job;

@@ -1,5 +1,7 @@
 #include "runtime/nn/aggregate.hpp"
 
+#include "runtime/nn/row_kernels.hpp"
+
 #include <algorithm>
 
 namespace troupe::nn {
@@ -8,19 +10,6 @@ namespace {
 void add_row(const float* __restrict in, float* __restrict out, std::size_t cols) {
   for (std::size_t c = 0; c < cols; ++c) {
     out[c] += in[c];
-  }
-}
-
-void add_scaled_row(const float* __restrict in, float factor, float* __restrict out,
-                    std::size_t cols) {
-  for (std::size_t c = 0; c < cols; ++c) {
-    out[c] += in[c] * factor;
-  }
-}
-
-void scale_row(float factor, float* __restrict out, std::size_t cols) {
-  for (std::size_t c = 0; c < cols; ++c) {
-    out[c] *= factor;
   }
 }
 

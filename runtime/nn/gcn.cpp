@@ -154,13 +154,7 @@ Matrix Gcn::layer_rows(Executor& executor, std::span<const float> parameters,
                        LayerState& state) const {
   state.factors.source = {};  // in the rows already
   state.summands = input;
-  const Step step{.layer = layer,
-                  .parameters = parameters,
-                  .block = block,
-                  .below = nullptr,
-                  .next_mask = {},
-                  .ids = {},
-                  .keep = false};
+  const Step step = inference_step(layer, parameters, block);
   Matrix out(block.num_dst, layer.out);
   compute_layer(executor, step, state, out.view());
   return out;

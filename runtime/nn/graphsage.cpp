@@ -114,13 +114,7 @@ Matrix GraphSage::infer_layer(Executor& executor, std::span<const float> paramet
   const StackLayer& layer = layers()[stage];
   check_inference(parameters, layer, block, input.rows,
                   input.cols == layer.in && input.rows >= block.num_src);
-  const Step step{.layer = layer,
-                  .parameters = parameters,
-                  .block = block,
-                  .below = nullptr,
-                  .next_mask = {},
-                  .ids = {},
-                  .keep = false};
+  const Step step = inference_step(layer, parameters, block);
   LayerState state;
   state.input = input;
   Matrix out(block.num_dst, layer.out);

@@ -105,6 +105,11 @@ class LayerStack : public Model {
     std::span<const OriginalId> ids;  ///< of the batch's nodes, if the mask is active
     bool keep = true;                 ///< what only backward needs
   };
+  /// One that stands alone: no dropout, nothing kept.
+  static Step inference_step(const StackLayer& layer, std::span<const float> parameters,
+                             const LayerBlock& block) {
+    return {layer, parameters, block, nullptr, {}, {}, false};
+  }
 
   /// Computes what rows of the convolution need from other rows than the aggregated ones.
   virtual void prepare(Executor& executor, const Step& step, LayerState& state) const = 0;

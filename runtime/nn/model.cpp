@@ -48,8 +48,12 @@ Status check_options(const ModelOptions& options) {
 
 }  // namespace
 
+std::size_t num_parameters(const ParameterLayout& layout) {
+  return layout.empty() ? 0 : layout.back().offset + layout.back().size();
+}
+
 std::size_t Model::num_parameters() const {
-  return layout().empty() ? 0 : layout().back().offset + layout().back().size();
+  return nn::num_parameters(layout());
 }
 
 std::uint64_t Model::output_dim(std::uint32_t layer) const {

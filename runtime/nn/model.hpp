@@ -42,6 +42,8 @@ struct ParameterSlice {
   std::size_t size() const { return rows * cols; }
 };
 using ParameterLayout = std::vector<ParameterSlice>;
+/// Length of the flat vector.
+std::size_t num_parameters(const ParameterLayout& layout);
 
 /// What dropout masks depend on besides layer and column (design, section 4): job seed, epoch,
 /// batch, original ids.

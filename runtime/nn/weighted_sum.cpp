@@ -1,25 +1,13 @@
 #include "runtime/nn/weighted_sum.hpp"
 
 #include "runtime/base/assert.hpp"
+#include "runtime/nn/row_kernels.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 namespace troupe::nn {
 namespace {
-
-void add_scaled_row(const float* __restrict in, float factor, float* __restrict out,
-                    std::size_t cols) {
-  for (std::size_t c = 0; c < cols; ++c) {
-    out[c] += in[c] * factor;
-  }
-}
-
-void scale_row(float factor, float* __restrict out, std::size_t cols) {
-  for (std::size_t c = 0; c < cols; ++c) {
-    out[c] *= factor;
-  }
-}
 
 float factor_of(std::span<const float> factors, std::size_t i) {
   return factors.empty() ? 1.0F : factors[i];

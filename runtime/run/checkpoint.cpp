@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <charconv>
 #include <fmt/format.h>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -107,9 +106,7 @@ Status tidy(const fs::path& dir) {
 }
 
 Status check_sizes(const CheckpointFolderOptions& options, const TrainingState& training) {
-  const auto expected =
-      std::accumulate(options.layout.begin(), options.layout.end(), std::size_t{0},
-                      [](std::size_t sum, const auto& slice) { return sum + slice.size(); });
+  const auto expected = nn::num_parameters(options.layout);
   if (training.parameters.size() != expected ||
       (!training.best.empty() && training.best.size() != expected)) {
     return Error(Errc::invalid_argument,

@@ -5,13 +5,6 @@
 
 namespace troupe {
 
-GradientSlice gradient_slice(std::size_t num_parameters, std::uint32_t world, Rank owner) {
-  const std::size_t share = num_parameters / world;
-  const std::size_t more = num_parameters % world;
-  const std::size_t r = raw(owner);
-  return {r * share + std::min(r, more), share + (r < more ? 1 : 0)};
-}
-
 Result<std::optional<GradientReducer::Sum>> GradientReducer::add(
     std::shared_ptr<const net::GradientChunk> share) {
   const std::size_t bytes = share->weight == 0 ? 0 : chunk_size_ * sizeof(float);

@@ -2,6 +2,7 @@
 /// \file gradient_reducer.hpp
 /// Sums the ranks' shares of one chunk of the gradient in rank order, at the rank that owns the
 /// chunk. Knows no actors.
+#include "runtime/base/even_share.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/net/messages.hpp"
 
@@ -13,13 +14,10 @@
 
 namespace troupe {
 
-/// The slice [first, first + size) of a flat gradient that rank `owner` of `world` sums: even
-/// shares, the first ranks one number more.
-struct GradientSlice {
-  std::size_t first = 0;
-  std::size_t size = 0;
-};
-GradientSlice gradient_slice(std::size_t num_parameters, std::uint32_t world, Rank owner);
+/// The slice of a flat gradient that rank `owner` of `world` sums.
+constexpr Share gradient_slice(std::size_t num_parameters, std::uint32_t world, Rank owner) {
+  return even_share(num_parameters, world, owner);
+}
 
 /// Threads:    one at a time
 /// Guarantees: each share counts once, keyed (generation, step, rank); the sum does not depend on

@@ -145,9 +145,7 @@ ModelMetadata model_metadata(const nn::ModelOptions& options) {
 
 Status write_model(const fs::path& file, const nn::ParameterLayout& layout,
                    std::span<const float> parameters, const ModelMetadata& metadata) {
-  const auto expected =
-      std::accumulate(layout.begin(), layout.end(), std::size_t{0},
-                      [](std::size_t sum, const auto& slice) { return sum + slice.size(); });
+  const auto expected = nn::num_parameters(layout);
   if (parameters.size() != expected) {
     return Error(Errc::invalid_argument, fmt::format("{}: expected {} parameters, got {}",
                                                      file.string(), expected, parameters.size()));
