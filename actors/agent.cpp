@@ -137,7 +137,6 @@ caf::behavior agent(Agent* self, AgentOptions options) {
         self->state.options.introduce(request->generation);
         promise.deliver(Ref<net::Done>(net::Done{}));
       },
-      [](const Ref<net::Ping>&) { return Ref<net::Pong>(net::Pong{}); },
       [self](const Ref<StartAgain>& again) { start_again(self, again->member); },
   };
 }

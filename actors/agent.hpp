@@ -41,7 +41,6 @@ struct AgentOptions {
 /// |---------------------|----------------|-----------------------------------------------------|
 /// | Ref<net::Regroup>   | Ref<net::Done> | fenced; those of starting a member                  |
 /// | Ref<net::Introduce> | Ref<net::Done> | fenced                                              |
-/// | Ref<net::Ping>      | Ref<net::Pong> |                                                     |
 /// Peer loss: members `at_once` are started again after a pause, as often as needed: what they serve
 ///   waits no longer than the recovery deadline. The others wait for the director
 caf::actor spawn_agent(caf::actor_system& system, AgentOptions options);

@@ -37,7 +37,7 @@ struct RouterState {
   RouterOptions options;
   std::map<std::uint64_t, Asked> asked;
   std::uint64_t next_id = 0;
-  std::map<caf::actor_addr, bool> watched;
+  std::set<caf::actor_addr> watched;
 };
 using Router = caf::stateful_actor<RouterState>;
 
@@ -48,7 +48,7 @@ struct TryAgain {
 void attempt(Router* self, std::uint64_t id);
 
 void watch(Router* self, const caf::actor& holder) {
-  if (self->state.watched.emplace(holder.address(), true).second) {
+  if (self->state.watched.insert(holder.address()).second) {
     self->monitor(holder);
   }
 }

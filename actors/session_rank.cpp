@@ -292,7 +292,6 @@ caf::behavior behavior(Self* self, SessionRankOptions options, SpawnDataPath dat
         answer_takes(self->state);
       },
       [self](const Ref<EndRank>& message) { end(self, message->why); },
-      [](const Ref<net::Ping>&) { return Ref<net::Pong>(net::Pong{}); },
   };
 }
 

@@ -101,7 +101,6 @@ struct EndRank {
 /// | Ref<EndRank>            | none                   |                                             |
 /// | Ref<net::GradientChunk> | Ref<net::GradientSum>  | invalid_argument                            |
 /// | Ref<net::TakeState>     | Ref<net::StateReply>   |                                             |
-/// | Ref<net::Ping>          | Ref<net::Pong>         |                                             |
 /// Back-pressure: holds at most `batches_in_flight` batches; keeps shares of the collective under way,
 ///   the one before and the next
 /// Ordering:  batches in batch order, whatever the order of arrival
