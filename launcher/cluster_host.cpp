@@ -7,6 +7,7 @@
 #include "actors/message.hpp"
 #include "actors/router.hpp"
 #include "actors/sampler.hpp"
+#include "launcher/seconds.hpp"
 #include "runtime/job/plan.hpp"
 
 #include <caf/all.hpp>
@@ -17,6 +18,8 @@
 namespace troupe {
 namespace {
 
+using std::chrono::milliseconds;
+
 std::string holder_name(PartId part) {
   return fmt::format("holder of part {}", raw(part));
 }
@@ -26,10 +29,6 @@ std::string trainer_name(Rank rank) {
 
 /// A link has a deadline of its own, and says more when it ends.
 constexpr std::chrono::milliseconds grace{1000};
-
-std::chrono::milliseconds milliseconds(double seconds) {
-  return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1e3));
-}
 
 }  // namespace
 
@@ -44,7 +43,8 @@ ClusterHost::ClusterHost(HostId id, std::shared_ptr<const ClusterPlan> plan,
   const auto& cluster = plan_->job.cluster;
   // Routers always answer, but may need that long.
   context_->request_deadline =
-      milliseconds(cluster.request_deadline_s + cluster.recovery_deadline_s) + grace * 2;
+      seconds_as<milliseconds>(cluster.request_deadline_s + cluster.recovery_deadline_s) +
+      grace * 2;
   context_->replicated = std::min(cluster.replicas, plan_->hosts()) > 1;
 }
 
@@ -137,8 +137,9 @@ void ClusterHost::start_routers() {
     const auto part = static_cast<PartId>(p);
     RouterOptions options;
     options.part = part;
-    options.request_deadline = milliseconds(plan_->job.cluster.request_deadline_s) + grace;
-    options.recovery_deadline = milliseconds(plan_->job.cluster.recovery_deadline_s);
+    options.request_deadline =
+        seconds_as<milliseconds>(plan_->job.cluster.request_deadline_s) + grace;
+    options.recovery_deadline = seconds_as<milliseconds>(plan_->job.cluster.recovery_deadline_s);
     auto hosts = plan_->hosts_of_part(part);
     std::ranges::stable_partition(hosts, [this](HostId h) { return h == id_; });  // nearest first
     for (const auto at : hosts) {

@@ -1,6 +1,7 @@
 #include "launcher/cluster_plan.hpp"
 
 #include "actors/session_rank.hpp"
+#include "launcher/seconds.hpp"
 #include "runtime/job/plan.hpp"
 #include "runtime/net/codec.hpp"
 
@@ -24,10 +25,6 @@ std::shared_ptr<const SampleOptions> sample_options(const Job& job, const GraphI
   const std::uint64_t edge_bytes = job.sample.edge_ids ? 16 : 8;
   options.max_edges_per_reply = job.cluster.window_bytes / 4 / edge_bytes;
   return std::make_shared<const SampleOptions>(std::move(options));
-}
-
-std::chrono::nanoseconds nanoseconds(double seconds) {
-  return std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
 }
 
 /// What one step's gradient shares take on one link, in one direction: each rank of one host sends
@@ -120,8 +117,7 @@ TrainerOptions ClusterPlan::trainer_options(Rank rank) const {
   options.learner = learner_options();
   options.take_only = take_only();
   options.max_eval_batches = job.eval.max_batches;
-  options.fenced_for =
-      std::chrono::milliseconds(static_cast<std::int64_t>(job.cluster.recovery_deadline_s * 1e3));
+  options.fenced_for = seconds_as<std::chrono::milliseconds>(job.cluster.recovery_deadline_s);
   return options;
 }
 
@@ -144,8 +140,9 @@ GateOptions ClusterPlan::gate_options() const {
   endpoint.queue_bytes = 4 * window;
   // Above what the peer's windows let through, one item larger than its window per class included.
   endpoint.serving_bytes = std::max(std::uint64_t{4} << 30, 8 * window);
-  endpoint.deadline = nanoseconds(job.cluster.request_deadline_s);
-  endpoint.recovery_deadline = nanoseconds(job.cluster.recovery_deadline_s);
+  endpoint.deadline = seconds_as<std::chrono::nanoseconds>(job.cluster.request_deadline_s);
+  endpoint.recovery_deadline =
+      seconds_as<std::chrono::nanoseconds>(job.cluster.recovery_deadline_s);
   return options;
 }
 

@@ -79,5 +79,7 @@ ExitCode simulate_command(const SimulateArguments& arguments);
 
 /// Blocks SIGINT and SIGTERM in the calling thread, so that all threads started later inherit it.
 void block_stop_signals();
+/// Undoes that in the calling thread.
+void unblock_stop_signals();
 
 }  // namespace troupe

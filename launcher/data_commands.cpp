@@ -1,6 +1,8 @@
 #include "launcher/commands.hpp"
 #include "launcher/prepare_store.hpp"
+#include "launcher/print_error.hpp"
 #include "launcher/read_job.hpp"
+#include "launcher/seconds.hpp"
 #include "runtime/data/npy_import.hpp"
 #include "runtime/job/job_file.hpp"
 #include "runtime/job/plan.hpp"
@@ -14,8 +16,8 @@ namespace troupe {
 namespace {
 
 ExitCode data_error(const Error& error) {
-  std::fprintf(stderr, "troupe: %s\n", error.what().c_str());
-  return error.code() == Errc::unimplemented ? ExitCode::usage : ExitCode::data;
+  const bool usage = error.code() == Errc::unimplemented;
+  return print_error(error, usage ? ExitCode::usage : ExitCode::data);
 }
 
 void print_graph(const GraphInfo& graph) {
@@ -65,10 +67,6 @@ void print_partition(const PartitionInfo& partition, const GraphInfo& graph) {
     }
     fmt::print("\n");
   }
-}
-
-double seconds_since(std::chrono::steady_clock::time_point t) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - t).count();
 }
 
 CompleteFor parse_complete_for(const std::string& text) {

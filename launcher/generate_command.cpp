@@ -1,4 +1,6 @@
 #include "launcher/commands.hpp"
+#include "launcher/print_error.hpp"
+#include "launcher/seconds.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -15,14 +17,12 @@ ExitCode generate_rmat_command(const GenerateRmatArguments& arguments) {
   ComputePool pool(threads);
   const auto summary = generate_rmat(arguments.options, pool, arguments.out);
   if (!summary) {
-    std::fprintf(stderr, "troupe: %s\n", summary.error().what().c_str());
-    return exit_code_of(summary.error().code());
+    return print_error(summary.error());
   }
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - began;
   fmt::print("{} nodes, {} edges; in-degree: median {}, highest {}, {} nodes without\n",
              arguments.options.nodes, summary->edges, summary->median_degree, summary->max_degree,
              summary->isolated_nodes);
-  fmt::print("{:.1f} s, at most {:.2f} GiB in memory, files in {}\n", seconds.count(),
+  fmt::print("{:.1f} s, at most {:.2f} GiB in memory, files in {}\n", seconds_since(began),
              static_cast<double>(summary->memory_bytes) / (1U << 30), arguments.out.string());
   return ExitCode::done;
 }

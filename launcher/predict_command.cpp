@@ -1,29 +1,15 @@
 #include "launcher/commands.hpp"
 #include "launcher/prepare_run.hpp"
+#include "launcher/print_error.hpp"
 #include "launcher/simulated_cluster.hpp"
 #include "runtime/run/node_request.hpp"
 #include "runtime/run/outputs.hpp"
 
 #include <cstdio>
 #include <fmt/format.h>
-#include <signal.h>
 
 namespace troupe {
 namespace {
-
-/// Nothing is half done when this command is interrupted: the signal may end it at once.
-void let_stop_signals_through() {
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, SIGINT);
-  sigaddset(&set, SIGTERM);
-  pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
-}
-
-ExitCode fail(const Error& error) {
-  std::fprintf(stderr, "troupe: %s\n", error.what().c_str());
-  return exit_code_of(error.code());
-}
 
 Result<std::vector<float>> parameters_of(const Job& job, const std::filesystem::path& file) {
   TROUPE_ASSIGN_OR_RETURN(const auto model, nn::make_model(job.model));
@@ -71,7 +57,7 @@ Status predict(const PreparedRun& run, const PredictArguments& arguments, const 
 }  // namespace
 
 ExitCode predict_command(const PredictArguments& arguments) {
-  let_stop_signals_through();
+  unblock_stop_signals();  // nothing is half done when one ends it at once
   const Say say = [](const std::string& text) {
     std::printf("%s\n", text.c_str());
     std::fflush(stdout);
@@ -81,7 +67,7 @@ ExitCode predict_command(const PredictArguments& arguments) {
     return code;
   }
   const auto done = predict(*run, arguments, say);
-  return done ? ExitCode::done : fail(done.error());
+  return done ? ExitCode::done : print_error(done.error());
 }
 
 }  // namespace troupe

@@ -1,5 +1,6 @@
 #include "launcher/read_job.hpp"
 
+#include "launcher/print_error.hpp"
 #include "runtime/job/job_file.hpp"
 
 #include <cstdio>
@@ -20,7 +21,7 @@ void print_problems(const std::vector<JobProblem>& problems, const JobArguments*
 std::optional<Job> read_job_or_print(const JobArguments& arguments) {
   auto reading = read_job(arguments.file, arguments.overrides);
   if (!reading) {
-    std::fprintf(stderr, "troupe: %s\n", reading.error().what().c_str());
+    print_error(reading.error());
     return std::nullopt;
   }
   if (!reading->problems.empty()) {

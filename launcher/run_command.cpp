@@ -1,8 +1,10 @@
 #include "launcher/commands.hpp"
 #include "launcher/end_or_signal.hpp"
 #include "launcher/prepare_run.hpp"
+#include "launcher/print_error.hpp"
 #include "launcher/report.hpp"
 #include "launcher/run_checkpoints.hpp"
+#include "launcher/seconds.hpp"
 #include "launcher/simulated_cluster.hpp"
 #include "runtime/run/metrics_log.hpp"
 #include "runtime/run/outputs.hpp"
@@ -22,10 +24,6 @@ namespace troupe {
 namespace {
 
 using SteadyClock = std::chrono::steady_clock;
-
-double seconds_since(SteadyClock::time_point t) {
-  return std::chrono::duration<double>(SteadyClock::now() - t).count();
-}
 
 /// For the last step and its checkpoint.
 constexpr std::chrono::seconds longest_stop{60};
@@ -56,16 +54,6 @@ void print_outcome(const Report& report, const Job& job) {
   std::printf("parameters %s\n", to_string(record.parameters).c_str());
   std::printf("%.1f s, report in %s\n", report.run_seconds,
               (job.output / "report.json").string().c_str());
-}
-
-ExitCode fail(const Error& error) {
-  std::fprintf(stderr, "troupe: %s\n", error.what().c_str());
-  return exit_code_of(error.code());
-}
-
-ExitCode data_error(const Error& error) {
-  std::fprintf(stderr, "troupe: %s\n", error.what().c_str());
-  return ExitCode::data;
 }
 
 /// What a run tells while it runs. Shared with the actors, which may outlive the wait by a moment.
@@ -161,20 +149,20 @@ ExitCode finish(const Job& job, const PartitionedStore& store, Report& report,
   } else if (!*result) {
     report.status = "failed";
     report.error = result->error().what();
-    code = fail(result->error());
+    code = print_error(result->error());
   } else {
     report.status = "done";
     report.record = (*result)->record;
     watch.scores(report.record);
     if (const auto written = write_outputs(job, store, **result, layout); !written) {
-      return data_error(written.error());
+      return print_error(written.error(), ExitCode::data);
     }
     if (log == LogFormat::text) {
       print_outcome(report, job);
     }
   }
   if (const auto written = write_report(report, job, job.output / "report.json"); !written) {
-    return fail(written.error());
+    return print_error(written.error());
   }
   return code;
 }
@@ -198,14 +186,14 @@ ExitCode run_cluster(const Job& job, const PartitionedStore& store, Report& repo
   hooks.tracer = tracer;
   auto cluster = SimulatedCluster::create(job, store, std::move(hooks));
   if (!cluster) {
-    return fail(cluster.error());
+    return print_error(cluster.error());
   }
   const auto layout = (*cluster)->layout();
   RunSetup setup;
   if (arguments.resume) {
     auto found = find_checkpoint(job, layout, say);
     if (!found) {
-      return data_error(found.error());
+      return print_error(found.error(), ExitCode::data);
     }
     setup.resume = *std::move(found);
     watch->epochs = setup.resume->record.epochs;
@@ -218,7 +206,7 @@ ExitCode run_cluster(const Job& job, const PartitionedStore& store, Report& repo
                         .metric = job.eval.metric,
                         .log_every = job.log_every});
   if (const auto opened = open_metrics(job, setup, *watch); !opened) {
-    return data_error(opened.error());
+    return print_error(opened.error(), ExitCode::data);
   }
   setup.progress = [watch](const EpochRecord& epoch) { watch->epoch(epoch); };
   setup.write_checkpoint = checkpoint_writer(job, layout, [watch](const std::string& folder) {
@@ -242,7 +230,7 @@ ExitCode run_cluster(const Job& job, const PartitionedStore& store, Report& repo
   watch->progress.reset();
   if (tracer) {
     if (const auto written = tracer->write(job.output / "trace.json"); !written) {
-      std::fprintf(stderr, "troupe: %s\n", written.error().what().c_str());
+      print_error(written.error());
     }
   }
   const std::lock_guard guard(watch->mutex);
@@ -256,6 +244,11 @@ ExitCode run_cluster(const Job& job, const PartitionedStore& store, Report& repo
 void block_stop_signals() {
   const auto set = stop_signals();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
+}
+
+void unblock_stop_signals() {
+  const auto set = stop_signals();
+  pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
 }
 
 ExitCode run_command(const RunArguments& arguments) {

@@ -1,6 +1,7 @@
 // `troupe run JOB -- PROGRAM ARGUMENTS`: this process becomes the user's program, which calls run_ranks.
 #include "launcher/commands.hpp"
 #include "launcher/end_or_signal.hpp"
+#include "launcher/print_error.hpp"
 #include "launcher/read_job.hpp"
 #include "launcher/run_environment.hpp"
 
@@ -21,16 +22,14 @@ ExitCode run_program(const RunArguments& arguments, const std::vector<std::strin
     return ExitCode::usage;
   }
   if (const auto set = set_run_environment(arguments); !set) {
-    std::fprintf(stderr, "troupe: %s\n", set.error().what().c_str());
-    return ExitCode::usage;
+    return print_error(set.error(), ExitCode::usage);
   }
   std::vector<char*> argv;
   for (const auto& argument : program) {
     argv.push_back(const_cast<char*>(argument.c_str()));
   }
   argv.push_back(nullptr);
-  const auto set = stop_signals();  // blocked signals would stay so in the program
-  pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+  unblock_stop_signals();  // blocked signals would stay so in the program
   execvp(argv[0], argv.data());
   std::fprintf(
       stderr, "troupe: cannot start %s: %s; try: ./%s if it is in this folder, or its whole path\n",

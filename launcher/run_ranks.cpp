@@ -1,6 +1,7 @@
 #include "launcher/commands.hpp"
 #include "launcher/end_or_signal.hpp"
 #include "launcher/prepare_run.hpp"
+#include "launcher/print_error.hpp"
 #include "launcher/run_checkpoints.hpp"
 #include "launcher/run_environment.hpp"
 #include "launcher/session_cluster.hpp"
@@ -77,8 +78,7 @@ SessionCluster::Events events_of(const std::shared_ptr<Watch>& watch) {
   SessionCluster::Events events;
   events.failed = [](const Error& why) {
     if (why.code() != Errc::cancelled) {
-      std::fprintf(stderr, "troupe: %s\n", why.what().c_str());
-      bound_the_end(exit_code_of(why.code()));
+      bound_the_end(print_error(why));
     }
   };
   events.ended = [watch] { watch->end.end(true); };
@@ -92,15 +92,11 @@ ExitCode run(const RunArguments& arguments, const std::function<Status(Session&)
   }
   const auto& job = prepared->job;
   const auto watch = std::make_shared<Watch>();
-  const auto fail = [](const Error& error, ExitCode code) {
-    std::fprintf(stderr, "troupe: %s\n", error.what().c_str());
-    return code;
-  };
   SessionSetup setup;
   if (arguments.resume) {
     auto found = find_checkpoint(job, {}, print);
     if (!found) {
-      return fail(found.error(), ExitCode::data);
+      return print_error(found.error(), ExitCode::data);
     }
     setup.resume = *std::move(found);
   }
@@ -113,7 +109,7 @@ ExitCode run(const RunArguments& arguments, const std::function<Status(Session&)
   hooks.say = setup.say;
   auto cluster = SessionCluster::create(job, prepared->store, std::move(setup), std::move(hooks));
   if (!cluster) {
-    return fail(cluster.error(), exit_code_of(cluster.error().code()));
+    return print_error(cluster.error());
   }
   print(fmt::format("{} ranks on {} simulated hosts, {} epochs of {} steps", job.cluster.world(),
                     job.cluster.hosts, job.train.epochs, (*cluster)->cluster().steps_per_epoch()));

@@ -1,4 +1,5 @@
 #include "launcher/commands.hpp"
+#include "launcher/print_error.hpp"
 #include "launcher/simulation.hpp"
 
 #include <cstdio>
@@ -76,8 +77,7 @@ ExitCode simulate_command(const SimulateArguments& arguments) {
   const TemporaryFolder folder;
   auto simulation = Simulation::create(folder.path());
   if (!simulation) {
-    std::fprintf(stderr, "troupe: %s\n", simulation.error().what().c_str());
-    return ExitCode::failed;
+    return print_error(simulation.error(), ExitCode::failed);
   }
   return arguments.count == 1 ? replay(*simulation, arguments.seed) : count(*simulation, arguments);
 }

@@ -4,6 +4,7 @@
 #include "actors/message.hpp"
 #include "launcher/cluster_host.hpp"
 #include "launcher/cluster_plan.hpp"
+#include "launcher/seconds.hpp"
 
 #include <caf/all.hpp>
 
@@ -16,6 +17,8 @@
 namespace troupe {
 namespace {
 
+using std::chrono::milliseconds;
+
 std::size_t thread_count(const Job& job) {
   return job.cluster.threads > 0 ? job.cluster.threads
                                  : std::max(1U, std::thread::hardware_concurrency());
@@ -27,10 +30,6 @@ net::SimLinkOptions link_options(const Job& job) {
       std::chrono::nanoseconds(static_cast<std::int64_t>(job.cluster.network.latency_us * 1000));
   options.bytes_per_second = job.cluster.network.bandwidth_gbps * 1e9 / 8;
   return options;
-}
-
-std::chrono::milliseconds milliseconds(double seconds) {
-  return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1e3));
 }
 
 }  // namespace
@@ -177,9 +176,9 @@ DirectorOptions SimulatedCluster::State::director_options(RunSetup setup) const 
   options.checkpoints = {job.checkpoint.epochs, job.checkpoint.steps, job.checkpoint.seconds};
   options.write_checkpoint = std::move(setup.write_checkpoint);
   options.io = runtime->io();
-  options.heartbeat = milliseconds(job.cluster.heartbeat_s);
-  options.lost_after = milliseconds(job.cluster.lost_after_s);
-  options.step_deadline = milliseconds(job.cluster.step_deadline_s);
+  options.heartbeat = seconds_as<milliseconds>(job.cluster.heartbeat_s);
+  options.lost_after = seconds_as<milliseconds>(job.cluster.lost_after_s);
+  options.step_deadline = seconds_as<milliseconds>(job.cluster.step_deadline_s);
   options.say = hooks->say;
   options.trace = TraceTrack(hooks->tracer, raw(home->id()), "director");
   return options;

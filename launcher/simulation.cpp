@@ -92,6 +92,13 @@ Result<Job> Simulation::job_of(const FaultPlan& plan) const {
   return std::move(reading.job);
 }
 
+Result<PreparedRun> Simulation::prepare(const FaultPlan& plan) const {
+  TROUPE_ASSIGN_OR_RETURN(auto job, job_of(plan));
+  TROUPE_ASSIGN_OR_RETURN(auto store, prepare_store(job, [](const std::string&) {}));
+  fit_to_graph(job, store.info());
+  return PreparedRun{std::move(job), std::move(store)};
+}
+
 Simulation::Expected Simulation::digests_of(const RunRecord& record) {
   return {record.batches.value_or(Digest{}), record.outputs, record.parameters,
           record.best_parameters};
@@ -103,11 +110,9 @@ Result<Simulation::Expected> Simulation::expected(std::uint32_t world) {
   }
   FaultPlan calm;
   calm.trainers_per_host = world;
-  TROUPE_ASSIGN_OR_RETURN(auto job, job_of(calm));
-  TROUPE_ASSIGN_OR_RETURN(const auto store, prepare_store(job, [](const std::string&) {}));
-  fit_to_graph(job, store.info());
+  TROUPE_ASSIGN_OR_RETURN(const auto prepared, prepare(calm));
   Stage stage(calm, dir_ / "none", {});
-  TROUPE_ASSIGN_OR_RETURN(const auto result, stage.run(job, store));
+  TROUPE_ASSIGN_OR_RETURN(const auto result, stage.run(prepared.job, prepared.store));
   return expected_[world] = digests_of(result.record);
 }
 
@@ -115,11 +120,10 @@ Status Simulation::check_resume(const FaultPlan& plan, const std::filesystem::pa
   FaultPlan calm;
   calm.hosts = plan.hosts;
   calm.trainers_per_host = plan.trainers_per_host;
-  TROUPE_ASSIGN_OR_RETURN(auto job, job_of(calm));
-  TROUPE_ASSIGN_OR_RETURN(const auto store, prepare_store(job, [](const std::string&) {}));
-  fit_to_graph(job, store.info());
+  TROUPE_ASSIGN_OR_RETURN(const auto prepared, prepare(calm));
   VirtualRuntime runtime({});
-  TROUPE_ASSIGN_OR_RETURN(const auto cluster, SimulatedCluster::create(job, store, {}, runtime));
+  TROUPE_ASSIGN_OR_RETURN(const auto cluster,
+                          SimulatedCluster::create(prepared.job, prepared.store, {}, runtime));
   CheckpointFolderOptions options;
   options.dir = checkpoints;
   options.layout = cluster->layout();
@@ -179,20 +183,14 @@ SimulationOutcome Simulation::judge(const FaultPlan& plan, const Result<RunResul
 SimulationOutcome Simulation::run(const FaultPlan& plan,
                                   const std::function<void(const std::string&)>& trace) {
   SimulationOutcome outcome;
-  auto job = job_of(plan);
-  if (!job) {
-    outcome.verdict = job.error().what();
+  const auto prepared = prepare(plan);
+  if (!prepared) {
+    outcome.verdict = prepared.error().what();
     return outcome;
   }
-  const auto store = prepare_store(*job, [](const std::string&) {});
-  if (!store) {
-    outcome.verdict = store.error().what();
-    return outcome;
-  }
-  fit_to_graph(*job, store->info());
   const auto checkpoints = dir_ / fmt::format("checkpoints-{}", plan.seed);
   Stage stage(plan, checkpoints, trace);
-  const auto result = stage.run(*job, *store);
+  const auto result = stage.run(prepared->job, prepared->store);
   outcome = judge(plan, result, stage.outcome());
   if (outcome.as_expected && plan.checkpoint_steps > 0) {
     if (const auto resumed = check_resume(plan, checkpoints); !resumed) {

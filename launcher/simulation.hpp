@@ -3,6 +3,7 @@
 /// Runs a small job on a simulated cluster in virtual time while a fault plan happens to it, and
 /// compares what came of it with what must. The same seed gives the same run, event by event.
 #include "launcher/fault_plan.hpp"
+#include "launcher/prepare_run.hpp"
 #include "launcher/simulated_cluster.hpp"
 #include "runtime/base/digest.hpp"
 #include "runtime/base/result.hpp"
@@ -52,6 +53,8 @@ class Simulation {
   };
   explicit Simulation(std::filesystem::path dir) : dir_(std::move(dir)) {}
   Result<Job> job_of(const FaultPlan& plan) const;
+  /// The job, and the store of its parts, made when first asked for.
+  Result<PreparedRun> prepare(const FaultPlan& plan) const;
   /// Digests of an undisturbed run.
   Result<Expected> expected(std::uint32_t world);
   static Expected digests_of(const RunRecord& record);

@@ -36,6 +36,24 @@ TEST(FaultSimulation, ASeedReplaysExactly) {
   }
 }
 
+/// Two hosts with a part each.
+FaultPlan two_hosts() {
+  FaultPlan plan;
+  plan.hosts = 2;
+  plan.parts = 2;
+  return plan;
+}
+
+/// Something that happens to their link after some steps.
+Fault link_fault(FaultKind kind, std::uint64_t step, std::chrono::milliseconds lasts) {
+  Fault fault;
+  fault.kind = kind;
+  fault.step = step;
+  fault.other = HostId{1};
+  fault.lasts = lasts;
+  return fault;
+}
+
 /// A run of four steps and more, disturbed by one fault.
 SimulationOutcome run_with(Simulation& simulation, FaultPlan plan, Fault fault) {
   plan.faults = {fault};
@@ -45,13 +63,8 @@ SimulationOutcome run_with(Simulation& simulation, FaultPlan plan, Fault fault) 
 TEST(FaultSimulation, AnErrorThatIsNotInThePlanIsNotExpected) {
   const testing::ScratchFolder scratch;
   ASSERT_OK_AND_ASSIGN(auto simulation, Simulation::create(scratch.path()));
-  FaultPlan plan;
-  plan.hosts = 2;
-  plan.parts = 2;
-  Fault forever;
-  forever.kind = FaultKind::cut_link_forever;
-  forever.step = 1;
-  forever.other = HostId{1};
+  auto plan = two_hosts();
+  const auto forever = link_fault(FaultKind::cut_link_forever, 1, {});
 
   const auto unplanned = run_with(simulation, plan, forever);
   plan.fatal = "link of hosts 0 and 1";
@@ -66,16 +79,10 @@ TEST(FaultSimulation, AnErrorThatIsNotInThePlanIsNotExpected) {
 TEST(FaultSimulation, ARankThatCannotBeHeardForLongIsReplacedWhileItLives) {
   const testing::ScratchFolder scratch;
   ASSERT_OK_AND_ASSIGN(auto simulation, Simulation::create(scratch.path()));
-  FaultPlan plan;
-  plan.hosts = 2;
-  plan.parts = 2;
-  Fault cut;
-  cut.kind = FaultKind::cut_link;
-  cut.step = 2;
-  cut.other = HostId{1};
-  cut.lasts = std::chrono::seconds(10);  // more than lost_after
+  constexpr std::chrono::seconds more_than_lost_after(10);
 
-  const auto outcome = run_with(simulation, plan, cut);
+  const auto outcome =
+      run_with(simulation, two_hosts(), link_fault(FaultKind::cut_link, 2, more_than_lost_after));
 
   EXPECT_TRUE(outcome.as_expected) << outcome.verdict;
   EXPECT_GE(outcome.rollbacks, 1U);
@@ -95,17 +102,10 @@ TEST(FaultSimulation, ARollBackDoesNotWaitForTheSharesThatItEnds) {
 TEST(FaultSimulation, AShortCutIsMendedByTheLinksAlone) {
   const testing::ScratchFolder scratch;
   ASSERT_OK_AND_ASSIGN(auto simulation, Simulation::create(scratch.path()));
-  FaultPlan plan;
-  plan.hosts = 2;
-  plan.parts = 2;
-  Fault cut;
-  cut.kind = FaultKind::cut_link;
-  cut.step = 2;
-  cut.other = HostId{1};
-  cut.lasts = std::chrono::milliseconds(200);
+  auto cut = link_fault(FaultKind::cut_link, 2, std::chrono::milliseconds(200));
   cut.lose_in_flight = true;
 
-  const auto outcome = run_with(simulation, plan, cut);
+  const auto outcome = run_with(simulation, two_hosts(), cut);
 
   EXPECT_TRUE(outcome.as_expected) << outcome.verdict;
   EXPECT_EQ(outcome.rollbacks, 0U);
