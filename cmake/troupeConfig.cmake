@@ -2,6 +2,7 @@
 include(CMakeFindDependencyMacro)
 find_dependency(Threads)
 find_dependency(fmt)
+find_dependency(OpenSSL)
 find_dependency(OpenMP COMPONENTS CXX)
 
 # Libraries without a package file of their own, or whose file asks for more than a C++ program needs.
@@ -20,6 +21,6 @@ endforeach()
 if(NOT TARGET troupe::dependencies)
   add_library(troupe::dependencies INTERFACE IMPORTED)
   target_link_libraries(troupe::dependencies INTERFACE
-    ${troupe_libraries} fmt::fmt OpenMP::OpenMP_CXX Threads::Threads)
+    ${troupe_libraries} fmt::fmt OpenSSL::SSL OpenSSL::Crypto OpenMP::OpenMP_CXX Threads::Threads)
 endif()
 include(${CMAKE_CURRENT_LIST_DIR}/troupeTargets.cmake)

@@ -7,6 +7,8 @@ if(NOT TROUPE_FUZZ)
   find_package(CLI11 REQUIRED)
 endif()
 find_package(fmt REQUIRED)
+find_package(OpenSSL REQUIRED)
+find_package(Boost REQUIRED)  # headers of Asio
 # Debian's package file of oneDNN asks for OpenCL's headers, which we do not use: find the library itself.
 find_path(TROUPE_DNNL_INCLUDE oneapi/dnnl/dnnl.h REQUIRED)
 find_library(TROUPE_DNNL dnnl REQUIRED)

@@ -28,6 +28,7 @@ inline ExitCode exit_code_of(Errc code) {
       return ExitCode::data;
     case Errc::peer_lost:
     case Errc::fenced:
+    case Errc::unauthenticated:
     case Errc::deadline_exceeded:
     case Errc::overloaded:
       return ExitCode::peer;

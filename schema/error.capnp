@@ -10,7 +10,7 @@ $Cxx.namespace("troupe::wire");
 
 struct ErrorReply {
   code @0 :UInt16;
-  # Set by the sender: number of an Errc (runtime/base/result.hpp), 1..13. A number that the reader does not know is read as
+  # Set by the sender: number of an Errc (runtime/base/result.hpp), 1..14. A number that the reader does not know is read as
   # `internal`. Default 0 is not an error; it is read as `internal` too.
 
   text @1 :Text;

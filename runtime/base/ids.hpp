@@ -15,6 +15,7 @@ enum class EdgeId : std::uint64_t {
 };  ///< original id of an edge: its position in the user's edge list
 enum class PartId : std::uint32_t {};
 enum class HostId : std::uint32_t {};
+enum class ProcessId : std::uint32_t {};   ///< of a job's layout
 enum class Rank : std::uint32_t {};        ///< of a logical trainer, 0..W-1
 enum class NodeTypeId : std::uint16_t {};  ///< position in the graph's list of node types
 enum class EdgeTypeId : std::uint16_t {};  ///< position in the graph's list of edge types

@@ -5,7 +5,7 @@
 namespace troupe {
 
 std::string_view to_string(Errc code) noexcept {
-  static constexpr std::array<std::string_view, 14> names = {"ok",
+  static constexpr std::array<std::string_view, 15> names = {"ok",
                                                              "invalid_argument",
                                                              "failed_precondition",
                                                              "not_found",
@@ -18,7 +18,8 @@ std::string_view to_string(Errc code) noexcept {
                                                              "cancelled",
                                                              "unimplemented",
                                                              "internal",
-                                                             "fenced"};
+                                                             "fenced",
+                                                             "unauthenticated"};
   const auto index = static_cast<std::size_t>(code);
   return index < names.size() ? names[index] : "unknown";
 }

@@ -28,6 +28,7 @@ enum class Errc : std::uint8_t {
   unimplemented,        ///< Not built or not supported here. Use the fallback path.
   internal,             ///< A bug in this program.
   fenced,               ///< A newer generation has taken over. Do not retry; end.
+  unauthenticated,      ///< Wrong token or certificate. Fix it; retrying cannot help.
 };
 
 /// The code's name as written above, e.g. "invalid_argument".

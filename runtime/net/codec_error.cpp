@@ -38,7 +38,7 @@ Error decode_error(const Frame& frame) {
         const auto code = in.getCode();
         const auto text = in.getText();
         const bool known = code > static_cast<std::uint16_t>(Errc::ok) &&
-                           code <= static_cast<std::uint16_t>(Errc::fenced);
+                           code <= static_cast<std::uint16_t>(Errc::unauthenticated);
         return Error(known ? static_cast<Errc>(code) : Errc::internal,
                      bounded(std::string_view(text.begin(), text.size())));
       });
