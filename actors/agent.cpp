@@ -6,138 +6,33 @@
 
 #include <caf/all.hpp>
 
-#include <algorithm>
-#include <fmt/format.h>
-
 namespace troupe {
 namespace {
-
-constexpr std::chrono::milliseconds longest_pause{5000};
 
 struct AgentState {
   const char* name = "troupe.agent";
   AgentOptions options;
-  std::uint32_t generation = 0;
-  std::vector<std::chrono::milliseconds> pauses;  ///< by member
-  std::vector<bool> alive;
 };
 using Agent = caf::stateful_actor<AgentState>;
 
-struct StartAgain {
-  std::size_t member;
-};
-
-void say(const Agent* self, const std::string& what) {
-  if (self->state.options.say) {
-    self->state.options.say(what);
-  }
-}
-
-Status start(Agent* self, std::size_t m) {
-  auto& state = self->state;
-  auto& member = state.options.members[m];
-  TROUPE_ASSIGN_OR_RETURN(auto started, member.start(state.generation));
-  member.actor = std::move(started);
-  state.alive[m] = true;
-  self->monitor(member.actor);
-  return ok_status();
-}
-
-void start_later(Agent* self, std::size_t m) {
-  auto& pause = self->state.pauses[m];
-  self->delayed_send(self, pause, Ref<StartAgain>(StartAgain{m}));
-  pause = std::min(pause * 2, longest_pause);
-}
-
-void on_down(Agent* self, const caf::down_msg& down) {
-  auto& state = self->state;
-  for (std::size_t m = 0; m < state.options.members.size(); ++m) {
-    const auto& member = state.options.members[m];
-    if (!state.alive[m] || member.actor.address() != down.source) {
-      continue;
-    }
-    state.alive[m] = false;
-    say(self, fmt::format("host {}: lost the {}: {}", raw(state.options.host), member.name,
-                          from_caf(down.reason).what()));
-    if (member.at_once) {
-      start_later(self, m);
-    }
-  }
-}
-
-void start_again(Agent* self, std::size_t m) {
-  auto& state = self->state;
-  if (state.alive[m]) {
-    return;
-  }
-  const auto& name = state.options.members[m].name;
-  if (const auto started = start(self, m); started) {
-    say(self, fmt::format("host {}: started the {} again", raw(state.options.host), name));
-  } else {
-    say(self, fmt::format("host {}: cannot start the {} again: {}", raw(state.options.host), name,
-                          started.error().what()));
-    start_later(self, m);
-  }
-}
-
-Status regroup(Agent* self, const net::Regroup& request) {
-  auto& state = self->state;
-  if (request.generation < state.generation) {
-    return Error(Errc::fenced,
-                 fmt::format("agent of host {}: generation {} is over, now {}",
-                             raw(state.options.host), request.generation, state.generation));
-  }
-  state.generation = request.generation;
-  if (state.options.regroup) {
-    state.options.regroup(request.generation);
-  }
-  for (std::size_t m = 0; m < state.options.members.size(); ++m) {
-    const auto& member = state.options.members[m];
-    const bool lost = member.rank && std::ranges::count(request.lost_ranks, *member.rank) > 0;
-    if (member.at_once || (state.alive[m] && !lost)) {
-      continue;
-    }
-    if (state.alive[m]) {  // the director cannot hear it: it must not come back
-      self->demonitor(member.actor);
-      caf::anon_send_exit(member.actor, caf::exit_reason::kill);
-      state.alive[m] = false;
-    }
-    const auto started = start(self, m);
-    if (!started) {
-      return Error(started.error())
-          .with(
-              fmt::format("host {}: starting the {} again", raw(state.options.host), member.name));
-    }
-  }
-  return ok_status();
-}
-
 caf::behavior agent(Agent* self, AgentOptions options) {
-  auto& state = self->state;
-  state.options = std::move(options);
-  state.pauses.assign(state.options.members.size(), state.options.restart_pause);
-  state.alive.assign(state.options.members.size(), true);
-  self->set_down_handler([self](const caf::down_msg& down) { on_down(self, down); });
-  for (const auto& member : state.options.members) {
-    self->monitor(member.actor);
-  }
+  self->state.options = std::move(options);
   return {
-      [self](const Ref<net::Regroup>& request) {
+      [self](const Ref<net::SpawnProcess>& request) {
         auto promise = self->make_response_promise();
-        const auto done = regroup(self, *request);
-        deliver(promise, done ? Result<net::Done>(net::Done{}) : Result<net::Done>(done.error()));
+        const auto spawned = self->state.options.spawn(request->life);
+        deliver(promise,
+                spawned ? Result<net::Done>(net::Done{}) : Result<net::Done>(spawned.error()));
       },
-      [self](const Ref<net::Introduce>& request) {
+      [self](const Ref<net::KillProcess>& request) {
+        self->state.options.kill(request->life);
+        return Ref<net::Done>(net::Done{});
+      },
+      [self](const Ref<net::EndProcess>& end) {
         auto promise = self->make_response_promise();
-        if (request->generation != self->state.generation) {
-          promise.deliver(
-              to_caf(Error(Errc::fenced, "a generation is introduced that is not now")));
-          return;
-        }
-        self->state.options.introduce(request->generation);
-        promise.deliver(Ref<net::Done>(net::Done{}));
+        promise.deliver(Ref<net::LinkTotals>(net::LinkTotals{}));
+        self->state.options.end(*end);
       },
-      [self](const Ref<StartAgain>& again) { start_again(self, again->member); },
   };
 }
 

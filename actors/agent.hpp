@@ -1,48 +1,28 @@
 #pragma once
 /// \file agent.hpp
-/// The agent: one per host. Watches the host's actors and starts them anew.
-#include "runtime/base/ids.hpp"
+/// The agent: one per host. Starts and ends the host's processes as the registrar says.
 #include "runtime/base/result.hpp"
+#include "runtime/net/membership.hpp"
 
 #include <caf/actor.hpp>
 #include <caf/fwd.hpp>
 
-#include <chrono>
-#include <cstdint>
 #include <functional>
-#include <optional>
-#include <string>
-#include <vector>
 
 namespace troupe {
 
-/// Something that an agent keeps alive.
-struct AgentMember {
-  std::string name;  ///< for messages, e.g. "holder of part 2"
-  caf::actor actor;  ///< started already
-  /// Starts another in its place, in the given generation, and makes it known on the host.
-  std::function<Result<caf::actor>(std::uint32_t generation)> start;
-  bool at_once = false;      ///< started again as soon as it is lost; else when the run regroups
-  std::optional<Rank> rank;  ///< of a trainer
-};
-
+/// Called on the agent's thread.
 struct AgentOptions {
-  HostId host{};
-  std::vector<AgentMember> members;
-  std::function<void(std::uint32_t generation)> regroup;  ///< a generation begins; before any start
-  std::function<void(std::uint32_t generation)> introduce;  ///< tells the trainers their peers
-  std::chrono::milliseconds restart_pause{
-      50};  ///< doubles with each failure of a member, up to 5 s
-  std::function<void(const std::string&)> say;  ///< a line about what was lost; may be empty
+  std::function<Status(const net::ProcessLife&)> spawn;
+  std::function<void(const net::ProcessLife&)> kill;  ///< nothing if it has ended
+  std::function<void(const net::EndProcess&)> end;    ///< the answer is on its way
 };
 
-/// Starts the agent of a host.
-/// | receives            | replies        | errors                                              |
-/// |---------------------|----------------|-----------------------------------------------------|
-/// | Ref<net::Regroup>   | Ref<net::Done> | fenced; those of starting a member                  |
-/// | Ref<net::Introduce> | Ref<net::Done> | fenced                                              |
-/// Peer loss: members `at_once` are started again after a pause, as often as needed: what they serve
-///   waits no longer than the recovery deadline. The others wait for the director
+/// | receives               | replies              | errors                        |
+/// |------------------------|----------------------|-------------------------------|
+/// | Ref<net::SpawnProcess> | Ref<net::Done>       | those of starting the process |
+/// | Ref<net::KillProcess>  | Ref<net::Done>       |                               |
+/// | Ref<net::EndProcess>   | Ref<net::LinkTotals> |                               |
 caf::actor spawn_agent(caf::actor_system& system, AgentOptions options);
 
 }  // namespace troupe

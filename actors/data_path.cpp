@@ -27,11 +27,13 @@ void DataPathKeeper::start(caf::event_based_actor* self) {
   for (const auto& sampler : path_.samplers) {
     self->monitor(sampler);
   }
-  self->monitor(path_.collector);
+  if (path_.collector) {
+    self->monitor(path_.collector);
+  }
 }
 
 bool DataPathKeeper::owns(const caf::actor_addr& source) const {
-  return path_.collector.address() == source ||
+  return (path_.collector && path_.collector.address() == source) ||
          std::ranges::any_of(path_.samplers,
                              [&](const auto& sampler) { return sampler.address() == source; });
 }
@@ -40,7 +42,9 @@ Status DataPathKeeper::restart(caf::event_based_actor* self, const Error& why) {
   for (const auto& sampler : path_.samplers) {
     self->demonitor(sampler);
   }
-  self->demonitor(path_.collector);
+  if (path_.collector) {
+    self->demonitor(path_.collector);
+  }
   end_all();
   if (++restarts_ > max_restarts) {
     return Error(Errc::peer_lost,

@@ -17,7 +17,7 @@ namespace troupe {
 
 struct DataPath {
   std::vector<caf::actor> samplers;  ///< at least one
-  caf::actor collector;
+  caf::actor collector;              ///< null: each sampler stands for a process that has its own
 };
 using SpawnDataPath = std::function<DataPath()>;
 

@@ -33,10 +33,10 @@ const char* name_of(const net::Finish& /*command*/) {
 
 /// As broadcast(); `take(replies)` goes to the conductor, then the next command follows.
 template <class Reply, class Command, class Take>
-void command(Self* self, const std::vector<caf::actor>& group, std::string_view member,
-             const Command& what, Take take) {
+void command(Self* self, const std::vector<caf::actor>& group,
+             const std::vector<std::string>& names, const Command& what, Take take) {
   const auto began = self->state.options.trace.now();
-  broadcast<Reply>(self, group, member, what, [self, take, began, what](auto replies) {
+  broadcast<Reply>(self, group, names, what, [self, take, began, what](auto replies) {
     self->state.options.trace.slice(name_of(what), began);
     if (const Status taken = take(std::move(replies)); !taken) {
       return end(self, taken.error());
@@ -48,21 +48,22 @@ void command(Self* self, const std::vector<caf::actor>& group, std::string_view 
 void lead_trainers(Self* self, const TrainerCommand& what) {
   auto* conductor = self->state.conductor.get();
   const auto& trainers = self->state.trainers;
+  const auto names = trainer_names(self->state);
   std::visit(
       [&]<class C>(const C& c) {
         if constexpr (std::is_same_v<C, net::EpochRequest>) {
-          command<net::EpochResult>(self, trainers, "trainer", c, [conductor](auto r) {
+          command<net::EpochResult>(self, trainers, names, c, [conductor](auto r) {
             return conductor->take_epochs(std::move(r));
           });
         } else if constexpr (std::is_same_v<C, net::ScoreRequest>) {
-          command<net::ScoreResult>(self, trainers, "trainer", c, [conductor](const auto& r) {
+          command<net::ScoreResult>(self, trainers, names, c, [conductor](const auto& r) {
             return conductor->take_scores(r);
           });
         } else if constexpr (std::is_same_v<C, net::KeepBest>) {
-          command<net::Done>(self, trainers, "trainer", c,
+          command<net::Done>(self, trainers, names, c,
                              [conductor](const auto&) { return conductor->take_kept(); });
         } else {
-          command<net::FinishResult>(self, trainers, "trainer", c, [conductor](const auto& r) {
+          command<net::FinishResult>(self, trainers, names, c, [conductor](const auto& r) {
             return conductor->take_finished(r);
           });
         }
@@ -73,16 +74,18 @@ void lead_trainers(Self* self, const TrainerCommand& what) {
 void lead_evaluators(Self* self, const EvaluatorCommand& what) {
   auto* conductor = self->state.conductor.get();
   const auto& evaluators = self->state.evaluators;
+  const auto& names = self->state.options.evaluators.names;
+  self->state.evaluating = true;
   std::visit(
       [&]<class C>(const C& c) {
         if constexpr (std::is_same_v<C, net::InferRequest>) {
-          command<net::InferResult>(
-              self, evaluators, "evaluator of host", c,
-              [conductor](const auto& r) { return conductor->take_inferred(r); });
+          command<net::InferResult>(self, evaluators, names, c, [conductor](const auto& r) {
+            return conductor->take_inferred(r);
+          });
         } else {
-          command<net::ScoreResult>(
-              self, evaluators, "evaluator of host", c,
-              [conductor](const auto& r) { return conductor->take_scores(r); });
+          command<net::ScoreResult>(self, evaluators, names, c, [conductor](const auto& r) {
+            return conductor->take_scores(r);
+          });
         }
       },
       what);
@@ -91,7 +94,7 @@ void lead_evaluators(Self* self, const EvaluatorCommand& what) {
 /// The run is over; the last state goes with its record.
 void finish(Self* self) {
   broadcast<net::StateReply>(
-      self, {self->state.trainers.front()}, "trainer",
+      self, {self->state.trainers.front()}, trainer_names(self->state),
       net::TakeState{.generation = self->state.conductor->generation()},
       [self](const std::vector<net::StateReply>& replies) {
         auto& conductor = *self->state.conductor;
@@ -121,9 +124,6 @@ struct Begin {};
 void begin(Self* self) {
   auto& state = self->state;
   meet(self);
-  for (const auto& agent : state.options.agents) {
-    self->monitor(agent);
-  }
   if (state.options.checkpoints.seconds > 0) {
     after_seconds(self);
   }
@@ -143,6 +143,8 @@ caf::behavior behavior(Self* self, DirectorOptions options) {
   return {
       [self](const Ref<Begin>&) { begin(self); },
       [self](const Ref<StopRun>&) { stop(self); },
+      [self](const Ref<ProcessesChanged>&) { processes_changed(self); },
+      [self](const Ref<WaitedEnough>& wait) { waited_enough(self, *wait); },
       [self](const Ref<Heartbeat>&) { beat(self); },
       [self](const Ref<TakeNow>&) {
         if (!self->state.recovering) {
@@ -191,6 +193,7 @@ void failed(Self* self, const Error& why) {
 void lead(Self* self) {
   auto& state = self->state;
   state.last_step = self->clock().now();
+  state.evaluating = false;
   if (state.early) {
     keep(self, std::exchange(state.early, nullptr), state.stopping);
     end_if_stopped(self);
@@ -200,7 +203,7 @@ void lead(Self* self) {
   if (const auto* to_trainers = std::get_if<ToTrainers>(&next)) {
     lead_trainers(self, to_trainers->command);
   } else if (const auto* to_evaluators = std::get_if<ToEvaluators>(&next)) {
-    lead_evaluators(self, to_evaluators->command);
+    when_all_there(self, [self, what = to_evaluators->command] { lead_evaluators(self, what); });
   } else {
     finish(self);
   }

@@ -1,7 +1,7 @@
 #pragma once
 /// \file director.hpp
-/// The director: one per job. Leads all ranks and hosts through epochs, evaluations and the end, as
-/// its Conductor says; takes checkpoints; after a loss regroups the hosts and rolls all ranks back.
+/// The director: one per job. Leads all ranks and evaluators through epochs, evaluations and the end, as
+/// its Conductor says; takes checkpoints; after a loss regroups the processes and rolls all ranks back.
 #include "runtime/base/executor.hpp"
 #include "runtime/base/trace.hpp"
 #include "runtime/run/checkpoint.hpp"
@@ -32,13 +32,23 @@ struct RunEnd {
   std::shared_ptr<const Matrix> outputs;  ///< null: nothing was kept
 };
 
+/// Actors of one kind, one in each of some processes.
+struct DirectorGroup {
+  std::vector<std::string> names;  ///< for messages, e.g. "evaluator of host 1"
+  /// Handle of one as it is now, a local actor or a proxy. Null: its process is lost and not back.
+  std::function<caf::actor(std::size_t)> handle;
+};
+
 struct DirectorOptions {
   std::uint32_t world = 1;
-  std::uint32_t hosts = 1;
-  /// Handles as they are now: local actors or proxies. Asked again after each regrouping.
-  std::function<caf::actor(Rank)> trainer;
-  std::function<caf::actor(std::uint32_t host)> evaluator;  ///< empty: none
-  std::vector<caf::actor> agents;  ///< by host; none: nothing is recovered, a loss ends the run
+  std::function<caf::actor(Rank)> trainer;  ///< as DirectorGroup::handle
+  DirectorGroup evaluators;                 ///< none: exact inference is never asked for
+  DirectorGroup supervisors;                ///< none: nothing is recovered, a loss ends the run
+  /// How long a lost process may take to come back; whoever starts it again sends ProcessesChanged.
+  /// 0: none comes back, the loss of a supervisor ends the run.
+  std::chrono::milliseconds return_deadline{0};
+  std::function<void(std::uint32_t)> on_generation =
+      {};  ///< before anyone else knows; may be empty
   ConductorOptions conductor;
   Conductor::Progress progress;
   /// Called once, on the director's thread: how the run went, or what ended it.
@@ -63,15 +73,19 @@ struct DirectorOptions {
 /// from a loss it is the state that all go back to.
 struct StopRun {};
 
+/// A process is lost, or there again with all its actors: handles are to be asked for anew.
+struct ProcessesChanged {};
+
 /// Starts the director, and with it the run. It sends one command at a time to all trainers or all
 /// evaluators and waits for every answer.
-/// | receives     | replies |
-/// |--------------|---------|
-/// | Ref<StopRun> | none    |
+/// | receives              | replies |
+/// |-----------------------|---------|
+/// | Ref<StopRun>          | none    |
+/// | Ref<ProcessesChanged> | none    |
 /// Peer loss: watches trainers and evaluators (monitors and signs of life). A lost or fenced one:
-///   generation + 1, all agents regroup, all ranks go back to the last state; an evaluation begins
-///   again. Ends with the cause when an agent is lost, after `max_rollbacks` in a row, and on any
-///   other error
+///   generation + 1, all supervisors regroup, all ranks go back to the last state; an evaluation begins
+///   again. A lost process without a rank is waited for when it is needed. Ends with the cause when a
+///   supervisor is lost or does not come back, after `max_rollbacks` in a row, and on any other error
 caf::actor spawn_director(caf::actor_system& system, DirectorOptions options);
 
 }  // namespace troupe

@@ -1,35 +1,10 @@
-// Who belongs to the run, how their loss is noticed, and how the run goes on without it.
+// Signs of life, and how the run goes on after a loss.
 #include "actors/director_state.hpp"
 
 #include <algorithm>
-#include <optional>
 
 namespace troupe::director {
 namespace {
-
-// ---- members ----
-
-/// Until they are met again: whoever ends meanwhile does so because a generation ends, or is found to
-/// be lost when they meet.
-void forget_members(Self* self) {
-  auto& state = self->state;
-  for (auto* group : {&state.trainers, &state.evaluators}) {
-    for (const auto& actor : *group) {
-      self->demonitor(actor);
-    }
-    group->clear();
-  }
-}
-
-std::optional<std::size_t> index_of(const std::vector<caf::actor>& group,
-                                    const caf::actor_addr& who) {
-  for (std::size_t i = 0; i < group.size(); ++i) {
-    if (group[i].address() == who) {
-      return i;
-    }
-  }
-  return std::nullopt;
-}
 
 // ---- recovery ----
 
@@ -46,10 +21,22 @@ void resume(Self* self) {
 
 void introduce(Self* self) {
   const net::Introduce message{self->state.conductor->generation()};
-  broadcast<net::Done>(self, self->state.options.agents, "host", message, [self](const auto&) {
-    meet(self);
-    roll_back(self);
-  });
+  const auto& state = self->state;
+  broadcast<net::Done>(self, state.supervisors, state.options.supervisors.names, message,
+                       [self](const auto&) {
+                         meet(self);
+                         roll_back(self);
+                       });
+}
+
+void regroup(Self* self) {
+  auto& state = self->state;
+  const net::Regroup message{state.conductor->generation(), {state.lost.begin(), state.lost.end()}};
+  broadcast<net::Done>(self, state.supervisors, state.options.supervisors.names, message,
+                       [self](const auto&) {
+                         self->state.lost.clear();
+                         introduce(self);
+                       });
 }
 
 // ---- signs of life ----
@@ -99,43 +86,12 @@ void ping(Self* self, std::size_t rank) {
 
 }  // namespace
 
-/// A request that an actor leaves open when it dies is never answered: watch them.
-void meet(Self* self) {
-  auto& state = self->state;
-  const auto& options = state.options;
-  for (std::uint32_t r = 0; r < options.world; ++r) {
-    state.trainers.push_back(options.trainer(static_cast<Rank>(r)));
-    self->monitor(state.trainers.back());
-  }
-  for (std::uint32_t h = 0; h < options.hosts && options.evaluator; ++h) {
-    state.evaluators.push_back(options.evaluator(h));
-    self->monitor(state.evaluators.back());
-  }
-  state.heard.assign(options.world, {});
-}
-
-void on_down(Self* self, const caf::down_msg& down) {
-  auto& state = self->state;
-  const auto why = from_caf(down.reason).what();
-  const auto lost = [&](std::string_view name, std::size_t i) {
-    return Error(Errc::peer_lost, fmt::format("{} {}: the actor ended: {}", name, i, why));
-  };
-  if (const auto agent = index_of(state.options.agents, down.source)) {
-    end(self, lost("host", *agent));
-  } else if (const auto rank = index_of(state.trainers, down.source)) {
-    state.lost.insert(static_cast<Rank>(*rank));
-    recover(self, lost("trainer", *rank));
-  } else if (const auto host = index_of(state.evaluators, down.source)) {
-    recover(self, lost("evaluator of host", *host));
-  }
-}
-
 void roll_back(Self* self) {
   auto& state = self->state;
   net::Restore restore;
   restore.generation = state.conductor->generation();
   restore.state = std::shared_ptr<const TrainingState>(state.last, &state.last->training);
-  broadcast<net::Done>(self, state.trainers, "trainer", restore, [self](const auto&) {
+  broadcast<net::Done>(self, state.trainers, trainer_names(state), restore, [self](const auto&) {
     auto& now = self->state;
     const auto& to = *now.last;
     if (const auto restored = now.conductor->restore(to.training, to.record); !restored) {
@@ -152,7 +108,7 @@ void recover(Self* self, const Error& why) {
   if (state.over) {
     return;
   }
-  if (state.options.agents.empty() || ++state.rollbacks > state.options.max_rollbacks) {
+  if (state.options.supervisors.names.empty() || ++state.rollbacks > state.options.max_rollbacks) {
     return end(self, why);
   }
   ++state.round;
@@ -160,15 +116,16 @@ void recover(Self* self, const Error& why) {
     state.recovery_began = state.options.trace.now();
   }
   state.early.reset();
+  state.evaluating = false;
   forget_members(self);
-  state.conductor->set_generation(state.conductor->generation() + 1);
+  const auto generation = state.conductor->generation() + 1;
+  state.conductor->set_generation(generation);
+  if (state.options.on_generation) {
+    state.options.on_generation(generation);
+  }
   say(self, fmt::format("{}; all ranks go back to step {}", why.what(),
                         state.last->training.global_step));
-  const net::Regroup message{state.conductor->generation(), {state.lost.begin(), state.lost.end()}};
-  broadcast<net::Done>(self, state.options.agents, "host", message, [self](const auto&) {
-    self->state.lost.clear();
-    introduce(self);
-  });
+  when_all_there(self, [self] { regroup(self); });
 }
 
 void beat(Self* self) {
@@ -177,7 +134,7 @@ void beat(Self* self) {
   if (state.over) {
     return;
   }
-  if (!state.recovering && !state.options.agents.empty()) {
+  if (!state.recovering && !state.options.supervisors.names.empty()) {
     for (std::size_t rank = 0; rank < state.trainers.size(); ++rank) {
       ping(self, rank);
     }

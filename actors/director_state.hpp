@@ -7,11 +7,12 @@
 
 #include <caf/all.hpp>
 
+#include <algorithm>
 #include <fmt/format.h>
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace troupe::director {
@@ -26,7 +27,11 @@ struct State {
   std::unique_ptr<Conductor> conductor;
   bool over = false;
   std::vector<caf::actor> trainers;
-  std::vector<caf::actor> evaluators;
+  std::vector<caf::actor> evaluators;   ///< null: its process is lost
+  std::vector<caf::actor> supervisors;  ///< null: its process is lost
+  bool evaluating = false;              ///< evaluators owe an answer
+  std::function<void()> when_there;     ///< to be called when all processes are back
+  std::uint64_t waits = 0;              ///< counts such waits
 
   std::uint64_t round = 0;  ///< counts recoveries; answers to what was asked before one are dropped
   bool recovering = false;
@@ -70,10 +75,25 @@ void take_state(Self* self, net::TakeState request, bool asked);
 /// Before and after the evaluation between two epochs: a state to go back to.
 void take_state_between_epochs(Self* self);
 
-// director_recovery.cpp
+// director_members.cpp
+/// To itself: a wait for lost processes has lasted as long as it may.
+struct WaitedEnough {
+  std::uint64_t wait = 0;
+};
 /// Watches all trainers and evaluators as they are now.
 void meet(Self* self);
+/// Until they are met again: whoever ends meanwhile does so because a generation ends, or is found to
+/// be lost when they meet.
+void forget_members(Self* self);
 void on_down(Self* self, const caf::down_msg& down);
+/// Watches those that are back; goes on with what waited for them.
+void processes_changed(Self* self);
+/// Calls `then` when no process is lost, or ends the run after the return deadline.
+void when_all_there(Self* self, std::function<void()> then);
+void waited_enough(Self* self, const WaitedEnough& wait);
+std::vector<std::string> trainer_names(const State& state);
+
+// director_recovery.cpp
 /// All ranks go back to the last state, then the run goes on.
 void roll_back(Self* self);
 /// Begins a generation: hosts start again what is lost, then all go back to the last state.
@@ -90,8 +110,13 @@ struct Gathering {
 
 /// Sends `command` to all of `group`; calls `then(replies)` when all have answered.
 template <class Reply, class Command, class Then>
-void broadcast(Self* self, const std::vector<caf::actor>& group, std::string_view member,
-               const Command& command, Then then) {
+void broadcast(Self* self, const std::vector<caf::actor>& group,
+               const std::vector<std::string>& names, const Command& command, Then then) {
+  if (const auto missing = std::ranges::find(group, caf::actor()); missing != group.end()) {
+    return failed(self,
+                  Error(Errc::peer_lost,
+                        names[static_cast<std::size_t>(missing - group.begin())] + ": it is lost"));
+  }
   const Ref<Command> message(command);
   auto all = std::make_shared<Gathering<Reply>>(
       Gathering<Reply>{std::vector<Reply>(group.size()), group.size()});
@@ -110,9 +135,9 @@ void broadcast(Self* self, const std::vector<caf::actor>& group, std::string_vie
                 then(std::move(all->replies));
               }
             },
-            [self, i, name = std::string(member), is_current](const caf::error& error) {
+            [self, name = names[i], is_current](const caf::error& error) {
               if (is_current()) {
-                failed(self, from_caf(error).with(fmt::format("{} {}", name, i)));
+                failed(self, from_caf(error).with(name));
               }
             });
   }

@@ -65,7 +65,7 @@ void fail(Evaluator* self, const Error& why) {
   }
   for (auto& promise : self->state.layer->promises) {
     promise.deliver(to_caf(
-        Error(why).with(fmt::format("exact inference on host {}", raw(self->state.host->host)))));
+        Error(why).with("exact inference on " + self->state.host->process)));
   }
   self->state.layer.reset();
 }
@@ -266,8 +266,8 @@ void infer(Evaluator* self, const net::InferRequest& request) {
   if (request.layer >= state.stages.size() || (request.layer > 0 && !state.parameters)) {
     promise.deliver(
         to_caf(Error(Errc::failed_precondition,
-                     fmt::format("evaluator of host {}: asked for layer {} of {} out of turn",
-                                 raw(state.host->host), request.layer, state.stages.size()))));
+                     fmt::format("evaluator of {}: asked for layer {} of {} out of turn",
+                                 state.host->process, request.layer, state.stages.size()))));
     return;
   }
   auto& layer = state.layer.emplace();
@@ -304,9 +304,9 @@ Result<net::ScoreResult> scores(const EvaluatorState& state, const std::string& 
   const auto seeds = state.options.seeds.find(role);
   if (seeds == state.options.seeds.end() || state.logits.size() != state.host->parts.size()) {
     return Error(Errc::failed_precondition,
-                 fmt::format("evaluator of host {}: asked for scores of \"{}\" before exact "
+                 fmt::format("evaluator of {}: asked for scores of \"{}\" before exact "
                              "inference, or with no such seeds",
-                             raw(state.host->host), role));
+                             state.host->process, role));
   }
   net::ScoreResult result;
   result.cols = static_cast<std::uint32_t>(state.stages.back().out_cols);

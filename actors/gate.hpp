@@ -20,10 +20,19 @@
 namespace troupe {
 
 /// Where an actor is found behind a gate: what it is, and which of them.
-enum class Role : std::uint32_t { holder = 1, trainer = 2, evaluator = 3, director = 4, agent = 5 };
+enum class Role : std::uint32_t {
+  holder = 1,
+  trainer = 2,
+  evaluator = 3,
+  supervisor = 5,
+  batch_server = 6,
+  registrar = 7,
+  member = 8,
+  agent = 9,
+};
 struct Address {
   Role role;
-  std::uint32_t index = 0;  ///< part, rank or host
+  std::uint32_t index = 0;  ///< part, rank or process
   std::uint64_t word() const {
     return std::uint64_t{static_cast<std::uint32_t>(role)} << 32 | index;
   }

@@ -1,6 +1,6 @@
 #pragma once
 /// \file host_context.hpp
-/// What all actors of one host share: the graph, the parts that lie here, a handle of every part's
+/// What all actors of one process share: the graph, the parts that lie here, a handle of every part's
 /// holder, the executor.
 #include "runtime/base/executor.hpp"
 #include "runtime/graph/part.hpp"
@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <string>
 #include <vector>
 
 namespace troupe {
@@ -26,10 +27,11 @@ using HopObserver = std::function<void(const BatchKey& key, std::uint32_t hop)>;
 /// Threads: immutable once actors run; the executor may be used from any thread.
 struct HostContext {
   HostId host{};
+  std::string process;  ///< its name, for messages
   std::shared_ptr<const GraphInfo> graph;
   std::shared_ptr<const PartitionBook> book;
-  std::map<PartId, std::shared_ptr<const Part>> parts;  ///< that lie on this host
-  std::vector<caf::actor> holders;                      ///< by PartId: the routers of this host
+  std::map<PartId, std::shared_ptr<const Part>> parts;  ///< that are read in place
+  std::vector<caf::actor> holders;                      ///< by PartId: the routers of this process
   bool replicated = false;                              ///< every part has more than one holder
   std::set<PartId> replicas;                            ///< of `parts`, those scored elsewhere
   std::shared_ptr<Executor> executor;

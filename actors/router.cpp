@@ -74,9 +74,9 @@ void next_attempt(Router* self, std::uint64_t id, const Error& why) {
   if (now >= asked.give_up || !asked.waits) {
     asked.promise.deliver(to_caf(Error(
         Errc::deadline_exceeded,
-        fmt::format("part {}: none of {} holders answered within {} ms; the last one: {}; try: a "
-                    "larger cluster.recovery_deadline, or cluster.replicas",
-                    raw(state.options.part), asked.replicas,
+        fmt::format("{}: none of {} {} answered within {} ms; the last one: {}; try: a larger "
+                    "cluster.recovery_deadline, or cluster.replicas",
+                    state.options.what, asked.replicas, state.options.who,
                     state.options.recovery_deadline.count(), why.what()))));
     state.asked.erase(found);
     return;
@@ -97,7 +97,7 @@ void attempt(Router* self, std::uint64_t id) {
   auto& asked = state.asked.at(id);
   const auto holder = state.options.replicas[asked.first + asked.tried % asked.replicas]();
   if (!holder) {
-    return next_attempt(self, id, Error(Errc::peer_lost, "there is no holder"));
+    return next_attempt(self, id, Error(Errc::peer_lost, "it is lost, and not back"));
   }
   asked.target = holder.address();
   watch(self, holder);
@@ -107,6 +107,10 @@ void attempt(Router* self, std::uint64_t id) {
 template <class Reply, class Request>
 void route(Router* self, const Ref<Request>& request, std::size_t replicas, bool waits = true,
            std::size_t first = 0) {
+  // A batch takes as long as those asked for before it; the loss of its sampler ends the wait.
+  constexpr bool endless = std::is_same_v<Request, SampleBatch>;
+  const caf::duration deadline =
+      endless ? caf::duration(caf::infinite) : caf::duration(self->state.options.request_deadline);
   auto& state = self->state;
   const auto id = state.next_id++;
   auto& asked = state.asked[id];
@@ -116,12 +120,12 @@ void route(Router* self, const Ref<Request>& request, std::size_t replicas, bool
   asked.waits = waits;
   asked.give_up = self->clock().now() + state.options.recovery_deadline;
   asked.pause = state.options.first_pause;
-  asked.send = [self, request](std::uint64_t number, const caf::actor& holder) {
+  asked.send = [self, request, deadline](std::uint64_t number, const caf::actor& holder) {
     const auto is_current = [self, number, target = holder.address()] {
       const auto found = self->state.asked.find(number);
       return found != self->state.asked.end() && found->second.target == target;
     };
-    self->request(holder, self->state.options.request_deadline, request)
+    self->request(holder, deadline, request)
         .then(
             [self, number, is_current](const Ref<Reply>& reply) {
               if (is_current()) {
@@ -189,9 +193,8 @@ void on_down(Router* self, const caf::down_msg& down) {
     }
   }
   for (const auto id : lost) {
-    next_attempt(
-        self, id,
-        Error(Errc::peer_lost, fmt::format("the holder ended: {}", from_caf(down.reason).what())));
+    next_attempt(self, id,
+                 Error(Errc::peer_lost, fmt::format("it ended: {}", from_caf(down.reason).what())));
   }
 }
 
@@ -202,6 +205,7 @@ caf::behavior router(Router* self, RouterOptions options) {
   return {
       [self, all](const Ref<HopRequest>& request) { route<HopReply>(self, request, all); },
       [self, all](const Ref<RowRequest>& request) { route<RowReply>(self, request, all); },
+      [self, all](const Ref<SampleBatch>& request) { route<ReadyBatch>(self, request, all); },
       // Where there is another replica its host stores the same.
       [self, all](const Ref<StoreTensor>& message) {
         route<net::Done>(self, message, 1, all == 1);

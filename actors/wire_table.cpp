@@ -60,6 +60,14 @@ constexpr std::array entries = {
     entry<net::Introduce, net::Done>(true),
     entry<net::Ping, net::Pong>(false),
     entry<WriteRows, net::Done>(false),
+    entry<net::Join, net::Welcome>(true),
+    entry<net::Ready, net::Done>(true),
+    entry<net::Members, net::Done>(true),
+    entry<net::SpawnProcess, net::Done>(true),
+    entry<net::KillProcess, net::Done>(true),
+    entry<net::ProcessExited, net::Done>(true),
+    entry<net::EndProcess, net::LinkTotals>(true),
+    entry<net::Notice, net::Done>(true),
 };
 
 }  // namespace

@@ -40,12 +40,12 @@ struct ClusterHooks {
   std::function<void(const StepReport&)> on_step = {};
   /// A line about something lost, restarted or rolled back.
   std::function<void(const std::string&)> say = {};
-  /// Something was started on a host, for the first time or again; its name as for `kill`.
-  std::function<void(HostId, const std::string& actor)> on_start = {};
+  /// Something was started in a process, for the first time or again; its name as for `kill`.
+  std::function<void(ProcessId, const std::string& actor)> on_start = {};
   /// Given each holder after it started; what it returns is used in its place.
   std::function<caf::actor(caf::actor_system&, PartId, caf::actor)> wrap_holder = {};
   /// Asked before a holder is started again; an error keeps it from starting.
-  std::function<Status(HostId, PartId)> may_restart_holder = {};
+  std::function<Status(ProcessId, PartId)> may_restart_holder = {};
   /// How long a rank pauses before a step.
   std::function<std::chrono::milliseconds(Rank, std::uint64_t global_step)> pause = {};
   /// Starts what stands in the place of a rank's trainer; empty: the built-in one.

@@ -2,7 +2,6 @@
 
 #include "actors/session_rank.hpp"
 #include "launcher/seconds.hpp"
-#include "runtime/job/plan.hpp"
 #include "runtime/net/codec.hpp"
 
 #include <algorithm>
@@ -27,10 +26,13 @@ std::shared_ptr<const SampleOptions> sample_options(const Job& job, const GraphI
   return std::make_shared<const SampleOptions>(std::move(options));
 }
 
-/// What one step's gradient shares take on one link, in one direction: each rank of one host sends
+/// What one step's gradient shares take on one link, in one direction: each rank of one process sends
 /// each rank of the other its slice, and gets one back.
 std::uint64_t gradient_bytes_per_link(const ClusterPlan& plan) {
-  const std::uint64_t ranks = plan.job.cluster.trainers_per_host;
+  std::uint64_t ranks = 0;
+  for (const auto& process : plan.layout.processes) {
+    ranks = std::max<std::uint64_t>(ranks, process.ranks.size());
+  }
   const std::uint64_t slice =
       (plan.model ? plan.model->num_parameters() : session_piece) / plan.world() * sizeof(float);
   return ranks * ranks * net::gradient_exchange_bytes(slice + sizeof(float));
@@ -43,6 +45,7 @@ Result<std::shared_ptr<const ClusterPlan>> ClusterPlan::make(const Job& job,
                                                              const ClusterHooks& hooks) {
   auto plan = std::make_shared<ClusterPlan>();
   plan->job = job;
+  plan->layout = make_layout(job);
   plan->graph = std::make_shared<const GraphInfo>(store.info());
   plan->book = std::make_shared<const PartitionBook>(store.partition().ranges);
   for (const std::string role : {"train", "val", "test"}) {
@@ -75,25 +78,6 @@ Result<std::shared_ptr<const ClusterPlan>> ClusterPlan::make(const Job& job,
   return std::shared_ptr<const ClusterPlan>(std::move(plan));
 }
 
-std::vector<HostId> ClusterPlan::hosts_of_part(PartId part) const {
-  std::vector<HostId> found;
-  const auto replicas = std::min(job.cluster.replicas, hosts());
-  for (std::uint32_t i = 0; i < replicas; ++i) {
-    found.push_back(static_cast<HostId>((raw(host_of_part(job, part)) + i) % hosts()));
-  }
-  return found;
-}
-
-std::vector<Rank> ClusterPlan::ranks_of_host(HostId host) const {
-  std::vector<Rank> found;
-  for (std::uint32_t r = 0; r < world(); ++r) {
-    if (host_of_rank(job, static_cast<Rank>(r)) == host) {
-      found.push_back(static_cast<Rank>(r));
-    }
-  }
-  return found;
-}
-
 LearnerOptions ClusterPlan::learner_options() const {
   LearnerOptions options;
   options.model = job.model;
@@ -110,7 +94,7 @@ TrainerOptions ClusterPlan::trainer_options(Rank rank) const {
   TrainerOptions options;
   options.rank = rank;
   options.world = world();
-  options.batches_in_flight = job.cluster.batches_in_flight;
+  options.batches_in_flight = job.cluster.batches_ahead();
   options.orders = orders;
   options.sample = sample;
   options.collect = collect;

@@ -1,6 +1,6 @@
 #pragma once
 /// \file cluster_plan.hpp
-/// What all hosts of a run have in common: the job, the graph's description, seeds, options of every
+/// What all processes of a run have in common: the job, the graph's description, seeds, options of every
 /// actor. Made once from the job and the store, then only read.
 #include "actors/evaluator.hpp"
 #include "actors/gate.hpp"
@@ -9,6 +9,7 @@
 #include "runtime/base/result.hpp"
 #include "runtime/graph/store.hpp"
 #include "runtime/job/job.hpp"
+#include "runtime/job/layout.hpp"
 #include "runtime/nn/model.hpp"
 #include "runtime/partition/partition_book.hpp"
 #include "runtime/run/checkpoint.hpp"
@@ -26,6 +27,7 @@ inline constexpr const char* inference_role = "inference";
 
 struct ClusterPlan {
   Job job;
+  Layout layout;
   std::shared_ptr<const GraphInfo> graph;
   std::shared_ptr<const PartitionBook> book;
   std::map<std::string, std::shared_ptr<const SeedList>> seeds;    ///< by role
@@ -43,11 +45,7 @@ struct ClusterPlan {
 
   bool take_only() const { return model == nullptr; }
   std::uint32_t parts() const { return book->parts(); }
-  std::uint32_t hosts() const { return job.cluster.hosts; }
   std::uint32_t world() const { return job.cluster.world(); }
-  /// Hosts that hold a part, the first one being the one that scores it.
-  std::vector<HostId> hosts_of_part(PartId part) const;
-  std::vector<Rank> ranks_of_host(HostId host) const;
 
   TrainerOptions trainer_options(Rank rank) const;
   EvaluatorOptions evaluator_options() const;

@@ -63,10 +63,10 @@ Fault place(FaultKind kind, const FaultPlan& plan, std::uint64_t steps, Dice& di
   fault.kind = kind;
   fault.step = dice.below(steps);
   fault.after = microseconds(dice.below(3000));
-  fault.host = static_cast<HostId>(dice.below(plan.hosts));
+  fault.host = static_cast<ProcessId>(dice.below(plan.hosts));
   if (plan.hosts > 1) {
     fault.other =
-        static_cast<HostId>((raw(fault.host) + dice.between(1, plan.hosts - 1)) % plan.hosts);
+        static_cast<ProcessId>((raw(fault.host) + dice.between(1, plan.hosts - 1)) % plan.hosts);
   }
   fault.rank = static_cast<Rank>(raw(fault.host) * plan.trainers_per_host +
                                  dice.below(plan.trainers_per_host));
@@ -115,9 +115,9 @@ void add_fatal(FaultPlan& plan, std::uint64_t steps, Dice& dice) {
   if (kind == FaultKind::lose_holder_forever) {
     plan.replicas = std::min(plan.replicas, 1U);
     plan.fatal = fmt::format("part {}", raw(fault.part));
-    fault.host = static_cast<HostId>(raw(fault.part) % plan.hosts);
+    fault.host = static_cast<ProcessId>(raw(fault.part) % plan.hosts);
   } else if (kind == FaultKind::cut_link_forever) {
-    plan.fatal = fmt::format("link of hosts {} and {}", std::min(raw(fault.host), raw(fault.other)),
+    plan.fatal = fmt::format("link of host {} and host {}", std::min(raw(fault.host), raw(fault.other)),
                              std::max(raw(fault.host), raw(fault.other)));
   } else {
     plan.fatal = fmt::format("trainer {}", raw(fault.rank));
@@ -128,7 +128,7 @@ void add_fatal(FaultPlan& plan, std::uint64_t steps, Dice& dice) {
 /// With a replica a holder may be lost for good.
 void add_lost_replica(FaultPlan& plan, std::uint64_t steps, Dice& dice) {
   auto fault = place(FaultKind::lose_holder_forever, plan, steps, dice);
-  fault.host = static_cast<HostId>(raw(fault.part) % plan.hosts);
+  fault.host = static_cast<ProcessId>(raw(fault.part) % plan.hosts);
   plan.faults.push_back(fault);
 }
 

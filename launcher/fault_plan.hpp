@@ -34,8 +34,8 @@ struct Fault {
   std::uint64_t step = 0;
   std::chrono::microseconds after{0};
   std::chrono::microseconds lasts{0};
-  HostId host{};   ///< where, or one end of the link
-  HostId other{};  ///< the other end
+  ProcessId host{};   ///< where, or one end of the link
+  ProcessId other{};  ///< the other end
   Rank rank{};
   PartId part{};
   bool lose_in_flight = false;

@@ -2,9 +2,9 @@
 
 #include "actors/director.hpp"
 #include "actors/message.hpp"
-#include "launcher/cluster_host.hpp"
 #include "launcher/cluster_plan.hpp"
-#include "launcher/seconds.hpp"
+#include "launcher/cluster_process.hpp"
+#include "launcher/director_options.hpp"
 
 #include <caf/all.hpp>
 
@@ -17,15 +17,17 @@
 namespace troupe {
 namespace {
 
-using std::chrono::milliseconds;
-
 std::size_t thread_count(const Job& job) {
   return job.cluster.threads > 0 ? job.cluster.threads
                                  : std::max(1U, std::thread::hardware_concurrency());
 }
 
-net::SimLinkOptions link_options(const Job& job) {
+/// Processes of one host are joined without delay.
+net::SimLinkOptions link_options(const Job& job, bool same_host) {
   net::SimLinkOptions options;
+  if (same_host) {
+    return options;
+  }
   options.latency =
       std::chrono::nanoseconds(static_cast<std::int64_t>(job.cluster.network.latency_us * 1000));
   options.bytes_per_second = job.cluster.network.bandwidth_gbps * 1e9 / 8;
@@ -39,14 +41,13 @@ struct SimulatedCluster::State {
   std::shared_ptr<const ClusterHooks> hooks;
   std::unique_ptr<ClusterRuntime> own_runtime;
   ClusterRuntime* runtime = nullptr;
-  std::vector<std::shared_ptr<ClusterHost>> hosts;
+  std::vector<std::shared_ptr<ClusterProcess>> processes;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::shared_ptr<net::SimCable>> cables;
   caf::actor director;
 
   ~State();
   void connect();
   void connect(std::uint32_t a, std::uint32_t b);
-  DirectorOptions director_options(RunSetup setup) const;
 };
 
 SimulatedCluster::State::~State() {
@@ -55,31 +56,33 @@ SimulatedCluster::State::~State() {
     caf::anon_send_exit(director, caf::exit_reason::user_shutdown);
     director = {};
   }
-  for (const auto& host : hosts) {
-    host->end_actors();
-    host->close(why);
+  for (const auto& process : processes) {
+    process->end_actors();
+    process->close(why);
   }
   runtime->finish();
-  for (const auto& host : hosts) {
-    for (const auto& [other, gate] : host->gates()) {
+  for (const auto& process : processes) {
+    for (const auto& gate : process->gates()) {
       gate->wait_closed(std::chrono::seconds(10));
     }
   }
   cables.clear();
-  hosts.clear();
+  processes.clear();
 }
 
-/// The cable between two hosts and a gate at each end; the lower one dials.
+/// The cable between two processes and a gate at each end; the lower one dials.
 void SimulatedCluster::State::connect(std::uint32_t a, std::uint32_t b) {
   auto& driver = runtime->driver();
-  auto cable = net::SimCable::make(driver, link_options(plan->job));
+  const auto& [near_process, far_process] = std::pair(processes[a]->plan(), processes[b]->plan());
+  auto cable =
+      net::SimCable::make(driver, link_options(plan->job, near_process.host == far_process.host));
   auto [left, right] = cable->connect();
   auto options = plan->gate_options();
   options.endpoint.timers = &driver;
-  options.endpoint.name = fmt::format("link of hosts {} and {}", a, b);
-  options.generation = hosts[b]->generation();
+  options.endpoint.name = fmt::format("link of {} and {}", near_process.name, far_process.name);
+  options.generation = processes[b]->generation();
   const auto far = Gate::make(runtime->system(), std::move(right), options);
-  options.generation = hosts[a]->generation();
+  options.generation = processes[a]->generation();
   options.endpoint.source =
       std::make_shared<net::Reconnector>(driver, cable->dialer(), net::ReconnectOptions{});
   const auto near = Gate::make(runtime->system(), std::move(left), options);
@@ -87,17 +90,17 @@ void SimulatedCluster::State::connect(std::uint32_t a, std::uint32_t b) {
     if (const auto gate = weak.lock()) {
       gate->attach(std::move(link));
     } else {
-      link->close(Error(Errc::cancelled, "the host is gone"));
+      link->close(Error(Errc::cancelled, "the process is gone"));
     }
   });
-  hosts[a]->connect(static_cast<HostId>(b), near);
-  hosts[b]->connect(static_cast<HostId>(a), far);
+  processes[a]->connect(processes[b]->id(), near);
+  processes[b]->connect(processes[a]->id(), far);
   cables[{a, b}] = std::move(cable);
 }
 
 void SimulatedCluster::State::connect() {
-  for (std::uint32_t a = 0; a < hosts.size(); ++a) {
-    for (std::uint32_t b = a + 1; b < hosts.size(); ++b) {
+  for (std::uint32_t a = 0; a < processes.size(); ++a) {
+    for (std::uint32_t b = a + 1; b < processes.size(); ++b) {
       connect(a, b);
     }
   }
@@ -123,90 +126,29 @@ Result<std::unique_ptr<SimulatedCluster>> SimulatedCluster::create(const Job& jo
   state->runtime = &runtime;
   TROUPE_ASSIGN_OR_RETURN(state->plan, ClusterPlan::make(job, store, hooks));
   state->hooks = std::make_shared<const ClusterHooks>(std::move(hooks));
-  for (std::uint32_t h = 0; h < job.cluster.hosts; ++h) {
-    state->hosts.push_back(
-        std::make_shared<ClusterHost>(static_cast<HostId>(h), state->plan, runtime, state->hooks));
-    TROUPE_RETURN_IF_ERROR(state->hosts.back()->load(store));
+  for (const auto& process : state->plan->layout.processes) {
+    state->processes.push_back(
+        std::make_shared<ClusterProcess>(process.id, state->plan, runtime, state->hooks));
+    TROUPE_RETURN_IF_ERROR(state->processes.back()->load(store));
   }
   state->connect();
-  for (const auto& host : state->hosts) {
-    TROUPE_RETURN_IF_ERROR(host->start_actors());
+  for (const auto& process : state->processes) {
+    TROUPE_RETURN_IF_ERROR(process->start_actors());
   }
-  for (const auto& host : state->hosts) {
-    host->start_agent();
+  for (const auto& process : state->processes) {
+    process->introduce();
+    process->start_supervisor();
   }
   return std::unique_ptr<SimulatedCluster>(new SimulatedCluster(std::move(state)));
 }
 
-DirectorOptions SimulatedCluster::State::director_options(RunSetup setup) const {
-  const auto& job = plan->job;
-  DirectorOptions options;
-  options.world = plan->world();
-  options.hosts = plan->hosts();
-  const auto home = hosts.front();
-  options.trainer = [home](Rank rank) { return home->trainer(rank); };
-  if (!plan->take_only()) {
-    options.evaluator = [home](std::uint32_t at) {
-      return home->evaluator(static_cast<HostId>(at));
-    };
-  }
-  for (std::uint32_t h = 0; h < hosts.size(); ++h) {
-    options.agents.push_back(home->agent(static_cast<HostId>(h)));
-  }
-  const auto& task = plan->inference;
-  const auto stages = plan->model ? stages_of(*plan->model, task && task->embeddings).size() : 0;
-  options.conductor = {.epochs = task ? 0 : job.train.epochs,
-                       .world = plan->world(),
-                       .stages = static_cast<std::uint32_t>(stages),
-                       .eval_every = job.eval.every,
-                       .eval_exact = job.eval.mode == "exact",
-                       .eval_partial = job.eval.max_batches > 0,
-                       .metric = job.eval.metric,
-                       .digest = job.digest != DigestMode::off,
-                       .train_only = plan->take_only(),
-                       .final_roles = {"val", "test"},
-                       .keep_outputs = job.eval.predictions ? "test" : "",
-                       .seeds = plan->seeds};
-  if (task) {
-    options.conductor.final_roles = {inference_role};
-    options.conductor.keep_outputs = inference_role;
-  }
-  options.progress = std::move(setup.progress);
-  options.start = std::move(setup.resume);
-  options.checkpoints = {job.checkpoint.epochs, job.checkpoint.steps, job.checkpoint.seconds};
-  options.write_checkpoint = std::move(setup.write_checkpoint);
-  options.io = runtime->io();
-  options.heartbeat = seconds_as<milliseconds>(job.cluster.heartbeat_s);
-  options.lost_after = seconds_as<milliseconds>(job.cluster.lost_after_s);
-  options.step_deadline = seconds_as<milliseconds>(job.cluster.step_deadline_s);
-  options.say = hooks->say;
-  options.trace = TraceTrack(hooks->tracer, raw(home->id()), "director");
-  return options;
-}
-
 void SimulatedCluster::start(RunSetup setup, std::function<void(Result<RunResult>)> on_end) {
-  auto parameters = std::move(setup.parameters);
-  auto options = state_->director_options(std::move(setup));
-  if (!options.start) {
-    auto initial = state_->plan->initial_state();
-    if (!initial) {
-      return on_end(initial.error());
-    }
-    if (!parameters.empty()) {
-      initial->training.best = parameters;
-      initial->training.parameters = std::move(parameters);
-    }
-    options.start = std::make_shared<const Checkpoint>(*std::move(initial));
+  auto options = director_options(*state_->plan, state_->processes.front(), *state_->hooks,
+                                  std::move(setup), std::move(on_end));
+  if (options) {
+    options->io = state_->runtime->io();
+    state_->director = spawn_director(state_->runtime->system(), *std::move(options));
   }
-  options.on_end = [on_end = std::move(on_end)](Result<RunEnd> ended) {
-    if (ended) {
-      on_end(
-          RunResult{std::move(ended->record), std::move(ended->state), std::move(ended->outputs)});
-    } else {
-      on_end(ended.error());
-    }
-  };
-  state_->director = spawn_director(state_->runtime->system(), std::move(options));
 }
 
 Result<RunResult> SimulatedCluster::run(RunSetup setup) {
@@ -248,8 +190,8 @@ std::size_t SimulatedCluster::threads() const {
 
 Traffic SimulatedCluster::traffic() const {
   Traffic traffic;
-  for (const auto& host : state_->hosts) {
-    for (const auto& [other, gate] : host->gates()) {
+  for (const auto& process : state_->processes) {
+    for (const auto& gate : process->gates()) {
       const auto stats = gate->stats();
       traffic.requests += stats.requests;
       traffic.resent += stats.resent;
@@ -264,15 +206,15 @@ Traffic SimulatedCluster::traffic() const {
   return traffic;
 }
 
-bool SimulatedCluster::kill(HostId host, const std::string& actor) {
-  const auto victim = state_->hosts.at(raw(host))->local(actor);
+bool SimulatedCluster::kill(ProcessId process, const std::string& actor) {
+  const auto victim = state_->processes.at(raw(process))->local(actor);
   if (victim) {
     caf::anon_send_exit(victim, caf::exit_reason::kill);
   }
   return victim != nullptr;
 }
 
-std::shared_ptr<net::SimCable> SimulatedCluster::cable(HostId a, HostId b) {
+std::shared_ptr<net::SimCable> SimulatedCluster::cable(ProcessId a, ProcessId b) {
   return state_->cables.at({std::min(raw(a), raw(b)), std::max(raw(a), raw(b))});
 }
 

@@ -1,17 +1,15 @@
 #pragma once
 /// \file simulated_cluster.hpp
-/// A whole cluster in this process: hosts with their actors, joined by simulated cables. What crosses
-/// hosts is encoded, framed, windowed and decoded as it would be between machines.
+/// A whole cluster in this process: its processes with their actors, joined by simulated cables. What
+/// crosses them is encoded, framed, windowed and decoded as it would be between machines.
 #include "launcher/cluster_hooks.hpp"
 #include "launcher/cluster_runtime.hpp"
-#include "runtime/base/matrix.hpp"
+#include "launcher/director_options.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/graph/store.hpp"
 #include "runtime/job/job.hpp"
 #include "runtime/net/endpoint.hpp"
 #include "runtime/net/sim_cable.hpp"
-#include "runtime/run/checkpoint.hpp"
-#include "runtime/run/conductor.hpp"
 
 #include <caf/actor.hpp>
 
@@ -31,24 +29,6 @@ struct Traffic {
   std::uint64_t interruptions = 0;        ///< links that broke and came back
   std::uint64_t max_in_flight_bytes = 0;  ///< of any link end
   std::uint64_t max_queued_bytes = 0;
-};
-
-/// How a run is started.
-struct RunSetup {
-  Conductor::Progress progress = {};
-  std::shared_ptr<const Checkpoint> resume = nullptr;  ///< null: from the beginning
-  /// Keeps a checkpoint; may block. Empty: none are kept.
-  std::function<Status(const Checkpoint&)> write_checkpoint = {};
-  /// Takes the place of the initial parameters; for an InferenceTask. Empty: those of the job's seed.
-  std::vector<float> parameters = {};
-};
-
-/// What a run leaves: its record, the last state with the best epoch's parameters, and outputs.
-struct RunResult {
-  RunRecord record;
-  std::shared_ptr<const TrainingState> state;
-  /// Of the test seeds (`eval.predictions`), or of the nodes of an InferenceTask, in their order.
-  std::shared_ptr<const Matrix> outputs;
 };
 
 /// Lifecycle:  create() starts everything but the director; start() or run() once; the destructor
@@ -87,10 +67,10 @@ class SimulatedCluster {
 
   // ---- to bend it ----
 
-  /// Kills an actor by its name on a host, e.g. "trainer of rank 1", "sampler 0 of trainer of rank 1".
+  /// Kills an actor by its name in a process, e.g. "trainer of rank 1", "sampler 0 of trainer of rank 1".
   /// False: there is none of that name.
-  bool kill(HostId host, const std::string& actor);
-  std::shared_ptr<net::SimCable> cable(HostId a, HostId b);
+  bool kill(ProcessId process, const std::string& actor);
+  std::shared_ptr<net::SimCable> cable(ProcessId a, ProcessId b);
 
  private:
   struct State;

@@ -52,7 +52,7 @@ void Stage::tell(const std::string& what) {
 ClusterHooks Stage::hooks() {
   ClusterHooks hooks;
   hooks.on_step = [this](const StepReport& report) { on_step(report); };
-  hooks.on_start = [this](HostId host, const std::string& actor) {
+  hooks.on_start = [this](ProcessId host, const std::string& actor) {
     if (actor == cursed_) {
       later(std::chrono::microseconds(1), [this, host, actor] { kill(host, actor); });
     }
@@ -72,7 +72,7 @@ ClusterHooks Stage::hooks() {
     tell(fmt::format("rank {} stalls for {} us", raw(rank), length.count()));
     return std::chrono::ceil<std::chrono::milliseconds>(length);
   };
-  hooks.may_restart_holder = [this](HostId host, PartId part) -> Status {
+  hooks.may_restart_holder = [this](ProcessId host, PartId part) -> Status {
     if (gone_.contains({raw(host), raw(part)})) {
       return Error(Errc::data_corruption, "its store cannot be read any more");
     }
@@ -110,7 +110,7 @@ void Stage::schedule(const Fault& fault) {
   later(fault.after, [this, fault] { happen(fault); });
 }
 
-void Stage::kill(HostId host, const std::string& actor) {
+void Stage::kill(ProcessId host, const std::string& actor) {
   tell(fmt::format("fault: the {} on host {} is killed", actor, raw(host)));
   cluster_->kill(host, actor);
 }
@@ -142,7 +142,7 @@ void Stage::slow(const Fault& fault) {
 void Stage::happen(const Fault& fault) {
   const auto rank = fmt::format("trainer of rank {}", raw(fault.rank));
   const auto holder = fmt::format("holder of part {}", raw(fault.part));
-  const auto home = static_cast<HostId>(raw(fault.part) % plan_.hosts);
+  const auto home = static_cast<ProcessId>(raw(fault.part) % plan_.hosts);
   switch (fault.kind) {
     case FaultKind::cut_link:
     case FaultKind::cut_link_forever:

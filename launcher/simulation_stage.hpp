@@ -39,7 +39,7 @@ class Stage {
   void happen(const Fault& fault);
   void cut(const Fault& fault);
   void slow(const Fault& fault);
-  void kill(HostId host, const std::string& actor);
+  void kill(ProcessId host, const std::string& actor);
   void later(std::chrono::microseconds after, std::function<void()> what) {
     runtime_.driver().at(runtime_.driver().now() + after, [this, what = std::move(what)] {
       if (!over_) {

@@ -40,6 +40,7 @@ struct NetworkJob {
 
 struct ClusterJob {
   std::string launch = "simulate";
+  std::string listen = "127.0.0.1:0";  ///< of every process; port 0: any free one
   std::uint32_t hosts = 1;
   std::string placement = "collocated";
   std::uint32_t trainers_per_host = 1;
@@ -54,9 +55,21 @@ struct ClusterJob {
   double lost_after_s = 3;
   double recovery_deadline_s = 60;  ///< requests wait for a lost holder or link to come back
   double step_deadline_s = 600;     ///< training without a step of any rank
-  std::uint32_t replicas = 1;       ///< hosts that hold each part
+  std::uint32_t replicas = 1;       ///< hosts, or servers, that hold each part
+
+  // With placement "server_client" only.
+  std::uint32_t servers = 1;                ///< processes with parts, each on a host of its own
+  std::vector<std::uint32_t> server_ranks;  ///< server of each rank; empty: rank mod servers
+  std::uint32_t prefetch = 4;               ///< batches that a rank has asked its server for
 
   std::uint32_t world() const { return hosts * trainers_per_host; }
+  bool has_servers() const { return placement == "server_client"; }
+  /// Trainers' hosts, then the servers'.
+  std::uint32_t all_hosts() const { return hosts + (has_servers() ? servers : 0); }
+  std::uint32_t server_of_rank(std::uint32_t rank) const {
+    return server_ranks.empty() ? rank % servers : server_ranks.at(rank);
+  }
+  std::uint32_t batches_ahead() const { return has_servers() ? prefetch : batches_in_flight; }
 };
 
 struct SampleJob {

@@ -154,8 +154,15 @@ class Reader {
 
   Json derived_default(const std::string& pointer) const {
     if (pointer == "/partition/parts") {
-      const Json* hosts = find_value(root_, "/cluster/hosts");
+      const Json* servers = find_value(root_, "/cluster/servers");
+      const Json* hosts = servers != nullptr ? servers : find_value(root_, "/cluster/hosts");
       return hosts != nullptr && hosts->is_number_unsigned() ? *hosts : Json(1U);
+    }
+    if (pointer == "/cluster/servers") {
+      return job_.cluster.hosts;
+    }
+    if (pointer == "/cluster/prefetch") {
+      return job_.cluster.batches_in_flight;
     }
     if (pointer == "/model/layers") {
       return std::max<std::size_t>(1, job_.sample.fanout.size());

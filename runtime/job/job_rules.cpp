@@ -120,10 +120,30 @@ void check_schedule(const nn::ScheduleOptions& schedule, ProblemList& problems) 
   }
 }
 
+void check_servers(const ClusterJob& cluster, ProblemList& problems) {
+  const auto& list = cluster.server_ranks;
+  if (!list.empty() && list.size() != cluster.world()) {
+    problems.add({"/cluster/server_of_rank",
+                  fmt::format("{} entries, one per rank", cluster.world()),
+                  fmt::format("{} entries", list.size()), no_hint});
+  } else if (!list.empty() && *std::ranges::max_element(list) >= cluster.servers) {
+    problems.add({"/cluster/server_of_rank",
+                  fmt::format("servers 0..{} (/cluster/servers)", cluster.servers - 1),
+                  std::to_string(*std::ranges::max_element(list)), no_hint});
+  }
+  if (cluster.has_servers() && cluster.servers + cluster.hosts > 1024) {
+    problems.add({"/cluster/servers", "hosts and servers together 1..1024",
+                  std::to_string(cluster.servers + cluster.hosts), no_hint});
+  }
+}
+
 }  // namespace
 
 void check_between_keys(const Job& job, ProblemList& problems) {
   const auto good = [&](const char* pointer) { return !problems.has(pointer); };
+  if (good("/cluster/hosts") && good("/cluster/servers") && good("/cluster/server_of_rank")) {
+    check_servers(job.cluster, problems);
+  }
   if (good("/sample/fanout") && good("/model/layers") &&
       job.sample.fanout.size() != job.model.layers) {
     problems.add({"/sample/fanout",

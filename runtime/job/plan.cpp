@@ -104,7 +104,8 @@ BatchCost batch_cost(const Job& job, const Counts& counts, const Reach& most) {
   const std::uint64_t per_edge = counts.id_bytes + (job.sample.edge_ids ? 8U : 0U);
   const std::uint64_t moved = add(add(multiply(most.asked, 8), multiply(most.edges, per_edge)),
                                   multiply(most.nodes, add(8, counts.row_bytes)));
-  cost.wire_bytes = share(moved, job.cluster.hosts - 1, job.cluster.hosts);
+  const std::uint64_t owners = job.cluster.has_servers() ? job.cluster.servers : job.cluster.hosts;
+  cost.wire_bytes = share(moved, owners - 1, owners);
   return cost;
 }
 
@@ -145,36 +146,23 @@ std::uint64_t vectors_per_rank(const nn::OptimizerOptions& optimizer) {
   return 5;
 }
 
-/// Everything that lies in one process: with `simulate` the whole cluster, else the fullest host.
+/// Everything that lies in one process: with `simulate` the whole cluster, else the fullest one.
 std::uint64_t process_bytes(const Job& job, const Plan& plan) {
   const bool one_process = job.cluster.launch == "simulate";
-  const std::uint64_t ranks = one_process ? plan.world : job.cluster.trainers_per_host;
-  const std::uint64_t parts =
-      one_process ? job.partition.parts : divide_up(job.partition.parts, job.cluster.hosts);
+  std::uint64_t ranks = one_process ? plan.world : 0;
+  std::uint64_t parts = one_process ? job.partition.parts : 0;
+  for (const auto& process : plan.layout.processes) {
+    ranks = std::max<std::uint64_t>(ranks, process.ranks.size());
+    parts = std::max<std::uint64_t>(parts, process.maps.size());
+  }
   const std::uint64_t ids =
       add(multiply(plan.batch.max_nodes, 24), multiply(plan.batch.max_edges, 4));
   const std::uint64_t batches =
-      multiply(add(plan.batch.feature_bytes, ids), job.cluster.batches_in_flight);
+      multiply(add(plan.batch.feature_bytes, ids), job.cluster.batches_ahead());
   const std::uint64_t learning =
       multiply(multiply(plan.parameters, 4), vectors_per_rank(job.train.optimizer));
   return add(share(plan.store_bytes, parts, job.partition.parts),
              multiply(ranks, add(batches, learning)));
-}
-
-std::vector<HostPlan> place(const Job& job) {
-  std::vector<HostPlan> hosts(job.cluster.hosts);
-  for (std::uint32_t h = 0; h < job.cluster.hosts; ++h) {
-    hosts[h].host = static_cast<HostId>(h);
-  }
-  for (std::uint32_t p = 0; p < job.partition.parts; ++p) {
-    const auto part = static_cast<PartId>(p);
-    hosts[raw(host_of_part(job, part))].parts.push_back(part);
-  }
-  for (std::uint32_t r = 0; r < job.cluster.world(); ++r) {
-    const auto rank = static_cast<Rank>(r);
-    hosts[raw(host_of_rank(job, rank))].ranks.push_back(rank);
-  }
-  return hosts;
 }
 
 std::uint64_t count_parameters(const Job& job, const GraphInfo& graph) {
@@ -186,18 +174,10 @@ std::uint64_t count_parameters(const Job& job, const GraphInfo& graph) {
 
 }  // namespace
 
-HostId host_of_part(const Job& job, PartId part) {
-  return static_cast<HostId>(raw(part) % job.cluster.hosts);
-}
-
-HostId host_of_rank(const Job& job, Rank rank) {
-  return static_cast<HostId>(raw(rank) / job.cluster.trainers_per_host);
-}
-
 Plan make_plan(const Job& job, const GraphInfo& graph) {
   const Counts counts = count(job, graph);
   Plan plan;
-  plan.hosts = place(job);
+  plan.layout = make_layout(job);
   plan.world = job.cluster.world();
   plan.parameters = count_parameters(job, graph);
   plan.batches_per_epoch = divide_up(counts.train_seeds, job.sample.batch_size);

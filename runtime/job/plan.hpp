@@ -5,18 +5,13 @@
 #include "runtime/base/ids.hpp"
 #include "runtime/graph/graph_info.hpp"
 #include "runtime/job/job.hpp"
+#include "runtime/job/layout.hpp"
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
 namespace troupe {
-
-struct HostPlan {
-  HostId host{};
-  std::vector<PartId> parts;  ///< part p lies on host p mod hosts; may be empty
-  std::vector<Rank> ranks;
-};
 
 /// Upper bounds, from fanouts and counts alone.
 struct BatchCost {
@@ -28,7 +23,7 @@ struct BatchCost {
 };
 
 struct Plan {
-  std::vector<HostPlan> hosts;
+  Layout layout;
   std::uint32_t world = 0;
   std::uint64_t parameters = 0;  ///< numbers
   std::uint64_t batches_per_epoch = 0;
@@ -40,8 +35,6 @@ struct Plan {
 };
 
 Plan make_plan(const Job& job, const GraphInfo& graph);
-HostId host_of_part(const Job& job, PartId part);
-HostId host_of_rank(const Job& job, Rank rank);
 
 /// The plan as `check` prints it.
 std::string to_string(const Plan& plan, const Job& job);

@@ -28,29 +28,43 @@ std::string list(const std::vector<Id>& ids) {
   return numbers.empty() ? "none" : fmt::format("{}", fmt::join(numbers, ", "));
 }
 
-void print_host(const HostPlan& host, const Job& job, std::string& out) {
-  out += fmt::format("host {}: parts {}; ranks {}\n", raw(host.host), list(host.parts),
-                     list(host.ranks));
-  if (raw(host.host) == 0) {
+std::string samplers_text(std::uint32_t samplers) {
+  return fmt::format("collector, {} sampler{}", samplers, samplers == 1 ? "" : "s");
+}
+
+void print_process(const ProcessPlan& process, const Layout& layout, const Job& job,
+                   std::string& out) {
+  out += fmt::format("{}: parts {}; ranks {}\n", process.name, list(process.serves),
+                     list(process.ranks));
+  if (process.directs) {
     out += "  director\n";
   }
-  for (const PartId part : host.parts) {
+  for (const PartId part : process.serves) {
     out += fmt::format("  holder of part {}\n", raw(part));
   }
-  for (const Rank rank : host.ranks) {
-    const std::uint32_t samplers = job.cluster.samplers_per_trainer;
-    out += fmt::format("  rank {}: trainer, collector, {} sampler{}\n", raw(rank), samplers,
-                       samplers == 1 ? "" : "s");
+  const auto samplers = job.cluster.samplers_per_trainer;
+  for (const Rank rank : process.ranks) {
+    const bool here = layout.samplers_of(rank).empty();
+    out += fmt::format("  rank {}: trainer{}\n", raw(rank),
+                       here ? ", " + samplers_text(samplers) : "");
   }
-  out += "  evaluator\n";
+  for (const Rank rank : process.samples_for) {
+    out += fmt::format("  for rank {}: {}\n", raw(rank),
+                       samplers_text(job.cluster.has_servers() ? samplers : 1));
+  }
+  if (!process.serves.empty()) {
+    out += "  evaluator\n";
+  }
 }
 
 }  // namespace
 
 std::string to_string(const Plan& plan, const Job& job) {
   std::string out;
-  for (const HostPlan& host : plan.hosts) {
-    print_host(host, job, out);
+  for (const ProcessPlan& process : plan.layout.processes) {
+    if (!process.agent) {
+      print_process(process, plan.layout, job, out);
+    }
   }
   out += fmt::format("ranks: {}\n", plan.world);
   out += fmt::format("parameters: {} ({})\n", plan.parameters, bytes_text(plan.parameters * 4));

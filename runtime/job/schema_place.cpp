@@ -39,8 +39,8 @@ void add_partition(std::vector<SchemaRow>& rows) {
        put<&Job::partition, &PartitionJob::method>});
   rows.push_back({"/partition/parts",
                   integer_rule(1, 65536),
-                  derived("`cluster.hosts`"),
-                  "number of parts; part p lies on host p mod hosts",
+                  derived("`cluster.hosts`, or `cluster.servers` if given"),
+                  "number of parts; part p lies on host, or server, p mod their number",
                   {},
                   put<&Job::partition, &PartitionJob::parts>});
   rows.push_back(
@@ -74,7 +74,7 @@ void add_cluster(std::vector<SchemaRow>& rows) {
   rows.push_back({"/cluster/launch", choice_rule({"simulate", "local", "ssh", "slurm", "manual"}),
                   value("\"simulate\""),
                   "how hosts come to be; `simulate`: all of them in this process",
-                  words({"local", "ssh", "slurm", "manual"}, "\"simulate\""),
+                  words({"ssh", "slurm", "manual"}, "\"simulate\" or \"local\""),
                   put<&Job::cluster, &ClusterJob::launch>});
   rows.push_back(
       {"/cluster/hosts",
@@ -83,12 +83,38 @@ void add_cluster(std::vector<SchemaRow>& rows) {
        "number of hosts, or their names",
        {.words = {}, .lists = true, .instead = "a number of simulated hosts"},
        put<&Job::cluster, &ClusterJob::hosts>});
-  rows.push_back({"/cluster/placement", choice_rule({"collocated", "worker", "server_client"}),
+  rows.push_back({"/cluster/placement",
+                  choice_rule({"collocated", "worker", "server_client"}),
                   value("\"collocated\""),
-                  "where samplers run; with `simulate` both built values mean actors beside the "
-                  "trainer, on its host",
-                  words({"server_client"}, "\"collocated\" or \"worker\""),
+                  "where samplers run: in the trainer's process, in processes of their own beside "
+                  "it, or on servers",
+                  {},
                   put<&Job::cluster, &ClusterJob::placement>});
+  rows.push_back(
+      {"/cluster/servers",
+       integer_rule(1, 1024),
+       derived("`cluster.hosts`"),
+       "with `server_client`: processes that hold the parts and sample, each on a host of "
+       "its own; part p lies on server p mod servers",
+       {},
+       put<&Job::cluster, &ClusterJob::servers>});
+  rows.push_back({"/cluster/server_of_rank",
+                  {.type = ValueType::choice_or_integers,
+                   .low = 0,
+                   .high = 1023,
+                   .words = {"modulo", "nearest"},
+                   .min_items = 1,
+                   .max_items = 65536},
+                  value("\"modulo\""),
+                  "with `server_client`: which server samples for a rank: rank mod servers, or as "
+                  "listed by rank",
+                  words({"nearest"}, "\"modulo\" or a list"),
+                  [](const Json& v, Job& job) {
+                    job.cluster.server_ranks.clear();
+                    if (v.is_array()) {
+                      job.cluster.server_ranks = v.get<std::vector<std::uint32_t>>();
+                    }
+                  }});
   rows.push_back({"/cluster/trainers_per_host",
                   integer_rule(1, 64),
                   value("1"),
@@ -107,6 +133,13 @@ void add_cluster(std::vector<SchemaRow>& rows) {
                   "batches a rank has asked for and not trained on yet",
                   {},
                   put<&Job::cluster, &ClusterJob::batches_in_flight>});
+  rows.push_back({"/cluster/prefetch",
+                  integer_rule(1, 1024),
+                  derived("`cluster.batches_in_flight`"),
+                  "with `server_client`: batches that a rank has asked its server for and not "
+                  "trained on yet",
+                  {},
+                  put<&Job::cluster, &ClusterJob::prefetch>});
   rows.push_back({"/cluster/threads",
                   integer_rule(0, 1024),
                   value("0"),
@@ -176,7 +209,7 @@ void add_links(std::vector<SchemaRow>& rows) {
   rows.push_back({"/cluster/replicas",
                   integer_rule(1, 1024),
                   value("1"),
-                  "hosts that hold each part: host p mod hosts and the next ones",
+                  "hosts, or servers, that hold each part: number p mod hosts and the next ones",
                   {},
                   put<&Job::cluster, &ClusterJob::replicas>});
 }

@@ -140,6 +140,8 @@ std::string type_text(const ValueRule& rule) {
       return "list of strings";
     case ValueType::hosts:
       return "integer or list of strings";
+    case ValueType::choice_or_integers:
+      return "string or list of integers";
   }
   return "";
 }
@@ -165,6 +167,9 @@ std::string range_text(const ValueRule& rule) {
       return fmt::format("distinct, each {}", quoted_words(rule.words));
     case ValueType::hosts:
       return fmt::format("{}, or as many names", integer_range(rule));
+    case ValueType::choice_or_integers:
+      return fmt::format("{}, or {}, each {}", quoted_words(rule.words), items_range(rule),
+                         integer_range(rule));
   }
   return "";
 }
@@ -206,6 +211,8 @@ bool fits(const ValueRule& rule, const Json& value) {
     case ValueType::hosts:
       return whole_fits(value) ||
              list_fits(rule, value, [](const Json& v) { return text_fits(v, 1, 255); });
+    case ValueType::choice_or_integers:
+      return word_fits(value) || list_fits(rule, value, whole_fits);
   }
   return false;
 }

@@ -15,12 +15,13 @@ enum class ValueType : std::uint8_t {
   integer,
   number,
   text,
-  choice,        ///< a string, one of `words`
-  bytes,         ///< an integer, or a string with a unit
-  integer_list,  ///< entries in `low..high`
-  number_list,   ///< entries in the number range
-  choice_list,   ///< distinct entries, each one of `words`
-  hosts,         ///< an integer, or a list of host names
+  choice,              ///< a string, one of `words`
+  bytes,               ///< an integer, or a string with a unit
+  integer_list,        ///< entries in `low..high`
+  number_list,         ///< entries in the number range
+  choice_list,         ///< distinct entries, each one of `words`
+  hosts,               ///< an integer, or a list of host names
+  choice_or_integers,  ///< one of `words`, or a list of integers in `low..high`
 };
 
 struct NumberRange {
@@ -32,7 +33,7 @@ struct NumberRange {
 
 struct ValueRule {
   ValueType type = ValueType::boolean;
-  std::int64_t low = 0;  ///< integer, bytes, integer_list, hosts
+  std::int64_t low = 0;  ///< integer, bytes, integer_list, hosts, choice_or_integers
   std::uint64_t high = 0;
   NumberRange numbers = {};  ///< number, number_list
   std::vector<std::string> words = {};

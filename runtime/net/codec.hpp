@@ -6,6 +6,7 @@
 #include "runtime/feature/row_request.hpp"
 #include "runtime/feature/writable_tensors.hpp"
 #include "runtime/net/frame.hpp"
+#include "runtime/net/membership.hpp"
 #include "runtime/net/messages.hpp"
 #include "runtime/sample/one_hop.hpp"
 
@@ -64,6 +65,16 @@ TROUPE_WIRE_REQUEST(Ping, ping, control)
 TROUPE_WIRE_REPLY(Pong, ping, control)
 TROUPE_WIRE_REQUEST(ActorDown, actor_down, control)
 TROUPE_WIRE_REQUEST(WriteRows, write_rows, rows)
+TROUPE_WIRE_REQUEST(Join, join, control)
+TROUPE_WIRE_REPLY(Welcome, join, control)
+TROUPE_WIRE_REQUEST(Ready, ready, control)
+TROUPE_WIRE_REQUEST(Members, members, control)
+TROUPE_WIRE_REQUEST(SpawnProcess, spawn_process, control)
+TROUPE_WIRE_REQUEST(KillProcess, kill_process, control)
+TROUPE_WIRE_REQUEST(ProcessExited, process_exited, control)
+TROUPE_WIRE_REQUEST(EndProcess, end_process, control)
+TROUPE_WIRE_REPLY(LinkTotals, end_process, control)
+TROUPE_WIRE_REQUEST(Notice, notice, control)
 
 #undef TROUPE_WIRE_REQUEST
 #undef TROUPE_WIRE_REPLY

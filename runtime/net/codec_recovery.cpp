@@ -15,15 +15,6 @@ constexpr std::size_t max_sentence_bytes = 4096;
 /// Expected of a state: it is charged to the window before its size is known.
 constexpr std::uint64_t state_reply_bytes = std::uint64_t{1} << 20;
 
-Result<std::string> read_text(std::string_view message, capnp::Text::Reader text,
-                              std::size_t most) {
-  if (text.size() > most) {
-    return corrupt_message(
-        message, fmt::format("text: expected at most {} bytes, found {}", most, text.size()));
-  }
-  return std::string(text.begin(), text.end());
-}
-
 // ---- states ----
 
 /// Fills the message and gives its segments.

@@ -73,4 +73,13 @@ Status expect_equal(std::string_view message, std::string_view what, std::uint64
   return ok_status();
 }
 
+Result<std::string> read_text(std::string_view message, capnp::Text::Reader text,
+                              std::size_t most) {
+  if (text.size() > most) {
+    return corrupt_message(
+        message, fmt::format("text: expected at most {} bytes, found {}", most, text.size()));
+  }
+  return std::string(text.begin(), text.end());
+}
+
 }  // namespace troupe::net

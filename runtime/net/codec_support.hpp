@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <cstring>
 #include <fmt/format.h>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -84,6 +85,9 @@ std::vector<NodeId> unpack_ids(const IdList& ids);
 /// \errors data_corruption, with both numbers, if they differ
 Status expect_equal(std::string_view message, std::string_view what, std::uint64_t expected,
                     std::uint64_t found);
+
+/// \errors data_corruption: longer than `most` bytes
+Result<std::string> read_text(std::string_view message, capnp::Text::Reader text, std::size_t most);
 
 /// Decodes a message that has no segments.
 template <class T, class Root, class Read>

@@ -42,8 +42,19 @@ void Endpoint::listen() {
 }
 
 void Endpoint::start() {
-  const std::lock_guard guard(state_->mutex);
-  listen();
+  auto& s = *state_;
+  std::unique_lock guard(s.mutex);
+  if (s.link) {
+    return listen();
+  }
+  interrupt(Error(Errc::peer_lost, s.options.name + ": not connected yet"));
+  s.stats.interruptions = 0;
+  const auto until = *s.interrupted_at + s.options.recovery_deadline;
+  const auto source = s.options.source;
+  guard.unlock();
+  if (source) {
+    source->wanted(weak_from_this(), until);
+  }
 }
 
 EndpointStats Endpoint::stats() const {
@@ -187,6 +198,25 @@ bool Endpoint::attach(std::shared_ptr<Link> link) {
   }
   handler->on_resumed();
   return true;
+}
+
+void Endpoint::not_connected(const Error& why) {
+  auto& s = *state_;
+  {
+    const std::lock_guard guard(s.mutex);
+    if (s.interrupted_at) {
+      s.cause = why;
+    }
+  }
+  switch (why.code()) {
+    case Errc::unauthenticated:
+    case Errc::fenced:
+    case Errc::unimplemented:
+    case Errc::invalid_argument:
+      return close(why);
+    default:
+      return;
+  }
 }
 
 void Endpoint::close(Error why) {

@@ -109,13 +109,17 @@ class Endpoint final : public std::enable_shared_from_this<Endpoint> {
            EndpointOptions options);
   ~Endpoint();
 
-  void start();           ///< starts the link
+  /// Starts the link. Without one (null, and a recovery_deadline) it is interrupted from the start.
+  void start();
   void close(Error why);  ///< for good; on_link_down follows
 
   /// Goes on over `link`, which was not started. A link that is still up is replaced; what comes
   /// late from it is ignored. False after close() or the end: then `link` is closed.
   bool attach(std::shared_ptr<Link> link);
   bool interrupted() const;  ///< waits for attach()
+  /// Why there is no new link yet, for the error if there will be none. Ends the endpoint if another
+  /// attempt cannot help: unauthenticated, fenced, unimplemented, invalid_argument.
+  void not_connected(const Error& why);
 
   /// Sends a request: sets kind, request id and max_reply_bytes.
   /// \param reply_bytes expected answer, charged to the window

@@ -55,6 +55,14 @@ enum class Method : std::uint32_t {
   ping = 25,             ///< Ping -> Pong
   actor_down = 26,       ///< ActorDown -> Done
   write_rows = 27,       ///< WriteRows -> Done
+  join = 32,             ///< Join -> Welcome
+  ready = 33,            ///< Ready -> Done
+  members = 34,          ///< Members -> Done
+  spawn_process = 35,    ///< SpawnProcess -> Done
+  kill_process = 36,     ///< KillProcess -> Done
+  process_exited = 37,   ///< ProcessExited -> Done
+  end_process = 38,      ///< EndProcess -> LinkTotals
+  notice = 39,           ///< Notice -> Done
 };
 
 /// One rank's share of a chunk of the gradient, to the rank that owns the chunk. The answer comes
@@ -171,12 +179,12 @@ struct Restore {
   std::shared_ptr<const TrainingState> state = std::make_shared<const TrainingState>();
 };
 
-/// To the agent of every host: a new generation begins. It starts its actors anew that are lost.
+/// To the supervisor of every process: a new generation begins. It starts its actors anew that are lost.
 struct Regroup {
   std::uint32_t generation = 0;
   std::vector<Rank> lost_ranks;  ///< that the director has lost, wherever they run
 };
-/// To the agent of every host, when all have regrouped: tells its trainers who their peers are now.
+/// To the supervisor of every process, when all have regrouped: tells its trainers who their peers are now.
 struct Introduce {
   std::uint32_t generation = 0;
 };

@@ -71,14 +71,19 @@ void Reconnector::finish_attempt(Result<std::shared_ptr<Link>> link) {
   std::shared_ptr<Endpoint> endpoint;
   {
     const std::lock_guard guard(mutex_);
-    if (!link) {
-      return plan();
-    }
-    attached_at_ = timers_.now();
-    trying_ = false;
     endpoint = endpoint_.lock();
+    if (link) {
+      attached_at_ = timers_.now();
+      trying_ = false;
+    } else {
+      plan();
+    }
   }
-  if (endpoint) {
+  if (!link) {
+    if (endpoint) {
+      endpoint->not_connected(link.error());
+    }
+  } else if (endpoint) {
     endpoint->attach(*std::move(link));
   } else {
     (*link)->close(Error(Errc::cancelled, "nobody needs the new link any more"));

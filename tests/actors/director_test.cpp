@@ -101,9 +101,9 @@ TEST(Director, EndsWhenATrainerDies) {
   EXPECT_ERROR(ended.record, Errc::peer_lost, "trainer 1");
 }
 
-// ---- recovery, with agents that start trainers again ----
+// ---- recovery, with supervisors that start trainers again ----
 
-/// What a host's agent and its trainers were told, in order.
+/// What a host's supervisor and its trainers were told, in order.
 struct Told {
   void add(const std::string& what) {
     const std::lock_guard guard(mutex);
@@ -124,7 +124,7 @@ struct Host {
   std::atomic<bool> deaf{false};  ///< loses it by silence instead
   std::mutex mutex;
   caf::actor trainer;
-  caf::actor agent;
+  caf::actor supervisor;
 
   caf::actor current() {
     const std::lock_guard guard(mutex);
@@ -180,7 +180,7 @@ caf::behavior mortal_trainer(caf::stateful_actor<ReviveState>* self, Host* host)
   };
 }
 
-caf::behavior fake_agent(caf::event_based_actor* self, Host* host) {
+caf::behavior fake_supervisor(caf::event_based_actor* self, Host* host) {
   return {
       [=](const Ref<net::Regroup>& request) {
         host->told.add(fmt::format("regroup {}", request->generation));
@@ -194,16 +194,16 @@ caf::behavior fake_agent(caf::event_based_actor* self, Host* host) {
   };
 }
 
-Result<RunEnd> direct_with_agent(Host& host) {
+Result<RunEnd> direct_with_supervisor(Host& host) {
   caf::actor_system_config config;
   caf::actor_system system(config);
   std::promise<Result<RunEnd>> promise;
   auto future = promise.get_future();
   host.trainer = system.spawn(mortal_trainer, &host);
-  host.agent = system.spawn(fake_agent, &host);
+  host.supervisor = system.spawn(fake_supervisor, &host);
   DirectorOptions options;
   options.trainer = [&host](Rank) { return host.current(); };
-  options.agents = {host.agent};
+  options.supervisors = {{"host 0"}, [&host](std::size_t) { return host.supervisor; }};
   options.start = std::make_shared<const Checkpoint>();
   options.io = std::make_shared<InlineExecutor>();
   options.conductor.epochs = 5;
@@ -217,7 +217,7 @@ Result<RunEnd> direct_with_agent(Host& host) {
   if (future.wait_for(20s) == std::future_status::ready) {
     end = future.get();
   }
-  caf::anon_send_exit(host.agent, caf::exit_reason::kill);
+  caf::anon_send_exit(host.supervisor, caf::exit_reason::kill);
   caf::anon_send_exit(host.current(), caf::exit_reason::kill);
   return end;
 }
@@ -226,7 +226,7 @@ TEST(DirectorRecovery, ALostTrainerIsReplacedAndAllGoOnFromTheLastState) {
   Host host;
   host.losses = 1;
 
-  ASSERT_OK_AND_ASSIGN(const auto end, direct_with_agent(host));
+  ASSERT_OK_AND_ASSIGN(const auto end, direct_with_supervisor(host));
 
   EXPECT_EQ(end.record.epochs.size(), 5U);
   EXPECT_EQ(host.told.count("regroup 1"), 1U);
@@ -240,7 +240,7 @@ TEST(DirectorRecovery, ATrainerWithoutASignOfLifeIsALostOne) {
   host.losses = 1;
   host.deaf = true;
 
-  ASSERT_OK_AND_ASSIGN(const auto end, direct_with_agent(host));
+  ASSERT_OK_AND_ASSIGN(const auto end, direct_with_supervisor(host));
 
   EXPECT_EQ(end.record.epochs.size(), 5U);
   EXPECT_EQ(host.told.count("regroup 1"), 1U);
@@ -250,7 +250,7 @@ TEST(DirectorRecovery, OneThatIsLostAgainAndAgainEndsTheRun) {
   Host host;
   host.losses = 1000;
 
-  EXPECT_ERROR(direct_with_agent(host), Errc::peer_lost, "trainer 0");
+  EXPECT_ERROR(direct_with_supervisor(host), Errc::peer_lost, "trainer 0");
   EXPECT_EQ(host.told.count("regroup 3"), 1U);
   EXPECT_EQ(host.told.count("regroup 4"), 0U);
 }
@@ -259,7 +259,7 @@ TEST(DirectorRecovery, LossesAreCountedInARowOnly) {
   Host host;
   host.losses = 3;
 
-  EXPECT_OK(direct_with_agent(host));
+  EXPECT_OK(direct_with_supervisor(host));
 }
 
 // ---- stopping ----

@@ -214,7 +214,7 @@ TEST(GateFencing, TrainersAndEvaluatorsDoNotHearAnOlderGeneration) {
 
 TEST(GateFencing, HoldersAndAgentsServeEveryGeneration) {
   EXPECT_OK(ask_across_generations(1, 2, Role::holder));
-  EXPECT_OK(ask_across_generations(1, 2, Role::agent));
+  EXPECT_OK(ask_across_generations(1, 2, Role::supervisor));
 }
 
 }  // namespace

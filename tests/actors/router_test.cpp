@@ -56,7 +56,7 @@ caf::behavior fake_holder(caf::event_based_actor* self, std::uint32_t number, Do
 class RouterTest : public ::testing::Test {
  protected:
   RouterTest() : system_(config_) {
-    options_.part = PartId{3};
+    options_.what = "part 3";
     options_.request_deadline = 200ms;
     options_.recovery_deadline = 1500ms;
     options_.first_pause = 5ms;

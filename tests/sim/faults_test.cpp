@@ -49,7 +49,7 @@ Fault link_fault(FaultKind kind, std::uint64_t step, std::chrono::milliseconds l
   Fault fault;
   fault.kind = kind;
   fault.step = step;
-  fault.other = HostId{1};
+  fault.other = ProcessId{1};
   fault.lasts = lasts;
   return fault;
 }
@@ -67,7 +67,7 @@ TEST(FaultSimulation, AnErrorThatIsNotInThePlanIsNotExpected) {
   const auto forever = link_fault(FaultKind::cut_link_forever, 1, {});
 
   const auto unplanned = run_with(simulation, plan, forever);
-  plan.fatal = "link of hosts 0 and 1";
+  plan.fatal = "link of host 0 and host 1";
   const auto planned = run_with(simulation, plan, forever);
   const auto harmless = run_with(simulation, plan, Fault{.kind = FaultKind::disk_error, .step = 1});
 

@@ -249,7 +249,7 @@ TEST_F(SimOutputs, LossesAndWhatIsDoneAboutThemAreMarked) {
   std::atomic<bool> killed{false};
   hooks.on_step = [&](const StepReport& step) {
     if (raw(step.rank) == 0 && step.global_step == 3 && !killed.exchange(true)) {
-      running->kill(HostId{1}, "trainer of rank 1");
+      running->kill(ProcessId{1}, "trainer of rank 1");
     }
   };
   ASSERT_OK_AND_ASSIGN(const auto cluster,

@@ -349,7 +349,7 @@ TEST_F(Sessions, LostSamplersAndHoldersDoNotChangeTheBatches) {
       for (const Batch& batch : session.epoch(e)) {
         static_cast<void>(batch);
         const auto rank = raw(session.rank());
-        const auto host = static_cast<HostId>(rank);
+        const auto host = static_cast<ProcessId>(rank);
         EXPECT_TRUE(
             cluster->cluster().kill(host, "sampler 0 of trainer of rank " + std::to_string(rank)));
         EXPECT_TRUE(cluster->cluster().kill(host, "holder of part " + std::to_string(rank)));
@@ -373,7 +373,7 @@ TEST_F(Sessions, RowsThatWereLostWithTheirHolderAreNotTakenForZeros) {
     TROUPE_RETURN_IF_ERROR(session.make_tensor(1, 1));
     TROUPE_RETURN_IF_ERROR(session.barrier(20s));
     if (session.rank() == Rank{0}) {
-      EXPECT_TRUE(cluster->cluster().kill(HostId{0}, "holder of part 1"));
+      EXPECT_TRUE(cluster->cluster().kill(ProcessId{0}, "holder of part 1"));
       EXPECT_ERROR(session.read_rows(1, nodes), Errc::not_found, "tensor 1");
       return session.write_rows(1, nodes, ones.view());
     }

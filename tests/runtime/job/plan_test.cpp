@@ -140,20 +140,6 @@ TEST(MakePlan, SurvivesEmptyGraphs) {
   EXPECT_EQ(plan.parameters, 0U);
 }
 
-TEST(MakePlan, PlacesPartsAndRanks) {
-  Job job = two_hosts();
-  job.partition.parts = 3;
-  job.cluster.trainers_per_host = 2;
-  const Plan plan = make_plan(job, cora());
-
-  ASSERT_EQ(plan.hosts.size(), 2U);
-  EXPECT_EQ(plan.hosts[0].parts, (std::vector<PartId>{PartId{0}, PartId{2}}));
-  EXPECT_EQ(plan.hosts[1].parts, (std::vector<PartId>{PartId{1}}));
-  EXPECT_EQ(plan.hosts[1].ranks, (std::vector<Rank>{Rank{2}, Rank{3}}));
-  EXPECT_EQ(host_of_part(job, PartId{2}), HostId{0});
-  EXPECT_EQ(host_of_rank(job, Rank{2}), HostId{1});
-}
-
 TEST(PlanText, NamesEveryActor) {
   Job job = two_hosts();
   job.partition.parts = 1;
@@ -167,7 +153,6 @@ TEST(PlanText, NamesEveryActor) {
             "  evaluator\n"
             "host 1: parts none; ranks 1\n"
             "  rank 1: trainer, collector, 2 samplers\n"
-            "  evaluator\n"
             "ranks: 2\n");
   EXPECT_NE(text.find("an epoch: 5 batches in 3 steps\n"), std::string::npos) << text;
   EXPECT_NE(text.find("parameters: 184391 (720.3 KiB)\n"), std::string::npos) << text;

@@ -1,4 +1,4 @@
-#include "actors/agent.hpp"
+#include "actors/supervisor.hpp"
 
 #include "actors/error.hpp"
 #include "actors/message.hpp"
@@ -20,10 +20,10 @@ caf::behavior idle(caf::event_based_actor* /*self*/) {
 }
 
 /// A host with one holder and the trainers of ranks 0 and 1.
-class AgentTest : public ::testing::Test {
+class SupervisorTest : public ::testing::Test {
  protected:
-  AgentTest() : system_(config_) {
-    options_.host = HostId{4};
+  SupervisorTest() : system_(config_) {
+    options_.process = "host 4";
     options_.restart_pause = 1ms;
     options_.regroup = [this](std::uint32_t generation) {
       note("regroup " + std::to_string(generation));
@@ -35,10 +35,10 @@ class AgentTest : public ::testing::Test {
     add("holder", true, std::nullopt);
     add("trainer 0", false, Rank{0});
     add("trainer 1", false, Rank{1});
-    agent_ = spawn_agent(system_, options_);
+    supervisor_ = spawn_supervisor(system_, options_);
   }
-  ~AgentTest() override {
-    caf::anon_send_exit(agent_, caf::exit_reason::kill);
+  ~SupervisorTest() override {
+    caf::anon_send_exit(supervisor_, caf::exit_reason::kill);
     const std::lock_guard guard(mutex_);
     for (const auto& actor : started_) {
       caf::anon_send_exit(actor, caf::exit_reason::kill);
@@ -56,7 +56,7 @@ class AgentTest : public ::testing::Test {
     return actor;
   }
   void add(const std::string& name, bool at_once, std::optional<Rank> rank) {
-    AgentMember member;
+    SupervisedActor member;
     member.name = name;
     member.actor = start_idle();
     member.at_once = at_once;
@@ -75,7 +75,7 @@ class AgentTest : public ::testing::Test {
   Status ask(Request request) {
     caf::scoped_actor self(system_);
     Status result = Error(Errc::internal, "no answer");
-    self->request(agent_, 10s, Ref<Request>(std::move(request)))
+    self->request(supervisor_, 10s, Ref<Request>(std::move(request)))
         .receive([&](const Ref<net::Done>&) { result = ok_status(); },
                  [&](const caf::error& error) { result = from_caf(error); });
     return result;
@@ -84,7 +84,7 @@ class AgentTest : public ::testing::Test {
     const std::lock_guard guard(mutex_);
     return std::ranges::count(notes_, what) > 0;
   }
-  /// Waits for a note. The agent hears of a death by itself, some time later.
+  /// Waits for a note. The supervisor hears of a death by itself, some time later.
   bool wait_for(const std::string& what) const {
     for (int i = 0; i < 2000 && !noted(what); ++i) {
       std::this_thread::sleep_for(5ms);
@@ -97,13 +97,13 @@ class AgentTest : public ::testing::Test {
   std::vector<caf::actor> started_;
   std::vector<caf::actor> members_;
   std::atomic<int> failures_{0};
-  AgentOptions options_;
-  caf::actor agent_;
+  SupervisorOptions options_;
+  caf::actor supervisor_;
   caf::actor_system_config config_;
   caf::actor_system system_;
 };
 
-TEST_F(AgentTest, AHolderIsStartedAgainAtOnceHoweverOftenThatFails) {
+TEST_F(SupervisorTest, AHolderIsStartedAgainAtOnceHoweverOftenThatFails) {
   failures_ = 3;
   caf::anon_send_exit(members_[0], caf::exit_reason::kill);
 
@@ -112,7 +112,7 @@ TEST_F(AgentTest, AHolderIsStartedAgainAtOnceHoweverOftenThatFails) {
   EXPECT_TRUE(noted("start holder in 0"));
 }
 
-TEST_F(AgentTest, ATrainerIsStartedAgainOnlyInTheNextGeneration) {
+TEST_F(SupervisorTest, ATrainerIsStartedAgainOnlyInTheNextGeneration) {
   caf::anon_send_exit(members_[1], caf::exit_reason::kill);
   ASSERT_TRUE(wait_for("host 4: lost the trainer 0: exit_reason(kill) (from the actor system)"));
   EXPECT_FALSE(noted("start trainer 0 in 0"));
@@ -124,7 +124,7 @@ TEST_F(AgentTest, ATrainerIsStartedAgainOnlyInTheNextGeneration) {
   EXPECT_FALSE(noted("start trainer 1 in 1")) << "it lives";
 }
 
-TEST_F(AgentTest, ALivingTrainerThatNobodyHearsIsReplaced) {
+TEST_F(SupervisorTest, ALivingTrainerThatNobodyHearsIsReplaced) {
   caf::scoped_actor self(system_);
   self->monitor(members_[2]);
 
@@ -136,7 +136,7 @@ TEST_F(AgentTest, ALivingTrainerThatNobodyHearsIsReplaced) {
                 caf::after(10s) >> [] { FAIL() << "the old one lives on"; });
 }
 
-TEST_F(AgentTest, ARegroupingMayBeAskedForAgainButNotAnOlderOne) {
+TEST_F(SupervisorTest, ARegroupingMayBeAskedForAgainButNotAnOlderOne) {
   ASSERT_OK(ask(net::Regroup{2, {}}));
   EXPECT_OK(ask(net::Regroup{2, {}}));
   EXPECT_ERROR(ask(net::Regroup{1, {}}), Errc::fenced, "generation 1 is over, now 2");
@@ -146,7 +146,7 @@ TEST_F(AgentTest, ARegroupingMayBeAskedForAgainButNotAnOlderOne) {
   EXPECT_TRUE(noted("introduce 2"));
 }
 
-TEST_F(AgentTest, ATrainerThatCannotBeStartedFailsTheRegrouping) {
+TEST_F(SupervisorTest, ATrainerThatCannotBeStartedFailsTheRegrouping) {
   failures_ = 1;
 
   EXPECT_ERROR(ask(net::Regroup{1, {Rank{0}}}), Errc::data_corruption,

@@ -1,0 +1,27 @@
+#pragma once
+/// \file member.hpp
+/// The member: one per process with actors of the run. Listens to the registrar.
+#include "runtime/net/membership.hpp"
+
+#include <caf/actor.hpp>
+#include <caf/fwd.hpp>
+
+#include <functional>
+
+namespace troupe {
+
+/// Called on the member's thread.
+struct MemberOptions {
+  std::function<void(const net::Members&)> meet;  ///< makes links to those that are there
+  std::function<net::LinkTotals()> totals;
+  std::function<void(const net::EndProcess&)> end;  ///< the answer is on its way
+};
+
+/// | receives             | replies              |
+/// |----------------------|----------------------|
+/// | Ref<net::Members>    | Ref<net::Done>       |
+/// | Ref<net::EndProcess> | Ref<net::LinkTotals> |
+/// Ordering: a table with a lower number than the last is ignored
+caf::actor spawn_member(caf::actor_system& system, MemberOptions options);
+
+}  // namespace troupe

@@ -1,0 +1,237 @@
+#include "actors/registrar.hpp"
+
+#include "actors/error.hpp"
+#include "actors/message.hpp"
+#include "runtime/net/messages.hpp"
+
+#include <caf/all.hpp>
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <memory>
+
+namespace troupe {
+namespace {
+
+struct RegistrarState {
+  const char* name = "troupe.registrar";
+  RegistrarOptions options;
+  std::unique_ptr<Roster> roster;
+  bool ending = false;
+};
+using Registrar = caf::stateful_actor<RegistrarState>;
+
+/// To itself, after a pause.
+struct StartNow {
+  Roster::Action action;
+};
+struct JoinDeadline {};
+
+void carry_out(Registrar* self, const Roster::Actions& actions);
+
+void tell_members(Registrar* self) {
+  auto& state = self->state;
+  const Ref<net::Members> table(state.roster->table(state.options.generation()));
+  for (const auto& entry : table->entries) {
+    const auto member = state.options.member(entry.life.process);
+    if (!member) {
+      continue;
+    }
+    self->request(member, caf::infinite, table)
+        .then([self, id = entry.life.process, number = table->number](
+                  const Ref<net::Done>&) { carry_out(self, self->state.roster->told(id, number)); },
+              [](const caf::error&) {});  // its loss is noticed elsewhere
+  }
+}
+
+void start_agent(Registrar* self, const Roster::StartAgent& start) {
+  if (self->state.options.start_agent) {
+    self->state.options.start_agent(start.host, start.life);
+  }
+}
+
+/// A request to an agent whose failure is a loss of what it was about.
+template <class Request>
+void ask_agent(Registrar* self, ProcessId agent_id, const net::ProcessLife& life) {
+  const auto agent = self->state.options.agent(agent_id);
+  if (!agent) {
+    return;  // it is lost, and everything on its host with it
+  }
+  self->request(agent, caf::infinite, Ref<Request>(Request{life}))
+      .then([](const Ref<net::Done>&) {},
+            [self, life](const caf::error& error) {
+              const auto why = from_caf(error);
+              if (why.code() != Errc::peer_lost && std::is_same_v<Request, net::SpawnProcess>) {
+                carry_out(self, self->state.roster->lost(life, why.what(), true));
+              }
+            });
+}
+
+template <class Start>
+void start_after(Registrar* self, const Start& start) {
+  if (start.after.count() == 0) {
+    self->send(self, Ref<StartNow>(StartNow{start}));
+  } else {
+    self->delayed_send(self, start.after, Ref<StartNow>(StartNow{start}));
+  }
+}
+
+void start_now(Registrar* self, const Roster::Action& action) {
+  if (self->state.ending) {
+    return;
+  }
+  if (const auto* agent = std::get_if<Roster::StartAgent>(&action)) {
+    start_agent(self, *agent);
+  } else if (const auto* process = std::get_if<Roster::Spawn>(&action)) {
+    ask_agent<net::SpawnProcess>(self, process->agent, process->life);
+  }
+}
+
+struct Doing {
+  Registrar* self;
+  RegistrarOptions& options = self->state.options;
+
+  void operator()(const Roster::StartAgent& start) { start_after(self, start); }
+  void operator()(const Roster::Spawn& spawn) { start_after(self, spawn); }
+  void operator()(const Roster::Kill& kill) {
+    ask_agent<net::KillProcess>(self, kill.agent, kill.life);
+  }
+  void operator()(const Roster::Drop& drop) { options.drop(drop.life, drop.why); }
+  void operator()(const Roster::TellMembers&) { tell_members(self); }
+  void operator()(const Roster::Say& say) { options.say(say.line); }
+  void operator()(const Roster::Changed&) { options.changed(*self->state.roster); }
+  void operator()(const Roster::Complete&) { options.complete(); }
+  void operator()(const Roster::GiveUp& give_up) { options.give_up(give_up.why); }
+};
+
+void carry_out(Registrar* self, const Roster::Actions& actions) {
+  for (const auto& action : actions) {
+    if (self->state.ending) {
+      return;
+    }
+    std::visit(Doing{self}, action);
+  }
+}
+
+Result<net::Welcome> join(Registrar* self, const net::Join& request) {
+  auto& state = self->state;
+  TROUPE_ASSIGN_OR_RETURN(const auto actions, state.roster->join(request));
+  net::Welcome welcome;
+  if (state.options.roster.layout.at(request.life.process).works()) {
+    welcome = state.options.welcome;
+    welcome.generation = state.options.generation();
+  }
+  carry_out(self, actions);
+  return welcome;
+}
+
+void join_deadline(Registrar* self) {
+  auto& state = self->state;
+  if (state.roster->is_complete() || state.ending) {
+    return;
+  }
+  state.options.give_up(Error(
+      Errc::deadline_exceeded,
+      fmt::format("not all processes are there after {} s; missing: {}; try: their output, or a "
+                  "larger cluster.join_deadline",
+                  static_cast<double>(state.options.join_deadline.count()) / 1000,
+                  fmt::join(state.roster->missing(), ", "))));
+}
+
+// ---- the end ----
+
+struct Ending {
+  net::LinkTotals totals;
+  std::size_t missing = 0;
+  caf::response_promise promise;
+  bool done = false;
+  void finish() {
+    if (!std::exchange(done, true)) {
+      promise.deliver(Ref<net::LinkTotals>(totals));
+    }
+  }
+};
+
+void add(net::LinkTotals& totals, const net::LinkTotals& more) {
+  totals.requests += more.requests;
+  totals.resent += more.resent;
+  totals.bytes += more.bytes;
+  totals.interruptions += more.interruptions;
+  totals.max_in_flight_bytes = std::max(totals.max_in_flight_bytes, more.max_in_flight_bytes);
+  totals.max_queued_bytes = std::max(totals.max_queued_bytes, more.max_queued_bytes);
+}
+
+void end_all(Registrar* self, const EndAll& request) {
+  auto& state = self->state;
+  state.ending = true;
+  const auto ending = std::make_shared<Ending>();
+  ending->promise = self->make_response_promise();
+  const Ref<net::EndProcess> how(request.how);
+  const auto end_one = [&](const caf::actor& who) {
+    if (!who) {
+      return;
+    }
+    ++ending->missing;
+    const auto answered = [ending] {
+      if (--ending->missing == 0) {
+        ending->finish();
+      }
+    };
+    self->request(who, request.deadline, how)
+        .then(
+            [ending, answered](const Ref<net::LinkTotals>& totals) {
+              add(ending->totals, *totals);
+              answered();
+            },
+            [answered](const caf::error&) { answered(); });
+  };
+  for (const auto id : state.roster->present()) {
+    end_one(state.options.roster.layout.at(id).agent ? state.options.agent(id)
+                                                     : state.options.member(id));
+  }
+  if (ending->missing == 0) {
+    ending->finish();
+  }
+}
+
+caf::behavior registrar(Registrar* self, RegistrarOptions options) {
+  auto& state = self->state;
+  state.options = std::move(options);
+  state.roster = std::make_unique<Roster>(state.options.roster);
+  carry_out(self, state.roster->begin());
+  self->delayed_send(self, state.options.join_deadline, Ref<JoinDeadline>(JoinDeadline{}));
+  const auto done = [] { return Ref<net::Done>(net::Done{}); };
+  return {
+      [self](const Ref<net::Join>& request) {
+        auto promise = self->make_response_promise();
+        deliver(promise, join(self, *request));
+      },
+      [self, done](const Ref<net::Ready>& ready) {
+        carry_out(self, self->state.roster->ready(*ready));
+        return done();
+      },
+      [self, done](const Ref<net::ProcessExited>& exited) {
+        carry_out(self, self->state.roster->lost(exited->life, exited->how, true));
+        return done();
+      },
+      [self, done](const Ref<net::Notice>& notice) {
+        self->state.options.notice(*notice);
+        return done();
+      },
+      [self](const Ref<LinkLost>& lost) {
+        carry_out(self, self->state.roster->lost(lost->life, lost->why, false));
+      },
+      [self](const Ref<StartNow>& start) { start_now(self, start->action); },
+      [self](const Ref<JoinDeadline>&) { join_deadline(self); },
+      [self](const Ref<EndAll>& request) { end_all(self, *request); },
+  };
+}
+
+}  // namespace
+
+caf::actor spawn_registrar(caf::actor_system& system, RegistrarOptions options) {
+  return system.spawn(registrar, std::move(options));
+}
+
+}  // namespace troupe

@@ -1,0 +1,61 @@
+#pragma once
+/// \file registrar.hpp
+/// The registrar: one per run with real processes, beside the director. Takes in the processes of the
+/// run, tells all who is there, and has started again what is lost.
+#include "runtime/net/membership.hpp"
+#include "runtime/run/roster.hpp"
+
+#include <caf/actor.hpp>
+#include <caf/fwd.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace troupe {
+
+/// All are called on the registrar's thread.
+struct RegistrarOptions {
+  RosterOptions roster;
+  net::Welcome welcome;  ///< for processes with actors; the generation is filled in
+  std::function<std::uint32_t()> generation;
+  std::function<caf::actor(ProcessId)> member;  ///< proxy of its member actor, or null
+  std::function<caf::actor(ProcessId)> agent;   ///< proxy of its agent actor, or null
+  std::function<void(HostId, const net::ProcessLife&)> start_agent;  ///< may be empty with `manual`
+  std::function<void(const net::ProcessLife&, const std::string& why)>
+      drop;                                         ///< closes the link to it
+  std::function<void(const Roster&)> changed;       ///< others are there
+  std::function<void()> complete;                   ///< once: all are there
+  std::function<void(const Error&)> give_up;        ///< the run cannot go on
+  std::function<void(const std::string&)> say;      ///< a line about a loss
+  std::function<void(const net::Notice&)> notice;   ///< of a process
+  std::chrono::milliseconds join_deadline{60'000};  ///< until all are there for the first time
+};
+
+/// The link to a process is down for good.
+struct LinkLost {
+  net::ProcessLife life;
+  std::string why;
+};
+
+/// Ends all processes. Answered with net::LinkTotals, summed over those that answered within
+/// `deadline`.
+struct EndAll {
+  net::EndProcess how;
+  std::chrono::milliseconds deadline{3000};
+};
+
+/// | receives                | replies               | errors                                         |
+/// |-------------------------|-----------------------|------------------------------------------------|
+/// | Ref<net::Join>          | Ref<net::Welcome>     | fenced; failed_precondition: another version   |
+/// | Ref<net::Ready>         | Ref<net::Done>        |                                                |
+/// | Ref<net::ProcessExited> | Ref<net::Done>        |                                                |
+/// | Ref<net::Notice>        | Ref<net::Done>        |                                                |
+/// | Ref<LinkLost>           | none                  |                                                |
+/// | Ref<EndAll>             | Ref<net::LinkTotals>  |                                                |
+/// Peer loss: what ends or falls silent is started again by its agent, an agent by `start_agent`
+caf::actor spawn_registrar(caf::actor_system& system, RegistrarOptions options);
+
+}  // namespace troupe

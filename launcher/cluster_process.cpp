@@ -1,0 +1,375 @@
+#include "launcher/cluster_process.hpp"
+
+#include "actors/batch_server.hpp"
+#include "actors/collector.hpp"
+#include "actors/holder.hpp"
+#include "actors/local_messages.hpp"
+#include "actors/message.hpp"
+#include "actors/sampler.hpp"
+#include "actors/supervisor.hpp"
+#include "launcher/seconds.hpp"
+
+#include <caf/all.hpp>
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace troupe {
+namespace {
+
+using std::chrono::milliseconds;
+
+std::string holder_name(PartId part) {
+  return fmt::format("holder of part {}", raw(part));
+}
+std::string batch_server_name(Rank rank) {
+  return fmt::format("batch server of rank {}", raw(rank));
+}
+std::string trainer_name(Rank rank) {
+  return fmt::format("trainer of rank {}", raw(rank));
+}
+
+/// A link has a deadline of its own, and says more when it ends.
+constexpr std::chrono::milliseconds grace{1000};
+
+}  // namespace
+
+ClusterProcess::ClusterProcess(ProcessId id, std::shared_ptr<const ClusterPlan> plan,
+                               ClusterRuntime& runtime, std::shared_ptr<const ClusterHooks> hooks)
+    : id_(id), plan_(std::move(plan)), runtime_(runtime), hooks_(std::move(hooks)) {
+  context_->host = plan_->layout.at(id_).host;
+  context_->process = plan_->layout.at(id_).name;
+  context_->graph = plan_->graph;
+  context_->book = plan_->book;
+  context_->executor = runtime_.compute();
+  context_->on_hop = hooks_->on_hop;
+  const auto& cluster = plan_->job.cluster;
+  // Routers always answer, but may need that long.
+  context_->request_deadline =
+      seconds_as<milliseconds>(cluster.request_deadline_s + cluster.recovery_deadline_s) +
+      grace * 2;
+  context_->replicated = plan_->layout.servers_of(PartId{0}).size() > 1;
+}
+
+Status ClusterProcess::load(const PartitionedStore& store) {
+  for (const auto part : plan().maps) {
+    TROUPE_ASSIGN_OR_RETURN(context_->parts[part], store.load_part(part));
+    if (plan_->layout.servers_of(part).front() != id_) {
+      context_->replicas.insert(part);
+    }
+  }
+  return ok_status();
+}
+
+// ---- who is known here ----
+
+void ClusterProcess::know(const std::string& name, const caf::actor& actor) {
+  bool too_late = false;
+  {
+    const std::lock_guard guard(mutex_);
+    known_[name] = actor;
+    too_late = closed_;
+  }
+  if (too_late) {
+    caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
+  }
+  if (hooks_->on_start) {
+    hooks_->on_start(id_, name);
+  }
+}
+
+TraceTrack ClusterProcess::track(const std::string& name) const {
+  return {hooks_->tracer, raw(context_->host), name};
+}
+
+void ClusterProcess::connect(ProcessId other, std::shared_ptr<Gate> gate) {
+  const std::lock_guard guard(mutex_);
+  for (const auto& [word, exported] : exports_) {
+    gate->export_actor(exported.first, exported.second);
+  }
+  gates_[other] = std::move(gate);
+}
+
+std::shared_ptr<Gate> ClusterProcess::disconnect(ProcessId other) {
+  const std::lock_guard guard(mutex_);
+  auto node = gates_.extract(other);
+  return node ? std::move(node.mapped()) : nullptr;
+}
+
+std::vector<std::shared_ptr<Gate>> ClusterProcess::gates() const {
+  const std::lock_guard guard(mutex_);
+  std::vector<std::shared_ptr<Gate>> found;
+  for (const auto& [other, gate] : gates_) {
+    found.push_back(gate);
+  }
+  return found;
+}
+
+void ClusterProcess::export_to_all(Address address, const caf::actor& actor) {
+  const std::lock_guard guard(mutex_);
+  exports_.insert_or_assign(address.word(), std::pair(address, actor));
+  for (const auto& [other, gate] : gates_) {
+    gate->export_actor(address, actor);
+  }
+}
+
+caf::actor ClusterProcess::local(const std::string& name) {
+  const std::lock_guard guard(mutex_);
+  const auto found = known_.find(name);
+  return found == known_.end() ? caf::actor() : found->second;
+}
+
+caf::actor ClusterProcess::find(ProcessId at, const std::string& name, Address address) {
+  if (at == id_) {
+    return local(name);
+  }
+  std::shared_ptr<Gate> gate;
+  {
+    const std::lock_guard guard(mutex_);
+    const auto found = gates_.find(at);
+    gate = found == gates_.end() ? nullptr : found->second;
+  }
+  return gate ? gate->proxy(address) : caf::actor();
+}
+
+caf::actor ClusterProcess::holder(ProcessId at, PartId part) {
+  return find(at, holder_name(part), {Role::holder, raw(part)});
+}
+caf::actor ClusterProcess::trainer(Rank rank) {
+  return find(plan_->layout.process_of(rank), trainer_name(rank), {Role::trainer, raw(rank)});
+}
+caf::actor ClusterProcess::batch_server(ProcessId at, Rank rank) {
+  return find(at, batch_server_name(rank), {Role::batch_server, raw(rank)});
+}
+caf::actor ClusterProcess::evaluator(ProcessId at) {
+  return find(at, "evaluator", {Role::evaluator, raw(at)});
+}
+caf::actor ClusterProcess::supervisor(ProcessId at) {
+  return find(at, "supervisor", {Role::supervisor, raw(at)});
+}
+
+// ---- starting ----
+
+Result<caf::actor> ClusterProcess::start_holder(PartId part) {
+  auto& system = runtime_.system();
+  auto actor = spawn_holder(system, context_->local_part(part), runtime_.compute(),
+                            track(holder_name(part)));
+  know(holder_name(part) + ", the thing itself", actor);
+  if (hooks_->wrap_holder) {
+    actor = hooks_->wrap_holder(system, part, actor);
+  }
+  know(holder_name(part), actor);
+  export_to_all({Role::holder, raw(part)}, actor);
+  return actor;
+}
+
+caf::actor ClusterProcess::start_router(RouterOptions options) {
+  const auto name = "router of " + options.what;
+  const auto& cluster = plan_->job.cluster;
+  options.request_deadline = seconds_as<milliseconds>(cluster.request_deadline_s) + grace;
+  options.recovery_deadline = seconds_as<milliseconds>(cluster.recovery_deadline_s);
+  auto router = spawn_router(runtime_.system(), std::move(options));
+  know(name, router);
+  return router;
+}
+
+void ClusterProcess::start_routers() {
+  for (std::uint32_t p = 0; p < plan_->parts(); ++p) {
+    const auto part = static_cast<PartId>(p);
+    RouterOptions options;
+    options.what = fmt::format("part {}", p);
+    const auto is_near = [this](ProcessId other) {
+      return plan_->layout.at(other).host == context_->host;
+    };
+    auto servers = plan_->layout.servers_of(part);
+    std::ranges::stable_partition(servers, is_near);
+    std::ranges::stable_partition(servers, [this](ProcessId other) { return other == id_; });
+    for (const auto at : servers) {
+      options.replicas.push_back([weak = weak_from_this(), at, part] {
+        const auto self = weak.lock();
+        return self ? self->holder(at, part) : caf::actor();
+      });
+    }
+    context_->holders.push_back(start_router(std::move(options)));
+  }
+}
+
+DataPath ClusterProcess::start_data_path(const std::string& owner) {
+  auto& system = runtime_.system();
+  DataPath path;
+  const auto collector_name = "collector of " + owner;
+  path.collector = spawn_collector(system, context_, track(collector_name));
+  know(collector_name, path.collector);
+  for (std::uint32_t s = 0; s < plan_->job.cluster.samplers_per_trainer; ++s) {
+    const auto name = fmt::format("sampler {} of {}", s, owner);
+    path.samplers.push_back(spawn_sampler(system, context_, path.collector, track(name)));
+    know(name, path.samplers.back());
+  }
+  return path;
+}
+
+SpawnDataPath ClusterProcess::data_path_of(const std::string& owner) {
+  return [self = shared_from_this(), owner] { return self->start_data_path(owner); };
+}
+
+/// Batches of a rank come from other processes; each of them first from one of them.
+SpawnDataPath ClusterProcess::remote_path_of(Rank rank) {
+  return [self = shared_from_this(), rank] {
+    DataPath path;
+    auto servers = self->plan_->layout.samplers_of(rank);
+    for (std::size_t i = 0; i < servers.size(); ++i) {
+      RouterOptions options;
+      options.what = fmt::format("batches of rank {} from {}", raw(rank),
+                                 self->plan_->layout.at(servers[i]).name);
+      options.who = "batch servers";
+      for (std::size_t k = 0; k < servers.size(); ++k) {
+        options.replicas.push_back(
+            [weak = self->weak_from_this(), at = servers[(i + k) % servers.size()], rank] {
+              const auto process = weak.lock();
+              return process ? process->batch_server(at, rank) : caf::actor();
+            });
+      }
+      path.samplers.push_back(self->start_router(std::move(options)));
+    }
+    return path;
+  };
+}
+
+Result<caf::actor> ClusterProcess::start_batch_server(Rank rank) {
+  const auto name = batch_server_name(rank);
+  auto server = spawn_batch_server(
+      runtime_.system(), data_path_of(fmt::format("the batch server of rank {}", raw(rank))));
+  know(name, server);
+  export_to_all({Role::batch_server, raw(rank)}, server);
+  return server;
+}
+
+Result<caf::actor> ClusterProcess::start_trainer(Rank rank, std::uint32_t generation) {
+  auto options = plan_->trainer_options(rank);
+  options.on_step = hooks_->on_step;
+  options.pause = hooks_->pause;
+  options.generation = generation;
+  options.trace = track(trainer_name(rank));
+  const auto path = plan_->layout.samplers_of(rank).empty() ? data_path_of(trainer_name(rank))
+                                                            : remote_path_of(rank);
+  TROUPE_ASSIGN_OR_RETURN(
+      auto trainer,
+      hooks_->spawn_rank
+          ? hooks_->spawn_rank({runtime_.system(), std::move(options), context_, path})
+          : spawn_trainer(runtime_.system(), std::move(options), path, runtime_.compute()));
+  know(trainer_name(rank), trainer);
+  export_to_all({Role::trainer, raw(rank)}, trainer);
+  return trainer;
+}
+
+Result<caf::actor> ClusterProcess::start_evaluator() {
+  const auto first = plan().ranks.empty() ? Rank{0} : plan().ranks.front();
+  auto options = plan_->evaluator_options();
+  options.trace = track("evaluator");
+  auto evaluator = spawn_evaluator(runtime_.system(), context_, std::move(options),
+                                   data_path_of("the evaluator"), [weak = weak_from_this(), first] {
+                                     const auto self = weak.lock();
+                                     return self ? self->trainer(first) : caf::actor();
+                                   });
+  know("evaluator", evaluator);
+  export_to_all({Role::evaluator, raw(id_)}, evaluator);
+  return evaluator;
+}
+
+Status ClusterProcess::start_actors() {
+  const auto& here = plan();
+  for (const auto part : here.serves) {
+    TROUPE_RETURN_IF_ERROR(start_holder(part));
+  }
+  start_routers();
+  for (const auto rank : here.samples_for) {
+    TROUPE_RETURN_IF_ERROR(start_batch_server(rank));
+  }
+  for (const auto rank : here.ranks) {
+    TROUPE_RETURN_IF_ERROR(start_trainer(rank, *generation_));
+  }
+  if (!plan_->take_only() && !here.serves.empty()) {
+    TROUPE_RETURN_IF_ERROR(start_evaluator());
+  }
+  return ok_status();
+}
+
+void ClusterProcess::introduce() {
+  TrainerPeers peers;
+  for (std::uint32_t r = 0; r < plan_->world(); ++r) {
+    peers.trainers.push_back(trainer(static_cast<Rank>(r)));
+  }
+  for (const auto rank : plan().ranks) {
+    caf::anon_send(trainer(rank), Ref<TrainerPeers>(peers));
+  }
+}
+
+void ClusterProcess::start_supervisor() {
+  SupervisorOptions options;
+  options.process = plan().name;
+  options.say = hooks_->say;
+  options.regroup = [self = shared_from_this()](std::uint32_t generation) {
+    *self->generation_ = generation;
+  };
+  options.introduce = [self = shared_from_this()](std::uint32_t) { self->introduce(); };
+  for (const auto part : plan().serves) {
+    SupervisedActor member{holder_name(part), local(holder_name(part)), {}, true, std::nullopt};
+    member.start = [self = shared_from_this(), part](std::uint32_t) -> Result<caf::actor> {
+      if (self->hooks_->may_restart_holder) {
+        TROUPE_RETURN_IF_ERROR(self->hooks_->may_restart_holder(self->id_, part));
+      }
+      return self->start_holder(part);
+    };
+    options.members.push_back(std::move(member));
+  }
+  for (const auto rank : plan().samples_for) {
+    const auto name = batch_server_name(rank);
+    SupervisedActor member{name, local(name), {}, true, std::nullopt};
+    member.start = [self = shared_from_this(), rank](std::uint32_t) {
+      return self->start_batch_server(rank);
+    };
+    options.members.push_back(std::move(member));
+  }
+  for (const auto rank : plan().ranks) {
+    SupervisedActor member{trainer_name(rank), trainer(rank), {}, false, rank};
+    member.start = [self = shared_from_this(), rank](std::uint32_t generation) {
+      return self->start_trainer(rank, generation);
+    };
+    options.members.push_back(std::move(member));
+  }
+  if (const auto evaluator = local("evaluator")) {
+    SupervisedActor member{"evaluator", evaluator, {}, false, std::nullopt};
+    member.start = [self = shared_from_this()](std::uint32_t) { return self->start_evaluator(); };
+    options.members.push_back(std::move(member));
+  }
+  const auto supervisor = spawn_supervisor(runtime_.system(), std::move(options));
+  know("supervisor", supervisor);
+  export_to_all({Role::supervisor, raw(id_)}, supervisor);
+}
+
+// ---- ending ----
+
+void ClusterProcess::close(const Error& why) {
+  for (const auto& gate : gates()) {
+    gate->close(why);
+  }
+}
+
+void ClusterProcess::end_actors() {
+  std::map<std::string, caf::actor> known;
+  {
+    const std::lock_guard guard(mutex_);
+    closed_ = true;
+    known.swap(known_);
+    exports_.clear();
+  }
+  // The supervisor first: it would start again what ends.
+  if (const auto supervisor = known.find("supervisor"); supervisor != known.end()) {
+    caf::anon_send_exit(supervisor->second, caf::exit_reason::user_shutdown);
+  }
+  for (const auto& [name, actor] : known) {
+    caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
+  }
+}
+
+}  // namespace troupe

@@ -1,0 +1,94 @@
+#pragma once
+/// \file cluster_process.hpp
+/// One process of a run: its holders, routers, trainers, batch servers, evaluator and supervisor, and
+/// what is known here of the other processes. In a simulation several of them are in one OS process.
+#include "actors/data_path.hpp"
+#include "actors/gate.hpp"
+#include "actors/host_context.hpp"
+#include "actors/router.hpp"
+#include "launcher/cluster_hooks.hpp"
+#include "launcher/cluster_plan.hpp"
+#include "launcher/cluster_runtime.hpp"
+
+#include <caf/actor.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace troupe {
+
+/// Lifecycle:  create, load(), connect() to every other process, start_actors(), introduce(),
+///   start_supervisor(); close() and end_actors() before the runtime finishes. connect() and
+///   disconnect() also later, as processes come and go
+/// Threads:    starting on one thread; connect(), disconnect() and handles from any
+class ClusterProcess : public std::enable_shared_from_this<ClusterProcess> {
+ public:
+  ClusterProcess(ProcessId id, std::shared_ptr<const ClusterPlan> plan, ClusterRuntime& runtime,
+                 std::shared_ptr<const ClusterHooks> hooks);
+
+  /// Loads the parts that lie here.
+  Status load(const PartitionedStore& store);
+  /// From now on `other` is reached through `gate`, in place of an earlier one.
+  void connect(ProcessId other, std::shared_ptr<Gate> gate);
+  /// `other` is not there. \returns the gate, for the caller to close; null: there was none
+  std::shared_ptr<Gate> disconnect(ProcessId other);
+  Status start_actors();  ///< all but the supervisor; every process before any supervisor
+  /// Tells the trainers here who their peers are now.
+  void introduce();
+  void start_supervisor();
+
+  ProcessId id() const { return id_; }
+  const ProcessPlan& plan() const { return plan_->layout.at(id_); }
+  /// The generation as this process knows it, for its gates.
+  std::shared_ptr<std::atomic<std::uint32_t>> generation() const { return generation_; }
+  std::vector<std::shared_ptr<Gate>> gates() const;
+
+  // Handles as they are now: of actors here, or proxies of those elsewhere. Null: not there.
+  caf::actor holder(ProcessId at, PartId part);
+  caf::actor trainer(Rank rank);
+  caf::actor batch_server(ProcessId at, Rank rank);
+  caf::actor evaluator(ProcessId at);
+  caf::actor supervisor(ProcessId at);
+  /// Actors here, for tests of faults.
+  caf::actor local(const std::string& name);
+
+  void close(const Error& why);
+  void end_actors();
+
+ private:
+  DataPath start_data_path(const std::string& owner);
+  SpawnDataPath data_path_of(const std::string& owner);
+  Result<caf::actor> start_holder(PartId part);
+  Result<caf::actor> start_trainer(Rank rank, std::uint32_t generation);
+  SpawnDataPath remote_path_of(Rank rank);
+  Result<caf::actor> start_batch_server(Rank rank);
+  Result<caf::actor> start_evaluator();
+  caf::actor start_router(RouterOptions options);
+  void start_routers();
+  void know(const std::string& name, const caf::actor& actor);
+  TraceTrack track(const std::string& name) const;  ///< an actor's line in the trace
+  void export_to_all(Address address, const caf::actor& actor);
+  caf::actor find(ProcessId at, const std::string& name, Address address);
+
+  const ProcessId id_;
+  const std::shared_ptr<const ClusterPlan> plan_;
+  ClusterRuntime& runtime_;
+  const std::shared_ptr<const ClusterHooks> hooks_;
+  const std::shared_ptr<HostContext> context_ = std::make_shared<HostContext>();
+  const std::shared_ptr<std::atomic<std::uint32_t>> generation_ =
+      std::make_shared<std::atomic<std::uint32_t>>(0);
+
+  mutable std::mutex mutex_;
+  std::map<ProcessId, std::shared_ptr<Gate>> gates_;
+  std::map<std::uint64_t, std::pair<Address, caf::actor>> exports_;  ///< the latest of each
+  bool closed_ = false;                      ///< nothing is started any more
+  std::map<std::string, caf::actor> known_;  ///< actors here by name, the latest of each
+};
+
+}  // namespace troupe

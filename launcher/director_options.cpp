@@ -1,0 +1,107 @@
+#include "launcher/director_options.hpp"
+
+#include "launcher/seconds.hpp"
+
+#include <caf/all.hpp>
+
+namespace troupe {
+namespace {
+
+using std::chrono::milliseconds;
+
+ConductorOptions conductor_options(const ClusterPlan& plan) {
+  const auto& job = plan.job;
+  const auto& task = plan.inference;
+  const auto stages = plan.model ? stages_of(*plan.model, task && task->embeddings).size() : 0;
+  ConductorOptions options{.epochs = task ? 0 : job.train.epochs,
+                           .world = plan.world(),
+                           .stages = static_cast<std::uint32_t>(stages),
+                           .eval_every = job.eval.every,
+                           .eval_exact = job.eval.mode == "exact",
+                           .eval_partial = job.eval.max_batches > 0,
+                           .metric = job.eval.metric,
+                           .digest = job.digest != DigestMode::off,
+                           .train_only = plan.take_only(),
+                           .final_roles = {"val", "test"},
+                           .keep_outputs = job.eval.predictions ? "test" : "",
+                           .seeds = plan.seeds};
+  if (task) {
+    options.final_roles = {inference_role};
+    options.keep_outputs = inference_role;
+  }
+  return options;
+}
+
+/// The actors that the director leads, as `home` knows them.
+void add_members(const ClusterPlan& plan, const std::shared_ptr<ClusterProcess>& home,
+                 DirectorOptions& options) {
+  options.world = plan.world();
+  options.trainer = [home](Rank rank) { return home->trainer(rank); };
+  const auto evaluators = plan.take_only() ? std::vector<ProcessId>() : plan.layout.evaluators();
+  for (const auto id : evaluators) {
+    options.evaluators.names.push_back("evaluator of " + plan.layout.at(id).name);
+  }
+  options.evaluators.handle = [home, evaluators](std::size_t i) {
+    return home->evaluator(evaluators[i]);
+  };
+  const auto workers = plan.layout.workers();
+  for (const auto id : workers) {
+    options.supervisors.names.push_back(plan.layout.at(id).name);
+  }
+  options.supervisors.handle = [home, workers](std::size_t i) {
+    return home->supervisor(workers[i]);
+  };
+}
+
+Result<std::shared_ptr<const Checkpoint>> start_of(const ClusterPlan& plan,
+                                                   std::vector<float> parameters) {
+  TROUPE_ASSIGN_OR_RETURN(auto initial, plan.initial_state());
+  if (!parameters.empty()) {
+    initial.training.best = parameters;
+    initial.training.parameters = std::move(parameters);
+  }
+  return std::make_shared<const Checkpoint>(std::move(initial));
+}
+
+}  // namespace
+
+std::optional<DirectorOptions> director_options(const ClusterPlan& plan,
+                                                const std::shared_ptr<ClusterProcess>& home,
+                                                const ClusterHooks& hooks, RunSetup setup,
+                                                std::function<void(Result<RunResult>)> on_end) {
+  const auto& job = plan.job;
+  DirectorOptions options;
+  add_members(plan, home, options);
+  options.conductor = conductor_options(plan);
+  options.progress = std::move(setup.progress);
+  options.start = std::move(setup.resume);
+  if (!options.start) {
+    auto start = start_of(plan, std::move(setup.parameters));
+    if (!start) {
+      on_end(start.error());
+      return std::nullopt;
+    }
+    options.start = *std::move(start);
+  }
+  options.checkpoints = {job.checkpoint.epochs, job.checkpoint.steps, job.checkpoint.seconds};
+  options.write_checkpoint = std::move(setup.write_checkpoint);
+  options.heartbeat = seconds_as<milliseconds>(job.cluster.heartbeat_s);
+  options.lost_after = seconds_as<milliseconds>(job.cluster.lost_after_s);
+  options.step_deadline = seconds_as<milliseconds>(job.cluster.step_deadline_s);
+  options.on_generation = [generation = home->generation()](std::uint32_t now) {
+    *generation = now;
+  };
+  options.say = hooks.say;
+  options.trace = TraceTrack(hooks.tracer, raw(home->plan().host), "director");
+  options.on_end = [on_end = std::move(on_end)](Result<RunEnd> ended) {
+    if (ended) {
+      on_end(
+          RunResult{std::move(ended->record), std::move(ended->state), std::move(ended->outputs)});
+    } else {
+      on_end(ended.error());
+    }
+  };
+  return options;
+}
+
+}  // namespace troupe

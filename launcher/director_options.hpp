@@ -1,0 +1,46 @@
+#pragma once
+/// \file director_options.hpp
+/// A run as the launcher starts it and gets it back, and the director's options for it.
+#include "actors/director.hpp"
+#include "launcher/cluster_hooks.hpp"
+#include "launcher/cluster_plan.hpp"
+#include "launcher/cluster_process.hpp"
+#include "runtime/base/matrix.hpp"
+#include "runtime/base/result.hpp"
+#include "runtime/run/checkpoint.hpp"
+#include "runtime/run/conductor.hpp"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace troupe {
+
+/// How a run is started.
+struct RunSetup {
+  Conductor::Progress progress = {};
+  std::shared_ptr<const Checkpoint> resume = nullptr;  ///< null: from the beginning
+  /// Keeps a checkpoint; may block. Empty: none are kept.
+  std::function<Status(const Checkpoint&)> write_checkpoint = {};
+  /// Takes the place of the initial parameters; for an InferenceTask. Empty: those of the job's seed.
+  std::vector<float> parameters = {};
+};
+
+/// What a run leaves: its record, the last state with the best epoch's parameters, and outputs.
+struct RunResult {
+  RunRecord record;
+  std::shared_ptr<const TrainingState> state;
+  /// Of the test seeds (`eval.predictions`), or of the nodes of an InferenceTask, in their order.
+  std::shared_ptr<const Matrix> outputs;
+};
+
+/// Options of the director in process `home`, but for `io` and what depends on how processes are
+/// started.
+/// \param on_end  called with the error if there are none
+std::optional<DirectorOptions> director_options(const ClusterPlan& plan,
+                                                const std::shared_ptr<ClusterProcess>& home,
+                                                const ClusterHooks& hooks, RunSetup setup,
+                                                std::function<void(Result<RunResult>)> on_end);
+
+}  // namespace troupe

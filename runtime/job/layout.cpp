@@ -1,0 +1,156 @@
+#include "runtime/job/layout.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace troupe {
+namespace {
+
+template <class Id>
+bool contains(const std::vector<Id>& ids, Id id) {
+  return std::ranges::binary_search(ids, id);
+}
+
+ProcessPlan& add(Layout& layout, HostId host, std::string name) {
+  auto& process = layout.processes.emplace_back();
+  process.id = static_cast<ProcessId>(layout.processes.size() - 1);
+  process.host = host;
+  process.name = std::move(name);
+  return process;
+}
+
+/// Parts of the i-th of `owners`, replicas included.
+std::vector<PartId> parts_of(const Job& job, std::uint32_t i, std::uint32_t owners) {
+  std::vector<PartId> found;
+  const auto replicas = std::min(job.cluster.replicas, owners);
+  for (std::uint32_t p = 0; p < job.partition.parts; ++p) {
+    if ((i + owners - p % owners) % owners < replicas) {
+      found.push_back(static_cast<PartId>(p));
+    }
+  }
+  return found;
+}
+
+std::vector<Rank> ranks_of_host(const Job& job, std::uint32_t host) {
+  std::vector<Rank> found;
+  const auto per_host = job.cluster.trainers_per_host;
+  for (std::uint32_t i = 0; i < per_host; ++i) {
+    found.push_back(static_cast<Rank>(host * per_host + i));
+  }
+  return found;
+}
+
+/// One process per host, and with `worker` its ranks' sampler processes.
+void add_hosts(Layout& layout, const Job& job) {
+  const auto& cluster = job.cluster;
+  for (std::uint32_t h = 0; h < cluster.hosts; ++h) {
+    const auto host = static_cast<HostId>(h);
+    auto& main = add(layout, host, fmt::format("host {}", h));
+    main.serves = main.maps = parts_of(job, h, cluster.hosts);
+    main.ranks = ranks_of_host(job, h);
+  }
+  for (std::uint32_t r = 0; cluster.placement == "worker" && r < cluster.world(); ++r) {
+    const auto h = r / cluster.trainers_per_host;
+    for (std::uint32_t s = 0; s < cluster.samplers_per_trainer; ++s) {
+      auto& sampler =
+          add(layout, static_cast<HostId>(h), fmt::format("sampler {} of rank {}", s, r));
+      sampler.maps = parts_of(job, h, cluster.hosts);
+      sampler.samples_for = {static_cast<Rank>(r)};
+    }
+  }
+}
+
+/// Trainers on the first hosts, a process per rank; servers on the hosts after them.
+void add_servers_and_clients(Layout& layout, const Job& job) {
+  const auto& cluster = job.cluster;
+  for (std::uint32_t s = 0; s < cluster.servers; ++s) {
+    auto& server = add(layout, static_cast<HostId>(cluster.hosts + s), fmt::format("server {}", s));
+    server.serves = server.maps = parts_of(job, s, cluster.servers);
+    for (std::uint32_t r = 0; r < cluster.world(); ++r) {
+      if (cluster.server_of_rank(r) == s) {
+        server.samples_for.push_back(static_cast<Rank>(r));
+      }
+    }
+  }
+  for (std::uint32_t r = 0; r < cluster.world(); ++r) {
+    auto& client =
+        add(layout, static_cast<HostId>(r / cluster.trainers_per_host), fmt::format("rank {}", r));
+    client.ranks = {static_cast<Rank>(r)};
+  }
+}
+
+}  // namespace
+
+Layout make_layout(const Job& job) {
+  Layout layout;
+  layout.hosts = job.cluster.all_hosts();
+  layout.parts = job.partition.parts;
+  if (job.cluster.launch != "simulate") {
+    add(layout, HostId{0}, "director").directs = true;
+    for (std::uint32_t h = 0; h < layout.hosts; ++h) {
+      add(layout, static_cast<HostId>(h), fmt::format("agent of host {}", h)).agent = true;
+    }
+  }
+  if (job.cluster.placement == "server_client") {
+    add_servers_and_clients(layout, job);
+  } else {
+    add_hosts(layout, job);
+  }
+  layout.processes.front().directs = true;
+  return layout;
+}
+
+ProcessId Layout::director() const {
+  return std::ranges::find_if(processes, &ProcessPlan::directs)->id;
+}
+
+std::optional<ProcessId> Layout::agent_of(HostId host) const {
+  const auto found = std::ranges::find_if(
+      processes, [&](const ProcessPlan& p) { return p.agent && p.host == host; });
+  return found == processes.end() ? std::nullopt : std::optional(found->id);
+}
+
+namespace {
+template <class Predicate>
+std::vector<ProcessId> ids_where(const Layout& layout, Predicate predicate) {
+  std::vector<ProcessId> found;
+  for (const auto& process : layout.processes) {
+    if (predicate(process)) {
+      found.push_back(process.id);
+    }
+  }
+  return found;
+}
+}  // namespace
+
+std::vector<ProcessId> Layout::workers() const {
+  return ids_where(*this, [](const ProcessPlan& p) { return p.works(); });
+}
+
+std::vector<ProcessId> Layout::evaluators() const {
+  return ids_where(*this, [](const ProcessPlan& p) { return !p.serves.empty(); });
+}
+
+std::vector<ProcessId> Layout::servers_of(PartId part) const {
+  auto found = ids_where(*this, [&](const ProcessPlan& p) { return contains(p.serves, part); });
+  // Round from the one whose turn it is, as parts are given out.
+  const auto owners = evaluators();
+  const auto first = owners.empty() ? ProcessId{} : owners[raw(part) % owners.size()];
+  const auto begin = std::ranges::find(found, first);
+  if (begin != found.end()) {
+    std::ranges::rotate(found, begin);
+  }
+  return found;
+}
+
+ProcessId Layout::process_of(Rank rank) const {
+  return std::ranges::find_if(processes,
+                              [&](const ProcessPlan& p) { return contains(p.ranks, rank); })
+      ->id;
+}
+
+std::vector<ProcessId> Layout::samplers_of(Rank rank) const {
+  return ids_where(*this, [&](const ProcessPlan& p) { return contains(p.samples_for, rank); });
+}
+
+}  // namespace troupe

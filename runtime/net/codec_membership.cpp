@@ -1,0 +1,273 @@
+#include "runtime/net/codec.hpp"
+#include "runtime/net/codec_support.hpp"
+#include "schema/membership.capnp.h"
+
+namespace troupe::net {
+namespace {
+
+constexpr std::size_t max_word_bytes = 256;
+constexpr std::size_t max_sentence_bytes = 4096;
+constexpr std::size_t max_job_bytes = std::size_t{1} << 20;
+constexpr std::uint32_t max_processes = 65536;
+
+ProcessLife read_life(wire::ProcessLife::Reader in) {
+  return {static_cast<ProcessId>(in.getProcess()), in.getIncarnation()};
+}
+
+void write_life(const ProcessLife& life, wire::ProcessLife::Builder out) {
+  out.setProcess(raw(life.process));
+  out.setIncarnation(life.incarnation);
+}
+
+std::string cut(const std::string& sentence) {
+  return sentence.substr(0, max_sentence_bytes);
+}
+
+/// A code that this program does not know is `internal`.
+Errc read_code(std::uint16_t code) {
+  return code <= static_cast<std::uint16_t>(Errc::unauthenticated) ? static_cast<Errc>(code)
+                                                                   : Errc::internal;
+}
+
+template <class Schema, class Message>
+void encode_life(const Message& message, Frame& frame) {
+  write_message<Schema>(
+      frame, [&](typename Schema::Builder out) { write_life(message.life, out.initLife()); });
+  frame.segments.clear();
+}
+
+}  // namespace
+
+void Wire<Join>::encode(const Join& message, Frame& frame) {
+  write_message<wire::Join>(frame, [&](wire::Join::Builder out) {
+    write_life(message.life, out.initLife());
+    out.setAddress(message.address.c_str());
+    out.setVersion(message.version.c_str());
+  });
+  frame.segments.clear();
+}
+
+Result<Join> Wire<Join>::decode(const Frame& frame) {
+  return read_small<Join, wire::Join>(frame, "Join", [](wire::Join::Reader in) -> Result<Join> {
+    Join out{read_life(in.getLife()), {}, {}};
+    TROUPE_ASSIGN_OR_RETURN(out.address, read_text("Join", in.getAddress(), max_word_bytes));
+    TROUPE_ASSIGN_OR_RETURN(out.version, read_text("Join", in.getVersion(), max_word_bytes));
+    return out;
+  });
+}
+
+std::uint64_t Wire<Join>::reply_bytes(const Join&) {
+  return control_reply_bytes;
+}
+
+void Wire<Welcome>::encode(const Welcome& message, Frame& frame) {
+  write_message<wire::Welcome>(frame, [&](wire::Welcome::Builder out) {
+    out.setJob(message.job.c_str());
+    out.setFolder(message.folder.c_str());
+    out.setStore(message.store.c_str());
+    out.setStoreChecksum(message.store_checksum);
+    out.setGeneration(message.generation);
+  });
+  frame.segments.clear();
+}
+
+Result<Welcome> Wire<Welcome>::decode(const Frame& frame) {
+  return read_small<Welcome, wire::Welcome>(
+      frame, "Welcome", [](wire::Welcome::Reader in) -> Result<Welcome> {
+        Welcome out;
+        TROUPE_ASSIGN_OR_RETURN(out.job, read_text("Welcome", in.getJob(), max_job_bytes));
+        TROUPE_ASSIGN_OR_RETURN(out.folder,
+                                read_text("Welcome", in.getFolder(), max_sentence_bytes));
+        TROUPE_ASSIGN_OR_RETURN(out.store, read_text("Welcome", in.getStore(), max_sentence_bytes));
+        out.store_checksum = in.getStoreChecksum();
+        out.generation = in.getGeneration();
+        return out;
+      });
+}
+
+void Wire<Ready>::encode(const Ready& message, Frame& frame) {
+  write_message<wire::Ready>(frame, [&](wire::Ready::Builder out) {
+    write_life(message.life, out.initLife());
+    out.setCode(static_cast<std::uint16_t>(message.code));
+    out.setWhy(cut(message.why).c_str());
+  });
+  frame.segments.clear();
+}
+
+Result<Ready> Wire<Ready>::decode(const Frame& frame) {
+  return read_small<Ready, wire::Ready>(
+      frame, "Ready", [](wire::Ready::Reader in) -> Result<Ready> {
+        Ready out{read_life(in.getLife()), read_code(in.getCode()), {}};
+        TROUPE_ASSIGN_OR_RETURN(out.why, read_text("Ready", in.getWhy(), max_sentence_bytes));
+        return out;
+      });
+}
+
+std::uint64_t Wire<Ready>::reply_bytes(const Ready&) {
+  return reply_overhead_bytes;
+}
+
+void Wire<Members>::encode(const Members& message, Frame& frame) {
+  write_message<wire::Members>(frame, [&](wire::Members::Builder out) {
+    out.setNumber(message.number);
+    out.setGeneration(message.generation);
+    auto entries = out.initEntries(static_cast<unsigned>(message.entries.size()));
+    for (unsigned i = 0; i < entries.size(); ++i) {
+      write_life(message.entries[i].life, entries[i].initLife());
+      entries[i].setAddress(message.entries[i].address.c_str());
+    }
+  });
+  frame.segments.clear();
+}
+
+Result<Members> Wire<Members>::decode(const Frame& frame) {
+  return read_small<Members, wire::Members>(
+      frame, "Members", [](wire::Members::Reader in) -> Result<Members> {
+        Members out{in.getNumber(), in.getGeneration(), {}};
+        const auto entries = in.getEntries();
+        if (entries.size() > max_processes) {
+          return corrupt_message("Members", fmt::format("entries: expected at most {}, found {}",
+                                                        max_processes, entries.size()));
+        }
+        for (const auto entry : entries) {
+          const auto life = read_life(entry.getLife());
+          if (!out.entries.empty() && life.process <= out.entries.back().life.process) {
+            return corrupt_message(
+                "Members", fmt::format("entries: expected ascending processes, "
+                                       "found {} after {}",
+                                       raw(life.process), raw(out.entries.back().life.process)));
+          }
+          TROUPE_ASSIGN_OR_RETURN(auto address,
+                                  read_text("Members", entry.getAddress(), max_word_bytes));
+          out.entries.push_back({life, std::move(address)});
+        }
+        return out;
+      });
+}
+
+std::uint64_t Wire<Members>::reply_bytes(const Members&) {
+  return reply_overhead_bytes;
+}
+
+// ---- starting and ending processes ----
+
+void Wire<SpawnProcess>::encode(const SpawnProcess& message, Frame& frame) {
+  encode_life<wire::SpawnProcess>(message, frame);
+}
+Result<SpawnProcess> Wire<SpawnProcess>::decode(const Frame& frame) {
+  return read_small<SpawnProcess, wire::SpawnProcess>(
+      frame, "SpawnProcess", [](wire::SpawnProcess::Reader in) -> Result<SpawnProcess> {
+        return SpawnProcess{read_life(in.getLife())};
+      });
+}
+std::uint64_t Wire<SpawnProcess>::reply_bytes(const SpawnProcess&) {
+  return reply_overhead_bytes;
+}
+
+void Wire<KillProcess>::encode(const KillProcess& message, Frame& frame) {
+  encode_life<wire::KillProcess>(message, frame);
+}
+Result<KillProcess> Wire<KillProcess>::decode(const Frame& frame) {
+  return read_small<KillProcess, wire::KillProcess>(
+      frame, "KillProcess", [](wire::KillProcess::Reader in) -> Result<KillProcess> {
+        return KillProcess{read_life(in.getLife())};
+      });
+}
+std::uint64_t Wire<KillProcess>::reply_bytes(const KillProcess&) {
+  return reply_overhead_bytes;
+}
+
+void Wire<ProcessExited>::encode(const ProcessExited& message, Frame& frame) {
+  write_message<wire::ProcessExited>(frame, [&](wire::ProcessExited::Builder out) {
+    write_life(message.life, out.initLife());
+    out.setHow(cut(message.how).c_str());
+  });
+  frame.segments.clear();
+}
+Result<ProcessExited> Wire<ProcessExited>::decode(const Frame& frame) {
+  return read_small<ProcessExited, wire::ProcessExited>(
+      frame, "ProcessExited", [](wire::ProcessExited::Reader in) -> Result<ProcessExited> {
+        TROUPE_ASSIGN_OR_RETURN(auto how,
+                                read_text("ProcessExited", in.getHow(), max_sentence_bytes));
+        return ProcessExited{read_life(in.getLife()), std::move(how)};
+      });
+}
+std::uint64_t Wire<ProcessExited>::reply_bytes(const ProcessExited&) {
+  return reply_overhead_bytes;
+}
+
+void Wire<EndProcess>::encode(const EndProcess& message, Frame& frame) {
+  write_message<wire::EndProcess>(frame, [&](wire::EndProcess::Builder out) {
+    out.setCode(static_cast<std::uint16_t>(message.code));
+    out.setWhy(cut(message.why).c_str());
+  });
+  frame.segments.clear();
+}
+Result<EndProcess> Wire<EndProcess>::decode(const Frame& frame) {
+  return read_small<EndProcess, wire::EndProcess>(
+      frame, "EndProcess", [](wire::EndProcess::Reader in) -> Result<EndProcess> {
+        TROUPE_ASSIGN_OR_RETURN(auto why, read_text("EndProcess", in.getWhy(), max_sentence_bytes));
+        return EndProcess{read_code(in.getCode()), std::move(why)};
+      });
+}
+std::uint64_t Wire<EndProcess>::reply_bytes(const EndProcess&) {
+  return control_reply_bytes;
+}
+
+void Wire<LinkTotals>::encode(const LinkTotals& message, Frame& frame) {
+  write_message<wire::LinkTotals>(frame, [&](wire::LinkTotals::Builder out) {
+    out.setRequests(message.requests);
+    out.setResent(message.resent);
+    out.setBytes(message.bytes);
+    out.setInterruptions(message.interruptions);
+    out.setMaxInFlightBytes(message.max_in_flight_bytes);
+    out.setMaxQueuedBytes(message.max_queued_bytes);
+  });
+  frame.segments.clear();
+}
+Result<LinkTotals> Wire<LinkTotals>::decode(const Frame& frame) {
+  return read_small<LinkTotals, wire::LinkTotals>(
+      frame, "LinkTotals", [](wire::LinkTotals::Reader in) -> Result<LinkTotals> {
+        return LinkTotals{.requests = in.getRequests(),
+                          .resent = in.getResent(),
+                          .bytes = in.getBytes(),
+                          .interruptions = in.getInterruptions(),
+                          .max_in_flight_bytes = in.getMaxInFlightBytes(),
+                          .max_queued_bytes = in.getMaxQueuedBytes()};
+      });
+}
+
+void Wire<Notice>::encode(const Notice& message, Frame& frame) {
+  write_message<wire::Notice>(frame, [&](wire::Notice::Builder out) {
+    out.setText(cut(message.text).c_str());
+    out.setRank(raw(message.rank));
+    out.setEpoch(message.epoch);
+    out.setStep(message.step);
+    out.setSteps(message.steps);
+    out.setGlobalStep(message.global_step);
+    out.setLoss(message.loss);
+    out.setLr(message.lr);
+    out.setSeconds(message.seconds);
+  });
+  frame.segments.clear();
+}
+Result<Notice> Wire<Notice>::decode(const Frame& frame) {
+  return read_small<Notice, wire::Notice>(
+      frame, "Notice", [](wire::Notice::Reader in) -> Result<Notice> {
+        TROUPE_ASSIGN_OR_RETURN(auto text, read_text("Notice", in.getText(), max_sentence_bytes));
+        return Notice{.text = std::move(text),
+                      .rank = static_cast<Rank>(in.getRank()),
+                      .epoch = in.getEpoch(),
+                      .step = in.getStep(),
+                      .steps = in.getSteps(),
+                      .global_step = in.getGlobalStep(),
+                      .loss = in.getLoss(),
+                      .lr = in.getLr(),
+                      .seconds = in.getSeconds()};
+      });
+}
+std::uint64_t Wire<Notice>::reply_bytes(const Notice&) {
+  return reply_overhead_bytes;
+}
+
+}  // namespace troupe::net

@@ -1,0 +1,98 @@
+#pragma once
+/// \file membership.hpp
+/// Messages between the director's process and the other processes of a run, as plain data: joining,
+/// who is there, starting and ending processes (docs/protocol.md).
+#include "runtime/base/ids.hpp"
+#include "runtime/base/result.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace troupe::net {
+
+/// One life of a process.
+struct ProcessLife {
+  ProcessId process{};
+  std::uint32_t incarnation = 0;  ///< from 1
+  friend auto operator<=>(const ProcessLife&, const ProcessLife&) = default;
+};
+
+/// The first message of a process. Answered with Welcome.
+struct Join {
+  ProcessLife life;
+  std::string address;  ///< where it listens
+  std::string version;  ///< of the program
+};
+
+/// What a process needs to know of the run; all empty for an agent.
+struct Welcome {
+  std::string job;                   ///< the whole job as JSON
+  std::string folder;                ///< that relative paths of the job are meant from
+  std::string store;                 ///< the partitioned store
+  std::uint64_t store_checksum = 0;  ///< of its description, as the director has it
+  std::uint32_t generation = 0;
+};
+
+/// A process has all its actors, or cannot have them. Answered with Done.
+struct Ready {
+  ProcessLife life;
+  Errc code = Errc::ok;  ///< else `why` says what is missing; starting it again cannot help
+  std::string why;
+};
+
+/// All processes that are there. Answered with Done when the receiver has links to them, or is about
+/// to.
+struct Members {
+  struct Entry {
+    ProcessLife life;
+    std::string address;
+  };
+  std::uint64_t number = 0;  ///< ascending; a lower one than the last is ignored
+  std::uint32_t generation = 0;
+  std::vector<Entry> entries;  ///< by process, ascending
+};
+
+/// To an agent: start a process of its host. Answered with Done when it runs.
+struct SpawnProcess {
+  ProcessLife life;
+};
+/// To an agent: end one at once, whatever it does. Answered with Done; ProcessExited follows.
+struct KillProcess {
+  ProcessLife life;
+};
+/// From an agent. Answered with Done.
+struct ProcessExited {
+  ProcessLife life;
+  std::string how;  ///< "killed by signal 9 (Killed)", "exit code 3"
+};
+
+/// To a process: the run is over, end. Answered with LinkTotals.
+struct EndProcess {
+  Errc code = Errc::ok;
+  std::string why;
+};
+/// What the links of a process have carried.
+struct LinkTotals {
+  std::uint64_t requests = 0;
+  std::uint64_t resent = 0;
+  std::uint64_t bytes = 0;  ///< sent
+  std::uint64_t interruptions = 0;
+  std::uint64_t max_in_flight_bytes = 0;
+  std::uint64_t max_queued_bytes = 0;
+};
+
+/// To the director's process, for whoever watches the run. Answered with Done.
+struct Notice {
+  std::string text;  ///< a line about a loss; empty: about a step
+  Rank rank{};       ///< of the step that is done, and all below
+  std::uint32_t epoch = 0;
+  std::uint64_t step = 0;
+  std::uint64_t steps = 0;
+  std::uint64_t global_step = 0;
+  double loss = 0;
+  double lr = 0;
+  double seconds = 0;
+};
+
+}  // namespace troupe::net

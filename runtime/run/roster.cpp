@@ -1,0 +1,248 @@
+#include "runtime/run/roster.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace troupe {
+
+Roster::Roster(RosterOptions options) : options_(std::move(options)) {
+  for (const auto& process : options_.layout.processes) {
+    if (!process.directs) {
+      entries_[process.id];
+    }
+  }
+}
+
+std::chrono::milliseconds Roster::pause(const Entry& entry) const {
+  if (entry.incarnation == 0) {
+    return std::chrono::milliseconds(0);
+  }
+  const auto doubled = options_.first_pause * (1U << std::min(entry.failures, 16U));
+  return std::min(doubled, options_.longest_pause);
+}
+
+/// The next life of a process.
+void Roster::start(ProcessId id, Actions& actions) {
+  auto& entry = at(id);
+  const auto& process = plan(id);
+  if (process.agent && options_.manual) {
+    return;
+  }
+  const auto agent = process.agent ? id : *options_.layout.agent_of(process.host);
+  if (!process.agent && at(agent).state != State::ready) {
+    return;  // it is started when the agent is there
+  }
+  const auto after = pause(entry);
+  ++entry.incarnation;
+  entry.state = State::starting;
+  const net::ProcessLife life{id, entry.incarnation};
+  if (process.agent) {
+    actions.emplace_back(StartAgent{process.host, life, after});
+  } else {
+    actions.emplace_back(Spawn{agent, life, after});
+  }
+}
+
+Roster::Actions Roster::begin() {
+  Actions actions;
+  for (const auto& [id, entry] : entries_) {
+    if (plan(id).agent) {
+      start(id, actions);
+    }
+  }
+  return actions;
+}
+
+Status Roster::admit(const net::ProcessLife& life) const {
+  const auto found = entries_.find(life.process);
+  if (found == entries_.end()) {
+    return Error(
+        Errc::invalid_argument,
+        fmt::format("process {}: the job has processes 1..{}; try: the same job file on all "
+                    "hosts",
+                    raw(life.process), entries_.size()));
+  }
+  const auto& entry = found->second;
+  const bool newer =
+      options_.manual && plan(life.process).agent && life.incarnation > entry.incarnation;
+  const bool current = life.incarnation == entry.incarnation && entry.state != State::absent;
+  if (!newer && !current) {
+    return Error(
+        Errc::fenced,
+        fmt::format("{}: its life {} is over, now {}; it was lost, and another has taken its "
+                    "place",
+                    plan(life.process).name, life.incarnation, entry.incarnation));
+  }
+  return ok_status();
+}
+
+Result<Roster::Actions> Roster::join(const net::Join& join) {
+  TROUPE_RETURN_IF_ERROR(admit(join.life));
+  const auto id = join.life.process;
+  if (join.version != options_.version) {
+    return Error(
+        Errc::failed_precondition,
+        fmt::format("{}: expected version {} of the program, found {}; try: the same program "
+                    "on all hosts",
+                    plan(id).name, options_.version, join.version));
+  }
+  Actions actions;
+  auto& entry = at(id);
+  if (join.life.incarnation > entry.incarnation && entry.state != State::absent) {
+    actions = lost({id, entry.incarnation}, "another was started in its place", false);
+  }
+  if (join.life.incarnation == entry.incarnation && entry.state != State::starting) {
+    return actions;  // a repeat
+  }
+  entry.incarnation = join.life.incarnation;
+  entry.address = join.address;
+  entry.state = State::joined;
+  if (plan(id).agent) {
+    entry.state = State::ready;
+    entry.failures = 0;
+    for (const auto& process : options_.layout.processes) {
+      if (process.works() && process.host == plan(id).host && !process.directs) {
+        start(process.id, actions);
+      }
+    }
+    settle(actions);
+  }
+  return actions;
+}
+
+Roster::Actions Roster::ready(const net::Ready& ready) {
+  Actions actions;
+  const auto id = ready.life.process;
+  if (!admit(ready.life) || at(id).state != State::joined) {
+    return actions;
+  }
+  if (ready.code != Errc::ok) {
+    actions.emplace_back(GiveUp{Error(ready.code, plan(id).name + ": " + ready.why)});
+    return actions;
+  }
+  auto& entry = at(id);
+  entry.state = State::ready;
+  entry.failures = 0;
+  entry.told = 0;
+  entry.settled = false;
+  entry.since = ++number_;
+  actions.emplace_back(TellMembers{});
+  return actions;
+}
+
+Roster::Actions Roster::told(ProcessId member, std::uint64_t number) {
+  Actions actions;
+  auto& entry = at(member);
+  if (entry.state == State::ready) {
+    entry.told = std::max(entry.told, number);
+    settle(actions);
+  }
+  return actions;
+}
+
+/// Those whom all know by now are settled.
+void Roster::settle(Actions& actions) {
+  std::uint64_t known = number_;
+  for (const auto& [id, entry] : entries_) {
+    if (entry.state == State::ready && plan(id).works()) {
+      known = std::min(known, entry.told);
+    }
+  }
+  bool changed = false;
+  bool all = true;
+  for (auto& [id, entry] : entries_) {
+    const bool now = entry.state == State::ready && (plan(id).agent || entry.since <= known);
+    changed = changed || now != entry.settled;
+    entry.settled = now;
+    all = all && now;
+  }
+  if (changed) {
+    actions.emplace_back(Changed{});
+  }
+  if (all && !completed_) {
+    completed_ = true;
+    actions.emplace_back(Complete{});
+  }
+}
+
+void Roster::drop(ProcessId id, const std::string& how, Actions& actions) {
+  auto& entry = at(id);
+  actions.emplace_back(Say{fmt::format("{} is lost: {}", plan(id).name, how)});
+  actions.emplace_back(Drop{{id, entry.incarnation}, plan(id).name + " is lost: " + how});
+  entry.state = State::absent;
+  entry.settled = false;
+  ++entry.failures;
+  if (entry.failures > options_.max_failures) {
+    actions.emplace_back(
+        GiveUp{Error(Errc::peer_lost, fmt::format("{}: lost {} times in a row before it was ready; "
+                                                  "the last time: {}",
+                                                  plan(id).name, entry.failures, how))});
+  }
+}
+
+Roster::Actions Roster::lost(const net::ProcessLife& life, const std::string& how, bool gone) {
+  Actions actions;
+  const auto id = life.process;
+  const auto found = entries_.find(id);
+  if (found == entries_.end() || found->second.incarnation != life.incarnation ||
+      found->second.state == State::absent) {
+    return actions;
+  }
+  const auto& process = plan(id);
+  if (!gone && !process.agent) {
+    actions.emplace_back(Kill{*options_.layout.agent_of(process.host), life});
+  }
+  drop(id, how, actions);
+  if (process.agent) {  // nobody can end them or start them again: they go with it
+    for (const auto& other : options_.layout.processes) {
+      if (!other.agent && !other.directs && other.host == process.host &&
+          at(other.id).state != State::absent) {
+        drop(other.id, "its agent is lost", actions);
+        at(other.id).failures = 0;
+      }
+    }
+  }
+  ++number_;
+  actions.emplace_back(TellMembers{});
+  actions.emplace_back(Changed{});
+  start(id, actions);
+  settle(actions);
+  return actions;
+}
+
+net::Members Roster::table(std::uint32_t generation) const {
+  net::Members members{number_, generation, {}};
+  for (const auto& [id, entry] : entries_) {
+    if (entry.state == State::ready && plan(id).works()) {
+      members.entries.push_back({{id, entry.incarnation}, entry.address});
+    }
+  }
+  return members;
+}
+
+bool Roster::settled(ProcessId process) const {
+  const auto found = entries_.find(process);
+  return found != entries_.end() && found->second.settled;
+}
+
+std::vector<std::string> Roster::missing() const {
+  std::vector<std::string> names;
+  for (const auto& [id, entry] : entries_) {
+    if (entry.state != State::ready) {
+      names.push_back(plan(id).name);
+    }
+  }
+  return names;
+}
+
+std::vector<ProcessId> Roster::present() const {
+  std::vector<ProcessId> found;
+  for (const auto& [id, entry] : entries_) {
+    if (entry.state == State::ready || entry.state == State::joined) {
+      found.push_back(id);
+    }
+  }
+  return found;
+}
+
+}  // namespace troupe

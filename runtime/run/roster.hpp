@@ -1,0 +1,112 @@
+#pragma once
+/// \file roster.hpp
+/// Who is there: the processes of a run as the director's process knows them, and what is to be done
+/// when one joins, is ready or is lost. Only decides; actors/registrar does it.
+#include "runtime/base/ids.hpp"
+#include "runtime/base/result.hpp"
+#include "runtime/job/layout.hpp"
+#include "runtime/net/membership.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace troupe {
+
+struct RosterOptions {
+  Layout layout;
+  std::string version;  ///< of the program; all processes must have the same
+  /// Agents are started by somebody else: one that is lost is waited for.
+  bool manual = false;
+  std::chrono::milliseconds first_pause{50};  ///< before a lost process is started again; doubles
+  std::chrono::milliseconds longest_pause{5000};
+  std::uint32_t max_failures = 5;  ///< of one process in a row, without being ready in between
+};
+
+/// Threads: one at a time.
+class Roster {
+ public:
+  // ---- what is to be done ----
+  struct StartAgent {
+    HostId host{};
+    net::ProcessLife life;
+    std::chrono::milliseconds after{};
+  };
+  struct Spawn {
+    ProcessId agent{};
+    net::ProcessLife life;
+    std::chrono::milliseconds after{};
+  };
+  struct Kill {
+    ProcessId agent{};
+    net::ProcessLife life;
+  };
+  /// The link to a process is of no use any more.
+  struct Drop {
+    net::ProcessLife life;
+    std::string why;
+  };
+  struct TellMembers {};  ///< send the table to all that are ready
+  struct Say {
+    std::string line;
+  };
+  struct Changed {};   ///< settled() gives something else
+  struct Complete {};  ///< for the first time all processes are settled
+  struct GiveUp {
+    Error why;
+  };
+  using Action =
+      std::variant<StartAgent, Spawn, Kill, Drop, TellMembers, Say, Changed, Complete, GiveUp>;
+  using Actions = std::vector<Action>;
+
+  explicit Roster(RosterOptions options);
+
+  Actions begin();
+  /// Whether a process may talk to this one at all. \errors fenced; invalid_argument: no such process
+  Status admit(const net::ProcessLife& life) const;
+  /// \errors those of admit(); failed_precondition: another version of the program
+  Result<Actions> join(const net::Join& join);
+  Actions ready(const net::Ready& ready);
+  /// A member has taken the table of that number.
+  Actions told(ProcessId member, std::uint64_t number);
+  /// \param gone  the process has ended; else it does not answer any more, and must be ended
+  Actions lost(const net::ProcessLife& life, const std::string& how, bool gone);
+
+  /// Those that are ready.
+  net::Members table(std::uint32_t generation) const;
+  /// The process is ready, and all that are ready know it.
+  bool settled(ProcessId process) const;
+  bool is_complete() const { return completed_; }
+  /// Names of the processes that are not ready.
+  std::vector<std::string> missing() const;
+  /// Members and agents that are there, for the end.
+  std::vector<ProcessId> present() const;
+
+ private:
+  enum class State : std::uint8_t { absent, starting, joined, ready };
+  struct Entry {
+    State state = State::absent;
+    std::uint32_t incarnation = 0;  ///< of the last one started
+    std::string address;
+    std::uint32_t failures = 0;
+    std::uint64_t told = 0;   ///< last table that it took
+    std::uint64_t since = 0;  ///< first table that has it
+    bool settled = false;
+  };
+  const ProcessPlan& plan(ProcessId id) const { return options_.layout.at(id); }
+  Entry& at(ProcessId id) { return entries_.at(id); }
+  std::chrono::milliseconds pause(const Entry& entry) const;
+  void start(ProcessId id, Actions& actions);
+  void drop(ProcessId id, const std::string& how, Actions& actions);
+  void settle(Actions& actions);
+
+  RosterOptions options_;
+  std::map<ProcessId, Entry> entries_;  ///< all but the director
+  std::uint64_t number_ = 0;            ///< of the table
+  bool completed_ = false;
+};
+
+}  // namespace troupe

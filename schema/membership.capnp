@@ -1,0 +1,114 @@
+@0xa9b3c1e07d5f4a62;
+# Processes of a run: methods 32 `join`, 33 `ready`, 34 `members`, 35 `spawn_process`, 36 `kill_process`, 37 `process_exited`,
+# 38 `end_process`, 39 `notice`.
+# Who:        every process sends `join`, then `ready` or nothing, then notices, to the director's process; agents also `process_exited`.
+#             The director's process sends `members` and `end_process` to all, `spawn_process` and `kill_process` to agents.
+# Ordering:   `join` first. A `members` with a lower number than the last is ignored.
+# Versioning: fields are only added, at the end, with defaults that mean "as before"; numbers are never reused. Whatever an old
+#             reader would misunderstand raises `protocol_version`. Processes of different versions of the program do not run together.
+
+using Cxx = import "/capnp/c++.capnp";
+$Cxx.namespace("troupe::wire");
+
+struct ProcessLife {
+  process @0 :UInt32;
+  # Position in the job's layout.
+
+  incarnation @1 :UInt32;
+  # Counts the processes that had this position, from 1.
+}
+
+struct Join {
+  life @0 :ProcessLife;
+
+  address @1 :Text;
+  # Set by the process: where it listens, "HOST:PORT". At most 256 bytes.
+
+  version @2 :Text;
+  # Set by the process: of the program. At most 256 bytes. Another than the director's is refused.
+}
+
+struct Welcome {
+  job @0 :Text;
+  # Set by the director: the whole job as JSON, at most 1 MiB. Default, as the others: empty, for agents.
+
+  folder @1 :Text;
+  # Set by the director: that relative paths of the job are meant from. At most 4096 bytes.
+
+  store @2 :Text;
+  # Set by the director: folder of the partitioned store. At most 4096 bytes.
+
+  storeChecksum @3 :UInt64;
+  # Set by the director: of the store's description. A process with another one does not join.
+
+  generation @4 :UInt32;
+}
+
+struct Ready {
+  life @0 :ProcessLife;
+
+  code @1 :UInt16;
+  # Set by the process: number of an Errc. Default 0: it has all its actors.
+
+  why @2 :Text;
+  # Set by the process: one sentence, at most 4096 bytes.
+}
+
+struct Members {
+  number @0 :UInt64;
+  generation @1 :UInt32;
+
+  struct Entry {
+    life @0 :ProcessLife;
+    address @1 :Text;
+    # At most 256 bytes.
+  }
+  entries @2 :List(Entry);
+  # Set by the director: processes ascend; at most 65536.
+}
+
+struct SpawnProcess {
+  life @0 :ProcessLife;
+}
+
+struct KillProcess {
+  life @0 :ProcessLife;
+}
+
+struct ProcessExited {
+  life @0 :ProcessLife;
+
+  how @1 :Text;
+  # Set by the agent: at most 4096 bytes.
+}
+
+struct EndProcess {
+  code @0 :UInt16;
+  # Set by the director: number of an Errc. Default 0: the run went well.
+
+  why @1 :Text;
+  # At most 4096 bytes.
+}
+
+struct LinkTotals {
+  requests @0 :UInt64;
+  resent @1 :UInt64;
+  bytes @2 :UInt64;
+  interruptions @3 :UInt64;
+  maxInFlightBytes @4 :UInt64;
+  maxQueuedBytes @5 :UInt64;
+}
+
+struct Notice {
+  text @0 :Text;
+  # Set by the process: one line, at most 4096 bytes. Default: the notice is about a step, which the rest describes.
+
+  rank @1 :UInt32;
+  epoch @2 :UInt32;
+  step @3 :UInt64;
+  steps @4 :UInt64;
+  globalStep @5 :UInt64;
+  loss @6 :Float64;
+  lr @7 :Float64;
+  seconds @8 :Float64;
+}
