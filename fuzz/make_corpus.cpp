@@ -267,6 +267,14 @@ void add_messages(Corpus& corpus, MessageList<T...>) {
     corpus.add("pieces", fmt::format("message{:02}", i), on_the_wire({frames[i]}));
   }
   corpus.add("pieces", "all", on_the_wire(frames));
+  std::vector<std::uint8_t> end{1};
+  const auto append = [&](const auto& bytes) {
+    const auto* data = reinterpret_cast<const std::uint8_t*>(bytes.data());
+    end.insert(end.end(), data, data + bytes.size());
+  };
+  append(net::heartbeat_piece());
+  append(net::goodbye_piece(Error(Errc::cancelled, "done")));
+  corpus.add("pieces", "goodbye", end);
 }
 
 // ---- models and checkpoints ----

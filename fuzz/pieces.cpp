@@ -1,4 +1,4 @@
-// Bytes from a link, in two cuts that must not matter. The first byte says whether the checksums of
+// Bytes from a link, in two cuts that must not matter, one of them read to their place where the reader offers one. The first byte says whether the checksums of
 // frame headers are made right, and how the second cut goes.
 #include "runtime/net/endpoint.hpp"
 #include "runtime/net/piece.hpp"
@@ -36,16 +36,30 @@ void seal_headers(std::vector<std::byte>& wire) {
 struct Received {
   std::vector<Frame> frames;
   std::string error;
+  std::string goodbye;
 };
 
+/// Feeds a block; first to its place, as a socket would.
+Status feed_directly(PieceReader& reader, std::span<const std::byte> block,
+                     std::vector<Frame>& out) {
+  const auto place = reader.direct();
+  const std::size_t n = std::min(place.size(), block.size());
+  if (n > 0) {
+    std::memcpy(place.data(), block.data(), n);
+    TROUPE_RETURN_IF_ERROR(reader.fed(n, out));
+  }
+  return reader.feed(block.subspan(n), out);
+}
+
 /// Feeds `wire` in blocks of 1 to `longest` bytes.
-Received receive(std::span<const std::byte> wire, std::size_t longest) {
+Received receive(std::span<const std::byte> wire, std::size_t longest, bool direct) {
   Received received;
   PieceReader reader(limits);
   std::size_t step = 0;
   while (!wire.empty()) {
     const std::size_t n = std::min(wire.size(), 1 + step++ * 7 % longest);
-    const auto status = reader.feed(wire.first(n), received.frames);
+    const auto status = direct ? feed_directly(reader, wire.first(n), received.frames)
+                               : reader.feed(wire.first(n), received.frames);
     wire = wire.subspan(n);
     if (!status.ok()) {
       received.error = status.error().what();
@@ -53,6 +67,10 @@ Received receive(std::span<const std::byte> wire, std::size_t longest) {
       require(!reader.feed(wire, received.frames).ok(), "a broken reader stays broken");
       break;
     }
+  }
+  if (reader.goodbye()) {
+    require(reader.goodbye()->what().size() <= max_goodbye_text, "a goodbye is short");
+    received.goodbye = reader.goodbye()->what() + ".";
   }
   return received;
 }
@@ -67,9 +85,10 @@ void run_pieces(Input input) {
   if (how % 2 == 1) {
     seal_headers(wire);
   }
-  const auto whole = receive(wire, std::max<std::size_t>(wire.size(), 1));
-  const auto cut = receive(wire, 1 + how / 2);
+  const auto whole = receive(wire, std::max<std::size_t>(wire.size(), 1), false);
+  const auto cut = receive(wire, 1 + how / 2, true);
   require(whole.error.empty() == cut.error.empty(), "whether bytes are good is not for the cut");
+  require(whole.goodbye == cut.goodbye, "nor is a goodbye");
   require(whole.frames.size() == cut.frames.size(), "nor does the number of frames");
   for (std::size_t i = 0; i < whole.frames.size(); ++i) {
     const auto& a = whole.frames[i];

@@ -1,3 +1,4 @@
+#include "runtime/base/cut_text.hpp"
 #include "runtime/net/codec_support.hpp"
 #include "runtime/net/endpoint.hpp"
 #include "schema/error.capnp.h"
@@ -9,16 +10,8 @@ namespace {
 
 constexpr std::size_t max_text_bytes = 4096;
 
-/// At most max_text_bytes, not cut inside a UTF-8 character.
 std::string bounded(std::string_view text) {
-  std::size_t n = text.size();
-  if (n > max_text_bytes) {
-    n = max_text_bytes;
-    while (n > 0 && (static_cast<unsigned char>(text[n]) & 0xC0) == 0x80) {
-      --n;
-    }
-  }
-  return std::string(text.substr(0, n));
+  return std::string(cut_text(text, max_text_bytes));
 }
 
 }  // namespace

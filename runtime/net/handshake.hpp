@@ -25,29 +25,41 @@ struct PeerIdentity {
   friend bool operator==(const PeerIdentity&, const PeerIdentity&) = default;
 };
 
+/// Of the protocol, both ends included; the newest that both speak is taken.
+struct VersionRange {
+  std::uint16_t oldest = 1;
+  std::uint16_t newest = 1;
+  friend bool operator==(const VersionRange&, const VersionRange&) = default;
+};
+
 struct HandshakeOptions {
   Token token;
   std::string job;        ///< the job's id, at most 64 bytes: both ends must name the same
-  std::string transport;  ///< "tcp", "tcp+tls": both ends must use the same
+  std::string transport;  ///< "tcp", "tcp+tls", at most 16 bytes: both ends must use the same
   PeerIdentity self;
   /// The accepting end's last word on an authenticated peer, e.g. `fenced` for an incarnation that
-  /// was replaced. Its sentence is sent to the peer. Empty: all are taken.
+  /// was replaced. Its sentence (1024 bytes of it) is sent to the peer. Empty: all are taken.
   std::function<Status(const PeerIdentity& peer)> admit = {};
   /// The dialling end's expectation; an answer by another process or incarnation is `fenced`.
   /// Incarnation 0: any.
   ProcessId expect_process{};
   std::uint32_t expect_incarnation = 0;
+  VersionRange versions = {};
 };
 
 /// One end of one handshake.
-/// Lifecycle:  dial() or accept(); feed() what arrives and send output() until done() or an error
+/// Lifecycle:  dial() or accept(); feed() what arrives and send output() until done() or an error.
+///   Options that cannot be used (no token, a text over its bound) are the error of the first feed(),
+///   which may be of no bytes
 /// Threads:    one
 /// Guarantees: never holds more than max_handshake_bytes; compares secrets in constant time; nothing
 ///   that the peer sent is in an error before it has proved that it knows the token, except
-///   numbers; a nonce is used once, so that a recorded handshake is refused
+///   numbers; a nonce is used once, so that a recorded handshake is refused. Who does not know the
+///   token learns the version, the transport and that this is Troupe, not the job, a process or an
+///   address, unless it reads along where there is no TLS
 /// \errors  unauthenticated: wrong token, or another job; unimplemented: no common protocol version;
-///   data_corruption: not a handshake; fenced and whatever else `admit` said; the same code and
-///   sentence at both ends
+///   invalid_argument: another transport; data_corruption: not a handshake; fenced: not who was
+///   expected; whatever `admit` said; the same code and sentence at both ends
 class Handshake {
  public:
   static std::unique_ptr<Handshake> dial(HandshakeOptions options);
@@ -64,6 +76,8 @@ class Handshake {
   virtual bool done() const = 0;
   /// \requires done()
   virtual const PeerIdentity& peer() const = 0;
+  /// The protocol version that both ends speak. \requires done()
+  virtual std::uint16_t version() const = 0;
 };
 
 /// Of all bytes that one end may send in a handshake.

@@ -15,6 +15,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace troupe::net {
@@ -27,13 +28,39 @@ inline constexpr std::uint64_t max_interleaved_bytes = std::uint64_t{4} << 30;
 
 /// In front of every piece.
 struct PieceHeader {
+  static constexpr std::uint8_t first = 1;  ///< piece of its frame
+  static constexpr std::uint8_t last = 2;
+  /// A sign of life, of no frame: no bytes follow, all else is 0.
+  static constexpr std::uint8_t heartbeat = 4;
+  /// Why the sender closes the link, of no frame: the code in a byte, then a sentence. Nothing
+  /// follows it.
+  static constexpr std::uint8_t goodbye = 8;
+
   std::uint32_t bytes = 0;  ///< of the piece after this header, 1..max_piece_bytes
   std::uint32_t frame = 0;  ///< number of the frame on this link; starts at 0, wraps
   TrafficClass traffic = TrafficClass::control;
-  std::uint8_t flags = 0;  ///< 1: first piece of its frame, 2: last
+  std::uint8_t flags = 0;
   std::uint16_t reserved = 0;
 };
 static_assert(sizeof(PieceHeader) == 12);
+
+/// The longest sentence in a goodbye; a longer one is cut.
+inline constexpr std::size_t max_goodbye_text = 4096;
+
+std::array<std::byte, sizeof(PieceHeader)> heartbeat_piece();
+std::vector<std::byte> goodbye_piece(const Error& why);
+
+/// The few places where the bytes of one piece lie.
+class PieceSpans {
+ public:
+  void push_back(std::span<const std::byte> span) { spans_[size_++] = span; }
+  auto begin() const { return spans_.begin(); }
+  auto end() const { return spans_.begin() + static_cast<std::ptrdiff_t>(size_); }
+
+ private:
+  std::array<std::span<const std::byte>, 2 + max_segments> spans_;  // header, message, segments
+  std::size_t size_ = 0;
+};
 
 /// Frames that wait to be written.
 /// Threads: one at a time (the link's lock or network thread).
@@ -43,21 +70,25 @@ class PieceWriter {
   bool empty() const;
   std::uint64_t queued_bytes() const;
 
-  /// The next piece: its header and the memory it lies in, valid until the next call of next().
+  struct Outgoing {
+    std::uint32_t number = 0;
+    Frame frame;
+    std::size_t part = 0;    ///< 0: header, 1: message, 2..: segments
+    std::size_t offset = 0;  ///< in that part
+    std::span<const std::byte> rest() const;
+    void skip_empty();  ///< parts
+    bool complete() const { return part == 2 + frame.segments.size(); }
+  };
+  /// A piece: its header and the memory it lies in, which is valid as long as the last piece of its
+  /// frame is neither destroyed nor, if it was not handed out yet, the writer.
   struct Piece {
     PieceHeader header;
-    std::vector<std::span<const std::byte>> spans;
+    PieceSpans spans;
+    std::unique_ptr<Outgoing> frame;  ///< with the last piece
   };
   std::optional<Piece> next();
 
  private:
-  struct Outgoing {
-    std::uint32_t number = 0;
-    Frame frame;
-    std::vector<std::span<const std::byte>> parts;  ///< what is left of header, meta, segments
-    std::size_t part = 0;                           ///< the first of `parts` that is not empty
-    bool begun = false;
-  };
   /// One class: the frames under way, the next to get a piece first, and those behind them.
   struct Lane {
     std::deque<std::unique_ptr<Outgoing>> under_way;
@@ -71,7 +102,6 @@ class PieceWriter {
   std::size_t turn_ = 0;
   std::uint32_t next_number_ = 0;
   std::uint64_t queued_bytes_ = 0;
-  std::unique_ptr<Outgoing> finished_;  ///< keeps the memory of the last piece of a frame
 };
 
 /// Puts pieces together. Lengths are checked against limits before anything is allocated; segments
@@ -87,6 +117,16 @@ class PieceReader {
   /// After an error every call returns that error.
   Status feed(std::span<const std::byte> bytes, std::vector<Frame>& out);
 
+  /// Where the next bytes from the wire belong, if that is known: the rest of a segment, as far as
+  /// this piece goes. Whoever reads them to this place calls fed() instead of feed(). Valid until
+  /// then.
+  std::span<std::byte> direct() const;
+  /// `bytes` of direct(), from its beginning, were written. \errors as feed()
+  Status fed(std::size_t bytes, std::vector<Frame>& out);
+
+  /// The peer's goodbye, once it is in. A byte after it is data_corruption.
+  const std::optional<Error>& goodbye() const { return goodbye_; }
+
  private:
   struct Incoming;
   /// The incomplete frames of one class, by number.
@@ -94,8 +134,13 @@ class PieceReader {
     std::map<std::uint32_t, std::unique_ptr<Incoming>> frames;
     std::uint64_t bytes = 0;  ///< whole sizes, of those whose header is in
   };
+  Status note(Status status);  ///< remembers an error
   Status take(std::span<const std::byte> bytes, std::vector<Frame>& out);
+  Status take_header(std::span<const std::byte>& bytes);
   Status begin_piece();
+  Status begin_frameless();
+  Status begin_in_frame();
+  Status end_goodbye();
   Status end_piece(std::vector<Frame>& out);
 
   FrameLimits limits_;
@@ -104,6 +149,8 @@ class PieceReader {
   PieceHeader piece_;
   std::size_t header_bytes_ = 0;  ///< of piece_ that are in
   std::size_t piece_left_ = 0;    ///< bytes of the piece that are still to come
+  std::string goodbye_bytes_;
+  std::optional<Error> goodbye_;
   std::optional<Error> broken_;
 };
 

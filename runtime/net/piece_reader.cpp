@@ -1,16 +1,13 @@
 #include "runtime/net/piece.hpp"
-
 #include "runtime/net/saturate.hpp"
 
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
+#include <utility>
 
 namespace troupe::net {
 namespace {
-
-constexpr std::uint8_t first_flag = 1;
-constexpr std::uint8_t last_flag = 2;
 
 Error corrupt(const char* what, std::uint64_t expected, std::uint64_t found) {
   return {Errc::data_corruption,
@@ -18,93 +15,6 @@ Error corrupt(const char* what, std::uint64_t expected, std::uint64_t found) {
 }
 
 }  // namespace
-
-// ---- writing ----
-
-void PieceWriter::push(Frame frame) {
-  auto outgoing = std::make_unique<Outgoing>();
-  outgoing->number = next_number_++;
-  outgoing->frame = std::move(frame);
-  seal(outgoing->frame);
-  const Frame& sealed = outgoing->frame;
-  outgoing->parts.push_back(std::as_bytes(std::span(&sealed.head, 1)));
-  outgoing->parts.push_back(std::as_bytes(std::span(sealed.meta)));
-  for (const auto& segment : sealed.segments) {
-    outgoing->parts.push_back(segment.bytes);
-  }
-  std::erase_if(outgoing->parts, [](const auto& part) { return part.empty(); });
-  queued_bytes_ += sealed.size_bytes();
-  auto& lane = lanes_[static_cast<std::size_t>(sealed.head.traffic)];
-  lane.waiting.push_back(std::move(outgoing));
-  lane.admit();
-}
-
-void PieceWriter::Lane::admit() {
-  while (!waiting.empty() && under_way.size() < max_interleaved_frames) {
-    const auto bytes = waiting.front()->frame.size_bytes();
-    if (!under_way.empty() && saturating_add(bytes_under_way, bytes) > max_interleaved_bytes) {
-      return;
-    }
-    bytes_under_way += bytes;
-    under_way.push_back(std::move(waiting.front()));
-    waiting.pop_front();
-  }
-}
-
-bool PieceWriter::empty() const {
-  return std::ranges::all_of(lanes_, [](const auto& lane) { return lane.under_way.empty(); });
-}
-
-std::uint64_t PieceWriter::queued_bytes() const {
-  return queued_bytes_;
-}
-
-PieceWriter::Piece PieceWriter::cut(Outgoing& outgoing) {
-  Piece piece;
-  std::size_t room = max_piece_bytes;
-  while (room > 0 && outgoing.part < outgoing.parts.size()) {
-    auto& rest = outgoing.parts[outgoing.part];
-    const std::size_t n = std::min(room, rest.size());
-    piece.spans.push_back(rest.first(n));
-    rest = rest.subspan(n);
-    room -= n;
-    outgoing.part += rest.empty() ? 1U : 0U;
-  }
-  piece.header.bytes = static_cast<std::uint32_t>(max_piece_bytes - room);
-  piece.header.frame = outgoing.number;
-  piece.header.traffic = outgoing.frame.head.traffic;
-  const bool last = outgoing.part == outgoing.parts.size();
-  piece.header.flags =
-      static_cast<std::uint8_t>((outgoing.begun ? 0 : first_flag) | (last ? last_flag : 0));
-  outgoing.begun = true;
-  return piece;
-}
-
-std::optional<PieceWriter::Piece> PieceWriter::next() {
-  finished_.reset();
-  for (std::size_t tried = 0; tried < traffic_classes; ++tried) {
-    auto& lane = lanes_[turn_];
-    turn_ = (turn_ + 1) % traffic_classes;
-    if (lane.under_way.empty()) {
-      continue;
-    }
-    auto outgoing = std::move(lane.under_way.front());
-    lane.under_way.pop_front();
-    Piece piece = cut(*outgoing);
-    queued_bytes_ -= piece.header.bytes;
-    if ((piece.header.flags & last_flag) != 0) {
-      lane.bytes_under_way -= outgoing->frame.size_bytes();
-      finished_ = std::move(outgoing);
-      lane.admit();
-    } else {
-      lane.under_way.push_back(std::move(outgoing));
-    }
-    return piece;
-  }
-  return std::nullopt;
-}
-
-// ---- reading ----
 
 /// A frame under way: bytes go to the header, then to the message, then to each segment in turn.
 struct PieceReader::Incoming {
@@ -147,21 +57,27 @@ struct PieceReader::Incoming {
     return ok_status();
   }
 
+  /// `n` bytes of place() were written.
+  Status advance(std::size_t n, TrafficClass traffic, const FrameLimits& limits, Lane& lane) {
+    offset += n;
+    while (!complete() && offset == place().size()) {
+      if (part == 0) {
+        TROUPE_RETURN_IF_ERROR(allocate(traffic, limits, lane));
+      }
+      ++part;
+      offset = 0;
+    }
+    return ok_status();
+  }
+
   Status take(std::span<const std::byte> in, TrafficClass traffic, const FrameLimits& limits,
               Lane& lane) {
     while (!in.empty() && !complete()) {
       const auto room = place().subspan(offset);
       const std::size_t n = std::min(room.size(), in.size());
       std::memcpy(room.data(), in.data(), n);
-      offset += n;
       in = in.subspan(n);
-      while (!complete() && offset == place().size()) {
-        if (part == 0) {
-          TROUPE_RETURN_IF_ERROR(allocate(traffic, limits, lane));
-        }
-        ++part;
-        offset = 0;
-      }
+      TROUPE_RETURN_IF_ERROR(advance(n, traffic, limits, lane));
     }
     if (!in.empty()) {
       return corrupt("bytes after the end of its frame", 0, in.size());
@@ -184,59 +100,121 @@ struct PieceReader::Incoming {
 PieceReader::PieceReader(FrameLimits limits) : limits_(limits) {}
 PieceReader::~PieceReader() = default;
 
-Status PieceReader::feed(std::span<const std::byte> bytes, std::vector<Frame>& out) {
-  if (!broken_) {
-    auto status = take(bytes, out);
-    if (status.ok()) {
-      return status;
-    }
-    broken_ = std::move(status).error();
+Status PieceReader::note(Status status) {
+  if (!status.ok()) {
+    broken_ = status.error();
   }
-  return *broken_;
+  return status;
+}
+
+Status PieceReader::feed(std::span<const std::byte> bytes, std::vector<Frame>& out) {
+  return broken_ ? Status(*broken_) : note(take(bytes, out));
+}
+
+std::span<std::byte> PieceReader::direct() const {
+  if (broken_ || current_ == nullptr || current_->part < 2 || current_->complete()) {
+    return {};
+  }
+  const auto place = current_->place().subspan(current_->offset);
+  return place.first(std::min(place.size(), piece_left_));
+}
+
+Status PieceReader::fed(std::size_t bytes, std::vector<Frame>& out) {
+  if (broken_) {
+    return *broken_;
+  }
+  TROUPE_ASSERT(bytes <= direct().size(), "bytes written past direct()", bytes);
+  auto& lane = lanes_[static_cast<std::size_t>(piece_.traffic)];
+  piece_left_ -= bytes;
+  auto status = current_->advance(bytes, piece_.traffic, limits_, lane);
+  if (status.ok() && piece_left_ == 0) {
+    status = end_piece(out);
+  }
+  return note(std::move(status));
 }
 
 Status PieceReader::take(std::span<const std::byte> bytes, std::vector<Frame>& out) {
   while (!bytes.empty()) {
+    if (goodbye_) {
+      return corrupt("bytes after the goodbye", 0, bytes.size());
+    }
     if (header_bytes_ < sizeof piece_) {
-      const std::size_t n = std::min(sizeof piece_ - header_bytes_, bytes.size());
-      std::memcpy(reinterpret_cast<std::byte*>(&piece_) + header_bytes_, bytes.data(), n);
-      header_bytes_ += n;
-      bytes = bytes.subspan(n);
-      if (header_bytes_ == sizeof piece_) {
-        TROUPE_RETURN_IF_ERROR(begin_piece());
-      }
+      TROUPE_RETURN_IF_ERROR(take_header(bytes));
       continue;
     }
     const std::size_t n = std::min(piece_left_, bytes.size());
-    auto& lane = lanes_[static_cast<std::size_t>(piece_.traffic)];
-    TROUPE_RETURN_IF_ERROR(current_->take(bytes.first(n), piece_.traffic, limits_, lane));
+    if (current_ == nullptr) {
+      goodbye_bytes_.append(reinterpret_cast<const char*>(bytes.data()), n);
+    } else {
+      auto& lane = lanes_[static_cast<std::size_t>(piece_.traffic)];
+      TROUPE_RETURN_IF_ERROR(current_->take(bytes.first(n), piece_.traffic, limits_, lane));
+    }
     bytes = bytes.subspan(n);
     piece_left_ -= n;
     if (piece_left_ == 0) {
-      TROUPE_RETURN_IF_ERROR(end_piece(out));
+      TROUPE_RETURN_IF_ERROR(current_ == nullptr ? end_goodbye() : end_piece(out));
     }
   }
   return ok_status();
 }
 
+Status PieceReader::take_header(std::span<const std::byte>& bytes) {
+  const std::size_t n = std::min(sizeof piece_ - header_bytes_, bytes.size());
+  std::memcpy(reinterpret_cast<std::byte*>(&piece_) + header_bytes_, bytes.data(), n);
+  header_bytes_ += n;
+  bytes = bytes.subspan(n);
+  return header_bytes_ == sizeof piece_ ? begin_piece() : ok_status();
+}
+
 Status PieceReader::begin_piece() {
-  if (piece_.bytes == 0 || piece_.bytes > max_piece_bytes) {
-    return Error(Errc::data_corruption, fmt::format("piece: length: expected 1..{} bytes, found {}",
-                                                    max_piece_bytes, piece_.bytes));
-  }
   const auto traffic = static_cast<std::size_t>(piece_.traffic);
   if (traffic >= traffic_classes) {
     return corrupt("traffic class, below", traffic_classes, traffic);
   }
-  if ((piece_.flags & ~(first_flag | last_flag)) != 0) {
-    return corrupt("flags, at most", first_flag | last_flag, piece_.flags);
-  }
   if (piece_.reserved != 0) {
     return corrupt("reserved", 0, piece_.reserved);
   }
+  if ((piece_.flags & (PieceHeader::heartbeat | PieceHeader::goodbye)) != 0) {
+    return begin_frameless();
+  }
+  if (piece_.bytes == 0 || piece_.bytes > max_piece_bytes) {
+    return Error(Errc::data_corruption, fmt::format("piece: length: expected 1..{} bytes, found {}",
+                                                    max_piece_bytes, piece_.bytes));
+  }
+  if ((piece_.flags & ~(PieceHeader::first | PieceHeader::last)) != 0) {
+    return corrupt("flags, at most", PieceHeader::first | PieceHeader::last, piece_.flags);
+  }
+  return begin_in_frame();
+}
+
+Status PieceReader::begin_frameless() {
+  if (piece_.frame != 0 || piece_.traffic != TrafficClass::control) {
+    return corrupt("frame and class of a piece of no frame", 0,
+                   piece_.frame != 0 ? piece_.frame : static_cast<std::uint64_t>(piece_.traffic));
+  }
+  if (piece_.flags != PieceHeader::heartbeat && piece_.flags != PieceHeader::goodbye) {
+    return corrupt("flags of a piece of no frame, 4 or", PieceHeader::goodbye, piece_.flags);
+  }
+  if (piece_.flags == PieceHeader::heartbeat) {
+    if (piece_.bytes != 0) {
+      return corrupt("bytes of a heartbeat", 0, piece_.bytes);
+    }
+    header_bytes_ = 0;
+    return ok_status();
+  }
+  if (piece_.bytes == 0 || piece_.bytes > 1 + max_goodbye_text) {
+    return corrupt("bytes of a goodbye, from 1 to", 1 + max_goodbye_text, piece_.bytes);
+  }
+  current_ = nullptr;
+  piece_left_ = piece_.bytes;
+  return ok_status();
+}
+
+Status PieceReader::begin_in_frame() {
+  const auto traffic = static_cast<std::size_t>(piece_.traffic);
   auto& frames = lanes_[traffic].frames;
   auto found = frames.find(piece_.frame);
-  const bool first = (piece_.flags & first_flag) != 0;
+  const bool first = (piece_.flags & PieceHeader::first) != 0;
   if (first == (found != frames.end())) {
     return Error(Errc::data_corruption,
                  fmt::format("piece: frame {} of class {}: expected {}, found {}", piece_.frame,
@@ -255,16 +233,28 @@ Status PieceReader::begin_piece() {
   return ok_status();
 }
 
+Status PieceReader::end_goodbye() {
+  header_bytes_ = 0;
+  const auto code = static_cast<std::uint8_t>(goodbye_bytes_.front());
+  if (code == static_cast<std::uint8_t>(Errc::ok)) {
+    return corrupt("code of a goodbye, at least", 1, code);
+  }
+  const bool known = code <= static_cast<std::uint8_t>(Errc::unauthenticated);
+  goodbye_.emplace(known ? static_cast<Errc>(code) : Errc::internal, goodbye_bytes_.substr(1));
+  return ok_status();
+}
+
 Status PieceReader::end_piece(std::vector<Frame>& out) {
   header_bytes_ = 0;
-  const bool last = (piece_.flags & last_flag) != 0;
-  if (last != current_->complete()) {
-    return corrupt("last piece of its frame", current_->complete() ? 1 : 0, last ? 1 : 0);
+  auto& frame = *std::exchange(current_, nullptr);
+  const bool last = (piece_.flags & PieceHeader::last) != 0;
+  if (last != frame.complete()) {
+    return corrupt("last piece of its frame", frame.complete() ? 1 : 0, last ? 1 : 0);
   }
   if (last) {
     auto& lane = lanes_[static_cast<std::size_t>(piece_.traffic)];
-    lane.bytes -= current_->bytes;
-    out.push_back(current_->finish());
+    lane.bytes -= frame.bytes;
+    out.push_back(frame.finish());
     lane.frames.erase(piece_.frame);
   }
   return ok_status();

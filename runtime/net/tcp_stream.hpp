@@ -1,0 +1,81 @@
+#pragma once
+/// \file tcp_stream.hpp
+/// One connected socket, encrypted or not. For the sources of TCP links only; brings Asio.
+#include "runtime/net/tcp_io.hpp"
+#include "runtime/net/tls_context.hpp"
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl/stream.hpp>
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace troupe::net {
+
+/// Threads: the network thread.
+class TcpStream {
+ public:
+  using Socket = asio::ip::tcp::socket;
+  /// \param socket  connected
+  /// \param tls  null: not encrypted. Must stay alive
+  TcpStream(std::shared_ptr<TcpIo::State> io, Socket socket, const TlsContext* tls);
+  ~TcpStream() { close(); }
+
+  bool encrypted() const { return tls_.has_value(); }
+  const std::string& peer() const { return peer_; }  ///< "HOST:PORT"
+  const std::string& peer_host() const { return peer_host_; }
+
+  template <class Handler>
+  void shake_hands(asio::ssl::stream_base::handshake_type role, Handler handler) {
+    tls_->async_handshake(role, std::move(handler));
+  }
+  /// Into `first`, and what is left into `then`. Encrypted: only into the first that is not empty.
+  template <class Handler>
+  void read_some(std::span<std::byte> first, std::span<std::byte> then, Handler handler) {
+    const std::array<asio::mutable_buffer, 2> buffers{asio::buffer(first.data(), first.size()),
+                                                      asio::buffer(then.data(), then.size())};
+    if (!tls_) {
+      socket_.async_read_some(buffers, std::move(handler));
+    } else {
+      tls_->async_read_some(first.empty() ? buffers[1] : buffers[0], std::move(handler));
+    }
+  }
+  /// Some of `buffers`, at least a byte. Encrypted: only of the first.
+  /// \requires the first one is not empty
+  template <class Handler>
+  void write_some(std::span<const asio::const_buffer> buffers, Handler handler) {
+    if (!tls_) {
+      socket_.async_write_some(buffers, std::move(handler));
+    } else {
+      tls_->async_write_some(buffers.front(), std::move(handler));
+    }
+  }
+  /// Below TLS, for what is only thrown away.
+  template <class Handler>
+  void read_raw(std::span<std::byte> to, Handler handler) {
+    socket_.async_read_some(asio::buffer(to.data(), to.size()), std::move(handler));
+  }
+  /// Ends a write for which there is no room, and a link without an answer, after this time.
+  void set_user_timeout(Clock::duration timeout);
+  void shut_down_writing();
+  void close();  ///< what is under way ends with operation_aborted
+  /// What the failure means: unauthenticated where TLS refused, else peer_lost.
+  Error explain(const boost::system::error_code& error) const;
+
+ private:
+  std::optional<SocketCount> count_;
+  Socket socket_;
+  std::optional<asio::ssl::stream<Socket&>> tls_;
+  std::string peer_;
+  std::string peer_host_;
+};
+
+std::string to_text(const asio::ip::tcp::endpoint& endpoint);
+
+}  // namespace troupe::net

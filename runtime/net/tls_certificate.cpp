@@ -1,0 +1,135 @@
+// The job's own authority and certificate: EC P-256, signed with SHA-256.
+#include "runtime/net/tls.hpp"
+#include "runtime/net/tls_context.hpp"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <memory>
+#include <openssl/bn.h>
+#include <openssl/ec.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+#include <openssl/x509v3.h>
+#include <string>
+#include <unistd.h>
+
+namespace troupe::net {
+namespace {
+
+using Key = std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)>;
+using Certificate = std::unique_ptr<X509, decltype(&X509_free)>;
+
+constexpr long an_hour = 3600;
+constexpr unsigned longest_days = 3650;
+
+Error openssl_failed(const char* what) {
+  return {Errc::internal, fmt::format("cannot make {}: {}", what, openssl_reason())};
+}
+
+Key make_key() {
+  return {EVP_EC_gen("P-256"), &EVP_PKEY_free};
+}
+
+bool set_serial(X509* certificate) {
+  const std::unique_ptr<BIGNUM, decltype(&BN_free)> number(BN_new(), &BN_free);
+  return number && BN_rand(number.get(), 127, BN_RAND_TOP_ANY, BN_RAND_BOTTOM_ANY) == 1 &&
+         BN_to_ASN1_INTEGER(number.get(), X509_get_serialNumber(certificate)) != nullptr;
+}
+
+bool add_extension(X509* certificate, X509* issuer, int id, const char* value) {
+  X509V3_CTX context;
+  X509V3_set_ctx(&context, issuer, certificate, nullptr, nullptr, 0);
+  const std::unique_ptr<X509_EXTENSION, decltype(&X509_EXTENSION_free)> extension(
+      X509V3_EXT_conf_nid(nullptr, &context, id, value), &X509_EXTENSION_free);
+  return extension && X509_add_ext(certificate, extension.get(), -1) == 1;
+}
+
+bool set_names(X509* certificate, X509* issuer, const char* name) {
+  X509_NAME* subject = X509_get_subject_name(certificate);
+  return X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC,
+                                    reinterpret_cast<const unsigned char*>(name), -1, -1, 0) == 1 &&
+         X509_set_issuer_name(certificate, X509_get_subject_name(issuer)) == 1;
+}
+
+/// \param issuer  null: signs itself and may sign others
+Certificate make_certificate(EVP_PKEY* key, X509* issuer, EVP_PKEY* issuer_key, unsigned days) {
+  Certificate made(X509_new(), &X509_free);
+  X509* c = made.get();
+  const bool authority = issuer == nullptr;
+  X509* by = authority ? c : issuer;
+  const bool good =
+      c != nullptr && X509_set_version(c, X509_VERSION_3) == 1 && set_serial(c) &&
+      X509_gmtime_adj(X509_getm_notBefore(c), -an_hour) != nullptr &&
+      X509_time_adj_ex(X509_getm_notAfter(c), static_cast<int>(days), 0, nullptr) != nullptr &&
+      X509_set_pubkey(c, key) == 1 &&
+      set_names(c, by, authority ? "troupe job authority" : "troupe job") &&
+      add_extension(c, by, NID_basic_constraints, authority ? "critical,CA:TRUE" : "CA:FALSE") &&
+      add_extension(c, by, NID_key_usage,
+                    authority ? "critical,keyCertSign" : "critical,digitalSignature") &&
+      add_extension(c, by, NID_subject_key_identifier, "hash") &&
+      add_extension(c, by, NID_authority_key_identifier, "keyid:always") &&
+      X509_sign(c, authority ? key : issuer_key, EVP_sha256()) > 0;
+  return good ? std::move(made) : Certificate(nullptr, &X509_free);
+}
+
+/// A new file that only its owner may read, before anything is in it.
+template <class Write>
+Status write_pem(const std::filesystem::path& file, Write write) {
+  const int descriptor = ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (descriptor < 0) {
+    return Error(Errc::failed_precondition,
+                 fmt::format("cannot write {}: {}", file.string(), std::strerror(errno)));
+  }
+  std::FILE* out = ::fdopen(descriptor, "w");
+  if (out == nullptr) {
+    ::close(descriptor);
+    return Error(Errc::out_of_memory, fmt::format("cannot write {}", file.string()));
+  }
+  const bool written = write(out) == 1;
+  if (std::fclose(out) != 0 || !written) {
+    return Error(Errc::failed_precondition,
+                 fmt::format("cannot write {}: {}", file.string(), std::strerror(errno)));
+  }
+  return ok_status();
+}
+
+Status write_certificate(const std::filesystem::path& file, X509* certificate) {
+  return write_pem(file, [&](std::FILE* out) { return PEM_write_X509(out, certificate); });
+}
+
+}  // namespace
+
+Result<TlsFiles> make_job_certificate(const std::filesystem::path& folder, unsigned days) {
+  if (days == 0 || days > longest_days) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("certificate: expected 1..{} days, got {}", longest_days, days));
+  }
+  ERR_clear_error();
+  const Key authority_key = make_key();
+  const Key key = make_key();
+  if (!authority_key || !key) {
+    return openssl_failed("a key");
+  }
+  const auto authority = make_certificate(authority_key.get(), nullptr, nullptr, days);
+  if (!authority) {
+    return openssl_failed("the job's authority");
+  }
+  const auto certificate = make_certificate(key.get(), authority.get(), authority_key.get(), days);
+  if (!certificate) {
+    return openssl_failed("the job's certificate");
+  }
+  TlsFiles files{folder / "certificate.pem", folder / "key.pem", folder / "authority.pem"};
+  TROUPE_RETURN_IF_ERROR(write_certificate(files.certificate, certificate.get()));
+  TROUPE_RETURN_IF_ERROR(write_certificate(files.authority, authority.get()));
+  TROUPE_RETURN_IF_ERROR(write_pem(files.key, [&](std::FILE* out) {
+    return PEM_write_PKCS8PrivateKey(out, key.get(), nullptr, nullptr, 0, nullptr, nullptr);
+  }));
+  return files;
+}
+
+}  // namespace troupe::net
