@@ -20,7 +20,7 @@ caf::behavior agent(Agent* self, AgentOptions options) {
   return {
       [self](const Ref<net::SpawnProcess>& request) {
         auto promise = self->make_response_promise();
-        const auto spawned = self->state.options.spawn(request->life);
+        const auto spawned = self->state.options.spawn(*request);
         deliver(promise,
                 spawned ? Result<net::Done>(net::Done{}) : Result<net::Done>(spawned.error()));
       },

@@ -13,7 +13,7 @@ namespace troupe {
 
 /// Called on the agent's thread.
 struct AgentOptions {
-  std::function<Status(const net::ProcessLife&)> spawn;
+  std::function<Status(const net::SpawnProcess&)> spawn;
   std::function<void(const net::ProcessLife&)> kill;  ///< nothing if it has ended
   std::function<void(const net::EndProcess&)> end;    ///< the answer is on its way
 };

@@ -64,8 +64,7 @@ void fail(Evaluator* self, const Error& why) {
     return;
   }
   for (auto& promise : self->state.layer->promises) {
-    promise.deliver(to_caf(
-        Error(why).with("exact inference on " + self->state.host->process)));
+    promise.deliver(to_caf(Error(why).with("exact inference on " + self->state.host->process)));
   }
   self->state.layer.reset();
 }

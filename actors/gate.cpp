@@ -357,6 +357,9 @@ void Gate::on_link_down(const Error& why) {
     closed_ = true;
   }
   closed_changed_.notify_all();
+  if (options_.on_end) {
+    options_.on_end(why);
+  }
 }
 
 }  // namespace troupe

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -46,6 +47,8 @@ struct GateOptions {
   /// The job's generation as this host knows it: goes into every frame; a trainer's frame of a lower
   /// one is answered `fenced`. Shared by the gates of a host; null: not checked.
   std::shared_ptr<const std::atomic<std::uint32_t>> generation = nullptr;
+  /// Called once when the link is down for good and everybody was told; may be empty.
+  std::function<void(const Error&)> on_end = {};
 };
 
 /// Lifecycle:  make() one at each end, exports and proxies at any time; close() before the actor
@@ -58,6 +61,7 @@ struct GateOptions {
 ///   interrupted all of this waits
 class Gate final : public net::RequestHandler, public std::enable_shared_from_this<Gate> {
  public:
+  /// \param link  null: attach() brings the first one, or the options' source does
   static std::shared_ptr<Gate> make(caf::actor_system& system, std::shared_ptr<net::Link> link,
                                     GateOptions options);
   ~Gate() override;

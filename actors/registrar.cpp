@@ -47,25 +47,32 @@ void tell_members(Registrar* self) {
 
 void start_agent(Registrar* self, const Roster::StartAgent& start) {
   if (self->state.options.start_agent) {
+    self->state.options.expect(start.life);
     self->state.options.start_agent(start.host, start.life);
   }
 }
 
-/// A request to an agent whose failure is a loss of what it was about.
-template <class Request>
-void ask_agent(Registrar* self, ProcessId agent_id, const net::ProcessLife& life) {
-  const auto agent = self->state.options.agent(agent_id);
-  if (!agent) {
-    return;  // it is lost, and everything on its host with it
+/// Without its agent a process is lost, and everything on its host with it.
+void spawn(Registrar* self, const Roster::Spawn& spawn) {
+  const auto& options = self->state.options;
+  const auto& life = spawn.life;
+  if (const auto agent = options.agent(spawn.agent)) {
+    options.expect(life);
+    const auto& name = options.roster.layout.at(life.process).name;
+    self->request(agent, caf::infinite, Ref<net::SpawnProcess>(net::SpawnProcess{life, name}))
+        .then([](const Ref<net::Done>&) {},
+              [self, life](const caf::error& error) {
+                if (const auto why = from_caf(error); why.code() != Errc::peer_lost) {
+                  carry_out(self, self->state.roster->lost(life, why.what(), true));
+                }
+              });
   }
-  self->request(agent, caf::infinite, Ref<Request>(Request{life}))
-      .then([](const Ref<net::Done>&) {},
-            [self, life](const caf::error& error) {
-              const auto why = from_caf(error);
-              if (why.code() != Errc::peer_lost && std::is_same_v<Request, net::SpawnProcess>) {
-                carry_out(self, self->state.roster->lost(life, why.what(), true));
-              }
-            });
+}
+
+void kill(Registrar* self, const Roster::Kill& kill) {
+  if (const auto agent = self->state.options.agent(kill.agent)) {
+    caf::anon_send(agent, Ref<net::KillProcess>(net::KillProcess{kill.life}));
+  }
 }
 
 template <class Start>
@@ -84,7 +91,7 @@ void start_now(Registrar* self, const Roster::Action& action) {
   if (const auto* agent = std::get_if<Roster::StartAgent>(&action)) {
     start_agent(self, *agent);
   } else if (const auto* process = std::get_if<Roster::Spawn>(&action)) {
-    ask_agent<net::SpawnProcess>(self, process->agent, process->life);
+    spawn(self, *process);
   }
 }
 
@@ -93,10 +100,8 @@ struct Doing {
   RegistrarOptions& options = self->state.options;
 
   void operator()(const Roster::StartAgent& start) { start_after(self, start); }
-  void operator()(const Roster::Spawn& spawn) { start_after(self, spawn); }
-  void operator()(const Roster::Kill& kill) {
-    ask_agent<net::KillProcess>(self, kill.agent, kill.life);
-  }
+  void operator()(const Roster::Spawn& what) { start_after(self, what); }
+  void operator()(const Roster::Kill& what) { kill(self, what); }
   void operator()(const Roster::Drop& drop) { options.drop(drop.life, drop.why); }
   void operator()(const Roster::TellMembers&) { tell_members(self); }
   void operator()(const Roster::Say& say) { options.say(say.line); }

@@ -24,6 +24,7 @@ struct RegistrarOptions {
   std::function<caf::actor(ProcessId)> member;  ///< proxy of its member actor, or null
   std::function<caf::actor(ProcessId)> agent;   ///< proxy of its agent actor, or null
   std::function<void(HostId, const net::ProcessLife&)> start_agent;  ///< may be empty with `manual`
+  std::function<void(const net::ProcessLife&)> expect;  ///< this life of a process may come now
   std::function<void(const net::ProcessLife&, const std::string& why)>
       drop;                                         ///< closes the link to it
   std::function<void(const Roster&)> changed;       ///< others are there

@@ -144,6 +144,12 @@ caf::actor ClusterProcess::batch_server(ProcessId at, Rank rank) {
 caf::actor ClusterProcess::evaluator(ProcessId at) {
   return find(at, "evaluator", {Role::evaluator, raw(at)});
 }
+caf::actor ClusterProcess::member(ProcessId at) {
+  return find(at, "member", {Role::member, raw(at)});
+}
+caf::actor ClusterProcess::agent(ProcessId at) {
+  return find(at, "agent", {Role::agent, raw(at)});
+}
 caf::actor ClusterProcess::supervisor(ProcessId at) {
   return find(at, "supervisor", {Role::supervisor, raw(at)});
 }

@@ -55,6 +55,9 @@ class ClusterProcess : public std::enable_shared_from_this<ClusterProcess> {
   caf::actor batch_server(ProcessId at, Rank rank);
   caf::actor evaluator(ProcessId at);
   caf::actor supervisor(ProcessId at);
+  // Proxies only, of other processes.
+  caf::actor member(ProcessId at);
+  caf::actor agent(ProcessId at);
   /// Actors here, for tests of faults.
   caf::actor local(const std::string& name);
 

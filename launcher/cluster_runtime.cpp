@@ -34,18 +34,23 @@ struct RealConfig : SystemConfig {
 class RealRuntime final : public ClusterRuntime {
  public:
   explicit RealRuntime(std::size_t threads)
-      : pool_(std::make_shared<ComputePool>(threads)),
+      : pool_(threads > 0 ? std::make_shared<ComputePool>(threads) : nullptr),
         io_(std::make_shared<ComputePool>(1)),
         system_(std::make_unique<caf::actor_system>(config_)),
         driver_(std::make_unique<net::RealTimeDriver>()) {}
   ~RealRuntime() override {
-    pool_->stop();
+    if (pool_) {
+      pool_->stop();
+    }
     io_->stop();
     driver_.reset();
     system_.reset();
   }
   caf::actor_system& system() override { return *system_; }
   net::SimDriver& driver() override { return *driver_; }
+  void start_compute(std::size_t threads) override {
+    pool_ = std::make_shared<ComputePool>(threads);
+  }
   std::shared_ptr<Executor> compute() override { return pool_; }
   std::shared_ptr<Executor> io() override { return io_; }
   bool wait_until(const std::function<bool()>& done) override {

@@ -21,6 +21,8 @@ class ClusterRuntime {
   virtual ~ClusterRuntime() = default;
   virtual caf::actor_system& system() = 0;
   virtual net::SimDriver& driver() = 0;
+  /// Where it had no compute threads. Before compute() is called.
+  virtual void start_compute(std::size_t /*threads*/) {}
   virtual std::shared_ptr<Executor> compute() = 0;
   virtual std::shared_ptr<Executor> io() = 0;  ///< may block on the disk
   /// Waits until `done` is true, which some actor brings about. False: it never will be.
@@ -29,7 +31,7 @@ class ClusterRuntime {
   virtual void finish() = 0;
 };
 
-/// \param threads  of the compute pool
+/// \param threads  of the compute pool; 0: none, see start_compute()
 std::unique_ptr<ClusterRuntime> make_real_runtime(std::size_t threads);
 
 struct VirtualOptions {

@@ -117,8 +117,9 @@ void add_fatal(FaultPlan& plan, std::uint64_t steps, Dice& dice) {
     plan.fatal = fmt::format("part {}", raw(fault.part));
     fault.host = static_cast<ProcessId>(raw(fault.part) % plan.hosts);
   } else if (kind == FaultKind::cut_link_forever) {
-    plan.fatal = fmt::format("link of host {} and host {}", std::min(raw(fault.host), raw(fault.other)),
-                             std::max(raw(fault.host), raw(fault.other)));
+    plan.fatal =
+        fmt::format("link of host {} and host {}", std::min(raw(fault.host), raw(fault.other)),
+                    std::max(raw(fault.host), raw(fault.other)));
   } else {
     plan.fatal = fmt::format("trainer {}", raw(fault.rank));
   }

@@ -1,5 +1,6 @@
 // The program `troupe`: reads the command line and calls a command.
 #include "launcher/commands.hpp"
+#include "launcher/processes/process_arguments.hpp"
 #include "launcher/version.hpp"
 
 #include <CLI/CLI.hpp>
@@ -34,6 +35,8 @@ struct CommandLine {
   troupe::ImportArguments importing;
   troupe::PartitionArguments partition;
   troupe::GenerateRmatArguments rmat;
+  troupe::ProcessArguments process;
+  std::uint32_t process_number = 0;
   std::string inspect_store;
   bool verify = false;
   std::string log = "text";
@@ -91,6 +94,25 @@ void add_predict(CLI::App& app, troupe::PredictArguments& arguments,
       "Example: troupe predict examples/quickstart.json --model "
       "runs/quickstart/model.safetensors --nodes test");
   predict->callback([&] { result = troupe::predict_command(arguments); });
+}
+
+/// Commands that processes of a run are started with; not for people.
+void add_process(CLI::App& app, const char* name, troupe::ProcessArguments& arguments,
+                 std::uint32_t& process, std::optional<ExitCode>& result,
+                 ExitCode (*run)(const troupe::ProcessArguments&)) {
+  auto* command = app.add_subcommand(name, "a process of a run")->group("");
+  command->add_option("--process", process)->required();
+  command->add_option("--life", arguments.life.incarnation)->required();
+  command->add_option("--name", arguments.name)->required();
+  command->add_option("--director", arguments.director)->required();
+  command->add_option("--listen", arguments.listen);
+  command->add_option("--heartbeat", arguments.heartbeat_s);
+  command->add_option("--lost-after", arguments.lost_after_s);
+  command->add_option("--join-deadline", arguments.join_deadline_s);
+  command->callback([&arguments, &process, &result, run] {
+    arguments.life.process = static_cast<troupe::ProcessId>(process);
+    result = run(arguments);
+  });
 }
 
 void add_commands(CLI::App& app, CommandLine& line, std::optional<ExitCode>& result) {
@@ -186,6 +208,8 @@ int run(int argc, char** argv) {
   CommandLine line;
   std::optional<ExitCode> result;
   add_commands(app, line, result);
+  add_process(app, "member", line.process, line.process_number, result, troupe::run_member);
+  add_process(app, "agent", line.process, line.process_number, result, troupe::run_agent);
   try {
     app.parse(split_program(argc, argv, line), argv);
   } catch (const CLI::ParseError& error) {

@@ -1,11 +1,11 @@
 #include "launcher/commands.hpp"
 #include "launcher/end_or_signal.hpp"
+#include "launcher/make_cluster.hpp"
 #include "launcher/prepare_run.hpp"
 #include "launcher/print_error.hpp"
 #include "launcher/report.hpp"
 #include "launcher/run_checkpoints.hpp"
 #include "launcher/seconds.hpp"
-#include "launcher/simulated_cluster.hpp"
 #include "runtime/run/metrics_log.hpp"
 #include "runtime/run/outputs.hpp"
 
@@ -81,8 +81,11 @@ struct Watch {
     }
   }
   void step(const StepReport& report) {
-    progress->step(report);
     const std::lock_guard guard(mutex);
+    if (!progress) {
+      return;
+    }
+    progress->step(report);
     if (!metrics || raw(report.rank) != 0) {
       return;
     }
@@ -111,8 +114,12 @@ struct Watch {
     }
   }
   void note(const std::string& text) {
-    progress->note(text);
     const std::lock_guard guard(mutex);
+    if (progress) {
+      progress->note(text);
+    } else {
+      std::fprintf(stderr, "troupe: %s\n", text.c_str());
+    }
     notes.push_back(text);
   }
   /// A log that cannot be written does not end a run; it is told once.
@@ -184,7 +191,7 @@ ExitCode run_cluster(const Job& job, const PartitionedStore& store, Report& repo
   hooks.say = [watch](const std::string& text) { watch->note(text); };
   const auto tracer = job.trace ? std::make_shared<Tracer>() : nullptr;
   hooks.tracer = tracer;
-  auto cluster = SimulatedCluster::create(job, store, std::move(hooks));
+  auto cluster = make_cluster(job, store, std::move(hooks), arguments.job.file.parent_path());
   if (!cluster) {
     return print_error(cluster.error());
   }
@@ -198,13 +205,17 @@ ExitCode run_cluster(const Job& job, const PartitionedStore& store, Report& repo
     setup.resume = *std::move(found);
     watch->epochs = setup.resume->record.epochs;
   }
-  watch->progress = std::make_unique<Progress>(
-      Progress::Options{.format = arguments.log,
-                        .terminal = isatty(STDOUT_FILENO) == 1,
-                        .epochs = job.train.epochs,
-                        .steps_per_epoch = (*cluster)->steps_per_epoch() * job.cluster.world(),
-                        .metric = job.eval.metric,
-                        .log_every = job.log_every});
+  auto progress = std::make_unique<Progress>(Progress::Options{
+      .format = arguments.log,
+      .terminal = isatty(STDOUT_FILENO) == 1,
+      .epochs = job.train.epochs,
+      .steps_per_epoch = (*cluster)->steps_per_epoch() * (*cluster)->reports_per_step(),
+      .metric = job.eval.metric,
+      .log_every = job.log_every});
+  {
+    const std::lock_guard guard(watch->mutex);
+    watch->progress = std::move(progress);
+  }
   if (const auto opened = open_metrics(job, setup, *watch); !opened) {
     return print_error(opened.error(), ExitCode::data);
   }
@@ -224,10 +235,13 @@ ExitCode run_cluster(const Job& job, const PartitionedStore& store, Report& repo
     bound_the_end();
   }
   report.run_seconds = seconds_since(run_began);
-  report.traffic = (*cluster)->traffic();
+  report.traffic = (*cluster)->finish();
   report.threads = (*cluster)->threads();
   cluster->reset();
-  watch->progress.reset();
+  {
+    const std::lock_guard guard(watch->mutex);
+    watch->progress.reset();
+  }
   if (tracer) {
     if (const auto written = tracer->write(job.output / "trace.json"); !written) {
       print_error(written.error());

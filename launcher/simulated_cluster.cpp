@@ -179,6 +179,10 @@ std::uint64_t SimulatedCluster::steps_per_epoch() const {
   return state_->plan->orders.at("train")->num_steps(state_->plan->world());
 }
 
+std::uint32_t SimulatedCluster::reports_per_step() const {
+  return state_->plan->world();
+}
+
 const nn::ParameterLayout& SimulatedCluster::layout() const {
   static const nn::ParameterLayout none;
   return state_->plan->model ? state_->plan->model->layout() : none;

@@ -2,9 +2,9 @@
 /// \file simulated_cluster.hpp
 /// A whole cluster in this process: its processes with their actors, joined by simulated cables. What
 /// crosses them is encoded, framed, windowed and decoded as it would be between machines.
+#include "launcher/cluster.hpp"
 #include "launcher/cluster_hooks.hpp"
 #include "launcher/cluster_runtime.hpp"
-#include "launcher/director_options.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/graph/store.hpp"
 #include "runtime/job/job.hpp"
@@ -21,20 +21,10 @@
 
 namespace troupe {
 
-/// Bytes and requests over all simulated links, both directions.
-struct Traffic {
-  std::uint64_t requests = 0;
-  std::uint64_t resent = 0;
-  std::uint64_t bytes = 0;
-  std::uint64_t interruptions = 0;        ///< links that broke and came back
-  std::uint64_t max_in_flight_bytes = 0;  ///< of any link end
-  std::uint64_t max_queued_bytes = 0;
-};
-
 /// Lifecycle:  create() starts everything but the director; start() or run() once; the destructor
 ///   ends all actors and links
 /// Threads:    one; stop() and traffic() on any
-class SimulatedCluster {
+class SimulatedCluster final : public Cluster {
  public:
   /// On all cores, in real time.
   /// \param job  checked against the store's graph.
@@ -47,22 +37,20 @@ class SimulatedCluster {
                                                           const PartitionedStore& store,
                                                           ClusterHooks hooks,
                                                           ClusterRuntime& runtime);
-  ~SimulatedCluster();
+  ~SimulatedCluster() override;
   SimulatedCluster(const SimulatedCluster&) = delete;
   SimulatedCluster& operator=(const SimulatedCluster&) = delete;
 
-  /// Starts the director. `on_end` is called once, on another thread, with how the run went or with
-  /// what ended it.
-  void start(RunSetup setup, std::function<void(Result<RunResult>)> on_end);
+  void start(RunSetup setup, std::function<void(Result<RunResult>)> on_end) override;
   /// start() and wait.
   Result<RunResult> run(RunSetup setup = {});
-  /// Takes a checkpoint, if any are kept, and ends the run with `cancelled`.
-  void stop();
+  void stop() override;
+  Traffic finish() override { return traffic(); }
 
-  /// Steps of all ranks in one epoch.
-  std::uint64_t steps_per_epoch() const;
-  const nn::ParameterLayout& layout() const;  ///< empty if trainers only take batches
-  std::size_t threads() const;
+  std::uint64_t steps_per_epoch() const override;
+  std::uint32_t reports_per_step() const override;
+  const nn::ParameterLayout& layout() const override;
+  std::size_t threads() const override;
   Traffic traffic() const;
 
   // ---- to bend it ----

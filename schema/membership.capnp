@@ -69,6 +69,9 @@ struct Members {
 
 struct SpawnProcess {
   life @0 :ProcessLife;
+
+  name @1 :Text;
+  # Set by the director: for messages and before the output of the process. At most 256 bytes.
 }
 
 struct KillProcess {

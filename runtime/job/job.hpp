@@ -54,6 +54,7 @@ struct ClusterJob {
   double heartbeat_s = 1;
   double lost_after_s = 3;
   double recovery_deadline_s = 60;  ///< requests wait for a lost holder or link to come back
+  double join_deadline_s = 60;      ///< until all processes are there at the start
   double step_deadline_s = 600;     ///< training without a step of any rank
   std::uint32_t replicas = 1;       ///< hosts, or servers, that hold each part
 

@@ -149,6 +149,21 @@ ProcessId Layout::process_of(Rank rank) const {
       ->id;
 }
 
+bool Layout::talk(ProcessId a, ProcessId b) const {
+  const auto& one = at(a);
+  const auto& other = at(b);
+  if (a == b || !one.works() || !other.works()) {
+    return false;
+  }
+  const auto samples_for = [](const ProcessPlan& sampler, const ProcessPlan& trainer) {
+    return std::ranges::any_of(sampler.samples_for,
+                               [&](Rank rank) { return contains(trainer.ranks, rank); });
+  };
+  return !one.serves.empty() || !other.serves.empty() ||
+         (!one.ranks.empty() && !other.ranks.empty()) || samples_for(one, other) ||
+         samples_for(other, one);
+}
+
 std::vector<ProcessId> Layout::samplers_of(Rank rank) const {
   return ids_where(*this, [&](const ProcessPlan& p) { return contains(p.samples_for, rank); });
 }

@@ -53,6 +53,8 @@ struct Layout {
   ProcessId process_of(Rank rank) const;
   /// Other processes that sample for a rank; none: its own does.
   std::vector<ProcessId> samplers_of(Rank rank) const;
+  /// Whether actors of one ask those of the other.
+  bool talk(ProcessId a, ProcessId b) const;
 };
 
 Layout make_layout(const Job& job);

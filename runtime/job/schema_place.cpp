@@ -149,6 +149,12 @@ void add_cluster(std::vector<SchemaRow>& rows) {
 }
 
 void add_links(std::vector<SchemaRow>& rows) {
+  rows.push_back({"/cluster/listen",
+                  text_rule(1),
+                  value("\"127.0.0.1:0\""),
+                  "where every process listens, HOST:PORT; port 0: any free one",
+                  {},
+                  put<&Job::cluster, &ClusterJob::listen>});
   rows.push_back(
       {"/cluster/network/latency_us",
        number_rule({.low = 0, .high = 1e7}),
@@ -200,6 +206,12 @@ void add_links(std::vector<SchemaRow>& rows) {
                   "seconds that requests wait for a lost holder or link to come back",
                   {},
                   put<&Job::cluster, &ClusterJob::recovery_deadline_s>});
+  rows.push_back({"/cluster/join_deadline",
+                  number_rule({.low = 0.1, .high = 86400}),
+                  value("60"),
+                  "seconds until all processes are there at the start",
+                  {},
+                  put<&Job::cluster, &ClusterJob::join_deadline_s>});
   rows.push_back({"/cluster/step_deadline",
                   number_rule({.low = 1, .high = 1e7}),
                   value("600"),

@@ -29,13 +29,6 @@ Errc read_code(std::uint16_t code) {
                                                                    : Errc::internal;
 }
 
-template <class Schema, class Message>
-void encode_life(const Message& message, Frame& frame) {
-  write_message<Schema>(
-      frame, [&](typename Schema::Builder out) { write_life(message.life, out.initLife()); });
-  frame.segments.clear();
-}
-
 }  // namespace
 
 void Wire<Join>::encode(const Join& message, Frame& frame) {
@@ -152,12 +145,17 @@ std::uint64_t Wire<Members>::reply_bytes(const Members&) {
 // ---- starting and ending processes ----
 
 void Wire<SpawnProcess>::encode(const SpawnProcess& message, Frame& frame) {
-  encode_life<wire::SpawnProcess>(message, frame);
+  write_message<wire::SpawnProcess>(frame, [&](wire::SpawnProcess::Builder out) {
+    write_life(message.life, out.initLife());
+    out.setName(message.name.c_str());
+  });
+  frame.segments.clear();
 }
 Result<SpawnProcess> Wire<SpawnProcess>::decode(const Frame& frame) {
   return read_small<SpawnProcess, wire::SpawnProcess>(
       frame, "SpawnProcess", [](wire::SpawnProcess::Reader in) -> Result<SpawnProcess> {
-        return SpawnProcess{read_life(in.getLife())};
+        TROUPE_ASSIGN_OR_RETURN(auto name, read_text("SpawnProcess", in.getName(), max_word_bytes));
+        return SpawnProcess{read_life(in.getLife()), std::move(name)};
       });
 }
 std::uint64_t Wire<SpawnProcess>::reply_bytes(const SpawnProcess&) {
@@ -165,7 +163,9 @@ std::uint64_t Wire<SpawnProcess>::reply_bytes(const SpawnProcess&) {
 }
 
 void Wire<KillProcess>::encode(const KillProcess& message, Frame& frame) {
-  encode_life<wire::KillProcess>(message, frame);
+  write_message<wire::KillProcess>(
+      frame, [&](wire::KillProcess::Builder out) { write_life(message.life, out.initLife()); });
+  frame.segments.clear();
 }
 Result<KillProcess> Wire<KillProcess>::decode(const Frame& frame) {
   return read_small<KillProcess, wire::KillProcess>(

@@ -56,6 +56,7 @@ struct Members {
 /// To an agent: start a process of its host. Answered with Done when it runs.
 struct SpawnProcess {
   ProcessLife life;
+  std::string name;  ///< in messages and before its output
 };
 /// To an agent: end one at once, whatever it does. Answered with Done; ProcessExited follows.
 struct KillProcess {

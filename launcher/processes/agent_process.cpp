@@ -1,0 +1,118 @@
+// The agent of a host: its process.
+#include "actors/agent.hpp"
+#include "actors/message.hpp"
+#include "launcher/print_error.hpp"
+#include "launcher/processes/child_processes.hpp"
+#include "launcher/processes/director_link.hpp"
+#include "runtime/net/messages.hpp"
+
+#include <caf/all.hpp>
+
+#include <cstdio>
+#include <filesystem>
+#include <mutex>
+
+namespace troupe {
+namespace {
+
+std::uint64_t child_number(const net::ProcessLife& life) {
+  return std::uint64_t{raw(life.process)} << 32 | life.incarnation;
+}
+
+net::ProcessLife life_of(std::uint64_t child) {
+  return {static_cast<ProcessId>(child >> 32), static_cast<std::uint32_t>(child)};
+}
+
+void print_line(const std::string& line, bool error) {
+  auto* const to = error ? stderr : stdout;
+  std::fprintf(to, "%s\n", line.c_str());
+  std::fflush(to);
+}
+
+/// How a process of the host is started: as this program, with the same director.
+ChildCommand member_command(const ProcessArguments& agent, const net::SpawnProcess& request,
+                            const net::Token& token) {
+  auto arguments = agent;
+  arguments.life = request.life;
+  arguments.name = request.name;
+  arguments.token_file.clear();
+  ChildCommand command;
+  command.arguments = to_command_line("member", arguments);
+  std::error_code error;
+  command.arguments.insert(command.arguments.begin(),
+                           std::filesystem::read_symlink("/proc/self/exe", error).string());
+  command.prefix = "[" + request.name + "] ";
+  command.input = token.hex() + "\n";
+  return command;
+}
+
+Status run(DirectorLink& link, const net::Token& token) {
+  const auto& arguments = link.arguments();
+  auto& system = link.runtime().system();
+  // The children's ends are told to the registrar once there is a link.
+  std::mutex mutex;
+  caf::actor registrar;
+  const auto exited = [&](std::uint64_t child, const std::string& how, bool) {
+    const std::lock_guard guard(mutex);
+    if (registrar) {
+      caf::anon_send(registrar, Ref<net::ProcessExited>(net::ProcessExited{life_of(child), how}));
+    }
+  };
+  ChildProcesses children({.line = print_line, .exited = exited});
+  const auto agent = spawn_agent(
+      system,
+      {.spawn =
+           [&](const net::SpawnProcess& request) {
+             return children.start(child_number(request.life),
+                                   member_command(arguments, request, token));
+           },
+       .kill = [&](const net::ProcessLife& life) { children.kill(child_number(life)); },
+       .end =
+           [ending = link.ending()](const net::EndProcess& end) {
+             ending->set(end.code == Errc::ok ? ok_status() : Status(Error(end.code, end.why)));
+           }});
+  const auto connected = link.connect(
+      {.name =
+           [&](ProcessId id) { return id == director_life.process ? "director" : arguments.name; },
+       .connected =
+           [&](ProcessId, const std::shared_ptr<Gate>& gate) {
+             gate->export_actor({Role::agent, raw(arguments.life.process)}, agent);
+           }});
+  Status ended = connected;
+  if (connected) {
+    {
+      const std::lock_guard guard(mutex);
+      registrar = link.registrar();
+    }
+    const auto welcome = link.join();
+    ended = welcome ? link.ending()->wait() : Status(welcome.error());
+    children.wait(ended ? 3000 : 0);
+  }
+  caf::anon_send_exit(agent, caf::exit_reason::user_shutdown);
+  link.runtime().finish();  // its handlers use what is here
+  const std::lock_guard guard(mutex);
+  registrar = {};
+  return ended;
+}
+
+}  // namespace
+
+ExitCode run_agent(const ProcessArguments& arguments) {
+  auto token = read_token(arguments);
+  if (!token) {
+    return print_error(Error(token.error()).with(arguments.name), ExitCode::usage);
+  }
+  Status ended = ok_status();
+  {
+    DirectorLink link(arguments, *token);
+    ended = run(link, *token);
+    bound_the_end_of_process(
+        static_cast<int>(ended ? ExitCode::done : exit_code_of(ended.error().code())));
+  }
+  if (!ended && ended.error().code() != Errc::cancelled) {
+    return print_error(Error(ended.error()).with(arguments.name));
+  }
+  return ended ? ExitCode::done : ExitCode::interrupted;
+}
+
+}  // namespace troupe

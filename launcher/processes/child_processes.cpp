@@ -1,0 +1,332 @@
+#include "launcher/processes/child_processes.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <csignal>
+#include <cstring>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <future>
+#include <map>
+#include <mutex>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+namespace troupe {
+namespace {
+
+constexpr std::size_t longest_line = std::size_t{64} << 10;
+
+/// Closes what it holds.
+class Descriptor {
+ public:
+  Descriptor() = default;
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~Descriptor() { reset(); }
+  void reset() {
+    if (fd_ >= 0) {
+      ::close(std::exchange(fd_, -1));
+    }
+  }
+  int get() const { return fd_; }
+
+ private:
+  int fd_ = -1;
+};
+
+struct Pipe {
+  Descriptor read;
+  Descriptor write;
+};
+
+Result<Pipe> make_pipe() {
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) {
+    return Error(Errc::failed_precondition,
+                 fmt::format("cannot make a pipe: {}", std::strerror(errno)));
+  }
+  return Pipe{Descriptor(ends[0]), Descriptor(ends[1])};
+}
+
+struct Stream {
+  Descriptor from;
+  std::string rest;  ///< the beginning of a line
+  bool error = false;
+};
+
+struct Child {
+  pid_t pid = -1;
+  Descriptor ended;  ///< a pidfd
+  std::string prefix;
+  std::array<Stream, 2> streams;
+};
+
+std::vector<char*> pointers(std::vector<std::string>& texts) {
+  std::vector<char*> all;
+  for (auto& text : texts) {
+    all.push_back(text.data());
+  }
+  all.push_back(nullptr);
+  return all;
+}
+
+/// Between fork and exec only calls that are safe there.
+[[noreturn]] void become(char* const* arguments, char* const* environment, const char* folder,
+                         const std::array<int, 3>& standard, int tell, pid_t parent) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  setpgid(0, 0);  // Ctrl-C is for the launcher
+  bool good = getppid() == parent;
+  for (int fd = 0; fd < 3; ++fd) {
+    good = good && dup2(standard[static_cast<std::size_t>(fd)], fd) == fd;
+  }
+  good = good && (*folder == '\0' || chdir(folder) == 0);
+  if (good) {
+    execvpe(arguments[0], arguments, environment);
+  }
+  const int why = errno;
+  [[maybe_unused]] const auto written = write(tell, &why, sizeof why);
+  _exit(127);
+}
+
+std::string ending_of(const siginfo_t& info) {
+  if (info.si_code == CLD_EXITED) {
+    return fmt::format("exit code {}", info.si_status);
+  }
+  return fmt::format("killed by signal {} ({})", info.si_status, strsignal(info.si_status));
+}
+
+}  // namespace
+
+struct ChildProcesses::State {
+  ChildEvents events;
+  Descriptor wake{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<std::function<void()>> tasks;  ///< for the thread
+  std::size_t running = 0;
+  bool stop = false;
+  std::map<std::uint64_t, Child> children;  ///< of the thread
+  std::thread thread;
+
+  void post(std::function<void()> task) {
+    {
+      const std::lock_guard guard(mutex);
+      tasks.push_back(std::move(task));
+    }
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto written = write(wake.get(), &one, sizeof one);
+  }
+  Status launch(std::uint64_t id, ChildCommand& command);
+  void feed(Stream& stream, const std::string& prefix, std::string_view bytes);
+  bool drain(Stream& stream, const std::string& prefix);
+  void reap(std::uint64_t id);
+  void run();
+};
+
+Status ChildProcesses::State::launch(std::uint64_t id, ChildCommand& command) {
+  TROUPE_ASSIGN_OR_RETURN(auto in, make_pipe());
+  TROUPE_ASSIGN_OR_RETURN(auto out, make_pipe());
+  TROUPE_ASSIGN_OR_RETURN(auto err, make_pipe());
+  TROUPE_ASSIGN_OR_RETURN(auto tell, make_pipe());
+  std::vector<std::string> environment = command.environment;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    const auto name = text.substr(0, text.find('=') + 1);
+    const bool replaced = std::ranges::any_of(
+        command.environment, [&](const std::string& own) { return own.starts_with(name); });
+    if (!replaced) {
+      environment.emplace_back(text);
+    }
+  }
+  const auto arguments = pointers(command.arguments);
+  const auto variables = pointers(environment);
+  const pid_t parent = getpid();
+  const pid_t pid = fork();
+  if (pid == 0) {
+    become(arguments.data(), variables.data(), command.folder.c_str(),
+           {in.read.get(), out.write.get(), err.write.get()}, tell.write.get(), parent);
+  }
+  const int problem = errno;
+  if (pid < 0) {
+    return Error(Errc::failed_precondition,
+                 fmt::format("cannot start {}: {}", command.arguments[0], std::strerror(problem)));
+  }
+  tell.write.reset();
+  int why = 0;
+  if (read(tell.read.get(), &why, sizeof why) == sizeof why) {
+    siginfo_t info{};
+    waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED);
+    return Error(Errc::failed_precondition,
+                 fmt::format("cannot start {}: {}", command.arguments[0], std::strerror(why)));
+  }
+  // What is passed this way fits the pipe, so that nobody waits.
+  [[maybe_unused]] const auto written =
+      write(in.write.get(), command.input.data(), command.input.size());
+  std::fill(command.input.begin(), command.input.end(), '\0');
+  Child child;
+  child.pid = pid;
+  child.ended = Descriptor(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  child.prefix = command.prefix;
+  child.streams[0].from = std::move(out.read);
+  child.streams[1].from = std::move(err.read);
+  child.streams[1].error = true;
+  for (auto& stream : child.streams) {
+    fcntl(stream.from.get(), F_SETFL, O_NONBLOCK);
+  }
+  children.emplace(id, std::move(child));
+  const std::lock_guard guard(mutex);
+  ++running;
+  return ok_status();
+}
+
+/// Passes on the whole lines.
+void ChildProcesses::State::feed(Stream& stream, const std::string& prefix,
+                                 std::string_view bytes) {
+  while (!bytes.empty()) {
+    const auto end = bytes.find('\n');
+    stream.rest.append(bytes.substr(0, end));
+    if (end == std::string_view::npos && stream.rest.size() < longest_line) {
+      return;
+    }
+    events.line(prefix + stream.rest, stream.error);
+    stream.rest.clear();
+    bytes.remove_prefix(end == std::string_view::npos ? bytes.size() : end + 1);
+  }
+}
+
+/// Reads what is there. \returns false at the end
+bool ChildProcesses::State::drain(Stream& stream, const std::string& prefix) {
+  std::array<char, 16384> block{};
+  for (;;) {
+    const auto n = read(stream.from.get(), block.data(), block.size());
+    if (n > 0) {
+      feed(stream, prefix, {block.data(), static_cast<std::size_t>(n)});
+    } else if (n == 0 || errno != EINTR) {
+      return n < 0 && errno == EAGAIN;
+    }
+  }
+}
+
+void ChildProcesses::State::reap(std::uint64_t id) {
+  auto node = children.extract(id);
+  auto& child = node.mapped();
+  siginfo_t info{};
+  waitid(P_PID, static_cast<id_t>(child.pid), &info, WEXITED);
+  for (auto& stream : child.streams) {
+    drain(stream, child.prefix);
+    if (!stream.rest.empty()) {
+      events.line(child.prefix + stream.rest, stream.error);
+    }
+  }
+  events.exited(id, ending_of(info), info.si_code == CLD_EXITED && info.si_status == 0);
+  {
+    const std::lock_guard guard(mutex);
+    --running;
+  }
+  changed.notify_all();
+}
+
+void ChildProcesses::State::run() {
+  for (;;) {
+    std::vector<pollfd> watched = {{wake.get(), POLLIN, 0}};
+    std::vector<std::pair<std::uint64_t, Stream*>> owners = {{0, nullptr}};
+    for (auto& [id, child] : children) {
+      watched.push_back({child.ended.get(), POLLIN, 0});
+      owners.emplace_back(id, nullptr);
+      for (auto& stream : child.streams) {
+        if (stream.from.get() >= 0) {
+          watched.push_back({stream.from.get(), POLLIN, 0});
+          owners.emplace_back(id, &stream);
+        }
+      }
+    }
+    poll(watched.data(), watched.size(), -1);
+    for (std::size_t i = 1; i < watched.size(); ++i) {
+      auto* stream = owners[i].second;
+      if (watched[i].revents == 0 || !children.contains(owners[i].first)) {
+        continue;
+      }
+      if (stream == nullptr) {
+        reap(owners[i].first);
+      } else if (!drain(*stream, children.at(owners[i].first).prefix)) {
+        stream->from.reset();
+      }
+    }
+    std::uint64_t count = 0;
+    [[maybe_unused]] const auto taken = read(wake.get(), &count, sizeof count);
+    std::vector<std::function<void()>> now;
+    {
+      const std::lock_guard guard(mutex);
+      now.swap(tasks);
+    }
+    for (auto& task : now) {
+      task();
+    }
+    const std::lock_guard guard(mutex);
+    if (stop && children.empty() && tasks.empty()) {
+      return;
+    }
+  }
+}
+
+ChildProcesses::ChildProcesses(ChildEvents events) : state_(std::make_unique<State>()) {
+  state_->events = std::move(events);
+  // One thread starts all: the death of the thread that forked counts as that of the parent.
+  state_->thread = std::thread([state = state_.get()] { state->run(); });
+}
+
+ChildProcesses::~ChildProcesses() {
+  signal_all(SIGKILL);
+  {
+    const std::lock_guard guard(state_->mutex);
+    state_->stop = true;
+  }
+  state_->post([] {});
+  state_->thread.join();
+}
+
+Status ChildProcesses::start(std::uint64_t child, ChildCommand command) {
+  std::promise<Status> promise;
+  auto started = promise.get_future();
+  state_->post([&] { promise.set_value(state_->launch(child, command)); });
+  return started.get();
+}
+
+void ChildProcesses::kill(std::uint64_t child) {
+  state_->post([state = state_.get(), child] {
+    const auto found = state->children.find(child);
+    if (found != state->children.end()) {
+      ::kill(-found->second.pid, SIGKILL);
+      ::kill(found->second.pid, SIGKILL);
+    }
+  });
+}
+
+void ChildProcesses::signal_all(int signal) {
+  state_->post([state = state_.get(), signal] {
+    for (const auto& [id, child] : state->children) {
+      ::kill(child.pid, signal);
+    }
+  });
+}
+
+bool ChildProcesses::wait(std::uint32_t milliseconds) {
+  std::unique_lock guard(state_->mutex);
+  return state_->changed.wait_for(guard, std::chrono::milliseconds(milliseconds),
+                                  [this] { return state_->running == 0; });
+}
+
+}  // namespace troupe

@@ -1,0 +1,56 @@
+#pragma once
+/// \file child_processes.hpp
+/// Starts programs, passes on what they print line by line, and tells how they end. They end with
+/// this process, however it ends.
+#include "runtime/base/result.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+struct ChildCommand {
+  std::vector<std::string> arguments;    ///< the program first; looked for in PATH without a slash
+  std::vector<std::string> environment;  ///< NAME=VALUE each, besides this process's
+  std::string prefix;                    ///< before each line of output
+  std::string input;                     ///< its standard input; for secrets
+  std::string folder;                    ///< its working folder; empty: this process's
+};
+
+struct ChildEvents {
+  /// A whole line without its end, with the prefix; `error`: from standard error.
+  std::function<void(const std::string& line, bool error)> line;
+  /// After its last line. `how`: "exit code 3", "killed by signal 9 (Killed)".
+  std::function<void(std::uint64_t child, const std::string& how, bool success)> exited;
+};
+
+/// Lifecycle:  the destructor kills what is left and waits for it
+/// Threads:    all members from any thread; events on one thread of its own, no lock held
+/// Guarantees: every child is killed when this process ends (Linux parent-death signal); a line is
+///   cut after 64 KiB; descriptors of this process are not inherited
+class ChildProcesses {
+ public:
+  explicit ChildProcesses(ChildEvents events);
+  ~ChildProcesses();
+  ChildProcesses(const ChildProcesses&) = delete;
+  ChildProcesses& operator=(const ChildProcesses&) = delete;
+
+  /// \param child  a number of the caller's choice, not in use
+  /// \errors failed_precondition: it cannot be started, with the system's reason
+  Status start(std::uint64_t child, ChildCommand command);
+  /// Ends it at once (SIGKILL, also if it is stopped); nothing if it has ended.
+  void kill(std::uint64_t child);
+  /// Sends a signal to all.
+  void signal_all(int signal);
+  /// Waits until none is left; false: some are after `milliseconds`.
+  bool wait(std::uint32_t milliseconds);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace troupe

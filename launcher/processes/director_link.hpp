@@ -1,0 +1,64 @@
+#pragma once
+/// \file director_link.hpp
+/// What agents and members have in common: a runtime, and the link to the director's process.
+#include "launcher/cluster_runtime.hpp"
+#include "launcher/processes/ending.hpp"
+#include "launcher/processes/neighbourhood.hpp"
+#include "launcher/processes/process_arguments.hpp"
+
+#include <caf/actor.hpp>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace troupe {
+
+/// The director's process has one life: without it the run ends.
+inline constexpr net::ProcessLife director_life{ProcessId{0}, 1};
+
+/// A process is lost after `lost_after` of silence and this long without a new link.
+net::Clock::duration director_grace(double lost_after_s);
+
+/// Lifecycle:  connect() once; the destructor closes all links and waits for the actors, which must
+///   have been told to end
+/// Threads:    one; handles from any
+class DirectorLink {
+ public:
+  struct Events {
+    std::function<std::string(ProcessId)> name;
+    std::function<void(ProcessId, std::shared_ptr<Gate>)> connected;
+  };
+  DirectorLink(ProcessArguments arguments, const net::Token& token);
+  ~DirectorLink();
+
+  /// Connects to the director's process; blocks, at most for the join deadline.
+  /// \errors those of Neighbourhood
+  Status connect(Events events);
+  /// Asks the registrar and waits.
+  Result<net::Welcome> join();
+
+  /// Closes all links. The destructor does it, too; before it when handlers use what goes first.
+  void close();
+
+  const ProcessArguments& arguments() const { return arguments_; }
+  ClusterRuntime& runtime() { return *runtime_; }
+  Neighbourhood& neighbours() { return *neighbours_; }
+  /// Set when the director is lost.
+  std::shared_ptr<Ending> ending() { return ending_; }
+  caf::actor registrar() { return gate_->proxy({Role::registrar, 0}); }
+
+ private:
+  const ProcessArguments arguments_;
+  const net::Token token_;
+  const std::unique_ptr<ClusterRuntime> runtime_;
+  const std::shared_ptr<Ending> ending_ = std::make_shared<Ending>();
+  std::shared_ptr<Neighbourhood> neighbours_;
+  std::shared_ptr<Gate> gate_;
+};
+
+/// Ends this process should it not end by itself within some seconds.
+void bound_the_end_of_process(int exit_code);
+
+}  // namespace troupe

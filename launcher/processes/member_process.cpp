@@ -1,0 +1,240 @@
+// A process with actors of the run: joins, starts its actors, and works until the run ends.
+#include "actors/member.hpp"
+#include "actors/message.hpp"
+#include "launcher/cluster_plan.hpp"
+#include "launcher/cluster_process.hpp"
+#include "launcher/print_error.hpp"
+#include "launcher/processes/director_link.hpp"
+#include "launcher/processes/store_identity.hpp"
+#include "launcher/seconds.hpp"
+#include "runtime/job/job_file.hpp"
+#include "runtime/net/messages.hpp"
+
+#include <caf/all.hpp>
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+namespace troupe {
+namespace {
+
+/// The job as the director has it.
+Result<Job> read_welcome(const net::Welcome& welcome, const PartitionedStore& store) {
+  TROUPE_ASSIGN_OR_RETURN(auto reading, parse_job(welcome.job, welcome.folder, {}));
+  if (!reading.problems.empty()) {
+    return Error(Errc::invalid_argument, "the director's job: " + to_string(reading.problems));
+  }
+  fit_to_graph(reading.job, store.info());
+  return std::move(reading.job);
+}
+
+Result<PartitionedStore> open_store(const net::Welcome& welcome) {
+  TROUPE_ASSIGN_OR_RETURN(const auto found, store_identity(welcome.store));
+  if (found != welcome.store_checksum) {
+    return Error(
+        Errc::failed_precondition,
+        fmt::format("{}: expected the director's store ({:016x}), found another ({:016x}); "
+                    "try: the same partitioned store on all hosts",
+                    welcome.store, welcome.store_checksum, found));
+  }
+  return PartitionedStore::open(welcome.store, {});
+}
+
+class MemberProcess {
+ public:
+  explicit MemberProcess(DirectorLink& link) : link_(link) {}
+  ~MemberProcess();
+
+  Status run();
+
+ private:
+  std::string name_of(ProcessId id);
+  void connected(ProcessId id, const std::shared_ptr<Gate>& gate);
+  Status start(const net::Welcome& welcome);
+  ClusterHooks hooks();
+  void meet(const net::Members& members);
+
+  DirectorLink& link_;
+  const net::ProcessLife life_ = link_.arguments().life;
+  caf::actor member_;
+
+  std::mutex mutex_;
+  std::shared_ptr<const ClusterPlan> plan_;
+  std::shared_ptr<ClusterProcess> process_;           ///< null until the store is open
+  std::map<ProcessId, std::shared_ptr<Gate>> early_;  ///< gates from before
+  std::map<ProcessId, std::uint32_t> there_;          ///< lives of the last table
+  bool introduced_ = false;
+};
+
+std::string MemberProcess::name_of(ProcessId id) {
+  if (id == director_life.process) {
+    return "director";
+  }
+  if (id == life_.process) {
+    return link_.arguments().name;
+  }
+  const std::lock_guard guard(mutex_);
+  return plan_ && raw(id) < plan_->layout.processes.size() ? plan_->layout.at(id).name
+                                                           : fmt::format("process {}", raw(id));
+}
+
+void MemberProcess::connected(ProcessId id, const std::shared_ptr<Gate>& gate) {
+  gate->export_actor({Role::member, raw(life_.process)}, member_);
+  std::shared_ptr<ClusterProcess> process;
+  {
+    const std::lock_guard guard(mutex_);
+    process = process_;
+    if (!process) {
+      early_[id] = gate;
+      return;
+    }
+  }
+  process->connect(id, gate);
+}
+
+ClusterHooks MemberProcess::hooks() {
+  ClusterHooks hooks;
+  hooks.say = [registrar = link_.registrar()](const std::string& line) {
+    caf::anon_send(registrar, Ref<net::Notice>(net::Notice{.text = line}));
+  };
+  hooks.on_step = [registrar = link_.registrar()](const StepReport& report) {
+    if (raw(report.rank) == 0) {
+      caf::anon_send(registrar, Ref<net::Notice>(net::Notice{.text = {},
+                                                             .rank = report.rank,
+                                                             .epoch = report.epoch,
+                                                             .step = report.step,
+                                                             .steps = report.steps,
+                                                             .global_step = report.global_step,
+                                                             .loss = report.loss,
+                                                             .lr = report.lr,
+                                                             .seconds = report.seconds}));
+    }
+  };
+  return hooks;
+}
+
+Status MemberProcess::start(const net::Welcome& welcome) {
+  TROUPE_ASSIGN_OR_RETURN(auto store, open_store(welcome));
+  TROUPE_ASSIGN_OR_RETURN(const auto job, read_welcome(welcome, store));
+  if (job.dataset.memory == StoreMemory::copied) {
+    TROUPE_ASSIGN_OR_RETURN(store,
+                            PartitionedStore::open(welcome.store, {.memory = job.dataset.memory}));
+  }
+  const auto hooks = std::make_shared<const ClusterHooks>(this->hooks());
+  TROUPE_ASSIGN_OR_RETURN(const auto plan, ClusterPlan::make(job, store, *hooks));
+  auto& runtime = link_.runtime();
+  runtime.start_compute(job.cluster.threads > 0
+                            ? job.cluster.threads
+                            : std::max(1U, std::thread::hardware_concurrency()));
+  const auto process = std::make_shared<ClusterProcess>(life_.process, plan, runtime, hooks);
+  *process->generation() = welcome.generation;
+  TROUPE_RETURN_IF_ERROR(process->load(store));
+  auto options = plan->gate_options();
+  options.generation = process->generation();
+  link_.neighbours().set_gate_options(options, tcp_options(link_.arguments()));
+  std::map<ProcessId, std::shared_ptr<Gate>> early;
+  {
+    const std::lock_guard guard(mutex_);
+    plan_ = plan;
+    process_ = process;
+    early.swap(early_);
+  }
+  for (const auto& [id, gate] : early) {
+    process->connect(id, gate);
+  }
+  TROUPE_RETURN_IF_ERROR(process->start_actors());
+  process->start_supervisor();
+  return ok_status();
+}
+
+/// Links to those that are there; the one with the higher number dials.
+void MemberProcess::meet(const net::Members& members) {
+  auto& neighbours = link_.neighbours();
+  std::map<ProcessId, std::uint32_t> now;
+  std::size_t ranks = 0;
+  for (const auto& entry : members.entries) {
+    const auto id = entry.life.process;
+    if (raw(id) >= plan_->layout.processes.size()) {
+      continue;
+    }
+    now[id] = entry.life.incarnation;
+    ranks += plan_->layout.at(id).ranks.size();
+    if (plan_->layout.talk(life_.process, id)) {
+      neighbours.expect(entry.life, raw(id) < raw(life_.process) ? entry.address : "");
+    }
+  }
+  for (const auto& [id, incarnation] : there_) {
+    if (!now.contains(id)) {
+      process_->disconnect(id);
+      neighbours.drop({id, incarnation}, Error(Errc::peer_lost, name_of(id) + " is lost"));
+    }
+  }
+  there_ = std::move(now);
+  auto& generation = *process_->generation();
+  generation = std::max(generation.load(), members.generation);
+  if (!introduced_ && ranks == plan_->world()) {
+    introduced_ = true;
+    process_->introduce();
+  }
+}
+
+Status MemberProcess::run() {
+  const auto ending = link_.ending();
+  member_ = spawn_member(
+      link_.runtime().system(),
+      {.meet = [this](const net::Members& members) { meet(members); },
+       .totals = [this] { return link_.neighbours().totals(); },
+       .end =
+           [ending](const net::EndProcess& end) {
+             ending->set(end.code == Errc::ok ? ok_status() : Status(Error(end.code, end.why)));
+           }});
+  TROUPE_RETURN_IF_ERROR(link_.connect(
+      {.name = [this](ProcessId id) { return name_of(id); },
+       .connected = [this](ProcessId id,
+                           const std::shared_ptr<Gate>& gate) { connected(id, gate); }}));
+  TROUPE_ASSIGN_OR_RETURN(const auto welcome, link_.join());
+  const auto started = start(welcome);
+  net::Ready ready{life_, Errc::ok, {}};
+  if (!started) {
+    ready.code = started.error().code();
+    ready.why = started.error().what();
+    print_error(Error(started.error()).with(link_.arguments().name));
+  }
+  caf::anon_send(link_.registrar(), Ref<net::Ready>(ready));
+  return ending->wait();
+}
+
+MemberProcess::~MemberProcess() {
+  caf::anon_send_exit(member_, caf::exit_reason::user_shutdown);
+  if (process_) {
+    process_->end_actors();
+  }
+  link_.close();
+  link_.runtime().finish();  // handlers use what is here
+}
+
+}  // namespace
+
+ExitCode run_member(const ProcessArguments& arguments) {
+  auto token = read_token(arguments);
+  if (!token) {
+    return print_error(Error(token.error()).with(arguments.name), ExitCode::usage);
+  }
+  Status ended = ok_status();
+  DirectorLink link(arguments, *token);
+  {
+    MemberProcess member(link);
+    ended = member.run();
+    bound_the_end_of_process(
+        static_cast<int>(ended ? ExitCode::done : exit_code_of(ended.error().code())));
+  }
+  if (ended || ended.error().code() == Errc::cancelled) {
+    return ended ? ExitCode::done : ExitCode::interrupted;
+  }
+  return print_error(Error(ended.error()).with(arguments.name));
+}
+
+}  // namespace troupe

@@ -1,0 +1,280 @@
+#include "launcher/processes/neighbourhood.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <fmt/format.h>
+#include <future>
+#include <thread>
+#include <vector>
+
+namespace troupe {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// Trying again cannot help.
+bool is_final(Errc code) {
+  return code == Errc::unauthenticated || code == Errc::fenced || code == Errc::unimplemented ||
+         code == Errc::invalid_argument;
+}
+
+void add(net::LinkTotals& totals, const net::EndpointStats& stats) {
+  totals.requests += stats.requests;
+  totals.resent += stats.resent;
+  totals.bytes += stats.bytes_sent;
+  totals.interruptions += stats.interruptions;
+  totals.max_in_flight_bytes = std::max(totals.max_in_flight_bytes, stats.max_in_flight_bytes);
+  totals.max_queued_bytes = std::max(totals.max_queued_bytes, stats.max_queued_bytes);
+}
+
+}  // namespace
+
+Neighbourhood::Neighbourhood(caf::actor_system& system, NeighbourhoodOptions options)
+    : system_(system), options_(std::move(options)) {}
+
+Neighbourhood::~Neighbourhood() {
+  listener_.reset();
+}
+
+net::HandshakeOptions Neighbourhood::handshake() const {
+  net::HandshakeOptions options;
+  options.token = options_.token;
+  options.job = options_.token.public_id();
+  options.self.process = options_.self.process;
+  options.self.incarnation = options_.self.incarnation;
+  options.self.address = listener_ ? listener_->address() : "";
+  return options;
+}
+
+Result<std::shared_ptr<Neighbourhood>> Neighbourhood::open(caf::actor_system& system,
+                                                           NeighbourhoodOptions options) {
+  const std::shared_ptr<Neighbourhood> made(new Neighbourhood(system, std::move(options)));
+  auto handshake = made->handshake();
+  handshake.admit = [weak = made->weak_from_this()](const net::PeerIdentity& peer) -> Status {
+    const auto self = weak.lock();
+    return self ? self->admit(peer) : Status(Error(Errc::cancelled, "the process ends"));
+  };
+  TROUPE_ASSIGN_OR_RETURN(
+      made->listener_,
+      net::TcpListener::open(made->io_, made->options_.listen, std::move(handshake),
+                             {.tcp = made->options_.tcp, .say = made->options_.say},
+                             [weak = made->weak_from_this()](std::shared_ptr<net::Link> link,
+                                                             const net::PeerIdentity& peer) {
+                               if (const auto self = weak.lock()) {
+                                 self->accept(std::move(link), peer);
+                               } else {
+                                 link->close(Error(Errc::cancelled, "the process ends"));
+                               }
+                             }));
+  return made;
+}
+
+std::string Neighbourhood::address() const {
+  return listener_->address();
+}
+
+void Neighbourhood::set_gate_options(const GateOptions& options, const net::TcpOptions& tcp) {
+  const std::lock_guard guard(mutex_);
+  options_.gate = options;
+  options_.tcp = tcp;
+}
+
+// ---- who may connect ----
+
+Status Neighbourhood::admit(const net::PeerIdentity& peer) const {
+  const net::ProcessLife life{peer.process, peer.incarnation};
+  if (options_.admit) {
+    return options_.admit(life);
+  }
+  const std::lock_guard guard(mutex_);
+  const auto found = neighbours_.find(life.process);
+  if (found != neighbours_.end() && life.incarnation < found->second.incarnation) {
+    return Error(Errc::fenced,
+                 fmt::format("{}: its life {} is over, now {}", options_.name(life.process),
+                             life.incarnation, found->second.incarnation));
+  }
+  return ok_status();
+}
+
+void Neighbourhood::accept(std::shared_ptr<net::Link> link, const net::PeerIdentity& peer) {
+  expect({peer.process, peer.incarnation}, "");
+  std::shared_ptr<Gate> gate;
+  {
+    const std::lock_guard guard(mutex_);
+    const auto found = neighbours_.find(peer.process);
+    if (found != neighbours_.end() && found->second.incarnation == peer.incarnation) {
+      gate = found->second.gate;
+    }
+  }
+  if (gate) {
+    gate->attach(std::move(link));
+  } else {
+    link->close(Error(Errc::cancelled, "it was replaced meanwhile"));
+  }
+}
+
+// ---- gates ----
+
+std::shared_ptr<net::Dialer> Neighbourhood::dialer(const net::ProcessLife& peer,
+                                                   const std::string& address) {
+  auto options = handshake();
+  options.expect_process = peer.process;
+  options.expect_incarnation = peer.incarnation;
+  return net::make_tcp_dialer(io_, address, std::move(options), options_.tcp);
+}
+
+std::shared_ptr<Gate> Neighbourhood::make_gate(const net::ProcessLife& peer,
+                                               std::shared_ptr<net::Dialer> dialer,
+                                               net::Clock::duration recovery) {
+  auto options = options_.gate;
+  options.endpoint.timers = &io_;
+  options.endpoint.recovery_deadline = recovery;
+  const auto here = options_.name(options_.self.process);
+  const auto there = options_.name(peer.process);
+  options.endpoint.name =
+      fmt::format("link of {} and {}", std::min(here, there), std::max(here, there));
+  if (dialer) {
+    options.endpoint.source = std::make_shared<net::Reconnector>(
+        io_, std::move(dialer),
+        net::ReconnectOptions{.jitter = 0.5, .seed = raw(options_.self.process)});
+  }
+  options.on_end = [weak = weak_from_this(), peer](const Error& why) {
+    if (const auto self = weak.lock()) {
+      self->gate_ended(peer, why);
+    }
+  };
+  return Gate::make(system_, nullptr, std::move(options));
+}
+
+void Neighbourhood::expect(const net::ProcessLife& peer, const std::string& address) {
+  std::shared_ptr<Gate> old;
+  std::shared_ptr<Gate> made;
+  {
+    const std::lock_guard guard(mutex_);
+    auto& neighbour = neighbours_[peer.process];
+    if (closed_ || peer.incarnation < neighbour.incarnation ||
+        (peer.incarnation == neighbour.incarnation && neighbour.gate)) {
+      return;
+    }
+    old = std::move(neighbour.gate);
+    if (old) {
+      dropped_.push_back(old);
+    }
+    made = make_gate(peer, address.empty() ? nullptr : dialer(peer, address),
+                     options_.gate.endpoint.recovery_deadline);
+    neighbour = {peer.incarnation, made};
+  }
+  options_.connected(peer.process, made);
+  if (old) {
+    old->close(
+        Error(Errc::peer_lost, options_.name(peer.process) + ": another has taken its place"));
+  }
+}
+
+Result<std::shared_ptr<Gate>> Neighbourhood::connect(const net::ProcessLife& peer,
+                                                     const std::string& address,
+                                                     milliseconds deadline,
+                                                     net::Clock::duration recovery) {
+  const auto until = net::Clock::now() + deadline;
+  const auto dials = dialer(peer, address);
+  for (milliseconds pause{10};; pause = std::min(2 * pause, milliseconds{1000})) {
+    auto promise = std::make_shared<std::promise<Result<std::shared_ptr<net::Link>>>>();
+    auto future = promise->get_future();
+    dials->dial([promise](Result<std::shared_ptr<net::Link>> link) {
+      promise->set_value(std::move(link));
+    });
+    auto link = future.get();  // the dialer has a deadline of its own
+    if (link) {
+      std::shared_ptr<Gate> gate;
+      {
+        const std::lock_guard guard(mutex_);
+        gate = make_gate(peer, dials, recovery);
+        neighbours_[peer.process] = {peer.incarnation, gate};
+      }
+      options_.connected(peer.process, gate);
+      gate->attach(*std::move(link));
+      return gate;
+    }
+    if (is_final(link.error().code())) {
+      return std::move(link).error();
+    }
+    if (net::Clock::now() + pause > until) {
+      return Error(Errc::deadline_exceeded,
+                   fmt::format("{}: not connected within {} ms: {}", address, deadline.count(),
+                               link.error().what()));
+    }
+    std::this_thread::sleep_for(pause);
+  }
+}
+
+void Neighbourhood::gate_ended(const net::ProcessLife& peer, const Error& why) {
+  {
+    const std::lock_guard guard(mutex_);
+    const auto found = neighbours_.find(peer.process);
+    if (closed_ || found == neighbours_.end() || found->second.incarnation != peer.incarnation ||
+        !found->second.gate) {
+      return;  // it was dropped, or replaced
+    }
+  }
+  options_.lost(peer, why);
+}
+
+void Neighbourhood::drop(const net::ProcessLife& life, const Error& why) {
+  std::shared_ptr<Gate> gate;
+  {
+    const std::lock_guard guard(mutex_);
+    auto& neighbour = neighbours_[life.process];
+    if (life.incarnation < neighbour.incarnation) {
+      return;
+    }
+    neighbour.incarnation = life.incarnation + 1;  // the next that may come
+    gate = std::exchange(neighbour.gate, nullptr);
+    if (gate) {
+      dropped_.push_back(gate);
+    }
+  }
+  if (gate) {
+    gate->close(why);
+  }
+}
+
+// ---- the end ----
+
+net::LinkTotals Neighbourhood::totals() const {
+  net::LinkTotals totals;
+  const std::lock_guard guard(mutex_);
+  for (const auto& [id, neighbour] : neighbours_) {
+    if (neighbour.gate) {
+      add(totals, neighbour.gate->stats());
+    }
+  }
+  for (const auto& gate : dropped_) {
+    add(totals, gate->stats());
+  }
+  return totals;
+}
+
+void Neighbourhood::close(const Error& why) {
+  std::vector<std::shared_ptr<Gate>> gates;
+  {
+    const std::lock_guard guard(mutex_);
+    closed_ = true;
+    gates = std::exchange(dropped_, {});
+    for (auto& [id, neighbour] : neighbours_) {
+      if (neighbour.gate) {
+        gates.push_back(neighbour.gate);
+      }
+    }
+  }
+  listener_->close();
+  for (const auto& gate : gates) {
+    gate->close(why);
+  }
+  for (const auto& gate : gates) {
+    gate->wait_closed(std::chrono::seconds(2));
+  }
+  const std::lock_guard guard(mutex_);
+  neighbours_.clear();
+}
+
+}  // namespace troupe

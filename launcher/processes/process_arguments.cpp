@@ -1,0 +1,54 @@
+#include "launcher/processes/process_arguments.hpp"
+
+#include "launcher/seconds.hpp"
+
+#include <cstdio>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <openssl/crypto.h>
+#include <unistd.h>
+
+namespace troupe {
+
+std::vector<std::string> to_command_line(const std::string& command, const ProcessArguments& a) {
+  return {command,
+          "--process",
+          std::to_string(raw(a.life.process)),
+          "--life",
+          std::to_string(a.life.incarnation),
+          "--name",
+          a.name,
+          "--director",
+          a.director,
+          "--listen",
+          a.listen,
+          "--heartbeat",
+          fmt::format("{}", a.heartbeat_s),
+          "--lost-after",
+          fmt::format("{}", a.lost_after_s),
+          "--join-deadline",
+          fmt::format("{}", a.join_deadline_s)};
+}
+
+Result<net::Token> read_token(const ProcessArguments& arguments) {
+  if (!arguments.token_file.empty()) {
+    return net::Token::read(arguments.token_file);
+  }
+  std::string line;
+  char c = 0;
+  while (line.size() < 256 && read(STDIN_FILENO, &c, 1) == 1 && c != '\n') {
+    line += c;
+  }
+  auto token = net::Token::parse(line);
+  OPENSSL_cleanse(line.data(), line.size());
+  return token;
+}
+
+net::TcpOptions tcp_options(const ProcessArguments& arguments) {
+  net::TcpOptions options;
+  options.heartbeat = seconds_as<std::chrono::nanoseconds>(arguments.heartbeat_s);
+  options.lost_after = seconds_as<std::chrono::nanoseconds>(arguments.lost_after_s);
+  return options;
+}
+
+}  // namespace troupe

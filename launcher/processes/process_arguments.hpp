@@ -1,0 +1,38 @@
+#pragma once
+/// \file process_arguments.hpp
+/// How the processes of a run are told who they are: on the command line, all but the token, which
+/// comes as one line of standard input.
+#include "launcher/exit_code.hpp"
+#include "runtime/net/membership.hpp"
+#include "runtime/net/tcp.hpp"
+#include "runtime/net/token.hpp"
+
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+struct ProcessArguments {
+  net::ProcessLife life;
+  std::string name;      ///< in messages, e.g. "host 1"
+  std::string director;  ///< address of the director's process
+  std::string listen = "127.0.0.1:0";
+  double heartbeat_s = 1;
+  double lost_after_s = 3;
+  double join_deadline_s = 60;
+  std::string token_file;  ///< empty: standard input
+};
+
+/// The arguments after the program's name for `command` ("agent" or "member").
+std::vector<std::string> to_command_line(const std::string& command, const ProcessArguments& a);
+
+/// \errors those of net::Token
+Result<net::Token> read_token(const ProcessArguments& arguments);
+net::TcpOptions tcp_options(const ProcessArguments& arguments);
+
+/// A process with actors of the run: joins, works, ends with the run.
+ExitCode run_member(const ProcessArguments& arguments);
+/// The agent of a host: joins, starts the host's processes and watches them, ends with the run.
+ExitCode run_agent(const ProcessArguments& arguments);
+
+}  // namespace troupe
