@@ -75,12 +75,21 @@ TcpStream::TcpStream(std::shared_ptr<TcpIo::State> io, Socket socket, const TlsC
     : count_(std::in_place, std::move(io)), socket_(std::move(socket)) {
   boost::system::error_code ignored;
   socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+  socket_.non_blocking(true, ignored);
   const auto remote = socket_.remote_endpoint(ignored);
   peer_ = to_text(remote);
   peer_host_ = remote.address().to_string();
   if (tls != nullptr) {
     tls_.emplace(socket_, static_cast<const AsioTlsContext*>(tls)->get());
   }
+}
+
+std::size_t TcpStream::write_now(std::span<const asio::const_buffer> buffers) {
+  if (tls_) {
+    return 0;
+  }
+  boost::system::error_code error;  // comes again with write_some()
+  return socket_.write_some(buffers, error);
 }
 
 void TcpStream::set_user_timeout(Clock::duration timeout) {

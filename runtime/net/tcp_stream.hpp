@@ -56,6 +56,8 @@ class TcpStream {
       tls_->async_write_some(buffers.front(), std::move(handler));
     }
   }
+  /// What can be written at once, without waiting; 0 if nothing can, or only write_some() knows.
+  std::size_t write_now(std::span<const asio::const_buffer> buffers);
   /// Below TLS, for what is only thrown away.
   template <class Handler>
   void read_raw(std::span<std::byte> to, Handler handler) {
