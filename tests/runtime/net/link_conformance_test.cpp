@@ -204,6 +204,7 @@ TEST_P(Links, AFrameOverTheLimitsClosesTheLinkAtBothEnds) {
   const auto w = world({.limits = {.max_frame_bytes = mib}});
   StartedEnds ends(w->connect());
   ends.a->send(make_frame(TrafficClass::rows, 1, {mib - 200}));
+  ASSERT_TRUE(ends.at_b->wait([](auto& r) { return r.frames.size() == 1; }));
   ends.a->send(make_frame(TrafficClass::rows, 2, {4 * mib}));
   ASSERT_TRUE(ends.both_down());
   EXPECT_EQ(ends.at_b->frames.size(), 1U);

@@ -16,6 +16,7 @@
 #include <future>
 #include <memory>
 #include <mutex>
+#include <ostream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -182,6 +183,7 @@ class TcpWorld final : public LinkWorld {
 struct Transport {
   std::string name;
   std::function<std::unique_ptr<LinkWorld>(const WorldOptions&)> make;
+  friend void PrintTo(const Transport& transport, std::ostream* out) { *out << transport.name; }
 };
 
 inline std::vector<Transport> socket_transports() {
