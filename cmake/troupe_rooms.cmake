@@ -18,6 +18,10 @@ if(TROUPE_SANITIZE)
     -fsanitize=${TROUPE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all
     $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)  # reports moved-from variants when it instruments them
   target_link_options(troupe_options INTERFACE -fsanitize=${TROUPE_SANITIZE})
+  if(TROUPE_SANITIZE MATCHES "thread")
+    # ThreadSanitizer does not know fences; Asio's queues are guarded by mutexes besides.
+    target_compile_definitions(troupe_options INTERFACE BOOST_ASIO_DISABLE_FENCED_BLOCK)
+  endif()
   if(TROUPE_SANITIZE MATCHES "undefined" AND NOT TROUPE_FUZZ)
     target_compile_options(troupe_options INTERFACE -fno-sanitize=null)  # CAF's headers, docs/traps.md
   endif()

@@ -11,6 +11,7 @@
 
 #include "fuzz/file_set.hpp"
 #include "fuzz/frame_input.hpp"
+#include "fuzz/handshake_input.hpp"
 #include "fuzz/small_graph.hpp"
 #include "fuzz/small_model.hpp"
 
@@ -277,6 +278,54 @@ void add_messages(Corpus& corpus, MessageList<T...>) {
   corpus.add("pieces", "goodbye", end);
 }
 
+// ---- handshakes ----
+
+using namespace net::handshake;
+
+/// A message with room for its proof.
+template <class T>
+void put(std::vector<std::uint8_t>& out, Kind kind, const T& message) {
+  const auto bytes = encode(message);
+  const auto* data = reinterpret_cast<const std::uint8_t*>(bytes.data());
+  out.insert(out.end(), data, data + bytes.size());
+  out.insert(out.end(), size_of(kind) - bytes.size(), 0);
+}
+
+void add_handshakes(Corpus& corpus) {
+  const auto peer = handshake_options(2).self;
+  const auto other = net::PeerIdentity{ProcessId{2}, 7, "other:1"};
+  const Claim claim{peer, {}, 0, "job"};
+  for (const auto& [name, claimed] :
+       {std::pair("accepts", claim), std::pair("denies", Claim{other, {}, 0, "job"}),
+        std::pair("other-job", Claim{peer, {}, 0, "else"}),
+        std::pair("other-process", Claim{peer, ProcessId{3}, 1, "job"})}) {
+    std::vector<std::uint8_t> bytes{handshake_sealed, 6};
+    put(bytes, Kind::hello, Hello{{1, 1}, "tcp", {}});
+    put(bytes, Kind::claim, claimed);
+    bytes.insert(bytes.end(), {'l', 'i', 'n', 'k'});
+    corpus.add("handshake", name, bytes);
+  }
+  for (const bool denied : {false, true}) {
+    std::vector<std::uint8_t> bytes{handshake_sealed | handshake_dials, 40};
+    put(bytes, Kind::challenge, Challenge{2, {}});
+    if (denied) {
+      put(bytes, Kind::denied, Denied{13, "replaced"});
+    } else {
+      put(bytes, Kind::accepted, Accepted{peer});
+    }
+    corpus.add("handshake", denied ? "is-denied" : "dials", bytes);
+  }
+  for (const auto& [name, hello] : {std::pair("versions", Hello{{8, 9}, "tcp", {}}),
+                                    std::pair("transport", Hello{{1, 1}, "tcp+tls", {}})}) {
+    std::vector<std::uint8_t> bytes{0, 0};
+    put(bytes, Kind::hello, hello);
+    corpus.add("handshake", name, bytes);
+  }
+  std::vector<std::uint8_t> refused{handshake_dials, 3};
+  put(refused, Kind::refused, Refused{Reason::versions, {3, 4}});
+  corpus.add("handshake", "refused", refused);
+}
+
 // ---- models and checkpoints ----
 
 void add_models(Corpus& corpus) {
@@ -317,6 +366,7 @@ int make(const fs::path& root) {
   add_texts(corpus);
   add_stores(corpus);
   add_messages(corpus, Messages{});
+  add_handshakes(corpus);
   add_models(corpus);
   fmt::print("make_corpus: {} bytes in {}\n", corpus.total(), root.string());
   return 0;

@@ -15,6 +15,7 @@ void run_graph_json(Input input);  ///< graph.json, then 0x1e and partition.json
 void run_store(Input input);       ///< the files of a store (file_set.hpp)
 void run_import(Input input);      ///< the files of a folder to import (file_set.hpp)
 void run_pieces(Input input);      ///< bytes from a link
+void run_handshake(Input input);   ///< what a peer sends before it is let in (handshake_input.hpp)
 void run_model_file(Input input);  ///< a safetensors file
 void run_checkpoint(Input input);  ///< the files of a checkpoint (file_set.hpp)
 void run_codec(Input input);       ///< one frame (frame_input.hpp), and the use of what it says
@@ -23,7 +24,7 @@ struct Target {
   const char* name;
   void (*run)(Input);
 };
-inline constexpr std::array<Target, 11> targets{{{"job", run_job},
+inline constexpr std::array<Target, 12> targets{{{"job", run_job},
                                                  {"overrides", run_overrides},
                                                  {"text", run_text},
                                                  {"npy", run_npy},
@@ -31,6 +32,7 @@ inline constexpr std::array<Target, 11> targets{{{"job", run_job},
                                                  {"store", run_store},
                                                  {"import", run_import},
                                                  {"pieces", run_pieces},
+                                                 {"handshake", run_handshake},
                                                  {"model_file", run_model_file},
                                                  {"checkpoint", run_checkpoint},
                                                  {"codec", run_codec}}};

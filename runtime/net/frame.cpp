@@ -3,6 +3,7 @@
 #include <bit>
 #include <cstring>
 #include <fmt/format.h>
+#define XXH_INLINE_ALL  // a call for 84 bytes costs more than they do
 #include <xxhash.h>
 
 namespace troupe::net {

@@ -87,6 +87,8 @@ class PieceWriter {
     std::unique_ptr<Outgoing> frame;  ///< with the last piece
   };
   std::optional<Piece> next();
+  /// Takes back what came with a last piece, once it is written: saves making another.
+  void recycle(std::unique_ptr<Outgoing> done);
 
  private:
   /// One class: the frames under way, the next to get a piece first, and those behind them.
@@ -102,6 +104,7 @@ class PieceWriter {
   std::size_t turn_ = 0;
   std::uint32_t next_number_ = 0;
   std::uint64_t queued_bytes_ = 0;
+  std::vector<std::unique_ptr<Outgoing>> spare_;
 };
 
 /// Puts pieces together. Lengths are checked against limits before anything is allocated; segments
@@ -145,7 +148,8 @@ class PieceReader {
 
   FrameLimits limits_;
   std::array<Lane, traffic_classes> lanes_;
-  Incoming* current_ = nullptr;  ///< the frame of piece_
+  Incoming* current_ = nullptr;      ///< the frame of piece_
+  std::unique_ptr<Incoming> whole_;  ///< for frames of one piece; used again and again
   PieceHeader piece_;
   std::size_t header_bytes_ = 0;  ///< of piece_ that are in
   std::size_t piece_left_ = 0;    ///< bytes of the piece that are still to come

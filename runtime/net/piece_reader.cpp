@@ -95,6 +95,14 @@ struct PieceReader::Incoming {
     }
     return std::move(frame);
   }
+
+  void begin_again() {
+    frame.meta.clear();  // moved from, as the segments and their buffers
+    frame.segments.clear();
+    part = 0;
+    offset = 0;
+    bytes = 0;
+  }
 };
 
 PieceReader::PieceReader(FrameLimits limits) : limits_(limits) {}
@@ -221,6 +229,14 @@ Status PieceReader::begin_in_frame() {
                              traffic, first ? "a later piece" : "its first piece",
                              first ? "a first one" : "a later one"));
   }
+  if (first && (piece_.flags & PieceHeader::last) != 0) {
+    if (!whole_) {
+      whole_ = std::make_unique<Incoming>();
+    }
+    current_ = whole_.get();
+    piece_left_ = piece_.bytes;
+    return ok_status();
+  }
   if (first) {
     if (frames.size() == max_interleaved_frames) {
       return corrupt("incomplete frames of its class, at most", max_interleaved_frames,
@@ -255,7 +271,11 @@ Status PieceReader::end_piece(std::vector<Frame>& out) {
     auto& lane = lanes_[static_cast<std::size_t>(piece_.traffic)];
     lane.bytes -= frame.bytes;
     out.push_back(frame.finish());
-    lane.frames.erase(piece_.frame);
+    if (&frame == whole_.get()) {
+      frame.begin_again();
+    } else {
+      lane.frames.erase(piece_.frame);
+    }
   }
   return ok_status();
 }

@@ -7,6 +7,11 @@
 #include <cstring>
 
 namespace troupe::net {
+namespace {
+
+constexpr std::size_t most_spare = 64;
+
+}  // namespace
 std::array<std::byte, sizeof(PieceHeader)> heartbeat_piece() {
   PieceHeader header;
   header.flags = PieceHeader::heartbeat;
@@ -29,7 +34,10 @@ std::vector<std::byte> goodbye_piece(const Error& why) {
 // ---- writing ----
 
 void PieceWriter::push(Frame frame) {
-  auto outgoing = std::make_unique<Outgoing>();
+  auto outgoing = spare_.empty() ? std::make_unique<Outgoing>() : std::move(spare_.back());
+  if (!spare_.empty()) {
+    spare_.pop_back();
+  }
   outgoing->number = next_number_++;
   outgoing->frame = std::move(frame);
   seal(outgoing->frame);
@@ -37,6 +45,14 @@ void PieceWriter::push(Frame frame) {
   auto& lane = lanes_[static_cast<std::size_t>(outgoing->frame.head.traffic)];
   lane.waiting.push_back(std::move(outgoing));
   lane.admit();
+}
+
+void PieceWriter::recycle(std::unique_ptr<Outgoing> done) {
+  if (spare_.size() < most_spare) {
+    done->part = 0;
+    done->offset = 0;
+    spare_.push_back(std::move(done));
+  }
 }
 
 void PieceWriter::Lane::admit() {

@@ -19,6 +19,10 @@ bool TcpBatch::has_room() const {
 }
 
 void TcpBatch::fill(PieceWriter& writer) {
+  for (auto& frame : written_) {
+    writer.recycle(std::move(frame));
+  }
+  written_.clear();
   while (has_room()) {
     auto piece = writer.next();
     if (!piece) {
@@ -29,7 +33,7 @@ void TcpBatch::fill(PieceWriter& writer) {
       put(span);
     }
     if (piece->frame) {
-      pieces_.push_back(*std::move(piece));
+      frames_.push_back(std::move(piece->frame));
     }
   }
 }
@@ -74,7 +78,11 @@ void TcpBatch::written(std::size_t bytes) {
     next_ = 0;
     used_ = 0;
     bytes_ = 0;
-    pieces_.clear();
+    for (auto& frame : frames_) {
+      frame->frame = {};  // here and not under the lock of the link
+      written_.push_back(std::move(frame));
+    }
+    frames_.clear();
   }
 }
 

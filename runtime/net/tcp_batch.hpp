@@ -7,6 +7,7 @@
 #include <boost/asio/buffer.hpp>
 
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -37,8 +38,9 @@ class TcpBatch {
   std::size_t used_ = 0;
   std::size_t bytes_ = 0;
   std::vector<boost::asio::const_buffer> buffers_;
-  std::size_t next_ = 0;  // of buffers_
-  std::vector<PieceWriter::Piece> pieces_;
+  std::size_t next_ = 0;                                         // of buffers_
+  std::vector<std::unique_ptr<PieceWriter::Outgoing>> frames_;   // keep what buffers_ say
+  std::vector<std::unique_ptr<PieceWriter::Outgoing>> written_;  // empty, for the writer
 };
 
 }  // namespace troupe::net

@@ -13,6 +13,7 @@ constexpr std::size_t scratch_bytes = std::size_t{32} << 10;
 /// Read past the end of a segment's part: the next header, and little that is to be copied.
 constexpr std::size_t scratch_behind_direct = std::size_t{4} << 10;
 constexpr std::size_t least_direct = std::size_t{4} << 10;
+constexpr std::size_t most_in_a_row = std::size_t{4} << 20;
 constexpr Clock::duration longest_linger = std::chrono::seconds(1);
 
 double seconds(Clock::duration d) {
@@ -87,19 +88,33 @@ void TcpLink::send(Frame frame) {
   }
 }
 
+/// Writes what there is, as long as the socket takes it.
 void TcpLink::pump() {
   if (writing_ || phase_ != Phase::up) {
     return;
   }
-  {
-    const std::lock_guard guard(mutex_);
-    batch_.fill(writer_);
-    pumping_ = !batch_.empty();
+  std::size_t total = 0;
+  while (fill()) {
+    const std::size_t bytes = stream_->write_now(batch_.unwritten());
+    batch_.written(bytes);
+    total += bytes;
+    if (!batch_.empty()) {
+      return write();
+    }
+    last_sent_ = Clock::now();
+    if (total >= most_in_a_row) {  // the sockets of other links wait
+      asio::post(io_->context, [self = shared_from_this()] { self->pump(); });
+      return;
+    }
   }
-  if (batch_.empty()) {
-    return batch_.drop_block();
-  }
-  write();
+  batch_.drop_block();
+}
+
+bool TcpLink::fill() {
+  const std::lock_guard guard(mutex_);
+  batch_.fill(writer_);
+  pumping_ = !batch_.empty();
+  return pumping_;
 }
 
 void TcpLink::write() {
@@ -198,11 +213,22 @@ Status TcpLink::take(std::size_t bytes, std::size_t direct) {
   }
 }
 
+/// What is sent in answer leaves together, before the next read.
 void TcpLink::deliver(Status status) {
-  for (auto& frame : frames_) {
-    events_->on_frame(std::move(frame));
+  if (!frames_.empty()) {
+    bool pump_after = false;
+    {
+      const std::lock_guard guard(mutex_);
+      pump_after = !std::exchange(pumping_, true);
+    }
+    for (auto& frame : frames_) {
+      events_->on_frame(std::move(frame));
+    }
+    frames_.clear();
+    if (pump_after) {
+      pump();
+    }
   }
-  frames_.clear();
   if (!status.ok()) {
     close(std::move(status).error().with(name_));
   } else if (reader_->goodbye()) {

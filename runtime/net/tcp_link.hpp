@@ -44,6 +44,7 @@ class TcpLink final : public Link,
   void begin(std::shared_ptr<LinkEvents> events);
   // Writing.
   void pump();
+  bool fill();
   void write();
   void on_written(const ErrorCode& error, std::size_t bytes);
   void send_heartbeat();

@@ -74,10 +74,18 @@ void TcpOpening::encrypt() {
       return;
     }
     if (error) {
+      self->answer_in_plain(error);
       return self->fail(self->stream_->explain(error), false);
     }
     self->talk();
   });
+}
+
+/// Who knows no TLS learns at least that it is spoken here; OpenSSL would only close.
+void TcpOpening::answer_in_plain(const ErrorCode& error) {
+  if (options_.accepting && TcpStream::is_no_tls(error)) {
+    stream_->write_raw(tls_alert, [self = shared_from_this()](const ErrorCode&, std::size_t) {});
+  }
 }
 
 /// Sends what is to be sent, then reads or ends.

@@ -41,6 +41,7 @@ class TcpOpening final : public TcpOpenThing, public std::enable_shared_from_thi
  private:
   using ErrorCode = boost::system::error_code;
   void encrypt();
+  void answer_in_plain(const ErrorCode& error);
   void talk();
   void write();
   void read();

@@ -52,6 +52,11 @@ Error of_tls(int reason, long verified) {
             "TLS: the peer refuses this end's certificate: " + of_our_certificate(reason)};
   }
   const char* text = ERR_reason_error_string(ERR_PACK(ERR_LIB_SSL, 0, reason));
+  if (reason == SSL_R_DECRYPTION_FAILED_OR_BAD_RECORD_MAC ||
+      reason == SSL_R_SSLV3_ALERT_BAD_RECORD_MAC) {
+    return {Errc::data_corruption,
+            fmt::format("TLS: expected records with a right checksum ({})", text)};
+  }
   return {Errc::unauthenticated,
           fmt::format("expected TLS 1.3 from the peer, found something else ({}); try: TLS at both "
                       "ends or at none",
@@ -70,12 +75,21 @@ TcpStream::TcpStream(std::shared_ptr<TcpIo::State> io, Socket socket, const TlsC
     : count_(std::in_place, std::move(io)), socket_(std::move(socket)) {
   boost::system::error_code ignored;
   socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+  socket_.non_blocking(true, ignored);
   const auto remote = socket_.remote_endpoint(ignored);
   peer_ = to_text(remote);
   peer_host_ = remote.address().to_string();
   if (tls != nullptr) {
     tls_.emplace(socket_, static_cast<const AsioTlsContext*>(tls)->get());
   }
+}
+
+std::size_t TcpStream::write_now(std::span<const asio::const_buffer> buffers) {
+  if (tls_) {
+    return 0;
+  }
+  boost::system::error_code error;  // comes again with write_some()
+  return socket_.write_some(buffers, error);
 }
 
 void TcpStream::set_user_timeout(Clock::duration timeout) {
@@ -94,6 +108,14 @@ void TcpStream::close() {
   boost::system::error_code ignored;
   socket_.close(ignored);
   count_.reset();
+}
+
+bool TcpStream::is_no_tls(const boost::system::error_code& error) {
+  if (error.category() != asio::error::get_ssl_category()) {
+    return false;
+  }
+  const int reason = ERR_GET_REASON(static_cast<unsigned long>(error.value()));
+  return reason != SSL_R_CERTIFICATE_VERIFY_FAILED && !is_about_certificates(reason);
 }
 
 Error TcpStream::explain(const boost::system::error_code& error) const {

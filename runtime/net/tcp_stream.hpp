@@ -56,17 +56,25 @@ class TcpStream {
       tls_->async_write_some(buffers.front(), std::move(handler));
     }
   }
+  /// What can be written at once, without waiting; 0 if nothing can, or only write_some() knows.
+  std::size_t write_now(std::span<const asio::const_buffer> buffers);
   /// Below TLS, for what is only thrown away.
   template <class Handler>
   void read_raw(std::span<std::byte> to, Handler handler) {
     socket_.async_read_some(asio::buffer(to.data(), to.size()), std::move(handler));
   }
+  template <class Handler>
+  void write_raw(std::span<const std::byte> bytes, Handler handler) {
+    socket_.async_write_some(asio::buffer(bytes.data(), bytes.size()), std::move(handler));
+  }
   /// Ends a write for which there is no room, and a link without an answer, after this time.
   void set_user_timeout(Clock::duration timeout);
   void shut_down_writing();
   void close();  ///< what is under way ends with operation_aborted
-  /// What the failure means: unauthenticated where TLS refused, else peer_lost.
+  /// What the failure means: unauthenticated or data_corruption where TLS refused, else peer_lost.
   Error explain(const boost::system::error_code& error) const;
+  /// Whether the failure says that the peer's bytes were no TLS at all.
+  static bool is_no_tls(const boost::system::error_code& error);
 
  private:
   std::optional<SocketCount> count_;

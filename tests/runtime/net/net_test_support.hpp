@@ -91,8 +91,12 @@ class Recorder final : public LinkEvents {
   }
   template <class Predicate>
   bool wait(Predicate predicate) {
+    return wait_for(std::chrono::seconds(30), predicate);
+  }
+  template <class Predicate>
+  bool wait_for(Clock::duration most, Predicate predicate) {
     std::unique_lock guard(mutex_);
-    return changed_.wait_for(guard, std::chrono::seconds(30), [&] { return predicate(*this); });
+    return changed_.wait_for(guard, most, [&] { return predicate(*this); });
   }
 
   std::vector<Frame> frames;

@@ -1,0 +1,189 @@
+// Certificates: making, loading, and who is refused for which.
+#include "runtime/net/tls.hpp"
+
+#include "tests/runtime/net/link_world.hpp"
+#include "tests/runtime/net/tls_test_support.hpp"
+
+#include <filesystem>
+#include <fstream>
+
+namespace troupe::net {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string text_of(const fs::path& file) {
+  std::ifstream in(file);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+TEST(JobCertificate, IsWrittenSoThatOnlyItsOwnerReadsTheKey) {
+  const testing::ScratchFolder folder;
+  ASSERT_OK_AND_ASSIGN(const auto files, make_job_certificate(folder.path(), 30));
+  EXPECT_EQ(fs::status(files.key).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+  EXPECT_NE(text_of(files.key).find("PRIVATE KEY"), std::string::npos);
+  EXPECT_EQ(text_of(files.authority).find("PRIVATE"), std::string::npos);
+  EXPECT_EQ(text_of(files.certificate).find("PRIVATE"), std::string::npos);
+  EXPECT_OK(TlsContext::load(files));
+}
+
+TEST(JobCertificate, IsNotWrittenOverAnotherAndNotForAnyTime) {
+  const testing::ScratchFolder folder;
+  ASSERT_OK(make_job_certificate(folder.path(), 1));
+  EXPECT_ERROR(make_job_certificate(folder.path(), 1), Errc::failed_precondition, "File exists");
+  EXPECT_ERROR(make_job_certificate(folder.path() / "none", 1), Errc::failed_precondition,
+               "No such file");
+  EXPECT_ERROR(make_job_certificate(folder.path(), 0), Errc::invalid_argument, "got 0");
+  EXPECT_ERROR(make_job_certificate(folder.path(), 4000), Errc::invalid_argument, "1..3650 days");
+}
+
+TEST(TlsContext, SaysWhichFileIsWrong) {
+  const testing::ScratchFolder folder;
+  ASSERT_OK_AND_ASSIGN(const auto good, make_job_certificate(folder.path(), 1));
+  const auto other_folder = folder.path() / "other";
+  fs::create_directory(other_folder);
+  ASSERT_OK_AND_ASSIGN(const auto other, make_job_certificate(other_folder, 1));
+  const auto text = folder.path() / "text.pem";
+  std::ofstream(text) << "not PEM\n";
+  fs::permissions(text, fs::perms::owner_read);
+  const auto load = [&](auto change) {
+    TlsFiles files = good;
+    change(files);
+    return TlsContext::load(files);
+  };
+  EXPECT_ERROR(load([](auto& f) { f.certificate = "/none"; }), Errc::not_found,
+               "certificate /none: No such file");
+  EXPECT_ERROR(load([](auto& f) { f.key = "/none"; }), Errc::not_found, "key /none");
+  EXPECT_ERROR(load([](auto& f) { f.authority = "/none"; }), Errc::not_found, "authority /none");
+  EXPECT_ERROR(load([&](auto& f) { f.certificate = folder.path(); }), Errc::invalid_argument,
+               "regular file");
+  EXPECT_ERROR(load([&](auto& f) { f.certificate = text; }), Errc::invalid_argument,
+               "certificate " + text.string() + ": expected PEM");
+  EXPECT_ERROR(load([&](auto& f) { f.key = text; }), Errc::invalid_argument,
+               "key " + text.string());
+  EXPECT_ERROR(load([&](auto& f) { f.authority = text; }), Errc::invalid_argument,
+               "authority " + text.string());
+  EXPECT_ERROR(load([&](auto& f) { f.key = other.key; }), Errc::failed_precondition,
+               "does not belong to certificate");
+  fs::permissions(good.key, fs::perms::others_read, fs::perm_options::add);
+  EXPECT_ERROR(TlsContext::load(good), Errc::failed_precondition, "expected mode 0600, found 0604");
+}
+
+/// One attempt of a dialler with `at_dialer` at a listener with `at_listener`; null: not encrypted.
+struct Attempt {
+  Attempt(std::shared_ptr<const TlsContext> at_listener,
+          std::shared_ptr<const TlsContext> at_dialer) {
+    TcpListenerOptions options;
+    options.tcp.tls = at_listener;
+    options.say = [this](const std::string& line) { said.set_value(line); };
+    AcceptedLinks accepted;
+    TcpIo far;
+    TcpIo near;
+    auto listener =
+        TcpListener::open(far, "127.0.0.1:0", test_handshake(2), options, accepted.on_link());
+    EXPECT_OK(listener);
+    const auto address = (*listener)->address();
+    const auto link = dial(*make_tcp_dialer(near, address, test_handshake(1), {.tls = at_dialer}));
+    dialled = testing::error_text(link);
+    auto line = said.get_future();
+    if (line.wait_for(link.ok() ? 0s : 30s) == std::future_status::ready) {
+      at_listener_said = line.get();
+    }
+    const auto good =
+        dial(*make_tcp_dialer(near, address, test_handshake(1), {.tls = at_listener}));
+    lives_on = good.ok();
+    if (good.ok()) {
+      auto other = accepted.next().first;
+      if (link.ok()) {
+        StartedEnds first({*link, std::exchange(other, accepted.next().first)});
+      }
+      StartedEnds second({*good, other});
+    }
+  }
+  std::promise<std::string> said;
+  std::string dialled;
+  std::string at_listener_said;
+  bool lives_on = false;
+};
+
+void expect_refused(const Attempt& attempt, const char* at_dialer, const char* at_listener) {
+  EXPECT_NE(attempt.dialled.find(at_dialer), std::string::npos) << attempt.dialled;
+  EXPECT_NE(attempt.at_listener_said.find(at_listener), std::string::npos)
+      << attempt.at_listener_said;
+  EXPECT_NE(attempt.dialled.find("unauthenticated"), std::string::npos) << attempt.dialled;
+  EXPECT_NE(attempt.at_listener_said.find("unauthenticated"), std::string::npos);
+}
+
+TEST(TlsLinks, OfOneJobAreTaken) {
+  const auto context = test_certificate();
+  const Attempt attempt(context, context);
+  EXPECT_EQ(attempt.dialled, "ok");
+  EXPECT_TRUE(attempt.lives_on);
+}
+
+TEST(TlsLinks, OfAnotherAuthorityAreRefused) {
+  const Attempt attempt(test_certificate(), test_certificate());
+  expect_refused(attempt,
+                 "the peer's certificate is refused: self-signed certificate in certificate chain",
+                 "the peer refuses this end's certificate: it comes from another authority");
+  EXPECT_TRUE(attempt.lives_on);
+}
+
+struct Dates {
+  const char* name;
+  long from_days;
+  long to_days;
+  const char* sentence;
+};
+
+class WrongDates : public ::testing::TestWithParam<Dates> {};
+INSTANTIATE_TEST_SUITE_P(TlsLinks, WrongDates,
+                         ::testing::Values(Dates{"expired", -10, -1, "certificate has expired"},
+                                           Dates{"not_yet", 1, 10, "certificate is not yet valid"}),
+                         [](const auto& each) { return std::string(each.param.name); });
+
+TEST_P(WrongDates, OfTheDiallersCertificateAreRefusedAtBothEnds) {
+  const auto& dates = GetParam();
+  const testing::ScratchFolder folder;
+  const SelfSigned good(-1, 10);
+  const SelfSigned bad(dates.from_days, dates.to_days);
+  ASSERT_OK_AND_ASSIGN(const auto at_listener,
+                       TlsContext::load(good.write(folder.path(), {&good, &bad})));
+  const testing::ScratchFolder other;
+  ASSERT_OK_AND_ASSIGN(const auto at_dialer,
+                       TlsContext::load(bad.write(other.path(), {&good, &bad})));
+  const Attempt attempt(at_listener, at_dialer);
+  expect_refused(attempt, "the peer refuses this end's certificate: it", dates.sentence);
+  EXPECT_TRUE(attempt.lives_on);
+}
+
+TEST_P(WrongDates, OfTheListenersCertificateAreRefusedAtBothEnds) {
+  const auto& dates = GetParam();
+  const testing::ScratchFolder folder;
+  const SelfSigned good(-1, 10);
+  const SelfSigned bad(dates.from_days, dates.to_days);
+  ASSERT_OK_AND_ASSIGN(const auto at_dialer,
+                       TlsContext::load(good.write(folder.path(), {&good, &bad})));
+  const testing::ScratchFolder other;
+  ASSERT_OK_AND_ASSIGN(const auto at_listener,
+                       TlsContext::load(bad.write(other.path(), {&good, &bad})));
+  const Attempt attempt(at_listener, at_dialer);
+  expect_refused(attempt, dates.sentence, "the peer refuses this end's certificate: it");
+}
+
+TEST(TlsLinks, APlainDiallerIsRefusedAtBothEnds) {
+  const Attempt attempt(test_certificate(), nullptr);
+  expect_refused(attempt, "the peer speaks TLS, this end does not",
+                 "expected TLS 1.3 from the peer");
+  EXPECT_TRUE(attempt.lives_on);
+}
+
+TEST(TlsLinks, APlainListenerRefusesTlsAtBothEnds) {
+  const Attempt attempt(nullptr, test_certificate());
+  expect_refused(attempt, "expected TLS 1.3 from the peer",
+                 "the peer speaks TLS, this end does not");
+  EXPECT_TRUE(attempt.lives_on);
+}
+
+}  // namespace
+}  // namespace troupe::net
