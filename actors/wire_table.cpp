@@ -49,6 +49,7 @@ constexpr std::array entries = {
     entry<HopRequest, HopReply>(false),
     entry<RowRequest, RowReply>(false),
     entry<net::GradientChunk, net::GradientSum>(true),
+    entry<SampleBatch, ReadyBatch>(true),
     entry<net::EpochRequest, net::EpochResult>(true),
     entry<net::InferRequest, net::InferResult>(true),
     entry<net::ScoreRequest, net::ScoreResult>(true),
@@ -60,6 +61,7 @@ constexpr std::array entries = {
     entry<net::Introduce, net::Done>(true),
     entry<net::Ping, net::Pong>(false),
     entry<WriteRows, net::Done>(false),
+    entry<net::ReadParameters, net::ParameterVector>(false),
 };
 
 }  // namespace

@@ -38,6 +38,8 @@ ClusterHost::ClusterHost(HostId id, std::shared_ptr<const ClusterPlan> plan,
   context_->host = id_;
   context_->graph = plan_->graph;
   context_->book = plan_->book;
+  context_->sample = plan_->sample;
+  context_->collect = plan_->collect;
   context_->executor = runtime_.compute();
   context_->on_hop = hooks_->on_hop;
   const auto& cluster = plan_->job.cluster;
