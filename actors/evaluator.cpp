@@ -51,7 +51,7 @@ struct EvaluatorState {
   std::unique_ptr<DataPathKeeper> path;
   std::function<caf::actor()> trainer;
   std::vector<nn::InferStage> stages;
-  Parameters parameters;
+  Segment parameters;  ///< float32; empty: not read yet
   std::optional<Layer> layer;
   std::uint64_t next_layer = 0;
   std::optional<std::pair<net::InferRequest, net::InferResult>> last;
@@ -135,9 +135,10 @@ void compute(Evaluator* self, const Work& work, const Ref<ReadyBatch>& ready, st
         const auto& batch = ready->batch;
         const auto block = layer_block(*batch.sampled, 0, 1);
         const auto input = batch.rows[raw(node_type)].features.view();
-        const auto rows = embeddings
-                              ? model->infer_embeddings(*executor, *parameters, block, input)
-                              : model->infer_layer(*executor, *parameters, number, block, input);
+        const auto rows =
+            embeddings
+                ? model->infer_embeddings(*executor, parameters.as<float>(), block, input)
+                : model->infer_layer(*executor, parameters.as<float>(), number, block, input);
         std::ranges::copy(rows.view().flat(),
                           output->view().slice(work.block.first, work.block.count).data);
         return batch.sampled->num_edges();
@@ -250,6 +251,18 @@ bool is_same(const net::InferRequest& a, const net::InferRequest& b) {
   return a.round == b.round && a.layer == b.layer && a.best == b.best;
 }
 
+/// The first layer begins with the trainer's answer.
+void take_parameters(Evaluator* self, const Segment& values) {
+  const auto expected = self->state.options.model->num_parameters() * sizeof(float);
+  if (values.bytes.size() != expected) {
+    return fail(self, Error(Errc::data_corruption,
+                            fmt::format("parameters of the trainer: expected {} bytes, found {}",
+                                        expected, values.bytes.size())));
+  }
+  self->state.parameters = values;
+  begin_layer(self);
+}
+
 void infer(Evaluator* self, const net::InferRequest& request) {
   auto& state = self->state;
   auto promise = self->make_response_promise();
@@ -262,7 +275,7 @@ void infer(Evaluator* self, const net::InferRequest& request) {
     return;
   }
   fail(self, Error(Errc::cancelled, "another layer was asked for"));
-  if (request.layer >= state.stages.size() || (request.layer > 0 && !state.parameters)) {
+  if (request.layer >= state.stages.size() || (request.layer > 0 && state.parameters.empty())) {
     promise.deliver(
         to_caf(Error(Errc::failed_precondition,
                      fmt::format("evaluator of {}: asked for layer {} of {} out of turn",
@@ -284,12 +297,11 @@ void infer(Evaluator* self, const net::InferRequest& request) {
     return fail(self, Error(Errc::peer_lost, "there is no trainer to read parameters from"));
   }
   self->request(trainer, state.host->request_deadline,
-                Ref<ReadParameters>(ReadParameters{request.best}))
+                Ref<net::ReadParameters>(net::ReadParameters{request.best}))
       .then(
-          [self, id = layer.id](const Ref<Snapshot>& snapshot) {
+          [self, id = layer.id](const Ref<net::ParameterVector>& parameters) {
             if (is_current(self, id)) {
-              self->state.parameters = snapshot->parameters;
-              begin_layer(self);
+              take_parameters(self, parameters->values);
             }
           },
           [self, id = layer.id](const caf::error& error) {

@@ -3,9 +3,10 @@
 /// What all actors of one process share: the graph, the parts that lie here, a handle of every part's
 /// holder, the executor.
 #include "runtime/base/executor.hpp"
+#include "runtime/feature/row_collection.hpp"
 #include "runtime/graph/part.hpp"
 #include "runtime/partition/partition_book.hpp"
-#include "runtime/sample/mini_batch.hpp"
+#include "runtime/sample/batch_builder.hpp"
 
 #include <caf/actor.hpp>
 
@@ -34,6 +35,9 @@ struct HostContext {
   std::vector<caf::actor> holders;                      ///< by PartId: the routers of this process
   bool replicated = false;                              ///< every part has more than one holder
   std::set<PartId> replicas;                            ///< of `parts`, those scored elsewhere
+  /// Of the job: what a request that came over a link without options of its own means.
+  std::shared_ptr<const SampleOptions> sample;
+  std::shared_ptr<const CollectOptions> collect;
   std::shared_ptr<Executor> executor;
   std::chrono::milliseconds request_deadline{60'000};
   HopObserver on_hop;

@@ -23,6 +23,7 @@ struct Arrived {
 /// one has it.
 struct InProgress {
   Ref<SampleBatch> request;
+  std::shared_ptr<const CollectOptions> collect;
   caf::response_promise promise;
   std::shared_ptr<BatchBuilder> builder;
   std::vector<Arrived> arrived;
@@ -86,7 +87,7 @@ void finish(Sampler* self, std::uint64_t id) {
   trace_hop(self, batch);
   self->state.trace.slice("sample", batch.began, batch.request->flow);
   batch.promise.delegate(self->state.collector,
-                         Ref<CollectBatch>(CollectBatch{std::move(sampled), batch.request->collect,
+                         Ref<CollectBatch>(CollectBatch{std::move(sampled), batch.collect,
                                                         batch.trace, batch.request->flow}));
 }
 
@@ -164,6 +165,44 @@ void advance(Sampler* self, std::uint64_t id) {
       });
 }
 
+/// What the request means: its own options, or those of the job where it came without.
+struct Options {
+  std::shared_ptr<const SampleOptions> sample;
+  std::shared_ptr<const CollectOptions> collect;
+};
+
+Result<Options> options_of(const HostContext& host, const SampleBatch& request) {
+  Options options{request.sample, request.collect};
+  if (request.options == BatchOptions::job) {
+    options.sample = options.sample ? options.sample : host.sample;
+    options.collect = options.collect ? options.collect : host.collect;
+  }
+  if (!options.sample || !options.collect) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("batch {}: expected options of its own or those of the job, found "
+                             "neither; only those of the job go from process to process",
+                             request.key.number));
+  }
+  return options;
+}
+
+Status check_seeds(const HostContext& host, const SampleBatch& request) {
+  const auto types = host.graph->node_types.size();
+  if (raw(request.seed_type) >= types) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("seeds of batch {}: expected a node type below {}, found {}",
+                             request.key.number, types, raw(request.seed_type)));
+  }
+  for (const NodeId seed : request.seeds) {
+    if (!host.book->contains(request.seed_type, seed)) {
+      return Error(Errc::invalid_argument,
+                   fmt::format("seeds of batch {}: expected ids below {}, found {}",
+                               request.key.number, host.book->count(request.seed_type), raw(seed)));
+    }
+  }
+  return ok_status();
+}
+
 void begin(Sampler* self, const Ref<SampleBatch>& request) {
   auto promise = self->make_response_promise();
   auto& state = self->state;
@@ -173,22 +212,23 @@ void begin(Sampler* self, const Ref<SampleBatch>& request) {
               fmt::format("sampler: {} batches in progress, the most it takes", max_in_progress))));
     return;
   }
-  for (const NodeId seed : request->seeds) {
-    if (!state.host->book->contains(request->seed_type, seed)) {
-      promise.deliver(to_caf(Error(
-          Errc::invalid_argument,
-          fmt::format("seeds of batch {}: expected ids below {}, found {}", request->key.number,
-                      state.host->book->count(request->seed_type), raw(seed)))));
-      return;
-    }
+  if (const auto seeds = check_seeds(*state.host, *request); !seeds) {
+    promise.deliver(to_caf(seeds.error()));
+    return;
+  }
+  auto options = options_of(*state.host, *request);
+  if (!options) {
+    promise.deliver(to_caf(options.error()));
+    return;
   }
   const auto id = state.next_id++;
   auto& batch = state.batches[id];
   batch.request = request;
+  batch.collect = std::move(options->collect);
   batch.promise = std::move(promise);
-  batch.builder =
-      std::make_shared<BatchBuilder>(*state.host->graph, *state.host->book, request->sample,
-                                     request->key, request->seed_type, request->seeds);
+  batch.builder = std::make_shared<BatchBuilder>(*state.host->graph, *state.host->book,
+                                                 std::move(options->sample), request->key,
+                                                 request->seed_type, request->seeds);
   advance(self, id);
 }
 

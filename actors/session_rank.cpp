@@ -27,10 +27,11 @@ void ask(Self* self, std::uint64_t number, const Ref<SampleBatch>& request, Then
   };
   self->request(path->sampler(number), caf::infinite, request)
       .then(
-          [self, is_current, then](const Ref<ReadyBatch>& ready) {
+          [self, request, is_current, then](const Ref<ReadyBatch>& ready) {
             if (is_current()) {
               self->state.path->batch_arrived();
-              then(Result<Ref<ReadyBatch>>(ready));
+              const auto fits = check_answer(*request, *ready);
+              then(fits ? Result<Ref<ReadyBatch>>(ready) : Result<Ref<ReadyBatch>>(fits.error()));
             }
           },
           [is_current, then](const caf::error& error) {
@@ -52,6 +53,7 @@ Ref<SampleBatch> request_of(const State& state, std::uint64_t number, bool with_
   }
   message.sample = state.options.sample;
   message.collect = state.options.collect;
+  message.options = BatchOptions::job;
   return Ref<SampleBatch>(std::move(message));
 }
 

@@ -142,9 +142,17 @@ caf::behavior behavior(Self* self, TrainerOptions options, SpawnDataPath data_pa
         }
         return Ref<net::Done>(net::Done{});
       },
-      [self](const Ref<ReadParameters>& request) {
+      [self](const Ref<net::ReadParameters>& request) -> caf::result<Ref<net::ParameterVector>> {
+        if (!self->state.learner) {
+          return to_caf(Error(Errc::failed_precondition,
+                              fmt::format("trainer of rank {}: asked for parameters, it only takes "
+                                          "batches",
+                                          raw(self->state.options.rank))));
+        }
         const auto& trained = *self->state.learner;
-        return Ref<Snapshot>(Snapshot{request->best ? trained.best() : trained.snapshot()});
+        const auto parameters = request->best ? trained.best() : trained.snapshot();
+        return Ref<net::ParameterVector>(
+            net::ParameterVector{{parameters, std::as_bytes(std::span(*parameters))}});
       },
       [self](const Ref<net::Finish>&) {
         return Ref<net::FinishResult>(final_digests(self->state));

@@ -54,7 +54,7 @@ struct TrainerOptions {
 /// | Ref<net::TakeState>     | Ref<net::StateReply>  | fenced; cancelled: a restore came first   |
 /// | Ref<net::Restore>       | Ref<net::Done>        | fenced, data_corruption                   |
 /// | Ref<net::KeepBest>      | Ref<net::Done>        |                                           |
-/// | Ref<ReadParameters>     | Ref<Snapshot>         |                                           |
+/// | Ref<net::ReadParameters> | Ref<net::ParameterVector> |                                           |
 /// | Ref<net::Finish>        | Ref<net::FinishResult>|                                           |
 /// | Ref<net::Ping>          | Ref<net::Pong>        |                                           |
 /// Every request may be repeated: an epoch or a step that is under way or just over is answered, not

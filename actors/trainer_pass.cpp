@@ -43,16 +43,21 @@ void ask(Self* self, std::uint64_t number) {
   message.seeds = stream.seeds(number);
   message.sample = state.options.sample;
   message.collect = state.options.collect;
+  message.options = BatchOptions::job;
   message.flow = flow_of(state, message.key);
   const auto is_current = [self, pass = state.pass_number, path = state.path->incarnation()] {
     const auto& now = self->state;
     return now.pass && now.pass_number == pass && now.path->incarnation() == path;
   };
-  self->request(state.path->sampler(number), caf::infinite, Ref<SampleBatch>(std::move(message)))
+  const Ref<SampleBatch> request(std::move(message));
+  self->request(state.path->sampler(number), caf::infinite, request)
       .then(
-          [self, number, is_current](const Ref<ReadyBatch>& ready) {
+          [self, number, request, is_current](const Ref<ReadyBatch>& ready) {
             if (is_current()) {
               self->state.path->batch_arrived();
+              if (const auto fits = check_answer(*request, *ready); !fits) {
+                return fail(self, fits.error());
+              }
               self->state.pass->stream.put(number, ready);
               pump(self);
             }

@@ -108,6 +108,38 @@ void use(const GradientChunk& chunk) {
   }
 }
 
+void use(const SampleBatch& request) {
+  require(request.sample == nullptr && request.collect == nullptr, "options do not travel");
+  require(Wire<SampleBatch>::reply_bytes(request) > 0, "an answer has a size");
+}
+
+/// What a trainer reads of a batch, layer by layer.
+void use(const ReadyBatch& ready) {
+  const auto& sampled = *ready.batch.sampled;
+  const auto covers = [&](std::size_t type) {
+    return ready.batch.rows[type].original_ids.size() == sampled.nodes[type].ids.size();
+  };
+  bool complete = true;
+  for (std::size_t t = 0; t < sampled.nodes.size(); ++t) {
+    complete = complete && covers(t);
+  }
+  if (complete) {
+    require(digest_batch(ready.batch, DigestMode::full) != Digest{}, "a batch has a digest");
+  }
+  for (const auto place : sampled.seed_index) {
+    require(place < sampled.nodes[raw(sampled.seed_type)].ids.size(), "seeds are nodes");
+  }
+  const bool plain = sampled.nodes.size() == 1 && sampled.edges.size() == 1;
+  for (std::uint32_t layer = 0; plain && layer < sampled.hops; ++layer) {
+    const auto block = layer_block(sampled, layer, sampled.hops);
+    for (std::size_t row = 0; row < block.num_dst; ++row) {
+      for (auto k = block.offsets[row]; k < block.offsets[row + 1]; ++k) {
+        require(block.sources[k] < block.num_src, "neighbours are nodes of their layer");
+      }
+    }
+  }
+}
+
 template <class T>
 void use(const T&) {}
 

@@ -18,7 +18,8 @@ using Messages =
                 net::EpochRequest, net::EpochResult, net::InferRequest, net::InferResult,
                 net::ScoreRequest, net::ScoreResult, net::KeepBest, net::Done, net::Finish,
                 net::FinishResult, net::TakeState, net::StateReply, net::Restore, net::Regroup,
-                net::Introduce, net::Ping, net::Pong, net::ActorDown>;
+                net::Introduce, net::Ping, net::Pong, net::ActorDown, SampleBatch, ReadyBatch,
+                net::ReadParameters, net::ParameterVector>;
 
 inline std::vector<std::uint8_t> pack_frame(std::uint8_t kind, const net::Frame& frame) {
   std::vector<std::uint8_t> out{kind, 0};

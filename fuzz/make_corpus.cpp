@@ -239,6 +239,42 @@ net::ActorDown example<net::ActorDown>() {
   return {5, 1, "killed"};
 }
 
+template <>
+SampleBatch example<SampleBatch>() {
+  return {{Purpose::train, 1, 2}, NodeTypeId{}, hop_request().frontier, {}, {}, 9,
+          BatchOptions::job};
+}
+/// A batch of the small graph, as a collector gives it.
+template <>
+ReadyBatch example<ReadyBatch>() {
+  const auto& graph = small_graph();
+  auto options = std::make_shared<SampleOptions>();
+  options->fanout = {{3}, {2}};
+  options->with_edge_ids = true;
+  BatchBuilder builder(graph.info, *graph.book, options, {}, NodeTypeId{},
+                       graph.globals({1, 2, 3, 2}));
+  while (!builder.done()) {
+    for (const auto& question : builder.questions()) {
+      checked(builder.answer(question.id, checked(sample_one_hop(*graph.parts[raw(question.part)],
+                                                                 question.request))));
+    }
+  }
+  auto collect = std::make_shared<CollectOptions>();
+  collect->decoders.push_back(
+      checked(RowDecoder::create(graph.info.node_types[0], Normalize::row)));
+  collect->digest = DigestMode::full;
+  RowCollection rows(*graph.book, collect,
+                     std::make_shared<const SampledBatch>(std::move(builder).take()));
+  for (const auto& question : rows.questions()) {
+    checked(rows.answer_from(question.id, *graph.parts[raw(question.part)]));
+  }
+  return {std::move(rows).take(), {1, 2, 3, 4, 5, 6}};
+}
+template <>
+net::ParameterVector example<net::ParameterVector>() {
+  return {Segment::of(std::vector<float>{0.5F, -1.0F})};
+}
+
 /// What goes over a link for these frames.
 std::vector<std::uint8_t> on_the_wire(std::vector<net::Frame> frames) {
   net::PieceWriter writer;

@@ -41,6 +41,8 @@ ClusterProcess::ClusterProcess(ProcessId id, std::shared_ptr<const ClusterPlan> 
   context_->process = plan_->layout.at(id_).name;
   context_->graph = plan_->graph;
   context_->book = plan_->book;
+  context_->sample = plan_->sample;
+  context_->collect = plan_->collect;
   context_->executor = runtime_.compute();
   context_->on_hop = hooks_->on_hop;
   const auto& cluster = plan_->job.cluster;

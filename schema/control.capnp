@@ -1,6 +1,7 @@
 @0xf04e6b92c8135d05;
-# Steering a run: methods 16 `run_epoch`, 17 `infer_layer`, 18 `score`, 19 `keep_best`, 20 `finish`.
+# Steering a run: methods 16 `run_epoch`, 17 `infer_layer`, 18 `score`, 19 `keep_best`, 20 `finish`, 28 `read_parameters`.
 # Who:        the director asks trainers (epochs, scores, keepBest, finish) and evaluators (inference, scores); they answer.
+#             An evaluator asks a trainer for its parameters.
 # Ordering:   the director sends the next step only after all answers to the last one, so nothing depends on the link's order.
 # Versioning: fields are only added, at the end, with defaults that mean "as before"; numbers are never reused. Whatever an old
 #             reader would misunderstand raises `protocol_version`.
@@ -122,4 +123,13 @@ struct FinishResult {
 
   bestParameters @2 :Digest;
   # Set by the trainer: of the best epoch's parameters. Default 0: no epoch was kept.
+}
+
+struct ReadParameters {
+  best @0 :Bool;
+  # Set by the evaluator: those of the best epoch. Default false: as they are now.
+}
+
+struct ParameterVector {
+  # Segment 0: f32 parameters, in the order of the model's layout. The evaluator checks their number.
 }

@@ -54,6 +54,9 @@ class Buffer {
 
   /// Ends the writing; nothing is copied.
   Segment freeze() &&;
+  /// The bytes, shared. Nothing is copied.
+  /// \requires nobody writes to them any more
+  Segment share() const { return {block_, {block_.get(), size_}}; }
 
  private:
   std::shared_ptr<std::byte> block_;

@@ -1,7 +1,7 @@
 #pragma once
 /// \file matrix.hpp
-/// Dense float32 matrices, row-major without padding. `Matrix` owns pooled memory; `MatrixView`
-/// borrows. The operations on them are in runtime/nn.
+/// Dense float32 matrices, row-major without padding. `Matrix` owns pooled memory or a share of a
+/// segment; `MatrixView` borrows. The operations on them are in runtime/nn.
 #include "runtime/base/assert.hpp"
 #include "runtime/base/buffer.hpp"
 
@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <span>
 #include <type_traits>
+#include <utility>
 
 namespace troupe {
 
@@ -37,7 +38,8 @@ struct MatrixView {
 using ConstMatrix = MatrixView<const float>;
 using MutMatrix = MatrixView<float>;
 
-/// Owned rows, 64-byte aligned, contents undefined unless made by `zeros`. Moves only.
+/// Owned rows, 64-byte aligned, contents undefined unless made by `zeros`. Moves only. Those made
+/// `of` a segment are read only.
 class Matrix {
  public:
   Matrix() = default;
@@ -48,6 +50,9 @@ class Matrix {
     std::ranges::fill(m.view().flat(), 0.0F);
     return m;
   }
+  /// Rows that came in a segment: shared if they are aligned to 64 bytes, else copied.
+  /// \requires the segment holds rows * cols numbers
+  static Matrix of(Segment segment, std::size_t rows, std::size_t cols);
   Matrix(Matrix&&) noexcept = default;
   Matrix& operator=(Matrix&&) noexcept = default;
   Matrix(const Matrix&) = delete;
@@ -55,15 +60,42 @@ class Matrix {
 
   std::size_t rows() const noexcept { return rows_; }
   std::size_t cols() const noexcept { return cols_; }
-  float* data() noexcept { return reinterpret_cast<float*>(memory_.data()); }
-  const float* data() const noexcept { return reinterpret_cast<const float*>(memory_.data()); }
-  MutMatrix view() noexcept { return {data(), rows_, cols_}; }
+  /// \requires not made of a segment
+  float* data() {
+    TROUPE_ASSERT(shared_.empty(), "rows of a segment are read only");
+    return reinterpret_cast<float*>(memory_.data());
+  }
+  const float* data() const noexcept {
+    return shared_.empty() ? reinterpret_cast<const float*>(memory_.data())
+                           : shared_.as<float>().data();
+  }
+  MutMatrix view() { return {data(), rows_, cols_}; }
   ConstMatrix view() const noexcept { return {data(), rows_, cols_}; }
+
+  /// The rows as a segment, shared. Nothing is copied.
+  /// \requires nobody writes to them any more
+  Segment share() const { return shared_.empty() ? memory_.share() : shared_; }
 
  private:
   Buffer memory_;
+  Segment shared_;  ///< instead of `memory_`, unless empty
   std::size_t rows_ = 0;
   std::size_t cols_ = 0;
 };
+
+inline Matrix Matrix::of(Segment segment, std::size_t rows, std::size_t cols) {
+  TROUPE_ASSERT(segment.bytes.size() == rows * cols * sizeof(float), "bytes of rows",
+                segment.bytes.size(), rows, cols);
+  if (reinterpret_cast<std::uintptr_t>(segment.bytes.data()) % 64 != 0) {
+    Matrix copy(rows, cols);
+    std::ranges::copy(segment.bytes, copy.memory_.data());
+    return copy;
+  }
+  Matrix m;
+  m.shared_ = std::move(segment);
+  m.rows_ = rows;
+  m.cols_ = cols;
+  return m;
+}
 
 }  // namespace troupe

@@ -3,6 +3,7 @@
 /// Messages to frames and back, with schema/*.capnp as the specification. Encoding never fails;
 /// decoding checks everything: sizes against each other, ranges of enums, limits of Cap'n Proto.
 /// Ids are range-checked by who uses them.
+#include "runtime/feature/ready_batch.hpp"
 #include "runtime/feature/row_request.hpp"
 #include "runtime/feature/writable_tensors.hpp"
 #include "runtime/net/frame.hpp"
@@ -46,6 +47,8 @@ TROUPE_WIRE_REQUEST(RowRequest, read_rows, rows)
 TROUPE_WIRE_REPLY(RowReply, read_rows, rows)
 TROUPE_WIRE_REQUEST(GradientChunk, reduce_gradients, gradients)
 TROUPE_WIRE_REPLY(GradientSum, reduce_gradients, gradients)
+TROUPE_WIRE_REQUEST(SampleBatch, sample_batch, control)
+TROUPE_WIRE_REPLY(ReadyBatch, sample_batch, rows)
 TROUPE_WIRE_REQUEST(EpochRequest, run_epoch, control)
 TROUPE_WIRE_REPLY(EpochResult, run_epoch, control)
 TROUPE_WIRE_REQUEST(InferRequest, infer_layer, control)
@@ -65,6 +68,8 @@ TROUPE_WIRE_REQUEST(Ping, ping, control)
 TROUPE_WIRE_REPLY(Pong, ping, control)
 TROUPE_WIRE_REQUEST(ActorDown, actor_down, control)
 TROUPE_WIRE_REQUEST(WriteRows, write_rows, rows)
+TROUPE_WIRE_REQUEST(ReadParameters, read_parameters, control)
+TROUPE_WIRE_REPLY(ParameterVector, read_parameters, gradients)
 TROUPE_WIRE_REQUEST(Join, join, control)
 TROUPE_WIRE_REPLY(Welcome, join, control)
 TROUPE_WIRE_REQUEST(Ready, ready, control)

@@ -6,6 +6,8 @@ namespace troupe::net {
 namespace {
 
 constexpr std::size_t max_role_bytes = 256;
+/// Expected of a model: it is charged to the window before its size is known.
+constexpr std::uint64_t assumed_parameter_bytes = std::uint64_t{1} << 20;
 
 void write_counters(const EpochCounters& from, wire::EpochCounters::Builder to) {
   to.setBatches(from.batches);
@@ -253,6 +255,41 @@ Result<FinishResult> Wire<FinishResult>::decode(const Frame& frame) {
                             .parameters = read_digest(in.getParameters()),
                             .best_parameters = read_digest(in.getBestParameters())};
       });
+}
+
+// ---- parameters ----
+
+void Wire<ReadParameters>::encode(const ReadParameters& message, Frame& frame) {
+  write_message<wire::ReadParameters>(
+      frame, [&](wire::ReadParameters::Builder out) { out.setBest(message.best); });
+  frame.segments.clear();
+}
+
+Result<ReadParameters> Wire<ReadParameters>::decode(const Frame& frame) {
+  return read_small<ReadParameters, wire::ReadParameters>(
+      frame, "ReadParameters", [](wire::ReadParameters::Reader in) -> Result<ReadParameters> {
+        return ReadParameters{.best = in.getBest()};
+      });
+}
+
+std::uint64_t Wire<ReadParameters>::reply_bytes(const ReadParameters&) {
+  return assumed_parameter_bytes;
+}
+
+void Wire<ParameterVector>::encode(const ParameterVector& message, Frame& frame) {
+  write_message<wire::ParameterVector>(frame, [](wire::ParameterVector::Builder) {});
+  frame.segments = {message.values};
+}
+
+Result<ParameterVector> Wire<ParameterVector>::decode(const Frame& frame) {
+  const auto read = [&](wire::ParameterVector::Reader) -> Result<ParameterVector> {
+    const SegmentReader segments(frame, "ParameterVector");
+    TROUPE_RETURN_IF_ERROR(segments.at_most(1));
+    ParameterVector out;
+    TROUPE_ASSIGN_OR_RETURN(out.values, segments.elements(0, sizeof(float)));
+    return out;
+  };
+  return read_message<ParameterVector, wire::ParameterVector>(frame, "ParameterVector", read);
 }
 
 }  // namespace troupe::net

@@ -43,6 +43,7 @@ enum class Method : std::uint32_t {
   sample_neighbors = 1,  ///< HopRequest -> HopReply
   read_rows = 2,         ///< RowRequest -> RowReply
   reduce_gradients = 3,  ///< GradientChunk -> GradientSum
+  sample_batch = 4,      ///< SampleBatch -> ReadyBatch
   run_epoch = 16,        ///< EpochRequest -> EpochResult
   infer_layer = 17,      ///< InferRequest -> InferResult
   score = 18,            ///< ScoreRequest -> ScoreResult
@@ -55,6 +56,7 @@ enum class Method : std::uint32_t {
   ping = 25,             ///< Ping -> Pong
   actor_down = 26,       ///< ActorDown -> Done
   write_rows = 27,       ///< WriteRows -> Done
+  read_parameters = 28,  ///< ReadParameters -> ParameterVector
   join = 32,             ///< Join -> Welcome
   ready = 33,            ///< Ready -> Done
   members = 34,          ///< Members -> Done
@@ -201,6 +203,14 @@ struct ActorDown {
   std::uint64_t target = 0;
   std::uint64_t incarnation = 0;  ///< counts what was exported at the address, from 1
   std::string why;
+};
+
+/// To a trainer: its parameters now, or those of the best epoch.
+struct ReadParameters {
+  bool best = false;
+};
+struct ParameterVector {
+  Segment values;  ///< float32, in the order of the model's layout
 };
 
 }  // namespace troupe::net

@@ -79,7 +79,23 @@ void Learner::begin_epoch(std::uint32_t epoch) {
 
 Result<nn::ForwardInput> Learner::forward_input(const Batch& batch, bool training) const {
   const auto& sampled = *batch.sampled;
+  if (sampled.nodes.size() != 1 || sampled.edges.size() != 1 ||
+      sampled.hops < options_.model.layers) {
+    return Error(Errc::failed_precondition,
+                 fmt::format("batch {} of epoch {}: expected one node type, one edge type and at "
+                             "least {} hops, found {}, {} and {}",
+                             sampled.key.number, sampled.key.epoch, options_.model.layers,
+                             sampled.nodes.size(), sampled.edges.size(), sampled.hops));
+  }
   const auto& rows = batch.rows[raw(sampled.seed_type)];
+  const auto nodes = sampled.nodes.front().ids.size();
+  if (rows.features.rows() != nodes || (training && rows.original_ids.size() != nodes)) {
+    return Error(Errc::failed_precondition,
+                 fmt::format("batch {} of epoch {}: expected rows and original ids of {} nodes, "
+                             "found {} and {}",
+                             sampled.key.number, sampled.key.epoch, nodes, rows.features.rows(),
+                             rows.original_ids.size()));
+  }
   if (rows.features.cols() != options_.model.in_dim) {
     return Error(Errc::failed_precondition,
                  fmt::format("features: expected {} columns, found {} in batch {} of epoch {}",

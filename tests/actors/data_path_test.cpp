@@ -1,11 +1,13 @@
 // Holder, sampler and collector as actors: answers, bounds, and what becomes of a batch when a holder fails.
 #include "actors/collector.hpp"
 #include "actors/error.hpp"
+#include "actors/gate.hpp"
 #include "actors/holder.hpp"
 #include "actors/local_messages.hpp"
 #include "actors/sampler.hpp"
 #include "runtime/feature/tensor_rows.hpp"
 #include "runtime/net/messages.hpp"
+#include "runtime/net/sim_network.hpp"
 #include "tests/support/expect.hpp"
 #include "tests/support/graph_builder.hpp"
 
@@ -140,6 +142,41 @@ TEST_F(DataPath, SeedsThatDoNotExistAreRefused) {
 
   EXPECT_ERROR(ask<ReadyBatch>(start_sampler(), Ref<SampleBatch>(message)), Errc::invalid_argument,
                "expected ids below 40, found 40");
+}
+
+TEST_F(DataPath, ANodeTypeThatDoesNotExistIsRefused) {
+  auto message = *batch({});
+  message.seed_type = NodeTypeId{1};
+
+  EXPECT_ERROR(ask<ReadyBatch>(start_sampler(), Ref<SampleBatch>(message)), Errc::invalid_argument,
+               "expected a node type below 1, found 1");
+}
+
+TEST_F(DataPath, ASamplerBehindALinkGivesTheSameBatch) {
+  host_->sample = sample_;
+  host_->collect = collect_;
+  const auto sampler = start_sampler();
+  net::RealTimeDriver driver;
+  auto [left, right] = net::make_sim_link(driver, {});
+  const auto near = Gate::make(system_, std::move(left), {});
+  const auto far = Gate::make(system_, std::move(right), {});
+  far->export_actor({Role::holder, 9}, sampler);
+  const auto proxy = near->proxy({Role::holder, 9});
+  auto message = *batch({1, 2, 3, 1});
+  message.options = BatchOptions::job;
+
+  ASSERT_OK_AND_ASSIGN(const auto here, ask<ReadyBatch>(sampler, Ref<SampleBatch>(message)));
+  ASSERT_OK_AND_ASSIGN(const auto away, ask<ReadyBatch>(proxy, Ref<SampleBatch>(message)));
+  message.options = BatchOptions::own;
+  const auto own = ask<ReadyBatch>(proxy, Ref<SampleBatch>(message));
+
+  EXPECT_NE(here->batch.digest, Digest{});
+  EXPECT_EQ(digest_batch(away->batch, DigestMode::full), here->batch.digest);
+  EXPECT_EQ(away->batch.digest, here->batch.digest);
+  EXPECT_EQ(away->trace.rows, here->trace.rows);
+  EXPECT_ERROR(own, Errc::invalid_argument, "only those of the job go from process to process");
+  near->close(Error(Errc::cancelled, "test over"));
+  EXPECT_TRUE(near->wait_closed(5s) && far->wait_closed(5s));
 }
 
 TEST_F(DataPath, AFailingHolderFailsTheBatchWithItsStory) {

@@ -155,6 +155,47 @@ ActorDown example(ActorDown*) {
   return {.target = 3ULL << 32, .incarnation = 2, .why = "killed"};
 }
 
+SampleBatch example(SampleBatch*) {
+  SampleBatch batch;
+  batch.key = {Purpose::evaluate, 3, 1ULL << 40};
+  batch.seed_type = static_cast<NodeTypeId>(2);
+  batch.seeds = nodes({4, 4, 1ULL << 33});
+  batch.flow = 5;
+  batch.options = BatchOptions::job;
+  return batch;
+}
+/// Two node types, both with features, and an edge type between them, over one hop.
+ReadyBatch example(ReadyBatch*) {
+  SampledBatch sampled;
+  sampled.key = {Purpose::train, 1, 2};
+  sampled.seed_type = static_cast<NodeTypeId>(1);
+  sampled.hops = 1;
+  sampled.seed_index = {0, 1, 0};
+  sampled.nodes = {{nodes({9, 1ULL << 35}), {0, 2}}, {nodes({3, 4}), {2, 2}}};
+  sampled.edges = {{.destination_type = static_cast<NodeTypeId>(1),
+                    .source_type = static_cast<NodeTypeId>(0),
+                    .offsets = {0, 1, 3},
+                    .sources = {0, 1, 0},
+                    .edge_ids = {EdgeId{7}, EdgeId{8}, EdgeId{9}},
+                    .row_begin = {0, 2}}};
+  ReadyBatch ready;
+  ready.batch.sampled = std::make_shared<const SampledBatch>(std::move(sampled));
+  ready.batch.rows.resize(2);
+  ready.batch.rows[0] = {Matrix::zeros(2, 3), {OriginalId{5}, OriginalId{6}}};
+  ready.batch.rows[1] = {Matrix::zeros(2, 2), {OriginalId{7}, OriginalId{8}}};
+  ready.batch.labels = {-1, 4, -1};
+  ready.batch.targets = Matrix::zeros(3, 2);
+  ready.batch.digest = {1, ~0ULL};
+  ready.trace = {1, 2, 3, 4, 5, 6};
+  return ready;
+}
+ReadParameters example(ReadParameters*) {
+  return {.best = true};
+}
+ParameterVector example(ParameterVector*) {
+  return {.values = array<float>({1.5F, -0.25F})};
+}
+
 /// Frames are equal when messages are: encoding is deterministic.
 template <class T>
 class Codec : public ::testing::Test {
@@ -165,7 +206,8 @@ using Messages =
     ::testing::Types<HopRequest, HopReply, RowRequest, RowReply, GradientChunk, GradientSum,
                      EpochRequest, EpochResult, InferRequest, InferResult, ScoreRequest,
                      ScoreResult, KeepBest, Done, Finish, FinishResult, TakeState, StateReply,
-                     Restore, Regroup, Introduce, Ping, Pong, ActorDown>;
+                     Restore, Regroup, Introduce, Ping, Pong, ActorDown, SampleBatch, ReadyBatch,
+                     ReadParameters, ParameterVector>;
 TYPED_TEST_SUITE(Codec, Messages);
 
 TYPED_TEST(Codec, DecodesAndEncodesToTheSameFrame) {
@@ -177,9 +219,11 @@ TYPED_TEST(Codec, DecodesAndEncodesToTheSameFrame) {
 }
 
 TYPED_TEST(Codec, DefaultsComeBackToo) {
-  const Frame frame = to_frame(TypeParam{});
-  ASSERT_OK_AND_ASSIGN(const TypeParam back, Wire<TypeParam>::decode(frame));
-  EXPECT_TRUE(same_contents(to_frame(back), frame));
+  if constexpr (!std::is_same_v<TypeParam, ReadyBatch>) {  // a batch has node types
+    const Frame frame = to_frame(TypeParam{});
+    ASSERT_OK_AND_ASSIGN(const TypeParam back, Wire<TypeParam>::decode(frame));
+    EXPECT_TRUE(same_contents(to_frame(back), frame));
+  }
 }
 
 TYPED_TEST(Codec, SurvivesAWireThatCutsFramesIntoPieces) {
@@ -262,7 +306,7 @@ TYPED_TEST(Codec, SurvivesEveryTruncation) {
 TYPED_TEST(Codec, RefusesSegmentsThatItDoesNotHave) {
   Frame frame = this->frame();
   const bool four = std::is_same_v<TypeParam, RowReply> || std::is_same_v<TypeParam, StateReply> ||
-                    std::is_same_v<TypeParam, Restore>;
+                    std::is_same_v<TypeParam, Restore> || std::is_same_v<TypeParam, ReadyBatch>;
   frame.segments.resize(4);
   frame.segments[3] = pattern_segment(8, 1);
   if (!four) {

@@ -349,5 +349,25 @@ TEST(Learner, RefusesBatchesThatDoNotFit) {
   EXPECT_ERROR(Learner::create(sawtooth), Errc::invalid_argument, "sawtooth");
 }
 
+TEST(Learner, RefusesBatchesThatItsModelCannotUse) {
+  InlineExecutor executor;
+  const auto learner = make(options());
+  const auto changed = [&](auto change) {
+    auto b = batch({0}, {1});
+    auto sampled = *b.sampled;
+    change(sampled, b);
+    b.sampled = std::make_shared<const SampledBatch>(std::move(sampled));
+    return learner->compute(executor, b);
+  };
+  const auto refused = Errc::failed_precondition;
+  EXPECT_ERROR(changed([](auto& s, auto&) { s.hops = 0; }), refused, "at least 1 hops");
+  EXPECT_ERROR(changed([](auto& s, auto&) { s.nodes.resize(2); }), refused, "found 2, 1 and 1");
+  EXPECT_ERROR(changed([](auto& s, auto&) { s.edges.clear(); }), refused, "found 1, 0 and 1");
+  EXPECT_ERROR(changed([](auto&, Batch& b) { b.rows[0].features = Matrix::zeros(1, 2); }), refused,
+               "rows and original ids of 2 nodes, found 1 and 2");
+  EXPECT_ERROR(changed([](auto&, Batch& b) { b.rows[0].original_ids.pop_back(); }), refused,
+               "of 2 nodes, found 2 and 1");
+}
+
 }  // namespace
 }  // namespace troupe

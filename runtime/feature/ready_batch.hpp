@@ -1,0 +1,50 @@
+#pragma once
+/// \file ready_batch.hpp
+/// Asking for a batch, and the answer: between a trainer, an evaluator or a session and its sampler,
+/// in one process or over a link (runtime/net/codec_batches.cpp).
+#include "runtime/feature/batch.hpp"
+#include "runtime/feature/row_collection.hpp"
+#include "runtime/sample/batch_builder.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace troupe {
+
+/// What happened to a batch on its way; summed into EpochCounters.
+struct BatchTrace {
+  std::uint64_t sample_ns = 0;   ///< from asking to sampled
+  std::uint64_t collect_ns = 0;  ///< from sampled to collected
+  std::uint64_t frontier_nodes = 0;
+  std::uint64_t frontier_remote = 0;
+  std::uint64_t rows = 0;
+  std::uint64_t rows_remote = 0;
+  friend bool operator==(const BatchTrace&, const BatchTrace&) = default;
+};
+
+/// Whose options a request means: its own, which do not travel, or those of the job, which every
+/// process has.
+enum class BatchOptions : std::uint8_t { own = 0, job = 1 };
+
+/// To a sampler: sample this batch and have it collected. Answered with ReadyBatch (by the
+/// collector).
+struct SampleBatch {
+  BatchKey key;
+  NodeTypeId seed_type{};
+  std::vector<NodeId> seeds;
+  std::shared_ptr<const SampleOptions> sample;    ///< null after a journey
+  std::shared_ptr<const CollectOptions> collect;  ///< null after a journey
+  std::uint64_t flow = 0;                         ///< the batch in the trace; 0: none
+  BatchOptions options = BatchOptions::own;
+};
+
+struct ReadyBatch {
+  Batch batch;
+  BatchTrace trace;
+};
+
+/// \errors data_corruption: another batch than the one that was asked for
+Status check_answer(const SampleBatch& request, const ReadyBatch& ready);
+
+}  // namespace troupe

@@ -1,0 +1,202 @@
+#include "runtime/base/assert.hpp"
+#include "runtime/net/codec.hpp"
+#include "runtime/net/codec_batch_key.hpp"
+#include "runtime/net/codec_batch_lists.hpp"
+#include "runtime/net/codec_support.hpp"
+
+#include <algorithm>
+
+namespace troupe::net {
+namespace {
+
+/// The most that a seed is charged with for the answer (docs/protocol.md, windows and limits).
+constexpr std::uint64_t most_seed_bytes = std::uint64_t{64} << 10;
+constexpr std::uint64_t assumed_degree = 64;  // where all neighbours are asked for
+
+Result<SampleBatch> read_sample_batch(const Frame& frame, wire::SampleBatch::Reader in) {
+  const SegmentReader segments(frame, "SampleBatch");
+  TROUPE_RETURN_IF_ERROR(segments.at_most(1));
+  SampleBatch out;
+  TROUPE_ASSIGN_OR_RETURN(out.key, read_key("SampleBatch", in.getKey()));
+  out.seed_type = static_cast<NodeTypeId>(in.getSeedType());
+  out.flow = in.getFlow();
+  const auto options = static_cast<unsigned>(in.getOptions());
+  if (options > static_cast<unsigned>(wire::BatchOptions::JOB)) {
+    return corrupt_message("SampleBatch",
+                           fmt::format("options: expected own (0) or job (1), found {}", options));
+  }
+  out.options = static_cast<BatchOptions>(options);
+  TROUPE_ASSIGN_OR_RETURN(const IdList seeds, segments.ids(0, in.getSeedWidth()));
+  out.seeds = unpack_ids(seeds);
+  return out;
+}
+
+/// Nodes and edges that a seed brings with it at most, if no node is reached twice.
+struct Growth {
+  std::uint64_t nodes = 1;
+  std::uint64_t edges = 0;
+};
+Growth growth_of(const SampleOptions& options) {
+  Growth growth;
+  std::uint64_t frontier = 1;
+  for (const auto& of_hop : options.fanout) {
+    std::uint64_t drawn = 0;
+    for (const auto fanout : of_hop) {
+      drawn += fanout < 0 ? assumed_degree : static_cast<std::uint64_t>(fanout);
+    }
+    const auto edges =
+        saturating_mul(options.frontier == Frontier::fresh ? frontier : growth.nodes, drawn);
+    growth.edges = saturating_add(growth.edges, edges);
+    growth.nodes = saturating_add(growth.nodes, edges);
+    frontier = edges;
+  }
+  return growth;
+}
+
+// ---- ready batches ----
+
+std::vector<std::uint64_t> feature_sizes(const Batch& batch) {
+  std::vector<std::uint64_t> sizes;
+  for (const auto& rows : batch.rows) {
+    sizes.push_back(rows.features.view().size());
+  }
+  return sizes;
+}
+
+Segment pack_other_rows(const Batch& batch, std::size_t apart) {
+  std::vector<float> numbers;
+  const auto add = [&](const Matrix& rows) {
+    const auto flat = rows.view().flat();
+    numbers.insert(numbers.end(), flat.begin(), flat.end());
+  };
+  for (std::size_t t = 0; t < batch.rows.size(); ++t) {
+    if (t != apart) {
+      add(batch.rows[t].features);
+    }
+  }
+  add(batch.targets);
+  return numbers.empty() ? Segment{} : Segment::of(std::move(numbers));
+}
+
+void write_shape(const Batch& batch, wire::ReadyBatch::Builder out) {
+  const auto& sampled = *batch.sampled;
+  auto nodes = out.initNodes(static_cast<unsigned>(sampled.nodes.size()));
+  for (unsigned t = 0; t < nodes.size(); ++t) {
+    const auto& rows = batch.rows[t];
+    nodes[t].setNodes(static_cast<std::uint32_t>(sampled.nodes[t].ids.size()));
+    nodes[t].setFeatureRows(static_cast<std::uint32_t>(rows.features.rows()));
+    nodes[t].setFeatureCols(static_cast<std::uint32_t>(rows.features.cols()));
+    nodes[t].setOriginals(static_cast<std::uint32_t>(rows.original_ids.size()));
+  }
+  auto edges = out.initEdges(static_cast<unsigned>(sampled.edges.size()));
+  for (unsigned e = 0; e < edges.size(); ++e) {
+    const auto& of_type = sampled.edges[e];
+    edges[e].setDestinationType(raw(of_type.destination_type));
+    edges[e].setSourceType(raw(of_type.source_type));
+    edges[e].setEdges(static_cast<std::uint32_t>(of_type.sources.size()));
+    edges[e].setHasEdgeIds(!of_type.edge_ids.empty());
+  }
+}
+
+void write_trace(const BatchTrace& trace, wire::BatchTrace::Builder out) {
+  out.setSampleNs(trace.sample_ns);
+  out.setCollectNs(trace.collect_ns);
+  out.setFrontierNodes(trace.frontier_nodes);
+  out.setFrontierRemote(trace.frontier_remote);
+  out.setRows(trace.rows);
+  out.setRowsRemote(trace.rows_remote);
+}
+
+Packer pack_lists(const Batch& batch, const Widths& widths) {
+  const auto& sampled = *batch.sampled;
+  Packer lists;
+  lists.add(sampled.seed_index);
+  for (const auto& nodes : sampled.nodes) {
+    lists.add(nodes.hop_end);
+  }
+  for (const auto& nodes : sampled.nodes) {
+    lists.add(nodes.ids, widths.ids);
+  }
+  for (const auto& rows : batch.rows) {
+    lists.add(rows.original_ids, widths.originals);
+  }
+  for (const auto& edges : sampled.edges) {
+    lists.add(edges.offsets);
+    lists.add(edges.sources);
+  }
+  for (const auto& edges : sampled.edges) {
+    lists.add(edges.edge_ids, widths.edge_ids);
+  }
+  lists.add(batch.labels, sizeof(std::uint64_t));
+  return lists;
+}
+
+}  // namespace
+
+void Wire<SampleBatch>::encode(const SampleBatch& message, Frame& frame) {
+  IdList seeds = pack_ids(message.seeds);
+  write_message<wire::SampleBatch>(frame, [&](wire::SampleBatch::Builder out) {
+    write_key(message.key, out.initKey());
+    out.setSeedType(raw(message.seed_type));
+    out.setOptions(message.options == BatchOptions::job ? wire::BatchOptions::JOB
+                                                        : wire::BatchOptions::OWN);
+    out.setSeedWidth(seeds.width_bytes);
+    out.setFlow(message.flow);
+  });
+  frame.segments = {std::move(seeds.segment)};
+}
+
+Result<SampleBatch> Wire<SampleBatch>::decode(const Frame& frame) {
+  return read_message<SampleBatch, wire::SampleBatch>(
+      frame, "SampleBatch", [&](auto in) { return read_sample_batch(frame, in); });
+}
+
+std::uint64_t Wire<SampleBatch>::reply_bytes(const SampleBatch& message) {
+  std::uint64_t seed_bytes = most_seed_bytes;
+  if (message.sample && message.collect) {
+    std::uint64_t cols = 0;
+    for (const auto& decoder : message.collect->decoders) {
+      cols = std::max(cols, decoder.cols());
+    }
+    const auto growth = growth_of(*message.sample);
+    const std::uint64_t node_bytes = saturating_add(saturating_mul(cols, sizeof(float)), 40);
+    const std::uint64_t edge_bytes = message.sample->with_edge_ids ? 12 : 4;
+    seed_bytes = std::min(seed_bytes, saturating_add(saturating_mul(growth.nodes, node_bytes),
+                                                     saturating_mul(growth.edges, edge_bytes)));
+  }
+  return saturating_add(saturating_mul(message.seeds.size(), seed_bytes), reply_overhead_bytes);
+}
+
+void Wire<ReadyBatch>::encode(const ReadyBatch& message, Frame& frame) {
+  const auto& batch = message.batch;
+  TROUPE_ASSERT(
+      batch.sampled && batch.rows.size() == batch.sampled->nodes.size() && !batch.rows.empty(),
+      "a batch has rows of every node type", batch.rows.size());
+  const auto& sampled = *batch.sampled;
+  const Widths widths{width_of(sampled.nodes, &BatchNodes::ids),
+                      width_of(batch.rows, &BatchRows::original_ids),
+                      width_of(sampled.edges, &BatchEdges::edge_ids)};
+  write_message<wire::ReadyBatch>(frame, [&](wire::ReadyBatch::Builder out) {
+    write_key(sampled.key, out.initKey());
+    out.setFrontier(sampled.frontier == Frontier::fresh ? wire::ReadyBatch::Frontier::FRESH
+                                                        : wire::ReadyBatch::Frontier::ALL);
+    out.setHops(static_cast<std::uint8_t>(sampled.hops));
+    out.setSeedType(raw(sampled.seed_type));
+    out.setSeeds(static_cast<std::uint32_t>(sampled.seed_index.size()));
+    write_shape(batch, out);
+    out.setIdWidth(widths.ids);
+    out.setOriginalWidth(widths.originals);
+    out.setEdgeIdWidth(widths.edge_ids);
+    out.setHasLabels(!batch.labels.empty());
+    out.setTargetCols(static_cast<std::uint32_t>(batch.targets.cols()));
+    out.setDigestLow(batch.digest.low);
+    out.setDigestHigh(batch.digest.high);
+    write_trace(message.trace, out.initTrace());
+  });
+  Packer lists = pack_lists(batch, widths);
+  const auto apart = largest(feature_sizes(batch));
+  frame.segments = {lists.narrow(), lists.wide(), batch.rows[apart].features.share(),
+                    pack_other_rows(batch, apart)};
+}
+
+}  // namespace troupe::net

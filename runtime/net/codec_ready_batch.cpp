@@ -1,0 +1,253 @@
+#include "runtime/net/codec.hpp"
+#include "runtime/net/codec_batch_key.hpp"
+#include "runtime/net/codec_batch_lists.hpp"
+
+#include <algorithm>
+
+namespace troupe::net {
+namespace {
+
+constexpr std::string_view name = ready_batch_name;
+constexpr std::size_t most_types = 65536;  // of nodes or edges: their ids have 16 bits
+
+Result<Widths> read_widths(wire::ReadyBatch::Reader in) {
+  const Widths widths{in.getIdWidth(), in.getOriginalWidth(), in.getEdgeIdWidth()};
+  for (const unsigned width : {widths.ids, widths.originals, widths.edge_ids}) {
+    if (width != 4 && width != 8) {
+      return corrupt_batch(fmt::format("width of ids: expected 4 or 8 bytes, found {}", width));
+    }
+  }
+  return widths;
+}
+
+// ---- what was sampled ----
+
+struct Shape {
+  std::vector<std::uint32_t> nodes;      ///< by node type
+  std::vector<std::uint32_t> originals;  ///< by node type
+  std::vector<std::uint32_t> feature_rows;
+  std::vector<std::uint32_t> feature_cols;
+};
+
+Shape read_shape(wire::ReadyBatch::Reader in) {
+  Shape shape;
+  for (const auto of_type : in.getNodes()) {
+    shape.nodes.push_back(of_type.getNodes());
+    shape.originals.push_back(of_type.getOriginals());
+    shape.feature_rows.push_back(of_type.getFeatureRows());
+    shape.feature_cols.push_back(of_type.getFeatureCols());
+  }
+  return shape;
+}
+
+Result<SampledBatch> read_header(wire::ReadyBatch::Reader in) {
+  SampledBatch out;
+  TROUPE_ASSIGN_OR_RETURN(out.key, read_key(name, in.getKey()));
+  const auto frontier = static_cast<unsigned>(in.getFrontier());
+  if (frontier > static_cast<unsigned>(wire::ReadyBatch::Frontier::ALL)) {
+    return corrupt_batch(
+        fmt::format("frontier: expected fresh (0) or all (1), found {}", frontier));
+  }
+  out.frontier = static_cast<Frontier>(frontier);
+  out.hops = in.getHops();
+  if (in.getNodes().size() > most_types || in.getEdges().size() > most_types) {
+    return corrupt_batch(
+        fmt::format("types: expected at most {}, found {} of nodes and {} of edges", most_types,
+                    in.getNodes().size(), in.getEdges().size()));
+  }
+  if (in.getSeedType() >= in.getNodes().size()) {
+    return corrupt_batch(fmt::format("seed type: expected one of {} node types, found {}",
+                                     in.getNodes().size(), in.getSeedType()));
+  }
+  out.seed_type = static_cast<NodeTypeId>(in.getSeedType());
+  return out;
+}
+
+/// Ends of hops ascend to the number of nodes; only the seeds' type has nodes before the first hop.
+Status check_ends(const SampledBatch& batch, std::size_t type, std::uint64_t nodes) {
+  const auto& ends = batch.nodes[type].hop_end;
+  if (!std::ranges::is_sorted(ends) || ends.back() != nodes) {
+    return corrupt_batch(
+        fmt::format("ends of hops of node type {}: expected them to rise to {}, found {} "
+                    "at the end",
+                    type, nodes, ends.back()));
+  }
+  const std::uint64_t most = type == raw(batch.seed_type) ? batch.seed_index.size() : 0;
+  if (ends.front() > most) {
+    return corrupt_batch(
+        fmt::format("nodes of type {} before the first hop: expected at most {}, found "
+                    "{}",
+                    type, most, ends.front()));
+  }
+  return ok_status();
+}
+
+Status check_below(std::span<const std::uint32_t> places, std::uint64_t end,
+                   std::string_view what) {
+  const auto most = places.empty() ? 0 : std::ranges::max(places);
+  if (!places.empty() && most >= end) {
+    return corrupt_batch(fmt::format("{}: expected indices below {}, found {}", what, end, most));
+  }
+  return ok_status();
+}
+
+Status read_nodes(Unpacker& lists, const Shape& shape, std::uint32_t seeds, unsigned width,
+                  SampledBatch& out) {
+  TROUPE_ASSIGN_OR_RETURN(out.seed_index, lists.take<std::uint32_t>("seeds", seeds));
+  out.nodes.resize(shape.nodes.size());
+  for (std::size_t t = 0; t < out.nodes.size(); ++t) {
+    TROUPE_ASSIGN_OR_RETURN(out.nodes[t].hop_end,
+                            lists.take<std::uint32_t>("ends of hops", std::uint64_t{out.hops} + 1));
+    TROUPE_RETURN_IF_ERROR(check_ends(out, t, shape.nodes[t]));
+  }
+  for (std::size_t t = 0; t < out.nodes.size(); ++t) {
+    TROUPE_ASSIGN_OR_RETURN(out.nodes[t].ids,
+                            lists.take<NodeId>("node ids", shape.nodes[t], width));
+  }
+  return check_below(out.seed_index, out.nodes[raw(out.seed_type)].hop_end.front(), "seeds");
+}
+
+/// Rows of each hop: one for each node of the frontier.
+Status set_row_begin(const SampledBatch& batch, BatchEdges& edges) {
+  const auto& ends = batch.nodes[raw(edges.destination_type)].hop_end;
+  std::uint64_t rows = 0;
+  edges.row_begin = {0};
+  for (std::uint32_t hop = 0; hop < batch.hops; ++hop) {
+    const bool from_start = batch.frontier == Frontier::all || hop == 0;
+    rows += ends[hop] - (from_start ? 0 : ends[hop - 1]);
+    if (rows >> 32 != 0) {
+      return corrupt_batch(fmt::format("rows: expected fewer than 2^32, found {}", rows));
+    }
+    edges.row_begin.push_back(static_cast<std::uint32_t>(rows));
+  }
+  return ok_status();
+}
+
+/// Offsets rise from 0 to the number of edges; a hop's neighbours are known when it is over.
+Status check_edges(const SampledBatch& batch, const BatchEdges& edges) {
+  const auto& offsets = edges.offsets;
+  if (offsets.front() != 0 || !std::ranges::is_sorted(offsets) ||
+      offsets.back() != edges.sources.size()) {
+    return corrupt_batch(fmt::format("offsets: expected them to rise from 0 to {}, found {} to {}",
+                                     edges.sources.size(), offsets.front(), offsets.back()));
+  }
+  const auto& ends = batch.nodes[raw(edges.source_type)].hop_end;
+  for (std::uint32_t hop = 0; hop < batch.hops; ++hop) {
+    const auto first = offsets[edges.row_begin[hop]];
+    const auto end = offsets[edges.row_begin[hop + 1]];
+    TROUPE_RETURN_IF_ERROR(check_below(std::span(edges.sources).subspan(first, end - first),
+                                       ends[hop + 1], fmt::format("neighbours of hop {}", hop)));
+  }
+  return ok_status();
+}
+
+Status read_edges(Unpacker& lists, wire::ReadyBatch::Reader in, unsigned width, SampledBatch& out) {
+  for (const auto of_type : in.getEdges()) {
+    auto& edges = out.edges.emplace_back();
+    edges.destination_type = static_cast<NodeTypeId>(of_type.getDestinationType());
+    edges.source_type = static_cast<NodeTypeId>(of_type.getSourceType());
+    const auto types = std::max(of_type.getDestinationType(), of_type.getSourceType());
+    if (types >= out.nodes.size()) {
+      return corrupt_batch(
+          fmt::format("edges: expected node types below {}, found {}", out.nodes.size(), types));
+    }
+    TROUPE_RETURN_IF_ERROR(set_row_begin(out, edges));
+    TROUPE_ASSIGN_OR_RETURN(
+        edges.offsets,
+        lists.take<std::uint32_t>("offsets", std::uint64_t{edges.row_begin.back()} + 1));
+    TROUPE_ASSIGN_OR_RETURN(edges.sources,
+                            lists.take<std::uint32_t>("neighbours", of_type.getEdges()));
+    TROUPE_RETURN_IF_ERROR(check_edges(out, edges));
+  }
+  for (std::size_t e = 0; e < out.edges.size(); ++e) {
+    const auto of_type = in.getEdges()[static_cast<unsigned>(e)];
+    TROUPE_ASSIGN_OR_RETURN(
+        out.edges[e].edge_ids,
+        lists.take<EdgeId>("edge ids", of_type.getHasEdgeIds() ? of_type.getEdges() : 0, width));
+  }
+  return ok_status();
+}
+
+// ---- what was collected ----
+
+/// Rows are of all nodes, of the distinct seeds alone, or there are none.
+Status check_count(const SampledBatch& batch, std::size_t type, std::string_view what,
+                   std::uint64_t found) {
+  const auto nodes = batch.nodes[type].ids.size();
+  const auto seeds = batch.nodes[type].hop_end.front();
+  if (found != 0 && found != nodes && found != seeds) {
+    return corrupt_batch(fmt::format("{} of node type {}: expected 0, {} or {}, found {}", what,
+                                     type, seeds, nodes, found));
+  }
+  return ok_status();
+}
+
+Status read_features(const Frame& frame, const Shape& shape, std::uint32_t target_cols,
+                     Batch& out) {
+  const SegmentReader segments(frame, name);
+  std::vector<std::uint64_t> sizes;
+  for (std::size_t t = 0; t < out.rows.size(); ++t) {
+    TROUPE_RETURN_IF_ERROR(check_count(*out.sampled, t, "feature rows", shape.feature_rows[t]));
+    sizes.push_back(std::uint64_t{shape.feature_rows[t]} * shape.feature_cols[t]);
+  }
+  const auto apart = largest(sizes);
+  TROUPE_ASSIGN_OR_RETURN(auto first, segments.elements(2, sizeof(float)));
+  TROUPE_ASSIGN_OR_RETURN(auto second, segments.elements(3, sizeof(float)));
+  RowCutter largest_rows(std::move(first), "segment 2");
+  RowCutter other_rows(std::move(second), "segment 3");
+  for (std::size_t t = 0; t < out.rows.size(); ++t) {
+    TROUPE_ASSIGN_OR_RETURN(out.rows[t].features,
+                            (t == apart ? largest_rows : other_rows)
+                                .take(shape.feature_rows[t], shape.feature_cols[t]));
+  }
+  if (target_cols > 0) {
+    TROUPE_ASSIGN_OR_RETURN(out.targets,
+                            other_rows.take(out.sampled->seed_index.size(), target_cols));
+  }
+  TROUPE_RETURN_IF_ERROR(largest_rows.all_taken());
+  return other_rows.all_taken();
+}
+
+Result<ReadyBatch> read_ready_batch(const Frame& frame, wire::ReadyBatch::Reader in) {
+  const SegmentReader segments(frame, name);
+  TROUPE_RETURN_IF_ERROR(segments.at_most(max_segments));
+  TROUPE_ASSIGN_OR_RETURN(auto narrow, segments.elements(0, sizeof(std::uint32_t)));
+  TROUPE_ASSIGN_OR_RETURN(auto wide, segments.elements(1, sizeof(std::uint64_t)));
+  Unpacker lists(std::move(narrow), std::move(wide));
+  TROUPE_ASSIGN_OR_RETURN(const Widths widths, read_widths(in));
+  TROUPE_ASSIGN_OR_RETURN(SampledBatch sampled, read_header(in));
+  const Shape shape = read_shape(in);
+  TROUPE_RETURN_IF_ERROR(read_nodes(lists, shape, in.getSeeds(), widths.ids, sampled));
+
+  ReadyBatch out;
+  out.batch.rows.resize(sampled.nodes.size());
+  for (std::size_t t = 0; t < out.batch.rows.size(); ++t) {
+    TROUPE_RETURN_IF_ERROR(check_count(sampled, t, "original ids", shape.originals[t]));
+    TROUPE_ASSIGN_OR_RETURN(
+        out.batch.rows[t].original_ids,
+        lists.take<OriginalId>("original ids", shape.originals[t], widths.originals));
+  }
+  TROUPE_RETURN_IF_ERROR(read_edges(lists, in, widths.edge_ids, sampled));
+  if (in.getHasLabels()) {
+    TROUPE_ASSIGN_OR_RETURN(
+        out.batch.labels,
+        lists.take<std::int64_t>("labels", sampled.seed_index.size(), sizeof(std::uint64_t)));
+  }
+  TROUPE_RETURN_IF_ERROR(lists.all_taken());
+  out.batch.sampled = std::make_shared<const SampledBatch>(std::move(sampled));
+  TROUPE_RETURN_IF_ERROR(read_features(frame, shape, in.getTargetCols(), out.batch));
+  out.batch.digest = {in.getDigestLow(), in.getDigestHigh()};
+  const auto trace = in.getTrace();
+  out.trace = {trace.getSampleNs(),       trace.getCollectNs(), trace.getFrontierNodes(),
+               trace.getFrontierRemote(), trace.getRows(),      trace.getRowsRemote()};
+  return out;
+}
+
+}  // namespace
+
+Result<ReadyBatch> Wire<ReadyBatch>::decode(const Frame& frame) {
+  return read_message<ReadyBatch, wire::ReadyBatch>(
+      frame, name, [&](auto in) { return read_ready_batch(frame, in); });
+}
+
+}  // namespace troupe::net

@@ -1,0 +1,133 @@
+@0xb1593412143dbdc5;
+# Whole batches: method 4, `sample_batch`.
+# Who:        a trainer (or a session of a user's program) asks a sampler of another process, which samples the batch and has it
+#             collected there.
+# Ordering:   replies may overtake each other; they are matched by request id. Requests are idempotent: a batch is a pure function
+#             of the graph, the job and its key.
+# Versioning: fields are only added, at the end, with defaults that mean "as before"; numbers are never reused. Whatever an old
+#             reader would misunderstand raises `protocol_version`.
+# Bulk:       "segment n" is the n-th bulk segment of the frame: a plain little-endian array.
+
+using Cxx = import "/capnp/c++.capnp";
+$Cxx.namespace("troupe::wire");
+
+enum Purpose {
+  train @0;
+  evaluate @1;  # draws from streams of its own
+}
+
+struct BatchKey {
+  purpose @0 :Purpose;
+  epoch @1 :UInt32;
+  # From 0, below 2^31.
+  number @2 :UInt64;
+  # Global batch number in the epoch.
+}
+
+enum BatchOptions {
+  own @0;  # other options than the job's: such a request is refused, because they do not travel
+  job @1;  # those of the job's sections `sample` and `features`, which the receiver has
+}
+
+struct SampleBatch {
+  # Segment 0: the seeds, global ids of `seedWidth` bytes each, order kept, duplicates allowed.
+
+  key @0 :BatchKey;
+  # Set by the trainer: names the batch; all draws follow from it.
+
+  seedType @1 :UInt16;
+  # Set by the trainer: position in the graph's list of node types. The sampler checks it. Default 0: the first type.
+
+  options @2 :BatchOptions;
+  # Set by the trainer: which options are meant. Default `own`.
+
+  seedWidth @3 :UInt8 = 8;
+  # Set by the trainer: bytes per id in segment 0: 4 where all seeds fit, else 8. Nothing else is valid.
+
+  flow @4 :UInt64;
+  # Set by the trainer: the batch in the trace of the run (docs/outputs.md). Any value; changes nothing else. Default 0: the run keeps
+  # no trace.
+}
+
+struct BatchTrace {
+  # Set by sampler and collector: what happened to the batch on its way. Units are in the names, else counts; all default to 0.
+  sampleNs @0 :UInt64;        # from asking to sampled
+  collectNs @1 :UInt64;       # from sampled to collected
+  frontierNodes @2 :UInt64;   # nodes whose neighbours were asked for
+  frontierRemote @3 :UInt64;  # of these, from other processes
+  rows @4 :UInt64;            # rows looked up
+  rowsRemote @5 :UInt64;      # of these, from other processes
+}
+
+struct ReadyBatch {
+  # Segment 0, u32, one list behind the other: batch-local index of each seed; per node type the `hops` + 1 ends of hops; node ids per
+  # node type (`idWidth` 4); original ids per node type (`originalWidth` 4); per edge type the offsets [rows + 1] and sources; edge ids per
+  # edge type (`edgeIdWidth` 4). The rows of an edge type follow from the ends of hops of its destination type and `frontier`.
+  # Segment 1, u64, likewise: node ids, original ids, edge ids where their width is 8; then i64 labels, one per seed, if `hasLabels`.
+  # Segment 2, f32: the feature rows of the node type with the most numbers, the first of these.
+  # Segment 3, f32: the feature rows of the other node types; then the targets [seeds, `targetCols`].
+
+  struct Nodes {
+    nodes @0 :UInt32;
+    # Distinct nodes of this type in the batch.
+    featureRows @1 :UInt32;
+    # 0, or `nodes`, or only the distinct seeds, which come first.
+    featureCols @2 :UInt32;
+    # Numbers per row. Default 0: no features.
+    originals @3 :UInt32;
+    # Original ids: 0, or `nodes`, or only the distinct seeds.
+  }
+
+  struct Edges {
+    destinationType @0 :UInt16;
+    # Node type of the rows: the nodes whose neighbours were drawn.
+    sourceType @1 :UInt16;
+    # Node type of the neighbours.
+    edges @2 :UInt32;
+    hasEdgeIds @3 :Bool;
+    # Default false: not asked for.
+  }
+
+  enum Frontier {
+    fresh @0;  # each hop asks for the nodes that are new
+    all @1;    # each hop asks for all nodes so far
+  }
+
+  key @0 :BatchKey;
+  # Set by the sampler: of the request.
+
+  frontier @1 :Frontier;
+  # Set by the sampler, from the options.
+
+  hops @2 :UInt8;
+  # Set by the sampler, from the options.
+
+  seedType @3 :UInt16;
+  # Set by the sampler: of the request.
+
+  seeds @4 :UInt32;
+  # Set by the sampler: number of seeds, duplicates counted.
+
+  nodes @5 :List(Nodes);
+  # Set by the sampler: one per node type of the graph, at least one.
+
+  edges @6 :List(Edges);
+  # Set by the sampler: one per edge type of the graph.
+
+  idWidth @7 :UInt8 = 8;
+  originalWidth @8 :UInt8 = 8;
+  edgeIdWidth @9 :UInt8 = 8;
+  # Set by the sampler: bytes per id: 4 where all ids of the kind fit, else 8. Nothing else is valid.
+
+  hasLabels @10 :Bool;
+  # Set by the collector: segment 1 ends with labels. Default false.
+
+  targetCols @11 :UInt32;
+  # Set by the collector: columns of multi-label targets. Default 0: none.
+
+  digestLow @12 :UInt64;
+  digestHigh @13 :UInt64;
+  # Set by the collector: XXH3-128 of the content (docs: design, section 4). Default 0: digest "off".
+
+  trace @14 :BatchTrace;
+}
