@@ -17,12 +17,20 @@ std::optional<std::size_t> index_of(const std::vector<caf::actor>& group,
   return std::nullopt;
 }
 
-/// Asks for the handles that are missing.
+/// Asks for the handles as they are now.
 void look_for(Self* self, const DirectorGroup& group, std::vector<caf::actor>& found) {
   found.resize(group.names.size());
   for (std::size_t i = 0; i < found.size(); ++i) {
-    if (!found[i] && (found[i] = group.handle(i))) {
-      self->monitor(found[i]);
+    const auto now = group.handle(i);
+    if (found[i] == now) {
+      continue;
+    }
+    if (found[i]) {
+      self->demonitor(found[i]);
+    }
+    found[i] = now;
+    if (now) {
+      self->monitor(now);
     }
   }
 }

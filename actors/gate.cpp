@@ -346,6 +346,9 @@ void Gate::on_link_down(const Error& why) {
     sink.swap(sink_);
     serving_.clear();
   }
+  if (options_.on_end) {
+    options_.on_end(why);
+  }
   for (auto& [target, proxy] : proxies) {
     caf::actor_cast<caf::actor_proxy*>(proxy)->kill_proxy(nullptr, to_caf(why));
   }
@@ -357,9 +360,6 @@ void Gate::on_link_down(const Error& why) {
     closed_ = true;
   }
   closed_changed_.notify_all();
-  if (options_.on_end) {
-    options_.on_end(why);
-  }
 }
 
 }  // namespace troupe

@@ -47,7 +47,7 @@ struct GateOptions {
   /// The job's generation as this host knows it: goes into every frame; a trainer's frame of a lower
   /// one is answered `fenced`. Shared by the gates of a host; null: not checked.
   std::shared_ptr<const std::atomic<std::uint32_t>> generation = nullptr;
-  /// Called once when the link is down for good and everybody was told; may be empty.
+  /// Called once when the link is down for good, before the proxies die; may be empty.
   std::function<void(const Error&)> on_end = {};
 };
 

@@ -20,7 +20,7 @@ class LocalAgents final : public AgentStarter {
                        },
                    .exited = [this](std::uint64_t child, const std::string& how,
                                     bool) { exited(child, how); }}) {}
-  Status start(HostId /*host*/, const ProcessArguments& arguments, const net::Token& token,
+  Status start(HostId host, const ProcessArguments& arguments, const net::Token& token,
                std::function<void(const std::string&)> ended) override {
     ChildCommand command;
     command.arguments = to_command_line("agent", arguments);
@@ -33,6 +33,12 @@ class LocalAgents final : public AgentStarter {
       const std::lock_guard guard(mutex_);
       child = next_++;
       ended_[child] = std::move(ended);
+      std::swap(by_host_[host], child);
+    }
+    children_.kill(child);  // the one before: it may only be stopped
+    {
+      const std::lock_guard guard(mutex_);
+      child = by_host_[host];
     }
     return children_.start(child, std::move(command));
   }
@@ -53,6 +59,7 @@ class LocalAgents final : public AgentStarter {
 
   std::mutex mutex_;
   std::uint64_t next_ = 1;
+  std::map<HostId, std::uint64_t> by_host_;  ///< the last one started
   std::map<std::uint64_t, std::function<void(const std::string&)>> ended_;
   ChildProcesses children_;
 };

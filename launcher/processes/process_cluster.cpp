@@ -171,8 +171,11 @@ Status ProcessCluster::open_neighbourhood() {
   return ok_status();
 }
 
+/// Its handles are of no use any more, before anybody asks for them again.
 void ProcessCluster::lost(const net::ProcessLife& life, const std::string& why) {
+  process_->disconnect(life.process);
   const std::lock_guard guard(shared_->mutex);
+  shared_->settled.erase(life.process);
   if (shared_->registrar) {
     caf::anon_send(shared_->registrar, Ref<LinkLost>(LinkLost{life, why}));
   }
