@@ -7,6 +7,7 @@
 #include "runtime/data/rmat.hpp"
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,16 @@ struct RunArguments {
 /// Runs a job to its end, or until SIGINT or SIGTERM.
 /// \requires both signals are blocked in all threads
 ExitCode run_command(const RunArguments& arguments);
+
+struct JoinArguments {
+  JobArguments job;
+  std::string director;  ///< its address, as `run` printed it
+  std::filesystem::path token_file;
+  std::optional<std::uint32_t> host;  ///< 0..; else by the environment (docs/deployment.md)
+  std::string listen;                 ///< address of this host's processes; empty: found out
+};
+/// Takes part in a run with `launch` "manual" as one of its hosts, until it ends.
+ExitCode join_command(const JoinArguments& arguments);
 
 struct PredictArguments {
   JobArguments job;

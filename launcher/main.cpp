@@ -31,6 +31,7 @@ struct CommandLine {
   troupe::SimulateArguments simulate;
   troupe::RunArguments run;
   troupe::PredictArguments predict;
+  troupe::JoinArguments join;
   troupe::JobArguments check;
   troupe::ImportArguments importing;
   troupe::PartitionArguments partition;
@@ -115,6 +116,25 @@ void add_process(CLI::App& app, const char* name, troupe::ProcessArguments& argu
   });
 }
 
+void add_join(CLI::App& app, troupe::JoinArguments& arguments, std::optional<ExitCode>& result) {
+  auto* join = app.add_subcommand("join", "take part in a run with launch \"manual\" as a host");
+  add_job(*join, arguments.job);
+  join->add_option("--director", arguments.director, "address that the run printed")
+      ->required()
+      ->type_name("HOST:PORT");
+  join->add_option("--token-file", arguments.token_file, "copy of the run's token, mode 0600")
+      ->required()
+      ->type_name("FILE");
+  join->add_option("--host-rank", arguments.host,
+                   "from 0; else SLURM_NODEID, PMI_RANK, OMPI_COMM_WORLD_RANK or RANK");
+  join->add_option("--listen", arguments.listen,
+                   "where this host's processes listen; else on the way to the director")
+      ->type_name("HOST:0");
+  join->footer(
+      "Example: troupe join job.json --host-rank 1 --director 10.0.0.1:7000 --token-file token");
+  join->callback([&] { result = troupe::join_command(arguments); });
+}
+
 void add_commands(CLI::App& app, CommandLine& line, std::optional<ExitCode>& result) {
   auto* run = app.add_subcommand("run", "run a job");
   add_job(*run, line.run.job);
@@ -132,6 +152,7 @@ void add_commands(CLI::App& app, CommandLine& line, std::optional<ExitCode>& res
         line.program ? troupe::run_program(line.run, *line.program) : troupe::run_command(line.run);
   });
 
+  add_join(app, line.join, result);
   add_predict(app, line.predict, result);
 
   auto* check = app.add_subcommand("check", "print a job with all defaults and its plan");

@@ -4,7 +4,9 @@
 #include "actors/message.hpp"
 #include "actors/registrar.hpp"
 #include "launcher/cluster_process.hpp"
+#include "launcher/processes/agent_starters.hpp"
 #include "launcher/processes/director_link.hpp"
+#include "launcher/processes/local_address.hpp"
 #include "launcher/processes/store_identity.hpp"
 #include "launcher/seconds.hpp"
 #include "launcher/version.hpp"
@@ -27,6 +29,38 @@ using std::chrono::milliseconds;
 std::size_t thread_count(const Job& job) {
   return job.cluster.threads > 0 ? job.cluster.threads
                                  : std::max(1U, std::thread::hardware_concurrency());
+}
+
+/// With `manual` it lies in a file, for the others to be given.
+std::filesystem::path token_path(const Job& job) {
+  return job.cluster.token_file.empty() ? job.output / "token"
+                                        : std::filesystem::path(job.cluster.token_file);
+}
+
+Result<net::Token> make_token(const Job& job) {
+  if (job.cluster.launch != "manual") {
+    return net::Token::random();
+  }
+  const auto path = token_path(job);
+  std::error_code error;
+  if (std::filesystem::exists(path, error)) {
+    return net::Token::read(path);
+  }
+  TROUPE_ASSIGN_OR_RETURN(auto token, net::Token::random());
+  TROUPE_RETURN_IF_ERROR(token.write(path));
+  return token;
+}
+
+Result<std::string> listen_address(const Job& job) {
+  const auto& cluster = job.cluster;
+  if (!cluster.listen.empty()) {
+    return cluster.listen;
+  }
+  if (cluster.launch != "ssh") {
+    return std::string("127.0.0.1:0");
+  }
+  TROUPE_ASSIGN_OR_RETURN(const auto address, local_address_towards(cluster.named.at(0).address));
+  return address + ":0";
 }
 
 class ProcessCluster final : public Cluster {
@@ -63,6 +97,7 @@ class ProcessCluster final : public Cluster {
   ProcessCluster() = default;
   Status open(const Job& job, const PartitionedStore& store, ProcessClusterSetup setup);
   Status open_neighbourhood();
+  void tell_how_to_join();
   void start_registrar(const net::Welcome& welcome);
   void start_agent(HostId host, const net::ProcessLife& life);
   void changed(const Roster& roster);
@@ -113,12 +148,15 @@ Status ProcessCluster::open(const Job& job, const PartitionedStore& store,
                             ProcessClusterSetup setup) {
   setup_ = std::move(setup);
   hooks_ = std::make_shared<const ClusterHooks>(setup_.hooks);
-  TROUPE_ASSIGN_OR_RETURN(token_, net::Token::random());
+  TROUPE_ASSIGN_OR_RETURN(token_, make_token(job));
   TROUPE_ASSIGN_OR_RETURN(plan_, ClusterPlan::make(job, store, *hooks_));
   runtime_ = make_real_runtime(1);
   process_ = std::make_shared<ClusterProcess>(plan_->layout.director(), plan_, *runtime_, hooks_);
   TROUPE_RETURN_IF_ERROR(open_neighbourhood());
-  agents_ = make_local_agents();
+  agents_ = make_agent_starter(job);
+  if (!agents_) {
+    tell_how_to_join();
+  }
   net::Welcome welcome;
   welcome.job = job.json;
   welcome.folder = setup_.folder.string();
@@ -133,7 +171,7 @@ Status ProcessCluster::open_neighbourhood() {
   NeighbourhoodOptions options;
   options.token = token_;
   options.self = director_life;
-  options.listen = cluster.listen;
+  TROUPE_ASSIGN_OR_RETURN(options.listen, listen_address(plan_->job));
   options.tcp.heartbeat = seconds_as<std::chrono::nanoseconds>(cluster.heartbeat_s);
   options.tcp.lost_after = seconds_as<std::chrono::nanoseconds>(cluster.lost_after_s);
   options.gate = plan_->gate_options();
@@ -145,6 +183,13 @@ Status ProcessCluster::open_neighbourhood() {
   };
   options.admit = [shared = shared_, plan = plan_](const net::ProcessLife& life) -> Status {
     const std::lock_guard guard(shared->mutex);
+    const bool comes_by_itself = plan->job.cluster.launch == "manual" &&
+                                 raw(life.process) < plan->layout.processes.size() &&
+                                 plan->layout.at(life.process).agent;
+    if (comes_by_itself) {
+      auto& latest = shared->lives[life.process];
+      latest = std::max(latest, life.incarnation);
+    }
     const auto found = shared->lives.find(life.process);
     if (found == shared->lives.end() || found->second != life.incarnation) {
       return Error(Errc::fenced,
@@ -171,6 +216,13 @@ Status ProcessCluster::open_neighbourhood() {
   return ok_status();
 }
 
+void ProcessCluster::tell_how_to_join() {
+  setup_.say(
+      fmt::format("waiting for {} hosts; start on each: troupe join JOB --host-rank K "
+                  "--director {} --token-file FILE, with K from 0 and a copy of {}",
+                  plan_->layout.hosts, neighbours_->address(), token_path(plan_->job).string()));
+}
+
 /// Its handles are of no use any more, before anybody asks for them again.
 void ProcessCluster::lost(const net::ProcessLife& life, const std::string& why) {
   process_->disconnect(life.process);
@@ -186,13 +238,16 @@ void ProcessCluster::start_registrar(const net::Welcome& welcome) {
   RegistrarOptions options;
   options.roster.layout = plan_->layout;
   options.roster.version = build_info().version;
+  options.roster.manual = cluster.launch == "manual";
   options.welcome = welcome;
   options.generation = [generation = process_->generation()] { return generation->load(); };
   options.member = [process = process_](ProcessId id) { return process->member(id); };
   options.agent = [process = process_](ProcessId id) { return process->agent(id); };
-  options.start_agent = [this](HostId host, const net::ProcessLife& life) {
-    start_agent(host, life);
-  };
+  if (agents_) {
+    options.start_agent = [this](HostId host, const net::ProcessLife& life) {
+      start_agent(host, life);
+    };
+  }
   options.expect = [shared = shared_](const net::ProcessLife& life) {
     const std::lock_guard guard(shared->mutex);
     shared->lives[life.process] = life.incarnation;
@@ -233,7 +288,7 @@ void ProcessCluster::start_agent(HostId host, const net::ProcessLife& life) {
   arguments.life = life;
   arguments.name = plan_->layout.at(life.process).name;
   arguments.director = neighbours_->address();
-  arguments.listen = cluster.listen;
+  arguments.listen = "127.0.0.1:0";
   arguments.heartbeat_s = cluster.heartbeat_s;
   arguments.lost_after_s = cluster.lost_after_s;
   arguments.join_deadline_s = cluster.join_deadline_s;

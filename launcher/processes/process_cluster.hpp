@@ -4,11 +4,9 @@
 /// in, runs the director, ends everybody.
 #include "launcher/cluster.hpp"
 #include "launcher/cluster_hooks.hpp"
-#include "launcher/processes/process_arguments.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/graph/store.hpp"
 #include "runtime/job/job.hpp"
-#include "runtime/net/token.hpp"
 
 #include <filesystem>
 #include <functional>
@@ -16,21 +14,6 @@
 #include <string>
 
 namespace troupe {
-
-/// Starts agents, by the way that the job's `launch` says.
-class AgentStarter {
- public:
-  virtual ~AgentStarter() = default;
-  /// Starts the agent of a host; the one before it is gone, or must not be missed. `ended` may be
-  /// called later, on any thread: the agent is gone.
-  /// \param arguments  its command line; the token goes to its standard input
-  virtual Status start(HostId host, const ProcessArguments& arguments, const net::Token& token,
-                       std::function<void(const std::string& how)> ended) = 0;
-  /// Ends all that are left, after some time to end by themselves.
-  virtual void end() = 0;
-};
-/// Of all hosts, as children of this process.
-std::unique_ptr<AgentStarter> make_local_agents();
 
 /// What a run with real processes needs besides the job.
 struct ProcessClusterSetup {

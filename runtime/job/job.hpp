@@ -6,6 +6,7 @@
 #include "runtime/feature/row_collection.hpp"
 #include "runtime/graph/graph_info.hpp"
 #include "runtime/graph/store.hpp"
+#include "runtime/job/host_list.hpp"
 #include "runtime/nn/model.hpp"
 #include "runtime/nn/optimizer.hpp"
 #include "runtime/nn/schedule.hpp"
@@ -38,10 +39,25 @@ struct NetworkJob {
   double bandwidth_gbps = 0;  ///< gigabits per second; 0: unlimited
 };
 
+/// How hosts are reached with `launch` "ssh", where a host's own line does not say otherwise.
+struct SshJob {
+  std::string user;
+  std::uint16_t port = 22;
+  std::string key;                   ///< file with the private key; empty: as ssh finds it
+  std::string dir;                   ///< working folder there; empty: the login's
+  std::string program;               ///< `troupe` there; empty: the path of this program
+  std::vector<std::string> env;      ///< NAME=VALUE each
+  std::vector<std::string> options;  ///< further arguments of ssh
+  bool copy = false;  ///< program, and store parts, are copied where they are missing
+};
+
 struct ClusterJob {
   std::string launch = "simulate";
-  std::string listen = "127.0.0.1:0";  ///< of every process; port 0: any free one
-  std::uint32_t hosts = 1;
+  std::string listen;       ///< of the director's process, HOST:PORT; empty: as `launch` needs it
+  std::string token_file;   ///< of `launch` "manual"; empty: OUTPUT/token
+  std::uint32_t hosts = 1;  ///< with ranks; of servers there may be more
+  std::vector<HostSpec> named;  ///< all hosts, servers last; empty: they have no names
+  SshJob ssh;
   std::string placement = "collocated";
   std::uint32_t trainers_per_host = 1;
   std::uint32_t samplers_per_trainer = 1;
@@ -63,7 +79,16 @@ struct ClusterJob {
   std::vector<std::uint32_t> server_ranks;  ///< server of each rank; empty: rank mod servers
   std::uint32_t prefetch = 4;               ///< batches that a rank has asked its server for
 
-  std::uint32_t world() const { return hosts * trainers_per_host; }
+  std::uint32_t ranks_on(std::uint32_t host) const {
+    return host < named.size() && named[host].slots > 0 ? named[host].slots : trainers_per_host;
+  }
+  std::uint32_t world() const {
+    std::uint32_t sum = 0;
+    for (std::uint32_t h = 0; h < hosts; ++h) {
+      sum += ranks_on(h);
+    }
+    return sum;
+  }
   bool has_servers() const { return placement == "server_client"; }
   /// Trainers' hosts, then the servers'.
   std::uint32_t all_hosts() const { return hosts + (has_servers() ? servers : 0); }

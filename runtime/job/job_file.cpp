@@ -89,6 +89,7 @@ class Reader {
     for (const SchemaRow& row : job_schema()) {
       read_row(row);
     }
+    take_servers_from_hosts();
     job_.partition.given = find_value(root_, "/partition") != nullptr;
     check_between_keys(job_, problems_);
     const auto path = place_.base_dir / job_.dataset.path;
@@ -99,6 +100,22 @@ class Reader {
   }
 
  private:
+  /// Named hosts are those of ranks and servers together.
+  void take_servers_from_hosts() {
+    auto& cluster = job_.cluster;
+    if (cluster.named.empty() || !cluster.has_servers()) {
+      return;
+    }
+    if (cluster.servers >= cluster.named.size()) {
+      problems_.add(
+          {"/cluster/servers",
+           fmt::format("fewer than the {} hosts, of which some have ranks", cluster.named.size()),
+           std::to_string(cluster.servers), ""});
+      return;
+    }
+    cluster.hosts -= cluster.servers;
+  }
+
   /// Reports unknown keys, and values where sections should be.
   void check_object(const std::string& section, const Json& value) {
     if (!value.is_object()) {
@@ -156,10 +173,14 @@ class Reader {
     if (pointer == "/partition/parts") {
       const Json* servers = find_value(root_, "/cluster/servers");
       const Json* hosts = servers != nullptr ? servers : find_value(root_, "/cluster/hosts");
+      if (hosts != nullptr && hosts->is_array()) {
+        return std::max<std::size_t>(1, hosts->size());
+      }
       return hosts != nullptr && hosts->is_number_unsigned() ? *hosts : Json(1U);
     }
-    if (pointer == "/cluster/servers") {
-      return job_.cluster.hosts;
+    if (pointer == "/cluster/servers") {  // of named hosts the second half
+      const auto hosts = job_.cluster.hosts;
+      return job_.cluster.named.empty() ? hosts : std::max(1U, hosts / 2);
     }
     if (pointer == "/cluster/prefetch") {
       return job_.cluster.batches_in_flight;
@@ -177,10 +198,25 @@ class Reader {
   OrderedJson complete_ = OrderedJson::object();
 };
 
+/// Puts the lines of `cluster.host_file` in the place of `cluster.hosts`, so that other processes
+/// need not have the file.
+Status inline_host_file(Json& root, const Place& place) {
+  const Json* named = find_value(root, "/cluster/host_file");
+  const auto* file = named == nullptr ? nullptr : named->get_ptr<const std::string*>();
+  if (file == nullptr) {
+    return ok_status();
+  }
+  TROUPE_ASSIGN_OR_RETURN(const auto lines, read_host_file(place.base_dir / *file));
+  root["cluster"]["hosts"] = lines;
+  root["cluster"].erase("host_file");
+  return ok_status();
+}
+
 Result<JobReading> parse(const std::string& text, const Place& place,
                          std::span<const std::string> overrides) {
   TROUPE_ASSIGN_OR_RETURN(const JsonDocument document, read_json(text));
   ProblemList problems;
+  TROUPE_RETURN_IF_ERROR(inline_host_file(*document.root, place));
   for (const std::string& pointer : document.duplicates) {
     problems.add({pointer, "each key once", "it twice", "remove one"});
   }

@@ -120,6 +120,23 @@ void check_schedule(const nn::ScheduleOptions& schedule, ProblemList& problems) 
   }
 }
 
+void check_hosts(const ClusterJob& cluster, ProblemList& problems) {
+  for (const auto& host : cluster.named) {
+    if (host.address.empty()) {
+      problems.add({"/cluster/hosts", "ADDRESS [SLOTS] [user=…] [port=…] [key=…] [dir=…] … each",
+                    "an entry that is not so", "docs/deployment.md has them all"});
+    }
+  }
+  if (cluster.launch == "manual" && cluster.listen.empty()) {
+    problems.add({"/cluster/listen", "HOST:PORT with launch \"manual\"", "nothing",
+                  "where the other hosts reach this one"});
+  }
+  if (cluster.launch == "ssh" && cluster.named.empty()) {
+    problems.add({"/cluster/hosts", "the hosts' addresses with launch \"ssh\"",
+                  std::to_string(cluster.hosts), "or cluster.host_file"});
+  }
+}
+
 void check_servers(const ClusterJob& cluster, ProblemList& problems) {
   const auto& list = cluster.server_ranks;
   if (!list.empty() && list.size() != cluster.world()) {
@@ -141,6 +158,9 @@ void check_servers(const ClusterJob& cluster, ProblemList& problems) {
 
 void check_between_keys(const Job& job, ProblemList& problems) {
   const auto good = [&](const char* pointer) { return !problems.has(pointer); };
+  if (good("/cluster/hosts")) {
+    check_hosts(job.cluster, problems);
+  }
   if (good("/cluster/hosts") && good("/cluster/servers") && good("/cluster/server_of_rank")) {
     check_servers(job.cluster, problems);
   }

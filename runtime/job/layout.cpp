@@ -32,10 +32,13 @@ std::vector<PartId> parts_of(const Job& job, std::uint32_t i, std::uint32_t owne
 }
 
 std::vector<Rank> ranks_of_host(const Job& job, std::uint32_t host) {
+  std::uint32_t first = 0;
+  for (std::uint32_t h = 0; h < host; ++h) {
+    first += job.cluster.ranks_on(h);
+  }
   std::vector<Rank> found;
-  const auto per_host = job.cluster.trainers_per_host;
-  for (std::uint32_t i = 0; i < per_host; ++i) {
-    found.push_back(static_cast<Rank>(host * per_host + i));
+  for (std::uint32_t i = 0; i < job.cluster.ranks_on(host); ++i) {
+    found.push_back(static_cast<Rank>(first + i));
   }
   return found;
 }
@@ -49,13 +52,14 @@ void add_hosts(Layout& layout, const Job& job) {
     main.serves = main.maps = parts_of(job, h, cluster.hosts);
     main.ranks = ranks_of_host(job, h);
   }
-  for (std::uint32_t r = 0; cluster.placement == "worker" && r < cluster.world(); ++r) {
-    const auto h = r / cluster.trainers_per_host;
-    for (std::uint32_t s = 0; s < cluster.samplers_per_trainer; ++s) {
-      auto& sampler =
-          add(layout, static_cast<HostId>(h), fmt::format("sampler {} of rank {}", s, r));
-      sampler.maps = parts_of(job, h, cluster.hosts);
-      sampler.samples_for = {static_cast<Rank>(r)};
+  for (std::uint32_t h = 0; cluster.placement == "worker" && h < cluster.hosts; ++h) {
+    for (const auto rank : ranks_of_host(job, h)) {
+      for (std::uint32_t s = 0; s < cluster.samplers_per_trainer; ++s) {
+        auto& sampler =
+            add(layout, static_cast<HostId>(h), fmt::format("sampler {} of rank {}", s, raw(rank)));
+        sampler.maps = parts_of(job, h, cluster.hosts);
+        sampler.samples_for = {rank};
+      }
     }
   }
 }
@@ -72,10 +76,11 @@ void add_servers_and_clients(Layout& layout, const Job& job) {
       }
     }
   }
-  for (std::uint32_t r = 0; r < cluster.world(); ++r) {
-    auto& client =
-        add(layout, static_cast<HostId>(r / cluster.trainers_per_host), fmt::format("rank {}", r));
-    client.ranks = {static_cast<Rank>(r)};
+  for (std::uint32_t h = 0; h < cluster.hosts; ++h) {
+    for (const auto rank : ranks_of_host(job, h)) {
+      auto& client = add(layout, static_cast<HostId>(h), fmt::format("rank {}", raw(rank)));
+      client.ranks = {rank};
+    }
   }
 }
 

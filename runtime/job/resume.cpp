@@ -1,5 +1,7 @@
 #include "runtime/job/resume.hpp"
 
+#include "runtime/job/job_file.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -25,9 +27,9 @@ bool may_differ(std::string_view pointer, const Json& now) {
   return by_place || more_epochs;
 }
 
-std::uint64_t world_of(const Json& job) {
-  return job.value("/cluster/hosts"_json_pointer, std::uint64_t{1}) *
-         job.value("/cluster/trainers_per_host"_json_pointer, std::uint64_t{1});
+Result<std::uint64_t> world_of(const std::string& job) {
+  TROUPE_ASSIGN_OR_RETURN(const auto reading, parse_job(job, {}, {}));
+  return std::uint64_t{reading.job.cluster.world()};
 }
 
 std::string text_of(const Json& flat, const std::string& pointer) {
@@ -43,10 +45,11 @@ Status check_resumable(const std::string& written, const Job& job) {
     return Error(Errc::data_corruption, "checkpoint: the job in it is no JSON object");
   }
   std::vector<std::string> differences;
+  TROUPE_ASSIGN_OR_RETURN(const auto world, world_of(written));
   try {
-    if (world_of(then) != world_of(now)) {
+    if (world != job.cluster.world()) {
       differences.push_back(
-          fmt::format("number of ranks: was {}, is {}", world_of(then), world_of(now)));
+          fmt::format("number of ranks: was {}, is {}", world, job.cluster.world()));
     }
     const auto old_flat = then.flatten();
     const auto new_flat = now.flatten();

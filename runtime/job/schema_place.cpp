@@ -74,15 +74,29 @@ void add_cluster(std::vector<SchemaRow>& rows) {
   rows.push_back({"/cluster/launch", choice_rule({"simulate", "local", "ssh", "slurm", "manual"}),
                   value("\"simulate\""),
                   "how hosts come to be; `simulate`: all of them in this process",
-                  words({"ssh", "slurm", "manual"}, "\"simulate\" or \"local\""),
+                  words({"slurm"}, "\"simulate\", \"local\", \"ssh\" or \"manual\""),
                   put<&Job::cluster, &ClusterJob::launch>});
   rows.push_back(
       {"/cluster/hosts",
        {.type = ValueType::hosts, .low = 1, .high = 1024, .min_items = 1, .max_items = 1024},
        value("1"),
-       "number of hosts, or their names",
-       {.words = {}, .lists = true, .instead = "a number of simulated hosts"},
-       put<&Job::cluster, &ClusterJob::hosts>});
+       "number of hosts, or a line for each (docs/deployment.md)",
+       {},
+       [](const Json& v, Job& job) {
+         job.cluster.named.clear();
+         for (const auto& line : v.is_array() ? v : Json::array()) {
+           auto host = parse_host(line.get<std::string>());
+           job.cluster.named.push_back(host ? *std::move(host) : HostSpec());
+         }
+         job.cluster.hosts =
+             v.is_array() ? static_cast<std::uint32_t>(v.size()) : v.get<std::uint32_t>();
+       }});
+  rows.push_back({"/cluster/host_file",
+                  text_rule(1),
+                  absent(),
+                  "file with a line for each host, instead of `cluster.hosts`",
+                  {},
+                  nullptr});
   rows.push_back({"/cluster/placement",
                   choice_rule({"collocated", "worker", "server_client"}),
                   value("\"collocated\""),
@@ -148,13 +162,74 @@ void add_cluster(std::vector<SchemaRow>& rows) {
                   put<&Job::cluster, &ClusterJob::threads>});
 }
 
-void add_links(std::vector<SchemaRow>& rows) {
-  rows.push_back({"/cluster/listen",
+void add_ssh(std::vector<SchemaRow>& rows) {
+  rows.push_back({"/cluster/ssh/user",
                   text_rule(1),
-                  value("\"127.0.0.1:0\""),
-                  "where every process listens, HOST:PORT; port 0: any free one",
+                  absent(),
+                  "who logs in; else as ssh decides",
                   {},
-                  put<&Job::cluster, &ClusterJob::listen>});
+                  [](const Json& v, Job& job) { job.cluster.ssh.user = v; }});
+  rows.push_back({"/cluster/ssh/port",
+                  integer_rule(1, 65535),
+                  value("22"),
+                  "of the hosts' ssh servers",
+                  {},
+                  [](const Json& v, Job& job) { job.cluster.ssh.port = v.get<std::uint16_t>(); }});
+  rows.push_back({"/cluster/ssh/key",
+                  text_rule(1),
+                  absent(),
+                  "file with the private key; else as ssh decides",
+                  {},
+                  [](const Json& v, Job& job) { job.cluster.ssh.key = v; }});
+  rows.push_back({"/cluster/ssh/dir",
+                  text_rule(1),
+                  absent(),
+                  "working folder on the hosts; else the one after login",
+                  {},
+                  [](const Json& v, Job& job) { job.cluster.ssh.dir = v; }});
+  rows.push_back({"/cluster/ssh/program",
+                  text_rule(1),
+                  absent(),
+                  "the program `troupe` on the hosts; else where it is here",
+                  {},
+                  [](const Json& v, Job& job) { job.cluster.ssh.program = v; }});
+  rows.push_back(
+      {"/cluster/ssh/env",
+       {.type = ValueType::text_list, .max_items = 256},
+       value("[]"),
+       "environment of the processes, NAME=VALUE each",
+       {},
+       [](const Json& v, Job& job) { job.cluster.ssh.env = v.get<std::vector<std::string>>(); }});
+  rows.push_back({"/cluster/ssh/options",
+                  {.type = ValueType::text_list, .max_items = 256},
+                  value("[]"),
+                  "further arguments of ssh",
+                  {},
+                  [](const Json& v, Job& job) {
+                    job.cluster.ssh.options = v.get<std::vector<std::string>>();
+                  }});
+  rows.push_back({"/cluster/ssh/copy", boolean_rule(), value("false"),
+                  "copy the program and the parts of the store where they are missing",
+                  all_but_default("false: the same paths on all hosts"),
+                  [](const Json& v, Job& job) { job.cluster.ssh.copy = v.get<bool>(); }});
+}
+
+void add_links(std::vector<SchemaRow>& rows) {
+  rows.push_back(
+      {"/cluster/listen",
+       text_rule(1),
+       absent(),
+       "where the directing process listens, HOST:PORT, port 0 being any free one; else on "
+       "loopback with `local`, on the way to the first host with `ssh`",
+       {},
+       put<&Job::cluster, &ClusterJob::listen>});
+  rows.push_back({"/cluster/token_file",
+                  text_rule(1),
+                  absent(),
+                  "with `manual`: file with the job's token, made if it does not exist; else "
+                  "OUTPUT/token",
+                  {},
+                  put<&Job::cluster, &ClusterJob::token_file>});
   rows.push_back(
       {"/cluster/network/latency_us",
        number_rule({.low = 0, .high = 1e7}),
@@ -233,6 +308,7 @@ std::vector<SchemaRow> place_rows() {
   add_dataset(rows);
   add_partition(rows);
   add_cluster(rows);
+  add_ssh(rows);
   add_links(rows);
   return rows;
 }

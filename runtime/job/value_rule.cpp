@@ -137,6 +137,7 @@ std::string type_text(const ValueRule& rule) {
     case ValueType::number_list:
       return "list of numbers";
     case ValueType::choice_list:
+    case ValueType::text_list:
       return "list of strings";
     case ValueType::hosts:
       return "integer or list of strings";
@@ -165,6 +166,8 @@ std::string range_text(const ValueRule& rule) {
       return fmt::format("{}, each {}", items_range(rule), number_range(rule.numbers));
     case ValueType::choice_list:
       return fmt::format("distinct, each {}", quoted_words(rule.words));
+    case ValueType::text_list:
+      return fmt::format("at most {} entries", rule.max_items);
     case ValueType::hosts:
       return fmt::format("{}, or as many names", integer_range(rule));
     case ValueType::choice_or_integers:
@@ -208,9 +211,11 @@ bool fits(const ValueRule& rule, const Json& value) {
       return list_fits(rule, value, [&](const Json& v) { return number_fits(v, rule.numbers); });
     case ValueType::choice_list:
       return list_fits(rule, value, word_fits) && distinct(value);
+    case ValueType::text_list:
+      return list_fits(rule, value, [](const Json& v) { return text_fits(v, 1, longest_text); });
     case ValueType::hosts:
       return whole_fits(value) ||
-             list_fits(rule, value, [](const Json& v) { return text_fits(v, 1, 255); });
+             list_fits(rule, value, [](const Json& v) { return text_fits(v, 1, 1024); });
     case ValueType::choice_or_integers:
       return word_fits(value) || list_fits(rule, value, whole_fits);
   }

@@ -21,6 +21,7 @@ enum class ValueType : std::uint8_t {
   number_list,         ///< entries in the number range
   choice_list,         ///< distinct entries, each one of `words`
   hosts,               ///< an integer, or a list of host names
+  text_list,           ///< strings
   choice_or_integers,  ///< one of `words`, or a list of integers in `low..high`
 };
 

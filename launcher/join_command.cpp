@@ -1,0 +1,85 @@
+// `troupe join`: this host takes part in a run that was started elsewhere.
+#include "launcher/commands.hpp"
+#include "launcher/print_error.hpp"
+#include "launcher/processes/local_address.hpp"
+#include "launcher/processes/process_arguments.hpp"
+#include "launcher/read_job.hpp"
+#include "runtime/job/layout.hpp"
+
+#include <charconv>
+#include <cstdlib>
+#include <ctime>
+#include <fmt/format.h>
+#include <string_view>
+
+namespace troupe {
+namespace {
+
+/// Set by the launchers of Slurm, MPI (PMI and Open MPI) and PyTorch, one process per host.
+constexpr const char* rank_variables[] = {"SLURM_NODEID", "PMI_RANK", "OMPI_COMM_WORLD_RANK",
+                                          "RANK"};
+
+Result<std::uint32_t> host_rank(const JoinArguments& arguments) {
+  if (arguments.host) {
+    return *arguments.host;
+  }
+  for (const auto* name : rank_variables) {
+    const auto* text = std::getenv(name);
+    if (text == nullptr) {
+      continue;
+    }
+    std::uint32_t rank = 0;
+    const std::string_view value(text);
+    const auto [rest, problem] = std::from_chars(value.begin(), value.end(), rank);
+    if (problem != std::errc{} || rest != value.end()) {
+      return Error(Errc::invalid_argument,
+                   fmt::format("{}: expected a number from 0, found \"{}\"", name, value));
+    }
+    return rank;
+  }
+  return Error(
+      Errc::invalid_argument,
+      "expected --host-rank, or one of SLURM_NODEID, PMI_RANK, OMPI_COMM_WORLD_RANK, RANK, "
+      "found none");
+}
+
+Result<ProcessArguments> process_arguments(const JoinArguments& arguments, const Job& job) {
+  TROUPE_ASSIGN_OR_RETURN(const auto rank, host_rank(arguments));
+  const auto layout = make_layout(job);
+  if (job.cluster.launch != "manual" || rank >= layout.hosts) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("expected a job with launch \"manual\" and a host rank 0..{}, found "
+                             "\"{}\" and {}",
+                             layout.hosts - 1, job.cluster.launch, rank));
+  }
+  ProcessArguments process;
+  process.life.process = *layout.agent_of(static_cast<HostId>(rank));
+  // Higher than that of any agent of this host before it.
+  process.life.incarnation = static_cast<std::uint32_t>(std::time(nullptr));
+  process.name = layout.at(process.life.process).name;
+  process.director = arguments.director;
+  process.listen = arguments.listen;
+  if (process.listen.empty()) {
+    TROUPE_ASSIGN_OR_RETURN(const auto own,
+                            local_address_towards(host_of_address(arguments.director)));
+    process.listen = own + ":0";
+  }
+  process.heartbeat_s = job.cluster.heartbeat_s;
+  process.lost_after_s = job.cluster.lost_after_s;
+  process.join_deadline_s = job.cluster.join_deadline_s;
+  process.token_file = arguments.token_file.string();
+  return process;
+}
+
+}  // namespace
+
+ExitCode join_command(const JoinArguments& arguments) {
+  const auto job = read_job_or_print(arguments.job);
+  if (!job) {
+    return ExitCode::usage;
+  }
+  const auto process = process_arguments(arguments, *job);
+  return process ? run_agent(*process) : print_error(process.error(), ExitCode::usage);
+}
+
+}  // namespace troupe

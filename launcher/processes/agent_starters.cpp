@@ -1,0 +1,151 @@
+#include "launcher/processes/agent_starters.hpp"
+
+#include "launcher/processes/child_processes.hpp"
+
+#include <cstdio>
+#include <filesystem>
+#include <fmt/format.h>
+#include <map>
+#include <mutex>
+
+namespace troupe {
+namespace {
+
+std::string own_program() {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/exe", error).string();
+}
+
+/// For a POSIX shell.
+std::string quoted(const std::string& word) {
+  std::string text = "'";
+  for (const char c : word) {
+    text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  }
+  return text + "'";
+}
+
+void print_line(const std::string& line, bool error) {
+  auto* const to = error ? stderr : stdout;
+  std::fprintf(to, "%s\n", line.c_str());
+  std::fflush(to);
+}
+
+/// Agents that are children of this process, or behind a child.
+class ChildAgents final : public AgentStarter {
+ public:
+  using Command = std::function<std::vector<std::string>(HostId, const ProcessArguments&)>;
+  explicit ChildAgents(Command command)
+      : command_(std::move(command)),
+        children_({.line = print_line,
+                   .exited = [this](std::uint64_t child, const std::string& how, bool) {
+                     exited(child, how);
+                   }}) {}
+
+  Status start(HostId host, const ProcessArguments& arguments, const net::Token& token,
+               std::function<void(const std::string&)> ended) override {
+    std::uint64_t child = 0;
+    std::uint64_t before = 0;
+    {
+      const std::lock_guard guard(mutex_);
+      child = next_++;
+      before = std::exchange(by_host_[host], child);
+      ended_[child] = std::move(ended);
+    }
+    children_.kill(before);  // it may only be stopped
+    ChildCommand command;
+    command.arguments = command_(host, arguments);
+    command.input = token.hex() + "\n";
+    return children_.start(child, std::move(command));
+  }
+  void end() override { children_.wait(3000); }
+
+ private:
+  void exited(std::uint64_t child, const std::string& how) {
+    std::function<void(const std::string&)> ended;
+    {
+      const std::lock_guard guard(mutex_);
+      if (auto node = ended_.extract(child)) {
+        ended = std::move(node.mapped());
+      }
+    }
+    if (ended) {
+      ended(how);
+    }
+  }
+
+  const Command command_;
+  std::mutex mutex_;
+  std::uint64_t next_ = 1;
+  std::map<HostId, std::uint64_t> by_host_;  ///< the last one started
+  std::map<std::uint64_t, std::function<void(const std::string&)>> ended_;
+  ChildProcesses children_;
+};
+
+std::vector<std::string> agent_command(const std::string& program, const ProcessArguments& a) {
+  auto words = to_command_line("agent", a);
+  words.insert(words.begin(), program);
+  return words;
+}
+
+const std::string& first_of(const std::string& own, const std::string& all) {
+  return own.empty() ? all : own;
+}
+
+}  // namespace
+
+std::vector<std::string> ssh_command(const SshJob& ssh, const HostSpec& host,
+                                     const std::vector<std::string>& arguments) {
+  std::vector<std::string> words = {"ssh", "-T", "-o", "BatchMode=yes"};
+  words.insert(words.end(), {"-p", std::to_string(host.port > 0 ? host.port : ssh.port)});
+  if (const auto& key = first_of(host.key, ssh.key); !key.empty()) {
+    words.insert(words.end(), {"-i", key});
+  }
+  if (const auto& user = first_of(host.user, ssh.user); !user.empty()) {
+    words.insert(words.end(), {"-l", user});
+  }
+  words.insert(words.end(), ssh.options.begin(), ssh.options.end());
+  words.insert(words.end(), {"--", host.address});
+  std::string line;
+  if (const auto& dir = first_of(host.dir, ssh.dir); !dir.empty()) {
+    line += fmt::format("cd {} && ", quoted(dir));
+  }
+  line += "exec";
+  if (!ssh.env.empty() || !host.env.empty()) {
+    line += " env";
+  }
+  for (const auto* list : {&ssh.env, &host.env}) {
+    for (const auto& entry : *list) {
+      line += " " + quoted(entry);
+    }
+  }
+  for (const auto& argument : arguments) {
+    line += " " + quoted(argument);
+  }
+  words.push_back(line);
+  return words;
+}
+
+std::unique_ptr<AgentStarter> make_agent_starter(const Job& job) {
+  const auto& cluster = job.cluster;
+  if (cluster.launch == "local") {
+    return std::make_unique<ChildAgents>(
+        [program = own_program()](HostId, const ProcessArguments& a) {
+          return agent_command(program, a);
+        });
+  }
+  if (cluster.launch == "ssh") {
+    return std::make_unique<ChildAgents>(
+        [cluster, program = own_program()](HostId host, const ProcessArguments& arguments) {
+          const auto& spec = cluster.named.at(raw(host));
+          auto there = arguments;
+          const auto& at = first_of(spec.listen, spec.address);
+          there.listen = at.find(':') == std::string::npos ? at + ":0" : "[" + at + "]:0";
+          const auto& path = first_of(first_of(spec.program, cluster.ssh.program), program);
+          return ssh_command(cluster.ssh, spec, agent_command(path, there));
+        });
+  }
+  return nullptr;
+}
+
+}  // namespace troupe

@@ -1,0 +1,34 @@
+#pragma once
+/// \file agent_starters.hpp
+/// The ways to start the agents of hosts.
+#include "launcher/processes/process_arguments.hpp"
+#include "runtime/job/job.hpp"
+
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace troupe {
+
+/// Threads: start() on one at a time.
+class AgentStarter {
+ public:
+  virtual ~AgentStarter() = default;
+  /// Starts the agent of a host; the one before it is gone, or is ended.
+  /// \param arguments  its command line; the token goes to its standard input
+  /// \param ended  may be called later, on any thread: the agent is gone, and how
+  virtual Status start(HostId host, const ProcessArguments& arguments, const net::Token& token,
+                       std::function<void(const std::string& how)> ended) = 0;
+  /// Lets all end by themselves, for some seconds.
+  virtual void end() = 0;
+};
+
+/// As `cluster.launch` says; null with "manual".
+std::unique_ptr<AgentStarter> make_agent_starter(const Job& job);
+
+/// The command line of ssh that runs `program arguments...` on a host, with the working folder and the
+/// environment that the job says.
+std::vector<std::string> ssh_command(const SshJob& ssh, const HostSpec& host,
+                                     const std::vector<std::string>& arguments);
+
+}  // namespace troupe

@@ -1,0 +1,125 @@
+#include "runtime/job/host_list.hpp"
+
+#include "runtime/base/files.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <fmt/format.h>
+
+namespace troupe {
+namespace {
+
+constexpr std::uint64_t max_host_file_bytes = std::uint64_t{1} << 20;
+
+std::vector<std::string> words_of(std::string_view line) {
+  std::vector<std::string> words;
+  std::size_t at = 0;
+  while (at < line.size()) {
+    at = line.find_first_not_of(" \t\r", at);
+    if (at == std::string_view::npos) {
+      break;
+    }
+    const auto end = std::min(line.find_first_of(" \t\r", at), line.size());
+    words.emplace_back(line.substr(at, end - at));
+    at = end;
+  }
+  return words;
+}
+
+/// \errors invalid_argument: not a whole number in 1..most
+template <class T>
+Status read_number(const std::string& what, const std::string& text, std::uint64_t most, T& out) {
+  std::uint64_t value = 0;
+  const auto* const end = text.data() + text.size();
+  const auto [rest, problem] = std::from_chars(text.data(), end, value);
+  if (problem != std::errc{} || rest != end || value == 0 || value > most) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("{}: expected a number 1..{}, found \"{}\"", what, most, text));
+  }
+  out = static_cast<T>(value);
+  return ok_status();
+}
+
+/// A word that ssh would take for an option is none of ours.
+Status read_text(const std::string& what, const std::string& text, std::string& out) {
+  if (text.empty() || text.starts_with('-')) {
+    return Error(
+        Errc::invalid_argument,
+        fmt::format("{}: expected a word that does not begin with -, found \"{}\"", what, text));
+  }
+  out = text;
+  return ok_status();
+}
+
+Status read_attribute(const std::string& word, HostSpec& host) {
+  const auto at = word.find('=');
+  const auto key = word.substr(0, at);
+  const auto value = at == std::string::npos ? "" : word.substr(at + 1);
+  if (key == "port") {
+    return read_number("port", value, 65535, host.port);
+  }
+  if (key == "slots") {
+    return read_number("slots", value, 64, host.slots);
+  }
+  if (key == "env") {
+    if (value.find('=') == std::string::npos || value.starts_with('=')) {
+      return Error(Errc::invalid_argument,
+                   fmt::format("env: expected NAME=VALUE, found \"{}\"", value));
+    }
+    host.env.push_back(value);
+    return ok_status();
+  }
+  const std::pair<const char*, std::string HostSpec::*> texts[] = {
+      {"user", &HostSpec::user},       {"key", &HostSpec::key},       {"dir", &HostSpec::dir},
+      {"program", &HostSpec::program}, {"listen", &HostSpec::listen},
+  };
+  for (const auto& [name, field] : texts) {
+    if (key == name) {
+      return read_text(key, value, host.*field);
+    }
+  }
+  return Error(Errc::invalid_argument,
+               fmt::format("expected a number of slots, or user=, port=, key=, dir=, program=, "
+                           "listen= or env=, found \"{}\"",
+                           word));
+}
+
+}  // namespace
+
+Result<HostSpec> parse_host(std::string_view line) {
+  const auto words = words_of(line);
+  if (words.empty()) {
+    return Error(Errc::invalid_argument, "expected a host's address, found nothing");
+  }
+  HostSpec host;
+  TROUPE_RETURN_IF_ERROR(read_text("address", words[0], host.address));
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const bool number = words[i].find_first_not_of("0123456789") == std::string::npos;
+    TROUPE_RETURN_IF_ERROR(i == 1 && number ? read_number("slots", words[i], 64, host.slots)
+                                            : read_attribute(words[i], host));
+  }
+  return host;
+}
+
+Result<std::vector<std::string>> read_host_file(const std::filesystem::path& file) {
+  TROUPE_ASSIGN_OR_RETURN(const auto text, read_text_file(file, max_host_file_bytes));
+  std::vector<std::string> lines;
+  std::size_t number = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto end = std::min(text.find('\n', at), text.size());
+    std::string line = text.substr(at, end - at);
+    line.resize(std::min(line.find('#'), line.size()));
+    at = end + 1;
+    ++number;
+    if (words_of(line).empty()) {
+      continue;
+    }
+    if (const auto host = parse_host(line); !host) {
+      return Error(host.error()).with(fmt::format("{}:{}", file.string(), number));
+    }
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+}  // namespace troupe

@@ -1,0 +1,37 @@
+#pragma once
+/// \file host_list.hpp
+/// Hosts as job files and host files name them, one a line:
+///
+///     ADDRESS [SLOTS] [user=U] [port=P] [key=FILE] [dir=DIR] [program=FILE] [listen=HOST] [env=NAME=VALUE]...
+#include "runtime/base/result.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace troupe {
+
+/// What is empty or 0 is as the job says for all hosts.
+struct HostSpec {
+  std::string address;      ///< for ssh: a name or an address
+  std::uint32_t slots = 0;  ///< ranks
+  std::string user;
+  std::uint16_t port = 0;        ///< of its ssh server
+  std::string key;               ///< file with the private key
+  std::string dir;               ///< working folder there
+  std::string program;           ///< `troupe` there
+  std::string listen;            ///< address that its processes listen at
+  std::vector<std::string> env;  ///< NAME=VALUE each
+  friend bool operator==(const HostSpec&, const HostSpec&) = default;
+};
+
+/// \errors invalid_argument: what is wrong with which word
+Result<HostSpec> parse_host(std::string_view line);
+
+/// Lines of a host file; empty ones and what follows a # do not count.
+/// \errors not_found; invalid_argument, with the line's number
+Result<std::vector<std::string>> read_host_file(const std::filesystem::path& file);
+
+}  // namespace troupe
