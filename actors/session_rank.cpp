@@ -67,7 +67,7 @@ void ask_batch(Self* self, std::uint64_t number) {
           return;
         }
         if (ready) {
-          now->batches.put(number, *ready);
+          now->batches.put(number, *ready, size_bytes((*ready)->batch));
         } else {
           now->error = ready.error();
         }
@@ -169,6 +169,7 @@ void begin_epoch(Self* self, const BeginEpoch& request) {
   options.rank = state.options.rank;
   options.world = state.options.world;
   options.in_flight = state.options.batches_in_flight;
+  options.budget_bytes = state.options.channel_budget;
   options.first_step = request.first_step;
   state.stream = Stream{BatchStream<Ref<ReadyBatch>>(std::move(options)), ++state.streams, false,
                         std::nullopt, std::nullopt};

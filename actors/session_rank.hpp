@@ -27,6 +27,7 @@ struct SessionRankOptions {
   Rank rank{};
   std::uint32_t world = 1;
   std::uint32_t batches_in_flight = 4;
+  std::uint64_t channel_budget = 0;  ///< bytes of batches under way or waiting; 0: not bounded
   std::shared_ptr<const SeedOrder> order;  ///< of training
   std::shared_ptr<const SampleOptions> sample;
   std::shared_ptr<const CollectOptions> collect;

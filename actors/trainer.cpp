@@ -31,6 +31,7 @@ void begin(Self* self, const std::string& role, Purpose purpose, std::uint32_t e
   options.rank = state.options.rank;
   options.world = state.options.world;
   options.in_flight = state.options.batches_in_flight;
+  options.budget_bytes = state.options.channel_budget;
   if (purpose == Purpose::train) {
     options.first_step = state.position.step;
   } else {

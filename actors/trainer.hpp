@@ -26,6 +26,7 @@ struct TrainerOptions {
   Rank rank{};
   std::uint32_t world = 1;
   std::uint32_t batches_in_flight = 4;
+  std::uint64_t channel_budget = 0;  ///< bytes of batches under way or waiting; 0: not bounded
   /// "train", shuffled; and for sampled evaluation "val", "test", in list order.
   std::map<std::string, std::shared_ptr<const SeedOrder>> orders;
   std::shared_ptr<const SampleOptions> sample;

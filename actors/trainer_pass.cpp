@@ -58,7 +58,8 @@ void ask(Self* self, std::uint64_t number) {
               if (const auto fits = check_answer(*request, *ready); !fits) {
                 return fail(self, fits.error());
               }
-              self->state.pass->stream.put(number, ready);
+              self->state.pass->stream.put(number, ready, size_bytes(ready->batch));
+              ask_ahead(self);  // its size may leave room for more
               pump(self);
             }
           },

@@ -95,6 +95,7 @@ TrainerOptions ClusterPlan::trainer_options(Rank rank) const {
   options.rank = rank;
   options.world = world();
   options.batches_in_flight = job.cluster.batches_ahead();
+  options.channel_budget = job.cluster.channel_budget;
   options.orders = orders;
   options.sample = sample;
   options.collect = collect;

@@ -24,6 +24,7 @@ caf::actor start_rank(Places& places, const RankPlace& at) {
   options.rank = at.options.rank;
   options.world = at.options.world;
   options.batches_in_flight = at.options.batches_in_flight;
+  options.channel_budget = at.options.channel_budget;
   options.order = at.options.orders.at("train");
   options.sample = at.options.sample;
   options.collect = at.options.collect;

@@ -28,7 +28,8 @@ Status DirectorLink::connect(Events events) {
   around.token = token_;
   around.self = arguments_.life;
   around.listen = arguments_.listen;
-  around.tcp = tcp_options(arguments_);
+  TROUPE_ASSIGN_OR_RETURN(around.tcp, tcp_options(arguments_));
+  tcp_ = around.tcp;
   around.name = std::move(events.name);
   around.connected = std::move(events.connected);
   around.lost = [ending = ending_](const net::ProcessLife& peer, const Error& why) {

@@ -42,6 +42,7 @@ class DirectorLink {
   /// Closes all links. The destructor does it, too; before it when handlers use what goes first.
   void close();
 
+  const net::TcpOptions& tcp() const { return tcp_; }
   const ProcessArguments& arguments() const { return arguments_; }
   ClusterRuntime& runtime() { return *runtime_; }
   Neighbourhood& neighbours() { return *neighbours_; }
@@ -54,6 +55,7 @@ class DirectorLink {
   const net::Token token_;
   const std::unique_ptr<ClusterRuntime> runtime_;
   const std::shared_ptr<Ending> ending_ = std::make_shared<Ending>();
+  net::TcpOptions tcp_;
   std::shared_ptr<Neighbourhood> neighbours_;
   std::shared_ptr<Gate> gate_;
 };

@@ -134,7 +134,7 @@ Status MemberProcess::start(const net::Welcome& welcome) {
   TROUPE_RETURN_IF_ERROR(process->load(store));
   auto options = plan->gate_options();
   options.generation = process->generation();
-  link_.neighbours().set_gate_options(options, tcp_options(link_.arguments()));
+  link_.neighbours().set_gate_options(options, link_.tcp());
   std::map<ProcessId, std::shared_ptr<Gate>> early;
   {
     const std::lock_guard guard(mutex_);

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <fcntl.h>
+#include <filesystem>
 #include <fmt/format.h>
 #include <openssl/crypto.h>
 #include <unistd.h>
@@ -11,23 +12,27 @@
 namespace troupe {
 
 std::vector<std::string> to_command_line(const std::string& command, const ProcessArguments& a) {
-  return {command,
-          "--process",
-          std::to_string(raw(a.life.process)),
-          "--life",
-          std::to_string(a.life.incarnation),
-          "--name",
-          a.name,
-          "--director",
-          a.director,
-          "--listen",
-          a.listen,
-          "--heartbeat",
-          fmt::format("{}", a.heartbeat_s),
-          "--lost-after",
-          fmt::format("{}", a.lost_after_s),
-          "--join-deadline",
-          fmt::format("{}", a.join_deadline_s)};
+  std::vector<std::string> words = {command,
+                                    "--process",
+                                    std::to_string(raw(a.life.process)),
+                                    "--life",
+                                    std::to_string(a.life.incarnation),
+                                    "--name",
+                                    a.name,
+                                    "--director",
+                                    a.director,
+                                    "--listen",
+                                    a.listen,
+                                    "--heartbeat",
+                                    fmt::format("{}", a.heartbeat_s),
+                                    "--lost-after",
+                                    fmt::format("{}", a.lost_after_s),
+                                    "--join-deadline",
+                                    fmt::format("{}", a.join_deadline_s)};
+  if (!a.tls.empty()) {
+    words.insert(words.end(), {"--tls", a.tls});
+  }
+  return words;
 }
 
 Result<net::Token> read_token(const ProcessArguments& arguments) {
@@ -44,8 +49,15 @@ Result<net::Token> read_token(const ProcessArguments& arguments) {
   return token;
 }
 
-net::TcpOptions tcp_options(const ProcessArguments& arguments) {
+Result<net::TcpOptions> tcp_options(const ProcessArguments& arguments) {
   net::TcpOptions options;
+  if (!arguments.tls.empty()) {
+    const std::filesystem::path folder = arguments.tls;
+    TROUPE_ASSIGN_OR_RETURN(options.tls,
+                            net::TlsContext::load({.certificate = folder / "certificate.pem",
+                                                   .key = folder / "key.pem",
+                                                   .authority = folder / "authority.pem"}));
+  }
   options.heartbeat = seconds_as<std::chrono::nanoseconds>(arguments.heartbeat_s);
   options.lost_after = seconds_as<std::chrono::nanoseconds>(arguments.lost_after_s);
   return options;

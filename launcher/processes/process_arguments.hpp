@@ -21,6 +21,7 @@ struct ProcessArguments {
   double lost_after_s = 3;
   double join_deadline_s = 60;
   std::string token_file;  ///< empty: standard input
+  std::string tls;         ///< folder with certificate.pem, key.pem, authority.pem; empty: no TLS
 };
 
 /// The arguments after the program's name for `command` ("agent" or "member").
@@ -28,7 +29,8 @@ std::vector<std::string> to_command_line(const std::string& command, const Proce
 
 /// \errors those of net::Token
 Result<net::Token> read_token(const ProcessArguments& arguments);
-net::TcpOptions tcp_options(const ProcessArguments& arguments);
+/// \errors those of net::TlsContext
+Result<net::TcpOptions> tcp_options(const ProcessArguments& arguments);
 
 /// A process with actors of the run: joins, works, ends with the run.
 ExitCode run_member(const ProcessArguments& arguments);

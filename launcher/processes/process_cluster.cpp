@@ -98,6 +98,7 @@ class ProcessCluster final : public Cluster {
   Status open(const Job& job, const PartitionedStore& store, ProcessClusterSetup setup);
   Status open_neighbourhood();
   void tell_how_to_join();
+  Result<std::shared_ptr<const net::TlsContext>> make_tls();
   void start_registrar(const net::Welcome& welcome);
   void start_agent(HostId host, const net::ProcessLife& life);
   void changed(const Roster& roster);
@@ -108,6 +109,7 @@ class ProcessCluster final : public Cluster {
 
   ProcessClusterSetup setup_;
   net::Token token_;
+  std::string tls_folder_;  ///< empty: no TLS
   std::unique_ptr<ClusterRuntime> runtime_;
   std::shared_ptr<const ClusterPlan> plan_;
   std::shared_ptr<const ClusterHooks> hooks_;
@@ -174,6 +176,7 @@ Status ProcessCluster::open_neighbourhood() {
   TROUPE_ASSIGN_OR_RETURN(options.listen, listen_address(plan_->job));
   options.tcp.heartbeat = seconds_as<std::chrono::nanoseconds>(cluster.heartbeat_s);
   options.tcp.lost_after = seconds_as<std::chrono::nanoseconds>(cluster.lost_after_s);
+  TROUPE_ASSIGN_OR_RETURN(options.tcp.tls, make_tls());
   options.gate = plan_->gate_options();
   options.gate.generation = process_->generation();
   options.gate.endpoint.recovery_deadline = director_grace(cluster.lost_after_s);
@@ -214,6 +217,20 @@ Status ProcessCluster::open_neighbourhood() {
   options.say = setup_.say;
   TROUPE_ASSIGN_OR_RETURN(neighbours_, Neighbourhood::open(runtime_->system(), std::move(options)));
   return ok_status();
+}
+
+/// A certificate for this run alone.
+Result<std::shared_ptr<const net::TlsContext>> ProcessCluster::make_tls() {
+  if (!plan_->job.cluster.tls) {
+    return std::shared_ptr<const net::TlsContext>();
+  }
+  const auto folder = std::filesystem::absolute(plan_->job.output / "tls");
+  std::error_code error;
+  std::filesystem::remove_all(folder, error);
+  std::filesystem::create_directories(folder, error);
+  TROUPE_ASSIGN_OR_RETURN(const auto files, net::make_job_certificate(folder, 30));
+  tls_folder_ = folder.string();
+  return net::TlsContext::load(files);
 }
 
 void ProcessCluster::tell_how_to_join() {
@@ -292,6 +309,7 @@ void ProcessCluster::start_agent(HostId host, const net::ProcessLife& life) {
   arguments.heartbeat_s = cluster.heartbeat_s;
   arguments.lost_after_s = cluster.lost_after_s;
   arguments.join_deadline_s = cluster.join_deadline_s;
+  arguments.tls = tls_folder_;
   const auto started =
       agents_->start(host, arguments, token_, [this, life](const std::string& how) {
         const std::lock_guard guard(shared_->mutex);

@@ -28,6 +28,9 @@ struct Batch {
   Digest digest;   ///< of the content, as digest_mode says; zero if off
 };
 
+/// Memory that its arrays take.
+std::uint64_t size_bytes(const Batch& batch);
+
 /// What a batch digest covers.
 enum class DigestMode : std::uint8_t { full, ids, off };
 

@@ -127,6 +127,11 @@ void check_hosts(const ClusterJob& cluster, ProblemList& problems) {
                     "an entry that is not so", "docs/deployment.md has them all"});
     }
   }
+  if (cluster.tls && cluster.launch != "local" && cluster.launch != "simulate") {
+    problems.add(
+        {"/cluster/tls", "false with launch other than \"local\"", "true",
+         "not built yet: certificates are not taken to other hosts; a tunnel encrypts, too"});
+  }
   if (cluster.launch == "manual" && cluster.listen.empty()) {
     problems.add({"/cluster/listen", "HOST:PORT with launch \"manual\"", "nothing",
                   "where the other hosts reach this one"});

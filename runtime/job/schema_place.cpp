@@ -257,12 +257,23 @@ void add_links(std::vector<SchemaRow>& rows) {
                   "seconds until a request without an answer fails",
                   {},
                   put<&Job::cluster, &ClusterJob::request_deadline_s>});
-  rows.push_back({"/cluster/transport", choice_rule({"simulated", "tcp", "ucx"}),
-                  value("\"simulated\""), "what carries messages between hosts",
-                  words({"tcp", "ucx"}, "\"simulated\"")});
-  rows.push_back({"/cluster/channel_budget", bytes_rule(65536, std::uint64_t{1} << 40), absent(),
-                  "bytes of finished batches waiting per rank",
-                  all_but_default("`cluster.batches_in_flight` bounds them")});
+  rows.push_back({"/cluster/transport", choice_rule({"auto", "tcp", "ucx"}), value("\"auto\""),
+                  "what carries messages between processes; with `simulate` none of them",
+                  words({"ucx"}, "\"auto\" or \"tcp\"")});
+  rows.push_back({"/cluster/tls",
+                  boolean_rule(),
+                  value("false"),
+                  "encrypt the links between processes (TLS 1.3)",
+                  {},
+                  put<&Job::cluster, &ClusterJob::tls>});
+  rows.push_back(
+      {"/cluster/channel_budget",
+       bytes_rule(65536, std::uint64_t{1} << 40),
+       absent(),
+       "bytes of batches on the way to a rank or waiting for it; a larger one passes alone; else "
+       "`cluster.batches_in_flight` alone bounds them",
+       {},
+       [](const Json& v, Job& job) { job.cluster.channel_budget = parse_bytes(v).value_or(0); }});
   rows.push_back({"/cluster/heartbeat",
                   number_rule({.low = 0.01, .high = 3600}),
                   value("1"),

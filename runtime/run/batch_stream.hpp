@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -25,6 +26,9 @@ struct BatchStreamOptions {
   std::uint64_t first_step = 0;   ///< steps of the epoch that are done already
   std::uint64_t in_flight = 1;    ///< batches asked for and not yet taken, at most
   std::uint64_t max_batches = 0;  ///< of all ranks; 0: the whole order
+  /// Bytes of batches that are here or on their way and not yet taken; those on their way are
+  /// counted as the largest so far. 0: not bounded. One batch passes whatever its size.
+  std::uint64_t budget_bytes = 0;
 };
 
 /// \tparam Item what a batch is once it is here
@@ -58,7 +62,8 @@ class BatchStream {
     if (!again_.empty()) {
       return again_.extract(again_.begin()).value();
     }
-    if (asked_ >= batches_ || asked_ - std::min(step_, batches_) >= options_.in_flight) {
+    if (asked_ >= batches_ || asked_ - std::min(step_, batches_) >= options_.in_flight ||
+        !budget_has_room()) {
       return std::nullopt;
     }
     missing_.insert(asked_);
@@ -79,17 +84,36 @@ class BatchStream {
   }
 
   /// A repeat is ignored.
-  void put(std::uint64_t number, Item item) {
+  void put(std::uint64_t number, Item item, std::uint64_t bytes = 0) {
     if (missing_.erase(number) > 0) {
       again_.erase(number);
       ready_.put(number, std::move(item));
+      waiting_.emplace(number, bytes);
+      waiting_bytes_ += bytes;
+      largest_ = std::max(largest_, bytes);
     }
   }
   /// The batch of the step under way, if it is here.
-  std::optional<Item> take() { return ready_.take(); }
+  std::optional<Item> take() {
+    auto item = ready_.take();
+    if (item) {  // they are taken in order
+      waiting_bytes_ -= waiting_.begin()->second;
+      waiting_.erase(waiting_.begin());
+    }
+    return item;
+  }
   void end_step() { ++step_; }
 
  private:
+  bool budget_has_room() const {
+    const auto under_way = missing_.size();
+    if (options_.budget_bytes == 0 || (under_way == 0 && waiting_.empty())) {
+      return true;
+    }
+    // Before the first batch is here nobody knows how large they are.
+    return largest_ > 0 && waiting_bytes_ + (under_way + 1) * largest_ <= options_.budget_bytes;
+  }
+
   BatchStreamOptions options_;
   std::uint64_t batches_ = 0;  ///< of this rank
   std::uint64_t steps_ = 0;    ///< of every rank
@@ -98,6 +122,9 @@ class BatchStream {
   std::set<std::uint64_t> missing_;  ///< asked for and not here
   std::set<std::uint64_t> again_;    ///< of these, to be asked for again
   ReorderBuffer<Item> ready_;
+  std::map<std::uint64_t, std::uint64_t> waiting_;  ///< bytes of those in ready_
+  std::uint64_t waiting_bytes_ = 0;
+  std::uint64_t largest_ = 0;
 };
 
 }  // namespace troupe

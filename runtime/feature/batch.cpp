@@ -1,0 +1,25 @@
+#include "runtime/feature/batch.hpp"
+
+#include <type_traits>
+
+namespace troupe {
+
+std::uint64_t size_bytes(const Batch& batch) {
+  const auto bytes = [](const auto& values) -> std::uint64_t {
+    return values.size() * sizeof(typename std::decay_t<decltype(values)>::value_type);
+  };
+  std::uint64_t sum = bytes(batch.labels) + batch.targets.view().flat().size_bytes();
+  for (const auto& rows : batch.rows) {
+    sum += rows.features.view().flat().size_bytes() + bytes(rows.original_ids);
+  }
+  sum += bytes(batch.sampled->seed_index);
+  for (const auto& nodes : batch.sampled->nodes) {
+    sum += bytes(nodes.ids);
+  }
+  for (const auto& edges : batch.sampled->edges) {
+    sum += bytes(edges.offsets) + bytes(edges.sources) + bytes(edges.edge_ids);
+  }
+  return sum;
+}
+
+}  // namespace troupe
