@@ -127,7 +127,10 @@ class RawClient final : public Client {
     for (std::size_t i = 0; i < std::max<std::size_t>(load.depth, 1024); ++i) {
       requests_.insert(requests_.end(), request.begin(), request.end());
     }
-    in_.resize(std::max(load.reply_bytes, block_bytes));
+    // As many places for large replies as are under way, as whoever keeps them needs.
+    places_.assign(load.reply_bytes > block_bytes ? load.depth : 1,
+                   std::vector<std::byte>(std::max(load.reply_bytes, block_bytes)));
+    place_ = 0;
     used_ = 0;
     to_send_ = load.depth;
     write();
@@ -155,8 +158,9 @@ class RawClient final : public Client {
     if (progress_->done()) {
       return;
     }
-    const std::size_t most = per_message_ ? load_.reply_bytes - used_ : in_.size() - used_;
-    socket_.async_read_some(asio::buffer(in_.data() + used_, most),
+    auto& in = places_[place_];
+    const std::size_t most = per_message_ ? load_.reply_bytes - used_ : in.size() - used_;
+    socket_.async_read_some(asio::buffer(in.data() + used_, most),
                             [this](const ErrorCode& error, std::size_t n) {
                               if (!error) {
                                 take(n);
@@ -167,6 +171,7 @@ class RawClient final : public Client {
     used_ += n;
     for (; used_ >= load_.reply_bytes; used_ -= load_.reply_bytes) {
       to_send_ += progress_->next() ? 1U : 0U;
+      place_ = (place_ + 1) % places_.size();
     }
     write();
     read();
@@ -178,8 +183,9 @@ class RawClient final : public Client {
   Load load_;
   Progress* progress_ = nullptr;
   std::vector<std::byte> requests_;
-  std::vector<std::byte> in_;
-  std::size_t used_ = 0;
+  std::vector<std::vector<std::byte>> places_;
+  std::size_t place_ = 0;
+  std::size_t used_ = 0;  // of the place
   std::size_t to_send_ = 0;
   bool writing_ = false;
 };

@@ -1,5 +1,6 @@
 #include "runtime/net/tcp_batch.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace troupe::net {

@@ -3,20 +3,12 @@
 #include "tests/runtime/net/link_world.hpp"
 
 #include <atomic>
-#include <fstream>
 #include <set>
 
 namespace troupe::net {
 namespace {
 
 constexpr std::size_t mib = std::size_t{1} << 20;
-
-std::size_t resident_bytes() {
-  std::size_t size = 0;
-  std::size_t resident = 0;
-  std::ifstream("/proc/self/statm") >> size >> resident;
-  return resident * 4096;
-}
 
 /// A listener with one good link that works all the time.
 class HostileConnections : public ::testing::TestWithParam<bool> {

@@ -5,7 +5,6 @@
 #include <array>
 #include <atomic>
 #include <filesystem>
-#include <fstream>
 #include <thread>
 
 namespace troupe::net {
@@ -117,13 +116,6 @@ std::size_t descriptors() {
     ++count;
   }
   return count;
-}
-
-std::size_t resident_bytes() {
-  std::size_t size = 0;
-  std::size_t resident = 0;
-  std::ifstream("/proc/self/statm") >> size >> resident;
-  return resident * 4096;
 }
 
 void open_and_close(TcpWorld& w, int count) {
