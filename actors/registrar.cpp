@@ -224,6 +224,12 @@ caf::behavior registrar(Registrar* self, RegistrarOptions options) {
         self->state.options.notice(*notice);
         return done();
       },
+      [self, done](const Ref<net::RanksEnded>& ended) {
+        if (self->state.options.ranks_ended) {
+          self->state.options.ranks_ended(*ended);
+        }
+        return done();
+      },
       [self](const Ref<LinkLost>& lost) {
         carry_out(self, self->state.roster->lost(lost->life, lost->why, false));
       },

@@ -37,10 +37,16 @@ ChildCommand member_command(const ProcessArguments& agent, const net::SpawnProce
   arguments.name = request.name;
   arguments.token_file.clear();
   ChildCommand command;
-  command.arguments = to_command_line("member", arguments);
-  std::error_code error;
-  command.arguments.insert(command.arguments.begin(),
-                           std::filesystem::read_symlink("/proc/self/exe", error).string());
+  const auto program = std::exchange(arguments.program, {});
+  if (!program.empty()) {
+    command.arguments = program;
+    command.environment = {std::string(member_variable) + "=" + to_member_variable(arguments)};
+  } else {
+    command.arguments = to_command_line("member", arguments);
+    std::error_code error;
+    command.arguments.insert(command.arguments.begin(),
+                             std::filesystem::read_symlink("/proc/self/exe", error).string());
+  }
   command.prefix = "[" + request.name + "] ";
   command.input = token.hex() + "\n";
   return command;
