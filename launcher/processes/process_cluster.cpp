@@ -235,7 +235,7 @@ void ProcessCluster::start_agent(HostId host, const net::ProcessLife& life) {
   arguments.life = life;
   arguments.name = plan_->layout.at(life.process).name;
   arguments.director = neighbours_->address();
-  arguments.listen = cluster.listen;
+  arguments.listen = "127.0.0.1:0";
   arguments.heartbeat_s = cluster.heartbeat_s;
   arguments.lost_after_s = cluster.lost_after_s;
   arguments.join_deadline_s = cluster.join_deadline_s;

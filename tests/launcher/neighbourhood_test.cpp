@@ -169,6 +169,38 @@ TEST(Neighbourhood, ConnectsAndBothReachTheOther) {
   EXPECT_EQ(director.connects(), 1);
 }
 
+TEST(Neighbourhood, ConnectsOnceAndIsNotInterrupted) {
+  for (int i = 0; i < 20; ++i) {
+    Process director(0);
+    Process member(3);
+    ASSERT_OK_AND_ASSIGN(const auto gate, member.connect(director.life(), director.address()));
+    for (int k = 0; k < 3; ++k) {
+      EXPECT_EQ(member.ask(*gate), 1U);
+      EXPECT_EQ(director.ask(3), 301U);
+      std::this_thread::sleep_for(1ms);
+    }
+    EXPECT_EQ(member.around->totals().interruptions, 0U);
+    EXPECT_EQ(director.around->totals().interruptions, 0U);
+  }
+}
+
+TEST(Neighbourhood, NothingIsAskedBeforeTheGateIsKnown) {
+  for (int i = 0; i < 5; ++i) {
+    Process low(1);
+    Process high(2, 1, [](auto& options) {
+      options.connected = [connected = options.connected](auto id, const auto& gate) {
+        std::this_thread::sleep_for(30ms);  // longer than it takes to connect
+        connected(id, gate);
+      };
+    });
+    std::uint64_t who = 0;
+    std::thread asking([&] { who = low.ask(2); });
+    high.around->expect(low.life(), low.address());
+    asking.join();
+    EXPECT_EQ(who, 201U);
+  }
+}
+
 TEST(Neighbourhood, OfTwoThatExpectEachOtherOneDials) {
   Process low(1);
   Process high(2);
