@@ -84,14 +84,19 @@ void start_after(Registrar* self, const Start& start) {
   }
 }
 
+/// Nothing if it was lost with its agent during the pause: then a later life is to come.
 void start_now(Registrar* self, const Roster::Action& action) {
-  if (self->state.ending) {
-    return;
-  }
+  const auto is_wanted = [self](const net::ProcessLife& life) {
+    return !self->state.ending && self->state.roster->admit(life).ok();
+  };
   if (const auto* agent = std::get_if<Roster::StartAgent>(&action)) {
-    start_agent(self, *agent);
+    if (is_wanted(agent->life)) {
+      start_agent(self, *agent);
+    }
   } else if (const auto* process = std::get_if<Roster::Spawn>(&action)) {
-    spawn(self, *process);
+    if (is_wanted(process->life)) {
+      spawn(self, *process);
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 // The agent of a host: its process.
 #include "actors/agent.hpp"
 #include "actors/message.hpp"
+#include "launcher/commands.hpp"
 #include "launcher/print_error.hpp"
 #include "launcher/processes/child_processes.hpp"
 #include "launcher/processes/director_link.hpp"
@@ -104,6 +105,7 @@ Status run(DirectorLink& link, const net::Token& token) {
 }  // namespace
 
 ExitCode run_agent(const ProcessArguments& arguments) {
+  unblock_stop_signals();  // who ends it wants just that; the director is told by its link
   auto token = read_token(arguments);
   if (!token) {
     return print_error(Error(token.error()).with(arguments.name), ExitCode::usage);

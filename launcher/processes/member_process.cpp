@@ -3,6 +3,7 @@
 #include "actors/message.hpp"
 #include "launcher/cluster_plan.hpp"
 #include "launcher/cluster_process.hpp"
+#include "launcher/commands.hpp"
 #include "launcher/prepare_store.hpp"
 #include "launcher/print_error.hpp"
 #include "launcher/processes/director_link.hpp"
@@ -291,6 +292,7 @@ MemberProcess::~MemberProcess() {
 }  // namespace
 
 ExitCode run_member(const ProcessArguments& arguments, const std::function<Status(Session&)>& fn) {
+  unblock_stop_signals();  // who ends it wants just that; the director is told by its link
   auto token = read_token(arguments);
   if (!token) {
     return print_error(Error(token.error()).with(arguments.name), ExitCode::usage);

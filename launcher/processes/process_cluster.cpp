@@ -221,7 +221,9 @@ Status ProcessCluster::open_neighbourhood() {
                           ProcessId id, const std::shared_ptr<Gate>& gate) {
     {
       const std::lock_guard guard(shared->mutex);
-      gate->export_actor({Role::registrar, 0}, shared->registrar);
+      if (shared->registrar) {  // else the run is over
+        gate->export_actor({Role::registrar, 0}, shared->registrar);
+      }
     }
     if (const auto process = weak.lock()) {
       process->connect(id, gate);
