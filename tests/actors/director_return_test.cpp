@@ -64,6 +64,7 @@ class FakeRun {
     for (std::size_t i = 0; i < 3; ++i) {
       end_actors(i);
     }
+    system_.await_all_actors_done();  // they use what is here
   }
 
   /// What is held is not answered until it is let go.
