@@ -78,7 +78,11 @@ caf::behavior fake_collector(caf::event_based_actor* /*self*/) {
 class BatchServerTest : public ::testing::Test {
  protected:
   BatchServerTest() : system_(config_) { start(true); }
-  ~BatchServerTest() override { caf::anon_send_exit(server_, caf::exit_reason::kill); }
+  ~BatchServerTest() override { end(); }
+  void end() {
+    caf::anon_send_exit(server_, caf::exit_reason::kill);
+    system_.await_all_actors_done();  // they use what is here
+  }
 
   void start(bool with_collector) {
     caf::anon_send_exit(server_, caf::exit_reason::kill);
@@ -280,6 +284,7 @@ class BatchRouterTest : public BatchServerTest {
     for (const auto& actor : started_) {
       caf::anon_send_exit(actor, caf::exit_reason::kill);
     }
+    end();
   }
   void set(std::size_t i, bool there) {
     const std::lock_guard guard(servers_mutex_);

@@ -64,6 +64,7 @@ class FakeRun {
     for (std::size_t i = 0; i < 3; ++i) {
       end_actors(i);
     }
+    system_.await_all_actors_done();  // they use what is here
   }
 
   /// What is held is not answered until it is let go.
@@ -217,6 +218,7 @@ caf::behavior FakeRun::evaluate(caf::stateful_actor<EvaluatorState>* self, FakeR
         if (self->state.open.pending()) {
           self->state.open.deliver(to_caf(Error(Errc::peer_lost, "the link is down")));
         }
+        run->is_held("link down");
         self->quit(caf::exit_reason::kill);
       },
       [](const Ref<Again>& again) { again->what(); },
@@ -274,6 +276,7 @@ TEST(DirectorReturn, AnEvaluatorsProcessLostWhileEvaluatingRollsBack) {
   ASSERT_TRUE(run.wait_told("infer"));
 
   run.lose(host_1);
+  ASSERT_TRUE(run.wait_told("link down"));
   run.let_go("infer");
   std::this_thread::sleep_for(20ms);
   EXPECT_EQ(run.count("regroup 1"), 0) << "not before it is back";

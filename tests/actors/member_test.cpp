@@ -21,7 +21,10 @@ using Lines = std::vector<std::string>;
 class ProcessActor : public ::testing::Test {
  protected:
   ProcessActor() : system_(config_) {}
-  ~ProcessActor() override { caf::anon_send_exit(actor_, caf::exit_reason::kill); }
+  ~ProcessActor() override {
+    caf::anon_send_exit(actor_, caf::exit_reason::kill);
+    system_.await_all_actors_done();  // it uses what is here
+  }
 
   void note(const std::string& line) {
     const std::lock_guard guard(mutex_);

@@ -143,6 +143,7 @@ class RegistrarTest : public ::testing::Test {
     for (const auto& [id, actor] : handles_) {
       caf::anon_send_exit(actor, caf::exit_reason::kill);
     }
+    system_.await_all_actors_done();  // they use what is here
   }
 
   caf::actor handle(ProcessId id) {
