@@ -25,11 +25,11 @@ auto fields(const Join& m) {
   return std::tuple(life, address, version);
 }
 Welcome example(Welcome*) {
-  return {R"({"dataset": {"path": "d"}})", "/jobs", "/jobs/store", ~0ULL - 1, 12};
+  return {R"({"dataset": {"path": "d"}})", "/jobs", "/jobs/store", ~0ULL - 1, 12, true};
 }
 auto fields(const Welcome& m) {
-  const auto& [job, folder, store, checksum, generation] = m;
-  return std::tuple(job, folder, store, checksum, generation);
+  const auto& [job, folder, store, checksum, generation, resume] = m;
+  return std::tuple(job, folder, store, checksum, generation, resume);
 }
 Ready example(Ready*) {
   return {some_life, Errc::not_found, "part 3 is not there"};
@@ -70,6 +70,19 @@ auto fields(const ProcessExited& m) {
   const auto& [life, how] = m;
   return std::tuple(life, how);
 }
+RanksEnded example(RanksEnded*) {
+  return {some_life, Errc::peer_lost, "rank 3: lost", {1, 1ULL << 63}, 77};
+}
+auto fields(const RanksEnded& m) {
+  const auto& [life, code, why, batches, steps] = m;
+  return std::tuple(life, code, why, batches, steps);
+}
+StopRanks example(StopRanks*) {
+  return {};
+}
+auto fields(const StopRanks&) {
+  return std::tuple();
+}
 EndProcess example(EndProcess*) {
   return {Errc::cancelled, "interrupted"};
 }
@@ -94,8 +107,9 @@ auto fields(const Notice& m) {
 
 template <class T>
 class MembershipCodec : public ::testing::Test {};
-using AllMessages = ::testing::Types<Join, Welcome, Ready, Members, SpawnProcess, KillProcess,
-                                     ProcessExited, EndProcess, LinkTotals, Notice>;
+using AllMessages =
+    ::testing::Types<Join, Welcome, Ready, Members, SpawnProcess, KillProcess, ProcessExited,
+                     RanksEnded, StopRanks, EndProcess, LinkTotals, Notice>;
 TYPED_TEST_SUITE(MembershipCodec, AllMessages);
 
 TYPED_TEST(MembershipCodec, ComesBackAsItWas) {
