@@ -35,13 +35,13 @@ struct FaultOutcome {
 };
 
 /// Settings of `troupe run` for a job that is the same whatever the placement.
-std::vector<std::string> fault_job(const std::string& output);
+std::vector<std::string> fault_job(const std::string& output, int epochs);
 /// Digests of that job, undisturbed, simulated in one process; computed once per test program.
-const std::string& undisturbed_digests();
+const std::string& undisturbed_digests(int epochs);
 /// Those in the report; empty: there is none.
 std::string digests_in(const std::string& output);
 
-/// Runs it, at most three times if the moment is missed. Heartbeats are every 0.2 s, and 1.5 s of silence is a loss.
+/// Runs it, if the moment is missed up to three times with more epochs. Heartbeats are every 0.2 s, and 1.5 s of silence is a loss.
 FaultOutcome run_cell(const FaultCell& cell);
 
 /// The lines of a table in Markdown.
