@@ -15,8 +15,9 @@ std::vector<std::string> marked(std::vector<std::string> arguments, const std::s
 
 }  // namespace
 
-WatchedRun::WatchedRun(std::vector<std::string> arguments, std::string folder)
-    : process_(marked(std::move(arguments), mark_), folder),
+WatchedRun::WatchedRun(std::vector<std::string> arguments, std::string folder, std::string mark)
+    : mark_(std::move(mark)),
+      process_(marked(std::move(arguments), mark_), folder),
       // Of what is read at once, notes were printed after progress.
       tails_{{process_.out_file(), false, 0, {}}, {process_.err_file(), true, 0, {}}} {}
 

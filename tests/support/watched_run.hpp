@@ -25,7 +25,9 @@ struct PrintedLine {
 class WatchedRun {
  public:
   /// \param arguments  the program first
-  WatchedRun(std::vector<std::string> arguments, std::string folder);
+  /// \param mark       of all its processes; those on other hosts must be given it
+  WatchedRun(std::vector<std::string> arguments, std::string folder,
+             std::string mark = new_run_mark());
   ~WatchedRun();
   WatchedRun(const WatchedRun&) = delete;
   WatchedRun& operator=(const WatchedRun&) = delete;
@@ -56,7 +58,7 @@ class WatchedRun {
   };
   void read_lines();
 
-  std::string mark_ = new_run_mark();
+  std::string mark_;
   Process process_;
   std::vector<Tail> tails_;
   std::vector<PrintedLine> lines_;
