@@ -246,7 +246,7 @@ void ProcessCluster::tell_how_to_join() {
 
 /// Its handles are of no use any more, before anybody asks for them again.
 void ProcessCluster::lost(const net::ProcessLife& life, const std::string& why) {
-  process_->disconnect(life.process);
+  process_->disconnect(life.process, neighbours_->gate(life));
   const std::lock_guard guard(shared_->mutex);
   shared_->settled.erase(life.process);
   if (shared_->registrar) {
@@ -276,9 +276,12 @@ void ProcessCluster::start_registrar(const net::Welcome& welcome) {
   options.drop = [this](const net::ProcessLife& life, const std::string& why) {
     {
       const std::lock_guard guard(shared_->mutex);
-      shared_->lives.erase(life.process);
+      const auto found = shared_->lives.find(life.process);
+      if (found != shared_->lives.end() && found->second == life.incarnation) {
+        shared_->lives.erase(found);
+      }
     }
-    process_->disconnect(life.process);
+    process_->disconnect(life.process, neighbours_->gate(life));
     neighbours_->drop(life, Error(Errc::peer_lost, why));
   };
   options.changed = [this](const Roster& roster) { changed(roster); };

@@ -256,7 +256,12 @@ void CellRun::resume() {
 }
 
 void CellRun::after_director() {
-  expect_others_end();
+  if (cell_.act == Act::stop && cell_.moment == Moment::start) {
+    // They wait for their director up to cluster.join_deadline, as they do for one that comes late.
+    run_.wait_until([] { return false; }, 3s);
+  } else {
+    expect_others_end();
+  }
   if (cell_.act == Act::stop) {
     kill(victim_, SIGCONT);
     const auto woken = TestClock::now();
