@@ -18,10 +18,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int steps = 9;       // per epoch and rank
-constexpr int epoch_hit = 4;   // early enough for the run to go on after it
-constexpr int step_kept = 40;  // a checkpoint
-constexpr double longest_detection_s = 2.5;
+constexpr int steps = 9;        // per epoch and rank
+constexpr int epoch_hit = 4;    // early enough for the run to go on after it
+constexpr int step_kept = 40;   // a checkpoint
 constexpr auto patience = 60s;  // with whatever must come by itself
 
 struct Role {
@@ -48,6 +47,9 @@ const Role& role_of(Victim victim) {
 std::vector<std::string> job_of(const FaultCell& cell, const std::string& output, int epochs) {
   auto words = fault_job(output, epochs);
   words.insert(words.end(), {"--set", "cluster.launch=local"});
+  if (cell.defaults) {
+    words.insert(words.end(), {"--set", "cluster.heartbeat=1", "--set", "cluster.lost_after=3"});
+  }
   for (const auto& setting : role_of(cell.victim).settings) {
     words.insert(words.end(), {"--set", setting});
   }
@@ -221,6 +223,7 @@ void CellRun::after_member() {
   expect_digests(*exit_code);
   const bool seen = run_.find(role_.process + std::string(" is lost"), acted_).has_value();
   const bool may_be_unseen = cell_.moment == Moment::last_step;
+  const double longest_detection_s = cell_.defaults ? 5.0 : 2.5;
   missed_ = !seen && seconds_from(acted_, run_.ended()) < longest_detection_s;
   if (!seen && !may_be_unseen && !missed_) {
     problem(fmt::format("no line says that {} is lost", role_.process));
@@ -355,6 +358,18 @@ std::vector<FaultCell> all_fault_cells() {
   return cells;
 }
 
+std::vector<FaultCell> slow_fault_cells() {
+  std::vector<FaultCell> cells;
+  for (auto cell : all_fault_cells()) {
+    const bool unseen = cell.victim == Victim::director || cell.moment == Moment::last_step;
+    if (cell.act == Act::stop && !unseen) {
+      cell.defaults = true;
+      cells.push_back(cell);
+    }
+  }
+  return cells;
+}
+
 // ---- running ----
 
 std::vector<std::string> fault_job(const std::string& output, int epochs) {
@@ -393,6 +408,7 @@ const std::string& undisturbed_digests(int epochs) {
 FaultOutcome run_cell(const FaultCell& cell) {
   // Nothing waits for an agent: the run must last longer than it takes to notice.
   int epochs = cell.victim == Victim::agent && cell.act == Act::stop ? 48 : 12;
+  epochs *= cell.defaults ? 2 : 1;
   for (int attempt = 0; attempt < 3; ++attempt, epochs *= 3) {
     if (undisturbed_digests(epochs).empty()) {
       return {{"the undisturbed run left no digests"}, "", -1, -1, ""};

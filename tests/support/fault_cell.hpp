@@ -17,6 +17,7 @@ struct FaultCell {
   Victim victim{};
   Act act{};
   Moment moment{};
+  bool defaults = false;  ///< heartbeats and silence as when a job says nothing about them
 };
 std::string to_string(Victim victim);
 std::string to_string(Act act);
@@ -25,6 +26,8 @@ std::string to_string(Moment moment);
 std::string test_name(const FaultCell& cell);
 std::ostream& operator<<(std::ostream& out, const FaultCell& cell);
 std::vector<FaultCell> all_fault_cells();
+/// Those that take longest to notice, at the defaults.
+std::vector<FaultCell> slow_fault_cells();
 
 struct FaultOutcome {
   std::vector<std::string> problems;  ///< what is not as it must be; empty: good
@@ -41,7 +44,8 @@ const std::string& undisturbed_digests(int epochs);
 /// Those in the report; empty: there is none.
 std::string digests_in(const std::string& output);
 
-/// Runs it, if the moment is missed up to three times with more epochs. Heartbeats are every 0.2 s, and 1.5 s of silence is a loss.
+/// Runs it, if the moment is missed up to three times with more epochs. Heartbeats are every 0.2 s, and 1.5 s of silence is a loss,
+/// unless it takes the defaults.
 FaultOutcome run_cell(const FaultCell& cell);
 
 /// The lines of a table in Markdown.
