@@ -78,8 +78,12 @@ void ping(Self* self, std::size_t rank) {
           [self, rank, is_current](const caf::error& error) {
             if (is_current()) {
               self->state.lost.insert(static_cast<Rank>(rank));
-              recover(self, Error(Errc::peer_lost, fmt::format("trainer {}: no sign of life: {}",
-                                                               rank, from_caf(error).what())));
+              const bool silent = error == caf::sec::request_timeout;
+              const auto how =
+                  silent ? fmt::format("for {} ms", self->state.options.lost_after.count())
+                         : from_caf(error).what();
+              recover(self, Error(Errc::peer_lost,
+                                  fmt::format("trainer {}: no sign of life {}", rank, how)));
             }
           });
 }

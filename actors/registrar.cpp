@@ -27,6 +27,10 @@ struct StartNow {
   Roster::Action action;
 };
 struct JoinDeadline {};
+struct StartDeadline {
+  net::ProcessLife life;
+  std::chrono::milliseconds within;
+};
 
 void carry_out(Registrar* self, const Roster::Actions& actions);
 
@@ -45,10 +49,29 @@ void tell_members(Registrar* self) {
   }
 }
 
+/// A process without a link shows no sign of life that others would miss.
+void expect_join(Registrar* self, const net::ProcessLife& life, std::chrono::milliseconds within) {
+  const auto losses = self->state.roster->awaited(life);
+  if (losses && within.count() > 0) {
+    within *= 1U << std::min(*losses, 6U);
+    self->delayed_send(self, within, Ref<StartDeadline>(StartDeadline{life, within}));
+  }
+}
+
+void start_deadline(Registrar* self, const StartDeadline& late) {
+  auto& state = self->state;
+  if (!state.ending && state.roster->awaited(late.life)) {
+    const auto why = fmt::format("started, and not heard of within {} ms", late.within.count());
+    carry_out(self, state.roster->lost(late.life, why, false));
+  }
+}
+
 void start_agent(Registrar* self, const Roster::StartAgent& start) {
-  if (self->state.options.start_agent) {
-    self->state.options.expect(start.life);
-    self->state.options.start_agent(start.host, start.life);
+  const auto& options = self->state.options;
+  if (options.start_agent) {
+    options.expect(start.life);
+    options.start_agent(start.host, start.life);
+    expect_join(self, start.life, options.agent_start_deadline);
   }
 }
 
@@ -60,12 +83,15 @@ void spawn(Registrar* self, const Roster::Spawn& spawn) {
     options.expect(life);
     const auto& name = options.roster.layout.at(life.process).name;
     self->request(agent, caf::infinite, Ref<net::SpawnProcess>(net::SpawnProcess{life, name}))
-        .then([](const Ref<net::Done>&) {},
-              [self, life](const caf::error& error) {
-                if (const auto why = from_caf(error); why.code() != Errc::peer_lost) {
-                  carry_out(self, self->state.roster->lost(life, why.what(), true));
-                }
-              });
+        .then(
+            [self, life](const Ref<net::Done>&) {
+              expect_join(self, life, self->state.options.start_deadline);
+            },
+            [self, life](const caf::error& error) {
+              if (const auto why = from_caf(error); why.code() != Errc::peer_lost) {
+                carry_out(self, self->state.roster->lost(life, why.what(), true));
+              }
+            });
   }
 }
 
@@ -239,6 +265,7 @@ caf::behavior registrar(Registrar* self, RegistrarOptions options) {
         carry_out(self, self->state.roster->lost(lost->life, lost->why, false));
       },
       [self](const Ref<StartNow>& start) { start_now(self, start->action); },
+      [self](const Ref<StartDeadline>& late) { start_deadline(self, *late); },
       [self](const Ref<JoinDeadline>&) { join_deadline(self); },
       [self](const Ref<EndAll>& request) { end_all(self, *request); },
   };

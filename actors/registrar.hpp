@@ -34,6 +34,9 @@ struct RegistrarOptions {
   std::function<void(const net::Notice&)> notice;           ///< of a process
   std::function<void(const net::RanksEnded&)> ranks_ended;  ///< those of a process; may be empty
   std::chrono::milliseconds join_deadline{60'000};  ///< until all are there for the first time
+  /// From the start of a process until it joins, doubled with every loss in a row; 0: not bounded.
+  std::chrono::milliseconds start_deadline{0};
+  std::chrono::milliseconds agent_start_deadline{0};
 };
 
 /// The link to a process is down for good.

@@ -92,10 +92,12 @@ void ClusterProcess::connect(ProcessId other, std::shared_ptr<Gate> gate) {
   gates_[other] = std::move(gate);
 }
 
-std::shared_ptr<Gate> ClusterProcess::disconnect(ProcessId other) {
+void ClusterProcess::disconnect(ProcessId other, const std::shared_ptr<Gate>& gate) {
   const std::lock_guard guard(mutex_);
-  auto node = gates_.extract(other);
-  return node ? std::move(node.mapped()) : nullptr;
+  const auto found = gates_.find(other);
+  if (found != gates_.end() && found->second == gate) {
+    gates_.erase(found);
+  }
 }
 
 std::vector<std::shared_ptr<Gate>> ClusterProcess::gates() const {

@@ -36,8 +36,8 @@ class ClusterProcess : public std::enable_shared_from_this<ClusterProcess> {
   Status load(const PartitionedStore& store);
   /// From now on `other` is reached through `gate`, in place of an earlier one.
   void connect(ProcessId other, std::shared_ptr<Gate> gate);
-  /// `other` is not there. \returns the gate, for the caller to close; null: there was none
-  std::shared_ptr<Gate> disconnect(ProcessId other);
+  /// `other` is not reached through `gate` any more; another gate to it stays.
+  void disconnect(ProcessId other, const std::shared_ptr<Gate>& gate);
   Status start_actors();  ///< all but the supervisor; every process before any supervisor
   /// Tells the trainers here who their peers are now.
   void introduce();

@@ -181,7 +181,7 @@ void MemberProcess::meet(const net::Members& members) {
   }
   for (const auto& [id, incarnation] : there_) {
     if (!now.contains(id)) {
-      process_->disconnect(id);
+      process_->disconnect(id, neighbours.gate({id, incarnation}));
       neighbours.drop({id, incarnation}, Error(Errc::peer_lost, name_of(id) + " is lost"));
     }
   }

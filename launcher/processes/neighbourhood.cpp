@@ -143,17 +143,10 @@ Status Neighbourhood::admit(const net::PeerIdentity& peer) const {
 }
 
 void Neighbourhood::accept(std::shared_ptr<net::Link> link, const net::PeerIdentity& peer) {
-  expect({peer.process, peer.incarnation}, "");
-  std::shared_ptr<Gate> gate;
-  {
-    const std::lock_guard guard(mutex_);
-    const auto found = neighbours_.find(peer.process);
-    if (found != neighbours_.end() && found->second.incarnation == peer.incarnation) {
-      gate = found->second.gate;
-    }
-  }
-  if (gate) {
-    gate->attach(std::move(link));
+  const net::ProcessLife life{peer.process, peer.incarnation};
+  expect(life, "");
+  if (const auto found = gate(life)) {
+    found->attach(std::move(link));
   } else {
     link->close(Error(Errc::cancelled, "it was replaced meanwhile"));
   }
@@ -270,6 +263,14 @@ void Neighbourhood::gate_ended(const net::ProcessLife& peer, const Error& why) {
     }
   }
   options_.lost(peer, why);
+}
+
+std::shared_ptr<Gate> Neighbourhood::gate(const net::ProcessLife& life) const {
+  const std::lock_guard guard(mutex_);
+  const auto found = neighbours_.find(life.process);
+  return found != neighbours_.end() && found->second.incarnation == life.incarnation
+             ? found->second.gate
+             : nullptr;
 }
 
 void Neighbourhood::drop(const net::ProcessLife& life, const Error& why) {

@@ -56,6 +56,8 @@ class Neighbourhood : public std::enable_shared_from_this<Neighbourhood> {
   Result<std::shared_ptr<Gate>> connect(const net::ProcessLife& peer, const std::string& address,
                                         std::chrono::milliseconds deadline,
                                         net::Clock::duration recovery);
+  /// The gate to this very life of a process; null: there is none.
+  std::shared_ptr<Gate> gate(const net::ProcessLife& life) const;
   /// Closes the gate to a life of a process, and refuses it from now on. `lost` is not called.
   void drop(const net::ProcessLife& life, const Error& why);
   net::LinkTotals totals() const;

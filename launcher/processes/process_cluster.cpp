@@ -63,6 +63,11 @@ Result<std::string> listen_address(const Job& job) {
   return address + ":0";
 }
 
+/// From the start of a program on a host until it is heard of.
+milliseconds start_deadline(const ClusterJob& cluster) {
+  return seconds_as<milliseconds>(cluster.lost_after_s) + milliseconds(2000);
+}
+
 class ProcessCluster final : public Cluster {
  public:
   static Result<std::unique_ptr<ProcessCluster>> make(const Job& job, const PartitionedStore& store,
@@ -210,10 +215,9 @@ Status ProcessCluster::open_neighbourhood() {
     const auto found = shared->lives.find(life.process);
     if (found == shared->lives.end() || found->second != life.incarnation) {
       return Error(Errc::fenced,
-                   fmt::format("process {}, life {}: expected life {}; it was lost, and "
-                               "another has taken its place",
-                               raw(life.process), life.incarnation,
-                               found == shared->lives.end() ? 0 : found->second));
+                   fmt::format("process {}: its life {} is over; it was lost, and another takes "
+                               "its place",
+                               raw(life.process), life.incarnation));
     }
     return ok_status();
   };
@@ -258,7 +262,7 @@ void ProcessCluster::tell_how_to_join() {
 
 /// Its handles are of no use any more, before anybody asks for them again.
 void ProcessCluster::lost(const net::ProcessLife& life, const std::string& why) {
-  process_->disconnect(life.process);
+  process_->disconnect(life.process, neighbours_->gate(life));
   const std::lock_guard guard(shared_->mutex);
   shared_->settled.erase(life.process);
   if (shared_->registrar) {
@@ -291,9 +295,12 @@ void ProcessCluster::start_registrar(const net::Welcome& welcome) {
     }
     {
       const std::lock_guard guard(shared_->mutex);
-      shared_->lives.erase(life.process);
+      const auto found = shared_->lives.find(life.process);
+      if (found != shared_->lives.end() && found->second == life.incarnation) {
+        shared_->lives.erase(found);
+      }
     }
-    process_->disconnect(life.process);
+    process_->disconnect(life.process, neighbours_->gate(life));
     neighbours_->drop(life, Error(Errc::peer_lost, why));
   };
   options.ranks_ended = [this](const net::RanksEnded& ended) { ranks_ended(ended); };
@@ -314,6 +321,10 @@ void ProcessCluster::start_registrar(const net::Welcome& welcome) {
     }
   };
   options.join_deadline = seconds_as<milliseconds>(cluster.join_deadline_s);
+  options.start_deadline = start_deadline(cluster);
+  if (cluster.launch == "local") {  // a login elsewhere may take its time
+    options.agent_start_deadline = options.start_deadline;
+  }
   registrar_ = spawn_registrar(runtime_->system(), std::move(options));
   const std::lock_guard guard(shared_->mutex);
   shared_->registrar = registrar_;

@@ -216,7 +216,6 @@ Result<JobReading> parse(const std::string& text, const Place& place,
                          std::span<const std::string> overrides) {
   TROUPE_ASSIGN_OR_RETURN(const JsonDocument document, read_json(text));
   ProblemList problems;
-  TROUPE_RETURN_IF_ERROR(inline_host_file(*document.root, place));
   for (const std::string& pointer : document.duplicates) {
     problems.add({pointer, "each key once", "it twice", "remove one"});
   }
@@ -225,6 +224,7 @@ Result<JobReading> parse(const std::string& text, const Place& place,
       problems.add(*std::move(problem));
     }
   }
+  TROUPE_RETURN_IF_ERROR(inline_host_file(*document.root, place));
   JobReading reading;
   reading.job = Reader(*document.root, place, problems).read();
   reading.problems = std::move(problems).take();

@@ -231,6 +231,15 @@ bool Roster::settled(ProcessId process) const {
   return found != entries_.end() && found->second.settled;
 }
 
+std::optional<std::uint32_t> Roster::awaited(const net::ProcessLife& life) const {
+  const auto found = entries_.find(life.process);
+  if (found == entries_.end() || found->second.incarnation != life.incarnation ||
+      found->second.state != State::starting) {
+    return std::nullopt;
+  }
+  return found->second.failures;
+}
+
 std::vector<std::string> Roster::missing() const {
   std::vector<std::string> names;
   for (const auto& [id, entry] : entries_) {

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -80,6 +81,8 @@ class Roster {
   /// The process is ready, and all that are ready know it.
   bool settled(ProcessId process) const;
   bool is_complete() const { return completed_; }
+  /// It was started, and has not joined: the losses in a row before it; else nothing.
+  std::optional<std::uint32_t> awaited(const net::ProcessLife& life) const;
   /// Names of the processes that are not ready.
   std::vector<std::string> missing() const;
   /// Members and agents that are there, for the end.

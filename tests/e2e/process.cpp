@@ -66,6 +66,13 @@ void Process::signal(int number) {
   kill(pid_, number);
 }
 
+bool Process::has_ended() const {
+  siginfo_t info{};
+  return pid_ < 0 ||
+         (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+          info.si_pid == pid_);
+}
+
 ProcessResult Process::wait() {
   int status = 0;
   waitpid(pid_, &status, 0);

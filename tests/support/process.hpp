@@ -28,6 +28,11 @@ class Process {
   bool wait_for_output(const std::string& text, std::chrono::milliseconds timeout);
   void signal(int number);
   ProcessResult wait();
+  /// Whether wait() returns at once.
+  bool has_ended() const;
+  pid_t pid() const { return pid_; }
+  const std::string& out_file() const { return out_file_; }
+  const std::string& err_file() const { return err_file_; }
 
  private:
   std::string out_file_;

@@ -1,0 +1,111 @@
+// Processes that were started and never show up.
+#include "actors/message.hpp"
+#include "actors/registrar.hpp"
+#include "runtime/net/messages.hpp"
+
+#include <caf/all.hpp>
+#include <caf/scheduler/test_coordinator.hpp>
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+namespace troupe {
+namespace {
+
+using namespace std::chrono_literals;
+using Lines = std::vector<std::string>;
+
+caf::actor_system_config& deterministic(caf::actor_system_config& config) {
+  config.set("scheduler.policy", caf::atom("testing"));
+  return config;
+}
+
+std::string text(const net::ProcessLife& life) {
+  return fmt::format("{}.{}", raw(life.process), life.incarnation);
+}
+
+/// Agent 1 of the only host and its process 2, on a virtual clock.
+class RegistrarStart : public ::testing::Test {
+ protected:
+  RegistrarStart() : system_(deterministic(config_)) {
+    Job job;
+    job.cluster.launch = "local";
+    RegistrarOptions options;
+    options.roster.layout = make_layout(job);
+    options.generation = [] { return 0U; };
+    options.member = [](ProcessId) { return caf::actor(); };
+    options.agent = [this](ProcessId) { return agent_; };
+    options.start_agent = [this](HostId, const net::ProcessLife& life) { add("agent", life); };
+    options.expect = [](const net::ProcessLife&) {};
+    options.drop = [](const net::ProcessLife&, const std::string&) {};
+    options.changed = [](const Roster&) {};
+    options.say = [this](const std::string& line) { did_.push_back(line); };
+    options.start_deadline = 300ms;
+    options.agent_start_deadline = 500ms;
+    agent_ = system_.spawn([this](caf::event_based_actor*) -> caf::behavior {
+      return {[this](const Ref<net::SpawnProcess>& spawn) {
+                add("spawn", spawn->life);
+                return Ref<net::Done>(net::Done{});
+              },
+              [this](const Ref<net::KillProcess>& kill) { add("kill", kill->life); }};
+    });
+    registrar_ = spawn_registrar(system_, std::move(options));
+    clock().run();
+  }
+  ~RegistrarStart() override {
+    caf::anon_send_exit(registrar_, caf::exit_reason::kill);
+    caf::anon_send_exit(agent_, caf::exit_reason::kill);
+    clock().run();
+  }
+  caf::scheduler::test_coordinator& clock() {
+    return dynamic_cast<caf::scheduler::test_coordinator&>(system_.scheduler());
+  }
+  void add(const std::string& what, const net::ProcessLife& life) {
+    did_.push_back(what + " " + text(life));
+  }
+  void join(std::uint32_t process) {
+    caf::anon_send(registrar_,
+                   Ref<net::Join>(net::Join{{static_cast<ProcessId>(process), 1}, "a", ""}));
+    clock().run();
+  }
+  /// What was done meanwhile.
+  Lines pass(std::chrono::milliseconds time) {
+    did_.clear();
+    for (auto left = time; left > 0ms; left -= 10ms) {
+      clock().advance_time(10ms);
+      clock().run();
+    }
+    return did_;
+  }
+
+  caf::actor_system_config config_;
+  caf::actor_system system_;
+  Lines did_;
+  caf::actor agent_;
+  caf::actor registrar_;
+};
+
+TEST_F(RegistrarStart, AProcessThatIsNotHeardOfIsEndedAndStartedAgainWithMoreTime) {
+  join(1);
+
+  EXPECT_EQ(pass(290ms), Lines{});
+  EXPECT_EQ(pass(200ms), (Lines{"host 0 is lost: started, and not heard of within 300 ms",
+                                "kill 2.1", "spawn 2.2"}));
+  EXPECT_EQ(pass(400ms), Lines{});
+  EXPECT_EQ(pass(200ms).front(), "host 0 is lost: started, and not heard of within 600 ms");
+}
+
+TEST_F(RegistrarStart, AProcessThatHasJoinedMayTakeItsTime) {
+  join(1);
+  join(2);
+
+  EXPECT_EQ(pass(2s), Lines{});
+}
+
+TEST_F(RegistrarStart, AnAgentThatIsNotHeardOfIsStartedAgain) {
+  EXPECT_EQ(pass(700ms), (Lines{"agent of host 0 is lost: started, and not heard of within 500 ms",
+                                "agent 1.2"}));
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,187 @@
+// Hosts started by hand: `troupe join` against a run that waits for them.
+#include "tests/support/fault_cell.hpp"
+#include "tests/support/scratch_folder.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fmt/format.h>
+#include <fstream>
+#include <list>
+#include <optional>
+#include <signal.h>
+
+namespace troupe {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::WatchedRun;
+using Words = std::vector<std::string>;
+
+constexpr int epochs = 12;
+
+class Manual : public ::testing::Test {
+ protected:
+  std::string folder() const { return scratch_.path().string(); }
+  std::string output() const { return folder() + "/out"; }
+  std::string token() const { return output() + "/token"; }
+
+  /// Starts the run, and waits until it tells where it listens.
+  void start(const Words& settings = {}) {
+    auto words = testing::fault_job(output(), epochs);
+    for (const auto& setting : job_settings(settings)) {
+      words.insert(words.end(), {"--set", setting});
+    }
+    run_.emplace(words, folder());
+    ASSERT_TRUE(run_->wait_for_line("--director ", 60s)) << run_->text();
+    const auto line = run_->find("--director ")->text;
+    const auto at = line.find("--director ") + 11;
+    director_ = line.substr(at, line.find(' ', at) - at);
+  }
+  static Words job_settings(const Words& more) {
+    Words settings = {"cluster.launch=manual", "cluster.listen=127.0.0.1:0"};
+    settings.insert(settings.end(), more.begin(), more.end());
+    return settings;
+  }
+  /// \param environment  NAME=VALUE each
+  WatchedRun& join(const Words& arguments, const Words& environment = {},
+                   const std::string& token_file = "") {
+    Words words = {"/usr/bin/env"};
+    words.insert(words.end(), environment.begin(), environment.end());
+    const auto job = testing::fault_job(output(), epochs);
+    words.insert(words.end(), {job[0], "join"});
+    words.insert(words.end(), job.begin() + 2, job.end());
+    for (const auto& setting : job_settings({})) {
+      words.insert(words.end(), {"--set", setting});
+    }
+    words.insert(words.end(), {"--director", director_, "--token-file",
+                               token_file.empty() ? token() : token_file});
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    return joins_.emplace_back(words, folder());
+  }
+  WatchedRun& join_host(int host) { return join({"--host-rank", std::to_string(host)}); }
+
+  void expect_digests() {
+    ASSERT_EQ(run_->wait_for_end(60s), 0) << run_->text();
+    EXPECT_EQ(testing::digests_in(output()), testing::undisturbed_digests(epochs));
+  }
+  static void expect_end(WatchedRun& joined, int exit_code) {
+    EXPECT_EQ(joined.wait_for_end(20s), exit_code) << joined.text();
+    EXPECT_TRUE(joined.wait_for_all(10s).empty());
+  }
+
+  const testing::ScratchFolder scratch_;
+  std::string director_;
+  std::optional<WatchedRun> run_;
+  std::list<WatchedRun> joins_;
+};
+
+TEST_F(Manual, HostsJoinInAnyOrderAndTheDigestsAreThoseOfOneProcess) {
+  ASSERT_NO_FATAL_FAILURE(start());
+
+  auto& second = join_host(1);
+  auto& first = join_host(0);
+
+  expect_digests();
+  expect_end(first, 0);
+  expect_end(second, 0);
+}
+
+TEST_F(Manual, AHostMayJoinBeforeTheRunThatItBelongsTo) {
+  ASSERT_NO_FATAL_FAILURE(start());
+  const auto copy = folder() + "/token";
+  std::filesystem::copy_file(token(), copy);
+  kill(run_->pid(), SIGKILL);
+  run_->wait_for_end(5s);
+  auto& early = join({"--host-rank", "0"}, {}, copy);
+  early.wait_until([] { return false; }, 500ms);
+
+  ASSERT_NO_FATAL_FAILURE(start({"cluster.listen=" + director_}));
+  join_host(1);
+
+  expect_digests();
+  expect_end(early, 0);
+}
+
+class ManualRank : public Manual, public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(ManualRank, IsTakenFromTheVariableOfALauncher) {
+  ASSERT_NO_FATAL_FAILURE(start());
+
+  join({}, {fmt::format("{}=1", GetParam())});
+  join({}, {fmt::format("{}=0", GetParam())});
+
+  expect_digests();
+}
+
+INSTANTIATE_TEST_SUITE_P(Launchers, ManualRank,
+                         ::testing::Values("SLURM_NODEID", "PMI_RANK", "OMPI_COMM_WORLD_RANK",
+                                           "RANK"),
+                         [](const auto& variable) {
+                           std::string name = variable.param;
+                           std::erase(name, '_');
+                           return name;
+                         });
+
+TEST_F(Manual, AWrongTokenIsRefusedOnBothSidesAndDoesNotDisturbTheRun) {
+  ASSERT_NO_FATAL_FAILURE(start());
+  const auto wrong = folder() + "/wrong";
+  std::ofstream(wrong) << std::string(64, 'a') << "\n";
+  std::filesystem::permissions(wrong, std::filesystem::perms::owner_read);
+
+  auto& stranger = join({"--host-rank", "0"}, {}, wrong);
+
+  EXPECT_EQ(stranger.wait_for_end(20s), 4) << stranger.text();
+  EXPECT_TRUE(stranger.find("token")) << stranger.text();
+  EXPECT_TRUE(run_->wait_for_line("refused", 5s)) << run_->text();
+  join_host(0);
+  join_host(1);
+  expect_digests();
+  EXPECT_EQ(run_->text().find(std::string(64, 'a')), std::string::npos);
+}
+
+TEST_F(Manual, AHostThatDoesNotComeIsNamedAtTheDeadline) {
+  ASSERT_NO_FATAL_FAILURE(start({"cluster.join_deadline=3"}));
+  auto& first = join_host(0);
+
+  EXPECT_EQ(run_->wait_for_end(20s), 4) << run_->text();
+
+  EXPECT_TRUE(run_->find("not all processes are there after 3 s; missing: agent of host 1, host 1"))
+      << run_->text();
+  EXPECT_NE(first.wait_for_end(20s), std::nullopt);
+  EXPECT_TRUE(first.wait_for_all(10s).empty());
+}
+
+TEST_F(Manual, AnAgentThatWasKilledJoinsAgain) {
+  ASSERT_NO_FATAL_FAILURE(start());
+  join_host(0);
+  auto& second = join_host(1);
+  ASSERT_TRUE(run_->wait_for_line("epoch  4/12", 60s)) << run_->text();
+
+  kill(second.pid(), SIGKILL);
+  EXPECT_TRUE(run_->wait_for_line("agent of host 1 is lost", 10s)) << run_->text();
+  EXPECT_TRUE(second.wait_for_all(5s).empty()) << "its processes go with it";
+  join_host(1);
+
+  expect_digests();
+}
+
+TEST_F(Manual, AHostThatIsThereAlreadyTakesThePlaceOfTheOneBefore) {
+  ASSERT_NO_FATAL_FAILURE(start());
+  join_host(0);
+  auto& second = join_host(1);
+  ASSERT_TRUE(run_->wait_for_line("epoch  4/12", 60s)) << run_->text();
+  kill(second.pid(), SIGSTOP);
+
+  join_host(1);
+  const bool replaced = run_->wait_for_line("agent of host 1 is lost", 10s);
+  kill(second.pid(), SIGCONT);
+
+  EXPECT_TRUE(replaced) << run_->text();
+  expect_digests();
+  EXPECT_NE(second.wait_for_end(20s), std::nullopt);
+  EXPECT_TRUE(second.wait_for_all(10s).empty());
+}
+
+}  // namespace
+}  // namespace troupe

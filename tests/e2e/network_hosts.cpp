@@ -1,0 +1,203 @@
+#include "tests/support/network_hosts.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fstream>
+#include <signal.h>
+#include <sstream>
+#include <thread>
+#include <unistd.h>
+
+namespace troupe::testing {
+namespace {
+
+using Words = NetworkHosts::Words;
+
+constexpr const char* prefix = "trnet-";
+constexpr const char* sshd = "/usr/sbin/sshd";
+
+ProcessResult by_path(Words words, const std::string& folder) {
+  words.insert(words.begin(), "/usr/bin/env");
+  return run_process(words, folder);
+}
+
+bool is_there(const char* program) {
+  std::istringstream path(std::string(getenv("PATH") == nullptr ? "" : getenv("PATH")));
+  for (std::string folder; std::getline(path, folder, ':');) {
+    if (access((folder + "/" + program).c_str(), X_OK) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+std::vector<std::string> namespaces() {
+  std::vector<std::string> found;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/run/netns", error)) {
+    if (const auto name = entry.path().filename().string(); name.starts_with(prefix)) {
+      found.push_back(name);
+    }
+  }
+  return found;
+}
+
+/// Ends what runs in a namespace of ours, and removes it.
+void remove_namespace(const std::string& name, const std::string& folder) {
+  std::istringstream pids(by_path({"ip", "netns", "pids", name}, folder).out);
+  for (int pid = 0; pids >> pid;) {
+    kill(pid, SIGKILL);
+  }
+  by_path({"ip", "netns", "del", name}, folder);
+}
+
+/// Of tests that were killed: their process is no more.
+void remove_leftovers(const std::string& folder) {
+  for (const auto& name : namespaces()) {
+    const auto pid = std::atoi(name.c_str() + std::string(prefix).size());
+    if (pid > 0 && kill(pid, 0) != 0) {
+      remove_namespace(name, folder);
+    }
+  }
+}
+
+}  // namespace
+
+std::string NetworkHosts::unavailable() {
+  if (geteuid() != 0) {
+    return "network namespaces need root";
+  }
+  for (const char* program : {"ip", "ssh", "ssh-keygen"}) {
+    if (!is_there(program)) {
+      return std::string("there is no ") + program + " (packages.txt, [test])";
+    }
+  }
+  if (access(sshd, X_OK) != 0) {
+    return std::string("there is no ") + sshd + " (packages.txt, [test])";
+  }
+  const auto folder = std::filesystem::temp_directory_path().string();
+  const auto name = fmt::format("{}{}-try", prefix, getpid());
+  const auto made = by_path({"ip", "netns", "add", name}, folder);
+  if (made.exit_code != 0) {
+    return "no network namespaces here: " + made.err;
+  }
+  remove_namespace(name, folder);
+  return "";
+}
+
+NetworkHosts::NetworkHosts(std::size_t count, std::string folder)
+    : folder_(std::move(folder)), count_(count) {
+  static std::atomic<int> counter{0};
+  name_ = fmt::format("{}{}-{}-", prefix, getpid(), counter++);
+  remove_leftovers(folder_);
+  const auto launcher = name_ + "d";
+  const bool good =
+      must({"ip", "netns", "add", launcher}) &&
+      must({"ip", "-n", launcher, "link", "set", "lo", "up"}) &&
+      must({"ip", "-n", launcher, "link", "add", "bridge", "type", "bridge"}) &&
+      must({"ip", "-n", launcher, "addr", "add", launcher_address() + "/24", "dev", "bridge"}) &&
+      must({"ip", "-n", launcher, "link", "set", "bridge", "up"}) &&
+      must({"ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder_ + "/host_key"}) &&
+      must({"ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key()});
+  if (good) {
+    std::filesystem::copy_file(key() + ".pub", folder_ + "/authorized");
+    std::error_code error;
+    std::filesystem::create_directories("/run/sshd", error);
+  }
+  for (std::size_t host = 0; host < count_ && problem_.empty(); ++host) {
+    make_host(host);
+  }
+}
+
+NetworkHosts::~NetworkHosts() {
+  for (std::size_t host = 0; host < count_; ++host) {
+    remove_namespace(space(host), folder_);
+  }
+  remove_namespace(name_ + "d", folder_);
+}
+
+std::string NetworkHosts::address(std::size_t host) {
+  return "10.77.0." + std::to_string(11 + host);
+}
+
+bool NetworkHosts::ip(const Words& words) {
+  return by_path(words, folder_).exit_code == 0;
+}
+
+bool NetworkHosts::must(const Words& words) {
+  const auto done = by_path(words, folder_);
+  if (done.exit_code != 0) {
+    problem_ = fmt::format("{} {} …: {}", words[0], words[1], done.err);
+  }
+  return done.exit_code == 0;
+}
+
+void NetworkHosts::make_host(std::size_t host) {
+  const auto here = name_ + "d";
+  const auto there = space(host);
+  const auto port_of_bridge = fmt::format("v{}", host);
+  const auto log = fmt::format("{}/sshd-{}.log", folder_, host);
+  const bool good =
+      must({"ip", "netns", "add", there}) &&
+      must({"ip", "-n", here, "link", "add", port_of_bridge, "type", "veth", "peer", "name", "eth0",
+            "netns", there}) &&
+      must({"ip", "-n", here, "link", "set", port_of_bridge, "master", "bridge"}) &&
+      must({"ip", "-n", here, "link", "set", port_of_bridge, "up"}) &&
+      must({"ip", "-n", there, "addr", "add", address(host) + "/24", "dev", "eth0"}) &&
+      must({"ip", "-n", there, "link", "set", "eth0", "up"}) &&
+      must({"ip", "-n", there, "link", "set", "lo", "up"}) &&
+      must({"ip",
+            "netns",
+            "exec",
+            there,
+            sshd,
+            "-f",
+            "/dev/null",
+            "-p",
+            port(),
+            "-E",
+            log,
+            "-o",
+            "HostKey=" + folder_ + "/host_key",
+            "-o",
+            "AuthorizedKeysFile=" + folder_ + "/authorized",
+            "-o",
+            "PidFile=none",
+            "-o",
+            "StrictModes=no",
+            "-o",
+            "UsePAM=no",
+            "-o",
+            "ListenAddress=" + address(host)});
+  for (int i = 0; good && i < 500; ++i) {  // it listens after it has gone to the background
+    std::ifstream in(log);
+    const std::string text{std::istreambuf_iterator<char>(in), {}};
+    if (text.find("Server listening") != std::string::npos) {
+      return;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  problem_ += fmt::format(" host {}: its ssh server does not listen", host);
+}
+
+void NetworkHosts::set_link(std::size_t host, const char* state) {
+  ip({"ip", "-n", name_ + "d", "link", "set", fmt::format("v{}", host), state});
+}
+
+bool NetworkHosts::slow(std::size_t host, const std::string& rate) {
+  return is_there("tc") &&
+         ip({"tc", "-n", name_ + "d", "qdisc", "add", "dev", fmt::format("v{}", host), "root",
+             "tbf", "rate", rate, "burst", "16kbit", "latency", "50ms"});
+}
+
+Words NetworkHosts::ssh_settings() const {
+  return {
+      "cluster.launch=ssh", fmt::format("cluster.ssh.port={}", port()), "cluster.ssh.key=" + key(),
+      "cluster.ssh.options=[\"-o\",\"StrictHostKeyChecking=no\",\"-o\","
+      "\"UserKnownHostsFile=/dev/null\",\"-o\",\"LogLevel=ERROR\",\"-o\",\"ConnectTimeout=3\"]"};
+}
+
+}  // namespace troupe::testing

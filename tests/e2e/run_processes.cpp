@@ -1,0 +1,125 @@
+#include "tests/support/run_processes.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <sstream>
+#include <unistd.h>
+
+namespace troupe::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* variable = "TROUPE_TEST_RUN=";
+
+std::string read_all(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// Zero-terminated words.
+std::vector<std::string> words_of(const std::string& text) {
+  std::vector<std::string> words;
+  std::istringstream in(text);
+  for (std::string word; std::getline(in, word, '\0');) {
+    words.push_back(word);
+  }
+  return words;
+}
+
+char state_of(const fs::path& process) {
+  const auto text = read_all(process / "stat");
+  const auto end = text.rfind(')');
+  return end == std::string::npos || end + 2 >= text.size() ? 'Z' : text[end + 2];
+}
+
+std::string name_of(const fs::path& process) {
+  const auto words = words_of(read_all(process / "cmdline"));
+  const auto option = std::ranges::find(words, "--name");
+  return option == words.end() || option + 1 == words.end() ? "" : *(option + 1);
+}
+
+/// inodes of all sockets that listen.
+std::set<std::string> all_listening() {
+  std::set<std::string> found;
+  for (const char* table : {"/proc/net/tcp", "/proc/net/tcp6"}) {
+    std::istringstream in(read_all(table));
+    for (std::string line; std::getline(in, line);) {
+      std::istringstream fields(line);
+      const std::vector<std::string> field{std::istream_iterator<std::string>(fields), {}};
+      if (field.size() > 9 && field[3] == "0A") {
+        found.insert(field[9]);
+      }
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+std::string new_run_mark() {
+  static std::atomic<int> counter{0};
+  return std::to_string(getpid()) + "-" + std::to_string(counter++);
+}
+
+std::string environment_entry(const std::string& mark) {
+  return variable + mark;
+}
+
+std::vector<RunProcess> processes_of(const std::string& mark) {
+  std::vector<RunProcess> found;
+  const auto wanted = environment_entry(mark);
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator("/proc", error)) {
+    const auto number = entry.path().filename().string();
+    if (!std::ranges::all_of(number, [](char c) { return c >= '0' && c <= '9'; })) {
+      continue;
+    }
+    const auto environment = words_of(read_all(entry.path() / "environ"));
+    const char state = state_of(entry.path());
+    if (std::ranges::find(environment, wanted) != environment.end() && state != 'Z' &&
+        state != 'X') {
+      found.push_back({std::stoi(number), name_of(entry.path()), state == 'T'});
+    }
+  }
+  std::ranges::sort(found, {}, &RunProcess::pid);
+  return found;
+}
+
+pid_t find_process(const std::string& mark, const std::string& name) {
+  const auto all = processes_of(mark);
+  const auto found = std::ranges::find(all, name, &RunProcess::name);
+  return found == all.end() ? -1 : found->pid;
+}
+
+std::vector<std::string> listening_sockets(const std::vector<RunProcess>& processes) {
+  const auto listening = all_listening();
+  std::vector<std::string> found;
+  for (const auto& process : processes) {
+    std::error_code error;
+    const auto folder = fs::path("/proc") / std::to_string(process.pid) / "fd";
+    for (const auto& entry : fs::directory_iterator(folder, error)) {
+      const auto target = fs::read_symlink(entry.path(), error).string();
+      const auto socket =
+          target.starts_with("socket:[") ? target.substr(8, target.size() - 9) : std::string();
+      if (listening.contains(socket)) {
+        found.push_back(socket);
+      }
+    }
+  }
+  return found;
+}
+
+std::vector<std::string> still_listening(const std::vector<std::string>& sockets) {
+  const auto listening = all_listening();
+  std::vector<std::string> found;
+  std::ranges::copy_if(sockets, std::back_inserter(found),
+                       [&](const std::string& socket) { return listening.contains(socket); });
+  return found;
+}
+
+}  // namespace troupe::testing

@@ -1,0 +1,61 @@
+#pragma once
+/// \file network_hosts.hpp
+/// Hosts on one machine: network namespaces with an address and an SSH server each, on a bridge in a
+/// namespace of its own, so that nothing of the machine's network is touched or in the way.
+/// Needs root, `ip`, and OpenSSH's client and server.
+#include "tests/support/process.hpp"
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace troupe::testing {
+
+/// Lifecycle: made in the constructor, removed in the destructor with all that runs there; what a
+///            killed test left is removed by the next
+/// Threads:   one
+class NetworkHosts {
+ public:
+  using Words = std::vector<std::string>;
+
+  /// Why there can be none; empty: there can.
+  static std::string unavailable();
+  /// \param folder  for keys and logs
+  NetworkHosts(std::size_t count, std::string folder);
+  ~NetworkHosts();
+  NetworkHosts(const NetworkHosts&) = delete;
+  NetworkHosts& operator=(const NetworkHosts&) = delete;
+
+  /// What went wrong in the constructor; empty: nothing.
+  const std::string& problem() const { return problem_; }
+  static std::string address(std::size_t host);
+  /// An address that nobody has.
+  static std::string nobody() { return "10.77.0.250"; }
+  static std::string launcher_address() { return "10.77.0.1"; }
+  std::string key() const { return folder_ + "/id"; }
+  static const char* port() { return "2222"; }
+  /// Settings of a job that starts hosts by ssh.
+  Words ssh_settings() const;
+  /// Before a command: runs it on the machine of the launcher, or on a host.
+  Words at_launcher() const { return {"ip", "netns", "exec", name_ + "d"}; }
+  Words at(std::size_t host) const { return {"ip", "netns", "exec", space(host)}; }
+
+  void cut(std::size_t host) { set_link(host, "down"); }
+  void heal(std::size_t host) { set_link(host, "up"); }
+  /// False: the kernel cannot.
+  bool slow(std::size_t host, const std::string& rate);
+
+ private:
+  std::string space(std::size_t host) const { return name_ + std::to_string(host); }
+  bool ip(const Words& words);
+  bool must(const Words& words);
+  void make_host(std::size_t host);
+  void set_link(std::size_t host, const char* state);
+
+  std::string folder_;
+  std::string name_;
+  std::size_t count_;
+  std::string problem_;
+};
+
+}  // namespace troupe::testing

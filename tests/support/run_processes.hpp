@@ -1,0 +1,29 @@
+#pragma once
+/// \file run_processes.hpp
+/// The processes of one run of the program, wherever they have gone: all inherit a mark in their environment.
+#include <string>
+#include <sys/types.h>
+#include <vector>
+
+namespace troupe::testing {
+
+/// Unique among all tests on this machine.
+std::string new_run_mark();
+/// NAME=VALUE for the environment of the run.
+std::string environment_entry(const std::string& mark);
+
+struct RunProcess {
+  pid_t pid = -1;
+  std::string name;  ///< of its command line's `--name`; empty: the launcher
+  bool stopped = false;
+};
+/// Those that have not ended, by pid; a zombie has ended.
+std::vector<RunProcess> processes_of(const std::string& mark);
+/// -1: none of that name.
+pid_t find_process(const std::string& mark, const std::string& name);
+/// Numbers of the kernel for the sockets that the processes listen on.
+std::vector<std::string> listening_sockets(const std::vector<RunProcess>& processes);
+/// Which of them still listen, whoever has them.
+std::vector<std::string> still_listening(const std::vector<std::string>& sockets);
+
+}  // namespace troupe::testing
