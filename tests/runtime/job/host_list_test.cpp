@@ -51,7 +51,7 @@ TEST(HostLine, RefusesWhatItCannotMean) {
   }
 }
 
-TEST(HostFile, LeavesOutEmptyLinesAndRemarks) {
+TEST(HostLines, LeavesOutEmptyLinesAndRemarks) {
   const testing::ScratchFolder folder;
   std::ofstream(folder.path() / "hosts") << "# two hosts\n\na 2 # the big one\n  b\n";
 
@@ -62,7 +62,7 @@ TEST(HostFile, LeavesOutEmptyLinesAndRemarks) {
   EXPECT_EQ(first, (HostSpec{.address = "a", .slots = 2}));
 }
 
-TEST(HostFile, NamesTheLineThatIsWrong) {
+TEST(HostLines, NamesTheLineThatIsWrong) {
   const testing::ScratchFolder folder;
   std::ofstream(folder.path() / "hosts") << "a\nb port=x\n";
 
