@@ -322,6 +322,10 @@ template <>
 net::Notice example<net::Notice>() {
   return {"host 1 is lost", Rank{1}, 2, 3, 4, 5, 0.5, 0.01, 1.5};
 }
+template <>
+net::RanksEnded example<net::RanksEnded>() {
+  return {a_life, Errc::ok, "done", {1, 2}, 7};
+}
 
 /// What goes over a link for these frames.
 std::vector<std::uint8_t> on_the_wire(std::vector<net::Frame> frames) {

@@ -68,6 +68,7 @@ class MemberTest : public ProcessActor {
     actor_ = spawn_member(
         system_,
         {.meet = [this](const auto& members) { note(fmt::format("meet {}", members.number)); },
+         .stop_ranks = [this] { note("stop ranks"); },
          .totals =
              [this] {
                note("totals");
@@ -91,6 +92,15 @@ TEST_F(MemberTest, TheEndIsAnsweredWithTheTotals) {
   EXPECT_EQ(totals.requests, 3U);
   EXPECT_EQ(totals.bytes, 70U);
   EXPECT_TRUE(wait_for("end: over", [this] { tell(0); }));
+}
+
+TEST_F(MemberTest, RanksAreToldToStopWhereThereAreSome) {
+  EXPECT_OK(ask<net::Done>(net::StopRanks{}));
+  EXPECT_EQ(lines(), (Lines{"stop ranks"}));
+
+  caf::anon_send_exit(actor_, caf::exit_reason::kill);
+  actor_ = spawn_member(system_, {.meet = {}, .stop_ranks = {}, .totals = {}, .end = {}});
+  EXPECT_OK(ask<net::Done>(net::StopRanks{}));
 }
 
 class AgentTest : public ProcessActor {

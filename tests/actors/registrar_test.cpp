@@ -377,6 +377,21 @@ TEST_F(RegistrarTest, NoticesArePassedOn) {
   EXPECT_EQ(log_.count("notice: holder of part 1 is started again"), 1);
 }
 
+TEST_F(RegistrarTest, TheEndOfRanksIsPassedOnOrNobodysBusiness) {
+  const net::RanksEnded ended{life(3, 1), Errc::ok, "done", {}, 7};
+  start();
+  EXPECT_OK(ask<net::Done>(ended));
+  caf::anon_send_exit(registrar_, caf::exit_reason::kill);
+  options_.ranks_ended = [this](const auto& what) {
+    log_.add(fmt::format("ranks of {} ended after {}", text(what.life), what.steps));
+  };
+  start();
+
+  EXPECT_OK(ask<net::Done>(ended));
+
+  EXPECT_EQ(log_.count("ranks of 3.1 ended after 7"), 1);
+}
+
 // ---- the end ----
 
 TEST_F(RegistrarTest, TheEndIsToldToAllAndTheirTotalsAreSummed) {

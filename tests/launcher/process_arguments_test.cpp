@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <fcntl.h>
 #include <fstream>
 #include <unistd.h>
@@ -47,8 +48,24 @@ TEST(ProcessArguments, NeitherTheTokenNorItsFileIsOnTheCommandLine) {
   }
 }
 
+TEST(ProcessArguments, TravelInAVariableToTheUsersProgram) {
+  auto arguments = some_arguments();
+  arguments.tls = "/certificates here";
+  unsetenv(member_variable);
+  EXPECT_FALSE(member_of_environment().has_value());
+  setenv(member_variable, to_member_variable(arguments).c_str(), 1);
+  const auto back = member_of_environment();
+  setenv(member_variable, "member\n--process\nx\n", 1);
+  const auto broken = member_of_environment();
+  unsetenv(member_variable);
+
+  ASSERT_TRUE(back.has_value());
+  EXPECT_EQ(to_command_line("member", *back), to_command_line("member", arguments));
+  EXPECT_FALSE(broken.has_value());
+}
+
 TEST(ProcessArguments, TimesOfAJobBecomeThoseOfItsLinks) {
-  const auto options = tcp_options(some_arguments());
+  ASSERT_OK_AND_ASSIGN(const auto options, tcp_options(some_arguments()));
   EXPECT_EQ(options.heartbeat, std::chrono::milliseconds(250));
   EXPECT_EQ(options.lost_after, std::chrono::milliseconds(1500));
 }

@@ -25,11 +25,11 @@ auto fields(const Join& m) {
   return std::tuple(life, address, version);
 }
 Welcome example(Welcome*) {
-  return {R"({"dataset": {"path": "d"}})", "/jobs", "/jobs/store", ~0ULL - 1, 12};
+  return {R"({"dataset": {"path": "d"}})", "/jobs", "/jobs/store", ~0ULL - 1, 12, true};
 }
 auto fields(const Welcome& m) {
-  const auto& [job, folder, store, checksum, generation] = m;
-  return std::tuple(job, folder, store, checksum, generation);
+  const auto& [job, folder, store, checksum, generation, resume] = m;
+  return std::tuple(job, folder, store, checksum, generation, resume);
 }
 Ready example(Ready*) {
   return {some_life, Errc::not_found, "part 3 is not there"};
@@ -92,10 +92,25 @@ auto fields(const Notice& m) {
   return std::tuple(text, rank, epoch, step, steps, global_step, loss, lr, seconds);
 }
 
+RanksEnded example(RanksEnded*) {
+  return {some_life, Errc::cancelled, "interrupted", {1ULL << 63, 2}, 1ULL << 40};
+}
+auto fields(const RanksEnded& m) {
+  const auto& [life, code, why, batches, steps] = m;
+  return std::tuple(life, code, why, batches, steps);
+}
+StopRanks example(StopRanks*) {
+  return {};
+}
+auto fields(const StopRanks&) {
+  return std::tuple();
+}
+
 template <class T>
 class MembershipCodec : public ::testing::Test {};
-using AllMessages = ::testing::Types<Join, Welcome, Ready, Members, SpawnProcess, KillProcess,
-                                     ProcessExited, EndProcess, LinkTotals, Notice>;
+using AllMessages =
+    ::testing::Types<Join, Welcome, Ready, Members, SpawnProcess, KillProcess, ProcessExited,
+                     EndProcess, LinkTotals, Notice, RanksEnded, StopRanks>;
 TYPED_TEST_SUITE(MembershipCodec, AllMessages);
 
 TYPED_TEST(MembershipCodec, ComesBackAsItWas) {
@@ -187,6 +202,8 @@ TEST(MembershipLimits, SentencesAreCutByTheSenderAndRefusedByTheReceiver) {
   EXPECT_EQ(exited.how.size(), 4096U);
   ASSERT_OK_AND_ASSIGN(const auto end, with<EndProcess>([&](auto& m) { m.why = longer; }));
   EXPECT_EQ(end.why.size(), 4096U);
+  ASSERT_OK_AND_ASSIGN(const auto ended, with<RanksEnded>([&](auto& m) { m.why = longer; }));
+  EXPECT_EQ(ended.why.size(), 4096U);
   ASSERT_OK_AND_ASSIGN(const auto notice, with<Notice>([&](auto& m) { m.text = longer; }));
   EXPECT_EQ(notice.text.size(), 4096U);
 }
