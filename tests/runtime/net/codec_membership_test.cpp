@@ -70,19 +70,6 @@ auto fields(const ProcessExited& m) {
   const auto& [life, how] = m;
   return std::tuple(life, how);
 }
-RanksEnded example(RanksEnded*) {
-  return {some_life, Errc::peer_lost, "rank 3: lost", {1, 1ULL << 63}, 77};
-}
-auto fields(const RanksEnded& m) {
-  const auto& [life, code, why, batches, steps] = m;
-  return std::tuple(life, code, why, batches, steps);
-}
-StopRanks example(StopRanks*) {
-  return {};
-}
-auto fields(const StopRanks&) {
-  return std::tuple();
-}
 EndProcess example(EndProcess*) {
   return {Errc::cancelled, "interrupted"};
 }
@@ -105,11 +92,25 @@ auto fields(const Notice& m) {
   return std::tuple(text, rank, epoch, step, steps, global_step, loss, lr, seconds);
 }
 
+RanksEnded example(RanksEnded*) {
+  return {some_life, Errc::cancelled, "interrupted", {1ULL << 63, 2}, 1ULL << 40};
+}
+auto fields(const RanksEnded& m) {
+  const auto& [life, code, why, batches, steps] = m;
+  return std::tuple(life, code, why, batches, steps);
+}
+StopRanks example(StopRanks*) {
+  return {};
+}
+auto fields(const StopRanks&) {
+  return std::tuple();
+}
+
 template <class T>
 class MembershipCodec : public ::testing::Test {};
 using AllMessages =
     ::testing::Types<Join, Welcome, Ready, Members, SpawnProcess, KillProcess, ProcessExited,
-                     RanksEnded, StopRanks, EndProcess, LinkTotals, Notice>;
+                     EndProcess, LinkTotals, Notice, RanksEnded, StopRanks>;
 TYPED_TEST_SUITE(MembershipCodec, AllMessages);
 
 TYPED_TEST(MembershipCodec, ComesBackAsItWas) {
@@ -201,6 +202,8 @@ TEST(MembershipLimits, SentencesAreCutByTheSenderAndRefusedByTheReceiver) {
   EXPECT_EQ(exited.how.size(), 4096U);
   ASSERT_OK_AND_ASSIGN(const auto end, with<EndProcess>([&](auto& m) { m.why = longer; }));
   EXPECT_EQ(end.why.size(), 4096U);
+  ASSERT_OK_AND_ASSIGN(const auto ended, with<RanksEnded>([&](auto& m) { m.why = longer; }));
+  EXPECT_EQ(ended.why.size(), 4096U);
   ASSERT_OK_AND_ASSIGN(const auto notice, with<Notice>([&](auto& m) { m.text = longer; }));
   EXPECT_EQ(notice.text.size(), 4096U);
 }
