@@ -6,12 +6,15 @@
 
 #include <caf/all.hpp>
 
+#include <set>
+
 namespace troupe {
 namespace {
 
 struct AgentState {
   const char* name = "troupe.agent";
   AgentOptions options;
+  std::set<net::ProcessLife> started;  ///< a link may bring a request again
 };
 using Agent = caf::stateful_actor<AgentState>;
 
@@ -20,7 +23,8 @@ caf::behavior agent(Agent* self, AgentOptions options) {
   return {
       [self](const Ref<net::SpawnProcess>& request) {
         auto promise = self->make_response_promise();
-        const auto spawned = self->state.options.spawn(*request);
+        const bool is_new = self->state.started.insert(request->life).second;
+        const auto spawned = is_new ? self->state.options.spawn(*request) : ok_status();
         deliver(promise,
                 spawned ? Result<net::Done>(net::Done{}) : Result<net::Done>(spawned.error()));
       },

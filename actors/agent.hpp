@@ -23,6 +23,7 @@ struct AgentOptions {
 /// | Ref<net::SpawnProcess> | Ref<net::Done>       | those of starting the process |
 /// | Ref<net::KillProcess>  | Ref<net::Done>       |                               |
 /// | Ref<net::EndProcess>   | Ref<net::LinkTotals> |                               |
+/// A life that was asked for before is not started again
 caf::actor spawn_agent(caf::actor_system& system, AgentOptions options);
 
 }  // namespace troupe

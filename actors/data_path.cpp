@@ -15,8 +15,10 @@ void DataPathKeeper::end_all() {
   for (const auto& sampler : path_.samplers) {
     caf::anon_send_exit(sampler, caf::exit_reason::user_shutdown);
   }
-  if (path_.collector) {
-    caf::anon_send_exit(path_.collector, caf::exit_reason::user_shutdown);
+  for (const auto& actor : {path_.own, path_.collector}) {
+    if (actor) {
+      caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
+    }
   }
   path_ = {};
 }
@@ -27,13 +29,16 @@ void DataPathKeeper::start(caf::event_based_actor* self) {
   for (const auto& sampler : path_.samplers) {
     self->monitor(sampler);
   }
-  if (path_.collector) {
-    self->monitor(path_.collector);
+  for (const auto& actor : {path_.own, path_.collector}) {
+    if (actor) {
+      self->monitor(actor);
+    }
   }
 }
 
 bool DataPathKeeper::owns(const caf::actor_addr& source) const {
-  return (path_.collector && path_.collector.address() == source) ||
+  const auto is_lost = [&](const caf::actor& actor) { return actor && actor.address() == source; };
+  return is_lost(path_.collector) || is_lost(path_.own) ||
          std::ranges::any_of(path_.samplers,
                              [&](const auto& sampler) { return sampler.address() == source; });
 }
@@ -42,8 +47,10 @@ Status DataPathKeeper::restart(caf::event_based_actor* self, const Error& why) {
   for (const auto& sampler : path_.samplers) {
     self->demonitor(sampler);
   }
-  if (path_.collector) {
-    self->demonitor(path_.collector);
+  for (const auto& actor : {path_.own, path_.collector}) {
+    if (actor) {
+      self->demonitor(actor);
+    }
   }
   end_all();
   if (++restarts_ > max_restarts) {

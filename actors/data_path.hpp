@@ -18,6 +18,8 @@ namespace troupe {
 struct DataPath {
   std::vector<caf::actor> samplers;  ///< at least one
   caf::actor collector;              ///< null: each sampler stands for a process that has its own
+  caf::actor own =
+      {};  ///< samples here, with options that do not travel; null: any of `samplers` can
 };
 using SpawnDataPath = std::function<DataPath()>;
 
@@ -41,6 +43,10 @@ class DataPathKeeper {
 
   const caf::actor& sampler(std::uint64_t number) const {
     return path_.samplers[number % path_.samplers.size()];
+  }
+  /// For requests with options of their own.
+  const caf::actor& sampler_here(std::uint64_t number) const {
+    return path_.own ? path_.own : sampler(number);
   }
   /// Counts starts, so that answers of an earlier path can be told.
   std::uint64_t incarnation() const { return incarnation_; }

@@ -137,6 +137,7 @@ void processes_changed(Self* self) {
 
 void when_all_there(Self* self, std::function<void()> then) {
   auto& state = self->state;
+  ++state.waits;  // an earlier wait that this one takes the place of does not end it
   state.when_there = std::move(then);
   go_on_if_there(self);
   if (state.when_there) {

@@ -25,6 +25,12 @@ caf::behavior member(Member* self, MemberOptions options) {
         }
         return Ref<net::Done>(net::Done{});
       },
+      [self](const Ref<net::StopRanks>&) {
+        if (self->state.options.stop_ranks) {
+          self->state.options.stop_ranks();
+        }
+        return Ref<net::Done>(net::Done{});
+      },
       [self](const Ref<net::EndProcess>& end) {
         auto promise = self->make_response_promise();
         promise.deliver(Ref<net::LinkTotals>(self->state.options.totals()));

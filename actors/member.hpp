@@ -13,6 +13,7 @@ namespace troupe {
 /// Called on the member's thread.
 struct MemberOptions {
   std::function<void(const net::Members&)> meet;  ///< makes links to those that are there
+  std::function<void()> stop_ranks;  ///< may be empty: no ranks with a program of the user's
   std::function<net::LinkTotals()> totals;
   std::function<void(const net::EndProcess&)> end;  ///< the answer is on its way
 };
@@ -20,6 +21,7 @@ struct MemberOptions {
 /// | receives             | replies              |
 /// |----------------------|----------------------|
 /// | Ref<net::Members>    | Ref<net::Done>       |
+/// | Ref<net::StopRanks>  | Ref<net::Done>       |
 /// | Ref<net::EndProcess> | Ref<net::LinkTotals> |
 /// Ordering: a table with a lower number than the last is ignored
 caf::actor spawn_member(caf::actor_system& system, MemberOptions options);

@@ -110,14 +110,19 @@ void start_after(Registrar* self, const Start& start) {
   }
 }
 
+/// Nothing if it was lost with its agent during the pause: then a later life is to come.
 void start_now(Registrar* self, const Roster::Action& action) {
-  if (self->state.ending) {
-    return;
-  }
+  const auto is_wanted = [self](const net::ProcessLife& life) {
+    return !self->state.ending && self->state.roster->admit(life).ok();
+  };
   if (const auto* agent = std::get_if<Roster::StartAgent>(&action)) {
-    start_agent(self, *agent);
+    if (is_wanted(agent->life)) {
+      start_agent(self, *agent);
+    }
   } else if (const auto* process = std::get_if<Roster::Spawn>(&action)) {
-    spawn(self, *process);
+    if (is_wanted(process->life)) {
+      spawn(self, *process);
+    }
   }
 }
 
@@ -248,6 +253,12 @@ caf::behavior registrar(Registrar* self, RegistrarOptions options) {
       },
       [self, done](const Ref<net::Notice>& notice) {
         self->state.options.notice(*notice);
+        return done();
+      },
+      [self, done](const Ref<net::RanksEnded>& ended) {
+        if (self->state.options.ranks_ended) {
+          self->state.options.ranks_ended(*ended);
+        }
         return done();
       },
       [self](const Ref<LinkLost>& lost) {

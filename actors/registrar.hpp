@@ -26,12 +26,13 @@ struct RegistrarOptions {
   std::function<void(HostId, const net::ProcessLife&)> start_agent;  ///< may be empty with `manual`
   std::function<void(const net::ProcessLife&)> expect;  ///< this life of a process may come now
   std::function<void(const net::ProcessLife&, const std::string& why)>
-      drop;                                         ///< closes the link to it
-  std::function<void(const Roster&)> changed;       ///< others are there
-  std::function<void()> complete;                   ///< once: all are there
-  std::function<void(const Error&)> give_up;        ///< the run cannot go on
-  std::function<void(const std::string&)> say;      ///< a line about a loss
-  std::function<void(const net::Notice&)> notice;   ///< of a process
+      drop;                                                 ///< closes the link to it
+  std::function<void(const Roster&)> changed;               ///< others are there
+  std::function<void()> complete;                           ///< once: all are there
+  std::function<void(const Error&)> give_up;                ///< the run cannot go on
+  std::function<void(const std::string&)> say;              ///< a line about a loss
+  std::function<void(const net::Notice&)> notice;           ///< of a process
+  std::function<void(const net::RanksEnded&)> ranks_ended;  ///< those of a process; may be empty
   std::chrono::milliseconds join_deadline{60'000};  ///< until all are there for the first time
   /// From the start of a process until it joins, doubled with every loss in a row; 0: not bounded.
   std::chrono::milliseconds start_deadline{0};
@@ -57,6 +58,7 @@ struct EndAll {
 /// | Ref<net::Ready>         | Ref<net::Done>        |                                                |
 /// | Ref<net::ProcessExited> | Ref<net::Done>        |                                                |
 /// | Ref<net::Notice>        | Ref<net::Done>        |                                                |
+/// | Ref<net::RanksEnded>    | Ref<net::Done>        |                                                |
 /// | Ref<LinkLost>           | none                  |                                                |
 /// | Ref<EndAll>             | Ref<net::LinkTotals>  |                                                |
 /// Peer loss: what ends or falls silent is started again by its agent, an agent by `start_agent`

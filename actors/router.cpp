@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <optional>
 
 namespace troupe {
 namespace {
@@ -23,12 +24,12 @@ constexpr std::chrono::milliseconds longest_pause{1000};
 struct Asked {
   std::function<void(std::uint64_t id, const caf::actor& holder)> send;
   caf::response_promise promise;
-  caf::actor_addr target;    ///< empty while it pauses
-  std::size_t tried = 0;     ///< replicas, over all rounds
-  std::size_t first = 0;     ///< the nearest replica that may answer
-  std::size_t replicas = 0;  ///< so many from it on may
-  bool waits = true;         ///< for lost ones to come back
-  ClockTime give_up;
+  caf::actor_addr target;            ///< empty while it pauses
+  std::size_t tried = 0;             ///< replicas, over all rounds
+  std::size_t first = 0;             ///< the nearest replica that may answer
+  std::size_t replicas = 0;          ///< so many from it on may
+  bool waits = true;                 ///< for lost ones to come back
+  std::optional<ClockTime> give_up;  ///< a batch: counted from its first loss
   std::chrono::milliseconds pause;
 };
 
@@ -62,6 +63,9 @@ void next_attempt(Router* self, std::uint64_t id, const Error& why) {
   }
   auto& asked = found->second;
   asked.target = {};
+  if (!asked.give_up) {
+    asked.give_up = self->clock().now() + state.options.recovery_deadline;
+  }
   if (++asked.tried % asked.replicas != 0) {
     return attempt(self, id);
   }
@@ -71,7 +75,7 @@ void next_attempt(Router* self, std::uint64_t id, const Error& why) {
     state.asked.erase(found);
     return;
   }
-  if (now >= asked.give_up || !asked.waits) {
+  if (now >= *asked.give_up || !asked.waits) {
     asked.promise.deliver(to_caf(Error(
         Errc::deadline_exceeded,
         fmt::format("{}: none of {} {} answered within {} ms; the last one: {}; try: a larger "
@@ -118,7 +122,9 @@ void route(Router* self, const Ref<Request>& request, std::size_t replicas, bool
   asked.first = first;
   asked.replicas = replicas;
   asked.waits = waits;
-  asked.give_up = self->clock().now() + state.options.recovery_deadline;
+  if (!endless) {
+    asked.give_up = self->clock().now() + state.options.recovery_deadline;
+  }
   asked.pause = state.options.first_pause;
   asked.send = [self, request, deadline](std::uint64_t number, const caf::actor& holder) {
     const auto is_current = [self, number, target = holder.address()] {

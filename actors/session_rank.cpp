@@ -25,7 +25,9 @@ void ask(Self* self, std::uint64_t number, const Ref<SampleBatch>& request, Then
   const auto is_current = [self, incarnation = path->incarnation()] {
     return self->state.path->incarnation() == incarnation;
   };
-  self->request(path->sampler(number), caf::infinite, request)
+  const bool travels = request->options == BatchOptions::job;
+  self->request(travels ? path->sampler(number) : path->sampler_here(number), caf::infinite,
+                request)
       .then(
           [self, request, is_current, then](const Ref<ReadyBatch>& ready) {
             if (is_current()) {

@@ -70,6 +70,8 @@ constexpr std::array entries = {
     entry<net::ProcessExited, net::Done>(true),
     entry<net::EndProcess, net::LinkTotals>(true),
     entry<net::Notice, net::Done>(true),
+    entry<net::RanksEnded, net::Done>(true),
+    entry<net::StopRanks, net::Done>(true),
 };
 
 }  // namespace

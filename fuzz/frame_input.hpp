@@ -19,7 +19,9 @@ using Messages =
                 net::ScoreRequest, net::ScoreResult, net::KeepBest, net::Done, net::Finish,
                 net::FinishResult, net::TakeState, net::StateReply, net::Restore, net::Regroup,
                 net::Introduce, net::Ping, net::Pong, net::ActorDown, SampleBatch, ReadyBatch,
-                net::ReadParameters, net::ParameterVector>;
+                net::ReadParameters, net::ParameterVector, net::Join, net::Welcome, net::Ready,
+                net::Members, net::SpawnProcess, net::KillProcess, net::ProcessExited,
+                net::EndProcess, net::LinkTotals, net::Notice, net::RanksEnded, net::StopRanks>;
 
 inline std::vector<std::uint8_t> pack_frame(std::uint8_t kind, const net::Frame& frame) {
   std::vector<std::uint8_t> out{kind, 0};

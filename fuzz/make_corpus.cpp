@@ -275,6 +275,58 @@ net::ParameterVector example<net::ParameterVector>() {
   return {Segment::of(std::vector<float>{0.5F, -1.0F})};
 }
 
+constexpr net::ProcessLife a_life{ProcessId{3}, 2};
+template <>
+net::Join example<net::Join>() {
+  return {a_life, "127.0.0.1:4000", "1.0"};
+}
+template <>
+net::Welcome example<net::Welcome>() {
+  net::Welcome welcome;
+  welcome.job = R"({"dataset": {"path": "d"}})";
+  welcome.folder = "/jobs";
+  welcome.store = "/jobs/store";
+  welcome.store_checksum = 7;
+  welcome.generation = 1;
+  return welcome;
+}
+template <>
+net::Ready example<net::Ready>() {
+  return {a_life, Errc::failed_precondition, "another store"};
+}
+template <>
+net::Members example<net::Members>() {
+  return {4, 1, {{{ProcessId{1}, 1}, "a:1"}, {a_life, "b:2"}}};
+}
+template <>
+net::SpawnProcess example<net::SpawnProcess>() {
+  return {a_life, "host 0"};
+}
+template <>
+net::KillProcess example<net::KillProcess>() {
+  return {a_life};
+}
+template <>
+net::ProcessExited example<net::ProcessExited>() {
+  return {a_life, "exit code 3"};
+}
+template <>
+net::EndProcess example<net::EndProcess>() {
+  return {Errc::cancelled, "interrupted"};
+}
+template <>
+net::LinkTotals example<net::LinkTotals>() {
+  return {1, 2, 3, 4, 5, 6};
+}
+template <>
+net::Notice example<net::Notice>() {
+  return {"host 1 is lost", Rank{1}, 2, 3, 4, 5, 0.5, 0.01, 1.5};
+}
+template <>
+net::RanksEnded example<net::RanksEnded>() {
+  return {a_life, Errc::ok, "done", {1, 2}, 7};
+}
+
 /// What goes over a link for these frames.
 std::vector<std::uint8_t> on_the_wire(std::vector<net::Frame> frames) {
   net::PieceWriter writer;

@@ -241,6 +241,11 @@ SpawnDataPath ClusterProcess::remote_path_of(Rank rank) {
       }
       path.samplers.push_back(self->start_router(std::move(options)));
     }
+    if (self->hooks_->spawn_rank) {  // may ask for more than the job's batches
+      const auto here = self->start_data_path(trainer_name(rank));
+      path.own = here.samplers.front();
+      path.collector = here.collector;
+    }
     return path;
   };
 }

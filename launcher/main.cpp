@@ -111,7 +111,12 @@ void add_process(CLI::App& app, const char* name, troupe::ProcessArguments& argu
   command->add_option("--lost-after", arguments.lost_after_s);
   command->add_option("--join-deadline", arguments.join_deadline_s);
   command->add_option("--tls", arguments.tls);
-  command->callback([&arguments, &process, &result, run] {
+  command->prefix_command();  // what follows --program is not for us
+  command->callback([&arguments, &process, &result, run, command] {
+    const auto rest = command->remaining();
+    if (rest.size() > 1 && rest.front() == "--program") {
+      arguments.program.assign(rest.begin() + 1, rest.end());
+    }
     arguments.life.process = static_cast<troupe::ProcessId>(process);
     result = run(arguments);
   });
@@ -230,7 +235,9 @@ int run(int argc, char** argv) {
   CommandLine line;
   std::optional<ExitCode> result;
   add_commands(app, line, result);
-  add_process(app, "member", line.process, line.process_number, result, troupe::run_member);
+  add_process(
+      app, "member", line.process, line.process_number, result,
+      [](const troupe::ProcessArguments& arguments) { return troupe::run_member(arguments); });
   add_process(app, "agent", line.process, line.process_number, result, troupe::run_agent);
   try {
     app.parse(split_program(argc, argv, line), argv);

@@ -5,16 +5,11 @@
 #include "launcher/simulated_cluster.hpp"
 
 namespace troupe {
-namespace {
-
-/// Whether Ctrl-C was pressed; it stays pending.
 bool stop_asked() {
   sigset_t pending;
   sigpending(&pending);
   return sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1;
 }
-
-}  // namespace
 
 Result<std::unique_ptr<Cluster>> make_cluster(const Job& job, const PartitionedStore& store,
                                               ClusterHooks hooks,

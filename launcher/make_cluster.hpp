@@ -18,4 +18,8 @@ Result<std::unique_ptr<Cluster>> make_cluster(const Job& job, const PartitionedS
                                               ClusterHooks hooks,
                                               const std::filesystem::path& folder);
 
+/// Whether SIGINT or SIGTERM is waiting; it stays so.
+/// \requires both are blocked in all threads
+bool stop_asked();
+
 }  // namespace troupe

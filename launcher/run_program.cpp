@@ -1,8 +1,13 @@
-// `troupe run JOB -- PROGRAM ARGUMENTS`: this process becomes the user's program, which calls run_ranks.
+// `troupe run JOB -- PROGRAM ARGUMENTS`: with `simulate` this process becomes the user's program, which calls run_ranks;
+// else it directs, and the processes of the run are the user's program.
 #include "launcher/commands.hpp"
 #include "launcher/end_or_signal.hpp"
+#include "launcher/make_cluster.hpp"
+#include "launcher/prepare_run.hpp"
 #include "launcher/print_error.hpp"
+#include "launcher/processes/process_cluster.hpp"
 #include "launcher/read_job.hpp"
+#include "launcher/run_checkpoints.hpp"
 #include "launcher/run_environment.hpp"
 
 #include <cerrno>
@@ -11,6 +16,57 @@
 
 namespace troupe {
 
+namespace {
+
+/// Outlives the wait by a moment.
+struct Watch {
+  EndOrSignal<SessionOutcome> end;
+};
+
+ExitCode print_outcome(const Job& job, const std::optional<SessionOutcome>& outcome) {
+  if (!outcome || (!outcome->status && outcome->status.error().code() == Errc::cancelled)) {
+    tell_interrupted({});
+    return ExitCode::interrupted;
+  }
+  if (!outcome->status) {
+    return print_error(outcome->status.error());
+  }
+  if (job.digest != DigestMode::off) {
+    std::printf("batches %s\n", to_string(outcome->batches).c_str());
+  }
+  return ExitCode::done;
+}
+
+ExitCode run_processes(const RunArguments& arguments, const std::vector<std::string>& program) {
+  const Say print = [](const std::string& line) { std::printf("%s\n", line.c_str()); };
+  std::optional<PreparedRun> prepared;
+  if (const auto code = prepare_run(arguments.job, print, prepared); !prepared) {
+    return code;
+  }
+  ProcessClusterSetup setup;
+  setup.folder = std::filesystem::absolute(arguments.job.file.parent_path());
+  setup.program = program;
+  setup.resume = arguments.resume;
+  setup.say = [](const std::string& text) { std::fprintf(stderr, "troupe: %s\n", text.c_str()); };
+  auto sessions =
+      make_process_sessions(prepared->job, prepared->store, std::move(setup), stop_asked);
+  if (!sessions) {
+    return print_error(sessions.error());
+  }
+  const auto watch = std::make_shared<Watch>();
+  (*sessions)->start([watch](SessionOutcome outcome) { watch->end.end(std::move(outcome)); });
+  auto outcome = watch->end.wait();
+  if (!outcome) {
+    std::fprintf(stderr, "troupe: ending after the step under way; once more: at once\n");
+    (*sessions)->stop();
+    outcome = watch->end.wait_stopped(std::chrono::seconds(60));
+  }
+  sessions->reset();
+  return print_outcome(prepared->job, outcome);
+}
+
+}  // namespace
+
 ExitCode run_program(const RunArguments& arguments, const std::vector<std::string>& program) {
   if (program.empty() || arguments.log != LogFormat::text) {
     std::fprintf(stderr, "troupe: run: %s\n",
@@ -18,8 +74,12 @@ ExitCode run_program(const RunArguments& arguments, const std::vector<std::strin
                                  : "--log json: a program after -- prints its own progress");
     return ExitCode::usage;
   }
-  if (!read_job_or_print(arguments.job)) {
+  const auto job = read_job_or_print(arguments.job);
+  if (!job) {
     return ExitCode::usage;
+  }
+  if (job->cluster.launch != "simulate") {
+    return run_processes(arguments, program);
   }
   if (const auto set = set_run_environment(arguments); !set) {
     return print_error(set.error(), ExitCode::usage);

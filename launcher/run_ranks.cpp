@@ -2,6 +2,7 @@
 #include "launcher/end_or_signal.hpp"
 #include "launcher/prepare_run.hpp"
 #include "launcher/print_error.hpp"
+#include "launcher/processes/process_arguments.hpp"
 #include "launcher/run_checkpoints.hpp"
 #include "launcher/run_environment.hpp"
 #include "launcher/session_cluster.hpp"
@@ -125,6 +126,10 @@ ExitCode run(const RunArguments& arguments, const std::function<Status(Session&)
 
 int run_ranks(int argc, char** argv, const std::function<Status(Session&)>& fn) {
   block_stop_signals();
+  if (const auto member = member_of_environment()) {
+    unsetenv(member_variable);
+    return static_cast<int>(run_member(*member, fn));
+  }
   const auto arguments = run_environment();
   if (!arguments) {
     return print_usage(argc > 0 ? argv[0] : "program");

@@ -1,6 +1,6 @@
 @0xa9b3c1e07d5f4a62;
 # Processes of a run: methods 32 `join`, 33 `ready`, 34 `members`, 35 `spawn_process`, 36 `kill_process`, 37 `process_exited`,
-# 38 `end_process`, 39 `notice`.
+# 38 `end_process`, 39 `notice`, 40 `ranks_ended`, 41 `stop_ranks`.
 # Who:        every process sends `join`, then `ready` or nothing, then notices, to the director's process; agents also `process_exited`.
 #             The director's process sends `members` and `end_process` to all, `spawn_process` and `kill_process` to agents.
 # Ordering:   `join` first. A `members` with a lower number than the last is ignored.
@@ -42,6 +42,9 @@ struct Welcome {
   # Set by the director: of the store's description. A process with another one does not join.
 
   generation @4 :UInt32;
+
+  resume @5 :Bool;
+  # Set by the director: ranks with a program of the user's go on from the newest checkpoint.
 }
 
 struct Ready {
@@ -83,6 +86,25 @@ struct ProcessExited {
 
   how @1 :Text;
   # Set by the agent: at most 4096 bytes.
+}
+
+struct RanksEnded {
+  life @0 :ProcessLife;
+
+  code @1 :UInt16;
+  # Set by the process: number of an Errc. Default 0: all its ranks' functions have returned well.
+
+  why @2 :Text;
+  # At most 4096 bytes.
+
+  batchesLow @3 :UInt64;
+  batchesHigh @4 :UInt64;
+  # Set by the process: running digest of the run.
+
+  steps @5 :UInt64;
+}
+
+struct StopRanks {
 }
 
 struct EndProcess {

@@ -1,6 +1,7 @@
 // The agent of a host: its process.
 #include "actors/agent.hpp"
 #include "actors/message.hpp"
+#include "launcher/commands.hpp"
 #include "launcher/print_error.hpp"
 #include "launcher/processes/child_processes.hpp"
 #include "launcher/processes/director_link.hpp"
@@ -37,10 +38,16 @@ ChildCommand member_command(const ProcessArguments& agent, const net::SpawnProce
   arguments.name = request.name;
   arguments.token_file.clear();
   ChildCommand command;
-  command.arguments = to_command_line("member", arguments);
-  std::error_code error;
-  command.arguments.insert(command.arguments.begin(),
-                           std::filesystem::read_symlink("/proc/self/exe", error).string());
+  const auto program = std::exchange(arguments.program, {});
+  if (!program.empty()) {
+    command.arguments = program;
+    command.environment = {std::string(member_variable) + "=" + to_member_variable(arguments)};
+  } else {
+    command.arguments = to_command_line("member", arguments);
+    std::error_code error;
+    command.arguments.insert(command.arguments.begin(),
+                             std::filesystem::read_symlink("/proc/self/exe", error).string());
+  }
   command.prefix = "[" + request.name + "] ";
   command.input = token.hex() + "\n";
   return command;
@@ -98,6 +105,7 @@ Status run(DirectorLink& link, const net::Token& token) {
 }  // namespace
 
 ExitCode run_agent(const ProcessArguments& arguments) {
+  unblock_stop_signals();  // who ends it wants just that; the director is told by its link
   auto token = read_token(arguments);
   if (!token) {
     return print_error(Error(token.error()).with(arguments.name), ExitCode::usage);

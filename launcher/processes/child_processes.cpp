@@ -10,11 +10,13 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <future>
+#include <linux/close_range.h>
 #include <map>
 #include <mutex>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <thread>
@@ -24,6 +26,10 @@ namespace troupe {
 namespace {
 
 constexpr std::size_t longest_line = std::size_t{64} << 10;
+/// Read in one go: a child that floods must not keep others, or the order to end it, waiting.
+constexpr int blocks_at_once = 8;
+/// More than a pipe holds: what is left when its child has ended.
+constexpr int blocks_of_a_pipe = 256;
 
 /// Closes what it holds.
 class Descriptor {
@@ -83,17 +89,33 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return all;
 }
 
+/// Descriptors of this process do not pass exec, whoever opened them and how.
+void close_at_exec() {
+  if (syscall(SYS_close_range, 3U, ~0U, CLOSE_RANGE_CLOEXEC) == 0) {
+    return;
+  }
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  for (rlim_t fd = 3; fd < limit.rlim_cur; ++fd) {
+    fcntl(static_cast<int>(fd), F_SETFD, FD_CLOEXEC);
+  }
+}
+
 /// Between fork and exec only calls that are safe there.
 [[noreturn]] void become(char* const* arguments, char* const* environment, const char* folder,
                          const std::array<int, 3>& standard, int tell, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   setpgid(0, 0);  // Ctrl-C is for the launcher
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);  // what is blocked here would stay so in the program
   bool good = getppid() == parent;
   for (int fd = 0; fd < 3; ++fd) {
     good = good && dup2(standard[static_cast<std::size_t>(fd)], fd) == fd;
   }
   good = good && (*folder == '\0' || chdir(folder) == 0);
   if (good) {
+    close_at_exec();
     execvpe(arguments[0], arguments, environment);
   }
   const int why = errno;
@@ -131,12 +153,16 @@ struct ChildProcesses::State {
   }
   Status launch(std::uint64_t id, ChildCommand& command);
   void feed(Stream& stream, const std::string& prefix, std::string_view bytes);
-  bool drain(Stream& stream, const std::string& prefix);
+  bool drain(Stream& stream, const std::string& prefix, int blocks);
   void reap(std::uint64_t id);
   void run();
 };
 
 Status ChildProcesses::State::launch(std::uint64_t id, ChildCommand& command) {
+  if (children.contains(id)) {
+    return Error(Errc::failed_precondition,
+                 fmt::format("cannot start {}: child {} runs already", command.arguments[0], id));
+  }
   TROUPE_ASSIGN_OR_RETURN(auto in, make_pipe());
   TROUPE_ASSIGN_OR_RETURN(auto out, make_pipe());
   TROUPE_ASSIGN_OR_RETURN(auto err, make_pipe());
@@ -195,22 +221,26 @@ Status ChildProcesses::State::launch(std::uint64_t id, ChildCommand& command) {
 /// Passes on the whole lines.
 void ChildProcesses::State::feed(Stream& stream, const std::string& prefix,
                                  std::string_view bytes) {
-  while (!bytes.empty()) {
-    const auto end = bytes.find('\n');
-    stream.rest.append(bytes.substr(0, end));
-    if (end == std::string_view::npos && stream.rest.size() < longest_line) {
-      return;
-    }
+  const auto pass_on = [&] {
     events.line(prefix + stream.rest, stream.error);
     stream.rest.clear();
-    bytes.remove_prefix(end == std::string_view::npos ? bytes.size() : end + 1);
+  };
+  while (!bytes.empty()) {
+    const auto end = bytes.find('\n');
+    const auto more = bytes.substr(0, std::min(end, longest_line - stream.rest.size()));
+    stream.rest.append(more);
+    bytes.remove_prefix(more.size());
+    if (!bytes.empty()) {  // the line is over, or too long
+      pass_on();
+      bytes.remove_prefix(bytes.front() == '\n' ? 1 : 0);
+    }
   }
 }
 
-/// Reads what is there. \returns false at the end
-bool ChildProcesses::State::drain(Stream& stream, const std::string& prefix) {
+/// Reads what is there, at most so many blocks. \returns false at the end
+bool ChildProcesses::State::drain(Stream& stream, const std::string& prefix, int blocks) {
   std::array<char, 16384> block{};
-  for (;;) {
+  while (blocks-- > 0) {
     const auto n = read(stream.from.get(), block.data(), block.size());
     if (n > 0) {
       feed(stream, prefix, {block.data(), static_cast<std::size_t>(n)});
@@ -218,6 +248,7 @@ bool ChildProcesses::State::drain(Stream& stream, const std::string& prefix) {
       return n < 0 && errno == EAGAIN;
     }
   }
+  return true;
 }
 
 void ChildProcesses::State::reap(std::uint64_t id) {
@@ -226,7 +257,7 @@ void ChildProcesses::State::reap(std::uint64_t id) {
   siginfo_t info{};
   waitid(P_PID, static_cast<id_t>(child.pid), &info, WEXITED);
   for (auto& stream : child.streams) {
-    drain(stream, child.prefix);
+    drain(stream, child.prefix, blocks_of_a_pipe);
     if (!stream.rest.empty()) {
       events.line(child.prefix + stream.rest, stream.error);
     }
@@ -261,7 +292,7 @@ void ChildProcesses::State::run() {
       }
       if (stream == nullptr) {
         reap(owners[i].first);
-      } else if (!drain(*stream, children.at(owners[i].first).prefix)) {
+      } else if (!drain(*stream, children.at(owners[i].first).prefix, blocks_at_once)) {
         stream->from.reset();
       }
     }

@@ -3,10 +3,13 @@
 #include "actors/message.hpp"
 #include "launcher/cluster_plan.hpp"
 #include "launcher/cluster_process.hpp"
+#include "launcher/commands.hpp"
+#include "launcher/prepare_store.hpp"
 #include "launcher/print_error.hpp"
 #include "launcher/processes/director_link.hpp"
 #include "launcher/processes/store_identity.hpp"
-#include "launcher/seconds.hpp"
+#include "launcher/rank_threads.hpp"
+#include "launcher/run_checkpoints.hpp"
 #include "runtime/job/job_file.hpp"
 #include "runtime/net/messages.hpp"
 
@@ -45,7 +48,8 @@ Result<PartitionedStore> open_store(const net::Welcome& welcome) {
 
 class MemberProcess {
  public:
-  explicit MemberProcess(DirectorLink& link) : link_(link) {}
+  MemberProcess(DirectorLink& link, std::function<Status(Session&)> fn)
+      : link_(link), fn_(std::move(fn)) {}
   ~MemberProcess();
 
   Status run();
@@ -56,8 +60,13 @@ class MemberProcess {
   Status start(const net::Welcome& welcome);
   ClusterHooks hooks();
   void meet(const net::Members& members);
+  Status prepare_ranks(const Job& job, bool resume, ClusterHooks& hooks);
+  void start_ranks();
+  void end_ranks(const Status& why);
 
   DirectorLink& link_;
+  const std::function<Status(Session&)> fn_;  ///< the user's; empty: the built-in trainer
+  std::unique_ptr<RankThreads> ranks_;        ///< with `fn_`
   const net::ProcessLife life_ = link_.arguments().life;
   caf::actor member_;
 
@@ -123,7 +132,11 @@ Status MemberProcess::start(const net::Welcome& welcome) {
     TROUPE_ASSIGN_OR_RETURN(store,
                             PartitionedStore::open(welcome.store, {.memory = job.dataset.memory}));
   }
-  const auto hooks = std::make_shared<const ClusterHooks>(this->hooks());
+  auto hooks_here = this->hooks();
+  if (fn_) {
+    TROUPE_RETURN_IF_ERROR(prepare_ranks(job, welcome.resume, hooks_here));
+  }
+  const auto hooks = std::make_shared<const ClusterHooks>(std::move(hooks_here));
   TROUPE_ASSIGN_OR_RETURN(const auto plan, ClusterPlan::make(job, store, *hooks));
   auto& runtime = link_.runtime();
   runtime.start_compute(job.cluster.threads > 0
@@ -178,6 +191,56 @@ void MemberProcess::meet(const net::Members& members) {
   if (!introduced_ && ranks == plan_->world()) {
     introduced_ = true;
     process_->introduce();
+    start_ranks();
+  }
+}
+
+// ---- ranks with a program of the user's ----
+
+Status MemberProcess::prepare_ranks(const Job& job, bool resume, ClusterHooks& hooks) {
+  const Say say = [name = link_.arguments().name](const std::string& line) {
+    std::fprintf(stderr, "troupe: %s: %s\n", name.c_str(), line.c_str());
+  };
+  SessionSetup setup;
+  if (resume) {
+    TROUPE_ASSIGN_OR_RETURN(setup.resume, find_checkpoint(job, {}, say));
+  }
+  setup.write_checkpoint = checkpoint_writer(job, {}, [](const std::string&) {});
+  setup.say = hooks.say;
+  ranks_ = std::make_unique<RankThreads>(job, std::move(setup));
+  ranks_->add_to(hooks);
+  return ok_status();
+}
+
+void MemberProcess::start_ranks() {
+  if (!ranks_ || process_->plan().ranks.empty()) {
+    return;
+  }
+  RankEvents events;
+  events.failed = [registrar = link_.registrar(), life = life_](const Error& why) {
+    caf::anon_send(registrar,
+                   Ref<net::RanksEnded>(net::RanksEnded{life, why.code(), why.what(), {}, 0}));
+  };
+  events.ended = [this] {
+    // On one of the threads that wait() waits for: told by another.
+    link_.runtime().io()->post([this] {
+      const auto outcome = ranks_->wait();
+      net::RanksEnded ended{life_, Errc::ok, {}, outcome.batches, outcome.steps};
+      if (!outcome.status) {
+        ended.code = outcome.status.error().code();
+        ended.why = outcome.status.error().what();
+      }
+      caf::anon_send(link_.registrar(), Ref<net::RanksEnded>(ended));
+    });
+  };
+  ranks_->start(fn_, std::move(events));
+}
+
+/// Their calls fail from now on; their functions return.
+void MemberProcess::end_ranks(const Status& why) {
+  if (ranks_) {
+    ranks_->fail(why ? Error(Errc::cancelled, "the run is over") : why.error());
+    ranks_->wait();
   }
 }
 
@@ -186,6 +249,12 @@ Status MemberProcess::run() {
   member_ = spawn_member(
       link_.runtime().system(),
       {.meet = [this](const net::Members& members) { meet(members); },
+       .stop_ranks =
+           [this] {
+             if (ranks_) {
+               ranks_->stop();
+             }
+           },
        .totals = [this] { return link_.neighbours().totals(); },
        .end =
            [ending](const net::EndProcess& end) {
@@ -204,7 +273,11 @@ Status MemberProcess::run() {
     print_error(Error(started.error()).with(link_.arguments().name));
   }
   caf::anon_send(link_.registrar(), Ref<net::Ready>(ready));
-  return ending->wait();
+  const auto ended = ending->wait();
+  bound_the_end_of_process(
+      static_cast<int>(ended ? ExitCode::done : exit_code_of(ended.error().code())));
+  end_ranks(ended);
+  return ended;
 }
 
 MemberProcess::~MemberProcess() {
@@ -218,7 +291,8 @@ MemberProcess::~MemberProcess() {
 
 }  // namespace
 
-ExitCode run_member(const ProcessArguments& arguments) {
+ExitCode run_member(const ProcessArguments& arguments, const std::function<Status(Session&)>& fn) {
+  unblock_stop_signals();  // who ends it wants just that; the director is told by its link
   auto token = read_token(arguments);
   if (!token) {
     return print_error(Error(token.error()).with(arguments.name), ExitCode::usage);
@@ -226,10 +300,8 @@ ExitCode run_member(const ProcessArguments& arguments) {
   Status ended = ok_status();
   DirectorLink link(arguments, *token);
   {
-    MemberProcess member(link);
+    MemberProcess member(link, fn);
     ended = member.run();
-    bound_the_end_of_process(
-        static_cast<int>(ended ? ExitCode::done : exit_code_of(ended.error().code())));
   }
   if (ended || ended.error().code() == Errc::cancelled) {
     return ended ? ExitCode::done : ExitCode::interrupted;

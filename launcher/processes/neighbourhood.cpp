@@ -29,6 +29,52 @@ void add(net::LinkTotals& totals, const net::EndpointStats& stats) {
 
 }  // namespace
 
+/// Dials for a gate, but not before open(): then everything is exported that the peer may ask for.
+class Neighbourhood::GateDialer final : public net::Dialer {
+ public:
+  using Done = std::function<void(Result<std::shared_ptr<net::Link>>)>;
+  GateDialer(net::Timers& timers, std::shared_ptr<net::Dialer> dialer)
+      : timers_(timers), dialer_(std::move(dialer)) {}
+  void dial(Done done) override {
+    std::unique_lock guard(mutex_);
+    if (!open_) {
+      waiting_ = std::move(done);
+      return;
+    }
+    const auto first = std::exchange(first_, nullptr);
+    guard.unlock();
+    go(first, std::move(done));
+  }
+  /// \param first  a link that is there already, for the first dial; may be null
+  void open(std::shared_ptr<net::Link> first) {
+    std::unique_lock guard(mutex_);
+    open_ = true;
+    if (!waiting_) {
+      first_ = std::move(first);
+      return;
+    }
+    auto done = std::exchange(waiting_, nullptr);
+    guard.unlock();
+    go(first, std::move(done));
+  }
+
+ private:
+  void go(const std::shared_ptr<net::Link>& first, Done done) {
+    if (first) {
+      timers_.at(timers_.now(), [first, done = std::move(done)] { done(first); });
+    } else {
+      dialer_->dial(std::move(done));
+    }
+  }
+
+  net::Timers& timers_;
+  const std::shared_ptr<net::Dialer> dialer_;
+  std::mutex mutex_;
+  bool open_ = false;
+  std::shared_ptr<net::Link> first_;
+  Done waiting_;
+};
+
 Neighbourhood::Neighbourhood(caf::actor_system& system, NeighbourhoodOptions options)
     : system_(system), options_(std::move(options)) {}
 
@@ -117,7 +163,7 @@ std::shared_ptr<net::Dialer> Neighbourhood::dialer(const net::ProcessLife& peer,
 }
 
 std::shared_ptr<Gate> Neighbourhood::make_gate(const net::ProcessLife& peer,
-                                               std::shared_ptr<net::Dialer> dialer,
+                                               std::shared_ptr<GateDialer> dialer,
                                                net::Clock::duration recovery) {
   auto options = options_.gate;
   options.endpoint.timers = &io_;
@@ -142,6 +188,7 @@ std::shared_ptr<Gate> Neighbourhood::make_gate(const net::ProcessLife& peer,
 void Neighbourhood::expect(const net::ProcessLife& peer, const std::string& address) {
   std::shared_ptr<Gate> old;
   std::shared_ptr<Gate> made;
+  std::shared_ptr<GateDialer> dials;
   {
     const std::lock_guard guard(mutex_);
     auto& neighbour = neighbours_[peer.process];
@@ -153,11 +200,16 @@ void Neighbourhood::expect(const net::ProcessLife& peer, const std::string& addr
     if (old) {
       dropped_.push_back(old);
     }
-    made = make_gate(peer, address.empty() ? nullptr : dialer(peer, address),
-                     options_.gate.endpoint.recovery_deadline);
+    if (!address.empty()) {
+      dials = std::make_shared<GateDialer>(io_, dialer(peer, address));
+    }
+    made = make_gate(peer, dials, options_.gate.endpoint.recovery_deadline);
     neighbour = {peer.incarnation, made};
   }
   options_.connected(peer.process, made);
+  if (dials) {
+    dials->open(nullptr);
+  }
   if (old) {
     old->close(
         Error(Errc::peer_lost, options_.name(peer.process) + ": another has taken its place"));
@@ -179,13 +231,14 @@ Result<std::shared_ptr<Gate>> Neighbourhood::connect(const net::ProcessLife& pee
     auto link = future.get();  // the dialer has a deadline of its own
     if (link) {
       std::shared_ptr<Gate> gate;
+      const auto again = std::make_shared<GateDialer>(io_, dials);
       {
         const std::lock_guard guard(mutex_);
-        gate = make_gate(peer, dials, recovery);
+        gate = make_gate(peer, again, recovery);
         neighbours_[peer.process] = {peer.incarnation, gate};
       }
       options_.connected(peer.process, gate);
-      gate->attach(*std::move(link));
+      again->open(*std::move(link));
       return gate;
     }
     if (is_final(link.error().code())) {

@@ -3,10 +3,13 @@
 #include "launcher/seconds.hpp"
 
 #include <cstdio>
+#include <cstdlib>
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
+#include <map>
 #include <openssl/crypto.h>
+#include <sstream>
 #include <unistd.h>
 
 namespace troupe {
@@ -32,7 +35,48 @@ std::vector<std::string> to_command_line(const std::string& command, const Proce
   if (!a.tls.empty()) {
     words.insert(words.end(), {"--tls", a.tls});
   }
+  if (!a.program.empty()) {
+    words.emplace_back("--program");
+    words.insert(words.end(), a.program.begin(), a.program.end());
+  }
   return words;
+}
+
+std::string to_member_variable(const ProcessArguments& arguments) {
+  std::string text;
+  for (const auto& word : to_command_line("member", arguments)) {
+    text += word + "\n";
+  }
+  return text;
+}
+
+std::optional<ProcessArguments> member_of_environment() {
+  const char* text = std::getenv(member_variable);
+  if (text == nullptr) {
+    return std::nullopt;
+  }
+  std::map<std::string, std::string> values;
+  std::istringstream lines(text);
+  std::string key;
+  std::getline(lines, key);  // the command
+  for (std::string value; std::getline(lines, key) && std::getline(lines, value);) {
+    values[key] = value;
+  }
+  ProcessArguments arguments;
+  try {
+    arguments.life.process = static_cast<ProcessId>(std::stoul(values.at("--process")));
+    arguments.life.incarnation = static_cast<std::uint32_t>(std::stoul(values.at("--life")));
+    arguments.name = values.at("--name");
+    arguments.director = values.at("--director");
+    arguments.listen = values.at("--listen");
+    arguments.heartbeat_s = std::stod(values.at("--heartbeat"));
+    arguments.lost_after_s = std::stod(values.at("--lost-after"));
+    arguments.join_deadline_s = std::stod(values.at("--join-deadline"));
+    arguments.tls = values["--tls"];
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
+  return arguments;
 }
 
 Result<net::Token> read_token(const ProcessArguments& arguments) {

@@ -70,9 +70,12 @@ milliseconds start_deadline(const ClusterJob& cluster) {
 
 class ProcessCluster final : public Cluster {
  public:
-  static Result<std::unique_ptr<Cluster>> make(const Job& job, const PartitionedStore& store,
-                                               ProcessClusterSetup setup,
-                                               const std::function<bool()>& stop);
+  static Result<std::unique_ptr<ProcessCluster>> make(const Job& job, const PartitionedStore& store,
+                                                      ProcessClusterSetup setup,
+                                                      const std::function<bool()>& stop);
+  /// With a program of the user's: ends with `status` ok when all its ranks have.
+  void start_ranks(std::function<void(SessionOutcome)> on_end);
+  void stop_ranks();
   ~ProcessCluster() override;
 
   void start(RunSetup setup, std::function<void(Result<RunResult>)> on_end) override;
@@ -97,6 +100,10 @@ class ProcessCluster final : public Cluster {
     std::function<void(Result<RunResult>)> on_end;
     caf::actor registrar;
     caf::actor director;
+    // With a program of the user's.
+    std::size_t ranks_missing = 0;  ///< processes whose ranks have not ended
+    SessionOutcome outcome;
+    std::function<void(SessionOutcome)> on_ranks_end;
   };
 
   ProcessCluster() = default;
@@ -111,6 +118,7 @@ class ProcessCluster final : public Cluster {
   void guard_handles(DirectorOptions& options);
   void fail(const Error& why);
   void lost(const net::ProcessLife& life, const std::string& why);
+  void ranks_ended(const net::RanksEnded& ended);
 
   ProcessClusterSetup setup_;
   net::Token token_;
@@ -129,9 +137,10 @@ class ProcessCluster final : public Cluster {
 
 // ---- starting ----
 
-Result<std::unique_ptr<Cluster>> ProcessCluster::make(const Job& job, const PartitionedStore& store,
-                                                      ProcessClusterSetup setup,
-                                                      const std::function<bool()>& stop) {
+Result<std::unique_ptr<ProcessCluster>> ProcessCluster::make(const Job& job,
+                                                             const PartitionedStore& store,
+                                                             ProcessClusterSetup setup,
+                                                             const std::function<bool()>& stop) {
   std::unique_ptr<ProcessCluster> cluster(new ProcessCluster());
   TROUPE_RETURN_IF_ERROR(cluster->open(job, store, std::move(setup)));
   for (;;) {
@@ -148,12 +157,13 @@ Result<std::unique_ptr<Cluster>> ProcessCluster::make(const Job& job, const Part
     }
     std::this_thread::sleep_for(milliseconds(2));
   }
-  return std::unique_ptr<Cluster>(std::move(cluster));
+  return cluster;
 }
 
 Status ProcessCluster::open(const Job& job, const PartitionedStore& store,
                             ProcessClusterSetup setup) {
   setup_ = std::move(setup);
+  setup_.hooks.take_only = setup_.hooks.take_only || !setup_.program.empty();
   hooks_ = std::make_shared<const ClusterHooks>(setup_.hooks);
   TROUPE_ASSIGN_OR_RETURN(token_, make_token(job));
   TROUPE_ASSIGN_OR_RETURN(plan_, ClusterPlan::make(job, store, *hooks_));
@@ -167,8 +177,12 @@ Status ProcessCluster::open(const Job& job, const PartitionedStore& store,
   net::Welcome welcome;
   welcome.job = job.json;
   welcome.folder = setup_.folder.string();
+  welcome.resume = setup_.resume;
   welcome.store = std::filesystem::absolute(store.dir()).string();
   TROUPE_ASSIGN_OR_RETURN(welcome.store_checksum, store_identity(store.dir()));
+  for (const auto& process : plan_->layout.processes) {
+    shared_->ranks_missing += process.ranks.empty() ? 0U : 1U;
+  }
   start_registrar(welcome);
   return ok_status();
 }
@@ -211,7 +225,9 @@ Status ProcessCluster::open_neighbourhood() {
                           ProcessId id, const std::shared_ptr<Gate>& gate) {
     {
       const std::lock_guard guard(shared->mutex);
-      gate->export_actor({Role::registrar, 0}, shared->registrar);
+      if (shared->registrar) {  // else the run is over
+        gate->export_actor({Role::registrar, 0}, shared->registrar);
+      }
     }
     if (const auto process = weak.lock()) {
       process->connect(id, gate);
@@ -274,6 +290,9 @@ void ProcessCluster::start_registrar(const net::Welcome& welcome) {
     shared->lives[life.process] = life.incarnation;
   };
   options.drop = [this](const net::ProcessLife& life, const std::string& why) {
+    if (!setup_.program.empty() && !plan_->layout.at(life.process).ranks.empty()) {
+      fail(Error(Errc::peer_lost, why + "; try: --resume"));
+    }
     {
       const std::lock_guard guard(shared_->mutex);
       const auto found = shared_->lives.find(life.process);
@@ -284,6 +303,7 @@ void ProcessCluster::start_registrar(const net::Welcome& welcome) {
     process_->disconnect(life.process, neighbours_->gate(life));
     neighbours_->drop(life, Error(Errc::peer_lost, why));
   };
+  options.ranks_ended = [this](const net::RanksEnded& ended) { ranks_ended(ended); };
   options.changed = [this](const Roster& roster) { changed(roster); };
   options.complete = [shared = shared_] {
     const std::lock_guard guard(shared->mutex);
@@ -321,6 +341,7 @@ void ProcessCluster::start_agent(HostId host, const net::ProcessLife& life) {
   arguments.lost_after_s = cluster.lost_after_s;
   arguments.join_deadline_s = cluster.join_deadline_s;
   arguments.tls = tls_folder_;
+  arguments.program = setup_.program;
   const auto started =
       agents_->start(host, arguments, token_, [this, life](const std::string& how) {
         const std::lock_guard guard(shared_->mutex);
@@ -401,9 +422,64 @@ void ProcessCluster::start(RunSetup setup, std::function<void(Result<RunResult>)
   shared_->director = director_;
 }
 
+// ---- ranks with a program of the user's ----
+
+void ProcessCluster::start_ranks(std::function<void(SessionOutcome)> on_end) {
+  Status state = ok_status();
+  SessionOutcome outcome;
+  {
+    const std::lock_guard guard(shared_->mutex);
+    state = shared_->state;
+    outcome = shared_->outcome;
+    if (state && shared_->ranks_missing > 0) {
+      shared_->on_ranks_end = std::move(on_end);
+      return;
+    }
+  }
+  if (!state) {
+    outcome.status = state;
+  }
+  on_end(std::move(outcome));
+}
+
+void ProcessCluster::ranks_ended(const net::RanksEnded& ended) {
+  std::function<void(SessionOutcome)> tell;
+  SessionOutcome outcome;
+  {
+    const std::lock_guard guard(shared_->mutex);
+    auto& sum = shared_->outcome;
+    if (ended.code != Errc::ok && sum.status) {
+      sum.status = Error(ended.code, ended.why);
+    }
+    const auto& ranks = plan_->layout.at(ended.life.process).ranks;
+    if (std::ranges::count(ranks, Rank{0}) > 0) {
+      sum.batches = ended.batches;
+      sum.steps = ended.steps;
+    }
+    shared_->ranks_missing -= std::min<std::size_t>(shared_->ranks_missing, 1);
+    if (shared_->ranks_missing == 0 || !sum.status) {
+      tell = std::exchange(shared_->on_ranks_end, nullptr);
+      outcome = sum;
+    }
+  }
+  if (tell) {
+    tell(std::move(outcome));
+  }
+}
+
+void ProcessCluster::stop_ranks() {
+  const auto first = plan_->layout.process_of(Rank{0});  // the ranks follow it
+  if (const auto member = process_->member(first)) {
+    caf::anon_send(member, Ref<net::StopRanks>(net::StopRanks{}));
+  }
+}
+
+// ---- failing ----
+
 /// The run cannot go on.
 void ProcessCluster::fail(const Error& why) {
   std::function<void(Result<RunResult>)> tell;
+  std::function<void(SessionOutcome)> tell_ranks;
   {
     const std::lock_guard guard(shared_->mutex);
     if (shared_->over) {
@@ -411,12 +487,16 @@ void ProcessCluster::fail(const Error& why) {
     }
     shared_->state = why;
     tell = std::exchange(shared_->on_end, nullptr);
+    tell_ranks = std::exchange(shared_->on_ranks_end, nullptr);
     if (shared_->director) {
       caf::anon_send_exit(shared_->director, caf::exit_reason::user_shutdown);
     }
   }
   if (tell) {
     tell(why);
+  }
+  if (tell_ranks) {
+    tell_ranks({.status = why, .batches = {}, .steps = 0});
   }
 }
 
@@ -481,12 +561,33 @@ ProcessCluster::~ProcessCluster() {
   process_.reset();
 }
 
+class Sessions final : public ProcessSessions {
+ public:
+  explicit Sessions(std::unique_ptr<ProcessCluster> cluster) : cluster_(std::move(cluster)) {}
+  void start(std::function<void(SessionOutcome)> on_end) override {
+    cluster_->start_ranks(std::move(on_end));
+  }
+  void stop() override { cluster_->stop_ranks(); }
+
+ private:
+  const std::unique_ptr<ProcessCluster> cluster_;
+};
+
 }  // namespace
 
 Result<std::unique_ptr<Cluster>> make_process_cluster(const Job& job, const PartitionedStore& store,
                                                       ProcessClusterSetup setup,
                                                       const std::function<bool()>& stop) {
-  return ProcessCluster::make(job, store, std::move(setup), stop);
+  TROUPE_ASSIGN_OR_RETURN(auto cluster, ProcessCluster::make(job, store, std::move(setup), stop));
+  return std::unique_ptr<Cluster>(std::move(cluster));
+}
+
+Result<std::unique_ptr<ProcessSessions>> make_process_sessions(const Job& job,
+                                                               const PartitionedStore& store,
+                                                               ProcessClusterSetup setup,
+                                                               const std::function<bool()>& stop) {
+  TROUPE_ASSIGN_OR_RETURN(auto cluster, ProcessCluster::make(job, store, std::move(setup), stop));
+  return std::unique_ptr<ProcessSessions>(std::make_unique<Sessions>(std::move(cluster)));
 }
 
 }  // namespace troupe

@@ -4,6 +4,7 @@
 /// in, runs the director, ends everybody.
 #include "launcher/cluster.hpp"
 #include "launcher/cluster_hooks.hpp"
+#include "launcher/rank_threads.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/graph/store.hpp"
 #include "runtime/job/job.hpp"
@@ -12,12 +13,16 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace troupe {
 
 /// What a run with real processes needs besides the job.
 struct ProcessClusterSetup {
   ClusterHooks hooks;
+  /// Processes run this program of the user's, which calls run_ranks; empty: this one.
+  std::vector<std::string> program = {};
+  bool resume = false;           ///< with `program`: its ranks go on from the newest checkpoint
   std::filesystem::path folder;  ///< that the job's relative paths are meant from; absolute
   std::function<void(const std::string&)> say;  ///< a line about who joins and who is lost
 };
@@ -29,5 +34,23 @@ struct ProcessClusterSetup {
 Result<std::unique_ptr<Cluster>> make_process_cluster(const Job& job, const PartitionedStore& store,
                                                       ProcessClusterSetup setup,
                                                       const std::function<bool()>& stop);
+
+/// Real processes whose ranks a program of the user's trains.
+/// Lifecycle:  made ready; start() once; the destructor ends all processes
+/// Threads:    one; stop() on any
+class ProcessSessions {
+ public:
+  virtual ~ProcessSessions() = default;
+  /// Waits for the ranks. `on_end` is called once, on another thread: when all have ended, with the
+  /// first error of any, or with what ended the run.
+  virtual void start(std::function<void(SessionOutcome)> on_end) = 0;
+  /// Asks the ranks to end with a checkpoint, after the step under way.
+  virtual void stop() = 0;
+};
+/// \errors as make_process_cluster
+Result<std::unique_ptr<ProcessSessions>> make_process_sessions(const Job& job,
+                                                               const PartitionedStore& store,
+                                                               ProcessClusterSetup setup,
+                                                               const std::function<bool()>& stop);
 
 }  // namespace troupe

@@ -15,15 +15,15 @@ namespace troupe {
 
 /// What is empty or 0 is as the job says for all hosts.
 struct HostSpec {
-  std::string address;      ///< for ssh: a name or an address
+  std::string address = {};      ///< for ssh: a name or an address
   std::uint32_t slots = 0;  ///< ranks
-  std::string user;
+  std::string user = {};
   std::uint16_t port = 0;        ///< of its ssh server
-  std::string key;               ///< file with the private key
-  std::string dir;               ///< working folder there
-  std::string program;           ///< `troupe` there
-  std::string listen;            ///< address that its processes listen at
-  std::vector<std::string> env;  ///< NAME=VALUE each
+  std::string key = {};               ///< file with the private key
+  std::string dir = {};               ///< working folder there
+  std::string program = {};           ///< `troupe` there
+  std::string listen = {};            ///< address that its processes listen at
+  std::vector<std::string> env = {};  ///< NAME=VALUE each
   friend bool operator==(const HostSpec&, const HostSpec&) = default;
 };
 

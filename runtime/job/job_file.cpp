@@ -200,16 +200,19 @@ class Reader {
 
 /// Puts the lines of `cluster.host_file` in the place of `cluster.hosts`, so that other processes
 /// need not have the file.
-Status inline_host_file(Json& root, const Place& place) {
+void inline_host_file(Json& root, const Place& place, ProblemList& problems) {
   const Json* named = find_value(root, "/cluster/host_file");
   const auto* file = named == nullptr ? nullptr : named->get_ptr<const std::string*>();
-  if (file == nullptr) {
-    return ok_status();
+  if (file == nullptr || file->empty() || file->find('\0') != std::string::npos) {
+    return;  // the row of the key says what is wrong with it
   }
-  TROUPE_ASSIGN_OR_RETURN(const auto lines, read_host_file(place.base_dir / *file));
-  root["cluster"]["hosts"] = lines;
+  const auto lines = read_host_file(place.base_dir / *file);
+  if (!lines) {
+    return problems.add({"/cluster/host_file", "a file with a line for each host",
+                         json_text(*named), lines.error().what()});
+  }
+  root["cluster"]["hosts"] = *lines;
   root["cluster"].erase("host_file");
-  return ok_status();
 }
 
 Result<JobReading> parse(const std::string& text, const Place& place,
@@ -224,7 +227,7 @@ Result<JobReading> parse(const std::string& text, const Place& place,
       problems.add(*std::move(problem));
     }
   }
-  TROUPE_RETURN_IF_ERROR(inline_host_file(*document.root, place));
+  inline_host_file(*document.root, place, problems);
   JobReading reading;
   reading.job = Reader(*document.root, place, problems).read();
   reading.problems = std::move(problems).take();

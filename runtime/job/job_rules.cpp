@@ -120,12 +120,17 @@ void check_schedule(const nn::ScheduleOptions& schedule, ProblemList& problems) 
   }
 }
 
-void check_hosts(const ClusterJob& cluster, ProblemList& problems) {
+void check_hosts(const Job& job, ProblemList& problems) {
+  const auto& cluster = job.cluster;
   for (const auto& host : cluster.named) {
     if (host.address.empty()) {
       problems.add({"/cluster/hosts", "ADDRESS [SLOTS] [user=…] [port=…] [key=…] [dir=…] … each",
                     "an entry that is not so", "docs/deployment.md has them all"});
     }
+  }
+  if (job.trace && cluster.launch != "simulate") {
+    problems.add({"/trace", "false with launch other than \"simulate\"", "true",
+                  "not built yet: a trace of one process"});
   }
   if (cluster.tls && cluster.launch != "local" && cluster.launch != "simulate") {
     problems.add(
@@ -164,7 +169,7 @@ void check_servers(const ClusterJob& cluster, ProblemList& problems) {
 void check_between_keys(const Job& job, ProblemList& problems) {
   const auto good = [&](const char* pointer) { return !problems.has(pointer); };
   if (good("/cluster/hosts")) {
-    check_hosts(job.cluster, problems);
+    check_hosts(job, problems);
   }
   if (good("/cluster/hosts") && good("/cluster/servers") && good("/cluster/server_of_rank")) {
     check_servers(job.cluster, problems);

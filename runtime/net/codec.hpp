@@ -80,6 +80,8 @@ TROUPE_WIRE_REQUEST(ProcessExited, process_exited, control)
 TROUPE_WIRE_REQUEST(EndProcess, end_process, control)
 TROUPE_WIRE_REPLY(LinkTotals, end_process, control)
 TROUPE_WIRE_REQUEST(Notice, notice, control)
+TROUPE_WIRE_REQUEST(RanksEnded, ranks_ended, control)
+TROUPE_WIRE_REQUEST(StopRanks, stop_ranks, control)
 
 #undef TROUPE_WIRE_REQUEST
 #undef TROUPE_WIRE_REPLY

@@ -60,6 +60,7 @@ void Wire<Welcome>::encode(const Welcome& message, Frame& frame) {
     out.setStore(message.store.c_str());
     out.setStoreChecksum(message.store_checksum);
     out.setGeneration(message.generation);
+    out.setResume(message.resume);
   });
   frame.segments.clear();
 }
@@ -74,6 +75,7 @@ Result<Welcome> Wire<Welcome>::decode(const Frame& frame) {
         TROUPE_ASSIGN_OR_RETURN(out.store, read_text("Welcome", in.getStore(), max_sentence_bytes));
         out.store_checksum = in.getStoreChecksum();
         out.generation = in.getGeneration();
+        out.resume = in.getResume();
         return out;
       });
 }
@@ -193,6 +195,44 @@ Result<ProcessExited> Wire<ProcessExited>::decode(const Frame& frame) {
       });
 }
 std::uint64_t Wire<ProcessExited>::reply_bytes(const ProcessExited&) {
+  return reply_overhead_bytes;
+}
+
+void Wire<RanksEnded>::encode(const RanksEnded& message, Frame& frame) {
+  write_message<wire::RanksEnded>(frame, [&](wire::RanksEnded::Builder out) {
+    write_life(message.life, out.initLife());
+    out.setCode(static_cast<std::uint16_t>(message.code));
+    out.setWhy(cut(message.why).c_str());
+    out.setBatchesLow(message.batches.low);
+    out.setBatchesHigh(message.batches.high);
+    out.setSteps(message.steps);
+  });
+  frame.segments.clear();
+}
+Result<RanksEnded> Wire<RanksEnded>::decode(const Frame& frame) {
+  return read_small<RanksEnded, wire::RanksEnded>(
+      frame, "RanksEnded", [](wire::RanksEnded::Reader in) -> Result<RanksEnded> {
+        TROUPE_ASSIGN_OR_RETURN(auto why, read_text("RanksEnded", in.getWhy(), max_sentence_bytes));
+        return RanksEnded{read_life(in.getLife()),
+                          read_code(in.getCode()),
+                          std::move(why),
+                          {in.getBatchesLow(), in.getBatchesHigh()},
+                          in.getSteps()};
+      });
+}
+std::uint64_t Wire<RanksEnded>::reply_bytes(const RanksEnded&) {
+  return reply_overhead_bytes;
+}
+
+void Wire<StopRanks>::encode(const StopRanks&, Frame& frame) {
+  write_message<wire::StopRanks>(frame, [](wire::StopRanks::Builder) {});
+  frame.segments.clear();
+}
+Result<StopRanks> Wire<StopRanks>::decode(const Frame& frame) {
+  return read_small<StopRanks, wire::StopRanks>(
+      frame, "StopRanks", [](wire::StopRanks::Reader) -> Result<StopRanks> { return StopRanks{}; });
+}
+std::uint64_t Wire<StopRanks>::reply_bytes(const StopRanks&) {
   return reply_overhead_bytes;
 }
 

@@ -2,6 +2,7 @@
 /// \file membership.hpp
 /// Messages between the director's process and the other processes of a run, as plain data: joining,
 /// who is there, starting and ending processes (docs/protocol.md).
+#include "runtime/base/digest.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/result.hpp"
 
@@ -32,6 +33,7 @@ struct Welcome {
   std::string store;                 ///< the partitioned store
   std::uint64_t store_checksum = 0;  ///< of its description, as the director has it
   std::uint32_t generation = 0;
+  bool resume = false;  ///< ranks with a program of the user's go on from the newest checkpoint
 };
 
 /// A process has all its actors, or cannot have them. Answered with Done.
@@ -67,6 +69,17 @@ struct ProcessExited {
   ProcessLife life;
   std::string how;  ///< "killed by signal 9 (Killed)", "exit code 3"
 };
+
+/// Where a user's own program trains: the ranks of a process have ended their work. Answered with Done.
+struct RanksEnded {
+  ProcessLife life;
+  Errc code = Errc::ok;
+  std::string why;
+  Digest batches;           ///< running digest of the run
+  std::uint64_t steps = 0;  ///< of the whole run
+};
+/// To a process: its ranks are to end with a checkpoint after the step under way. Answered with Done.
+struct StopRanks {};
 
 /// To a process: the run is over, end. Answered with LinkTotals.
 struct EndProcess {

@@ -65,6 +65,8 @@ enum class Method : std::uint32_t {
   process_exited = 37,   ///< ProcessExited -> Done
   end_process = 38,      ///< EndProcess -> LinkTotals
   notice = 39,           ///< Notice -> Done
+  ranks_ended = 40,      ///< RanksEnded -> Done
+  stop_ranks = 41,       ///< StopRanks -> Done
 };
 
 /// One rank's share of a chunk of the gradient, to the rank that owns the chunk. The answer comes

@@ -129,6 +129,7 @@ void TcpLink::on_written(const ErrorCode& error, std::size_t bytes) {
   writing_ = false;
   if (phase_ == Phase::closed) {
     batch_ = {};
+    dropped_ = {};
     return;
   }
   if (error) {
@@ -143,6 +144,7 @@ void TcpLink::on_written(const ErrorCode& error, std::size_t bytes) {
   } else if (phase_ == Phase::up) {
     pump();
   } else if (phase_ == Phase::saying_goodbye) {
+    dropped_ = {};
     say_goodbye();
   } else {
     stream_->shut_down_writing();  // the goodbye is out
@@ -291,10 +293,12 @@ void TcpLink::io_ends() {
 }
 
 void TcpLink::finish() {
-  PieceWriter dropped;
   {
     const std::lock_guard guard(mutex_);
-    std::swap(dropped, writer_);
+    std::swap(dropped_, writer_);
+  }
+  if (!writing_) {
+    dropped_ = {};
   }
   phase_ = Phase::saying_goodbye;
   tell_down();
@@ -329,6 +333,7 @@ void TcpLink::shut() {
   io_->remove(this);
   if (!writing_) {
     batch_ = {};
+    dropped_ = {};
   }
   if (!reading_) {
     reader_.emplace(options_.limits);

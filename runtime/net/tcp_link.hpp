@@ -74,6 +74,7 @@ class TcpLink final : public Link,
   bool no_goodbye_ = false;  // the peer said one, or the socket is broken
   const std::unique_ptr<TcpStream> stream_;
   bool writing_ = false;
+  PieceWriter dropped_;  ///< after the end, until what of it is being written is out
   TcpBatch batch_;
   bool reading_ = false;
   std::optional<PieceReader> reader_;  // always, but for replacing it

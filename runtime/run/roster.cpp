@@ -17,7 +17,8 @@ std::chrono::milliseconds Roster::pause(const Entry& entry) const {
   if (entry.incarnation == 0) {
     return std::chrono::milliseconds(0);
   }
-  const auto doubled = options_.first_pause * (1U << std::min(entry.failures, 16U));
+  const auto doubled =
+      options_.first_pause * (1U << std::min(std::max(entry.failures, 1U) - 1, 16U));
   return std::min(doubled, options_.longest_pause);
 }
 
@@ -171,6 +172,10 @@ void Roster::drop(ProcessId id, const std::string& how, Actions& actions) {
   actions.emplace_back(Drop{{id, entry.incarnation}, plan(id).name + " is lost: " + how});
   entry.state = State::absent;
   entry.settled = false;
+}
+
+void Roster::count_failure(ProcessId id, const std::string& how, Actions& actions) {
+  auto& entry = at(id);
   ++entry.failures;
   if (entry.failures > options_.max_failures) {
     actions.emplace_back(
@@ -193,6 +198,7 @@ Roster::Actions Roster::lost(const net::ProcessLife& life, const std::string& ho
     actions.emplace_back(Kill{*options_.layout.agent_of(process.host), life});
   }
   drop(id, how, actions);
+  count_failure(id, how, actions);
   if (process.agent) {  // nobody can end them or start them again: they go with it
     for (const auto& other : options_.layout.processes) {
       if (!other.agent && !other.directs && other.host == process.host &&

@@ -104,6 +104,7 @@ class Roster {
   std::chrono::milliseconds pause(const Entry& entry) const;
   void start(ProcessId id, Actions& actions);
   void drop(ProcessId id, const std::string& how, Actions& actions);
+  void count_failure(ProcessId id, const std::string& how, Actions& actions);
   void settle(Actions& actions);
 
   RosterOptions options_;

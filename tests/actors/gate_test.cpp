@@ -9,6 +9,7 @@
 #include <caf/all.hpp>
 
 #include <chrono>
+#include <mutex>
 
 namespace troupe {
 namespace {
@@ -215,6 +216,107 @@ TEST(GateFencing, TrainersAndEvaluatorsDoNotHearAnOlderGeneration) {
 TEST(GateFencing, HoldersAndAgentsServeEveryGeneration) {
   EXPECT_OK(ask_across_generations(1, 2, Role::holder));
   EXPECT_OK(ask_across_generations(1, 2, Role::supervisor));
+}
+
+// ---- gates without a link ----
+
+/// A gate that waits for a link on a clock of its own, and what it said at its end.
+class UnlinkedGate : public ::testing::Test {
+ protected:
+  UnlinkedGate() : system_(config_), trainer_(system_.spawn(fake_trainer)) {}
+  ~UnlinkedGate() override {
+    for (const auto& gate : gates_) {
+      gate->close(Error(Errc::cancelled, "test over"));
+      EXPECT_TRUE(gate->wait_closed(5s));
+    }
+    caf::anon_send_exit(trainer_, caf::exit_reason::kill);
+  }
+  std::shared_ptr<Gate> make(std::shared_ptr<net::Link> link, net::Clock::duration recovery) {
+    GateOptions options;
+    options.endpoint.timers = &driver_;
+    options.endpoint.recovery_deadline = recovery;
+    options.on_end = [this](const Error& why) {
+      const std::lock_guard guard(mutex_);
+      ends_.push_back(std::string(to_string(why.code())) + ": " + why.what());
+    };
+    return gates_.emplace_back(Gate::make(system_, std::move(link), options));
+  }
+  std::vector<std::string> ends() {
+    const std::lock_guard guard(mutex_);
+    return ends_;
+  }
+
+  caf::actor_system_config config_;
+  caf::actor_system system_;
+  net::RealTimeDriver driver_;
+  caf::actor trainer_;
+  std::mutex mutex_;
+  std::vector<std::string> ends_;
+  std::vector<std::shared_ptr<Gate>> gates_;
+};
+
+TEST_F(UnlinkedGate, WhatIsAskedAndExportedBeforeTheLinkPassesWhenItIsThere) {
+  const auto near = make(nullptr, 10s);
+  const auto far = make(nullptr, 10s);
+  far->export_actor(trainer_seven, trainer_);
+  caf::scoped_actor self(system_);
+  auto pending =
+      self->request(near->proxy(trainer_seven), 10s, Ref<net::KeepBest>(net::KeepBest{}));
+  auto [left, right] = net::make_sim_link(driver_, {});
+
+  near->attach(std::move(left));
+  far->attach(std::move(right));
+
+  bool answered = false;
+  pending.receive([&](const Ref<net::Done>&) { answered = true; },
+                  [](const caf::error& error) { FAIL() << from_caf(error).what(); });
+  EXPECT_TRUE(answered);
+  EXPECT_TRUE(ends().empty());
+}
+
+TEST_F(UnlinkedGate, WithoutALinkItEndsAfterTheRecoveryDeadlineAndSaysSoOnce) {
+  const auto gate = make(nullptr, 100ms);
+  const auto proxy = gate->proxy(trainer_seven);
+  caf::scoped_actor self(system_);
+  self->monitor(proxy);
+  auto pending = self->request(proxy, 10s, Ref<net::KeepBest>(net::KeepBest{}));
+
+  pending.receive(
+      [](const Ref<net::Done>&) { FAIL(); },
+      [](const caf::error& error) { EXPECT_EQ(from_caf(error).code(), Errc::peer_lost); });
+  self->receive([&](const caf::down_msg& down) { EXPECT_EQ(down.source, proxy); },
+                caf::after(10s) >> [] { FAIL() << "no down message"; });
+  EXPECT_TRUE(gate->wait_closed(5s));
+
+  ASSERT_EQ(ends().size(), 1U);
+  EXPECT_EQ(ends()[0].substr(0, 9), "peer_lost");
+}
+
+TEST_F(UnlinkedGate, TheEndIsToldBeforeTheProxiesDie) {
+  const auto gate = make(nullptr, 10s);
+  caf::scoped_actor self(system_);
+  self->monitor(gate->proxy(trainer_seven));
+
+  gate->close(Error(Errc::cancelled, "over"));
+
+  self->receive(
+      [&](const caf::down_msg&) {
+        EXPECT_EQ(ends(), (std::vector<std::string>{"cancelled: over"}));
+      },
+      caf::after(10s) >> [] { FAIL() << "no down message"; });
+}
+
+TEST_F(UnlinkedGate, AProxyThatIsAskedForAfterTheEndIsDead) {
+  const auto gate = make(nullptr, 10s);
+  gate->close(Error(Errc::peer_lost, "host 1 is lost"));
+  ASSERT_TRUE(gate->wait_closed(5s));
+  caf::scoped_actor self(system_);
+
+  self->request(gate->proxy(trainer_seven), 10s, Ref<net::KeepBest>(net::KeepBest{}))
+      .receive([](const Ref<net::Done>&) { FAIL(); },
+               [](const caf::error& error) {
+                 EXPECT_ERROR(Status(from_caf(error)), Errc::peer_lost, "host 1 is lost");
+               });
 }
 
 }  // namespace

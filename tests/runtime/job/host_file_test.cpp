@@ -35,8 +35,12 @@ TEST_F(HostFile, NamedOnTheCommandLineTakesThePlaceOfTheHostsInTheJob) {
 }
 
 TEST_F(HostFile, AMistakeIsToldWithItsLine) {
-  EXPECT_ERROR(parse_with("a\nb port=x\n", {"cluster.host_file=hosts"}), Errc::invalid_argument,
-               "hosts:2");
+  ASSERT_OK_AND_ASSIGN(const auto reading,
+                       parse_with("a\nb port=x\n", {"cluster.host_file=hosts"}));
+
+  const auto problems = to_string(reading.problems);
+  EXPECT_NE(problems.find("/cluster/host_file"), std::string::npos) << problems;
+  EXPECT_NE(problems.find("hosts:2"), std::string::npos) << problems;
 }
 
 }  // namespace

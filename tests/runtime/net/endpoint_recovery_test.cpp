@@ -159,7 +159,7 @@ TEST(EndpointRecovery, GivesUpAtTheRecoveryDeadlineAndNamesTheLink) {
   for (int i = 1; i <= 3; ++i) {
     EXPECT_EQ(ends.answer_of(i),
               "peer_lost: link client to server: down for 3000 ms and not connected again within "
-              "3000 ms: the cable is cut");
+              "3000 ms: dial: the cable is cut, or nobody accepts at its other end");
   }
   ASSERT_EQ(ends.at_client->downs.size(), 1U);
   EXPECT_EQ(ends.at_client->downs[0].code(), Errc::peer_lost);

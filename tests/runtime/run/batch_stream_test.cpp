@@ -69,6 +69,32 @@ TEST(BatchStream, NoMoreThanTheLimitIsUnderWay) {
   EXPECT_EQ(ask_all(stream), Numbers{3});
 }
 
+TEST(BatchStream, ABudgetOfBytesBoundsWhatIsUnderWay) {
+  auto options = options_of(20, 0, 1);
+  options.budget_bytes = 250;
+  BatchStream<int> stream(options);
+
+  EXPECT_EQ(ask_all(stream), Numbers{0}) << "nobody knows yet how large they are";
+  stream.put(0, 10, 100);
+  EXPECT_EQ(ask_all(stream), Numbers{1}) << "100 are here, 100 expected, and 100 more are too much";
+  ASSERT_EQ(stream.take(), 10);
+  EXPECT_EQ(ask_all(stream), Numbers{2});
+}
+
+TEST(BatchStream, ABatchLargerThanTheBudgetPassesAlone) {
+  auto options = options_of(20, 0, 1);
+  options.budget_bytes = 50;
+  BatchStream<int> stream(options);
+
+  for (const std::uint64_t number : {0U, 1U, 2U}) {
+    EXPECT_EQ(ask_all(stream), Numbers{number});
+    stream.put(number, 1, 100);
+    EXPECT_EQ(ask_all(stream), Numbers{});
+    ASSERT_TRUE(stream.take());
+    stream.end_step();
+  }
+}
+
 TEST(BatchStream, BatchesAreTakenInOrderHoweverTheyArrive) {
   BatchStream<int> stream(options_of(20, 0, 1));
   ask_all(stream);

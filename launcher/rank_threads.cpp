@@ -1,0 +1,181 @@
+#include "launcher/rank_threads.hpp"
+
+#include "actors/message.hpp"
+#include "launcher/session_state.hpp"
+
+#include <caf/all.hpp>
+
+#include <exception>
+#include <fmt/format.h>
+#include <mutex>
+#include <thread>
+
+namespace troupe {
+namespace {
+
+/// Where the ranks work, as their actors are started.
+struct Places {
+  std::mutex mutex;
+  std::map<Rank, SessionPlace> by_rank;
+};
+
+caf::actor start_rank(Places& places, const RankPlace& at) {
+  SessionRankOptions options;
+  options.rank = at.options.rank;
+  options.world = at.options.world;
+  options.batches_in_flight = at.options.batches_in_flight;
+  options.channel_budget = at.options.channel_budget;
+  options.order = at.options.orders.at("train");
+  options.sample = at.options.sample;
+  options.collect = at.options.collect;
+  auto actor = spawn_session_rank(at.system, std::move(options), at.data_path);
+  const std::lock_guard guard(places.mutex);
+  places.by_rank[at.options.rank] = {&at.system, actor, at.options, at.host};
+  return actor;
+}
+
+Status call(const RankThreads::RankFunction& fn, Session& session) {
+  try {
+    TROUPE_RETURN_IF_ERROR(fn(session));
+    return session.status();
+  } catch (const std::exception& error) {
+    return Error(Errc::internal, fmt::format("exception: {}", error.what()));
+  } catch (...) {
+    return Error(Errc::internal, "exception of a type without a text");
+  }
+}
+
+}  // namespace
+
+struct RankThreads::State {
+  std::shared_ptr<SessionRun> run = std::make_shared<SessionRun>();
+  std::shared_ptr<Places> places = std::make_shared<Places>();
+  RankFunction fn;
+  RankEvents events;
+  std::mutex joining;
+  std::vector<std::thread> threads;
+
+  std::mutex mutex;
+  SessionOutcome outcome;
+  std::size_t under_way = 0;
+
+  ~State() {
+    join();
+    places->by_rank.clear();
+  }
+  void join() {
+    const std::lock_guard guard(joining);
+    for (auto& thread : threads) {
+      thread.join();
+    }
+    threads.clear();
+  }
+  void end(Rank rank, const Status& result);
+  void work(Rank rank);
+};
+
+/// Tells the actors that a rank's function has returned: its own, or all if that ends the run.
+void RankThreads::State::end(Rank rank, const Status& result) {
+  const auto tell = [](const SessionPlace& place, const Error& why) {
+    caf::anon_send(place.actor, Ref<EndRank>(EndRank{why}));
+  };
+  if (result) {
+    return tell(places->by_rank.at(rank),
+                Error(Errc::failed_precondition,
+                      fmt::format("rank {} has ended: its function has returned", raw(rank))));
+  }
+  const auto& why = result.error();
+  const auto name = fmt::format("rank {}", raw(rank));
+  const auto named = why.what().starts_with(name + ":") ? why : Error(why).with(name);
+  {
+    const std::lock_guard guard(mutex);
+    if (!outcome.status) {
+      return;  // all were told before
+    }
+    outcome.status = named;
+  }
+  if (events.failed) {
+    events.failed(named);
+  }
+  for (const auto& [other, place] : places->by_rank) {
+    tell(place, Error(Errc::cancelled, fmt::format("the run has ended: {}", named.what())));
+  }
+}
+
+void RankThreads::State::work(Rank rank) {
+  {
+    const auto& place = places->by_rank.at(rank);
+    Session session(std::make_unique<Session::State>(run, place));
+    const auto result = call(fn, session);
+    end(rank, result);
+    if (rank == places->by_rank.begin()->first) {
+      const std::lock_guard guard(mutex);
+      outcome.batches = session.digest();
+      outcome.steps = session.global_step();
+    }
+  }  // waits for a checkpoint that is being written
+  bool last = false;
+  {
+    const std::lock_guard guard(mutex);
+    last = --under_way == 0;
+  }
+  if (last && events.ended) {
+    events.ended();
+  }
+}
+
+RankThreads::RankThreads(const Job& job, SessionSetup setup) : state_(std::make_unique<State>()) {
+  state_->run->job = job;
+  state_->run->resume = std::move(setup.resume);
+  state_->run->write_checkpoint = std::move(setup.write_checkpoint);
+  state_->run->say = std::move(setup.say);
+}
+RankThreads::~RankThreads() = default;
+
+void RankThreads::add_to(ClusterHooks& hooks) {
+  hooks.take_only = true;
+  hooks.spawn_rank = [places = state_->places](const RankPlace& at) -> Result<caf::actor> {
+    return start_rank(*places, at);
+  };
+}
+
+void RankThreads::start(RankFunction fn, RankEvents events) {
+  auto& s = *state_;
+  s.fn = std::move(fn);
+  s.events = std::move(events);
+  s.under_way = s.places->by_rank.size();
+  for (const auto& [rank, place] : s.places->by_rank) {
+    s.threads.emplace_back([&s, r = rank] { s.work(r); });
+  }
+  if (s.threads.empty() && s.events.ended) {
+    s.events.ended();
+  }
+}
+
+SessionOutcome RankThreads::wait() {
+  state_->join();
+  {  // handles go before their actor system
+    const std::lock_guard guard(state_->places->mutex);
+    state_->places->by_rank.clear();
+  }
+  return state_->outcome;
+}
+
+void RankThreads::stop() {
+  state_->run->stop = true;
+}
+
+void RankThreads::fail(const Error& why) {
+  {
+    const std::lock_guard guard(state_->mutex);
+    if (state_->outcome.status) {
+      state_->outcome.status = why;
+    }
+  }
+  const std::lock_guard guard(state_->places->mutex);
+  for (const auto& [rank, place] : state_->places->by_rank) {
+    caf::anon_send(place.actor, Ref<EndRank>(EndRank{why}));
+  }
+}
+
+}  // namespace troupe

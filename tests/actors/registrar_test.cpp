@@ -1,0 +1,438 @@
+#include "actors/registrar.hpp"
+
+#include "actors/error.hpp"
+#include "actors/message.hpp"
+#include "runtime/net/messages.hpp"
+#include "tests/support/expect.hpp"
+
+#include <caf/all.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <fmt/format.h>
+#include <mutex>
+
+namespace troupe {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string text(const net::ProcessLife& life) {
+  return fmt::format("{}.{}", raw(life.process), life.incarnation);
+}
+
+/// What the registrar did, in order.
+class Log {
+ public:
+  void add(const std::string& line) {
+    {
+      const std::lock_guard guard(mutex_);
+      lines_.push_back(line);
+    }
+    changed_.notify_all();
+  }
+  /// Waits until a line was added so many times.
+  bool wait(const std::string& line, int times = 1) {
+    std::unique_lock guard(mutex_);
+    return changed_.wait_for(guard, 10s, [&] { return std::ranges::count(lines_, line) >= times; });
+  }
+  bool wait_part(const std::string& part) {
+    std::unique_lock guard(mutex_);
+    return changed_.wait_for(guard, 10s, [&] {
+      return std::ranges::any_of(
+          lines_, [&](const auto& line) { return line.find(part) != std::string::npos; });
+    });
+  }
+  int count(const std::string& line) const {
+    const std::lock_guard guard(mutex_);
+    return static_cast<int>(std::ranges::count(lines_, line));
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::string> lines_;
+};
+
+struct Faults {
+  std::atomic<bool> cannot_spawn{false};
+  std::atomic<bool> slow_to_learn{false};  ///< members do not answer tables
+  std::atomic<bool> slow_to_end{false};    ///< nor the end
+};
+
+caf::behavior fake_process(caf::event_based_actor* self, std::uint32_t id, Log* log,
+                           Faults* faults) {
+  using Done = Ref<net::Done>;
+  const auto done = [] { return Done(net::Done{}); };
+  return {
+      [=](const Ref<net::SpawnProcess>& spawn) -> caf::result<Done> {
+        log->add(fmt::format("{} spawns {} as {}", id, text(spawn->life), spawn->name));
+        if (faults->cannot_spawn) {
+          return to_caf(Error(Errc::failed_precondition, "no such program"));
+        }
+        return done();
+      },
+      [=](const Ref<net::KillProcess>& kill) {
+        log->add(fmt::format("{} kills {}", id, text(kill->life)));
+        return done();
+      },
+      [=](const Ref<net::Members>& members) -> caf::result<Done> {
+        std::string line = fmt::format("{} learns", id);
+        for (const auto& entry : members->entries) {
+          line += " " + text(entry.life) + "@" + entry.address;
+        }
+        log->add(line);
+        if (faults->slow_to_learn) {
+          return self->make_response_promise<Done>();
+        }
+        return done();
+      },
+      [=](const Ref<net::EndProcess>& end) -> caf::result<Ref<net::LinkTotals>> {
+        log->add(fmt::format("{} ends: {} {}", id, to_string(end->code), end->why));
+        if (faults->slow_to_end) {
+          return self->make_response_promise<Ref<net::LinkTotals>>();
+        }
+        return Ref<net::LinkTotals>(
+            net::LinkTotals{.requests = id, .bytes = 100, .max_in_flight_bytes = id});
+      },
+  };
+}
+
+/// Agents 1 and 2, their processes 3 and 4; all fakes.
+class RegistrarTest : public ::testing::Test {
+ protected:
+  RegistrarTest() : system_(config_) {
+    Job job;
+    job.cluster.launch = "local";
+    job.cluster.hosts = 2;
+    job.cluster.trainers_per_host = 1;
+    job.partition.parts = 2;
+    options_.roster.layout = make_layout(job);
+    options_.roster.version = "v";
+    options_.roster.first_pause = 1ms;
+    options_.welcome = {"{job}", "/folder", "/store", 99, 0};
+    options_.generation = [] { return 5U; };
+    options_.member = options_.agent = [this](ProcessId id) { return handle(id); };
+    options_.start_agent = [this](HostId host, const net::ProcessLife& life) {
+      log_.add(fmt::format("agent {} on host {}", text(life), raw(host)));
+    };
+    options_.expect = [this](const auto& life) { log_.add("expect " + text(life)); };
+    options_.drop = [this](const auto& life, const std::string&) {
+      log_.add("drop " + text(life));
+    };
+    options_.changed = [this](const Roster& roster) {
+      std::string line = "settled";
+      for (std::uint32_t id = 1; id <= 4; ++id) {
+        line += roster.settled(static_cast<ProcessId>(id)) ? fmt::format(" {}", id) : "";
+      }
+      log_.add(line);
+    };
+    options_.complete = [this] { log_.add("complete"); };
+    options_.give_up = [this](const Error& why) {
+      log_.add(fmt::format("give up: {}: {}", to_string(why.code()), why.what()));
+    };
+    options_.say = [this](const std::string& line) { log_.add("say: " + line); };
+    options_.notice = [this](const net::Notice& notice) { log_.add("notice: " + notice.text); };
+    for (std::uint32_t id = 1; id <= 4; ++id) {
+      handles_[static_cast<ProcessId>(id)] = system_.spawn(fake_process, id, &log_, &faults_);
+    }
+  }
+  ~RegistrarTest() override {
+    caf::anon_send_exit(registrar_, caf::exit_reason::kill);
+    for (const auto& [id, actor] : handles_) {
+      caf::anon_send_exit(actor, caf::exit_reason::kill);
+    }
+    system_.await_all_actors_done();  // they use what is here
+  }
+
+  caf::actor handle(ProcessId id) {
+    const std::lock_guard guard(mutex_);
+    return hidden_.contains(id) ? caf::actor() : handles_.at(id);
+  }
+  /// There is no link to it now.
+  void hide(std::uint32_t id, bool on = true) {
+    const std::lock_guard guard(mutex_);
+    if (on) {
+      hidden_.insert(static_cast<ProcessId>(id));
+    } else {
+      hidden_.erase(static_cast<ProcessId>(id));
+    }
+  }
+  void start() { registrar_ = spawn_registrar(system_, options_); }
+  template <class Reply, class Request>
+  Result<Reply> ask(Request request) {
+    caf::scoped_actor self(system_);
+    Result<Reply> result = Error(Errc::internal, "no answer");
+    self->request(registrar_, 10s, Ref<Request>(std::move(request)))
+        .receive([&](const Ref<Reply>& reply) { result = *reply; },
+                 [&](const caf::error& error) { result = from_caf(error); });
+    return result;
+  }
+  static net::ProcessLife life(std::uint32_t id, std::uint32_t incarnation) {
+    return {static_cast<ProcessId>(id), incarnation};
+  }
+  Result<net::Welcome> join(std::uint32_t id, std::uint32_t incarnation = 1) {
+    return ask<net::Welcome>(net::Join{life(id, incarnation), fmt::format("a:{}", id), "v"});
+  }
+  void ready(std::uint32_t id, std::uint32_t incarnation = 1) {
+    EXPECT_OK(ask<net::Done>(net::Ready{life(id, incarnation), Errc::ok, ""}));
+  }
+  void exited(std::uint32_t id, std::uint32_t incarnation, const std::string& how = "exit code 1") {
+    EXPECT_OK(ask<net::Done>(net::ProcessExited{life(id, incarnation), how}));
+  }
+  void link_lost(std::uint32_t id, std::uint32_t incarnation) {
+    caf::anon_send(registrar_, Ref<LinkLost>(LinkLost{life(id, incarnation), "silent for 3.0 s"}));
+  }
+  void bring_all() {
+    start();
+    for (std::uint32_t id = 1; id <= 4; ++id) {
+      ASSERT_OK(join(id));
+    }
+    ready(3);
+    ready(4);
+    ASSERT_TRUE(log_.wait("complete"));
+  }
+
+  Log log_;
+  Faults faults_;
+  RegistrarOptions options_;
+  caf::actor_system_config config_;
+  caf::actor_system system_;
+  caf::actor registrar_;
+  std::mutex mutex_;
+  std::map<ProcessId, caf::actor> handles_;
+  std::set<ProcessId> hidden_;
+};
+
+TEST_F(RegistrarTest, BringsUpARun) {
+  start();
+  EXPECT_TRUE(log_.wait("agent 1.1 on host 0"));
+  EXPECT_TRUE(log_.wait("agent 2.1 on host 1"));
+  EXPECT_EQ(log_.count("expect 1.1"), 1);
+  ASSERT_OK_AND_ASSIGN(const auto for_agent, join(1));
+  EXPECT_EQ(for_agent.job, "") << "an agent needs to know nothing";
+  EXPECT_TRUE(log_.wait("1 spawns 3.1 as host 0"));
+  EXPECT_EQ(log_.count("expect 3.1"), 1);
+  ASSERT_OK(join(2));
+  EXPECT_TRUE(log_.wait("2 spawns 4.1 as host 1"));
+
+  ASSERT_OK_AND_ASSIGN(const auto welcome, join(3));
+  EXPECT_EQ(welcome.job, "{job}");
+  EXPECT_EQ(welcome.store_checksum, 99U);
+  EXPECT_EQ(welcome.generation, 5U);
+  ready(3);
+  EXPECT_TRUE(log_.wait("3 learns 3.1@a:3"));
+  EXPECT_EQ(log_.count("complete"), 0);
+  ASSERT_OK(join(4));
+  ready(4);
+
+  EXPECT_TRUE(log_.wait("complete"));
+  EXPECT_TRUE(log_.wait("3 learns 3.1@a:3 4.1@a:4"));
+  EXPECT_TRUE(log_.wait("4 learns 3.1@a:3 4.1@a:4"));
+  EXPECT_EQ(log_.count("complete"), 1);
+}
+
+TEST_F(RegistrarTest, NothingIsSettledBeforeAllThatAreReadyHaveTheTable) {
+  start();
+  for (std::uint32_t id = 1; id <= 4; ++id) {
+    ASSERT_OK(join(id));
+  }
+  faults_.slow_to_learn = true;
+  ready(3);
+  ready(4);
+  EXPECT_TRUE(log_.wait("4 learns 3.1@a:3 4.1@a:4"));
+  EXPECT_OK(ask<net::Done>(net::Notice{.text = "later"}));
+
+  EXPECT_EQ(log_.count("complete"), 0);
+  EXPECT_EQ(log_.count("settled 1 2 3 4"), 0);
+}
+
+TEST_F(RegistrarTest, WhoMayNotJoinIsToldWhy) {
+  start();
+  EXPECT_TRUE(log_.wait("agent 1.1 on host 0"));
+
+  EXPECT_ERROR(join(3), Errc::fenced, "host 0");
+  EXPECT_ERROR(join(7), Errc::invalid_argument, "processes 1..4");
+  EXPECT_ERROR(ask<net::Welcome>(net::Join{life(1, 1), "a:1", "old"}), Errc::failed_precondition,
+               "expected version v of the program, found old");
+  EXPECT_OK(join(1));
+}
+
+TEST_F(RegistrarTest, AProcessThatEndsIsStartedAgain) {
+  bring_all();
+
+  exited(3, 1, "killed by signal 9 (Killed)");
+
+  EXPECT_TRUE(log_.wait("1 spawns 3.2 as host 0"));
+  EXPECT_EQ(log_.count("say: host 0 is lost: killed by signal 9 (Killed)"), 1);
+  EXPECT_EQ(log_.count("drop 3.1"), 1);
+  EXPECT_EQ(log_.count("expect 3.2"), 1);
+  EXPECT_EQ(log_.count("settled 1 2 4"), 1);
+  EXPECT_EQ(log_.count("1 kills 3.1"), 0) << "it has ended";
+  EXPECT_ERROR(join(3, 1), Errc::fenced, "its life 1 is over, now 2");
+  ASSERT_OK(join(3, 2));
+  ready(3, 2);
+  EXPECT_TRUE(log_.wait("settled 1 2 3 4", 2));
+  EXPECT_EQ(log_.count("complete"), 1);
+}
+
+TEST_F(RegistrarTest, AProcessThatIsSilentIsEndedAndStartedAgain) {
+  bring_all();
+
+  link_lost(4, 1);
+
+  EXPECT_TRUE(log_.wait("2 spawns 4.2 as host 1"));
+  EXPECT_EQ(log_.count("2 kills 4.1"), 1);
+  EXPECT_EQ(log_.count("say: host 1 is lost: silent for 3.0 s"), 1);
+  exited(4, 1, "killed by signal 9 (Killed)");  // the news of its end comes late
+  EXPECT_EQ(log_.count("drop 4.2"), 0);
+}
+
+TEST_F(RegistrarTest, AnAgentThatIsLostIsStartedAgainWithItsProcesses) {
+  bring_all();
+
+  exited(1, 1);
+
+  EXPECT_TRUE(log_.wait("agent 1.2 on host 0"));
+  EXPECT_EQ(log_.count("drop 3.1"), 1);
+  ASSERT_OK(join(1, 2));
+  EXPECT_TRUE(log_.wait("1 spawns 3.2 as host 0"));
+}
+
+TEST_F(RegistrarTest, OneThatCannotBeStartedIsTriedAgainAndThenGivenUp) {
+  faults_.cannot_spawn = true;
+  start();
+  ASSERT_OK(join(1));
+
+  EXPECT_TRUE(log_.wait_part("give up: peer_lost: host 0: lost 6 times in a row"));
+  EXPECT_TRUE(log_.wait_part("no such program"));
+  EXPECT_EQ(log_.count("1 spawns 3.6 as host 0"), 1);
+}
+
+TEST_F(RegistrarTest, AStartThatWaitsIsForgottenIfItsAgentIsLostMeanwhile) {
+  options_.roster.first_pause = 300ms;
+  start();
+  ASSERT_OK(join(1));
+  EXPECT_TRUE(log_.wait("1 spawns 3.1 as host 0"));
+  exited(3, 1);  // 3.2 is to start in 300 ms
+  exited(1, 1);  // and 1.2, which starts 3.3
+  EXPECT_TRUE(log_.wait("agent 1.2 on host 0"));
+  ASSERT_OK(join(1, 2));
+  EXPECT_TRUE(log_.wait("1 spawns 3.3 as host 0"));
+
+  EXPECT_EQ(log_.count("1 spawns 3.2 as host 0"), 0);
+  EXPECT_EQ(log_.count("expect 3.2"), 0);
+}
+
+TEST_F(RegistrarTest, ALossWithoutALinkToTheAgentWaitsForTheAgent) {
+  bring_all();
+  hide(1);
+  exited(3, 1);
+  link_lost(1, 1);
+  EXPECT_TRUE(log_.wait("agent 1.2 on host 0"));
+  hide(1, false);
+
+  ASSERT_OK(join(1, 2));
+
+  EXPECT_TRUE(log_.wait("1 spawns 3.3 as host 0"));
+}
+
+TEST_F(RegistrarTest, WhoCannotHaveItsActorsEndsTheRun) {
+  start();
+  ASSERT_OK(join(1));
+  ASSERT_OK(join(3));
+
+  EXPECT_OK(ask<net::Done>(
+      net::Ready{life(3, 1), Errc::failed_precondition, "expected the director's store"}));
+
+  EXPECT_TRUE(log_.wait("give up: failed_precondition: host 0: expected the director's store"));
+}
+
+TEST_F(RegistrarTest, AfterTheJoinDeadlineThoseWhoAreMissingAreNamed) {
+  options_.join_deadline = 100ms;
+  start();
+  ASSERT_OK(join(1));
+  ASSERT_OK(join(3));
+  ready(3);
+
+  EXPECT_TRUE(log_.wait_part("give up: deadline_exceeded"));
+  EXPECT_TRUE(log_.wait_part("after 0.1 s; missing: agent of host 1, host 1; try:"));
+}
+
+TEST_F(RegistrarTest, TheJoinDeadlineIsOfNoMeaningOnceAllWereThere) {
+  options_.join_deadline = 200ms;
+  bring_all();
+  exited(3, 1);
+  std::this_thread::sleep_for(300ms);
+  EXPECT_OK(ask<net::Done>(net::Notice{.text = "later"}));
+
+  EXPECT_EQ(log_.count("complete"), 1);
+  EXPECT_FALSE(log_.count("give up: deadline_exceeded") > 0);
+}
+
+TEST_F(RegistrarTest, NoticesArePassedOn) {
+  start();
+  EXPECT_OK(ask<net::Done>(net::Notice{.text = "holder of part 1 is started again"}));
+  EXPECT_EQ(log_.count("notice: holder of part 1 is started again"), 1);
+}
+
+TEST_F(RegistrarTest, TheEndOfRanksIsPassedOnOrNobodysBusiness) {
+  const net::RanksEnded ended{life(3, 1), Errc::ok, "done", {}, 7};
+  start();
+  EXPECT_OK(ask<net::Done>(ended));
+  caf::anon_send_exit(registrar_, caf::exit_reason::kill);
+  options_.ranks_ended = [this](const auto& what) {
+    log_.add(fmt::format("ranks of {} ended after {}", text(what.life), what.steps));
+  };
+  start();
+
+  EXPECT_OK(ask<net::Done>(ended));
+
+  EXPECT_EQ(log_.count("ranks of 3.1 ended after 7"), 1);
+}
+
+// ---- the end ----
+
+TEST_F(RegistrarTest, TheEndIsToldToAllAndTheirTotalsAreSummed) {
+  bring_all();
+
+  ASSERT_OK_AND_ASSIGN(const auto totals,
+                       ask<net::LinkTotals>(EndAll{{Errc::cancelled, "interrupted"}, 5s}));
+
+  EXPECT_EQ(totals.requests, 1U + 2U + 3U + 4U);
+  EXPECT_EQ(totals.bytes, 400U);
+  EXPECT_EQ(totals.max_in_flight_bytes, 4U);
+  EXPECT_EQ(log_.count("3 ends: cancelled interrupted"), 1);
+}
+
+TEST_F(RegistrarTest, WhoDoesNotAnswerTheEndIsNotWaitedForLongerThanTheDeadline) {
+  bring_all();
+  faults_.slow_to_end = true;
+
+  ASSERT_OK_AND_ASSIGN(const auto totals, ask<net::LinkTotals>(EndAll{{}, 50ms}));
+
+  EXPECT_EQ(totals.requests, 0U);
+}
+
+TEST_F(RegistrarTest, TheEndOfNobodyIsAnsweredAtOnce) {
+  start();
+  EXPECT_OK(ask<net::LinkTotals>(EndAll{{}, 1h}));
+}
+
+TEST_F(RegistrarTest, WhatEndsAfterTheEndIsNotStartedAgain) {
+  bring_all();
+  ASSERT_OK(ask<net::LinkTotals>(EndAll{}));
+
+  exited(3, 1);
+  exited(1, 1);
+  link_lost(4, 1);
+  EXPECT_OK(ask<net::Done>(net::Notice{.text = "later"}));
+
+  EXPECT_EQ(log_.count("drop 3.1"), 0);
+  EXPECT_EQ(log_.count("expect 3.2"), 0);
+  EXPECT_EQ(log_.count("say: host 0 is lost: exit code 1"), 0);
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,357 @@
+// `troupe run` with cluster.launch=local: real processes that find each other, and how they end.
+#include "tests/support/expect.hpp"
+#include "tests/support/process.hpp"
+#include "tests/support/scratch_folder.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <arpa/inet.h>
+#include <atomic>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <netinet/in.h>
+#include <sstream>
+#include <sys/socket.h>
+#include <thread>
+#include <unistd.h>
+
+namespace troupe {
+namespace {
+
+using namespace std::chrono_literals;
+using nlohmann::json;
+using Seconds = std::chrono::duration<double>;
+
+std::string read_file(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// Processes of a run are known by a variable that all of them inherit.
+class LocalRun : public ::testing::Test {
+ protected:
+  LocalRun() {
+    static std::atomic<int> counter{0};
+    mark_ = "TROUPE_TEST_RUN=" + std::to_string(getpid()) + "." + std::to_string(counter++);
+    putenv(mark_.data());
+  }
+  ~LocalRun() override {
+    unsetenv("TROUPE_TEST_RUN");
+    for (const auto& [pid, words] : processes()) {
+      ADD_FAILURE() << "left: " << words;
+      kill(pid, SIGKILL);
+    }
+  }
+
+  std::vector<std::string> command(const std::string& more, const std::string& output = "out",
+                                   const std::string& launch = "local") const {
+    std::vector<std::string> words{TROUPE_PROGRAM,
+                                   "run",
+                                   std::string(TROUPE_SOURCE_DIR) + "/examples/quickstart.json",
+                                   "--set",
+                                   "cluster.launch=" + launch,
+                                   "--set",
+                                   "output=" + (scratch_.path() / output).string()};
+    std::istringstream in(more);
+    for (std::string word; in >> word;) {
+      if (!word.starts_with("-")) {
+        words.emplace_back("--set");
+      }
+      words.push_back(word);
+    }
+    return words;
+  }
+  std::string folder() const { return scratch_.path().string(); }
+  testing::ProcessResult run(const std::string& more, const std::string& output = "out",
+                             const std::string& launch = "local") const {
+    return testing::run_process(command(more, output, launch), folder());
+  }
+  json report(const std::string& output = "out") const {
+    return json::parse(read_file(scratch_.path() / output / "report.json"), nullptr, false);
+  }
+
+  /// Processes of the run but the launcher, by number, with their command lines.
+  std::map<pid_t, std::string> processes() const {
+    std::map<pid_t, std::string> found;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+      const auto pid = std::atoi(entry.path().filename().c_str());
+      if (pid <= 0 || pid == getpid()) {
+        continue;
+      }
+      const auto variables = read_file(entry.path() / "environ");
+      if (variables.find(mark_) != std::string::npos) {
+        auto words = read_file(entry.path() / "cmdline");
+        std::ranges::replace(words, '\0', ' ');
+        found[pid] = words;
+      }
+    }
+    return found;
+  }
+  /// The process whose command line has these words; 0: there is none.
+  pid_t find(const std::string& words) const {
+    for (const auto& [pid, line] : processes()) {
+      if (line.find(words) != std::string::npos) {
+        return pid;
+      }
+    }
+    return 0;
+  }
+  bool all_gone(std::chrono::milliseconds most = 5s) const {
+    const auto end = std::chrono::steady_clock::now() + most;
+    while (!processes().empty()) {
+      if (std::chrono::steady_clock::now() > end) {
+        return false;
+      }
+      std::this_thread::sleep_for(5ms);
+    }
+    return true;
+  }
+
+  testing::ScratchFolder scratch_;
+  std::string mark_;
+};
+
+std::ptrdiff_t count_lines(const std::string& text, const std::string& part) {
+  std::istringstream in(text);
+  std::ptrdiff_t count = 0;
+  for (std::string line; std::getline(in, line);) {
+    count += line.find(part) != std::string::npos ? 1 : 0;
+  }
+  return count;
+}
+
+// ---- the same bits ----
+
+class LocalPlacements : public LocalRun, public ::testing::WithParamInterface<int> {};
+
+TEST_P(LocalPlacements, GiveTheDigestsOfSimulate) {
+  const auto hosts = std::to_string(GetParam());
+  const auto cluster = "train.epochs=2 cluster.hosts=" + hosts + " partition.parts=" + hosts;
+  ASSERT_EQ(run(cluster, "simulated", "simulate").exit_code, 0);
+  const auto expected = report("simulated");
+
+  for (const std::string placement : {"collocated", "worker", "server_client"}) {
+    SCOPED_TRACE(placement);
+    const auto servers = placement == "server_client" ? " cluster.servers=" + hosts : "";
+    const auto result = run(cluster + " cluster.placement=" + placement + servers, placement);
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(report(placement)["digests"], expected["digests"]);
+    EXPECT_EQ(report(placement)["scores"], expected["scores"]);
+    EXPECT_TRUE(all_gone());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Hosts, LocalPlacements, ::testing::Values(1, 2, 3));
+
+TEST_F(LocalRun, TheReportHasTheTrafficOfAllProcesses) {
+  ASSERT_EQ(run("train.epochs=2").exit_code, 0);
+
+  const auto traffic = report()["traffic"];
+  EXPECT_GT(traffic["requests"], 20);
+  EXPECT_GT(traffic["bytes"], 1'000'000);
+  EXPECT_EQ(traffic["interruptions"], 0);
+}
+
+TEST_F(LocalRun, EightProcessesOnOneHostAreThereFast) {
+  const auto began = std::chrono::steady_clock::now();
+  testing::Process run(command("train.epochs=2 cluster.hosts=1 partition.parts=1 "
+                               "cluster.placement=worker cluster.samplers_per_trainer=7"),
+                       folder());
+
+  ASSERT_TRUE(run.wait_for_output("epoch 1/2", 20s));
+
+  const Seconds took = std::chrono::steady_clock::now() - began;
+  std::printf("8 processes: first epoch done after %.2f s, import included\n", took.count());
+  RecordProperty("seconds", std::to_string(took.count()));
+  EXPECT_EQ(run.wait().exit_code, 0);
+}
+
+// ---- what processes know and say ----
+
+TEST_F(LocalRun, NoSecretIsOnACommandLineOrInTheEnvironment) {
+  testing::Process run(command("train.epochs=2000"), folder());
+  ASSERT_TRUE(run.wait_for_output("epoch    1/2000", 20s));
+
+  const auto all = processes();
+  EXPECT_EQ(all.size(), 5U) << "the launcher, two agents, two members";
+  const auto longest_hex = [](const std::string& text) {
+    std::size_t longest = 0;
+    std::size_t now = 0;
+    for (const char c : text) {
+      now = std::isxdigit(static_cast<unsigned char>(c)) != 0 ? now + 1 : 0;
+      longest = std::max(longest, now);
+    }
+    return longest;
+  };
+  for (const auto& [pid, words] : all) {
+    EXPECT_LT(longest_hex(words), 64U) << words;
+    std::istringstream variables(read_file("/proc/" + std::to_string(pid) + "/environ"));
+    for (std::string variable; std::getline(variables, variable, '\0');) {
+      if (std::getenv(variable.substr(0, variable.find('=')).c_str()) == nullptr) {
+        EXPECT_LT(longest_hex(variable), 64U) << variable;
+      }
+    }
+  }
+  run.signal(SIGINT);
+  EXPECT_EQ(run.wait().exit_code, 130);
+}
+
+TEST_F(LocalRun, AMemberWithAnotherStoreEndsTheRunWithASentence) {
+  testing::Process run(command("train.epochs=2000"), folder());
+  ASSERT_TRUE(run.wait_for_output("epoch    1/2000", 20s));
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(scratch_.path() / "out" / "store")) {
+    if (entry.path().filename() == "partition.json") {
+      std::ofstream(entry.path(), std::ios::app) << "\n";
+    }
+  }
+  const auto member = find("--name host 1");
+  ASSERT_GT(member, 0);
+
+  kill(member, SIGKILL);
+  const auto result = run.wait();
+
+  EXPECT_EQ(result.exit_code, 3) << result.err;
+  EXPECT_EQ(count_lines(result.err, "troupe: host 1 is lost: killed by signal 9 (Killed)"), 1)
+      << result.err;
+  // What the member printed comes once, whole and with its name before it; then the run's own word.
+  EXPECT_EQ(count_lines(result.err, "[host 1] troupe: host 1: "), 1) << result.err;
+  EXPECT_EQ(count_lines(result.err, "expected the director's store"), 2) << result.err;
+  EXPECT_EQ(count_lines(result.err, "try: the same partitioned store on all hosts"), 2)
+      << result.err;
+  EXPECT_TRUE(all_gone());
+}
+
+// ---- ports ----
+
+/// A port that is taken as long as this lives.
+class TakenPort {
+ public:
+  TakenPort() : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in at{};
+    at.sin_family = AF_INET;
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof at;
+    bind(fd_, reinterpret_cast<sockaddr*>(&at), size);
+    listen(fd_, 1);
+    getsockname(fd_, reinterpret_cast<sockaddr*>(&at), &size);
+    port_ = ntohs(at.sin_port);
+  }
+  ~TakenPort() { release(); }
+  TakenPort(const TakenPort&) = delete;
+  TakenPort& operator=(const TakenPort&) = delete;
+  void release() {
+    if (fd_ >= 0) {
+      close(std::exchange(fd_, -1));
+    }
+  }
+  std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
+
+ private:
+  int fd_;
+  int port_ = 0;
+};
+
+TEST_F(LocalRun, APortThatIsTakenIsToldInASentence) {
+  const TakenPort taken;
+
+  const auto result = run("train.epochs=2 cluster.listen=" + taken.address());
+
+  EXPECT_NE(result.exit_code, 0);
+  EXPECT_NE(result.err.find("cannot listen on " + taken.address() + ": Address already in use"),
+            std::string::npos)
+      << result.err;
+  EXPECT_TRUE(all_gone(0ms));
+}
+
+TEST_F(LocalRun, APortOfOnesOwnIsTheDirectors) {
+  TakenPort free;
+  free.release();
+
+  testing::Process run(command("train.epochs=2000 cluster.listen=" + free.address()), folder());
+
+  ASSERT_TRUE(run.wait_for_output("epoch    1/2000", 20s));
+  EXPECT_GT(find("--director " + free.address()), 0);
+  run.signal(SIGINT);
+  EXPECT_EQ(run.wait().exit_code, 130);
+}
+
+// ---- losses and ends ----
+
+class LocalLosses : public LocalRun,
+                    public ::testing::WithParamInterface<std::pair<const char*, int>> {};
+
+TEST_P(LocalLosses, LeaveTheDigestsAsTheyAre) {
+  const auto [name, signal] = GetParam();
+  const std::string job = "train.epochs=16 checkpoint.every.epochs=1";
+  ASSERT_EQ(run(job, "whole").exit_code, 0);
+  testing::Process run(command(job), folder());
+  ASSERT_TRUE(run.wait_for_output("epoch  3/16", 20s));
+  const auto victim = find(std::string("--name ") + name + " --");
+  ASSERT_GT(victim, 0);
+
+  kill(victim, signal);
+  const auto result = run.wait();
+
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(count_lines(result.out + result.err, "troupe: " + std::string(name) +
+                                                     " is lost: killed by signal " +
+                                                     std::to_string(signal)),
+            1)
+      << result.out << result.err;
+  EXPECT_EQ(report()["digests"], report("whole")["digests"]);
+  EXPECT_EQ(report()["scores"], report("whole")["scores"]);
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, LocalLosses,
+                         ::testing::Values(std::pair("host 0", SIGKILL),
+                                           std::pair("host 1", SIGTERM),
+                                           std::pair("agent of host 1", SIGTERM)));
+
+TEST_F(LocalRun, AnInterruptedRunEndsAllProcessesAndGoesOnToTheSameBits) {
+  const std::string job = "train.epochs=16 checkpoint.every.epochs=1";
+  ASSERT_EQ(run(job, "whole").exit_code, 0);
+  {
+    testing::Process interrupted(command(job), folder());
+    ASSERT_TRUE(interrupted.wait_for_output("epoch  3/16", 20s));
+    interrupted.signal(SIGINT);
+    const auto result = interrupted.wait();
+    ASSERT_EQ(result.exit_code, 130) << result.err;
+    EXPECT_NE(result.err.find("--resume"), std::string::npos) << result.err;
+    EXPECT_TRUE(all_gone());
+  }
+
+  const auto rest = run(job + " --resume");
+
+  ASSERT_EQ(rest.exit_code, 0) << rest.err;
+  EXPECT_NE(rest.out.find("resuming from"), std::string::npos) << rest.out;
+  EXPECT_EQ(report()["digests"], report("whole")["digests"]);
+  EXPECT_EQ(report()["scores"], report("whole")["scores"]);
+}
+
+TEST_F(LocalRun, NoProcessOutlivesAnInterruptionBeforeAllAreThere) {
+  for (const auto pause : {0ms, 20ms, 60ms, 120ms, 200ms}) {
+    testing::Process run(command("train.epochs=2000"), folder());
+    std::this_thread::sleep_for(pause);
+    run.signal(SIGTERM);
+    run.wait();
+    EXPECT_TRUE(all_gone()) << pause.count();
+  }
+}
+
+TEST_F(LocalRun, NoProcessOutlivesALauncherThatIsKilled) {
+  testing::Process run(command("train.epochs=2000"), folder());
+  ASSERT_TRUE(run.wait_for_output("epoch    1/2000", 20s));
+
+  run.signal(SIGKILL);
+
+  EXPECT_EQ(run.wait().exit_code, 128 + SIGKILL);
+  EXPECT_TRUE(all_gone());
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,136 @@
+#include "runtime/job/host_list.hpp"
+
+#include "runtime/job/job_file.hpp"
+#include "tests/support/expect.hpp"
+#include "tests/support/scratch_folder.hpp"
+
+#include <fstream>
+
+namespace troupe {
+namespace {
+
+TEST(HostLine, AnAddressAloneWillDo) {
+  ASSERT_OK_AND_ASSIGN(const auto host, parse_host("node1"));
+
+  EXPECT_EQ(host, (HostSpec{.address = "node1"}));
+}
+
+TEST(HostLine, SaysWhatDiffersFromTheJob) {
+  ASSERT_OK_AND_ASSIGN(
+      const auto host,
+      parse_host("  10.0.0.2  3 user=me port=2222 key=/k/id dir=/w program=/b/troupe "
+                 "listen=10.1.0.2 env=A=1 env=B=x=y "));
+
+  EXPECT_EQ(host, (HostSpec{.address = "10.0.0.2",
+                            .slots = 3,
+                            .user = "me",
+                            .port = 2222,
+                            .key = "/k/id",
+                            .dir = "/w",
+                            .program = "/b/troupe",
+                            .listen = "10.1.0.2",
+                            .env = {"A=1", "B=x=y"}}));
+}
+
+TEST(HostLine, RefusesWhatItCannotMean) {
+  for (const auto& [line, problem] : std::vector<std::pair<std::string, std::string>>{
+           {"", "found nothing"},
+           {"-oProxyCommand=x", "does not begin with -"},
+           {"a user=-l", "does not begin with -"},
+           {"a 0", "1..64"},
+           {"a 65", "1..64"},
+           {"a port=70000", "1..65535"},
+           {"a port=22x", "\"22x\""},
+           {"a env=NAME", "NAME=VALUE"},
+           {"a env==x", "NAME=VALUE"},
+           {"a user=", "user"},
+           {"a color=red", "\"color=red\""},
+           {"a user=b 3", "\"3\""},
+       }) {
+    EXPECT_ERROR(parse_host(line), Errc::invalid_argument, problem);
+  }
+}
+
+TEST(HostLines, LeavesOutEmptyLinesAndRemarks) {
+  const testing::ScratchFolder folder;
+  std::ofstream(folder.path() / "hosts") << "# two hosts\n\na 2 # the big one\n  b\n";
+
+  ASSERT_OK_AND_ASSIGN(const auto lines, read_host_file(folder.path() / "hosts"));
+
+  ASSERT_EQ(lines.size(), 2U);
+  ASSERT_OK_AND_ASSIGN(const auto first, parse_host(lines[0]));
+  EXPECT_EQ(first, (HostSpec{.address = "a", .slots = 2}));
+}
+
+TEST(HostLines, NamesTheLineThatIsWrong) {
+  const testing::ScratchFolder folder;
+  std::ofstream(folder.path() / "hosts") << "a\nb port=x\n";
+
+  EXPECT_ERROR(read_host_file(folder.path() / "hosts"), Errc::invalid_argument, "hosts:2");
+  EXPECT_ERROR(read_host_file(folder.path() / "none"), Errc::not_found, "none");
+}
+
+Job parse(const std::string& cluster, const std::filesystem::path& folder = "/jobs") {
+  auto reading = parse_job(
+      R"({"dataset": {"path": "d"}, "sample": {"fanout": [2]}, "cluster": )" + cluster + "}",
+      folder, {});
+  EXPECT_OK(reading);
+  EXPECT_EQ(to_string(reading->problems), "");
+  return std::move(reading->job);
+}
+
+TEST(JobHosts, SlotsAreRanks) {
+  const auto job = parse(R"({"launch": "ssh", "hosts": ["a 3", "b"], "trainers_per_host": 2})");
+
+  EXPECT_EQ(job.cluster.hosts, 2U);
+  EXPECT_EQ(job.cluster.world(), 5U);
+  EXPECT_EQ(job.partition.parts, 2U);
+}
+
+TEST(JobHosts, TheLastOnesAreServers) {
+  const auto job = parse(
+      R"({"launch": "ssh", "hosts": ["a", "b", "c"], "placement": "server_client", "servers": 1})");
+
+  EXPECT_EQ(job.cluster.hosts, 2U);
+  EXPECT_EQ(job.cluster.all_hosts(), 3U);
+  EXPECT_EQ(job.partition.parts, 1U);
+}
+
+TEST(JobHosts, TheJobThatTravelsHasTheLinesOfTheFile) {
+  const testing::ScratchFolder folder;
+  std::ofstream(folder.path() / "hosts") << "a\nb 2\n";
+  const auto job = parse(R"({"launch": "ssh", "host_file": "hosts"})", folder.path());
+
+  ASSERT_OK_AND_ASSIGN(const auto again, parse_job(job.json, "/elsewhere", {}));
+
+  EXPECT_EQ(to_string(again.problems), "");
+  EXPECT_EQ(again.job.cluster.named, job.cluster.named);
+  EXPECT_EQ(again.job.cluster.world(), 3U);
+}
+
+TEST(JobHosts, RefusesWhatCannotBe) {
+  for (const auto& [cluster, problem] : std::vector<std::pair<std::string, std::string>>{
+           {R"({"launch": "ssh", "hosts": 2})", "/cluster/hosts"},
+           {R"({"launch": "ssh", "hosts": ["a", "b port=x"]})", "/cluster/hosts"},
+           {R"({"launch": "manual", "hosts": 2})", "/cluster/listen"},
+           {R"({"hosts": ["a", "b"], "placement": "server_client", "servers": 2})",
+            "/cluster/servers"},
+           {R"({"placement": "server_client", "server_of_rank": [0, 0]})",
+            "/cluster/server_of_rank"},
+           {R"({"placement": "server_client", "servers": 2, "server_of_rank": [2]})",
+            "/cluster/server_of_rank"},
+           {R"({"launch": "manual", "listen": "a:1", "tls": true})", "/cluster/tls"},
+       }) {
+    ASSERT_OK_AND_ASSIGN(
+        const auto reading,
+        parse_job(
+            R"({"dataset": {"path": "d"}, "sample": {"fanout": [2]}, "cluster": )" + cluster + "}",
+            "/jobs", {}));
+    EXPECT_NE(to_string(reading.problems).find(problem), std::string::npos)
+        << cluster << '\n'
+        << to_string(reading.problems);
+  }
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,252 @@
+// Random joins, losses and repeats: whatever happens, the table stays true and the run settles.
+#include "runtime/base/philox.hpp"
+#include "tests/runtime/run/roster_support.hpp"
+
+#include <cstdlib>
+#include <map>
+#include <set>
+
+namespace troupe {
+namespace {
+
+using net::ProcessLife;
+
+/// What a started life has done.
+enum class Stage { started, joined, ready };
+
+/// Plays the processes of a run against a roster, one random step at a time.
+class Play {
+ public:
+  Play(std::uint64_t seed, const std::string& placement, bool manual)
+      : draws_({{3, 5}}, seed),
+        layout_(testing::two_hosts(placement)),
+        manual_(manual),
+        roster_(options(layout_, manual)) {
+    take(roster_.begin());
+    start_agents_by_hand();
+  }
+
+  void step(bool may_lose) {
+    switch (draws_.below(may_lose ? 9 : 5)) {
+      case 0:
+        start_agents_by_hand();
+        start_what_is_due();
+        break;
+      case 1:
+      case 2:
+        with_some_life([this](ProcessLife life, Stage& stage) { go_on(life, stage); });
+        break;
+      case 3:
+        with_some_life([this](ProcessLife life, Stage&) { repeat(life); });
+        break;
+      case 4:
+        tell_one();
+        break;
+      case 5:
+        speak_from_the_grave();
+        break;
+      default:
+        with_some_life([this](ProcessLife life, Stage&) { lose(life); });
+    }
+    check();
+  }
+
+  /// All lives go on until there is nothing left to do.
+  void settle() {
+    for (int round = 0; round < 100; ++round) {
+      start_agents_by_hand();
+      start_what_is_due();
+      for (auto& [life, stage] : std::map(alive_)) {
+        if (alive_.contains(life)) {
+          go_on(life, alive_.at(life));
+        }
+      }
+      while (!owed_.empty()) {
+        tell_one();
+      }
+      check();
+    }
+    EXPECT_TRUE(roster_.is_complete());
+    EXPECT_EQ(completed_, 1);
+    EXPECT_TRUE(roster_.missing().empty());
+    for (const auto& process : layout_.processes) {
+      EXPECT_EQ(roster_.settled(process.id), !process.directs) << process.name;
+    }
+  }
+
+ private:
+  static RosterOptions options(const Layout& layout, bool manual) {
+    auto all = testing::roster_options(manual);
+    all.layout = layout;
+    all.max_failures = 1U << 20;
+    return all;
+  }
+  void take(const Roster::Actions& actions) {
+    for (const auto& action : actions) {
+      if (const auto* agent = std::get_if<Roster::StartAgent>(&action)) {
+        begin(agent->life);
+      } else if (const auto* spawn = std::get_if<Roster::Spawn>(&action)) {
+        begin(spawn->life);
+      } else if (const auto* kill = std::get_if<Roster::Kill>(&action)) {
+        alive_.erase(kill->life);
+      } else if (const auto* drop = std::get_if<Roster::Drop>(&action)) {
+        alive_.erase(drop->life);
+        due_.erase(drop->life);
+        dead_.insert(drop->life);
+      } else if (std::holds_alternative<Roster::TellMembers>(action)) {
+        const auto table = roster_.table(0);
+        for (const auto& entry : table.entries) {
+          owed_.emplace_back(entry.life, table.number);
+        }
+      } else if (std::holds_alternative<Roster::Complete>(action)) {
+        ++completed_;
+      } else {
+        EXPECT_FALSE(std::holds_alternative<Roster::GiveUp>(action));
+      }
+    }
+  }
+  void begin(ProcessLife life) {
+    auto& last = started_[life.process];
+    EXPECT_GT(life.incarnation, last) << "incarnations only grow";
+    last = life.incarnation;
+    EXPECT_TRUE(std::ranges::none_of(alive_, [&](const auto& other) {
+      return other.first.process == life.process;
+    })) << "the one before is not dropped yet";
+    due_.insert(life);
+  }
+  void start_agents_by_hand() {
+    for (const auto& process : layout_.processes) {
+      const bool there = std::ranges::any_of(
+          alive_, [&](const auto& other) { return other.first.process == process.id; });
+      if (manual_ && process.agent && !there) {
+        alive_[{process.id, ++started_[process.id]}] = Stage::started;
+      }
+    }
+  }
+  void start_what_is_due() {
+    for (const auto& life : std::exchange(due_, {})) {
+      alive_[life] = Stage::started;
+    }
+  }
+  template <class F>
+  void with_some_life(F then) {
+    if (!alive_.empty()) {
+      const auto place = std::next(
+          alive_.begin(),
+          static_cast<std::ptrdiff_t>(draws_.below(static_cast<std::uint32_t>(alive_.size()))));
+      then(place->first, place->second);
+    }
+  }
+  void go_on(ProcessLife life, Stage& stage) {
+    if (stage == Stage::started) {
+      stage = layout_.at(life.process).agent ? Stage::ready : Stage::joined;
+      const auto joined = roster_.join({life, "address", "v"});
+      EXPECT_OK(joined);
+      take(*joined);
+    } else if (stage == Stage::joined) {
+      stage = Stage::ready;
+      take(roster_.ready({life, Errc::ok, ""}));
+    }
+  }
+  void repeat(ProcessLife life) {
+    if (alive_.at(life) != Stage::started) {
+      take(*roster_.join({life, "address", "v"}));
+    }
+    if (alive_.at(life) == Stage::ready && !layout_.at(life.process).agent) {
+      take(roster_.ready({life, Errc::ok, ""}));
+    }
+  }
+  void tell_one() {
+    if (!owed_.empty()) {
+      const auto place =
+          owed_.begin() +
+          static_cast<std::ptrdiff_t>(draws_.below(static_cast<std::uint32_t>(owed_.size())));
+      const auto [life, number] = *place;
+      owed_.erase(place);
+      if (alive_.contains(life)) {
+        take(roster_.told(life.process, number));
+      }
+    }
+  }
+  void lose(ProcessLife life) {
+    // One that was started by hand and did not join is not known to anybody.
+    const bool unknown =
+        manual_ && layout_.at(life.process).agent && alive_.at(life) == Stage::started;
+    const bool gone = draws_.below(2) == 0 || unknown;
+    if (gone) {
+      alive_.erase(life);
+    }
+    take(roster_.lost(life, "lost", gone));
+    EXPECT_FALSE(alive_.contains(life));
+  }
+  /// Old lives are heard no more.
+  void speak_from_the_grave() {
+    for (const auto& life : dead_) {
+      EXPECT_FALSE(roster_.admit(life).ok());
+      EXPECT_FALSE(roster_.join({life, "address", "v"}).ok());
+      EXPECT_TRUE(roster_.ready({life, Errc::ok, ""}).empty());
+      EXPECT_TRUE(roster_.lost(life, "lost", true).empty());
+    }
+  }
+  /// The table has those that said they are ready and were not lost, each process once.
+  void check() {
+    const auto table = roster_.table(0);
+    EXPECT_GE(table.number, number_);
+    number_ = table.number;
+    std::set<ProcessLife> listed;
+    std::set<ProcessId> processes;
+    for (const auto& entry : table.entries) {
+      listed.insert(entry.life);
+      EXPECT_TRUE(processes.insert(entry.life.process).second) << "two lives of a process";
+    }
+    std::set<ProcessLife> expected;
+    for (const auto& [life, stage] : alive_) {
+      if (stage == Stage::ready && !layout_.at(life.process).agent) {
+        expected.insert(life);
+      }
+    }
+    EXPECT_EQ(listed, expected);
+  }
+
+  DrawStream draws_;
+  const Layout layout_;
+  const bool manual_;
+  Roster roster_;
+  std::map<ProcessLife, Stage> alive_;
+  std::set<ProcessLife> due_;                                ///< to be started
+  std::set<ProcessLife> dead_;                               ///< dropped
+  std::vector<std::pair<ProcessLife, std::uint64_t>> owed_;  ///< answers to tables
+  std::map<ProcessId, std::uint32_t> started_;
+  std::uint64_t number_ = 0;
+  int completed_ = 0;
+};
+
+/// TROUPE_TEST_SEED=N plays that seed alone.
+void play(const std::string& placement, bool manual) {
+  const char* only = std::getenv("TROUPE_TEST_SEED");
+  const std::uint64_t first = only == nullptr ? 1 : std::strtoull(only, nullptr, 10);
+  for (std::uint64_t seed = first; seed <= (only == nullptr ? 300 : first); ++seed) {
+    SCOPED_TRACE(fmt::format("TROUPE_TEST_SEED={}", seed));
+    Play game(seed, placement, manual);
+    for (int i = 0; i < 300; ++i) {
+      game.step(i % 100 < 80);
+    }
+    game.settle();
+    if (::testing::Test::HasFailure()) {
+      return;
+    }
+  }
+}
+
+TEST(RosterProperty, StaysTrueAndSettlesWhateverIsLost) {
+  play("collocated", false);
+}
+TEST(RosterProperty, StaysTrueAndSettlesWithSamplerProcesses) {
+  play("worker", false);
+}
+TEST(RosterProperty, StaysTrueAndSettlesWithAgentsStartedByHand) {
+  play("collocated", true);
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,293 @@
+#include "runtime/run/roster.hpp"
+
+#include "tests/runtime/run/roster_support.hpp"
+
+namespace troupe {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::agent;
+using testing::member;
+using Names = std::vector<std::string>;
+
+// Two hosts with one process each: agents are 1 and 2, their processes 3 and 4.
+
+class RosterTest : public ::testing::Test, public testing::Registry {};
+
+TEST_F(RosterTest, BeginsWithTheAgentsAlone) {
+  EXPECT_EQ(began_, (Names{"start agent 1.1 after 0", "start agent 2.1 after 0"}));
+  EXPECT_EQ(roster_.missing(), (Names{"agent of host 0", "agent of host 1", "host 0", "host 1"}));
+}
+
+TEST_F(RosterTest, AnAgentThatJoinsHasTheProcessesOfItsHostStarted) {
+  EXPECT_EQ(join(2, 1), (Names{"spawn 4.1 by 2 after 0", "changed"}));
+  EXPECT_EQ(join(1, 1), (Names{"spawn 3.1 by 1 after 0", "changed"}));
+  EXPECT_EQ(roster_.missing(), (Names{"host 0", "host 1"}));
+  EXPECT_TRUE(roster_.settled(agent(1)));
+}
+
+TEST_F(RosterTest, CompletesOnceInWhateverOrderTheyCome) {
+  for (const bool turned : {false, true}) {
+    testing::Registry other;
+    const std::uint32_t first = turned ? 2 : 1;
+    const std::uint32_t second = 3 - first;
+    other.join(first, 1);
+    other.join(second, 1);
+    other.join(second + 2, 1);
+    other.join(first + 2, 1);
+    EXPECT_EQ(other.ready(first + 2, 1), (Names{"tell members"}));
+    EXPECT_EQ(other.told(first + 2), (Names{"changed"}));
+    EXPECT_FALSE(other.roster_.is_complete());
+    EXPECT_EQ(other.ready(second + 2, 1), (Names{"tell members"}));
+    EXPECT_EQ(other.told(second + 2), (Names{}));
+    EXPECT_EQ(other.told(first + 2), (Names{"changed", "complete"}));
+    EXPECT_TRUE(other.roster_.missing().empty());
+    EXPECT_EQ(other.told(first + 2), (Names{}));
+  }
+}
+
+TEST_F(RosterTest, RepeatsChangeNothing) {
+  join(1, 1);
+  EXPECT_EQ(join(1, 1), (Names{}));
+  join(3, 1);
+  EXPECT_EQ(join(3, 1), (Names{}));
+  ready(3, 1);
+  EXPECT_EQ(ready(3, 1), (Names{}));
+  EXPECT_EQ(join(3, 1), (Names{}));
+  EXPECT_EQ(roster_.table(0).entries.size(), 1U);
+}
+
+TEST_F(RosterTest, LivesThatAreOverOrToComeAreFenced) {
+  bring_all();
+  lost(3, 1);
+
+  EXPECT_ERROR(roster_.admit(member(3, 1)), Errc::fenced, "host 0: its life 1 is over, now 2");
+  EXPECT_ERROR(roster_.join({member(3, 1), "a:1", "v"}), Errc::fenced, "another has taken");
+  EXPECT_ERROR(roster_.admit(member(3, 3)), Errc::fenced, "life 3");
+  EXPECT_ERROR(roster_.admit(member(4, 0)), Errc::fenced, "life 0");
+  EXPECT_OK(roster_.admit(member(3, 2)));
+  EXPECT_EQ(ready(3, 1), (Names{})) << "of a life that is over";
+  EXPECT_EQ(lost(3, 1), (Names{}));
+}
+
+TEST_F(RosterTest, ALifeThatWasLostIsFencedBeforeTheNextOneIsStarted) {
+  bring_all();
+  lost(1, 1);  // host 0 has no agent: nothing is started there
+
+  EXPECT_ERROR(roster_.admit(member(3, 1)), Errc::fenced, "host 0");
+  EXPECT_ERROR(roster_.admit(member(3, 2)), Errc::fenced, "host 0");
+}
+
+TEST_F(RosterTest, ProcessesThatTheJobDoesNotHaveAreRefused) {
+  EXPECT_ERROR(roster_.admit(member(5, 1)), Errc::invalid_argument, "processes 1..4");
+  EXPECT_ERROR(roster_.admit(member(0, 1)), Errc::invalid_argument, "process 0");
+  EXPECT_EQ(lost(9, 1), (Names{}));
+}
+
+TEST_F(RosterTest, AnotherVersionOfTheProgramDoesNotJoin) {
+  join(1, 1);
+
+  EXPECT_ERROR(roster_.join({member(3, 1), "a:1", "w"}), Errc::failed_precondition,
+               "host 0: expected version v of the program, found w");
+  EXPECT_OK(roster_.join({member(3, 1), "a:1", "v"}));
+}
+
+TEST_F(RosterTest, OneThatCannotHaveItsActorsEndsTheRunWithItsReason) {
+  join(1, 1);
+  join(3, 1);
+
+  EXPECT_EQ(actions(roster_.ready({member(3, 1), Errc::data_corruption, "part 0 is torn"})),
+            (Names{"give up: host 0: part 0 is torn"}));
+  EXPECT_TRUE(roster_.table(0).entries.empty());
+}
+
+TEST_F(RosterTest, TheTableHoldsThoseThatAreReadyWithTheirAddresses) {
+  join(1, 1);
+  join(3, 1);
+  EXPECT_TRUE(roster_.table(7).entries.empty());
+  ready(3, 1);
+
+  const auto table = roster_.table(7);
+
+  ASSERT_EQ(table.entries.size(), 1U);
+  EXPECT_EQ(table.entries[0].life, member(3, 1));
+  EXPECT_EQ(table.entries[0].address, "host:3001");
+  EXPECT_EQ(table.generation, 7U);
+}
+
+TEST_F(RosterTest, ThoseThatJoinedOrAreReadyAreThereForTheEnd) {
+  join(1, 1);
+  join(2, 1);
+  join(3, 1);
+
+  EXPECT_EQ(roster_.present(), (std::vector{agent(1), agent(2), agent(3)}));
+}
+
+// ---- losses ----
+
+TEST_F(RosterTest, AProcessLostWhileStartingIsStartedAgain) {
+  join(1, 1);
+
+  EXPECT_EQ(lost(3, 1, true), (Names{"host 0 is lost: killed", "drop 3.1", "tell members",
+                                     "changed", "spawn 3.2 by 1 after 50"}));
+  EXPECT_OK(roster_.join({member(3, 2), "host:3002", "v"}));
+}
+
+TEST_F(RosterTest, ASilentOneIsEndedFirst) {
+  bring_all();
+
+  const auto done = lost(4, 1, false);
+
+  ASSERT_FALSE(done.empty());
+  EXPECT_EQ(done.front(), "kill 4.1 by 2");
+  EXPECT_EQ(done.back(), "spawn 4.2 by 2 after 50");
+}
+
+TEST_F(RosterTest, AReadyOneThatIsLostLeavesTheTableAndComesBack) {
+  bring_all();
+  const auto before = roster_.table(0).number;
+
+  lost(3, 1);
+
+  EXPECT_GT(roster_.table(0).number, before);
+  EXPECT_EQ(roster_.table(0).entries.size(), 1U);
+  EXPECT_FALSE(roster_.settled(agent(3)));
+  EXPECT_TRUE(roster_.settled(agent(4)));
+  EXPECT_EQ(roster_.missing(), (Names{"host 0"}));
+  join(3, 2);
+  ready(3, 2);
+  EXPECT_EQ(told(3), (Names{}));
+  EXPECT_FALSE(roster_.settled(agent(3))) << "the other does not know it yet";
+  EXPECT_EQ(told(4), (Names{"changed"}));
+  EXPECT_TRUE(roster_.settled(agent(3)));
+}
+
+TEST_F(RosterTest, WhoTookAnOlderTableDoesNotKnowTheNewest) {
+  bring_all();
+  lost(3, 1);
+  const auto without = roster_.table(0).number;
+  join(3, 2);
+  ready(3, 2);
+  told(3);
+
+  EXPECT_EQ(actions(roster_.told(agent(4), without)), (Names{}));
+  EXPECT_FALSE(roster_.settled(agent(3)));
+}
+
+TEST_F(RosterTest, WhatALostOneWasToldDoesNotCountForItsNextLife) {
+  bring_all();
+  lost(3, 1);
+  EXPECT_EQ(actions(roster_.told(agent(3), 1000)), (Names{}));
+  join(3, 2);
+  ready(3, 2);
+  told(4);
+
+  EXPECT_FALSE(roster_.settled(agent(3))) << "it does not know the other yet";
+  EXPECT_EQ(told(3), (Names{"changed"}));
+}
+
+TEST_F(RosterTest, TheLossOfOneThatOwesAnAnswerSettlesTheOthers) {
+  bring_all();
+  lost(3, 1);
+  join(3, 2);
+  ready(3, 2);
+  told(3);  // 4 owes its answer, and is lost
+
+  const auto done = lost(4, 1, true);
+
+  EXPECT_TRUE(roster_.settled(agent(3)));
+  EXPECT_FALSE(roster_.settled(agent(4)));
+  EXPECT_EQ(std::ranges::count(done, "complete"), 0) << "only the first time";
+}
+
+TEST_F(RosterTest, WithAnAgentItsProcessesAreLost) {
+  bring_all();
+
+  EXPECT_EQ(lost(1, 1, true), (Names{"agent of host 0 is lost: killed", "drop 1.1",
+                                     "host 0 is lost: its agent is lost", "drop 3.1",
+                                     "tell members", "changed", "start agent 1.2 after 50"}));
+  EXPECT_EQ(roster_.table(0).entries.size(), 1U);
+  EXPECT_EQ(roster_.missing(), (Names{"agent of host 0", "host 0"}));
+  EXPECT_EQ(join(1, 2).front().substr(0, 14), "spawn 3.2 by 1");
+}
+
+TEST_F(RosterTest, AnAgentsLossIsNoFailureOfItsProcesses) {
+  join(1, 1);
+  for (std::uint32_t life = 1; life <= 5; ++life) {
+    lost(3, life, true);
+  }
+
+  const auto done = lost(1, 1, true);
+
+  EXPECT_TRUE(std::ranges::none_of(done, [](const auto& what) {
+    return what.starts_with("give up");
+  })) << fmt::format("{}", fmt::join(done, "\n"));
+}
+
+TEST_F(RosterTest, PausesGrowUntilItIsReadyAndThenBeginAnew) {
+  join(1, 1);
+  std::vector<std::string> pauses;
+  for (std::uint32_t life = 1; life <= 4; ++life) {
+    pauses.push_back(lost(3, life, true).back());
+  }
+  EXPECT_EQ(pauses, (Names{"spawn 3.2 by 1 after 50", "spawn 3.3 by 1 after 100",
+                           "spawn 3.4 by 1 after 200", "spawn 3.5 by 1 after 400"}));
+  join(3, 5);
+  ready(3, 5);
+
+  EXPECT_EQ(lost(3, 5, true).back(), "spawn 3.6 by 1 after 50");
+}
+
+TEST(RosterOptions, PausesHaveALongest) {
+  auto options = testing::roster_options();
+  options.longest_pause = 120ms;
+  options.max_failures = 100;
+  testing::Registry registry(options);
+  registry.join(1, 1);
+  std::string last;
+  for (std::uint32_t life = 1; life <= 90; ++life) {
+    last = registry.lost(3, life, true).back();
+  }
+  EXPECT_EQ(last, "spawn 3.91 by 1 after 120");
+}
+
+TEST_F(RosterTest, TooManyLossesInARowEndTheRunWithTheLastReason) {
+  join(1, 1);
+  for (std::uint32_t life = 1; life <= 5; ++life) {
+    for (const auto& what : lost(3, life, true)) {
+      EXPECT_FALSE(what.starts_with("give up")) << what;
+    }
+  }
+
+  EXPECT_EQ(std::ranges::count(lost(3, 6, true),
+                               "give up: host 0: lost 6 times in a row before it was ready; the "
+                               "last time: killed"),
+            1);
+}
+
+// ---- agents that somebody else starts ----
+
+TEST(RosterManual, StartsNoAgentAndTakesTheirFirstLife) {
+  testing::Registry registry(testing::roster_options(true));
+
+  EXPECT_EQ(registry.began_, (Names{}));
+  EXPECT_EQ(registry.join(1, 7), (Names{"spawn 3.1 by 1 after 0", "changed"}));
+  EXPECT_EQ(registry.lost(1, 7, true).back(), "changed") << "it is waited for";
+}
+
+TEST(RosterManual, AnAgentThatComesBackWithAHigherLifeTakesItsPlace) {
+  testing::Registry registry(testing::roster_options(true));
+  registry.bring_all();
+
+  const auto done = registry.join(1, 2);
+
+  EXPECT_EQ(done.front(), "agent of host 0 is lost: another was started in its place");
+  EXPECT_EQ(std::ranges::count(done, "drop 3.1"), 1);
+  EXPECT_TRUE(std::ranges::any_of(
+      done, [](const auto& what) { return what.starts_with("spawn 3.2 by 1"); }));
+  EXPECT_ERROR(registry.roster_.join({member(1, 1), "a:1", "v"}), Errc::fenced, "now 2");
+  EXPECT_ERROR(registry.roster_.admit(member(3, 9)), Errc::fenced, "host 0");  // only agents may
+}
+
+}  // namespace
+}  // namespace troupe
