@@ -334,6 +334,12 @@ void Gate::export_died(std::uint64_t target, std::uint64_t incarnation, const Er
       options_.long_deadline);
 }
 
+void Gate::on_ending(const Error& why) {
+  if (options_.on_end) {
+    options_.on_end(why);
+  }
+}
+
 void Gate::on_link_down(const Error& why) {
   std::map<std::uint64_t, caf::actor> proxies;
   std::map<std::uint64_t, Export> exports;
@@ -345,9 +351,6 @@ void Gate::on_link_down(const Error& why) {
     exports.swap(exports_);
     sink.swap(sink_);
     serving_.clear();
-  }
-  if (options_.on_end) {
-    options_.on_end(why);
   }
   for (auto& [target, proxy] : proxies) {
     caf::actor_cast<caf::actor_proxy*>(proxy)->kill_proxy(nullptr, to_caf(why));

@@ -47,7 +47,8 @@ struct GateOptions {
   /// The job's generation as this host knows it: goes into every frame; a trainer's frame of a lower
   /// one is answered `fenced`. Shared by the gates of a host; null: not checked.
   std::shared_ptr<const std::atomic<std::uint32_t>> generation = nullptr;
-  /// Called once when the link is down for good, before the proxies die; may be empty.
+  /// Called once when the link is down for good, before pending requests are answered and the proxies
+  /// die, so that who hears of it finds no handles any more; may be empty.
   std::function<void(const Error&)> on_end = {};
 };
 
@@ -80,6 +81,7 @@ class Gate final : public net::RequestHandler, public std::enable_shared_from_th
   net::EndpointStats stats() const;
 
   void on_request(net::Frame frame) override;
+  void on_ending(const Error& why) override;
   void on_link_down(const Error& why) override;
 
  private:

@@ -65,7 +65,7 @@ Result<std::string> listen_address(const Job& job) {
 
 /// From the start of a program on a host until it is heard of.
 milliseconds start_deadline(const ClusterJob& cluster) {
-  return seconds_as<milliseconds>(cluster.lost_after_s) + milliseconds(2000);
+  return seconds_as<milliseconds>(cluster.lost_after_s) + milliseconds(1500);
 }
 
 class ProcessCluster final : public Cluster {

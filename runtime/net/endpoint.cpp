@@ -308,6 +308,7 @@ void Endpoint::finish(std::unique_lock<std::mutex> guard, const Error& why) {
   s.serving.clear();
   s.serving_bytes = 0;
   guard.unlock();  // all that was taken out is freed without it
+  handler->on_ending(why);
   for (const auto& [id, entry] : entries) {
     entry.answer(why);
   }

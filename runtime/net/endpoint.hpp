@@ -81,6 +81,8 @@ class RequestHandler {
   /// A request: answer it with reply() or fail(), on any thread, once. One that was answered while
   /// the link broke comes again, with the same id.
   virtual void on_request(Frame frame) = 0;
+  /// There will be no link any more; pending requests are answered after this.
+  virtual void on_ending(const Error& /*why*/) {}
   /// There is no link any more and there will be none. Every pending request was answered before.
   virtual void on_link_down(const Error& why) = 0;
   /// The link broke; requests wait for another one.

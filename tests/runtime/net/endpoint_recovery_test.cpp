@@ -399,5 +399,35 @@ TEST(EndpointRecovery, ManyThreadsGetOneAnswerEachWhileTheCableIsCutAgainAndAgai
   }
 }
 
+/// What it had told when the end was announced.
+class EndingHandler final : public RequestHandler {
+ public:
+  void on_request(Frame /*frame*/) override {}
+  void on_ending(const Error& /*why*/) override { answered_before = answered; }
+  void on_link_down(const Error& /*why*/) override { ++downs; }
+  int answered = 0;
+  int answered_before = -1;
+  int downs = 0;
+};
+
+TEST(EndpointRecovery, TheEndIsToldBeforePendingRequestsAreAnswered) {
+  VirtualDriver driver;
+  const auto handler = std::make_shared<EndingHandler>();
+  const auto links = make_sim_link(driver, {});
+  const auto client = std::make_shared<Endpoint>(links.first, handler, EndpointOptions{});
+  const auto server =
+      std::make_shared<Endpoint>(links.second, std::make_shared<Handler>(), EndpointOptions{});
+  client->start();
+  server->start();
+  client->request(request_frame(100), 100, [&](const Result<Frame>&) { ++handler->answered; }, {});
+
+  client->close(Error(Errc::peer_lost, "cut"));
+  driver.run_until(driver.now() + 1h);
+
+  EXPECT_EQ(handler->answered_before, 0);
+  EXPECT_EQ(handler->answered, 1);
+  EXPECT_EQ(handler->downs, 1);
+}
+
 }  // namespace
 }  // namespace troupe::net
