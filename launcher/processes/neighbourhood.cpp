@@ -189,6 +189,7 @@ void Neighbourhood::expect(const net::ProcessLife& peer, const std::string& addr
   std::shared_ptr<Gate> old;
   std::shared_ptr<Gate> made;
   std::shared_ptr<GateDialer> dials;
+  std::unique_lock telling(telling_);
   {
     const std::lock_guard guard(mutex_);
     auto& neighbour = neighbours_[peer.process];
@@ -207,6 +208,7 @@ void Neighbourhood::expect(const net::ProcessLife& peer, const std::string& addr
     neighbour = {peer.incarnation, made};
   }
   options_.connected(peer.process, made);
+  telling.unlock();
   if (dials) {
     dials->open(nullptr);
   }

@@ -82,6 +82,7 @@ class Neighbourhood : public std::enable_shared_from_this<Neighbourhood> {
   caf::actor_system& system_;
   net::TcpIo io_;
   std::unique_ptr<net::TcpListener> listener_;
+  std::mutex telling_;  ///< held until `connected` has returned; taken before `mutex_`
   mutable std::mutex mutex_;
   NeighbourhoodOptions options_;
   std::map<ProcessId, Neighbour> neighbours_;
