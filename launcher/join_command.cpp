@@ -7,8 +7,8 @@
 #include "runtime/job/layout.hpp"
 
 #include <charconv>
+#include <chrono>
 #include <cstdlib>
-#include <ctime>
 #include <fmt/format.h>
 #include <string_view>
 
@@ -43,6 +43,15 @@ Result<std::uint32_t> host_rank(const JoinArguments& arguments) {
       "found none");
 }
 
+/// Tenths of a second since the beginning of 2026: fits for thirteen years.
+std::uint32_t life_by_time() {
+  using std::chrono::system_clock;
+  constexpr std::chrono::seconds begin{1'767'225'600};
+  const auto since = system_clock::now().time_since_epoch() - begin;
+  return static_cast<std::uint32_t>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(since).count() / 100);
+}
+
 Result<ProcessArguments> process_arguments(const JoinArguments& arguments, const Job& job) {
   TROUPE_ASSIGN_OR_RETURN(const auto rank, host_rank(arguments));
   const auto layout = make_layout(job);
@@ -55,7 +64,7 @@ Result<ProcessArguments> process_arguments(const JoinArguments& arguments, const
   ProcessArguments process;
   process.life.process = *layout.agent_of(static_cast<HostId>(rank));
   // Higher than that of any agent of this host before it.
-  process.life.incarnation = static_cast<std::uint32_t>(std::time(nullptr));
+  process.life.incarnation = life_by_time();
   process.name = layout.at(process.life.process).name;
   process.director = arguments.director;
   process.listen = arguments.listen;

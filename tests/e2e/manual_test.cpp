@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 using testing::WatchedRun;
 using Words = std::vector<std::string>;
 
-constexpr int epochs = 12;
+constexpr int epochs = 60;
 
 class Manual : public ::testing::Test {
  protected:
@@ -156,7 +156,7 @@ TEST_F(Manual, AnAgentThatWasKilledJoinsAgain) {
   ASSERT_NO_FATAL_FAILURE(start());
   join_host(0);
   auto& second = join_host(1);
-  ASSERT_TRUE(run_->wait_for_line("epoch  4/12", 60s)) << run_->text();
+  ASSERT_TRUE(run_->wait_for_line("epoch  4/60", 60s)) << run_->text();
 
   kill(second.pid(), SIGKILL);
   EXPECT_TRUE(run_->wait_for_line("agent of host 1 is lost", 10s)) << run_->text();
@@ -170,7 +170,7 @@ TEST_F(Manual, AHostThatIsThereAlreadyTakesThePlaceOfTheOneBefore) {
   ASSERT_NO_FATAL_FAILURE(start());
   join_host(0);
   auto& second = join_host(1);
-  ASSERT_TRUE(run_->wait_for_line("epoch  4/12", 60s)) << run_->text();
+  ASSERT_TRUE(run_->wait_for_line("epoch  4/60", 60s)) << run_->text();
   kill(second.pid(), SIGSTOP);
 
   join_host(1);
