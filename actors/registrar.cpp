@@ -2,6 +2,7 @@
 
 #include "actors/error.hpp"
 #include "actors/message.hpp"
+#include "runtime/net/link_totals.hpp"
 #include "runtime/net/messages.hpp"
 
 #include <caf/all.hpp>
@@ -181,22 +182,8 @@ struct Ending {
   net::LinkTotals totals;
   std::size_t missing = 0;
   caf::response_promise promise;
-  bool done = false;
-  void finish() {
-    if (!std::exchange(done, true)) {
-      promise.deliver(Ref<net::LinkTotals>(totals));
-    }
-  }
+  void finish() { promise.deliver(Ref<net::LinkTotals>(totals)); }
 };
-
-void add(net::LinkTotals& totals, const net::LinkTotals& more) {
-  totals.requests += more.requests;
-  totals.resent += more.resent;
-  totals.bytes += more.bytes;
-  totals.interruptions += more.interruptions;
-  totals.max_in_flight_bytes = std::max(totals.max_in_flight_bytes, more.max_in_flight_bytes);
-  totals.max_queued_bytes = std::max(totals.max_queued_bytes, more.max_queued_bytes);
-}
 
 void end_all(Registrar* self, const EndAll& request) {
   auto& state = self->state;
@@ -217,7 +204,7 @@ void end_all(Registrar* self, const EndAll& request) {
     self->request(who, request.deadline, how)
         .then(
             [ending, answered](const Ref<net::LinkTotals>& totals) {
-              add(ending->totals, *totals);
+              net::add(ending->totals, *totals);
               answered();
             },
             [answered](const caf::error&) { answered(); });
@@ -249,6 +236,10 @@ caf::behavior registrar(Registrar* self, RegistrarOptions options) {
       },
       [self, done](const Ref<net::ProcessExited>& exited) {
         carry_out(self, self->state.roster->lost(exited->life, exited->how, true));
+        return done();
+      },
+      [self, done](const Ref<net::PeerUnreachable>& report) {
+        carry_out(self, self->state.roster->unreachable(*report));
         return done();
       },
       [self, done](const Ref<net::Notice>& notice) {

@@ -57,11 +57,13 @@ struct EndAll {
 /// | Ref<net::Join>          | Ref<net::Welcome>     | fenced; failed_precondition: another version   |
 /// | Ref<net::Ready>         | Ref<net::Done>        |                                                |
 /// | Ref<net::ProcessExited> | Ref<net::Done>        |                                                |
+/// | Ref<net::PeerUnreachable> | Ref<net::Done>      |                                                |
 /// | Ref<net::Notice>        | Ref<net::Done>        |                                                |
 /// | Ref<net::RanksEnded>    | Ref<net::Done>        |                                                |
 /// | Ref<LinkLost>           | none                  |                                                |
 /// | Ref<EndAll>             | Ref<net::LinkTotals>  |                                                |
-/// Peer loss: what ends or falls silent is started again by its agent, an agent by `start_agent`
+/// Peer loss: what ends or falls silent is started again by its agent, an agent by `start_agent`; two
+///   processes without a link between them end the run
 caf::actor spawn_registrar(caf::actor_system& system, RegistrarOptions options);
 
 }  // namespace troupe

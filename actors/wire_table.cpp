@@ -72,6 +72,7 @@ constexpr std::array entries = {
     entry<net::Notice, net::Done>(true),
     entry<net::RanksEnded, net::Done>(true),
     entry<net::StopRanks, net::Done>(true),
+    entry<net::PeerUnreachable, net::Done>(true),
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 
 namespace troupe {
 namespace {
@@ -39,6 +40,10 @@ std::uint64_t gradient_bytes_per_link(const ClusterPlan& plan) {
 }
 
 }  // namespace
+
+std::size_t compute_threads(const ClusterJob& cluster) {
+  return cluster.threads > 0 ? cluster.threads : std::max(1U, std::thread::hardware_concurrency());
+}
 
 Result<std::shared_ptr<const ClusterPlan>> ClusterPlan::make(const Job& job,
                                                              const PartitionedStore& store,

@@ -25,6 +25,9 @@ namespace troupe {
 
 inline constexpr const char* inference_role = "inference";
 
+/// Of a process: `cluster.threads`, or all cores.
+std::size_t compute_threads(const ClusterJob& cluster);
+
 struct ClusterPlan {
   Job job;
   Layout layout;

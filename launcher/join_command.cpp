@@ -61,7 +61,13 @@ Result<ProcessArguments> process_arguments(const JoinArguments& arguments, const
                              "\"{}\" and {}",
                              layout.hosts - 1, job.cluster.launch, rank));
   }
-  ProcessArguments process;
+  if (job.cluster.tls == arguments.tls.empty()) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("cluster.tls is {}: expected {} --tls FOLDER, a copy of the run's "
+                             "folder of certificates",
+                             job.cluster.tls, job.cluster.tls ? "an option" : "no"));
+  }
+  auto process = arguments_for(job.cluster);
   process.life.process = *layout.agent_of(static_cast<HostId>(rank));
   // Higher than that of any agent of this host before it.
   process.life.incarnation = life_by_time();
@@ -73,10 +79,8 @@ Result<ProcessArguments> process_arguments(const JoinArguments& arguments, const
                             local_address_towards(host_of_address(arguments.director)));
     process.listen = own + ":0";
   }
-  process.heartbeat_s = job.cluster.heartbeat_s;
-  process.lost_after_s = job.cluster.lost_after_s;
-  process.join_deadline_s = job.cluster.join_deadline_s;
   process.token_file = arguments.token_file.string();
+  process.tls_folder = arguments.tls.string();
   return process;
 }
 

@@ -110,7 +110,6 @@ void add_process(CLI::App& app, const char* name, troupe::ProcessArguments& argu
   command->add_option("--heartbeat", arguments.heartbeat_s);
   command->add_option("--lost-after", arguments.lost_after_s);
   command->add_option("--join-deadline", arguments.join_deadline_s);
-  command->add_option("--tls", arguments.tls);
   command->prefix_command();  // what follows --program is not for us
   command->callback([&arguments, &process, &result, run, command] {
     const auto rest = command->remaining();
@@ -131,6 +130,9 @@ void add_join(CLI::App& app, troupe::JoinArguments& arguments, std::optional<Exi
   join->add_option("--token-file", arguments.token_file, "copy of the run's token, mode 0600")
       ->required()
       ->type_name("FILE");
+  join->add_option("--tls", arguments.tls,
+                   "copy of the run's folder of certificates, if it has one")
+      ->type_name("FOLDER");
   join->add_option("--host-rank", arguments.host,
                    "from 0; else SLURM_NODEID, PMI_RANK, OMPI_COMM_WORLD_RANK or RANK");
   join->add_option("--listen", arguments.listen,

@@ -1,3 +1,4 @@
+#include "launcher/bound_the_end.hpp"
 #include "launcher/commands.hpp"
 #include "launcher/end_or_signal.hpp"
 #include "launcher/make_cluster.hpp"
@@ -16,7 +17,6 @@
 #include <mutex>
 #include <optional>
 #include <signal.h>
-#include <thread>
 #include <unistd.h>
 #include <vector>
 
@@ -27,14 +27,6 @@ using SteadyClock = std::chrono::steady_clock;
 
 /// For the last step and its checkpoint.
 constexpr std::chrono::seconds longest_stop{60};
-
-/// After Ctrl-C, ends the process should its actors not end in good time.
-void bound_the_end() {
-  std::thread([] {
-    std::this_thread::sleep_for(std::chrono::seconds(3));
-    std::_Exit(static_cast<int>(ExitCode::interrupted));
-  }).detach();
-}
 
 void print_outcome(const Report& report, const Job& job) {
   const auto& record = report.record;
@@ -232,7 +224,7 @@ ExitCode run_cluster(const Job& job, const PartitionedStore& store, Report& repo
   if (!result) {
     (*cluster)->stop();
     result = watch->end.wait_stopped(longest_stop);
-    bound_the_end();
+    bound_the_end(std::chrono::seconds(3), ExitCode::interrupted);
   }
   report.run_seconds = seconds_since(run_began);
   report.traffic = (*cluster)->finish();

@@ -1,3 +1,4 @@
+#include "launcher/bound_the_end.hpp"
 #include "launcher/commands.hpp"
 #include "launcher/end_or_signal.hpp"
 #include "launcher/prepare_run.hpp"
@@ -11,7 +12,6 @@
 #include <cstdlib>
 #include <exception>
 #include <fmt/format.h>
-#include <thread>
 
 namespace troupe {
 namespace {
@@ -30,14 +30,10 @@ int print_usage(const char* program) {
   return static_cast<int>(ExitCode::usage);
 }
 
-/// Ends the process should ranks not return in time.
-void bound_the_end(ExitCode code) {
-  std::thread([code] {
-    std::this_thread::sleep_for(time_to_return);
-    std::fprintf(stderr, "troupe: some ranks did not return within %lld s; the process ends\n",
-                 static_cast<long long>(time_to_return.count()));
-    std::_Exit(static_cast<int>(code));
-  }).detach();
+void bound_the_end_of_ranks(ExitCode code) {
+  bound_the_end(time_to_return, code,
+                fmt::format("troupe: some ranks did not return within {} s; the process ends",
+                            time_to_return.count()));
 }
 
 /// Shared with the ranks' threads.
@@ -54,7 +50,7 @@ void wait_for_end(SessionCluster& cluster, Watch& watch) {
   }
   std::fprintf(stderr, "troupe: ending after the step under way; once more: at once\n");
   cluster.stop();
-  bound_the_end(ExitCode::interrupted);
+  bound_the_end_of_ranks(ExitCode::interrupted);
   if (!watch.end.wait()) {
     std::_Exit(static_cast<int>(ExitCode::interrupted));
   }
@@ -79,7 +75,7 @@ SessionCluster::Events events_of(const std::shared_ptr<Watch>& watch) {
   SessionCluster::Events events;
   events.failed = [](const Error& why) {
     if (why.code() != Errc::cancelled) {
-      bound_the_end(print_error(why));
+      bound_the_end_of_ranks(print_error(why));
     }
   };
   events.ended = [watch] { watch->end.end(true); };

@@ -5,6 +5,7 @@
 #include "launcher/cluster_plan.hpp"
 #include "launcher/cluster_process.hpp"
 #include "launcher/director_options.hpp"
+#include "runtime/net/link_totals.hpp"
 
 #include <caf/all.hpp>
 
@@ -16,11 +17,6 @@
 
 namespace troupe {
 namespace {
-
-std::size_t thread_count(const Job& job) {
-  return job.cluster.threads > 0 ? job.cluster.threads
-                                 : std::max(1U, std::thread::hardware_concurrency());
-}
 
 /// Processes of one host are joined without delay.
 net::SimLinkOptions link_options(const Job& job, bool same_host) {
@@ -112,7 +108,7 @@ SimulatedCluster::~SimulatedCluster() = default;
 Result<std::unique_ptr<SimulatedCluster>> SimulatedCluster::create(const Job& job,
                                                                    const PartitionedStore& store,
                                                                    ClusterHooks hooks) {
-  auto runtime = make_real_runtime(thread_count(job));
+  auto runtime = make_real_runtime(compute_threads(job.cluster));
   TROUPE_ASSIGN_OR_RETURN(auto cluster, create(job, store, std::move(hooks), *runtime));
   cluster->state_->own_runtime = std::move(runtime);
   return cluster;
@@ -196,14 +192,7 @@ Traffic SimulatedCluster::traffic() const {
   Traffic traffic;
   for (const auto& process : state_->processes) {
     for (const auto& gate : process->gates()) {
-      const auto stats = gate->stats();
-      traffic.requests += stats.requests;
-      traffic.resent += stats.resent;
-      traffic.bytes += stats.bytes_sent;
-      traffic.interruptions += stats.interruptions;
-      traffic.max_in_flight_bytes =
-          std::max(traffic.max_in_flight_bytes, stats.max_in_flight_bytes);
-      traffic.max_queued_bytes = std::max(traffic.max_queued_bytes, stats.max_queued_bytes);
+      net::add(traffic, gate->stats());
     }
   }
   traffic.interruptions /= 2;  // both ends count

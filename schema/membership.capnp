@@ -1,6 +1,6 @@
 @0xa9b3c1e07d5f4a62;
 # Processes of a run: methods 32 `join`, 33 `ready`, 34 `members`, 35 `spawn_process`, 36 `kill_process`, 37 `process_exited`,
-# 38 `end_process`, 39 `notice`, 40 `ranks_ended`, 41 `stop_ranks`.
+# 38 `end_process`, 39 `notice`, 40 `ranks_ended`, 41 `stop_ranks`, 42 `peer_unreachable`.
 # Who:        every process sends `join`, then `ready` or nothing, then notices, to the director's process; agents also `process_exited`.
 #             The director's process sends `members` and `end_process` to all, `spawn_process` and `kill_process` to agents.
 # Ordering:   `join` first. A `members` with a lower number than the last is ignored.
@@ -105,6 +105,16 @@ struct RanksEnded {
 }
 
 struct StopRanks {
+}
+
+struct PeerUnreachable {
+  life @0 :ProcessLife;
+  # Set by the process: itself.
+
+  peer @1 :ProcessLife;
+
+  why @2 :Text;
+  # At most 4096 bytes.
 }
 
 struct EndProcess {

@@ -1,16 +1,12 @@
 // The agent of a host: its process.
 #include "actors/agent.hpp"
 #include "actors/message.hpp"
-#include "launcher/commands.hpp"
-#include "launcher/print_error.hpp"
 #include "launcher/processes/child_processes.hpp"
 #include "launcher/processes/director_link.hpp"
 #include "runtime/net/messages.hpp"
 
 #include <caf/all.hpp>
 
-#include <cstdio>
-#include <filesystem>
 #include <mutex>
 
 namespace troupe {
@@ -24,19 +20,14 @@ net::ProcessLife life_of(std::uint64_t child) {
   return {static_cast<ProcessId>(child >> 32), static_cast<std::uint32_t>(child)};
 }
 
-void print_line(const std::string& line, bool error) {
-  auto* const to = error ? stderr : stdout;
-  std::fprintf(to, "%s\n", line.c_str());
-  std::fflush(to);
-}
-
 /// How a process of the host is started: as this program, with the same director.
 ChildCommand member_command(const ProcessArguments& agent, const net::SpawnProcess& request,
-                            const net::Token& token) {
+                            const Secrets& secrets) {
   auto arguments = agent;
   arguments.life = request.life;
   arguments.name = request.name;
   arguments.token_file.clear();
+  arguments.tls_folder.clear();
   ChildCommand command;
   const auto program = std::exchange(arguments.program, {});
   if (!program.empty()) {
@@ -44,16 +35,14 @@ ChildCommand member_command(const ProcessArguments& agent, const net::SpawnProce
     command.environment = {std::string(member_variable) + "=" + to_member_variable(arguments)};
   } else {
     command.arguments = to_command_line("member", arguments);
-    std::error_code error;
-    command.arguments.insert(command.arguments.begin(),
-                             std::filesystem::read_symlink("/proc/self/exe", error).string());
+    command.arguments.insert(command.arguments.begin(), own_program());
   }
   command.prefix = "[" + request.name + "] ";
-  command.input = token.hex() + "\n";
+  command.input = to_input(secrets);
   return command;
 }
 
-Status run(DirectorLink& link, const net::Token& token) {
+Status run(DirectorLink& link) {
   const auto& arguments = link.arguments();
   auto& system = link.runtime().system();
   // The children's ends are told to the registrar once there is a link.
@@ -67,17 +56,14 @@ Status run(DirectorLink& link, const net::Token& token) {
   };
   ChildProcesses children({.line = print_line, .exited = exited});
   const auto agent = spawn_agent(
-      system,
-      {.spawn =
-           [&](const net::SpawnProcess& request) {
-             return children.start(child_number(request.life),
-                                   member_command(arguments, request, token));
-           },
-       .kill = [&](const net::ProcessLife& life) { children.kill(child_number(life)); },
-       .end =
-           [ending = link.ending()](const net::EndProcess& end) {
-             ending->set(end.code == Errc::ok ? ok_status() : Status(Error(end.code, end.why)));
-           }});
+      system, {.spawn =
+                   [&](const net::SpawnProcess& request) {
+                     return children.start(child_number(request.life),
+                                           member_command(arguments, request, link.secrets()));
+                   },
+               .kill = [&](const net::ProcessLife& life) { children.kill(child_number(life)); },
+               .end = [ending = link.ending()](
+                          const net::EndProcess& end) { ending->set(net::status_of(end)); }});
   const auto connected = link.connect(
       {.name =
            [&](ProcessId id) { return id == director_life.process ? "director" : arguments.name; },
@@ -105,22 +91,7 @@ Status run(DirectorLink& link, const net::Token& token) {
 }  // namespace
 
 ExitCode run_agent(const ProcessArguments& arguments) {
-  unblock_stop_signals();  // who ends it wants just that; the director is told by its link
-  auto token = read_token(arguments);
-  if (!token) {
-    return print_error(Error(token.error()).with(arguments.name), ExitCode::usage);
-  }
-  Status ended = ok_status();
-  {
-    DirectorLink link(arguments, *token);
-    ended = run(link, *token);
-    bound_the_end_of_process(
-        static_cast<int>(ended ? ExitCode::done : exit_code_of(ended.error().code())));
-  }
-  if (!ended && ended.error().code() != Errc::cancelled) {
-    return print_error(Error(ended.error()).with(arguments.name));
-  }
-  return ended ? ExitCode::done : ExitCode::interrupted;
+  return run_process(arguments, run);
 }
 
 }  // namespace troupe

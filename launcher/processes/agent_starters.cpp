@@ -2,19 +2,12 @@
 
 #include "launcher/processes/child_processes.hpp"
 
-#include <cstdio>
-#include <filesystem>
 #include <fmt/format.h>
 #include <map>
 #include <mutex>
 
 namespace troupe {
 namespace {
-
-std::string own_program() {
-  std::error_code error;
-  return std::filesystem::read_symlink("/proc/self/exe", error).string();
-}
 
 /// For a POSIX shell.
 std::string quoted(const std::string& word) {
@@ -23,12 +16,6 @@ std::string quoted(const std::string& word) {
     text += c == '\'' ? std::string("'\\''") : std::string(1, c);
   }
   return text + "'";
-}
-
-void print_line(const std::string& line, bool error) {
-  auto* const to = error ? stderr : stdout;
-  std::fprintf(to, "%s\n", line.c_str());
-  std::fflush(to);
 }
 
 /// Agents that are children of this process, or behind a child.
@@ -42,7 +29,7 @@ class ChildAgents final : public AgentStarter {
                      exited(child, how);
                    }}) {}
 
-  Status start(HostId host, const ProcessArguments& arguments, const net::Token& token,
+  Status start(HostId host, const ProcessArguments& arguments, const Secrets& secrets,
                std::function<void(const std::string&)> ended) override {
     std::uint64_t child = 0;
     std::uint64_t before = 0;
@@ -55,7 +42,7 @@ class ChildAgents final : public AgentStarter {
     children_.kill(before);  // it may only be stopped
     ChildCommand command;
     command.arguments = command_(host, arguments);
-    command.input = token.hex() + "\n";
+    command.input = to_input(secrets);
     return children_.start(child, std::move(command));
   }
   void end() override { children_.wait(3000); }

@@ -15,9 +15,9 @@ class AgentStarter {
  public:
   virtual ~AgentStarter() = default;
   /// Starts the agent of a host; the one before it is gone, or is ended.
-  /// \param arguments  its command line; the token goes to its standard input
+  /// \param arguments  its command line; the secrets go to its standard input
   /// \param ended  may be called later, on any thread: the agent is gone, and how
-  virtual Status start(HostId host, const ProcessArguments& arguments, const net::Token& token,
+  virtual Status start(HostId host, const ProcessArguments& arguments, const Secrets& secrets,
                        std::function<void(const std::string& how)> ended) = 0;
   /// Lets all end by themselves, for some seconds.
   virtual void end() = 0;

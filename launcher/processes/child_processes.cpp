@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
 #include <fmt/format.h>
 #include <future>
 #include <linux/close_range.h>
@@ -358,6 +359,17 @@ bool ChildProcesses::wait(std::uint32_t milliseconds) {
   std::unique_lock guard(state_->mutex);
   return state_->changed.wait_for(guard, std::chrono::milliseconds(milliseconds),
                                   [this] { return state_->running == 0; });
+}
+
+void print_line(const std::string& line, bool error) {
+  auto* const to = error ? stderr : stdout;
+  std::fprintf(to, "%s\n", line.c_str());
+  std::fflush(to);
+}
+
+std::string own_program() {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/exe", error).string();
 }
 
 }  // namespace troupe

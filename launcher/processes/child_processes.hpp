@@ -27,6 +27,11 @@ struct ChildEvents {
   std::function<void(std::uint64_t child, const std::string& how, bool success)> exited;
 };
 
+/// ChildEvents::line that passes lines on to this process's standard output and error.
+void print_line(const std::string& line, bool error);
+/// Path of the program that this process runs.
+std::string own_program();
+
 /// Lifecycle:  the destructor kills what is left and waits for it
 /// Threads:    all members from any thread; events on one thread of its own, no lock held
 /// Guarantees: every child is killed when this process ends (Linux parent-death signal); a line is

@@ -2,6 +2,9 @@
 
 #include "actors/error.hpp"
 #include "actors/message.hpp"
+#include "launcher/bound_the_end.hpp"
+#include "launcher/commands.hpp"
+#include "launcher/print_error.hpp"
 #include "launcher/seconds.hpp"
 #include "launcher/version.hpp"
 #include "runtime/net/messages.hpp"
@@ -9,8 +12,6 @@
 #include <caf/all.hpp>
 
 #include <cstdio>
-#include <cstdlib>
-#include <thread>
 
 namespace troupe {
 
@@ -20,22 +21,27 @@ net::Clock::duration director_grace(double lost_after_s) {
   return seconds_as<std::chrono::nanoseconds>(lost_after_s / 2);
 }
 
-DirectorLink::DirectorLink(ProcessArguments arguments, const net::Token& token)
-    : arguments_(std::move(arguments)), token_(token), runtime_(make_real_runtime(0)) {}
+DirectorLink::DirectorLink(ProcessArguments arguments, Secrets secrets)
+    : arguments_(std::move(arguments)),
+      secrets_(std::move(secrets)),
+      runtime_(make_real_runtime(0)) {}
 
 Status DirectorLink::connect(Events events) {
   NeighbourhoodOptions around;
-  around.token = token_;
+  around.token = secrets_.token;
   around.self = arguments_.life;
   around.listen = arguments_.listen;
-  TROUPE_ASSIGN_OR_RETURN(around.tcp, tcp_options(arguments_));
+  TROUPE_ASSIGN_OR_RETURN(around.tcp, tcp_options(arguments_, secrets_));
   tcp_ = around.tcp;
   around.name = std::move(events.name);
   around.connected = std::move(events.connected);
-  around.lost = [ending = ending_](const net::ProcessLife& peer, const Error& why) {
+  around.lost = [ending = ending_, unreachable = std::move(events.unreachable)](
+                    const net::ProcessLife& peer, const Error& why) {
     if (peer.process == director_life.process) {
       ending->set(Error(why.code() == Errc::cancelled ? Errc::cancelled : Errc::peer_lost,
                         std::string("the director is lost, so this process ends: ") + why.what()));
+    } else if (unreachable) {
+      unreachable(peer, why);
     }
   };
   around.say = [](const std::string& line) { std::fprintf(stderr, "troupe: %s\n", line.c_str()); };
@@ -70,11 +76,24 @@ Result<net::Welcome> DirectorLink::join() {
   return answer;
 }
 
-void bound_the_end_of_process(int exit_code) {
-  std::thread([exit_code] {
-    std::this_thread::sleep_for(std::chrono::seconds(3));
-    std::_Exit(exit_code);
-  }).detach();
+ExitCode run_process(const ProcessArguments& arguments,
+                     const std::function<Status(DirectorLink&)>& work) {
+  unblock_stop_signals();  // who ends it wants just that; the director is told by its link
+  auto secrets = read_secrets(arguments);
+  if (!secrets) {
+    return print_error(Error(secrets.error()).with(arguments.name), ExitCode::usage);
+  }
+  Status ended = ok_status();
+  {
+    DirectorLink link(arguments, *std::move(secrets));
+    ended = work(link);
+    bound_the_end(std::chrono::seconds(3),
+                  ended ? ExitCode::done : exit_code_of(ended.error().code()));
+  }
+  if (ended || ended.error().code() == Errc::cancelled) {
+    return ended ? ExitCode::done : ExitCode::interrupted;
+  }
+  return print_error(Error(ended.error()).with(arguments.name));
 }
 
 }  // namespace troupe

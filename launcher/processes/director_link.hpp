@@ -29,8 +29,10 @@ class DirectorLink {
   struct Events {
     std::function<std::string(ProcessId)> name;
     std::function<void(ProcessId, std::shared_ptr<Gate>)> connected;
+    /// There was no link to another process for the recovery deadline; may be empty.
+    std::function<void(const net::ProcessLife&, const Error&)> unreachable = {};
   };
-  DirectorLink(ProcessArguments arguments, const net::Token& token);
+  DirectorLink(ProcessArguments arguments, Secrets secrets);
   ~DirectorLink();
 
   /// Connects to the director's process; blocks, at most for the join deadline.
@@ -44,6 +46,7 @@ class DirectorLink {
 
   const net::TcpOptions& tcp() const { return tcp_; }
   const ProcessArguments& arguments() const { return arguments_; }
+  const Secrets& secrets() const { return secrets_; }
   ClusterRuntime& runtime() { return *runtime_; }
   Neighbourhood& neighbours() { return *neighbours_; }
   /// Set when the director is lost.
@@ -52,7 +55,7 @@ class DirectorLink {
 
  private:
   const ProcessArguments arguments_;
-  const net::Token token_;
+  const Secrets secrets_;
   const std::unique_ptr<ClusterRuntime> runtime_;
   const std::shared_ptr<Ending> ending_ = std::make_shared<Ending>();
   net::TcpOptions tcp_;
@@ -60,7 +63,9 @@ class DirectorLink {
   std::shared_ptr<Gate> gate_;
 };
 
-/// Ends this process should it not end by itself within some seconds.
-void bound_the_end_of_process(int exit_code);
+/// Reads the secrets, lets `work` run with a link to the director, and says how it ended.
+/// \returns the exit code of this process, whose end is bounded from when `work` returns
+ExitCode run_process(const ProcessArguments& arguments,
+                     const std::function<Status(DirectorLink&)>& work);
 
 }  // namespace troupe

@@ -1,9 +1,9 @@
 // A process with actors of the run: joins, starts its actors, and works until the run ends.
 #include "actors/member.hpp"
 #include "actors/message.hpp"
+#include "launcher/bound_the_end.hpp"
 #include "launcher/cluster_plan.hpp"
 #include "launcher/cluster_process.hpp"
-#include "launcher/commands.hpp"
 #include "launcher/prepare_store.hpp"
 #include "launcher/print_error.hpp"
 #include "launcher/processes/director_link.hpp"
@@ -19,7 +19,6 @@
 #include <fmt/format.h>
 #include <mutex>
 #include <optional>
-#include <thread>
 
 namespace troupe {
 namespace {
@@ -86,8 +85,7 @@ std::string MemberProcess::name_of(ProcessId id) {
     return link_.arguments().name;
   }
   const std::lock_guard guard(mutex_);
-  return plan_ && raw(id) < plan_->layout.processes.size() ? plan_->layout.at(id).name
-                                                           : fmt::format("process {}", raw(id));
+  return plan_ ? plan_->layout.name_of(id) : fmt::format("process {}", raw(id));
 }
 
 void MemberProcess::connected(ProcessId id, const std::shared_ptr<Gate>& gate) {
@@ -139,9 +137,7 @@ Status MemberProcess::start(const net::Welcome& welcome) {
   const auto hooks = std::make_shared<const ClusterHooks>(std::move(hooks_here));
   TROUPE_ASSIGN_OR_RETURN(const auto plan, ClusterPlan::make(job, store, *hooks));
   auto& runtime = link_.runtime();
-  runtime.start_compute(job.cluster.threads > 0
-                            ? job.cluster.threads
-                            : std::max(1U, std::thread::hardware_concurrency()));
+  runtime.start_compute(compute_threads(job.cluster));
   const auto process = std::make_shared<ClusterProcess>(life_.process, plan, runtime, hooks);
   *process->generation() = welcome.generation;
   TROUPE_RETURN_IF_ERROR(process->load(store));
@@ -226,10 +222,7 @@ void MemberProcess::start_ranks() {
     link_.runtime().io()->post([this] {
       const auto outcome = ranks_->wait();
       net::RanksEnded ended{life_, Errc::ok, {}, outcome.batches, outcome.steps};
-      if (!outcome.status) {
-        ended.code = outcome.status.error().code();
-        ended.why = outcome.status.error().what();
-      }
+      net::set_status(ended, outcome.status);
       caf::anon_send(link_.registrar(), Ref<net::RanksEnded>(ended));
     });
   };
@@ -256,26 +249,27 @@ Status MemberProcess::run() {
              }
            },
        .totals = [this] { return link_.neighbours().totals(); },
-       .end =
-           [ending](const net::EndProcess& end) {
-             ending->set(end.code == Errc::ok ? ok_status() : Status(Error(end.code, end.why)));
-           }});
+       .end = [ending](const net::EndProcess& end) { ending->set(net::status_of(end)); }});
   TROUPE_RETURN_IF_ERROR(link_.connect(
       {.name = [this](ProcessId id) { return name_of(id); },
        .connected = [this](ProcessId id,
-                           const std::shared_ptr<Gate>& gate) { connected(id, gate); }}));
+                           const std::shared_ptr<Gate>& gate) { connected(id, gate); },
+       .unreachable =
+           [this](const net::ProcessLife& peer, const Error& why) {
+             caf::anon_send(link_.registrar(), Ref<net::PeerUnreachable>(
+                                                   net::PeerUnreachable{life_, peer, why.what()}));
+           }}));
   TROUPE_ASSIGN_OR_RETURN(const auto welcome, link_.join());
   const auto started = start(welcome);
   net::Ready ready{life_, Errc::ok, {}};
+  net::set_status(ready, started);
   if (!started) {
-    ready.code = started.error().code();
-    ready.why = started.error().what();
     print_error(Error(started.error()).with(link_.arguments().name));
   }
   caf::anon_send(link_.registrar(), Ref<net::Ready>(ready));
   const auto ended = ending->wait();
-  bound_the_end_of_process(
-      static_cast<int>(ended ? ExitCode::done : exit_code_of(ended.error().code())));
+  bound_the_end(std::chrono::seconds(3),
+                ended ? ExitCode::done : exit_code_of(ended.error().code()));
   end_ranks(ended);
   return ended;
 }
@@ -292,21 +286,10 @@ MemberProcess::~MemberProcess() {
 }  // namespace
 
 ExitCode run_member(const ProcessArguments& arguments, const std::function<Status(Session&)>& fn) {
-  unblock_stop_signals();  // who ends it wants just that; the director is told by its link
-  auto token = read_token(arguments);
-  if (!token) {
-    return print_error(Error(token.error()).with(arguments.name), ExitCode::usage);
-  }
-  Status ended = ok_status();
-  DirectorLink link(arguments, *token);
-  {
+  return run_process(arguments, [&fn](DirectorLink& link) {
     MemberProcess member(link, fn);
-    ended = member.run();
-  }
-  if (ended || ended.error().code() == Errc::cancelled) {
-    return ended ? ExitCode::done : ExitCode::interrupted;
-  }
-  return print_error(Error(ended.error()).with(arguments.name));
+    return member.run();
+  });
 }
 
 }  // namespace troupe

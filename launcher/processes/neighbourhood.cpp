@@ -1,5 +1,8 @@
 #include "launcher/processes/neighbourhood.hpp"
 
+#include "runtime/net/error_codes.hpp"
+#include "runtime/net/link_totals.hpp"
+
 #include <algorithm>
 #include <chrono>
 #include <fmt/format.h>
@@ -11,21 +14,6 @@ namespace troupe {
 namespace {
 
 using std::chrono::milliseconds;
-
-/// Trying again cannot help.
-bool is_final(Errc code) {
-  return code == Errc::unauthenticated || code == Errc::fenced || code == Errc::unimplemented ||
-         code == Errc::invalid_argument;
-}
-
-void add(net::LinkTotals& totals, const net::EndpointStats& stats) {
-  totals.requests += stats.requests;
-  totals.resent += stats.resent;
-  totals.bytes += stats.bytes_sent;
-  totals.interruptions += stats.interruptions;
-  totals.max_in_flight_bytes = std::max(totals.max_in_flight_bytes, stats.max_in_flight_bytes);
-  totals.max_queued_bytes = std::max(totals.max_queued_bytes, stats.max_queued_bytes);
-}
 
 }  // namespace
 
@@ -243,7 +231,7 @@ Result<std::shared_ptr<Gate>> Neighbourhood::connect(const net::ProcessLife& pee
       again->open(*std::move(link));
       return gate;
     }
-    if (is_final(link.error().code())) {
+    if (net::is_final_refusal(link.error().code())) {
       return std::move(link).error();
     }
     if (net::Clock::now() + pause > until) {

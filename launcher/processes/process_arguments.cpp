@@ -2,13 +2,9 @@
 
 #include "launcher/seconds.hpp"
 
-#include <cstdio>
 #include <cstdlib>
-#include <fcntl.h>
-#include <filesystem>
 #include <fmt/format.h>
 #include <map>
-#include <openssl/crypto.h>
 #include <sstream>
 #include <unistd.h>
 
@@ -32,9 +28,6 @@ std::vector<std::string> to_command_line(const std::string& command, const Proce
                                     fmt::format("{}", a.lost_after_s),
                                     "--join-deadline",
                                     fmt::format("{}", a.join_deadline_s)};
-  if (!a.tls.empty()) {
-    words.insert(words.end(), {"--tls", a.tls});
-  }
   if (!a.program.empty()) {
     words.emplace_back("--program");
     words.insert(words.end(), a.program.begin(), a.program.end());
@@ -72,36 +65,28 @@ std::optional<ProcessArguments> member_of_environment() {
     arguments.heartbeat_s = std::stod(values.at("--heartbeat"));
     arguments.lost_after_s = std::stod(values.at("--lost-after"));
     arguments.join_deadline_s = std::stod(values.at("--join-deadline"));
-    arguments.tls = values["--tls"];
   } catch (const std::exception&) {
     return std::nullopt;
   }
   return arguments;
 }
 
-Result<net::Token> read_token(const ProcessArguments& arguments) {
-  if (!arguments.token_file.empty()) {
-    return net::Token::read(arguments.token_file);
-  }
-  std::string line;
-  char c = 0;
-  while (line.size() < 256 && read(STDIN_FILENO, &c, 1) == 1 && c != '\n') {
-    line += c;
-  }
-  auto token = net::Token::parse(line);
-  OPENSSL_cleanse(line.data(), line.size());
-  return token;
+ProcessArguments arguments_for(const ClusterJob& cluster) {
+  ProcessArguments arguments;
+  arguments.heartbeat_s = cluster.heartbeat_s;
+  arguments.lost_after_s = cluster.lost_after_s;
+  arguments.join_deadline_s = cluster.join_deadline_s;
+  return arguments;
 }
 
-Result<net::TcpOptions> tcp_options(const ProcessArguments& arguments) {
+Result<Secrets> read_secrets(const ProcessArguments& arguments) {
+  return arguments.token_file.empty() ? read_secrets(STDIN_FILENO)
+                                      : read_secrets(arguments.token_file, arguments.tls_folder);
+}
+
+Result<net::TcpOptions> tcp_options(const ProcessArguments& arguments, const Secrets& secrets) {
   net::TcpOptions options;
-  if (!arguments.tls.empty()) {
-    const std::filesystem::path folder = arguments.tls;
-    TROUPE_ASSIGN_OR_RETURN(options.tls,
-                            net::TlsContext::load({.certificate = folder / "certificate.pem",
-                                                   .key = folder / "key.pem",
-                                                   .authority = folder / "authority.pem"}));
-  }
+  TROUPE_ASSIGN_OR_RETURN(options.tls, tls_context(secrets));
   options.heartbeat = seconds_as<std::chrono::nanoseconds>(arguments.heartbeat_s);
   options.lost_after = seconds_as<std::chrono::nanoseconds>(arguments.lost_after_s);
   return options;

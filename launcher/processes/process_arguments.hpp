@@ -1,11 +1,11 @@
 #pragma once
 /// \file process_arguments.hpp
-/// How the processes of a run are told who they are: on the command line, all but the token, which
-/// comes as one line of standard input.
+/// How the processes of a run are told who they are: on the command line, all but their secrets.
 #include "launcher/exit_code.hpp"
+#include "launcher/processes/secrets.hpp"
+#include "runtime/job/job.hpp"
 #include "runtime/net/membership.hpp"
 #include "runtime/net/tcp.hpp"
-#include "runtime/net/token.hpp"
 
 #include <functional>
 #include <optional>
@@ -24,11 +24,14 @@ struct ProcessArguments {
   double heartbeat_s = 1;
   double lost_after_s = 3;
   double join_deadline_s = 60;
-  std::string token_file;  ///< empty: standard input
+  std::string token_file;  ///< empty: secrets come on standard input
+  std::string tls_folder;  ///< beside `token_file`; empty: no TLS
   /// An agent's processes run this program, which calls run_ranks; empty: this one.
   std::vector<std::string> program;
-  std::string tls;  ///< folder with certificate.pem, key.pem, authority.pem; empty: no TLS
 };
+
+/// Without who it is: the times of the job.
+ProcessArguments arguments_for(const ClusterJob& cluster);
 
 /// The arguments after the program's name for `command` ("agent" or "member").
 std::vector<std::string> to_command_line(const std::string& command, const ProcessArguments& a);
@@ -39,10 +42,10 @@ std::string to_member_variable(const ProcessArguments& arguments);
 /// Nothing if the variable is not set, or not by an agent.
 std::optional<ProcessArguments> member_of_environment();
 
-/// \errors those of net::Token
-Result<net::Token> read_token(const ProcessArguments& arguments);
+/// \errors those of the other two
+Result<Secrets> read_secrets(const ProcessArguments& arguments);
 /// \errors those of net::TlsContext
-Result<net::TcpOptions> tcp_options(const ProcessArguments& arguments);
+Result<net::TcpOptions> tcp_options(const ProcessArguments& arguments, const Secrets& secrets);
 
 /// A process with actors of the run: joins, works, ends with the run.
 /// \param fn  trains the ranks here in the place of the built-in trainer; empty: that one

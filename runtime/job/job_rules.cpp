@@ -132,11 +132,6 @@ void check_hosts(const Job& job, ProblemList& problems) {
     problems.add({"/trace", "false with launch other than \"simulate\"", "true",
                   "not built yet: a trace of one process"});
   }
-  if (cluster.tls && cluster.launch != "local" && cluster.launch != "simulate") {
-    problems.add(
-        {"/cluster/tls", "false with launch other than \"local\"", "true",
-         "not built yet: certificates are not taken to other hosts; a tunnel encrypts, too"});
-  }
   if (cluster.launch == "manual" && cluster.listen.empty()) {
     problems.add({"/cluster/listen", "HOST:PORT with launch \"manual\"", "nothing",
                   "where the other hosts reach this one"});

@@ -148,6 +148,10 @@ std::vector<ProcessId> Layout::servers_of(PartId part) const {
   return found;
 }
 
+std::string Layout::name_of(ProcessId id) const {
+  return raw(id) < processes.size() ? at(id).name : fmt::format("process {}", raw(id));
+}
+
 ProcessId Layout::process_of(Rank rank) const {
   return std::ranges::find_if(processes,
                               [&](const ProcessPlan& p) { return contains(p.ranks, rank); })

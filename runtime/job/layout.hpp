@@ -42,6 +42,8 @@ struct Layout {
   std::uint32_t parts = 1;
 
   const ProcessPlan& at(ProcessId id) const { return processes.at(raw(id)); }
+  /// In messages, e.g. "server 1"; "process 7" if there is none of that number.
+  std::string name_of(ProcessId id) const;
   ProcessId director() const;
   std::optional<ProcessId> agent_of(HostId host) const;
   /// That have actors of the run, ascending.

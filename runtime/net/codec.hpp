@@ -82,6 +82,7 @@ TROUPE_WIRE_REPLY(LinkTotals, end_process, control)
 TROUPE_WIRE_REQUEST(Notice, notice, control)
 TROUPE_WIRE_REQUEST(RanksEnded, ranks_ended, control)
 TROUPE_WIRE_REQUEST(StopRanks, stop_ranks, control)
+TROUPE_WIRE_REQUEST(PeerUnreachable, peer_unreachable, control)
 
 #undef TROUPE_WIRE_REQUEST
 #undef TROUPE_WIRE_REPLY

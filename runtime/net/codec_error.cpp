@@ -1,6 +1,7 @@
 #include "runtime/base/cut_text.hpp"
 #include "runtime/net/codec_support.hpp"
 #include "runtime/net/endpoint.hpp"
+#include "runtime/net/error_codes.hpp"
 #include "schema/error.capnp.h"
 
 #include <string_view>
@@ -30,10 +31,7 @@ Error decode_error(const Frame& frame) {
       frame, "ErrorReply", [](wire::ErrorReply::Reader in) -> Status {
         const auto code = in.getCode();
         const auto text = in.getText();
-        const bool known = code > static_cast<std::uint16_t>(Errc::ok) &&
-                           code <= static_cast<std::uint16_t>(Errc::unauthenticated);
-        return Error(known ? static_cast<Errc>(code) : Errc::internal,
-                     bounded(std::string_view(text.begin(), text.size())));
+        return Error(failure_from_wire(code), bounded(std::string_view(text.begin(), text.size())));
       });
   return std::move(decoded).error();
 }

@@ -1,5 +1,7 @@
+#include "runtime/base/cut_text.hpp"
 #include "runtime/net/codec.hpp"
 #include "runtime/net/codec_support.hpp"
+#include "runtime/net/error_codes.hpp"
 #include "schema/membership.capnp.h"
 
 namespace troupe::net {
@@ -20,13 +22,7 @@ void write_life(const ProcessLife& life, wire::ProcessLife::Builder out) {
 }
 
 std::string cut(const std::string& sentence) {
-  return sentence.substr(0, max_sentence_bytes);
-}
-
-/// A code that this program does not know is `internal`.
-Errc read_code(std::uint16_t code) {
-  return code <= static_cast<std::uint16_t>(Errc::unauthenticated) ? static_cast<Errc>(code)
-                                                                   : Errc::internal;
+  return std::string(cut_text(sentence, max_sentence_bytes));
 }
 
 }  // namespace
@@ -92,7 +88,7 @@ void Wire<Ready>::encode(const Ready& message, Frame& frame) {
 Result<Ready> Wire<Ready>::decode(const Frame& frame) {
   return read_small<Ready, wire::Ready>(
       frame, "Ready", [](wire::Ready::Reader in) -> Result<Ready> {
-        Ready out{read_life(in.getLife()), read_code(in.getCode()), {}};
+        Ready out{read_life(in.getLife()), errc_from_wire(in.getCode()), {}};
         TROUPE_ASSIGN_OR_RETURN(out.why, read_text("Ready", in.getWhy(), max_sentence_bytes));
         return out;
       });
@@ -214,13 +210,34 @@ Result<RanksEnded> Wire<RanksEnded>::decode(const Frame& frame) {
       frame, "RanksEnded", [](wire::RanksEnded::Reader in) -> Result<RanksEnded> {
         TROUPE_ASSIGN_OR_RETURN(auto why, read_text("RanksEnded", in.getWhy(), max_sentence_bytes));
         return RanksEnded{read_life(in.getLife()),
-                          read_code(in.getCode()),
+                          errc_from_wire(in.getCode()),
                           std::move(why),
                           {in.getBatchesLow(), in.getBatchesHigh()},
                           in.getSteps()};
       });
 }
 std::uint64_t Wire<RanksEnded>::reply_bytes(const RanksEnded&) {
+  return reply_overhead_bytes;
+}
+
+void Wire<PeerUnreachable>::encode(const PeerUnreachable& message, Frame& frame) {
+  write_message<wire::PeerUnreachable>(frame, [&](wire::PeerUnreachable::Builder out) {
+    write_life(message.life, out.initLife());
+    write_life(message.peer, out.initPeer());
+    out.setWhy(cut(message.why).c_str());
+  });
+  frame.segments.clear();
+}
+Result<PeerUnreachable> Wire<PeerUnreachable>::decode(const Frame& frame) {
+  return read_small<PeerUnreachable, wire::PeerUnreachable>(
+      frame, "PeerUnreachable", [](wire::PeerUnreachable::Reader in) -> Result<PeerUnreachable> {
+        PeerUnreachable out{read_life(in.getLife()), read_life(in.getPeer()), {}};
+        TROUPE_ASSIGN_OR_RETURN(out.why,
+                                read_text("PeerUnreachable", in.getWhy(), max_sentence_bytes));
+        return out;
+      });
+}
+std::uint64_t Wire<PeerUnreachable>::reply_bytes(const PeerUnreachable&) {
   return reply_overhead_bytes;
 }
 
@@ -247,7 +264,7 @@ Result<EndProcess> Wire<EndProcess>::decode(const Frame& frame) {
   return read_small<EndProcess, wire::EndProcess>(
       frame, "EndProcess", [](wire::EndProcess::Reader in) -> Result<EndProcess> {
         TROUPE_ASSIGN_OR_RETURN(auto why, read_text("EndProcess", in.getWhy(), max_sentence_bytes));
-        return EndProcess{read_code(in.getCode()), std::move(why)};
+        return EndProcess{errc_from_wire(in.getCode()), std::move(why)};
       });
 }
 std::uint64_t Wire<EndProcess>::reply_bytes(const EndProcess&) {

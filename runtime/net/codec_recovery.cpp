@@ -1,3 +1,4 @@
+#include "runtime/base/cut_text.hpp"
 #include "runtime/net/codec.hpp"
 #include "runtime/net/codec_support.hpp"
 #include "schema/recovery.capnp.h"
@@ -248,7 +249,7 @@ void Wire<ActorDown>::encode(const ActorDown& message, Frame& frame) {
   write_message<wire::ActorDown>(frame, [&](wire::ActorDown::Builder out) {
     out.setTarget(message.target);
     out.setIncarnation(message.incarnation);
-    out.setWhy(message.why.substr(0, max_sentence_bytes).c_str());
+    out.setWhy(std::string(cut_text(message.why, max_sentence_bytes)).c_str());
   });
   frame.segments.clear();
 }

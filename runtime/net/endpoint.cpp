@@ -1,6 +1,7 @@
 #include "runtime/net/endpoint.hpp"
 
 #include "runtime/net/endpoint_state.hpp"
+#include "runtime/net/error_codes.hpp"
 #include "runtime/net/saturate.hpp"
 
 #include <algorithm>
@@ -208,14 +209,8 @@ void Endpoint::not_connected(const Error& why) {
       s.cause = why;
     }
   }
-  switch (why.code()) {
-    case Errc::unauthenticated:
-    case Errc::fenced:
-    case Errc::unimplemented:
-    case Errc::invalid_argument:
-      return close(why);
-    default:
-      return;
+  if (is_final_refusal(why.code())) {
+    close(why);
   }
 }
 

@@ -1,5 +1,7 @@
 #include "runtime/net/handshake_errors.hpp"
 
+#include "runtime/net/error_codes.hpp"
+
 #include <fmt/format.h>
 
 namespace troupe::net::handshake {
@@ -44,8 +46,7 @@ Error not_expected(ProcessId process, std::uint32_t incarnation, const PeerIdent
 }
 
 Error told(const Denied& denied) {
-  const bool known = denied.code <= static_cast<std::uint8_t>(Errc::unauthenticated);
-  return {known ? static_cast<Errc>(denied.code) : Errc::internal, denied.sentence};
+  return {failure_from_wire(denied.code), denied.sentence};
 }
 
 }  // namespace troupe::net::handshake

@@ -70,6 +70,13 @@ struct ProcessExited {
   std::string how;  ///< "killed by signal 9 (Killed)", "exit code 3"
 };
 
+/// From a process: no link to another one within the recovery deadline. Answered with Done.
+struct PeerUnreachable {
+  ProcessLife life;
+  ProcessLife peer;
+  std::string why;
+};
+
 /// Where a user's own program trains: the ranks of a process have ended their work. Answered with Done.
 struct RanksEnded {
   ProcessLife life;
@@ -95,6 +102,17 @@ struct LinkTotals {
   std::uint64_t max_in_flight_bytes = 0;
   std::uint64_t max_queued_bytes = 0;
 };
+
+/// Of the messages above that tell how something went: `code` and `why`.
+template <class Message>
+Status status_of(const Message& message) {
+  return message.code == Errc::ok ? ok_status() : Status(Error(message.code, message.why));
+}
+template <class Message>
+void set_status(Message& message, const Status& status) {
+  message.code = status ? Errc::ok : status.error().code();
+  message.why = status ? std::string() : status.error().what();
+}
 
 /// To the director's process, for whoever watches the run. Answered with Done.
 struct Notice {

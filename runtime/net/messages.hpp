@@ -40,33 +40,34 @@ struct TrainingState {
 
 /// Numbers on the wire; never reused.
 enum class Method : std::uint32_t {
-  sample_neighbors = 1,  ///< HopRequest -> HopReply
-  read_rows = 2,         ///< RowRequest -> RowReply
-  reduce_gradients = 3,  ///< GradientChunk -> GradientSum
-  sample_batch = 4,      ///< SampleBatch -> ReadyBatch
-  run_epoch = 16,        ///< EpochRequest -> EpochResult
-  infer_layer = 17,      ///< InferRequest -> InferResult
-  score = 18,            ///< ScoreRequest -> ScoreResult
-  keep_best = 19,        ///< KeepBest -> Done
-  finish = 20,           ///< Finish -> FinishResult
-  take_state = 21,       ///< TakeState -> StateReply
-  restore = 22,          ///< Restore -> Done
-  regroup = 23,          ///< Regroup -> Done
-  introduce = 24,        ///< Introduce -> Done
-  ping = 25,             ///< Ping -> Pong
-  actor_down = 26,       ///< ActorDown -> Done
-  write_rows = 27,       ///< WriteRows -> Done
-  read_parameters = 28,  ///< ReadParameters -> ParameterVector
-  join = 32,             ///< Join -> Welcome
-  ready = 33,            ///< Ready -> Done
-  members = 34,          ///< Members -> Done
-  spawn_process = 35,    ///< SpawnProcess -> Done
-  kill_process = 36,     ///< KillProcess -> Done
-  process_exited = 37,   ///< ProcessExited -> Done
-  end_process = 38,      ///< EndProcess -> LinkTotals
-  notice = 39,           ///< Notice -> Done
-  ranks_ended = 40,      ///< RanksEnded -> Done
-  stop_ranks = 41,       ///< StopRanks -> Done
+  sample_neighbors = 1,   ///< HopRequest -> HopReply
+  read_rows = 2,          ///< RowRequest -> RowReply
+  reduce_gradients = 3,   ///< GradientChunk -> GradientSum
+  sample_batch = 4,       ///< SampleBatch -> ReadyBatch
+  run_epoch = 16,         ///< EpochRequest -> EpochResult
+  infer_layer = 17,       ///< InferRequest -> InferResult
+  score = 18,             ///< ScoreRequest -> ScoreResult
+  keep_best = 19,         ///< KeepBest -> Done
+  finish = 20,            ///< Finish -> FinishResult
+  take_state = 21,        ///< TakeState -> StateReply
+  restore = 22,           ///< Restore -> Done
+  regroup = 23,           ///< Regroup -> Done
+  introduce = 24,         ///< Introduce -> Done
+  ping = 25,              ///< Ping -> Pong
+  actor_down = 26,        ///< ActorDown -> Done
+  write_rows = 27,        ///< WriteRows -> Done
+  read_parameters = 28,   ///< ReadParameters -> ParameterVector
+  join = 32,              ///< Join -> Welcome
+  ready = 33,             ///< Ready -> Done
+  members = 34,           ///< Members -> Done
+  spawn_process = 35,     ///< SpawnProcess -> Done
+  kill_process = 36,      ///< KillProcess -> Done
+  process_exited = 37,    ///< ProcessExited -> Done
+  end_process = 38,       ///< EndProcess -> LinkTotals
+  notice = 39,            ///< Notice -> Done
+  ranks_ended = 40,       ///< RanksEnded -> Done
+  stop_ranks = 41,        ///< StopRanks -> Done
+  peer_unreachable = 42,  ///< PeerUnreachable -> Done
 };
 
 /// One rank's share of a chunk of the gradient, to the rank that owns the chunk. The answer comes

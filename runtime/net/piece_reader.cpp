@@ -1,3 +1,4 @@
+#include "runtime/net/error_codes.hpp"
 #include "runtime/net/piece.hpp"
 #include "runtime/net/saturate.hpp"
 
@@ -255,8 +256,7 @@ Status PieceReader::end_goodbye() {
   if (code == static_cast<std::uint8_t>(Errc::ok)) {
     return corrupt("code of a goodbye, at least", 1, code);
   }
-  const bool known = code <= static_cast<std::uint8_t>(Errc::unauthenticated);
-  goodbye_.emplace(known ? static_cast<Errc>(code) : Errc::internal, goodbye_bytes_.substr(1));
+  goodbye_.emplace(errc_from_wire(code), goodbye_bytes_.substr(1));
   return ok_status();
 }
 

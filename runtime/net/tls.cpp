@@ -2,11 +2,14 @@
 
 #include "runtime/net/tls_context.hpp"
 
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/ssl/context.hpp>
 #include <boost/system/error_code.hpp>
 
 #include <cerrno>
 #include <cstring>
 #include <fmt/format.h>
+#include <fstream>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <sys/stat.h>
@@ -16,6 +19,8 @@ namespace {
 
 namespace ssl = boost::asio::ssl;
 using ErrorCode = boost::system::error_code;
+
+constexpr std::size_t longest_file = std::size_t{64} << 10;
 
 Status check_file(const std::filesystem::path& file, const char* what) {
   struct stat found {};
@@ -41,9 +46,30 @@ Status check_key_mode(const std::filesystem::path& file) {
   return ok_status();
 }
 
-Error wrong_file(const std::filesystem::path& file, const char* what) {
-  return {Errc::invalid_argument, fmt::format("{} {}: expected PEM, found something else ({})",
-                                              what, file.string(), openssl_reason())};
+/// Where the texts come from, for errors.
+struct Names {
+  std::string certificate = "certificate";
+  std::string key = "key";
+  std::string authority = "authority";
+};
+
+Error wrong_text(const std::string& name, const ErrorCode& error) {
+  return {Errc::invalid_argument,
+          fmt::format("{}: expected PEM, found something else ({})", name, error.message())};
+}
+
+Result<std::string> read_text(const std::filesystem::path& file, const char* what) {
+  TROUPE_RETURN_IF_ERROR(check_file(file, what));
+  std::ifstream in(file, std::ios::binary);
+  std::string text(longest_file + 1, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  if (in.bad() || text.size() > longest_file) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("{} {}: expected at most {} bytes of PEM, found more or none", what,
+                             file.string(), longest_file));
+  }
+  return text;
 }
 
 /// One certificate and one key for both roles, and no session that outlives its connection.
@@ -58,26 +84,35 @@ Status set_up(SSL_CTX* context) {
   return ok_status();
 }
 
-Status load_files(SSL_CTX* context, const TlsFiles& files) {
-  if (SSL_CTX_use_certificate_chain_file(context, files.certificate.c_str()) != 1) {
-    return wrong_file(files.certificate, "certificate");
+Status load_texts(ssl::context& context, const TlsPem& pem, const Names& names) {
+  ErrorCode error;
+  context.use_certificate_chain(boost::asio::buffer(pem.certificate), error);
+  if (error) {
+    return wrong_text(names.certificate, error);
   }
-  // A key of another certificate is refused here already, with a reason of its own.
-  if (SSL_CTX_use_PrivateKey_file(context, files.key.c_str(), SSL_FILETYPE_PEM) != 1) {
-    const bool other = ERR_GET_REASON(ERR_peek_last_error()) == X509_R_KEY_VALUES_MISMATCH ||
-                       ERR_GET_REASON(ERR_peek_last_error()) == X509_R_KEY_TYPE_MISMATCH;
-    const auto wrong = wrong_file(files.key, "key");
-    if (!other) {
-      return wrong;
+  context.use_private_key(boost::asio::buffer(pem.key), ssl::context::pem, error);
+  if (error) {  // a key of another certificate is refused here already
+    const auto reason = ERR_GET_REASON(static_cast<unsigned long>(error.value()));
+    if (reason != X509_R_KEY_VALUES_MISMATCH && reason != X509_R_KEY_TYPE_MISMATCH) {
+      return wrong_text(names.key, error);
     }
     return Error(Errc::failed_precondition,
-                 fmt::format("key {} does not belong to certificate {}", files.key.string(),
-                             files.certificate.string()));
+                 fmt::format("{} does not belong to {}", names.key, names.certificate));
   }
-  if (SSL_CTX_load_verify_file(context, files.authority.c_str()) != 1) {
-    return wrong_file(files.authority, "authority");
+  context.add_certificate_authority(boost::asio::buffer(pem.authority), error);
+  return error ? Status(wrong_text(names.authority, error)) : ok_status();
+}
+
+Result<std::shared_ptr<const TlsContext>> make_context(const TlsPem& pem, const Names& names) {
+  ERR_clear_error();
+  SSL_CTX* made = SSL_CTX_new(TLS_method());
+  if (made == nullptr) {
+    return Error(Errc::out_of_memory, "TLS: " + openssl_reason());
   }
-  return ok_status();
+  ssl::context context(made);  // owns it
+  TROUPE_RETURN_IF_ERROR(set_up(made));
+  TROUPE_RETURN_IF_ERROR(load_texts(context, pem, names));
+  return std::shared_ptr<const TlsContext>(std::make_shared<AsioTlsContext>(std::move(context)));
 }
 
 }  // namespace
@@ -88,20 +123,28 @@ std::string openssl_reason() {
   return text != nullptr ? text : "no reason given";
 }
 
-Result<std::shared_ptr<const TlsContext>> TlsContext::load(const TlsFiles& files) {
-  TROUPE_RETURN_IF_ERROR(check_file(files.certificate, "certificate"));
-  TROUPE_RETURN_IF_ERROR(check_file(files.key, "key"));
-  TROUPE_RETURN_IF_ERROR(check_file(files.authority, "authority"));
+TlsFiles tls_files_in(const std::filesystem::path& folder) {
+  return {folder / "certificate.pem", folder / "key.pem", folder / "authority.pem"};
+}
+
+Result<TlsPem> read_tls(const TlsFiles& files) {
+  TlsPem pem;
+  TROUPE_ASSIGN_OR_RETURN(pem.certificate, read_text(files.certificate, "certificate"));
+  TROUPE_ASSIGN_OR_RETURN(pem.key, read_text(files.key, "key"));
+  TROUPE_ASSIGN_OR_RETURN(pem.authority, read_text(files.authority, "authority"));
   TROUPE_RETURN_IF_ERROR(check_key_mode(files.key));
-  ERR_clear_error();
-  SSL_CTX* made = SSL_CTX_new(TLS_method());
-  if (made == nullptr) {
-    return Error(Errc::out_of_memory, "TLS: " + openssl_reason());
-  }
-  ssl::context context(made);  // owns it
-  TROUPE_RETURN_IF_ERROR(set_up(made));
-  TROUPE_RETURN_IF_ERROR(load_files(made, files));
-  return std::shared_ptr<const TlsContext>(std::make_shared<AsioTlsContext>(std::move(context)));
+  return pem;
+}
+
+Result<std::shared_ptr<const TlsContext>> TlsContext::load(const TlsPem& pem) {
+  return make_context(pem, {});
+}
+
+Result<std::shared_ptr<const TlsContext>> TlsContext::load(const TlsFiles& files) {
+  TROUPE_ASSIGN_OR_RETURN(const auto pem, read_tls(files));
+  return make_context(pem, {.certificate = "certificate " + files.certificate.string(),
+                            .key = "key " + files.key.string(),
+                            .authority = "authority " + files.authority.string()});
 }
 
 }  // namespace troupe::net

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <string>
 
 namespace troupe::net {
 
@@ -15,18 +16,36 @@ struct TlsFiles {
   std::filesystem::path authority;  ///< that must have signed the peer's certificate
 };
 
+/// The files of that name in `folder`: certificate.pem, key.pem, authority.pem.
+TlsFiles tls_files_in(const std::filesystem::path& folder);
+
+/// The same as text, for a pipe to another process of the job. Holds the private key.
+struct TlsPem {
+  std::string certificate;
+  std::string key;
+  std::string authority;
+};
+
 /// Threads: immutable, shared by all links of a process.
 class TlsContext {
  public:
-  /// \errors not_found; invalid_argument: which file is wrong and why; failed_precondition: the key
-  ///   does not belong to the certificate, or others than its owner may read it
+  /// \errors invalid_argument: which is no PEM; failed_precondition: the key does not belong to the
+  ///   certificate
+  static Result<std::shared_ptr<const TlsContext>> load(const TlsPem& pem);
+  /// \errors those of read_tls() and of the other one
   static Result<std::shared_ptr<const TlsContext>> load(const TlsFiles& files);
   virtual ~TlsContext() = default;
 };
 
+/// \errors not_found; invalid_argument: no regular file, or over 64 KiB; failed_precondition: others
+///   than its owner may read the key
+Result<TlsPem> read_tls(const TlsFiles& files);
+
 /// Makes an authority that signs one certificate for this job and forgets its key: every process of
-/// the job shows the same certificate. Valid from an hour ago for `days`. Writes certificate.pem,
-/// key.pem (mode 0600) and authority.pem into `folder`.
-Result<TlsFiles> make_job_certificate(const std::filesystem::path& folder, unsigned days);
+/// the job shows the same certificate. Valid from an hour ago for `days`.
+Result<TlsPem> make_job_certificate(unsigned days);
+/// Writes the three files, each with mode 0600. \errors failed_precondition: one exists, or cannot be
+/// written
+Result<TlsFiles> write_tls(const TlsPem& pem, const std::filesystem::path& folder);
 
 }  // namespace troupe::net

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <memory>
+#include <openssl/bio.h>
 #include <openssl/bn.h>
 #include <openssl/ec.h>
 #include <openssl/err.h>
@@ -77,9 +78,24 @@ Certificate make_certificate(EVP_PKEY* key, X509* issuer, EVP_PKEY* issuer_key, 
   return good ? std::move(made) : Certificate(nullptr, &X509_free);
 }
 
-/// A new file that only its owner may read, before anything is in it.
+/// What `write` puts into a memory file.
 template <class Write>
-Status write_pem(const std::filesystem::path& file, Write write) {
+Result<std::string> pem_text(const char* what, Write write) {
+  const std::unique_ptr<BIO, decltype(&BIO_free)> out(BIO_new(BIO_s_mem()), &BIO_free);
+  if (!out || write(out.get()) != 1) {
+    return openssl_failed(what);
+  }
+  char* text = nullptr;
+  const auto bytes = BIO_get_mem_data(out.get(), &text);
+  return std::string(text, static_cast<std::size_t>(bytes));
+}
+
+Result<std::string> pem_text(X509* certificate) {
+  return pem_text("a certificate", [&](BIO* out) { return PEM_write_bio_X509(out, certificate); });
+}
+
+/// A new file that only its owner may read, before anything is in it.
+Status write_private(const std::filesystem::path& file, const std::string& text) {
   const int descriptor = ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (descriptor < 0) {
     return Error(Errc::failed_precondition,
@@ -90,7 +106,7 @@ Status write_pem(const std::filesystem::path& file, Write write) {
     ::close(descriptor);
     return Error(Errc::out_of_memory, fmt::format("cannot write {}", file.string()));
   }
-  const bool written = write(out) == 1;
+  const bool written = std::fwrite(text.data(), 1, text.size(), out) == text.size();
   if (std::fclose(out) != 0 || !written) {
     return Error(Errc::failed_precondition,
                  fmt::format("cannot write {}: {}", file.string(), std::strerror(errno)));
@@ -98,13 +114,9 @@ Status write_pem(const std::filesystem::path& file, Write write) {
   return ok_status();
 }
 
-Status write_certificate(const std::filesystem::path& file, X509* certificate) {
-  return write_pem(file, [&](std::FILE* out) { return PEM_write_X509(out, certificate); });
-}
-
 }  // namespace
 
-Result<TlsFiles> make_job_certificate(const std::filesystem::path& folder, unsigned days) {
+Result<TlsPem> make_job_certificate(unsigned days) {
   if (days == 0 || days > longest_days) {
     return Error(Errc::invalid_argument,
                  fmt::format("certificate: expected 1..{} days, got {}", longest_days, days));
@@ -123,12 +135,21 @@ Result<TlsFiles> make_job_certificate(const std::filesystem::path& folder, unsig
   if (!certificate) {
     return openssl_failed("the job's certificate");
   }
-  TlsFiles files{folder / "certificate.pem", folder / "key.pem", folder / "authority.pem"};
-  TROUPE_RETURN_IF_ERROR(write_certificate(files.certificate, certificate.get()));
-  TROUPE_RETURN_IF_ERROR(write_certificate(files.authority, authority.get()));
-  TROUPE_RETURN_IF_ERROR(write_pem(files.key, [&](std::FILE* out) {
-    return PEM_write_PKCS8PrivateKey(out, key.get(), nullptr, nullptr, 0, nullptr, nullptr);
-  }));
+  TlsPem pem;
+  TROUPE_ASSIGN_OR_RETURN(pem.certificate, pem_text(certificate.get()));
+  TROUPE_ASSIGN_OR_RETURN(pem.authority, pem_text(authority.get()));
+  TROUPE_ASSIGN_OR_RETURN(pem.key, pem_text("a key", [&](BIO* out) {
+                            return PEM_write_bio_PKCS8PrivateKey(out, key.get(), nullptr, nullptr,
+                                                                 0, nullptr, nullptr);
+                          }));
+  return pem;
+}
+
+Result<TlsFiles> write_tls(const TlsPem& pem, const std::filesystem::path& folder) {
+  const auto files = tls_files_in(folder);
+  TROUPE_RETURN_IF_ERROR(write_private(files.certificate, pem.certificate));
+  TROUPE_RETURN_IF_ERROR(write_private(files.authority, pem.authority));
+  TROUPE_RETURN_IF_ERROR(write_private(files.key, pem.key));
   return files;
 }
 

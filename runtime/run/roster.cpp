@@ -216,6 +216,22 @@ Roster::Actions Roster::lost(const net::ProcessLife& life, const std::string& ho
   return actions;
 }
 
+Roster::Actions Roster::unreachable(const net::PeerUnreachable& report) const {
+  const auto is_there = [this](const net::ProcessLife& life) {
+    const auto found = entries_.find(life.process);
+    return found != entries_.end() && found->second.incarnation == life.incarnation &&
+           found->second.state == State::ready;
+  };
+  if (!is_there(report.life) || !is_there(report.peer)) {
+    return {};
+  }
+  return {GiveUp{Error(
+      Errc::peer_lost,
+      fmt::format("{} and {} both reach the director, but not each other: {}; try: the "
+                  "network between their hosts, or --resume when it is back",
+                  plan(report.life.process).name, plan(report.peer.process).name, report.why))}};
+}
+
 net::Members Roster::table(std::uint32_t generation) const {
   net::Members members{number_, generation, {}};
   for (const auto& [id, entry] : entries_) {

@@ -76,6 +76,10 @@ class Roster {
   /// \param gone  the process has ended; else it does not answer any more, and must be ended
   Actions lost(const net::ProcessLife& life, const std::string& how, bool gone);
 
+  /// A process has no link to another. What is lost has its link to the director's process cut, too,
+  /// and earlier: else the network between the two is broken, and starting them again does not help.
+  Actions unreachable(const net::PeerUnreachable& report) const;
+
   /// Those that are ready.
   net::Members table(std::uint32_t generation) const;
   /// The process is ready, and all that are ready know it.

@@ -103,6 +103,23 @@ TEST_F(Manual, AHostMayJoinBeforeTheRunThatItBelongsTo) {
   expect_end(early, 0);
 }
 
+TEST_F(Manual, WithTlsACopyOfTheCertificatesIsNeeded) {
+  ASSERT_NO_FATAL_FAILURE(start({"cluster.tls=true"}));
+  EXPECT_TRUE(run_->find("--tls FOLDER")) << run_->text();
+  auto& without = join({"--host-rank", "0", "--set", "cluster.tls=true"});
+  EXPECT_EQ(without.wait_for_end(20s), 2) << without.text();
+  EXPECT_TRUE(without.find("expected an option --tls FOLDER")) << without.text();
+  const auto copy = folder() + "/copy";
+  std::filesystem::copy(output() + "/tls", copy);
+
+  auto& first = join({"--host-rank", "0", "--set", "cluster.tls=true", "--tls", copy});
+  auto& second = join({"--host-rank", "1", "--set", "cluster.tls=true", "--tls", copy});
+
+  expect_digests();
+  expect_end(first, 0);
+  expect_end(second, 0);
+}
+
 class ManualRank : public Manual, public ::testing::WithParamInterface<const char*> {};
 
 TEST_P(ManualRank, IsTakenFromTheVariableOfALauncher) {

@@ -148,6 +148,26 @@ TEST_F(Ssh, AHostCutOffForLongerIsLostAndStartedAgainOnceItIsReachable) {
   EXPECT_TRUE(run_->find("host 1 is lost: its agent is lost")) << run_->text();
 }
 
+TEST_F(Ssh, TwoHostsThatReachTheLauncherButNotEachOtherEndTheRunWithTheirNames) {
+  auto settings = two_hosts();
+  settings.push_back("cluster.recovery_deadline=3");
+  start(settings, 100 * epochs);
+  ASSERT_TRUE(run_->wait_for_line("epoch    2/", 60s)) << run_->text();
+
+  hosts_->separate(0, 1);
+
+  expect_failure({"both reach the director, but not each other"}, 15s);
+}
+
+TEST_F(Ssh, LinksBetweenHostsAreEncryptedWithACertificateThatComesWithTheToken) {
+  auto settings = two_hosts();
+  settings.push_back("cluster.tls=true");
+  start(settings);
+
+  expect_digests(testing::undisturbed_digests(epochs));
+  EXPECT_FALSE(std::filesystem::exists(output() + "/tls")) << "no key lies anywhere";
+}
+
 TEST_F(Ssh, ASlowLinkChangesNothing) {
   if (!hosts_->slow(1, "200mbit")) {
     GTEST_SKIP() << "the kernel, or the machine, has no tc with tbf";

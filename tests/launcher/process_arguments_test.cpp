@@ -6,11 +6,8 @@
 #include "tests/support/scratch_folder.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
-#include <fcntl.h>
 #include <fstream>
-#include <unistd.h>
 
 namespace troupe {
 namespace {
@@ -40,17 +37,18 @@ TEST(ProcessArguments, NeitherTheTokenNorItsFileIsOnTheCommandLine) {
   const testing::ScratchFolder folder;
   ASSERT_OK_AND_ASSIGN(const auto token, net::Token::random());
   arguments.token_file = (folder.path() / "token").string();
+  arguments.tls_folder = "certificates";
   ASSERT_OK(token.write(arguments.token_file));
 
   for (const auto& argument : to_command_line("agent", arguments)) {
     EXPECT_EQ(argument.find(token.hex()), std::string::npos);
     EXPECT_EQ(argument.find(arguments.token_file), std::string::npos);
+    EXPECT_EQ(argument.find(arguments.tls_folder), std::string::npos);
   }
 }
 
 TEST(ProcessArguments, TravelInAVariableToTheUsersProgram) {
   auto arguments = some_arguments();
-  arguments.tls = "/certificates here";
   unsetenv(member_variable);
   EXPECT_FALSE(member_of_environment().has_value());
   setenv(member_variable, to_member_variable(arguments).c_str(), 1);
@@ -65,59 +63,10 @@ TEST(ProcessArguments, TravelInAVariableToTheUsersProgram) {
 }
 
 TEST(ProcessArguments, TimesOfAJobBecomeThoseOfItsLinks) {
-  ASSERT_OK_AND_ASSIGN(const auto options, tcp_options(some_arguments()));
+  ASSERT_OK_AND_ASSIGN(const auto options, tcp_options(some_arguments(), {}));
   EXPECT_EQ(options.heartbeat, std::chrono::milliseconds(250));
   EXPECT_EQ(options.lost_after, std::chrono::milliseconds(1500));
-}
-
-/// read_token() with `text` on standard input; what is left there afterwards in `rest`.
-Result<net::Token> token_from_input(const std::string& text, std::string* rest = nullptr) {
-  std::array<int, 2> ends{};
-  EXPECT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
-  const int before = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 10);
-  dup2(ends[0], STDIN_FILENO);
-  EXPECT_EQ(write(ends[1], text.data(), text.size()), static_cast<ssize_t>(text.size()));
-  close(ends[1]);
-  auto token = read_token(ProcessArguments{});
-  for (char c = 0; rest != nullptr && read(STDIN_FILENO, &c, 1) == 1;) {
-    *rest += c;
-  }
-  dup2(before, STDIN_FILENO);
-  close(before);
-  close(ends[0]);
-  return token;
-}
-
-TEST(ProcessToken, ComesAsOneLineOfStandardInput) {
-  ASSERT_OK_AND_ASSIGN(const auto token, net::Token::random());
-  std::string rest;
-
-  ASSERT_OK_AND_ASSIGN(const auto read, token_from_input(token.hex() + "\nnext line\n", &rest));
-
-  EXPECT_EQ(read.bytes(), token.bytes());
-  EXPECT_EQ(rest, "next line\n") << "no more is taken";
-}
-
-TEST(ProcessToken, ALineThatIsNoTokenIsRefusedAndNotRepeated) {
-  for (const std::string text : {"", "\n", "secret-but-wrong\n"}) {
-    const auto token = token_from_input(text);
-    EXPECT_ERROR(token, Errc::invalid_argument, "64");
-    EXPECT_EQ(testing::what_of(token).find("secret"), std::string::npos);
-  }
-  EXPECT_ERROR(token_from_input(std::string(40'000, 'a')), Errc::invalid_argument, "");
-}
-
-TEST(ProcessToken, ComesFromAFileIfOneIsNamed) {
-  const testing::ScratchFolder folder;
-  ASSERT_OK_AND_ASSIGN(const auto token, net::Token::random());
-  ProcessArguments arguments;
-  arguments.token_file = (folder.path() / "token").string();
-  EXPECT_ERROR(read_token(arguments), Errc::not_found, arguments.token_file);
-  ASSERT_OK(token.write(arguments.token_file));
-
-  ASSERT_OK_AND_ASSIGN(const auto read, read_token(arguments));
-
-  EXPECT_EQ(read.bytes(), token.bytes());
+  EXPECT_EQ(options.tls, nullptr);
 }
 
 // ---- the store ----

@@ -40,6 +40,11 @@ class NetworkHosts {
   Words at_launcher() const { return {"ip", "netns", "exec", name_ + "d"}; }
   Words at(std::size_t host) const { return {"ip", "netns", "exec", space(host)}; }
 
+  /// The two reach the launcher, but not each other.
+  void separate(std::size_t a, std::size_t b) {
+    ip({"ip", "-n", space(a), "route", "add", "blackhole", address(b) + "/32"});
+    ip({"ip", "-n", space(b), "route", "add", "blackhole", address(a) + "/32"});
+  }
   void cut(std::size_t host) { set_link(host, "down"); }
   void heal(std::size_t host) { set_link(host, "up"); }
   /// False: the kernel cannot.

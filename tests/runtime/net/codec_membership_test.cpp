@@ -99,6 +99,13 @@ auto fields(const RanksEnded& m) {
   const auto& [life, code, why, batches, steps] = m;
   return std::tuple(life, code, why, batches, steps);
 }
+PeerUnreachable example(PeerUnreachable*) {
+  return {some_life, {ProcessId{9}, 2}, "silent for 1500 ms"};
+}
+auto fields(const PeerUnreachable& m) {
+  const auto& [life, peer, why] = m;
+  return std::tuple(life, peer, why);
+}
 StopRanks example(StopRanks*) {
   return {};
 }
@@ -110,7 +117,7 @@ template <class T>
 class MembershipCodec : public ::testing::Test {};
 using AllMessages =
     ::testing::Types<Join, Welcome, Ready, Members, SpawnProcess, KillProcess, ProcessExited,
-                     EndProcess, LinkTotals, Notice, RanksEnded, StopRanks>;
+                     EndProcess, LinkTotals, Notice, PeerUnreachable, RanksEnded, StopRanks>;
 TYPED_TEST_SUITE(MembershipCodec, AllMessages);
 
 TYPED_TEST(MembershipCodec, ComesBackAsItWas) {

@@ -137,9 +137,7 @@ inline Result<std::shared_ptr<Link>> dial(Dialer& dialer) {
 }
 
 inline std::shared_ptr<const TlsContext> test_certificate() {
-  const testing::ScratchFolder folder;
-  const auto files = make_job_certificate(folder.path(), 1);
-  auto context = TlsContext::load(*files);
+  auto context = TlsContext::load(*make_job_certificate(1));
   return *std::move(context);
 }
 

@@ -12,6 +12,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
+Result<TlsFiles> write_job_certificate(const fs::path& folder, unsigned days) {
+  TROUPE_ASSIGN_OR_RETURN(const auto pem, make_job_certificate(days));
+  return write_tls(pem, folder);
+}
+
 std::string text_of(const fs::path& file) {
   std::ifstream in(file);
   return {std::istreambuf_iterator<char>(in), {}};
@@ -19,7 +24,7 @@ std::string text_of(const fs::path& file) {
 
 TEST(JobCertificate, IsWrittenSoThatOnlyItsOwnerReadsTheKey) {
   const testing::ScratchFolder folder;
-  ASSERT_OK_AND_ASSIGN(const auto files, make_job_certificate(folder.path(), 30));
+  ASSERT_OK_AND_ASSIGN(const auto files, write_job_certificate(folder.path(), 30));
   EXPECT_EQ(fs::status(files.key).permissions(), fs::perms::owner_read | fs::perms::owner_write);
   EXPECT_NE(text_of(files.key).find("PRIVATE KEY"), std::string::npos);
   EXPECT_EQ(text_of(files.authority).find("PRIVATE"), std::string::npos);
@@ -27,22 +32,38 @@ TEST(JobCertificate, IsWrittenSoThatOnlyItsOwnerReadsTheKey) {
   EXPECT_OK(TlsContext::load(files));
 }
 
+TEST(JobCertificate, IsAsGoodAsTextAsFromFiles) {
+  const testing::ScratchFolder folder;
+  ASSERT_OK_AND_ASSIGN(const auto pem, make_job_certificate(1));
+  EXPECT_OK(TlsContext::load(pem));
+  ASSERT_OK_AND_ASSIGN(const auto files, write_tls(pem, folder.path()));
+  ASSERT_OK_AND_ASSIGN(const auto back, read_tls(files));
+  EXPECT_EQ(back.certificate + back.key + back.authority,
+            pem.certificate + pem.key + pem.authority);
+  ASSERT_OK_AND_ASSIGN(auto other, make_job_certificate(1));
+  other.certificate = pem.certificate;
+  EXPECT_ERROR(TlsContext::load(other), Errc::failed_precondition,
+               "key does not belong to certificate");
+  std::ofstream(files.authority, std::ios::app) << std::string(70'000, 'x');
+  EXPECT_ERROR(read_tls(files), Errc::invalid_argument, "at most 65536 bytes of PEM");
+}
+
 TEST(JobCertificate, IsNotWrittenOverAnotherAndNotForAnyTime) {
   const testing::ScratchFolder folder;
-  ASSERT_OK(make_job_certificate(folder.path(), 1));
-  EXPECT_ERROR(make_job_certificate(folder.path(), 1), Errc::failed_precondition, "File exists");
-  EXPECT_ERROR(make_job_certificate(folder.path() / "none", 1), Errc::failed_precondition,
+  ASSERT_OK(write_job_certificate(folder.path(), 1));
+  EXPECT_ERROR(write_job_certificate(folder.path(), 1), Errc::failed_precondition, "File exists");
+  EXPECT_ERROR(write_job_certificate(folder.path() / "none", 1), Errc::failed_precondition,
                "No such file");
-  EXPECT_ERROR(make_job_certificate(folder.path(), 0), Errc::invalid_argument, "got 0");
-  EXPECT_ERROR(make_job_certificate(folder.path(), 4000), Errc::invalid_argument, "1..3650 days");
+  EXPECT_ERROR(make_job_certificate(0), Errc::invalid_argument, "got 0");
+  EXPECT_ERROR(make_job_certificate(4000), Errc::invalid_argument, "1..3650 days");
 }
 
 TEST(TlsContext, SaysWhichFileIsWrong) {
   const testing::ScratchFolder folder;
-  ASSERT_OK_AND_ASSIGN(const auto good, make_job_certificate(folder.path(), 1));
+  ASSERT_OK_AND_ASSIGN(const auto good, write_job_certificate(folder.path(), 1));
   const auto other_folder = folder.path() / "other";
   fs::create_directory(other_folder);
-  ASSERT_OK_AND_ASSIGN(const auto other, make_job_certificate(other_folder, 1));
+  ASSERT_OK_AND_ASSIGN(const auto other, write_job_certificate(other_folder, 1));
   const auto text = folder.path() / "text.pem";
   std::ofstream(text) << "not PEM\n";
   fs::permissions(text, fs::perms::owner_read);

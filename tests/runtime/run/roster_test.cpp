@@ -265,6 +265,27 @@ TEST_F(RosterTest, TooManyLossesInARowEndTheRunWithTheLastReason) {
             1);
 }
 
+// ---- two that do not reach each other ----
+
+TEST_F(RosterTest, TwoThatAreThereAndDoNotReachEachOtherEndTheRun) {
+  bring_all();
+  const net::PeerUnreachable report{member(3, 1), member(4, 1), "silent for 1500 ms"};
+
+  EXPECT_EQ(actions(roster_.unreachable(report)),
+            (Names{"give up: host 0 and host 1 both reach the director, but not each other: silent "
+                   "for 1500 ms; try: the network between their hosts, or --resume when it is "
+                   "back"}));
+}
+
+TEST_F(RosterTest, WhoIsLostOrWasIsNotReachedAndThatEndsNothing) {
+  bring_all();
+  lost(4, 1, true);
+
+  EXPECT_TRUE(roster_.unreachable({member(3, 1), member(4, 1), ""}).empty()) << "being started";
+  EXPECT_TRUE(roster_.unreachable({member(4, 1), member(3, 1), ""}).empty()) << "an old life";
+  EXPECT_TRUE(roster_.unreachable({member(3, 1), member(99, 1), ""}).empty()) << "nobody";
+}
+
 // ---- agents that somebody else starts ----
 
 TEST(RosterManual, StartsNoAgentAndTakesTheirFirstLife) {

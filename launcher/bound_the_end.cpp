@@ -1,0 +1,19 @@
+#include "launcher/bound_the_end.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+
+namespace troupe {
+
+void bound_the_end(std::chrono::seconds time, ExitCode code, std::string line) {
+  std::thread([time, code, line = std::move(line)] {
+    std::this_thread::sleep_for(time);
+    if (!line.empty()) {
+      std::fprintf(stderr, "%s\n", line.c_str());
+    }
+    std::_Exit(static_cast<int>(code));
+  }).detach();
+}
+
+}  // namespace troupe

@@ -1,0 +1,30 @@
+#pragma once
+/// \file life_table.hpp
+/// Which life of each process may connect to the director's.
+#include "runtime/base/result.hpp"
+#include "runtime/net/membership.hpp"
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+
+namespace troupe {
+
+/// Threads: all members from any thread.
+class LifeTable {
+ public:
+  /// This life only from now on.
+  void expect(const net::ProcessLife& life);
+  /// This life, unless a later one is expected: of a process that somebody else starts.
+  void raise(const net::ProcessLife& life);
+  /// Not this life any more.
+  void forget(const net::ProcessLife& life);
+  /// \errors fenced
+  Status admit(const net::ProcessLife& life) const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<ProcessId, std::uint32_t> lives_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,273 @@
+#include "launcher/processes/process_group.hpp"
+
+#include "actors/message.hpp"
+#include "actors/registrar.hpp"
+#include "launcher/processes/director_link.hpp"
+#include "launcher/processes/store_identity.hpp"
+#include "launcher/seconds.hpp"
+#include "launcher/version.hpp"
+#include "runtime/net/link_totals.hpp"
+#include "runtime/net/messages.hpp"
+
+#include <caf/all.hpp>
+
+#include <chrono>
+#include <fmt/format.h>
+#include <utility>
+
+namespace troupe {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// From the start of a program on a host until it is heard of.
+milliseconds start_deadline(const ClusterJob& cluster) {
+  return seconds_as<milliseconds>(cluster.lost_after_s) + milliseconds(1500);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ProcessGroup>> ProcessGroup::open(
+    const Job& job, const PartitionedStore& store, ProcessClusterSetup setup,
+    std::function<void(const net::RanksEnded&)> ranks_ended) {
+  std::unique_ptr<ProcessGroup> group(new ProcessGroup());
+  TROUPE_RETURN_IF_ERROR(group->start(job, store, std::move(setup), std::move(ranks_ended)));
+  return group;
+}
+
+Status ProcessGroup::start(const Job& job, const PartitionedStore& store, ProcessClusterSetup setup,
+                           std::function<void(const net::RanksEnded&)> ranks_ended) {
+  setup_ = std::move(setup);
+  setup_.hooks.take_only = setup_.hooks.take_only || !setup_.program.empty();
+  hooks_ = std::make_shared<const ClusterHooks>(setup_.hooks);
+  TROUPE_ASSIGN_OR_RETURN(entrance_, make_entrance(job));
+  TROUPE_ASSIGN_OR_RETURN(plan_, ClusterPlan::make(job, store, *hooks_));
+  runtime_ = make_real_runtime(1);
+  process_ = std::make_shared<ClusterProcess>(plan_->layout.director(), plan_, *runtime_, hooks_);
+  TROUPE_RETURN_IF_ERROR(open_neighbourhood());
+  agents_ = make_agent_starter(job);
+  if (!agents_) {
+    tell_how_to_join();
+  }
+  net::Welcome welcome;
+  welcome.job = job.json;
+  welcome.folder = setup_.folder.string();
+  welcome.resume = setup_.resume;
+  welcome.store = std::filesystem::absolute(store.dir()).string();
+  TROUPE_ASSIGN_OR_RETURN(welcome.store_checksum, store_identity(store.dir()));
+  start_registrar(welcome, std::move(ranks_ended));
+  return ok_status();
+}
+
+// ---- links ----
+
+Status ProcessGroup::open_neighbourhood() {
+  const auto& cluster = plan_->job.cluster;
+  NeighbourhoodOptions options;
+  options.token = entrance_.secrets.token;
+  options.self = director_life;
+  options.listen = entrance_.listen;
+  TROUPE_ASSIGN_OR_RETURN(options.tcp, tcp_options(arguments_for(cluster), entrance_.secrets));
+  options.gate = plan_->gate_options();
+  options.gate.generation = process_->generation();
+  options.gate.endpoint.recovery_deadline = director_grace(cluster.lost_after_s);
+  options.name = [plan = plan_](ProcessId id) { return plan->layout.name_of(id); };
+  options.admit = [lives = lives_, plan = plan_](const net::ProcessLife& life) {
+    const auto& layout = plan->layout;
+    const bool comes_by_itself = plan->job.cluster.launch == "manual" &&
+                                 raw(life.process) < layout.processes.size() &&
+                                 layout.at(life.process).agent;
+    if (comes_by_itself) {
+      lives->raise(life);
+    }
+    return lives->admit(life);
+  };
+  options.connected = [weak = std::weak_ptr(process_), shared = shared_](
+                          ProcessId id, const std::shared_ptr<Gate>& gate) {
+    {
+      const std::lock_guard guard(shared->mutex);
+      if (shared->registrar) {  // else the run is over
+        gate->export_actor({Role::registrar, 0}, shared->registrar);
+      }
+    }
+    if (const auto process = weak.lock()) {
+      process->connect(id, gate);
+    }
+  };
+  options.lost = [this](const net::ProcessLife& life, const Error& why) { lost(life, why.what()); };
+  options.say = setup_.say;
+  TROUPE_ASSIGN_OR_RETURN(neighbours_, Neighbourhood::open(runtime_->system(), std::move(options)));
+  return ok_status();
+}
+
+/// Its handles are of no use any more, before anybody asks for them again.
+void ProcessGroup::lost(const net::ProcessLife& life, const std::string& why) {
+  process_->disconnect(life.process, neighbours_->gate(life));
+  {
+    const std::lock_guard guard(shared_->mutex);
+    shared_->settled.erase(life.process);
+  }
+  tell_registrar([&](const caf::actor& registrar) {
+    caf::anon_send(registrar, Ref<LinkLost>(LinkLost{life, why}));
+  });
+}
+
+void ProcessGroup::drop(const net::ProcessLife& life, const std::string& why) {
+  if (!setup_.program.empty() && !plan_->layout.at(life.process).ranks.empty()) {
+    end_->fail(Error(Errc::peer_lost, why + "; try: --resume"));
+  }
+  lives_->forget(life);
+  process_->disconnect(life.process, neighbours_->gate(life));
+  neighbours_->drop(life, Error(Errc::peer_lost, why));
+}
+
+// ---- the registrar ----
+
+void ProcessGroup::start_registrar(const net::Welcome& welcome,
+                                   std::function<void(const net::RanksEnded&)> ranks_ended) {
+  const auto& cluster = plan_->job.cluster;
+  RegistrarOptions options;
+  options.roster.layout = plan_->layout;
+  options.roster.version = build_info().version;
+  options.roster.manual = cluster.launch == "manual";
+  options.welcome = welcome;
+  options.generation = [generation = process_->generation()] { return generation->load(); };
+  options.member = [process = process_](ProcessId id) { return process->member(id); };
+  options.agent = [process = process_](ProcessId id) { return process->agent(id); };
+  options.ranks_ended = std::move(ranks_ended);
+  options.join_deadline = seconds_as<milliseconds>(cluster.join_deadline_s);
+  options.start_deadline = start_deadline(cluster);
+  if (cluster.launch == "local") {  // a login elsewhere may take its time
+    options.agent_start_deadline = options.start_deadline;
+  }
+  add_actions(options);
+  registrar_ = spawn_registrar(runtime_->system(), std::move(options));
+  const std::lock_guard guard(shared_->mutex);
+  shared_->registrar = registrar_;
+}
+
+void ProcessGroup::add_actions(RegistrarOptions& options) {
+  if (agents_) {
+    options.start_agent = [this](HostId host, const net::ProcessLife& life) {
+      start_agent(host, life);
+    };
+  }
+  options.expect = [lives = lives_](const net::ProcessLife& life) { lives->expect(life); };
+  options.drop = [this](const net::ProcessLife& life, const std::string& why) { drop(life, why); };
+  options.changed = [this](const Roster& roster) { changed(roster); };
+  options.complete = [end = end_] { end->complete(); };
+  options.give_up = [end = end_](const Error& why) { end->fail(why); };
+  options.say = setup_.say;
+  options.notice = [this](const net::Notice& notice) {
+    if (!notice.text.empty()) {
+      setup_.say(notice.text);
+    } else if (hooks_->on_step) {
+      hooks_->on_step({notice.rank, notice.epoch, notice.step, notice.steps, notice.global_step,
+                       notice.loss, notice.lr, notice.seconds});
+    }
+  };
+}
+
+void ProcessGroup::start_agent(HostId host, const net::ProcessLife& life) {
+  auto arguments = arguments_for(plan_->job.cluster);
+  arguments.life = life;
+  arguments.name = plan_->layout.at(life.process).name;
+  arguments.director = neighbours_->address();
+  arguments.program = setup_.program;
+  const auto ended = [this, life](const std::string& how) {
+    tell_registrar([&](const caf::actor& registrar) {
+      caf::anon_send(registrar, Ref<net::ProcessExited>(net::ProcessExited{life, how}));
+    });
+  };
+  if (const auto started = agents_->start(host, arguments, entrance_.secrets, ended); !started) {
+    end_->fail(Error(started.error()).with(arguments.name));
+  }
+}
+
+void ProcessGroup::tell_how_to_join() {
+  std::string tls_option;
+  std::string tls_copy;
+  if (!entrance_.tls_folder.empty()) {
+    tls_option = " --tls FOLDER";
+    tls_copy = " and of " + entrance_.tls_folder.string();
+  }
+  setup_.say(fmt::format(
+      "waiting for {} hosts; start on each: troupe join JOB --host-rank K --director {} "
+      "--token-file FILE{}, with K from 0 and a copy of {}{}",
+      plan_->layout.hosts, neighbours_->address(), tls_option, entrance_.token_file.string(),
+      tls_copy));
+}
+
+/// Nothing once the run is over.
+void ProcessGroup::tell_registrar(const std::function<void(const caf::actor&)>& send) {
+  const std::lock_guard guard(shared_->mutex);
+  if (shared_->registrar) {
+    send(shared_->registrar);
+  }
+}
+
+// ---- who is there ----
+
+void ProcessGroup::changed(const Roster& roster) {
+  const std::lock_guard guard(shared_->mutex);
+  shared_->settled.clear();
+  for (const auto& process : plan_->layout.processes) {
+    if (roster.settled(process.id)) {
+      shared_->settled.insert(process.id);
+    }
+  }
+  if (shared_->director) {
+    caf::anon_send(shared_->director, Ref<ProcessesChanged>(ProcessesChanged{}));
+  }
+}
+
+caf::actor ProcessGroup::if_settled(ProcessId id, const caf::actor& handle) const {
+  const std::lock_guard guard(shared_->mutex);
+  return shared_->settled.contains(id) ? handle : caf::actor();
+}
+
+void ProcessGroup::watch(const caf::actor& director) {
+  const std::lock_guard guard(shared_->mutex);
+  shared_->director = director;
+}
+
+// ---- the end ----
+
+net::LinkTotals ProcessGroup::end_all() {
+  net::LinkTotals totals;
+  caf::scoped_actor self(runtime_->system());
+  self->request(registrar_, std::chrono::seconds(5), Ref<EndAll>(EndAll{}))
+      .receive([&](const Ref<net::LinkTotals>& sum) { totals = *sum; }, [](const caf::error&) {});
+  net::add(totals, neighbours_->totals());
+  totals.interruptions /= 2;  // both ends count
+  return totals;
+}
+
+ProcessGroup::~ProcessGroup() {
+  if (!runtime_) {
+    return;
+  }
+  {
+    const std::lock_guard guard(shared_->mutex);
+    shared_->registrar = {};
+    shared_->director = {};
+  }
+  if (agents_) {
+    agents_->end();
+    agents_.reset();
+  }
+  if (registrar_) {
+    caf::anon_send_exit(registrar_, caf::exit_reason::user_shutdown);
+  }
+  if (process_) {
+    process_->end_actors();
+  }
+  if (neighbours_) {
+    neighbours_->close(Error(Errc::cancelled, "the run is over"));
+  }
+  runtime_->finish();
+  neighbours_.reset();
+  process_.reset();
+}
+
+}  // namespace troupe

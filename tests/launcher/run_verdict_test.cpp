@@ -1,0 +1,85 @@
+// Who is told, and how often, when a run cannot go on.
+#include "launcher/processes/run_verdict.hpp"
+
+#include "launcher/processes/life_table.hpp"
+#include "tests/support/expect.hpp"
+
+#include <thread>
+
+namespace troupe {
+namespace {
+
+const std::function<bool()> never = [] { return false; };
+
+TEST(RunVerdict, IsAwaitedUntilAllAreThereOrOneCannotCome) {
+  RunVerdict good;
+  std::thread late([&] { good.complete(); });
+  EXPECT_OK(good.wait_complete(never));
+  late.join();
+
+  RunVerdict bad;
+  bad.fail(Error(Errc::failed_precondition, "host 1: another version"));
+  bad.fail(Error(Errc::peer_lost, "later"));
+  EXPECT_ERROR(bad.wait_complete(never), Errc::failed_precondition, "another version");
+
+  RunVerdict stopped;
+  EXPECT_ERROR(stopped.wait_complete([] { return true; }), Errc::cancelled, "interrupted");
+}
+
+TEST(RunVerdict, OfAFailedRunIsToldOnce) {
+  RunVerdict verdict;
+  verdict.complete();
+  int told = 0;
+  EXPECT_TRUE(verdict.begin([&](const Error&) { ++told; }));
+  verdict.fail(Error(Errc::peer_lost, "host 1"));
+  verdict.fail(Error(Errc::peer_lost, "host 2"));
+  EXPECT_EQ(told, 1);
+  EXPECT_FALSE(verdict.finish()) << "who began knows already";
+}
+
+TEST(RunVerdict, OfARunThatFailedBeforeItBeganIsToldAtOnce) {
+  RunVerdict verdict;
+  verdict.complete();
+  verdict.fail(Error(Errc::peer_lost, "host 1"));
+  std::string told;
+  EXPECT_FALSE(verdict.begin([&](const Error& why) { told = why.what(); }));
+  EXPECT_EQ(told, "host 1");
+  EXPECT_FALSE(verdict.finish());
+}
+
+TEST(RunVerdict, OfARunThatHasEndedIsToldToNobody) {
+  RunVerdict verdict;
+  verdict.complete();
+  int told = 0;
+  EXPECT_TRUE(verdict.begin([&](const Error&) { ++told; }));
+  EXPECT_TRUE(verdict.finish());
+  verdict.fail(Error(Errc::peer_lost, "host 1"));
+  EXPECT_FALSE(verdict.finish());
+  EXPECT_FALSE(verdict.begin([&](const Error&) { ++told; }));
+  EXPECT_EQ(told, 0);
+}
+
+TEST(LifeTable, AdmitsTheLifeThatIsExpected) {
+  LifeTable lives;
+  const ProcessId one{1};
+  EXPECT_ERROR(lives.admit({one, 1}), Errc::fenced, "process 1: its life 1 is over");
+  lives.expect({one, 2});
+  EXPECT_OK(lives.admit({one, 2}));
+  EXPECT_ERROR(lives.admit({one, 1}), Errc::fenced, "");
+  EXPECT_ERROR(lives.admit({one, 3}), Errc::fenced, "");
+  lives.forget({one, 1});
+  EXPECT_OK(lives.admit({one, 2}));
+  lives.forget({one, 2});
+  EXPECT_ERROR(lives.admit({one, 2}), Errc::fenced, "");
+}
+
+TEST(LifeTable, TakesALaterLifeOfWhoComesByItselfAndNoEarlierOne) {
+  LifeTable lives;
+  lives.raise({ProcessId{1}, 5});
+  lives.raise({ProcessId{1}, 4});
+  EXPECT_OK(lives.admit({ProcessId{1}, 5}));
+  EXPECT_ERROR(lives.admit({ProcessId{1}, 4}), Errc::fenced, "");
+}
+
+}  // namespace
+}  // namespace troupe
