@@ -45,6 +45,11 @@ std::size_t compute_threads(const ClusterJob& cluster) {
   return cluster.threads > 0 ? cluster.threads : std::max(1U, std::thread::hardware_concurrency());
 }
 
+std::size_t compute_threads(const ClusterJob& cluster, HostId host) {
+  const auto threads = cluster.threads_on(raw(host));
+  return threads > 0 ? threads : compute_threads(cluster);
+}
+
 Result<std::shared_ptr<const ClusterPlan>> ClusterPlan::make(const Job& job,
                                                              const PartitionedStore& store,
                                                              const ClusterHooks& hooks) {

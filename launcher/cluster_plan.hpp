@@ -25,7 +25,9 @@ namespace troupe {
 
 inline constexpr const char* inference_role = "inference";
 
-/// Of a process: `cluster.threads`, or all cores.
+/// Of a process on a host: as the host's line or `cluster.threads` says, or all cores it may use.
+std::size_t compute_threads(const ClusterJob& cluster, HostId host);
+/// Of one process that is the whole cluster.
 std::size_t compute_threads(const ClusterJob& cluster);
 
 struct ClusterPlan {

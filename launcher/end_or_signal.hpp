@@ -39,9 +39,13 @@ class EndOrSignal {
   EndOrSignal(const EndOrSignal&) = delete;
   EndOrSignal& operator=(const EndOrSignal&) = delete;
 
+  /// The first counts.
   void end(Outcome result) {
     {
       const std::lock_guard guard(mutex_);
+      if (result_) {
+        return;
+      }
       result_ = std::move(result);
     }
     const std::uint64_t one = 1;

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <string_view>
 
 namespace troupe {
@@ -78,6 +79,9 @@ Result<ProcessArguments> process_arguments(const JoinArguments& arguments, const
     TROUPE_ASSIGN_OR_RETURN(const auto own,
                             local_address_towards(host_of_address(arguments.director)));
     process.listen = own + ":0";
+  }
+  if (rank < job.cluster.named.size()) {
+    process.cores = fmt::format("{}", fmt::join(job.cluster.named[rank].cores, ","));
   }
   process.token_file = arguments.token_file.string();
   process.tls_folder = arguments.tls.string();

@@ -7,6 +7,7 @@
 #include "launcher/report.hpp"
 #include "launcher/run_checkpoints.hpp"
 #include "launcher/seconds.hpp"
+#include "runtime/graph/store_watch.hpp"
 #include "runtime/run/metrics_log.hpp"
 #include "runtime/run/outputs.hpp"
 
@@ -211,7 +212,16 @@ ExitCode run_cluster(const Job& job, const PartitionedStore& store, Report& repo
   if (const auto opened = open_metrics(job, setup, *watch); !opened) {
     return print_error(opened.error(), ExitCode::data);
   }
-  setup.progress = [watch](const EpochRecord& epoch) { watch->epoch(epoch); };
+  const auto store_watch = StoreWatch::begin(store.dir());
+  if (!store_watch) {
+    return print_error(store_watch.error(), ExitCode::data);
+  }
+  setup.progress = [watch, store_watch](const EpochRecord& epoch) {
+    watch->epoch(epoch);
+    if (const auto same = store_watch->check(); !same) {
+      watch->end.end(same.error());
+    }
+  };
   setup.write_checkpoint = checkpoint_writer(job, layout, [watch](const std::string& folder) {
     const std::lock_guard guard(watch->mutex);
     watch->last_checkpoint = folder;

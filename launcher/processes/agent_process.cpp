@@ -1,13 +1,19 @@
 // The agent of a host: its process.
 #include "actors/agent.hpp"
 #include "actors/message.hpp"
+#include "launcher/print_error.hpp"
 #include "launcher/processes/child_processes.hpp"
 #include "launcher/processes/director_link.hpp"
+#include "runtime/job/process_list.hpp"
 #include "runtime/net/messages.hpp"
 
 #include <caf/all.hpp>
 
+#include <cerrno>
+#include <cstring>
+#include <fmt/format.h>
 #include <mutex>
+#include <sched.h>
 
 namespace troupe {
 namespace {
@@ -24,6 +30,7 @@ net::ProcessLife life_of(std::uint64_t child) {
 ChildCommand member_command(const ProcessArguments& agent, const net::SpawnProcess& request,
                             const Secrets& secrets) {
   auto arguments = agent;
+  arguments.cores.clear();  // they keep to the agent's
   arguments.life = request.life;
   arguments.name = request.name;
   arguments.token_file.clear();
@@ -40,6 +47,26 @@ ChildCommand member_command(const ProcessArguments& agent, const net::SpawnProce
   command.prefix = "[" + request.name + "] ";
   command.input = to_input(secrets);
   return command;
+}
+
+/// This thread, and all threads and children that it starts from now on.
+Status keep_to_cores(const std::string& list) {
+  if (list.empty()) {
+    return ok_status();
+  }
+  TROUPE_ASSIGN_OR_RETURN(const auto cores, parse_number_list("cores", list, CPU_SETSIZE));
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const auto core : cores) {
+    CPU_SET(core, &set);
+  }
+  if (sched_setaffinity(0, sizeof(set), &set) != 0) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("cores={}: expected cores of this host that it may use, found others "
+                             "({})",
+                             list, std::strerror(errno)));
+  }
+  return ok_status();
 }
 
 Status run(DirectorLink& link) {
@@ -91,6 +118,9 @@ Status run(DirectorLink& link) {
 }  // namespace
 
 ExitCode run_agent(const ProcessArguments& arguments) {
+  if (const auto kept = keep_to_cores(arguments.cores); !kept) {
+    return print_error(Error(kept.error()).with(arguments.name), ExitCode::usage);
+  }
   return run_process(arguments, run);
 }
 

@@ -137,7 +137,7 @@ Status MemberProcess::start(const net::Welcome& welcome) {
   const auto hooks = std::make_shared<const ClusterHooks>(std::move(hooks_here));
   TROUPE_ASSIGN_OR_RETURN(const auto plan, ClusterPlan::make(job, store, *hooks));
   auto& runtime = link_.runtime();
-  runtime.start_compute(compute_threads(job.cluster));
+  runtime.start_compute(compute_threads(job.cluster, plan->layout.at(life_.process).host));
   const auto process = std::make_shared<ClusterProcess>(life_.process, plan, runtime, hooks);
   *process->generation() = welcome.generation;
   TROUPE_RETURN_IF_ERROR(process->load(store));

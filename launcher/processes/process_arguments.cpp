@@ -28,6 +28,9 @@ std::vector<std::string> to_command_line(const std::string& command, const Proce
                                     fmt::format("{}", a.lost_after_s),
                                     "--join-deadline",
                                     fmt::format("{}", a.join_deadline_s)};
+  if (!a.cores.empty()) {
+    words.insert(words.end(), {"--cores", a.cores});
+  }
   if (!a.program.empty()) {
     words.emplace_back("--program");
     words.insert(words.end(), a.program.begin(), a.program.end());

@@ -13,6 +13,7 @@
 
 #include <chrono>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <utility>
 
 namespace troupe {
@@ -174,6 +175,9 @@ void ProcessGroup::start_agent(HostId host, const net::ProcessLife& life) {
   arguments.name = plan_->layout.at(life.process).name;
   arguments.director = neighbours_->address();
   arguments.program = setup_.program;
+  if (const auto& named = plan_->job.cluster.named; raw(host) < named.size()) {
+    arguments.cores = fmt::format("{}", fmt::join(named[raw(host)].cores, ","));
+  }
   const auto ended = [this, life](const std::string& how) {
     tell_registrar([&](const caf::actor& registrar) {
       caf::anon_send(registrar, Ref<net::ProcessExited>(net::ProcessExited{life, how}));

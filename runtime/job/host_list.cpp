@@ -1,6 +1,8 @@
 #include "runtime/job/host_list.hpp"
 
 #include "runtime/base/files.hpp"
+#include "runtime/job/process_list.hpp"
+#include "runtime/job/words.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -9,22 +11,8 @@
 namespace troupe {
 namespace {
 
+constexpr std::uint32_t most_cores = 1024;  // of a cpu_set_t
 constexpr std::uint64_t max_host_file_bytes = std::uint64_t{1} << 20;
-
-std::vector<std::string> words_of(std::string_view line) {
-  std::vector<std::string> words;
-  std::size_t at = 0;
-  while (at < line.size()) {
-    at = line.find_first_not_of(" \t\r", at);
-    if (at == std::string_view::npos) {
-      break;
-    }
-    const auto end = std::min(line.find_first_of(" \t\r", at), line.size());
-    words.emplace_back(line.substr(at, end - at));
-    at = end;
-  }
-  return words;
-}
 
 /// \errors invalid_argument: not a whole number in 1..most
 template <class T>
@@ -61,6 +49,20 @@ Status read_attribute(const std::string& word, HostSpec& host) {
   if (key == "slots") {
     return read_number("slots", value, 64, host.slots);
   }
+  if (key == "threads") {
+    return read_number("threads", value, 1024, host.threads);
+  }
+  if (key == "cores") {
+    TROUPE_ASSIGN_OR_RETURN(host.cores, parse_number_list("cores", value, most_cores));
+    return ok_status();
+  }
+  if (key == "device") {
+    return value == "cpu" ? ok_status()
+                          : Status(Error(Errc::unimplemented,
+                                         fmt::format("device: expected cpu, found \"{}\": no other "
+                                                     "device is built yet",
+                                                     value)));
+  }
   if (key == "env") {
     if (value.find('=') == std::string::npos || value.starts_with('=')) {
       return Error(Errc::invalid_argument,
@@ -80,7 +82,7 @@ Status read_attribute(const std::string& word, HostSpec& host) {
   }
   return Error(Errc::invalid_argument,
                fmt::format("expected a number of slots, or user=, port=, key=, dir=, program=, "
-                           "listen= or env=, found \"{}\"",
+                           "listen=, threads=, cores=, device= or env=, found \"{}\"",
                            word));
 }
 

@@ -7,6 +7,7 @@
 #include "runtime/graph/graph_info.hpp"
 #include "runtime/graph/store.hpp"
 #include "runtime/job/host_list.hpp"
+#include "runtime/job/process_list.hpp"
 #include "runtime/nn/model.hpp"
 #include "runtime/nn/optimizer.hpp"
 #include "runtime/nn/schedule.hpp"
@@ -59,6 +60,7 @@ struct ClusterJob {
   std::vector<HostSpec> named;  ///< all hosts, servers last; empty: they have no names
   SshJob ssh;
   std::string placement = "collocated";
+  std::vector<ProcessSpec> processes;  ///< with placement "explicit" only
   std::uint32_t trainers_per_host = 1;
   std::uint32_t samplers_per_trainer = 1;
   std::uint32_t batches_in_flight = 4;
@@ -78,14 +80,24 @@ struct ClusterJob {
 
   // With placement "server_client" only.
   std::uint32_t servers = 1;                ///< processes with parts, each on a host of its own
-  std::vector<std::uint32_t> server_ranks;  ///< server of each rank; empty: rank mod servers
+  std::vector<std::uint32_t> server_ranks;  ///< server of each rank; empty: by number or address
+  bool nearest_server = false;              ///< one at the address of the rank's host, if any
   std::uint32_t prefetch = 4;               ///< batches that a rank has asked its server for
 
   std::uint32_t ranks_on(std::uint32_t host) const {
     return host < named.size() && named[host].slots > 0 ? named[host].slots : trainers_per_host;
   }
+  std::uint32_t threads_on(std::uint32_t host) const {
+    return host < named.size() && named[host].threads > 0 ? named[host].threads : threads;
+  }
   std::uint32_t world() const {
     std::uint32_t sum = 0;
+    for (const auto& process : processes) {
+      sum += static_cast<std::uint32_t>(process.ranks.size());
+    }
+    if (!processes.empty()) {
+      return sum;
+    }
     for (std::uint32_t h = 0; h < hosts; ++h) {
       sum += ranks_on(h);
     }
@@ -94,9 +106,6 @@ struct ClusterJob {
   bool has_servers() const { return placement == "server_client"; }
   /// Trainers' hosts, then the servers'.
   std::uint32_t all_hosts() const { return hosts + (has_servers() ? servers : 0); }
-  std::uint32_t server_of_rank(std::uint32_t rank) const {
-    return server_ranks.empty() ? rank % servers : server_ranks.at(rank);
-  }
   std::uint32_t batches_ahead() const { return has_servers() ? prefetch : batches_in_flight; }
 };
 

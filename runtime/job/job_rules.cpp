@@ -142,6 +142,34 @@ void check_hosts(const Job& job, ProblemList& problems) {
   }
 }
 
+void check_listed_processes(const Job& job, ProblemList& problems) {
+  const auto& cluster = job.cluster;
+  const bool listed = cluster.placement == "explicit";
+  const char* const where = "/cluster/processes";
+  if (listed == cluster.processes.empty()) {
+    problems.add({where,
+                  listed ? "a line for each process with placement \"explicit\""
+                         : fmt::format("none with placement \"{}\"", cluster.placement),
+                  fmt::format("{} of them", cluster.processes.size()), no_hint});
+    return;
+  }
+  for (std::size_t i = 0; i < cluster.processes.size(); ++i) {
+    const auto& process = cluster.processes[i];
+    if (process.parts.empty() && process.ranks.empty() && process.samples_for.empty()) {
+      problems.add({where, "host=K [name=…] [parts=0,2-4] [maps=…] [ranks=…] [samples_for=…] each",
+                    fmt::format("entry {} that is not so", i), "docs/deployment.md has them all"});
+      return;
+    }
+  }
+  if (!listed) {
+    return;
+  }
+  if (const auto good = check_processes(cluster.processes, cluster.hosts, job.partition.parts);
+      !good) {
+    problems.add({where, "processes that make a run", good.error().what(), no_hint});
+  }
+}
+
 void check_servers(const ClusterJob& cluster, ProblemList& problems) {
   const auto& list = cluster.server_ranks;
   if (!list.empty() && list.size() != cluster.world()) {
@@ -165,6 +193,10 @@ void check_between_keys(const Job& job, ProblemList& problems) {
   const auto good = [&](const char* pointer) { return !problems.has(pointer); };
   if (good("/cluster/hosts")) {
     check_hosts(job, problems);
+  }
+  if (good("/cluster/hosts") && good("/cluster/placement") && good("/cluster/processes") &&
+      good("/partition/parts")) {
+    check_listed_processes(job, problems);
   }
   if (good("/cluster/hosts") && good("/cluster/servers") && good("/cluster/server_of_rank")) {
     check_servers(job.cluster, problems);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <iterator>
+#include <map>
 
 namespace troupe {
 namespace {
@@ -71,7 +73,7 @@ void add_servers_and_clients(Layout& layout, const Job& job) {
     auto& server = add(layout, static_cast<HostId>(cluster.hosts + s), fmt::format("server {}", s));
     server.serves = server.maps = parts_of(job, s, cluster.servers);
     for (std::uint32_t r = 0; r < cluster.world(); ++r) {
-      if (cluster.server_of_rank(r) == s) {
+      if (server_of_rank(cluster, r) == s) {
         server.samples_for.push_back(static_cast<Rank>(r));
       }
     }
@@ -84,7 +86,49 @@ void add_servers_and_clients(Layout& layout, const Job& job) {
   }
 }
 
+template <class Id>
+std::vector<Id> as_ids(const std::vector<std::uint32_t>& numbers) {
+  std::vector<Id> ids;
+  for (const auto number : numbers) {
+    ids.push_back(static_cast<Id>(number));
+  }
+  return ids;
+}
+
+void add_listed(Layout& layout, const Job& job) {
+  std::map<std::uint32_t, int> on_host;
+  for (const auto& spec : job.cluster.processes) {
+    const auto name = fmt::format("process {} of host {}", on_host[spec.host]++, spec.host);
+    auto& process =
+        add(layout, static_cast<HostId>(spec.host), spec.name.empty() ? name : spec.name);
+    process.serves = as_ids<PartId>(spec.parts);
+    std::ranges::set_union(process.serves, as_ids<PartId>(spec.maps),
+                           std::back_inserter(process.maps));
+    process.ranks = as_ids<Rank>(spec.ranks);
+    process.samples_for = as_ids<Rank>(spec.samples_for);
+  }
+}
+
 }  // namespace
+
+std::uint32_t server_of_rank(const ClusterJob& cluster, std::uint32_t rank) {
+  if (!cluster.server_ranks.empty()) {
+    return cluster.server_ranks.at(rank);
+  }
+  std::uint32_t host = 0;
+  std::uint32_t turn = rank;  // among the ranks of its host
+  while (turn >= cluster.ranks_on(host)) {
+    turn -= cluster.ranks_on(host++);
+  }
+  std::vector<std::uint32_t> near;
+  for (std::uint32_t s = 0; cluster.nearest_server && s < cluster.servers; ++s) {
+    const auto at = cluster.hosts + s;
+    if (at < cluster.named.size() && cluster.named[at].address == cluster.named[host].address) {
+      near.push_back(s);
+    }
+  }
+  return near.empty() ? rank % cluster.servers : near[turn % near.size()];
+}
 
 Layout make_layout(const Job& job) {
   Layout layout;
@@ -96,7 +140,9 @@ Layout make_layout(const Job& job) {
       add(layout, static_cast<HostId>(h), fmt::format("agent of host {}", h)).agent = true;
     }
   }
-  if (job.cluster.placement == "server_client") {
+  if (job.cluster.placement == "explicit") {
+    add_listed(layout, job);
+  } else if (job.cluster.placement == "server_client") {
     add_servers_and_clients(layout, job);
   } else {
     add_hosts(layout, job);

@@ -33,6 +33,7 @@ struct ProcessPlan {
 /// | collocated    | one per host: its parts, its ranks, their samplers                               |
 /// | worker        | as above without samplers, and `samplers_per_trainer` sampler processes per rank |
 /// | server_client | one per server: its parts, samplers of ranks bound to it; one per rank           |
+/// | explicit      | as listed                                                                        |
 ///
 /// With `simulate` the first of them directs; else process 0 directs and nothing else, and processes
 /// 1 to `hosts` are the hosts' agents.
@@ -60,5 +61,9 @@ struct Layout {
 };
 
 Layout make_layout(const Job& job);
+
+/// With `server_client`: `server_ranks`; else with `nearest_server` by turns one of those at the address
+/// of the rank's host; else, or if there is none, rank mod servers.
+std::uint32_t server_of_rank(const ClusterJob& cluster, std::uint32_t rank);
 
 }  // namespace troupe

@@ -104,7 +104,7 @@ BatchCost batch_cost(const Job& job, const Counts& counts, const Reach& most) {
   const std::uint64_t per_edge = counts.id_bytes + (job.sample.edge_ids ? 8U : 0U);
   const std::uint64_t moved = add(add(multiply(most.asked, 8), multiply(most.edges, per_edge)),
                                   multiply(most.nodes, add(8, counts.row_bytes)));
-  const std::uint64_t owners = job.cluster.has_servers() ? job.cluster.servers : job.cluster.hosts;
+  const std::uint64_t owners = std::max<std::size_t>(1, make_layout(job).evaluators().size());
   cost.wire_bytes = share(moved, owners - 1, owners);
   return cost;
 }

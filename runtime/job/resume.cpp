@@ -31,7 +31,8 @@ bool may_differ(std::string_view pointer, const Json& now) {
 Result<std::uint64_t> world_of(const std::string& job) {
   TROUPE_ASSIGN_OR_RETURN(const auto reading, parse_job(job, {}, {}));
   for (const auto& problem : reading.problems) {
-    if (problem.pointer == "/cluster/hosts" || problem.pointer == "/cluster/trainers_per_host") {
+    if (problem.pointer == "/cluster/hosts" || problem.pointer == "/cluster/trainers_per_host" ||
+        problem.pointer == "/cluster/processes") {
       return Error(Errc::data_corruption, "checkpoint: the job in it cannot be read: " +
                                               to_string(std::span(&problem, 1)));
     }

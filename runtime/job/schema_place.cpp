@@ -98,12 +98,25 @@ void add_cluster(std::vector<SchemaRow>& rows) {
                   {},
                   nullptr});
   rows.push_back({"/cluster/placement",
-                  choice_rule({"collocated", "worker", "server_client"}),
+                  choice_rule({"collocated", "worker", "server_client", "explicit"}),
                   value("\"collocated\""),
                   "where samplers run: in the trainer's process, in processes of their own beside "
-                  "it, or on servers",
+                  "it, on servers, or as `cluster.processes` says",
                   {},
                   put<&Job::cluster, &ClusterJob::placement>});
+  rows.push_back({"/cluster/processes",
+                  {.type = ValueType::text_list, .max_items = 65536},
+                  value("[]"),
+                  "with `explicit`: a line for each process, what it holds (docs/deployment.md)",
+                  {},
+                  [](const Json& v, Job& job) {
+                    job.cluster.processes.clear();
+                    for (const auto& line : v) {
+                      auto process = parse_process(line.get<std::string>());
+                      job.cluster.processes.push_back(process ? *std::move(process)
+                                                              : ProcessSpec());
+                    }
+                  }});
   rows.push_back(
       {"/cluster/servers",
        integer_rule(1, 1024),
@@ -120,10 +133,11 @@ void add_cluster(std::vector<SchemaRow>& rows) {
                    .min_items = 1,
                    .max_items = 65536},
                   value("\"modulo\""),
-                  "with `server_client`: which server samples for a rank: rank mod servers, or as "
-                  "listed by rank",
-                  words({"nearest"}, "\"modulo\" or a list"),
+                  "with `server_client`: which server samples for a rank: rank mod servers, one at "
+                  "the address of the rank's host, or as listed by rank",
+                  {},
                   [](const Json& v, Job& job) {
+                    job.cluster.nearest_server = v.is_string() && v == "nearest";
                     job.cluster.server_ranks.clear();
                     if (v.is_array()) {
                       job.cluster.server_ranks = v.get<std::vector<std::uint32_t>>();

@@ -119,6 +119,77 @@ TEST_F(HardPlaces, AFullDiskForCheckpointsIsToldAndTheRunGoesOn) {
   EXPECT_TRUE(run.find("No space left on device")) << run.text();
 }
 
+TEST_F(HardPlaces, AClockThatJumpsChangesNothing) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer's own library must come first";
+#endif
+  Words words = {"/usr/bin/env", "LD_PRELOAD=" TROUPE_CLOCK_JUMP};
+  for (const auto& word : job(12, {})) {
+    words.push_back(word);
+  }
+
+  WatchedRun run(words, folder());
+
+  expect_digests(run, testing::undisturbed_digests(12));
+  EXPECT_FALSE(run.find("is lost")) << run.text();
+}
+
+/// A partitioned store of the run's own.
+class ChangedStore : public HardPlaces {
+ protected:
+  void SetUp() override {
+    const auto graph = folder() + "/graph";
+    const auto by_program = [this](const Words& words) {
+      const auto done = testing::run_process(words, folder());
+      ASSERT_EQ(done.exit_code, 0) << done.err;
+    };
+    by_program({TROUPE_PROGRAM, "import", "--from", "npy", TROUPE_SOURCE_DIR "/examples/data/cora",
+                graph});
+    by_program({TROUPE_PROGRAM, "partition", graph, store(), "--parts", "2"});
+  }
+  std::string store() const { return folder() + "/parts"; }
+  Words on_store(int epochs) const {
+    return job(epochs, {"dataset.path=" + store(), "partition.parts=2", "cluster.hosts=2"});
+  }
+  std::filesystem::path largest_file() const {
+    std::filesystem::path largest;
+    std::uintmax_t bytes = 0;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(store())) {
+      if (entry.is_regular_file() && entry.file_size() > bytes) {
+        bytes = entry.file_size();
+        largest = entry.path();
+      }
+    }
+    return largest;
+  }
+};
+
+TEST_F(ChangedStore, EndsTheRunWithTheFile) {
+  WatchedRun run(on_store(1000), folder());
+  ASSERT_TRUE(run.wait_for_line("epoch    2/", 60s)) << run.text();
+
+  const auto file = largest_file();
+  std::filesystem::last_write_time(
+      file, std::filesystem::last_write_time(file) + std::chrono::seconds(1));
+
+  EXPECT_EQ(run.wait_for_end(20s), 3) << run.text();
+  EXPECT_TRUE(run.find(file.string() + ": was changed while the run reads it")) << run.text();
+  EXPECT_TRUE(run.wait_for_all(10s).empty());
+}
+
+TEST_F(ChangedStore, ThatWasCutShortUnderItsReadersEndsTheRunWithTheFile) {
+  WatchedRun run(on_store(1000), folder());
+  ASSERT_TRUE(run.wait_for_line("epoch    2/", 60s)) << run.text();
+
+  const auto file = largest_file();
+  std::filesystem::resize_file(file, 4096);
+
+  const auto code = run.wait_for_end(30s);
+  EXPECT_TRUE(code == 3 || code == 4) << run.text();
+  EXPECT_TRUE(run.find(file.filename().string())) << run.text();
+  EXPECT_TRUE(run.wait_for_all(10s).empty());
+}
+
 TEST_F(HardPlaces, AnOutputThatIsNoFolderEndsTheRunBeforeAnyProcessIsStarted) {
   WatchedRun run(job(12, {"output=/proc/troupe"}), folder());
 

@@ -145,6 +145,33 @@ TEST_P(LocalPlacements, GiveTheDigestsOfSimulate) {
   }
 }
 
+TEST_F(LocalRun, ProcessesThatAreListedGiveTheSameDigestsToo) {
+  const std::string cluster = "train.epochs=2 cluster.hosts=2 partition.parts=2";
+  ASSERT_EQ(run(cluster, "simulated", "simulate").exit_code, 0);
+  // One for a part alone, a rank that asks others for all, one with a part and a rank whose batches
+  // are made by a process without either.
+  const std::string listed =
+      cluster +
+      R"( cluster.placement=explicit cluster.processes=["host=0\u0020parts=0","host=0\u0020name=alone\u0020ranks=0","host=1\u0020parts=1\u0020ranks=1","host=1\u0020maps=1\u0020samples_for=1"])";
+
+  const auto result = run(listed, "listed");
+
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(report("listed")["digests"], report("simulated")["digests"]);
+  EXPECT_EQ(report("listed")["scores"], report("simulated")["scores"]);
+  EXPECT_TRUE(all_gone());
+}
+
+TEST_F(LocalRun, AHostKeepsToItsCores) {
+  const auto result =
+      run(R"(train.epochs=2 cluster.hosts=["a\u0020threads=1\u0020cores=0","b\u0020cores=1023"])");
+
+  EXPECT_EQ(result.exit_code, 4) << result.err;
+  EXPECT_NE(result.err.find("agent of host 1: cores=1023: expected cores of this host"),
+            std::string::npos)
+      << result.err;
+}
+
 INSTANTIATE_TEST_SUITE_P(Hosts, LocalPlacements, ::testing::Values(1, 2, 3));
 
 TEST_F(LocalRun, TheReportHasTheTrafficOfAllProcesses) {

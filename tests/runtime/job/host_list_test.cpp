@@ -19,7 +19,7 @@ TEST(HostLine, SaysWhatDiffersFromTheJob) {
   ASSERT_OK_AND_ASSIGN(
       const auto host,
       parse_host("  10.0.0.2  3 user=me port=2222 key=/k/id dir=/w program=/b/troupe "
-                 "listen=10.1.0.2 env=A=1 env=B=x=y "));
+                 "listen=10.1.0.2 threads=2 cores=0,2-3 device=cpu env=A=1 env=B=x=y "));
 
   EXPECT_EQ(host, (HostSpec{.address = "10.0.0.2",
                             .slots = 3,
@@ -29,6 +29,8 @@ TEST(HostLine, SaysWhatDiffersFromTheJob) {
                             .dir = "/w",
                             .program = "/b/troupe",
                             .listen = "10.1.0.2",
+                            .threads = 2,
+                            .cores = {0, 2, 3},
                             .env = {"A=1", "B=x=y"}}));
 }
 
@@ -46,9 +48,16 @@ TEST(HostLine, RefusesWhatItCannotMean) {
            {"a user=", "user"},
            {"a color=red", "\"color=red\""},
            {"a user=b 3", "\"3\""},
+           {"a threads=0", "1..1024"},
+           {"a cores=3-1", "ascending"},
+           {"a cores=1024", "0..1023"},
        }) {
     EXPECT_ERROR(parse_host(line), Errc::invalid_argument, problem);
   }
+}
+
+TEST(HostLine, ADeviceThatIsNotBuiltYetIsRefusedAsThat) {
+  EXPECT_ERROR(parse_host("a device=gpu:0"), Errc::unimplemented, "found \"gpu:0\"");
 }
 
 TEST(HostLines, LeavesOutEmptyLinesAndRemarks) {
@@ -87,6 +96,13 @@ TEST(JobHosts, SlotsAreRanks) {
   EXPECT_EQ(job.partition.parts, 2U);
 }
 
+TEST(JobHosts, ThreadsAreThoseOfTheHostOrOfAll) {
+  const auto job = parse(R"({"launch": "local", "hosts": ["a threads=3", "b"], "threads": 2})");
+
+  EXPECT_EQ(job.cluster.threads_on(0), 3U);
+  EXPECT_EQ(job.cluster.threads_on(1), 2U);
+}
+
 TEST(JobHosts, TheLastOnesAreServers) {
   const auto job = parse(
       R"({"launch": "ssh", "hosts": ["a", "b", "c"], "placement": "server_client", "servers": 1})");
@@ -119,7 +135,6 @@ TEST(JobHosts, RefusesWhatCannotBe) {
             "/cluster/server_of_rank"},
            {R"({"placement": "server_client", "servers": 2, "server_of_rank": [2]})",
             "/cluster/server_of_rank"},
-           {R"({"launch": "manual", "listen": "a:1", "tls": true})", "/cluster/tls"},
        }) {
     ASSERT_OK_AND_ASSIGN(
         const auto reading,

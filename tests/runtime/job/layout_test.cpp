@@ -78,6 +78,23 @@ TEST(Layout, ServersOfRanksCanBeListed) {
   EXPECT_EQ(names(layout, layout.samplers_of(Rank{3})), (Names{"server 0"}));
 }
 
+TEST(Layout, TheNearestServerIsOneAtTheSameAddress) {
+  auto job = job_with("ssh", "server_client");  // two ranks on each of two hosts
+  job.cluster.servers = 3;
+  job.cluster.nearest_server = true;
+  for (const std::string address : {"a", "b", "b", "c", "b"}) {  // servers are the last three
+    job.cluster.named.push_back({.address = address});
+  }
+
+  std::vector<std::uint32_t> servers;
+  for (std::uint32_t rank = 0; rank < 4; ++rank) {
+    servers.push_back(server_of_rank(job.cluster, rank));
+  }
+
+  EXPECT_EQ(servers, (std::vector<std::uint32_t>{0, 1, 0, 2}))
+      << "there is none on a, and two on b which take turns";
+}
+
 TEST(Layout, ReplicasLieOnTheNextHostsAndTheFirstScores) {
   auto job = job_with("simulate", "collocated");
   job.cluster.hosts = 4;
