@@ -85,15 +85,20 @@ Error cannot_load(const std::string& why) {
 /// Before anything else in it runs.
 void make_quiet(decltype(&ucs_log_push_handler) push, decltype(&ucs_log_num_handlers) handlers,
                 decltype(&ucs_global_opts_set_value) set) {
-  set("HANDLE_ERRORS", "none");
-  set("LOG_LEVEL", "error");
-  set("WARN_UNUSED_ENV_VARS", "n");
   if (handlers() < 2) {  // its own, and this one
     push(say);
+    set("HANDLE_ERRORS", "none");
+    set("LOG_LEVEL", "error");
+    set("WARN_UNUSED_ENV_VARS", "n");
   }
 }
 
 }  // namespace
+
+std::mutex& UcxApi::library_lock() {
+  static std::mutex lock;
+  return lock;
+}
 
 Result<UcxApi> UcxApi::load() {
   const SignalsKept kept;

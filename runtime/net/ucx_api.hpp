@@ -5,6 +5,7 @@
 #ifdef TROUPE_HAVE_UCX
 #include "runtime/base/result.hpp"
 
+#include <mutex>
 #include <ucp/api/ucp.h>
 
 namespace troupe::net {
@@ -13,6 +14,10 @@ namespace troupe::net {
 /// Guarantees: loading leaves the signal handlers of the process and the thread's signal stack as
 ///   they were; what UCX has to say goes to standard error, from level "error" on
 struct UcxApi {
+  /// Held while a context or worker is made or destroyed: the library's own settings and tables are
+  /// those of the whole process.
+  static std::mutex& library_lock();
+  /// \requires library_lock() is held
   /// \errors failed_precondition: not installed, or not one that has these functions
   static Result<UcxApi> load();
 

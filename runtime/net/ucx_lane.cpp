@@ -81,11 +81,20 @@ void UcxStreamLane::send(Slot& slot) {
       break;
     }
   }
-  if (--slot.open == 0 && !failed_) {
+  --slot.open;
+  release_sent();
+  if (sending()) {
+    worker_.touch(*this);
+  }
+}
+
+/// In order: the memory of a frame is let go with its last piece.
+void UcxStreamLane::release_sent() {
+  while (slots_[oldest_].used && slots_[oldest_].open == 0 && !failed_) {
+    auto& slot = slots_[oldest_];
     slot.used = false;
     slot.batch.written(slot.bytes);
-  } else {
-    worker_.touch(*this);
+    oldest_ = 1 - oldest_;
   }
 }
 
@@ -127,12 +136,7 @@ void UcxStreamLane::on_sent(void* request, ucs_status_t status, void* slot) {
 }
 
 void UcxStreamLane::finish_sent() {
-  for (auto& slot : slots_) {
-    if (slot.used && slot.open == 0) {
-      slot.used = false;
-      slot.batch.written(slot.bytes);
-    }
-  }
+  release_sent();
   pump();
   if (!sending() && events_ != nullptr) {
     events_->on_sent();

@@ -61,6 +61,7 @@ class UcxStreamLane final : public UcxLane, public std::enable_shared_from_this<
   };
   void send(Slot& slot);
   bool send_chunk(Slot& slot, UcxChunkHeader& header, const boost::asio::const_buffer& bytes);
+  void release_sent();
   void finish_sent();
   void take_held();
   void receive(const Chunk& chunk);
@@ -85,7 +86,8 @@ class UcxStreamLane final : public UcxLane, public std::enable_shared_from_this<
   asio::steady_timer linger_;
   // Sending.
   std::array<Slot, 2> slots_;
-  std::size_t turn_ = 0;  ///< of slots_
+  std::size_t turn_ = 0;    ///< of slots_, the next to be used
+  std::size_t oldest_ = 0;  ///< the next to be released
   std::uint64_t next_out_ = 0;
   PieceWriter rest_;  ///< after the end
   // Receiving.

@@ -59,6 +59,7 @@ UcxWorker::UcxWorker(TcpIo::State& io, const UcxApi& api)
     : io_(io), api_(api), readable_(io.context) {}
 
 UcxWorker::~UcxWorker() {
+  const std::lock_guard guard(UcxApi::library_lock());
   if (readable_.is_open()) {
     readable_.release();  // UCX's
   }
@@ -71,19 +72,18 @@ UcxWorker::~UcxWorker() {
 }
 
 Result<std::shared_ptr<UcxWorker>> UcxWorker::open(TcpIo::State& io) {
+  std::shared_ptr<UcxWorker> worker;  // destroyed after the lock is let go
+  const std::lock_guard guard(UcxApi::library_lock());
   TROUPE_ASSIGN_OR_RETURN(const auto api, UcxApi::load());
-  auto worker = std::make_shared<UcxWorker>(io, api);
+  worker = std::make_shared<UcxWorker>(io, api);
   TROUPE_RETURN_IF_ERROR(worker->start());
   return worker;
 }
 
 Status UcxWorker::set_options(ucp_config_t* config) {
   const auto names = transports();
-  const std::array<std::pair<const char*, std::string>, 10> options{{
+  const std::array<std::pair<const char*, std::string>, 7> options{{
       {"TLS", names},
-      {"LOG_LEVEL", "error"},
-      {"HANDLE_ERRORS", "none"},
-      {"WARN_UNUSED_ENV_VARS", "n"},
       {"KEEPALIVE_INTERVAL", "inf"},  // the TCP connection beside it tells
       {"USE_PROC_LINK", "y"},
       {"MM_HUGETLB_MODE", "n"},
