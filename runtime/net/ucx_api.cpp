@@ -45,12 +45,13 @@ class SignalsKept {
   bool stack_known_ = false;
 };
 
-/// UCX's own would write to standard output.
+/// UCX's own would write to standard output. Errors come back from its calls; a peer that goes away
+/// is no news.
 [[gnu::format(printf, 6, 0)]] ucs_log_func_rc_t say(const char*, unsigned, const char*,
                                                     ucs_log_level_t level,
                                                     const ucs_log_component_config_t*,
                                                     const char* message, va_list arguments) {
-  if (level <= UCS_LOG_LEVEL_ERROR) {
+  if (level == UCS_LOG_LEVEL_FATAL) {
     std::array<char, 1024> text{};
     std::vsnprintf(text.data(), text.size(), message, arguments);
     std::fprintf(stderr, "troupe: UCX: %s\n", text.data());

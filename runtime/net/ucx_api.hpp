@@ -12,7 +12,7 @@ namespace troupe::net {
 
 /// The functions of the library that are used.
 /// Guarantees: loading leaves the signal handlers of the process and the thread's signal stack as
-///   they were; what UCX has to say goes to standard error, from level "error" on
+///   they were; what UCX says before it ends the program goes to standard error
 struct UcxApi {
   /// Held while a context or worker is made or destroyed: the library's own settings and tables are
   /// those of the whole process.

@@ -1,9 +1,10 @@
 #ifdef TROUPE_HAVE_UCX
 #include "runtime/net/ucx_lane.hpp"
 
-#include <algorithm>
+#include <cstring>
 #include <fmt/format.h>
 #include <new>
+#include <openssl/rand.h>
 #include <utility>
 
 namespace troupe::net {
@@ -12,7 +13,7 @@ namespace {
 constexpr std::size_t rendezvous_from = 8000;  // what fits into one slot of shared memory is copied
 constexpr std::size_t most_held = 256;
 constexpr std::size_t most_in_a_row = std::size_t{4} << 20;
-constexpr auto longest_linger = std::chrono::seconds(1);
+constexpr auto longest_linger = std::chrono::milliseconds(100);
 
 bool pending(ucs_status_ptr_t request) {
   return request != nullptr && !UCS_PTR_IS_ERR(request);
@@ -20,16 +21,34 @@ bool pending(ucs_status_ptr_t request) {
 
 }  // namespace
 
-UcxStreamLane::UcxStreamLane(UcxWorker& worker, UcxLaneEvents& events, const FrameLimits& limits,
-                             UcxOffer offer)
-    : worker_(worker),
+Result<std::shared_ptr<UcxStreamLane>> UcxStreamLane::open(std::shared_ptr<UcxContext> context,
+                                                           UcxLaneEvents& events,
+                                                           const FrameLimits& limits) {
+  auto lane = std::make_shared<UcxStreamLane>(std::move(context), events, limits);
+  TROUPE_RETURN_IF_ERROR(lane->worker_.start());
+  lane->offer_.address = lane->worker_.address();
+  auto& key = lane->offer_.key;
+  if (RAND_bytes(reinterpret_cast<unsigned char*>(key.data()), static_cast<int>(key.size())) != 1) {
+    return Error(Errc::internal, "UCX: the system gave no random bytes for a link's key");
+  }
+  lane->worker_.schedule(lane);
+  return lane;
+}
+
+UcxStreamLane::UcxStreamLane(std::shared_ptr<UcxContext> context, UcxLaneEvents& events,
+                             const FrameLimits& limits)
+    : worker_(std::move(context), *this),
       events_(&events),
-      offer_(std::move(offer)),
-      linger_(worker.io().context),
+      linger_(worker_.io().context),
       reader_(limits) {
   for (auto& slot : slots_) {
     slot.lane = this;
   }
+}
+
+void UcxStreamLane::touch() {
+  worker_.touch();
+  worker_.schedule(shared_from_this());
 }
 
 Status UcxStreamLane::connect(const UcxOffer& peer) {
@@ -47,7 +66,7 @@ Status UcxStreamLane::connect(const UcxOffer& peer) {
                                                   worker_.api().status_string(status)));
   }
   peer_key_ = peer.key;
-  worker_.touch(*this);
+  touch();
   return ok_status();
 }
 
@@ -57,7 +76,7 @@ void UcxStreamLane::pump() {
   std::size_t total = 0;
   while (endpoint_ != nullptr && events_ != nullptr && !failed_ && !slots_[turn_].used) {
     if (total >= most_in_a_row) {
-      return worker_.touch(*this);  // others wait
+      return touch();  // others wait
     }
     auto& slot = slots_[turn_];
     events_->fill(slot.batch);
@@ -84,7 +103,7 @@ void UcxStreamLane::send(Slot& slot) {
   --slot.open;
   release_sent();
   if (sending()) {
-    worker_.touch(*this);
+    touch();
   }
 }
 
@@ -108,8 +127,8 @@ bool UcxStreamLane::send_chunk(Slot& slot, UcxChunkHeader& header,
   param.cb.send = &UcxStreamLane::on_sent;
   param.user_data = &slot;
   ++slot.open;
-  auto* request = worker_.api().am_send_nbx(endpoint_, ucx_message_id, &header, sizeof header,
-                                            bytes.data(), bytes.size(), &param);
+  auto* request = worker_.api().am_send_nbx(endpoint_, UcxWorker::message_id, &header,
+                                            sizeof header, bytes.data(), bytes.size(), &param);
   if (pending(request)) {
     return true;
   }
@@ -131,7 +150,7 @@ void UcxStreamLane::on_sent(void* request, ucs_status_t status, void* slot) {
               fmt::format("UCX cannot send: {}", lane.worker_.api().status_string(status)));
   }
   if (--sent.open == 0) {
-    lane.worker_.touch(lane);
+    lane.touch();
   }
 }
 
@@ -144,6 +163,19 @@ void UcxStreamLane::finish_sent() {
 }
 
 // ---- receiving ----
+
+ucs_status_t UcxStreamLane::on_message(const void* header, std::size_t header_bytes, void* data,
+                                       std::size_t bytes, bool rendezvous) {
+  UcxChunkHeader chunk;
+  if (header_bytes == sizeof chunk) {
+    std::memcpy(&chunk, header, sizeof chunk);
+  }
+  if (header_bytes != sizeof chunk || chunk.key != offer_.key) {
+    ++worker_.io().ucx_strangers;
+    return UCS_OK;
+  }
+  return on_chunk(chunk.number, {data, bytes, rendezvous});
+}
 
 ucs_status_t UcxStreamLane::on_chunk(std::uint64_t number, const Chunk& chunk) {
   if (failed_ || events_ == nullptr) {
@@ -164,12 +196,12 @@ ucs_status_t UcxStreamLane::on_chunk(std::uint64_t number, const Chunk& chunk) {
     ++next_in_;
     take({static_cast<const std::byte*>(chunk.data), chunk.bytes});
     if (!held_.empty()) {
-      worker_.touch(*this);
+      touch();
     }
     return UCS_OK;
   }
   held_.emplace(number, chunk);
-  worker_.touch(*this);
+  touch();
   return UCS_INPROGRESS;  // it is kept
 }
 
@@ -216,7 +248,7 @@ void UcxStreamLane::on_received(void* request, ucs_status_t status, std::size_t,
   auto& lane = *static_cast<UcxStreamLane*>(self);
   lane.worker_.api().request_free(request);
   lane.received_ = status;
-  lane.worker_.touch(lane);
+  lane.touch();
 }
 
 void UcxStreamLane::finish_received() {
@@ -270,7 +302,7 @@ void UcxStreamLane::on_error(void* self, ucp_ep_h, ucs_status_t status) {
 void UcxStreamLane::fail(Errc code, const std::string& what) {
   if (!failed_) {
     failed_.emplace(code, what);
-    worker_.touch(*this);
+    touch();
   }
 }
 
@@ -281,56 +313,61 @@ void UcxStreamLane::settle() {
   if (failed_ && events_ != nullptr && !std::exchange(told_, true)) {
     events_->on_lane_error(*failed_);
   }
-  maybe_forget();
+  end_if_done();
 }
 
+/// What UCX does not give back at once ends with its worker.
 void UcxStreamLane::shut(PieceWriter rest) {
   if (std::exchange(events_, nullptr) == nullptr) {
     return;
   }
   rest_ = std::move(rest);
-  worker_.forget_key(offer_.key);
   for (const auto& [number, chunk] : std::exchange(held_, {})) {
     worker_.api().am_data_release(worker_.handle(), chunk.data);
   }
-  abandon_later();
-  if (endpoint_ != nullptr) {
-    ucp_request_param_t param{};
-    param.op_attr_mask =
-        UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
-    param.flags = UCP_EP_CLOSE_FLAG_FORCE;
-    param.cb.send = &UcxStreamLane::on_closed;
-    param.user_data = this;
-    if (!pending(worker_.api().ep_close_nbx(endpoint_, &param))) {
-      endpoint_ = nullptr;
+  linger_.expires_after(longest_linger);
+  linger_.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
+    if (!error) {
+      self->end();
     }
+  });
+  close_endpoint();
+  touch();
+}
+
+void UcxStreamLane::close_endpoint() {
+  if (endpoint_ == nullptr) {
+    return;
   }
-  worker_.touch(*this);
+  ucp_request_param_t param{};
+  param.op_attr_mask =
+      UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
+  param.flags = UCP_EP_CLOSE_FLAG_FORCE;
+  param.cb.send = &UcxStreamLane::on_closed;
+  param.user_data = this;
+  if (!pending(worker_.api().ep_close_nbx(endpoint_, &param))) {
+    endpoint_ = nullptr;
+  }
 }
 
 void UcxStreamLane::on_closed(void* request, ucs_status_t, void* self) {
   auto& lane = *static_cast<UcxStreamLane*>(self);
   lane.worker_.api().request_free(request);
   lane.endpoint_ = nullptr;
-  lane.worker_.touch(lane);
+  lane.touch();
 }
 
-/// What UCX does not finish by then is kept until the worker ends: it may still be written to.
-void UcxStreamLane::abandon_later() {
-  linger_.expires_after(longest_linger);
-  linger_.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
-    if (!error) {
-      self->worker_.keep_to_the_end(*self);
-    }
-  });
-}
-
-void UcxStreamLane::maybe_forget() {
+void UcxStreamLane::end_if_done() {
   if (events_ == nullptr && endpoint_ == nullptr && !receiving_ && slots_[0].open == 0 &&
       slots_[1].open == 0) {
     linger_.cancel();
-    worker_.forget(*this);
+    end();
   }
+}
+
+void UcxStreamLane::end() {
+  worker_.end();
+  rest_ = {};
 }
 
 }  // namespace troupe::net

@@ -14,8 +14,6 @@
 
 namespace troupe::net {
 
-inline constexpr unsigned ucx_message_id = 1;
-
 /// With every message: whose it is and which of them.
 struct UcxChunkHeader {
   UcxKey key{};
@@ -28,7 +26,9 @@ static_assert(sizeof(UcxChunkHeader) == 24);
 /// by the receiver straight into their final place.
 /// Guarantees: at most two batches of about 1 MiB are under way; a receiver keeps at most
 ///   `most_held` announcements
-class UcxStreamLane final : public UcxLane, public std::enable_shared_from_this<UcxStreamLane> {
+class UcxStreamLane final : public UcxLane,
+                            public UcxWorkerUser,
+                            public std::enable_shared_from_this<UcxStreamLane> {
  public:
   /// A message as UCX hands it over.
   struct Chunk {
@@ -36,8 +36,11 @@ class UcxStreamLane final : public UcxLane, public std::enable_shared_from_this<
     std::size_t bytes = 0;
     bool rendezvous = false;
   };
-  UcxStreamLane(UcxWorker& worker, UcxLaneEvents& events, const FrameLimits& limits,
-                UcxOffer offer);
+  static Result<std::shared_ptr<UcxStreamLane>> open(std::shared_ptr<UcxContext> context,
+                                                     UcxLaneEvents& events,
+                                                     const FrameLimits& limits);
+  UcxStreamLane(std::shared_ptr<UcxContext> context, UcxLaneEvents& events,
+                const FrameLimits& limits);
   const UcxOffer& offer() const override { return offer_; }
   Status connect(const UcxOffer& peer) override;
   void pump() override;
@@ -45,9 +48,10 @@ class UcxStreamLane final : public UcxLane, public std::enable_shared_from_this<
   void drain() override { worker_.drain(); }
   void shut(PieceWriter rest) override;
 
-  // For the worker.
-  ucs_status_t on_chunk(std::uint64_t number, const Chunk& chunk);
-  void settle();  ///< does what may not be done inside a callback
+  // Of the worker.
+  void settle() override;
+  ucs_status_t on_message(const void* header, std::size_t header_bytes, void* data,
+                          std::size_t bytes, bool rendezvous) override;
 
  private:
   /// One batch under way.
@@ -59,26 +63,29 @@ class UcxStreamLane final : public UcxLane, public std::enable_shared_from_this<
     std::size_t open = 0;  ///< messages that UCX has not finished
     bool used = false;
   };
+  void touch();
   void send(Slot& slot);
   bool send_chunk(Slot& slot, UcxChunkHeader& header, const boost::asio::const_buffer& bytes);
   void release_sent();
   void finish_sent();
+  ucs_status_t on_chunk(std::uint64_t number, const Chunk& chunk);
   void take_held();
   void receive(const Chunk& chunk);
   void finish_received();
   void take(std::span<const std::byte> bytes);
   void deliver(const Status& status);
   void fail(Errc code, const std::string& what);
-  void abandon_later();
-  void maybe_forget();
+  void close_endpoint();
+  void end_if_done();
+  void end();
   static void on_sent(void* request, ucs_status_t status, void* slot);
   static void on_received(void* request, ucs_status_t status, std::size_t bytes, void* self);
   static void on_error(void* self, ucp_ep_h endpoint, ucs_status_t status);
   static void on_closed(void* request, ucs_status_t status, void* self);
 
-  UcxWorker& worker_;
+  UcxWorker worker_;
   UcxLaneEvents* events_;  ///< null: shut
-  const UcxOffer offer_;
+  UcxOffer offer_;
   ucp_ep_h endpoint_ = nullptr;
   UcxKey peer_key_{};
   std::optional<Error> failed_;

@@ -139,8 +139,9 @@ void UcxLink::take_offer(const Frame& frame) {
   const auto reached =
       *offer ? lane_->connect(**offer) : Status(Error(Errc::unimplemented, "the peer has no UCX"));
   if (!reached && required_) {
-    return close(Error(Errc::failed_precondition, fmt::format("{}: {}\ntry: \"auto\" or \"tcp\"",
-                                                              name_, reached.error().what())));
+    return close_later(
+        Error(Errc::failed_precondition,
+              fmt::format("{}: {}\ntry: \"auto\" or \"tcp\"", name_, reached.error().what())));
   }
   go(reached ? Way::ucx : Way::tcp);
 }
@@ -223,8 +224,12 @@ void UcxLink::on_lane_error(Error why) {
   if (error.code() != Errc::peer_lost) {
     return close(std::move(error));
   }
+  close_later(std::move(error));
+}
+
+void UcxLink::close_later(Error why) {
   io_->run_at(Clock::now() + grace,
-              [self = shared_from_this(), error = std::move(error)] { self->close(error); });
+              [self = shared_from_this(), why = std::move(why)] { self->close(why); });
 }
 
 /// The batches under way are finished, as over TCP, what waits behind them is dropped.

@@ -53,6 +53,7 @@ class UcxLink final : public Link,
   void pump();
   void finish();
   void drop_frames();
+  void close_later(Error why);
   void close_tcp();
   void tell_down();
 
