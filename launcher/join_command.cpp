@@ -76,6 +76,7 @@ Result<ProcessArguments> process_arguments(const JoinArguments& arguments, const
   process.heartbeat_s = job.cluster.heartbeat_s;
   process.lost_after_s = job.cluster.lost_after_s;
   process.join_deadline_s = job.cluster.join_deadline_s;
+  process.ucx = ucx_of(job.cluster);
   process.token_file = arguments.token_file.string();
   return process;
 }

@@ -110,6 +110,7 @@ void add_process(CLI::App& app, const char* name, troupe::ProcessArguments& argu
   command->add_option("--heartbeat", arguments.heartbeat_s);
   command->add_option("--lost-after", arguments.lost_after_s);
   command->add_option("--join-deadline", arguments.join_deadline_s);
+  command->add_option("--ucx", arguments.ucx);
   command->add_option("--tls", arguments.tls);
   command->prefix_command();  // what follows --program is not for us
   command->callback([&arguments, &process, &result, run, command] {

@@ -1,6 +1,7 @@
 #include "launcher/processes/process_arguments.hpp"
 
 #include "launcher/seconds.hpp"
+#include "runtime/job/job.hpp"
 
 #include <cstdio>
 #include <cstdlib>
@@ -32,6 +33,9 @@ std::vector<std::string> to_command_line(const std::string& command, const Proce
                                     fmt::format("{}", a.lost_after_s),
                                     "--join-deadline",
                                     fmt::format("{}", a.join_deadline_s)};
+  if (!a.ucx.empty()) {
+    words.insert(words.end(), {"--ucx", a.ucx});
+  }
   if (!a.tls.empty()) {
     words.insert(words.end(), {"--tls", a.tls});
   }
@@ -72,11 +76,40 @@ std::optional<ProcessArguments> member_of_environment() {
     arguments.heartbeat_s = std::stod(values.at("--heartbeat"));
     arguments.lost_after_s = std::stod(values.at("--lost-after"));
     arguments.join_deadline_s = std::stod(values.at("--join-deadline"));
+    arguments.ucx = values["--ucx"];
     arguments.tls = values["--tls"];
   } catch (const std::exception&) {
     return std::nullopt;
   }
   return arguments;
+}
+
+std::string ucx_of(const ClusterJob& cluster) {
+  return cluster.tls || cluster.transport == "tcp" ? "" : cluster.transport;
+}
+
+net::UcxUse ucx_use(const std::string& ucx) {
+  return ucx.empty()     ? net::UcxUse::off
+         : ucx == "auto" ? net::UcxUse::if_possible
+                         : net::UcxUse::required;
+}
+
+Result<std::string> describe_links(const ClusterJob& cluster) {
+  if (cluster.transport == "tcp") {
+    return std::string();
+  }
+  if (cluster.tls) {
+    return std::string("links: TCP, because what goes over UCX is not encrypted");
+  }
+  auto here = net::ucx_here();
+  if (here) {
+    return fmt::format("links: {}; TCP between processes that it does not connect", *here);
+  }
+  if (cluster.transport == "ucx") {
+    return std::move(here).error().with("/cluster/transport");
+  }
+  const auto& why = here.error().what();
+  return "links: TCP: " + why.substr(0, why.find('\n'));
 }
 
 Result<net::Token> read_token(const ProcessArguments& arguments) {
@@ -102,6 +135,7 @@ Result<net::TcpOptions> tcp_options(const ProcessArguments& arguments) {
                                                    .key = folder / "key.pem",
                                                    .authority = folder / "authority.pem"}));
   }
+  options.ucx = ucx_use(arguments.ucx);
   options.heartbeat = seconds_as<std::chrono::nanoseconds>(arguments.heartbeat_s);
   options.lost_after = seconds_as<std::chrono::nanoseconds>(arguments.lost_after_s);
   return options;

@@ -196,6 +196,11 @@ Status ProcessCluster::open_neighbourhood() {
   options.tcp.heartbeat = seconds_as<std::chrono::nanoseconds>(cluster.heartbeat_s);
   options.tcp.lost_after = seconds_as<std::chrono::nanoseconds>(cluster.lost_after_s);
   TROUPE_ASSIGN_OR_RETURN(options.tcp.tls, make_tls());
+  options.tcp.ucx = ucx_use(ucx_of(cluster));
+  TROUPE_ASSIGN_OR_RETURN(const auto links, describe_links(cluster));
+  if (!links.empty()) {
+    setup_.say(links);
+  }
   options.gate = plan_->gate_options();
   options.gate.generation = process_->generation();
   options.gate.endpoint.recovery_deadline = director_grace(cluster.lost_after_s);
@@ -340,6 +345,7 @@ void ProcessCluster::start_agent(HostId host, const net::ProcessLife& life) {
   arguments.heartbeat_s = cluster.heartbeat_s;
   arguments.lost_after_s = cluster.lost_after_s;
   arguments.join_deadline_s = cluster.join_deadline_s;
+  arguments.ucx = ucx_of(cluster);
   arguments.tls = tls_folder_;
   arguments.program = setup_.program;
   const auto started =

@@ -17,6 +17,8 @@ enum class UcxUse : std::uint8_t {
   required,     ///< a link that cannot use it both ways is closed with failed_precondition
 };
 
+bool ucx_built();
+
 /// What UCX would use here, e.g. "UCX 1.13.1: posix, cma". Opens and closes it, which takes
 /// milliseconds.
 /// \errors unimplemented: built without it; failed_precondition: its library is not installed, or

@@ -13,6 +13,10 @@ Error not_built() {
 
 }  // namespace
 
+bool ucx_built() {
+  return false;
+}
+
 Result<std::string> ucx_here() {
   return not_built();
 }
