@@ -9,6 +9,17 @@ endif()
 find_package(fmt REQUIRED)
 find_package(OpenSSL REQUIRED)
 find_package(Boost REQUIRED)  # headers of Asio
+# Headers only: the library is loaded when a link wants it.
+set(TROUPE_HAVE_UCX OFF)
+if(TROUPE_UCX)
+  find_path(TROUPE_UCX_INCLUDE ucp/api/ucp.h)
+  mark_as_advanced(TROUPE_UCX_INCLUDE)
+  if(TROUPE_UCX_INCLUDE)
+    set(TROUPE_HAVE_UCX ON)
+  else()
+    message(STATUS "UCX not found: links use TCP only (libucx-dev)")
+  endif()
+endif()
 # Debian's package file of oneDNN asks for OpenCL's headers, which we do not use: find the library itself.
 find_path(TROUPE_DNNL_INCLUDE oneapi/dnnl/dnnl.h REQUIRED)
 find_library(TROUPE_DNNL dnnl REQUIRED)

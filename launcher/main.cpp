@@ -111,6 +111,7 @@ void add_process(CLI::App& app, const char* name, troupe::ProcessArguments& argu
   command->add_option("--lost-after", arguments.lost_after_s);
   command->add_option("--join-deadline", arguments.join_deadline_s);
   command->add_option("--cores", arguments.cores);
+  command->add_option("--ucx", arguments.ucx);
   command->prefix_command();  // what follows --program is not for us
   command->callback([&arguments, &process, &result, run, command] {
     const auto rest = command->remaining();

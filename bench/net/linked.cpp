@@ -25,6 +25,12 @@ HandshakeOptions handshake(std::uint32_t process) {
   return options;
 }
 
+TcpOptions options_of(bool ucx) {
+  TcpOptions options;
+  options.ucx = ucx ? UcxUse::required : UcxUse::off;
+  return options;
+}
+
 template <class T>
 T value_or_exit(Result<T> result) {
   if (!result.ok()) {
@@ -96,9 +102,9 @@ EndpointOptions wide_open() {
 
 class LinkedServer final : public Server {
  public:
-  explicit LinkedServer(bool endpoints) {
+  LinkedServer(bool endpoints, bool ucx) {
     listener_ = value_or_exit(TcpListener::open(
-        io_, "127.0.0.1:0", handshake(2), {},
+        io_, "127.0.0.1:0", handshake(2), {.tcp = options_of(ucx)},
         [this, endpoints](std::shared_ptr<Link> link, const PeerIdentity&) {
           if (!endpoints) {
             return link->start(std::make_shared<LinkAnswers>(link));
@@ -144,11 +150,10 @@ class LinkedClient : public Client {
       done_->set_value();
     }
   }
-  std::shared_ptr<Link> connect(const std::string& address) {
+  std::shared_ptr<Link> connect(const std::string& address, bool ucx) {
     std::promise<Result<std::shared_ptr<Link>>> made;
-    make_tcp_dialer(io_, address, handshake(1), {})->dial([&](Result<std::shared_ptr<Link>> link) {
-      made.set_value(std::move(link));
-    });
+    make_tcp_dialer(io_, address, handshake(1), options_of(ucx))
+        ->dial([&](Result<std::shared_ptr<Link>> link) { made.set_value(std::move(link)); });
     return value_or_exit(made.get_future().get());
   }
   TcpIo io_;
@@ -161,7 +166,7 @@ class LinkedClient : public Client {
 
 class LinkClient final : public LinkedClient {
  public:
-  explicit LinkClient(const std::string& address) : link_(connect(address)) {
+  LinkClient(const std::string& address, bool ucx) : link_(connect(address, ucx)) {
     link_->start(std::make_shared<Events>(*this));
   }
   ~LinkClient() override {
@@ -184,7 +189,7 @@ class LinkClient final : public LinkedClient {
 class EndpointClient final : public LinkedClient {
  public:
   explicit EndpointClient(const std::string& address)
-      : endpoint_(std::make_shared<Endpoint>(connect(address), handler_, wide_open())) {
+      : endpoint_(std::make_shared<Endpoint>(connect(address, false), handler_, wide_open())) {
     endpoint_->start();
   }
   ~EndpointClient() override {
@@ -215,12 +220,12 @@ class EndpointClient final : public LinkedClient {
 
 }  // namespace
 
-std::unique_ptr<Server> serve_linked(bool endpoints) {
-  return std::make_unique<LinkedServer>(endpoints);
+std::unique_ptr<Server> serve_linked(bool endpoints, bool ucx) {
+  return std::make_unique<LinkedServer>(endpoints, ucx);
 }
 
-std::unique_ptr<Client> make_link_client(const std::string& address) {
-  return std::make_unique<LinkClient>(address);
+std::unique_ptr<Client> make_link_client(const std::string& address, bool ucx) {
+  return std::make_unique<LinkClient>(address, ucx);
 }
 
 std::unique_ptr<Client> make_endpoint_client(const std::string& address) {

@@ -66,8 +66,13 @@ std::unique_ptr<Server> serve_raw();
 /// \param per_message  one call of the system for each message, instead of as many as there are
 std::unique_ptr<Client> make_raw_client(const std::string& address, bool per_message);
 
-std::unique_ptr<Server> serve_linked(bool endpoints);
-std::unique_ptr<Client> make_link_client(const std::string& address);
+std::unique_ptr<Server> serve_linked(bool endpoints, bool ucx);
+std::unique_ptr<Client> make_link_client(const std::string& address, bool ucx);
 std::unique_ptr<Client> make_endpoint_client(const std::string& address);
+
+/// UCX's own program, in two processes of its own: one message each way for one request under way,
+/// else messages one way.
+std::unique_ptr<Client> make_perftest_client();
+bool has_perftest();
 
 }  // namespace troupe::bench

@@ -1,4 +1,6 @@
 // troupe_net_bench: two processes over loopback; raw Asio, links and endpoints by turns in one run.
+#include "runtime/net/ucx.hpp"
+
 #include "bench/net/load.hpp"
 #include "bench/support/measure.hpp"
 
@@ -36,11 +38,13 @@ struct Peer {
 /// The other process: serves until its standard input ends.
 int serve() {
   const auto raw = serve_raw();
-  const auto link = serve_linked(false);
-  const auto endpoint = serve_linked(true);
+  const auto link = serve_linked(false, false);
+  const auto endpoint = serve_linked(true, false);
+  const auto ucx = serve_linked(false, true);
   std::cout << raw->address() << '\n'
             << link->address() << '\n'
-            << endpoint->address() << std::endl;
+            << endpoint->address() << '\n'
+            << ucx->address() << std::endl;
   std::cin.get();
   return 0;
 }
@@ -81,7 +85,7 @@ struct ServingProcess {
   ServingProcess& operator=(const ServingProcess&) = delete;
   pid_t pid = -1;
   int input = -1;
-  std::array<std::string, 3> addresses;
+  std::array<std::string, 4> addresses;
 };
 
 void print_case(const Case& load, std::vector<Peer>& peers, nlohmann::ordered_json& results) {
@@ -115,8 +119,18 @@ int measure(const std::string& program, const Arguments& arguments) {
   std::vector<Peer> peers;
   peers.push_back({"raw Asio", make_raw_client(server.addresses[0], false), {}});
   peers.push_back({"raw Asio, call by call", make_raw_client(server.addresses[0], true), {}});
-  peers.push_back({"link", make_link_client(server.addresses[1]), {}});
+  peers.push_back({"link", make_link_client(server.addresses[1], false), {}});
   peers.push_back({"endpoint", make_endpoint_client(server.addresses[2]), {}});
+  if (const auto here = troupe::net::ucx_here(); here.ok()) {
+    peers.push_back({"link over UCX", make_link_client(server.addresses[3], true), {}});
+  } else {
+    fmt::print("link over UCX: skipped: {}\n", here.error().what());
+  }
+  if (has_perftest()) {
+    peers.push_back({"ucx_perftest", make_perftest_client(), {}});
+  } else {
+    fmt::print("ucx_perftest: skipped: it is not installed; try: the package ucx-utils\n");
+  }
   const auto time = std::chrono::duration_cast<std::chrono::steady_clock::duration>(
       std::chrono::duration<double>(arguments.seconds));
   nlohmann::ordered_json results = nlohmann::ordered_json::array();

@@ -1,6 +1,7 @@
 #include "launcher/processes/process_arguments.hpp"
 
 #include "launcher/seconds.hpp"
+#include "runtime/job/job.hpp"
 
 #include <cstdlib>
 #include <fmt/format.h>
@@ -30,6 +31,9 @@ std::vector<std::string> to_command_line(const std::string& command, const Proce
                                     fmt::format("{}", a.join_deadline_s)};
   if (!a.cores.empty()) {
     words.insert(words.end(), {"--cores", a.cores});
+  }
+  if (!a.ucx.empty()) {
+    words.insert(words.end(), {"--ucx", a.ucx});
   }
   if (!a.program.empty()) {
     words.emplace_back("--program");
@@ -68,6 +72,7 @@ std::optional<ProcessArguments> member_of_environment() {
     arguments.heartbeat_s = std::stod(values.at("--heartbeat"));
     arguments.lost_after_s = std::stod(values.at("--lost-after"));
     arguments.join_deadline_s = std::stod(values.at("--join-deadline"));
+    arguments.ucx = values["--ucx"];
   } catch (const std::exception&) {
     return std::nullopt;
   }
@@ -79,7 +84,36 @@ ProcessArguments arguments_for(const ClusterJob& cluster) {
   arguments.heartbeat_s = cluster.heartbeat_s;
   arguments.lost_after_s = cluster.lost_after_s;
   arguments.join_deadline_s = cluster.join_deadline_s;
+  arguments.ucx = ucx_of(cluster);
   return arguments;
+}
+
+std::string ucx_of(const ClusterJob& cluster) {
+  return cluster.tls || cluster.transport == "tcp" ? "" : cluster.transport;
+}
+
+net::UcxUse ucx_use(const std::string& ucx) {
+  return ucx.empty()     ? net::UcxUse::off
+         : ucx == "auto" ? net::UcxUse::if_possible
+                         : net::UcxUse::required;
+}
+
+Result<std::string> describe_links(const ClusterJob& cluster) {
+  if (cluster.transport == "tcp") {
+    return std::string();
+  }
+  if (cluster.tls) {
+    return std::string("links: TCP, because what goes over UCX is not encrypted");
+  }
+  auto here = net::ucx_here();
+  if (here) {
+    return fmt::format("links: {}; TCP between processes that it does not connect", *here);
+  }
+  if (cluster.transport == "ucx") {
+    return std::move(here).error().with("/cluster/transport");
+  }
+  const auto& why = here.error().what();
+  return "links: TCP: " + why.substr(0, why.find('\n'));
 }
 
 Result<Secrets> read_secrets(const ProcessArguments& arguments) {
@@ -90,6 +124,7 @@ Result<Secrets> read_secrets(const ProcessArguments& arguments) {
 Result<net::TcpOptions> tcp_options(const ProcessArguments& arguments, const Secrets& secrets) {
   net::TcpOptions options;
   TROUPE_ASSIGN_OR_RETURN(options.tls, tls_context(secrets));
+  options.ucx = ucx_use(arguments.ucx);
   options.heartbeat = seconds_as<std::chrono::nanoseconds>(arguments.heartbeat_s);
   options.lost_after = seconds_as<std::chrono::nanoseconds>(arguments.lost_after_s);
   return options;

@@ -15,6 +15,7 @@
 namespace troupe {
 
 class Session;
+struct ClusterJob;
 
 struct ProcessArguments {
   net::ProcessLife life;
@@ -29,6 +30,7 @@ struct ProcessArguments {
   std::string cores;       ///< that it and its children may use, like 0,2-4; empty: all
   /// An agent's processes run this program, which calls run_ranks; empty: this one.
   std::vector<std::string> program;
+  std::string ucx;  ///< "auto", "ucx"; empty: links use TCP only
 };
 
 /// Without who it is: the times of the job.
@@ -42,6 +44,13 @@ inline constexpr const char* member_variable = "TROUPE_MEMBER";
 std::string to_member_variable(const ProcessArguments& arguments);
 /// Nothing if the variable is not set, or not by an agent.
 std::optional<ProcessArguments> member_of_environment();
+
+/// What links use, from the job alone, so that all its processes say the same.
+std::string ucx_of(const ClusterJob& cluster);
+net::UcxUse ucx_use(const std::string& ucx);
+/// For people, once per run: what was chosen, and why. Empty: there was no choice.
+/// \errors those of net::ucx_here, where the job wants nothing else
+Result<std::string> describe_links(const ClusterJob& cluster);
 
 /// \errors those of the other two
 Result<Secrets> read_secrets(const ProcessArguments& arguments);

@@ -69,6 +69,10 @@ Status ProcessGroup::open_neighbourhood() {
   options.self = director_life;
   options.listen = entrance_.listen;
   TROUPE_ASSIGN_OR_RETURN(options.tcp, tcp_options(arguments_for(cluster), entrance_.secrets));
+  TROUPE_ASSIGN_OR_RETURN(const auto links, describe_links(cluster));
+  if (!links.empty()) {
+    setup_.say(links);
+  }
   options.gate = plan_->gate_options();
   options.gate.generation = process_->generation();
   options.gate.endpoint.recovery_deadline = director_grace(cluster.lost_after_s);

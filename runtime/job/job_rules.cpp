@@ -1,6 +1,7 @@
 #include "runtime/job/job_rules.hpp"
 
 #include "runtime/job/nearest.hpp"
+#include "runtime/net/ucx.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -131,6 +132,14 @@ void check_hosts(const Job& job, ProblemList& problems) {
   if (job.trace && cluster.launch != "simulate") {
     problems.add({"/trace", "false with launch other than \"simulate\"", "true",
                   "not built yet: a trace of one process"});
+  }
+  if (cluster.transport == "ucx" && cluster.tls) {
+    problems.add({"/cluster/transport", "\"auto\" or \"tcp\" with tls", "\"ucx\"",
+                  "what goes over UCX is not encrypted"});
+  }
+  if (cluster.transport == "ucx" && cluster.launch != "simulate" && !net::ucx_built()) {
+    problems.add({"/cluster/transport", "\"auto\" or \"tcp\": this build has no UCX", "\"ucx\"",
+                  "install libucx-dev and build again, or use \"tcp\""});
   }
   if (cluster.launch == "manual" && cluster.listen.empty()) {
     problems.add({"/cluster/listen", "HOST:PORT with launch \"manual\"", "nothing",

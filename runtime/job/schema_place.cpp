@@ -271,9 +271,13 @@ void add_links(std::vector<SchemaRow>& rows) {
                   "seconds until a request without an answer fails",
                   {},
                   put<&Job::cluster, &ClusterJob::request_deadline_s>});
-  rows.push_back({"/cluster/transport", choice_rule({"auto", "tcp", "ucx"}), value("\"auto\""),
-                  "what carries messages between processes; with `simulate` none of them",
-                  words({"ucx"}, "\"auto\" or \"tcp\"")});
+  rows.push_back({"/cluster/transport",
+                  choice_rule({"auto", "tcp", "ucx"}),
+                  value("\"auto\""),
+                  "what carries messages between processes: UCX, TCP, or UCX where it reaches "
+                  "(docs/deployment.md); with `simulate` none of them",
+                  {},
+                  put<&Job::cluster, &ClusterJob::transport>});
   rows.push_back({"/cluster/tls",
                   boolean_rule(),
                   value("false"),

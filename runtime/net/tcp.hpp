@@ -6,6 +6,7 @@
 #include "runtime/net/link.hpp"
 #include "runtime/net/reconnect.hpp"
 #include "runtime/net/tls.hpp"
+#include "runtime/net/ucx.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -26,6 +27,8 @@ class TcpIo final : public Timers {
   void at(Clock::time_point t, std::function<void()> f) override;
   /// Sockets open now: links, handshakes under way, listeners.
   std::size_t open_sockets() const;
+  /// Messages over UCX that named no link of this process, and were dropped.
+  std::size_t ucx_strangers() const;
 
   struct State;
   const std::shared_ptr<State>& state() const { return state_; }
@@ -43,6 +46,8 @@ struct TcpOptions {
   Clock::duration connect_deadline =
       std::chrono::seconds(5);                      ///< connecting and handshake together
   std::shared_ptr<const TlsContext> tls = nullptr;  ///< null: not encrypted
+  /// Frames over UCX; its bytes are not encrypted, so that with `tls` it stays unused.
+  UcxUse ucx = UcxUse::off;
 };
 
 struct TcpListenerOptions {

@@ -1,5 +1,7 @@
 #include "runtime/net/tcp_io.hpp"
 
+#include "runtime/net/ucx_port.hpp"
+
 #include <vector>
 
 namespace troupe::net {
@@ -72,7 +74,10 @@ void TcpIo::State::end() {
 }
 
 TcpIo::TcpIo() : state_(std::make_shared<State>()) {
-  state_->thread = std::thread([state = state_.get()] { state->context.run(); });
+  state_->thread = std::thread([state = state_.get()] {
+    state->context.run();
+    state->ucx.reset();
+  });
 }
 
 TcpIo::~TcpIo() {
@@ -84,6 +89,10 @@ TcpIo::~TcpIo() {
 
 void TcpIo::at(Clock::time_point t, std::function<void()> f) {
   state_->run_at(t, std::move(f));
+}
+
+std::size_t TcpIo::ucx_strangers() const {
+  return state_->ucx_strangers;
 }
 
 std::size_t TcpIo::open_sockets() const {

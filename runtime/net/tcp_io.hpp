@@ -14,12 +14,14 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 
 namespace troupe::net {
 
 namespace asio = boost::asio;
+class UcxPort;
 
 /// What is told when the network thread ends.
 class TcpOpenThing {
@@ -53,6 +55,7 @@ struct TcpIo::State : std::enable_shared_from_this<TcpIo::State> {
   asio::io_context context;
   asio::executor_work_guard<asio::io_context::executor_type> work;
   std::atomic<std::size_t> sockets{0};
+  std::atomic<std::size_t> ucx_strangers{0};
 
   std::mutex mutex;  // guards what follows up to `timers`
   bool ending = false;
@@ -61,6 +64,8 @@ struct TcpIo::State : std::enable_shared_from_this<TcpIo::State> {
 
   asio::steady_timer timer;
   std::map<const TcpOpenThing*, std::weak_ptr<TcpOpenThing>> open;
+  /// Opened by the first link that wants it; on the network thread.
+  std::optional<Result<std::shared_ptr<UcxPort>>> ucx;
   std::thread thread;
 };
 

@@ -1,6 +1,7 @@
 #include "runtime/net/tcp_opening.hpp"
 
 #include "runtime/net/tcp_link.hpp"
+#include "runtime/net/ucx_link.hpp"
 
 #include <boost/asio/error.hpp>
 
@@ -37,7 +38,8 @@ TcpOpening::TcpOpening(std::shared_ptr<TcpIo::State> io, asio::ip::tcp::socket s
       stream_(std::make_unique<TcpStream>(io_, std::move(socket), options_.tcp.tls.get())),
       peer_host_(stream_->peer_host()),
       timer_(io_->context) {
-  options_.handshake.transport = stream_->encrypted() ? "tcp+tls" : "tcp";
+  const bool with_ucx = options_.tcp.ucx != UcxUse::off;
+  options_.handshake.transport = stream_->encrypted() ? "tcp+tls" : with_ucx ? "tcp+ucx" : "tcp";
   handshake_ = options_.accepting ? Handshake::accept(options_.handshake)
                                   : Handshake::dial(options_.handshake);
 }
@@ -160,7 +162,11 @@ void TcpOpening::succeed() {
   opened.peer = handshake_->peer();
   auto name = fmt::format("{} link to process {} at {}", options_.handshake.transport,
                           raw(opened.peer.process), stream_->peer());
-  opened.link = TcpLink::make(io_, std::move(stream_), std::move(name), options_.tcp, early_);
+  const bool with_ucx = !stream_->encrypted() && options_.tcp.ucx != UcxUse::off;
+  opened.link = TcpLink::make(io_, std::move(stream_), name, options_.tcp, early_);
+  if (with_ucx) {
+    opened.link = UcxLink::make(io_, std::move(opened.link), std::move(name), options_.tcp);
+  }
   options_.slot.reset();
   if (const auto done = std::exchange(done_, nullptr)) {
     done(std::move(opened));

@@ -339,6 +339,65 @@ INSTANTIATE_TEST_SUITE_P(Of, LocalLosses,
                                            std::pair("host 1", SIGTERM),
                                            std::pair("agent of host 1", SIGTERM)));
 
+// ---- UCX ----
+
+bool lacks_ucx(const testing::ProcessResult& result) {
+  return result.exit_code != 0 && (result.err.find("this build has no UCX") != std::string::npos ||
+                                   result.err.find("UCX cannot be loaded") != std::string::npos);
+}
+
+std::ptrdiff_t shared_memory_of_ucx() {
+  return std::ranges::count_if(
+      std::filesystem::directory_iterator("/dev/shm"),
+      [](const auto& entry) { return entry.path().filename().string().starts_with("ucx_"); });
+}
+
+TEST_F(LocalRun, OverUcxTheDigestsAreThoseOfTcpAndTheChoiceIsToldOnce) {
+  const std::string job = "train.epochs=3 cluster.placement=worker cluster.transport=";
+  const auto over_ucx = run(job + "ucx", "ucx");
+  if (lacks_ucx(over_ucx)) {
+    GTEST_SKIP() << over_ucx.err;
+  }
+  const auto over_tcp = run(job + "tcp", "tcp");
+
+  ASSERT_EQ(over_ucx.exit_code, 0) << over_ucx.err;
+  ASSERT_EQ(over_tcp.exit_code, 0) << over_tcp.err;
+  EXPECT_EQ(report("ucx")["digests"], report("tcp")["digests"]);
+  EXPECT_EQ(count_lines(over_ucx.out + over_ucx.err, "links: UCX"), 1)
+      << over_ucx.out << over_ucx.err;
+  EXPECT_EQ(count_lines(over_tcp.out + over_tcp.err, "links: "), 0);
+}
+
+TEST_F(LocalRun, AProcessKilledWhileUcxIsUsedLeavesTheDigestsAndNoSharedMemory) {
+  const std::string job = "train.epochs=16 checkpoint.every.epochs=1 cluster.transport=ucx";
+  const auto whole = run(job, "whole");
+  if (lacks_ucx(whole)) {
+    GTEST_SKIP() << whole.err;
+  }
+  ASSERT_EQ(whole.exit_code, 0) << whole.err;
+  const auto before = shared_memory_of_ucx();
+  testing::Process run(command(job), folder());
+  ASSERT_TRUE(run.wait_for_output("epoch  3/16", 20s));
+  const auto victim = find("--name host 1 --");
+  ASSERT_GT(victim, 0);
+
+  kill(victim, SIGKILL);
+  const auto result = run.wait();
+
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(report()["digests"], report("whole")["digests"]);
+  EXPECT_EQ(shared_memory_of_ucx(), before);
+}
+
+TEST_F(LocalRun, WithTlsUcxIsRefusedAndAutoMeansTcpWithTheReason) {
+  EXPECT_CONTAINS(run("cluster.tls=true cluster.transport=ucx", "refused").err,
+                  "what goes over UCX is not encrypted");
+  const auto result = run("train.epochs=1 cluster.tls=true");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(count_lines(result.out + result.err, "links: TCP, because"), 1)
+      << result.out << result.err;
+}
+
 TEST_F(LocalRun, AnInterruptedRunEndsAllProcessesAndGoesOnToTheSameBits) {
   const std::string job = "train.epochs=16 checkpoint.every.epochs=1";
   ASSERT_EQ(run(job, "whole").exit_code, 0);

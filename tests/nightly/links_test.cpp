@@ -6,7 +6,14 @@ namespace {
 
 constexpr std::size_t gib = std::size_t{1} << 30;
 
-class LargeMessages : public ::testing::TestWithParam<Transport> {};
+class LargeMessages : public ::testing::TestWithParam<Transport> {
+ protected:
+  void SetUp() override {
+    if (const auto why = missing_for(GetParam()); !why.empty()) {
+      GTEST_SKIP() << why;
+    }
+  }
+};
 INSTANTIATE_TEST_SUITE_P(Conformance, LargeMessages, ::testing::ValuesIn(all_transports()),
                          name_of);
 

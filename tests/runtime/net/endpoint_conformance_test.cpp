@@ -89,6 +89,11 @@ struct EndpointPair {
 
 class Endpoints : public ::testing::TestWithParam<Transport> {
  protected:
+  void SetUp() override {
+    if (const auto why = missing_for(GetParam()); !why.empty()) {
+      GTEST_SKIP() << why;
+    }
+  }
   std::unique_ptr<LinkWorld> world() { return GetParam().make({}); }
 };
 INSTANTIATE_TEST_SUITE_P(Conformance, Endpoints, ::testing::ValuesIn(all_transports()), name_of);

@@ -13,6 +13,11 @@ constexpr std::size_t mib = std::size_t{1} << 20;
 
 class Links : public ::testing::TestWithParam<Transport> {
  protected:
+  void SetUp() override {
+    if (const auto why = missing_for(GetParam()); !why.empty()) {
+      GTEST_SKIP() << why;
+    }
+  }
   std::unique_ptr<LinkWorld> world(const WorldOptions& options = {}) {
     return GetParam().make(options);
   }

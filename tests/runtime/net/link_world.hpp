@@ -144,7 +144,9 @@ inline std::shared_ptr<const TlsContext> test_certificate() {
 /// Two network threads; the second one listens. With a proxy between them.
 class TcpWorld final : public LinkWorld {
  public:
-  TcpWorld(const WorldOptions& options, std::shared_ptr<const TlsContext> tls) {
+  TcpWorld(const WorldOptions& options, std::shared_ptr<const TlsContext> tls,
+           UcxUse ucx = UcxUse::off) {
+    tcp_.ucx = ucx;
     tcp_.limits = options.limits;
     tcp_.heartbeat = options.heartbeat;
     tcp_.lost_after = options.lost_after;
@@ -204,8 +206,21 @@ inline std::vector<Transport> socket_transports() {
            [](const auto& o) { return std::make_unique<TcpWorld>(o, test_certificate()); }}};
 }
 
+/// UCX with the TCP connection beside it.
+inline Transport ucx_transport() {
+  return {"ucx",
+          [](const auto& o) { return std::make_unique<TcpWorld>(o, nullptr, UcxUse::required); }};
+}
+
+/// Why a transport cannot be tested here; empty: it can.
+inline std::string missing_for(const Transport& transport) {
+  const auto here = transport.name == "ucx" ? ucx_here() : Result<std::string>("");
+  return here.ok() ? "" : here.error().what();
+}
+
 inline std::vector<Transport> all_transports() {
   auto all = socket_transports();
+  all.push_back(ucx_transport());
   all.insert(all.begin(),
              {"simulated", [](const auto& o) { return std::make_unique<SimWorld>(o); }});
   return all;
