@@ -31,6 +31,7 @@ struct CommandLine {
   troupe::SimulateArguments simulate;
   troupe::RunArguments run;
   troupe::PredictArguments predict;
+  troupe::SubmitArguments submit;
   troupe::JoinArguments join;
   troupe::JobArguments check;
   troupe::ImportArguments importing;
@@ -122,6 +123,22 @@ void add_process(CLI::App& app, const char* name, troupe::ProcessArguments& argu
   });
 }
 
+void add_submit(CLI::App& app, CommandLine& line, std::optional<ExitCode>& result) {
+  auto* submit = app.add_subcommand("submit", "hand a run with launch \"slurm\" to Slurm");
+  add_job(*submit, line.submit.run.job);
+  submit->add_flag("--dry-run", line.submit.dry_run, "print the batch script, submit nothing");
+  submit->add_flag("--resume", line.submit.run.resume,
+                   "go on from the newest checkpoint in the job's output folder");
+  submit->footer(
+      "Writes OUTPUT/submit.sbatch and submits it by sbatch (docs/deployment.md).\n"
+      "Example: troupe submit examples/slurm.json --set cluster.slurm.time=30\n"
+      "With -- PROGRAM ARGUMENTS... at the end, a program of yours trains (docs/embedding.md).");
+  submit->callback([&] {
+    line.submit.program = line.program.value_or(std::vector<std::string>());
+    result = troupe::submit_command(line.submit);
+  });
+}
+
 void add_join(CLI::App& app, troupe::JoinArguments& arguments, std::optional<ExitCode>& result) {
   auto* join = app.add_subcommand("join", "take part in a run with launch \"manual\" as a host");
   add_job(*join, arguments.job);
@@ -158,6 +175,7 @@ void add_commands(CLI::App& app, CommandLine& line, std::optional<ExitCode>& res
         line.program ? troupe::run_program(line.run, *line.program) : troupe::run_command(line.run);
   });
 
+  add_submit(app, line, result);
   add_join(app, line.join, result);
   add_predict(app, line.predict, result);
 
@@ -211,10 +229,11 @@ void add_commands(CLI::App& app, CommandLine& line, std::optional<ExitCode>& res
   inspect->callback([&] { result = troupe::inspect_command(line.inspect_store, line.verify); });
 }
 
-/// Takes what follows "--" after `run` as the user's program.
+/// Takes what follows "--" after `run` or `submit` as the user's program.
 /// \returns the number of arguments before it
 int split_program(int argc, char** argv, CommandLine& line) {
-  const bool runs = argc > 1 && std::string_view(argv[1]) == "run";
+  const std::string_view command(argc > 1 ? argv[1] : "");
+  const bool runs = command == "run" || command == "submit";
   for (int i = 2; runs && i < argc; ++i) {
     if (std::string_view(argv[i]) == "--") {
       line.program.emplace(argv + i + 1, argv + argc);

@@ -274,7 +274,7 @@ ExitCode run_command(const RunArguments& arguments) {
     }
   };
   std::optional<PreparedRun> run;
-  if (const auto code = prepare_run(arguments.job, say, run); !run) {
+  if (const auto code = prepare_run_on_hosts(arguments.job, say, run); !run) {
     return code;
   }
   Report report;

@@ -40,7 +40,7 @@ ExitCode print_outcome(const Job& job, const std::optional<SessionOutcome>& outc
 ExitCode run_processes(const RunArguments& arguments, const std::vector<std::string>& program) {
   const Say print = [](const std::string& line) { std::printf("%s\n", line.c_str()); };
   std::optional<PreparedRun> prepared;
-  if (const auto code = prepare_run(arguments.job, print, prepared); !prepared) {
+  if (const auto code = prepare_run_on_hosts(arguments.job, print, prepared); !prepared) {
     return code;
   }
   ProcessClusterSetup setup;

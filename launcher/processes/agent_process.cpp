@@ -5,11 +5,14 @@
 #include "launcher/print_error.hpp"
 #include "launcher/processes/child_processes.hpp"
 #include "launcher/processes/director_link.hpp"
+#include "launcher/processes/local_address.hpp"
 #include "runtime/net/messages.hpp"
 
 #include <caf/all.hpp>
 
+#include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <mutex>
 
@@ -104,8 +107,22 @@ Status run(DirectorLink& link, const net::Token& token) {
 
 }  // namespace
 
-ExitCode run_agent(const ProcessArguments& arguments) {
-  unblock_stop_signals();  // who ends it wants just that; the director is told by its link
+ExitCode run_agent(const ProcessArguments& given) {
+  if (std::getenv("SLURM_STEP_ID") == nullptr) {
+    unblock_stop_signals();  // who ends it wants just that; the director is told by its link
+  } else {
+    // Slurm tells all processes of a job that it is to end; the director must find them for a checkpoint. What is
+    // ignored is so in the processes started here, too.
+    std::signal(SIGTERM, SIG_IGN);
+  }
+  auto arguments = given;
+  if (arguments.listen.empty()) {
+    const auto own = local_address_towards(host_of_address(arguments.director));
+    if (!own) {
+      return print_error(Error(own.error()).with(arguments.name));
+    }
+    arguments.listen = *own + ":0";
+  }
   auto token = read_token(arguments);
   if (!token) {
     return print_error(Error(token.error()).with(arguments.name), ExitCode::usage);

@@ -147,6 +147,21 @@ void check_hosts(const Job& job, ProblemList& problems) {
   }
 }
 
+void check_slurm(const ClusterJob& cluster, ProblemList& problems) {
+  const auto& slurm = cluster.slurm;
+  if (cluster.launch == "slurm" && !cluster.named.empty()) {
+    problems.add({"/cluster/hosts", "a number with launch \"slurm\"", "a list",
+                  "the allocation names the hosts"});
+  } else if (cluster.launch == "slurm" && slurm.nodes != cluster.all_hosts()) {
+    problems.add({"/cluster/slurm/nodes",
+                  fmt::format("{}, the number of hosts and servers", cluster.all_hosts()),
+                  std::to_string(slurm.nodes), "one of the two will do"});
+  }
+  if (!slurm.container_mounts.empty() && slurm.container_image.empty()) {
+    problems.add({"/cluster/slurm/container_mounts", "a container_image with it", "none", no_hint});
+  }
+}
+
 void check_servers(const ClusterJob& cluster, ProblemList& problems) {
   const auto& list = cluster.server_ranks;
   if (!list.empty() && list.size() != cluster.world()) {
@@ -170,6 +185,9 @@ void check_between_keys(const Job& job, ProblemList& problems) {
   const auto good = [&](const char* pointer) { return !problems.has(pointer); };
   if (good("/cluster/hosts")) {
     check_hosts(job, problems);
+  }
+  if (good("/cluster/hosts") && good("/cluster/servers") && good("/cluster/slurm/nodes")) {
+    check_slurm(job.cluster, problems);
   }
   if (good("/cluster/hosts") && good("/cluster/servers") && good("/cluster/server_of_rank")) {
     check_servers(job.cluster, problems);
