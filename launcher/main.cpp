@@ -32,6 +32,7 @@ struct CommandLine {
   troupe::RunArguments run;
   troupe::PredictArguments predict;
   troupe::SubmitArguments submit;
+  troupe::CopyArguments copy;
   troupe::JoinArguments join;
   troupe::JobArguments check;
   troupe::ImportArguments importing;
@@ -139,6 +140,24 @@ void add_submit(CLI::App& app, CommandLine& line, std::optional<ExitCode>& resul
   });
 }
 
+void add_copy(CLI::App& app, CommandLine& line, std::optional<ExitCode>& result) {
+  auto* copy =
+      app.add_subcommand("copy", "bring what a run with launch \"ssh\" needs to its hosts");
+  add_job(*copy, line.copy.job);
+  copy->footer(
+      "The program, the job file and the store's files that a host reads, where they are missing "
+      "or different.\n"
+      "Example: troupe copy examples/ssh.json\n"
+      "With -- PROGRAM at the end, that one too.");
+  copy->callback([&] {
+    line.copy.program = line.program.value_or(std::vector<std::string>());
+    result = troupe::copy_command(line.copy);
+  });
+  app.add_subcommand("receive", "takes files from a copy")->group("")->callback([&] {
+    result = troupe::receive_command();
+  });
+}
+
 void add_join(CLI::App& app, troupe::JoinArguments& arguments, std::optional<ExitCode>& result) {
   auto* join = app.add_subcommand("join", "take part in a run with launch \"manual\" as a host");
   add_job(*join, arguments.job);
@@ -176,6 +195,7 @@ void add_commands(CLI::App& app, CommandLine& line, std::optional<ExitCode>& res
   });
 
   add_submit(app, line, result);
+  add_copy(app, line, result);
   add_join(app, line.join, result);
   add_predict(app, line.predict, result);
 
@@ -229,11 +249,11 @@ void add_commands(CLI::App& app, CommandLine& line, std::optional<ExitCode>& res
   inspect->callback([&] { result = troupe::inspect_command(line.inspect_store, line.verify); });
 }
 
-/// Takes what follows "--" after `run` or `submit` as the user's program.
+/// Takes what follows "--" after `run`, `submit` or `copy` as the user's program.
 /// \returns the number of arguments before it
 int split_program(int argc, char** argv, CommandLine& line) {
   const std::string_view command(argc > 1 ? argv[1] : "");
-  const bool runs = command == "run" || command == "submit";
+  const bool runs = command == "run" || command == "submit" || command == "copy";
   for (int i = 2; runs && i < argc; ++i) {
     if (std::string_view(argv[i]) == "--") {
       line.program.emplace(argv + i + 1, argv + argc);

@@ -5,6 +5,7 @@
 #include "launcher/make_cluster.hpp"
 #include "launcher/prepare_run.hpp"
 #include "launcher/print_error.hpp"
+#include "launcher/processes/host_copy.hpp"
 #include "launcher/processes/process_cluster.hpp"
 #include "launcher/read_job.hpp"
 #include "launcher/run_checkpoints.hpp"
@@ -42,6 +43,11 @@ ExitCode run_processes(const RunArguments& arguments, const std::vector<std::str
   std::optional<PreparedRun> prepared;
   if (const auto code = prepare_run_on_hosts(arguments.job, print, prepared); !prepared) {
     return code;
+  }
+  if (const auto copied =
+          copy_if_asked(prepared->job, prepared->store, arguments.job.file, program.front(), print);
+      !copied) {
+    return print_error(copied.error());
   }
   ProcessClusterSetup setup;
   setup.folder = std::filesystem::absolute(arguments.job.file.parent_path());

@@ -48,7 +48,7 @@ struct SshJob {
   std::string program;               ///< `troupe` there; empty: the path of this program
   std::vector<std::string> env;      ///< NAME=VALUE each
   std::vector<std::string> options;  ///< further arguments of ssh
-  bool copy = false;  ///< program, and store parts, are copied where they are missing
+  bool copy = false;  ///< program, job file and store parts are copied where they are missing
 };
 
 /// What Slurm is asked for, under its own names.

@@ -213,10 +213,14 @@ void add_ssh(std::vector<SchemaRow>& rows) {
                   [](const Json& v, Job& job) {
                     job.cluster.ssh.options = v.get<std::vector<std::string>>();
                   }});
-  rows.push_back({"/cluster/ssh/copy", boolean_rule(), value("false"),
-                  "copy the program and the parts of the store where they are missing",
-                  all_but_default("false: the same paths on all hosts"),
-                  [](const Json& v, Job& job) { job.cluster.ssh.copy = v.get<bool>(); }});
+  rows.push_back(
+      {"/cluster/ssh/copy",
+       boolean_rule(),
+       value("false"),
+       "bring the program, the job file and of the store what a host reads to where they are "
+       "missing or different",
+       {},
+       [](const Json& v, Job& job) { job.cluster.ssh.copy = v.get<bool>(); }});
 }
 
 void add_links(std::vector<SchemaRow>& rows) {
