@@ -27,6 +27,23 @@ struct RunArguments {
 /// \requires both signals are blocked in all threads
 ExitCode run_command(const RunArguments& arguments);
 
+struct SubmitArguments {
+  RunArguments run;
+  std::vector<std::string> program;  ///< of the user's, with arguments; empty: none
+  bool dry_run = false;              ///< print the script, and that is all
+};
+/// Hands a run with `launch` "slurm" to Slurm as a batch job.
+ExitCode submit_command(const SubmitArguments& arguments);
+
+struct CopyArguments {
+  JobArguments job;
+  std::vector<std::string> program;  ///< of the user's, with arguments; empty: none
+};
+/// Brings what a run with `launch` "ssh" needs to its hosts.
+ExitCode copy_command(const CopyArguments& arguments);
+/// Its other end, on a host: files from standard input (processes/file_transfer.hpp).
+ExitCode receive_command();
+
 struct JoinArguments {
   JobArguments job;
   std::string director;  ///< its address, as `run` printed it

@@ -11,32 +11,56 @@
 #include <cstdlib>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <optional>
 #include <string_view>
 
 namespace troupe {
 namespace {
 
 /// Set by the launchers of Slurm, MPI (PMI and Open MPI) and PyTorch, one process per host.
-constexpr const char* rank_variables[] = {"SLURM_NODEID", "PMI_RANK", "OMPI_COMM_WORLD_RANK",
-                                          "RANK"};
+struct LauncherVariables {
+  const char* rank;
+  const char* size;
+};
+constexpr LauncherVariables launchers[] = {{"SLURM_NODEID", "SLURM_STEP_NUM_NODES"},
+                                           {"PMI_RANK", "PMI_SIZE"},
+                                           {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+                                           {"RANK", "WORLD_SIZE"}};
 
-Result<std::uint32_t> host_rank(const JoinArguments& arguments) {
+/// Nothing if the variable is not set.
+Result<std::optional<std::uint32_t>> number_of(const char* name) {
+  const auto* text = std::getenv(name);
+  if (text == nullptr) {
+    return std::optional<std::uint32_t>();
+  }
+  std::uint32_t number = 0;
+  const std::string_view value(text);
+  const auto [rest, problem] = std::from_chars(value.begin(), value.end(), number);
+  if (problem != std::errc{} || rest != value.end()) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("{}: expected a number from 0, found \"{}\"", name, value));
+  }
+  return std::optional(number);
+}
+
+/// \param hosts  of the job: a launcher that has started another number of processes means something else
+Result<std::uint32_t> host_rank(const JoinArguments& arguments, std::uint32_t hosts) {
   if (arguments.host) {
     return *arguments.host;
   }
-  for (const auto* name : rank_variables) {
-    const auto* text = std::getenv(name);
-    if (text == nullptr) {
+  for (const auto& [rank_variable, size_variable] : launchers) {
+    TROUPE_ASSIGN_OR_RETURN(const auto rank, number_of(rank_variable));
+    if (!rank) {
       continue;
     }
-    std::uint32_t rank = 0;
-    const std::string_view value(text);
-    const auto [rest, problem] = std::from_chars(value.begin(), value.end(), rank);
-    if (problem != std::errc{} || rest != value.end()) {
+    TROUPE_ASSIGN_OR_RETURN(const auto size, number_of(size_variable));
+    if (size && *size != hosts) {
       return Error(Errc::invalid_argument,
-                   fmt::format("{}: expected a number from 0, found \"{}\"", name, value));
+                   fmt::format("{}: expected {}, the job's hosts, found {}; try: start troupe join "
+                               "once per host, or give --host-rank",
+                               size_variable, hosts, *size));
     }
-    return rank;
+    return *rank;
   }
   return Error(
       Errc::invalid_argument,
@@ -54,8 +78,8 @@ std::uint32_t life_by_time() {
 }
 
 Result<ProcessArguments> process_arguments(const JoinArguments& arguments, const Job& job) {
-  TROUPE_ASSIGN_OR_RETURN(const auto rank, host_rank(arguments));
   const auto layout = make_layout(job);
+  TROUPE_ASSIGN_OR_RETURN(const auto rank, host_rank(arguments, layout.hosts));
   if (job.cluster.launch != "manual" || rank >= layout.hosts) {
     return Error(Errc::invalid_argument,
                  fmt::format("expected a job with launch \"manual\" and a host rank 0..{}, found "

@@ -31,6 +31,8 @@ struct CommandLine {
   troupe::SimulateArguments simulate;
   troupe::RunArguments run;
   troupe::PredictArguments predict;
+  troupe::SubmitArguments submit;
+  troupe::CopyArguments copy;
   troupe::JoinArguments join;
   troupe::JobArguments check;
   troupe::ImportArguments importing;
@@ -123,6 +125,40 @@ void add_process(CLI::App& app, const char* name, troupe::ProcessArguments& argu
   });
 }
 
+void add_submit(CLI::App& app, CommandLine& line, std::optional<ExitCode>& result) {
+  auto* submit = app.add_subcommand("submit", "hand a run with launch \"slurm\" to Slurm");
+  add_job(*submit, line.submit.run.job);
+  submit->add_flag("--dry-run", line.submit.dry_run, "print the batch script, submit nothing");
+  submit->add_flag("--resume", line.submit.run.resume,
+                   "go on from the newest checkpoint in the job's output folder");
+  submit->footer(
+      "Writes OUTPUT/submit.sbatch and submits it by sbatch (docs/deployment.md).\n"
+      "Example: troupe submit examples/slurm.json --set cluster.slurm.time=30\n"
+      "With -- PROGRAM ARGUMENTS... at the end, a program of yours trains (docs/embedding.md).");
+  submit->callback([&] {
+    line.submit.program = line.program.value_or(std::vector<std::string>());
+    result = troupe::submit_command(line.submit);
+  });
+}
+
+void add_copy(CLI::App& app, CommandLine& line, std::optional<ExitCode>& result) {
+  auto* copy =
+      app.add_subcommand("copy", "bring what a run with launch \"ssh\" needs to its hosts");
+  add_job(*copy, line.copy.job);
+  copy->footer(
+      "The program, the job file and the store's files that a host reads, where they are missing "
+      "or different.\n"
+      "Example: troupe copy examples/ssh.json\n"
+      "With -- PROGRAM at the end, that one too.");
+  copy->callback([&] {
+    line.copy.program = line.program.value_or(std::vector<std::string>());
+    result = troupe::copy_command(line.copy);
+  });
+  app.add_subcommand("receive", "takes files from a copy")->group("")->callback([&] {
+    result = troupe::receive_command();
+  });
+}
+
 void add_join(CLI::App& app, troupe::JoinArguments& arguments, std::optional<ExitCode>& result) {
   auto* join = app.add_subcommand("join", "take part in a run with launch \"manual\" as a host");
   add_job(*join, arguments.job);
@@ -162,6 +198,8 @@ void add_commands(CLI::App& app, CommandLine& line, std::optional<ExitCode>& res
         line.program ? troupe::run_program(line.run, *line.program) : troupe::run_command(line.run);
   });
 
+  add_submit(app, line, result);
+  add_copy(app, line, result);
   add_join(app, line.join, result);
   add_predict(app, line.predict, result);
 
@@ -215,10 +253,11 @@ void add_commands(CLI::App& app, CommandLine& line, std::optional<ExitCode>& res
   inspect->callback([&] { result = troupe::inspect_command(line.inspect_store, line.verify); });
 }
 
-/// Takes what follows "--" after `run` as the user's program.
+/// Takes what follows "--" after `run`, `submit` or `copy` as the user's program.
 /// \returns the number of arguments before it
 int split_program(int argc, char** argv, CommandLine& line) {
-  const bool runs = argc > 1 && std::string_view(argv[1]) == "run";
+  const std::string_view command(argc > 1 ? argv[1] : "");
+  const bool runs = command == "run" || command == "submit" || command == "copy";
   for (int i = 2; runs && i < argc; ++i) {
     if (std::string_view(argv[i]) == "--") {
       line.program.emplace(argv + i + 1, argv + argc);

@@ -1,14 +1,15 @@
 #include "launcher/prepare_run.hpp"
 
 #include "launcher/print_error.hpp"
+#include "launcher/processes/slurm_allocation.hpp"
 #include "launcher/read_job.hpp"
 
 #include <fmt/format.h>
 
 namespace troupe {
-ExitCode prepare_run(const JobArguments& arguments, const Say& say,
-                     std::optional<PreparedRun>& run) {
-  auto job = read_job_or_print(arguments);
+namespace {
+
+ExitCode prepare(std::optional<Job> job, const Say& say, std::optional<PreparedRun>& run) {
   if (!job) {
     return ExitCode::usage;
   }
@@ -33,6 +34,18 @@ ExitCode prepare_run(const JobArguments& arguments, const Say& say,
   }
   run.emplace(PreparedRun{*std::move(job), *std::move(store)});
   return ExitCode::done;
+}
+
+}  // namespace
+
+ExitCode prepare_run(const JobArguments& arguments, const Say& say,
+                     std::optional<PreparedRun>& run) {
+  return prepare(read_job_or_print(arguments), say, run);
+}
+
+ExitCode prepare_run_on_hosts(const JobArguments& arguments, const Say& say,
+                              std::optional<PreparedRun>& run) {
+  return prepare(read_job_for_run(arguments), say, run);
 }
 
 }  // namespace troupe

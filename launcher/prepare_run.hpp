@@ -22,4 +22,8 @@ struct PreparedRun {
 ExitCode prepare_run(const JobArguments& arguments, const Say& say,
                      std::optional<PreparedRun>& run);
 
+/// The same for a run with launch other than "simulate" too: on the hosts that the job, or Slurm's allocation, names.
+ExitCode prepare_run_on_hosts(const JobArguments& arguments, const Say& say,
+                              std::optional<PreparedRun>& run);
+
 }  // namespace troupe

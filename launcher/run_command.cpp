@@ -4,6 +4,7 @@
 #include "launcher/make_cluster.hpp"
 #include "launcher/prepare_run.hpp"
 #include "launcher/print_error.hpp"
+#include "launcher/processes/host_copy.hpp"
 #include "launcher/report.hpp"
 #include "launcher/run_checkpoints.hpp"
 #include "launcher/seconds.hpp"
@@ -276,8 +277,12 @@ ExitCode run_command(const RunArguments& arguments) {
     }
   };
   std::optional<PreparedRun> run;
-  if (const auto code = prepare_run(arguments.job, say, run); !run) {
+  if (const auto code = prepare_run_on_hosts(arguments.job, say, run); !run) {
     return code;
+  }
+  if (const auto copied = copy_if_asked(run->job, run->store, arguments.job.file, {}, say);
+      !copied) {
+    return print_error(copied.error());
   }
   Report report;
   return run_cluster(run->job, run->store, report, arguments, say, began);

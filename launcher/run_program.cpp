@@ -5,6 +5,7 @@
 #include "launcher/make_cluster.hpp"
 #include "launcher/prepare_run.hpp"
 #include "launcher/print_error.hpp"
+#include "launcher/processes/host_copy.hpp"
 #include "launcher/processes/process_cluster.hpp"
 #include "launcher/read_job.hpp"
 #include "launcher/run_checkpoints.hpp"
@@ -40,8 +41,13 @@ ExitCode print_outcome(const Job& job, const std::optional<SessionOutcome>& outc
 ExitCode run_processes(const RunArguments& arguments, const std::vector<std::string>& program) {
   const Say print = [](const std::string& line) { std::printf("%s\n", line.c_str()); };
   std::optional<PreparedRun> prepared;
-  if (const auto code = prepare_run(arguments.job, print, prepared); !prepared) {
+  if (const auto code = prepare_run_on_hosts(arguments.job, print, prepared); !prepared) {
     return code;
+  }
+  if (const auto copied =
+          copy_if_asked(prepared->job, prepared->store, arguments.job.file, program.front(), print);
+      !copied) {
+    return print_error(copied.error());
   }
   ProcessClusterSetup setup;
   setup.folder = std::filesystem::absolute(arguments.job.file.parent_path());
@@ -61,7 +67,13 @@ ExitCode run_processes(const RunArguments& arguments, const std::vector<std::str
     (*sessions)->stop();
     outcome = watch->end.wait_stopped(std::chrono::seconds(60));
   }
+  const auto traffic = (*sessions)->finish();
   sessions->reset();
+  if (outcome && outcome->status) {
+    std::printf("links carried %llu requests and %.1f MB\n",
+                static_cast<unsigned long long>(traffic.requests),
+                static_cast<double>(traffic.bytes) * 1e-6);
+  }
   return print_outcome(prepared->job, outcome);
 }
 

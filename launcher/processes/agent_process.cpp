@@ -4,12 +4,15 @@
 #include "launcher/print_error.hpp"
 #include "launcher/processes/child_processes.hpp"
 #include "launcher/processes/director_link.hpp"
+#include "launcher/processes/local_address.hpp"
 #include "runtime/job/process_list.hpp"
 #include "runtime/net/messages.hpp"
 
 #include <caf/all.hpp>
 
 #include <cerrno>
+#include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <fmt/format.h>
 #include <mutex>
@@ -117,7 +120,20 @@ Status run(DirectorLink& link) {
 
 }  // namespace
 
-ExitCode run_agent(const ProcessArguments& arguments) {
+ExitCode run_agent(const ProcessArguments& given) {
+  if (std::getenv("SLURM_STEP_ID") != nullptr) {
+    // Slurm tells all processes of a job that it is to end; the director must find them for a checkpoint.
+    // What is ignored is so in the processes started here, too.
+    std::signal(SIGTERM, SIG_IGN);
+  }
+  auto arguments = given;
+  if (arguments.listen.empty()) {
+    const auto own = local_address_towards(host_of_address(arguments.director));
+    if (!own) {
+      return print_error(Error(own.error()).with(arguments.name));
+    }
+    arguments.listen = *own + ":0";
+  }
   if (const auto kept = keep_to_cores(arguments.cores); !kept) {
     return print_error(Error(kept.error()).with(arguments.name), ExitCode::usage);
   }

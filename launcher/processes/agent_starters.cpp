@@ -1,6 +1,8 @@
 #include "launcher/processes/agent_starters.hpp"
 
 #include "launcher/processes/child_processes.hpp"
+#include "launcher/processes/slurm_allocation.hpp"
+#include "launcher/shell_quoted.hpp"
 
 #include <fmt/format.h>
 #include <map>
@@ -8,15 +10,6 @@
 
 namespace troupe {
 namespace {
-
-/// For a POSIX shell.
-std::string quoted(const std::string& word) {
-  std::string text = "'";
-  for (const char c : word) {
-    text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  }
-  return text + "'";
-}
 
 /// Agents that are children of this process, or behind a child.
 class ChildAgents final : public AgentStarter {
@@ -95,7 +88,7 @@ std::vector<std::string> ssh_command(const SshJob& ssh, const HostSpec& host,
   words.insert(words.end(), {"--", host.address});
   std::string line;
   if (const auto& dir = first_of(host.dir, ssh.dir); !dir.empty()) {
-    line += fmt::format("cd {} && ", quoted(dir));
+    line += fmt::format("cd {} && ", shell_quoted(dir));
   }
   line += "exec";
   if (!ssh.env.empty() || !host.env.empty()) {
@@ -103,11 +96,11 @@ std::vector<std::string> ssh_command(const SshJob& ssh, const HostSpec& host,
   }
   for (const auto* list : {&ssh.env, &host.env}) {
     for (const auto& entry : *list) {
-      line += " " + quoted(entry);
+      line += " " + shell_quoted(entry);
     }
   }
   for (const auto& argument : arguments) {
-    line += " " + quoted(argument);
+    line += " " + shell_quoted(argument);
   }
   words.push_back(line);
   return words;
@@ -130,6 +123,15 @@ std::unique_ptr<AgentStarter> make_agent_starter(const Job& job) {
           there.listen = at.find(':') == std::string::npos ? at + ":0" : "[" + at + "]:0";
           const auto& path = first_of(first_of(spec.program, cluster.ssh.program), program);
           return ssh_command(cluster.ssh, spec, agent_command(path, there));
+        });
+  }
+  if (cluster.launch == "slurm") {
+    return std::make_unique<ChildAgents>(
+        [cluster, program = own_program()](HostId host, const ProcessArguments& arguments) {
+          auto there = arguments;
+          there.listen.clear();  // it finds out itself
+          return srun_command(cluster.slurm, cluster.named.at(raw(host)).address,
+                              agent_command(first_of(cluster.slurm.program, program), there));
         });
   }
   return nullptr;

@@ -19,9 +19,9 @@ struct ClusterJob;
 
 struct ProcessArguments {
   net::ProcessLife life;
-  std::string name;      ///< in messages, e.g. "host 1"
-  std::string director;  ///< address of the director's process
-  std::string listen = "127.0.0.1:0";
+  std::string name;                    ///< in messages, e.g. "host 1"
+  std::string director;                ///< address of the director's process
+  std::string listen = "127.0.0.1:0";  ///< of an agent also empty: on the way to the director
   double heartbeat_s = 1;
   double lost_after_s = 3;
   double join_deadline_s = 60;

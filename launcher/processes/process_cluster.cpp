@@ -147,9 +147,13 @@ class Sessions final : public ProcessSessions {
  public:
   Sessions(std::unique_ptr<ProcessGroup> group, std::shared_ptr<RanksOutcome> outcome)
       : outcome_(std::move(outcome)), group_(std::move(group)) {}
-  ~Sessions() override {
-    group_->end().finish();
-    group_->end_all();
+  ~Sessions() override { finish(); }
+  Traffic finish() override {
+    if (!traffic_) {
+      group_->end().finish();
+      traffic_ = group_->end_all();
+    }
+    return *traffic_;
   }
   void start(std::function<void(SessionOutcome)> on_end) override {
     auto& end = group_->end();
@@ -173,6 +177,7 @@ class Sessions final : public ProcessSessions {
  private:
   const std::shared_ptr<RanksOutcome> outcome_;
   const std::unique_ptr<ProcessGroup> group_;
+  std::optional<Traffic> traffic_;
 };
 
 }  // namespace

@@ -46,6 +46,8 @@ class ProcessSessions {
   virtual void start(std::function<void(SessionOutcome)> on_end) = 0;
   /// Asks the ranks to end with a checkpoint, after the step under way.
   virtual void stop() = 0;
+  /// After the end: lets all processes end, and counts what their links carried.
+  virtual Traffic finish() = 0;
 };
 /// \errors as make_process_cluster
 Result<std::unique_ptr<ProcessSessions>> make_process_sessions(const Job& job,

@@ -49,7 +49,22 @@ struct SshJob {
   std::string program;               ///< `troupe` there; empty: the path of this program
   std::vector<std::string> env;      ///< NAME=VALUE each
   std::vector<std::string> options;  ///< further arguments of ssh
-  bool copy = false;  ///< program, and store parts, are copied where they are missing
+  bool copy = false;  ///< program, job file and store parts are copied where they are missing
+};
+
+/// What Slurm is asked for, under its own names.
+struct SlurmJob {
+  std::string account;
+  std::string partition;
+  std::string time;         ///< as Slurm writes it: "30", "1:00:00", "2-0"
+  std::uint32_t nodes = 0;  ///< hosts, servers included; 0: not said
+  std::uint32_t tasks_per_node = 1;
+  std::uint32_t cpus_per_task = 0;  ///< 0: as Slurm decides
+  std::string container_image;      ///< of the agents and what they start; needs the plugin pyxis
+  std::string container_mounts;
+  std::string program;  ///< `troupe` on the nodes; empty: the path of this program
+  std::vector<std::string> extra_arguments;  ///< of sbatch
+  std::vector<std::string> srun_arguments;   ///< of the srun that starts a node's agent
 };
 
 struct ClusterJob {
@@ -58,7 +73,9 @@ struct ClusterJob {
   std::string token_file;   ///< of `launch` "manual"; empty: OUTPUT/token
   std::uint32_t hosts = 1;  ///< with ranks; of servers there may be more
   std::vector<HostSpec> named;  ///< all hosts, servers last; empty: they have no names
+  bool hosts_given = false;     ///< by the job file, as `hosts` or `slurm.nodes`
   SshJob ssh;
+  SlurmJob slurm;
   std::string placement = "collocated";
   std::vector<ProcessSpec> processes;  ///< with placement "explicit" only
   std::uint32_t trainers_per_host = 1;

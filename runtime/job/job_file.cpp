@@ -90,6 +90,7 @@ class Reader {
       read_row(row);
     }
     take_servers_from_hosts();
+    job_.cluster.hosts_given = find_value(root_, "/cluster/hosts") != nullptr;
     job_.partition.given = find_value(root_, "/partition") != nullptr;
     check_between_keys(job_, problems_);
     const auto path = place_.base_dir / job_.dataset.path;
@@ -185,6 +186,12 @@ class Reader {
     if (pointer == "/cluster/prefetch") {
       return job_.cluster.batches_in_flight;
     }
+    if (pointer == "/cluster/slurm/nodes") {
+      return job_.cluster.named.empty() ? job_.cluster.all_hosts() : job_.cluster.hosts;
+    }
+    if (pointer == "/cluster/slurm/tasks_per_node") {
+      return job_.cluster.trainers_per_host;
+    }
     if (pointer == "/model/layers") {
       return std::max<std::size_t>(1, job_.sample.fanout.size());
     }
@@ -215,6 +222,27 @@ void inline_host_file(Json& root, const Place& place, ProblemList& problems) {
   root["cluster"].erase("host_file");
 }
 
+/// With `slurm`, `cluster.slurm.nodes` says how many hosts there are where nothing else does; of them the
+/// second half are servers, unless their number is given.
+void take_hosts_from_nodes(Json& root) {
+  const auto* launch = find_value(root, "/cluster/launch");
+  const auto* nodes = find_value(root, "/cluster/slurm/nodes");
+  if (launch == nullptr || *launch != "slurm" || nodes == nullptr || !nodes->is_number_unsigned() ||
+      find_value(root, "/cluster/hosts") != nullptr) {
+    return;
+  }
+  auto hosts = nodes->get<std::uint64_t>();
+  const auto* placement = find_value(root, "/cluster/placement");
+  if (placement != nullptr && *placement == "server_client") {
+    const auto* servers = find_value(root, "/cluster/servers");
+    const bool given = servers != nullptr && servers->is_number_unsigned();
+    const auto taken = given ? servers->get<std::uint64_t>() : hosts / 2;
+    root["cluster"]["servers"] = taken;
+    hosts -= std::min(hosts, taken);
+  }
+  root["cluster"]["hosts"] = hosts;
+}
+
 Result<JobReading> parse(const std::string& text, const Place& place,
                          std::span<const std::string> overrides) {
   TROUPE_ASSIGN_OR_RETURN(const JsonDocument document, read_json(text));
@@ -228,6 +256,7 @@ Result<JobReading> parse(const std::string& text, const Place& place,
     }
   }
   inline_host_file(*document.root, place, problems);
+  take_hosts_from_nodes(*document.root);
   JobReading reading;
   reading.job = Reader(*document.root, place, problems).read();
   reading.problems = std::move(problems).take();

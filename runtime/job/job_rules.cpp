@@ -179,6 +179,21 @@ void check_listed_processes(const Job& job, ProblemList& problems) {
   }
 }
 
+void check_slurm(const ClusterJob& cluster, ProblemList& problems) {
+  const auto& slurm = cluster.slurm;
+  if (cluster.launch == "slurm" && !cluster.named.empty()) {
+    problems.add({"/cluster/hosts", "a number with launch \"slurm\"", "a list",
+                  "the allocation names the hosts"});
+  } else if (cluster.launch == "slurm" && slurm.nodes != cluster.all_hosts()) {
+    problems.add({"/cluster/slurm/nodes",
+                  fmt::format("{}, the number of hosts and servers", cluster.all_hosts()),
+                  std::to_string(slurm.nodes), "one of the two will do"});
+  }
+  if (!slurm.container_mounts.empty() && slurm.container_image.empty()) {
+    problems.add({"/cluster/slurm/container_mounts", "a container_image with it", "none", no_hint});
+  }
+}
+
 void check_servers(const ClusterJob& cluster, ProblemList& problems) {
   const auto& list = cluster.server_ranks;
   if (!list.empty() && list.size() != cluster.world()) {
@@ -206,6 +221,9 @@ void check_between_keys(const Job& job, ProblemList& problems) {
   if (good("/cluster/hosts") && good("/cluster/placement") && good("/cluster/processes") &&
       good("/partition/parts")) {
     check_listed_processes(job, problems);
+  }
+  if (good("/cluster/hosts") && good("/cluster/servers") && good("/cluster/slurm/nodes")) {
+    check_slurm(job.cluster, problems);
   }
   if (good("/cluster/hosts") && good("/cluster/servers") && good("/cluster/server_of_rank")) {
     check_servers(job.cluster, problems);

@@ -1,6 +1,9 @@
 #include "runtime/job/schema_fields.hpp"
 #include "runtime/job/schema_rows.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 namespace troupe {
 namespace {
 
@@ -71,16 +74,18 @@ void add_partition(std::vector<SchemaRow>& rows) {
 }
 
 void add_cluster(std::vector<SchemaRow>& rows) {
-  rows.push_back({"/cluster/launch", choice_rule({"simulate", "local", "ssh", "slurm", "manual"}),
+  rows.push_back({"/cluster/launch",
+                  choice_rule({"simulate", "local", "ssh", "slurm", "manual"}),
                   value("\"simulate\""),
                   "how hosts come to be; `simulate`: all of them in this process",
-                  words({"slurm"}, "\"simulate\", \"local\", \"ssh\" or \"manual\""),
+                  {},
                   put<&Job::cluster, &ClusterJob::launch>});
   rows.push_back(
       {"/cluster/hosts",
        {.type = ValueType::hosts, .low = 1, .high = 1024, .min_items = 1, .max_items = 1024},
        value("1"),
-       "number of hosts, or a line for each (docs/deployment.md)",
+       "number of hosts, or a line for each (docs/deployment.md); with `slurm` a number, else as "
+       "many as the allocation has nodes",
        {},
        [](const Json& v, Job& job) {
          job.cluster.named.clear();
@@ -222,10 +227,14 @@ void add_ssh(std::vector<SchemaRow>& rows) {
                   [](const Json& v, Job& job) {
                     job.cluster.ssh.options = v.get<std::vector<std::string>>();
                   }});
-  rows.push_back({"/cluster/ssh/copy", boolean_rule(), value("false"),
-                  "copy the program and the parts of the store where they are missing",
-                  all_but_default("false: the same paths on all hosts"),
-                  [](const Json& v, Job& job) { job.cluster.ssh.copy = v.get<bool>(); }});
+  rows.push_back(
+      {"/cluster/ssh/copy",
+       boolean_rule(),
+       value("false"),
+       "bring the program, the job file and of the store what a host reads to where they are "
+       "missing or different",
+       {},
+       [](const Json& v, Job& job) { job.cluster.ssh.copy = v.get<bool>(); }});
 }
 
 void add_links(std::vector<SchemaRow>& rows) {
@@ -234,7 +243,7 @@ void add_links(std::vector<SchemaRow>& rows) {
        text_rule(1),
        absent(),
        "where the directing process listens, HOST:PORT, port 0 being any free one; else on "
-       "loopback with `local`, on the way to the first host with `ssh`",
+       "loopback with `local`, on the way to the hosts with `ssh` and `slurm`",
        {},
        put<&Job::cluster, &ClusterJob::listen>});
   rows.push_back({"/cluster/token_file",
@@ -338,6 +347,7 @@ std::vector<SchemaRow> place_rows() {
   add_partition(rows);
   add_cluster(rows);
   add_ssh(rows);
+  std::ranges::move(slurm_rows(), std::back_inserter(rows));
   add_links(rows);
   return rows;
 }

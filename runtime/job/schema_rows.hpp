@@ -8,6 +8,7 @@
 namespace troupe {
 
 std::vector<SchemaRow> place_rows();  ///< dataset, partition, cluster
+std::vector<SchemaRow> slurm_rows();  ///< cluster.slurm, for place_rows
 std::vector<SchemaRow>
 learning_rows();  ///< sample, features, model, train, eval, checkpoint, and the single keys
 

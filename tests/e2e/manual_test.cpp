@@ -140,6 +140,15 @@ INSTANTIATE_TEST_SUITE_P(Launchers, ManualRank,
                            return name;
                          });
 
+TEST_F(Manual, ALauncherThatHasStartedAnotherNumberOfProcessesIsRefused) {
+  ASSERT_NO_FATAL_FAILURE(start());
+
+  auto& joined = join({}, {"RANK=0", "WORLD_SIZE=4"});
+
+  expect_end(joined, 2);
+  EXPECT_TRUE(joined.find("WORLD_SIZE: expected 2, the job's hosts, found 4")) << joined.text();
+}
+
 TEST_F(Manual, AWrongTokenIsRefusedOnBothSidesAndDoesNotDisturbTheRun) {
   ASSERT_NO_FATAL_FAILURE(start());
   const auto wrong = folder() + "/wrong";

@@ -88,8 +88,8 @@ std::string NetworkHosts::unavailable() {
   return "";
 }
 
-NetworkHosts::NetworkHosts(std::size_t count, std::string folder)
-    : folder_(std::move(folder)), count_(count) {
+NetworkHosts::NetworkHosts(std::size_t count, std::string folder, Words own)
+    : folder_(std::move(folder)), count_(count), own_(std::move(own)) {
   static std::atomic<int> counter{0};
   name_ = fmt::format("{}{}-{}-", prefix, getpid(), counter++);
   remove_leftovers(folder_);
@@ -135,6 +135,29 @@ bool NetworkHosts::must(const Words& words) {
   return done.exit_code == 0;
 }
 
+std::string NetworkHosts::own_folder(std::size_t host, std::size_t index) const {
+  return fmt::format("{}/own-{}-{}", folder_, host, index);
+}
+
+/// `ip netns exec` has given the host's server a list of mounts of its own.
+std::string NetworkHosts::own_mounts(std::size_t host) const {
+  std::string script;
+  for (std::size_t i = 0; i < own_.size(); ++i) {
+    std::filesystem::create_directories(own_folder(host, i));
+    std::filesystem::create_directories(own_[i]);
+    script += fmt::format("mount --bind '{}' '{}' && ", own_folder(host, i), own_[i]);
+  }
+  return script + "exec \"$@\"";
+}
+
+ProcessResult NetworkHosts::on(std::size_t host, const Words& words) const {
+  auto all = at_launcher();
+  all.insert(all.end(), {"ssh", "-p", port(), "-i", key(), "-o", "StrictHostKeyChecking=no", "-o",
+                         "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR", address(host)});
+  all.insert(all.end(), words.begin(), words.end());
+  return by_path(all, folder_);
+}
+
 void NetworkHosts::make_host(std::size_t host) {
   const auto here = name_ + "d";
   const auto there = space(host);
@@ -153,6 +176,10 @@ void NetworkHosts::make_host(std::size_t host) {
             "netns",
             "exec",
             there,
+            "sh",
+            "-c",
+            own_mounts(host),
+            "sh",
             sshd,
             "-f",
             "/dev/null",

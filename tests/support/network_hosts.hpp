@@ -21,7 +21,8 @@ class NetworkHosts {
   /// Why there can be none; empty: there can.
   static std::string unavailable();
   /// \param folder  for keys and logs
-  NetworkHosts(std::size_t count, std::string folder);
+  /// \param own  folders that every host has for itself, empty at first; else all share the machine's
+  NetworkHosts(std::size_t count, std::string folder, Words own = {});
   ~NetworkHosts();
   NetworkHosts(const NetworkHosts&) = delete;
   NetworkHosts& operator=(const NetworkHosts&) = delete;
@@ -47,6 +48,10 @@ class NetworkHosts {
   }
   void cut(std::size_t host) { set_link(host, "down"); }
   void heal(std::size_t host) { set_link(host, "up"); }
+  /// Where the host's own folder lies on this machine.
+  std::string own_folder(std::size_t host, std::size_t index) const;
+  /// Runs a command by ssh.
+  ProcessResult on(std::size_t host, const Words& words) const;
   /// False: the kernel cannot.
   bool slow(std::size_t host, const std::string& rate);
 
@@ -55,11 +60,13 @@ class NetworkHosts {
   bool ip(const Words& words);
   bool must(const Words& words);
   void make_host(std::size_t host);
+  std::string own_mounts(std::size_t host) const;
   void set_link(std::size_t host, const char* state);
 
   std::string folder_;
   std::string name_;
   std::size_t count_;
+  Words own_;
   std::string problem_;
 };
 

@@ -255,10 +255,10 @@ TEST(ParseJob, RefusesWhatIsNotBuiltYetAndSaysWhatWorks) {
             "/checkpoint/copies: expected 1: all simulated hosts share one file system, found 2, "
             "which is not built yet\n");
   for (const std::string setting :
-       {"cluster.launch=slurm", "cluster.ssh.copy=true", "sample.seed_order=local",
-        "features.cache.policy=hotness", "features.cache.budget=64MB", "model.kind=gat",
-        "model.norm=batch", "train.optimizer.kind=adagrad", "partition.balance=[\"edges\"]",
-        "partition.halo=1", "partition.topology=replicated", "eval.split=mask1"}) {
+       {"sample.seed_order=local", "features.cache.policy=hotness", "features.cache.budget=64MB",
+        "model.kind=gat", "model.norm=batch", "train.optimizer.kind=adagrad",
+        "partition.balance=[\"edges\"]", "partition.halo=1", "partition.topology=replicated",
+        "eval.split=mask1"}) {
     EXPECT_CONTAINS(problems_of(minimal, {setting}), "which is not built yet") << setting;
   }
 }

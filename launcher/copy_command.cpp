@@ -1,0 +1,49 @@
+// `troupe copy`, and its other end on a host.
+#include "launcher/commands.hpp"
+#include "launcher/prepare_run.hpp"
+#include "launcher/print_error.hpp"
+#include "launcher/processes/child_processes.hpp"
+#include "launcher/processes/host_copy.hpp"
+#include "launcher/read_job.hpp"
+
+#include <csignal>
+#include <cstdio>
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace troupe {
+
+ExitCode copy_command(const CopyArguments& arguments) {
+  unblock_stop_signals();  // no file is half there when one ends it at once
+  const Say say = [](const std::string& text) {
+    std::printf("%s\n", text.c_str());
+    std::fflush(stdout);
+  };
+  const auto job = read_job_or_print(arguments.job);
+  if (!job) {
+    return ExitCode::usage;
+  }
+  if (job->cluster.launch != "ssh") {
+    return print_error(
+        Error(Errc::invalid_argument, fmt::format("copy: expected a job with launch \"ssh\", found "
+                                                  "\"{}\"",
+                                                  job->cluster.launch)));
+  }
+  std::optional<PreparedRun> run;
+  if (const auto code = prepare_run(arguments.job, say, run); !run) {
+    return code;
+  }
+  const CopySources sources{own_program(), arguments.job.file,
+                            arguments.program.empty() ? "" : arguments.program.front()};
+  const auto copied = copy_to_hosts(run->job, run->store, sources, say, [] { return false; });
+  return copied ? ExitCode::done : print_error(copied.error());
+}
+
+ExitCode receive_command() {
+  unblock_stop_signals();
+  std::signal(SIGPIPE, SIG_IGN);
+  const auto received = receive_files(STDIN_FILENO, STDOUT_FILENO);
+  return received ? ExitCode::done : exit_code_of(received.error().code());  // the sender was told
+}
+
+}  // namespace troupe

@@ -1,0 +1,55 @@
+#pragma once
+/// \file host_copy.hpp
+/// Brings what a run needs to hosts that are reached by ssh: the program, the job file, and of the partitioned store what the
+/// host reads. Everything has the same path there as here, but for the program, which lies where the job says.
+#include "launcher/prepare_store.hpp"
+#include "launcher/processes/file_transfer.hpp"
+#include "runtime/graph/store.hpp"
+#include "runtime/job/job.hpp"
+#include "runtime/job/layout.hpp"
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+/// What a run consists of besides its job.
+struct CopySources {
+  std::filesystem::path program;   ///< `troupe` here
+  std::filesystem::path job_file;  ///< as given
+  std::string own_program;         ///< of the user's, as given after `--`; empty: none
+};
+
+/// What a host is to have.
+struct HostCopyPlan {
+  std::string program;            ///< where `troupe` lies there
+  std::string folder;             ///< working folder there; empty: the login's
+  std::vector<FileToSend> files;  ///< the store's descriptions last: without them it is none
+};
+
+/// \errors invalid_argument: the program's place there is only a name; not_found, failed_precondition: a file here
+Result<HostCopyPlan> plan_host_copy(const Job& job, const PartitionedStore& store,
+                                    const Layout& layout, HostId host, const CopySources& sources);
+
+struct HostCopy {
+  bool program = false;   ///< `troupe` was copied
+  std::size_t files = 0;  ///< others that were
+  std::uint64_t bytes = 0;
+};
+/// "up to date", or "copied 34.5 MB: the program and 11 files"
+std::string to_string(const HostCopy& copy);
+
+/// Makes all hosts of the job have what they need; several at once. A line for each is said.
+/// \param stop  asked now and then
+/// \errors the first host's: what could not be done, with the host and the path; cancelled
+Status copy_to_hosts(const Job& job, const PartitionedStore& store, const CopySources& sources,
+                     const Say& say, const std::function<bool()>& stop);
+
+/// As the job says: nothing unless it has launch "ssh" and `cluster.ssh.copy`.
+Status copy_if_asked(const Job& job, const PartitionedStore& store,
+                     const std::filesystem::path& job_file, const std::string& own_program,
+                     const Say& say);
+
+}  // namespace troupe

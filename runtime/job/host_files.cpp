@@ -1,0 +1,35 @@
+#include "runtime/job/host_files.hpp"
+
+#include "runtime/graph/store_layout.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace troupe {
+
+std::vector<PartId> parts_of_host(const Layout& layout, HostId host) {
+  std::set<PartId> parts;
+  for (const auto& process : layout.processes) {
+    if (process.host == host) {
+      parts.insert(process.serves.begin(), process.serves.end());
+      parts.insert(process.maps.begin(), process.maps.end());
+    }
+  }
+  return {parts.begin(), parts.end()};
+}
+
+std::vector<FileInfo> store_files_of_host(const Layout& layout, HostId host, const GraphInfo& graph,
+                                          const PartitionInfo& partition) {
+  auto files = graph.files;
+  const auto parts = parts_of_host(layout, host);
+  for (const auto& file : partition.files) {
+    const bool needed = std::ranges::any_of(
+        parts, [&](PartId part) { return file.path.starts_with(store_layout::part_prefix(part)); });
+    if (needed) {
+      files.push_back(file);
+    }
+  }
+  return files;
+}
+
+}  // namespace troupe

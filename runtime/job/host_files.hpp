@@ -1,0 +1,18 @@
+#pragma once
+/// \file host_files.hpp
+/// Which files of a partitioned store a host needs: its parts, and what every host reads.
+#include "runtime/graph/store.hpp"
+#include "runtime/job/layout.hpp"
+
+#include <vector>
+
+namespace troupe {
+
+/// Of all processes of the host; ascending.
+std::vector<PartId> parts_of_host(const Layout& layout, HostId host);
+
+/// The arrays, without the two descriptions graph.json and partition.json, which every host needs too.
+std::vector<FileInfo> store_files_of_host(const Layout& layout, HostId host, const GraphInfo& graph,
+                                          const PartitionInfo& partition);
+
+}  // namespace troupe

@@ -1,0 +1,183 @@
+// `troupe copy` and `cluster.ssh.copy`: hosts that share no folder with the one that starts the run.
+#include "tests/support/fault_cell.hpp"
+#include "tests/support/network_hosts.hpp"
+#include "tests/support/scratch_folder.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <fstream>
+#include <optional>
+
+namespace troupe {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+using testing::NetworkHosts;
+using testing::WatchedRun;
+using Words = std::vector<std::string>;
+
+constexpr int epochs = 4;
+enum Own : std::uint8_t { output_folder, job_folder, program_folder };
+
+class SshCopy : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (const auto why = NetworkHosts::unavailable(); !why.empty()) {
+      GTEST_SKIP() << why;
+    }
+    hosts_.emplace(2, folder(), Words{output(), folder() + "/job", folder() + "/there"});
+    ASSERT_EQ(hosts_->problem(), "");
+    fs::copy_file(TROUPE_SOURCE_DIR "/examples/quickstart.json", folder() + "/job/job.json");
+  }
+  std::string folder() const { return scratch_.path().string(); }
+  std::string output() const { return folder() + "/out"; }
+  /// \param command  "run" or "copy"
+  void start(const std::string& command, const Words& settings = {}) {
+    auto words = hosts_->at_launcher();
+    auto job = testing::fault_job(output(), epochs);
+    job[1] = command;
+    job[2] = folder() + "/job/job.json";
+    words.insert(words.end(), job.begin(), job.end());
+    auto all = hosts_->ssh_settings();
+    all.insert(all.end(),
+               {fmt::format("cluster.hosts=[\"{}\",\"{}\"]", NetworkHosts::address(0),
+                            NetworkHosts::address(1)),
+                fmt::format("cluster.ssh.env=[\"{}\"]", testing::environment_entry(mark_)),
+                "dataset.path=" TROUPE_SOURCE_DIR "/examples/data/cora",
+                "cluster.ssh.program=" + folder() + "/there/bin/troupe"});
+    all.insert(all.end(), settings.begin(), settings.end());
+    for (const auto& setting : all) {
+      words.insert(words.end(), {"--set", setting});
+    }
+    run_.emplace(words, folder(), mark_);
+  }
+  void copy() {
+    start("copy");
+    ASSERT_EQ(run_->wait_for_end(60s), 0) << run_->text();
+  }
+  std::string said_about(std::size_t host) const {
+    const auto line = run_->find(NetworkHosts::address(host) + ": ");
+    return line ? line->text : "";
+  }
+  /// The partitioned store on a host.
+  fs::path store_of(std::size_t host) const {
+    for (const auto& entry :
+         fs::directory_iterator(hosts_->own_folder(host, output_folder) + "/store")) {
+      if (entry.path().filename().string().starts_with("parts-")) {
+        return entry.path();
+      }
+    }
+    return {};
+  }
+  void expect_refusal(int exit_code, const Words& texts) {
+    EXPECT_EQ(run_->wait_for_end(60s), exit_code) << run_->text();
+    for (const auto& text : texts) {
+      EXPECT_TRUE(run_->find(text)) << text << " in:\n" << run_->text();
+    }
+  }
+
+  const testing::ScratchFolder scratch_;
+  const std::string mark_ = testing::new_run_mark();
+  std::optional<NetworkHosts> hosts_;
+  std::optional<WatchedRun> run_;
+};
+
+TEST_F(SshCopy, ARunBringsProgramJobAndPartsAndGivesTheDigests) {
+  start("run", {"cluster.ssh.copy=true"});
+
+  ASSERT_EQ(run_->wait_for_end(60s), 0) << run_->text();
+  EXPECT_EQ(testing::digests_in(output()), testing::undisturbed_digests(epochs));
+  EXPECT_NE(said_about(0).find("MB: the program and "), std::string::npos) << run_->text();
+  for (const std::size_t host : {0U, 1U}) {
+    EXPECT_TRUE(fs::exists(hosts_->own_folder(host, program_folder) + "/bin/troupe"));
+    EXPECT_TRUE(fs::exists(hosts_->own_folder(host, job_folder) + "/job.json"));
+    EXPECT_TRUE(fs::exists(store_of(host) / "graph.json"));
+    EXPECT_TRUE(fs::exists(store_of(host) / "splits"));
+    EXPECT_TRUE(fs::exists(store_of(host) / fmt::format("part-{}", host)));
+    EXPECT_FALSE(fs::exists(store_of(host) / fmt::format("part-{}", 1 - host)));
+  }
+  EXPECT_TRUE(run_->wait_for_all(10s).empty());
+}
+
+TEST_F(SshCopy, WithoutItAHostThatHasNothingIsTold) {
+  start("run");
+
+  EXPECT_EQ(run_->wait_for_end(60s), 4) << run_->text();
+  EXPECT_TRUE(run_->find("bin/troupe")) << run_->text();
+}
+
+TEST_F(SshCopy, ASecondCopyFindsAllUpToDate) {
+  ASSERT_NO_FATAL_FAILURE(copy());
+  EXPECT_NE(said_about(1).find("copied "), std::string::npos) << run_->text();
+
+  ASSERT_NO_FATAL_FAILURE(copy());
+
+  EXPECT_EQ(said_about(0), NetworkHosts::address(0) + ": up to date");
+  EXPECT_EQ(said_about(1), NetworkHosts::address(1) + ": up to date");
+}
+
+TEST_F(SshCopy, OnlyWhatDiffersIsCopiedAgain) {
+  ASSERT_NO_FATAL_FAILURE(copy());
+  std::fstream(store_of(1) / "part-1/nodes-node/labels.npy", std::ios::in | std::ios::out)
+      .seekp(200)
+      .put('x');
+  fs::remove(store_of(1) / "graph.json");
+  std::ofstream(hosts_->own_folder(0, program_folder) + "/bin/troupe", std::ios::app) << "x";
+
+  ASSERT_NO_FATAL_FAILURE(copy());
+
+  EXPECT_NE(said_about(0).find("MB: the program"), std::string::npos) << run_->text();
+  EXPECT_EQ(said_about(0).find("file"), std::string::npos) << run_->text();
+  EXPECT_NE(said_about(1).find("kB: 2 files"), std::string::npos) << run_->text();
+  ASSERT_NO_FATAL_FAILURE(copy());
+  EXPECT_EQ(said_about(1), NetworkHosts::address(1) + ": up to date");
+}
+
+TEST_F(SshCopy, AFullDiskIsNamedWithHostAndFileAndLeavesNothingHalf) {
+  const auto out = output();
+  ASSERT_EQ(hosts_->on(1, {"mount", "-t", "tmpfs", "-o", "size=1m", "none", out}).exit_code, 0);
+  start("copy");
+
+  expect_refusal(3, {NetworkHosts::address(1) + ": " + out + "/store/parts-",
+                     "features.npy: cannot", "No space left on device"});
+  const auto left = hosts_->on(1, {"find", out, "-name", "'*incoming*'"});
+  EXPECT_EQ(left.exit_code, 0) << left.err;
+  EXPECT_EQ(left.out, "");
+}
+
+TEST_F(SshCopy, AFolderThatCannotBeWrittenIsNamedWithItsHost) {
+  const auto out = output();
+  ASSERT_EQ(hosts_->on(0, {"mount", "-o", "remount,bind,ro", out}).exit_code, 0);
+  start("copy");
+
+  expect_refusal(3, {NetworkHosts::address(0) + ": " + out, "Read-only file system"});
+}
+
+TEST_F(SshCopy, APlaceForTheProgramThatCannotBeWrittenIsNamedWithItsHost) {
+  const auto there = folder() + "/there";
+  ASSERT_EQ(hosts_->on(0, {"mount", "-o", "remount,bind,ro", there}).exit_code, 0);
+  start("copy");
+
+  expect_refusal(3, {NetworkHosts::address(0) + ": ", there + "/bin", "Read-only file system"});
+}
+
+TEST_F(SshCopy, AnUnreachableHostIsNamed) {
+  start("copy", {fmt::format("cluster.hosts=[\"{}\",\"{}\"]", NetworkHosts::address(0),
+                             NetworkHosts::nobody())});
+
+  expect_refusal(4, {std::string(NetworkHosts::nobody()) + ": "});
+}
+
+TEST_F(SshCopy, IsForHostsThatAreReachedBySsh) {
+  start("copy", {"cluster.launch=local"});
+
+  expect_refusal(2, {"copy: expected a job with launch \"ssh\", found \"local\""});
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,75 @@
+#include "runtime/job/host_files.hpp"
+
+#include "tests/support/expect.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+namespace {
+
+Job job_with(const std::string& placement) {
+  Job job;
+  job.cluster.launch = "ssh";
+  job.cluster.placement = placement;
+  job.cluster.hosts = 2;
+  job.partition.parts = 12;
+  return job;
+}
+
+std::vector<std::string> files_of(const Job& job, std::uint32_t host) {
+  GraphInfo graph;
+  graph.files = {{"splits/default.train.npy", 10, "a"}};
+  PartitionInfo partition;
+  partition.parts = job.partition.parts;
+  for (const char* path : {"part-0/nodes-n/features.npy", "part-1/nodes-n/features.npy",
+                           "part-10/nodes-n/features.npy", "part-11/nodes-n/features.npy"}) {
+    partition.files.push_back({path, 20, "b"});
+  }
+  std::vector<std::string> paths;
+  for (const auto& file :
+       store_files_of_host(make_layout(job), static_cast<HostId>(host), graph, partition)) {
+    paths.push_back(file.path);
+  }
+  return paths;
+}
+using Paths = std::vector<std::string>;
+
+TEST(HostFiles, AreItsPartsAndWhatEveryHostReads) {
+  const auto job = job_with("collocated");
+
+  EXPECT_EQ(files_of(job, 0), (Paths{"splits/default.train.npy", "part-0/nodes-n/features.npy",
+                                     "part-10/nodes-n/features.npy"}));
+  EXPECT_EQ(files_of(job, 1), (Paths{"splits/default.train.npy", "part-1/nodes-n/features.npy",
+                                     "part-11/nodes-n/features.npy"}));
+}
+
+TEST(HostFiles, OfAHostWithSamplerProcessesAreTheSame) {
+  EXPECT_EQ(files_of(job_with("worker"), 1), files_of(job_with("collocated"), 1));
+}
+
+TEST(HostFiles, OfServersAreParts) {
+  auto job = job_with("server_client");
+  job.cluster.servers = 1;
+
+  EXPECT_EQ(files_of(job, 0), (Paths{"splits/default.train.npy"}));
+  EXPECT_EQ(files_of(job, 2).size(), 5U);
+}
+
+TEST(HostFiles, ReplicasAreOnSeveralHosts) {
+  auto job = job_with("collocated");
+  job.cluster.replicas = 2;
+
+  EXPECT_EQ(files_of(job, 0).size(), 5U);
+  EXPECT_EQ(files_of(job, 1).size(), 5U);
+}
+
+TEST(HostFiles, PartsAreEachNamedOnce) {
+  auto job = job_with("worker");
+  job.partition.parts = 4;
+
+  EXPECT_EQ(parts_of_host(make_layout(job), HostId{1}),
+            (std::vector<PartId>{PartId{1}, PartId{3}}));
+}
+
+}  // namespace
+}  // namespace troupe
