@@ -115,9 +115,9 @@ Result<UcxApi> UcxApi::load() {
   find(api.config_read, "ucp_config_read")(api.config_modify, "ucp_config_modify")(
       api.config_release, "ucp_config_release")(api.init_version, "ucp_init_version")(
       api.cleanup, "ucp_cleanup")(api.get_version_string, "ucp_get_version_string")(
-      api.worker_create, "ucp_worker_create")(api.worker_destroy, "ucp_worker_destroy")(
-      api.worker_get_address, "ucp_worker_get_address")(api.worker_release_address,
-                                                        "ucp_worker_release_address")(
+      api.get_version, "ucp_get_version")(api.worker_create, "ucp_worker_create")(
+      api.worker_destroy, "ucp_worker_destroy")(api.worker_get_address, "ucp_worker_get_address")(
+      api.worker_release_address, "ucp_worker_release_address")(
       api.worker_get_efd, "ucp_worker_get_efd")(api.worker_arm, "ucp_worker_arm")(
       api.worker_progress, "ucp_worker_progress")(api.worker_set_am_recv_handler,
                                                   "ucp_worker_set_am_recv_handler")(

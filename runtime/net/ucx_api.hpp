@@ -26,6 +26,7 @@ struct UcxApi {
   decltype(&::ucp_config_release) config_release = nullptr;
   decltype(&::ucp_init_version) init_version = nullptr;
   decltype(&::ucp_cleanup) cleanup = nullptr;
+  decltype(&::ucp_get_version) get_version = nullptr;
   decltype(&::ucp_get_version_string) get_version_string = nullptr;
   decltype(&::ucp_worker_create) worker_create = nullptr;
   decltype(&::ucp_worker_destroy) worker_destroy = nullptr;

@@ -19,6 +19,14 @@ bool pending(ucs_status_ptr_t request) {
   return request != nullptr && !UCS_PTR_IS_ERR(request);
 }
 
+std::uint64_t version_of(const UcxApi& api) {
+  unsigned major = 0;
+  unsigned minor = 0;
+  unsigned release = 0;
+  api.get_version(&major, &minor, &release);
+  return std::uint64_t{major} << 32 | minor << 16 | release;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<UcxStreamLane>> UcxStreamLane::open(std::shared_ptr<UcxContext> context,
@@ -27,6 +35,7 @@ Result<std::shared_ptr<UcxStreamLane>> UcxStreamLane::open(std::shared_ptr<UcxCo
   auto lane = std::make_shared<UcxStreamLane>(std::move(context), events, limits);
   TROUPE_RETURN_IF_ERROR(lane->worker_.start());
   lane->offer_.address = lane->worker_.address();
+  lane->offer_.version = version_of(lane->worker_.api());
   auto& key = lane->offer_.key;
   if (RAND_bytes(reinterpret_cast<unsigned char*>(key.data()), static_cast<int>(key.size())) != 1) {
     return Error(Errc::internal, "UCX: the system gave no random bytes for a link's key");
@@ -52,6 +61,9 @@ void UcxStreamLane::touch() {
 }
 
 Status UcxStreamLane::connect(const UcxOffer& peer) {
+  if (peer.version != offer_.version) {
+    return Error(Errc::unimplemented, "the peer has another version of UCX");
+  }
   ucp_ep_params_t params{};
   params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
                       UCP_EP_PARAM_FIELD_ERR_HANDLER;

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <fmt/format.h>
 #include <utility>
+#include <xxhash.h>
 
 namespace troupe::net {
 namespace {
@@ -12,6 +13,7 @@ namespace {
 constexpr std::uint32_t offer_method = 0x31584355;
 constexpr std::size_t max_address_bytes = std::size_t{16} << 10;
 constexpr std::size_t key_words = sizeof(UcxKey) / sizeof(std::uint64_t);
+constexpr std::size_t offer_words = key_words + 2;  // the version, a checksum of the address
 constexpr auto longest_linger = std::chrono::seconds(1);
 /// For the reason why the peer ends, which comes over TCP, to overtake what UCX says of it.
 constexpr auto grace = std::chrono::milliseconds(200);
@@ -20,9 +22,11 @@ constexpr auto grace = std::chrono::milliseconds(200);
 Frame frame_of(const UcxOffer* offer) {
   Frame frame;
   frame.head.method = offer_method;
-  frame.meta.resize(key_words);
+  frame.meta.resize(offer_words);
   if (offer != nullptr) {
     std::memcpy(frame.meta.data(), offer->key.data(), offer->key.size());
+    frame.meta[key_words] = offer->version;
+    frame.meta[key_words + 1] = XXH3_64bits(offer->address.data(), offer->address.size());
     frame.segments.push_back(Segment::of(std::vector<std::byte>(offer->address)));
   }
   return frame;
@@ -31,12 +35,12 @@ Frame frame_of(const UcxOffer* offer) {
 /// Nothing: the peer has no UCX.
 Result<std::optional<UcxOffer>> offer_of(const Frame& frame) {
   const std::size_t bytes = frame.segments.empty() ? 0 : frame.segments[0].bytes.size();
-  if (frame.meta.size() != key_words || frame.segments.size() > 1 || bytes > max_address_bytes) {
-    return Error(
-        Errc::data_corruption,
-        fmt::format("UCX offer: expected {} words and at most one segment of {} bytes, "
-                    "found {} words and {} segments, the first of {} bytes",
-                    key_words, max_address_bytes, frame.meta.size(), frame.segments.size(), bytes));
+  if (frame.meta.size() != offer_words || frame.segments.size() > 1 || bytes > max_address_bytes) {
+    return Error(Errc::data_corruption,
+                 fmt::format("UCX offer: expected {} words and at most one segment of {} bytes, "
+                             "found {} words and {} segments, the first of {} bytes",
+                             offer_words, max_address_bytes, frame.meta.size(),
+                             frame.segments.size(), bytes));
   }
   if (bytes == 0) {
     return std::optional<UcxOffer>();
@@ -44,6 +48,12 @@ Result<std::optional<UcxOffer>> offer_of(const Frame& frame) {
   UcxOffer offer;
   std::memcpy(offer.key.data(), frame.meta.data(), offer.key.size());
   offer.address.assign(frame.segments[0].bytes.begin(), frame.segments[0].bytes.end());
+  offer.version = frame.meta[key_words];
+  if (XXH3_64bits(offer.address.data(), bytes) != frame.meta[key_words + 1]) {
+    return Error(Errc::data_corruption,  // UCX would not stand it
+                 fmt::format("UCX offer: expected an address with checksum {:016x}, found another",
+                             frame.meta[key_words + 1]));
+  }
   return std::optional<UcxOffer>(std::move(offer));
 }
 

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,6 +21,7 @@ using UcxKey = std::array<std::byte, 16>;
 /// How a peer reaches one end of a link.
 struct UcxOffer {
   UcxKey key{};
+  std::uint64_t version = 0;       ///< of UCX: another may read an address otherwise
   std::vector<std::byte> address;  ///< of its worker, as UCX packs it
 };
 

@@ -18,7 +18,7 @@ constexpr std::uint32_t offer_method = 0x31584355;
 Frame offer_frame(std::size_t address_bytes) {
   auto frame = make_frame(
       TrafficClass::control, 0,
-      address_bytes == 0 ? std::vector<std::size_t>{} : std::vector<std::size_t>{address_bytes}, 2);
+      address_bytes == 0 ? std::vector<std::size_t>{} : std::vector<std::size_t>{address_bytes}, 4);
   frame.head.method = offer_method;
   return frame;
 }
@@ -83,12 +83,22 @@ TEST_F(UcxOffers, APeerWithoutUcxGetsFramesOverTcpInTheOrderSent) {
   EXPECT_TRUE(at_link_->wait([](auto& r) { return r.frames.size() == 1; }));
 }
 
-TEST_F(UcxOffers, AnAddressThatLeadsNowhereMeansTcp) {
+TEST_F(UcxOffers, AnotherVersionOfUcxMeansTcp) {
+  make(UcxUse::if_possible);
+  start();
+  ASSERT_TRUE(at_peer_->wait([](auto& r) { return r.frames.size() == 1; }));
+  auto other = at_peer_->frames[0];  // its own
+  other.meta.at(2) += 1;
+  peer_->send(other);
+  link_->send(make_frame(TrafficClass::rows, 2, {10}));
+  EXPECT_TRUE(at_peer_->wait([](auto& r) { return r.frames.size() == 2; }));
+}
+
+TEST_F(UcxOffers, AnAddressThatWasChangedOnTheWayClosesTheLink) {
   make(UcxUse::if_possible);
   start();
   peer_->send(offer_frame(79));
-  link_->send(make_frame(TrafficClass::rows, 2, {10}));
-  EXPECT_TRUE(at_peer_->wait([](auto& r) { return r.frames.size() == 2; }));
+  EXPECT_EQ(down().code(), Errc::data_corruption);
 }
 
 TEST_F(UcxOffers, WhereUcxIsRequiredAPeerWithoutItIsRefusedWithAReason) {
