@@ -1,7 +1,5 @@
 // The same load over links, and over endpoints on top of them.
-#include "runtime/net/endpoint.hpp"
-#include "runtime/net/tcp.hpp"
-
+#include "bench/net/linking.hpp"
 #include "bench/net/load.hpp"
 
 #include <condition_variable>
@@ -15,30 +13,6 @@ namespace troupe::bench {
 namespace {
 
 using namespace net;
-
-HandshakeOptions handshake(std::uint32_t process) {
-  HandshakeOptions options;
-  auto token = Token::parse(std::string(64, '1'));
-  options.token = *std::move(token);
-  options.job = "bench";
-  options.self = {static_cast<ProcessId>(process), 1, ""};
-  return options;
-}
-
-TcpOptions options_of(bool ucx) {
-  TcpOptions options;
-  options.ucx = ucx ? UcxUse::required : UcxUse::off;
-  return options;
-}
-
-template <class T>
-T value_or_exit(Result<T> result) {
-  if (!result.ok()) {
-    fmt::print(stderr, "{}\n", result.error().what());
-    std::exit(1);
-  }
-  return *std::move(result);
-}
 
 Frame request_of(std::size_t reply_bytes) {
   Frame frame;
@@ -96,10 +70,6 @@ class EndpointAnswers final : public RequestHandler {
   Replies replies_;
 };
 
-EndpointOptions wide_open() {
-  return {.window_bytes = std::uint64_t{1} << 30, .serving_bytes = std::uint64_t{1} << 30};
-}
-
 class LinkedServer final : public Server {
  public:
   LinkedServer(bool endpoints, bool ucx) {
@@ -150,12 +120,6 @@ class LinkedClient : public Client {
       done_->set_value();
     }
   }
-  std::shared_ptr<Link> connect(const std::string& address, bool ucx) {
-    std::promise<Result<std::shared_ptr<Link>>> made;
-    make_tcp_dialer(io_, address, handshake(1), options_of(ucx))
-        ->dial([&](Result<std::shared_ptr<Link>> link) { made.set_value(std::move(link)); });
-    return value_or_exit(made.get_future().get());
-  }
   TcpIo io_;
 
  private:
@@ -166,7 +130,7 @@ class LinkedClient : public Client {
 
 class LinkClient final : public LinkedClient {
  public:
-  LinkClient(const std::string& address, bool ucx) : link_(connect(address, ucx)) {
+  LinkClient(const std::string& address, bool ucx) : link_(connect(io_, address, ucx)) {
     link_->start(std::make_shared<Events>(*this));
   }
   ~LinkClient() override {
@@ -189,7 +153,7 @@ class LinkClient final : public LinkedClient {
 class EndpointClient final : public LinkedClient {
  public:
   explicit EndpointClient(const std::string& address)
-      : endpoint_(std::make_shared<Endpoint>(connect(address, false), handler_, wide_open())) {
+      : endpoint_(std::make_shared<Endpoint>(connect(io_, address, false), handler_, wide_open())) {
     endpoint_->start();
   }
   ~EndpointClient() override {

@@ -70,6 +70,10 @@ std::unique_ptr<Server> serve_linked(bool endpoints, bool ucx);
 std::unique_ptr<Client> make_link_client(const std::string& address, bool ucx);
 std::unique_ptr<Client> make_endpoint_client(const std::string& address);
 
+/// Between actors: requests of feature rows of 64 bytes, as many as make the reply.
+std::unique_ptr<Server> serve_proxied(bool ucx);
+std::unique_ptr<Client> make_proxy_client(const std::string& address, bool ucx);
+
 /// UCX's own program, in two processes of its own: one message each way for one request under way,
 /// else messages one way.
 std::unique_ptr<Client> make_perftest_client();

@@ -27,6 +27,7 @@ struct Case {
 };
 constexpr std::array cases{Case{"64 bytes, 1 under way", 64, 1},
                            Case{"64 bytes, 64 under way", 64, 64},
+                           Case{"16 x 64 bytes, 64 under way", 1024, 64},
                            Case{"1 MiB, 8 under way", std::size_t{1} << 20, 8}};
 
 struct Peer {
@@ -41,10 +42,12 @@ int serve() {
   const auto link = serve_linked(false, false);
   const auto endpoint = serve_linked(true, false);
   const auto ucx = serve_linked(false, true);
-  std::cout << raw->address() << '\n'
-            << link->address() << '\n'
-            << endpoint->address() << '\n'
-            << ucx->address() << std::endl;
+  const auto proxied = serve_proxied(false);
+  const auto proxied_ucx = serve_proxied(true);
+  for (const auto* server : {&raw, &link, &endpoint, &ucx, &proxied, &proxied_ucx}) {
+    std::cout << (*server)->address() << '\n';
+  }
+  std::cout << std::flush;
   std::cin.get();
   return 0;
 }
@@ -85,7 +88,7 @@ struct ServingProcess {
   ServingProcess& operator=(const ServingProcess&) = delete;
   pid_t pid = -1;
   int input = -1;
-  std::array<std::string, 4> addresses;
+  std::array<std::string, 6> addresses;
 };
 
 void print_case(const Case& load, std::vector<Peer>& peers, nlohmann::ordered_json& results) {
@@ -95,7 +98,7 @@ void print_case(const Case& load, std::vector<Peer>& peers, nlohmann::ordered_js
     const auto stats = stats_of(peer.rates);
     const double value =
         bulk ? stats.median * static_cast<double>(load.reply_bytes) * 1e-9 : stats.median;
-    fmt::print("{:<24}{:<24}{:>12.{}f} {:<12}{:>6.2f} of raw   (spread {:.1f} %)\n", load.name,
+    fmt::print("{:<28}{:<24}{:>12.{}f} {:<12}{:>6.2f} of raw   (spread {:.1f} %)\n", load.name,
                peer.name, value, bulk ? 2 : 0, bulk ? "GB/s" : "requests/s", stats.median / raw,
                100 * stats.mad / stats.median);
     results.push_back({{"case", load.name},
@@ -121,8 +124,10 @@ int measure(const std::string& program, const Arguments& arguments) {
   peers.push_back({"raw Asio, call by call", make_raw_client(server.addresses[0], true), {}});
   peers.push_back({"link", make_link_client(server.addresses[1], false), {}});
   peers.push_back({"endpoint", make_endpoint_client(server.addresses[2]), {}});
+  peers.push_back({"proxies", make_proxy_client(server.addresses[4], false), {}});
   if (const auto here = troupe::net::ucx_here(); here.ok()) {
     peers.push_back({"link over UCX", make_link_client(server.addresses[3], true), {}});
+    peers.push_back({"proxies over UCX", make_proxy_client(server.addresses[5], true), {}});
   } else {
     fmt::print("link over UCX: skipped: {}\n", here.error().what());
   }

@@ -1,6 +1,10 @@
 #ifdef TROUPE_HAVE_UCX
 #include "runtime/net/ucx_worker.hpp"
 
+#include <cerrno>
+#include <cstring>
+#include <fmt/format.h>
+#include <sys/statvfs.h>
 #include <utility>
 
 namespace troupe::net {
@@ -8,6 +12,24 @@ namespace {
 
 constexpr unsigned progress_in_a_row = 64;  // then sockets, timers and other links have their turn
 constexpr unsigned longest_drain = 10'000;
+/// A worker takes about 1 MiB of shared memory; where there is none left, writing to it ends a process.
+constexpr std::uint64_t least_shared_memory = std::uint64_t{16} << 20;
+
+Status check_shared_memory() {
+  struct statvfs found {};
+  if (::statvfs("/dev/shm", &found) != 0) {
+    return Error(Errc::failed_precondition, std::string("UCX: /dev/shm: ") + std::strerror(errno));
+  }
+  const auto free = std::uint64_t{found.f_bavail} * found.f_frsize;
+  if (free < least_shared_memory) {
+    return Error(
+        Errc::failed_precondition,
+        fmt::format("UCX: expected {} MiB free in /dev/shm, found {}; try: a larger one, or "
+                    "cluster.transport \"tcp\"",
+                    least_shared_memory >> 20, free >> 20));
+  }
+  return ok_status();
+}
 
 }  // namespace
 
@@ -15,6 +37,7 @@ UcxWorker::UcxWorker(std::shared_ptr<UcxContext> context, UcxWorkerUser& user)
     : context_(std::move(context)), user_(user), readable_(context_->io().context) {}
 
 Status UcxWorker::start() {
+  TROUPE_RETURN_IF_ERROR(check_shared_memory());
   {
     const std::lock_guard guard(UcxApi::library_lock());
     ucp_worker_params_t params{};
