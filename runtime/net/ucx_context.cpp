@@ -67,13 +67,16 @@ Result<std::shared_ptr<UcxContext>> UcxContext::open(TcpIo::State* io) {
 /// What a version of UCX does not know of these is without effect.
 Status UcxContext::set_options(ucp_config_t* config) {
   const auto names = transports();
-  const std::array<std::pair<const char*, std::string>, 7> options{{
+  const std::array<std::pair<const char*, std::string>, 8> options{{
       {"TLS", names},
       {"KEEPALIVE_INTERVAL", "inf"},  // the TCP connection beside it tells
       {"USE_PROC_LINK", "y"},
       {"MM_HUGETLB_MODE", "n"},
       {"MM_ERROR_HANDLING", "y"},
       {"MM_RX_BUFS_GROW", "64"},  // of 8 KiB, per link
+      // Else endpoints that may fail never read the peer's memory. A read that comes too late takes
+      // bytes that its link, which is over, throws away.
+      {"MEMORY_INVALIDATE", "y"},
       {"REG_METHODS", "direct"},  // no cache of registrations, hence no hooks in malloc
   }};
   for (const auto& [name, value] : options) {
