@@ -86,7 +86,7 @@ struct ClusterJob {
   NetworkJob network;
   std::uint64_t channel_budget = 0;  ///< bytes of batches on the way to a rank; 0: not bounded
   std::string transport = "auto";
-  bool tls = false;                  ///< links between processes are encrypted
+  bool tls = false;                                      ///< links between processes are encrypted
   std::uint64_t window_bytes = std::uint64_t{64} << 20;  ///< per link
   double request_deadline_s = 60;
   double heartbeat_s = 1;

@@ -36,6 +36,7 @@ Result<std::shared_ptr<UcxStreamLane>> UcxStreamLane::open(std::shared_ptr<UcxCo
   TROUPE_RETURN_IF_ERROR(lane->worker_.start());
   lane->offer_.address = lane->worker_.address();
   lane->offer_.version = version_of(lane->worker_.api());
+  lane->offer_.place = ucx_place();
   auto& key = lane->offer_.key;
   if (RAND_bytes(reinterpret_cast<unsigned char*>(key.data()), static_cast<int>(key.size())) != 1) {
     return Error(Errc::internal, "UCX: the system gave no random bytes for a link's key");
@@ -63,6 +64,12 @@ void UcxStreamLane::touch() {
 Status UcxStreamLane::connect(const UcxOffer& peer) {
   if (peer.version != offer_.version) {
     return Error(Errc::unimplemented, "the peer has another version of UCX");
+  }
+  if (is_apart(peer.place, offer_.place)) {
+    return Error(
+        Errc::unimplemented,
+        "the peer is on this machine, but in another namespace of networks or processes, or "
+        "with another /dev/shm");
   }
   ucp_ep_params_t params{};
   params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |

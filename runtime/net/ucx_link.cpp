@@ -13,7 +13,8 @@ namespace {
 constexpr std::uint32_t offer_method = 0x31584355;
 constexpr std::size_t max_address_bytes = std::size_t{16} << 10;
 constexpr std::size_t key_words = sizeof(UcxKey) / sizeof(std::uint64_t);
-constexpr std::size_t offer_words = key_words + 2;  // the version, a checksum of the address
+constexpr std::size_t offer_words =
+    key_words + 4;  // the version, a checksum of the address, the place
 constexpr auto longest_linger = std::chrono::seconds(1);
 /// For the reason why the peer ends, which comes over TCP, to overtake what UCX says of it.
 constexpr auto grace = std::chrono::milliseconds(200);
@@ -27,6 +28,8 @@ Frame frame_of(const UcxOffer* offer) {
     std::memcpy(frame.meta.data(), offer->key.data(), offer->key.size());
     frame.meta[key_words] = offer->version;
     frame.meta[key_words + 1] = XXH3_64bits(offer->address.data(), offer->address.size());
+    frame.meta[key_words + 2] = offer->place.machine;
+    frame.meta[key_words + 3] = offer->place.space;
     frame.segments.push_back(Segment::of(std::vector<std::byte>(offer->address)));
   }
   return frame;
@@ -49,6 +52,7 @@ Result<std::optional<UcxOffer>> offer_of(const Frame& frame) {
   std::memcpy(offer.key.data(), frame.meta.data(), offer.key.size());
   offer.address.assign(frame.segments[0].bytes.begin(), frame.segments[0].bytes.end());
   offer.version = frame.meta[key_words];
+  offer.place = {frame.meta[key_words + 2], frame.meta[key_words + 3]};
   if (XXH3_64bits(offer.address.data(), bytes) != frame.meta[key_words + 1]) {
     return Error(Errc::data_corruption,  // UCX would not stand it
                  fmt::format("UCX offer: expected an address with checksum {:016x}, found another",

@@ -4,6 +4,7 @@
 /// brings no header of UCX, so that links are the same in a build without it.
 #include "runtime/net/tcp_batch.hpp"
 #include "runtime/net/tcp_io.hpp"
+#include "runtime/net/ucx_place.hpp"
 
 #include <array>
 #include <cstddef>
@@ -21,7 +22,8 @@ using UcxKey = std::array<std::byte, 16>;
 /// How a peer reaches one end of a link.
 struct UcxOffer {
   UcxKey key{};
-  std::uint64_t version = 0;       ///< of UCX: another may read an address otherwise
+  std::uint64_t version = 0;  ///< of UCX: another may read an address otherwise
+  UcxPlace place;
   std::vector<std::byte> address;  ///< of its worker, as UCX packs it
 };
 

@@ -18,7 +18,7 @@ constexpr std::uint32_t offer_method = 0x31584355;
 Frame offer_frame(std::size_t address_bytes) {
   auto frame = make_frame(
       TrafficClass::control, 0,
-      address_bytes == 0 ? std::vector<std::size_t>{} : std::vector<std::size_t>{address_bytes}, 4);
+      address_bytes == 0 ? std::vector<std::size_t>{} : std::vector<std::size_t>{address_bytes}, 6);
   frame.head.method = offer_method;
   return frame;
 }
