@@ -21,7 +21,8 @@ using Messages =
                 net::Introduce, net::Ping, net::Pong, net::ActorDown, SampleBatch, ReadyBatch,
                 net::ReadParameters, net::ParameterVector, net::Join, net::Welcome, net::Ready,
                 net::Members, net::SpawnProcess, net::KillProcess, net::ProcessExited,
-                net::EndProcess, net::LinkTotals, net::Notice, net::RanksEnded, net::StopRanks>;
+                net::EndProcess, net::LinkTotals, net::Notice, net::RanksEnded, net::StopRanks,
+                net::PeerUnreachable>;
 
 inline std::vector<std::uint8_t> pack_frame(std::uint8_t kind, const net::Frame& frame) {
   std::vector<std::uint8_t> out{kind, 0};

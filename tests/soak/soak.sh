@@ -43,9 +43,11 @@ processes() {
 }
 
 echo "soak: $epochs epochs, a kill every $pause s, output in $folder"
-run "$folder/calm" --set cluster.launch=simulate
-wait "$run_pid"
-
+run "$folder/calm" --set cluster.launch=simulate # beside the other; it has the data ready first
+calm_pid=$run_pid
+while kill -0 "$calm_pid" 2>/dev/null && ! grep -q '^epoch\|^{' "$folder/calm.log"; do
+  sleep 0.2
+done
 run "$folder/disturbed" --set cluster.launch=local --set cluster.placement=server_client --set cluster.servers=2 \
   --set cluster.heartbeat=0.2 --set cluster.lost_after=1.5
 began=$SECONDS
@@ -66,6 +68,7 @@ while kill -0 "$run_pid" 2>/dev/null; do
 done
 code=0
 wait "$run_pid" || code=$?
+wait "$calm_pid"
 lasted=$((SECONDS - began))
 
 # The largest sum of all processes' memory in the second and in the last quarter.
