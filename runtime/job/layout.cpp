@@ -189,7 +189,7 @@ std::vector<ProcessId> Layout::servers_of(PartId part) const {
   const auto first = owners.empty() ? ProcessId{} : owners[raw(part) % owners.size()];
   const auto begin = std::ranges::find(found, first);
   if (begin != found.end()) {
-    std::ranges::rotate(found, begin);
+    std::rotate(found.begin(), begin, found.end());  // clang 14 cannot take the one of ranges
   }
   return found;
 }

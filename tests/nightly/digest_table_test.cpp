@@ -25,15 +25,15 @@ struct Placed {
 constexpr Placed placements[] = {{"collocated", "host 0"},
                                  {"worker", "sampler 0 of rank 0"},
                                  {"server_client", "server 0"},
-                                 {"explicit", "feeder 0"}};
+                                 {"explicit", "feeder-0"}};
 
 /// One process with the part, one with the rank, one that makes its batches; on each host.
 std::string listed(int hosts) {
   Words lines;
   for (int h = 0; h < hosts; ++h) {
-    lines.push_back(fmt::format("\"host={0} name=keeper\\u0020{0} parts={0}\"", h));
-    lines.push_back(fmt::format("\"host={0} name=trainer\\u0020{0} ranks={0}\"", h));
-    lines.push_back(fmt::format("\"host={0} name=feeder\\u0020{0} maps={0} samples_for={0}\"", h));
+    lines.push_back(fmt::format("\"host={0} name=keeper-{0} parts={0}\"", h));
+    lines.push_back(fmt::format("\"host={0} name=trainer-{0} ranks={0}\"", h));
+    lines.push_back(fmt::format("\"host={0} name=feeder-{0} maps={0} samples_for={0}\"", h));
   }
   return fmt::format("cluster.processes=[{}]", fmt::join(lines, ","));
 }
