@@ -68,8 +68,8 @@ while kill -0 "$run_pid" 2>/dev/null; do
 done
 code=0
 wait "$run_pid" || code=$?
-wait "$calm_pid"
 lasted=$((SECONDS - began))
+wait "$calm_pid"
 
 # The largest sum of all processes' memory in the second and in the last quarter.
 sums=$(awk -v all="$lasted" '
