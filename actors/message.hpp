@@ -5,7 +5,6 @@
 /// by accident.
 #include <caf/allowed_unsafe_message_type.hpp>
 
-#include <functional>
 #include <memory>
 #include <type_traits>
 #include <utility>

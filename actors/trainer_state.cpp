@@ -6,7 +6,6 @@
 
 #include <caf/all.hpp>
 
-#include <algorithm>
 #include <fmt/format.h>
 
 namespace troupe::trainer {

@@ -8,8 +8,15 @@
 
 namespace troupe {
 
+/// What a process of a run has for its end, once it knows how it goes.
+constexpr std::chrono::seconds time_to_end{3};
+
 /// Ends this process should it still be there after `time`.
 /// \param line  printed to standard error before; empty: none
 void bound_the_end(std::chrono::seconds time, ExitCode code, std::string line = {});
+/// With the exit code of `ended`, after `time_to_end`.
+inline void bound_the_end(const Status& ended) {
+  bound_the_end(time_to_end, ended ? ExitCode::done : exit_code_of(ended.error().code()));
+}
 
 }  // namespace troupe

@@ -6,7 +6,6 @@
 #include <caf/all.hpp>
 #include <caf/scheduler/test_coordinator.hpp>
 
-#include <atomic>
 #include <fmt/format.h>
 #include <thread>
 

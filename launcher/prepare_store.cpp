@@ -1,12 +1,12 @@
 #include "launcher/prepare_store.hpp"
 
 #include "runtime/base/digest.hpp"
+#include "runtime/base/files.hpp"
 #include "runtime/data/npy_import.hpp"
 #include "runtime/partition/partitioner.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <fstream>
 #include <vector>
 
 namespace troupe {
@@ -31,15 +31,13 @@ Result<std::string> folder_hash(const fs::path& dir) {
   }
   std::ranges::sort(files);
   DigestBuilder digest;
-  std::vector<char> block(std::size_t{1} << 20);
   for (const auto& file : files) {
     const auto name = file.filename().string();
     digest.add_array(std::span<const char>(name));
-    std::ifstream in(file, std::ios::binary);
-    while (in.read(block.data(), static_cast<std::streamsize>(block.size())) || in.gcount() > 0) {
-      digest.add_bytes(
-          std::as_bytes(std::span(block.data(), static_cast<std::size_t>(in.gcount()))));
-    }
+    TROUPE_RETURN_IF_ERROR(for_each_block(file, [&](std::span<const std::byte> block) {
+      digest.add_bytes(block);
+      return ok_status();
+    }));
   }
   return to_string(digest.digest()).substr(0, 16);
 }

@@ -235,7 +235,7 @@ ExitCode run_cluster(const Job& job, const PartitionedStore& store, Report& repo
   if (!result) {
     (*cluster)->stop();
     result = watch->end.wait_stopped(longest_stop);
-    bound_the_end(std::chrono::seconds(3), ExitCode::interrupted);
+    bound_the_end(time_to_end, ExitCode::interrupted);
   }
   report.run_seconds = seconds_since(run_began);
   report.traffic = (*cluster)->finish();

@@ -10,7 +10,6 @@
 #include "runtime/run/checkpoint.hpp"
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 

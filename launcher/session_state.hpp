@@ -13,7 +13,6 @@
 #include <atomic>
 #include <future>
 #include <map>
-#include <optional>
 
 namespace troupe {
 

@@ -13,7 +13,6 @@
 #include <fmt/format.h>
 #include <mutex>
 #include <optional>
-#include <thread>
 
 namespace troupe {
 namespace {

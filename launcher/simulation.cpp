@@ -9,7 +9,6 @@
 #include "runtime/job/job_file.hpp"
 #include "runtime/run/checkpoint.hpp"
 
-#include <algorithm>
 #include <array>
 #include <fmt/format.h>
 #include <vector>

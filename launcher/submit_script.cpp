@@ -69,7 +69,6 @@ std::string submit_script(const SubmitScript& script, const Job& job) {
     text += "#SBATCH " + head_word(word) + "\n";
   }
   const auto checkpoints = shell_word((job.output / "checkpoints").string());
-  const auto resume = script.resume ? " --resume" : "";
   if (!script.resume) {
     text += fmt::format(
         "resume=()\n"
@@ -84,7 +83,7 @@ std::string submit_script(const SubmitScript& script, const Job& job) {
   for (const auto& setting : script.overrides) {
     text += " --set " + shell_word(setting);
   }
-  text += script.resume ? resume : " \"${resume[@]}\"";
+  text += script.resume ? " --resume" : " \"${resume[@]}\"";
   if (!script.own_program.empty()) {
     text += " --";
     for (const auto& word : script.own_program) {

@@ -2,11 +2,9 @@
 #include "bench/net/linking.hpp"
 #include "bench/net/load.hpp"
 
-#include <condition_variable>
 #include <cstdlib>
 #include <fmt/format.h>
 #include <future>
-#include <mutex>
 #include <vector>
 
 namespace troupe::bench {

@@ -10,9 +10,7 @@
 
 #include <caf/all.hpp>
 
-#include <condition_variable>
 #include <future>
-#include <mutex>
 
 namespace troupe::bench {
 namespace {

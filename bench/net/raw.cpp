@@ -10,7 +10,6 @@
 
 #include <array>
 #include <cstring>
-#include <span>
 #include <thread>
 #include <utility>
 #include <vector>

@@ -3,7 +3,6 @@
 #include "launcher/session.hpp"
 
 #include <chrono>
-#include <cstdlib>
 #include <fmt/format.h>
 #include <fstream>
 #include <set>

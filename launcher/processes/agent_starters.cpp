@@ -68,26 +68,22 @@ std::vector<std::string> agent_command(const std::string& program, const Process
   return words;
 }
 
-const std::string& first_of(const std::string& own, const std::string& all) {
-  return own.empty() ? all : own;
-}
-
 }  // namespace
 
 std::vector<std::string> ssh_command(const SshJob& ssh, const HostSpec& host,
                                      const std::vector<std::string>& arguments) {
   std::vector<std::string> words = {"ssh", "-T", "-o", "BatchMode=yes"};
   words.insert(words.end(), {"-p", std::to_string(host.port > 0 ? host.port : ssh.port)});
-  if (const auto& key = first_of(host.key, ssh.key); !key.empty()) {
+  if (const auto& key = own_or(host.key, ssh.key); !key.empty()) {
     words.insert(words.end(), {"-i", key});
   }
-  if (const auto& user = first_of(host.user, ssh.user); !user.empty()) {
+  if (const auto& user = own_or(host.user, ssh.user); !user.empty()) {
     words.insert(words.end(), {"-l", user});
   }
   words.insert(words.end(), ssh.options.begin(), ssh.options.end());
   words.insert(words.end(), {"--", host.address});
   std::string line;
-  if (const auto& dir = first_of(host.dir, ssh.dir); !dir.empty()) {
+  if (const auto& dir = own_or(host.dir, ssh.dir); !dir.empty()) {
     line += fmt::format("cd {} && ", shell_quoted(dir));
   }
   line += "exec";
@@ -119,9 +115,9 @@ std::unique_ptr<AgentStarter> make_agent_starter(const Job& job) {
         [cluster, program = own_program()](HostId host, const ProcessArguments& arguments) {
           const auto& spec = cluster.named.at(raw(host));
           auto there = arguments;
-          const auto& at = first_of(spec.listen, spec.address);
+          const auto& at = own_or(spec.listen, spec.address);
           there.listen = at.find(':') == std::string::npos ? at + ":0" : "[" + at + "]:0";
-          const auto& path = first_of(first_of(spec.program, cluster.ssh.program), program);
+          const auto& path = own_or(own_or(spec.program, cluster.ssh.program), program);
           return ssh_command(cluster.ssh, spec, agent_command(path, there));
         });
   }
@@ -131,7 +127,7 @@ std::unique_ptr<AgentStarter> make_agent_starter(const Job& job) {
           auto there = arguments;
           there.listen.clear();  // it finds out itself
           return srun_command(cluster.slurm, cluster.named.at(raw(host)).address,
-                              agent_command(first_of(cluster.slurm.program, program), there));
+                              agent_command(own_or(cluster.slurm.program, program), there));
         });
   }
   return nullptr;

@@ -1,5 +1,7 @@
 #include "launcher/processes/child_processes.hpp"
 
+#include "launcher/processes/child_end.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -122,13 +124,6 @@ void close_at_exec() {
   const int why = errno;
   [[maybe_unused]] const auto written = write(tell, &why, sizeof why);
   _exit(127);
-}
-
-std::string ending_of(const siginfo_t& info) {
-  if (info.si_code == CLD_EXITED) {
-    return fmt::format("exit code {}", info.si_status);
-  }
-  return fmt::format("killed by signal {} ({})", info.si_status, strsignal(info.si_status));
 }
 
 }  // namespace
@@ -263,7 +258,7 @@ void ChildProcesses::State::reap(std::uint64_t id) {
       events.line(child.prefix + stream.rest, stream.error);
     }
   }
-  events.exited(id, ending_of(info), info.si_code == CLD_EXITED && info.si_status == 0);
+  events.exited(id, end_of_child(info), info.si_code == CLD_EXITED && info.si_status == 0);
   {
     const std::lock_guard guard(mutex);
     --running;

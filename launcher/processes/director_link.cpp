@@ -87,8 +87,7 @@ ExitCode run_process(const ProcessArguments& arguments,
   {
     DirectorLink link(arguments, *std::move(secrets));
     ended = work(link);
-    bound_the_end(std::chrono::seconds(3),
-                  ended ? ExitCode::done : exit_code_of(ended.error().code()));
+    bound_the_end(ended);
   }
   if (ended || ended.error().code() == Errc::cancelled) {
     return ended ? ExitCode::done : ExitCode::interrupted;

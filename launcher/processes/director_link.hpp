@@ -8,7 +8,6 @@
 
 #include <caf/actor.hpp>
 
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>

@@ -6,7 +6,6 @@
 #include "runtime/job/job.hpp"
 
 #include <filesystem>
-#include <memory>
 #include <string>
 
 namespace troupe {

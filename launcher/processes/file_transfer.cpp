@@ -161,21 +161,13 @@ Status send_content(Peer& peer, const FileToSend& file) {
 }  // namespace
 
 Result<FileToSend> describe_file(const std::filesystem::path& from, std::string to, bool program) {
-  std::ifstream in(from, std::ios::binary);
-  if (!in.is_open()) {
-    return file_error(from, "cannot open", errno);
-  }
   FileToSend file{from, std::move(to), 0, {}, program};
   DigestBuilder digest;
-  std::vector<char> block(block_bytes);
-  while (in.read(block.data(), static_cast<std::streamsize>(block.size())) || in.gcount() > 0) {
-    const auto got = static_cast<std::size_t>(in.gcount());
-    digest.add_bytes(std::as_bytes(std::span(block.data(), got)));
-    file.bytes += got;
-  }
-  if (in.bad()) {
-    return file_error(from, "cannot read", errno);
-  }
+  TROUPE_RETURN_IF_ERROR(for_each_block(from, [&](std::span<const std::byte> block) {
+    digest.add_bytes(block);
+    file.bytes += block.size();
+    return ok_status();
+  }));
   file.checksum = to_string(digest.digest());
   return file;
 }

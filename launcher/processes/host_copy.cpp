@@ -11,11 +11,9 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
-#include <fstream>
 #include <future>
 #include <openssl/evp.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 namespace troupe {
 namespace {
@@ -41,27 +39,19 @@ echo "$1: it did not arrive whole" >&2
 rm -f -- "$t"
 exit 1)sh";
 
-const std::string& first_of(const std::string& own, const std::string& all) {
-  return own.empty() ? all : own;
-}
-
 /// Where a path of the command line of a host's processes lies there.
 std::string path_there(const std::string& path, const std::string& folder) {
   return path.starts_with('/') || folder.empty() ? path : (fs::path(folder) / path).string();
 }
 
 Result<std::string> sha256_of(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in.is_open()) {
-    return file_error(file, "cannot open", errno);
-  }
   const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(),
                                                                         &EVP_MD_CTX_free);
   EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr);
-  std::vector<char> block(std::size_t{1} << 20);
-  while (in.read(block.data(), static_cast<std::streamsize>(block.size())) || in.gcount() > 0) {
-    EVP_DigestUpdate(context.get(), block.data(), static_cast<std::size_t>(in.gcount()));
-  }
+  TROUPE_RETURN_IF_ERROR(for_each_block(file, [&](std::span<const std::byte> block) {
+    EVP_DigestUpdate(context.get(), block.data(), block.size());
+    return ok_status();
+  }));
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned size = 0;
   EVP_DigestFinal_ex(context.get(), digest.data(), &size);
@@ -144,22 +134,18 @@ class RemoteHost {
   }
   /// What cannot be sent is told by the child's end.
   Status feed(int peer, const fs::path& file) const {
-    std::ifstream in(file, std::ios::binary);
-    std::vector<char> block(std::size_t{1} << 20);
-    while (in.read(block.data(), static_cast<std::streamsize>(block.size())) || in.gcount() > 0) {
-      std::span<const char> rest(block.data(), static_cast<std::size_t>(in.gcount()));
-      while (!rest.empty()) {
+    bool taken = true;
+    return for_each_block(file, [&](std::span<const std::byte> rest) -> Status {
+      while (taken && !rest.empty()) {
         const auto sent = send(peer, rest.data(), rest.size(), MSG_NOSIGNAL);
         if (stop_()) {
           return Error(Errc::cancelled, "interrupted");
         }
-        if (sent <= 0) {
-          return ok_status();
-        }
-        rest = rest.subspan(static_cast<std::size_t>(sent));
+        taken = sent > 0;
+        rest = rest.subspan(taken ? static_cast<std::size_t>(sent) : 0);
       }
-    }
-    return ok_status();
+      return ok_status();
+    });
   }
 
   SshJob ssh_;
@@ -181,8 +167,8 @@ Result<HostCopyPlan> plan_host_copy(const Job& job, const PartitionedStore& stor
   const auto& spec = job.cluster.named.at(raw(host));
   const auto& ssh = job.cluster.ssh;
   HostCopyPlan plan;
-  plan.folder = first_of(spec.dir, ssh.dir);
-  const auto& program = first_of(spec.program, ssh.program);
+  plan.folder = own_or(spec.dir, ssh.dir);
+  const auto& program = own_or(spec.program, ssh.program);
   plan.program = program.empty() ? sources.program.string() : path_there(program, plan.folder);
   if (plan.program.find('/') == std::string::npos) {
     return Error(Errc::invalid_argument,

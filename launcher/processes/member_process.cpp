@@ -18,7 +18,6 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <mutex>
-#include <optional>
 
 namespace troupe {
 namespace {
@@ -268,8 +267,7 @@ Status MemberProcess::run() {
   }
   caf::anon_send(link_.registrar(), Ref<net::Ready>(ready));
   const auto ended = ending->wait();
-  bound_the_end(std::chrono::seconds(3),
-                ended ? ExitCode::done : exit_code_of(ended.error().code()));
+  bound_the_end(ended);
   end_ranks(ended);
   return ended;
 }

@@ -1,5 +1,7 @@
 #include "launcher/processes/piped_child.hpp"
 
+#include "launcher/processes/child_end.hpp"
+
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -101,12 +103,11 @@ void PipedChild::end_input() {
 }
 
 ChildEnd PipedChild::wait() {
-  int status = 0;
-  waitpid(std::exchange(pid_, -1), &status, 0);
+  siginfo_t info{};
+  waitid(P_PID, static_cast<id_t>(std::exchange(pid_, -1)), &info, WEXITED);
   ChildEnd end;
-  end.success = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-  end.how = WIFEXITED(status) ? fmt::format("exit code {}", WEXITSTATUS(status))
-                              : fmt::format("killed by signal {}", WTERMSIG(status));
+  end.success = info.si_code == CLD_EXITED && info.si_status == 0;
+  end.how = end_of_child(info);
   end.errors = end_of_file(errors_);
   return end;
 }

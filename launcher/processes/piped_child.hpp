@@ -12,7 +12,7 @@ namespace troupe {
 /// How it ended.
 struct ChildEnd {
   bool success = false;
-  std::string how;     ///< "exit code 3", "killed by signal 9"
+  std::string how;     ///< "exit code 3", "killed by signal 9 (Killed)"
   std::string errors;  ///< the end of its standard error
 };
 

@@ -102,7 +102,7 @@ Traffic ProcessCluster::finish() {
 /// How the ranks of all processes end.
 class RanksOutcome {
  public:
-  explicit RanksOutcome(const Job& job) : layout_(make_layout(job)) {
+  explicit RanksOutcome(Layout layout) : layout_(std::move(layout)) {
     for (const auto& process : layout_.processes) {
       missing_ += process.ranks.empty() ? 0U : 1U;
     }
@@ -196,7 +196,7 @@ Result<std::unique_ptr<ProcessSessions>> make_process_sessions(const Job& job,
                                                                const PartitionedStore& store,
                                                                ProcessClusterSetup setup,
                                                                const std::function<bool()>& stop) {
-  const auto outcome = std::make_shared<RanksOutcome>(job);
+  const auto outcome = std::make_shared<RanksOutcome>(make_layout(job));
   TROUPE_ASSIGN_OR_RETURN(
       auto group, ProcessGroup::open(job, store, std::move(setup),
                                      [outcome](const net::RanksEnded& e) { outcome->add(e); }));

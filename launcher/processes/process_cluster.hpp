@@ -3,29 +3,16 @@
 /// A cluster of real processes, seen from the one that directs it: starts the agents, takes everybody
 /// in, runs the director, ends everybody.
 #include "launcher/cluster.hpp"
-#include "launcher/cluster_hooks.hpp"
+#include "launcher/processes/process_setup.hpp"
 #include "launcher/rank_threads.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/graph/store.hpp"
 #include "runtime/job/job.hpp"
 
-#include <filesystem>
 #include <functional>
 #include <memory>
-#include <string>
-#include <vector>
 
 namespace troupe {
-
-/// What a run with real processes needs besides the job.
-struct ProcessClusterSetup {
-  ClusterHooks hooks;
-  /// Processes run this program of the user's, which calls run_ranks; empty: this one.
-  std::vector<std::string> program = {};
-  bool resume = false;           ///< with `program`: its ranks go on from the newest checkpoint
-  std::filesystem::path folder;  ///< that the job's relative paths are meant from; absolute
-  std::function<void(const std::string&)> say;  ///< a line about who joins and who is lost
-};
 
 /// Makes it and waits until all processes are there.
 /// \errors those of starting agents and of processes that cannot join; deadline_exceeded: who is

@@ -1,5 +1,6 @@
 #include "launcher/processes/process_group.hpp"
 
+#include "actors/director.hpp"
 #include "actors/message.hpp"
 #include "actors/registrar.hpp"
 #include "launcher/processes/director_link.hpp"

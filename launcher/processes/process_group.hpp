@@ -9,7 +9,7 @@
 #include "launcher/processes/entrance.hpp"
 #include "launcher/processes/life_table.hpp"
 #include "launcher/processes/neighbourhood.hpp"
-#include "launcher/processes/process_cluster.hpp"
+#include "launcher/processes/process_setup.hpp"
 #include "launcher/processes/run_verdict.hpp"
 
 #include <caf/actor.hpp>

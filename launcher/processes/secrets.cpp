@@ -1,6 +1,5 @@
 #include "launcher/processes/secrets.hpp"
 
-#include <array>
 #include <fmt/format.h>
 #include <openssl/crypto.h>
 #include <string_view>

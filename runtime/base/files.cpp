@@ -10,11 +10,14 @@
 #include <system_error>
 #include <unistd.h>
 #include <utility>
+#include <vector>
 
 namespace troupe {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::size_t block_bytes = std::size_t{1} << 18;
 
 /// An open file, closed at the end of the scope.
 class File {
@@ -100,13 +103,13 @@ Error file_error(const fs::path& path, std::string_view what, int error_number) 
                                  std::generic_category().message(error_number)));
 }
 
-Result<std::string> read_text_file(const fs::path& path, std::uint64_t max_bytes) {
+Status for_each_block(const fs::path& path,
+                      const std::function<Status(std::span<const std::byte>)>& take) {
   const File file(path, O_RDONLY);
   if (file.fd() < 0) {
     return file_error(path, "cannot open", errno);
   }
-  std::string text;
-  std::string block(std::size_t{1} << 16, '\0');
+  std::vector<std::byte> block(block_bytes);
   for (;;) {
     const auto n = ::read(file.fd(), block.data(), block.size());
     if (n < 0 && errno == EINTR) {
@@ -116,27 +119,46 @@ Result<std::string> read_text_file(const fs::path& path, std::uint64_t max_bytes
       return file_error(path, "cannot read", errno);
     }
     if (n == 0) {
-      return text;
+      return ok_status();
     }
-    text.append(block.data(), static_cast<std::size_t>(n));
-    if (text.size() > max_bytes) {
+    TROUPE_RETURN_IF_ERROR(take(std::span(block.data(), static_cast<std::size_t>(n))));
+  }
+}
+
+Result<std::string> read_text_file(const fs::path& path, std::uint64_t max_bytes) {
+  std::string text;
+  TROUPE_RETURN_IF_ERROR(for_each_block(path, [&](std::span<const std::byte> block) -> Status {
+    if (text.size() + block.size() > max_bytes) {
       return Error(
           Errc::failed_precondition,
           fmt::format("{}: expected at most {} bytes, found more", path.string(), max_bytes));
     }
-  }
+    text.append(reinterpret_cast<const char*>(block.data()), block.size());
+    return ok_status();
+  }));
+  return text;
 }
 
-Status write_new_file(const fs::path& path, std::span<const std::span<const std::byte>> pieces) {
-  File file(path, O_WRONLY | O_CREAT | O_EXCL, 0644);
+Status write_new_file(const fs::path& path, std::span<const std::span<const std::byte>> pieces,
+                      Readers readers) {
+  File file(path, O_WRONLY | O_CREAT | O_EXCL, readers == Readers::owner ? 0600 : 0644);
   if (file.fd() < 0) {
     return file_error(path, "cannot create", errno);
   }
-  TROUPE_RETURN_IF_ERROR(write_pieces(file.fd(), path, pieces));
-  if (file.close() != 0) {  // where some file systems say that there was no space
-    return file_error(path, "cannot finish writing", errno);
+  auto written = ok_status();
+  if (readers == Readers::owner &&
+      ::fchmod(file.fd(), 0600) != 0) {  // whatever the umask takes away
+    written = file_error(path, "cannot set the mode", errno);
+  } else {
+    written = write_pieces(file.fd(), path, pieces);
   }
-  return ok_status();
+  if (file.close() != 0 && written) {  // where some file systems say that there was no space
+    written = file_error(path, "cannot finish writing", errno);
+  }
+  if (!written) {
+    ::unlink(path.c_str());
+  }
+  return written;
 }
 
 Status write_file_atomically(const fs::path& path, std::span<const std::byte> bytes) {

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,11 +23,20 @@ Error file_error(const std::filesystem::path& path, std::string_view what, int e
 /// \errors not_found; failed_precondition: larger than `max_bytes`, or unreadable
 Result<std::string> read_text_file(const std::filesystem::path& path, std::uint64_t max_bytes);
 
-/// Writes the pieces one after the other into a new file. It is not flushed:
-/// `StagedDirectory::commit` does that for all files of a directory at once.
-/// \errors failed_precondition: exists, no space, or not writable
+/// Reads a file of any size from begin to end. `take` gets a block at a time.
+/// \errors not_found; failed_precondition: unreadable; the first of `take`, which ends it
+Status for_each_block(const std::filesystem::path& path,
+                      const std::function<Status(std::span<const std::byte>)>& take);
+
+/// Who may read a new file, from its first byte on.
+enum class Readers : std::uint8_t { all, owner };
+
+/// Writes the pieces one after the other into a new file, which is removed again if that fails. It is
+/// not flushed: `StagedDirectory::commit` does that for all files of a directory at once.
+/// \errors not_found: no such folder; failed_precondition: exists, no space, or not writable
 Status write_new_file(const std::filesystem::path& path,
-                      std::span<const std::span<const std::byte>> pieces);
+                      std::span<const std::span<const std::byte>> pieces,
+                      Readers readers = Readers::all);
 
 /// Replaces `path` at once: a temporary file beside it is written, flushed and renamed over it.
 Status write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes);

@@ -4,7 +4,6 @@
 
 #include <cerrno>
 #include <fmt/format.h>
-#include <utility>
 
 namespace troupe {
 

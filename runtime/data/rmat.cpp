@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cmath>
 #include <fmt/format.h>
 #include <memory>
 #include <new>

@@ -1,6 +1,5 @@
 #include "runtime/feature/row_request.hpp"
 
-#include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
 #include <limits>

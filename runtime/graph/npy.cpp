@@ -2,7 +2,6 @@
 
 #include "runtime/base/mapped_file.hpp"
 
-#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <fmt/format.h>

@@ -30,6 +30,11 @@ struct HostSpec {
   friend bool operator==(const HostSpec&, const HostSpec&) = default;
 };
 
+/// What a host says itself, or else what the job says for all.
+inline const std::string& own_or(const std::string& own, const std::string& all) {
+  return own.empty() ? all : own;
+}
+
 /// \errors invalid_argument: what is wrong with which word
 Result<HostSpec> parse_host(std::string_view line);
 

@@ -141,6 +141,8 @@ class Reader {
       use_default(row);
     } else if (!fits(row.rule, *given)) {
       problems_.add(bad_value_problem(row, *given));
+    } else if (auto problem = bad_line_problem(row, *given)) {
+      problems_.add(*std::move(problem));
     } else if (is_not_built(row, *given)) {
       problems_.add(not_built_problem(row, *given));
     } else {

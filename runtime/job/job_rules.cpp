@@ -123,12 +123,6 @@ void check_schedule(const nn::ScheduleOptions& schedule, ProblemList& problems) 
 
 void check_hosts(const Job& job, ProblemList& problems) {
   const auto& cluster = job.cluster;
-  for (const auto& host : cluster.named) {
-    if (host.address.empty()) {
-      problems.add({"/cluster/hosts", "ADDRESS [SLOTS] [user=…] [port=…] [key=…] [dir=…] … each",
-                    "an entry that is not so", "docs/deployment.md has them all"});
-    }
-  }
   if (job.trace && cluster.launch != "simulate") {
     problems.add({"/trace", "false with launch other than \"simulate\"", "true",
                   "not built yet: a trace of one process"});
@@ -161,14 +155,6 @@ void check_listed_processes(const Job& job, ProblemList& problems) {
                          : fmt::format("none with placement \"{}\"", cluster.placement),
                   fmt::format("{} of them", cluster.processes.size()), no_hint});
     return;
-  }
-  for (std::size_t i = 0; i < cluster.processes.size(); ++i) {
-    const auto& process = cluster.processes[i];
-    if (process.parts.empty() && process.ranks.empty() && process.samples_for.empty()) {
-      problems.add({where, "host=K [name=…] [parts=0,2-4] [maps=…] [ranks=…] [samples_for=…] each",
-                    fmt::format("entry {} that is not so", i), "docs/deployment.md has them all"});
-      return;
-    }
   }
   if (!listed) {
     return;

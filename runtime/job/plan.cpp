@@ -96,7 +96,8 @@ Reach reach(const SampleJob& sample, const Counts& counts) {
   return total;
 }
 
-BatchCost batch_cost(const Job& job, const Counts& counts, const Reach& most) {
+/// \param owners  processes that hold parts
+BatchCost batch_cost(const Job& job, const Counts& counts, const Reach& most, std::size_t owners) {
   BatchCost cost;
   cost.max_nodes = most.nodes;
   cost.max_edges = most.edges;
@@ -104,7 +105,6 @@ BatchCost batch_cost(const Job& job, const Counts& counts, const Reach& most) {
   const std::uint64_t per_edge = counts.id_bytes + (job.sample.edge_ids ? 8U : 0U);
   const std::uint64_t moved = add(add(multiply(most.asked, 8), multiply(most.edges, per_edge)),
                                   multiply(most.nodes, add(8, counts.row_bytes)));
-  const std::uint64_t owners = std::max<std::size_t>(1, make_layout(job).evaluators().size());
   cost.wire_bytes = share(moved, owners - 1, owners);
   return cost;
 }
@@ -182,7 +182,8 @@ Plan make_plan(const Job& job, const GraphInfo& graph) {
   plan.parameters = count_parameters(job, graph);
   plan.batches_per_epoch = divide_up(counts.train_seeds, job.sample.batch_size);
   plan.steps_per_epoch = divide_up(plan.batches_per_epoch, plan.world);
-  plan.batch = batch_cost(job, counts, reach(job.sample, counts));
+  plan.batch = batch_cost(job, counts, reach(job.sample, counts),
+                          std::max<std::size_t>(1, plan.layout.evaluators().size()));
   plan.store_bytes = store_bytes(job, graph, counts);
   plan.process_bytes = process_bytes(job, plan);
   return plan;

@@ -57,6 +57,19 @@ JobProblem bad_value_problem(const SchemaRow& row, const Json& value) {
   return {row.pointer, expected_text(row.rule), json_text(value), spelling_hint(row.rule, value)};
 }
 
+std::optional<JobProblem> bad_line_problem(const SchemaRow& row, const Json& value) {
+  if (row.check_line == nullptr || !value.is_array()) {
+    return std::nullopt;
+  }
+  for (const auto& line : value) {
+    if (const auto good = row.check_line(line.get<std::string>()); !good) {
+      return JobProblem{row.pointer, "lines as in docs/deployment.md",
+                        fmt::format("{}: {}", json_text(line), good.error().what()), ""};
+    }
+  }
+  return std::nullopt;
+}
+
 JobProblem not_built_problem(const SchemaRow& row, const Json& value) {
   return {row.pointer, row.not_built.instead, json_text(value) + ", which is not built yet", ""};
 }

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,9 @@ std::string json_text(const nlohmann::json& value);
 std::string unknown_key_hint(const std::string& section, const std::string& key);
 
 JobProblem bad_value_problem(const SchemaRow& row, const nlohmann::json& value);
+/// The first text of a list that the row's check_line refuses.
+/// \requires fits(row.rule, value)
+std::optional<JobProblem> bad_line_problem(const SchemaRow& row, const nlohmann::json& value);
 JobProblem not_built_problem(const SchemaRow& row, const nlohmann::json& value);
 JobProblem missing_key_problem(const SchemaRow& row);
 

@@ -41,6 +41,8 @@ struct SchemaRow {
   NotBuilt not_built = {};
   /// Puts a value that fits the rule into the job; null where nothing of it is built.
   void (*apply)(const nlohmann::json& value, Job& job) = nullptr;
+  /// What each text of a list must be besides; null: any.
+  Status (*check_line)(const std::string& line) = nullptr;
 };
 
 /// All rows in the order of the file.

@@ -9,6 +9,12 @@ namespace {
 
 using namespace schema_fields;
 
+template <auto parse>
+Status check_line(const std::string& line) {
+  TROUPE_ASSIGN_OR_RETURN([[maybe_unused]] const auto read, parse(line));
+  return ok_status();
+}
+
 void add_dataset(std::vector<SchemaRow>& rows) {
   rows.push_back({"/dataset/path",
                   text_rule(1),
@@ -90,12 +96,12 @@ void add_cluster(std::vector<SchemaRow>& rows) {
        [](const Json& v, Job& job) {
          job.cluster.named.clear();
          for (const auto& line : v.is_array() ? v : Json::array()) {
-           auto host = parse_host(line.get<std::string>());
-           job.cluster.named.push_back(host ? *std::move(host) : HostSpec());
+           job.cluster.named.push_back(*parse_host(line.get<std::string>()));
          }
          job.cluster.hosts =
              v.is_array() ? static_cast<std::uint32_t>(v.size()) : v.get<std::uint32_t>();
-       }});
+       },
+       &check_line<&parse_host>});
   rows.push_back({"/cluster/host_file",
                   text_rule(1),
                   absent(),
@@ -117,11 +123,10 @@ void add_cluster(std::vector<SchemaRow>& rows) {
                   [](const Json& v, Job& job) {
                     job.cluster.processes.clear();
                     for (const auto& line : v) {
-                      auto process = parse_process(line.get<std::string>());
-                      job.cluster.processes.push_back(process ? *std::move(process)
-                                                              : ProcessSpec());
+                      job.cluster.processes.push_back(*parse_process(line.get<std::string>()));
                     }
-                  }});
+                  },
+                  &check_line<&parse_process>});
   rows.push_back(
       {"/cluster/servers",
        integer_rule(1, 1024),

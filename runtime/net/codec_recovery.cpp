@@ -3,8 +3,6 @@
 #include "runtime/net/codec_support.hpp"
 #include "schema/recovery.capnp.h"
 
-#include <algorithm>
-
 namespace troupe::net {
 namespace {
 

@@ -1,7 +1,6 @@
 #include "runtime/net/frame.hpp"
 
 #include <bit>
-#include <cstring>
 #include <fmt/format.h>
 #define XXH_INLINE_ALL  // a call for 84 bytes costs more than they do
 #include <xxhash.h>

@@ -6,7 +6,6 @@
 #include "runtime/net/frame.hpp"
 #include "runtime/net/timers.hpp"
 
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <vector>

@@ -8,8 +8,6 @@
 #include <array>
 #include <functional>
 #include <memory>
-#include <optional>
-#include <span>
 #include <vector>
 
 namespace troupe::net {

@@ -44,8 +44,8 @@ Result<TlsPem> read_tls(const TlsFiles& files);
 /// Makes an authority that signs one certificate for this job and forgets its key: every process of
 /// the job shows the same certificate. Valid from an hour ago for `days`.
 Result<TlsPem> make_job_certificate(unsigned days);
-/// Writes the three files, each with mode 0600. \errors failed_precondition: one exists, or cannot be
-/// written
+/// Writes the three files, each with mode 0600.
+/// \errors not_found: no such folder; failed_precondition: one exists, or cannot be written
 Result<TlsFiles> write_tls(const TlsPem& pem, const std::filesystem::path& folder);
 
 }  // namespace troupe::net

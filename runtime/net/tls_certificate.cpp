@@ -1,11 +1,8 @@
 // The job's own authority and certificate: EC P-256, signed with SHA-256.
+#include "runtime/base/files.hpp"
 #include "runtime/net/tls.hpp"
 #include "runtime/net/tls_context.hpp"
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <memory>
 #include <openssl/bio.h>
@@ -16,8 +13,8 @@
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
+#include <span>
 #include <string>
-#include <unistd.h>
 
 namespace troupe::net {
 namespace {
@@ -96,22 +93,8 @@ Result<std::string> pem_text(X509* certificate) {
 
 /// A new file that only its owner may read, before anything is in it.
 Status write_private(const std::filesystem::path& file, const std::string& text) {
-  const int descriptor = ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (descriptor < 0) {
-    return Error(Errc::failed_precondition,
-                 fmt::format("cannot write {}: {}", file.string(), std::strerror(errno)));
-  }
-  std::FILE* out = ::fdopen(descriptor, "w");
-  if (out == nullptr) {
-    ::close(descriptor);
-    return Error(Errc::out_of_memory, fmt::format("cannot write {}", file.string()));
-  }
-  const bool written = std::fwrite(text.data(), 1, text.size(), out) == text.size();
-  if (std::fclose(out) != 0 || !written) {
-    return Error(Errc::failed_precondition,
-                 fmt::format("cannot write {}: {}", file.string(), std::strerror(errno)));
-  }
-  return ok_status();
+  const auto piece = std::as_bytes(std::span(text));
+  return write_new_file(file, std::span(&piece, 1), Readers::owner);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/rand.h>
+#include <span>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
@@ -23,14 +24,17 @@ constexpr std::size_t token_digits = 64;
 constexpr std::string_view white_space = " \t\r\n";
 constexpr std::string_view digits = "0123456789abcdef";
 
-/// An open file; 64 digits pass through it in memory that is wiped.
+/// An open file; what is read of it lies in memory that is wiped.
 class SecretFile {
  public:
-  SecretFile(const fs::path& path, int flags) : fd_(::open(path.c_str(), flags | O_CLOEXEC, 0600)) {
+  explicit SecretFile(const fs::path& path)
+      : fd_(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {
     error_ = fd_ < 0 ? errno : 0;
   }
   ~SecretFile() {
-    close();
+    if (fd_ >= 0) {
+      ::close(fd_);
+    }
     OPENSSL_cleanse(text_.data(), text_.size());
   }
   SecretFile(const SecretFile&) = delete;
@@ -40,33 +44,21 @@ class SecretFile {
   int error() const { return error_; }  ///< errno of the last call that failed
   std::array<char, 1024>& text() { return text_; }
 
-  bool close() { return fd_ < 0 || check(::close(std::exchange(fd_, -1)) == 0); }
-  bool check(bool done) {
-    error_ = done ? error_ : errno;
-    return done;
-  }
   /// Reads until the end or the memory is full. \returns bytes, or -1
   ssize_t fill() {
     std::size_t size = 0;
     while (size < text_.size()) {
       const auto n = ::read(fd_, text_.data() + size, text_.size() - size);
-      if (n == 0 || (n < 0 && !check(errno == EINTR))) {
+      if (n < 0 && errno == EINTR) {
+        continue;
+      }
+      if (n <= 0) {
+        error_ = n < 0 ? errno : 0;
         return n < 0 ? -1 : static_cast<ssize_t>(size);
       }
-      size += n < 0 ? 0 : static_cast<std::size_t>(n);
+      size += static_cast<std::size_t>(n);
     }
     return static_cast<ssize_t>(size);
-  }
-  bool write_text(std::size_t size) {
-    std::size_t done = 0;
-    while (done < size) {
-      const auto n = ::write(fd_, text_.data() + done, size - done);
-      if (n < 0 && !check(errno == EINTR)) {
-        return false;
-      }
-      done += n < 0 ? 0 : static_cast<std::size_t>(n);
-    }
-    return true;
   }
 
  private:
@@ -137,7 +129,7 @@ Result<Token> Token::parse(std::string_view hex) {
 }
 
 Result<Token> Token::read(const fs::path& file) {
-  SecretFile in(file, O_RDONLY | O_NONBLOCK);
+  SecretFile in(file);
   if (in.fd() < 0) {
     return file_error(file, "cannot read the token", in.error());
   }
@@ -158,24 +150,11 @@ Status Token::write(const fs::path& file) const {
     return Error(Errc::invalid_argument,
                  fmt::format("{}: expected a token to write, got none", file.string()));
   }
-  SecretFile out(file, O_WRONLY | O_CREAT | O_EXCL);
-  if (out.fd() < 0) {
-    return Error(Errc::failed_precondition,
-                 file_error(file, "cannot write the token", out.error()).what());
-  }
-  auto* text = out.text().data();
-  for (const auto byte : bytes_) {
-    *text++ = digits[std::to_integer<std::size_t>(byte >> 4)];
-    *text++ = digits[std::to_integer<std::size_t>(byte & std::byte{0xF})];
-  }
-  *text = '\n';
-  if (!out.check(::fchmod(out.fd(), 0600) == 0) || !out.write_text(token_digits + 1) ||
-      !out.close()) {
-    const int error = out.error();
-    ::unlink(file.c_str());
-    return file_error(file, "cannot write the token", error);
-  }
-  return ok_status();
+  auto text = hex() + "\n";
+  const auto piece = std::as_bytes(std::span(text));
+  const auto written = write_new_file(file, std::span(&piece, 1), Readers::owner);
+  OPENSSL_cleanse(text.data(), text.size());
+  return written;
 }
 
 std::string Token::hex() const {

@@ -27,7 +27,8 @@ class Token {
   /// \errors not_found; failed_precondition: others than its owner may read it (mode 0600 expected);
   ///   those of parse()
   static Result<Token> read(const std::filesystem::path& file);
-  /// Writes a new file with mode 0600. \errors failed_precondition: it exists, or cannot be written
+  /// Writes a new file with mode 0600.
+  /// \errors not_found: no such folder; failed_precondition: it exists, or cannot be written
   Status write(const std::filesystem::path& file) const;
 
   std::string hex() const;  ///< for a pipe to a child process; wipe it after use

@@ -5,7 +5,6 @@
 #include <csignal>
 #include <cstdarg>
 #include <cstdio>
-#include <cstring>
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <string>

@@ -1,6 +1,5 @@
 #include "runtime/net/ucx_link.hpp"
 
-#include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
 #include <utility>

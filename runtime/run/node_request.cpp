@@ -4,7 +4,6 @@
 #include "runtime/graph/npy.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <fmt/format.h>
 #include <numeric>

@@ -9,7 +9,6 @@
 #include "runtime/graph/part.hpp"
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 namespace troupe {

@@ -7,7 +7,6 @@
 
 #include <caf/all.hpp>
 
-#include <future>
 #include <mutex>
 
 namespace troupe {

@@ -1,11 +1,12 @@
 // A user's own program: installs Troupe, builds examples/embed against it with find_package, and runs it.
 #include "tests/support/expect.hpp"
+#include "tests/support/network_hosts.hpp"
 #include "tests/support/process.hpp"
 #include "tests/support/scratch_folder.hpp"
+#include "tests/support/slurm_cluster.hpp"
 
 #include <chrono>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <signal.h>
 
@@ -15,10 +16,11 @@ namespace {
 using namespace std::chrono_literals;
 using testing::ProcessResult;
 
-/// The line of a program's output that begins with `word`.
+/// The line of a program's output that begins with `word`; "[host 0] " may stand before it.
 std::string line_of(const ProcessResult& run, const std::string& word) {
   std::istringstream lines(run.out);
   for (std::string line; std::getline(lines, line);) {
+    line.erase(0, line.starts_with('[') ? line.find("] ") + 2 : 0);
     if (line.starts_with(word + " ")) {
       return line;
     }
@@ -68,6 +70,15 @@ class Embed : public ::testing::Test {
   }
   ProcessResult run(const std::vector<std::string>& words) const {
     return testing::run_process(words, folder());
+  }
+  /// Of a run on two hosts.
+  void expect_results_of_simulation(const ProcessResult& there) const {
+    const auto simulated = run(program_command("simulated", {}));
+    ASSERT_EQ(simulated.exit_code, 0) << simulated.err;
+    ASSERT_EQ(there.exit_code, 0) << there.out << there.err;
+    for (const char* word : {"batches", "weights", "test"}) {
+      EXPECT_EQ(line_of(there, word), line_of(simulated, word)) << there.out;
+    }
   }
 
  private:
@@ -119,6 +130,45 @@ TEST_F(Embed, AnInterruptedRunGoesOnToTheSameResults) {
   for (const char* word : {"batches", "weights", "test"}) {
     EXPECT_EQ(line_of(resumed, word), line_of(undisturbed, word));
   }
+}
+
+TEST_F(Embed, RunsInAnAllocationOfSlurm) {
+  if (const auto why = testing::SlurmCluster::unavailable(); !why.empty()) {
+    GTEST_SKIP() << why;
+  }
+  const testing::SlurmCluster cluster(folder() + "/slurm");
+  ASSERT_EQ(cluster.problem(), "");
+  auto words = cluster.command({"salloc", "--quiet", "--nodes=2"});
+  const auto program = program_command("allocated", {"--set", "cluster.launch=slurm"});
+  words.insert(words.end(), program.begin(), program.end());
+
+  expect_results_of_simulation(run(words));
+}
+
+TEST_F(Embed, IsBroughtToHostsThatDoNotHaveIt) {
+  using testing::NetworkHosts;
+  if (const auto why = NetworkHosts::unavailable(); !why.empty()) {
+    GTEST_SKIP() << why;
+  }
+  const auto build = folder() + "/build";
+  const NetworkHosts hosts(2, folder(), {output("brought"), build, folder() + "/there"});
+  ASSERT_EQ(hosts.problem(), "");
+  std::vector<std::string> options = {
+      "--set",
+      "cluster.ssh.copy=true",
+      "--set",
+      "cluster.ssh.program=" + folder() + "/there/troupe",
+      "--set",
+      "cluster.hosts=[\"" + NetworkHosts::address(0) + "\",\"" + NetworkHosts::address(1) + "\"]"};
+  for (const auto& setting : hosts.ssh_settings()) {
+    options.insert(options.end(), {"--set", setting});
+  }
+  auto words = hosts.at_launcher();
+  const auto program = program_command("brought", options);
+  words.insert(words.end(), program.begin(), program.end());
+
+  expect_results_of_simulation(run(words));
+  EXPECT_TRUE(std::filesystem::exists(hosts.own_folder(1, 1) + "/my_trainer"));
 }
 
 TEST_F(Embed, ItsArgumentsReachTheProgram) {

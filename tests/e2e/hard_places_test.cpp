@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/mount.h>
-#include <unistd.h>
 
 namespace troupe {
 namespace {

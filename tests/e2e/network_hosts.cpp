@@ -1,6 +1,5 @@
 #include "tests/support/network_hosts.hpp"
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <filesystem>

@@ -39,7 +39,7 @@ Process::Process(const std::vector<std::string>& arguments, const std::string& f
   if (pid_ == 0) {
     redirect(out_file_, STDOUT_FILENO);
     redirect(err_file_, STDERR_FILENO);
-    execv(argv[0], argv.data());
+    execvp(argv[0], argv.data());
     _exit(127);
   }
 }

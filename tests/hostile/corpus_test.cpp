@@ -5,7 +5,6 @@
 
 #include "fuzz/targets.hpp"
 
-#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iterator>

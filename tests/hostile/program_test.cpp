@@ -5,8 +5,6 @@
 #include "tests/support/expect.hpp"
 #include "tests/support/process.hpp"
 
-#include <functional>
-
 namespace troupe {
 namespace {
 

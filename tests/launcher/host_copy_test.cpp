@@ -74,12 +74,12 @@ TEST_F(HostCopyPlanning, DescriptionsHaveTheChecksumsOfTheFiles) {
 }
 
 TEST_F(HostCopyPlanning, TheProgramLiesWhereTheHostStartsItFrom) {
-  ASSERT_OK_AND_ASSIGN(const auto in_folder, plan("node1 dir=/work"));
-  ASSERT_OK_AND_ASSIGN(const auto absolute, plan("node1 dir=/work program=/opt/troupe"));
+  ASSERT_OK_AND_ASSIGN(const auto in_folder, plan("node1 dir=/srv"));
+  ASSERT_OK_AND_ASSIGN(const auto absolute, plan("node1 dir=/srv program=/opt/troupe"));
   ASSERT_OK_AND_ASSIGN(const auto at_login, plan("node1"));
 
-  EXPECT_EQ(in_folder.program, "/work/bin/troupe");
-  EXPECT_EQ(in_folder.folder, "/work");
+  EXPECT_EQ(in_folder.program, "/srv/bin/troupe");
+  EXPECT_EQ(in_folder.folder, "/srv");
   EXPECT_EQ(absolute.program, "/opt/troupe");
   EXPECT_EQ(at_login.program, "bin/troupe");
 }

@@ -5,7 +5,6 @@
 #include "tests/support/expect.hpp"
 #include "tests/support/scratch_folder.hpp"
 
-#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 

@@ -7,7 +7,6 @@
 
 #include <array>
 #include <fcntl.h>
-#include <fstream>
 #include <unistd.h>
 
 namespace troupe {

@@ -4,9 +4,10 @@
 #include "tests/support/expect.hpp"
 
 #include <array>
-#include <fstream>
+#include <csignal>
 #include <iterator>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 namespace troupe {
 namespace {
@@ -68,6 +69,43 @@ TEST_F(Files, ReadingStopsAtTheBound) {
   ASSERT_OK(write_file_atomically(dir_ / "a", bytes("12345")));
   EXPECT_OK(read_text_file(dir_ / "a", 5));
   EXPECT_ERROR(read_text_file(dir_ / "a", 4), Errc::failed_precondition, "at most 4 bytes");
+}
+
+TEST_F(Files, BlocksAreTheWholeFileAndEndWithTheFirstError) {
+  std::string text(std::size_t{3} << 20, 'x');
+  text.back() = 'y';
+  ASSERT_OK(write_file_atomically(dir_ / "a", bytes(text)));
+
+  std::string read;
+  ASSERT_OK(for_each_block(dir_ / "a", [&](std::span<const std::byte> block) {
+    read.append(reinterpret_cast<const char*>(block.data()), block.size());
+    return ok_status();
+  }));
+  EXPECT_TRUE(read == text);
+  int calls = 0;
+  const auto ended = for_each_block(dir_ / "a", [&](auto) -> Status {
+    ++calls;
+    return Error(Errc::cancelled, "enough");
+  });
+  EXPECT_ERROR(ended, Errc::cancelled, "enough");
+  EXPECT_EQ(calls, 1);
+}
+
+TEST_F(Files, AFileThatCannotBeWrittenWholeIsRemoved) {
+  rlimit old{};
+  getrlimit(RLIMIT_FSIZE, &old);
+  const rlimit small{4096, old.rlim_max};
+  const auto before = std::signal(SIGXFSZ, SIG_IGN);
+  setrlimit(RLIMIT_FSIZE, &small);
+  const std::string text(10000, 'x');
+  const std::array pieces{bytes(text)};
+
+  const auto written = write_new_file(dir_ / "a", pieces, Readers::owner);
+
+  setrlimit(RLIMIT_FSIZE, &old);
+  std::signal(SIGXFSZ, before);
+  EXPECT_ERROR(written, Errc::failed_precondition, "a: cannot write");
+  EXPECT_EQ(entries(), 0U);
 }
 
 TEST_F(Files, NewFilesDoNotReplaceAndAtomicOnesDo) {

@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include <map>
-#include <set>
 #include <thread>
 #include <utility>
 

@@ -5,7 +5,6 @@
 #include "tests/support/expect.hpp"
 
 #include <cmath>
-#include <limits>
 
 namespace troupe {
 namespace {

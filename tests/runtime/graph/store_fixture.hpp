@@ -9,12 +9,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <span>
 #include <stdlib.h>
 #include <string>
 #include <vector>

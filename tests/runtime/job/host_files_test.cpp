@@ -2,8 +2,6 @@
 
 #include "tests/support/expect.hpp"
 
-#include <algorithm>
-
 namespace troupe {
 namespace {
 

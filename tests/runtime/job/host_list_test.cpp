@@ -127,7 +127,9 @@ TEST(JobHosts, TheJobThatTravelsHasTheLinesOfTheFile) {
 TEST(JobHosts, RefusesWhatCannotBe) {
   for (const auto& [cluster, problem] : std::vector<std::pair<std::string, std::string>>{
            {R"({"launch": "ssh", "hosts": 2})", "/cluster/hosts"},
-           {R"({"launch": "ssh", "hosts": ["a", "b port=x"]})", "/cluster/hosts"},
+           {R"({"launch": "ssh", "hosts": ["a", "b port=x"]})",
+            "/cluster/hosts: expected lines as in docs/deployment.md, found \"b port=x\": port: "
+            "expected a number 1..65535, found \"x\""},
            {R"({"launch": "manual", "hosts": 2})", "/cluster/listen"},
            {R"({"hosts": ["a", "b"], "placement": "server_client", "servers": 2})",
             "/cluster/servers"},

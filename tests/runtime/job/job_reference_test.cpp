@@ -1,7 +1,6 @@
 #include "runtime/job/job_file.hpp"
 #include "tests/support/expect.hpp"
 
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <set>

@@ -2,8 +2,6 @@
 #include "runtime/job/job_file.hpp"
 #include "tests/support/expect.hpp"
 
-#include <algorithm>
-
 namespace troupe {
 namespace {
 

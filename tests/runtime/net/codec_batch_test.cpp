@@ -167,13 +167,8 @@ TEST(ReadyBatchCodec, TheLargestFeatureRowsAreNotCopiedOnEitherSide) {
 
 TEST(ReadyBatchCodec, SurvivesAWireThatCutsFramesIntoPieces) {
   const ReadyBatch sent = sampled({.edge_ids = true});
-  PieceWriter writer;
-  writer.push(to_frame(sent));
-  PieceReader reader({});
-  std::vector<Frame> out;
-  ASSERT_OK(reader.feed(drain(writer), out));
-  ASSERT_EQ(out.size(), 1U);
-  ASSERT_OK_AND_ASSIGN(const ReadyBatch back, Wire<ReadyBatch>::decode(out[0]));
+  ASSERT_OK_AND_ASSIGN(const Frame arrived, through_pieces(to_frame(sent)));
+  ASSERT_OK_AND_ASSIGN(const ReadyBatch back, Wire<ReadyBatch>::decode(arrived));
   expect_same(back, sent);
 }
 

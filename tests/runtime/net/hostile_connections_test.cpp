@@ -2,7 +2,6 @@
 // said once per peer and code, hold little memory, and a running link does not notice.
 #include "tests/runtime/net/link_world.hpp"
 
-#include <atomic>
 #include <set>
 
 namespace troupe::net {

@@ -10,6 +10,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -68,6 +69,29 @@ inline std::vector<std::byte> drain(PieceWriter& writer) {
     }
   }
   return out;
+}
+
+/// The frame after a way through pieces, as a receiver puts it together.
+inline Result<Frame> through_pieces(Frame frame) {
+  PieceWriter writer;
+  writer.push(std::move(frame));
+  PieceReader reader({});
+  std::vector<Frame> out;
+  TROUPE_RETURN_IF_ERROR(reader.feed(drain(writer), out));
+  if (out.size() != 1) {
+    return Error(Errc::internal, "expected one frame, found " + std::to_string(out.size()));
+  }
+  return std::move(out[0]);
+}
+
+/// Whether it holds within 30 s.
+template <class Condition>
+bool eventually(Condition condition) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (!condition() && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return condition();
 }
 
 /// Remembers what a link delivers, with the times.

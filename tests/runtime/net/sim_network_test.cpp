@@ -4,7 +4,6 @@
 #include "tests/support/expect.hpp"
 
 #include <atomic>
-#include <cmath>
 #include <thread>
 
 namespace troupe::net {

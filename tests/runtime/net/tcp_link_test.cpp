@@ -2,7 +2,6 @@
 // nothing left behind.
 #include "tests/runtime/net/link_world.hpp"
 
-#include <array>
 #include <atomic>
 #include <filesystem>
 #include <thread>
@@ -146,15 +145,6 @@ void open_and_close(TcpWorld& w, int count) {
     ASSERT_TRUE(ends.at_a->wait([](auto& r) { return r.frames.size() == 1; }));
     ASSERT_TRUE(ends.at_b->wait([](auto& r) { return r.frames.size() == 1; }));
   }
-}
-
-template <class Condition>
-bool eventually(Condition condition) {
-  const auto end = Clock::now() + 30s;
-  while (!condition() && Clock::now() < end) {
-    std::this_thread::sleep_for(1ms);
-  }
-  return condition();
 }
 
 /// Once none comes or goes any more: what a link over UCX had goes a moment after its socket.

@@ -2,9 +2,6 @@
 #include "runtime/net/tcp_address.hpp"
 #include "tests/runtime/net/link_world.hpp"
 
-#include <atomic>
-#include <set>
-
 namespace troupe::net {
 namespace {
 

@@ -52,8 +52,7 @@ TEST(JobCertificate, IsNotWrittenOverAnotherAndNotForAnyTime) {
   const testing::ScratchFolder folder;
   ASSERT_OK(write_job_certificate(folder.path(), 1));
   EXPECT_ERROR(write_job_certificate(folder.path(), 1), Errc::failed_precondition, "File exists");
-  EXPECT_ERROR(write_job_certificate(folder.path() / "none", 1), Errc::failed_precondition,
-               "No such file");
+  EXPECT_ERROR(write_job_certificate(folder.path() / "none", 1), Errc::not_found, "No such file");
   EXPECT_ERROR(make_job_certificate(0), Errc::invalid_argument, "got 0");
   EXPECT_ERROR(make_job_certificate(4000), Errc::invalid_argument, "1..3650 days");
 }

@@ -196,15 +196,6 @@ struct LaneEnd final : UcxLaneEvents {
   std::string error;
 };
 
-template <class Condition>
-bool eventually(Condition condition) {
-  const auto end = Clock::now() + 30s;
-  while (!condition() && Clock::now() < end) {
-    std::this_thread::sleep_for(1ms);
-  }
-  return condition();
-}
-
 TEST_F(Ucx, WhatDoesNotNameTheKeyOfALinkIsDroppedAndCounted) {
   TcpIo io;
   std::shared_ptr<UcxPort> port;

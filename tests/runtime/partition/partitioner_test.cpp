@@ -6,7 +6,6 @@
 #include "tests/support/expect.hpp"
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <tuple>
 

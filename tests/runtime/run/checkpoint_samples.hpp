@@ -8,7 +8,6 @@
 #include <bit>
 #include <cstring>
 #include <limits>
-#include <span>
 
 namespace troupe::testing {
 

@@ -2,7 +2,6 @@
 
 #include "tests/support/expect.hpp"
 
-#include <algorithm>
 #include <array>
 
 namespace troupe {

@@ -6,7 +6,6 @@
 #include "tests/support/npy_reader.hpp"
 #include "tests/support/scratch_folder.hpp"
 
-#include <algorithm>
 #include <fstream>
 
 namespace troupe {

@@ -4,7 +4,6 @@
 #include "runtime/run/roster.hpp"
 #include "tests/support/expect.hpp"
 
-#include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <string>

@@ -9,10 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
 #include <fmt/format.h>
-#include <functional>
-#include <map>
 #include <memory>
 #include <ostream>
 #include <set>
