@@ -246,12 +246,14 @@ void Gate::on_request(net::Frame frame) {
     if (down_) {
       return;
     }
-    if (const auto found = exports_.find(head.target); found != exports_.end()) {
+    const auto found = exports_.find(head.target);
+    if (entry != nullptr && found != exports_.end()) {
       target = found->second.actor;
+      sink = sink_;
+      serving_[head.request] = head;
     }
-    sink = sink_;
   }
-  if (entry == nullptr || !target) {
+  if (!target) {
     return endpoint_->fail(
         head, Error(Errc::peer_lost, fmt::format("request {}: no actor at address {:#x} that takes "
                                                  "method {}",
@@ -259,11 +261,11 @@ void Gate::on_request(net::Frame frame) {
   }
   auto content = entry->decode_request(frame);
   if (!content) {
+    {
+      const std::lock_guard guard(mutex_);
+      serving_.erase(head.request);
+    }
     return endpoint_->fail(head, content.error());
-  }
-  {
-    const std::lock_guard guard(mutex_);
-    serving_[head.request] = head;
   }
   caf::actor_cast<caf::strong_actor_ptr>(target)->enqueue(
       std::move(sink), caf::make_message_id(head.request), *std::move(content), nullptr);

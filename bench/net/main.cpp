@@ -114,6 +114,7 @@ struct Arguments {
   int repeats = 15;
   double seconds = 0.3;
   std::string only;
+  std::string peer;
   std::string out;
 };
 
@@ -136,6 +137,9 @@ int measure(const std::string& program, const Arguments& arguments) {
   } else {
     fmt::print("ucx_perftest: skipped: it is not installed; try: the package ucx-utils\n");
   }
+  std::erase_if(peers, [&, first = peers.front().name](const Peer& peer) {
+    return !arguments.peer.empty() && peer.name != first && peer.name != arguments.peer;
+  });
   const auto time = std::chrono::duration_cast<std::chrono::steady_clock::duration>(
       std::chrono::duration<double>(arguments.seconds));
   nlohmann::ordered_json results = nlohmann::ordered_json::array();
@@ -169,6 +173,7 @@ int main(int argc, char** argv) {
   app.add_option("--seconds", arguments.seconds, "of each measurement")
       ->check(CLI::Range(0.01, 60.0));
   app.add_option("--only", arguments.only, "loads with this in their name");
+  app.add_option("--peer", arguments.peer, "this one alone, beside raw Asio; for a profiler");
   app.add_option("--out", arguments.out, "where the results go, as JSON");
   CLI11_PARSE(app, argc, argv);
   return arguments.serving ? serve() : measure(argv[0], arguments);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdint>
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <new>
@@ -9,7 +11,7 @@
 namespace troupe {
 namespace {
 
-constexpr std::align_val_t alignment{64};
+constexpr std::size_t alignment = 64;
 constexpr std::size_t limit_bytes = std::size_t{256} << 20;
 constexpr std::size_t smallest_kept = 4096;
 
@@ -27,7 +29,7 @@ class BufferPool {
         return block;
       }
     }
-    return static_cast<std::byte*>(::operator new(capacity, alignment));
+    return allocate(capacity);
   }
 
   void give_back(std::byte* block, std::size_t capacity) noexcept {
@@ -39,7 +41,7 @@ class BufferPool {
         return;
       }
     }
-    ::operator delete(block, alignment);
+    release(block, capacity);
   }
 
   BufferPoolStats stats() {
@@ -54,6 +56,27 @@ class BufferPool {
   }
 
  private:
+  /// Small blocks come with room to align them, not from the aligned new: that one takes a lock which
+  /// all threads share, in glibc.
+  static std::byte* allocate(std::size_t capacity) {
+    if (capacity >= smallest_kept) {
+      return static_cast<std::byte*>(::operator new (capacity, std::align_val_t{alignment}));
+    }
+    void* const whole = ::operator new(capacity + alignment);
+    const auto address = reinterpret_cast<std::uintptr_t>(whole);
+    auto* const block = static_cast<std::byte*>(whole) + (alignment - address % alignment);
+    std::memcpy(block - sizeof whole, &whole, sizeof whole);  // at least 16 bytes lie before it
+    return block;
+  }
+  static void release(std::byte* block, std::size_t capacity) noexcept {
+    if (capacity >= smallest_kept) {
+      return ::operator delete (block, std::align_val_t{alignment});
+    }
+    void* whole = nullptr;
+    std::memcpy(&whole, block - sizeof whole, sizeof whole);
+    ::operator delete(whole);
+  }
+
   std::mutex mutex_;
   std::map<std::size_t, std::vector<std::byte*>> free_;
   std::size_t kept_bytes_ = 0;

@@ -154,6 +154,7 @@ void Endpoint::on_answer(std::uint64_t link_number, Frame frame) {
     if (!s.is_current(link_number)) {
       return;
     }
+    s.stats.bytes_received += frame.size_bytes();
     const auto place = s.entries.find(frame.head.request);
     if (place == s.entries.end() || !place->second.sent) {
       ++s.stats.dropped;
@@ -231,13 +232,6 @@ void Endpoint::close(Error why) {
 }
 
 void Endpoint::on_frame(std::uint64_t link_number, Frame frame) {
-  {
-    const std::lock_guard guard(state_->mutex);
-    if (!state_->is_current(link_number)) {
-      return;
-    }
-    state_->stats.bytes_received += frame.size_bytes();
-  }
   switch (frame.head.kind) {
     case FrameKind::request:
       return on_request(link_number, std::move(frame));

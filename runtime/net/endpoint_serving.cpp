@@ -14,7 +14,8 @@ void Endpoint::on_request(std::uint64_t link_number, Frame frame) {
     if (!s.is_current(link_number)) {
       return;
     }
-    if (frame.head.kind == FrameKind::request && !admit(frame)) {
+    s.stats.bytes_received += frame.size_bytes();
+    if (!admit(frame)) {
       return;
     }
     handler = s.handler;

@@ -82,7 +82,7 @@ void TcpLink::send(Frame frame) {
   if (closing_) {
     return;
   }
-  writer_.push(std::move(frame));
+  sent_.push_back(std::move(frame));
   if (!std::exchange(pumping_, true)) {
     asio::post(io_->context, [self = shared_from_this()] { self->pump(); });
   }
@@ -110,11 +110,19 @@ void TcpLink::pump() {
   batch_.drop_block();
 }
 
+/// Who sends waits for no more than the exchange of two vectors.
 bool TcpLink::fill() {
-  const std::lock_guard guard(mutex_);
+  {
+    const std::lock_guard guard(mutex_);
+    taken_.swap(sent_);
+    pumping_ = !taken_.empty() || !writer_.empty();
+  }
+  for (auto& frame : taken_) {
+    writer_.push(std::move(frame));
+  }
+  taken_.clear();
   batch_.fill(writer_);
-  pumping_ = !batch_.empty();
-  return pumping_;
+  return !batch_.empty();
 }
 
 void TcpLink::write() {
@@ -293,10 +301,12 @@ void TcpLink::io_ends() {
 }
 
 void TcpLink::finish() {
+  std::vector<Frame> never_taken;  // let go after the lock
   {
     const std::lock_guard guard(mutex_);
-    std::swap(dropped_, writer_);
+    never_taken.swap(sent_);
   }
+  std::swap(dropped_, writer_);
   if (!writing_) {
     dropped_ = {};
   }

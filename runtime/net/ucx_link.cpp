@@ -163,7 +163,7 @@ void UcxLink::go(Way way) {
   {
     const std::lock_guard guard(mutex_);
     for (auto& frame : waiting_) {
-      way == Way::tcp ? tcp_->send(std::move(frame)) : writer_.push(std::move(frame));
+      way == Way::tcp ? tcp_->send(std::move(frame)) : sent_.push_back(std::move(frame));
     }
     waiting_.clear();
     way_ = way;
@@ -186,7 +186,7 @@ void UcxLink::send(Frame frame) {
     waiting_.push_back(std::move(frame));
     return;
   }
-  writer_.push(std::move(frame));
+  sent_.push_back(std::move(frame));
   if (!std::exchange(pumping_, true)) {
     asio::post(io_->context, [self = shared_from_this()] { self->pump(); });
   }
@@ -199,9 +199,16 @@ void UcxLink::pump() {
 }
 
 void UcxLink::fill(TcpBatch& batch) {
-  const std::lock_guard guard(mutex_);
+  {
+    const std::lock_guard guard(mutex_);
+    taken_.swap(sent_);
+    pumping_ = !taken_.empty() || !writer_.empty();
+  }
+  for (auto& frame : taken_) {
+    writer_.push(std::move(frame));
+  }
+  taken_.clear();
   batch.fill(writer_);
-  pumping_ = !batch.empty();
 }
 
 /// What is sent in answer leaves together.
@@ -260,12 +267,14 @@ void UcxLink::finish() {
 }
 
 void UcxLink::drop_frames() {
-  std::deque<Frame> never_sent;  // let go after the lock
-  const std::lock_guard guard(mutex_);
   if (dropped_.empty()) {
     std::swap(dropped_, writer_);
   }
-  std::swap(never_sent, waiting_);
+  std::deque<Frame> never_sent;  // let go after the lock
+  std::vector<Frame> never_taken;
+  const std::lock_guard guard(mutex_);
+  never_sent.swap(waiting_);
+  never_taken.swap(sent_);
 }
 
 void UcxLink::on_sent() {

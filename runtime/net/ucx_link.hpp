@@ -66,11 +66,13 @@ class UcxLink final : public Link,
   std::mutex mutex_;  // guards what follows up to closing_
   Way way_ = Way::unknown;
   std::deque<Frame> waiting_;  // for the way to be known
-  PieceWriter writer_;
-  bool pumping_ = false;  // pump() is queued, or a batch is under way
+  std::vector<Frame> sent_;    // for the network thread
+  bool pumping_ = false;       // pump() is queued, or a batch is under way
   std::optional<Error> closing_;
 
-  PieceWriter dropped_;  ///< after the end, until what of it is under way is out
+  PieceWriter writer_;
+  std::vector<Frame> taken_;  // of sent_; empty but for its memory
+  PieceWriter dropped_;       ///< after the end, until what of it is under way is out
   std::shared_ptr<UcxLane> lane_;
   std::optional<Error> no_lane_;
   std::shared_ptr<LinkEvents> events_;
