@@ -51,6 +51,7 @@ struct JoinArguments {
   std::filesystem::path tls;          ///< folder with the run's certificates; empty: none
   std::optional<std::uint32_t> host;  ///< 0..; else by the environment (docs/deployment.md)
   std::string listen;                 ///< address of this host's processes; empty: found out
+  std::vector<std::string> program;   ///< of the user's, with arguments; empty: none
 };
 /// Takes part in a run with `launch` "manual" as one of its hosts, until it ends.
 ExitCode join_command(const JoinArguments& arguments);

@@ -107,6 +107,7 @@ Result<ProcessArguments> process_arguments(const JoinArguments& arguments, const
   if (rank < job.cluster.named.size()) {
     process.cores = fmt::format("{}", fmt::join(job.cluster.named[rank].cores, ","));
   }
+  process.program = arguments.program;
   process.token_file = arguments.token_file.string();
   process.tls_folder = arguments.tls.string();
   return process;

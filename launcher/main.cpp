@@ -159,7 +159,8 @@ void add_copy(CLI::App& app, CommandLine& line, std::optional<ExitCode>& result)
   });
 }
 
-void add_join(CLI::App& app, troupe::JoinArguments& arguments, std::optional<ExitCode>& result) {
+void add_join(CLI::App& app, CommandLine& line, std::optional<ExitCode>& result) {
+  auto& arguments = line.join;
   auto* join = app.add_subcommand("join", "take part in a run with launch \"manual\" as a host");
   add_job(*join, arguments.job);
   join->add_option("--director", arguments.director, "address that the run printed")
@@ -177,8 +178,12 @@ void add_join(CLI::App& app, troupe::JoinArguments& arguments, std::optional<Exi
                    "where this host's processes listen; else on the way to the director")
       ->type_name("HOST:0");
   join->footer(
-      "Example: troupe join job.json --host-rank 1 --director 10.0.0.1:7000 --token-file token");
-  join->callback([&] { result = troupe::join_command(arguments); });
+      "Example: troupe join job.json --host-rank 1 --director 10.0.0.1:7000 --token-file token\n"
+      "With -- PROGRAM ARGUMENTS... at the end where `troupe run` has it, too.");
+  join->callback([&] {
+    line.join.program = line.program.value_or(std::vector<std::string>());
+    result = troupe::join_command(line.join);
+  });
 }
 
 void add_commands(CLI::App& app, CommandLine& line, std::optional<ExitCode>& result) {
@@ -200,7 +205,7 @@ void add_commands(CLI::App& app, CommandLine& line, std::optional<ExitCode>& res
 
   add_submit(app, line, result);
   add_copy(app, line, result);
-  add_join(app, line.join, result);
+  add_join(app, line, result);
   add_predict(app, line.predict, result);
 
   auto* check = app.add_subcommand("check", "print a job with all defaults and its plan");
@@ -253,11 +258,12 @@ void add_commands(CLI::App& app, CommandLine& line, std::optional<ExitCode>& res
   inspect->callback([&] { result = troupe::inspect_command(line.inspect_store, line.verify); });
 }
 
-/// Takes what follows "--" after `run`, `submit` or `copy` as the user's program.
+/// Takes what follows "--" after `run`, `submit`, `copy` or `join` as the user's program.
 /// \returns the number of arguments before it
 int split_program(int argc, char** argv, CommandLine& line) {
   const std::string_view command(argc > 1 ? argv[1] : "");
-  const bool runs = command == "run" || command == "submit" || command == "copy";
+  const bool runs =
+      command == "run" || command == "submit" || command == "copy" || command == "join";
   for (int i = 2; runs && i < argc; ++i) {
     if (std::string_view(argv[i]) == "--") {
       line.program.emplace(argv + i + 1, argv + argc);

@@ -45,6 +45,9 @@ struct Welcome {
 
   resume @5 :Bool;
   # Set by the director: ranks with a program of the user's go on from the newest checkpoint.
+
+  ownProgram @6 :Bool;
+  # Set by the director: ranks run a program of the user's. A process that has none, or one that is not wanted, does not join.
 }
 
 struct Ready {

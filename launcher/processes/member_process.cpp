@@ -122,7 +122,20 @@ ClusterHooks MemberProcess::hooks() {
   return hooks;
 }
 
+/// Whoever started this process by hand may have taken another program than the run has.
+Status check_program(bool wanted, bool here) {
+  if (wanted == here) {
+    return ok_status();
+  }
+  return Error(Errc::failed_precondition,
+               wanted ? "expected the program of the user's that trains in this run, found none\n"
+                        "try: troupe join JOB ... -- PROGRAM, as with troupe run"
+                      : "expected no program of the user's, as in this run, found one\n"
+                        "try: troupe join JOB ... without -- PROGRAM");
+}
+
 Status MemberProcess::start(const net::Welcome& welcome) {
+  TROUPE_RETURN_IF_ERROR(check_program(welcome.own_program, fn_ != nullptr));
   TROUPE_ASSIGN_OR_RETURN(auto store, open_store(welcome));
   TROUPE_ASSIGN_OR_RETURN(const auto job, read_welcome(welcome, store));
   if (job.dataset.memory == StoreMemory::copied) {

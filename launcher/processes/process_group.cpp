@@ -6,6 +6,7 @@
 #include "launcher/processes/director_link.hpp"
 #include "launcher/processes/store_identity.hpp"
 #include "launcher/seconds.hpp"
+#include "launcher/shell_quoted.hpp"
 #include "launcher/version.hpp"
 #include "runtime/net/link_totals.hpp"
 #include "runtime/net/messages.hpp"
@@ -55,6 +56,7 @@ Status ProcessGroup::start(const Job& job, const PartitionedStore& store, Proces
   welcome.job = job.json;
   welcome.folder = setup_.folder.string();
   welcome.resume = setup_.resume;
+  welcome.own_program = !setup_.program.empty();
   welcome.store = std::filesystem::absolute(store.dir()).string();
   TROUPE_ASSIGN_OR_RETURN(welcome.store_checksum, store_identity(store.dir()));
   start_registrar(welcome, std::move(ranks_ended));
@@ -200,11 +202,15 @@ void ProcessGroup::tell_how_to_join() {
     tls_option = " --tls FOLDER";
     tls_copy = " and of " + entrance_.tls_folder.string();
   }
+  std::string program = setup_.program.empty() ? "" : " --";
+  for (const auto& word : setup_.program) {
+    program += " " + shell_word(word);
+  }
   setup_.say(fmt::format(
       "waiting for {} hosts; start on each: troupe join JOB --host-rank K --director {} "
-      "--token-file FILE{}, with K from 0 and a copy of {}{}",
-      plan_->layout.hosts, neighbours_->address(), tls_option, entrance_.token_file.string(),
-      tls_copy));
+      "--token-file FILE{}{}, with K from 0 and a copy of {}{}",
+      plan_->layout.hosts, neighbours_->address(), tls_option, program,
+      entrance_.token_file.string(), tls_copy));
 }
 
 /// Nothing once the run is over.

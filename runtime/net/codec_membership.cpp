@@ -57,6 +57,7 @@ void Wire<Welcome>::encode(const Welcome& message, Frame& frame) {
     out.setStoreChecksum(message.store_checksum);
     out.setGeneration(message.generation);
     out.setResume(message.resume);
+    out.setOwnProgram(message.own_program);
   });
   frame.segments.clear();
 }
@@ -72,6 +73,7 @@ Result<Welcome> Wire<Welcome>::decode(const Frame& frame) {
         out.store_checksum = in.getStoreChecksum();
         out.generation = in.getGeneration();
         out.resume = in.getResume();
+        out.own_program = in.getOwnProgram();
         return out;
       });
 }

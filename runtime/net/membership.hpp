@@ -34,6 +34,7 @@ struct Welcome {
   std::uint64_t store_checksum = 0;  ///< of its description, as the director has it
   std::uint32_t generation = 0;
   bool resume = false;  ///< ranks with a program of the user's go on from the newest checkpoint
+  bool own_program = false;  ///< ranks run a program of the user's
 };
 
 /// A process has all its actors, or cannot have them. Answered with Done.

@@ -4,10 +4,12 @@
 #include "tests/support/process.hpp"
 #include "tests/support/scratch_folder.hpp"
 #include "tests/support/slurm_cluster.hpp"
+#include "tests/support/watched_run.hpp"
 
 #include <chrono>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <signal.h>
 
 namespace troupe {
@@ -15,6 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::ProcessResult;
+using Words = std::vector<std::string>;
 
 /// The line of a program's output that begins with `word`; "[host 0] " may stand before it.
 std::string line_of(const ProcessResult& run, const std::string& word) {
@@ -130,6 +133,68 @@ TEST_F(Embed, AnInterruptedRunGoesOnToTheSameResults) {
   for (const char* word : {"batches", "weights", "test"}) {
     EXPECT_EQ(line_of(resumed, word), line_of(undisturbed, word));
   }
+}
+
+TEST_F(Embed, RunsInProcessesOfEveryPlacement) {
+  for (const std::string placement : {"collocated", "worker", "server_client"}) {
+    SCOPED_TRACE(placement);
+    expect_results_of_simulation(run(program_command(
+        placement, {"--set", "cluster.launch=local", "--set", "cluster.placement=" + placement})));
+  }
+}
+
+class EmbedByHand : public Embed {
+ protected:
+  static inline const Words settings = {"--set", "cluster.launch=manual", "--set",
+                                        "cluster.listen=127.0.0.1:0"};
+  void start() {
+    run_.emplace(program_command("joined", settings), folder());
+    ASSERT_TRUE(run_->wait_for_line("--director ", 60s)) << run_->text();
+  }
+  std::unique_ptr<testing::Process> join(const std::string& host, const Words& more) const {
+    const auto told = run_->find("--director ")->text;
+    const auto at = told.find("--director ") + 11;
+    auto words = command("joined", settings);
+    words[1] = "join";
+    words.insert(words.end(), {"--director", told.substr(at, told.find(' ', at) - at),
+                               "--token-file", output("joined") + "/token", "--host-rank", host});
+    words.insert(words.end(), more.begin(), more.end());
+    return std::make_unique<testing::Process>(words, folder());
+  }
+  ProcessResult end() {
+    ProcessResult result;
+    result.exit_code = run_->wait_for_end(60s).value_or(-1);
+    result.out = run_->text();
+    return result;
+  }
+  std::optional<testing::WatchedRun> run_;
+};
+
+TEST_F(EmbedByHand, RunsOnHostsThatJoinWithIt) {
+  ASSERT_NO_FATAL_FAILURE(start());
+  EXPECT_TRUE(run_->find("--token-file FILE -- " + program())) << run_->text();
+  const auto first = join("0", {"--", program()});
+  const auto second = join("1", {"--", program()});
+
+  auto ended = end();
+  const auto printed_there = first->wait();
+  ended.out += printed_there.out;  // by rank 0
+  expect_results_of_simulation(ended);
+  EXPECT_EQ(printed_there.exit_code, 0);
+  EXPECT_EQ(second->wait().exit_code, 0);
+}
+
+TEST_F(EmbedByHand, AHostThatJoinsWithoutItIsToldSoOnBothSides) {
+  ASSERT_NO_FATAL_FAILURE(start());
+  const auto without = join("0", {});
+
+  const auto ended = end();
+  const auto joined = without->wait();
+
+  const std::string why = "expected the program of the user's that trains in this run, found none";
+  EXPECT_EQ(ended.exit_code, 3) << ended.out;
+  EXPECT_NE(ended.out.find(why), std::string::npos) << ended.out;
+  EXPECT_NE(joined.err.find(why), std::string::npos) << joined.err;
 }
 
 TEST_F(Embed, RunsInAnAllocationOfSlurm) {

@@ -25,11 +25,11 @@ auto fields(const Join& m) {
   return std::tuple(life, address, version);
 }
 Welcome example(Welcome*) {
-  return {R"({"dataset": {"path": "d"}})", "/jobs", "/jobs/store", ~0ULL - 1, 12, true};
+  return {R"({"dataset": {"path": "d"}})", "/jobs", "/jobs/store", ~0ULL - 1, 12, true, true};
 }
 auto fields(const Welcome& m) {
-  const auto& [job, folder, store, checksum, generation, resume] = m;
-  return std::tuple(job, folder, store, checksum, generation, resume);
+  const auto& [job, folder, store, checksum, generation, resume, own] = m;
+  return std::tuple(job, folder, store, checksum, generation, resume, own);
 }
 Ready example(Ready*) {
   return {some_life, Errc::not_found, "part 3 is not there"};
