@@ -7,7 +7,11 @@ find_dependency(OpenMP COMPONENTS CXX)
 
 # Libraries without a package file of their own, or whose file asks for more than a C++ program needs.
 set(troupe_libraries "")
-foreach(name caf_core capnp kj dnnl xxhash)
+set(troupe_names caf_core capnp kj dnnl xxhash)
+if(@TROUPE_HAVE_METIS@)
+  list(APPEND troupe_names metis)
+endif()
+foreach(name IN LISTS troupe_names)
   find_library(TROUPE_${name}_LIBRARY ${name})
   mark_as_advanced(TROUPE_${name}_LIBRARY)
   if(NOT TROUPE_${name}_LIBRARY)

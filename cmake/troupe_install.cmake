@@ -34,5 +34,6 @@ endforeach()
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/troupe)
 install(EXPORT troupe NAMESPACE troupe:: FILE troupeTargets.cmake DESTINATION ${package})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/troupeConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${PROJECT_SOURCE_DIR}/cmake/troupeConfig.cmake ${PROJECT_BINARY_DIR}/troupeConfigVersion.cmake
+configure_file(${PROJECT_SOURCE_DIR}/cmake/troupeConfig.cmake ${PROJECT_BINARY_DIR}/troupeConfig.cmake @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/troupeConfig.cmake ${PROJECT_BINARY_DIR}/troupeConfigVersion.cmake
         DESTINATION ${package})

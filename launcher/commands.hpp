@@ -5,6 +5,7 @@
 #include "launcher/exit_code.hpp"
 #include "launcher/progress.hpp"
 #include "runtime/data/rmat.hpp"
+#include "runtime/partition/method_options.hpp"
 
 #include <filesystem>
 #include <optional>
@@ -86,6 +87,8 @@ struct PartitionArguments {
   std::uint32_t parts = 2;
   std::uint64_t seed = 0;
   std::string complete_for = "in";
+  MethodOptions more;
+  std::uint32_t threads = 0;  ///< 0: one per core; the files are the same
 };
 ExitCode partition_command(const PartitionArguments& arguments);
 

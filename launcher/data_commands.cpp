@@ -3,14 +3,17 @@
 #include "launcher/print_error.hpp"
 #include "launcher/read_job.hpp"
 #include "launcher/seconds.hpp"
+#include "runtime/base/executor.hpp"
 #include "runtime/data/npy_import.hpp"
 #include "runtime/job/job_file.hpp"
 #include "runtime/job/plan.hpp"
 #include "runtime/partition/partitioner.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <fmt/format.h>
+#include <thread>
 
 namespace troupe {
 namespace {
@@ -56,6 +59,18 @@ void print_partition(const PartitionInfo& partition, const GraphInfo& graph) {
              edges == 0
                  ? 0.0
                  : 100.0 * static_cast<double>(partition.cut_edges) / static_cast<double>(edges));
+  if (partition.communication_volume) {
+    fmt::print("communication volume {}", *partition.communication_volume);
+    for (const auto& entry : partition.balance) {
+      fmt::print("; {} {:.3f}", entry.name,
+                 static_cast<double>(entry.largest) * partition.parts /
+                     static_cast<double>(std::max<std::uint64_t>(entry.total, 1)));
+    }
+    fmt::print(" (largest part over average)\n");
+  }
+  for (const auto& option : partition.options) {
+    fmt::print("{} {}\n", option.first, option.second.empty() ? "-" : option.second);
+  }
   for (std::uint32_t p = 0; p < partition.parts; ++p) {
     fmt::print("part {}:", p);
     for (std::size_t t = 0; t < graph.node_types.size(); ++t) {
@@ -112,8 +127,11 @@ ExitCode partition_command(const PartitionArguments& arguments) {
   const PartitionOptions options{.method = arguments.method,
                                  .parts = arguments.parts,
                                  .seed = arguments.seed,
-                                 .complete_for = parse_complete_for(arguments.complete_for)};
-  const auto partition = partition_store(*graph, options, arguments.out);
+                                 .complete_for = parse_complete_for(arguments.complete_for),
+                                 .more = arguments.more};
+  ComputePool pool(arguments.threads == 0 ? std::max(1U, std::thread::hardware_concurrency())
+                                          : arguments.threads);
+  const auto partition = partition_store(*graph, options, arguments.out, pool);
   if (!partition) {
     return data_error(partition.error());
   }

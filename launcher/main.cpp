@@ -46,6 +46,31 @@ struct CommandLine {
   std::optional<std::vector<std::string>> program;  ///< what follows "--"
 };
 
+void add_method_options(CLI::App& partition, troupe::PartitionArguments& arguments) {
+  auto& more = arguments.more;
+  partition
+      .add_option("--balance", more.balance,
+                  "what ldg, fennel and metis share evenly besides nodes: edges, train, val, test")
+      ->delimiter(',');
+  partition.add_option("--split", more.split, "whose seeds are balanced; none: the default split");
+  partition.add_option("--imbalance", more.imbalance, "largest part over average part")
+      ->check(CLI::Range(1.0, 10.0))
+      ->capture_default_str();
+  partition.add_option("--passes", more.passes, "of ldg and fennel over all nodes")
+      ->check(CLI::Range(1U, 1000U))
+      ->capture_default_str();
+  partition.add_option("--objective", more.objective, "what metis makes small")
+      ->check(CLI::IsMember({"cut", "volume"}))
+      ->capture_default_str();
+  partition.add_flag("--recursive", more.recursive, "metis by recursive bisection, not k-way");
+  partition.add_option("--file", more.file, "of method file: .npy with the part of each node");
+  partition
+      .add_option("--threads", arguments.threads,
+                  "threads; 0: one per core. The result is the same")
+      ->check(CLI::Range(0U, 1024U))
+      ->capture_default_str();
+}
+
 void add_generate(CLI::App& app, troupe::GenerateRmatArguments& rmat,
                   std::optional<ExitCode>& result) {
   auto* generate = app.add_subcommand("generate", "make up a graph, for benchmarks");
@@ -229,9 +254,13 @@ void add_commands(CLI::App& app, CommandLine& line, std::optional<ExitCode>& res
   partition->add_option("--parts", line.partition.parts, "number of parts")
       ->check(CLI::Range(1U, 65536U))
       ->capture_default_str();
-  partition->add_option("--method", line.partition.method, "how nodes are assigned")
+  partition
+      ->add_option("--method", line.partition.method,
+                   "how nodes are assigned: random, hash, ldg, fennel, metis, file")
       ->capture_default_str();
-  partition->add_option("--seed", line.partition.seed, "of a random method")->capture_default_str();
+  partition->add_option("--seed", line.partition.seed, "of random, hash and metis")
+      ->capture_default_str();
+  add_method_options(*partition, line.partition);
   partition
       ->add_option("--complete-for", line.partition.complete_for,
                    "direction for which each part keeps whole neighbour lists")

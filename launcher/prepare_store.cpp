@@ -1,12 +1,14 @@
 #include "launcher/prepare_store.hpp"
 
 #include "runtime/base/digest.hpp"
+#include "runtime/base/executor.hpp"
 #include "runtime/base/files.hpp"
 #include "runtime/data/npy_import.hpp"
 #include "runtime/partition/partitioner.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <thread>
 #include <vector>
 
 namespace troupe {
@@ -107,7 +109,8 @@ Result<PartitionedStore> prepare_store(const Job& job, const Say& say) {
   const PartitionOptions options{.method = job.partition.method,
                                  .parts = job.partition.parts,
                                  .seed = job.partition.seed,
-                                 .complete_for = complete_for(job)};
+                                 .complete_for = complete_for(job),
+                                 .more = job.partition.more};
   TROUPE_ASSIGN_OR_RETURN(const auto hash, partition_hash(graph_path, options));
   const auto path = job.output / "store" / ("parts-" + hash.substr(0, 16));
   if (store_kind(path) == StoreKind::none) {
@@ -116,7 +119,8 @@ Result<PartitionedStore> prepare_store(const Job& job, const Say& say) {
     std::error_code error;
     std::filesystem::create_directories(path.parent_path(), error);
     TROUPE_ASSIGN_OR_RETURN(const auto graph, GraphStore::open(graph_path, {}));
-    TROUPE_ASSIGN_OR_RETURN(const auto info, partition_store(graph, options, path));
+    ComputePool pool(std::max(1U, std::thread::hardware_concurrency()));
+    TROUPE_ASSIGN_OR_RETURN(const auto info, partition_store(graph, options, path, pool));
     static_cast<void>(info);
   }
   return PartitionedStore::open(path, {.memory = job.dataset.memory});

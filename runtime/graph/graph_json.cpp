@@ -299,6 +299,36 @@ Status read_shares(PartitionInfo& partition, const JsonValue& root, const GraphI
   return ok_status();
 }
 
+Result<PartBalance> read_balance(const JsonValue& entry) {
+  PartBalance balance;
+  TROUPE_ASSIGN_OR_RETURN(balance.name, entry.string("name"));
+  TROUPE_ASSIGN_OR_RETURN(balance.largest, entry.integer("largest", largest_count));
+  TROUPE_ASSIGN_OR_RETURN(balance.total, entry.integer("total", largest_count));
+  return balance;
+}
+
+/// Reads what stores have only since there are several methods.
+Status read_measures(PartitionInfo& partition, const JsonValue& root) {
+  if (root.has("options")) {
+    TROUPE_ASSIGN_OR_RETURN(const auto options_entry, root.member("options"));
+    TROUPE_ASSIGN_OR_RETURN(const auto options, options_entry.members());
+    for (const auto& option : options) {
+      TROUPE_ASSIGN_OR_RETURN(auto text, option.value.string());
+      partition.options.emplace_back(option.key, std::move(text));
+    }
+  }
+  if (root.has("communication_volume")) {
+    TROUPE_ASSIGN_OR_RETURN(partition.communication_volume,
+                            root.integer("communication_volume", largest_count));
+  }
+  if (root.has("balance")) {
+    constexpr std::size_t most_constraints = std::size_t{1} << 17;
+    TROUPE_ASSIGN_OR_RETURN(
+        partition.balance, read_list<PartBalance>(root, "balance", most_constraints, read_balance));
+  }
+  return ok_status();
+}
+
 }  // namespace
 
 std::string graph_to_json(const GraphInfo& info) {
@@ -350,6 +380,18 @@ std::string partition_to_json(const PartitionInfo& partition, const GraphInfo& i
     document["edges"][info.edge_types[type].name] = partition.edges[type];
   }
   document["cut_edges"] = partition.cut_edges;
+  document["options"] = Json::object();
+  for (const auto& option : partition.options) {
+    document["options"][option.first] = option.second;
+  }
+  if (partition.communication_volume) {
+    document["communication_volume"] = *partition.communication_volume;
+  }
+  document["balance"] = Json::array();
+  for (const auto& entry : partition.balance) {
+    document["balance"].push_back(
+        {{"name", entry.name}, {"largest", entry.largest}, {"total", entry.total}});
+  }
   document["files"] = files_to_json(partition.files);
   return finish_document(document);
 }
@@ -376,6 +418,7 @@ Result<PartitionInfo> partition_from_json(const std::string& text, const GraphIn
                                                    : CompleteFor::both;
   TROUPE_RETURN_IF_ERROR(read_shares(partition, root, info));
   TROUPE_ASSIGN_OR_RETURN(partition.cut_edges, root.integer("cut_edges", largest_count));
+  TROUPE_RETURN_IF_ERROR(read_measures(partition, root));
   TROUPE_ASSIGN_OR_RETURN(partition.files, read_files(root));
   return partition;
 }

@@ -10,8 +10,10 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace troupe {
@@ -41,6 +43,13 @@ struct PartRanges {
   std::vector<std::vector<std::uint64_t>> first_node;
 };
 
+/// How evenly the parts share something: `largest * parts / total` is 1 where all are alike.
+struct PartBalance {
+  std::string name;  ///< "nodes", "edges", "train", …
+  std::uint64_t largest = 0;
+  std::uint64_t total = 0;
+};
+
 /// What `partition.json` says.
 struct PartitionInfo {
   std::string method;
@@ -52,6 +61,10 @@ struct PartitionInfo {
   std::vector<std::vector<std::uint64_t>>
       edges;                    ///< [edge type][part], edges kept in the part's main lists
   std::uint64_t cut_edges = 0;  ///< edges whose ends lie in different parts, all types
+  // What stores written before this was kept have none of:
+  std::vector<std::pair<std::string, std::string>> options;  ///< of the method, as text
+  std::optional<std::uint64_t> communication_volume;         ///< sum of each node's foreign parts
+  std::vector<PartBalance> balance;
   std::vector<FileInfo> files;
 };
 

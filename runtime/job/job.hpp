@@ -11,6 +11,7 @@
 #include "runtime/nn/model.hpp"
 #include "runtime/nn/optimizer.hpp"
 #include "runtime/nn/schedule.hpp"
+#include "runtime/partition/method_options.hpp"
 #include "runtime/sample/mini_batch.hpp"
 
 #include <cstdint>
@@ -32,6 +33,7 @@ struct PartitionJob {
   std::string method = "random";
   std::uint32_t parts = 1;
   std::uint64_t seed = 0;
+  MethodOptions more;  ///< `split` is the data set's, `file` as `DatasetJob::path`
 };
 
 struct NetworkJob {

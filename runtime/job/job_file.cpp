@@ -95,6 +95,9 @@ class Reader {
     check_between_keys(job_, problems_);
     const auto path = place_.base_dir / job_.dataset.path;
     job_.dataset.path = path.lexically_normal();
+    auto& more = job_.partition.more;
+    more.split = job_.dataset.split;
+    more.file = more.file.empty() ? more.file : (place_.base_dir / more.file).lexically_normal();
     print(complete_, 0, job_.json);
     job_.json += '\n';
     return std::move(job_);

@@ -204,6 +204,10 @@ void check_between_keys(const Job& job, ProblemList& problems) {
   if (good("/cluster/hosts")) {
     check_hosts(job, problems);
   }
+  if (job.partition.method == "file" && job.partition.more.file.empty() &&
+      good("/partition/method") && good("/partition/file")) {
+    problems.add({"/partition/file", "the .npy file that method \"file\" reads", "none", no_hint});
+  }
   if (good("/cluster/hosts") && good("/cluster/placement") && good("/cluster/processes") &&
       good("/partition/parts")) {
     check_listed_processes(job, problems);

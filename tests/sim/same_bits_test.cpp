@@ -12,6 +12,12 @@
 namespace troupe {
 namespace {
 
+#ifdef TROUPE_HAVE_METIS
+constexpr const char* metis_or_fennel = "metis";
+#else
+constexpr const char* metis_or_fennel = "fennel";
+#endif
+
 using Settings = std::vector<std::string>;
 
 struct Layout {
@@ -50,6 +56,10 @@ std::vector<Layout> layouts() {
   add(2, {"cluster.hosts=2", "dataset.memory=copied"});
   add(2, {"cluster.hosts=1", "cluster.trainers_per_host=2", "partition.parts=2"});
   add(2, {"cluster.hosts=2", "partition.seed=9"});
+  for (const char* method : {"hash", "ldg", "fennel", metis_or_fennel}) {
+    add(2, {"cluster.hosts=2", "partition.parts=3", "partition.balance=[\"edges\",\"train\"]",
+            std::string("partition.method=") + method});
+  }
   add(3, {"cluster.hosts=3", "partition.parts=2"});
   add(4, {"cluster.hosts=1", "cluster.trainers_per_host=4"});
   add(4, {"cluster.hosts=2", "cluster.trainers_per_host=2", "partition.parts=3"});

@@ -249,18 +249,38 @@ TEST(ParseJob, RefusesDuplicateKeys) {
 }
 
 TEST(ParseJob, RefusesWhatIsNotBuiltYetAndSaysWhatWorks) {
-  EXPECT_EQ(problems_with("partition.method", "metis"),
-            "/partition/method: expected \"random\", found \"metis\", which is not built yet\n");
+  EXPECT_EQ(problems_with("partition.method", "hotness"),
+            "/partition/method: expected \"fennel\" or \"metis\", found \"hotness\", which is not "
+            "built yet\n");
   EXPECT_EQ(problems_with("checkpoint.copies", "2"),
             "/checkpoint/copies: expected 1: all simulated hosts share one file system, found 2, "
             "which is not built yet\n");
   for (const std::string setting :
        {"sample.seed_order=local", "features.cache.policy=hotness", "features.cache.budget=64MB",
         "model.kind=gat", "model.norm=batch", "train.optimizer.kind=adagrad",
-        "partition.balance=[\"edges\"]", "partition.halo=1", "partition.topology=replicated",
+        "partition.method=multilevel", "partition.halo=1", "partition.topology=replicated",
         "eval.split=mask1"}) {
     EXPECT_CONTAINS(problems_of(minimal, {setting}), "which is not built yet") << setting;
   }
+}
+
+TEST(ParseJob, ReadsPartitionMethodsWithTheirOptions) {
+  const auto job =
+      parse(minimal, {"partition.method=fennel", "partition.balance=[\"edges\",\"val\"]",
+                      "partition.imbalance=1.1", "partition.passes=10", "dataset.split=mask1"})
+          .job;
+
+  EXPECT_EQ(job.partition.method, "fennel");
+  EXPECT_EQ(job.partition.more.balance, (std::vector<std::string>{"edges", "val"}));
+  EXPECT_EQ(job.partition.more.imbalance, 1.1);
+  EXPECT_EQ(job.partition.more.passes, 10U);
+  EXPECT_EQ(job.partition.more.split, "mask1");
+}
+
+TEST(ParseJob, MethodFileNeedsAFile) {
+  EXPECT_EQ(problems_with("partition.method", "file"),
+            "/partition/file: expected the .npy file that method \"file\" reads, found none\n");
+  EXPECT_EQ(problems_of(minimal, {"partition.method=file", "partition.file=parts.npy"}), "");
 }
 
 TEST(ParseJob, AcceptsDefaultsOfWhatIsNotBuiltYet) {

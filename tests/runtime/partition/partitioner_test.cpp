@@ -1,5 +1,6 @@
 #include "runtime/partition/partitioner.hpp"
 
+#include "runtime/base/self_checksum.hpp"
 #include "runtime/graph/graph_json.hpp"
 #include "runtime/partition/partition_book.hpp"
 #include "tests/runtime/graph/store_fixture.hpp"
@@ -325,7 +326,7 @@ TEST_F(PartitionedStoreTest, PartitionJsonThatDisagreesWithTheGraphIsAnError) {
 
 TEST_F(PartitionedStoreTest, ImpossibleOptionsAreErrorsThatSayWhatWorks) {
   const auto out = temp_ / "other";
-  EXPECT_ERROR(partition_store(graph_, {.method = "metis"}, out), Errc::unimplemented,
+  EXPECT_ERROR(partition_store(graph_, {.method = "multilevel"}, out), Errc::unimplemented,
                "try: \"random\"");
   EXPECT_ERROR(partition_store(graph_, {.parts = 21}, out), Errc::invalid_argument,
                "1 to 20 parts");
@@ -347,6 +348,88 @@ TEST_F(PartitionedStoreTest, TheHashTellsOptionsAndGraphsApart) {
   ASSERT_OK_AND_ASSIGN(const auto store, PartitionedStore::open(dir_, {}));
   EXPECT_EQ(store.partition().options_hash, hash({.parts = 2, .complete_for = CompleteFor::both}));
   EXPECT_ERROR(partition_hash(temp_ / "nothing", {}), Errc::not_found, "graph.json");
+}
+
+TEST_F(PartitionedStoreTest, TheHashTellsMethodOptionsAndFilesApart) {
+  const auto hash = [&](const MethodOptions& more, const std::string& method = "fennel") {
+    const auto result =
+        partition_hash(temp_ / "graph", {.method = method, .parts = 2, .more = more});
+    return result.ok() ? *result : error_text(result);
+  };
+  MethodOptions passes;
+  passes.passes = 4;
+  MethodOptions imbalance;
+  imbalance.imbalance = 1.2;
+  MethodOptions edges;
+  edges.balance = {"edges"};
+  MethodOptions train;
+  train.balance = {"train"};
+  std::set<std::string> hashes{hash({}), hash(passes), hash(imbalance), hash(edges), hash(train)};
+  EXPECT_EQ(hashes.size(), 5U);
+  EXPECT_EQ(hash(passes, "random"), hash({}, "random"));  // which makes no passes
+
+  MethodOptions file;
+  file.file = temp_ / "assignment.npy";
+  save_npy(file.file, {2}, std::vector<std::int32_t>{0, 1});
+  const auto one = hash(file, "file");
+  save_npy(file.file, {2}, std::vector<std::int32_t>{1, 1});
+  EXPECT_NE(hash(file, "file"), one);
+}
+
+TEST_F(PartitionedStoreTest, EveryMethodWritesAStoreWithItsOptionsAndMeasures) {
+  for (const std::string method : {"hash", "ldg", "fennel"}) {
+    const auto out = temp_ / method;
+    PartitionOptions options{.method = method, .parts = 3, .seed = 4};
+    options.more.balance = {"edges", "train"};
+    ASSERT_OK_AND_ASSIGN(const auto written, partition_store(graph_, options, out));
+    ASSERT_OK_AND_ASSIGN(const auto loaded, load(out));
+
+    const auto& info = loaded.store.partition();
+    EXPECT_EQ(info.method, method);
+    EXPECT_EQ(info.options,
+              options_of({.method = method, .parts = 3, .seed = 4, .more = options.more}));
+    EXPECT_EQ(info.communication_volume, written.communication_volume);
+    ASSERT_EQ(info.balance.size(), 3U);
+    EXPECT_EQ(info.balance[0].name, "nodes");
+    EXPECT_EQ(info.balance[0].total, 20U);
+    EXPECT_EQ(info.balance[1].name, "edges");
+    EXPECT_EQ(info.balance[1].largest, std::ranges::max(info.edges[0]));
+    EXPECT_EQ(partition_to_json(info, loaded.store.info()),
+              partition_to_json(written, loaded.store.info()));
+    auto ids = loaded.original_of;
+    std::ranges::sort(ids);
+    for (std::uint64_t i = 0; i < 20; ++i) {
+      EXPECT_EQ(ids[i], i);
+    }
+  }
+}
+
+TEST_F(PartitionedStoreTest, PartsWithoutNodesAreWrittenAndRead) {
+  MethodOptions file;
+  file.file = temp_ / "assignment.npy";
+  save_npy(file.file, {20}, std::vector<std::int32_t>(20, 1));
+  ASSERT_OK(partition_store(graph_, {.method = "file", .parts = 3, .more = file}, temp_ / "out"));
+  ASSERT_OK_AND_ASSIGN(const auto loaded, load(temp_ / "out"));
+  EXPECT_EQ(loaded.parts[0]->nodes[0].count, 0U);
+  EXPECT_EQ(loaded.parts[1]->nodes[0].count, 20U);
+  EXPECT_EQ(loaded.parts[2]->nodes[0].count, 0U);
+  EXPECT_EQ(loaded.store.partition().cut_edges, 0U);
+}
+
+TEST_F(PartitionedStoreTest, StoresFromBeforeThereWereMeasuresAreRead) {
+  auto text = read_all(dir_ / "partition.json");
+  for (const std::string key : {"options", "communication_volume", "balance"}) {
+    const auto at = text.find("\"" + key + "\"");
+    ASSERT_NE(at, std::string::npos) << key;
+    text.replace(at + 1, 3, "xxx");  // a key that readers do not know
+  }
+  const std::string seal = "\"self_checksum\": \"";
+  text.replace(text.find(seal) + seal.size(), unsealed.size(), unsealed);
+  write_all(dir_ / "partition.json", seal_text(std::move(text)));
+  ASSERT_OK_AND_ASSIGN(const auto loaded, load(dir_));
+  EXPECT_FALSE(loaded.store.partition().communication_volume.has_value());
+  EXPECT_TRUE(loaded.store.partition().balance.empty());
+  EXPECT_TRUE(loaded.store.partition().options.empty());
 }
 
 TEST(AssignRandom, DependsOnTheSeedAndOnTheTypeOnly) {

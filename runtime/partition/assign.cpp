@@ -1,0 +1,189 @@
+#include "runtime/partition/assign.hpp"
+
+#include "runtime/base/permutation.hpp"
+#include "runtime/base/philox.hpp"
+#include "runtime/partition/adjacency.hpp"
+#include "runtime/partition/assign_file.hpp"
+#include "runtime/partition/constraints.hpp"
+#include "runtime/partition/metis.hpp"
+#include "runtime/partition/rebalance.hpp"
+#include "runtime/partition/streaming.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace troupe {
+namespace {
+
+Status check_parts(const GraphInfo& graph, std::uint32_t parts) {
+  std::uint64_t most = 0;
+  for (const auto& type : graph.node_types) {
+    most = std::max(most, type.count);
+  }
+  if (parts == 0 || parts > most) {
+    return Error(
+        Errc::invalid_argument,
+        fmt::format("partition: expected 1 to {} parts (nodes of the largest type), got {}", most,
+                    parts));
+  }
+  return ok_status();
+}
+
+Status check_method(const std::string& method) {
+  for (const auto* known : {"random", "hash", "ldg", "fennel", "metis", "file"}) {
+    if (method == known) {
+      return ok_status();
+    }
+  }
+  return Error(Errc::unimplemented,
+               fmt::format("partition method \"{}\": not built yet\ntry: \"random\", \"hash\", "
+                           "\"ldg\", \"fennel\", \"metis\" or \"file\"",
+                           method));
+}
+
+bool keeps_limits(const std::string& method) {
+  return method == "ldg" || method == "fennel" || method == "metis";
+}
+
+std::vector<std::uint32_t> by_vertex(const Assignment& assignment) {
+  std::vector<std::uint32_t> part_of;
+  for (const auto& of_type : assignment) {
+    for (const auto part : of_type) {
+      part_of.push_back(raw(part));
+    }
+  }
+  return part_of;
+}
+
+Assignment by_type(const Adjacency& graph, const std::vector<std::uint32_t>& part_of) {
+  Assignment assignment(graph.types());
+  for (std::size_t type = 0; type < graph.types(); ++type) {
+    for (auto v = graph.first_vertex(type); v < graph.first_vertex(type + 1); ++v) {
+      assignment[type].push_back(static_cast<PartId>(part_of[v]));
+    }
+  }
+  return assignment;
+}
+
+/// The methods that look at nodes alone.
+Result<std::vector<std::uint32_t>> assign_nodes(const GraphInfo& graph,
+                                                const AssignOptions& options) {
+  auto assignment = options.method == "hash" ? assign_hash(graph, options.parts, options.seed)
+                    : options.method == "file"
+                        ? assign_from_file(graph, options.parts, options.more.file)
+                        : assign_random(graph, options.parts, options.seed);
+  if (!assignment) {
+    return std::move(assignment).error();
+  }
+  return by_vertex(*assignment);
+}
+
+Result<std::vector<std::uint32_t>> assign_vertices(const Adjacency& graph,
+                                                   const Constraints& constraints,
+                                                   const AssignOptions& options,
+                                                   Executor& executor) {
+  if (options.method == "metis") {
+    TROUPE_ASSIGN_OR_RETURN(auto part_of, assign_metis(graph, constraints, options));
+    rebalance(graph, constraints, part_of, options.parts);
+    return part_of;
+  }
+  using Score = StreamingOptions::Score;
+  return assign_streaming(graph, constraints,
+                          {.score = options.method == "ldg" ? Score::ldg : Score::fennel,
+                           .parts = options.parts,
+                           .passes = options.more.passes},
+                          executor);
+}
+
+}  // namespace
+
+Result<Assigned> assign(const GraphStore& graph, const AssignOptions& options, Executor& executor) {
+  const auto& more = options.more;
+  TROUPE_RETURN_IF_ERROR(check_method(options.method));
+  TROUPE_RETURN_IF_ERROR(check_parts(graph.info(), options.parts));
+  if (more.passes == 0) {
+    return Error(Errc::invalid_argument, "partition: expected at least 1 pass, got 0");
+  }
+  const bool whole = keeps_limits(options.method);
+  std::vector<std::uint32_t> part_of;
+  if (!whole) {
+    TROUPE_ASSIGN_OR_RETURN(part_of, assign_nodes(graph.info(), options));
+  }
+  TROUPE_ASSIGN_OR_RETURN(
+      const auto constraints,
+      Constraints::make(graph,
+                        {.names = more.balance, .split = more.split, .imbalance = more.imbalance}));
+  TROUPE_ASSIGN_OR_RETURN(const auto adjacency, Adjacency::make(graph));
+  if (whole) {
+    TROUPE_ASSIGN_OR_RETURN(part_of, assign_vertices(adjacency, constraints, options, executor));
+  }
+  return Assigned{by_type(adjacency, part_of),
+                  measure(adjacency, constraints, part_of, options.parts, executor)};
+}
+
+std::vector<std::pair<std::string, std::string>> options_of(const AssignOptions& options) {
+  const auto& more = options.more;
+  std::vector<std::pair<std::string, std::string>> shown;
+  const auto& method = options.method;
+  if (method == "random" || method == "hash" || method == "metis") {
+    shown.emplace_back("seed", std::to_string(options.seed));
+  }
+  if (keeps_limits(method)) {
+    shown.emplace_back("balance", fmt::format("{}", fmt::join(more.balance, ",")));
+    shown.emplace_back("imbalance", fmt::format("{}", more.imbalance));
+    const auto role = [](const std::string& name) { return name != "nodes" && name != "edges"; };
+    if (std::ranges::any_of(more.balance, role)) {
+      shown.emplace_back("split", more.split);
+    }
+  }
+  if (method == "ldg" || method == "fennel") {
+    shown.emplace_back("passes", std::to_string(more.passes));
+  }
+  if (method == "metis") {
+    shown.emplace_back("objective", more.objective);
+    shown.emplace_back("recursive", more.recursive ? "yes" : "no");
+  }
+  std::ranges::sort(shown);
+  return shown;
+}
+
+Result<Assignment> assign_random(const GraphInfo& graph, std::uint32_t parts, std::uint64_t seed) {
+  TROUPE_RETURN_IF_ERROR(check_parts(graph, parts));
+  Assignment assignment;
+  for (std::size_t type = 0; type < graph.node_types.size(); ++type) {
+    const auto count = graph.node_types[type].count;
+    const Permutation permutation(
+        stream_key(seed, {.domain = Domain::generators, .type = static_cast<std::uint16_t>(type)}),
+        count);
+    std::vector<PartId> part_of(count);
+    // part(i) = i * parts / count, without the product: the remainder is carried along
+    std::uint64_t remainder = 0;
+    std::uint64_t part = 0;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      part_of[permutation(i)] = static_cast<PartId>(part);
+      remainder += parts;
+      part += remainder / count;
+      remainder %= count;
+    }
+    assignment.push_back(std::move(part_of));
+  }
+  return assignment;
+}
+
+Result<Assignment> assign_hash(const GraphInfo& graph, std::uint32_t parts, std::uint64_t seed) {
+  TROUPE_RETURN_IF_ERROR(check_parts(graph, parts));
+  Assignment assignment;
+  for (std::size_t type = 0; type < graph.node_types.size(); ++type) {
+    const auto key = stream_key(
+        seed, {.domain = Domain::generators, .type = static_cast<std::uint16_t>(type), .hop = 1});
+    std::vector<PartId> part_of;
+    for (std::uint64_t i = 0; i < graph.node_types[type].count; ++i) {
+      part_of.push_back(static_cast<PartId>(DrawStream(key, i).below(parts)));
+    }
+    assignment.push_back(std::move(part_of));
+  }
+  return assignment;
+}
+
+}  // namespace troupe

@@ -1,0 +1,53 @@
+#pragma once
+/// \file assign.hpp
+/// Which part each node goes to, by the method asked for. Relabelling and writing are
+/// partitioner.hpp.
+#include "runtime/base/executor.hpp"
+#include "runtime/base/result.hpp"
+#include "runtime/graph/store.hpp"
+#include "runtime/partition/measures.hpp"
+#include "runtime/partition/method_options.hpp"
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace troupe {
+
+/// Node -> part, for every node type, by original id.
+using Assignment = std::vector<std::vector<PartId>>;
+
+struct AssignOptions {
+  std::string method = "random";
+  std::uint32_t parts = 1;
+  std::uint64_t seed = 0;  ///< random, hash, metis
+  MethodOptions more = {};
+};
+
+struct Assigned {
+  Assignment parts;
+  Measures measures;
+};
+
+/// Assigns all nodes of a graph and measures the result. Equal for any number of threads.
+/// \errors invalid_argument: no part, more parts than nodes of the largest type, an unknown balance
+///   or objective, a file that does not fit; not_found: the file or a split; unimplemented: a method
+///   that is not built (in), a graph past METIS' indices
+Result<Assigned> assign(const GraphStore& graph, const AssignOptions& options, Executor& executor);
+
+/// The options that a method looks at, as name and text, by name: what `partition.json` shows
+/// and what a partition's hash is about.
+std::vector<std::pair<std::string, std::string>> options_of(const AssignOptions& options);
+
+/// Assigns nodes at random in shares that differ by at most one node: position i of a keyed
+/// permutation (domain `generators`, type = node type) goes to part i * parts / count.
+/// \errors invalid_argument: no part, or more parts than nodes of the largest type
+Result<Assignment> assign_random(const GraphInfo& graph, std::uint32_t parts, std::uint64_t seed);
+
+/// Node i of type t goes to the part that the first draw below `parts` of the stream (domain
+/// `generators`, type t, hop 1, id i) says: the part of a node does not depend on the others.
+/// \errors as assign_random
+Result<Assignment> assign_hash(const GraphInfo& graph, std::uint32_t parts, std::uint64_t seed);
+
+}  // namespace troupe

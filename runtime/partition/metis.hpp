@@ -1,0 +1,23 @@
+#pragma once
+/// \file metis.hpp
+/// METIS (Karypis, Kumar: "A fast and high quality multilevel scheme for partitioning irregular
+/// graphs", 1998) as Debian packages it: the best cuts, for graphs that its 32-bit indices hold.
+#include "runtime/base/result.hpp"
+#include "runtime/partition/adjacency.hpp"
+#include "runtime/partition/assign.hpp"
+#include "runtime/partition/constraints.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace troupe {
+
+/// Part of every vertex. Parallel edges become the weight of one.
+/// \errors invalid_argument: objective; volume with recursive bisection; unimplemented: more than
+///   2^31 - 1 vertices, entries or weight, or a program built without METIS; out_of_memory; internal
+/// \cost 12 bytes per entry and 8 per vertex and constraint, and several times that inside METIS
+Result<std::vector<std::uint32_t>> assign_metis(const Adjacency& graph,
+                                                const Constraints& constraints,
+                                                const AssignOptions& options);
+
+}  // namespace troupe
