@@ -7,7 +7,7 @@ find_dependency(OpenMP COMPONENTS CXX)
 
 # Libraries without a package file of their own, or whose file asks for more than a C++ program needs.
 set(troupe_libraries "")
-foreach(name caf_core capnp kj dnnl xxhash)
+foreach(name caf_core capnp kj dnnl xxhash z zstd)
   find_library(TROUPE_${name}_LIBRARY ${name})
   mark_as_advanced(TROUPE_${name}_LIBRARY)
   if(NOT TROUPE_${name}_LIBRARY)

@@ -268,8 +268,8 @@ Status StoreWriter::set_seeds(const std::string& split, const std::string& role,
                               std::vector<std::uint64_t> ids) {
   return state_->set_seeds({split, role}, {type, std::move(ids)});
 }
-Status StoreWriter::add_file(const std::string& path, std::span<const std::byte> bytes) {
-  return state_->add_file(path, bytes);
+Status StoreWriter::add_file(const std::string& path, std::span<const std::string> pieces) {
+  return state_->add_file(path, pieces);
 }
 Result<GraphInfo> StoreWriter::finish() {
   return state_->finish();

@@ -97,7 +97,7 @@ class StoreWriter {
   /// A further file of the store, such as the user's names of nodes: listed with its checksum, read
   /// by nobody here.
   /// \param path  relative; its names as those of types
-  Status add_file(const std::string& path, std::span<const std::byte> bytes);
+  Status add_file(const std::string& path, std::span<const std::string> pieces);
 
   /// Sorts, writes the lists and puts the store in place. \returns its info with files
   Result<GraphInfo> finish();

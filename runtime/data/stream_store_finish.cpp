@@ -19,6 +19,17 @@ Status StoreWriter::State::make_folder_of(const std::string& path) const {
                : ok_status();
 }
 
+Status StoreWriter::State::check_space(const std::string& path, std::uint64_t bytes) const {
+  std::error_code error;
+  const auto space = std::filesystem::space(staged_.path(), error);
+  if (!error && bytes > space.available) {
+    return Error(Errc::failed_precondition,
+                 fmt::format("{}: expected {} bytes of free space for it, found {}", path, bytes,
+                             space.available));
+  }
+  return ok_status();
+}
+
 void StoreWriter::State::report(std::string_view stage, std::uint64_t done, std::uint64_t total,
                                 std::string_view unit) const {
   if (options_.progress) {
@@ -26,16 +37,23 @@ void StoreWriter::State::report(std::string_view stage, std::uint64_t done, std:
   }
 }
 
-Status StoreWriter::State::add_file(const std::string& path, std::span<const std::byte> bytes) {
+Status StoreWriter::State::add_file(const std::string& path, std::span<const std::string> pieces) {
   if (!store_layout::is_safe_path(path)) {
     return Error(
         Errc::invalid_argument,
         fmt::format("file \"{}\": expected a relative path of names of a-z A-Z 0-9 _ - .", path));
   }
   TROUPE_RETURN_IF_ERROR(make_folder_of(path));
-  const std::array<std::span<const std::byte>, 1> pieces{bytes};
-  TROUPE_RETURN_IF_ERROR(write_new_file(staged_.path() / path, pieces));
-  further_files_.push_back({path, bytes.size(), to_string(digest_of(bytes))});
+  std::vector<std::span<const std::byte>> bytes;
+  DigestBuilder digest;
+  std::uint64_t size = 0;
+  for (const auto& piece : pieces) {
+    bytes.push_back(std::as_bytes(std::span(piece)));
+    digest.add_bytes(bytes.back());
+    size += piece.size();
+  }
+  TROUPE_RETURN_IF_ERROR(write_new_file(staged_.path() / path, bytes));
+  further_files_.push_back({path, size, to_string(digest.digest())});
   return ok_status();
 }
 
@@ -71,6 +89,8 @@ Status StoreWriter::State::finish_edges(EdgeRows& edges) {
     target.paths.push_back(store_layout::edges_file(info, EdgeDir::in, what));
   }
   TROUPE_RETURN_IF_ERROR(make_folder_of(target.paths.front()));
+  TROUPE_RETURN_IF_ERROR(
+      check_space(target.paths.front(), 8 * (nodes_[raw(info.destination)].info.count + 1)));
   target.neighbour_count = nodes_[raw(info.source)].info.count;
   target.owner_count = nodes_[raw(info.destination)].info.count;
   target.first_reversed_id = given;

@@ -21,6 +21,7 @@ Result<RowFile> StoreWriter::State::open_rows(const NodeRows& rows, std::string_
                  fmt::format("{}: expected an array of at most {} bytes, got {} rows of {}", path,
                              store_layout::largest_count, shape[0], width));
   }
+  TROUPE_RETURN_IF_ERROR(check_space(path, bytes));
   TROUPE_ASSIGN_OR_RETURN(
       auto stream, NpyStream::create(staged_.path() / path, npy_type(dtype), std::move(shape)));
   return RowFile{path, std::move(stream), width * size_bytes(dtype), 0};

@@ -56,7 +56,7 @@ class StoreWriter::State {
   Status add_features(NodeTypeId type, std::span<const std::byte> bytes);
   Status check_labels(NodeTypeId type, std::span<const std::int64_t> labels) const;
   Status set_seeds(const std::pair<std::string, std::string>& name, stream_store::Seeds seeds);
-  Status add_file(const std::string& path, std::span<const std::byte> bytes);
+  Status add_file(const std::string& path, std::span<const std::string> pieces);
   Result<GraphInfo> finish();
 
  private:
@@ -75,6 +75,8 @@ class StoreWriter::State {
   Status settle_counts();
   Status finish_edges(stream_store::EdgeRows& edges);
   Status finish_seeds();
+  /// Refuses before the disk is filled with what cannot fit.
+  Status check_space(const std::string& path, std::uint64_t bytes) const;
   Status make_folder_of(const std::string& path) const;
   void report(std::string_view stage, std::uint64_t done, std::uint64_t total,
               std::string_view unit) const;

@@ -277,6 +277,16 @@ TEST_F(StreamStore, AnAbsurdIdWithoutACountIsAnError) {
   EXPECT_ERROR(far.finish(), Errc::invalid_argument, "near the number of edges, 1, got 2147483648");
 }
 
+TEST_F(StreamStore, WhatNoDiskHoldsIsRefusedBeforeItIsWritten) {
+  auto huge = writer(1ULL << 47);
+  ASSERT_OK(huge.add_edges(edge_, Ids{1}, Ids{2}));
+  EXPECT_ERROR(huge.finish(), Errc::failed_precondition,
+               "offsets.npy: expected 1125899906842632 bytes of free space");
+  auto rows = *StoreWriter::create(temp_ / "rows", {}, executor_);
+  EXPECT_ERROR(rows.add_node_type({"node", 1ULL << 44, FeatureInfo{DType::u8, 16}, {}}),
+               Errc::failed_precondition, "features.npy: expected 281474976710656 bytes");
+}
+
 TEST_F(StreamStore, RowsThatDoNotFitAreErrors) {
   auto rows = *StoreWriter::create(temp_ / "store", {}, executor_);
   const LabelInfo classes{LabelInfo::Kind::classes, 3};
@@ -325,13 +335,13 @@ TEST_F(StreamStore, SeedsThatCannotBeAreErrors) {
 
 TEST_F(StreamStore, FurtherFilesAreListedWithTheirChecksums) {
   auto further = writer(1);
-  const std::string text = "a\n";
-  ASSERT_OK(further.add_file("nodes-node/names.txt", std::as_bytes(std::span(text))));
+  const std::vector<std::string> pieces{"a", "\n"};
+  ASSERT_OK(further.add_file("nodes-node/names.txt", pieces));
   EXPECT_ERROR(further.add_file("../x", {}), Errc::invalid_argument, "../x");
   ASSERT_OK_AND_ASSIGN(const auto info, further.finish());
   EXPECT_EQ(info.files.back().path, "nodes-node/names.txt");
   EXPECT_EQ(info.files.back().bytes, 2U);
-  EXPECT_EQ(read_all(temp_ / "store/nodes-node/names.txt"), text);
+  EXPECT_EQ(read_all(temp_ / "store/nodes-node/names.txt"), "a\n");
 }
 
 TEST_F(StreamStore, WhatIsDroppedOrFailsLeavesNothing) {
