@@ -4,6 +4,7 @@
 /// and returns an exit code.
 #include "launcher/exit_code.hpp"
 #include "launcher/progress.hpp"
+#include "runtime/data/edgelist_import.hpp"
 #include "runtime/data/rmat.hpp"
 #include "runtime/partition/method_options.hpp"
 
@@ -75,9 +76,14 @@ ExitCode check_command(const JobArguments& arguments);
 
 struct ImportArguments {
   std::string from = "npy";
-  std::filesystem::path source;
-  std::filesystem::path store;
+  std::vector<std::filesystem::path> paths;  ///< sources, then the store
+  std::string memory = "4GB";
+  std::vector<std::uint32_t> columns = {0, 1};
+  std::string ids = "number";  ///< or "text"
+  EdgelistOptions options;     ///< all but the above
+  std::uint32_t threads = 0;   ///< 0: one per core; the store is the same
 };
+/// Makes a store from other formats (docs/formats.md).
 ExitCode import_command(const ImportArguments& arguments);
 
 struct PartitionArguments {

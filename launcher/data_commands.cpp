@@ -1,10 +1,10 @@
 #include "launcher/commands.hpp"
 #include "launcher/prepare_store.hpp"
 #include "launcher/print_error.hpp"
+#include "launcher/print_graph.hpp"
 #include "launcher/read_job.hpp"
 #include "launcher/seconds.hpp"
 #include "runtime/base/executor.hpp"
-#include "runtime/data/npy_import.hpp"
 #include "runtime/job/job_file.hpp"
 #include "runtime/job/plan.hpp"
 #include "runtime/partition/partitioner.hpp"
@@ -21,32 +21,6 @@ namespace {
 ExitCode data_error(const Error& error) {
   const bool usage = error.code() == Errc::unimplemented;
   return print_error(error, usage ? ExitCode::usage : ExitCode::data);
-}
-
-void print_graph(const GraphInfo& graph) {
-  for (const auto& type : graph.node_types) {
-    fmt::print("nodes {}: {}", type.name, type.count);
-    if (type.features) {
-      fmt::print(", features {} x {}", type.features->cols, to_string(type.features->dtype));
-    }
-    if (type.labels) {
-      fmt::print(", {} {}", type.labels->classes,
-                 type.labels->kind == LabelInfo::Kind::classes ? "classes" : "target columns");
-    }
-    fmt::print("\n");
-  }
-  for (const auto& type : graph.edge_types) {
-    fmt::print("edges {}: {} ({} -> {})\n", type.name, type.count,
-               graph.node_types[raw(type.source)].name,
-               graph.node_types[raw(type.destination)].name);
-  }
-  for (const auto& split : graph.splits) {
-    fmt::print("split \"{}\":", split.name);
-    for (const auto& [role, seeds] : split.roles) {
-      fmt::print(" {} {}", role, seeds.count);
-    }
-    fmt::print("\n");
-  }
 }
 
 void print_partition(const PartitionInfo& partition, const GraphInfo& graph) {
@@ -104,17 +78,6 @@ ExitCode check_command(const JobArguments& arguments) {
     return ExitCode::usage;
   }
   fmt::print("{}\n\n{}", job->json, to_string(make_plan(*job, *graph), *job));
-  return ExitCode::done;
-}
-
-ExitCode import_command(const ImportArguments& arguments) {
-  const auto began = std::chrono::steady_clock::now();
-  const auto graph = import_npy(arguments.source, arguments.store);
-  if (!graph) {
-    return data_error(graph.error());
-  }
-  print_graph(*graph);
-  fmt::print("{:.1f} s, store in {}\n", seconds_since(began), arguments.store.string());
   return ExitCode::done;
 }
 

@@ -211,6 +211,48 @@ void add_join(CLI::App& app, CommandLine& line, std::optional<ExitCode>& result)
   });
 }
 
+void add_import(CLI::App& app, troupe::ImportArguments& arguments,
+                std::optional<ExitCode>& result) {
+  auto* importing = app.add_subcommand("import", "make a store from other formats");
+  auto& options = arguments.options;
+  auto& edges = options.import.edges;
+  importing->add_option("--from", arguments.from, "format of SOURCE (docs/formats.md)")
+      ->check(CLI::IsMember({"npy", "edgelist"}))
+      ->capture_default_str();
+  importing
+      ->add_option("PATHS", arguments.paths,
+                   "a folder of .npy files, or files of edges; then the folder to make")
+      ->required()
+      ->expected(2, 1'000'000)
+      ->type_name("SOURCE... STORE");
+  importing->add_option("--memory", arguments.memory, "for sorting; the rest goes through the disk")
+      ->capture_default_str();
+  importing->add_flag("--symmetrize,--undirected", edges.symmetrize,
+                      "add the reverse of every edge");
+  importing->add_flag("--dedup", edges.dedup, "keep one of parallel edges");
+  importing->add_flag("--drop-self-loops", edges.drop_self_loops, "leave out edges v -> v");
+  importing->add_flag("--reverse-edges", edges.reverse_edges,
+                      "add a second edge type rev_NAME of the reverses");
+  importing->add_option("--threads", arguments.threads, "0: one per core; the store is the same")
+      ->capture_default_str();
+  importing
+      ->add_option("--columns", arguments.columns,
+                   "edgelist: source's and destination's column, counted from 0")
+      ->delimiter(',')
+      ->expected(2)
+      ->type_name("A,B");
+  importing->add_option("--ids", arguments.ids, "edgelist: numbers, or any text")
+      ->check(CLI::IsMember({"number", "text"}))
+      ->capture_default_str();
+  importing->add_option("--first-id", options.first_id, "edgelist: the id that becomes node 0")
+      ->capture_default_str();
+  importing->add_option("--nodes", options.nodes,
+                        "edgelist: number of nodes; else the largest id + 1");
+  importing->add_flag("--header", options.header, "edgelist: skip the first line of every file");
+  importing->footer("Example: troupe import --from npy examples/data/cora /tmp/cora-store");
+  importing->callback([&] { result = troupe::import_command(arguments); });
+}
+
 void add_commands(CLI::App& app, CommandLine& line, std::optional<ExitCode>& result) {
   auto* run = app.add_subcommand("run", "run a job");
   add_job(*run, line.run.job);
@@ -238,15 +280,7 @@ void add_commands(CLI::App& app, CommandLine& line, std::optional<ExitCode>& res
   check->footer("Example: troupe check examples/quickstart.json");
   check->callback([&] { result = troupe::check_command(line.check); });
 
-  auto* importing = app.add_subcommand("import", "make a store from other formats");
-  importing->add_option("--from", line.importing.from, "format of SOURCE")
-      ->check(CLI::IsMember({"npy"}))
-      ->capture_default_str();
-  importing->add_option("SOURCE", line.importing.source, "a folder of .npy files (docs/store.md)")
-      ->required();
-  importing->add_option("STORE", line.importing.store, "the folder to make")->required();
-  importing->footer("Example: troupe import --from npy examples/data/cora /tmp/cora-store");
-  importing->callback([&] { result = troupe::import_command(line.importing); });
+  add_import(app, line.importing, result);
 
   auto* partition = app.add_subcommand("partition", "cut a store into parts");
   partition->add_option("STORE", line.partition.store, "the store to cut")->required();

@@ -2,114 +2,187 @@
 #include "runtime/graph/store_layout.hpp"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 
 namespace troupe::npy_source {
 namespace {
 
-std::uint64_t end_of(const std::vector<std::uint64_t>& ids) {
-  return ids.empty() ? 0 : *std::ranges::max_element(ids) + 1;
-}
+constexpr const char* list_file = "edge_index.npy";
+constexpr const char* offsets_file = "indptr.npy";
+constexpr const char* source_id = "a source's node id";
+constexpr const char* destination_id = "a destination's node id";
 
-Result<Edges> read_edge_index(const Source& source, std::optional<std::uint64_t> known_nodes) {
-  const std::string file = "edge_index.npy";
-  const auto end = known_nodes.value_or(store_layout::largest_count);
-  TROUPE_ASSIGN_OR_RETURN(const auto array, source.read(file));
+Result<EdgeFiles> open_edge_index(const Source& source, std::optional<std::uint64_t> known_nodes) {
+  TROUPE_ASSIGN_OR_RETURN(auto array, source.read(list_file));
   if (array.shape.size() != 2 || array.shape[0] != 2) {
-    return bad_input(file,
+    return bad_input(list_file,
                      fmt::format("expected shape [2, edges], got {}", shape_text(array.shape)));
   }
-  Edges edges;
-  const auto count = array.shape[1];
-  TROUPE_ASSIGN_OR_RETURN(edges.sources,
-                          read_ids(array, {file, "a source's node id", 0, count, end}));
-  TROUPE_ASSIGN_OR_RETURN(edges.destinations,
-                          read_ids(array, {file, "a destination's node id", count, count, end}));
-  edges.least_nodes = std::max(end_of(edges.sources), end_of(edges.destinations));
-  // Almost all nodes would be isolated: rather a damaged file than a graph
-  if (!known_nodes && edges.least_nodes > 64 * count + (std::uint64_t{1} << 20)) {
-    return bad_input(file, fmt::format("expected ids near the number of edges, {}, got {}\n"
-                                       "try: state num_nodes in meta.json",
-                                       count, edges.least_nodes - 1));
+  EdgeFiles files;
+  files.count = array.shape[1];
+  if (!known_nodes) {
+    const auto end = store_layout::largest_count;
+    TROUPE_ASSIGN_OR_RETURN(const auto sources,
+                            end_of_ids(array, {list_file, source_id, 0, files.count, end}));
+    TROUPE_ASSIGN_OR_RETURN(
+        const auto destinations,
+        end_of_ids(array, {list_file, destination_id, files.count, files.count, end}));
+    files.least_nodes = std::max(sources, destinations);
+    // Almost all nodes would be isolated: rather a damaged file than a graph
+    if (files.least_nodes > 64 * files.count + (std::uint64_t{1} << 20)) {
+      return bad_input(list_file, fmt::format("expected ids near the number of edges, {}, got {}\n"
+                                              "try: state num_nodes in meta.json",
+                                              files.count, files.least_nodes - 1));
+    }
   }
-  return edges;
+  files.pieces.push_back({list_file, std::move(array)});
+  return files;
 }
 
-Result<std::vector<std::uint64_t>> read_indices(const Source& source, std::uint64_t end) {
+Result<std::vector<EdgeFiles::Piece>> open_indices(const Source& source) {
   TROUPE_ASSIGN_OR_RETURN(const auto files, list_files(source.dir, "indices"));
   if (files.empty()) {
     return Error(
         Errc::not_found,
         fmt::format("{}: expected indices.npy beside indptr.npy, found none", source.dir.string()));
   }
-  std::vector<std::uint64_t> indices;
+  std::vector<EdgeFiles::Piece> pieces;
   for (const auto& file : files) {
-    TROUPE_ASSIGN_OR_RETURN(const auto array, source.read(file));
+    TROUPE_ASSIGN_OR_RETURN(auto array, source.read(file));
     if (array.shape.size() != 1) {
       return bad_input(file,
                        fmt::format("expected shape [edges], got {}", shape_text(array.shape)));
     }
-    TROUPE_ASSIGN_OR_RETURN(const auto ids,
-                            read_ids(array, {file, "a source's node id", 0, array.shape[0], end}));
-    indices.insert(indices.end(), ids.begin(), ids.end());
+    pieces.push_back({file, std::move(array)});
   }
-  return indices;
+  return pieces;
 }
 
-/// Reads row pointers: ascending from 0.
-Result<std::vector<std::uint64_t>> read_offsets(const Source& source, const std::string& file) {
-  TROUPE_ASSIGN_OR_RETURN(const auto array, source.read(file));
+IdRange offsets_range(const NpyArray& array, std::uint64_t begin = 0) {
+  return {offsets_file, "an offset", begin, array.shape[0] - begin, store_layout::largest_count,
+          begin};
+}
+
+/// Checks row pointers: ascending from 0. \returns the last
+Result<std::uint64_t> check_offsets(const NpyArray& array) {
   if (array.shape.size() != 1 || array.shape[0] == 0) {
-    return bad_input(file,
+    return bad_input(offsets_file,
                      fmt::format("expected shape [rows + 1], got {}", shape_text(array.shape)));
   }
-  TROUPE_ASSIGN_OR_RETURN(auto offsets, read_ids(array, {file, "an offset", 0, array.shape[0],
-                                                         store_layout::largest_count}));
-  if (offsets.front() != 0) {
-    return bad_input(file, fmt::format("row 0: expected 0, got {}", offsets.front()));
-  }
-  for (std::size_t i = 1; i < offsets.size(); ++i) {
-    if (offsets[i] < offsets[i - 1]) {
-      return bad_input(file, fmt::format("row {}: expected at least {}, as the row before, got {}",
-                                         i, offsets[i - 1], offsets[i]));
+  std::uint64_t before = 0;
+  const auto check = [&](std::uint64_t row, std::span<const std::uint64_t> offsets) -> Status {
+    if (row == 0 && offsets.front() != 0) {
+      return bad_input(offsets_file, fmt::format("row 0: expected 0, got {}", offsets.front()));
     }
-  }
-  return offsets;
+    for (std::size_t i = 0; i < offsets.size(); ++i) {
+      if (offsets[i] < before) {
+        return bad_input(offsets_file,
+                         fmt::format("row {}: expected at least {}, as the row before, got {}",
+                                     row + i, before, offsets[i]));
+      }
+      before = offsets[i];
+    }
+    return ok_status();
+  };
+  TROUPE_RETURN_IF_ERROR(for_each_id_block(array, offsets_range(array), check));
+  return before;
 }
 
-Result<Edges> read_csr(const Source& source, std::optional<std::uint64_t> known_nodes) {
-  const std::string file = "indptr.npy";
-  TROUPE_ASSIGN_OR_RETURN(const auto offsets, read_offsets(source, file));
-  const auto nodes = offsets.size() - 1;
-  if (known_nodes && *known_nodes != nodes) {
-    return bad_input(file, fmt::format("expected {} rows for {} nodes, got {}", *known_nodes + 1,
-                                       *known_nodes, offsets.size()));
+Result<EdgeFiles> open_csr(const Source& source, std::optional<std::uint64_t> known_nodes) {
+  TROUPE_ASSIGN_OR_RETURN(auto offsets, source.read(offsets_file));
+  TROUPE_ASSIGN_OR_RETURN(const auto last, check_offsets(offsets));
+  EdgeFiles files;
+  files.least_nodes = offsets.shape[0] - 1;
+  if (known_nodes && *known_nodes != files.least_nodes) {
+    return bad_input(offsets_file, fmt::format("expected {} rows for {} nodes, got {}",
+                                               *known_nodes + 1, *known_nodes, offsets.shape[0]));
   }
-  Edges edges;
-  edges.least_nodes = nodes;
-  TROUPE_ASSIGN_OR_RETURN(edges.sources, read_indices(source, nodes));
-  if (offsets.back() != edges.sources.size()) {
-    return bad_input(file, fmt::format("row {}: expected {}, the number of indices, got {}", nodes,
-                                       edges.sources.size(), offsets.back()));
+  TROUPE_ASSIGN_OR_RETURN(files.pieces, open_indices(source));
+  for (const auto& piece : files.pieces) {
+    files.count += piece.ids.shape[0];
   }
-  edges.destinations.resize(edges.sources.size());
-  for (std::uint64_t node = 0; node < nodes; ++node) {
-    std::fill(edges.destinations.begin() + static_cast<std::ptrdiff_t>(offsets[node]),
-              edges.destinations.begin() + static_cast<std::ptrdiff_t>(offsets[node + 1]), node);
+  if (last != files.count) {
+    return bad_input(offsets_file, fmt::format("row {}: expected {}, the number of indices, got {}",
+                                               files.least_nodes, files.count, last));
   }
-  return edges;
+  files.offsets = std::move(offsets);
+  return files;
+}
+
+/// Says edge by edge in whose list it is.
+class ListWalk {
+ public:
+  explicit ListWalk(const NpyArray& offsets) : offsets_(offsets) {}
+
+  Status fill(std::span<std::uint64_t> owners) {
+    for (std::size_t done = 0; done < owners.size();) {
+      while (edge_ == list_end_) {
+        TROUPE_RETURN_IF_ERROR(next_list());
+      }
+      const auto count = std::min<std::uint64_t>(list_end_ - edge_, owners.size() - done);
+      std::ranges::fill(owners.subspan(done, count), list_ - 1);
+      edge_ += count;
+      done += count;
+    }
+    return ok_status();
+  }
+
+ private:
+  /// \requires there is a further list: the offsets end at the number of edges
+  Status next_list() {
+    if (at_ == block_.size()) {
+      auto range = offsets_range(offsets_, list_ + 1);
+      range.count = std::min(range.count, block_elements);
+      TROUPE_ASSIGN_OR_RETURN(block_, read_ids(offsets_, range));
+      at_ = 0;
+    }
+    list_end_ = block_[at_++];
+    ++list_;
+    return ok_status();
+  }
+
+  const NpyArray& offsets_;
+  std::vector<std::uint64_t> block_;  ///< ends of the lists from the current one on
+  std::size_t at_ = 0;
+  std::uint64_t list_ = 0;  ///< lists begun
+  std::uint64_t list_end_ = 0;
+  std::uint64_t edge_ = 0;
+};
+
+using TakeEdges =
+    std::function<Status(std::span<const std::uint64_t>, std::span<const std::uint64_t>)>;
+
+Status read_edge_index(const EdgeFiles& files, std::uint64_t nodes, Executor& executor,
+                       const TakeEdges& take) {
+  for (std::uint64_t first = 0; first < files.count; first += block_elements) {
+    const auto count = std::min(block_elements, files.count - first);
+    std::array<Result<std::vector<std::uint64_t>>, 2> ids{std::vector<std::uint64_t>(),
+                                                          std::vector<std::uint64_t>()};
+    executor.parallel_for(2, [&](std::size_t side) {
+      ids[side] = read_ids(files.pieces[0].ids, {list_file, side == 0 ? source_id : destination_id,
+                                                 side * files.count + first, count, nodes, first});
+    });
+    for (auto& side : ids) {
+      if (!side) {
+        return std::move(side).error();
+      }
+    }
+    TROUPE_RETURN_IF_ERROR(take(*ids[0], *ids[1]));
+  }
+  return ok_status();
 }
 
 }  // namespace
 
-Result<Edges> read_edges(const Source& source, std::optional<std::uint64_t> known_nodes) {
-  const bool has_list = source.has("edge_index.npy");
-  const bool has_csr = source.has("indptr.npy");
+Result<EdgeFiles> open_edges(const Source& source, std::optional<std::uint64_t> known_nodes) {
+  const bool has_list = source.has(list_file);
+  const bool has_csr = source.has(offsets_file);
   if (has_list && has_csr) {
-    return bad_input("edge_index.npy", "expected edge_index.npy or indptr.npy, found both");
+    return bad_input(list_file, "expected edge_index.npy or indptr.npy, found both");
   }
   if (has_csr) {
-    return read_csr(source, known_nodes);
+    return open_csr(source, known_nodes);
   }
   if (!has_list) {
     return Error(
@@ -117,7 +190,26 @@ Result<Edges> read_edges(const Source& source, std::optional<std::uint64_t> know
         fmt::format("{}: expected edge_index.npy, or indptr.npy and indices.npy, found neither",
                     source.dir.string()));
   }
-  return read_edge_index(source, known_nodes);
+  return open_edge_index(source, known_nodes);
+}
+
+Status read_edges(const EdgeFiles& files, std::uint64_t nodes, Executor& executor,
+                  const TakeEdges& take) {
+  if (!files.offsets) {
+    return read_edge_index(files, nodes, executor, take);
+  }
+  ListWalk walk(*files.offsets);
+  std::vector<std::uint64_t> owners;
+  const auto take_block = [&](std::uint64_t, std::span<const std::uint64_t> sources) -> Status {
+    owners.resize(sources.size());
+    TROUPE_RETURN_IF_ERROR(walk.fill(owners));
+    return take(sources, owners);
+  };
+  for (const auto& piece : files.pieces) {
+    const IdRange range{piece.file, source_id, 0, piece.ids.shape[0], nodes};
+    TROUPE_RETURN_IF_ERROR(for_each_id_block(piece.ids, range, take_block));
+  }
+  return ok_status();
 }
 
 }  // namespace troupe::npy_source

@@ -23,81 +23,99 @@ bool fits_u8(std::span<const T> values) {
   return std::ranges::all_of(values, [](T value) { return std::in_range<std::uint8_t>(value); });
 }
 
-/// Numbers ready to be stored: u8, f16 or f32.
-struct Values {
-  DType dtype = DType::f32;
-  Segment data;
+/// Where values come from, for messages.
+struct Place {
+  const std::string& file;
+  std::uint64_t cols;   ///< 1 for a list
+  std::uint64_t first;  ///< number of the first value
 };
 
 template <class T>
-Result<Values> convert_integers(std::span<const T> values, const std::string& file,
-                                std::uint64_t cols) {
-  if (fits_u8(values)) {
-    std::vector<std::uint8_t> narrow(values.size());
-    std::ranges::transform(values, narrow.begin(),
+Status convert_integers(std::span<const T> values, DType dtype, const Place& place,
+                        std::byte* out) {
+  if (dtype == DType::u8) {  // all are known to fit
+    std::ranges::transform(values, reinterpret_cast<std::uint8_t*>(out),
                            [](T v) { return static_cast<std::uint8_t>(v); });
-    return Values{DType::u8, Segment::of(std::move(narrow))};
+    return ok_status();
   }
-  std::vector<float> wide(values.size());
+  auto* wide = reinterpret_cast<float*>(out);
   for (std::size_t i = 0; i < values.size(); ++i) {
     const bool exact = std::cmp_less_equal(values[i], largest_exact) &&
                        std::cmp_greater_equal(values[i], -largest_exact);
     if (!exact) {
       return bad_input(
-          file, fmt::format("{}: expected an integer that float32 holds exactly (at most 2^24), "
-                            "got {}",
-                            at_row(i, cols), values[i]));
+          place.file,
+          fmt::format("{}: expected an integer that float32 holds exactly (at most 2^24), got {}",
+                      at_row(place.first + i, place.cols), values[i]));
     }
     wide[i] = static_cast<float>(values[i]);
   }
-  return Values{DType::f32, Segment::of(std::move(wide))};
+  return ok_status();
 }
 
 template <class T>
-Result<Values> convert_floats(std::span<const T> values, const std::string& file,
-                              std::uint64_t cols) {
-  std::vector<float> narrow(values.size());
+Status convert_floats(std::span<const T> values, const Place& place, std::byte* out) {
+  auto* narrow = reinterpret_cast<float*>(out);
   for (std::size_t i = 0; i < values.size(); ++i) {
     narrow[i] = static_cast<float>(values[i]);
     if (!std::isfinite(narrow[i])) {
-      return bad_input(
-          file, fmt::format("{}: expected a finite float32, got {}", at_row(i, cols), values[i]));
+      return bad_input(place.file, fmt::format("{}: expected a finite float32, got {}",
+                                               at_row(place.first + i, place.cols), values[i]));
     }
   }
-  return Values{DType::f32, Segment::of(std::move(narrow))};
+  return ok_status();
 }
 
-Result<Values> check_halves(std::span<const std::uint16_t> values, const std::string& file,
-                            std::uint64_t cols) {
+Status copy_halves(std::span<const std::uint16_t> values, const Place& place, std::byte* out) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     if ((values[i] & 0x7C00U) == 0x7C00U) {
-      return bad_input(file, fmt::format("{}: expected a finite float16, got {}", at_row(i, cols),
-                                         (values[i] & 0x3FFU) != 0 ? "nan" : "inf"));
+      return bad_input(place.file, fmt::format("{}: expected a finite float16, got {}",
+                                               at_row(place.first + i, place.cols),
+                                               (values[i] & 0x3FFU) != 0 ? "nan" : "inf"));
     }
   }
-  return Values{DType::f16, Segment::of(std::vector<std::uint16_t>(values.begin(), values.end()))};
+  std::memcpy(out, values.data(), values.size_bytes());
+  return ok_status();
 }
 
-/// Checks and converts feature values. \param cols  for messages; 1 for a list
-Result<Values> convert(const NpyArray& array, const std::string& file, std::uint64_t cols) {
-  return visit_elements(array, [&](auto values) -> Result<Values> {
+/// How these numbers are stored.
+DType stored_dtype(const NpyArray& array) {
+  if (array.type.kind == 'f') {
+    return array.type.bytes == 2 ? DType::f16 : DType::f32;
+  }
+  return visit_elements(array, [](auto values) {
     using T = typename decltype(values)::value_type;
-    if constexpr (std::is_floating_point_v<T>) {
-      return convert_floats(values, file, cols);
+    if constexpr (std::is_integral_v<T>) {
+      return fits_u8(values) ? DType::u8 : DType::f32;
     } else {
-      if constexpr (std::is_same_v<T, std::uint16_t>) {
-        if (array.type.kind == 'f') {
-          return check_halves(values, file, cols);
-        }
-      }
-      return convert_integers(values, file, cols);
+      return DType::f32;
     }
   });
 }
 
-Result<Features> read_dense(const Source& source) {
+/// Checks and converts the values [place.first, place.first + count).
+/// \param out  aligned to 4, room for count values of `dtype`
+Status convert(const NpyArray& array, DType dtype, const Place& place, std::uint64_t count,
+               std::byte* out) {
+  return visit_elements(array, [&](auto all) -> Status {
+    using T = typename decltype(all)::value_type;
+    const auto values = all.subspan(place.first, count);
+    if constexpr (std::is_floating_point_v<T>) {
+      return convert_floats(values, place, out);
+    } else {
+      if constexpr (std::is_same_v<T, std::uint16_t>) {
+        if (array.type.kind == 'f') {
+          return copy_halves(values, place, out);
+        }
+      }
+      return convert_integers(values, dtype, place, out);
+    }
+  });
+}
+
+Result<FeatureFiles> open_dense(const Source& source) {
   const std::string file = "x.npy";
-  TROUPE_ASSIGN_OR_RETURN(const auto array, source.read(file));
+  TROUPE_ASSIGN_OR_RETURN(auto array, source.read(file));
   if (array.shape.size() != 2 || array.shape[1] == 0 ||
       array.shape[1] > store_layout::largest_cols) {
     return bad_input(
@@ -108,187 +126,198 @@ Result<Features> read_dense(const Source& source) {
     return bad_input(file, fmt::format("expected {} columns (num_features of meta.json), got {}",
                                        *source.meta.num_features, cols));
   }
-  TROUPE_ASSIGN_OR_RETURN(auto values, convert(array, file, cols));
-  return Features{{values.dtype, cols, 1.0F}, array.shape[0], std::move(values.data)};
+  FeatureFiles files;
+  files.info = {stored_dtype(array), cols, 1.0F};
+  files.rows = array.shape[0];
+  files.values_file = file;
+  files.values = std::move(array);
+  return files;
 }
 
-/// Sparse rows as read: offsets, columns and, for each, a value.
-struct SparseRows {
-  std::vector<std::uint64_t> offsets;
-  std::vector<std::uint64_t> columns;
-  Values values;
-  std::uint64_t cols = 0;
-};
-
-Result<std::vector<std::uint64_t>> read_list(const Source& source, const std::string& file,
-                                             const std::string& what, std::uint64_t end) {
-  TROUPE_ASSIGN_OR_RETURN(const auto array, source.read(file));
+Result<NpyArray> open_list(const Source& source, const std::string& file) {
+  TROUPE_ASSIGN_OR_RETURN(auto array, source.read(file));
   if (array.shape.size() != 1) {
     return bad_input(file, fmt::format("expected one dimension, got {}", shape_text(array.shape)));
   }
-  return read_ids(array, {file, what, 0, array.shape[0], end});
+  return array;
 }
 
-Result<SparseRows> read_sparse_rows(const Source& source) {
-  SparseRows rows;
-  TROUPE_ASSIGN_OR_RETURN(
-      rows.offsets, read_list(source, "x_indptr.npy", "an offset", store_layout::largest_count));
-  TROUPE_ASSIGN_OR_RETURN(rows.columns,
-                          read_list(source, "x_indices.npy", "a column",
-                                    source.meta.num_features.value_or(store_layout::largest_cols)));
-  const bool ascending = std::ranges::is_sorted(rows.offsets);
-  if (rows.offsets.empty() || rows.offsets.front() != 0 || !ascending ||
-      rows.offsets.back() != rows.columns.size()) {
-    const auto drop = std::ranges::is_sorted_until(rows.offsets);
-    const auto row = drop - rows.offsets.begin();
+IdRange row_offsets(std::uint64_t begin, std::uint64_t count) {
+  return {"x_indptr.npy", "an offset", begin, count, store_layout::largest_count, begin};
+}
+
+IdRange row_columns(std::uint64_t begin, std::uint64_t count, std::uint64_t end) {
+  return {"x_indices.npy", "a column", begin, count, end, begin};
+}
+
+Status check_row_offsets(const NpyArray& offsets, std::uint64_t indices) {
+  const auto rows = offsets.shape[0];
+  std::uint64_t wrong = rows;  // the first row that does not ascend
+  std::uint64_t first = 1;
+  std::uint64_t before = 0;
+  TROUPE_RETURN_IF_ERROR(for_each_id_block(
+      offsets, row_offsets(0, rows), [&](std::uint64_t row, std::span<const std::uint64_t> block) {
+        first = row == 0 ? block.front() : first;
+        for (std::size_t i = 0; i < block.size(); ++i) {
+          if (block[i] < before && wrong == rows) {
+            wrong = row + i;
+          }
+          before = block[i];
+        }
+        return ok_status();
+      }));
+  if (wrong != rows || first != 0 || before != indices) {
     return bad_input(
         "x_indptr.npy",
-        fmt::format("row {}: expected offsets that ascend from 0 to {}, the number of indices", row,
-                    rows.columns.size()));
+        fmt::format("row {}: expected offsets that ascend from 0 to {}, the number of indices",
+                    wrong, indices));
   }
-  if (source.has("x_data.npy")) {
-    TROUPE_ASSIGN_OR_RETURN(const auto array, source.read("x_data.npy"));
-    if (array.shape.size() != 1 || array.shape[0] != rows.columns.size()) {
-      return bad_input("x_data.npy", fmt::format("expected shape [{}], one value per index, got {}",
-                                                 rows.columns.size(), shape_text(array.shape)));
-    }
-    TROUPE_ASSIGN_OR_RETURN(rows.values, convert(array, "x_data.npy", 1));
-  } else {
-    rows.values = {DType::u8, Segment::of(std::vector<std::uint8_t>(rows.columns.size(), 1))};
-  }
-  const auto last = std::ranges::max_element(rows.columns);
-  rows.cols = source.meta.num_features.value_or(last == rows.columns.end() ? 0 : *last + 1);
-  if (rows.cols == 0) {
-    return bad_input("x_indices.npy",
-                     "expected at least one feature (num_features in meta.json), got 0");
-  }
-  return rows;
+  return ok_status();
 }
 
-Result<Features> read_sparse(const Source& source) {
+Status open_values(const Source& source, std::uint64_t indices, FeatureFiles& files) {
+  files.values_file = "x_data.npy";
+  files.info.dtype = DType::u8;  // ones, if there is no such file
+  if (!source.has(files.values_file)) {
+    return ok_status();
+  }
+  TROUPE_ASSIGN_OR_RETURN(auto array, source.read(files.values_file));
+  if (array.shape.size() != 1 || array.shape[0] != indices) {
+    return bad_input(files.values_file,
+                     fmt::format("expected shape [{}], one value per index, got {}", indices,
+                                 shape_text(array.shape)));
+  }
+  files.info.dtype = stored_dtype(array);
+  files.values = std::move(array);
+  return ok_status();
+}
+
+Result<FeatureFiles> open_sparse(const Source& source) {
   if (!source.has("x_indptr.npy") || !source.has("x_indices.npy")) {
     return Error(Errc::not_found,
                  fmt::format("{}: expected x_indptr.npy and x_indices.npy, found one of them",
                              source.dir.string()));
   }
-  TROUPE_ASSIGN_OR_RETURN(const auto sparse, read_sparse_rows(source));
-  const auto rows = sparse.offsets.size() - 1;
-  const auto width = size_bytes(sparse.values.dtype);
-  std::uint64_t size = 0;
-  if (__builtin_mul_overflow(rows, sparse.cols * width, &size) ||
-      size > store_layout::largest_count) {
-    return bad_input(
-        "x_indptr.npy",
-        fmt::format("expected features that fit memory, got {} rows of {}", rows, sparse.cols));
+  FeatureFiles files;
+  TROUPE_ASSIGN_OR_RETURN(files.offsets, open_list(source, "x_indptr.npy"));
+  TROUPE_ASSIGN_OR_RETURN(files.columns, open_list(source, "x_indices.npy"));
+  const auto indices = files.columns->shape[0];
+  TROUPE_RETURN_IF_ERROR(check_row_offsets(*files.offsets, indices));
+  const auto known = source.meta.num_features;
+  TROUPE_ASSIGN_OR_RETURN(
+      const auto end,
+      end_of_ids(*files.columns,
+                 row_columns(0, indices, known.value_or(store_layout::largest_cols))));
+  TROUPE_RETURN_IF_ERROR(open_values(source, indices, files));
+  files.rows = files.offsets->shape[0] - 1;
+  files.info.cols = known.value_or(end);
+  if (files.info.cols == 0) {
+    return bad_input("x_indices.npy",
+                     "expected at least one feature (num_features in meta.json), got 0");
   }
-  std::vector<std::byte> dense(size);
-  std::vector<std::uint64_t> row_of_column(sparse.cols, rows);  // the last row that set the column
-  for (std::uint64_t row = 0; row < rows; ++row) {
-    for (auto i = sparse.offsets[row]; i < sparse.offsets[row + 1]; ++i) {
-      const auto column = sparse.columns[i];
-      if (row_of_column[column] == row) {
+  std::uint64_t size = 0;
+  if (__builtin_mul_overflow(files.rows, files.info.cols * size_bytes(files.info.dtype), &size) ||
+      size > store_layout::largest_count) {
+    return bad_input("x_indptr.npy", fmt::format("expected features that fit memory, got {} rows "
+                                                 "of {}",
+                                                 files.rows, files.info.cols));
+  }
+  return files;
+}
+
+/// Makes sparse rows dense.
+class RowFiller {
+ public:
+  explicit RowFiller(const FeatureFiles& files)
+      : files_(files),
+        width_(size_bytes(files.info.dtype)),
+        row_of_column_(files.info.cols, files.rows) {}
+
+  /// The rows [first, first + count).
+  Status fill(std::uint64_t first, std::uint64_t count, std::vector<std::byte>& dense) {
+    TROUPE_ASSIGN_OR_RETURN(const auto ends,
+                            read_ids(*files_.offsets, row_offsets(first, count + 1)));
+    dense.assign(count * files_.info.cols * width_, std::byte{0});
+    for (std::uint64_t i = 0; i < count; ++i) {
+      auto* row = dense.data() + i * files_.info.cols * width_;
+      for (auto at = ends[i]; at < ends[i + 1]; at += block_elements) {
+        TROUPE_RETURN_IF_ERROR(
+            fill_row(first + i, at, std::min(block_elements, ends[i + 1] - at), row));
+      }
+    }
+    return ok_status();
+  }
+
+ private:
+  Status fill_row(std::uint64_t row, std::uint64_t begin, std::uint64_t count, std::byte* out) {
+    TROUPE_ASSIGN_OR_RETURN(const auto columns,
+                            read_ids(*files_.columns, row_columns(begin, count, files_.info.cols)));
+    values_.resize(count * sizeof(float));
+    if (files_.values) {
+      TROUPE_RETURN_IF_ERROR(convert(*files_.values, files_.info.dtype,
+                                     {files_.values_file, 1, begin}, count, values_.data()));
+    } else {
+      std::ranges::fill(values_, std::byte{1});
+    }
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const auto column = columns[i];
+      if (row_of_column_[column] == row) {
         return bad_input(
             "x_indices.npy",
             fmt::format("row {}: expected each column once, got {} twice", row, column));
       }
-      row_of_column[column] = row;
-      std::memcpy(dense.data() + (row * sparse.cols + column) * width,
-                  sparse.values.data.bytes.data() + i * width, width);
-    }
-  }
-  return Features{{sparse.values.dtype, sparse.cols, 1.0F}, rows, Segment::of(std::move(dense))};
-}
-
-Result<Labels> read_classes(const NpyArray& array, const Source& source) {
-  const std::string file = "y.npy";
-  Labels labels;
-  labels.rows = array.shape[0];
-  const auto end =
-      static_cast<std::int64_t>(source.meta.num_classes.value_or(store_layout::largest_cols));
-  auto status = visit_elements(array, [&](auto values) -> Status {
-    using T = typename decltype(values)::value_type;
-    for (std::uint64_t row = 0; row < values.size(); ++row) {
-      const auto label = static_cast<std::int64_t>(values[row]);
-      const bool wrapped = std::is_same_v<T, std::uint64_t> && label < 0;
-      if (wrapped || label < -1 || label >= end) {
-        return bad_input(file, fmt::format("row {}: expected a label from -1 (none) to {}, got {}",
-                                           row, end - 1, values[row]));
-      }
-      labels.classes.push_back(label);
+      row_of_column_[column] = row;
+      std::memcpy(out + column * width_, values_.data() + i * width_, width_);
     }
     return ok_status();
-  });
-  TROUPE_RETURN_IF_ERROR(std::move(status));
-  const auto largest = std::ranges::max_element(labels.classes);
-  const auto seen = largest == labels.classes.end() ? 0 : *largest + 1;
-  labels.info = {LabelInfo::Kind::classes,
-                 source.meta.num_classes.value_or(static_cast<std::uint64_t>(seen))};
-  return labels;
-}
+  }
 
-Result<Labels> read_targets(const NpyArray& array) {
-  if (array.shape[1] == 0 || array.shape[1] > store_layout::largest_cols) {
-    return bad_input(
-        "y.npy", fmt::format("expected shape [nodes, labels], got {}", shape_text(array.shape)));
-  }
-  Labels labels;
-  labels.rows = array.shape[0];
-  labels.info = {LabelInfo::Kind::targets, array.shape[1]};
-  if (array.type.kind == 'f' && array.type.bytes == 2) {
-    return bad_input("y.npy", "expected targets as integers, float32 or float64, got float16");
-  }
-  constexpr float unknown = std::numeric_limits<float>::quiet_NaN();  // one NaN: digests need it
-  auto status = visit_elements(array, [&](auto values) -> Status {
-    for (std::uint64_t i = 0; i < values.size(); ++i) {
-      const auto value = static_cast<double>(values[i]);
-      if (!(value == 0 || value == 1 || value == -1 || std::isnan(value))) {
-        return bad_input("y.npy", fmt::format("{}: expected a target 0 or 1, or -1 or NaN where it "
-                                              "is unknown, got {}",
-                                              at_row(i, array.shape[1]), values[i]));
-      }
-      labels.targets.push_back(value == 1 ? 1.0F : value == 0 ? 0.0F : unknown);
-    }
-    return ok_status();
-  });
-  TROUPE_RETURN_IF_ERROR(std::move(status));
-  return labels;
-}
+  const FeatureFiles& files_;
+  std::size_t width_;
+  std::vector<std::uint64_t> row_of_column_;  ///< the last row that set the column
+  std::vector<std::byte> values_;
+};
 
 }  // namespace
 
-Result<std::optional<Features>> read_features(const Source& source) {
+Result<std::optional<FeatureFiles>> open_features(const Source& source) {
   const bool sparse = source.has("x_indptr.npy") || source.has("x_indices.npy");
   if (source.has("x.npy")) {
     if (sparse) {
       return bad_input("x.npy", "expected x.npy or x_indptr.npy, found both");
     }
-    TROUPE_ASSIGN_OR_RETURN(auto features, read_dense(source));
+    TROUPE_ASSIGN_OR_RETURN(auto features, open_dense(source));
     return std::optional(std::move(features));
   }
   if (!sparse) {
-    return std::optional<Features>();
+    return std::optional<FeatureFiles>();
   }
-  TROUPE_ASSIGN_OR_RETURN(auto features, read_sparse(source));
+  TROUPE_ASSIGN_OR_RETURN(auto features, open_sparse(source));
   return std::optional(std::move(features));
 }
 
-Result<std::optional<Labels>> read_labels(const Source& source) {
-  if (!source.has("y.npy")) {
-    return std::optional<Labels>();
+Status read_features(const FeatureFiles& files,
+                     const std::function<Status(std::span<const std::byte>)>& take) {
+  const auto cols = files.info.cols;
+  const auto rows_at_once = std::max<std::uint64_t>(1, block_elements / cols);
+  std::vector<std::byte> block;
+  std::optional<RowFiller> filler;
+  if (files.offsets) {
+    filler.emplace(files);
   }
-  TROUPE_ASSIGN_OR_RETURN(const auto array, source.read("y.npy"));
-  const bool integers = array.type.kind == 'i' || array.type.kind == 'u';
-  if (array.shape.size() == 1 && integers) {
-    TROUPE_ASSIGN_OR_RETURN(auto labels, read_classes(array, source));
-    return std::optional(std::move(labels));
+  for (std::uint64_t row = 0; row < files.rows; row += rows_at_once) {
+    const auto rows = std::min(rows_at_once, files.rows - row);
+    if (filler) {
+      TROUPE_RETURN_IF_ERROR(filler->fill(row, rows, block));
+    } else {
+      block.resize(rows * cols * size_bytes(files.info.dtype));
+      TROUPE_RETURN_IF_ERROR(convert(*files.values, files.info.dtype,
+                                     {files.values_file, cols, row * cols}, rows * cols,
+                                     block.data()));
+    }
+    TROUPE_RETURN_IF_ERROR(take(block));
   }
-  if (array.shape.size() == 2) {
-    TROUPE_ASSIGN_OR_RETURN(auto labels, read_targets(array));
-    return std::optional(std::move(labels));
-  }
-  return bad_input("y.npy",
-                   fmt::format("expected integers [nodes] or targets [nodes, labels], got {} {}",
-                               to_string(array.type), shape_text(array.shape)));
+  return ok_status();
 }
 
 }  // namespace troupe::npy_source

@@ -1,7 +1,6 @@
 #include "runtime/data/npy_import.hpp"
 
 #include "runtime/data/npy_source.hpp"
-#include "runtime/graph/store_writer.hpp"
 
 #include <fmt/format.h>
 #include <new>
@@ -13,9 +12,9 @@ using namespace npy_source;
 
 /// All that a directory holds, before it becomes a store.
 struct Input {
-  std::optional<Features> features;
-  std::optional<Labels> labels;
-  Edges edges;
+  std::optional<FeatureFiles> features;
+  std::optional<LabelFile> labels;
+  EdgeFiles edges;
   std::uint64_t nodes = 0;
 };
 
@@ -47,87 +46,127 @@ Result<std::optional<std::uint64_t>> known_nodes(const Source& source, const Inp
   return counts.empty() ? std::optional<std::uint64_t>() : counts.front().nodes;
 }
 
-Result<Input> read_input(const Source& source) {
+Result<Input> open_input(const Source& source) {
   Input input;
-  TROUPE_ASSIGN_OR_RETURN(input.features, read_features(source));
-  TROUPE_ASSIGN_OR_RETURN(input.labels, read_labels(source));
+  TROUPE_ASSIGN_OR_RETURN(input.features, open_features(source));
+  TROUPE_ASSIGN_OR_RETURN(input.labels, open_labels(source));
   TROUPE_ASSIGN_OR_RETURN(const auto known, known_nodes(source, input));
-  TROUPE_ASSIGN_OR_RETURN(input.edges, read_edges(source, known));
+  TROUPE_ASSIGN_OR_RETURN(input.edges, open_edges(source, known));
   input.nodes = known.value_or(input.edges.least_nodes);
   return input;
 }
 
-std::vector<SplitInfo> describe_splits(const Seeds& seeds) {
-  std::vector<SplitInfo> splits;
-  for (const auto& [name, ids] : seeds) {  // ordered by split, then role
-    if (splits.empty() || splits.back().name != name.first) {
-      splits.push_back({name.first, {}});
+/// One import: what is read and where it goes.
+class Import {
+ public:
+  Import(const Source& source, const Input& input, const ImportOptions& options, Executor& executor)
+      : source_(source), input_(input), options_(options), executor_(executor) {}
+
+  Result<GraphInfo> write(Seeds seeds, StoreWriter& writer) const {
+    NewNodeType nodes{source_.meta.node_type, input_.nodes, std::nullopt, std::nullopt};
+    if (input_.features) {
+      nodes.features = input_.features->info;
     }
-    splits.back().roles[name.second] = {NodeTypeId{0}, ids.size()};
+    if (input_.labels) {
+      nodes.labels = input_.labels->info;
+    }
+    TROUPE_ASSIGN_OR_RETURN(const auto node, writer.add_node_type(nodes));
+    TROUPE_ASSIGN_OR_RETURN(const auto edge, writer.add_edge_type({source_.meta.edge_type, node,
+                                                                   node, options_.edges}));
+    TROUPE_RETURN_IF_ERROR(write_rows(node, writer));
+    TROUPE_RETURN_IF_ERROR(write_edges(edge, writer));
+    for (auto& [name, ids] : seeds) {
+      TROUPE_RETURN_IF_ERROR(writer.set_seeds(name.first, name.second, node, std::move(ids)));
+    }
+    return writer.finish();
   }
-  return splits;
+
+ private:
+  Status write_rows(NodeTypeId node, StoreWriter& writer) const {
+    if (input_.features) {
+      const auto& info = input_.features->info;
+      const auto row_bytes = info.cols * size_bytes(info.dtype);
+      std::uint64_t rows = 0;
+      TROUPE_RETURN_IF_ERROR(read_features(*input_.features, [&](std::span<const std::byte> block) {
+        rows += block.size() / row_bytes;
+        report("reading features", rows, input_.nodes, "rows");
+        return writer.add_features(node, block);
+      }));
+    }
+    if (!input_.labels) {
+      return ok_status();
+    }
+    return read_labels(
+        *input_.labels,
+        [&](std::span<const std::int64_t> labels) { return writer.add_labels(node, labels); },
+        [&](std::span<const float> targets) { return writer.add_targets(node, targets); });
+  }
+
+  Status write_edges(EdgeTypeId edge, StoreWriter& writer) const {
+    std::uint64_t done = 0;
+    return read_edges(
+        input_.edges, input_.nodes, executor_,
+        [&](std::span<const std::uint64_t> sources, std::span<const std::uint64_t> destinations) {
+          done += sources.size();
+          report("reading edges", done, input_.edges.count, "edges");
+          return writer.add_edges(edge, sources, destinations);
+        });
+  }
+
+  void report(std::string_view stage, std::uint64_t done, std::uint64_t total,
+              std::string_view unit) const {
+    if (options_.writer.progress) {
+      options_.writer.progress({stage, done, total, unit});
+    }
+  }
+
+  const Source& source_;
+  const Input& input_;
+  const ImportOptions& options_;
+  Executor& executor_;
+};
+
+Result<GraphInfo> import_open(const Source& source, const ImportOptions& options,
+                              Executor& executor, StoreWriter& writer) {
+  TROUPE_ASSIGN_OR_RETURN(const auto input, open_input(source));
+  TROUPE_ASSIGN_OR_RETURN(auto seeds, read_seeds(source, input.nodes));
+  return Import(source, input, options, executor).write(std::move(seeds), writer);
 }
 
-GraphContents make_contents(const Meta& meta, Input input, Seeds seeds) {
-  GraphContents contents;
-  NodeTypeInfo nodes{meta.node_type, input.nodes, std::nullopt, std::nullopt, std::nullopt};
-  GraphContents::Nodes arrays;
-  if (input.features) {
-    nodes.features = input.features->info;
-    arrays.features = std::move(input.features->data);
-  }
-  if (input.labels) {
-    nodes.labels = input.labels->info;
-    arrays.labels = std::move(input.labels->classes);
-    arrays.targets = std::move(input.labels->targets);
-  }
-  EdgeTypeInfo edges;
-  edges.name = meta.edge_type;
-  edges.count = input.edges.sources.size();
-  edges.has_edge_ids = true;
-  contents.info.node_types.push_back(std::move(nodes));
-  contents.info.edge_types.push_back(std::move(edges));
-  contents.info.splits = describe_splits(seeds);
-  contents.nodes.push_back(std::move(arrays));
-  contents.in_lists.push_back(
-      build_in_lists({input.edges.sources, input.edges.destinations}, input.nodes, input.nodes));
-  contents.seeds = std::move(seeds);
-  return contents;
-}
-
-Result<GraphInfo> import_checked(const std::filesystem::path& dir,
-                                 const std::filesystem::path& out) {
+Result<GraphInfo> import_checked(const std::filesystem::path& dir, const std::filesystem::path& out,
+                                 const ImportOptions& options, Executor& executor) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(dir, ignored)) {
     return Error(Errc::not_found,
                  fmt::format("{}: expected a directory of .npy files, found none", dir.string()));
   }
-  const auto in_dir = [&](Error error) { return std::move(error).with(dir.string()); };
   auto meta = read_meta(dir);
   if (!meta.ok()) {
-    return in_dir(std::move(meta).error());
+    return std::move(meta).error().with(dir.string());
   }
-  const Source source{dir, *meta};
-  auto input = read_input(source);
-  if (!input.ok()) {
-    return in_dir(std::move(input).error());
+  TROUPE_ASSIGN_OR_RETURN(auto writer, StoreWriter::create(out, options.writer, executor));
+  auto info = import_open({dir, *std::move(meta)}, options, executor, writer);
+  if (!info.ok()) {
+    return std::move(info).error().with(dir.string());
   }
-  auto seeds = read_seeds(source, input->nodes);
-  if (!seeds.ok()) {
-    return in_dir(std::move(seeds).error());
-  }
-  return write_graph_store(make_contents(*meta, *std::move(input), *std::move(seeds)), out);
+  return info;
 }
 
 }  // namespace
 
-Result<GraphInfo> import_npy(const std::filesystem::path& dir, const std::filesystem::path& out) {
+Result<GraphInfo> import_npy(const std::filesystem::path& dir, const std::filesystem::path& out,
+                             const ImportOptions& options, Executor& executor) {
   try {
-    return import_checked(dir, out);
+    return import_checked(dir, out, options, executor);
   } catch (const std::bad_alloc&) {  // ids or shapes may ask for any amount
     return Error(Errc::out_of_memory,
                  fmt::format("{}: no memory for the graph that its files describe", dir.string()));
   }
+}
+
+Result<GraphInfo> import_npy(const std::filesystem::path& dir, const std::filesystem::path& out) {
+  InlineExecutor executor;
+  return import_npy(dir, out, {}, executor);
 }
 
 }  // namespace troupe

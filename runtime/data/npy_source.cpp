@@ -100,13 +100,39 @@ Result<std::vector<std::uint64_t>> read_ids(const NpyArray& array, const IdRange
     for (std::uint64_t i = 0; i < range.count; ++i) {
       const auto value = values[range.begin + i];
       if (value < 0 || static_cast<std::uint64_t>(value) >= range.end) {
-        return bad_input(range.file, fmt::format("row {}: expected {} below {}, got {}", i,
-                                                 range.what, range.end, value));
+        return bad_input(range.file, fmt::format("row {}: expected {} below {}, got {}",
+                                                 range.row + i, range.what, range.end, value));
       }
       ids[i] = static_cast<std::uint64_t>(value);
     }
     return ids;
   });
+}
+
+Status for_each_id_block(
+    const NpyArray& array, const IdRange& range,
+    const std::function<Status(std::uint64_t, std::span<const std::uint64_t>)>& take) {
+  auto block = range;
+  for (std::uint64_t done = 0; done < range.count; done += block.count) {
+    block.begin = range.begin + done;
+    block.row = range.row + done;
+    block.count = std::min(block_elements, range.count - done);
+    TROUPE_ASSIGN_OR_RETURN(const auto ids, read_ids(array, block));
+    TROUPE_RETURN_IF_ERROR(take(block.row, ids));
+  }
+  return ok_status();
+}
+
+Result<std::uint64_t> end_of_ids(const NpyArray& array, const IdRange& range) {
+  std::uint64_t end = 0;
+  TROUPE_RETURN_IF_ERROR(
+      for_each_id_block(array, range, [&end](std::uint64_t, std::span<const std::uint64_t> ids) {
+        for (const auto id : ids) {
+          end = std::max(end, id + 1);
+        }
+        return ok_status();
+      }));
+  return end;
 }
 
 Result<std::vector<std::string>> list_files(const std::filesystem::path& dir,

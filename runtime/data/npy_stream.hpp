@@ -1,6 +1,7 @@
 #pragma once
 /// \file npy_stream.hpp
 /// Writes an array that is never whole in memory. For arrays that are, runtime/graph has writers.
+#include "runtime/base/digest.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/graph/npy.hpp"
 
@@ -9,6 +10,7 @@
 #include <filesystem>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace troupe {
@@ -22,6 +24,9 @@ class NpyStream {
   /// \errors failed_precondition: the file exists or cannot be made
   static Result<NpyStream> create(const std::filesystem::path& path, NpyType type,
                                   std::vector<std::uint64_t> shape);
+  /// An array of one dimension that ends where the writing ends. Its file is read again for the
+  /// checksum.
+  static Result<NpyStream> create_open_ended(const std::filesystem::path& path, NpyType type);
 
   /// Writes the next elements.
   Status write(std::span<const std::byte> bytes);
@@ -30,17 +35,26 @@ class NpyStream {
     return write(std::as_bytes(values));
   }
   Status close();
+  /// The entry for a store's list of files. \requires closed
+  FileInfo info(std::string relative_path) const;
 
  private:
   struct Closer {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };
-  NpyStream(std::filesystem::path path, std::FILE* file, std::uint64_t bytes)
-      : path_(std::move(path)), file_(file), missing_bytes_(bytes) {}
+  NpyStream(std::filesystem::path path, std::FILE* file, NpyType type)
+      : path_(std::move(path)), file_(file), type_(type) {}
+  Status put(std::span<const std::byte> bytes);
+  Status close_open_ended();
 
   std::filesystem::path path_;
   std::unique_ptr<std::FILE, Closer> file_;
-  std::uint64_t missing_bytes_;
+  NpyType type_;
+  bool open_ended_ = false;
+  std::size_t header_bytes_ = 0;
+  std::uint64_t missing_bytes_ = 0;
+  std::uint64_t written_bytes_ = 0;
+  DigestBuilder digest_;
 };
 
 }  // namespace troupe

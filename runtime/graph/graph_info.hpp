@@ -64,6 +64,10 @@ struct EdgeTypeInfo {
   bool has_edge_ids = false;  ///< stored; otherwise they are not needed or can be derived
   bool has_weights = false;
   bool has_times = false;
+  /// Original edge ids lie below it; 0: below `count`. Larger where edges were dropped or derived.
+  std::uint64_t edge_id_end = 0;
+
+  std::uint64_t end_of_edge_ids() const { return edge_id_end == 0 ? count : edge_id_end; }
 };
 
 /// The three seed lists of one split; node type by node type. Sizes only, the lists are files.

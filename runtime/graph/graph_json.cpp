@@ -82,13 +82,17 @@ Json node_type_to_json(const NodeTypeInfo& type) {
 }
 
 Json edge_type_to_json(const EdgeTypeInfo& type, const GraphInfo& info) {
-  return {{"name", type.name},
-          {"source", info.node_types[raw(type.source)].name},
-          {"destination", info.node_types[raw(type.destination)].name},
-          {"count", type.count},
-          {"edge_ids", type.has_edge_ids},
-          {"weights", type.has_weights},
-          {"times", type.has_times}};
+  Json entry{{"name", type.name},
+             {"source", info.node_types[raw(type.source)].name},
+             {"destination", info.node_types[raw(type.destination)].name},
+             {"count", type.count},
+             {"edge_ids", type.has_edge_ids},
+             {"weights", type.has_weights},
+             {"times", type.has_times}};
+  if (type.edge_id_end != 0) {
+    entry["edge_id_end"] = type.edge_id_end;
+  }
+  return entry;
 }
 
 Json split_to_json(const SplitInfo& split, const GraphInfo& info) {
@@ -222,6 +226,9 @@ Result<EdgeTypeInfo> read_edge_type(const JsonValue& entry, const GraphInfo& inf
   TROUPE_ASSIGN_OR_RETURN(type.has_edge_ids, entry.boolean("edge_ids"));
   TROUPE_ASSIGN_OR_RETURN(type.has_weights, entry.boolean("weights"));
   TROUPE_ASSIGN_OR_RETURN(type.has_times, entry.boolean("times"));
+  if (entry.has("edge_id_end")) {
+    TROUPE_ASSIGN_OR_RETURN(type.edge_id_end, entry.integer("edge_id_end", 2 * largest_count));
+  }
   return type;
 }
 

@@ -264,7 +264,8 @@ class PartLoader {
           load_array(path("edge_ids"), {npy_type(DType::u64), {neighbours.size()}}));
       lists.edge_ids = edge_ids.as<std::uint64_t>();
       if (full_) {
-        TROUPE_RETURN_IF_ERROR(check_below(lists.edge_ids, info.count, path("edge_ids")));
+        TROUPE_RETURN_IF_ERROR(
+            check_below(lists.edge_ids, info.end_of_edge_ids(), path("edge_ids")));
       }
     }
     return lists;

@@ -1,0 +1,39 @@
+#pragma once
+/// \file edgelist_import.hpp
+/// Imports edges written as text, one a line, as a graph store (docs/formats.md).
+#include "runtime/base/executor.hpp"
+#include "runtime/base/result.hpp"
+#include "runtime/data/import_options.hpp"
+#include "runtime/graph/graph_info.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+
+namespace troupe {
+
+struct EdgelistOptions {
+  ImportOptions import{};
+  std::uint32_t source_column = 0;
+  std::uint32_t destination_column = 1;
+  std::uint64_t first_id = 0;  ///< the smallest id in the files: it becomes node 0
+  bool header = false;         ///< the first line with data of every file is no edge
+  bool text_ids = false;  ///< ids are any text; nodes are numbered in order of first appearance
+  std::optional<std::uint64_t> nodes;  ///< not stated: the largest id + 1
+};
+
+/// Reads the files one after the other; an edge's original id is its number among all lines with an
+/// edge. Columns are separated by white space, commas, semicolons or tabs. Skipped: empty lines,
+/// lines that begin with #, % or //, and the first line of a file that has a letter where its
+/// source's number should be (a header; not with text_ids). Files may be compressed by gzip or zstd,
+/// found by their first bytes. Text ids are kept in the store as nodes-node/names.txt, line i + 1
+/// for node i; while importing they are all in memory, beside `memory_bytes`.
+/// \errors not_found: a file is missing; invalid_argument: a line that does not fit, with file, line
+///   and text; data_corruption: compressed bytes that are damaged; failed_precondition: `out` exists
+///   or cannot be written
+Result<GraphInfo> import_edgelist(std::span<const std::filesystem::path> files,
+                                  const std::filesystem::path& out, const EdgelistOptions& options,
+                                  Executor& executor);
+
+}  // namespace troupe

@@ -1,0 +1,278 @@
+#include "runtime/data/stream_store.hpp"
+
+#include "runtime/data/stream_store_state.hpp"
+#include "runtime/graph/store_layout.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <limits>
+
+namespace troupe {
+
+using namespace stream_store;
+
+namespace {
+
+constexpr std::uint64_t compact_end = std::uint64_t{1} << 32;
+
+Error invalid(std::string what) {
+  return Error(Errc::invalid_argument, std::move(what));
+}
+
+Status check_name(std::string_view kind, const std::string& name) {
+  if (!store_layout::is_valid_name(name)) {
+    return invalid(fmt::format(
+        "{}: expected a name of 1 to 100 of a-z A-Z 0-9 _ - . (no '.' first), got \"{}\"", kind,
+        name));
+  }
+  return ok_status();
+}
+
+bool is_feature_dtype(DType dtype) {
+  return dtype == DType::u8 || dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::f32;
+}
+
+/// The largest id + 1, on all cores.
+std::uint64_t end_of(std::span<const std::uint64_t> ids, Executor& executor) {
+  constexpr std::size_t chunk = std::size_t{1} << 16;
+  std::vector<std::uint64_t> ends((ids.size() + chunk - 1) / chunk, 0);
+  executor.parallel_for(ends.size(), [&](std::size_t i) {
+    std::uint64_t largest = 0;
+    for (const auto id : ids.subspan(i * chunk, std::min(chunk, ids.size() - i * chunk))) {
+      largest = std::max(largest, id);
+    }
+    ends[i] = largest == std::numeric_limits<std::uint64_t>::max() ? largest : largest + 1;
+  });
+  return ends.empty() ? 0 : *std::ranges::max_element(ends);
+}
+
+}  // namespace
+
+Status StoreWriter::State::check_node_type(const NewNodeType& type) const {
+  TROUPE_RETURN_IF_ERROR(check_name("node type", type.name));
+  const auto same = [&](const NodeRows& rows) { return rows.info.name == type.name; };
+  if (std::ranges::any_of(nodes_, same)) {
+    return invalid(
+        fmt::format("node type {}: expected a new name, it is there already", type.name));
+  }
+  if (!type.count && (type.features || type.labels)) {
+    return invalid(fmt::format("node type {}: expected a count beside features or labels, got none",
+                               type.name));
+  }
+  if (type.count.value_or(0) > store_layout::largest_count) {
+    return invalid(fmt::format("node type {}: expected a count of at most {}, got {}", type.name,
+                               store_layout::largest_count, *type.count));
+  }
+  if (type.features && (!is_feature_dtype(type.features->dtype) || type.features->cols == 0 ||
+                        type.features->cols > store_layout::largest_cols)) {
+    return invalid(fmt::format(
+        "node type {}: expected 1 to {} features of u8, f16, bf16 or f32, got {} of {}", type.name,
+        store_layout::largest_cols, type.features->cols, to_string(type.features->dtype)));
+  }
+  if (type.labels && type.labels->classes > store_layout::largest_cols) {
+    return invalid(fmt::format("node type {}: expected at most {} classes or targets, got {}",
+                               type.name, store_layout::largest_cols, type.labels->classes));
+  }
+  return ok_status();
+}
+
+Result<NodeTypeId> StoreWriter::State::add_node_type(const NewNodeType& type) {
+  TROUPE_RETURN_IF_ERROR(check_node_type(type));
+  if (edges_given_) {
+    return Error(Errc::failed_precondition,
+                 fmt::format("node type {}: expected all types before the first edges", type.name));
+  }
+  NodeRows rows;
+  rows.info.name = type.name;
+  rows.info.count = type.count.value_or(0);
+  rows.info.features = type.features;
+  rows.info.labels = type.labels;
+  rows.counted = type.count.has_value();
+  TROUPE_RETURN_IF_ERROR(open_row_files(rows));
+  nodes_.push_back(std::move(rows));
+  return static_cast<NodeTypeId>(nodes_.size() - 1);
+}
+
+Status StoreWriter::State::check_edge_type(const NewEdgeType& type) const {
+  const auto name = fmt::format("edge type {}", type.name);
+  TROUPE_RETURN_IF_ERROR(check_name("edge type", type.name));
+  const auto taken = [&](const std::string& wanted) {
+    return std::ranges::any_of(edges_, [&](const EdgeRows& e) { return e.info.name == wanted; });
+  };
+  const auto& transforms = type.transforms;
+  if (taken(type.name) || (transforms.reverse_edges && taken("rev_" + type.name))) {
+    return invalid(fmt::format("{}: expected a new name, it is there already", name));
+  }
+  if (raw(type.source) >= nodes_.size() || raw(type.destination) >= nodes_.size()) {
+    return invalid(fmt::format("{}: expected node types below {}, got {} and {}", name,
+                               nodes_.size(), raw(type.source), raw(type.destination)));
+  }
+  if (type.source != type.destination && (transforms.symmetrize || transforms.drop_self_loops)) {
+    return invalid(fmt::format(
+        "{}: expected one node type to symmetrize or drop self-loops, got {} and {}\n"
+        "try: reverse_edges, which adds a second edge type",
+        name, nodes_[raw(type.source)].info.name, nodes_[raw(type.destination)].info.name));
+  }
+  if (transforms.symmetrize && transforms.reverse_edges) {
+    return invalid(
+        fmt::format("{}: expected symmetrize or reverse_edges, got both, which would add every "
+                    "reverse twice",
+                    name));
+  }
+  return transforms.reverse_edges ? check_name("edge type", "rev_" + type.name) : ok_status();
+}
+
+Result<EdgeTypeId> StoreWriter::State::add_edge_type(const NewEdgeType& type) {
+  TROUPE_RETURN_IF_ERROR(check_edge_type(type));
+  if (edges_given_) {
+    return Error(Errc::failed_precondition,
+                 fmt::format("edge type {}: expected all types before the first edges", type.name));
+  }
+  const auto id = edges_.size();
+  auto& edges = edges_.emplace_back();
+  edges.info.name = type.name;
+  edges.info.source = type.source;
+  edges.info.destination = type.destination;
+  edges.info.has_edge_ids = true;
+  edges.transforms = type.transforms;
+  if (type.transforms.reverse_edges) {
+    auto& reverse = edges_.emplace_back();
+    reverse.info = edges_[id].info;
+    reverse.info.name = "rev_" + type.name;
+    std::swap(reverse.info.source, reverse.info.destination);
+    reverse.transforms = type.transforms;
+    reverse.reverse_of = id;
+  }
+  return static_cast<EdgeTypeId>(id);
+}
+
+void StoreWriter::State::open_edge_lists() {
+  edges_given_ = true;
+  for (auto& edges : edges_) {
+    const auto fits = [&](NodeTypeId type) { return nodes_[raw(type)].info.count <= compact_end; };
+    edges.lists =
+        make_edge_lists({.symmetrize = edges.transforms.symmetrize,
+                         .dedup = edges.transforms.dedup,
+                         .drop_self_loops = edges.transforms.drop_self_loops,
+                         .reversed = edges.reverse_of.has_value(),
+                         .compact = fits(edges.info.source) && fits(edges.info.destination),
+                         .scratch = staged_.path(),
+                         .memory_bytes = options_.memory_bytes / edges_.size()},
+                        executor_);
+  }
+}
+
+/// Checks one side of a block of edges.
+Status StoreWriter::State::take_ids(const EdgeRows& edges, bool sources,
+                                    std::span<const std::uint64_t> ids) {
+  auto& nodes = nodes_[raw(sources ? edges.info.source : edges.info.destination)];
+  const auto end = nodes.counted ? nodes.info.count : compact_end;
+  const auto found = end_of(ids, executor_);
+  if (!ids.empty() && found > end) {
+    const auto bad = std::ranges::find_if(ids, [&](std::uint64_t id) { return id >= end; });
+    return invalid(
+        fmt::format("edge type {}: row {}: expected a {}'s id below {}{}, got {}", edges.info.name,
+                    edges.given + static_cast<std::uint64_t>(bad - ids.begin()),
+                    sources ? "source" : "destination", end,
+                    nodes.counted ? fmt::format(", the number of nodes of type {}", nodes.info.name)
+                                  : std::string(" where the number of nodes is not stated"),
+                    *bad));
+  }
+  nodes.least_count = std::max(nodes.least_count, found);
+  return ok_status();
+}
+
+Status StoreWriter::State::add_edges(EdgeTypeId type, const EdgeBlock& block) {
+  if (raw(type) >= edges_.size() || edges_[raw(type)].reverse_of) {
+    return invalid(fmt::format("edges: expected an edge type below {} that is no reverse, got {}",
+                               edges_.size(), raw(type)));
+  }
+  if (!edges_given_) {
+    open_edge_lists();
+  }
+  auto& edges = edges_[raw(type)];
+  if (block.sources.size() != block.destinations.size() ||
+      block.sources.size() > store_layout::largest_count - edges.given) {
+    return invalid(
+        fmt::format("edge type {}: expected as many sources as destinations, at most {} "
+                    "in all, got {} and {}",
+                    edges.info.name, store_layout::largest_count, block.sources.size(),
+                    block.destinations.size()));
+  }
+  TROUPE_RETURN_IF_ERROR(take_ids(edges, true, block.sources));
+  TROUPE_RETURN_IF_ERROR(take_ids(edges, false, block.destinations));
+  const EdgeBlock numbered{block.sources, block.destinations, edges.given};
+  TROUPE_RETURN_IF_ERROR(edges.lists->add(numbered));
+  if (edges.transforms.reverse_edges) {
+    TROUPE_RETURN_IF_ERROR(edges_[raw(type) + 1].lists->add(numbered));
+  }
+  edges.given += block.sources.size();
+  return ok_status();
+}
+
+Status StoreWriter::State::set_seeds(const std::pair<std::string, std::string>& name,
+                                     stream_store::Seeds seeds) {
+  const auto what = fmt::format("seeds of split \"{}\", role {}", name.first, name.second);
+  const bool role = name.second == "train" || name.second == "val" || name.second == "test";
+  const bool split =
+      name.first.empty() || (store_layout::is_valid_name(name.first) && name.first != "default");
+  if (!role || !split) {
+    return invalid(
+        fmt::format("{}: expected a role of train, val or test and a split \"\" or a "
+                    "name of a-z A-Z 0-9 _ - . other than \"default\"",
+                    what));
+  }
+  if (raw(seeds.type) >= nodes_.size()) {
+    return invalid(fmt::format("{}: expected a node type below {}, got {}", what, nodes_.size(),
+                               raw(seeds.type)));
+  }
+  if (!seeds_.try_emplace(name, std::move(seeds)).second) {
+    return invalid(fmt::format("{}: expected them once, got them twice", what));
+  }
+  return ok_status();
+}
+
+Result<StoreWriter> StoreWriter::create(const std::filesystem::path& out,
+                                        StoreWriterOptions options, Executor& executor) {
+  TROUPE_ASSIGN_OR_RETURN(auto staged, StagedDirectory::create(out));
+  return StoreWriter(std::make_unique<State>(std::move(staged), std::move(options), executor));
+}
+
+StoreWriter::StoreWriter(std::unique_ptr<State> state) : state_(std::move(state)) {}
+StoreWriter::~StoreWriter() = default;
+StoreWriter::StoreWriter(StoreWriter&&) noexcept = default;
+StoreWriter& StoreWriter::operator=(StoreWriter&&) noexcept = default;
+
+Result<NodeTypeId> StoreWriter::add_node_type(const NewNodeType& type) {
+  return state_->add_node_type(type);
+}
+Result<EdgeTypeId> StoreWriter::add_edge_type(const NewEdgeType& type) {
+  return state_->add_edge_type(type);
+}
+Status StoreWriter::add_edges(EdgeTypeId type, std::span<const std::uint64_t> sources,
+                              std::span<const std::uint64_t> destinations) {
+  return state_->add_edges(type, {sources, destinations, 0});
+}
+Status StoreWriter::add_features(NodeTypeId type, std::span<const std::byte> rows) {
+  return state_->add_features(type, rows);
+}
+Status StoreWriter::add_labels(NodeTypeId type, std::span<const std::int64_t> labels) {
+  TROUPE_RETURN_IF_ERROR(state_->check_labels(type, labels));
+  return state_->add_rows(type, LabelInfo::Kind::classes, std::as_bytes(labels));
+}
+Status StoreWriter::add_targets(NodeTypeId type, std::span<const float> targets) {
+  return state_->add_rows(type, LabelInfo::Kind::targets, std::as_bytes(targets));
+}
+Status StoreWriter::set_seeds(const std::string& split, const std::string& role, NodeTypeId type,
+                              std::vector<std::uint64_t> ids) {
+  return state_->set_seeds({split, role}, {type, std::move(ids)});
+}
+Status StoreWriter::add_file(const std::string& path, std::span<const std::string> pieces) {
+  return state_->add_file(path, pieces);
+}
+Result<GraphInfo> StoreWriter::finish() {
+  return state_->finish();
+}
+
+}  // namespace troupe

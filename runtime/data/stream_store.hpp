@@ -1,0 +1,111 @@
+#pragma once
+/// \file stream_store.hpp
+/// Writes a graph store from data that comes piece by piece, in bounded memory: what importers are
+/// built on, and the way in for data that comes from elsewhere. For a graph that is in memory as
+/// arrays, runtime/graph/store_writer.hpp; it writes the same bytes.
+#include "runtime/base/executor.hpp"
+#include "runtime/base/result.hpp"
+#include "runtime/graph/graph_info.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace troupe {
+
+/// How far a stage of an import is.
+struct ImportProgress {
+  std::string_view stage;  ///< "reading edges", …
+  std::uint64_t done = 0;
+  std::uint64_t total = 0;  ///< 0: not known
+  std::string_view unit;    ///< "edges", "rows", "bytes"
+};
+/// Called on the thread that imports, often; it should be quick.
+using ReportProgress = std::function<void(const ImportProgress&)>;
+
+struct StoreWriterOptions {
+  /// For sorting edges: shared evenly by the edge types. What does not fit goes through scratch files
+  /// in the store's temporary folder. Blocks on their way to disk take some 10 MB more; feature rows
+  /// are not kept, but read again through the page cache for their statistics.
+  std::uint64_t memory_bytes = 4'000'000'000;
+  ReportProgress progress{};
+};
+
+/// What is done to the edges of a type as they come. Ids count from 0 in the order given; E is their
+/// number.
+struct EdgeTransforms {
+  bool symmetrize = false;       ///< adds the reverse of every edge e as edge E + e
+  bool dedup = false;            ///< of parallel edges keeps the one with the smallest id
+  bool drop_self_loops = false;  ///< their ids stay unused
+  bool reverse_edges = false;    ///< adds a second type "rev_NAME" of the reverses, ids E + e
+};
+
+struct NewNodeType {
+  std::string name;
+  /// Not stated: the largest id in an edge + 1. Must be stated with features or labels.
+  std::optional<std::uint64_t> count;
+  std::optional<FeatureInfo> features;
+  std::optional<LabelInfo> labels;
+};
+
+struct NewEdgeType {
+  std::string name;
+  NodeTypeId source{};
+  NodeTypeId destination{};
+  EdgeTransforms transforms;
+};
+
+/// Lifecycle:  create(); types; then rows, edges and seeds in any order; finish() once. Dropped
+///   before that, nothing is left
+/// Threads:    one at a time; sorting and writing use the executor's
+/// Guarantees: the same data give the same bytes, whatever the memory, the threads and the pieces
+/// Borrows:    the executor
+class StoreWriter {
+ public:
+  /// \errors failed_precondition: `out` exists, or its folder is not writable
+  static Result<StoreWriter> create(const std::filesystem::path& out, StoreWriterOptions options,
+                                    Executor& executor);
+  ~StoreWriter();
+  StoreWriter(StoreWriter&&) noexcept;
+  StoreWriter& operator=(StoreWriter&&) noexcept;
+
+  /// \errors invalid_argument: a name that is taken or not allowed, a count, dtype or width that
+  ///   cannot be; failed_precondition: edges were given before
+  Result<NodeTypeId> add_node_type(const NewNodeType& type);
+  Result<EdgeTypeId> add_edge_type(const NewEdgeType& type);
+
+  /// The next edges of a type.
+  /// \errors invalid_argument: an id past the count, with its row; failed_precondition: no space
+  Status add_edges(EdgeTypeId type, std::span<const std::uint64_t> sources,
+                   std::span<const std::uint64_t> destinations);
+  /// The next whole rows, as the type's dtype.
+  Status add_features(NodeTypeId type, std::span<const std::byte> rows);
+  /// Classes of the next nodes, -1 = unlabelled.
+  Status add_labels(NodeTypeId type, std::span<const std::int64_t> labels);
+  /// Rows of targets of the next nodes: 0, 1, or NaN where unknown.
+  Status add_targets(NodeTypeId type, std::span<const float> targets);
+  /// The seeds of a split and role (train, val or test), in any order; duplicates are kept.
+  Status set_seeds(const std::string& split, const std::string& role, NodeTypeId type,
+                   std::vector<std::uint64_t> ids);
+  /// A further file of the store, such as the user's names of nodes: listed with its checksum, read
+  /// by nobody here.
+  /// \param path  relative; its names as those of types
+  Status add_file(const std::string& path, std::span<const std::string> pieces);
+
+  /// Sorts, writes the lists and puts the store in place. \returns its info with files
+  Result<GraphInfo> finish();
+
+ private:
+  class State;
+  explicit StoreWriter(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace troupe

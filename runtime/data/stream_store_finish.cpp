@@ -1,0 +1,164 @@
+// The end of a StoreWriter: counts, lists, seeds, graph.json.
+#include "runtime/data/stream_store_state.hpp"
+#include "runtime/graph/graph_json.hpp"
+#include "runtime/graph/store_layout.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+
+namespace troupe {
+
+using namespace stream_store;
+
+Status StoreWriter::State::make_folder_of(const std::string& path) const {
+  const auto folder = (staged_.path() / path).parent_path();
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  return error ? Status(file_error(folder, "cannot create the directory", error.value()))
+               : ok_status();
+}
+
+Status StoreWriter::State::check_space(const std::string& path, std::uint64_t bytes) const {
+  std::error_code error;
+  const auto space = std::filesystem::space(staged_.path(), error);
+  if (!error && bytes > space.available) {
+    return Error(Errc::failed_precondition,
+                 fmt::format("{}: expected {} bytes of free space for it, found {}", path, bytes,
+                             space.available));
+  }
+  return ok_status();
+}
+
+void StoreWriter::State::report(std::string_view stage, std::uint64_t done, std::uint64_t total,
+                                std::string_view unit) const {
+  if (options_.progress) {
+    options_.progress({stage, done, total, unit});
+  }
+}
+
+Status StoreWriter::State::add_file(const std::string& path, std::span<const std::string> pieces) {
+  if (!store_layout::is_safe_path(path)) {
+    return Error(
+        Errc::invalid_argument,
+        fmt::format("file \"{}\": expected a relative path of names of a-z A-Z 0-9 _ - .", path));
+  }
+  TROUPE_RETURN_IF_ERROR(make_folder_of(path));
+  std::vector<std::span<const std::byte>> bytes;
+  DigestBuilder digest;
+  std::uint64_t size = 0;
+  for (const auto& piece : pieces) {
+    bytes.push_back(std::as_bytes(std::span(piece)));
+    digest.add_bytes(bytes.back());
+    size += piece.size();
+  }
+  TROUPE_RETURN_IF_ERROR(write_new_file(staged_.path() / path, bytes));
+  further_files_.push_back({path, size, to_string(digest.digest())});
+  return ok_status();
+}
+
+/// Types without a stated number of nodes get it from their edges.
+Status StoreWriter::State::settle_counts() {
+  std::uint64_t edges = 0;
+  for (const auto& type : edges_) {
+    edges += type.given;
+  }
+  for (auto& nodes : nodes_) {
+    if (nodes.counted) {
+      continue;
+    }
+    // Almost all nodes would be isolated: rather damaged data than a graph
+    if (nodes.least_count > 64 * edges + (std::uint64_t{1} << 20)) {
+      return Error(Errc::invalid_argument,
+                   fmt::format("node type {}: expected ids near the number of edges, {}, got {}\n"
+                               "try: state the number of nodes",
+                               nodes.info.name, edges, nodes.least_count - 1));
+    }
+    nodes.info.count = nodes.least_count;
+  }
+  return ok_status();
+}
+
+Status StoreWriter::State::finish_edges(EdgeRows& edges) {
+  auto& info = edges.info;
+  const auto forward = edges.reverse_of.value_or(static_cast<std::size_t>(&edges - edges_.data()));
+  const auto given = edges_[forward].given;
+  ListTarget target;
+  target.dir = staged_.path();
+  for (const auto* what : {"offsets", "neighbours", "edge_ids"}) {
+    target.paths.push_back(store_layout::edges_file(info, EdgeDir::in, what));
+  }
+  TROUPE_RETURN_IF_ERROR(make_folder_of(target.paths.front()));
+  TROUPE_RETURN_IF_ERROR(
+      check_space(target.paths.front(), 8 * (nodes_[raw(info.destination)].info.count + 1)));
+  target.neighbour_count = nodes_[raw(info.source)].info.count;
+  target.owner_count = nodes_[raw(info.destination)].info.count;
+  target.first_reversed_id = given;
+  const auto stage = fmt::format("writing lists of {}", info.name);
+  const auto total = edges.lists->size();
+  target.on_written = [&](std::uint64_t done) { report(stage, done, total, "edges"); };
+  TROUPE_ASSIGN_OR_RETURN(auto written, edges.lists->write(target));
+  edges.lists.reset();
+  info.count = written.edges;
+  const bool derived = edges.reverse_of || edges.transforms.symmetrize;
+  const auto id_end = derived ? 2 * given : given;
+  info.edge_id_end = id_end == info.count ? 0 : id_end;
+  info_.files.insert(info_.files.end(), written.files.begin(), written.files.end());
+  return ok_status();
+}
+
+Status StoreWriter::State::finish_seeds() {
+  for (auto& [name, seeds] : seeds_) {  // ordered by split, then role
+    const auto& type = nodes_[raw(seeds.type)].info;
+    const auto bad =
+        std::ranges::find_if(seeds.ids, [&](std::uint64_t id) { return id >= type.count; });
+    if (bad != seeds.ids.end()) {
+      return Error(
+          Errc::invalid_argument,
+          fmt::format(
+              "seeds of split \"{}\", role {}: row {}: expected a node of type {} below {}, "
+              "got {}",
+              name.first, name.second, bad - seeds.ids.begin(), type.name, type.count, *bad));
+    }
+    std::ranges::sort(seeds.ids);
+    const auto path = store_layout::seeds_file(name.first, name.second);
+    TROUPE_RETURN_IF_ERROR(make_folder_of(path));
+    TROUPE_ASSIGN_OR_RETURN(
+        auto stream,
+        NpyStream::create(staged_.path() / path, npy_type(DType::u64), {seeds.ids.size()}));
+    TROUPE_RETURN_IF_ERROR(stream.write_elements<std::uint64_t>(seeds.ids));
+    TROUPE_RETURN_IF_ERROR(stream.close());
+    info_.files.push_back(stream.info(path));
+    if (info_.splits.empty() || info_.splits.back().name != name.first) {
+      info_.splits.push_back({name.first, {}});
+    }
+    info_.splits.back().roles[name.second] = {seeds.type, seeds.ids.size()};
+  }
+  return ok_status();
+}
+
+Result<GraphInfo> StoreWriter::State::finish() {
+  if (!edges_given_) {
+    open_edge_lists();
+  }
+  for (auto& nodes : nodes_) {
+    TROUPE_RETURN_IF_ERROR(finish_rows(nodes));
+  }
+  TROUPE_RETURN_IF_ERROR(settle_counts());
+  for (auto& nodes : nodes_) {
+    info_.node_types.push_back(nodes.info);
+  }
+  for (auto& edges : edges_) {
+    TROUPE_RETURN_IF_ERROR(finish_edges(edges));
+    info_.edge_types.push_back(edges.info);
+  }
+  TROUPE_RETURN_IF_ERROR(finish_seeds());
+  info_.files.insert(info_.files.end(), further_files_.begin(), further_files_.end());
+  const auto json = graph_to_json(info_);
+  const std::array<std::span<const std::byte>, 1> pieces{std::as_bytes(std::span(json))};
+  TROUPE_RETURN_IF_ERROR(write_new_file(staged_.path() / store_layout::graph_file, pieces));
+  TROUPE_RETURN_IF_ERROR(staged_.commit(Flush::no));
+  return std::move(info_);
+}
+
+}  // namespace troupe

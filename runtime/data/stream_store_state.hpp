@@ -1,0 +1,95 @@
+#pragma once
+/// \file stream_store_state.hpp
+/// What a StoreWriter has been given so far. Used by stream_store*.cpp only.
+#include "runtime/base/files.hpp"
+#include "runtime/data/edge_lists.hpp"
+#include "runtime/data/npy_stream.hpp"
+#include "runtime/data/stream_store.hpp"
+
+#include <map>
+#include <utility>
+
+namespace troupe {
+
+namespace stream_store {
+
+/// Rows of one array of a node type, checked and on their way to its file.
+struct RowFile {
+  std::string path;  ///< in the store
+  NpyStream stream;
+  std::uint64_t row_bytes = 0;
+  std::uint64_t rows = 0;  ///< written
+};
+
+struct NodeRows {
+  NodeTypeInfo info;
+  bool counted = false;           ///< its number of nodes was stated
+  std::uint64_t least_count = 0;  ///< largest id in an edge + 1
+  std::optional<RowFile> features;
+  std::optional<RowFile> labels;  ///< or targets
+};
+
+struct EdgeRows {
+  EdgeTypeInfo info;
+  EdgeTransforms transforms;
+  std::optional<std::size_t> reverse_of;  ///< edge type whose reverses these are
+  std::uint64_t given = 0;                ///< edges before any transform
+  std::unique_ptr<EdgeLists> lists;       ///< once edges were given
+};
+
+struct Seeds {
+  NodeTypeId type{};
+  std::vector<std::uint64_t> ids;
+};
+
+}  // namespace stream_store
+
+class StoreWriter::State {
+ public:
+  State(StagedDirectory staged, StoreWriterOptions options, Executor& executor)
+      : staged_(std::move(staged)), options_(std::move(options)), executor_(executor) {}
+
+  Result<NodeTypeId> add_node_type(const NewNodeType& type);
+  Result<EdgeTypeId> add_edge_type(const NewEdgeType& type);
+  Status add_edges(EdgeTypeId type, const stream_store::EdgeBlock& block);
+  Status add_rows(NodeTypeId type, LabelInfo::Kind kind, std::span<const std::byte> bytes);
+  Status add_features(NodeTypeId type, std::span<const std::byte> bytes);
+  Status check_labels(NodeTypeId type, std::span<const std::int64_t> labels) const;
+  Status set_seeds(const std::pair<std::string, std::string>& name, stream_store::Seeds seeds);
+  Status add_file(const std::string& path, std::span<const std::string> pieces);
+  Result<GraphInfo> finish();
+
+ private:
+  Status check_node_type(const NewNodeType& type) const;
+  Status check_edge_type(const NewEdgeType& type) const;
+  Status open_row_files(stream_store::NodeRows& rows);
+  Result<stream_store::RowFile> open_rows(const stream_store::NodeRows& rows, std::string_view what,
+                                          DType dtype, std::vector<std::uint64_t> shape);
+  Status write_rows(const stream_store::NodeRows& rows, stream_store::RowFile& file,
+                    std::span<const std::byte> bytes);
+  void open_edge_lists();
+  Status take_ids(const stream_store::EdgeRows& edges, bool sources,
+                  std::span<const std::uint64_t> ids);
+  Status finish_rows(stream_store::NodeRows& rows);
+  Status close_rows(const stream_store::NodeRows& rows, stream_store::RowFile& file);
+  Status settle_counts();
+  Status finish_edges(stream_store::EdgeRows& edges);
+  Status finish_seeds();
+  /// Refuses before the disk is filled with what cannot fit.
+  Status check_space(const std::string& path, std::uint64_t bytes) const;
+  Status make_folder_of(const std::string& path) const;
+  void report(std::string_view stage, std::uint64_t done, std::uint64_t total,
+              std::string_view unit) const;
+
+  StagedDirectory staged_;
+  StoreWriterOptions options_;
+  Executor& executor_;
+  bool edges_given_ = false;
+  std::vector<stream_store::NodeRows> nodes_;
+  std::vector<stream_store::EdgeRows> edges_;
+  std::map<std::pair<std::string, std::string>, stream_store::Seeds> seeds_;  ///< (split, role)
+  std::vector<FileInfo> further_files_;
+  GraphInfo info_;  ///< what is finished
+};
+
+}  // namespace troupe

@@ -1,0 +1,183 @@
+#include "runtime/data/text_blocks.hpp"
+
+#include "runtime/base/files.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+#include <zlib.h>
+#include <zstd.h>
+
+namespace troupe {
+namespace {
+
+using Bytes = std::span<const std::byte>;
+using TakeBytes = std::function<Status(Bytes)>;
+
+Error damaged(const std::filesystem::path& path, std::string_view format, std::string_view why) {
+  return Error(Errc::data_corruption, fmt::format("{}: expected whole {} data, found damage: {}",
+                                                  path.string(), format, why));
+}
+
+constexpr std::size_t out_bytes = std::size_t{1} << 18;
+
+/// Undoes gzip, also several members in a row.
+class Gunzip {
+ public:
+  explicit Gunzip(std::filesystem::path path) : path_(std::move(path)), out_(out_bytes) {
+    ready_ = inflateInit2(&stream_, 16 + MAX_WBITS) == Z_OK;
+  }
+  ~Gunzip() { inflateEnd(&stream_); }
+  Gunzip(const Gunzip&) = delete;
+  Gunzip& operator=(const Gunzip&) = delete;
+
+  Status add(Bytes bytes, const TakeBytes& take) {
+    if (!ready_) {
+      return Error(Errc::out_of_memory, fmt::format("{}: no memory to decompress", path_.string()));
+    }
+    stream_.next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(bytes.data()));
+    stream_.avail_in = static_cast<uInt>(bytes.size());
+    while (stream_.avail_in > 0) {
+      if (ended_) {
+        inflateReset(&stream_);
+        ended_ = false;
+      }
+      TROUPE_RETURN_IF_ERROR(step(take));
+    }
+    return ok_status();
+  }
+  Status finish() const {
+    return ended_ ? ok_status() : Status(damaged(path_, "gzip", "it ends early"));
+  }
+
+ private:
+  Status step(const TakeBytes& take) {
+    do {
+      stream_.next_out = reinterpret_cast<Bytef*>(out_.data());
+      stream_.avail_out = static_cast<uInt>(out_.size());
+      const int result = inflate(&stream_, Z_NO_FLUSH);
+      if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR) {
+        return damaged(path_, "gzip", stream_.msg != nullptr ? stream_.msg : "unknown");
+      }
+      ended_ = result == Z_STREAM_END;
+      TROUPE_RETURN_IF_ERROR(take(std::span(out_).first(out_.size() - stream_.avail_out)));
+    } while (stream_.avail_out == 0 && !ended_);
+    return ok_status();
+  }
+
+  std::filesystem::path path_;
+  std::vector<std::byte> out_;
+  z_stream stream_{};
+  bool ready_ = false;
+  bool ended_ = false;
+};
+
+/// Undoes zstd, also several frames in a row.
+class Unzstd {
+ public:
+  explicit Unzstd(std::filesystem::path path)
+      : path_(std::move(path)), out_(out_bytes), stream_(ZSTD_createDStream()) {}
+
+  Status add(Bytes bytes, const TakeBytes& take) {
+    if (stream_ == nullptr) {
+      return Error(Errc::out_of_memory, fmt::format("{}: no memory to decompress", path_.string()));
+    }
+    ZSTD_inBuffer in{bytes.data(), bytes.size(), 0};
+    bool full = false;
+    while (in.pos < in.size || full) {
+      ZSTD_outBuffer out{out_.data(), out_.size(), 0};
+      left_ = ZSTD_decompressStream(stream_.get(), &out, &in);
+      if (ZSTD_isError(left_) != 0) {
+        return damaged(path_, "zstd", ZSTD_getErrorName(left_));
+      }
+      full = out.pos == out.size && left_ != 0;
+      TROUPE_RETURN_IF_ERROR(take(std::span(out_).first(out.pos)));
+    }
+    return ok_status();
+  }
+  Status finish() const {
+    return left_ == 0 ? ok_status() : Status(damaged(path_, "zstd", "it ends early"));
+  }
+
+ private:
+  struct Closer {
+    void operator()(ZSTD_DStream* stream) const { ZSTD_freeDStream(stream); }
+  };
+  std::filesystem::path path_;
+  std::vector<std::byte> out_;
+  std::unique_ptr<ZSTD_DStream, Closer> stream_;
+  std::size_t left_ = 1;
+};
+
+bool begins_with(Bytes bytes, std::initializer_list<unsigned char> magic) {
+  return bytes.size() >= magic.size() &&
+         std::equal(magic.begin(), magic.end(), bytes.begin(),
+                    [](unsigned char a, std::byte b) { return std::byte{a} == b; });
+}
+
+template <class Decoder>
+Status decode(const std::filesystem::path& path, const TakeBytes& take) {
+  Decoder decoder(path);
+  TROUPE_RETURN_IF_ERROR(
+      for_each_block(path, [&](Bytes bytes) { return decoder.add(bytes, take); }));
+  return decoder.finish();
+}
+
+enum class Packing : std::uint8_t { plain, gzip, zstd };
+
+Result<Packing> packing_of(const std::filesystem::path& path) {
+  auto packing = Packing::plain;
+  const auto look = [&](Bytes bytes) -> Status {
+    if (begins_with(bytes, {0x1F, 0x8B})) {
+      packing = Packing::gzip;
+    } else if (begins_with(bytes, {0x28, 0xB5, 0x2F, 0xFD})) {
+      packing = Packing::zstd;
+    }
+    return Error(Errc::cancelled, "the first block is enough");
+  };
+  if (auto read = for_each_block(path, look); !read && read.error().code() != Errc::cancelled) {
+    return std::move(read).error();
+  }
+  return packing;
+}
+
+}  // namespace
+
+Status for_each_line_block(const std::filesystem::path& path, std::size_t block_bytes,
+                           const std::function<Status(std::string_view)>& take) {
+  TROUPE_ASSIGN_OR_RETURN(const auto packing, packing_of(path));
+  std::string text;
+  const TakeBytes gather = [&](Bytes bytes) -> Status {
+    const auto before = text.size();
+    text.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    if (text.size() < block_bytes) {
+      return ok_status();
+    }
+    const auto last = std::string_view(text).substr(before).rfind('\n');
+    const auto end =
+        last == std::string_view::npos ? std::string_view(text).rfind('\n', before) : before + last;
+    if (end == std::string_view::npos) {
+      return ok_status();
+    }
+    TROUPE_RETURN_IF_ERROR(take(std::string_view(text).substr(0, end + 1)));
+    text.erase(0, end + 1);
+    return ok_status();
+  };
+  switch (packing) {
+    case Packing::gzip:
+      TROUPE_RETURN_IF_ERROR(decode<Gunzip>(path, gather));
+      break;
+    case Packing::zstd:
+      TROUPE_RETURN_IF_ERROR(decode<Unzstd>(path, gather));
+      break;
+    case Packing::plain:
+      TROUPE_RETURN_IF_ERROR(for_each_block(path, gather));
+      break;
+  }
+  return text.empty() ? ok_status() : take(text);
+}
+
+}  // namespace troupe
