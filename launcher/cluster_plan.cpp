@@ -2,11 +2,11 @@
 
 #include "actors/session_rank.hpp"
 #include "launcher/seconds.hpp"
+#include "launcher/threads_or_all.hpp"
 #include "runtime/net/codec.hpp"
 
 #include <algorithm>
 #include <chrono>
-#include <thread>
 
 namespace troupe {
 namespace {
@@ -42,7 +42,7 @@ std::uint64_t gradient_bytes_per_link(const ClusterPlan& plan) {
 }  // namespace
 
 std::size_t compute_threads(const ClusterJob& cluster) {
-  return cluster.threads > 0 ? cluster.threads : std::max(1U, std::thread::hardware_concurrency());
+  return threads_or_all(cluster.threads);
 }
 
 std::size_t compute_threads(const ClusterJob& cluster, HostId host) {

@@ -4,6 +4,7 @@
 #include "launcher/print_graph.hpp"
 #include "launcher/read_job.hpp"
 #include "launcher/seconds.hpp"
+#include "launcher/threads_or_all.hpp"
 #include "runtime/base/executor.hpp"
 #include "runtime/job/job_file.hpp"
 #include "runtime/job/plan.hpp"
@@ -13,7 +14,6 @@
 #include <chrono>
 #include <cstdio>
 #include <fmt/format.h>
-#include <thread>
 
 namespace troupe {
 namespace {
@@ -92,8 +92,7 @@ ExitCode partition_command(const PartitionArguments& arguments) {
                                  .seed = arguments.seed,
                                  .complete_for = parse_complete_for(arguments.complete_for),
                                  .more = arguments.more};
-  ComputePool pool(arguments.threads == 0 ? std::max(1U, std::thread::hardware_concurrency())
-                                          : arguments.threads);
+  ComputePool pool(threads_or_all(arguments.threads));
   const auto partition = partition_store(*graph, options, arguments.out, pool);
   if (!partition) {
     return data_error(partition.error());

@@ -1,20 +1,17 @@
 #include "launcher/commands.hpp"
 #include "launcher/print_error.hpp"
 #include "launcher/seconds.hpp"
+#include "launcher/threads_or_all.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <fmt/format.h>
-#include <thread>
 
 namespace troupe {
 
 ExitCode generate_rmat_command(const GenerateRmatArguments& arguments) {
   const auto began = std::chrono::steady_clock::now();
-  const std::size_t threads =
-      arguments.threads > 0 ? arguments.threads : std::max(1U, std::thread::hardware_concurrency());
-  ComputePool pool(threads);
+  ComputePool pool(threads_or_all(arguments.threads));
   const auto summary = generate_rmat(arguments.options, pool, arguments.out);
   if (!summary) {
     return print_error(summary.error());

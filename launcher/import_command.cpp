@@ -3,6 +3,7 @@
 #include "launcher/print_error.hpp"
 #include "launcher/print_graph.hpp"
 #include "launcher/seconds.hpp"
+#include "launcher/threads_or_all.hpp"
 #include "runtime/data/npy_import.hpp"
 #include "runtime/job/value_rule.hpp"
 
@@ -12,7 +13,6 @@
 #include <chrono>
 #include <fmt/format.h>
 #include <span>
-#include <thread>
 #include <unistd.h>
 
 namespace troupe {
@@ -56,8 +56,7 @@ ExitCode import_command(const ImportArguments& arguments) {
       line.show(progress);
     };
   }
-  ComputePool pool(arguments.threads != 0 ? arguments.threads
-                                          : std::max(1U, std::thread::hardware_concurrency()));
+  ComputePool pool(threads_or_all(arguments.threads));
   const auto& store = arguments.paths.back();
   const auto sources = std::span(arguments.paths).first(arguments.paths.size() - 1);
   const auto graph = arguments.from == "npy"

@@ -1,5 +1,6 @@
 #include "launcher/prepare_store.hpp"
 
+#include "launcher/threads_or_all.hpp"
 #include "runtime/base/digest.hpp"
 #include "runtime/base/executor.hpp"
 #include "runtime/base/files.hpp"
@@ -8,7 +9,6 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <thread>
 #include <vector>
 
 namespace troupe {
@@ -61,7 +61,8 @@ Result<fs::path> graph_store_path(const Job& job, const Say& say) {
                    fmt::format("output: cannot create {}: {}", path.parent_path().string(),
                                error.message()));
     }
-    TROUPE_ASSIGN_OR_RETURN(const auto info, import_npy(job.dataset.path, path));
+    ComputePool pool(threads_or_all(0));
+    TROUPE_ASSIGN_OR_RETURN(const auto info, import_npy(job.dataset.path, path, {}, pool));
     static_cast<void>(info);
   }
   return path;
@@ -119,7 +120,7 @@ Result<PartitionedStore> prepare_store(const Job& job, const Say& say) {
     std::error_code error;
     std::filesystem::create_directories(path.parent_path(), error);
     TROUPE_ASSIGN_OR_RETURN(const auto graph, GraphStore::open(graph_path, {}));
-    ComputePool pool(std::max(1U, std::thread::hardware_concurrency()));
+    ComputePool pool(threads_or_all(0));
     TROUPE_ASSIGN_OR_RETURN(const auto info, partition_store(graph, options, path, pool));
     static_cast<void>(info);
   }
