@@ -7,6 +7,7 @@
 #include <caf/all.hpp>
 
 #include <fmt/format.h>
+#include <optional>
 
 namespace troupe {
 namespace {
@@ -17,6 +18,18 @@ constexpr std::size_t max_in_progress = 2048;  // the most that a rank may have 
 struct Arrived {
   std::uint32_t question = 0;
   Ref<RowReply> reply;
+};
+
+/// How the cache comes to be. Batches do without until it is whole.
+struct CacheFilling {
+  bool begun = false;
+  std::shared_ptr<RowCounter> counter;  ///< while the first batches are watched
+  std::uint64_t watched = 0;
+  std::vector<RowQuestion> questions;  ///< asked one after the other
+  std::size_t next = 0;
+  std::shared_ptr<RowCache> filling;
+  std::shared_ptr<const RowCache> whole;
+  std::optional<Error> damage;  ///< of an answer that was to fill it
 };
 
 /// One batch whose rows come in. `rows` is used by one task at a time: `busy` says that one has it.
@@ -37,6 +50,7 @@ struct CollectorState {
   TraceTrack trace;
   std::map<std::uint64_t, InProgress> batches;
   std::uint64_t next_id = 0;
+  CacheFilling cache;
 };
 using Collector = caf::stateful_actor<CollectorState>;
 
@@ -140,6 +154,104 @@ void dispatch(Collector* self, std::uint64_t id) {
   }
 }
 
+// Rows of one question that fills the cache: small beside a window, so that batches pass it.
+constexpr std::uint64_t cache_piece_bytes = 1 << 20;
+constexpr std::chrono::seconds cache_pause{1};  // after a failure, before it goes on
+
+void fill_cache(Collector* self);
+
+/// `choose` says what to keep, off the mailbox.
+template <class Choose>
+void begin_to_fill(Collector* self, Choose choose) {
+  const auto& host = self->state.host;
+  self->state.cache.begun = true;
+  offload(
+      self, *host->executor,
+      [host, choose = std::move(choose)] {
+        return cache_questions(*host->graph, choose(*host), cache_piece_bytes);
+      },
+      [self](std::vector<RowQuestion> questions) {
+        auto& cache = self->state.cache;
+        cache.questions = std::move(questions);
+        cache.filling = std::make_shared<RowCache>(*self->state.host->graph);
+        fill_cache(self);
+      });
+}
+
+/// A damaged answer ends every batch, as one for a batch ends that batch.
+void end_by_damage(Collector* self, const Error& why) {
+  auto& cache = self->state.cache;
+  cache.filling = nullptr;
+  cache.questions = {};
+  cache.damage = why;
+  while (!self->state.batches.empty()) {
+    fail(self, self->state.batches.begin()->first, why);
+  }
+}
+
+/// Asks for the next piece; a holder that is lost is asked again when it may be back.
+void fill_cache(Collector* self) {
+  auto& cache = self->state.cache;
+  const auto& host = *self->state.host;
+  if (cache.next == cache.questions.size()) {
+    cache.whole = std::exchange(cache.filling, nullptr);
+    cache.questions = {};
+    return;
+  }
+  const auto& question = cache.questions[cache.next];
+  self->request(host.holders[raw(question.part)], host.request_deadline,
+                Ref<RowRequest>(RowRequest(question.request)))
+      .then(
+          [self](const Ref<RowReply>& reply) {
+            auto& filled = self->state.cache;
+            if (const auto kept = filled.filling->add(filled.questions[filled.next], *reply);
+                !kept) {
+              return end_by_damage(self, kept.error());
+            }
+            ++filled.next;
+            fill_cache(self);
+          },
+          [self, part = question.part](const caf::error& error) {
+            const auto why = from_caf(error);
+            if (why.code() == Errc::data_corruption) {
+              return end_by_damage(self, Error(why).with(fmt::format(
+                                             "filling the cache: holder of part {}", raw(part))));
+            }
+            self->delayed_send(self, cache_pause, Ref<CacheGoesOn>(CacheGoesOn{}));
+          });
+}
+
+/// Chooses what to keep: at the first batch, or once enough batches were watched.
+void watch_for_cache(Collector* self, const RowCollection& rows) {
+  auto& cache = self->state.cache;
+  const auto& host = *self->state.host;
+  if (host.cache == nullptr || cache.begun) {
+    return;
+  }
+  if (host.cache->policy == CacheOptions::Policy::order) {
+    return begin_to_fill(self, [](const HostContext& of) {
+      std::vector<bool> here(of.book->parts());
+      for (const auto& part : of.parts) {
+        here[raw(part.first)] = true;
+      }
+      return choose_first_rows(*of.graph, *of.book, *of.cache, here);
+    });
+  }
+  if (!cache.counter) {
+    cache.counter = std::make_shared<RowCounter>(host.graph->node_types.size());
+  }
+  for (const auto& question : rows.questions()) {
+    if (question.request.with_rows && host.local_part(question.part) == nullptr) {
+      cache.counter->count(question.request);
+    }
+  }
+  if (++cache.watched == host.cache->presample_batches) {
+    begin_to_fill(self, [counter = std::exchange(cache.counter, nullptr)](const HostContext& of) {
+      return counter->choose(*of.graph, *of.book, of.cache->budget_bytes);
+    });
+  }
+}
+
 using Collection = std::shared_ptr<RowCollection>;
 
 void begin(Collector* self, const Ref<CollectBatch>& request) {
@@ -157,13 +269,27 @@ void begin(Collector* self, const Ref<CollectBatch>& request) {
   batch.promise = std::move(promise);
   batch.trace = request->trace;
   batch.busy = true;
+  if (state.cache.damage) {
+    return fail(self, id, *state.cache.damage);
+  }
   offload(
       self, *state.host->executor,
-      [host = state.host, request] {
-        return std::make_shared<RowCollection>(*host->book, request->collect, request->sampled);
+      [host = state.host, request, cache = state.cache.whole] {
+        return std::make_shared<RowCollection>(*host->book, request->collect, request->sampled,
+                                               cache, host->halos);
       },
       [self, id](Collection rows) {
-        self->state.batches.at(id).rows = std::move(rows);
+        const auto found = self->state.batches.find(id);
+        if (found == self->state.batches.end()) {
+          return;
+        }
+        auto& opened = found->second;
+        opened.rows = std::move(rows);
+        opened.trace.rows += opened.rows->cached_rows() + opened.rows->halo_rows();
+        opened.trace.rows_cached += opened.rows->cached_rows();
+        if (opened.request->collect->source.kind == RowSource::Kind::features) {
+          watch_for_cache(self, *opened.rows);
+        }
         dispatch(self, id);
         advance(self, id);
       });
@@ -175,6 +301,7 @@ caf::behavior collector(Collector* self, std::shared_ptr<const HostContext> host
   self->state.trace = std::move(trace);
   return {
       [self](const Ref<CollectBatch>& request) { begin(self, request); },
+      [self](const Ref<CacheGoesOn>&) { fill_cache(self); },
       run_continuation,
   };
 }

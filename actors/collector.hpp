@@ -16,6 +16,9 @@ namespace troupe {
 /// | Ref<CollectBatch> | Ref<ReadyBatch>  | those of holders; overloaded; internal  |
 /// Back-pressure: at most 2048 batches in progress; the next gets `overloaded`. One request per
 ///   holder and batch
+/// Cache:     as HostContext::cache says. Chosen at the first batch, or after the batches that are
+///   watched; filled a piece at a time beside the batches, which use it once it is whole. A damaged
+///   answer that was to fill it fails all batches from then on
 /// Ordering:  batches may overtake each other
 /// Peer loss: the batches that need the lost holder fail with its error
 caf::actor spawn_collector(caf::actor_system& system, std::shared_ptr<const HostContext> host,

@@ -32,12 +32,17 @@ struct HostContext {
   std::shared_ptr<const GraphInfo> graph;
   std::shared_ptr<const PartitionBook> book;
   std::map<PartId, std::shared_ptr<const Part>> parts;  ///< that are read in place
-  std::vector<caf::actor> holders;                      ///< by PartId: the routers of this process
-  bool replicated = false;                              ///< every part has more than one holder
-  std::set<PartId> replicas;                            ///< of `parts`, those scored elsewhere
+  /// Those of `parts` that keep lists or rows of nodes around them: asked instead of their owners.
+  std::vector<std::shared_ptr<const Part>> halos;
+  /// With replicated topology the neighbour lists of all other parts.
+  std::map<PartId, std::shared_ptr<const Part>> lists;
+  std::vector<caf::actor> holders;  ///< by PartId: the routers of this process
+  bool replicated = false;          ///< every part has more than one holder
+  std::set<PartId> replicas;        ///< of `parts`, those scored elsewhere
   /// Of the job: what a request that came over a link without options of its own means.
   std::shared_ptr<const SampleOptions> sample;
   std::shared_ptr<const CollectOptions> collect;
+  std::shared_ptr<const CacheOptions> cache;  ///< of each collector; null: none
   std::shared_ptr<Executor> executor;
   std::chrono::milliseconds request_deadline{60'000};
   HopObserver on_hop;
@@ -48,6 +53,11 @@ struct HostContext {
   std::shared_ptr<const Part> local_part(PartId part) const {
     const auto found = parts.find(part);
     return found == parts.end() ? nullptr : found->second;
+  }
+  /// A part whose neighbour lists lie here, else nullptr.
+  std::shared_ptr<const Part> local_lists(PartId part) const {
+    const auto found = lists.find(part);
+    return found == lists.end() ? local_part(part) : found->second;
   }
 };
 

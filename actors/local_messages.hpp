@@ -20,6 +20,9 @@ struct CollectBatch {
   std::uint64_t flow = 0;
 };
 
+/// From a collector to itself: a holder that could not give rows for the cache is asked again.
+struct CacheGoesOn {};
+
 /// To a trainer, once before it starts: the trainers of all ranks, itself included.
 struct TrainerPeers {
   std::vector<caf::actor> trainers;

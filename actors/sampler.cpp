@@ -52,8 +52,8 @@ Questions grow(const HostContext& host, BatchBuilder& builder, const std::vector
     TROUPE_RETURN_IF_ERROR(builder.answer(question, *reply));
   }
   for (const auto& question : local) {
-    TROUPE_ASSIGN_OR_RETURN(const auto reply,
-                            sample_one_hop(*host.local_part(question.part), question.request));
+    TROUPE_ASSIGN_OR_RETURN(const auto reply, sample_one_hop(*host.local_lists(question.part),
+                                                             question.request, question.lists_of));
     TROUPE_RETURN_IF_ERROR(builder.answer(question.id, reply));
   }
   return builder.questions();
@@ -130,7 +130,7 @@ void dispatch(Sampler* self, std::uint64_t id, std::vector<HopQuestion> question
   for (auto& question : questions) {
     const auto nodes = question.request.frontier.size();
     batch.trace.frontier_nodes += nodes;
-    if (host.local_part(question.part)) {
+    if (host.local_lists(question.part)) {
       batch.local.push_back(std::move(question));
     } else {
       batch.trace.frontier_remote += nodes;
@@ -226,9 +226,9 @@ void begin(Sampler* self, const Ref<SampleBatch>& request) {
   batch.request = request;
   batch.collect = std::move(options->collect);
   batch.promise = std::move(promise);
-  batch.builder = std::make_shared<BatchBuilder>(*state.host->graph, *state.host->book,
-                                                 std::move(options->sample), request->key,
-                                                 request->seed_type, request->seeds);
+  batch.builder = std::make_shared<BatchBuilder>(
+      *state.host->graph, *state.host->book, std::move(options->sample), request->key,
+      request->seed_type, request->seeds, state.host->halos);
   advance(self, id);
 }
 

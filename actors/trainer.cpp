@@ -12,33 +12,40 @@ namespace troupe {
 namespace trainer {
 namespace {
 
-void begin(Self* self, const std::string& role, Purpose purpose, std::uint32_t epoch,
-           caf::response_promise promise) {
+struct PassRequest {
+  std::string role;
+  Purpose purpose = Purpose::train;
+  std::uint32_t epoch = 0;
+  bool best = false;  ///< with the best epoch's parameters, and all seeds
+};
+
+void begin(Self* self, const PassRequest& request, caf::response_promise promise) {
   auto& state = self->state;
-  const auto order = state.options.orders.find(role);
+  const auto order = state.options.orders.find(request.role);
   if (state.pass || order == state.options.orders.end()) {
     promise.deliver(to_caf(
         Error(Errc::failed_precondition,
               fmt::format("rank {}: expected to be idle and to know the seeds \"{}\", found {}",
-                          raw(state.options.rank), role,
+                          raw(state.options.rank), request.role,
                           state.pass ? "an epoch under way" : "no such seeds"))));
     return;
   }
   BatchStreamOptions options;
   options.order = order->second;
-  options.purpose = purpose;
-  options.epoch = epoch;
+  options.purpose = request.purpose;
+  options.epoch = request.epoch;
   options.rank = state.options.rank;
   options.world = state.options.world;
   options.in_flight = state.options.batches_in_flight;
   options.budget_bytes = state.options.channel_budget;
-  if (purpose == Purpose::train) {
+  if (request.purpose == Purpose::train) {
     options.first_step = state.position.step;
   } else {
-    options.max_batches = state.options.max_eval_batches;
+    options.max_batches = request.best ? 0 : state.options.max_eval_batches;
   }
   ++state.pass_number;
-  state.pass.emplace(std::move(options), role);
+  state.pass.emplace(std::move(options), request.role);
+  state.pass->best = request.best;
   state.pass->promises.push_back(std::move(promise));
   state.last_step = SteadyClock::now();
   pump(self);
@@ -74,19 +81,19 @@ void begin_epoch(Self* self, const net::EpochRequest& request) {
   if (state.learner) {
     state.learner->begin_epoch(request.epoch);
   }
-  begin(self, "train", Purpose::train, request.epoch, std::move(promise));
+  begin(self, {"train", Purpose::train, request.epoch}, std::move(promise));
 }
 
 void begin_scoring(Self* self, const net::ScoreRequest& request) {
   auto& state = self->state;
   auto promise = self->make_response_promise();
-  if (state.pass && state.pass->role == request.role &&
+  if (state.pass && state.pass->role == request.role && state.pass->best == request.best &&
       state.pass->stream.options().purpose == Purpose::evaluate &&
       state.pass->stream.options().epoch == request.epoch) {
     state.pass->promises.push_back(std::move(promise));
     return;
   }
-  begin(self, request.role, Purpose::evaluate, request.epoch, std::move(promise));
+  begin(self, {request.role, Purpose::evaluate, request.epoch, request.best}, std::move(promise));
 }
 
 net::FinishResult final_digests(const State& state) {

@@ -23,6 +23,7 @@ void account(net::EpochCounters& counters, const ReadyBatch& ready) {
   counters.frontier_remote += ready.trace.frontier_remote;
   counters.rows += ready.trace.rows;
   counters.rows_remote += ready.trace.rows_remote;
+  counters.rows_cached += ready.trace.rows_cached;
 }
 
 // ---- asking ----
@@ -133,8 +134,9 @@ void score(Self* self, const Ref<ReadyBatch>& ready) {
   const auto began = self->state.options.trace.now();
   with_learner(
       self,
-      [ready](Learner& learner, Executor& executor) {
-        return learner.outputs(executor, ready->batch);
+      [ready, best = self->state.pass->best](Learner& learner, Executor& executor) {
+        return best ? learner.best_outputs(executor, ready->batch)
+                    : learner.outputs(executor, ready->batch);
       },
       [self, ready, began](const Matrix& outputs) {
         auto& pass = *self->state.pass;

@@ -32,6 +32,7 @@ struct Pass {
 
   BatchStream<Ref<ReadyBatch>> stream;
   std::string role;
+  bool best = false;  ///< scores with the best epoch's parameters
   bool busy = false;  ///< a batch of it is being worked on
   std::optional<SteadyClock::time_point> waiting_since;
   SteadyClock::time_point began = SteadyClock::now();

@@ -2,11 +2,16 @@
 # folder passes a good tree and finds a planted violation.
 cmake_minimum_required(VERSION 3.25)
 
-# Runs check_NAME.cmake on a tree of one file; with `message_part` it must fail and say so, with "" it must pass.
+# Runs check_NAME.cmake on a tree of one file; with `message_part` it must fail and say so, with "" it must pass. A
+# further argument is the text of the .cpp beside that file.
 function(expect name path content message_part)
   set(tree ${WORK}/${name})
   file(REMOVE_RECURSE ${tree})
   file(WRITE ${tree}/${path} "${content}")
+  if(ARGN)
+    string(REGEX REPLACE "\\.hpp$" ".cpp" source ${path})
+    file(WRITE ${tree}/${source} ${ARGN})
+  endif()
   file(COPY ${ROOT}/.clang-format DESTINATION ${tree})
   execute_process(
     COMMAND ${CMAKE_COMMAND} -DROOT=${tree} -DBUILD=${tree} -DCXX=${CXX} -P ${ROOT}/cmake/check_${name}.cmake
@@ -38,6 +43,10 @@ expect(layers docs/a.txt "" "found none")
 
 expect(headers runtime/base/a.hpp "#pragma once\n#include <string>\ninline std::string a()\n{ return {};\n}\n" "")
 expect(headers runtime/base/a.hpp "#pragma once\ninline std::string a()\n{ return {};\n}\n" "does not compile alone")
+# A source shows its header only where it includes it first.
+set(header "#pragma once\ninline std::string a()\n{ return {};\n}\n")
+expect(headers runtime/base/a.hpp "${header}" "" "#include \"runtime/base/a.hpp\"\n#include <string>\n")
+expect(headers runtime/base/a.hpp "${header}" "does not compile alone" "#include <string>\n#include \"runtime/base/a.hpp\"\n")
 
 expect(format runtime/base/a.cpp "int a = 1\;\n" "")
 expect(format runtime/base/a.cpp "int   a=1\;\n" "not formatted")

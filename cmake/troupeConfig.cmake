@@ -7,7 +7,7 @@ find_dependency(OpenMP COMPONENTS CXX)
 
 # Libraries without a package file of their own, or whose file asks for more than a C++ program needs.
 set(troupe_libraries "")
-set(troupe_names caf_core capnp kj dnnl xxhash z zstd)
+set(troupe_names caf_core capnp kj dnnl xxhash z zstd yaml-cpp)
 if(@TROUPE_HAVE_METIS@)
   list(APPEND troupe_names metis)
 endif()

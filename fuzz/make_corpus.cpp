@@ -2,14 +2,14 @@
 #include "runtime/base/files.hpp"
 #include "runtime/data/npy_import.hpp"
 #include "runtime/feature/row_request.hpp"
-#include "runtime/graph/npy.hpp"
 #include "runtime/job/job_file.hpp"
 #include "runtime/net/piece.hpp"
 #include "runtime/nn/model_file.hpp"
 #include "runtime/partition/partitioner.hpp"
 #include "runtime/run/checkpoint.hpp"
 
-#include "fuzz/file_set.hpp"
+#include "fuzz/array_files.hpp"
+#include "fuzz/format_folders.hpp"
 #include "fuzz/frame_input.hpp"
 #include "fuzz/handshake_input.hpp"
 #include "fuzz/small_graph.hpp"
@@ -82,23 +82,6 @@ void add_texts(Corpus& corpus) {
 
 // ---- arrays and stores ----
 
-template <class T>
-File array_file(const std::string& name, NpyType type, const std::vector<std::uint64_t>& shape,
-                const std::vector<T>& values) {
-  const auto header = npy_header(type, shape);
-  File file{name, {header.begin(), header.end()}};
-  const auto bytes = std::as_bytes(std::span(values));
-  const auto* data = reinterpret_cast<const std::uint8_t*>(bytes.data());
-  file.bytes.insert(file.bytes.end(), data, data + bytes.size());
-  return file;
-}
-
-File text_file(const std::string& name, const std::string& text) {
-  return {name, {text.begin(), text.end()}};
-}
-
-using Ids = std::vector<std::int64_t>;
-
 std::vector<File> edge_list_folder() {
   return {array_file("edge_index.npy", {'i', 8}, {2, 8},
                      Ids{0, 1, 2, 3, 4, 4, 5, 0, 1, 2, 0, 4, 0, 0, 0, 0}),
@@ -149,6 +132,12 @@ void add_stores(Corpus& corpus) {
           "graph_json", part_name,
           checked(read_text_file(parts_dir / "graph.json", 1 << 20)) + '\x1e' + partition_text);
     }
+  }
+}
+
+void add_formats(Corpus& corpus) {
+  for (const auto& [name, folder] : format_folders()) {
+    corpus.add("import_formats", name, pack_files(folder));
   }
 }
 
@@ -453,6 +442,7 @@ int make(const fs::path& root) {
   add_jobs(corpus);
   add_texts(corpus);
   add_stores(corpus);
+  add_formats(corpus);
   add_messages(corpus, Messages{});
   add_handshakes(corpus);
   add_models(corpus);

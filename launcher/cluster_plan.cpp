@@ -3,19 +3,19 @@
 #include "actors/session_rank.hpp"
 #include "launcher/seconds.hpp"
 #include "launcher/threads_or_all.hpp"
+#include "runtime/job/fanout.hpp"
 #include "runtime/net/codec.hpp"
 
 #include <algorithm>
 #include <chrono>
+#include <fmt/format.h>
 
 namespace troupe {
 namespace {
 
 std::shared_ptr<const SampleOptions> sample_options(const Job& job, const GraphInfo& graph) {
   SampleOptions options;
-  for (const auto fanout : job.sample.fanout) {
-    options.fanout.push_back(std::vector<std::int32_t>(graph.edge_types.size(), fanout));
-  }
+  options.fanout = fanout_by_hop(job.sample, graph);
   options.replace = job.sample.replace;
   options.with_edge_ids = job.sample.edge_ids;
   options.dir = job.sample.edge_dir;
@@ -25,6 +25,31 @@ std::shared_ptr<const SampleOptions> sample_options(const Job& job, const GraphI
   const std::uint64_t edge_bytes = job.sample.edge_ids ? 16 : 8;
   options.max_edges_per_reply = job.cluster.window_bytes / 4 / edge_bytes;
   return std::make_shared<const SampleOptions>(std::move(options));
+}
+
+Result<std::shared_ptr<const CacheOptions>> cache_options(const Job& job,
+                                                          const PartitionInfo& partition) {
+  const auto& policy = job.features.cache_policy;
+  if (policy == "none" || partition.parts == 1) {
+    return std::shared_ptr<const CacheOptions>();
+  }
+  auto options = std::make_shared<CacheOptions>();
+  options->budget_bytes = job.features.cache_bytes;
+  options->presample_batches = job.features.presample_batches;
+  options->policy = CacheOptions::Policy::presample;
+  if (policy != "presample") {
+    options->policy = CacheOptions::Policy::order;
+    options->heat = partition.heat;
+    if (partition.order != policy || !partition.heat.known()) {
+      return Error(
+          Errc::failed_precondition,
+          fmt::format("/features/cache/policy: \"{}\" needs a store whose nodes are in that "
+                      "order, this one's are in order of \"{}\", {} parts\ntry: partition it "
+                      "with that order, or \"presample\"",
+                      policy, partition.order, partition.parts));
+    }
+  }
+  return std::shared_ptr<const CacheOptions>(std::move(options));
 }
 
 /// What one step's gradient shares take on one link, in one direction: each rank of one process sends
@@ -37,6 +62,15 @@ std::uint64_t gradient_bytes_per_link(const ClusterPlan& plan) {
   const std::uint64_t slice =
       (plan.model ? plan.model->num_parameters() : session_piece) / plan.world() * sizeof(float);
   return ranks * ranks * net::gradient_exchange_bytes(slice + sizeof(float));
+}
+
+std::vector<PartId> owners_of(const SeedList& seeds, const PartitionBook& book) {
+  std::vector<PartId> owners;
+  owners.reserve(seeds.global.size());
+  for (const auto seed : seeds.global) {
+    owners.push_back(book.owner(seeds.node_type, seed));
+  }
+  return owners;
 }
 
 }  // namespace
@@ -66,8 +100,13 @@ Result<std::shared_ptr<const ClusterPlan>> ClusterPlan::make(const Job& job,
     if (list) {
       auto shared = std::make_shared<const SeedList>(*std::move(list));
       plan->seeds[role] = shared;
-      plan->orders[role] = std::make_shared<const SeedOrder>(shared, job.sample.batch_size,
-                                                             job.seed, role == "train");
+      const bool local = role == "train" && job.sample.seed_order == "local";
+      plan->orders[role] =
+          local ? std::make_shared<const SeedOrder>(
+                      shared, job.sample.batch_size, job.seed,
+                      local_split(owners_of(*shared, *plan->book), parts_of_ranks(plan->layout)))
+                : std::make_shared<const SeedOrder>(shared, job.sample.batch_size, job.seed,
+                                                    role == "train");
     }
   }
   plan->sample = sample_options(job, *plan->graph);
@@ -78,6 +117,7 @@ Result<std::shared_ptr<const ClusterPlan>> ClusterPlan::make(const Job& job,
   }
   collect.digest = job.digest;
   plan->collect = std::make_shared<const CollectOptions>(std::move(collect));
+  TROUPE_ASSIGN_OR_RETURN(plan->cache, cache_options(job, store.partition()));
   if (!hooks.take_only) {
     TROUPE_ASSIGN_OR_RETURN(plan->model, nn::make_model(job.model));
   }

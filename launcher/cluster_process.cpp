@@ -43,6 +43,7 @@ ClusterProcess::ClusterProcess(ProcessId id, std::shared_ptr<const ClusterPlan> 
   context_->book = plan_->book;
   context_->sample = plan_->sample;
   context_->collect = plan_->collect;
+  context_->cache = plan_->cache;
   context_->executor = runtime_.compute();
   context_->on_hop = hooks_->on_hop;
   const auto& cluster = plan_->job.cluster;
@@ -56,8 +57,18 @@ ClusterProcess::ClusterProcess(ProcessId id, std::shared_ptr<const ClusterPlan> 
 Status ClusterProcess::load(const PartitionedStore& store) {
   for (const auto part : plan().maps) {
     TROUPE_ASSIGN_OR_RETURN(context_->parts[part], store.load_part(part));
+    if (store.partition().halo_hops > 0 || store.partition().halo_features) {
+      context_->halos.push_back(context_->parts[part]);
+    }
     if (plan_->layout.servers_of(part).front() != id_) {
       context_->replicas.insert(part);
+    }
+  }
+  const bool samples = !plan().ranks.empty() || !plan().samples_for.empty();
+  for (std::uint32_t p = 0;
+       samples && plan_->job.partition.replicated_topology && p < store.partition().parts; ++p) {
+    if (const auto part = static_cast<PartId>(p); !context_->parts.contains(part)) {
+      TROUPE_ASSIGN_OR_RETURN(context_->lists[part], store.load_lists(part));
     }
   }
   return ok_status();

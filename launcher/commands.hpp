@@ -5,8 +5,12 @@
 #include "launcher/exit_code.hpp"
 #include "launcher/progress.hpp"
 #include "runtime/data/edgelist_import.hpp"
-#include "runtime/data/rmat.hpp"
-#include "runtime/partition/method_options.hpp"
+#include "runtime/generate/powerlaw.hpp"
+#include "runtime/generate/rmat.hpp"
+#include "runtime/generate/sbm.hpp"
+#include "runtime/generate/typed.hpp"
+#include "runtime/partition/hotness.hpp"
+#include "runtime/partition/partitioner.hpp"
 
 #include <filesystem>
 #include <optional>
@@ -80,8 +84,13 @@ struct ImportArguments {
   std::string memory = "4GB";
   std::vector<std::uint32_t> columns = {0, 1};
   std::string ids = "number";  ///< or "text"
-  EdgelistOptions options;     ///< all but the above
-  std::uint32_t threads = 0;   ///< 0: one per core; the store is the same
+  std::string feature_dtype;   ///< empty: as the source has them
+  std::string normalize = "none";
+  std::string relations = "types";      ///< of triples; or "one"
+  std::optional<std::string> features;  ///< of dgl and graphbolt: the array's name
+  std::optional<std::string> labels;    ///< of dgl
+  EdgelistOptions options;              ///< all but the above
+  std::uint32_t threads = 0;            ///< 0: one per core; the store is the same
 };
 /// Makes a store from other formats (docs/formats.md).
 ExitCode import_command(const ImportArguments& arguments);
@@ -89,25 +98,60 @@ ExitCode import_command(const ImportArguments& arguments);
 struct PartitionArguments {
   std::filesystem::path store;
   std::filesystem::path out;
-  std::string method = "random";
-  std::uint32_t parts = 2;
-  std::uint64_t seed = 0;
+  PartitionOptions options{.parts = 2};  ///< all but what follows
   std::string complete_for = "in";
-  MethodOptions more;
+  std::string order = "degree";
+  std::vector<std::int32_t> fanout = {15, 10, 5};
+  std::string memory = "4GB";
   std::uint32_t threads = 0;  ///< 0: one per core; the files are the same
 };
 ExitCode partition_command(const PartitionArguments& arguments);
 
-struct GenerateRmatArguments {
-  RmatOptions options;
-  std::filesystem::path out;
-  std::uint32_t threads = 0;  ///< 0: one per core; the files are the same
+struct HotnessArguments {
+  std::filesystem::path store;
+  std::filesystem::path out;  ///< .npy to write; empty: none
+  std::string split;
+  std::vector<std::int32_t> fanout = {15, 10, 5};
+  HotnessOptions options;  ///< all but the fanout
+  std::uint32_t threads = 0;
 };
-ExitCode generate_rmat_command(const GenerateRmatArguments& arguments);
+/// Prints how likely nodes are to be in batches, and what caches of them would hold.
+ExitCode hotness_command(const HotnessArguments& arguments);
 
+struct InspectArguments {
+  std::filesystem::path store;
+  bool verify = false;                ///< compares every checksum
+  std::optional<std::uint64_t> node;  ///< original id
+  std::optional<std::uint64_t> global;
+  std::string type;             ///< of the node; empty: the only one
+  std::filesystem::path plots;  ///< folder to make; empty: none
+};
 /// Prints what a store holds.
-/// \param verify  compares every checksum
-ExitCode inspect_command(const std::filesystem::path& store, bool verify);
+ExitCode inspect_command(const InspectArguments& arguments);
+
+/// What all kinds of `generate` take besides the options of the graph.
+struct GenerateArguments {
+  std::filesystem::path out;
+  std::string memory = "4GB";
+  std::string train = "0";  ///< numbers or shares
+  std::string val = "0";
+  std::string test = "0";
+  std::string feature_dtype = "f32";
+  std::optional<std::string> labels;  ///< "learnable" or "random"; nothing: random with `npy`
+  bool npy = false;                   ///< write NumPy files instead of a store
+  std::uint32_t threads = 0;          ///< 0: one per core; the files are the same
+};
+/// Makes up a graph (docs/generate.md).
+ExitCode generate_command(const GenerateArguments& arguments, RmatOptions options);
+ExitCode generate_command(const GenerateArguments& arguments, PowerlawOptions options);
+ExitCode generate_command(const GenerateArguments& arguments, SbmOptions options);
+
+struct GenerateTypedArguments {
+  GenerateArguments all;
+  std::filesystem::path schema;  ///< JSON file; empty: authors, papers, venues
+  std::uint64_t nodes = 10'000;  ///< without a schema
+};
+ExitCode generate_command(const GenerateTypedArguments& arguments, TypedOptions options);
 
 struct SimulateArguments {
   std::uint64_t seed = 0;

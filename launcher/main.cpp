@@ -1,6 +1,8 @@
 // The program `troupe`: reads the command line and calls a command.
 #include "launcher/commands.hpp"
+#include "launcher/generate_options.hpp"
 #include "launcher/processes/process_arguments.hpp"
+#include "launcher/store_options.hpp"
 #include "launcher/version.hpp"
 
 #include <CLI/CLI.hpp>
@@ -36,69 +38,13 @@ struct CommandLine {
   troupe::JoinArguments join;
   troupe::JobArguments check;
   troupe::ImportArguments importing;
-  troupe::PartitionArguments partition;
-  troupe::GenerateRmatArguments rmat;
+  troupe::StoreArguments stores;
+  troupe::GenerateCommandLine generate;
   troupe::ProcessArguments process;
   std::uint32_t process_number = 0;
-  std::string inspect_store;
-  bool verify = false;
   std::string log = "text";
   std::optional<std::vector<std::string>> program;  ///< what follows "--"
 };
-
-void add_method_options(CLI::App& partition, troupe::PartitionArguments& arguments) {
-  auto& more = arguments.more;
-  partition
-      .add_option("--balance", more.balance,
-                  "what ldg, fennel and metis share evenly besides nodes: edges, train, val, test")
-      ->delimiter(',');
-  partition.add_option("--split", more.split, "whose seeds are balanced; none: the default split");
-  partition.add_option("--imbalance", more.imbalance, "largest part over average part")
-      ->check(CLI::Range(1.0, 10.0))
-      ->capture_default_str();
-  partition.add_option("--passes", more.passes, "of ldg and fennel over all nodes")
-      ->check(CLI::Range(1U, 1000U))
-      ->capture_default_str();
-  partition.add_option("--objective", more.objective, "what metis makes small")
-      ->check(CLI::IsMember({"cut", "volume"}))
-      ->capture_default_str();
-  partition.add_flag("--recursive", more.recursive, "metis by recursive bisection, not k-way");
-  partition.add_option("--file", more.file, "of method file: .npy with the part of each node");
-  partition
-      .add_option("--threads", arguments.threads,
-                  "threads; 0: one per core. The result is the same")
-      ->check(CLI::Range(0U, 1024U))
-      ->capture_default_str();
-}
-
-void add_generate(CLI::App& app, troupe::GenerateRmatArguments& rmat,
-                  std::optional<ExitCode>& result) {
-  auto* generate = app.add_subcommand("generate", "make up a graph, for benchmarks");
-  generate->require_subcommand(1);
-  auto* command = generate->add_subcommand("rmat", "a random graph with skewed degrees (R-MAT)");
-  auto& options = rmat.options;
-  command->add_option("OUT", rmat.out, "the folder of .npy files to make")->required();
-  command->add_option("--nodes", options.nodes, "number of nodes")->required();
-  command->add_option("--edges", options.edges, "edges to draw, before symmetrising")->required();
-  command->add_option("--a", options.a, "probability of quadrant (0,0)")->capture_default_str();
-  command->add_option("--b", options.b, "probability of quadrant (0,1)")->capture_default_str();
-  command->add_option("--c", options.c, "probability of quadrant (1,0)")->capture_default_str();
-  command->add_flag("--symmetrize", options.symmetrize, "add every edge in the other direction");
-  command->add_option("--features", options.features, "float32 feature columns; 0: none")
-      ->capture_default_str();
-  command->add_option("--classes", options.classes, "classes of random labels; 0: none")
-      ->capture_default_str();
-  command->add_option("--train", options.train, "random training seeds; 0: none")
-      ->capture_default_str();
-  command->add_option("--seed", options.seed, "of everything random")->capture_default_str();
-  command->add_option("--threads", rmat.threads, "0: one per core; the files are the same")
-      ->capture_default_str();
-  command->footer(
-      "The folder is read by troupe import and by NumPy (docs/benchmarks.md).\n"
-      "Example: troupe generate rmat /tmp/rmat --nodes 2449029 --edges 61859140 --symmetrize "
-      "--features 100 --classes 47 --train 196615");
-  command->callback([&] { result = troupe::generate_rmat_command(rmat); });
-}
 
 void add_predict(CLI::App& app, troupe::PredictArguments& arguments,
                  std::optional<ExitCode>& result) {
@@ -211,17 +157,49 @@ void add_join(CLI::App& app, CommandLine& line, std::optional<ExitCode>& result)
   });
 }
 
+/// Options that only some formats have.
+void add_format_options(CLI::App& importing, troupe::ImportArguments& arguments) {
+  auto& options = arguments.options;
+  importing
+      .add_option("--columns", arguments.columns,
+                  "edgelist: source's and destination's column, counted from 0")
+      ->delimiter(',')
+      ->expected(2)
+      ->type_name("A,B");
+  importing.add_option("--ids", arguments.ids, "edgelist: numbers, or any text")
+      ->check(CLI::IsMember({"number", "text"}))
+      ->capture_default_str();
+  importing.add_option("--first-id", options.first_id, "edgelist: the id that becomes node 0")
+      ->capture_default_str();
+  importing.add_option("--nodes", options.nodes,
+                       "edgelist: number of nodes; else the largest id + 1");
+  importing.add_flag("--header", options.header, "edgelist: skip the first line of every file");
+  importing
+      .add_option("--relations", arguments.relations,
+                  "triples: an edge type per relation, or one with the relation as its feature")
+      ->check(CLI::IsMember({"types", "one"}))
+      ->capture_default_str();
+  importing.add_option("--features", arguments.features,
+                       "dgl, graphbolt: the array that is features; else feat, if it is there");
+  importing.add_option("--labels", arguments.labels,
+                       "dgl: the array that is labels; else label, if it is there");
+}
+
 void add_import(CLI::App& app, troupe::ImportArguments& arguments,
                 std::optional<ExitCode>& result) {
   auto* importing = app.add_subcommand("import", "make a store from other formats");
   auto& options = arguments.options;
   auto& edges = options.import.edges;
   importing->add_option("--from", arguments.from, "format of SOURCE (docs/formats.md)")
-      ->check(CLI::IsMember({"npy", "edgelist"}))
+      ->check(CLI::IsMember({"npy", "edgelist", "triples", "ogb", "dgl", "graphbolt"}))
       ->capture_default_str();
   importing
-      ->add_option("PATHS", arguments.paths,
-                   "a folder of .npy files, or files of edges; then the folder to make")
+      ->add_option(
+          "PATHS", arguments.paths,
+          "npy: a folder of .npy files, or a JSON file that names arrays; edgelist: files of "
+          "edges; triples: a folder with train.txt, valid.txt, test.txt, or such files; "
+          "ogb: a folder with raw/ and split/; dgl: one with metadata.json; graphbolt: one "
+          "with metadata.yaml; then the folder to make")
       ->required()
       ->expected(2, 1'000'000)
       ->type_name("SOURCE... STORE");
@@ -236,19 +214,16 @@ void add_import(CLI::App& app, troupe::ImportArguments& arguments,
   importing->add_option("--threads", arguments.threads, "0: one per core; the store is the same")
       ->capture_default_str();
   importing
-      ->add_option("--columns", arguments.columns,
-                   "edgelist: source's and destination's column, counted from 0")
-      ->delimiter(',')
-      ->expected(2)
-      ->type_name("A,B");
-  importing->add_option("--ids", arguments.ids, "edgelist: numbers, or any text")
-      ->check(CLI::IsMember({"number", "text"}))
+      ->add_option("--feature-dtype", arguments.feature_dtype,
+                   "how features are stored; none: as SOURCE has them, f32 if normalised")
+      ->check(CLI::IsMember({"f32", "f16", "bf16", "u8"}));
+  importing
+      ->add_option("--normalize", arguments.normalize,
+                   "features of nodes: row divides by its sum, column takes off the mean and "
+                   "divides by the deviation")
+      ->check(CLI::IsMember({"none", "row", "column"}))
       ->capture_default_str();
-  importing->add_option("--first-id", options.first_id, "edgelist: the id that becomes node 0")
-      ->capture_default_str();
-  importing->add_option("--nodes", options.nodes,
-                        "edgelist: number of nodes; else the largest id + 1");
-  importing->add_flag("--header", options.header, "edgelist: skip the first line of every file");
+  add_format_options(*importing, arguments);
   importing->footer("Example: troupe import --from npy examples/data/cora /tmp/cora-store");
   importing->callback([&] { result = troupe::import_command(arguments); });
 }
@@ -282,28 +257,8 @@ void add_commands(CLI::App& app, CommandLine& line, std::optional<ExitCode>& res
 
   add_import(app, line.importing, result);
 
-  auto* partition = app.add_subcommand("partition", "cut a store into parts");
-  partition->add_option("STORE", line.partition.store, "the store to cut")->required();
-  partition->add_option("OUT", line.partition.out, "the folder to make")->required();
-  partition->add_option("--parts", line.partition.parts, "number of parts")
-      ->check(CLI::Range(1U, 65536U))
-      ->capture_default_str();
-  partition
-      ->add_option("--method", line.partition.method,
-                   "how nodes are assigned: random, hash, ldg, fennel, metis, file")
-      ->capture_default_str();
-  partition->add_option("--seed", line.partition.seed, "of random, hash and metis")
-      ->capture_default_str();
-  add_method_options(*partition, line.partition);
-  partition
-      ->add_option("--complete-for", line.partition.complete_for,
-                   "direction for which each part keeps whole neighbour lists")
-      ->check(CLI::IsMember({"in", "out", "both"}))
-      ->capture_default_str();
-  partition->footer("Example: troupe partition /tmp/cora-store /tmp/cora-parts --parts 2");
-  partition->callback([&] { result = troupe::partition_command(line.partition); });
-
-  add_generate(app, line.rmat, result);
+  troupe::add_store_commands(app, line.stores, result);
+  troupe::add_generate(app, line.generate, result);
 
   auto* simulate = app.add_subcommand(
       "simulate", "replay a simulated run with faults, in virtual time, with a line per event");
@@ -313,12 +268,6 @@ void add_commands(CLI::App& app, CommandLine& line, std::optional<ExitCode>& res
       ->capture_default_str();
   simulate->footer("Example: troupe simulate --seed 7");
   simulate->callback([&] { result = troupe::simulate_command(line.simulate); });
-
-  auto* inspect = app.add_subcommand("inspect", "print what a store holds");
-  inspect->add_option("STORE", line.inspect_store, "a store, partitioned or not")->required();
-  inspect->add_flag("--verify", line.verify, "compare every file with its checksum");
-  inspect->footer("Example: troupe inspect /tmp/cora-parts --verify");
-  inspect->callback([&] { result = troupe::inspect_command(line.inspect_store, line.verify); });
 }
 
 /// Takes what follows "--" after `run`, `submit`, `copy` or `join` as the user's program.

@@ -27,8 +27,20 @@ Status check_embeddings(const Job& job, bool wanted) {
   return ok_status();
 }
 
+Status check_types(const Job& job) {
+  if (job.model.typed()) {
+    return Error(Errc::unimplemented,
+                 fmt::format("predict: expected a graph of one node type and one edge type, found "
+                             "{} and {}; exact inference on typed graphs is not built yet; try: "
+                             "predictions.npy of the run, which has the test seeds",
+                             job.model.types.nodes.size(), job.model.types.edges.size()));
+  }
+  return ok_status();
+}
+
 Status predict(const PreparedRun& run, const PredictArguments& arguments, const Say& say) {
   const auto& [job, store] = run;
+  TROUPE_RETURN_IF_ERROR(check_types(job));
   TROUPE_RETURN_IF_ERROR(check_embeddings(job, arguments.embeddings));
   TROUPE_ASSIGN_OR_RETURN(auto parameters, parameters_of(job, arguments.model));
   TROUPE_ASSIGN_OR_RETURN(

@@ -9,7 +9,8 @@
 namespace troupe {
 namespace {
 
-ExitCode prepare(std::optional<Job> job, const Say& say, std::optional<PreparedRun>& run) {
+ExitCode prepare(std::optional<Job> job, const Say& say, std::optional<PreparedRun>& run,
+                 JobTrainer trainer) {
   if (!job) {
     return ExitCode::usage;
   }
@@ -17,7 +18,7 @@ ExitCode prepare(std::optional<Job> job, const Say& say, std::optional<PreparedR
   if (!graph) {
     return print_error(graph.error(), ExitCode::data);
   }
-  if (!fit_to_graph_or_print(*job, *graph)) {
+  if (!fit_to_graph_or_print(*job, *graph, trainer)) {
     return ExitCode::usage;
   }
   auto store = prepare_store(*job, say);
@@ -38,14 +39,14 @@ ExitCode prepare(std::optional<Job> job, const Say& say, std::optional<PreparedR
 
 }  // namespace
 
-ExitCode prepare_run(const JobArguments& arguments, const Say& say,
-                     std::optional<PreparedRun>& run) {
-  return prepare(read_job_or_print(arguments), say, run);
+ExitCode prepare_run(const JobArguments& arguments, const Say& say, std::optional<PreparedRun>& run,
+                     JobTrainer trainer) {
+  return prepare(read_job_or_print(arguments), say, run, trainer);
 }
 
 ExitCode prepare_run_on_hosts(const JobArguments& arguments, const Say& say,
-                              std::optional<PreparedRun>& run) {
-  return prepare(read_job_for_run(arguments), say, run);
+                              std::optional<PreparedRun>& run, JobTrainer trainer) {
+  return prepare(read_job_for_run(arguments), say, run, trainer);
 }
 
 }  // namespace troupe

@@ -6,6 +6,7 @@
 #include "launcher/prepare_store.hpp"
 #include "runtime/graph/store.hpp"
 #include "runtime/job/job.hpp"
+#include "runtime/job/job_file.hpp"
 
 #include <optional>
 
@@ -19,11 +20,12 @@ struct PreparedRun {
 /// Reads and checks the job, imports and partitions what is missing, makes the output folder.
 /// \param run  filled in if all went well; else the problems were printed to standard error
 /// \returns the exit code of what went wrong
-ExitCode prepare_run(const JobArguments& arguments, const Say& say,
-                     std::optional<PreparedRun>& run);
+ExitCode prepare_run(const JobArguments& arguments, const Say& say, std::optional<PreparedRun>& run,
+                     JobTrainer trainer = JobTrainer::built_in);
 
 /// The same for a run with launch other than "simulate" too: on the hosts that the job, or Slurm's allocation, names.
 ExitCode prepare_run_on_hosts(const JobArguments& arguments, const Say& say,
-                              std::optional<PreparedRun>& run);
+                              std::optional<PreparedRun>& run,
+                              JobTrainer trainer = JobTrainer::built_in);
 
 }  // namespace troupe

@@ -5,6 +5,7 @@
 #include "runtime/base/executor.hpp"
 #include "runtime/base/files.hpp"
 #include "runtime/data/npy_import.hpp"
+#include "runtime/job/fanout.hpp"
 #include "runtime/partition/partitioner.hpp"
 
 #include <algorithm>
@@ -78,7 +79,39 @@ bool serves(CompleteFor complete, EdgeDir dir) {
 }
 
 /// A store that was partitioned beforehand is used as it is; the job must not ask for another.
-Result<PartitionedStore> open_as_it_is(const Job& job) {
+/// How the job samples, as far as it matters for who is in its batches.
+HotnessOptions hotness_options(const Job& job, const GraphInfo& graph) {
+  return {.fanout = fanout_by_hop(job.sample, graph),
+          .batch_size = job.sample.batch_size,
+          .dir = job.sample.edge_dir,
+          .replace = job.sample.replace,
+          .all_nodes = job.sample.frontier == Frontier::all};
+}
+
+/// Says so where the store's hotness is that of another way of sampling.
+void warn_of_other_hotness(const Job& job, const PartitionedStore& store, const Say& say) {
+  const auto& found = store.partition();
+  if (found.method != "hotness" && found.order != "hotness") {
+    return;
+  }
+  MethodOptions more;
+  more.split = job.dataset.split;
+  more.hotness = hotness_options(job, store.info());
+  std::vector<std::pair<std::string, std::string>> wanted;
+  add_hotness_options(more, wanted);
+  for (const auto& option : wanted) {
+    const auto other =
+        std::ranges::find(found.options, option.first, &std::pair<std::string, std::string>::first);
+    if (other != found.options.end() && other->second != option.second) {
+      say(fmt::format(
+          "{}: its hotness is that of {} {}, the job has {}; it runs, but what is hot may "
+          "be elsewhere",
+          job.dataset.path.string(), option.first, other->second, option.second));
+    }
+  }
+}
+
+Result<PartitionedStore> open_as_it_is(const Job& job, const Say& say) {
   TROUPE_ASSIGN_OR_RETURN(auto store,
                           PartitionedStore::open(job.dataset.path, {.memory = job.dataset.memory}));
   const auto& found = store.partition();
@@ -97,21 +130,31 @@ Result<PartitionedStore> open_as_it_is(const Job& job) {
                              job.dataset.path.string(), to_string(found.complete_for),
                              to_string(job.sample.edge_dir)));
   }
+  warn_of_other_hotness(job, store, say);
   return store;
+}
+
+PartitionOptions partition_options(const Job& job, const GraphInfo& graph) {
+  PartitionOptions options{.method = job.partition.method,
+                           .parts = job.partition.parts,
+                           .seed = job.partition.seed,
+                           .complete_for = complete_for(job),
+                           .more = job.partition.more,
+                           .halo = job.partition.halo,
+                           .order = job.partition.order};
+  options.more.hotness = hotness_options(job, graph);
+  return options;
 }
 
 }  // namespace
 
 Result<PartitionedStore> prepare_store(const Job& job, const Say& say) {
   if (store_kind(job.dataset.path) == StoreKind::partitioned) {
-    return open_as_it_is(job);
+    return open_as_it_is(job, say);
   }
   TROUPE_ASSIGN_OR_RETURN(const auto graph_path, graph_store_path(job, say));
-  const PartitionOptions options{.method = job.partition.method,
-                                 .parts = job.partition.parts,
-                                 .seed = job.partition.seed,
-                                 .complete_for = complete_for(job),
-                                 .more = job.partition.more};
+  TROUPE_ASSIGN_OR_RETURN(const auto known, read_graph_info(graph_path));
+  const auto options = partition_options(job, known);
   TROUPE_ASSIGN_OR_RETURN(const auto hash, partition_hash(graph_path, options));
   const auto path = job.output / "store" / ("parts-" + hash.substr(0, 16));
   if (store_kind(path) == StoreKind::none) {
@@ -129,12 +172,11 @@ Result<PartitionedStore> prepare_store(const Job& job, const Say& say) {
 
 Result<GraphInfo> prepare_graph_info(const Job& job, const Say& say) {
   if (store_kind(job.dataset.path) == StoreKind::partitioned) {
-    TROUPE_ASSIGN_OR_RETURN(const auto store, open_as_it_is(job));
+    TROUPE_ASSIGN_OR_RETURN(const auto store, open_as_it_is(job, say));
     return store.info();
   }
   TROUPE_ASSIGN_OR_RETURN(const auto path, graph_store_path(job, say));
-  TROUPE_ASSIGN_OR_RETURN(const auto store, GraphStore::open(path, {.verify = Verify::sizes}));
-  return store.info();
+  return read_graph_info(path);
 }
 
 }  // namespace troupe

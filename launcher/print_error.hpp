@@ -11,6 +11,10 @@ inline ExitCode print_error(const Error& error, ExitCode code) {
   std::fprintf(stderr, "troupe: %s\n", error.what().c_str());
   return code;
 }
+/// Of a command that reads or makes data.
+inline ExitCode data_error(const Error& error) {
+  return print_error(error, error.code() == Errc::unimplemented ? ExitCode::usage : ExitCode::data);
+}
 inline ExitCode print_error(const Error& error) {
   return print_error(error, exit_code_of(error.code()));
 }

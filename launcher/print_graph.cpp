@@ -1,6 +1,8 @@
 #include "launcher/print_graph.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
+#include <span>
 
 namespace troupe {
 
@@ -16,10 +18,18 @@ void print_graph(const GraphInfo& graph) {
     }
     fmt::print("\n");
   }
-  for (const auto& type : graph.edge_types) {
+  const auto shown = std::min(graph.edge_types.size(), most_types_shown);
+  for (const auto& type : std::span(graph.edge_types).first(shown)) {
     fmt::print("edges {}: {} ({} -> {})\n", type.name, type.count,
                graph.node_types[raw(type.source)].name,
                graph.node_types[raw(type.destination)].name);
+  }
+  if (shown < graph.edge_types.size()) {
+    std::uint64_t edges = 0;
+    for (const auto& type : graph.edge_types) {
+      edges += type.count;
+    }
+    fmt::print("… {} edge types with {} edges in all\n", graph.edge_types.size(), edges);
   }
   for (const auto& split : graph.splits) {
     fmt::print("split \"{}\":", split.name);

@@ -5,6 +5,9 @@
 
 namespace troupe {
 
+/// Of more edge types than these only the first are named.
+inline constexpr std::size_t most_types_shown = 12;
+
 /// A line per node type, edge type and split.
 void print_graph(const GraphInfo& graph);
 

@@ -1,7 +1,6 @@
 #include "launcher/read_job.hpp"
 
 #include "launcher/print_error.hpp"
-#include "runtime/job/job_file.hpp"
 
 #include <cstdio>
 
@@ -31,8 +30,8 @@ std::optional<Job> read_job_or_print(const JobArguments& arguments) {
   return std::move(reading->job);
 }
 
-bool fit_to_graph_or_print(Job& job, const GraphInfo& graph) {
-  const auto problems = check_against_graph(job, graph);
+bool fit_to_graph_or_print(Job& job, const GraphInfo& graph, JobTrainer trainer) {
+  const auto problems = check_against_graph(job, graph, trainer);
   if (!problems.empty()) {
     std::fprintf(stderr, "troupe: the job does not fit its data\n");
     print_problems(problems, nullptr);

@@ -34,10 +34,10 @@ void print_outcome(const Report& report, const Job& job) {
   const auto& record = report.record;
   const auto show = [&](const char* role, const std::optional<Scores>& scores) {
     if (scores) {
-      std::printf("%s %s %.4f (%llu nodes, exact, parameters of epoch %u)\n", role,
+      std::printf("%s %s %.4f (%llu nodes, %s, parameters of epoch %u)\n", role,
                   job.eval.metric.c_str(), scores->by_name(job.eval.metric).value_or(0),
                   static_cast<unsigned long long>(scores->labelled),
-                  record.best_epoch.value_or(0) + 1);
+                  job.model.typed() ? "sampled" : "exact", record.best_epoch.value_or(0) + 1);
     }
   };
   show("valid", record.valid);
@@ -185,7 +185,8 @@ ExitCode run_cluster(const Job& job, const PartitionedStore& store, Report& repo
   hooks.say = [watch](const std::string& text) { watch->note(text); };
   const auto tracer = job.trace ? std::make_shared<Tracer>() : nullptr;
   hooks.tracer = tracer;
-  auto cluster = make_cluster(job, store, std::move(hooks), arguments.job.file.parent_path());
+  auto cluster = make_cluster(job, store, std::move(hooks),
+                              std::filesystem::absolute(arguments.job.file).parent_path());
   if (!cluster) {
     return print_error(cluster.error());
   }

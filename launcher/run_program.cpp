@@ -41,7 +41,8 @@ ExitCode print_outcome(const Job& job, const std::optional<SessionOutcome>& outc
 ExitCode run_processes(const RunArguments& arguments, const std::vector<std::string>& program) {
   const Say print = [](const std::string& line) { std::printf("%s\n", line.c_str()); };
   std::optional<PreparedRun> prepared;
-  if (const auto code = prepare_run_on_hosts(arguments.job, print, prepared); !prepared) {
+  if (const auto code = prepare_run_on_hosts(arguments.job, print, prepared, JobTrainer::own);
+      !prepared) {
     return code;
   }
   if (const auto copied =
@@ -50,7 +51,7 @@ ExitCode run_processes(const RunArguments& arguments, const std::vector<std::str
     return print_error(copied.error());
   }
   ProcessClusterSetup setup;
-  setup.folder = std::filesystem::absolute(arguments.job.file.parent_path());
+  setup.folder = std::filesystem::absolute(arguments.job.file).parent_path();
   setup.program = program;
   setup.resume = arguments.resume;
   setup.say = [](const std::string& text) { std::fprintf(stderr, "troupe: %s\n", text.c_str()); };

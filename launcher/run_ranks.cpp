@@ -84,7 +84,7 @@ SessionCluster::Events events_of(const std::shared_ptr<Watch>& watch) {
 
 ExitCode run(const RunArguments& arguments, const std::function<Status(Session&)>& fn) {
   std::optional<PreparedRun> prepared;
-  if (const auto code = prepare_run(arguments.job, print, prepared); !prepared) {
+  if (const auto code = prepare_run(arguments.job, print, prepared, JobTrainer::own); !prepared) {
     return code;
   }
   const auto& job = prepared->job;

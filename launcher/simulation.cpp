@@ -4,7 +4,7 @@
 #include "launcher/read_job.hpp"
 #include "launcher/simulation_stage.hpp"
 #include "runtime/base/executor.hpp"
-#include "runtime/data/rmat.hpp"
+#include "runtime/generate/rmat.hpp"
 #include "runtime/graph/npy.hpp"
 #include "runtime/job/job_file.hpp"
 #include "runtime/run/checkpoint.hpp"
@@ -40,9 +40,11 @@ Status make_data(const std::filesystem::path& dir) {
   options.symmetrize = true;
   options.features = 6;
   options.classes = 3;
+  options.labels = LabelKind::random;
   options.train = train_seeds;
   options.seed = 7;
-  TROUPE_RETURN_IF_ERROR(generate_rmat(options, executor, dir));
+  TROUPE_ASSIGN_OR_RETURN(const auto graph, rmat_graph(options));
+  TROUPE_RETURN_IF_ERROR(generate::write_npy(graph, options, executor, dir));
   TROUPE_RETURN_IF_ERROR(write_ids(dir / "val_idx.npy", 0, 40));
   return write_ids(dir / "test_idx.npy", 40, 40);
 }

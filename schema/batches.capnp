@@ -57,6 +57,7 @@ struct BatchTrace {
   frontierRemote @3 :UInt64;  # of these, from other processes
   rows @4 :UInt64;            # rows looked up
   rowsRemote @5 :UInt64;      # of these, from other processes
+  rowsCached @6 :UInt64;      # of these, found in the cache
 }
 
 struct ReadyBatch {

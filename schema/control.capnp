@@ -90,6 +90,10 @@ struct ScoreRequest {
 
   role @1 :Text;
   # Set by the director: name of the seed list: "train", "val" or "test"; at most 256 bytes. The receiver checks it.
+
+  best @2 :Bool;
+  # Set by the director, to a trainer: with the best epoch's parameters, all seeds of the list; else with those of now.
+  # Default false. An evaluator has what it inferred last.
 }
 
 struct ScoreResult {

@@ -1,5 +1,5 @@
 // Drawing edges of an R-MAT graph.
-#include "runtime/data/rmat_edges.hpp"
+#include "runtime/generate/rmat_edges.hpp"
 
 #include <benchmark/benchmark.h>
 
@@ -7,13 +7,10 @@ namespace troupe::bench {
 namespace {
 
 void draw_rmat_edges(benchmark::State& state) {
-  RmatOptions options;
-  options.nodes = 2449029;
-  InlineExecutor here;
-  const rmat::Edges edges(options, here);
+  const rmat::Cells cells(2449029, {}, 0);
   std::uint64_t first = 0;
   for (auto _ : state) {
-    benchmark::DoNotOptimize(edges.edges(first));
+    benchmark::DoNotOptimize(cells.folded(first));
     first += rmat::lanes;
   }
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(rmat::lanes));

@@ -1,6 +1,6 @@
 #include "bench/micro/micro_data.hpp"
 
-#include "runtime/data/rmat.hpp"
+#include "runtime/generate/rmat.hpp"
 #include "runtime/job/job_file.hpp"
 
 #include <cstdlib>
@@ -16,13 +16,16 @@ Result<fs::path> generated() {
   auto dir = fs::temp_directory_path() / "troupe-micro";
   if (!fs::exists(dir / "rmat")) {
     ComputePool pool(2);
-    const RmatOptions options{.nodes = 306128,
-                              .edges = 7732392,
-                              .symmetrize = true,
-                              .features = 100,
-                              .classes = 47,
-                              .train = 24576};
-    TROUPE_RETURN_IF_ERROR(generate_rmat(options, pool, dir / "rmat"));
+    RmatOptions options;
+    options.nodes = 306128;
+    options.edges = 7732392;
+    options.symmetrize = true;
+    options.features = 100;
+    options.classes = 47;
+    options.labels = LabelKind::random;
+    options.train = 24576;
+    TROUPE_ASSIGN_OR_RETURN(const auto graph, rmat_graph(options));
+    TROUPE_RETURN_IF_ERROR(generate::write_npy(graph, options, pool, dir / "rmat"));
   }
   return dir;
 }

@@ -3,6 +3,7 @@
 #include "runtime/partition/assign.hpp"
 #include "runtime/partition/measures.hpp"
 #include "runtime/partition/metis.hpp"
+#include "runtime/partition/multilevel.hpp"
 #include "runtime/partition/rebalance.hpp"
 #include "runtime/partition/streaming.hpp"
 
@@ -80,24 +81,32 @@ Result<Parts> nodes_alone(const Bench& bench, const std::string& method, std::ui
   return part_of;
 }
 
-Status run_metis(const Bench& bench, const Arguments& arguments, std::uint32_t parts) {
+/// The methods whose cut depends on a seed.
+Status run_seeds(const Bench& bench, const Arguments& arguments, const std::string& method,
+                 std::uint32_t parts) {
   std::vector<std::pair<Parts, double>> runs;
   for (std::uint32_t seed = 0; seed < arguments.seeds; ++seed) {
     const bench::Stopwatch watch;
-    AssignOptions options{.method = "metis", .parts = parts, .seed = seed};
+    AssignOptions options{.method = method, .parts = parts, .seed = seed};
     options.more.imbalance = arguments.balance.imbalance;
-    TROUPE_ASSIGN_OR_RETURN(auto part_of, assign_metis(bench.graph, bench.constraints, options));
-    rebalance(bench.graph, bench.constraints, part_of, parts);
+    TROUPE_ASSIGN_OR_RETURN(
+        auto part_of, method == "metis" ? assign_metis(bench.graph, bench.constraints, options)
+                                        : assign_multilevel(bench.graph, bench.constraints, options,
+                                                            bench.executor));
+    if (method == "metis") {
+      rebalance(bench.graph, bench.constraints, part_of, parts);
+    }
     runs.emplace_back(std::move(part_of), watch.seconds());
   }
-  print_row(bench, fmt::format("metis, median of {}", arguments.seeds), parts, std::move(runs), 0);
+  print_row(bench, fmt::format("{}, median of {}", method, arguments.seeds), parts, std::move(runs),
+            0);
   return ok_status();
 }
 
 Status run_method(const Bench& bench, const Arguments& arguments, const std::string& method,
                   std::uint32_t parts) {
-  if (method == "metis") {
-    return run_metis(bench, arguments, parts);
+  if (method == "metis" || method == "multilevel") {
+    return run_seeds(bench, arguments, method, parts);
   }
   if (method != "ldg" && method != "fennel") {
     const bench::Stopwatch watch;

@@ -2,6 +2,7 @@
 
 #include "launcher/prepare_store.hpp"
 #include "launcher/read_job.hpp"
+#include "runtime/job/fanout.hpp"
 
 #include <fmt/format.h>
 
@@ -10,9 +11,7 @@ namespace {
 
 SampleOptions sample_options(const Job& job, const GraphInfo& graph) {
   SampleOptions options;
-  for (const auto fanout : job.sample.fanout) {
-    options.fanout.emplace_back(graph.edge_types.size(), fanout);
-  }
+  options.fanout = fanout_by_hop(job.sample, graph);
   options.replace = job.sample.replace;
   options.with_edge_ids = job.sample.edge_ids;
   options.dir = job.sample.edge_dir;

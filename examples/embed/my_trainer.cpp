@@ -140,6 +140,9 @@ Result<float> test_accuracy(Session& session, const Model& model) {
 }
 
 Status train(Session& session, float rate) {
+  if (session.graph().node_types.size() != 1 || session.graph().edge_types.size() != 1) {
+    return Error(Errc::failed_precondition, "expected a graph of one node type and one edge type");
+  }
   Model model{.cols = session.columns(), .classes = session.classes(), .loss = {0}};
   model.weights.assign(model.cols * model.classes, 0.0F);
   model.velocity = model.weights;

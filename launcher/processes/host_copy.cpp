@@ -186,7 +186,8 @@ Result<HostCopyPlan> plan_host_copy(const Job& job, const PartitionedStore& stor
     plan.files.push_back(std::move(own));
   }
   const auto folder = fs::absolute(store.dir());
-  for (const auto& file : store_files_of_host(layout, host, store.info(), store.partition())) {
+  for (const auto& file : store_files_of_host(layout, host, store.info(), store.partition(),
+                                              job.partition.replicated_topology)) {
     const auto path = folder / file.path;
     plan.files.push_back({path, path.string(), file.bytes, file.checksum});
   }

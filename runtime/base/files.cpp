@@ -161,6 +161,18 @@ Status write_new_file(const fs::path& path, std::span<const std::span<const std:
   return written;
 }
 
+Status write_new_text_file(const fs::path& path, std::string_view text, Readers readers) {
+  const auto piece = std::as_bytes(std::span(text));
+  return write_new_file(path, std::span(&piece, 1), readers);
+}
+
+Status make_folders(const fs::path& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  return error ? Status(file_error(path, "cannot create the directory", error.value()))
+               : ok_status();
+}
+
 Status write_file_atomically(const fs::path& path, std::span<const std::byte> bytes) {
   return write_file_atomically(path, std::span<const std::span<const std::byte>>(&bytes, 1));
 }

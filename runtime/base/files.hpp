@@ -37,6 +37,11 @@ enum class Readers : std::uint8_t { all, owner };
 Status write_new_file(const std::filesystem::path& path,
                       std::span<const std::span<const std::byte>> pieces,
                       Readers readers = Readers::all);
+Status write_new_text_file(const std::filesystem::path& path, std::string_view text,
+                           Readers readers = Readers::all);
+
+/// Makes a directory and the parents of it that are missing.
+Status make_folders(const std::filesystem::path& path);
 
 /// Replaces `path` at once: a temporary file beside it is written, flushed and renamed over it.
 Status write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes);

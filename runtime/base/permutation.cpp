@@ -23,12 +23,33 @@ std::uint64_t Permutation::encrypt(std::uint64_t x) const noexcept {
   return left << half_bits_ | right;
 }
 
+std::uint64_t Permutation::decrypt(std::uint64_t x) const noexcept {
+  const std::uint64_t mask = (std::uint64_t{1} << half_bits_) - 1;
+  std::uint64_t left = x >> half_bits_;
+  std::uint64_t right = x & mask;
+  for (std::uint32_t round = 8; round-- > 0;) {
+    const auto f = philox4x32_10({static_cast<std::uint32_t>(left), round, 0, 0}, key_)[0];
+    const std::uint64_t before = right ^ (f & mask);
+    right = left;
+    left = before;
+  }
+  return left << half_bits_ | right;
+}
+
 std::uint64_t Permutation::operator()(std::uint64_t i) const noexcept {
   TROUPE_ASSERT(i < n_, "position past the end", i, n_);
   do {
     i = encrypt(i);
   } while (i >= n_);
   return i;
+}
+
+std::uint64_t Permutation::inverse(std::uint64_t x) const noexcept {
+  TROUPE_ASSERT(x < n_, "position past the end", x, n_);
+  do {
+    x = decrypt(x);
+  } while (x >= n_);
+  return x;
 }
 
 }  // namespace troupe

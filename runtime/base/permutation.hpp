@@ -21,11 +21,14 @@ class Permutation {
   /// Where position `i` goes: a bijection of [0, n).
   /// \requires i < n
   std::uint64_t operator()(std::uint64_t i) const noexcept;
+  /// The position that goes to `x`. \requires x < n
+  std::uint64_t inverse(std::uint64_t x) const noexcept;
 
   std::uint64_t size() const noexcept { return n_; }
 
  private:
   std::uint64_t encrypt(std::uint64_t x) const noexcept;
+  std::uint64_t decrypt(std::uint64_t x) const noexcept;
 
   PhiloxKey key_;
   std::uint64_t n_;

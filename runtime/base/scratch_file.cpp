@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <stdlib.h>
 #include <string>
+#include <sys/mman.h>
 #include <unistd.h>
 #include <utility>
 
@@ -15,6 +16,11 @@ namespace troupe {
 namespace {
 
 constexpr std::size_t largest_piece = std::size_t{1} << 30;
+
+Error no_addresses(const std::filesystem::path& folder, std::uint64_t bytes) {
+  return {Errc::out_of_memory,
+          fmt::format("{}: cannot map {} bytes of a scratch file", folder.string(), bytes)};
+}
 
 }  // namespace
 
@@ -45,6 +51,32 @@ ScratchFile& ScratchFile::operator=(ScratchFile&& other) noexcept {
   std::swap(size_, other.size_);
   std::swap(folder_, other.folder_);
   return *this;
+}
+
+Result<std::shared_ptr<void>> ScratchFile::memory(const std::filesystem::path& folder,
+                                                  std::uint64_t bytes) {
+  TROUPE_ASSIGN_OR_RETURN(const auto file, create(folder));
+  if (const int failed = ::posix_fallocate(file.fd_, 0, static_cast<off_t>(bytes)); failed != 0) {
+    return file_error(folder, fmt::format("cannot keep {} bytes of scratch", bytes), failed);
+  }
+  void* const place = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd_, 0);
+  if (place == MAP_FAILED) {
+    return no_addresses(folder, bytes);
+  }
+  return std::shared_ptr<void>(place, [bytes](void* p) { ::munmap(p, bytes); });
+}
+
+Result<Segment> ScratchFile::map() const {
+  if (size_ == 0) {
+    return Segment{};
+  }
+  const auto bytes = size_;
+  void* const place = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, fd_, 0);
+  if (place == MAP_FAILED) {
+    return no_addresses(folder_, bytes);
+  }
+  return Segment{std::shared_ptr<const void>(place, [bytes](void* p) { ::munmap(p, bytes); }),
+                 {static_cast<const std::byte*>(place), bytes}};
 }
 
 Status ScratchFile::append(std::span<const std::byte> bytes) {

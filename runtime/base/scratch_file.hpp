@@ -1,11 +1,13 @@
 #pragma once
 /// \file scratch_file.hpp
 /// Bytes that do not fit into memory for a while. For files that stay, see files.hpp.
+#include "runtime/base/buffer.hpp"
 #include "runtime/base/result.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <span>
 
 namespace troupe {
@@ -26,6 +28,14 @@ class ScratchFile {
   /// \errors failed_precondition: unreadable; data_corruption: the file ends before
   Status read(std::uint64_t offset, std::span<std::byte> bytes) const;
   std::uint64_t size() const { return size_; }
+  /// All of it, to read. It outlives this object; what is appended later is not in it.
+  /// \errors out_of_memory: no addresses
+  Result<Segment> map() const;
+
+  /// Writable memory that lies in a new scratch file; the system writes out what does not fit.
+  /// \errors those of create(); failed_precondition: no space; out_of_memory: no addresses
+  static Result<std::shared_ptr<void>> memory(const std::filesystem::path& folder,
+                                              std::uint64_t bytes);
 
  private:
   ScratchFile(int fd, std::filesystem::path folder) : fd_(fd), folder_(std::move(folder)) {}

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <type_traits>
 
 namespace troupe::stream_store {
 namespace {
@@ -14,44 +15,60 @@ namespace {
 /// In an edge's id while the number of edges is not known: the reverse of that edge. Above all ids.
 constexpr std::uint64_t reversed_bit = std::uint64_t{1} << 63;
 
-struct CompactEdge {
-  std::uint32_t owner = 0;  ///< whose list it is in
-  std::uint32_t neighbour = 0;
-  std::uint64_t id = 0;
-  /// Edges are given by ascending id, so among equal keys the stable order is that of the ids.
-  std::array<std::uint64_t, 2> key() const {
-    return {std::uint64_t{owner} << 32 | neighbour, id & reversed_bit};
-  }
+struct NoData {};
+struct EdgeData {
+  std::int64_t time = 0;  ///< all the same without times
+  float weight = 0;
 };
 
-struct WideEdge {
-  std::uint64_t owner = 0;
-  std::uint64_t neighbour = 0;
+/// An edge on its way, in the form that is sorted. Edges are given by ascending id, so among equal
+/// keys the stable order is that of the ids.
+template <class Id, class Data>
+struct Edge {
+  Id owner = 0;  ///< whose list it is in
+  Id neighbour = 0;
   std::uint64_t id = 0;
-  std::array<std::uint64_t, 3> key() const { return {owner, neighbour, id & reversed_bit}; }
+  [[no_unique_address]] Data data{};
+
+  auto key() const {
+    if constexpr (std::is_same_v<Data, EdgeData>) {
+      constexpr auto sign = std::uint64_t{1} << 63;
+      return std::array<std::uint64_t, 4>{owner, static_cast<std::uint64_t>(data.time) ^ sign,
+                                          neighbour, id & reversed_bit};
+    } else if constexpr (sizeof(Id) == 4) {
+      return std::array<std::uint64_t, 2>{std::uint64_t{owner} << 32 | neighbour,
+                                          id & reversed_bit};
+    } else {
+      return std::array<std::uint64_t, 3>{owner, neighbour, id & reversed_bit};
+    }
+  }
 };
 
 constexpr std::size_t block_edges = std::size_t{1} << 17;
 
-/// Writes the three arrays of sorted edges, each on a thread of its own.
+/// The arrays of a type's lists, by their place in ListWriter's streams.
+enum class Column : std::uint8_t { offsets, neighbours, edge_ids, weights, times };
+constexpr std::array<std::string_view, 5> column_names{"offsets", "neighbours", "edge_ids",
+                                                       "weights", "times"};
+
+/// Writes the arrays of sorted edges, each on a thread of its own.
 template <class Edge>
 class ListWriter {
  public:
-  static Result<ListWriter> create(const ListTarget& target, std::uint64_t most_edges, bool dedup,
-                                   Executor& executor) {
-    const bool narrow = id_width_bytes(target.neighbour_count) == 4;
-    const auto make = [&](std::size_t which, NpyType type) {
-      const auto path = target.dir / target.paths[which];
-      return dedup ? NpyStream::create_open_ended(path, type)
-                   : NpyStream::create(path, type, {most_edges});
-    };
-    TROUPE_ASSIGN_OR_RETURN(auto offsets,
-                            NpyStream::create(target.dir / target.paths[0], npy_type(DType::u64),
-                                              {target.owner_count + 1}));
-    TROUPE_ASSIGN_OR_RETURN(auto neighbours, make(1, npy_type(narrow ? DType::u32 : DType::u64)));
-    TROUPE_ASSIGN_OR_RETURN(auto ids, make(2, npy_type(DType::u64)));
-    return ListWriter(target, dedup, executor, narrow,
-                      {std::move(offsets), std::move(neighbours), std::move(ids)});
+  static Result<ListWriter> create(const ListTarget& target, const EdgeListsOptions& options,
+                                   std::uint64_t most_edges, Executor& executor) {
+    ListWriter writer(target, options.dedup, executor);
+    const auto ids = writer.narrow_ ? DType::u32 : DType::u64;
+    TROUPE_RETURN_IF_ERROR(writer.open(Column::offsets, DType::u64, target.owner_count + 1, false));
+    TROUPE_RETURN_IF_ERROR(writer.open(Column::neighbours, ids, most_edges, options.dedup));
+    TROUPE_RETURN_IF_ERROR(writer.open(Column::edge_ids, DType::u64, most_edges, options.dedup));
+    if (options.weights) {
+      TROUPE_RETURN_IF_ERROR(writer.open(Column::weights, DType::f32, most_edges, options.dedup));
+    }
+    if (options.times) {
+      TROUPE_RETURN_IF_ERROR(writer.open(Column::times, DType::i64, most_edges, options.dedup));
+    }
+    return writer;
   }
 
   Status take(std::span<const Edge> sorted) {
@@ -64,24 +81,40 @@ class ListWriter {
 
   Result<WrittenLists> finish() {
     TROUPE_RETURN_IF_ERROR(write_offsets_up_to(target_.owner_count + 1));
-    TROUPE_RETURN_IF_ERROR(streams_[0].write_elements<std::uint64_t>(offsets_));
+    TROUPE_RETURN_IF_ERROR(arrays_[0].stream.template write_elements<std::uint64_t>(offsets_));
     WrittenLists written;
     written.edges = edges_;
-    for (std::size_t i = 0; i < streams_.size(); ++i) {
-      TROUPE_RETURN_IF_ERROR(streams_[i].close());
-      written.files.push_back(streams_[i].info(target_.paths[i]));
+    for (auto& array : arrays_) {
+      TROUPE_RETURN_IF_ERROR(array.stream.close());
+      written.files.push_back(array.stream.info(path_of(array.column)));
     }
     return written;
   }
 
  private:
-  ListWriter(const ListTarget& target, bool dedup, Executor& executor, bool narrow,
-             std::array<NpyStream, 3> streams)
+  struct Array {
+    Column column;
+    NpyStream stream;
+  };
+
+  ListWriter(const ListTarget& target, bool dedup, Executor& executor)
       : target_(target),
         dedup_(dedup),
         executor_(&executor),
-        narrow_(narrow),
-        streams_(std::move(streams)) {}
+        narrow_(id_width_bytes(target.neighbour_count) == 4) {}
+
+  std::string path_of(Column column) const {
+    return target_.path(column_names[static_cast<std::size_t>(column)]);
+  }
+
+  Status open(Column column, DType dtype, std::uint64_t count, bool open_ended) {
+    const auto path = target_.dir / path_of(column);
+    const auto type = npy_type(dtype);
+    TROUPE_ASSIGN_OR_RETURN(auto stream, open_ended ? NpyStream::create_open_ended(path, type)
+                                                    : NpyStream::create(path, type, {count}));
+    arrays_.push_back({column, std::move(stream)});
+    return ok_status();
+  }
 
   /// The first of each (owner, neighbour): the one with the smallest id.
   std::span<const Edge> without_repeats(std::span<const Edge> sorted) {
@@ -97,11 +130,9 @@ class ListWriter {
   }
 
   Status write_block(std::span<const Edge> edges) {
-    std::array<Status, 3> done{ok_status(), ok_status(), ok_status()};
-    executor_->parallel_for(3, [&](std::size_t which) {
-      done[which] = which == 0   ? write_offsets(edges)
-                    : which == 1 ? write_neighbours(edges)
-                                 : write_ids(edges);
+    std::vector<Status> done(arrays_.size(), ok_status());
+    executor_->parallel_for(arrays_.size(), [&](std::size_t which) {
+      done[which] = write_array(arrays_[which], edges);
     });
     for (auto& status : done) {
       TROUPE_RETURN_IF_ERROR(std::move(status));
@@ -111,6 +142,45 @@ class ListWriter {
       target_.on_written(edges_);
     }
     return ok_status();
+  }
+
+  Status write_array(Array& array, std::span<const Edge> edges) {
+    const auto neighbour = [](const Edge& edge) { return edge.neighbour; };
+    switch (array.column) {
+      case Column::offsets:
+        return write_offsets(edges);
+      case Column::neighbours:
+        return narrow_ ? write_column<std::uint32_t>(array, edges, neighbour)
+                       : write_column<std::uint64_t>(array, edges, neighbour);
+      case Column::edge_ids:
+        return write_column<std::uint64_t>(array, edges, [this](const Edge& edge) {
+          return (edge.id & reversed_bit) == 0
+                     ? edge.id
+                     : (edge.id ^ reversed_bit) + target_.first_reversed_id;
+        });
+      case Column::weights:
+        return write_data<float>(array, edges, &EdgeData::weight);
+      case Column::times:
+        break;
+    }
+    return write_data<std::int64_t>(array, edges, &EdgeData::time);
+  }
+
+  template <class T, class Of>
+  Status write_column(Array& array, std::span<const Edge> edges, Of of) {
+    std::vector<T> values(edges.size());
+    std::ranges::transform(edges, values.begin(),
+                           [&](const Edge& edge) { return static_cast<T>(of(edge)); });
+    return array.stream.template write_elements<T>(values);
+  }
+
+  template <class T>
+  Status write_data(Array& array, std::span<const Edge> edges, T EdgeData::*member) {
+    if constexpr (std::is_same_v<decltype(Edge::data), EdgeData>) {
+      return write_column<T>(array, edges, [&](const Edge& edge) { return edge.data.*member; });
+    } else {
+      return ok_status();  // such edges have no such array
+    }
   }
 
   Status write_offsets(std::span<const Edge> edges) {
@@ -129,51 +199,25 @@ class ListWriter {
     for (; next_owner_ < end; ++next_owner_) {
       offsets_.push_back(position_);
       if (offsets_.size() == block_edges) {
-        TROUPE_RETURN_IF_ERROR(streams_[0].write_elements<std::uint64_t>(offsets_));
+        TROUPE_RETURN_IF_ERROR(arrays_[0].stream.template write_elements<std::uint64_t>(offsets_));
         offsets_.clear();
       }
     }
     return ok_status();
   }
 
-  Status write_neighbours(std::span<const Edge> edges) {
-    if (!narrow_) {
-      wide_.resize(edges.size());
-      std::ranges::transform(edges, wide_.begin(),
-                             [](const Edge& edge) { return std::uint64_t{edge.neighbour}; });
-      return streams_[1].write_elements<std::uint64_t>(wide_);
-    }
-    narrow_ids_.resize(edges.size());
-    std::ranges::transform(edges, narrow_ids_.begin(), [](const Edge& edge) {
-      return static_cast<std::uint32_t>(edge.neighbour);
-    });
-    return streams_[1].write_elements<std::uint32_t>(narrow_ids_);
-  }
-
-  Status write_ids(std::span<const Edge> edges) {
-    ids_.resize(edges.size());
-    std::ranges::transform(edges, ids_.begin(), [this](const Edge& edge) {
-      return (edge.id & reversed_bit) == 0 ? edge.id
-                                           : (edge.id ^ reversed_bit) + target_.first_reversed_id;
-    });
-    return streams_[2].write_elements<std::uint64_t>(ids_);
-  }
-
   ListTarget target_;
   bool dedup_;
   Executor* executor_;
-  bool narrow_;  ///< neighbours take 4 bytes
-  std::array<NpyStream, 3> streams_;
-  std::uint64_t edges_ = 0;  ///< written
+  bool narrow_;                ///< neighbours take 4 bytes
+  std::vector<Array> arrays_;  ///< offsets first
+  std::uint64_t edges_ = 0;    ///< written
   std::uint64_t position_ = 0;
   std::uint64_t next_owner_ = 0;  ///< whose offset comes next
   bool any_ = false;
   Edge last_{};
   std::vector<Edge> kept_;
   std::vector<std::uint64_t> offsets_;
-  std::vector<std::uint64_t> wide_;
-  std::vector<std::uint32_t> narrow_ids_;
-  std::vector<std::uint64_t> ids_;
 };
 
 template <class Edge>
@@ -188,7 +232,7 @@ class SortedEdgeLists final : public EdgeLists {
 
   Status add(const EdgeBlock& block) override {
     constexpr std::size_t chunk_edges = std::size_t{1} << 14;
-    const auto count = block.sources.size();
+    const auto count = block.edges.sources.size();
     const auto step = chunk_edges * executor_.concurrency();
     packed_.resize(executor_.concurrency());
     for (std::size_t first = 0; first < count; first += step) {
@@ -206,8 +250,8 @@ class SortedEdgeLists final : public EdgeLists {
 
   Result<WrittenLists> write(const ListTarget& target) override {
     packed_ = {};
-    TROUPE_ASSIGN_OR_RETURN(
-        auto writer, ListWriter<Edge>::create(target, sort_.size(), options_.dedup, executor_));
+    TROUPE_ASSIGN_OR_RETURN(auto writer,
+                            ListWriter<Edge>::create(target, options_, sort_.size(), executor_));
     TROUPE_RETURN_IF_ERROR(
         sort_.finish([&](std::span<const Edge> sorted) { return writer.take(sorted); }));
     return writer.finish();
@@ -219,19 +263,29 @@ class SortedEdgeLists final : public EdgeLists {
     packed.clear();
     using Id = decltype(Edge::owner);
     for (auto i = begin; i < end; ++i) {
-      const auto source = static_cast<Id>(block.sources[i]);
-      const auto destination = static_cast<Id>(block.destinations[i]);
+      const auto source = static_cast<Id>(block.edges.sources[i]);
+      const auto destination = static_cast<Id>(block.edges.destinations[i]);
       if (options_.drop_self_loops && source == destination) {
         continue;
       }
       const auto id = block.first_id + i;
+      const auto data = data_of(block.edges, i);
       if (!options_.reversed) {
-        packed.push_back({destination, source, id});
+        packed.push_back({destination, source, id, data});
       }
       if (options_.reversed || options_.symmetrize) {
-        packed.push_back({source, destination, id | reversed_bit});
+        packed.push_back({source, destination, id | reversed_bit, data});
       }
     }
+  }
+
+  static auto data_of(const EdgePiece& edges, std::size_t i) {
+    decltype(Edge::data) data{};
+    if constexpr (std::is_same_v<decltype(data), EdgeData>) {
+      data.weight = edges.weights.empty() ? 0 : edges.weights[i];
+      data.time = edges.times.empty() ? 0 : edges.times[i];
+    }
+    return data;
   }
 
   EdgeListsOptions options_;
@@ -240,13 +294,21 @@ class SortedEdgeLists final : public EdgeLists {
   std::vector<std::vector<Edge>> packed_;  ///< [chunk]
 };
 
+template <class Edge>
+std::unique_ptr<EdgeLists> make(const EdgeListsOptions& options, Executor& executor) {
+  return std::make_unique<SortedEdgeLists<Edge>>(options, executor);
+}
+
 }  // namespace
 
 std::unique_ptr<EdgeLists> make_edge_lists(const EdgeListsOptions& options, Executor& executor) {
+  const bool data = options.weights || options.times;
   if (options.compact) {
-    return std::make_unique<SortedEdgeLists<CompactEdge>>(options, executor);
+    return data ? make<Edge<std::uint32_t, EdgeData>>(options, executor)
+                : make<Edge<std::uint32_t, NoData>>(options, executor);
   }
-  return std::make_unique<SortedEdgeLists<WideEdge>>(options, executor);
+  return data ? make<Edge<std::uint64_t, EdgeData>>(options, executor)
+              : make<Edge<std::uint64_t, NoData>>(options, executor);
 }
 
 }  // namespace troupe::stream_store

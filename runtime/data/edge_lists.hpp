@@ -4,6 +4,7 @@
 /// stream_store.cpp only.
 #include "runtime/base/executor.hpp"
 #include "runtime/base/result.hpp"
+#include "runtime/data/stream_store.hpp"
 #include "runtime/graph/graph_info.hpp"
 
 #include <cstdint>
@@ -11,11 +12,15 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace troupe::stream_store {
 
 struct EdgeListsOptions {
+  bool weights = false;
+  bool times = false;  ///< the lists are in order of time; not with dedup
   bool symmetrize = false;
   bool dedup = false;
   bool drop_self_loops = false;
@@ -27,19 +32,18 @@ struct EdgeListsOptions {
 
 /// Edges first_id, first_id + 1, …
 struct EdgeBlock {
-  std::span<const std::uint64_t> sources;
-  std::span<const std::uint64_t> destinations;
+  EdgePiece edges;
   std::uint64_t first_id = 0;
 };
 
 /// Where the lists go, and what is known only once all edges were given.
 struct ListTarget {
-  std::filesystem::path dir;                      ///< of the store
-  std::vector<std::string> paths;                 ///< of offsets, neighbours and edge ids in it
-  std::uint64_t neighbour_count = 0;              ///< nodes of the type that the lists name
-  std::uint64_t owner_count = 0;                  ///< nodes that have lists
-  std::uint64_t first_reversed_id = 0;            ///< id of edge 0's reverse
-  std::function<void(std::uint64_t)> on_written;  ///< edges so far
+  std::filesystem::path dir;                          ///< of the store
+  std::function<std::string(std::string_view)> path;  ///< in it, of "offsets", "neighbours", …
+  std::uint64_t neighbour_count = 0;                  ///< nodes of the type that the lists name
+  std::uint64_t owner_count = 0;                      ///< nodes that have lists
+  std::uint64_t first_reversed_id = 0;                ///< id of edge 0's reverse
+  std::function<void(std::uint64_t)> on_written;      ///< edges so far
 };
 
 struct WrittenLists {

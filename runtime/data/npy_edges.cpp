@@ -1,53 +1,62 @@
+#include "runtime/data/edge_rows.hpp"
 #include "runtime/data/npy_source.hpp"
 #include "runtime/graph/store_layout.hpp"
 
 #include <algorithm>
-#include <array>
 #include <fmt/format.h>
 
 namespace troupe::npy_source {
 namespace {
+
+using namespace graph_source;
 
 constexpr const char* list_file = "edge_index.npy";
 constexpr const char* offsets_file = "indptr.npy";
 constexpr const char* source_id = "a source's node id";
 constexpr const char* destination_id = "a destination's node id";
 
-Result<EdgeFiles> open_edge_index(const Source& source, std::optional<std::uint64_t> known_nodes) {
-  TROUPE_ASSIGN_OR_RETURN(auto array, source.read(list_file));
-  if (array.shape.size() != 2 || array.shape[0] != 2) {
-    return bad_input(list_file,
-                     fmt::format("expected shape [2, edges], got {}", shape_text(array.shape)));
+/// The largest id in an edge index + 1.
+Result<std::uint64_t> implied_nodes(const Source& source) {
+  TROUPE_ASSIGN_OR_RETURN(const auto array, source.read(list_file));
+  const auto edges = array.shape[1];
+  const auto end = store_layout::largest_count;
+  TROUPE_ASSIGN_OR_RETURN(const auto sources,
+                          end_of_ids(array, {list_file, source_id, 0, edges, end}));
+  TROUPE_ASSIGN_OR_RETURN(const auto destinations,
+                          end_of_ids(array, {list_file, destination_id, edges, edges, end}));
+  const auto nodes = std::max(sources, destinations);
+  if (nodes > store_layout::most_implied_nodes(edges)) {
+    return bad_input(list_file, fmt::format("expected ids near the number of edges, {}, got {}\n"
+                                            "try: state num_nodes in meta.json",
+                                            edges, nodes - 1));
   }
-  EdgeFiles files;
-  files.count = array.shape[1];
-  if (!known_nodes) {
-    const auto end = store_layout::largest_count;
-    TROUPE_ASSIGN_OR_RETURN(const auto sources,
-                            end_of_ids(array, {list_file, source_id, 0, files.count, end}));
-    TROUPE_ASSIGN_OR_RETURN(
-        const auto destinations,
-        end_of_ids(array, {list_file, destination_id, files.count, files.count, end}));
-    files.least_nodes = std::max(sources, destinations);
-    // Almost all nodes would be isolated: rather a damaged file than a graph
-    if (files.least_nodes > 64 * files.count + (std::uint64_t{1} << 20)) {
-      return bad_input(list_file, fmt::format("expected ids near the number of edges, {}, got {}\n"
-                                              "try: state num_nodes in meta.json",
-                                              files.count, files.least_nodes - 1));
-    }
-  }
-  files.pieces.push_back({list_file, std::move(array)});
-  return files;
+  return nodes;
 }
 
-Result<std::vector<EdgeFiles::Piece>> open_indices(const Source& source) {
+Result<FoundEdges> open_edge_index(const Source& source, std::optional<std::uint64_t> known_nodes) {
+  const PairFiles files{{list_file}, PairLayout::columns};
+  auto nodes = known_nodes.value_or(0);
+  TROUPE_ASSIGN_OR_RETURN(auto rows, open_pairs(source, files, {nodes, nodes}));
+  if (!known_nodes) {
+    TROUPE_ASSIGN_OR_RETURN(nodes, implied_nodes(source));
+    TROUPE_ASSIGN_OR_RETURN(rows, open_pairs(source, files, {nodes, nodes}));
+  }
+  return FoundEdges{std::move(rows), nodes};
+}
+
+struct Piece {
+  std::string file;
+  NpyArray ids;
+};
+
+Result<std::vector<Piece>> open_indices(const Source& source) {
   TROUPE_ASSIGN_OR_RETURN(const auto files, list_files(source.dir, "indices"));
   if (files.empty()) {
     return Error(
         Errc::not_found,
         fmt::format("{}: expected indices.npy beside indptr.npy, found none", source.dir.string()));
   }
-  std::vector<EdgeFiles::Piece> pieces;
+  std::vector<Piece> pieces;
   for (const auto& file : files) {
     TROUPE_ASSIGN_OR_RETURN(auto array, source.read(file));
     if (array.shape.size() != 1) {
@@ -87,27 +96,6 @@ Result<std::uint64_t> check_offsets(const NpyArray& array) {
   };
   TROUPE_RETURN_IF_ERROR(for_each_id_block(array, offsets_range(array), check));
   return before;
-}
-
-Result<EdgeFiles> open_csr(const Source& source, std::optional<std::uint64_t> known_nodes) {
-  TROUPE_ASSIGN_OR_RETURN(auto offsets, source.read(offsets_file));
-  TROUPE_ASSIGN_OR_RETURN(const auto last, check_offsets(offsets));
-  EdgeFiles files;
-  files.least_nodes = offsets.shape[0] - 1;
-  if (known_nodes && *known_nodes != files.least_nodes) {
-    return bad_input(offsets_file, fmt::format("expected {} rows for {} nodes, got {}",
-                                               *known_nodes + 1, *known_nodes, offsets.shape[0]));
-  }
-  TROUPE_ASSIGN_OR_RETURN(files.pieces, open_indices(source));
-  for (const auto& piece : files.pieces) {
-    files.count += piece.ids.shape[0];
-  }
-  if (last != files.count) {
-    return bad_input(offsets_file, fmt::format("row {}: expected {}, the number of indices, got {}",
-                                               files.least_nodes, files.count, last));
-  }
-  files.offsets = std::move(offsets);
-  return files;
 }
 
 /// Says edge by edge in whose list it is.
@@ -150,32 +138,59 @@ class ListWalk {
   std::uint64_t edge_ = 0;
 };
 
-using TakeEdges =
-    std::function<Status(std::span<const std::uint64_t>, std::span<const std::uint64_t>)>;
-
-Status read_edge_index(const EdgeFiles& files, std::uint64_t nodes, Executor& executor,
-                       const TakeEdges& take) {
-  for (std::uint64_t first = 0; first < files.count; first += block_elements) {
-    const auto count = std::min(block_elements, files.count - first);
-    std::array<Result<std::vector<std::uint64_t>>, 2> ids{std::vector<std::uint64_t>(),
-                                                          std::vector<std::uint64_t>()};
-    executor.parallel_for(2, [&](std::size_t side) {
-      ids[side] = read_ids(files.pieces[0].ids, {list_file, side == 0 ? source_id : destination_id,
-                                                 side * files.count + first, count, nodes, first});
-    });
-    for (auto& side : ids) {
-      if (!side) {
-        return std::move(side).error();
-      }
+/// Lists of in-neighbours.
+class Lists final : public EdgeRows {
+ public:
+  Lists(NpyArray offsets, std::vector<Piece> pieces)
+      : offsets_(std::move(offsets)), pieces_(std::move(pieces)) {
+    for (const auto& piece : pieces_) {
+      count_ += piece.ids.shape[0];
     }
-    TROUPE_RETURN_IF_ERROR(take(*ids[0], *ids[1]));
   }
-  return ok_status();
+  std::uint64_t count() const override { return count_; }
+  std::uint64_t nodes() const { return offsets_.shape[0] - 1; }
+
+  Status read(Executor&, const TakeEdges& take) const override {
+    ListWalk walk(offsets_);
+    std::vector<std::uint64_t> owners;
+    const auto take_block = [&](std::uint64_t, std::span<const std::uint64_t> sources) -> Status {
+      owners.resize(sources.size());
+      TROUPE_RETURN_IF_ERROR(walk.fill(owners));
+      return take({sources, owners});
+    };
+    for (const auto& piece : pieces_) {
+      const IdRange range{piece.file, source_id, 0, piece.ids.shape[0], nodes()};
+      TROUPE_RETURN_IF_ERROR(for_each_id_block(piece.ids, range, take_block));
+    }
+    return ok_status();
+  }
+
+ private:
+  NpyArray offsets_;
+  std::vector<Piece> pieces_;
+  std::uint64_t count_ = 0;
+};
+
+Result<FoundEdges> open_csr(const Source& source, std::optional<std::uint64_t> known_nodes) {
+  TROUPE_ASSIGN_OR_RETURN(auto offsets, source.read(offsets_file));
+  TROUPE_ASSIGN_OR_RETURN(const auto last, check_offsets(offsets));
+  const auto nodes = offsets.shape[0] - 1;
+  if (known_nodes && *known_nodes != nodes) {
+    return bad_input(offsets_file, fmt::format("expected {} rows for {} nodes, got {}",
+                                               *known_nodes + 1, *known_nodes, nodes + 1));
+  }
+  TROUPE_ASSIGN_OR_RETURN(auto pieces, open_indices(source));
+  auto lists = std::make_unique<Lists>(std::move(offsets), std::move(pieces));
+  if (last != lists->count()) {
+    return bad_input(offsets_file, fmt::format("row {}: expected {}, the number of indices, got {}",
+                                               nodes, lists->count(), last));
+  }
+  return FoundEdges{std::move(lists), nodes};
 }
 
 }  // namespace
 
-Result<EdgeFiles> open_edges(const Source& source, std::optional<std::uint64_t> known_nodes) {
+Result<FoundEdges> open_edges(const Source& source, std::optional<std::uint64_t> known_nodes) {
   const bool has_list = source.has(list_file);
   const bool has_csr = source.has(offsets_file);
   if (has_list && has_csr) {
@@ -191,25 +206,6 @@ Result<EdgeFiles> open_edges(const Source& source, std::optional<std::uint64_t> 
                     source.dir.string()));
   }
   return open_edge_index(source, known_nodes);
-}
-
-Status read_edges(const EdgeFiles& files, std::uint64_t nodes, Executor& executor,
-                  const TakeEdges& take) {
-  if (!files.offsets) {
-    return read_edge_index(files, nodes, executor, take);
-  }
-  ListWalk walk(*files.offsets);
-  std::vector<std::uint64_t> owners;
-  const auto take_block = [&](std::uint64_t, std::span<const std::uint64_t> sources) -> Status {
-    owners.resize(sources.size());
-    TROUPE_RETURN_IF_ERROR(walk.fill(owners));
-    return take(sources, owners);
-  };
-  for (const auto& piece : files.pieces) {
-    const IdRange range{piece.file, source_id, 0, piece.ids.shape[0], nodes};
-    TROUPE_RETURN_IF_ERROR(for_each_id_block(piece.ids, range, take_block));
-  }
-  return ok_status();
 }
 
 }  // namespace troupe::npy_source

@@ -1,245 +1,48 @@
 #include "runtime/data/npy_source.hpp"
+#include "runtime/data/npy_values.hpp"
+#include "runtime/data/table.hpp"
 #include "runtime/graph/store_layout.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
 #include <fmt/format.h>
-#include <limits>
-#include <type_traits>
 
 namespace troupe::npy_source {
 namespace {
 
-/// Integers up to this are exact in float32.
-constexpr std::int64_t largest_exact = std::int64_t{1} << 24;
+using namespace graph_source;
+using number_text::Missing;
 
-std::string at_row(std::uint64_t i, std::uint64_t cols) {
-  return fmt::format("row {}, column {}", i / cols, i % cols);
+IdRange row_offsets(const std::string& file, std::uint64_t begin, std::uint64_t count) {
+  return {file, "an offset", begin, count, store_layout::largest_count, begin};
 }
 
-template <class T>
-bool fits_u8(std::span<const T> values) {
-  return std::ranges::all_of(values, [](T value) { return std::in_range<std::uint8_t>(value); });
+IdRange row_columns(const std::string& file, std::uint64_t begin, std::uint64_t count,
+                    std::uint64_t end) {
+  return {file, "a column", begin, count, end, begin};
 }
 
-/// Where values come from, for messages.
-struct Place {
-  const std::string& file;
-  std::uint64_t cols;   ///< 1 for a list
-  std::uint64_t first;  ///< number of the first value
+/// Sparse rows on disk.
+struct SparseArrays {
+  SparseFiles files;
+  NpyArray offsets;
+  NpyArray columns;
+  std::optional<NpyArray> values;
 };
-
-template <class T>
-Status convert_integers(std::span<const T> values, DType dtype, const Place& place,
-                        std::byte* out) {
-  if (dtype == DType::u8) {  // all are known to fit
-    std::ranges::transform(values, reinterpret_cast<std::uint8_t*>(out),
-                           [](T v) { return static_cast<std::uint8_t>(v); });
-    return ok_status();
-  }
-  auto* wide = reinterpret_cast<float*>(out);
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const bool exact = std::cmp_less_equal(values[i], largest_exact) &&
-                       std::cmp_greater_equal(values[i], -largest_exact);
-    if (!exact) {
-      return bad_input(
-          place.file,
-          fmt::format("{}: expected an integer that float32 holds exactly (at most 2^24), got {}",
-                      at_row(place.first + i, place.cols), values[i]));
-    }
-    wide[i] = static_cast<float>(values[i]);
-  }
-  return ok_status();
-}
-
-template <class T>
-Status convert_floats(std::span<const T> values, const Place& place, std::byte* out) {
-  auto* narrow = reinterpret_cast<float*>(out);
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    narrow[i] = static_cast<float>(values[i]);
-    if (!std::isfinite(narrow[i])) {
-      return bad_input(place.file, fmt::format("{}: expected a finite float32, got {}",
-                                               at_row(place.first + i, place.cols), values[i]));
-    }
-  }
-  return ok_status();
-}
-
-Status copy_halves(std::span<const std::uint16_t> values, const Place& place, std::byte* out) {
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if ((values[i] & 0x7C00U) == 0x7C00U) {
-      return bad_input(place.file, fmt::format("{}: expected a finite float16, got {}",
-                                               at_row(place.first + i, place.cols),
-                                               (values[i] & 0x3FFU) != 0 ? "nan" : "inf"));
-    }
-  }
-  std::memcpy(out, values.data(), values.size_bytes());
-  return ok_status();
-}
-
-/// How these numbers are stored.
-DType stored_dtype(const NpyArray& array) {
-  if (array.type.kind == 'f') {
-    return array.type.bytes == 2 ? DType::f16 : DType::f32;
-  }
-  return visit_elements(array, [](auto values) {
-    using T = typename decltype(values)::value_type;
-    if constexpr (std::is_integral_v<T>) {
-      return fits_u8(values) ? DType::u8 : DType::f32;
-    } else {
-      return DType::f32;
-    }
-  });
-}
-
-/// Checks and converts the values [place.first, place.first + count).
-/// \param out  aligned to 4, room for count values of `dtype`
-Status convert(const NpyArray& array, DType dtype, const Place& place, std::uint64_t count,
-               std::byte* out) {
-  return visit_elements(array, [&](auto all) -> Status {
-    using T = typename decltype(all)::value_type;
-    const auto values = all.subspan(place.first, count);
-    if constexpr (std::is_floating_point_v<T>) {
-      return convert_floats(values, place, out);
-    } else {
-      if constexpr (std::is_same_v<T, std::uint16_t>) {
-        if (array.type.kind == 'f') {
-          return copy_halves(values, place, out);
-        }
-      }
-      return convert_integers(values, dtype, place, out);
-    }
-  });
-}
-
-Result<FeatureFiles> open_dense(const Source& source) {
-  const std::string file = "x.npy";
-  TROUPE_ASSIGN_OR_RETURN(auto array, source.read(file));
-  if (array.shape.size() != 2 || array.shape[1] == 0 ||
-      array.shape[1] > store_layout::largest_cols) {
-    return bad_input(
-        file, fmt::format("expected shape [nodes, features], got {}", shape_text(array.shape)));
-  }
-  const auto cols = array.shape[1];
-  if (source.meta.num_features && *source.meta.num_features != cols) {
-    return bad_input(file, fmt::format("expected {} columns (num_features of meta.json), got {}",
-                                       *source.meta.num_features, cols));
-  }
-  FeatureFiles files;
-  files.info = {stored_dtype(array), cols, 1.0F};
-  files.rows = array.shape[0];
-  files.values_file = file;
-  files.values = std::move(array);
-  return files;
-}
-
-Result<NpyArray> open_list(const Source& source, const std::string& file) {
-  TROUPE_ASSIGN_OR_RETURN(auto array, source.read(file));
-  if (array.shape.size() != 1) {
-    return bad_input(file, fmt::format("expected one dimension, got {}", shape_text(array.shape)));
-  }
-  return array;
-}
-
-IdRange row_offsets(std::uint64_t begin, std::uint64_t count) {
-  return {"x_indptr.npy", "an offset", begin, count, store_layout::largest_count, begin};
-}
-
-IdRange row_columns(std::uint64_t begin, std::uint64_t count, std::uint64_t end) {
-  return {"x_indices.npy", "a column", begin, count, end, begin};
-}
-
-Status check_row_offsets(const NpyArray& offsets, std::uint64_t indices) {
-  const auto rows = offsets.shape[0];
-  std::uint64_t wrong = rows;  // the first row that does not ascend
-  std::uint64_t first = 1;
-  std::uint64_t before = 0;
-  TROUPE_RETURN_IF_ERROR(for_each_id_block(
-      offsets, row_offsets(0, rows), [&](std::uint64_t row, std::span<const std::uint64_t> block) {
-        first = row == 0 ? block.front() : first;
-        for (std::size_t i = 0; i < block.size(); ++i) {
-          if (block[i] < before && wrong == rows) {
-            wrong = row + i;
-          }
-          before = block[i];
-        }
-        return ok_status();
-      }));
-  if (wrong != rows || first != 0 || before != indices) {
-    return bad_input(
-        "x_indptr.npy",
-        fmt::format("row {}: expected offsets that ascend from 0 to {}, the number of indices",
-                    wrong, indices));
-  }
-  return ok_status();
-}
-
-Status open_values(const Source& source, std::uint64_t indices, FeatureFiles& files) {
-  files.values_file = "x_data.npy";
-  files.info.dtype = DType::u8;  // ones, if there is no such file
-  if (!source.has(files.values_file)) {
-    return ok_status();
-  }
-  TROUPE_ASSIGN_OR_RETURN(auto array, source.read(files.values_file));
-  if (array.shape.size() != 1 || array.shape[0] != indices) {
-    return bad_input(files.values_file,
-                     fmt::format("expected shape [{}], one value per index, got {}", indices,
-                                 shape_text(array.shape)));
-  }
-  files.info.dtype = stored_dtype(array);
-  files.values = std::move(array);
-  return ok_status();
-}
-
-Result<FeatureFiles> open_sparse(const Source& source) {
-  if (!source.has("x_indptr.npy") || !source.has("x_indices.npy")) {
-    return Error(Errc::not_found,
-                 fmt::format("{}: expected x_indptr.npy and x_indices.npy, found one of them",
-                             source.dir.string()));
-  }
-  FeatureFiles files;
-  TROUPE_ASSIGN_OR_RETURN(files.offsets, open_list(source, "x_indptr.npy"));
-  TROUPE_ASSIGN_OR_RETURN(files.columns, open_list(source, "x_indices.npy"));
-  const auto indices = files.columns->shape[0];
-  TROUPE_RETURN_IF_ERROR(check_row_offsets(*files.offsets, indices));
-  const auto known = source.meta.num_features;
-  TROUPE_ASSIGN_OR_RETURN(
-      const auto end,
-      end_of_ids(*files.columns,
-                 row_columns(0, indices, known.value_or(store_layout::largest_cols))));
-  TROUPE_RETURN_IF_ERROR(open_values(source, indices, files));
-  files.rows = files.offsets->shape[0] - 1;
-  files.info.cols = known.value_or(end);
-  if (files.info.cols == 0) {
-    return bad_input("x_indices.npy",
-                     "expected at least one feature (num_features in meta.json), got 0");
-  }
-  std::uint64_t size = 0;
-  if (__builtin_mul_overflow(files.rows, files.info.cols * size_bytes(files.info.dtype), &size) ||
-      size > store_layout::largest_count) {
-    return bad_input("x_indptr.npy", fmt::format("expected features that fit memory, got {} rows "
-                                                 "of {}",
-                                                 files.rows, files.info.cols));
-  }
-  return files;
-}
 
 /// Makes sparse rows dense.
 class RowFiller {
  public:
-  explicit RowFiller(const FeatureFiles& files)
-      : files_(files),
-        width_(size_bytes(files.info.dtype)),
-        row_of_column_(files.info.cols, files.rows) {}
+  RowFiller(const SparseArrays& arrays, std::uint64_t cols)
+      : arrays_(arrays), cols_(cols), row_of_column_(cols, arrays.offsets.shape[0]) {}
 
   /// The rows [first, first + count).
-  Status fill(std::uint64_t first, std::uint64_t count, std::vector<std::byte>& dense) {
-    TROUPE_ASSIGN_OR_RETURN(const auto ends,
-                            read_ids(*files_.offsets, row_offsets(first, count + 1)));
-    dense.assign(count * files_.info.cols * width_, std::byte{0});
+  Status fill(std::uint64_t first, std::uint64_t count, std::vector<float>& dense) {
+    TROUPE_ASSIGN_OR_RETURN(
+        const auto ends,
+        read_ids(arrays_.offsets, row_offsets(arrays_.files.offsets, first, count + 1)));
+    dense.assign(count * cols_, 0.0F);
     for (std::uint64_t i = 0; i < count; ++i) {
-      auto* row = dense.data() + i * files_.info.cols * width_;
+      const std::span<float> row(dense.data() + i * cols_, cols_);
       for (auto at = ends[i]; at < ends[i + 1]; at += block_elements) {
         TROUPE_RETURN_IF_ERROR(
             fill_row(first + i, at, std::min(block_elements, ends[i + 1] - at), row));
@@ -249,75 +52,202 @@ class RowFiller {
   }
 
  private:
-  Status fill_row(std::uint64_t row, std::uint64_t begin, std::uint64_t count, std::byte* out) {
+  Status fill_row(std::uint64_t row, std::uint64_t begin, std::uint64_t count,
+                  std::span<float> out) {
+    const auto& file = arrays_.files.columns;
     TROUPE_ASSIGN_OR_RETURN(const auto columns,
-                            read_ids(*files_.columns, row_columns(begin, count, files_.info.cols)));
-    values_.resize(count * sizeof(float));
-    if (files_.values) {
-      TROUPE_RETURN_IF_ERROR(convert(*files_.values, files_.info.dtype,
-                                     {files_.values_file, 1, begin}, count, values_.data()));
-    } else {
-      std::ranges::fill(values_, std::byte{1});
+                            read_ids(arrays_.columns, row_columns(file, begin, count, cols_)));
+    values_.assign(count, 1.0F);
+    if (arrays_.values) {
+      TROUPE_RETURN_IF_ERROR(npy_values::read_floats(
+          *arrays_.values, {arrays_.files.values, 1, begin}, Missing::refused, values_));
     }
     for (std::uint64_t i = 0; i < count; ++i) {
       const auto column = columns[i];
       if (row_of_column_[column] == row) {
         return bad_input(
-            "x_indices.npy",
-            fmt::format("row {}: expected each column once, got {} twice", row, column));
+            file, fmt::format("row {}: expected each column once, got {} twice", row, column));
       }
       row_of_column_[column] = row;
-      std::memcpy(out + column * width_, values_.data() + i * width_, width_);
+      out[column] = values_[i];
     }
     return ok_status();
   }
 
-  const FeatureFiles& files_;
-  std::size_t width_;
+  const SparseArrays& arrays_;
+  std::uint64_t cols_;
   std::vector<std::uint64_t> row_of_column_;  ///< the last row that set the column
-  std::vector<std::byte> values_;
+  std::vector<float> values_;
 };
+
+class SparseRows final : public FeatureRows {
+ public:
+  SparseRows(SparseArrays arrays, std::uint64_t cols) : arrays_(std::move(arrays)), cols_(cols) {}
+  FeatureInfo info() const override {
+    return {arrays_.values ? npy_values::feature_dtype(*arrays_.values) : DType::u8, cols_, 1.0F};
+  }
+  std::optional<std::uint64_t> rows() const override { return arrays_.offsets.shape[0] - 1; }
+  const std::string& file() const override { return arrays_.files.offsets; }
+
+  Status read(Executor&, const TakeFloats& take) const override {
+    RowFiller filler(arrays_, cols_);
+    std::vector<float> block;
+    const auto rows_at_once = std::max<std::uint64_t>(1, block_elements / cols_);
+    for (std::uint64_t row = 0; row < *rows(); row += rows_at_once) {
+      TROUPE_RETURN_IF_ERROR(filler.fill(row, std::min(rows_at_once, *rows() - row), block));
+      TROUPE_RETURN_IF_ERROR(take(block));
+    }
+    return ok_status();
+  }
+
+ private:
+  SparseArrays arrays_;
+  std::uint64_t cols_;
+};
+
+class OneHotRows final : public FeatureRows {
+ public:
+  OneHotRows(std::string name, std::uint64_t rows) : name_(std::move(name)), rows_(rows) {}
+  FeatureInfo info() const override { return {DType::u8, rows_, 1.0F}; }
+  std::optional<std::uint64_t> rows() const override { return rows_; }
+  const std::string& file() const override { return name_; }
+
+  Status read(Executor&, const TakeFloats& take) const override {
+    std::vector<float> block;
+    const auto rows_at_once = std::max<std::uint64_t>(1, block_elements / rows_);
+    for (std::uint64_t row = 0; row < rows_; row += rows_at_once) {
+      const auto count = std::min(rows_at_once, rows_ - row);
+      block.assign(count * rows_, 0.0F);
+      for (std::uint64_t i = 0; i < count; ++i) {
+        block[i * rows_ + row + i] = 1.0F;
+      }
+      TROUPE_RETURN_IF_ERROR(take(block));
+    }
+    return ok_status();
+  }
+
+ private:
+  std::string name_;
+  std::uint64_t rows_;
+};
+
+Result<NpyArray> open_list(const Source& source, const std::string& file) {
+  TROUPE_ASSIGN_OR_RETURN(auto array, source.read(file));
+  if (array.shape.size() != 1) {
+    return bad_input(file, fmt::format("expected one dimension, got {}", shape_text(array.shape)));
+  }
+  return array;
+}
+
+Status check_row_offsets(const NpyArray& offsets, const std::string& file, std::uint64_t indices) {
+  const auto rows = offsets.shape[0];
+  std::uint64_t wrong = rows;  // the first row that does not ascend
+  std::uint64_t first = 1;
+  std::uint64_t before = 0;
+  TROUPE_RETURN_IF_ERROR(
+      for_each_id_block(offsets, row_offsets(file, 0, rows),
+                        [&](std::uint64_t row, std::span<const std::uint64_t> block) {
+                          first = row == 0 ? block.front() : first;
+                          for (std::size_t i = 0; i < block.size(); ++i) {
+                            if (block[i] < before && wrong == rows) {
+                              wrong = row + i;
+                            }
+                            before = block[i];
+                          }
+                          return ok_status();
+                        }));
+  if (wrong != rows || first != 0 || before != indices) {
+    return bad_input(
+        file,
+        fmt::format("row {}: expected offsets that ascend from 0 to {}, the number of indices",
+                    wrong, indices));
+  }
+  return ok_status();
+}
+
+Result<SparseArrays> open_arrays(const Source& source, SparseFiles files) {
+  SparseArrays arrays;
+  TROUPE_ASSIGN_OR_RETURN(arrays.offsets, open_list(source, files.offsets));
+  TROUPE_ASSIGN_OR_RETURN(arrays.columns, open_list(source, files.columns));
+  const auto indices = arrays.columns.shape[0];
+  TROUPE_RETURN_IF_ERROR(check_row_offsets(arrays.offsets, files.offsets, indices));
+  if (!files.values.empty()) {
+    TROUPE_ASSIGN_OR_RETURN(auto values, source.read(files.values));
+    if (values.shape.size() != 1 || values.shape[0] != indices) {
+      return bad_input(files.values, fmt::format("expected shape [{}], one value per index, got {}",
+                                                 indices, shape_text(values.shape)));
+    }
+    arrays.values = std::move(values);
+  }
+  arrays.files = std::move(files);
+  return arrays;
+}
+
+Result<std::unique_ptr<FeatureRows>> open_dense(const Source& source) {
+  const std::string file = "x.npy";
+  TROUPE_ASSIGN_OR_RETURN(auto table, Table::open(source, {file}, TableFormat::npy));
+  if (!table.matrix() || table.cols() == 0) {
+    return bad_input(file, fmt::format("expected shape [nodes, features], got {}", table.shape()));
+  }
+  if (source.meta.num_features && *source.meta.num_features != table.cols()) {
+    return bad_input(file, fmt::format("expected {} columns (num_features of meta.json), got {}",
+                                       *source.meta.num_features, table.cols()));
+  }
+  return features_of(std::move(table));
+}
 
 }  // namespace
 
-Result<std::optional<FeatureFiles>> open_features(const Source& source) {
+Result<std::unique_ptr<FeatureRows>> open_sparse(const Source& source, SparseFiles files,
+                                                 std::optional<std::uint64_t> cols) {
+  TROUPE_ASSIGN_OR_RETURN(auto arrays, open_arrays(source, std::move(files)));
+  const auto& names = arrays.files;
+  TROUPE_ASSIGN_OR_RETURN(
+      const auto end,
+      end_of_ids(arrays.columns, row_columns(names.columns, 0, arrays.columns.shape[0],
+                                             cols.value_or(store_layout::largest_cols))));
+  const auto width = cols.value_or(end);
+  if (width == 0) {
+    return bad_input(names.columns, "expected at least one feature, got 0");
+  }
+  const auto rows = arrays.offsets.shape[0] - 1;
+  std::uint64_t size = 0;
+  if (__builtin_mul_overflow(rows, width * sizeof(float), &size) ||
+      size > store_layout::largest_count) {
+    return bad_input(names.offsets, fmt::format("expected features that fit memory, got {} rows "
+                                                "of {}",
+                                                rows, width));
+  }
+  return std::unique_ptr<FeatureRows>(std::make_unique<SparseRows>(std::move(arrays), width));
+}
+
+Result<std::unique_ptr<FeatureRows>> one_hot(const std::string& name, std::uint64_t rows) {
+  constexpr std::uint64_t most = 65536;
+  if (rows == 0 || rows > most) {
+    return bad_input(name, fmt::format("one-hot: expected 1 to {} nodes, got {}", most, rows));
+  }
+  return std::unique_ptr<FeatureRows>(std::make_unique<OneHotRows>(name, rows));
+}
+
+Result<std::unique_ptr<FeatureRows>> open_features(const Source& source) {
   const bool sparse = source.has("x_indptr.npy") || source.has("x_indices.npy");
   if (source.has("x.npy")) {
     if (sparse) {
       return bad_input("x.npy", "expected x.npy or x_indptr.npy, found both");
     }
-    TROUPE_ASSIGN_OR_RETURN(auto features, open_dense(source));
-    return std::optional(std::move(features));
+    return open_dense(source);
   }
   if (!sparse) {
-    return std::optional<FeatureFiles>();
+    return std::unique_ptr<FeatureRows>();
   }
-  TROUPE_ASSIGN_OR_RETURN(auto features, open_sparse(source));
-  return std::optional(std::move(features));
-}
-
-Status read_features(const FeatureFiles& files,
-                     const std::function<Status(std::span<const std::byte>)>& take) {
-  const auto cols = files.info.cols;
-  const auto rows_at_once = std::max<std::uint64_t>(1, block_elements / cols);
-  std::vector<std::byte> block;
-  std::optional<RowFiller> filler;
-  if (files.offsets) {
-    filler.emplace(files);
+  if (!source.has("x_indptr.npy") || !source.has("x_indices.npy")) {
+    return Error(Errc::not_found,
+                 fmt::format("{}: expected x_indptr.npy and x_indices.npy, found one of them",
+                             source.dir.string()));
   }
-  for (std::uint64_t row = 0; row < files.rows; row += rows_at_once) {
-    const auto rows = std::min(rows_at_once, files.rows - row);
-    if (filler) {
-      TROUPE_RETURN_IF_ERROR(filler->fill(row, rows, block));
-    } else {
-      block.resize(rows * cols * size_bytes(files.info.dtype));
-      TROUPE_RETURN_IF_ERROR(convert(*files.values, files.info.dtype,
-                                     {files.values_file, cols, row * cols}, rows * cols,
-                                     block.data()));
-    }
-    TROUPE_RETURN_IF_ERROR(take(block));
-  }
-  return ok_status();
+  const std::string values = "x_data.npy";
+  return open_sparse(source, {"x_indptr.npy", "x_indices.npy", source.has(values) ? values : ""},
+                     source.meta.num_features);
 }
 
 }  // namespace troupe::npy_source

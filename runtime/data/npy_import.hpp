@@ -1,6 +1,6 @@
 #pragma once
 /// \file npy_import.hpp
-/// Imports a directory of NumPy files as a graph store (docs/store.md, "Importing").
+/// Imports NumPy files as a graph store (docs/store.md, "Importing").
 #include "runtime/base/executor.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/data/import_options.hpp"
@@ -10,18 +10,19 @@
 
 namespace troupe {
 
-/// Reads `dir`: `edge_index.npy` [2, E], or `indptr.npy` + `indices.npy` (lists of in-neighbours;
+/// Reads a directory: `edge_index.npy` [2, E], or `indptr.npy` + `indices.npy` (lists of in-neighbours;
 /// `indices*.npy` pieces are joined in name order); `x.npy` [N, D] or CSR `x_indptr.npy`,
 /// `x_indices.npy`, optional `x_data.npy`; `y.npy`; `{train,val,test}_idx[_NAME].npy`;
 /// `{train,val,test}_masks.npy` [k, N] give splits mask0…; `meta.json` is optional. Writes the
-/// store `out`, atomically; an existing `out` is an error. The files are mapped and read in blocks;
+/// store `out`, atomically; an existing `out` is an error. A file instead of a directory is a JSON
+/// document that names arrays (npy_graph.hpp). The files are mapped and read in blocks;
 /// seeds are kept in memory beside `options.writer.memory_bytes`.
 /// \errors invalid_argument: a shape, dtype, range or NaN that does not fit, with file and row;
 ///   not_found: a file is missing; failed_precondition: `out` exists or cannot be written;
 ///   out_of_memory
-Result<GraphInfo> import_npy(const std::filesystem::path& dir, const std::filesystem::path& out,
+Result<GraphInfo> import_npy(const std::filesystem::path& source, const std::filesystem::path& out,
                              const ImportOptions& options, Executor& executor);
 /// The same with the defaults, on the caller's thread.
-Result<GraphInfo> import_npy(const std::filesystem::path& dir, const std::filesystem::path& out);
+Result<GraphInfo> import_npy(const std::filesystem::path& source, const std::filesystem::path& out);
 
 }  // namespace troupe

@@ -2,6 +2,7 @@
 
 #include "runtime/base/files.hpp"
 #include "runtime/base/mapped_file.hpp"
+#include "runtime/data/strict_json.hpp"
 #include "runtime/graph/json_reader.hpp"
 #include "runtime/graph/store_layout.hpp"
 
@@ -54,11 +55,7 @@ Result<Meta> read_meta(const std::filesystem::path& dir) {
   if (!std::filesystem::exists(dir / "meta.json", ignored)) {
     return meta;
   }
-  if (!std::filesystem::is_regular_file(dir / "meta.json", ignored)) {
-    return bad_input("meta.json", "expected a regular file, found something else");
-  }
-  TROUPE_ASSIGN_OR_RETURN(const auto text,
-                          read_text_file(dir / "meta.json", std::uint64_t{1} << 24));
+  TROUPE_ASSIGN_OR_RETURN(const auto text, read_document(dir / "meta.json"));
   const auto parsed = parse_json(text);
   if (!parsed.is_object()) {
     return bad_input("meta.json",
@@ -98,7 +95,7 @@ Result<std::vector<std::uint64_t>> read_ids(const NpyArray& array, const IdRange
   return visit_elements(array, [&](auto values) -> Result<std::vector<std::uint64_t>> {
     std::vector<std::uint64_t> ids(range.count);
     for (std::uint64_t i = 0; i < range.count; ++i) {
-      const auto value = values[range.begin + i];
+      const auto value = values[range.begin + i * range.stride];
       if (value < 0 || static_cast<std::uint64_t>(value) >= range.end) {
         return bad_input(range.file, fmt::format("row {}: expected {} below {}, got {}",
                                                  range.row + i, range.what, range.end, value));
@@ -114,7 +111,7 @@ Status for_each_id_block(
     const std::function<Status(std::uint64_t, std::span<const std::uint64_t>)>& take) {
   auto block = range;
   for (std::uint64_t done = 0; done < range.count; done += block.count) {
-    block.begin = range.begin + done;
+    block.begin = range.begin + done * range.stride;
     block.row = range.row + done;
     block.count = std::min(block_elements, range.count - done);
     TROUPE_ASSIGN_OR_RETURN(const auto ids, read_ids(array, block));

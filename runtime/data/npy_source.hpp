@@ -1,9 +1,9 @@
 #pragma once
 /// \file npy_source.hpp
-/// The pieces of an import: each reads some of the NumPy files of a directory and checks them. Used
-/// by npy_import.cpp only.
+/// NumPy files of a directory, opened and checked. Used by the importers that read such files.
 #include "runtime/base/executor.hpp"
 #include "runtime/base/result.hpp"
+#include "runtime/data/graph_source.hpp"
 #include "runtime/graph/graph_info.hpp"
 #include "runtime/graph/npy.hpp"
 
@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -44,14 +45,15 @@ Error bad_input(const std::string& file, const std::string& what);
 /// Elements that are converted at once.
 inline constexpr std::uint64_t block_elements = std::uint64_t{1} << 20;
 
-/// The elements [begin, begin + count) of an integer array, which must be below `end`.
+/// `count` elements of an integer array from `begin` on, which must be below `end`.
 struct IdRange {
   std::string file;
   std::string what;  ///< "a node id", for messages
   std::uint64_t begin = 0;
   std::uint64_t count = 0;
   std::uint64_t end = 0;
-  std::uint64_t row = 0;  ///< number of `begin`, for messages
+  std::uint64_t row = 0;     ///< number of `begin`, for messages
+  std::uint64_t stride = 1;  ///< from one to the next
 };
 /// Reads them; an error names the row.
 Result<std::vector<std::uint64_t>> read_ids(const NpyArray& array, const IdRange& range);
@@ -62,53 +64,31 @@ Status for_each_id_block(
 /// Checks them. \returns the largest + 1
 Result<std::uint64_t> end_of_ids(const NpyArray& array, const IdRange& range);
 
-/// `edge_index.npy`, or `indptr.npy` and `indices*.npy`; mapped.
-struct EdgeFiles {
-  struct Piece {
-    std::string file;
-    NpyArray ids;
-  };
-  std::uint64_t count = 0;
-  std::uint64_t least_nodes = 0;  ///< number of lists; or the largest id + 1, if no number is known
-  std::optional<NpyArray> offsets;  ///< of lists
-  std::vector<Piece> pieces;        ///< the edge list, or sources list by list
+/// Edges of a directory: `edge_index.npy`, or `indptr.npy` and `indices*.npy`; mapped.
+struct FoundEdges {
+  std::unique_ptr<graph_source::EdgeRows> rows;
+  std::uint64_t nodes = 0;
 };
 /// Opens them and checks all but ids.
-/// \param known_nodes  upper end of ids, if known
-Result<EdgeFiles> open_edges(const Source& source, std::optional<std::uint64_t> known_nodes);
-/// Hands out all edges in order, block by block: sources and destinations.
-/// \errors invalid_argument: an id that is not below `nodes`
-Status read_edges(const EdgeFiles& files, std::uint64_t nodes, Executor& executor,
-                  const std::function<Status(std::span<const std::uint64_t>,
-                                             std::span<const std::uint64_t>)>& take);
+/// \param known_nodes  upper end of ids, if known; else it is found out
+Result<FoundEdges> open_edges(const Source& source, std::optional<std::uint64_t> known_nodes);
 
-/// The feature files; mapped.
-struct FeatureFiles {
-  FeatureInfo info;
-  std::uint64_t rows = 0;
-  std::string values_file;
-  std::optional<NpyArray> values;   ///< dense rows, or one value per column of sparse rows; else 1
-  std::optional<NpyArray> offsets;  ///< of sparse rows
-  std::optional<NpyArray> columns;
+/// Names of the files of sparse rows.
+struct SparseFiles {
+  std::string offsets;  ///< indptr
+  std::string columns;  ///< indices
+  std::string values;   ///< empty: every value is 1
 };
-/// Nothing if there are none. Checks all but values.
-Result<std::optional<FeatureFiles>> open_features(const Source& source);
-/// Hands out all rows in order as the stored dtype, block by block.
-Status read_features(const FeatureFiles& files,
-                     const std::function<Status(std::span<const std::byte>)>& take);
-
-/// `y.npy`, checked; mapped.
-struct LabelFile {
-  LabelInfo info;
-  std::uint64_t rows = 0;
-  NpyArray array;
-};
-/// Nothing if there is none.
-Result<std::optional<LabelFile>> open_labels(const Source& source);
-/// Hands out all classes or targets in order, block by block.
-Status read_labels(const LabelFile& file,
-                   const std::function<Status(std::span<const std::int64_t>)>& take_classes,
-                   const std::function<Status(std::span<const float>)>& take_targets);
+/// Sparse rows, handed out dense. \param cols  if known; else the largest column + 1
+Result<std::unique_ptr<graph_source::FeatureRows>> open_sparse(const Source& source,
+                                                               SparseFiles files,
+                                                               std::optional<std::uint64_t> cols);
+/// The features of a directory: `x.npy`, or `x_indptr.npy` and so on. Nothing if there are none.
+Result<std::unique_ptr<graph_source::FeatureRows>> open_features(const Source& source);
+/// Row i has 1 in column i, else 0.
+/// \errors invalid_argument: more than 65536 rows
+Result<std::unique_ptr<graph_source::FeatureRows>> one_hot(const std::string& name,
+                                                           std::uint64_t rows);
 
 /// (split, role) -> ascending node ids.
 using Seeds = std::map<std::pair<std::string, std::string>, std::vector<std::uint64_t>>;

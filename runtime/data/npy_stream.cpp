@@ -41,6 +41,9 @@ Result<NpyStream> NpyStream::create_open_ended(const std::filesystem::path& path
 }
 
 Status NpyStream::put(std::span<const std::byte> bytes) {
+  if (bytes.empty()) {
+    return ok_status();  // fwrite takes no null pointer
+  }
   if (std::fwrite(bytes.data(), 1, bytes.size(), file_.get()) != bytes.size()) {
     return file_error(path_, "cannot write", errno);
   }

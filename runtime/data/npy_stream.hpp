@@ -1,6 +1,6 @@
 #pragma once
 /// \file npy_stream.hpp
-/// Writes an array that is never whole in memory. For arrays that are, runtime/graph has writers.
+/// Writes an array that need not be whole in memory.
 #include "runtime/base/digest.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/graph/npy.hpp"

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <fmt/format.h>
 #include <limits>
 
@@ -29,8 +30,14 @@ Status check_name(std::string_view kind, const std::string& name) {
   return ok_status();
 }
 
-bool is_feature_dtype(DType dtype) {
-  return dtype == DType::u8 || dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::f32;
+Status check_features(const std::string& what, const std::optional<FeatureInfo>& features) {
+  if (features && (!store_layout::is_feature_dtype(features->dtype) || features->cols == 0 ||
+                   features->cols > store_layout::largest_cols)) {
+    return invalid(
+        fmt::format("{}: expected 1 to {} features of u8, f16, bf16 or f32, got {} of {}", what,
+                    store_layout::largest_cols, features->cols, to_string(features->dtype)));
+  }
+  return ok_status();
 }
 
 /// The largest id + 1, on all cores.
@@ -64,12 +71,7 @@ Status StoreWriter::State::check_node_type(const NewNodeType& type) const {
     return invalid(fmt::format("node type {}: expected a count of at most {}, got {}", type.name,
                                store_layout::largest_count, *type.count));
   }
-  if (type.features && (!is_feature_dtype(type.features->dtype) || type.features->cols == 0 ||
-                        type.features->cols > store_layout::largest_cols)) {
-    return invalid(fmt::format(
-        "node type {}: expected 1 to {} features of u8, f16, bf16 or f32, got {} of {}", type.name,
-        store_layout::largest_cols, type.features->cols, to_string(type.features->dtype)));
-  }
+  TROUPE_RETURN_IF_ERROR(check_features("node type " + type.name, type.features));
   if (type.labels && type.labels->classes > store_layout::largest_cols) {
     return invalid(fmt::format("node type {}: expected at most {} classes or targets, got {}",
                                type.name, store_layout::largest_cols, type.labels->classes));
@@ -120,6 +122,11 @@ Status StoreWriter::State::check_edge_type(const NewEdgeType& type) const {
                     "reverse twice",
                     name));
   }
+  if (transforms.dedup && type.times) {
+    return invalid(
+        fmt::format("{}: expected no dedup with times, as parallel edges differ by them", name));
+  }
+  TROUPE_RETURN_IF_ERROR(check_features(name, type.features));
   return transforms.reverse_edges ? check_name("edge type", "rev_" + type.name) : ok_status();
 }
 
@@ -135,6 +142,9 @@ Result<EdgeTypeId> StoreWriter::State::add_edge_type(const NewEdgeType& type) {
   edges.info.source = type.source;
   edges.info.destination = type.destination;
   edges.info.has_edge_ids = true;
+  edges.info.has_weights = type.weights;
+  edges.info.has_times = type.times;
+  edges.info.features = type.features;
   edges.transforms = type.transforms;
   if (type.transforms.reverse_edges) {
     auto& reverse = edges_.emplace_back();
@@ -152,7 +162,9 @@ void StoreWriter::State::open_edge_lists() {
   for (auto& edges : edges_) {
     const auto fits = [&](NodeTypeId type) { return nodes_[raw(type)].info.count <= compact_end; };
     edges.lists =
-        make_edge_lists({.symmetrize = edges.transforms.symmetrize,
+        make_edge_lists({.weights = edges.info.has_weights,
+                         .times = edges.info.has_times,
+                         .symmetrize = edges.transforms.symmetrize,
                          .dedup = edges.transforms.dedup,
                          .drop_self_loops = edges.transforms.drop_self_loops,
                          .reversed = edges.reverse_of.has_value(),
@@ -183,31 +195,56 @@ Status StoreWriter::State::take_ids(const EdgeRows& edges, bool sources,
   return ok_status();
 }
 
-Status StoreWriter::State::add_edges(EdgeTypeId type, const EdgeBlock& block) {
+Result<EdgeRows*> StoreWriter::State::given_edges(EdgeTypeId type) {
   if (raw(type) >= edges_.size() || edges_[raw(type)].reverse_of) {
     return invalid(fmt::format("edges: expected an edge type below {} that is no reverse, got {}",
                                edges_.size(), raw(type)));
   }
-  if (!edges_given_) {
-    open_edge_lists();
-  }
-  auto& edges = edges_[raw(type)];
-  if (block.sources.size() != block.destinations.size() ||
-      block.sources.size() > store_layout::largest_count - edges.given) {
+  return &edges_[raw(type)];
+}
+
+/// Lengths against each other, and weights.
+Status StoreWriter::State::check_piece(const EdgeRows& edges, const EdgePiece& piece) {
+  const auto count = piece.sources.size();
+  const auto& info = edges.info;
+  if (count != piece.destinations.size() || count > store_layout::largest_count - edges.given) {
     return invalid(
         fmt::format("edge type {}: expected as many sources as destinations, at most {} "
                     "in all, got {} and {}",
-                    edges.info.name, store_layout::largest_count, block.sources.size(),
-                    block.destinations.size()));
+                    info.name, store_layout::largest_count, count, piece.destinations.size()));
   }
-  TROUPE_RETURN_IF_ERROR(take_ids(edges, true, block.sources));
-  TROUPE_RETURN_IF_ERROR(take_ids(edges, false, block.destinations));
-  const EdgeBlock numbered{block.sources, block.destinations, edges.given};
-  TROUPE_RETURN_IF_ERROR(edges.lists->add(numbered));
-  if (edges.transforms.reverse_edges) {
-    TROUPE_RETURN_IF_ERROR(edges_[raw(type) + 1].lists->add(numbered));
+  if (piece.weights.size() != (info.has_weights ? count : 0) ||
+      piece.times.size() != (info.has_times ? count : 0)) {
+    return invalid(
+        fmt::format("edge type {}: expected {} weights and {} times for {} edges, got {} "
+                    "and {}",
+                    info.name, info.has_weights ? count : 0, info.has_times ? count : 0, count,
+                    piece.weights.size(), piece.times.size()));
   }
-  edges.given += block.sources.size();
+  const auto bad = std::ranges::find_if(
+      piece.weights, [](float weight) { return !(weight >= 0 && std::isfinite(weight)); });
+  if (bad != piece.weights.end()) {
+    return invalid(fmt::format(
+        "edge type {}: row {}: expected a finite weight of 0 or more, got {}", info.name,
+        edges.given + static_cast<std::uint64_t>(bad - piece.weights.begin()), *bad));
+  }
+  return ok_status();
+}
+
+Status StoreWriter::State::add_edges(EdgeTypeId type, const EdgePiece& piece) {
+  TROUPE_ASSIGN_OR_RETURN(auto* const edges, given_edges(type));
+  if (!edges_given_) {
+    open_edge_lists();
+  }
+  TROUPE_RETURN_IF_ERROR(check_piece(*edges, piece));
+  TROUPE_RETURN_IF_ERROR(take_ids(*edges, true, piece.sources));
+  TROUPE_RETURN_IF_ERROR(take_ids(*edges, false, piece.destinations));
+  const EdgeBlock numbered{piece, edges->given};
+  TROUPE_RETURN_IF_ERROR(edges->lists->add(numbered));
+  if (edges->transforms.reverse_edges) {
+    TROUPE_RETURN_IF_ERROR(edges_[raw(type) + 1U].lists->add(numbered));
+  }
+  edges->given += piece.sources.size();
   return ok_status();
 }
 
@@ -252,7 +289,13 @@ Result<EdgeTypeId> StoreWriter::add_edge_type(const NewEdgeType& type) {
 }
 Status StoreWriter::add_edges(EdgeTypeId type, std::span<const std::uint64_t> sources,
                               std::span<const std::uint64_t> destinations) {
-  return state_->add_edges(type, {sources, destinations, 0});
+  return state_->add_edges(type, {sources, destinations});
+}
+Status StoreWriter::add_edges(EdgeTypeId type, const EdgePiece& piece) {
+  return state_->add_edges(type, piece);
+}
+Status StoreWriter::add_edge_features(EdgeTypeId type, std::span<const std::byte> rows) {
+  return state_->add_edge_features(type, rows);
 }
 Status StoreWriter::add_features(NodeTypeId type, std::span<const std::byte> rows) {
   return state_->add_features(type, rows);
@@ -270,6 +313,11 @@ Status StoreWriter::set_seeds(const std::string& split, const std::string& role,
 }
 Status StoreWriter::add_file(const std::string& path, std::span<const std::string> pieces) {
   return state_->add_file(path, pieces);
+}
+Status StoreWriter::add_array(const std::string& path, DType dtype,
+                              std::vector<std::uint64_t> shape,
+                              const std::function<Status(const TakeBytes&)>& write) {
+  return state_->add_array(path, dtype, std::move(shape), write);
 }
 Result<GraphInfo> StoreWriter::finish() {
   return state_->finish();

@@ -1,8 +1,7 @@
 #pragma once
 /// \file stream_store.hpp
 /// Writes a graph store from data that comes piece by piece, in bounded memory: what importers are
-/// built on, and the way in for data that comes from elsewhere. For a graph that is in memory as
-/// arrays, runtime/graph/store_writer.hpp; it writes the same bytes.
+/// built on, and the way in for data that comes from elsewhere.
 #include "runtime/base/executor.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/graph/graph_info.hpp"
@@ -27,6 +26,8 @@ struct ImportProgress {
   std::uint64_t total = 0;  ///< 0: not known
   std::string_view unit;    ///< "edges", "rows", "bytes"
 };
+/// Takes the next bytes.
+using TakeBytes = std::function<Status(std::span<const std::byte>)>;
 /// Called on the thread that imports, often; it should be quick.
 using ReportProgress = std::function<void(const ImportProgress&)>;
 
@@ -59,7 +60,18 @@ struct NewEdgeType {
   std::string name;
   NodeTypeId source{};
   NodeTypeId destination{};
-  EdgeTransforms transforms;
+  EdgeTransforms transforms = {};
+  bool weights = false;
+  bool times = false;  ///< its lists are in order of time; not with dedup
+  std::optional<FeatureInfo> features = std::nullopt;
+};
+
+/// Edges in the order given: edge i goes from sources[i] to destinations[i].
+struct EdgePiece {
+  std::span<const std::uint64_t> sources;
+  std::span<const std::uint64_t> destinations;
+  std::span<const float> weights = {};       ///< finite and >= 0; as many if the type has weights
+  std::span<const std::int64_t> times = {};  ///< as many if the type has times
 };
 
 /// Lifecycle:  create(); types; then rows, edges and seeds in any order; finish() once. Dropped
@@ -82,9 +94,14 @@ class StoreWriter {
   Result<EdgeTypeId> add_edge_type(const NewEdgeType& type);
 
   /// The next edges of a type.
-  /// \errors invalid_argument: an id past the count, with its row; failed_precondition: no space
+  /// \errors invalid_argument: an id past the count or a weight that cannot be, with its row;
+  ///   failed_precondition: no space
+  Status add_edges(EdgeTypeId type, const EdgePiece& piece);
   Status add_edges(EdgeTypeId type, std::span<const std::uint64_t> sources,
                    std::span<const std::uint64_t> destinations);
+  /// The next whole rows, as the type's dtype, in the order in which its edges are given. Derived
+  /// edges have the row of theirs. The rows are kept in a scratch file until finish().
+  Status add_edge_features(EdgeTypeId type, std::span<const std::byte> rows);
   /// The next whole rows, as the type's dtype.
   Status add_features(NodeTypeId type, std::span<const std::byte> rows);
   /// Classes of the next nodes, -1 = unlabelled.
@@ -98,6 +115,10 @@ class StoreWriter {
   /// by nobody here.
   /// \param path  relative; its names as those of types
   Status add_file(const std::string& path, std::span<const std::string> pieces);
+  /// The same for an array, whose bytes come piece by piece.
+  /// \param write  hands all of them to the function that it gets
+  Status add_array(const std::string& path, DType dtype, std::vector<std::uint64_t> shape,
+                   const std::function<Status(const TakeBytes&)>& write);
 
   /// Sorts, writes the lists and puts the store in place. \returns its info with files
   Result<GraphInfo> finish();

@@ -4,7 +4,6 @@
 #include "runtime/graph/store_layout.hpp"
 
 #include <algorithm>
-#include <array>
 #include <fmt/format.h>
 
 namespace troupe {
@@ -12,11 +11,7 @@ namespace troupe {
 using namespace stream_store;
 
 Status StoreWriter::State::make_folder_of(const std::string& path) const {
-  const auto folder = (staged_.path() / path).parent_path();
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  return error ? Status(file_error(folder, "cannot create the directory", error.value()))
-               : ok_status();
+  return make_folders((staged_.path() / path).parent_path());
 }
 
 Status StoreWriter::State::check_space(const std::string& path, std::uint64_t bytes) const {
@@ -37,13 +32,31 @@ void StoreWriter::State::report(std::string_view stage, std::uint64_t done, std:
   }
 }
 
-Status StoreWriter::State::add_file(const std::string& path, std::span<const std::string> pieces) {
+/// For a further file.
+Status StoreWriter::State::make_place_for(const std::string& path) const {
   if (!store_layout::is_safe_path(path)) {
     return Error(
         Errc::invalid_argument,
         fmt::format("file \"{}\": expected a relative path of names of a-z A-Z 0-9 _ - .", path));
   }
-  TROUPE_RETURN_IF_ERROR(make_folder_of(path));
+  return make_folder_of(path);
+}
+
+Status StoreWriter::State::add_array(const std::string& path, DType dtype,
+                                     std::vector<std::uint64_t> shape,
+                                     const std::function<Status(const TakeBytes&)>& write) {
+  TROUPE_RETURN_IF_ERROR(make_place_for(path));
+  TROUPE_ASSIGN_OR_RETURN(
+      auto stream, NpyStream::create(staged_.path() / path, npy_type(dtype), std::move(shape)));
+  const TakeBytes take = [&](std::span<const std::byte> bytes) { return stream.write(bytes); };
+  TROUPE_RETURN_IF_ERROR(write(take));
+  TROUPE_RETURN_IF_ERROR(stream.close());
+  further_files_.push_back(stream.info(path));
+  return ok_status();
+}
+
+Status StoreWriter::State::add_file(const std::string& path, std::span<const std::string> pieces) {
+  TROUPE_RETURN_IF_ERROR(make_place_for(path));
   std::vector<std::span<const std::byte>> bytes;
   DigestBuilder digest;
   std::uint64_t size = 0;
@@ -67,8 +80,7 @@ Status StoreWriter::State::settle_counts() {
     if (nodes.counted) {
       continue;
     }
-    // Almost all nodes would be isolated: rather damaged data than a graph
-    if (nodes.least_count > 64 * edges + (std::uint64_t{1} << 20)) {
+    if (nodes.least_count > store_layout::most_implied_nodes(edges)) {
       return Error(Errc::invalid_argument,
                    fmt::format("node type {}: expected ids near the number of edges, {}, got {}\n"
                                "try: state the number of nodes",
@@ -85,12 +97,12 @@ Status StoreWriter::State::finish_edges(EdgeRows& edges) {
   const auto given = edges_[forward].given;
   ListTarget target;
   target.dir = staged_.path();
-  for (const auto* what : {"offsets", "neighbours", "edge_ids"}) {
-    target.paths.push_back(store_layout::edges_file(info, EdgeDir::in, what));
-  }
-  TROUPE_RETURN_IF_ERROR(make_folder_of(target.paths.front()));
-  TROUPE_RETURN_IF_ERROR(
-      check_space(target.paths.front(), 8 * (nodes_[raw(info.destination)].info.count + 1)));
+  target.path = [&info](std::string_view what) {
+    return store_layout::edges_file(info, EdgeDir::in, what);
+  };
+  const auto offsets = target.path("offsets");
+  TROUPE_RETURN_IF_ERROR(make_folder_of(offsets));
+  TROUPE_RETURN_IF_ERROR(check_space(offsets, 8 * (nodes_[raw(info.destination)].info.count + 1)));
   target.neighbour_count = nodes_[raw(info.source)].info.count;
   target.owner_count = nodes_[raw(info.destination)].info.count;
   target.first_reversed_id = given;
@@ -104,7 +116,7 @@ Status StoreWriter::State::finish_edges(EdgeRows& edges) {
   const auto id_end = derived ? 2 * given : given;
   info.edge_id_end = id_end == info.count ? 0 : id_end;
   info_.files.insert(info_.files.end(), written.files.begin(), written.files.end());
-  return ok_status();
+  return info.features ? finish_edge_features(edges) : ok_status();
 }
 
 Status StoreWriter::State::finish_seeds() {
@@ -154,9 +166,8 @@ Result<GraphInfo> StoreWriter::State::finish() {
   }
   TROUPE_RETURN_IF_ERROR(finish_seeds());
   info_.files.insert(info_.files.end(), further_files_.begin(), further_files_.end());
-  const auto json = graph_to_json(info_);
-  const std::array<std::span<const std::byte>, 1> pieces{std::as_bytes(std::span(json))};
-  TROUPE_RETURN_IF_ERROR(write_new_file(staged_.path() / store_layout::graph_file, pieces));
+  TROUPE_RETURN_IF_ERROR(
+      write_new_text_file(staged_.path() / store_layout::graph_file, graph_to_json(info_)));
   TROUPE_RETURN_IF_ERROR(staged_.commit(Flush::no));
   return std::move(info_);
 }

@@ -9,6 +9,10 @@ namespace troupe {
 
 using namespace stream_store;
 
+namespace {
+constexpr std::size_t block_bytes = std::size_t{1} << 20;
+}  // namespace
+
 Result<RowFile> StoreWriter::State::open_rows(const NodeRows& rows, std::string_view what,
                                               DType dtype, std::vector<std::uint64_t> shape) {
   const auto path = store_layout::nodes_file(rows.info, what);
@@ -116,6 +120,63 @@ Status StoreWriter::State::finish_rows(NodeRows& rows) {
     rows.info.column_stats = column_stats({*rows.info.features, rows.info.count, array.data});
   }
   return rows.labels ? close_rows(rows, *rows.labels) : ok_status();
+}
+
+Status StoreWriter::State::add_edge_features(EdgeTypeId type, std::span<const std::byte> rows) {
+  TROUPE_ASSIGN_OR_RETURN(auto* const edges, given_edges(type));
+  const auto& features = edges->info.features;
+  const auto row_bytes = features ? features->row_bytes() : 0;
+  if (row_bytes == 0 || rows.size() % row_bytes != 0) {
+    return Error(
+        Errc::invalid_argument,
+        fmt::format("features of edge type {}: row {}: expected whole rows of {} bytes, got "
+                    "{} bytes",
+                    edges->info.name, edges->feature_rows, row_bytes, rows.size()));
+  }
+  if (!edges->features) {
+    TROUPE_ASSIGN_OR_RETURN(edges->features, ScratchFile::create(staged_.path()));
+  }
+  edges->feature_rows += rows.size() / row_bytes;
+  return edges->features->append(rows);
+}
+
+/// Puts the rows in the order of the lists, which are written.
+Status StoreWriter::State::finish_edge_features(const EdgeRows& edges) {
+  const auto& info = edges.info;
+  const auto& given = edges.reverse_of ? edges_[*edges.reverse_of] : edges;
+  if (given.feature_rows != given.given) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("features of edge type {}: expected {} rows, one per edge, got {}",
+                             info.name, given.given, given.feature_rows));
+  }
+  const auto path = store_layout::edges_file(info, EdgeDir::in, "features");
+  const auto row_bytes = info.features->row_bytes();
+  TROUPE_RETURN_IF_ERROR(check_space(path, info.count * row_bytes));
+  TROUPE_ASSIGN_OR_RETURN(auto stream,
+                          NpyStream::create(staged_.path() / path, npy_type(info.features->dtype),
+                                            {info.count, info.features->cols}));
+  Segment rows;
+  if (given.features) {
+    TROUPE_ASSIGN_OR_RETURN(rows, given.features->map());
+  }
+  const auto ids_path = store_layout::edges_file(info, EdgeDir::in, "edge_ids");
+  TROUPE_ASSIGN_OR_RETURN(const auto ids, map_npy(staged_.path() / ids_path));
+  std::vector<std::byte> block;
+  std::uint64_t done = 0;
+  for (const auto id : ids.as<std::uint64_t>()) {
+    const auto row = rows.bytes.subspan((id % given.given) * row_bytes, row_bytes);
+    block.insert(block.end(), row.begin(), row.end());
+    ++done;
+    if (block.size() >= block_bytes) {
+      report(fmt::format("writing features of {}", info.name), done, info.count, "rows");
+      TROUPE_RETURN_IF_ERROR(stream.write(block));
+      block.clear();
+    }
+  }
+  TROUPE_RETURN_IF_ERROR(stream.write(block));
+  TROUPE_RETURN_IF_ERROR(stream.close());
+  info_.files.push_back(stream.info(path));
+  return ok_status();
 }
 
 }  // namespace troupe

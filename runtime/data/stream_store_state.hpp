@@ -2,6 +2,7 @@
 /// \file stream_store_state.hpp
 /// What a StoreWriter has been given so far. Used by stream_store*.cpp only.
 #include "runtime/base/files.hpp"
+#include "runtime/base/scratch_file.hpp"
 #include "runtime/data/edge_lists.hpp"
 #include "runtime/data/npy_stream.hpp"
 #include "runtime/data/stream_store.hpp"
@@ -34,6 +35,8 @@ struct EdgeRows {
   EdgeTransforms transforms;
   std::optional<std::size_t> reverse_of;  ///< edge type whose reverses these are
   std::uint64_t given = 0;                ///< edges before any transform
+  std::uint64_t feature_rows = 0;         ///< given
+  std::optional<ScratchFile> features;    ///< the rows in the order given; not of a reverse type
   std::unique_ptr<EdgeLists> lists;       ///< once edges were given
 };
 
@@ -51,12 +54,15 @@ class StoreWriter::State {
 
   Result<NodeTypeId> add_node_type(const NewNodeType& type);
   Result<EdgeTypeId> add_edge_type(const NewEdgeType& type);
-  Status add_edges(EdgeTypeId type, const stream_store::EdgeBlock& block);
+  Status add_edges(EdgeTypeId type, const EdgePiece& piece);
+  Status add_edge_features(EdgeTypeId type, std::span<const std::byte> rows);
   Status add_rows(NodeTypeId type, LabelInfo::Kind kind, std::span<const std::byte> bytes);
   Status add_features(NodeTypeId type, std::span<const std::byte> bytes);
   Status check_labels(NodeTypeId type, std::span<const std::int64_t> labels) const;
   Status set_seeds(const std::pair<std::string, std::string>& name, stream_store::Seeds seeds);
   Status add_file(const std::string& path, std::span<const std::string> pieces);
+  Status add_array(const std::string& path, DType dtype, std::vector<std::uint64_t> shape,
+                   const std::function<Status(const TakeBytes&)>& write);
   Result<GraphInfo> finish();
 
  private:
@@ -68,15 +74,19 @@ class StoreWriter::State {
   Status write_rows(const stream_store::NodeRows& rows, stream_store::RowFile& file,
                     std::span<const std::byte> bytes);
   void open_edge_lists();
+  Result<stream_store::EdgeRows*> given_edges(EdgeTypeId type);
+  static Status check_piece(const stream_store::EdgeRows& edges, const EdgePiece& piece);
   Status take_ids(const stream_store::EdgeRows& edges, bool sources,
                   std::span<const std::uint64_t> ids);
   Status finish_rows(stream_store::NodeRows& rows);
   Status close_rows(const stream_store::NodeRows& rows, stream_store::RowFile& file);
   Status settle_counts();
   Status finish_edges(stream_store::EdgeRows& edges);
+  Status finish_edge_features(const stream_store::EdgeRows& edges);
   Status finish_seeds();
   /// Refuses before the disk is filled with what cannot fit.
   Status check_space(const std::string& path, std::uint64_t bytes) const;
+  Status make_place_for(const std::string& path) const;
   Status make_folder_of(const std::string& path) const;
   void report(std::string_view stage, std::uint64_t done, std::uint64_t total,
               std::string_view unit) const;

@@ -2,8 +2,8 @@
 
 #include "runtime/base/files.hpp"
 
-#include <algorithm>
 #include <fmt/format.h>
+#include <fstream>
 #include <memory>
 #include <span>
 #include <string>
@@ -112,12 +112,6 @@ class Unzstd {
   std::size_t left_ = 1;
 };
 
-bool begins_with(Bytes bytes, std::initializer_list<unsigned char> magic) {
-  return bytes.size() >= magic.size() &&
-         std::equal(magic.begin(), magic.end(), bytes.begin(),
-                    [](unsigned char a, std::byte b) { return std::byte{a} == b; });
-}
-
 template <class Decoder>
 Status decode(const std::filesystem::path& path, const TakeBytes& take) {
   Decoder decoder(path);
@@ -128,27 +122,22 @@ Status decode(const std::filesystem::path& path, const TakeBytes& take) {
 
 enum class Packing : std::uint8_t { plain, gzip, zstd };
 
-Result<Packing> packing_of(const std::filesystem::path& path) {
-  auto packing = Packing::plain;
-  const auto look = [&](Bytes bytes) -> Status {
-    if (begins_with(bytes, {0x1F, 0x8B})) {
-      packing = Packing::gzip;
-    } else if (begins_with(bytes, {0x28, 0xB5, 0x2F, 0xFD})) {
-      packing = Packing::zstd;
-    }
-    return Error(Errc::cancelled, "the first block is enough");
-  };
-  if (auto read = for_each_block(path, look); !read && read.error().code() != Errc::cancelled) {
-    return std::move(read).error();
+/// What the first bytes say. Plain for a file that cannot be read: reading it says why.
+Packing packing_of(const std::filesystem::path& path) {
+  std::string magic(4, '\0');
+  std::ifstream file(path, std::ios::binary);
+  file.read(magic.data(), static_cast<std::streamsize>(magic.size()));
+  magic.resize(static_cast<std::size_t>(file.gcount()));
+  if (magic.starts_with("\x1F\x8B")) {
+    return Packing::gzip;
   }
-  return packing;
+  return magic == "\x28\xB5\x2F\xFD" ? Packing::zstd : Packing::plain;
 }
 
 }  // namespace
 
 Status for_each_line_block(const std::filesystem::path& path, std::size_t block_bytes,
                            const std::function<Status(std::string_view)>& take) {
-  TROUPE_ASSIGN_OR_RETURN(const auto packing, packing_of(path));
   std::string text;
   const TakeBytes gather = [&](Bytes bytes) -> Status {
     const auto before = text.size();
@@ -166,7 +155,14 @@ Status for_each_line_block(const std::filesystem::path& path, std::size_t block_
     text.erase(0, end + 1);
     return ok_status();
   };
-  switch (packing) {
+  std::error_code ignored;
+  const auto kind = std::filesystem::status(path, ignored).type();
+  if (kind != std::filesystem::file_type::regular &&
+      kind != std::filesystem::file_type::not_found) {
+    return Error(Errc::failed_precondition,
+                 fmt::format("{}: expected a regular file, found something else", path.string()));
+  }
+  switch (packing_of(path)) {
     case Packing::gzip:
       TROUPE_RETURN_IF_ERROR(decode<Gunzip>(path, gather));
       break;

@@ -73,18 +73,6 @@ void to_float32(const FeatureInfo& info, const std::byte* row, std::span<float> 
   }
 }
 
-/// x / max(sum, 1): the sum in float64 over the columns in order.
-void normalize_row(std::span<float> row) {
-  double sum = 0;
-  for (const float x : row) {
-    sum += static_cast<double>(x);
-  }
-  const auto divisor = static_cast<float>(std::max(sum, 1.0));
-  for (float& x : row) {
-    x /= divisor;
-  }
-}
-
 }  // namespace
 
 Result<RowDecoder> RowDecoder::create(const NodeTypeInfo& type, Normalize normalize) {
@@ -112,11 +100,7 @@ Result<RowDecoder> RowDecoder::create(const NodeTypeInfo& type, Normalize normal
                     "{} columns, the store has {}\ntry: import the data again",
                     type.name, cols, type.column_stats ? type.column_stats->mean.size() : 0));
   }
-  for (std::size_t i = 0; i < cols; ++i) {
-    decoder.mean_.push_back(static_cast<float>(type.column_stats->mean[i]));
-    // In this order a NaN (of a single node) gives the smallest divisor.
-    decoder.divisor_.push_back(std::max(1e-6F, static_cast<float>(type.column_stats->sd[i])));
-  }
+  decoder.scale_ = ColumnScale(*type.column_stats);
   return decoder;
 }
 
@@ -127,7 +111,7 @@ RowDecoder RowDecoder::plain(std::uint64_t cols) {
 }
 
 std::size_t RowDecoder::row_bytes() const {
-  return info_.cols * size_bytes(info_.dtype);
+  return info_.row_bytes();
 }
 
 void RowDecoder::decode(std::span<const std::byte> row, std::span<float> out) const {
@@ -140,9 +124,7 @@ void RowDecoder::decode(std::span<const std::byte> row, std::span<float> out) co
   if (normalize_ == Normalize::row) {
     normalize_row(out);
   } else if (normalize_ == Normalize::column) {
-    for (std::size_t i = 0; i < out.size(); ++i) {
-      out[i] = (out[i] - mean_[i]) / divisor_[i];
-    }
+    scale_.apply(out);
   }
 }
 

@@ -25,6 +25,10 @@ struct RowCollection::State {
   std::vector<std::int64_t> seed_labels;  ///< [distinct seeds] or empty
   Matrix seed_targets;                    ///< [distinct seeds, columns] or empty
   bool labels_seen = false;
+  std::shared_ptr<const RowCache> cache;
+  std::uint64_t cached_rows = 0;
+  std::span<const std::shared_ptr<const Part>> here;  ///< while questions are made
+  std::uint64_t halo_rows = 0;
 
   State(const PartitionBook& b, std::shared_ptr<const CollectOptions> o)
       : book(b), options(std::move(o)) {}
@@ -43,6 +47,8 @@ struct RowCollection::State {
   bool wants_rows(std::size_t type) const { return options->decoders[type].cols() > 0; }
 
   void prepare();
+  bool take_from_cache(NodeTypeId type, std::uint32_t place, PartId owner);
+  bool take_from_halo(NodeTypeId type, std::uint32_t place, PartId owner);
   void ask(NodeTypeId type);
   Status check_open(std::uint32_t question) const;
   Error corrupt(std::uint32_t question, const std::string& what) const;
@@ -75,7 +81,51 @@ void RowCollection::State::prepare() {
     ask(static_cast<NodeTypeId>(t));
   }
   open = questions.size();
-  answered.resize(open);
+  answered.resize(questions.size());
+}
+
+/// \returns whether the row is kept: then it is in its place
+bool RowCollection::State::take_from_cache(NodeTypeId type, std::uint32_t place, PartId owner) {
+  if (!cache || !cache->covers(owner)) {
+    return false;
+  }
+  const auto row = cache->find(type, sampled().nodes[raw(type)].ids[place]);
+  if (!row) {
+    return false;
+  }
+  auto& rows = batch.rows[raw(type)];
+  options->decoders[raw(type)].decode(cache->row(type, *row), rows.features.view().row(place));
+  if (wants_original_ids()) {
+    rows.original_ids[place] = cache->original_id(type, *row);
+  }
+  ++cached_rows;
+  return true;
+}
+
+/// \returns whether a part here keeps the row for another one: then it is in its place
+bool RowCollection::State::take_from_halo(NodeTypeId type, std::uint32_t place, PartId owner) {
+  const auto of_owner = [owner](const auto& part) { return part->id == owner; };
+  if (std::ranges::any_of(here, of_owner)) {
+    return false;
+  }
+  for (const auto& part : here) {
+    const auto& nodes = part->nodes_of(type);
+    const auto at = nodes.halo_features
+                        ? nodes.halo.rank(raw(sampled().nodes[raw(type)].ids[place]))
+                        : std::nullopt;
+    if (!at) {
+      continue;
+    }
+    auto& rows = batch.rows[raw(type)];
+    options->decoders[raw(type)].decode(nodes.halo_features->row(*at),
+                                        rows.features.view().row(place));
+    if (wants_original_ids()) {
+      rows.original_ids[place] = static_cast<OriginalId>(nodes.halo_original_ids[*at]);
+    }
+    ++halo_rows;
+    return true;
+  }
+  return false;
 }
 
 /// Groups the nodes of a type by owner. Batch-local order is kept, so seeds come first in every
@@ -89,7 +139,12 @@ void RowCollection::State::ask(NodeTypeId type) {
   const auto count = all ? static_cast<std::uint32_t>(wanted_nodes(raw(type))) : labelled;
   std::vector<std::vector<std::uint32_t>> by_part(book.parts());
   for (std::uint32_t i = 0; i < count; ++i) {
-    by_part[raw(book.owner(type, ids[i]))].push_back(i);
+    const auto owner = book.owner(type, ids[i]);
+    const bool taken = rows && i >= labelled &&
+                       (take_from_halo(type, i, owner) || take_from_cache(type, i, owner));
+    if (!taken) {
+      by_part[raw(owner)].push_back(i);
+    }
   }
   for (std::uint32_t p = 0; p < by_part.size(); ++p) {
     auto& group = by_part[p];
@@ -212,10 +267,17 @@ void RowCollection::State::spread_labels() {
 
 RowCollection::RowCollection(const PartitionBook& book,
                              std::shared_ptr<const CollectOptions> options,
-                             std::shared_ptr<const SampledBatch> sampled)
+                             std::shared_ptr<const SampledBatch> sampled,
+                             std::shared_ptr<const RowCache> cache,
+                             std::span<const std::shared_ptr<const Part>> here)
     : state_(std::make_unique<State>(book, std::move(options))) {
+  if (state_->options->source.kind == RowSource::Kind::features) {
+    state_->cache = std::move(cache);
+    state_->here = here;
+  }
   state_->batch.sampled = std::move(sampled);
   state_->prepare();
+  state_->here = {};
 }
 
 RowCollection::~RowCollection() = default;
@@ -280,6 +342,14 @@ Status RowCollection::answer_from(std::uint32_t question, const Part& part) {
   }
   s.close(question);
   return ok_status();
+}
+
+std::uint64_t RowCollection::cached_rows() const {
+  return state_->cached_rows;
+}
+
+std::uint64_t RowCollection::halo_rows() const {
+  return state_->halo_rows;
 }
 
 bool RowCollection::done() const {

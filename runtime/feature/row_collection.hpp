@@ -5,7 +5,9 @@
 /// drives many of these at once.
 #include "runtime/base/result.hpp"
 #include "runtime/feature/batch.hpp"
+#include "runtime/feature/row_cache.hpp"
 #include "runtime/feature/row_request.hpp"
+#include "runtime/graph/normalize.hpp"
 #include "runtime/partition/partition_book.hpp"
 
 #include <cstdint>
@@ -14,10 +16,6 @@
 #include <vector>
 
 namespace troupe {
-
-/// Feature normalisation (design, section 4): rows x / max(sum, 1); columns (x - mean) / max(sd,
-/// 1e-6), statistics over all nodes from the store.
-enum class Normalize : std::uint8_t { none, row, column };
 
 /// Converts and normalises rows. Immutable; any number of threads at once.
 class RowDecoder {
@@ -36,8 +34,7 @@ class RowDecoder {
  private:
   FeatureInfo info_;
   Normalize normalize_ = Normalize::none;
-  std::vector<float> mean_;
-  std::vector<float> divisor_;
+  ColumnScale scale_;
 };
 
 struct CollectOptions {
@@ -51,19 +48,18 @@ struct CollectOptions {
   bool seeds_only = false;
 };
 
-/// One question to one part, as HopQuestion.
-struct RowQuestion {
-  std::uint32_t id = 0;
-  PartId part{};
-  RowRequest request;
-};
-
 /// Lifecycle: construct; answer every question (any order); take the batch when done().
 /// Threads:   one at a time
 class RowCollection {
  public:
+  /// Puts the rows that halos and the cache have in their place.
+  /// \param cache  rows that need not be asked for; those of seeds with labels are, as they come
+  ///   with these
+  /// \param here   parts that lie here and keep rows of nodes around them; not needed afterwards
   RowCollection(const PartitionBook& book, std::shared_ptr<const CollectOptions> options,
-                std::shared_ptr<const SampledBatch> sampled);
+                std::shared_ptr<const SampledBatch> sampled,
+                std::shared_ptr<const RowCache> cache = nullptr,
+                std::span<const std::shared_ptr<const Part>> here = {});
   ~RowCollection();
   RowCollection(RowCollection&&) noexcept;
   RowCollection& operator=(RowCollection&&) noexcept;
@@ -75,6 +71,10 @@ class RowCollection {
   Status answer(std::uint32_t question, const RowReply& reply);
   /// Answers a question from a part in memory: rows go straight from the table to their place.
   Status answer_from(std::uint32_t question, const Part& part);
+  /// Rows that the cache had, and which questions() leave out.
+  std::uint64_t cached_rows() const;
+  /// Rows that halos of parts here had, and which questions() leave out.
+  std::uint64_t halo_rows() const;
   bool done() const;
   /// Computes the digest.
   /// \requires done()

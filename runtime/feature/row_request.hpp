@@ -32,6 +32,13 @@ struct RowRequest {
   std::uint64_t flow = 0;         ///< of the batch in the trace; 0: none
 };
 
+/// One question to one part, as HopQuestion.
+struct RowQuestion {
+  std::uint32_t id = 0;
+  PartId part{};
+  RowRequest request;
+};
+
 /// Rows in the order of the request, in the stored dtype.
 struct RowReply {
   Segment rows;  ///< [nodes, row_bytes]

@@ -1,7 +1,6 @@
 #include "runtime/graph/column_stats.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 namespace troupe {
@@ -9,61 +8,80 @@ namespace {
 
 constexpr std::uint64_t chunk_rows = 512;
 
-/// Adds up `term(value, column)` over all rows: per chunk in row order, chunks in order.
-template <class T, class Decode, class Term>
-std::vector<double> sum_columns(const FeatureTable& table, Decode decode, Term term) {
-  const auto cols = table.info.cols;
-  const auto values = table.data.as<T>();
-  std::vector<double> total(cols, 0.0);
-  std::vector<double> partial(cols);
-  for (std::uint64_t begin = 0; begin < table.rows; begin += chunk_rows) {
-    std::ranges::fill(partial, 0.0);
-    const auto end = std::min(begin + chunk_rows, table.rows);
-    for (auto row = begin; row < end; ++row) {
-      for (std::uint64_t col = 0; col < cols; ++col) {
-        partial[col] += term(static_cast<double>(decode(values[row * cols + col])), col);
-      }
-    }
-    for (std::uint64_t col = 0; col < cols; ++col) {
-      total[col] += partial[col];
-    }
-  }
-  return total;
-}
-
+/// Hands out all rows in order as float32, twice.
 template <class T, class Decode>
 ColumnStats stats_of(const FeatureTable& table, Decode decode) {
-  ColumnStats stats;
-  stats.mean = sum_columns<T>(table, decode, [](double value, std::uint64_t) { return value; });
-  const auto rows = static_cast<double>(std::max<std::uint64_t>(table.rows, 1));
-  for (auto& mean : stats.mean) {
-    mean /= rows;
-  }
-  stats.sd = sum_columns<T>(table, decode, [&](double value, std::uint64_t col) {
-    return (value - stats.mean[col]) * (value - stats.mean[col]);
-  });
-  for (auto& sd : stats.sd) {
-    sd = table.rows > 1 ? std::sqrt(sd / (rows - 1.0)) : 0.0;
-  }
-  return stats;
+  const auto values = table.data.as<T>();
+  const auto chunk = chunk_rows * table.info.cols;
+  std::vector<float> rows;
+  ColumnStatsBuilder builder(table.info.cols);
+  const auto add_all = [&] {
+    for (std::uint64_t begin = 0; begin < values.size(); begin += chunk) {
+      const auto some =
+          values.subspan(begin, std::min<std::uint64_t>(chunk, values.size() - begin));
+      rows.resize(some.size());
+      std::ranges::transform(some, rows.begin(), decode);
+      builder.add(rows);
+    }
+  };
+  add_all();
+  builder.begin_second_pass();
+  add_all();
+  return builder.finish();
 }
 
 }  // namespace
 
-float f16_to_float(std::uint16_t bits) noexcept {
-  const auto sign = static_cast<std::uint32_t>(bits & 0x8000U) << 16;
-  const std::uint32_t exponent = bits >> 10 & 0x1FU;
-  const std::uint32_t mantissa = bits & 0x3FFU;
-  if (exponent == 0) {  // zero or subnormal: mantissa * 2^-24
-    const auto magnitude = static_cast<float>(mantissa) * 0x1p-24F;
-    return sign != 0 ? -magnitude : magnitude;
+ColumnStatsBuilder::ColumnStatsBuilder(std::uint64_t cols)
+    : cols_(cols), partial_(cols, 0.0), total_(cols, 0.0) {}
+
+void ColumnStatsBuilder::add(std::span<const float> rows) {
+  for (std::size_t at = 0; at < rows.size(); at += cols_) {
+    add_row(rows.data() + at);
+    if (++rows_ % chunk_rows == 0) {
+      close_chunk();
+    }
   }
-  const std::uint32_t wide = exponent == 0x1F ? 0xFFU : exponent + 112;
-  return std::bit_cast<float>(sign | wide << 23 | mantissa << 13);
 }
 
-float bf16_to_float(std::uint16_t bits) noexcept {
-  return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+void ColumnStatsBuilder::add_row(const float* row) {
+  if (!second_) {
+    for (std::size_t col = 0; col < cols_; ++col) {
+      partial_[col] += static_cast<double>(row[col]);
+    }
+    return;
+  }
+  for (std::size_t col = 0; col < cols_; ++col) {
+    const double deviation = static_cast<double>(row[col]) - mean_[col];
+    partial_[col] += deviation * deviation;
+  }
+}
+
+void ColumnStatsBuilder::close_chunk() {
+  for (std::size_t col = 0; col < cols_; ++col) {
+    total_[col] += partial_[col];
+  }
+  std::ranges::fill(partial_, 0.0);
+}
+
+void ColumnStatsBuilder::begin_second_pass() {
+  close_chunk();
+  mean_ = total_;
+  for (auto& mean : mean_) {
+    mean /= static_cast<double>(std::max<std::uint64_t>(rows_, 1));
+  }
+  std::ranges::fill(total_, 0.0);
+  rows_ = 0;
+  second_ = true;
+}
+
+ColumnStats ColumnStatsBuilder::finish() {
+  close_chunk();
+  ColumnStats stats{std::move(mean_), std::move(total_)};
+  for (auto& sd : stats.sd) {
+    sd = rows_ > 1 ? std::sqrt(sd / (static_cast<double>(rows_) - 1.0)) : 0.0;
+  }
+  return stats;
 }
 
 ColumnStats column_stats(const FeatureTable& features) {

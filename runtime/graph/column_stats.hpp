@@ -4,6 +4,10 @@
 /// the threads: float64, in chunks of 512 rows in original-id order, partial sums added in chunk
 /// order (design, section 4).
 #include "runtime/graph/feature_table.hpp"
+#include "runtime/graph/half.hpp"
+
+#include <span>
+#include <vector>
 
 namespace troupe {
 
@@ -12,8 +16,26 @@ namespace troupe {
 /// 0. \requires rows in original-id order
 ColumnStats column_stats(const FeatureTable& features);
 
-/// IEEE half precision and bfloat16 words as float32; exact.
-float f16_to_float(std::uint16_t bits) noexcept;
-float bf16_to_float(std::uint16_t bits) noexcept;
+/// The same for rows that come piece by piece.
+/// Lifecycle: add() all rows; begin_second_pass(); add() all again; finish()
+class ColumnStatsBuilder {
+ public:
+  explicit ColumnStatsBuilder(std::uint64_t cols);
+  /// \requires whole rows
+  void add(std::span<const float> rows);
+  void begin_second_pass();
+  ColumnStats finish();
+
+ private:
+  void add_row(const float* row);
+  void close_chunk();
+
+  std::size_t cols_;
+  bool second_ = false;
+  std::uint64_t rows_ = 0;       ///< of this pass
+  std::vector<double> partial_;  ///< of the chunk under way
+  std::vector<double> total_;
+  std::vector<double> mean_;
+};
 
 }  // namespace troupe

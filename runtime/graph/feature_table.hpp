@@ -17,7 +17,7 @@ struct FeatureTable {
   std::uint64_t rows = 0;
   Segment data;
 
-  std::size_t row_bytes() const noexcept { return info.cols * size_bytes(info.dtype); }
+  std::size_t row_bytes() const noexcept { return info.row_bytes(); }
   std::span<const std::byte> row(std::uint64_t i) const {
     return data.bytes.subspan(i * row_bytes(), row_bytes());
   }

@@ -53,6 +53,15 @@ std::string_view to_string(CompleteFor complete) noexcept {
   return "?";
 }
 
+std::optional<CompleteFor> parse_complete_for(std::string_view text) noexcept {
+  for (const auto complete : {CompleteFor::in, CompleteFor::out, CompleteFor::both}) {
+    if (to_string(complete) == text) {
+      return complete;
+    }
+  }
+  return std::nullopt;
+}
+
 std::string_view to_string(EdgeDir dir) noexcept {
   return dir == EdgeDir::in ? "in" : "out";
 }

@@ -22,6 +22,7 @@ std::optional<DType> parse_dtype(std::string_view text) noexcept;
 /// For which direction a part's neighbour lists are complete (design, section 4).
 enum class CompleteFor : std::uint8_t { in, out, both };
 std::string_view to_string(CompleteFor complete) noexcept;
+std::optional<CompleteFor> parse_complete_for(std::string_view text) noexcept;
 
 /// Direction in which sampling follows edges: to the sources of in-edges, or to out-neighbours.
 enum class EdgeDir : std::uint8_t { in, out };
@@ -31,6 +32,9 @@ struct FeatureInfo {
   DType dtype = DType::f32;
   std::uint64_t cols = 0;
   float scale = 1.0F;  ///< u8 only: value = stored * scale
+
+  /// Bytes of one stored row.
+  std::size_t row_bytes() const noexcept { return cols * size_bytes(dtype); }
 };
 
 /// Class labels (one i64 per node, -1 = unlabelled) or multi-label targets (f32, one column per
@@ -64,6 +68,7 @@ struct EdgeTypeInfo {
   bool has_edge_ids = false;  ///< stored; otherwise they are not needed or can be derived
   bool has_weights = false;
   bool has_times = false;
+  std::optional<FeatureInfo> features = std::nullopt;
   /// Original edge ids lie below it; 0: below `count`. Larger where edges were dropped or derived.
   std::uint64_t edge_id_end = 0;
 

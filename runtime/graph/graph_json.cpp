@@ -63,12 +63,14 @@ Json files_to_json(const std::vector<FileInfo>& files) {
   return list;
 }
 
+Json features_to_json(const FeatureInfo& features) {
+  return {{"dtype", to_string(features.dtype)}, {"cols", features.cols}, {"scale", features.scale}};
+}
+
 Json node_type_to_json(const NodeTypeInfo& type) {
   Json entry{{"name", type.name}, {"count", type.count}};
   if (type.features) {
-    entry["features"] = {{"dtype", to_string(type.features->dtype)},
-                         {"cols", type.features->cols},
-                         {"scale", type.features->scale}};
+    entry["features"] = features_to_json(*type.features);
   }
   if (type.labels) {
     const bool classes = type.labels->kind == LabelInfo::Kind::classes;
@@ -91,6 +93,9 @@ Json edge_type_to_json(const EdgeTypeInfo& type, const GraphInfo& info) {
              {"times", type.has_times}};
   if (type.edge_id_end != 0) {
     entry["edge_id_end"] = type.edge_id_end;
+  }
+  if (type.features) {
+    entry["features"] = features_to_json(*type.features);
   }
   return entry;
 }
@@ -145,9 +150,7 @@ Result<FeatureInfo> read_features(const JsonValue& entry) {
   TROUPE_ASSIGN_OR_RETURN(const auto scale_value, entry.member("scale"));
   TROUPE_ASSIGN_OR_RETURN(const auto scale, scale_value.number());
   const auto dtype = parse_dtype(dtype_name);
-  const bool known =
-      dtype == DType::u8 || dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::f32;
-  if (!known) {
+  if (!dtype || !store_layout::is_feature_dtype(*dtype)) {
     return entry.error("a dtype of features (u8, f16, bf16, f32)");
   }
   features.dtype = *dtype;
@@ -228,6 +231,10 @@ Result<EdgeTypeInfo> read_edge_type(const JsonValue& entry, const GraphInfo& inf
   TROUPE_ASSIGN_OR_RETURN(type.has_times, entry.boolean("times"));
   if (entry.has("edge_id_end")) {
     TROUPE_ASSIGN_OR_RETURN(type.edge_id_end, entry.integer("edge_id_end", 2 * largest_count));
+  }
+  if (entry.has("features")) {
+    TROUPE_ASSIGN_OR_RETURN(const auto features, entry.member("features"));
+    TROUPE_ASSIGN_OR_RETURN(type.features, read_features(features));
   }
   return type;
 }
@@ -333,6 +340,55 @@ Status read_measures(PartitionInfo& partition, const JsonValue& root) {
     TROUPE_ASSIGN_OR_RETURN(
         partition.balance, read_list<PartBalance>(root, "balance", most_constraints, read_balance));
   }
+  if (root.has("order")) {
+    TROUPE_ASSIGN_OR_RETURN(partition.order, root.string("order"));
+  }
+  return ok_status();
+}
+
+Status read_heat(PartitionInfo& partition, const JsonValue& root, const GraphInfo& info) {
+  if (!root.has("heat")) {
+    return ok_status();
+  }
+  TROUPE_ASSIGN_OR_RETURN(const auto heat, root.member("heat"));
+  for (const auto& type : info.node_types) {
+    TROUPE_ASSIGN_OR_RETURN(const auto parts, heat.array(type.name));
+    auto& of_type = partition.heat.mean.emplace_back();
+    for (const auto& part : parts) {
+      TROUPE_ASSIGN_OR_RETURN(const auto buckets, part.array());
+      auto& of_part = of_type.emplace_back();
+      for (const auto& bucket : buckets) {
+        TROUPE_ASSIGN_OR_RETURN(const auto mean, bucket.number());
+        of_part.push_back(mean);
+      }
+      if (of_part.size() != PartHeat::buckets) {
+        return part.error(fmt::format("{} numbers", PartHeat::buckets));
+      }
+    }
+    if (of_type.size() != partition.parts) {
+      return heat.error(fmt::format("{} parts in \"{}\"", partition.parts, type.name));
+    }
+  }
+  return ok_status();
+}
+
+/// Nothing in stores that were written before parts had more than the ids of their halo.
+Status read_halo(PartitionInfo& partition, const JsonValue& root, const GraphInfo& info) {
+  if (!root.has("halo")) {
+    return ok_status();
+  }
+  TROUPE_ASSIGN_OR_RETURN(const auto halo, root.member("halo"));
+  TROUPE_ASSIGN_OR_RETURN(const auto hops, halo.integer("hops", store_layout::most_halo_hops));
+  partition.halo_hops = static_cast<std::uint32_t>(hops);
+  TROUPE_ASSIGN_OR_RETURN(partition.halo_features, halo.boolean("features"));
+  TROUPE_ASSIGN_OR_RETURN(const auto nodes, halo.member("nodes"));
+  for (const auto& type : info.node_types) {
+    TROUPE_ASSIGN_OR_RETURN(auto counts, nodes.integers(type.name, largest_count));
+    if (counts.size() != partition.parts) {
+      return nodes.error(fmt::format("{} sizes for \"{}\"", partition.parts, type.name));
+    }
+    partition.halo_nodes.push_back(std::move(counts));
+  }
   return ok_status();
 }
 
@@ -399,6 +455,16 @@ std::string partition_to_json(const PartitionInfo& partition, const GraphInfo& i
     document["balance"].push_back(
         {{"name", entry.name}, {"largest", entry.largest}, {"total", entry.total}});
   }
+  document["order"] = partition.order;
+  for (std::size_t type = 0; type < partition.heat.mean.size(); ++type) {
+    document["heat"][info.node_types[type].name] = partition.heat.mean[type];
+  }
+  if (!partition.halo_nodes.empty()) {
+    document["halo"] = {{"hops", partition.halo_hops}, {"features", partition.halo_features}};
+  }
+  for (std::size_t type = 0; type < partition.halo_nodes.size(); ++type) {
+    document["halo"]["nodes"][info.node_types[type].name] = partition.halo_nodes[type];
+  }
   document["files"] = files_to_json(partition.files);
   return finish_document(document);
 }
@@ -416,16 +482,17 @@ Result<PartitionInfo> partition_from_json(const std::string& text, const GraphIn
   if (parts == 0) {
     return root.error("at least one part");
   }
-  TROUPE_ASSIGN_OR_RETURN(const auto complete_for, root.string("complete_for"));
-  if (complete_for != "in" && complete_for != "out" && complete_for != "both") {
+  TROUPE_ASSIGN_OR_RETURN(const auto direction, root.string("complete_for"));
+  const auto complete_for = parse_complete_for(direction);
+  if (!complete_for) {
     return root.error("\"complete_for\" among in, out, both");
   }
-  partition.complete_for = complete_for == "in"    ? CompleteFor::in
-                           : complete_for == "out" ? CompleteFor::out
-                                                   : CompleteFor::both;
+  partition.complete_for = *complete_for;
   TROUPE_RETURN_IF_ERROR(read_shares(partition, root, info));
   TROUPE_ASSIGN_OR_RETURN(partition.cut_edges, root.integer("cut_edges", largest_count));
   TROUPE_RETURN_IF_ERROR(read_measures(partition, root));
+  TROUPE_RETURN_IF_ERROR(read_heat(partition, root, info));
+  TROUPE_RETURN_IF_ERROR(read_halo(partition, root, info));
   TROUPE_ASSIGN_OR_RETURN(partition.files, read_files(root));
   return partition;
 }

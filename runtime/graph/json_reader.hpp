@@ -74,6 +74,7 @@ class JsonValue {
                  fmt::format("{}: expected {}, found {}", place_, expected, found));
   }
 
+  bool is_null() const { return value_->is_null(); }
   bool has(const std::string& key) const { return value_->is_object() && value_->contains(key); }
   Result<JsonValue> member(const std::string& key) const {
     if (!has(key)) {

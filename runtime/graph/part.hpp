@@ -4,6 +4,7 @@
 /// of a node type is the global id `first + i`.
 #include "runtime/base/id_list.hpp"
 #include "runtime/base/ids.hpp"
+#include "runtime/base/ranked_set.hpp"
 #include "runtime/graph/feature_table.hpp"
 #include "runtime/graph/graph_info.hpp"
 
@@ -16,12 +17,14 @@
 namespace troupe {
 
 /// Neighbour lists of one edge type in one direction, one per node that the part owns, as CSR. Each
-/// list is in order of the neighbours' original ids, parallel edges by original edge id: a draw is
-/// a position in it (design, section 4).
+/// list is in order of the neighbours' original ids, parallel edges by original edge id; lists with
+/// times by time first. A draw is a position in it (design, section 4).
 struct NeighbourLists {
   std::span<const std::uint64_t> offsets;   ///< [owned nodes + 1], starts at 0
   IdSpan neighbours;                        ///< [edges], global ids
   std::span<const std::uint64_t> edge_ids;  ///< [edges] original edge ids, or empty if not stored
+  std::span<const float> weights;           ///< [edges], finite and >= 0; or empty if not stored
+  std::span<const std::int64_t> times;      ///< [edges], or empty if not stored
 
   bool present() const noexcept { return !offsets.empty(); }
   std::uint64_t degree(std::uint64_t local) const { return offsets[local + 1] - offsets[local]; }
@@ -41,6 +44,11 @@ struct PartNodes {
   /// their original ids.
   std::span<const std::uint64_t> halo_ids;
   std::span<const std::uint64_t> halo_original_ids;
+  /// [halo] how many hops from the owned nodes, from 1; empty where no lists of them are kept.
+  std::span<const std::uint8_t> halo_hops;
+  std::optional<FeatureTable> halo_features;  ///< [halo, cols]
+  RankedSet halo;         ///< halo_ids; empty where neither lists nor features of them are kept
+  RankedSet halo_listed;  ///< those of them whose lists are kept: row of halo_in and halo_out
 
   bool owns(NodeId id) const noexcept { return raw(id) - raw(first) < count; }
   std::uint64_t local(NodeId id) const noexcept { return raw(id) - raw(first); }
@@ -49,13 +57,23 @@ struct PartNodes {
 struct PartEdges {
   NeighbourLists in;   ///< owned destinations -> sources
   NeighbourLists out;  ///< owned sources -> destinations
+  /// [edges of `in`, or of `out` where there is no `in`; cols]
+  std::optional<FeatureTable> features;
+  /// Whole lists of nodes that other parts own: those with halo_hops of at most the part's
+  /// `halo_hops`, in the order of halo_ids.
+  NeighbourLists halo_in;
+  NeighbourLists halo_out;
   const NeighbourLists& lists(EdgeDir dir) const { return dir == EdgeDir::in ? in : out; }
+  const NeighbourLists& halo_lists(EdgeDir dir) const {
+    return dir == EdgeDir::in ? halo_in : halo_out;
+  }
 };
 
 /// Threads: immutable after loading; any number at once.
 struct Part {
   PartId id{};
   CompleteFor complete_for = CompleteFor::in;
+  std::uint32_t halo_hops = 0;                      ///< whose lists are kept
   std::vector<PartNodes> nodes;                     ///< by NodeTypeId
   std::vector<PartEdges> edges;                     ///< by EdgeTypeId
   std::uint64_t bytes = 0;                          ///< of all arrays

@@ -49,6 +49,8 @@ class PartLoader {
     part_.id = request.part;
     part_.complete_for =
         request.partition == nullptr ? CompleteFor::in : request.partition->complete_for;
+    const bool halo = request.partition != nullptr && !request.lists_only;
+    part_.halo_hops = halo ? request.partition->halo_hops : 0;
   }
 
   Result<std::shared_ptr<const Part>> load() {
@@ -86,12 +88,23 @@ class PartLoader {
       nodes.count = first[raw(request_.part) + 1] - first[raw(request_.part)];
       TROUPE_RETURN_IF_ERROR(load_ids(nodes, info));
     }
+    if (request_.lists_only) {
+      part_.nodes.push_back(std::move(nodes));
+      return ok_status();
+    }
     if (info.features) {
       TROUPE_ASSIGN_OR_RETURN(
           auto array,
           load_array(prefix_ + store_layout::nodes_file(info, "features"),
                      {npy_type(info.features->dtype), {nodes.count, info.features->cols}}));
       nodes.features = FeatureTable{*info.features, nodes.count, std::move(array.data)};
+    }
+    if (info.features && request_.partition != nullptr && request_.partition->halo_features) {
+      const auto rows = nodes.halo_ids.size();
+      TROUPE_ASSIGN_OR_RETURN(
+          auto array, load_array(prefix_ + store_layout::nodes_file(info, "halo_features"),
+                                 {npy_type(info.features->dtype), {rows, info.features->cols}}));
+      nodes.halo_features = FeatureTable{*info.features, rows, std::move(array.data)};
     }
     if (info.labels) {
       TROUPE_RETURN_IF_ERROR(load_labels(nodes, info));
@@ -150,13 +163,27 @@ class PartLoader {
     const auto u64_type = npy_type(DType::u64);
     TROUPE_ASSIGN_OR_RETURN(const auto original,
                             load_array(path("original_ids"), {u64_type, {nodes.count}}));
+    nodes.original_ids = original.as<std::uint64_t>();
+    if (request_.lists_only) {
+      return full_ ? check_below(nodes.original_ids, info.count, path("original_ids"))
+                   : ok_status();
+    }
     TROUPE_ASSIGN_OR_RETURN(const auto halo,
                             load_array(path("halo_ids"), {u64_type, {std::nullopt}}));
     TROUPE_ASSIGN_OR_RETURN(const auto halo_original,
                             load_array(path("halo_original_ids"), {u64_type, {halo.size()}}));
-    nodes.original_ids = original.as<std::uint64_t>();
     nodes.halo_ids = halo.as<std::uint64_t>();
     nodes.halo_original_ids = halo_original.as<std::uint64_t>();
+    if (part_.halo_hops > 0) {
+      TROUPE_ASSIGN_OR_RETURN(const auto hops,
+                              load_array(path("halo_hops"), {npy_type(DType::u8), {halo.size()}}));
+      nodes.halo_hops = hops.as<std::uint8_t>();
+    }
+    if (part_.halo_hops > 0 || request_.partition->halo_features) {
+      TROUPE_RETURN_IF_ERROR(check_below(nodes.halo_ids, info.count, path("halo_ids")));
+      TROUPE_RETURN_IF_ERROR(check_order(nodes.halo_ids, std::less<>(), path("halo_ids")));
+      index_halo(nodes, info.count);
+    }
     if (!full_) {
       return ok_status();
     }
@@ -172,6 +199,18 @@ class PartLoader {
       }
     }
     return ok_status();
+  }
+
+  void index_halo(PartNodes& nodes, std::uint64_t count) {
+    std::vector<std::uint64_t> listed;
+    for (std::size_t i = 0; i < nodes.halo_hops.size(); ++i) {
+      if (nodes.halo_hops[i] <= part_.halo_hops) {
+        listed.push_back(nodes.halo_ids[i]);
+      }
+    }
+    nodes.halo = RankedSet(nodes.halo_ids, count);
+    nodes.halo_listed = RankedSet(listed, count);
+    part_.bytes += nodes.halo.bytes() + nodes.halo_listed.bytes();
   }
 
   Status load_labels(PartNodes& nodes, const NodeTypeInfo& info) {
@@ -209,42 +248,92 @@ class PartLoader {
 
   Status load_edges(std::size_t type) {
     const auto& info = request_.info.edge_types[type];
-    if (info.has_weights || info.has_times) {
-      return Error(Errc::unimplemented,
-                   fmt::format("edge type \"{}\": {} of edges are not built yet", info.name,
-                               info.has_weights ? "weights" : "times"));
-    }
     PartEdges edges;
     std::optional<std::uint64_t> main_count = info.count;
     if (request_.partition != nullptr) {
       main_count = request_.partition->edges[type][raw(request_.part)];
     }
     if (part_.complete_for != CompleteFor::out) {
-      TROUPE_ASSIGN_OR_RETURN(edges.in, load_lists(info, EdgeDir::in, main_count));
+      TROUPE_ASSIGN_OR_RETURN(edges.in, load_lists({info, EdgeDir::in, "", main_count}));
       main_count.reset();
     }
     if (part_.complete_for != CompleteFor::in) {
-      TROUPE_ASSIGN_OR_RETURN(edges.out, load_lists(info, EdgeDir::out, main_count));
+      TROUPE_ASSIGN_OR_RETURN(edges.out, load_lists({info, EdgeDir::out, "", main_count}));
     }
-    part_.edges.push_back(edges);
+    if (part_.halo_hops > 0 && edges.in.present()) {
+      TROUPE_ASSIGN_OR_RETURN(edges.halo_in, load_lists({info, EdgeDir::in, "halo_", {}}));
+    }
+    if (part_.halo_hops > 0 && edges.out.present()) {
+      TROUPE_ASSIGN_OR_RETURN(edges.halo_out, load_lists({info, EdgeDir::out, "halo_", {}}));
+    }
+    if (info.features && !request_.lists_only) {
+      const bool in = edges.in.present();
+      const auto rows = (in ? edges.in : edges.out).neighbours.size();
+      const auto path =
+          prefix_ + store_layout::edges_file(info, in ? EdgeDir::in : EdgeDir::out, "features");
+      TROUPE_ASSIGN_OR_RETURN(auto array, load_array(path, {npy_type(info.features->dtype),
+                                                            {rows, info.features->cols}}));
+      edges.features = FeatureTable{*info.features, rows, std::move(array.data)};
+    }
+    part_.edges.push_back(std::move(edges));
     return ok_status();
   }
 
-  Result<NeighbourLists> load_lists(const EdgeTypeInfo& info, EdgeDir dir,
-                                    std::optional<std::uint64_t> count) {
+  Status load_weights(NeighbourLists& lists, const std::string& path) {
+    TROUPE_ASSIGN_OR_RETURN(const auto array,
+                            load_array(path, {npy_type(DType::f32), {lists.neighbours.size()}}));
+    lists.weights = array.as<float>();
+    const auto bad = std::ranges::find_if(
+        lists.weights, [](float weight) { return !(weight >= 0 && std::isfinite(weight)); });
+    if (full_ && bad != lists.weights.end()) {
+      return bad_element(path, static_cast<std::size_t>(bad - lists.weights.begin()),
+                         "a finite weight of 0 or more", fmt::to_string(*bad));
+    }
+    return ok_status();
+  }
+
+  Status load_times(NeighbourLists& lists, const std::string& path) {
+    TROUPE_ASSIGN_OR_RETURN(const auto array,
+                            load_array(path, {npy_type(DType::i64), {lists.neighbours.size()}}));
+    lists.times = array.as<std::int64_t>();
+    for (std::size_t node = 0; full_ && node + 1 < lists.offsets.size(); ++node) {
+      for (auto i = lists.offsets[node] + 1; i < lists.offsets[node + 1]; ++i) {
+        if (lists.times[i] < lists.times[i - 1]) {
+          return bad_element(path, i,
+                             fmt::format("times in order, at least {}", lists.times[i - 1]),
+                             fmt::to_string(lists.times[i]));
+        }
+      }
+    }
+    return ok_status();
+  }
+
+  struct ListsFiles {
+    const EdgeTypeInfo& info;
+    EdgeDir dir = EdgeDir::in;
+    std::string_view prefix;             ///< of their names
+    std::optional<std::uint64_t> count;  ///< of edges, if known
+  };
+
+  Result<NeighbourLists> load_lists(const ListsFiles& wanted) {
+    const auto& info = wanted.info;
+    const auto dir = wanted.dir;
     const auto path = [&](std::string_view what) {
-      return prefix_ + store_layout::edges_file(info, dir, what);
+      return prefix_ +
+             store_layout::edges_file(info, dir, std::string(wanted.prefix) + std::string(what));
     };
     const auto owner_type = dir == EdgeDir::in ? info.destination : info.source;
     const auto other_type = dir == EdgeDir::in ? info.source : info.destination;
     const auto other_count = request_.info.node_types[raw(other_type)].count;
     const bool narrow = id_width_bytes(other_count) == 4;
+    const auto lists_of = wanted.prefix.empty() ? part_.nodes_of(owner_type).count
+                                                : part_.nodes_of(owner_type).halo_listed.size();
     TROUPE_ASSIGN_OR_RETURN(const auto offsets,
-                            load_array(path("offsets"), {npy_type(DType::u64),
-                                                         {part_.nodes_of(owner_type).count + 1}}));
+                            load_array(path("offsets"), {npy_type(DType::u64), {lists_of + 1}}));
     TROUPE_ASSIGN_OR_RETURN(
         const auto neighbours,
-        load_array(path("neighbours"), {npy_type(narrow ? DType::u32 : DType::u64), {count}}));
+        load_array(path("neighbours"),
+                   {npy_type(narrow ? DType::u32 : DType::u64), {wanted.count}}));
     NeighbourLists lists;
     lists.offsets = offsets.as<std::uint64_t>();
     lists.neighbours = IdSpan(neighbours.data.bytes, narrow ? 4 : 8);
@@ -267,6 +356,12 @@ class PartLoader {
         TROUPE_RETURN_IF_ERROR(
             check_below(lists.edge_ids, info.end_of_edge_ids(), path("edge_ids")));
       }
+    }
+    if (info.has_weights) {
+      TROUPE_RETURN_IF_ERROR(load_weights(lists, path("weights")));
+    }
+    if (info.has_times) {
+      TROUPE_RETURN_IF_ERROR(load_times(lists, path("times")));
     }
     return lists;
   }

@@ -15,6 +15,8 @@ using store_layout::graph_file;
 using store_layout::largest_json;
 using store_layout::partition_file;
 
+}  // namespace
+
 Result<GraphInfo> read_graph_info(const std::filesystem::path& dir) {
   const auto path = dir / graph_file;
   auto text = read_text_file(path, largest_json);
@@ -26,8 +28,6 @@ Result<GraphInfo> read_graph_info(const std::filesystem::path& dir) {
   TROUPE_ASSIGN_OR_RETURN(const auto json, std::move(text));
   return graph_from_json(json, path.string());
 }
-
-}  // namespace
 
 StoreKind store_kind(const std::filesystem::path& dir) {
   std::error_code ignored;
@@ -83,12 +83,20 @@ Result<PartitionedStore> PartitionedStore::open(const std::filesystem::path& dir
 }
 
 Result<std::shared_ptr<const Part>> PartitionedStore::load_part(PartId part) const {
+  return load(part, /*lists_only=*/false);
+}
+
+Result<std::shared_ptr<const Part>> PartitionedStore::load_lists(PartId part) const {
+  return load(part, /*lists_only=*/true);
+}
+
+Result<std::shared_ptr<const Part>> PartitionedStore::load(PartId part, bool lists_only) const {
   if (raw(part) >= partition_.parts) {
     return Error(Errc::invalid_argument, fmt::format("{}: expected a part below {}, got {}",
                                                      dir_.string(), partition_.parts, raw(part)));
   }
   const StoreFiles files(dir_, options_, partition_.files, partition_file);
-  return load_part_arrays({files, info_, &partition_, part});
+  return load_part_arrays({files, info_, &partition_, part, lists_only});
 }
 
 Result<SeedList> PartitionedStore::seeds(std::string_view split, std::string_view role) const {

@@ -50,6 +50,20 @@ struct PartBalance {
   std::uint64_t total = 0;
 };
 
+/// How hot the rows of parts are, where nodes are numbered hottest first: the mean of the degree or
+/// hotness over buckets of a part's rows, which are finest at its beginning.
+struct PartHeat {
+  static constexpr std::size_t buckets = 64;
+  std::vector<std::vector<std::vector<double>>> mean;  ///< [node type][part][bucket]
+
+  bool known() const { return !mean.empty(); }
+  /// First row of a bucket of a part with `rows` rows; that of `buckets` is `rows`.
+  static std::uint64_t bucket_begin(std::uint64_t rows, std::uint64_t bucket) {
+    const auto share = static_cast<double>(bucket * bucket) / (buckets * buckets);
+    return bucket == buckets ? rows : static_cast<std::uint64_t>(static_cast<double>(rows) * share);
+  }
+};
+
 /// What `partition.json` says.
 struct PartitionInfo {
   std::string method;
@@ -65,8 +79,17 @@ struct PartitionInfo {
   std::vector<std::pair<std::string, std::string>> options;  ///< of the method, as text
   std::optional<std::uint64_t> communication_volume;         ///< sum of each node's foreign parts
   std::vector<PartBalance> balance;
+  std::string order = "degree";  ///< of the nodes inside a part: "degree", "hotness", "original"
+  PartHeat heat;                 ///< none with order "original", or more than `most_heated` parts
+  std::uint32_t halo_hops = 0;   ///< parts keep the whole lists of nodes so many hops away
+  bool halo_features = false;    ///< parts keep the features of all nodes that their lists name
+  std::vector<std::vector<std::uint64_t>> halo_nodes;  ///< [node type][part] named, not owned
   std::vector<FileInfo> files;
 };
+
+/// What `graph.json` of a store of either kind says; its arrays are not looked at.
+/// \errors as GraphStore::open, but for those of other files
+Result<GraphInfo> read_graph_info(const std::filesystem::path& dir);
 
 /// A whole graph on disk: global ids equal original ids, one `Part` that owns everything.
 class GraphStore {
@@ -100,9 +123,13 @@ class PartitionedStore {
   const PartitionInfo& partition() const { return partition_; }
   const std::filesystem::path& dir() const { return dir_; }
   Result<std::shared_ptr<const Part>> load_part(PartId part) const;
+  /// The part's neighbour lists and original ids alone: enough to sample from.
+  Result<std::shared_ptr<const Part>> load_lists(PartId part) const;
   Result<SeedList> seeds(std::string_view split, std::string_view role) const;
 
  private:
+  Result<std::shared_ptr<const Part>> load(PartId part, bool lists_only) const;
+
   std::filesystem::path dir_;
   StoreOptions options_;
   GraphInfo info_;

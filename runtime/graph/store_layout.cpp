@@ -17,6 +17,15 @@ std::string edges_file(const EdgeTypeInfo& type, EdgeDir dir, std::string_view w
   return fmt::format("edges-{}/{}/{}.npy", type.name, to_string(dir), what);
 }
 
+bool is_for_sampling(std::string_view path) {
+  const auto name = path.substr(path.rfind('/') + 1);
+  if (name == "original_ids.npy") {
+    return true;
+  }
+  return path.find("/edges-") != std::string_view::npos && name != "features.npy" &&
+         !name.starts_with("halo_");
+}
+
 std::string seeds_file(std::string_view split, std::string_view role) {
   return fmt::format("splits/{}.{}.npy", split.empty() ? "default" : split, role);
 }

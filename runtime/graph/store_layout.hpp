@@ -15,7 +15,19 @@ inline constexpr unsigned format_version = 1;
 /// overflow.
 inline constexpr std::uint64_t largest_count = std::uint64_t{1} << 48;
 inline constexpr std::uint64_t largest_cols = std::uint64_t{1} << 24;
+inline constexpr std::uint32_t most_halo_hops = 8;
+inline constexpr std::uint32_t most_heated = 1024;  ///< parts whose heat is in partition.json
 inline constexpr std::uint64_t largest_json = std::uint64_t{1} << 28;
+
+/// Nodes that so many edges may imply where their number is not stated. With more, almost all would
+/// be isolated: rather damaged data than a graph.
+constexpr std::uint64_t most_implied_nodes(std::uint64_t edges) {
+  return 64 * edges + (std::uint64_t{1} << 20);
+}
+/// Whether features may be stored so: u8, f16, bf16, f32.
+constexpr bool is_feature_dtype(DType dtype) {
+  return dtype == DType::u8 || dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::f32;
+}
 
 /// "" for a whole graph, "part-K/" for a part.
 std::string part_prefix(PartId part);
@@ -23,6 +35,8 @@ std::string part_prefix(PartId part);
 std::string nodes_file(const NodeTypeInfo& type, std::string_view what);
 /// "edges-E/in/WHAT.npy"
 std::string edges_file(const EdgeTypeInfo& type, EdgeDir dir, std::string_view what);
+/// Whether a file of a part is one of those that sampling reads: original ids, lists and their ids.
+bool is_for_sampling(std::string_view path);
 /// "splits/NAME.ROLE.npy"; the default split is "default"
 std::string seeds_file(std::string_view split, std::string_view role);
 

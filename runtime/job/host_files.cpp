@@ -19,13 +19,16 @@ std::vector<PartId> parts_of_host(const Layout& layout, HostId host) {
 }
 
 std::vector<FileInfo> store_files_of_host(const Layout& layout, HostId host, const GraphInfo& graph,
-                                          const PartitionInfo& partition) {
+                                          const PartitionInfo& partition, bool all_lists) {
   auto files = graph.files;
   const auto parts = parts_of_host(layout, host);
+  const bool samples = std::ranges::any_of(layout.processes, [host](const ProcessPlan& process) {
+    return process.host == host && (!process.ranks.empty() || !process.samples_for.empty());
+  });
   for (const auto& file : partition.files) {
     const bool needed = std::ranges::any_of(
         parts, [&](PartId part) { return file.path.starts_with(store_layout::part_prefix(part)); });
-    if (needed) {
+    if (needed || (all_lists && samples && store_layout::is_for_sampling(file.path))) {
       files.push_back(file);
     }
   }

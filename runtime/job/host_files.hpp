@@ -12,7 +12,8 @@ namespace troupe {
 std::vector<PartId> parts_of_host(const Layout& layout, HostId host);
 
 /// The arrays, without the two descriptions graph.json and partition.json, which every host needs too.
+/// \param all_lists  with the neighbour lists of all parts, for hosts that sample
 std::vector<FileInfo> store_files_of_host(const Layout& layout, HostId host, const GraphInfo& graph,
-                                          const PartitionInfo& partition);
+                                          const PartitionInfo& partition, bool all_lists);
 
 }  // namespace troupe

@@ -11,11 +11,14 @@
 #include "runtime/nn/model.hpp"
 #include "runtime/nn/optimizer.hpp"
 #include "runtime/nn/schedule.hpp"
+#include "runtime/partition/halo.hpp"
 #include "runtime/partition/method_options.hpp"
+#include "runtime/partition/relabel.hpp"
 #include "runtime/sample/mini_batch.hpp"
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -33,7 +36,10 @@ struct PartitionJob {
   std::string method = "random";
   std::uint32_t parts = 1;
   std::uint64_t seed = 0;
-  MethodOptions more;  ///< `split` is the data set's, `file` as `DatasetJob::path`
+  MethodOptions more;  ///< `split` is the data set's, `file` as `DatasetJob::path`; no `hotness`
+  NodeOrder order = NodeOrder::degree;
+  HaloOptions halo = {};
+  bool replicated_topology = false;  ///< all processes that sample have all neighbour lists
 };
 
 struct NetworkJob {
@@ -129,17 +135,25 @@ struct ClusterJob {
 };
 
 struct SampleJob {
-  std::vector<std::int32_t> fanout;  ///< per hop; -1 = all neighbours
-  std::uint64_t batch_size = 1024;   ///< seeds per rank and step
+  std::vector<std::int32_t> fanout;  ///< per hop; -1 = all neighbours; empty: all types are named
+  std::map<std::string, std::vector<std::int32_t>> fanout_of;  ///< of edge types by name, instead
+  std::uint64_t batch_size = 1024;                             ///< seeds per rank and step
   bool replace = false;
   EdgeDir edge_dir = EdgeDir::in;
   Frontier frontier = Frontier::fresh;
   std::string seed_order = "global";
   bool edge_ids = false;
+
+  std::size_t hops() const {
+    return fanout.empty() && !fanout_of.empty() ? fanout_of.begin()->second.size() : fanout.size();
+  }
 };
 
 struct FeaturesJob {
   Normalize normalize = Normalize::none;
+  std::string cache_policy = "none";  ///< "degree", "hotness", "presample"
+  std::uint64_t cache_bytes = 0;      ///< per rank
+  std::uint64_t presample_batches = 100;
 };
 
 struct TrainJob {

@@ -198,7 +198,7 @@ class Reader {
       return job_.cluster.trainers_per_host;
     }
     if (pointer == "/model/layers") {
-      return std::max<std::size_t>(1, job_.sample.fanout.size());
+      return std::max<std::size_t>(1, job_.sample.hops());
     }
     return "runs/" + place_.name;
   }

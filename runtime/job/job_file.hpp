@@ -42,11 +42,16 @@ Result<JobReading> parse_job(const std::string& text, const std::filesystem::pat
 Result<JobReading> read_job(const std::filesystem::path& file,
                             std::span<const std::string> overrides);
 
-/// Checks what needs the graph: split exists, parts <= nodes, features and labels there, loss fits
-/// the labels, metric fits the classes.
-std::vector<JobProblem> check_against_graph(const Job& job, const GraphInfo& graph);
+/// Who learns from the batches: the job's model, or a program of the user's.
+enum class JobTrainer : std::uint8_t { built_in, own };
 
-/// Fills in the columns of the model's input and output: of the features; one per class, one for
+/// Checks what needs the graph: split exists, parts <= nodes, edge types of the fanout are there,
+/// features and labels too, loss fits the labels, metric fits the classes; of `built_in` also that
+/// the model can do with the graph's types.
+std::vector<JobProblem> check_against_graph(const Job& job, const GraphInfo& graph,
+                                            JobTrainer trainer = JobTrainer::built_in);
+
+/// Fills in the types that the model sees, and the columns of its input and output: of the features; one per class, one for
 /// binary logits of two classes, or one per label of multi-label targets.
 /// \requires check_against_graph() found nothing (else they may be 0)
 void fit_to_graph(Job& job, const GraphInfo& graph);

@@ -1,10 +1,14 @@
 #include "runtime/job/job_rules.hpp"
 
-#include "runtime/job/nearest.hpp"
+#include "runtime/base/nearest.hpp"
+#include "runtime/job/fanout.hpp"
+#include "runtime/job/graph_types.hpp"
+#include "runtime/job/layout.hpp"
 #include "runtime/net/ucx.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <optional>
 
 namespace troupe {
 namespace {
@@ -15,13 +19,13 @@ std::string quoted(const std::string& text) {
   return '"' + text + '"';
 }
 
-/// The node type that training seeds have, or null.
-const NodeTypeInfo* seed_type(const GraphInfo& graph, const SplitInfo& split) {
+/// The node type that training seeds have, if there are any.
+std::optional<NodeTypeId> seed_type(const GraphInfo& graph, const SplitInfo& split) {
   const auto train = split.roles.find("train");
   if (train == split.roles.end() || raw(train->second.node_type) >= graph.node_types.size()) {
-    return nullptr;
+    return std::nullopt;
   }
-  return &graph.node_types[raw(train->second.node_type)];
+  return train->second.node_type;
 }
 
 std::string label_text(const NodeTypeInfo& type) {
@@ -32,10 +36,10 @@ std::string label_text(const NodeTypeInfo& type) {
   return fmt::format("{} {}", type.labels->classes, classes ? "classes" : "multi-label targets");
 }
 
-void check_features(const Job& job, const NodeTypeInfo& type, ProblemList& problems) {
+void check_features(const Job& job, const NodeTypeInfo& type, bool typed, ProblemList& problems) {
   if (!type.features.has_value() || type.features->cols == 0) {
-    problems.add(
-        {"/dataset/path", fmt::format("features of \"{}\" nodes", type.name), "none", no_hint});
+    problems.add({"/dataset/path", fmt::format("features of \"{}\" nodes", type.name), "none",
+                  typed ? "import it with \"features\": \"one-hot\"" : no_hint});
   } else if (job.features.normalize == Normalize::column && !type.column_stats.has_value()) {
     problems.add(
         {"/features/normalize", "\"none\" or \"row\"",
@@ -78,11 +82,18 @@ void check_size(const Job& job, const GraphInfo& graph, ProblemList& problems) {
     problems.add({"/partition/parts", fmt::format("at most {}, the number of nodes", largest),
                   std::to_string(job.partition.parts), no_hint});
   }
-  if (graph.node_types.size() != 1 || graph.edge_types.size() != 1) {
-    problems.add({"/model/kind", "a graph with one node type and one edge type",
-                  fmt::format("{} node types and {} edge types, which \"{}\" cannot take",
-                              graph.node_types.size(), graph.edge_types.size(), job.model.kind),
-                  no_hint});
+}
+
+/// The model gives rows for nodes of one type.
+void check_roles(const GraphInfo& graph, const SplitInfo& split, NodeTypeId seeds,
+                 ProblemList& problems) {
+  for (const auto& [role, of_role] : split.roles) {
+    if (of_role.node_type != seeds && of_role.count > 0) {
+      problems.add({"/dataset/split",
+                    fmt::format("{} seeds of \"{}\" nodes, as those of training are", role,
+                                graph.node_types[raw(seeds)].name),
+                    fmt::format("seeds of node type {}", raw(of_role.node_type)), no_hint});
+    }
   }
 }
 
@@ -145,6 +156,22 @@ void check_hosts(const Job& job, ProblemList& problems) {
   }
 }
 
+void check_cache(const Job& job, ProblemList& problems) {
+  const auto& features = job.features;
+  const bool none = features.cache_policy == "none";
+  if (none != (features.cache_bytes == 0)) {
+    problems.add({"/features/cache/budget",
+                  none ? "none with policy \"none\"" : "bytes for the cache, such as \"64MB\"",
+                  fmt::format("{} bytes", features.cache_bytes), no_hint});
+  }
+  const bool by_order = features.cache_policy == "degree" || features.cache_policy == "hotness";
+  if (by_order && job.partition.given && to_string(job.partition.order) != features.cache_policy) {
+    problems.add({"/partition/order",
+                  fmt::format("\"{}\", as the cache's policy", features.cache_policy),
+                  fmt::format("\"{}\"", to_string(job.partition.order)), no_hint});
+  }
+}
+
 void check_listed_processes(const Job& job, ProblemList& problems) {
   const auto& cluster = job.cluster;
   const bool listed = cluster.placement == "explicit";
@@ -197,10 +224,28 @@ void check_servers(const ClusterJob& cluster, ProblemList& problems) {
   }
 }
 
+/// Where ranks sample without parts no seed is nearer than another.
+void check_seed_order(const Job& job, ProblemList& problems) {
+  if (job.sample.seed_order != "local") {
+    return;
+  }
+  const auto parts = parts_of_ranks(make_layout(job));
+  const auto without = std::ranges::find_if(parts, [](const auto& near) { return near.empty(); });
+  if (without != parts.end()) {
+    problems.add({"/sample/seed_order",
+                  fmt::format("\"global\" where ranks sample without a part, as rank {} does",
+                              without - parts.begin()),
+                  "\"local\"", "as many parts as hosts, or servers, at least"});
+  }
+}
+
 }  // namespace
 
 void check_between_keys(const Job& job, ProblemList& problems) {
   const auto good = [&](const char* pointer) { return !problems.has(pointer); };
+  if (good("/features/cache/policy") && good("/features/cache/budget")) {
+    check_cache(job, problems);
+  }
   if (good("/cluster/hosts")) {
     check_hosts(job, problems);
   }
@@ -218,11 +263,8 @@ void check_between_keys(const Job& job, ProblemList& problems) {
   if (good("/cluster/hosts") && good("/cluster/servers") && good("/cluster/server_of_rank")) {
     check_servers(job.cluster, problems);
   }
-  if (good("/sample/fanout") && good("/model/layers") &&
-      job.sample.fanout.size() != job.model.layers) {
-    problems.add({"/sample/fanout",
-                  fmt::format("{} entries, one per layer (/model/layers)", job.model.layers),
-                  fmt::format("{} entries", job.sample.fanout.size()), no_hint});
+  if (good("/sample/fanout")) {
+    check_hops(job, good("/model/layers"), problems);
   }
   const nn::OptimizerOptions& optimizer = job.train.optimizer;
   if (good("/train/optimizer/kind") && good("/train/optimizer/momentum") &&
@@ -249,34 +291,48 @@ void check_between_keys(const Job& job, ProblemList& problems) {
 
 void fit_to_graph(Job& job, const GraphInfo& graph) {
   const SplitInfo* split = graph.find_split(job.dataset.split);
-  const NodeTypeInfo* type = split == nullptr ? nullptr : seed_type(graph, *split);
-  if (type == nullptr) {
+  const auto seeds = split == nullptr ? std::nullopt : seed_type(graph, *split);
+  if (!seeds) {
     return;
   }
-  job.model.in_dim = type->features.has_value() ? type->features->cols : 0;
-  job.model.out_dim = type->labels.has_value() ? type->labels->classes : 0;
-  if (job.train.loss == "bce_logits" && type->labels.has_value() &&
-      type->labels->kind == LabelInfo::Kind::classes) {
+  const NodeTypeInfo& type = graph.node_types[raw(*seeds)];
+  job.model.types = model_types(job, graph, *seeds);
+  job.model.in_dim = type.features.has_value() ? type.features->cols : 0;
+  job.model.out_dim = type.labels.has_value() ? type.labels->classes : 0;
+  if (job.train.loss == "bce_logits" && type.labels.has_value() &&
+      type.labels->kind == LabelInfo::Kind::classes) {
     job.model.out_dim = 1;
   }
 }
 
-std::vector<JobProblem> check_against_graph(const Job& job, const GraphInfo& graph) {
+std::vector<JobProblem> check_against_graph(const Job& job, const GraphInfo& graph,
+                                            JobTrainer trainer) {
   ProblemList problems;
   check_size(job, graph, problems);
+  check_fanout(job, graph, problems);
+  check_seed_order(job, problems);
   const SplitInfo* split = graph.find_split(job.dataset.split);
   if (split == nullptr) {
     problems.add(missing_split(job, graph));
     return std::move(problems).take();
   }
-  const NodeTypeInfo* type = seed_type(graph, *split);
-  if (type == nullptr || split->roles.at("train").count == 0) {
+  const auto seeds = seed_type(graph, *split);
+  if (!seeds || split->roles.at("train").count == 0) {
     problems.add({"/dataset/split", "a split with training seeds",
                   quoted(job.dataset.split) + " without them", no_hint});
     return std::move(problems).take();
   }
-  check_features(job, *type, problems);
-  check_labels(job, *type, problems);
+  const NodeTypeInfo& type = graph.node_types[raw(*seeds)];
+  if (trainer == JobTrainer::built_in) {
+    check_roles(graph, *split, *seeds, problems);
+    check_model_types(job, graph, *seeds, problems);
+    for (const NodeTypeId read : types_read(job, graph, *seeds)) {
+      check_features(job, graph.node_types[raw(read)], has_types(graph), problems);
+    }
+  } else {
+    check_features(job, type, has_types(graph), problems);
+  }
+  check_labels(job, type, problems);
   return std::move(problems).take();
 }
 

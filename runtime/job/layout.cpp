@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <iterator>
 #include <map>
+#include <set>
 
 namespace troupe {
 namespace {
@@ -221,6 +222,26 @@ bool Layout::talk(ProcessId a, ProcessId b) const {
 
 std::vector<ProcessId> Layout::samplers_of(Rank rank) const {
   return ids_where(*this, [&](const ProcessPlan& p) { return contains(p.samples_for, rank); });
+}
+
+std::vector<std::vector<PartId>> parts_of_ranks(const Layout& layout) {
+  std::vector<std::vector<PartId>> parts;
+  for (const auto& process : layout.processes) {
+    for (const auto rank : process.ranks) {
+      auto samplers = layout.samplers_of(rank);
+      if (samplers.empty()) {
+        samplers.push_back(process.id);
+      }
+      std::set<PartId> near;
+      for (const auto sampler : samplers) {
+        const auto& maps = layout.at(sampler).maps;
+        near.insert(maps.begin(), maps.end());
+      }
+      parts.resize(std::max<std::size_t>(parts.size(), raw(rank) + 1U));
+      parts[raw(rank)].assign(near.begin(), near.end());
+    }
+  }
+  return parts;
 }
 
 }  // namespace troupe

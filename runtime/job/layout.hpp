@@ -62,6 +62,10 @@ struct Layout {
 
 Layout make_layout(const Job& job);
 
+/// [rank] -> the parts that lie where its batches are sampled, ascending; none where it samples from a
+/// process without parts.
+std::vector<std::vector<PartId>> parts_of_ranks(const Layout& layout);
+
 /// With `server_client`: `server_ranks`; else with `nearest_server` by turns one of those at the address
 /// of the rank's host; else, or if there is none, rank mod servers.
 std::uint32_t server_of_rank(const ClusterJob& cluster, std::uint32_t rank);

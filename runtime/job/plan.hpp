@@ -15,9 +15,15 @@ namespace troupe {
 
 /// Upper bounds, from fanouts and counts alone.
 struct BatchCost {
+  struct OfType {
+    std::string name;
+    std::uint64_t most = 0;
+  };
+  std::vector<OfType> nodes;  ///< by node type
+  std::vector<OfType> edges;  ///< by edge type
   std::uint64_t max_nodes = 0;
   std::uint64_t max_edges = 0;
-  std::uint64_t feature_bytes = 0;  ///< of max_nodes rows, float32
+  std::uint64_t feature_bytes = 0;  ///< of all rows, float32
   std::uint64_t wire_bytes =
       0;  ///< expected from other hosts: ids, edges, rows, with random partitioning
 };
@@ -30,6 +36,7 @@ struct Plan {
   std::uint64_t steps_per_epoch = 0;
   BatchCost batch;
   std::uint64_t store_bytes = 0;  ///< of all parts, estimated from counts
+  std::uint64_t list_bytes = 0;   ///< of these the neighbour lists, without halos
   std::uint64_t process_bytes =
       0;  ///< of the largest process: parts, batches in flight, model and optimizer
 };

@@ -57,6 +57,21 @@ void print_process(const ProcessPlan& process, const Layout& layout, const Job& 
   }
 }
 
+/// One line for the node types and one for the edge types, if there are several.
+std::string types_text(const BatchCost& batch) {
+  if (batch.nodes.size() < 2 && batch.edges.size() < 2) {
+    return "";
+  }
+  const auto line = [](const char* what, const std::vector<BatchCost::OfType>& types) {
+    std::vector<std::string> words;
+    for (const auto& type : types) {
+      words.push_back(fmt::format("{} {}", type.most, type.name));
+    }
+    return fmt::format("  {}: {}\n", what, fmt::join(words, ", "));
+  };
+  return line("nodes", batch.nodes) + line("edges", batch.edges);
+}
+
 }  // namespace
 
 std::string to_string(const Plan& plan, const Job& job) {
@@ -72,6 +87,7 @@ std::string to_string(const Plan& plan, const Job& job) {
                      plan.steps_per_epoch);
   out += fmt::format("a batch, at most: {} nodes, {} edges, {} of features\n", plan.batch.max_nodes,
                      plan.batch.max_edges, bytes_text(plan.batch.feature_bytes));
+  out += types_text(plan.batch);
   out += fmt::format("a batch, from other hosts, at most: {}\n", bytes_text(plan.batch.wire_bytes));
   out += fmt::format("store: {}\n", bytes_text(plan.store_bytes));
   out +=

@@ -1,6 +1,6 @@
 #include "runtime/job/problems.hpp"
 
-#include "runtime/job/nearest.hpp"
+#include "runtime/base/nearest.hpp"
 
 #include <nlohmann/json.hpp>
 

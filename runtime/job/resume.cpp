@@ -22,6 +22,10 @@ bool may_differ(std::string_view pointer, const Json& now) {
       "/log_every", "/trace",      "/dataset/memory", "/eval/predictions"};
   const bool by_place = std::ranges::any_of(
       free, [&](std::string_view prefix) { return pointer.starts_with(prefix); });
+  if (now.value("/sample/seed_order"_json_pointer, "global") == "local" &&
+      (pointer.starts_with("/partition/") || pointer == "/cluster/placement")) {
+    return false;  // they say which seeds are local
+  }
   const bool more_epochs = pointer == "/train/epochs" &&
                            now.value("/train/schedule/kind"_json_pointer, "constant") == "constant";
   return by_place || more_epochs;

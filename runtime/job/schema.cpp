@@ -65,7 +65,8 @@ std::vector<std::string> keys_of_section(const std::string& section) {
 std::size_t schema_position(const std::string& pointer) {
   const auto& rows = job_schema();
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (rows[i].pointer == pointer || rows[i].pointer.starts_with(pointer + "/")) {
+    if (rows[i].pointer == pointer || rows[i].pointer.starts_with(pointer + "/") ||
+        pointer.starts_with(rows[i].pointer + "/")) {
       return i;
     }
   }

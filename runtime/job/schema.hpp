@@ -54,7 +54,7 @@ const std::vector<std::string>& job_sections();
 /// Keys and sections directly inside a section ("" is the whole job).
 std::vector<std::string> keys_of_section(const std::string& section);
 
-/// Position of a key or section in the order of the file; one past the last row of the section it
+/// Position of a key or section, or of the key that holds it, in the order of the file; one past the last row of the section it
 /// would be in if unknown.
 std::size_t schema_position(const std::string& pointer);
 

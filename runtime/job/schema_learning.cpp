@@ -8,14 +8,31 @@ using namespace schema_fields;
 
 constexpr std::uint64_t most = std::uint64_t{1} << 20;
 
+void put_fanout(const Json& json, Job& job) {
+  auto& sample = job.sample;
+  if (json.is_array()) {
+    sample.fanout = json.get<std::vector<std::int32_t>>();
+    return;
+  }
+  sample.fanout_of = json.get<std::map<std::string, std::vector<std::int32_t>>>();
+  if (auto others = sample.fanout_of.extract("*"); !others.empty()) {
+    sample.fanout = std::move(others.mapped());
+  }
+}
+
 void add_sample(std::vector<SchemaRow>& rows) {
   rows.push_back(
       {"/sample/fanout",
-       {.type = ValueType::integer_list, .low = -1, .high = most, .min_items = 1, .max_items = 16},
+       {.type = ValueType::integers_by_name,
+        .low = -1,
+        .high = most,
+        .min_items = 1,
+        .max_items = 16},
        required(),
-       "neighbours drawn per node, one entry per hop; -1: all; as many as `model.layers`",
+       "neighbours drawn per node, one entry per hop; -1: all; as many as `model.layers`; in an "
+       "object by edge type, `\"*\"` for those not named",
        {},
-       put<&Job::sample, &SampleJob::fanout>});
+       put_fanout});
   rows.push_back({"/sample/batch_size",
                   integer_rule(1, most),
                   value("1024"),
@@ -45,10 +62,13 @@ void add_sample(std::vector<SchemaRow>& rows) {
        [](const Json& v, Job& job) {
          job.sample.frontier = v == "all" ? Frontier::all : Frontier::fresh;
        }});
-  rows.push_back({"/sample/seed_order", choice_rule({"global", "local"}), value("\"global\""),
+  rows.push_back({"/sample/seed_order",
+                  choice_rule({"global", "local"}),
+                  value("\"global\""),
                   "batches of one shuffled list dealt to the ranks, or each part's seeds to the "
-                  "ranks on its host",
-                  words({"local"}, "\"global\""), put<&Job::sample, &SampleJob::seed_order>});
+                  "ranks that sample where it lies",
+                  {},
+                  put<&Job::sample, &SampleJob::seed_order>});
   rows.push_back({"/sample/edge_ids",
                   boolean_rule(),
                   value("false"),
@@ -68,11 +88,24 @@ void add_features(std::vector<SchemaRow>& rows) {
                                              : v == "column" ? Normalize::column
                                                              : Normalize::none;
                   }});
-  rows.push_back({"/features/cache/policy", choice_rule({"none", "hotness", "lru"}),
-                  value("\"none\""), "which rows of other hosts a rank keeps",
-                  words({"hotness", "lru"}, "\"none\"")});
-  rows.push_back({"/features/cache/budget", bytes_rule(0, std::uint64_t{1} << 40), absent(),
-                  "bytes of the cache per rank", all_but_default("no cache: leave it out")});
+  rows.push_back({"/features/cache/policy",
+                  choice_rule({"none", "degree", "hotness", "presample", "lru"}), value("\"none\""),
+                  "which rows of other hosts a rank keeps: the hottest by `partition.order`, which "
+                  "must be the same, or those that its first batches read most often",
+                  words({"lru"}, "\"hotness\" or \"presample\""),
+                  put<&Job::features, &FeaturesJob::cache_policy>});
+  rows.push_back({"/features/cache/budget",
+                  bytes_rule(0, std::uint64_t{1} << 40),
+                  absent(),
+                  "bytes of the cache per rank",
+                  {},
+                  [](const Json& v, Job& job) { job.features.cache_bytes = *parse_bytes(v); }});
+  rows.push_back({"/features/cache/presample_batches",
+                  integer_rule(1, 1'000'000),
+                  value("100"),
+                  "batches that `presample` watches",
+                  {},
+                  put<&Job::features, &FeaturesJob::presample_batches>});
 }
 
 void add_model(std::vector<SchemaRow>& rows) {

@@ -49,8 +49,9 @@ void add_partition(std::vector<SchemaRow>& rows) {
   rows.push_back(
       {"/partition/method",
        choice_rule({"random", "hash", "metis", "hotness", "ldg", "fennel", "multilevel", "file"}),
-       value("\"random\""), "how nodes are assigned to parts",
-       words({"hotness", "multilevel"}, "\"fennel\" or \"metis\""),
+       value("\"random\""),
+       "how nodes are assigned to parts",
+       {},
        put<&Job::partition, &PartitionJob::method>});
   rows.push_back({"/partition/parts",
                   integer_rule(1, 65536),
@@ -58,38 +59,41 @@ void add_partition(std::vector<SchemaRow>& rows) {
                   "number of parts; part p lies on host, or server, p mod their number",
                   {},
                   put<&Job::partition, &PartitionJob::parts>});
-  rows.push_back({"/partition/balance",
-                  {.type = ValueType::choice_list,
-                   .words = {"nodes", "edges", "train", "val", "test"},
-                   .max_items = 5},
-                  value("[]"),
-                  "what the parts of `ldg`, `fennel` and `metis` share evenly besides their number "
-                  "of nodes",
-                  {},
-                  put_more<&MethodOptions::balance>});
-  rows.push_back({"/partition/imbalance",
-                  number_rule({.low = 1, .high = 10}),
-                  value("1.03"),
-                  "largest part over average part that `ldg`, `fennel` and `metis` may give",
-                  {},
-                  put_more<&MethodOptions::imbalance>});
+  rows.push_back(
+      {"/partition/balance",
+       {.type = ValueType::choice_list,
+        .words = {"nodes", "edges", "train", "val", "test"},
+        .max_items = 5},
+       value("[]"),
+       "what the parts of `ldg`, `fennel`, `metis` and `multilevel` share evenly besides "
+       "their number of nodes",
+       {},
+       put_more<&MethodOptions::balance>});
+  rows.push_back(
+      {"/partition/imbalance",
+       number_rule({.low = 1, .high = 10}),
+       value("1.03"),
+       "largest part over average part that `ldg`, `fennel`, `metis` and `multilevel` may "
+       "give",
+       {},
+       put_more<&MethodOptions::imbalance>});
   rows.push_back({"/partition/passes",
                   integer_rule(1, 1000),
                   value("3"),
                   "of `ldg` and `fennel` over all nodes; 10 cut better",
                   {},
                   put_more<&MethodOptions::passes>});
-  rows.push_back(
-      {"/partition/objective",
-       choice_rule({"cut", "volume"}),
-       value("\"cut\""),
-       "what `metis` makes small: cut edges, or the rows that one hop of all nodes moves",
-       {},
-       put_more<&MethodOptions::objective>});
+  rows.push_back({"/partition/objective",
+                  choice_rule({"cut", "volume"}),
+                  value("\"cut\""),
+                  "what `metis` and `multilevel` make small: cut edges, or the rows that one hop "
+                  "of all nodes moves",
+                  {},
+                  put_more<&MethodOptions::objective>});
   rows.push_back({"/partition/recursive",
                   boolean_rule(),
                   value("false"),
-                  "`metis` by recursive bisection instead of k-way",
+                  "`metis` and `multilevel` by recursive bisection instead of k-way",
                   {},
                   put_more<&MethodOptions::recursive>});
   rows.push_back({"/partition/file",
@@ -98,23 +102,43 @@ void add_partition(std::vector<SchemaRow>& rows) {
                   "of `file`: .npy file with the part of each node; relative to the job file",
                   {},
                   [](const Json& v, Job& job) { job.partition.more.file = v.get<std::string>(); }});
-  rows.push_back({"/partition/halo", integer_rule(0, 8), value("0"),
-                  "hops around a part whose neighbour lists it stores too",
-                  all_but_default("0: neighbours of other parts are asked for")});
+  rows.push_back(
+      {"/partition/halo",
+       integer_rule(0, 8),
+       value("0"),
+       "hops around a part whose neighbour lists it stores too, and samples from",
+       {},
+       [](const Json& v, Job& job) { job.partition.halo.hops = v.get<std::uint32_t>(); }});
+  rows.push_back({"/partition/halo_features",
+                  boolean_rule(),
+                  value("false"),
+                  "a part stores the feature rows of all nodes that its lists name, too",
+                  {},
+                  [](const Json& v, Job& job) { job.partition.halo.features = v.get<bool>(); }});
   rows.push_back(
       {"/partition/seed",
        integer_rule(0, ~std::uint64_t{0}),
        value("0"),
-       "of `random`, `hash` and `metis`; `seed` does not touch it, so runs share a store",
+       "of `random`, `hash`, `metis`, `multilevel` and `hotness`; `seed` does not touch it, so "
+       "runs share a store",
        {},
        put<&Job::partition, &PartitionJob::seed>});
-  rows.push_back({"/partition/order", choice_rule({"degree", "hotness", "original"}),
-                  value("\"degree\""), "how nodes are numbered inside a part",
-                  words({"hotness", "original"}, "\"degree\"")});
-  rows.push_back({"/partition/topology", choice_rule({"sharded", "replicated"}),
+  rows.push_back({"/partition/order",
+                  choice_rule({"degree", "hotness", "original"}),
+                  value("\"degree\""),
+                  "how nodes are numbered inside a part; `hotness` is that of `sample`",
+                  {},
+                  [](const Json& v, Job& job) {
+                    job.partition.order = parse_node_order(v.get<std::string>()).value();
+                  }});
+  rows.push_back({"/partition/topology",
+                  choice_rule({"sharded", "replicated"}),
                   value("\"sharded\""),
-                  "neighbour lists on the owner's host only, or on every host",
-                  words({"replicated"}, "\"sharded\"")});
+                  "neighbour lists on the owner's host only, or on every host that samples",
+                  {},
+                  [](const Json& v, Job& job) {
+                    job.partition.replicated_topology = v.get<std::string>() == "replicated";
+                  }});
 }
 
 void add_cluster(std::vector<SchemaRow>& rows) {

@@ -14,6 +14,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::size_t longest_text = 4096;
+constexpr std::size_t most_names = 65536;  // as many as there can be edge types
 
 bool integer_fits(const Json& value, std::int64_t low, std::uint64_t high) {
   if (value.is_number_unsigned()) {
@@ -55,6 +56,20 @@ template <class Fits>
 bool list_fits(const ValueRule& rule, const Json& value, Fits fits_one) {
   return value.is_array() && value.size() >= rule.min_items && value.size() <= rule.max_items &&
          std::all_of(value.begin(), value.end(), fits_one);
+}
+
+/// An object without entries, or with too many or a name that no file could have, does not fit.
+bool integers_by_name_fit(const ValueRule& rule, const Json& value) {
+  ValueRule one = rule;
+  one.type = ValueType::integer_list;
+  if (!value.is_object()) {
+    return fits(one, value);
+  }
+  bool good = !value.empty() && value.size() <= most_names;
+  for (const auto& [name, list] : value.items()) {
+    good = good && text_fits(Json(name), 1, longest_text) && fits(one, list);
+  }
+  return good;
 }
 
 bool distinct(const Json& list) {
@@ -143,6 +158,8 @@ std::string type_text(const ValueRule& rule) {
       return "integer or list of strings";
     case ValueType::choice_or_integers:
       return "string or list of integers";
+    case ValueType::integers_by_name:
+      return "list of integers, or an object of them";
   }
   return "";
 }
@@ -161,6 +178,7 @@ std::string range_text(const ValueRule& rule) {
     case ValueType::choice:
       return quoted_words(rule.words);
     case ValueType::integer_list:
+    case ValueType::integers_by_name:
       return fmt::format("{}, each {}", items_range(rule), integer_range(rule));
     case ValueType::number_list:
       return fmt::format("{}, each {}", items_range(rule), number_range(rule.numbers));
@@ -218,6 +236,8 @@ bool fits(const ValueRule& rule, const Json& value) {
              list_fits(rule, value, [](const Json& v) { return text_fits(v, 1, 1024); });
     case ValueType::choice_or_integers:
       return word_fits(value) || list_fits(rule, value, whole_fits);
+    case ValueType::integers_by_name:
+      return integers_by_name_fit(rule, value);
   }
   return false;
 }

@@ -23,6 +23,7 @@ enum class ValueType : std::uint8_t {
   hosts,               ///< an integer, or a list of host names
   text_list,           ///< strings
   choice_or_integers,  ///< one of `words`, or a list of integers in `low..high`
+  integers_by_name,    ///< an integer_list, or an object with one under each of its names
 };
 
 struct NumberRange {
@@ -34,7 +35,7 @@ struct NumberRange {
 
 struct ValueRule {
   ValueType type = ValueType::boolean;
-  std::int64_t low = 0;  ///< integer, bytes, integer_list, hosts, choice_or_integers
+  std::int64_t low = 0;  ///< integer, bytes, hosts, and entries of lists of integers
   std::uint64_t high = 0;
   NumberRange numbers = {};  ///< number, number_list
   std::vector<std::string> words = {};

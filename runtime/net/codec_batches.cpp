@@ -105,6 +105,7 @@ void write_trace(const BatchTrace& trace, wire::BatchTrace::Builder out) {
   out.setFrontierRemote(trace.frontier_remote);
   out.setRows(trace.rows);
   out.setRowsRemote(trace.rows_remote);
+  out.setRowsCached(trace.rows_cached);
 }
 
 Packer pack_lists(const Batch& batch, const Widths& widths) {

@@ -148,6 +148,7 @@ void Wire<ScoreRequest>::encode(const ScoreRequest& message, Frame& frame) {
   write_message<wire::ScoreRequest>(frame, [&](wire::ScoreRequest::Builder out) {
     out.setEpoch(message.epoch);
     out.setRole(message.role.c_str());
+    out.setBest(message.best);
   });
   frame.segments.clear();
 }
@@ -161,7 +162,9 @@ Result<ScoreRequest> Wire<ScoreRequest>::decode(const Frame& frame) {
                                  fmt::format("role: expected at most {} bytes, found {}",
                                              max_role_bytes, role.size()));
         }
-        return ScoreRequest{.epoch = in.getEpoch(), .role = std::string(role.begin(), role.end())};
+        return ScoreRequest{.epoch = in.getEpoch(),
+                            .role = std::string(role.begin(), role.end()),
+                            .best = in.getBest()};
       });
 }
 

@@ -239,7 +239,8 @@ Result<ReadyBatch> read_ready_batch(const Frame& frame, wire::ReadyBatch::Reader
   out.batch.digest = {in.getDigestLow(), in.getDigestHigh()};
   const auto trace = in.getTrace();
   out.trace = {trace.getSampleNs(),       trace.getCollectNs(), trace.getFrontierNodes(),
-               trace.getFrontierRemote(), trace.getRows(),      trace.getRowsRemote()};
+               trace.getFrontierRemote(), trace.getRows(),      trace.getRowsRemote(),
+               trace.getRowsCached()};
   return out;
 }
 

@@ -145,7 +145,8 @@ struct InferResult {
 /// those on its host after exact inference, a trainer those of its sampled batches.
 struct ScoreRequest {
   std::uint32_t epoch = 0;
-  std::string role;  ///< "train", "val", "test"
+  std::string role;   ///< "train", "val", "test"
+  bool best = false;  ///< to a trainer: with the best epoch's parameters, all seeds
 };
 struct ScoreResult {
   std::vector<std::uint64_t> positions;  ///< in the role's seed list

@@ -82,7 +82,7 @@ void TcpLink::send(Frame frame) {
   if (closing_) {
     return;
   }
-  sent_.push_back(std::move(frame));
+  outbox_.push(std::move(frame));
   if (!std::exchange(pumping_, true)) {
     asio::post(io_->context, [self = shared_from_this()] { self->pump(); });
   }
@@ -110,17 +110,12 @@ void TcpLink::pump() {
   batch_.drop_block();
 }
 
-/// Who sends waits for no more than the exchange of two vectors.
 bool TcpLink::fill() {
   {
     const std::lock_guard guard(mutex_);
-    taken_.swap(sent_);
-    pumping_ = !taken_.empty() || !writer_.empty();
+    pumping_ = outbox_.take() || !writer_.empty();
   }
-  for (auto& frame : taken_) {
-    writer_.push(std::move(frame));
-  }
-  taken_.clear();
+  outbox_.pour(writer_);
   batch_.fill(writer_);
   return !batch_.empty();
 }
@@ -304,7 +299,7 @@ void TcpLink::finish() {
   std::vector<Frame> never_taken;  // let go after the lock
   {
     const std::lock_guard guard(mutex_);
-    never_taken.swap(sent_);
+    never_taken = outbox_.drop();
   }
   std::swap(dropped_, writer_);
   if (!writing_) {

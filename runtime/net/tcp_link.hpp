@@ -2,7 +2,7 @@
 /// \file tcp_link.hpp
 /// A link over one connected and authenticated socket. For the sources of TCP links only; all others
 /// use `Link`.
-#include "runtime/net/piece.hpp"
+#include "runtime/net/outbox.hpp"
 #include "runtime/net/tcp_batch.hpp"
 #include "runtime/net/tcp_stream.hpp"
 
@@ -65,16 +65,15 @@ class TcpLink final : public Link,
   const std::string name_;
   const TcpOptions options_;
 
-  std::mutex mutex_;         // guards what follows up to closing_
-  std::vector<Frame> sent_;  // for the network thread
-  bool pumping_ = false;     // pump() is queued, or a write is under way
+  std::mutex mutex_;  // guards what follows up to closing_
+  Outbox outbox_;
+  bool pumping_ = false;  // pump() is queued, or a write is under way
   std::optional<Error> closing_;
 
   Phase phase_ = Phase::up;
   bool no_goodbye_ = false;  // the peer said one, or the socket is broken
   const std::unique_ptr<TcpStream> stream_;
   PieceWriter writer_;
-  std::vector<Frame> taken_;  // of sent_; empty but for its memory
   bool writing_ = false;
   PieceWriter dropped_;  ///< after the end, until what of it is being written is out
   TcpBatch batch_;

@@ -91,12 +91,6 @@ Result<std::string> pem_text(X509* certificate) {
   return pem_text("a certificate", [&](BIO* out) { return PEM_write_bio_X509(out, certificate); });
 }
 
-/// A new file that only its owner may read, before anything is in it.
-Status write_private(const std::filesystem::path& file, const std::string& text) {
-  const auto piece = std::as_bytes(std::span(text));
-  return write_new_file(file, std::span(&piece, 1), Readers::owner);
-}
-
 }  // namespace
 
 Result<TlsPem> make_job_certificate(unsigned days) {
@@ -130,9 +124,9 @@ Result<TlsPem> make_job_certificate(unsigned days) {
 
 Result<TlsFiles> write_tls(const TlsPem& pem, const std::filesystem::path& folder) {
   const auto files = tls_files_in(folder);
-  TROUPE_RETURN_IF_ERROR(write_private(files.certificate, pem.certificate));
-  TROUPE_RETURN_IF_ERROR(write_private(files.authority, pem.authority));
-  TROUPE_RETURN_IF_ERROR(write_private(files.key, pem.key));
+  TROUPE_RETURN_IF_ERROR(write_new_text_file(files.certificate, pem.certificate, Readers::owner));
+  TROUPE_RETURN_IF_ERROR(write_new_text_file(files.authority, pem.authority, Readers::owner));
+  TROUPE_RETURN_IF_ERROR(write_new_text_file(files.key, pem.key, Readers::owner));
   return files;
 }
 

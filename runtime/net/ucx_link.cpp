@@ -162,10 +162,11 @@ void UcxLink::take_offer(const Frame& frame) {
 void UcxLink::go(Way way) {
   {
     const std::lock_guard guard(mutex_);
-    for (auto& frame : waiting_) {
-      way == Way::tcp ? tcp_->send(std::move(frame)) : sent_.push_back(std::move(frame));
+    if (way == Way::tcp) {
+      for (auto& frame : outbox_.drop()) {
+        tcp_->send(std::move(frame));
+      }
     }
-    waiting_.clear();
     way_ = way;
     pumping_ = true;
   }
@@ -182,12 +183,8 @@ void UcxLink::send(Frame frame) {
   if (way_ == Way::tcp) {
     return tcp_->send(std::move(frame));
   }
-  if (way_ == Way::unknown) {
-    waiting_.push_back(std::move(frame));
-    return;
-  }
-  sent_.push_back(std::move(frame));
-  if (!std::exchange(pumping_, true)) {
+  outbox_.push(std::move(frame));
+  if (way_ == Way::ucx && !std::exchange(pumping_, true)) {
     asio::post(io_->context, [self = shared_from_this()] { self->pump(); });
   }
 }
@@ -201,13 +198,9 @@ void UcxLink::pump() {
 void UcxLink::fill(TcpBatch& batch) {
   {
     const std::lock_guard guard(mutex_);
-    taken_.swap(sent_);
-    pumping_ = !taken_.empty() || !writer_.empty();
+    pumping_ = outbox_.take() || !writer_.empty();
   }
-  for (auto& frame : taken_) {
-    writer_.push(std::move(frame));
-  }
-  taken_.clear();
+  outbox_.pour(writer_);
   batch.fill(writer_);
 }
 
@@ -270,11 +263,9 @@ void UcxLink::drop_frames() {
   if (dropped_.empty()) {
     std::swap(dropped_, writer_);
   }
-  std::deque<Frame> never_sent;  // let go after the lock
-  std::vector<Frame> never_taken;
+  std::vector<Frame> never_taken;  // let go after the lock
   const std::lock_guard guard(mutex_);
-  never_sent.swap(waiting_);
-  never_taken.swap(sent_);
+  never_taken = outbox_.drop();
 }
 
 void UcxLink::on_sent() {

@@ -2,9 +2,9 @@
 /// \file ucx_link.hpp
 /// A link whose frames travel over UCX beside the TCP link that proved who the peer is. For the
 /// sources of links only; all others use `Link`.
+#include "runtime/net/outbox.hpp"
 #include "runtime/net/ucx_port.hpp"
 
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -65,14 +65,12 @@ class UcxLink final : public Link,
 
   std::mutex mutex_;  // guards what follows up to closing_
   Way way_ = Way::unknown;
-  std::deque<Frame> waiting_;  // for the way to be known
-  std::vector<Frame> sent_;    // for the network thread
-  bool pumping_ = false;       // pump() is queued, or a batch is under way
+  Outbox outbox_;         // while the way is unknown, all wait here
+  bool pumping_ = false;  // pump() is queued, or a batch is under way
   std::optional<Error> closing_;
 
   PieceWriter writer_;
-  std::vector<Frame> taken_;  // of sent_; empty but for its memory
-  PieceWriter dropped_;       ///< after the end, until what of it is under way is out
+  PieceWriter dropped_;  ///< after the end, until what of it is under way is out
   std::shared_ptr<UcxLane> lane_;
   std::optional<Error> no_lane_;
   std::shared_ptr<LinkEvents> events_;

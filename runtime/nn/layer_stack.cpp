@@ -1,24 +1,12 @@
 #include "runtime/nn/layer_stack.hpp"
 
 #include "runtime/base/assert.hpp"
-#include "runtime/base/philox.hpp"
 #include "runtime/nn/linear.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
 
 namespace troupe::nn {
-namespace {
-
-/// Uniform in ±bound, element by element from the parameter's own stream.
-void fill_uniform(std::uint64_t job_seed, std::uint16_t number, float bound, std::span<float> out) {
-  const StreamKey key = stream_key(job_seed, {.domain = Domain::initial_weights, .type = number});
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    out[i] = bound * (2.0F * unit_float(DrawStream(key, i).next()) - 1.0F);
-  }
-}
-
-}  // namespace
 
 LayerStack::LayerStack(const ModelOptions& options, ConvParameters conv_parameters, bool linear)
     : options_(options) {
@@ -27,45 +15,26 @@ LayerStack::LayerStack(const ModelOptions& options, ConvParameters conv_paramete
                      .in = i == 0 ? options.in_dim : options.hidden,
                      .out = output_dim(i),
                      .last = i + 1 == options.layers,
-                     .first_slice = layout_.size()};
+                     .first_slice = layout().size()};
     layer.norm = options.layer_norm && !layer.last;
     layer.transform_first = layer.out < layer.in && linear;
     for (const ConvParameter& parameter : conv_parameters(layer.in, layer.out)) {
-      add_slice(fmt::format("conv{}.{}", i + 1, parameter.name), parameter.rows, parameter.cols,
-                parameter.bound);
+      parameters_.add({.name = fmt::format("conv{}.{}", i + 1, parameter.name),
+                       .rows = parameter.rows,
+                       .cols = parameter.cols,
+                       .bound = parameter.bound});
     }
-    layer.norm_slice = layout_.size();
+    layer.norm_slice = layout().size();
     if (layer.norm) {
-      add_slice(fmt::format("norm{}.weight", i + 1), layer.out, 1, 0);
-      add_slice(fmt::format("norm{}.bias", i + 1), layer.out, 1, 0);
+      parameters_.add({.name = fmt::format("norm{}.weight", i + 1), .rows = layer.out, .value = 1});
+      parameters_.add({.name = fmt::format("norm{}.bias", i + 1), .rows = layer.out});
     }
     layers_.push_back(layer);
   }
 }
 
-void LayerStack::add_slice(const std::string& name, std::size_t rows, std::size_t cols,
-                           float bound) {
-  const std::size_t offset = num_parameters();
-  layout_.push_back({.name = name, .offset = offset, .rows = rows, .cols = cols});
-  bounds_.push_back(bound);
-}
-
 std::vector<float> LayerStack::initial_parameters(std::uint64_t job_seed) const {
-  std::vector<float> parameters(num_parameters());
-  const auto values_of = [&](std::size_t slice) {
-    return std::span(parameters).subspan(layout_[slice].offset, layout_[slice].size());
-  };
-  for (std::size_t i = 0; i < layout_.size(); ++i) {
-    if (bounds_[i] > 0) {
-      fill_uniform(job_seed, static_cast<std::uint16_t>(i), bounds_[i], values_of(i));
-    }
-  }
-  for (const StackLayer& layer : layers_) {
-    if (layer.norm) {
-      std::ranges::fill(values_of(layer.norm_slice), 1.0F);
-    }
-  }
-  return parameters;
+  return parameters_.initial_values(job_seed);
 }
 
 std::unique_ptr<Model::Pass> LayerStack::make_pass() const {
@@ -155,51 +124,36 @@ void LayerStack::transform_sources(Executor& executor, const Step& step, ConstMa
   state.summands = transformed;
 }
 
+LayerFinish LayerStack::finish_of(const Step& step) const {
+  LayerFinish finish{.l2 = options_.l2,
+                     .last = step.layer.last,
+                     .norm = step.layer.norm,
+                     .norm_gain = {},
+                     .norm_bias = {},
+                     .next_mask = step.next_mask,
+                     .ids = step.ids};
+  if (step.layer.norm) {
+    finish.norm_gain = parameters_.vector_of(step.layer.norm_slice, step.parameters);
+    finish.norm_bias = parameters_.vector_of(step.layer.norm_slice + 1, step.parameters);
+  }
+  return finish;
+}
+
 void LayerStack::compute_layer(Executor& executor, const Step& step, LayerState& state,
                                MutMatrix out) const {
   const StackLayer& layer = step.layer;
   const std::size_t num_dst = step.block.num_dst;
-  const bool more_follows = !layer.last && (layer.norm || options_.l2);
-  const MutMatrix conv = more_follows ? state.conv_memory.matrix(num_dst, layer.out) : out;
+  const LayerFinish finish = finish_of(step);
+  const MutMatrix conv = begin_finish(finish, out, state);
   state.aggregated =
       layer.transform_first ? MutMatrix{} : state.aggregated_memory.matrix(num_dst, layer.in);
-  state.conv = conv;
-  state.output = out;
-  state.lengths = state.lengths_memory.get(options_.l2 ? num_dst : 0);
-  state.stats = state.stats_memory.get(layer.norm ? num_dst : 0);
   const auto bias = vector_of(layer, 1, step.parameters);
   for_each_chunk(executor, num_dst, [&](std::size_t first, std::size_t count) {
     const MutMatrix rows = conv.slice(first, count);
     convolve_rows(step, first, state, rows);
     add_bias_rows(bias, rows);
-    finish_rows(step, first, state, rows, out.slice(first, count));
+    finish_rows(finish, state, first, rows, out.slice(first, count));
   });
-}
-
-std::span<const float> LayerStack::norm_gain(const Step& step) const {
-  const ParameterSlice& slice = layout_[step.layer.norm_slice];
-  return step.parameters.subspan(slice.offset, slice.size());
-}
-
-void LayerStack::finish_rows(const Step& step, std::size_t first, const LayerState& state,
-                             MutMatrix conv, MutMatrix out) const {
-  if (options_.l2) {
-    l2_normalize_rows(conv, state.lengths.subspan(first, conv.rows));
-  }
-  if (step.layer.last) {
-    return;
-  }
-  ConstMatrix before_relu = conv;
-  if (step.layer.norm) {
-    const ParameterSlice& bias = layout_[step.layer.norm_slice + 1];
-    layer_norm_rows(conv, norm_gain(step), step.parameters.subspan(bias.offset, bias.size()),
-                    state.stats.subspan(first, conv.rows), out);
-    before_relu = out;
-  }
-  relu_rows(before_relu, out);
-  if (step.next_mask.active()) {
-    dropout_rows(step.next_mask, step.ids.subspan(first, out.rows), out);
-  }
 }
 
 void LayerStack::backward(Executor& executor, std::span<const float> parameters,
@@ -230,48 +184,21 @@ void LayerStack::backward(Executor& executor, std::span<const float> parameters,
     if (!layer.last) {
       step.next_mask = dropout_mask(input.dropout, layer.number + 1, options_.dropout);
     }
-    finish_backward(executor, step, grad, stack, gradient);
+    end_backward(executor, step, grad, stack, gradient);
     grad = convolve_backward(executor, step, grad, stack, gradient);
   }
 }
 
-void LayerStack::finish_backward(Executor& executor, const Step& step, MutMatrix grad,
-                                 StackPass& pass, std::span<float> gradient) const {
+void LayerStack::end_backward(Executor& executor, const Step& step, MutMatrix grad, StackPass& pass,
+                              std::span<float> gradient) const {
   const StackLayer& layer = step.layer;
-  const std::size_t num_dst = step.block.num_dst;
-  const LayerState& state = pass.layers[layer.number];
-  const MutMatrix columns = pass.column_partials.matrix(chunk_count(num_dst), 3 * layer.out);
-  for_each_chunk(executor, num_dst, [&](std::size_t first, std::size_t count) {
-    finish_backward_rows(step, first, state, grad.slice(first, count),
-                         columns.row(first / chunk_rows));
-  });
-  const auto sums = pass.column_sums.get(3 * layer.out);
-  add_partials(columns, sums);
+  const auto sums =
+      finish_backward(executor, finish_of(step), pass.layers[layer.number], grad, pass.finish);
   std::ranges::copy(sums.first(layer.out), vector_of(layer, 1, gradient).begin());
   if (layer.norm) {
-    const auto norm = gradient.subspan(layout_[layer.norm_slice].offset, 2 * layer.out);
+    const auto norm = gradient.subspan(layout()[layer.norm_slice].offset, 2 * layer.out);
     std::ranges::copy(sums.last(2 * layer.out), norm.begin());
   }
-}
-
-void LayerStack::finish_backward_rows(const Step& step, std::size_t first, const LayerState& state,
-                                      MutMatrix grad, std::span<float> column_sums) const {
-  const std::size_t out = step.layer.out;
-  if (!step.layer.last) {
-    relu_backward_rows(state.output.slice(first, grad.rows), step.next_mask.scale, grad);
-  }
-  if (step.layer.norm) {
-    layer_norm_backward_rows(state.conv.slice(first, grad.rows),
-                             state.stats.subspan(first, grad.rows), norm_gain(step), grad,
-                             column_sums.subspan(out, out), column_sums.last(out));
-  } else {
-    std::ranges::fill(column_sums.last(2 * out), 0.0F);
-  }
-  if (options_.l2) {
-    l2_normalize_backward_rows(state.conv.slice(first, grad.rows),
-                               state.lengths.subspan(first, grad.rows), grad);
-  }
-  column_sums_rows(grad, column_sums.first(out));
 }
 
 }  // namespace troupe::nn

@@ -1,14 +1,14 @@
 #pragma once
 /// \file layer_stack.hpp
 /// What models that stack one kind of convolution over blocks have in common: dropout, the layers'
-/// shapes and parameters, and what follows a convolution: division by the row's length, layer
-/// normalisation and ReLU as set (the last layer has neither of the last two). For the models of
-/// this room, not for their users.
+/// shapes and parameters, and what follows a convolution (layer_finish.hpp). For the models of this
+/// room, not for their users.
 #include "runtime/nn/aggregate.hpp"
 #include "runtime/nn/dropout.hpp"
 #include "runtime/nn/grow_buffer.hpp"
+#include "runtime/nn/layer_finish.hpp"
 #include "runtime/nn/model.hpp"
-#include "runtime/nn/ops.hpp"
+#include "runtime/nn/parameter_list.hpp"
 #include "runtime/nn/weighted_sum.hpp"
 
 #include <array>
@@ -45,27 +45,19 @@ struct ConvParameter {
 
 /// What one layer keeps for its backward pass. The views lie in the memory beside them, in the
 /// caller's features, or in the layer before.
-struct LayerState {
+struct LayerState : FinishState {
   ConstMatrix input;     ///< [num_src, in] after dropout
   ConstMatrix summands;  ///< [num_src, in or out] the rows that are aggregated
   MutMatrix aggregated;  ///< [num_dst, in], where the product comes after the aggregation
-  ConstMatrix conv;      ///< [num_dst, out] before layer normalisation and ReLU
-  ConstMatrix output;    ///< [num_dst, out] after ReLU and the next layer's dropout
   std::span<std::uint32_t> argmax;  ///< GraphSAGE: [num_dst * in] for max
   EdgeFactors factors;              ///< GCN
-  std::span<float> lengths;         ///< [num_dst] for l2
-  std::span<NormStats> stats;       ///< [num_dst] for layer_norm
   EdgesBySource by_source;
 
   GrowBuffer<float> input_memory;  ///< first layer with input_dropout only
   GrowBuffer<float> aggregated_memory;
   GrowBuffer<float> transformed_memory;  ///< [num_src, out], where the product comes first
-  GrowBuffer<float> conv_memory;         ///< where `conv` is not `output`
-  GrowBuffer<float> output_memory;
   GrowBuffer<std::uint32_t> argmax_memory;
   GcnFactors factor_memory;
-  GrowBuffer<float> lengths_memory;
-  GrowBuffer<NormStats> stats_memory;
 };
 
 struct StackPass final : Model::Pass {
@@ -74,15 +66,14 @@ struct StackPass final : Model::Pass {
   GrowBuffer<float> grad_aggregated;
   GrowBuffer<float> grad_transformed;
   GrowBuffer<float> weight_partials;
-  GrowBuffer<float> column_partials;
-  GrowBuffer<float> column_sums;
+  FinishScratch finish;
 };
 
 /// Threads and lifecycle as `Model`.
 class LayerStack : public Model {
  public:
   const ModelOptions& options() const override { return options_; }
-  const ParameterLayout& layout() const override { return layout_; }
+  const ParameterLayout& layout() const override { return parameters_.layout(); }
   std::vector<float> initial_parameters(std::uint64_t job_seed) const override;
   std::unique_ptr<Pass> make_pass() const override;
   ConstMatrix forward(Executor& executor, std::span<const float> parameters,
@@ -135,32 +126,24 @@ class LayerStack : public Model {
   /// The i-th parameter of a layer's convolution in a flat vector of the model's size.
   template <class T>
   std::span<T> vector_of(const StackLayer& layer, std::size_t i, std::span<T> flat) const {
-    const ParameterSlice& slice = layout_[layer.first_slice + i];
-    return flat.subspan(slice.offset, slice.size());
+    return parameters_.vector_of(layer.first_slice + i, flat);
   }
   template <class T>
   MatrixView<T> matrix_of(const StackLayer& layer, std::size_t i, std::span<T> flat) const {
-    return {vector_of(layer, i, flat).data(), layout_[layer.first_slice + i].rows,
-            layout_[layer.first_slice + i].cols};
+    return parameters_.matrix_of(layer.first_slice + i, flat);
   }
 
  private:
-  void add_slice(const std::string& name, std::size_t rows, std::size_t cols, float bound);
   void check_shapes(std::span<const float> parameters, const ForwardInput& input) const;
   void drop_features(Executor& executor, const ForwardInput& input, LayerState& state) const;
-  void finish_rows(const Step& step, std::size_t first, const LayerState& state, MutMatrix conv,
-                   MutMatrix out) const;
+  LayerFinish finish_of(const Step& step) const;
   /// Turns `grad` [num_dst, out] of the layer's output into that of its convolution, in place, and
   /// writes the gradients of bias and normalisation.
-  void finish_backward(Executor& executor, const Step& step, MutMatrix grad, StackPass& pass,
-                       std::span<float> gradient) const;
-  void finish_backward_rows(const Step& step, std::size_t first, const LayerState& state,
-                            MutMatrix grad, std::span<float> column_sums) const;
-  std::span<const float> norm_gain(const Step& step) const;
+  void end_backward(Executor& executor, const Step& step, MutMatrix grad, StackPass& pass,
+                    std::span<float> gradient) const;
 
   ModelOptions options_;
-  ParameterLayout layout_;
-  std::vector<float> bounds_;  ///< of the initial values, by slice
+  ParameterList parameters_;
   std::vector<StackLayer> layers_;
 };
 

@@ -3,6 +3,7 @@
 #include "runtime/base/assert.hpp"
 #include "runtime/nn/gcn.hpp"
 #include "runtime/nn/graphsage.hpp"
+#include "runtime/nn/typed_sage.hpp"
 
 #include <fmt/format.h>
 
@@ -37,13 +38,44 @@ Status check_options(const ModelOptions& options) {
     return Error(Errc::invalid_argument, fmt::format("model layers: expected 1 to {}, got {}",
                                                      most_layers, options.layers));
   }
-  TROUPE_RETURN_IF_ERROR(check_dim("in_dim", options.in_dim));
+  if (!options.typed()) {
+    TROUPE_RETURN_IF_ERROR(check_dim("in_dim", options.in_dim));
+  }
   TROUPE_RETURN_IF_ERROR(check_dim("out_dim", options.out_dim));
   if (options.layers > 1) {
     TROUPE_RETURN_IF_ERROR(check_dim("hidden", options.hidden));
   }
   TROUPE_RETURN_IF_ERROR(check_probability("dropout", options.dropout));
   return check_probability("input_dropout", options.input_dropout);
+}
+
+/// Names of all parameters, for which there are as many streams.
+constexpr std::size_t most_slices = 65536;
+
+Result<std::unique_ptr<Model>> make_typed(const ModelOptions& options) {
+  if (options.kind != "graphsage") {
+    return Error(Errc::unimplemented,
+                 fmt::format("model kind: expected graphsage for a graph with several types, got "
+                             "\"{}\"",
+                             options.kind));
+  }
+  TROUPE_ASSIGN_OR_RETURN(const auto layers, typed_layers(options.types, options.layers));
+  for (const NodeTypeId type : layers.front().inputs) {
+    const auto& of_type = options.types.nodes[raw(type)];
+    const auto name = fmt::format("features of \"{}\"", of_type.name);
+    TROUPE_RETURN_IF_ERROR(check_dim(name.c_str(), of_type.cols));
+  }
+  std::size_t slices = 0;
+  for (const TypedLayer& layer : layers) {
+    slices += 3 * layer.edges.size() + 2 * layer.outputs.size();
+  }
+  if (slices > most_slices) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("model: expected at most {} parameters by name, got {}; try: fewer "
+                             "layers or edge types",
+                             most_slices, slices));
+  }
+  return std::unique_ptr<Model>(std::make_unique<TypedSage>(options, layers));
 }
 
 }  // namespace
@@ -79,6 +111,9 @@ Matrix Model::infer_embeddings(Executor& executor, std::span<const float> parame
 
 Result<std::unique_ptr<Model>> make_model(const ModelOptions& options) {
   TROUPE_RETURN_IF_ERROR(check_options(options));
+  if (options.typed()) {
+    return make_typed(options);
+  }
   if (options.kind == "gcn") {
     return std::unique_ptr<Model>(std::make_unique<Gcn>(options));
   }

@@ -19,6 +19,23 @@ namespace troupe::nn {
 
 enum class Aggregator : std::uint8_t { mean, max, sum };
 
+/// The types of a graph as a model sees them.
+struct ModelTypes {
+  struct Node {
+    std::string name;
+    std::uint64_t cols = 0;  ///< of the features; 0: none
+  };
+  /// Messages go from the source to the destination.
+  struct Edge {
+    std::string name;
+    NodeTypeId source{};
+    NodeTypeId destination{};
+  };
+  std::vector<Node> nodes;
+  std::vector<Edge> edges;
+  NodeTypeId seeds{};  ///< whose logits are wanted
+};
+
 struct ModelOptions {
   std::string kind = "graphsage";            ///< or "gcn"
   Aggregator aggregator = Aggregator::mean;  ///< graphsage
@@ -30,6 +47,8 @@ struct ModelOptions {
   bool l2 = false;          ///< rows of each layer's output divided by max(norm, 1e-12)
   float dropout = 0;        ///< on the input of every layer but the first
   float input_dropout = 0;  ///< on the input of the first layer
+  ModelTypes types = {};    ///< without any: one node type and one edge type
+  bool typed() const { return !types.nodes.empty(); }
 };
 
 /// One named slice of the flat parameter vector, shape [rows, cols] row-major (a vector has cols =
@@ -57,11 +76,21 @@ struct DropoutContext {
       ids;  ///< of the batch's nodes, by batch-local index; empty if not training
 };
 
+/// What a typed graph has instead of blocks, features and ids.
+struct TypedInput {
+  /// [layers][edge types], 0 = nearest the input. Destinations and sources are nodes of the edge
+  /// type's types; destination i is also row i of its type.
+  std::vector<std::vector<LayerBlock>> blocks;
+  std::vector<ConstMatrix> features;             ///< by node type: [nodes, columns]
+  std::vector<std::span<const OriginalId>> ids;  ///< by node type; none if not training
+};
+
 /// Inputs of one forward pass.
 struct ForwardInput {
   std::vector<LayerBlock> blocks;  ///< [layers], 0 = nearest the input
   ConstMatrix features;            ///< [blocks[0].num_src, in_dim]
   DropoutContext dropout;
+  TypedInput typed = {};
 };
 
 /// One pass of exact inference over all nodes of the graph. Its input rows are the features for the
@@ -110,7 +139,7 @@ class Model {
                         std::span<float> gradient) const = 0;
 
   /// The stages of exact inference, in order; the last one gives the logits. One per layer, unless
-  /// a model says otherwise.
+  /// a model says otherwise; none if the model has no exact inference.
   virtual std::vector<InferStage> infer_stages() const;
 
   /// One stage of exact inference, without dropout: input rows to rows [block.num_dst, out_cols of

@@ -69,7 +69,8 @@ class Adjacency {
  private:
   Adjacency() = default;
   Status assemble(const GraphInfo& info, const AdjacencyOptions& options);
-  void count_degrees(const GraphInfo& info, std::span<std::uint64_t> offsets) const;
+  template <class F>
+  void for_each_pair(const GraphInfo& info, F f) const;
   template <class Id>
   void fill(const GraphInfo& info, std::span<std::uint64_t> cursor, Id* ids) const;
 

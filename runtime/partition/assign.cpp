@@ -4,12 +4,15 @@
 #include "runtime/base/philox.hpp"
 #include "runtime/partition/adjacency.hpp"
 #include "runtime/partition/assign_file.hpp"
+#include "runtime/partition/assign_hotness.hpp"
 #include "runtime/partition/constraints.hpp"
 #include "runtime/partition/metis.hpp"
+#include "runtime/partition/multilevel.hpp"
 #include "runtime/partition/rebalance.hpp"
 #include "runtime/partition/streaming.hpp"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -31,19 +34,21 @@ Status check_parts(const GraphInfo& graph, std::uint32_t parts) {
 }
 
 Status check_method(const std::string& method) {
-  for (const auto* known : {"random", "hash", "ldg", "fennel", "metis", "file"}) {
-    if (method == known) {
-      return ok_status();
-    }
+  constexpr std::array known{"random", "hash",       "ldg",     "fennel",
+                             "metis",  "multilevel", "hotness", "file"};
+  if (std::ranges::find(known, method) != known.end()) {
+    return ok_status();
   }
-  return Error(Errc::unimplemented,
-               fmt::format("partition method \"{}\": not built yet\ntry: \"random\", \"hash\", "
-                           "\"ldg\", \"fennel\", \"metis\" or \"file\"",
-                           method));
+  return Error(Errc::invalid_argument, fmt::format("partition: expected a method of {}, got \"{}\"",
+                                                   fmt::join(known, ", "), method));
+}
+
+bool uses_metis(const std::string& method) {
+  return method == "metis" || method == "multilevel";
 }
 
 bool keeps_limits(const std::string& method) {
-  return method == "ldg" || method == "fennel" || method == "metis";
+  return method == "ldg" || method == "fennel" || uses_metis(method);
 }
 
 std::vector<std::uint32_t> by_vertex(const Assignment& assignment) {
@@ -66,13 +71,23 @@ Assignment by_type(const Adjacency& graph, const std::vector<std::uint32_t>& par
   return assignment;
 }
 
-/// The methods that look at nodes alone.
-Result<std::vector<std::uint32_t>> assign_nodes(const GraphInfo& graph,
-                                                const AssignOptions& options) {
-  auto assignment = options.method == "hash" ? assign_hash(graph, options.parts, options.seed)
-                    : options.method == "file"
-                        ? assign_from_file(graph, options.parts, options.more.file)
-                        : assign_random(graph, options.parts, options.seed);
+Result<Assignment> assign_each(const GraphStore& graph, const AssignOptions& options,
+                               Executor& executor) {
+  if (options.method == "hotness") {
+    return assign_by_hotness(graph, options, executor);
+  }
+  const auto& info = graph.info();
+  if (options.method == "hash") {
+    return assign_hash(info, options.parts, options.seed);
+  }
+  return options.method == "file" ? assign_from_file(info, options.parts, options.more.file)
+                                  : assign_random(info, options.parts, options.seed);
+}
+
+/// The methods that need no adjacency.
+Result<std::vector<std::uint32_t>> assign_nodes(const GraphStore& graph,
+                                                const AssignOptions& options, Executor& executor) {
+  auto assignment = assign_each(graph, options, executor);
   if (!assignment) {
     return std::move(assignment).error();
   }
@@ -87,6 +102,9 @@ Result<std::vector<std::uint32_t>> assign_vertices(const Adjacency& graph,
     TROUPE_ASSIGN_OR_RETURN(auto part_of, assign_metis(graph, constraints, options));
     rebalance(graph, constraints, part_of, options.parts);
     return part_of;
+  }
+  if (options.method == "multilevel") {
+    return assign_multilevel(graph, constraints, options, executor);
   }
   using Score = StreamingOptions::Score;
   return assign_streaming(graph, constraints,
@@ -108,7 +126,7 @@ Result<Assigned> assign(const GraphStore& graph, const AssignOptions& options, E
   const bool whole = keeps_limits(options.method);
   std::vector<std::uint32_t> part_of;
   if (!whole) {
-    TROUPE_ASSIGN_OR_RETURN(part_of, assign_nodes(graph.info(), options));
+    TROUPE_ASSIGN_OR_RETURN(part_of, assign_nodes(graph, options, executor));
   }
   TROUPE_ASSIGN_OR_RETURN(
       const auto constraints,
@@ -122,11 +140,25 @@ Result<Assigned> assign(const GraphStore& graph, const AssignOptions& options, E
                   measure(adjacency, constraints, part_of, options.parts, executor)};
 }
 
+void add_hotness_options(const MethodOptions& more,
+                         std::vector<std::pair<std::string, std::string>>& shown) {
+  std::vector<std::string> hops;
+  for (const auto& fanouts : more.hotness.fanout) {
+    hops.push_back(fmt::format("{}", fmt::join(fanouts, ":")));
+  }
+  shown.emplace_back("fanout", fmt::format("{}", fmt::join(hops, ",")));
+  shown.emplace_back("batch_size", std::to_string(more.hotness.batch_size));
+  shown.emplace_back("edge_dir", to_string(more.hotness.dir));
+  shown.emplace_back("replace", more.hotness.replace ? "yes" : "no");
+  shown.emplace_back("frontier", more.hotness.all_nodes ? "all" : "new");
+  shown.emplace_back("split", more.split);
+}
+
 std::vector<std::pair<std::string, std::string>> options_of(const AssignOptions& options) {
   const auto& more = options.more;
   std::vector<std::pair<std::string, std::string>> shown;
   const auto& method = options.method;
-  if (method == "random" || method == "hash" || method == "metis") {
+  if (method == "random" || method == "hash" || method == "hotness" || uses_metis(method)) {
     shown.emplace_back("seed", std::to_string(options.seed));
   }
   if (keeps_limits(method)) {
@@ -137,10 +169,13 @@ std::vector<std::pair<std::string, std::string>> options_of(const AssignOptions&
       shown.emplace_back("split", more.split);
     }
   }
+  if (method == "hotness") {
+    add_hotness_options(more, shown);
+  }
   if (method == "ldg" || method == "fennel") {
     shown.emplace_back("passes", std::to_string(more.passes));
   }
-  if (method == "metis") {
+  if (uses_metis(method)) {
     shown.emplace_back("objective", more.objective);
     shown.emplace_back("recursive", more.recursive ? "yes" : "no");
   }

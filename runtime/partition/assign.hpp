@@ -21,7 +21,7 @@ using Assignment = std::vector<std::vector<PartId>>;
 struct AssignOptions {
   std::string method = "random";
   std::uint32_t parts = 1;
-  std::uint64_t seed = 0;  ///< random, hash, metis
+  std::uint64_t seed = 0;  ///< random, hash, metis, multilevel, hotness
   MethodOptions more = {};
 };
 
@@ -31,10 +31,14 @@ struct Assigned {
 };
 
 /// Assigns all nodes of a graph and measures the result. Equal for any number of threads.
-/// \errors invalid_argument: no part, more parts than nodes of the largest type, an unknown balance
-///   or objective, a file that does not fit; not_found: the file or a split; unimplemented: a method
-///   that is not built (in), a graph past METIS' indices
+/// \errors invalid_argument: an unknown method, no part, more parts than nodes of the largest type,
+///   an unknown balance or objective, a file that does not fit; not_found: the file or a split;
+///   unimplemented: METIS is not built in, a graph past its indices
 Result<Assigned> assign(const GraphStore& graph, const AssignOptions& options, Executor& executor);
+
+/// How batches were sampled that hotness was computed for.
+void add_hotness_options(const MethodOptions& more,
+                         std::vector<std::pair<std::string, std::string>>& shown);
 
 /// The options that a method looks at, as name and text, by name: what `partition.json` shows
 /// and what a partition's hash is about.

@@ -40,8 +40,8 @@ Result<std::vector<PartId>> read_parts(std::span<const T> values, std::uint32_t 
 
 }  // namespace
 
-std::vector<std::filesystem::path> assignment_files(const GraphInfo& graph,
-                                                    const std::filesystem::path& file) {
+std::vector<std::filesystem::path> node_files(const GraphInfo& graph,
+                                              const std::filesystem::path& file) {
   if (graph.node_types.size() == 1) {
     return {file};
   }
@@ -64,7 +64,7 @@ Result<Assignment> assign_from_file(const GraphInfo& graph, std::uint32_t parts,
                  "try: --file PARTS.npy");
   }
   Assignment assignment;
-  const auto files = assignment_files(graph, file);
+  const auto files = node_files(graph, file);
   for (std::size_t type = 0; type < files.size(); ++type) {
     TROUPE_ASSIGN_OR_RETURN(const auto array, map_npy(files[type]));
     TROUPE_RETURN_IF_ERROR(check_array(array, graph.node_types[type], files[type]));

@@ -11,10 +11,10 @@
 
 namespace troupe {
 
-/// The files that `file` means: itself for a graph of one node type, else NAME-TYPE.npy for each
-/// type where `file` is NAME or NAME.npy.
-std::vector<std::filesystem::path> assignment_files(const GraphInfo& graph,
-                                                    const std::filesystem::path& file);
+/// The files with numbers of nodes that `file` means: itself for a graph of one node type, else
+/// NAME-TYPE.npy for each type where `file` is NAME or NAME.npy.
+std::vector<std::filesystem::path> node_files(const GraphInfo& graph,
+                                              const std::filesystem::path& file);
 
 /// Reads the part of every node: .npy arrays of integers, [nodes of the type].
 /// \errors not_found; invalid_argument: not integers, another shape, a part that is not in

@@ -1,6 +1,8 @@
 #pragma once
 /// \file method_options.hpp
 /// What partition methods can be told besides parts and seed.
+#include "runtime/partition/hotness.hpp"
+
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -10,13 +12,14 @@ namespace troupe {
 
 /// What methods can be told; each ignores what it has no use for.
 struct MethodOptions {
-  std::uint32_t passes = 3;          ///< ldg, fennel: over all vertices
-  double imbalance = 1.03;           ///< ldg, fennel, metis: largest part over average part
-  std::vector<std::string> balance;  ///< ldg, fennel, metis: besides nodes (constraints.hpp)
+  std::uint32_t passes = 3;  ///< ldg, fennel: over all vertices
+  double imbalance = 1.03;   ///< ldg, fennel, metis, multilevel: largest part over average part
+  std::vector<std::string> balance;  ///< of those: besides nodes (constraints.hpp)
   std::string split;                 ///< whose seeds are balanced
-  bool recursive = false;            ///< metis: recursive bisection instead of k-way
-  std::string objective = "cut";     ///< metis: "cut" or "volume"
+  bool recursive = false;            ///< metis, multilevel: recursive bisection instead of k-way
+  std::string objective = "cut";     ///< metis, multilevel: "cut" or "volume"
   std::filesystem::path file;        ///< file: the array of parts
+  HotnessOptions hotness = {};       ///< hotness, and order "hotness"; `split` says whose seeds
 };
 
 }  // namespace troupe

@@ -37,7 +37,7 @@ Status check_index(std::uint64_t number, std::string_view what) {
   }
   return Error(Errc::unimplemented,
                fmt::format("metis: expected at most {} {} (its indices have 32 bits), found {}\n"
-                           "try: \"fennel\", or \"multilevel\" once it is built",
+                           "try: \"multilevel\" or \"fennel\"",
                            largest_index, what, number));
 }
 
@@ -46,16 +46,8 @@ Status check_index(std::uint64_t number, std::string_view what) {
 constexpr std::size_t few_entries = std::size_t{1} << 24;
 constexpr idx_t tries = 4;
 
-/// The graph as METIS takes it.
-struct MetisGraph {
-  std::vector<idx_t> offsets;
-  std::vector<idx_t> neighbours;
-  std::vector<idx_t> edge_weights;
-  std::vector<idx_t> vertex_weights;  ///< [vertex][constraint]
-};
-
-MetisGraph convert(const Adjacency& graph, const Constraints& constraints) {
-  MetisGraph result;
+WeightedGraph convert(const Adjacency& graph, const Constraints& constraints) {
+  WeightedGraph result;
   result.offsets.reserve(graph.vertices() + 1);
   result.neighbours.reserve(graph.entries());
   result.edge_weights.reserve(graph.entries());
@@ -85,12 +77,12 @@ MetisGraph convert(const Adjacency& graph, const Constraints& constraints) {
 
 Error metis_error(int code) {
   if (code == METIS_ERROR_MEMORY) {
-    return {Errc::out_of_memory, "metis: memory is exhausted\ntry: \"fennel\""};
+    return {Errc::out_of_memory, "metis: memory is exhausted\ntry: \"multilevel\" or \"fennel\""};
   }
   return {Errc::internal, fmt::format("metis: failed with code {}", code)};
 }
 
-Result<std::vector<std::uint32_t>> run_metis(MetisGraph& graph, std::size_t constraints,
+Result<std::vector<std::uint32_t>> run_metis(WeightedGraph& graph, std::size_t constraints,
                                              const AssignOptions& options) {
   idx_t settings[METIS_NOPTIONS];
   METIS_SetDefaultOptions(settings);
@@ -124,9 +116,33 @@ Result<std::vector<std::uint32_t>> run_metis(MetisGraph& graph, std::size_t cons
   return std::vector<std::uint32_t>(part_of.begin(), part_of.end());
 }
 
+#else
+
+Error built_without_metis(const std::string& method) {
+  return {Errc::unimplemented,
+          fmt::format("partition method \"{}\": this program was built without METIS\ntry: install "
+                      "libmetis-dev and build again, or \"fennel\"",
+                      method)};
+}
+
 #endif
 
 }  // namespace
+
+Result<std::vector<std::uint32_t>> cut_weighted_graph(WeightedGraph& graph, std::size_t constraints,
+                                                      const AssignOptions& options) {
+  TROUPE_RETURN_IF_ERROR(check_options(options.more));
+#ifdef TROUPE_HAVE_METIS
+  if (options.parts == 1 || graph.offsets.size() == 1) {
+    return std::vector<std::uint32_t>(graph.offsets.size() - 1, 0);
+  }
+  return run_metis(graph, constraints, options);
+#else
+  static_cast<void>(graph);
+  static_cast<void>(constraints);
+  return built_without_metis(options.method);
+#endif
+}
 
 Result<std::vector<std::uint32_t>> assign_metis(const Adjacency& graph,
                                                 const Constraints& constraints,
@@ -138,17 +154,12 @@ Result<std::vector<std::uint32_t>> assign_metis(const Adjacency& graph,
   for (std::size_t c = 0; c < constraints.size(); ++c) {
     TROUPE_RETURN_IF_ERROR(check_index(constraints.total(c), constraints.name(c)));
   }
-  if (options.parts == 1 || graph.vertices() == 0) {
-    return std::vector<std::uint32_t>(graph.vertices(), 0);
-  }
   auto converted = convert(graph, constraints);
-  return run_metis(converted, constraints.size(), options);
+  return cut_weighted_graph(converted, constraints.size(), options);
 #else
   static_cast<void>(graph);
   static_cast<void>(constraints);
-  return Error(Errc::unimplemented,
-               "partition method \"metis\": this program was built without METIS\ntry: install "
-               "libmetis-dev and build again, or \"fennel\"");
+  return built_without_metis(options.method);
 #endif
 }
 

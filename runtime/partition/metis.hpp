@@ -7,10 +7,25 @@
 #include "runtime/partition/assign.hpp"
 #include "runtime/partition/constraints.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
 namespace troupe {
+
+/// An undirected graph as METIS takes it, without loops.
+struct WeightedGraph {
+  std::vector<std::int32_t> offsets;  ///< [vertices + 1]
+  std::vector<std::int32_t> neighbours;
+  std::vector<std::int32_t> edge_weights;    ///< one per neighbour
+  std::vector<std::int32_t> vertex_weights;  ///< [vertex][constraint]
+};
+
+/// Part of every vertex.
+/// \param graph  all weights of a constraint and all edges' together at most 2^31 - 1
+/// \errors as assign_metis
+Result<std::vector<std::uint32_t>> cut_weighted_graph(WeightedGraph& graph, std::size_t constraints,
+                                                      const AssignOptions& options);
 
 /// Part of every vertex. Parallel edges become the weight of one.
 /// \errors invalid_argument: objective; volume with recursive bisection; unimplemented: more than

@@ -1,21 +1,32 @@
 #pragma once
 /// \file partition_writer.hpp
 /// Writes a partitioned store from a graph store and a relabelling. The format is docs/store.md.
+#include "runtime/base/executor.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/graph/store.hpp"
+#include "runtime/partition/halo.hpp"
 #include "runtime/partition/relabel.hpp"
 
+#include <cstdint>
 #include <filesystem>
 
 namespace troupe {
 
-/// Writes `out`, atomically. Of `partition` it takes method, parts, options_hash and complete_for;
-/// it returns all of it.
+struct PartitionWriteOptions {
+  HaloOptions halo = {};
+  /// For the out-lists' sort, where `complete_for` asks for them.
+  std::uint64_t memory_bytes = 4'000'000'000;
+};
+
+/// Writes `out`, atomically, different parts on different threads. To `partition` it adds ranges,
+/// edges, halo sizes and files. Beside the relabelling, memory is that of the parts' halos and of
+/// some blocks.
 /// \errors failed_precondition: `out` exists or cannot be written; data_corruption: seeds that do
 ///   not load
 Result<PartitionInfo> write_partitioned_store(const GraphStore& graph,
                                               const Relabelling& relabelling,
                                               const PartitionInfo& partition,
-                                              const std::filesystem::path& out);
+                                              const PartitionWriteOptions& options,
+                                              const std::filesystem::path& out, Executor& executor);
 
 }  // namespace troupe

@@ -5,6 +5,8 @@
 #include "runtime/base/result.hpp"
 #include "runtime/graph/store.hpp"
 #include "runtime/partition/assign.hpp"
+#include "runtime/partition/halo.hpp"
+#include "runtime/partition/relabel.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -19,10 +21,14 @@ struct PartitionOptions {
   std::uint64_t seed = 0;
   CompleteFor complete_for = CompleteFor::in;  ///< which neighbour lists each part keeps whole
   MethodOptions more = {};
+  HaloOptions halo = {};
+  NodeOrder order = NodeOrder::degree;
+  /// For sorting, where the parts keep out-lists.
+  std::uint64_t memory_bytes = 4'000'000'000;
 };
 
 /// Assigns, relabels and writes `out`, atomically: the directory appears whole or not at all. An
-/// existing `out` is an error.
+/// existing `out` is an error. The order of nodes inside parts, and the halo, change no batch.
 /// \errors as `assign`; data_corruption, failed_precondition (no space, exists)
 Result<PartitionInfo> partition_store(const GraphStore& graph, const PartitionOptions& options,
                                       const std::filesystem::path& out, Executor& executor);

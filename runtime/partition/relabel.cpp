@@ -4,8 +4,8 @@
 
 namespace troupe {
 
-std::vector<std::vector<std::uint64_t>> in_degrees(const GraphInfo& info, const Part& graph) {
-  std::vector<std::vector<std::uint64_t>> degrees;
+NodeHeat in_degrees(const GraphInfo& info, const Part& graph) {
+  NodeHeat degrees;
   for (const auto& type : info.node_types) {
     degrees.emplace_back(type.count, 0);
   }
@@ -13,14 +13,34 @@ std::vector<std::vector<std::uint64_t>> in_degrees(const GraphInfo& info, const 
     const auto& lists = graph.edges[type].in;
     auto& of_type = degrees[raw(info.edge_types[type].destination)];
     for (std::uint64_t node = 0; node < of_type.size(); ++node) {
-      of_type[node] += lists.degree(node);
+      of_type[node] += static_cast<double>(lists.degree(node));
     }
   }
   return degrees;
 }
 
-Relabelling relabel(const Assignment& assignment,
-                    const std::vector<std::vector<std::uint64_t>>& heat, std::uint32_t parts) {
+std::string_view to_string(NodeOrder order) noexcept {
+  switch (order) {
+    case NodeOrder::degree:
+      return "degree";
+    case NodeOrder::hotness:
+      return "hotness";
+    case NodeOrder::original:
+      break;
+  }
+  return "original";
+}
+
+std::optional<NodeOrder> parse_node_order(std::string_view text) noexcept {
+  for (const auto order : {NodeOrder::degree, NodeOrder::hotness, NodeOrder::original}) {
+    if (to_string(order) == text) {
+      return order;
+    }
+  }
+  return std::nullopt;
+}
+
+Relabelling relabel(const Assignment& assignment, const NodeHeat& heat, std::uint32_t parts) {
   Relabelling result;
   for (std::size_t type = 0; type < assignment.size(); ++type) {
     const auto& part_of = assignment[type];

@@ -2,6 +2,7 @@
 
 #include "runtime/partition/part_loads.hpp"
 #include "runtime/partition/rebalance.hpp"
+#include "runtime/partition/vertex_blocks.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -13,31 +14,6 @@ namespace {
 using Parts = std::vector<std::uint32_t>;
 constexpr std::uint32_t unassigned = std::numeric_limits<std::uint32_t>::max();
 constexpr std::uint32_t most_growth = 10;  ///< passes after which Fennel's penalty stays
-
-/// Vertices in ranges side by side; chunk i of each range makes block i.
-struct Blocks {
-  static constexpr std::uint64_t streams = 8;
-  explicit Blocks(std::uint64_t all)
-      : vertices(all),
-        range((all + streams - 1) / streams),
-        chunk(std::clamp<std::uint64_t>(range / 64, 1, 512)),
-        count(range == 0 ? 0 : (range + chunk - 1) / chunk) {}
-
-  std::uint64_t begin(std::uint64_t block, std::uint64_t stream) const {
-    return std::min(stream * range + block * chunk, end_of(stream));
-  }
-  std::uint64_t end(std::uint64_t block, std::uint64_t stream) const {
-    return std::min(stream * range + (block + 1) * chunk, end_of(stream));
-  }
-  std::uint64_t end_of(std::uint64_t stream) const {
-    return std::min((stream + 1) * range, vertices);
-  }
-
-  std::uint64_t vertices;
-  std::uint64_t range;
-  std::uint64_t chunk;
-  std::uint64_t count;
-};
 
 /// What one thread needs to score a vertex.
 struct Scratch {
@@ -66,7 +42,7 @@ class StreamingAssigner {
         scratch_(make_scratch()),
         edges_per_vertex_(static_cast<double>(graph.entries()) / 2 /
                           static_cast<double>(std::max<std::uint64_t>(graph.vertices(), 1))) {
-    for (std::uint64_t s = 0; s < Blocks::streams; ++s) {
+    for (std::uint64_t s = 0; s < VertexBlocks::streams; ++s) {
       streams_.push_back({loads_, make_scratch(), std::vector<std::uint32_t>(blocks_.chunk)});
     }
   }
@@ -77,7 +53,7 @@ class StreamingAssigner {
                  : pass < most_growth ? 1.5 * penalty_
                                       : penalty_;
       for (std::uint64_t block = 0; block < blocks_.count; ++block) {
-        executor_.parallel_for(Blocks::streams,
+        executor_.parallel_for(VertexBlocks::streams,
                                [&](std::size_t stream) { score_chunk(block, stream); });
         commit(block);
       }
@@ -179,7 +155,7 @@ class StreamingAssigner {
   }
 
   void commit(std::uint64_t block) {
-    for (std::uint64_t stream = 0; stream < Blocks::streams; ++stream) {
+    for (std::uint64_t stream = 0; stream < VertexBlocks::streams; ++stream) {
       const auto begin = blocks_.begin(block, stream);
       for (auto v = begin; v < blocks_.end(block, stream); ++v) {
         place(v, streams_[stream].choices[v - begin]);
@@ -210,7 +186,7 @@ class StreamingAssigner {
   const Constraints& constraints_;
   const StreamingOptions options_;
   Executor& executor_;
-  const Blocks blocks_;
+  const VertexBlocks blocks_;
   Parts part_of_;
   PartLoads loads_;
   Scratch scratch_;

@@ -72,7 +72,7 @@ Scores score(ConstMatrix logits, std::span<const std::int64_t> labels) {
 Conductor::Conductor(ConductorOptions options, Progress progress)
     : options_(std::move(options)), progress_(std::move(progress)) {
   if (options_.epochs == 0) {
-    phase_ = Phase::final_infer;
+    begin_final();
   }
   began_ns_ = now_ns();
 }
@@ -97,6 +97,9 @@ Command Conductor::next() {
       }
       return ToEvaluators{net::ScoreRequest{.epoch = epoch_, .role = role_}};
     case Phase::final_score:
+      if (!options_.final_exact) {
+        return ToTrainers{net::ScoreRequest{.epoch = epoch_, .role = role_, .best = true}};
+      }
       return ToEvaluators{net::ScoreRequest{.epoch = epoch_, .role = role_}};
     case Phase::keep_best:
       return ToTrainers{net::KeepBest{.epoch = epoch_}};
@@ -182,7 +185,7 @@ Status Conductor::restore(const TrainingState& training, const RunRecord& record
     after_epoch();
   } else if (epoch_ == options_.epochs) {
     epoch_ -= epoch_ > 0 ? 1 : 0;
-    phase_ = options_.train_only ? Phase::over : Phase::final_infer;
+    begin_final();
   }
   return ok_status();
 }
@@ -222,8 +225,20 @@ void Conductor::next_epoch() {
   phase_ = Phase::train;
   if (epoch_ == options_.epochs) {
     epoch_ = options_.epochs - 1;
-    layer_ = 0;
-    phase_ = options_.train_only ? Phase::over : Phase::final_infer;
+    begin_final();
+  }
+}
+
+/// After the last epoch.
+void Conductor::begin_final() {
+  layer_ = 0;
+  final_role_ = 0;
+  if (options_.train_only) {
+    phase_ = Phase::over;
+  } else if (options_.final_exact) {
+    phase_ = Phase::final_infer;
+  } else {
+    next_final_score();
   }
 }
 
@@ -237,7 +252,6 @@ Status Conductor::take_inferred(const std::vector<net::InferResult>& /*results*/
     phase_ = Phase::score;
     return ok_status();
   }
-  final_role_ = 0;
   next_final_score();
   return ok_status();
 }

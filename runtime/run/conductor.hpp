@@ -31,7 +31,8 @@ struct ConductorOptions {
   std::string metric = "accuracy";
   bool digest = true;
   bool train_only = false;  ///< epochs and nothing else: no evaluation, no parameters
-  /// Roles scored at the end, exactly and with the best parameters, in this order.
+  bool final_exact = true;  ///< false: at the end, too, scores of sampled batches
+  /// Roles scored at the end, all seeds with the best parameters, in this order.
   std::vector<std::string> final_roles = {"val", "test"};
   std::string keep_outputs;  ///< the final role whose outputs are kept; empty: none
   /// Seeds per role; a role that is missing or empty is not scored.
@@ -76,7 +77,7 @@ class Conductor {
   Status take_finished(const std::vector<net::FinishResult>& results);
 
   const RunRecord& record() const { return record_; }
-  /// What exact inference gave at the end for the seeds of `keep_outputs`, in their order; null if
+  /// The outputs at the end for the seeds of `keep_outputs`, in their order; null if
   /// there is nothing to keep.
   std::shared_ptr<const Matrix> outputs() const { return kept_; }
 
@@ -95,6 +96,7 @@ class Conductor {
   void after_epoch();
   void after_evaluation();
   void next_epoch();
+  void begin_final();
   void next_final_score();
   bool has_role(const std::string& role) const;
   Status expect_agreement(const std::vector<net::EpochResult>& results) const;

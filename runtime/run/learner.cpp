@@ -1,6 +1,7 @@
 #include "runtime/run/learner.hpp"
 
 #include "runtime/nn/clip.hpp"
+#include "runtime/run/typed_input.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -79,6 +80,17 @@ void Learner::begin_epoch(std::uint32_t epoch) {
 
 Result<nn::ForwardInput> Learner::forward_input(const Batch& batch, bool training) const {
   const auto& sampled = *batch.sampled;
+  nn::ForwardInput input;
+  input.dropout = {.training = training,
+                   .job_seed = options_.job_seed,
+                   .stream_epoch = sampled.key.stream_epoch(),
+                   .batch = sampled.key.number,
+                   .node_type = raw(sampled.seed_type),
+                   .ids = {}};
+  if (options_.model.typed()) {
+    TROUPE_ASSIGN_OR_RETURN(input.typed, typed_input(options_.model, batch, training));
+    return input;
+  }
   if (sampled.nodes.size() != 1 || sampled.edges.size() != 1 ||
       sampled.hops < options_.model.layers) {
     return Error(Errc::failed_precondition,
@@ -102,17 +114,11 @@ Result<nn::ForwardInput> Learner::forward_input(const Batch& batch, bool trainin
                              options_.model.in_dim, rows.features.cols(), sampled.key.number,
                              sampled.key.epoch));
   }
-  nn::ForwardInput input;
   for (std::uint32_t layer = 0; layer < options_.model.layers; ++layer) {
     input.blocks.push_back(layer_block(sampled, layer, options_.model.layers));
   }
   input.features = rows.features.view();
-  input.dropout = {.training = training,
-                   .job_seed = options_.job_seed,
-                   .stream_epoch = sampled.key.stream_epoch(),
-                   .batch = sampled.key.number,
-                   .node_type = raw(sampled.seed_type),
-                   .ids = rows.original_ids};
+  input.dropout.ids = rows.original_ids;
   return input;
 }
 
@@ -194,11 +200,20 @@ void Learner::apply(std::span<const float> mean_gradient, std::uint64_t weight) 
 }
 
 Result<Matrix> Learner::outputs(Executor& executor, const Batch& batch) {
+  return outputs_of(executor, parameters_, batch);
+}
+
+Result<Matrix> Learner::best_outputs(Executor& executor, const Batch& batch) {
+  return outputs_of(executor, has_best() ? *best_ : parameters_, batch);
+}
+
+Result<Matrix> Learner::outputs_of(Executor& executor, std::span<const float> parameters,
+                                   const Batch& batch) {
   if (batch.sampled->seed_index.empty()) {
     return Matrix(0, options_.model.out_dim);
   }
   TROUPE_ASSIGN_OR_RETURN(const auto input, forward_input(batch, false));
-  const auto logits = model_->forward(executor, parameters_, input, *pass_);
+  const auto logits = model_->forward(executor, parameters, input, *pass_);
   return expand_seeds(logits, batch.sampled->seed_index);
 }
 

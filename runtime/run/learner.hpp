@@ -60,6 +60,8 @@ class Learner {
 
   /// Outputs of the batch's seeds without dropout, shape [seeds, out_dim].
   Result<Matrix> outputs(Executor& executor, const Batch& batch);
+  /// The same with the best epoch's parameters.
+  Result<Matrix> best_outputs(Executor& executor, const Batch& batch);
 
   const nn::Model& model() const { return *model_; }
   nn::OptimizerState optimizer_state() const { return optimizer_->state(); }
@@ -79,6 +81,8 @@ class Learner {
           std::unique_ptr<nn::Optimizer> optimizer);
   Result<nn::ForwardInput> forward_input(const Batch& batch, bool training) const;
   Status check_labels(const Batch& batch) const;
+  Result<Matrix> outputs_of(Executor& executor, std::span<const float> parameters,
+                            const Batch& batch);
   nn::LossResult loss(ConstMatrix logits, const Batch& batch, MutMatrix grad) const;
 
   LearnerOptions options_;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <functional>
 #include <limits>
 #include <numeric>
@@ -96,6 +97,22 @@ Status check_metadata(const ModelMetadata& found, const ModelMetadata& expected)
   return ok_status();
 }
 
+/// "author 334, paper 4231" and "writes author paper, …", in schema order.
+void add_types(const nn::ModelTypes& types, ModelMetadata& metadata) {
+  std::vector<std::string> nodes;
+  for (const auto& type : types.nodes) {
+    nodes.push_back(fmt::format("{} {}", type.name, type.cols));
+  }
+  std::vector<std::string> edges;
+  for (const auto& type : types.edges) {
+    edges.push_back(fmt::format("{} {} {}", type.name, types.nodes[raw(type.source)].name,
+                                types.nodes[raw(type.destination)].name));
+  }
+  metadata["node_types"] = fmt::format("{}", fmt::join(nodes, ", "));
+  metadata["edge_types"] = fmt::format("{}", fmt::join(edges, ", "));
+  metadata["seed_type"] = types.nodes[raw(types.seeds)].name;
+}
+
 }  // namespace
 
 Status write_predictions(const fs::path& dir, std::span<const OriginalId> node_ids,
@@ -139,6 +156,9 @@ ModelMetadata model_metadata(const nn::ModelOptions& options) {
   }
   if (options.kind == "graphsage") {
     metadata["aggregator"] = name_of(options.aggregator);
+  }
+  if (options.typed()) {
+    add_types(options.types, metadata);
   }
   return metadata;
 }

@@ -17,6 +17,7 @@ constexpr std::uint64_t most_local = std::numeric_limits<std::uint32_t>::max();
 /// far.
 struct Share {
   PartId part{};
+  ListsOf lists_of = ListsOf::owned;
   EdgeTypeId edge_type{};
   std::vector<NodeId> nodes{};  ///< its part of the frontier, in frontier order
 
@@ -128,6 +129,7 @@ struct BatchBuilder::State {
 
   const GraphInfo& graph;
   const PartitionBook& book;
+  std::span<const std::shared_ptr<const Part>> here;
   std::shared_ptr<const SampleOptions> options;
   SampledBatch batch;
   std::vector<IdIndex> index;  ///< by node type: global id -> batch-local index
@@ -137,12 +139,15 @@ struct BatchBuilder::State {
   std::vector<std::size_t> share_of;  ///< the hop's questions -> share; `nothing` once answered
   std::vector<Share> shares;          ///< of the hop under way
   std::size_t incomplete = 0;         ///< shares that wait for replies
-  std::vector<std::vector<PartId>> owners;         ///< [node type][place in the frontier]
-  std::vector<std::vector<std::size_t>> share_at;  ///< [edge type][part] -> share, or `nothing`
+  /// [node type][place in the frontier] -> who is asked: a part by its number, or past them the halo
+  /// of here[place - parts]
+  std::vector<std::vector<std::uint32_t>> asked;
+  std::vector<std::vector<std::size_t>> share_at;  ///< [edge type][asked] -> share, or `nothing`
   std::vector<std::uint64_t> received;             ///< edges so far, by edge type
 
-  State(const GraphInfo& g, const PartitionBook& b, std::shared_ptr<const SampleOptions> o)
-      : graph(g), book(b), options(std::move(o)) {}
+  State(const GraphInfo& g, const PartitionBook& b, std::shared_ptr<const SampleOptions> o,
+        std::span<const std::shared_ptr<const Part>> h)
+      : graph(g), book(b), here(h), options(std::move(o)) {}
 
   /// Batch-local indices of the nodes that the hop asks for.
   struct Range {
@@ -158,7 +163,8 @@ struct BatchBuilder::State {
   std::int32_t fanout(std::size_t edge_type) const { return options->fanout[hop][edge_type]; }
 
   void begin(BatchKey key, NodeTypeId seed_type, std::span<const NodeId> seeds);
-  void find_owners();
+  std::uint32_t who_has(NodeTypeId type, NodeId id) const;
+  void find_who_has();
   void ask(std::size_t edge_type);
   void post_question(std::size_t share);
   Status take_reply(std::uint32_t question, const HopReply& reply);
@@ -181,7 +187,7 @@ void BatchBuilder::State::begin(BatchKey key, NodeTypeId seed_type, std::span<co
   batch.nodes.resize(graph.node_types.size());
   batch.edges.resize(graph.edge_types.size());
   index.resize(graph.node_types.size());
-  owners.resize(graph.node_types.size());
+  asked.resize(graph.node_types.size());
   received.resize(graph.edge_types.size());
   for (std::size_t e = 0; e < batch.edges.size(); ++e) {
     const auto& type = graph.edge_types[e];
@@ -208,14 +214,29 @@ void BatchBuilder::State::begin(BatchKey key, NodeTypeId seed_type, std::span<co
   }
 }
 
-void BatchBuilder::State::find_owners() {
-  for (std::size_t t = 0; t < owners.size(); ++t) {
+/// The owner; or the halo of a part that lies here, if the owner does not.
+std::uint32_t BatchBuilder::State::who_has(NodeTypeId type, NodeId id) const {
+  const auto owner = book.owner(type, id);
+  auto found = raw(owner);
+  for (std::uint32_t h = 0; h < here.size(); ++h) {
+    if (here[h]->id == owner) {
+      return raw(owner);
+    }
+    if (here[h]->nodes_of(type).halo_listed.contains(raw(id))) {
+      found = book.parts() + h;
+    }
+  }
+  return found;
+}
+
+void BatchBuilder::State::find_who_has() {
+  for (std::size_t t = 0; t < asked.size(); ++t) {
     const auto type = static_cast<NodeTypeId>(t);
     const Range range = frontier(type);
-    owners[t].clear();
-    owners[t].reserve(range.size());
+    asked[t].clear();
+    asked[t].reserve(range.size());
     for (std::uint32_t i = range.begin; i < range.end; ++i) {
-      owners[t].push_back(book.owner(type, batch.nodes[t].ids[i]));
+      asked[t].push_back(who_has(type, batch.nodes[t].ids[i]));
     }
   }
 }
@@ -226,24 +247,26 @@ void BatchBuilder::State::ask(std::size_t edge_type) {
   if (fanout(edge_type) == 0 || range.size() == 0) {
     return;
   }
-  const auto& owner = owners[raw(type)];
-  std::vector<std::size_t> sizes(book.parts());
-  for (const PartId part : owner) {
-    ++sizes[raw(part)];
+  const auto parts = book.parts();
+  std::vector<std::size_t> sizes(parts + here.size());
+  for (const auto place : asked[raw(type)]) {
+    ++sizes[place];
   }
   auto& at = share_at[edge_type];
-  at.assign(book.parts(), nothing);
+  at.assign(sizes.size(), nothing);
   const std::size_t first_share = shares.size();
-  for (std::uint32_t p = 0; p < book.parts(); ++p) {
-    if (sizes[p] > 0) {
-      at[p] = shares.size();
-      shares.push_back(
-          {.part = static_cast<PartId>(p), .edge_type = static_cast<EdgeTypeId>(edge_type)});
-      shares.back().nodes.reserve(sizes[p]);
+  for (std::uint32_t place = 0; place < sizes.size(); ++place) {
+    if (sizes[place] > 0) {
+      at[place] = shares.size();
+      const bool halo = place >= parts;
+      shares.push_back({.part = halo ? here[place - parts]->id : static_cast<PartId>(place),
+                        .lists_of = halo ? ListsOf::halo : ListsOf::owned,
+                        .edge_type = static_cast<EdgeTypeId>(edge_type)});
+      shares.back().nodes.reserve(sizes[place]);
     }
   }
   for (std::uint32_t i = 0; i < range.size(); ++i) {
-    shares[at[raw(owner[i])]].nodes.push_back(batch.nodes[raw(type)].ids[range.begin + i]);
+    shares[at[asked[raw(type)][i]]].nodes.push_back(batch.nodes[raw(type)].ids[range.begin + i]);
   }
   for (std::size_t share = first_share; share < shares.size(); ++share) {
     ++incomplete;
@@ -255,7 +278,8 @@ void BatchBuilder::State::ask(std::size_t edge_type) {
 void BatchBuilder::State::post_question(std::size_t share) {
   const Share& of = shares[share];
   const auto edge_type = raw(of.edge_type);
-  HopQuestion question{.id = next_question++, .part = of.part, .request = {}};
+  HopQuestion question{
+      .id = next_question++, .part = of.part, .lists_of = of.lists_of, .request = {}};
   HopRequest& request = question.request;
   request.edge_type = of.edge_type;
   request.node_type = batch.edges[edge_type].destination_type;
@@ -314,12 +338,12 @@ Status BatchBuilder::State::merge(std::size_t edge_type) {
   BatchEdges& edges = batch.edges[edge_type];
   auto& ids = batch.nodes[raw(edges.source_type)].ids;
   IdIndex& known = index[raw(edges.source_type)];
-  const auto& owner = owners[raw(edges.destination_type)];
+  const auto& places = asked[raw(edges.destination_type)];
   const auto& at = share_at[edge_type];
-  edges.offsets.reserve(edges.offsets.size() + owner.size());
+  edges.offsets.reserve(edges.offsets.size() + places.size());
   edges.sources.reserve(received[edge_type]);
-  for (std::size_t i = 0; i < owner.size() && !at.empty(); ++i) {
-    Share& share = shares[at[raw(owner[i])]];
+  for (std::size_t i = 0; i < places.size() && !at.empty(); ++i) {
+    Share& share = shares[at[places[i]]];
     const std::uint32_t count = share.counts[share.merged_nodes++];
     if (ids.size() + count > most_local) {
       return Error(Errc::invalid_argument,
@@ -345,7 +369,7 @@ Status BatchBuilder::State::merge(std::size_t edge_type) {
     share.merged_edges = end;
     edges.offsets.push_back(static_cast<std::uint32_t>(edges.sources.size()));
   }
-  edges.offsets.resize(edges.row_begin.back() + owner.size() + 1, edges.offsets.back());
+  edges.offsets.resize(edges.row_begin.back() + places.size() + 1, edges.offsets.back());
   edges.row_begin.push_back(static_cast<std::uint32_t>(edges.offsets.size() - 1));
   return ok_status();
 }
@@ -369,7 +393,7 @@ Status BatchBuilder::State::go_on() {
   if (hop == batch.hops) {
     return ok_status();
   }
-  find_owners();
+  find_who_has();
   for (std::size_t e = 0; e < batch.edges.size(); ++e) {
     ask(e);
   }
@@ -378,8 +402,9 @@ Status BatchBuilder::State::go_on() {
 
 BatchBuilder::BatchBuilder(const GraphInfo& graph, const PartitionBook& book,
                            std::shared_ptr<const SampleOptions> options, BatchKey key,
-                           NodeTypeId seed_type, std::span<const NodeId> seeds)
-    : state_(std::make_unique<State>(graph, book, std::move(options))) {
+                           NodeTypeId seed_type, std::span<const NodeId> seeds,
+                           std::span<const std::shared_ptr<const Part>> here)
+    : state_(std::make_unique<State>(graph, book, std::move(options), here)) {
   state_->begin(key, seed_type, seeds);
   const auto started = state_->go_on();
   TROUPE_ASSERT(started.ok(), "a batch without edges cannot overflow");

@@ -32,6 +32,7 @@ struct SampleOptions {
 struct HopQuestion {
   std::uint32_t id = 0;
   PartId part{};
+  ListsOf lists_of = ListsOf::owned;  ///< halo: for a part that lies here only
   HopRequest request;
 };
 
@@ -39,22 +40,25 @@ struct HopQuestion {
 ///   dropped at any point
 /// Threads:    one at a time
 /// Guarantees: the batch is a pure function of (graph, options, key, seeds): neither the
-///   partitioning nor the order of replies changes it; a reply that was already taken, or that no
+///   partitioning, nor the halos, nor the order of replies changes it; a reply that was already taken, or that no
 ///   question waits for, is refused
-/// Borrows:    `book` and `graph`, which must outlive it
+/// Borrows:    `graph`, `book` and `here`, which must outlive it
 class BatchBuilder {
  public:
+  /// \param here  parts that lie here and keep lists of nodes around them: what these have is asked
+  ///   of them and not of its owner
   /// \requires fanouts for every edge type in at most 255 hops; every seed is in `book`; fewer than
   /// 2^32 seeds
   BatchBuilder(const GraphInfo& graph, const PartitionBook& book,
                std::shared_ptr<const SampleOptions> options, BatchKey key, NodeTypeId seed_type,
-               std::span<const NodeId> seeds);
+               std::span<const NodeId> seeds,
+               std::span<const std::shared_ptr<const Part>> here = {});
   ~BatchBuilder();
   BatchBuilder(BatchBuilder&&) noexcept;
   BatchBuilder& operator=(BatchBuilder&&) noexcept;
 
   /// The questions that became askable since the last call: at the start, and whenever all replies
-  /// of a hop are in, one per part that owns frontier nodes and edge type; or the rest of one whose
+  /// of a hop are in, one per part that has lists of frontier nodes and edge type; or the rest of one whose
   /// reply was cut.
   std::vector<HopQuestion> questions();
 

@@ -21,17 +21,21 @@ std::uint64_t SampledBatch::num_edges() const {
 }
 
 LayerBlock layer_block(const SampledBatch& batch, std::uint32_t layer, std::uint32_t layers) {
-  TROUPE_ASSERT(layer < layers && layers <= batch.hops, "layer, layers, hops", layer, layers,
-                batch.hops);
   TROUPE_ASSERT(batch.nodes.size() == 1 && batch.edges.size() == 1, "node and edge types",
                 batch.nodes.size(), batch.edges.size());
-  const auto& nodes = batch.nodes.front();
-  const auto& edges = batch.edges.front();
+  return edge_block(batch, EdgeTypeId{0}, layer, layers);
+}
+
+LayerBlock edge_block(const SampledBatch& batch, EdgeTypeId type, std::uint32_t layer,
+                      std::uint32_t layers) {
+  TROUPE_ASSERT(layer < layers && layers <= batch.hops, "layer, layers, hops", layer, layers,
+                batch.hops);
+  const auto& edges = batch.edges[raw(type)];
   const std::uint32_t hop = layers - 1 - layer;  // the last layer works on the seeds: hop 0
   const std::uint32_t first_row = batch.frontier == Frontier::fresh ? 0 : edges.row_begin[hop];
-  const std::uint32_t num_dst = nodes.hop_end[hop];
+  const std::uint32_t num_dst = batch.nodes[raw(edges.destination_type)].hop_end[hop];
   return {.num_dst = num_dst,
-          .num_src = nodes.hop_end[hop + 1],
+          .num_src = batch.nodes[raw(edges.source_type)].hop_end[hop + 1],
           .offsets = std::span(edges.offsets).subspan(first_row, num_dst + 1),
           .sources = edges.sources};
 }

@@ -66,7 +66,8 @@ struct SampledBatch {
   std::uint64_t num_edges() const;
 };
 
-/// What one layer of a model works on: a bipartite block. Destination i is also source row i.
+/// What one layer of a model works on: a bipartite block. Destination i is also source row i, if
+/// both are of one node type.
 struct LayerBlock {
   std::uint32_t num_dst = 0;
   std::uint32_t num_src = 0;
@@ -79,5 +80,10 @@ struct LayerBlock {
 /// of one node and one edge type sampled over `hops >= layers` hops. With `Frontier::fresh` all
 /// hops that the layer needs lie in one block; no sort.
 LayerBlock layer_block(const SampledBatch& batch, std::uint32_t layer, std::uint32_t layers);
+
+/// The same for one edge type of any batch. Destinations are nodes of the type whose neighbours were
+/// drawn, sources of the other; both by batch-local index.
+LayerBlock edge_block(const SampledBatch& batch, EdgeTypeId type, std::uint32_t layer,
+                      std::uint32_t layers);
 
 }  // namespace troupe

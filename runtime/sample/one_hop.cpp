@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <limits>
 #include <span>
+#include <string>
 #include <utility>
 
 namespace troupe {
@@ -100,6 +101,43 @@ std::uint32_t drawn_count(const HopRequest& request, std::uint32_t degree) {
   return std::min(degree, fanout);
 }
 
+/// The lists of the nodes that a part owns.
+struct OwnedRows {
+  OwnedRows(const Part& part, const HopRequest& request)
+      : nodes(part.nodes_of(request.node_type)),
+        lists(part.edges_of(request.edge_type).lists(request.dir)) {}
+  std::uint64_t count() const { return nodes.count; }
+  bool has(NodeId id) const { return nodes.owns(id); }
+  std::uint64_t row(NodeId id) const { return nodes.local(id); }
+  const std::uint64_t& original_id(NodeId id) const { return nodes.original_ids[nodes.local(id)]; }
+  std::string expected() const {
+    return fmt::format("in [{}, {})", raw(nodes.first), raw(nodes.first) + nodes.count);
+  }
+
+  const PartNodes& nodes;
+  const NeighbourLists& lists;
+};
+
+/// The lists that it keeps of nodes of other parts.
+struct HaloRows {
+  HaloRows(const Part& part, const HopRequest& request)
+      : nodes(part.nodes_of(request.node_type)),
+        lists(part.edges_of(request.edge_type).halo_lists(request.dir)) {}
+  std::uint64_t count() const { return nodes.halo_listed.size(); }
+  bool has(NodeId id) const { return nodes.halo_listed.contains(raw(id)); }
+  std::uint64_t row(NodeId id) const { return *nodes.halo_listed.rank(raw(id)); }
+  const std::uint64_t& original_id(NodeId id) const {
+    return nodes.halo_original_ids[*nodes.halo.rank(raw(id))];
+  }
+  std::string expected() const {
+    return fmt::format("one of the {} whose lists its halo keeps", nodes.halo_listed.size());
+  }
+
+  const PartNodes& nodes;
+  const NeighbourLists& lists;
+};
+
+template <class Rows>
 Status check_request(const Part& part, const HopRequest& request) {
   const auto refuse = [&](Errc code, const std::string& what) {
     return Error(code, fmt::format("sampling in part {}: {}", raw(part.id), what));
@@ -121,18 +159,19 @@ Status check_request(const Part& part, const HopRequest& request) {
         fmt::format("first position {} needs fanout -1 and a node, got fanout {}, {} nodes",
                     request.first_position, request.fanout, request.frontier.size()));
   }
-  const auto& lists = part.edges_of(request.edge_type).lists(request.dir);
+  const Rows rows(part, request);
+  const auto& lists = rows.lists;
   const auto other = request.dir == EdgeDir::in ? CompleteFor::out : CompleteFor::in;
   if (!lists.present() || part.complete_for == other) {
     return refuse(Errc::failed_precondition,
                   fmt::format("edge type {} has no whole lists for direction {}",
                               raw(request.edge_type), request.dir == EdgeDir::in ? "in" : "out"));
   }
-  if (lists.offsets.size() != part.nodes_of(request.node_type).count + 1) {
+  if (lists.offsets.size() != rows.count() + 1) {
     return refuse(Errc::invalid_argument,
                   fmt::format("edge type {} has lists for {} nodes, node type {} has {}",
                               raw(request.edge_type), lists.offsets.size() - 1,
-                              raw(request.node_type), part.nodes_of(request.node_type).count));
+                              raw(request.node_type), rows.count()));
   }
   if (request.with_edge_ids && lists.edge_ids.size() != lists.neighbours.size()) {
     return refuse(Errc::failed_precondition,
@@ -143,9 +182,10 @@ Status check_request(const Part& part, const HopRequest& request) {
 
 /// One pass over the offsets: checks the nodes and finds out what fits, so that the reply is
 /// allocated once.
+template <class Rows>
 Result<Plan> plan_reply(const Part& part, const HopRequest& request) {
-  const auto& nodes = part.nodes_of(request.node_type);
-  const auto& lists = part.edges_of(request.edge_type).lists(request.dir);
+  const Rows rows(part, request);
+  const auto& lists = rows.lists;
   const auto& frontier = request.frontier;
   const bool whole_lists = request.fanout == all_neighbours;
   const std::uint64_t limit = std::max<std::uint64_t>(request.max_edges, 1);
@@ -153,16 +193,15 @@ Result<Plan> plan_reply(const Part& part, const HopRequest& request) {
   plan.rows.reserve(frontier.size());
   plan.counts.reserve(frontier.size());
   for (std::size_t i = 0; i < frontier.size(); ++i) {
-    if (i + group_nodes < frontier.size() && nodes.owns(frontier[i + group_nodes])) {
-      __builtin_prefetch(&lists.offsets[nodes.local(frontier[i + group_nodes])]);
+    if (i + group_nodes < frontier.size() && rows.has(frontier[i + group_nodes])) {
+      __builtin_prefetch(&lists.offsets[rows.row(frontier[i + group_nodes])]);
     }
-    if (!nodes.owns(frontier[i])) {
-      return Error(
-          Errc::invalid_argument,
-          fmt::format("sampling in part {}: frontier node {} is not in [{}, {})", raw(part.id),
-                      raw(frontier[i]), raw(nodes.first), raw(nodes.first) + nodes.count));
+    if (!rows.has(frontier[i])) {
+      return Error(Errc::invalid_argument,
+                   fmt::format("sampling in part {}: frontier node {} is not {}", raw(part.id),
+                               raw(frontier[i]), rows.expected()));
     }
-    const std::uint64_t local = nodes.local(frontier[i]);
+    const std::uint64_t local = rows.row(frontier[i]);
     const std::uint64_t skipped = i == 0 ? request.first_position : 0;
     const std::uint64_t degree = lists.degree(local);
     if (skipped > degree) {
@@ -196,14 +235,11 @@ Result<Plan> plan_reply(const Part& part, const HopRequest& request) {
 
 /// Draws and copies the planned rows into the reply, group by group: positions and prefetches
 /// first, then the entries.
+template <class Rows>
 class ReplyWriter {
  public:
   ReplyWriter(const Part& part, const HopRequest& request, const Plan& plan)
-      : nodes_(part.nodes_of(request.node_type)),
-        lists_(part.edges_of(request.edge_type).lists(request.dir)),
-        request_(request),
-        plan_(plan),
-        drawer_(request.replace) {}
+      : rows_(part, request), request_(request), plan_(plan), drawer_(request.replace) {}
 
   template <class IdT>
   void write(std::span<const IdT> ids, std::span<IdT> out, std::span<std::uint64_t> edge_ids_out) {
@@ -218,13 +254,13 @@ class ReplyWriter {
         if (is_drawn(i)) {
           pick(ids.data() + begin, {next, count}, out.data() + written);
           if (!edge_ids_out.empty()) {
-            pick(lists_.edge_ids.data() + begin, {next, count}, edge_ids_out.data() + written);
+            pick(rows_.lists.edge_ids.data() + begin, {next, count}, edge_ids_out.data() + written);
           }
           next += count;
         } else {
           std::copy_n(ids.data() + begin, count, out.data() + written);
           if (!edge_ids_out.empty()) {
-            std::copy_n(lists_.edge_ids.data() + begin, count, edge_ids_out.data() + written);
+            std::copy_n(rows_.lists.edge_ids.data() + begin, count, edge_ids_out.data() + written);
           }
         }
         written += count;
@@ -241,16 +277,14 @@ class ReplyWriter {
     return request_.replace ? plan_.counts[i] > 0 : plan_.counts[i] < plan_.rows[i].entries;
   }
 
-  std::uint64_t original_id(std::size_t i) const {
-    return nodes_.original_ids[nodes_.local(request_.frontier[i])];
-  }
+  std::uint64_t original_id(std::size_t i) const { return rows_.original_id(request_.frontier[i]); }
 
   template <class IdT>
   void draw_group(std::span<const IdT> ids, std::size_t first, std::size_t end) {
     std::size_t drawn = 0;
     for (std::size_t i = first; i < end; ++i) {
       if (is_drawn(i)) {
-        __builtin_prefetch(&nodes_.original_ids[nodes_.local(request_.frontier[i])]);
+        __builtin_prefetch(&rows_.original_id(request_.frontier[i]));
         drawn += plan_.counts[i];
       } else if (plan_.counts[i] > 0) {
         __builtin_prefetch(ids.data() + plan_.rows[i].begin);
@@ -280,23 +314,21 @@ class ReplyWriter {
     }
   }
 
-  const PartNodes& nodes_;
-  const NeighbourLists& lists_;
+  const Rows rows_;
   const HopRequest& request_;
   const Plan& plan_;
   PositionDrawer drawer_;
   std::vector<std::uint32_t> positions_;  ///< of one group, row after row
 };
 
-}  // namespace
-
-Result<HopReply> sample_one_hop(const Part& part, const HopRequest& request) {
-  TROUPE_RETURN_IF_ERROR(check_request(part, request));
-  TROUPE_ASSIGN_OR_RETURN(Plan plan, plan_reply(part, request));
-  const auto& ids = part.edges_of(request.edge_type).lists(request.dir).neighbours;
+template <class Rows>
+Result<HopReply> sample(const Part& part, const HopRequest& request) {
+  TROUPE_RETURN_IF_ERROR(check_request<Rows>(part, request));
+  TROUPE_ASSIGN_OR_RETURN(Plan plan, plan_reply<Rows>(part, request));
+  const auto& ids = Rows(part, request).lists.neighbours;
   Buffer neighbours(plan.edges * ids.width_bytes());
   Buffer edge_ids(request.with_edge_ids ? plan.edges * sizeof(std::uint64_t) : 0);
-  ReplyWriter writer(part, request, plan);
+  ReplyWriter<Rows> writer(part, request, plan);
   ids.visit([&]<class IdT>(std::span<const IdT> list) {
     writer.write(list, neighbours.as<IdT>(), edge_ids.as<std::uint64_t>());
   });
@@ -308,6 +340,13 @@ Result<HopReply> sample_one_hop(const Part& part, const HopRequest& request) {
   }
   reply.resume_position = plan.resume_position;
   return reply;
+}
+
+}  // namespace
+
+Result<HopReply> sample_one_hop(const Part& part, const HopRequest& request, ListsOf lists_of) {
+  return lists_of == ListsOf::owned ? sample<OwnedRows>(part, request)
+                                    : sample<HaloRows>(part, request);
 }
 
 void draw_positions(DrawStream stream, std::uint32_t degree, std::uint32_t fanout, bool replace,

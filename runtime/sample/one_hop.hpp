@@ -1,6 +1,6 @@
 #pragma once
 /// \file one_hop.hpp
-/// One step of sampling: draws neighbours of nodes that one part owns. A pure function of the
+/// One step of sampling: draws neighbours of nodes whose lists one part has. A pure function of the
 /// request and the graph, so it may run anywhere and any number of times. The holder runs it for
 /// others, a sampler in place for its own host's parts.
 #include "runtime/base/id_list.hpp"
@@ -45,17 +45,22 @@ struct HopReply {
   std::uint64_t resume_position = 0;
 };
 
+/// Which of a part's lists: of the nodes that it owns, or of those around it that it keeps lists of.
+enum class ListsOf : std::uint8_t { owned, halo };
+
 /// Draws as design section 4 fixes it: without replacement by Floyd's algorithm (Bentley and Floyd,
 /// CACM 30(9), 1987), degree <= fanout gives all positions; with replacement `fanout` draws,
 /// repeats kept, degree 0 gives none; positions ascending. Bounded draws by DrawStream::below on
 /// the stream (key, original id). Replies are cut inside a node's list only with `all_neighbours`,
 /// else between nodes.
-/// \errors invalid_argument: a node that the part does not own, a fanout below -1, no such edge or
+/// The same node gives the same answer from its own part and from a halo.
+/// \errors invalid_argument: a node that the part does not own (or has no list of in its halo), a fanout below -1, no such edge or
 ///   node type (with the values); failed_precondition: the part has no whole lists for that
 ///   direction, or no edge ids; unimplemented: a list of 2^32 neighbours or more
 /// \cost   random reads: one offset pair and one original id per node, one entry per drawn edge; no
 ///   allocation per node
-Result<HopReply> sample_one_hop(const Part& part, const HopRequest& request);
+Result<HopReply> sample_one_hop(const Part& part, const HopRequest& request,
+                                ListsOf lists_of = ListsOf::owned);
 
 /// The positions drawn for one node: ascending, in [0, degree); they replace what `out` held. The
 /// heart of sample_one_hop, for tests and other callers.

@@ -15,12 +15,28 @@ SeedOrder::SeedOrder(std::shared_ptr<const SeedList> seeds, std::uint64_t batch_
   TROUPE_ASSERT(batch_size_ >= 1, "batch size", batch_size_);
 }
 
+SeedOrder::SeedOrder(std::shared_ptr<const SeedList> seeds, std::uint64_t batch_size,
+                     std::uint64_t job_seed, SeedShares shares)
+    : SeedOrder(std::move(seeds), batch_size, job_seed, /*shuffle=*/true) {
+  shares_ = std::move(shares);
+  const auto fewer = [](const auto& a, const auto& b) { return a.size() < b.size(); };
+  TROUPE_ASSERT(std::ranges::adjacent_find(shares_, fewer) == shares_.end(),
+                "shares grow from rank to rank");
+}
+
 std::uint64_t SeedOrder::num_seeds() const {
   return seeds_->global.size();
 }
 
 std::uint64_t SeedOrder::num_batches() const {
-  return num_seeds() / batch_size_ + (num_seeds() % batch_size_ != 0 ? 1 : 0);
+  if (shares_.empty()) {
+    return batches_of(num_seeds());
+  }
+  std::uint64_t batches = 0;
+  for (const auto& share : shares_) {
+    batches += batches_of(share.size());
+  }
+  return batches;
 }
 
 std::uint64_t SeedOrder::num_steps(std::uint32_t world) const {
@@ -30,14 +46,20 @@ std::uint64_t SeedOrder::num_steps(std::uint32_t world) const {
 
 std::vector<std::uint64_t> SeedOrder::positions(std::uint32_t epoch, std::uint64_t number) const {
   TROUPE_ASSERT(number < num_batches(), "batch past the end", number, num_batches());
-  const std::uint64_t first = number * batch_size_;
-  const std::uint64_t count = std::min(batch_size_, num_seeds() - first);
-  const StreamName name{
-      .domain = Domain::seed_order, .type = raw(seeds_->node_type), .epoch = epoch};
-  const Permutation order(stream_key(job_seed_, name), num_seeds());
+  const auto rank = shares_.empty() ? 0 : number % shares_.size();
+  const auto all = shares_.empty() ? num_seeds() : shares_[rank].size();
+  const auto first = (shares_.empty() ? number : number / shares_.size()) * batch_size_;
+  const auto count = std::min(batch_size_, all - first);
+  const StreamName name{.domain = Domain::seed_order,
+                        .type = raw(seeds_->node_type),
+                        .hop = static_cast<std::uint8_t>(shares_.empty() ? 0 : 1),
+                        .epoch = epoch,
+                        .batch = rank};
+  const Permutation order(stream_key(job_seed_, name), all);
   std::vector<std::uint64_t> positions(count);
   for (std::uint64_t i = 0; i < count; ++i) {
-    positions[i] = shuffle_ ? order(first + i) : first + i;
+    const auto at = shuffle_ ? order(first + i) : first + i;
+    positions[i] = shares_.empty() ? at : shares_[rank][at];
   }
   return positions;
 }

@@ -152,12 +152,10 @@ class EmbedByHand : public Embed {
     ASSERT_TRUE(run_->wait_for_line("--director ", 60s)) << run_->text();
   }
   std::unique_ptr<testing::Process> join(const std::string& host, const Words& more) const {
-    const auto told = run_->find("--director ")->text;
-    const auto at = told.find("--director ") + 11;
     auto words = command("joined", settings);
     words[1] = "join";
-    words.insert(words.end(), {"--director", told.substr(at, told.find(' ', at) - at),
-                               "--token-file", output("joined") + "/token", "--host-rank", host});
+    words.insert(words.end(), {"--director", run_->word_after("--director "), "--token-file",
+                               output("joined") + "/token", "--host-rank", host});
     words.insert(words.end(), more.begin(), more.end());
     return std::make_unique<testing::Process>(words, folder());
   }

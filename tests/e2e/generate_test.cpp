@@ -1,7 +1,9 @@
-// `troupe generate`: a graph made up, imported, cut and looked at, by the program alone.
+// `troupe generate`: a graph made up, cut, looked at and learned, by the program alone.
 #include "tests/support/expect.hpp"
 #include "tests/support/process.hpp"
 #include "tests/support/scratch_folder.hpp"
+
+#include <nlohmann/json.hpp>
 
 #include <filesystem>
 #include <fstream>
@@ -29,6 +31,19 @@ class Generate : public ::testing::Test {
     return troupe("generate rmat @/" + out +
                   " --nodes 1000 --edges 5000 --features 4 --classes 3 --train 50 " + more);
   }
+  /// Of the test seeds, after a few epochs with the fanouts.
+  double accuracy_of_a_run(const std::string& fanout) const {
+    std::ofstream(folder() + "/job.json")
+        << R"({ "dataset": { "path": "graph" }, "sample": { "fanout": )" << fanout
+        << R"(, "batch_size": 128 }, "model": { "hidden": 32, "dropout": 0.3 },
+              "train": { "epochs": 10, "optimizer": { "lr": 0.01 } },
+              "eval": { "mode": "sampled" }, "output": ")"
+        << folder() << "/out\" }";
+    const auto ran = troupe("run @/job.json");
+    EXPECT_EQ(ran.exit_code, 0) << ran.err;
+    const auto report = nlohmann::json::parse(read("out/report.json"), nullptr, false);
+    return report.is_object() ? report["scores"]["test"]["accuracy"].get<double>() : 0;
+  }
   std::string folder() const { return scratch_.path().string(); }
   std::string read(const std::string& file) const {
     std::ifstream in(folder() + "/" + file, std::ios::binary);
@@ -38,12 +53,11 @@ class Generate : public ::testing::Test {
   testing::ScratchFolder scratch_;
 };
 
-TEST_F(Generate, AGraphGoesThroughImportPartitionAndInspect) {
-  const auto made = rmat("graph", "--symmetrize");
+TEST_F(Generate, AGraphGoesThroughPartitionAndInspect) {
+  const auto made = rmat("store", "--symmetrize --memory 1MB");
   ASSERT_EQ(made.exit_code, 0) << made.err;
-  EXPECT_NE(made.out.find("1000 nodes, 10000 edges"), std::string::npos) << made.out;
+  EXPECT_NE(made.out.find("edges edge: 10000"), std::string::npos) << made.out;
 
-  ASSERT_EQ(troupe("import --from npy @/graph @/store").exit_code, 0);
   ASSERT_EQ(troupe("partition @/store @/parts").exit_code, 0);
   const auto seen = troupe("inspect @/parts --verify");
   EXPECT_EQ(seen.exit_code, 0) << seen.err;
@@ -51,14 +65,62 @@ TEST_F(Generate, AGraphGoesThroughImportPartitionAndInspect) {
   EXPECT_NE(seen.out.find("train 50"), std::string::npos) << seen.out;
 }
 
+TEST_F(Generate, NumPyFilesAreImportedToTheSameLists) {
+  const auto made = rmat("graph", "--npy --labels learnable");
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  EXPECT_NE(made.out.find("1000 nodes, 5000 edges"), std::string::npos) << made.out;
+  ASSERT_EQ(troupe("import --from npy @/graph @/imported").exit_code, 0);
+  ASSERT_EQ(rmat("store").exit_code, 0);
+
+  for (const std::string file : {"edges-edge/in/offsets", "edges-edge/in/neighbours",
+                                 "nodes-node/features", "nodes-node/labels"}) {
+    EXPECT_EQ(read("store/" + file + ".npy"), read("imported/" + file + ".npy")) << file;
+    EXPECT_NE(read("store/" + file + ".npy"), "") << file;
+  }
+}
+
 TEST_F(Generate, TheNumberOfThreadsDoesNotChangeTheFiles) {
   ASSERT_EQ(rmat("one", "--threads 1").exit_code, 0);
   ASSERT_EQ(rmat("three", "--threads 3").exit_code, 0);
 
-  for (const std::string file : {"indptr", "indices64", "x", "y", "train_idx"}) {
-    EXPECT_EQ(read("one/" + file + ".npy"), read("three/" + file + ".npy")) << file;
-    EXPECT_NE(read("one/" + file + ".npy"), "") << file;
-  }
+  EXPECT_EQ(read("one/graph.json"), read("three/graph.json")) << "it has all checksums";
+  EXPECT_NE(read("one/graph.json"), "");
+}
+
+TEST_F(Generate, NeighboursTellMoreAboutTheBlocksOfSbmThanFeaturesAlone) {
+  ASSERT_EQ(troupe("generate sbm @/graph --nodes 3000 --edges 15000 --classes 6 --symmetrize "
+                   "--train 0.2 --val 0.1 --test 0.3")
+                .exit_code,
+            0);
+
+  const auto with = accuracy_of_a_run("[10, 10]");
+  const auto alone = accuracy_of_a_run("[0, 0]");
+
+  EXPECT_GT(with, 0.75);
+  EXPECT_LT(alone, 0.5);
+}
+
+TEST_F(Generate, LabelsOfATypedGraphAreLearned) {
+  ASSERT_EQ(troupe("generate typed @/graph --nodes 4000 --train 0.2 --test 0.3").exit_code, 0);
+
+  const auto with = accuracy_of_a_run("[5, 5]");
+  const auto alone = accuracy_of_a_run("[0, 0]");
+
+  EXPECT_GT(with, 0.75);
+  EXPECT_LT(alone, 0.6);
+}
+
+TEST_F(Generate, ASchemaIsReadFromAFile) {
+  std::ofstream(folder() + "/schema.json") << R"({ "classes": 2,
+    "node_types": { "a": { "count": 50, "features": 3, "labels": true }, "b": { "count": 9 } },
+    "edge_types": { "to": { "source": "b", "destination": "a", "edges": 200 } } })";
+
+  const auto made = troupe("generate typed @/graph --schema @/schema.json");
+
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  EXPECT_NE(made.out.find("edges to: 200 (b -> a)"), std::string::npos) << made.out;
+  EXPECT_EQ(troupe("generate typed @/x --schema @/schema.json --nodes 9").exit_code, 2);
+  EXPECT_EQ(troupe("generate typed @/x --schema @/none.json").exit_code, 3);
 }
 
 TEST_F(Generate, ArgumentsThatCannotBeAreUsageErrorsByName) {
@@ -71,6 +133,15 @@ TEST_F(Generate, ArgumentsThatCannotBeAreUsageErrorsByName) {
   EXPECT_EQ(seeds.exit_code, 2);
   EXPECT_NE(seeds.err.find("train: expected at most 10"), std::string::npos) << seeds.err;
 
+  const auto share = troupe("generate sbm @/graph --nodes 10 --edges 1 --classes 2 --train 1.5");
+  EXPECT_EQ(share.exit_code, 2);
+  EXPECT_NE(share.err.find("train: expected a number of nodes such as 140, or a share"),
+            std::string::npos)
+      << share.err;
+
+  EXPECT_EQ(rmat("graph", "--memory lots").exit_code, 2);
+  EXPECT_EQ(rmat("graph", "--labels other").exit_code, 2);
+  EXPECT_EQ(rmat("graph", "--npy --feature-dtype u8").exit_code, 2);
   EXPECT_EQ(rmat("graph", "--threads -1").exit_code, 2);
   EXPECT_EQ(troupe("generate rmat @/graph --edges 1").exit_code, 2);
   EXPECT_EQ(troupe("generate").exit_code, 2);
@@ -86,14 +157,17 @@ TEST_F(Generate, AnExistingFolderIsADataError) {
   EXPECT_NE(again.err.find("exists"), std::string::npos) << again.err;
 }
 
-TEST_F(Generate, HelpHasAnExample) {
-  const auto help = troupe("generate rmat --help");
+TEST_F(Generate, HelpOfEachKindHasAnExampleAndTheSharedOptions) {
+  for (const std::string kind : {"rmat", "powerlaw", "sbm", "typed"}) {
+    const auto help = troupe("generate " + kind + " --help");
 
-  EXPECT_EQ(help.exit_code, 0);
-  EXPECT_NE(help.out.find("Example: troupe generate rmat"), std::string::npos) << help.out;
-  for (const char* option : {"--nodes", "--edges", "--a ", "--b ", "--c ", "--symmetrize",
-                             "--features", "--classes", "--train", "--seed"}) {
-    EXPECT_NE(help.out.find(option), std::string::npos) << option;
+    EXPECT_EQ(help.exit_code, 0);
+    EXPECT_NE(help.out.find("Example: troupe generate " + kind), std::string::npos) << help.out;
+    for (const char* option :
+         {"--nodes", "--features", "--feature-dtype", "--classes", "--homophily", "--noise",
+          "--train", "--val", "--test", "--symmetrize", "--memory", "--seed", "--threads"}) {
+      EXPECT_NE(help.out.find(option), std::string::npos) << kind << " " << option;
+    }
   }
 }
 

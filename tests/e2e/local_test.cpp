@@ -227,13 +227,24 @@ TEST_F(LocalRun, NoSecretIsOnACommandLineOrInTheEnvironment) {
   EXPECT_EQ(run.wait().exit_code, 130);
 }
 
+/// Puts another text of the same size and time in the place of a JSON file in one step: whoever watches the store does
+/// not notice, who reads the file does.
+void replace_unseen(const std::filesystem::path& file) {
+  auto text = read_file(file);
+  text.at(text.find('\n')) = ' ';
+  const auto other = file.parent_path().parent_path() / "other.json";
+  std::ofstream(other) << text;
+  std::filesystem::last_write_time(other, std::filesystem::last_write_time(file));
+  std::filesystem::rename(other, file);
+}
+
 TEST_F(LocalRun, AMemberWithAnotherStoreEndsTheRunWithASentence) {
   testing::Process run(command("train.epochs=2000"), folder());
   ASSERT_TRUE(run.wait_for_output("epoch    1/2000", 20s));
   for (const auto& entry :
        std::filesystem::recursive_directory_iterator(scratch_.path() / "out" / "store")) {
     if (entry.path().filename() == "partition.json") {
-      std::ofstream(entry.path(), std::ios::app) << "\n";
+      replace_unseen(entry.path());
     }
   }
   const auto member = find("--name host 1");

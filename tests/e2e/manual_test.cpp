@@ -34,9 +34,7 @@ class Manual : public ::testing::Test {
     }
     run_.emplace(words, folder());
     ASSERT_TRUE(run_->wait_for_line("--director ", 60s)) << run_->text();
-    const auto line = run_->find("--director ")->text;
-    const auto at = line.find("--director ") + 11;
-    director_ = line.substr(at, line.find(' ', at) - at);
+    director_ = run_->word_after("--director ");
   }
   static Words job_settings(const Words& more) {
     Words settings = {"cluster.launch=manual", "cluster.listen=127.0.0.1:0"};

@@ -142,7 +142,8 @@ TEST_F(Program, HelpHasAnExampleEverywhereAndTheExitCodes) {
   const auto help = troupe({"--help"});
   EXPECT_EQ(help.exit_code, 0);
   EXPECT_NE(help.out.find("130 interrupted"), std::string::npos);
-  for (const char* name : {"run", "predict", "check", "import", "partition", "inspect"}) {
+  for (const char* name :
+       {"run", "predict", "check", "import", "partition", "hotness", "inspect"}) {
     const auto one = troupe({name, "--help"});
     EXPECT_EQ(one.exit_code, 0) << name;
     EXPECT_NE(one.out.find(std::string("Example: troupe ") + name), std::string::npos) << one.out;
@@ -158,6 +159,57 @@ TEST_F(Program, CheckPrintsTheJobWithDefaultsAndThePlan) {
                            "host 1", "holder", "sampler", "collector", "trainer", "memory"}) {
     EXPECT_NE(check.out.find(text), std::string::npos) << text << " is not in:\n" << check.out;
   }
+}
+
+TEST_F(Program, InspectFindsANodeByEitherId) {
+  const auto store = folder() + "/store";
+  const auto parts = folder() + "/parts";
+  EXPECT_EQ(troupe({"import", "--from", "npy", example("data/cora"), store}).exit_code, 0);
+  EXPECT_EQ(troupe({"partition", store, parts, "--parts", "3", "--order", "original"}).exit_code,
+            0);
+  const auto by_node = troupe({"inspect", parts, "--node", "17"});
+  ASSERT_EQ(by_node.exit_code, 0) << by_node.err;
+  const auto at = by_node.out.find("node 17: global id ");
+  ASSERT_NE(at, std::string::npos) << by_node.out;
+  const auto global = std::to_string(std::stoull(by_node.out.substr(at + 19)));
+  const auto by_global = troupe({"inspect", parts, "--global", global});
+  EXPECT_EQ(by_global.out, by_node.out);
+  EXPECT_NE(by_node.out.find("5 in-neighbours"), std::string::npos) << by_node.out;
+
+  const auto missing = troupe({"inspect", parts, "--node", "2708"});
+  EXPECT_EQ(missing.exit_code, 3);
+  EXPECT_NE(missing.err.find("expected an id below 2708"), std::string::npos) << missing.err;
+  EXPECT_EQ(troupe({"inspect", parts, "--node", "1", "--global", "1"}).exit_code, 2);
+}
+
+TEST_F(Program, InspectDrawsDegreesAndSizes) {
+  const auto store = folder() + "/store";
+  const auto parts = folder() + "/parts";
+  EXPECT_EQ(troupe({"import", "--from", "npy", example("data/cora"), store}).exit_code, 0);
+  EXPECT_EQ(troupe({"partition", store, parts, "--parts", "3"}).exit_code, 0);
+  for (const auto& from : {store, parts}) {
+    const auto plots = from + "-plots";
+    const auto drawn = troupe({"inspect", from, "--plots", plots});
+    ASSERT_EQ(drawn.exit_code, 0) << drawn.err;
+    const std::filesystem::path made(plots);
+    EXPECT_GT(std::filesystem::file_size(made / "degrees.svg"), 1000U);
+    EXPECT_EQ(std::filesystem::exists(made / "sizes.svg"), from == parts);
+    EXPECT_EQ(troupe({"inspect", from, "--plots", plots}).exit_code, 3) << "the folder exists";
+  }
+}
+
+TEST_F(Program, HotnessPrintsWhatCachesHoldAndWritesTheProbabilities) {
+  const auto store = folder() + "/store";
+  EXPECT_EQ(troupe({"import", "--from", "npy", example("data/cora"), store}).exit_code, 0);
+  const auto out = folder() + "/hot.npy";
+  const auto hotness =
+      troupe({"hotness", store, "--fanout", "10,10", "--batch-size", "64", "--out", out});
+  ASSERT_EQ(hotness.exit_code, 0) << hotness.err;
+  EXPECT_NE(hotness.out.find("1664 of 2708 can be in one"), std::string::npos) << hotness.out;
+  EXPECT_EQ(std::filesystem::file_size(out), 128 + 2708 * sizeof(float));
+  const auto missing = troupe({"hotness", store, "--split", "other"});
+  EXPECT_EQ(missing.exit_code, 3);
+  EXPECT_NE(missing.err.find("other"), std::string::npos) << missing.err;
 }
 
 TEST_F(Program, ImportPartitionAndInspectWorkTogether) {
@@ -176,6 +228,30 @@ TEST_F(Program, ImportPartitionAndInspectWorkTogether) {
   EXPECT_NE(inspect.out.find("2708"), std::string::npos);
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_EQ(troupe({"import", example("data/cora"), store}).exit_code, 3) << "it exists";
+}
+
+TEST_F(Program, ImportSaysWhatItDidNotTakeAndRefusesOptionsThatCannotAct) {
+  const auto source = folder() + "/ogb";
+  std::filesystem::create_directories(source + "/raw");
+  const auto write = [&](const std::string& name, const std::string& text) {
+    std::ofstream(source + "/raw/" + name) << text;
+  };
+  write("num-node-list.csv", "2\n");
+  write("num-edge-list.csv", "1\n");
+  write("edge.csv", "0,1\n");
+  write("node-feat.csv", "1\n3\n");
+  write("node_year.csv", "2010\n2011\n");
+
+  const auto import =
+      troupe({"import", "--from", "ogb", "--feature-dtype", "u8", source, folder() + "/store"});
+  const auto refused = troupe({"import", "--from", "edgelist", "--normalize", "row",
+                               source + "/raw/edge.csv", folder() + "/other"});
+
+  EXPECT_EQ(import.exit_code, 0) << import.err;
+  EXPECT_NE(import.out.find("features 1 x u8"), std::string::npos) << import.out;
+  EXPECT_NE(import.out.find("not taken: raw/node_year.csv\n"), std::string::npos) << import.out;
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_NE(refused.err.find("--normalize"), std::string::npos) << refused.err;
 }
 
 TEST_F(Program, ADifferentPartitionSectionThanTheStoresIsAnError) {

@@ -70,6 +70,12 @@ std::optional<PrintedLine> WatchedRun::find(const std::string& text,
   return std::nullopt;
 }
 
+std::string WatchedRun::word_after(const std::string& text) const {
+  const auto line = find(text)->text;
+  const auto begin = line.find(text) + text.size();
+  return line.substr(begin, line.find(' ', begin) - begin);
+}
+
 bool WatchedRun::wait_for_line(const std::string& text, std::chrono::milliseconds timeout) {
   return wait_until([&] { return find(text).has_value(); }, timeout);
 }

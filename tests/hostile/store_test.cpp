@@ -98,7 +98,7 @@ TEST_F(HostileStore, BracketsInsideTextsAreNoNesting) {
 }
 
 TEST_F(HostileStore, ACountThatNoArrayConfirmsIsRefusedBeforeMemoryIsTaken) {
-  GraphContents contents;
+  testing::GraphContents contents;
   contents.info.node_types.push_back({"node", 3, {}, {}, {}});
   contents.info.node_types.push_back({"source", 2, {}, {}, {}});
   EdgeTypeInfo edges;
@@ -108,7 +108,7 @@ TEST_F(HostileStore, ACountThatNoArrayConfirmsIsRefusedBeforeMemoryIsTaken) {
   contents.info.edge_types.push_back(edges);
   contents.nodes.resize(2);
   contents.in_lists.push_back({{0, 1, 2, 2}, {1, 0}, {}});
-  ASSERT_OK(write_graph_store(contents, dir_ / "two"));
+  ASSERT_OK(testing::write_graph_store(contents, dir_ / "two"));
   ASSERT_OK(GraphStore::open(dir_ / "two", {}));
   ASSERT_OK_AND_ASSIGN(auto info,
                        graph_from_json(testing::read_all(dir_ / "two" / "graph.json"), "g"));

@@ -36,6 +36,9 @@ class WatchedRun {
   bool wait_until(const std::function<bool()>& done, std::chrono::milliseconds timeout);
   /// The first line with `text` from `from` on, printed by now.
   std::optional<PrintedLine> find(const std::string& text, TestClock::time_point from = {}) const;
+  /// What follows the first `text` that was printed, up to the next space.
+  /// \requires it was printed
+  std::string word_after(const std::string& text) const;
   bool wait_for_line(const std::string& text, std::chrono::milliseconds timeout);
   /// Waits for the end. \returns nothing if it still runs after `timeout`
   std::optional<int> wait_for_end(std::chrono::milliseconds timeout);

@@ -23,6 +23,17 @@ TEST(Permutation, IsABijection) {
   }
 }
 
+TEST(Permutation, TheInverseUndoesIt) {
+  for (const std::uint64_t n : {std::uint64_t{1}, std::uint64_t{5}, std::uint64_t{1025},
+                                (std::uint64_t{1} << 40) + 1, ~std::uint64_t{0}}) {
+    const Permutation permutation(key, n);
+    for (std::uint64_t i = 0; i < std::min<std::uint64_t>(n, 2000); ++i) {
+      ASSERT_EQ(permutation.inverse(permutation(i)), i) << "n " << n;
+      ASSERT_EQ(permutation(permutation.inverse(n - 1 - i)), n - 1 - i) << "n " << n;
+    }
+  }
+}
+
 TEST(Permutation, KeepsHugePositionsApartAndInRange) {
   for (const std::uint64_t n : {std::uint64_t{1} << 40, (std::uint64_t{1} << 40) + 1,
                                 std::uint64_t{1} << 63, ~std::uint64_t{0}}) {

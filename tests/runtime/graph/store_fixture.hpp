@@ -4,7 +4,7 @@
 #include "runtime/base/files.hpp"
 #include "runtime/base/philox.hpp"
 #include "runtime/graph/npy.hpp"
-#include "runtime/graph/store_writer.hpp"
+#include "tests/support/store_writer.hpp"
 
 #include <gtest/gtest.h>
 

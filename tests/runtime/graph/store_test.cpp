@@ -1,10 +1,8 @@
 #include "runtime/graph/store.hpp"
 
-#include "runtime/base/digest.hpp"
-#include "runtime/base/self_checksum.hpp"
 #include "runtime/graph/column_stats.hpp"
 #include "runtime/graph/graph_json.hpp"
-#include "tests/runtime/graph/store_fixture.hpp"
+#include "tests/runtime/graph/forge.hpp"
 #include "tests/support/expect.hpp"
 
 #include <cmath>
@@ -14,32 +12,6 @@ namespace troupe {
 namespace {
 
 using namespace testing;
-
-/// Rewrites graph.json (or partition.json) with a correct checksum after replacing `from` by `to`:
-/// what a hostile writer could do.
-void forge(const std::filesystem::path& path, const std::string& from, const std::string& to) {
-  auto text = read_all(path);
-  const auto at = text.find(from);
-  ASSERT_NE(at, std::string::npos) << from;
-  text.replace(at, from.size(), to);
-  const std::string key = "\"self_checksum\": \"";
-  const auto digits = text.find(key) + key.size();
-  write_all(path, seal_text(text.replace(digits, unsealed.size(), unsealed)));
-}
-
-/// Replaces an array and its entry in graph.json, so that only the contents are wrong.
-template <class T>
-void forge_array(const std::filesystem::path& dir, const std::string& path,
-                 std::vector<std::uint64_t> shape, const std::vector<T>& values) {
-  const auto entry = [&] {
-    const auto text = read_all(dir / path);
-    return fmt::format("\"bytes\": {},\n   \"checksum\": \"{}\"", text.size(),
-                       to_string(digest_of(std::as_bytes(std::span(text)))));
-  };
-  const auto before = entry();
-  save_npy(dir / path, std::move(shape), values);
-  forge(dir / "graph.json", before, entry());
-}
 
 class StoreTest : public ::testing::Test {
  protected:
@@ -170,7 +142,7 @@ TEST_F(StoreTest, AForgedGraphJsonIsAnError) {
   EXPECT_ERROR(open(), Errc::unimplemented, "expected format version 1, found 2");
   write_all(path, original);
   forge(path, "\"weights\": false", "\"weights\": true");
-  EXPECT_ERROR(open(), Errc::unimplemented, "weights");
+  EXPECT_ERROR(open(), Errc::data_corruption, "edges-edge/in/weights.npy");
 }
 
 TEST_F(StoreTest, TruncatedOrForeignJsonIsAnError) {
@@ -282,19 +254,34 @@ TEST(GraphStore, EmptyTypesAndZeroEdgesWork) {
   EXPECT_EQ(store.info().node_types[0].column_stats->mean, (std::vector<double>{0.0, 0.0}));
 }
 
+TEST(CompleteFor, IsReadAsItIsPrinted) {
+  for (const auto complete : {CompleteFor::in, CompleteFor::out, CompleteFor::both}) {
+    EXPECT_EQ(parse_complete_for(to_string(complete)), complete);
+  }
+  EXPECT_FALSE(parse_complete_for("In"));
+}
+
+TEST(GraphInfo, IsReadWithoutTheArrays) {
+  const TempDir temp;
+  ASSERT_OK_AND_ASSIGN(const auto written,
+                       write_graph_store(random_graph(20, 60, 2).contents, temp / "s"));
+  std::filesystem::remove(temp / "s" / written.files.front().path);
+
+  ASSERT_OK_AND_ASSIGN(const auto info, read_graph_info(temp / "s"));
+
+  EXPECT_EQ(info.node_types[0].count, 20U);
+  EXPECT_ERROR(read_graph_info(temp / "none"), Errc::not_found, "found no graph.json there");
+}
+
 TEST(NeighbourLists, AreInOrderOfNeighbourThenEdge) {
   const std::vector<std::uint64_t> sources{3, 1, 3, 0, 2, 1};
   const std::vector<std::uint64_t> destinations{0, 0, 0, 2, 2, 0};
 
   const auto in = build_in_lists({sources, destinations}, 4, 3);
-  const auto out = reverse_lists(in, 4);
 
   EXPECT_EQ(in.offsets, (std::vector<std::uint64_t>{0, 4, 4, 6}));
   EXPECT_EQ(in.neighbours, (std::vector<std::uint64_t>{1, 1, 3, 3, 0, 2}));
   EXPECT_EQ(in.edge_ids, (std::vector<std::uint64_t>{1, 5, 0, 2, 3, 4}));
-  EXPECT_EQ(out.offsets, (std::vector<std::uint64_t>{0, 1, 3, 4, 6}));
-  EXPECT_EQ(out.neighbours, (std::vector<std::uint64_t>{2, 0, 0, 2, 0, 0}));
-  EXPECT_EQ(out.edge_ids, (std::vector<std::uint64_t>{3, 1, 5, 4, 0, 2}));
 }
 
 TEST(ColumnStats, AgreeWithTheirDefinitionForEveryDtype) {

@@ -24,8 +24,8 @@ std::vector<std::string> files_of(const Job& job, std::uint32_t host) {
     partition.files.push_back({path, 20, "b"});
   }
   std::vector<std::string> paths;
-  for (const auto& file :
-       store_files_of_host(make_layout(job), static_cast<HostId>(host), graph, partition)) {
+  for (const auto& file : store_files_of_host(make_layout(job), static_cast<HostId>(host), graph,
+                                              partition, job.partition.replicated_topology)) {
     paths.push_back(file.path);
   }
   return paths;
@@ -59,6 +59,31 @@ TEST(HostFiles, ReplicasAreOnSeveralHosts) {
 
   EXPECT_EQ(files_of(job, 0).size(), 5U);
   EXPECT_EQ(files_of(job, 1).size(), 5U);
+}
+
+TEST(HostFiles, WithReplicatedTopologyAllListsAndNothingElseOfOtherParts) {
+  const auto job = job_with("collocated");
+  PartitionInfo partition;
+  partition.parts = 2;
+  for (const char* path :
+       {"part-0/nodes-n/features.npy", "part-0/nodes-n/original_ids.npy",
+        "part-0/nodes-n/halo_ids.npy", "part-0/edges-e/in/offsets.npy",
+        "part-0/edges-e/in/neighbours.npy", "part-0/edges-e/in/edge_ids.npy",
+        "part-0/edges-e/in/features.npy", "part-0/edges-e/in/halo_offsets.npy"}) {
+    partition.files.push_back({path, 20, "b"});
+  }
+  const auto files = [&](bool all_lists) {
+    Paths paths;
+    for (const auto& file :
+         store_files_of_host(make_layout(job), HostId{1}, {}, partition, all_lists)) {
+      paths.push_back(file.path);
+    }
+    return paths;
+  };
+  EXPECT_EQ(files(false), Paths{});
+  EXPECT_EQ(files(true),
+            (Paths{"part-0/nodes-n/original_ids.npy", "part-0/edges-e/in/offsets.npy",
+                   "part-0/edges-e/in/neighbours.npy", "part-0/edges-e/in/edge_ids.npy"}));
 }
 
 TEST(HostFiles, PartsAreEachNamedOnce) {

@@ -95,7 +95,7 @@ InferResult example(InferResult*) {
   return {.nodes = 1ULL << 35, .edges = 1ULL << 36};
 }
 ScoreRequest example(ScoreRequest*) {
-  return {.epoch = 3, .role = "val"};
+  return {.epoch = 3, .role = "val", .best = true};
 }
 ScoreResult example(ScoreResult*) {
   return {.positions = {0, 1ULL << 34},

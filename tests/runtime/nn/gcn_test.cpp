@@ -1,8 +1,7 @@
 #include "runtime/nn/gcn.hpp"
 
 #include "runtime/nn/linear.hpp"
-#include "tests/runtime/nn/nn_support.hpp"
-#include "tests/support/expect.hpp"
+#include "tests/runtime/nn/model_support.hpp"
 
 #include <gtest/gtest.h>
 
@@ -118,12 +117,6 @@ OwnedBlock square_block() {
                    .offsets = golden("layers/square/indptr").as<std::uint32_t>(),
                    .sources = golden("layers/square/indices").as<std::uint32_t>()};
   return block;
-}
-
-std::unique_ptr<Model> model_of(const ModelOptions& options) {
-  auto model = make_model(options);
-  EXPECT_OK(model);
-  return *std::move(model);
 }
 
 TEST(Gcn, WholeGraphWithSelfLoopsMatchesTheGolden) {

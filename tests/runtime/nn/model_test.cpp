@@ -1,7 +1,6 @@
 #include "runtime/nn/model.hpp"
 
-#include "tests/runtime/nn/nn_support.hpp"
-#include "tests/support/expect.hpp"
+#include "tests/runtime/nn/model_support.hpp"
 
 #include <gtest/gtest.h>
 
@@ -42,28 +41,6 @@ Batch random_batch(const std::vector<std::uint32_t>& sizes, std::size_t in_dim,
     batch.ids.push_back(OriginalId{1000 + 7 * std::uint64_t{i}});
   }
   return batch;
-}
-
-std::unique_ptr<Model> model_of(const ModelOptions& options) {
-  auto model = make_model(options);
-  EXPECT_OK(model);
-  return *std::move(model);
-}
-
-struct PassResult {
-  std::vector<float> logits;
-  std::vector<float> gradient;
-};
-
-PassResult run_pass(const Model& model, Executor& executor, std::span<const float> parameters,
-                    const ForwardInput& input, Model::Pass& pass) {
-  const ConstMatrix out = model.forward(executor, parameters, input, pass);
-  PassResult result;
-  result.logits.assign(out.data, out.data + out.size());
-  const Matrix grad = random_matrix(out.rows, out.cols, 77);
-  result.gradient.assign(model.num_parameters(), NAN);
-  model.backward(executor, parameters, input, grad.view(), pass, result.gradient);
-  return result;
 }
 
 std::vector<ModelOptions> sage_kinds() {
@@ -114,75 +91,15 @@ std::vector<ModelOptions> all_kinds() {
 class EachModel : public ::testing::TestWithParam<ModelOptions> {};
 class EachSage : public EachModel {};  // GCN: gcn_test.cpp, with the degrees of a whole graph
 
-/// Directions along which finite differences are taken: each parameter by itself.
-std::vector<float> direction_of(const Model& model, std::size_t slice) {
-  std::vector<float> direction(model.num_parameters(), 0.0F);
-  const ParameterSlice& s = model.layout()[slice];
-  const Matrix random = random_matrix(s.rows, s.cols, slice);
-  std::ranges::copy(random.view().flat(),
-                    direction.begin() + static_cast<std::ptrdiff_t>(s.offset));
-  return direction;
-}
-
 TEST_P(EachModel, GradientMatchesFiniteDifferences) {
-  const auto model = model_of(GetParam());
   const Batch batch = random_batch({90, 60, 30, 10}, GetParam().in_dim, 3);
-  const ForwardInput input = batch.input(true);
-  const auto pass = model->make_pass();
-  InlineExecutor executor;
-  const std::vector<float> parameters = model->initial_parameters(9);
-  const PassResult at = run_pass(*model, executor, parameters, input, *pass);
-  const Matrix grad = random_matrix(10, GetParam().out_dim, 77);
-  const auto value = [&](const std::vector<float>& direction, float step) {
-    std::vector<float> moved = parameters;
-    for (std::size_t i = 0; i < moved.size(); ++i) {
-      moved[i] += step * direction[i];
-    }
-    const ConstMatrix out = model->forward(executor, moved, input, *pass);
-    double sum = 0;
-    for (std::size_t i = 0; i < out.size(); ++i) {
-      sum += static_cast<double>(out.data[i]) * grad.data()[i];
-    }
-    return sum;
-  };
-  for (std::size_t slice = 0; slice < model->layout().size(); ++slice) {
-    const auto direction = direction_of(*model, slice);
-    double expected = 0;
-    double scale = 0;
-    for (std::size_t i = 0; i < direction.size(); ++i) {
-      expected += static_cast<double>(at.gradient[i]) * direction[i];
-      scale += std::abs(static_cast<double>(at.gradient[i]) * direction[i]);
-    }
-    // A kink (ReLU, max) between the two ends spoils a difference: the best of several steps
-    // counts.
-    double best = HUGE_VAL;
-    for (const float step : {1e-2F, 3e-3F, 1e-3F, 3e-4F, 1e-4F}) {
-      const double slope = (value(direction, step) - value(direction, -step)) / (2.0 * step);
-      best = std::min(best, std::abs(slope - expected));
-    }
-    EXPECT_LE(best, 5e-3 * scale) << model->layout()[slice].name;
-  }
+  expect_gradient_of_differences(*model_of(GetParam()), batch.input(true), 5e-3);
 }
 
 TEST_P(EachModel, BitsAreTheSameOnAnyExecutorAndInAReusedPass) {
-  const auto model = model_of(GetParam());
-  const Batch batch = random_batch({2300, 1500, 700, 130}, GetParam().in_dim, 3);
-  const Batch larger = random_batch({2600, 1800, 800, 200}, GetParam().in_dim, 4);
-  const std::vector<float> parameters = model->initial_parameters(9);
-  InlineExecutor inline_executor;
-  const auto fresh = model->make_pass();
-  const PassResult expected =
-      run_pass(*model, inline_executor, parameters, batch.input(true), *fresh);
-
-  for (const std::size_t threads : {1U, 2U, 3U}) {
-    ComputePool pool(threads);
-    const auto pass = model->make_pass();
-    run_pass(*model, pool, parameters, larger.input(false), *pass);
-    const PassResult actual = run_pass(*model, pool, parameters, batch.input(true), *pass);
-
-    EXPECT_TRUE(same_bits(actual.logits, expected.logits)) << threads << " threads";
-    EXPECT_TRUE(same_bits(actual.gradient, expected.gradient)) << threads << " threads";
-  }
+  expect_bits_on_any_executor(*model_of(GetParam()),
+                              random_batch({2300, 1500, 700, 130}, GetParam().in_dim, 3),
+                              random_batch({2600, 1800, 800, 200}, GetParam().in_dim, 4));
 }
 
 TEST_P(EachSage, InferenceByLayerHasTheBitsOfForwardWhateverTheOtherRows) {
@@ -287,14 +204,7 @@ TEST(Model, InitialParametersAreWordZeroOfTheStreamOfTheirNumberAndIndex) {
   const std::vector<float> parameters = model->initial_parameters(seed);
 
   for (const std::uint32_t number : {0U, 1U, 2U, 5U, 7U}) {
-    const ParameterSlice& slice = model->layout()[number];
-    const auto key = philox4x32_10({(6U << 24) | (number << 8), 0, 0, 0}, {8, 3});
-    const float bound = number < 5 ? 0.25F : 0.5F;  // 1 / sqrt(16), 1 / sqrt(4)
-    for (std::uint32_t i = 0; i < slice.size(); ++i) {
-      const auto word = philox4x32_10({i, 0, 0, 0}, {key[0], key[1]})[0];
-      const float unit = static_cast<float>(word >> 8) / 16777216.0F;
-      ASSERT_EQ(parameters[slice.offset + i], bound * (2.0F * unit - 1.0F)) << slice.name << i;
-    }
+    expect_drawn(*model, parameters, number, seed, number < 5 ? 0.25F : 0.5F);  // 1/sqrt(16), (4)
   }
   const auto norm = [&](std::size_t number) {
     const ParameterSlice& slice = model->layout()[number];

@@ -17,6 +17,10 @@ Result<Assigned> assign_alone(const GraphStore& graph, const AssignOptions& opti
   return assign(graph, options, executor);
 }
 
+bool needs_metis(const std::string& method) {
+  return method == "metis" || method == "multilevel";
+}
+
 bool has_metis() {
 #ifdef TROUPE_HAVE_METIS
   return true;
@@ -55,7 +59,7 @@ void PrintTo(const Setting& setting, std::ostream* out) {
 class Assigning : public ::testing::TestWithParam<Setting> {
  protected:
   void SetUp() override {
-    if (GetParam().method == "metis" && !has_metis()) {
+    if (needs_metis(GetParam().method) && !has_metis()) {
       GTEST_SKIP() << "built without METIS";
     }
     auto store = store_of(mixed_graph(GetParam().typed), temp_ / "graph");
@@ -65,7 +69,7 @@ class Assigning : public ::testing::TestWithParam<Setting> {
     options_.more.imbalance = 1.05;
     if (options_.method == "file") {
       options_.more.file = temp_ / "parts.npy";
-      const auto files = assignment_files(store_.info(), options_.more.file);
+      const auto files = node_files(store_.info(), options_.more.file);
       for (std::size_t type = 0; type < files.size(); ++type) {
         std::vector<std::int32_t> parts;
         for (std::uint64_t i = 0; i < store_.info().node_types[type].count; ++i) {
@@ -133,6 +137,9 @@ TEST_P(Assigning, ThreadsAndASecondRunChangeNothing) {
 }
 
 TEST_P(Assigning, AnotherSeedGivesAnotherAssignmentWhereTheMethodDraws) {
+  if (options_.method == "multilevel") {
+    GTEST_SKIP() << "METIS draws on the graph of clusters, which is small: it may find the same";
+  }
   const bool draws =
       options_.method == "random" || options_.method == "hash" || options_.method == "metis";
   ASSERT_OK_AND_ASSIGN(const auto one, assign_alone(store_, options_));
@@ -191,17 +198,19 @@ std::string name_of(const ::testing::TestParamInfo<Setting>& setting) {
   return ::testing::PrintToString(setting.param);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Settings, Assigning,
-    ::testing::ValuesIn(settings({"random", "hash", "ldg", "fennel", "metis", "file"})), name_of);
+INSTANTIATE_TEST_SUITE_P(Settings, Assigning,
+                         ::testing::ValuesIn(settings({"random", "hash", "ldg", "fennel", "metis",
+                                                       "multilevel", "file"})),
+                         name_of);
 INSTANTIATE_TEST_SUITE_P(Settings, Balancing,
-                         ::testing::ValuesIn(settings({"ldg", "fennel", "metis"})), name_of);
+                         ::testing::ValuesIn(settings({"ldg", "fennel", "metis", "multilevel"})),
+                         name_of);
 
 /// Methods that look at the edges, on small and strange graphs.
 class Assign : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
-    if (GetParam() == "metis" && !has_metis()) {
+    if (needs_metis(GetParam()) && !has_metis()) {
       GTEST_SKIP() << "built without METIS";
     }
   }
@@ -276,7 +285,7 @@ TEST_P(Assign, NodesPerPartMayDivideExactly) {
   EXPECT_EQ(largest(assigned), 25U);
 }
 
-INSTANTIATE_TEST_SUITE_P(Methods, Assign, ::testing::Values("ldg", "fennel", "metis"),
+INSTANTIATE_TEST_SUITE_P(Methods, Assign, ::testing::Values("ldg", "fennel", "metis", "multilevel"),
                          [](const auto& method) { return method.param; });
 
 class AssignErrors : public ::testing::Test {
@@ -296,11 +305,9 @@ class AssignErrors : public ::testing::Test {
   GraphStore store_;
 };
 
-TEST_F(AssignErrors, MethodsThatAreNotBuiltAreRefused) {
-  for (const auto* method : {"multilevel", "hotness", "magic"}) {
-    EXPECT_ERROR(assign_alone(store_, {.method = method, .parts = 2, .seed = 0}),
-                 Errc::unimplemented, method);
-  }
+TEST_F(AssignErrors, AnUnknownMethodIsRefusedWithTheKnownOnes) {
+  EXPECT_ERROR(assign_alone(store_, {.method = "magic", .parts = 2, .seed = 0}),
+               Errc::invalid_argument, "multilevel, hotness, file, got \"magic\"");
 }
 
 TEST_F(AssignErrors, AFileMustFitTheNodes) {

@@ -2,9 +2,9 @@
 /// \file partition_fixture.hpp
 /// Graph stores for the tests of assigners: of one type or typed, from edge lists.
 #include "runtime/graph/store.hpp"
-#include "runtime/graph/store_writer.hpp"
 #include "tests/runtime/graph/store_fixture.hpp"
 #include "tests/support/expect.hpp"
+#include "tests/support/store_writer.hpp"
 
 #include <cstdint>
 #include <string>
@@ -64,6 +64,19 @@ inline Result<GraphStore> store_of(const GraphContents& contents,
   TROUPE_ASSIGN_OR_RETURN(const auto written, write_graph_store(contents, dir));
   static_cast<void>(written);
   return GraphStore::open(dir, {});
+}
+
+/// Those in which parts keep lists.
+inline std::vector<EdgeDir> directions(CompleteFor complete) {
+  switch (complete) {
+    case CompleteFor::in:
+      return {EdgeDir::in};
+    case CompleteFor::out:
+      return {EdgeDir::out};
+    case CompleteFor::both:
+      break;
+  }
+  return {EdgeDir::in, EdgeDir::out};
 }
 
 /// Both directions of each edge.

@@ -3,8 +3,7 @@
 #include "runtime/base/self_checksum.hpp"
 #include "runtime/graph/graph_json.hpp"
 #include "runtime/partition/partition_book.hpp"
-#include "tests/runtime/graph/store_fixture.hpp"
-#include "tests/support/expect.hpp"
+#include "tests/runtime/partition/partition_fixture.hpp"
 
 #include <algorithm>
 #include <set>
@@ -78,17 +77,6 @@ class Partitioning : public ::testing::TestWithParam<Setting> {
     return all;
   }
 
-  std::vector<EdgeDir> directions() const {
-    switch (GetParam().complete_for) {
-      case CompleteFor::in:
-        return {EdgeDir::in};
-      case CompleteFor::out:
-        return {EdgeDir::out};
-      default:
-        return {EdgeDir::in, EdgeDir::out};
-    }
-  }
-
   TempDir temp_;
   RandomGraph graph_;
   PartitionInfo written_;
@@ -117,7 +105,7 @@ TEST_P(Partitioning, EndsMapBackToTheOriginalMultigraph) {
   for (std::uint64_t i = 0; i < edges; ++i) {
     original.insert({graph_.sources[i], graph_.destinations[i], GetParam().edge_ids ? i : 0});
   }
-  for (const auto dir : directions()) {
+  for (const auto dir : directions(GetParam().complete_for)) {
     EXPECT_EQ(edges_of(dir), original) << to_string(dir);
   }
   EXPECT_EQ(loaded_->parts[0]->edges[0].in.present(), GetParam().complete_for != CompleteFor::out);
@@ -125,7 +113,7 @@ TEST_P(Partitioning, EndsMapBackToTheOriginalMultigraph) {
 }
 
 TEST_P(Partitioning, ListsAreOrderedByOriginalNeighbourThenEdge) {
-  for (const auto dir : directions()) {
+  for (const auto dir : directions(GetParam().complete_for)) {
     for (const auto& part : loaded_->parts) {
       const auto& lists = part->edges[0].lists(dir);
       for (std::uint64_t node = 0; node < part->nodes[0].count; ++node) {
@@ -173,7 +161,7 @@ TEST_P(Partitioning, RowsAndLabelsFollowTheirNodes) {
 TEST_P(Partitioning, TheHaloIsExactlyTheForeignNeighbours) {
   for (const auto& part : loaded_->parts) {
     std::set<std::uint64_t> foreign;
-    for (const auto dir : directions()) {
+    for (const auto dir : directions(GetParam().complete_for)) {
       const auto& lists = part->edges[0].lists(dir);
       for (std::size_t i = 0; i < lists.neighbours.size(); ++i) {
         if (!part->nodes[0].owns(lists.neighbours[i])) {
@@ -326,8 +314,8 @@ TEST_F(PartitionedStoreTest, PartitionJsonThatDisagreesWithTheGraphIsAnError) {
 
 TEST_F(PartitionedStoreTest, ImpossibleOptionsAreErrorsThatSayWhatWorks) {
   const auto out = temp_ / "other";
-  EXPECT_ERROR(partition_store(graph_, {.method = "multilevel"}, out), Errc::unimplemented,
-               "try: \"random\"");
+  EXPECT_ERROR(partition_store(graph_, {.method = "magic"}, out), Errc::invalid_argument,
+               "expected a method of random");
   EXPECT_ERROR(partition_store(graph_, {.parts = 21}, out), Errc::invalid_argument,
                "1 to 20 parts");
   EXPECT_ERROR(partition_store(graph_, {.parts = 0}, out), Errc::invalid_argument, "got 0");
@@ -498,6 +486,13 @@ TEST(PartitionStore, SeveralTypesKeepTheirOwnRangesAndTargets) {
   }
   EXPECT_EQ(authors, 3U);
   EXPECT_EQ(papers, 5U);
+}
+
+TEST(NodeOrder, IsReadAsItIsPrinted) {
+  for (const auto order : {NodeOrder::degree, NodeOrder::hotness, NodeOrder::original}) {
+    EXPECT_EQ(parse_node_order(to_string(order)), order);
+  }
+  EXPECT_FALSE(parse_node_order("random"));
 }
 
 }  // namespace

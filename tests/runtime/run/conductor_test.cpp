@@ -77,8 +77,8 @@ class Troupe {
       return conductor_.take_kept();
     }
     if (const auto* score = std::get_if<net::ScoreRequest>(&command)) {
-      log.push_back("sampled " + score->role);
-      return conductor_.take_scores({next_scores()});
+      log.push_back((score->best ? "sampled best " : "sampled ") + score->role);
+      return conductor_.take_scores({score->role == "test" ? scores(2, 1) : next_scores()});
     }
     log.push_back("finish");
     return conductor_.take_finished({net::FinishResult{Rank{0}, {1, 2}, {3, 4}}});
@@ -162,6 +162,25 @@ TEST(Conductor, ScoresSampledBatchesWhileTrainingButTheEndExactly) {
 
   EXPECT_EQ(troupe.log, (std::vector<std::string>{"epoch 1", "sampled val", "keep", "infer best 0",
                                                   "score val", "score test", "finish"}));
+}
+
+TEST(Conductor, ScoresSampledBatchesAtTheEndTooWhereThereIsNoExactInference) {
+  auto o = options(2, 1);
+  o.eval_exact = false;
+  o.final_exact = false;
+  o.stages = 0;
+  o.eval_partial = true;
+  o.keep_outputs = "test";
+  Troupe troupe(o);
+
+  troupe.play({3, 2, 3});
+
+  EXPECT_EQ(troupe.log,
+            (std::vector<std::string>{"epoch 1", "sampled val", "keep", "epoch 2", "sampled val",
+                                      "sampled best val", "sampled best test", "finish"}));
+  EXPECT_EQ(troupe.record().valid->accuracy, 0.75);
+  EXPECT_EQ(troupe.record().test->accuracy, 0.5);
+  EXPECT_EQ(troupe.outputs()->rows(), 2U);
 }
 
 TEST(Conductor, TakesTheLastEpochWhereNothingCanBeValidated) {

@@ -7,7 +7,11 @@ namespace {
 
 /// Degrees 3, 0, 1, 10, 2.
 const std::vector<std::uint64_t> offsets = {0, 3, 3, 4, 14, 16};
-const NeighbourLists lists{.offsets = offsets, .neighbours = {}, .edge_ids = {}};
+const NeighbourLists lists = [] {
+  NeighbourLists made;
+  made.offsets = offsets;
+  return made;
+}();
 
 std::uint64_t total(const std::vector<InferenceBlock>& blocks) {
   std::uint64_t next = 0;

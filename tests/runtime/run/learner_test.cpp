@@ -1,22 +1,19 @@
 #include "runtime/run/learner.hpp"
 
-#include "tests/support/expect.hpp"
+#include "tests/runtime/run/learner_support.hpp"
 
 #include <cmath>
 
 namespace troupe {
 namespace {
 
+using namespace testing;
+
 LearnerOptions options(const std::string& loss = "cross_entropy") {
-  LearnerOptions o;
-  o.model.layers = 1;
+  auto o = small_learner();
   o.model.in_dim = 2;
-  o.model.hidden = 4;
   o.model.out_dim = loss == "bce_logits" ? 1 : 2;
-  o.optimizer.kind = "sgd";
-  o.optimizer.lr = 0.1;
   o.loss = loss;
-  o.job_seed = 3;
   return o;
 }
 
@@ -35,18 +32,9 @@ Batch batch(std::vector<std::uint32_t> seeds, std::vector<std::int64_t> labels) 
   Batch b;
   b.sampled = std::move(sampled);
   b.rows.resize(1);
-  b.rows[0].features = Matrix(2, 2);
-  const std::vector<float> x = {1.0F, -0.5F, 0.25F, 2.0F};
-  std::copy(x.begin(), x.end(), b.rows[0].features.data());
-  b.rows[0].original_ids = {OriginalId{0}, OriginalId{1}};
+  b.rows[0] = {matrix_of(2, 2, {1.0F, -0.5F, 0.25F, 2.0F}), {OriginalId{0}, OriginalId{1}}};
   b.labels = std::move(labels);
   return b;
-}
-
-std::unique_ptr<Learner> make(const LearnerOptions& o) {
-  auto learner = Learner::create(o);
-  EXPECT_OK(learner);
-  return *std::move(learner);
 }
 
 std::vector<float> copy(std::span<const float> values) {
@@ -153,6 +141,25 @@ TEST(Learner, BestParametersAreThoseKept) {
   EXPECT_EQ(*learner->best(), start);
   EXPECT_NE(*learner->snapshot(), start);
   EXPECT_NE(digest_parameters(*learner->best()), digest_parameters(*learner->snapshot()));
+}
+
+TEST(Learner, GivesOutputsOfTheBestParametersToo) {
+  InlineExecutor executor;
+  const auto learner = make(options());
+  const auto b = batch({0, 1}, {1, 0});
+  const auto numbers = [](const Matrix& m) { return copy(m.view().flat()); };
+  ASSERT_OK_AND_ASSIGN(const auto start, learner->outputs(executor, b));
+  ASSERT_OK_AND_ASSIGN(const auto none_kept, learner->best_outputs(executor, b));
+  EXPECT_EQ(numbers(none_kept), numbers(start));
+  learner->keep_best();
+  ASSERT_OK_AND_ASSIGN(const auto share, learner->compute(executor, b));
+
+  learner->apply(copy(share.gradient), 2);
+
+  ASSERT_OK_AND_ASSIGN(const auto now, learner->outputs(executor, b));
+  ASSERT_OK_AND_ASSIGN(const auto best, learner->best_outputs(executor, b));
+  EXPECT_EQ(numbers(best), numbers(start));
+  EXPECT_NE(numbers(now), numbers(start));
 }
 
 /// Steps on batches whose labels change with the number of steps done.
@@ -269,8 +276,7 @@ TEST(Learner, TheRateIsThatOfTheEpochHoweverItGotThere) {
 
 Batch multilabel_batch(const std::vector<float>& targets, std::size_t cols) {
   auto b = batch({0, 1}, {});
-  b.targets = Matrix(2, cols);
-  std::copy(targets.begin(), targets.end(), b.targets.data());
+  b.targets = matrix_of(2, cols, targets);
   return b;
 }
 
@@ -317,16 +323,7 @@ TEST(Learner, RefusesTargetsAndLabelsThatDoNotFitTheLoss) {
 TEST(Learner, LearnsWithGraphConvolutions) {
   auto o = options();
   o.model.kind = "gcn";
-  InlineExecutor executor;
-  const auto learner = make(o);
-  ASSERT_OK_AND_ASSIGN(const auto first, learner->compute(executor, batch({0, 1}, {0, 1})));
-  const double before = first.loss_sum;
-  for (int i = 0; i < 100; ++i) {
-    ASSERT_OK_AND_ASSIGN(const auto share, learner->compute(executor, batch({0, 1}, {0, 1})));
-    learner->apply(copy(share.gradient), share.weight);
-  }
-  ASSERT_OK_AND_ASSIGN(const auto last, learner->compute(executor, batch({0, 1}, {0, 1})));
-  EXPECT_LT(last.loss_sum, 0.5 * before);
+  expect_learns(*make(o), batch({0, 1}, {0, 1}));
 }
 
 TEST(Learner, RefusesBatchesThatDoNotFit) {
@@ -350,14 +347,9 @@ TEST(Learner, RefusesBatchesThatDoNotFit) {
 }
 
 TEST(Learner, RefusesBatchesThatItsModelCannotUse) {
-  InlineExecutor executor;
   const auto learner = make(options());
   const auto changed = [&](auto change) {
-    auto b = batch({0}, {1});
-    auto sampled = *b.sampled;
-    change(sampled, b);
-    b.sampled = std::make_shared<const SampledBatch>(std::move(sampled));
-    return learner->compute(executor, b);
+    return compute_changed(*learner, batch({0}, {1}), change);
   };
   const auto refused = Errc::failed_precondition;
   EXPECT_ERROR(changed([](auto& s, auto&) { s.hops = 0; }), refused, "at least 1 hops");

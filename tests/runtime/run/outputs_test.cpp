@@ -115,7 +115,10 @@ TEST_F(Outputs, AModelComesBackWithWhatItIs) {
 
 TEST_F(Outputs, TheMetadataHaveTheDocumentedKeys) {
   std::set<std::string> keys;
-  for (const auto& [key, value] : model_metadata({.layers = 2, .in_dim = 3, .hidden = 4})) {
+  nn::ModelOptions options{.layers = 2, .in_dim = 3, .hidden = 4};
+  options.types.nodes = {{"node", 3}};
+  options.types.edges = {{"edge", NodeTypeId{0}, NodeTypeId{0}}};
+  for (const auto& [key, value] : model_metadata(options)) {
     keys.insert(key);
   }
   EXPECT_EQ(keys, testing::documented_keys("model.safetensors"));

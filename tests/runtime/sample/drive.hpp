@@ -2,6 +2,7 @@
 /// \file drive.hpp
 /// Drives a BatchBuilder with parts in memory, and a slow, obvious sampler on the edge list to
 /// compare it with.
+#include "runtime/partition/hotness.hpp"
 #include "runtime/sample/batch_builder.hpp"
 #include "tests/support/expect.hpp"
 #include "tests/support/graph_builder.hpp"
@@ -245,9 +246,7 @@ class ReferenceSampler {
 /// Options for one edge type.
 inline SampleOptions fanouts(const std::vector<std::int32_t>& per_hop) {
   SampleOptions options;
-  for (const auto fanout : per_hop) {
-    options.fanout.push_back({fanout});
-  }
+  options.fanout = fanout_of_hops(per_hop);
   options.with_edge_ids = true;
   options.job_seed = 42;
   return options;

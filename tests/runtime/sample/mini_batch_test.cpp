@@ -63,6 +63,60 @@ TEST(LayerBlock, AModelWithFewerLayersThanHopsUsesTheFirstHops) {
   EXPECT_EQ(block.num_src, batch.nodes[0].hop_end[1]);
 }
 
+/// 30 papers and 10 authors, who write several of them each.
+testing::TestGraph typed_graph() {
+  testing::TestGraph graph;
+  graph.nodes = {{.name = "paper", .count = 30}, {.name = "author", .count = 10}};
+  graph.edges = {{.name = "writes", .source = 1, .destination = 0},
+                 {.name = "by", .source = 0, .destination = 1},
+                 {.name = "cites", .source = 0, .destination = 0}};
+  for (std::uint64_t i = 0; i < 30; ++i) {
+    for (std::uint64_t k = 0; k < 3; ++k) {
+      graph.edges[0].edges.push_back({(i + k * k) % 10, i});
+      graph.edges[1].edges.push_back({i, (i + k * k) % 10});
+      graph.edges[2].edges.push_back({(i * 7 + k) % 30, i});
+    }
+  }
+  return graph;
+}
+
+TEST(EdgeBlock, HoldsTheDrawnEdgesOfItsTypeFromDestinationsToSources) {
+  const auto graph = typed_graph();
+  const auto cut = testing::cut_graph(graph, 3);
+  SampleOptions options;
+  options.fanout = {{2, 2, 0}, {all_neighbours, 2, 3}};  // nothing along "cites" in the first hop
+  for (const auto frontier : {Frontier::fresh, Frontier::all}) {
+    options.frontier = frontier;
+    const auto batch = testing::drive(cut, options, {}, {4, 9});
+    for (std::uint16_t type = 0; type < 3; ++type) {
+      const auto destination = graph.edges[type].destination;
+      const auto source = graph.edges[type].source;
+      for (std::uint32_t layer = 0; layer < 2; ++layer) {
+        const LayerBlock block = edge_block(batch, EdgeTypeId{type}, layer, 2);
+
+        EXPECT_EQ(block.num_dst, batch.nodes[destination].hop_end[1 - layer]);
+        EXPECT_EQ(block.num_src, batch.nodes[source].hop_end[2 - layer]);
+        ASSERT_EQ(block.offsets.size(), block.num_dst + 1);
+        for (std::uint32_t d = 0; d < block.num_dst; ++d) {
+          for (std::uint32_t k = block.offsets[d]; k < block.offsets[d + 1]; ++k) {
+            ASSERT_LT(block.sources[k], block.num_src);
+            const auto from = cut.original(batch.nodes[source].ids[block.sources[k]], source);
+            const auto to = cut.original(batch.nodes[destination].ids[d], destination);
+            EXPECT_TRUE(std::ranges::any_of(
+                graph.edges[type].edges,
+                [&](const auto& edge) { return edge.source == from && edge.destination == to; }))
+                << type << ": " << from << " to " << to;
+          }
+        }
+      }
+    }
+    const LayerBlock writes = edge_block(batch, EdgeTypeId{0}, 1, 2);
+    EXPECT_EQ(writes.offsets.back() - writes.offsets.front(), 4U) << "two per seed";
+    const LayerBlock cites = edge_block(batch, EdgeTypeId{2}, 1, 2);
+    EXPECT_EQ(cites.offsets.back(), cites.offsets.front());
+  }
+}
+
 TEST(LayerBlockDeathTest, MoreLayersThanHopsAreABug) {
   const auto batch = sampled(Frontier::fresh);
   EXPECT_DEATH(layer_block(batch, 0, 4), "layer, layers, hops");

@@ -201,6 +201,68 @@ TEST_F(SampleOneHop, NodesOfOtherPartsAreRefused) {
   EXPECT_OK(sample_one_hop(*cut.parts[1], ask));
 }
 
+/// A part that owns the first nodes of another one and has the lists of all others in its halo.
+Part with_halo(const Part& whole, std::uint64_t owned) {
+  Part part = whole;
+  auto& nodes = part.nodes[0];
+  const auto count = nodes.count;
+  nodes.count = owned;
+  nodes.halo_original_ids = nodes.original_ids.subspan(owned);
+  nodes.original_ids = nodes.original_ids.first(owned);
+  std::vector<std::uint64_t> others;
+  for (auto local = owned; local < count; ++local) {
+    others.push_back(raw(nodes.first) + local);
+  }
+  nodes.halo = nodes.halo_listed = RankedSet(others, raw(nodes.first) + count);
+  auto& edges = part.edges[0];
+  const auto begin = edges.in.offsets[owned];
+  std::vector<std::uint64_t> offsets;
+  for (auto row = owned; row <= count; ++row) {
+    offsets.push_back(edges.in.offsets[row] - begin);
+  }
+  const auto segment = Segment::of(std::move(offsets));
+  part.owners.push_back(segment.owner);
+  edges.halo_in = edges.in;
+  edges.halo_in.offsets = segment.as<std::uint64_t>();
+  edges.halo_in.neighbours.visit([&](auto ids) { edges.halo_in.neighbours = ids.subspan(begin); });
+  edges.halo_in.edge_ids = edges.in.edge_ids.subspan(begin);
+  edges.in.offsets = edges.in.offsets.first(owned + 1);
+  return part;
+}
+
+TEST_F(SampleOneHop, AHaloGivesWhatTheOwnerGives) {
+  const auto first = raw(part_.nodes[0].first);
+  const auto count = part_.nodes[0].count;
+  ASSERT_GT(count, 4U);
+  const auto part = with_halo(part_, 2);
+  for (const std::int32_t fanout : {all_neighbours, 1, 3}) {
+    for (const bool replace : {false, true}) {
+      HopRequest wanted = request(fanout, 1);
+      wanted.replace = replace;
+      wanted.with_edge_ids = true;
+      wanted.frontier.clear();
+      for (auto local = count; local > 2; --local) {
+        wanted.frontier.push_back(static_cast<NodeId>(first + local - 1));
+      }
+      ASSERT_OK_AND_ASSIGN(const auto owner, sample_one_hop(part_, wanted));
+      ASSERT_OK_AND_ASSIGN(const auto halo, sample_one_hop(part, wanted, ListsOf::halo));
+      EXPECT_EQ(halo.counts, owner.counts);
+      EXPECT_TRUE(
+          std::ranges::equal(halo.neighbours.segment.bytes, owner.neighbours.segment.bytes));
+      EXPECT_TRUE(std::ranges::equal(halo.edge_ids.bytes, owner.edge_ids.bytes));
+    }
+  }
+}
+
+TEST_F(SampleOneHop, NodesWhoseListsAHaloDoesNotKeepAreRefused) {
+  HopRequest wanted = request(3, 1);
+  wanted.frontier = {part_.nodes[0].first};  // its own
+  EXPECT_ERROR(sample_one_hop(with_halo(part_, 2), wanted, ListsOf::halo), Errc::invalid_argument,
+               "whose lists its halo keeps");
+  EXPECT_ERROR(sample_one_hop(part_, wanted, ListsOf::halo), Errc::failed_precondition,
+               "no whole lists");
+}
+
 TEST_F(SampleOneHop, MissingListsAndEdgeIdsAreFailedPreconditions) {
   Part part = part_;
   part.complete_for = CompleteFor::in;

@@ -54,6 +54,25 @@ TEST(SeedOrder, StepsAreThoseOfTheRankWithTheMostBatches) {
   EXPECT_EQ(order.num_steps(9), 1U);
 }
 
+TEST(SeedOrder, LocalBatchesAreOfTheirRanksShare) {
+  const SeedShares shares = {{0, 3, 4, 9, 10}, {1, 2, 7, 11}, {5, 6, 8, 12}};
+  const SeedOrder order(seed_list(13), 2, 7, shares);
+  ASSERT_EQ(order.num_batches(), 7U);  // 3 + 2 + 2
+  EXPECT_EQ(order.num_steps(3), 3U);
+  std::vector<std::vector<std::uint64_t>> of_rank(3);
+  for (std::uint64_t b = 0; b < order.num_batches(); ++b) {
+    const auto batch = order.positions(1, b);
+    of_rank[b % 3].insert(of_rank[b % 3].end(), batch.begin(), batch.end());
+  }
+  EXPECT_EQ(order.positions(1, 6).size(), 1U);
+  EXPECT_NE(epoch_of(order, 1), epoch_of(order, 2));
+  EXPECT_NE(of_rank[0], shares[0]) << "shuffled";
+  for (std::size_t r = 0; r < 3; ++r) {
+    std::ranges::sort(of_rank[r]);
+    EXPECT_EQ(of_rank[r], shares[r]) << r;
+  }
+}
+
 TEST(SeedOrder, WithoutSeedsThereAreNoBatches) {
   const SeedOrder order(seed_list(0), 5, 7, true);
   EXPECT_EQ(order.num_seeds(), 0U);

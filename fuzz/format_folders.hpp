@@ -1,0 +1,155 @@
+#pragma once
+/// \file format_folders.hpp
+/// A small folder in each format that `import` reads beside plain NumPy files; the marker by which
+/// the fuzz target tells them apart is the file that each begins with.
+#include "fuzz/array_files.hpp"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace troupe::fuzz {
+
+inline std::vector<File> npy_graph_folder() {
+  return {text_file("graph.json", R"({"node_types": {
+  "author": {"count": 3, "features": "x.npy", "labels": "y.npy"},
+  "paper": {"count": 4, "features": {"indptr": "indptr.npy", "indices": "indices.npy",
+            "data": "data.npy", "columns": 5}},
+  "venue": {"count": 2, "features": "one-hot"}},
+ "edge_types": {
+  "cites": {"source": "paper", "destination": "paper", "edges": "cites.npy"},
+  "in": {"source": "paper", "destination": "venue", "edges": "in.npy", "reverse_edges": true},
+  "wrote": {"source": "author", "destination": "paper", "edges": "wrote.npy",
+            "weights": "w.npy", "times": "t.npy", "features": "e.npy"}},
+ "splits": {"": {"train": {"paper": "train.npy"}}, "40": {"val": {"author": "v.npy"}}}})"),
+          float_file("x.npy", {3, 2}, {0, 1, 2, 3, 4, 5}),
+          id_file("y.npy", {3}, {1, -1, 0}),
+          id_file("indptr.npy", {5}, {0, 1, 1, 3, 3}),
+          array_file("indices.npy", {'i', 4}, {3}, std::vector<std::int32_t>{2, 0, 1}),
+          float_file("data.npy", {3}, {0.5F, 2, 3}),
+          id_file("cites.npy", {2, 2}, {0, 1, 2, 3}),
+          id_file("in.npy", {3, 2}, {0, 1, 3, 0, 2, 1}),
+          array_file("wrote.npy", {'i', 4}, {2, 3}, std::vector<std::int32_t>{0, 1, 2, 3, 3, 0}),
+          float_file("w.npy", {3}, {0.25F, 1, 4}),
+          id_file("t.npy", {3}, {30, 20, 10}),
+          array_file("e.npy", {'f', 8}, {3, 1}, std::vector<double>{7, 8, 9}),
+          id_file("train.npy", {2}, {3, 1}),
+          id_file("v.npy", {1}, {2})};
+}
+
+inline std::vector<File> dgl_folder() {
+  return {text_file("metadata.json", R"({"graph_name": "g", "node_type": ["author", "paper"],
+ "num_nodes_per_chunk": [[2, 1], [2, 2]],
+ "edge_type": ["author:writes:paper", "paper:cites:paper"],
+ "num_edges_per_chunk": [[2, 1], [2, 1]],
+ "edges": {
+  "author:writes:paper": {"format": {"name": "csv", "delimiter": " "}, "data": ["w0.csv", "w1.csv"]},
+  "paper:cites:paper": {"format": {"name": "numpy"}, "data": ["c0.npy", "c1.npy"]}},
+ "node_data": {"paper": {
+  "feat": {"format": {"name": "numpy"}, "data": ["f0.npy", "f1.npy"]},
+  "label": {"format": {"name": "numpy"}, "data": ["l0.npy", "l1.npy"]},
+  "train_mask": {"format": {"name": "numpy"}, "data": ["m0.npy", "m1.npy"]},
+  "test_idx": {"format": {"name": "csv", "delimiter": " "}, "data": ["test.csv"]}}},
+ "edge_data": {"author:writes:paper": {
+  "feat": {"format": {"name": "numpy"}, "data": ["weight.npy"]}}}})"),
+          text_file("w0.csv", "0 1\n2 0\n"),
+          text_file("w1.csv", "1 3\n"),
+          id_file("c0.npy", {2, 2}, {0, 1, 1, 2}),
+          id_file("c1.npy", {1, 2}, {3, 0}),
+          float_file("f0.npy", {2, 2}, {0, 1, 2, 3}),
+          float_file("f1.npy", {2, 2}, {4, 5, 6, 7}),
+          id_file("l0.npy", {2}, {1, 0}),
+          id_file("l1.npy", {2}, {-1, 2}),
+          array_file("m0.npy", {'b', 1}, {2}, std::vector<std::uint8_t>{1, 0}),
+          array_file("m1.npy", {'b', 1}, {2}, std::vector<std::uint8_t>{0, 1}),
+          text_file("test.csv", "2\n"),
+          array_file("weight.npy", {'i', 4}, {3, 1}, std::vector<std::int32_t>{1, 2, 3})};
+}
+
+inline std::vector<File> graphbolt_folder() {
+  return {text_file("metadata.yaml", R"(dataset_name: g  # a comment
+graph:
+  nodes:
+    - type: paper
+      num: 4
+    - {type: author, num: 2}
+  edges:
+    - type: "paper:cites:paper"
+      format: csv
+      path: cites.csv
+    - type: author:writes:paper
+      format: numpy
+      path: writes.npy
+feature_data:
+  - domain: node
+    type: paper
+    name: feat
+    format: numpy
+    path: feat.npy
+  - {domain: edge, type: "author:writes:paper", name: feat, format: numpy, path: efeat.npy}
+tasks:
+  - name: node_classification
+    num_classes: 5
+    train_set:
+      - type: paper
+        data:
+          - {name: seeds, format: numpy, in_memory: true, path: train.npy}
+          - {name: labels, format: numpy, path: y.npy}
+)"),
+          text_file("cites.csv", "0,1\n2,1\n3,0\n"),
+          id_file("writes.npy", {2, 2}, {0, 1, 3, 2}),
+          float_file("feat.npy", {4, 1}, {0, 1, 2, 3}),
+          float_file("efeat.npy", {2, 1}, {5, 6}),
+          id_file("train.npy", {2}, {3, 1}),
+          id_file("y.npy", {2}, {0, 2})};
+}
+
+inline std::vector<File> ogb_folder() {
+  return {text_file("raw/num-node-list.csv", "4\n"),
+          text_file("raw/num-edge-list.csv", "3\n"),
+          text_file("raw/edge.csv", "0,1\n2,1\n3,0\n"),
+          text_file("raw/node-feat.csv", "0.5,1\n2,-3e-2\n4,5\n6,7\n"),
+          text_file("raw/node-label.csv", "2\n0\n1\n0\n"),
+          text_file("split/time/train.csv", "3\n1\n"),
+          text_file("split/time/valid.csv", "0\n"),
+          text_file("split/time/test.csv", "2\n")};
+}
+
+inline std::vector<File> typed_ogb_folder() {
+  const std::string writes = "raw/relations/author___writes___paper/";
+  const std::string cites = "raw/relations/paper___cites___paper/";
+  return {text_file("raw/num-node-dict.csv", "author,paper\n2,3\n"),
+          text_file("raw/triplet-type-list.csv", "author,writes,paper\npaper,cites,paper\n"),
+          text_file("raw/nodetype-has-label.csv", "author,paper\nFalse,True\n"),
+          text_file(writes + "edge.csv", "0,2\n1,0\n"),
+          text_file(writes + "num-edge-list.csv", "2\n"),
+          text_file(cites + "edge.csv", "0,1\n"),
+          text_file(cites + "num-edge-list.csv", "1\n"),
+          text_file(cites + "edge-feat.csv", "0.25,8\n"),
+          text_file("raw/node-feat/paper/node-feat.csv", "1,2\n3,4\n5,6\n"),
+          text_file("raw/node-label/paper/node-label.csv", "0\n1\n0\n"),
+          text_file("split/time/paper/train.csv", "0\n1\n"),
+          text_file("split/time/paper/valid.csv", "2\n"),
+          text_file("split/time/nodetype-has-split.csv", "author,paper\nFalse,True\n")};
+}
+
+inline std::vector<File> triples_folder() {
+  return {text_file("train.txt", "ann\tknows\tbob\nbob\tlikes\tan apple\r\n\n#1\tknows\tann\n"),
+          text_file("valid.txt", "bob\tknows\tann\n"),
+          text_file("test.txt", "ann\tlikes\tbob\ncarl\thates\tann\n")};
+}
+
+inline std::vector<File> edgelist_folder() {
+  return {text_file("edges.txt", "# two, numbers\n0 1\n2,1\n\n3;0 0.5\n"),
+          text_file("options", "\x01")};
+}
+
+/// By the names of the corpus' inputs.
+inline std::map<std::string, std::vector<File>> format_folders() {
+  return {{"npy-graph", npy_graph_folder()}, {"dgl", dgl_folder()},
+          {"graphbolt", graphbolt_folder()}, {"ogb", ogb_folder()},
+          {"ogb-typed", typed_ogb_folder()}, {"triples", triples_folder()},
+          {"edgelist", edgelist_folder()}};
+}
+
+}  // namespace troupe::fuzz

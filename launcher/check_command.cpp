@@ -1,0 +1,30 @@
+#include "launcher/commands.hpp"
+#include "launcher/prepare_store.hpp"
+#include "launcher/print_error.hpp"
+#include "launcher/read_job.hpp"
+#include "runtime/job/job_file.hpp"
+#include "runtime/job/plan.hpp"
+
+#include <cstdio>
+#include <fmt/format.h>
+
+namespace troupe {
+
+ExitCode check_command(const JobArguments& arguments) {
+  auto job = read_job_or_print(arguments);
+  if (!job) {
+    return ExitCode::usage;
+  }
+  const Say say = [](const std::string& text) { fmt::print(stderr, "{}\n", text); };
+  const auto graph = prepare_graph_info(*job, say);
+  if (!graph) {
+    return data_error(graph.error());
+  }
+  if (!fit_to_graph_or_print(*job, *graph)) {
+    return ExitCode::usage;
+  }
+  fmt::print("{}\n\n{}", job->json, to_string(make_plan(*job, *graph), *job));
+  return ExitCode::done;
+}
+
+}  // namespace troupe

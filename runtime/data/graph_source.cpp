@@ -1,0 +1,319 @@
+#include "runtime/data/graph_source.hpp"
+
+#include "runtime/data/feature_convert.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <new>
+
+namespace troupe::graph_source {
+namespace {
+
+Error wrong_rows(const std::string& file, std::string_view what, std::uint64_t expected,
+                 std::uint64_t found) {
+  return Error(Errc::invalid_argument,
+               fmt::format("{}: expected {} rows, one per {}, got {}", file, expected, what,
+                           found > expected ? fmt::format("more than {}", expected)
+                                            : std::to_string(found)));
+}
+
+Status check_rows(const std::string& file, std::uint64_t rows, const Nodes& nodes,
+                  const std::string& stated_in) {
+  if (*nodes.count != rows) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("{}: expected rows for {} nodes, as in {}, got {}", file, *nodes.count,
+                             stated_in, rows));
+  }
+  return ok_status();
+}
+
+/// Counts the rows of a file as they come.
+class RowCount {
+ public:
+  RowCount(const std::string& file, std::string what, std::uint64_t expected, std::uint64_t cols)
+      : file_(file), what_(std::move(what)), expected_(expected), cols_(cols) {}
+  /// \returns an error as soon as there are too many
+  Status add(std::size_t values) {
+    rows_ += values / cols_;
+    return rows_ > expected_ ? Status(wrong_rows(file_, what_, expected_, rows_)) : ok_status();
+  }
+  Status finish() const {
+    return rows_ != expected_ ? Status(wrong_rows(file_, what_, expected_, rows_)) : ok_status();
+  }
+  std::uint64_t rows() const { return rows_; }
+
+ private:
+  const std::string& file_;
+  std::string what_;
+  std::uint64_t expected_;
+  std::uint64_t cols_;
+  std::uint64_t rows_ = 0;
+};
+
+/// One import on its way into a store.
+class Writing {
+ public:
+  Writing(Graph graph, const ImportPaths& paths, const ImportOptions& options, Executor& executor,
+          StoreWriter& writer)
+      : graph_(std::move(graph)),
+        folder_(paths.out.has_parent_path() ? paths.out.parent_path() : "."),
+        doing_(paths.doing),
+        options_(options),
+        executor_(executor),
+        writer_(writer) {}
+
+  Result<GraphInfo> run() {
+    for (auto& nodes : graph_.nodes) {
+      TROUPE_RETURN_IF_ERROR(add_type(nodes));
+    }
+    for (auto& edges : graph_.edges) {
+      TROUPE_RETURN_IF_ERROR(add_type(edges));
+    }
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+      TROUPE_RETURN_IF_ERROR(write_features(i));
+      TROUPE_RETURN_IF_ERROR(write_labels(i));
+    }
+    for (std::size_t i = 0; i < graph_.edges.size(); ++i) {
+      TROUPE_ASSIGN_OR_RETURN(const auto count, write_edges(i));
+      TROUPE_RETURN_IF_ERROR(write_edge_features(i, count));
+    }
+    for (auto& [name, seeds] : graph_.seeds) {
+      TROUPE_RETURN_IF_ERROR(
+          writer_.set_seeds(name.first, name.second, node_ids_[seeds.nodes], std::move(seeds.ids)));
+    }
+    for (const auto& [path, text] : graph_.files) {
+      TROUPE_RETURN_IF_ERROR(writer_.add_file(path, std::span(&text, 1)));
+    }
+    return writer_.finish();
+  }
+
+ private:
+  Status add_type(Nodes& nodes) {
+    NewNodeType type{nodes.name, nodes.count, std::nullopt, std::nullopt};
+    auto& converter = node_converters_.emplace_back();
+    if (nodes.features) {
+      TROUPE_ASSIGN_OR_RETURN(
+          converter, FeatureConverter::create("features of node type " + nodes.name,
+                                              nodes.features->info(), options_.features, folder_));
+      type.features = converter->info();
+    }
+    if (nodes.labels) {
+      type.labels = nodes.labels->info();
+    }
+    TROUPE_ASSIGN_OR_RETURN(node_ids_.emplace_back(), writer_.add_node_type(type));
+    return ok_status();
+  }
+
+  Status add_type(Edges& edges) {
+    NewEdgeType type;
+    type.name = edges.name;
+    type.source = node_ids_[edges.source];
+    type.destination = node_ids_[edges.destination];
+    type.transforms = edges.transforms;
+    type.weights = edges.rows->weights();
+    type.times = edges.rows->times();
+    auto& converter = edge_converters_.emplace_back();
+    if (edges.features) {
+      TROUPE_ASSIGN_OR_RETURN(
+          converter,
+          FeatureConverter::create("features of edge type " + edges.name, edges.features->info(),
+                                   {options_.features.dtype, Normalize::none}, folder_));
+      type.features = converter->info();
+    }
+    TROUPE_ASSIGN_OR_RETURN(edge_ids_.emplace_back(), writer_.add_edge_type(type));
+    return ok_status();
+  }
+
+  Status write_features(std::size_t i) {
+    const auto& nodes = graph_.nodes[i];
+    if (!nodes.features) {
+      return ok_status();
+    }
+    const auto add = [&](std::span<const std::byte> bytes) {
+      return writer_.add_features(node_ids_[i], bytes);
+    };
+    RowCount count(nodes.features->file(), "node of type " + nodes.name, *nodes.count,
+                   nodes.features->info().cols);
+    const auto take = [&](std::span<const float> rows) -> Status {
+      TROUPE_RETURN_IF_ERROR(count.add(rows.size()));
+      report("features", count.rows(), *nodes.count, "rows");
+      return node_converters_[i]->add(rows, add);
+    };
+    TROUPE_RETURN_IF_ERROR(nodes.features->read(executor_, take));
+    TROUPE_RETURN_IF_ERROR(count.finish());
+    return node_converters_[i]->finish(add);
+  }
+
+  Status write_labels(std::size_t i) {
+    const auto& nodes = graph_.nodes[i];
+    if (!nodes.labels) {
+      return ok_status();
+    }
+    const auto info = nodes.labels->info();
+    RowCount count(nodes.labels->file(), "node of type " + nodes.name, *nodes.count,
+                   info.kind == LabelInfo::Kind::classes ? 1 : info.classes);
+    const auto take_classes = [&](std::span<const std::int64_t> classes) -> Status {
+      TROUPE_RETURN_IF_ERROR(count.add(classes.size()));
+      return writer_.add_labels(node_ids_[i], classes);
+    };
+    const auto take_targets = [&](std::span<const float> targets) -> Status {
+      TROUPE_RETURN_IF_ERROR(count.add(targets.size()));
+      return writer_.add_targets(node_ids_[i], targets);
+    };
+    TROUPE_RETURN_IF_ERROR(nodes.labels->read(executor_, take_classes, take_targets));
+    return count.finish();
+  }
+
+  /// \returns how many there are
+  Result<std::uint64_t> write_edges(std::size_t i) {
+    const auto& rows = *graph_.edges[i].rows;
+    std::uint64_t done = 0;
+    TROUPE_RETURN_IF_ERROR(rows.read(executor_, [&](const EdgePiece& piece) {
+      done += piece.sources.size();
+      report("edges", done, rows.count(), "edges");
+      return writer_.add_edges(edge_ids_[i], piece);
+    }));
+    const auto& type = graph_.edges[i];
+    if (type.count.value_or(done) != done) {
+      return Error(Errc::invalid_argument,
+                   fmt::format("edge type {}: expected {} edges, as the source says, got {}",
+                               type.name, *type.count, done));
+    }
+    return done;
+  }
+
+  Status write_edge_features(std::size_t i, std::uint64_t edges) {
+    const auto& type = graph_.edges[i];
+    if (!type.features) {
+      return ok_status();
+    }
+    const auto add = [&](std::span<const std::byte> bytes) {
+      return writer_.add_edge_features(edge_ids_[i], bytes);
+    };
+    RowCount count(type.features->file(), "edge of type " + type.name, edges,
+                   type.features->info().cols);
+    const auto take = [&](std::span<const float> rows) -> Status {
+      TROUPE_RETURN_IF_ERROR(count.add(rows.size()));
+      report("features of edges", count.rows(), edges, "rows");
+      return edge_converters_[i]->add(rows, add);
+    };
+    TROUPE_RETURN_IF_ERROR(type.features->read(executor_, take));
+    TROUPE_RETURN_IF_ERROR(count.finish());
+    return edge_converters_[i]->finish(add);
+  }
+
+  void report(std::string_view what, std::uint64_t done, std::uint64_t total,
+              std::string_view unit) const {
+    if (options_.writer.progress) {
+      options_.writer.progress({doing_ + ' ' + std::string(what), done, total, unit});
+    }
+  }
+
+  Graph graph_;
+  std::filesystem::path folder_;
+  std::string doing_;
+  const ImportOptions& options_;
+  Executor& executor_;
+  StoreWriter& writer_;
+  std::vector<NodeTypeId> node_ids_;
+  std::vector<EdgeTypeId> edge_ids_;
+  std::vector<std::optional<FeatureConverter>> node_converters_;
+  std::vector<std::optional<FeatureConverter>> edge_converters_;
+};
+
+/// Puts the source before the sentence, unless that begins with a path in it.
+Error from_source(Error error, const std::string& source) {
+  return error.what().starts_with(source) ? std::move(error) : std::move(error).with(source);
+}
+
+}  // namespace
+
+Status settle_count(Nodes& nodes, const std::string& stated_in) {
+  std::string stated = stated_in;
+  const auto settle = [&](std::optional<std::uint64_t> rows, const std::string& file) -> Status {
+    if (!rows) {
+      return ok_status();
+    }
+    if (!nodes.count) {
+      nodes.count = rows;
+      stated = file;
+    }
+    return check_rows(file, *rows, nodes, stated);
+  };
+  if (nodes.features) {
+    TROUPE_RETURN_IF_ERROR(settle(nodes.features->rows(), nodes.features->file()));
+  }
+  if (nodes.labels) {
+    TROUPE_RETURN_IF_ERROR(settle(nodes.labels->rows(), nodes.labels->file()));
+  }
+  return ok_status();
+}
+
+Result<GraphInfo> import_graph(const ImportPaths& paths, const ImportOptions& options,
+                               Executor& executor, const std::function<Result<Graph>()>& open) {
+  const auto source = paths.source.string();
+  try {
+    TROUPE_ASSIGN_OR_RETURN(auto writer, StoreWriter::create(paths.out, options.writer, executor));
+    auto graph = open();
+    if (!graph) {
+      return from_source(std::move(graph).error(), source);
+    }
+    Writing writing(*std::move(graph), paths, options, executor, writer);
+    auto info = writing.run();
+    if (!info) {
+      return from_source(std::move(info).error(), source);
+    }
+    return info;
+  } catch (const std::bad_alloc&) {  // ids or shapes may ask for any amount
+    return Error(Errc::out_of_memory,
+                 fmt::format("{}: no memory for the graph that it describes", source));
+  }
+}
+
+Result<TypeTriple> parse_triple(const std::string& text, const std::string& place) {
+  const auto first = text.find(':');
+  const auto second = first == std::string::npos ? first : text.find(':', first + 1);
+  if (second == std::string::npos || text.find(':', second + 1) != std::string::npos) {
+    return Error(
+        Errc::invalid_argument,
+        fmt::format("{}: expected source:relation:destination, found \"{}\"", place, text));
+  }
+  return TypeTriple{text.substr(0, first), text.substr(first + 1, second - first - 1),
+                    text.substr(second + 1)};
+}
+
+std::vector<std::string> edge_type_names(std::span<const TypeTriple> types) {
+  std::map<std::string, int> uses;
+  for (const auto& type : types) {
+    ++uses[type.relation];
+  }
+  std::vector<std::string> names;
+  for (const auto& type : types) {
+    names.push_back(uses[type.relation] == 1
+                        ? type.relation
+                        : fmt::format("{}.{}.{}", type.source, type.relation, type.destination));
+  }
+  return names;
+}
+
+Result<std::size_t> find_nodes(const Graph& graph, const std::string& name,
+                               const std::string& place) {
+  const auto found = std::ranges::find(graph.nodes, name, &Nodes::name);
+  if (found == graph.nodes.end()) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("{}: expected the name of a node type, found \"{}\"", place, name));
+  }
+  return static_cast<std::size_t>(found - graph.nodes.begin());
+}
+
+EdgeTransforms transforms_of(const EdgeTransforms& asked, const EdgeTransforms& own,
+                             bool one_type) {
+  EdgeTransforms transforms;
+  transforms.symmetrize = own.symmetrize || (asked.symmetrize && one_type);
+  transforms.dedup = own.dedup || asked.dedup;
+  transforms.drop_self_loops = own.drop_self_loops || (asked.drop_self_loops && one_type);
+  transforms.reverse_edges = own.reverse_edges || asked.reverse_edges;
+  return transforms;
+}
+
+}  // namespace troupe::graph_source

@@ -1,0 +1,310 @@
+#include "runtime/data/graphbolt_import.hpp"
+
+#include "runtime/data/document_graph.hpp"
+#include "runtime/data/edge_rows.hpp"
+#include "runtime/data/table.hpp"
+#include "runtime/data/yaml_document.hpp"
+#include "runtime/graph/store_layout.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+
+namespace troupe {
+namespace {
+
+using namespace graph_source;
+using npy_source::bad_input;
+using npy_source::Source;
+
+Result<TableFormat> table_format(const JsonValue& value) {
+  TROUPE_ASSIGN_OR_RETURN(const auto name, value.string("format"));
+  if (name != "csv" && name != "numpy") {
+    return Error(Errc::unimplemented,
+                 fmt::format("{}/format: expected csv or numpy, found \"{}\", which is not read",
+                             value.place(), name));
+  }
+  return name == "csv" ? TableFormat::text : TableFormat::npy;
+}
+
+/// Labels of nodes, gathered from the seeds of all sets.
+class GatheredLabels final : public LabelRows {
+ public:
+  GatheredLabels(std::string file, std::uint64_t nodes, std::optional<std::uint64_t> classes)
+      : file_(std::move(file)), classes_(classes), labels_(nodes, -1) {}
+
+  LabelInfo info() const override {
+    return {LabelInfo::Kind::classes, classes_.value_or(static_cast<std::uint64_t>(largest_ + 1))};
+  }
+  std::optional<std::uint64_t> rows() const override { return labels_.size(); }
+  const std::string& file() const override { return file_; }
+  Status read(Executor&, const TakeIntegers& take_classes, const TakeFloats&) const override {
+    return take_classes(labels_);
+  }
+
+  Status set(std::uint64_t node, std::int64_t label, std::uint64_t row, const std::string& file) {
+    const auto end = static_cast<std::int64_t>(classes_.value_or(store_layout::largest_cols));
+    auto& known = labels_[node];
+    if (label < -1 || label >= end || (known != -1 && known != label)) {
+      return bad_input(file, known != -1 && known != label
+                                 ? fmt::format("row {}: expected label {} for node {}, as another "
+                                               "set says, got {}",
+                                               row, known, node, label)
+                                 : fmt::format("row {}: expected a label from -1 (none) to {}, got "
+                                               "{}",
+                                               row, end - 1, label));
+    }
+    known = label;
+    largest_ = std::max(largest_, label);
+    return ok_status();
+  }
+
+ private:
+  std::string file_;
+  std::optional<std::uint64_t> classes_;
+  std::vector<std::int64_t> labels_;
+  std::int64_t largest_ = -1;
+};
+
+class GraphboltGraph {
+ public:
+  GraphboltGraph(const Source& source, const GraphboltOptions& options, Executor& executor)
+      : source_(source), options_(options), executor_(executor) {}
+
+  Result<Graph> read(const JsonValue& document) {
+    TROUPE_ASSIGN_OR_RETURN(const auto graph, document.member("graph"));
+    TROUPE_RETURN_IF_ERROR(read_nodes(graph));
+    TROUPE_RETURN_IF_ERROR(read_edges(graph));
+    TROUPE_RETURN_IF_ERROR(read_features(document));
+    TROUPE_RETURN_IF_ERROR(read_tasks(document));
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+      graph_.nodes[i].labels = std::move(labels_[i]);
+      TROUPE_RETURN_IF_ERROR(settle_count(graph_.nodes[i], "metadata.yaml"));
+    }
+    if (options_.features && !found_features_) {
+      return Error(Errc::not_found, fmt::format("/feature_data: expected features named \"{}\", "
+                                                "found none",
+                                                *options_.features));
+    }
+    return std::move(graph_);
+  }
+
+ private:
+  /// A type's name; one that is not stated is of a graph with one type.
+  static Result<std::string> type_of(const JsonValue& value, const std::string& otherwise) {
+    if (!value.has("type")) {
+      return otherwise;
+    }
+    TROUPE_ASSIGN_OR_RETURN(const auto type, value.member("type"));
+    return type.is_null() ? otherwise : type.string();
+  }
+
+  Status read_nodes(const JsonValue& graph) {
+    TROUPE_ASSIGN_OR_RETURN(const auto types, graph.array("nodes"));
+    for (const auto& type : types) {
+      TROUPE_ASSIGN_OR_RETURN(auto name, type_of(type, "node"));
+      TROUPE_ASSIGN_OR_RETURN(const auto count, type.integer("num", store_layout::largest_count));
+      graph_.nodes.push_back({std::move(name), count});
+    }
+    labels_.resize(graph_.nodes.size());
+    return ok_status();
+  }
+
+  Status read_edges(const JsonValue& graph) {
+    TROUPE_ASSIGN_OR_RETURN(const auto types, graph.array("edges"));
+    std::vector<TypeTriple> triples;
+    for (const auto& type : types) {
+      TROUPE_ASSIGN_OR_RETURN(edge_types_.emplace_back(), type_of(type, "node:edge:node"));
+      TROUPE_ASSIGN_OR_RETURN(triples.emplace_back(),
+                              parse_triple(edge_types_.back(), type.place() + "/type"));
+    }
+    const auto names = edge_type_names(triples);
+    for (std::size_t i = 0; i < types.size(); ++i) {
+      Edges edges;
+      edges.name = names[i];
+      TROUPE_ASSIGN_OR_RETURN(edges.source,
+                              find_nodes(graph_, triples[i].source, types[i].place()));
+      TROUPE_ASSIGN_OR_RETURN(edges.destination,
+                              find_nodes(graph_, triples[i].destination, types[i].place()));
+      edges.transforms =
+          transforms_of(options_.import.edges, {}, edges.source == edges.destination);
+      TROUPE_RETURN_IF_ERROR(open_edges(types[i], edges));
+      graph_.edges.push_back(std::move(edges));
+    }
+    return ok_status();
+  }
+
+  Status open_edges(const JsonValue& type, Edges& edges) const {
+    TROUPE_ASSIGN_OR_RETURN(const auto format, table_format(type));
+    TROUPE_ASSIGN_OR_RETURN(auto file, type.string("path"));
+    const EdgeEnds ends{*graph_.nodes[edges.source].count, *graph_.nodes[edges.destination].count};
+    if (format == TableFormat::text) {
+      TROUPE_ASSIGN_OR_RETURN(edges.rows, open_text_pairs(source_, {std::move(file)}, ends));
+    } else {
+      TROUPE_ASSIGN_OR_RETURN(edges.rows,
+                              open_pairs(source_, {{std::move(file)}, PairLayout::columns}, ends));
+    }
+    return ok_status();
+  }
+
+  Result<Table> open(const JsonValue& value) const {
+    TROUPE_ASSIGN_OR_RETURN(const auto format, table_format(value));
+    TROUPE_ASSIGN_OR_RETURN(auto file, value.string("path"));
+    return Table::open(source_, {std::move(file)}, format);
+  }
+
+  Status read_features(const JsonValue& document) {
+    if (!document.has("feature_data")) {
+      return ok_status();
+    }
+    TROUPE_ASSIGN_OR_RETURN(const auto arrays, document.array("feature_data"));
+    for (const auto& array : arrays) {
+      TROUPE_RETURN_IF_ERROR(read_feature(array));
+    }
+    return ok_status();
+  }
+
+  Status read_feature(const JsonValue& array) {
+    TROUPE_ASSIGN_OR_RETURN(const auto domain, array.string("domain"));
+    TROUPE_ASSIGN_OR_RETURN(const auto name, array.string("name"));
+    const bool wanted = name == options_.features.value_or("feat");
+    if (!wanted || (domain != "node" && domain != "edge")) {
+      leave_out(fmt::format("feature_data {} of {}", name, domain));
+      return ok_status();
+    }
+    found_features_ = true;
+    TROUPE_ASSIGN_OR_RETURN(auto table, open(array));
+    TROUPE_ASSIGN_OR_RETURN(auto rows, features_of(std::move(table)));
+    if (domain == "node") {
+      TROUPE_ASSIGN_OR_RETURN(const auto type, type_of(array, "node"));
+      TROUPE_ASSIGN_OR_RETURN(const auto nodes, find_nodes(graph_, type, array.place()));
+      graph_.nodes[nodes].features = std::move(rows);
+      return ok_status();
+    }
+    TROUPE_ASSIGN_OR_RETURN(const auto type, type_of(array, "node:edge:node"));
+    const auto found = std::ranges::find(edge_types_, type);
+    if (found == edge_types_.end()) {
+      return array.error("the type of edges that the graph has");
+    }
+    graph_.edges[static_cast<std::size_t>(found - edge_types_.begin())].features = std::move(rows);
+    return ok_status();
+  }
+
+  Status read_tasks(const JsonValue& document) {
+    if (!document.has("tasks")) {
+      return ok_status();
+    }
+    TROUPE_ASSIGN_OR_RETURN(const auto tasks, document.array("tasks"));
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      std::string split;
+      if (i > 0) {
+        TROUPE_ASSIGN_OR_RETURN(split, tasks[i].string("name"));
+      }
+      std::optional<std::uint64_t> classes;
+      if (tasks[i].has("num_classes")) {
+        TROUPE_ASSIGN_OR_RETURN(classes,
+                                tasks[i].integer("num_classes", store_layout::largest_cols));
+      }
+      TROUPE_RETURN_IF_ERROR(read_sets(tasks[i], split, classes));
+    }
+    return ok_status();
+  }
+
+  Status read_sets(const JsonValue& task, const std::string& split,
+                   std::optional<std::uint64_t> classes) {
+    constexpr std::array<std::array<const char*, 2>, 3> sets{
+        {{"train_set", "train"}, {"validation_set", "val"}, {"test_set", "test"}}};
+    for (const auto& [key, role] : sets) {
+      if (!task.has(key)) {
+        continue;
+      }
+      TROUPE_ASSIGN_OR_RETURN(const auto types, task.array(key));
+      for (const auto& type : types) {
+        TROUPE_RETURN_IF_ERROR(read_set(type, {split, role}, classes));
+      }
+    }
+    return ok_status();
+  }
+
+  Status read_set(const JsonValue& set, const std::pair<std::string, std::string>& name,
+                  std::optional<std::uint64_t> classes) {
+    TROUPE_ASSIGN_OR_RETURN(const auto type, type_of(set, "node"));
+    TROUPE_ASSIGN_OR_RETURN(const auto arrays, set.array("data"));
+    std::optional<Table> seeds;
+    std::optional<Table> labels;
+    for (const auto& array : arrays) {
+      TROUPE_ASSIGN_OR_RETURN(const auto what, array.string("name"));
+      if (what == "seeds" || what == "seed_nodes") {
+        TROUPE_ASSIGN_OR_RETURN(seeds, open(array));
+      } else if (what == "labels") {
+        TROUPE_ASSIGN_OR_RETURN(labels, open(array));
+      } else {
+        leave_out(fmt::format("{} of {}", what, set.place().substr(1)));
+      }
+    }
+    if (!seeds || seeds->cols() > 1) {  // pairs of nodes: links to predict
+      leave_out(set.place().substr(1));
+      return ok_status();
+    }
+    TROUPE_ASSIGN_OR_RETURN(const auto nodes, find_nodes(graph_, type, set.place()));
+    TROUPE_ASSIGN_OR_RETURN(auto ids, ids_of(*seeds, *graph_.nodes[nodes].count, executor_));
+    if (labels) {
+      TROUPE_RETURN_IF_ERROR(take_labels(*labels, nodes, ids, classes));
+    }
+    if (!graph_.seeds.try_emplace(name, Seeds{nodes, std::move(ids)}).second) {
+      return set.error("seeds of one node type for each role");
+    }
+    return ok_status();
+  }
+
+  Status take_labels(const Table& table, std::size_t nodes, const std::vector<std::uint64_t>& ids,
+                     std::optional<std::uint64_t> classes) {
+    auto& labels = labels_[nodes];
+    if (!labels) {
+      labels = std::make_unique<GatheredLabels>(table.file(), *graph_.nodes[nodes].count, classes);
+    }
+    std::uint64_t row = 0;
+    const auto take = [&](std::span<const std::int64_t> values) -> Status {
+      for (const auto value : values) {
+        if (row < ids.size()) {
+          TROUPE_RETURN_IF_ERROR(labels->set(ids[row], value, row, table.file()));
+        }
+        ++row;
+      }
+      return ok_status();
+    };
+    TROUPE_RETURN_IF_ERROR(table.read_integers(executor_, {}, take));
+    if (row != ids.size() || table.cols() > 1) {
+      return bad_input(table.file(), fmt::format("expected {} labels, one per seed, got {}",
+                                                 ids.size(), table.shape()));
+    }
+    return ok_status();
+  }
+
+  void leave_out(const std::string& what) const {
+    if (options_.import.left_out) {
+      options_.import.left_out(what);
+    }
+  }
+
+  const Source& source_;
+  const GraphboltOptions& options_;
+  Executor& executor_;
+  Graph graph_;
+  std::vector<std::string> edge_types_;                  ///< as written
+  std::vector<std::unique_ptr<GatheredLabels>> labels_;  ///< by node type
+  bool found_features_ = false;
+};
+
+}  // namespace
+
+Result<GraphInfo> import_graphbolt(const std::filesystem::path& dir,
+                                   const std::filesystem::path& out,
+                                   const GraphboltOptions& options, Executor& executor) {
+  return import_graph({dir, out}, options.import, executor, [&] {
+    return graph_of_document<GraphboltGraph>(read_yaml_document(dir / "metadata.yaml"), dir,
+                                             options, executor);
+  });
+}
+
+}  // namespace troupe

@@ -1,0 +1,211 @@
+#include "runtime/data/npy_graph.hpp"
+
+#include "runtime/data/document_graph.hpp"
+#include "runtime/data/edge_rows.hpp"
+#include "runtime/data/table.hpp"
+#include "runtime/graph/store_layout.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace troupe {
+namespace {
+
+using namespace graph_source;
+using npy_source::Source;
+
+/// A value that stands at a known key.
+struct Known {
+  explicit Known(std::vector<JsonValue::Member> all) : members(std::move(all)) {}
+  const JsonValue* find(std::string_view key) const {
+    const auto found = std::ranges::find(members, key, &JsonValue::Member::key);
+    return found == members.end() ? nullptr : &found->value;
+  }
+  std::vector<JsonValue::Member> members;
+};
+
+Result<Known> known(const JsonValue& value, const std::vector<std::string>& keys) {
+  TROUPE_ASSIGN_OR_RETURN(auto members, known_members(value, keys));
+  return Known(std::move(members));
+}
+
+class Document {
+ public:
+  Document(const Source& source, const ImportOptions& options, Executor& executor)
+      : source_(source), options_(options), executor_(executor) {}
+
+  Result<Graph> read(const JsonValue& document) {
+    TROUPE_ASSIGN_OR_RETURN(const auto top,
+                            known(document, {"node_types", "edge_types", "splits"}));
+    TROUPE_ASSIGN_OR_RETURN(const auto node_types, document.member("node_types"));
+    TROUPE_ASSIGN_OR_RETURN(const auto nodes, node_types.members());
+    for (const auto& type : nodes) {
+      TROUPE_RETURN_IF_ERROR(read_nodes(type));
+    }
+    TROUPE_ASSIGN_OR_RETURN(const auto edge_types, document.member("edge_types"));
+    TROUPE_ASSIGN_OR_RETURN(const auto edges, edge_types.members());
+    for (const auto& type : edges) {
+      TROUPE_RETURN_IF_ERROR(read_edges(type));
+    }
+    if (const auto* splits = top.find("splits")) {
+      TROUPE_RETURN_IF_ERROR(read_splits(*splits));
+    }
+    return std::move(graph_);
+  }
+
+ private:
+  static Result<std::string> text(const Known& object, std::string_view key) {
+    const auto* value = object.find(key);
+    return value != nullptr ? value->string() : std::string();
+  }
+
+  Result<Table> open(const JsonValue& value) const {
+    TROUPE_ASSIGN_OR_RETURN(auto file, value.string());
+    return Table::open(source_, {std::move(file)}, TableFormat::npy);
+  }
+
+  Status read_nodes(const JsonValue::Member& type) {
+    TROUPE_ASSIGN_OR_RETURN(const auto object, known(type.value, {"count", "features", "labels"}));
+    Nodes nodes;
+    nodes.name = type.key;
+    if (const auto* count = object.find("count")) {
+      TROUPE_ASSIGN_OR_RETURN(nodes.count, count->integer(store_layout::largest_count));
+    }
+    if (const auto* features = object.find("features")) {
+      TROUPE_ASSIGN_OR_RETURN(nodes.features, read_features(*features, nodes.count));
+    }
+    if (const auto* labels = object.find("labels")) {
+      TROUPE_ASSIGN_OR_RETURN(auto table, open(*labels));
+      TROUPE_ASSIGN_OR_RETURN(nodes.labels, labels_of(std::move(table), {}, executor_));
+    }
+    TROUPE_RETURN_IF_ERROR(settle_count(nodes, type.value.place() + "/count"));
+    graph_.nodes.push_back(std::move(nodes));
+    return ok_status();
+  }
+
+  /// A file, "one-hot", or files of sparse rows.
+  Result<std::unique_ptr<FeatureRows>> read_features(const JsonValue& value,
+                                                     std::optional<std::uint64_t> nodes) const {
+    if (!value.string()) {
+      return read_sparse(value);
+    }
+    if (*value.string() != "one-hot") {
+      TROUPE_ASSIGN_OR_RETURN(auto table, open(value));
+      return features_of(std::move(table));
+    }
+    if (!nodes) {
+      return Error(
+          Errc::invalid_argument,
+          fmt::format("{}: one-hot: expected a count beside it, found none", value.place()));
+    }
+    return npy_source::one_hot(value.place(), *nodes);
+  }
+
+  Result<std::unique_ptr<FeatureRows>> read_sparse(const JsonValue& value) const {
+    TROUPE_ASSIGN_OR_RETURN(const auto object,
+                            known(value, {"indptr", "indices", "data", "columns"}));
+    npy_source::SparseFiles files;
+    TROUPE_ASSIGN_OR_RETURN(files.offsets, value.string("indptr"));
+    TROUPE_ASSIGN_OR_RETURN(files.columns, value.string("indices"));
+    TROUPE_ASSIGN_OR_RETURN(files.values, text(object, "data"));
+    std::optional<std::uint64_t> columns;
+    if (const auto* stated = object.find("columns")) {
+      TROUPE_ASSIGN_OR_RETURN(columns, stated->integer(store_layout::largest_cols));
+    }
+    return npy_source::open_sparse(source_, std::move(files), columns);
+  }
+
+  Result<std::size_t> node_type(const JsonValue& value) const {
+    TROUPE_ASSIGN_OR_RETURN(const auto name, value.string());
+    return find_nodes(graph_, name, value.place());
+  }
+  Result<EdgeTransforms> read_transforms(const Known& object, bool one_type) const {
+    EdgeTransforms own;
+    const auto read = [&](std::string_view key, bool& flag) -> Status {
+      if (const auto* value = object.find(key)) {
+        TROUPE_ASSIGN_OR_RETURN(flag, value->boolean());
+      }
+      return ok_status();
+    };
+    TROUPE_RETURN_IF_ERROR(read("symmetrize", own.symmetrize));
+    TROUPE_RETURN_IF_ERROR(read("dedup", own.dedup));
+    TROUPE_RETURN_IF_ERROR(read("drop_self_loops", own.drop_self_loops));
+    TROUPE_RETURN_IF_ERROR(read("reverse_edges", own.reverse_edges));
+    return transforms_of(options_.edges, own, one_type);
+  }
+
+  Status read_edges(const JsonValue::Member& type) {
+    const auto& value = type.value;
+    TROUPE_ASSIGN_OR_RETURN(
+        const auto object,
+        known(value, {"source", "destination", "edges", "weights", "times", "features",
+                      "symmetrize", "dedup", "drop_self_loops", "reverse_edges"}));
+    Edges edges;
+    edges.name = type.key;
+    TROUPE_ASSIGN_OR_RETURN(const auto source, value.member("source"));
+    TROUPE_ASSIGN_OR_RETURN(edges.source, node_type(source));
+    TROUPE_ASSIGN_OR_RETURN(const auto destination, value.member("destination"));
+    TROUPE_ASSIGN_OR_RETURN(edges.destination, node_type(destination));
+    TROUPE_ASSIGN_OR_RETURN(edges.transforms,
+                            read_transforms(object, edges.source == edges.destination));
+    PairFiles files;
+    TROUPE_ASSIGN_OR_RETURN(files.pairs.emplace_back(), value.string("edges"));
+    TROUPE_ASSIGN_OR_RETURN(files.weights, text(object, "weights"));
+    TROUPE_ASSIGN_OR_RETURN(files.times, text(object, "times"));
+    const auto end = [&](std::size_t nodes) {
+      return graph_.nodes[nodes].count.value_or(store_layout::largest_count);
+    };
+    TROUPE_ASSIGN_OR_RETURN(
+        edges.rows, open_pairs(source_, files, {end(edges.source), end(edges.destination)}));
+    if (const auto* features = object.find("features")) {
+      TROUPE_ASSIGN_OR_RETURN(auto table, open(*features));
+      TROUPE_ASSIGN_OR_RETURN(edges.features, features_of(std::move(table)));
+    }
+    graph_.edges.push_back(std::move(edges));
+    return ok_status();
+  }
+
+  Status read_splits(const JsonValue& value) {
+    TROUPE_ASSIGN_OR_RETURN(const auto splits, value.members());
+    for (const auto& split : splits) {
+      TROUPE_ASSIGN_OR_RETURN(const auto roles, known(split.value, {"train", "val", "test"}));
+      for (const auto& role : roles.members) {
+        TROUPE_ASSIGN_OR_RETURN(graph_.seeds[std::make_pair(split.key, role.key)],
+                                read_seeds(role.value));
+      }
+    }
+    return ok_status();
+  }
+
+  Result<Seeds> read_seeds(const JsonValue& value) const {
+    TROUPE_ASSIGN_OR_RETURN(const auto types, value.members());
+    if (types.size() != 1) {
+      return value.error("an object with one node type: seeds of a role are of one type");
+    }
+    const auto& type = types.front();
+    TROUPE_ASSIGN_OR_RETURN(const auto nodes, find_nodes(graph_, type.key, value.place()));
+    TROUPE_ASSIGN_OR_RETURN(const auto table, open(type.value));
+    TROUPE_ASSIGN_OR_RETURN(
+        auto ids,
+        ids_of(table, graph_.nodes[nodes].count.value_or(store_layout::largest_count), executor_));
+    return Seeds{nodes, std::move(ids)};
+  }
+
+  const Source& source_;
+  const ImportOptions& options_;
+  Executor& executor_;
+  Graph graph_;
+};
+
+}  // namespace
+
+Result<GraphInfo> import_npy_graph(const std::filesystem::path& document,
+                                   const std::filesystem::path& out, const ImportOptions& options,
+                                   Executor& executor) {
+  return import_graph({document, out}, options, executor, [&] {
+    return graph_of_document<Document>(read_json_document(document), document.parent_path(),
+                                       options, executor);
+  });
+}
+
+}  // namespace troupe

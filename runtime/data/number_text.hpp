@@ -1,0 +1,37 @@
+#pragma once
+/// \file number_text.hpp
+/// Text files of numbers, a row a line (csv, tsv, spaces), plain or compressed.
+#include "runtime/base/executor.hpp"
+#include "runtime/base/result.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <span>
+#include <vector>
+
+namespace troupe::number_text {
+
+/// A value of a float column may be missing: nothing, or "nan". Else that is an error.
+enum class Missing : std::uint8_t { refused, is_nan };
+
+struct Format {
+  std::uint64_t cols = 1;  ///< numbers that every line must have
+  Missing missing = Missing::refused;
+  /// Of integers: each column's numbers lie in [0, end). Empty: any that 64 bits hold.
+  std::vector<std::uint64_t> ends{};
+};
+
+/// Fields of the first line with data; 0 if there is none.
+Result<std::uint64_t> count_columns(const std::filesystem::path& path);
+
+/// Hands out all rows in order, some at a time. Skipped are empty lines and those that begin with #,
+/// % or //.
+/// \errors invalid_argument: a line that does not fit, with its number and text; those of
+///   for_each_line_block(); the first of `take`, which ends it
+Status read_floats(const std::filesystem::path& path, const Format& format, Executor& executor,
+                   const std::function<Status(std::span<const float>)>& take);
+Status read_integers(const std::filesystem::path& path, const Format& format, Executor& executor,
+                     const std::function<Status(std::span<const std::int64_t>)>& take);
+
+}  // namespace troupe::number_text

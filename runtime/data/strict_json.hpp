@@ -1,0 +1,32 @@
+#pragma once
+/// \file strict_json.hpp
+/// Documents that users write: a key that is not known is an error with its JSON pointer and the
+/// nearest known key.
+#include "runtime/base/result.hpp"
+#include "runtime/graph/json_reader.hpp"
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+/// Reads a file of at most 16 MB, not a pipe or device, which may never end.
+Result<std::string> read_document(const std::filesystem::path& file);
+
+/// Parses such a file.
+/// \errors invalid_argument: not JSON; not_found
+Result<nlohmann::json> read_json_document(const std::filesystem::path& file);
+
+/// The members of an object whose keys are all among `known`.
+/// \errors invalid_argument: no object; an unknown key
+Result<std::vector<JsonValue::Member>> known_members(const JsonValue& value,
+                                                     const std::vector<std::string>& known);
+
+/// An error of reading JSON, as that of a user's file.
+inline Error as_users_mistake(const Error& error) {
+  return Error(error.code() == Errc::data_corruption ? Errc::invalid_argument : error.code(),
+               error.what());
+}
+
+}  // namespace troupe

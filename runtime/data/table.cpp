@@ -1,0 +1,284 @@
+#include "runtime/data/table.hpp"
+
+#include "runtime/data/npy_values.hpp"
+#include "runtime/graph/store_layout.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <limits>
+
+namespace troupe {
+
+using namespace graph_source;
+using npy_source::bad_input;
+using npy_source::block_elements;
+using number_text::Missing;
+
+namespace {
+
+/// The ids of whole rows from `row` on lie below the ends of their columns.
+Status check_ids(const std::string& file, std::uint64_t row, const std::vector<std::uint64_t>& ends,
+                 std::span<const std::int64_t> ids) {
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const auto end = ends[i % ends.size()];
+    if (ids[i] < 0 || static_cast<std::uint64_t>(ids[i]) >= end) {
+      return bad_input(file, fmt::format("row {}: expected a node id below {}, got {}",
+                                         row + i / ends.size(), end, ids[i]));
+    }
+  }
+  return ok_status();
+}
+
+class TableFeatures final : public FeatureRows {
+ public:
+  explicit TableFeatures(Table table)
+      : table_(std::move(table)), info_{table_.feature_dtype(), table_.cols(), 1.0F} {}
+  FeatureInfo info() const override { return info_; }
+  std::optional<std::uint64_t> rows() const override { return table_.rows(); }
+  const std::string& file() const override { return table_.file(); }
+  Status read(Executor& executor, const TakeFloats& take) const override {
+    return table_.read_floats(executor, Missing::refused, take);
+  }
+
+ private:
+  Table table_;
+  FeatureInfo info_;
+};
+
+class TableClasses final : public LabelRows {
+ public:
+  TableClasses(Table table, std::uint64_t classes) : table_(std::move(table)), classes_(classes) {}
+  LabelInfo info() const override { return {LabelInfo::Kind::classes, classes_}; }
+  std::optional<std::uint64_t> rows() const override { return table_.rows(); }
+  const std::string& file() const override { return table_.file(); }
+  Status read(Executor& executor, const TakeIntegers& take_classes,
+              const TakeFloats&) const override {
+    return table_.read_integers(executor, {}, take_classes);
+  }
+
+ private:
+  Table table_;
+  std::uint64_t classes_;
+};
+
+class TableTargets final : public LabelRows {
+ public:
+  explicit TableTargets(Table table) : table_(std::move(table)) {}
+  LabelInfo info() const override { return {LabelInfo::Kind::targets, table_.cols()}; }
+  std::optional<std::uint64_t> rows() const override { return table_.rows(); }
+  const std::string& file() const override { return table_.file(); }
+  Status read(Executor& executor, const TakeIntegers&,
+              const TakeFloats& take_targets) const override {
+    constexpr float unknown = std::numeric_limits<float>::quiet_NaN();  // one NaN: digests need it
+    std::uint64_t done = 0;
+    std::vector<float> targets;
+    return table_.read_floats(
+        executor, Missing::is_nan, [&](std::span<const float> values) -> Status {
+          targets.clear();
+          for (std::size_t i = 0; i < values.size(); ++i) {
+            const float value = values[i];
+            if (!(value == 0 || value == 1 || value == -1 || std::isnan(value))) {
+              return bad_input(
+                  file(),
+                  fmt::format("row {}, column {}: expected a target 0 or 1, or -1 or "
+                              "NaN where it is unknown, got {}",
+                              (done + i) / table_.cols(), (done + i) % table_.cols(), value));
+            }
+            targets.push_back(value == 1 ? 1.0F : value == 0 ? 0.0F : unknown);
+          }
+          done += values.size();
+          return take_targets(targets);
+        });
+  }
+
+ private:
+  Table table_;
+};
+
+/// Checks all classes. \returns their number
+Result<std::uint64_t> count_classes(const Table& table, std::optional<std::uint64_t> classes,
+                                    Executor& executor) {
+  const auto end = static_cast<std::int64_t>(classes.value_or(store_layout::largest_cols));
+  std::int64_t largest = -1;
+  std::uint64_t row = 0;
+  TROUPE_RETURN_IF_ERROR(
+      table.read_integers(executor, {}, [&](std::span<const std::int64_t> labels) -> Status {
+        for (const auto label : labels) {
+          if (label < -1 || label >= end) {
+            return bad_input(table.file(),
+                             fmt::format("row {}: expected a label from -1 (none) to {}, got {}",
+                                         row, end - 1, label));
+          }
+          largest = std::max(largest, label);
+          ++row;
+        }
+        return ok_status();
+      }));
+  return classes.value_or(static_cast<std::uint64_t>(largest + 1));
+}
+
+}  // namespace
+
+Result<Table> Table::open(const npy_source::Source& source, std::vector<std::string> files,
+                          TableFormat format) {
+  TROUPE_ASSERT(!files.empty(), "a table needs files");
+  Table table;
+  table.format_ = format;
+  for (auto& file : files) {
+    TROUPE_RETURN_IF_ERROR(table.add(source, std::move(file)));
+  }
+  return table;
+}
+
+Status Table::add(const npy_source::Source& source, std::string file) {
+  Piece piece{file, source.dir / file, {}};
+  std::uint64_t cols = 1;
+  bool matrix = false;
+  if (format_ == TableFormat::text) {
+    TROUPE_ASSIGN_OR_RETURN(cols, number_text::count_columns(piece.path));
+    if (cols == 0 && !pieces_.empty()) {
+      return ok_status();  // a further file without rows
+    }
+    matrix = cols != 1;
+  } else {
+    TROUPE_ASSIGN_OR_RETURN(piece.array, source.read(file));
+    const auto& shape = piece.array->shape;
+    if (shape.empty() || shape.size() > 2) {
+      return bad_input(
+          file, fmt::format("expected shape [rows] or [rows, columns], got {}", shape_text(shape)));
+    }
+    matrix = shape.size() == 2;
+    cols = matrix ? shape[1] : 1;
+  }
+  if (!pieces_.empty() && (cols != cols_ || matrix != matrix_)) {
+    return bad_input(file, fmt::format("expected {} columns, as {} has, got {}", cols_,
+                                       pieces_.front().file, cols));
+  }
+  cols_ = cols;
+  matrix_ = matrix;
+  pieces_.push_back(std::move(piece));
+  return ok_status();
+}
+
+std::optional<std::uint64_t> Table::rows() const {
+  std::uint64_t rows = 0;
+  for (const auto& piece : pieces_) {
+    if (!piece.array) {
+      return std::nullopt;
+    }
+    rows += piece.array->shape.front();
+  }
+  return rows;
+}
+
+bool Table::integers() const {
+  return std::ranges::all_of(pieces_, [](const Piece& piece) {
+    return piece.array && (piece.array->type.kind == 'i' || piece.array->type.kind == 'u');
+  });
+}
+
+DType Table::feature_dtype() const {
+  if (format_ == TableFormat::text) {
+    return DType::f32;
+  }
+  const auto first = npy_values::feature_dtype(*pieces_.front().array);
+  const bool same = std::ranges::all_of(pieces_, [&](const Piece& piece) {
+    return npy_values::feature_dtype(*piece.array) == first;
+  });
+  return same ? first : DType::f32;
+}
+
+std::string Table::shape() const {
+  const auto& array = pieces_.front().array;
+  return array ? shape_text(array->shape) : fmt::format("{} columns", cols_);
+}
+
+Status Table::read_floats(Executor& executor, Missing missing, const TakeFloats& take) const {
+  std::vector<float> block;
+  for (const auto& piece : pieces_) {
+    if (!piece.array) {
+      TROUPE_RETURN_IF_ERROR(number_text::read_floats(
+          piece.path, {.cols = cols_, .missing = missing}, executor, take));
+      continue;
+    }
+    const auto rows_at_once = std::max<std::uint64_t>(1, block_elements / std::max(cols_, 1UL));
+    const auto size = piece.array->size();
+    for (std::uint64_t first = 0; first < size; first += rows_at_once * cols_) {
+      block.resize(std::min(rows_at_once * cols_, size - first));
+      TROUPE_RETURN_IF_ERROR(
+          npy_values::read_floats(*piece.array, {piece.file, cols_, first}, missing, block));
+      TROUPE_RETURN_IF_ERROR(take(block));
+    }
+  }
+  return ok_status();
+}
+
+Status Table::read_integers(Executor& executor, const std::vector<std::uint64_t>& ends,
+                            const TakeIntegers& take) const {
+  std::vector<std::int64_t> block;
+  for (const auto& piece : pieces_) {
+    if (!piece.array) {
+      TROUPE_RETURN_IF_ERROR(
+          number_text::read_integers(piece.path, {.cols = cols_, .ends = ends}, executor, take));
+      continue;
+    }
+    const auto rows_at_once = std::max<std::uint64_t>(1, block_elements / std::max(cols_, 1UL));
+    const auto size = piece.array->size();
+    for (std::uint64_t first = 0; first < size; first += rows_at_once * cols_) {
+      block.resize(std::min(rows_at_once * cols_, size - first));
+      TROUPE_RETURN_IF_ERROR(
+          npy_values::read_integers(*piece.array, {piece.file, cols_, first}, block));
+      if (!ends.empty()) {
+        TROUPE_RETURN_IF_ERROR(check_ids(piece.file, first / cols_, ends, block));
+      }
+      TROUPE_RETURN_IF_ERROR(take(block));
+    }
+  }
+  return ok_status();
+}
+
+Result<std::unique_ptr<FeatureRows>> features_of(Table table) {
+  if (table.cols() == 0 || table.cols() > store_layout::largest_cols) {
+    return bad_input(table.file(), fmt::format("expected 1 to {} features per row, got {}",
+                                               store_layout::largest_cols, table.shape()));
+  }
+  return std::unique_ptr<FeatureRows>(std::make_unique<TableFeatures>(std::move(table)));
+}
+
+Result<std::unique_ptr<LabelRows>> labels_of(Table table, std::optional<std::uint64_t> classes,
+                                             Executor& executor) {
+  const bool text = table.format() == TableFormat::text;
+  if (!table.matrix() && (text || table.integers())) {
+    TROUPE_ASSIGN_OR_RETURN(const auto count, count_classes(table, classes, executor));
+    return std::unique_ptr<LabelRows>(std::make_unique<TableClasses>(std::move(table), count));
+  }
+  if (!table.matrix()) {
+    return bad_input(
+        table.file(),
+        fmt::format("expected integers [nodes] or targets [nodes, labels], got {}", table.shape()));
+  }
+  if (table.cols() == 0 || table.cols() > store_layout::largest_cols) {
+    return bad_input(table.file(), fmt::format("expected 1 to {} targets per node, got {}",
+                                               store_layout::largest_cols, table.shape()));
+  }
+  return std::unique_ptr<LabelRows>(std::make_unique<TableTargets>(std::move(table)));
+}
+
+Result<std::vector<std::uint64_t>> ids_of(const Table& table, std::uint64_t end,
+                                          Executor& executor) {
+  if (table.cols() > 1) {
+    return bad_input(table.file(), fmt::format("expected one id per row, got {}", table.shape()));
+  }
+  std::vector<std::uint64_t> ids;
+  TROUPE_RETURN_IF_ERROR(
+      table.read_integers(executor, {end}, [&](std::span<const std::int64_t> some) {
+        for (const auto id : some) {
+          ids.push_back(static_cast<std::uint64_t>(id));
+        }
+        return ok_status();
+      }));
+  return ids;
+}
+
+}  // namespace troupe

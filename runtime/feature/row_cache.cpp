@@ -1,0 +1,195 @@
+#include "runtime/feature/row_cache.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <map>
+#include <tuple>
+
+namespace troupe {
+namespace {
+
+std::uint64_t row_bytes_of(const NodeTypeInfo& type) {
+  return type.features ? type.features->row_bytes() : 0;
+}
+
+/// A bucket of a part's profile.
+struct Bucket {
+  double heat_per_byte = 0;
+  std::size_t type = 0;
+  std::size_t part = 0;
+  std::size_t number = 0;
+};
+
+std::vector<Bucket> hottest_first(const GraphInfo& graph, const PartHeat& heat,
+                                  const std::vector<bool>& here) {
+  std::vector<Bucket> buckets;
+  for (std::size_t t = 0; t < heat.mean.size(); ++t) {
+    const auto bytes = row_bytes_of(graph.node_types[t]);
+    for (std::size_t p = 0; bytes > 0 && p < heat.mean[t].size(); ++p) {
+      for (std::size_t b = 0; !here[p] && b < heat.mean[t][p].size(); ++b) {
+        const auto per_byte = heat.mean[t][p][b] / static_cast<double>(bytes + cache_entry_bytes);
+        if (per_byte > 0) {
+          buckets.push_back({per_byte, t, p, b});
+        }
+      }
+    }
+  }
+  std::ranges::sort(buckets, [](const Bucket& a, const Bucket& b) {
+    return std::tuple(-a.heat_per_byte, a.number, a.type, a.part) <
+           std::tuple(-b.heat_per_byte, b.number, b.type, b.part);
+  });
+  return buckets;
+}
+
+}  // namespace
+
+std::vector<CacheChoice> choose_first_rows(const GraphInfo& graph, const PartitionBook& book,
+                                           const CacheOptions& options,
+                                           const std::vector<bool>& here) {
+  std::map<std::pair<std::size_t, std::size_t>, std::uint64_t> rows_of;  // (type, part)
+  auto left = options.budget_bytes;
+  for (const auto& bucket : hottest_first(graph, options.heat, here)) {
+    const auto range =
+        book.range(static_cast<NodeTypeId>(bucket.type), static_cast<PartId>(bucket.part));
+    const auto each = row_bytes_of(graph.node_types[bucket.type]) + cache_entry_bytes;
+    const auto size = PartHeat::bucket_begin(range.size(), bucket.number + 1) -
+                      PartHeat::bucket_begin(range.size(), bucket.number);
+    auto& rows = rows_of[{bucket.type, bucket.part}];
+    if (rows != PartHeat::bucket_begin(range.size(), bucket.number)) {
+      continue;  // the one before did not fit whole
+    }
+    const auto taken = std::min(size, left / each);
+    rows += taken;
+    left -= taken * each;
+  }
+  std::vector<CacheChoice> choices;
+  for (const auto& [place, rows] : rows_of) {
+    CacheChoice choice{static_cast<PartId>(place.second), static_cast<NodeTypeId>(place.first), {}};
+    const auto first = raw(book.range(choice.type, choice.part).first);
+    for (std::uint64_t i = 0; i < rows; ++i) {
+      choice.nodes.push_back(static_cast<NodeId>(first + i));
+    }
+    if (rows > 0) {
+      choices.push_back(std::move(choice));
+    }
+  }
+  return choices;
+}
+
+void RowCounter::count(const RowRequest& request) {
+  auto& of = types_[raw(request.node_type)];
+  for (const auto id : std::span(request.nodes).subspan(request.label_nodes)) {
+    const auto next = static_cast<std::uint32_t>(of.ids.size());
+    const auto at = of.index.find_or_insert(raw(id), next);
+    if (at == next) {
+      of.ids.push_back(id);
+      of.times.push_back(0);
+    }
+    ++of.times[at];
+  }
+}
+
+std::vector<CacheChoice> RowCounter::choose(const GraphInfo& graph, const PartitionBook& book,
+                                            std::uint64_t budget_bytes) const {
+  struct Candidate {
+    double times_per_byte = 0;
+    std::size_t type = 0;
+    NodeId id{};
+  };
+  std::vector<Candidate> candidates;
+  for (std::size_t t = 0; t < types_.size(); ++t) {
+    const auto bytes = row_bytes_of(graph.node_types[t]);
+    for (std::size_t i = 0; bytes > 0 && i < types_[t].ids.size(); ++i) {
+      candidates.push_back({types_[t].times[i] / static_cast<double>(bytes + cache_entry_bytes), t,
+                            types_[t].ids[i]});
+    }
+  }
+  std::ranges::sort(candidates, [](const Candidate& a, const Candidate& b) {
+    return std::tuple(-a.times_per_byte, a.type, raw(a.id)) <
+           std::tuple(-b.times_per_byte, b.type, raw(b.id));
+  });
+  std::map<std::pair<std::size_t, PartId>, std::vector<NodeId>> nodes_of;
+  for (const auto& candidate : candidates) {
+    const auto each = row_bytes_of(graph.node_types[candidate.type]) + cache_entry_bytes;
+    if (each > budget_bytes) {
+      break;
+    }
+    budget_bytes -= each;
+    const auto owner = book.owner(static_cast<NodeTypeId>(candidate.type), candidate.id);
+    nodes_of[{candidate.type, owner}].push_back(candidate.id);
+  }
+  std::vector<CacheChoice> choices;
+  for (auto& [place, nodes] : nodes_of) {
+    std::ranges::sort(nodes);
+    choices.push_back({place.second, static_cast<NodeTypeId>(place.first), std::move(nodes)});
+  }
+  return choices;
+}
+
+RowCache::RowCache(const GraphInfo& graph) {
+  for (const auto& type : graph.node_types) {
+    types_.emplace_back().row_bytes = row_bytes_of(type);
+  }
+}
+
+Status RowCache::add(const RowQuestion& question, const RowReply& reply) {
+  const auto& request = question.request;
+  auto& of = types_[raw(request.node_type)];
+  const auto count = request.nodes.size();
+  if (reply.row_bytes != of.row_bytes || reply.rows.bytes.size() != count * of.row_bytes ||
+      reply.original_ids.size() != count) {
+    return Error(
+        Errc::data_corruption,
+        fmt::format("filling the cache: rows from part {}, node type {}: expected {} rows of {} "
+                    "bytes and ids, got {} bytes in rows of {} and {} ids",
+                    raw(question.part), raw(request.node_type), count, of.row_bytes,
+                    reply.rows.bytes.size(), reply.row_bytes, reply.original_ids.size()));
+  }
+  parts_.resize(std::max<std::size_t>(parts_.size(), raw(question.part) + 1U));
+  parts_[raw(question.part)] = true;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto next = static_cast<std::uint32_t>(of.original_ids.size());
+    if (of.index.find_or_insert(raw(request.nodes[i]), next) == next) {
+      const auto row = reply.rows.bytes.subspan(i * of.row_bytes, of.row_bytes);
+      of.rows.insert(of.rows.end(), row.begin(), row.end());
+      of.original_ids.push_back(reply.original_ids[i]);
+    }
+  }
+  return ok_status();
+}
+
+std::span<const std::byte> RowCache::row(NodeTypeId type, std::uint32_t at) const {
+  const auto& of = types_[raw(type)];
+  return std::span(of.rows).subspan(at * of.row_bytes, of.row_bytes);
+}
+
+std::uint64_t RowCache::rows() const {
+  std::uint64_t rows = 0;
+  for (const auto& of : types_) {
+    rows += of.original_ids.size();
+  }
+  return rows;
+}
+
+std::vector<RowQuestion> cache_questions(const GraphInfo& graph,
+                                         const std::vector<CacheChoice>& choices,
+                                         std::uint64_t piece_bytes) {
+  std::vector<RowQuestion> questions;
+  for (const auto& choice : choices) {
+    const auto bytes = row_bytes_of(graph.node_types[raw(choice.type)]);
+    const auto step = static_cast<std::size_t>(std::max<std::uint64_t>(1, piece_bytes / bytes));
+    for (std::size_t i = 0; i < choice.nodes.size(); i += step) {
+      RowQuestion question{
+          .id = static_cast<std::uint32_t>(questions.size()), .part = choice.part, .request = {}};
+      question.request.node_type = choice.type;
+      question.request.with_original_ids = true;
+      const auto nodes =
+          std::span(choice.nodes).subspan(i, std::min(step, choice.nodes.size() - i));
+      question.request.nodes.assign(nodes.begin(), nodes.end());
+      questions.push_back(std::move(question));
+    }
+  }
+  return questions;
+}
+
+}  // namespace troupe

@@ -1,0 +1,90 @@
+#include "runtime/job/fanout.hpp"
+
+#include "runtime/base/nearest.hpp"
+#include "runtime/job/json_reader.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <string>
+
+namespace troupe {
+namespace {
+
+constexpr const char* pointer = "/sample/fanout";
+constexpr std::size_t most_named = 8;
+
+/// Quoted, the first ones only.
+std::string list(const std::vector<std::string>& names) {
+  std::vector<std::string> quoted;
+  for (std::size_t i = 0; i < std::min(names.size(), most_named); ++i) {
+    quoted.push_back('"' + names[i] + '"');
+  }
+  return fmt::format("{}{}", fmt::join(quoted, ", "), names.size() > most_named ? ", …" : "");
+}
+
+std::vector<std::string> edge_type_names(const GraphInfo& graph) {
+  std::vector<std::string> names;
+  for (const EdgeTypeInfo& type : graph.edge_types) {
+    names.push_back(type.name);
+  }
+  return names;
+}
+
+}  // namespace
+
+void check_hops(const Job& job, bool layers_known, ProblemList& problems) {
+  const auto hops = job.sample.hops();
+  for (const auto& [name, fanout] : job.sample.fanout_of) {
+    if (fanout.size() != hops) {
+      problems.add({pointer, fmt::format("lists of one length, {} like the others", hops),
+                    fmt::format("{} entries for \"{}\"", fanout.size(), name), ""});
+      return;
+    }
+  }
+  if (layers_known && hops != job.model.layers) {
+    problems.add({pointer,
+                  fmt::format("{} entries, one per layer (/model/layers)", job.model.layers),
+                  fmt::format("{} entries", hops), ""});
+  }
+}
+
+void check_fanout(const Job& job, const GraphInfo& graph, ProblemList& problems) {
+  const auto& named = job.sample.fanout_of;
+  if (named.empty()) {
+    return;
+  }
+  const auto known = edge_type_names(graph);
+  for (const auto& [name, fanout] : named) {
+    if (std::ranges::find(known, name) != known.end()) {
+      continue;
+    }
+    const Nearest best = nearest(name, known);
+    problems.add({fmt::format("{}/{}", pointer, pointer_token(name)),
+                  fmt::format("an edge type of the graph ({}) or \"*\"", list(known)),
+                  "an unknown one",
+                  best.close ? fmt::format("did you mean \"{}\"?", best.word) : ""});
+  }
+  std::vector<std::string> missing;
+  std::ranges::copy_if(known, std::back_inserter(missing),
+                       [&](const auto& name) { return !named.contains(name); });
+  if (job.sample.fanout.empty() && !missing.empty()) {
+    problems.add({pointer, "a list for every edge type, or \"*\" for those not named",
+                  "none for " + list(missing), ""});
+  }
+}
+
+std::vector<std::vector<std::int32_t>> fanout_by_hop(const SampleJob& sample,
+                                                     const GraphInfo& graph) {
+  std::vector<std::vector<std::int32_t>> fanout(sample.hops());
+  for (const EdgeTypeInfo& type : graph.edge_types) {
+    const auto named = sample.fanout_of.find(type.name);
+    const auto& of_type = named == sample.fanout_of.end() ? sample.fanout : named->second;
+    for (std::size_t hop = 0; hop < fanout.size(); ++hop) {
+      fanout[hop].push_back(hop < of_type.size() ? of_type[hop] : 0);
+    }
+  }
+  return fanout;
+}
+
+}  // namespace troupe

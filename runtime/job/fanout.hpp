@@ -1,0 +1,25 @@
+#pragma once
+/// \file fanout.hpp
+/// `sample.fanout` of a job, which may say other numbers for some edge types.
+#include "runtime/graph/graph_info.hpp"
+#include "runtime/job/job.hpp"
+#include "runtime/job/problems.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace troupe {
+
+/// Adds what is wrong with the numbers of hops.
+/// \param layers_known  `model.layers` is good
+void check_hops(const Job& job, bool layers_known, ProblemList& problems);
+
+/// Adds names of edge types that the graph does not have, and edge types that nothing is said of.
+void check_fanout(const Job& job, const GraphInfo& graph, ProblemList& problems);
+
+/// [hop][edge type], as the sampler takes it.
+/// \requires check_fanout() found nothing; else nothing is drawn along types that nothing is said of
+std::vector<std::vector<std::int32_t>> fanout_by_hop(const SampleJob& sample,
+                                                     const GraphInfo& graph);
+
+}  // namespace troupe

@@ -1,0 +1,99 @@
+#include "runtime/partition/assign_hotness.hpp"
+
+#include "runtime/base/permutation.hpp"
+#include "runtime/base/philox.hpp"
+#include "runtime/partition/hotness.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <span>
+#include <tuple>
+
+namespace troupe {
+namespace {
+
+constexpr std::uint64_t chunk_nodes = 8192;
+
+/// The seeds of each part.
+Result<std::vector<std::vector<std::uint64_t>>> deal_out(const SeedList& seeds, std::uint32_t parts,
+                                                         std::uint64_t seed) {
+  const auto count = seeds.original.size();
+  if (count < parts) {
+    return Error(
+        Errc::invalid_argument,
+        fmt::format("partition method \"hotness\": expected at least {} training seeds, one "
+                    "per part, got {}",
+                    parts, count));
+  }
+  const Permutation permutation(
+      stream_key(seed, {.domain = Domain::generators, .type = raw(seeds.node_type), .hop = 2}),
+      count);
+  std::vector<std::vector<std::uint64_t>> dealt(parts);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    dealt[i % parts].push_back(raw(seeds.original[permutation(i)]));
+  }
+  return dealt;
+}
+
+struct Candidate {
+  double score = 0;
+  std::uint64_t node = 0;
+  std::uint32_t part = 0;
+};
+
+/// Assigns the nodes [begin, begin + part_of.size()) of a type.
+void assign_chunk(std::span<const Hotness> heat, std::size_t type, std::uint64_t begin,
+                  std::span<PartId> part_of) {
+  const auto parts = heat.size();
+  std::vector<Candidate> candidates;
+  for (std::uint64_t i = 0; i < part_of.size(); ++i) {
+    double sum = 0;
+    for (const auto& of_part : heat) {
+      sum += of_part[type][begin + i];
+    }
+    for (std::uint32_t part = 0; part < parts; ++part) {
+      const double own = heat[part][type][begin + i];
+      candidates.push_back({static_cast<double>(parts) * own - sum, i, part});
+    }
+  }
+  std::ranges::sort(candidates, [](const Candidate& a, const Candidate& b) {
+    return std::tuple(-a.score, a.node, a.part) < std::tuple(-b.score, b.node, b.part);
+  });
+  const auto share = (part_of.size() + parts - 1) / parts;
+  std::vector<std::uint64_t> taken(parts, 0);
+  std::vector<bool> done(part_of.size(), false);
+  for (const auto& candidate : candidates) {
+    if (!done[candidate.node] && taken[candidate.part] < share) {
+      done[candidate.node] = true;
+      ++taken[candidate.part];
+      part_of[candidate.node] = static_cast<PartId>(candidate.part);
+    }
+  }
+}
+
+}  // namespace
+
+Result<Assignment> assign_by_hotness(const GraphStore& graph, const AssignOptions& options,
+                                     Executor& executor) {
+  TROUPE_ASSIGN_OR_RETURN(const auto seeds, graph.seeds(options.more.split, "train"));
+  TROUPE_ASSIGN_OR_RETURN(const auto dealt, deal_out(seeds, options.parts, options.seed));
+  std::vector<Hotness> heat;
+  for (const auto& of_part : dealt) {
+    TROUPE_ASSIGN_OR_RETURN(auto of_nodes, node_hotness(graph, seeds.node_type, of_part,
+                                                        options.more.hotness, executor));
+    heat.push_back(std::move(of_nodes));
+  }
+  Assignment assignment;
+  for (std::size_t type = 0; type < graph.info().node_types.size(); ++type) {
+    const auto count = graph.info().node_types[type].count;
+    auto& part_of = assignment.emplace_back(count);
+    executor.parallel_for((count + chunk_nodes - 1) / chunk_nodes, [&](std::size_t chunk) {
+      const auto begin = chunk * chunk_nodes;
+      assign_chunk(heat, type, begin,
+                   std::span(part_of).subspan(begin, std::min(chunk_nodes, count - begin)));
+    });
+  }
+  return assignment;
+}
+
+}  // namespace troupe

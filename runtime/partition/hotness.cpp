@@ -1,0 +1,227 @@
+#include "runtime/partition/hotness.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <functional>
+
+namespace troupe {
+namespace {
+
+/// -log(1 - p) as a whole number, so that sums do not depend on their order.
+using Logs = std::uint64_t;
+constexpr double log_unit = 0x1p-36;
+constexpr double largest_log = 24;    ///< of one factor: 1 - e^-24 is 1 in float32
+constexpr Logs full = Logs{1} << 62;  ///< a sum from which on p is 1; no further terms are added
+
+Logs to_logs(double p) {
+  const double log = p >= 1 ? largest_log : std::min(largest_log, -std::log1p(-p));
+  return static_cast<Logs>(std::llround(log / log_unit));
+}
+double to_probability(Logs logs) {
+  return -std::expm1(-static_cast<double>(logs) * log_unit);
+}
+
+constexpr std::uint64_t chunk_nodes = 2048;
+
+void for_each_chunk(std::uint64_t nodes, Executor& executor,
+                    const std::function<void(std::uint64_t, std::uint64_t)>& body) {
+  executor.parallel_for((nodes + chunk_nodes - 1) / chunk_nodes, [&](std::size_t chunk) {
+    const auto begin = chunk * chunk_nodes;
+    body(begin, std::min(begin + chunk_nodes, nodes));
+  });
+}
+
+/// How likely one entry of a list is among those drawn.
+double entry_probability(std::uint64_t degree, std::int32_t fanout, bool replace) {
+  if (fanout < 0) {
+    return 1;
+  }
+  const auto d = static_cast<double>(degree);
+  if (replace) {
+    return -std::expm1(fanout * std::log1p(-1 / d));
+  }
+  return std::min(1.0, fanout / d);
+}
+
+class HotnessSearch {
+ public:
+  HotnessSearch(const GraphStore& graph, const HotnessOptions& options, Executor& executor)
+      : info_(graph.info()), graph_(graph.graph()), options_(options), executor_(executor) {
+    for (const auto& type : info_.node_types) {
+      seen_.emplace_back(type.count, 0.0F);
+      frontier_.emplace_back(type.count, 0.0F);
+      sums_.emplace_back(type.count, 0);
+    }
+  }
+
+  void start(NodeTypeId type, std::span<const std::uint64_t> seeds) {
+    const auto p =
+        std::min(1.0, static_cast<double>(options_.batch_size) / static_cast<double>(seeds.size()));
+    for (const auto seed : seeds) {
+      seen_[raw(type)][seed] = frontier_[raw(type)][seed] = static_cast<float>(p);
+    }
+  }
+
+  Hotness run() {
+    for (const auto& fanouts : options_.fanout) {
+      for (std::size_t e = 0; e < info_.edge_types.size(); ++e) {
+        follow(e, fanouts.size() == 1 ? fanouts.front() : fanouts[e]);
+      }
+      end_hop();
+    }
+    return std::move(seen_);
+  }
+
+ private:
+  void follow(std::size_t e, std::int32_t fanout) {
+    if (fanout == 0) {
+      return;
+    }
+    const auto& type = info_.edge_types[e];
+    const auto& lists = graph_->edges[e].in;
+    const bool in = options_.dir == EdgeDir::in;
+    const auto from = raw(in ? type.destination : type.source);
+    const auto to = raw(in ? type.source : type.destination);
+    const auto degree = in ? in_degrees(lists) : out_degrees(lists, from);
+    const auto terms = terms_of(from, degree, fanout);
+    auto& sums = sums_[to];
+    const auto owners = info_.node_types[raw(type.destination)].count;
+    lists.neighbours.visit([&](auto ids) {
+      for_each_chunk(owners, executor_, [&](std::uint64_t begin, std::uint64_t end) {
+        for (auto v = begin; v < end; ++v) {
+          for (auto i = lists.offsets[v]; i < lists.offsets[v + 1];) {
+            const auto asker = in ? v : std::uint64_t{ids[i]};
+            auto& sum = in ? sums[ids[i]] : sums[v];
+            auto next = i + 1;
+            while (next < lists.offsets[v + 1] && ids[next] == ids[i]) {
+              ++next;
+            }
+            const bool loop = from == to && ids[i] == v;  // leads to nobody new
+            add(sum, loop ? 0
+                     : next == i + 1
+                         ? terms[asker]
+                         : term_of(frontier_[from][asker], degree(asker), fanout, next - i));
+            i = next;
+          }
+        }
+      });
+    });
+  }
+
+  static void add(Logs& sum, Logs term) {
+    if (term == 0) {
+      return;
+    }
+    std::atomic_ref<Logs> shared(sum);
+    if (shared.load(std::memory_order_relaxed) < full) {
+      shared.fetch_add(term, std::memory_order_relaxed);
+    }
+  }
+
+  using DegreeOf = std::function<std::uint64_t(std::uint64_t)>;
+  static DegreeOf in_degrees(const NeighbourLists& lists) {
+    return [&lists](std::uint64_t v) { return lists.degree(v); };
+  }
+  DegreeOf out_degrees(const NeighbourLists& lists, std::size_t type) const {
+    std::vector<std::uint64_t> degrees(info_.node_types[type].count, 0);
+    lists.neighbours.visit([&](auto ids) {
+      for (const auto id : ids) {
+        ++degrees[id];
+      }
+    });
+    return [degrees = std::move(degrees)](std::uint64_t v) { return degrees[v]; };
+  }
+
+  /// What a node in the frontier with `p` adds to one that `parallel` entries of its list name.
+  Logs term_of(double p, std::uint64_t degree, std::int32_t fanout, std::uint64_t parallel) const {
+    const double entry = entry_probability(degree, fanout, options_.replace);
+    return to_logs(p * (1 - std::pow(1 - entry, static_cast<double>(parallel))));
+  }
+
+  /// What each node adds to those that its list names once.
+  std::vector<Logs> terms_of(std::size_t type, const DegreeOf& degree, std::int32_t fanout) const {
+    std::vector<Logs> terms(frontier_[type].size(), 0);
+    for_each_chunk(terms.size(), executor_, [&](std::uint64_t begin, std::uint64_t end) {
+      for (auto v = begin; v < end; ++v) {
+        const auto d = frontier_[type][v] > 0 ? degree(v) : 0;
+        terms[v] = d > 0 ? term_of(frontier_[type][v], d, fanout, 1) : 0;
+      }
+    });
+    return terms;
+  }
+
+  void end_hop() {
+    for (std::size_t type = 0; type < seen_.size(); ++type) {
+      for_each_chunk(seen_[type].size(), executor_, [&](std::uint64_t begin, std::uint64_t end) {
+        for (auto v = begin; v < end; ++v) {
+          const auto before = static_cast<double>(seen_[type][v]);
+          const auto now = 1 - (1 - before) * (1 - to_probability(sums_[type][v]));
+          seen_[type][v] = static_cast<float>(now);
+          frontier_[type][v] = static_cast<float>(options_.all_nodes ? now : now - before);
+          sums_[type][v] = 0;
+        }
+      });
+    }
+  }
+
+  const GraphInfo& info_;
+  std::shared_ptr<const Part> graph_;
+  const HotnessOptions& options_;
+  Executor& executor_;
+  Hotness seen_;      ///< how likely a node is in the batch so far
+  Hotness frontier_;  ///< how likely the next hop asks for it
+  std::vector<std::vector<Logs>> sums_;
+};
+
+Status check(const GraphInfo& info, const HotnessOptions& options) {
+  if (options.fanout.empty() || options.batch_size == 0) {
+    return Error(
+        Errc::invalid_argument,
+        fmt::format("hotness: expected fanouts and a batch size of at least 1, got {} hops "
+                    "and {}",
+                    options.fanout.size(), options.batch_size));
+  }
+  for (const auto& fanouts : options.fanout) {
+    const bool fits = fanouts.size() == 1 || fanouts.size() == info.edge_types.size();
+    if (!fits || std::ranges::any_of(fanouts, [](std::int32_t fanout) { return fanout < -1; })) {
+      return Error(Errc::invalid_argument,
+                   fmt::format("hotness: expected per hop one fanout or {}, each -1 (all) or more, "
+                               "got {}",
+                               info.edge_types.size(), fmt::join(fanouts, ", ")));
+    }
+  }
+  return ok_status();
+}
+
+}  // namespace
+
+Result<Hotness> node_hotness(const GraphStore& graph, NodeTypeId seed_type,
+                             std::span<const std::uint64_t> seeds, const HotnessOptions& options,
+                             Executor& executor) {
+  TROUPE_RETURN_IF_ERROR(check(graph.info(), options));
+  const auto types = graph.info().node_types.size();
+  const auto count = raw(seed_type) < types ? graph.info().node_types[raw(seed_type)].count : 0;
+  if (seeds.empty() || std::ranges::max(seeds) >= count) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("hotness: expected seeds below {}, got {}", count,
+                             seeds.empty() ? "none" : fmt::to_string(std::ranges::max(seeds))));
+  }
+  HotnessSearch search(graph, options, executor);
+  search.start(seed_type, seeds);
+  return search.run();
+}
+
+Result<Hotness> node_hotness(const GraphStore& graph, const std::string& split,
+                             const HotnessOptions& options, Executor& executor) {
+  TROUPE_ASSIGN_OR_RETURN(const auto seeds, graph.seeds(split, "train"));
+  std::vector<std::uint64_t> ids;
+  for (const auto id : seeds.original) {
+    ids.push_back(raw(id));
+  }
+  return node_hotness(graph, seeds.node_type, ids, options, executor);
+}
+
+}  // namespace troupe

@@ -1,0 +1,62 @@
+#pragma once
+/// \file hotness.hpp
+/// How likely a node is to be in a mini-batch: what orders rows, chooses caches and, per part, the
+/// parts themselves.
+#include "runtime/base/executor.hpp"
+#include "runtime/base/result.hpp"
+#include "runtime/graph/store.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+/// The same fanout for all edge types in each hop: [hop][types].
+inline std::vector<std::vector<std::int32_t>> fanout_of_hops(std::span<const std::int32_t> hops,
+                                                             std::size_t types = 1) {
+  std::vector<std::vector<std::int32_t>> fanout;
+  for (const auto of_hop : hops) {
+    fanout.emplace_back(types, of_hop);
+  }
+  return fanout;
+}
+
+/// How batches are sampled, as far as it matters for who is in them.
+struct HotnessOptions {
+  /// Per hop: fanout of each edge type, or one for all; -1 is the whole list.
+  std::vector<std::vector<std::int32_t>> fanout = {};
+  std::uint64_t batch_size = 1024;
+  EdgeDir dir = EdgeDir::in;
+  bool replace = false;
+  bool all_nodes = false;  ///< every hop asks for all nodes so far, not for the new ones alone
+};
+
+/// Probabilities: [node type][original id].
+using Hotness = std::vector<std::vector<float>>;
+
+/// The probability that a node is in a batch of `batch_size` of these seeds, in the approximation
+/// that nodes get into a batch independently: with p_0 = batch_size / seeds at the seeds,
+///   p_h(u) = 1 - prod over other v whose lists name u of (1 - f_{h-1}(v) * q(v)),
+/// where q(v) = min(1, fanout / degree(v)), with replacement 1 - (1 - 1/degree)^fanout, is how often
+/// one entry of v's list is drawn (1 - (1 - q)^m, where m entries in a row name u), and f_{h-1}(v) is
+/// how likely v is in the frontier. A node is in the batch with 1 - prod over h of (1 - p_h).
+/// Source: T. Kaler et al., "Communication-Efficient Graph Neural Networks with Probabilistic
+///   Neighborhood Expansion Analysis and Caching", MLSys 2023, section 4.
+/// \param seeds  original ids; more of one id make it as likely as one
+/// \errors  invalid_argument: fanouts for neither one nor all edge types or below -1, no hop, batch
+///   size 0, no seeds, a seed that is no node
+/// \cost    per hop and edge type one pass over the lists; 24 bytes per node. Equal for any number
+///   of threads
+Result<Hotness> node_hotness(const GraphStore& graph, NodeTypeId seed_type,
+                             std::span<const std::uint64_t> seeds, const HotnessOptions& options,
+                             Executor& executor);
+
+/// The same for the training seeds of a split.
+/// \errors  as above; not_found: no such split, or it has no training seeds
+Result<Hotness> node_hotness(const GraphStore& graph, const std::string& split,
+                             const HotnessOptions& options, Executor& executor);
+
+}  // namespace troupe

@@ -1,0 +1,318 @@
+#include "runtime/partition/part_writer.hpp"
+
+#include "runtime/base/files.hpp"
+#include "runtime/data/npy_stream.hpp"
+#include "runtime/graph/store_layout.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace troupe {
+namespace {
+
+constexpr std::size_t block_bytes = std::size_t{1} << 20;
+
+/// An array on its way to disk.
+template <class T>
+class Column {
+ public:
+  explicit Column(NpyStream stream) : stream_(std::move(stream)) {
+    block_.reserve(block_bytes / sizeof(T));
+  }
+
+  Status push(T value) {
+    block_.push_back(value);
+    return block_.size() * sizeof(T) < block_bytes ? ok_status() : flush();
+  }
+  Status push(std::span<const T> values) {
+    block_.insert(block_.end(), values.begin(), values.end());
+    return block_.size() * sizeof(T) < block_bytes ? ok_status() : flush();
+  }
+  Result<FileInfo> close(std::string path) {
+    TROUPE_RETURN_IF_ERROR(flush());
+    TROUPE_RETURN_IF_ERROR(stream_.close());
+    return stream_.info(std::move(path));
+  }
+
+ private:
+  Status flush() {
+    const auto done = stream_.write_elements<T>(block_);
+    block_.clear();
+    return done;
+  }
+
+  NpyStream stream_;
+  std::vector<T> block_;
+};
+
+/// Lists of some nodes, and where they go.
+struct ListsToWrite {
+  const WholeLists* lists = nullptr;
+  const NeighbourLists* data = nullptr;  ///< in-lists of the type, whose places `lists` names
+  std::span<const std::uint64_t> nodes;  ///< original ids
+  const std::vector<std::uint64_t>* global_of = nullptr;  ///< of the neighbours
+  std::function<std::string(std::string_view)> path;      ///< of "offsets", …
+  std::uint64_t edges = 0;
+};
+
+class PartWriter {
+ public:
+  PartWriter(const PartSource& source, PartId part)
+      : source_(source), info_(source.graph.info()), part_(part) {}
+
+  Result<WrittenPart> write() {
+    halo_ = find_halo(info_, source_.relabelling, source_.lists, part_, source_.halo.hops);
+    for (std::size_t type = 0; type < info_.edge_types.size(); ++type) {
+      TROUPE_RETURN_IF_ERROR(write_edges(type));
+    }
+    for (std::size_t type = 0; type < info_.node_types.size(); ++type) {
+      written_.halo_nodes.push_back(halo_[type].ids.size());
+      TROUPE_RETURN_IF_ERROR(write_nodes(type));
+    }
+    return std::move(written_);
+  }
+
+ private:
+  Status write_edges(std::size_t type) {
+    const auto& info = info_.edge_types[type];
+    const bool has_in = !source_.lists.in.empty();
+    if (has_in) {
+      TROUPE_RETURN_IF_ERROR(write_direction(type, EdgeDir::in, source_.lists.in[type]));
+    }
+    if (!source_.lists.out.empty()) {
+      TROUPE_RETURN_IF_ERROR(write_direction(type, EdgeDir::out, source_.lists.out[type]));
+    }
+    const auto main = has_in ? main_lists(type, EdgeDir::in, source_.lists.in[type])
+                             : main_lists(type, EdgeDir::out, source_.lists.out[type]);
+    written_.edges.push_back(main.edges);
+    return info.features ? write_edge_features(type, main) : ok_status();
+  }
+
+  ListsToWrite lists_of(std::size_t type, EdgeDir dir, const WholeLists& lists,
+                        std::span<const std::uint64_t> nodes, std::string_view name) const {
+    const auto& info = info_.edge_types[type];
+    const auto other = raw(dir == EdgeDir::in ? info.source : info.destination);
+    ListsToWrite write;
+    write.lists = &lists;
+    write.data = &source_.graph.graph()->edges[type].in;
+    write.nodes = nodes;
+    write.global_of = &source_.relabelling.global_of[other];
+    write.path = [this, &info, dir, name](std::string_view what) {
+      return store_layout::part_prefix(part_) +
+             store_layout::edges_file(info, dir, std::string(name) + std::string(what));
+    };
+    for (const auto node : nodes) {
+      write.edges += lists.degree(node);
+    }
+    return write;
+  }
+
+  ListsToWrite main_lists(std::size_t type, EdgeDir dir, const WholeLists& lists) const {
+    const auto& info = info_.edge_types[type];
+    const auto owner = raw(dir == EdgeDir::in ? info.destination : info.source);
+    return lists_of(type, dir, lists, source_.relabelling.owned(owner, part_), "");
+  }
+
+  Status write_direction(std::size_t type, EdgeDir dir, const WholeLists& lists) {
+    TROUPE_RETURN_IF_ERROR(write_lists(info_.edge_types[type], main_lists(type, dir, lists)));
+    if (source_.halo.hops == 0) {
+      return ok_status();
+    }
+    const auto& info = info_.edge_types[type];
+    const auto nodes = halo_with_lists(raw(dir == EdgeDir::in ? info.destination : info.source));
+    return write_lists(info, lists_of(type, dir, lists, nodes, "halo_"));
+  }
+
+  /// Original ids of the halo nodes whose lists are kept, in order of global ids.
+  std::vector<std::uint64_t> halo_with_lists(std::size_t type) const {
+    std::vector<std::uint64_t> nodes;
+    for (std::size_t i = 0; i < halo_[type].ids.size(); ++i) {
+      if (halo_[type].hops[i] <= source_.halo.hops) {
+        nodes.push_back(source_.relabelling.original_of[type][halo_[type].ids[i]]);
+      }
+    }
+    return nodes;
+  }
+
+  Status write_lists(const EdgeTypeInfo& info, const ListsToWrite& lists) {
+    TROUPE_RETURN_IF_ERROR(write_offsets(lists));
+    if (id_width_bytes(lists.global_of->size()) == 4) {
+      TROUPE_RETURN_IF_ERROR(write_neighbours<std::uint32_t>(lists));
+    } else {
+      TROUPE_RETURN_IF_ERROR(write_neighbours<std::uint64_t>(lists));
+    }
+    if (info.has_edge_ids) {
+      TROUPE_RETURN_IF_ERROR(write_data(lists, "edge_ids", lists.data->edge_ids));
+    }
+    if (info.has_weights) {
+      TROUPE_RETURN_IF_ERROR(write_data(lists, "weights", lists.data->weights));
+    }
+    return info.has_times ? write_data(lists, "times", lists.data->times) : ok_status();
+  }
+
+  Status write_offsets(const ListsToWrite& lists) {
+    const auto path = lists.path("offsets");
+    TROUPE_ASSIGN_OR_RETURN(auto column, open<std::uint64_t>(path, {lists.nodes.size() + 1}));
+    std::uint64_t at = 0;
+    TROUPE_RETURN_IF_ERROR(column.push(at));
+    for (const auto node : lists.nodes) {
+      at += lists.lists->degree(node);
+      TROUPE_RETURN_IF_ERROR(column.push(at));
+    }
+    return close(column, path);
+  }
+
+  template <class Id>
+  Status write_neighbours(const ListsToWrite& lists) {
+    const auto path = lists.path("neighbours");
+    TROUPE_ASSIGN_OR_RETURN(auto column, open<Id>(path, {lists.edges}));
+    const auto& global_of = *lists.global_of;
+    std::vector<Id> list;
+    for (const auto node : lists.nodes) {
+      lists.lists->neighbours.visit([&](auto ids) {
+        const auto of_node = ids.subspan(lists.lists->offsets[node], lists.lists->degree(node));
+        list.resize(of_node.size());
+        std::ranges::transform(of_node, list.begin(),
+                               [&](auto id) { return static_cast<Id>(global_of[id]); });
+      });
+      TROUPE_RETURN_IF_ERROR(column.push(list));
+    }
+    return close(column, path);
+  }
+
+  template <class T>
+  Status write_data(const ListsToWrite& lists, std::string_view what, std::span<const T> values) {
+    const auto path = lists.path(what);
+    TROUPE_ASSIGN_OR_RETURN(auto column, open<T>(path, {lists.edges}));
+    for (const auto node : lists.nodes) {
+      const auto begin = lists.lists->offsets[node];
+      const auto count = lists.lists->degree(node);
+      if (lists.lists->places.empty()) {
+        TROUPE_RETURN_IF_ERROR(column.push(values.subspan(begin, count)));
+        continue;
+      }
+      for (const auto place : lists.lists->places.subspan(begin, count)) {
+        TROUPE_RETURN_IF_ERROR(column.push(values[place]));
+      }
+    }
+    return close(column, path);
+  }
+
+  Status write_edge_features(std::size_t type, const ListsToWrite& lists) {
+    const auto& table = *source_.graph.graph()->edges[type].features;
+    const auto path = lists.path("features");
+    TROUPE_ASSIGN_OR_RETURN(auto column,
+                            open_bytes(path, table.info.dtype, {lists.edges, table.info.cols}));
+    for (const auto node : lists.nodes) {
+      for (auto i = lists.lists->offsets[node]; i < lists.lists->offsets[node + 1]; ++i) {
+        TROUPE_RETURN_IF_ERROR(column.push(table.row(lists.lists->place(i))));
+      }
+    }
+    return close(column, path);
+  }
+
+  Status write_nodes(std::size_t type) {
+    const auto& info = info_.node_types[type];
+    const auto& nodes = source_.graph.graph()->nodes[type];
+    const auto own = source_.relabelling.owned(type, part_);
+    const auto& halo = halo_[type];
+    std::vector<std::uint64_t> halo_original;
+    for (const auto id : halo.ids) {
+      halo_original.push_back(source_.relabelling.original_of[type][id]);
+    }
+    TROUPE_RETURN_IF_ERROR(write_array(info, "original_ids", own));
+    TROUPE_RETURN_IF_ERROR(write_array<std::uint64_t>(info, "halo_ids", halo.ids));
+    TROUPE_RETURN_IF_ERROR(write_array<std::uint64_t>(info, "halo_original_ids", halo_original));
+    if (source_.halo.hops > 0) {
+      TROUPE_RETURN_IF_ERROR(write_array<std::uint8_t>(info, "halo_hops", halo.hops));
+    }
+    if (nodes.features) {
+      const auto& table = *nodes.features;
+      TROUPE_RETURN_IF_ERROR(write_rows(info, "features", table, own));
+      if (source_.halo.features) {
+        TROUPE_RETURN_IF_ERROR(write_rows(info, "halo_features", table, halo_original));
+      }
+    }
+    return info.labels ? write_labels(info, nodes, own) : ok_status();
+  }
+
+  Status write_labels(const NodeTypeInfo& info, const PartNodes& nodes,
+                      std::span<const std::uint64_t> own) {
+    if (info.labels->kind == LabelInfo::Kind::targets) {
+      const auto bytes = std::as_bytes(nodes.targets);
+      return write_rows(info, "targets",
+                        {{DType::f32, info.labels->classes, 1}, nodes.count, {nullptr, bytes}},
+                        own);
+    }
+    const auto path = nodes_file(info, "labels");
+    TROUPE_ASSIGN_OR_RETURN(auto column, open<std::int64_t>(path, {own.size()}));
+    for (const auto node : own) {
+      TROUPE_RETURN_IF_ERROR(column.push(nodes.labels[node]));
+    }
+    return close(column, path);
+  }
+
+  template <class T>
+  Status write_array(const NodeTypeInfo& info, std::string_view what, std::span<const T> values) {
+    const auto path = nodes_file(info, what);
+    TROUPE_ASSIGN_OR_RETURN(auto column, open<T>(path, {values.size()}));
+    TROUPE_RETURN_IF_ERROR(column.push(values));
+    return close(column, path);
+  }
+
+  Status write_rows(const NodeTypeInfo& info, std::string_view what, const FeatureTable& table,
+                    std::span<const std::uint64_t> nodes) {
+    const auto path = nodes_file(info, what);
+    TROUPE_ASSIGN_OR_RETURN(auto column,
+                            open_bytes(path, table.info.dtype, {nodes.size(), table.info.cols}));
+    for (const auto node : nodes) {
+      TROUPE_RETURN_IF_ERROR(column.push(table.row(node)));
+    }
+    return close(column, path);
+  }
+
+  std::string nodes_file(const NodeTypeInfo& info, std::string_view what) const {
+    return store_layout::part_prefix(part_) + store_layout::nodes_file(info, what);
+  }
+
+  template <class T>
+  Result<Column<T>> open(const std::string& path, std::vector<std::uint64_t> shape) const {
+    constexpr NpyType type{std::is_floating_point_v<T> ? 'f' : (std::is_signed_v<T> ? 'i' : 'u'),
+                           sizeof(T)};
+    TROUPE_ASSIGN_OR_RETURN(auto stream, open_stream(path, type, std::move(shape)));
+    return Column<T>(std::move(stream));
+  }
+  Result<Column<std::byte>> open_bytes(const std::string& path, DType dtype,
+                                       std::vector<std::uint64_t> shape) const {
+    TROUPE_ASSIGN_OR_RETURN(auto stream, open_stream(path, npy_type(dtype), std::move(shape)));
+    return Column<std::byte>(std::move(stream));
+  }
+  Result<NpyStream> open_stream(const std::string& path, NpyType type,
+                                std::vector<std::uint64_t> shape) const {
+    const auto full = source_.dir / path;
+    TROUPE_RETURN_IF_ERROR(make_folders(full.parent_path()));
+    return NpyStream::create(full, type, std::move(shape));
+  }
+  template <class T>
+  Status close(Column<T>& column, const std::string& path) {
+    TROUPE_ASSIGN_OR_RETURN(auto file, column.close(path));
+    written_.files.push_back(std::move(file));
+    return ok_status();
+  }
+
+  const PartSource& source_;
+  const GraphInfo& info_;
+  PartId part_;
+  std::vector<HaloNodes> halo_;
+  WrittenPart written_;
+};
+
+}  // namespace
+
+Result<WrittenPart> write_part(const PartSource& source, PartId part) {
+  return PartWriter(source, part).write();
+}
+
+}  // namespace troupe

@@ -1,0 +1,54 @@
+// examples/dblp_hetero, where its data is: import, partition, and learn on the typed graph.
+#include "tests/support/expect.hpp"
+#include "tests/support/process.hpp"
+#include "tests/support/scratch_folder.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+namespace troupe {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+TEST(DblpHetero, LearnsTheFieldsOfAuthors) {
+  const char* const data = std::getenv("TROUPE_DBLP_HETERO");
+  if (data == nullptr) {
+    GTEST_SKIP()
+        << "the data has no licence and is not here; TROUPE_DBLP_HETERO may name its folder";
+  }
+  const testing::ScratchFolder scratch;
+  const auto folder = scratch.path();
+  const auto example = fs::path(TROUPE_SOURCE_DIR) / "examples" / "dblp_hetero";
+  for (const auto& entry : fs::directory_iterator(data)) {
+    if (entry.path().extension() == ".npy") {
+      fs::copy(entry.path(), folder);
+    }
+  }
+  fs::copy(example / "dblp.json", folder);
+  fs::copy(example / "job.json", folder);
+  const auto troupe = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), TROUPE_PROGRAM);
+    return testing::run_process(arguments, folder.string());
+  };
+  const auto out = (folder / "out").string();
+
+  const auto imported = troupe(
+      {"import", "--from", "npy", (folder / "dblp.json").string(), (folder / "store").string()});
+  ASSERT_EQ(imported.exit_code, 0) << imported.err;
+  const auto ran = troupe({"run", (folder / "job.json").string(), "--set", "output=" + out});
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+
+  std::ifstream in(folder / "out" / "report.json");
+  const auto report = json::parse(in, nullptr, false);
+  ASSERT_FALSE(report.is_discarded());
+  EXPECT_GE(report["scores"]["test"]["accuracy"].get<double>(), 0.885);
+  EXPECT_EQ(report["scores"]["test"]["labelled"], 1000);
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,165 @@
+#include "runtime/data/graphbolt_import.hpp"
+
+#include "tests/runtime/data/import_fixture.hpp"
+
+namespace troupe {
+namespace {
+
+using namespace testing;
+
+class Graphbolt : public ImportTest {
+ protected:
+  void SetUp() override {
+    write_all(in_ / "cites.csv", "0,1\n2,1\n3,0\n");
+    save_npy<std::int64_t>(in_ / "writes.npy", {2, 2}, {0, 1, 3, 2});
+    save_npy<float>(in_ / "feat.npy", {4, 1}, {0, 1, 2, 3});
+    save_npy<float>(in_ / "efeat.npy", {2, 1}, {5, 6});
+    save_npy<std::int64_t>(in_ / "train.npy", {2}, {3, 1});
+    save_npy<std::int64_t>(in_ / "train_y.npy", {2}, {0, 2});
+    save_npy<std::int32_t>(in_ / "val.npy", {1}, {0});
+    save_npy<std::int32_t>(in_ / "val_y.npy", {1}, {1});
+    yaml_ = R"(dataset_name: g  # a comment
+graph:
+  nodes:
+    - type: paper
+      num: 4
+    - {type: author, num: 2}
+  edges:
+    - type: "paper:cites:paper"
+      format: csv
+      path: cites.csv
+    - type: author:writes:paper
+      format: numpy
+      path: writes.npy
+feature_data:
+  - domain: node
+    type: paper
+    name: feat
+    format: numpy
+    in_memory: false
+    path: feat.npy
+  - {domain: edge, type: "author:writes:paper", name: feat, format: numpy, path: efeat.npy}
+  - {domain: node, type: paper, name: year, format: torch, path: year.pt}
+tasks:
+  - name: node_classification
+    num_classes: 5
+    train_set:
+      - type: paper
+        data:
+          - {name: seeds, format: numpy, in_memory: true, path: train.npy}
+          - {name: labels, format: numpy, path: train_y.npy}
+    validation_set:
+      - type: paper
+        data:
+          - {name: seed_nodes, format: numpy, path: val.npy}
+          - {name: labels, format: numpy, path: val_y.npy}
+)";
+  }
+  void replace(const std::string& from, const std::string& to) {
+    const auto at = yaml_.find(from);
+    ASSERT_NE(at, std::string::npos) << from;
+    yaml_.replace(at, from.size(), to);
+  }
+  Result<GraphInfo> import(GraphboltOptions options = {}) {
+    write_all(in_ / "metadata.yaml", yaml_);
+    begin(options.import);
+    InlineExecutor executor;
+    return import_graphbolt(in_, out_, options, executor);
+  }
+  Result<GraphStore> store() { return opened(import()); }
+
+  std::string yaml_;
+};
+
+TEST_F(Graphbolt, StoresTypesFeaturesAndTheTask) {
+  ASSERT_OK_AND_ASSIGN(const auto graph, store());
+
+  const auto& info = graph.info();
+  EXPECT_EQ(info.node_types[0].name, "paper");
+  EXPECT_EQ(info.node_types[0].features->cols, 1U);
+  EXPECT_EQ(info.node_types[0].labels->classes, 5U);
+  EXPECT_TRUE(
+      std::ranges::equal(graph.graph()->nodes[0].labels, std::vector<std::int64_t>{1, 2, -1, 0}));
+  EXPECT_EQ(info.edge_types[0].name, "cites");
+  EXPECT_EQ(info.edge_types[1].features->cols, 1U);
+  EXPECT_TRUE(std::ranges::equal(graph.graph()->edges[1].in.offsets,
+                                 std::vector<std::uint64_t>{0, 0, 0, 1, 2}));
+  ASSERT_OK_AND_ASSIGN(const auto seeds, graph.seeds("", "train"));
+  EXPECT_EQ(seeds.original, (std::vector<OriginalId>{OriginalId{1}, OriginalId{3}}));
+  EXPECT_EQ(info.find_split("")->roles.at("val").count, 1U);
+  EXPECT_EQ(left_out_, (std::vector<std::string>{"feature_data year of node"}));
+}
+
+TEST_F(Graphbolt, TypesMayBeLeftOutWhereThereIsOne) {
+  yaml_ = R"(
+graph:
+  nodes: [{num: 4}]
+  edges: [{type: null, format: csv, path: cites.csv}]
+tasks:
+  - train_set: [{data: [{name: seeds, format: numpy, path: train.npy}]}]
+  - name: links
+    train_set: [{data: [{name: seeds, format: numpy, path: writes.npy}]}]
+)";
+  ASSERT_OK_AND_ASSIGN(const auto info, import());
+
+  EXPECT_EQ(info.node_types[0].name, "node");
+  EXPECT_EQ(info.edge_types[0].name, "edge");
+  EXPECT_FALSE(info.node_types[0].labels);
+  EXPECT_EQ(left_out_, (std::vector<std::string>{"tasks/1/train_set/0"})) << "pairs to predict";
+}
+
+TEST_F(Graphbolt, TheNameOfFeaturesCanBeStated) {
+  EXPECT_ERROR(import({{}, "year"}), Errc::unimplemented,
+               "/feature_data/2/format: expected csv or numpy, found \"torch\"");
+  EXPECT_ERROR(import({{}, "x"}), Errc::not_found, "expected features named \"x\"");
+}
+
+TEST_F(Graphbolt, LabelsThatDoNotFitAreNamed) {
+  const auto invalid = Errc::invalid_argument;
+  save_npy<std::int64_t>(in_ / "train_y.npy", {2}, {0, 5});
+  EXPECT_ERROR(import(), invalid,
+               "train_y.npy: row 1: expected a label from -1 (none) to 4, got 5");
+  save_npy<std::int64_t>(in_ / "train_y.npy", {1}, {0});
+  EXPECT_ERROR(import(), invalid, "train_y.npy: expected 2 labels, one per seed, got [1]");
+  SetUp();
+  save_npy<std::int32_t>(in_ / "val.npy", {1}, {3});
+  EXPECT_ERROR(import(), invalid,
+               "val_y.npy: row 0: expected label 0 for node 3, as another set says, got 1");
+  save_npy<std::int32_t>(in_ / "val.npy", {1}, {4});
+  EXPECT_ERROR(import(), invalid, "val.npy: row 0: expected a node id below 4, got 4");
+}
+
+TEST_F(Graphbolt, WrongMetadataIsNamedByItsPlace) {
+  const auto invalid = Errc::invalid_argument;
+  replace("num: 4", "num: many");
+  EXPECT_ERROR(import(), invalid, "/graph/nodes/0/num: expected an integer");
+  SetUp();
+  replace("author:writes:paper", "author:writes:book");
+  EXPECT_ERROR(import(), invalid, "/graph/edges/1: expected the name of a node type");
+  SetUp();
+  replace("path: cites.csv", "paths: cites.csv");
+  EXPECT_ERROR(import(), invalid, "/graph/edges/0: expected an object with \"path\"");
+  yaml_ = "graph: [";
+  EXPECT_ERROR(import(), invalid, "expected YAML");
+  yaml_ = "graph: {nodes: 3}";
+  EXPECT_ERROR(import(), invalid, "/graph/nodes: expected an array");
+}
+
+TEST_F(Graphbolt, YamlThatGrowsOrNestsWithoutEndIsRefused) {
+  yaml_ = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
+  for (int i = 1; i < 9; ++i) {
+    std::string list;
+    for (int k = 0; k < 10; ++k) {
+      list += (k > 0 ? ", *a" : "*a") + std::to_string(i - 1);
+    }
+    yaml_ += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [" + list + "]\n";
+  }
+  EXPECT_ERROR(import(), Errc::invalid_argument, "expected YAML of at most");
+  yaml_ = std::string(100'000, '[');
+  EXPECT_ERROR(import(), Errc::invalid_argument, "expected YAML");
+  yaml_ = "a: &a [*a]";
+  EXPECT_ERROR(import(), Errc::invalid_argument, "expected YAML");
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,159 @@
+#include "runtime/partition/hotness.hpp"
+
+#include "runtime/partition/assign.hpp"
+#include "tests/runtime/partition/partition_fixture.hpp"
+
+#include <array>
+#include <numeric>
+
+namespace troupe {
+namespace {
+
+using namespace testing;
+
+class HotnessTest : public ::testing::Test {
+ protected:
+  GraphStore graph(const std::vector<std::uint64_t>& counts,
+                   const std::vector<PlainEdgeType>& types) {
+    auto store = store_of(plain_contents(counts, types), temp_ / std::to_string(number_++));
+    EXPECT_OK(store);
+    return *std::move(store);
+  }
+  Hotness heat(const GraphStore& store, const std::vector<std::uint64_t>& seeds,
+               const HotnessOptions& options) {
+    auto found = node_hotness(store, NodeTypeId{0}, seeds, options, executor_);
+    EXPECT_OK(found);
+    return *std::move(found);
+  }
+
+  TempDir temp_;
+  int number_ = 0;
+  InlineExecutor executor_;
+};
+
+TEST_F(HotnessTest, OnATreeItIsTheProductOfTheDraws) {
+  // 0 is reached from 1 and 2, 1 from 3, 4 and 5
+  const auto store = graph({6}, {{0, 0, {{1, 0}, {2, 0}, {3, 1}, {4, 1}, {5, 1}}}});
+  const auto one = heat(store, {0}, {.fanout = {{1}, {2}}, .batch_size = 1})[0];
+  EXPECT_FLOAT_EQ(one[0], 1);
+  EXPECT_FLOAT_EQ(one[1], 0.5F);
+  EXPECT_FLOAT_EQ(one[2], 0.5F);
+  EXPECT_NEAR(one[3], 0.5 * 2 / 3, 1e-6);
+  const auto all = heat(store, {0}, {.fanout = {{-1}, {-1}}, .batch_size = 1})[0];
+  for (const float p : all) {
+    EXPECT_FLOAT_EQ(p, 1);
+  }
+  const auto replaced = heat(store, {0}, {.fanout = {{2}}, .batch_size = 1, .replace = true})[0];
+  EXPECT_NEAR(replaced[1], 0.75, 1e-6);
+  EXPECT_EQ(replaced[3], 0);
+}
+
+TEST_F(HotnessTest, SeedsAreInABatchInProportion) {
+  const auto store = graph({6}, {{0, 0, {{1, 0}}}});
+  const auto found = heat(store, {0, 2, 4, 5}, {.fanout = {{0}}, .batch_size = 3})[0];
+  EXPECT_EQ(found, (std::vector<float>{0.75F, 0, 0.75F, 0, 0.75F, 0.75F}));
+  EXPECT_EQ(heat(store, {0, 2}, {.fanout = {{0}}, .batch_size = 100})[0][2], 1.0F);
+}
+
+TEST_F(HotnessTest, OutNeighboursAreReachedAlongTheEdges) {
+  const auto store = graph({4}, {{0, 0, {{0, 1}, {0, 2}, {1, 3}}}});
+  const auto found =
+      heat(store, {0}, {.fanout = {{1}, {1}}, .batch_size = 1, .dir = EdgeDir::out})[0];
+  EXPECT_EQ(found, (std::vector<float>{1, 0.5F, 0.5F, 0.5F}));
+}
+
+TEST_F(HotnessTest, TheFrontierIsTheNewNodesOrAll) {
+  // 0 has 2 in-neighbours; with all nodes it is asked for again in the second hop
+  const auto store = graph({3}, {{0, 0, {{1, 0}, {2, 0}}}});
+  EXPECT_NEAR(heat(store, {0}, {.fanout = {{1}, {1}}, .batch_size = 1})[0][1], 0.5, 1e-6);
+  const HotnessOptions all{.fanout = {{1}, {1}}, .batch_size = 1, .all_nodes = true};
+  EXPECT_NEAR(heat(store, {0}, all)[0][1], 0.75, 1e-6);
+}
+
+TEST_F(HotnessTest, EveryEdgeTypeHasItsOwnFanout) {
+  const auto store = graph({2, 4}, {{1, 0, {{0, 0}, {1, 0}}}, {1, 0, {{2, 0}, {3, 0}}}});
+  const auto found = heat(store, {0}, {.fanout = {{1, -1}}, .batch_size = 1});
+  EXPECT_EQ(found[0], (std::vector<float>{1, 0}));
+  EXPECT_EQ(found[1], (std::vector<float>{0.5F, 0.5F, 1, 1}));
+}
+
+TEST_F(HotnessTest, TheNumberOfThreadsChangesNoBit) {
+  const auto store = graph({9000}, {{0, 0, both_ways(grouped_edges(5, 1800, 6000, 4000))}});
+  std::vector<std::uint64_t> seeds(300);
+  std::iota(seeds.begin(), seeds.end(), 50);
+  const HotnessOptions options{.fanout = {{5}, {3}, {2}}, .batch_size = 32};
+  const auto alone = heat(store, seeds, options);
+  ComputePool pool(4);
+  ASSERT_OK_AND_ASSIGN(const auto together,
+                       node_hotness(store, NodeTypeId{0}, seeds, options, pool));
+  EXPECT_EQ(alone, together);
+}
+
+TEST_F(HotnessTest, AHubOfVeryManyCertainEdgesHasProbabilityOne) {
+  EdgePairs edges;
+  for (std::uint64_t v = 1; v < 3000; ++v) {
+    for (int parallel = 0; parallel < 4; ++parallel) {
+      edges.emplace_back(0, v);
+    }
+  }
+  const auto store = graph({3000}, {{0, 0, edges}});
+  std::vector<std::uint64_t> seeds(2999);
+  std::iota(seeds.begin(), seeds.end(), 1);
+  EXPECT_EQ(heat(store, seeds, {.fanout = {{-1}}, .batch_size = 2999})[0][0], 1.0F);
+}
+
+TEST_F(HotnessTest, WhatCannotBeIsSaid) {
+  const auto store = graph({3}, {{0, 0, {{1, 0}}}});
+  const auto found = [&](const std::vector<std::uint64_t>& seeds, const HotnessOptions& options) {
+    return node_hotness(store, NodeTypeId{0}, seeds, options, executor_);
+  };
+  const HotnessOptions good{.fanout = {{2}}};
+  EXPECT_ERROR(found({}, good), Errc::invalid_argument, "expected seeds below 3, got none");
+  EXPECT_ERROR(found({3}, good), Errc::invalid_argument, "expected seeds below 3, got 3");
+  EXPECT_ERROR(found({0}, {}), Errc::invalid_argument, "got 0 hops");
+  EXPECT_ERROR(found({0}, {.fanout = {{2}}, .batch_size = 0}), Errc::invalid_argument, "and 0");
+  EXPECT_ERROR(found({0}, {.fanout = {{-2}}}), Errc::invalid_argument, "got -2");
+  EXPECT_ERROR(found({0}, {.fanout = {{1, 1, 1}}}), Errc::invalid_argument, "one fanout or 1");
+  EXPECT_ERROR(node_hotness(store, "other", good, executor_), Errc::not_found, "other");
+}
+
+TEST_F(HotnessTest, TheMethodSharesNodesEvenlyWhateverTheThreads) {
+  const auto store = graph({400}, {{0, 0, both_ways(grouped_edges(2, 200, 900, 0))}});
+  AssignOptions options{.method = "hotness", .parts = 2, .seed = 4};
+  options.more.hotness = {.fanout = {{4}, {4}}, .batch_size = 8};
+  ASSERT_OK_AND_ASSIGN(const auto assigned, assign(store, options, executor_));
+  std::array<std::uint64_t, 2> sizes{};
+  for (const auto part : assigned.parts[0]) {
+    ++sizes[raw(part)];
+  }
+  EXPECT_EQ(sizes, (std::array<std::uint64_t, 2>{200, 200}));
+  ComputePool pool(3);
+  ASSERT_OK_AND_ASSIGN(const auto again, assign(store, options, pool));
+  EXPECT_EQ(assigned.parts, again.parts);
+}
+
+TEST_F(HotnessTest, TheMethodGivesSeedsAndTheirSurroundingsToOnePart) {
+  // Chains of three nodes; the first of each is a seed, as every third node of plain_contents is
+  EdgePairs edges;
+  constexpr std::uint64_t chains = 60;
+  for (std::uint64_t c = 0; c < chains; ++c) {
+    edges.emplace_back(3 * c + 1, 3 * c);
+    edges.emplace_back(3 * c + 2, 3 * c + 1);
+  }
+  const auto store = graph({3 * chains}, {{0, 0, edges}});
+  AssignOptions options{.method = "hotness", .parts = 3, .seed = 1};
+  options.more.hotness = {.fanout = {{-1}, {-1}}, .batch_size = 4};
+  ASSERT_OK_AND_ASSIGN(const auto assigned, assign(store, options, executor_));
+  EXPECT_EQ(assigned.measures.cut_edges, 0U);
+}
+
+TEST_F(HotnessTest, TheMethodNeedsASeedPerPart) {
+  const auto store = graph({9}, {{0, 0, {{1, 0}}}});
+  AssignOptions options{.method = "hotness", .parts = 4};
+  options.more.hotness.fanout = {{2}};
+  EXPECT_ERROR(assign(store, options, executor_), Errc::invalid_argument,
+               "expected at least 4 training seeds");
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,62 @@
+#pragma once
+/// \file learner_support.hpp
+/// What the tests of learners of both kinds, of one type and typed, share.
+#include "runtime/run/learner.hpp"
+#include "tests/support/expect.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace troupe::testing {
+
+/// One layer of four hidden columns to two classes; the rest is the test's own.
+inline LearnerOptions small_learner() {
+  LearnerOptions options;
+  options.model.layers = 1;
+  options.model.hidden = 4;
+  options.model.out_dim = 2;
+  options.optimizer.kind = "sgd";
+  options.optimizer.lr = 0.1;
+  options.job_seed = 3;
+  return options;
+}
+
+inline std::unique_ptr<Learner> make(const LearnerOptions& options) {
+  auto learner = Learner::create(options);
+  EXPECT_OK(learner);
+  return *std::move(learner);
+}
+
+inline Matrix matrix_of(std::size_t rows, std::size_t cols, const std::vector<float>& values) {
+  Matrix x(rows, cols);
+  std::ranges::copy(values, x.data());
+  return x;
+}
+
+/// A hundred steps on a batch halve its loss.
+inline void expect_learns(Learner& learner, const Batch& batch) {
+  InlineExecutor executor;
+  ASSERT_OK_AND_ASSIGN(const auto first, learner.compute(executor, batch));
+  const double before = first.loss_sum;
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_OK_AND_ASSIGN(const auto share, learner.compute(executor, batch));
+    learner.apply({share.gradient.begin(), share.gradient.end()}, share.weight);
+  }
+  ASSERT_OK_AND_ASSIGN(const auto last, learner.compute(executor, batch));
+  EXPECT_LT(last.loss_sum, 0.5 * before);
+}
+
+/// What becomes of a batch after `change(sampled, batch)`.
+template <class Change>
+Result<Learner::Share> compute_changed(Learner& learner, Batch batch, Change change) {
+  InlineExecutor executor;
+  auto sampled = *batch.sampled;
+  change(sampled, batch);
+  batch.sampled = std::make_shared<const SampledBatch>(std::move(sampled));
+  return learner.compute(executor, batch);
+}
+
+}  // namespace troupe::testing

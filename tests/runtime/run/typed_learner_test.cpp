@@ -1,0 +1,98 @@
+// Learning from batches of typed graphs.
+#include "runtime/run/outputs.hpp"
+#include "runtime/run/typed_input.hpp"
+#include "tests/runtime/run/learner_support.hpp"
+
+namespace troupe {
+namespace {
+
+using namespace testing;
+
+/// Authors 0 have one column, papers 1 two, tags 2 none; papers come to authors. Tags go to papers,
+/// which one layer does not read.
+LearnerOptions options() {
+  auto o = small_learner();
+  o.model.types = {
+      .nodes = {{"author", 1}, {"paper", 2}, {"tag", 0}},
+      .edges = {{"by", NodeTypeId{1}, NodeTypeId{0}}, {"of", NodeTypeId{2}, NodeTypeId{1}}},
+      .seeds = NodeTypeId{0}};
+  return o;
+}
+
+/// Two authors, the first with a paper.
+Batch batch(std::vector<std::uint32_t> seeds, std::vector<std::int64_t> labels) {
+  auto sampled = std::make_shared<SampledBatch>();
+  sampled->hops = 1;
+  sampled->seed_index = std::move(seeds);
+  sampled->nodes.resize(3);
+  sampled->nodes[0] = {{NodeId{0}, NodeId{1}}, {2, 2}};
+  sampled->nodes[1] = {{NodeId{0}}, {0, 1}};
+  sampled->nodes[2] = {{}, {0, 0}};
+  sampled->edges.resize(2);
+  sampled->edges[0].source_type = NodeTypeId{1};
+  sampled->edges[0].offsets = {0, 1, 1};
+  sampled->edges[0].sources = {0};
+  sampled->edges[0].row_begin = {0, 2};
+  sampled->edges[1].source_type = NodeTypeId{2};
+  sampled->edges[1].destination_type = NodeTypeId{1};
+  sampled->edges[1].offsets = {0};
+  sampled->edges[1].row_begin = {0, 0};
+  Batch b;
+  b.sampled = std::move(sampled);
+  b.rows.resize(3);
+  b.rows[0] = {matrix_of(2, 1, {1, -1}), {OriginalId{5}, OriginalId{6}}};
+  b.rows[1] = {matrix_of(1, 2, {0.5F, 2}), {OriginalId{7}}};
+  b.labels = std::move(labels);
+  return b;
+}
+
+TEST(TypedLearner, LearnsItsSeeds) {
+  expect_learns(*make(options()), batch({0, 1}, {0, 1}));
+}
+
+TEST(TypedLearner, OutputsAreLinearInSourcesAndSelf) {
+  InlineExecutor executor;
+  const auto learner = make(options());
+  const auto p = *learner->snapshot();  // W [2, 2], b [2], S [2, 1]
+  ASSERT_EQ(p.size(), 8U);
+
+  ASSERT_OK_AND_ASSIGN(const auto out, learner->outputs(executor, batch({1, 0, 1}, {0, 0, 0})));
+
+  ASSERT_EQ(out.rows(), 3U);
+  for (std::size_t c = 0; c < 2; ++c) {
+    const float with_paper = p[2 * c] * 0.5F + p[2 * c + 1] * 2 + p[4 + c] + p[6 + c];
+    EXPECT_NEAR(out.view().row(1)[c], with_paper, 1e-6);
+    EXPECT_NEAR(out.view().row(0)[c], p[4 + c] - p[6 + c], 1e-6);
+    EXPECT_EQ(out.view().row(2)[c], out.view().row(0)[c]);
+  }
+}
+
+TEST(TypedLearner, RefusesBatchesThatItsModelCannotUse) {
+  const auto learner = make(options());
+  const auto changed = [&](auto change) {
+    return compute_changed(*learner, batch({0}, {1}), change);
+  };
+  const auto refused = Errc::failed_precondition;
+  EXPECT_ERROR(changed([](auto& s, auto&) { s.hops = 0; }), refused, "at least 1 hops");
+  EXPECT_ERROR(changed([](auto& s, auto&) { s.edges.pop_back(); }), refused, "found 3, 1 and 1");
+  EXPECT_ERROR(changed([](auto& s, auto&) { s.nodes.resize(4); }), refused, "found 4, 2 and 1");
+  EXPECT_ERROR(changed([](auto& s, auto&) { s.seed_type = NodeTypeId{1}; }), refused,
+               "expected seeds of node type 0, found 1");
+  EXPECT_ERROR(changed([](auto& s, auto&) { s.edges[0].source_type = NodeTypeId{2}; }), refused,
+               "expected \"by\" edges between node types 1 and 0, found 2 and 0");
+  EXPECT_ERROR(changed([](auto&, Batch& b) { b.rows[1].features = Matrix::zeros(1, 3); }), refused,
+               "features of 1 \"paper\" nodes in 2 columns, found 1 in 3");
+  EXPECT_ERROR(changed([](auto&, Batch& b) { b.rows[1].original_ids.clear(); }), refused,
+               "original ids of 1 \"paper\" nodes, found 0");
+}
+
+TEST(TypedLearner, AModelFileSaysItsTypes) {
+  const auto metadata = model_metadata(options().model);
+  EXPECT_EQ(metadata.at("node_types"), "author 1, paper 2, tag 0");
+  EXPECT_EQ(metadata.at("edge_types"), "by paper author, of tag paper");
+  EXPECT_EQ(metadata.at("seed_type"), "author");
+  EXPECT_FALSE(model_metadata({}).contains("edge_types"));
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,112 @@
+#pragma once
+/// \file typed_support.hpp
+/// A small typed graph as a store, with features of different width per type, and jobs on it.
+#include "runtime/base/executor.hpp"
+#include "runtime/base/philox.hpp"
+#include "runtime/base/result.hpp"
+#include "runtime/data/stream_store.hpp"
+#include "runtime/job/job_file.hpp"
+
+#include <filesystem>
+#include <fmt/format.h>
+#include <string>
+#include <vector>
+
+namespace troupe::testing {
+
+inline constexpr std::uint64_t authors = 240;
+inline constexpr std::uint64_t papers = 500;
+inline constexpr std::uint64_t venues = 9;
+
+/// Authors of three classes write papers that appear in venues of their class; of the authors' own
+/// columns little can be learned.
+inline Status write_typed_store(const std::filesystem::path& out) {
+  InlineExecutor executor;
+  TROUPE_ASSIGN_OR_RETURN(auto writer, StoreWriter::create(out, {}, executor));
+  const FeatureInfo narrow{DType::f32, 5, 1.0F};
+  const FeatureInfo bytes{DType::u8, 12, 1.0F};
+  const FeatureInfo one_hot{DType::f32, venues, 1.0F};
+  const LabelInfo classes{LabelInfo::Kind::classes, 3};
+  TROUPE_ASSIGN_OR_RETURN(const auto author,
+                          writer.add_node_type({"author", authors, narrow, classes}));
+  TROUPE_ASSIGN_OR_RETURN(const auto paper, writer.add_node_type({"paper", papers, bytes, {}}));
+  TROUPE_ASSIGN_OR_RETURN(const auto venue, writer.add_node_type({"venue", venues, one_hot, {}}));
+  TROUPE_ASSIGN_OR_RETURN(const auto writes,
+                          writer.add_edge_type({"writes", author, paper, {.reverse_edges = true}}));
+  TROUPE_ASSIGN_OR_RETURN(const auto appears,
+                          writer.add_edge_type({"appears", paper, venue, {.reverse_edges = true}}));
+
+  DrawStream draw(stream_key(7, {.domain = Domain::generators}), 0);
+  std::vector<std::uint64_t> who;
+  std::vector<std::uint64_t> what;
+  std::vector<std::uint64_t> where;
+  std::vector<std::uint64_t> each;
+  for (std::uint64_t p = 0; p < papers; ++p) {
+    const auto of_class = p % 3;
+    for (std::uint32_t k = 0; k <= draw.below(3); ++k) {
+      who.push_back(3 * draw.below(authors / 3) + of_class);
+      what.push_back(p);
+    }
+    each.push_back(p);
+    where.push_back(draw.below(10) == 0 ? draw.below(venues) : 3 * draw.below(3) + of_class);
+  }
+  TROUPE_RETURN_IF_ERROR(writer.add_edges(writes, who, what));
+  TROUPE_RETURN_IF_ERROR(writer.add_edges(appears, each, where));
+
+  std::vector<float> of_authors(authors * narrow.cols);
+  for (float& x : of_authors) {
+    x = unit_float(draw.next()) - 0.5F;
+  }
+  std::vector<std::uint8_t> of_papers(papers * bytes.cols);
+  for (auto& x : of_papers) {
+    x = static_cast<std::uint8_t>(draw.below(3));
+  }
+  std::vector<float> of_venues(venues * venues);
+  for (std::uint64_t v = 0; v < venues; ++v) {
+    of_venues[v * venues + v] = 1;
+  }
+  TROUPE_RETURN_IF_ERROR(writer.add_features(author, std::as_bytes(std::span(of_authors))));
+  TROUPE_RETURN_IF_ERROR(writer.add_features(paper, std::as_bytes(std::span(of_papers))));
+  TROUPE_RETURN_IF_ERROR(writer.add_features(venue, std::as_bytes(std::span(of_venues))));
+
+  std::vector<std::int64_t> labels;
+  std::vector<std::vector<std::uint64_t>> roles(3);
+  for (std::uint64_t a = 0; a < authors; ++a) {
+    labels.push_back(static_cast<std::int64_t>(a % 3));
+    roles[a % 2 == 0 ? 0 : a % 4 == 1 ? 1 : 2].push_back(a);
+  }
+  TROUPE_RETURN_IF_ERROR(writer.add_labels(author, labels));
+  TROUPE_RETURN_IF_ERROR(writer.set_seeds("", "train", author, roles[0]));
+  TROUPE_RETURN_IF_ERROR(writer.set_seeds("", "val", author, roles[1]));
+  TROUPE_RETURN_IF_ERROR(writer.set_seeds("", "test", author, roles[2]));
+  TROUPE_ASSIGN_OR_RETURN(const auto info, writer.finish());
+  return info.node_types.size() == 3 ? ok_status()
+                                     : Status(Error(Errc::internal, "expected three node types"));
+}
+
+/// Two layers of 16, 32 seeds per batch, 2 epochs; other fanouts for one edge type.
+inline std::string typed_job_text(const std::filesystem::path& store,
+                                  const std::filesystem::path& output) {
+  return fmt::format(R"({{
+    "dataset": {{ "path": "{}" }},
+    "sample": {{ "fanout": {{ "*": [5, 4], "rev_writes": [3, 0] }}, "batch_size": 32 }},
+    "model": {{ "kind": "graphsage", "hidden": 16, "norm": "layer", "dropout": 0.3, "input_dropout": 0.1 }},
+    "train": {{ "epochs": 2, "optimizer": {{ "kind": "adam", "lr": 0.01 }} }},
+    "eval": {{ "mode": "sampled" }},
+    "seed": 1,
+    "output": "{}"
+  }})",
+                     store.string(), output.string());
+}
+
+inline Result<Job> typed_job(const std::filesystem::path& store,
+                             const std::filesystem::path& output,
+                             const std::vector<std::string>& overrides) {
+  TROUPE_ASSIGN_OR_RETURN(auto reading, parse_job(typed_job_text(store, output), "", overrides));
+  if (!reading.problems.empty()) {
+    return Error(Errc::invalid_argument, to_string(reading.problems));
+  }
+  return std::move(reading.job);
+}
+
+}  // namespace troupe::testing
