@@ -127,13 +127,14 @@ void dispatch(Sampler* self, std::uint64_t id, std::vector<HopQuestion> question
     trace_hop(self, batch);
     batch.hop_began = self->state.trace.now();
   }
+  const auto hop = batch.builder->hop();
   for (auto& question : questions) {
     const auto nodes = question.request.frontier.size();
-    batch.trace.frontier_nodes += nodes;
-    if (host.local_lists(question.part)) {
+    const bool here = host.local_lists(question.part) != nullptr;
+    batch.trace.frontier.add(hop, nodes, here ? 0 : nodes);
+    if (here) {
       batch.local.push_back(std::move(question));
     } else {
-      batch.trace.frontier_remote += nodes;
       ask(self, id, std::move(question));
     }
   }

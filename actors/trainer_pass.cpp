@@ -19,8 +19,7 @@ void account(net::EpochCounters& counters, const ReadyBatch& ready) {
   counters.edges += sampled.num_edges();
   counters.sample_ns += ready.trace.sample_ns;
   counters.collect_ns += ready.trace.collect_ns;
-  counters.frontier_nodes += ready.trace.frontier_nodes;
-  counters.frontier_remote += ready.trace.frontier_remote;
+  counters.frontier.add(ready.trace.frontier);
   counters.rows += ready.trace.rows;
   counters.rows_remote += ready.trace.rows_remote;
   counters.rows_cached += ready.trace.rows_cached;

@@ -1,5 +1,6 @@
 // Writes the seeds of the corpora from valid inputs: make_corpus FOLDER. Equal on every run.
 #include "runtime/base/files.hpp"
+#include "runtime/base/staged_directory.hpp"
 #include "runtime/data/npy_import.hpp"
 #include "runtime/feature/row_request.hpp"
 #include "runtime/job/job_file.hpp"

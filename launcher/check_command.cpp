@@ -1,4 +1,5 @@
 #include "launcher/commands.hpp"
+#include "launcher/end_at_signal.hpp"
 #include "launcher/prepare_store.hpp"
 #include "launcher/print_error.hpp"
 #include "launcher/read_job.hpp"
@@ -11,6 +12,7 @@
 namespace troupe {
 
 ExitCode check_command(const JobArguments& arguments) {
+  const EndAtSignal end_at_signal;
   auto job = read_job_or_print(arguments);
   if (!job) {
     return ExitCode::usage;

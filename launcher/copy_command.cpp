@@ -1,5 +1,6 @@
 // `troupe copy`, and its other end on a host.
 #include "launcher/commands.hpp"
+#include "launcher/end_at_signal.hpp"
 #include "launcher/prepare_run.hpp"
 #include "launcher/print_error.hpp"
 #include "launcher/processes/child_processes.hpp"
@@ -14,7 +15,7 @@
 namespace troupe {
 
 ExitCode copy_command(const CopyArguments& arguments) {
-  unblock_stop_signals();  // no file is half there when one ends it at once
+  const EndAtSignal end_at_signal;
   const Say say = [](const std::string& text) {
     std::printf("%s\n", text.c_str());
     std::fflush(stdout);
@@ -40,7 +41,7 @@ ExitCode copy_command(const CopyArguments& arguments) {
 }
 
 ExitCode receive_command() {
-  unblock_stop_signals();
+  const EndAtSignal end_at_signal;
   std::signal(SIGPIPE, SIG_IGN);
   const auto received = receive_files(STDIN_FILENO, STDOUT_FILENO);
   return received ? ExitCode::done : exit_code_of(received.error().code());  // the sender was told

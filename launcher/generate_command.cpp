@@ -1,5 +1,6 @@
 #include "launcher/bytes_option.hpp"
 #include "launcher/commands.hpp"
+#include "launcher/end_at_signal.hpp"
 #include "launcher/import_progress.hpp"
 #include "launcher/print_error.hpp"
 #include "launcher/print_graph.hpp"
@@ -30,6 +31,7 @@ Status read_arguments(const GenerateArguments& arguments, GenerateOptions& optio
 template <class Write>
 ExitCode make_store(const GenerateArguments& arguments, GenerateOptions& options,
                     const Write& write) {
+  const EndAtSignal end_at_signal;
   const auto began = std::chrono::steady_clock::now();
   ImportProgressLine line;
   if (::isatty(STDERR_FILENO) == 1) {
@@ -47,6 +49,7 @@ ExitCode make_store(const GenerateArguments& arguments, GenerateOptions& options
 
 ExitCode make_npy(const GenerateArguments& arguments, const generate::OneTypeGraph& graph,
                   const GenerateOptions& options) {
+  const EndAtSignal end_at_signal;
   const auto began = std::chrono::steady_clock::now();
   ComputePool pool(threads_or_all(arguments.threads));
   const auto summary = generate::write_npy(graph, options, pool, arguments.out);

@@ -1,4 +1,5 @@
 #include "launcher/commands.hpp"
+#include "launcher/end_at_signal.hpp"
 #include "launcher/print_error.hpp"
 #include "launcher/seconds.hpp"
 #include "launcher/threads_or_all.hpp"
@@ -51,6 +52,7 @@ Status write_all(const std::filesystem::path& out, const GraphInfo& info, const 
 }  // namespace
 
 ExitCode hotness_command(const HotnessArguments& arguments) {
+  const EndAtSignal end_at_signal;
   const auto began = std::chrono::steady_clock::now();
   const auto graph = GraphStore::open(arguments.store, {});
   if (!graph) {

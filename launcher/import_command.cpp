@@ -1,4 +1,5 @@
 #include "launcher/commands.hpp"
+#include "launcher/end_at_signal.hpp"
 #include "launcher/import_progress.hpp"
 #include "launcher/print_error.hpp"
 #include "launcher/print_graph.hpp"
@@ -92,6 +93,7 @@ Result<GraphInfo> import_from(const ImportArguments& arguments, const EdgelistOp
 }  // namespace
 
 ExitCode import_command(const ImportArguments& arguments) {
+  const EndAtSignal end_at_signal;
   const auto began = std::chrono::steady_clock::now();
   auto options = options_of(arguments);
   if (!options) {

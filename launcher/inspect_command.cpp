@@ -1,4 +1,5 @@
 #include "launcher/commands.hpp"
+#include "launcher/end_at_signal.hpp"
 #include "launcher/print_error.hpp"
 #include "launcher/print_graph.hpp"
 #include "launcher/print_partition.hpp"
@@ -131,6 +132,7 @@ Status inspect_graph(const InspectArguments& arguments, const StoreOptions& opti
 }  // namespace
 
 ExitCode inspect_command(const InspectArguments& arguments) {
+  const EndAtSignal end_at_signal;
   if (arguments.node && arguments.global) {
     return print_error(Error(Errc::invalid_argument, "expected --node or --global, got both"),
                        ExitCode::usage);

@@ -1,5 +1,6 @@
 #include "launcher/bytes_option.hpp"
 #include "launcher/commands.hpp"
+#include "launcher/end_at_signal.hpp"
 #include "launcher/print_error.hpp"
 #include "launcher/print_graph.hpp"
 #include "launcher/print_partition.hpp"
@@ -14,6 +15,7 @@
 namespace troupe {
 
 ExitCode partition_command(const PartitionArguments& arguments) {
+  const EndAtSignal end_at_signal;
   const auto began = std::chrono::steady_clock::now();
   auto options = arguments.options;
   options.complete_for = parse_complete_for(arguments.complete_for).value();

@@ -1,4 +1,5 @@
 #include "launcher/commands.hpp"
+#include "launcher/end_at_signal.hpp"
 #include "launcher/prepare_run.hpp"
 #include "launcher/print_error.hpp"
 #include "launcher/simulated_cluster.hpp"
@@ -69,7 +70,7 @@ Status predict(const PreparedRun& run, const PredictArguments& arguments, const 
 }  // namespace
 
 ExitCode predict_command(const PredictArguments& arguments) {
-  unblock_stop_signals();  // nothing is half done when one ends it at once
+  const EndAtSignal end_at_signal;
   const Say say = [](const std::string& text) {
     std::printf("%s\n", text.c_str());
     std::fflush(stdout);

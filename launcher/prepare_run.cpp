@@ -1,5 +1,6 @@
 #include "launcher/prepare_run.hpp"
 
+#include "launcher/end_at_signal.hpp"
 #include "launcher/print_error.hpp"
 #include "launcher/processes/slurm_allocation.hpp"
 #include "launcher/read_job.hpp"
@@ -14,6 +15,7 @@ ExitCode prepare(std::optional<Job> job, const Say& say, std::optional<PreparedR
   if (!job) {
     return ExitCode::usage;
   }
+  const EndAtSignal end_at_signal;
   const auto graph = prepare_graph_info(*job, say);
   if (!graph) {
     return print_error(graph.error(), ExitCode::data);

@@ -52,7 +52,8 @@ std::string epoch_json_line(const EpochRecord& epoch, std::uint32_t epochs) {
                                  {"seeds_per_second", epoch.seeds_per_second()},
                                  {"edges_per_second", epoch.edges_per_second()},
                                  {"wait_share", epoch.wait_share()},
-                                 {"remote_share", epoch.remote_share()}};
+                                 {"remote_share", epoch.remote_share()},
+                                 {"remote_share_of_hops", epoch.remote_share_of_hops()}};
   if (epoch.valid) {
     nlohmann::ordered_json valid = nlohmann::ordered_json::object();
     for (const char* name : {"accuracy", "f1", "auc"}) {

@@ -41,6 +41,7 @@ Json epoch_json(const EpochRecord& epoch) {
           {"edges", counters.edges},
           {"wait_share", epoch.wait_share()},
           {"remote_share", epoch.remote_share()},
+          {"remote_share_of_hops", epoch.remote_share_of_hops()},
           {"cache_hit_rate", optional_number(epoch.cache_hit_rate())},
           {"valid", scores_json(epoch.valid)},
           {"best", epoch.best}};

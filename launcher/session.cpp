@@ -225,6 +225,8 @@ Status Session::end_step() {
     TROUPE_RETURN_IF_ERROR(s.keep(s.save_all()));
   }
   if ((*done)->number >= stop_wanted) {
+    // The first that returns ends the run for all; rank 0 must have taken everyone's state by then.
+    static_cast<void>(s.together(Contribute{}, s.deadline()));
     s.finish_writing();
     return s.keep(Error(Errc::cancelled, fmt::format("rank {}: the run is asked to end after step "
                                                      "{}",

@@ -1,4 +1,5 @@
 #include "launcher/commands.hpp"
+#include "launcher/end_at_signal.hpp"
 #include "launcher/print_error.hpp"
 #include "launcher/simulation.hpp"
 
@@ -74,6 +75,7 @@ ExitCode count(Simulation& simulation, const SimulateArguments& arguments) {
 }  // namespace
 
 ExitCode simulate_command(const SimulateArguments& arguments) {
+  const EndAtSignal end_at_signal;
   const TemporaryFolder folder;
   auto simulation = Simulation::create(folder.path());
   if (!simulation) {

@@ -4,6 +4,7 @@
 #include "launcher/read_job.hpp"
 #include "launcher/simulation_stage.hpp"
 #include "runtime/base/executor.hpp"
+#include "runtime/base/files.hpp"
 #include "runtime/generate/rmat.hpp"
 #include "runtime/graph/npy.hpp"
 #include "runtime/job/job_file.hpp"

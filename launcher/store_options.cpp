@@ -69,7 +69,8 @@ void add_part_options(CLI::App& partition, PartitionArguments& arguments) {
                      "keep the features of all nodes that a part's lists name");
   partition
       .add_option("--memory", arguments.memory,
-                  "for sorting, with out-lists; what does not fit goes through the disk")
+                  "for the undirected view and for sorting out-lists; what does not fit goes "
+                  "through the disk")
       ->capture_default_str();
   add_threads(partition, arguments.threads);
 }

@@ -2,6 +2,7 @@
 
 #include "launcher/svg_plot.hpp"
 #include "runtime/base/files.hpp"
+#include "runtime/base/staged_directory.hpp"
 
 #include <bit>
 #include <numeric>

@@ -1,5 +1,6 @@
 // `troupe submit`: the run as a batch job of Slurm.
 #include "launcher/commands.hpp"
+#include "launcher/end_at_signal.hpp"
 #include "launcher/print_error.hpp"
 #include "launcher/processes/child_processes.hpp"
 #include "launcher/processes/tool_output.hpp"
@@ -65,6 +66,7 @@ Result<std::string> submit(const fs::path& script) {
 }  // namespace
 
 ExitCode submit_command(const SubmitArguments& arguments) {
+  const EndAtSignal end_at_signal;
   const auto job = read_job_or_print(arguments.run.job);
   if (!job) {
     return ExitCode::usage;

@@ -53,8 +53,8 @@ struct BatchTrace {
   # Set by sampler and collector: what happened to the batch on its way. Units are in the names, else counts; all default to 0.
   sampleNs @0 :UInt64;        # from asking to sampled
   collectNs @1 :UInt64;       # from sampled to collected
-  frontierNodes @2 :UInt64;   # nodes whose neighbours were asked for
-  frontierRemote @3 :UInt64;  # of these, from other processes
+  frontierNodes @2 :List(UInt64);   # by hop: nodes whose neighbours were asked for
+  frontierRemote @3 :List(UInt64);  # of these, from other processes; as long as `frontierNodes`
   rows @4 :UInt64;            # rows looked up
   rowsRemote @5 :UInt64;      # of these, from other processes
   rowsCached @6 :UInt64;      # of these, found in the cache

@@ -35,8 +35,8 @@ struct EpochCounters {
   collectNs @6 :UInt64;       # from sampled to collected, likewise
   trainNs @7 :UInt64;         # forward, backward, step
   reduceNs @8 :UInt64;        # gradients over the ranks
-  frontierNodes @9 :UInt64;   # nodes whose neighbours were asked for
-  frontierRemote @10 :UInt64; # of these, from other hosts
+  frontierNodes @9 :List(UInt64);   # by hop: nodes whose neighbours were asked for
+  frontierRemote @10 :List(UInt64); # of these, from other hosts; as long as `frontierNodes`
   rows @11 :UInt64;           # rows looked up
   rowsRemote @12 :UInt64;     # of these, from other hosts
   rowsCached @13 :UInt64;     # of these, found in the cache

@@ -131,16 +131,16 @@ Status run_method(const Bench& bench, const Arguments& arguments, const std::str
 Status run(const Arguments& arguments) {
   TROUPE_ASSIGN_OR_RETURN(const auto store,
                           GraphStore::open(arguments.store, {.verify = Verify::sizes}));
-  const bench::Stopwatch watch;
-  TROUPE_ASSIGN_OR_RETURN(const auto graph, Adjacency::make(store));
-  const auto seconds = watch.seconds();
-  TROUPE_ASSIGN_OR_RETURN(const auto constraints, Constraints::make(store, arguments.balance));
   std::optional<ComputePool> pool;
   InlineExecutor alone;
   if (arguments.threads > 1) {
     pool.emplace(arguments.threads);
   }
   Executor& executor = pool ? static_cast<Executor&>(*pool) : alone;
+  const bench::Stopwatch watch;
+  TROUPE_ASSIGN_OR_RETURN(const auto graph, Adjacency::make(store, {}, executor));
+  const auto seconds = watch.seconds();
+  TROUPE_ASSIGN_OR_RETURN(const auto constraints, Constraints::make(store, arguments.balance));
   fmt::print("{} vertices, {} entries ({}, {:.2f} s), {} threads, imbalance {}\n", graph.vertices(),
              graph.entries(), graph.borrowed() ? "borrowed" : "put together", seconds,
              arguments.threads, arguments.balance.imbalance);

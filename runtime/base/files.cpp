@@ -1,5 +1,7 @@
 #include "runtime/base/files.hpp"
 
+#include "runtime/base/open_file.hpp"
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -18,26 +20,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t block_bytes = std::size_t{1} << 18;
-
-/// An open file, closed at the end of the scope.
-class File {
- public:
-  File(const fs::path& path, int flags, mode_t mode = 0)
-      : fd_(::open(path.c_str(), flags | O_CLOEXEC, mode)) {}
-  explicit File(int fd) : fd_(fd) {}
-  ~File() {
-    if (fd_ >= 0) {
-      close();
-    }
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  int fd() const { return fd_; }
-  int close() { return ::close(std::exchange(fd_, -1)); }
-
- private:
-  int fd_;
-};
 
 Status write_all(int fd, const fs::path& path, std::span<const std::byte> bytes) {
   constexpr std::size_t largest_write = std::size_t{1} << 30;
@@ -62,8 +44,14 @@ Status write_pieces(int fd, const fs::path& path,
   return ok_status();
 }
 
+fs::path parent_of(const fs::path& path) {
+  return path.has_parent_path() ? path.parent_path() : fs::path(".");
+}
+
+}  // namespace
+
 Status flush_directory(const fs::path& path) {
-  const File dir(path, O_RDONLY | O_DIRECTORY);
+  const OpenFile dir(path, O_RDONLY | O_DIRECTORY);
   if (dir.fd() < 0) {
     return file_error(path, "cannot open the directory", errno);
   }
@@ -73,30 +61,6 @@ Status flush_directory(const fs::path& path) {
   return ok_status();
 }
 
-fs::path parent_of(const fs::path& path) {
-  return path.has_parent_path() ? path.parent_path() : fs::path(".");
-}
-
-Error exists_error(const fs::path& path) {
-  return Error(Errc::failed_precondition,
-               fmt::format("{}: expected a name that is free, but it exists\n"
-                           "try: another name, or remove it",
-                           path.string()));
-}
-
-/// rename(2) replaces an empty directory; this does not, where the file system can tell.
-int rename_to_free_name(const fs::path& from, const fs::path& to) {
-  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) {
-    return 0;
-  }
-  if (errno == EINVAL || errno == ENOSYS) {
-    return ::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
-  }
-  return errno;
-}
-
-}  // namespace
-
 Error file_error(const fs::path& path, std::string_view what, int error_number) {
   const auto code = error_number == ENOENT ? Errc::not_found : Errc::failed_precondition;
   return Error(code, fmt::format("{}: {}: {}", path.string(), what,
@@ -105,7 +69,7 @@ Error file_error(const fs::path& path, std::string_view what, int error_number) 
 
 Status for_each_block(const fs::path& path,
                       const std::function<Status(std::span<const std::byte>)>& take) {
-  const File file(path, O_RDONLY);
+  const OpenFile file(path, O_RDONLY);
   if (file.fd() < 0) {
     return file_error(path, "cannot open", errno);
   }
@@ -141,7 +105,7 @@ Result<std::string> read_text_file(const fs::path& path, std::uint64_t max_bytes
 
 Status write_new_file(const fs::path& path, std::span<const std::span<const std::byte>> pieces,
                       Readers readers) {
-  File file(path, O_WRONLY | O_CREAT | O_EXCL, readers == Readers::owner ? 0600 : 0644);
+  OpenFile file(path, O_WRONLY | O_CREAT | O_EXCL, readers == Readers::owner ? 0600 : 0644);
   if (file.fd() < 0) {
     return file_error(path, "cannot create", errno);
   }
@@ -180,7 +144,7 @@ Status write_file_atomically(const fs::path& path, std::span<const std::byte> by
 Status write_file_atomically(const fs::path& path,
                              std::span<const std::span<const std::byte>> pieces) {
   auto name = path.string() + ".tmp-XXXXXX";
-  const File file(::mkstemp(name.data()));
+  const OpenFile file(::mkstemp(name.data()));
   if (file.fd() < 0) {
     return file_error(path, "cannot create a temporary file beside it", errno);
   }
@@ -194,60 +158,6 @@ Status write_file_atomically(const fs::path& path,
     return written;
   }
   return flush_directory(parent_of(path));
-}
-
-StagedDirectory::StagedDirectory(fs::path path, fs::path final_path)
-    : path_(std::move(path)), final_path_(std::move(final_path)) {}
-
-StagedDirectory::StagedDirectory(StagedDirectory&& other) noexcept
-    : path_(std::move(other.path_)), final_path_(std::move(other.final_path_)) {
-  other.path_.clear();
-}
-
-StagedDirectory::~StagedDirectory() {
-  if (!path_.empty()) {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-}
-
-Result<StagedDirectory> StagedDirectory::create(const fs::path& final_path) {
-  const auto target = final_path.has_filename() ? final_path : final_path.parent_path();
-  std::error_code error;
-  if (fs::exists(fs::symlink_status(target, error))) {
-    return exists_error(target);
-  }
-  fs::create_directories(parent_of(target), error);
-  if (error) {
-    return file_error(parent_of(target), "cannot create the directory", error.value());
-  }
-  auto name = target.string() + ".tmp-XXXXXX";
-  if (::mkdtemp(name.data()) == nullptr) {
-    return file_error(target, "cannot create a temporary directory beside it", errno);
-  }
-  StagedDirectory staged(name, target);
-  if (::chmod(name.c_str(), 0755) != 0) {
-    return file_error(name, "cannot set the mode", errno);
-  }
-  return staged;
-}
-
-Status StagedDirectory::commit(Flush flush) {
-  if (flush == Flush::yes) {
-    const File dir(path_, O_RDONLY | O_DIRECTORY);
-    if (dir.fd() < 0 || ::syncfs(dir.fd()) != 0) {
-      return file_error(path_, "cannot flush the file system", errno);
-    }
-  }
-  const int failed = rename_to_free_name(path_, final_path_);
-  if (failed == EEXIST || failed == ENOTEMPTY) {
-    return exists_error(final_path_);
-  }
-  if (failed != 0) {
-    return file_error(final_path_, "cannot rename the finished directory", failed);
-  }
-  path_.clear();
-  return flush == Flush::yes ? flush_directory(parent_of(final_path_)) : ok_status();
 }
 
 }  // namespace troupe

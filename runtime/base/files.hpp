@@ -49,35 +49,7 @@ Status write_file_atomically(const std::filesystem::path& path, std::span<const 
 Status write_file_atomically(const std::filesystem::path& path,
                              std::span<const std::span<const std::byte>> pieces);
 
-/// Whether a finished directory survives a power cut at once (one flush of the whole file system,
-/// some 10 ms to seconds on a busy disk), or may be torn by it: enough for what has checksums and
-/// can be made again.
-enum class Flush : std::uint8_t { yes, no };
-
-/// A directory under construction: files are written into `path()`, then `commit` renames it to its
-/// final name. Without a commit the destructor removes it.
-/// Lifecycle:  create, write, commit or drop
-/// Guarantees: the final name never shows a half-written directory; an existing one is never
-///   replaced
-class StagedDirectory {
- public:
-  /// Makes a temporary directory beside `final_path`, and the parents of it that are missing.
-  /// \errors failed_precondition: `final_path` exists, or the parent is not writable
-  static Result<StagedDirectory> create(const std::filesystem::path& final_path);
-  ~StagedDirectory();
-  StagedDirectory(StagedDirectory&& other) noexcept;
-  StagedDirectory& operator=(StagedDirectory&&) = delete;
-
-  const std::filesystem::path& path() const { return path_; }
-  /// Flushes if asked to, then renames.
-  /// \errors failed_precondition: the final name has appeared meanwhile
-  Status commit(Flush flush);
-
- private:
-  StagedDirectory(std::filesystem::path path, std::filesystem::path final_path);
-
-  std::filesystem::path path_;  ///< empty once committed or moved from
-  std::filesystem::path final_path_;
-};
+/// Makes the names in a directory survive a power cut, where the file system can.
+Status flush_directory(const std::filesystem::path& path);
 
 }  // namespace troupe

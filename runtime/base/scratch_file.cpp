@@ -53,19 +53,6 @@ ScratchFile& ScratchFile::operator=(ScratchFile&& other) noexcept {
   return *this;
 }
 
-Result<std::shared_ptr<void>> ScratchFile::memory(const std::filesystem::path& folder,
-                                                  std::uint64_t bytes) {
-  TROUPE_ASSIGN_OR_RETURN(const auto file, create(folder));
-  if (const int failed = ::posix_fallocate(file.fd_, 0, static_cast<off_t>(bytes)); failed != 0) {
-    return file_error(folder, fmt::format("cannot keep {} bytes of scratch", bytes), failed);
-  }
-  void* const place = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd_, 0);
-  if (place == MAP_FAILED) {
-    return no_addresses(folder, bytes);
-  }
-  return std::shared_ptr<void>(place, [bytes](void* p) { ::munmap(p, bytes); });
-}
-
 Result<Segment> ScratchFile::map() const {
   if (size_ == 0) {
     return Segment{};

@@ -32,11 +32,6 @@ class ScratchFile {
   /// \errors out_of_memory: no addresses
   Result<Segment> map() const;
 
-  /// Writable memory that lies in a new scratch file; the system writes out what does not fit.
-  /// \errors those of create(); failed_precondition: no space; out_of_memory: no addresses
-  static Result<std::shared_ptr<void>> memory(const std::filesystem::path& folder,
-                                              std::uint64_t bytes);
-
  private:
   ScratchFile(int fd, std::filesystem::path folder) : fd_(fd), folder_(std::move(folder)) {}
 

@@ -1,4 +1,5 @@
 // The end of a StoreWriter: counts, lists, seeds, graph.json.
+#include "runtime/base/files.hpp"
 #include "runtime/data/stream_store_state.hpp"
 #include "runtime/graph/graph_json.hpp"
 #include "runtime/graph/store_layout.hpp"

@@ -1,8 +1,8 @@
 #pragma once
 /// \file stream_store_state.hpp
 /// What a StoreWriter has been given so far. Used by stream_store*.cpp only.
-#include "runtime/base/files.hpp"
 #include "runtime/base/scratch_file.hpp"
+#include "runtime/base/staged_directory.hpp"
 #include "runtime/data/edge_lists.hpp"
 #include "runtime/data/npy_stream.hpp"
 #include "runtime/data/stream_store.hpp"

@@ -1,5 +1,6 @@
 #include "runtime/data/triples_import.hpp"
 
+#include "runtime/base/files.hpp"
 #include "runtime/base/scratch_file.hpp"
 #include "runtime/data/name_dictionary.hpp"
 #include "runtime/data/text_lines.hpp"

@@ -5,6 +5,7 @@
 #include "runtime/feature/batch.hpp"
 #include "runtime/feature/row_collection.hpp"
 #include "runtime/sample/batch_builder.hpp"
+#include "runtime/sample/frontier_counts.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -16,8 +17,7 @@ namespace troupe {
 struct BatchTrace {
   std::uint64_t sample_ns = 0;   ///< from asking to sampled
   std::uint64_t collect_ns = 0;  ///< from sampled to collected
-  std::uint64_t frontier_nodes = 0;
-  std::uint64_t frontier_remote = 0;
+  FrontierCounts frontier;
   std::uint64_t rows = 0;
   std::uint64_t rows_remote = 0;
   std::uint64_t rows_cached = 0;

@@ -1,5 +1,6 @@
 // A generated graph as NumPy files. Its lists are built in memory.
 #include "runtime/base/files.hpp"
+#include "runtime/base/staged_directory.hpp"
 #include "runtime/data/npy_stream.hpp"
 #include "runtime/generate/one_type_graph.hpp"
 

@@ -101,8 +101,7 @@ void write_shape(const Batch& batch, wire::ReadyBatch::Builder out) {
 void write_trace(const BatchTrace& trace, wire::BatchTrace::Builder out) {
   out.setSampleNs(trace.sample_ns);
   out.setCollectNs(trace.collect_ns);
-  out.setFrontierNodes(trace.frontier_nodes);
-  out.setFrontierRemote(trace.frontier_remote);
+  write_frontier(trace.frontier, out);
   out.setRows(trace.rows);
   out.setRowsRemote(trace.rows_remote);
   out.setRowsCached(trace.rows_cached);

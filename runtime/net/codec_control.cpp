@@ -19,14 +19,13 @@ void write_counters(const EpochCounters& from, wire::EpochCounters::Builder to) 
   to.setCollectNs(from.collect_ns);
   to.setTrainNs(from.train_ns);
   to.setReduceNs(from.reduce_ns);
-  to.setFrontierNodes(from.frontier_nodes);
-  to.setFrontierRemote(from.frontier_remote);
+  write_frontier(from.frontier, to);
   to.setRows(from.rows);
   to.setRowsRemote(from.rows_remote);
   to.setRowsCached(from.rows_cached);
 }
 
-EpochCounters read_counters(wire::EpochCounters::Reader from) {
+Result<EpochCounters> read_counters(wire::EpochCounters::Reader from) {
   EpochCounters to;
   to.batches = from.getBatches();
   to.seeds = from.getSeeds();
@@ -37,8 +36,7 @@ EpochCounters read_counters(wire::EpochCounters::Reader from) {
   to.collect_ns = from.getCollectNs();
   to.train_ns = from.getTrainNs();
   to.reduce_ns = from.getReduceNs();
-  to.frontier_nodes = from.getFrontierNodes();
-  to.frontier_remote = from.getFrontierRemote();
+  TROUPE_ASSIGN_OR_RETURN(to.frontier, read_frontier("EpochResult", from));
   to.rows = from.getRows();
   to.rows_remote = from.getRowsRemote();
   to.rows_cached = from.getRowsCached();
@@ -99,7 +97,7 @@ Result<EpochResult> Wire<EpochResult>::decode(const Frame& frame) {
         out.loss_sum = in.getLossSum();
         out.loss_weight = in.getLossWeight();
         out.wall_ns = in.getWallNs();
-        out.counters = read_counters(in.getCounters());
+        TROUPE_ASSIGN_OR_RETURN(out.counters, read_counters(in.getCounters()));
         out.batches = read_digest(in.getBatches());
         return out;
       });

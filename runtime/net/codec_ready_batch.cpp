@@ -238,9 +238,9 @@ Result<ReadyBatch> read_ready_batch(const Frame& frame, wire::ReadyBatch::Reader
   TROUPE_RETURN_IF_ERROR(read_features(frame, shape, in.getTargetCols(), out.batch));
   out.batch.digest = {in.getDigestLow(), in.getDigestHigh()};
   const auto trace = in.getTrace();
-  out.trace = {trace.getSampleNs(),       trace.getCollectNs(), trace.getFrontierNodes(),
-               trace.getFrontierRemote(), trace.getRows(),      trace.getRowsRemote(),
-               trace.getRowsCached()};
+  TROUPE_ASSIGN_OR_RETURN(auto frontier, read_frontier(name, trace));
+  out.trace = {trace.getSampleNs(), trace.getCollectNs(),  std::move(frontier),
+               trace.getRows(),     trace.getRowsRemote(), trace.getRowsCached()};
   return out;
 }
 

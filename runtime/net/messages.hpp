@@ -5,6 +5,7 @@
 #include "runtime/base/buffer.hpp"
 #include "runtime/base/digest.hpp"
 #include "runtime/base/ids.hpp"
+#include "runtime/sample/frontier_counts.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -111,11 +112,10 @@ struct EpochCounters {
   std::uint64_t collect_ns = 0;
   std::uint64_t train_ns = 0;  ///< forward, backward, step
   std::uint64_t reduce_ns = 0;
-  std::uint64_t frontier_nodes = 0;   ///< nodes whose neighbours were asked for
-  std::uint64_t frontier_remote = 0;  ///< of these, from other hosts
-  std::uint64_t rows = 0;             ///< rows looked up
+  std::uint64_t rows = 0;  ///< rows looked up
   std::uint64_t rows_remote = 0;
   std::uint64_t rows_cached = 0;
+  FrontierCounts frontier;
 };
 
 struct EpochResult {

@@ -3,6 +3,7 @@
 /// A graph store as one undirected graph: what assigners and measures work on. Sampling does not
 /// use it.
 #include "runtime/base/buffer.hpp"
+#include "runtime/base/executor.hpp"
 #include "runtime/base/id_list.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/graph/store.hpp"
@@ -11,13 +12,18 @@
 #include <filesystem>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace troupe {
 
 struct AdjacencyOptions {
-  std::uint64_t memory_bytes = std::uint64_t{4} << 30;  ///< past it lists go to a scratch file
-  std::filesystem::path scratch;  ///< folder of the scratch file; empty: the system's
+  /// Lists that take more than half of it go to a scratch file, sorted in that much memory.
+  std::uint64_t memory_bytes = 4'000'000'000;
+  std::filesystem::path scratch = {};  ///< folder of the scratch file; empty: the system's
+  /// A block of lists that is put together takes this much even where less memory is allowed: each
+  /// block is a pass over the edges.
+  std::uint64_t least_block_bytes = std::uint64_t{1} << 26;
 };
 
 /// All nodes of a graph store as vertices of one undirected graph, types one after the other. The
@@ -32,9 +38,11 @@ class Adjacency {
   Adjacency(Adjacency&&) = default;
   Adjacency& operator=(Adjacency&&) = default;
   /// \errors failed_precondition: the scratch file cannot be made; out_of_memory
-  /// \cost one pass over the edges; two more where the graph is not borrowed, and then
-  ///   8 bytes per vertex and 8 per edge (16 where there are 2^32 vertices)
-  static Result<Adjacency> make(const GraphStore& graph, const AdjacencyOptions& options = {});
+  /// \cost one pass over the edges; where the graph is not borrowed two more by each of up to 8
+  ///   threads, the last once for each block, and 8 bytes per vertex and 8 per edge (16 where there
+  ///   are 2^32 vertices)
+  static Result<Adjacency> make(const GraphStore& graph, const AdjacencyOptions& options,
+                                Executor& executor);
 
   std::uint64_t vertices() const { return first_vertex_.back(); }
   /// Entries of all lists, loops left out.
@@ -68,11 +76,16 @@ class Adjacency {
 
  private:
   Adjacency() = default;
-  Status assemble(const GraphInfo& info, const AdjacencyOptions& options);
+  bool borrow(Executor& executor);
+  Status assemble(const GraphInfo& info, const AdjacencyOptions& options, Executor& executor);
+  template <class Id>
+  Status fill(const GraphInfo& info, std::span<std::uint64_t> cursor,
+              const AdjacencyOptions& options, Executor& executor);
+  template <class Id>
+  void fill_block(const GraphInfo& info, std::span<std::uint64_t> cursor,
+                  std::pair<std::uint64_t, std::uint64_t> block, Id* ids, Executor& executor) const;
   template <class F>
   void for_each_pair(const GraphInfo& info, F f) const;
-  template <class Id>
-  void fill(const GraphInfo& info, std::span<std::uint64_t> cursor, Id* ids) const;
 
   std::shared_ptr<const Part> graph_;
   std::vector<std::uint64_t> first_vertex_;
@@ -81,7 +94,7 @@ class Adjacency {
   std::span<const std::uint64_t> offsets_;
   IdSpan lists_;
   std::vector<std::uint64_t> own_offsets_;
-  std::shared_ptr<void> own_lists_;
+  Segment own_lists_;
 };
 
 }  // namespace troupe

@@ -2,7 +2,6 @@
 
 #include "runtime/base/permutation.hpp"
 #include "runtime/base/philox.hpp"
-#include "runtime/partition/adjacency.hpp"
 #include "runtime/partition/assign_file.hpp"
 #include "runtime/partition/assign_hotness.hpp"
 #include "runtime/partition/constraints.hpp"
@@ -132,7 +131,7 @@ Result<Assigned> assign(const GraphStore& graph, const AssignOptions& options, E
       const auto constraints,
       Constraints::make(graph,
                         {.names = more.balance, .split = more.split, .imbalance = more.imbalance}));
-  TROUPE_ASSIGN_OR_RETURN(const auto adjacency, Adjacency::make(graph));
+  TROUPE_ASSIGN_OR_RETURN(const auto adjacency, Adjacency::make(graph, options.view, executor));
   if (whole) {
     TROUPE_ASSIGN_OR_RETURN(part_of, assign_vertices(adjacency, constraints, options, executor));
   }

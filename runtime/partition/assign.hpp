@@ -5,6 +5,7 @@
 #include "runtime/base/executor.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/graph/store.hpp"
+#include "runtime/partition/adjacency.hpp"
 #include "runtime/partition/measures.hpp"
 #include "runtime/partition/method_options.hpp"
 
@@ -23,6 +24,7 @@ struct AssignOptions {
   std::uint32_t parts = 1;
   std::uint64_t seed = 0;  ///< random, hash, metis, multilevel, hotness
   MethodOptions more = {};
+  AdjacencyOptions view = {};  ///< how the undirected view is put together; changes no result
 };
 
 struct Assigned {

@@ -1,6 +1,7 @@
 #include "runtime/partition/partition_writer.hpp"
 
 #include "runtime/base/files.hpp"
+#include "runtime/base/staged_directory.hpp"
 #include "runtime/data/npy_stream.hpp"
 #include "runtime/graph/graph_json.hpp"
 #include "runtime/graph/store_layout.hpp"

@@ -9,13 +9,14 @@
 #include "runtime/partition/relabel.hpp"
 
 #include <algorithm>
+#include <system_error>
 #include <utility>
 
 namespace troupe {
 namespace {
 
 AssignOptions assign_options(const PartitionOptions& options) {
-  return {options.method, options.parts, options.seed, options.more};
+  return {options.method, options.parts, options.seed, options.more, {}};
 }
 
 Result<NodeHeat> heat_of(const GraphStore& graph, const PartitionOptions& options,
@@ -74,6 +75,16 @@ std::vector<std::pair<std::string, std::string>> all_options(const PartitionOpti
   return shown;
 }
 
+/// The innermost folder on the way to `path` that exists.
+std::filesystem::path nearest_folder(const std::filesystem::path& path) {
+  std::error_code ignored;
+  auto folder = std::filesystem::absolute(path, ignored);
+  while (!std::filesystem::is_directory(folder, ignored) && folder.has_relative_path()) {
+    folder = folder.parent_path();
+  }
+  return folder;
+}
+
 void add_text(DigestBuilder& digest, const std::string& text) {
   digest.add_array(std::span<const char>(text));
 }
@@ -117,7 +128,9 @@ Result<std::string> partition_hash(const std::filesystem::path& graph_store,
 
 Result<PartitionInfo> partition_store(const GraphStore& graph, const PartitionOptions& options,
                                       const std::filesystem::path& out, Executor& executor) {
-  const auto how = assign_options(options);
+  auto how = assign_options(options);
+  how.view.memory_bytes = options.memory_bytes;
+  how.view.scratch = nearest_folder(out);
   TROUPE_ASSIGN_OR_RETURN(auto assigned, assign(graph, how, executor));
   PartitionInfo partition;
   partition.method = options.method;

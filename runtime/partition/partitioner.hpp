@@ -23,7 +23,7 @@ struct PartitionOptions {
   MethodOptions more = {};
   HaloOptions halo = {};
   NodeOrder order = NodeOrder::degree;
-  /// For sorting, where the parts keep out-lists.
+  /// For the undirected view of the graph, and for sorting where the parts keep out-lists.
   std::uint64_t memory_bytes = 4'000'000'000;
 };
 

@@ -1,5 +1,6 @@
 #include "runtime/run/checkpoint.hpp"
 
+#include "runtime/base/files.hpp"
 #include "runtime/run/checkpoint_shards.hpp"
 
 #include <algorithm>

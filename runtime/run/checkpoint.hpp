@@ -1,8 +1,8 @@
 #pragma once
 /// \file checkpoint.hpp
 /// What a run continues from, and the folder that keeps it (design, section 7).
-#include "runtime/base/files.hpp"
 #include "runtime/base/result.hpp"
+#include "runtime/base/staged_directory.hpp"
 #include "runtime/net/messages.hpp"
 #include "runtime/nn/model.hpp"
 #include "runtime/run/run_record.hpp"

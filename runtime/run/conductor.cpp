@@ -25,8 +25,7 @@ void add(net::EpochCounters& to, const net::EpochCounters& more) {
   to.collect_ns += more.collect_ns;
   to.train_ns += more.train_ns;
   to.reduce_ns += more.reduce_ns;
-  to.frontier_nodes += more.frontier_nodes;
-  to.frontier_remote += more.frontier_remote;
+  to.frontier.add(more.frontier);
   to.rows += more.rows;
   to.rows_remote += more.rows_remote;
   to.rows_cached += more.rows_cached;

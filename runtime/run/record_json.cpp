@@ -26,12 +26,10 @@ constexpr std::array counters{Counter{"batches", &Counters::batches},
                               Counter{"collect_ns", &Counters::collect_ns},
                               Counter{"train_ns", &Counters::train_ns},
                               Counter{"reduce_ns", &Counters::reduce_ns},
-                              Counter{"frontier_nodes", &Counters::frontier_nodes},
-                              Counter{"frontier_remote", &Counters::frontier_remote},
                               Counter{"rows", &Counters::rows},
                               Counter{"rows_remote", &Counters::rows_remote},
                               Counter{"rows_cached", &Counters::rows_cached}};
-static_assert(sizeof(Counters) == counters.size() * sizeof(std::uint64_t),
+static_assert(sizeof(Counters) == counters.size() * sizeof(std::uint64_t) + sizeof(FrontierCounts),
               "a counter is missing in the list above");
 
 constexpr auto any_integer = std::numeric_limits<std::uint64_t>::max();
@@ -89,6 +87,12 @@ Result<EpochRecord> epoch_from_json(const JsonValue& value) {
     TROUPE_ASSIGN_OR_RETURN(epoch.counters.*counter.member,
                             value.integer(counter.name, any_integer));
   }
+  auto& frontier = epoch.counters.frontier;
+  TROUPE_ASSIGN_OR_RETURN(frontier.nodes, value.integers("frontier_nodes", any_integer));
+  TROUPE_ASSIGN_OR_RETURN(frontier.remote, value.integers("frontier_remote", any_integer));
+  if (frontier.nodes.size() != frontier.remote.size()) {
+    return value.error("frontier_nodes and frontier_remote of as many hops");
+  }
   TROUPE_ASSIGN_OR_RETURN(epoch.world, u32_from_json(value, "world"));
   TROUPE_ASSIGN_OR_RETURN(epoch.valid, optional_scores(value, "valid"));
   TROUPE_ASSIGN_OR_RETURN(epoch.best, value.boolean("best"));
@@ -126,6 +130,8 @@ Json epoch_to_json(const EpochRecord& record, JsonStyle style) {
   for (const auto& counter : counters) {
     json[counter.name] = counts.*counter.member;
   }
+  json["frontier_nodes"] = counts.frontier.nodes;
+  json["frontier_remote"] = counts.frontier.remote;
   json["world"] = world;
   put(json, "valid", valid, style);
   json["best"] = best;
@@ -134,6 +140,7 @@ Json epoch_to_json(const EpochRecord& record, JsonStyle style) {
     json["edges_per_second"] = number_to_json(record.edges_per_second(), style);
     json["wait_share"] = number_to_json(record.wait_share(), style);
     json["remote_share"] = number_to_json(record.remote_share(), style);
+    json["remote_share_of_hops"] = record.remote_share_of_hops();
     put(json, "cache_hit_rate", record.cache_hit_rate(), style);
   } else {
     json["over"] = over;

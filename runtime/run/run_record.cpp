@@ -28,6 +28,14 @@ double EpochRecord::wait_share() const {
 double EpochRecord::remote_share() const {
   return ratio(static_cast<double>(counters.rows_remote), static_cast<double>(counters.rows));
 }
+std::vector<double> EpochRecord::remote_share_of_hops() const {
+  std::vector<double> shares;
+  for (std::size_t hop = 0; hop < counters.frontier.nodes.size(); ++hop) {
+    shares.push_back(ratio(static_cast<double>(counters.frontier.remote[hop]),
+                           static_cast<double>(counters.frontier.nodes[hop])));
+  }
+  return shares;
+}
 std::optional<double> EpochRecord::cache_hit_rate() const {
   if (counters.rows_cached == 0) {
     return std::nullopt;

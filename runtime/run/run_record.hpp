@@ -35,8 +35,10 @@ struct EpochRecord {
 
   double seeds_per_second() const;
   double edges_per_second() const;
-  double wait_share() const;                     ///< of the ranks' time, waiting for a batch
-  double remote_share() const;                   ///< of rows, fetched from other hosts
+  double wait_share() const;    ///< of the ranks' time, waiting for a batch
+  double remote_share() const;  ///< of rows, fetched from other hosts
+  /// Of the nodes whose neighbours were asked for, at other hosts; by hop.
+  std::vector<double> remote_share_of_hops() const;
   std::optional<double> cache_hit_rate() const;  ///< of rows not on this host; none without a cache
 };
 

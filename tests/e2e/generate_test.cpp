@@ -5,10 +5,14 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <sstream>
+#include <thread>
 
 namespace troupe {
 namespace {
@@ -30,6 +34,11 @@ class Generate : public ::testing::Test {
   testing::ProcessResult rmat(const std::string& out, const std::string& more = "") const {
     return troupe("generate rmat @/" + out +
                   " --nodes 1000 --edges 5000 --features 4 --classes 3 --train 50 " + more);
+  }
+  /// What takes minutes.
+  std::vector<std::string> large(const std::string& out) const {
+    return {TROUPE_PROGRAM, "generate", "rmat",       folder() + "/" + out, "--nodes",
+            "1000000",      "--edges",  "4000000000", "--threads",          "1"};
   }
   /// Of the test seeds, after a few epochs with the fanouts.
   double accuracy_of_a_run(const std::string& fanout) const {
@@ -169,6 +178,47 @@ TEST_F(Generate, HelpOfEachKindHasAnExampleAndTheSharedOptions) {
       EXPECT_NE(help.out.find(option), std::string::npos) << kind << " " << option;
     }
   }
+}
+
+/// Names that begin with `name` in the test's folder.
+std::size_t count(const std::string& folder, const std::string& name) {
+  const std::filesystem::directory_iterator all(folder);
+  return static_cast<std::size_t>(std::count_if(begin(all), end(all), [&](const auto& entry) {
+    return entry.path().filename().string().starts_with(name);
+  }));
+}
+
+TEST_F(Generate, ASignalEndsACommandAtOnceAndLeavesNothing) {
+  for (const int signal : {SIGTERM, SIGINT}) {
+    testing::Process process(large("store"), folder());
+    for (int i = 0; i < 2000 && count(folder(), "store") == 0; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    ASSERT_EQ(count(folder(), "store"), 1U);
+    process.signal(signal);
+
+    const auto ended = process.wait();
+
+    EXPECT_EQ(ended.exit_code, 130);
+    EXPECT_EQ(ended.err, "troupe: interrupted\n");
+    EXPECT_EQ(count(folder(), "store"), 0U);
+  }
+}
+
+TEST_F(Generate, WhatAKilledCommandLeftGoesWithTheNext) {
+  {
+    testing::Process process(large("store"), folder());
+    for (int i = 0; i < 2000 && count(folder(), "store") == 0; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    process.signal(SIGKILL);
+    EXPECT_EQ(process.wait().exit_code, 128 + SIGKILL);
+  }
+  ASSERT_EQ(count(folder(), "store.tmp-"), 1U);
+
+  EXPECT_EQ(rmat("store").exit_code, 0);
+
+  EXPECT_EQ(count(folder(), "store"), 1U);
 }
 
 }  // namespace

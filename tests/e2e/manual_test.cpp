@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 using testing::WatchedRun;
 using Words = std::vector<std::string>;
 
-constexpr int epochs = 60;
+constexpr int epochs = 16;
 
 class Manual : public ::testing::Test {
  protected:
@@ -180,7 +180,7 @@ TEST_F(Manual, AnAgentThatWasKilledJoinsAgain) {
   ASSERT_NO_FATAL_FAILURE(start());
   join_host(0);
   auto& second = join_host(1);
-  ASSERT_TRUE(run_->wait_for_line("epoch  4/60", 60s)) << run_->text();
+  ASSERT_TRUE(run_->wait_for_line("epoch  4/16", 60s)) << run_->text();
 
   kill(second.pid(), SIGKILL);
   EXPECT_TRUE(run_->wait_for_line("agent of host 1 is lost", 10s)) << run_->text();
@@ -194,7 +194,7 @@ TEST_F(Manual, AHostThatIsThereAlreadyTakesThePlaceOfTheOneBefore) {
   ASSERT_NO_FATAL_FAILURE(start());
   join_host(0);
   auto& second = join_host(1);
-  ASSERT_TRUE(run_->wait_for_line("epoch  4/60", 60s)) << run_->text();
+  ASSERT_TRUE(run_->wait_for_line("epoch  4/16", 60s)) << run_->text();
   kill(second.pid(), SIGSTOP);
 
   join_host(1);

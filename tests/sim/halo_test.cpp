@@ -4,6 +4,7 @@
 #include "tests/sim/typed_support.hpp"
 #include "tests/support/expect.hpp"
 
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,11 @@ namespace troupe {
 namespace {
 
 using Settings = std::vector<std::string>;
+
+std::uint64_t remote_nodes(const net::EpochCounters& counters) {
+  const auto& remote = counters.frontier.remote;
+  return std::accumulate(remote.begin(), remote.end(), std::uint64_t{0});
+}
 
 class HaloRun : public ::testing::Test {
  protected:
@@ -31,7 +37,7 @@ class HaloRun : public ::testing::Test {
     EXPECT_EQ(record.outputs, plain_.outputs);
     const auto& counters = record.epochs.back().counters;
     const auto& before = plain_.epochs.back().counters;
-    EXPECT_EQ(counters.frontier_nodes, before.frontier_nodes);
+    EXPECT_EQ(counters.frontier.nodes, before.frontier.nodes);
     EXPECT_EQ(counters.rows, before.rows);
   }
 
@@ -40,12 +46,12 @@ class HaloRun : public ::testing::Test {
 };
 
 TEST_F(HaloRun, ListsNearbyAreSampledHere) {
-  auto before = plain_.epochs.back().counters.frontier_remote;
+  auto before = remote_nodes(plain_.epochs.back().counters);
   ASSERT_GT(before, 0U);
   for (const auto* hops : {"1", "2"}) {
     ASSERT_OK_AND_ASSIGN(const auto record, run({std::string("partition.halo=") + hops}));
     expect_same_bits(record);
-    const auto remote = record.epochs.back().counters.frontier_remote;
+    const auto remote = remote_nodes(record.epochs.back().counters);
     EXPECT_LT(remote, before) << hops;
     EXPECT_EQ(record.epochs.back().counters.rows_remote, plain_.epochs.back().counters.rows_remote);
     before = remote;
@@ -57,13 +63,13 @@ TEST_F(HaloRun, RowsNearbyAreReadHere) {
   expect_same_bits(record);
   const auto& counters = record.epochs.back().counters;
   EXPECT_LT(counters.rows_remote, plain_.epochs.back().counters.rows_remote);
-  EXPECT_EQ(counters.frontier_remote, plain_.epochs.back().counters.frontier_remote);
+  EXPECT_EQ(remote_nodes(counters), remote_nodes(plain_.epochs.back().counters));
 }
 
 TEST_F(HaloRun, WithReplicatedTopologyNoNeighbourIsAskedForElsewhere) {
   ASSERT_OK_AND_ASSIGN(const auto record, run({"partition.topology=replicated"}));
   expect_same_bits(record);
-  EXPECT_EQ(record.epochs.back().counters.frontier_remote, 0U);
+  EXPECT_EQ(remote_nodes(record.epochs.back().counters), 0U);
   EXPECT_EQ(record.epochs.back().counters.rows_remote, plain_.epochs.back().counters.rows_remote);
 }
 
@@ -74,10 +80,24 @@ TEST_F(HaloRun, LocalSeedsAreAskedForElsewhereLessAndTheBitsAreThoseOfThePartiti
   EXPECT_NE(record.batches, global.batches);
   const auto& counters = record.epochs.back().counters;
   EXPECT_EQ(counters.seeds, global.epochs.back().counters.seeds);
-  EXPECT_LT(counters.frontier_remote, global.epochs.back().counters.frontier_remote);
+  EXPECT_LT(remote_nodes(counters), remote_nodes(global.epochs.back().counters));
   ASSERT_OK_AND_ASSIGN(const auto again, run(local));
   EXPECT_EQ(again.batches, record.batches);
   EXPECT_EQ(again.parameters, record.parameters);
+}
+
+TEST_F(HaloRun, TheRecordSaysHowMuchOfEachHopWasRemote) {
+  const auto& plain = plain_.epochs.back();
+  const auto shares = plain.remote_share_of_hops();
+  ASSERT_EQ(shares.size(), plain.counters.frontier.nodes.size());
+  ASSERT_GE(shares.size(), 2U);
+  for (std::size_t hop = 0; hop < shares.size(); ++hop) {
+    EXPECT_EQ(shares[hop], static_cast<double>(plain.counters.frontier.remote[hop]) /
+                               static_cast<double>(plain.counters.frontier.nodes[hop]));
+    EXPECT_NEAR(shares[hop], 0.5, 0.2) << hop;  // of two hosts, at random
+  }
+  ASSERT_OK_AND_ASSIGN(const auto local, run({"sample.seed_order=local"}));
+  EXPECT_LT(local.epochs.back().remote_share_of_hops()[0], 0.1);  // the seeds themselves
 }
 
 TEST_F(HaloRun, ListsAndRowsGoWithCachesAndOtherWaysOfSampling) {

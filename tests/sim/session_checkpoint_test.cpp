@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <numeric>
+#include <thread>
 
 namespace troupe {
 namespace {
@@ -132,6 +133,35 @@ TEST_F(SessionCheckpoints, ARunInterruptedAtAnyStepGoesOnToTheSameBits) {
     EXPECT_EQ(second.outcome.steps, 6U);
     EXPECT_EQ(to_string(second.outcome.batches), to_string(undisturbed.outcome.batches)) << step;
     EXPECT_EQ(to_string(second.digest), to_string(undisturbed.digest)) << step;
+  }
+}
+
+TEST_F(SessionCheckpoints, OfAnEndThatWasAskedForAreWrittenWhoeverSavesLast) {
+  for (const auto slow : {Rank{0}, Rank{1}}) {
+    std::atomic<int> checkpoints{0};
+    SessionSetup setup;
+    setup.write_checkpoint = [&](const Checkpoint& checkpoint) {
+      EXPECT_EQ(checkpoint.training.blobs.size(), 2U);
+      ++checkpoints;
+      return ok_status();
+    };
+    auto cluster = create(with(two_hosts, rarely), std::move(setup));
+    ASSERT_OK(cluster);
+    (*cluster)->start([&](Session& session) -> Status {
+      session.on_save([&] {
+        std::this_thread::sleep_for(session.rank() == slow ? 200ms : 0ms);
+        return std::vector<std::byte>(1);
+      });
+      for (const Batch& batch : session.epoch(0)) {
+        static_cast<void>(batch);
+        (*cluster)->stop();
+        TROUPE_RETURN_IF_ERROR(session.end_step());
+      }
+      return session.status();
+    });
+
+    EXPECT_ERROR((*cluster)->wait().status, Errc::cancelled, "asked to end");
+    EXPECT_EQ(checkpoints, 1) << "rank " << raw(slow);
   }
 }
 

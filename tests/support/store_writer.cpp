@@ -3,6 +3,7 @@
 #include "runtime/base/digest.hpp"
 #include "runtime/base/files.hpp"
 #include "runtime/base/id_list.hpp"
+#include "runtime/base/staged_directory.hpp"
 #include "runtime/graph/column_stats.hpp"
 #include "runtime/graph/graph_json.hpp"
 #include "runtime/graph/npy.hpp"

@@ -1,13 +1,18 @@
 #include "runtime/base/files.hpp"
 
 #include "runtime/base/mapped_file.hpp"
+#include "runtime/base/staged_directory.hpp"
 #include "tests/support/expect.hpp"
 
 #include <array>
+#include <atomic>
 #include <csignal>
+#include <cstdlib>
 #include <iterator>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <thread>
+#include <vector>
 
 namespace troupe {
 namespace {
@@ -144,6 +149,52 @@ TEST_F(Files, AStagedDirectoryAppearsWholeOrNotAtAll) {
   ASSERT_OK(staged.commit(Flush::yes));
   EXPECT_TRUE(fs::exists(final_path / "sub" / "a"));
   EXPECT_EQ(std::distance(fs::directory_iterator(dir_ / "deep"), {}), 1);
+}
+
+TEST_F(Files, WhatAKilledProcessLeftOfAStagedDirectoryGoesWithTheNext) {
+  fs::create_directories(dir_ / "store.tmp-a1B2c3" / "part-0");
+  fs::create_directories(dir_ / "other.tmp-a1B2c3");
+  fs::create_directories(dir_ / "store.tmp-notes");
+  ASSERT_OK_AND_ASSIGN(const auto held, StagedDirectory::create(dir_ / "store"));
+  EXPECT_FALSE(fs::exists(dir_ / "store.tmp-a1B2c3"));
+  EXPECT_TRUE(fs::exists(dir_ / "other.tmp-a1B2c3"));  // of another directory
+  EXPECT_TRUE(fs::exists(dir_ / "store.tmp-notes"));   // somebody's own
+
+  ASSERT_OK_AND_ASSIGN(const auto second, StagedDirectory::create(dir_ / "store"));
+  EXPECT_TRUE(fs::exists(held.path()));  // in use
+  EXPECT_NE(held.path(), second.path());
+}
+
+TEST_F(Files, ManyThreadsStageTheSameDirectoryAndOneWins) {
+  std::atomic<int> won{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&] {
+      auto staged = StagedDirectory::create(dir_ / "store");
+      if (staged) {  // else the winner was faster
+        EXPECT_TRUE(fs::exists(staged->path()));
+        ASSERT_OK(write_new_file(staged->path() / "a", {}));
+        won += staged->commit(Flush::no).ok() ? 1 : 0;
+      }
+    });
+  }
+  for (auto& thread : threads) {
+    thread.join();
+  }
+  EXPECT_EQ(won, 1);
+  EXPECT_EQ(entries(), 1U);
+}
+
+TEST_F(Files, AProcessThatEndsTakesItsStagedDirectoriesWithIt) {
+  EXPECT_EXIT(
+      {
+        const auto first = StagedDirectory::create(dir_ / "first");
+        const auto second = StagedDirectory::create(dir_ / "second");
+        static_cast<void>(write_new_file(second->path() / "a", {}));
+        remove_staged_directories();
+        std::_Exit(entries() == 0 ? 0 : 1);
+      },
+      ::testing::ExitedWithCode(0), "");
 }
 
 TEST_F(Files, AStagedDirectoryReplacesNothing) {

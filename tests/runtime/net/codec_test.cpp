@@ -85,7 +85,7 @@ EpochResult example(EpochResult*) {
           .loss_sum = 123.5,
           .loss_weight = 77,
           .wall_ns = 1ULL << 40,
-          .counters = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14},
+          .counters = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, {{13, 1ULL << 40}, {14, 15}}},
           .batches = {1, ~0ULL}};
 }
 InferRequest example(InferRequest*) {
@@ -186,7 +186,7 @@ ReadyBatch example(ReadyBatch*) {
   ready.batch.labels = {-1, 4, -1};
   ready.batch.targets = Matrix::zeros(3, 2);
   ready.batch.digest = {1, ~0ULL};
-  ready.trace = {1, 2, 3, 4, 5, 6};
+  ready.trace = {1, 2, {{3, 30}, {4, 40}}, 5, 6, 7};
   return ready;
 }
 ReadParameters example(ReadParameters*) {
@@ -482,13 +482,23 @@ TEST(GradientCodec, ChargesAsMuchAsItSends) {
   EXPECT_EQ(Wire<GradientChunk>::reply_bytes(chunk), 512U + (1 << 20));
 }
 
+TEST(ControlCodec, CountersOfMoreHopsThanABatchCanHaveAreRefused) {
+  EpochResult result;
+  result.counters.frontier.add(254, 1, 1);
+  EXPECT_OK(Wire<EpochResult>::decode(to_frame(result)));
+  result.counters.frontier.add(255, 1, 1);
+  EXPECT_ERROR(Wire<EpochResult>::decode(to_frame(result)), Errc::data_corruption,
+               "at most 255 hops, found 256");
+}
+
 TEST(ControlCodec, CountersAndDigestsComeBack) {
   ASSERT_OK_AND_ASSIGN(
       const EpochResult back,
       Wire<EpochResult>::decode(to_frame(example(static_cast<EpochResult*>(nullptr)))));
   EXPECT_EQ(back.counters.batches, 1U);
   EXPECT_EQ(back.counters.reduce_ns, 9U);
-  EXPECT_EQ(back.counters.rows_cached, 14U);
+  EXPECT_EQ(back.counters.rows_cached, 12U);
+  EXPECT_EQ(back.counters.frontier, (FrontierCounts{{13, 1ULL << 40}, {14, 15}}));
   EXPECT_EQ(back.loss_sum, 123.5);
   EXPECT_EQ(back.batches, (Digest{1, ~0ULL}));
 

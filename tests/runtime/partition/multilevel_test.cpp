@@ -28,7 +28,8 @@ class Multilevel : public ::testing::Test {
                       std::vector<std::string> balance = {}) {
     TROUPE_ASSIGN_OR_RETURN(auto store,
                             store_of(plain_contents(counts, {{0, 0, edges}}), temp_ / "graph"));
-    TROUPE_ASSIGN_OR_RETURN(auto graph, Adjacency::make(store));
+    InlineExecutor executor;
+    TROUPE_ASSIGN_OR_RETURN(auto graph, Adjacency::make(store, {}, executor));
     TROUPE_ASSIGN_OR_RETURN(auto constraints, Constraints::make(store, {.names = std::move(balance),
                                                                         .imbalance = 1.05}));
     return Given{std::move(store), std::move(graph), std::move(constraints)};

@@ -1,0 +1,191 @@
+#include "runtime/base/staged_directory.hpp"
+
+#include "runtime/base/files.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <fmt/format.h>
+#include <mutex>
+#include <stdlib.h>
+#include <string>
+#include <string_view>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace troupe {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view infix = ".tmp-";
+constexpr std::string_view placeholder = "XXXXXX";  // what mkdtemp(3) replaces
+
+/// Of all directories under construction in this process.
+struct Registry {
+  std::mutex mutex;
+  std::vector<fs::path> paths;
+};
+
+Registry& registry() {
+  static Registry all;
+  return all;
+}
+
+void remove_folder(const fs::path& path) {
+  std::error_code ignored;
+  fs::remove_all(path, ignored);
+}
+
+fs::path parent_of(const fs::path& path) {
+  return path.has_parent_path() ? path.parent_path() : fs::path(".");
+}
+
+Error exists_error(const fs::path& path) {
+  return Error(Errc::failed_precondition,
+               fmt::format("{}: expected a name that is free, but it exists\n"
+                           "try: another name, or remove it",
+                           path.string()));
+}
+
+/// rename(2) replaces an empty directory; this does not, where the file system can tell.
+int rename_to_free_name(const fs::path& from, const fs::path& to) {
+  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) {
+    return 0;
+  }
+  if (errno == EINVAL || errno == ENOSYS) {
+    return ::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
+  }
+  return errno;
+}
+
+bool can_lock(const OpenFile& file) {
+  return file.fd() >= 0 && (::flock(file.fd(), LOCK_SH | LOCK_NB) == 0 || errno == EWOULDBLOCK);
+}
+
+bool take_lock(const OpenFile& file) {
+  return file.fd() >= 0 && ::flock(file.fd(), LOCK_EX | LOCK_NB) == 0;
+}
+
+/// Waits until nobody else makes or looks for directories in `parent`.
+/// \errors deadline_exceeded
+Status take_turn(const fs::path& parent, const OpenFile& file) {
+  constexpr auto longest = std::chrono::seconds(10);
+  const auto end = std::chrono::steady_clock::now() + longest;
+  while (!take_lock(file)) {
+    if (std::chrono::steady_clock::now() > end) {
+      return Error(Errc::deadline_exceeded,
+                   fmt::format("{}: another process has had it locked for {} s\n"
+                               "try: see with `fuser` which one, and end it",
+                               parent.string(), longest.count()));
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return ok_status();
+}
+
+/// Removes temporary directories of `target` that nobody holds.
+/// \requires nobody makes one at the same time
+void remove_left_behind(const fs::path& target) {
+  const auto begin = target.filename().string() + std::string(infix);
+  std::error_code error;
+  std::vector<fs::path> found;
+  for (fs::directory_iterator entry(parent_of(target), error), end; !error && entry != end;
+       entry.increment(error)) {
+    const auto name = entry->path().filename().string();
+    if (name.starts_with(begin) && name.size() == begin.size() + placeholder.size()) {
+      found.push_back(entry->path());
+    }
+  }
+  for (const auto& path : found) {
+    if (take_lock(OpenFile(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW))) {
+      remove_folder(path);
+    }
+  }
+}
+
+}  // namespace
+
+StagedDirectory::StagedDirectory(fs::path path, fs::path final_path)
+    : path_(std::move(path)), final_path_(std::move(final_path)) {
+  const std::lock_guard guard(registry().mutex);
+  registry().paths.push_back(path_);
+}
+
+StagedDirectory::StagedDirectory(StagedDirectory&& other) noexcept
+    : path_(std::exchange(other.path_, fs::path())),
+      final_path_(std::move(other.final_path_)),
+      lock_(std::move(other.lock_)) {}
+
+StagedDirectory::~StagedDirectory() {
+  if (!path_.empty()) {
+    const std::lock_guard guard(registry().mutex);
+    std::erase(registry().paths, path_);
+    remove_folder(path_);
+  }
+}
+
+Result<StagedDirectory> StagedDirectory::create(const fs::path& final_path) {
+  const auto target = final_path.has_filename() ? final_path : final_path.parent_path();
+  std::error_code error;
+  if (fs::exists(fs::symlink_status(target, error))) {
+    return exists_error(target);
+  }
+  fs::create_directories(parent_of(target), error);
+  if (error) {
+    return file_error(parent_of(target), "cannot create the directory", error.value());
+  }
+  // Others wait, so that they do not take the new directory for one that was left behind.
+  const OpenFile parent(parent_of(target), O_RDONLY | O_DIRECTORY);
+  if (can_lock(parent)) {
+    TROUPE_RETURN_IF_ERROR(take_turn(parent_of(target), parent));
+    remove_left_behind(target);
+  }
+  auto name = fmt::format("{}{}{}", target.string(), infix, placeholder);
+  if (::mkdtemp(name.data()) == nullptr) {
+    return file_error(target, "cannot create a temporary directory beside it", errno);
+  }
+  StagedDirectory staged(name, target);
+  if (::chmod(name.c_str(), 0755) != 0) {
+    return file_error(name, "cannot set the mode", errno);
+  }
+  staged.lock_ = OpenFile(name, O_RDONLY | O_DIRECTORY);
+  take_lock(
+      staged.lock_);  // nobody else has it; where the file system has no locks, none is needed
+  return staged;
+}
+
+Status StagedDirectory::commit(Flush flush) {
+  if (flush == Flush::yes && (lock_.fd() < 0 || ::syncfs(lock_.fd()) != 0)) {
+    return file_error(path_, "cannot flush the file system", errno);
+  }
+  {
+    const std::lock_guard guard(registry().mutex);
+    const int failed = rename_to_free_name(path_, final_path_);
+    if (failed == EEXIST || failed == ENOTEMPTY) {
+      return exists_error(final_path_);
+    }
+    if (failed != 0) {
+      return file_error(final_path_, "cannot rename the finished directory", failed);
+    }
+    std::erase(registry().paths, path_);
+  }
+  path_.clear();
+  lock_.close();
+  return flush == Flush::yes ? flush_directory(parent_of(final_path_)) : ok_status();
+}
+
+void remove_staged_directories() {
+  constexpr int tries = 10;  // other threads may still add files
+  registry().mutex.lock();   // for good
+  for (int i = 0; i < tries; ++i) {
+    std::ranges::for_each(registry().paths, remove_folder);
+  }
+}
+
+}  // namespace troupe
