@@ -7,6 +7,7 @@
 #include "runtime/graph/part.hpp"
 #include "runtime/partition/partition_book.hpp"
 #include "runtime/sample/batch_builder.hpp"
+#include "runtime/sample/list_cache.hpp"
 
 #include <caf/actor.hpp>
 
@@ -42,7 +43,8 @@ struct HostContext {
   /// Of the job: what a request that came over a link without options of its own means.
   std::shared_ptr<const SampleOptions> sample;
   std::shared_ptr<const CollectOptions> collect;
-  std::shared_ptr<const CacheOptions> cache;  ///< of each collector; null: none
+  std::shared_ptr<const CacheOptions> cache;            ///< of each collector; null: none
+  std::shared_ptr<const ListCacheOptions> lists_cache;  ///< of each rank's samplers; null: none
   std::shared_ptr<Executor> executor;
   std::chrono::milliseconds request_deadline{60'000};
   HopObserver on_hop;

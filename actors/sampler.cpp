@@ -6,6 +6,7 @@
 
 #include <caf/all.hpp>
 
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace troupe {
@@ -19,12 +20,16 @@ struct Arrived {
   Ref<HopReply> reply;
 };
 
+/// Parts that keep lists of nodes around them.
+using Halos = std::vector<std::shared_ptr<const Part>>;
+
 /// One batch on its way through the hops. `builder` is used by one task at a time: `busy` says that
 /// one has it.
 struct InProgress {
   Ref<SampleBatch> request;
   std::shared_ptr<const CollectOptions> collect;
   caf::response_promise promise;
+  std::shared_ptr<const Halos> here;  ///< asked before the owners of nodes
   std::shared_ptr<BatchBuilder> builder;
   std::vector<Arrived> arrived;
   std::vector<HopQuestion> local;
@@ -39,20 +44,31 @@ struct SamplerState {
   std::shared_ptr<const HostContext> host;
   caf::actor collector;
   TraceTrack trace;
+  std::shared_ptr<CachedLists> lists;       ///< null: none are kept
+  std::shared_ptr<const Halos> with_lists;  ///< the host's halos and what is kept; null until it is
   std::map<std::uint64_t, InProgress> batches;
   std::uint64_t next_id = 0;
 };
 using Sampler = caf::stateful_actor<SamplerState>;
 using Questions = Result<std::vector<HopQuestion>>;
 
+/// The part that has the lists asked for, if it lies here.
+std::shared_ptr<const Part> lists_here(const HostContext& host, const Halos& here,
+                                       const HopQuestion& question) {
+  if (question.lists_of == ListsOf::halo) {
+    return *std::ranges::find(here, question.part, &Part::id);
+  }
+  return host.local_lists(question.part);
+}
+
 /// Off the mailbox: takes replies, samples this host's share, says what to ask next.
-Questions grow(const HostContext& host, BatchBuilder& builder, const std::vector<Arrived>& arrived,
-               const std::vector<HopQuestion>& local) {
+Questions grow(const HostContext& host, const Halos& here, BatchBuilder& builder,
+               const std::vector<Arrived>& arrived, const std::vector<HopQuestion>& local) {
   for (const auto& [question, reply] : arrived) {
     TROUPE_RETURN_IF_ERROR(builder.answer(question, *reply));
   }
   for (const auto& question : local) {
-    TROUPE_ASSIGN_OR_RETURN(const auto reply, sample_one_hop(*host.local_lists(question.part),
+    TROUPE_ASSIGN_OR_RETURN(const auto reply, sample_one_hop(*lists_here(host, here, question),
                                                              question.request, question.lists_of));
     TROUPE_RETURN_IF_ERROR(builder.answer(question.id, reply));
   }
@@ -130,7 +146,7 @@ void dispatch(Sampler* self, std::uint64_t id, std::vector<HopQuestion> question
   const auto hop = batch.builder->hop();
   for (auto& question : questions) {
     const auto nodes = question.request.frontier.size();
-    const bool here = host.local_lists(question.part) != nullptr;
+    const bool here = lists_here(host, *batch.here, question) != nullptr;
     batch.trace.frontier.add(hop, nodes, here ? 0 : nodes);
     if (here) {
       batch.local.push_back(std::move(question));
@@ -145,8 +161,10 @@ void advance(Sampler* self, std::uint64_t id) {
   batch.busy = true;
   offload(
       self, *self->state.host->executor,
-      [host = self->state.host, builder = batch.builder, arrived = std::exchange(batch.arrived, {}),
-       local = std::exchange(batch.local, {})] { return grow(*host, *builder, arrived, local); },
+      [host = self->state.host, here = batch.here, builder = batch.builder,
+       arrived = std::exchange(batch.arrived, {}), local = std::exchange(batch.local, {})] {
+        return grow(*host, *here, *builder, arrived, local);
+      },
       [self, id](Questions questions) {
         const auto found = self->state.batches.find(id);
         if (found == self->state.batches.end()) {
@@ -204,6 +222,27 @@ Status check_seeds(const HostContext& host, const SampleBatch& request) {
   return ok_status();
 }
 
+/// Which halos a batch asks; the first batch has the lists fetched that are to be kept.
+std::shared_ptr<const Halos> halos_for(Sampler* self, const SampleOptions& options) {
+  auto& state = self->state;
+  const auto& host = state.host;
+  const std::shared_ptr<const Halos> of_host(host, &host->halos);
+  if (!state.lists) {
+    return of_host;
+  }
+  if (state.lists->begin()) {
+    spawn_list_keeper(self->system(), host, state.lists, caf::actor_cast<caf::actor>(self));
+  }
+  if (const auto kept = state.with_lists ? nullptr : state.lists->part()) {
+    auto all = host->halos;
+    all.push_back(kept);
+    state.with_lists = std::make_shared<const Halos>(std::move(all));
+  }
+  const bool serves =
+      options.dir == host->sample->dir && (host->sample->with_edge_ids || !options.with_edge_ids);
+  return serves && state.with_lists ? state.with_lists : of_host;
+}
+
 void begin(Sampler* self, const Ref<SampleBatch>& request) {
   auto promise = self->make_response_promise();
   auto& state = self->state;
@@ -227,17 +266,19 @@ void begin(Sampler* self, const Ref<SampleBatch>& request) {
   batch.request = request;
   batch.collect = std::move(options->collect);
   batch.promise = std::move(promise);
-  batch.builder = std::make_shared<BatchBuilder>(
-      *state.host->graph, *state.host->book, std::move(options->sample), request->key,
-      request->seed_type, request->seeds, state.host->halos);
+  batch.here = halos_for(self, *options->sample);
+  batch.builder = std::make_shared<BatchBuilder>(*state.host->graph, *state.host->book,
+                                                 std::move(options->sample), request->key,
+                                                 request->seed_type, request->seeds, *batch.here);
   advance(self, id);
 }
 
 caf::behavior sampler(Sampler* self, std::shared_ptr<const HostContext> host, caf::actor collector,
-                      TraceTrack trace) {
+                      TraceTrack trace, std::shared_ptr<CachedLists> lists) {
   self->state.host = std::move(host);
   self->state.collector = std::move(collector);
   self->state.trace = std::move(trace);
+  self->state.lists = std::move(lists);
   return {
       [self](const Ref<SampleBatch>& request) { begin(self, request); },
       run_continuation,
@@ -247,8 +288,10 @@ caf::behavior sampler(Sampler* self, std::shared_ptr<const HostContext> host, ca
 }  // namespace
 
 caf::actor spawn_sampler(caf::actor_system& system, std::shared_ptr<const HostContext> host,
-                         caf::actor collector, TraceTrack trace) {
-  return system.spawn(sampler, std::move(host), std::move(collector), std::move(trace));
+                         caf::actor collector, TraceTrack trace,
+                         std::shared_ptr<CachedLists> lists) {
+  return system.spawn(sampler, std::move(host), std::move(collector), std::move(trace),
+                      std::move(lists));
 }
 
 }  // namespace troupe

@@ -2,6 +2,7 @@
 /// \file sampler.hpp
 /// The sampler: grows many mini-batches at once, hop by hop.
 #include "actors/host_context.hpp"
+#include "actors/list_keeper.hpp"
 #include "runtime/base/trace.hpp"
 
 #include <caf/fwd.hpp>
@@ -11,6 +12,8 @@
 namespace troupe {
 
 /// Starts a sampler that hands finished batches to `collector`.
+/// \param lists  what it keeps of other hosts' neighbour lists, with the other samplers of its rank;
+///   null: nothing
 /// | receives          | replies                          | errors                                      |
 /// |-------------------|----------------------------------|---------------------------------------------|
 /// | Ref<SampleBatch>  | Ref<ReadyBatch>, by the collector | those of holders; overloaded; internal      |
@@ -20,6 +23,7 @@ namespace troupe {
 /// Peer loss: the batches that need the lost holder fail with its error Its own host's parts are
 ///   sampled in place, on the compute pool, while requests to other holders are on their way.
 caf::actor spawn_sampler(caf::actor_system& system, std::shared_ptr<const HostContext> host,
-                         caf::actor collector, TraceTrack trace = {});
+                         caf::actor collector, TraceTrack trace = {},
+                         std::shared_ptr<CachedLists> lists = nullptr);
 
 }  // namespace troupe

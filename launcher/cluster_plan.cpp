@@ -52,6 +52,22 @@ Result<std::shared_ptr<const CacheOptions>> cache_options(const Job& job,
   return std::shared_ptr<const CacheOptions>(std::move(options));
 }
 
+Result<std::shared_ptr<const ListCacheOptions>> lists_cache_options(
+    const Job& job, const PartitionInfo& partition) {
+  const auto budget = job.sample.cache_bytes;
+  if (budget == 0 || partition.parts == 1) {
+    return std::shared_ptr<const ListCacheOptions>();
+  }
+  if (!partition.heat.known()) {
+    return Error(
+        Errc::failed_precondition,
+        fmt::format("/sample/cache/budget: expected a store whose nodes are in order of "
+                    "\"degree\" or \"hotness\", this one's are in order of \"{}\", {} parts",
+                    partition.order, partition.parts));
+  }
+  return std::make_shared<const ListCacheOptions>(ListCacheOptions{budget, partition.heat});
+}
+
 /// What one step's gradient shares take on one link, in one direction: each rank of one process sends
 /// each rank of the other its slice, and gets one back.
 std::uint64_t gradient_bytes_per_link(const ClusterPlan& plan) {
@@ -118,6 +134,7 @@ Result<std::shared_ptr<const ClusterPlan>> ClusterPlan::make(const Job& job,
   collect.digest = job.digest;
   plan->collect = std::make_shared<const CollectOptions>(std::move(collect));
   TROUPE_ASSIGN_OR_RETURN(plan->cache, cache_options(job, store.partition()));
+  TROUPE_ASSIGN_OR_RETURN(plan->lists_cache, lists_cache_options(job, store.partition()));
   if (!hooks.take_only) {
     TROUPE_ASSIGN_OR_RETURN(plan->model, nn::make_model(job.model));
   }

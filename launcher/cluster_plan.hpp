@@ -39,9 +39,10 @@ struct ClusterPlan {
   std::map<std::string, std::shared_ptr<const SeedOrder>> orders;  ///< by role
   std::shared_ptr<const SampleOptions> sample;
   std::shared_ptr<const CollectOptions> collect;
-  std::shared_ptr<const CacheOptions> cache;  ///< null: none
-  std::shared_ptr<const nn::Model> model;     ///< null if trainers only take batches
-  std::optional<InferenceTask> inference;     ///< its nodes are the seeds of `inference_role`
+  std::shared_ptr<const CacheOptions> cache;            ///< null: none
+  std::shared_ptr<const ListCacheOptions> lists_cache;  ///< null: none
+  std::shared_ptr<const nn::Model> model;               ///< null if trainers only take batches
+  std::optional<InferenceTask> inference;  ///< its nodes are the seeds of `inference_role`
 
   /// \param hooks  `take_only`: no model; `inference`
   /// \errors those of the store's seeds; invalid_argument: no such model; failed_precondition: the

@@ -44,6 +44,7 @@ ClusterProcess::ClusterProcess(ProcessId id, std::shared_ptr<const ClusterPlan> 
   context_->sample = plan_->sample;
   context_->collect = plan_->collect;
   context_->cache = plan_->cache;
+  context_->lists_cache = plan_->lists_cache;
   context_->executor = runtime_.compute();
   context_->on_hop = hooks_->on_hop;
   const auto& cluster = plan_->job.cluster;
@@ -221,9 +222,10 @@ DataPath ClusterProcess::start_data_path(const std::string& owner) {
   const auto collector_name = "collector of " + owner;
   path.collector = spawn_collector(system, context_, track(collector_name));
   know(collector_name, path.collector);
+  const auto lists = context_->lists_cache ? std::make_shared<CachedLists>() : nullptr;
   for (std::uint32_t s = 0; s < plan_->job.cluster.samplers_per_trainer; ++s) {
     const auto name = fmt::format("sampler {} of {}", s, owner);
-    path.samplers.push_back(spawn_sampler(system, context_, path.collector, track(name)));
+    path.samplers.push_back(spawn_sampler(system, context_, path.collector, track(name), lists));
     know(name, path.samplers.back());
   }
   return path;

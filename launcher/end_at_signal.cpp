@@ -28,6 +28,8 @@ void end_at_signal(int signals, int over) {
   if ((ends[0].revents & POLLIN) == 0) {
     return;
   }
+  signalfd_siginfo taken{};
+  [[maybe_unused]] const auto size = read(signals, &taken, sizeof taken);
   unblock_stop_signals();  // the next one ends it whatever it waits for
   hold(stdout);
   hold(stderr);

@@ -11,8 +11,52 @@
 
 #include <chrono>
 #include <fmt/format.h>
+#include <string>
+#include <string_view>
+#include <unistd.h>
 
 namespace troupe {
+namespace {
+
+/// How long each stage takes; on a terminal the one under way is shown.
+class StageTimes {
+ public:
+  ~StageTimes() { show(""); }
+  void begin(std::string_view stage) {
+    end();
+    stage_ = stage;
+    began_ = Clock::now();
+    show(fmt::format("{} ...", stage));
+  }
+  /// "view 12.3 s, fennel 24.0 s, …"
+  std::string text() {
+    end();
+    return text_;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void end() {
+    if (!stage_.empty()) {
+      text_ +=
+          fmt::format("{}{} {:.1f} s", text_.empty() ? "" : ", ", stage_, seconds_since(began_));
+      stage_.clear();
+    }
+  }
+  void show(const std::string& line) const {
+    if (terminal_) {
+      fmt::print(stderr, "\r\x1b[K{}", line);
+    }
+  }
+
+  const bool terminal_ = ::isatty(STDERR_FILENO) == 1;
+  std::string stage_;
+  Clock::time_point began_;
+  std::string text_;
+};
+
+}  // namespace
 
 ExitCode partition_command(const PartitionArguments& arguments) {
   const EndAtSignal end_at_signal;
@@ -32,12 +76,19 @@ ExitCode partition_command(const PartitionArguments& arguments) {
     return data_error(graph.error());
   }
   ComputePool pool(threads_or_all(arguments.threads));
-  const auto partition = partition_store(*graph, options, arguments.out, pool);
+  std::string stages;
+  const auto partition = [&] {
+    StageTimes times;
+    options.on_stage = [&](std::string_view stage) { times.begin(stage); };
+    auto made = partition_store(*graph, options, arguments.out, pool);
+    stages = times.text();
+    return made;
+  }();
   if (!partition) {
     return data_error(partition.error());
   }
   print_partition(*partition, graph->info());
-  fmt::print("{:.1f} s, store in {}\n", seconds_since(began), arguments.out.string());
+  fmt::print("{:.1f} s ({}), store in {}\n", seconds_since(began), stages, arguments.out.string());
   return ExitCode::done;
 }
 

@@ -143,6 +143,7 @@ struct SampleJob {
   Frontier frontier = Frontier::fresh;
   std::string seed_order = "global";
   bool edge_ids = false;
+  std::uint64_t cache_bytes = 0;  ///< of other hosts' neighbour lists, per rank
 
   std::size_t hops() const {
     return fanout.empty() && !fanout_of.empty() ? fanout_of.begin()->second.size() : fanout.size();

@@ -172,6 +172,14 @@ void check_cache(const Job& job, ProblemList& problems) {
   }
 }
 
+void check_lists_cache(const Job& job, ProblemList& problems) {
+  if (job.sample.cache_bytes > 0 && job.partition.given &&
+      job.partition.order == NodeOrder::original) {
+    problems.add({"/partition/order", "\"degree\" or \"hotness\" with sample.cache.budget",
+                  "\"original\"", no_hint});
+  }
+}
+
 void check_listed_processes(const Job& job, ProblemList& problems) {
   const auto& cluster = job.cluster;
   const bool listed = cluster.placement == "explicit";
@@ -243,6 +251,9 @@ void check_seed_order(const Job& job, ProblemList& problems) {
 
 void check_between_keys(const Job& job, ProblemList& problems) {
   const auto good = [&](const char* pointer) { return !problems.has(pointer); };
+  if (good("/sample/cache/budget")) {
+    check_lists_cache(job, problems);
+  }
   if (good("/features/cache/policy") && good("/features/cache/budget")) {
     check_cache(job, problems);
   }

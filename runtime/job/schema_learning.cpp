@@ -75,6 +75,14 @@ void add_sample(std::vector<SchemaRow>& rows) {
                   "batches carry original edge ids",
                   {},
                   put<&Job::sample, &SampleJob::edge_ids>});
+  rows.push_back(
+      {"/sample/cache/budget",
+       bytes_rule(0, std::uint64_t{1} << 40),
+       absent(),
+       "bytes of neighbour lists of other hosts' nodes that a rank keeps, hottest first by "
+       "`partition.order`",
+       {},
+       [](const Json& v, Job& job) { job.sample.cache_bytes = *parse_bytes(v); }});
 }
 
 void add_features(std::vector<SchemaRow>& rows) {

@@ -230,8 +230,12 @@ Status Adjacency::assemble(const GraphInfo& info, const AdjacencyOptions& option
   executor.parallel_for(threads, [&](std::size_t t) {
     const auto own = share_of(vertices(), threads, t);
     for_each_pair(info, [&](std::uint64_t u, std::uint64_t v) {  // the last of two shifts by one
-      all[u + 2] += is_in(u, own) ? 1U : 0U;
-      all[v + 2] += is_in(v, own) ? 1U : 0U;
+      if (is_in(u, own)) {
+        ++all[u + 2];
+      }
+      if (is_in(v, own)) {
+        ++all[v + 2];
+      }
     });
   });
   for (std::uint64_t v = 0; v <= vertices(); ++v) {

@@ -125,16 +125,20 @@ Result<Assigned> assign(const GraphStore& graph, const AssignOptions& options, E
   const bool whole = keeps_limits(options.method);
   std::vector<std::uint32_t> part_of;
   if (!whole) {
+    begin_stage(options.on_stage, options.method);
     TROUPE_ASSIGN_OR_RETURN(part_of, assign_nodes(graph, options, executor));
   }
   TROUPE_ASSIGN_OR_RETURN(
       const auto constraints,
       Constraints::make(graph,
                         {.names = more.balance, .split = more.split, .imbalance = more.imbalance}));
+  begin_stage(options.on_stage, "view");
   TROUPE_ASSIGN_OR_RETURN(const auto adjacency, Adjacency::make(graph, options.view, executor));
   if (whole) {
+    begin_stage(options.on_stage, options.method);
     TROUPE_ASSIGN_OR_RETURN(part_of, assign_vertices(adjacency, constraints, options, executor));
   }
+  begin_stage(options.on_stage, "measures");
   return Assigned{by_type(adjacency, part_of),
                   measure(adjacency, constraints, part_of, options.parts, executor)};
 }

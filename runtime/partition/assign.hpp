@@ -6,18 +6,27 @@
 #include "runtime/base/result.hpp"
 #include "runtime/graph/store.hpp"
 #include "runtime/partition/adjacency.hpp"
+#include "runtime/partition/assignment.hpp"
 #include "runtime/partition/measures.hpp"
 #include "runtime/partition/method_options.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace troupe {
 
-/// Node -> part, for every node type, by original id.
-using Assignment = std::vector<std::vector<PartId>>;
+/// Told when a stage of partitioning begins, on the calling thread: "view" (the graph as undirected
+/// lists), the method's name, "measures", "order" (numbering the nodes), "writing".
+using StageHook = std::function<void(std::string_view stage)>;
+inline void begin_stage(const StageHook& hook, std::string_view stage) {
+  if (hook) {
+    hook(stage);
+  }
+}
 
 struct AssignOptions {
   std::string method = "random";
@@ -25,6 +34,7 @@ struct AssignOptions {
   std::uint64_t seed = 0;  ///< random, hash, metis, multilevel, hotness
   MethodOptions more = {};
   AdjacencyOptions view = {};  ///< how the undirected view is put together; changes no result
+  StageHook on_stage = {};
 };
 
 struct Assigned {

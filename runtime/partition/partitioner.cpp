@@ -16,7 +16,7 @@ namespace troupe {
 namespace {
 
 AssignOptions assign_options(const PartitionOptions& options) {
-  return {options.method, options.parts, options.seed, options.more, {}};
+  return {options.method, options.parts, options.seed, options.more, {}, options.on_stage};
 }
 
 Result<NodeHeat> heat_of(const GraphStore& graph, const PartitionOptions& options,
@@ -142,11 +142,13 @@ Result<PartitionInfo> partition_store(const GraphStore& graph, const PartitionOp
   partition.balance = std::move(assigned.measures.balance);
   TROUPE_ASSIGN_OR_RETURN(partition.options_hash, partition_hash(graph.dir(), options));
   partition.order = to_string(options.order);
+  begin_stage(options.on_stage, "order");
   TROUPE_ASSIGN_OR_RETURN(auto heat, heat_of(graph, options, executor));
   const auto relabelling = relabel(assigned.parts, heat, options.parts);
   partition.heat = profile(relabelling, heat, options);
   assigned.parts.clear();
   heat.clear();
+  begin_stage(options.on_stage, "writing");
   return write_partitioned_store(graph, relabelling, partition,
                                  {.halo = options.halo, .memory_bytes = options.memory_bytes}, out,
                                  executor);

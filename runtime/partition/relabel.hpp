@@ -5,7 +5,7 @@
 #include "runtime/graph/graph_info.hpp"
 #include "runtime/graph/part.hpp"
 #include "runtime/graph/store.hpp"
-#include "runtime/partition/assign.hpp"
+#include "runtime/partition/assignment.hpp"
 
 #include <cstdint>
 #include <optional>

@@ -112,7 +112,7 @@ TEST_F(Embed, TheSameProgramRunsOnOneAndTwoHostsWithTheSameResults) {
 }
 
 TEST_F(Embed, AnInterruptedRunGoesOnToTheSameResults) {
-  const std::vector<std::string> longer = {"--set", "train.epochs=100", "--set",
+  const std::vector<std::string> longer = {"--set", "train.epochs=200", "--set",
                                            "checkpoint.every.epochs=20"};
   const auto undisturbed = run(program_command("undisturbed", longer));
   ASSERT_EQ(undisturbed.exit_code, 0) << undisturbed.err;
@@ -127,7 +127,7 @@ TEST_F(Embed, AnInterruptedRunGoesOnToTheSameResults) {
 
   EXPECT_EQ(stopped.exit_code, 130) << stopped.err;
   EXPECT_NE(stopped.err.find("with the same command and --resume"), std::string::npos);
-  EXPECT_EQ(stopped.out.find("epoch 100:"), std::string::npos);
+  EXPECT_EQ(stopped.out.find("epoch 200:"), std::string::npos);
   ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
   EXPECT_NE(resumed.out.find("resuming from"), std::string::npos);
   for (const char* word : {"batches", "weights", "test"}) {

@@ -60,6 +60,49 @@ TEST_F(CachedRun, WithRoomForAllOnlySeedsAreAskedFor) {
   EXPECT_GT(record.epochs.back().cache_hit_rate().value_or(0), 0.85);
 }
 
+std::uint64_t remote_nodes(const RunRecord& record) {
+  std::uint64_t sum = 0;
+  for (const auto nodes : record.epochs.back().counters.frontier.remote) {
+    sum += nodes;
+  }
+  return sum;
+}
+
+TEST_F(CachedRun, NeighbourListsAreKeptWithinTheirBudget) {
+  auto before = remote_nodes(plain_);
+  for (const std::string budget : {"8KB", "10MB"}) {
+    for (const std::string order : {"degree", "hotness"}) {
+      ASSERT_OK_AND_ASSIGN(const auto record,
+                           run({"sample.cache.budget=" + budget, "partition.order=" + order}));
+      EXPECT_EQ(record.batches, plain_.batches) << budget;
+      EXPECT_EQ(record.parameters, plain_.parameters) << budget;
+      EXPECT_EQ(record.outputs, plain_.outputs) << budget;
+      EXPECT_LT(remote_nodes(record), before) << budget << order;
+    }
+    before /= 4;
+  }
+}
+
+TEST_F(CachedRun, NeighbourListsGoWithHalosRowsAndOtherWaysOfSampling) {
+  const Settings way = {"sample.replace=true", "sample.edge_ids=true", "sample.frontier=all"};
+  ASSERT_OK_AND_ASSIGN(plain_, run(way));
+  auto with = way;
+  for (const auto* more : {"sample.cache.budget=1MB", "partition.halo=1",
+                           "features.cache.policy=degree", "features.cache.budget=20KB"}) {
+    with.emplace_back(more);
+  }
+  ASSERT_OK_AND_ASSIGN(const auto record, run(with));
+  EXPECT_EQ(record.batches, plain_.batches);
+  EXPECT_EQ(record.parameters, plain_.parameters);
+  EXPECT_LT(remote_nodes(record), remote_nodes(plain_) / 4);
+}
+
+TEST_F(CachedRun, ABudgetThatHoldsNothingChangesNothing) {
+  ASSERT_OK_AND_ASSIGN(const auto record, run({"sample.cache.budget=1"}));
+  EXPECT_EQ(record.batches, plain_.batches);
+  EXPECT_EQ(remote_nodes(record), remote_nodes(plain_));
+}
+
 TEST_F(CachedRun, TheOrderOfNodesChangesNoBit) {
   for (const std::string order : {"hotness", "original"}) {
     ASSERT_OK_AND_ASSIGN(const auto record, run({"partition.order=" + order}));
@@ -73,6 +116,8 @@ TEST_F(CachedRun, APolicyThatCannotWorkIsRefused) {
                Errc::invalid_argument, "/partition/order: expected \"hotness\"");
   EXPECT_ERROR(job({"features.cache.policy=degree"}), Errc::invalid_argument,
                "/features/cache/budget: expected bytes for the cache");
+  EXPECT_ERROR(job({"sample.cache.budget=1MB", "partition.order=original"}), Errc::invalid_argument,
+               "/partition/order: expected \"degree\" or \"hotness\"");
   EXPECT_ERROR(job({"features.cache.budget=1MB"}), Errc::invalid_argument,
                "/features/cache/budget: expected none with policy \"none\"");
 }
