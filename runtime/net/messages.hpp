@@ -116,6 +116,7 @@ struct EpochCounters {
   std::uint64_t rows_remote = 0;
   std::uint64_t rows_cached = 0;
   FrontierCounts frontier;
+  friend bool operator==(const EpochCounters&, const EpochCounters&) = default;
 };
 
 struct EpochResult {

@@ -99,7 +99,7 @@ inline void expect_same(const EpochRecord& a, const EpochRecord& b) {
   EXPECT_TRUE(same_bits(a.loss, b.loss));
   EXPECT_TRUE(same_bits(a.seconds, b.seconds));
   EXPECT_TRUE(same_bits(a.eval_seconds, b.eval_seconds));
-  EXPECT_EQ(std::memcmp(&a.counters, &b.counters, sizeof(a.counters)), 0);
+  EXPECT_EQ(a.counters, b.counters);
   EXPECT_EQ(a.world, b.world);
   expect_same(a.valid, b.valid);
   EXPECT_EQ(a.best, b.best);
