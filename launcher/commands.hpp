@@ -101,11 +101,22 @@ struct PartitionArguments {
   PartitionOptions options{.parts = 2};  ///< all but what follows
   std::string complete_for = "in";
   std::string order = "degree";
+  std::string features = "now";  ///< or "later"
   std::vector<std::int32_t> fanout = {15, 10, 5};
   std::string memory = "4GB";
   std::uint32_t threads = 0;  ///< 0: one per core; the files are the same
 };
 ExitCode partition_command(const PartitionArguments& arguments);
+
+struct AddFeaturesArguments {
+  std::filesystem::path store;
+  std::filesystem::path out;
+  std::vector<std::uint32_t> parts;  ///< empty: all
+  std::string memory = "4GB";
+  std::uint32_t threads = 0;  ///< 0: one per core; the files are the same
+};
+/// Adds the features that `partition` has left for later (docs/partitioning.md).
+ExitCode add_features_command(const AddFeaturesArguments& arguments);
 
 struct HotnessArguments {
   std::filesystem::path store;

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <string>
+#include <vector>
 
 namespace troupe {
 namespace {
@@ -77,12 +79,12 @@ Status print_node(const PartitionedStore& store, const AskedNode& node) {
     const auto type = static_cast<NodeTypeId>(node.type);
     const NodeId id{node.id};
     const auto owner = PartitionBook(store.partition().ranges).owner(type, id);
-    TROUPE_ASSIGN_OR_RETURN(const auto part, store.load_part(owner));
+    TROUPE_ASSIGN_OR_RETURN(const auto part, store.load_without_features(owner));
     print_place(*part, info, node.type, part->nodes[node.type].local(id));
     return ok_status();
   }
   for (std::uint32_t p = 0; p < store.partition().parts; ++p) {
-    TROUPE_ASSIGN_OR_RETURN(const auto part, store.load_part(static_cast<PartId>(p)));
+    TROUPE_ASSIGN_OR_RETURN(const auto part, store.load_without_features(static_cast<PartId>(p)));
     const auto& originals = part->nodes[node.type].original_ids;
     const auto found = std::ranges::find(originals, node.id);
     if (found != originals.end()) {
@@ -113,12 +115,34 @@ Status show_more_if_asked(const Store& store, const InspectArguments& arguments)
   return print_node(store, node);
 }
 
+/// Which parts have their features, where these come later. \returns by part
+Result<std::vector<bool>> print_features(const PartitionedStore& store) {
+  const auto parts = store.partition().parts;
+  if (!store.partition().features_later || store.feature_files(PartId{0}).empty()) {
+    return std::vector<bool>(parts, true);
+  }
+  std::vector<bool> has(parts);
+  std::string with;
+  std::string without;
+  for (std::uint32_t p = 0; p < parts; ++p) {
+    TROUPE_ASSIGN_OR_RETURN(const auto added, store.added_files(static_cast<PartId>(p)));
+    has[p] = !added.empty();
+    (has[p] ? with : without) += fmt::format(" {}", p);
+  }
+  fmt::print("parts with their features:{}; without:{}\n", with.empty() ? " none" : with,
+             without.empty() ? " none" : without);
+  return has;
+}
+
 Status inspect_partitioned(const InspectArguments& arguments, const StoreOptions& options) {
   TROUPE_ASSIGN_OR_RETURN(const auto store, PartitionedStore::open(arguments.store, options));
   print_graph(store.info());
   print_partition(store.partition(), store.info());
+  TROUPE_ASSIGN_OR_RETURN(const auto has_features, print_features(store));
   for (std::uint32_t p = 0; arguments.verify && p < store.partition().parts; ++p) {
-    TROUPE_RETURN_IF_ERROR(store.load_part(static_cast<PartId>(p)));
+    const auto part = static_cast<PartId>(p);
+    TROUPE_RETURN_IF_ERROR(has_features[p] ? store.load_part(part)
+                                           : store.load_without_features(part));
   }
   return show_more_if_asked(store, arguments);
 }

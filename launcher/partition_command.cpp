@@ -64,6 +64,7 @@ ExitCode partition_command(const PartitionArguments& arguments) {
   auto options = arguments.options;
   options.complete_for = parse_complete_for(arguments.complete_for).value();
   options.order = parse_node_order(arguments.order).value();
+  options.features_later = arguments.features == "later";
   options.more.hotness.fanout = fanout_of_hops(arguments.fanout);
   options.more.hotness.dir = options.complete_for == CompleteFor::out ? EdgeDir::out : EdgeDir::in;
   const auto memory = bytes_option("--memory", arguments.memory);

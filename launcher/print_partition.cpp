@@ -53,6 +53,9 @@ void print_partition(const PartitionInfo& partition, const GraphInfo& graph) {
     fmt::print("halo: lists of nodes up to {} hops away, {} features\n", partition.halo_hops,
                partition.halo_features ? "with" : "without");
   }
+  if (partition.features_later) {
+    fmt::print("features by troupe add-features, part by part\n");
+  }
   for (std::uint32_t p = 0; p < partition.parts; ++p) {
     fmt::print("part {}:", p);
     for (std::size_t t = 0; t < graph.node_types.size(); ++t) {

@@ -68,6 +68,11 @@ void add_part_options(CLI::App& partition, PartitionArguments& arguments) {
   partition.add_flag("--halo-features", halo.features,
                      "keep the features of all nodes that a part's lists name");
   partition
+      .add_option("--features", arguments.features,
+                  "write features now, or leave them to `troupe add-features`, later")
+      ->check(CLI::IsMember({"now", "later"}))
+      ->capture_default_str();
+  partition
       .add_option("--memory", arguments.memory,
                   "for the undirected view and for sorting out-lists; what does not fit goes "
                   "through the disk")
@@ -95,6 +100,24 @@ void add_partition(CLI::App& app, PartitionArguments& arguments, std::optional<E
   add_part_options(*partition, arguments);
   partition->footer("Example: troupe partition /tmp/cora-store /tmp/cora-parts --parts 2");
   partition->callback([&] { result = partition_command(arguments); });
+}
+
+void add_features(CLI::App& app, AddFeaturesArguments& arguments, std::optional<ExitCode>& result) {
+  auto* add =
+      app.add_subcommand("add-features", "write the features of parts that were cut without them");
+  add->add_option("STORE", arguments.store, "the store that OUT was made of")->required();
+  add->add_option("OUT", arguments.out, "what `partition --features later` has made")->required();
+  add->add_option("--part", arguments.parts, "a part to write; may be given several times")
+      ->take_all()
+      ->allow_extra_args(false)
+      ->default_str("all");
+  add->add_option("--memory", arguments.memory,
+                  "for sorting where features of edges lie with their source; what does not fit "
+                  "goes through the disk")
+      ->capture_default_str();
+  add_threads(*add, arguments.threads);
+  add->footer("Example: troupe add-features /tmp/cora-store /tmp/cora-parts --part 0");
+  add->callback([&] { result = add_features_command(arguments); });
 }
 
 void add_hotness(CLI::App& app, HotnessArguments& arguments, std::optional<ExitCode>& result) {
@@ -133,6 +156,7 @@ void add_inspect(CLI::App& app, InspectArguments& arguments, std::optional<ExitC
 
 void add_store_commands(CLI::App& app, StoreArguments& arguments, std::optional<ExitCode>& result) {
   add_partition(app, arguments.partition, result);
+  add_features(app, arguments.add_features, result);
   add_hotness(app, arguments.hotness, result);
   add_inspect(app, arguments.inspect, result);
 }

@@ -13,11 +13,12 @@ namespace troupe {
 
 struct StoreArguments {
   PartitionArguments partition;
+  AddFeaturesArguments add_features;
   HotnessArguments hotness;
   InspectArguments inspect;
 };
 
-/// Adds `partition`, `hotness` and `inspect`, which leave their exit code in `result`.
+/// Adds `partition`, `add-features`, `hotness` and `inspect`, which leave their exit code in `result`.
 /// \requires both arguments outlive the parsing
 void add_store_commands(CLI::App& app, StoreArguments& arguments, std::optional<ExitCode>& result);
 

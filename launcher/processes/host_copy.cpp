@@ -186,8 +186,11 @@ Result<HostCopyPlan> plan_host_copy(const Job& job, const PartitionedStore& stor
     plan.files.push_back(std::move(own));
   }
   const auto folder = fs::absolute(store.dir());
-  for (const auto& file : store_files_of_host(layout, host, store.info(), store.partition(),
-                                              job.partition.replicated_topology)) {
+  auto files = store_files_of_host(layout, host, store.info(), store.partition(),
+                                   job.partition.replicated_topology);
+  TROUPE_ASSIGN_OR_RETURN(const auto added, added_files_of_host(layout, host, store));
+  files.insert(files.end(), added.begin(), added.end());
+  for (const auto& file : files) {
     const auto path = folder / file.path;
     plan.files.push_back({path, path.string(), file.bytes, file.checksum});
   }

@@ -19,11 +19,13 @@ using store_layout::largest_count;
 
 constexpr std::string_view graph_format = "troupe graph";
 constexpr std::string_view partition_format = "troupe partition";
+constexpr std::string_view features_format = "troupe features";
+constexpr std::string_view later = "later";
 
-Json start_document(std::string_view format) {
+Json start_document(std::string_view format, unsigned version = store_layout::format_version) {
   Json document;
   document["format"] = format;
-  document["version"] = store_layout::format_version;
+  document["version"] = version;
   document["self_checksum"] = unsealed;
   return document;
 }
@@ -34,7 +36,8 @@ std::string finish_document(const Json& document) {
 
 /// Checks format and version before the checksum: a newer version may compute it otherwise.
 Result<nlohmann::json> open_document(const std::string& text, std::string_view format,
-                                     std::string_view name) {
+                                     std::string_view name,
+                                     unsigned newest = store_layout::format_version) {
   TROUPE_ASSIGN_OR_RETURN(auto document, open_json(text, name));
   const JsonValue root(document, std::string(name) + ": ");
   TROUPE_ASSIGN_OR_RETURN(const auto found, root.string("format"));
@@ -42,11 +45,12 @@ Result<nlohmann::json> open_document(const std::string& text, std::string_view f
     return root.error(fmt::format("\"format\": \"{}\"", format));
   }
   TROUPE_ASSIGN_OR_RETURN(const auto version, root.integer("version", 1U << 30));
-  if (version != store_layout::format_version) {
-    return Error(Errc::unimplemented,
-                 fmt::format("{}: expected format version {}, found {}\ntry: a newer program, or "
-                             "import again",
-                             name, store_layout::format_version, version));
+  if (version < store_layout::format_version || version > newest) {
+    return Error(
+        Errc::unimplemented,
+        fmt::format("{}: expected format version {}{}, found {}\ntry: a newer program, or "
+                    "import again",
+                    name, newest > store_layout::format_version ? "up to " : "", newest, version));
   }
   TROUPE_RETURN_IF_ERROR(check_seal(text, name));
   return document;
@@ -392,6 +396,21 @@ Status read_halo(PartitionInfo& partition, const JsonValue& root, const GraphInf
   return ok_status();
 }
 
+/// Nothing in stores that have their features from the beginning: those of the first version.
+Status read_later(PartitionInfo& partition, const JsonValue& root) {
+  TROUPE_ASSIGN_OR_RETURN(const auto version, root.integer("version", store_layout::later_version));
+  if (version == store_layout::format_version) {
+    return ok_status();
+  }
+  TROUPE_ASSIGN_OR_RETURN(const auto when, root.string("features"));
+  if (when != later) {
+    return root.error(fmt::format("\"features\": \"{}\"", later));
+  }
+  partition.features_later = true;
+  TROUPE_ASSIGN_OR_RETURN(partition.graph_checksum, root.string("graph_checksum"));
+  return ok_status();
+}
+
 }  // namespace
 
 std::string graph_to_json(const GraphInfo& info) {
@@ -429,7 +448,9 @@ Result<GraphInfo> graph_from_json(const std::string& text, std::string_view name
 }
 
 std::string partition_to_json(const PartitionInfo& partition, const GraphInfo& info) {
-  auto document = start_document(partition_format);
+  auto document =
+      start_document(partition_format, partition.features_later ? store_layout::later_version
+                                                                : store_layout::format_version);
   document["method"] = partition.method;
   document["parts"] = partition.parts;
   document["options_hash"] = partition.options_hash;
@@ -465,13 +486,18 @@ std::string partition_to_json(const PartitionInfo& partition, const GraphInfo& i
   for (std::size_t type = 0; type < partition.halo_nodes.size(); ++type) {
     document["halo"]["nodes"][info.node_types[type].name] = partition.halo_nodes[type];
   }
+  if (partition.features_later) {
+    document["features"] = later;
+    document["graph_checksum"] = partition.graph_checksum;
+  }
   document["files"] = files_to_json(partition.files);
   return finish_document(document);
 }
 
 Result<PartitionInfo> partition_from_json(const std::string& text, const GraphInfo& info,
                                           std::string_view name) {
-  TROUPE_ASSIGN_OR_RETURN(const auto document, open_document(text, partition_format, name));
+  TROUPE_ASSIGN_OR_RETURN(const auto document,
+                          open_document(text, partition_format, name, store_layout::later_version));
   const JsonValue root(document, std::string(name) + ": ");
   PartitionInfo partition;
   TROUPE_ASSIGN_OR_RETURN(partition.method, root.string("method"));
@@ -493,8 +519,20 @@ Result<PartitionInfo> partition_from_json(const std::string& text, const GraphIn
   TROUPE_RETURN_IF_ERROR(read_measures(partition, root));
   TROUPE_RETURN_IF_ERROR(read_heat(partition, root, info));
   TROUPE_RETURN_IF_ERROR(read_halo(partition, root, info));
+  TROUPE_RETURN_IF_ERROR(read_later(partition, root));
   TROUPE_ASSIGN_OR_RETURN(partition.files, read_files(root));
   return partition;
+}
+
+std::string features_to_json(const std::vector<FileInfo>& files) {
+  auto document = start_document(features_format);
+  document["files"] = files_to_json(files);
+  return finish_document(document);
+}
+
+Result<std::vector<FileInfo>> features_from_json(const std::string& text, std::string_view name) {
+  TROUPE_ASSIGN_OR_RETURN(const auto document, open_document(text, features_format, name));
+  return read_files(JsonValue(document, std::string(name) + ": "));
 }
 
 }  // namespace troupe

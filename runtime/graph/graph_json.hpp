@@ -1,6 +1,6 @@
 #pragma once
 /// \file graph_json.hpp
-/// `graph.json` and `partition.json` to and from structs. Reading takes nothing on trust: every
+/// `graph.json`, `partition.json` and `features.json` to and from structs. Reading takes nothing on trust: every
 /// error names the file and the JSON pointer. Each document carries a checksum of itself
 /// (docs/store.md).
 #include "runtime/base/result.hpp"
@@ -9,6 +9,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace troupe {
 
@@ -22,5 +23,10 @@ std::string partition_to_json(const PartitionInfo& partition, const GraphInfo& i
 /// \errors as graph_from_json
 Result<PartitionInfo> partition_from_json(const std::string& text, const GraphInfo& info,
                                           std::string_view name);
+
+/// The manifest of a part's features that came later: `files` are their arrays.
+std::string features_to_json(const std::vector<FileInfo>& files);
+/// \errors as graph_from_json
+Result<std::vector<FileInfo>> features_from_json(const std::string& text, std::string_view name);
 
 }  // namespace troupe

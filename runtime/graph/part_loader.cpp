@@ -49,7 +49,7 @@ class PartLoader {
     part_.id = request.part;
     part_.complete_for =
         request.partition == nullptr ? CompleteFor::in : request.partition->complete_for;
-    const bool halo = request.partition != nullptr && !request.lists_only;
+    const bool halo = request.partition != nullptr && !lists_only();
     part_.halo_hops = halo ? request.partition->halo_hops : 0;
   }
 
@@ -68,6 +68,9 @@ class PartLoader {
   }
 
  private:
+  bool lists_only() const { return request_.scope == PartScope::lists; }
+  bool has_features() const { return request_.scope == PartScope::all; }
+
   /// Loads an array and keeps it alive with the part.
   Result<NpyArray> load_array(const std::string& path, const ArrayShape& expected) {
     TROUPE_ASSIGN_OR_RETURN(auto array, request_.files.load(path, expected));
@@ -88,18 +91,19 @@ class PartLoader {
       nodes.count = first[raw(request_.part) + 1] - first[raw(request_.part)];
       TROUPE_RETURN_IF_ERROR(load_ids(nodes, info));
     }
-    if (request_.lists_only) {
+    if (lists_only()) {
       part_.nodes.push_back(std::move(nodes));
       return ok_status();
     }
-    if (info.features) {
+    const bool features = info.features && has_features();
+    if (features) {
       TROUPE_ASSIGN_OR_RETURN(
           auto array,
           load_array(prefix_ + store_layout::nodes_file(info, "features"),
                      {npy_type(info.features->dtype), {nodes.count, info.features->cols}}));
       nodes.features = FeatureTable{*info.features, nodes.count, std::move(array.data)};
     }
-    if (info.features && request_.partition != nullptr && request_.partition->halo_features) {
+    if (features && request_.partition != nullptr && request_.partition->halo_features) {
       const auto rows = nodes.halo_ids.size();
       TROUPE_ASSIGN_OR_RETURN(
           auto array, load_array(prefix_ + store_layout::nodes_file(info, "halo_features"),
@@ -164,7 +168,7 @@ class PartLoader {
     TROUPE_ASSIGN_OR_RETURN(const auto original,
                             load_array(path("original_ids"), {u64_type, {nodes.count}}));
     nodes.original_ids = original.as<std::uint64_t>();
-    if (request_.lists_only) {
+    if (lists_only()) {
       return full_ ? check_below(nodes.original_ids, info.count, path("original_ids"))
                    : ok_status();
     }
@@ -266,7 +270,7 @@ class PartLoader {
     if (part_.halo_hops > 0 && edges.out.present()) {
       TROUPE_ASSIGN_OR_RETURN(edges.halo_out, load_lists({info, EdgeDir::out, "halo_", {}}));
     }
-    if (info.features && !request_.lists_only) {
+    if (info.features && has_features()) {
       const bool in = edges.in.present();
       const auto rows = (in ? edges.in : edges.out).neighbours.size();
       const auto path =

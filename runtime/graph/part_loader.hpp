@@ -20,7 +20,7 @@ struct PartRequest {
   const GraphInfo& info;
   const PartitionInfo* partition = nullptr;
   PartId part{};
-  bool lists_only = false;  ///< neighbour lists and original ids of the nodes owned, nothing else
+  PartScope scope = PartScope::all;
 };
 
 /// With Verify::full every id, offset and label is checked too, so that later code can trust them.

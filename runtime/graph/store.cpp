@@ -1,11 +1,13 @@
 #include "runtime/graph/store.hpp"
 
+#include "runtime/base/digest.hpp"
 #include "runtime/base/files.hpp"
 #include "runtime/graph/graph_json.hpp"
 #include "runtime/graph/part_loader.hpp"
 #include "runtime/graph/store_files.hpp"
 #include "runtime/graph/store_layout.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace troupe {
@@ -27,6 +29,11 @@ Result<GraphInfo> read_graph_info(const std::filesystem::path& dir) {
   }
   TROUPE_ASSIGN_OR_RETURN(const auto json, std::move(text));
   return graph_from_json(json, path.string());
+}
+
+Result<std::string> graph_checksum(const std::filesystem::path& dir) {
+  TROUPE_ASSIGN_OR_RETURN(const auto text, read_text_file(dir / graph_file, largest_json));
+  return to_string(digest_of(std::as_bytes(std::span(text))));
 }
 
 StoreKind store_kind(const std::filesystem::path& dir) {
@@ -83,20 +90,79 @@ Result<PartitionedStore> PartitionedStore::open(const std::filesystem::path& dir
 }
 
 Result<std::shared_ptr<const Part>> PartitionedStore::load_part(PartId part) const {
-  return load(part, /*lists_only=*/false);
+  return load(part, PartScope::all);
+}
+
+Result<std::shared_ptr<const Part>> PartitionedStore::load_without_features(PartId part) const {
+  return load(part, PartScope::without_features);
 }
 
 Result<std::shared_ptr<const Part>> PartitionedStore::load_lists(PartId part) const {
-  return load(part, /*lists_only=*/true);
+  return load(part, PartScope::lists);
 }
 
-Result<std::shared_ptr<const Part>> PartitionedStore::load(PartId part, bool lists_only) const {
+std::vector<std::string> PartitionedStore::feature_files(PartId part) const {
+  std::vector<std::string> paths;
+  const auto dir = partition_.complete_for == CompleteFor::out ? EdgeDir::out : EdgeDir::in;
+  const auto prefix = store_layout::part_prefix(part);
+  for (const auto& type : info_.edge_types) {
+    if (type.features) {
+      paths.push_back(prefix + store_layout::edges_file(type, dir, "features"));
+    }
+  }
+  for (const auto& type : info_.node_types) {
+    if (type.features) {
+      paths.push_back(prefix + store_layout::nodes_file(type, "features"));
+    }
+    if (type.features && partition_.halo_features) {
+      paths.push_back(prefix + store_layout::nodes_file(type, "halo_features"));
+    }
+  }
+  return paths;
+}
+
+Result<std::vector<FileInfo>> PartitionedStore::added_files(PartId part) const {
+  if (!partition_.features_later) {
+    return std::vector<FileInfo>();
+  }
+  const auto manifest = store_layout::part_prefix(part) + std::string(store_layout::features_file);
+  const auto name = (dir_ / manifest).string();
+  auto text = read_text_file(dir_ / manifest, largest_json);
+  if (!text.ok() && text.error().code() == Errc::not_found) {
+    return std::vector<FileInfo>();
+  }
+  TROUPE_ASSIGN_OR_RETURN(const auto json, std::move(text));
+  TROUPE_ASSIGN_OR_RETURN(auto files, features_from_json(json, name));
+  const auto expected = feature_files(part);
+  const auto [wanted, found] = std::ranges::mismatch(expected, files, {}, {}, &FileInfo::path);
+  if (wanted != expected.end() || found != files.end()) {
+    return Error(Errc::data_corruption,
+                 fmt::format("{}: expected {} in \"files\", found {}", name,
+                             wanted == expected.end() ? "no more" : *wanted,
+                             found == files.end() ? "no more" : found->path));
+  }
+  files.push_back({manifest, json.size(), to_string(digest_of(std::as_bytes(std::span(json))))});
+  return files;
+}
+
+Result<std::shared_ptr<const Part>> PartitionedStore::load(PartId part, PartScope scope) const {
   if (raw(part) >= partition_.parts) {
     return Error(Errc::invalid_argument, fmt::format("{}: expected a part below {}, got {}",
                                                      dir_.string(), partition_.parts, raw(part)));
   }
-  const StoreFiles files(dir_, options_, partition_.files, partition_file);
-  return load_part_arrays({files, info_, &partition_, part, lists_only});
+  auto listed = partition_.files;
+  if (partition_.features_later && scope == PartScope::all && !feature_files(part).empty()) {
+    TROUPE_ASSIGN_OR_RETURN(const auto added, added_files(part));
+    if (added.empty()) {
+      return Error(Errc::failed_precondition,
+                   fmt::format("{}: expected the features of part {}, found that they are still to "
+                               "be added\ntry: troupe add-features STORE {} --part {}",
+                               dir_.string(), raw(part), dir_.string(), raw(part)));
+    }
+    listed.insert(listed.end(), added.begin(), added.end());
+  }
+  const StoreFiles files(dir_, options_, listed, partition_file);
+  return load_part_arrays({files, info_, &partition_, part, scope});
 }
 
 Result<SeedList> PartitionedStore::seeds(std::string_view split, std::string_view role) const {

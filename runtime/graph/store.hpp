@@ -83,6 +83,9 @@ struct PartitionInfo {
   PartHeat heat;                 ///< none with order "original", or more than `most_heated` parts
   std::uint32_t halo_hops = 0;   ///< parts keep the whole lists of nodes so many hops away
   bool halo_features = false;    ///< parts keep the features of all nodes that their lists name
+  /// Features are not among `files`: `troupe add-features` writes them, part by part.
+  bool features_later = false;
+  std::string graph_checksum;  ///< where they come later: of the store that they come from
   std::vector<std::vector<std::uint64_t>> halo_nodes;  ///< [node type][part] named, not owned
   std::vector<FileInfo> files;
 };
@@ -90,6 +93,11 @@ struct PartitionInfo {
 /// What `graph.json` of a store of either kind says; its arrays are not looked at.
 /// \errors as GraphStore::open, but for those of other files
 Result<GraphInfo> read_graph_info(const std::filesystem::path& dir);
+
+/// XXH3-128 of a store's `graph.json`. That of a graph store tells it from all others, as the
+/// checksums of its arrays are in there.
+/// \errors not_found, failed_precondition: no graph.json, or unreadable
+Result<std::string> graph_checksum(const std::filesystem::path& dir);
 
 /// A whole graph on disk: global ids equal original ids, one `Part` that owns everything.
 class GraphStore {
@@ -112,6 +120,10 @@ class GraphStore {
   std::shared_ptr<const Part> graph_;
 };
 
+/// How much of a part is loaded: neighbour lists and original ids of its own nodes are enough to
+/// sample from.
+enum class PartScope : std::uint8_t { all, without_features, lists };
+
 /// A partitioned graph on disk. Opening reads the two JSON files; parts are loaded one by one.
 class PartitionedStore {
  public:
@@ -122,13 +134,21 @@ class PartitionedStore {
   const GraphInfo& info() const { return info_; }
   const PartitionInfo& partition() const { return partition_; }
   const std::filesystem::path& dir() const { return dir_; }
+  /// \errors failed_precondition: its features come later and are not there yet
   Result<std::shared_ptr<const Part>> load_part(PartId part) const;
-  /// The part's neighbour lists and original ids alone: enough to sample from.
+  /// What is there also before the features are.
+  Result<std::shared_ptr<const Part>> load_without_features(PartId part) const;
   Result<std::shared_ptr<const Part>> load_lists(PartId part) const;
+  /// Paths of the part's arrays of features, whether they are there or not.
+  std::vector<std::string> feature_files(PartId part) const;
+  /// What `troupe add-features` has written of a part: those arrays, and last the manifest that
+  /// lists them. Empty where there is no manifest.
+  /// \errors data_corruption: the manifest is damaged, or lists something else
+  Result<std::vector<FileInfo>> added_files(PartId part) const;
   Result<SeedList> seeds(std::string_view split, std::string_view role) const;
 
  private:
-  Result<std::shared_ptr<const Part>> load(PartId part, bool lists_only) const;
+  Result<std::shared_ptr<const Part>> load(PartId part, PartScope scope) const;
 
   std::filesystem::path dir_;
   StoreOptions options_;

@@ -10,7 +10,9 @@ namespace troupe::store_layout {
 
 inline constexpr std::string_view graph_file = "graph.json";
 inline constexpr std::string_view partition_file = "partition.json";
+inline constexpr std::string_view features_file = "features.json";  ///< of a part
 inline constexpr unsigned format_version = 1;
+inline constexpr unsigned later_version = 2;  ///< of a partition.json whose features come later
 /// Bounds of what a store may claim; far above what fits on disks, low enough that sums do not
 /// overflow.
 inline constexpr std::uint64_t largest_count = std::uint64_t{1} << 48;

@@ -35,4 +35,14 @@ std::vector<FileInfo> store_files_of_host(const Layout& layout, HostId host, con
   return files;
 }
 
+Result<std::vector<FileInfo>> added_files_of_host(const Layout& layout, HostId host,
+                                                  const PartitionedStore& store) {
+  std::vector<FileInfo> files;
+  for (const auto part : parts_of_host(layout, host)) {
+    TROUPE_ASSIGN_OR_RETURN(const auto added, store.added_files(part));
+    files.insert(files.end(), added.begin(), added.end());
+  }
+  return files;
+}
+
 }  // namespace troupe

@@ -1,6 +1,7 @@
 #pragma once
 /// \file host_files.hpp
 /// Which files of a partitioned store a host needs: its parts, and what every host reads.
+#include "runtime/base/result.hpp"
 #include "runtime/graph/store.hpp"
 #include "runtime/job/layout.hpp"
 
@@ -15,5 +16,10 @@ std::vector<PartId> parts_of_host(const Layout& layout, HostId host);
 /// \param all_lists  with the neighbour lists of all parts, for hosts that sample
 std::vector<FileInfo> store_files_of_host(const Layout& layout, HostId host, const GraphInfo& graph,
                                           const PartitionInfo& partition, bool all_lists);
+
+/// What `troupe add-features` has written here of the host's parts, their manifests included.
+/// \errors as PartitionedStore::added_files
+Result<std::vector<FileInfo>> added_files_of_host(const Layout& layout, HostId host,
+                                                  const PartitionedStore& store);
 
 }  // namespace troupe

@@ -1,8 +1,7 @@
 #include "runtime/partition/part_writer.hpp"
 
-#include "runtime/base/files.hpp"
-#include "runtime/data/npy_stream.hpp"
 #include "runtime/graph/store_layout.hpp"
+#include "runtime/partition/part_arrays.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -11,41 +10,6 @@
 
 namespace troupe {
 namespace {
-
-constexpr std::size_t block_bytes = std::size_t{1} << 20;
-
-/// An array on its way to disk.
-template <class T>
-class Column {
- public:
-  explicit Column(NpyStream stream) : stream_(std::move(stream)) {
-    block_.reserve(block_bytes / sizeof(T));
-  }
-
-  Status push(T value) {
-    block_.push_back(value);
-    return block_.size() * sizeof(T) < block_bytes ? ok_status() : flush();
-  }
-  Status push(std::span<const T> values) {
-    block_.insert(block_.end(), values.begin(), values.end());
-    return block_.size() * sizeof(T) < block_bytes ? ok_status() : flush();
-  }
-  Result<FileInfo> close(std::string path) {
-    TROUPE_RETURN_IF_ERROR(flush());
-    TROUPE_RETURN_IF_ERROR(stream_.close());
-    return stream_.info(std::move(path));
-  }
-
- private:
-  Status flush() {
-    const auto done = stream_.write_elements<T>(block_);
-    block_.clear();
-    return done;
-  }
-
-  NpyStream stream_;
-  std::vector<T> block_;
-};
 
 /// Lists of some nodes, and where they go.
 struct ListsToWrite {
@@ -60,7 +24,7 @@ struct ListsToWrite {
 class PartWriter {
  public:
   PartWriter(const PartSource& source, PartId part)
-      : source_(source), info_(source.graph.info()), part_(part) {}
+      : source_(source), info_(source.graph.info()), part_(part), arrays_(source.dir) {}
 
   Result<WrittenPart> write() {
     halo_ = find_halo(info_, source_.relabelling, source_.lists, part_, source_.halo.hops);
@@ -71,6 +35,7 @@ class PartWriter {
       written_.halo_nodes.push_back(halo_[type].ids.size());
       TROUPE_RETURN_IF_ERROR(write_nodes(type));
     }
+    written_.files = arrays_.files();
     return std::move(written_);
   }
 
@@ -87,7 +52,12 @@ class PartWriter {
     const auto main = has_in ? main_lists(type, EdgeDir::in, source_.lists.in[type])
                              : main_lists(type, EdgeDir::out, source_.lists.out[type]);
     written_.edges.push_back(main.edges);
-    return info.features ? write_edge_features(type, main) : ok_status();
+    if (!info.features || source_.features_later) {
+      return ok_status();
+    }
+    return arrays_.write_edge_rows(main.path("features"),
+                                   *source_.graph.graph()->edges[type].features, *main.lists,
+                                   main.nodes);
   }
 
   ListsToWrite lists_of(std::size_t type, EdgeDir dir, const WholeLists& lists,
@@ -154,20 +124,21 @@ class PartWriter {
 
   Status write_offsets(const ListsToWrite& lists) {
     const auto path = lists.path("offsets");
-    TROUPE_ASSIGN_OR_RETURN(auto column, open<std::uint64_t>(path, {lists.nodes.size() + 1}));
+    TROUPE_ASSIGN_OR_RETURN(auto column,
+                            arrays_.open<std::uint64_t>(path, {lists.nodes.size() + 1}));
     std::uint64_t at = 0;
     TROUPE_RETURN_IF_ERROR(column.push(at));
     for (const auto node : lists.nodes) {
       at += lists.lists->degree(node);
       TROUPE_RETURN_IF_ERROR(column.push(at));
     }
-    return close(column, path);
+    return arrays_.close(column, path);
   }
 
   template <class Id>
   Status write_neighbours(const ListsToWrite& lists) {
     const auto path = lists.path("neighbours");
-    TROUPE_ASSIGN_OR_RETURN(auto column, open<Id>(path, {lists.edges}));
+    TROUPE_ASSIGN_OR_RETURN(auto column, arrays_.open<Id>(path, {lists.edges}));
     const auto& global_of = *lists.global_of;
     std::vector<Id> list;
     for (const auto node : lists.nodes) {
@@ -179,13 +150,13 @@ class PartWriter {
       });
       TROUPE_RETURN_IF_ERROR(column.push(list));
     }
-    return close(column, path);
+    return arrays_.close(column, path);
   }
 
   template <class T>
   Status write_data(const ListsToWrite& lists, std::string_view what, std::span<const T> values) {
     const auto path = lists.path(what);
-    TROUPE_ASSIGN_OR_RETURN(auto column, open<T>(path, {lists.edges}));
+    TROUPE_ASSIGN_OR_RETURN(auto column, arrays_.open<T>(path, {lists.edges}));
     for (const auto node : lists.nodes) {
       const auto begin = lists.lists->offsets[node];
       const auto count = lists.lists->degree(node);
@@ -197,20 +168,7 @@ class PartWriter {
         TROUPE_RETURN_IF_ERROR(column.push(values[place]));
       }
     }
-    return close(column, path);
-  }
-
-  Status write_edge_features(std::size_t type, const ListsToWrite& lists) {
-    const auto& table = *source_.graph.graph()->edges[type].features;
-    const auto path = lists.path("features");
-    TROUPE_ASSIGN_OR_RETURN(auto column,
-                            open_bytes(path, table.info.dtype, {lists.edges, table.info.cols}));
-    for (const auto node : lists.nodes) {
-      for (auto i = lists.lists->offsets[node]; i < lists.lists->offsets[node + 1]; ++i) {
-        TROUPE_RETURN_IF_ERROR(column.push(table.row(lists.lists->place(i))));
-      }
-    }
-    return close(column, path);
+    return arrays_.close(column, path);
   }
 
   Status write_nodes(std::size_t type) {
@@ -228,7 +186,7 @@ class PartWriter {
     if (source_.halo.hops > 0) {
       TROUPE_RETURN_IF_ERROR(write_array<std::uint8_t>(info, "halo_hops", halo.hops));
     }
-    if (nodes.features) {
+    if (nodes.features && !source_.features_later) {
       const auto& table = *nodes.features;
       TROUPE_RETURN_IF_ERROR(write_rows(info, "features", table, own));
       if (source_.halo.features) {
@@ -247,64 +205,34 @@ class PartWriter {
                         own);
     }
     const auto path = nodes_file(info, "labels");
-    TROUPE_ASSIGN_OR_RETURN(auto column, open<std::int64_t>(path, {own.size()}));
+    TROUPE_ASSIGN_OR_RETURN(auto column, arrays_.open<std::int64_t>(path, {own.size()}));
     for (const auto node : own) {
       TROUPE_RETURN_IF_ERROR(column.push(nodes.labels[node]));
     }
-    return close(column, path);
+    return arrays_.close(column, path);
   }
 
   template <class T>
   Status write_array(const NodeTypeInfo& info, std::string_view what, std::span<const T> values) {
     const auto path = nodes_file(info, what);
-    TROUPE_ASSIGN_OR_RETURN(auto column, open<T>(path, {values.size()}));
+    TROUPE_ASSIGN_OR_RETURN(auto column, arrays_.open<T>(path, {values.size()}));
     TROUPE_RETURN_IF_ERROR(column.push(values));
-    return close(column, path);
+    return arrays_.close(column, path);
   }
 
   Status write_rows(const NodeTypeInfo& info, std::string_view what, const FeatureTable& table,
                     std::span<const std::uint64_t> nodes) {
-    const auto path = nodes_file(info, what);
-    TROUPE_ASSIGN_OR_RETURN(auto column,
-                            open_bytes(path, table.info.dtype, {nodes.size(), table.info.cols}));
-    for (const auto node : nodes) {
-      TROUPE_RETURN_IF_ERROR(column.push(table.row(node)));
-    }
-    return close(column, path);
+    return arrays_.write_rows(nodes_file(info, what), table, nodes);
   }
 
   std::string nodes_file(const NodeTypeInfo& info, std::string_view what) const {
     return store_layout::part_prefix(part_) + store_layout::nodes_file(info, what);
   }
 
-  template <class T>
-  Result<Column<T>> open(const std::string& path, std::vector<std::uint64_t> shape) const {
-    constexpr NpyType type{std::is_floating_point_v<T> ? 'f' : (std::is_signed_v<T> ? 'i' : 'u'),
-                           sizeof(T)};
-    TROUPE_ASSIGN_OR_RETURN(auto stream, open_stream(path, type, std::move(shape)));
-    return Column<T>(std::move(stream));
-  }
-  Result<Column<std::byte>> open_bytes(const std::string& path, DType dtype,
-                                       std::vector<std::uint64_t> shape) const {
-    TROUPE_ASSIGN_OR_RETURN(auto stream, open_stream(path, npy_type(dtype), std::move(shape)));
-    return Column<std::byte>(std::move(stream));
-  }
-  Result<NpyStream> open_stream(const std::string& path, NpyType type,
-                                std::vector<std::uint64_t> shape) const {
-    const auto full = source_.dir / path;
-    TROUPE_RETURN_IF_ERROR(make_folders(full.parent_path()));
-    return NpyStream::create(full, type, std::move(shape));
-  }
-  template <class T>
-  Status close(Column<T>& column, const std::string& path) {
-    TROUPE_ASSIGN_OR_RETURN(auto file, column.close(path));
-    written_.files.push_back(std::move(file));
-    return ok_status();
-  }
-
   const PartSource& source_;
   const GraphInfo& info_;
   PartId part_;
+  PartArrays arrays_;
   std::vector<HaloNodes> halo_;
   WrittenPart written_;
 };

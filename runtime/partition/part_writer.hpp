@@ -18,7 +18,8 @@ struct PartSource {
   const Relabelling& relabelling;
   const KeptLists& lists;
   HaloOptions halo;
-  std::filesystem::path dir;  ///< of the store
+  bool features_later = false;  ///< leave them out
+  std::filesystem::path dir;    ///< of the store
 };
 
 struct WrittenPart {

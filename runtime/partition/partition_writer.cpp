@@ -83,7 +83,7 @@ Result<PartitionInfo> write_partitioned_store(
   const auto& dir = staged.path();
   TROUPE_ASSIGN_OR_RETURN(const auto lists, kept_lists(graph, partition.complete_for, dir,
                                                        options.memory_bytes, executor));
-  const PartSource source{graph, relabelling, lists, options.halo, dir};
+  const PartSource source{graph, relabelling, lists, options.halo, partition.features_later, dir};
   std::vector<std::optional<Result<WrittenPart>>> parts(partition.parts);
   executor.parallel_for(partition.parts, [&](std::size_t part) {
     parts[part].emplace(write_part(source, static_cast<PartId>(part)));

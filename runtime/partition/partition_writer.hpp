@@ -18,9 +18,9 @@ struct PartitionWriteOptions {
   std::uint64_t memory_bytes = 4'000'000'000;
 };
 
-/// Writes `out`, atomically, different parts on different threads. To `partition` it adds ranges,
-/// edges, halo sizes and files. Beside the relabelling, memory is that of the parts' halos and of
-/// some blocks.
+/// Writes `out`, atomically, different parts on different threads; without features where
+/// `partition` says that they come later. To `partition` it adds ranges, edges, halo sizes and
+/// files. Beside the relabelling, memory is that of the parts' halos and of some blocks.
 /// \errors failed_precondition: `out` exists or cannot be written; data_corruption: seeds that do
 ///   not load
 Result<PartitionInfo> write_partitioned_store(const GraphStore& graph,

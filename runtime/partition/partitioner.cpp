@@ -114,6 +114,9 @@ Result<std::string> partition_hash(const std::filesystem::path& graph_store,
     digest.add(static_cast<std::uint64_t>(options.halo.features));
     digest.add(static_cast<std::uint64_t>(options.order));
   }
+  if (options.features_later) {
+    add_text(digest, "features later");
+  }
   if (options.method == "file") {
     TROUPE_ASSIGN_OR_RETURN(const auto info, graph_from_json(graph, store_layout::graph_file));
     for (const auto& file : node_files(info, options.more.file)) {
@@ -142,6 +145,10 @@ Result<PartitionInfo> partition_store(const GraphStore& graph, const PartitionOp
   partition.balance = std::move(assigned.measures.balance);
   TROUPE_ASSIGN_OR_RETURN(partition.options_hash, partition_hash(graph.dir(), options));
   partition.order = to_string(options.order);
+  if (options.features_later) {
+    partition.features_later = true;
+    TROUPE_ASSIGN_OR_RETURN(partition.graph_checksum, graph_checksum(graph.dir()));
+  }
   begin_stage(options.on_stage, "order");
   TROUPE_ASSIGN_OR_RETURN(auto heat, heat_of(graph, options, executor));
   const auto relabelling = relabel(assigned.parts, heat, options.parts);

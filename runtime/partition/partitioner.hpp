@@ -23,6 +23,7 @@ struct PartitionOptions {
   MethodOptions more = {};
   HaloOptions halo = {};
   NodeOrder order = NodeOrder::degree;
+  bool features_later = false;  ///< leave them to `add_features`, part by part
   /// For the undirected view of the graph, and for sorting where the parts keep out-lists.
   std::uint64_t memory_bytes = 4'000'000'000;
   StageHook on_stage = {};

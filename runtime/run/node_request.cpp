@@ -116,7 +116,7 @@ Result<std::vector<NodeId>> locate(const PartitionedStore& store, NodeTypeId typ
   std::vector<NodeId> global(ids.size());
   std::size_t found = 0;
   for (std::uint32_t p = 0; p < store.partition().parts; ++p) {
-    TROUPE_ASSIGN_OR_RETURN(const auto part, store.load_part(static_cast<PartId>(p)));
+    TROUPE_ASSIGN_OR_RETURN(const auto part, store.load_lists(static_cast<PartId>(p)));
     const auto& nodes = part->nodes_of(type);
     for (std::uint64_t local = 0; local < nodes.count; ++local) {
       const auto place = std::ranges::lower_bound(order, nodes.original_ids[local], {}, id_at);

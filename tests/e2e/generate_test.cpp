@@ -119,6 +119,39 @@ TEST_F(Generate, LabelsOfATypedGraphAreLearned) {
   EXPECT_LT(alone, 0.6);
 }
 
+TEST_F(Generate, FeaturesThatAreAddedLaterGiveTheRunOfOneStage) {
+  ASSERT_EQ(troupe("generate typed @/graph --nodes 2000 --train 0.2 --test 0.3").exit_code, 0);
+  ASSERT_EQ(troupe("partition @/graph @/one --parts 2").exit_code, 0);
+  ASSERT_EQ(troupe("partition @/graph @/two --parts 2 --features later").exit_code, 0);
+  std::ofstream(folder() + "/job.json")
+      << R"({ "dataset": { "path": "one" }, "partition": { "parts": 2 },
+    "sample": { "fanout": [5, 5], "batch_size": 128 }, "model": { "hidden": 16 },
+    "train": { "epochs": 1 }, "eval": { "mode": "sampled" }, "output": "out" })";
+  const auto digests = [this](const std::string& store) {
+    const auto ran = troupe("run @/job.json --set dataset.path=" + store +
+                            " --set output=" + folder() + "/out-" + store);
+    EXPECT_EQ(ran.exit_code, 0) << ran.err;
+    const auto report =
+        nlohmann::json::parse(read("out-" + store + "/report.json"), nullptr, false);
+    return report.is_object() ? report["digests"] : nlohmann::json();
+  };
+
+  ASSERT_EQ(troupe("add-features @/graph @/two --part 1").exit_code, 0);
+  const auto early = troupe("run @/job.json --set dataset.path=two");
+  EXPECT_EQ(early.exit_code, 3) << early.err;
+  EXPECT_NE(early.err.find("expected the features of part 0"), std::string::npos) << early.err;
+  EXPECT_NE(early.err.find("try: troupe add-features STORE "), std::string::npos) << early.err;
+  const auto seen = troupe("inspect @/two --verify");
+  EXPECT_NE(seen.out.find("parts with their features: 1; without: 0"), std::string::npos)
+      << seen.out << seen.err;
+  ASSERT_EQ(troupe("add-features @/graph @/two --part 0").exit_code, 0);
+
+  const auto one_stage = digests("one");
+  ASSERT_TRUE(one_stage.is_object());
+  EXPECT_EQ(digests("two"), one_stage);
+  EXPECT_EQ(troupe("add-features @/graph @/two").exit_code, 3) << "they are there";
+}
+
 TEST_F(Generate, ASchemaIsReadFromAFile) {
   std::ofstream(folder() + "/schema.json") << R"({ "classes": 2,
     "node_types": { "a": { "count": 50, "features": 3, "labels": true }, "b": { "count": 9 } },

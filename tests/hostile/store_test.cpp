@@ -1,6 +1,7 @@
 // Files of a store changed after they were written: nothing that differs is ever used.
 #include "runtime/data/npy_import.hpp"
 #include "runtime/graph/graph_json.hpp"
+#include "runtime/partition/add_features.hpp"
 #include "runtime/partition/partitioner.hpp"
 #include "tests/hostile/mutations.hpp"
 #include "tests/runtime/graph/store_fixture.hpp"
@@ -22,14 +23,19 @@ std::string text(const Octets& bytes) {
   return {bytes.begin(), bytes.end()};
 }
 
-/// A graph of 40 nodes, whole and in two parts.
+/// A graph of 40 nodes, whole and in two parts, with features from the beginning or added later.
 class HostileStore : public ::testing::Test {
  protected:
   HostileStore() {
     EXPECT_OK(write_graph_store(testing::random_graph(40, 90, 5).contents, dir_ / "graph"));
     const auto graph = GraphStore::open(dir_ / "graph", {});
     EXPECT_OK(graph);
-    EXPECT_OK(partition_store(*graph, {"random", 2, 3, CompleteFor::both}, dir_ / "parts"));
+    PartitionOptions options{"random", 2, 3, CompleteFor::both};
+    EXPECT_OK(partition_store(*graph, options, dir_ / "parts"));
+    options.features_later = true;
+    EXPECT_OK(partition_store(*graph, options, dir_ / "later"));
+    InlineExecutor executor;
+    EXPECT_OK(add_features(dir_ / "graph", dir_ / "later", {}, executor));
   }
 
   Status open_whole() const {
@@ -37,8 +43,8 @@ class HostileStore : public ::testing::Test {
     return store.info().node_types.size() == 1 ? ok_status()
                                                : Error(Errc::internal, "another graph");
   }
-  Status open_parts() const {
-    TROUPE_ASSIGN_OR_RETURN(const auto store, PartitionedStore::open(dir_ / "parts", {}));
+  Status open_parts(const std::string& parts = "parts") const {
+    TROUPE_ASSIGN_OR_RETURN(const auto store, PartitionedStore::open(dir_ / parts, {}));
     TROUPE_ASSIGN_OR_RETURN(const auto seeds, store.seeds("", "train"));
     for (std::uint32_t part = 0; part < 2; ++part) {
       TROUPE_ASSIGN_OR_RETURN(const auto loaded, store.load_part(static_cast<PartId>(part)));
@@ -77,6 +83,10 @@ TEST_F(HostileStore, EveryChangeOfAWholeStoreIsFoundWithTheFilesName) {
 
 TEST_F(HostileStore, EveryChangeOfAPartitionedStoreIsFoundWithTheFilesName) {
   expect_refused("parts", 25, [this] { return open_parts(); });
+}
+
+TEST_F(HostileStore, EveryChangeOfFeaturesThatCameLaterIsFoundWithTheFilesName) {
+  expect_refused("later", 25, [this] { return open_parts("later"); });
 }
 
 TEST_F(HostileStore, DeeplyNestedDocumentsAreRefused) {

@@ -5,6 +5,7 @@
 #include "launcher/processes/tool_output.hpp"
 #include "runtime/data/npy_import.hpp"
 #include "runtime/job/job_file.hpp"
+#include "runtime/partition/add_features.hpp"
 #include "runtime/partition/partitioner.hpp"
 #include "tests/support/expect.hpp"
 #include "tests/support/scratch_folder.hpp"
@@ -71,6 +72,30 @@ TEST_F(HostCopyPlanning, DescriptionsHaveTheChecksumsOfTheFiles) {
     ASSERT_OK_AND_ASSIGN(const auto now, describe_file(file.from, file.to));
     EXPECT_EQ(file, now);
   }
+}
+
+TEST_F(HostCopyPlanning, FeaturesThatCameLaterGoWithTheirManifest) {
+  ASSERT_OK_AND_ASSIGN(const auto graph, GraphStore::open(folder() / "graph", {}));
+  fs::remove_all(folder() / "parts");
+  ASSERT_OK(partition_store(graph, {.parts = 2, .features_later = true}, folder() / "parts"));
+  const auto names = [&] {
+    std::vector<std::string> found;
+    const auto planned = plan("node1");
+    EXPECT_OK(planned);
+    for (const auto& file : planned->files) {
+      if (file.to.find("features") != std::string::npos) {
+        found.push_back(fs::path(file.to).lexically_relative(folder() / "parts").string());
+      }
+    }
+    return found;
+  };
+  EXPECT_EQ(names(), std::vector<std::string>());
+
+  InlineExecutor executor;
+  ASSERT_OK(add_features(folder() / "graph", folder() / "parts", {}, executor));
+
+  EXPECT_EQ(names(),
+            (std::vector<std::string>{"part-0/nodes-node/features.npy", "part-0/features.json"}));
 }
 
 TEST_F(HostCopyPlanning, TheProgramLiesWhereTheHostStartsItFrom) {

@@ -1,6 +1,10 @@
 #include "runtime/job/host_files.hpp"
 
+#include "runtime/graph/graph_json.hpp"
 #include "tests/support/expect.hpp"
+#include "tests/support/scratch_folder.hpp"
+
+#include <fstream>
 
 namespace troupe {
 namespace {
@@ -84,6 +88,48 @@ TEST(HostFiles, WithReplicatedTopologyAllListsAndNothingElseOfOtherParts) {
   EXPECT_EQ(files(true),
             (Paths{"part-0/nodes-n/original_ids.npy", "part-0/edges-e/in/offsets.npy",
                    "part-0/edges-e/in/neighbours.npy", "part-0/edges-e/in/edge_ids.npy"}));
+}
+
+TEST(HostFiles, FeaturesThatCameLaterAreThereWithTheirManifests) {
+  const testing::ScratchFolder scratch;
+  const auto write = [&](const std::string& path, const std::string& text) {
+    std::filesystem::create_directories((scratch.path() / path).parent_path());
+    std::ofstream(scratch.path() / path) << text;
+  };
+  NodeTypeInfo node;
+  node.name = "n";
+  node.count = 4;
+  node.features = FeatureInfo{DType::u8, 1, 1.0F};
+  GraphInfo graph;
+  graph.node_types = {node};
+  PartitionInfo partition;
+  partition.parts = 4;
+  partition.ranges.first_node = {{0, 1, 2, 3, 4}};
+  partition.features_later = true;
+  write("graph.json", graph_to_json(graph));
+  write("partition.json", partition_to_json(partition, graph));
+  for (const std::string part : {"part-0/", "part-3/"}) {
+    write(part + "features.json",
+          features_to_json({{part + "nodes-n/features.npy", 20, std::string(32, 'b')}}));
+  }
+  auto job = job_with("collocated");
+  job.partition.parts = 4;
+  ASSERT_OK_AND_ASSIGN(const auto store, PartitionedStore::open(scratch.path(), {}));
+
+  const auto added = [&](std::uint32_t host) {
+    Paths paths;
+    const auto files = added_files_of_host(make_layout(job), static_cast<HostId>(host), store);
+    EXPECT_OK(files);
+    for (const auto& file : *files) {
+      paths.push_back(file.path);
+    }
+    return paths;
+  };
+  EXPECT_EQ(added(0), (Paths{"part-0/nodes-n/features.npy", "part-0/features.json"}));
+  EXPECT_EQ(added(1), (Paths{"part-3/nodes-n/features.npy", "part-3/features.json"}));
+  write("part-2/features.json", "torn");
+  EXPECT_ERROR(added_files_of_host(make_layout(job), HostId{0}, store), Errc::data_corruption,
+               "part-2/features.json");
 }
 
 TEST(HostFiles, PartsAreEachNamedOnce) {
