@@ -1,5 +1,6 @@
 #include "runtime/job/job_file.hpp"
 
+#include "runtime/graph/store.hpp"
 #include "runtime/job/job_rules.hpp"
 #include "runtime/job/json_reader.hpp"
 #include "runtime/job/overrides.hpp"
@@ -12,6 +13,7 @@
 #include <fmt/format.h>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <system_error>
 
 namespace troupe {
@@ -24,6 +26,15 @@ struct Place {
   std::filesystem::path base_dir;  ///< of the job file
   std::string name;                ///< of the job file, without its extension
 };
+
+/// Of a store that is partitioned; what is wrong with one is said when it is used.
+std::optional<std::uint32_t> parts_of(const std::filesystem::path& dataset) {
+  if (store_kind(dataset) != StoreKind::partitioned) {
+    return std::nullopt;
+  }
+  const auto store = PartitionedStore::open(dataset, {});
+  return store ? std::optional(store->partition().parts) : std::nullopt;
+}
 
 std::vector<std::string> split_pointer(const std::string& pointer) {
   std::vector<std::string> keys;
@@ -177,6 +188,9 @@ class Reader {
 
   Json derived_default(const std::string& pointer) const {
     if (pointer == "/partition/parts") {
+      if (const auto parts = parts_of(place_.base_dir / job_.dataset.path)) {
+        return *parts;
+      }
       const Json* servers = find_value(root_, "/cluster/servers");
       const Json* hosts = servers != nullptr ? servers : find_value(root_, "/cluster/hosts");
       if (hosts != nullptr && hosts->is_array()) {

@@ -53,12 +53,15 @@ void add_partition(std::vector<SchemaRow>& rows) {
        "how nodes are assigned to parts",
        {},
        put<&Job::partition, &PartitionJob::method>});
-  rows.push_back({"/partition/parts",
-                  integer_rule(1, 65536),
-                  derived("`cluster.hosts`, or `cluster.servers` if given"),
-                  "number of parts; part p lies on host, or server, p mod their number",
-                  {},
-                  put<&Job::partition, &PartitionJob::parts>});
+  rows.push_back(
+      {"/partition/parts",
+       integer_rule(1, 65536),
+       derived(
+           "those of a partitioned `dataset.path`; else `cluster.hosts`, or `cluster.servers` if "
+           "given"),
+       "number of parts; part p lies on host, or server, p mod their number",
+       {},
+       put<&Job::partition, &PartitionJob::parts>});
   rows.push_back(
       {"/partition/balance",
        {.type = ValueType::choice_list,

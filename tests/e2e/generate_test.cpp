@@ -123,8 +123,7 @@ TEST_F(Generate, FeaturesThatAreAddedLaterGiveTheRunOfOneStage) {
   ASSERT_EQ(troupe("generate typed @/graph --nodes 2000 --train 0.2 --test 0.3").exit_code, 0);
   ASSERT_EQ(troupe("partition @/graph @/one --parts 2").exit_code, 0);
   ASSERT_EQ(troupe("partition @/graph @/two --parts 2 --features later").exit_code, 0);
-  std::ofstream(folder() + "/job.json")
-      << R"({ "dataset": { "path": "one" }, "partition": { "parts": 2 },
+  std::ofstream(folder() + "/job.json") << R"({ "dataset": { "path": "one" },
     "sample": { "fanout": [5, 5], "batch_size": 128 }, "model": { "hidden": 16 },
     "train": { "epochs": 1 }, "eval": { "mode": "sampled" }, "output": "out" })";
   const auto digests = [this](const std::string& store) {
