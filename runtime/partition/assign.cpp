@@ -2,6 +2,7 @@
 
 #include "runtime/base/permutation.hpp"
 #include "runtime/base/philox.hpp"
+#include "runtime/graph/store_layout.hpp"
 #include "runtime/partition/assign_file.hpp"
 #include "runtime/partition/assign_hotness.hpp"
 #include "runtime/partition/constraints.hpp"
@@ -32,11 +33,17 @@ Status check_parts(const GraphInfo& graph, std::uint32_t parts) {
   return ok_status();
 }
 
-Status check_method(const std::string& method) {
+Status check_method(const std::string& method, bool own) {
   constexpr std::array known{"random", "hash",       "ldg",     "fennel",
                              "metis",  "multilevel", "hotness", "file"};
-  if (std::ranges::find(known, method) != known.end()) {
+  const bool is_known = std::ranges::find(known, method) != known.end();
+  if (is_known != own && (!own || store_layout::is_valid_name(method))) {
     return ok_status();
+  }
+  if (own) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("partition: expected a name for the method other than {}, got \"{}\"",
+                             fmt::join(known, ", "), method));
   }
   return Error(Errc::invalid_argument, fmt::format("partition: expected a method of {}, got \"{}\"",
                                                    fmt::join(known, ", "), method));
@@ -70,8 +77,46 @@ Assignment by_type(const Adjacency& graph, const std::vector<std::uint32_t>& par
   return assignment;
 }
 
+/// Every node of every type has a part.
+Status check_assignment(const GraphInfo& graph, const Assignment& assignment,
+                        const AssignOptions& options) {
+  const auto wrong = [&](const std::string& expected, std::uint64_t found) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("partition method \"{}\": expected {}, found {}", options.method,
+                             expected, found));
+  };
+  if (assignment.size() != graph.node_types.size()) {
+    return wrong(fmt::format("parts of {} node types", graph.node_types.size()), assignment.size());
+  }
+  for (std::size_t type = 0; type < assignment.size(); ++type) {
+    const auto& info = graph.node_types[type];
+    if (assignment[type].size() != info.count) {
+      return wrong(fmt::format("parts of {} nodes of type \"{}\"", info.count, info.name),
+                   assignment[type].size());
+    }
+    for (const auto part : assignment[type]) {
+      if (raw(part) >= options.parts) {
+        return wrong(
+            fmt::format("parts below {} for nodes of type \"{}\"", options.parts, info.name),
+            raw(part));
+      }
+    }
+  }
+  return ok_status();
+}
+
+Result<Assignment> assign_by_own(const GraphStore& graph, const AssignOptions& options,
+                                 Executor& executor) {
+  TROUPE_ASSIGN_OR_RETURN(auto assignment, options.own(graph, options.parts, executor));
+  TROUPE_RETURN_IF_ERROR(check_assignment(graph.info(), assignment, options));
+  return assignment;
+}
+
 Result<Assignment> assign_each(const GraphStore& graph, const AssignOptions& options,
                                Executor& executor) {
+  if (options.own) {
+    return assign_by_own(graph, options, executor);
+  }
   if (options.method == "hotness") {
     return assign_by_hotness(graph, options, executor);
   }
@@ -117,7 +162,7 @@ Result<std::vector<std::uint32_t>> assign_vertices(const Adjacency& graph,
 
 Result<Assigned> assign(const GraphStore& graph, const AssignOptions& options, Executor& executor) {
   const auto& more = options.more;
-  TROUPE_RETURN_IF_ERROR(check_method(options.method));
+  TROUPE_RETURN_IF_ERROR(check_method(options.method, options.own != nullptr));
   TROUPE_RETURN_IF_ERROR(check_parts(graph.info(), options.parts));
   if (more.passes == 0) {
     return Error(Errc::invalid_argument, "partition: expected at least 1 pass, got 0");

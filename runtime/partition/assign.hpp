@@ -28,13 +28,18 @@ inline void begin_stage(const StageHook& hook, std::string_view stage) {
   }
 }
 
+/// A method of the caller's: a part below `parts` for every node of every type.
+using Assigner = std::function<Result<Assignment>(const GraphStore& graph, std::uint32_t parts,
+                                                  Executor& executor)>;
+
 struct AssignOptions {
-  std::string method = "random";
+  std::string method = "random";  ///< with `own`, that one's name: none that is known
   std::uint32_t parts = 1;
   std::uint64_t seed = 0;  ///< random, hash, metis, multilevel, hotness
   MethodOptions more = {};
   AdjacencyOptions view = {};  ///< how the undirected view is put together; changes no result
   StageHook on_stage = {};
+  Assigner own = {};
 };
 
 struct Assigned {
@@ -43,7 +48,8 @@ struct Assigned {
 };
 
 /// Assigns all nodes of a graph and measures the result. Equal for any number of threads.
-/// \errors invalid_argument: an unknown method, no part, more parts than nodes of the largest type,
+/// \errors those of `own`; invalid_argument: an unknown method, an own one that has a known name or
+///   leaves nodes out, no part, more parts than nodes of the largest type,
 ///   an unknown balance or objective, a file that does not fit; not_found: the file or a split;
 ///   unimplemented: METIS is not built in, a graph past its indices
 Result<Assigned> assign(const GraphStore& graph, const AssignOptions& options, Executor& executor);

@@ -16,7 +16,8 @@ namespace troupe {
 namespace {
 
 AssignOptions assign_options(const PartitionOptions& options) {
-  return {options.method, options.parts, options.seed, options.more, {}, options.on_stage};
+  return {options.method,   options.parts, options.seed, options.more, {},
+          options.on_stage, options.own};
 }
 
 Result<NodeHeat> heat_of(const GraphStore& graph, const PartitionOptions& options,

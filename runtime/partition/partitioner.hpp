@@ -27,6 +27,7 @@ struct PartitionOptions {
   /// For the undirected view of the graph, and for sorting where the parts keep out-lists.
   std::uint64_t memory_bytes = 4'000'000'000;
   StageHook on_stage = {};
+  Assigner own = {};  ///< a method of the caller's, called `method`
 };
 
 /// Assigns, relabels and writes `out`, atomically: the directory appears whole or not at all. An
