@@ -60,7 +60,7 @@ Coarse coarsen(const Adjacency& graph, const Constraints& constraints, const Ass
     clustering.propagate(limits, passes_per_size);
     const auto entries = look(graph, clustering, executor).entries();
     // Where larger clusters hardly help, sizes in between are no use either.
-    size *= entries > before / 4 * 3 ? 64 : 4;
+    size *= entries > before / 4 * 3 ? 64U : 4U;
     before = entries;
     auto next = cluster_limits(constraints, options.parts, size);
     if (entries <= most_entries || next == limits) {
