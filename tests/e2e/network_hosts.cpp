@@ -197,6 +197,8 @@ void NetworkHosts::make_host(std::size_t host) {
             "-o",
             "UsePAM=no",
             "-o",
+            "SetEnv=SHLVL=2",  // so bash does not read the user's .bashrc, which may take long
+            "-o",
             "ListenAddress=" + address(host)});
   for (int i = 0; good && i < 500; ++i) {  // it listens after it has gone to the background
     std::ifstream in(log);

@@ -16,9 +16,11 @@ namespace fs = std::filesystem;
 
 constexpr const char* variable = "TROUPE_TEST_RUN=";
 
+/// What can be read: of a process that ends meanwhile nothing, where iterators would throw.
 std::string read_all(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
+  std::ostringstream text;
+  text << std::ifstream(file, std::ios::binary).rdbuf();
+  return text.str();
 }
 
 /// Zero-terminated words.
