@@ -45,7 +45,7 @@ std::vector<ListPiece> pieces_of(const HostContext& host) {
     here[part] = host.local_lists(static_cast<PartId>(part)) != nullptr;
   }
   return list_pieces(*host.graph, *host.book, host.lists_cache->heat, host.sample->dir, here,
-                     piece_nodes);
+                     {piece_nodes, host.lists_cache->budget_bytes});
 }
 
 void keep(Keeper* self) {
@@ -112,13 +112,17 @@ caf::behavior keeper(Keeper* self, std::shared_ptr<const HostContext> host,
   state.collect = collect_ids(state.host->graph->node_types.size());
   state.builder = std::make_shared<ListCacheBuilder>(state.host->graph, *state.host->sample,
                                                      state.host->lists_cache->budget_bytes);
-  state.pieces = pieces_of(*state.host);
   self->monitor(sampler);
   self->set_down_handler([self](const caf::down_msg&) { self->quit(); });
-  if (state.pieces.empty()) {
-    return {};  // it ends at once
-  }
-  fetch(self);
+  offload(
+      self, *state.host->executor, [host = state.host] { return pieces_of(*host); },
+      [self](std::vector<ListPiece> pieces) {
+        self->state.pieces = std::move(pieces);
+        if (self->state.pieces.empty()) {
+          return self->quit();
+        }
+        fetch(self);
+      });
   return {
       [self](const Ref<CacheGoesOn>&) { fetch(self); },
       run_continuation,

@@ -1,6 +1,6 @@
 #pragma once
 /// \file even_share.hpp
-/// Things in order, divided evenly between ranks.
+/// Things in order, divided evenly.
 #include "runtime/base/ids.hpp"
 
 #include <algorithm>
@@ -15,12 +15,16 @@ struct Share {
   std::size_t size = 0;
 };
 
-/// What rank `owner` of `world` gets of 0 … count-1: the first ranks one more, if it does not divide.
+/// The share `index` of `shares` of 0 … count-1: the first get one more, if it does not divide.
+constexpr Share even_share(std::size_t count, std::size_t shares, std::size_t index) {
+  const std::size_t least = count / shares;
+  const std::size_t more = count % shares;
+  return {index * least + std::min(index, more), least + (index < more ? 1 : 0)};
+}
+
+/// What rank `owner` of `world` gets.
 constexpr Share even_share(std::size_t count, std::uint32_t world, Rank owner) {
-  const std::size_t least = count / world;
-  const std::size_t more = count % world;
-  const std::size_t r = raw(owner);
-  return {r * least + std::min(r, more), least + (r < more ? 1 : 0)};
+  return even_share(count, world, std::size_t{raw(owner)});
 }
 
 }  // namespace troupe

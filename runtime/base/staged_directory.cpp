@@ -24,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view infix = ".tmp-";
-constexpr std::string_view placeholder = "XXXXXX";  // what mkdtemp(3) replaces
+constexpr std::string_view suffix = "XXXXXX";  // as many letters as mkdtemp(3) draws
 
 /// Of all directories under construction in this process.
 struct Registry {
@@ -64,20 +64,20 @@ int rename_to_free_name(const fs::path& from, const fs::path& to) {
   return errno;
 }
 
-bool can_lock(const OpenFile& file) {
-  return file.fd() >= 0 && (::flock(file.fd(), LOCK_SH | LOCK_NB) == 0 || errno == EWOULDBLOCK);
-}
-
 bool take_lock(const OpenFile& file) {
   return file.fd() >= 0 && ::flock(file.fd(), LOCK_EX | LOCK_NB) == 0;
 }
 
-/// Waits until nobody else makes or looks for directories in `parent`.
+/// Waits until nobody else makes or looks for directories in `parent`, which `file` has open; no
+/// where the file system has no locks.
 /// \errors deadline_exceeded
-Status take_turn(const fs::path& parent, const OpenFile& file) {
+Result<bool> take_turn(const fs::path& parent, const OpenFile& file) {
   constexpr auto longest = std::chrono::seconds(10);
   const auto end = std::chrono::steady_clock::now() + longest;
   while (!take_lock(file)) {
+    if (file.fd() < 0 || errno != EWOULDBLOCK) {
+      return false;
+    }
     if (std::chrono::steady_clock::now() > end) {
       return Error(Errc::deadline_exceeded,
                    fmt::format("{}: another process has had it locked for {} s\n"
@@ -86,7 +86,7 @@ Status take_turn(const fs::path& parent, const OpenFile& file) {
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
-  return ok_status();
+  return true;
 }
 
 /// Removes temporary directories of `target` that nobody holds.
@@ -98,7 +98,7 @@ void remove_left_behind(const fs::path& target) {
   for (fs::directory_iterator entry(parent_of(target), error), end; !error && entry != end;
        entry.increment(error)) {
     const auto name = entry->path().filename().string();
-    if (name.starts_with(begin) && name.size() == begin.size() + placeholder.size()) {
+    if (name.starts_with(begin) && name.size() == begin.size() + suffix.size()) {
       found.push_back(entry->path());
     }
   }
@@ -142,11 +142,11 @@ Result<StagedDirectory> StagedDirectory::create(const fs::path& final_path) {
   }
   // Others wait, so that they do not take the new directory for one that was left behind.
   const OpenFile parent(parent_of(target), O_RDONLY | O_DIRECTORY);
-  if (can_lock(parent)) {
-    TROUPE_RETURN_IF_ERROR(take_turn(parent_of(target), parent));
+  TROUPE_ASSIGN_OR_RETURN(const bool alone, take_turn(parent_of(target), parent));
+  if (alone) {
     remove_left_behind(target);
   }
-  auto name = fmt::format("{}{}{}", target.string(), infix, placeholder);
+  auto name = fmt::format("{}{}{}", target.string(), infix, suffix);
   if (::mkdtemp(name.data()) == nullptr) {
     return file_error(target, "cannot create a temporary directory beside it", errno);
   }
@@ -155,8 +155,8 @@ Result<StagedDirectory> StagedDirectory::create(const fs::path& final_path) {
     return file_error(name, "cannot set the mode", errno);
   }
   staged.lock_ = OpenFile(name, O_RDONLY | O_DIRECTORY);
-  take_lock(
-      staged.lock_);  // nobody else has it; where the file system has no locks, none is needed
+  // Nobody else has it; where the file system has no locks, nobody looks for one.
+  take_lock(staged.lock_);
   return staged;
 }
 

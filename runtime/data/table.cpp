@@ -194,6 +194,18 @@ std::string Table::shape() const {
   return array ? shape_text(array->shape) : fmt::format("{} columns", cols_);
 }
 
+/// Calls `read(first element)` for some rows after the others, with `block` as large as they are.
+template <class T, class Read>
+Status Table::for_each_block(const NpyArray& array, std::vector<T>& block, const Read& read) const {
+  const auto rows_at_once = std::max<std::uint64_t>(1, block_elements / std::max(cols_, 1UL));
+  const auto size = array.size();
+  for (std::uint64_t first = 0; first < size; first += rows_at_once * cols_) {
+    block.resize(std::min(rows_at_once * cols_, size - first));
+    TROUPE_RETURN_IF_ERROR(read(first));
+  }
+  return ok_status();
+}
+
 Status Table::read_floats(Executor& executor, Missing missing, const TakeFloats& take) const {
   std::vector<float> block;
   for (const auto& piece : pieces_) {
@@ -202,14 +214,12 @@ Status Table::read_floats(Executor& executor, Missing missing, const TakeFloats&
           piece.path, {.cols = cols_, .missing = missing}, executor, take));
       continue;
     }
-    const auto rows_at_once = std::max<std::uint64_t>(1, block_elements / std::max(cols_, 1UL));
-    const auto size = piece.array->size();
-    for (std::uint64_t first = 0; first < size; first += rows_at_once * cols_) {
-      block.resize(std::min(rows_at_once * cols_, size - first));
+    const auto read = [&](std::uint64_t first) -> Status {
       TROUPE_RETURN_IF_ERROR(
           npy_values::read_floats(*piece.array, {piece.file, cols_, first}, missing, block));
-      TROUPE_RETURN_IF_ERROR(take(block));
-    }
+      return take(block);
+    };
+    TROUPE_RETURN_IF_ERROR(for_each_block(*piece.array, block, read));
   }
   return ok_status();
 }
@@ -223,17 +233,15 @@ Status Table::read_integers(Executor& executor, const std::vector<std::uint64_t>
           number_text::read_integers(piece.path, {.cols = cols_, .ends = ends}, executor, take));
       continue;
     }
-    const auto rows_at_once = std::max<std::uint64_t>(1, block_elements / std::max(cols_, 1UL));
-    const auto size = piece.array->size();
-    for (std::uint64_t first = 0; first < size; first += rows_at_once * cols_) {
-      block.resize(std::min(rows_at_once * cols_, size - first));
+    const auto read = [&](std::uint64_t first) -> Status {
       TROUPE_RETURN_IF_ERROR(
           npy_values::read_integers(*piece.array, {piece.file, cols_, first}, block));
       if (!ends.empty()) {
         TROUPE_RETURN_IF_ERROR(check_ids(piece.file, first / cols_, ends, block));
       }
-      TROUPE_RETURN_IF_ERROR(take(block));
-    }
+      return take(block);
+    };
+    TROUPE_RETURN_IF_ERROR(for_each_block(*piece.array, block, read));
   }
   return ok_status();
 }

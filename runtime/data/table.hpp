@@ -51,6 +51,8 @@ class Table {
     std::optional<NpyArray> array;
   };
   Status add(const npy_source::Source& source, std::string file);
+  template <class T, class Read>
+  Status for_each_block(const NpyArray& array, std::vector<T>& block, const Read& read) const;
 
   TableFormat format_ = TableFormat::npy;
   std::uint64_t cols_ = 0;

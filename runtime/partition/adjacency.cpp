@@ -25,8 +25,7 @@ constexpr std::uint64_t mix(std::uint64_t a, std::uint64_t b) noexcept {
 using Range = std::pair<std::uint64_t, std::uint64_t>;
 
 Range share_of(std::uint64_t count, std::size_t shares, std::size_t index) {
-  const auto share =
-      even_share(count, static_cast<std::uint32_t>(shares), static_cast<Rank>(index));
+  const auto share = even_share(count, shares, index);
   return {share.first, share.first + share.size};
 }
 

@@ -103,7 +103,7 @@ std::vector<NodeId> ListPiece::nodes() const {
 
 std::vector<ListPiece> list_pieces(const GraphInfo& graph, const PartitionBook& book,
                                    const PartHeat& heat, EdgeDir dir, const std::vector<bool>& here,
-                                   std::uint64_t most) {
+                                   const PieceLimits& limits) {
   struct Bucket {
     double heat = 0;
     std::size_t type = 0;
@@ -134,9 +134,14 @@ std::vector<ListPiece> list_pieces(const GraphInfo& graph, const PartitionBook& 
   for (std::size_t t = 0; t < open.size(); ++t) {
     open[t].type = static_cast<NodeTypeId>(t);
   }
+  std::uint64_t all = 0;
   for (auto [hot, type, nodes] : buckets) {
+    if (all > limits.budget_bytes / node_bytes) {
+      break;
+    }
+    all += nodes.count;
     auto& piece = open[type];
-    for (auto room = most - piece.count(); nodes.count > 0; room = most) {
+    for (auto room = limits.nodes - piece.count(); nodes.count > 0; room = limits.nodes) {
       const auto taken = std::min(room, nodes.count);
       piece.ranges.push_back({nodes.first, taken});
       nodes = {static_cast<NodeId>(raw(nodes.first) + taken), nodes.count - taken};

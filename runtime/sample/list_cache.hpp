@@ -33,13 +33,18 @@ struct ListPiece {
   std::vector<NodeId> nodes() const;
 };
 
-/// The nodes of the parts that do not lie here, hottest first, `most` in a piece, and what is left of
-/// each type in the last ones. Types whose lists are never asked for have none.
+struct PieceLimits {
+  std::uint64_t nodes = 0;                         ///< in a piece
+  std::uint64_t budget_bytes = ~std::uint64_t{0};  ///< what certainly does not fit is left out
+};
+
+/// The nodes of the parts that do not lie here, hottest first, `limits.nodes` in a piece, and what
+/// is left of each type in the last ones. Types whose lists are never asked for have none.
 /// \param here  [parts] whether the part's lists lie here
 /// \requires `heat` has a profile of each type and part
 std::vector<ListPiece> list_pieces(const GraphInfo& graph, const PartitionBook& book,
                                    const PartHeat& heat, EdgeDir dir, const std::vector<bool>& here,
-                                   std::uint64_t most);
+                                   const PieceLimits& limits);
 
 /// Puts fetched lists together as a part that owns no node and keeps the lists in its halo.
 /// Lifecycle: add() pieces until one does not fit; take()

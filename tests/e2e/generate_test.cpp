@@ -220,13 +220,18 @@ std::size_t count(const std::string& folder, const std::string& name) {
   }));
 }
 
+/// Waits for a name that begins so.
+bool begins(const std::string& folder, const std::string& name) {
+  for (int i = 0; i < 2000 && count(folder, name) == 0; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return count(folder, name) > 0;
+}
+
 TEST_F(Generate, ASignalEndsACommandAtOnceAndLeavesNothing) {
   for (const int signal : {SIGTERM, SIGINT}) {
     testing::Process process(large("store"), folder());
-    for (int i = 0; i < 2000 && count(folder(), "store") == 0; ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
-    ASSERT_EQ(count(folder(), "store"), 1U);
+    ASSERT_TRUE(begins(folder(), "store"));
     process.signal(signal);
 
     const auto ended = process.wait();
@@ -240,9 +245,7 @@ TEST_F(Generate, ASignalEndsACommandAtOnceAndLeavesNothing) {
 TEST_F(Generate, WhatAKilledCommandLeftGoesWithTheNext) {
   {
     testing::Process process(large("store"), folder());
-    for (int i = 0; i < 2000 && count(folder(), "store") == 0; ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
+    ASSERT_TRUE(begins(folder(), "store"));
     process.signal(SIGKILL);
     EXPECT_EQ(process.wait().exit_code, 128 + SIGKILL);
   }

@@ -1,57 +1,24 @@
 // Whole runs with parts that keep lists and rows of the nodes around them, or lists of all: the same
 // bits, fewer questions to other hosts.
-#include "tests/sim/sim_support.hpp"
-#include "tests/sim/typed_support.hpp"
-#include "tests/support/expect.hpp"
+#include "tests/sim/typed_run.hpp"
 
-#include <numeric>
 #include <string>
-#include <vector>
 
 namespace troupe {
 namespace {
 
-using Settings = std::vector<std::string>;
+using testing::remote_nodes;
+using testing::Settings;
 
-std::uint64_t remote_nodes(const net::EpochCounters& counters) {
-  const auto& remote = counters.frontier.remote;
-  return std::accumulate(remote.begin(), remote.end(), std::uint64_t{0});
-}
-
-class HaloRun : public ::testing::Test {
- protected:
-  void SetUp() override {
-    ASSERT_OK(testing::write_typed_store(scratch_.path() / "graph"));
-    ASSERT_OK_AND_ASSIGN(plain_, run({}));
-  }
-  Result<RunRecord> run(const Settings& settings) const {
-    Settings all = {"cluster.hosts=2", "partition.parts=4"};
-    all.insert(all.end(), settings.begin(), settings.end());
-    TROUPE_ASSIGN_OR_RETURN(
-        auto job, testing::typed_job(scratch_.path() / "graph", scratch_.path() / "out", all));
-    return testing::run_job(std::move(job));
-  }
-  void expect_same_bits(const RunRecord& record) const {
-    EXPECT_EQ(record.batches, plain_.batches);
-    EXPECT_EQ(record.parameters, plain_.parameters);
-    EXPECT_EQ(record.outputs, plain_.outputs);
-    const auto& counters = record.epochs.back().counters;
-    const auto& before = plain_.epochs.back().counters;
-    EXPECT_EQ(counters.frontier.nodes, before.frontier.nodes);
-    EXPECT_EQ(counters.rows, before.rows);
-  }
-
-  testing::ScratchFolder scratch_;
-  RunRecord plain_;
-};
+using HaloRun = testing::TypedRun;
 
 TEST_F(HaloRun, ListsNearbyAreSampledHere) {
-  auto before = remote_nodes(plain_.epochs.back().counters);
+  auto before = remote_nodes(plain_);
   ASSERT_GT(before, 0U);
   for (const auto* hops : {"1", "2"}) {
     ASSERT_OK_AND_ASSIGN(const auto record, run({std::string("partition.halo=") + hops}));
     expect_same_bits(record);
-    const auto remote = remote_nodes(record.epochs.back().counters);
+    const auto remote = remote_nodes(record);
     EXPECT_LT(remote, before) << hops;
     EXPECT_EQ(record.epochs.back().counters.rows_remote, plain_.epochs.back().counters.rows_remote);
     before = remote;
@@ -63,13 +30,13 @@ TEST_F(HaloRun, RowsNearbyAreReadHere) {
   expect_same_bits(record);
   const auto& counters = record.epochs.back().counters;
   EXPECT_LT(counters.rows_remote, plain_.epochs.back().counters.rows_remote);
-  EXPECT_EQ(remote_nodes(counters), remote_nodes(plain_.epochs.back().counters));
+  EXPECT_EQ(remote_nodes(record), remote_nodes(plain_));
 }
 
 TEST_F(HaloRun, WithReplicatedTopologyNoNeighbourIsAskedForElsewhere) {
   ASSERT_OK_AND_ASSIGN(const auto record, run({"partition.topology=replicated"}));
   expect_same_bits(record);
-  EXPECT_EQ(remote_nodes(record.epochs.back().counters), 0U);
+  EXPECT_EQ(remote_nodes(record), 0U);
   EXPECT_EQ(record.epochs.back().counters.rows_remote, plain_.epochs.back().counters.rows_remote);
 }
 
@@ -80,7 +47,7 @@ TEST_F(HaloRun, LocalSeedsAreAskedForElsewhereLessAndTheBitsAreThoseOfThePartiti
   EXPECT_NE(record.batches, global.batches);
   const auto& counters = record.epochs.back().counters;
   EXPECT_EQ(counters.seeds, global.epochs.back().counters.seeds);
-  EXPECT_LT(remote_nodes(counters), remote_nodes(global.epochs.back().counters));
+  EXPECT_LT(remote_nodes(record), remote_nodes(global));
   ASSERT_OK_AND_ASSIGN(const auto again, run(local));
   EXPECT_EQ(again.batches, record.batches);
   EXPECT_EQ(again.parameters, record.parameters);

@@ -7,10 +7,13 @@
 #include "tests/runtime/graph/store_fixture.hpp"
 #include "tests/support/expect.hpp"
 
+#include <algorithm>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
 #include <utility>
+#include <vector>
 
 namespace troupe::testing {
 
@@ -49,6 +52,17 @@ inline double share_inside(const std::vector<Edge>& edges, std::span<const std::
     inside += sources[edge.source] == destinations[edge.destination] ? 1U : 0U;
   }
   return static_cast<double>(inside) / static_cast<double>(edges.size());
+}
+
+/// In-degrees or out-degrees, largest first.
+inline std::vector<double> degrees(const std::vector<Edge>& edges, std::uint64_t nodes,
+                                   bool outgoing) {
+  std::vector<double> count(nodes);
+  for (const auto& edge : edges) {
+    ++count[outgoing ? edge.source : edge.destination];
+  }
+  std::ranges::sort(count, std::greater<>());
+  return count;
 }
 
 /// Writes graphs into a folder of its own.

@@ -12,6 +12,7 @@
 namespace troupe {
 namespace {
 
+using testing::degrees;
 using testing::edges_of;
 
 PowerlawOptions small() {
@@ -31,17 +32,6 @@ class Powerlaw : public testing::Generated {
     return Generated::make(options, powerlaw_graph);
   }
 };
-
-/// In-degrees or out-degrees, largest first.
-std::vector<double> degrees(const std::vector<testing::Edge>& edges, std::uint64_t nodes,
-                            bool outgoing) {
-  std::vector<double> count(nodes);
-  for (const auto& edge : edges) {
-    ++count[outgoing ? edge.source : edge.destination];
-  }
-  std::ranges::sort(count, std::greater<>());
-  return count;
-}
 
 /// Hill's estimate of a distribution's exponent from its largest values.
 double exponent_of(const std::vector<double>& sorted, std::size_t largest) {

@@ -72,17 +72,10 @@ TEST_F(RmatStore, LearnableLabelsHaveTheShareInsideAndKeepDegrees) {
 
   options.classes = 0;
   ASSERT_OK_AND_ASSIGN(const auto plain, make(options));
-  const auto sorted = [](const std::vector<testing::Edge>& list, bool outgoing) {
-    std::vector<double> degrees(30'000);
-    for (const auto& edge : list) {
-      ++degrees[outgoing ? edge.source : edge.destination];
-    }
-    std::ranges::sort(degrees, std::greater<>());
-    return degrees;
-  };
-  EXPECT_EQ(sorted(edges, true), sorted(edges_of(plain), true)) << "sources stay";
-  const auto with = sorted(edges, false);
-  const auto without = sorted(edges_of(plain), false);
+  EXPECT_EQ(testing::degrees(edges, 30'000, true), testing::degrees(edges_of(plain), 30'000, true))
+      << "sources stay";
+  const auto with = testing::degrees(edges, 30'000, false);
+  const auto without = testing::degrees(edges_of(plain), 30'000, false);
   for (const std::size_t rank : {0U, 10U, 100U, 1000U, 5000U}) {
     EXPECT_NEAR(with[rank] / without[rank], 1, 0.25) << "rank " << rank;
   }

@@ -91,8 +91,8 @@ class ListCache : public ::testing::TestWithParam<std::tuple<EdgeDir, bool>> {
 };
 
 TEST_P(ListCache, AnswersLikeTheOwners) {
-  const auto pieces =
-      list_pieces(cut_.info, *cut_.book, falling(cut_), options_.dir, {true, false, false}, 4);
+  const auto pieces = list_pieces(cut_.info, *cut_.book, falling(cut_), options_.dir,
+                                  {true, false, false}, {.nodes = 4});
   auto filling = builder(1'000'000);
   fill(filling, pieces);
   const auto part = std::move(filling).take(static_cast<PartId>(3));
@@ -133,8 +133,8 @@ TEST_P(ListCache, AnswersLikeTheOwners) {
 }
 
 TEST_P(ListCache, KeepsTheHottestPiecesThatFit) {
-  const auto pieces =
-      list_pieces(cut_.info, *cut_.book, falling(cut_), options_.dir, {true, false, false}, 1);
+  const auto pieces = list_pieces(cut_.info, *cut_.book, falling(cut_), options_.dir,
+                                  {true, false, false}, {.nodes = 1});
   std::uint64_t before = 0;
   for (const std::uint64_t budget : {0U, 500U, 1000U, 2000U, 4000U, 1'000'000U}) {
     auto filling = builder(budget);
@@ -168,8 +168,8 @@ INSTANTIATE_TEST_SUITE_P(Directions, ListCache,
 
 TEST(ListPieces, AreTheHottestOfOtherPartsFirst) {
   const auto cut = cut_graph(testing::plain_graph(1000, {{0, 1}, {1, 2}}), 4);
-  const auto pieces =
-      list_pieces(cut.info, *cut.book, falling(cut), EdgeDir::in, {false, true, false, true}, 7);
+  const auto pieces = list_pieces(cut.info, *cut.book, falling(cut), EdgeDir::in,
+                                  {false, true, false, true}, {.nodes = 7});
 
   const auto all = cut.book->range(NodeTypeId{0}, PartId{0}).size() +
                    cut.book->range(NodeTypeId{0}, PartId{2}).size();
@@ -190,16 +190,37 @@ TEST(ListPieces, AreTheHottestOfOtherPartsFirst) {
   EXPECT_EQ(nodes.size(), all);
 }
 
+TEST(ListPieces, NoMoreAreChosenThanMayFit) {
+  const auto cut = cut_graph(testing::plain_graph(1000, {{0, 1}, {1, 2}}), 4);
+  const std::vector<bool> here{false, true, false, true};
+  const auto nodes_of = [&](std::uint64_t budget) {
+    std::vector<std::uint64_t> nodes;
+    for (const auto& piece :
+         list_pieces(cut.info, *cut.book, falling(cut), EdgeDir::in, here, {7, budget})) {
+      std::ranges::transform(piece.nodes(), std::back_inserter(nodes),
+                             [](auto id) { return raw(id); });
+    }
+    return nodes;
+  };
+  const auto all = nodes_of(~std::uint64_t{0});
+  const auto some = nodes_of(100 * 16);  // bytes of an id here and of the original one
+
+  EXPECT_GT(some.size(), 100U);
+  EXPECT_LT(some.size(), all.size() / 2);
+  EXPECT_TRUE(std::ranges::equal(some, std::span(all).first(some.size())));
+}
+
 TEST(ListPieces, NodesThatNothingReachesAndTypesWithoutListsHaveNone) {
   const auto cut = cut_graph(typed_graph(), 2);
   auto info = cut.info;
   info.edge_types.resize(2);  // nothing leads to authors
   for (const auto& piece :
-       list_pieces(info, *cut.book, falling(cut), EdgeDir::in, {false, false}, 100)) {
+       list_pieces(info, *cut.book, falling(cut), EdgeDir::in, {false, false}, {.nodes = 100})) {
     EXPECT_EQ(piece.type, NodeTypeId{1});
   }
   const auto cold = heat_of(cut, [](auto, auto, auto) { return 0.0; });
-  EXPECT_TRUE(list_pieces(info, *cut.book, cold, EdgeDir::in, {false, false}, 100).empty());
+  EXPECT_TRUE(
+      list_pieces(info, *cut.book, cold, EdgeDir::in, {false, false}, {.nodes = 100}).empty());
 }
 
 }  // namespace
