@@ -3,6 +3,7 @@
 #include "actors/error.hpp"
 #include "actors/local_messages.hpp"
 #include "actors/offload.hpp"
+#include "runtime/feature/best_hits.hpp"
 
 #include <caf/all.hpp>
 
@@ -29,7 +30,8 @@ struct CacheFilling {
   std::size_t next = 0;
   std::shared_ptr<RowCache> filling;
   std::shared_ptr<const RowCache> whole;
-  std::optional<Error> damage;  ///< of an answer that was to fill it
+  std::shared_ptr<BestHitsOfEpochs> measure;  ///< once it is whole, where it was asked for
+  std::optional<Error> damage;                ///< of an answer that was to fill it
 };
 
 /// One batch whose rows come in. `rows` is used by one task at a time: `busy` says that one has it.
@@ -160,6 +162,14 @@ constexpr std::chrono::seconds cache_pause{1};  // after a failure, before it go
 
 void fill_cache(Collector* self);
 
+std::vector<bool> parts_here(const HostContext& host) {
+  std::vector<bool> here(host.book->parts());
+  for (const auto& part : host.parts) {
+    here[raw(part.first)] = true;
+  }
+  return here;
+}
+
 /// `choose` says what to keep, off the mailbox.
 template <class Choose>
 void begin_to_fill(Collector* self, Choose choose) {
@@ -195,6 +205,9 @@ void fill_cache(Collector* self) {
   const auto& host = *self->state.host;
   if (cache.next == cache.questions.size()) {
     cache.whole = std::exchange(cache.filling, nullptr);
+    if (host.cache->measure) {
+      cache.measure = std::make_shared<BestHitsOfEpochs>(cache.whole->rows_of_types());
+    }
     cache.questions = {};
     return;
   }
@@ -230,11 +243,7 @@ void watch_for_cache(Collector* self, const RowCollection& rows) {
   }
   if (host.cache->policy == CacheOptions::Policy::order) {
     return begin_to_fill(self, [](const HostContext& of) {
-      std::vector<bool> here(of.book->parts());
-      for (const auto& part : of.parts) {
-        here[raw(part.first)] = true;
-      }
-      return choose_first_rows(*of.graph, *of.book, *of.cache, here);
+      return choose_first_rows(*of.graph, *of.book, *of.cache, parts_here(of));
     });
   }
   if (!cache.counter) {
@@ -252,7 +261,23 @@ void watch_for_cache(Collector* self, const RowCollection& rows) {
   }
 }
 
-using Collection = std::shared_ptr<RowCollection>;
+struct Collection {
+  std::shared_ptr<RowCollection> rows;
+  std::uint64_t cached_at_best = 0;
+};
+
+/// Off the mailbox: makes the questions of a batch.
+Collection collect(const HostContext& host, const CollectBatch& request,
+                   std::shared_ptr<const RowCache> cache, BestHitsOfEpochs* measure) {
+  Collection made{std::make_shared<RowCollection>(*host.book, request.collect, request.sampled,
+                                                  std::move(cache), host.halos)};
+  const auto& key = request.sampled->key;
+  if (measure != nullptr && key.purpose == Purpose::train &&
+      request.collect->source.kind == RowSource::Kind::features) {
+    made.cached_at_best = measure->count(key.epoch, made.rows->cacheable(parts_here(host)));
+  }
+  return made;
+}
 
 void begin(Collector* self, const Ref<CollectBatch>& request) {
   auto promise = self->make_response_promise();
@@ -274,19 +299,19 @@ void begin(Collector* self, const Ref<CollectBatch>& request) {
   }
   offload(
       self, *state.host->executor,
-      [host = state.host, request, cache = state.cache.whole] {
-        return std::make_shared<RowCollection>(*host->book, request->collect, request->sampled,
-                                               cache, host->halos);
+      [host = state.host, request, cache = state.cache.whole, measure = state.cache.measure] {
+        return collect(*host, *request, cache, measure.get());
       },
-      [self, id](Collection rows) {
+      [self, id](Collection collection) {
         const auto found = self->state.batches.find(id);
         if (found == self->state.batches.end()) {
           return;
         }
         auto& opened = found->second;
-        opened.rows = std::move(rows);
+        opened.rows = std::move(collection.rows);
         opened.trace.rows += opened.rows->cached_rows() + opened.rows->halo_rows();
         opened.trace.rows_cached += opened.rows->cached_rows();
+        opened.trace.rows_cached_at_best += collection.cached_at_best;
         if (opened.request->collect->source.kind == RowSource::Kind::features) {
           watch_for_cache(self, *opened.rows);
         }

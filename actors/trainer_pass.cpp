@@ -23,6 +23,7 @@ void account(net::EpochCounters& counters, const ReadyBatch& ready) {
   counters.rows += ready.trace.rows;
   counters.rows_remote += ready.trace.rows_remote;
   counters.rows_cached += ready.trace.rows_cached;
+  counters.rows_cached_at_best += ready.trace.rows_cached_at_best;
 }
 
 // ---- asking ----

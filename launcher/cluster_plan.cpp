@@ -27,15 +27,18 @@ std::shared_ptr<const SampleOptions> sample_options(const Job& job, const GraphI
   return std::make_shared<const SampleOptions>(std::move(options));
 }
 
-Result<std::shared_ptr<const CacheOptions>> cache_options(const Job& job,
+Result<std::shared_ptr<const CacheOptions>> cache_options(const Job& job, const GraphInfo& graph,
                                                           const PartitionInfo& partition) {
   const auto& policy = job.features.cache_policy;
   if (policy == "none" || partition.parts == 1) {
     return std::shared_ptr<const CacheOptions>();
   }
   auto options = std::make_shared<CacheOptions>();
-  options->budget_bytes = job.features.cache_bytes;
+  options->budget_bytes = job.features.cache_ratio > 0
+                              ? cache_bytes_of(graph, job.features.cache_ratio)
+                              : job.features.cache_bytes;
   options->presample_batches = job.features.presample_batches;
+  options->measure = job.features.cache_measure;
   options->policy = CacheOptions::Policy::presample;
   if (policy != "presample") {
     options->policy = CacheOptions::Policy::order;
@@ -133,7 +136,7 @@ Result<std::shared_ptr<const ClusterPlan>> ClusterPlan::make(const Job& job,
   }
   collect.digest = job.digest;
   plan->collect = std::make_shared<const CollectOptions>(std::move(collect));
-  TROUPE_ASSIGN_OR_RETURN(plan->cache, cache_options(job, store.partition()));
+  TROUPE_ASSIGN_OR_RETURN(plan->cache, cache_options(job, *plan->graph, store.partition()));
   TROUPE_ASSIGN_OR_RETURN(plan->lists_cache, lists_cache_options(job, store.partition()));
   if (!hooks.take_only) {
     TROUPE_ASSIGN_OR_RETURN(plan->model, nn::make_model(job.model));

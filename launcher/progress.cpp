@@ -40,6 +40,9 @@ std::string epoch_line(const EpochRecord& epoch, std::uint32_t epochs, const std
   if (const auto hits = epoch.cache_hit_rate()) {
     line += fmt::format("  cache {:.0f} %", 100 * *hits);
   }
+  if (const auto best = epoch.cache_hit_rate_at_best()) {
+    line += fmt::format(" of {:.0f} %", 100 * *best);
+  }
   return line;
 }
 

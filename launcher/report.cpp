@@ -43,6 +43,7 @@ Json epoch_json(const EpochRecord& epoch) {
           {"remote_share", epoch.remote_share()},
           {"remote_share_of_hops", epoch.remote_share_of_hops()},
           {"cache_hit_rate", optional_number(epoch.cache_hit_rate())},
+          {"cache_hit_rate_at_best", optional_number(epoch.cache_hit_rate_at_best())},
           {"valid", scores_json(epoch.valid)},
           {"best", epoch.best}};
 }

@@ -58,6 +58,7 @@ struct BatchTrace {
   rows @4 :UInt64;            # rows looked up
   rowsRemote @5 :UInt64;      # of these, from other processes
   rowsCached @6 :UInt64;      # of these, found in the cache
+  rowsCachedAtBest @7 :UInt64;      # by how much the reads of the best rows of the epoch grew; 0 where that is not measured
 }
 
 struct ReadyBatch {

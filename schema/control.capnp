@@ -40,6 +40,7 @@ struct EpochCounters {
   rows @11 :UInt64;           # rows looked up
   rowsRemote @12 :UInt64;     # of these, from other hosts
   rowsCached @13 :UInt64;     # of these, found in the cache
+  rowsCachedAtBest @14 :UInt64;     # with the best choice of as many rows to keep; 0 where that is not measured
 }
 
 struct EpochResult {

@@ -21,6 +21,7 @@ struct BatchTrace {
   std::uint64_t rows = 0;
   std::uint64_t rows_remote = 0;
   std::uint64_t rows_cached = 0;
+  std::uint64_t rows_cached_at_best = 0;
   friend bool operator==(const BatchTrace&, const BatchTrace&) = default;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
+#include <numeric>
 #include <tuple>
 
 namespace troupe {
@@ -42,6 +43,17 @@ std::vector<Bucket> hottest_first(const GraphInfo& graph, const PartHeat& heat,
 }
 
 }  // namespace
+
+std::uint64_t cache_bytes_of(const GraphInfo& graph, double share) {
+  double bytes = 0;
+  for (const auto& type : graph.node_types) {
+    if (type.features) {
+      bytes += share * static_cast<double>(type.count) *
+               static_cast<double>(row_bytes_of(type) + cache_entry_bytes);
+    }
+  }
+  return static_cast<std::uint64_t>(bytes);
+}
 
 std::vector<CacheChoice> choose_first_rows(const GraphInfo& graph, const PartitionBook& book,
                                            const CacheOptions& options,
@@ -164,9 +176,14 @@ std::span<const std::byte> RowCache::row(NodeTypeId type, std::uint32_t at) cons
 }
 
 std::uint64_t RowCache::rows() const {
-  std::uint64_t rows = 0;
+  const auto of_types = rows_of_types();
+  return std::accumulate(of_types.begin(), of_types.end(), std::uint64_t{0});
+}
+
+std::vector<std::uint64_t> RowCache::rows_of_types() const {
+  std::vector<std::uint64_t> rows;
   for (const auto& of : types_) {
-    rows += of.original_ids.size();
+    rows.push_back(of.original_ids.size());
   }
   return rows;
 }

@@ -26,11 +26,15 @@ struct CacheOptions {
   Policy policy = Policy::none;
   std::uint64_t budget_bytes = 0;  ///< rows, their ids and the index
   std::uint64_t presample_batches = 100;
-  PartHeat heat = {};  ///< of the store, for `order`
+  bool measure = false;  ///< count reads, to know what the best choice would have found
+  PartHeat heat = {};    ///< of the store, for `order`
 };
 
 /// What one row takes of the budget beside its bytes: its original id and two slots of the index.
 inline constexpr std::uint64_t cache_entry_bytes = 40;
+
+/// What a share of all rows of the graph takes of a budget.
+std::uint64_t cache_bytes_of(const GraphInfo& graph, double share);
 
 /// Nodes of one part and type whose rows are to be kept.
 struct CacheChoice {
@@ -89,6 +93,8 @@ class RowCache {
     return types_[raw(type)].original_ids[at];
   }
   std::uint64_t rows() const;
+  /// [types]
+  std::vector<std::uint64_t> rows_of_types() const;
 
  private:
   struct OfType {

@@ -26,7 +26,7 @@ struct RowCollection::State {
   Matrix seed_targets;                    ///< [distinct seeds, columns] or empty
   bool labels_seen = false;
   std::shared_ptr<const RowCache> cache;
-  std::uint64_t cached_rows = 0;
+  std::vector<std::vector<NodeId>> cached;            ///< [types]
   std::span<const std::shared_ptr<const Part>> here;  ///< while questions are made
   std::uint64_t halo_rows = 0;
 
@@ -70,6 +70,7 @@ void RowCollection::State::prepare() {
                 "a digest needs the rows of all nodes");
   distinct_seeds = sampled().nodes[raw(sampled().seed_type)].hop_end.front();
   batch.rows.resize(types);
+  cached.resize(types);
   for (std::size_t t = 0; t < types; ++t) {
     const std::size_t nodes = wanted_nodes(t);
     if (wants_rows(t)) {
@@ -89,7 +90,8 @@ bool RowCollection::State::take_from_cache(NodeTypeId type, std::uint32_t place,
   if (!cache || !cache->covers(owner)) {
     return false;
   }
-  const auto row = cache->find(type, sampled().nodes[raw(type)].ids[place]);
+  const auto id = sampled().nodes[raw(type)].ids[place];
+  const auto row = cache->find(type, id);
   if (!row) {
     return false;
   }
@@ -98,7 +100,7 @@ bool RowCollection::State::take_from_cache(NodeTypeId type, std::uint32_t place,
   if (wants_original_ids()) {
     rows.original_ids[place] = cache->original_id(type, *row);
   }
-  ++cached_rows;
+  cached[raw(type)].push_back(id);
   return true;
 }
 
@@ -345,7 +347,23 @@ Status RowCollection::answer_from(std::uint32_t question, const Part& part) {
 }
 
 std::uint64_t RowCollection::cached_rows() const {
-  return state_->cached_rows;
+  std::uint64_t rows = 0;
+  for (const auto& of_type : state_->cached) {
+    rows += of_type.size();
+  }
+  return rows;
+}
+
+std::vector<std::vector<NodeId>> RowCollection::cacheable(const std::vector<bool>& here) const {
+  auto nodes = state_->cached;
+  for (const auto& [id, part, request] : state_->questions) {
+    if (request.with_rows && !here[raw(part)]) {
+      const auto unlabelled = std::span(request.nodes).subspan(request.label_nodes);
+      auto& of_type = nodes[raw(request.node_type)];
+      of_type.insert(of_type.end(), unlabelled.begin(), unlabelled.end());
+    }
+  }
+  return nodes;
 }
 
 std::uint64_t RowCollection::halo_rows() const {

@@ -154,7 +154,9 @@ struct FeaturesJob {
   Normalize normalize = Normalize::none;
   std::string cache_policy = "none";  ///< "degree", "hotness", "presample"
   std::uint64_t cache_bytes = 0;      ///< per rank
+  double cache_ratio = 0;             ///< per rank, of all rows of the graph; or 0 with cache_bytes
   std::uint64_t presample_batches = 100;
+  bool cache_measure = false;
 };
 
 struct TrainJob {

@@ -159,10 +159,13 @@ void check_hosts(const Job& job, ProblemList& problems) {
 void check_cache(const Job& job, ProblemList& problems) {
   const auto& features = job.features;
   const bool none = features.cache_policy == "none";
-  if (none != (features.cache_bytes == 0)) {
+  const int given = (features.cache_bytes > 0 ? 1 : 0) + (features.cache_ratio > 0 ? 1 : 0);
+  if (given != (none ? 0 : 1)) {
     problems.add({"/features/cache/budget",
-                  none ? "none with policy \"none\"" : "bytes for the cache, such as \"64MB\"",
-                  fmt::format("{} bytes", features.cache_bytes), no_hint});
+                  none ? "none with policy \"none\""
+                       : "bytes for the cache, such as \"64MB\", or a \"ratio\" such as 0.1",
+                  fmt::format("{} bytes, ratio {}", features.cache_bytes, features.cache_ratio),
+                  no_hint});
   }
   const bool by_order = features.cache_policy == "degree" || features.cache_policy == "hotness";
   if (by_order && job.partition.given && to_string(job.partition.order) != features.cache_policy) {
@@ -254,7 +257,8 @@ void check_between_keys(const Job& job, ProblemList& problems) {
   if (good("/sample/cache/budget")) {
     check_lists_cache(job, problems);
   }
-  if (good("/features/cache/policy") && good("/features/cache/budget")) {
+  if (good("/features/cache/policy") && good("/features/cache/budget") &&
+      good("/features/cache/ratio")) {
     check_cache(job, problems);
   }
   if (good("/cluster/hosts")) {

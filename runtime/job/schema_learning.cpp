@@ -108,12 +108,26 @@ void add_features(std::vector<SchemaRow>& rows) {
                   "bytes of the cache per rank",
                   {},
                   [](const Json& v, Job& job) { job.features.cache_bytes = *parse_bytes(v); }});
+  rows.push_back({"/features/cache/ratio",
+                  number_rule({.low = 0, .high = 1}),
+                  absent(),
+                  "instead of `budget`: as many bytes as this share of all rows of the graph takes",
+                  {},
+                  put<&Job::features, &FeaturesJob::cache_ratio>});
   rows.push_back({"/features/cache/presample_batches",
                   integer_rule(1, 1'000'000),
                   value("100"),
                   "batches that `presample` watches",
                   {},
                   put<&Job::features, &FeaturesJob::presample_batches>});
+  rows.push_back(
+      {"/features/cache/measure",
+       boolean_rule(),
+       value("false"),
+       "report beside the hit rate that of the best choice of as many rows; counts which "
+       "rows are read, some 40 bytes each",
+       {},
+       put<&Job::features, &FeaturesJob::cache_measure>});
 }
 
 void add_model(std::vector<SchemaRow>& rows) {

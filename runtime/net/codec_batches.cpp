@@ -105,6 +105,7 @@ void write_trace(const BatchTrace& trace, wire::BatchTrace::Builder out) {
   out.setRows(trace.rows);
   out.setRowsRemote(trace.rows_remote);
   out.setRowsCached(trace.rows_cached);
+  out.setRowsCachedAtBest(trace.rows_cached_at_best);
 }
 
 Packer pack_lists(const Batch& batch, const Widths& widths) {

@@ -23,6 +23,7 @@ void write_counters(const EpochCounters& from, wire::EpochCounters::Builder to) 
   to.setRows(from.rows);
   to.setRowsRemote(from.rows_remote);
   to.setRowsCached(from.rows_cached);
+  to.setRowsCachedAtBest(from.rows_cached_at_best);
 }
 
 Result<EpochCounters> read_counters(wire::EpochCounters::Reader from) {
@@ -40,6 +41,7 @@ Result<EpochCounters> read_counters(wire::EpochCounters::Reader from) {
   to.rows = from.getRows();
   to.rows_remote = from.getRowsRemote();
   to.rows_cached = from.getRowsCached();
+  to.rows_cached_at_best = from.getRowsCachedAtBest();
   return to;
 }
 

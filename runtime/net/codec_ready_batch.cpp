@@ -239,8 +239,9 @@ Result<ReadyBatch> read_ready_batch(const Frame& frame, wire::ReadyBatch::Reader
   out.batch.digest = {in.getDigestLow(), in.getDigestHigh()};
   const auto trace = in.getTrace();
   TROUPE_ASSIGN_OR_RETURN(auto frontier, read_frontier(name, trace));
-  out.trace = {trace.getSampleNs(), trace.getCollectNs(),  std::move(frontier),
-               trace.getRows(),     trace.getRowsRemote(), trace.getRowsCached()};
+  out.trace = {
+      trace.getSampleNs(),   trace.getCollectNs(),  std::move(frontier),        trace.getRows(),
+      trace.getRowsRemote(), trace.getRowsCached(), trace.getRowsCachedAtBest()};
   return out;
 }
 

@@ -115,6 +115,7 @@ struct EpochCounters {
   std::uint64_t rows = 0;  ///< rows looked up
   std::uint64_t rows_remote = 0;
   std::uint64_t rows_cached = 0;
+  std::uint64_t rows_cached_at_best = 0;  ///< with the best choice of as many rows; 0: not measured
   FrontierCounts frontier;
   friend bool operator==(const EpochCounters&, const EpochCounters&) = default;
 };

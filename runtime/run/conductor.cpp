@@ -29,6 +29,7 @@ void add(net::EpochCounters& to, const net::EpochCounters& more) {
   to.rows += more.rows;
   to.rows_remote += more.rows_remote;
   to.rows_cached += more.rows_cached;
+  to.rows_cached_at_best += more.rows_cached_at_best;
 }
 
 Scores score(ConstMatrix logits, std::span<const std::int64_t> labels) {

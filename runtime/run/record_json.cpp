@@ -28,7 +28,8 @@ constexpr std::array counters{Counter{"batches", &Counters::batches},
                               Counter{"reduce_ns", &Counters::reduce_ns},
                               Counter{"rows", &Counters::rows},
                               Counter{"rows_remote", &Counters::rows_remote},
-                              Counter{"rows_cached", &Counters::rows_cached}};
+                              Counter{"rows_cached", &Counters::rows_cached},
+                              Counter{"rows_cached_at_best", &Counters::rows_cached_at_best}};
 static_assert(sizeof(Counters) == counters.size() * sizeof(std::uint64_t) + sizeof(FrontierCounts),
               "a counter is missing in the list above");
 
@@ -142,6 +143,7 @@ Json epoch_to_json(const EpochRecord& record, JsonStyle style) {
     json["remote_share"] = number_to_json(record.remote_share(), style);
     json["remote_share_of_hops"] = record.remote_share_of_hops();
     put(json, "cache_hit_rate", record.cache_hit_rate(), style);
+    put(json, "cache_hit_rate_at_best", record.cache_hit_rate_at_best(), style);
   } else {
     json["over"] = over;
   }

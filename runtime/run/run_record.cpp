@@ -7,6 +7,14 @@ double ratio(double a, double b) {
   return b > 0 ? a / b : 0;
 }
 
+std::optional<double> rate_of_cache(const net::EpochCounters& counters, std::uint64_t hits) {
+  if (hits == 0) {
+    return std::nullopt;
+  }
+  return ratio(static_cast<double>(hits),
+               static_cast<double>(counters.rows_cached + counters.rows_remote));
+}
+
 }  // namespace
 
 std::optional<double> Scores::by_name(const std::string& metric) const {
@@ -37,11 +45,10 @@ std::vector<double> EpochRecord::remote_share_of_hops() const {
   return shares;
 }
 std::optional<double> EpochRecord::cache_hit_rate() const {
-  if (counters.rows_cached == 0) {
-    return std::nullopt;
-  }
-  return ratio(static_cast<double>(counters.rows_cached),
-               static_cast<double>(counters.rows_cached + counters.rows_remote));
+  return rate_of_cache(counters, counters.rows_cached);
+}
+std::optional<double> EpochRecord::cache_hit_rate_at_best() const {
+  return rate_of_cache(counters, counters.rows_cached_at_best);
 }
 
 }  // namespace troupe

@@ -40,6 +40,8 @@ struct EpochRecord {
   /// Of the nodes whose neighbours were asked for, at other hosts; by hop.
   std::vector<double> remote_share_of_hops() const;
   std::optional<double> cache_hit_rate() const;  ///< of rows not on this host; none without a cache
+  /// With the best choice of as many rows for this epoch; none where that was not measured.
+  std::optional<double> cache_hit_rate_at_best() const;
 };
 
 struct RunRecord {

@@ -58,8 +58,8 @@ TEST_F(Program, QuickstartTrainsToTheAccuracyOfItsRecipe) {
   for (const char* key : {"batches", "parameters", "best_parameters"}) {
     EXPECT_EQ(r["digests"][key].get<std::string>().size(), 32U) << key;
   }
-  for (const char* key :
-       {"loss", "seconds", "seeds", "edges", "wait_share", "remote_share", "cache_hit_rate"}) {
+  for (const char* key : {"loss", "seconds", "seeds", "edges", "wait_share", "remote_share",
+                          "cache_hit_rate", "cache_hit_rate_at_best"}) {
     EXPECT_TRUE(r["epochs"][29].contains(key)) << key;
   }
   for (const char* key : {"stages", "traffic", "job", "build", "hardware", "sampling_version"}) {

@@ -87,6 +87,14 @@ TEST_F(RowCacheTest, TheFirstRowsOfOtherPartsAreChosenWithinTheBudget) {
   EXPECT_EQ(rows_of(all), 90 + 60 - cut_.parts[0]->nodes[0].count - cut_.parts[0]->nodes[1].count);
 }
 
+TEST_F(RowCacheTest, AShareOfAllRowsHasRoomForSoMany) {
+  EXPECT_EQ(cache_bytes_of(cut_.info, 1),
+            90 * (16 + cache_entry_bytes) + 60 * (64 + cache_entry_bytes));
+  EXPECT_EQ(cache_bytes_of(cut_.info, 0.5),
+            45 * (16 + cache_entry_bytes) + 30 * (64 + cache_entry_bytes));
+  EXPECT_EQ(cache_bytes_of(cut_.info, 0), 0U);
+}
+
 TEST_F(RowCacheTest, HotterRowsPerByteComeFirst) {
   auto cold = options(10);
   for (auto& of_part : cold.heat.mean[0]) {

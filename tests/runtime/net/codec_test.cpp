@@ -85,7 +85,7 @@ EpochResult example(EpochResult*) {
           .loss_sum = 123.5,
           .loss_weight = 77,
           .wall_ns = 1ULL << 40,
-          .counters = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, {{13, 1ULL << 40}, {14, 15}}},
+          .counters = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, {{13, 1ULL << 40}, {14, 15}}},
           .batches = {1, ~0ULL}};
 }
 InferRequest example(InferRequest*) {
@@ -186,7 +186,7 @@ ReadyBatch example(ReadyBatch*) {
   ready.batch.labels = {-1, 4, -1};
   ready.batch.targets = Matrix::zeros(3, 2);
   ready.batch.digest = {1, ~0ULL};
-  ready.trace = {1, 2, {{3, 30}, {4, 40}}, 5, 6, 7};
+  ready.trace = {1, 2, {{3, 30}, {4, 40}}, 5, 6, 7, 8};
   return ready;
 }
 ReadParameters example(ReadParameters*) {
@@ -498,6 +498,7 @@ TEST(ControlCodec, CountersAndDigestsComeBack) {
   EXPECT_EQ(back.counters.batches, 1U);
   EXPECT_EQ(back.counters.reduce_ns, 9U);
   EXPECT_EQ(back.counters.rows_cached, 12U);
+  EXPECT_EQ(back.counters.rows_cached_at_best, 13U);
   EXPECT_EQ(back.counters.frontier, (FrontierCounts{{13, 1ULL << 40}, {14, 15}}));
   EXPECT_EQ(back.loss_sum, 123.5);
   EXPECT_EQ(back.batches, (Digest{1, ~0ULL}));

@@ -32,6 +32,7 @@ inline EpochRecord sample_epoch(std::uint32_t epoch) {
                        .rows = n + 12,
                        .rows_remote = n + 13,
                        .rows_cached = n + 14,
+                       .rows_cached_at_best = n + 16,
                        .frontier = {.nodes = {n + 10, n + 15}, .remote = {n + 11, 0}}},
           .world = 3,
           .valid = Scores{.labelled = 7, .accuracy = 0.7, .f1 = 1e22, .auc = -0.0},

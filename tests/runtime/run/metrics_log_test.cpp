@@ -84,6 +84,7 @@ TEST_F(Metrics, AreObjectsThatCountEpochsFromOne) {
   EXPECT_EQ(found[2]["valid"]["accuracy"], 0.7);
   EXPECT_EQ(found[2]["wait_share"], record.wait_share());
   EXPECT_EQ(found[2]["cache_hit_rate"], *record.cache_hit_rate());
+  EXPECT_EQ(found[2]["cache_hit_rate_at_best"], *record.cache_hit_rate_at_best());
 }
 
 TEST_F(Metrics, HaveTheKeysThatTheDocumentationLists) {
