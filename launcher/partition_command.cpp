@@ -1,6 +1,7 @@
 #include "launcher/bytes_option.hpp"
 #include "launcher/commands.hpp"
 #include "launcher/end_at_signal.hpp"
+#include "launcher/peak_memory.hpp"
 #include "launcher/print_error.hpp"
 #include "launcher/print_graph.hpp"
 #include "launcher/print_partition.hpp"
@@ -89,7 +90,9 @@ ExitCode partition_command(const PartitionArguments& arguments) {
     return data_error(partition.error());
   }
   print_partition(*partition, graph->info());
-  fmt::print("{:.1f} s ({}), store in {}\n", seconds_since(began), stages, arguments.out.string());
+  fmt::print("{:.1f} s ({}), peak memory {:.2f} GB with mapped files, store in {}\n",
+             seconds_since(began), stages, static_cast<double>(peak_memory_bytes()) * 1e-9,
+             arguments.out.string());
   return ExitCode::done;
 }
 

@@ -1,12 +1,12 @@
 #include "launcher/report.hpp"
 
+#include "launcher/peak_memory.hpp"
 #include "launcher/version.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <fmt/format.h>
 #include <fstream>
-#include <sys/resource.h>
 #include <thread>
 #include <unistd.h>
 
@@ -83,14 +83,12 @@ std::string cpu_model() {
 }
 
 Json hardware_json(const Report& report) {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
   return {{"cpu", cpu_model()},
           {"cores", std::thread::hardware_concurrency()},
           {"threads", report.threads},
           {"memory_bytes", static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
                                static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE))},
-          {"peak_memory_bytes", static_cast<std::uint64_t>(usage.ru_maxrss) * 1024}};
+          {"peak_memory_bytes", peak_memory_bytes()}};
 }
 
 Json digests_json(const Report& report) {
