@@ -6,6 +6,7 @@
 #include "runtime/job/job_file.hpp"
 #include "runtime/net/piece.hpp"
 #include "runtime/nn/model_file.hpp"
+#include "runtime/partition/add_features.hpp"
 #include "runtime/partition/partitioner.hpp"
 #include "runtime/run/checkpoint.hpp"
 
@@ -136,6 +137,44 @@ void add_stores(Corpus& corpus) {
   }
 }
 
+/// Parts whose features come later: none of them yet, those of one part, all.
+void add_two_stages(Corpus& corpus) {
+  const ScratchFiles scratch;
+  scratch.fill(csr_folder());
+  const auto store_dir = scratch.path() / "store";
+  checked(import_npy(scratch.path(), store_dir));
+  PartitionOptions options{"random", 2, 1, CompleteFor::in};
+  options.halo.features = true;
+  options.features_later = true;
+  const auto parts_dir = scratch.path() / "parts";
+  checked(partition_store(checked(GraphStore::open(store_dir, {})), options, parts_dir));
+  InlineExecutor executor;
+  for (const std::uint32_t parts : {0U, 1U, 2U}) {
+    if (parts > 0) {
+      checked(add_features(store_dir, parts_dir, {.parts = {static_cast<PartId>(parts - 1)}},
+                           executor));
+    }
+    corpus.add("store", fmt::format("features-of-{}", parts),
+               pack_files(read_files_below(parts_dir)));
+  }
+}
+
+void add_schemas(Corpus& corpus) {
+  corpus.add("typed_schema", "least", R"({ "classes": 2,
+  "node_types": { "a": { "count": 50, "features": 3, "labels": true } },
+  "edge_types": { "to": { "source": "a", "destination": "a", "edges": 200 } } })");
+  corpus.add("typed_schema", "all-keys", R"({ "classes": 3,
+  "node_types": { "author": { "count": 40, "features": 5, "noise": 0.5, "labels": true },
+                  "paper": { "count": 90, "features": 4 }, "venue": { "count": 6 } },
+  "edge_types": { "writes": { "source": "author", "destination": "paper", "edges": 120,
+                              "homophily": 0.9, "weights": true, "times": true, "reverse_edges": true },
+                  "cites": { "source": "paper", "destination": "paper", "edges": 100,
+                             "symmetrize": true, "dedup": true, "drop_self_loops": true },
+                  "appears": { "source": "paper", "destination": "venue", "edges": 90 } },
+  "splits": { "": { "nodes": "author", "train": 10, "val": 0.1, "test": 0.2 },
+              "other": { "nodes": "author", "train": 0.5 } } })");
+}
+
 void add_formats(Corpus& corpus) {
   for (const auto& [name, folder] : format_folders()) {
     corpus.add("import_formats", name, pack_files(folder));
@@ -258,7 +297,7 @@ ReadyBatch example<ReadyBatch>() {
   for (const auto& question : rows.questions()) {
     checked(rows.answer_from(question.id, *graph.parts[raw(question.part)]));
   }
-  return {std::move(rows).take(), {1, 2, 3, 4, 5, 6}};
+  return {std::move(rows).take(), {1, 2, {{3}, {4}}, 5, 6, 7, 8}};
 }
 template <>
 net::ParameterVector example<net::ParameterVector>() {
@@ -443,6 +482,8 @@ int make(const fs::path& root) {
   add_jobs(corpus);
   add_texts(corpus);
   add_stores(corpus);
+  add_two_stages(corpus);
+  add_schemas(corpus);
   add_formats(corpus);
   add_messages(corpus, Messages{});
   add_handshakes(corpus);

@@ -10,6 +10,15 @@
 namespace troupe::fuzz {
 namespace {
 
+bool in_a_part(const File& file) {
+  return file.name.starts_with("part-");
+}
+
+/// Features, or those of a halo.
+bool has_features(const File& file) {
+  return file.name.ends_with("features.npy");
+}
+
 void use_whole(const std::filesystem::path& dir, StoreMemory memory) {
   const auto store = GraphStore::open(dir, {memory, Verify::full});
   if (!store.ok()) {
@@ -60,10 +69,19 @@ void run_store(Input input) {
   auto files = unpack_files(input);
   std::erase_if(files, [](const File& file) { return !store_layout::is_safe_path(file.name); });
   for (auto& file : files) {
-    if (file.name == "graph.json" || file.name == "partition.json") {
-      const bool parts = file.name == "partition.json";
-      list_files(file, files,
-                 [parts](const File& other) { return other.name.starts_with("part-") == parts; });
+    if (file.name == "graph.json") {
+      list_files(file, files, [](const File& other) { return !in_a_part(other); });
+    } else if (file.name == "partition.json") {
+      const bool later =
+          text_of(file.bytes).find(R"("features": "later")") != std::string_view::npos;
+      list_files(file, files, [later](const File& other) {
+        return in_a_part(other) && !(later && has_features(other));
+      });
+    } else if (file.name.ends_with(store_layout::features_file)) {
+      const auto folder = file.name.substr(0, file.name.rfind('/') + 1);
+      list_files(file, files, [&folder](const File& other) {
+        return other.name.starts_with(folder) && has_features(other);
+      });
     }
   }
   scratch.fill(files);

@@ -15,6 +15,7 @@ void run_graph_json(Input input);      ///< graph.json, then 0x1e and partition.
 void run_store(Input input);           ///< the files of a store (file_set.hpp)
 void run_import(Input input);          ///< the files of a folder to import (file_set.hpp)
 void run_import_formats(Input input);  ///< a folder in one of the other formats
+void run_typed_schema(Input input);    ///< the schema of a graph to generate
 void run_pieces(Input input);          ///< bytes from a link
 void run_handshake(Input input);   ///< what a peer sends before it is let in (handshake_input.hpp)
 void run_model_file(Input input);  ///< a safetensors file
@@ -25,7 +26,7 @@ struct Target {
   const char* name;
   void (*run)(Input);
 };
-inline constexpr std::array<Target, 13> targets{{{"job", run_job},
+inline constexpr std::array<Target, 14> targets{{{"job", run_job},
                                                  {"overrides", run_overrides},
                                                  {"text", run_text},
                                                  {"npy", run_npy},
@@ -33,6 +34,7 @@ inline constexpr std::array<Target, 13> targets{{{"job", run_job},
                                                  {"store", run_store},
                                                  {"import", run_import},
                                                  {"import_formats", run_import_formats},
+                                                 {"typed_schema", run_typed_schema},
                                                  {"pieces", run_pieces},
                                                  {"handshake", run_handshake},
                                                  {"model_file", run_model_file},

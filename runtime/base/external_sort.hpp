@@ -1,6 +1,7 @@
 #pragma once
 /// \file external_sort.hpp
 /// Sorts more records than memory holds. For what fits into memory alone, radix_sort.hpp.
+#include "runtime/base/large_memory.hpp"
 #include "runtime/base/radix_sort.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/base/run_merge.hpp"
@@ -82,14 +83,19 @@ class ExternalSort {
 
  private:
   static constexpr std::size_t most_runs = 256;
+  static constexpr std::size_t small_bytes = std::size_t{32} << 20;
 
   void grow(std::size_t needed) {
     if (needed <= capacity_) {
       return;
     }
-    const auto larger =
-        std::min(run_records_, std::max({needed, 2 * capacity_, std::size_t{1} << 12}));
-    auto moved = std::make_unique_for_overwrite<Record[]>(larger);
+    auto larger = std::min(run_records_, std::max({needed, 2 * capacity_, std::size_t{1} << 12}));
+    std::shared_ptr<Record[]> moved;
+    if (larger * sizeof(Record) > small_bytes) {  // untouched memory costs nothing: take it all
+      moved = try_large_array<Record>(run_records_);
+      larger = moved ? run_records_ : larger;
+    }
+    moved = moved ? std::move(moved) : large_array<Record>(larger);
     std::copy_n(records_.get(), used_, moved.get());
     records_ = std::move(moved);
     capacity_ = larger;
@@ -97,7 +103,7 @@ class ExternalSort {
 
   std::span<const Record> sort() {
     if (used_ > 0 && scratch_records_ < used_) {
-      scratch_ = std::make_unique_for_overwrite<Record[]>(used_);
+      scratch_ = large_array<Record>(used_);
       scratch_records_ = used_;
     }
     return radix_sort(std::span(records_.get(), used_), std::span(scratch_.get(), used_),
@@ -144,8 +150,8 @@ class ExternalSort {
   Options options_;
   Executor& executor_;
   std::size_t run_records_;
-  std::unique_ptr<Record[]> records_;
-  std::unique_ptr<Record[]> scratch_;
+  std::shared_ptr<Record[]> records_;
+  std::shared_ptr<Record[]> scratch_;
   std::size_t capacity_ = 0;
   std::size_t scratch_records_ = 0;
   std::size_t used_ = 0;

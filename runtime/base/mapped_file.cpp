@@ -1,11 +1,11 @@
 #include "runtime/base/mapped_file.hpp"
 
 #include "runtime/base/files.hpp"
+#include "runtime/base/large_memory.hpp"
 
 #include <cerrno>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <new>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -45,22 +45,6 @@ class InputFile {
   std::size_t size_ = 0;
 };
 
-constexpr std::size_t huge_page = std::size_t{2} << 20;
-
-/// Memory for a copy: whole huge pages when large, so that the system can back it with them.
-std::shared_ptr<std::byte> allocate(std::size_t size) {
-  const auto alignment = std::align_val_t{size >= huge_page ? huge_page : 64};
-  const auto rounded = size >= huge_page ? (size + huge_page - 1) / huge_page * huge_page : size;
-  auto* block = static_cast<std::byte*>(::operator new(rounded, alignment, std::nothrow));
-  if (block == nullptr) {
-    return nullptr;
-  }
-  if (size >= huge_page) {
-    ::madvise(block, rounded, MADV_HUGEPAGE);  // advice: it may be refused
-  }
-  return {block, [alignment](std::byte* memory) { ::operator delete(memory, alignment); }};
-}
-
 }  // namespace
 
 Result<Segment> map_file(const std::filesystem::path& path) {
@@ -88,7 +72,7 @@ Result<Segment> load_file(const std::filesystem::path& path) {
   if (file.size() == 0) {
     return Segment{};
   }
-  const auto memory = allocate(file.size());
+  const auto memory = allocate_large(file.size());
   if (memory == nullptr) {
     return Error(Errc::out_of_memory,
                  fmt::format("{}: no memory for {} bytes", path.string(), file.size()));

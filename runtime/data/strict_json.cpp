@@ -20,9 +20,9 @@ Result<nlohmann::json> read_json_document(const std::filesystem::path& file) {
   TROUPE_ASSIGN_OR_RETURN(const auto text, read_document(file));
   auto document = parse_json(text);
   if (document.is_discarded()) {
-    return Error(
-        Errc::invalid_argument,
-        fmt::format("expected JSON of at most {} levels, found something else", deepest_json));
+    return Error(Errc::invalid_argument,
+                 fmt::format("{}: expected JSON of at most {} levels, found something else",
+                             file.string(), deepest_json));
   }
   return document;
 }

@@ -15,7 +15,7 @@ namespace troupe {
 Result<std::string> read_document(const std::filesystem::path& file);
 
 /// Parses such a file.
-/// \errors invalid_argument: not JSON; not_found
+/// \errors invalid_argument: not JSON; not_found; all with the file
 Result<nlohmann::json> read_json_document(const std::filesystem::path& file);
 
 /// The members of an object whose keys are all among `known`.
@@ -23,10 +23,12 @@ Result<nlohmann::json> read_json_document(const std::filesystem::path& file);
 Result<std::vector<JsonValue::Member>> known_members(const JsonValue& value,
                                                      const std::vector<std::string>& known);
 
-/// An error of reading JSON, as that of a user's file.
+/// An error of reading JSON, as that of a user's file; one of the whole document begins without a
+/// pointer.
 inline Error as_users_mistake(const Error& error) {
+  const std::string& what = error.what();
   return Error(error.code() == Errc::data_corruption ? Errc::invalid_argument : error.code(),
-               error.what());
+               what.starts_with(": ") ? what.substr(2) : what);
 }
 
 }  // namespace troupe

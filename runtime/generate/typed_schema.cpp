@@ -199,9 +199,7 @@ Result<TypedSchema> read_typed_schema(const std::filesystem::path& file,
   TROUPE_ASSIGN_OR_RETURN(const auto document, read_json_document(file));
   Reading reading{{}, options};
   if (const auto read = read_document({document, ""}, reading); !read) {
-    const auto error = as_users_mistake(read.error());
-    const bool at_root = error.what().starts_with(": ");
-    return Error(error.code(), at_root ? error.what().substr(2) : error.what()).with(file.string());
+    return as_users_mistake(read.error()).with(file.string());
   }
   return std::move(reading.schema);
 }

@@ -63,9 +63,12 @@ class HaloSearch {
     lists.neighbours.visit([&](auto ids) {
       for (const auto node : nodes) {
         for (auto i = lists.offsets[node]; i < lists.offsets[node + 1]; ++i) {
+          if (seen_[type][ids[i]]) {
+            continue;
+          }
+          seen_[type][ids[i]] = true;
           const auto id = relabelling_.global_of[type][ids[i]];
-          if ((id < begin || id >= end) && !seen_[type][id]) {
-            seen_[type][id] = true;
+          if (id < begin || id >= end) {
             found_[type].emplace_back(id, static_cast<std::uint8_t>(hop));
             last_[type].push_back(ids[i]);
           }
@@ -77,7 +80,7 @@ class HaloSearch {
   const GraphInfo& info_;
   const Relabelling& relabelling_;
   PartId part_;
-  std::vector<std::vector<bool>> seen_;                                     ///< [type][global id]
+  std::vector<std::vector<bool>> seen_;  ///< [type][original id]; of other parts or not
   std::vector<std::vector<std::pair<std::uint64_t, std::uint8_t>>> found_;  ///< global ids, hops
   std::vector<std::vector<std::uint64_t>> last_;  ///< original ids of those of the last hop
 };

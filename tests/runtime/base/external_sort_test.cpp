@@ -78,6 +78,17 @@ TEST(ExternalSort, GivesTheSameOnAnyNumberOfThreads) {
   }
 }
 
+TEST(ExternalSort, ALargeBudgetIsTakenAsItIsNeeded) {
+  const auto pairs = random_pairs(3'000'000, 1'000'000, 60'000);  // 48 MB
+  const auto expected = expected_order(pairs);
+  InlineExecutor executor;
+  for (const auto memory : {std::uint64_t{1} << 30, std::uint64_t{1} << 60}) {  // there, and not
+    ExternalSort<Pair> sort({"no/such/folder", memory}, executor);
+    ASSERT_OK_AND_ASSIGN(const auto sorted, sort_all(sort, pairs));
+    EXPECT_TRUE(sorted.pairs == expected) << memory;
+  }
+}
+
 TEST(ExternalSort, MergesMoreRunsThanItOpensAtOnceInRounds) {
   const ScratchFolder folder;
   const auto pairs = random_pairs(10'000, 30, 3);

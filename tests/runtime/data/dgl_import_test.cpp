@@ -130,6 +130,15 @@ TEST_F(Dgl, WrongMetadataIsNamedByPointer) {
   EXPECT_ERROR(import(), invalid, "expected an array of one file at least");
 }
 
+TEST_F(Dgl, ADocumentThatIsSomethingElseIsNamed) {
+  meta_ = json::array({1});
+  EXPECT_ERROR(import(), Errc::invalid_argument, in_.string() + ": expected an object with");
+  write_all(in_ / "metadata.json", "{");
+  InlineExecutor here;
+  EXPECT_ERROR(import_dgl(in_, out_, {}, here), Errc::invalid_argument,
+               (in_ / "metadata.json").string() + ": expected JSON of at most 64 levels");
+}
+
 TEST_F(Dgl, CountsThatDisagreeAreErrors) {
   const auto invalid = Errc::invalid_argument;
   meta_["num_edges_per_chunk"][1][1] = 2;
