@@ -6,8 +6,14 @@
 namespace troupe::nn {
 namespace {
 
-/// Products get a multiple of so many rows.
-constexpr std::size_t row_granule = 64;
+/// Products get a multiple of so many rows, so that all rows go through the same kernel: those for
+/// AVX-512 take 8 at once, and other ways for few rows; those for AVX2 take 6 (decision 0006).
+std::size_t row_granule() {
+  static const std::size_t rows =
+      (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core ? 64
+                                                                                            : 48;
+  return rows;
+}
 /// Partial weight gradients that are kept at the same time.
 constexpr std::size_t max_groups = 32;
 /// Elements that one thread adds up at a time.
@@ -32,7 +38,8 @@ void sgemm(Operand a, Operand b, std::size_t k, MutMatrix c, Into into) {
 
 /// y = x B for any number of rows, in products of full granules; B is [x.cols, y.cols] as `b` says.
 void multiply_padded(ConstMatrix x, Operand b, MutMatrix y, Into into) {
-  const std::size_t whole = x.rows / row_granule * row_granule;
+  const std::size_t granule = row_granule();
+  const std::size_t whole = x.rows / granule * granule;
   if (whole > 0) {
     sgemm({x.data, 'N', x.cols}, b, x.cols, y.slice(0, whole), into);
   }
@@ -40,8 +47,8 @@ void multiply_padded(ConstMatrix x, Operand b, MutMatrix y, Into into) {
   if (rest == 0) {
     return;
   }
-  Matrix padded_x = Matrix::zeros(row_granule, x.cols);
-  Matrix padded_y(row_granule, y.cols);
+  Matrix padded_x = Matrix::zeros(granule, x.cols);
+  Matrix padded_y(granule, y.cols);
   const auto y_rest = y.slice(whole, rest).flat();
   std::ranges::copy(x.slice(whole, rest).flat(), padded_x.data());
   if (into == Into::add) {

@@ -28,8 +28,8 @@ void for_each_chunk(Executor& executor, std::size_t rows,
 enum class Into : bool { overwrite, add };
 
 /// y = x W^T, or y += x W^T. A row's bits do not depend on which or how many other rows there are:
-/// products are made of multiples of 64 rows (the last ones padded), because oneDNN takes kernels
-/// with other bits for fewer than 16.
+/// products are made of multiples of 64 rows, of 48 without AVX-512 (the last ones padded), because
+/// oneDNN takes kernels with other bits for few rows (decision 0006).
 /// \param x       [n, in]
 /// \param weight  [out, in]
 /// \param y [n, out]; must not overlap the others

@@ -12,6 +12,8 @@
 namespace troupe {
 namespace {
 
+constexpr auto largest_index = static_cast<std::uint64_t>(std::numeric_limits<std::int32_t>::max());
+
 Status check_options(const MethodOptions& options) {
   if (options.objective != "cut" && options.objective != "volume") {
     return Error(Errc::invalid_argument,
@@ -29,17 +31,6 @@ Status check_options(const MethodOptions& options) {
 #ifdef TROUPE_HAVE_METIS
 
 static_assert(sizeof(idx_t) == 4, "Debian's METIS has 32-bit indices");
-constexpr auto largest_index = static_cast<std::uint64_t>(std::numeric_limits<idx_t>::max());
-
-Status check_index(std::uint64_t number, std::string_view what) {
-  if (number <= largest_index) {
-    return ok_status();
-  }
-  return Error(Errc::unimplemented,
-               fmt::format("metis: expected at most {} {} (its indices have 32 bits), found {}\n"
-                           "try: \"multilevel\" or \"fennel\"",
-                           largest_index, what, number));
-}
 
 /// Graphs below this are cut several times and the best cut counts: one try of METIS 5.1 is up to
 /// 25 % off the median.
@@ -129,6 +120,16 @@ Error built_without_metis(const std::string& method) {
 
 }  // namespace
 
+Status check_metis_index(std::uint64_t number, std::string_view what) {
+  if (number <= largest_index) {
+    return ok_status();
+  }
+  return Error(Errc::unimplemented,
+               fmt::format("metis: expected at most {} {} (its indices have 32 bits), found {}\n"
+                           "try: \"multilevel\" or \"fennel\"",
+                           largest_index, what, number));
+}
+
 Result<std::vector<std::uint32_t>> cut_weighted_graph(WeightedGraph& graph, std::size_t constraints,
                                                       const AssignOptions& options) {
   TROUPE_RETURN_IF_ERROR(check_options(options.more));
@@ -149,10 +150,10 @@ Result<std::vector<std::uint32_t>> assign_metis(const Adjacency& graph,
                                                 const AssignOptions& options) {
   TROUPE_RETURN_IF_ERROR(check_options(options.more));
 #ifdef TROUPE_HAVE_METIS
-  TROUPE_RETURN_IF_ERROR(check_index(graph.vertices(), "vertices"));
-  TROUPE_RETURN_IF_ERROR(check_index(graph.entries(), "neighbour entries"));
+  TROUPE_RETURN_IF_ERROR(check_metis_index(graph.vertices(), "vertices"));
+  TROUPE_RETURN_IF_ERROR(check_metis_index(graph.entries(), "neighbour entries"));
   for (std::size_t c = 0; c < constraints.size(); ++c) {
-    TROUPE_RETURN_IF_ERROR(check_index(constraints.total(c), constraints.name(c)));
+    TROUPE_RETURN_IF_ERROR(check_metis_index(constraints.total(c), constraints.name(c)));
   }
   auto converted = convert(graph, constraints);
   return cut_weighted_graph(converted, constraints.size(), options);

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 namespace troupe {
@@ -26,6 +27,10 @@ struct WeightedGraph {
 /// \errors as assign_metis
 Result<std::vector<std::uint32_t>> cut_weighted_graph(WeightedGraph& graph, std::size_t constraints,
                                                       const AssignOptions& options);
+
+/// Whether METIS can count so many: vertices, entries, or a constraint's weight.
+/// \errors unimplemented: more than 2^31 - 1; with what can
+Status check_metis_index(std::uint64_t number, std::string_view what);
 
 /// Part of every vertex. Parallel edges become the weight of one.
 /// \errors invalid_argument: objective; volume with recursive bisection; unimplemented: more than

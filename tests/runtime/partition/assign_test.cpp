@@ -2,6 +2,7 @@
 
 #include "runtime/partition/adjacency.hpp"
 #include "runtime/partition/assign_file.hpp"
+#include "runtime/partition/metis.hpp"
 #include "tests/runtime/partition/partition_fixture.hpp"
 
 #include <cmath>
@@ -308,6 +309,13 @@ class AssignErrors : public ::testing::Test {
 TEST_F(AssignErrors, AnUnknownMethodIsRefusedWithTheKnownOnes) {
   EXPECT_ERROR(assign_alone(store_, {.method = "magic", .parts = 2, .seed = 0}),
                Errc::invalid_argument, "multilevel, hotness, file, got \"magic\"");
+}
+
+TEST_F(AssignErrors, WhatMetisCannotCountIsRefusedWithTheMethodsThatCan) {
+  EXPECT_OK(check_metis_index((1ULL << 31) - 1, "neighbour entries"));
+  EXPECT_ERROR(check_metis_index(1ULL << 31, "neighbour entries"), Errc::unimplemented,
+               "metis: expected at most 2147483647 neighbour entries (its indices have 32 bits), "
+               "found 2147483648\ntry: \"multilevel\"");
 }
 
 TEST_F(AssignErrors, AFileMustFitTheNodes) {
