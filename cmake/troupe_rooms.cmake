@@ -1,6 +1,12 @@
-# troupe_room(NAME DEPENDS ... [PRECOMPILE <headers>...]): the static library troupe_NAME from all sources of the calling
-# folder. PRECOMPILE: heavy headers that most of its sources include (docs/traps.md has their cost).
-# troupe_test(NAME DEPENDS ... [LABELS ...] [TIMEOUT s] [PROCESSORS n]): the test program NAME from all *_test.cpp of the calling folder.
+# troupe_room(NAME DEPENDS ... [PRECOMPILE <headers>... | REUSE ROOM]): the static library troupe_NAME from all sources of
+# the calling folder. PRECOMPILE: heavy headers that most of its sources include; otherwise it reuses those of ROOM, of
+# base if none is given (docs/traps.md has what they cost). The preset nightly does without.
+# troupe_test(NAME DEPENDS ... [LABELS ...] [TIMEOUT s] [PROCESSORS n] [PRECOMPILED TARGET]): the test program NAME from all
+# *_test.cpp of the calling folder. PRECOMPILED: whose precompiled headers it takes, troupe_test_pch if none is given.
+
+# What nearly every source includes, directly or not.
+set(troupe_common_headers <algorithm> <array> <atomic> <chrono> <condition_variable> <cstdint> <filesystem> <functional> <map>
+  <memory> <mutex> <optional> <span> <sstream> <string> <string_view> <thread> <utility> <variant> <vector> <fmt/format.h>)
 
 add_library(troupe_options INTERFACE)
 target_include_directories(troupe_options INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
@@ -28,13 +34,17 @@ if(TROUPE_SANITIZE)
 endif()
 
 function(troupe_room NAME)
-  cmake_parse_arguments(ARG "" "" "DEPENDS;PRECOMPILE" ${ARGN})
+  cmake_parse_arguments(ARG "" "REUSE" "DEPENDS;PRECOMPILE" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   if(sources)
     add_library(troupe_${NAME} STATIC ${sources})
     target_link_libraries(troupe_${NAME} PUBLIC troupe_options ${ARG_DEPENDS})
     if(ARG_PRECOMPILE)
       target_precompile_headers(troupe_${NAME} PRIVATE ${ARG_PRECOMPILE})
+    elseif(ARG_REUSE)
+      target_precompile_headers(troupe_${NAME} REUSE_FROM troupe_${ARG_REUSE})
+    else()
+      target_precompile_headers(troupe_${NAME} REUSE_FROM troupe_base)
     endif()
   else()
     add_library(troupe_${NAME} INTERFACE)
@@ -43,7 +53,7 @@ function(troupe_room NAME)
 endfunction()
 
 function(troupe_test NAME)
-  cmake_parse_arguments(ARG "" "TIMEOUT;PROCESSORS" "DEPENDS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "" "TIMEOUT;PROCESSORS;PRECOMPILED" "DEPENDS;LABELS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*_test.cpp)
   if(NOT sources)
     return()
@@ -54,9 +64,12 @@ function(troupe_test NAME)
   if(NOT ARG_PROCESSORS)
     set(ARG_PROCESSORS 1)
   endif()
+  if(NOT ARG_PRECOMPILED)
+    set(ARG_PRECOMPILED troupe_test_pch)
+  endif()
   add_executable(${NAME} ${sources})
   target_link_libraries(${NAME} PRIVATE troupe_test_support ${ARG_DEPENDS} GTest::gtest_main)
-  target_precompile_headers(${NAME} REUSE_FROM troupe_test_pch)
+  target_precompile_headers(${NAME} REUSE_FROM ${ARG_PRECOMPILED})
   gtest_discover_tests(${NAME} TEST_PREFIX "${NAME}:" DISCOVERY_TIMEOUT 60
     PROPERTIES TIMEOUT ${ARG_TIMEOUT} PROCESSORS ${ARG_PROCESSORS} LABELS "${ARG_LABELS}")
 endfunction()

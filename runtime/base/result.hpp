@@ -57,7 +57,7 @@ class [[nodiscard]] Error {
   SourceLoc where() const noexcept { return where_; }
   /// Puts "CONTEXT: " before the sentence.
   Error with(std::string_view context) && {
-    what_.insert(0, std::string(context) + ": ");
+    what_.insert(0, ": ").insert(0, context);
     return std::move(*this);
   }
 

@@ -105,7 +105,9 @@ void SimWire::pump(std::size_t end) {
   from.rest = from.rest.subspan(n);
   from.unacknowledged += n;
   from.free_at += leaving_time(n);
-  from.last_arrival = std::max(from.last_arrival, from.free_at + options_.latency);
+  // Where the driver is late, bytes that came in the meantime leave now, not when it was due.
+  const auto left = std::max(from.free_at, driver_.now());
+  from.last_arrival = std::max(from.last_arrival, left + options_.latency);
   driver_.at(from.last_arrival, [self = shared_from_this(), to = 1 - end,
                                  bytes = std::move(bytes)] { self->deliver(to, bytes); });
   plan_pump(end);

@@ -1,1 +1,1 @@
-// Anchor of the precompiled header that all test programs share.
+// Anchor of the precompiled headers that test programs share.

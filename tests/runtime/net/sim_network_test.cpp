@@ -98,6 +98,49 @@ TEST(SimLink, DeliversAfterTheLatency) {
   EXPECT_TRUE(pair.at_a->frames.empty());
 }
 
+/// A clock that events may be late on, as the thread of RealTimeDriver is on a busy machine.
+class LateDriver final : public SimDriver {
+ public:
+  Clock::time_point now() const override { return now_; }
+  void at(Clock::time_point t, std::function<void()> f) override {
+    events_.emplace(std::pair(t, sequence_++), std::move(f));
+  }
+  /// Moves the clock and runs nothing.
+  void fall_behind(Clock::duration by) { now_ += by; }
+  void run() {
+    while (!events_.empty()) {
+      auto event = events_.extract(events_.begin());
+      now_ = std::max(now_, event.key().first);
+      event.mapped()();
+    }
+  }
+
+ private:
+  Clock::time_point now_{1h};
+  std::uint64_t sequence_ = 0;
+  std::map<std::pair<Clock::time_point, std::uint64_t>, std::function<void()>> events_;
+};
+
+TEST(SimLink, NothingArrivesBeforeItsLatencyWhereTheDriverIsLate) {
+  LateDriver driver;
+  const auto [a, b] = make_sim_link(driver, {.latency = 5ms});
+  const auto at_b = std::make_shared<Recorder>(b);
+  a->start(std::make_shared<Recorder>(a));
+  b->start(at_b);
+  const auto t = driver.now();
+
+  a->send(make_frame(TrafficClass::samples, 1, {100}));
+  driver.fall_behind(3ms);
+  a->send(make_frame(TrafficClass::samples, 2, {100}));
+  driver.run();
+
+  ASSERT_EQ(at_b->times.size(), 2U);
+  EXPECT_GE(at_b->times[0], t + 5ms);
+  EXPECT_GE(at_b->times[1], t + 8ms);
+  a->close(Error(Errc::cancelled, "end of the test"));
+  driver.run();
+}
+
 TEST(SimLink, TakesExactlySizeOverBandwidthPlusLatency) {
   VirtualPair pair({.latency = 7us, .bytes_per_second = 1e9});
   const auto t = pair.driver.now();
