@@ -1,6 +1,6 @@
-# troupe_room(NAME DEPENDS ... [PRECOMPILE <headers>... | REUSE ROOM]): the static library troupe_NAME from all sources of
-# the calling folder. PRECOMPILE: heavy headers that most of its sources include; otherwise it reuses those of ROOM, of
-# base if none is given (docs/traps.md has what they cost). The preset nightly does without.
+# troupe_room(NAME DEPENDS ... [PRECOMPILE <headers>...]): the static library troupe_NAME from all sources of the calling
+# folder. PRECOMPILE: heavy headers that most of its sources include; without, those of base are reused (docs/traps.md has
+# what they cost). The presets nightly and tidy do without any, tidy because clang cannot read g++'s.
 # troupe_test(NAME DEPENDS ... [LABELS ...] [TIMEOUT s] [PROCESSORS n] [PRECOMPILED TARGET]): the test program NAME from all
 # *_test.cpp of the calling folder. PRECOMPILED: whose precompiled headers it takes, troupe_test_pch if none is given.
 
@@ -34,15 +34,13 @@ if(TROUPE_SANITIZE)
 endif()
 
 function(troupe_room NAME)
-  cmake_parse_arguments(ARG "" "REUSE" "DEPENDS;PRECOMPILE" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "DEPENDS;PRECOMPILE" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   if(sources)
     add_library(troupe_${NAME} STATIC ${sources})
     target_link_libraries(troupe_${NAME} PUBLIC troupe_options ${ARG_DEPENDS})
     if(ARG_PRECOMPILE)
       target_precompile_headers(troupe_${NAME} PRIVATE ${ARG_PRECOMPILE})
-    elseif(ARG_REUSE)
-      target_precompile_headers(troupe_${NAME} REUSE_FROM troupe_${ARG_REUSE})
     else()
       target_precompile_headers(troupe_${NAME} REUSE_FROM troupe_base)
     endif()

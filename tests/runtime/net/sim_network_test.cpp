@@ -12,6 +12,13 @@ namespace {
 using namespace std::chrono_literals;
 constexpr std::size_t mib = std::size_t{1} << 20;
 
+/// Runs what there is and what comes of it.
+void run_all(VirtualDriver& driver) {
+  while (driver.next_event() != Clock::time_point::max()) {
+    driver.run_until(driver.next_event());
+  }
+}
+
 /// Two ends on a virtual clock.
 struct VirtualPair {
   explicit VirtualPair(const SimLinkOptions& options, bool start = true) {
@@ -27,11 +34,7 @@ struct VirtualPair {
     a->close(Error(Errc::cancelled, "end of the test"));
     run();
   }
-  void run() {
-    while (driver.next_event() != Clock::time_point::max()) {
-      driver.run_until(driver.next_event());
-    }
-  }
+  void run() { run_all(driver); }
   VirtualDriver driver;
   std::shared_ptr<Link> a, b;
   std::shared_ptr<Recorder> at_a, at_b;
@@ -101,24 +104,15 @@ TEST(SimLink, DeliversAfterTheLatency) {
 /// A clock that events may be late on, as the thread of RealTimeDriver is on a busy machine.
 class LateDriver final : public SimDriver {
  public:
-  Clock::time_point now() const override { return now_; }
-  void at(Clock::time_point t, std::function<void()> f) override {
-    events_.emplace(std::pair(t, sequence_++), std::move(f));
-  }
+  Clock::time_point now() const override { return std::max(reached_, events_.now()); }
+  void at(Clock::time_point t, std::function<void()> f) override { events_.at(t, std::move(f)); }
   /// Moves the clock and runs nothing.
-  void fall_behind(Clock::duration by) { now_ += by; }
-  void run() {
-    while (!events_.empty()) {
-      auto event = events_.extract(events_.begin());
-      now_ = std::max(now_, event.key().first);
-      event.mapped()();
-    }
-  }
+  void fall_behind(Clock::duration by) { reached_ = now() + by; }
+  void run() { run_all(events_); }
 
  private:
-  Clock::time_point now_{1h};
-  std::uint64_t sequence_ = 0;
-  std::map<std::pair<Clock::time_point, std::uint64_t>, std::function<void()>> events_;
+  VirtualDriver events_;
+  Clock::time_point reached_{};
 };
 
 TEST(SimLink, NothingArrivesBeforeItsLatencyWhereTheDriverIsLate) {
