@@ -14,9 +14,8 @@ namespace troupe {
 namespace {
 
 using SteadyClock = std::chrono::steady_clock;
-constexpr std::size_t max_in_progress = 2048;  // the most that a rank may have in flight, twice
 
-struct Arrived {
+struct ArrivedRows {
   std::uint32_t question = 0;
   Ref<RowReply> reply;
 };
@@ -35,11 +34,11 @@ struct CacheFilling {
 };
 
 /// One batch whose rows come in. `rows` is used by one task at a time: `busy` says that one has it.
-struct InProgress {
+struct CollectingBatch {
   Ref<CollectBatch> request;
   caf::response_promise promise;
   std::shared_ptr<RowCollection> rows;
-  std::vector<Arrived> arrived;
+  std::vector<ArrivedRows> arrived;
   std::vector<std::pair<std::uint32_t, PartId>> local;
   bool busy = false;
   BatchTrace trace;
@@ -50,7 +49,7 @@ struct CollectorState {
   const char* name = "troupe.collector";
   std::shared_ptr<const HostContext> host;
   TraceTrack trace;
-  std::map<std::uint64_t, InProgress> batches;
+  std::map<std::uint64_t, CollectingBatch> batches;
   std::uint64_t next_id = 0;
   CacheFilling cache;
 };
@@ -58,7 +57,7 @@ using Collector = caf::stateful_actor<CollectorState>;
 
 /// Off the mailbox: puts rows in their place; gives the batch when the last ones are in.
 Result<std::shared_ptr<Batch>> place(const HostContext& host, RowCollection& rows,
-                                     const std::vector<Arrived>& arrived,
+                                     const std::vector<ArrivedRows>& arrived,
                                      const std::vector<std::pair<std::uint32_t, PartId>>& local) {
   for (const auto& [question, reply] : arrived) {
     TROUPE_RETURN_IF_ERROR(rows.answer(question, *reply));
@@ -282,10 +281,10 @@ Collection collect(const HostContext& host, const CollectBatch& request,
 void begin(Collector* self, const Ref<CollectBatch>& request) {
   auto promise = self->make_response_promise();
   auto& state = self->state;
-  if (state.batches.size() == max_in_progress) {
-    promise.deliver(to_caf(Error(
-        Errc::overloaded,
-        fmt::format("collector: {} batches in progress, the most it takes", max_in_progress))));
+  if (state.batches.size() == max_batches_in_progress) {
+    promise.deliver(to_caf(
+        Error(Errc::overloaded, fmt::format("collector: {} batches in progress, the most it takes",
+                                            max_batches_in_progress))));
     return;
   }
   const auto id = state.next_id++;

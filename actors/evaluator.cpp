@@ -21,7 +21,7 @@ constexpr std::size_t max_in_flight = 2;
 constexpr NodeTypeId node_type{0};  // typed graphs have no model yet; the job check says so
 constexpr EdgeTypeId edge_type{0};
 
-struct Work {
+struct BlockWork {
   PartId part{};
   InferenceBlock block;
 };
@@ -35,8 +35,8 @@ struct Layer {
   std::shared_ptr<const SampleOptions> sample;
   std::shared_ptr<const CollectOptions> collect;
   TraceTrack::TimePoint began{};
-  std::deque<Work> blocks_left;
-  std::map<std::uint64_t, Work> asked;  ///< of the data path, and not here
+  std::deque<BlockWork> blocks_left;
+  std::map<std::uint64_t, BlockWork> asked;  ///< of the data path, and not here
   std::uint64_t next_block = 0;
   std::size_t in_flight = 0;
   std::size_t stores_missing = 0;
@@ -116,7 +116,7 @@ void store_outputs(Evaluator* self) {
   }
 }
 
-void block_done(Evaluator* self, const Work& work, std::uint64_t edges) {
+void block_done(Evaluator* self, const BlockWork& work, std::uint64_t edges) {
   auto& layer = *self->state.layer;
   layer.result.nodes += work.block.count;
   layer.result.edges += edges;
@@ -124,7 +124,8 @@ void block_done(Evaluator* self, const Work& work, std::uint64_t edges) {
   pump(self);
 }
 
-void compute(Evaluator* self, const Work& work, const Ref<ReadyBatch>& ready, std::uint64_t flow) {
+void compute(Evaluator* self, const BlockWork& work, const Ref<ReadyBatch>& ready,
+             std::uint64_t flow) {
   auto& state = self->state;
   const auto& layer = *state.layer;
   const bool embeddings = state.options.embeddings && layer.number + 1 == state.stages.size();
@@ -158,7 +159,7 @@ std::uint64_t flow_of(const EvaluatorState& state, const Layer& layer, std::uint
   return state.options.trace.on() ? number | std::uint64_t{1} << 63 : 0;
 }
 
-void ask(Evaluator* self, std::uint64_t block, const Work& work) {
+void ask(Evaluator* self, std::uint64_t block, const BlockWork& work) {
   auto& state = self->state;
   auto& layer = *state.layer;
   const auto first = state.host->parts.at(work.part)->nodes_of(node_type).first;

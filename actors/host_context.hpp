@@ -22,6 +22,9 @@
 
 namespace troupe {
 
+/// Most batches that a sampler or collector works on: twice what a rank may have in flight.
+inline constexpr std::size_t max_batches_in_progress = 2048;
+
 /// Called when a sampler begins a hop of a batch (0, 1, …; `hops` when the batch is sampled), for
 /// tests and traces.
 using HopObserver = std::function<void(const BatchKey& key, std::uint32_t hop)>;

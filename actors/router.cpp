@@ -18,7 +18,7 @@ namespace troupe {
 namespace {
 
 using ClockTime = caf::actor_clock::time_point;
-constexpr std::chrono::milliseconds longest_pause{1000};
+constexpr std::chrono::milliseconds longest_retry_pause{1000};
 
 /// One request on its way to some replica.
 struct Asked {
@@ -86,7 +86,7 @@ void next_attempt(Router* self, std::uint64_t id, const Error& why) {
     return;
   }
   const auto pause = asked.pause;
-  asked.pause = std::min(asked.pause * 2, longest_pause);
+  asked.pause = std::min(asked.pause * 2, longest_retry_pause);
   self->delayed_send(self, pause, Ref<TryAgain>(TryAgain{id}));
 }
 

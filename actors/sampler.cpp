@@ -13,9 +13,8 @@ namespace troupe {
 namespace {
 
 using SteadyClock = std::chrono::steady_clock;
-constexpr std::size_t max_in_progress = 2048;  // the most that a rank may have in flight, twice
 
-struct Arrived {
+struct ArrivedHop {
   std::uint32_t question = 0;
   Ref<HopReply> reply;
 };
@@ -25,13 +24,13 @@ using Halos = std::vector<std::shared_ptr<const Part>>;
 
 /// One batch on its way through the hops. `builder` is used by one task at a time: `busy` says that
 /// one has it.
-struct InProgress {
+struct SamplingBatch {
   Ref<SampleBatch> request;
   std::shared_ptr<const CollectOptions> collect;
   caf::response_promise promise;
   std::shared_ptr<const Halos> here;  ///< asked before the owners of nodes
   std::shared_ptr<BatchBuilder> builder;
-  std::vector<Arrived> arrived;
+  std::vector<ArrivedHop> arrived;
   std::vector<HopQuestion> local;
   bool busy = false;
   BatchTrace trace;
@@ -46,7 +45,7 @@ struct SamplerState {
   TraceTrack trace;
   std::shared_ptr<CachedLists> lists;       ///< null: none are kept
   std::shared_ptr<const Halos> with_lists;  ///< the host's halos and what is kept; null until it is
-  std::map<std::uint64_t, InProgress> batches;
+  std::map<std::uint64_t, SamplingBatch> batches;
   std::uint64_t next_id = 0;
 };
 using Sampler = caf::stateful_actor<SamplerState>;
@@ -63,7 +62,7 @@ std::shared_ptr<const Part> lists_here(const HostContext& host, const Halos& her
 
 /// Off the mailbox: takes replies, samples this host's share, says what to ask next.
 Questions grow(const HostContext& host, const Halos& here, BatchBuilder& builder,
-               const std::vector<Arrived>& arrived, const std::vector<HopQuestion>& local) {
+               const std::vector<ArrivedHop>& arrived, const std::vector<HopQuestion>& local) {
   for (const auto& [question, reply] : arrived) {
     TROUPE_RETURN_IF_ERROR(builder.answer(question, *reply));
   }
@@ -86,7 +85,7 @@ void fail(Sampler* self, std::uint64_t id, const Error& why) {
 }
 
 /// The hop that was under way is over.
-void trace_hop(Sampler* self, const InProgress& batch) {
+void trace_hop(Sampler* self, const SamplingBatch& batch) {
   if (batch.hop_began != SteadyClock::time_point{}) {
     self->state.trace.slice("hop", batch.hop_began, batch.request->flow);
   }
@@ -246,10 +245,10 @@ std::shared_ptr<const Halos> halos_for(Sampler* self, const SampleOptions& optio
 void begin(Sampler* self, const Ref<SampleBatch>& request) {
   auto promise = self->make_response_promise();
   auto& state = self->state;
-  if (state.batches.size() == max_in_progress) {
+  if (state.batches.size() == max_batches_in_progress) {
     promise.deliver(to_caf(
-        Error(Errc::overloaded,
-              fmt::format("sampler: {} batches in progress, the most it takes", max_in_progress))));
+        Error(Errc::overloaded, fmt::format("sampler: {} batches in progress, the most it takes",
+                                            max_batches_in_progress))));
     return;
   }
   if (const auto seeds = check_seeds(*state.host, *request); !seeds) {

@@ -12,7 +12,7 @@
 namespace troupe {
 namespace {
 
-constexpr std::chrono::milliseconds longest_pause{5000};
+constexpr std::chrono::milliseconds longest_restart_pause{5000};
 
 struct SupervisorState {
   const char* name = "troupe.supervisor";
@@ -46,7 +46,7 @@ Status start(Supervisor* self, std::size_t m) {
 void start_later(Supervisor* self, std::size_t m) {
   auto& pause = self->state.pauses[m];
   self->delayed_send(self, pause, Ref<StartAgain>(StartAgain{m}));
-  pause = std::min(pause * 2, longest_pause);
+  pause = std::min(pause * 2, longest_restart_pause);
 }
 
 void on_down(Supervisor* self, const caf::down_msg& down) {

@@ -1,15 +1,11 @@
 #include "launcher/import_progress.hpp"
 
+#include "launcher/progress.hpp"
+
 #include <cstdio>
 #include <fmt/format.h>
 
 namespace troupe {
-namespace {
-
-constexpr const char* clear_line = "\r\033[K";
-
-}  // namespace
-
 std::string import_line(const ImportProgress& progress, double seconds) {
   const auto done = static_cast<double>(progress.done);
   const auto total = static_cast<double>(progress.total);

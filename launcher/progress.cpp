@@ -1,5 +1,7 @@
 #include "launcher/progress.hpp"
 
+#include "runtime/base/json_text.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -9,8 +11,6 @@
 
 namespace troupe {
 namespace {
-
-constexpr const char* clear_line = "\r\033[K";
 
 /// "1234" -> "1.23 k": three digits and a unit.
 std::string short_number(double value) {
@@ -67,7 +67,7 @@ std::string epoch_json_line(const EpochRecord& epoch, std::uint32_t epochs) {
     json["valid"] = valid;
     json["best"] = epoch.best;
   }
-  return json.dump();
+  return text_of_json(json);
 }
 
 std::string step_line(const StepReport& step, std::uint32_t epochs, double seconds_per_step) {
@@ -88,7 +88,7 @@ std::string step_json_line(const StepReport& step, double seconds_per_step) {
                                        {"loss", step.loss},
                                        {"lr", step.lr},
                                        {"seconds_per_step", seconds_per_step}};
-  return json.dump();
+  return text_of_json(json);
 }
 
 }  // namespace

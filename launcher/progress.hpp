@@ -13,6 +13,9 @@
 
 namespace troupe {
 
+/// Back to the begin of a terminal's line, which is emptied.
+inline constexpr const char* clear_line = "\r\033[K";
+
 enum class LogFormat : std::uint8_t { text, json };
 
 /// One epoch as a line of text, without the line's end, e.g.

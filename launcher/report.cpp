@@ -2,6 +2,7 @@
 
 #include "launcher/peak_memory.hpp"
 #include "launcher/version.hpp"
+#include "runtime/base/json_text.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -13,13 +14,13 @@
 namespace troupe {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
-Json optional_number(const std::optional<double>& value) {
-  return value ? Json(*value) : Json();
+OrderedJson optional_number(const std::optional<double>& value) {
+  return value ? OrderedJson(*value) : OrderedJson();
 }
 
-Json scores_json(const std::optional<Scores>& scores) {
+OrderedJson scores_json(const std::optional<Scores>& scores) {
   if (!scores) {
     return nullptr;
   }
@@ -29,7 +30,7 @@ Json scores_json(const std::optional<Scores>& scores) {
           {"auc", optional_number(scores->auc)}};
 }
 
-Json epoch_json(const EpochRecord& epoch) {
+OrderedJson epoch_json(const EpochRecord& epoch) {
   const auto& counters = epoch.counters;
   return {{"epoch", epoch.epoch + 1},
           {"loss", epoch.loss},
@@ -50,7 +51,7 @@ Json epoch_json(const EpochRecord& epoch) {
 
 /// Seconds per stage, summed over ranks and epochs; sampling and collecting overlap each other and
 /// training.
-Json stages_json(const RunRecord& record) {
+OrderedJson stages_json(const RunRecord& record) {
   std::uint64_t wait = 0;
   std::uint64_t sample = 0;
   std::uint64_t collect = 0;
@@ -82,7 +83,7 @@ std::string cpu_model() {
   return "unknown";
 }
 
-Json hardware_json(const Report& report) {
+OrderedJson hardware_json(const Report& report) {
   return {{"cpu", cpu_model()},
           {"cores", std::thread::hardware_concurrency()},
           {"threads", report.threads},
@@ -91,13 +92,14 @@ Json hardware_json(const Report& report) {
           {"peak_memory_bytes", peak_memory_bytes()}};
 }
 
-Json digests_json(const Report& report) {
+OrderedJson digests_json(const Report& report) {
   const auto& record = report.record;
   const bool done = report.status == "done";
-  return {{"batches", record.batches ? Json(to_string(*record.batches)) : Json()},
-          {"outputs", done ? Json(to_string(record.outputs)) : Json()},
-          {"parameters", done ? Json(to_string(record.parameters)) : Json()},
-          {"best_parameters", done ? Json(to_string(record.best_parameters)) : Json()}};
+  return {
+      {"batches", record.batches ? OrderedJson(to_string(*record.batches)) : OrderedJson()},
+      {"outputs", done ? OrderedJson(to_string(record.outputs)) : OrderedJson()},
+      {"parameters", done ? OrderedJson(to_string(record.parameters)) : OrderedJson()},
+      {"best_parameters", done ? OrderedJson(to_string(record.best_parameters)) : OrderedJson()}};
 }
 
 }  // namespace
@@ -105,15 +107,15 @@ Json digests_json(const Report& report) {
 std::string report_json(const Report& report, const Job& job) {
   const auto& record = report.record;
   const auto build = build_info();
-  Json json;
+  OrderedJson json;
   json["status"] = report.status;
   if (!report.error.empty()) {
     json["error"] = report.error;
   }
   json["digests"] = digests_json(report);
   json["scores"] = {{"valid", scores_json(record.valid)}, {"test", scores_json(record.test)}};
-  json["best_epoch"] = record.best_epoch ? Json(*record.best_epoch + 1) : Json();
-  json["epochs"] = Json::array();
+  json["best_epoch"] = record.best_epoch ? OrderedJson(*record.best_epoch + 1) : OrderedJson();
+  json["epochs"] = OrderedJson::array();
   for (const auto& epoch : record.epochs) {
     json["epochs"].push_back(epoch_json(epoch));
   }
@@ -128,11 +130,11 @@ std::string report_json(const Report& report, const Job& job) {
   json["notes"] = report.notes;
   json["sampling_version"] = sampling_version;
   json["store_memory"] = job.dataset.memory == StoreMemory::mapped ? "mapped" : "copied";
-  json["job"] = Json::parse(job.json);
+  json["job"] = json_of_text(job.json);
   json["build"] = {
       {"version", build.version}, {"compiler", build.compiler}, {"build_type", build.build_type}};
   json["hardware"] = hardware_json(report);
-  return json.dump(2) + "\n";
+  return text_of_json(json, {.indent = 2}) + "\n";
 }
 
 Status write_report(const Report& report, const Job& job, const std::filesystem::path& file) {

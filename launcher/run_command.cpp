@@ -51,7 +51,7 @@ void print_outcome(const Report& report, const Job& job) {
 }
 
 /// What a run tells while it runs. Shared with the actors, which may outlive the wait by a moment.
-struct Watch {
+struct TrainingWatch {
   EndOrSignal<Result<RunResult>> end;
   std::unique_ptr<Progress> progress;
   std::mutex mutex;
@@ -140,7 +140,7 @@ Status write_outputs(const Job& job, const PartitionedStore& store, const RunRes
 }
 
 ExitCode finish(const Job& job, const PartitionedStore& store, Report& report,
-                const std::optional<Result<RunResult>>& result, Watch& watch,
+                const std::optional<Result<RunResult>>& result, TrainingWatch& watch,
                 const nn::ParameterLayout& layout, LogFormat log) {
   ExitCode code = ExitCode::done;
   if (!result || (!*result && result->error().code() == Errc::cancelled)) {
@@ -169,7 +169,7 @@ ExitCode finish(const Job& job, const PartitionedStore& store, Report& report,
 }
 
 /// Opens the log of metrics where the run begins.
-Status open_metrics(const Job& job, const RunSetup& setup, Watch& watch) {
+Status open_metrics(const Job& job, const RunSetup& setup, TrainingWatch& watch) {
   const auto from = setup.resume ? metrics_point(*setup.resume) : MetricsPoint{};
   TROUPE_ASSIGN_OR_RETURN(auto log, MetricsLog::open(job.output / "metrics.jsonl", from));
   watch.metrics.emplace(std::move(log));
@@ -178,7 +178,7 @@ Status open_metrics(const Job& job, const RunSetup& setup, Watch& watch) {
 
 ExitCode run_cluster(const Job& job, const PartitionedStore& store, Report& report,
                      const RunArguments& arguments, const Say& say, SteadyClock::time_point began) {
-  auto watch = std::make_shared<Watch>();
+  auto watch = std::make_shared<TrainingWatch>();
   watch->log_every = job.log_every;
   ClusterHooks hooks;
   hooks.on_step = [watch](const StepReport& report_of_step) { watch->step(report_of_step); };

@@ -20,7 +20,7 @@ namespace troupe {
 namespace {
 
 /// Outlives the wait by a moment.
-struct Watch {
+struct ProgramWatch {
   EndOrSignal<SessionOutcome> end;
 };
 
@@ -60,7 +60,7 @@ ExitCode run_processes(const RunArguments& arguments, const std::vector<std::str
   if (!sessions) {
     return print_error(sessions.error());
   }
-  const auto watch = std::make_shared<Watch>();
+  const auto watch = std::make_shared<ProgramWatch>();
   (*sessions)->start([watch](SessionOutcome outcome) { watch->end.end(std::move(outcome)); });
   auto outcome = watch->end.wait();
   if (!outcome) {

@@ -37,14 +37,14 @@ void bound_the_end_of_ranks(ExitCode code) {
 }
 
 /// Shared with the ranks' threads.
-struct Watch {
+struct RanksWatch {
   EndOrSignal<bool> end;
   std::mutex mutex;
   std::string last_checkpoint;  ///< its folder
 };
 
 /// Waits for the ranks; a first signal asks them to end, a second one ends the process.
-void wait_for_end(SessionCluster& cluster, Watch& watch) {
+void wait_for_end(SessionCluster& cluster, RanksWatch& watch) {
   if (watch.end.wait()) {
     return;
   }
@@ -71,7 +71,7 @@ ExitCode print_outcome(const Job& job, const SessionOutcome& outcome,
   return ExitCode::done;
 }
 
-SessionCluster::Events events_of(const std::shared_ptr<Watch>& watch) {
+SessionCluster::Events events_of(const std::shared_ptr<RanksWatch>& watch) {
   SessionCluster::Events events;
   events.failed = [](const Error& why) {
     if (why.code() != Errc::cancelled) {
@@ -88,7 +88,7 @@ ExitCode run(const RunArguments& arguments, const std::function<Status(Session&)
     return code;
   }
   const auto& job = prepared->job;
-  const auto watch = std::make_shared<Watch>();
+  const auto watch = std::make_shared<RanksWatch>();
   SessionSetup setup;
   if (arguments.resume) {
     auto found = find_checkpoint(job, {}, print);

@@ -72,7 +72,7 @@ Status keep_to_cores(const std::string& list) {
   return ok_status();
 }
 
-Status run(DirectorLink& link) {
+Status serve_as_agent(DirectorLink& link) {
   const auto& arguments = link.arguments();
   auto& system = link.runtime().system();
   // The children's ends are told to the registrar once there is a link.
@@ -137,7 +137,7 @@ ExitCode run_agent(const ProcessArguments& given) {
   if (const auto kept = keep_to_cores(arguments.cores); !kept) {
     return print_error(Error(kept.error()).with(arguments.name), ExitCode::usage);
   }
-  return run_process(arguments, run);
+  return run_process(arguments, serve_as_agent);
 }
 
 }  // namespace troupe

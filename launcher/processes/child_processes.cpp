@@ -28,7 +28,7 @@
 namespace troupe {
 namespace {
 
-constexpr std::size_t longest_line = std::size_t{64} << 10;
+constexpr std::size_t longest_printed_line = std::size_t{64} << 10;
 /// Read in one go: a child that floods must not keep others, or the order to end it, waiting.
 constexpr int blocks_at_once = 8;
 /// More than a pipe holds: what is left when its child has ended.
@@ -70,7 +70,7 @@ Result<Pipe> make_pipe() {
   return Pipe{Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
-struct Stream {
+struct OutputStream {
   Descriptor from;
   std::string rest;  ///< the beginning of a line
   bool error = false;
@@ -80,7 +80,7 @@ struct Child {
   pid_t pid = -1;
   Descriptor ended;  ///< a pidfd
   std::string prefix;
-  std::array<Stream, 2> streams;
+  std::array<OutputStream, 2> streams;
 };
 
 std::vector<char*> pointers(std::vector<std::string>& texts) {
@@ -122,7 +122,7 @@ void close_at_exec() {
     execvpe(arguments[0], arguments, environment);
   }
   const int why = errno;
-  [[maybe_unused]] const auto written = write(tell, &why, sizeof why);
+  [[maybe_unused]] const auto written = ::write(tell, &why, sizeof why);
   _exit(127);
 }
 
@@ -145,11 +145,11 @@ struct ChildProcesses::State {
       tasks.push_back(std::move(task));
     }
     const std::uint64_t one = 1;
-    [[maybe_unused]] const auto written = write(wake.get(), &one, sizeof one);
+    [[maybe_unused]] const auto written = ::write(wake.get(), &one, sizeof one);
   }
   Status launch(std::uint64_t id, ChildCommand& command);
-  void feed(Stream& stream, const std::string& prefix, std::string_view bytes);
-  bool drain(Stream& stream, const std::string& prefix, int blocks);
+  void feed(OutputStream& stream, const std::string& prefix, std::string_view bytes);
+  bool drain(OutputStream& stream, const std::string& prefix, int blocks);
   void reap(std::uint64_t id);
   void run();
 };
@@ -196,7 +196,7 @@ Status ChildProcesses::State::launch(std::uint64_t id, ChildCommand& command) {
   }
   // What is passed this way fits the pipe, so that nobody waits.
   [[maybe_unused]] const auto written =
-      write(in.write.get(), command.input.data(), command.input.size());
+      ::write(in.write.get(), command.input.data(), command.input.size());
   std::fill(command.input.begin(), command.input.end(), '\0');
   Child child;
   child.pid = pid;
@@ -215,7 +215,7 @@ Status ChildProcesses::State::launch(std::uint64_t id, ChildCommand& command) {
 }
 
 /// Passes on the whole lines.
-void ChildProcesses::State::feed(Stream& stream, const std::string& prefix,
+void ChildProcesses::State::feed(OutputStream& stream, const std::string& prefix,
                                  std::string_view bytes) {
   const auto pass_on = [&] {
     events.line(prefix + stream.rest, stream.error);
@@ -223,7 +223,7 @@ void ChildProcesses::State::feed(Stream& stream, const std::string& prefix,
   };
   while (!bytes.empty()) {
     const auto end = bytes.find('\n');
-    const auto more = bytes.substr(0, std::min(end, longest_line - stream.rest.size()));
+    const auto more = bytes.substr(0, std::min(end, longest_printed_line - stream.rest.size()));
     stream.rest.append(more);
     bytes.remove_prefix(more.size());
     if (!bytes.empty()) {  // the line is over, or too long
@@ -234,7 +234,7 @@ void ChildProcesses::State::feed(Stream& stream, const std::string& prefix,
 }
 
 /// Reads what is there, at most so many blocks. \returns false at the end
-bool ChildProcesses::State::drain(Stream& stream, const std::string& prefix, int blocks) {
+bool ChildProcesses::State::drain(OutputStream& stream, const std::string& prefix, int blocks) {
   std::array<char, 16384> block{};
   while (blocks-- > 0) {
     const auto n = read(stream.from.get(), block.data(), block.size());
@@ -269,7 +269,7 @@ void ChildProcesses::State::reap(std::uint64_t id) {
 void ChildProcesses::State::run() {
   for (;;) {
     std::vector<pollfd> watched = {{wake.get(), POLLIN, 0}};
-    std::vector<std::pair<std::uint64_t, Stream*>> owners = {{0, nullptr}};
+    std::vector<std::pair<std::uint64_t, OutputStream*>> owners = {{0, nullptr}};
     for (auto& [id, child] : children) {
       watched.push_back({child.ended.get(), POLLIN, 0});
       owners.emplace_back(id, nullptr);

@@ -19,8 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t block_bytes = std::size_t{1} << 20;
-constexpr std::size_t longest_line = 16384;
+constexpr std::size_t longest_header_line = 16384;
 constexpr std::size_t most_files = std::size_t{1} << 20;
 
 Error gone() {
@@ -37,7 +36,7 @@ Error bad_list(const std::string& line) {
 /// What the sender sends: lines, then bytes.
 class Input {
  public:
-  explicit Input(int fd) : fd_(fd), block_(block_bytes) {}
+  explicit Input(int fd) : fd_(fd), block_(transfer_block_bytes) {}
 
   Result<std::string> line() {
     std::string text;
@@ -50,7 +49,7 @@ class Input {
         return text;
       }
       text += c;
-      if (text.size() > longest_line) {
+      if (text.size() > longest_header_line) {
         return bad_list(text);
       }
     }
@@ -90,7 +89,7 @@ void say(int out, std::string line) {
   std::ranges::replace(line, '\n', ' ');
   line += '\n';
   for (std::size_t at = 0; at < line.size();) {
-    const auto written = write(out, line.data() + at, line.size() - at);
+    const auto written = ::write(out, line.data() + at, line.size() - at);
     if (written <= 0) {
       return;  // reading will tell that nobody is there
     }
@@ -165,7 +164,7 @@ class Comparison {
   }
 
   const int out_;
-  std::vector<char> block_ = std::vector<char>(block_bytes);
+  std::vector<char> block_ = std::vector<char>(transfer_block_bytes);
   Clock::time_point told_ = Clock::now();
 };
 
@@ -205,7 +204,7 @@ class IncomingFile {
   Status add(std::span<const char> bytes) {
     digest_.add_bytes(std::as_bytes(bytes));
     while (!bytes.empty()) {
-      const auto written = write(fd_, bytes.data(), bytes.size());
+      const auto written = ::write(fd_, bytes.data(), bytes.size());
       if (written < 0 && errno != EINTR) {
         return file_error(file_.to, "cannot write", errno);
       }

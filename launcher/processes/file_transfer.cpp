@@ -21,9 +21,8 @@ namespace troupe {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::size_t block_bytes = std::size_t{1} << 20;
 constexpr std::chrono::seconds longest_silence{60};
-constexpr std::size_t longest_line = std::size_t{1} << 20;
+constexpr std::size_t longest_answer_line = std::size_t{1} << 20;
 
 Error silent() {
   return Error(Errc::peer_lost, fmt::format("nothing moves for {} s", longest_silence.count()));
@@ -95,7 +94,7 @@ class Peer {
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
       return ok_status();
     }
-    if (got <= 0 || rest_.size() > longest_line) {
+    if (got <= 0 || rest_.size() > longest_answer_line) {
       return Error(Errc::peer_lost, "the connection ended");
     }
     rest_.append(block, static_cast<std::size_t>(got));
@@ -142,7 +141,7 @@ Result<std::vector<std::size_t>> parse_need(const std::string& line, std::size_t
 
 Status send_content(Peer& peer, const FileToSend& file) {
   std::ifstream in(file.from, std::ios::binary);
-  std::vector<char> block(block_bytes);
+  std::vector<char> block(transfer_block_bytes);
   std::uint64_t sent = 0;
   while (sent < file.bytes) {
     const auto size = std::min<std::uint64_t>(block.size(), file.bytes - sent);

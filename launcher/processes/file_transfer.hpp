@@ -18,6 +18,9 @@
 
 namespace troupe {
 
+/// Bytes of a file that are read, sent and written at a time.
+inline constexpr std::size_t transfer_block_bytes = std::size_t{1} << 20;
+
 struct FileToSend {
   std::filesystem::path from;  ///< here
   std::string to;              ///< there; absolute, or relative to the receiver's working folder

@@ -9,14 +9,14 @@ namespace troupe {
 namespace {
 
 constexpr std::string_view with_tls = " tls";
-constexpr std::size_t longest_line = 256;
+constexpr std::size_t longest_secret_line = 256;
 constexpr std::size_t longest_text = std::size_t{16} << 10;
 
-/// The line without its end, cut at longest_line. One byte at a time: what follows is not ours.
+/// The line without its end, cut at longest_secret_line. One byte at a time: what follows is not ours.
 std::string read_line(int descriptor) {
   std::string line;
   char c = 0;
-  while (line.size() < longest_line && ::read(descriptor, &c, 1) == 1 && c != '\n') {
+  while (line.size() < longest_secret_line && ::read(descriptor, &c, 1) == 1 && c != '\n') {
     line += c;
   }
   return line;

@@ -27,4 +27,9 @@ constexpr Share even_share(std::size_t count, std::uint32_t world, Rank owner) {
   return even_share(count, world, std::size_t{raw(owner)});
 }
 
+/// Number of chunks that hold `count` things, `chunk` in each but the last.
+constexpr std::uint64_t chunks_of(std::uint64_t count, std::uint64_t chunk) {
+  return (count + chunk - 1) / chunk;
+}
+
 }  // namespace troupe

@@ -44,11 +44,11 @@ Status write_pieces(int fd, const fs::path& path,
   return ok_status();
 }
 
-fs::path parent_of(const fs::path& path) {
+}  // namespace
+
+fs::path parent_directory(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
 }
-
-}  // namespace
 
 Status flush_directory(const fs::path& path) {
   const OpenFile dir(path, O_RDONLY | O_DIRECTORY);
@@ -157,7 +157,7 @@ Status write_file_atomically(const fs::path& path,
     ::unlink(name.c_str());
     return written;
   }
-  return flush_directory(parent_of(path));
+  return flush_directory(parent_directory(path));
 }
 
 }  // namespace troupe

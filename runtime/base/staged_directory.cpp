@@ -42,10 +42,6 @@ void remove_folder(const fs::path& path) {
   fs::remove_all(path, ignored);
 }
 
-fs::path parent_of(const fs::path& path) {
-  return path.has_parent_path() ? path.parent_path() : fs::path(".");
-}
-
 Error exists_error(const fs::path& path) {
   return Error(Errc::failed_precondition,
                fmt::format("{}: expected a name that is free, but it exists\n"
@@ -95,7 +91,7 @@ void remove_left_behind(const fs::path& target) {
   const auto begin = target.filename().string() + std::string(infix);
   std::error_code error;
   std::vector<fs::path> found;
-  for (fs::directory_iterator entry(parent_of(target), error), end; !error && entry != end;
+  for (fs::directory_iterator entry(parent_directory(target), error), end; !error && entry != end;
        entry.increment(error)) {
     const auto name = entry->path().filename().string();
     if (name.starts_with(begin) && name.size() == begin.size() + suffix.size()) {
@@ -136,13 +132,13 @@ Result<StagedDirectory> StagedDirectory::create(const fs::path& final_path) {
   if (fs::exists(fs::symlink_status(target, error))) {
     return exists_error(target);
   }
-  fs::create_directories(parent_of(target), error);
+  fs::create_directories(parent_directory(target), error);
   if (error) {
-    return file_error(parent_of(target), "cannot create the directory", error.value());
+    return file_error(parent_directory(target), "cannot create the directory", error.value());
   }
   // Others wait, so that they do not take the new directory for one that was left behind.
-  const OpenFile parent(parent_of(target), O_RDONLY | O_DIRECTORY);
-  TROUPE_ASSIGN_OR_RETURN(const bool alone, take_turn(parent_of(target), parent));
+  const OpenFile parent(parent_directory(target), O_RDONLY | O_DIRECTORY);
+  TROUPE_ASSIGN_OR_RETURN(const bool alone, take_turn(parent_directory(target), parent));
   if (alone) {
     remove_left_behind(target);
   }
@@ -177,7 +173,7 @@ Status StagedDirectory::commit(Flush flush) {
   }
   path_.clear();
   lock_.close();
-  return flush == Flush::yes ? flush_directory(parent_of(final_path_)) : ok_status();
+  return flush == Flush::yes ? flush_directory(parent_directory(final_path_)) : ok_status();
 }
 
 void remove_staged_directories() {

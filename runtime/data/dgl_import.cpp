@@ -17,7 +17,7 @@ using npy_source::bad_input;
 using npy_source::Source;
 
 /// "csv" and "numpy" as tables.
-Result<TableFormat> table_format(const JsonValue& format) {
+Result<TableFormat> read_dgl_format(const JsonValue& format) {
   TROUPE_ASSIGN_OR_RETURN(const auto name, format.string("name"));
   if (name == "numpy") {
     return TableFormat::npy;
@@ -48,7 +48,7 @@ struct ArrayFiles {
 Result<ArrayFiles> array_files(const JsonValue& value) {
   ArrayFiles array;
   TROUPE_ASSIGN_OR_RETURN(const auto format, value.member("format"));
-  TROUPE_ASSIGN_OR_RETURN(array.format, table_format(format));
+  TROUPE_ASSIGN_OR_RETURN(array.format, read_dgl_format(format));
   TROUPE_ASSIGN_OR_RETURN(const auto files, value.array("data"));
   for (const auto& file : files) {
     TROUPE_ASSIGN_OR_RETURN(array.files.emplace_back(), file.string());

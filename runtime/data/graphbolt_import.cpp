@@ -17,7 +17,7 @@ using namespace graph_source;
 using npy_source::bad_input;
 using npy_source::Source;
 
-Result<TableFormat> table_format(const JsonValue& value) {
+Result<TableFormat> read_graphbolt_format(const JsonValue& value) {
   TROUPE_ASSIGN_OR_RETURN(const auto name, value.string("format"));
   if (name != "csv" && name != "numpy") {
     return Error(Errc::unimplemented,
@@ -135,7 +135,7 @@ class GraphboltGraph {
   }
 
   Status open_edges(const JsonValue& type, Edges& edges) const {
-    TROUPE_ASSIGN_OR_RETURN(const auto format, table_format(type));
+    TROUPE_ASSIGN_OR_RETURN(const auto format, read_graphbolt_format(type));
     TROUPE_ASSIGN_OR_RETURN(auto file, type.string("path"));
     const EdgeEnds ends{*graph_.nodes[edges.source].count, *graph_.nodes[edges.destination].count};
     if (format == TableFormat::text) {
@@ -148,7 +148,7 @@ class GraphboltGraph {
   }
 
   Result<Table> open(const JsonValue& value) const {
-    TROUPE_ASSIGN_OR_RETURN(const auto format, table_format(value));
+    TROUPE_ASSIGN_OR_RETURN(const auto format, read_graphbolt_format(value));
     TROUPE_ASSIGN_OR_RETURN(auto file, value.string("path"));
     return Table::open(source_, {std::move(file)}, format);
   }

@@ -1,6 +1,7 @@
 #include "runtime/data/npy_source.hpp"
 
 #include "runtime/base/files.hpp"
+#include "runtime/base/json_text.hpp"
 #include "runtime/base/mapped_file.hpp"
 #include "runtime/data/strict_json.hpp"
 #include "runtime/graph/json_reader.hpp"
@@ -22,9 +23,8 @@ Result<std::optional<std::uint64_t>> read_count(const json& meta, const char* ke
   }
   const auto& value = meta[key];
   if (!value.is_number_unsigned() || value.get<std::uint64_t>() > largest) {
-    return bad_input("meta.json",
-                     fmt::format("/{}: expected an integer in 0..{}, found {}", key, largest,
-                                 value.dump(-1, ' ', true, json::error_handler_t::replace)));
+    return bad_input("meta.json", fmt::format("/{}: expected an integer in 0..{}, found {}", key,
+                                              largest, text_of_json(value, {.ascii = true})));
   }
   return std::optional(value.get<std::uint64_t>());
 }
@@ -34,10 +34,9 @@ Status read_name(const json& meta, const char* key, std::string& name) {
     return ok_status();
   }
   if (!meta[key].is_string() || !store_layout::is_valid_name(meta[key].get<std::string>())) {
-    return bad_input(
-        "meta.json",
-        fmt::format("/{}: expected a name of 1 to 100 of a-z A-Z 0-9 _ - . , found {}", key,
-                    meta[key].dump(-1, ' ', true, json::error_handler_t::replace)));
+    return bad_input("meta.json",
+                     fmt::format("/{}: expected a name of 1 to 100 of a-z A-Z 0-9 _ - . , found {}",
+                                 key, text_of_json(meta[key], {.ascii = true})));
   }
   name = meta[key].get<std::string>();
   return ok_status();

@@ -91,8 +91,8 @@ Result<std::unique_ptr<graph_source::FeatureRows>> one_hot(const std::string& na
                                                            std::uint64_t rows);
 
 /// (split, role) -> ascending node ids.
-using Seeds = std::map<std::pair<std::string, std::string>, std::vector<std::uint64_t>>;
-Result<Seeds> read_seeds(const Source& source, std::uint64_t nodes);
+using SeedsByRole = std::map<std::pair<std::string, std::string>, std::vector<std::uint64_t>>;
+Result<SeedsByRole> read_seeds(const Source& source, std::uint64_t nodes);
 
 /// Names of files in the directory that begin with `prefix` and end in .npy, ascending.
 Result<std::vector<std::string>> list_files(const std::filesystem::path& dir,

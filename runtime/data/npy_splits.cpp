@@ -32,7 +32,7 @@ Result<std::optional<std::string>> split_of(const std::string& file, const std::
 }
 
 Status read_role_files(const Source& source, std::uint64_t nodes, std::string_view role,
-                       Seeds& seeds) {
+                       SeedsByRole& seeds) {
   const auto prefix = std::string(role) + "_idx";
   TROUPE_ASSIGN_OR_RETURN(const auto files, list_files(source.dir, prefix));
   for (const auto& file : files) {
@@ -64,7 +64,8 @@ std::vector<std::uint64_t> set_nodes(std::span<const std::uint8_t> mask) {
   return ids;
 }
 
-Status read_masks(const Source& source, std::uint64_t nodes, std::string_view role, Seeds& seeds) {
+Status read_masks(const Source& source, std::uint64_t nodes, std::string_view role,
+                  SeedsByRole& seeds) {
   const auto file = std::string(role) + "_masks.npy";
   if (!source.has(file)) {
     return ok_status();
@@ -90,9 +91,9 @@ Status read_masks(const Source& source, std::uint64_t nodes, std::string_view ro
 
 }  // namespace
 
-Result<Seeds> read_seeds(const Source& source, std::uint64_t nodes) {
-  Seeds from_files;
-  Seeds from_masks;
+Result<SeedsByRole> read_seeds(const Source& source, std::uint64_t nodes) {
+  SeedsByRole from_files;
+  SeedsByRole from_masks;
   for (const auto role : roles) {
     TROUPE_RETURN_IF_ERROR(read_role_files(source, nodes, role, from_files));
   }

@@ -40,7 +40,7 @@ std::vector<std::string> entries(const fs::path& folder, Kind kind) {
   return names;
 }
 
-Result<std::uint64_t> read_count(const std::string& cell, const std::string& file) {
+Result<std::uint64_t> parse_count(const std::string& cell, const std::string& file) {
   std::uint64_t count = 0;
   const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), count);
   if (error != std::errc() || end != cell.data() + cell.size() ||
@@ -134,7 +134,7 @@ class OgbDirectory {
       return bad_input(
           file, fmt::format("expected one number, for one graph, got {} lines", cells.size()));
     }
-    return read_count(cells.front().front(), file);
+    return parse_count(cells.front().front(), file);
   }
 
   Status read_nodes(const std::string& name, std::uint64_t count, const std::string& features,
@@ -188,7 +188,7 @@ class OgbDirectory {
     for (std::size_t i = 0; i < nodes[0].size(); ++i) {
       const auto& type = nodes[0][i];
       TROUPE_RETURN_IF_ERROR(check_name(type, counts));
-      TROUPE_ASSIGN_OR_RETURN(const auto count, read_count(nodes[1][i], counts));
+      TROUPE_ASSIGN_OR_RETURN(const auto count, parse_count(nodes[1][i], counts));
       TROUPE_RETURN_IF_ERROR(read_nodes(type, count, find("raw/node-feat/" + type + "/node-feat"),
                                         find("raw/node-label/" + type + "/node-label")));
     }

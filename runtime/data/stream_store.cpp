@@ -100,7 +100,8 @@ Status StoreWriter::State::check_edge_type(const NewEdgeType& type) const {
   const auto name = fmt::format("edge type {}", type.name);
   TROUPE_RETURN_IF_ERROR(check_name("edge type", type.name));
   const auto taken = [&](const std::string& wanted) {
-    return std::ranges::any_of(edges_, [&](const EdgeRows& e) { return e.info.name == wanted; });
+    return std::ranges::any_of(edges_,
+                               [&](const WrittenEdges& e) { return e.info.name == wanted; });
   };
   const auto& transforms = type.transforms;
   if (taken(type.name) || (transforms.reverse_edges && taken("rev_" + type.name))) {
@@ -176,7 +177,7 @@ void StoreWriter::State::open_edge_lists() {
 }
 
 /// Checks one side of a block of edges.
-Status StoreWriter::State::take_ids(const EdgeRows& edges, bool sources,
+Status StoreWriter::State::take_ids(const WrittenEdges& edges, bool sources,
                                     std::span<const std::uint64_t> ids) {
   auto& nodes = nodes_[raw(sources ? edges.info.source : edges.info.destination)];
   const auto end = nodes.counted ? nodes.info.count : compact_end;
@@ -195,7 +196,7 @@ Status StoreWriter::State::take_ids(const EdgeRows& edges, bool sources,
   return ok_status();
 }
 
-Result<EdgeRows*> StoreWriter::State::given_edges(EdgeTypeId type) {
+Result<WrittenEdges*> StoreWriter::State::given_edges(EdgeTypeId type) {
   if (raw(type) >= edges_.size() || edges_[raw(type)].reverse_of) {
     return invalid(fmt::format("edges: expected an edge type below {} that is no reverse, got {}",
                                edges_.size(), raw(type)));
@@ -204,7 +205,7 @@ Result<EdgeRows*> StoreWriter::State::given_edges(EdgeTypeId type) {
 }
 
 /// Lengths against each other, and weights.
-Status StoreWriter::State::check_piece(const EdgeRows& edges, const EdgePiece& piece) {
+Status StoreWriter::State::check_piece(const WrittenEdges& edges, const EdgePiece& piece) {
   const auto count = piece.sources.size();
   const auto& info = edges.info;
   if (count != piece.destinations.size() || count > store_layout::largest_count - edges.given) {
@@ -249,7 +250,7 @@ Status StoreWriter::State::add_edges(EdgeTypeId type, const EdgePiece& piece) {
 }
 
 Status StoreWriter::State::set_seeds(const std::pair<std::string, std::string>& name,
-                                     stream_store::Seeds seeds) {
+                                     stream_store::WrittenSeeds seeds) {
   const auto what = fmt::format("seeds of split \"{}\", role {}", name.first, name.second);
   const bool role = name.second == "train" || name.second == "val" || name.second == "test";
   const bool split =

@@ -92,7 +92,7 @@ Status StoreWriter::State::settle_counts() {
   return ok_status();
 }
 
-Status StoreWriter::State::finish_edges(EdgeRows& edges) {
+Status StoreWriter::State::finish_edges(WrittenEdges& edges) {
   auto& info = edges.info;
   const auto forward = edges.reverse_of.value_or(static_cast<std::size_t>(&edges - edges_.data()));
   const auto given = edges_[forward].given;

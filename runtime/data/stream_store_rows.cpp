@@ -141,7 +141,7 @@ Status StoreWriter::State::add_edge_features(EdgeTypeId type, std::span<const st
 }
 
 /// Puts the rows in the order of the lists, which are written.
-Status StoreWriter::State::finish_edge_features(const EdgeRows& edges) {
+Status StoreWriter::State::finish_edge_features(const WrittenEdges& edges) {
   const auto& info = edges.info;
   const auto& given = edges.reverse_of ? edges_[*edges.reverse_of] : edges;
   if (given.feature_rows != given.given) {

@@ -30,7 +30,7 @@ struct NodeRows {
   std::optional<RowFile> labels;  ///< or targets
 };
 
-struct EdgeRows {
+struct WrittenEdges {
   EdgeTypeInfo info;
   EdgeTransforms transforms;
   std::optional<std::size_t> reverse_of;  ///< edge type whose reverses these are
@@ -40,7 +40,7 @@ struct EdgeRows {
   std::unique_ptr<EdgeLists> lists;       ///< once edges were given
 };
 
-struct Seeds {
+struct WrittenSeeds {
   NodeTypeId type{};
   std::vector<std::uint64_t> ids;
 };
@@ -59,7 +59,8 @@ class StoreWriter::State {
   Status add_rows(NodeTypeId type, LabelInfo::Kind kind, std::span<const std::byte> bytes);
   Status add_features(NodeTypeId type, std::span<const std::byte> bytes);
   Status check_labels(NodeTypeId type, std::span<const std::int64_t> labels) const;
-  Status set_seeds(const std::pair<std::string, std::string>& name, stream_store::Seeds seeds);
+  Status set_seeds(const std::pair<std::string, std::string>& name,
+                   stream_store::WrittenSeeds seeds);
   Status add_file(const std::string& path, std::span<const std::string> pieces);
   Status add_array(const std::string& path, DType dtype, std::vector<std::uint64_t> shape,
                    const std::function<Status(const TakeBytes&)>& write);
@@ -74,15 +75,15 @@ class StoreWriter::State {
   Status write_rows(const stream_store::NodeRows& rows, stream_store::RowFile& file,
                     std::span<const std::byte> bytes);
   void open_edge_lists();
-  Result<stream_store::EdgeRows*> given_edges(EdgeTypeId type);
-  static Status check_piece(const stream_store::EdgeRows& edges, const EdgePiece& piece);
-  Status take_ids(const stream_store::EdgeRows& edges, bool sources,
+  Result<stream_store::WrittenEdges*> given_edges(EdgeTypeId type);
+  static Status check_piece(const stream_store::WrittenEdges& edges, const EdgePiece& piece);
+  Status take_ids(const stream_store::WrittenEdges& edges, bool sources,
                   std::span<const std::uint64_t> ids);
   Status finish_rows(stream_store::NodeRows& rows);
   Status close_rows(const stream_store::NodeRows& rows, stream_store::RowFile& file);
   Status settle_counts();
-  Status finish_edges(stream_store::EdgeRows& edges);
-  Status finish_edge_features(const stream_store::EdgeRows& edges);
+  Status finish_edges(stream_store::WrittenEdges& edges);
+  Status finish_edge_features(const stream_store::WrittenEdges& edges);
   Status finish_seeds();
   /// Refuses before the disk is filled with what cannot fit.
   Status check_space(const std::string& path, std::uint64_t bytes) const;
@@ -96,8 +97,9 @@ class StoreWriter::State {
   Executor& executor_;
   bool edges_given_ = false;
   std::vector<stream_store::NodeRows> nodes_;
-  std::vector<stream_store::EdgeRows> edges_;
-  std::map<std::pair<std::string, std::string>, stream_store::Seeds> seeds_;  ///< (split, role)
+  std::vector<stream_store::WrittenEdges> edges_;
+  std::map<std::pair<std::string, std::string>, stream_store::WrittenSeeds>
+      seeds_;  ///< (split, role)
   std::vector<FileInfo> further_files_;
   GraphInfo info_;  ///< what is finished
 };

@@ -15,7 +15,7 @@ namespace troupe {
 namespace {
 
 using Bytes = std::span<const std::byte>;
-using TakeBytes = std::function<Status(Bytes)>;
+using TakeBlock = std::function<Status(Bytes)>;
 
 Error damaged(const std::filesystem::path& path, std::string_view format, std::string_view why) {
   return Error(Errc::data_corruption, fmt::format("{}: expected whole {} data, found damage: {}",
@@ -34,7 +34,7 @@ class Gunzip {
   Gunzip(const Gunzip&) = delete;
   Gunzip& operator=(const Gunzip&) = delete;
 
-  Status add(Bytes bytes, const TakeBytes& take) {
+  Status add(Bytes bytes, const TakeBlock& take) {
     if (!ready_) {
       return Error(Errc::out_of_memory, fmt::format("{}: no memory to decompress", path_.string()));
     }
@@ -54,7 +54,7 @@ class Gunzip {
   }
 
  private:
-  Status step(const TakeBytes& take) {
+  Status step(const TakeBlock& take) {
     do {
       stream_.next_out = reinterpret_cast<Bytef*>(out_.data());
       stream_.avail_out = static_cast<uInt>(out_.size());
@@ -81,7 +81,7 @@ class Unzstd {
   explicit Unzstd(std::filesystem::path path)
       : path_(std::move(path)), out_(out_bytes), stream_(ZSTD_createDStream()) {}
 
-  Status add(Bytes bytes, const TakeBytes& take) {
+  Status add(Bytes bytes, const TakeBlock& take) {
     if (stream_ == nullptr) {
       return Error(Errc::out_of_memory, fmt::format("{}: no memory to decompress", path_.string()));
     }
@@ -113,7 +113,7 @@ class Unzstd {
 };
 
 template <class Decoder>
-Status decode(const std::filesystem::path& path, const TakeBytes& take) {
+Status decode(const std::filesystem::path& path, const TakeBlock& take) {
   Decoder decoder(path);
   TROUPE_RETURN_IF_ERROR(
       for_each_block(path, [&](Bytes bytes) { return decoder.add(bytes, take); }));
@@ -139,7 +139,7 @@ Packing packing_of(const std::filesystem::path& path) {
 Status for_each_line_block(const std::filesystem::path& path, std::size_t block_bytes,
                            const std::function<Status(std::string_view)>& take) {
   std::string text;
-  const TakeBytes gather = [&](Bytes bytes) -> Status {
+  const TakeBlock gather = [&](Bytes bytes) -> Status {
     const auto before = text.size();
     text.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     if (text.size() < block_bytes) {

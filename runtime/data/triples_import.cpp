@@ -17,9 +17,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 3> roles{"train", "valid", "test"};
+constexpr std::array<std::string_view, 3> triple_roles{"train", "valid", "test"};
 constexpr std::size_t block_triples = std::size_t{1} << 18;
-constexpr std::uint64_t largest_exact = std::uint64_t{1} << 24;  ///< whole numbers in float32
+/// Numbers of relations are kept as float32, which holds whole numbers up to this exactly.
+constexpr std::uint64_t most_relations = std::uint64_t{1} << 24;
 constexpr std::uint64_t most_edge_types = std::uint64_t{1} << 16;
 
 /// Head, relation, tail.
@@ -123,10 +124,10 @@ class TriplesImport {
   Status add_types() {
     const auto relations = relations_.size();
     const auto& edges = options_.import.edges;
-    if (options_.one_type && relations > largest_exact) {
+    if (options_.one_type && relations > most_relations) {
       return Error(Errc::invalid_argument,
                    fmt::format("expected at most {} relations, which float32 holds exactly, got {}",
-                               largest_exact, relations));
+                               most_relations, relations));
     }
     if (!options_.one_type && relations * (edges.reverse_edges ? 2 : 1) > most_edge_types) {
       return Error(Errc::invalid_argument,
@@ -182,7 +183,7 @@ class TriplesImport {
 
   /// Writes the triples of a file that is not trained on.
   Status keep(std::size_t i) {
-    return writer_.add_array(fmt::format("triples/{}.npy", roles[i]), DType::u64,
+    return writer_.add_array(fmt::format("triples/{}.npy", triple_roles[i]), DType::u64,
                              {kept_[i].count(), 3}, [&](const TakeBytes& write) {
                                return kept_[i].for_each_block([&](std::span<const Triple> triples) {
                                  return write(std::as_bytes(triples));
@@ -241,7 +242,7 @@ Result<std::vector<fs::path>> files_of(std::span<const fs::path> sources) {
   }
   std::error_code ignored;
   if (files.size() != 1 || !fs::is_directory(files.front(), ignored)) {
-    return files.size() <= roles.size()
+    return files.size() <= triple_roles.size()
                ? Result<std::vector<fs::path>>(std::move(files))
                : Error(
                      Errc::invalid_argument,
@@ -249,7 +250,7 @@ Result<std::vector<fs::path>> files_of(std::span<const fs::path> sources) {
   }
   const auto folder = files.front();
   files.clear();
-  for (const auto role : roles) {
+  for (const auto role : triple_roles) {
     auto file = find_role(folder, role);
     const bool needed = role == "train" || (role == "valid" && !find_role(folder, "test").empty());
     if (!file.empty()) {

@@ -7,12 +7,6 @@
 #include <utility>
 
 namespace troupe {
-namespace {
-
-constexpr std::size_t ahead = 8;  // rows requested from memory before they are decoded
-
-}  // namespace
-
 struct RowCollection::State {
   const PartitionBook& book;
   std::shared_ptr<const CollectOptions> options;
@@ -335,8 +329,8 @@ Status RowCollection::answer_from(std::uint32_t question, const Part& part) {
   if (of.request.with_rows) {
     const auto out = s.batch.rows[raw(rest.node_type)].features.view();
     for (std::size_t i = 0; i < rest.nodes.size(); ++i) {
-      if (i + ahead < rest.nodes.size()) {
-        __builtin_prefetch(nodes.features->row(nodes.local(rest.nodes[i + ahead])).data());
+      if (i + rows_ahead < rest.nodes.size()) {
+        __builtin_prefetch(nodes.features->row(nodes.local(rest.nodes[i + rows_ahead])).data());
       }
       decoder.decode(nodes.features->row(nodes.local(rest.nodes[i])),
                      out.row(s.places[question][i]));

@@ -8,8 +8,6 @@
 namespace troupe {
 namespace {
 
-constexpr std::size_t ahead = 8;  // rows requested from memory before they are copied
-
 Status check_request(const Part& part, const RowRequest& request) {
   const auto refuse = [&](Errc code, const std::string& what) {
     return Error(code, fmt::format("reading rows of part {}: {}", raw(part.id), what));
@@ -47,8 +45,8 @@ Segment copy_rows(const PartNodes& nodes, std::span<const NodeId> wanted) {
   Buffer rows(wanted.size() * row_bytes);
   std::byte* out = rows.data();
   for (std::size_t i = 0; i < wanted.size() && row_bytes > 0; ++i) {
-    if (i + ahead < wanted.size()) {
-      __builtin_prefetch(nodes.features->row(nodes.local(wanted[i + ahead])).data());
+    if (i + rows_ahead < wanted.size()) {
+      __builtin_prefetch(nodes.features->row(nodes.local(wanted[i + rows_ahead])).data());
     }
     std::memcpy(out, nodes.features->row(nodes.local(wanted[i])).data(), row_bytes);
     out += row_bytes;

@@ -13,6 +13,9 @@
 
 namespace troupe {
 
+/// Rows that are prefetched before the row that is copied or decoded.
+inline constexpr std::size_t rows_ahead = 8;
+
 /// Which table is read. Tensors are numbered by the job: tensor t holds the outputs of stage t-1
 /// during exact inference.
 struct RowSource {

@@ -1,5 +1,6 @@
 #include "runtime/generate/node_rows.hpp"
 
+#include "runtime/base/even_share.hpp"
 #include "runtime/generate/streams.hpp"
 
 #include <algorithm>
@@ -19,10 +20,6 @@ constexpr float sum_mean = 510;
 float bell(std::uint32_t word) noexcept {
   const auto sum = (word & 0xFFU) + (word >> 8 & 0xFFU) + (word >> 16 & 0xFFU) + (word >> 24);
   return static_cast<float>(sum) - sum_mean;
-}
-
-std::uint64_t chunks_of(std::uint64_t n, std::uint64_t chunk) {
-  return (n + chunk - 1) / chunk;
 }
 
 /// Rows drawn on all threads, block by block.

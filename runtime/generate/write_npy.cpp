@@ -1,4 +1,5 @@
 // A generated graph as NumPy files. Its lists are built in memory.
+#include "runtime/base/even_share.hpp"
 #include "runtime/base/files.hpp"
 #include "runtime/base/staged_directory.hpp"
 #include "runtime/data/npy_stream.hpp"
@@ -23,12 +24,8 @@ constexpr std::uint64_t edges_per_chunk = std::uint64_t{1} << 14;
 constexpr std::uint64_t nodes_per_chunk = std::uint64_t{1} << 12;
 constexpr std::uint64_t elements_per_write = std::uint64_t{1} << 20;
 
-std::uint64_t chunks_of(std::uint64_t n, std::uint64_t chunk) {
-  return (n + chunk - 1) / chunk;
-}
-
 /// What is written.
-struct Source {
+struct RowSource {
   const OneTypeGraph& graph;
   const GenerateOptions& options;
   Executor& executor;
@@ -41,7 +38,7 @@ struct Source {
   }
 };
 
-Status check(const Source& source) {
+Status check(const RowSource& source) {
   const auto& options = source.options;
   if (options.dedup || options.drop_self_loops || options.feature_dtype != DType::f32) {
     return Error(
@@ -62,7 +59,7 @@ struct Lists {
 
 /// Calls `visit(source, destination)` for every edge of the graph, on many threads.
 template <class Visit>
-void for_each_edge(const Source& source, const EdgeDraw& draw, const Visit& visit) {
+void for_each_edge(const RowSource& source, const EdgeDraw& draw, const Visit& visit) {
   const auto edges = source.graph.edges;
   source.executor.parallel_for(chunks_of(edges, edges_per_chunk), [&](std::size_t chunk) {
     const auto first = chunk * edges_per_chunk;
@@ -84,7 +81,7 @@ std::uint64_t take_next(std::uint64_t& counter) {
 
 /// Threads put neighbours into a list in any order; sorting it makes the order that of the ids
 /// alone.
-Lists build_lists(const Source& source) {
+Lists build_lists(const RowSource& source) {
   const auto draw = source.graph.draw(source.executor);
   const auto nodes = source.graph.nodes;
   Lists lists;
@@ -108,7 +105,7 @@ Lists build_lists(const Source& source) {
   return lists;
 }
 
-NpySummary summarise(const Source& source, const Lists& lists) {
+NpySummary summarise(const RowSource& source, const Lists& lists) {
   constexpr std::uint64_t largest = ~std::uint32_t{0};
   NpySummary summary;
   const auto nodes = source.graph.nodes;
@@ -141,13 +138,13 @@ Status write_numbers(const fs::path& path, Begin begin, std::uint64_t count) {
   return file.close();
 }
 
-Status write_lists(const Source& source, const Lists& lists, const fs::path& dir) {
+Status write_lists(const RowSource& source, const Lists& lists, const fs::path& dir) {
   TROUPE_RETURN_IF_ERROR(
       write_numbers(dir / "indptr.npy", lists.offsets.begin(), lists.offsets.size()));
   return write_numbers(dir / "indices64.npy", lists.neighbours.get(), source.list_entries());
 }
 
-Status write_rows(const Source& source, const fs::path& dir) {
+Status write_rows(const RowSource& source, const fs::path& dir) {
   const auto nodes = source.graph.nodes;
   if (const auto features = features_of(source.graph, source.options)) {
     TROUPE_ASSIGN_OR_RETURN(
@@ -168,7 +165,7 @@ Status write_rows(const Source& source, const fs::path& dir) {
   return ok_status();
 }
 
-Status write_seeds(const Source& source, const fs::path& dir) {
+Status write_seeds(const RowSource& source, const fs::path& dir) {
   for (const auto& [name, seeds] : seeds_of(source.graph, source.options, source.executor)) {
     TROUPE_RETURN_IF_ERROR(
         write_numbers(dir / (name.second + "_idx.npy"), seeds.ids.begin(), seeds.ids.size()));
@@ -176,7 +173,7 @@ Status write_seeds(const Source& source, const fs::path& dir) {
   return ok_status();
 }
 
-Status write_meta(const Source& source, const fs::path& path) {
+Status write_meta(const RowSource& source, const fs::path& path) {
   const auto optional = [](const char* key, std::uint64_t value) {
     return value == 0 ? std::string() : fmt::format("  \"{}\": {},\n", key, value);
   };
@@ -187,7 +184,7 @@ Status write_meta(const Source& source, const fs::path& path) {
                         description(source.graph, source.options)));
 }
 
-Result<NpySummary> write(const Source& source, const fs::path& out) {
+Result<NpySummary> write(const RowSource& source, const fs::path& out) {
   TROUPE_RETURN_IF_ERROR(check(source));
   TROUPE_ASSIGN_OR_RETURN(auto staged, StagedDirectory::create(out));
   const auto& dir = staged.path();
@@ -208,7 +205,7 @@ Result<NpySummary> write(const Source& source, const fs::path& out) {
 
 Result<NpySummary> write_npy(const OneTypeGraph& graph, const GenerateOptions& options,
                              Executor& executor, const std::filesystem::path& out) {
-  const Source source{graph, options, executor};
+  const RowSource source{graph, options, executor};
   try {
     return write(source, out);
   } catch (const std::bad_alloc&) {

@@ -1,6 +1,7 @@
 #include "runtime/graph/graph_json.hpp"
 
 #include "runtime/base/digest.hpp"
+#include "runtime/base/json_text.hpp"
 #include "runtime/base/self_checksum.hpp"
 #include "runtime/graph/json_reader.hpp"
 #include "runtime/graph/store_layout.hpp"
@@ -31,7 +32,7 @@ Json start_document(std::string_view format, unsigned version = store_layout::fo
 }
 
 std::string finish_document(const Json& document) {
-  return seal_text(document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+  return seal_text(text_of_json(document, {.indent = 1}) + "\n");
 }
 
 /// Checks format and version before the checksum: a newer version may compute it otherwise.

@@ -2,12 +2,14 @@
 /// \file json_reader.hpp
 /// Parsing of JSON that may come from anywhere, and typed reading with errors that name file and
 /// pointer. For the sources of this folder and of runtime/data.
+#include "runtime/base/json_text.hpp"
 #include "runtime/base/result.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <cstdint>
 #include <fmt/format.h>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +18,9 @@ namespace troupe {
 
 /// Deepest nesting that is parsed: what prints or walks a document calls itself once per level.
 inline constexpr std::size_t deepest_json = 64;
+
+/// Largest value of an integer key that has no limit of its own.
+inline constexpr std::uint64_t any_integer = std::numeric_limits<std::uint64_t>::max();
 
 /// Whether brackets outside of strings nest at most so deep. Exact for valid JSON.
 inline bool nests_at_most(std::string_view text, std::size_t deepest) {
@@ -41,7 +46,7 @@ inline bool nests_at_most(std::string_view text, std::size_t deepest) {
 
 /// Parses without exceptions. \returns a discarded value for what is not JSON or nests too deep
 inline nlohmann::json parse_json(std::string_view text) {
-  return nests_at_most(text, deepest_json) ? nlohmann::json::parse(text, nullptr, false)
+  return nests_at_most(text, deepest_json) ? json_of_text(text)
                                            : nlohmann::json(nlohmann::json::value_t::discarded);
 }
 
@@ -66,7 +71,7 @@ class JsonValue {
 
   const std::string& place() const { return place_; }
   Error error(std::string_view expected) const {
-    auto found = value_->dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    auto found = text_of_json(*value_);
     if (found.size() > 60) {
       found = found.substr(0, 60) + "…";
     }

@@ -1,5 +1,6 @@
 #include "runtime/job/job_file.hpp"
 
+#include "runtime/base/json_text.hpp"
 #include "runtime/graph/store.hpp"
 #include "runtime/job/job_rules.hpp"
 #include "runtime/job/json_reader.hpp"
@@ -22,7 +23,7 @@ namespace {
 using Json = nlohmann::json;
 using OrderedJson = nlohmann::ordered_json;
 
-struct Place {
+struct KeyPlace {
   std::filesystem::path base_dir;  ///< of the job file
   std::string name;                ///< of the job file, without its extension
 };
@@ -66,33 +67,33 @@ void set_value(OrderedJson& root, const std::string& pointer, const Json& value)
   *at = value;
 }
 
-/// As dump(2), but lists on one line.
+/// Indented by two spaces, but lists on one line.
 void print(const OrderedJson& value, std::size_t indent, std::string& out) {
   if (value.is_array()) {
     const char* separator = "";
     out += '[';
     for (const OrderedJson& entry : value) {
-      out += separator + entry.dump();
+      out += separator + text_of_json(entry);
       separator = ", ";
     }
     out += ']';
   } else if (value.is_object() && !value.empty()) {
     const char* separator = "{\n";
     for (const auto& [key, entry] : value.items()) {
-      out += separator + std::string(indent + 2, ' ') + OrderedJson(key).dump() + ": ";
+      out += separator + std::string(indent + 2, ' ') + text_of_json(OrderedJson(key)) + ": ";
       print(entry, indent + 2, out);
       separator = ",\n";
     }
     out += '\n' + std::string(indent, ' ') + '}';
   } else {
-    out += value.dump();
+    out += text_of_json(value);
   }
 }
 
 /// Fills one Job from one tree, key by key in the order of the schema.
 class Reader {
  public:
-  Reader(const Json& root, const Place& place, ProblemList& problems)
+  Reader(const Json& root, const KeyPlace& place, ProblemList& problems)
       : root_(root), place_(place), problems_(problems) {}
 
   Job read() {
@@ -167,7 +168,7 @@ class Reader {
   void use_default(const SchemaRow& row) {
     switch (row.fallback.kind) {
       case Fallback::Kind::value:
-        return use(row, Json::parse(row.fallback.text, nullptr, false));
+        return use(row, json_of_text(row.fallback.text));
       case Fallback::Kind::derived:
         return use(row, derived_default(row.pointer));
       case Fallback::Kind::absent:
@@ -218,7 +219,7 @@ class Reader {
   }
 
   const Json& root_;
-  const Place& place_;
+  const KeyPlace& place_;
   ProblemList& problems_;
   Job job_;
   OrderedJson complete_ = OrderedJson::object();
@@ -226,7 +227,7 @@ class Reader {
 
 /// Puts the lines of `cluster.host_file` in the place of `cluster.hosts`, so that other processes
 /// need not have the file.
-void inline_host_file(Json& root, const Place& place, ProblemList& problems) {
+void inline_host_file(Json& root, const KeyPlace& place, ProblemList& problems) {
   const Json* named = find_value(root, "/cluster/host_file");
   const auto* file = named == nullptr ? nullptr : named->get_ptr<const std::string*>();
   if (file == nullptr || file->empty() || file->find('\0') != std::string::npos) {
@@ -262,7 +263,7 @@ void take_hosts_from_nodes(Json& root) {
   root["cluster"]["hosts"] = hosts;
 }
 
-Result<JobReading> parse(const std::string& text, const Place& place,
+Result<JobReading> parse(const std::string& text, const KeyPlace& place,
                          std::span<const std::string> overrides) {
   TROUPE_ASSIGN_OR_RETURN(const JsonDocument document, read_json(text));
   ProblemList problems;

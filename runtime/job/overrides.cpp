@@ -1,5 +1,6 @@
 #include "runtime/job/overrides.hpp"
 
+#include "runtime/base/json_text.hpp"
 #include "runtime/job/json_reader.hpp"
 #include "runtime/job/problems.hpp"
 #include "runtime/job/schema.hpp"
@@ -40,8 +41,8 @@ Json parse_value(const std::string& text, bool wants_text) {
 }
 
 bool valid_utf8(const std::string& text) {
-  const std::string dumped = Json(text).dump(-1, ' ', false, Json::error_handler_t::ignore);
-  return Json::parse(dumped, nullptr, false) == text;
+  const std::string dumped = text_of_json(Json(text));
+  return json_of_text(dumped) == text;
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "runtime/job/problems.hpp"
 
+#include "runtime/base/json_text.hpp"
 #include "runtime/base/nearest.hpp"
 
 #include <nlohmann/json.hpp>
@@ -25,7 +26,7 @@ std::string spelling_hint(const ValueRule& rule, const Json& value) {
 
 std::string json_text(const Json& value) {
   constexpr std::size_t longest = 60;
-  std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string text = text_of_json(value);
   if (text.size() > longest) {
     std::size_t cut = longest;
     while (cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xC0U) == 0x80U) {

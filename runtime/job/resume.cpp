@@ -1,5 +1,6 @@
 #include "runtime/job/resume.hpp"
 
+#include "runtime/base/json_text.hpp"
 #include "runtime/job/job_file.hpp"
 
 #include <nlohmann/json.hpp>
@@ -45,14 +46,14 @@ Result<std::uint64_t> world_of(const std::string& job) {
 }
 
 std::string text_of(const Json& flat, const std::string& pointer) {
-  return flat.contains(pointer) ? flat.at(pointer).dump() : "nothing";
+  return flat.contains(pointer) ? text_of_json(flat.at(pointer)) : "nothing";
 }
 
 }  // namespace
 
 Status check_resumable(const std::string& written, const Job& job) {
-  const auto then = Json::parse(written, nullptr, false);
-  const auto now = Json::parse(job.json, nullptr, false);
+  const auto then = json_of_text(written);
+  const auto now = json_of_text(job.json);
   if (!then.is_object() || !now.is_object()) {
     return Error(Errc::data_corruption, "checkpoint: the job in it is no JSON object");
   }

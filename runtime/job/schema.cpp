@@ -1,5 +1,6 @@
 #include "runtime/job/schema.hpp"
 
+#include "runtime/base/json_text.hpp"
 #include "runtime/job/job_file.hpp"
 #include "runtime/job/schema_rows.hpp"
 
@@ -83,8 +84,7 @@ bool is_not_built(const SchemaRow& row, const nlohmann::json& value) {
     return true;
   }
   if (row.not_built.all_but_default) {
-    return row.fallback.kind != Fallback::Kind::value ||
-           value != nlohmann::json::parse(row.fallback.text, nullptr, false);
+    return row.fallback.kind != Fallback::Kind::value || value != json_of_text(row.fallback.text);
   }
   const auto& words = row.not_built.words;
   return std::any_of(words.begin(), words.end(), [&](const auto& word) { return value == word; });

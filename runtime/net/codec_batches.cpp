@@ -11,7 +11,6 @@ namespace {
 
 /// The most that a seed is charged with for the answer (docs/protocol.md, windows and limits).
 constexpr std::uint64_t most_seed_bytes = std::uint64_t{64} << 10;
-constexpr std::uint64_t assumed_degree = 64;  // where all neighbours are asked for
 
 Result<SampleBatch> read_sample_batch(const Frame& frame, wire::SampleBatch::Reader in) {
   const SegmentReader segments(frame, "SampleBatch");

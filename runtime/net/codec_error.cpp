@@ -9,8 +9,6 @@
 namespace troupe::net {
 namespace {
 
-constexpr std::size_t max_text_bytes = 4096;
-
 std::string bounded(std::string_view text) {
   return std::string(cut_text(text, max_text_bytes));
 }

@@ -8,8 +8,7 @@ namespace troupe::net {
 namespace {
 
 constexpr std::size_t max_word_bytes = 256;
-constexpr std::size_t max_sentence_bytes = 4096;
-constexpr std::size_t max_job_bytes = std::size_t{1} << 20;
+constexpr std::size_t max_job_text_bytes = std::size_t{1} << 20;
 constexpr std::uint32_t max_processes = 65536;
 
 ProcessLife read_life(wire::ProcessLife::Reader in) {
@@ -22,7 +21,7 @@ void write_life(const ProcessLife& life, wire::ProcessLife::Builder out) {
 }
 
 std::string cut(const std::string& sentence) {
-  return std::string(cut_text(sentence, max_sentence_bytes));
+  return std::string(cut_text(sentence, max_text_bytes));
 }
 
 }  // namespace
@@ -66,10 +65,9 @@ Result<Welcome> Wire<Welcome>::decode(const Frame& frame) {
   return read_small<Welcome, wire::Welcome>(
       frame, "Welcome", [](wire::Welcome::Reader in) -> Result<Welcome> {
         Welcome out;
-        TROUPE_ASSIGN_OR_RETURN(out.job, read_text("Welcome", in.getJob(), max_job_bytes));
-        TROUPE_ASSIGN_OR_RETURN(out.folder,
-                                read_text("Welcome", in.getFolder(), max_sentence_bytes));
-        TROUPE_ASSIGN_OR_RETURN(out.store, read_text("Welcome", in.getStore(), max_sentence_bytes));
+        TROUPE_ASSIGN_OR_RETURN(out.job, read_text("Welcome", in.getJob(), max_job_text_bytes));
+        TROUPE_ASSIGN_OR_RETURN(out.folder, read_text("Welcome", in.getFolder(), max_text_bytes));
+        TROUPE_ASSIGN_OR_RETURN(out.store, read_text("Welcome", in.getStore(), max_text_bytes));
         out.store_checksum = in.getStoreChecksum();
         out.generation = in.getGeneration();
         out.resume = in.getResume();
@@ -91,7 +89,7 @@ Result<Ready> Wire<Ready>::decode(const Frame& frame) {
   return read_small<Ready, wire::Ready>(
       frame, "Ready", [](wire::Ready::Reader in) -> Result<Ready> {
         Ready out{read_life(in.getLife()), errc_from_wire(in.getCode()), {}};
-        TROUPE_ASSIGN_OR_RETURN(out.why, read_text("Ready", in.getWhy(), max_sentence_bytes));
+        TROUPE_ASSIGN_OR_RETURN(out.why, read_text("Ready", in.getWhy(), max_text_bytes));
         return out;
       });
 }
@@ -187,8 +185,7 @@ void Wire<ProcessExited>::encode(const ProcessExited& message, Frame& frame) {
 Result<ProcessExited> Wire<ProcessExited>::decode(const Frame& frame) {
   return read_small<ProcessExited, wire::ProcessExited>(
       frame, "ProcessExited", [](wire::ProcessExited::Reader in) -> Result<ProcessExited> {
-        TROUPE_ASSIGN_OR_RETURN(auto how,
-                                read_text("ProcessExited", in.getHow(), max_sentence_bytes));
+        TROUPE_ASSIGN_OR_RETURN(auto how, read_text("ProcessExited", in.getHow(), max_text_bytes));
         return ProcessExited{read_life(in.getLife()), std::move(how)};
       });
 }
@@ -210,7 +207,7 @@ void Wire<RanksEnded>::encode(const RanksEnded& message, Frame& frame) {
 Result<RanksEnded> Wire<RanksEnded>::decode(const Frame& frame) {
   return read_small<RanksEnded, wire::RanksEnded>(
       frame, "RanksEnded", [](wire::RanksEnded::Reader in) -> Result<RanksEnded> {
-        TROUPE_ASSIGN_OR_RETURN(auto why, read_text("RanksEnded", in.getWhy(), max_sentence_bytes));
+        TROUPE_ASSIGN_OR_RETURN(auto why, read_text("RanksEnded", in.getWhy(), max_text_bytes));
         return RanksEnded{read_life(in.getLife()),
                           errc_from_wire(in.getCode()),
                           std::move(why),
@@ -234,8 +231,7 @@ Result<PeerUnreachable> Wire<PeerUnreachable>::decode(const Frame& frame) {
   return read_small<PeerUnreachable, wire::PeerUnreachable>(
       frame, "PeerUnreachable", [](wire::PeerUnreachable::Reader in) -> Result<PeerUnreachable> {
         PeerUnreachable out{read_life(in.getLife()), read_life(in.getPeer()), {}};
-        TROUPE_ASSIGN_OR_RETURN(out.why,
-                                read_text("PeerUnreachable", in.getWhy(), max_sentence_bytes));
+        TROUPE_ASSIGN_OR_RETURN(out.why, read_text("PeerUnreachable", in.getWhy(), max_text_bytes));
         return out;
       });
 }
@@ -265,7 +261,7 @@ void Wire<EndProcess>::encode(const EndProcess& message, Frame& frame) {
 Result<EndProcess> Wire<EndProcess>::decode(const Frame& frame) {
   return read_small<EndProcess, wire::EndProcess>(
       frame, "EndProcess", [](wire::EndProcess::Reader in) -> Result<EndProcess> {
-        TROUPE_ASSIGN_OR_RETURN(auto why, read_text("EndProcess", in.getWhy(), max_sentence_bytes));
+        TROUPE_ASSIGN_OR_RETURN(auto why, read_text("EndProcess", in.getWhy(), max_text_bytes));
         return EndProcess{errc_from_wire(in.getCode()), std::move(why)};
       });
 }
@@ -313,7 +309,7 @@ void Wire<Notice>::encode(const Notice& message, Frame& frame) {
 Result<Notice> Wire<Notice>::decode(const Frame& frame) {
   return read_small<Notice, wire::Notice>(
       frame, "Notice", [](wire::Notice::Reader in) -> Result<Notice> {
-        TROUPE_ASSIGN_OR_RETURN(auto text, read_text("Notice", in.getText(), max_sentence_bytes));
+        TROUPE_ASSIGN_OR_RETURN(auto text, read_text("Notice", in.getText(), max_text_bytes));
         return Notice{.text = std::move(text),
                       .rank = static_cast<Rank>(in.getRank()),
                       .epoch = in.getEpoch(),

@@ -10,7 +10,6 @@ constexpr std::uint32_t max_arrays = 64;
 constexpr std::uint32_t max_blobs = 65536;
 constexpr std::uint32_t max_ranks = 65536;
 constexpr std::size_t max_name_bytes = 256;
-constexpr std::size_t max_sentence_bytes = 4096;
 /// Expected of a state: it is charged to the window before its size is known.
 constexpr std::uint64_t state_reply_bytes = std::uint64_t{1} << 20;
 
@@ -247,7 +246,7 @@ void Wire<ActorDown>::encode(const ActorDown& message, Frame& frame) {
   write_message<wire::ActorDown>(frame, [&](wire::ActorDown::Builder out) {
     out.setTarget(message.target);
     out.setIncarnation(message.incarnation);
-    out.setWhy(std::string(cut_text(message.why, max_sentence_bytes)).c_str());
+    out.setWhy(std::string(cut_text(message.why, max_text_bytes)).c_str());
   });
   frame.segments.clear();
 }
@@ -255,7 +254,7 @@ void Wire<ActorDown>::encode(const ActorDown& message, Frame& frame) {
 Result<ActorDown> Wire<ActorDown>::decode(const Frame& frame) {
   return read_small<ActorDown, wire::ActorDown>(
       frame, "ActorDown", [](wire::ActorDown::Reader in) -> Result<ActorDown> {
-        TROUPE_ASSIGN_OR_RETURN(auto why, read_text("ActorDown", in.getWhy(), max_sentence_bytes));
+        TROUPE_ASSIGN_OR_RETURN(auto why, read_text("ActorDown", in.getWhy(), max_text_bytes));
         return ActorDown{in.getTarget(), in.getIncarnation(), std::move(why)};
       });
 }

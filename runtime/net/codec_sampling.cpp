@@ -8,7 +8,6 @@
 namespace troupe::net {
 namespace {
 
-constexpr std::uint64_t assumed_degree = 64;      // where all neighbours are asked for
 constexpr std::int32_t largest_fanout = 1 << 20;  // as the job file has it
 
 Result<EdgeDir> to_edge_dir(wire::Direction direction) {

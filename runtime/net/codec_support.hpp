@@ -22,6 +22,11 @@
 
 namespace troupe::net {
 
+/// Neighbors per node that a reply is charged for where all neighbors are requested.
+inline constexpr std::uint64_t assumed_degree = 64;
+/// Longest text in a message: sentences, paths.
+inline constexpr std::size_t max_text_bytes = 4096;
+
 inline Error corrupt_message(std::string_view message, const std::string& what) {
   return {Errc::data_corruption, fmt::format("{}: {}", message, what)};
 }

@@ -15,7 +15,7 @@ std::uint32_t checksum_of(const FrameHeader& head) {
   return static_cast<std::uint32_t>(XXH3_64bits(&head, offsetof(FrameHeader, checksum)));
 }
 
-Error corrupt(const char* field, const std::string& expected, std::uint64_t found) {
+Error corrupt_header(const char* field, const std::string& expected, std::uint64_t found) {
   return {Errc::data_corruption,
           fmt::format("frame header: {}: expected {}, found {:#x}", field, expected, found)};
 }
@@ -68,24 +68,25 @@ void seal(Frame& frame) {
 
 Status check_header(const FrameHeader& head, const FrameLimits& limits) {
   if (head.magic != FrameHeader::expected_magic) {
-    return corrupt("magic", fmt::format("{:#x}", FrameHeader::expected_magic), head.magic);
+    return corrupt_header("magic", fmt::format("{:#x}", FrameHeader::expected_magic), head.magic);
   }
   if (head.version != FrameHeader::protocol_version) {
-    return corrupt("version", fmt::format("{}", FrameHeader::protocol_version), head.version);
+    return corrupt_header("version", fmt::format("{}", FrameHeader::protocol_version),
+                          head.version);
   }
   if (const auto sum = checksum_of(head); sum != head.checksum) {
-    return corrupt("checksum", fmt::format("{:#x}", sum), head.checksum);
+    return corrupt_header("checksum", fmt::format("{:#x}", sum), head.checksum);
   }
   const auto kind = static_cast<std::uint8_t>(head.kind);
   if (kind < static_cast<std::uint8_t>(FrameKind::request) ||
       kind > static_cast<std::uint8_t>(FrameKind::failure)) {
-    return corrupt("kind", "1..3", kind);
+    return corrupt_header("kind", "1..3", kind);
   }
   if (const auto traffic = static_cast<std::uint8_t>(head.traffic); traffic >= traffic_classes) {
-    return corrupt("traffic class", "0..3", traffic);
+    return corrupt_header("traffic class", "0..3", traffic);
   }
   if (head.reserved != 0) {
-    return corrupt("reserved", "0", head.reserved);
+    return corrupt_header("reserved", "0", head.reserved);
   }
   return check_lengths(head, limits);
 }

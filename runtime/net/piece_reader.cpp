@@ -10,7 +10,7 @@
 namespace troupe::net {
 namespace {
 
-Error corrupt(const char* what, std::uint64_t expected, std::uint64_t found) {
+Error corrupt_piece(const char* what, std::uint64_t expected, std::uint64_t found) {
   return {Errc::data_corruption,
           fmt::format("piece: {}: expected {}, found {}", what, expected, found)};
 }
@@ -37,16 +37,16 @@ struct PieceReader::Incoming {
   Status allocate(TrafficClass traffic, const FrameLimits& limits, Lane& lane) {
     TROUPE_RETURN_IF_ERROR(check_header(frame.head, limits));
     if (frame.head.traffic != traffic) {
-      return corrupt("traffic class of its frame", static_cast<std::uint64_t>(traffic),
-                     static_cast<std::uint64_t>(frame.head.traffic));
+      return corrupt_piece("traffic class of its frame", static_cast<std::uint64_t>(traffic),
+                           static_cast<std::uint64_t>(frame.head.traffic));
     }
     bytes = sizeof frame.head + std::uint64_t{8} * frame.head.meta_words;
     for (const auto segment : frame.head.segment_bytes) {
       bytes += segment;  // the header was checked: no overflow
     }
     if (lane.bytes > 0 && saturating_add(lane.bytes, bytes) > max_interleaved_bytes) {
-      return corrupt("bytes of incomplete frames of its class, at most", max_interleaved_bytes,
-                     saturating_add(lane.bytes, bytes));
+      return corrupt_piece("bytes of incomplete frames of its class, at most",
+                           max_interleaved_bytes, saturating_add(lane.bytes, bytes));
     }
     lane.bytes += bytes;
     frame.meta.resize(frame.head.meta_words);
@@ -81,7 +81,7 @@ struct PieceReader::Incoming {
       TROUPE_RETURN_IF_ERROR(advance(n, traffic, limits, lane));
     }
     if (!in.empty()) {
-      return corrupt("bytes after the end of its frame", 0, in.size());
+      return corrupt_piece("bytes after the end of its frame", 0, in.size());
     }
     return ok_status();
   }
@@ -145,7 +145,7 @@ Status PieceReader::fed(std::size_t bytes, std::vector<Frame>& out) {
 Status PieceReader::take(std::span<const std::byte> bytes, std::vector<Frame>& out) {
   while (!bytes.empty()) {
     if (goodbye_) {
-      return corrupt("bytes after the goodbye", 0, bytes.size());
+      return corrupt_piece("bytes after the goodbye", 0, bytes.size());
     }
     if (header_bytes_ < sizeof piece_) {
       TROUPE_RETURN_IF_ERROR(take_header(bytes));
@@ -178,10 +178,10 @@ Status PieceReader::take_header(std::span<const std::byte>& bytes) {
 Status PieceReader::begin_piece() {
   const auto traffic = static_cast<std::size_t>(piece_.traffic);
   if (traffic >= traffic_classes) {
-    return corrupt("traffic class, below", traffic_classes, traffic);
+    return corrupt_piece("traffic class, below", traffic_classes, traffic);
   }
   if (piece_.reserved != 0) {
-    return corrupt("reserved", 0, piece_.reserved);
+    return corrupt_piece("reserved", 0, piece_.reserved);
   }
   if ((piece_.flags & (PieceHeader::heartbeat | PieceHeader::goodbye)) != 0) {
     return begin_frameless();
@@ -191,28 +191,29 @@ Status PieceReader::begin_piece() {
                                                     max_piece_bytes, piece_.bytes));
   }
   if ((piece_.flags & ~(PieceHeader::first | PieceHeader::last)) != 0) {
-    return corrupt("flags, at most", PieceHeader::first | PieceHeader::last, piece_.flags);
+    return corrupt_piece("flags, at most", PieceHeader::first | PieceHeader::last, piece_.flags);
   }
   return begin_in_frame();
 }
 
 Status PieceReader::begin_frameless() {
   if (piece_.frame != 0 || piece_.traffic != TrafficClass::control) {
-    return corrupt("frame and class of a piece of no frame", 0,
-                   piece_.frame != 0 ? piece_.frame : static_cast<std::uint64_t>(piece_.traffic));
+    return corrupt_piece(
+        "frame and class of a piece of no frame", 0,
+        piece_.frame != 0 ? piece_.frame : static_cast<std::uint64_t>(piece_.traffic));
   }
   if (piece_.flags != PieceHeader::heartbeat && piece_.flags != PieceHeader::goodbye) {
-    return corrupt("flags of a piece of no frame, 4 or", PieceHeader::goodbye, piece_.flags);
+    return corrupt_piece("flags of a piece of no frame, 4 or", PieceHeader::goodbye, piece_.flags);
   }
   if (piece_.flags == PieceHeader::heartbeat) {
     if (piece_.bytes != 0) {
-      return corrupt("bytes of a heartbeat", 0, piece_.bytes);
+      return corrupt_piece("bytes of a heartbeat", 0, piece_.bytes);
     }
     header_bytes_ = 0;
     return ok_status();
   }
   if (piece_.bytes == 0 || piece_.bytes > 1 + max_goodbye_text) {
-    return corrupt("bytes of a goodbye, from 1 to", 1 + max_goodbye_text, piece_.bytes);
+    return corrupt_piece("bytes of a goodbye, from 1 to", 1 + max_goodbye_text, piece_.bytes);
   }
   current_ = nullptr;
   piece_left_ = piece_.bytes;
@@ -240,8 +241,8 @@ Status PieceReader::begin_in_frame() {
   }
   if (first) {
     if (frames.size() == max_interleaved_frames) {
-      return corrupt("incomplete frames of its class, at most", max_interleaved_frames,
-                     frames.size() + 1);
+      return corrupt_piece("incomplete frames of its class, at most", max_interleaved_frames,
+                           frames.size() + 1);
     }
     found = frames.emplace(piece_.frame, std::make_unique<Incoming>()).first;
   }
@@ -254,7 +255,7 @@ Status PieceReader::end_goodbye() {
   header_bytes_ = 0;
   const auto code = static_cast<std::uint8_t>(goodbye_bytes_.front());
   if (code == static_cast<std::uint8_t>(Errc::ok)) {
-    return corrupt("code of a goodbye, at least", 1, code);
+    return corrupt_piece("code of a goodbye, at least", 1, code);
   }
   goodbye_.emplace(errc_from_wire(code), goodbye_bytes_.substr(1));
   return ok_status();
@@ -265,7 +266,7 @@ Status PieceReader::end_piece(std::vector<Frame>& out) {
   auto& frame = *std::exchange(current_, nullptr);
   const bool last = (piece_.flags & PieceHeader::last) != 0;
   if (last != frame.complete()) {
-    return corrupt("last piece of its frame", frame.complete() ? 1 : 0, last ? 1 : 0);
+    return corrupt_piece("last piece of its frame", frame.complete() ? 1 : 0, last ? 1 : 0);
   }
   if (last) {
     auto& lane = lanes_[static_cast<std::size_t>(piece_.traffic)];

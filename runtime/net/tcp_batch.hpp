@@ -13,6 +13,9 @@
 
 namespace troupe::net {
 
+/// Bytes that one link sends in a row; then the network thread serves its other links.
+inline constexpr std::size_t most_in_a_row = std::size_t{4} << 20;
+
 /// Pieces of about 1 MiB together. Small parts are copied side by side; large ones are written from
 /// where they lie and kept alive until then.
 /// Threads: one at a time.

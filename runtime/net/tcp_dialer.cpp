@@ -14,13 +14,13 @@ namespace {
 
 using asio::ip::tcp;
 using ErrorCode = boost::system::error_code;
-using Done = std::function<void(Result<std::shared_ptr<Link>>)>;
+using Dialled = std::function<void(Result<std::shared_ptr<Link>>)>;
 
 /// One dial: all addresses of a name, one after the other, within the deadline.
 class Dial final : public TcpOpenThing, public std::enable_shared_from_this<Dial> {
  public:
   Dial(std::shared_ptr<TcpIo::State> io, std::string text, HandshakeOptions handshake,
-       TcpOptions options, Done done)
+       TcpOptions options, Dialled done)
       : io_(std::move(io)),
         text_(std::move(text)),
         handshake_(std::move(handshake)),
@@ -49,7 +49,7 @@ class Dial final : public TcpOpenThing, public std::enable_shared_from_this<Dial
   const std::string text_;
   HandshakeOptions handshake_;
   const TcpOptions options_;
-  Done done_;
+  Dialled done_;
   const Clock::time_point deadline_;
   tcp::resolver resolver_;
   tcp::socket socket_;
@@ -141,8 +141,7 @@ void Dial::on_connected(const ErrorCode& error) {
   socket_.close(ignored);
   last_failure_ = fmt::format(
       "{}: {}", to_text(endpoints_[next_ - 1]),
-      late_ ? fmt::format("no answer within {:.1f} s",
-                          std::chrono::duration<double>(options_.connect_deadline).count())
+      late_ ? fmt::format("no answer within {:.1f} s", seconds_of(options_.connect_deadline))
             : error.message());
   connect();
 }
@@ -184,7 +183,7 @@ class TcpDialer final : public Dialer {
         handshake_(std::move(handshake)),
         options_(std::move(options)) {}
 
-  void dial(Done done) override {
+  void dial(Dialled done) override {
     io_->post([attempt = std::make_shared<Dial>(io_, address_, handshake_, options_,
                                                 std::move(done))] { attempt->begin(); });
   }

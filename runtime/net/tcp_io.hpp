@@ -20,6 +20,9 @@
 
 namespace troupe::net {
 
+/// How long a socket waits, after the last bytes of its own, for the peer to close first.
+inline constexpr Clock::duration longest_linger = std::chrono::seconds(1);
+
 namespace asio = boost::asio;
 class UcxPort;
 

@@ -13,12 +13,6 @@ constexpr std::size_t scratch_bytes = std::size_t{32} << 10;
 /// Read past the end of a segment's part: the next header, and little that is to be copied.
 constexpr std::size_t scratch_behind_direct = std::size_t{4} << 10;
 constexpr std::size_t least_direct = std::size_t{4} << 10;
-constexpr std::size_t most_in_a_row = std::size_t{4} << 20;
-constexpr Clock::duration longest_linger = std::chrono::seconds(1);
-
-double seconds(Clock::duration d) {
-  return std::chrono::duration<double>(d).count();
-}
 
 }  // namespace
 
@@ -272,7 +266,7 @@ void TcpLink::check(Clock::time_point expected) {
   const auto silent = now - last_heard_;
   if (started_ && silent >= options_.lost_after) {
     return close(
-        Error(Errc::peer_lost, fmt::format("{}: silent for {:.1f} s", name_, seconds(silent))));
+        Error(Errc::peer_lost, fmt::format("{}: silent for {:.1f} s", name_, seconds_of(silent))));
   }
   if (now - last_sent_ >= options_.heartbeat) {
     send_heartbeat();

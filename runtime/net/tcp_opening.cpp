@@ -11,7 +11,6 @@
 namespace troupe::net {
 namespace {
 
-constexpr Clock::duration longest_linger = std::chrono::seconds(1);
 constexpr std::size_t most_drained = std::size_t{64} << 10;
 
 /// Whether bytes begin a TLS record of a handshake or an alert, which no handshake of ours does.
@@ -24,10 +23,6 @@ bool is_tls(std::span<const std::byte> bytes) {
 constexpr std::array<std::byte, 7> tls_alert{std::byte{21}, std::byte{3}, std::byte{3},
                                              std::byte{0},  std::byte{2}, std::byte{2},
                                              std::byte{70}};
-
-double seconds(Clock::duration d) {
-  return std::chrono::duration<double>(d).count();
-}
 
 }  // namespace
 
@@ -62,8 +57,8 @@ void TcpOpening::arm(Clock::time_point t, void (TcpOpening::*then)()) {
 
 void TcpOpening::late() {
   if (!failed_) {
-    fail(Error(Errc::deadline_exceeded,
-               fmt::format("no handshake within {:.1f} s", seconds(options_.tcp.connect_deadline))),
+    fail(Error(Errc::deadline_exceeded, fmt::format("no handshake within {:.1f} s",
+                                                    seconds_of(options_.tcp.connect_deadline))),
          false);
   }
 }

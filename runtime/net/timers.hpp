@@ -9,6 +9,10 @@ namespace troupe::net {
 
 using Clock = std::chrono::steady_clock;
 
+inline double seconds_of(Clock::duration d) {
+  return std::chrono::duration<double>(d).count();
+}
+
 /// Threads: all members from any thread, also under a lock of the caller.
 class Timers {
  public:

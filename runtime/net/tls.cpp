@@ -47,7 +47,7 @@ Status check_key_mode(const std::filesystem::path& file) {
 }
 
 /// Where the texts come from, for errors.
-struct Names {
+struct CertificateNames {
   std::string certificate = "certificate";
   std::string key = "key";
   std::string authority = "authority";
@@ -84,7 +84,7 @@ Status set_up(SSL_CTX* context) {
   return ok_status();
 }
 
-Status load_texts(ssl::context& context, const TlsPem& pem, const Names& names) {
+Status load_texts(ssl::context& context, const TlsPem& pem, const CertificateNames& names) {
   ErrorCode error;
   context.use_certificate_chain(boost::asio::buffer(pem.certificate), error);
   if (error) {
@@ -103,7 +103,8 @@ Status load_texts(ssl::context& context, const TlsPem& pem, const Names& names) 
   return error ? Status(wrong_text(names.authority, error)) : ok_status();
 }
 
-Result<std::shared_ptr<const TlsContext>> make_context(const TlsPem& pem, const Names& names) {
+Result<std::shared_ptr<const TlsContext>> make_context(const TlsPem& pem,
+                                                       const CertificateNames& names) {
   ERR_clear_error();
   SSL_CTX* made = SSL_CTX_new(TLS_method());
   if (made == nullptr) {

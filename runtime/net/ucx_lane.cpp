@@ -12,8 +12,7 @@ namespace {
 
 constexpr std::size_t rendezvous_from = 8000;  // what fits into one slot of shared memory is copied
 constexpr std::size_t most_held = 256;
-constexpr std::size_t most_in_a_row = std::size_t{4} << 20;
-constexpr auto longest_linger = std::chrono::milliseconds(100);
+constexpr auto longest_lane_linger = std::chrono::milliseconds(100);
 
 bool pending(ucs_status_ptr_t request) {
   return request != nullptr && !UCS_PTR_IS_ERR(request);
@@ -344,7 +343,7 @@ void UcxStreamLane::shut(PieceWriter rest) {
   for (const auto& [number, chunk] : std::exchange(held_, {})) {
     worker_.api().am_data_release(worker_.handle(), chunk.data);
   }
-  linger_.expires_after(longest_linger);
+  linger_.expires_after(longest_lane_linger);
   linger_.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
     if (!error) {
       self->end();

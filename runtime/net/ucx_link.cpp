@@ -10,11 +10,10 @@ namespace {
 
 /// In place of a method: "UCX1". A frame of an offer is the first one of each end.
 constexpr std::uint32_t offer_method = 0x31584355;
-constexpr std::size_t max_address_bytes = std::size_t{16} << 10;
+constexpr std::size_t max_worker_address_bytes = std::size_t{16} << 10;
 constexpr std::size_t key_words = sizeof(UcxKey) / sizeof(std::uint64_t);
 constexpr std::size_t offer_words =
     key_words + 4;  // the version, a checksum of the address, the place
-constexpr auto longest_linger = std::chrono::seconds(1);
 /// For the reason why the peer ends, which comes over TCP, to overtake what UCX says of it.
 constexpr auto grace = std::chrono::milliseconds(200);
 
@@ -37,11 +36,12 @@ Frame frame_of(const UcxOffer* offer) {
 /// Nothing: the peer has no UCX.
 Result<std::optional<UcxOffer>> offer_of(const Frame& frame) {
   const std::size_t bytes = frame.segments.empty() ? 0 : frame.segments[0].bytes.size();
-  if (frame.meta.size() != offer_words || frame.segments.size() > 1 || bytes > max_address_bytes) {
+  if (frame.meta.size() != offer_words || frame.segments.size() > 1 ||
+      bytes > max_worker_address_bytes) {
     return Error(Errc::data_corruption,
                  fmt::format("UCX offer: expected {} words and at most one segment of {} bytes, "
                              "found {} words and {} segments, the first of {} bytes",
-                             offer_words, max_address_bytes, frame.meta.size(),
+                             offer_words, max_worker_address_bytes, frame.meta.size(),
                              frame.segments.size(), bytes));
   }
   if (bytes == 0) {

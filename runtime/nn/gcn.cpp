@@ -12,7 +12,7 @@ constexpr std::size_t weight = 0;  ///< W; b is 1
 
 /// Glorot and Bengio: "Understanding the difficulty of training deep feedforward neural networks",
 /// 2010; bias 0.
-std::vector<ConvParameter> conv_parameters(std::size_t in, std::size_t out) {
+std::vector<ConvParameter> gcn_parameters(std::size_t in, std::size_t out) {
   const auto bound = static_cast<float>(std::sqrt(6.0 / static_cast<double>(in + out)));
   return {{"lin.weight", out, in, bound}, {"bias", out, 1, 0}};
 }
@@ -23,7 +23,7 @@ std::size_t summand_cols(const StackLayer& layer) {
 
 }  // namespace
 
-Gcn::Gcn(const ModelOptions& options) : LayerStack(options, conv_parameters, true) {}
+Gcn::Gcn(const ModelOptions& options) : LayerStack(options, gcn_parameters, true) {}
 
 void Gcn::prepare(Executor& executor, const Step& step, LayerState& state) const {
   state.factors = state.factor_memory.build(GcnNorm::loops, step.block, step.below);

@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t left = 0;  ///< W_l; b_l is 1
 constexpr std::size_t right = 2;
 
-std::vector<ConvParameter> conv_parameters(std::size_t in, std::size_t out) {
+std::vector<ConvParameter> sage_parameters(std::size_t in, std::size_t out) {
   const auto bound = static_cast<float>(1.0 / std::sqrt(static_cast<double>(in)));
   return {{"lin_l.weight", out, in, bound},
           {"lin_l.bias", out, 1, bound},
@@ -21,7 +21,7 @@ std::vector<ConvParameter> conv_parameters(std::size_t in, std::size_t out) {
 }  // namespace
 
 GraphSage::GraphSage(const ModelOptions& options)
-    : LayerStack(options, conv_parameters, options.aggregator != Aggregator::max) {}
+    : LayerStack(options, sage_parameters, options.aggregator != Aggregator::max) {}
 
 void GraphSage::prepare(Executor& executor, const Step& step, LayerState& state) const {
   if (step.layer.transform_first) {

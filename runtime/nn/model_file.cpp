@@ -1,6 +1,7 @@
 #include "runtime/nn/model_file.hpp"
 
 #include "runtime/base/assert.hpp"
+#include "runtime/base/json_text.hpp"
 #include "runtime/graph/npy.hpp"
 
 #include <nlohmann/json.hpp>
@@ -28,7 +29,7 @@ Error corrupt(const std::string& what) {
 
 /// A name from a file, fit for a message.
 std::string shown(const std::string& name) {
-  auto text = Json(name.substr(0, 80)).dump(-1, ' ', true, Json::error_handler_t::replace);
+  auto text = text_of_json(Json(name.substr(0, 80)), {.ascii = true});
   return name.size() > 80 ? text + "…" : text;
 }
 
@@ -248,7 +249,7 @@ std::string header_of(const TensorFile& file) {
         {"dtype", "F32"}, {"shape", tensor.shape}, {"data_offsets", {begin, end}}};
     begin = end;
   }
-  auto text = header.dump(-1, ' ', false, Json::error_handler_t::replace);
+  auto text = text_of_json(header);
   text.append((alignment - (length_bytes + text.size()) % alignment) % alignment, ' ');
   return text;
 }

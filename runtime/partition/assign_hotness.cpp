@@ -12,7 +12,7 @@
 namespace troupe {
 namespace {
 
-constexpr std::uint64_t chunk_nodes = 8192;
+constexpr std::uint64_t ranked_chunk_nodes = 8192;
 
 /// The seeds of each part.
 Result<std::vector<std::vector<std::uint64_t>>> deal_out(const SeedList& seeds, std::uint32_t parts,
@@ -87,11 +87,13 @@ Result<Assignment> assign_by_hotness(const GraphStore& graph, const AssignOption
   for (std::size_t type = 0; type < graph.info().node_types.size(); ++type) {
     const auto count = graph.info().node_types[type].count;
     auto& part_of = assignment.emplace_back(count);
-    executor.parallel_for((count + chunk_nodes - 1) / chunk_nodes, [&](std::size_t chunk) {
-      const auto begin = chunk * chunk_nodes;
-      assign_chunk(heat, type, begin,
-                   std::span(part_of).subspan(begin, std::min(chunk_nodes, count - begin)));
-    });
+    executor.parallel_for(
+        (count + ranked_chunk_nodes - 1) / ranked_chunk_nodes, [&](std::size_t chunk) {
+          const auto begin = chunk * ranked_chunk_nodes;
+          assign_chunk(
+              heat, type, begin,
+              std::span(part_of).subspan(begin, std::min(ranked_chunk_nodes, count - begin)));
+        });
   }
   return assignment;
 }

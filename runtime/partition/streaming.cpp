@@ -22,7 +22,7 @@ struct Scratch {
 };
 
 /// One range's chunk of the block at hand.
-struct Stream {
+struct NodeStream {
   PartLoads loads;
   Scratch scratch;
   std::vector<std::uint32_t> choices;
@@ -192,7 +192,7 @@ class StreamingAssigner {
   Scratch scratch_;
   double edges_per_vertex_;
   double penalty_ = 0;  ///< of Fennel
-  std::vector<Stream> streams_;
+  std::vector<NodeStream> streams_;
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "runtime/run/checkpoint_manifest.hpp"
 
+#include "runtime/base/json_text.hpp"
 #include "runtime/base/self_checksum.hpp"
 #include "runtime/run/record_json.hpp"
 
@@ -12,14 +13,13 @@
 namespace troupe {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr std::string_view format_name = "troupe checkpoint";
-constexpr std::uint64_t format_version = 1;
+constexpr std::uint64_t manifest_version = 1;
 constexpr std::uint64_t largest_file = std::uint64_t{1} << 60;
-constexpr auto any_integer = std::numeric_limits<std::uint64_t>::max();
 
-Json position_to_json(const TrainingState& training) {
+OrderedJson position_to_json(const TrainingState& training) {
   return {{"epoch", training.epoch},
           {"step", training.step},
           {"global_step", training.global_step},
@@ -81,40 +81,32 @@ Status check_format(const JsonValue& root) {
     return root.error(fmt::format("\"format\": \"{}\"", format_name));
   }
   TROUPE_ASSIGN_OR_RETURN(const auto version, root.integer("version", any_integer));
-  if (version != format_version) {
+  if (version != manifest_version) {
     return Error(Errc::unimplemented, fmt::format("{}: expected format version {}, found {}",
-                                                  root.place(), format_version, version));
+                                                  root.place(), manifest_version, version));
   }
   return ok_status();
-}
-
-/// As text; nothing if some string is not UTF-8.
-std::optional<std::string> dump(const Json& json) {
-  try {
-    return json.dump(1);
-  } catch (const Json::type_error&) {
-    return std::nullopt;
-  }
 }
 
 }  // namespace
 
 Result<std::string> manifest_to_json(const Checkpoint& checkpoint,
                                      const std::vector<FileInfo>& files) {
-  Json json{{"format", format_name}, {"version", format_version}, {"self_checksum", unsealed}};
+  OrderedJson json{
+      {"format", format_name}, {"version", manifest_version}, {"self_checksum", unsealed}};
   json["position"] = position_to_json(checkpoint.training);
   json["record"] = record_to_json(checkpoint.record);
-  json["blobs"] = Json::array();
+  json["blobs"] = OrderedJson::array();
   for (const auto& [name, bytes] : checkpoint.training.blobs) {
     json["blobs"].push_back({{"name", name}, {"bytes", bytes.size()}});
   }
-  json["files"] = Json::array();
+  json["files"] = OrderedJson::array();
   for (const auto& file : files) {
     json["files"].push_back(
         {{"path", file.path}, {"bytes", file.bytes}, {"checksum", file.checksum}});
   }
   json["job"] = checkpoint.job;
-  auto text = dump(json);
+  auto text = strict_text_of_json(json);
   if (!text || text->size() >= checkpoint_layout::largest_manifest) {
     return Error(
         Errc::invalid_argument,

@@ -1,6 +1,7 @@
 #include "runtime/run/metrics_log.hpp"
 
 #include "runtime/base/files.hpp"
+#include "runtime/base/json_text.hpp"
 #include "runtime/run/record_json.hpp"
 
 #include <algorithm>
@@ -15,9 +16,7 @@
 namespace troupe {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-constexpr auto any_integer = std::numeric_limits<std::uint64_t>::max();
+using OrderedJson = nlohmann::ordered_json;
 
 /// Whether a line is one of ours and not past `point`.
 Result<bool> stays(const JsonValue& line, const MetricsPoint& point) {
@@ -110,31 +109,31 @@ Status MetricsLog::append(const std::string& line) {
 }
 
 Status MetricsLog::step(const StepReport& report) {
-  const Json json{{"kind", "step"},
-                  {"epoch", report.epoch + 1},
-                  {"step", report.step},
-                  {"global_step", report.global_step},
-                  {"loss", number_to_json(report.loss, JsonStyle::plain)},
-                  {"lr", number_to_json(report.lr, JsonStyle::plain)},
-                  {"seconds_per_step", number_to_json(report.seconds, JsonStyle::plain)}};
-  return append(json.dump() + "\n");
+  const OrderedJson json{{"kind", "step"},
+                         {"epoch", report.epoch + 1},
+                         {"step", report.step},
+                         {"global_step", report.global_step},
+                         {"loss", number_to_json(report.loss, JsonStyle::plain)},
+                         {"lr", number_to_json(report.lr, JsonStyle::plain)},
+                         {"seconds_per_step", number_to_json(report.seconds, JsonStyle::plain)}};
+  return append(text_of_json(json) + "\n");
 }
 
 Status MetricsLog::epoch(const EpochRecord& record) {
-  Json json{{"kind", "epoch"}};
+  OrderedJson json{{"kind", "epoch"}};
   json.update(epoch_to_json(record, JsonStyle::plain));
-  return append(json.dump() + "\n");
+  return append(text_of_json(json) + "\n");
 }
 
 Status MetricsLog::eval(const EvalMetrics& eval) {
   const auto& [epoch, last, role, seconds, scores] = eval;
-  Json json{{"kind", "eval"},
-            {"epoch", epoch + 1},
-            {"last", last},
-            {"role", role},
-            {"seconds", number_to_json(seconds, JsonStyle::plain)}};
+  OrderedJson json{{"kind", "eval"},
+                   {"epoch", epoch + 1},
+                   {"last", last},
+                   {"role", role},
+                   {"seconds", number_to_json(seconds, JsonStyle::plain)}};
   json.update(scores_to_json(scores, JsonStyle::plain));
-  return append(json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+  return append(text_of_json(json) + "\n");
 }
 
 }  // namespace troupe

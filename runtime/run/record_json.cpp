@@ -10,7 +10,7 @@
 namespace troupe {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 using Counters = net::EpochCounters;
 
 struct Counter {
@@ -33,10 +33,9 @@ constexpr std::array counters{Counter{"batches", &Counters::batches},
 static_assert(sizeof(Counters) == counters.size() * sizeof(std::uint64_t) + sizeof(FrontierCounts),
               "a counter is missing in the list above");
 
-constexpr auto any_integer = std::numeric_limits<std::uint64_t>::max();
 constexpr std::uint64_t any_u32 = std::numeric_limits<std::uint32_t>::max();
 
-void put(Json& json, const char* key, const std::optional<double>& value, JsonStyle style) {
+void put(OrderedJson& json, const char* key, const std::optional<double>& value, JsonStyle style) {
   if (value) {
     json[key] = number_to_json(*value, style);
   } else if (style == JsonStyle::plain) {
@@ -44,7 +43,7 @@ void put(Json& json, const char* key, const std::optional<double>& value, JsonSt
   }
 }
 
-void put(Json& json, const char* key, const std::optional<Scores>& value, JsonStyle style) {
+void put(OrderedJson& json, const char* key, const std::optional<Scores>& value, JsonStyle style) {
   if (value) {
     json[key] = scores_to_json(*value, style);
   } else if (style == JsonStyle::plain) {
@@ -103,31 +102,31 @@ Result<EpochRecord> epoch_from_json(const JsonValue& value) {
 
 }  // namespace
 
-Json number_to_json(double value, JsonStyle style) {
+OrderedJson number_to_json(double value, JsonStyle style) {
   if (std::isfinite(value)) {
     return value;
   }
   return style == JsonStyle::plain
-             ? Json()
-             : Json(fmt::format("{:#018x}", std::bit_cast<std::uint64_t>(value)));
+             ? OrderedJson()
+             : OrderedJson(fmt::format("{:#018x}", std::bit_cast<std::uint64_t>(value)));
 }
 
-Json scores_to_json(const Scores& scores, JsonStyle style) {
+OrderedJson scores_to_json(const Scores& scores, JsonStyle style) {
   const auto& [labelled, accuracy, f1, auc] = scores;  // does not compile without a new member
-  Json json{{"labelled", labelled}};
+  OrderedJson json{{"labelled", labelled}};
   put(json, "accuracy", accuracy, style);
   put(json, "f1", f1, style);
   put(json, "auc", auc, style);
   return json;
 }
 
-Json epoch_to_json(const EpochRecord& record, JsonStyle style) {
+OrderedJson epoch_to_json(const EpochRecord& record, JsonStyle style) {
   const auto& [epoch, loss, seconds, eval_seconds, counts, world, valid, best, over] = record;
   const bool plain = style == JsonStyle::plain;
-  Json json{{"epoch", plain ? epoch + 1 : epoch},
-            {"loss", number_to_json(loss, style)},
-            {"seconds", number_to_json(seconds, style)},
-            {"eval_seconds", number_to_json(eval_seconds, style)}};
+  OrderedJson json{{"epoch", plain ? epoch + 1 : epoch},
+                   {"loss", number_to_json(loss, style)},
+                   {"seconds", number_to_json(seconds, style)},
+                   {"eval_seconds", number_to_json(eval_seconds, style)}};
   for (const auto& counter : counters) {
     json[counter.name] = counts.*counter.member;
   }
@@ -150,9 +149,9 @@ Json epoch_to_json(const EpochRecord& record, JsonStyle style) {
   return json;
 }
 
-Json record_to_json(const RunRecord& record) {
+OrderedJson record_to_json(const RunRecord& record) {
   const auto& [epochs, best_epoch, valid, test, batches, outputs, parameters, best] = record;
-  Json json{{"epochs", Json::array()}};
+  OrderedJson json{{"epochs", OrderedJson::array()}};
   for (const auto& epoch : epochs) {
     json["epochs"].push_back(epoch_to_json(epoch, JsonStyle::exact));
   }

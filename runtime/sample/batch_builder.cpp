@@ -15,7 +15,7 @@ constexpr std::uint64_t most_local = std::numeric_limits<std::uint32_t>::max();
 
 /// What one part is asked along one edge type in the hop under way, and what it has answered so
 /// far.
-struct Share {
+struct FrontierShare {
   PartId part{};
   ListsOf lists_of = ListsOf::owned;
   EdgeTypeId edge_type{};
@@ -42,13 +42,13 @@ std::uint64_t sum_of(std::span<const std::uint32_t> counts) {
   return sum;
 }
 
-Error corrupt(const Share& share, const std::string& what) {
+Error corrupt(const FrontierShare& share, const std::string& what) {
   return Error(Errc::data_corruption, fmt::format("neighbours from part {}, edge type {}: {}",
                                                   raw(share.part), raw(share.edge_type), what));
 }
 
 /// Sizes against each other and against the question.
-Status check_sizes(const Share& share, const HopReply& reply, bool with_edge_ids) {
+Status check_sizes(const FrontierShare& share, const HopReply& reply, bool with_edge_ids) {
   const std::size_t asked = share.nodes.size() - share.covered;
   if (reply.counts.empty() || reply.counts.size() > asked) {
     return corrupt(share, fmt::format("expected answers for 1 to {} nodes, got {}", asked,
@@ -71,7 +71,7 @@ Status check_sizes(const Share& share, const HopReply& reply, bool with_edge_ids
 
 /// Counts against the fanout, and the place to go on against the counts: every reply must bring the
 /// question forward.
-Status check_counts(const Share& share, const HopReply& reply, std::int32_t fanout) {
+Status check_counts(const FrontierShare& share, const HopReply& reply, std::int32_t fanout) {
   const auto most = std::ranges::max(reply.counts);
   if (fanout != all_neighbours && most > static_cast<std::uint32_t>(fanout)) {
     return corrupt(share, fmt::format("expected at most {} neighbours, got {}", fanout, most));
@@ -88,7 +88,7 @@ Status check_counts(const Share& share, const HopReply& reply, std::int32_t fano
   return ok_status();
 }
 
-Status check_ids(const Share& share, const HopReply& reply, std::uint64_t end) {
+Status check_ids(const FrontierShare& share, const HopReply& reply, std::uint64_t end) {
   const std::uint64_t most = reply.neighbours.ids().visit([](auto ids) {
     std::uint64_t found = 0;
     for (const auto id : ids) {
@@ -103,7 +103,7 @@ Status check_ids(const Share& share, const HopReply& reply, std::uint64_t end) {
 }
 
 /// Adds a checked reply.
-void append(Share& share, const HopReply& reply) {
+void append(FrontierShare& share, const HopReply& reply) {
   auto counts = std::span(reply.counts);
   if (share.resume_position != 0) {
     share.counts.back() += counts.front();
@@ -137,7 +137,7 @@ struct BatchBuilder::State {
   std::vector<HopQuestion> pending;  ///< not handed out yet
   std::uint32_t next_question = 0;
   std::vector<std::size_t> share_of;  ///< the hop's questions -> share; `nothing` once answered
-  std::vector<Share> shares;          ///< of the hop under way
+  std::vector<FrontierShare> shares;  ///< of the hop under way
   std::size_t incomplete = 0;         ///< shares that wait for replies
   /// [node type][place in the frontier] -> who is asked: a part by its number, or past them the halo
   /// of here[place - parts]
@@ -276,7 +276,7 @@ void BatchBuilder::State::ask(std::size_t edge_type) {
 
 /// Asks for what is still missing of a share.
 void BatchBuilder::State::post_question(std::size_t share) {
-  const Share& of = shares[share];
+  const FrontierShare& of = shares[share];
   const auto edge_type = raw(of.edge_type);
   HopQuestion question{
       .id = next_question++, .part = of.part, .lists_of = of.lists_of, .request = {}};
@@ -308,7 +308,7 @@ Status BatchBuilder::State::take_reply(std::uint32_t question, const HopReply& r
                              question, next_question));
   }
   const std::size_t at = share_of[question - first];
-  Share& share = shares[at];
+  FrontierShare& share = shares[at];
   const auto edge_type = raw(share.edge_type);
   TROUPE_RETURN_IF_ERROR(check_sizes(share, reply, options->with_edge_ids));
   TROUPE_RETURN_IF_ERROR(check_counts(share, reply, fanout(edge_type)));
@@ -343,7 +343,7 @@ Status BatchBuilder::State::merge(std::size_t edge_type) {
   edges.offsets.reserve(edges.offsets.size() + places.size());
   edges.sources.reserve(received[edge_type]);
   for (std::size_t i = 0; i < places.size() && !at.empty(); ++i) {
-    Share& share = shares[at[places[i]]];
+    FrontierShare& share = shares[at[places[i]]];
     const std::uint32_t count = share.counts[share.merged_nodes++];
     if (ids.size() + count > most_local) {
       return Error(Errc::invalid_argument,

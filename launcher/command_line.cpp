@@ -1,0 +1,311 @@
+#include "launcher/command_line.hpp"
+
+#include "launcher/commands.hpp"
+#include "launcher/generate_options.hpp"
+#include "launcher/processes/process_arguments.hpp"
+#include "launcher/store_options.hpp"
+#include "launcher/version.hpp"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <fmt/format.h>
+#include <optional>
+#include <string_view>
+
+namespace troupe {
+namespace {
+
+constexpr const char* exit_codes =
+    "Exit codes: 0 done, 1 internal error, 2 usage or job file, 3 data, 4 a peer or process "
+    "failed,\n"
+    "130 interrupted.";
+
+void add_job(CLI::App& command, JobArguments& arguments) {
+  command.add_option("JOB", arguments.file, "the job file (docs/job-file.md)")->required();
+  command.add_option("--set", arguments.overrides, "override a value, e.g. train.epochs=3")
+      ->take_all()
+      ->allow_extra_args(false)
+      ->type_name("KEY=VALUE");
+}
+
+struct CommandLine {
+  SimulateArguments simulate;
+  RunArguments run;
+  PredictArguments predict;
+  SubmitArguments submit;
+  CopyArguments copy;
+  JoinArguments join;
+  JobArguments check;
+  ImportArguments importing;
+  StoreArguments stores;
+  GenerateCommandLine generate;
+  ProcessArguments process;
+  std::uint32_t process_number = 0;
+  std::string log = "text";
+  std::optional<std::vector<std::string>> program;  ///< what follows "--"
+};
+
+void add_predict(CLI::App& app, PredictArguments& arguments, std::optional<ExitCode>& result) {
+  auto* predict =
+      app.add_subcommand("predict", "write a trained model's predictions or embeddings of nodes");
+  add_job(*predict, arguments.job);
+  predict->add_option("--model", arguments.model, "model.safetensors of a run of this job")
+      ->required()
+      ->type_name("FILE");
+  predict
+      ->add_option("--nodes", arguments.nodes,
+                   "train, val, test, all, or files of original ids: .npy, or .txt with one a line")
+      ->type_name("ROLE|FILE")
+      ->capture_default_str();
+  predict->add_flag("--embeddings", arguments.embeddings,
+                    "the inputs of the model's last layer instead of the logits");
+  predict->add_option("--out", arguments.out, "folder to write to; OUTPUT/predict if not given")
+      ->type_name("DIR");
+  predict->footer(
+      "Writes predictions.npy and node_ids.npy (docs/outputs.md).\n"
+      "Example: troupe predict examples/quickstart.json --model "
+      "runs/quickstart/model.safetensors --nodes test");
+  predict->callback([&] { result = predict_command(arguments); });
+}
+
+/// Commands that processes of a run are started with; not for people.
+void add_process(CLI::App& app, const char* name, ProcessArguments& arguments,
+                 std::uint32_t& process, std::optional<ExitCode>& result,
+                 ExitCode (*run)(const ProcessArguments&)) {
+  auto* command = app.add_subcommand(name, "a process of a run")->group("");
+  command->add_option("--process", process)->required();
+  command->add_option("--life", arguments.life.incarnation)->required();
+  command->add_option("--name", arguments.name)->required();
+  command->add_option("--director", arguments.director)->required();
+  command->add_option("--listen", arguments.listen);
+  command->add_option("--heartbeat", arguments.heartbeat_s);
+  command->add_option("--lost-after", arguments.lost_after_s);
+  command->add_option("--join-deadline", arguments.join_deadline_s);
+  command->add_option("--cores", arguments.cores);
+  command->add_option("--ucx", arguments.ucx);
+  command->prefix_command();  // what follows --program is not for us
+  command->callback([&arguments, &process, &result, run, command] {
+    const auto rest = command->remaining();
+    if (rest.size() > 1 && rest.front() == "--program") {
+      arguments.program.assign(rest.begin() + 1, rest.end());
+    }
+    arguments.life.process = static_cast<ProcessId>(process);
+    result = run(arguments);
+  });
+}
+
+void add_submit(CLI::App& app, CommandLine& line, std::optional<ExitCode>& result) {
+  auto* submit = app.add_subcommand("submit", "hand a run with launch \"slurm\" to Slurm");
+  add_job(*submit, line.submit.run.job);
+  submit->add_flag("--dry-run", line.submit.dry_run, "print the batch script, submit nothing");
+  submit->add_flag("--resume", line.submit.run.resume,
+                   "go on from the newest checkpoint in the job's output folder");
+  submit->footer(
+      "Writes OUTPUT/submit.sbatch and submits it by sbatch (docs/deployment.md).\n"
+      "Example: troupe submit examples/slurm.json --set cluster.slurm.time=30\n"
+      "With -- PROGRAM ARGUMENTS... at the end, a program of yours trains (docs/embedding.md).");
+  submit->callback([&] {
+    line.submit.program = line.program.value_or(std::vector<std::string>());
+    result = submit_command(line.submit);
+  });
+}
+
+void add_copy(CLI::App& app, CommandLine& line, std::optional<ExitCode>& result) {
+  auto* copy =
+      app.add_subcommand("copy", "bring what a run with launch \"ssh\" needs to its hosts");
+  add_job(*copy, line.copy.job);
+  copy->footer(
+      "The program, the job file and the store's files that a host reads, where they are missing "
+      "or different.\n"
+      "Example: troupe copy examples/ssh.json\n"
+      "With -- PROGRAM at the end, that one too.");
+  copy->callback([&] {
+    line.copy.program = line.program.value_or(std::vector<std::string>());
+    result = copy_command(line.copy);
+  });
+  app.add_subcommand("receive", "takes files from a copy")->group("")->callback([&] {
+    result = receive_command();
+  });
+}
+
+void add_join(CLI::App& app, CommandLine& line, std::optional<ExitCode>& result) {
+  auto& arguments = line.join;
+  auto* join = app.add_subcommand("join", "take part in a run with launch \"manual\" as a host");
+  add_job(*join, arguments.job);
+  join->add_option("--director", arguments.director, "address that the run printed")
+      ->required()
+      ->type_name("HOST:PORT");
+  join->add_option("--token-file", arguments.token_file, "copy of the run's token, mode 0600")
+      ->required()
+      ->type_name("FILE");
+  join->add_option("--tls", arguments.tls,
+                   "copy of the run's folder of certificates, if it has one")
+      ->type_name("FOLDER");
+  join->add_option("--host-rank", arguments.host,
+                   "from 0; else SLURM_NODEID, PMI_RANK, OMPI_COMM_WORLD_RANK or RANK");
+  join->add_option("--listen", arguments.listen,
+                   "where this host's processes listen; else on the way to the director")
+      ->type_name("HOST:0");
+  join->footer(
+      "Example: troupe join job.json --host-rank 1 --director 10.0.0.1:7000 --token-file token\n"
+      "With -- PROGRAM ARGUMENTS... at the end where `troupe run` has it, too.");
+  join->callback([&] {
+    line.join.program = line.program.value_or(std::vector<std::string>());
+    result = join_command(line.join);
+  });
+}
+
+/// Options that only some formats have.
+void add_format_options(CLI::App& importing, ImportArguments& arguments) {
+  auto& options = arguments.options;
+  importing
+      .add_option("--columns", arguments.columns,
+                  "edgelist: source's and destination's column, counted from 0")
+      ->delimiter(',')
+      ->expected(2)
+      ->type_name("A,B");
+  importing.add_option("--ids", arguments.ids, "edgelist: numbers, or any text")
+      ->check(CLI::IsMember({"number", "text"}))
+      ->capture_default_str();
+  importing.add_option("--first-id", options.first_id, "edgelist: the id that becomes node 0")
+      ->capture_default_str();
+  importing.add_option("--nodes", options.nodes,
+                       "edgelist: number of nodes; else the largest id + 1");
+  importing.add_flag("--header", options.header, "edgelist: skip the first line of every file");
+  importing
+      .add_option("--relations", arguments.relations,
+                  "triples: an edge type per relation, or one with the relation as its feature")
+      ->check(CLI::IsMember({"types", "one"}))
+      ->capture_default_str();
+  importing.add_option("--features", arguments.features,
+                       "dgl, graphbolt: the array that is features; else feat, if it is there");
+  importing.add_option("--labels", arguments.labels,
+                       "dgl: the array that is labels; else label, if it is there");
+}
+
+void add_import(CLI::App& app, ImportArguments& arguments, std::optional<ExitCode>& result) {
+  auto* importing = app.add_subcommand("import", "make a store from other formats");
+  auto& options = arguments.options;
+  auto& edges = options.import.edges;
+  importing->add_option("--from", arguments.from, "format of SOURCE (docs/formats.md)")
+      ->check(CLI::IsMember({"npy", "edgelist", "triples", "ogb", "dgl", "graphbolt"}))
+      ->capture_default_str();
+  importing
+      ->add_option(
+          "PATHS", arguments.paths,
+          "npy: a folder of .npy files, or a JSON file that names arrays; edgelist: files of "
+          "edges; triples: a folder with train.txt, valid.txt, test.txt, or such files; "
+          "ogb: a folder with raw/ and split/; dgl: one with metadata.json; graphbolt: one "
+          "with metadata.yaml; then the folder to make")
+      ->required()
+      ->expected(2, 1'000'000)
+      ->type_name("SOURCE... STORE");
+  importing->add_option("--memory", arguments.memory, "for sorting; the rest goes through the disk")
+      ->capture_default_str();
+  importing->add_flag("--symmetrize,--undirected", edges.symmetrize,
+                      "add the reverse of every edge");
+  importing->add_flag("--dedup", edges.dedup, "keep one of parallel edges");
+  importing->add_flag("--drop-self-loops", edges.drop_self_loops, "leave out edges v -> v");
+  importing->add_flag("--reverse-edges", edges.reverse_edges,
+                      "add a second edge type rev_NAME of the reverses");
+  importing->add_option("--threads", arguments.threads, "0: one per core; the store is the same")
+      ->capture_default_str();
+  importing
+      ->add_option("--feature-dtype", arguments.feature_dtype,
+                   "how features are stored; none: as SOURCE has them, f32 if normalised")
+      ->check(CLI::IsMember({"f32", "f16", "bf16", "u8"}));
+  importing
+      ->add_option("--normalize", arguments.normalize,
+                   "features of nodes: row divides by its sum, column takes off the mean and "
+                   "divides by the deviation")
+      ->check(CLI::IsMember({"none", "row", "column"}))
+      ->capture_default_str();
+  add_format_options(*importing, arguments);
+  importing->footer("Example: troupe import --from npy examples/data/cora /tmp/cora-store");
+  importing->callback([&] { result = import_command(arguments); });
+}
+
+void add_commands(CLI::App& app, CommandLine& line, std::optional<ExitCode>& result) {
+  auto* run = app.add_subcommand("run", "run a job");
+  add_job(*run, line.run.job);
+  run->add_option("--log", line.log, "progress as text or as JSON lines")
+      ->check(CLI::IsMember({"text", "json"}));
+  run->add_flag("--resume", line.run.resume,
+                "go on from the newest checkpoint in the job's output folder");
+  run->footer(
+      "Example: troupe run examples/quickstart.json --set train.epochs=3\n"
+      "With -- PROGRAM ARGUMENTS... at the end, a program of yours trains (docs/embedding.md):\n"
+      "troupe run examples/quickstart.json -- ./my_trainer");
+  run->callback([&] {
+    line.run.log = line.log == "json" ? LogFormat::json : LogFormat::text;
+    result = line.program ? run_program(line.run, *line.program) : run_command(line.run);
+  });
+
+  add_submit(app, line, result);
+  add_copy(app, line, result);
+  add_join(app, line, result);
+  add_predict(app, line.predict, result);
+
+  auto* check = app.add_subcommand("check", "print a job with all defaults and its plan");
+  add_job(*check, line.check);
+  check->footer("Example: troupe check examples/quickstart.json");
+  check->callback([&] { result = check_command(line.check); });
+
+  add_import(app, line.importing, result);
+
+  add_store_commands(app, line.stores, result);
+  add_generate(app, line.generate, result);
+
+  auto* simulate = app.add_subcommand(
+      "simulate", "replay a simulated run with faults, in virtual time, with a line per event");
+  simulate->add_option("--seed", line.simulate.seed, "of the fault plan")->required();
+  simulate->add_option("--count", line.simulate.count, "run so many seeds and count the outcomes")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{100'000'000}))
+      ->capture_default_str();
+  simulate->footer("Example: troupe simulate --seed 7");
+  simulate->callback([&] { result = simulate_command(line.simulate); });
+}
+
+/// Takes what follows "--" after `run`, `submit`, `copy` or `join` as the user's program.
+/// \returns the number of arguments before it
+int split_program(int argc, char** argv, CommandLine& line) {
+  const std::string_view command(argc > 1 ? argv[1] : "");
+  const bool runs =
+      command == "run" || command == "submit" || command == "copy" || command == "join";
+  for (int i = 2; runs && i < argc; ++i) {
+    if (std::string_view(argv[i]) == "--") {
+      line.program.emplace(argv + i + 1, argv + argc);
+      return i;
+    }
+  }
+  return argc;
+}
+
+}  // namespace
+
+int run_command_line(int argc, char** argv) {
+  const auto build = build_info();
+  CLI::App app("Troupe trains graph neural networks as a troupe of actors.", "troupe");
+  app.set_version_flag("--version",
+                       fmt::format("troupe {} (sampling version {}, {}, {})", build.version,
+                                   sampling_version, build.compiler, build.build_type));
+  app.require_subcommand(1);
+  app.footer(fmt::format("Example: troupe run examples/quickstart.json\n{}", exit_codes));
+  CommandLine line;
+  std::optional<ExitCode> result;
+  add_commands(app, line, result);
+  add_process(app, "member", line.process, line.process_number, result,
+              [](const ProcessArguments& arguments) { return run_member(arguments); });
+  add_process(app, "agent", line.process, line.process_number, result, run_agent);
+  try {
+    app.parse(split_program(argc, argv, line), argv);
+  } catch (const CLI::ParseError& error) {
+    const bool asked = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success);
+    app.exit(error);
+    return static_cast<int>(asked ? ExitCode::done : ExitCode::usage);
+  }
+  return static_cast<int>(result.value_or(ExitCode::usage));
+}
+
+}  // namespace troupe
