@@ -10,7 +10,7 @@ function(expect name path content message_part)
   file(WRITE ${tree}/${path} "${content}")
   if(ARGN)
     string(REGEX REPLACE "\\.hpp$" ".cpp" source ${path})
-    file(WRITE ${tree}/${source} ${ARGN})
+    file(WRITE ${tree}/${source} "${ARGN}")
   endif()
   file(COPY ${ROOT}/.clang-format DESTINATION ${tree})
   execute_process(
@@ -50,3 +50,9 @@ expect(headers runtime/base/a.hpp "${header}" "does not compile alone" "#include
 
 expect(format runtime/base/a.cpp "int a = 1\;\n" "")
 expect(format runtime/base/a.cpp "int   a=1\;\n" "not formatted")
+
+set(header "#pragma once\nnamespace troupe {\ninline constexpr int most = 1\;\nusing Wire = std::string\;\n}\n")
+expect(units runtime/net/a.hpp "${header}" "" "namespace troupe {\nnamespace {\nconstexpr int least = 2\;\nusing Wire = std::string\;\n}  // namespace\nconstexpr int most = 2\;\n}\n")
+expect(units runtime/net/a.hpp "${header}" "most is also the name" "namespace troupe {\nnamespace {\nconstexpr int most = 2\;\n}  // namespace\n}\n")
+expect(units runtime/net/a.hpp "${header}" "Wire is also the name" "namespace troupe {\nnamespace {\nstruct Wire {}\;\n}  // namespace\n}\n")
+expect(units docs/a.txt "" "found none")

@@ -1,8 +1,18 @@
-# troupe_room(NAME DEPENDS ... [PRECOMPILE <headers>...]): the static library troupe_NAME from all sources of the calling
-# folder. PRECOMPILE: heavy headers that most of its sources include; without, those of base are reused (docs/traps.md has
-# what they cost). The presets nightly and tidy do without any, tidy because clang cannot read g++'s.
-# troupe_test(NAME DEPENDS ... [LABELS ...] [TIMEOUT s] [PROCESSORS n] [PRECOMPILED TARGET]): the test program NAME from all
-# *_test.cpp of the calling folder. PRECOMPILED: whose precompiled headers it takes, troupe_test_pch if none is given.
+# troupe_room(NAME [OPTIMIZE n] [SINGLE] DEPENDS ... [PRECOMPILE <headers>... | PRECOMPILED TARGET] [SOURCES ...]): static
+# library troupe_NAME from all sources of the calling folder. OPTIMIZE: optimization level, default 1; 2 and 3 are for rooms
+# that batches, rows and products pass through. TROUPE_OPTIMIZE caps the levels. SINGLE: sources are compiled one by one, for
+# a room where g++ inlines too little in a large unit. PRECOMPILE: heavy headers that most of its sources include;
+# PRECOMPILED: target whose precompiled headers it takes, default troupe_base (docs/traps.md has their cost). SOURCES:
+# instead of the folder's.
+#
+# troupe_test(NAME DEPENDS ... [LABELS ...] [TIMEOUT s] [PROCESSORS n] [PRECOMPILED TARGET] [GROUPS FILTER ...]): test
+# program NAME from all *_test.cpp of the calling folder. TIMEOUT: of each test. PRECOMPILED: target whose precompiled headers
+# it takes, default troupe_test_pch. GROUPS: GoogleTest filters; the tests of each are a ctest entry of their own, which may
+# run at the same time as others, and the rest is one more.
+#
+# Rooms and test programs are unity builds (TROUPE_UNITY): several sources per compiler run, because most of the cost of a
+# source is its headers. Names in anonymous namespaces are therefore unique in a room. The presets nightly and tidy build
+# without unity and precompiled headers, so that a missing include shows (and clang-tidy cannot read those of g++).
 
 # What nearly every source includes, directly or not.
 set(troupe_common_headers <algorithm> <array> <atomic> <chrono> <condition_variable> <cstdint> <filesystem> <functional> <map>
@@ -11,10 +21,31 @@ set(troupe_common_headers <algorithm> <array> <atomic> <chrono> <condition_varia
 add_library(troupe_options INTERFACE)
 target_include_directories(troupe_options INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
 target_compile_options(troupe_options INTERFACE
-  -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor
   -ffp-contract=off)  # the same bits whatever the compiler fuses (design, section 4)
-if(TROUPE_WERROR)
-  target_compile_options(troupe_options INTERFACE -Werror)
+if(TROUPE_WARNINGS)
+  target_compile_options(troupe_options INTERFACE
+    -Wall -Wextra -Wconversion -Wsign-conversion -Wnon-virtual-dtor $<$<BOOL:${TROUPE_WERROR}>:-Werror>)
+else()
+  # From -O3 on g++ 12 warns of code in fmt and in the standard library that is correct.
+  target_compile_options(troupe_options INTERFACE -w)
+endif()
+if(NOT TROUPE_UNITY)
+  target_compile_options(troupe_options INTERFACE $<$<BOOL:${TROUPE_WARNINGS}>:-Wshadow>)
+else()
+  # A local name may be that of a function in another source of the unit. Members whose types are in anonymous namespaces
+  # are told apart from headers only in the file that is compiled itself.
+  target_compile_options(troupe_options INTERFACE
+    $<$<CXX_COMPILER_ID:GNU>:$<$<BOOL:${TROUPE_WARNINGS}>:-Wshadow=local> -Wno-subobject-linkage>)
+endif()
+# The compiler collects its garbage from 1 GiB on, not from 128 MiB: an eighth less time.
+target_compile_options(troupe_options INTERFACE
+  $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=1048576>)
+find_program(TROUPE_CCACHE_PROGRAM ccache)
+if(TROUPE_CCACHE AND TROUPE_CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  # What it needs to be told for precompiled headers, and that objects of another checkout are the same ones.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
+    CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${TROUPE_CCACHE_PROGRAM})
+  target_compile_options(troupe_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
 endif()
 if(TROUPE_NATIVE)
   target_compile_options(troupe_options INTERFACE -march=native)
@@ -33,16 +64,45 @@ if(TROUPE_SANITIZE)
   endif()
 endif()
 
+# Sources per compiler run: more cost less in all, but one run takes longer and more memory.
+set(troupe_sources_per_unit 28)
+
+function(troupe_unity TARGET)
+  set_target_properties(${TARGET} PROPERTIES
+    UNITY_BUILD ${TROUPE_UNITY} UNITY_BUILD_BATCH_SIZE ${troupe_sources_per_unit})
+endfunction()
+
+# troupe_optimize(TARGET [level])
+function(troupe_optimize TARGET)
+  set(level 1 ${ARGN})
+  list(GET level -1 level)
+  if(level GREATER TROUPE_OPTIMIZE)
+    set(level ${TROUPE_OPTIMIZE})
+  endif()
+  target_compile_options(${TARGET} PRIVATE -O${level})
+endfunction()
+
 function(troupe_room NAME)
-  cmake_parse_arguments(ARG "" "" "DEPENDS;PRECOMPILE" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  cmake_parse_arguments(ARG "SINGLE" "OPTIMIZE;PRECOMPILED" "DEPENDS;PRECOMPILE;SOURCES" ${ARGN})
+  if(ARG_SOURCES)
+    set(sources ${ARG_SOURCES})
+  else()
+    file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  endif()
   if(sources)
     add_library(troupe_${NAME} STATIC ${sources})
+    if(NOT ARG_SINGLE)
+      troupe_unity(troupe_${NAME})
+    endif()
+    troupe_optimize(troupe_${NAME} ${ARG_OPTIMIZE})
     target_link_libraries(troupe_${NAME} PUBLIC troupe_options ${ARG_DEPENDS})
     if(ARG_PRECOMPILE)
       target_precompile_headers(troupe_${NAME} PRIVATE ${ARG_PRECOMPILE})
     else()
-      target_precompile_headers(troupe_${NAME} REUSE_FROM troupe_base)
+      if(NOT ARG_PRECOMPILED)
+        set(ARG_PRECOMPILED troupe_base)
+      endif()
+      target_precompile_headers(troupe_${NAME} REUSE_FROM ${ARG_PRECOMPILED})
     endif()
   else()
     add_library(troupe_${NAME} INTERFACE)
@@ -50,8 +110,18 @@ function(troupe_room NAME)
   endif()
 endfunction()
 
+# Ctest entry of a test program: the tests that the GoogleTest filter selects, in one process. Their counts and the
+# reasons of skipped ones go to test-records/ENTRY.txt, which ./bootstrap sums up.
+function(troupe_test_entry ENTRY PROGRAM FILTER)
+  cmake_parse_arguments(ARG "" "TIMEOUT;PROCESSORS" "LABELS;ENVIRONMENT" ${ARGN})
+  string(REGEX REPLACE "[^A-Za-z0-9_]" "-" file ${ENTRY})
+  add_test(NAME ${ENTRY} COMMAND ${PROGRAM} --gtest_filter=${FILTER})
+  set_tests_properties(${ENTRY} PROPERTIES TIMEOUT 3600 PROCESSORS ${ARG_PROCESSORS} LABELS "${ARG_LABELS}"
+    ENVIRONMENT "TROUPE_TEST_RECORD=${PROJECT_BINARY_DIR}/test-records/${file}.txt;TROUPE_TEST_SECONDS=${ARG_TIMEOUT};${ARG_ENVIRONMENT}")
+endfunction()
+
 function(troupe_test NAME)
-  cmake_parse_arguments(ARG "" "TIMEOUT;PROCESSORS;PRECOMPILED" "DEPENDS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "" "TIMEOUT;PROCESSORS;PRECOMPILED" "DEPENDS;LABELS;GROUPS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*_test.cpp)
   if(NOT sources)
     return()
@@ -66,8 +136,21 @@ function(troupe_test NAME)
     set(ARG_PRECOMPILED troupe_test_pch)
   endif()
   add_executable(${NAME} ${sources})
-  target_link_libraries(${NAME} PRIVATE troupe_test_support ${ARG_DEPENDS} GTest::gtest_main)
+  troupe_unity(${NAME})
+  troupe_optimize(${NAME})
+  target_link_libraries(${NAME} PRIVATE troupe_test_main troupe_test_support ${ARG_DEPENDS})
   target_precompile_headers(${NAME} REUSE_FROM ${ARG_PRECOMPILED})
-  gtest_discover_tests(${NAME} TEST_PREFIX "${NAME}:" DISCOVERY_TIMEOUT 60
-    PROPERTIES TIMEOUT ${ARG_TIMEOUT} PROCESSORS ${ARG_PROCESSORS} LABELS "${ARG_LABELS}")
+  set(properties TIMEOUT ${ARG_TIMEOUT} PROCESSORS ${ARG_PROCESSORS} LABELS ${ARG_LABELS})
+  set(grouped "")
+  foreach(group IN LISTS ARG_GROUPS)
+    string(REGEX REPLACE ":.*|[*]" "" first ${group})
+    troupe_test_entry(${NAME}:${first} ${NAME} "${group}" ${properties})
+    string(APPEND grouped ":${group}")
+  endforeach()
+  string(REGEX REPLACE "^:" "" grouped "${grouped}")
+  if(grouped)
+    troupe_test_entry(${NAME}:others ${NAME} "*-${grouped}" ${properties})
+  else()
+    troupe_test_entry(${NAME} ${NAME} "*" ${properties})
+  endif()
 endfunction()

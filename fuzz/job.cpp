@@ -7,7 +7,7 @@
 namespace troupe::fuzz {
 namespace {
 
-GraphInfo small_graph() {
+GraphInfo paper_graph() {
   GraphInfo graph;
   NodeTypeInfo nodes{"node", 2708, FeatureInfo{DType::f32, 1433, 1.0F}, LabelInfo{{}, 7}, {}};
   graph.node_types.push_back(nodes);
@@ -34,7 +34,7 @@ void run_job(Input input) {
   const auto again = parse_job(first->job.json, "", {});
   require(again.ok() && again->problems.empty(), "a job with its defaults is a job");
   require(again->job.json == first->job.json, "and prints as the same text");
-  const auto graph = small_graph();
+  const auto graph = paper_graph();
   const auto problems = check_against_graph(first->job, graph);
   if (problems.empty()) {
     require(!to_string(make_plan(first->job, graph), first->job).empty(), "a job has a plan");

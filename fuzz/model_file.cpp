@@ -9,7 +9,7 @@
 namespace troupe::fuzz {
 namespace {
 
-bool same_bits(const nn::NamedTensor& a, const nn::NamedTensor& b) {
+bool same_tensor(const nn::NamedTensor& a, const nn::NamedTensor& b) {
   return a.name == b.name && a.shape == b.shape &&
          std::ranges::equal(std::as_bytes(std::span(a.values)), std::as_bytes(std::span(b.values)));
 }
@@ -28,7 +28,7 @@ void run_model_file(Input input) {
   const auto again = nn::decode_tensors(encoded);
   require(again.ok(), "tensors that were read can be written");
   require(again->metadata == file->metadata, "with their metadata");
-  require(std::ranges::equal(again->tensors, file->tensors, same_bits), "to the bit");
+  require(std::ranges::equal(again->tensors, file->tensors, same_tensor), "to the bit");
   const auto joined = nn::join_parameters(small_layout(), file->tensors);
   require(!joined.ok() || joined->size() == small_parameters, "parameters fit their layout");
 }

@@ -80,9 +80,9 @@ caf::behavior bad_at_filling(caf::event_based_actor* self, const caf::actor& hol
 }
 
 /// One host that holds part 0 of two; part 1 is behind its holder.
-class DataPath : public ::testing::Test {
+class DataPathTest : public ::testing::Test {
  protected:
-  DataPath() {
+  DataPathTest() {
     auto graph = testing::skewed_graph(40, 4);
     testing::add_features(graph.nodes[0], 3);
     cut_ = testing::cut_graph(graph, 2);
@@ -101,7 +101,7 @@ class DataPath : public ::testing::Test {
     collect->digest = DigestMode::full;
     collect_ = collect;
   }
-  ~DataPath() override {
+  ~DataPathTest() override {
     for (const auto& actor : actors_) {
       caf::anon_send_exit(actor, caf::exit_reason::kill);
     }
@@ -138,7 +138,7 @@ class DataPath : public ::testing::Test {
   std::vector<caf::actor> actors_;
 };
 
-TEST_F(DataPath, ABatchComesWithRowsAndLabelsOfBothParts) {
+TEST_F(DataPathTest, ABatchComesWithRowsAndLabelsOfBothParts) {
   ASSERT_OK_AND_ASSIGN(const auto ready, ask<ReadyBatch>(start_sampler(), batch({1, 2, 3, 1})));
 
   const auto& sampled = *ready->batch.sampled;
@@ -154,14 +154,14 @@ TEST_F(DataPath, ABatchComesWithRowsAndLabelsOfBothParts) {
   EXPECT_LT(ready->trace.rows_remote, ready->trace.rows);
 }
 
-TEST_F(DataPath, AnEmptyBatchIsAnswered) {
+TEST_F(DataPathTest, AnEmptyBatchIsAnswered) {
   ASSERT_OK_AND_ASSIGN(const auto ready, ask<ReadyBatch>(start_sampler(), batch({})));
 
   EXPECT_EQ(ready->batch.sampled->num_nodes(), 0U);
   EXPECT_TRUE(ready->batch.labels.empty());
 }
 
-TEST_F(DataPath, SeedsThatDoNotExistAreRefused) {
+TEST_F(DataPathTest, SeedsThatDoNotExistAreRefused) {
   auto message = *batch({1});
   message.seeds = {NodeId{40}};
 
@@ -169,7 +169,7 @@ TEST_F(DataPath, SeedsThatDoNotExistAreRefused) {
                "expected ids below 40, found 40");
 }
 
-TEST_F(DataPath, ANodeTypeThatDoesNotExistIsRefused) {
+TEST_F(DataPathTest, ANodeTypeThatDoesNotExistIsRefused) {
   auto message = *batch({});
   message.seed_type = NodeTypeId{1};
 
@@ -177,7 +177,7 @@ TEST_F(DataPath, ANodeTypeThatDoesNotExistIsRefused) {
                "expected a node type below 1, found 1");
 }
 
-TEST_F(DataPath, ASamplerBehindALinkGivesTheSameBatch) {
+TEST_F(DataPathTest, ASamplerBehindALinkGivesTheSameBatch) {
   host_->sample = sample_;
   host_->collect = collect_;
   const auto sampler = start_sampler();
@@ -204,7 +204,7 @@ TEST_F(DataPath, ASamplerBehindALinkGivesTheSameBatch) {
   EXPECT_TRUE(near->wait_closed(5s) && far->wait_closed(5s));
 }
 
-TEST_F(DataPath, AFailingHolderFailsTheBatchWithItsStory) {
+TEST_F(DataPathTest, AFailingHolderFailsTheBatchWithItsStory) {
   host_->holders[1] = spawn(system_.spawn(broken_holder));
 
   const auto result = ask<ReadyBatch>(start_sampler(), batch({0, 1, 2, 3, 4, 5, 6, 7}));
@@ -215,7 +215,7 @@ TEST_F(DataPath, AFailingHolderFailsTheBatchWithItsStory) {
 }
 
 /// Batches of a rank whose cache is filled after the first one, badly.
-class DataPathCache : public DataPath {
+class DataPathCache : public DataPathTest {
  protected:
   Result<Ref<ReadyBatch>> first_batch(AnswerBadly answer_badly) {
     host_->cache =
@@ -255,7 +255,7 @@ TEST_F(DataPathCache, AHolderThatCannotAnswerWhileItIsFilledIsAskedAgainLater) {
   }));
 }
 
-TEST_F(DataPath, ADeadHolderFailsTheBatchAsLost) {
+TEST_F(DataPathTest, ADeadHolderFailsTheBatchAsLost) {
   caf::scoped_actor self(system_);
   self->monitor(host_->holders[1]);
   caf::anon_send_exit(host_->holders[1], caf::exit_reason::kill);
@@ -265,7 +265,7 @@ TEST_F(DataPath, ADeadHolderFailsTheBatchAsLost) {
                "holder of part 1");
 }
 
-TEST_F(DataPath, ASilentHolderFailsTheBatchAtTheDeadline) {
+TEST_F(DataPathTest, ASilentHolderFailsTheBatchAtTheDeadline) {
   host_->executor = std::make_shared<InlineExecutor>();
   const auto held = std::make_shared<HeldExecutor>();
   host_->holders[1] = spawn(spawn_holder(system_, cut_.parts[1], held));
@@ -275,7 +275,7 @@ TEST_F(DataPath, ASilentHolderFailsTheBatchAtTheDeadline) {
                Errc::deadline_exceeded, "holder of part 1");
 }
 
-TEST_F(DataPath, AHolderTakesItsFillOfRequestsAndThenRefuses) {
+TEST_F(DataPathTest, AHolderTakesItsFillOfRequestsAndThenRefuses) {
   const auto held = std::make_shared<HeldExecutor>();
   const auto holder = spawn(spawn_holder(system_, cut_.parts[0], held));
   HopRequest request;
@@ -293,7 +293,7 @@ TEST_F(DataPath, AHolderTakesItsFillOfRequestsAndThenRefuses) {
                   std::make_shared<Matrix>(Matrix::zeros(cut_.parts[0]->nodes[0].count, 1))})));
 }
 
-TEST_F(DataPath, AHolderKeepsTensorsAndServesTheirRows) {
+TEST_F(DataPathTest, AHolderKeepsTensorsAndServesTheirRows) {
   const auto& holder = host_->holders[0];
   const auto owned = cut_.parts[0]->nodes[0].count;
   auto rows = std::make_shared<Matrix>(Matrix::zeros(owned, 2));

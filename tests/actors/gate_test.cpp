@@ -23,7 +23,7 @@ struct FakeState {
   std::vector<caf::response_promise> kept;
 };
 
-caf::behavior fake_trainer(caf::stateful_actor<FakeState>* self) {
+caf::behavior gated_trainer(caf::stateful_actor<FakeState>* self) {
   return {
       [](const Ref<net::KeepBest>&) { return Ref<net::Done>(net::Done{}); },
       [self](const Ref<net::EpochRequest>& request) {
@@ -47,7 +47,7 @@ class GateTest : public ::testing::Test {
     auto [left, right] = net::make_sim_link(driver_, {});
     near_ = Gate::make(system_, std::move(left), {});
     far_ = Gate::make(system_, std::move(right), {});
-    trainer_ = system_.spawn(fake_trainer);
+    trainer_ = system_.spawn(gated_trainer);
     far_->export_actor(trainer_seven, trainer_);
   }
   ~GateTest() override {
@@ -145,7 +145,7 @@ TEST_F(GateTest, ANewProxyReachesWhatIsExportedNextButTheOldOneStaysDead) {
   self->receive([&](const caf::down_msg& down) { EXPECT_EQ(down.source, old_proxy); },
                 caf::after(10s) >> [] { FAIL() << "no down message"; });
 
-  trainer_ = system_.spawn(fake_trainer);
+  trainer_ = system_.spawn(gated_trainer);
   far_->export_actor(trainer_seven, trainer_);
 
   EXPECT_OK(ask<net::Done>(near_->proxy(trainer_seven), net::KeepBest{}));
@@ -157,7 +157,7 @@ TEST_F(GateTest, WhatAReplacedActorLeftOpenIsAnsweredAndItsProxyGoesOnToTheNext)
   caf::scoped_actor self(system_);
   auto pending = self->request(proxy, 10s, Ref<net::EpochRequest>(net::EpochRequest{0, 2}));
   ASSERT_OK(ask<net::Done>(proxy, net::KeepBest{}));  // both requests have arrived
-  const auto old_trainer = std::exchange(trainer_, system_.spawn(fake_trainer));
+  const auto old_trainer = std::exchange(trainer_, system_.spawn(gated_trainer));
 
   far_->export_actor(trainer_seven, trainer_);  // while the old one lives
   caf::anon_send_exit(old_trainer, caf::exit_reason::kill);
@@ -189,7 +189,7 @@ Result<net::Done> ask_across_generations(std::uint32_t theirs, std::uint32_t our
   far_options.generation = std::make_shared<const std::atomic<std::uint32_t>>(ours);
   const auto near_gate = Gate::make(system, std::move(left), near_options);
   const auto far_gate = Gate::make(system, std::move(right), far_options);
-  const auto trainer = system.spawn(fake_trainer);
+  const auto trainer = system.spawn(gated_trainer);
   far_gate->export_actor({role, 1}, trainer);
   Result<net::Done> result = Error(Errc::internal, "no answer");
   {
@@ -223,7 +223,7 @@ TEST(GateFencing, HoldersAndAgentsServeEveryGeneration) {
 /// A gate that waits for a link on a clock of its own, and what it said at its end.
 class UnlinkedGate : public ::testing::Test {
  protected:
-  UnlinkedGate() : system_(config_), trainer_(system_.spawn(fake_trainer)) {}
+  UnlinkedGate() : system_(config_), trainer_(system_.spawn(gated_trainer)) {}
   ~UnlinkedGate() override {
     for (const auto& gate : gates_) {
       gate->close(Error(Errc::cancelled, "test over"));

@@ -20,7 +20,7 @@ caf::actor_system_config& deterministic(caf::actor_system_config& config) {
   return config;
 }
 
-std::string text(const net::ProcessLife& life) {
+std::string life_text(const net::ProcessLife& life) {
   return fmt::format("{}.{}", raw(life.process), life.incarnation);
 }
 
@@ -61,7 +61,7 @@ class RegistrarStart : public ::testing::Test {
     return dynamic_cast<caf::scheduler::test_coordinator&>(system_.scheduler());
   }
   void add(const std::string& what, const net::ProcessLife& life) {
-    did_.push_back(what + " " + text(life));
+    did_.push_back(what + " " + life_text(life));
   }
   void join(std::uint32_t process) {
     caf::anon_send(registrar_,

@@ -18,23 +18,23 @@ namespace {
 using namespace std::chrono_literals;
 
 /// How a fake holder takes a request.
-enum class Does { answer, die, fail, refuse, say_nothing };
+enum class HolderDoes { answer, die, fail, refuse, say_nothing };
 
 /// Answers hops with its number as the only count, and notes writes.
-caf::behavior fake_holder(caf::event_based_actor* self, std::uint32_t number, Does does,
+caf::behavior fake_holder(caf::event_based_actor* self, std::uint32_t number, HolderDoes does,
                           const std::shared_ptr<std::atomic<int>>& writes) {
   const auto take = [=](auto reply) -> caf::result<decltype(reply)> {
     switch (does) {
-      case Does::answer:
+      case HolderDoes::answer:
         return reply;
-      case Does::fail:
+      case HolderDoes::fail:
         return to_caf(Error(Errc::invalid_argument, "no such node"));
-      case Does::refuse:
+      case HolderDoes::refuse:
         return to_caf(Error(Errc::overloaded, "full"));
-      case Does::die:
+      case HolderDoes::die:
         self->quit(caf::exit_reason::kill);
         break;
-      case Does::say_nothing:
+      case HolderDoes::say_nothing:
         break;
     }
     return self->make_response_promise<decltype(reply)>();
@@ -67,11 +67,11 @@ class RouterTest : public ::testing::Test {
     }
   }
 
-  caf::actor holder(std::uint32_t number, Does does) {
+  caf::actor holder(std::uint32_t number, HolderDoes does) {
     return started_.emplace_back(system_.spawn(fake_holder, number, does, writes_));
   }
   /// The next replica, farther away than those before.
-  void add_replica(std::uint32_t number, Does does) {
+  void add_replica(std::uint32_t number, HolderDoes does) {
     const auto at = known_.size();
     known_.push_back(holder(number, does));
     options_.replicas.push_back([this, at] {
@@ -79,7 +79,7 @@ class RouterTest : public ::testing::Test {
       return known_[at];
     });
   }
-  void replace(std::size_t at, std::uint32_t number, Does does) {
+  void replace(std::size_t at, std::uint32_t number, HolderDoes does) {
     const std::lock_guard guard(mutex_);
     known_[at] = holder(number, does);
   }
@@ -112,8 +112,8 @@ class RouterTest : public ::testing::Test {
 };
 
 TEST_F(RouterTest, TheNearestReplicaAnswers) {
-  add_replica(1, Does::answer);
-  add_replica(2, Does::answer);
+  add_replica(1, HolderDoes::answer);
+  add_replica(2, HolderDoes::answer);
 
   for (int i = 0; i < 3; ++i) {
     ASSERT_OK_AND_ASSIGN(const auto number, who_answers());
@@ -122,12 +122,12 @@ TEST_F(RouterTest, TheNearestReplicaAnswers) {
 }
 
 TEST_F(RouterTest, AnotherReplicaAnswersForOneThatDiesIsSilentOrRefuses) {
-  for (const auto does : {Does::die, Does::say_nothing, Does::refuse}) {
+  for (const auto does : {HolderDoes::die, HolderDoes::say_nothing, HolderDoes::refuse}) {
     known_.clear();
     options_.replicas.clear();
     router_ = {};
     add_replica(1, does);
-    add_replica(2, Does::answer);
+    add_replica(2, HolderDoes::answer);
 
     ASSERT_OK_AND_ASSIGN(const auto number, who_answers());
     EXPECT_EQ(number, 2U);
@@ -135,10 +135,10 @@ TEST_F(RouterTest, AnotherReplicaAnswersForOneThatDiesIsSilentOrRefuses) {
 }
 
 TEST_F(RouterTest, ARequestWaitsForALostHolderToComeBack) {
-  add_replica(1, Does::die);
+  add_replica(1, HolderDoes::die);
   std::thread later([this] {
     std::this_thread::sleep_for(100ms);
-    replace(0, 7, Does::answer);
+    replace(0, 7, HolderDoes::answer);
   });
 
   const auto number = who_answers();
@@ -149,8 +149,8 @@ TEST_F(RouterTest, ARequestWaitsForALostHolderToComeBack) {
 }
 
 TEST_F(RouterTest, APartIsGivenUpAfterTheRecoveryDeadlineWithTheLastReason) {
-  add_replica(1, Does::die);
-  add_replica(2, Does::refuse);
+  add_replica(1, HolderDoes::die);
+  add_replica(2, HolderDoes::refuse);
 
   const auto number = who_answers();
 
@@ -160,16 +160,16 @@ TEST_F(RouterTest, APartIsGivenUpAfterTheRecoveryDeadlineWithTheLastReason) {
 }
 
 TEST_F(RouterTest, WhatNoReplicaCanMendIsAnsweredAtOnce) {
-  add_replica(1, Does::fail);
-  add_replica(2, Does::answer);
+  add_replica(1, HolderDoes::fail);
+  add_replica(2, HolderDoes::answer);
 
   EXPECT_ERROR(who_answers(), Errc::invalid_argument, "no such node");
 }
 
 TEST_F(RouterTest, AWriteReachesEveryReplicaBeforeItIsAnswered) {
-  add_replica(1, Does::answer);
-  add_replica(2, Does::answer);
-  add_replica(3, Does::answer);
+  add_replica(1, HolderDoes::answer);
+  add_replica(2, HolderDoes::answer);
+  add_replica(3, HolderDoes::answer);
 
   ASSERT_OK(ask<net::Done>(WriteRows{}));
 
@@ -177,8 +177,8 @@ TEST_F(RouterTest, AWriteReachesEveryReplicaBeforeItIsAnswered) {
 }
 
 TEST_F(RouterTest, AWriteThatAReplicaCannotTakeFails) {
-  add_replica(1, Does::answer);
-  add_replica(2, Does::fail);
+  add_replica(1, HolderDoes::answer);
+  add_replica(2, HolderDoes::fail);
 
   EXPECT_ERROR(ask<net::Done>(WriteRows{}), Errc::invalid_argument, "no such node");
 }

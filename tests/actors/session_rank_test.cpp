@@ -2,6 +2,7 @@
 #include "actors/session_rank.hpp"
 
 #include "actors/error.hpp"
+#include "tests/actors/idle_actor.hpp"
 #include "tests/support/expect.hpp"
 
 #include <caf/all.hpp>
@@ -15,7 +16,7 @@ namespace {
 using namespace std::chrono_literals;
 
 /// Answers with a batch that has as many seeds as were asked for, or dies.
-caf::behavior fake_sampler(caf::event_based_actor* self, bool dies) {
+caf::behavior serving_sampler(caf::event_based_actor* self, bool dies) {
   return {
       [=](const Ref<SampleBatch>& request) -> caf::result<Ref<ReadyBatch>> {
         if (dies) {
@@ -30,10 +31,6 @@ caf::behavior fake_sampler(caf::event_based_actor* self, bool dies) {
         return Ref<ReadyBatch>(std::move(ready));
       },
   };
-}
-
-caf::behavior idle(caf::event_based_actor* /*self*/) {
-  return {[](int) {}};
 }
 
 /// Ranks that know each other, with 7 seeds in batches of 1.
@@ -56,7 +53,8 @@ class SessionRanks : public ::testing::Test {
     for (std::uint32_t r = 0; r < world; ++r) {
       options.rank = static_cast<Rank>(r);
       peers.trainers.push_back(spawn_session_rank(system_, options, [this] {
-        return DataPath{{system_.spawn(fake_sampler, deaths_-- > 0)}, system_.spawn(idle)};
+        return DataPath{{system_.spawn(serving_sampler, deaths_-- > 0)},
+                        system_.spawn(testing::idle)};
       }));
     }
     ranks_ = peers.trainers;

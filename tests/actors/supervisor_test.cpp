@@ -3,6 +3,7 @@
 #include "actors/error.hpp"
 #include "actors/message.hpp"
 #include "runtime/net/messages.hpp"
+#include "tests/actors/idle_actor.hpp"
 #include "tests/support/expect.hpp"
 
 #include <caf/all.hpp>
@@ -13,10 +14,6 @@ namespace troupe {
 namespace {
 
 using namespace std::chrono_literals;
-
-caf::behavior idle(caf::event_based_actor* /*self*/) {
-  return {[](int) {}};
-}
 
 /// A host with one holder and the trainers of ranks 0 and 1.
 class SupervisorTest : public ::testing::Test {
@@ -49,7 +46,7 @@ class SupervisorTest : public ::testing::Test {
     notes_.push_back(what);
   }
   caf::actor start_idle() {
-    const auto actor = system_.spawn(idle);
+    const auto actor = system_.spawn(testing::idle);
     const std::lock_guard guard(mutex_);
     started_.push_back(actor);
     return actor;

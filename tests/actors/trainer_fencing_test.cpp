@@ -4,6 +4,7 @@
 #include "actors/message.hpp"
 #include "actors/trainer.hpp"
 #include "runtime/net/messages.hpp"
+#include "tests/actors/idle_actor.hpp"
 #include "tests/support/expect.hpp"
 
 #include <caf/all.hpp>
@@ -32,10 +33,6 @@ caf::behavior fake_peer(caf::stateful_actor<PeerState>* self) {
         return Ref<net::GradientSum>(std::move(sum));
       },
   };
-}
-
-caf::behavior idle(caf::event_based_actor* /*self*/) {
-  return {[](int) {}};
 }
 
 TrainerOptions lone_batch_options(std::chrono::milliseconds fenced_for) {
@@ -67,7 +64,7 @@ class TrainerFencing : public ::testing::Test {
     auto trainer = spawn_trainer(
         system_, lone_batch_options(fenced_for),
         [this] {
-          return DataPath{{system_.spawn(idle)}, system_.spawn(idle)};
+          return DataPath{{system_.spawn(testing::idle)}, system_.spawn(testing::idle)};
         },
         std::make_shared<InlineExecutor>());
     ASSERT_OK(trainer);

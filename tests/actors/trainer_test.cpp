@@ -3,6 +3,7 @@
 #include "actors/error.hpp"
 #include "actors/local_messages.hpp"
 #include "runtime/net/messages.hpp"
+#include "tests/actors/idle_actor.hpp"
 #include "tests/support/expect.hpp"
 
 #include <caf/all.hpp>
@@ -18,7 +19,7 @@ using namespace std::chrono_literals;
 struct FakeSamplerState {
   std::vector<std::pair<caf::response_promise, Ref<ReadyBatch>>> held;
 };
-caf::behavior fake_sampler(caf::stateful_actor<FakeSamplerState>* self, bool dies) {
+caf::behavior batch_sampler(caf::stateful_actor<FakeSamplerState>* self, bool dies) {
   return {
       [=](const Ref<SampleBatch>& request) {
         auto promise = self->make_response_promise();
@@ -43,10 +44,6 @@ caf::behavior fake_sampler(caf::stateful_actor<FakeSamplerState>* self, bool die
   };
 }
 
-caf::behavior idle(caf::event_based_actor* /*self*/) {
-  return {[](int) {}};
-}
-
 /// Rank `rank` of two, taking 8 seeds in batches of 1.
 Result<net::EpochResult> run_epoch(std::uint32_t rank, int deaths) {
   caf::actor_system_config config;
@@ -67,7 +64,7 @@ Result<net::EpochResult> run_epoch(std::uint32_t rank, int deaths) {
   options.orders["train"] = std::make_shared<const SeedOrder>(seeds, 1, 1, true);
   const auto left = std::make_shared<std::atomic<int>>(deaths);
   const SpawnDataPath data_path = [&system, left] {
-    return DataPath{{system.spawn(fake_sampler, (*left)-- > 0)}, system.spawn(idle)};
+    return DataPath{{system.spawn(batch_sampler, (*left)-- > 0)}, system.spawn(testing::idle)};
   };
   auto trainer =
       spawn_trainer(system, std::move(options), data_path, std::make_shared<InlineExecutor>());

@@ -20,7 +20,7 @@ using testing::NetworkHosts;
 using testing::WatchedRun;
 using Words = std::vector<std::string>;
 
-constexpr int epochs = 4;
+constexpr int copy_epochs = 4;
 enum Own : std::uint8_t { output_folder, job_folder, program_folder };
 
 class SshCopy : public ::testing::Test {
@@ -38,7 +38,7 @@ class SshCopy : public ::testing::Test {
   /// \param command  "run" or "copy"
   void start(const std::string& command, const Words& settings = {}) {
     auto words = hosts_->at_launcher();
-    auto job = testing::fault_job(output(), epochs);
+    auto job = testing::fault_job(output(), copy_epochs);
     job[1] = command;
     job[2] = folder() + "/job/job.json";
     words.insert(words.end(), job.begin(), job.end());
@@ -90,7 +90,7 @@ TEST_F(SshCopy, ARunBringsProgramJobAndPartsAndGivesTheDigests) {
   start("run", {"cluster.ssh.copy=true"});
 
   ASSERT_EQ(run_->wait_for_end(60s), 0) << run_->text();
-  EXPECT_EQ(testing::digests_in(output()), testing::undisturbed_digests(epochs));
+  EXPECT_EQ(testing::digests_in(output()), testing::undisturbed_digests(copy_epochs));
   EXPECT_NE(said_about(0).find("MB: the program and "), std::string::npos) << run_->text();
   for (const std::size_t host : {0U, 1U}) {
     EXPECT_TRUE(fs::exists(hosts_->own_folder(host, program_folder) + "/bin/troupe"));

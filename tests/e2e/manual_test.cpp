@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 using testing::WatchedRun;
 using Words = std::vector<std::string>;
 
-constexpr int epochs = 16;
+constexpr int manual_epochs = 16;
 
 class Manual : public ::testing::Test {
  protected:
@@ -28,7 +28,7 @@ class Manual : public ::testing::Test {
 
   /// Starts the run, and waits until it tells where it listens.
   void start(const Words& settings = {}) {
-    auto words = testing::fault_job(output(), epochs);
+    auto words = testing::fault_job(output(), manual_epochs);
     for (const auto& setting : job_settings(settings)) {
       words.insert(words.end(), {"--set", setting});
     }
@@ -46,7 +46,7 @@ class Manual : public ::testing::Test {
                    const std::string& token_file = "") {
     Words words = {"/usr/bin/env"};
     words.insert(words.end(), environment.begin(), environment.end());
-    const auto job = testing::fault_job(output(), epochs);
+    const auto job = testing::fault_job(output(), manual_epochs);
     words.insert(words.end(), {job[0], "join"});
     words.insert(words.end(), job.begin() + 2, job.end());
     for (const auto& setting : job_settings({})) {
@@ -61,7 +61,7 @@ class Manual : public ::testing::Test {
 
   void expect_digests() {
     ASSERT_EQ(run_->wait_for_end(60s), 0) << run_->text();
-    EXPECT_EQ(testing::digests_in(output()), testing::undisturbed_digests(epochs));
+    EXPECT_EQ(testing::digests_in(output()), testing::undisturbed_digests(manual_epochs));
   }
   static void expect_end(WatchedRun& joined, int exit_code) {
     EXPECT_EQ(joined.wait_for_end(20s), exit_code) << joined.text();

@@ -23,16 +23,6 @@ ProcessResult by_path(Words words, const std::string& folder) {
   return run_process(words, folder);
 }
 
-bool is_there(const char* program) {
-  std::istringstream path(std::string(getenv("PATH") == nullptr ? "" : getenv("PATH")));
-  for (std::string folder; std::getline(path, folder, ':');) {
-    if (access((folder + "/" + program).c_str(), X_OK) == 0) {
-      return true;
-    }
-  }
-  return false;
-}
-
 std::vector<std::string> namespaces() {
   std::vector<std::string> found;
   std::error_code error;
@@ -70,7 +60,7 @@ std::string NetworkHosts::unavailable() {
     return "network namespaces need root";
   }
   for (const char* program : {"ip", "ssh", "ssh-keygen"}) {
-    if (!is_there(program)) {
+    if (!is_installed(program)) {
       return std::string("there is no ") + program + " (packages.txt, [test])";
     }
   }
@@ -216,7 +206,7 @@ void NetworkHosts::set_link(std::size_t host, const char* state) {
 }
 
 bool NetworkHosts::slow(std::size_t host, const std::string& rate) {
-  return is_there("tc") &&
+  return is_installed("tc") &&
          ip({"tc", "-n", name_ + "d", "qdisc", "add", "dev", fmt::format("v{}", host), "root",
              "tbf", "rate", rate, "burst", "16kbit", "latency", "50ms"});
 }

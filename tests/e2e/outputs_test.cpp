@@ -10,7 +10,11 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace troupe {
 namespace {
@@ -23,10 +27,11 @@ class ProgramOutputs : public ::testing::Test {
   /// examples.
   testing::ProcessResult troupe(const std::string& command) const {
     std::vector<std::string> arguments{TROUPE_PROGRAM};
+    const std::map<char, std::string> folders = {{'@', folder()},
+                                                 {'%', TROUPE_SOURCE_DIR "/examples"}};
     std::istringstream words(command);
     for (std::string word; words >> word;) {
-      for (const auto& [sign, folder_of] :
-           {std::pair('@', folder()), {'%', std::string(TROUPE_SOURCE_DIR) + "/examples"}}) {
+      for (const auto& [sign, folder_of] : folders) {
         if (const auto at = word.find(sign); at != std::string::npos) {
           word.replace(at, 1, folder_of);
         }

@@ -1,10 +1,12 @@
 #include "tests/support/process.hpp"
 
 #include <atomic>
+#include <cstdlib>
 #include <fcntl.h>
 #include <fstream>
 #include <iterator>
 #include <signal.h>
+#include <sstream>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -86,6 +88,17 @@ ProcessResult Process::wait() {
 
 ProcessResult run_process(const std::vector<std::string>& arguments, const std::string& folder) {
   return Process(arguments, folder).wait();
+}
+
+bool is_installed(const std::string& program) {
+  const char* set = getenv("PATH");
+  std::istringstream path("/usr/sbin:" + std::string(set == nullptr ? "" : set));
+  for (std::string folder; std::getline(path, folder, ':');) {
+    if (access((folder + "/" + program).c_str(), X_OK) == 0) {
+      return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace troupe::testing

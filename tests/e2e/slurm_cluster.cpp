@@ -20,16 +20,6 @@ namespace {
 
 using Words = SlurmCluster::Words;
 
-bool is_there(const std::string& program) {
-  std::istringstream path("/usr/sbin:" + std::string(getenv("PATH") ? getenv("PATH") : ""));
-  for (std::string folder; std::getline(path, folder, ':');) {
-    if (access((folder + "/" + program).c_str(), X_OK) == 0) {
-      return true;
-    }
-  }
-  return false;
-}
-
 /// Of this machine; taken by nobody a moment ago.
 std::array<int, 3> free_ports() {
   std::array<int, 3> sockets{};
@@ -73,7 +63,7 @@ std::string SlurmCluster::unavailable() {
   }
   for (const char* program : {"munged", "slurmctld", "slurmd", "srun", "sbatch", "salloc",
                               "scancel", "scontrol", "sinfo", "setpriv"}) {
-    if (!is_there(program)) {
+    if (!is_installed(program)) {
       return std::string("there is no ") + program + " (packages.txt, [test])";
     }
   }

@@ -22,10 +22,10 @@ using testing::SlurmCluster;
 using testing::WatchedRun;
 using Words = std::vector<std::string>;
 
-constexpr int epochs = 12;
+constexpr int slurm_epochs = 12;
 constexpr int many_epochs = 400;
 
-std::string text_of(const fs::path& file) {
+std::string log_text(const fs::path& file) {
   std::ifstream in(file, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
 }
@@ -51,7 +51,7 @@ class Slurm : public ::testing::Test {
     return words;
   }
   /// `troupe run` in an allocation made for it.
-  void start(int epochs_of_run = epochs, const Words& settings = {}, int nodes = 2) {
+  void start(int epochs_of_run = slurm_epochs, const Words& settings = {}, int nodes = 2) {
     auto words = cluster_->command({"salloc", "--quiet", fmt::format("--nodes={}", nodes)});
     const auto run = job("run", epochs_of_run, settings);
     words.insert(words.end(), run.begin(), run.end());
@@ -79,7 +79,7 @@ class Slurm : public ::testing::Test {
     return true;
   }
   bool wait_for_text(const std::string& text) {
-    return wait_until(30s, [&] { return text_of(job_output()).find(text) != std::string::npos; });
+    return wait_until(30s, [&] { return log_text(job_output()).find(text) != std::string::npos; });
   }
   bool wait_for_state(const std::string& state) {
     return wait_until(40s, [&] { return cluster_->job_value(number_, "JobState") == state; });
@@ -101,7 +101,7 @@ class Slurm : public ::testing::Test {
   }
   void expect_digests() {
     ASSERT_EQ(run_->wait_for_end(60s), 0) << run_->text();
-    EXPECT_EQ(testing::digests_in(output()), testing::undisturbed_digests(epochs));
+    EXPECT_EQ(testing::digests_in(output()), testing::undisturbed_digests(slurm_epochs));
     EXPECT_TRUE(all_end());
   }
   void expect_checkpoint_and_its_exit_code() {
@@ -109,7 +109,7 @@ class Slurm : public ::testing::Test {
         << cluster_->job_value(number_, "JobState");
     EXPECT_EQ(cluster_->job_value(number_, "ExitCode"), "130:0");
     EXPECT_TRUE(wait_for_text("go on from " + output() + "/checkpoints/step-"))
-        << text_of(job_output());
+        << log_text(job_output());
     EXPECT_TRUE(all_end());
   }
 
@@ -169,7 +169,7 @@ TEST_F(Slurm, AKilledDirectorLeavesNoProcess) {
 }
 
 TEST_F(Slurm, AnAllocationThatIsTooSmallIsRefused) {
-  start(epochs, {}, 1);
+  start(slurm_epochs, {}, 1);
 
   EXPECT_EQ(run_->wait_for_end(20s), 2);
   EXPECT_TRUE(run_->find("/cluster/hosts: expected at most 1, the nodes of Slurm's job"))
@@ -177,19 +177,19 @@ TEST_F(Slurm, AnAllocationThatIsTooSmallIsRefused) {
 }
 
 TEST_F(Slurm, OutsideAnAllocationTheWaysIntoOneAreNamed) {
-  run_.emplace(cluster_->command(job("run", epochs, {})), folder(), mark_);
+  run_.emplace(cluster_->command(job("run", slurm_epochs, {})), folder(), mark_);
 
   EXPECT_EQ(run_->wait_for_end(20s), 2);
   EXPECT_TRUE(run_->find("try: troupe submit JOB, or salloc")) << run_->text();
 }
 
 TEST_F(Slurm, ASubmittedJobGivesTheDigestsAndItsScriptIsPrivate) {
-  ASSERT_NO_FATAL_FAILURE(submit(epochs, {"cluster.slurm.time=10"}));
+  ASSERT_NO_FATAL_FAILURE(submit(slurm_epochs, {"cluster.slurm.time=10"}));
 
-  EXPECT_TRUE(wait_for_state("COMPLETED")) << text_of(job_output());
+  EXPECT_TRUE(wait_for_state("COMPLETED")) << log_text(job_output());
 
-  EXPECT_EQ(testing::digests_in(output()), testing::undisturbed_digests(epochs));
-  EXPECT_NE(text_of(job_output()).find("report in " + output()), std::string::npos);
+  EXPECT_EQ(testing::digests_in(output()), testing::undisturbed_digests(slurm_epochs));
+  EXPECT_NE(log_text(job_output()).find("report in " + output()), std::string::npos);
   EXPECT_EQ(fs::status(output() + "/submit.sbatch").permissions(),
             fs::perms::owner_read | fs::perms::owner_write);
   EXPECT_TRUE(all_end());
@@ -197,7 +197,7 @@ TEST_F(Slurm, ASubmittedJobGivesTheDigestsAndItsScriptIsPrivate) {
 
 TEST_F(Slurm, TheWarningBeforeTheTimeIsUpGivesACheckpoint) {
   ASSERT_NO_FATAL_FAILURE(submit(many_epochs));
-  ASSERT_TRUE(wait_for_text("epoch   3/")) << text_of(job_output());
+  ASSERT_TRUE(wait_for_text("epoch   3/")) << log_text(job_output());
 
   cluster_->run({"scancel", "--batch", "--signal=TERM", number_});  // as --signal=B:TERM@60
 
@@ -206,20 +206,20 @@ TEST_F(Slurm, TheWarningBeforeTheTimeIsUpGivesACheckpoint) {
 
 TEST_F(Slurm, ACancelledJobGivesACheckpoint) {
   ASSERT_NO_FATAL_FAILURE(submit(many_epochs));
-  ASSERT_TRUE(wait_for_text("epoch   3/")) << text_of(job_output());
+  ASSERT_TRUE(wait_for_text("epoch   3/")) << log_text(job_output());
 
   cluster_->run({"scancel", number_});  // tells every process of the job
 
   EXPECT_TRUE(wait_for_text("go on from " + output() + "/checkpoints/step-"))
-      << text_of(job_output());
+      << log_text(job_output());
   EXPECT_TRUE(all_end());
 }
 
 TEST_F(Slurm, AJobThatSlurmStartsAgainGoesOnFromItsCheckpoint) {
   ASSERT_NO_FATAL_FAILURE(submit(30));
-  ASSERT_TRUE(wait_for_text("epoch  4/")) << text_of(job_output());
+  ASSERT_TRUE(wait_for_text("epoch  4/")) << log_text(job_output());
   cluster_->run({"scancel", "--batch", "--signal=TERM", number_});
-  ASSERT_TRUE(wait_for_state("FAILED")) << text_of(job_output());
+  ASSERT_TRUE(wait_for_state("FAILED")) << log_text(job_output());
 
   // Slurm itself would wait for two minutes.
   run_.emplace(cluster_->command({"salloc", "--quiet", "--nodes=2", "env", "SLURM_RESTART_COUNT=1",

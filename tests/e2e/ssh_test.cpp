@@ -20,7 +20,7 @@ using testing::NetworkHosts;
 using testing::WatchedRun;
 using Words = std::vector<std::string>;
 
-constexpr int epochs = 12;
+constexpr int ssh_epochs = 12;
 
 class Ssh : public ::testing::Test {
  protected:
@@ -42,7 +42,7 @@ class Ssh : public ::testing::Test {
     settings.push_back(fmt::format("cluster.ssh.env=[\"{}\"]", testing::environment_entry(mark_)));
     return settings;
   }
-  void start(const Words& settings, int epochs_of_run = epochs) {
+  void start(const Words& settings, int epochs_of_run = ssh_epochs) {
     auto words = hosts_->at_launcher();
     const auto job = testing::fault_job(output(), epochs_of_run);
     words.insert(words.end(), job.begin(), job.end());
@@ -75,7 +75,7 @@ class Ssh : public ::testing::Test {
 TEST_F(Ssh, TwoHostsGiveTheDigestsOfOneProcess) {
   start(two_hosts());
 
-  expect_digests(testing::undisturbed_digests(epochs));
+  expect_digests(testing::undisturbed_digests(ssh_epochs));
 }
 
 TEST_F(Ssh, AHostFileSaysPerHostHowItIsReachedAndHowManyRanksItHas) {
@@ -91,7 +91,7 @@ TEST_F(Ssh, AHostFileSaysPerHostHowItIsReachedAndHowManyRanksItHas) {
   settings.push_back("cluster.ssh.port=1");  // the lines say better
   settings.push_back("cluster.host_file=" + folder() + "/hosts");
   // The same three ranks in one process.
-  auto alone = testing::fault_job(folder() + "/alone", epochs);
+  auto alone = testing::fault_job(folder() + "/alone", ssh_epochs);
   alone.insert(alone.end(), {"--set", "cluster.hosts=3", "--set", "partition.parts=2"});
   ASSERT_EQ(testing::run_process(alone, folder()).exit_code, 0);
 
@@ -131,7 +131,7 @@ TEST_F(Ssh, ALinkCutForLessThanALossTakesNothing) {
   run_->wait_until([] { return false; }, 500ms);
   hosts_->heal(1);
 
-  expect_digests(testing::undisturbed_digests(epochs));
+  expect_digests(testing::undisturbed_digests(ssh_epochs));
   EXPECT_FALSE(run_->find("is lost")) << run_->text();
 }
 
@@ -144,14 +144,14 @@ TEST_F(Ssh, AHostCutOffForLongerIsLostAndStartedAgainOnceItIsReachable) {
   run_->wait_until([] { return false; }, 1s);
   hosts_->heal(1);
 
-  expect_digests(testing::undisturbed_digests(epochs));
+  expect_digests(testing::undisturbed_digests(ssh_epochs));
   EXPECT_TRUE(run_->find("host 1 is lost: its agent is lost")) << run_->text();
 }
 
 TEST_F(Ssh, TwoHostsThatReachTheLauncherButNotEachOtherEndTheRunWithTheirNames) {
   auto settings = two_hosts();
   settings.push_back("cluster.recovery_deadline=3");
-  start(settings, 100 * epochs);
+  start(settings, 100 * ssh_epochs);
   ASSERT_TRUE(run_->wait_for_line("epoch    2/", 60s)) << run_->text();
 
   hosts_->separate(0, 1);
@@ -164,7 +164,7 @@ TEST_F(Ssh, LinksBetweenHostsAreEncryptedWithACertificateThatComesWithTheToken) 
   settings.push_back("cluster.tls=true");
   start(settings);
 
-  expect_digests(testing::undisturbed_digests(epochs));
+  expect_digests(testing::undisturbed_digests(ssh_epochs));
   EXPECT_FALSE(std::filesystem::exists(output() + "/tls")) << "no key lies anywhere";
 }
 
@@ -174,11 +174,11 @@ TEST_F(Ssh, ASlowLinkChangesNothing) {
   }
   start(two_hosts());
 
-  expect_digests(testing::undisturbed_digests(epochs));
+  expect_digests(testing::undisturbed_digests(ssh_epochs));
 }
 
 TEST_F(Ssh, AKilledRunLeavesNoProcessOnAnyHost) {
-  start(two_hosts(), 100 * epochs);
+  start(two_hosts(), 100 * ssh_epochs);
   ASSERT_TRUE(run_->wait_for_line("epoch    2/", 60s)) << run_->text();
   const auto all = testing::processes_of(mark_);
   ASSERT_TRUE(std::ranges::any_of(all, [](const auto& p) { return p.name == "host 1"; }));

@@ -18,7 +18,7 @@ using testing::TestClock;
 using testing::WatchedRun;
 using Words = std::vector<std::string>;
 
-constexpr int epochs = 12;
+constexpr int cut_epochs = 12;
 
 struct CutRole {
   const char* name;
@@ -54,7 +54,7 @@ class CutLinks : public ::testing::Test {
 Words words_of(const NetworkHosts& hosts, const CutRole& role, const std::string& output,
                const std::string& mark) {
   auto words = hosts.at_launcher();
-  const auto job = testing::fault_job(output, epochs);
+  const auto job = testing::fault_job(output, cut_epochs);
   words.insert(words.end(), job.begin(), job.end());
   auto settings = hosts.ssh_settings();
   settings.push_back(fmt::format("cluster.ssh.env=[\"{}\"]", testing::environment_entry(mark)));
@@ -100,7 +100,7 @@ void CutLinks::play(const CutRole& role, const CutMoment& moment) {
     hosts.heal(host);
   }
   const auto code = run.wait_for_end(120s);
-  const auto same = testing::digests_in(output) == testing::undisturbed_digests(epochs);
+  const auto same = testing::digests_in(output) == testing::undisturbed_digests(cut_epochs);
   EXPECT_EQ(code, 0) << role.name << ' ' << moment.name << '\n' << run.text();
   EXPECT_TRUE(same) << role.name << ' ' << moment.name;
   EXPECT_TRUE(run.wait_for_all(10s).empty());

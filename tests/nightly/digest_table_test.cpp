@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 using testing::WatchedRun;
 using Words = std::vector<std::string>;
 
-constexpr int epochs = 12;
+constexpr int table_epochs = 12;
 
 struct Placed {
   const char* name;
@@ -39,7 +39,7 @@ std::string listed(int hosts) {
 }
 
 Words job_of(const std::string& output, int hosts, const Words& settings) {
-  auto words = testing::fault_job(output, epochs);
+  auto words = testing::fault_job(output, table_epochs);
   words.insert(words.end(), {"--set", fmt::format("cluster.hosts={}", hosts), "--set",
                              fmt::format("partition.parts={}", hosts)});
   for (const auto& setting : settings) {

@@ -37,7 +37,7 @@ TEST(FaultSimulation, ASeedReplaysExactly) {
 }
 
 /// Two hosts with a part each.
-FaultPlan two_hosts() {
+FaultPlan two_host_plan() {
   FaultPlan plan;
   plan.hosts = 2;
   plan.parts = 2;
@@ -63,7 +63,7 @@ SimulationOutcome run_with(Simulation& simulation, FaultPlan plan, Fault fault) 
 TEST(FaultSimulation, AnErrorThatIsNotInThePlanIsNotExpected) {
   const testing::ScratchFolder scratch;
   ASSERT_OK_AND_ASSIGN(auto simulation, Simulation::create(scratch.path()));
-  auto plan = two_hosts();
+  auto plan = two_host_plan();
   const auto forever = link_fault(FaultKind::cut_link_forever, 1, {});
 
   const auto unplanned = run_with(simulation, plan, forever);
@@ -81,8 +81,8 @@ TEST(FaultSimulation, ARankThatCannotBeHeardForLongIsReplacedWhileItLives) {
   ASSERT_OK_AND_ASSIGN(auto simulation, Simulation::create(scratch.path()));
   constexpr std::chrono::seconds more_than_lost_after(10);
 
-  const auto outcome =
-      run_with(simulation, two_hosts(), link_fault(FaultKind::cut_link, 2, more_than_lost_after));
+  const auto outcome = run_with(simulation, two_host_plan(),
+                                link_fault(FaultKind::cut_link, 2, more_than_lost_after));
 
   EXPECT_TRUE(outcome.as_expected) << outcome.verdict;
   EXPECT_GE(outcome.rollbacks, 1U);
@@ -105,7 +105,7 @@ TEST(FaultSimulation, AShortCutIsMendedByTheLinksAlone) {
   auto cut = link_fault(FaultKind::cut_link, 2, std::chrono::milliseconds(200));
   cut.lose_in_flight = true;
 
-  const auto outcome = run_with(simulation, two_hosts(), cut);
+  const auto outcome = run_with(simulation, two_host_plan(), cut);
 
   EXPECT_TRUE(outcome.as_expected) << outcome.verdict;
   EXPECT_EQ(outcome.rollbacks, 0U);

@@ -43,4 +43,7 @@ class Process {
 /// Starts and waits.
 ProcessResult run_process(const std::vector<std::string>& arguments, const std::string& folder);
 
+/// Whether a folder of PATH, or /usr/sbin, has the program.
+bool is_installed(const std::string& program);
+
 }  // namespace troupe::testing

@@ -42,7 +42,7 @@ struct Data {
   }
 };
 
-struct Way {
+struct EdgeDataWay {
   std::uint64_t memory_bytes = 1U << 30;
   std::size_t threads = 1;
   std::size_t piece = edges;
@@ -58,8 +58,8 @@ NewEdgeType type_with_data(NodeTypeId node, const EdgeTransforms& transforms) {
           .features = FeatureInfo{.dtype = DType::f32, .cols = cols, .scale = 1}};
 }
 
-Status write(const Data& data, const EdgeTransforms& transforms, const Way& way,
-             const std::filesystem::path& out) {
+Status write_edge_data(const Data& data, const EdgeTransforms& transforms, const EdgeDataWay& way,
+                       const std::filesystem::path& out) {
   ComputePool pool(way.threads);
   TROUPE_ASSIGN_OR_RETURN(auto writer, StoreWriter::create(out, {way.memory_bytes, {}}, pool));
   TROUPE_ASSIGN_OR_RETURN(const auto node, writer.add_node_type({"node", nodes, {}, {}}));
@@ -112,7 +112,7 @@ class StreamStoreEdgeData : public ::testing::Test {
 };
 
 TEST_F(StreamStoreEdgeData, WeightsTimesAndFeaturesFollowTheirEdges) {
-  ASSERT_OK(write(data_, {}, {}, temp_ / "store"));
+  ASSERT_OK(write_edge_data(data_, {}, {}, temp_ / "store"));
   ASSERT_OK_AND_ASSIGN(const auto store, GraphStore::open(temp_ / "store", {}));
   const auto& info = store.info().edge_types[0];
   EXPECT_TRUE(info.has_weights && info.has_times);
@@ -122,12 +122,12 @@ TEST_F(StreamStoreEdgeData, WeightsTimesAndFeaturesFollowTheirEdges) {
 }
 
 TEST_F(StreamStoreEdgeData, DerivedEdgesHaveTheDataOfTheirs) {
-  ASSERT_OK(write(data_, {.symmetrize = true}, {}, temp_ / "both"));
+  ASSERT_OK(write_edge_data(data_, {.symmetrize = true}, {}, temp_ / "both"));
   ASSERT_OK_AND_ASSIGN(const auto both, GraphStore::open(temp_ / "both", {}));
   EXPECT_EQ(both.graph()->edges[0].in.neighbours.size(), 2 * edges);
   expect_data(both.graph()->edges[0], data_);
 
-  ASSERT_OK(write(data_, {.reverse_edges = true}, {}, temp_ / "types"));
+  ASSERT_OK(write_edge_data(data_, {.reverse_edges = true}, {}, temp_ / "types"));
   ASSERT_OK_AND_ASSIGN(const auto types, GraphStore::open(temp_ / "types", {}));
   expect_data(types.graph()->edges[0], data_);
   expect_data(types.graph()->edges[1], data_);
@@ -135,11 +135,11 @@ TEST_F(StreamStoreEdgeData, DerivedEdgesHaveTheDataOfTheirs) {
 
 TEST_F(StreamStoreEdgeData, TheBytesDoNotDependOnMemoryThreadsOrPieces) {
   const EdgeTransforms transforms{.drop_self_loops = true, .reverse_edges = true};
-  ASSERT_OK(write(data_, transforms, {}, temp_ / "whole"));
-  const std::array<Way, 3> ways{{{4096, 1, 64}, {1U << 30, 3, 7}, {4096, 3, 400}}};
+  ASSERT_OK(write_edge_data(data_, transforms, {}, temp_ / "whole"));
+  const std::array<EdgeDataWay, 3> ways{{{4096, 1, 64}, {1U << 30, 3, 7}, {4096, 3, 400}}};
   for (std::size_t i = 0; i < ways.size(); ++i) {
     const auto out = temp_ / std::to_string(i);
-    ASSERT_OK(write(data_, transforms, ways[i], out));
+    ASSERT_OK(write_edge_data(data_, transforms, ways[i], out));
     for (const auto& file : files_below(temp_ / "whole")) {
       EXPECT_EQ(read_all(out / file), read_all(temp_ / "whole" / file)) << file;
     }
@@ -175,7 +175,7 @@ TEST_F(StreamStoreEdgeData, DataThatDoNotFitAreRefused) {
 
 TEST_F(StreamStoreEdgeData, OpeningAStoreChecksWeightsAndTheOrderOfTimes) {
   const auto open = [&] { return GraphStore::open(temp_ / "store", {}); };
-  ASSERT_OK(write(data_, {}, {}, temp_ / "store"));
+  ASSERT_OK(write_edge_data(data_, {}, {}, temp_ / "store"));
   auto weights = data_.weights;
   weights[7] = -1;
   forge_array(temp_ / "store", "edges-edge/in/weights.npy", {edges}, weights);

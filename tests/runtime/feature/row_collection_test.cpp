@@ -13,7 +13,7 @@ using testing::drive;
 using testing::fanouts;
 using testing::featured_graph;
 
-const std::vector<std::uint64_t> seeds = {5, 1, 20, 5, 34};
+const std::vector<std::uint64_t> collected_seeds = {5, 1, 20, 5, 34};
 
 TEST(RowCollection, PutsRowsIdsAndLabelsInTheirPlaces) {
   for (const DType dtype : {DType::f32, DType::u8}) {
@@ -22,8 +22,8 @@ TEST(RowCollection, PutsRowsIdsAndLabelsInTheirPlaces) {
       for (const auto answers : {Answers::replies, Answers::parts}) {
         const auto cut = cut_graph(graph, parts);
 
-        const Batch batch =
-            collect(cut, collect_options(cut), drive(cut, fanouts({4, 3}), {}, seeds), answers);
+        const Batch batch = collect(cut, collect_options(cut),
+                                    drive(cut, fanouts({4, 3}), {}, collected_seeds), answers);
 
         const auto& ids = batch.sampled->nodes[0].ids;
         ASSERT_EQ(batch.rows[0].features.rows(), ids.size());
@@ -44,7 +44,8 @@ TEST(RowCollection, PutsRowsIdsAndLabelsInTheirPlaces) {
 
 TEST(RowCollection, AsksEachPartOnceWithSeedsFirst) {
   const auto cut = cut_graph(featured_graph(), 5);
-  const auto sampled = std::make_shared<const SampledBatch>(drive(cut, fanouts({4, 3}), {}, seeds));
+  const auto sampled =
+      std::make_shared<const SampledBatch>(drive(cut, fanouts({4, 3}), {}, collected_seeds));
 
   const RowCollection collection(*cut.book, collect_options(cut), sampled);
 
@@ -58,7 +59,8 @@ TEST(RowCollection, AsksEachPartOnceWithSeedsFirst) {
     labelled += request.label_nodes;
     for (std::size_t i = 0; i < request.nodes.size(); ++i) {
       const auto originals = cut.original(request.nodes[i]);
-      EXPECT_EQ(std::ranges::find(seeds, originals) != seeds.end(), i < request.label_nodes);
+      EXPECT_EQ(std::ranges::find(collected_seeds, originals) != collected_seeds.end(),
+                i < request.label_nodes);
     }
   }
   EXPECT_EQ(nodes, sampled->num_nodes());
@@ -68,12 +70,13 @@ TEST(RowCollection, AsksEachPartOnceWithSeedsFirst) {
 TEST(RowCollection, AsksForTheSeedsAloneWhereOnlyTheyAreWanted) {
   const auto cut = cut_graph(featured_graph(), 3);
   const auto everything =
-      collect(cut, collect_options(cut), drive(cut, fanouts({4, 3}), {}, seeds));
+      collect(cut, collect_options(cut), drive(cut, fanouts({4, 3}), {}, collected_seeds));
   auto options = collect_options(cut);
   options->digest = DigestMode::off;
   options->seeds_only = true;
   for (const auto answers : {Answers::replies, Answers::parts}) {
-    const auto batch = collect(cut, options, drive(cut, fanouts({4, 3}), {}, seeds), answers);
+    const auto batch =
+        collect(cut, options, drive(cut, fanouts({4, 3}), {}, collected_seeds), answers);
 
     ASSERT_EQ(batch.rows[0].features.rows(), 4U);
     EXPECT_GT(batch.sampled->num_nodes(), 4U);
@@ -93,12 +96,13 @@ TEST(RowCollection, SpreadsTargetsOverDuplicateSeeds) {
   }
   const auto cut = cut_graph(graph, 3);
 
-  const Batch batch = collect(cut, collect_options(cut), drive(cut, fanouts({2}), {}, seeds));
+  const Batch batch =
+      collect(cut, collect_options(cut), drive(cut, fanouts({2}), {}, collected_seeds));
 
   ASSERT_EQ(batch.targets.rows(), 5U);
   ASSERT_EQ(batch.targets.cols(), 2U);
-  for (std::size_t i = 0; i < seeds.size(); ++i) {
-    EXPECT_EQ(batch.targets.view().row(i)[1], static_cast<float>(2 * seeds[i] + 1));
+  for (std::size_t i = 0; i < collected_seeds.size(); ++i) {
+    EXPECT_EQ(batch.targets.view().row(i)[1], static_cast<float>(2 * collected_seeds[i] + 1));
   }
   EXPECT_TRUE(batch.labels.empty());
 }
@@ -108,7 +112,8 @@ TEST(RowCollection, AsksOnlyForWhatIsWanted) {
   auto options = collect_options(cut);
   options->digest = DigestMode::off;
   options->with_original_ids = false;
-  const auto sampled = std::make_shared<const SampledBatch>(drive(cut, fanouts({4}), {}, seeds));
+  const auto sampled =
+      std::make_shared<const SampledBatch>(drive(cut, fanouts({4}), {}, collected_seeds));
 
   const RowCollection labels_only(*cut.book, options, sampled);
   std::size_t nodes = 0;
@@ -116,7 +121,7 @@ TEST(RowCollection, AsksOnlyForWhatIsWanted) {
     EXPECT_FALSE(question.request.with_rows);
     nodes += question.request.nodes.size();
   }
-  EXPECT_EQ(nodes, 4U) << "the distinct seeds";
+  EXPECT_EQ(nodes, 4U) << "the distinct collected_seeds";
 
   auto nothing = std::make_shared<CollectOptions>(*options);
   nothing->with_labels = false;
@@ -137,7 +142,8 @@ TEST(RowCollection, GraphsWithoutLabelsGiveNone) {
   graph.nodes[0].labels.clear();
   const auto cut = cut_graph(graph, 2);
 
-  const Batch batch = collect(cut, collect_options(cut), drive(cut, fanouts({4}), {}, seeds));
+  const Batch batch =
+      collect(cut, collect_options(cut), drive(cut, fanouts({4}), {}, collected_seeds));
 
   EXPECT_TRUE(batch.labels.empty());
   EXPECT_EQ(batch.targets.view().size(), 0U);
@@ -148,7 +154,8 @@ class HostileRows : public ::testing::Test {
  protected:
   HostileRows()
       : cut_(cut_graph(featured_graph(), 2)),
-        sampled_(std::make_shared<const SampledBatch>(drive(cut_, fanouts({4}), {}, seeds))),
+        sampled_(
+            std::make_shared<const SampledBatch>(drive(cut_, fanouts({4}), {}, collected_seeds))),
         collection_(*cut_.book, collect_options(cut_), sampled_) {
     for (const auto& question : collection_.questions()) {
       auto reply = read_part_rows(*cut_.parts[raw(question.part)], question.request);

@@ -15,7 +15,7 @@ namespace {
 using testing::degrees;
 using testing::edges_of;
 
-PowerlawOptions small() {
+PowerlawOptions small_powerlaw() {
   PowerlawOptions options;
   options.nodes = 1001;
   options.edges = 20'000;
@@ -79,7 +79,7 @@ TEST_F(Powerlaw, ClassesKeepTheDegreesAndTheShareInside) {
 }
 
 TEST_F(Powerlaw, RandomLabelsLeaveTheGraphAsItIs) {
-  auto options = small();
+  auto options = small_powerlaw();
   options.labels = LabelKind::random;
   ASSERT_OK_AND_ASSIGN(const auto random, make(options));
   const auto labels = random.graph()->nodes[0].labels;
@@ -109,7 +109,7 @@ TEST_F(Powerlaw, DegreesSayNothingAboutIds) {
 }
 
 TEST_F(Powerlaw, ThreadsMemoryAndPiecesDoNotChangeAByte) {
-  expect_bytes(small(), powerlaw_graph, "db84b85e96ef8cf32d4b7be44880bfd1");
+  expect_bytes(small_powerlaw(), powerlaw_graph, "db84b85e96ef8cf32d4b7be44880bfd1");
 }
 
 TEST_F(Powerlaw, OneNodeHasLoops) {
@@ -121,18 +121,18 @@ TEST_F(Powerlaw, OneNodeHasLoops) {
 }
 
 TEST_F(Powerlaw, RefusesOptionsThatCannotBe) {
-  auto options = small();
+  auto options = small_powerlaw();
   options.exponent = 1.9;
   EXPECT_ERROR(powerlaw_graph(options), Errc::invalid_argument,
                "exponent: expected 2 to 10, got 1.9");
-  options = small();
+  options = small_powerlaw();
   options.nodes = 1ULL << 32;
   EXPECT_ERROR(powerlaw_graph(options), Errc::invalid_argument,
                "nodes: expected 1 to 4294967295, got 4294967296");
-  options = small();
+  options = small_powerlaw();
   options.homophily = -0.1;
   EXPECT_ERROR(powerlaw_graph(options), Errc::invalid_argument, "homophily: expected 0 to 1");
-  options = small();
+  options = small_powerlaw();
   options.classes = 1002;
   EXPECT_ERROR(powerlaw_graph(options), Errc::invalid_argument, "a node for each class");
 }

@@ -20,7 +20,7 @@ namespace {
 using testing::read_npy;
 using EdgeSet = std::map<std::pair<std::uint64_t, std::uint64_t>, int>;  // with multiplicities
 
-RmatOptions small() {
+RmatOptions small_npy() {
   RmatOptions options;
   options.nodes = 1000;  // not a power of two
   options.edges = 12345;
@@ -101,7 +101,7 @@ EdgeSet edges_by_definition(const RmatOptions& options) {
 
 TEST_F(Rmat, EdgesAreThoseOfTheDefinition) {
   for (const std::uint64_t nodes : {1U, 2U, 3U, 16U, 17U, 1000U, 70000U}) {
-    auto options = small();
+    auto options = small_npy();
     options.nodes = nodes;
     options.edges = 2000;  // no multiple of 16
     options.train = 0;
@@ -111,7 +111,7 @@ TEST_F(Rmat, EdgesAreThoseOfTheDefinition) {
 }
 
 TEST_F(Rmat, FilesHaveTheCountsAskedFor) {
-  ASSERT_OK_AND_ASSIGN(const auto summary, generate(small()));
+  ASSERT_OK_AND_ASSIGN(const auto summary, generate(small_npy()));
 
   EXPECT_EQ(summary.edges, 12345U);
   const auto offsets = read("indptr.npy");
@@ -130,7 +130,7 @@ TEST_F(Rmat, FilesHaveTheCountsAskedFor) {
 }
 
 TEST_F(Rmat, EveryListIsInAscendingOrder) {
-  ASSERT_OK(generate(small()));
+  ASSERT_OK(generate(small_npy()));
 
   const auto offsets = read("indptr.npy");
   const auto neighbours = read("indices64.npy");
@@ -142,7 +142,7 @@ TEST_F(Rmat, EveryListIsInAscendingOrder) {
 }
 
 TEST_F(Rmat, SymmetrisedHoldsEachEdgeAndItsReverse) {
-  auto options = small();
+  auto options = small_npy();
   options.nodes = 300;  // many duplicates and loops
   ASSERT_OK(generate(options));
   const auto drawn = edges();
@@ -159,7 +159,7 @@ TEST_F(Rmat, SymmetrisedHoldsEachEdgeAndItsReverse) {
 }
 
 TEST_F(Rmat, DuplicatesAndLoopsAreKept) {
-  auto options = small();
+  auto options = small_npy();
   options.nodes = 20;
   options.train = 0;
   ASSERT_OK(generate(options));
@@ -177,7 +177,7 @@ TEST_F(Rmat, DuplicatesAndLoopsAreKept) {
 }
 
 TEST_F(Rmat, ThreadsDoNotChangeAByte) {
-  auto options = small();
+  auto options = small_npy();
   options.nodes = 30'000;  // several chunks of nodes and of edges
   options.edges = 400'000;
   options.symmetrize = true;
@@ -192,9 +192,9 @@ TEST_F(Rmat, ThreadsDoNotChangeAByte) {
 }
 
 TEST_F(Rmat, TheSeedChangesEveryArray) {
-  ASSERT_OK(generate(small()));
+  ASSERT_OK(generate(small_npy()));
   const auto expected = files();
-  auto options = small();
+  auto options = small_npy();
   options.seed = 4;
   ASSERT_OK(generate(options));
 
@@ -236,7 +236,7 @@ TEST_F(Rmat, QuadrantsHaveTheirProbabilitiesAtEveryLevel) {
 }
 
 TEST_F(Rmat, DegreesAreSkewedByTheQuadrants) {
-  auto options = small();
+  auto options = small_npy();
   options.nodes = 20'000;
   options.edges = 300'000;
   ASSERT_OK_AND_ASSIGN(const auto skewed, generate(options));
@@ -250,7 +250,7 @@ TEST_F(Rmat, DegreesAreSkewedByTheQuadrants) {
 }
 
 TEST_F(Rmat, IdsAreScatteredOverTheWholeRange) {
-  ASSERT_OK(generate(small()));
+  ASSERT_OK(generate(small_npy()));
 
   // Unpermuted, ids below 500 would have about three quarters of the edges.
   const auto neighbours = read("indices64.npy");
@@ -260,7 +260,7 @@ TEST_F(Rmat, IdsAreScatteredOverTheWholeRange) {
 }
 
 TEST_F(Rmat, SeedsAreDistinctNodesInRandomOrder) {
-  ASSERT_OK(generate(small()));
+  ASSERT_OK(generate(small_npy()));
 
   const auto train = read("train_idx.npy");
   const std::set<std::int64_t> distinct(train.begin(), train.end());
@@ -269,7 +269,7 @@ TEST_F(Rmat, SeedsAreDistinctNodesInRandomOrder) {
   EXPECT_LT(*distinct.rbegin(), 1000);
   EXPECT_FALSE(std::ranges::is_sorted(train));
 
-  auto options = small();
+  auto options = small_npy();
   options.train = options.nodes;
   ASSERT_OK(generate(options));
   auto all = read("train_idx.npy");
@@ -280,7 +280,7 @@ TEST_F(Rmat, SeedsAreDistinctNodesInRandomOrder) {
 }
 
 TEST_F(Rmat, FeaturesAndLabelsAreUniform) {
-  ASSERT_OK(generate(small()));
+  ASSERT_OK(generate(small_npy()));
 
   const auto x = read_npy(out_ / "x.npy").as<float>();
   std::vector<double> values(x.begin(), x.end());
@@ -296,7 +296,7 @@ TEST_F(Rmat, FeaturesAndLabelsAreUniform) {
 }
 
 TEST_F(Rmat, ManyColumnsAndRowsAreWrittenInPieces) {
-  auto options = small();
+  auto options = small_npy();
   options.nodes = 9000;
   options.features = 1000;  // more than two blocks of writing
   options.edges = 1;
@@ -314,7 +314,7 @@ TEST_F(Rmat, ManyColumnsAndRowsAreWrittenInPieces) {
 }
 
 TEST_F(Rmat, ItsFilesImport) {
-  ASSERT_OK(generate(small()));
+  ASSERT_OK(generate(small_npy()));
 
   ASSERT_OK(import_npy(out_, temp_ / "store"));
 
@@ -348,7 +348,7 @@ TEST_F(Rmat, WithoutFeaturesLabelsAndSeedsOnlyEdgesAreWritten) {
 }
 
 TEST_F(Rmat, GoldenBytes) {
-  auto options = small();
+  auto options = small_npy();
   options.symmetrize = true;
   ASSERT_OK(generate(options));
 
@@ -360,14 +360,14 @@ TEST_F(Rmat, GoldenBytes) {
   EXPECT_EQ(to_string(digest.digest()), "79505878d13e98e8d2069e02a474cfe2");
 }
 
-struct BadOptions {
+struct BadRmatOptions {
   const char* what;
   void (*change)(RmatOptions&);
 };
-class RmatRefuses : public Rmat, public ::testing::WithParamInterface<BadOptions> {};
+class RmatRefuses : public Rmat, public ::testing::WithParamInterface<BadRmatOptions> {};
 
 TEST_P(RmatRefuses, OptionsThatCannotBe) {
-  auto options = small();
+  auto options = small_npy();
   GetParam().change(options);
 
   EXPECT_ERROR(generate(options), Errc::invalid_argument, GetParam().what);
@@ -378,22 +378,23 @@ constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 INSTANTIATE_TEST_SUITE_P(
     All, RmatRefuses,
     ::testing::Values(
-        BadOptions{"nodes: expected 1 to 4294967296, got 0", [](auto& o) { o.nodes = 0; }},
-        BadOptions{"nodes: expected 1 to 4294967296, got 4294967297",
-                   [](auto& o) { o.nodes = (1ULL << 32) + 1; }},
-        BadOptions{"edges: expected 0 to", [](auto& o) { o.edges = ~0ULL; }},
-        BadOptions{"a: expected a probability in [0, 1), got -0.1", [](auto& o) { o.a = -0.1; }},
-        BadOptions{"b: expected a probability in [0, 1), got nan", [](auto& o) { o.b = nan; }},
-        BadOptions{"c: expected a probability in [0, 1), got 1", [](auto& o) { o.c = 1; }},
-        BadOptions{"a + b + c: expected less than 1", [](auto& o) { o.c = 0.24; }},
-        BadOptions{"a + b + c: expected less than 1", [](auto& o) { o.c = 0.5; }},
-        BadOptions{"features: expected 0 to", [](auto& o) { o.features = 1ULL << 40; }},
-        BadOptions{"classes: expected 0 to", [](auto& o) { o.classes = 1ULL << 40; }},
-        BadOptions{"train: expected at most 1000, the number of nodes, got 1001",
-                   [](auto& o) { o.train = 1001; }}));
+        BadRmatOptions{"nodes: expected 1 to 4294967296, got 0", [](auto& o) { o.nodes = 0; }},
+        BadRmatOptions{"nodes: expected 1 to 4294967296, got 4294967297",
+                       [](auto& o) { o.nodes = (1ULL << 32) + 1; }},
+        BadRmatOptions{"edges: expected 0 to", [](auto& o) { o.edges = ~0ULL; }},
+        BadRmatOptions{"a: expected a probability in [0, 1), got -0.1",
+                       [](auto& o) { o.a = -0.1; }},
+        BadRmatOptions{"b: expected a probability in [0, 1), got nan", [](auto& o) { o.b = nan; }},
+        BadRmatOptions{"c: expected a probability in [0, 1), got 1", [](auto& o) { o.c = 1; }},
+        BadRmatOptions{"a + b + c: expected less than 1", [](auto& o) { o.c = 0.24; }},
+        BadRmatOptions{"a + b + c: expected less than 1", [](auto& o) { o.c = 0.5; }},
+        BadRmatOptions{"features: expected 0 to", [](auto& o) { o.features = 1ULL << 40; }},
+        BadRmatOptions{"classes: expected 0 to", [](auto& o) { o.classes = 1ULL << 40; }},
+        BadRmatOptions{"train: expected at most 1000, the number of nodes, got 1001",
+                       [](auto& o) { o.train = 1001; }}));
 
 TEST_F(Rmat, MoreThanThisMachineHoldsIsRefusedWithTheBytes) {
-  auto options = small();
+  auto options = small_npy();
   options.edges = 1ULL << 45;
 
   EXPECT_ERROR(generate(options), Errc::out_of_memory, "need 14073");
@@ -403,9 +404,9 @@ TEST_F(Rmat, MoreThanThisMachineHoldsIsRefusedWithTheBytes) {
 TEST_F(Rmat, AnExistingFolderIsNotTouched) {
   testing::write_all(out_ / "indptr.npy", "mine");
   InlineExecutor here;
-  ASSERT_OK_AND_ASSIGN(const auto graph, rmat_graph(small()));
+  ASSERT_OK_AND_ASSIGN(const auto graph, rmat_graph(small_npy()));
 
-  EXPECT_ERROR(generate::write_npy(graph, small(), here, out_), Errc::failed_precondition,
+  EXPECT_ERROR(generate::write_npy(graph, small_npy(), here, out_), Errc::failed_precondition,
                "exists");
   EXPECT_EQ(testing::read_all(out_ / "indptr.npy"), "mine");
 }

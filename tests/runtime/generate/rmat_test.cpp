@@ -11,7 +11,7 @@ namespace {
 
 using testing::edges_of;
 
-RmatOptions small() {
+RmatOptions small_rmat() {
   RmatOptions options;
   options.nodes = 1000;  // not a power of two
   options.edges = 12345;
@@ -33,7 +33,7 @@ class RmatStore : public testing::Generated {
 TEST_F(RmatStore, IsTheOneThatComesByWayOfNumPyFiles) {
   for (const auto labels : {LabelKind::random, LabelKind::learnable}) {
     for (const std::uint64_t classes : {0U, 5U}) {
-      auto options = small();
+      auto options = small_rmat();
       options.labels = labels;
       options.classes = classes;
       options.val = 50;
@@ -82,14 +82,14 @@ TEST_F(RmatStore, LearnableLabelsHaveTheShareInsideAndKeepDegrees) {
 }
 
 TEST_F(RmatStore, ThreadsMemoryAndPiecesDoNotChangeAByte) {
-  expect_bytes(small(), rmat_graph, "80745b0ff9e1d57fdcb8ff663b04f8de");
-  auto options = small();
+  expect_bytes(small_rmat(), rmat_graph, "80745b0ff9e1d57fdcb8ff663b04f8de");
+  auto options = small_rmat();
   options.classes = 0;
   expect_bytes(options, rmat_graph, "31e43ded7a13ceaed47ec536378cef67");
 }
 
 TEST_F(RmatStore, NumPyFilesAreRefusedWhatOnlyStoresHave) {
-  auto options = small();
+  auto options = small_rmat();
   options.dedup = true;
   InlineExecutor here;
   ASSERT_OK_AND_ASSIGN(const auto graph, rmat_graph(options));
@@ -99,7 +99,7 @@ TEST_F(RmatStore, NumPyFilesAreRefusedWhatOnlyStoresHave) {
 }
 
 TEST_F(RmatStore, MoreNodesThanThisMachineHoldsAreRefusedWithTheBytes) {
-  auto options = small();
+  auto options = small_rmat();
   options.nodes = 1ULL << 32;
   options.classes = 1 << 20;
   InlineExecutor here;

@@ -13,7 +13,7 @@ namespace {
 
 using testing::edges_of;
 
-SbmOptions small() {
+SbmOptions small_sbm() {
   SbmOptions options;
   options.nodes = 1003;
   options.edges = 20'000;
@@ -33,7 +33,7 @@ class Sbm : public testing::Generated {
 };
 
 TEST_F(Sbm, TheStoreHasTheCountsAskedFor) {
-  ASSERT_OK_AND_ASSIGN(const auto store, make(small()));
+  ASSERT_OK_AND_ASSIGN(const auto store, make(small_sbm()));
 
   const auto& info = store.info();
   ASSERT_EQ(info.node_types.size(), 1U);
@@ -48,7 +48,7 @@ TEST_F(Sbm, TheStoreHasTheCountsAskedFor) {
 
 TEST_F(Sbm, TheShareOfEdgesInsideClassesIsTheOneAskedFor) {
   for (const double homophily : {0.0, 0.2, 0.7, 1.0}) {
-    auto options = small();
+    auto options = small_sbm();
     options.homophily = homophily;
     ASSERT_OK_AND_ASSIGN(const auto store, make(options));
     const auto labels = store.graph()->nodes[0].labels;
@@ -60,7 +60,7 @@ TEST_F(Sbm, TheShareOfEdgesInsideClassesIsTheOneAskedFor) {
 }
 
 TEST_F(Sbm, ClassesDifferByOneNodeAtMost) {
-  ASSERT_OK_AND_ASSIGN(const auto store, make(small()));
+  ASSERT_OK_AND_ASSIGN(const auto store, make(small_sbm()));
 
   std::map<std::int64_t, std::uint64_t> sizes;
   for (const auto label : store.graph()->nodes[0].labels) {
@@ -71,7 +71,7 @@ TEST_F(Sbm, ClassesDifferByOneNodeAtMost) {
 }
 
 TEST_F(Sbm, IdsSayNothingAboutClasses) {
-  ASSERT_OK_AND_ASSIGN(const auto store, make(small()));
+  ASSERT_OK_AND_ASSIGN(const auto store, make(small_sbm()));
   const auto labels = store.graph()->nodes[0].labels;
 
   for (std::size_t first = 0; first < 1000; first += 250) {  // about 50 of each class
@@ -84,7 +84,7 @@ TEST_F(Sbm, IdsSayNothingAboutClasses) {
 }
 
 TEST_F(Sbm, EndsAreUniform) {
-  auto options = small();
+  auto options = small_sbm();
   options.nodes = 50;
   options.train = options.val = options.test = 0;
   ASSERT_OK_AND_ASSIGN(const auto store, make(options));
@@ -100,7 +100,7 @@ TEST_F(Sbm, EndsAreUniform) {
 }
 
 TEST_F(Sbm, FeaturesAreTheCentreOfTheClassAndNoise) {
-  auto options = small();
+  auto options = small_sbm();
   options.nodes = 20'000;
   options.edges = 0;
   options.noise = 0.5;
@@ -131,10 +131,10 @@ TEST_F(Sbm, FeaturesAreTheCentreOfTheClassAndNoise) {
 }
 
 TEST_F(Sbm, FeaturesAreStoredAsAskedFor) {
-  ASSERT_OK_AND_ASSIGN(const auto store, make(small()));
+  ASSERT_OK_AND_ASSIGN(const auto store, make(small_sbm()));
   const auto exact = store.graph();
   const auto* values = reinterpret_cast<const float*>(exact->nodes[0].features->data.bytes.data());
-  auto options = small();
+  auto options = small_sbm();
   options.feature_dtype = DType::u8;
   ASSERT_OK_AND_ASSIGN(const auto narrow, make(options));
 
@@ -153,7 +153,7 @@ TEST_F(Sbm, FeaturesAreStoredAsAskedFor) {
 }
 
 TEST_F(Sbm, NoNodeIsASeedTwice) {
-  ASSERT_OK_AND_ASSIGN(const auto store, make(small()));
+  ASSERT_OK_AND_ASSIGN(const auto store, make(small_sbm()));
 
   std::set<std::uint64_t> all;
   for (const auto& [role, count] :
@@ -169,7 +169,7 @@ TEST_F(Sbm, NoNodeIsASeedTwice) {
 }
 
 TEST_F(Sbm, EdgesAreSymmetrisedAndThinnedAsImportsDo) {
-  auto options = small();
+  auto options = small_sbm();
   options.nodes = 60;
   options.homophily = 0.2;  // that of chance
   options.train = options.val = options.test = 0;
@@ -189,7 +189,7 @@ TEST_F(Sbm, EdgesAreSymmetrisedAndThinnedAsImportsDo) {
 }
 
 TEST_F(Sbm, TheStoreSaysHowItWasMade) {
-  ASSERT_OK_AND_ASSIGN(const auto store, make(small()));
+  ASSERT_OK_AND_ASSIGN(const auto store, make(small_sbm()));
 
   EXPECT_EQ(testing::read_all(out_ / "generator.json"),
             "{ \"kind\": \"sbm\", \"nodes\": 1003, \"edges\": 20000, \"symmetrize\": false, "
@@ -200,15 +200,15 @@ TEST_F(Sbm, TheStoreSaysHowItWasMade) {
 }
 
 TEST_F(Sbm, ThreadsMemoryAndPiecesDoNotChangeAByte) {
-  auto options = small();
+  auto options = small_sbm();
   options.symmetrize = true;
   expect_bytes(options, sbm_graph, "9507e7e3c1825b4942f3d525cc8690ec");
 }
 
 TEST_F(Sbm, TheSeedChangesEdgesFeaturesLabelsAndSeeds) {
   InlineExecutor here;
-  ASSERT_OK_AND_ASSIGN(const auto one, write(small(), sbm_graph, here));
-  auto options = small();
+  ASSERT_OK_AND_ASSIGN(const auto one, write(small_sbm(), sbm_graph, here));
+  auto options = small_sbm();
   options.seed = 4;
   ASSERT_OK_AND_ASSIGN(const auto two, write(options, sbm_graph, here));
 
@@ -240,49 +240,50 @@ TEST_F(Sbm, TheSmallestGraphs) {
   EXPECT_EQ(none.info().edge_types[0].count, 0U);
 }
 
-struct BadOptions {
+struct BadSbmOptions {
   const char* what;
   void (*change)(SbmOptions&);
 };
-class SbmRefuses : public Sbm, public ::testing::WithParamInterface<BadOptions> {};
+class SbmRefuses : public Sbm, public ::testing::WithParamInterface<BadSbmOptions> {};
 
 TEST_P(SbmRefuses, OptionsThatCannotBe) {
-  auto options = small();
+  auto options = small_sbm();
   GetParam().change(options);
 
   EXPECT_ERROR(sbm_graph(options), Errc::invalid_argument, GetParam().what);
 }
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double sbm_nan = std::numeric_limits<double>::quiet_NaN();
 INSTANTIATE_TEST_SUITE_P(
     All, SbmRefuses,
     ::testing::Values(
-        BadOptions{"nodes: expected 1 to 4294967295, got 0", [](auto& o) { o.nodes = 0; }},
-        BadOptions{"edges: expected 0 to", [](auto& o) { o.edges = ~0ULL; }},
-        BadOptions{"classes: expected 1 to", [](auto& o) { o.classes = 0; }},
-        BadOptions{"classes: expected at most 1003, a node for each class, got 1004",
-                   [](auto& o) { o.classes = 1004; }},
-        BadOptions{"homophily: expected 0 to 1, got 1.1", [](auto& o) { o.homophily = 1.1; }},
-        BadOptions{"homophily: expected 0 to 1, got nan", [](auto& o) { o.homophily = nan; }},
-        BadOptions{"homophily: expected 1 with one class", [](auto& o) { o.classes = 1; }},
-        BadOptions{"noise: expected 0 to 10000, got -1", [](auto& o) { o.noise = -1; }},
-        BadOptions{"features: expected 0 to", [](auto& o) { o.features = 1ULL << 40; }},
-        BadOptions{"features: expected features x classes of at most",
-                   [](auto& o) { o.features = o.nodes = o.classes = 1 << 23; }},
-        BadOptions{"labels: expected learnable", [](auto& o) { o.labels = LabelKind::random; }},
-        BadOptions{"train: expected at most 1003, the number of nodes, got 1004",
-                   [](auto& o) { o.train = 1004; }},
-        BadOptions{"test: expected at most 402, the nodes that are in no other role, got 403",
-                   [](auto& o) { o.test = 403; }},
-        BadOptions{"val: expected 0 to 1, got 1.5",
-                   [](auto& o) { o.val = SplitSize::of_share(1.5); }}));
+        BadSbmOptions{"nodes: expected 1 to 4294967295, got 0", [](auto& o) { o.nodes = 0; }},
+        BadSbmOptions{"edges: expected 0 to", [](auto& o) { o.edges = ~0ULL; }},
+        BadSbmOptions{"classes: expected 1 to", [](auto& o) { o.classes = 0; }},
+        BadSbmOptions{"classes: expected at most 1003, a node for each class, got 1004",
+                      [](auto& o) { o.classes = 1004; }},
+        BadSbmOptions{"homophily: expected 0 to 1, got 1.1", [](auto& o) { o.homophily = 1.1; }},
+        BadSbmOptions{"homophily: expected 0 to 1, got nan",
+                      [](auto& o) { o.homophily = sbm_nan; }},
+        BadSbmOptions{"homophily: expected 1 with one class", [](auto& o) { o.classes = 1; }},
+        BadSbmOptions{"noise: expected 0 to 10000, got -1", [](auto& o) { o.noise = -1; }},
+        BadSbmOptions{"features: expected 0 to", [](auto& o) { o.features = 1ULL << 40; }},
+        BadSbmOptions{"features: expected features x classes of at most",
+                      [](auto& o) { o.features = o.nodes = o.classes = 1 << 23; }},
+        BadSbmOptions{"labels: expected learnable", [](auto& o) { o.labels = LabelKind::random; }},
+        BadSbmOptions{"train: expected at most 1003, the number of nodes, got 1004",
+                      [](auto& o) { o.train = 1004; }},
+        BadSbmOptions{"test: expected at most 402, the nodes that are in no other role, got 403",
+                      [](auto& o) { o.test = 403; }},
+        BadSbmOptions{"val: expected 0 to 1, got 1.5",
+                      [](auto& o) { o.val = SplitSize::of_share(1.5); }}));
 
 TEST_F(Sbm, AFolderThatExistsIsNotTouched) {
   testing::write_all(out_ / "mine", "mine");
   InlineExecutor here;
-  ASSERT_OK_AND_ASSIGN(const auto graph, sbm_graph(small()));
+  ASSERT_OK_AND_ASSIGN(const auto graph, sbm_graph(small_sbm()));
 
-  EXPECT_ERROR(generate::write_store(graph, small(), here, out_), Errc::failed_precondition,
+  EXPECT_ERROR(generate::write_store(graph, small_sbm(), here, out_), Errc::failed_precondition,
                "exists");
   EXPECT_EQ(testing::read_all(out_ / "mine"), "mine");
 }

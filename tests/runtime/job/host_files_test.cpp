@@ -9,7 +9,7 @@
 namespace troupe {
 namespace {
 
-Job job_with(const std::string& placement) {
+Job placed_job(const std::string& placement) {
   Job job;
   job.cluster.launch = "ssh";
   job.cluster.placement = placement;
@@ -37,7 +37,7 @@ std::vector<std::string> files_of(const Job& job, std::uint32_t host) {
 using Paths = std::vector<std::string>;
 
 TEST(HostFiles, AreItsPartsAndWhatEveryHostReads) {
-  const auto job = job_with("collocated");
+  const auto job = placed_job("collocated");
 
   EXPECT_EQ(files_of(job, 0), (Paths{"splits/default.train.npy", "part-0/nodes-n/features.npy",
                                      "part-10/nodes-n/features.npy"}));
@@ -46,11 +46,11 @@ TEST(HostFiles, AreItsPartsAndWhatEveryHostReads) {
 }
 
 TEST(HostFiles, OfAHostWithSamplerProcessesAreTheSame) {
-  EXPECT_EQ(files_of(job_with("worker"), 1), files_of(job_with("collocated"), 1));
+  EXPECT_EQ(files_of(placed_job("worker"), 1), files_of(placed_job("collocated"), 1));
 }
 
 TEST(HostFiles, OfServersAreParts) {
-  auto job = job_with("server_client");
+  auto job = placed_job("server_client");
   job.cluster.servers = 1;
 
   EXPECT_EQ(files_of(job, 0), (Paths{"splits/default.train.npy"}));
@@ -58,7 +58,7 @@ TEST(HostFiles, OfServersAreParts) {
 }
 
 TEST(HostFiles, ReplicasAreOnSeveralHosts) {
-  auto job = job_with("collocated");
+  auto job = placed_job("collocated");
   job.cluster.replicas = 2;
 
   EXPECT_EQ(files_of(job, 0).size(), 5U);
@@ -66,7 +66,7 @@ TEST(HostFiles, ReplicasAreOnSeveralHosts) {
 }
 
 TEST(HostFiles, WithReplicatedTopologyAllListsAndNothingElseOfOtherParts) {
-  const auto job = job_with("collocated");
+  const auto job = placed_job("collocated");
   PartitionInfo partition;
   partition.parts = 2;
   for (const char* path :
@@ -112,7 +112,7 @@ TEST(HostFiles, FeaturesThatCameLaterAreThereWithTheirManifests) {
     write(part + "features.json",
           features_to_json({{part + "nodes-n/features.npy", 20, std::string(32, 'b')}}));
   }
-  auto job = job_with("collocated");
+  auto job = placed_job("collocated");
   job.partition.parts = 4;
   ASSERT_OK_AND_ASSIGN(const auto store, PartitionedStore::open(scratch.path(), {}));
 
@@ -133,7 +133,7 @@ TEST(HostFiles, FeaturesThatCameLaterAreThereWithTheirManifests) {
 }
 
 TEST(HostFiles, PartsAreEachNamedOnce) {
-  auto job = job_with("worker");
+  auto job = placed_job("worker");
   job.partition.parts = 4;
 
   EXPECT_EQ(parts_of_host(make_layout(job), HostId{1}),

@@ -79,7 +79,7 @@ TEST(HostLines, NamesTheLineThatIsWrong) {
   EXPECT_ERROR(read_host_file(folder.path() / "none"), Errc::not_found, "none");
 }
 
-Job parse(const std::string& cluster, const std::filesystem::path& folder = "/jobs") {
+Job cluster_job(const std::string& cluster, const std::filesystem::path& folder = "/jobs") {
   auto reading = parse_job(
       R"({"dataset": {"path": "d"}, "sample": {"fanout": [2]}, "cluster": )" + cluster + "}",
       folder, {});
@@ -89,7 +89,8 @@ Job parse(const std::string& cluster, const std::filesystem::path& folder = "/jo
 }
 
 TEST(JobHosts, SlotsAreRanks) {
-  const auto job = parse(R"({"launch": "ssh", "hosts": ["a 3", "b"], "trainers_per_host": 2})");
+  const auto job =
+      cluster_job(R"({"launch": "ssh", "hosts": ["a 3", "b"], "trainers_per_host": 2})");
 
   EXPECT_EQ(job.cluster.hosts, 2U);
   EXPECT_EQ(job.cluster.world(), 5U);
@@ -97,14 +98,15 @@ TEST(JobHosts, SlotsAreRanks) {
 }
 
 TEST(JobHosts, ThreadsAreThoseOfTheHostOrOfAll) {
-  const auto job = parse(R"({"launch": "local", "hosts": ["a threads=3", "b"], "threads": 2})");
+  const auto job =
+      cluster_job(R"({"launch": "local", "hosts": ["a threads=3", "b"], "threads": 2})");
 
   EXPECT_EQ(job.cluster.threads_on(0), 3U);
   EXPECT_EQ(job.cluster.threads_on(1), 2U);
 }
 
 TEST(JobHosts, TheLastOnesAreServers) {
-  const auto job = parse(
+  const auto job = cluster_job(
       R"({"launch": "ssh", "hosts": ["a", "b", "c"], "placement": "server_client", "servers": 1})");
 
   EXPECT_EQ(job.cluster.hosts, 2U);
@@ -115,7 +117,7 @@ TEST(JobHosts, TheLastOnesAreServers) {
 TEST(JobHosts, TheJobThatTravelsHasTheLinesOfTheFile) {
   const testing::ScratchFolder folder;
   std::ofstream(folder.path() / "hosts") << "a\nb 2\n";
-  const auto job = parse(R"({"launch": "ssh", "host_file": "hosts"})", folder.path());
+  const auto job = cluster_job(R"({"launch": "ssh", "host_file": "hosts"})", folder.path());
 
   ASSERT_OK_AND_ASSIGN(const auto again, parse_job(job.json, "/elsewhere", {}));
 

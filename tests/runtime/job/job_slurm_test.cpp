@@ -16,7 +16,7 @@ JobReading slurm_job(const Words& settings) {
   return reading.ok() ? *std::move(reading) : JobReading{};
 }
 
-std::string problems_of(const Words& settings) {
+std::string slurm_problems(const Words& settings) {
   return to_string(slurm_job(settings).problems);
 }
 
@@ -64,19 +64,19 @@ TEST(SlurmJob, WithoutEitherTheAllocationIsLeftToSay) {
 
 TEST(SlurmJob, RefusesNodesAndHostsThatDiffer) {
   EXPECT_EQ(
-      problems_of({"cluster.hosts=2", "cluster.slurm.nodes=3"}),
+      slurm_problems({"cluster.hosts=2", "cluster.slurm.nodes=3"}),
       "/cluster/slurm/nodes: expected 2, the number of hosts and servers, found 3; one of the "
       "two will do\n");
 }
 
 TEST(SlurmJob, RefusesAListOfHosts) {
-  EXPECT_EQ(problems_of({R"(cluster.hosts=["n1","n2"])"}),
+  EXPECT_EQ(slurm_problems({R"(cluster.hosts=["n1","n2"])"}),
             "/cluster/hosts: expected a number with launch \"slurm\", found a list; the allocation "
             "names the hosts\n");
 }
 
 TEST(SlurmJob, RefusesMountsWithoutAnImage) {
-  EXPECT_EQ(problems_of({"cluster.slurm.container_mounts=/data:/data"}),
+  EXPECT_EQ(slurm_problems({"cluster.slurm.container_mounts=/data:/data"}),
             "/cluster/slurm/container_mounts: expected a container_image with it, found none\n");
 }
 
@@ -84,7 +84,7 @@ TEST(SlurmJob, NoWordCanBringALineOfItsOwnIntoAScript) {
   for (const char* setting :
        {"cluster.slurm.extra_arguments=[\"--x\\nrm -rf /\"]", "cluster.slurm.account=\"a\\nb\"",
         "cluster.slurm.time=\"1\\u0000\""}) {
-    EXPECT_NE(problems_of({setting}), "") << setting;
+    EXPECT_NE(slurm_problems({setting}), "") << setting;
   }
 }
 

@@ -7,7 +7,7 @@
 namespace troupe {
 namespace {
 
-Job job_with(const std::string& launch, const std::string& placement) {
+Job laid_out(const std::string& launch, const std::string& placement) {
   Job job;
   job.cluster.launch = launch;
   job.cluster.placement = placement;
@@ -29,7 +29,7 @@ using Names = std::vector<std::string>;
 using Parts = std::vector<PartId>;
 
 TEST(Layout, CollocatedIsOneProcessPerHost) {
-  const auto layout = make_layout(job_with("simulate", "collocated"));
+  const auto layout = make_layout(laid_out("simulate", "collocated"));
 
   ASSERT_EQ(layout.processes.size(), 2U);
   EXPECT_EQ(layout.processes[0].serves, (Parts{PartId{0}, PartId{2}}));
@@ -42,7 +42,7 @@ TEST(Layout, CollocatedIsOneProcessPerHost) {
 }
 
 TEST(Layout, WorkersAreSamplerProcessesThatReadTheirHostsParts) {
-  const auto layout = make_layout(job_with("simulate", "worker"));
+  const auto layout = make_layout(laid_out("simulate", "worker"));
 
   ASSERT_EQ(layout.processes.size(), 2U + 4U * 2U);
   EXPECT_EQ(names(layout, layout.samplers_of(Rank{3})),
@@ -55,7 +55,7 @@ TEST(Layout, WorkersAreSamplerProcessesThatReadTheirHostsParts) {
 }
 
 TEST(Layout, ServersHoldThePartsAndClientsTheRanks) {
-  auto job = job_with("simulate", "server_client");
+  auto job = laid_out("simulate", "server_client");
   job.cluster.servers = 3;
   const auto layout = make_layout(job);
 
@@ -69,7 +69,7 @@ TEST(Layout, ServersHoldThePartsAndClientsTheRanks) {
 }
 
 TEST(Layout, ServersOfRanksCanBeListed) {
-  auto job = job_with("simulate", "server_client");
+  auto job = laid_out("simulate", "server_client");
   job.cluster.servers = 2;
   job.cluster.server_ranks = {1, 1, 1, 0};
   const auto layout = make_layout(job);
@@ -79,7 +79,7 @@ TEST(Layout, ServersOfRanksCanBeListed) {
 }
 
 TEST(Layout, TheNearestServerIsOneAtTheSameAddress) {
-  auto job = job_with("ssh", "server_client");  // two ranks on each of two hosts
+  auto job = laid_out("ssh", "server_client");  // two ranks on each of two hosts
   job.cluster.servers = 3;
   job.cluster.nearest_server = true;
   for (const std::string address : {"a", "b", "b", "c", "b"}) {  // servers are the last three
@@ -96,7 +96,7 @@ TEST(Layout, TheNearestServerIsOneAtTheSameAddress) {
 }
 
 TEST(Layout, ReplicasLieOnTheNextHostsAndTheFirstScores) {
-  auto job = job_with("simulate", "collocated");
+  auto job = laid_out("simulate", "collocated");
   job.cluster.hosts = 4;
   job.cluster.replicas = 2;
   job.partition.parts = 4;
@@ -107,7 +107,7 @@ TEST(Layout, ReplicasLieOnTheNextHostsAndTheFirstScores) {
 }
 
 TEST(Layout, MoreReplicasThanHostsAreAsManyAsHosts) {
-  auto job = job_with("simulate", "collocated");
+  auto job = laid_out("simulate", "collocated");
   job.cluster.replicas = 5;
 
   EXPECT_EQ(make_layout(job).servers_of(PartId{2}).size(), 2U);
@@ -115,7 +115,7 @@ TEST(Layout, MoreReplicasThanHostsAreAsManyAsHosts) {
 
 TEST(Layout, RealProcessesHaveADirectorAndAnAgentPerHost) {
   for (const std::string placement : {"collocated", "worker", "server_client"}) {
-    const auto layout = make_layout(job_with("local", placement));
+    const auto layout = make_layout(laid_out("local", placement));
 
     EXPECT_EQ(layout.director(), ProcessId{0}) << placement;
     EXPECT_FALSE(layout.processes[0].works()) << placement;
@@ -130,7 +130,7 @@ TEST(Layout, RealProcessesHaveADirectorAndAnAgentPerHost) {
 TEST(Layout, EveryRankAndPartIsSomewhereOnce) {
   for (const std::string placement : {"collocated", "worker", "server_client"}) {
     for (std::uint32_t hosts : {1U, 2U, 3U, 5U}) {
-      auto job = job_with("local", placement);
+      auto job = laid_out("local", placement);
       job.cluster.hosts = hosts;
       const auto layout = make_layout(job);
 

@@ -86,14 +86,14 @@ TEST(ProcessList, MustMakeARun) {
                Errc::invalid_argument, "two processes are named a");
 }
 
-Result<JobReading> job_with(const std::string& cluster) {
+Result<JobReading> read_cluster(const std::string& cluster) {
   return parse_job(
       R"({"dataset": {"path": "d"}, "sample": {"fanout": [2]}, "cluster": )" + cluster + "}",
       "/jobs", {});
 }
 
 TEST(ProcessList, OfAJobIsItsLayout) {
-  ASSERT_OK_AND_ASSIGN(const auto reading, job_with(R"({"hosts": 2, "placement": "explicit",
+  ASSERT_OK_AND_ASSIGN(const auto reading, read_cluster(R"({"hosts": 2, "placement": "explicit",
       "processes": ["host=0 parts=0", "host=1 name=two parts=1 ranks=0,1", "host=0 samples_for=1",
                     "host=0 maps=0 ranks=2"]})"));
   ASSERT_EQ(to_string(reading.problems), "");
@@ -123,7 +123,7 @@ TEST(ProcessList, OfAJobIsRefusedWithItsKey) {
            {R"({"placement": "explicit", "processes": ["host=0 parts=0 ranks=1"]})",
             "ranks 0..W-1"},
        }) {
-    ASSERT_OK_AND_ASSIGN(const auto reading, job_with(cluster));
+    ASSERT_OK_AND_ASSIGN(const auto reading, read_cluster(cluster));
     const auto text = to_string(reading.problems);
     EXPECT_NE(text.find("/cluster/processes"), std::string::npos) << cluster << text;
     EXPECT_NE(text.find(problem), std::string::npos) << cluster << text;

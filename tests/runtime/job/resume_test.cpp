@@ -7,7 +7,7 @@ namespace troupe {
 namespace {
 
 /// A job of two ranks, with some settings.
-Job job_with(const std::vector<std::string>& overrides) {
+Job overridden(const std::vector<std::string>& overrides) {
   const std::string text = R"({"dataset": {"path": "d"}, "sample": {"fanout": [3, 2]},
                                "cluster": {"hosts": 2}, "train": {"epochs": 4}})";
   const auto reading = parse_job(text, "base", overrides);
@@ -17,7 +17,7 @@ Job job_with(const std::vector<std::string>& overrides) {
 }
 
 Status resumable(const std::vector<std::string>& then, const std::vector<std::string>& now) {
-  return check_resumable(job_with(then).json, job_with(now));
+  return check_resumable(overridden(then).json, overridden(now));
 }
 
 TEST(Resume, WhereAndHowAJobRunsMayChange) {
@@ -58,11 +58,11 @@ TEST(Resume, ManyDifferencesAreCountedAndTheFirstShown) {
 }
 
 TEST(Resume, ATextThatIsNoJobIsDataCorruption) {
-  EXPECT_ERROR(check_resumable("", job_with({})), Errc::data_corruption, "no JSON object");
-  EXPECT_ERROR(check_resumable("[1]", job_with({})), Errc::data_corruption, "no JSON object");
-  EXPECT_ERROR(check_resumable(R"({"cluster": {"hosts": "two"}})", job_with({})),
+  EXPECT_ERROR(check_resumable("", overridden({})), Errc::data_corruption, "no JSON object");
+  EXPECT_ERROR(check_resumable("[1]", overridden({})), Errc::data_corruption, "no JSON object");
+  EXPECT_ERROR(check_resumable(R"({"cluster": {"hosts": "two"}})", overridden({})),
                Errc::data_corruption, "cannot be read");
-  EXPECT_ERROR(check_resumable("{}", job_with({})), Errc::failed_precondition, "differs");
+  EXPECT_ERROR(check_resumable("{}", overridden({})), Errc::failed_precondition, "differs");
 }
 
 }  // namespace

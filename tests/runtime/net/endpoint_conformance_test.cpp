@@ -2,15 +2,13 @@
 // going on over a new link.
 #include "runtime/net/endpoint.hpp"
 #include "tests/runtime/net/link_world.hpp"
+#include "tests/runtime/net/sizes.hpp"
 
 #include <algorithm>
 #include <atomic>
 
 namespace troupe::net {
 namespace {
-
-constexpr std::size_t kib = std::size_t{1} << 10;
-constexpr std::size_t mib = std::size_t{1} << 20;
 
 /// Answers with as many bytes as the request's method says.
 class Server final : public RequestHandler {
@@ -31,7 +29,7 @@ class Server final : public RequestHandler {
 };
 
 /// Counts answers and waits for them.
-class Answers {
+class AnswerCount {
  public:
   Endpoint::Answer expect(std::size_t bytes) {
     return [this, bytes](const Result<Frame>& answer) {
@@ -102,7 +100,7 @@ TEST_P(Endpoints, WindowsAreRespectedAndEveryRequestIsAnswered) {
   const auto w = world();
   const EndpointOptions options{.window_bytes = 100 * kib, .control_window_bytes = 100 * kib};
   EndpointPair pair(w->connect(), options, options);
-  Answers answers;
+  AnswerCount answers;
   constexpr int count = 2000;
   for (int i = 0; i < count; ++i) {
     const std::size_t bytes = 1 + static_cast<std::size_t>(i) * 37 % 9000;
@@ -118,7 +116,7 @@ TEST_P(Endpoints, TwoThatServeEachOtherThroughSmallWindowsEnd) {
   const auto w = world();
   const EndpointOptions options{.window_bytes = mib, .control_window_bytes = mib};
   EndpointPair pair(w->connect(), options, options);
-  Answers answers;
+  AnswerCount answers;
   constexpr int count = 20;
   for (int i = 0; i < count; ++i) {
     for (const auto& end : {pair.client, pair.server}) {
@@ -131,7 +129,7 @@ TEST_P(Endpoints, TwoThatServeEachOtherThroughSmallWindowsEnd) {
 TEST_P(Endpoints, TwoThatSendEachOtherMoreThanAllBuffersHoldEnd) {
   const auto w = world();
   EndpointPair pair(w->connect(), {}, {});
-  Answers answers;
+  AnswerCount answers;
   for (int i = 0; i < 8; ++i) {
     for (const auto& end : {pair.client, pair.server}) {
       end->request(request_of(8 * mib, static_cast<TrafficClass>(i % 4)), 8 * mib,
@@ -203,7 +201,7 @@ TEST_P(Endpoints, RequestsGoOnOverNewLinksAndEachIsAnsweredOnce) {
     }
   });
   // The first link does not know the cut; over it goes what is asked first.
-  Answers answers;
+  AnswerCount answers;
   auto link = dial(*dialer);
   ASSERT_OK(link);
   ASSERT_TRUE(pair.client->attach(*std::move(link)));
@@ -227,7 +225,7 @@ TEST_P(Endpoints, AnEndThatClosesOnPurposeIsNotDialledAgain) {
   EndpointOptions options{.recovery_deadline = 30s};
   options.timers = &w->timers();
   EndpointPair pair(w->connect(), options, options);
-  Answers answers;
+  AnswerCount answers;
   pair.client->request(request_of(10, TrafficClass::control), 10, answers.expect(10));
   ASSERT_TRUE(answers.wait(1));
   pair.server->close(Error(Errc::cancelled, "the run is over"));

@@ -268,7 +268,7 @@ void Echo::on_request(Frame frame) {
   });
 }
 
-struct Outcome {
+struct FaultOutcome {
   std::uint64_t digest = 0;
   std::uint64_t interruptions = 0;
   std::uint64_t resent = 0;
@@ -282,7 +282,7 @@ constexpr std::uint64_t seeds = 200;  // many times slower there
 constexpr std::uint64_t seeds = 2000;
 #endif
 
-Outcome run_plan(std::uint64_t seed) {
+FaultOutcome run_plan(std::uint64_t seed) {
   Faults faults(seed);
   faults.plan_requests(requests, 400ms);
   faults.plan_faults(4, 600ms);
@@ -293,7 +293,7 @@ Outcome run_plan(std::uint64_t seed) {
     ADD_FAILURE() << to_string(error.code()) << ": " << error.what();
   }
   faults.check_limits();
-  Outcome outcome{.digest = faults.log.digest(), .overloaded = faults.overloaded};
+  FaultOutcome outcome{.digest = faults.log.digest(), .overloaded = faults.overloaded};
   for (const auto& end : faults.ends) {
     outcome.interruptions += end->stats().interruptions;
     outcome.resent += end->stats().resent;
@@ -322,7 +322,7 @@ void for_seeds(std::uint64_t count, Check check) {
 }
 
 TEST(EndpointFaults, EveryRequestGetsItsAnswerOverCutsThatHeal) {
-  Outcome all;
+  FaultOutcome all;
   for_seeds(seeds, [&](std::uint64_t seed) {
     const auto outcome = run_plan(seed);
     all.interruptions += outcome.interruptions;

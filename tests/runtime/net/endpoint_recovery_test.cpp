@@ -326,7 +326,7 @@ TEST(EndpointRecovery, AnInterruptedEndpointLivesUntilItHasAnsweredAll) {
 // ---- real threads ----
 
 /// Answers at once, on the link's thread, with one byte more than was asked with.
-class Responder final : public RequestHandler {
+class AnswersAll final : public RequestHandler {
  public:
   void on_request(Frame frame) override {
     if (const auto at = endpoint.lock()) {
@@ -346,7 +346,7 @@ TEST(EndpointRecovery, ManyThreadsGetOneAnswerEachWhileTheCableIsCutAgainAndAgai
       std::make_shared<Reconnector>(driver, cable->dialer(), ReconnectOptions{.longest = 10ms});
   EndpointOptions options{.recovery_deadline = 30s, .timers = &driver, .source = reconnector};
   auto links = cable->connect();
-  const std::array handlers{std::make_shared<Responder>(), std::make_shared<Responder>()};
+  const std::array handlers{std::make_shared<AnswersAll>(), std::make_shared<AnswersAll>()};
   const auto a = std::make_shared<Endpoint>(links.first, handlers[0], options);
   options.source = nullptr;
   const auto b = std::make_shared<Endpoint>(links.second, handlers[1], options);

@@ -117,7 +117,7 @@ TEST(Endpoint, AFailureThatCannotBeReadIsStillAnAnswer) {
 // ---- real threads ----
 
 /// Answers at once on its own threads' turn: every third request fails.
-class Responder final : public RequestHandler {
+class FailsEveryThird final : public RequestHandler {
  public:
   void on_request(Frame frame) override {
     if (const auto server = endpoint.lock()) {
@@ -137,8 +137,8 @@ class Responder final : public RequestHandler {
 TEST(Endpoint, ManyThreadsGetExactlyOneAnswerEach) {
   RealTimeDriver driver;
   const auto links = make_sim_link(driver, {.latency = 50us, .bytes_per_second = 2e9});
-  const auto at_a = std::make_shared<Responder>();
-  const auto at_b = std::make_shared<Responder>();
+  const auto at_a = std::make_shared<FailsEveryThird>();
+  const auto at_b = std::make_shared<FailsEveryThird>();
   const EndpointOptions options{.window_bytes = 100'000,
                                 .control_window_bytes = 0,
                                 .queue_bytes = 20'000,

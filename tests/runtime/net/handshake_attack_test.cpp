@@ -13,7 +13,7 @@ bool refused(Handshake& end) {
   return !end.feed({}).ok() && !end.done();
 }
 
-std::string text_of(const std::vector<Wire8>& messages) {
+std::string sent_text(const std::vector<Wire8>& messages) {
   std::string all;
   for (const auto& message : messages) {
     all.append(reinterpret_cast<const char*>(message.data()), message.size());
@@ -69,7 +69,7 @@ TEST(HandshakeAttack, StrangersLearnNothingAboutTheJob) {
   dials.run();
   auto listens = exchange_of(options_of(1), stranger);
   listens.run();
-  for (const auto& shown : {text_of(dials.accepted), text_of(listens.dialled)}) {
+  for (const auto& shown : {sent_text(dials.accepted), sent_text(listens.dialled)}) {
     EXPECT_FALSE(shown.empty());
     EXPECT_FALSE(has(shown, "papers")) << "the job id";
     EXPECT_FALSE(has(shown, "host-")) << "an address";

@@ -1,13 +1,12 @@
 // Whoever connects without belonging to the job: floods, slow senders, random bytes. They are refused,
 // said once per peer and code, hold little memory, and a running link does not notice.
 #include "tests/runtime/net/link_world.hpp"
+#include "tests/runtime/net/sizes.hpp"
 
 #include <set>
 
 namespace troupe::net {
 namespace {
-
-constexpr std::size_t mib = std::size_t{1} << 20;
 
 /// A listener with one good link that works all the time.
 class HostileConnections : public ::testing::TestWithParam<bool> {

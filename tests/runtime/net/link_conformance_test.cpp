@@ -1,5 +1,6 @@
 // What every link must do, over all transports.
 #include "tests/runtime/net/link_world.hpp"
+#include "tests/runtime/net/sizes.hpp"
 
 #include <array>
 #include <atomic>
@@ -7,9 +8,6 @@
 
 namespace troupe::net {
 namespace {
-
-constexpr std::size_t kib = std::size_t{1} << 10;
-constexpr std::size_t mib = std::size_t{1} << 20;
 
 class Links : public ::testing::TestWithParam<Transport> {
  protected:

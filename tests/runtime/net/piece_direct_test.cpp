@@ -1,14 +1,13 @@
 // What links over sockets need of pieces: memory to read into, signs of life, goodbyes.
 #include "runtime/net/piece.hpp"
 #include "tests/runtime/net/net_test_support.hpp"
+#include "tests/runtime/net/sizes.hpp"
 #include "tests/support/expect.hpp"
 
 #include <cstring>
 
 namespace troupe::net {
 namespace {
-
-constexpr std::size_t mib = std::size_t{1} << 20;
 
 void append(std::vector<std::byte>& to, std::span<const std::byte> bytes) {
   to.insert(to.end(), bytes.begin(), bytes.end());

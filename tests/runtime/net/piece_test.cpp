@@ -1,6 +1,7 @@
 #include "runtime/net/piece.hpp"
 
 #include "tests/runtime/net/net_test_support.hpp"
+#include "tests/runtime/net/sizes.hpp"
 #include "tests/support/expect.hpp"
 
 #include <cstring>
@@ -8,8 +9,6 @@
 
 namespace troupe::net {
 namespace {
-
-constexpr std::size_t mib = std::size_t{1} << 20;
 
 std::vector<Frame> several_frames() {
   std::vector<Frame> frames;

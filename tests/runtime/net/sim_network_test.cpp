@@ -1,6 +1,7 @@
 #include "runtime/net/sim_network.hpp"
 
 #include "tests/runtime/net/net_test_support.hpp"
+#include "tests/runtime/net/sizes.hpp"
 #include "tests/support/expect.hpp"
 
 #include <atomic>
@@ -10,7 +11,6 @@ namespace troupe::net {
 namespace {
 
 using namespace std::chrono_literals;
-constexpr std::size_t mib = std::size_t{1} << 20;
 
 /// Runs what there is and what comes of it.
 void run_all(VirtualDriver& driver) {

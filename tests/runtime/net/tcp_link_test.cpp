@@ -1,6 +1,7 @@
 // What only links over sockets do: signs of life, silence, bytes that were changed on the way,
 // nothing left behind.
 #include "tests/runtime/net/link_world.hpp"
+#include "tests/runtime/net/sizes.hpp"
 
 #include <atomic>
 #include <filesystem>
@@ -8,8 +9,6 @@
 
 namespace troupe::net {
 namespace {
-
-constexpr std::size_t mib = std::size_t{1} << 20;
 
 class SocketLinks : public ::testing::TestWithParam<Transport> {
  protected:

@@ -17,7 +17,7 @@ Result<TlsFiles> write_job_certificate(const fs::path& folder, unsigned days) {
   return write_tls(pem, folder);
 }
 
-std::string text_of(const fs::path& file) {
+std::string file_text(const fs::path& file) {
   std::ifstream in(file);
   return {std::istreambuf_iterator<char>(in), {}};
 }
@@ -26,9 +26,9 @@ TEST(JobCertificate, IsWrittenSoThatOnlyItsOwnerReadsTheKey) {
   const testing::ScratchFolder folder;
   ASSERT_OK_AND_ASSIGN(const auto files, write_job_certificate(folder.path(), 30));
   EXPECT_EQ(fs::status(files.key).permissions(), fs::perms::owner_read | fs::perms::owner_write);
-  EXPECT_NE(text_of(files.key).find("PRIVATE KEY"), std::string::npos);
-  EXPECT_EQ(text_of(files.authority).find("PRIVATE"), std::string::npos);
-  EXPECT_EQ(text_of(files.certificate).find("PRIVATE"), std::string::npos);
+  EXPECT_NE(file_text(files.key).find("PRIVATE KEY"), std::string::npos);
+  EXPECT_EQ(file_text(files.authority).find("PRIVATE"), std::string::npos);
+  EXPECT_EQ(file_text(files.certificate).find("PRIVATE"), std::string::npos);
   EXPECT_OK(TlsContext::load(files));
 }
 

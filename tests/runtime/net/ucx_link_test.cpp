@@ -3,6 +3,7 @@
 
 #include "runtime/net/ucx_port.hpp"
 #include "tests/runtime/net/link_world.hpp"
+#include "tests/runtime/net/sizes.hpp"
 
 #include <atomic>
 #include <csignal>
@@ -12,7 +13,6 @@
 namespace troupe::net {
 namespace {
 
-constexpr std::size_t mib = std::size_t{1} << 20;
 constexpr std::uint32_t offer_method = 0x31584355;
 
 Frame offer_frame(std::size_t address_bytes) {

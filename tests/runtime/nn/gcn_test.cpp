@@ -10,17 +10,17 @@ namespace {
 
 using namespace testing;  // NOLINT(google-build-using-namespace)
 
-constexpr double tolerance = 1e-5;
+constexpr double gcn_tolerance = 1e-5;
 
-struct Case {
+struct GcnCase {
   std::string graph;
   std::string layer;
   GcnNorm norm = GcnNorm::both;
   std::string path() const { return graph + "/" + layer; }
 };
 
-std::vector<Case> cases() {
-  std::vector<Case> all;
+std::vector<GcnCase> gcn_cases() {
+  std::vector<GcnCase> all;
   for (const std::string graph : {"layers/small", "layers/medium"}) {
     all.push_back({graph, "gcn_both", GcnNorm::both});
     all.push_back({graph, "gcn_right", GcnNorm::right});
@@ -81,10 +81,10 @@ struct Convolution {
   }
 };
 
-class GcnLayer : public ::testing::TestWithParam<Case> {};
+class GcnLayer : public ::testing::TestWithParam<GcnCase> {};
 
 TEST_P(GcnLayer, MatchesOutputAndGradientsInBothOrders) {
-  const Case& c = GetParam();
+  const GcnCase& c = GetParam();
   const OwnedBlock block = golden_block(c.graph);
   const Matrix x = golden_matrix(c.graph + "/x");
   const Matrix weight = golden_matrix(c.path() + "/weight");
@@ -99,15 +99,15 @@ TEST_P(GcnLayer, MatchesOutputAndGradientsInBothOrders) {
     const Convolution conv{factors, block.view(), weight.view(), transform_first};
 
     expect_golden(conv.forward(x.view(), golden_floats(c.path() + "/bias")).view(),
-                  c.path() + "/out", tolerance);
+                  c.path() + "/out", gcn_tolerance);
     const auto gradients = conv.backward(x.view(), grad.view());
-    expect_golden(gradients.x.view(), c.path() + "/grad_x", tolerance);
-    expect_golden(gradients.weight.view(), c.path() + "/grad_weight", tolerance);
-    expect_golden(gradients.bias, c.path() + "/grad_bias", tolerance);
+    expect_golden(gradients.x.view(), c.path() + "/grad_x", gcn_tolerance);
+    expect_golden(gradients.weight.view(), c.path() + "/grad_weight", gcn_tolerance);
+    expect_golden(gradients.bias, c.path() + "/grad_bias", gcn_tolerance);
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Goldens, GcnLayer, ::testing::ValuesIn(cases()), [](const auto& test) {
+INSTANTIATE_TEST_SUITE_P(Goldens, GcnLayer, ::testing::ValuesIn(gcn_cases()), [](const auto& test) {
   return test.param.graph.substr(7) + "_" + test.param.layer;
 });
 
@@ -133,18 +133,19 @@ TEST(Gcn, WholeGraphWithSelfLoopsMatchesTheGolden) {
   InlineExecutor executor;
   std::vector<float> gradient(model->num_parameters(), NAN);
 
-  expect_golden(model->forward(executor, parameters, input, *pass), path + "out", tolerance);
+  expect_golden(model->forward(executor, parameters, input, *pass), path + "out", gcn_tolerance);
   model->backward(executor, parameters, input, grad_out.view(), *pass, gradient);
 
-  expect_golden(std::span(gradient).first(9 * 13), path + "grad_lin_weight", tolerance);
-  expect_golden(std::span(gradient).last(9), path + "grad_bias", tolerance);
+  expect_golden(std::span(gradient).first(9 * 13), path + "grad_lin_weight", gcn_tolerance);
+  expect_golden(std::span(gradient).last(9), path + "grad_bias", gcn_tolerance);
   GcnFactors memory;
   for (const bool transform_first : {false, true}) {
     const Convolution conv{memory.build(GcnNorm::loops, block.view()),
                            block.view(),
                            {parameters.data(), 9, 13},
                            transform_first};
-    expect_golden(conv.backward(x.view(), grad_out.view()).x.view(), path + "grad_x", tolerance);
+    expect_golden(conv.backward(x.view(), grad_out.view()).x.view(), path + "grad_x",
+                  gcn_tolerance);
   }
 }
 

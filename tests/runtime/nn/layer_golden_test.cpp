@@ -12,9 +12,9 @@ namespace {
 
 using namespace testing;  // NOLINT(google-build-using-namespace)
 
-constexpr double tolerance = 1e-5;
+constexpr double layer_tolerance = 1e-5;
 
-struct Case {
+struct LayerCase {
   std::string graph;
   std::string layer;
   Aggregator aggregator;
@@ -22,8 +22,8 @@ struct Case {
   std::string path() const { return graph + "/" + layer; }
 };
 
-std::vector<Case> cases() {
-  std::vector<Case> all;
+std::vector<LayerCase> layer_cases() {
+  std::vector<LayerCase> all;
   for (const std::string graph : {"layers/small", "layers/medium"}) {
     all.push_back({graph, "sage_mean", Aggregator::mean, false});
     all.push_back({graph, "sage_mean_l2", Aggregator::mean, true});
@@ -35,7 +35,7 @@ std::vector<Case> cases() {
   return all;
 }
 
-class SageLayer : public ::testing::TestWithParam<Case> {};
+class SageLayer : public ::testing::TestWithParam<LayerCase> {};
 
 TEST_P(SageLayer, MatchesOutputAndParameterGradients) {
   const std::string path = GetParam().path();
@@ -60,7 +60,7 @@ TEST_P(SageLayer, MatchesOutputAndParameterGradients) {
   std::vector<float> gradient(model->num_parameters(), NAN);
 
   const ConstMatrix out = model->forward(executor, parameters, input, *pass);
-  expect_golden(out, path + "/out", tolerance);
+  expect_golden(out, path + "/out", layer_tolerance);
   model->backward(executor, parameters, input, grad_out.view(), *pass, gradient);
 
   const auto& layout = model->layout();
@@ -68,14 +68,14 @@ TEST_P(SageLayer, MatchesOutputAndParameterGradients) {
     const std::string name =
         std::vector<std::string>{"lin_l_weight", "lin_l_bias", "lin_r_weight"}[i];
     expect_golden(std::span(gradient).subspan(layout[i].offset, layout[i].size()),
-                  path + "/grad_" + name, tolerance);
+                  path + "/grad_" + name, layer_tolerance);
   }
 }
 
 /// The gradient of the layer's input from the operations, in either order of product and
 /// aggregation.
-Matrix input_gradient(const Case& c, bool transform_first, ConstMatrix x, const OwnedBlock& block,
-                      MutMatrix grad) {
+Matrix input_gradient(const LayerCase& c, bool transform_first, ConstMatrix x,
+                      const OwnedBlock& block, MutMatrix grad) {
   const Matrix left = golden_matrix(c.path() + "/lin_l_weight");
   const Matrix right = golden_matrix(c.path() + "/lin_r_weight");
   Matrix aggregated(block.num_dst, x.cols);
@@ -108,7 +108,7 @@ Matrix input_gradient(const Case& c, bool transform_first, ConstMatrix x, const 
 }
 
 TEST_P(SageLayer, MatchesInputGradientInBothOrders) {
-  const Case& c = GetParam();
+  const LayerCase& c = GetParam();
   const OwnedBlock block = golden_block(c.graph);
   const Matrix x = golden_matrix(c.graph + "/x");
   const std::string width = std::to_string(golden(c.path() + "/out").shape[1]);
@@ -120,13 +120,14 @@ TEST_P(SageLayer, MatchesInputGradientInBothOrders) {
 
     const Matrix grad_x = input_gradient(c, transform_first, x.view(), block, grad.view());
 
-    expect_golden(grad_x.view(), c.path() + "/grad_x", tolerance);
+    expect_golden(grad_x.view(), c.path() + "/grad_x", layer_tolerance);
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Goldens, SageLayer, ::testing::ValuesIn(cases()), [](const auto& test) {
-  return test.param.graph.substr(7) + "_" + test.param.layer;
-});
+INSTANTIATE_TEST_SUITE_P(Goldens, SageLayer, ::testing::ValuesIn(layer_cases()),
+                         [](const auto& test) {
+                           return test.param.graph.substr(7) + "_" + test.param.layer;
+                         });
 
 }  // namespace
 }  // namespace troupe::nn

@@ -9,7 +9,7 @@ namespace {
 
 using namespace testing;  // NOLINT(google-build-using-namespace)
 
-constexpr double tolerance = 2e-6;
+constexpr double loss_tolerance = 2e-6;
 
 void divide(Matrix& m, std::uint64_t weight) {
   for (float& value : m.view().flat()) {
@@ -28,8 +28,8 @@ TEST(CrossEntropy, MatchesGolden) {
 
   EXPECT_EQ(loss.weight, labels.size() - static_cast<std::size_t>(std::ranges::count(labels, -1)));
   const double truth = golden_truth(path + "out")[0];
-  EXPECT_NEAR(loss.sum / static_cast<double>(loss.weight), truth, tolerance * truth);
-  expect_golden(grad.view(), path + "grad_logits", tolerance);
+  EXPECT_NEAR(loss.sum / static_cast<double>(loss.weight), truth, loss_tolerance * truth);
+  expect_golden(grad.view(), path + "grad_logits", loss_tolerance);
 }
 
 TEST(CrossEntropy, WithoutLabelsIsZero) {
@@ -72,8 +72,8 @@ TEST(BceLogits, MatchesGolden) {
 
   EXPECT_EQ(loss.weight, logits.view().size());
   const double truth = golden_truth(path + "out")[0];
-  EXPECT_NEAR(loss.sum / static_cast<double>(loss.weight), truth, tolerance * truth);
-  expect_golden(grad.view(), path + "grad_logits", tolerance);
+  EXPECT_NEAR(loss.sum / static_cast<double>(loss.weight), truth, loss_tolerance * truth);
+  expect_golden(grad.view(), path + "grad_logits", loss_tolerance);
 }
 
 Matrix column_of(const Matrix& m, std::size_t c) {
@@ -104,8 +104,8 @@ TEST(BceLogits, WithPositiveWeightMatchesGoldenColumnByColumn) {
   divide(grad, grad.view().size());
 
   const double truth = golden_truth(path + "out")[0];
-  EXPECT_NEAR(sum / static_cast<double>(logits.view().size()), truth, tolerance * truth);
-  expect_golden(grad.view(), path + "grad_logits", tolerance);
+  EXPECT_NEAR(sum / static_cast<double>(logits.view().size()), truth, loss_tolerance * truth);
+  expect_golden(grad.view(), path + "grad_logits", loss_tolerance);
 }
 
 TEST(BceLogits, UnknownTargetsAddNothing) {

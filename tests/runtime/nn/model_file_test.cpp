@@ -187,7 +187,7 @@ TEST(ModelFile, LongNamesAreCutInMessages) {
   const std::string name(100'000, 'x');
   const auto result = decode_tensors(file_with("{\"" + name + "\":{}}"));
   EXPECT_ERROR(result, Errc::data_corruption, "xxx");
-  EXPECT_LT(testing::what_of(result).size(), 300U);
+  EXPECT_LT(troupe::testing::what_of(result).size(), 300U);
 }
 
 TEST(ModelFile, ParametersSplitByNameAndJoinAgain) {

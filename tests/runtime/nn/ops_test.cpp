@@ -9,7 +9,7 @@ namespace {
 
 using namespace testing;  // NOLINT(google-build-using-namespace)
 
-constexpr double tolerance = 2e-6;
+constexpr double ops_tolerance = 2e-6;
 
 TEST(Relu, MatchesGolden) {
   const Matrix x = golden_matrix("ops/relu/x");
@@ -19,8 +19,8 @@ TEST(Relu, MatchesGolden) {
   relu_rows(x.view(), y.view());
   relu_backward_rows(y.view(), 1.0F, grad.view());
 
-  expect_golden(y.view(), "ops/relu/out", tolerance);
-  expect_golden(grad.view(), "ops/relu/grad_x", tolerance);
+  expect_golden(y.view(), "ops/relu/out", ops_tolerance);
+  expect_golden(grad.view(), "ops/relu/grad_x", ops_tolerance);
 }
 
 TEST(Relu, KeepsNanSoThatDivergenceShows) {
@@ -45,10 +45,10 @@ TEST(LayerNorm, MatchesGolden) {
   layer_norm_rows(x.view(), gain, golden_floats(path + "beta"), stats, y.view());
   layer_norm_backward_rows(x.view(), stats, gain, grad.view(), grad_gain, grad_bias);
 
-  expect_golden(y.view(), path + "out", tolerance);
-  expect_golden(grad.view(), path + "grad_x", tolerance);
-  expect_golden(grad_gain, path + "grad_gamma", tolerance);
-  expect_golden(grad_bias, path + "grad_beta", tolerance);
+  expect_golden(y.view(), path + "out", ops_tolerance);
+  expect_golden(grad.view(), path + "grad_x", ops_tolerance);
+  expect_golden(grad_gain, path + "grad_gamma", ops_tolerance);
+  expect_golden(grad_bias, path + "grad_beta", ops_tolerance);
 }
 
 TEST(LayerNorm, WideRowsHaveMeanZeroAndVarianceOne) {
@@ -91,8 +91,8 @@ TEST(L2Normalize, MatchesGolden) {
   l2_normalize_rows(y.view(), lengths);
   l2_normalize_backward_rows(y.view(), lengths, grad.view());
 
-  expect_golden(y.view(), "ops/l2_normalize/out", tolerance);
-  expect_golden(grad.view(), "ops/l2_normalize/grad_x", tolerance);
+  expect_golden(y.view(), "ops/l2_normalize/out", ops_tolerance);
+  expect_golden(grad.view(), "ops/l2_normalize/grad_x", ops_tolerance);
 }
 
 TEST(L2Normalize, LeavesAZeroRowZero) {

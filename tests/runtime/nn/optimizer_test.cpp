@@ -10,13 +10,13 @@ namespace {
 
 using namespace testing;  // NOLINT(google-build-using-namespace)
 
-struct Case {
+struct OptimizerCase {
   std::string name;  // options: tests/goldens/manifest.json
   OptimizerOptions options;
 };
 
-std::vector<Case> cases() {
-  std::vector<Case> all(7);
+std::vector<OptimizerCase> optimizer_cases() {
+  std::vector<OptimizerCase> all(7);
   all[0] = {"sgd", {.kind = "sgd", .lr = 0.1}};
   all[1] = {"sgd_momentum", {.kind = "sgd", .lr = 0.1, .momentum = 0.9}};
   all[2] = {"sgd_momentum_decay",
@@ -32,7 +32,7 @@ std::vector<Case> cases() {
 constexpr std::size_t size = 30;
 constexpr std::size_t steps = 10;
 
-class EachOptimizer : public ::testing::TestWithParam<Case> {};
+class EachOptimizer : public ::testing::TestWithParam<OptimizerCase> {};
 
 TEST_P(EachOptimizer, MatchesEveryStepAndTheFinalState) {
   const std::string path = "optim/" + GetParam().name + "/";
@@ -73,7 +73,7 @@ TEST_P(EachOptimizer, ContinuesWithTheSameBitsAfterRestore) {
   EXPECT_TRUE(same_bits(parameters, resumed));
 }
 
-INSTANTIATE_TEST_SUITE_P(Goldens, EachOptimizer, ::testing::ValuesIn(cases()),
+INSTANTIATE_TEST_SUITE_P(Goldens, EachOptimizer, ::testing::ValuesIn(optimizer_cases()),
                          [](const auto& test) { return test.param.name; });
 
 TEST(Optimizer, UsesTheRateThatWasSetLast) {

@@ -48,16 +48,16 @@ GraphContents mixed_graph(bool typed) {
   return plain_contents({560, 70, 0, 8}, {{0, 0, edges}, {1, 0, named}, {0, 3, {{0, 1}, {5, 7}}}});
 }
 
-struct Setting {
+struct AssignSetting {
   std::string method;
   bool typed;
   std::uint32_t parts;
 };
-void PrintTo(const Setting& setting, std::ostream* out) {
+void PrintTo(const AssignSetting& setting, std::ostream* out) {
   *out << setting.method << (setting.typed ? "Typed" : "Plain") << setting.parts;
 }
 
-class Assigning : public ::testing::TestWithParam<Setting> {
+class Assigning : public ::testing::TestWithParam<AssignSetting> {
  protected:
   void SetUp() override {
     if (needs_metis(GetParam().method) && !has_metis()) {
@@ -183,8 +183,8 @@ TEST_P(Assigning, MeasuresAreTrue) {
   EXPECT_EQ(assigned.measures.communication_volume, volume);
 }
 
-std::vector<Setting> settings(const std::vector<std::string>& methods) {
-  std::vector<Setting> all;
+std::vector<AssignSetting> settings(const std::vector<std::string>& methods) {
+  std::vector<AssignSetting> all;
   for (const auto& method : methods) {
     for (const bool typed : {false, true}) {
       for (const std::uint32_t parts : {1U, 2U, 4U, 7U}) {
@@ -195,17 +195,17 @@ std::vector<Setting> settings(const std::vector<std::string>& methods) {
   return all;
 }
 
-std::string name_of(const ::testing::TestParamInfo<Setting>& setting) {
+std::string assign_name(const ::testing::TestParamInfo<AssignSetting>& setting) {
   return ::testing::PrintToString(setting.param);
 }
 
 INSTANTIATE_TEST_SUITE_P(Settings, Assigning,
                          ::testing::ValuesIn(settings({"random", "hash", "ldg", "fennel", "metis",
                                                        "multilevel", "file"})),
-                         name_of);
+                         assign_name);
 INSTANTIATE_TEST_SUITE_P(Settings, Balancing,
                          ::testing::ValuesIn(settings({"ldg", "fennel", "metis", "multilevel"})),
-                         name_of);
+                         assign_name);
 
 /// Methods that look at the edges, on small and strange graphs.
 class Assign : public ::testing::TestWithParam<std::string> {

@@ -35,7 +35,7 @@ struct Case {
   NodeOrder order = NodeOrder::degree;
 };
 
-std::string name_of(const ::testing::TestParamInfo<Case>& info) {
+std::string case_name(const ::testing::TestParamInfo<Case>& info) {
   const auto& c = info.param;
   return c.method + (c.typed ? "Typed" : "") + std::to_string(c.parts) +
          std::string(to_string(c.complete_for)) + "Halo" + std::to_string(c.halo.hops) +
@@ -46,57 +46,80 @@ void PrintTo(const Case& c, std::ostream* out) {
   *out << c.method << " in " << c.parts;
 }
 
+/// A graph and its parts.
+struct Partitioned {
+  TempDir temp;
+  std::optional<GraphStore> graph;
+  std::optional<PartitionedStore> store;
+  std::vector<std::shared_ptr<const Part>> parts;
+  std::vector<std::vector<std::uint64_t>> original_of;  ///< [type][global id]
+};
+
+/// Everything to the part that its id says.
+void write_assignment(const Partitioned& made, const Case& c) {
+  for (const auto& type : made.graph->info().node_types) {
+    std::vector<std::uint32_t> parts;
+    for (std::uint64_t v = 0; v < type.count; ++v) {
+      parts.push_back(static_cast<std::uint32_t>(v * v % c.parts));
+    }
+    save_npy<std::uint32_t>(made.temp / ("assignment" + (c.typed ? "-" + type.name : "") + ".npy"),
+                            {type.count}, parts);
+  }
+}
+
+/// Arrays are copied into memory: mapped, those of all cases at once are more than a process may map.
+Status make(Partitioned& made, const Case& c) {
+  TROUPE_ASSIGN_OR_RETURN(auto graph, c.typed ? rich_typed_graph(made.temp / "graph")
+                                              : rich_graph(made.temp / "graph"));
+  made.graph.emplace(std::move(graph));
+  PartitionOptions options{.method = c.method,
+                           .parts = c.parts,
+                           .seed = 3,
+                           .complete_for = c.complete_for,
+                           .halo = c.halo};
+  options.more.hotness = {.fanout = {{2}, {2}}, .batch_size = 2};
+  options.order = c.order;
+  if (options.method == "file") {
+    write_assignment(made, c);
+    options.more.file = made.temp / "assignment.npy";
+  }
+  ComputePool pool(2);
+  TROUPE_RETURN_IF_ERROR(partition_store(*made.graph, options, made.temp / "parts", pool));
+  TROUPE_ASSIGN_OR_RETURN(
+      auto store, PartitionedStore::open(made.temp / "parts", {.memory = StoreMemory::copied}));
+  made.store.emplace(std::move(store));
+  for (std::uint32_t part = 0; part < c.parts; ++part) {
+    TROUPE_ASSIGN_OR_RETURN(auto loaded, made.store->load_part(static_cast<PartId>(part)));
+    made.parts.push_back(std::move(loaded));
+  }
+  for (std::size_t t = 0; t < made.graph->info().node_types.size(); ++t) {
+    auto& ids = made.original_of.emplace_back();
+    for (const auto& part : made.parts) {
+      const auto& own = part->nodes[t].original_ids;
+      ids.insert(ids.end(), own.begin(), own.end());
+    }
+  }
+  return ok_status();
+}
+
 class PartitionProperties : public ::testing::TestWithParam<Case> {
  protected:
   void SetUp() override {
-    auto graph = GetParam().typed ? rich_typed_graph(temp_ / "graph") : rich_graph(temp_ / "graph");
-    ASSERT_OK(graph);
-    graph_.emplace(*std::move(graph));
-    PartitionOptions options{.method = GetParam().method,
-                             .parts = GetParam().parts,
-                             .seed = 3,
-                             .complete_for = GetParam().complete_for,
-                             .halo = GetParam().halo};
-    options.more.hotness = {.fanout = {{2}, {2}}, .batch_size = 2};
-    options.order = GetParam().order;
-    if (options.method == "file") {
-      write_assignment();
-      options.more.file = temp_ / "assignment.npy";
-    }
-    ComputePool pool(2);
-    ASSERT_OK(partition_store(*graph_, options, temp_ / "parts", pool));
-    auto store = PartitionedStore::open(temp_ / "parts", {});
-    ASSERT_OK(store);
-    store_.emplace(*std::move(store));
-    for (std::uint32_t part = 0; part < GetParam().parts; ++part) {
-      ASSERT_OK_AND_ASSIGN(auto loaded, store_->load_part(static_cast<PartId>(part)));
-      parts_.push_back(std::move(loaded));
-    }
-    number_nodes();
-  }
-
-  /// Everything to the part that its id says.
-  void write_assignment() {
-    for (const auto& type : graph_->info().node_types) {
-      std::vector<std::uint32_t> parts;
-      for (std::uint64_t v = 0; v < type.count; ++v) {
-        parts.push_back(static_cast<std::uint32_t>(v * v % GetParam().parts));
+    auto& made = all_[case_name({GetParam(), 0})];
+    if (made == nullptr) {
+      made = std::make_unique<Partitioned>();
+      const auto status = make(*made, GetParam());
+      if (!status.ok()) {
+        made.reset();
       }
-      save_npy<std::uint32_t>(
-          temp_ / ("assignment" + (GetParam().typed ? "-" + type.name : "") + ".npy"), {type.count},
-          parts);
+      ASSERT_OK(status);
     }
+    graph_ = &*made->graph;
+    store_ = &*made->store;
+    parts_ = made->parts;
+    original_of_ = made->original_of;
   }
-
-  void number_nodes() {
-    for (std::size_t t = 0; t < graph_->info().node_types.size(); ++t) {
-      auto& ids = original_of_.emplace_back();
-      for (const auto& part : parts_) {
-        const auto& own = part->nodes[t].original_ids;
-        ids.insert(ids.end(), own.begin(), own.end());
-      }
-    }
-  }
+  static void TearDownTestSuite() { all_.clear(); }
 
   Entry entry_of(const NeighbourLists& lists, const std::optional<FeatureTable>& features,
                  std::uint64_t at, std::uint64_t neighbour) const {
@@ -180,12 +203,17 @@ class PartitionProperties : public ::testing::TestWithParam<Case> {
     return distance;
   }
 
-  TempDir temp_;
-  std::optional<GraphStore> graph_;
-  std::optional<PartitionedStore> store_;
+  const GraphStore* graph_ = nullptr;
+  const PartitionedStore* store_ = nullptr;
   std::vector<std::shared_ptr<const Part>> parts_;
   std::vector<std::vector<std::uint64_t>> original_of_;  ///< [type][global id]
+
+ private:
+  /// Made once for all tests of a case.
+  static std::map<std::string, std::unique_ptr<Partitioned>> all_;
 };
+
+std::map<std::string, std::unique_ptr<Partitioned>> PartitionProperties::all_;
 
 TEST_P(PartitionProperties, EveryNodeIsOwnedOnceInContiguousRanges) {
   for (std::size_t t = 0; t < original_of_.size(); ++t) {
@@ -335,7 +363,7 @@ std::vector<Case> cases() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, PartitionProperties, ::testing::ValuesIn(cases()), name_of);
+INSTANTIATE_TEST_SUITE_P(All, PartitionProperties, ::testing::ValuesIn(cases()), case_name);
 
 }  // namespace
 }  // namespace troupe

@@ -56,8 +56,8 @@ class TwoStage : public ::testing::Test {
   TempDir temp_;
 };
 
-using Case = std::tuple<bool, CompleteFor, bool>;  // typed, which lists, with a halo
-class TwoStageCases : public TwoStage, public ::testing::WithParamInterface<Case> {
+using TwoStageCase = std::tuple<bool, CompleteFor, bool>;  // typed, which lists, with a halo
+class TwoStageCases : public TwoStage, public ::testing::WithParamInterface<TwoStageCase> {
  protected:
   void SetUp() override {
     const auto [typed, complete_for, halo] = GetParam();
@@ -97,7 +97,7 @@ TEST_P(TwoStageCases, BeforeFeaturesAreThereOnlyTheyAreMissing) {
   }));
 }
 
-std::string name_of(const ::testing::TestParamInfo<Case>& info) {
+std::string two_stage_name(const ::testing::TestParamInfo<TwoStageCase>& info) {
   const auto [typed, complete_for, halo] = info.param;
   return std::string(typed ? "typed_" : "plain_") + std::string(to_string(complete_for)) +
          (halo ? "_halo" : "");
@@ -108,7 +108,7 @@ INSTANTIATE_TEST_SUITE_P(All, TwoStageCases,
                                             ::testing::Values(CompleteFor::in, CompleteFor::out,
                                                               CompleteFor::both),
                                             ::testing::Bool()),
-                         name_of);
+                         two_stage_name);
 
 class TwoStagePlain : public TwoStage {
  protected:

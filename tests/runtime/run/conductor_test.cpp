@@ -16,7 +16,7 @@ std::shared_ptr<const SeedList> seed_list(std::size_t n) {
   return list;
 }
 
-ConductorOptions options(std::uint32_t epochs, std::uint32_t every) {
+ConductorOptions conductor_options(std::uint32_t epochs, std::uint32_t every) {
   ConductorOptions o;
   o.epochs = epochs;
   o.eval_every = every;
@@ -113,7 +113,7 @@ class Troupe {
 };
 
 TEST(Conductor, LeadsThroughEpochsEvaluationsAndTheEnd) {
-  auto o = options(2, 1);
+  auto o = conductor_options(2, 1);
   o.stages = 2;
   Troupe troupe(o);
 
@@ -130,7 +130,7 @@ TEST(Conductor, LeadsThroughEpochsEvaluationsAndTheEnd) {
 }
 
 TEST(Conductor, EvaluatesAfterTheFirstEpochThenEveryNthAndTheLast) {
-  Troupe troupe(options(6, 2));
+  Troupe troupe(conductor_options(6, 2));
 
   troupe.play({1});
 
@@ -145,7 +145,7 @@ TEST(Conductor, EvaluatesAfterTheFirstEpochThenEveryNthAndTheLast) {
 }
 
 TEST(Conductor, KeepsTheFirstOfEquallyGoodEpochs) {
-  Troupe troupe(options(4, 1));
+  Troupe troupe(conductor_options(4, 1));
 
   troupe.play({1, 3, 3, 2, 3});
 
@@ -154,7 +154,7 @@ TEST(Conductor, KeepsTheFirstOfEquallyGoodEpochs) {
 }
 
 TEST(Conductor, ScoresSampledBatchesWhileTrainingButTheEndExactly) {
-  auto o = options(1, 1);
+  auto o = conductor_options(1, 1);
   o.eval_exact = false;
   Troupe troupe(o);
 
@@ -165,7 +165,7 @@ TEST(Conductor, ScoresSampledBatchesWhileTrainingButTheEndExactly) {
 }
 
 TEST(Conductor, ScoresSampledBatchesAtTheEndTooWhereThereIsNoExactInference) {
-  auto o = options(2, 1);
+  auto o = conductor_options(2, 1);
   o.eval_exact = false;
   o.final_exact = false;
   o.stages = 0;
@@ -184,7 +184,7 @@ TEST(Conductor, ScoresSampledBatchesAtTheEndTooWhereThereIsNoExactInference) {
 }
 
 TEST(Conductor, TakesTheLastEpochWhereNothingCanBeValidated) {
-  auto o = options(3, 1);
+  auto o = conductor_options(3, 1);
   o.seeds.erase("val");
   Troupe troupe(o);
 
@@ -196,10 +196,10 @@ TEST(Conductor, TakesTheLastEpochWhereNothingCanBeValidated) {
 }
 
 TEST(Conductor, KeepsTheOutputsOfOneFinalRole) {
-  auto o = options(1, 1);
+  auto o = conductor_options(1, 1);
   o.keep_outputs = "test";
   Troupe keeping(o);
-  Troupe forgetting(options(1, 1));
+  Troupe forgetting(conductor_options(1, 1));
   keeping.play({3});
   forgetting.play({3});
 
@@ -211,7 +211,7 @@ TEST(Conductor, KeepsTheOutputsOfOneFinalRole) {
 }
 
 TEST(Conductor, InfersWithoutTrainingWhereNoEpochIsAskedFor) {
-  auto o = options(0, 1);
+  auto o = conductor_options(0, 1);
   o.stages = 2;
   o.seeds["inference"] = seed_list(4);
   o.final_roles = {"inference"};
@@ -226,7 +226,7 @@ TEST(Conductor, InfersWithoutTrainingWhereNoEpochIsAskedFor) {
 }
 
 TEST(Conductor, FindsRanksThatSawOtherBatches) {
-  auto o = options(1, 1);
+  auto o = conductor_options(1, 1);
   o.world = 2;
   Conductor conductor(o, {});
   net::EpochResult first;
@@ -240,7 +240,7 @@ TEST(Conductor, FindsRanksThatSawOtherBatches) {
 
 TEST(Conductor, GoesOnFromAnyPointAsIfNothingHadHappened) {
   const std::vector<std::size_t> right = {1, 3, 2, 4, 3, 3};
-  Troupe undisturbed(options(4, 2));
+  Troupe undisturbed(conductor_options(4, 2));
   undisturbed.play(right);
 
   for (std::uint32_t epoch = 0; epoch <= 4; ++epoch) {
@@ -257,7 +257,7 @@ TEST(Conductor, GoesOnFromAnyPointAsIfNothingHadHappened) {
         record.epochs.back().valid.reset();
         record.epochs.back().best = false;
       }
-      Troupe resumed(options(4, 2));
+      Troupe resumed(conductor_options(4, 2));
       ASSERT_OK(resumed.restore(training, record));
 
       resumed.play(right);
@@ -274,7 +274,7 @@ TEST(Conductor, GoesOnFromAnyPointAsIfNothingHadHappened) {
 }
 
 TEST(Conductor, RefusesACheckpointThatDoesNotFit) {
-  Conductor conductor(options(2, 1), {});
+  Conductor conductor(conductor_options(2, 1), {});
   TrainingState beyond;
   beyond.epoch = 3;
   TrainingState without_record;
@@ -286,7 +286,7 @@ TEST(Conductor, RefusesACheckpointThatDoesNotFit) {
 
 TEST(Conductor, RefusesScoresWithGapsRepeatsOrWrongSizes) {
   const auto score_after_epoch = [](net::ScoreResult result) {
-    auto o = options(1, 1);
+    auto o = conductor_options(1, 1);
     o.eval_exact = false;
     Conductor conductor(o, {});
     EXPECT_OK(conductor.take_epochs({net::EpochResult{}}));
@@ -303,7 +303,7 @@ TEST(Conductor, RefusesScoresWithGapsRepeatsOrWrongSizes) {
 }
 
 TEST(Conductor, StopsWhenTheLossIsNotANumber) {
-  Conductor conductor(options(1, 1), {});
+  Conductor conductor(conductor_options(1, 1), {});
   net::EpochResult result;
   result.loss_sum = std::numeric_limits<double>::quiet_NaN();
   result.loss_weight = 1;
@@ -313,7 +313,7 @@ TEST(Conductor, StopsWhenTheLossIsNotANumber) {
 }
 
 TEST(Conductor, FindsRanksWhoseParametersDiffer) {
-  Conductor conductor(options(1, 1), {});
+  Conductor conductor(conductor_options(1, 1), {});
 
   EXPECT_ERROR(conductor.take_finished({net::FinishResult{Rank{0}, {1, 1}, {1, 1}},
                                         net::FinishResult{Rank{1}, {2, 1}, {1, 1}}}),

@@ -10,7 +10,7 @@ namespace troupe {
 namespace {
 
 using namespace testing;
-constexpr std::uint64_t nodes = 43;
+constexpr std::uint64_t node_count = 43;
 
 std::vector<std::uint64_t> plain(const std::vector<OriginalId>& ids) {
   std::vector<std::uint64_t> out;
@@ -23,7 +23,7 @@ std::vector<std::uint64_t> plain(const std::vector<OriginalId>& ids) {
 class NodeRequests : public ::testing::Test {
  protected:
   void SetUp() override {
-    ASSERT_OK(write_graph_store(random_graph(nodes, 300, 5).contents, temp_ / "graph"));
+    ASSERT_OK(write_graph_store(random_graph(node_count, 300, 5).contents, temp_ / "graph"));
     ASSERT_OK_AND_ASSIGN(const auto graph, GraphStore::open(temp_ / "graph", {}));
     ASSERT_OK(partition_store(graph, {.parts = 3, .seed = 9}, temp_ / "parts"));
     auto store = PartitionedStore::open(temp_ / "parts", {});
@@ -94,8 +94,8 @@ TEST_F(NodeRequests, RolesAndAllNodesNeedNoFile) {
   for (std::size_t i = 0; i < 15; ++i) {
     EXPECT_EQ(train.nodes.global[i], global.at(raw(train.nodes.original[i])));
   }
-  ASSERT_EQ(all.nodes.original.size(), nodes);
-  for (std::uint64_t i = 0; i < nodes; ++i) {
+  ASSERT_EQ(all.nodes.original.size(), node_count);
+  for (std::uint64_t i = 0; i < node_count; ++i) {
     EXPECT_EQ(raw(all.nodes.original[i]), i);
     EXPECT_EQ(all.nodes.global[i], global.at(i));
   }

@@ -17,7 +17,7 @@ using testing::TestGraph;
 
 const std::vector<std::uint64_t> mixed_seeds = {5,  1, 20, 5,
                                                 33, 7, 59, 1};  // duplicates; 20 has no in-edges
-constexpr BatchKey key{.epoch = 3, .number = 9};
+constexpr BatchKey batch_key{.epoch = 3, .number = 9};
 
 TEST(BatchBuilder, AgreesWithAnObviousSamplerForAllOptionsAndPartitionings) {
   const TestGraph graph = testing::skewed_graph(60, 6);
@@ -26,11 +26,11 @@ TEST(BatchBuilder, AgreesWithAnObviousSamplerForAllOptionsAndPartitionings) {
     options.replace = (variant & 1) != 0;
     options.dir = (variant & 2) != 0 ? EdgeDir::out : EdgeDir::in;
     options.frontier = (variant & 4) != 0 ? Frontier::all : Frontier::fresh;
-    const PlainBatch expected = ReferenceSampler(graph, options, key).sample(mixed_seeds);
+    const PlainBatch expected = ReferenceSampler(graph, options, batch_key).sample(mixed_seeds);
 
     for (const std::uint32_t parts : {1U, 2U, 3U, 5U}) {
       const CutGraph cut = cut_graph(graph, parts, parts == 3);
-      EXPECT_EQ(drive_plain(cut, options, key, mixed_seeds), expected)
+      EXPECT_EQ(drive_plain(cut, options, batch_key, mixed_seeds), expected)
           << "variant " << variant << ", parts " << parts;
     }
   }
@@ -40,20 +40,20 @@ TEST(BatchBuilder, OrderOfRepliesDoesNotMatter) {
   const auto cut = cut_graph(testing::skewed_graph(60, 6), 5);
   const auto options = fanouts({5, 4, 3});
 
-  const auto expected = drive_plain(cut, options, key, mixed_seeds);
+  const auto expected = drive_plain(cut, options, batch_key, mixed_seeds);
 
-  EXPECT_EQ(drive_plain(cut, options, key, mixed_seeds, 0, Arrival::reversed), expected);
-  EXPECT_EQ(drive_plain(cut, options, key, mixed_seeds, 0, Arrival::shuffled), expected);
+  EXPECT_EQ(drive_plain(cut, options, batch_key, mixed_seeds, 0, Arrival::reversed), expected);
+  EXPECT_EQ(drive_plain(cut, options, batch_key, mixed_seeds, 0, Arrival::shuffled), expected);
 }
 
 TEST(BatchBuilder, CutRepliesGiveTheSameBatch) {
   const auto cut = cut_graph(testing::skewed_graph(60, 6), 3);
   for (const std::int32_t fanout : {all_neighbours, 4}) {
     auto options = fanouts({fanout, fanout});
-    const auto expected = drive_plain(cut, options, key, mixed_seeds);
+    const auto expected = drive_plain(cut, options, batch_key, mixed_seeds);
     for (const std::uint64_t most : {0U, 1U, 7U}) {
       options.max_edges_per_reply = most;
-      EXPECT_EQ(drive_plain(cut, options, key, mixed_seeds, 0, Arrival::shuffled), expected)
+      EXPECT_EQ(drive_plain(cut, options, batch_key, mixed_seeds, 0, Arrival::shuffled), expected)
           << "fanout " << fanout << ", at most " << most;
     }
   }
@@ -62,7 +62,7 @@ TEST(BatchBuilder, CutRepliesGiveTheSameBatch) {
 TEST(BatchBuilder, SampledEdgesExistAndCountsAreSmallerOfDegreeAndFanout) {
   const auto graph = testing::skewed_graph(100, 8);
   const auto cut = cut_graph(graph, 2);
-  const auto batch = drive_plain(cut, fanouts({6, all_neighbours}), key, mixed_seeds);
+  const auto batch = drive_plain(cut, fanouts({6, all_neighbours}), batch_key, mixed_seeds);
   std::vector<std::uint32_t> degree(graph.nodes[0].count);
   for (const auto& edge : graph.edges[0].edges) {
     ++degree[edge.destination];
@@ -89,7 +89,7 @@ TEST(BatchBuilder, SampledEdgesExistAndCountsAreSmallerOfDegreeAndFanout) {
 TEST(BatchBuilder, NumbersSeedsFirstAndDuplicatesOnce) {
   const auto cut = cut_graph(testing::skewed_graph(60, 6), 3);
 
-  const auto batch = drive_plain(cut, fanouts({3, 3}), key, mixed_seeds);
+  const auto batch = drive_plain(cut, fanouts({3, 3}), batch_key, mixed_seeds);
 
   EXPECT_EQ(batch.seed_index, (std::vector<std::uint32_t>{0, 1, 2, 0, 3, 4, 5, 1}));
   EXPECT_EQ(batch.nodes[0].hop_end.front(), 6U);
@@ -100,7 +100,7 @@ TEST(BatchBuilder, NumbersSeedsFirstAndDuplicatesOnce) {
 TEST(BatchBuilder, AnEmptyBatchIsDoneAtOnceAndWellFormed) {
   const auto cut = cut_graph(testing::skewed_graph(20, 3), 2);
 
-  const auto batch = drive(cut, fanouts({3, 3}), key, {});
+  const auto batch = drive(cut, fanouts({3, 3}), batch_key, {});
 
   EXPECT_EQ(batch.num_nodes(), 0U);
   EXPECT_EQ(batch.num_edges(), 0U);
@@ -115,7 +115,7 @@ TEST(BatchBuilder, IsolatedSeedsHaveEmptyRows) {
   for (const bool replace : {false, true}) {
     options.replace = replace;
 
-    const auto batch = drive_plain(cut, options, key, {3, 2});
+    const auto batch = drive_plain(cut, options, batch_key, {3, 2});
 
     EXPECT_EQ(batch.nodes[0].originals, (std::vector<std::uint64_t>{3, 2}));
     EXPECT_EQ(batch.edges[0].offsets, (std::vector<std::uint32_t>{0, 0, 0}));
@@ -126,7 +126,7 @@ TEST(BatchBuilder, IsolatedSeedsHaveEmptyRows) {
 TEST(BatchBuilder, KeepsSelfLoopsAndParallelEdges) {
   const auto cut = cut_graph(testing::plain_graph(2, {{0, 0}, {1, 0}, {1, 0}, {0, 0}}), 2);
 
-  const auto batch = drive_plain(cut, fanouts({all_neighbours}), key, {0});
+  const auto batch = drive_plain(cut, fanouts({all_neighbours}), batch_key, {0});
 
   EXPECT_EQ(batch.edges[0].sources, (std::vector<std::uint32_t>{0, 0, 1, 1}));
   EXPECT_EQ(batch.edges[0].edge_ids, (std::vector<std::uint64_t>{0, 3, 1, 2}));
@@ -136,12 +136,12 @@ TEST(BatchBuilder, KeepsSelfLoopsAndParallelEdges) {
 TEST(BatchBuilder, AFanoutOfZeroAsksNothingAndEndsTheGrowth) {
   const auto cut = cut_graph(testing::skewed_graph(60, 6), 3);
   const auto graph_info = cut.info;
-  BatchBuilder none(graph_info, *cut.book, std::make_shared<SampleOptions>(fanouts({0, 0})), key,
-                    NodeTypeId{}, cut.globals({1, 2}));
+  BatchBuilder none(graph_info, *cut.book, std::make_shared<SampleOptions>(fanouts({0, 0})),
+                    batch_key, NodeTypeId{}, cut.globals({1, 2}));
 
   EXPECT_TRUE(none.done());
   EXPECT_TRUE(none.questions().empty());
-  const auto batch = drive_plain(cut, fanouts({2, 0, 2}), key, {1, 2});
+  const auto batch = drive_plain(cut, fanouts({2, 0, 2}), batch_key, {1, 2});
   EXPECT_EQ(batch.edges[0].row_begin[2] + 1, batch.edges[0].offsets.size());
   EXPECT_EQ(batch.nodes[0].hop_end[1], batch.nodes[0].hop_end[3]);
 }
@@ -149,7 +149,7 @@ TEST(BatchBuilder, AFanoutOfZeroAsksNothingAndEndsTheGrowth) {
 TEST(BatchBuilder, NoHopsGiveTheSeedsAlone) {
   const auto cut = cut_graph(testing::skewed_graph(20, 3), 2);
 
-  const auto batch = drive(cut, fanouts({}), key, {4, 4});
+  const auto batch = drive(cut, fanouts({}), batch_key, {4, 4});
 
   EXPECT_EQ(batch.num_nodes(), 1U);
   EXPECT_EQ(batch.hops, 0U);
@@ -160,7 +160,7 @@ TEST(BatchBuilder, EdgeIdsAreLeftOutUnlessAskedFor) {
   auto options = fanouts({3});
   options.with_edge_ids = false;
 
-  const auto batch = drive(cut, options, key, {1, 5});
+  const auto batch = drive(cut, options, batch_key, {1, 5});
 
   EXPECT_GT(batch.num_edges(), 0U);
   EXPECT_TRUE(batch.edges[0].edge_ids.empty());
@@ -191,8 +191,8 @@ TEST(BatchBuilder, SeedEpochNumberAndPurposeAllChangeTheDraws) {
 
 TEST(BatchBuilder, AsksEachPartOncePerHop) {
   const auto cut = cut_graph(testing::skewed_graph(60, 6), 5);
-  BatchBuilder builder(cut.info, *cut.book, std::make_shared<SampleOptions>(fanouts({3, 3})), key,
-                       NodeTypeId{}, cut.globals({0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
+  BatchBuilder builder(cut.info, *cut.book, std::make_shared<SampleOptions>(fanouts({3, 3})),
+                       batch_key, NodeTypeId{}, cut.globals({0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
 
   const auto questions = builder.questions();
 
@@ -205,7 +205,7 @@ TEST(BatchBuilder, AsksEachPartOncePerHop) {
   EXPECT_EQ(nodes, 10U);
   EXPECT_TRUE(builder.questions().empty()) << "questions are handed out once";
   EXPECT_EQ(builder.hop(), 0U);
-  EXPECT_EQ(builder.key(), key);
+  EXPECT_EQ(builder.key(), batch_key);
 }
 
 /// Two node types, three edge types: author -writes-> paper, paper -cites-> paper, paper -by->
@@ -239,10 +239,10 @@ TEST(BatchBuilder, TypedGraphsAgreeWithTheObviousSampler) {
         options.frontier = frontier;
         options.dir = dir;
         const auto expected =
-            ReferenceSampler(graph, options, key).sample({3, 14, 3, 0}, seed_type);
+            ReferenceSampler(graph, options, batch_key).sample({3, 14, 3, 0}, seed_type);
         for (const std::uint32_t parts : {1U, 2U, 5U}) {
-          EXPECT_EQ(drive_plain(cut_graph(graph, parts), options, key, {3, 14, 3, 0}, seed_type,
-                                Arrival::shuffled),
+          EXPECT_EQ(drive_plain(cut_graph(graph, parts), options, batch_key, {3, 14, 3, 0},
+                                seed_type, Arrival::shuffled),
                     expected)
               << "seed type " << seed_type << ", parts " << parts;
         }
@@ -257,7 +257,7 @@ TEST(BatchBuilder, EdgesSayWhichNodeTypesTheyJoin) {
   options.fanout = {{1, 1, 1}};
   options.dir = EdgeDir::out;
 
-  const auto batch = drive(cut_graph(graph, 1), options, key, {1}, 1);
+  const auto batch = drive(cut_graph(graph, 1), options, batch_key, {1}, 1);
 
   EXPECT_EQ(batch.edges[0].destination_type, NodeTypeId{1});
   EXPECT_EQ(batch.edges[0].source_type, NodeTypeId{0});

@@ -12,7 +12,7 @@ using testing::cut_graph;
 using testing::CutGraph;
 
 /// Authors write papers, papers cite papers.
-testing::TestGraph typed_graph() {
+testing::TestGraph graph_of_two_types() {
   testing::TestGraph graph;
   graph.nodes = {{.name = "author", .count = 40}, {.name = "paper", .count = 60}};
   graph.edges = {{.name = "writes", .source = 0, .destination = 1},
@@ -86,7 +86,7 @@ class ListCache : public ::testing::TestWithParam<std::tuple<EdgeDir, bool>> {
     return {std::make_shared<const GraphInfo>(cut_.info), options_, budget};
   }
 
-  CutGraph cut_ = cut_graph(typed_graph(), 3);
+  CutGraph cut_ = cut_graph(graph_of_two_types(), 3);
   SampleOptions options_;
 };
 
@@ -211,7 +211,7 @@ TEST(ListPieces, NoMoreAreChosenThanMayFit) {
 }
 
 TEST(ListPieces, NodesThatNothingReachesAndTypesWithoutListsHaveNone) {
-  const auto cut = cut_graph(typed_graph(), 2);
+  const auto cut = cut_graph(graph_of_two_types(), 2);
   auto info = cut.info;
   info.edge_types.resize(2);  // nothing leads to authors
   for (const auto& piece :

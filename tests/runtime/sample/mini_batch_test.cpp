@@ -64,7 +64,7 @@ TEST(LayerBlock, AModelWithFewerLayersThanHopsUsesTheFirstHops) {
 }
 
 /// 30 papers and 10 authors, who write several of them each.
-testing::TestGraph typed_graph() {
+testing::TestGraph mini_graph() {
   testing::TestGraph graph;
   graph.nodes = {{.name = "paper", .count = 30}, {.name = "author", .count = 10}};
   graph.edges = {{.name = "writes", .source = 1, .destination = 0},
@@ -81,7 +81,7 @@ testing::TestGraph typed_graph() {
 }
 
 TEST(EdgeBlock, HoldsTheDrawnEdgesOfItsTypeFromDestinationsToSources) {
-  const auto graph = typed_graph();
+  const auto graph = mini_graph();
   const auto cut = testing::cut_graph(graph, 3);
   SampleOptions options;
   options.fanout = {{2, 2, 0}, {all_neighbours, 2, 3}};  // nothing along "cites" in the first hop

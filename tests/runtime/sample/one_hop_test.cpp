@@ -8,12 +8,12 @@ namespace {
 using testing::cut_graph;
 using testing::reference_positions;
 
-constexpr StreamKey key{{0x12345678, 0x9ABCDEF0}};
+constexpr StreamKey hop_key{{0x12345678, 0x9ABCDEF0}};
 
 std::vector<std::uint32_t> drawn(std::uint64_t id, std::uint32_t degree, std::uint32_t fanout,
                                  bool replace) {
   std::vector<std::uint32_t> out = {77};
-  draw_positions(DrawStream(key, id), degree, fanout, replace, out);
+  draw_positions(DrawStream(hop_key, id), degree, fanout, replace, out);
   return out;
 }
 
@@ -32,8 +32,9 @@ TEST(DrawPositions, FollowFloydsAlgorithmForShortAndLongFanouts) {
         if (degree == 0xFFFFFFFFU && fanout == 0) {
           continue;
         }
-        EXPECT_EQ(drawn(degree + fanout, degree, fanout, replace),
-                  reference_positions(DrawStream(key, degree + fanout), degree, fanout, replace))
+        EXPECT_EQ(
+            drawn(degree + fanout, degree, fanout, replace),
+            reference_positions(DrawStream(hop_key, degree + fanout), degree, fanout, replace))
             << "degree " << degree << ", fanout " << fanout << ", replace " << replace;
       }
     }
@@ -62,7 +63,7 @@ class SampleOneHop : public ::testing::Test {
   HopRequest request(std::int32_t fanout, std::uint64_t nodes = 300) const {
     HopRequest request;
     request.fanout = fanout;
-    request.key = key;
+    request.key = hop_key;
     for (std::uint64_t i = 0; i < nodes; ++i) {
       request.frontier.push_back(NodeId{i});
     }
@@ -88,7 +89,7 @@ TEST_F(SampleOneHop, TakesTheDrawnPositionsOfEachList) {
       const auto edge_ids = reply.edge_ids.as<std::uint64_t>();
       ASSERT_EQ(reply.counts.size(), ask.frontier.size());
       for (std::size_t i = 0; i < ask.frontier.size(); ++i) {
-        const DrawStream stream(key, part_.nodes[0].original_ids[i]);
+        const DrawStream stream(hop_key, part_.nodes[0].original_ids[i]);
         const auto degree = static_cast<std::uint32_t>(lists.degree(i));
         const auto expected = reference_positions(stream, degree, fanout, replace);
         ASSERT_EQ(reply.counts[i], expected.size());
