@@ -47,8 +47,11 @@ if(TROUPE_CCACHE AND TROUPE_CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
     CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${TROUPE_CCACHE_PROGRAM})
   target_compile_options(troupe_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
 endif()
-if(TROUPE_NATIVE)
-  target_compile_options(troupe_options INTERFACE -march=native)
+if(TROUPE_PROCESSOR)
+  target_compile_options(troupe_options INTERFACE -march=${TROUPE_PROCESSOR})
+  if(TROUPE_PROCESSOR STREQUAL "x86-64-v3")
+    target_compile_definitions(troupe_options INTERFACE TROUPE_AVX512_CLONES)  # runtime/base/hot.hpp
+  endif()
 endif()
 if(TROUPE_SANITIZE)
   target_compile_options(troupe_options INTERFACE

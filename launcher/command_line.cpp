@@ -2,6 +2,8 @@
 
 #include "launcher/commands.hpp"
 #include "launcher/generate_options.hpp"
+#include "launcher/manual_pages.hpp"
+#include "launcher/print_error.hpp"
 #include "launcher/processes/process_arguments.hpp"
 #include "launcher/store_options.hpp"
 #include "launcher/version.hpp"
@@ -295,6 +297,13 @@ int run_command_line(int argc, char** argv) {
   CommandLine line;
   std::optional<ExitCode> result;
   add_commands(app, line, result);
+  std::string pages;
+  auto* manual = app.add_subcommand("write-pages", "manual pages and bash completion")->group("");
+  manual->add_option("FOLDER", pages)->required();
+  manual->callback([&] {
+    const auto written = write_pages(app, build.version, pages);
+    result = written.ok() ? ExitCode::done : print_error(written.error());
+  });
   add_process(app, "member", line.process, line.process_number, result,
               [](const ProcessArguments& arguments) { return run_member(arguments); });
   add_process(app, "agent", line.process, line.process_number, result, run_agent);

@@ -1,5 +1,6 @@
 #include "runtime/nn/aggregate.hpp"
 
+#include "runtime/base/hot.hpp"
 #include "runtime/nn/row_kernels.hpp"
 
 #include <algorithm>
@@ -60,8 +61,8 @@ void aggregate_max(const LayerBlock& block, std::uint32_t begin, std::uint32_t e
 
 }  // namespace
 
-void aggregate_rows(Aggregator aggregator, const LayerBlock& block, std::size_t first,
-                    ConstMatrix x, MutMatrix out, std::span<std::uint32_t> argmax) {
+TROUPE_HOT void aggregate_rows(Aggregator aggregator, const LayerBlock& block, std::size_t first,
+                               ConstMatrix x, MutMatrix out, std::span<std::uint32_t> argmax) {
   TROUPE_ASSERT(first + out.rows <= block.num_dst && block.num_src <= x.rows && out.cols == x.cols,
                 "aggregate_rows", first, out.rows, block.num_dst, block.num_src, x.rows, x.cols,
                 out.cols);
@@ -123,9 +124,9 @@ void EdgesBySource::build(const LayerBlock& block) {
   offsets_[0] = 0;
 }
 
-void aggregate_backward_rows(Aggregator aggregator, const EdgesBySource& by_source,
-                             std::size_t first, ConstMatrix grad_out,
-                             std::span<const std::uint32_t> argmax, MutMatrix grad_x) {
+TROUPE_HOT void aggregate_backward_rows(Aggregator aggregator, const EdgesBySource& by_source,
+                                        std::size_t first, ConstMatrix grad_out,
+                                        std::span<const std::uint32_t> argmax, MutMatrix grad_x) {
   const std::size_t cols = grad_out.cols;
   TROUPE_ASSERT(first + grad_x.rows <= by_source.num_src() && grad_x.cols == cols &&
                     (aggregator != Aggregator::max || argmax.size() == grad_out.size()),

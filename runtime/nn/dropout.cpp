@@ -1,5 +1,7 @@
 #include "runtime/nn/dropout.hpp"
 
+#include "runtime/base/hot.hpp"
+
 #include <algorithm>
 #include <array>
 
@@ -59,7 +61,8 @@ DropoutMask dropout_mask(const DropoutContext& context, std::uint32_t layer, flo
           .scale = 1.0F / (1.0F - p)};
 }
 
-void dropout_rows(const DropoutMask& mask, std::span<const OriginalId> ids, MutMatrix x) {
+TROUPE_HOT void dropout_rows(const DropoutMask& mask, std::span<const OriginalId> ids,
+                             MutMatrix x) {
   if (!mask.active()) {
     return;
   }

@@ -1,5 +1,7 @@
 #include "runtime/nn/ops.hpp"
 
+#include "runtime/base/hot.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -37,14 +39,14 @@ void check_same_shape(ConstMatrix a, ConstMatrix b) {
 
 }  // namespace
 
-void relu_rows(ConstMatrix x, MutMatrix y) {
+TROUPE_HOT void relu_rows(ConstMatrix x, MutMatrix y) {
   check_same_shape(x, y);
   for (std::size_t i = 0; i < x.size(); ++i) {
     y.data[i] = x.data[i] < 0.0F ? 0.0F : x.data[i];
   }
 }
 
-void relu_backward_rows(ConstMatrix y, float scale, MutMatrix grad) {
+TROUPE_HOT void relu_backward_rows(ConstMatrix y, float scale, MutMatrix grad) {
   check_same_shape(y, grad);
   const float* __restrict out = y.data;
   float* __restrict g = grad.data;
@@ -54,8 +56,9 @@ void relu_backward_rows(ConstMatrix y, float scale, MutMatrix grad) {
   }
 }
 
-void layer_norm_rows(ConstMatrix x, std::span<const float> gain, std::span<const float> bias,
-                     std::span<NormStats> stats, MutMatrix y) {
+TROUPE_HOT void layer_norm_rows(ConstMatrix x, std::span<const float> gain,
+                                std::span<const float> bias, std::span<NormStats> stats,
+                                MutMatrix y) {
   check_same_shape(x, y);
   TROUPE_ASSERT(gain.size() == x.cols && bias.size() == x.cols && stats.size() == x.rows,
                 "layer norm", gain.size(), bias.size(), x.cols, stats.size(), x.rows);
@@ -78,9 +81,9 @@ void layer_norm_rows(ConstMatrix x, std::span<const float> gain, std::span<const
   }
 }
 
-void layer_norm_backward_rows(ConstMatrix x, std::span<const NormStats> stats,
-                              std::span<const float> gain, MutMatrix grad,
-                              std::span<float> grad_gain, std::span<float> grad_bias) {
+TROUPE_HOT void layer_norm_backward_rows(ConstMatrix x, std::span<const NormStats> stats,
+                                         std::span<const float> gain, MutMatrix grad,
+                                         std::span<float> grad_gain, std::span<float> grad_bias) {
   check_same_shape(x, grad);
   TROUPE_ASSERT(gain.size() == x.cols && grad_gain.size() == x.cols && grad_bias.size() == x.cols &&
                     stats.size() == x.rows,
@@ -112,7 +115,7 @@ void layer_norm_backward_rows(ConstMatrix x, std::span<const NormStats> stats,
   }
 }
 
-void l2_normalize_rows(MutMatrix x, std::span<float> lengths) {
+TROUPE_HOT void l2_normalize_rows(MutMatrix x, std::span<float> lengths) {
   TROUPE_ASSERT(lengths.size() == x.rows, "lengths", lengths.size(), x.rows);
   for (std::size_t r = 0; r < x.rows; ++r) {
     float* row = x.row(r).data();
@@ -124,7 +127,8 @@ void l2_normalize_rows(MutMatrix x, std::span<float> lengths) {
   }
 }
 
-void l2_normalize_backward_rows(ConstMatrix y, std::span<const float> lengths, MutMatrix grad) {
+TROUPE_HOT void l2_normalize_backward_rows(ConstMatrix y, std::span<const float> lengths,
+                                           MutMatrix grad) {
   check_same_shape(y, grad);
   TROUPE_ASSERT(lengths.size() == y.rows, "lengths", lengths.size(), y.rows);
   for (std::size_t r = 0; r < y.rows; ++r) {

@@ -1,6 +1,7 @@
 #include "runtime/nn/weighted_sum.hpp"
 
 #include "runtime/base/assert.hpp"
+#include "runtime/base/hot.hpp"
 #include "runtime/nn/row_kernels.hpp"
 
 #include <algorithm>
@@ -44,8 +45,8 @@ void divide_by_out_degrees(const LayerBlock& block, std::span<float> factors) {
 
 }  // namespace
 
-void weighted_sum_rows(const EdgeFactors& factors, const LayerBlock& block, std::size_t first,
-                       ConstMatrix x, MutMatrix out) {
+TROUPE_HOT void weighted_sum_rows(const EdgeFactors& factors, const LayerBlock& block,
+                                  std::size_t first, ConstMatrix x, MutMatrix out) {
   TROUPE_ASSERT(first + out.rows <= block.num_dst && block.num_src <= x.rows && out.cols == x.cols,
                 "weighted_sum_rows", first, out.rows, block.num_dst, block.num_src, x.rows, x.cols,
                 out.cols);
@@ -68,8 +69,9 @@ void weighted_sum_rows(const EdgeFactors& factors, const LayerBlock& block, std:
   }
 }
 
-void weighted_sum_backward_rows(const EdgeFactors& factors, const EdgesBySource& by_source,
-                                std::size_t first, ConstMatrix grad_out, MutMatrix grad_x) {
+TROUPE_HOT void weighted_sum_backward_rows(const EdgeFactors& factors,
+                                           const EdgesBySource& by_source, std::size_t first,
+                                           ConstMatrix grad_out, MutMatrix grad_x) {
   const std::size_t cols = grad_out.cols;
   TROUPE_ASSERT(first + grad_x.rows <= by_source.num_src() && grad_x.cols == cols,
                 "weighted_sum_backward_rows", first, grad_x.rows, by_source.num_src(), grad_x.cols,
