@@ -197,8 +197,11 @@ void Conductor::after_epoch() {
     phase_ = Phase::train;
     return after_evaluation();
   }
-  if (!due || !has_role("val")) {
-    record_.best_epoch = epoch_;
+  const bool validated = has_role("val");
+  if (!validated) {
+    record_.best_epoch = epoch_;  // the newest; among validated ones scores decide
+  }
+  if (!due || !validated) {
     phase_ = due ? Phase::keep_best : Phase::train;
     after_evaluation();
     return;

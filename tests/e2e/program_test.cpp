@@ -5,10 +5,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
+#include <map>
 #include <set>
 #include <signal.h>
 
@@ -348,6 +350,66 @@ TEST_F(Program, AnInterruptedRunGoesOnToTheBitsOfTheUndisturbedOne) {
   EXPECT_EQ(report()["scores"], whole["scores"]);
   EXPECT_TRUE(metrics_of(output()) == metrics_of(folder() + "/whole"));
   EXPECT_EQ(metrics_of(output()).size(), 12U * 3U + 12U + 2U);
+}
+
+/// What of a report does not depend on the time it took, as pointers and values.
+std::map<std::string, json> lasting(json report) {
+  for (const char* key : {"seconds", "stages", "traffic", "hardware", "notes"}) {
+    report.erase(key);
+  }
+  for (auto& epoch : report["epochs"]) {
+    for (const char* key :
+         {"seconds", "eval_seconds", "wait_share", "cache_hit_rate", "cache_hit_rate_at_best"}) {
+      epoch.erase(key);
+    }
+  }
+  std::map<std::string, json> values;
+  const auto flat = report.flatten();
+  for (const auto& entry : flat.items()) {
+    values.emplace(entry.key(), entry.value());
+  }
+  return values;
+}
+
+TEST_F(Program, AResumedRunReportsWhatTheUndisturbedOneDoes) {
+  const std::vector<std::string> arguments = {"run",   example("quickstart.json"),
+                                              "--set", "output=" + output(),
+                                              "--set", "train.epochs=60",
+                                              "--set", "eval.every=10",
+                                              "--set", "checkpoint.every.epochs=11",
+                                              "--set", "checkpoint.keep=10"};
+  const auto undisturbed = troupe(arguments);
+  ASSERT_EQ(undisturbed.exit_code, 0) << undisturbed.err;
+  const auto right = report();
+  std::uint64_t best = 0;
+  for (const auto& epoch : right["epochs"]) {
+    best = epoch["best"] ? epoch["epoch"].get<std::uint64_t>() : best;
+  }
+  EXPECT_EQ(right["best_epoch"], best);
+  std::vector<std::uint64_t> steps;
+  const auto folder = std::filesystem::path(output()) / "checkpoints";
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    steps.push_back(std::stoull(entry.path().filename().string().substr(5)));
+  }
+  std::ranges::sort(steps);
+  ASSERT_GE(steps.size(), 2U);
+
+  // After epoch 22, which is not evaluated, and after epoch 11, which is.
+  for (const std::size_t kept : {2U, 1U}) {
+    for (const auto step : steps) {
+      if (step > steps[kept - 1]) {
+        std::filesystem::remove_all(folder / fmt::format("step-{}", step));
+      }
+    }
+    auto again = arguments;
+    again.emplace_back("--resume");
+    const auto resumed = troupe(again);
+    ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+    EXPECT_NE(resumed.out.find(fmt::format("step-{}", steps[kept - 1])), std::string::npos)
+        << resumed.out;
+
+    EXPECT_EQ(lasting(report()), lasting(right)) << "after epoch " << 11 * kept;
+  }
 }
 
 TEST_F(Program, AKilledRunGoesOnAndATornCheckpointIsSkippedByName) {

@@ -153,6 +153,15 @@ TEST(Conductor, KeepsTheFirstOfEquallyGoodEpochs) {
   EXPECT_EQ(std::ranges::count(troupe.log, "keep"), 2);
 }
 
+TEST(Conductor, ReportsTheBestEpochAmongThoseThatWereEvaluated) {
+  Troupe troupe(conductor_options(6, 2));
+
+  troupe.play({1, 3, 2, 2});  // epochs 1, 3, 5, 6
+
+  EXPECT_EQ(troupe.record().best_epoch, 2U);
+  EXPECT_TRUE(troupe.record().epochs[2].best);
+}
+
 TEST(Conductor, ScoresSampledBatchesWhileTrainingButTheEndExactly) {
   auto o = conductor_options(1, 1);
   o.eval_exact = false;
