@@ -236,9 +236,10 @@ void Conductor::next_epoch() {
 void Conductor::begin_final() {
   layer_ = 0;
   final_role_ = 0;
+  const auto has_seeds = [this](const std::string& role) { return has_role(role); };
   if (options_.train_only) {
     phase_ = Phase::over;
-  } else if (options_.final_exact) {
+  } else if (options_.final_exact && std::ranges::any_of(options_.final_roles, has_seeds)) {
     phase_ = Phase::final_infer;
   } else {
     next_final_score();

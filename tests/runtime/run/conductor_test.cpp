@@ -204,6 +204,19 @@ TEST(Conductor, TakesTheLastEpochWhereNothingCanBeValidated) {
   EXPECT_TRUE(troupe.record().test);
 }
 
+TEST(Conductor, InfersNothingWhereNothingIsScored) {
+  auto o = conductor_options(2, 1);
+  o.seeds.erase("val");
+  o.seeds["test"] = seed_list(0);
+  Troupe troupe(o);
+
+  troupe.play({1});
+
+  EXPECT_EQ(troupe.log, (std::vector<std::string>{"epoch 1", "keep", "epoch 2", "keep", "finish"}));
+  EXPECT_EQ(troupe.record().best_epoch, 1U);
+  EXPECT_FALSE(troupe.record().valid || troupe.record().test || troupe.outputs());
+}
+
 TEST(Conductor, KeepsTheOutputsOfOneFinalRole) {
   auto o = conductor_options(1, 1);
   o.keep_outputs = "test";
