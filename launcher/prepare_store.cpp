@@ -5,6 +5,7 @@
 #include "runtime/base/executor.hpp"
 #include "runtime/base/files.hpp"
 #include "runtime/data/npy_import.hpp"
+#include "runtime/graph/store_layout.hpp"
 #include "runtime/job/fanout.hpp"
 #include "runtime/partition/partitioner.hpp"
 
@@ -168,6 +169,20 @@ Result<PartitionedStore> prepare_store(const Job& job, const Say& say) {
     static_cast<void>(info);
   }
   return PartitionedStore::open(path, {.memory = job.dataset.memory});
+}
+
+Result<std::string> dataset_digest(const Job& job) {
+  if (store_kind(job.dataset.path) != StoreKind::partitioned) {
+    TROUPE_ASSIGN_OR_RETURN(const auto path, graph_store_path(job, [](const std::string&) {}));
+    return graph_checksum(path);
+  }
+  DigestBuilder digest;
+  for (const auto name : {store_layout::graph_file, store_layout::partition_file}) {
+    TROUPE_ASSIGN_OR_RETURN(const auto text,
+                            read_text_file(job.dataset.path / name, store_layout::largest_json));
+    digest.add_array(std::span<const char>(text));
+  }
+  return to_string(digest.digest());
 }
 
 Result<GraphInfo> prepare_graph_info(const Job& job, const Say& say) {

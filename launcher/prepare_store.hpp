@@ -18,6 +18,12 @@ using Say = std::function<void(const std::string&)>;
 /// store that differs from the job's partition section
 Result<PartitionedStore> prepare_store(const Job& job, const Say& say);
 
+/// Digest of the data that `job` names, the same for every placement: of its graph store's
+/// `graph.json`, which has the checksums of all arrays; of a partitioned store also of its
+/// `partition.json`.
+/// \errors not_found, failed_precondition: the store, or the input it was imported from, is gone
+Result<std::string> dataset_digest(const Job& job);
+
 /// The graph alone, imported if need be: for `check`.
 /// \param scratch where an import may go
 Result<GraphInfo> prepare_graph_info(const Job& job, const Say& say);

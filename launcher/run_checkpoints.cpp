@@ -1,5 +1,6 @@
 #include "launcher/run_checkpoints.hpp"
 
+#include "launcher/version.hpp"
 #include "runtime/job/resume.hpp"
 
 #include <cstdio>
@@ -13,40 +14,51 @@ std::filesystem::path checkpoint_dir(const Job& job) {
   return job.output / "checkpoints";
 }
 
-CheckpointFolder checkpoint_folder(const Job& job, nn::ParameterLayout layout) {
+CheckpointFolder checkpoint_folder(const CheckpointedJob& run, nn::ParameterLayout layout) {
   CheckpointFolderOptions options;
-  options.dir = checkpoint_dir(job);
-  options.keep = job.checkpoint.keep;
+  options.dir = checkpoint_dir(run.job);
+  options.keep = run.job.checkpoint.keep;
   options.layout = std::move(layout);
+  options.origin = run.origin;
   return CheckpointFolder(std::move(options));
 }
 
 }  // namespace
 
-Result<std::shared_ptr<const Checkpoint>> find_checkpoint(const Job& job,
+CheckpointOrigin origin_of_run(std::string store) {
+  const auto build = build_info();
+  return {std::move(store), sampling_version,
+          fmt::format("{} {} {}", build.version, build.compiler, build.build_type)};
+}
+
+Result<std::shared_ptr<const Checkpoint>> find_checkpoint(const CheckpointedJob& run,
                                                           const nn::ParameterLayout& layout,
                                                           const Say& say) {
   std::vector<SkippedCheckpoint> skipped;
-  auto found = checkpoint_folder(job, layout).latest(skipped);
+  auto found = checkpoint_folder(run, layout).latest(skipped);
   for (const auto& [name, why] : skipped) {
     std::fprintf(stderr, "troupe: skipped checkpoint %s: %s\n", name.c_str(), why.what().c_str());
   }
   if (!found) {
     return std::move(found).error();
   }
-  TROUPE_RETURN_IF_ERROR(check_resumable(found->checkpoint.job, job));
+  TROUPE_RETURN_IF_ERROR(check_resumable(found->checkpoint.job, run.job));
+  TROUPE_RETURN_IF_ERROR(check_same_origin(found->checkpoint.origin, run.origin));
+  if (const auto warning = other_build(found->checkpoint.origin, run.origin); !warning.empty()) {
+    std::fprintf(stderr, "troupe: %s\n", warning.c_str());
+  }
   const auto& at = found->checkpoint.training;
   say(fmt::format("resuming from {}: epoch {}, step {} of it", found->dir.string(), at.epoch + 1,
                   at.step));
   return std::make_shared<const Checkpoint>(std::move(found->checkpoint));
 }
 
-std::function<Status(const Checkpoint&)> checkpoint_writer(const Job& job,
+std::function<Status(const Checkpoint&)> checkpoint_writer(const CheckpointedJob& run,
                                                            const nn::ParameterLayout& layout,
                                                            Say written) {
-  const auto folder = std::make_shared<CheckpointFolder>(checkpoint_folder(job, layout));
+  const auto folder = std::make_shared<CheckpointFolder>(checkpoint_folder(run, layout));
   return [folder, tell = std::move(written),
-          dir = checkpoint_dir(job)](const Checkpoint& checkpoint) -> Status {
+          dir = checkpoint_dir(run.job)](const Checkpoint& checkpoint) -> Status {
     TROUPE_RETURN_IF_ERROR(folder->write(checkpoint));
     tell((dir / fmt::format("step-{}", checkpoint.training.global_step)).string());
     return ok_status();

@@ -5,6 +5,7 @@
 #include "runtime/job/job.hpp"
 #include "runtime/nn/model.hpp"
 #include "runtime/run/checkpoint.hpp"
+#include "runtime/run/checkpoint_origin.hpp"
 
 #include <functional>
 #include <memory>
@@ -12,15 +13,25 @@
 
 namespace troupe {
 
+/// A job, and where its checkpoints come from.
+struct CheckpointedJob {
+  const Job& job;
+  CheckpointOrigin origin;
+};
+
+/// \param store  Digest of the store (dataset_digest()); empty: it is neither kept nor compared
+CheckpointOrigin origin_of_run(std::string store);
+
 /// The newest checkpoint that is whole and fits the job; others are named on standard error.
 /// \param layout  of the model's parameters; empty for a session
-Result<std::shared_ptr<const Checkpoint>> find_checkpoint(const Job& job,
+/// \errors not_found; failed_precondition: another job, store or sampling_version
+Result<std::shared_ptr<const Checkpoint>> find_checkpoint(const CheckpointedJob& run,
                                                           const nn::ParameterLayout& layout,
                                                           const Say& say);
 
 /// Keeps checkpoints in the job's output folder.
 /// \param written  told the folder of each
-std::function<Status(const Checkpoint&)> checkpoint_writer(const Job& job,
+std::function<Status(const Checkpoint&)> checkpoint_writer(const CheckpointedJob& run,
                                                            const nn::ParameterLayout& layout,
                                                            Say written);
 

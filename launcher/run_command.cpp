@@ -192,8 +192,13 @@ ExitCode run_cluster(const Job& job, const PartitionedStore& store, Report& repo
   }
   const auto layout = (*cluster)->layout();
   RunSetup setup;
+  auto digest = dataset_digest(job);
+  if (!digest) {
+    return print_error(digest.error(), ExitCode::data);
+  }
+  const CheckpointedJob run{job, origin_of_run(*std::move(digest))};
   if (arguments.resume) {
-    auto found = find_checkpoint(job, layout, say);
+    auto found = find_checkpoint(run, layout, say);
     if (!found) {
       return print_error(found.error(), ExitCode::data);
     }
@@ -224,7 +229,7 @@ ExitCode run_cluster(const Job& job, const PartitionedStore& store, Report& repo
       watch->end.end(same.error());
     }
   };
-  setup.write_checkpoint = checkpoint_writer(job, layout, [watch](const std::string& folder) {
+  setup.write_checkpoint = checkpoint_writer(run, layout, [watch](const std::string& folder) {
     const std::lock_guard guard(watch->mutex);
     watch->last_checkpoint = folder;
   });

@@ -90,14 +90,19 @@ ExitCode run(const RunArguments& arguments, const std::function<Status(Session&)
   const auto& job = prepared->job;
   const auto watch = std::make_shared<RanksWatch>();
   SessionSetup setup;
+  auto digest = dataset_digest(job);
+  if (!digest) {
+    return print_error(digest.error(), ExitCode::data);
+  }
+  const CheckpointedJob run_of_job{job, origin_of_run(*std::move(digest))};
   if (arguments.resume) {
-    auto found = find_checkpoint(job, {}, print);
+    auto found = find_checkpoint(run_of_job, {}, print);
     if (!found) {
       return print_error(found.error(), ExitCode::data);
     }
     setup.resume = *std::move(found);
   }
-  setup.write_checkpoint = checkpoint_writer(job, {}, [watch](const std::string& folder) {
+  setup.write_checkpoint = checkpoint_writer(run_of_job, {}, [watch](const std::string& folder) {
     const std::lock_guard guard(watch->mutex);
     watch->last_checkpoint = folder;
   });

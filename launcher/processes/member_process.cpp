@@ -210,10 +210,11 @@ Status MemberProcess::prepare_ranks(const Job& job, bool resume, ClusterHooks& h
     std::fprintf(stderr, "troupe: %s: %s\n", name.c_str(), line.c_str());
   };
   SessionSetup setup;
+  const CheckpointedJob run{job, origin_of_run({})};  // the data set may not be on this host
   if (resume) {
-    TROUPE_ASSIGN_OR_RETURN(setup.resume, find_checkpoint(job, {}, say));
+    TROUPE_ASSIGN_OR_RETURN(setup.resume, find_checkpoint(run, {}, say));
   }
-  setup.write_checkpoint = checkpoint_writer(job, {}, [](const std::string&) {});
+  setup.write_checkpoint = checkpoint_writer(run, {}, [](const std::string&) {});
   setup.say = hooks.say;
   ranks_ = std::make_unique<RankThreads>(job, std::move(setup));
   ranks_->add_to(hooks);

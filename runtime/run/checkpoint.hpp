@@ -5,6 +5,7 @@
 #include "runtime/base/staged_directory.hpp"
 #include "runtime/net/messages.hpp"
 #include "runtime/nn/model.hpp"
+#include "runtime/run/checkpoint_origin.hpp"
 #include "runtime/run/run_record.hpp"
 
 #include <cstddef>
@@ -20,8 +21,9 @@ using net::TrainingState;
 
 struct Checkpoint {
   TrainingState training;
-  RunRecord record;  ///< epochs that are over, and what is known of the best one
-  std::string job;   ///< Job::json of the run that wrote it
+  RunRecord record;              ///< epochs that are over, and what is known of the best one
+  std::string job;               ///< Job::json of the run that wrote it
+  CheckpointOrigin origin = {};  ///< As read; what is written is that of the folder
 };
 
 /// What went wrong with checkpoints that were skipped: their names and why.
@@ -36,9 +38,10 @@ struct LoadedCheckpoint {
 };
 
 struct CheckpointFolderOptions {
-  std::filesystem::path dir;   ///< holds `step-N/`; made when first written to
-  std::uint32_t keep = 2;      ///< newest checkpoints that stay
-  nn::ParameterLayout layout;  ///< names of the parameters in the shards
+  std::filesystem::path dir;     ///< holds `step-N/`; made when first written to
+  std::uint32_t keep = 2;        ///< newest checkpoints that stay
+  nn::ParameterLayout layout;    ///< names of the parameters in the shards
+  CheckpointOrigin origin = {};  ///< Store and program of this run, for the manifests
   /// For tests of faults: called before each file is written; an error fails the write as a full
   /// disk would.
   std::function<Status(const std::filesystem::path&)> before_write = {};

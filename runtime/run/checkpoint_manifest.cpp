@@ -75,6 +75,36 @@ Status read_files(const JsonValue& root, CheckpointManifest& manifest) {
   return ok_status();
 }
 
+void put_origin(OrderedJson& json, const CheckpointOrigin& origin) {
+  if (!origin.store.empty()) {
+    json["store"] = origin.store;
+  }
+  if (origin.sampling_version) {
+    json["sampling_version"] = *origin.sampling_version;
+  }
+  if (!origin.build.empty()) {
+    json["build"] = origin.build;
+  }
+}
+
+/// Manifests of older programs have none of these keys.
+Status read_origin(const JsonValue& root, CheckpointOrigin& origin) {
+  if (root.has("store")) {
+    TROUPE_ASSIGN_OR_RETURN(const auto store, digest_from_json(root, "store"));
+    origin.store = to_string(store);
+  }
+  if (root.has("sampling_version")) {
+    TROUPE_ASSIGN_OR_RETURN(
+        const auto version,
+        root.integer("sampling_version", std::numeric_limits<std::uint32_t>::max()));
+    origin.sampling_version = static_cast<std::uint32_t>(version);
+  }
+  if (root.has("build")) {
+    TROUPE_ASSIGN_OR_RETURN(origin.build, root.string("build"));
+  }
+  return ok_status();
+}
+
 Status check_format(const JsonValue& root) {
   TROUPE_ASSIGN_OR_RETURN(const auto format, root.string("format"));
   if (format != format_name) {
@@ -90,10 +120,11 @@ Status check_format(const JsonValue& root) {
 
 }  // namespace
 
-Result<std::string> manifest_to_json(const Checkpoint& checkpoint,
+Result<std::string> manifest_to_json(const Checkpoint& checkpoint, const CheckpointOrigin& origin,
                                      const std::vector<FileInfo>& files) {
   OrderedJson json{
       {"format", format_name}, {"version", manifest_version}, {"self_checksum", unsealed}};
+  put_origin(json, origin);
   json["position"] = position_to_json(checkpoint.training);
   json["record"] = record_to_json(checkpoint.record);
   json["blobs"] = OrderedJson::array();
@@ -125,6 +156,7 @@ Result<CheckpointManifest> manifest_from_json(const std::string& text, std::stri
   TROUPE_RETURN_IF_ERROR(check_seal(text, name));
   CheckpointManifest manifest;
   auto& checkpoint = manifest.checkpoint;
+  TROUPE_RETURN_IF_ERROR(read_origin(root, checkpoint.origin));
   TROUPE_ASSIGN_OR_RETURN(const auto position, root.member("position"));
   TROUPE_RETURN_IF_ERROR(read_position(position, checkpoint.training));
   TROUPE_ASSIGN_OR_RETURN(const auto record, root.member("record"));

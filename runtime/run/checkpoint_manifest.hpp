@@ -30,9 +30,10 @@ struct CheckpointManifest {
   std::map<std::string, FileInfo> files;                     ///< by name, of those above
 };
 
-/// \param files  all but the manifest itself
+/// \param origin  Store and program of the run; members that are empty get no key
+/// \param files   all but the manifest itself
 /// \errors invalid_argument: a text that is not UTF-8, or more than `largest_manifest`
-Result<std::string> manifest_to_json(const Checkpoint& checkpoint,
+Result<std::string> manifest_to_json(const Checkpoint& checkpoint, const CheckpointOrigin& origin,
                                      const std::vector<FileInfo>& files);
 
 /// \errors data_corruption: not such a text, or its checksum is another; unimplemented: a newer

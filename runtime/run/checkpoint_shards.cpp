@@ -42,7 +42,8 @@ class ShardWriter {
       }
       TROUPE_RETURN_IF_ERROR(write_listed(layout::blobs, pieces));
     }
-    TROUPE_ASSIGN_OR_RETURN(const auto manifest, manifest_to_json(checkpoint, files_));
+    TROUPE_ASSIGN_OR_RETURN(const auto manifest,
+                            manifest_to_json(checkpoint, options_.origin, files_));
     const auto bytes = std::as_bytes(std::span(manifest));
     return write_file(layout::manifest, std::span(&bytes, 1));
   }

@@ -466,5 +466,36 @@ TEST_F(Program, ResumingIsRefusedWithoutACheckpointOrWithAnotherJob) {
   EXPECT_NE(other.err.find("/seed: was 1, is 77"), std::string::npos) << other.err;
 }
 
+TEST_F(Program, ResumingIsRefusedWhereTheStoreWasMadeAnew) {
+  const auto input = folder() + "/input";
+  const auto store = folder() + "/store";
+  std::filesystem::copy(example("data/cora"), input);
+  ASSERT_EQ(troupe({"import", input, store}).exit_code, 0);
+  const auto run = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {
+        "run",   example("quickstart.json"), "--set", "output=" + output(),
+        "--set", "dataset.path=" + store,    "--set", "train.epochs=2",
+        "--set", "checkpoint.every.epochs=1"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return troupe(arguments);
+  };
+  ASSERT_EQ(run({}).exit_code, 0);
+  const auto same = run({"--resume"});
+  std::filesystem::remove_all(store);
+  {
+    std::fstream labels(input + "/y.npy", std::ios::in | std::ios::out | std::ios::binary);
+    labels.seekp(128);
+    const char found = static_cast<char>(labels.peek());
+    labels.seekp(128);
+    labels.put(found == 1 ? '\2' : '\1');
+  }
+  ASSERT_EQ(troupe({"import", input, store}).exit_code, 0);
+  const auto other = run({"--resume"});
+
+  EXPECT_EQ(same.exit_code, 0) << same.err;
+  EXPECT_EQ(other.exit_code, 3) << other.out;
+  EXPECT_NE(other.err.find("checkpoint: expected the store"), std::string::npos) << other.err;
+}
+
 }  // namespace
 }  // namespace troupe

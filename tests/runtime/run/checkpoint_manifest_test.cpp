@@ -71,6 +71,9 @@ TEST_F(ManifestTest, ThatLiesIsSkippedWithTheReason) {
       {"/position/loss_sum", [](Json& j) { j["position"]["loss_sum"] = "0x7ff80000000001zz"; }},
       {"/position/loss_sum", [](Json& j) { j["position"]["loss_sum"] = "0x7ff8"; }},
       {"/position/batches", [](Json& j) { j["position"]["batches"] = "12"; }},
+      {"/store", [](Json& j) { j["store"] = "12"; }},
+      {"/sampling_version", [](Json& j) { j["sampling_version"] = "one"; }},
+      {"/build", [](Json& j) { j["build"] = 1; }},
       {"/record", [](Json& j) { j["record"] = Json::array(); }},
       {"/record/epochs/1", [](Json& j) { j["record"]["epochs"][1].erase("rows"); }},
       {"/record/epochs/0", [](Json& j) { j["record"]["epochs"][0]["best"] = 1; }},
@@ -100,6 +103,17 @@ TEST_F(ManifestTest, ThatLiesIsSkippedWithTheReason) {
   }
 }
 
+TEST_F(ManifestTest, KeepsStoreAndProgramOfTheRun) {
+  const CheckpointOrigin origin{std::string(32, 'a'), 4, "0.1 GNU Release"};
+  ASSERT_OK_AND_ASSIGN(const auto text, manifest_to_json(sample_checkpoint(7), origin, {}));
+
+  ASSERT_OK_AND_ASSIGN(const auto with, manifest_from_json(text, "m"));
+  ASSERT_OK_AND_ASSIGN(const auto older, manifest_from_json(text_, "m"));
+
+  EXPECT_EQ(with.checkpoint.origin, origin);
+  EXPECT_EQ(older.checkpoint.origin, CheckpointOrigin());
+}
+
 TEST_F(ManifestTest, ThatIsNoManifestIsSkipped) {
   const std::string deep(1'000'000, '[');
   for (const auto& text : {std::string(), std::string("null"), std::string("[]"), deep,
@@ -127,7 +141,8 @@ TEST_F(ManifestTest, HasTheKeysThatTheDocumentationLists) {
   auto checkpoint = sample_checkpoint(7);
   checkpoint.record.test = Scores{.labelled = 1, .accuracy = 1, .f1 = 1, .auc = 1};
   checkpoint.record.valid = checkpoint.record.test;
-  ASSERT_OK_AND_ASSIGN(const auto text, manifest_to_json(checkpoint, {FileInfo()}));
+  ASSERT_OK_AND_ASSIGN(const auto text,
+                       manifest_to_json(checkpoint, {std::string(32, 'a'), 1, "b"}, {FileInfo()}));
 
   std::set<std::string> keys;
   collect_keys(Json::parse(text), "", keys);
