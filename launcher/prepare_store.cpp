@@ -7,6 +7,7 @@
 #include "runtime/data/npy_import.hpp"
 #include "runtime/graph/store_layout.hpp"
 #include "runtime/job/fanout.hpp"
+#include "runtime/job/partition_conflicts.hpp"
 #include "runtime/partition/partitioner.hpp"
 
 #include <algorithm>
@@ -116,13 +117,17 @@ Result<PartitionedStore> open_as_it_is(const Job& job, const Say& say) {
   TROUPE_ASSIGN_OR_RETURN(auto store,
                           PartitionedStore::open(job.dataset.path, {.memory = job.dataset.memory}));
   const auto& found = store.partition();
-  if (job.partition.given &&
-      (found.parts != job.partition.parts || found.method != job.partition.method)) {
+  if (const auto conflicts = partition_conflicts(job.partition, found); !conflicts.empty()) {
+    std::string differences;
+    for (const auto& [key, wanted, stored] : conflicts) {
+      differences +=
+          fmt::format("\n  /partition/{}: the job has {}, the store {}", key, wanted, stored);
+    }
     return Error(Errc::failed_precondition,
-                 fmt::format("/partition: the store {} is partitioned already: expected {} into {} "
-                             "parts, found {} into {}; try: leave the section out",
-                             job.dataset.path.string(), job.partition.method, job.partition.parts,
-                             found.method, found.parts));
+                 fmt::format("/partition: the store {} is partitioned already, and differs from "
+                             "the job:{}\ntry: leave these keys out, or name the store that is not "
+                             "partitioned in dataset.path",
+                             job.dataset.path.string(), differences));
   }
   if (!serves(found.complete_for, job.sample.edge_dir)) {
     return Error(Errc::failed_precondition,

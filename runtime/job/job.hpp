@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -32,7 +33,8 @@ struct DatasetJob {
 };
 
 struct PartitionJob {
-  bool given = false;  ///< the job file has a `partition` section
+  bool given = false;                ///< the job file has a `partition` section
+  std::set<std::string> given_keys;  ///< Keys that the section has; others are at their defaults
   std::string method = "random";
   std::uint32_t parts = 1;
   std::uint64_t seed = 0;

@@ -104,6 +104,12 @@ class Reader {
     take_servers_from_hosts();
     job_.cluster.hosts_given = find_value(root_, "/cluster/hosts") != nullptr;
     job_.partition.given = find_value(root_, "/partition") != nullptr;
+    for (const SchemaRow& row : job_schema()) {
+      constexpr std::string_view section = "/partition/";
+      if (row.pointer.starts_with(section) && find_value(root_, row.pointer) != nullptr) {
+        job_.partition.given_keys.insert(row.pointer.substr(section.size()));
+      }
+    }
     check_between_keys(job_, problems_);
     const auto path = place_.base_dir / job_.dataset.path;
     job_.dataset.path = path.lexically_normal();

@@ -265,8 +265,23 @@ TEST_F(Program, ADifferentPartitionSectionThanTheStoresIsAnError) {
   const auto run = troupe({"run", example("quickstart.json"), "--set", "output=" + output(),
                            "--set", "dataset.path=" + parts});
 
+  const auto by_key = [&](const std::string& setting) {
+    const auto job = write_file("job.json", fmt::format(R"({{
+      "dataset": {{ "path": "{}" }}, "sample": {{ "fanout": [5, 5] }},
+      "model": {{ "layers": 2 }}, "train": {{ "epochs": 1 }}, "output": "{}" }})",
+                                                        parts, output()));
+    return troupe({"run", job, "--set", setting});
+  };
+  const auto seed = by_key("partition.seed=5");
+  const auto same = by_key("partition.parts=3");
+
   EXPECT_EQ(run.exit_code, 3);
-  EXPECT_NE(run.err.find("/partition"), std::string::npos) << run.err;
+  EXPECT_NE(run.err.find("/partition/parts: the job has 2, the store 3"), std::string::npos)
+      << run.err;
+  EXPECT_EQ(seed.exit_code, 3);
+  EXPECT_NE(seed.err.find("/partition/seed: the job has 5, the store 0"), std::string::npos)
+      << seed.err;
+  EXPECT_EQ(same.exit_code, 0) << same.err;
 }
 
 TEST_F(Program, ACorruptStoreIsRefusedWithTheFilesName) {
