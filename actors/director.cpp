@@ -14,7 +14,7 @@ bool may_recover(Errc code) {
   return code == Errc::peer_lost || code == Errc::fenced || code == Errc::not_found;
 }
 
-// What a command's time is called in the trace.
+// What a command's time is called in the trace, and in errors.
 const char* name_of(const net::EpochRequest& /*command*/) {
   return "train an epoch";
 }
@@ -33,10 +33,9 @@ const char* name_of(const net::Finish& /*command*/) {
 
 /// As broadcast(); `take(replies)` goes to the conductor, then the next command follows.
 template <class Reply, class Command, class Take>
-void command(Self* self, const std::vector<caf::actor>& group,
-             const std::vector<std::string>& names, const Command& what, Take take) {
+void command(Self* self, const Group& group, const Command& what, Take take) {
   const auto began = self->state.options.trace.now();
-  broadcast<Reply>(self, group, names, what, [self, take, began, what](auto replies) {
+  broadcast<Reply>(self, name_of(what), group, what, [self, take, began, what](auto replies) {
     self->state.options.trace.slice(name_of(what), began);
     if (const Status taken = take(std::move(replies)); !taken) {
       return end(self, taken.error());
@@ -52,18 +51,18 @@ void lead_trainers(Self* self, const TrainerCommand& what) {
   std::visit(
       [&]<class C>(const C& c) {
         if constexpr (std::is_same_v<C, net::EpochRequest>) {
-          command<net::EpochResult>(self, trainers, names, c, [conductor](auto r) {
+          command<net::EpochResult>(self, {trainers, names}, c, [conductor](auto r) {
             return conductor->take_epochs(std::move(r));
           });
         } else if constexpr (std::is_same_v<C, net::ScoreRequest>) {
-          command<net::ScoreResult>(self, trainers, names, c, [conductor](const auto& r) {
+          command<net::ScoreResult>(self, {trainers, names}, c, [conductor](const auto& r) {
             return conductor->take_scores(r);
           });
         } else if constexpr (std::is_same_v<C, net::KeepBest>) {
-          command<net::Done>(self, trainers, names, c,
+          command<net::Done>(self, {trainers, names}, c,
                              [conductor](const auto&) { return conductor->take_kept(); });
         } else {
-          command<net::FinishResult>(self, trainers, names, c, [conductor](const auto& r) {
+          command<net::FinishResult>(self, {trainers, names}, c, [conductor](const auto& r) {
             return conductor->take_finished(r);
           });
         }
@@ -79,11 +78,11 @@ void lead_evaluators(Self* self, const EvaluatorCommand& what) {
   std::visit(
       [&]<class C>(const C& c) {
         if constexpr (std::is_same_v<C, net::InferRequest>) {
-          command<net::InferResult>(self, evaluators, names, c, [conductor](const auto& r) {
+          command<net::InferResult>(self, {evaluators, names}, c, [conductor](const auto& r) {
             return conductor->take_inferred(r);
           });
         } else {
-          command<net::ScoreResult>(self, evaluators, names, c, [conductor](const auto& r) {
+          command<net::ScoreResult>(self, {evaluators, names}, c, [conductor](const auto& r) {
             return conductor->take_scores(r);
           });
         }
@@ -93,8 +92,10 @@ void lead_evaluators(Self* self, const EvaluatorCommand& what) {
 
 /// The run is over; the last state goes with its record.
 void finish(Self* self) {
+  const std::vector<caf::actor> first = {self->state.trainers.front()};
+  const std::vector<std::string> name = {trainer_names(self->state).front()};
   broadcast<net::StateReply>(
-      self, {self->state.trainers.front()}, trainer_names(self->state),
+      self, "hand over the last state", {first, name},
       net::TakeState{.generation = self->state.conductor->generation()},
       [self](const std::vector<net::StateReply>& replies) {
         auto& conductor = *self->state.conductor;
@@ -136,6 +137,7 @@ caf::behavior behavior(Self* self, DirectorOptions options) {
   state.options = std::move(options);
   state.conductor = std::make_unique<Conductor>(state.options.conductor, state.options.progress);
   state.last = state.options.start;
+  state.progress.emplace(state.options.step_deadline);
   state.recovering = true;
   state.recovery_began = state.options.trace.now();
   self->set_down_handler([self](const caf::down_msg& down) { on_down(self, down); });
@@ -192,7 +194,6 @@ void failed(Self* self, const Error& why) {
 
 void lead(Self* self) {
   auto& state = self->state;
-  state.last_step = self->clock().now();
   state.evaluating = false;
   if (state.early) {
     keep(self, std::exchange(state.early, nullptr), state.stopping);

@@ -63,8 +63,9 @@ struct DirectorOptions {
 
   std::chrono::milliseconds heartbeat{1000};
   std::chrono::milliseconds lost_after{3000};
-  std::chrono::milliseconds step_deadline{600'000};  ///< without a step of any rank while training
-  std::uint32_t max_rollbacks = 8;                   ///< in a row, without a new state in between
+  /// Without an answer to a command, and without any batch, block or step that a member has done.
+  std::chrono::milliseconds step_deadline{600'000};
+  std::uint32_t max_rollbacks = 8;              ///< in a row, without a new state in between
   std::function<void(const std::string&)> say;  ///< a line on what was lost and done; may be empty
   TraceTrack trace = {};
 };

@@ -93,7 +93,6 @@ void meet(Self* self) {
   }
   look_for(self, options.evaluators, state.evaluators);
   look_for(self, options.supervisors, state.supervisors);
-  state.heard.assign(options.world, {});
 }
 
 void on_down(Self* self, const caf::down_msg& down) {

@@ -12,7 +12,6 @@ void resume(Self* self) {
   auto& state = self->state;
   state.recovering = false;
   state.options.trace.slice(state.round > 0 ? "recover" : "begin", state.recovery_began);
-  state.last_step = self->clock().now();
   if (const auto steps = state.options.checkpoints.steps; steps > 0) {
     take_state(self, {.multiple_of = steps, .after_step = state.after_step}, false);
   }
@@ -22,7 +21,8 @@ void resume(Self* self) {
 void introduce(Self* self) {
   const net::Introduce message{self->state.conductor->generation()};
   const auto& state = self->state;
-  broadcast<net::Done>(self, state.supervisors, state.options.supervisors.names, message,
+  broadcast<net::Done>(self, "tell its actors of each other",
+                       {state.supervisors, state.options.supervisors.names}, message,
                        [self](const auto&) {
                          meet(self);
                          roll_back(self);
@@ -32,7 +32,8 @@ void introduce(Self* self) {
 void regroup(Self* self) {
   auto& state = self->state;
   const net::Regroup message{state.conductor->generation(), {state.lost.begin(), state.lost.end()}};
-  broadcast<net::Done>(self, state.supervisors, state.options.supervisors.names, message,
+  broadcast<net::Done>(self, "start again what is lost",
+                       {state.supervisors, state.options.supervisors.names}, message,
                        [self](const auto&) {
                          self->state.lost.clear();
                          introduce(self);
@@ -41,21 +42,16 @@ void regroup(Self* self) {
 
 // ---- signs of life ----
 
+/// Whoever is waited for in vain ends the run, in any phase. A process that is not back has a deadline of
+/// its own.
 void expect_progress(Self* self) {
   auto& state = self->state;
-  const auto since = self->clock().now() - state.last_step;
-  if (state.recovering || !state.conductor->training() || since < state.options.step_deadline) {
+  if (state.when_there) {
     return;
   }
-  // Whoever does not wait for the others keeps them waiting.
-  const auto slowest = std::ranges::min_element(state.heard, {}, [](const net::Pong& pong) {
-    return std::pair(pong.waits, pong.global_step);
-  });
-  end(self, Error(Errc::deadline_exceeded,
-                  fmt::format("trainer {}: no step for {} ms, it has made {}; try: a larger "
-                              "cluster.step_deadline",
-                              slowest - state.heard.begin(), state.options.step_deadline.count(),
-                              slowest->global_step)));
+  if (const auto why = state.progress->overdue(self->clock().now())) {
+    end(self, *why);
+  }
 }
 
 void ping(Self* self, std::size_t rank) {
@@ -69,11 +65,9 @@ void ping(Self* self, std::size_t rank) {
             if (!is_current()) {
               return;
             }
-            auto& last = self->state.heard[rank];
-            if (last.global_step != pong->global_step) {
-              self->state.last_step = self->clock().now();
+            if (!self->state.evaluating) {
+              self->state.progress->heard(rank, *pong, self->clock().now());
             }
-            last = *pong;
           },
           [self, rank, is_current](const caf::error& error) {
             if (is_current()) {
@@ -88,6 +82,20 @@ void ping(Self* self, std::size_t rank) {
           });
 }
 
+/// What it has done counts; its process's links tell whether it lives.
+void ask_evaluator(Self* self, std::size_t index) {
+  auto& state = self->state;
+  self->request(state.evaluators[index], state.options.lost_after, Ref<net::Ping>(net::Ping{}))
+      .then(
+          [self, index, round = state.round](const Ref<net::Pong>& pong) {
+            auto& now = self->state;
+            if (!now.over && now.evaluating && now.round == round) {
+              now.progress->heard(index, *pong, self->clock().now());
+            }
+          },
+          [](const caf::error&) {});
+}
+
 }  // namespace
 
 void roll_back(Self* self) {
@@ -95,16 +103,18 @@ void roll_back(Self* self) {
   net::Restore restore;
   restore.generation = state.conductor->generation();
   restore.state = std::shared_ptr<const TrainingState>(state.last, &state.last->training);
-  broadcast<net::Done>(self, state.trainers, trainer_names(state), restore, [self](const auto&) {
-    auto& now = self->state;
-    const auto& to = *now.last;
-    if (const auto restored = now.conductor->restore(to.training, to.record); !restored) {
-      return end(self, restored.error());
-    }
-    now.after_step = to.training.global_step;
-    now.stage = 2 * to.record.epochs.size() + (is_over(to.record) ? 1 : 0);
-    resume(self);
-  });
+  const auto names = trainer_names(state);
+  broadcast<net::Done>(
+      self, "go back to the last state", {state.trainers, names}, restore, [self](const auto&) {
+        auto& now = self->state;
+        const auto& to = *now.last;
+        if (const auto restored = now.conductor->restore(to.training, to.record); !restored) {
+          return end(self, restored.error());
+        }
+        now.after_step = to.training.global_step;
+        now.stage = 2 * to.record.epochs.size() + (is_over(to.record) ? 1 : 0);
+        resume(self);
+      });
 }
 
 void recover(Self* self, const Error& why) {
@@ -141,6 +151,11 @@ void beat(Self* self) {
   if (!state.recovering && !state.options.supervisors.names.empty()) {
     for (std::size_t rank = 0; rank < state.trainers.size(); ++rank) {
       ping(self, rank);
+    }
+  }
+  for (std::size_t i = 0; state.evaluating && i < state.evaluators.size(); ++i) {
+    if (state.evaluators[i]) {
+      ask_evaluator(self, i);
     }
   }
   self->delayed_send(self, state.options.heartbeat, Ref<Heartbeat>(Heartbeat{}));

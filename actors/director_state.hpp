@@ -4,6 +4,7 @@
 #include "actors/director.hpp"
 #include "actors/error.hpp"
 #include "actors/message.hpp"
+#include "runtime/run/progress_watch.hpp"
 
 #include <caf/all.hpp>
 
@@ -11,13 +12,12 @@
 #include <fmt/format.h>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 namespace troupe::director {
-
-using ClockTime = caf::actor_clock::time_point;
 
 struct Heartbeat {};
 
@@ -48,8 +48,7 @@ struct State {
   bool stopping = false;
   bool stop_kept = false;  ///< the state that the run stops with is kept, or there is none
 
-  std::vector<net::Pong> heard;  ///< by rank, the last sign of life
-  ClockTime last_step{};
+  std::optional<ProgressWatch> progress;
 };
 using Self = caf::stateful_actor<State>;
 
@@ -108,10 +107,16 @@ struct Gathering {
   std::size_t missing;
 };
 
+struct Group {
+  const std::vector<caf::actor>& actors;
+  const std::vector<std::string>& names;
+};
+
 /// Sends `command` to all of `group`; calls `then(replies)` when all have answered.
+/// \param task  as in ProgressWatch::begin()
 template <class Reply, class Command, class Then>
-void broadcast(Self* self, const std::vector<caf::actor>& group,
-               const std::vector<std::string>& names, const Command& command, Then then) {
+void broadcast(Self* self, const char* task, const Group& to, const Command& command, Then then) {
+  const auto& [group, names] = to;
   if (const auto missing = std::ranges::find(group, caf::actor()); missing != group.end()) {
     return failed(self,
                   Error(Errc::peer_lost,
@@ -123,13 +128,15 @@ void broadcast(Self* self, const std::vector<caf::actor>& group,
   const auto is_current = [self, round = self->state.round] {
     return !self->state.over && self->state.round == round;
   };
+  self->state.progress->begin(task, names, self->clock().now());
   for (std::size_t i = 0; i < group.size(); ++i) {
     self->request(group[i], caf::infinite, message)
         .then(
-            [all, then, i, is_current](const Ref<Reply>& reply) {
+            [self, all, then, i, is_current](const Ref<Reply>& reply) {
               if (!is_current()) {
                 return;
               }
+              self->state.progress->answered(i, self->clock().now());
               all->replies[i] = *reply;
               if (--all->missing == 0) {
                 then(std::move(all->replies));

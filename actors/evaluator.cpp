@@ -54,6 +54,7 @@ struct EvaluatorState {
   Segment parameters;  ///< float32; empty: not read yet
   std::optional<Layer> layer;
   std::uint64_t next_layer = 0;
+  std::uint64_t blocks_done = 0;
   std::optional<std::pair<net::InferRequest, net::InferResult>> last;
   std::map<PartId, std::shared_ptr<const Matrix>> logits;  ///< of the last layer, when it is done
 };
@@ -120,6 +121,7 @@ void block_done(Evaluator* self, const BlockWork& work, std::uint64_t edges) {
   auto& layer = *self->state.layer;
   layer.result.nodes += work.block.count;
   layer.result.edges += edges;
+  ++self->state.blocks_done;
   --layer.in_flight;
   pump(self);
 }
@@ -378,6 +380,11 @@ caf::behavior evaluator(Evaluator* self, std::shared_ptr<const HostContext> host
       [self](const Ref<net::ScoreRequest>& request) {
         auto promise = self->make_response_promise();
         deliver(promise, scores(self->state, request->role));
+      },
+      [self](const Ref<net::Ping>&) {
+        const auto& layer = self->state.layer;
+        const bool waits = !layer || layer->asked.size() == layer->in_flight;
+        return Ref<net::Pong>(net::Pong{.waits = waits, .work = self->state.blocks_done});
       },
       run_continuation,
   };

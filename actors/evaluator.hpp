@@ -41,7 +41,8 @@ std::vector<nn::InferStage> stages_of(const nn::Model& model, bool embeddings);
 /// |------------------------|-----------------------|--------------------------------------------------|
 /// | Ref<net::InferRequest> | Ref<net::InferResult> | those of data path, holders, trainer             |
 /// | Ref<net::ScoreRequest> | Ref<net::ScoreResult> | failed_precondition: the last layer is not there |
-/// Both may be repeated. A request for another layer ends the one under way.
+/// | Ref<net::Ping>         | Ref<net::Pong>        |                                                  |
+/// Requests may be repeated. A request for another layer ends the one under way.
 /// Back-pressure: two blocks in flight; one layer at a time (the director waits for all before
 ///   the next)
 /// Peer loss: the data path is started anew and asked again

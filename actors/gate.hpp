@@ -42,7 +42,7 @@ struct Address {
 struct GateOptions {
   net::EndpointOptions endpoint;
   /// Deadline of requests whose answer waits for work without a bound of its own (epochs,
-  /// inference, gradients): liveness covers those.
+  /// inference, gradients): signs of life and the director's ProgressWatch cover those.
   net::Clock::duration long_deadline = std::chrono::hours(24 * 365);
   /// The job's generation as this host knows it: goes into every frame; a trainer's frame of a lower
   /// one is answered `fenced`. Shared by the gates of a host; null: not checked.

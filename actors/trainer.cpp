@@ -168,7 +168,7 @@ caf::behavior behavior(Self* self, TrainerOptions options, SpawnDataPath data_pa
       [self](const Ref<net::Ping>&) {
         const auto& now = self->state;
         return Ref<net::Pong>(
-            net::Pong{now.position.global_step, !now.pass || now.exchange.missing > 0});
+            net::Pong{now.position.global_step, !now.pass || now.exchange.missing > 0, now.work});
       },
       [self](const Ref<StillFenced>& fenced) {
         if (self->state.generation == fenced->generation) {

@@ -284,6 +284,7 @@ void ask_ahead(Self* self) {
 void step_done(Self* self) {
   auto& state = self->state;
   auto& pass = *state.pass;
+  ++state.work;
   pass.stream.end_step();
   pass.busy = false;
   if (pass.stream.options().purpose == Purpose::train) {

@@ -91,6 +91,7 @@ struct State {
   std::optional<Pass> pass;
   std::uint64_t pass_number =
       0;                   ///< counts passes and restores: what belongs to an old one is dropped
+  std::uint64_t work = 0;  ///< batches that this rank is done with
   bool computing = false;  ///< a task has the learner
   bool applying = false;   ///< and changes the parameters
   Exchange exchange;

@@ -1,6 +1,6 @@
 @0xd3a5a0e6f17c4b29;
 # Stopping, continuing and recovering: methods 21 `take_state`, 22 `restore`, 23 `regroup`, 24 `introduce`, 25 `ping`, 26 `actor_down`.
-# Who:        the director asks trainers (state, restore, ping) and the agents of hosts (regroup, introduce, ping); `actor_down` goes
+# Who:        the director asks trainers (state, restore, ping), evaluators (ping) and the agents of hosts (regroup, introduce); `actor_down` goes
 #             from the host where an exported actor ended to those that may know it.
 # Ordering:   a roll-back is regroup (all agents), introduce (all agents), restore (all trainers), each after all answers to the one before.
 # Versioning: fields are only added, at the end, with defaults that mean "as before"; numbers are never reused. Whatever an old
@@ -90,7 +90,10 @@ struct Pong {
   # Set by a trainer: steps of the run that are done. Default 0: not a trainer, or none yet.
 
   waits @1 :Bool;
-  # Set by a trainer: it waits for the shares of others, or for a command.
+  # Set by a trainer: it waits for the shares of others, or for a command. Set by an evaluator: no block of its layer is here.
+
+  work @2 :UInt64;
+  # Set by trainers and evaluators: batches and blocks that are done. Default 0: none yet, or an older program.
 }
 
 struct ActorDown {

@@ -102,7 +102,7 @@ struct ClusterJob {
   double lost_after_s = 3;
   double recovery_deadline_s = 60;  ///< requests wait for a lost holder or link to come back
   double join_deadline_s = 60;      ///< until all processes are there at the start
-  double step_deadline_s = 600;     ///< training without a step of any rank
+  double step_deadline_s = 600;     ///< a command without a step, batch or block done
   std::uint32_t replicas = 1;       ///< hosts, or servers, that hold each part
 
   // With placement "server_client" only.

@@ -398,7 +398,8 @@ void add_links(std::vector<SchemaRow>& rows) {
   rows.push_back({"/cluster/step_deadline",
                   number_rule({.low = 1, .high = 1e7}),
                   value("600"),
-                  "seconds that training may take without a step of any rank",
+                  "seconds that a run may take without a step, batch or block done by whoever is "
+                  "asked for one",
                   {},
                   put<&Job::cluster, &ClusterJob::step_deadline_s>});
   rows.push_back({"/cluster/replicas",

@@ -232,13 +232,14 @@ void Wire<Pong>::encode(const Pong& message, Frame& frame) {
   write_message<wire::Pong>(frame, [&](wire::Pong::Builder out) {
     out.setGlobalStep(message.global_step);
     out.setWaits(message.waits);
+    out.setWork(message.work);
   });
   frame.segments.clear();
 }
 
 Result<Pong> Wire<Pong>::decode(const Frame& frame) {
   return read_small<Pong, wire::Pong>(frame, "Pong", [](wire::Pong::Reader in) -> Result<Pong> {
-    return Pong{.global_step = in.getGlobalStep(), .waits = in.getWaits()};
+    return Pong{.global_step = in.getGlobalStep(), .waits = in.getWaits(), .work = in.getWork()};
   });
 }
 

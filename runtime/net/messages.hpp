@@ -202,6 +202,7 @@ struct Ping {};
 struct Pong {
   std::uint64_t global_step = 0;  ///< of a trainer
   bool waits = false;  ///< for the shares of others, or for a command: others keep it from going on
+  std::uint64_t work = 0;  ///< batches and blocks that the actor has done
 };
 
 /// An exported actor of the sender is gone. Answered, so that it survives a cut link.

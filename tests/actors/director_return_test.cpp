@@ -1,244 +1,16 @@
 // Processes that are lost and come back while the director leads the run.
-#include "actors/director.hpp"
-#include "actors/error.hpp"
-#include "actors/message.hpp"
+#include "tests/actors/fake_run.hpp"
 #include "tests/support/expect.hpp"
-
-#include <caf/all.hpp>
-
-#include <algorithm>
-#include <array>
-#include <condition_variable>
-#include <fmt/format.h>
-#include <future>
-#include <mutex>
 
 namespace troupe {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr std::size_t host_0 = 0;     // has the trainer
-constexpr std::size_t host_1 = 1;     // has the evaluator
-constexpr std::size_t sampler_0 = 2;  // has neither
-const std::vector<std::string> process_names = {"host 0", "host 1", "sampler 0 of rank 0"};
-
-/// To be done later.
-struct Again {
-  std::function<void()> what;
-};
-/// To the evaluator: as its proxy when the link is down for good.
-struct LinkDown {};
-struct EvaluatorState {
-  caf::response_promise open;
-};
-struct TrainerState {
-  std::shared_ptr<const net::TrainingState> at = std::make_shared<const net::TrainingState>();
-};
-
-/// A run of three epochs and an evaluation at its end, on three fake processes.
-class FakeRun {
- public:
-  explicit FakeRun(std::chrono::milliseconds return_deadline = 500ms) : system_(config_) {
-    for (std::size_t i = 0; i < 3; ++i) {
-      start(i);
-    }
-    DirectorOptions options;
-    options.trainer = [this](Rank) { return handle(host_0, trainer_); };
-    options.evaluators = {{"evaluator of host 1"},
-                          [this](std::size_t) { return handle(host_1, evaluator_); }};
-    options.supervisors = {process_names,
-                           [this](std::size_t i) { return handle(i, supervisors_[i]); }};
-    options.return_deadline = return_deadline;
-    options.start = std::make_shared<const Checkpoint>();
-    options.io = std::make_shared<InlineExecutor>();
-    options.conductor.epochs = 3;
-    options.heartbeat = 10ms;
-    options.lost_after = 5s;
-    options.on_end = [this](Result<RunEnd> end) { promise_.set_value(std::move(end)); };
-    hold("epoch 1");
-    director_ = spawn_director(system_, std::move(options));
-  }
-  ~FakeRun() {
-    caf::anon_send_exit(director_, caf::exit_reason::kill);
-    for (std::size_t i = 0; i < 3; ++i) {
-      end_actors(i);
-    }
-    system_.await_all_actors_done();  // they use what is here
-  }
-
-  /// What is held is not answered until it is let go.
-  void hold(const std::string& what) {
-    const std::lock_guard guard(mutex_);
-    held_.insert(what);
-  }
-  void let_go(const std::string& what) {
-    const std::lock_guard guard(mutex_);
-    held_.erase(what);
-  }
-  bool wait_told(const std::string& what, std::ptrdiff_t times = 1) {
-    std::unique_lock guard(mutex_);
-    return changed_.wait_for(guard, 10s, [&] { return std::ranges::count(told_, what) >= times; });
-  }
-  std::ptrdiff_t count(const std::string& what) {
-    const std::lock_guard guard(mutex_);
-    return std::ranges::count(told_, what);
-  }
-  void lose(std::size_t process) {
-    {
-      const std::lock_guard guard(mutex_);
-      there_[process] = false;
-    }
-    end_actors(process);
-    change();
-  }
-  void end_actors(std::size_t process) {
-    caf::anon_send_exit(supervisors_[process], caf::exit_reason::kill);
-    if (process == host_0) {
-      caf::anon_send_exit(trainer_, caf::exit_reason::kill);
-    } else if (process == host_1) {
-      caf::anon_send(evaluator_, Ref<LinkDown>(LinkDown{}));
-    }
-  }
-  void bring_back(std::size_t process) {
-    start(process);
-    change();
-  }
-  void change() { caf::anon_send(director_, Ref<ProcessesChanged>(ProcessesChanged{})); }
-  Result<RunEnd> end() {
-    auto future = promise_.get_future();
-    if (future.wait_for(20s) != std::future_status::ready) {
-      return Error(Errc::internal, "still running");
-    }
-    return future.get();
-  }
-
- private:
-  bool is_held(const std::string& what) {
-    {
-      const std::lock_guard guard(mutex_);
-      told_.push_back(what);
-    }
-    changed_.notify_all();
-    const std::lock_guard guard(mutex_);
-    return held_.contains(what);
-  }
-  bool still_held(const std::string& what) {
-    const std::lock_guard guard(mutex_);
-    return held_.contains(what);
-  }
-  caf::actor handle(std::size_t process, const caf::actor& actor) {
-    const std::lock_guard guard(mutex_);
-    return there_[process] ? actor : caf::actor();
-  }
-  void start(std::size_t process) {
-    const auto supervisor = system_.spawn(supervise, this, process);
-    const std::lock_guard guard(mutex_);
-    supervisors_[process] = supervisor;
-    if (process == host_0) {
-      trainer_ = system_.spawn(train, this);
-    } else if (process == host_1) {
-      evaluator_ = system_.spawn(evaluate, this);
-    }
-    there_[process] = true;
-  }
-
-  static caf::behavior train(caf::stateful_actor<TrainerState>* self, FakeRun* run);
-  static caf::behavior evaluate(caf::stateful_actor<EvaluatorState>* self, FakeRun* run);
-  static caf::behavior supervise(caf::event_based_actor* self, FakeRun* run, std::size_t process);
-
-  caf::actor_system_config config_;
-  caf::actor_system system_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<std::string> told_;
-  std::set<std::string> held_;
-  std::array<bool, 3> there_{};
-  std::array<caf::actor, 3> supervisors_;
-  caf::actor trainer_;
-  caf::actor evaluator_;
-  caf::actor director_;
-  std::promise<Result<RunEnd>> promise_;
-};
-
-/// Answers at once, or when it is let go.
-template <class Self, class Answer>
-void answer_when(Self* self, const std::function<bool()>& is_held, Answer answer) {
-  if (!is_held()) {
-    return answer();
-  }
-  self->delayed_send(self, 2ms, Ref<Again>(Again{[=] { answer_when(self, is_held, answer); }}));
-}
-
-caf::behavior FakeRun::train(caf::stateful_actor<TrainerState>* self, FakeRun* run) {
-  return {
-      [=](const Ref<net::EpochRequest>& request) {
-        auto promise = self->make_response_promise();
-        const auto what = fmt::format("epoch {}", request->epoch);
-        run->is_held(what);
-        answer_when(
-            self, [=] { return run->still_held(what); },
-            [=, epoch = request->epoch] {
-              auto next = *self->state.at;
-              next.epoch = epoch + 1;
-              next.global_step = next.epoch;
-              self->state.at = std::make_shared<const net::TrainingState>(next);
-              net::EpochResult result;
-              result.epoch = epoch;
-              result.loss_weight = 1;
-              auto to = promise;
-              to.deliver(Ref<net::EpochResult>(result));
-            });
-      },
-      [=](const Ref<net::Restore>& restore) {
-        run->is_held(fmt::format("restore step {}", restore->state->global_step));
-        self->state.at = restore->state;
-        return Ref<net::Done>(net::Done{});
-      },
-      [=](const Ref<net::TakeState>&) {
-        return Ref<net::StateReply>(net::StateReply{self->state.at});
-      },
-      [](const Ref<net::Ping>&) { return Ref<net::Pong>(net::Pong{}); },
-      [](const Ref<net::KeepBest>&) { return Ref<net::Done>(net::Done{}); },
-      [](const Ref<net::Finish>&) { return Ref<net::FinishResult>(net::FinishResult{}); },
-      [](const Ref<Again>& again) { again->what(); },
-  };
-}
-
-caf::behavior FakeRun::evaluate(caf::stateful_actor<EvaluatorState>* self, FakeRun* run) {
-  return {
-      [=](const Ref<net::InferRequest>&) {
-        self->state.open = self->make_response_promise();
-        run->is_held("infer");
-        answer_when(
-            self, [=] { return run->still_held("infer"); },
-            [=] { self->state.open.deliver(Ref<net::InferResult>(net::InferResult{})); });
-      },
-      [=](const Ref<LinkDown>&) {
-        if (self->state.open.pending()) {
-          self->state.open.deliver(to_caf(Error(Errc::peer_lost, "the link is down")));
-        }
-        run->is_held("link down");
-        self->quit(caf::exit_reason::kill);
-      },
-      [](const Ref<Again>& again) { again->what(); },
-  };
-}
-
-caf::behavior FakeRun::supervise(caf::event_based_actor* self, FakeRun* run, std::size_t process) {
-  return {
-      [=](const Ref<net::Regroup>& request) {
-        if (process == host_0) {
-          run->is_held(fmt::format("regroup {}", request->generation));
-          const std::lock_guard guard(run->mutex_);
-          caf::anon_send_exit(run->trainer_, caf::exit_reason::kill);
-          run->trainer_ = self->home_system().spawn(train, run);
-        }
-        return Ref<net::Done>(net::Done{});
-      },
-      [](const Ref<net::Introduce>&) { return Ref<net::Done>(net::Done{}); },
-  };
-}
+using testing::FakeRun;
+using testing::host_0;
+using testing::host_1;
+using testing::process_names;
+using testing::sampler_0;
 
 TEST(DirectorReturn, AnEvaluatorsProcessLostWhileTrainingDoesNotRollBack) {
   FakeRun run;
@@ -254,7 +26,7 @@ TEST(DirectorReturn, AnEvaluatorsProcessLostWhileTrainingDoesNotRollBack) {
 }
 
 TEST(DirectorReturn, TheEvaluationWaitsForItsProcess) {
-  FakeRun run(10s);
+  FakeRun run({.return_deadline = 10s});
   ASSERT_TRUE(run.wait_told("epoch 1"));
   run.lose(host_1);
   run.let_go("epoch 1");
@@ -270,7 +42,7 @@ TEST(DirectorReturn, TheEvaluationWaitsForItsProcess) {
 }
 
 TEST(DirectorReturn, AnEvaluatorsProcessLostWhileEvaluatingRollsBack) {
-  FakeRun run(10s);
+  FakeRun run({.return_deadline = 10s});
   run.hold("infer");
   run.let_go("epoch 1");
   ASSERT_TRUE(run.wait_told("infer"));
@@ -289,7 +61,7 @@ TEST(DirectorReturn, AnEvaluatorsProcessLostWhileEvaluatingRollsBack) {
 }
 
 TEST(DirectorReturn, ATrainersProcessThatComesBackMakesAllGoOnFromTheLastState) {
-  FakeRun run(10s);
+  FakeRun run({.return_deadline = 10s});
   ASSERT_TRUE(run.wait_told("epoch 1"));
 
   run.lose(host_0);
@@ -306,7 +78,7 @@ TEST(DirectorReturn, ATrainersProcessThatComesBackMakesAllGoOnFromTheLastState) 
 }
 
 TEST(DirectorReturn, ASamplersProcessIsNoReasonToRollBack) {
-  FakeRun run(10s);
+  FakeRun run({.return_deadline = 10s});
   ASSERT_TRUE(run.wait_told("epoch 1"));
 
   run.lose(sampler_0);
@@ -333,7 +105,7 @@ TEST(DirectorReturn, NewsWithoutAChangeChangeNothing) {
 
 TEST(DirectorReturn, OneThatDoesNotComeBackEndsTheRunWithItsName) {
   for (const auto process : {host_0, host_1, sampler_0}) {
-    FakeRun run(100ms);
+    FakeRun run({.return_deadline = 100ms});
     ASSERT_TRUE(run.wait_told("epoch 1"));
 
     run.lose(process);
@@ -347,7 +119,7 @@ TEST(DirectorReturn, OneThatDoesNotComeBackEndsTheRunWithItsName) {
 }
 
 TEST(DirectorReturn, WhereNoneComesBackALossEndsTheRunAtOnce) {
-  FakeRun run(0ms);
+  FakeRun run({.return_deadline = 0ms});
   ASSERT_TRUE(run.wait_told("epoch 1"));
 
   run.end_actors(sampler_0);
@@ -356,7 +128,7 @@ TEST(DirectorReturn, WhereNoneComesBackALossEndsTheRunAtOnce) {
 }
 
 TEST(DirectorReturn, EveryWaitHasItsWholeDeadline) {
-  FakeRun run(600ms);
+  FakeRun run({.return_deadline = 600ms});
   ASSERT_TRUE(run.wait_told("epoch 1"));
   run.lose(host_1);
   run.let_go("epoch 1");
@@ -373,7 +145,7 @@ TEST(DirectorReturn, EveryWaitHasItsWholeDeadline) {
 }
 
 TEST(DirectorReturn, LossesWhileItRecoversAreWaitedForToo) {
-  FakeRun run(10s);
+  FakeRun run({.return_deadline = 10s});
   ASSERT_TRUE(run.wait_told("epoch 1"));
   run.lose(host_0);
   run.lose(host_1);

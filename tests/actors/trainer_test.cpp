@@ -75,6 +75,12 @@ Result<net::EpochResult> run_epoch(std::uint32_t rank, int deaths) {
     self->request(*trainer, 10s, Ref<net::EpochRequest>(net::EpochRequest{}))
         .receive([&](const Ref<net::EpochResult>& reply) { result = *reply; },
                  [&](const caf::error& error) { result = from_caf(error); });
+    if (result) {
+      self->request(*trainer, 10s, Ref<net::Ping>(net::Ping{}))
+          .receive(
+              [&](const Ref<net::Pong>& pong) { EXPECT_EQ(pong->work, result->counters.batches); },
+              [&](const caf::error& error) { ADD_FAILURE() << from_caf(error).what(); });
+    }
   }
   caf::anon_send_exit(*trainer, caf::exit_reason::kill);
   return result;

@@ -1,0 +1,46 @@
+#pragma once
+/// \file progress_watch.hpp
+/// Whether those whom the director has asked for something get on with it. Signs of life do not tell: an
+/// actor may answer them and still do nothing. Knows no actors.
+#include "runtime/base/result.hpp"
+#include "runtime/net/messages.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+/// Lifecycle: begin() with each command to a group, answered() for each answer, heard() for each sign of
+///   life of a member meanwhile
+/// Threads:   one at a time
+class ProgressWatch {
+ public:
+  using TimePoint = std::chrono::steady_clock::time_point;
+  /// \param deadline  longest time without an answer and without any change of what members have done
+  explicit ProgressWatch(std::chrono::milliseconds deadline) : deadline_(deadline) {}
+
+  /// \param task     what is asked for, after "to", e.g. "train an epoch"
+  /// \param members  names; signs of life are given by index
+  void begin(std::string task, const std::vector<std::string>& members, TimePoint now);
+  void answered(std::size_t member, TimePoint now);
+  void heard(std::size_t member, const net::Pong& sign, TimePoint now);
+  /// The error that ends the run, if nothing has changed for as long as the deadline: it names, of those
+  /// that have not answered, the one that waits for no other and has done least.
+  std::optional<Error> overdue(TimePoint now) const;
+
+ private:
+  struct Member {
+    std::string name;
+    bool owes = true;
+    std::optional<net::Pong> last;
+  };
+  std::chrono::milliseconds deadline_;
+  std::string task_;
+  std::vector<Member> members_;
+  TimePoint changed_{};
+};
+
+}  // namespace troupe
