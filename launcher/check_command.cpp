@@ -4,6 +4,7 @@
 #include "launcher/print_error.hpp"
 #include "launcher/read_job.hpp"
 #include "runtime/job/job_file.hpp"
+#include "runtime/job/link_encryption.hpp"
 #include "runtime/job/plan.hpp"
 
 #include <cstdio>
@@ -26,6 +27,9 @@ ExitCode check_command(const JobArguments& arguments) {
     return ExitCode::usage;
   }
   fmt::print("{}\n\n{}", job->json, to_string(make_plan(*job, *graph), *job));
+  if (const auto warning = plain_links_warning(job->cluster); !warning.empty()) {
+    fmt::print("\n{}\n", warning);
+  }
   return ExitCode::done;
 }
 

@@ -138,12 +138,10 @@ void add_join(CLI::App& app, CommandLine& line, std::optional<ExitCode>& result)
   join->add_option("--director", arguments.director, "address that the run printed")
       ->required()
       ->type_name("HOST:PORT");
-  join->add_option("--token-file", arguments.token_file, "copy of the run's token, mode 0600")
+  join->add_option("--token-file", arguments.token_file,
+                   "copy of the run's file of token and certificates, mode 0600")
       ->required()
       ->type_name("FILE");
-  join->add_option("--tls", arguments.tls,
-                   "copy of the run's folder of certificates, if it has one")
-      ->type_name("FOLDER");
   join->add_option("--host-rank", arguments.host,
                    "from 0; else SLURM_NODEID, PMI_RANK, OMPI_COMM_WORLD_RANK or RANK");
   join->add_option("--listen", arguments.listen,

@@ -54,7 +54,6 @@ struct JoinArguments {
   JobArguments job;
   std::string director;  ///< its address, as `run` printed it
   std::filesystem::path token_file;
-  std::filesystem::path tls;          ///< folder with the run's certificates; empty: none
   std::optional<std::uint32_t> host;  ///< 0..; else by the environment (docs/deployment.md)
   std::string listen;                 ///< address of this host's processes; empty: found out
   std::vector<std::string> program;   ///< of the user's, with arguments; empty: none

@@ -86,12 +86,6 @@ Result<ProcessArguments> process_arguments(const JoinArguments& arguments, const
                              "\"{}\" and {}",
                              layout.hosts - 1, job.cluster.launch, rank));
   }
-  if (job.cluster.tls == arguments.tls.empty()) {
-    return Error(Errc::invalid_argument,
-                 fmt::format("cluster.tls is {}: expected {} --tls FOLDER, a copy of the run's "
-                             "folder of certificates",
-                             job.cluster.tls, job.cluster.tls ? "an option" : "no"));
-  }
   auto process = arguments_for(job.cluster);
   process.life.process = *layout.agent_of(static_cast<HostId>(rank));
   // Higher than that of any agent of this host before it.
@@ -109,7 +103,6 @@ Result<ProcessArguments> process_arguments(const JoinArguments& arguments, const
   }
   process.program = arguments.program;
   process.token_file = arguments.token_file.string();
-  process.tls_folder = arguments.tls.string();
   return process;
 }
 

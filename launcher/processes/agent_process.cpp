@@ -37,7 +37,6 @@ ChildCommand member_command(const ProcessArguments& agent, const net::SpawnProce
   arguments.life = request.life;
   arguments.name = request.name;
   arguments.token_file.clear();
-  arguments.tls_folder.clear();
   ChildCommand command;
   const auto program = std::exchange(arguments.program, {});
   if (!program.empty()) {

@@ -1,7 +1,9 @@
 #include "launcher/processes/entrance.hpp"
 
 #include "launcher/processes/local_address.hpp"
+#include "runtime/job/link_encryption.hpp"
 
+#include <fmt/format.h>
 #include <system_error>
 
 namespace troupe {
@@ -11,6 +13,8 @@ namespace fs = std::filesystem;
 
 /// No run is longer.
 constexpr unsigned days_of_a_certificate = 30;
+/// That one of an earlier run must still be good for.
+constexpr unsigned hours_left = 24;
 
 Result<std::string> listen_address(const ClusterJob& cluster) {
   if (!cluster.listen.empty()) {
@@ -23,49 +27,54 @@ Result<std::string> listen_address(const ClusterJob& cluster) {
   return address + ":0";
 }
 
-Result<net::Token> shared_token(const fs::path& file) {
-  std::error_code error;
-  if (fs::exists(file, error)) {
-    return net::Token::read(file);
+Result<Secrets> new_secrets(LinkEncryption encryption) {
+  Secrets secrets;
+  TROUPE_ASSIGN_OR_RETURN(secrets.token, net::Token::random());
+  if (encryption != LinkEncryption::none) {
+    TROUPE_ASSIGN_OR_RETURN(secrets.tls, net::make_job_certificate(days_of_a_certificate));
+    secrets.tls_inside = encryption == LinkEncryption::all;
   }
-  TROUPE_ASSIGN_OR_RETURN(auto token, net::Token::random());
-  TROUPE_RETURN_IF_ERROR(token.write(file));
-  return token;
+  return secrets;
 }
 
-Result<net::TlsPem> shared_certificate(const fs::path& folder) {
+/// Those in `file`, which may be of an earlier run: hosts may have copies of it.
+Result<Secrets> shared_secrets(const fs::path& file, LinkEncryption encryption) {
   std::error_code error;
-  if (fs::exists(folder, error)) {
-    return net::read_tls(net::tls_files_in(folder));
+  if (!fs::exists(file, error)) {
+    TROUPE_ASSIGN_OR_RETURN(auto secrets, new_secrets(encryption));
+    TROUPE_RETURN_IF_ERROR(write_secrets(secrets, file));
+    return secrets;
   }
-  fs::create_directories(folder, error);
-  TROUPE_ASSIGN_OR_RETURN(auto pem, net::make_job_certificate(days_of_a_certificate));
-  TROUPE_RETURN_IF_ERROR(net::write_tls(pem, folder));
-  return pem;
+  TROUPE_ASSIGN_OR_RETURN(auto secrets, read_secrets(file));
+  const bool wanted = encryption != LinkEncryption::none;
+  if (secrets.tls.has_value() != wanted ||
+      (wanted && secrets.tls_inside != (encryption == LinkEncryption::all))) {
+    return Error(Errc::failed_precondition,
+                 fmt::format("{}: it was made for another value of cluster.tls, or by hand; try: "
+                             "remove it, and copy the new one to the hosts",
+                             file.string()));
+  }
+  if (wanted) {
+    if (const auto valid = net::check_valid_for(*secrets.tls, hours_left); !valid) {
+      return Error(valid.error()).with(file.string());
+    }
+  }
+  return secrets;
 }
 
 }  // namespace
 
 Result<Entrance> make_entrance(const Job& job) {
   const auto& cluster = job.cluster;
-  const bool shared = cluster.launch == "manual";
+  const auto encryption = link_encryption(cluster);
   Entrance entrance;
   TROUPE_ASSIGN_OR_RETURN(entrance.listen, listen_address(cluster));
-  if (shared) {
+  if (cluster.launch == "manual") {
     entrance.token_file =
         cluster.token_file.empty() ? job.output / "token" : fs::path(cluster.token_file);
-    TROUPE_ASSIGN_OR_RETURN(entrance.secrets.token, shared_token(entrance.token_file));
+    TROUPE_ASSIGN_OR_RETURN(entrance.secrets, shared_secrets(entrance.token_file, encryption));
   } else {
-    TROUPE_ASSIGN_OR_RETURN(entrance.secrets.token, net::Token::random());
-  }
-  if (!cluster.tls) {
-    return entrance;
-  }
-  if (shared) {
-    entrance.tls_folder = job.output / "tls";
-    TROUPE_ASSIGN_OR_RETURN(entrance.secrets.tls, shared_certificate(entrance.tls_folder));
-  } else {
-    TROUPE_ASSIGN_OR_RETURN(entrance.secrets.tls, net::make_job_certificate(days_of_a_certificate));
+    TROUPE_ASSIGN_OR_RETURN(entrance.secrets, new_secrets(encryption));
   }
   return entrance;
 }

@@ -13,14 +13,13 @@ namespace troupe {
 struct Entrance {
   std::string listen;  ///< of the director's process
   Secrets secrets;
-  /// With `manual`, where others get copies from.
-  std::filesystem::path token_file;
-  std::filesystem::path tls_folder;  ///< empty: no TLS
+  std::filesystem::path token_file;  ///< with `manual`, where others get copies of the secrets from
 };
 
-/// Makes the secrets of a run, but for a token that `cluster.token_file` has. With `manual` they are
-/// written where the others can be given copies.
-/// \errors those of net::Token, of net::write_tls and of local_address_towards
+/// Makes the secrets of a run. With `manual` they are written where the others can be given copies, unless
+/// they lie there already.
+/// \errors those of secrets.hpp and of local_address_towards; failed_precondition: those that lie there do
+///   not fit `cluster.tls`, or their certificate ends within a day
 Result<Entrance> make_entrance(const Job& job);
 
 }  // namespace troupe

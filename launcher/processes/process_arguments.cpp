@@ -2,6 +2,7 @@
 
 #include "launcher/seconds.hpp"
 #include "runtime/job/job.hpp"
+#include "runtime/job/link_encryption.hpp"
 
 #include <cstdlib>
 #include <fmt/format.h>
@@ -89,7 +90,9 @@ ProcessArguments arguments_for(const ClusterJob& cluster) {
 }
 
 std::string ucx_of(const ClusterJob& cluster) {
-  return cluster.tls || cluster.transport == "tcp" ? "" : cluster.transport;
+  return link_encryption(cluster) == LinkEncryption::all || cluster.transport == "tcp"
+             ? ""
+             : cluster.transport;
 }
 
 net::UcxUse ucx_use(const std::string& ucx) {
@@ -99,31 +102,38 @@ net::UcxUse ucx_use(const std::string& ucx) {
 }
 
 Result<std::string> describe_links(const ClusterJob& cluster) {
+  const auto encryption = link_encryption(cluster);
   if (cluster.transport == "tcp") {
     return std::string();
   }
-  if (cluster.tls) {
+  if (encryption == LinkEncryption::all) {
     return std::string("links: TCP, because what goes over UCX is not encrypted");
   }
+  const bool between = encryption == LinkEncryption::between_machines;
   auto here = net::ucx_here();
   if (here) {
-    return fmt::format("links: {}; TCP between processes that it does not connect", *here);
+    return fmt::format("links: {}; {}", *here,
+                       between ? "TCP with TLS between machines, no RDMA "
+                                 "(cluster.trusted_network is false)"
+                               : "TCP between processes that it does not connect");
   }
   if (cluster.transport == "ucx") {
     return std::move(here).error().with("/cluster/transport");
   }
   const auto& why = here.error().what();
-  return "links: TCP: " + why.substr(0, why.find('\n'));
+  return fmt::format("links: TCP{}: {}", between ? ", with TLS between machines" : "",
+                     why.substr(0, why.find('\n')));
 }
 
 Result<Secrets> read_secrets(const ProcessArguments& arguments) {
   return arguments.token_file.empty() ? read_secrets(STDIN_FILENO)
-                                      : read_secrets(arguments.token_file, arguments.tls_folder);
+                                      : read_secrets(std::filesystem::path(arguments.token_file));
 }
 
 Result<net::TcpOptions> tcp_options(const ProcessArguments& arguments, const Secrets& secrets) {
   net::TcpOptions options;
   TROUPE_ASSIGN_OR_RETURN(options.tls, tls_context(secrets));
+  options.tls_inside = secrets.tls_inside;
   options.ucx = ucx_use(arguments.ucx);
   options.heartbeat = seconds_as<std::chrono::nanoseconds>(arguments.heartbeat_s);
   options.lost_after = seconds_as<std::chrono::nanoseconds>(arguments.lost_after_s);

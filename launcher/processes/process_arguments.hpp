@@ -26,7 +26,6 @@ struct ProcessArguments {
   double lost_after_s = 3;
   double join_deadline_s = 60;
   std::string token_file;  ///< empty: secrets come on standard input
-  std::string tls_folder;  ///< beside `token_file`; empty: no TLS
   std::string cores;       ///< that it and its children may use, like 0,2-4; empty: all
   /// An agent's processes run this program, which calls run_ranks; empty: this one.
   std::vector<std::string> program;

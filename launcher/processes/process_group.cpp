@@ -73,8 +73,10 @@ Status ProcessGroup::open_neighbourhood() {
   options.listen = entrance_.listen;
   TROUPE_ASSIGN_OR_RETURN(options.tcp, tcp_options(arguments_for(cluster), entrance_.secrets));
   TROUPE_ASSIGN_OR_RETURN(const auto links, describe_links(cluster));
-  if (!links.empty()) {
-    setup_.say(links);
+  for (const auto& line : {links, plain_links_warning(cluster)}) {
+    if (!line.empty()) {
+      setup_.say(line);
+    }
   }
   options.gate = plan_->gate_options();
   options.gate.generation = process_->generation();
@@ -196,21 +198,14 @@ void ProcessGroup::start_agent(HostId host, const net::ProcessLife& life) {
 }
 
 void ProcessGroup::tell_how_to_join() {
-  std::string tls_option;
-  std::string tls_copy;
-  if (!entrance_.tls_folder.empty()) {
-    tls_option = " --tls FOLDER";
-    tls_copy = " and of " + entrance_.tls_folder.string();
-  }
   std::string program = setup_.program.empty() ? "" : " --";
   for (const auto& word : setup_.program) {
     program += " " + shell_word(word);
   }
   setup_.say(fmt::format(
       "waiting for {} hosts; start on each: troupe join JOB --host-rank K --director {} "
-      "--token-file FILE{}{}, with K from 0 and a copy of {}{}",
-      plan_->layout.hosts, neighbours_->address(), tls_option, program,
-      entrance_.token_file.string(), tls_copy));
+      "--token-file FILE{}, with K from 0 and a copy of {}",
+      plan_->layout.hosts, neighbours_->address(), program, entrance_.token_file.string()));
 }
 
 /// Nothing once the run is over.

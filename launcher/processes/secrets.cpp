@@ -1,5 +1,9 @@
 #include "launcher/processes/secrets.hpp"
 
+#include "runtime/base/files.hpp"
+
+#include <cerrno>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <openssl/crypto.h>
 #include <string_view>
@@ -9,6 +13,7 @@ namespace troupe {
 namespace {
 
 constexpr std::string_view with_tls = " tls";
+constexpr std::string_view with_tls_between = " tls-between";
 constexpr std::size_t longest_secret_line = 256;
 constexpr std::size_t longest_text = std::size_t{16} << 10;
 
@@ -49,7 +54,7 @@ std::string to_input(const Secrets& secrets) {
     return text + "\n";
   }
   const auto& tls = *secrets.tls;
-  text += std::string(with_tls) + "\n";
+  text += std::string(secrets.tls_inside ? with_tls : with_tls_between) + "\n";
   for (const auto* pem : {&tls.certificate, &tls.key, &tls.authority}) {
     text += *pem + "\n";
   }
@@ -58,14 +63,21 @@ std::string to_input(const Secrets& secrets) {
 
 Result<Secrets> read_secrets(int descriptor) {
   auto line = read_line(descriptor);
-  const bool encrypted = line.ends_with(with_tls);
-  auto token = net::Token::parse(
-      std::string_view(line).substr(0, line.size() - (encrypted ? with_tls.size() : 0)));
+  Secrets secrets;
+  std::string_view hex = line;
+  bool encrypted = false;
+  for (const auto mark : {with_tls, with_tls_between}) {
+    if (hex.ends_with(mark)) {
+      hex.remove_suffix(mark.size());
+      encrypted = true;
+      secrets.tls_inside = mark == with_tls;
+    }
+  }
+  auto token = net::Token::parse(hex);
   OPENSSL_cleanse(line.data(), line.size());
   if (!token) {
     return std::move(token).error();
   }
-  Secrets secrets;
   secrets.token = *token;
   if (encrypted) {
     auto& tls = secrets.tls.emplace();
@@ -76,11 +88,26 @@ Result<Secrets> read_secrets(int descriptor) {
   return secrets;
 }
 
-Result<Secrets> read_secrets(const std::filesystem::path& token, const std::filesystem::path& tls) {
-  Secrets secrets;
-  TROUPE_ASSIGN_OR_RETURN(secrets.token, net::Token::read(token));
-  if (!tls.empty()) {
-    TROUPE_ASSIGN_OR_RETURN(secrets.tls, net::read_tls(net::tls_files_in(tls)));
+Status write_secrets(const Secrets& secrets, const std::filesystem::path& file) {
+  auto text = to_input(secrets);
+  auto written = write_new_text_file(file, text, Readers::owner);
+  OPENSSL_cleanse(text.data(), text.size());
+  return written;
+}
+
+Result<Secrets> read_secrets(const std::filesystem::path& file) {
+  const int descriptor = ::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (descriptor < 0) {
+    return file_error(file, "cannot read the token", errno);
+  }
+  const auto read = [&]() -> Result<Secrets> {
+    TROUPE_RETURN_IF_ERROR(net::check_secret_file(file, descriptor));
+    return read_secrets(descriptor);
+  };
+  auto secrets = read();
+  ::close(descriptor);
+  if (!secrets) {
+    return std::move(secrets).error().with(file.string());
   }
   return secrets;
 }

@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -95,7 +96,8 @@ struct ClusterJob {
   NetworkJob network;
   std::uint64_t channel_budget = 0;  ///< bytes of batches on the way to a rank; 0: not bounded
   std::string transport = "auto";
-  bool tls = false;                                      ///< links between processes are encrypted
+  std::optional<bool> tls;       ///< none ("auto"): as link_encryption() decides
+  bool trusted_network = false;  ///< "auto" leaves links between machines plain
   std::uint64_t window_bytes = std::uint64_t{64} << 20;  ///< per link
   double request_deadline_s = 60;
   double heartbeat_s = 1;

@@ -4,6 +4,7 @@
 #include "runtime/job/fanout.hpp"
 #include "runtime/job/graph_types.hpp"
 #include "runtime/job/layout.hpp"
+#include "runtime/job/link_encryption.hpp"
 #include "runtime/net/ucx.hpp"
 
 #include <algorithm>
@@ -138,9 +139,9 @@ void check_hosts(const Job& job, ProblemList& problems) {
     problems.add({"/trace", "false with launch other than \"simulate\"", "true",
                   "not built yet: a trace of one process"});
   }
-  if (cluster.transport == "ucx" && cluster.tls) {
-    problems.add({"/cluster/transport", "\"auto\" or \"tcp\" with tls", "\"ucx\"",
-                  "what goes over UCX is not encrypted"});
+  if (cluster.transport == "ucx" && link_encryption(cluster) != LinkEncryption::none) {
+    problems.add({"/cluster/transport", "\"auto\" or \"tcp\" where links are encrypted", "\"ucx\"",
+                  "what goes over UCX is not encrypted; else cluster.trusted_network"});
   }
   if (cluster.transport == "ucx" && cluster.launch != "simulate" && !net::ucx_built()) {
     problems.add({"/cluster/transport", "\"auto\" or \"tcp\": this build has no UCX", "\"ucx\"",

@@ -357,12 +357,24 @@ void add_links(std::vector<SchemaRow>& rows) {
                   "(docs/deployment.md); with `simulate` none of them",
                   {},
                   put<&Job::cluster, &ClusterJob::transport>});
-  rows.push_back({"/cluster/tls",
-                  boolean_rule(),
-                  value("false"),
-                  "encrypt the links between processes (TLS 1.3)",
-                  {},
-                  put<&Job::cluster, &ClusterJob::tls>});
+  rows.push_back(
+      {"/cluster/tls",
+       choice_or_boolean_rule({"auto"}),
+       value("\"auto\""),
+       "encrypt the links between processes (TLS 1.3); `auto`: those that leave a machine "
+       "(docs/deployment.md)",
+       {},
+       [](const Json& v, Job& job) {
+         job.cluster.tls = v.is_boolean() ? std::optional<bool>(v.get<bool>()) : std::nullopt;
+       }});
+  rows.push_back(
+      {"/cluster/trusted_network",
+       boolean_rule(),
+       value("false"),
+       "nobody reads along between the machines: with `tls` \"auto\" their links are not "
+       "encrypted and may use RDMA",
+       {},
+       put<&Job::cluster, &ClusterJob::trusted_network>});
   rows.push_back(
       {"/cluster/channel_budget",
        bytes_rule(65536, std::uint64_t{1} << 40),

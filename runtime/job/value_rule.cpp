@@ -130,6 +130,10 @@ ValueRule choice_rule(std::vector<std::string> words) {
   return {.type = ValueType::choice, .words = std::move(words)};
 }
 
+ValueRule choice_or_boolean_rule(std::vector<std::string> words) {
+  return {.type = ValueType::choice_or_boolean, .words = std::move(words)};
+}
+
 ValueRule bytes_rule(std::uint64_t low, std::uint64_t high) {
   return {.type = ValueType::bytes, .low = static_cast<std::int64_t>(low), .high = high};
 }
@@ -156,6 +160,8 @@ std::string type_text(const ValueRule& rule) {
       return "list of strings";
     case ValueType::hosts:
       return "integer or list of strings";
+    case ValueType::choice_or_boolean:
+      return "string or boolean";
     case ValueType::choice_or_integers:
       return "string or list of integers";
     case ValueType::integers_by_name:
@@ -188,6 +194,8 @@ std::string range_text(const ValueRule& rule) {
       return fmt::format("at most {} entries", rule.max_items);
     case ValueType::hosts:
       return fmt::format("{}, or as many names", integer_range(rule));
+    case ValueType::choice_or_boolean:
+      return quoted_words(rule.words) + " | true | false";
     case ValueType::choice_or_integers:
       return fmt::format("{}, or {}, each {}", quoted_words(rule.words), items_range(rule),
                          integer_range(rule));
@@ -197,7 +205,7 @@ std::string range_text(const ValueRule& rule) {
 
 std::string expected_text(const ValueRule& rule) {
   const std::string range = range_text(rule);
-  if (rule.type == ValueType::choice) {
+  if (rule.type == ValueType::choice || rule.type == ValueType::choice_or_boolean) {
     return range;
   }
   const std::string unit =
@@ -219,6 +227,8 @@ bool fits(const ValueRule& rule, const Json& value) {
       return text_fits(value, rule.min_items, rule.max_items);
     case ValueType::choice:
       return word_fits(value);
+    case ValueType::choice_or_boolean:
+      return value.is_boolean() || word_fits(value);
     case ValueType::bytes: {
       const auto bytes = parse_bytes(value);
       return bytes.has_value() && whole_fits(Json(*bytes));

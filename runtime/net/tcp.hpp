@@ -46,7 +46,10 @@ struct TcpOptions {
   Clock::duration connect_deadline =
       std::chrono::seconds(5);                      ///< connecting and handshake together
   std::shared_ptr<const TlsContext> tls = nullptr;  ///< null: not encrypted
-  /// Frames over UCX; its bytes are not encrypted, so that with `tls` it stays unused.
+  /// Whether `tls` is for links inside a machine, too. Both ends tell from their addresses alike, and
+  /// must have the same here.
+  bool tls_inside = true;
+  /// Frames over UCX; its bytes are not encrypted, so that an encrypted link does not use it.
   UcxUse ucx = UcxUse::off;
 };
 

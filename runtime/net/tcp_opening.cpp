@@ -24,13 +24,19 @@ constexpr std::array<std::byte, 7> tls_alert{std::byte{21}, std::byte{3}, std::b
                                              std::byte{0},  std::byte{2}, std::byte{2},
                                              std::byte{70}};
 
+std::unique_ptr<TcpStream> open_stream(const std::shared_ptr<TcpIo::State>& io,
+                                       TcpStream::Socket socket, const TcpOptions& options) {
+  const auto* tls = tls_for(socket, options);
+  return std::make_unique<TcpStream>(io, std::move(socket), tls);
+}
+
 }  // namespace
 
 TcpOpening::TcpOpening(std::shared_ptr<TcpIo::State> io, asio::ip::tcp::socket socket,
                        Options options)
     : io_(std::move(io)),
       options_(std::move(options)),
-      stream_(std::make_unique<TcpStream>(io_, std::move(socket), options_.tcp.tls.get())),
+      stream_(open_stream(io_, std::move(socket), options_.tcp)),
       peer_host_(stream_->peer_host()),
       timer_(io_->context) {
   const bool with_ucx = options_.tcp.ucx != UcxUse::off;

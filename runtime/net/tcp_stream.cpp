@@ -71,6 +71,18 @@ std::string to_text(const asio::ip::tcp::endpoint& endpoint) {
                                     : fmt::format("{}:{}", host, endpoint.port());
 }
 
+bool stays_inside(const asio::ip::address& one, const asio::ip::address& other) {
+  return one == other || (one.is_loopback() && other.is_loopback());
+}
+
+const TlsContext* tls_for(const TcpStream::Socket& socket, const TcpOptions& options) {
+  boost::system::error_code error;
+  const auto here = socket.local_endpoint(error).address();
+  const auto there = error ? here : socket.remote_endpoint(error).address();
+  const bool inside = !error && stays_inside(here, there);
+  return inside && !options.tls_inside ? nullptr : options.tls.get();
+}
+
 TcpStream::TcpStream(std::shared_ptr<TcpIo::State> io, Socket socket, const TlsContext* tls)
     : count_(std::in_place, std::move(io)), socket_(std::move(socket)) {
   boost::system::error_code ignored;

@@ -1,6 +1,7 @@
 #pragma once
 /// \file tcp_stream.hpp
 /// One connected socket, encrypted or not. For the sources of TCP links only; brings Asio.
+#include "runtime/net/tcp.hpp"
 #include "runtime/net/tcp_io.hpp"
 #include "runtime/net/tls_context.hpp"
 
@@ -85,5 +86,11 @@ class TcpStream {
 };
 
 std::string to_text(const asio::ip::tcp::endpoint& endpoint);
+
+/// Whether both ends of a connection are on this machine: it comes from the address that it goes to, or
+/// from loopback. No packet from elsewhere has such an address (a router's martian).
+bool stays_inside(const asio::ip::address& one, const asio::ip::address& other);
+/// The context that options have for a connected socket; null: it is not encrypted.
+const TlsContext* tls_for(const TcpStream::Socket& socket, const TcpOptions& options);
 
 }  // namespace troupe::net

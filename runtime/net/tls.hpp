@@ -41,6 +41,9 @@ class TlsContext {
 ///   than its owner may read the key
 Result<TlsPem> read_tls(const TlsFiles& files);
 
+/// \errors failed_precondition: the certificate or its authority is not valid now, or ends within `hours`
+Status check_valid_for(const TlsPem& pem, unsigned hours);
+
 /// Makes an authority that signs one certificate for this job and forgets its key: every process of
 /// the job shows the same certificate. Valid from an hour ago for `days`.
 Result<TlsPem> make_job_certificate(unsigned days);

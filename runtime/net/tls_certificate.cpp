@@ -3,6 +3,7 @@
 #include "runtime/net/tls.hpp"
 #include "runtime/net/tls_context.hpp"
 
+#include <ctime>
 #include <fmt/format.h>
 #include <memory>
 #include <openssl/bio.h>
@@ -91,7 +92,33 @@ Result<std::string> pem_text(X509* certificate) {
   return pem_text("a certificate", [&](BIO* out) { return PEM_write_bio_X509(out, certificate); });
 }
 
+Certificate read_certificate(const std::string& pem) {
+  const std::unique_ptr<BIO, decltype(&BIO_free)> in(
+      BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())), &BIO_free);
+  return {PEM_read_bio_X509(in.get(), nullptr, nullptr, nullptr), &X509_free};
+}
+
 }  // namespace
+
+Status check_valid_for(const TlsPem& pem, unsigned hours) {
+  std::time_t until = std::time(nullptr) + std::time_t{an_hour} * hours;
+  for (const auto* text : {&pem.certificate, &pem.authority}) {
+    const auto certificate = read_certificate(*text);
+    if (!certificate) {
+      ERR_clear_error();
+      return Error(Errc::invalid_argument, "certificate: expected PEM, found something else");
+    }
+    if (X509_cmp_time(X509_get0_notBefore(certificate.get()), nullptr) >= 0 ||
+        X509_cmp_time(X509_get0_notAfter(certificate.get()), &until) <= 0) {
+      return Error(
+          Errc::failed_precondition,
+          fmt::format("expected a certificate that is valid now and for {} hours, found one "
+                      "that is not; try: remove it, a new one is made",
+                      hours));
+    }
+  }
+  return ok_status();
+}
 
 Result<TlsPem> make_job_certificate(unsigned days) {
   if (days == 0 || days > longest_days) {

@@ -67,7 +67,9 @@ class SecretFile {
   std::array<char, 1024> text_{};
 };
 
-Status check_private(const fs::path& file, int fd) {
+}  // namespace
+
+Status check_secret_file(const fs::path& file, int fd) {
   struct stat info {};
   if (::fstat(fd, &info) != 0) {
     return file_error(file, "cannot read", errno);
@@ -85,8 +87,6 @@ Status check_private(const fs::path& file, int fd) {
   }
   return ok_status();
 }
-
-}  // namespace
 
 Token::~Token() {
   OPENSSL_cleanse(bytes_.data(), bytes_.size());
@@ -133,7 +133,7 @@ Result<Token> Token::read(const fs::path& file) {
   if (in.fd() < 0) {
     return file_error(file, "cannot read the token", in.error());
   }
-  TROUPE_RETURN_IF_ERROR(check_private(file, in.fd()));
+  TROUPE_RETURN_IF_ERROR(check_secret_file(file, in.fd()));
   const auto size = in.fill();
   if (size < 0) {
     return file_error(file, "cannot read the token", in.error());

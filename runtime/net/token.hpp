@@ -41,4 +41,8 @@ class Token {
   std::array<std::byte, 32> bytes_{};
 };
 
+/// \param fd  `file`, opened
+/// \errors failed_precondition: no regular file, or others than its owner may read it (mode 0600 expected)
+Status check_secret_file(const std::filesystem::path& file, int fd);
+
 }  // namespace troupe::net

@@ -101,17 +101,22 @@ TEST_F(Manual, AHostMayJoinBeforeTheRunThatItBelongsTo) {
   expect_end(early, 0);
 }
 
-TEST_F(Manual, WithTlsACopyOfTheCertificatesIsNeeded) {
+TEST_F(Manual, TheFileOfTheTokenHasTheCertificatesToo) {
   ASSERT_NO_FATAL_FAILURE(start({"cluster.tls=true"}));
-  EXPECT_TRUE(run_->find("--tls FOLDER")) << run_->text();
-  auto& without = join({"--host-rank", "0", "--set", "cluster.tls=true"});
-  EXPECT_EQ(without.wait_for_end(20s), 2) << without.text();
-  EXPECT_TRUE(without.find("expected an option --tls FOLDER")) << without.text();
+  std::ifstream in(token());
+  std::string line;
+  std::getline(in, line);
+  const auto bare = folder() + "/bare";
+  std::ofstream(bare) << line.substr(0, line.find(' ')) << "\n";
+  std::filesystem::permissions(bare, std::filesystem::perms::owner_read);
   const auto copy = folder() + "/copy";
-  std::filesystem::copy(output() + "/tls", copy);
+  std::filesystem::copy_file(token(), copy);
 
-  auto& first = join({"--host-rank", "0", "--set", "cluster.tls=true", "--tls", copy});
-  auto& second = join({"--host-rank", "1", "--set", "cluster.tls=true", "--tls", copy});
+  auto& without = join({"--host-rank", "0"}, {}, bare);
+  EXPECT_EQ(without.wait_for_end(60s), 4) << without.text();
+  EXPECT_TRUE(without.find("try: TLS at both ends")) << without.text();
+  auto& first = join({"--host-rank", "0"}, {}, copy);
+  auto& second = join({"--host-rank", "1"}, {}, copy);
 
   expect_digests();
   expect_end(first, 0);

@@ -1,4 +1,5 @@
 // Runs inside allocations of a real Slurm: two nodes on this machine.
+#include "tests/support/eavesdropper.hpp"
 #include "tests/support/fault_cell.hpp"
 #include "tests/support/scratch_folder.hpp"
 #include "tests/support/slurm_cluster.hpp"
@@ -119,6 +120,23 @@ class Slurm : public ::testing::Test {
   std::optional<WatchedRun> run_;
   std::string number_;
 };
+
+/// Why cluster.tls "auto" is not true here: the key would be known to those whom it is to keep out.
+TEST_F(Slurm, SrunTellsSecretsToWhoReadsAlong) {
+  const testing::Eavesdropper between("BEGIN PRIVATE KEY");
+  ASSERT_EQ(between.problem(), "");
+  start(slurm_epochs, {"cluster.tls=true"});
+
+  EXPECT_EQ(run_->wait_for_end(120s), 0) << run_->text();
+  EXPECT_GT(between.found(), 0U) << "then \"auto\" can be true under Slurm, too";
+}
+
+TEST_F(Slurm, ItIsSaidThatLinksAreNotEncrypted) {
+  start();
+
+  EXPECT_EQ(run_->wait_for_end(120s), 0) << run_->text();
+  EXPECT_TRUE(run_->find("srun would pass on a key unencrypted")) << run_->text();
+}
 
 TEST_F(Slurm, TwoNodesOfAnAllocationGiveTheDigestsOfOneProcess) {
   start();

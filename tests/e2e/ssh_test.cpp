@@ -1,4 +1,5 @@
 // Hosts reached by ssh: machines made of network namespaces, with links that can be cut.
+#include "tests/support/eavesdropper.hpp"
 #include "tests/support/fault_cell.hpp"
 #include "tests/support/network_hosts.hpp"
 #include "tests/support/scratch_folder.hpp"
@@ -159,13 +160,40 @@ TEST_F(Ssh, TwoHostsThatReachTheLauncherButNotEachOtherEndTheRunWithTheirNames) 
   expect_failure({"both reach the director, but not each other"}, 15s);
 }
 
-TEST_F(Ssh, LinksBetweenHostsAreEncryptedWithACertificateThatComesWithTheToken) {
+/// A word of the job, which the director tells every process.
+const char* const word_of_job = "batch_size";
+
+TEST_F(Ssh, NobodyCanReadAlongBetweenHosts) {
+  const testing::Eavesdropper between(word_of_job, hosts_->middle());
+  ASSERT_EQ(between.problem(), "");
+  start(two_hosts());
+
+  expect_digests(testing::undisturbed_digests(ssh_epochs));
+  EXPECT_GT(between.packets(), 1000U);
+  EXPECT_EQ(between.found(), 0U);
+  EXPECT_TRUE(run_->find("TLS between machines")) << run_->text();
+  EXPECT_FALSE(run_->find("not encrypted")) << run_->text();
+}
+
+TEST_F(Ssh, ItIsSaidWhereSomebodyCouldReadAlong) {
+  const testing::Eavesdropper between(word_of_job, hosts_->middle());
+  ASSERT_EQ(between.problem(), "");
+  auto settings = two_hosts();
+  settings.push_back("cluster.tls=false");
+  start(settings);
+
+  expect_digests(testing::undisturbed_digests(ssh_epochs));
+  EXPECT_GT(between.found(), 0U) << "the test above shows nothing";
+  EXPECT_TRUE(run_->find("links between machines are not encrypted")) << run_->text();
+}
+
+TEST_F(Ssh, LinksAreEncryptedWithACertificateThatComesWithTheToken) {
   auto settings = two_hosts();
   settings.push_back("cluster.tls=true");
   start(settings);
 
   expect_digests(testing::undisturbed_digests(ssh_epochs));
-  EXPECT_FALSE(std::filesystem::exists(output() + "/tls")) << "no key lies anywhere";
+  EXPECT_FALSE(std::filesystem::exists(output() + "/token")) << "no key lies anywhere";
 }
 
 TEST_F(Ssh, ASlowLinkChangesNothing) {

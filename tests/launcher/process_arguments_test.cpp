@@ -36,13 +36,11 @@ TEST(ProcessArguments, NeitherTheTokenNorItsFileIsOnTheCommandLine) {
   const testing::ScratchFolder folder;
   ASSERT_OK_AND_ASSIGN(const auto token, net::Token::random());
   arguments.token_file = (folder.path() / "token").string();
-  arguments.tls_folder = "certificates";
-  ASSERT_OK(token.write(arguments.token_file));
+  ASSERT_OK(write_secrets({token, {}}, arguments.token_file));
 
   for (const auto& argument : to_command_line("agent", arguments)) {
     EXPECT_EQ(argument.find(token.hex()), std::string::npos);
     EXPECT_EQ(argument.find(arguments.token_file), std::string::npos);
-    EXPECT_EQ(argument.find(arguments.tls_folder), std::string::npos);
   }
 }
 

@@ -2,6 +2,7 @@
 #include "launcher/processes/secrets.hpp"
 
 #include "launcher/processes/entrance.hpp"
+#include "runtime/job/link_encryption.hpp"
 #include "tests/support/expect.hpp"
 #include "tests/support/scratch_folder.hpp"
 
@@ -76,22 +77,26 @@ TEST(Secrets, ThatAreNoneAreRefusedAndNotRepeated) {
   EXPECT_ERROR(tls_context(cut), Errc::invalid_argument, "certificate: expected PEM");
 }
 
-TEST(Secrets, ComeFromFilesThatTheirOwnerAloneMayRead) {
+TEST(Secrets, ComeFromAFileThatItsOwnerAloneMayRead) {
   const testing::ScratchFolder folder;
-  const auto sent = some_secrets(true);
-  const auto token = folder.path() / "token";
-  EXPECT_ERROR(read_secrets(token, ""), Errc::not_found, token.string());
-  ASSERT_OK(sent.token.write(token));
-  ASSERT_OK_AND_ASSIGN(const auto plain, read_secrets(token, ""));
-  EXPECT_EQ(plain.token.bytes(), sent.token.bytes());
-  EXPECT_FALSE(plain.tls.has_value());
-  EXPECT_ERROR(read_secrets(token, folder.path()), Errc::not_found, "certificate.pem");
-  ASSERT_OK(net::write_tls(*sent.tls, folder.path()));
-  ASSERT_OK_AND_ASSIGN(const auto both, read_secrets(token, folder.path()));
-  EXPECT_EQ(both.tls->key, sent.tls->key);
-  std::filesystem::permissions(folder.path() / "key.pem", std::filesystem::perms::group_read,
+  const auto file = folder.path() / "token";
+  EXPECT_ERROR(read_secrets(file), Errc::not_found, file.string());
+  for (const bool encrypted : {false, true}) {
+    for (const bool inside : {false, true}) {
+      auto sent = some_secrets(encrypted);
+      sent.tls_inside = encrypted && inside;
+      std::filesystem::remove(file);
+      ASSERT_OK(write_secrets(sent, file));
+      ASSERT_OK_AND_ASSIGN(const auto back, read_secrets(file));
+      EXPECT_EQ(to_input(back), to_input(sent));
+      EXPECT_EQ(back.tls_inside, sent.tls_inside);
+    }
+  }
+  EXPECT_ERROR(write_secrets(some_secrets(false), file), Errc::failed_precondition, "File exists");
+  std::filesystem::permissions(file, std::filesystem::perms::group_read,
                                std::filesystem::perm_options::add);
-  EXPECT_ERROR(read_secrets(token, folder.path()), Errc::failed_precondition, "0600");
+  EXPECT_ERROR(read_secrets(file), Errc::failed_precondition, "0600");
+  EXPECT_ERROR(read_secrets(folder.path()), Errc::failed_precondition, "got something else");
 }
 
 // ---- the entrance ----
@@ -118,13 +123,73 @@ TEST(Entrance, LeavesThemInFilesForWhoComesByItselfAndTakesThemAgain) {
   job.cluster.listen = "127.0.0.1:7000";
   ASSERT_OK_AND_ASSIGN(const auto first, make_entrance(job));
   EXPECT_EQ(first.listen, "127.0.0.1:7000");
-  ASSERT_OK_AND_ASSIGN(const auto copy, read_secrets(first.token_file, first.tls_folder));
-  EXPECT_EQ(copy.token.bytes(), first.secrets.token.bytes());
-  EXPECT_EQ(copy.tls->key, first.secrets.tls->key);
+  ASSERT_OK_AND_ASSIGN(const auto copy, read_secrets(first.token_file));
+  EXPECT_EQ(to_input(copy), to_input(first.secrets));
 
   ASSERT_OK_AND_ASSIGN(const auto again, make_entrance(job));  // after --resume, say
-  EXPECT_EQ(again.secrets.token.bytes(), first.secrets.token.bytes());
-  EXPECT_EQ(again.secrets.tls->key, first.secrets.tls->key);
+  EXPECT_EQ(to_input(again.secrets), to_input(first.secrets));
+}
+
+TEST(Entrance, RefusesSecretsOfAnEarlierRunThatDoNotFit) {
+  const testing::ScratchFolder folder;
+  auto job = job_with("manual", folder.path());
+  job.cluster.listen = "127.0.0.1:7000";
+  ASSERT_OK(make_entrance(job));
+  job.cluster.tls = std::nullopt;
+  EXPECT_ERROR(make_entrance(job), Errc::failed_precondition, "another value of cluster.tls");
+  job.cluster.tls = false;
+  EXPECT_ERROR(make_entrance(job), Errc::failed_precondition, "try: remove it");
+
+  const auto file = folder.path() / "token";
+  std::filesystem::remove(file);
+  Secrets old;
+  old.token = *net::Token::random();
+  old.tls = *net::make_job_certificate(1);  // a day and no second more
+  old.tls_inside = true;
+  ASSERT_OK(write_secrets(old, file));
+  job.cluster.tls = true;
+  EXPECT_ERROR(make_entrance(job), Errc::failed_precondition, "valid now and for 24 hours");
+}
+
+TEST(Entrance, EncryptsWhatLeavesAMachineUnlessTheJobSaysOtherwise) {
+  const testing::ScratchFolder folder;
+  const auto of = [&](const std::string& launch, std::optional<bool> tls, bool trusted = false) {
+    auto job = job_with(launch, folder.path());
+    job.cluster.tls = tls;
+    job.cluster.trusted_network = trusted;
+    return link_encryption(job.cluster);
+  };
+  EXPECT_EQ(of("ssh", std::nullopt), LinkEncryption::between_machines);
+  EXPECT_EQ(of("manual", std::nullopt), LinkEncryption::between_machines);
+  EXPECT_EQ(of("ssh", std::nullopt, true), LinkEncryption::none);
+  EXPECT_EQ(of("ssh", true, true), LinkEncryption::all);
+  EXPECT_EQ(of("local", std::nullopt), LinkEncryption::none);
+  EXPECT_EQ(of("local", true), LinkEncryption::all);
+  EXPECT_EQ(of("slurm", std::nullopt), LinkEncryption::none) << "srun would tell the key";
+  EXPECT_EQ(of("slurm", true), LinkEncryption::all);
+  EXPECT_EQ(of("ssh", false), LinkEncryption::none);
+  EXPECT_EQ(of("simulate", true), LinkEncryption::none);
+}
+
+TEST(Entrance, PlainLinksThatLeaveAMachineAreWarnedOf) {
+  const auto warning = [](const std::string& launch, std::optional<bool> tls,
+                          const std::string& listen = "", bool trusted = false) {
+    ClusterJob cluster;
+    cluster.launch = launch;
+    cluster.tls = tls;
+    cluster.listen = listen;
+    cluster.trusted_network = trusted;
+    return plain_links_warning(cluster);
+  };
+  EXPECT_NE(warning("ssh", false), "");
+  EXPECT_NE(warning("slurm", std::nullopt), "");
+  EXPECT_NE(warning("manual", false, "10.0.0.1:7000"), "");
+  EXPECT_NE(warning("manual", false, "0.0.0.0:7000"), "");
+  EXPECT_EQ(warning("manual", false, "127.0.0.1:7000"), "");
+  EXPECT_EQ(warning("manual", false, "[::1]:7000"), "");
+  EXPECT_EQ(warning("ssh", std::nullopt), "");
+  EXPECT_EQ(warning("ssh", false, "", true), "") << "it was said";
+  EXPECT_EQ(warning("local", false), "");
 }
 
 }  // namespace

@@ -41,6 +41,9 @@ class NetworkHosts {
   Words at_launcher() const { return {"ip", "netns", "exec", name_ + "d"}; }
   Words at(std::size_t host) const { return {"ip", "netns", "exec", space(host)}; }
 
+  /// Network namespace in which all that hosts and launcher say to each other passes.
+  std::string middle() const { return name_ + "d"; }
+
   /// The two reach the launcher, but not each other.
   void separate(std::size_t a, std::size_t b) {
     ip({"ip", "-n", space(a), "route", "add", "blackhole", address(b) + "/32"});

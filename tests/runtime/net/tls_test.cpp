@@ -1,6 +1,7 @@
 // Certificates: making, loading, and who is refused for which.
 #include "runtime/net/tls.hpp"
 
+#include "runtime/net/tcp_stream.hpp"
 #include "tests/runtime/net/link_world.hpp"
 #include "tests/runtime/net/tls_test_support.hpp"
 
@@ -139,6 +140,49 @@ TEST(TlsLinks, OfOneJobAreTaken) {
   const Attempt attempt(context, context);
   EXPECT_EQ(attempt.dialled, "ok");
   EXPECT_TRUE(attempt.lives_on);
+}
+
+/// What comes of a dial, on loopback.
+std::string dialled(const TcpOptions& dialling, const TcpOptions& listening) {
+  TcpIo io;
+  AcceptedLinks accepted;
+  const auto listener = TcpListener::open(io, "127.0.0.1:0", test_handshake(2), {.tcp = listening},
+                                          accepted.on_link());
+  EXPECT_OK(listener);
+  return testing::error_text(
+      dial(*make_tcp_dialer(io, (*listener)->address(), test_handshake(1), dialling)));
+}
+
+TEST(TlsLinks, InsideAMachineArePlainWhereTheyMayBe) {
+  const TcpOptions plain;
+  const TcpOptions everywhere{.tls = test_certificate()};
+  TcpOptions between = everywhere;
+  between.tls_inside = false;
+  EXPECT_EQ(dialled(between, between), "ok");
+  EXPECT_EQ(dialled(plain, between), "ok") << "it is plain";
+  EXPECT_NE(dialled(everywhere, between).find("TLS"), std::string::npos);
+  EXPECT_NE(dialled(between, everywhere).find("TLS"), std::string::npos);
+}
+
+TEST(TlsLinks, StayInsideAMachineFromAnAddressToItselfOnly) {
+  const auto inside = [](const char* one, const char* other) {
+    return stays_inside(asio::ip::make_address(one), asio::ip::make_address(other));
+  };
+  EXPECT_TRUE(inside("127.0.0.1", "127.0.0.1"));
+  EXPECT_TRUE(inside("127.0.0.1", "127.0.0.2"));
+  EXPECT_TRUE(inside("::1", "::1"));
+  EXPECT_TRUE(inside("10.0.0.7", "10.0.0.7"));
+  EXPECT_FALSE(inside("10.0.0.7", "10.0.0.8"));
+  EXPECT_FALSE(inside("fe80::1", "fe80::2"));
+  EXPECT_FALSE(inside("127.0.0.1", "10.0.0.7"));
+}
+
+TEST(JobCertificate, IsGoodForAsLongAsItWasMade) {
+  ASSERT_OK_AND_ASSIGN(auto pem, make_job_certificate(2));
+  EXPECT_OK(check_valid_for(pem, 47));
+  EXPECT_ERROR(check_valid_for(pem, 49), Errc::failed_precondition, "valid now and for 49 hours");
+  pem.authority = "no PEM";
+  EXPECT_ERROR(check_valid_for(pem, 1), Errc::invalid_argument, "expected PEM");
 }
 
 TEST(TlsLinks, OfAnotherAuthorityAreRefused) {
