@@ -131,8 +131,10 @@ std::string report_json(const Report& report, const Job& job) {
   json["sampling_version"] = sampling_version;
   json["store_memory"] = job.dataset.memory == StoreMemory::mapped ? "mapped" : "copied";
   json["job"] = json_of_text(job.json);
-  json["build"] = {
-      {"version", build.version}, {"compiler", build.compiler}, {"build_type", build.build_type}};
+  json["build"] = {{"version", build.version},
+                   {"id", build.id},
+                   {"compiler", build.compiler},
+                   {"build_type", build.build_type}};
   json["hardware"] = hardware_json(report);
   return text_of_json(json, {.indent = 2}) + "\n";
 }

@@ -28,7 +28,7 @@ CheckpointFolder checkpoint_folder(const CheckpointedJob& run, nn::ParameterLayo
 CheckpointOrigin origin_of_run(std::string store) {
   const auto build = build_info();
   return {std::move(store), sampling_version,
-          fmt::format("{} {} {}", build.version, build.compiler, build.build_type)};
+          fmt::format("{}, {}, {}", build_identity(), build.compiler, build.build_type), "cpu"};
 }
 
 Result<std::shared_ptr<const Checkpoint>> find_checkpoint(const CheckpointedJob& run,

@@ -1,6 +1,6 @@
 #pragma once
 /// \file version.hpp
-/// What was built, for `--version` and the report.
+/// What was built, for `--version`, the report, and other processes of the run.
 #include <cstdint>
 #include <string>
 
@@ -11,9 +11,13 @@ inline constexpr std::uint32_t sampling_version = 1;
 
 struct BuildInfo {
   std::string version;
+  std::string id;  ///< 16 hexadecimal digits: digest of the library's sources
   std::string compiler;
   std::string build_type;
 };
 BuildInfo build_info();
+
+/// Version, build id, sampling and wire version: what processes of a run must have in common.
+std::string build_identity();
 
 }  // namespace troupe

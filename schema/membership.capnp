@@ -25,7 +25,8 @@ struct Join {
   # Set by the process: where it listens, "HOST:PORT". At most 256 bytes.
 
   version @2 :Text;
-  # Set by the process: of the program. At most 256 bytes. Another than the director's is refused.
+  # Set by the process: version, digest of the library's sources, sampling and wire version. At most 256 bytes. Another than the
+  # director's is refused.
 }
 
 struct Welcome {

@@ -67,7 +67,7 @@ DirectorLink::~DirectorLink() {
 }
 
 Result<net::Welcome> DirectorLink::join() {
-  const net::Join join{arguments_.life, neighbours_->address(), build_info().version};
+  const net::Join join{arguments_.life, neighbours_->address(), build_identity()};
   Result<net::Welcome> answer = Error(Errc::internal, "no answer");
   caf::scoped_actor self(runtime_->system());
   self->request(registrar(), caf::infinite, Ref<net::Join>(join))

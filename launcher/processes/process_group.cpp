@@ -138,7 +138,7 @@ void ProcessGroup::start_registrar(const net::Welcome& welcome,
   const auto& cluster = plan_->job.cluster;
   RegistrarOptions options;
   options.roster.layout = plan_->layout;
-  options.roster.version = build_info().version;
+  options.roster.version = build_identity();
   options.roster.manual = cluster.launch == "manual";
   options.welcome = welcome;
   options.generation = [generation = process_->generation()] { return generation->load(); };

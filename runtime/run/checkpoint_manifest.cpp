@@ -85,6 +85,9 @@ void put_origin(OrderedJson& json, const CheckpointOrigin& origin) {
   if (!origin.build.empty()) {
     json["build"] = origin.build;
   }
+  if (!origin.device.empty()) {
+    json["device"] = origin.device;
+  }
 }
 
 /// Manifests of older programs have none of these keys.
@@ -101,6 +104,9 @@ Status read_origin(const JsonValue& root, CheckpointOrigin& origin) {
   }
   if (root.has("build")) {
     TROUPE_ASSIGN_OR_RETURN(origin.build, root.string("build"));
+  }
+  if (root.has("device")) {
+    TROUPE_ASSIGN_OR_RETURN(origin.device, root.string("device"));
   }
   return ok_status();
 }

@@ -24,13 +24,17 @@ Status check_same_origin(const CheckpointOrigin& written, const CheckpointOrigin
 }
 
 std::string other_build(const CheckpointOrigin& written, const CheckpointOrigin& now) {
-  if (written.build.empty() || now.build.empty() || written.build == now.build) {
+  const auto differ = [](const std::string& one, const std::string& other) {
+    return !one.empty() && !other.empty() && one != other;
+  };
+  if (!differ(written.build, now.build) && !differ(written.device, now.device)) {
     return {};
   }
   return fmt::format(
-      "the checkpoint was written by another build ({}) than this one ({}); "
+      "the checkpoint was written by another build or on another device ({}; {}) than this ({}; "
+      "{}); "
       "parameters may differ in their last bits",
-      written.build, now.build);
+      written.build, written.device, now.build, now.device);
 }
 
 }  // namespace troupe

@@ -15,7 +15,8 @@ struct CheckpointOrigin {
   std::string
       store;  ///< Digest of the store, 32 hexadecimal digits; the same wherever it is placed
   std::optional<std::uint32_t> sampling_version;
-  std::string build;  ///< Version, compiler and build type of the program
+  std::string build;   ///< Version, build id, compiler and build type of the program
+  std::string device;  ///< That computed: "cpu"
 
   bool operator==(const CheckpointOrigin&) const = default;
 };
@@ -25,7 +26,7 @@ struct CheckpointOrigin {
 /// \errors failed_precondition: another store or sampling_version, with both values
 Status check_same_origin(const CheckpointOrigin& written, const CheckpointOrigin& now);
 
-/// The sentence that warns of another build; empty: the build is the same, or not known.
+/// The sentence that warns of another build or device; empty: they are the same, or not known.
 std::string other_build(const CheckpointOrigin& written, const CheckpointOrigin& now);
 
 }  // namespace troupe

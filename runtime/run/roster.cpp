@@ -81,11 +81,10 @@ Result<Roster::Actions> Roster::join(const net::Join& join) {
   TROUPE_RETURN_IF_ERROR(admit(join.life));
   const auto id = join.life.process;
   if (join.version != options_.version) {
-    return Error(
-        Errc::failed_precondition,
-        fmt::format("{}: expected version {} of the program, found {}; try: the same program "
-                    "on all hosts",
-                    plan(id).name, options_.version, join.version));
+    return Error(Errc::failed_precondition,
+                 fmt::format("{}: expected the program {}, found {}; try: the same program "
+                             "on all hosts",
+                             plan(id).name, options_.version, join.version));
   }
   Actions actions;
   auto& entry = at(id);

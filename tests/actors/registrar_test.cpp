@@ -255,7 +255,7 @@ TEST_F(RegistrarTest, WhoMayNotJoinIsToldWhy) {
   EXPECT_ERROR(join(3), Errc::fenced, "host 0");
   EXPECT_ERROR(join(7), Errc::invalid_argument, "processes 1..4");
   EXPECT_ERROR(ask<net::Welcome>(net::Join{life(1, 1), "a:1", "old"}), Errc::failed_precondition,
-               "expected version v of the program, found old");
+               "expected the program v, found old");
   EXPECT_OK(join(1));
 }
 

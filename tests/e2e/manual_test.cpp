@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
+#include <iterator>
 #include <list>
 #include <optional>
 #include <signal.h>
@@ -43,11 +44,12 @@ class Manual : public ::testing::Test {
   }
   /// \param environment  NAME=VALUE each
   WatchedRun& join(const Words& arguments, const Words& environment = {},
-                   const std::string& token_file = "") {
+                   const std::string& token_file = "",
+                   const std::string& program = TROUPE_PROGRAM) {
     Words words = {"/usr/bin/env"};
     words.insert(words.end(), environment.begin(), environment.end());
     const auto job = testing::fault_job(output(), manual_epochs);
-    words.insert(words.end(), {job[0], "join"});
+    words.insert(words.end(), {program, "join"});
     words.insert(words.end(), job.begin() + 2, job.end());
     for (const auto& setting : job_settings({})) {
       words.insert(words.end(), {"--set", setting});
@@ -99,6 +101,33 @@ TEST_F(Manual, AHostMayJoinBeforeTheRunThatItBelongsTo) {
 
   expect_digests();
   expect_end(early, 0);
+}
+
+/// A copy of the program that says it was made from other sources.
+std::string program_of_other_build(const std::string& folder) {
+  const auto version = testing::run_process({TROUPE_PROGRAM, "--version"}, folder).out;
+  const std::string before = "build ";
+  const auto id = version.substr(version.find(before) + before.size(), 16);
+  std::ifstream in(TROUPE_PROGRAM, std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  const auto at = bytes.find(id);
+  EXPECT_NE(at, std::string::npos) << version;
+  bytes.replace(at, id.size(), "0123456789abcdef");
+  const auto program = folder + "/troupe-of-other-build";
+  std::ofstream(program, std::ios::binary) << bytes;
+  std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+  return program;
+}
+
+TEST_F(Manual, AProcessOfAnotherBuildIsRefusedWithBothBuilds) {
+  ASSERT_NO_FATAL_FAILURE(start());
+
+  auto& other = join({"--host-rank", "0"}, {}, "", program_of_other_build(folder()));
+
+  EXPECT_EQ(other.wait_for_end(60s), 3) << other.text();
+  EXPECT_TRUE(other.find("found 0.1.0, build 0123456789abcdef, sampling version 1"))
+      << other.text();
+  EXPECT_TRUE(other.find("expected the program 0.1.0, build ")) << other.text();
 }
 
 TEST_F(Manual, TheFileOfTheTokenHasTheCertificatesToo) {

@@ -74,6 +74,7 @@ TEST_F(ManifestTest, ThatLiesIsSkippedWithTheReason) {
       {"/store", [](Json& j) { j["store"] = "12"; }},
       {"/sampling_version", [](Json& j) { j["sampling_version"] = "one"; }},
       {"/build", [](Json& j) { j["build"] = 1; }},
+      {"/device", [](Json& j) { j["device"] = 1; }},
       {"/record", [](Json& j) { j["record"] = Json::array(); }},
       {"/record/epochs/1", [](Json& j) { j["record"]["epochs"][1].erase("rows"); }},
       {"/record/epochs/0", [](Json& j) { j["record"]["epochs"][0]["best"] = 1; }},
@@ -104,7 +105,7 @@ TEST_F(ManifestTest, ThatLiesIsSkippedWithTheReason) {
 }
 
 TEST_F(ManifestTest, KeepsStoreAndProgramOfTheRun) {
-  const CheckpointOrigin origin{std::string(32, 'a'), 4, "0.1 GNU Release"};
+  const CheckpointOrigin origin{std::string(32, 'a'), 4, "0.1 GNU Release", "cpu"};
   ASSERT_OK_AND_ASSIGN(const auto text, manifest_to_json(sample_checkpoint(7), origin, {}));
 
   ASSERT_OK_AND_ASSIGN(const auto with, manifest_from_json(text, "m"));
@@ -141,8 +142,9 @@ TEST_F(ManifestTest, HasTheKeysThatTheDocumentationLists) {
   auto checkpoint = sample_checkpoint(7);
   checkpoint.record.test = Scores{.labelled = 1, .accuracy = 1, .f1 = 1, .auc = 1};
   checkpoint.record.valid = checkpoint.record.test;
-  ASSERT_OK_AND_ASSIGN(const auto text,
-                       manifest_to_json(checkpoint, {std::string(32, 'a'), 1, "b"}, {FileInfo()}));
+  ASSERT_OK_AND_ASSIGN(
+      const auto text,
+      manifest_to_json(checkpoint, {std::string(32, 'a'), 1, "b", "cpu"}, {FileInfo()}));
 
   std::set<std::string> keys;
   collect_keys(Json::parse(text), "", keys);

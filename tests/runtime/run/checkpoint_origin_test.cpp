@@ -5,7 +5,7 @@
 namespace troupe {
 namespace {
 
-const CheckpointOrigin ours{"aa", 3, "0.1 GNU Debug"};
+const CheckpointOrigin ours{"aa", 3, "0.1 GNU Debug", "cpu"};
 
 TEST(CheckpointOrigin, TheSameStoreAndProgramMayContinue) {
   EXPECT_OK(check_same_origin(ours, ours));
@@ -30,8 +30,15 @@ TEST(CheckpointOrigin, AnotherBuildIsOnlyWarnedOf) {
   auto other = ours;
   other.build = "0.2 GNU Debug";
   EXPECT_OK(check_same_origin(ours, other));
-  EXPECT_NE(other_build(ours, other).find("(0.1 GNU Debug) than this one (0.2 GNU Debug)"),
+  EXPECT_NE(other_build(ours, other).find("(0.1 GNU Debug; cpu) than this (0.2 GNU Debug; cpu)"),
             std::string::npos);
+}
+
+TEST(CheckpointOrigin, AnotherDeviceIsOnlyWarnedOf) {
+  auto other = ours;
+  other.device = "gpu";
+  EXPECT_OK(check_same_origin(ours, other));
+  EXPECT_NE(other_build(ours, other).find("0.1 GNU Debug; gpu"), std::string::npos);
 }
 
 TEST(CheckpointOrigin, WhatAnOlderManifestDoesNotSayIsNotCompared) {

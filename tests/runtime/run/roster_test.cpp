@@ -88,7 +88,7 @@ TEST_F(RosterTest, AnotherVersionOfTheProgramDoesNotJoin) {
   join(1, 1);
 
   EXPECT_ERROR(roster_.join({member(3, 1), "a:1", "w"}), Errc::failed_precondition,
-               "host 0: expected version v of the program, found w");
+               "host 0: expected the program v, found w");
   EXPECT_OK(roster_.join({member(3, 1), "a:1", "v"}));
 }
 
