@@ -14,7 +14,11 @@ namespace {
 /// Agents that are children of this process, or behind a child.
 class ChildAgents final : public AgentStarter {
  public:
-  using Command = std::function<std::vector<std::string>(HostId, const ProcessArguments&)>;
+  struct Start {
+    std::vector<std::string> words;
+    std::string input = {};  ///< for who stands before the program
+  };
+  using Command = std::function<Start(HostId, const ProcessArguments&)>;
   explicit ChildAgents(Command command)
       : command_(std::move(command)),
         children_({.line = print_line,
@@ -34,8 +38,9 @@ class ChildAgents final : public AgentStarter {
     }
     children_.kill(before);  // it may only be stopped
     ChildCommand command;
-    command.arguments = command_(host, arguments);
-    command.input = to_input(secrets);
+    auto how = command_(host, arguments);
+    command.arguments = std::move(how.words);
+    command.input = std::move(how.input) + to_input(secrets);
     return children_.start(child, std::move(command));
   }
   void end() override { children_.wait(3000); }
@@ -68,7 +73,21 @@ std::vector<std::string> agent_command(const std::string& program, const Process
   return words;
 }
 
+/// Takes lines up to an empty one from the standard input, as variables; then becomes the program.
+constexpr const char* read_environment =
+    R"sh(while IFS= read -r v && [ -n "$v" ]; do export "$v" || exit; done; exec "$@")sh";
+
 }  // namespace
+
+std::string environment_input(const SshJob& ssh, const HostSpec& host) {
+  std::string text;
+  for (const auto* list : {&ssh.env, &host.env}) {
+    for (const auto& entry : *list) {
+      text += entry + "\n";
+    }
+  }
+  return text.empty() ? text : text + "\n";
+}
 
 std::vector<std::string> ssh_command(const SshJob& ssh, const HostSpec& host,
                                      const std::vector<std::string>& arguments) {
@@ -87,13 +106,8 @@ std::vector<std::string> ssh_command(const SshJob& ssh, const HostSpec& host,
     line += fmt::format("cd {} && ", shell_quoted(dir));
   }
   line += "exec";
-  if (!ssh.env.empty() || !host.env.empty()) {
-    line += " env";
-  }
-  for (const auto* list : {&ssh.env, &host.env}) {
-    for (const auto& entry : *list) {
-      line += " " + shell_quoted(entry);
-    }
+  if (!environment_input(ssh, host).empty()) {
+    line += " sh -c " + shell_quoted(read_environment) + " sh";
   }
   for (const auto& argument : arguments) {
     line += " " + shell_quoted(argument);
@@ -107,7 +121,7 @@ std::unique_ptr<AgentStarter> make_agent_starter(const Job& job) {
   if (cluster.launch == "local") {
     return std::make_unique<ChildAgents>(
         [program = own_program()](HostId, const ProcessArguments& a) {
-          return agent_command(program, a);
+          return ChildAgents::Start{agent_command(program, a)};
         });
   }
   if (cluster.launch == "ssh") {
@@ -118,7 +132,8 @@ std::unique_ptr<AgentStarter> make_agent_starter(const Job& job) {
           const auto& at = own_or(spec.listen, spec.address);
           there.listen = at.find(':') == std::string::npos ? at + ":0" : "[" + at + "]:0";
           const auto& path = own_or(own_or(spec.program, cluster.ssh.program), program);
-          return ssh_command(cluster.ssh, spec, agent_command(path, there));
+          return ChildAgents::Start{ssh_command(cluster.ssh, spec, agent_command(path, there)),
+                                    environment_input(cluster.ssh, spec)};
         });
   }
   if (cluster.launch == "slurm") {
@@ -126,8 +141,9 @@ std::unique_ptr<AgentStarter> make_agent_starter(const Job& job) {
         [cluster, program = own_program()](HostId host, const ProcessArguments& arguments) {
           auto there = arguments;
           there.listen.clear();  // it finds out itself
-          return srun_command(cluster.slurm, cluster.named.at(raw(host)).address,
-                              agent_command(own_or(cluster.slurm.program, program), there));
+          return ChildAgents::Start{
+              srun_command(cluster.slurm, cluster.named.at(raw(host)).address,
+                           agent_command(own_or(cluster.slurm.program, program), there))};
         });
   }
   return nullptr;

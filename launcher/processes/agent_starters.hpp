@@ -26,8 +26,11 @@ class AgentStarter {
 /// As `cluster.launch` says; null with "manual".
 std::unique_ptr<AgentStarter> make_agent_starter(const Job& job);
 
-/// The command line of ssh that runs `program arguments...` on a host, with the working folder and the
-/// environment that the job says.
+/// Lines NAME=VALUE of the environment that the job says for a host, and an empty one; nothing without. They
+/// may be secrets: what runs by ssh_command() takes them from its standard input, before its own.
+std::string environment_input(const SshJob& ssh, const HostSpec& host);
+/// The command line of ssh that runs `program arguments...` on a host, with the working folder that the job
+/// says and with the environment of environment_input().
 std::vector<std::string> ssh_command(const SshJob& ssh, const HostSpec& host,
                                      const std::vector<std::string>& arguments);
 

@@ -69,6 +69,8 @@ class RemoteHost {
       : ssh_(ssh), spec_(std::move(spec)), stop_(stop) {
     ssh_.dir.clear();  // it may be missing
     spec_.dir.clear();
+    ssh_.env.clear();  // that of the run's processes
+    spec_.env.clear();
   }
 
   Result<HostCopy> copy(const HostCopyPlan& plan, const fs::path& program,

@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fstream>
 #include <stdlib.h>
+#include <string>
 #include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
@@ -137,6 +140,22 @@ Status make_folders(const fs::path& path) {
                : ok_status();
 }
 
+namespace {
+
+/// What open() would give a file, which mkstemp() does not. The system tells the mask by its own file: to
+/// ask for it by umask() would change it for a moment, for all threads.
+mode_t mode_of_new_files() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("Umask:")) {
+      return 0666U & ~static_cast<mode_t>(std::strtoul(line.c_str() + 6, nullptr, 8));
+    }
+  }
+  return 0600;
+}
+
+}  // namespace
+
 Status write_file_atomically(const fs::path& path, std::span<const std::byte> bytes) {
   return write_file_atomically(path, std::span<const std::span<const std::byte>>(&bytes, 1));
 }
@@ -149,7 +168,7 @@ Status write_file_atomically(const fs::path& path,
     return file_error(path, "cannot create a temporary file beside it", errno);
   }
   auto written = write_pieces(file.fd(), path, pieces);
-  if (written.ok() && (::fchmod(file.fd(), 0644) != 0 || ::fsync(file.fd()) != 0 ||
+  if (written.ok() && (::fchmod(file.fd(), mode_of_new_files()) != 0 || ::fsync(file.fd()) != 0 ||
                        ::rename(name.c_str(), path.c_str()) != 0)) {
     written = file_error(path, "cannot put the file in place", errno);
   }

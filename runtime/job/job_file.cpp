@@ -2,6 +2,7 @@
 
 #include "runtime/base/json_text.hpp"
 #include "runtime/graph/store.hpp"
+#include "runtime/job/hidden_values.hpp"
 #include "runtime/job/job_rules.hpp"
 #include "runtime/job/json_reader.hpp"
 #include "runtime/job/overrides.hpp"
@@ -116,6 +117,7 @@ class Reader {
     auto& more = job_.partition.more;
     more.split = job_.dataset.split;
     more.file = more.file.empty() ? more.file : (place_.base_dir / more.file).lexically_normal();
+    hide_values(complete_);
     print(complete_, 0, job_.json);
     job_.json += '\n';
     return std::move(job_);

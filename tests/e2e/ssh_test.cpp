@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <fstream>
+#include <iterator>
 #include <optional>
 
 namespace troupe {
@@ -103,6 +104,44 @@ TEST_F(Ssh, AHostFileSaysPerHostHowItIsReachedAndHowManyRanksItHas) {
 
   EXPECT_EQ(cwd, work);
   expect_digests(testing::digests_in(folder() + "/alone"));
+}
+
+/// Text of a file of /proc, or of any other; zeros become spaces.
+std::string words_in(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(in), {}};
+  std::ranges::replace(text, '\0', ' ');
+  return text;
+}
+
+TEST_F(Ssh, ValuesOfTheEnvironmentStandInNoCommandLineAndNoFileOfTheRun) {
+  std::ofstream(folder() + "/hosts")
+      << fmt::format("{} env=TROUPE_TEST_KEY=open-sesame\n{} env=OTHER=open-sesame\n",
+                     NetworkHosts::address(0), NetworkHosts::address(1));
+  auto settings = hosts_->ssh_settings();
+  settings.push_back(fmt::format("cluster.ssh.env=[\"{}\"]", testing::environment_entry(mark_)));
+  settings.push_back("cluster.host_file=" + folder() + "/hosts");
+  settings.push_back("checkpoint.every.epochs=4");
+
+  start(settings);
+  ASSERT_TRUE(run_->wait_for_line("step 1/", 60s)) << run_->text();
+  const auto pid = testing::find_process(mark_, "host 0");
+  EXPECT_NE(words_in(fmt::format("/proc/{}/environ", pid)).find("TROUPE_TEST_KEY=open-sesame"),
+            std::string::npos);
+  for (const auto& process : std::filesystem::directory_iterator("/proc")) {
+    EXPECT_EQ(words_in(process.path() / "cmdline").find("open-sesame"), std::string::npos)
+        << process.path();
+  }
+
+  expect_digests(testing::undisturbed_digests(ssh_epochs));
+  std::size_t files = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(output())) {
+    if (entry.is_regular_file()) {
+      ++files;
+      EXPECT_EQ(words_in(entry.path()).find("open-sesame"), std::string::npos) << entry.path();
+    }
+  }
+  EXPECT_GT(files, 5U);
 }
 
 TEST_F(Ssh, AKeyThatIsNotAcceptedEndsTheRunWithTheReasonOfSsh) {

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <iterator>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/resource.h>
 #include <thread>
 #include <vector>
@@ -111,6 +112,21 @@ TEST_F(Files, AFileThatCannotBeWrittenWholeIsRemoved) {
   std::signal(SIGXFSZ, before);
   EXPECT_ERROR(written, Errc::failed_precondition, "a: cannot write");
   EXPECT_EQ(entries(), 0U);
+}
+
+TEST_F(Files, TheirModeFollowsTheMask) {
+  const auto before = ::umask(0077);
+  EXPECT_OK(write_file_atomically(dir_ / "a", bytes("mine")));
+  EXPECT_OK(write_new_text_file(dir_ / "b", "mine"));
+  ::umask(0002);
+  EXPECT_OK(write_file_atomically(dir_ / "c", bytes("ours")));
+  ::umask(before);
+  const auto mode = [&](const char* name) {
+    return static_cast<unsigned>(std::filesystem::status(dir_ / name).permissions());
+  };
+  EXPECT_EQ(mode("a"), 0600U);
+  EXPECT_EQ(mode("b"), 0600U);
+  EXPECT_EQ(mode("c"), 0664U);
 }
 
 TEST_F(Files, NewFilesDoNotReplaceAndAtomicOnesDo) {
