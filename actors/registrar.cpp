@@ -2,6 +2,7 @@
 
 #include "actors/error.hpp"
 #include "actors/message.hpp"
+#include "actors/offload.hpp"
 #include "runtime/net/link_totals.hpp"
 #include "runtime/net/messages.hpp"
 
@@ -176,6 +177,32 @@ void join_deadline(Registrar* self) {
                   fmt::join(state.roster->missing(), ", "))));
 }
 
+// ---- states of ranks with a user program ----
+
+Result<net::StateReply> start_state(const RegistrarOptions& options,
+                                    const net::ReadStart& request) {
+  if (!options.start_state) {
+    return Error(Errc::failed_precondition,
+                 fmt::format("process {}: expected a run that is resumed", raw(request.process)));
+  }
+  return options.start_state(request);
+}
+
+void keep_state(Registrar* self, const Ref<net::KeepState>& piece) {
+  const auto& options = self->state.options;
+  auto promise = self->make_response_promise();
+  if (!options.keep_state || !options.io) {
+    return promise.deliver(to_caf(
+        Error(Errc::failed_precondition, "state: expected a run whose ranks run a user program")));
+  }
+  offload(
+      self, *options.io, [piece, keep = options.keep_state] { return keep(*piece); },
+      [promise](const Status& kept) mutable {
+        promise.deliver(kept ? caf::make_message(Ref<net::Done>(net::Done{}))
+                             : caf::make_message(to_caf(kept.error())));
+      });
+}
+
 // ---- the end ----
 
 struct Ending {
@@ -252,6 +279,12 @@ caf::behavior registrar(Registrar* self, RegistrarOptions options) {
         }
         return done();
       },
+      [self](const Ref<net::ReadStart>& request) {
+        auto promise = self->make_response_promise();
+        deliver(promise, start_state(self->state.options, *request));
+      },
+      [self](const Ref<net::KeepState>& piece) { keep_state(self, piece); },
+      run_continuation,
       [self](const Ref<LinkLost>& lost) {
         carry_out(self, self->state.roster->lost(lost->life, lost->why, false));
       },

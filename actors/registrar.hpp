@@ -2,7 +2,9 @@
 /// \file registrar.hpp
 /// The registrar: one per run with real processes, beside the director. Takes in the processes of the
 /// run, tells all who is there, and has started again what is lost.
+#include "runtime/base/executor.hpp"
 #include "runtime/net/membership.hpp"
+#include "runtime/net/messages.hpp"
 #include "runtime/run/roster.hpp"
 
 #include <caf/actor.hpp>
@@ -11,6 +13,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 
 namespace troupe {
@@ -32,6 +35,11 @@ struct RegistrarOptions {
   std::function<void(const std::string&)> say;              ///< a line about a loss
   std::function<void(const net::Notice&)> notice;           ///< of a process
   std::function<void(const net::RanksEnded&)> ranks_ended;  ///< those of a process; may be empty
+  /// With a user program: the state that ranks of a resumed run begin with; may be empty.
+  std::function<Result<net::StateReply>(const net::ReadStart&)> start_state = {};
+  /// With a user program: keeps a state of the ranks. Called on `io`, may block; may be empty.
+  std::function<Status(const net::KeepState&)> keep_state = {};
+  std::shared_ptr<Executor> io = nullptr;           ///< For keep_state
   std::chrono::milliseconds join_deadline{60'000};  ///< until all are there for the first time
   /// From the start of a process until it joins, doubled with every loss in a row; 0: not bounded.
   std::chrono::milliseconds start_deadline{0};
@@ -59,6 +67,8 @@ struct EndAll {
 /// | Ref<net::PeerUnreachable> | Ref<net::Done>      |                                                |
 /// | Ref<net::Notice>        | Ref<net::Done>        |                                                |
 /// | Ref<net::RanksEnded>    | Ref<net::Done>        |                                                |
+/// | Ref<net::ReadStart>     | Ref<net::StateReply>  | failed_precondition: the run is not resumed    |
+/// | Ref<net::KeepState>     | Ref<net::Done>        | those of keeping it                            |
 /// | Ref<LinkLost>           | none                  |                                                |
 /// | Ref<EndAll>             | Ref<net::LinkTotals>  |                                                |
 /// Peer loss: what ends or falls silent is started again by its agent, an agent by `start_agent`; two

@@ -57,6 +57,8 @@ constexpr std::array entries = {
     entry<net::Finish, net::FinishResult>(true),
     entry<net::TakeState, net::StateReply>(true),
     entry<net::Restore, net::Done>(true),
+    entry<net::ReadStart, net::StateReply>(true),
+    entry<net::KeepState, net::Done>(true),
     entry<net::Regroup, net::Done>(true),
     entry<net::Introduce, net::Done>(true),
     entry<net::Ping, net::Pong>(false),

@@ -260,6 +260,10 @@ net::Restore example<net::Restore>() {
   return {2, training_state()};
 }
 template <>
+net::KeepState example<net::KeepState>() {
+  return {1, true, training_state()};
+}
+template <>
 net::Regroup example<net::Regroup>() {
   return {3, {Rank{0}, Rank{2}}};
 }

@@ -14,6 +14,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <memory>
+#include <mutex>
 
 namespace troupe {
 
@@ -22,11 +24,14 @@ namespace {
 /// Outlives the wait by a moment.
 struct ProgramWatch {
   EndOrSignal<SessionOutcome> end;
+  std::mutex mutex;
+  std::string last_checkpoint;  ///< Its folder
 };
 
-ExitCode print_outcome(const Job& job, const std::optional<SessionOutcome>& outcome) {
+ExitCode print_outcome(const Job& job, const std::optional<SessionOutcome>& outcome,
+                       const std::string& last_checkpoint) {
   if (!outcome || (!outcome->status && outcome->status.error().code() == Errc::cancelled)) {
-    tell_interrupted({});
+    tell_interrupted(last_checkpoint);
     return ExitCode::interrupted;
   }
   if (!outcome->status) {
@@ -38,6 +43,41 @@ ExitCode print_outcome(const Job& job, const std::optional<SessionOutcome>& outc
   return ExitCode::done;
 }
 
+/// Checkpoints are found and written by this process: the hosts of the ranks may see another folder.
+Status add_checkpoints(const Job& job, bool resume, const Say& print,
+                       const std::shared_ptr<ProgramWatch>& watch, ProcessClusterSetup& setup) {
+  TROUPE_ASSIGN_OR_RETURN(auto digest, dataset_digest(job));
+  const CheckpointedJob run{job, origin_of_run(std::move(digest))};
+  if (resume) {
+    TROUPE_ASSIGN_OR_RETURN(setup.resume, find_checkpoint(run, {}, print));
+  }
+  setup.keep_state = [text = job.json,
+                      write = checkpoint_writer(run, {}, [watch](const std::string& folder) {
+                        const std::lock_guard guard(watch->mutex);
+                        watch->last_checkpoint = folder;
+                      })](net::TrainingState state) {
+    Checkpoint checkpoint;
+    checkpoint.training = std::move(state);
+    checkpoint.job = text;
+    return write(checkpoint);
+  };
+  return ok_status();
+}
+
+std::optional<SessionOutcome> run_to_end(ProcessSessions& sessions,
+                                         const std::shared_ptr<ProgramWatch>& watch) {
+  sessions.start([watch](SessionOutcome outcome) { watch->end.end(std::move(outcome)); });
+  auto outcome = watch->end.wait();
+  if (!outcome) {
+    std::fprintf(stderr,
+                 "troupe: stopping after the current step; press Ctrl-C again to stop "
+                 "immediately\n");
+    sessions.stop();
+    outcome = watch->end.wait_stopped(std::chrono::seconds(60));
+  }
+  return outcome;
+}
+
 ExitCode run_processes(const RunArguments& arguments, const std::vector<std::string>& program) {
   const Say print = [](const std::string& line) { std::printf("%s\n", line.c_str()); };
   std::optional<PreparedRun> prepared;
@@ -45,29 +85,25 @@ ExitCode run_processes(const RunArguments& arguments, const std::vector<std::str
       !prepared) {
     return code;
   }
+  const auto& job = prepared->job;
   if (const auto copied =
-          copy_if_asked(prepared->job, prepared->store, arguments.job.file, program.front(), print);
+          copy_if_asked(job, prepared->store, arguments.job.file, program.front(), print);
       !copied) {
     return print_error(copied.error());
   }
+  const auto watch = std::make_shared<ProgramWatch>();
   ProcessClusterSetup setup;
   setup.folder = std::filesystem::absolute(arguments.job.file).parent_path();
   setup.program = program;
-  setup.resume = arguments.resume;
   setup.say = [](const std::string& text) { std::fprintf(stderr, "troupe: %s\n", text.c_str()); };
-  auto sessions =
-      make_process_sessions(prepared->job, prepared->store, std::move(setup), stop_asked);
+  if (const auto added = add_checkpoints(job, arguments.resume, print, watch, setup); !added) {
+    return print_error(added.error(), ExitCode::data);
+  }
+  auto sessions = make_process_sessions(job, prepared->store, std::move(setup), stop_asked);
   if (!sessions) {
     return print_error(sessions.error());
   }
-  const auto watch = std::make_shared<ProgramWatch>();
-  (*sessions)->start([watch](SessionOutcome outcome) { watch->end.end(std::move(outcome)); });
-  auto outcome = watch->end.wait();
-  if (!outcome) {
-    std::fprintf(stderr, "troupe: ending after the step under way; once more: at once\n");
-    (*sessions)->stop();
-    outcome = watch->end.wait_stopped(std::chrono::seconds(60));
-  }
+  const auto outcome = run_to_end(**sessions, watch);
   const auto traffic = (*sessions)->finish();
   sessions->reset();
   if (outcome && outcome->status) {
@@ -75,7 +111,8 @@ ExitCode run_processes(const RunArguments& arguments, const std::vector<std::str
                 static_cast<unsigned long long>(traffic.requests),
                 static_cast<double>(traffic.bytes) * 1e-6);
   }
-  return print_outcome(prepared->job, outcome);
+  const std::lock_guard guard(watch->mutex);
+  return print_outcome(job, outcome, watch->last_checkpoint);
 }
 
 }  // namespace

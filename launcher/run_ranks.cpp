@@ -48,7 +48,8 @@ void wait_for_end(SessionCluster& cluster, RanksWatch& watch) {
   if (watch.end.wait()) {
     return;
   }
-  std::fprintf(stderr, "troupe: ending after the step under way; once more: at once\n");
+  std::fprintf(stderr,
+               "troupe: stopping after the current step; press Ctrl-C again to stop immediately\n");
   cluster.stop();
   bound_the_end_of_ranks(ExitCode::interrupted);
   if (!watch.end.wait()) {

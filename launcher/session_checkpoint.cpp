@@ -1,5 +1,6 @@
 // Checkpoints of sessions: what the ranks' save hooks give, and the writable tensors.
 #include "launcher/session_state.hpp"
+#include "runtime/run/state_pieces.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -9,13 +10,9 @@ namespace troupe {
 namespace {
 
 constexpr std::uint64_t rows_at_once = std::uint64_t{1} << 16;
-constexpr std::string_view tensor_prefix = "tensor ";
 
-std::string rank_blob(std::size_t rank) {
-  return fmt::format("rank {}", rank);
-}
 std::string tensor_blob(const Session::State::TensorKey& key) {
-  return fmt::format("{}{} of node type {}", tensor_prefix, key.first, raw(key.second));
+  return tensor_blob(key.first, key.second);
 }
 
 /// Calls `each(ids, original ids)` for all nodes of a type, some at once.
@@ -90,7 +87,7 @@ bool Session::State::due(double number) const {
 Status Session::State::save_all() {
   auto mine = std::make_shared<net::TrainingState>(position);
   if (save) {
-    mine->blobs[rank_blob(rank())] = save();
+    mine->blobs[rank_blob(place.options.rank)] = save();
   }
   TROUPE_ASSIGN_OR_RETURN(const auto offered, ask<net::Done>(OfferState{std::move(mine)}));
   static_cast<void>(offered);
@@ -136,7 +133,7 @@ Status Session::State::restore_all() {
     return ok_status();
   }
   const auto& blobs = run->resume->training.blobs;
-  const auto mine = blobs.find(rank_blob(rank()));
+  const auto mine = blobs.find(rank_blob(place.options.rank));
   if ((mine != blobs.end()) != static_cast<bool>(restore)) {
     return Error(Errc::failed_precondition,
                  mine != blobs.end()
@@ -150,7 +147,7 @@ Status Session::State::restore_all() {
   for (const auto& [name, bytes] : blobs) {
     const bool made = std::ranges::any_of(
         tensors, [&](const auto& tensor) { return tensor_blob(tensor.first) == name; });
-    if (name.starts_with(tensor_prefix) && !made) {
+    if (is_tensor_blob(name) && !made) {
       return Error(Errc::failed_precondition,
                    fmt::format("rank {}: the checkpoint holds {}, which was not made; try: "
                                "make_tensor before the first epoch()",

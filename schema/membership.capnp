@@ -45,7 +45,7 @@ struct Welcome {
   generation @4 :UInt32;
 
   resume @5 :Bool;
-  # Set by the director: ranks with a program of the user's go on from the newest checkpoint.
+  # Set by the director: ranks with a user program continue from a checkpoint, which their processes ask for with `read_start`.
 
   ownProgram @6 :Bool;
   # Set by the director: ranks run a program of the user's. A process that has none, or one that is not wanted, does not join.

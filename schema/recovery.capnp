@@ -1,7 +1,9 @@
 @0xd3a5a0e6f17c4b29;
-# Stopping, continuing and recovering: methods 21 `take_state`, 22 `restore`, 23 `regroup`, 24 `introduce`, 25 `ping`, 26 `actor_down`.
+# Stopping, continuing and recovering: methods 21 `take_state`, 22 `restore`, 23 `regroup`, 24 `introduce`, 25 `ping`, 26 `actor_down`,
+# 29 `read_start`, 30 `keep_state`.
 # Who:        the director asks trainers (state, restore, ping), evaluators (ping) and the agents of hosts (regroup, introduce); `actor_down` goes
-#             from the host where an exported actor ended to those that may know it.
+#             from the host where an exported actor ended to those that may know it. Where a user program trains, the processes of its ranks send
+#             `read_start`, and that of rank 0 `keep_state`, to the director's process.
 # Ordering:   a roll-back is regroup (all agents), introduce (all agents), restore (all trainers), each after all answers to the one before.
 # Versioning: fields are only added, at the end, with defaults that mean "as before"; numbers are never reused. Whatever an old
 #             reader would misunderstand raises `protocol_version`.
@@ -68,6 +70,26 @@ struct Restore {
   # Set by the director: higher than any before. Whoever has a higher one answers `fenced`.
 
   state @1 :TrainingState;
+}
+
+struct ReadStart {
+  process @0 :UInt32;
+  # Set by the process: its position in the job's layout. It gets the blobs of its own ranks.
+
+  piece @1 :UInt64;
+  # Set by the process: counts from 0. The answer to one past the end has no blobs.
+}
+
+struct KeepState {
+  # Segments as TrainingState.
+
+  piece @0 :UInt64;
+  # Set by the process of rank 0: counts from 0 for every state, in order. A blob that goes on in the next piece has its name there, too.
+
+  last @1 :Bool;
+  # Set by the process of rank 0: the state is complete. It is kept before the answer. Default false: more pieces follow.
+
+  state @2 :TrainingState;
 }
 
 struct Regroup {

@@ -1,4 +1,5 @@
 // A process with actors of the run: joins, starts its actors, and works until the run ends.
+#include "actors/error.hpp"
 #include "actors/member.hpp"
 #include "actors/message.hpp"
 #include "launcher/bound_the_end.hpp"
@@ -9,9 +10,9 @@
 #include "launcher/processes/director_link.hpp"
 #include "launcher/processes/store_identity.hpp"
 #include "launcher/rank_threads.hpp"
-#include "launcher/run_checkpoints.hpp"
 #include "runtime/job/job_file.hpp"
 #include "runtime/net/messages.hpp"
+#include "runtime/run/state_pieces.hpp"
 
 #include <caf/all.hpp>
 
@@ -58,6 +59,8 @@ class MemberProcess {
   Status start(const net::Welcome& welcome);
   ClusterHooks hooks();
   void meet(const net::Members& members);
+  Result<std::shared_ptr<const Checkpoint>> read_start(const Job& job);
+  Status keep_state(const net::TrainingState& state);
   Status prepare_ranks(const Job& job, bool resume, ClusterHooks& hooks);
   void start_ranks();
   void end_ranks(const Status& why);
@@ -205,16 +208,53 @@ void MemberProcess::meet(const net::Members& members) {
 
 // ---- ranks with a program of the user's ----
 
-Status MemberProcess::prepare_ranks(const Job& job, bool resume, ClusterHooks& hooks) {
-  const Say say = [name = link_.arguments().name](const std::string& line) {
-    std::fprintf(stderr, "troupe: %s: %s\n", name.c_str(), line.c_str());
-  };
-  SessionSetup setup;
-  const CheckpointedJob run{job, origin_of_run({})};  // the data set may not be on this host
-  if (resume) {
-    TROUPE_ASSIGN_OR_RETURN(setup.resume, find_checkpoint(run, {}, say));
+/// The director's process has the checkpoints: this host may not see its folder.
+Result<std::shared_ptr<const Checkpoint>> MemberProcess::read_start(const Job& job) {
+  PieceCollector pieces;
+  caf::scoped_actor self(link_.runtime().system());
+  for (net::ReadStart request{life_.process, 0};; ++request.piece) {
+    Result<Ref<net::StateReply>> answer = Error(Errc::internal, "no answer");
+    self->request(link_.registrar(), caf::infinite, Ref<net::ReadStart>(request))
+        .receive([&](const Ref<net::StateReply>& reply) { answer = reply; },
+                 [&](const caf::error& error) { answer = from_caf(error); });
+    TROUPE_ASSIGN_OR_RETURN(const auto reply, std::move(answer));
+    const auto& piece = *reply->state;
+    if (piece.blobs.empty() && request.piece > 0) {
+      break;
+    }
+    TROUPE_RETURN_IF_ERROR(pieces.add(request.piece, piece));
   }
-  setup.write_checkpoint = checkpoint_writer(run, {}, [](const std::string&) {});
+  auto checkpoint = std::make_shared<Checkpoint>();
+  checkpoint->training = pieces.take();
+  checkpoint->job = job.json;
+  return std::shared_ptr<const Checkpoint>(std::move(checkpoint));
+}
+
+/// Blocks until the director's process has kept it. On any thread.
+Status MemberProcess::keep_state(const net::TrainingState& state) {
+  caf::scoped_actor self(link_.runtime().system());
+  const auto count = count_pieces(state, state_piece_bytes);
+  for (net::KeepState request; request.piece < count; ++request.piece) {
+    request.last = request.piece + 1 == count;
+    request.state = std::make_shared<const net::TrainingState>(
+        piece_of(state, request.piece, state_piece_bytes));
+    Status kept = ok_status();
+    self->request(link_.registrar(), caf::infinite, Ref<net::KeepState>(request))
+        .receive([](const Ref<net::Done>&) {},
+                 [&](const caf::error& error) { kept = from_caf(error); });
+    TROUPE_RETURN_IF_ERROR(kept);
+  }
+  return ok_status();
+}
+
+Status MemberProcess::prepare_ranks(const Job& job, bool resume, ClusterHooks& hooks) {
+  SessionSetup setup;
+  if (resume && !make_layout(job).at(life_.process).ranks.empty()) {
+    TROUPE_ASSIGN_OR_RETURN(setup.resume, read_start(job));
+  }
+  setup.write_checkpoint = [this](const Checkpoint& checkpoint) {
+    return keep_state(checkpoint.training);
+  };
   setup.say = hooks.say;
   ranks_ = std::make_unique<RankThreads>(job, std::move(setup));
   ranks_->add_to(hooks);
@@ -227,8 +267,10 @@ void MemberProcess::start_ranks() {
   }
   RankEvents events;
   events.failed = [registrar = link_.registrar(), life = life_](const Error& why) {
-    caf::anon_send(registrar,
-                   Ref<net::RanksEnded>(net::RanksEnded{life, why.code(), why.what(), {}, 0}));
+    if (why.code() != Errc::cancelled) {  // else what the others still do counts
+      caf::anon_send(registrar,
+                     Ref<net::RanksEnded>(net::RanksEnded{life, why.code(), why.what(), {}, 0}));
+    }
   };
   events.ended = [this] {
     // On one of the threads that wait() waits for: told by another.

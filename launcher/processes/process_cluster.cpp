@@ -11,6 +11,7 @@
 #include <chrono>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <utility>
 
 namespace troupe {
@@ -104,7 +105,9 @@ class RanksOutcome {
  public:
   explicit RanksOutcome(Layout layout) : layout_(std::move(layout)) {
     for (const auto& process : layout_.processes) {
-      missing_ += process.ranks.empty() ? 0U : 1U;
+      if (!process.ranks.empty()) {
+        missing_.insert(process.id);
+      }
     }
   }
   /// \param told  called once, when all have ended or one with an error
@@ -115,20 +118,24 @@ class RanksOutcome {
   }
   void add(const net::RanksEnded& ended) {
     std::unique_lock guard(mutex_);
-    if (const auto status = net::status_of(ended); outcome_.status && !status) {
+    if (const auto status = net::status_of(ended); !status && (outcome_.status || interrupted())) {
       outcome_.status = status;
     }
     if (std::ranges::count(layout_.at(ended.life.process).ranks, Rank{0}) > 0) {
       outcome_.batches = ended.batches;
       outcome_.steps = ended.steps;
     }
-    missing_ -= std::min<std::size_t>(missing_, 1);
+    missing_.erase(ended.life.process);
     tell(guard);
   }
 
  private:
+  bool interrupted() const {
+    return !outcome_.status && outcome_.status.error().code() == Errc::cancelled;
+  }
+  /// An interrupted run waits for all: rank 0's process may still be sending the checkpoint.
   void tell(std::unique_lock<std::mutex>& guard) {
-    if (told_ && (missing_ == 0 || !outcome_.status)) {
+    if (told_ && (missing_.empty() || !(outcome_.status || interrupted()))) {
       const auto told = std::exchange(told_, nullptr);
       const auto outcome = outcome_;
       guard.unlock();
@@ -138,7 +145,7 @@ class RanksOutcome {
 
   const Layout layout_;
   std::mutex mutex_;
-  std::size_t missing_ = 0;  ///< processes whose ranks have not ended
+  std::set<ProcessId> missing_;  ///< Processes whose ranks have not ended
   SessionOutcome outcome_;
   std::function<void(SessionOutcome)> told_;
 };

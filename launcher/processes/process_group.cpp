@@ -10,6 +10,7 @@
 #include "launcher/version.hpp"
 #include "runtime/net/link_totals.hpp"
 #include "runtime/net/messages.hpp"
+#include "runtime/run/state_pieces.hpp"
 
 #include <caf/all.hpp>
 
@@ -55,7 +56,7 @@ Status ProcessGroup::start(const Job& job, const PartitionedStore& store, Proces
   net::Welcome welcome;
   welcome.job = job.json;
   welcome.folder = setup_.folder.string();
-  welcome.resume = setup_.resume;
+  welcome.resume = setup_.resume != nullptr;
   welcome.own_program = !setup_.program.empty();
   welcome.store = std::filesystem::absolute(store.dir()).string();
   TROUPE_ASSIGN_OR_RETURN(welcome.store_checksum, store_identity(store.dir()));
@@ -151,6 +152,7 @@ void ProcessGroup::start_registrar(const net::Welcome& welcome,
     options.agent_start_deadline = options.start_deadline;
   }
   add_actions(options);
+  add_states(options);
   registrar_ = spawn_registrar(runtime_->system(), std::move(options));
   const std::lock_guard guard(shared_->mutex);
   shared_->registrar = registrar_;
@@ -176,6 +178,32 @@ void ProcessGroup::add_actions(RegistrarOptions& options) {
                        notice.loss, notice.lr, notice.seconds});
     }
   };
+}
+
+/// States of a user program's ranks are kept on this host, so that the others need not share a folder.
+void ProcessGroup::add_states(RegistrarOptions& options) {
+  if (setup_.resume) {
+    options.start_state = [plan = plan_, resume = setup_.resume](
+                              const net::ReadStart& request) -> Result<net::StateReply> {
+      const auto& processes = plan->layout.processes;
+      if (raw(request.process) >= processes.size()) {
+        return Error(Errc::invalid_argument,
+                     fmt::format("state: expected one of {} processes, found process {}",
+                                 processes.size(), raw(request.process)));
+      }
+      return net::StateReply{std::make_shared<const net::TrainingState>(
+          piece_for(plan->layout.at(request.process).ranks, resume->training, request.piece,
+                    state_piece_bytes))};
+    };
+  }
+  if (setup_.keep_state) {
+    options.io = runtime_->io();
+    options.keep_state = [keep = setup_.keep_state, pieces = std::make_shared<PieceCollector>()](
+                             const net::KeepState& request) -> Status {
+      TROUPE_RETURN_IF_ERROR(pieces->add(request.piece, *request.state));
+      return request.last ? keep(pieces->take()) : ok_status();
+    };
+  }
 }
 
 void ProcessGroup::start_agent(HostId host, const net::ProcessLife& life) {

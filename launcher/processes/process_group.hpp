@@ -73,6 +73,7 @@ class ProcessGroup {
   void start_registrar(const net::Welcome& welcome,
                        std::function<void(const net::RanksEnded&)> ranks_ended);
   void add_actions(RegistrarOptions& options);
+  void add_states(RegistrarOptions& options);
   void start_agent(HostId host, const net::ProcessLife& life);
   void tell_how_to_join();
   void tell_registrar(const std::function<void(const caf::actor&)>& send);

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,10 @@ struct ProcessClusterSetup {
   ClusterHooks hooks;
   /// Processes run this program of the user's, which calls run_ranks; empty: this one.
   std::vector<std::string> program = {};
-  bool resume = false;           ///< with `program`: its ranks go on from the newest checkpoint
+  /// With `program`: its ranks continue from here; null: they begin at the beginning.
+  std::shared_ptr<const Checkpoint> resume = nullptr;
+  /// With `program`: keeps a state of all its ranks; may block.
+  std::function<Status(net::TrainingState)> keep_state = {};
   std::filesystem::path folder;  ///< that the job's relative paths are meant from; absolute
   std::function<void(const std::string&)> say;  ///< a line about who joins and who is lost
 };

@@ -164,6 +164,47 @@ std::uint64_t Wire<Restore>::reply_bytes(const Restore&) {
   return control_reply_bytes;
 }
 
+void Wire<ReadStart>::encode(const ReadStart& message, Frame& frame) {
+  write_message<wire::ReadStart>(frame, [&](wire::ReadStart::Builder out) {
+    out.setProcess(raw(message.process));
+    out.setPiece(message.piece);
+  });
+  frame.segments.clear();
+}
+
+Result<ReadStart> Wire<ReadStart>::decode(const Frame& frame) {
+  return read_small<ReadStart, wire::ReadStart>(
+      frame, "ReadStart", [](wire::ReadStart::Reader in) -> Result<ReadStart> {
+        return ReadStart{static_cast<ProcessId>(in.getProcess()), in.getPiece()};
+      });
+}
+
+std::uint64_t Wire<ReadStart>::reply_bytes(const ReadStart&) {
+  return state_reply_bytes;
+}
+
+void Wire<KeepState>::encode(const KeepState& message, Frame& frame) {
+  std::vector<Segment> segments;
+  write_message<wire::KeepState>(frame, [&](wire::KeepState::Builder out) {
+    out.setPiece(message.piece);
+    out.setLast(message.last);
+    segments = write_state(message.state, out.initState());
+  });
+  frame.segments = std::move(segments);
+}
+
+Result<KeepState> Wire<KeepState>::decode(const Frame& frame) {
+  return read_message<KeepState, wire::KeepState>(
+      frame, "KeepState", [&](wire::KeepState::Reader in) -> Result<KeepState> {
+        TROUPE_ASSIGN_OR_RETURN(auto state, read_state("KeepState", frame, in.getState()));
+        return KeepState{in.getPiece(), in.getLast(), std::move(state)};
+      });
+}
+
+std::uint64_t Wire<KeepState>::reply_bytes(const KeepState&) {
+  return control_reply_bytes;
+}
+
 void Wire<Regroup>::encode(const Regroup& message, Frame& frame) {
   write_message<wire::Regroup>(frame, [&](wire::Regroup::Builder out) {
     out.setGeneration(message.generation);

@@ -33,7 +33,7 @@ struct Welcome {
   std::string store;                 ///< the partitioned store
   std::uint64_t store_checksum = 0;  ///< of its description, as the director has it
   std::uint32_t generation = 0;
-  bool resume = false;  ///< ranks with a program of the user's go on from the newest checkpoint
+  bool resume = false;       ///< Ranks with a user program continue from a checkpoint (ReadStart)
   bool own_program = false;  ///< ranks run a program of the user's
 };
 

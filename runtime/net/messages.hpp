@@ -58,6 +58,8 @@ enum class Method : std::uint32_t {
   actor_down = 26,        ///< ActorDown -> Done
   write_rows = 27,        ///< WriteRows -> Done
   read_parameters = 28,   ///< ReadParameters -> ParameterVector
+  read_start = 29,        ///< ReadStart -> StateReply
+  keep_state = 30,        ///< KeepState -> Done
   join = 32,              ///< Join -> Welcome
   ready = 33,             ///< Ready -> Done
   members = 34,           ///< Members -> Done
@@ -184,6 +186,20 @@ struct StateReply {
 /// Puts a trainer back to a state, in a new generation. Whatever it was doing is dropped.
 struct Restore {
   std::uint32_t generation = 0;
+  std::shared_ptr<const TrainingState> state = std::make_shared<const TrainingState>();
+};
+
+/// From a process whose ranks run a user program: one piece of the state that a resumed run begins
+/// with (runtime/run/state_pieces.hpp). Answered with StateReply; a piece past the end has no blobs.
+struct ReadStart {
+  ProcessId process{};
+  std::uint64_t piece = 0;  ///< From 0
+};
+/// From the process of rank 0, where ranks run a user program: one piece of a state that is to be
+/// kept. Answered with Done; the answer to the last piece comes when all of the state is kept.
+struct KeepState {
+  std::uint64_t piece = 0;  ///< From 0; the next one follows the answer to this one
+  bool last = false;
   std::shared_ptr<const TrainingState> state = std::make_shared<const TrainingState>();
 };
 

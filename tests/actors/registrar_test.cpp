@@ -392,6 +392,42 @@ TEST_F(RegistrarTest, TheEndOfRanksIsPassedOnOrNobodysBusiness) {
   EXPECT_EQ(log_.count("ranks of 3.1 ended after 7"), 1);
 }
 
+TEST_F(RegistrarTest, RanksOfAResumedRunReadWhereTheyBegin) {
+  start();
+  EXPECT_ERROR(ask<net::StateReply>(net::ReadStart{ProcessId{3}, 0}), Errc::failed_precondition,
+               "process 3: expected a run that is resumed");
+  caf::anon_send_exit(registrar_, caf::exit_reason::kill);
+  options_.start_state = [](const net::ReadStart& request) -> Result<net::StateReply> {
+    auto state = std::make_shared<net::TrainingState>();
+    state->global_step = raw(request.process) + request.piece;
+    return net::StateReply{std::move(state)};
+  };
+  start();
+
+  ASSERT_OK_AND_ASSIGN(const auto reply, ask<net::StateReply>(net::ReadStart{ProcessId{3}, 40}));
+
+  EXPECT_EQ(reply.state->global_step, 43U);
+}
+
+TEST_F(RegistrarTest, AStateIsKeptBeforeTheAnswer) {
+  start();
+  EXPECT_ERROR(ask<net::Done>(net::KeepState{}), Errc::failed_precondition, "a user program");
+  caf::anon_send_exit(registrar_, caf::exit_reason::kill);
+  options_.io = std::make_shared<InlineExecutor>();
+  options_.keep_state = [this](const net::KeepState& request) -> Status {
+    log_.add(fmt::format("keep piece {}", request.piece));
+    return request.last ? Status(Error(Errc::failed_precondition, "the disk is full"))
+                        : ok_status();
+  };
+  start();
+
+  EXPECT_OK(ask<net::Done>(net::KeepState{}));
+  EXPECT_ERROR(ask<net::Done>(net::KeepState{.piece = 1, .last = true}), Errc::failed_precondition,
+               "the disk is full");
+
+  EXPECT_EQ(log_.count("keep piece 1"), 1);
+}
+
 // ---- the end ----
 
 TEST_F(RegistrarTest, TheEndIsToldToAllAndTheirTotalsAreSummed) {

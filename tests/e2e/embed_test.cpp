@@ -1,8 +1,6 @@
-// A user's own program: installs Troupe, builds examples/embed against it with find_package, and runs it.
-#include "tests/support/expect.hpp"
+// A user program in every launch mode: the same results, arguments, mistakes.
+#include "tests/e2e/embed_fixture.hpp"
 #include "tests/support/network_hosts.hpp"
-#include "tests/support/process.hpp"
-#include "tests/support/scratch_folder.hpp"
 #include "tests/support/slurm_cluster.hpp"
 #include "tests/support/watched_run.hpp"
 
@@ -10,87 +8,15 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
-#include <signal.h>
 
 namespace troupe {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::Embed;
+using testing::line_of;
 using testing::ProcessResult;
-using Words = std::vector<std::string>;
-
-/// The line of a program's output that begins with `word`; "[host 0] " may stand before it.
-std::string line_of(const ProcessResult& run, const std::string& word) {
-  std::istringstream lines(run.out);
-  for (std::string line; std::getline(lines, line);) {
-    line.erase(0, line.starts_with('[') ? line.find("] ") + 2 : 0);
-    if (line.starts_with(word + " ")) {
-      return line;
-    }
-  }
-  return "no line " + word;
-}
-
-class Embed : public ::testing::Test {
- protected:
-  /// Once for all tests: installs, configures and builds.
-  static void SetUpTestSuite() {
-    shared_ = std::make_unique<testing::ScratchFolder>();
-    const auto prefix = folder() + "/installed";
-    step({TROUPE_CMAKE, "--install", TROUPE_BUILD_DIR, "--prefix", prefix});
-    step({TROUPE_CMAKE, "-S", std::string(TROUPE_SOURCE_DIR) + "/examples/embed", "-B",
-          folder() + "/build", "-DCMAKE_PREFIX_PATH=" + prefix});
-    step({TROUPE_CMAKE, "--build", folder() + "/build"});
-  }
-  static void TearDownTestSuite() { shared_.reset(); }
-  void SetUp() override {
-    ASSERT_TRUE(std::filesystem::exists(program())) << "it was not built: " << problems_;
-  }
-
-  static void step(const std::vector<std::string>& command) {
-    const auto done = testing::run_process(command, folder());
-    if (done.exit_code != 0) {
-      problems_ += done.out + done.err;
-    }
-  }
-  static std::string folder() { return shared_->path().string(); }
-  static std::string program() { return folder() + "/build/my_trainer"; }
-  std::string output(const std::string& name) const { return folder() + "/" + name; }
-
-  /// `troupe run` of the example's job, up to the program's arguments.
-  std::vector<std::string> command(const std::string& out,
-                                   const std::vector<std::string>& options) const {
-    std::vector<std::string> words = {folder() + "/installed/bin/troupe", "run",
-                                      std::string(TROUPE_SOURCE_DIR) + "/examples/embed/cora.json",
-                                      "--set", "output=" + output(out)};
-    words.insert(words.end(), options.begin(), options.end());
-    return words;
-  }
-  std::vector<std::string> program_command(const std::string& out,
-                                           std::vector<std::string> options) const {
-    options.insert(options.end(), {"--", program()});
-    return command(out, options);
-  }
-  ProcessResult run(const std::vector<std::string>& words) const {
-    return testing::run_process(words, folder());
-  }
-  /// Of a run on two hosts.
-  void expect_results_of_simulation(const ProcessResult& there) const {
-    const auto simulated = run(program_command("simulated", {}));
-    ASSERT_EQ(simulated.exit_code, 0) << simulated.err;
-    ASSERT_EQ(there.exit_code, 0) << there.out << there.err;
-    for (const char* word : {"batches", "weights", "test"}) {
-      EXPECT_EQ(line_of(there, word), line_of(simulated, word)) << there.out;
-    }
-  }
-
- private:
-  static std::unique_ptr<testing::ScratchFolder> shared_;
-  static std::string problems_;
-};
-
-std::unique_ptr<testing::ScratchFolder> Embed::shared_;
-std::string Embed::problems_;
+using testing::Words;
 
 TEST_F(Embed, TheSameProgramRunsOnOneAndTwoHostsWithTheSameResults) {
   const auto two = run(program_command("two", {}));
@@ -109,30 +35,6 @@ TEST_F(Embed, TheSameProgramRunsOnOneAndTwoHostsWithTheSameResults) {
   const auto digest = line_of(two, "batches").substr(8);
   EXPECT_NE(line_of(built_in, "batches").find(digest), std::string::npos) << built_in.out;
   EXPECT_GE(std::stod("0" + line_of(two, "test accuracy").substr(14)), 0.77) << two.out;
-}
-
-TEST_F(Embed, AnInterruptedRunGoesOnToTheSameResults) {
-  const std::vector<std::string> longer = {"--set", "train.epochs=200", "--set",
-                                           "checkpoint.every.epochs=20"};
-  const auto undisturbed = run(program_command("undisturbed", longer));
-  ASSERT_EQ(undisturbed.exit_code, 0) << undisturbed.err;
-
-  testing::Process first(program_command("stopped", longer), folder());
-  EXPECT_TRUE(first.wait_for_output("epoch 3:", 60s));
-  first.signal(SIGINT);
-  const auto stopped = first.wait();
-  auto again = longer;
-  again.emplace_back("--resume");
-  const auto resumed = run(program_command("stopped", again));
-
-  EXPECT_EQ(stopped.exit_code, 130) << stopped.err;
-  EXPECT_NE(stopped.err.find("with the same command and --resume"), std::string::npos);
-  EXPECT_EQ(stopped.out.find("epoch 200:"), std::string::npos);
-  ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
-  EXPECT_NE(resumed.out.find("resuming from"), std::string::npos);
-  for (const char* word : {"batches", "weights", "test"}) {
-    EXPECT_EQ(line_of(resumed, word), line_of(undisturbed, word));
-  }
 }
 
 TEST_F(Embed, RunsInProcessesOfEveryPlacement) {

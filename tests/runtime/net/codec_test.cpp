@@ -139,6 +139,12 @@ StateReply example(StateReply*) {
 Restore example(Restore*) {
   return {.generation = 4, .state = example_state()};
 }
+ReadStart example(ReadStart*) {
+  return {.process = static_cast<ProcessId>(3), .piece = 1ULL << 40};
+}
+KeepState example(KeepState*) {
+  return {.piece = 1ULL << 40, .last = true, .state = example_state()};
+}
 Regroup example(Regroup*) {
   return {.generation = 9, .lost_ranks = {static_cast<Rank>(2), static_cast<Rank>(7)}};
 }
@@ -206,8 +212,8 @@ using Messages =
     ::testing::Types<HopRequest, HopReply, RowRequest, RowReply, GradientChunk, GradientSum,
                      EpochRequest, EpochResult, InferRequest, InferResult, ScoreRequest,
                      ScoreResult, KeepBest, Done, Finish, FinishResult, TakeState, StateReply,
-                     Restore, Regroup, Introduce, Ping, Pong, ActorDown, SampleBatch, ReadyBatch,
-                     ReadParameters, ParameterVector>;
+                     Restore, ReadStart, KeepState, Regroup, Introduce, Ping, Pong, ActorDown,
+                     SampleBatch, ReadyBatch, ReadParameters, ParameterVector>;
 TYPED_TEST_SUITE(Codec, Messages);
 
 TYPED_TEST(Codec, DecodesAndEncodesToTheSameFrame) {
@@ -306,7 +312,8 @@ TYPED_TEST(Codec, SurvivesEveryTruncation) {
 TYPED_TEST(Codec, RefusesSegmentsThatItDoesNotHave) {
   Frame frame = this->frame();
   const bool four = std::is_same_v<TypeParam, RowReply> || std::is_same_v<TypeParam, StateReply> ||
-                    std::is_same_v<TypeParam, Restore> || std::is_same_v<TypeParam, ReadyBatch>;
+                    std::is_same_v<TypeParam, Restore> || std::is_same_v<TypeParam, ReadyBatch> ||
+                    std::is_same_v<TypeParam, KeepState>;
   frame.segments.resize(4);
   frame.segments[3] = pattern_segment(8, 1);
   if (!four) {

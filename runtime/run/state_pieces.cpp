@@ -1,0 +1,109 @@
+#include "runtime/run/state_pieces.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <utility>
+#include <vector>
+
+namespace troupe {
+namespace {
+
+constexpr std::string_view tensor_prefix = "tensor ";
+
+net::TrainingState without_blobs(const net::TrainingState& state) {
+  net::TrainingState rest;
+  rest.epoch = state.epoch;
+  rest.step = state.step;
+  rest.global_step = state.global_step;
+  rest.loss_sum = state.loss_sum;
+  rest.loss_weight = state.loss_weight;
+  rest.batches = state.batches;
+  rest.parameters = state.parameters;
+  rest.optimizer = state.optimizer;
+  rest.best = state.best;
+  return rest;
+}
+
+/// Blobs by name, where they lie.
+using BlobViews = std::vector<std::pair<std::string_view, std::span<const std::byte>>>;
+
+net::TrainingState cut(const net::TrainingState& state, const BlobViews& blobs,
+                       std::uint64_t number, std::uint64_t piece_bytes) {
+  auto piece = without_blobs(state);
+  const auto first = number * piece_bytes;
+  std::uint64_t offset = 0;  // of the blob
+  for (const auto& [name, blob] : blobs) {
+    const auto begin = std::max(first, offset);
+    const auto end = std::min(first + piece_bytes, offset + blob.size());
+    if (begin < end) {
+      const auto part = blob.subspan(begin - offset, end - begin);
+      piece.blobs[std::string(name)] = {part.begin(), part.end()};
+    } else if (blob.empty() && number == 0) {
+      piece.blobs[std::string(name)] = {};
+    }
+    offset += blob.size();
+  }
+  return piece;
+}
+
+}  // namespace
+
+std::string rank_blob(Rank rank) {
+  return fmt::format("rank {}", raw(rank));
+}
+
+std::string tensor_blob(std::uint32_t tensor, NodeTypeId node_type) {
+  return fmt::format("{}{} of node type {}", tensor_prefix, tensor, raw(node_type));
+}
+
+bool is_tensor_blob(std::string_view name) {
+  return name.starts_with(tensor_prefix);
+}
+
+std::uint64_t count_pieces(const net::TrainingState& state, std::uint64_t piece_bytes) {
+  std::uint64_t bytes = 0;
+  for (const auto& [name, blob] : state.blobs) {
+    bytes += blob.size();
+  }
+  return std::max<std::uint64_t>((bytes + piece_bytes - 1) / piece_bytes, 1);
+}
+
+net::TrainingState piece_of(const net::TrainingState& state, std::uint64_t number,
+                            std::uint64_t piece_bytes) {
+  return cut(state, {state.blobs.begin(), state.blobs.end()}, number, piece_bytes);
+}
+
+net::TrainingState piece_for(std::span<const Rank> ranks, const net::TrainingState& state,
+                             std::uint64_t number, std::uint64_t piece_bytes) {
+  const bool has_first = std::ranges::find(ranks, Rank{0}) != ranks.end();
+  BlobViews blobs;
+  for (const auto& [name, bytes] : state.blobs) {
+    const bool own = std::ranges::any_of(ranks, [&](Rank rank) { return rank_blob(rank) == name; });
+    if (own || (has_first && is_tensor_blob(name))) {
+      blobs.emplace_back(name, bytes);
+    } else if (is_tensor_blob(name)) {
+      blobs.emplace_back(name, std::span<const std::byte>());
+    }
+  }
+  return cut(state, blobs, number, piece_bytes);
+}
+
+Status PieceCollector::add(std::uint64_t number, const net::TrainingState& piece) {
+  if (number == 0) {
+    state_ = without_blobs(piece);
+    next_ = 0;
+  }
+  if (number != next_ || piece.global_step != state_.global_step) {
+    return Error(Errc::failed_precondition,
+                 fmt::format("state: expected piece {} of step {}, found piece {} of step {}",
+                             next_, state_.global_step, number, piece.global_step));
+  }
+  ++next_;
+  for (const auto& [name, bytes] : piece.blobs) {
+    auto& whole = state_.blobs[name];
+    whole.insert(whole.end(), bytes.begin(), bytes.end());
+  }
+  return ok_status();
+}
+
+}  // namespace troupe

@@ -1,0 +1,50 @@
+#pragma once
+/// \file state_pieces.hpp
+/// States of user programs on their way between processes: names of the blobs, which of them a
+/// process needs, and pieces of bounded size. Not for the built-in models, whose states travel whole.
+#include "runtime/base/ids.hpp"
+#include "runtime/base/result.hpp"
+#include "runtime/net/messages.hpp"
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace troupe {
+
+/// Bytes of blobs in one message: a fraction of the smallest usual window.
+inline constexpr std::uint64_t state_piece_bytes = std::uint64_t{16} << 20;
+
+/// Name of the blob that the save hook of a rank gave.
+std::string rank_blob(Rank rank);
+/// Name of the blob that holds a writable tensor.
+std::string tensor_blob(std::uint32_t tensor, NodeTypeId node_type);
+bool is_tensor_blob(std::string_view name);
+
+/// Pieces that the blobs make, at least one.
+std::uint64_t count_pieces(const net::TrainingState& state, std::uint64_t piece_bytes);
+/// Position and digest, and bytes `number * piece_bytes` and following of all blobs, by name. A piece
+/// past the end has no blobs.
+net::TrainingState piece_of(const net::TrainingState& state, std::uint64_t number,
+                            std::uint64_t piece_bytes);
+/// The same of the state that the process of `ranks` begins with: without blobs of other ranks. Rank
+/// 0 puts tensors back; elsewhere they are empty, so that their names can be checked.
+net::TrainingState piece_for(std::span<const Rank> ranks, const net::TrainingState& state,
+                             std::uint64_t number, std::uint64_t piece_bytes);
+
+/// Puts pieces together again.
+/// Threads: one at a time
+class PieceCollector {
+ public:
+  /// Piece 0 begins a new state.
+  /// \errors failed_precondition: neither piece 0 nor the next one, or of another step
+  Status add(std::uint64_t number, const net::TrainingState& piece);
+  net::TrainingState take() { return std::move(state_); }
+
+ private:
+  net::TrainingState state_;
+  std::uint64_t next_ = 0;
+};
+
+}  // namespace troupe

@@ -1,0 +1,79 @@
+#pragma once
+/// \file embed_fixture.hpp
+/// Tests that run the example of a user program, built once per suite.
+#include "tests/support/embedded_program.hpp"
+#include "tests/support/expect.hpp"
+#include "tests/support/process.hpp"
+#include "tests/support/scratch_folder.hpp"
+
+#include <filesystem>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace troupe::testing {
+
+using Words = std::vector<std::string>;
+
+/// The line of a program's output that begins with `word`; "[host 0] " may stand before it.
+inline std::string line_of(const ProcessResult& run, const std::string& word) {
+  std::istringstream lines(run.out);
+  for (std::string line; std::getline(lines, line);) {
+    line.erase(0, line.starts_with('[') ? line.find("] ") + 2 : 0);
+    if (line.starts_with(word + " ")) {
+      return line;
+    }
+  }
+  return "no line " + word;
+}
+
+class Embed : public ::testing::Test {
+ protected:
+  /// Once for all tests: installs, configures and builds.
+  static void SetUpTestSuite() {
+    shared_ = std::make_unique<ScratchFolder>();
+    problems_ = build_embedded_program(folder());
+  }
+  static void TearDownTestSuite() { shared_.reset(); }
+  void SetUp() override {
+    ASSERT_TRUE(std::filesystem::exists(program())) << "it was not built: " << problems_;
+  }
+
+  static std::string folder() { return shared_->path().string(); }
+  static std::string program() { return folder() + "/build/my_trainer"; }
+  std::string output(const std::string& name) const { return folder() + "/" + name; }
+
+  /// `troupe run` of the example's job, up to the program's arguments.
+  std::vector<std::string> command(const std::string& out,
+                                   const std::vector<std::string>& options) const {
+    std::vector<std::string> words = {folder() + "/installed/bin/troupe", "run",
+                                      std::string(TROUPE_SOURCE_DIR) + "/examples/embed/cora.json",
+                                      "--set", "output=" + output(out)};
+    words.insert(words.end(), options.begin(), options.end());
+    return words;
+  }
+  std::vector<std::string> program_command(const std::string& out,
+                                           std::vector<std::string> options) const {
+    options.insert(options.end(), {"--", program()});
+    return command(out, options);
+  }
+  ProcessResult run(const std::vector<std::string>& words) const {
+    return run_process(words, folder());
+  }
+  /// Of a run on two hosts.
+  void expect_results_of_simulation(const ProcessResult& there) const {
+    const auto simulated = run(program_command("simulated", {}));
+    ASSERT_EQ(simulated.exit_code, 0) << simulated.err;
+    ASSERT_EQ(there.exit_code, 0) << there.out << there.err;
+    for (const char* word : {"batches", "weights", "test"}) {
+      EXPECT_EQ(line_of(there, word), line_of(simulated, word)) << there.out;
+    }
+  }
+
+ private:
+  static inline std::unique_ptr<ScratchFolder> shared_;
+  static inline std::string problems_;
+};
+
+}  // namespace troupe::testing

@@ -1,0 +1,77 @@
+#include "runtime/run/state_pieces.hpp"
+
+#include "tests/support/expect.hpp"
+
+namespace troupe {
+namespace {
+
+std::vector<std::byte> bytes_of(std::size_t count, int first) {
+  std::vector<std::byte> bytes;
+  for (std::size_t i = 0; i < count; ++i) {
+    bytes.push_back(static_cast<std::byte>(first + static_cast<int>(i)));
+  }
+  return bytes;
+}
+
+net::TrainingState state_of_two_ranks() {
+  net::TrainingState state;
+  state.epoch = 2;
+  state.step = 3;
+  state.global_step = 11;
+  state.batches = {5, 6};
+  state.blobs[rank_blob(Rank{0})] = bytes_of(10, 0);
+  state.blobs[rank_blob(Rank{1})] = {};
+  state.blobs[tensor_blob(4, NodeTypeId{1})] = bytes_of(7, 100);
+  return state;
+}
+
+TEST(StatePieces, GiveTheStateAgainWhateverTheirSize) {
+  const auto state = state_of_two_ranks();
+  for (const std::uint64_t size : {1U, 3U, 7U, 10U, 17U, 18U, 1000U}) {
+    SCOPED_TRACE(size);
+    PieceCollector collector;
+    const auto count = count_pieces(state, size);
+    for (std::uint64_t i = 0; i < count; ++i) {
+      ASSERT_OK(collector.add(i, piece_of(state, i, size)));
+    }
+    const auto whole = collector.take();
+
+    EXPECT_EQ(whole.blobs, state.blobs);
+    EXPECT_EQ(whole.global_step, 11U);
+    EXPECT_EQ(whole.batches, state.batches);
+    EXPECT_TRUE(piece_of(state, count, size).blobs.empty());
+  }
+}
+
+TEST(StatePieces, AStateWithoutBlobsIsOnePiece) {
+  EXPECT_EQ(count_pieces({}, state_piece_bytes), 1U);
+}
+
+TEST(StatePieces, AProcessGetsItsOwnRanksAndRankZeroTheTensors) {
+  const auto state = state_of_two_ranks();
+  const std::vector first{Rank{0}};
+  const std::vector second{Rank{1}};
+
+  const auto at_first = piece_for(first, state, 0, 1000);
+  const auto at_second = piece_for(second, state, 0, 1000);
+
+  EXPECT_EQ(at_first.blobs.size(), 2U);
+  EXPECT_EQ(at_first.blobs.at("tensor 4 of node type 1").size(), 7U);
+  EXPECT_EQ(at_second.blobs.size(), 2U);
+  EXPECT_TRUE(at_second.blobs.contains("rank 1"));
+  EXPECT_TRUE(at_second.blobs.at("tensor 4 of node type 1").empty());
+  EXPECT_EQ(at_second.step, 3U);
+}
+
+TEST(PieceCollector, RefusesAPieceThatIsNotTheNext) {
+  const auto state = state_of_two_ranks();
+  PieceCollector collector;
+  ASSERT_OK(collector.add(0, piece_of(state, 0, 5)));
+
+  EXPECT_ERROR(collector.add(2, piece_of(state, 2, 5)), Errc::failed_precondition,
+               "expected piece 1 of step 11, found piece 2 of step 11");
+  ASSERT_OK(collector.add(0, piece_of(state, 0, 5)));
+}
+
+}  // namespace
+}  // namespace troupe
