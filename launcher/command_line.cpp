@@ -31,6 +31,17 @@ void add_job(CLI::App& command, JobArguments& arguments) {
       ->type_name("KEY=VALUE");
 }
 
+void add_output_flags(CLI::App& command, RunArguments& arguments) {
+  auto* resume =
+      command.add_flag("--resume", arguments.resume,
+                       "continue from the newest checkpoint in the job's output folder; by default "
+                       "in the newest with an unfinished run");
+  command
+      .add_flag("--overwrite", arguments.overwrite,
+                "replace the finished run in the job's output folder (docs/outputs.md)")
+      ->excludes(resume);
+}
+
 struct CommandLine {
   SimulateArguments simulate;
   RunArguments run;
@@ -101,8 +112,7 @@ void add_submit(CLI::App& app, CommandLine& line, std::optional<ExitCode>& resul
   auto* submit = app.add_subcommand("submit", "hand a run with launch \"slurm\" to Slurm");
   add_job(*submit, line.submit.run.job);
   submit->add_flag("--dry-run", line.submit.dry_run, "print the batch script, submit nothing");
-  submit->add_flag("--resume", line.submit.run.resume,
-                   "go on from the newest checkpoint in the job's output folder");
+  add_output_flags(*submit, line.submit.run);
   submit->footer(
       "Writes OUTPUT/submit.sbatch and submits it by sbatch (docs/deployment.md).\n"
       "Example: troupe submit examples/slurm.json --set cluster.slurm.time=30\n"
@@ -231,8 +241,7 @@ void add_commands(CLI::App& app, CommandLine& line, std::optional<ExitCode>& res
   add_job(*run, line.run.job);
   run->add_option("--log", line.log, "progress as text or as JSON lines")
       ->check(CLI::IsMember({"text", "json"}));
-  run->add_flag("--resume", line.run.resume,
-                "go on from the newest checkpoint in the job's output folder");
+  add_output_flags(*run, line.run);
   run->footer(
       "Example: troupe run examples/quickstart.json --set train.epochs=3\n"
       "With -- PROGRAM ARGUMENTS... at the end, a program of yours trains (docs/embedding.md):\n"

@@ -27,7 +27,8 @@ struct JobArguments {
 struct RunArguments {
   JobArguments job;
   LogFormat log = LogFormat::text;
-  bool resume = false;  ///< go on from the newest checkpoint in the output folder
+  bool resume = false;     ///< continue from the newest checkpoint in the output folder
+  bool overwrite = false;  ///< replace a finished run in the output folder
 };
 /// Runs a job to its end, or until SIGINT or SIGTERM.
 /// \requires both signals are blocked in all threads

@@ -40,7 +40,8 @@ Status check_types(const Job& job) {
 }
 
 Status predict(const PreparedRun& run, const PredictArguments& arguments, const Say& say) {
-  const auto& [job, store] = run;
+  const auto& job = run.job;
+  const auto& store = run.store;
   TROUPE_RETURN_IF_ERROR(check_types(job));
   TROUPE_RETURN_IF_ERROR(check_embeddings(job, arguments.embeddings));
   TROUPE_ASSIGN_OR_RETURN(auto parameters, parameters_of(job, arguments.model));

@@ -4,51 +4,78 @@
 #include "launcher/print_error.hpp"
 #include "launcher/processes/slurm_allocation.hpp"
 #include "launcher/read_job.hpp"
-
-#include <fmt/format.h>
+#include "runtime/base/files.hpp"
 
 namespace troupe {
 namespace {
 
-ExitCode prepare(std::optional<Job> job, const Say& say, std::optional<PreparedRun>& run,
-                 JobTrainer trainer) {
-  if (!job) {
-    return ExitCode::usage;
-  }
-  const EndAtSignal end_at_signal;
-  const auto graph = prepare_graph_info(*job, say);
+/// Imports and partitions what is missing.
+ExitCode prepare_data(Job job, const Say& say, JobTrainer trainer,
+                      std::optional<PreparedRun>& run) {
+  const auto graph = prepare_graph_info(job, say);
   if (!graph) {
     return print_error(graph.error(), ExitCode::data);
   }
-  if (!fit_to_graph_or_print(*job, *graph, trainer)) {
+  if (!fit_to_graph_or_print(job, *graph, trainer)) {
     return ExitCode::usage;
   }
-  auto store = prepare_store(*job, say);
+  auto store = prepare_store(job, say);
   if (!store) {
     return print_error(store.error(), ExitCode::data);
   }
-  std::error_code error;
-  std::filesystem::create_directories(job->output, error);
-  if (error) {
-    return print_error(
-        Error(Errc::failed_precondition,
-              fmt::format("output: cannot create {}: {}", job->output.string(), error.message())),
-        ExitCode::data);
-  }
-  run.emplace(PreparedRun{*std::move(job), *std::move(store)});
+  run.emplace(PreparedRun{std::move(job), *std::move(store), {}});
   return ExitCode::done;
 }
 
 }  // namespace
 
-ExitCode prepare_run(const JobArguments& arguments, const Say& say, std::optional<PreparedRun>& run,
-                     JobTrainer trainer) {
-  return prepare(read_job_or_print(arguments), say, run, trainer);
+OutputRequest output_request(const Job& job, const RunArguments& arguments) {
+  return {.output = job.output,
+          .given = job.output_given,
+          .resume = arguments.resume,
+          .overwrite = arguments.overwrite};
 }
 
-ExitCode prepare_run_on_hosts(const JobArguments& arguments, const Say& say,
+ExitCode prepare_run(const JobArguments& arguments, const Say& say,
+                     std::optional<PreparedRun>& run) {
+  auto job = read_job_or_print(arguments);
+  if (!job) {
+    return ExitCode::usage;
+  }
+  const EndAtSignal end_at_signal;
+  const auto code = prepare_data(*std::move(job), say, JobTrainer::built_in, run);
+  if (!run) {
+    return code;
+  }
+  if (const auto made = make_folders(run->job.output); !made) {
+    run.reset();
+    return print_error(Error(made.error()).with("output"), ExitCode::data);
+  }
+  return code;
+}
+
+ExitCode prepare_run_on_hosts(const RunArguments& arguments, const Say& say,
                               std::optional<PreparedRun>& run, JobTrainer trainer) {
-  return prepare(read_job_for_run(arguments), say, run, trainer);
+  auto job = read_job_for_run(arguments.job);
+  if (!job) {
+    return ExitCode::usage;
+  }
+  const EndAtSignal end_at_signal;
+  auto claim = OutputClaim::take(output_request(*job, arguments));
+  if (!claim) {
+    return print_error(claim.error(), ExitCode::data);
+  }
+  move_output(*job, claim->dir());
+  const auto code = prepare_data(*std::move(job), say, trainer, run);
+  if (!run) {
+    return code;
+  }
+  if (const auto cleared = arguments.resume ? ok_status() : clear_output(claim->dir()); !cleared) {
+    run.reset();
+    return print_error(cleared.error(), ExitCode::data);
+  }
+  run->claim = *std::move(claim);
+  return code;
 }
 
 }  // namespace troupe

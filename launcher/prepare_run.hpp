@@ -7,6 +7,7 @@
 #include "runtime/graph/store.hpp"
 #include "runtime/job/job.hpp"
 #include "runtime/job/job_file.hpp"
+#include "runtime/run/output_folder.hpp"
 
 #include <optional>
 
@@ -15,17 +16,23 @@ namespace troupe {
 struct PreparedRun {
   Job job;  ///< checked against the graph
   PartitionedStore store;
+  OutputClaim claim = {};  ///< On the output folder, for runs
 };
 
-/// Reads and checks the job, imports and partitions what is missing, makes the output folder.
+/// Reads and checks the job, imports and partitions what is missing, makes the output folder; for
+/// commands that write no run.
 /// \param run  filled in if all went well; else the problems were printed to standard error
 /// \returns the exit code of what went wrong
-ExitCode prepare_run(const JobArguments& arguments, const Say& say, std::optional<PreparedRun>& run,
-                     JobTrainer trainer = JobTrainer::built_in);
+ExitCode prepare_run(const JobArguments& arguments, const Say& say,
+                     std::optional<PreparedRun>& run);
 
-/// The same for a run with launch other than "simulate" too: on the hosts that the job, or Slurm's allocation, names.
-ExitCode prepare_run_on_hosts(const JobArguments& arguments, const Say& say,
+/// The same for a run, simulated or on the hosts that the job, or Slurm's allocation, names: chooses
+/// and locks the output folder first, and clears it of an earlier run last.
+ExitCode prepare_run_on_hosts(const RunArguments& arguments, const Say& say,
                               std::optional<PreparedRun>& run,
                               JobTrainer trainer = JobTrainer::built_in);
+
+/// Of the output folder of a run.
+OutputRequest output_request(const Job& job, const RunArguments& arguments);
 
 }  // namespace troupe

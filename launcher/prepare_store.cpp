@@ -9,6 +9,7 @@
 #include "runtime/job/fanout.hpp"
 #include "runtime/job/partition_conflicts.hpp"
 #include "runtime/partition/partitioner.hpp"
+#include "runtime/run/output_folder.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -47,6 +48,17 @@ Result<std::string> folder_hash(const fs::path& dir) {
   return to_string(digest.digest()).substr(0, 16);
 }
 
+fs::path store_folder(const Job& job) {
+  return shared_folder(job.output, job.default_output) / "store";
+}
+
+/// Whether a store that could not be made is there all the same: another run of the job, into a
+/// folder that shares it, has made it meanwhile.
+template <class T>
+Status made_or_found(const Result<T>& made, const fs::path& path, StoreKind kind) {
+  return made || store_kind(path) == kind ? ok_status() : Status(made.error());
+}
+
 /// The folder of the graph store: the job's own, or the one that an import left or leaves in the
 /// output.
 Result<fs::path> graph_store_path(const Job& job, const Say& say) {
@@ -54,7 +66,7 @@ Result<fs::path> graph_store_path(const Job& job, const Say& say) {
     return job.dataset.path;
   }
   TROUPE_ASSIGN_OR_RETURN(const auto hash, folder_hash(job.dataset.path));
-  const auto path = job.output / "store" / ("graph-" + hash);
+  const auto path = store_folder(job) / ("graph-" + hash);
   if (store_kind(path) == StoreKind::none) {
     say(fmt::format("importing {} into {}", job.dataset.path.string(), path.string()));
     std::error_code error;
@@ -65,8 +77,8 @@ Result<fs::path> graph_store_path(const Job& job, const Say& say) {
                                error.message()));
     }
     ComputePool pool(threads_or_all(0));
-    TROUPE_ASSIGN_OR_RETURN(const auto info, import_npy(job.dataset.path, path, {}, pool));
-    static_cast<void>(info);
+    const auto made = import_npy(job.dataset.path, path, {}, pool);
+    TROUPE_RETURN_IF_ERROR(made_or_found(made, path, StoreKind::graph));
   }
   return path;
 }
@@ -80,7 +92,6 @@ bool serves(CompleteFor complete, EdgeDir dir) {
          complete == (dir == EdgeDir::in ? CompleteFor::in : CompleteFor::out);
 }
 
-/// A store that was partitioned beforehand is used as it is; the job must not ask for another.
 /// How the job samples, as far as it matters for who is in its batches.
 HotnessOptions hotness_options(const Job& job, const GraphInfo& graph) {
   return {.fanout = fanout_by_hop(job.sample, graph),
@@ -113,6 +124,7 @@ void warn_of_other_hotness(const Job& job, const PartitionedStore& store, const 
   }
 }
 
+/// A store that was partitioned beforehand is used as it is; the job must not ask for another.
 Result<PartitionedStore> open_as_it_is(const Job& job, const Say& say) {
   TROUPE_ASSIGN_OR_RETURN(auto store,
                           PartitionedStore::open(job.dataset.path, {.memory = job.dataset.memory}));
@@ -162,7 +174,7 @@ Result<PartitionedStore> prepare_store(const Job& job, const Say& say) {
   TROUPE_ASSIGN_OR_RETURN(const auto known, read_graph_info(graph_path));
   const auto options = partition_options(job, known);
   TROUPE_ASSIGN_OR_RETURN(const auto hash, partition_hash(graph_path, options));
-  const auto path = job.output / "store" / ("parts-" + hash.substr(0, 16));
+  const auto path = store_folder(job) / ("parts-" + hash.substr(0, 16));
   if (store_kind(path) == StoreKind::none) {
     say(fmt::format("partitioning {} into {} parts ({}) in {}", graph_path.string(), options.parts,
                     options.method, path.string()));
@@ -170,8 +182,8 @@ Result<PartitionedStore> prepare_store(const Job& job, const Say& say) {
     std::filesystem::create_directories(path.parent_path(), error);
     TROUPE_ASSIGN_OR_RETURN(const auto graph, GraphStore::open(graph_path, {}));
     ComputePool pool(threads_or_all(0));
-    TROUPE_ASSIGN_OR_RETURN(const auto info, partition_store(graph, options, path, pool));
-    static_cast<void>(info);
+    const auto made = partition_store(graph, options, path, pool);
+    TROUPE_RETURN_IF_ERROR(made_or_found(made, path, StoreKind::partitioned));
   }
   return PartitionedStore::open(path, {.memory = job.dataset.memory});
 }

@@ -1,7 +1,7 @@
 #pragma once
 /// \file prepare_store.hpp
 /// From what a job names to a partitioned store: imports and partitions what is missing into
-/// OUTPUT/store/, named by a hash of data and options, and reuses it (design, section 10).
+/// `store/` of the folder that the job's runs share (runtime/run/output_folder.hpp), named by a hash of data and options, and reuses it (design, section 10).
 #include "runtime/base/result.hpp"
 #include "runtime/graph/store.hpp"
 #include "runtime/job/job.hpp"

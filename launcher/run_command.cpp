@@ -283,7 +283,7 @@ ExitCode run_command(const RunArguments& arguments) {
     }
   };
   std::optional<PreparedRun> run;
-  if (const auto code = prepare_run_on_hosts(arguments.job, say, run); !run) {
+  if (const auto code = prepare_run_on_hosts(arguments, say, run); !run) {
     return code;
   }
   if (const auto copied = copy_if_asked(run->job, run->store, arguments.job.file, {}, say);

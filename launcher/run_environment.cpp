@@ -10,6 +10,7 @@ namespace {
 constexpr const char* job_variable = "TROUPE_JOB";
 constexpr const char* set_variable = "TROUPE_SET";
 constexpr const char* resume_variable = "TROUPE_RESUME";
+constexpr const char* overwrite_variable = "TROUPE_OVERWRITE";
 
 std::string value_of(const char* variable) {
   const char* value = std::getenv(variable);
@@ -30,6 +31,7 @@ Status set_run_environment(const RunArguments& arguments) {
   setenv(job_variable, std::filesystem::absolute(arguments.job.file).c_str(), 1);
   setenv(set_variable, lines.c_str(), 1);
   setenv(resume_variable, arguments.resume ? "1" : "", 1);
+  setenv(overwrite_variable, arguments.overwrite ? "1" : "", 1);
   return ok_status();
 }
 
@@ -46,6 +48,7 @@ std::optional<RunArguments> run_environment() {
     }
   }
   arguments.resume = !value_of(resume_variable).empty();
+  arguments.overwrite = !value_of(overwrite_variable).empty();
   return arguments;
 }
 

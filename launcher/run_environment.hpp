@@ -9,8 +9,8 @@
 
 namespace troupe {
 
-/// Sets TROUPE_JOB (absolute path), TROUPE_SET (one KEY=VALUE per line) and TROUPE_RESUME (1 or
-/// nothing) of this process.
+/// Sets TROUPE_JOB (absolute path), TROUPE_SET (one KEY=VALUE per line), TROUPE_RESUME and
+/// TROUPE_OVERWRITE (1 or nothing) of this process.
 /// \errors invalid_argument: an override with a line break
 Status set_run_environment(const RunArguments& arguments);
 

@@ -81,7 +81,7 @@ std::optional<SessionOutcome> run_to_end(ProcessSessions& sessions,
 ExitCode run_processes(const RunArguments& arguments, const std::vector<std::string>& program) {
   const Say print = [](const std::string& line) { std::printf("%s\n", line.c_str()); };
   std::optional<PreparedRun> prepared;
-  if (const auto code = prepare_run_on_hosts(arguments.job, print, prepared, JobTrainer::own);
+  if (const auto code = prepare_run_on_hosts(arguments, print, prepared, JobTrainer::own);
       !prepared) {
     return code;
   }

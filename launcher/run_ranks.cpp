@@ -85,7 +85,8 @@ SessionCluster::Events events_of(const std::shared_ptr<RanksWatch>& watch) {
 
 ExitCode run(const RunArguments& arguments, const std::function<Status(Session&)>& fn) {
   std::optional<PreparedRun> prepared;
-  if (const auto code = prepare_run(arguments.job, print, prepared, JobTrainer::own); !prepared) {
+  if (const auto code = prepare_run_on_hosts(arguments, print, prepared, JobTrainer::own);
+      !prepared) {
     return code;
   }
   const auto& job = prepared->job;

@@ -1,6 +1,7 @@
 // `troupe submit`: the run as a batch job of Slurm.
 #include "launcher/commands.hpp"
 #include "launcher/end_at_signal.hpp"
+#include "launcher/prepare_run.hpp"
 #include "launcher/print_error.hpp"
 #include "launcher/processes/child_processes.hpp"
 #include "launcher/processes/tool_output.hpp"
@@ -29,20 +30,16 @@ Result<SubmitScript> script_of(const SubmitArguments& arguments) {
   script.job_file = arguments.run.job.file;
   script.overrides = arguments.run.job.overrides;
   script.resume = arguments.run.resume;
+  script.overwrite = arguments.run.overwrite;
   script.own_program = arguments.program;
   return script;
 }
 
 /// \returns the script's path
 Result<fs::path> write_script(const Job& job, const std::string& text) {
-  std::error_code error;
-  fs::create_directories(job.output, error);
-  if (error) {
-    return Error(Errc::failed_precondition,
-                 fmt::format("output: cannot create {}: {}", job.output.string(), error.message()));
-  }
   auto path = job.output / "submit.sbatch";
   TROUPE_RETURN_IF_ERROR(write_file_atomically(path, std::as_bytes(std::span(text))));
+  std::error_code error;
   fs::permissions(path, fs::perms::owner_read | fs::perms::owner_write, error);
   if (error) {
     return Error(Errc::failed_precondition,
@@ -63,11 +60,25 @@ Result<std::string> submit(const fs::path& script) {
   return number;
 }
 
+ExitCode write_and_submit(const SubmitScript& script, const Job& job) {
+  const auto path = write_script(job, submit_script(script, job));
+  if (!path) {
+    return print_error(path.error(), ExitCode::data);
+  }
+  const auto number = submit(*path);
+  if (!number) {
+    return print_error(number.error(), ExitCode::failed);
+  }
+  std::printf("submitted as job %s, from %s\noutput in %s/slurm-%s.out\n", number->c_str(),
+              path->string().c_str(), job.output.string().c_str(), number->c_str());
+  return ExitCode::done;
+}
+
 }  // namespace
 
 ExitCode submit_command(const SubmitArguments& arguments) {
   const EndAtSignal end_at_signal;
-  const auto job = read_job_or_print(arguments.run.job);
+  auto job = read_job_or_print(arguments.run.job);
   if (!job) {
     return ExitCode::usage;
   }
@@ -83,22 +94,22 @@ ExitCode submit_command(const SubmitArguments& arguments) {
   if (!script) {
     return print_error(script.error());
   }
-  const auto text = submit_script(*script, *job);
+  const auto request = output_request(*job, arguments.run);
   if (arguments.dry_run) {
-    std::fputs(text.c_str(), stdout);
+    const auto output = choose_output(request);
+    if (!output) {
+      return print_error(output.error(), ExitCode::data);
+    }
+    move_output(*job, *output);
+    std::fputs(submit_script(*script, *job).c_str(), stdout);
     return ExitCode::done;
   }
-  const auto path = write_script(*job, text);
-  if (!path) {
-    return print_error(path.error(), ExitCode::data);
+  const auto claim = OutputClaim::take(request);
+  if (!claim) {
+    return print_error(claim.error(), ExitCode::data);
   }
-  const auto number = submit(*path);
-  if (!number) {
-    return print_error(number.error(), ExitCode::failed);
-  }
-  std::printf("submitted as job %s, from %s\noutput in %s/slurm-%s.out\n", number->c_str(),
-              path->string().c_str(), job->output.string().c_str(), number->c_str());
-  return ExitCode::done;
+  move_output(*job, claim->dir());
+  return write_and_submit(*script, *job);
 }
 
 }  // namespace troupe

@@ -71,17 +71,20 @@ std::string submit_script(const SubmitScript& script, const Job& job) {
   const auto checkpoints = shell_word((job.output / "checkpoints").string());
   if (!script.resume) {
     text += fmt::format(
-        "resume=()\n"
+        "resume=({})\n"
         "if [ \"${{SLURM_RESTART_COUNT:-0}}\" -gt 0 ] && ls {}/step-*/manifest.json > /dev/null "
         "2>&1; then\n"
         "  resume=(--resume)  # Slurm starts the job once more\n"
         "fi\n",
-        checkpoints);
+        script.overwrite ? "--overwrite" : "", checkpoints);
   }
   text += fmt::format("exec {} run {}", shell_word(script.program),
                       shell_word(script.job_file.string()));
   for (const auto& setting : script.overrides) {
     text += " --set " + shell_word(setting);
+  }
+  if (!job.output_given) {
+    text += " --set " + shell_word("output=" + job.output.string());
   }
   text += script.resume ? " --resume" : " \"${resume[@]}\"";
   if (!script.own_program.empty()) {

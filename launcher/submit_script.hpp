@@ -14,7 +14,8 @@ struct SubmitScript {
   std::filesystem::path folder;          ///< working folder; absolute
   std::filesystem::path job_file;        ///< as given
   std::vector<std::string> overrides;    ///< --set a.b=c
-  bool resume = false;                   ///< go on from the newest checkpoint
+  bool resume = false;                   ///< continue from the newest checkpoint
+  bool overwrite = false;                ///< replace a finished run
   std::vector<std::string> own_program;  ///< with arguments, after `--`; empty: none
 };
 

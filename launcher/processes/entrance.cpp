@@ -2,6 +2,7 @@
 
 #include "launcher/processes/local_address.hpp"
 #include "runtime/job/link_encryption.hpp"
+#include "runtime/run/output_folder.hpp"
 
 #include <fmt/format.h>
 #include <system_error>
@@ -71,7 +72,8 @@ Result<Entrance> make_entrance(const Job& job) {
   TROUPE_ASSIGN_OR_RETURN(entrance.listen, listen_address(cluster));
   if (cluster.launch == "manual") {
     entrance.token_file =
-        cluster.token_file.empty() ? job.output / "token" : fs::path(cluster.token_file);
+        cluster.token_file.empty() ? shared_folder(job.output, job.default_output) / "token"
+                                   : fs::path(cluster.token_file);
     TROUPE_ASSIGN_OR_RETURN(entrance.secrets, shared_secrets(entrance.token_file, encryption));
   } else {
     TROUPE_ASSIGN_OR_RETURN(entrance.secrets, new_secrets(encryption));

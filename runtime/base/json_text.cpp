@@ -16,6 +16,10 @@ nlohmann::json json_of_text(std::string_view text) {
   return nlohmann::json::parse(text, nullptr, false);
 }
 
+nlohmann::ordered_json ordered_json_of_text(std::string_view text) {
+  return nlohmann::ordered_json::parse(text, nullptr, false);
+}
+
 std::string text_of_json(const nlohmann::json& value, const JsonTextOptions& options) {
   return print(value, options);
 }

@@ -13,6 +13,8 @@ namespace troupe {
 
 /// JSON value of `text`; a discarded value if it is not JSON. Nesting is not limited.
 nlohmann::json json_of_text(std::string_view text);
+/// The same with the keys of objects in the order of the text.
+nlohmann::ordered_json ordered_json_of_text(std::string_view text);
 
 struct JsonTextOptions {
   int indent = -1;     ///< spaces per level; -1: all on one line

@@ -80,7 +80,7 @@ struct SlurmJob {
 struct ClusterJob {
   std::string launch = "simulate";
   std::string listen;       ///< of the director's process, HOST:PORT; empty: as `launch` needs it
-  std::string token_file;   ///< of `launch` "manual"; empty: OUTPUT/token
+  std::string token_file;   ///< of `launch` "manual"; empty: `token` beside `store/`
   std::uint32_t hosts = 1;  ///< with ranks; of servers there may be more
   std::vector<HostSpec> named;  ///< all hosts, servers last; empty: they have no names
   bool hosts_given = false;     ///< by the job file, as `hosts` or `slurm.nodes`
@@ -208,6 +208,8 @@ struct Job {
   bool trace = false;
   std::uint64_t seed = 0;
   std::filesystem::path output;
+  std::filesystem::path default_output;  ///< `runs/NAME`, also where `output` is given
+  bool output_given = false;             ///< By the job file or `--set`
   std::string json;  ///< the whole job with defaults filled in, as `check` prints it
 };
 

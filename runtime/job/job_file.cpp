@@ -91,6 +91,12 @@ void print(const OrderedJson& value, std::size_t indent, std::string& out) {
   }
 }
 
+std::string printed(const OrderedJson& job) {
+  std::string text;
+  print(job, 0, text);
+  return text + '\n';
+}
+
 /// Fills one Job from one tree, key by key in the order of the schema.
 class Reader {
  public:
@@ -104,6 +110,8 @@ class Reader {
     }
     take_servers_from_hosts();
     job_.cluster.hosts_given = find_value(root_, "/cluster/hosts") != nullptr;
+    job_.output_given = find_value(root_, "/output") != nullptr;
+    job_.default_output = default_output();
     job_.partition.given = find_value(root_, "/partition") != nullptr;
     for (const SchemaRow& row : job_schema()) {
       constexpr std::string_view section = "/partition/";
@@ -118,8 +126,7 @@ class Reader {
     more.split = job_.dataset.split;
     more.file = more.file.empty() ? more.file : (place_.base_dir / more.file).lexically_normal();
     hide_values(complete_);
-    print(complete_, 0, job_.json);
-    job_.json += '\n';
+    job_.json = printed(complete_);
     return std::move(job_);
   }
 
@@ -223,8 +230,10 @@ class Reader {
     if (pointer == "/model/layers") {
       return std::max<std::size_t>(1, job_.sample.hops());
     }
-    return "runs/" + place_.name;
+    return default_output();
   }
+
+  std::string default_output() const { return "runs/" + place_.name; }
 
   const Json& root_;
   const KeyPlace& place_;
@@ -310,6 +319,13 @@ Result<std::string> read_text(const std::filesystem::path& file) {
 }
 
 }  // namespace
+
+void move_output(Job& job, const std::filesystem::path& output) {
+  job.output = output;
+  auto json = ordered_json_of_text(job.json);
+  json["output"] = output.string();
+  job.json = printed(json);
+}
 
 Result<JobReading> parse_job(const std::string& text, const std::filesystem::path& base_dir,
                              std::span<const std::string> overrides) {

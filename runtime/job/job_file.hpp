@@ -42,6 +42,10 @@ Result<JobReading> parse_job(const std::string& text, const std::filesystem::pat
 Result<JobReading> read_job(const std::filesystem::path& file,
                             std::span<const std::string> overrides);
 
+/// Gives the job another output folder, also in `Job::json`.
+/// \requires the job was read without problems
+void move_output(Job& job, const std::filesystem::path& output);
+
 /// Who learns from the batches: the job's model, or a program of the user's.
 enum class JobTrainer : std::uint8_t { built_in, own };
 

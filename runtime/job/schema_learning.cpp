@@ -371,7 +371,7 @@ void add_single_keys(std::vector<SchemaRow>& rows) {
                   [](const Json& v, Job& job) { job.seed = v.get<std::uint64_t>(); }});
   rows.push_back({"/output",
                   text_rule(1),
-                  derived("`runs/NAME` for `NAME.json`"),
+                  derived("`runs/NAME` for `NAME.json`, then `runs/NAME-2`, …"),
                   "folder for everything the run writes; relative to the working directory",
                   {},
                   [](const Json& v, Job& job) { job.output = v.get<std::string>(); }});

@@ -320,7 +320,7 @@ void add_links(std::vector<SchemaRow>& rows) {
                   text_rule(1),
                   absent(),
                   "with `manual`: file with the job's token, made if it does not exist; else "
-                  "OUTPUT/token",
+                  "`token` beside `store/` (docs/outputs.md)",
                   {},
                   put<&Job::cluster, &ClusterJob::token_file>});
   rows.push_back(

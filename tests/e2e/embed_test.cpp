@@ -164,8 +164,8 @@ TEST_F(Embed, MistakesAreTold) {
   expect(program_command("none", {"--resume"}), 3, "expected a checkpoint that is whole");
   const std::vector<std::string> once = {"--set", "train.epochs=1", "--set",
                                          "checkpoint.every.epochs=1"};
-  EXPECT_EQ(run(command("built-in", once)).exit_code, 0);
-  expect(program_command("built-in", {"--resume"}), 3, "skipped checkpoint step-3");
+  EXPECT_EQ(run(command("built-in-once", once)).exit_code, 0);
+  expect(program_command("built-in-once", {"--resume"}), 3, "skipped checkpoint step-3");
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ class Generate : public ::testing::Test {
               "train": { "epochs": 10, "optimizer": { "lr": 0.01 } },
               "eval": { "mode": "sampled" }, "output": ")"
         << folder() << "/out\" }";
-    const auto ran = troupe("run @/job.json");
+    const auto ran = troupe("run @/job.json --overwrite");
     EXPECT_EQ(ran.exit_code, 0) << ran.err;
     const auto report = nlohmann::json::parse(read("out/report.json"), nullptr, false);
     return report.is_object() ? report["scores"]["test"]["accuracy"].get<double>() : 0;

@@ -191,7 +191,7 @@ TEST_F(ProgramOutputs, AnOutputFolderHoldsNoPredictionsOfAnEarlierRun) {
   EXPECT_TRUE(exists("out/predictions.npy") && exists("out/node_ids.npy"));
   EXPECT_FALSE(exists("out/trace.json"));
 
-  ASSERT_EQ(run("--set train.epochs=1 --set eval.predictions=false").exit_code, 0);
+  ASSERT_EQ(run("--overwrite --set train.epochs=1 --set eval.predictions=false").exit_code, 0);
 
   EXPECT_FALSE(exists("out/predictions.npy") || exists("out/node_ids.npy"));
 }
@@ -200,7 +200,7 @@ TEST_F(ProgramOutputs, ATraceIsWrittenIfAskedForAndChangesNoDigest) {
   ASSERT_EQ(run().exit_code, 0);
   const auto plain = read_json("out/report.json")["digests"];
 
-  ASSERT_EQ(run("--set trace=true").exit_code, 0);
+  ASSERT_EQ(run("--overwrite --set trace=true").exit_code, 0);
 
   EXPECT_EQ(read_json("out/report.json")["digests"], plain);
   const auto trace = read_json("out/trace.json");

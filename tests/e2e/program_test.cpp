@@ -29,6 +29,11 @@ class Program : public ::testing::Test {
   testing::ProcessResult troupe(std::vector<std::string> arguments) const {
     return testing::run_process(command(std::move(arguments)), folder());
   }
+  /// Run inside the scratch folder, so that the default output lies there.
+  std::vector<std::string> command_there(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), {"/usr/bin/env", "-C", folder(), TROUPE_PROGRAM});
+    return arguments;
+  }
   std::string folder() const { return scratch_.path().string(); }
   std::string example(const std::string& name) const {
     return std::string(TROUPE_SOURCE_DIR) + "/examples/" + name;
@@ -75,13 +80,91 @@ TEST_F(Program, PreparedStoresAreReused) {
   const std::vector<std::string> arguments = {
       "run", example("quickstart.json"), "--set", "output=" + output(), "--set", "train.epochs=1"};
   const auto first = troupe(arguments);
-  const auto second = troupe(arguments);
+  auto again = arguments;
+  again.emplace_back("--overwrite");
+  const auto second = troupe(again);
 
   EXPECT_NE(first.out.find("importing"), std::string::npos);
   EXPECT_NE(first.out.find("partitioning"), std::string::npos);
   EXPECT_EQ(second.exit_code, 0);
   EXPECT_EQ(second.out.find("importing"), std::string::npos);
   EXPECT_EQ(second.out.find("partitioning"), std::string::npos);
+}
+
+TEST_F(Program, AFinishedRunIsNotReplacedUnlessAsked) {
+  const std::vector<std::string> arguments = {
+      "run", example("quickstart.json"), "--set", "output=" + output(), "--set", "train.epochs=1"};
+  ASSERT_EQ(troupe(arguments).exit_code, 0);
+  const auto model = std::filesystem::path(output()) / "model.safetensors";
+  const auto written = std::filesystem::last_write_time(model);
+
+  const auto second = troupe(arguments);
+  auto both = arguments;
+  both.insert(both.end(), {"--overwrite", "--resume"});
+
+  EXPECT_EQ(second.exit_code, 3);
+  EXPECT_NE(second.err.find("expected a folder without a finished run, found one in " + output()),
+            std::string::npos)
+      << second.err;
+  EXPECT_EQ(std::filesystem::last_write_time(model), written);
+  EXPECT_EQ(troupe(both).exit_code, 2);
+  auto over = arguments;
+  over.emplace_back("--overwrite");
+  EXPECT_EQ(troupe(over).exit_code, 0);
+  EXPECT_NE(std::filesystem::last_write_time(model), written);
+}
+
+TEST_F(Program, RunsIntoTheDefaultOutputStandBesideEachOtherAndShareTheStore) {
+  const auto words = command_there({"run", example("quickstart.json"), "--set", "train.epochs=1"});
+  const auto first = testing::run_process(words, folder());
+  const auto second = testing::run_process(words, folder());
+
+  EXPECT_NE(first.out.find("report in runs/quickstart/report.json"), std::string::npos)
+      << first.out << first.err;
+  EXPECT_NE(second.out.find("report in runs/quickstart-2/report.json"), std::string::npos)
+      << second.out << second.err;
+  EXPECT_EQ(second.out.find("importing"), std::string::npos) << second.out;
+  EXPECT_EQ(second.out.find("partitioning"), std::string::npos) << second.out;
+  std::ifstream in(folder() + "/runs/quickstart-2/report.json");
+  const auto report = json::parse(in, nullptr, false);
+  EXPECT_EQ(report["job"]["output"], "runs/quickstart-2");
+}
+
+TEST_F(Program, TheNewestUnfinishedRunIsResumedByDefault) {
+  const auto arguments =
+      command_there({"run", example("quickstart.json"), "--set", "train.epochs=40"});
+  ASSERT_EQ(testing::run_process(arguments, folder()).exit_code, 0);
+  {
+    testing::Process run(arguments, folder());
+    ASSERT_TRUE(run.wait_for_output("epoch  3/40", 60s));
+    run.signal(SIGINT);
+    ASSERT_EQ(run.wait().exit_code, 130);
+  }
+  auto again = arguments;
+  again.emplace_back("--resume");
+
+  const auto resumed = testing::run_process(again, folder());
+
+  EXPECT_NE(resumed.out.find("resuming from runs/quickstart-2/checkpoints/step-"),
+            std::string::npos)
+      << resumed.out << resumed.err;
+  EXPECT_NE(resumed.out.find("report in runs/quickstart-2/report.json"), std::string::npos);
+}
+
+TEST_F(Program, OnlyOneRunAtATimeWritesToAnOutput) {
+  const std::vector<std::string> arguments = {"run",   example("quickstart.json"),
+                                              "--set", "output=" + output(),
+                                              "--set", "train.epochs=100000"};
+  testing::Process run(command(arguments), folder());
+  ASSERT_TRUE(run.wait_for_output("epoch      1/100000", 60s));
+
+  const auto owner = fmt::format("in use by pid {} on ", run.pid());
+  const auto second = troupe(arguments);
+
+  run.signal(SIGKILL);
+  run.wait();
+  EXPECT_EQ(second.exit_code, 3);
+  EXPECT_NE(second.err.find(owner), std::string::npos) << second.err;
 }
 
 TEST_F(Program, JsonProgressIsOneObjectPerLine) {
@@ -433,7 +516,7 @@ TEST_F(Program, AKilledRunGoesOnAndATornCheckpointIsSkippedByName) {
                       "checkpoint.keep=3"});
   ASSERT_EQ(testing::run_process(job, folder()).exit_code, 0);
   const auto digests = report()["digests"];
-  std::filesystem::remove_all(output() + "/checkpoints");
+  std::filesystem::remove_all(output());
   {
     testing::Process run(job, folder());
     ASSERT_TRUE(run.wait_for_output("epoch  4/12", 60s));

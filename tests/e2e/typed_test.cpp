@@ -34,6 +34,7 @@ class TypedProgram : public ::testing::Test {
     return testing::run_process(arguments, scratch_.path().string());
   }
   json digests(const std::vector<std::string>& settings) const {
+    std::filesystem::remove(scratch_.path() / "out" / "report.json");  // else the run is refused
     const auto ran = troupe("run", settings);
     EXPECT_EQ(ran.exit_code, 0) << ran.err;
     std::ifstream in(scratch_.path() / "out" / "report.json");

@@ -175,13 +175,25 @@ TEST(SubmitScript, WhatTheUserAddsComesLastSoThatItHolds) {
   EXPECT_GT(text.find("--signal=B:TERM@300"), text.find("--signal=B:TERM@60"));
 }
 
+TEST(SubmitScript, OverwritesAtTheFirstStartOnly) {
+  auto script = some_script();
+  script.overwrite = true;
+
+  const auto text = submit_script(script, slurm_job());
+
+  EXPECT_NE(text.find("resume=(--overwrite)\nif "), std::string::npos) << text;
+  EXPECT_NE(text.find("  resume=(--resume)"), std::string::npos) << text;
+}
+
 TEST(SubmitScript, ResumesAtOnceIfAskedTo) {
   auto script = some_script();
   script.resume = true;
 
   const auto text = submit_script(script, slurm_job());
 
-  EXPECT_NE(text.find("exec /opt/troupe run jobs/cora.json --resume\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("exec /opt/troupe run jobs/cora.json --set output=runs/job --resume\n"),
+            std::string::npos)
+      << text;
   EXPECT_EQ(text.find("SLURM_RESTART_COUNT"), std::string::npos) << text;
 }
 

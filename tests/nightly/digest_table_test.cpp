@@ -40,8 +40,8 @@ std::string listed(int hosts) {
 
 Words job_of(const std::string& output, int hosts, const Words& settings) {
   auto words = testing::fault_job(output, table_epochs);
-  words.insert(words.end(), {"--set", fmt::format("cluster.hosts={}", hosts), "--set",
-                             fmt::format("partition.parts={}", hosts)});
+  words.insert(words.end(), {"--overwrite", "--set", fmt::format("cluster.hosts={}", hosts),
+                             "--set", fmt::format("partition.parts={}", hosts)});
   for (const auto& setting : settings) {
     words.insert(words.end(), {"--set", setting});
   }
