@@ -3,6 +3,7 @@
 #include "launcher/commands.hpp"
 #include "launcher/generate_options.hpp"
 #include "launcher/manual_pages.hpp"
+#include "launcher/misspelt_word.hpp"
 #include "launcher/print_error.hpp"
 #include "launcher/processes/process_arguments.hpp"
 #include "launcher/store_options.hpp"
@@ -313,11 +314,17 @@ int run_command_line(int argc, char** argv) {
   add_process(app, "member", line.process, line.process_number, result,
               [](const ProcessArguments& arguments) { return run_member(arguments); });
   add_process(app, "agent", line.process, line.process_number, result, run_agent);
+  const int own_words = split_program(argc, argv, line);
   try {
-    app.parse(split_program(argc, argv, line), argv);
+    app.parse(own_words, argv);
   } catch (const CLI::ParseError& error) {
     const bool asked = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success);
-    app.exit(error);
+    const auto misspelt = asked ? std::nullopt : misspelt_word(app, own_words, argv);
+    if (misspelt) {
+      fmt::print(stderr, "troupe: {}\n", *misspelt);
+    } else {
+      app.exit(error);
+    }
     return static_cast<int>(asked ? ExitCode::done : ExitCode::usage);
   }
   return static_cast<int>(result.value_or(ExitCode::usage));

@@ -1,5 +1,6 @@
 // `troupe copy`, and its other end on a host.
 #include "launcher/commands.hpp"
+#include "launcher/early_checks.hpp"
 #include "launcher/end_at_signal.hpp"
 #include "launcher/prepare_run.hpp"
 #include "launcher/print_error.hpp"
@@ -29,6 +30,9 @@ ExitCode copy_command(const CopyArguments& arguments) {
         Error(Errc::invalid_argument, fmt::format("copy: expected a job with launch \"ssh\", found "
                                                   "\"{}\"",
                                                   job->cluster.launch)));
+  }
+  if (const auto known = check_host_names(job->cluster); !known) {
+    return print_error(known.error(), ExitCode::usage);
   }
   std::optional<PreparedRun> run;
   if (const auto code = prepare_run(arguments.job, say, run); !run) {

@@ -1,4 +1,5 @@
 #include "launcher/commands.hpp"
+#include "launcher/early_checks.hpp"
 #include "launcher/end_at_signal.hpp"
 #include "launcher/prepare_run.hpp"
 #include "launcher/print_error.hpp"
@@ -76,6 +77,9 @@ ExitCode predict_command(const PredictArguments& arguments) {
     std::printf("%s\n", text.c_str());
     std::fflush(stdout);
   };
+  if (const auto there = check_readable("--model", arguments.model); !there) {
+    return print_error(there.error());
+  }
   std::optional<PreparedRun> run;
   if (const auto code = prepare_run(arguments.job, say, run); !run) {
     return code;

@@ -1,5 +1,6 @@
 #include "launcher/prepare_run.hpp"
 
+#include "launcher/early_checks.hpp"
 #include "launcher/end_at_signal.hpp"
 #include "launcher/print_error.hpp"
 #include "launcher/processes/slurm_allocation.hpp"
@@ -61,6 +62,9 @@ ExitCode prepare_run_on_hosts(const RunArguments& arguments, const Say& say,
     return ExitCode::usage;
   }
   const EndAtSignal end_at_signal;
+  if (const auto known = check_host_names(job->cluster); !known) {
+    return print_error(known.error(), ExitCode::usage);
+  }
   auto claim = OutputClaim::take(output_request(*job, arguments));
   if (!claim) {
     return print_error(claim.error(), ExitCode::data);

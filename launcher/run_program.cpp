@@ -1,6 +1,7 @@
 // `troupe run JOB -- PROGRAM ARGUMENTS`: with `simulate` this process becomes the user's program, which calls run_ranks;
 // else it directs, and the processes of the run are the user's program.
 #include "launcher/commands.hpp"
+#include "launcher/early_checks.hpp"
 #include "launcher/end_or_signal.hpp"
 #include "launcher/make_cluster.hpp"
 #include "launcher/prepare_run.hpp"
@@ -127,6 +128,9 @@ ExitCode run_program(const RunArguments& arguments, const std::vector<std::strin
   const auto job = read_job_or_print(arguments.job);
   if (!job) {
     return ExitCode::usage;
+  }
+  if (const auto there = check_program(*job, program.front()); !there) {
+    return print_error(there.error(), ExitCode::usage);
   }
   if (job->cluster.launch != "simulate") {
     return run_processes(arguments, program);

@@ -1,5 +1,7 @@
 #include "launcher/store_options.hpp"
 
+#include "runtime/partition/assign.hpp"
+
 #include <CLI/CLI.hpp>
 
 namespace troupe {
@@ -87,10 +89,8 @@ void add_partition(CLI::App& app, PartitionArguments& arguments, std::optional<E
   partition->add_option("--parts", arguments.options.parts, "number of parts")
       ->check(CLI::Range(1U, 65536U))
       ->capture_default_str();
-  partition
-      ->add_option(
-          "--method", arguments.options.method,
-          "how nodes are assigned: random, hash, ldg, fennel, metis, multilevel, hotness, file")
+  partition->add_option("--method", arguments.options.method, "how nodes are assigned")
+      ->check(CLI::IsMember(partition_methods()))
       ->capture_default_str();
   partition
       ->add_option("--seed", arguments.options.seed,

@@ -158,7 +158,8 @@ class Reader {
     for (const auto& [key, entry] : value.items()) {
       const std::string pointer = section + "/" + pointer_token(key);
       if (std::find(known.begin(), known.end(), key) == known.end()) {
-        problems_.add({pointer, "a known key", "an unknown one", unknown_key_hint(section, key)});
+        problems_.add(
+            {pointer, "a known key", "an unknown one", unknown_key_hint(section, key), true});
       } else if (std::find(sections.begin(), sections.end(), pointer) != sections.end()) {
         check_object(pointer, entry);
       }
@@ -285,7 +286,7 @@ Result<JobReading> parse(const std::string& text, const KeyPlace& place,
   TROUPE_ASSIGN_OR_RETURN(const JsonDocument document, read_json(text));
   ProblemList problems;
   for (const std::string& pointer : document.duplicates) {
-    problems.add({pointer, "each key once", "it twice", "remove one"});
+    problems.add({pointer, "each key once", "it twice", "remove one", true});
   }
   for (const std::string& override_text : overrides) {
     if (auto problem = apply_override(*document.root, override_text)) {
@@ -297,6 +298,7 @@ Result<JobReading> parse(const std::string& text, const KeyPlace& place,
   JobReading reading;
   reading.job = Reader(*document.root, place, problems).read();
   reading.problems = std::move(problems).take();
+  add_places(text, overrides, reading.problems);
   return reading;
 }
 
@@ -349,6 +351,7 @@ Result<JobReading> read_job(const std::filesystem::path& file,
     problems.add({"/dataset/path", "an existing folder", path.string(), ""});
   }
   reading->problems = std::move(problems).take();
+  add_places(text, overrides, reading->problems);
   return reading;
 }
 

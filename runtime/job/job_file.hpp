@@ -4,6 +4,7 @@
 /// at once.
 #include "runtime/base/result.hpp"
 #include "runtime/job/job.hpp"
+#include "runtime/job/json_places.hpp"
 
 #include <filesystem>
 #include <span>
@@ -17,10 +18,13 @@ struct JobProblem {
   std::string pointer;  ///< JSON pointer, e.g. "/sample/fanout"
   std::string expected;
   std::string found;
-  std::string hint;  ///< e.g. "did you mean \"batch_size\"?"; may be empty
+  std::string hint;        ///< e.g. "did you mean \"batch_size\"?"; may be empty
+  bool about_key = false;  ///< The key is wrong, not its value
+  TextPlace place = {};    ///< In the job file; that of `--set` and of missing keys is unknown
 };
 
-/// The problems as text, a line each: `POINTER: expected …, found …; HINT`.
+/// The problems as text, a line each: `line 3, column 7: POINTER: expected …, found …; HINT`,
+/// without the place where it is unknown.
 std::string to_string(std::span<const JobProblem> problems);
 
 struct JobReading {

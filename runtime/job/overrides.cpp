@@ -47,6 +47,14 @@ bool valid_utf8(const std::string& text) {
 
 }  // namespace
 
+std::string override_pointer(const std::string& override_text) {
+  std::string pointer;
+  for (const auto& key : split_path(override_text.substr(0, override_text.find('=')))) {
+    pointer += "/" + pointer_token(key);
+  }
+  return pointer;
+}
+
 std::optional<JobProblem> apply_override(Json& root, const std::string& override_text) {
   constexpr std::size_t most_keys = 8;
   const std::string shown = "--set " + json_text(Json(override_text));

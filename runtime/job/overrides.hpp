@@ -16,4 +16,7 @@ namespace troupe {
 /// empty key, a key inside a value that is no section
 std::optional<JobProblem> apply_override(nlohmann::json& root, const std::string& override_text);
 
+/// JSON pointer of the key that the override sets.
+std::string override_pointer(const std::string& override_text);
+
 }  // namespace troupe

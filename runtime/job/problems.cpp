@@ -2,6 +2,7 @@
 
 #include "runtime/base/json_text.hpp"
 #include "runtime/base/nearest.hpp"
+#include "runtime/job/overrides.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -104,10 +105,27 @@ std::vector<JobProblem> ProblemList::take() && {
   return sorted;
 }
 
+void add_places(const std::string& text, std::span<const std::string> overrides,
+                std::vector<JobProblem>& problems) {
+  const auto places = json_places(text);
+  for (auto& problem : problems) {
+    const auto found = places.find(problem.pointer);
+    const bool overridden = std::ranges::any_of(overrides, [&](const std::string& entry) {
+      return (problem.pointer + "/").starts_with(override_pointer(entry) + "/");
+    });
+    if (found != places.end() && !overridden) {
+      problem.place = problem.about_key ? found->second.key : found->second.value;
+    }
+  }
+}
+
 std::string to_string(std::span<const JobProblem> problems) {
   std::string out;
   for (const JobProblem& problem : problems) {
     const std::string where = problem.pointer.empty() ? "the job" : problem.pointer;
+    if (problem.place.line > 0) {
+      out += fmt::format("line {}, column {}: ", problem.place.line, problem.place.column);
+    }
     out += fmt::format("{}: expected {}, found {}{}{}\n", where, problem.expected, problem.found,
                        problem.hint.empty() ? "" : "; ", problem.hint);
   }

@@ -8,6 +8,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,10 @@ JobProblem bad_value_problem(const SchemaRow& row, const nlohmann::json& value);
 std::optional<JobProblem> bad_line_problem(const SchemaRow& row, const nlohmann::json& value);
 JobProblem not_built_problem(const SchemaRow& row, const nlohmann::json& value);
 JobProblem missing_key_problem(const SchemaRow& row);
+
+/// Fills in where the problems stand in the job file's text, unless an override set them.
+void add_places(const std::string& text, std::span<const std::string> overrides,
+                std::vector<JobProblem>& problems);
 
 class ProblemList {
  public:

@@ -34,8 +34,7 @@ Status check_parts(const GraphInfo& graph, std::uint32_t parts) {
 }
 
 Status check_method(const std::string& method, bool own) {
-  constexpr std::array known{"random", "hash",       "ldg",     "fennel",
-                             "metis",  "multilevel", "hotness", "file"};
+  const auto known = partition_methods();
   const bool is_known = std::ranges::find(known, method) != known.end();
   if (is_known != own && (!own || store_layout::is_valid_name(method))) {
     return ok_status();
@@ -159,6 +158,10 @@ Result<std::vector<std::uint32_t>> assign_vertices(const Adjacency& graph,
 }
 
 }  // namespace
+
+std::vector<std::string> partition_methods() {
+  return {"random", "hash", "ldg", "fennel", "metis", "multilevel", "hotness", "file"};
+}
 
 Result<Assigned> assign(const GraphStore& graph, const AssignOptions& options, Executor& executor) {
   const auto& more = options.more;

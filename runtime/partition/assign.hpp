@@ -47,6 +47,9 @@ struct Assigned {
   Measures measures;
 };
 
+/// Names of the methods, without own ones.
+std::vector<std::string> partition_methods();
+
 /// Assigns all nodes of a graph and measures the result. Equal for any number of threads.
 /// \errors those of `own`; invalid_argument: an unknown method, an own one that has a known name or
 ///   leaves nodes out, no part, more parts than nodes of the largest type,

@@ -215,6 +215,46 @@ TEST_F(Program, UsageErrorsExitWithTwo) {
   EXPECT_EQ(troupe({"run", folder() + "/none.json"}).exit_code, 2);
 }
 
+TEST_F(Program, MisspeltWordsOfTheCommandLineGetTheNearestName) {
+  const auto expect = [&](const std::vector<std::string>& words, const std::string& text) {
+    const auto result = troupe(words);
+    EXPECT_EQ(result.exit_code, 2) << text;
+    EXPECT_NE(result.err.find(text), std::string::npos) << result.err;
+  };
+  expect({"rnu", "job.json"}, "troupe: expected a command, found rnu; did you mean run?");
+  expect({"generate", "rmta"},
+         "troupe generate: expected a command, found rmta; did you mean rmat?");
+  expect({"run", example("quickstart.json"), "--resme"},
+         "troupe run: expected an option, found --resme; did you mean --resume?");
+  expect({"partition", "a", "b", "--methd=x"}, "did you mean --method?");
+  expect({"partition", "a", "b", "--method", "metsi"}, "metis");
+  expect({"run"}, "JOB is required");
+}
+
+TEST_F(Program, WhatIsCheapIsCheckedBeforeDataAreImported) {
+  const auto expect = [&](int code, const std::vector<std::string>& words,
+                          const std::string& text) {
+    auto arguments = words;
+    arguments.insert(arguments.begin() + 1,
+                     {example("quickstart.json"), "--set", "output=" + output()});
+    const auto result = troupe(arguments);
+    EXPECT_EQ(result.exit_code, code) << result.err;
+    EXPECT_NE(result.err.find(text), std::string::npos) << result.err;
+    EXPECT_FALSE(std::filesystem::exists(output())) << text;
+  };
+  const auto plain = write_file("plain", "no program");
+  expect(3, {"predict", "--model", folder() + "/none"}, "--model: expected a file, found none at ");
+  expect(2, {"run", "--set", "cluster.launch=local", "--", folder() + "/none"},
+         "/none: No such file");
+  expect(2, {"run", "--set", "cluster.launch=local", "--", "no-such-program"},
+         "No such file in PATH");
+  expect(2, {"run", "--set", "cluster.launch=local", "--", plain}, "expected an executable file");
+  expect(2,
+         {"run", "--set", "cluster.launch=ssh", "--set",
+          R"(cluster.hosts=["127.0.0.1", "no-such-host.invalid"])"},
+         "can resolve, found no-such-host.invalid;");
+}
+
 TEST_F(Program, MorePartsThanNodesAreRefused) {
   const auto run = troupe({"run", example("quickstart.json"), "--set", "output=" + output(),
                            "--set", "partition.parts=2709"});

@@ -17,8 +17,13 @@ JobReading parse(const std::string& text, const std::vector<std::string>& overri
   return reading.ok() ? *std::move(reading) : JobReading{};
 }
 
+/// Without their places.
 std::string problems_of(const std::string& text, const std::vector<std::string>& overrides = {}) {
-  return to_string(parse(text, overrides).problems);
+  auto problems = parse(text, overrides).problems;
+  for (auto& problem : problems) {
+    problem.place = {};
+  }
+  return to_string(problems);
 }
 
 /// Problems of the minimal job with one key set to some JSON.
@@ -161,6 +166,26 @@ TEST(ParseJob, ReportsAllProblemsAtOnceInSchemaOrder) {
       "/train/optimizer/lr: expected number, > 0, <= 1000, found \"fast\"\n"
       "/seed: expected integer, 0..2^64-1, found -1\n"
       "/sampel: expected a known key, found an unknown one; did you mean \"sample\"?\n");
+}
+
+TEST(ParseJob, SaysWhereInTheFileAProblemStands) {
+  const std::string text = R"(// line 1
+{ "dataset": {"path": "cora"}, /* a
+comment */ "sample": { "fanout": [2, {"x": 1}],
+    "batchsize": 4 },
+  "train": {"ep\u006fchs":
+     0}, "seed": -1, "eval": {"every": "\"}{", "every": 1}
+})";
+  EXPECT_EQ(to_string(parse(text, {"seed=-2", "model.layers=many"}).problems),
+            "line 3, column 34: /sample/fanout: expected list of integers, or an object of them, "
+            "1..16 entries, each -1..2^20, found [2,{\"x\":1}]\n"
+            "line 4, column 5: /sample/batchsize: expected a known key, found an unknown one; did "
+            "you mean \"batch_size\"?\n"
+            "/model/layers: expected integer, 1..16, found \"many\"\n"
+            "line 6, column 6: /train/epochs: expected integer, 1..1000000, found 0\n"
+            "line 6, column 48: /eval/every: expected each key once, found it twice; remove one\n"
+            "line 6, column 40: /eval/every: expected integer, 0..1000000, found \"\\\"}{\"\n"
+            "/seed: expected integer, 0..2^64-1, found -2\n");
 }
 
 TEST(ParseJob, NamesTheNearestKey) {

@@ -114,7 +114,8 @@ TEST(TypedFanout, RefusesWhatIsNoListOrOfAnotherLength) {
         << bad;
   }
   EXPECT_EQ(to_string(read(R"({"*": [1, 2], "in": [1]})").problems),
-            "/sample/fanout: expected lists of one length, 2 like the others, found 1 entries for "
+            "line 2, column 46: /sample/fanout: expected lists of one length, 2 like the others, "
+            "found 1 entries for "
             "\"in\"\n");
   EXPECT_NE(to_string(read(R"({"*": [1, 2]})", {"model.layers=3"}).problems)
                 .find("/sample/fanout: expected 3 entries, one per layer"),

@@ -1,0 +1,120 @@
+#include "launcher/early_checks.hpp"
+
+#include "launcher/processes/tool_output.hpp"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <netdb.h>
+#include <sstream>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <vector>
+
+namespace troupe {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_executable(const fs::path& file) {
+  std::error_code error;
+  return fs::is_regular_file(file, error) && ::access(file.c_str(), X_OK) == 0;
+}
+
+bool is_in_path(const std::string& program) {
+  const char* value = std::getenv("PATH");
+  std::istringstream folders(value == nullptr ? "" : value);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    if (is_executable(fs::path(folder.empty() ? "." : folder) / program)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool resolves(const std::string& name) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* list = nullptr;
+  if (getaddrinfo(name.c_str(), nullptr, &hints, &list) != 0) {
+    return false;
+  }
+  freeaddrinfo(list);
+  return true;
+}
+
+/// A name that ~/.ssh/config replaces, or that is reached through another host.
+bool is_known_to_ssh(const SshJob& ssh, const std::string& name) {
+  std::vector<std::string> words = {"ssh", "-G"};
+  words.insert(words.end(), ssh.options.begin(), ssh.options.end());
+  words.insert(words.end(), {"--", name});
+  const auto printed = tool_output(words);
+  std::istringstream lines(printed ? *printed : "");
+  for (std::string key, value; lines >> key && std::getline(lines >> std::ws, value);) {
+    const bool passes_on = (key == "proxyjump" || key == "proxycommand") && value != "none";
+    if (passes_on || (key == "hostname" && value != name && resolves(value))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+Status check_readable(std::string_view what, const fs::path& file) {
+  std::error_code error;
+  if (!fs::is_regular_file(file, error)) {
+    return Error(Errc::not_found,
+                 fmt::format("{}: expected a file, found none at {}", what, file.string()));
+  }
+  if (::access(file.c_str(), R_OK) != 0) {
+    return Error(Errc::failed_precondition,
+                 fmt::format("{}: cannot read {}: {}", what, file.string(), std::strerror(errno)));
+  }
+  return ok_status();
+}
+
+Status check_program(const Job& job, const std::string& program) {
+  const auto& cluster = job.cluster;
+  const bool starts_here =
+      cluster.launch == "local" || (cluster.launch == "ssh" && cluster.ssh.copy);
+  const bool has_slash = program.find('/') != std::string::npos;
+  if (!starts_here || (has_slash ? is_executable(program) : is_in_path(program))) {
+    return ok_status();
+  }
+  std::error_code error;
+  if (has_slash && fs::exists(program, error)) {
+    return Error(Errc::failed_precondition,
+                 fmt::format("cannot start {}: expected an executable file; try: chmod +x {}",
+                             program, program));
+  }
+  return Error(
+      Errc::not_found,
+      fmt::format("cannot start {}: No such file{}; try: ./{} if it is in this folder, or "
+                  "its whole path",
+                  program, has_slash ? "" : " in PATH", fs::path(program).filename().string()));
+}
+
+Status check_host_names(const ClusterJob& cluster) {
+  if (cluster.launch != "ssh") {
+    return ok_status();
+  }
+  std::vector<std::string> unknown;
+  for (const auto& host : cluster.named) {
+    if (!resolves(host.address) && !is_known_to_ssh(cluster.ssh, host.address)) {
+      unknown.push_back(host.address);
+    }
+  }
+  if (unknown.empty()) {
+    return ok_status();
+  }
+  return Error(
+      Errc::not_found,
+      fmt::format("/cluster/hosts: expected names that this host or ssh can resolve, found "
+                  "{}; try: addresses, or a name that `getent hosts NAME` finds",
+                  fmt::join(unknown, ", ")));
+}
+
+}  // namespace troupe

@@ -1,0 +1,27 @@
+#pragma once
+/// \file json_places.hpp
+/// Where the keys and values of a JSON text stand, for messages about them. The text is read by
+/// json_reader.hpp.
+#include <cstddef>
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace troupe {
+
+struct TextPlace {
+  std::size_t line = 0;  ///< From 1; 0: not in the text
+  std::size_t column = 0;
+};
+
+struct JsonPlace {
+  TextPlace key;
+  TextPlace value;
+};
+
+/// Places by JSON pointer of all members of objects that are not inside lists. Of a key that is
+/// given twice: the last key, which is to be removed, and the first value, which counts.
+/// \requires read_json() takes the text
+std::map<std::string, JsonPlace> json_places(std::string_view text);
+
+}  // namespace troupe
