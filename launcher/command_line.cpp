@@ -6,6 +6,7 @@
 #include "launcher/misspelt_word.hpp"
 #include "launcher/print_error.hpp"
 #include "launcher/processes/process_arguments.hpp"
+#include "launcher/shell_quoted.hpp"
 #include "launcher/store_options.hpp"
 #include "launcher/version.hpp"
 
@@ -59,6 +60,14 @@ struct CommandLine {
   std::string log = "text";
   std::optional<std::vector<std::string>> program;  ///< what follows "--"
 };
+
+std::string shell_text(int argc, char** argv) {
+  std::string text;
+  for (int i = 0; i < argc; ++i) {
+    text += (i > 0 ? " " : "") + shell_word(argv[i]);
+  }
+  return text;
+}
 
 void add_predict(CLI::App& app, PredictArguments& arguments, std::optional<ExitCode>& result) {
   auto* predict =
@@ -302,6 +311,7 @@ int run_command_line(int argc, char** argv) {
   app.require_subcommand(1);
   app.footer(fmt::format("Example: troupe run examples/quickstart.json\n{}", exit_codes));
   CommandLine line;
+  line.run.command = shell_text(argc, argv);
   std::optional<ExitCode> result;
   add_commands(app, line, result);
   std::string pages;

@@ -28,6 +28,7 @@ struct RunArguments {
   JobArguments job;
   LogFormat log = LogFormat::text;
   bool resume = false;     ///< continue from the newest checkpoint in the output folder
+  std::string command;     ///< the command line, for the report
   bool overwrite = false;  ///< replace a finished run in the output folder
 };
 /// Runs a job to its end, or until SIGINT or SIGTERM.

@@ -25,13 +25,17 @@ std::string short_number(double value) {
 
 }  // namespace
 
+std::string score_text(const std::optional<double>& score) {
+  return score ? fmt::format("{:.4f}", *score) : "-";
+}
+
 std::string epoch_line(const EpochRecord& epoch, std::uint32_t epochs, const std::string& metric) {
   const auto width = fmt::formatted_size("{}", epochs);
   std::string line =
       fmt::format("epoch {:>{}}/{}  loss {:.4f}", epoch.epoch + 1, width, epochs, epoch.loss);
   if (epoch.valid) {
-    const auto score = epoch.valid->by_name(metric);
-    line += fmt::format("  valid {} {:.4f}{}", metric, score.value_or(0), epoch.best ? " *" : "  ");
+    line += fmt::format("  valid {} {}{}", metric, score_text(epoch.valid->by_name(metric)),
+                        epoch.best ? " *" : "  ");
   }
   line +=
       fmt::format("  {} seeds/s  {} edges/s  wait {:.0f} %  remote {:.0f} %",
@@ -60,9 +64,8 @@ std::string epoch_json_line(const EpochRecord& epoch, std::uint32_t epochs) {
   if (epoch.valid) {
     nlohmann::ordered_json valid = nlohmann::ordered_json::object();
     for (const char* name : {"accuracy", "f1", "auc"}) {
-      if (const auto score = epoch.valid->by_name(name)) {
-        valid[name] = *score;
-      }
+      const auto score = epoch.valid->by_name(name);
+      valid[name] = score ? nlohmann::ordered_json(*score) : nlohmann::ordered_json();
     }
     json["valid"] = valid;
     json["best"] = epoch.best;

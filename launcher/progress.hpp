@@ -18,6 +18,9 @@ inline constexpr const char* clear_line = "\r\033[K";
 
 enum class LogFormat : std::uint8_t { text, json };
 
+/// "0.7620", or "-" where the data define no score.
+std::string score_text(const std::optional<double>& score);
+
 /// One epoch as a line of text, without the line's end, e.g.
 /// "epoch  3/30  loss 1.2345  valid accuracy 0.7620 *  412 seeds/s  …".
 std::string epoch_line(const EpochRecord& epoch, std::uint32_t epochs, const std::string& metric);

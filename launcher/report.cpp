@@ -6,6 +6,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include <array>
+#include <chrono>
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fstream>
 #include <thread>
@@ -102,7 +105,28 @@ OrderedJson digests_json(const Report& report) {
       {"best_parameters", done ? OrderedJson(to_string(record.best_parameters)) : OrderedJson()}};
 }
 
+std::string own_host() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
+}
+
 }  // namespace
+
+RunStart start_of_run(const Job& job, const std::string& command) {
+  const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+  RunStart run{.start = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now)),
+               .command = command,
+               .build = build_text(),
+               .hosts = {}};
+  if (job.cluster.launch == "ssh" || job.cluster.launch == "slurm") {
+    for (const auto& host : job.cluster.named) {
+      run.hosts.push_back(host.address);
+    }
+  } else {
+    run.hosts.push_back(own_host());
+  }
+  return run;
+}
 
 std::string report_json(const Report& report, const Job& job) {
   const auto& record = report.record;
@@ -112,6 +136,10 @@ std::string report_json(const Report& report, const Job& job) {
   if (!report.error.empty()) {
     json["error"] = report.error;
   }
+  json["start"] = report.start.start;
+  json["command"] = report.start.command;
+  json["hosts"] = report.start.hosts;
+  json["seconds_per_step"] = optional_number(report.seconds_per_step);
   json["digests"] = digests_json(report);
   json["scores"] = {{"valid", scores_json(record.valid)}, {"test", scores_json(record.test)}};
   json["best_epoch"] = record.best_epoch ? OrderedJson(*record.best_epoch + 1) : OrderedJson();
@@ -119,7 +147,8 @@ std::string report_json(const Report& report, const Job& job) {
   for (const auto& epoch : record.epochs) {
     json["epochs"].push_back(epoch_json(epoch));
   }
-  json["seconds"] = {{"load", report.load_seconds}, {"run", report.run_seconds}};
+  json["seconds"] = {
+      {"load", report.load_seconds}, {"run", report.run_seconds}, {"total", report.total_seconds}};
   json["stages"] = stages_json(record);
   json["traffic"] = {{"requests", report.traffic.requests},
                      {"bytes", report.traffic.bytes},

@@ -4,9 +4,12 @@
 /// docs/report.md lists the keys).
 #include "launcher/simulated_cluster.hpp"
 #include "runtime/job/job.hpp"
+#include "runtime/run/metrics_log.hpp"
 #include "runtime/run/run_record.hpp"
 
+#include <chrono>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +18,10 @@ namespace troupe {
 struct Report {
   std::string status;  ///< "done", "failed", "interrupted"
   std::string error;   ///< the sentence, if failed
+  std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
+  RunStart start;
+  double total_seconds = 0;  ///< from the program's start to the report
+  std::optional<double> seconds_per_step;
   RunRecord record;
   Traffic traffic;
   std::vector<std::string> notes;  ///< losses and what was done about them
@@ -22,6 +29,9 @@ struct Report {
   double load_seconds = 0;
   double run_seconds = 0;
 };
+
+/// \param command  the command line
+RunStart start_of_run(const Job& job, const std::string& command);
 
 /// The JSON text of the report.
 std::string report_json(const Report& report, const Job& job);

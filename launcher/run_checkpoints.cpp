@@ -26,9 +26,7 @@ CheckpointFolder checkpoint_folder(const CheckpointedJob& run, nn::ParameterLayo
 }  // namespace
 
 CheckpointOrigin origin_of_run(std::string store) {
-  const auto build = build_info();
-  return {std::move(store), sampling_version,
-          fmt::format("{}, {}, {}", build_identity(), build.compiler, build.build_type), "cpu"};
+  return {std::move(store), sampling_version, build_text(), "cpu"};
 }
 
 Result<std::shared_ptr<const Checkpoint>> find_checkpoint(const CheckpointedJob& run,

@@ -11,6 +11,7 @@
 #include "runtime/graph/store_watch.hpp"
 #include "runtime/run/metrics_log.hpp"
 #include "runtime/run/outputs.hpp"
+#include "runtime/run/step_times.hpp"
 
 #include <chrono>
 #include <cstdio>
@@ -19,6 +20,7 @@
 #include <mutex>
 #include <optional>
 #include <signal.h>
+#include <tuple>
 #include <unistd.h>
 #include <vector>
 
@@ -34,8 +36,8 @@ void print_outcome(const Report& report, const Job& job) {
   const auto& record = report.record;
   const auto show = [&](const char* role, const std::optional<Scores>& scores) {
     if (scores) {
-      std::printf("%s %s %.4f (%llu nodes, %s, parameters of epoch %u)\n", role,
-                  job.eval.metric.c_str(), scores->by_name(job.eval.metric).value_or(0),
+      std::printf("%s %s %s (%llu nodes, %s, parameters of epoch %u)\n", role,
+                  job.eval.metric.c_str(), score_text(scores->by_name(job.eval.metric)).c_str(),
                   static_cast<unsigned long long>(scores->labelled),
                   job.model.typed() ? "sampled" : "exact", record.best_epoch.value_or(0) + 1);
     }
@@ -59,6 +61,7 @@ struct TrainingWatch {
   std::vector<EpochRecord> epochs;  ///< so far, for the report of a run that did not end well
   std::vector<std::string> notes;   ///< losses and what was done about them
   std::string last_checkpoint;      ///< its folder
+  StepTimes step_times;             ///< of rank 0
   std::uint64_t global_step = 0;    ///< of rank 0, as last told
   std::uint64_t log_every = 0;      ///< steps between their lines in the log; 0: none
 
@@ -70,6 +73,13 @@ struct TrainingWatch {
       rewind({global_step, record.epoch});
     }
     epochs.push_back(record);
+    if (metrics && record.valid) {
+      tell(metrics->eval({.epoch = record.epoch,
+                          .last = false,
+                          .role = "valid",
+                          .seconds = record.eval_seconds,
+                          .scores = *record.valid}));
+    }
     if (metrics) {
       tell(metrics->epoch(record));
     }
@@ -80,7 +90,11 @@ struct TrainingWatch {
       return;
     }
     progress->step(report);
-    if (!metrics || raw(report.rank) != 0) {
+    if (raw(report.rank) != 0) {
+      return;
+    }
+    step_times.add(report.seconds);
+    if (!metrics) {
       return;
     }
     if (report.global_step <= global_step) {
@@ -97,12 +111,14 @@ struct TrainingWatch {
     }
   }
   void scores(const RunRecord& record) {
-    for (const auto& [role, scores] : {std::pair("valid", record.valid), {"test", record.test}}) {
+    const std::tuple<const char*, const std::optional<Scores>&, double> roles[] = {
+        {"valid", record.valid, record.valid_seconds}, {"test", record.test, record.test_seconds}};
+    for (const auto& [role, scores, seconds] : roles) {
       if (metrics && scores) {
         tell(metrics->eval({.epoch = record.best_epoch.value_or(0),
                             .last = true,
                             .role = role,
-                            .seconds = 0,
+                            .seconds = seconds,
                             .scores = *scores}));
       }
     }
@@ -139,6 +155,17 @@ Status write_outputs(const Job& job, const PartitionedStore& store, const RunRes
   return write_predictions(job.output, seeds.original, result.outputs->view());
 }
 
+Status write_end(Report& report, const Job& job, TrainingWatch& watch) {
+  report.total_seconds = seconds_since(report.began);
+  report.seconds_per_step = watch.step_times.median();
+  if (watch.metrics) {
+    TROUPE_RETURN_IF_ERROR(watch.metrics->end({.status = report.status,
+                                               .seconds = report.total_seconds,
+                                               .seconds_per_step = report.seconds_per_step}));
+  }
+  return write_report(report, job, job.output / "report.json");
+}
+
 ExitCode finish(const Job& job, const PartitionedStore& store, Report& report,
                 const std::optional<Result<RunResult>>& result, TrainingWatch& watch,
                 const nn::ParameterLayout& layout, LogFormat log) {
@@ -162,22 +189,23 @@ ExitCode finish(const Job& job, const PartitionedStore& store, Report& report,
       print_outcome(report, job);
     }
   }
-  if (const auto written = write_report(report, job, job.output / "report.json"); !written) {
+  if (const auto written = write_end(report, job, watch); !written) {
     return print_error(written.error());
   }
   return code;
 }
 
 /// Opens the log of metrics where the run begins.
-Status open_metrics(const Job& job, const RunSetup& setup, TrainingWatch& watch) {
+Status open_metrics(const Job& job, const RunSetup& setup, const RunStart& start,
+                    TrainingWatch& watch) {
   const auto from = setup.resume ? metrics_point(*setup.resume) : MetricsPoint{};
   TROUPE_ASSIGN_OR_RETURN(auto log, MetricsLog::open(job.output / "metrics.jsonl", from));
   watch.metrics.emplace(std::move(log));
-  return ok_status();
+  return watch.metrics->start(start);
 }
 
 ExitCode run_cluster(const Job& job, const PartitionedStore& store, Report& report,
-                     const RunArguments& arguments, const Say& say, SteadyClock::time_point began) {
+                     const RunArguments& arguments, const Say& say) {
   auto watch = std::make_shared<TrainingWatch>();
   watch->log_every = job.log_every;
   ClusterHooks hooks;
@@ -216,7 +244,7 @@ ExitCode run_cluster(const Job& job, const PartitionedStore& store, Report& repo
     const std::lock_guard guard(watch->mutex);
     watch->progress = std::move(progress);
   }
-  if (const auto opened = open_metrics(job, setup, *watch); !opened) {
+  if (const auto opened = open_metrics(job, setup, report.start, *watch); !opened) {
     return print_error(opened.error(), ExitCode::data);
   }
   const auto store_watch = StoreWatch::begin(store.dir());
@@ -233,7 +261,7 @@ ExitCode run_cluster(const Job& job, const PartitionedStore& store, Report& repo
     const std::lock_guard guard(watch->mutex);
     watch->last_checkpoint = folder;
   });
-  report.load_seconds = seconds_since(began);
+  report.load_seconds = seconds_since(report.began);
   const auto run_began = SteadyClock::now();
   (*cluster)->start(std::move(setup),
                     [watch](Result<RunResult> result) { watch->end.end(std::move(result)); });
@@ -291,7 +319,9 @@ ExitCode run_command(const RunArguments& arguments) {
     return print_error(copied.error());
   }
   Report report;
-  return run_cluster(run->job, run->store, report, arguments, say, began);
+  report.began = began;
+  report.start = start_of_run(run->job, arguments.command);
+  return run_cluster(run->job, run->store, report, arguments, say);
 }
 
 }  // namespace troupe

@@ -17,4 +17,9 @@ std::string build_identity() {
                      sampling_version, net::FrameHeader::protocol_version);
 }
 
+std::string build_text() {
+  const auto build = build_info();
+  return fmt::format("{}, {}, {}", build_identity(), build.compiler, build.build_type);
+}
+
 }  // namespace troupe

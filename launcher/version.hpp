@@ -16,6 +16,8 @@ struct BuildInfo {
   std::string build_type;
 };
 BuildInfo build_info();
+/// Version, compiler and build type, as checkpoints and metrics name the program.
+std::string build_text();
 
 /// Version, build id, sampling and wire version: what processes of a run must have in common.
 std::string build_identity();

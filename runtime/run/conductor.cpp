@@ -236,6 +236,7 @@ void Conductor::next_epoch() {
 void Conductor::begin_final() {
   layer_ = 0;
   final_role_ = 0;
+  began_ns_ = now_ns();
   const auto has_seeds = [this](const std::string& role) { return has_role(role); };
   if (options_.train_only) {
     phase_ = Phase::over;
@@ -348,10 +349,13 @@ Status Conductor::take_final(Outputs outputs) {
   const auto logits = std::as_const(outputs.logits).view();
   outputs_.add_array(std::span<const float>(logits.flat()));
   record_.outputs = outputs_.digest();
-  if (role_ == "val") {
-    record_.valid = score(logits, outputs.labels);
-  } else if (role_ == "test") {
-    record_.test = score(logits, outputs.labels);
+  const bool is_val = role_ == "val";
+  if (is_val || role_ == "test") {
+    (is_val ? record_.valid : record_.test) = score(logits, outputs.labels);
+    const auto ended_ns = now_ns();
+    (is_val ? record_.valid_seconds : record_.test_seconds) =
+        static_cast<double>(ended_ns - began_ns_) * 1e-9;
+    began_ns_ = ended_ns;
   }
   if (role_ == options_.keep_outputs) {
     kept_ = std::make_shared<const Matrix>(std::move(outputs.logits));

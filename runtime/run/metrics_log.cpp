@@ -21,6 +21,9 @@ using OrderedJson = nlohmann::ordered_json;
 /// Whether a line is one of ours and not past `point`.
 Result<bool> stays(const JsonValue& line, const MetricsPoint& point) {
   TROUPE_ASSIGN_OR_RETURN(const auto kind, line.string("kind"));
+  if (kind == "start" || kind == "end") {
+    return kind == "start";
+  }
   if (kind == "step") {
     TROUPE_ASSIGN_OR_RETURN(const auto step, line.integer("global_step", any_integer));
     return step <= point.global_step;
@@ -106,6 +109,33 @@ Status MetricsLog::append(const std::string& line) {
     rest.remove_prefix(static_cast<std::size_t>(n));
   }
   return ok_status();
+}
+
+Status MetricsLog::start(const RunStart& run) {
+  struct stat found {};
+  if (::fstat(fd_, &found) != 0) {
+    return file_error(file_, "cannot read its size", errno);
+  }
+  if (found.st_size > 0) {
+    return ok_status();
+  }
+  const OrderedJson json{{"kind", "start"},
+                         {"start", run.start},
+                         {"command", run.command},
+                         {"build", run.build},
+                         {"hosts", run.hosts}};
+  return append(text_of_json(json) + "\n");
+}
+
+Status MetricsLog::end(const RunSummary& run) {
+  OrderedJson json{{"kind", "end"},
+                   {"status", run.status},
+                   {"seconds", number_to_json(run.seconds, JsonStyle::plain)},
+                   {"seconds_per_step", nullptr}};
+  if (run.seconds_per_step) {
+    json["seconds_per_step"] = *run.seconds_per_step;
+  }
+  return append(text_of_json(json) + "\n");
 }
 
 Status MetricsLog::step(const StepReport& report) {

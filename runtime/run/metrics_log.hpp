@@ -8,7 +8,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace troupe {
 
@@ -29,6 +31,20 @@ struct EvalMetrics {
   Scores scores = {};
 };
 
+/// What a run is, known when it starts.
+struct RunStart {
+  std::string start;               ///< ISO 8601, UTC, of the first start
+  std::string command;             ///< as a shell reads it
+  std::string build;               ///< version, compiler and build type of the program
+  std::vector<std::string> hosts;  ///< names
+};
+/// What is known when it ends.
+struct RunSummary {
+  std::string status;  ///< as in the report
+  double seconds = 0;  ///< since the last start
+  std::optional<double> seconds_per_step;
+};
+
 /// Appends lines; each is written through to the system at once, whole or, when the disk is full, not
 /// at all.
 /// Threads: one at a time; blocks on the disk
@@ -43,6 +59,9 @@ class MetricsLog {
   MetricsLog(MetricsLog&& other) noexcept;
   MetricsLog& operator=(MetricsLog&&) = delete;
 
+  /// Nothing is written where the run goes on from a checkpoint: the file has its first start.
+  Status start(const RunStart& run);
+  Status end(const RunSummary& run);
   Status step(const StepReport& report);
   Status epoch(const EpochRecord& record);
   Status eval(const EvalMetrics& eval);

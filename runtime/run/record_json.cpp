@@ -150,7 +150,8 @@ OrderedJson epoch_to_json(const EpochRecord& record, JsonStyle style) {
 }
 
 OrderedJson record_to_json(const RunRecord& record) {
-  const auto& [epochs, best_epoch, valid, test, batches, outputs, parameters, best] = record;
+  const auto& [epochs, best_epoch, valid, test, valid_seconds, test_seconds, batches, outputs,
+               parameters, best] = record;
   OrderedJson json{{"epochs", OrderedJson::array()}};
   for (const auto& epoch : epochs) {
     json["epochs"].push_back(epoch_to_json(epoch, JsonStyle::exact));

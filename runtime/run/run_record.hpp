@@ -49,6 +49,9 @@ struct RunRecord {
   std::optional<std::uint32_t> best_epoch;
   std::optional<Scores> valid;  ///< exact, with the best epoch's parameters
   std::optional<Scores> test;
+  double valid_seconds =
+      0;  ///< The last evaluation's, with inference for all roles; not in checkpoints
+  double test_seconds = 0;        ///< Scoring alone where inference was exact; not in checkpoints
   std::optional<Digest> batches;  ///< running digest over all epochs; none with digest "off"
   /// Of the outputs behind `valid` and `test`, in seed order: equal for equal parameters, whatever
   /// the partitioning.

@@ -167,6 +167,39 @@ TEST_F(Program, OnlyOneRunAtATimeWritesToAnOutput) {
   EXPECT_NE(second.err.find(owner), std::string::npos) << second.err;
 }
 
+TEST_F(Program, ReportAndMetricsNameTheRunAndEveryEvaluation) {
+  const auto run = troupe({"run", example("quickstart.json"), "--set", "output=" + output(),
+                           "--set", "train.epochs=5", "--set", "eval.every=2"});
+
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const auto r = report();
+  const auto start = r["start"].get<std::string>();
+  EXPECT_EQ(start.size(), 20U) << start;
+  EXPECT_EQ(start.back(), 'Z') << start;
+  EXPECT_NE(r["command"].get<std::string>().find(" run "), std::string::npos);
+  EXPECT_NE(r["command"].get<std::string>().find(" --set eval.every=2"), std::string::npos);
+  EXPECT_EQ(r["hosts"].size(), 1U);
+  EXPECT_GT(r["seconds_per_step"], 0);
+  EXPECT_GE(r["seconds"]["total"], r["seconds"]["run"]);
+  std::vector<json> lines;
+  std::ifstream in(output() + "/metrics.jsonl");
+  for (std::string line; std::getline(in, line);) {
+    lines.push_back(json::parse(line, nullptr, false));
+  }
+  std::string kinds;
+  for (const auto& line : lines) {
+    kinds += line["kind"].get<std::string>() + " ";
+    if (line["kind"] == "eval") {
+      EXPECT_GT(line["seconds"], 0);
+      EXPECT_TRUE(line["auc"].is_null());
+    }
+  }
+  EXPECT_EQ(kinds, "start eval epoch epoch eval epoch epoch eval epoch eval eval end ");
+  EXPECT_EQ(lines.front()["start"], r["start"]);
+  EXPECT_EQ(lines.front()["command"], r["command"]);
+  EXPECT_EQ(lines.back()["seconds_per_step"], r["seconds_per_step"]);
+}
+
 TEST_F(Program, JsonProgressIsOneObjectPerLine) {
   const auto run = troupe({"run", example("quickstart.json"), "--log", "json", "--set",
                            "output=" + output(), "--set", "train.epochs=3"});
@@ -487,12 +520,13 @@ TEST_F(Program, AnInterruptedRunGoesOnToTheBitsOfTheUndisturbedOne) {
   EXPECT_EQ(report()["digests"], whole["digests"]);
   EXPECT_EQ(report()["scores"], whole["scores"]);
   EXPECT_TRUE(metrics_of(output()) == metrics_of(folder() + "/whole"));
-  EXPECT_EQ(metrics_of(output()).size(), 12U * 3U + 12U + 2U);
+  EXPECT_EQ(metrics_of(output()).size(), 1U + 12U * 3U + 12U * 2U + 2U + 1U);
 }
 
 /// What of a report does not depend on the time it took, as pointers and values.
 std::map<std::string, json> lasting(json report) {
-  for (const char* key : {"seconds", "stages", "traffic", "hardware", "notes"}) {
+  for (const char* key : {"seconds", "stages", "traffic", "hardware", "notes", "start", "command",
+                          "seconds_per_step"}) {
     report.erase(key);
   }
   for (auto& epoch : report["epochs"]) {

@@ -89,6 +89,8 @@ TEST_F(Metrics, AreObjectsThatCountEpochsFromOne) {
 
 TEST_F(Metrics, HaveTheKeysThatTheDocumentationLists) {
   ASSERT_OK_AND_ASSIGN(auto log, MetricsLog::open(file_));
+  ASSERT_OK(log.start({}));
+  ASSERT_OK(log.end({}));
   ASSERT_OK(log.step({}));
   ASSERT_OK(log.eval({}));
   ASSERT_OK(log.epoch({}));
@@ -132,6 +134,25 @@ TEST_F(Metrics, OfARunThatGoesOnAreThoseOfAnUndisturbedOne) {
     write_end(log);
     EXPECT_EQ(text(), undisturbed) << "from step " << step;
   }
+}
+
+TEST_F(Metrics, HaveTheFirstStartAndTheLastEnd) {
+  const auto run = [&](const std::string& start, const MetricsPoint& from) {
+    ASSERT_OK_AND_ASSIGN(auto log, MetricsLog::open(file_, from));
+    ASSERT_OK(log.start({.start = start, .command = "troupe run", .build = "1", .hosts = {"a"}}));
+    write_epoch(log, from.epochs);
+    ASSERT_OK(log.end({.status = "done", .seconds = 3, .seconds_per_step = {}}));
+  };
+  run("first", {});
+  run("second", {.global_step = 2, .epochs = 1});
+
+  const auto found = lines();
+  ASSERT_EQ(found.size(), 10U);
+  EXPECT_EQ(found.front(), json::parse(R"({"kind": "start", "start": "first",
+      "command": "troupe run", "build": "1", "hosts": ["a"]})"));
+  EXPECT_EQ(found.back(), json::parse(R"({"kind": "end", "status": "done", "seconds": 3.0,
+      "seconds_per_step": null})"));
+  EXPECT_EQ(found[5]["kind"], "step");
 }
 
 TEST_F(Metrics, OfAnEpochWithoutItsEvaluationAreCutBeforeTheEvaluation) {
