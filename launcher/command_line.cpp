@@ -306,8 +306,7 @@ int split_program(int argc, char** argv, CommandLine& line) {
 int run_command_line(int argc, char** argv) {
   const auto build = build_info();
   CLI::App app("Troupe trains graph neural networks as a troupe of actors.", "troupe");
-  app.set_version_flag("--version", fmt::format("troupe {} ({}, {})", build_identity(),
-                                                build.compiler, build.build_type));
+  app.set_version_flag("--version", "troupe " + build_text());
   app.require_subcommand(1);
   app.footer(fmt::format("Example: troupe run examples/quickstart.json\n{}", exit_codes));
   CommandLine line;
