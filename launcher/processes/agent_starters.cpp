@@ -1,6 +1,7 @@
 #include "launcher/processes/agent_starters.hpp"
 
 #include "launcher/processes/child_processes.hpp"
+#include "launcher/processes/process_logs.hpp"
 #include "launcher/processes/slurm_allocation.hpp"
 #include "launcher/shell_quoted.hpp"
 
@@ -19,12 +20,16 @@ class ChildAgents final : public AgentStarter {
     std::string input = {};  ///< for who stands before the program
   };
   using Command = std::function<Start(HostId, const ProcessArguments&)>;
-  explicit ChildAgents(Command command)
+  ChildAgents(Command command, const std::filesystem::path& output)
       : command_(std::move(command)),
-        children_({.line = print_line,
-                   .exited = [this](std::uint64_t child, const std::string& how, bool) {
-                     exited(child, how);
-                   }}) {}
+        logs_(output / "logs"),
+        children_({.line =
+                       [this](const std::string& line, bool error) {
+                         print_line(line, error);
+                         logs_.add(line);
+                       },
+                   .exited = [this](std::uint64_t child, const std::string& how,
+                                    bool) { exited(child, how); }}) {}
 
   Status start(HostId host, const ProcessArguments& arguments, const Secrets& secrets,
                std::function<void(const std::string&)> ended) override {
@@ -60,6 +65,7 @@ class ChildAgents final : public AgentStarter {
   }
 
   const Command command_;
+  ProcessLogs logs_;
   std::mutex mutex_;
   std::uint64_t next_ = 1;
   std::map<HostId, std::uint64_t> by_host_;  ///< the last one started
@@ -122,7 +128,8 @@ std::unique_ptr<AgentStarter> make_agent_starter(const Job& job) {
     return std::make_unique<ChildAgents>(
         [program = own_program()](HostId, const ProcessArguments& a) {
           return ChildAgents::Start{agent_command(program, a)};
-        });
+        },
+        job.output);
   }
   if (cluster.launch == "ssh") {
     return std::make_unique<ChildAgents>(
@@ -134,7 +141,8 @@ std::unique_ptr<AgentStarter> make_agent_starter(const Job& job) {
           const auto& path = own_or(own_or(spec.program, cluster.ssh.program), program);
           return ChildAgents::Start{ssh_command(cluster.ssh, spec, agent_command(path, there)),
                                     environment_input(cluster.ssh, spec)};
-        });
+        },
+        job.output);
   }
   if (cluster.launch == "slurm") {
     return std::make_unique<ChildAgents>(
@@ -144,7 +152,8 @@ std::unique_ptr<AgentStarter> make_agent_starter(const Job& job) {
           return ChildAgents::Start{
               srun_command(cluster.slurm, cluster.named.at(raw(host)).address,
                            agent_command(own_or(cluster.slurm.program, program), there))};
-        });
+        },
+        job.output);
   }
   return nullptr;
 }

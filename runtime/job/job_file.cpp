@@ -157,6 +157,9 @@ class Reader {
     const auto& sections = job_sections();
     for (const auto& [key, entry] : value.items()) {
       const std::string pointer = section + "/" + pointer_token(key);
+      if (pointer == "/$schema") {
+        continue;  // for editors
+      }
       if (std::find(known.begin(), known.end(), key) == known.end()) {
         problems_.add(
             {pointer, "a known key", "an unknown one", unknown_key_hint(section, key), true});

@@ -1,6 +1,6 @@
 #pragma once
 /// \file job_file.hpp
-/// Reads a job file: strict JSON with comments, every key known, every value checked, all problems
+/// Reads a job file: strict JSON with comments, every key known but `$schema`, every value checked, all problems
 /// at once.
 #include "runtime/base/result.hpp"
 #include "runtime/job/job.hpp"

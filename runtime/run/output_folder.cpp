@@ -187,6 +187,7 @@ Result<OutputClaim> OutputClaim::take(const OutputRequest& request) {
 Status clear_output(const fs::path& dir) {
   std::vector<fs::path> found(run_files.begin(), run_files.end());
   std::ranges::transform(found, found.begin(), [&](const auto& name) { return dir / name; });
+  found.push_back(dir / "logs");
   std::error_code error;
   for (fs::directory_iterator entry(dir / "checkpoints", error), end; !error && entry != end;
        entry.increment(error)) {

@@ -51,7 +51,8 @@ class OutputClaim {
   OpenFile lock_;
 };
 
-/// Removes the files of an earlier run: report, metrics, model, predictions, trace and checkpoints.
+/// Removes the files of an earlier run: report, metrics, model, predictions, trace, logs and
+/// checkpoints.
 /// `store/` and files that a run does not write stay.
 /// \errors failed_precondition: one of them cannot be removed
 Status clear_output(const std::filesystem::path& dir);

@@ -6,6 +6,8 @@
 
 #include <chrono>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <optional>
 
@@ -35,6 +37,15 @@ TEST_F(Embed, TheSameProgramRunsOnOneAndTwoHostsWithTheSameResults) {
   const auto digest = line_of(two, "batches").substr(8);
   EXPECT_NE(line_of(built_in, "batches").find(digest), std::string::npos) << built_in.out;
   EXPECT_GE(std::stod("0" + line_of(two, "test accuracy").substr(14)), 0.77) << two.out;
+}
+
+TEST_F(Embed, WhatProcessesPrintIsKeptByProcess) {
+  const auto ran = run(program_command("logged", {"--set", "cluster.launch=local"}));
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  std::ifstream in(output("logged") + "/logs/host-0.log");
+  const std::string log{std::istreambuf_iterator<char>(in), {}};
+  EXPECT_NE(log.find("epoch 1:"), std::string::npos) << log;
+  EXPECT_NE(ran.out.find("[host 0] epoch 1:"), std::string::npos) << ran.out;
 }
 
 TEST_F(Embed, RunsInProcessesOfEveryPlacement) {

@@ -1,9 +1,11 @@
 #include "runtime/job/job_file.hpp"
 
 #include "tests/support/expect.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <limits>
 
 namespace troupe {
@@ -186,6 +188,25 @@ comment */ "sample": { "fanout": [2, {"x": 1}],
             "line 6, column 48: /eval/every: expected each key once, found it twice; remove one\n"
             "line 6, column 40: /eval/every: expected integer, 0..1000000, found \"\\\"}{\"\n"
             "/seed: expected integer, 0..2^64-1, found -2\n");
+}
+
+TEST(ParseJob, LeavesTheSchemaToEditors) {
+  const std::string rest = R"("dataset": {"path": "cora"}, "sample": {"fanout": [2]}})";
+  const auto named = parse(R"({"$schema": "https://example.org/job.json", )" + rest, {});
+  EXPECT_EQ(to_string(named.problems), "");
+  EXPECT_EQ(named.job.json, parse("{" + rest, {}).job.json);
+  EXPECT_CONTAINS(problems_of(R"({"dataset": {"path": "cora", "$schema": "x"},
+                                  "sample": {"fanout": [2]}})"),
+                  "/dataset/$schema: expected a known key");
+}
+
+TEST(ReadJob, TakesTheNameFromJsoncToo) {
+  const testing::ScratchFolder scratch;
+  const auto file = scratch.path() / "first.jsonc";
+  std::ofstream(file) << R"({"dataset": {"path": "."}, "sample": {"fanout": [2]}} // the end)";
+  ASSERT_OK_AND_ASSIGN(const JobReading reading, read_job(file, {}));
+  EXPECT_EQ(to_string(reading.problems), "");
+  EXPECT_EQ(reading.job.output, "runs/first");
 }
 
 TEST(ParseJob, NamesTheNearestKey) {
