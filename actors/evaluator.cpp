@@ -18,7 +18,7 @@ namespace troupe {
 namespace {
 
 constexpr std::size_t max_in_flight = 2;
-constexpr NodeTypeId node_type{0};  // typed graphs have no model yet; the job check says so
+constexpr NodeTypeId node_type{0};  // exact inference on heterogeneous graphs is refused
 constexpr EdgeTypeId edge_type{0};
 
 struct BlockWork {

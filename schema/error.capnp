@@ -1,7 +1,8 @@
 @0xc1f6a52f0d3b9e01;
-# What a `failure` frame (the answer to a request) and a `down` frame (an exported actor died) carry.
+# The message of a `failure` frame: the answer to a request that failed. That an exported actor ended is told by `actor_down`
+# (recovery.capnp).
 # Who:        the serving process to the requesting one.
-# Ordering:   a failure is matched by the request id in the frame's header, never by order; a down frame names its actor in `target`.
+# Ordering:   a failure is matched by the request id in the frame's header, never by order.
 # Versioning: fields are only added, at the end, with defaults that mean "as before"; numbers are never reused. A reader ignores
 #             what it does not know. Whatever an old reader would misunderstand raises `protocol_version` (runtime/net/frame.hpp).
 

@@ -1,7 +1,7 @@
 @0xd3a5a0e6f17c4b29;
 # Stopping, continuing and recovering: methods 21 `take_state`, 22 `restore`, 23 `regroup`, 24 `introduce`, 25 `ping`, 26 `actor_down`,
 # 29 `read_start`, 30 `keep_state`.
-# Who:        the director asks trainers (state, restore, ping), evaluators (ping) and the agents of hosts (regroup, introduce); `actor_down` goes
+# Who:        the director asks trainers (state, restore, ping), evaluators (ping) and the supervisors of processes (regroup, introduce); `actor_down` goes
 #             from the host where an exported actor ended to those that may know it. Where a user program trains, the processes of its ranks send
 #             `read_start`, and that of rank 0 `keep_state`, to the director's process.
 # Ordering:   a roll-back is regroup (all agents), introduce (all agents), restore (all trainers), each after all answers to the one before.
