@@ -279,6 +279,12 @@ caf::behavior registrar(Registrar* self, RegistrarOptions options) {
         }
         return done();
       },
+      [self, done](const Ref<net::RankEpoch>& epoch) {
+        if (self->state.options.rank_epoch) {
+          self->state.options.rank_epoch(*epoch);
+        }
+        return done();
+      },
       [self](const Ref<net::ReadStart>& request) {
         auto promise = self->make_response_promise();
         deliver(promise, start_state(self->state.options, *request));

@@ -35,6 +35,8 @@ struct RegistrarOptions {
   std::function<void(const std::string&)> say;              ///< a line about a loss
   std::function<void(const net::Notice&)> notice;           ///< of a process
   std::function<void(const net::RanksEnded&)> ranks_ended;  ///< those of a process; may be empty
+  /// With a user program: a rank has made the last step of an epoch; may be empty.
+  std::function<void(const net::RankEpoch&)> rank_epoch = {};
   /// With a user program: the state that ranks of a resumed run begin with; may be empty.
   std::function<Result<net::StateReply>(const net::ReadStart&)> start_state = {};
   /// With a user program: keeps a state of the ranks. Called on `io`, may block; may be empty.
@@ -67,6 +69,7 @@ struct EndAll {
 /// | Ref<net::PeerUnreachable> | Ref<net::Done>      |                                                |
 /// | Ref<net::Notice>        | Ref<net::Done>        |                                                |
 /// | Ref<net::RanksEnded>    | Ref<net::Done>        |                                                |
+/// | Ref<net::RankEpoch>     | Ref<net::Done>        |                                                |
 /// | Ref<net::ReadStart>     | Ref<net::StateReply>  | failed_precondition: the run is not resumed    |
 /// | Ref<net::KeepState>     | Ref<net::Done>        | those of keeping it                            |
 /// | Ref<LinkLost>           | none                  |                                                |

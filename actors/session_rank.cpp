@@ -2,6 +2,7 @@
 
 #include "actors/error.hpp"
 #include "actors/session_rank_state.hpp"
+#include "runtime/run/epoch_counters.hpp"
 
 #include <caf/all.hpp>
 
@@ -15,6 +16,8 @@ std::string rank_name(const State& state) {
 }
 
 namespace {
+
+using SteadyClock = std::chrono::steady_clock;
 
 // ---- the data path ----
 
@@ -155,7 +158,13 @@ void pump(Self* self) {
   } else if (auto ready = stream.batches.take()) {
     stream.next.reset();
     stream.taken = true;
+    if (const auto since = std::exchange(stream.waiting_since, std::nullopt)) {
+      stream.counters.wait_ns += static_cast<std::uint64_t>((SteadyClock::now() - *since).count());
+    }
+    count_batch(stream.counters, **ready);
     promise.deliver(Ref<TakenBatch>(TakenBatch{*std::move(ready), true}));
+  } else if (!stream.waiting_since) {
+    stream.waiting_since = SteadyClock::now();
   }
 }
 
@@ -276,6 +285,10 @@ caf::behavior behavior(Self* self, SessionRankOptions options, SpawnDataPath dat
       [self](const Ref<TrainerPeers>& peers) { self->state.peers = peers->trainers; },
       [self](const Ref<BeginEpoch>& request) { begin_epoch(self, *request); },
       [self](const Ref<NextBatch>&) { next_batch(self); },
+      [self](const Ref<CountEpoch>&) {
+        const auto& stream = self->state.stream;
+        return Ref<CountedEpoch>(CountedEpoch{stream ? stream->counters : net::EpochCounters()});
+      },
       [self](const Ref<SampleBatch>& request) {
         auto promise = self->make_response_promise();
         if (self->state.ended) {

@@ -70,6 +70,12 @@ struct Together {
   std::vector<Digest> batches;  ///< in rank order, of the ranks that gave one
 };
 
+/// What the stream of batches has counted since BeginEpoch. Answered with CountedEpoch.
+struct CountEpoch {};
+struct CountedEpoch {
+  net::EpochCounters counters;
+};
+
 /// The rank's state after a step, for whoever takes it (net::TakeState). Answered with net::Done.
 struct OfferState {
   std::shared_ptr<const net::TrainingState> state;
@@ -94,6 +100,7 @@ struct EndRank {
 /// | Ref<TrainerPeers>       | none                   |                                             |
 /// | Ref<BeginEpoch>         | Ref<EpochBegun>        |                                             |
 /// | Ref<NextBatch>          | Ref<TakenBatch>        | those of the data path                      |
+/// | Ref<CountEpoch>         | Ref<CountedEpoch>      |                                             |
 /// | Ref<SampleBatch>        | Ref<ReadyBatch>        | those of the data path                      |
 /// | Ref<Contribute>         | Ref<Together>          | deadline_exceeded, with the ranks that are  |
 /// |                         |                        | missing; invalid_argument: ranks disagree   |

@@ -23,6 +23,8 @@ struct Stream {
   bool taken = false;        ///< the step's batch was handed out
   std::optional<caf::response_promise> next;
   std::optional<Error> error;
+  net::EpochCounters counters = {};
+  std::optional<std::chrono::steady_clock::time_point> waiting_since = std::nullopt;
 };
 
 /// A batch that the user asked for by itself.

@@ -3,6 +3,7 @@
 #include "actors/offload.hpp"
 #include "actors/trainer_state.hpp"
 #include "runtime/nn/scores.hpp"
+#include "runtime/run/epoch_counters.hpp"
 
 #include <caf/all.hpp>
 
@@ -10,21 +11,6 @@
 
 namespace troupe::trainer {
 namespace {
-
-void account(net::EpochCounters& counters, const ReadyBatch& ready) {
-  const auto& sampled = *ready.batch.sampled;
-  counters.batches += 1;
-  counters.seeds += sampled.seed_index.size();
-  counters.nodes += sampled.num_nodes();
-  counters.edges += sampled.num_edges();
-  counters.sample_ns += ready.trace.sample_ns;
-  counters.collect_ns += ready.trace.collect_ns;
-  counters.frontier.add(ready.trace.frontier);
-  counters.rows += ready.trace.rows;
-  counters.rows_remote += ready.trace.rows_remote;
-  counters.rows_cached += ready.trace.rows_cached;
-  counters.rows_cached_at_best += ready.trace.rows_cached_at_best;
-}
 
 // ---- asking ----
 
@@ -218,7 +204,7 @@ void take(Self* self, Ref<ReadyBatch> ready) {
     self->state.options.trace.slice("wait for a batch", *pass.waiting_since);
     pass.waiting_since.reset();
   }
-  account(pass.counters, *ready);
+  count_batch(pass.counters, *ready);
   pass.busy = true;
   if (self->state.options.take_only) {
     only_take(self, *ready);

@@ -51,6 +51,7 @@ constexpr std::array entries = {
     entry<net::GradientChunk, net::GradientSum>(true),
     entry<SampleBatch, ReadyBatch>(true),
     entry<net::EpochRequest, net::EpochResult>(true),
+    entry<net::RankEpoch, net::Done>(true),
     entry<net::InferRequest, net::InferResult>(true),
     entry<net::ScoreRequest, net::ScoreResult>(true),
     entry<net::KeepBest, net::Done>(true),

@@ -22,7 +22,7 @@ using Messages =
                 net::ReadParameters, net::ParameterVector, net::Join, net::Welcome, net::Ready,
                 net::Members, net::SpawnProcess, net::KillProcess, net::ProcessExited,
                 net::EndProcess, net::LinkTotals, net::Notice, net::RanksEnded, net::StopRanks,
-                net::PeerUnreachable, net::ReadStart, net::KeepState>;
+                net::PeerUnreachable, net::ReadStart, net::KeepState, net::RankEpoch>;
 
 inline std::vector<std::uint8_t> pack_frame(std::uint8_t kind, const net::Frame& frame) {
   std::vector<std::uint8_t> out{kind, 0};

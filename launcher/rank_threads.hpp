@@ -6,7 +6,9 @@
 #include "runtime/base/digest.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/job/job.hpp"
+#include "runtime/net/messages.hpp"
 #include "runtime/run/checkpoint.hpp"
+#include "runtime/run/step_report.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -20,6 +22,10 @@ struct SessionSetup {
   /// Keeps a checkpoint; may block. Empty: none are kept.
   std::function<Status(const Checkpoint&)> write_checkpoint = {};
   std::function<void(const std::string&)> say = {};  ///< a line about what went wrong
+  /// A rank here has made the last step of an epoch. Returns once it is recorded; may be empty.
+  std::function<Status(const net::RankEpoch&)> on_epoch = {};
+  /// Rank 0 has made a step; loss and rate are not known. May be empty.
+  std::function<void(const StepReport&)> on_step = {};
 };
 
 /// How the ranks' functions ended.

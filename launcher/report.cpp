@@ -97,7 +97,8 @@ OrderedJson hardware_json(const Report& report) {
 
 OrderedJson digests_json(const Report& report) {
   const auto& record = report.record;
-  const bool done = report.status == "done";
+  // Without a built-in model there are no parameters, and no outputs.
+  const bool done = report.status == "done" && record.parameters != Digest();
   return {
       {"batches", record.batches ? OrderedJson(to_string(*record.batches)) : OrderedJson()},
       {"outputs", done ? OrderedJson(to_string(record.outputs)) : OrderedJson()},

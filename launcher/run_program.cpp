@@ -9,74 +9,46 @@
 #include "launcher/processes/host_copy.hpp"
 #include "launcher/processes/process_cluster.hpp"
 #include "launcher/read_job.hpp"
-#include "launcher/run_checkpoints.hpp"
 #include "launcher/run_environment.hpp"
+#include "launcher/session_watch.hpp"
 
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <memory>
-#include <mutex>
 
 namespace troupe {
 
 namespace {
 
-/// Outlives the wait by a moment.
-struct ProgramWatch {
-  EndOrSignal<SessionOutcome> end;
-  std::mutex mutex;
-  std::string last_checkpoint;  ///< Its folder
-};
-
-ExitCode print_outcome(const Job& job, const std::optional<SessionOutcome>& outcome,
-                       const std::string& last_checkpoint) {
-  if (!outcome || (!outcome->status && outcome->status.error().code() == Errc::cancelled)) {
-    tell_interrupted(last_checkpoint);
-    return ExitCode::interrupted;
-  }
-  if (!outcome->status) {
-    return print_error(outcome->status.error());
-  }
-  if (job.digest != DigestMode::off) {
-    std::printf("batches %s\n", to_string(outcome->batches).c_str());
-  }
-  return ExitCode::done;
-}
-
-/// Checkpoints are found and written by this process: the hosts of the ranks may see another folder.
-Status add_checkpoints(const Job& job, bool resume, const Say& print,
-                       const std::shared_ptr<ProgramWatch>& watch, ProcessClusterSetup& setup) {
-  TROUPE_ASSIGN_OR_RETURN(auto digest, dataset_digest(job));
-  const CheckpointedJob run{job, origin_of_run(std::move(digest))};
-  if (resume) {
-    TROUPE_ASSIGN_OR_RETURN(setup.resume, find_checkpoint(run, {}, print));
-  }
-  setup.keep_state = [text = job.json,
-                      write = checkpoint_writer(run, {}, [watch](const std::string& folder) {
-                        const std::lock_guard guard(watch->mutex);
-                        watch->last_checkpoint = folder;
-                      })](net::TrainingState state) {
-    Checkpoint checkpoint;
-    checkpoint.training = std::move(state);
-    checkpoint.job = text;
-    return write(checkpoint);
-  };
-  return ok_status();
-}
+using ProgramEnd = EndOrSignal<SessionOutcome>;
 
 std::optional<SessionOutcome> run_to_end(ProcessSessions& sessions,
-                                         const std::shared_ptr<ProgramWatch>& watch) {
-  sessions.start([watch](SessionOutcome outcome) { watch->end.end(std::move(outcome)); });
-  auto outcome = watch->end.wait();
+                                         const std::shared_ptr<ProgramEnd>& end) {
+  sessions.start([end](SessionOutcome outcome) { end->end(std::move(outcome)); });
+  auto outcome = end->wait();
   if (!outcome) {
     std::fprintf(stderr,
                  "troupe: stopping after the current step; press Ctrl-C again to stop "
                  "immediately\n");
     sessions.stop();
-    outcome = watch->end.wait_stopped(std::chrono::seconds(60));
+    outcome = end->wait_stopped(std::chrono::seconds(60));
   }
   return outcome;
+}
+
+ProcessClusterSetup process_setup(const RunArguments& arguments,
+                                  const std::vector<std::string>& program,
+                                  const std::shared_ptr<SessionWatch>& watch) {
+  ProcessClusterSetup setup;
+  setup.folder = std::filesystem::absolute(arguments.job.file).parent_path();
+  setup.program = program;
+  setup.resume = watch->resume();
+  setup.keep_state = [watch](net::TrainingState state) { return watch->keep(std::move(state)); };
+  setup.on_epoch = [watch](const net::RankEpoch& epoch) { watch->epoch(epoch); };
+  setup.hooks.on_step = [watch](const StepReport& step) { watch->step(step); };
+  setup.say = [watch](const std::string& text) { watch->note(text); };
+  return setup;
 }
 
 ExitCode run_processes(const RunArguments& arguments, const std::vector<std::string>& program) {
@@ -92,19 +64,21 @@ ExitCode run_processes(const RunArguments& arguments, const std::vector<std::str
       !copied) {
     return print_error(copied.error());
   }
-  const auto watch = std::make_shared<ProgramWatch>();
-  ProcessClusterSetup setup;
-  setup.folder = std::filesystem::absolute(arguments.job.file).parent_path();
-  setup.program = program;
-  setup.say = [](const std::string& text) { std::fprintf(stderr, "troupe: %s\n", text.c_str()); };
-  if (const auto added = add_checkpoints(job, arguments.resume, print, watch, setup); !added) {
-    return print_error(added.error(), ExitCode::data);
+  // Checkpoints, log and report are here: the hosts of the ranks may see another folder.
+  const auto begun = SessionWatch::begin(job, arguments.resume, print);
+  if (!begun) {
+    return print_error(begun.error(), ExitCode::data);
   }
-  auto sessions = make_process_sessions(job, prepared->store, std::move(setup), stop_asked);
+  const auto& watch = *begun;
+  auto sessions = make_process_sessions(job, prepared->store,
+                                        process_setup(arguments, program, watch), stop_asked);
   if (!sessions) {
-    return print_error(sessions.error());
+    SessionOutcome failed;
+    failed.status = sessions.error();
+    return watch->finish(failed, {}, true);
   }
-  const auto outcome = run_to_end(**sessions, watch);
+  watch->start();
+  const auto outcome = run_to_end(**sessions, std::make_shared<ProgramEnd>());
   const auto traffic = (*sessions)->finish();
   sessions->reset();
   if (outcome && outcome->status) {
@@ -112,8 +86,7 @@ ExitCode run_processes(const RunArguments& arguments, const std::vector<std::str
                 static_cast<unsigned long long>(traffic.requests),
                 static_cast<double>(traffic.bytes) * 1e-6);
   }
-  const std::lock_guard guard(watch->mutex);
-  return print_outcome(job, outcome, watch->last_checkpoint);
+  return watch->finish(outcome, traffic, true);
 }
 
 }  // namespace

@@ -4,9 +4,9 @@
 #include "launcher/prepare_run.hpp"
 #include "launcher/print_error.hpp"
 #include "launcher/processes/process_arguments.hpp"
-#include "launcher/run_checkpoints.hpp"
 #include "launcher/run_environment.hpp"
 #include "launcher/session_cluster.hpp"
+#include "launcher/session_watch.hpp"
 
 #include <cstdio>
 #include <cstdlib>
@@ -36,51 +36,46 @@ void bound_the_end_of_ranks(ExitCode code) {
                             time_to_return.count()));
 }
 
-/// Shared with the ranks' threads.
-struct RanksWatch {
-  EndOrSignal<bool> end;
-  std::mutex mutex;
-  std::string last_checkpoint;  ///< its folder
-};
+using RanksEnd = EndOrSignal<bool>;
 
 /// Waits for the ranks; a first signal asks them to end, a second one ends the process.
-void wait_for_end(SessionCluster& cluster, RanksWatch& watch) {
-  if (watch.end.wait()) {
+void wait_for_end(SessionCluster& cluster, RanksEnd& end, SessionWatch& watch) {
+  if (end.wait()) {
     return;
   }
   std::fprintf(stderr,
                "troupe: stopping after the current step; press Ctrl-C again to stop immediately\n");
   cluster.stop();
   bound_the_end_of_ranks(ExitCode::interrupted);
-  if (!watch.end.wait()) {
-    std::_Exit(static_cast<int>(ExitCode::interrupted));
+  if (!end.wait()) {
+    std::_Exit(static_cast<int>(watch.finish({}, cluster.cluster().traffic(), true)));
   }
 }
 
-ExitCode print_outcome(const Job& job, const SessionOutcome& outcome,
-                       const std::string& last_checkpoint) {
-  if (!outcome.status && outcome.status.error().code() == Errc::cancelled) {
-    tell_interrupted(last_checkpoint);
-    return ExitCode::interrupted;
-  }
-  if (!outcome.status) {
-    return exit_code_of(outcome.status.error().code());  // printed when it happened
-  }
-  if (job.digest != DigestMode::off) {
-    print(fmt::format("batches {}", to_string(outcome.batches)));
-  }
-  return ExitCode::done;
-}
-
-SessionCluster::Events events_of(const std::shared_ptr<RanksWatch>& watch) {
+SessionCluster::Events events_of(const std::shared_ptr<RanksEnd>& end) {
   SessionCluster::Events events;
   events.failed = [](const Error& why) {
     if (why.code() != Errc::cancelled) {
       bound_the_end_of_ranks(print_error(why));
     }
   };
-  events.ended = [watch] { watch->end.end(true); };
+  events.ended = [end] { end->end(true); };
   return events;
+}
+
+SessionSetup session_setup(const std::shared_ptr<SessionWatch>& watch) {
+  SessionSetup setup;
+  setup.resume = watch->resume();
+  setup.write_checkpoint = [watch](const Checkpoint& checkpoint) {
+    return watch->keep(checkpoint.training);
+  };
+  setup.say = [watch](const std::string& text) { watch->note(text); };
+  setup.on_epoch = [watch](const net::RankEpoch& epoch) {
+    watch->epoch(epoch);
+    return ok_status();
+  };
+  setup.on_step = [watch](const StepReport& step) { watch->step(step); };
+  return setup;
 }
 
 ExitCode run(const RunArguments& arguments, const std::function<Status(Session&)>& fn) {
@@ -90,25 +85,12 @@ ExitCode run(const RunArguments& arguments, const std::function<Status(Session&)
     return code;
   }
   const auto& job = prepared->job;
-  const auto watch = std::make_shared<RanksWatch>();
-  SessionSetup setup;
-  auto digest = dataset_digest(job);
-  if (!digest) {
-    return print_error(digest.error(), ExitCode::data);
+  const auto begun = SessionWatch::begin(job, arguments.resume, print);
+  if (!begun) {
+    return print_error(begun.error(), ExitCode::data);
   }
-  const CheckpointedJob run_of_job{job, origin_of_run(*std::move(digest))};
-  if (arguments.resume) {
-    auto found = find_checkpoint(run_of_job, {}, print);
-    if (!found) {
-      return print_error(found.error(), ExitCode::data);
-    }
-    setup.resume = *std::move(found);
-  }
-  setup.write_checkpoint = checkpoint_writer(run_of_job, {}, [watch](const std::string& folder) {
-    const std::lock_guard guard(watch->mutex);
-    watch->last_checkpoint = folder;
-  });
-  setup.say = [](const std::string& text) { std::fprintf(stderr, "troupe: %s\n", text.c_str()); };
+  const auto& watch = *begun;
+  auto setup = session_setup(watch);
   ClusterHooks hooks;
   hooks.say = setup.say;
   auto cluster = SessionCluster::create(job, prepared->store, std::move(setup), std::move(hooks));
@@ -117,12 +99,14 @@ ExitCode run(const RunArguments& arguments, const std::function<Status(Session&)
   }
   print(fmt::format("{} ranks on {} simulated hosts, {} epochs of {} steps", job.cluster.world(),
                     job.cluster.hosts, job.train.epochs, (*cluster)->cluster().steps_per_epoch()));
-  (*cluster)->start(fn, events_of(watch));
-  wait_for_end(**cluster, *watch);
+  watch->start();
+  const auto end = std::make_shared<RanksEnd>();
+  (*cluster)->start(fn, events_of(end));
+  wait_for_end(**cluster, *end, *watch);
   const auto outcome = (*cluster)->wait();
+  const auto traffic = (*cluster)->cluster().traffic();
   cluster->reset();
-  const std::lock_guard guard(watch->mutex);
-  return print_outcome(job, outcome, watch->last_checkpoint);
+  return watch->finish(outcome, traffic, false);  // a failure was printed when it happened
 }
 
 }  // namespace

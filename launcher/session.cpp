@@ -6,11 +6,18 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <limits>
 
 namespace troupe {
 namespace {
 
+using SteadyClock = std::chrono::steady_clock;
+
 constexpr std::chrono::hours longest_wait{24 * 365};
+
+std::uint64_t elapsed_ns(SteadyClock::time_point began) {
+  return static_cast<std::uint64_t>((SteadyClock::now() - began).count());
+}
 
 Segment copy_of(std::span<const float> values) {
   return Segment::of(std::vector<float>(values.begin(), values.end()));
@@ -49,8 +56,35 @@ Status Session::State::keep(Status result) {
 Result<Ref<Together>> Session::State::together(Contribute request,
                                                std::chrono::milliseconds within) {
   request.deadline = within;
+  const auto began = SteadyClock::now();
   // The actor's deadline names the ranks that are missing, so it comes first.
-  return ask<Together>(place.actor, std::move(request), within + std::chrono::seconds(10));
+  auto answer = ask<Together>(place.actor, std::move(request), within + std::chrono::seconds(10));
+  reduce_ns += elapsed_ns(began);
+  return answer;
+}
+
+Status Session::State::record_step() {
+  const auto now = SteadyClock::now();
+  if (run->on_step && rank() == 0) {
+    constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+    run->on_step({Rank{0}, position.epoch, position.step, steps, position.global_step, unknown,
+                  unknown, std::chrono::duration<double>(now - last_step).count()});
+  }
+  last_step = now;
+  if (position.step != steps || !run->on_epoch) {
+    return ok_status();
+  }
+  TROUPE_ASSIGN_OR_RETURN(const auto counted, ask<CountedEpoch>(CountEpoch{}));
+  net::RankEpoch epoch;
+  epoch.result.rank = place.options.rank;
+  epoch.result.epoch = position.epoch;
+  epoch.result.wall_ns = elapsed_ns(epoch_began);
+  epoch.result.counters = counted->counters;
+  epoch.result.counters.train_ns = train_ns;
+  epoch.result.counters.reduce_ns = reduce_ns;
+  epoch.result.batches = position.batches;
+  epoch.global_step = position.global_step;
+  return run->on_epoch(epoch);
 }
 
 // ---- who and where ----
@@ -165,6 +199,8 @@ EpochRange Session::epoch(std::uint32_t e) {
     s.position.epoch = e;
     s.position.step = 0;
   }
+  s.epoch_began = s.last_step = SteadyClock::now();
+  s.train_ns = s.reduce_ns = 0;
   const auto begun = s.ask<EpochBegun>(BeginEpoch{e, s.position.step});
   if (!begun) {
     static_cast<void>(s.keep(begun.error()));
@@ -190,6 +226,8 @@ const Batch* Session::next_batch() {
   s.batch_is_own = (*taken)->own;
   s.in_turn = s.batch != nullptr;
   s.in_epoch = s.in_turn;
+  s.turn_began = SteadyClock::now();
+  s.reduced_before_ns = s.reduce_ns;
   return s.in_turn ? &s.batch->batch : nullptr;
 }
 
@@ -201,6 +239,7 @@ Status Session::end_step() {
                         fmt::format("rank {}: end_step outside a turn of an epoch", s.rank())));
   }
   s.in_turn = false;
+  s.train_ns += elapsed_ns(s.turn_began) - (s.reduce_ns - s.reduced_before_ns);
   Contribute request;
   request.what = Collective::step;
   if (s.batch_is_own && s.run->job.digest != DigestMode::off) {
@@ -221,6 +260,7 @@ Status Session::end_step() {
   }
   s.position.step += 1;
   s.position.global_step += 1;
+  TROUPE_RETURN_IF_ERROR(s.keep(s.record_step()));
   if (s.due((*done)->number)) {
     TROUPE_RETURN_IF_ERROR(s.keep(s.save_all()));
   }

@@ -6,7 +6,9 @@
 #include "launcher/cluster_hooks.hpp"
 #include "launcher/session.hpp"
 #include "runtime/job/job.hpp"
+#include "runtime/net/messages.hpp"
 #include "runtime/run/checkpoint.hpp"
+#include "runtime/run/step_report.hpp"
 
 #include <caf/all.hpp>
 
@@ -26,8 +28,10 @@ struct SessionRun {
   std::shared_ptr<const Checkpoint> resume;  ///< null: from the beginning
   /// Keeps a checkpoint; may block. Empty: none are kept.
   std::function<Status(const Checkpoint&)> write_checkpoint = {};
-  std::function<void(const std::string&)> say = {};  ///< a line about what went wrong
-  std::atomic<bool> stop{false};                     ///< the run is asked to end
+  std::function<void(const std::string&)> say = {};            ///< a line about what went wrong
+  std::function<Status(const net::RankEpoch&)> on_epoch = {};  ///< As SessionSetup has it
+  std::function<void(const StepReport&)> on_step = {};
+  std::atomic<bool> stop{false};  ///< the run is asked to end
 };
 
 /// Where one session works.
@@ -54,6 +58,15 @@ struct Session::State {
   std::uint64_t steps = 0;  ///< per epoch
   std::shared_ptr<const ReadyBatch> batch;
   bool batch_is_own = false;
+
+  // For the record of the epoch.
+  using TimePoint = std::chrono::steady_clock::time_point;
+  TimePoint epoch_began{};
+  TimePoint turn_began{};
+  TimePoint last_step{};
+  std::uint64_t reduced_before_ns = 0;  ///< Of `reduce_ns`, before the turn
+  std::uint64_t reduce_ns = 0;
+  std::uint64_t train_ns = 0;
 
   Save save;
   Restore restore;
@@ -88,6 +101,8 @@ struct Session::State {
 
   // session.cpp
   Result<Ref<Together>> together(Contribute request, std::chrono::milliseconds within);
+  /// After a step: tells of it, and of the epoch if it was the last one.
+  Status record_step();
 
   // session_rows.cpp
   Status check_nodes(std::span<const NodeId> nodes, NodeTypeId type) const;

@@ -1,7 +1,7 @@
 @0xf04e6b92c8135d05;
-# Steering a run: methods 16 `run_epoch`, 17 `infer_layer`, 18 `score`, 19 `keep_best`, 20 `finish`, 28 `read_parameters`.
+# Steering a run: methods 16 `run_epoch`, 17 `infer_layer`, 18 `score`, 19 `keep_best`, 20 `finish`, 28 `read_parameters`, 31 `rank_epoch`.
 # Who:        the director asks trainers (epochs, scores, keepBest, finish) and evaluators (inference, scores); they answer.
-#             An evaluator asks a trainer for its parameters.
+#             An evaluator asks a trainer for its parameters. Processes of ranks with a user program send `rank_epoch` to the director's.
 # Ordering:   the director sends the next step only after all answers to the last one, so nothing depends on the link's order.
 # Versioning: fields are only added, at the end, with defaults that mean "as before"; numbers are never reused. Whatever an old
 #             reader would misunderstand raises `protocol_version`.
@@ -64,6 +64,14 @@ struct EpochResult {
 
   batches @6 :Digest;
   # Set by the trainer: running digest of the run's batches at the end of the epoch, equal on all ranks. Default 0: digest "off".
+}
+
+struct RankEpoch {
+  result @0 :EpochResult;
+  # Set by the process of a rank with a user program. Loss and weight are 0.
+
+  globalStep @1 :UInt64;
+  # Set by it: steps of the run that are done.
 }
 
 struct InferRequest {

@@ -60,6 +60,8 @@ class MemberProcess {
   ClusterHooks hooks();
   void meet(const net::Members& members);
   Result<std::shared_ptr<const Checkpoint>> read_start(const Job& job);
+  template <class Request>
+  Status tell_registrar(Request request);
   Status keep_state(const net::TrainingState& state);
   Status prepare_ranks(const Job& job, bool resume, ClusterHooks& hooks);
   void start_ranks();
@@ -230,19 +232,25 @@ Result<std::shared_ptr<const Checkpoint>> MemberProcess::read_start(const Job& j
   return std::shared_ptr<const Checkpoint>(std::move(checkpoint));
 }
 
-/// Blocks until the director's process has kept it. On any thread.
-Status MemberProcess::keep_state(const net::TrainingState& state) {
+/// Asks the registrar and waits. On any thread.
+template <class Request>
+Status MemberProcess::tell_registrar(Request request) {
   caf::scoped_actor self(link_.runtime().system());
+  Status answered = ok_status();
+  self->request(link_.registrar(), caf::infinite, Ref<Request>(std::move(request)))
+      .receive([](const Ref<net::Done>&) {},
+               [&](const caf::error& error) { answered = from_caf(error); });
+  return answered;
+}
+
+/// Blocks until the director's process has kept it.
+Status MemberProcess::keep_state(const net::TrainingState& state) {
   const auto count = count_pieces(state, state_piece_bytes);
   for (net::KeepState request; request.piece < count; ++request.piece) {
     request.last = request.piece + 1 == count;
     request.state = std::make_shared<const net::TrainingState>(
         piece_of(state, request.piece, state_piece_bytes));
-    Status kept = ok_status();
-    self->request(link_.registrar(), caf::infinite, Ref<net::KeepState>(request))
-        .receive([](const Ref<net::Done>&) {},
-                 [&](const caf::error& error) { kept = from_caf(error); });
-    TROUPE_RETURN_IF_ERROR(kept);
+    TROUPE_RETURN_IF_ERROR(tell_registrar(request));
   }
   return ok_status();
 }
@@ -256,6 +264,8 @@ Status MemberProcess::prepare_ranks(const Job& job, bool resume, ClusterHooks& h
     return keep_state(checkpoint.training);
   };
   setup.say = hooks.say;
+  setup.on_epoch = [this](const net::RankEpoch& epoch) { return tell_registrar(epoch); };
+  setup.on_step = hooks.on_step;
   ranks_ = std::make_unique<RankThreads>(job, std::move(setup));
   ranks_->add_to(hooks);
   return ok_status();

@@ -196,6 +196,7 @@ void ProcessGroup::add_states(RegistrarOptions& options) {
                     state_piece_bytes))};
     };
   }
+  options.rank_epoch = setup_.on_epoch;
   if (setup_.keep_state) {
     options.io = runtime_->io();
     options.keep_state = [keep = setup_.keep_state, pieces = std::make_shared<PieceCollector>()](

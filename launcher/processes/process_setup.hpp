@@ -21,6 +21,8 @@ struct ProcessClusterSetup {
   /// With `program`: keeps a state of all its ranks; may block.
   std::function<Status(net::TrainingState)> keep_state = {};
   std::filesystem::path folder;  ///< that the job's relative paths are meant from; absolute
+  /// With `program`: a rank has made the last step of an epoch.
+  std::function<void(const net::RankEpoch&)> on_epoch = {};
   std::function<void(const std::string&)> say;  ///< a line about who joins and who is lost
 };
 

@@ -54,6 +54,28 @@ Digest read_digest(wire::Digest::Reader from) {
   return {from.getLow(), from.getHigh()};
 }
 
+void write_result(const EpochResult& from, wire::EpochResult::Builder to) {
+  to.setRank(raw(from.rank));
+  to.setEpoch(from.epoch);
+  to.setLossSum(from.loss_sum);
+  to.setLossWeight(from.loss_weight);
+  to.setWallNs(from.wall_ns);
+  write_counters(from.counters, to.initCounters());
+  write_digest(from.batches, to.initBatches());
+}
+
+Result<EpochResult> read_result(wire::EpochResult::Reader from) {
+  EpochResult to;
+  to.rank = static_cast<Rank>(from.getRank());
+  to.epoch = from.getEpoch();
+  to.loss_sum = from.getLossSum();
+  to.loss_weight = from.getLossWeight();
+  to.wall_ns = from.getWallNs();
+  TROUPE_ASSIGN_OR_RETURN(to.counters, read_counters(from.getCounters()));
+  to.batches = read_digest(from.getBatches());
+  return to;
+}
+
 }  // namespace
 
 // ---- epochs ----
@@ -78,31 +100,34 @@ std::uint64_t Wire<EpochRequest>::reply_bytes(const EpochRequest&) {
 }
 
 void Wire<EpochResult>::encode(const EpochResult& message, Frame& frame) {
-  write_message<wire::EpochResult>(frame, [&](wire::EpochResult::Builder out) {
-    out.setRank(raw(message.rank));
-    out.setEpoch(message.epoch);
-    out.setLossSum(message.loss_sum);
-    out.setLossWeight(message.loss_weight);
-    out.setWallNs(message.wall_ns);
-    write_counters(message.counters, out.initCounters());
-    write_digest(message.batches, out.initBatches());
-  });
+  write_message<wire::EpochResult>(
+      frame, [&](wire::EpochResult::Builder out) { write_result(message, out); });
   frame.segments.clear();
 }
 
 Result<EpochResult> Wire<EpochResult>::decode(const Frame& frame) {
   return read_small<EpochResult, wire::EpochResult>(
-      frame, "EpochResult", [](wire::EpochResult::Reader in) -> Result<EpochResult> {
-        EpochResult out;
-        out.rank = static_cast<Rank>(in.getRank());
-        out.epoch = in.getEpoch();
-        out.loss_sum = in.getLossSum();
-        out.loss_weight = in.getLossWeight();
-        out.wall_ns = in.getWallNs();
-        TROUPE_ASSIGN_OR_RETURN(out.counters, read_counters(in.getCounters()));
-        out.batches = read_digest(in.getBatches());
-        return out;
+      frame, "EpochResult", [](wire::EpochResult::Reader in) { return read_result(in); });
+}
+
+void Wire<RankEpoch>::encode(const RankEpoch& message, Frame& frame) {
+  write_message<wire::RankEpoch>(frame, [&](wire::RankEpoch::Builder out) {
+    write_result(message.result, out.initResult());
+    out.setGlobalStep(message.global_step);
+  });
+  frame.segments.clear();
+}
+
+Result<RankEpoch> Wire<RankEpoch>::decode(const Frame& frame) {
+  return read_small<RankEpoch, wire::RankEpoch>(
+      frame, "RankEpoch", [](wire::RankEpoch::Reader in) -> Result<RankEpoch> {
+        TROUPE_ASSIGN_OR_RETURN(auto result, read_result(in.getResult()));
+        return RankEpoch{std::move(result), in.getGlobalStep()};
       });
+}
+
+std::uint64_t Wire<RankEpoch>::reply_bytes(const RankEpoch&) {
+  return reply_overhead_bytes;
 }
 
 // ---- exact inference ----

@@ -60,6 +60,7 @@ enum class Method : std::uint32_t {
   read_parameters = 28,   ///< ReadParameters -> ParameterVector
   read_start = 29,        ///< ReadStart -> StateReply
   keep_state = 30,        ///< KeepState -> Done
+  rank_epoch = 31,        ///< RankEpoch -> Done
   join = 32,              ///< Join -> Welcome
   ready = 33,             ///< Ready -> Done
   members = 34,           ///< Members -> Done
@@ -130,6 +131,13 @@ struct EpochResult {
   std::uint64_t wall_ns = 0;
   EpochCounters counters;  ///< of this rank, since it began or went on with the epoch
   Digest batches;          ///< running digest of the run's batches; zero with digest "off"
+};
+
+/// From the process of a rank with a user program: the rank has made the last step of an epoch. The
+/// loss is not known and 0. Answered with Done, before the rank offers its state.
+struct RankEpoch {
+  EpochResult result;
+  std::uint64_t global_step = 0;  ///< Steps of the run that are done
 };
 
 /// Computes layer `layer` for all nodes of the receiving host's parts and keeps the outputs as

@@ -1,6 +1,7 @@
 #include "runtime/run/conductor.hpp"
 
 #include "runtime/nn/scores.hpp"
+#include "runtime/run/epoch_counters.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -13,23 +14,6 @@ namespace {
 
 std::uint64_t now_ns() {
   return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
-}
-
-void add(net::EpochCounters& to, const net::EpochCounters& more) {
-  to.batches += more.batches;
-  to.seeds += more.seeds;
-  to.nodes += more.nodes;
-  to.edges += more.edges;
-  to.wait_ns += more.wait_ns;
-  to.sample_ns += more.sample_ns;
-  to.collect_ns += more.collect_ns;
-  to.train_ns += more.train_ns;
-  to.reduce_ns += more.reduce_ns;
-  to.frontier.add(more.frontier);
-  to.rows += more.rows;
-  to.rows_remote += more.rows_remote;
-  to.rows_cached += more.rows_cached;
-  to.rows_cached_at_best += more.rows_cached_at_best;
 }
 
 Scores score(ConstMatrix logits, std::span<const std::int64_t> labels) {
@@ -119,7 +103,7 @@ Status Conductor::take_epochs(std::vector<net::EpochResult> results) {
   record.seconds = static_cast<double>(now_ns() - began_ns_) * 1e-9;
   TROUPE_RETURN_IF_ERROR(expect_agreement(results));
   for (const auto& result : results) {
-    add(record.counters, result.counters);
+    add_counters(record.counters, result.counters);
   }
   const auto& totals = results.front();
   record.loss =

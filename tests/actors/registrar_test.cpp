@@ -392,6 +392,20 @@ TEST_F(RegistrarTest, TheEndOfRanksIsPassedOnOrNobodysBusiness) {
   EXPECT_EQ(log_.count("ranks of 3.1 ended after 7"), 1);
 }
 
+TEST_F(RegistrarTest, EpochsOfRanksArePassedOn) {
+  options_.rank_epoch = [this](const net::RankEpoch& epoch) {
+    log_.add(fmt::format("epoch {} after {}", epoch.result.epoch, epoch.global_step));
+  };
+  start();
+
+  net::RankEpoch epoch;
+  epoch.result.epoch = 2;
+  epoch.global_step = 9;
+  EXPECT_OK(ask<net::Done>(epoch));
+
+  EXPECT_EQ(log_.count("epoch 2 after 9"), 1);
+}
+
 TEST_F(RegistrarTest, RanksOfAResumedRunReadWhereTheyBegin) {
   start();
   EXPECT_ERROR(ask<net::StateReply>(net::ReadStart{ProcessId{3}, 0}), Errc::failed_precondition,

@@ -42,7 +42,7 @@ class Embed : public ::testing::Test {
 
   static std::string folder() { return shared_->path().string(); }
   static std::string program() { return folder() + "/build/my_trainer"; }
-  std::string output(const std::string& name) const { return folder() + "/" + name; }
+  static std::string output(const std::string& name) { return folder() + "/" + name; }
 
   /// `troupe run` of the example's job, up to the program's arguments.
   std::vector<std::string> command(const std::string& out,

@@ -4,9 +4,12 @@
 #include "tests/support/slurm_cluster.hpp"
 #include "tests/support/watched_run.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <chrono>
 #include <filesystem>
 #include <fmt/format.h>
+#include <fstream>
 #include <functional>
 #include <signal.h>
 
@@ -23,7 +26,8 @@ using testing::Words;
 class EmbedResume : public testing::Embed {
  protected:
   static Words longer(const Words& more) {
-    Words options = {"--set", "train.epochs=200", "--set", "checkpoint.every.epochs=20"};
+    Words options = {"--set", "train.epochs=200", "--set", "checkpoint.every.epochs=20",
+                     "--set", "log_every=2"};
     options.insert(options.end(), more.begin(), more.end());
     return options;
   }
@@ -50,6 +54,7 @@ class EmbedResume : public testing::Embed {
     ASSERT_TRUE(first.find(named)) << first.text();
     EXPECT_FALSE(first.find("epoch 200:")) << first.text();
     const auto step = first.word_after(named);
+    EXPECT_EQ(report(name).at("status"), "interrupted");
 
     const auto resumed = run(words({"--resume"}));
     const auto undisturbed = run(program_command("undisturbed", longer({})));
@@ -62,7 +67,42 @@ class EmbedResume : public testing::Embed {
     for (const char* word : {"batches", "weights", "test"}) {
       EXPECT_EQ(line_of(resumed, word), line_of(undisturbed, word));
     }
+    expect_same_report(name, "undisturbed");
     exit_code_ = *code;
+  }
+  static nlohmann::json report(const std::string& name) {
+    return nlohmann::json::parse(std::ifstream(output(name) + "/report.json"));
+  }
+  /// Times aside, and the work of the epoch that was interrupted.
+  static void expect_same_report(const std::string& name, const std::string& other) {
+    const auto found = report(name);
+    const auto expected = report(other);
+    EXPECT_EQ(found.at("status"), "done");
+    EXPECT_EQ(found.at("digests"), expected.at("digests"));
+    ASSERT_EQ(found.at("epochs").size(), 200U);
+    ASSERT_EQ(expected.at("epochs").size(), 200U);
+    int different = 0;
+    for (std::size_t i = 0; i < 200; ++i) {
+      const auto& epoch = found.at("epochs")[i];
+      EXPECT_EQ(epoch.at("epoch"), i + 1);
+      EXPECT_TRUE(epoch.at("loss").is_null());
+      EXPECT_GT(epoch.at("wait_share").get<double>(), 0);
+      different += epoch.at("edges") == expected.at("epochs")[i].at("edges") ? 0 : 1;
+    }
+    EXPECT_LE(different, 1);
+    EXPECT_GT(found.at("traffic").at("requests").get<int>(), 0);
+    EXPECT_EQ(metrics_kinds(name), metrics_kinds(other));
+  }
+  /// Kind and epoch of each line.
+  static std::string metrics_kinds(const std::string& name) {
+    std::ifstream in(output(name) + "/metrics.jsonl");
+    std::string kinds;
+    for (std::string line; std::getline(in, line);) {
+      const auto json = nlohmann::json::parse(line);
+      kinds +=
+          fmt::format("{} {}\n", json.at("kind").get<std::string>(), json.at("epoch").get<int>());
+    }
+    return kinds;
   }
   mutable int exit_code_ = -1;
 };

@@ -139,6 +139,9 @@ StateReply example(StateReply*) {
 Restore example(Restore*) {
   return {.generation = 4, .state = example_state()};
 }
+RankEpoch example(RankEpoch*) {
+  return {.result = example(static_cast<EpochResult*>(nullptr)), .global_step = 1ULL << 40};
+}
 ReadStart example(ReadStart*) {
   return {.process = static_cast<ProcessId>(3), .piece = 1ULL << 40};
 }
@@ -212,8 +215,8 @@ using Messages =
     ::testing::Types<HopRequest, HopReply, RowRequest, RowReply, GradientChunk, GradientSum,
                      EpochRequest, EpochResult, InferRequest, InferResult, ScoreRequest,
                      ScoreResult, KeepBest, Done, Finish, FinishResult, TakeState, StateReply,
-                     Restore, ReadStart, KeepState, Regroup, Introduce, Ping, Pong, ActorDown,
-                     SampleBatch, ReadyBatch, ReadParameters, ParameterVector>;
+                     Restore, ReadStart, KeepState, RankEpoch, Regroup, Introduce, Ping, Pong,
+                     ActorDown, SampleBatch, ReadyBatch, ReadParameters, ParameterVector>;
 TYPED_TEST_SUITE(Codec, Messages);
 
 TYPED_TEST(Codec, DecodesAndEncodesToTheSameFrame) {

@@ -1,0 +1,128 @@
+#include "launcher/session_watch.hpp"
+
+#include "launcher/cluster_plan.hpp"
+#include "launcher/print_error.hpp"
+#include "launcher/report.hpp"
+#include "launcher/run_checkpoints.hpp"
+#include "launcher/seconds.hpp"
+
+#include <cstdio>
+#include <fmt/format.h>
+
+namespace troupe {
+namespace {
+
+void print_results(const Report& report, const Job& job) {
+  if (report.record.batches) {
+    std::printf("batches %s\n", to_string(*report.record.batches).c_str());
+  }
+  std::printf("%.1f s, wait %.0f %%, report in %s\n", report.run_seconds,
+              100 * wait_share(report.record.epochs), (job.output / "report.json").c_str());
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+SessionWatch::SessionWatch(const Job& job, std::shared_ptr<const Checkpoint> resume, MetricsLog log)
+    : job_(job),
+      resume_(std::move(resume)),
+      metrics_(std::move(log)),
+      record_(job.cluster.world(), resume_ ? resume_->record.epochs : std::vector<EpochRecord>()) {}
+
+Result<std::shared_ptr<SessionWatch>> SessionWatch::begin(const Job& job, bool resume,
+                                                          const Say& print) {
+  TROUPE_ASSIGN_OR_RETURN(auto digest, dataset_digest(job));
+  const CheckpointedJob run{job, origin_of_run(std::move(digest))};
+  std::shared_ptr<const Checkpoint> from;
+  if (resume) {
+    TROUPE_ASSIGN_OR_RETURN(from, find_checkpoint(run, {}, print));
+  }
+  TROUPE_ASSIGN_OR_RETURN(auto log, MetricsLog::open(job.output / "metrics.jsonl",
+                                                     from ? metrics_point(*from) : MetricsPoint{}));
+  std::shared_ptr<SessionWatch> watch(new SessionWatch(job, std::move(from), std::move(log)));
+  watch->write_ = checkpoint_writer(run, {}, [self = watch.get()](const std::string& folder) {
+    const std::lock_guard guard(self->mutex_);
+    self->last_checkpoint_ = folder;
+  });
+  return watch;
+}
+
+Status SessionWatch::keep(net::TrainingState state) {
+  Checkpoint checkpoint;
+  checkpoint.job = job_.json;
+  {
+    const std::lock_guard guard(mutex_);
+    checkpoint.record.epochs = record_.epochs_at(state.global_step);
+  }
+  checkpoint.training = std::move(state);
+  return write_(checkpoint);
+}
+
+void SessionWatch::epoch(const net::RankEpoch& epoch) {
+  const std::lock_guard guard(mutex_);
+  const auto over = record_.add(epoch);
+  if (over && metrics_) {
+    tell(metrics_->epoch(*over));
+  }
+}
+
+void SessionWatch::step(const StepReport& step) {
+  const std::lock_guard guard(mutex_);
+  if (metrics_ && job_.log_every > 0 && step.step % job_.log_every == 0) {
+    tell(metrics_->step(step));
+  }
+}
+
+void SessionWatch::note(const std::string& text) {
+  std::fprintf(stderr, "troupe: %s\n", text.c_str());
+  const std::lock_guard guard(mutex_);
+  notes_.push_back(text);
+}
+
+/// A log that cannot be written does not end a run; it is told once.
+void SessionWatch::tell(const Status& written) {
+  if (!written) {
+    std::fprintf(stderr, "troupe: %s\n", written.error().what().c_str());
+    metrics_.reset();
+  }
+}
+
+void SessionWatch::start() {
+  const std::lock_guard guard(mutex_);
+  started_ = std::chrono::steady_clock::now();
+}
+
+ExitCode SessionWatch::finish(const std::optional<SessionOutcome>& outcome, const Traffic& traffic,
+                              bool print_failure) {
+  const std::lock_guard guard(mutex_);
+  Report report;
+  report.record.epochs = record_.epochs();
+  report.traffic = traffic;
+  report.notes = notes_;
+  report.threads = compute_threads(job_.cluster);
+  report.load_seconds = std::chrono::duration<double>(started_ - began_).count();
+  report.run_seconds = seconds_since(started_);
+  auto code = ExitCode::done;
+  if (!outcome || (!outcome->status && outcome->status.error().code() == Errc::cancelled)) {
+    report.status = "interrupted";
+    code = ExitCode::interrupted;
+    tell_interrupted(last_checkpoint_);
+  } else if (!outcome->status) {
+    const auto& why = outcome->status.error();
+    report.status = "failed";
+    report.error = why.what();
+    code = print_failure ? print_error(why) : exit_code_of(why.code());
+  } else {
+    report.status = "done";
+    if (job_.digest != DigestMode::off) {
+      report.record.batches = outcome->batches;
+    }
+    print_results(report, job_);
+  }
+  if (const auto written = write_report(report, job_, job_.output / "report.json"); !written) {
+    return print_error(written.error());
+  }
+  return code;
+}
+
+}  // namespace troupe

@@ -1,0 +1,64 @@
+#pragma once
+/// \file session_watch.hpp
+/// Output of a run whose ranks run a user program: checkpoints, `metrics.jsonl`, `report.json`; in one
+/// process and in several. The built-in trainer's is in run_command.cpp.
+#include "launcher/cluster.hpp"
+#include "launcher/exit_code.hpp"
+#include "launcher/prepare_store.hpp"
+#include "launcher/rank_threads.hpp"
+#include "runtime/job/job.hpp"
+#include "runtime/run/metrics_log.hpp"
+#include "runtime/run/session_record.hpp"
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+/// Lifecycle: begin(); the other members while the ranks run; finish() once
+/// Threads:   all members from any thread
+class SessionWatch {
+ public:
+  /// Finds the checkpoint of a resumed run and opens the log.
+  /// \errors those of find_checkpoint(), dataset_digest() and MetricsLog
+  static Result<std::shared_ptr<SessionWatch>> begin(const Job& job, bool resume, const Say& print);
+
+  /// Null: the run begins at the beginning.
+  std::shared_ptr<const Checkpoint> resume() const { return resume_; }
+  /// Writes a state of all ranks, with the record of the epochs that were over; blocks.
+  Status keep(net::TrainingState state);
+  void epoch(const net::RankEpoch& epoch);
+  void step(const StepReport& step);
+  /// A line about a loss or what was done about it, to standard error and for the report.
+  void note(const std::string& text);
+  /// The ranks begin now.
+  void start();
+
+  /// Writes the report and prints the outcome. A failure is printed if `print_failure`.
+  /// \param outcome  empty: the run was told to end at once
+  ExitCode finish(const std::optional<SessionOutcome>& outcome, const Traffic& traffic,
+                  bool print_failure);
+
+ private:
+  using TimePoint = std::chrono::steady_clock::time_point;
+  SessionWatch(const Job& job, std::shared_ptr<const Checkpoint> resume, MetricsLog log);
+  void tell(const Status& written);
+
+  const Job job_;
+  const std::shared_ptr<const Checkpoint> resume_;
+  const TimePoint began_ = std::chrono::steady_clock::now();
+  std::function<Status(const Checkpoint&)> write_;
+  std::mutex mutex_;
+  TimePoint started_ = began_;
+  std::optional<MetricsLog> metrics_;
+  SessionRecord record_;
+  std::vector<std::string> notes_;
+  std::string last_checkpoint_;  ///< Its folder
+};
+
+}  // namespace troupe

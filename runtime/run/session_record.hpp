@@ -1,0 +1,39 @@
+#pragma once
+/// \file session_record.hpp
+/// Record of a run whose ranks run a user program; for the built-in trainer see conductor.hpp.
+#include "runtime/net/messages.hpp"
+#include "runtime/run/run_record.hpp"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace troupe {
+
+/// Puts the epochs of all ranks together. The loss of an epoch is not a number: only the program
+/// knows it.
+/// Threads: one at a time
+class SessionRecord {
+ public:
+  /// \param before  Epochs of a resumed run that are over
+  explicit SessionRecord(std::uint32_t world, std::vector<EpochRecord> before = {});
+
+  /// Takes a rank's epoch. \returns the epoch's record once all ranks are in it
+  std::optional<EpochRecord> add(const net::RankEpoch& epoch);
+  /// Epochs that are over, in the order in which they ended.
+  std::vector<EpochRecord> epochs() const;
+  /// Those of them that were over after `global_step`.
+  std::vector<EpochRecord> epochs_at(std::uint64_t global_step) const;
+
+ private:
+  const std::uint32_t world_;
+  std::vector<std::pair<std::uint64_t, EpochRecord>> over_;              ///< By steps of the run
+  std::map<std::uint64_t, std::map<Rank, net::EpochResult>> under_way_;  ///< Likewise
+};
+
+/// Share of the ranks' time, over all epochs, that they waited for a batch.
+double wait_share(const std::vector<EpochRecord>& epochs);
+
+}  // namespace troupe
