@@ -113,8 +113,12 @@ Result<std::shared_ptr<const ClusterPlan>> ClusterPlan::make(const Job& job,
   plan->book = std::make_shared<const PartitionBook>(store.partition().ranges);
   for (const std::string role : {"train", "val", "test"}) {
     auto list = store.seeds(job.dataset.split, role);
-    if (!list && (role == "train" || list.error().code() != Errc::not_found)) {
+    const bool absent = !list && list.error().code() == Errc::not_found;
+    if (!list && (!absent || (role == "train" && !hooks.take_only))) {
       return std::move(list).error();
+    }
+    if (absent && role == "train") {  // a user program that has no use for epochs
+      list = SeedList();
     }
     if (list) {
       auto shared = std::make_shared<const SeedList>(*std::move(list));

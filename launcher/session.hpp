@@ -86,7 +86,7 @@ class Session {
   std::uint32_t epochs() const;   ///< train.epochs of the job
   /// This rank's even share of the nodes of one role: in order of original ids, one range per rank.
   /// \param role  "train", "val" or "test"
-  /// \errors not_found: the split has no such role
+  /// \errors not_found: the split has no such role; "train" is empty instead
   Result<SeedList> seeds(const std::string& role) const;
   /// This rank's even share of the edges of one type: a range of original edge ids, of all ranks
   /// together 0 to the number of edges.

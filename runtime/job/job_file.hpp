@@ -53,9 +53,9 @@ void move_output(Job& job, const std::filesystem::path& output);
 /// Who learns from the batches: the job's model, or a program of the user's.
 enum class JobTrainer : std::uint8_t { built_in, own };
 
-/// Checks what needs the graph: split exists, parts <= nodes, edge types of the fanout are there,
-/// features and labels too, loss fits the labels, metric fits the classes; of `built_in` also that
-/// the model can do with the graph's types.
+/// Checks what needs the graph: parts <= nodes, edge types of the fanout are there, a split of that
+/// name if there are splits. Of `built_in` also: split with training seeds, features, labels, loss
+/// fits the labels, metric fits the classes, the model can do with the graph's types.
 std::vector<JobProblem> check_against_graph(const Job& job, const GraphInfo& graph,
                                             JobTrainer trainer = JobTrainer::built_in);
 

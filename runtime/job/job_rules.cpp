@@ -37,15 +37,30 @@ std::string label_text(const NodeTypeInfo& type) {
   return fmt::format("{} {}", type.labels->classes, classes ? "classes" : "multi-label targets");
 }
 
-void check_features(const Job& job, const NodeTypeInfo& type, bool typed, ProblemList& problems) {
-  if (!type.features.has_value() || type.features->cols == 0) {
-    problems.add({"/dataset/path", fmt::format("features of \"{}\" nodes", type.name), "none",
-                  typed ? "import it with \"features\": \"one-hot\"" : no_hint});
-  } else if (job.features.normalize == Normalize::column && !type.column_stats.has_value()) {
+void check_column_stats(const Job& job, const NodeTypeInfo& type, ProblemList& problems) {
+  if (job.features.normalize == Normalize::column && !type.column_stats.has_value()) {
     problems.add(
         {"/features/normalize", "\"none\" or \"row\"",
          fmt::format("\"column\", and a store without column statistics of \"{}\"", type.name),
          "import the data again"});
+  }
+}
+
+void check_features(const Job& job, const NodeTypeInfo& type, bool typed, ProblemList& problems) {
+  if (!type.features.has_value() || type.features->cols == 0) {
+    problems.add({"/dataset/path", fmt::format("features of \"{}\" nodes", type.name), "none",
+                  typed ? "import it with \"features\": \"one-hot\"" : no_hint});
+  } else {
+    check_column_stats(job, type, problems);
+  }
+}
+
+/// Types without features have no columns to normalize.
+void check_normalized_columns(const Job& job, const GraphInfo& graph, ProblemList& problems) {
+  for (const auto& type : graph.node_types) {
+    if (type.features.has_value() && type.features->cols > 0) {
+      check_column_stats(job, type, problems);
+    }
   }
 }
 
@@ -328,6 +343,13 @@ std::vector<JobProblem> check_against_graph(const Job& job, const GraphInfo& gra
   check_fanout(job, graph, problems);
   check_seed_order(job, problems);
   const SplitInfo* split = graph.find_split(job.dataset.split);
+  if (trainer == JobTrainer::own) {  // needs whatever its program uses, which only that knows
+    if (split == nullptr && !graph.splits.empty()) {
+      problems.add(missing_split(job, graph));
+    }
+    check_normalized_columns(job, graph, problems);
+    return std::move(problems).take();
+  }
   if (split == nullptr) {
     problems.add(missing_split(job, graph));
     return std::move(problems).take();
@@ -339,14 +361,10 @@ std::vector<JobProblem> check_against_graph(const Job& job, const GraphInfo& gra
     return std::move(problems).take();
   }
   const NodeTypeInfo& type = graph.node_types[raw(*seeds)];
-  if (trainer == JobTrainer::built_in) {
-    check_roles(graph, *split, *seeds, problems);
-    check_model_types(job, graph, *seeds, problems);
-    for (const NodeTypeId read : types_read(job, graph, *seeds)) {
-      check_features(job, graph.node_types[raw(read)], has_types(graph), problems);
-    }
-  } else {
-    check_features(job, type, has_types(graph), problems);
+  check_roles(graph, *split, *seeds, problems);
+  check_model_types(job, graph, *seeds, problems);
+  for (const NodeTypeId read : types_read(job, graph, *seeds)) {
+    check_features(job, graph.node_types[raw(read)], has_types(graph), problems);
   }
   check_labels(job, type, problems);
   return std::move(problems).take();

@@ -31,7 +31,9 @@ class SessionTest : public ::testing::Test {
                                                  SessionSetup setup = {}) {
     TROUPE_ASSIGN_OR_RETURN(auto job, cora_job(folder_.path(), overrides));
     TROUPE_ASSIGN_OR_RETURN(const auto store, prepare_store(job, [](const std::string&) {}));
-    fit_to_graph_or_print(job, store.info());
+    if (!fit_to_graph_or_print(job, store.info(), JobTrainer::own)) {
+      return Error(Errc::invalid_argument, "the job does not fit its data");
+    }
     job.checkpoint.seconds = checkpoint_seconds_;
     job.cluster.step_deadline_s = std::min(job.cluster.step_deadline_s, longest_step_s_);
     return SessionCluster::create(job, store, std::move(setup));

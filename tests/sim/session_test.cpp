@@ -2,6 +2,7 @@
 // number of hosts, and all that a session offers besides.
 #include "actors/session_rank.hpp"
 #include "tests/sim/session_support.hpp"
+#include "tests/support/store_writer.hpp"
 
 #include <atomic>
 #include <mutex>
@@ -89,6 +90,76 @@ TEST_F(Sessions, ABatchThatDoesNotComeInTimeEndsTheRunWithTheSettingsName) {
 
   EXPECT_ERROR(ran.status, Errc::deadline_exceeded, "within 20 ms, got none");
   EXPECT_NE(testing::what_of(ran.status).find("cluster.step_deadline"), std::string::npos);
+}
+
+/// A ring without features and labels; without seeds also without a split.
+Result<std::filesystem::path> write_ring(const std::filesystem::path& folder, std::uint64_t nodes,
+                                         const std::vector<std::uint64_t>& seeds) {
+  std::vector<std::uint64_t> sources;
+  std::vector<std::uint64_t> destinations;
+  for (std::uint64_t i = 0; i < nodes; ++i) {
+    sources.push_back(i);
+    destinations.push_back((i + 1) % nodes);
+  }
+  testing::GraphContents ring;
+  NodeTypeInfo type;
+  type.name = "node";
+  type.count = nodes;
+  ring.info.node_types.push_back(type);
+  EdgeTypeInfo edges;
+  edges.name = "edge";
+  edges.count = nodes;
+  ring.info.edge_types.push_back(edges);
+  ring.nodes.resize(1);
+  ring.in_lists = {testing::build_in_lists({sources, destinations}, nodes, nodes)};
+  if (!seeds.empty()) {
+    ring.info.splits = {{"public", {{"train", {NodeTypeId{}, seeds.size()}}}}};
+    ring.seeds[{"public", "train"}] = seeds;
+  }
+  TROUPE_RETURN_IF_ERROR(testing::write_graph_store(ring, folder / "ring"));
+  return folder / "ring";
+}
+
+TEST_F(Sessions, AGraphWithoutFeaturesLabelsAndSplitsWillDo) {
+  ASSERT_OK_AND_ASSIGN(const auto ring, write_ring(folder_.path(), 40, {}));
+  const auto overrides =
+      with(two_hosts, {"dataset.path=" + ring.string(), "partition.method=random"});
+
+  const auto ran = run(overrides, [](Session& session) -> Status {
+    EXPECT_EQ(session.columns(), 0U);
+    EXPECT_EQ(session.classes(), 0U);
+    EXPECT_EQ(session.steps_per_epoch(), 0U);
+    for (const Batch& batch : session.epoch(0)) {
+      ADD_FAILURE() << "a batch of " << batch.sampled->num_nodes();
+    }
+    TROUPE_ASSIGN_OR_RETURN(const auto seeds, session.seeds("train"));
+    EXPECT_TRUE(seeds.global.empty());
+    EXPECT_ERROR(session.seeds("test"), Errc::not_found, "");
+    NeighborRequest request{.nodes = {NodeId{3}}, .fanout = {-1}, .with_rows = true};
+    TROUPE_ASSIGN_OR_RETURN(const auto batch, session.sample_neighbors(request));
+    EXPECT_EQ(batch->sampled->num_edges(), 1U);
+    return session.status();
+  });
+
+  EXPECT_OK(ran.status);
+}
+
+TEST_F(Sessions, BatchesNeedNoFeaturesAndLabels) {
+  ASSERT_OK_AND_ASSIGN(const auto ring, write_ring(folder_.path(), 40, {1, 11, 21, 31}));
+  const auto overrides = with(two_hosts, {"dataset.path=" + ring.string(), "dataset.split=public",
+                                          "partition.method=random"});
+
+  const auto ran = run(overrides, [](Session& session) -> Status {
+    for (const Batch& batch : session.epoch(0)) {
+      EXPECT_TRUE(batch.labels.empty());
+      EXPECT_EQ(batch.rows[0].features.cols(), 0U);
+      EXPECT_EQ(batch.sampled->num_edges(), 2 * batch.sampled->seed_index.size());
+    }
+    return session.status();
+  });
+
+  EXPECT_OK(ran.status);
+  EXPECT_EQ(ran.steps, 1U);
 }
 
 TEST_F(Sessions, DigestOffGivesNone) {

@@ -142,6 +142,22 @@ TEST(CheckTypes, WantsFeaturesOfTheTypesThatTheLayersReach) {
   EXPECT_EQ(typed_problems(job("[3, 2]"), info, JobTrainer::own), "");
 }
 
+TEST(CheckTypes, AUserProgramNeedsNoFeaturesLabelsAndSplits) {
+  GraphInfo bare = typed_graph();
+  for (auto& type : bare.node_types) {
+    type.features.reset();
+    type.labels.reset();
+  }
+  bare.splits.clear();
+  EXPECT_EQ(typed_problems(job("[3, 2]"), bare, JobTrainer::own), "");
+  EXPECT_NE(typed_problems(job("[3, 2]"), bare), "");
+
+  Job misspelt = job("[3, 2]");
+  misspelt.dataset.split = "no such split";
+  EXPECT_NE(typed_problems(misspelt, typed_graph(), JobTrainer::own).find("/dataset/split"),
+            std::string::npos);
+}
+
 TEST(CheckTypes, WantsColumnStatisticsOfAllTypesRead) {
   GraphInfo info = typed_graph();
   info.node_types[0].column_stats = ColumnStats{};
