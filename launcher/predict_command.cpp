@@ -3,6 +3,7 @@
 #include "launcher/end_at_signal.hpp"
 #include "launcher/prepare_run.hpp"
 #include "launcher/print_error.hpp"
+#include "launcher/read_job.hpp"
 #include "launcher/simulated_cluster.hpp"
 #include "runtime/run/node_request.hpp"
 #include "runtime/run/outputs.hpp"
@@ -17,6 +18,22 @@ Result<std::vector<float>> parameters_of(const Job& job, const std::filesystem::
   TROUPE_ASSIGN_OR_RETURN(const auto model, nn::make_model(job.model));
   TROUPE_ASSIGN_OR_RETURN(auto saved, read_model(file, model->layout(), model_metadata(job.model)));
   return std::move(saved.parameters);
+}
+
+/// All processes of "local" are on this host, where one of them computes the same bits.
+Status check_launch(const Job& job, const Say& say) {
+  const auto& launch = job.cluster.launch;
+  if (launch == "local") {
+    say("predict: computes in one process, with the parts and threads of the job");
+  } else if (launch != "simulate") {
+    return Error(Errc::unimplemented,
+                 fmt::format("predict: expected launch \"simulate\" or \"local\", found \"{}\": "
+                             "exact inference outside a run is not built yet for other hosts\n"
+                             "try: --set cluster.launch=simulate on a host that has memory for the "
+                             "whole graph, or predictions.npy of the run, which has the test seeds",
+                             launch));
+  }
+  return ok_status();
 }
 
 Status check_embeddings(const Job& job, bool wanted) {
@@ -79,6 +96,13 @@ ExitCode predict_command(const PredictArguments& arguments) {
   };
   if (const auto there = check_readable("--model", arguments.model); !there) {
     return print_error(there.error());
+  }
+  const auto job = read_job_or_print(arguments.job);
+  if (!job) {
+    return ExitCode::usage;
+  }
+  if (const auto can = check_launch(*job, say); !can) {  // before the data is imported
+    return print_error(can.error());
   }
   std::optional<PreparedRun> run;
   if (const auto code = prepare_run(arguments.job, say, run); !run) {

@@ -109,6 +109,22 @@ TEST_F(ProgramOutputs, PredictGivesTheBytesOfTheRunOnAnyCluster) {
       << same.out;
 }
 
+TEST_F(ProgramOutputs, PredictComputesOnThisHostAndRefusesLaunchesOnOthers) {
+  ASSERT_EQ(run().exit_code, 0);
+
+  expect_refused("--set cluster.launch=ssh --set cluster.hosts=[\"10.0.0.1\",\"10.0.0.2\"]", 2,
+                 "expected launch \"simulate\" or \"local\", found \"ssh\"");
+  const auto local = predict("--set cluster.launch=local");
+  const auto listed = predict(
+      "--set cluster.launch=simulate --set "
+      "cluster.hosts=[\"10.0.0.1\",\"10.0.0.2\"] --out @/listed");
+
+  ASSERT_EQ(local.exit_code, 0) << local.err;
+  EXPECT_NE(local.out.find("in one process"), std::string::npos) << local.out;
+  EXPECT_EQ(read("out/predict/predictions.npy"), read("out/predictions.npy"));
+  EXPECT_EQ(listed.exit_code, 0) << listed.err;
+}
+
 TEST_F(ProgramOutputs, PredictTakesAnyListOfNodesEachOnce) {
   ASSERT_EQ(run().exit_code, 0);
   write("nodes.txt", "2707\n0\n2707\n1300\n");
