@@ -10,6 +10,7 @@
 #include "launcher/processes/director_link.hpp"
 #include "launcher/processes/store_identity.hpp"
 #include "launcher/rank_threads.hpp"
+#include "runtime/base/trace.hpp"
 #include "runtime/job/job_file.hpp"
 #include "runtime/net/messages.hpp"
 #include "runtime/run/state_pieces.hpp"
@@ -17,6 +18,7 @@
 #include <caf/all.hpp>
 
 #include <algorithm>
+#include <filesystem>
 #include <fmt/format.h>
 #include <mutex>
 
@@ -45,6 +47,12 @@ Result<PartitionedStore> open_store(const net::Welcome& welcome) {
   return PartitionedStore::open(welcome.store, {});
 }
 
+/// "host 0" gives trace-host-0.json.
+std::string trace_file_name(std::string process) {
+  std::ranges::replace(process, ' ', '-');
+  return fmt::format("trace-{}.json", process);
+}
+
 class MemberProcess {
  public:
   MemberProcess(DirectorLink& link, std::function<Status(Session&)> fn)
@@ -66,12 +74,15 @@ class MemberProcess {
   Status prepare_ranks(const Job& job, bool resume, ClusterHooks& hooks);
   void start_ranks();
   void end_ranks(const Status& why);
+  void write_trace();
 
   DirectorLink& link_;
   const std::function<Status(Session&)> fn_;  ///< the user's; empty: the built-in trainer
   std::unique_ptr<RankThreads> ranks_;        ///< with `fn_`
   const net::ProcessLife life_ = link_.arguments().life;
   caf::actor member_;
+  std::shared_ptr<Tracer> tracer_;  ///< Null: the job wants no trace
+  std::filesystem::path trace_file_;
 
   std::mutex mutex_;
   std::shared_ptr<const ClusterPlan> plan_;
@@ -148,6 +159,11 @@ Status MemberProcess::start(const net::Welcome& welcome) {
                             PartitionedStore::open(welcome.store, {.memory = job.dataset.memory}));
   }
   auto hooks_here = this->hooks();
+  if (job.trace) {
+    tracer_ = std::make_shared<Tracer>();
+    trace_file_ = job.output / trace_file_name(link_.arguments().name);
+    hooks_here.tracer = tracer_;
+  }
   if (fn_) {
     TROUPE_RETURN_IF_ERROR(prepare_ranks(job, welcome.resume, hooks_here));
   }
@@ -302,6 +318,18 @@ void MemberProcess::end_ranks(const Status& why) {
   }
 }
 
+/// A trace that cannot be written does not fail the run.
+void MemberProcess::write_trace() {
+  if (!tracer_) {
+    return;
+  }
+  std::error_code ignored;  // then writing fails, with the reason
+  std::filesystem::create_directories(trace_file_.parent_path(), ignored);
+  if (const auto written = tracer_->write(trace_file_); !written) {
+    print_error(Error(written.error()).with(link_.arguments().name));
+  }
+}
+
 Status MemberProcess::run() {
   const auto ending = link_.ending();
   member_ = spawn_member(
@@ -335,6 +363,7 @@ Status MemberProcess::run() {
   const auto ended = ending->wait();
   bound_the_end(ended);
   end_ranks(ended);
+  write_trace();
   return ended;
 }
 

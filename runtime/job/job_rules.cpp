@@ -150,10 +150,6 @@ void check_schedule(const nn::ScheduleOptions& schedule, ProblemList& problems) 
 
 void check_hosts(const Job& job, ProblemList& problems) {
   const auto& cluster = job.cluster;
-  if (job.trace && cluster.launch != "simulate") {
-    problems.add({"/trace", "false with launch other than \"simulate\"", "true",
-                  "not built yet: a trace of one process"});
-  }
   if (cluster.transport == "ucx" && link_encryption(cluster) != LinkEncryption::none) {
     problems.add({"/cluster/transport", "\"auto\" or \"tcp\" where links are encrypted", "\"ucx\"",
                   "what goes over UCX is not encrypted; else cluster.trusted_network"});

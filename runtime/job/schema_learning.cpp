@@ -385,7 +385,7 @@ void add_single_keys(std::vector<SchemaRow>& rows) {
   rows.push_back({"/trace",
                   boolean_rule(),
                   value("false"),
-                  "write `trace.json`: what every actor did when",
+                  "write `trace.json`, of real processes one file each: what every actor did when",
                   {},
                   [](const Json& v, Job& job) { job.trace = v.get<bool>(); }});
 }

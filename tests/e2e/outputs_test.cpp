@@ -224,6 +224,19 @@ TEST_F(ProgramOutputs, ATraceIsWrittenIfAskedForAndChangesNoDigest) {
   EXPECT_GT(trace["traceEvents"].size(), 500U);
 }
 
+TEST_F(ProgramOutputs, EveryProcessWritesATraceOfItsOwn) {
+  ASSERT_EQ(run().exit_code, 0);
+  const auto plain = read_json("out/report.json")["digests"];
+
+  ASSERT_EQ(run("--set trace=true --set cluster.launch=local").exit_code, 0);
+
+  EXPECT_EQ(read_json("out/report.json")["digests"], plain);
+  EXPECT_GT(read_json("out/trace.json")["traceEvents"].size(), 4U);
+  for (const std::string file : {"out/trace-host-0.json", "out/trace-host-1.json"}) {
+    EXPECT_GT(read_json(file)["traceEvents"].size(), 200U) << file;
+  }
+}
+
 TEST_F(ProgramOutputs, ATraceOfARunThatFailsIsWrittenToo) {
   const auto failed =
       run("--set trace=true --set train.optimizer.kind=sgd --set train.optimizer.lr=1000 "
