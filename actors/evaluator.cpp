@@ -117,12 +117,39 @@ void store_outputs(Evaluator* self) {
   }
 }
 
+/// Work of a stage on the nodes of all parts that lie here.
+std::uint64_t work_of(const EvaluatorState& state, const nn::InferStage& stage) {
+  std::uint64_t work = 0;
+  for (const auto& [id, part] : state.host->parts) {
+    work += inference_work(stage, part->nodes_of(node_type).count,
+                           part->edges_of(edge_type).lists(state.options.dir).neighbours.size());
+  }
+  return work;
+}
+
+void report_progress(const EvaluatorState& state) {
+  if (!state.options.on_block) {
+    return;
+  }
+  const auto& layer = *state.layer;
+  InferenceReport report{.layer = layer.number,
+                         .layers = static_cast<std::uint32_t>(state.stages.size())};
+  for (std::uint32_t i = 0; i < report.layers; ++i) {
+    const auto work = work_of(state, state.stages[i]);
+    report.total += work;
+    report.done += i < layer.number ? work : 0;
+  }
+  report.done += inference_work(state.stages[layer.number], layer.result.nodes, layer.result.edges);
+  state.options.on_block(report);
+}
+
 void block_done(Evaluator* self, const BlockWork& work, std::uint64_t edges) {
   auto& layer = *self->state.layer;
   layer.result.nodes += work.block.count;
   layer.result.edges += edges;
   ++self->state.blocks_done;
   --layer.in_flight;
+  report_progress(self->state);
   pump(self);
 }
 

@@ -8,6 +8,7 @@
 #include "runtime/feature/row_collection.hpp"
 #include "runtime/graph/store.hpp"
 #include "runtime/nn/model.hpp"
+#include "runtime/run/inference_progress.hpp"
 #include "runtime/sample/batch_builder.hpp"
 
 #include <caf/actor.hpp>
@@ -29,6 +30,8 @@ struct EvaluatorOptions {
                               << 20;  ///< of input rows per block; does not change results
   /// Ends with the input rows of the model's last layer instead of the logits.
   bool embeddings = false;
+  /// Called after each block, on the evaluator's thread; `process` is left to the caller.
+  std::function<void(const InferenceReport&)> on_block = {};
   TraceTrack trace = {};
 };
 

@@ -353,7 +353,7 @@ net::LinkTotals example<net::LinkTotals>() {
 }
 template <>
 net::Notice example<net::Notice>() {
-  return {"host 1 is lost", Rank{1}, 2, 3, 4, 5, 0.5, 0.01, 1.5};
+  return {"host 1 is lost", Rank{1}, 2, 3, 4, 5, 0.5, 0.01, 1.5, {ProcessId{1}, 0, 2, 3, 4}};
 }
 template <>
 net::RanksEnded example<net::RanksEnded>() {

@@ -7,6 +7,7 @@
 #include "runtime/base/trace.hpp"
 #include "runtime/graph/store.hpp"
 #include "runtime/run/checkpoint.hpp"
+#include "runtime/run/inference_progress.hpp"
 #include "runtime/run/step_report.hpp"
 
 #include <caf/actor.hpp>
@@ -38,6 +39,8 @@ struct InferenceTask {
 struct ClusterHooks {
   HopObserver on_hop = {};
   std::function<void(const StepReport&)> on_step = {};
+  /// A block of exact inference is computed in a process.
+  std::function<void(const InferenceReport&)> on_infer = {};
   /// A line about something lost, restarted or rolled back.
   std::function<void(const std::string&)> say = {};
   /// Something was started in a process, for the first time or again; its name as for `kill`.

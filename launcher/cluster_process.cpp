@@ -294,6 +294,12 @@ Result<caf::actor> ClusterProcess::start_evaluator() {
   const auto first = plan().ranks.empty() ? Rank{0} : plan().ranks.front();
   auto options = plan_->evaluator_options();
   options.trace = track("evaluator");
+  if (hooks_->on_infer) {
+    options.on_block = [hooks = hooks_, id = id_](InferenceReport report) {
+      report.process = id;
+      hooks->on_infer(report);
+    };
+  }
   auto evaluator = spawn_evaluator(runtime_.system(), context_, std::move(options),
                                    data_path_of("the evaluator"), [weak = weak_from_this(), first] {
                                      const auto self = weak.lock();

@@ -10,6 +10,7 @@
 
 #include <cstdio>
 #include <fmt/format.h>
+#include <unistd.h>
 
 namespace troupe {
 namespace {
@@ -69,14 +70,18 @@ Status predict(const PreparedRun& run, const PredictArguments& arguments, const 
     say(fmt::format("{} of the ids were given before and are written once", found.repeats));
   }
   const auto nodes = std::make_shared<const SeedList>(std::move(found.nodes));
+  auto progress = std::make_shared<Progress>(
+      Progress::Options{.terminal = isatty(STDOUT_FILENO) == 1, .metric = job.eval.metric});
   ClusterHooks hooks;
   hooks.inference = InferenceTask{nodes, arguments.embeddings};
-  hooks.say = say;
-  TROUPE_ASSIGN_OR_RETURN(const auto cluster,
-                          SimulatedCluster::create(job, store, std::move(hooks)));
+  hooks.say = [progress](const std::string& text) { progress->note(text); };
+  hooks.on_infer = [progress](const InferenceReport& report) { progress->infer(report); };
+  TROUPE_ASSIGN_OR_RETURN(auto cluster, SimulatedCluster::create(job, store, std::move(hooks)));
   RunSetup setup;
   setup.parameters = std::move(parameters);
   TROUPE_ASSIGN_OR_RETURN(const auto result, cluster->run(std::move(setup)));
+  cluster.reset();
+  progress.reset();  // with its live line, before other lines
   const auto folder = arguments.out.empty() ? job.output / "predict" : arguments.out;
   TROUPE_RETURN_IF_ERROR(write_predictions(folder, nodes->original, result.outputs->view()));
   say(fmt::format("{} of {} nodes, {} columns, in {}\nparameters {}",

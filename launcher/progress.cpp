@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <fmt/format.h>
 
@@ -80,7 +81,35 @@ std::string step_line(const StepReport& step, std::uint32_t epochs, double secon
                      seconds_per_step);
 }
 
+std::string inference_line(const InferenceProgress::State& state) {
+  auto line = fmt::format("inferring layer {}/{}  {:>3.0f} %", state.layer + 1, state.layers,
+                          std::floor(100 * state.share));
+  if (state.left) {
+    line += fmt::format("  {:.0f} s left", std::ceil(*state.left));
+  }
+  return line;
+}
+
+std::string inference_json_line(const InferenceProgress::State& state) {
+  nlohmann::ordered_json json = {{"event", "inference"},
+                                 {"layer", state.layer + 1},
+                                 {"layers", state.layers},
+                                 {"share", state.share},
+                                 {"seconds", state.seconds}};
+  if (state.left) {
+    json["seconds_left"] = *state.left;
+  }
+  return text_of_json(json);
+}
+
 namespace {
+
+constexpr double shown_after = 2;     // seconds of inference
+constexpr double lines_between = 10;  // seconds, where there is no live line
+
+double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 std::string step_json_line(const StepReport& step, double seconds_per_step) {
   const nlohmann::ordered_json json = {{"event", "step"},
@@ -125,8 +154,12 @@ void Progress::step(const StepReport& report) {
   const double mean = seconds_ / static_cast<double>(counted_);
   seconds_ = 0;
   counted_ = 0;
-  const auto line = options_.format == LogFormat::json ? step_json_line(report, mean)
-                                                       : step_line(report, options_.epochs, mean);
+  print_line(options_.format == LogFormat::json ? step_json_line(report, mean)
+                                                : step_line(report, options_.epochs, mean));
+}
+
+/// \requires mutex_
+void Progress::print_line(const std::string& line) {
   std::fprintf(stdout, "%s%s\n", live_.joinable() ? clear_line : "", line.c_str());
   std::fflush(stdout);
 }
@@ -142,23 +175,50 @@ void Progress::epoch(const EpochRecord& record) {
                         : epoch_line(record, options_.epochs, options_.metric);
   const std::lock_guard guard(mutex_);
   epochs_done_ = record.epoch + 1;
-  std::fprintf(stdout, "%s%s\n", live_.joinable() ? clear_line : "", line.c_str());
-  std::fflush(stdout);
+  inference_.end();
+  print_line(line);
+}
+
+void Progress::infer(const InferenceReport& report) {
+  const auto now = seconds_now();
+  const std::lock_guard guard(mutex_);
+  inference_.report(report, now);
+  const auto state = inference_.state(now);
+  if (!state || state->seconds < shown_after) {
+    inference_shown_ = 0;
+  } else if (!live_.joinable() && now - inference_shown_ >= lines_between) {
+    inference_shown_ = now;
+    print_line(options_.format == LogFormat::json ? inference_json_line(*state)
+                                                  : inference_line(*state));
+  }
+}
+
+/// \requires mutex_
+std::string Progress::live_text() {
+  if (const auto state = inference_.state(seconds_now()); state && state->seconds >= shown_after) {
+    return inference_line(*state);
+  }
+  if (epochs_done_ == options_.epochs || options_.steps_per_epoch == 0) {
+    return "";
+  }
+  const auto before = epochs_done_ * options_.steps_per_epoch;
+  const auto steps = steps_.load(std::memory_order_relaxed);
+  const auto done = std::min(steps > before ? steps - before : 0, options_.steps_per_epoch);
+  return fmt::format("epoch {}/{}  {:3} %", epochs_done_ + 1, options_.epochs,
+                     100 * done / options_.steps_per_epoch);
 }
 
 void Progress::print_live(std::stop_token stop) {
+  bool shown = false;
   while (!stop.stop_requested()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     const std::lock_guard guard(mutex_);
-    if (epochs_done_ == options_.epochs || options_.steps_per_epoch == 0) {
-      continue;
+    const auto text = live_text();
+    if (shown || !text.empty()) {
+      std::fprintf(stdout, "%s%s", clear_line, text.c_str());
+      std::fflush(stdout);
     }
-    const auto before = epochs_done_ * options_.steps_per_epoch;
-    const auto steps = steps_.load(std::memory_order_relaxed);
-    const auto done = std::min(steps > before ? steps - before : 0, options_.steps_per_epoch);
-    std::fprintf(stdout, "%sepoch %u/%u  %3llu %%", clear_line, epochs_done_ + 1, options_.epochs,
-                 static_cast<unsigned long long>(100 * done / options_.steps_per_epoch));
-    std::fflush(stdout);
+    shown = !text.empty();
   }
 }
 

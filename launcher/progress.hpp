@@ -2,6 +2,7 @@
 /// \file progress.hpp
 /// What a run prints while it runs: a line per epoch, and on a terminal a live line in between.
 #include "runtime/base/ids.hpp"
+#include "runtime/run/inference_progress.hpp"
 #include "runtime/run/run_record.hpp"
 #include "runtime/run/step_report.hpp"
 
@@ -30,6 +31,11 @@ std::string epoch_json_line(const EpochRecord& epoch, std::uint32_t epochs);
 /// A step as a line of text, e.g. "epoch  3/30  step  120/193  loss 1.2345  0.231 s/iteration".
 std::string step_line(const StepReport& step, std::uint32_t epochs, double seconds_per_step);
 
+/// Exact inference as a line of text, e.g. "inferring layer 2/3   45 %  12 s left".
+std::string inference_line(const InferenceProgress::State& state);
+/// The same as one line of JSON.
+std::string inference_json_line(const InferenceProgress::State& state);
+
 /// Threads:   all members from any thread
 /// Lifecycle: the live line, if any, has a thread that the destructor ends
 class Progress {
@@ -51,9 +57,14 @@ class Progress {
   /// A line that is no result, such as a loss and what was done about it; to standard error.
   void note(const std::string& text);
   void epoch(const EpochRecord& record);
+  /// A block of exact inference is done. Inference that lasts two seconds is shown: on a terminal by the
+  /// live line, else by a line at once and then every ten seconds.
+  void infer(const InferenceReport& report);
 
  private:
   void print_live(std::stop_token stop);
+  std::string live_text();
+  void print_line(const std::string& line);
 
   const Options options_;
   std::atomic<std::uint64_t> steps_{0};
@@ -61,6 +72,8 @@ class Progress {
   std::uint32_t epochs_done_ = 0;
   double seconds_ = 0;         ///< of rank 0's steps since the last line
   std::uint64_t counted_ = 0;  ///< these steps
+  InferenceProgress inference_;
+  double inference_shown_ = 0;  ///< Time of its last line; 0: it has none yet
   std::jthread live_;
 };
 

@@ -105,6 +105,12 @@ struct TrainingWatch {
       tell(metrics->step(report));
     }
   }
+  void infer(const InferenceReport& report) {
+    const std::lock_guard guard(mutex);
+    if (progress) {
+      progress->infer(report);
+    }
+  }
   void rewind(const MetricsPoint& to) {
     if (metrics) {
       tell(metrics->rewind(to));
@@ -210,6 +216,7 @@ ExitCode run_cluster(const Job& job, const PartitionedStore& store, Report& repo
   watch->log_every = job.log_every;
   ClusterHooks hooks;
   hooks.on_step = [watch](const StepReport& report_of_step) { watch->step(report_of_step); };
+  hooks.on_infer = [watch](const InferenceReport& of_block) { watch->infer(of_block); };
   hooks.say = [watch](const std::string& text) { watch->note(text); };
   const auto tracer = job.trace ? std::make_shared<Tracer>() : nullptr;
   hooks.tracer = tracer;

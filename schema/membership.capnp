@@ -140,7 +140,7 @@ struct LinkTotals {
 
 struct Notice {
   text @0 :Text;
-  # Set by the process: one line, at most 4096 bytes. Default: the notice is about a step, which the rest describes.
+  # Set by the process: one line, at most 4096 bytes. Default: the notice is about a step or about exact inference, which the rest describes.
 
   rank @1 :UInt32;
   epoch @2 :UInt32;
@@ -150,4 +150,21 @@ struct Notice {
   loss @6 :Float64;
   lr @7 :Float64;
   seconds @8 :Float64;
+
+  struct Inference {
+    process @0 :UInt32;
+    # Set by the process: its position in the job's layout.
+
+    layer @1 :UInt32;
+    # Layer of the block that is computed, from 0.
+
+    layers @2 :UInt32;
+    # More than `layer`. Default 0: the notice is about a step.
+
+    done @3 :UInt64;
+    # Work of the process that is done, over all layers. Only its ratio to `total` matters; at most `total`.
+
+    total @4 :UInt64;
+  }
+  inference @9 :Inference;
 }

@@ -132,8 +132,18 @@ ClusterHooks MemberProcess::hooks() {
                                                              .global_step = report.global_step,
                                                              .loss = report.loss,
                                                              .lr = report.lr,
-                                                             .seconds = report.seconds}));
+                                                             .seconds = report.seconds,
+                                                             .inference = {}}));
     }
+  };
+  hooks.on_infer = [registrar = link_.registrar()](const InferenceReport& report) {
+    caf::anon_send(registrar, Ref<net::Notice>(net::Notice{
+                                  .text = {},
+                                  .inference = net::InferenceState{.process = report.process,
+                                                                   .layer = report.layer,
+                                                                   .layers = report.layers,
+                                                                   .done = report.done,
+                                                                   .total = report.total}}));
   };
   return hooks;
 }

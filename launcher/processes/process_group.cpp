@@ -173,6 +173,10 @@ void ProcessGroup::add_actions(RegistrarOptions& options) {
   options.notice = [this](const net::Notice& notice) {
     if (!notice.text.empty()) {
       setup_.say(notice.text);
+    } else if (const auto& state = notice.inference; state.layers > 0) {
+      if (hooks_->on_infer) {
+        hooks_->on_infer({state.process, state.layer, state.layers, state.done, state.total});
+      }
     } else if (hooks_->on_step) {
       hooks_->on_step({notice.rank, notice.epoch, notice.step, notice.steps, notice.global_step,
                        notice.loss, notice.lr, notice.seconds});

@@ -303,13 +303,42 @@ void Wire<Notice>::encode(const Notice& message, Frame& frame) {
     out.setLoss(message.loss);
     out.setLr(message.lr);
     out.setSeconds(message.seconds);
+    if (const auto& state = message.inference; state.layers > 0) {
+      auto inference = out.initInference();
+      inference.setProcess(raw(state.process));
+      inference.setLayer(state.layer);
+      inference.setLayers(state.layers);
+      inference.setDone(state.done);
+      inference.setTotal(state.total);
+    }
   });
   frame.segments.clear();
 }
+
+namespace {
+
+Result<InferenceState> read_inference(wire::Notice::Inference::Reader in) {
+  const InferenceState state{.process = static_cast<ProcessId>(in.getProcess()),
+                             .layer = in.getLayer(),
+                             .layers = in.getLayers(),
+                             .done = in.getDone(),
+                             .total = in.getTotal()};
+  if (state.layers > 0 && (state.layer >= state.layers || state.done > state.total)) {
+    return Error(Errc::data_corruption,
+                 fmt::format("Notice: expected a layer below {} and work of at most {}, found "
+                             "layer {} and work {}",
+                             state.layers, state.total, state.layer, state.done));
+  }
+  return state;
+}
+
+}  // namespace
+
 Result<Notice> Wire<Notice>::decode(const Frame& frame) {
   return read_small<Notice, wire::Notice>(
       frame, "Notice", [](wire::Notice::Reader in) -> Result<Notice> {
         TROUPE_ASSIGN_OR_RETURN(auto text, read_text("Notice", in.getText(), max_text_bytes));
+        TROUPE_ASSIGN_OR_RETURN(const auto inference, read_inference(in.getInference()));
         return Notice{.text = std::move(text),
                       .rank = static_cast<Rank>(in.getRank()),
                       .epoch = in.getEpoch(),
@@ -318,7 +347,8 @@ Result<Notice> Wire<Notice>::decode(const Frame& frame) {
                       .global_step = in.getGlobalStep(),
                       .loss = in.getLoss(),
                       .lr = in.getLr(),
-                      .seconds = in.getSeconds()};
+                      .seconds = in.getSeconds(),
+                      .inference = inference};
       });
 }
 std::uint64_t Wire<Notice>::reply_bytes(const Notice&) {

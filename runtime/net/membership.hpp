@@ -115,9 +115,18 @@ void set_status(Message& message, const Status& status) {
   message.why = status ? std::string() : status.error().what();
 }
 
-/// To the director's process, for whoever watches the run. Answered with Done.
+/// State of a process' exact inference after a block; work counts over all layers.
+struct InferenceState {
+  ProcessId process{};
+  std::uint32_t layer = 0;   ///< Layer of the block, from 0
+  std::uint32_t layers = 0;  ///< 0: there is no such state
+  std::uint64_t done = 0;
+  std::uint64_t total = 0;
+};
+
+/// To the director's process, for the display of the run. Answered with Done.
 struct Notice {
-  std::string text;  ///< a line about a loss; empty: about a step
+  std::string text;  ///< a line about a loss; empty: about a step or about exact inference
   Rank rank{};       ///< of the step that is done, and all below
   std::uint32_t epoch = 0;
   std::uint64_t step = 0;
@@ -126,6 +135,7 @@ struct Notice {
   double loss = 0;
   double lr = 0;
   double seconds = 0;
+  InferenceState inference = {};  ///< with layers: the notice is about it, not about a step
 };
 
 }  // namespace troupe::net

@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <map>
+#include <mutex>
 #include <set>
 
 namespace troupe {
@@ -58,6 +59,32 @@ class SimOutputs : public ::testing::Test {
   }
   testing::ScratchFolder scratch_;
 };
+
+TEST_F(SimOutputs, ExactInferenceReportsItsProgressUntilAllIsDone) {
+  std::mutex mutex;
+  std::map<std::uint32_t, std::vector<InferenceReport>> reports;  // by process
+  ClusterHooks hooks;
+  hooks.on_infer = [&](const InferenceReport& report) {
+    const std::lock_guard guard(mutex);
+    reports[raw(report.process)].push_back(report);
+  };
+  ASSERT_OK(train({"cluster.hosts=2", "train.epochs=1"}, std::move(hooks)));
+
+  const std::lock_guard guard(mutex);
+  ASSERT_EQ(reports.size(), 2U);
+  for (const auto& [process, of_process] : reports) {
+    ASSERT_GE(of_process.size(), 2U);
+    std::uint64_t before = 0;
+    for (const auto& report : of_process) {
+      EXPECT_EQ(report.layers, 2U);
+      EXPECT_GT(report.done, before);
+      before = report.done < report.total ? report.done : 0;  // after the epoch, and at the end
+    }
+    EXPECT_EQ(of_process.front().layer, 0U);
+    EXPECT_EQ(of_process.back().layer, 1U);
+    EXPECT_EQ(of_process.back().done, of_process.back().total);
+  }
+}
 
 TEST_F(SimOutputs, TheTestSeedsOutputsAreThoseBehindTheReportedScore) {
   ASSERT_OK_AND_ASSIGN(const auto ready, prepare({"cluster.hosts=2"}));

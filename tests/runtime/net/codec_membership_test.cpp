@@ -85,11 +85,14 @@ auto fields(const LinkTotals& m) {
   return std::tuple(requests, resent, bytes, interruptions, in_flight, queued);
 }
 Notice example(Notice*) {
-  return {"host 1 is lost", Rank{3}, 4, 5, 6, 1ULL << 40, 0.5, 0.01, 12.25};
+  return {"host 1 is lost", Rank{3}, 4,    5,     6,
+          1ULL << 40,       0.5,     0.01, 12.25, {ProcessId{2}, 1, 3, 1ULL << 40, 1ULL << 41}};
 }
 auto fields(const Notice& m) {
-  const auto& [text, rank, epoch, step, steps, global_step, loss, lr, seconds] = m;
-  return std::tuple(text, rank, epoch, step, steps, global_step, loss, lr, seconds);
+  const auto& [text, rank, epoch, step, steps, global_step, loss, lr, seconds, inference] = m;
+  const auto& [process, layer, layers, done, total] = inference;
+  return std::tuple(text, rank, epoch, step, steps, global_step, loss, lr, seconds, process, layer,
+                    layers, done, total);
 }
 
 RanksEnded example(RanksEnded*) {
@@ -253,6 +256,15 @@ TEST(MembershipLimits, ACodeThatIsNotKnownIsInternal) {
         (with_message<EndProcess, wire::EndProcess>([&](auto message) { message.setCode(code); })));
     EXPECT_EQ(end.code, Errc::internal);
   }
+}
+
+TEST(MembershipLimits, InferenceIsAtOneOfItsLayersAndDoesNoMoreThanThereIs) {
+  const auto corrupt = Errc::data_corruption;
+  EXPECT_ERROR(with<Notice>([](auto& m) { m.inference.layer = 3; }), corrupt, "a layer below 3");
+  EXPECT_ERROR(with<Notice>([](auto& m) { m.inference.done = m.inference.total + 1; }), corrupt,
+               "work of at most");
+  ASSERT_OK_AND_ASSIGN(const auto step, with<Notice>([](auto& m) { m.inference = {}; }));
+  EXPECT_EQ(step.inference.layers, 0U);
 }
 
 TEST(MembershipLimits, TheTableAscendsAndHasAnEnd) {
