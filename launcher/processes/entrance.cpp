@@ -71,9 +71,9 @@ Result<Entrance> make_entrance(const Job& job) {
   Entrance entrance;
   TROUPE_ASSIGN_OR_RETURN(entrance.listen, listen_address(cluster));
   if (cluster.launch == "manual") {
-    entrance.token_file =
-        cluster.token_file.empty() ? shared_folder(job.output, job.default_output) / "token"
-                                   : fs::path(cluster.token_file);
+    entrance.token_file = cluster.token_file.empty()
+                              ? shared_folder(job.output, job.default_output) / "token"
+                              : fs::path(cluster.token_file);
     TROUPE_ASSIGN_OR_RETURN(entrance.secrets, shared_secrets(entrance.token_file, encryption));
   } else {
     TROUPE_ASSIGN_OR_RETURN(entrance.secrets, new_secrets(encryption));

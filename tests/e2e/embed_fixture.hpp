@@ -7,6 +7,7 @@
 #include "tests/support/scratch_folder.hpp"
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -35,7 +36,10 @@ class Embed : public ::testing::Test {
     shared_ = std::make_unique<ScratchFolder>();
     problems_ = build_embedded_program(folder());
   }
-  static void TearDownTestSuite() { shared_.reset(); }
+  static void TearDownTestSuite() {
+    shared_.reset();
+    results_.clear();
+  }
   void SetUp() override {
     ASSERT_TRUE(std::filesystem::exists(program())) << "it was not built: " << problems_;
   }
@@ -61,9 +65,18 @@ class Embed : public ::testing::Test {
   ProcessResult run(const std::vector<std::string>& words) const {
     return run_process(words, folder());
   }
+  /// A run that several tests compare with, made by the first one.
+  const ProcessResult& run_once(const std::string& out,
+                                const std::vector<std::string>& options) const {
+    const auto [at, is_new] = results_.try_emplace(out);
+    if (is_new) {
+      at->second = run(program_command(out, options));
+    }
+    return at->second;
+  }
   /// Of a run on two hosts.
   void expect_results_of_simulation(const ProcessResult& there) const {
-    const auto simulated = run(program_command("simulated", {}));
+    const auto& simulated = run_once("simulated", {});
     ASSERT_EQ(simulated.exit_code, 0) << simulated.err;
     ASSERT_EQ(there.exit_code, 0) << there.out << there.err;
     for (const char* word : {"batches", "weights", "test"}) {
@@ -74,6 +87,7 @@ class Embed : public ::testing::Test {
  private:
   static inline std::unique_ptr<ScratchFolder> shared_;
   static inline std::string problems_;
+  static inline std::map<std::string, ProcessResult> results_;
 };
 
 }  // namespace troupe::testing

@@ -57,7 +57,7 @@ class EmbedResume : public testing::Embed {
     EXPECT_EQ(report(name).at("status"), "interrupted");
 
     const auto resumed = run(words({"--resume"}));
-    const auto undisturbed = run(program_command("undisturbed", longer({})));
+    const auto& undisturbed = run_once("undisturbed", longer({}));
 
     ASSERT_EQ(resumed.exit_code, 0) << resumed.out << resumed.err;
     EXPECT_NE(resumed.out.find("resuming from " + output(name) + "/checkpoints/step-" + step),

@@ -60,15 +60,19 @@ class EmbedByHand : public Embed {
  protected:
   static inline const Words settings = {"--set", "cluster.launch=manual", "--set",
                                         "cluster.listen=127.0.0.1:0"};
+  /// Of the test's output.
+  static std::string name() {
+    return ::testing::UnitTest::GetInstance()->current_test_info()->name();
+  }
   void start() {
-    run_.emplace(program_command("joined", settings), folder());
+    run_.emplace(program_command(name(), settings), folder());
     ASSERT_TRUE(run_->wait_for_line("--director ", 60s)) << run_->text();
   }
   std::unique_ptr<testing::Process> join(const std::string& host, const Words& more) const {
-    auto words = command("joined", settings);
+    auto words = command(name(), settings);
     words[1] = "join";
     words.insert(words.end(), {"--director", run_->word_after("--director "), "--token-file",
-                               output("joined") + "/token", "--host-rank", host});
+                               output(name()) + "/token", "--host-rank", host});
     words.insert(words.end(), more.begin(), more.end());
     return std::make_unique<testing::Process>(words, folder());
   }
@@ -148,8 +152,9 @@ TEST_F(Embed, IsBroughtToHostsThatDoNotHaveIt) {
 }
 
 TEST_F(Embed, ItsArgumentsReachTheProgram) {
-  auto words = program_command("rate", {"--set", "train.epochs=1", "--set", "cluster.hosts=1"});
-  const auto as_is = run(words);
+  const Words settings = {"--set", "train.epochs=1", "--set", "cluster.hosts=1"};
+  const auto as_is = run(program_command("as-is", settings));
+  auto words = program_command("slower", settings);
   words.emplace_back("5");  // the learning rate
   const auto slower = run(words);
 

@@ -228,7 +228,7 @@ TEST_F(ProgramOutputs, EveryProcessWritesATraceOfItsOwn) {
   ASSERT_EQ(run().exit_code, 0);
   const auto plain = read_json("out/report.json")["digests"];
 
-  ASSERT_EQ(run("--set trace=true --set cluster.launch=local").exit_code, 0);
+  ASSERT_EQ(run("--overwrite --set trace=true --set cluster.launch=local").exit_code, 0);
 
   EXPECT_EQ(read_json("out/report.json")["digests"], plain);
   EXPECT_GT(read_json("out/trace.json")["traceEvents"].size(), 4U);

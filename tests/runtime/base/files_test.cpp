@@ -10,8 +10,8 @@
 #include <cstdlib>
 #include <iterator>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <thread>
 #include <vector>
 
