@@ -147,7 +147,7 @@ std::shared_ptr<net::Dialer> Neighbourhood::dialer(const net::ProcessLife& peer,
   auto options = handshake();
   options.expect_process = peer.process;
   options.expect_incarnation = peer.incarnation;
-  return net::make_tcp_dialer(io_, address, std::move(options), options_.tcp);
+  return net::make_tcp_dialer(io_, address, std::move(options), options_.tcp, options_.say);
 }
 
 std::shared_ptr<Gate> Neighbourhood::make_gate(const net::ProcessLife& peer,

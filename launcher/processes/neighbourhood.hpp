@@ -31,7 +31,7 @@ struct NeighbourhoodOptions {
   std::function<void(ProcessId, std::shared_ptr<Gate>)> connected;
   /// A gate has ended by itself: no link within its recovery deadline.
   std::function<void(const net::ProcessLife&, const Error&)> lost;
-  std::function<void(const std::string&)> say;  ///< a line about a refused connection
+  std::function<void(const std::string&)> say;  ///< a line about a refusal, here or by a peer
 };
 
 /// Lifecycle:  open(); close() before the actor system ends, then the destructor

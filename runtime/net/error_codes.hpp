@@ -19,7 +19,8 @@ constexpr Errc failure_from_wire(std::uint64_t code) {
   return known == Errc::ok ? Errc::internal : known;
 }
 
-/// Whether a peer that answers so will not answer otherwise: connecting again cannot help.
+/// Whether a peer that answers so will not answer otherwise: connecting again cannot help. Dialers
+/// give such a code only if the peer proved that it knows the token.
 constexpr bool is_final_refusal(Errc code) {
   return code == Errc::unauthenticated || code == Errc::fenced || code == Errc::unimplemented ||
          code == Errc::invalid_argument;

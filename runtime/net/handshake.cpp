@@ -72,6 +72,7 @@ class End : public Handshake {
     TROUPE_ASSERT(done(), "the version is known when the handshake is done");
     return version_;
   }
+  bool error_is_proven() const final { return error_.has_value() && proven_; }
 
  protected:
   explicit End(HandshakeOptions options) : options_(std::move(options)) {
@@ -185,6 +186,7 @@ class End : public Handshake {
       refuse(Reason::token, wrong_token());
       return false;
     }
+    proven_ = kind != Kind::challenge;  // after which anybody may still cut in with `refused`
     return true;
   }
 
@@ -201,6 +203,7 @@ class End : public Handshake {
   std::vector<std::byte> output_;
   std::optional<Error> error_;
   bool finished_ = false;
+  bool proven_ = false;  ///< the last message's proof was good, and the handshake ends with it
   PeerIdentity peer_;
   std::uint16_t version_ = 0;
 };

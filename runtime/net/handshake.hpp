@@ -78,6 +78,9 @@ class Handshake {
   virtual const PeerIdentity& peer() const = 0;
   /// The protocol version that both ends speak. \requires done()
   virtual std::uint16_t version() const = 0;
+  /// Whether the error comes from a peer that proved that it knows the token. Anybody who holds the
+  /// address can cause the others.
+  virtual bool error_is_proven() const = 0;
 };
 
 /// Of all bytes that one end may send in a handshake.

@@ -16,7 +16,8 @@ class Dialer {
  public:
   virtual ~Dialer() = default;
   /// Tries once. `done` is called once, with a link that was not started or why there is none;
-  /// never on the caller's stack, and within a time that the dialer bounds.
+  /// never on the caller's stack, and within a time that the dialer bounds. An error of
+  /// is_final_refusal() ends the attempts.
   virtual void dial(std::function<void(Result<std::shared_ptr<Link>>)> done) = 0;
 };
 

@@ -82,9 +82,13 @@ class TcpListener {
 };
 
 /// Connects to one address; tries all that its name resolves to. For a `Reconnector`.
-/// \errors of a dial: peer_lost: cannot connect, with address and the system's reason, or closed
-///   during the handshake; deadline_exceeded; those of Handshake
+/// \param say  a line about the first refusal without a proof, which the errors below do not end;
+///   on the network thread; may be empty
+/// \errors of a dial: peer_lost: cannot connect, with address and the system's reason, or closed or
+///   refused without a proof during the handshake; deadline_exceeded; those of Handshake, from a
+///   peer that proved that it knows the token
 std::shared_ptr<Dialer> make_tcp_dialer(TcpIo& io, std::string address, HandshakeOptions handshake,
-                                        TcpOptions options);
+                                        TcpOptions options,
+                                        std::function<void(const std::string&)> say = {});
 
 }  // namespace troupe::net

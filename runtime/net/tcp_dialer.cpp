@@ -1,3 +1,4 @@
+#include "runtime/net/error_codes.hpp"
 #include "runtime/net/tcp_address.hpp"
 #include "runtime/net/tcp_opening.hpp"
 
@@ -16,15 +17,22 @@ using asio::ip::tcp;
 using ErrorCode = boost::system::error_code;
 using Dialled = std::function<void(Result<std::shared_ptr<Link>>)>;
 
+/// Says the first refusal of a dialer.
+struct FirstRefusal {
+  std::function<void(const std::string&)> say;
+  bool said = false;  // used on the network thread
+};
+
 /// One dial: all addresses of a name, one after the other, within the deadline.
 class Dial final : public TcpOpenThing, public std::enable_shared_from_this<Dial> {
  public:
   Dial(std::shared_ptr<TcpIo::State> io, std::string text, HandshakeOptions handshake,
-       TcpOptions options, Dialled done)
+       TcpOptions options, std::shared_ptr<FirstRefusal> first, Dialled done)
       : io_(std::move(io)),
         text_(std::move(text)),
         handshake_(std::move(handshake)),
         options_(std::move(options)),
+        first_(std::move(first)),
         done_(std::move(done)),
         deadline_(Clock::now() + options_.connect_deadline),
         resolver_(io_->context),
@@ -39,6 +47,7 @@ class Dial final : public TcpOpenThing, public std::enable_shared_from_this<Dial
   void connect();
   void on_connected(const ErrorCode& error);
   void open();
+  Error without_proof(const Error& why);
   void wait_until(Clock::time_point t);
   void end(Result<std::shared_ptr<Link>> result);
   Error failure(Errc code, const std::string& what) const {
@@ -49,6 +58,7 @@ class Dial final : public TcpOpenThing, public std::enable_shared_from_this<Dial
   const std::string text_;
   HandshakeOptions handshake_;
   const TcpOptions options_;
+  const std::shared_ptr<FirstRefusal> first_;
   Dialled done_;
   const Clock::time_point deadline_;
   tcp::resolver resolver_;
@@ -153,13 +163,29 @@ void Dial::open() {
   options.tcp = options_;
   options.deadline = deadline_;
   const auto opening = std::make_shared<TcpOpening>(io_, std::move(socket_), std::move(options));
-  opening->begin([self = shared_from_this()](Result<TcpOpening::Opened> opened) {
+  opening->begin([self = shared_from_this(),
+                  raw = opening.get()](Result<TcpOpening::Opened> opened) {
     if (opened) {
       self->end(std::move(opened->link));
     } else {
-      self->end(std::move(opened).error().with("cannot connect"));
+      self->end(
+          (raw->error_is_proven() ? std::move(opened).error() : self->without_proof(opened.error()))
+              .with("cannot connect"));
     }
   });
+}
+
+/// Whatever a stranger can cause is worth a retry: the peer may listen there later.
+Error Dial::without_proof(const Error& why) {
+  const auto code = why.code();
+  if (!is_final_refusal(code) && code != Errc::data_corruption) {
+    return why;
+  }
+  if (first_->say && !std::exchange(first_->said, true)) {
+    first_->say(fmt::format("{}: refused without a proof of the token ({}), retrying: {}", text_,
+                            to_string(code), why.what()));
+  }
+  return {Errc::peer_lost, why.what()};
 }
 
 void Dial::end(Result<std::shared_ptr<Link>> result) {
@@ -177,14 +203,15 @@ void Dial::end(Result<std::shared_ptr<Link>> result) {
 class TcpDialer final : public Dialer {
  public:
   TcpDialer(std::shared_ptr<TcpIo::State> io, std::string address, HandshakeOptions handshake,
-            TcpOptions options)
+            TcpOptions options, std::function<void(const std::string&)> say)
       : io_(std::move(io)),
         address_(std::move(address)),
         handshake_(std::move(handshake)),
-        options_(std::move(options)) {}
+        options_(std::move(options)),
+        first_(std::make_shared<FirstRefusal>(FirstRefusal{std::move(say)})) {}
 
   void dial(Dialled done) override {
-    io_->post([attempt = std::make_shared<Dial>(io_, address_, handshake_, options_,
+    io_->post([attempt = std::make_shared<Dial>(io_, address_, handshake_, options_, first_,
                                                 std::move(done))] { attempt->begin(); });
   }
 
@@ -193,14 +220,16 @@ class TcpDialer final : public Dialer {
   const std::string address_;
   const HandshakeOptions handshake_;
   const TcpOptions options_;
+  const std::shared_ptr<FirstRefusal> first_;
 };
 
 }  // namespace
 
 std::shared_ptr<Dialer> make_tcp_dialer(TcpIo& io, std::string address, HandshakeOptions handshake,
-                                        TcpOptions options) {
+                                        TcpOptions options,
+                                        std::function<void(const std::string&)> say) {
   return std::make_shared<TcpDialer>(io.state(), std::move(address), std::move(handshake),
-                                     std::move(options));
+                                     std::move(options), std::move(say));
 }
 
 }  // namespace troupe::net

@@ -35,6 +35,7 @@ class TcpOpening final : public TcpOpenThing, public std::enable_shared_from_thi
   void abandon();  ///< closes the socket; `done` is not called
   void io_ends() override;
   const std::string& peer_host() const { return peer_host_; }
+  bool error_is_proven() const { return handshake_->error_is_proven(); }
 
  private:
   using ErrorCode = boost::system::error_code;

@@ -3,6 +3,7 @@
 
 #include "actors/error.hpp"
 #include "actors/message.hpp"
+#include "runtime/net/handshake_wire.hpp"
 #include "runtime/net/messages.hpp"
 #include "tests/runtime/net/socket_proxy.hpp"
 #include "tests/support/expect.hpp"
@@ -13,6 +14,7 @@
 #include <condition_variable>
 #include <fmt/format.h>
 #include <functional>
+#include <future>
 
 namespace troupe {
 namespace {
@@ -258,17 +260,38 @@ TEST(Neighbourhood, TotalsCountWhatWasAskedOverLinksThatAreGone) {
 
 // ---- who does not get in ----
 
-TEST(Neighbourhood, AnotherTokenIsRefusedAtOnceAndToldOnBothSides) {
+TEST(Neighbourhood, AnotherTokenIsRefusedUntilTheDeadlineAndToldOnBothSides) {
   Process director(0);
   Process stranger(3, 1, [](auto& options) { options.token = *net::Token::random(); });
 
-  EXPECT_ERROR(stranger.connect(director.life(), director.address()), Errc::unauthenticated,
-               "token");
+  EXPECT_ERROR(stranger.connect(director.life(), director.address(), 300ms),
+               Errc::deadline_exceeded, "different tokens");
 
   EXPECT_TRUE(director.wait_said("token"));
-  EXPECT_ERROR(stranger.connect(director.life(), director.address()), Errc::unauthenticated, "");
+  EXPECT_TRUE(stranger.wait_said("retrying"));
+  EXPECT_EQ(stranger.said_count(), 1U) << "once per director";
   EXPECT_EQ(director.said_count(), 1U) << "once per peer";
   EXPECT_EQ(director.connects(), 0);
+}
+
+TEST(Neighbourhood, AStrangerInTheDirectorsPlaceDoesNotEndWhoJoins) {
+  auto stranger = std::make_unique<testing::RefusingPort>(
+      net::handshake::encode(net::handshake::Refused{net::handshake::Reason::token, {0, 0}}));
+  const auto address = stranger->address();
+  Process member(3);
+  auto connected = std::async(std::launch::async, [&] {
+    return member.connect({ProcessId{0}, 1}, address, 20s);
+  });
+  while (stranger->answered() < 3 && connected.wait_for(1ms) != std::future_status::ready) {
+  }
+  stranger.reset();
+
+  Process director(0, 1, [&](auto& options) { options.listen = address; });
+
+  ASSERT_OK_AND_ASSIGN(const auto gate, connected.get());
+  EXPECT_EQ(member.ask(*gate), 1U);
+  EXPECT_TRUE(member.wait_said("refused without a proof"));
+  EXPECT_EQ(member.said_count(), 1U);
 }
 
 TEST(Neighbourhood, WhomAdmitRefusesIsToldWhy) {

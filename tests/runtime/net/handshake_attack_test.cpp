@@ -132,6 +132,20 @@ TEST(HandshakeAttack, FlippedBitsOfARefusalDoNotMakeItSomethingElse) {
     EXPECT_TRUE(begins(outcome.error, "unauthenticated") ||
                 begins(outcome.error, "data_corruption"))
         << outcome.error;
+    EXPECT_FALSE(exchange.dialling->error_is_proven());
+  }
+}
+
+TEST(HandshakeAttack, ARefusalCutInAfterAGoodChallengeIsNotProven) {
+  for (const std::size_t instead_of : {1U, 3U}) {
+    Exchange exchange;
+    exchange.run([&](std::size_t number, Wire8& bytes) {
+      if (number == instead_of) {
+        bytes = handshake::encode(handshake::Refused{handshake::Reason::token, {0, 0}});
+      }
+    });
+    EXPECT_TRUE(begins(exchange.dialling_end().error, "unauthenticated"));
+    EXPECT_FALSE(exchange.dialling->error_is_proven());
   }
 }
 

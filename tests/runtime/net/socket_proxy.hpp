@@ -62,6 +62,51 @@ inline std::uint16_t port_of(const std::string& address) {
   return static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1)));
 }
 
+/// Answers whoever connects with the same bytes and closes: a stranger in the place of a process.
+/// Lifecycle: from the constructor on; the destructor frees the port.
+class RefusingPort {
+ public:
+  explicit RefusingPort(std::vector<std::byte> answer) : answer_(std::move(answer)) {
+    listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const int on = 1;
+    ::setsockopt(listener_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    ::bind(listener_, reinterpret_cast<sockaddr*>(&address), size);
+    ::listen(listener_, 64);
+    ::getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size);
+    port_ = ntohs(address.sin_port);
+    thread_ = std::thread([this] { serve(); });
+  }
+  ~RefusingPort() {
+    ::shutdown(listener_, SHUT_RDWR);
+    thread_.join();
+    ::close(listener_);
+  }
+  RefusingPort(const RefusingPort&) = delete;
+  RefusingPort& operator=(const RefusingPort&) = delete;
+  std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
+  int answered() const { return answered_; }
+
+ private:
+  void serve() {
+    for (int fd = 0; (fd = ::accept(listener_, nullptr, nullptr)) >= 0; ++answered_) {
+      send_all(fd, answer_);
+      ::shutdown(fd, SHUT_WR);
+      closed_by_peer(fd);
+      ::close(fd);
+    }
+  }
+
+  const std::vector<std::byte> answer_;
+  int listener_ = -1;
+  std::uint16_t port_ = 0;
+  std::atomic<int> answered_ = 0;
+  std::thread thread_;
+};
+
 /// Lifecycle: forwards from the constructor on; the destructor cuts everything and joins.
 class SocketProxy {
  public:

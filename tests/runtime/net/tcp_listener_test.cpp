@@ -1,4 +1,5 @@
 // Dialling and listening: addresses, IPv6, who is there and who is not, refusals at both ends.
+#include "runtime/net/handshake_wire.hpp"
 #include "runtime/net/tcp_address.hpp"
 #include "tests/runtime/net/link_world.hpp"
 
@@ -175,11 +176,39 @@ TEST(TcpDialer, IsToldWhenTheNetworkThreadEnds) {
   EXPECT_NE(ended.get_future().get().find("cancelled"), std::string::npos);
 }
 
+TEST(TcpDialer, RefusalsWithoutAProofAreWorthARetryAndSaidOnce) {
+  for (const auto reason : {handshake::Reason::not_a_handshake, handshake::Reason::versions,
+                            handshake::Reason::transport, handshake::Reason::token}) {
+    testing::RefusingPort stranger(handshake::encode(handshake::Refused{reason, {1, 1}}));
+    std::mutex mutex;
+    std::vector<std::string> said;
+    TcpIo io;
+    const auto dialer = make_tcp_dialer(io, stranger.address(), test_handshake(1), {},
+                                        [&](const std::string& line) {
+                                          const std::lock_guard guard(mutex);
+                                          said.push_back(line);
+                                        });
+
+    for (int i = 0; i < 3; ++i) {
+      const auto link = dial(*dialer);
+      EXPECT_ERROR(link, Errc::peer_lost,
+                   "cannot connect: " + stranger.address() + ": handshake: ");
+    }
+
+    const std::lock_guard guard(mutex);
+    ASSERT_EQ(said.size(), 1U);
+    EXPECT_NE(said[0].find(stranger.address() + ": refused without a proof of the token ("),
+              std::string::npos)
+        << said[0];
+  }
+}
+
 struct Refusal {
   const char* name;
   std::function<void(HandshakeOptions& at_listener, HandshakeOptions& at_dialer)> change;
-  Errc code;
+  Errc code;  ///< at the listener
   const char* text;
+  Errc at_dialer = code;
 };
 
 class Refusals : public ::testing::TestWithParam<std::tuple<bool, Refusal>> {};
@@ -194,7 +223,7 @@ TEST_P(Refusals, ReachBothEndsAndTheListenerLivesOn) {
   Listening far("127.0.0.1:0", at_listener, options);
   TcpIo near;
 
-  EXPECT_ERROR(dial_once(near, far.listener->address(), at_dialer, options.tcp), refusal.code,
+  EXPECT_ERROR(dial_once(near, far.listener->address(), at_dialer, options.tcp), refusal.at_dialer,
                refusal.text);
 
   ASSERT_TRUE(far.wait_said(1));
@@ -219,7 +248,7 @@ INSTANTIATE_TEST_SUITE_P(
         ::testing::Bool(),
         ::
             testing::Values(Refusal{"token", [](auto&, auto& d) { d.token = *Token::random(); },
-                                    Errc::unauthenticated, "token"},
+                                    Errc::unauthenticated, "token", Errc::peer_lost},
                             Refusal{"job", [](auto&, auto& d) { d.job = "another"; },
                                     Errc::unauthenticated, "job"},
                             Refusal{

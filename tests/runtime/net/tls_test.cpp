@@ -131,7 +131,7 @@ void expect_refused(const Attempt& attempt, const char* at_dialer, const char* a
   EXPECT_NE(attempt.dialled.find(at_dialer), std::string::npos) << attempt.dialled;
   EXPECT_NE(attempt.at_listener_said.find(at_listener), std::string::npos)
       << attempt.at_listener_said;
-  EXPECT_NE(attempt.dialled.find("unauthenticated"), std::string::npos) << attempt.dialled;
+  EXPECT_NE(attempt.dialled.find("peer_lost"), std::string::npos) << "to be retried";
   EXPECT_NE(attempt.at_listener_said.find("unauthenticated"), std::string::npos);
 }
 
