@@ -55,8 +55,8 @@ struct TcpOptions {
 
 struct TcpListenerOptions {
   TcpOptions tcp;
-  /// Handshakes under way at once; a further connection is closed at once. What one peer does
-  /// cannot keep others out for longer than connect_deadline.
+  /// Connections without a proof at once. For a further one the oldest is closed, whatever its
+  /// address; beyond loopback one address has half of them at most, and then gives up its own oldest.
   std::size_t max_handshakes = 64;
   /// A line about a connection that was refused: once per peer's address and code, at most 1000.
   std::function<void(const std::string&)> say = {};

@@ -1,3 +1,4 @@
+#include "runtime/net/handshake_slots.hpp"
 #include "runtime/net/tcp_address.hpp"
 #include "runtime/net/tcp_opening.hpp"
 
@@ -28,7 +29,8 @@ class Acceptor final : public TcpOpenThing, public std::enable_shared_from_this<
         options_(std::move(options)),
         on_link_(std::move(on_link)),
         acceptor_(io_->context),
-        pause_(io_->context) {}
+        pause_(io_->context),
+        slots_(std::make_shared<HandshakeSlots>(options_.max_handshakes)) {}
 
   Status listen(const std::string& text);
   const std::string& address() const { return address_; }
@@ -55,8 +57,7 @@ class Acceptor final : public TcpOpenThing, public std::enable_shared_from_this<
   std::optional<SocketCount> count_;
   std::string address_;
   bool stopped_ = false;
-  std::map<const TcpOpening*, std::weak_ptr<TcpOpening>> openings_;
-  const std::shared_ptr<std::size_t> under_way_ = std::make_shared<std::size_t>(0);
+  const std::shared_ptr<HandshakeSlots> slots_;
   std::set<std::pair<std::string, Errc>> said_;
 };
 
@@ -114,12 +115,7 @@ void Acceptor::stop() {
   count_.reset();
   pause_.cancel();
   io_->remove(this);
-  for (const auto& [key, weak] : openings_) {
-    if (const auto opening = weak.lock()) {
-      opening->abandon();
-    }
-  }
-  openings_.clear();
+  slots_->close_all();
   on_link_ = nullptr;
 }
 
@@ -150,26 +146,27 @@ void Acceptor::on_accepted(const ErrorCode& error, tcp::socket socket) {
 }
 
 void Acceptor::open(tcp::socket socket) {
-  if (*under_way_ >= options_.max_handshakes) {
-    ErrorCode ignored;
-    const auto remote = socket.remote_endpoint(ignored);
-    return say(
-        remote.address().to_string(),
-        Error(Errc::overloaded, fmt::format("{}: {} handshakes are under way, no more are begun",
-                                            to_text(remote), options_.max_handshakes)));
+  ErrorCode ignored;
+  const auto remote = socket.remote_endpoint(ignored).address();
+  const auto host = remote.to_string();
+  if (slots_->make_room(host, remote.is_loopback())) {
+    say(host, Error(Errc::overloaded,
+                    fmt::format("{}: a new connection, with {} handshakes under way; the oldest "
+                                "is closed",
+                                host, slots_->held() + 1)));
   }
-  ++*under_way_;
   TcpOpening::Options options;
   options.accepting = true;
   options.handshake = handshake_;
   options.tcp = options_.tcp;
   options.deadline = Clock::now() + options_.tcp.connect_deadline;
-  options.slot = std::shared_ptr<void>(nullptr, [count = under_way_](void*) { --*count; });
   const auto opening = std::make_shared<TcpOpening>(io_, std::move(socket), std::move(options));
-  openings_[opening.get()] = opening;
-  opening->begin([self = shared_from_this(), raw = opening.get(),
-                  host = opening->peer_host()](Result<TcpOpening::Opened> opened) {
-    self->openings_.erase(raw);
+  opening->hold(slots_->take(host, [weak = std::weak_ptr(opening)] {
+    if (const auto oldest = weak.lock()) {
+      oldest->abandon();
+    }
+  }));
+  opening->begin([self = shared_from_this(), host](Result<TcpOpening::Opened> opened) {
     if (!opened) {
       return self->say(host, opened.error());
     }

@@ -37,7 +37,6 @@ TcpOpening::TcpOpening(std::shared_ptr<TcpIo::State> io, asio::ip::tcp::socket s
     : io_(std::move(io)),
       options_(std::move(options)),
       stream_(open_stream(io_, std::move(socket), options_.tcp)),
-      peer_host_(stream_->peer_host()),
       timer_(io_->context) {
   const bool with_ucx = options_.tcp.ucx != UcxUse::off;
   options_.handshake.transport = stream_->encrypted() ? "tcp+tls" : with_ucx ? "tcp+ucx" : "tcp";
@@ -168,7 +167,7 @@ void TcpOpening::succeed() {
   if (with_ucx) {
     opened.link = UcxLink::make(io_, std::move(opened.link), std::move(name), options_.tcp);
   }
-  options_.slot.reset();
+  slot_.reset();
   if (const auto done = std::exchange(done_, nullptr)) {
     done(std::move(opened));
   }
@@ -177,6 +176,9 @@ void TcpOpening::succeed() {
 /// \param say_it  the peer is to learn it: out_, or what the handshake has to say
 void TcpOpening::fail(Error why, bool say_it) {
   failed_ = true;
+  if (error_is_proven()) {
+    slot_.reset();
+  }
   auto error = std::move(why).with(stream_->peer());
   if (const auto done = std::exchange(done_, nullptr)) {
     done(std::move(error));
@@ -209,7 +211,7 @@ void TcpOpening::shut() {
   timer_.cancel();
   io_->remove(this);
   stream_->close();  // and kept: operations that are under way come back to it
-  options_.slot.reset();
+  slot_.reset();
 }
 
 void TcpOpening::abandon() {

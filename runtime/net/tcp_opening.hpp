@@ -28,13 +28,13 @@ class TcpOpening final : public TcpOpenThing, public std::enable_shared_from_thi
     HandshakeOptions handshake;
     TcpOptions tcp;
     Clock::time_point deadline;
-    std::shared_ptr<void> slot;  ///< held until the socket is a link or closed
   };
   TcpOpening(std::shared_ptr<TcpIo::State> io, asio::ip::tcp::socket socket, Options options);
+  /// Until the peer has proved that it knows the token, or the socket is closed.
+  void hold(std::shared_ptr<void> slot) { slot_ = std::move(slot); }
   void begin(Done done);
   void abandon();  ///< closes the socket; `done` is not called
   void io_ends() override;
-  const std::string& peer_host() const { return peer_host_; }
   bool error_is_proven() const { return handshake_->error_is_proven(); }
 
  private:
@@ -56,8 +56,8 @@ class TcpOpening final : public TcpOpenThing, public std::enable_shared_from_thi
   const std::shared_ptr<TcpIo::State> io_;
   Options options_;
   Done done_;
+  std::shared_ptr<void> slot_;
   std::unique_ptr<TcpStream> stream_;
-  const std::string peer_host_;
   std::unique_ptr<Handshake> handshake_;
   asio::steady_timer timer_;
   std::array<std::byte, max_handshake_bytes> in_{};

@@ -88,9 +88,7 @@ TcpStream::TcpStream(std::shared_ptr<TcpIo::State> io, Socket socket, const TlsC
   boost::system::error_code ignored;
   socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
   socket_.non_blocking(true, ignored);
-  const auto remote = socket_.remote_endpoint(ignored);
-  peer_ = to_text(remote);
-  peer_host_ = remote.address().to_string();
+  peer_ = to_text(socket_.remote_endpoint(ignored));
   if (tls != nullptr) {
     tls_.emplace(socket_, static_cast<const AsioTlsContext*>(tls)->get());
   }

@@ -30,7 +30,6 @@ class TcpStream {
 
   bool encrypted() const { return tls_.has_value(); }
   const std::string& peer() const { return peer_; }  ///< "HOST:PORT"
-  const std::string& peer_host() const { return peer_host_; }
 
   template <class Handler>
   void shake_hands(asio::ssl::stream_base::handshake_type role, Handler handler) {
@@ -82,7 +81,6 @@ class TcpStream {
   Socket socket_;
   std::optional<asio::ssl::stream<Socket&>> tls_;
   std::string peer_;
-  std::string peer_host_;
 };
 
 std::string to_text(const asio::ip::tcp::endpoint& endpoint);

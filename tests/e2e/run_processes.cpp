@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <set>
+#include <map>
 #include <sstream>
 #include <unistd.h>
 
@@ -45,16 +45,17 @@ std::string name_of(const fs::path& process) {
   return option == words.end() || option + 1 == words.end() ? "" : *(option + 1);
 }
 
-/// inodes of all sockets that listen.
-std::set<std::string> all_listening() {
-  std::set<std::string> found;
+/// inodes of all sockets that listen, with their ports.
+std::map<std::string, std::uint16_t> all_listening() {
+  std::map<std::string, std::uint16_t> found;
   for (const char* table : {"/proc/net/tcp", "/proc/net/tcp6"}) {
     std::istringstream in(read_all(table));
     for (std::string line; std::getline(in, line);) {
       std::istringstream fields(line);
       const std::vector<std::string> field{std::istream_iterator<std::string>(fields), {}};
       if (field.size() > 9 && field[3] == "0A") {
-        found.insert(field[9]);
+        const auto port = field[1].substr(field[1].rfind(':') + 1);
+        found[field[9]] = static_cast<std::uint16_t>(std::stoul(port, nullptr, 16));
       }
     }
   }
@@ -113,6 +114,19 @@ std::vector<std::string> listening_sockets(const std::vector<RunProcess>& proces
       }
     }
   }
+  return found;
+}
+
+std::vector<std::uint16_t> listening_ports(const std::vector<RunProcess>& processes) {
+  const auto listening = all_listening();
+  std::vector<std::uint16_t> found;
+  for (const auto& socket : listening_sockets(processes)) {
+    if (const auto at = listening.find(socket); at != listening.end()) {
+      found.push_back(at->second);
+    }
+  }
+  std::ranges::sort(found);
+  found.erase(std::unique(found.begin(), found.end()), found.end());
   return found;
 }
 

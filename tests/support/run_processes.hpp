@@ -1,6 +1,7 @@
 #pragma once
 /// \file run_processes.hpp
 /// The processes of one run of the program, wherever they have gone: all inherit a mark in their environment.
+#include <cstdint>
 #include <string>
 #include <sys/types.h>
 #include <vector>
@@ -23,6 +24,8 @@ std::vector<RunProcess> processes_of(const std::string& mark);
 pid_t find_process(const std::string& mark, const std::string& name);
 /// Numbers of the kernel for the sockets that the processes listen on.
 std::vector<std::string> listening_sockets(const std::vector<RunProcess>& processes);
+/// Of those sockets, without doubles.
+std::vector<std::uint16_t> listening_ports(const std::vector<RunProcess>& processes);
 /// Which of them still listen, whoever has them.
 std::vector<std::string> still_listening(const std::vector<std::string>& sockets);
 

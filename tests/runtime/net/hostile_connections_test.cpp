@@ -2,6 +2,7 @@
 // said once per peer and code, hold little memory, and a running link does not notice.
 #include "tests/runtime/net/link_world.hpp"
 #include "tests/runtime/net/sizes.hpp"
+#include "tests/support/flood.hpp"
 
 #include <set>
 
@@ -34,7 +35,9 @@ class HostileConnections : public ::testing::TestWithParam<bool> {
     ASSERT_OK(link);
     ends_ = std::make_unique<StartedEnds>(LinkEnds{*link, accepted_.next().first});
     port_ = testing::port_of(listener_->address());
+    rounds_ = 0;
   }
+  void TearDown() override { listener_.reset(); }  // after which nothing is said
   /// The good link carries a frame there and one back.
   void expect_undisturbed() {
     const auto before = ++rounds_;
@@ -159,6 +162,40 @@ TEST_P(HostileConnections, AFloodIsTurnedAwayAndHoldsLittle) {
   EXPECT_EQ(said_with("overloaded"), 1U);
   expect_undisturbed();
   expect_new_links_are_taken();
+}
+
+TEST_P(HostileConnections, AFloodThatStandsKeepsNobodyOut) {
+  for (const bool dripping : {false, true}) {
+    open(8, 60s);
+    const testing::Flood flood([this] { return std::vector{port_}; },
+                               {.connections = 20, .dripping = dripping});
+    ASSERT_TRUE(eventually([&] { return flood.opened() > 100; })) << "closed ones come again";
+
+    const auto began = Clock::now();
+    expect_new_links_are_taken();
+
+    EXPECT_LT(Clock::now() - began, 10s);
+    expect_undisturbed();
+  }
+}
+
+TEST_P(HostileConnections, WhoIsRefusedAndStaysGivesWayToo) {
+  open(8, 60s);
+  const std::vector<std::byte> garbage(200, std::byte{'x'});
+  std::vector<int> refused;
+  for (int i = 0; i < 8; ++i) {
+    refused.push_back(connect());
+    testing::send_all(refused.back(), garbage);
+  }
+  ASSERT_TRUE(eventually([&] { return !said().empty(); }));
+
+  const auto link = dial(*dialer_);
+
+  ASSERT_OK(link);
+  StartedEnds({*link, accepted_.next().first});
+  for (const int fd : refused) {
+    ::close(fd);
+  }
 }
 
 TEST_P(HostileConnections, AWrongTokenIsSaidOnceHoweverOftenItIsTried) {
