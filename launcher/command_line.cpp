@@ -9,6 +9,7 @@
 #include "launcher/shell_quoted.hpp"
 #include "launcher/store_options.hpp"
 #include "launcher/version.hpp"
+#include "runtime/job/hidden_values.hpp"
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -64,7 +65,7 @@ struct CommandLine {
 std::string shell_text(int argc, char** argv) {
   std::string text;
   for (int i = 0; i < argc; ++i) {
-    text += (i > 0 ? " " : "") + shell_word(argv[i]);
+    text += (i > 0 ? " " : "") + shell_word(hide_in_word(argv[i]));
   }
   return text;
 }

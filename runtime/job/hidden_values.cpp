@@ -58,4 +58,18 @@ void hide_values(nlohmann::ordered_json& job) {
   }
 }
 
+std::string hide_in_word(const std::string& word) {
+  constexpr std::string_view option = "--set=";
+  const std::size_t begin = word.starts_with(option) ? option.size() : 0;
+  const auto end = word.find('=', begin);
+  if (end == std::string::npos) {
+    return word;
+  }
+  const auto key = word.substr(begin, end - begin);
+  const bool hides = key == "cluster.ssh.env" ||
+                     ((key == "cluster" || key == "cluster.ssh" || key == "cluster.hosts") &&
+                      word.find("env", end) != std::string::npos);
+  return hides ? word.substr(0, end + 1) + hidden_value : word;
+}
+
 }  // namespace troupe

@@ -33,5 +33,16 @@ TEST(HiddenValues, AJobWithoutThemStaysAsItIs) {
   }
 }
 
+TEST(HiddenValues, OverridesOfACommandLineAreHidden) {
+  EXPECT_EQ(hide_in_word(R"(cluster.ssh.env=["KEY=sesame"])"), "cluster.ssh.env=***");
+  EXPECT_EQ(hide_in_word(R"(--set=cluster.ssh.env=["KEY=sesame"])"), "--set=cluster.ssh.env=***");
+  EXPECT_EQ(hide_in_word(R"(cluster.ssh={"env":["KEY=sesame"]})"), "cluster.ssh=***");
+  EXPECT_EQ(hide_in_word(R"(cluster.hosts=["a env=KEY=sesame"])"), "cluster.hosts=***");
+  for (const char* word :
+       {"run", "job.json", "--set", "cluster.hosts=2", "train.epochs=3", "cluster.ssh.user=env"}) {
+    EXPECT_EQ(hide_in_word(word), word);
+  }
+}
+
 }  // namespace
 }  // namespace troupe
