@@ -1,34 +1,153 @@
 #include "launcher/commands.hpp"
 #include "launcher/end_at_signal.hpp"
+#include "launcher/epoch_time.hpp"
 #include "launcher/prepare_store.hpp"
 #include "launcher/print_error.hpp"
 #include "launcher/read_job.hpp"
+#include "runtime/base/staged_directory.hpp"
+#include "runtime/graph/store_layout.hpp"
 #include "runtime/job/job_file.hpp"
 #include "runtime/job/link_encryption.hpp"
 #include "runtime/job/plan.hpp"
 
+#include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <fmt/format.h>
+#include <unistd.h>
 
 namespace troupe {
+namespace {
 
-ExitCode check_command(const JobArguments& arguments) {
+/// More is not partitioned for a trial.
+constexpr std::uint64_t most_partitioned = std::uint64_t{1} << 30;
+
+std::uint64_t longest(const Part& part, EdgeDir dir) {
+  std::uint64_t most = 0;
+  for (std::size_t e = 0; e < part.edges.size(); ++e) {
+    const auto lists = part.edges[e].lists(dir);
+    for (std::size_t node = 0; node + 1 < lists.offsets.size(); ++node) {
+      most = std::max(most, lists.degree(node));
+    }
+  }
+  return most;
+}
+
+/// One pass over the offsets. A graph store has lists in one direction only.
+Result<GraphFacts> facts_of(const Job& job) {
+  GraphFacts facts;
+  if (store_kind(job.dataset.path) == StoreKind::partitioned) {
+    TROUPE_ASSIGN_OR_RETURN(const auto store, PartitionedStore::open(job.dataset.path, {}));
+    facts.longest_list = 0;
+    for (std::uint32_t p = 0; p < store.partition().parts; ++p) {
+      TROUPE_ASSIGN_OR_RETURN(const auto part, store.load_lists(static_cast<PartId>(p)));
+      facts.longest_list = std::max(*facts.longest_list, longest(*part, job.sample.edge_dir));
+    }
+  } else if (store_kind(job.dataset.path) == StoreKind::graph &&
+             job.sample.edge_dir == EdgeDir::in) {
+    TROUPE_ASSIGN_OR_RETURN(const auto graph, GraphStore::open(job.dataset.path, {}));
+    facts.longest_list = longest(*graph.graph(), EdgeDir::in);
+  }
+  return facts;
+}
+
+std::uint64_t free_memory() {
+  return static_cast<std::uint64_t>(sysconf(_SC_AVPHYS_PAGES)) *
+         static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+std::string unknown(const std::string& why) {
+  return fmt::format("time per epoch: not known: {}\n", why);
+}
+
+/// A checked job and what is known of it.
+struct Checked {
+  const Job& job;
+  const BorrowedJob& borrowed;
+  const Plan& plan;
+  std::uint64_t bytes_here = 0;  ///< Memory of all its processes as one
+};
+
+/// The expected time of an epoch, and how it is known.
+std::string time_text(const Checked& checked, double seconds) {
+  const auto& [job, borrowed, plan, bytes_here] = checked;
+  if (const auto known = reported_epoch_seconds(job)) {
+    return fmt::format("time per epoch, without evaluation: {:.3g} s, as {} has it\n", *known,
+                       (job.output / "report.json").string());
+  }
+  if (seconds <= 0 || plan.steps_per_epoch == 0) {
+    return unknown(seconds <= 0 ? "not measured (--measure 0)" : "there are no training seeds");
+  }
+  if (!borrowed.partitioned && plan.store_bytes > most_partitioned) {
+    return unknown("the store is not partitioned yet; try: troupe partition, or a first run");
+  }
+  if (bytes_here > free_memory() / 2) {
+    return unknown(
+        fmt::format("all processes together may need {} MiB here, more than half of "
+                    "what is free; try: one epoch of the run",
+                    bytes_here >> 20U));
+  }
+  Job here = borrowed.job;
+  if (!borrowed.partitioned) {
+    here.partition.method = "random";
+  }
+  const auto store = prepare_store(here, [](const std::string&) {});
+  if (!store) {
+    return unknown(store.error().what());
+  }
+  const auto measured = measure_epoch_seconds(here, *store, seconds);
+  if (!measured) {
+    return unknown(measured.error().what());
+  }
+  return fmt::format(
+      "time per epoch, without evaluation: {:.3g} s, measured in {:g} s with all "
+      "ranks in this process{}\n",
+      *measured, seconds, borrowed.partitioned ? "" : ", parts at random");
+}
+
+}  // namespace
+
+ExitCode check_command(const CheckArguments& arguments) {
   const EndAtSignal end_at_signal;
-  auto job = read_job_or_print(arguments);
+  auto job = read_job_or_print(arguments.job);
   if (!job) {
     return ExitCode::usage;
   }
+  std::error_code error;
+  const auto temporary = std::filesystem::temp_directory_path(error);
+  const auto scratch =
+      StagedDirectory::create(temporary / fmt::format("troupe-check-{}", getpid()));
+  if (!scratch) {
+    return data_error(scratch.error());
+  }
+  auto borrowed = borrow_data(*job, scratch->path());
+  if (!borrowed) {
+    return data_error(borrowed.error());
+  }
   const Say say = [](const std::string& text) { fmt::print(stderr, "{}\n", text); };
-  const auto graph = prepare_graph_info(*job, say);
+  const auto graph = prepare_graph_info(borrowed->job, say);
   if (!graph) {
     return data_error(graph.error());
   }
-  if (!fit_to_graph_or_print(*job, *graph)) {
+  if (!fit_to_graph_or_print(*job, *graph) || !fit_to_graph_or_print(borrowed->job, *graph)) {
     return ExitCode::usage;
   }
-  fmt::print("{}\n\n{}", job->json, to_string(make_plan(*job, *graph), *job));
+  const auto facts = facts_of(borrowed->job);
+  if (!facts) {
+    return data_error(facts.error());
+  }
+  const auto plan = make_plan(*job, *graph, *facts);
+  fmt::print("{}", to_string(plan, *job));
+  std::fflush(stdout);
+  Job here = *job;
+  here.cluster.launch = "simulate";
+  const auto bytes_here = make_plan(here, *graph, *facts).process_bytes;
+  fmt::print("{}", time_text({*job, *borrowed, plan, bytes_here}, arguments.measure));
   if (const auto warning = plain_links_warning(job->cluster); !warning.empty()) {
     fmt::print("\n{}\n", warning);
+  }
+  if (arguments.full) {
+    fmt::print("\n{}\n", job->json);
   }
   return ExitCode::done;
 }

@@ -52,7 +52,7 @@ struct CommandLine {
   SubmitArguments submit;
   CopyArguments copy;
   JoinArguments join;
-  JobArguments check;
+  CheckArguments check;
   ImportArguments importing;
   StoreArguments stores;
   GenerateCommandLine generate;
@@ -267,8 +267,13 @@ void add_commands(CLI::App& app, CommandLine& line, std::optional<ExitCode>& res
   add_join(app, line, result);
   add_predict(app, line.predict, result);
 
-  auto* check = app.add_subcommand("check", "print a job with all defaults and its plan");
-  add_job(*check, line.check);
+  auto* check = app.add_subcommand("check", "print what a job will do and need; run nothing");
+  add_job(*check, line.check.job);
+  check->add_flag("--full", line.check.full, "also print the job with all defaults");
+  check
+      ->add_option("--measure", line.check.measure,
+                   "seconds of training in memory to find the time per epoch; 0: none")
+      ->check(CLI::Range(0.0, 3600.0));
   check->footer("Example: troupe check examples/quickstart.json");
   check->callback([&] { result = check_command(line.check); });
 

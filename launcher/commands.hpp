@@ -76,8 +76,13 @@ ExitCode predict_command(const PredictArguments& arguments);
 /// that fails.
 ExitCode run_program(const RunArguments& arguments, const std::vector<std::string>& program);
 
-/// Prints the job with defaults filled in and the plan.
-ExitCode check_command(const JobArguments& arguments);
+struct CheckArguments {
+  JobArguments job;
+  bool full = false;   ///< also print the job with all defaults
+  double measure = 2;  ///< seconds of a trial of training; 0: none
+};
+/// Prints a job's plan, and the job with defaults filled in. Leaves the output folder as it is.
+ExitCode check_command(const CheckArguments& arguments);
 
 struct ImportArguments {
   std::string from = "npy";

@@ -59,14 +59,18 @@ Status made_or_found(const Result<T>& made, const fs::path& path, StoreKind kind
   return made || store_kind(path) == kind ? ok_status() : Status(made.error());
 }
 
-/// The folder of the graph store: the job's own, or the one that an import left or leaves in the
-/// output.
-Result<fs::path> graph_store_path(const Job& job, const Say& say) {
+/// The folder of the graph store: the job's own, or the one that an import leaves in the output.
+Result<fs::path> place_of_graph(const Job& job) {
   if (store_kind(job.dataset.path) == StoreKind::graph) {
     return job.dataset.path;
   }
   TROUPE_ASSIGN_OR_RETURN(const auto hash, folder_hash(job.dataset.path));
-  const auto path = store_folder(job) / ("graph-" + hash);
+  return store_folder(job) / ("graph-" + hash);
+}
+
+/// The same, imported if need be.
+Result<fs::path> graph_store_path(const Job& job, const Say& say) {
+  TROUPE_ASSIGN_OR_RETURN(const auto path, place_of_graph(job));
   if (store_kind(path) == StoreKind::none) {
     say(fmt::format("importing {} into {}", job.dataset.path.string(), path.string()));
     std::error_code error;
@@ -164,6 +168,12 @@ PartitionOptions partition_options(const Job& job, const GraphInfo& graph) {
   return options;
 }
 
+Result<fs::path> place_of_parts(const Job& job, const fs::path& graph,
+                                const PartitionOptions& options) {
+  TROUPE_ASSIGN_OR_RETURN(const auto hash, partition_hash(graph, options));
+  return store_folder(job) / ("parts-" + hash.substr(0, 16));
+}
+
 }  // namespace
 
 Result<PartitionedStore> prepare_store(const Job& job, const Say& say) {
@@ -173,8 +183,7 @@ Result<PartitionedStore> prepare_store(const Job& job, const Say& say) {
   TROUPE_ASSIGN_OR_RETURN(const auto graph_path, graph_store_path(job, say));
   TROUPE_ASSIGN_OR_RETURN(const auto known, read_graph_info(graph_path));
   const auto options = partition_options(job, known);
-  TROUPE_ASSIGN_OR_RETURN(const auto hash, partition_hash(graph_path, options));
-  const auto path = store_folder(job) / ("parts-" + hash.substr(0, 16));
+  TROUPE_ASSIGN_OR_RETURN(const auto path, place_of_parts(job, graph_path, options));
   if (store_kind(path) == StoreKind::none) {
     say(fmt::format("partitioning {} into {} parts ({}) in {}", graph_path.string(), options.parts,
                     options.method, path.string()));
@@ -200,6 +209,27 @@ Result<std::string> dataset_digest(const Job& job) {
     digest.add_array(std::span<const char>(text));
   }
   return to_string(digest.digest());
+}
+
+Result<BorrowedJob> borrow_data(const Job& job, const fs::path& scratch) {
+  BorrowedJob borrowed{job};
+  if (store_kind(job.dataset.path) == StoreKind::partitioned) {
+    return borrowed;
+  }
+  TROUPE_ASSIGN_OR_RETURN(const auto graph, place_of_graph(job));
+  borrowed.imported = store_kind(graph) != StoreKind::none;
+  borrowed.partitioned = false;
+  if (borrowed.imported) {
+    borrowed.job.dataset.path = graph;
+    TROUPE_ASSIGN_OR_RETURN(const auto known, read_graph_info(graph));
+    TROUPE_ASSIGN_OR_RETURN(const auto parts,
+                            place_of_parts(job, graph, partition_options(job, known)));
+    borrowed.partitioned = store_kind(parts) != StoreKind::none;
+  }
+  if (!borrowed.partitioned) {
+    borrowed.job.output = scratch;
+  }
+  return borrowed;
 }
 
 Result<GraphInfo> prepare_graph_info(const Job& job, const Say& say) {

@@ -6,6 +6,7 @@
 #include "runtime/graph/store.hpp"
 #include "runtime/job/job.hpp"
 
+#include <filesystem>
 #include <functional>
 #include <string>
 
@@ -24,8 +25,16 @@ Result<PartitionedStore> prepare_store(const Job& job, const Say& say);
 /// \errors not_found, failed_precondition: the store, or the input it was imported from, is gone
 Result<std::string> dataset_digest(const Job& job);
 
-/// The graph alone, imported if need be: for `check`.
-/// \param scratch where an import may go
+/// The same job for a command that leaves OUTPUT as it is: what is there already is used, what is missing
+/// goes to `scratch`.
+struct BorrowedJob {
+  Job job;
+  bool imported = true;     ///< The graph store is there already
+  bool partitioned = true;  ///< So is the partitioned store
+};
+Result<BorrowedJob> borrow_data(const Job& job, const std::filesystem::path& scratch);
+
+/// The graph alone, imported if need be.
 Result<GraphInfo> prepare_graph_info(const Job& job, const Say& say);
 
 }  // namespace troupe

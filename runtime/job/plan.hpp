@@ -8,6 +8,7 @@
 #include "runtime/job/layout.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,22 @@ struct BatchCost {
       0;  ///< expected from other hosts: ids, edges, rows, with random partitioning
 };
 
+/// What is known of a graph besides its description.
+struct GraphFacts {
+  /// Longest neighbour list in the job's direction. Nothing: not known, bounded by the number of edges.
+  std::optional<std::uint64_t> longest_list;
+};
+
+/// Upper bounds of the memory of one process, by what it is for.
+struct MemoryPlan {
+  struct Item {
+    std::string name;
+    std::uint64_t bytes = 0;
+  };
+  std::vector<Item> items;
+  std::uint64_t bytes() const;
+};
+
 struct Plan {
   Layout layout;
   std::uint32_t world = 0;
@@ -35,13 +52,13 @@ struct Plan {
   std::uint64_t batches_per_epoch = 0;
   std::uint64_t steps_per_epoch = 0;
   BatchCost batch;
-  std::uint64_t store_bytes = 0;  ///< of all parts, estimated from counts
-  std::uint64_t list_bytes = 0;   ///< of these the neighbour lists, without halos
-  std::uint64_t process_bytes =
-      0;  ///< of the largest process: parts, batches in flight, model and optimizer
+  std::uint64_t store_bytes = 0;    ///< of all parts, estimated from counts
+  std::uint64_t list_bytes = 0;     ///< of these the neighbour lists, without halos
+  MemoryPlan memory;                ///< of the largest process
+  std::uint64_t process_bytes = 0;  ///< all of `memory`
 };
 
-Plan make_plan(const Job& job, const GraphInfo& graph);
+Plan make_plan(const Job& job, const GraphInfo& graph, const GraphFacts& facts = {});
 
 /// The plan as `check` prints it.
 std::string to_string(const Plan& plan, const Job& job);

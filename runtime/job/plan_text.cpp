@@ -92,6 +92,9 @@ std::string to_string(const Plan& plan, const Job& job) {
   out += fmt::format("store: {}\n", bytes_text(plan.store_bytes));
   out +=
       fmt::format("memory of the largest process, at most: {}\n", bytes_text(plan.process_bytes));
+  for (const auto& item : plan.memory.items) {
+    out += fmt::format("  {}: {}\n", item.name, bytes_text(item.bytes));
+  }
   return out;
 }
 

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <signal.h>
 #include <sstream>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -77,9 +78,11 @@ bool Process::has_ended() const {
 
 ProcessResult Process::wait() {
   int status = 0;
-  waitpid(pid_, &status, 0);
+  rusage usage{};
+  wait4(pid_, &status, 0, &usage);
   pid_ = -1;
   ProcessResult result;
+  result.peak_bytes = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
   result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   result.out = read_file(out_file_);
   result.err = read_file(err_file_);

@@ -1,4 +1,5 @@
 // The program as its users meet it: commands, output, exit codes, reports.
+#include "tests/support/checked_memory.hpp"
 #include "tests/support/expect.hpp"
 #include "tests/support/process.hpp"
 #include "tests/support/scratch_folder.hpp"
@@ -309,13 +310,50 @@ TEST_F(Program, HelpHasAnExampleEverywhereAndTheExitCodes) {
   EXPECT_NE(troupe({"--version"}).out.find("troupe 0."), std::string::npos);
 }
 
-TEST_F(Program, CheckPrintsTheJobWithDefaultsAndThePlan) {
-  const auto check = troupe({"check", example("quickstart.json"), "--set", "output=" + output()});
-
+TEST_F(Program, CheckPrintsThePlanAndWithFullTheJobAndWritesNothing) {
+  const std::vector<std::string> words{"check", example("quickstart.json"), "--set",
+                                       "output=" + output()};
+  const auto check = troupe(words);
   ASSERT_EQ(check.exit_code, 0) << check.err;
-  for (const char* text : {"\"batches_in_flight\"", "\"seed_order\": \"global\"", "host 0",
-                           "host 1", "holder", "sampler", "collector", "trainer", "memory"}) {
+  for (const char* text : {"host 0", "host 1", "holder", "sampler", "collector", "trainer",
+                           "memory", "time per epoch, without evaluation: ", "measured in 2 s"}) {
     EXPECT_NE(check.out.find(text), std::string::npos) << text << " is not in:\n" << check.out;
+  }
+  EXPECT_EQ(check.out.find("\"batches_in_flight\""), std::string::npos) << check.out;
+  EXPECT_FALSE(std::filesystem::exists(output()));
+
+  auto more = words;
+  more.insert(more.end(), {"--full", "--measure", "0"});
+  const auto full = troupe(more);
+  ASSERT_EQ(full.exit_code, 0) << full.err;
+  const auto job = full.out.find("\"seed_order\": \"global\"");
+  EXPECT_NE(job, std::string::npos) << full.out;
+  EXPECT_LT(full.out.find("host 0"), job);
+  EXPECT_NE(full.out.find("not measured"), std::string::npos) << full.out;
+}
+
+TEST_F(Program, CheckTakesTheTimeOfAnEpochFromTheReportOfTheSameJob) {
+  const std::vector<std::string> settings{"--set", "train.epochs=2", "--set", "output=" + output()};
+  std::vector<std::string> run{"run", example("quickstart.json")};
+  run.insert(run.end(), settings.begin(), settings.end());
+  ASSERT_EQ(troupe(run).exit_code, 0);
+  const auto check = [&](const std::string& setting) {
+    return troupe({"check", example("quickstart.json"), "--measure", "0", "--set",
+                   "output=" + output(), "--set", setting})
+        .out;
+  };
+
+  EXPECT_NE(check("train.epochs=30").find("as " + output() + "/report.json has it"),
+            std::string::npos);
+  EXPECT_EQ(check("model.hidden=32").find("report.json"), std::string::npos);
+}
+
+TEST_F(Program, TheMemoryThatCheckNamesIsEnough) {
+  for (const std::string name : {"quickstart", "local_worker"}) {
+    const auto memory = testing::check_and_run(example(name + ".json"), {}, folder());
+    EXPECT_TRUE(memory.holds() && memory.close())
+        << name << ": said " << memory.said_bytes << ", measured " << memory.peak_bytes << "\n"
+        << memory.output;
   }
 }
 

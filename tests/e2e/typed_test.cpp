@@ -71,7 +71,7 @@ TEST_F(TypedProgram, SaysWhatIsNotBuiltForTypedGraphs) {
 }
 
 TEST_F(TypedProgram, CheckPrintsFanoutsAndBoundsByType) {
-  const auto checked = troupe("check", {});
+  const auto checked = run_in_folder({TROUPE_PROGRAM, "check", "job.json", "--full"});
   EXPECT_EQ(checked.exit_code, 0) << checked.err;
   EXPECT_NE(checked.out.find("\"rev_writes\": [3, 0]"), std::string::npos) << checked.out;
   EXPECT_NE(checked.out.find("  nodes: "), std::string::npos);

@@ -2,6 +2,7 @@
 /// \file process.hpp
 /// Runs a program for a test: its output, its exit code, signals to it.
 #include <chrono>
+#include <cstdint>
 #include <string>
 #include <sys/types.h>
 #include <vector>
@@ -12,6 +13,7 @@ struct ProcessResult {
   int exit_code = -1;  ///< 128 + n if signal n ended it
   std::string out;
   std::string err;
+  std::uint64_t peak_bytes = 0;  ///< Largest resident memory of it, or of a child it waited for
 };
 
 /// Lifecycle: starts in the constructor; wait() once. A process that still runs at the end of the

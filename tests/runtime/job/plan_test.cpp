@@ -110,12 +110,51 @@ TEST(MakePlan, EstimatesTheStore) {
   EXPECT_EQ(make_plan(job, cora()).store_bytes, lists + 8U + nodes + 2U * 1354U * 16U);
 }
 
+std::uint64_t bytes_for(const Plan& plan, const std::string& name) {
+  for (const auto& item : plan.memory.items) {
+    if (item.name == name) {
+      return item.bytes;
+    }
+  }
+  ADD_FAILURE() << "no memory for " << name;
+  return 0;
+}
+
 TEST(MakePlan, AddsUpTheProcess) {
   const Plan plan = make_plan(two_hosts(), cora());
-  const std::uint64_t batch =
-      plan.batch.feature_bytes + plan.batch.max_nodes * 24U + plan.batch.max_edges * 4U;
-  const std::uint64_t adam = plan.parameters * 4U * 5U;
-  EXPECT_EQ(plan.process_bytes, plan.store_bytes + 2U * (4U * batch + adam));
+  std::uint64_t sum = 0;
+  for (const auto& item : plan.memory.items) {
+    sum += item.bytes;
+  }
+  EXPECT_EQ(plan.process_bytes, sum);
+  EXPECT_GE(bytes_for(plan, "batches in flight"), 2U * 3U * plan.batch.feature_bytes);
+  EXPECT_GE(bytes_for(plan, "parameters and optimizer"), 2U * 5U * 4U * plan.parameters);
+}
+
+TEST(MakePlan, ExactInferenceTakesMemoryWhereSomethingIsScored) {
+  EXPECT_EQ(bytes_for(make_plan(two_hosts(), cora()), "outputs of exact inference"), 0U);
+
+  GraphInfo info = cora();
+  info.splits[0].roles["test"] = {NodeTypeId{0}, 1000};
+  Job job = two_hosts();
+  const auto plan = make_plan(job, info);
+  EXPECT_GE(bytes_for(plan, "outputs of exact inference"), 2708U * (64U + 7U) * 4U);
+  EXPECT_GE(bytes_for(plan, "blocks of exact inference"), 2U * 2708U * 1433U * 4U);
+  job.model.hidden = 640;
+  EXPECT_GE(bytes_for(make_plan(job, info), "outputs of exact inference"),
+            2708U * (640U + 7U) * 4U);
+}
+
+TEST(MakePlan, ABlockOfInferenceIsAsLargeAsTheLongestList) {
+  GraphInfo info = cora();
+  info.node_types[0].count = 1'000'000;
+  info.edge_types[0].count = 10'000'000;
+  info.splits[0].roles["test"] = {NodeTypeId{0}, 1000};
+  const auto blocks = [&](const GraphFacts& facts) {
+    return bytes_for(make_plan(two_hosts(), info, facts), "blocks of exact inference");
+  };
+  EXPECT_GT(blocks({.longest_list = 500'000}), 10 * blocks({.longest_list = 100}));
+  EXPECT_EQ(blocks({}), blocks({.longest_list = 10'000'000}));
 }
 
 TEST(MakePlan, SaturatesInsteadOfWrapping) {

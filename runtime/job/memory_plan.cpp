@@ -1,0 +1,365 @@
+#include "runtime/job/memory_plan.hpp"
+
+#include "runtime/job/job_file.hpp"
+#include "runtime/job/reach.hpp"
+#include "runtime/job/saturating.hpp"
+#include "runtime/nn/linear.hpp"
+#include "runtime/nn/model.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <thread>
+
+namespace troupe {
+namespace {
+
+constexpr std::uint64_t mib = std::uint64_t{1} << 20;
+/// The program with its libraries and the buffers of its links.
+constexpr std::uint64_t base_bytes = 48 * mib;
+/// Stack, arena and scratch memory of a compute thread, for the matrix library too.
+constexpr std::uint64_t thread_bytes = 4 * mib;
+/// What `GrowBuffer` takes more than was asked for, as a divisor.
+constexpr std::uint64_t growth = 4;
+/// Parameters, gradient, its clipped copy, optimizer state, best epoch, snapshot, and the exchange:
+/// shares of two steps, their sum, the mean.
+constexpr std::uint64_t vectors_per_rank = 12;
+/// Of the director: the state to go back to, the one under way and the one being written, with optimizer
+/// state and best parameters each.
+constexpr std::uint64_t vectors_of_director = 12;
+constexpr std::uint64_t float_bytes = sizeof(float);
+constexpr std::uint64_t block_bytes = 64 * mib;  ///< EvaluatorOptions::block_bytes
+constexpr std::uint64_t blocks_in_flight = 2;
+constexpr std::uint64_t weight_groups = 32;      ///< partial weight gradients (nn/linear.cpp)
+constexpr std::uint64_t pool_bytes = 256 * mib;  ///< that BufferPool keeps (base/buffer.cpp)
+constexpr const char* batches_name = "batches in flight";
+constexpr const char* outputs_name = "outputs of exact inference";
+constexpr const char* blocks_name = "blocks of exact inference";
+
+/// What lies in one process; with `simulate` in all of them together.
+struct Load {
+  std::uint64_t ranks = 0;
+  std::uint64_t paths = 0;  ///< ranks whose batches are sampled and collected here
+  std::uint64_t evaluators = 0;
+  std::uint64_t served = 0;  ///< parts with a holder here
+  std::uint64_t mapped = 0;  ///< parts that are read in place
+  std::uint64_t topologies = 0;
+  bool directs = false;
+
+  void add(const ProcessPlan& process) {
+    ranks += process.ranks.size();
+    paths += std::max(process.ranks.size(), process.samples_for.size());
+    evaluators += process.serves.empty() ? 0U : 1U;
+    served += process.serves.size();
+    mapped += process.maps.size();
+    topologies += 1;
+    directs = directs || process.directs;
+  }
+};
+
+std::uint64_t product(std::uint64_t rows, std::uint64_t cols) {
+  return times(times(rows, cols), float_bytes);
+}
+
+class MemoryEstimate {
+ public:
+  MemoryEstimate(const Job& job, const GraphInfo& graph, const GraphFacts& facts, const Plan& plan)
+      : job_(job), graph_(graph), facts_(facts), plan_(plan) {
+    fit_to_graph(job_, graph_);
+    if (auto model = nn::make_model(job_.model); model) {
+      model_ = *std::move(model);
+    }
+    for (const auto& type : graph_.node_types) {
+      nodes_ = plus(nodes_, type.count);
+    }
+    for (const auto& type : graph_.edge_types) {
+      edges_ = plus(edges_, type.count);
+    }
+    if (const auto* split = graph_.find_split(job_.dataset.split); split != nullptr) {
+      for (const auto& [role, list] : split->roles) {
+        seeds_ = plus(seeds_, list.count);
+        scored_ = plus(scored_, role == "train" ? 0 : list.count);
+        // Sampled evaluation has batches of its own.
+        if (role == "train" || job_.eval.mode == "sampled" || job_.model.typed()) {
+          largest_ = list.count > largest_.count ? list : largest_;
+        }
+      }
+    }
+    if (raw(largest_.node_type) < graph_.node_types.size()) {
+      reach_ = reach(job_.sample, graph_, largest_);
+    }
+  }
+
+  MemoryPlan of(const Load& load) const {
+    MemoryPlan plan;
+    plan.items = {{"program and threads", program()},
+                  {"store", store(load)},
+                  {"seeds and their scores", seeds(load)},
+                  {batches_name, times(load.paths + extra_trainers(load), batches())},
+                  {"activations and their gradients", times(load.ranks, activations())},
+                  {"parameters and optimizer", parameters(load)},
+                  {outputs_name, outputs(load)},
+                  {blocks_name, times(load.evaluators, blocks(load))},
+                  {"caches", caches(load)}};
+    plan.items.push_back({"freed memory that is kept", kept(plan.items)});
+    return plan;
+  }
+
+ private:
+  std::uint64_t program() const {
+    std::uint64_t threads = job_.cluster.threads;
+    for (std::uint32_t host = 0; host < job_.cluster.named.size(); ++host) {
+      threads = std::max<std::uint64_t>(threads, job_.cluster.threads_on(host));
+    }
+    threads = threads > 0 ? threads : std::max(1U, std::thread::hardware_concurrency());
+    return base_bytes + times(threads, thread_bytes);
+  }
+  std::uint64_t parts() const { return std::max<std::uint64_t>(job_.partition.parts, 1); }
+
+  /// Freed blocks lie in the pool of buffers, up to its limit, and in the allocator's arenas, which
+  /// kept up to half of what blocks and outputs of inference had taken. Batches reach their bounds
+  /// seldom.
+  static std::uint64_t kept(const std::vector<MemoryPlan::Item>& items) {
+    const auto bytes_of = [&](std::string_view name) {
+      return std::ranges::find(items, name, &MemoryPlan::Item::name)->bytes;
+    };
+    const auto inference = plus(bytes_of(outputs_name), bytes_of(blocks_name));
+    return plus(std::min(pool_bytes, bytes_of(batches_name) / 4), inference / 2);
+  }
+
+  std::uint64_t store(const Load& load) const {
+    const bool copied = job_.dataset.memory == StoreMemory::copied;
+    const auto mapped = copied ? load.mapped : std::min(load.mapped, parts());
+    std::uint64_t bytes = times(plus(plan_.store_bytes / parts(), 1), mapped);
+    if (job_.partition.replicated_topology) {
+      bytes = plus(bytes, times(plan_.list_bytes, load.topologies));
+    }
+    return bytes;
+  }
+
+  /// Ids, orders and owners of all processes' lists; positions, labels and outputs of the scored ones.
+  std::uint64_t seeds(const Load& load) const {
+    const auto outputs = times(scored_, job_.model.out_dim * float_bytes + 24);
+    return plus(times(seeds_, 48), times(outputs, 2 + (load.directs ? std::uint64_t{2} : 0)));
+  }
+
+  /// Ranks whose batches come from other processes hold them too.
+  static std::uint64_t extra_trainers(const Load& load) {
+    return load.ranks > load.paths ? load.ranks - load.paths : 0;
+  }
+
+  std::uint64_t batches() const {
+    const auto all = divide_up(std::max(largest_.count, std::uint64_t{1}), job_.sample.batch_size);
+    const auto per_rank = divide_up(all, std::max(plan_.world, 1U));
+    const auto ahead = std::min<std::uint64_t>(job_.cluster.batches_ahead() + 1, per_rank);
+    std::uint64_t rows = 0;
+    std::uint64_t stored = 0;
+    for (std::size_t t = 0; t < reach_.nodes.size(); ++t) {
+      if (const auto& features = graph_.node_types[t].features) {
+        rows = plus(rows, product(reach_.nodes[t], features->cols));
+        stored = plus(stored, times(reach_.nodes[t], features->row_bytes()));
+      }
+    }
+    const auto nodes =
+        std::accumulate(reach_.nodes.begin(), reach_.nodes.end(), std::uint64_t{0}, plus);
+    const auto edges =
+        std::accumulate(reach_.edges.begin(), reach_.edges.end(), std::uint64_t{0}, plus);
+    // Rows as they come and as they are used; ids, numbers and the index; lists as they come, in place.
+    const auto ids = plus(times(nodes, 80), times(edges, 24));
+    return times(plus(plus(rows, remote(stored)), ids), ahead);
+  }
+
+  std::uint64_t remote(std::uint64_t bytes) const {
+    const auto owners = std::max<std::size_t>(1, plan_.layout.evaluators().size());
+    return proportion(bytes, owners - 1, owners);
+  }
+
+  std::uint64_t cols_of(std::size_t layer, std::size_t type) const {
+    if (layer > 0) {
+      return job_.model.hidden;
+    }
+    const auto& features = graph_.node_types[type].features;
+    return features ? features->cols : job_.model.hidden;
+  }
+
+  /// Of one rank: what forward keeps, what backward needs, partial gradients of the widest matrix.
+  std::uint64_t activations() const {
+    if (model_ == nullptr || reach_.after.empty()) {
+      return 0;
+    }
+    const auto layers = job_.model.layers;
+    std::uint64_t sum = 0;
+    for (std::uint32_t layer = 0; layer < layers; ++layer) {
+      const auto hops = reach_.after.size() - 1;
+      const auto from = hops - std::min<std::size_t>(layer, hops);
+      const auto& sources = reach_.after[from];
+      const auto& targets = reach_.after[from > 0 ? from - 1 : 0];
+      const auto out = model_->output_dim(layer);
+      for (std::size_t e = 0; e < graph_.edge_types.size(); ++e) {
+        sum = plus(sum, of_edges(layer, e, out, sources, targets));
+      }
+      for (std::size_t t = 0; t < graph_.node_types.size(); ++t) {
+        // The convolution's rows and the layer's, their gradient, lengths and statistics.
+        sum = plus(sum, product(targets.nodes[t], times(out + 2, 3)));
+        const bool dropped = layer == 0 && job_.model.input_dropout > 0;
+        const bool input_gradient = layer > 0;
+        sum = plus(sum, product(sources.nodes[t],
+                                times(cols_of(layer, t),
+                                      (dropped ? 1U : 0U) + (input_gradient ? 1U : 0U))));
+      }
+    }
+    sum = plus(sum, partials());
+    return plus(sum, sum / growth);
+  }
+
+  /// Aggregated or transformed rows and their gradient, the places of the largest, edges by source.
+  std::uint64_t of_edges(std::uint32_t layer, std::size_t e, std::uint64_t out,
+                         const Reach::Hop& sources, const Reach::Hop& targets) const {
+    const auto& type = graph_.edge_types[e];
+    const bool in = job_.sample.edge_dir == EdgeDir::in;
+    const auto to = raw(in ? type.destination : type.source);
+    const auto from = raw(in ? type.source : type.destination);
+    const auto cols = cols_of(layer, from);
+    const bool largest = job_.model.aggregator == nn::Aggregator::max;
+    const bool first = out < cols && !largest;
+    const auto rows = first ? product(sources.nodes[from], times(out, 2))
+                            : product(targets.nodes[to], times(cols, largest ? 3 : 2));
+    return plus(rows, times(sources.edges[e], 16));
+  }
+
+  std::uint64_t partials() const {
+    std::uint64_t widest = 0;
+    for (const auto& slice : model_->layout()) {
+      widest = std::max<std::uint64_t>(widest, slice.size());
+    }
+    const auto rows =
+        std::accumulate(reach_.nodes.begin(), reach_.nodes.end(), std::uint64_t{0}, plus);
+    return product(widest, std::min(weight_groups, divide_up(rows, nn::chunk_rows)));
+  }
+
+  std::uint64_t parameters(const Load& load) const {
+    const auto vectors = times(load.ranks, vectors_per_rank) + load.evaluators +
+                         (load.directs ? vectors_of_director : 0);
+    return product(plan_.parameters, vectors);
+  }
+
+  bool infers() const { return model_ != nullptr && !job_.model.typed() && scored_ > 0; }
+
+  /// Of all layers of the nodes here, and of one again while the next inference computes it.
+  std::uint64_t outputs(const Load& load) const {
+    if (!infers()) {
+      return 0;
+    }
+    std::uint64_t cols = 0;
+    std::uint64_t widest = 0;
+    for (const auto& stage : model_->infer_stages()) {
+      cols += stage.out_cols;
+      widest = std::max(widest, stage.out_cols);
+    }
+    const auto nodes = times(plus(nodes_ / parts(), 1), load.served);
+    return product(nodes, cols + widest);
+  }
+
+  /// Of one evaluator: the costliest stage.
+  std::uint64_t blocks(const Load& load) const {
+    if (!infers()) {
+      return 0;
+    }
+    const auto per_evaluator = divide_up(load.served, std::max<std::uint64_t>(load.evaluators, 1));
+    const auto own_nodes = times(plus(nodes_ / parts(), 1), per_evaluator);
+    std::uint64_t most = 0;
+    for (const auto& stage : model_->infer_stages()) {
+      most = std::max(most, block(stage, own_nodes, per_evaluator));
+    }
+    return most;
+  }
+
+  std::uint64_t block(const nn::InferStage& stage, std::uint64_t own_nodes,
+                      std::uint64_t own_parts) const {
+    const auto fitting =
+        block_bytes / std::max<std::uint64_t>(times(stage.in_cols, float_bytes), 1);
+    const auto longest = facts_.longest_list.value_or(edges_);
+    const bool whole = nodes_ <= fitting;  // a block for each part
+    const auto rows = whole ? nodes_ : std::min(nodes_, std::max(fitting, plus(longest, 1)));
+    const auto part_edges = times(plus(edges_ / parts(), longest), own_parts);
+    const auto edges = std::min(edges_, whole ? part_edges : std::max(fitting, longest));
+    const auto targets = std::min(rows, own_nodes);
+    const auto input = stage.neighbour_rows ? rows : targets;
+    // Rows as they are used, and those of other processes as they come.
+    auto bytes = plus(product(input, stage.in_cols), remote(product(input, stage.in_cols)));
+    bytes = plus(bytes, plus(times(rows, 80), times(edges, 24)));
+    // Aggregated or transformed rows, the convolution's and the layer's. Computed one after the other
+    // at best: both blocks may be under way.
+    const bool first = stage.out_cols < stage.in_cols;
+    const auto middle = first ? product(input, stage.out_cols) : product(targets, stage.in_cols);
+    bytes = plus(bytes, plus(middle, product(targets, times(stage.out_cols, 2))));
+    const auto count = whole && own_parts == 1 ? 1 : blocks_in_flight;
+    return times(bytes, count);
+  }
+
+  /// Each data path has one: those of ranks and of evaluators; lists are of a rank's samplers together.
+  std::uint64_t caches(const Load& load) const {
+    if (parts() == 1) {
+      return 0;
+    }
+    std::uint64_t all_rows = 0;
+    for (const auto& type : graph_.node_types) {
+      if (type.features) {
+        all_rows = plus(all_rows, times(type.count, type.features->row_bytes() + 40));
+      }
+    }
+    std::uint64_t rows = 0;
+    if (job_.features.cache_policy != "none") {
+      rows = job_.features.cache_ratio > 0
+                 ? static_cast<std::uint64_t>(job_.features.cache_ratio *
+                                              static_cast<double>(all_rows))
+                 : job_.features.cache_bytes;
+    }
+    const auto lists = std::min(job_.sample.cache_bytes, times(plan_.list_bytes, 2));
+    return times(load.paths + load.evaluators, plus(std::min(rows, all_rows), lists));
+  }
+
+  Job job_;
+  const GraphInfo& graph_;
+  const GraphFacts& facts_;
+  const Plan& plan_;
+  std::unique_ptr<const nn::Model> model_;
+  std::uint64_t nodes_ = 0;
+  std::uint64_t edges_ = 0;
+  std::uint64_t seeds_ = 0;
+  std::uint64_t scored_ = 0;
+  SplitInfo::Role largest_;  ///< list of seeds that batches come from, with the most of them
+  Reach reach_;
+};
+
+}  // namespace
+
+std::uint64_t MemoryPlan::bytes() const {
+  std::uint64_t sum = 0;
+  for (const auto& item : items) {
+    sum = plus(sum, item.bytes);
+  }
+  return sum;
+}
+
+MemoryPlan memory_plan(const Job& job, const GraphInfo& graph, const GraphFacts& facts,
+                       const Plan& plan) {
+  const MemoryEstimate estimate(job, graph, facts, plan);
+  if (job.cluster.launch == "simulate") {
+    Load all;
+    for (const auto& process : plan.layout.processes) {
+      all.add(process);
+    }
+    return estimate.of(all);
+  }
+  MemoryPlan largest;
+  for (const auto& process : plan.layout.processes) {
+    Load load;
+    load.add(process);
+    if (auto of_process = estimate.of(load); of_process.bytes() > largest.bytes()) {
+      largest = std::move(of_process);
+    }
+  }
+  return largest;
+}
+
+}  // namespace troupe

@@ -1,0 +1,28 @@
+#pragma once
+/// \file reach.hpp
+/// Upper bounds of what one batch touches, from fanouts and counts alone.
+#include "runtime/graph/graph_info.hpp"
+#include "runtime/job/job.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace troupe {
+
+/// The most that one batch can touch, by type.
+struct Reach {
+  std::vector<std::uint64_t> nodes;
+  std::vector<std::uint64_t> edges;
+  std::uint64_t asked = 0;  ///< nodes whose neighbours are drawn, over all hops and edge types
+
+  struct Hop {
+    std::vector<std::uint64_t> nodes;
+    std::vector<std::uint64_t> edges;
+  };
+  std::vector<Hop> after;  ///< [hops + 1] totals after 0, 1, … hops
+};
+
+/// \param seeds  type of the seeds, and how many there are in all
+Reach reach(const SampleJob& sample, const GraphInfo& graph, const SplitInfo::Role& seeds);
+
+}  // namespace troupe
