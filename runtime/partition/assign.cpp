@@ -111,6 +111,7 @@ Result<Assignment> assign_by_own(const GraphStore& graph, const AssignOptions& o
   return assignment;
 }
 
+/// By one of the methods that need no undirected view.
 Result<Assignment> assign_each(const GraphStore& graph, const AssignOptions& options,
                                Executor& executor) {
   if (options.own) {
@@ -125,16 +126,6 @@ Result<Assignment> assign_each(const GraphStore& graph, const AssignOptions& opt
   }
   return options.method == "file" ? assign_from_file(info, options.parts, options.more.file)
                                   : assign_random(info, options.parts, options.seed);
-}
-
-/// The methods that need no adjacency.
-Result<std::vector<std::uint32_t>> assign_nodes(const GraphStore& graph,
-                                                const AssignOptions& options, Executor& executor) {
-  auto assignment = assign_each(graph, options, executor);
-  if (!assignment) {
-    return std::move(assignment).error();
-  }
-  return by_vertex(*assignment);
 }
 
 Result<std::vector<std::uint32_t>> assign_vertices(const Adjacency& graph,
@@ -171,21 +162,25 @@ Result<Assigned> assign(const GraphStore& graph, const AssignOptions& options, E
     return Error(Errc::invalid_argument, "partition: expected at least 1 pass, got 0");
   }
   const bool whole = keeps_limits(options.method);
-  std::vector<std::uint32_t> part_of;
+  Assignment parts;
   if (!whole) {
     begin_stage(options.on_stage, options.method);
-    TROUPE_ASSIGN_OR_RETURN(part_of, assign_nodes(graph, options, executor));
+    TROUPE_ASSIGN_OR_RETURN(parts, assign_each(graph, options, executor));
   }
   TROUPE_ASSIGN_OR_RETURN(
       const auto constraints,
       Constraints::make(graph,
                         {.names = more.balance, .split = more.split, .imbalance = more.imbalance}));
+  if (!whole) {
+    begin_stage(options.on_stage, "measures");
+    auto measures = measure(graph, constraints, by_vertex(parts), options.parts, executor);
+    return Assigned{std::move(parts), std::move(measures)};
+  }
   begin_stage(options.on_stage, "view");
   TROUPE_ASSIGN_OR_RETURN(const auto adjacency, Adjacency::make(graph, options.view, executor));
-  if (whole) {
-    begin_stage(options.on_stage, options.method);
-    TROUPE_ASSIGN_OR_RETURN(part_of, assign_vertices(adjacency, constraints, options, executor));
-  }
+  begin_stage(options.on_stage, options.method);
+  TROUPE_ASSIGN_OR_RETURN(const auto part_of,
+                          assign_vertices(adjacency, constraints, options, executor));
   begin_stage(options.on_stage, "measures");
   return Assigned{by_type(adjacency, part_of),
                   measure(adjacency, constraints, part_of, options.parts, executor)};

@@ -20,7 +20,7 @@
 namespace troupe {
 
 /// Told when a stage of partitioning begins, on the calling thread: "view" (the graph as undirected
-/// lists), the method's name, "measures", "order" (numbering the nodes), "writing".
+/// lists, where the method works on them), the method's name, "measures", "order" (numbering the nodes), "writing".
 using StageHook = std::function<void(std::string_view stage)>;
 inline void begin_stage(const StageHook& hook, std::string_view stage) {
   if (hook) {

@@ -91,12 +91,14 @@ std::vector<std::uint64_t> count_cluster_edges(const Adjacency& graph,
   return degrees;
 }
 
-WeightedGraph contract(const Adjacency& graph, const Constraints& constraints,
-                       const ClusterMembers& clusters, std::span<const std::uint64_t> degrees,
-                       Executor& executor) {
+Result<WeightedGraph> contract(const Adjacency& graph, const Constraints& constraints,
+                               const ClusterMembers& clusters,
+                               std::span<const std::uint64_t> degrees, Executor& executor) {
   WeightedGraph result;
   const auto entries = std::reduce(degrees.begin(), degrees.end(), std::uint64_t{0});
-  TROUPE_ASSERT(entries <= std::numeric_limits<std::int32_t>::max(), "edges of clusters", entries);
+  TROUPE_RETURN_IF_ERROR(check_metis_index("multilevel", clusters.clusters(), "clusters"));
+  TROUPE_RETURN_IF_ERROR(
+      check_metis_index("multilevel", entries, "edges between clusters of nodes"));
   result.offsets.assign(1, 0);
   for (const auto degree : degrees) {
     result.offsets.push_back(result.offsets.back() + static_cast<std::int32_t>(degree));

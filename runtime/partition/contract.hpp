@@ -42,9 +42,9 @@ std::vector<std::uint64_t> count_cluster_edges(const Adjacency& graph,
 /// The clusters as vertices: edges between two clusters become one that weighs as many, vertices
 /// weigh what theirs do. Where all weights together pass 2^30 they are divided.
 /// \param degrees  what count_cluster_edges gave
-/// \requires fewer than 2^31 clusters and edges
-WeightedGraph contract(const Adjacency& graph, const Constraints& constraints,
-                       const ClusterMembers& clusters, std::span<const std::uint64_t> degrees,
-                       Executor& executor);
+/// \errors unimplemented: more than 2^31 - 1 clusters or edges between them, which METIS cannot count
+Result<WeightedGraph> contract(const Adjacency& graph, const Constraints& constraints,
+                               const ClusterMembers& clusters,
+                               std::span<const std::uint64_t> degrees, Executor& executor);
 
 }  // namespace troupe

@@ -25,4 +25,9 @@ struct Measures {
 Measures measure(const Adjacency& graph, const Constraints& constraints,
                  std::span<const std::uint32_t> part_of, std::uint32_t parts, Executor& executor);
 
+/// The same from the in-lists of the store, without an undirected view: for methods that need none.
+/// \cost a pass over the edges for every 64 parts; 8 bytes per vertex
+Measures measure(const GraphStore& graph, const Constraints& constraints,
+                 std::span<const std::uint32_t> part_of, std::uint32_t parts, Executor& executor);
+
 }  // namespace troupe

@@ -120,14 +120,15 @@ Error built_without_metis(const std::string& method) {
 
 }  // namespace
 
-Status check_metis_index(std::uint64_t number, std::string_view what) {
+Status check_metis_index(std::string_view method, std::uint64_t number, std::string_view what) {
   if (number <= largest_index) {
     return ok_status();
   }
   return Error(Errc::unimplemented,
-               fmt::format("metis: expected at most {} {} (its indices have 32 bits), found {}\n"
-                           "try: \"multilevel\" or \"fennel\"",
-                           largest_index, what, number));
+               fmt::format("{}: expected at most {} {} (METIS' indices have 32 bits), found {}\n"
+                           "try: {}\"fennel\"",
+                           method, largest_index, what, number,
+                           method == "metis" ? "\"multilevel\" or " : ""));
 }
 
 Result<std::vector<std::uint32_t>> cut_weighted_graph(WeightedGraph& graph, std::size_t constraints,
@@ -150,10 +151,10 @@ Result<std::vector<std::uint32_t>> assign_metis(const Adjacency& graph,
                                                 const AssignOptions& options) {
   TROUPE_RETURN_IF_ERROR(check_options(options.more));
 #ifdef TROUPE_HAVE_METIS
-  TROUPE_RETURN_IF_ERROR(check_metis_index(graph.vertices(), "vertices"));
-  TROUPE_RETURN_IF_ERROR(check_metis_index(graph.entries(), "neighbour entries"));
+  TROUPE_RETURN_IF_ERROR(check_metis_index("metis", graph.vertices(), "vertices"));
+  TROUPE_RETURN_IF_ERROR(check_metis_index("metis", graph.entries(), "neighbour entries"));
   for (std::size_t c = 0; c < constraints.size(); ++c) {
-    TROUPE_RETURN_IF_ERROR(check_metis_index(constraints.total(c), constraints.name(c)));
+    TROUPE_RETURN_IF_ERROR(check_metis_index("metis", constraints.total(c), constraints.name(c)));
   }
   auto converted = convert(graph, constraints);
   return cut_weighted_graph(converted, constraints.size(), options);

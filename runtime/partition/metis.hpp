@@ -29,8 +29,9 @@ Result<std::vector<std::uint32_t>> cut_weighted_graph(WeightedGraph& graph, std:
                                                       const AssignOptions& options);
 
 /// Whether METIS can count so many: vertices, entries, or a constraint's weight.
-/// \errors unimplemented: more than 2^31 - 1; with what can
-Status check_metis_index(std::uint64_t number, std::string_view what);
+/// \param method  "metis" or "multilevel", which cuts a smaller graph with METIS
+/// \errors unimplemented: more than 2^31 - 1; with methods that can
+Status check_metis_index(std::string_view method, std::uint64_t number, std::string_view what);
 
 /// Part of every vertex. Parallel edges become the weight of one.
 /// \errors invalid_argument: objective; volume with recursive bisection; unimplemented: more than

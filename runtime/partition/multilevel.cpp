@@ -90,7 +90,8 @@ Result<std::vector<std::uint32_t>> assign_multilevel(const Adjacency& graph,
   }
   {
     const auto coarse = coarsen(graph, constraints, options, executor);
-    auto small = contract(graph, constraints, coarse.clusters, coarse.degrees, executor);
+    TROUPE_ASSIGN_OR_RETURN(
+        auto small, contract(graph, constraints, coarse.clusters, coarse.degrees, executor));
     TROUPE_ASSIGN_OR_RETURN(const auto part_of_cluster,
                             cut_weighted_graph(small, constraints.size(), options));
     const auto cluster_of = coarse.clusters.cluster_of();

@@ -312,10 +312,11 @@ TEST_F(AssignErrors, AnUnknownMethodIsRefusedWithTheKnownOnes) {
 }
 
 TEST_F(AssignErrors, WhatMetisCannotCountIsRefusedWithTheMethodsThatCan) {
-  EXPECT_OK(check_metis_index((1ULL << 31) - 1, "neighbour entries"));
-  EXPECT_ERROR(check_metis_index(1ULL << 31, "neighbour entries"), Errc::unimplemented,
-               "metis: expected at most 2147483647 neighbour entries (its indices have 32 bits), "
-               "found 2147483648\ntry: \"multilevel\"");
+  EXPECT_OK(check_metis_index("metis", (1ULL << 31) - 1, "neighbour entries"));
+  EXPECT_ERROR(
+      check_metis_index("metis", 1ULL << 31, "neighbour entries"), Errc::unimplemented,
+      "metis: expected at most 2147483647 neighbour entries (METIS' indices have 32 bits), "
+      "found 2147483648\ntry: \"multilevel\"");
 }
 
 TEST_F(AssignErrors, AFileMustFitTheNodes) {

@@ -143,7 +143,8 @@ TEST_F(Multilevel, AGraphOfClustersKeepsWeightsAndEdgesBetween) {
   ASSERT_EQ(clusters.clusters(), 3U);
 
   const auto degrees = count_cluster_edges(g.graph, clusters, alone_);
-  const auto small = contract(g.graph, g.constraints, clusters, degrees, alone_);
+  ASSERT_OK_AND_ASSIGN(const auto small,
+                       contract(g.graph, g.constraints, clusters, degrees, alone_));
 
   EXPECT_EQ(degrees, (std::vector<std::uint64_t>{1, 2, 1}));
   EXPECT_EQ(small.offsets, (std::vector<std::int32_t>{0, 1, 3, 4}));
@@ -151,6 +152,17 @@ TEST_F(Multilevel, AGraphOfClustersKeepsWeightsAndEdgesBetween) {
   EXPECT_EQ(small.edge_weights, (std::vector<std::int32_t>{3, 3, 1, 1}));
   // nodes and edges by the part of their destination: 0 and 3 have one each, 1 one, 2 one, 4 one
   EXPECT_EQ(small.vertex_weights, (std::vector<std::int32_t>{2, 2, 2, 2, 1, 1}));
+}
+
+TEST_F(Multilevel, MoreEdgesBetweenClustersThanMetisCountsAreRefused) {
+  ASSERT_OK_AND_ASSIGN(const auto g, given({2}, {{0, 1}}));
+  const ClusterMembers clusters(Labels{0, 1});
+
+  EXPECT_ERROR(contract(g.graph, g.constraints, clusters,
+                        std::vector<std::uint64_t>{1ULL << 30, 1ULL << 30}, alone_),
+               Errc::unimplemented,
+               "multilevel: expected at most 2147483647 edges between clusters of nodes (METIS' "
+               "indices have 32 bits), found 2147483648\ntry: \"fennel\"");
 }
 
 TEST_F(Multilevel, RefiningLowersTheCutWithinTheLimits) {
