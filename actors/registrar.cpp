@@ -152,8 +152,20 @@ void carry_out(Registrar* self, const Roster::Actions& actions) {
   }
 }
 
+Result<net::Welcome> give_life(RegistrarState& state, const net::Join& request) {
+  net::Welcome welcome;
+  TROUPE_ASSIGN_OR_RETURN(welcome.incarnation, state.roster->apply(request));
+  welcome.store = state.options.welcome.store;
+  welcome.store_checksum = state.options.welcome.store_checksum;
+  state.options.give({request.life.process, welcome.incarnation});
+  return welcome;
+}
+
 Result<net::Welcome> join(Registrar* self, const net::Join& request) {
   auto& state = self->state;
+  if (request.life.incarnation == 0) {
+    return give_life(state, request);
+  }
   TROUPE_ASSIGN_OR_RETURN(const auto actions, state.roster->join(request));
   net::Welcome welcome;
   if (state.options.roster.layout.at(request.life.process).works()) {

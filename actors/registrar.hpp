@@ -27,6 +27,7 @@ struct RegistrarOptions {
   std::function<caf::actor(ProcessId)> agent;   ///< proxy of its agent actor, or null
   std::function<void(HostId, const net::ProcessLife&)> start_agent;  ///< may be empty with `manual`
   std::function<void(const net::ProcessLife&)> expect;  ///< this life of a process may come now
+  std::function<void(const net::ProcessLife&)> give;    ///< may come by itself, with `manual`
   std::function<void(const net::ProcessLife&, const std::string& why)>
       drop;                                                 ///< closes the link to it
   std::function<void(const Roster&)> changed;               ///< others are there
@@ -63,7 +64,7 @@ struct EndAll {
 
 /// | receives                | replies               | errors                                         |
 /// |-------------------------|-----------------------|------------------------------------------------|
-/// | Ref<net::Join>          | Ref<net::Welcome>     | fenced; failed_precondition: another version   |
+/// | Ref<net::Join>          | Ref<net::Welcome>     | those of Roster::join and Roster::apply        |
 /// | Ref<net::Ready>         | Ref<net::Done>        |                                                |
 /// | Ref<net::ProcessExited> | Ref<net::Done>        |                                                |
 /// | Ref<net::PeerUnreachable> | Ref<net::Done>      |                                                |

@@ -1,13 +1,13 @@
 // `troupe join`: this host takes part in a run that was started elsewhere.
 #include "launcher/commands.hpp"
 #include "launcher/print_error.hpp"
+#include "launcher/processes/application.hpp"
 #include "launcher/processes/local_address.hpp"
 #include "launcher/processes/process_arguments.hpp"
 #include "launcher/read_job.hpp"
 #include "runtime/job/layout.hpp"
 
 #include <charconv>
-#include <chrono>
 #include <cstdlib>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -68,15 +68,6 @@ Result<std::uint32_t> host_rank(const JoinArguments& arguments, std::uint32_t ho
       "found none");
 }
 
-/// Tenths of a second since the beginning of 2026: fits for thirteen years.
-std::uint32_t life_by_time() {
-  using std::chrono::system_clock;
-  constexpr std::chrono::seconds begin{1'767'225'600};
-  const auto since = system_clock::now().time_since_epoch() - begin;
-  return static_cast<std::uint32_t>(
-      std::chrono::duration_cast<std::chrono::milliseconds>(since).count() / 100);
-}
-
 Result<ProcessArguments> process_arguments(const JoinArguments& arguments, const Job& job) {
   const auto layout = make_layout(job);
   TROUPE_ASSIGN_OR_RETURN(const auto rank, host_rank(arguments, layout.hosts));
@@ -88,8 +79,6 @@ Result<ProcessArguments> process_arguments(const JoinArguments& arguments, const
   }
   auto process = arguments_for(job.cluster);
   process.life.process = *layout.agent_of(static_cast<HostId>(rank));
-  // Higher than that of any agent of this host before it.
-  process.life.incarnation = life_by_time();
   process.name = layout.at(process.life.process).name;
   process.director = arguments.director;
   process.listen = arguments.listen;
@@ -113,8 +102,17 @@ ExitCode join_command(const JoinArguments& arguments) {
   if (!job) {
     return ExitCode::usage;
   }
-  const auto process = process_arguments(arguments, *job);
-  return process ? run_agent(*process) : print_error(process.error(), ExitCode::usage);
+  auto process = process_arguments(arguments, *job);
+  if (!process) {
+    return print_error(process.error(), ExitCode::usage);
+  }
+  unblock_stop_signals();
+  auto given = apply_for_place(*process);
+  if (!given) {
+    return print_error(std::move(given).error().with(process->name));
+  }
+  process->life.incarnation = *given;
+  return run_agent(*process);
 }
 
 }  // namespace troupe

@@ -15,7 +15,7 @@ struct ProcessLife {
   # Position in the job's layout.
 
   incarnation @1 :UInt32;
-  # Counts the processes that had this position, from 1.
+  # Counts the processes that had this position, from 1. With `manual` agents count from a number that the director draws.
 }
 
 struct Join {
@@ -27,6 +27,10 @@ struct Join {
   version @2 :Text;
   # Set by the process: version, digest of the library's sources, sampling and wire version. At most 256 bytes. Another than the
   # director's is refused.
+
+  name @3 :Text;
+  # Set by a host that asks for the place of an agent (incarnation 0): the agent's name in its job file. At most 256 bytes. Another
+  # than in the director's layout is refused.
 }
 
 struct Welcome {
@@ -49,6 +53,9 @@ struct Welcome {
 
   ownProgram @6 :Bool;
   # Set by the director: ranks run a program of the user's. A process that has none, or one that is not wanted, does not join.
+
+  incarnation @7 :UInt32;
+  # Set by the director: of the agent that a host may now start. Default 0: the process did not ask for one.
 }
 
 struct Ready {

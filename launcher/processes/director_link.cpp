@@ -67,7 +67,14 @@ DirectorLink::~DirectorLink() {
 }
 
 Result<net::Welcome> DirectorLink::join() {
-  const net::Join join{arguments_.life, neighbours_->address(), build_identity()};
+  return ask({arguments_.life, neighbours_->address(), build_identity(), arguments_.name});
+}
+
+Result<net::Welcome> DirectorLink::apply(ProcessId agent) {
+  return ask({{agent, 0}, neighbours_->address(), build_identity(), arguments_.name});
+}
+
+Result<net::Welcome> DirectorLink::ask(const net::Join& join) {
   Result<net::Welcome> answer = Error(Errc::internal, "no answer");
   caf::scoped_actor self(runtime_->system());
   self->request(registrar(), caf::infinite, Ref<net::Join>(join))

@@ -39,6 +39,9 @@ class DirectorLink {
   Status connect(Events events);
   /// Asks the registrar and waits.
   Result<net::Welcome> join();
+  /// Asks for a life of the agent of a host that is started by hand.
+  /// \errors those of Roster::apply
+  Result<net::Welcome> apply(ProcessId agent);
 
   /// Closes all links. The destructor does it, too; before it when handlers use what goes first.
   void close();
@@ -53,6 +56,8 @@ class DirectorLink {
   caf::actor registrar() { return gate_->proxy({Role::registrar, 0}); }
 
  private:
+  Result<net::Welcome> ask(const net::Join& join);
+
   const ProcessArguments arguments_;
   const Secrets secrets_;
   const std::unique_ptr<ClusterRuntime> runtime_;

@@ -1,6 +1,5 @@
 #include "launcher/processes/life_table.hpp"
 
-#include <algorithm>
 #include <fmt/format.h>
 
 namespace troupe {
@@ -10,10 +9,9 @@ void LifeTable::expect(const net::ProcessLife& life) {
   lives_[life.process] = life.incarnation;
 }
 
-void LifeTable::raise(const net::ProcessLife& life) {
+void LifeTable::give(const net::ProcessLife& life) {
   const std::lock_guard guard(mutex_);
-  auto& latest = lives_[life.process];
-  latest = std::max(latest, life.incarnation);
+  given_.insert(life);
 }
 
 void LifeTable::forget(const net::ProcessLife& life) {
@@ -24,9 +22,12 @@ void LifeTable::forget(const net::ProcessLife& life) {
   }
 }
 
-Status LifeTable::admit(const net::ProcessLife& life) const {
+Status LifeTable::admit(const net::ProcessLife& life) {
   const std::lock_guard guard(mutex_);
-  const auto found = lives_.find(life.process);
+  auto found = lives_.find(life.process);
+  if (found == lives_.end() && given_.erase(life) > 0) {
+    found = lives_.emplace(life.process, life.incarnation).first;
+  }
   if (found == lives_.end() || found->second != life.incarnation) {
     return Error(Errc::fenced, fmt::format("process {}: its life {} is over; it was lost, and "
                                            "another takes its place",

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <set>
 
 namespace troupe {
 
@@ -15,16 +16,17 @@ class LifeTable {
  public:
   /// This life only from now on.
   void expect(const net::ProcessLife& life);
-  /// This life, unless a later one is expected: of a process that somebody else starts.
-  void raise(const net::ProcessLife& life);
+  /// This life, as soon as it comes while none is expected: of a process that is started by hand.
+  void give(const net::ProcessLife& life);
   /// Not this life any more.
   void forget(const net::ProcessLife& life);
   /// \errors fenced
-  Status admit(const net::ProcessLife& life) const;
+  Status admit(const net::ProcessLife& life);
 
  private:
-  mutable std::mutex mutex_;
+  std::mutex mutex_;
   std::map<ProcessId, std::uint32_t> lives_;
+  std::set<net::ProcessLife> given_;  ///< and not come
 };
 
 }  // namespace troupe

@@ -36,14 +36,7 @@ Result<Job> read_welcome(const net::Welcome& welcome, const PartitionedStore& st
 }
 
 Result<PartitionedStore> open_store(const net::Welcome& welcome) {
-  TROUPE_ASSIGN_OR_RETURN(const auto found, store_identity(welcome.store));
-  if (found != welcome.store_checksum) {
-    return Error(
-        Errc::failed_precondition,
-        fmt::format("{}: expected the director's store ({:016x}), found another ({:016x}); "
-                    "try: the same partitioned store on all hosts",
-                    welcome.store, welcome.store_checksum, found));
-  }
+  TROUPE_RETURN_IF_ERROR(check_store(welcome));
   return PartitionedStore::open(welcome.store, {});
 }
 

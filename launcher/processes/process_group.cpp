@@ -17,6 +17,7 @@
 #include <chrono>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <random>
 #include <utility>
 
 namespace troupe {
@@ -50,9 +51,6 @@ Status ProcessGroup::start(const Job& job, const PartitionedStore& store, Proces
   process_ = std::make_shared<ClusterProcess>(plan_->layout.director(), plan_, *runtime_, hooks_);
   TROUPE_RETURN_IF_ERROR(open_neighbourhood());
   agents_ = make_agent_starter(job);
-  if (!agents_) {
-    tell_how_to_join();
-  }
   net::Welcome welcome;
   welcome.job = job.json;
   welcome.folder = setup_.folder.string();
@@ -61,6 +59,9 @@ Status ProcessGroup::start(const Job& job, const PartitionedStore& store, Proces
   welcome.store = std::filesystem::absolute(store.dir()).string();
   TROUPE_ASSIGN_OR_RETURN(welcome.store_checksum, store_identity(store.dir()));
   start_registrar(welcome, std::move(ranks_ended));
+  if (!agents_) {
+    tell_how_to_join();
+  }
   return ok_status();
 }
 
@@ -83,15 +84,9 @@ Status ProcessGroup::open_neighbourhood() {
   options.gate.generation = process_->generation();
   options.gate.endpoint.recovery_deadline = director_grace(cluster.lost_after_s);
   options.name = [plan = plan_](ProcessId id) { return plan->layout.name_of(id); };
-  options.admit = [lives = lives_, plan = plan_](const net::ProcessLife& life) {
-    const auto& layout = plan->layout;
-    const bool comes_by_itself = plan->job.cluster.launch == "manual" &&
-                                 raw(life.process) < layout.processes.size() &&
-                                 layout.at(life.process).agent;
-    if (comes_by_itself) {
-      lives->raise(life);
-    }
-    return lives->admit(life);
+  options.admit = [lives = lives_,
+                   manual = cluster.launch == "manual"](const net::ProcessLife& life) {
+    return manual && net::is_applicant(life.process) ? ok_status() : lives->admit(life);
   };
   options.connected = [weak = std::weak_ptr(process_), shared = shared_](
                           ProcessId id, const std::shared_ptr<Gate>& gate) {
@@ -101,7 +96,7 @@ Status ProcessGroup::open_neighbourhood() {
         gate->export_actor({Role::registrar, 0}, shared->registrar);
       }
     }
-    if (const auto process = weak.lock()) {
+    if (const auto process = weak.lock(); process && !net::is_applicant(id)) {
       process->connect(id, gate);
     }
   };
@@ -113,6 +108,9 @@ Status ProcessGroup::open_neighbourhood() {
 
 /// Its handles are of no use any more, before anybody asks for them again.
 void ProcessGroup::lost(const net::ProcessLife& life, const std::string& why) {
+  if (net::is_applicant(life.process)) {
+    return neighbours_->drop(life, Error(Errc::peer_lost, why));
+  }
   process_->disconnect(life.process, neighbours_->gate(life));
   {
     const std::lock_guard guard(shared_->mutex);
@@ -141,6 +139,9 @@ void ProcessGroup::start_registrar(const net::Welcome& welcome,
   options.roster.layout = plan_->layout;
   options.roster.version = build_identity();
   options.roster.manual = cluster.launch == "manual";
+  if (options.roster.manual) {
+    options.roster.first_given = std::random_device()() >> 12U;  // lives are shifted by 40 bits
+  }
   options.welcome = welcome;
   options.generation = [generation = process_->generation()] { return generation->load(); };
   options.member = [process = process_](ProcessId id) { return process->member(id); };
@@ -165,6 +166,7 @@ void ProcessGroup::add_actions(RegistrarOptions& options) {
     };
   }
   options.expect = [lives = lives_](const net::ProcessLife& life) { lives->expect(life); };
+  options.give = [lives = lives_](const net::ProcessLife& life) { lives->give(life); };
   options.drop = [this](const net::ProcessLife& life, const std::string& why) { drop(life, why); };
   options.changed = [this](const Roster& roster) { changed(roster); };
   options.complete = [end = end_] { end->complete(); };

@@ -3,6 +3,7 @@
 #include "runtime/base/digest.hpp"
 #include "runtime/base/files.hpp"
 
+#include <fmt/format.h>
 #include <span>
 
 namespace troupe {
@@ -15,6 +16,17 @@ Result<std::uint64_t> store_identity(const std::filesystem::path& store) {
     digest.add_array(std::span(text));
   }
   return digest.digest().low;
+}
+
+Status check_store(const net::Welcome& welcome) {
+  TROUPE_ASSIGN_OR_RETURN(const auto found, store_identity(welcome.store));
+  if (found == welcome.store_checksum) {
+    return ok_status();
+  }
+  return Error(Errc::failed_precondition,
+               fmt::format("{}: expected the director's store ({:016x}), found another ({:016x}); "
+                           "try: the same partitioned store on all hosts",
+                           welcome.store, welcome.store_checksum, found));
 }
 
 }  // namespace troupe

@@ -31,15 +31,17 @@ void Wire<Join>::encode(const Join& message, Frame& frame) {
     write_life(message.life, out.initLife());
     out.setAddress(message.address.c_str());
     out.setVersion(message.version.c_str());
+    out.setName(message.name.c_str());
   });
   frame.segments.clear();
 }
 
 Result<Join> Wire<Join>::decode(const Frame& frame) {
   return read_small<Join, wire::Join>(frame, "Join", [](wire::Join::Reader in) -> Result<Join> {
-    Join out{read_life(in.getLife()), {}, {}};
+    Join out{read_life(in.getLife()), {}, {}, {}};
     TROUPE_ASSIGN_OR_RETURN(out.address, read_text("Join", in.getAddress(), max_word_bytes));
     TROUPE_ASSIGN_OR_RETURN(out.version, read_text("Join", in.getVersion(), max_word_bytes));
+    TROUPE_ASSIGN_OR_RETURN(out.name, read_text("Join", in.getName(), max_word_bytes));
     return out;
   });
 }
@@ -57,6 +59,7 @@ void Wire<Welcome>::encode(const Welcome& message, Frame& frame) {
     out.setGeneration(message.generation);
     out.setResume(message.resume);
     out.setOwnProgram(message.own_program);
+    out.setIncarnation(message.incarnation);
   });
   frame.segments.clear();
 }
@@ -72,6 +75,7 @@ Result<Welcome> Wire<Welcome>::decode(const Frame& frame) {
         out.generation = in.getGeneration();
         out.resume = in.getResume();
         out.own_program = in.getOwnProgram();
+        out.incarnation = in.getIncarnation();
         return out;
       });
 }

@@ -19,14 +19,22 @@ struct ProcessLife {
   friend auto operator<=>(const ProcessLife&, const ProcessLife&) = default;
 };
 
+/// A process outside the layout: a host started by hand, until the director has given it a life.
+constexpr std::uint32_t first_applicant = 1U << 31;
+constexpr bool is_applicant(ProcessId process) {
+  return raw(process) >= first_applicant;
+}
+
 /// The first message of a process. Answered with Welcome.
 struct Join {
-  ProcessLife life;
-  std::string address;  ///< where it listens
-  std::string version;  ///< of the program
+  ProcessLife life;       ///< incarnation 0: asks for one, of an agent that is started by hand
+  std::string address;    ///< where it listens
+  std::string version;    ///< of the program
+  std::string name = {};  ///< with incarnation 0: what its job file calls the agent
 };
 
-/// What a process needs to know of the run; all empty for an agent.
+/// What a process needs to know of the run; all empty for an agent. For a host that asks for a life of
+/// its agent: that life and the store.
 struct Welcome {
   std::string job;                   ///< the whole job as JSON
   std::string folder;                ///< that relative paths of the job are meant from
@@ -35,6 +43,7 @@ struct Welcome {
   std::uint32_t generation = 0;
   bool resume = false;       ///< Ranks with a user program continue from a checkpoint (ReadStart)
   bool own_program = false;  ///< ranks run a program of the user's
+  std::uint32_t incarnation = 0;  ///< given to an agent that is started by hand
 };
 
 /// A process has all its actors, or cannot have them. Answered with Done.

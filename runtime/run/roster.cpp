@@ -54,6 +54,12 @@ Roster::Actions Roster::begin() {
   return actions;
 }
 
+/// Whether it is a life of an agent that was given out and has not joined.
+bool Roster::may_come(const net::ProcessLife& life, const Entry& entry) const {
+  return options_.manual && plan(life.process).agent && entry.state == State::absent &&
+         life.incarnation > entry.incarnation;
+}
+
 Status Roster::admit(const net::ProcessLife& life) const {
   const auto found = entries_.find(life.process);
   if (found == entries_.end()) {
@@ -64,10 +70,8 @@ Status Roster::admit(const net::ProcessLife& life) const {
                     raw(life.process), entries_.size()));
   }
   const auto& entry = found->second;
-  const bool newer =
-      options_.manual && plan(life.process).agent && life.incarnation > entry.incarnation;
   const bool current = life.incarnation == entry.incarnation && entry.state != State::absent;
-  if (!newer && !current) {
+  if (!may_come(life, entry) && !current) {
     return Error(
         Errc::fenced,
         fmt::format("{}: its life {} is over, now {}; it was lost, and another has taken its "
@@ -77,20 +81,46 @@ Status Roster::admit(const net::ProcessLife& life) const {
   return ok_status();
 }
 
+Status Roster::check_version(const net::Join& join) const {
+  if (join.version == options_.version) {
+    return ok_status();
+  }
+  return Error(Errc::failed_precondition,
+               fmt::format("{}: expected the program {}, found {}; try: the same program "
+                           "on all hosts",
+                           plan(join.life.process).name, options_.version, join.version));
+}
+
+Result<std::uint32_t> Roster::apply(const net::Join& join) {
+  const auto found = entries_.find(join.life.process);
+  const auto name = found == entries_.end() ? "nobody" : plan(join.life.process).name;
+  if (!options_.manual || found == entries_.end() || !plan(join.life.process).agent ||
+      name != join.name) {
+    return Error(
+        Errc::invalid_argument,
+        fmt::format("process {}: expected {}, found a host that joins as {}; try: the same "
+                    "job file on all hosts",
+                    raw(join.life.process), name, join.name));
+  }
+  TROUPE_RETURN_IF_ERROR(check_version(join));
+  auto& entry = found->second;
+  if (entry.state != State::absent) {
+    return Error(
+        Errc::overloaded,
+        fmt::format("{} is there already, at {}, and is kept; try: another --host-rank, or "
+                    "end that one first",
+                    name, entry.address));
+  }
+  entry.given = std::max({entry.given, entry.incarnation, options_.first_given}) + 1;
+  return entry.given;
+}
+
 Result<Roster::Actions> Roster::join(const net::Join& join) {
   TROUPE_RETURN_IF_ERROR(admit(join.life));
+  TROUPE_RETURN_IF_ERROR(check_version(join));
   const auto id = join.life.process;
-  if (join.version != options_.version) {
-    return Error(Errc::failed_precondition,
-                 fmt::format("{}: expected the program {}, found {}; try: the same program "
-                             "on all hosts",
-                             plan(id).name, options_.version, join.version));
-  }
   Actions actions;
   auto& entry = at(id);
-  if (join.life.incarnation > entry.incarnation && entry.state != State::absent) {
-    actions = lost({id, entry.incarnation}, "another was started in its place", false);
-  }
   if (join.life.incarnation == entry.incarnation && entry.state != State::starting) {
     return actions;  // a repeat
   }
@@ -188,6 +218,11 @@ Roster::Actions Roster::lost(const net::ProcessLife& life, const std::string& ho
   Actions actions;
   const auto id = life.process;
   const auto found = entries_.find(id);
+  if (found != entries_.end() && may_come(life, found->second)) {
+    found->second.incarnation = life.incarnation;  // it connected, and will not join
+    actions.emplace_back(Drop{life, plan(id).name + " is lost: " + how});
+    return actions;
+  }
   if (found == entries_.end() || found->second.incarnation != life.incarnation ||
       found->second.state == State::absent) {
     return actions;

@@ -22,6 +22,9 @@ struct RosterOptions {
   std::string version;  ///< of the program; all processes must have the same
   /// Agents are started by somebody else: one that is lost is waited for.
   bool manual = false;
+  /// With `manual` lives are given out above this one: drawn for each run, so that an agent that an
+  /// earlier run with the same token left is not taken for one of this.
+  std::uint32_t first_given = 0;
   std::chrono::milliseconds first_pause{50};  ///< before a lost process is started again; doubles
   std::chrono::milliseconds longest_pause{5000};
   std::uint32_t max_failures = 5;  ///< of one process in a row, without being ready in between
@@ -68,6 +71,10 @@ class Roster {
   Actions begin();
   /// Whether a process may talk to this one at all. \errors fenced; invalid_argument: no such process
   Status admit(const net::ProcessLife& life) const;
+  /// The next life for an agent that is started by hand, while there is none; nothing changes until it
+  /// joins. \errors invalid_argument: no such agent, or it has another name here;
+  ///   overloaded: one is there; failed_precondition: another version of the program
+  Result<std::uint32_t> apply(const net::Join& join);
   /// \errors those of admit(); failed_precondition: another version of the program
   Result<Actions> join(const net::Join& join);
   Actions ready(const net::Ready& ready);
@@ -97,6 +104,7 @@ class Roster {
   struct Entry {
     State state = State::absent;
     std::uint32_t incarnation = 0;  ///< of the last one started
+    std::uint32_t given = 0;        ///< with `manual`, last one given out
     std::string address;
     std::uint32_t failures = 0;
     std::uint64_t told = 0;   ///< last table that it took
@@ -105,6 +113,8 @@ class Roster {
   };
   const ProcessPlan& plan(ProcessId id) const { return options_.layout.at(id); }
   Entry& at(ProcessId id) { return entries_.at(id); }
+  Status check_version(const net::Join& join) const;
+  bool may_come(const net::ProcessLife& life, const Entry& entry) const;
   std::chrono::milliseconds pause(const Entry& entry) const;
   void start(ProcessId id, Actions& actions);
   void drop(ProcessId id, const std::string& how, Actions& actions);

@@ -227,16 +227,69 @@ TEST_F(Manual, AnAgentThatWasKilledJoinsAgain) {
   expect_digests();
 }
 
-TEST_F(Manual, AHostThatIsThereAlreadyTakesThePlaceOfTheOneBefore) {
+TEST_F(Manual, AHostThatIsThereIsKeptAndTheSecondJoinIsTold) {
+  ASSERT_NO_FATAL_FAILURE(start());
+  auto& first = join_host(0);
+  join_host(1);
+  ASSERT_TRUE(run_->wait_for_line("epoch  2/16", 60s)) << run_->text();
+
+  auto& second = join({"--host-rank", "0", "--set", "cluster.join_deadline=0.5"});
+  EXPECT_EQ(second.wait_for_end(20s), 4) << second.text();
+
+  EXPECT_TRUE(second.find("waiting for its end: agent of host 0 is there already"))
+      << second.text();
+  EXPECT_TRUE(second.find("try: another --host-rank")) << second.text();
+  expect_digests();
+  EXPECT_FALSE(run_->find("is lost")) << run_->text();
+  expect_end(first, 0);
+}
+
+TEST_F(Manual, AJoinWithAnotherJobFileIsToldAndDoesNotEndTheRun) {
+  ASSERT_NO_FATAL_FAILURE(start());
+
+  auto& other = join({"--host-rank", "2", "--set", "cluster.hosts=3"});
+
+  EXPECT_EQ(other.wait_for_end(20s), 2) << other.text();
+  EXPECT_TRUE(other.find("process 3: expected host 0, found a host that joins as agent of host 2"))
+      << other.text();
+  join_host(0);
+  join_host(1);
+  expect_digests();
+}
+
+TEST_F(Manual, AJoinWithAnotherStoreIsToldAndDoesNotEndTheRun) {
+  ASSERT_NO_FATAL_FAILURE(start());
+  std::filesystem::path file;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(output() + "/store")) {
+    file = entry.path().filename() == "partition.json" ? entry.path() : file;
+  }
+  std::filesystem::copy_file(file, folder() + "/kept");
+  std::ofstream(file, std::ios::app) << " ";
+
+  auto& other = join_host(0);
+  EXPECT_EQ(other.wait_for_end(20s), 3) << other.text();
+  EXPECT_TRUE(other.find("expected the director's store")) << other.text();
+
+  std::filesystem::copy_file(folder() + "/kept", file,
+                             std::filesystem::copy_options::overwrite_existing);
+  join_host(0);
+  join_host(1);
+  expect_digests();
+}
+
+TEST_F(Manual, AWaitingHostTakesThePlaceOfOneThatFallsSilent) {
   ASSERT_NO_FATAL_FAILURE(start());
   join_host(0);
   auto& second = join_host(1);
   ASSERT_TRUE(run_->wait_for_line("epoch  4/16", 60s)) << run_->text();
+  const auto member = testing::find_process(second.mark(), "host 1");
   kill(second.pid(), SIGSTOP);
+  kill(member, SIGSTOP);
 
   join_host(1);
   const bool replaced = run_->wait_for_line("agent of host 1 is lost", 10s);
   kill(second.pid(), SIGCONT);
+  kill(member, SIGCONT);
 
   EXPECT_TRUE(replaced) << run_->text();
   expect_digests();

@@ -73,12 +73,17 @@ TEST(LifeTable, AdmitsTheLifeThatIsExpected) {
   EXPECT_ERROR(lives.admit({one, 2}), Errc::fenced, "");
 }
 
-TEST(LifeTable, TakesALaterLifeOfWhoComesByItselfAndNoEarlierOne) {
+TEST(LifeTable, TakesAGivenLifeWhileThereIsNoOther) {
   LifeTable lives;
-  lives.raise({ProcessId{1}, 5});
-  lives.raise({ProcessId{1}, 4});
-  EXPECT_OK(lives.admit({ProcessId{1}, 5}));
-  EXPECT_ERROR(lives.admit({ProcessId{1}, 4}), Errc::fenced, "");
+  const ProcessId one{1};
+  lives.give({one, 4});
+  lives.give({one, 5});
+  EXPECT_ERROR(lives.admit({one, 6}), Errc::fenced, "");
+  EXPECT_OK(lives.admit({one, 4}));
+  EXPECT_ERROR(lives.admit({one, 5}), Errc::fenced, "");
+  EXPECT_OK(lives.admit({one, 4})) << "a live one is kept";
+  lives.forget({one, 4});
+  EXPECT_OK(lives.admit({one, 5}));
 }
 
 }  // namespace

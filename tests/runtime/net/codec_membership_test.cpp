@@ -18,18 +18,18 @@ namespace {
 constexpr ProcessLife some_life{ProcessId{7}, 1U << 31};
 
 Join example(Join*) {
-  return {some_life, "[::1]:4000", "1.2.3-rc1"};
+  return {some_life, "[::1]:4000", "1.2.3-rc1", "agent of host 1"};
 }
 auto fields(const Join& m) {
-  const auto& [life, address, version] = m;
-  return std::tuple(life, address, version);
+  const auto& [life, address, version, name] = m;
+  return std::tuple(life, address, version, name);
 }
 Welcome example(Welcome*) {
-  return {R"({"dataset": {"path": "d"}})", "/jobs", "/jobs/store", ~0ULL - 1, 12, true, true};
+  return {R"({"dataset": {"path": "d"}})", "/jobs", "/jobs/store", ~0ULL - 1, 12, true, true, 9};
 }
 auto fields(const Welcome& m) {
-  const auto& [job, folder, store, checksum, generation, resume, own] = m;
-  return std::tuple(job, folder, store, checksum, generation, resume, own);
+  const auto& [job, folder, store, checksum, generation, resume, own, incarnation] = m;
+  return std::tuple(job, folder, store, checksum, generation, resume, own, incarnation);
 }
 Ready example(Ready*) {
   return {some_life, Errc::not_found, "part 3 is not there"};

@@ -296,18 +296,56 @@ TEST(RosterManual, StartsNoAgentAndTakesTheirFirstLife) {
   EXPECT_EQ(registry.lost(1, 7, true).back(), "changed") << "it is waited for";
 }
 
-TEST(RosterManual, AnAgentThatComesBackWithAHigherLifeTakesItsPlace) {
+/// What a host that asks for the place of an agent says.
+net::Join application(std::uint32_t id, const std::string& name, const std::string& version = "v") {
+  return {member(id, 0), "applicant:1", version, name};
+}
+
+TEST(RosterManual, AnAgentThatIsThereIsKept) {
   testing::Registry registry(testing::roster_options(true));
   registry.bring_all();
 
-  const auto done = registry.join(1, 2);
+  EXPECT_ERROR(registry.roster_.apply(application(1, "agent of host 0")), Errc::overloaded,
+               "agent of host 0 is there already, at host:1001, and is kept");
+  EXPECT_ERROR(registry.roster_.join({member(1, 2), "a:1", "v"}), Errc::fenced, "now 1");
 
-  EXPECT_EQ(done.front(), "agent of host 0 is lost: another was started in its place");
-  EXPECT_EQ(std::ranges::count(done, "drop 3.1"), 1);
-  EXPECT_TRUE(std::ranges::any_of(
-      done, [](const auto& what) { return what.starts_with("spawn 3.2 by 1"); }));
-  EXPECT_ERROR(registry.roster_.join({member(1, 1), "a:1", "v"}), Errc::fenced, "now 2");
+  EXPECT_TRUE(registry.roster_.settled(testing::agent(1)));
   EXPECT_ERROR(registry.roster_.admit(member(3, 9)), Errc::fenced, "host 0");  // only agents may
+}
+
+TEST(RosterManual, GivesOutAscendingLivesOfAgentsThatAreNotThere) {
+  auto options = testing::roster_options(true);
+  options.first_given = 40;
+  testing::Registry registry(options);
+
+  EXPECT_EQ(*registry.roster_.apply(application(1, "agent of host 0")), 41U);
+  EXPECT_EQ(*registry.roster_.apply(application(1, "agent of host 0")), 42U);
+  registry.join(1, 41);
+  EXPECT_ERROR(registry.roster_.apply(application(1, "agent of host 0")), Errc::overloaded, "");
+  registry.lost(1, 41);
+  EXPECT_EQ(*registry.roster_.apply(application(1, "agent of host 0")), 43U);
+}
+
+TEST(RosterManual, ChecksNameAndVersionBeforeItGivesALife) {
+  testing::Registry registry(testing::roster_options(true));
+
+  for (const auto& wrong : {application(1, "agent of host 1"), application(3, "host 0"),
+                            application(99, "agent of host 0")}) {
+    EXPECT_ERROR(registry.roster_.apply(wrong), Errc::invalid_argument, "the same job file");
+  }
+  EXPECT_ERROR(registry.roster_.apply(application(1, "agent of host 0", "old")),
+               Errc::failed_precondition, "expected version v");
+  testing::Registry started(testing::roster_options(false));
+  EXPECT_ERROR(started.roster_.apply(application(1, "agent of host 0")), Errc::invalid_argument,
+               "");
+}
+
+TEST(RosterManual, OneThatConnectsAndDoesNotJoinIsDroppedAndNotMissed) {
+  testing::Registry registry(testing::roster_options(true));
+
+  EXPECT_EQ(registry.lost(1, 5), (Names{"drop 1.5"}));
+  EXPECT_ERROR(registry.roster_.admit(member(1, 5)), Errc::fenced, "");
+  EXPECT_EQ(*registry.roster_.apply(application(1, "agent of host 0")), 6U);
 }
 
 }  // namespace
