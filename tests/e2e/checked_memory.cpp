@@ -33,7 +33,7 @@ CheckedMemory check_and_run(const std::string& job, const std::vector<std::strin
     more.insert(more.end(), {"--set", setting});
   }
   std::vector<std::string> check{TROUPE_PROGRAM, "check", "--measure", "0"};
-  std::vector<std::string> run{TROUPE_PROGRAM, "run"};
+  std::vector<std::string> run{TROUPE_PROGRAM, "run", "--overwrite"};
   check.insert(check.end(), more.begin(), more.end());
   run.insert(run.end(), more.begin(), more.end());
   CheckedMemory memory;

@@ -334,7 +334,7 @@ TEST(RosterManual, ChecksNameAndVersionBeforeItGivesALife) {
     EXPECT_ERROR(registry.roster_.apply(wrong), Errc::invalid_argument, "the same job file");
   }
   EXPECT_ERROR(registry.roster_.apply(application(1, "agent of host 0", "old")),
-               Errc::failed_precondition, "expected version v");
+               Errc::failed_precondition, "expected the program v");
   testing::Registry started(testing::roster_options(false));
   EXPECT_ERROR(started.roster_.apply(application(1, "agent of host 0")), Errc::invalid_argument,
                "");
