@@ -37,7 +37,7 @@ set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
-set(CPACK_DEBIAN_PACKAGE_RECOMMENDS libucx0)  # loaded where it is there
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "libucx0, openssh-client, rsync")  # used where they are there
 # For programs that link the library; packages.txt [build].
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS
   "g++, cmake, libcaf-dev, libcapnp-dev, libdnnl-dev, libfmt-dev, libxxhash-dev, zlib1g-dev, libzstd-dev, libyaml-cpp-dev, libssl-dev, libucx-dev, libmetis-dev")

@@ -147,9 +147,6 @@ void add_copy(CLI::App& app, CommandLine& line, std::optional<ExitCode>& result)
     line.copy.program = line.program.value_or(std::vector<std::string>());
     result = copy_command(line.copy);
   });
-  app.add_subcommand("receive", "takes files from a copy")->group("")->callback([&] {
-    result = receive_command();
-  });
 }
 
 void add_join(CLI::App& app, CommandLine& line, std::optional<ExitCode>& result) {

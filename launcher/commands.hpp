@@ -49,8 +49,6 @@ struct CopyArguments {
 };
 /// Brings what a run with `launch` "ssh" needs to its hosts.
 ExitCode copy_command(const CopyArguments& arguments);
-/// Its other end, on a host: files from standard input (processes/file_transfer.hpp).
-ExitCode receive_command();
 
 struct JoinArguments {
   JobArguments job;

@@ -1,4 +1,4 @@
-// `troupe copy`, and its other end on a host.
+// `troupe copy`.
 #include "launcher/commands.hpp"
 #include "launcher/early_checks.hpp"
 #include "launcher/end_at_signal.hpp"
@@ -8,10 +8,8 @@
 #include "launcher/processes/host_copy.hpp"
 #include "launcher/read_job.hpp"
 
-#include <csignal>
 #include <cstdio>
 #include <fmt/format.h>
-#include <unistd.h>
 
 namespace troupe {
 
@@ -42,13 +40,6 @@ ExitCode copy_command(const CopyArguments& arguments) {
                             arguments.program.empty() ? "" : arguments.program.front()};
   const auto copied = copy_to_hosts(run->job, run->store, sources, say, [] { return false; });
   return copied ? ExitCode::done : print_error(copied.error());
-}
-
-ExitCode receive_command() {
-  const EndAtSignal end_at_signal;
-  std::signal(SIGPIPE, SIG_IGN);
-  const auto received = receive_files(STDIN_FILENO, STDOUT_FILENO);
-  return received ? ExitCode::done : exit_code_of(received.error().code());  // the sender was told
 }
 
 }  // namespace troupe

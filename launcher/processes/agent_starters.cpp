@@ -95,8 +95,7 @@ std::string environment_input(const SshJob& ssh, const HostSpec& host) {
   return text.empty() ? text : text + "\n";
 }
 
-std::vector<std::string> ssh_command(const SshJob& ssh, const HostSpec& host,
-                                     const std::vector<std::string>& arguments) {
+std::vector<std::string> ssh_options(const SshJob& ssh, const HostSpec& host) {
   std::vector<std::string> words = {"ssh", "-T", "-o", "BatchMode=yes"};
   words.insert(words.end(), {"-p", std::to_string(host.port > 0 ? host.port : ssh.port)});
   if (const auto& key = own_or(host.key, ssh.key); !key.empty()) {
@@ -106,6 +105,12 @@ std::vector<std::string> ssh_command(const SshJob& ssh, const HostSpec& host,
     words.insert(words.end(), {"-l", user});
   }
   words.insert(words.end(), ssh.options.begin(), ssh.options.end());
+  return words;
+}
+
+std::vector<std::string> ssh_command(const SshJob& ssh, const HostSpec& host,
+                                     const std::vector<std::string>& arguments) {
+  auto words = ssh_options(ssh, host);
   words.insert(words.end(), {"--", host.address});
   std::string line;
   if (const auto& dir = own_or(host.dir, ssh.dir); !dir.empty()) {

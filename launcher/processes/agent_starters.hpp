@@ -29,6 +29,8 @@ std::unique_ptr<AgentStarter> make_agent_starter(const Job& job);
 /// Lines NAME=VALUE of the environment that the job says for a host, and an empty one; nothing without. They
 /// may be secrets: what runs by ssh_command() takes them from its standard input, before its own.
 std::string environment_input(const SshJob& ssh, const HostSpec& host);
+/// ssh and its options for a host: port, key, user, and what the job adds.
+std::vector<std::string> ssh_options(const SshJob& ssh, const HostSpec& host);
 /// The command line of ssh that runs `program arguments...` on a host, with the working folder that the job
 /// says and with the environment of environment_input().
 std::vector<std::string> ssh_command(const SshJob& ssh, const HostSpec& host,

@@ -4,7 +4,6 @@
 #include "launcher/processes/agent_starters.hpp"
 #include "launcher/processes/child_processes.hpp"
 #include "launcher/processes/piped_child.hpp"
-#include "runtime/base/files.hpp"
 #include "runtime/graph/store_layout.hpp"
 #include "runtime/job/host_files.hpp"
 
@@ -12,7 +11,9 @@
 #include <array>
 #include <fmt/format.h>
 #include <future>
-#include <openssl/evp.h>
+#include <poll.h>
+#include <sstream>
+#include <string_view>
 #include <sys/socket.h>
 
 namespace troupe {
@@ -22,44 +23,36 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t hosts_at_once = 8;
 
-/// $1: the program's path there, $2: the working folder or nothing. Prints its SHA-256.
-constexpr const char* look_script = R"sh(
-if [ -n "$2" ]; then mkdir -p -- "$2" || exit 1; fi
-if [ -x "$1" ]; then sha256sum < "$1"; else echo missing; fi)sh";
+/// Rsync gives up on a host that says nothing for so long, in seconds: reading one large file to
+/// compare it takes a while.
+constexpr const char* longest_silence = "300";
 
-/// $1: the program's path there, $2: its SHA-256. Takes it from the standard input.
-constexpr const char* program_script = R"sh(
-umask 022
-mkdir -p -- "$(dirname -- "$1")" || exit 1
-t=$(mktemp -- "$1.incoming-XXXXXX") || exit 1
-if cat > "$t" && [ "$(sha256sum < "$t" | cut -d ' ' -f 1)" = "$2" ] &&
-   chmod 755 -- "$t" && mv -f -- "$t" "$1"
-then exit 0; fi
-echo "$1: it did not arrive whole" >&2
-rm -f -- "$t"
-exit 1)sh";
+/// $1: the working folder or nothing; then files whose folders are made, so that rsync's first trouble is
+/// not one for each file.
+constexpr const char* prepare_script = R"sh(
+if ! command -v rsync > /dev/null; then
+  echo "expected rsync there, found none; try: install the packages of packages.txt [run]" >&2
+  exit 1
+fi
+if [ -n "$1" ]; then mkdir -p -- "$1" || exit 1; fi
+shift
+for f; do
+  if [ -d "$f" ]; then echo "$f: expected a file or nothing, found a folder" >&2; exit 1; fi
+  mkdir -p -- "$(dirname -- "$f")" || exit 1
+done)sh";
 
 /// Where a path of the command line of a host's processes lies there.
 std::string path_there(const std::string& path, const std::string& folder) {
   return path.starts_with('/') || folder.empty() ? path : (fs::path(folder) / path).string();
 }
 
-Result<std::string> sha256_of(const fs::path& file) {
-  const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(),
-                                                                        &EVP_MD_CTX_free);
-  EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr);
-  TROUPE_RETURN_IF_ERROR(for_each_block(file, [&](std::span<const std::byte> block) {
-    EVP_DigestUpdate(context.get(), block.data(), block.size());
-    return ok_status();
-  }));
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned size = 0;
-  EVP_DigestFinal_ex(context.get(), digest.data(), &size);
-  std::string text;
-  for (unsigned i = 0; i < size; ++i) {
-    text += fmt::format("{:02x}", digest[i]);
+/// A word of the command that rsync takes with -e: it knows quotes, which stand twice within.
+std::string rsync_quoted(const std::string& word) {
+  std::string text = "'";
+  for (const char c : word) {
+    text += c == '\'' ? std::string("''") : std::string(1, c);
   }
-  return text;
+  return text + "'";
 }
 
 /// One host, reached by ssh.
@@ -73,81 +66,103 @@ class RemoteHost {
     spec_.env.clear();
   }
 
-  Result<HostCopy> copy(const HostCopyPlan& plan, const fs::path& program,
-                        const std::string& sha256) {
+  Result<HostCopy> copy(const HostCopyPlan& plan) {
+    std::vector<std::string> prepare{"sh", "-c", prepare_script, "sh", plan.folder};
+    for (const auto& file : plan.placed) {
+      prepare.push_back(file.to);
+    }
+    prepare.push_back(plan.files.front());
+    prepare.insert(prepare.end(), plan.descriptions.begin(), plan.descriptions.end());
+    TROUPE_ASSIGN_OR_RETURN([[maybe_unused]] const auto printed,
+                            run(ssh_command(ssh_, spec_, prepare), {}));
     HostCopy copy;
-    TROUPE_ASSIGN_OR_RETURN(const auto found, run(look_script, plan.program, plan.folder, {}));
-    if (found.substr(0, sha256.size()) != sha256) {
-      TROUPE_ASSIGN_OR_RETURN([[maybe_unused]] const auto printed,
-                              run(program_script, plan.program, sha256, program));
-      copy.program = true;
-      std::error_code error;
-      copy.bytes = fs::file_size(program, error);
+    for (std::size_t i = 0; i < plan.placed.size(); ++i) {
+      const auto& file = plan.placed[i];
+      TROUPE_ASSIGN_OR_RETURN(const auto sent, send({"--", file.from.string(), at(file.to)}, {}));
+      copy.program = copy.program || (i == 0 && sent.files > 0);
+      copy.files += i == 0 ? 0 : sent.files;
+      copy.bytes += sent.bytes;
     }
-    TROUPE_ASSIGN_OR_RETURN(auto child, start({plan.program, "receive"}));
-    const auto sent = send_files(child.peer(), plan.files, stop_);
-    if (!sent && sent.error().code() != Errc::peer_lost) {
-      return sent.error();
+    for (const auto* files : {&plan.files, &plan.descriptions}) {
+      std::string list;
+      for (const auto& file : *files) {
+        list += file + '\0';
+      }
+      TROUPE_ASSIGN_OR_RETURN(
+          const auto sent,
+          send({"--from0", "--files-from=-", "--no-implied-dirs", "--", "/", at("/")}, list));
+      copy.files += sent.files;
+      copy.bytes += sent.bytes;
     }
-    child.end_input();
-    const auto end = child.wait();
-    if (!sent) {
-      return ended_badly(end);
-    }
-    copy.files = sent->files;
-    copy.bytes += sent->bytes;
     return copy;
   }
 
  private:
-  Result<PipedChild> start(const std::vector<std::string>& words) const {
-    return PipedChild::start(ssh_command(ssh_, spec_, words));
+  std::string at(const std::string& path) const {
+    const bool v6 = spec_.address.find(':') != std::string::npos && spec_.address.front() != '[';
+    return (v6 ? "[" + spec_.address + "]" : spec_.address) + ":" + path;
+  }
+  /// Rsync writes beside a file's place and renames, so that nothing that lies there is written through.
+  Result<HostCopy> send(const std::vector<std::string>& what, const std::string& list) const {
+    std::string shell;
+    for (const auto& word : ssh_options(ssh_, spec_)) {
+      shell += (shell.empty() ? "" : " ") + rsync_quoted(word);
+    }
+    std::vector<std::string> words{
+        "rsync", "--checksum", "--whole-file",       "--copy-links", "--executability",
+        "-e",    shell,        "--out-format=%i %l", "--timeout",    longest_silence};
+    words.insert(words.end(), what.begin(), what.end());
+    TROUPE_ASSIGN_OR_RETURN(const auto printed, run(words, list));
+    HostCopy sent;
+    std::istringstream lines(printed);
+    std::string how;
+    for (std::uint64_t bytes = 0; lines >> how >> bytes;) {
+      const bool is_new = how.starts_with("<f");  // else something of it that is no content
+      sent.files += is_new ? 1 : 0;
+      sent.bytes += is_new ? bytes : 0;
+    }
+    return sent;
   }
   static Error ended_badly(const ChildEnd& end) {
-    // ssh has this code for troubles of its own.
-    const bool away = end.how == "exit code 255";
-    return Error(
-        away ? Errc::peer_lost : Errc::failed_precondition,
-        fmt::format("{}{}", end.errors.empty() ? "ended with " + end.how : end.errors,
-                    away ? "" : "; try: space and permission there, and packages.txt [run]"));
+    // The codes of ssh, and of rsync, for a connection that is not there or ends.
+    constexpr std::array<const char*, 4> away_codes{"exit code 255", "exit code 10", "exit code 12",
+                                                    "exit code 30"};
+    const bool away = std::ranges::find(away_codes, end.how) != away_codes.end();
+    return Error(away ? Errc::peer_lost : Errc::failed_precondition,
+                 fmt::format("{}{}", end.errors.empty() ? "ended with " + end.how : end.errors,
+                             away ? "" : "; try: space and permission there"));
   }
-  /// Runs a script with two arguments and `input`, if any. \returns what it prints
-  Result<std::string> run(const char* script, const std::string& first, const std::string& second,
-                          const fs::path& input) const {
-    TROUPE_ASSIGN_OR_RETURN(auto child, start({"sh", "-c", script, "sh", first, second}));
-    if (!input.empty()) {
-      TROUPE_RETURN_IF_ERROR(feed(child.peer(), input));
-    }
-    child.end_input();
+  /// Runs a program with `input`, which it reads before it prints much. \returns what it prints
+  Result<std::string> run(const std::vector<std::string>& words, std::string_view input) const {
+    TROUPE_ASSIGN_OR_RETURN(auto child, PipedChild::start(words));
     std::string printed;
-    for (;;) {
-      std::array<char, 4096> block{};
-      const auto got = recv(child.peer(), block.data(), block.size(), 0);
-      if (got <= 0) {
-        break;
+    std::array<char, 4096> block{};
+    for (bool ended = false; !ended;) {
+      if (stop_()) {
+        return Error(Errc::cancelled, "interrupted");
       }
-      printed.append(block.data(), static_cast<std::size_t>(got));
+      pollfd peer{child.peer(), static_cast<short>(input.empty() ? POLLIN : POLLIN | POLLOUT), 0};
+      poll(&peer, 1, 200);
+      if ((peer.revents & POLLOUT) != 0 && !input.empty()) {
+        const auto sent =
+            ::send(child.peer(), input.data(), input.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+        // What it does not take is told by its end.
+        input.remove_prefix(sent > 0 ? static_cast<std::size_t>(sent) : input.size());
+      }
+      if (input.empty()) {
+        child.end_input();
+      }
+      if ((peer.revents & (POLLIN | POLLHUP)) != 0) {
+        const auto got = recv(child.peer(), block.data(), block.size(), 0);
+        ended = got <= 0;
+        printed.append(block.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+      }
     }
     const auto end = child.wait();
     if (!end.success) {
       return ended_badly(end);
     }
     return printed;
-  }
-  /// What cannot be sent is told by the child's end.
-  Status feed(int peer, const fs::path& file) const {
-    bool taken = true;
-    return for_each_block(file, [&](std::span<const std::byte> rest) -> Status {
-      while (taken && !rest.empty()) {
-        const auto sent = send(peer, rest.data(), rest.size(), MSG_NOSIGNAL);
-        if (stop_()) {
-          return Error(Errc::cancelled, "interrupted");
-        }
-        taken = sent > 0;
-        rest = rest.subspan(taken ? static_cast<std::size_t>(sent) : 0);
-      }
-      return ok_status();
-    });
   }
 
   SshJob ssh_;
@@ -178,28 +193,26 @@ Result<HostCopyPlan> plan_host_copy(const Job& job, const PartitionedStore& stor
                              "\"{}\"",
                              program));
   }
-  TROUPE_ASSIGN_OR_RETURN(auto job_file,
-                          describe_file(sources.job_file, fs::absolute(sources.job_file).string()));
-  plan.files.push_back(std::move(job_file));
+  plan.placed.push_back({sources.program, plan.program});
   if (sources.own_program.find('/') != std::string::npos) {  // else it is looked for in PATH there
-    TROUPE_ASSIGN_OR_RETURN(
-        auto own,
-        describe_file(sources.own_program, path_there(sources.own_program, plan.folder), true));
-    plan.files.push_back(std::move(own));
+    if (!fs::is_regular_file(sources.own_program)) {
+      return Error(Errc::not_found,
+                   fmt::format("{}: expected a program, found none", sources.own_program));
+    }
+    plan.placed.push_back(
+        {fs::absolute(sources.own_program), path_there(sources.own_program, plan.folder)});
   }
-  const auto folder = fs::absolute(store.dir());
+  const auto folder = fs::absolute(store.dir()).lexically_normal();
+  plan.files.push_back(fs::absolute(sources.job_file).lexically_normal().string());
   auto files = store_files_of_host(layout, host, store.info(), store.partition(),
                                    job.partition.replicated_topology);
   TROUPE_ASSIGN_OR_RETURN(const auto added, added_files_of_host(layout, host, store));
   files.insert(files.end(), added.begin(), added.end());
   for (const auto& file : files) {
-    const auto path = folder / file.path;
-    plan.files.push_back({path, path.string(), file.bytes, file.checksum});
+    plan.files.push_back((folder / file.path).lexically_normal().string());
   }
   for (const auto name : {store_layout::partition_file, store_layout::graph_file}) {
-    const auto path = folder / name;
-    TROUPE_ASSIGN_OR_RETURN(auto description, describe_file(path, path.string()));
-    plan.files.push_back(std::move(description));
+    plan.descriptions.push_back((folder / name).string());
   }
   return plan;
 }
@@ -219,11 +232,10 @@ Status copy_to_hosts(const Job& job, const PartitionedStore& store, const CopySo
                      const Say& say, const std::function<bool()>& stop) {
   const auto layout = make_layout(job);
   const auto& named = job.cluster.named;
-  TROUPE_ASSIGN_OR_RETURN(const auto sha256, sha256_of(sources.program));
   const auto copy = [&](std::size_t host) -> Result<HostCopy> {
     TROUPE_ASSIGN_OR_RETURN(const auto plan,
                             plan_host_copy(job, store, layout, static_cast<HostId>(host), sources));
-    return RemoteHost(job.cluster.ssh, named[host], stop).copy(plan, sources.program, sha256);
+    return RemoteHost(job.cluster.ssh, named[host], stop).copy(plan);
   };
   Status first = ok_status();
   for (std::size_t begin = 0; begin < named.size() && first; begin += hosts_at_once) {

@@ -3,7 +3,6 @@
 /// Brings what a run needs to hosts that are reached by ssh: the program, the job file, and of the partitioned store what the
 /// host reads. Everything has the same path there as here, but for the program, which lies where the job says.
 #include "launcher/prepare_store.hpp"
-#include "launcher/processes/file_transfer.hpp"
 #include "runtime/graph/store.hpp"
 #include "runtime/job/job.hpp"
 #include "runtime/job/layout.hpp"
@@ -22,14 +21,22 @@ struct CopySources {
   std::string own_program;         ///< of the user's, as given after `--`; empty: none
 };
 
-/// What a host is to have.
-struct HostCopyPlan {
-  std::string program;            ///< where `troupe` lies there
-  std::string folder;             ///< working folder there; empty: the login's
-  std::vector<FileToSend> files;  ///< the store's descriptions last: without them it is none
+/// A file that lies elsewhere there than here.
+struct PlacedFile {
+  std::filesystem::path from;  ///< here
+  std::string to;              ///< there; absolute, or relative to the login's folder
 };
 
-/// \errors invalid_argument: the program's place there is only a name; not_found, failed_precondition: a file here
+/// What a host is to have.
+struct HostCopyPlan {
+  std::string program;             ///< where `troupe` lies there
+  std::string folder;              ///< working folder there; empty: the login's
+  std::vector<PlacedFile> placed;  ///< `troupe`, then the user's program, if any
+  std::vector<std::string> files;  ///< absolute paths, the same here and there; the job's first
+  std::vector<std::string> descriptions;  ///< the store's; copied last: without them it is none
+};
+
+/// \errors invalid_argument: the program's place there is only a name; not_found: a file here
 Result<HostCopyPlan> plan_host_copy(const Job& job, const PartitionedStore& store,
                                     const Layout& layout, HostId host, const CopySources& sources);
 
@@ -41,7 +48,8 @@ struct HostCopy {
 /// "up to date", or "copied 34.5 MB: the program and 11 files"
 std::string to_string(const HostCopy& copy);
 
-/// Makes all hosts of the job have what they need; several at once. A line for each is said.
+/// Makes all hosts of the job have what they need, by rsync over ssh; several at once. What has the same
+/// content there is not sent. A line for each host is said.
 /// \param stop  asked now and then
 /// \errors the first host's: what could not be done, with the host and the path; cancelled
 Status copy_to_hosts(const Job& job, const PartitionedStore& store, const CopySources& sources,

@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 #include <fstream>
 #include <optional>
+#include <sys/stat.h>
 
 namespace troupe {
 namespace {
@@ -142,9 +143,9 @@ TEST_F(SshCopy, AFullDiskIsNamedWithHostAndFileAndLeavesNothingHalf) {
   ASSERT_EQ(hosts_->on(1, {"mount", "-t", "tmpfs", "-o", "size=1m", "none", out}).exit_code, 0);
   start("copy");
 
-  expect_refusal(3, {NetworkHosts::address(1) + ": " + out + "/store/parts-",
-                     "features.npy: cannot", "No space left on device"});
-  const auto left = hosts_->on(1, {"find", out, "-name", "'*incoming*'"});
+  expect_refusal(3, {NetworkHosts::address(1) + ": ", out + "/store/parts-", "features.npy",
+                     "No space left on device"});
+  const auto left = hosts_->on(1, {"find", out, "-name", "'.*.*'"});
   EXPECT_EQ(left.exit_code, 0) << left.err;
   EXPECT_EQ(left.out, "");
 }
@@ -154,7 +155,7 @@ TEST_F(SshCopy, AFolderThatCannotBeWrittenIsNamedWithItsHost) {
   ASSERT_EQ(hosts_->on(0, {"mount", "-o", "remount,bind,ro", out}).exit_code, 0);
   start("copy");
 
-  expect_refusal(3, {NetworkHosts::address(0) + ": " + out, "Read-only file system"});
+  expect_refusal(3, {NetworkHosts::address(0) + ": ", out, "Read-only file system"});
 }
 
 TEST_F(SshCopy, APlaceForTheProgramThatCannotBeWrittenIsNamedWithItsHost) {
@@ -163,6 +164,63 @@ TEST_F(SshCopy, APlaceForTheProgramThatCannotBeWrittenIsNamedWithItsHost) {
   start("copy");
 
   expect_refusal(3, {NetworkHosts::address(0) + ": ", there + "/bin", "Read-only file system"});
+}
+
+TEST_F(SshCopy, NothingIsWrittenThroughALinkOrIntoAPipe) {
+  ASSERT_NO_FATAL_FAILURE(copy());
+  const auto victim = fs::path(hosts_->own_folder(1, job_folder)) / "victim";
+  std::ofstream(victim) << "not to be touched";
+  const auto inside = folder() + "/job/victim";  // as the host sees it
+  const auto labels = store_of(1) / "part-1/nodes-node/labels.npy";
+  const auto program = fs::path(hosts_->own_folder(1, program_folder)) / "bin/troupe";
+  const auto features = store_of(1) / "part-1/nodes-node/features.npy";
+  for (const auto& place : {labels, program, store_of(1) / "graph.json"}) {
+    fs::remove(place);
+    fs::create_symlink(inside, place);
+  }
+  fs::remove(features);
+  ASSERT_EQ(mkfifo(features.c_str(), 0600), 0);
+
+  ASSERT_NO_FATAL_FAILURE(copy());
+
+  std::string kept;
+  std::getline(std::ifstream(victim), kept);
+  EXPECT_EQ(kept, "not to be touched");
+  for (const auto& place : {labels, program, features, store_of(1) / "graph.json"}) {
+    EXPECT_TRUE(fs::is_regular_file(fs::symlink_status(place))) << place;
+  }
+  EXPECT_NE(said_about(1).find("the program and 3 files"), std::string::npos) << run_->text();
+}
+
+TEST_F(SshCopy, AFolderInAFilesPlaceIsNamedWithItsHost) {
+  ASSERT_NO_FATAL_FAILURE(copy());
+  const auto labels = store_of(1) / "part-1/nodes-node/labels.npy";
+  fs::remove(labels);
+  fs::create_directories(labels / "kept");
+  start("copy");
+
+  expect_refusal(3, {NetworkHosts::address(1) + ": ", "labels.npy"});
+  EXPECT_TRUE(fs::exists(labels / "kept"));
+}
+
+TEST_F(SshCopy, AFolderInTheProgramsPlaceIsNamedWithItsHost) {
+  const auto program = fs::path(hosts_->own_folder(0, program_folder)) / "bin/troupe";
+  fs::create_directories(program);
+  start("copy");
+
+  expect_refusal(3, {NetworkHosts::address(0) + ": " + folder() +
+                     "/there/bin/troupe: expected a file or nothing, found a folder"});
+}
+
+TEST_F(SshCopy, AHostWithoutRsyncIsNamed) {
+  const auto empty = folder() + "/no-rsync";
+  fs::create_directories(empty);
+  std::ofstream(empty + "/rsync") << "";
+  ASSERT_EQ(hosts_->on(1, {"mount", "--bind", empty + "/rsync", "/usr/bin/rsync"}).exit_code, 0);
+  start("copy");
+
+  expect_refusal(3, {NetworkHosts::address(1) + ": expected rsync there, found none; try: install "
+                                                "the packages of packages.txt [run]"});
 }
 
 TEST_F(SshCopy, AnUnreachableHostIsNamed) {
