@@ -8,6 +8,7 @@
 #include "launcher/seconds.hpp"
 #include "launcher/shell_quoted.hpp"
 #include "launcher/version.hpp"
+#include "runtime/job/link_encryption.hpp"
 #include "runtime/net/link_totals.hpp"
 #include "runtime/net/messages.hpp"
 #include "runtime/run/state_pieces.hpp"
