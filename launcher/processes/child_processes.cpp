@@ -186,7 +186,19 @@ Status ChildProcesses::State::launch(std::uint64_t id, ChildCommand& command) {
     return Error(Errc::failed_precondition,
                  fmt::format("cannot start {}: {}", command.arguments[0], std::strerror(problem)));
   }
+  Descriptor ended(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  const int unwatched = ended.get() < 0 ? errno : 0;
   tell.write.reset();
+  if (unwatched != 0) {  // nobody would see its end
+    ::kill(pid, SIGKILL);
+    siginfo_t info{};
+    waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED);
+    return Error(
+        Errc::failed_precondition,
+        fmt::format("cannot start {}: cannot watch for its end: {}; try: a kernel from 5.3, "
+                    "a higher limit of open files (ulimit -n)",
+                    command.arguments[0], std::strerror(unwatched)));
+  }
   int why = 0;
   if (read(tell.read.get(), &why, sizeof why) == sizeof why) {
     siginfo_t info{};
@@ -200,7 +212,7 @@ Status ChildProcesses::State::launch(std::uint64_t id, ChildCommand& command) {
   std::fill(command.input.begin(), command.input.end(), '\0');
   Child child;
   child.pid = pid;
-  child.ended = Descriptor(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  child.ended = std::move(ended);
   child.prefix = command.prefix;
   child.streams[0].from = std::move(out.read);
   child.streams[1].from = std::move(err.read);

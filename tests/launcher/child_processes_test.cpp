@@ -9,9 +9,11 @@
 #include <csignal>
 #include <cstdlib>
 #include <fcntl.h>
+#include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
 #include <mutex>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -393,6 +395,50 @@ TEST(ChildProcesses, ChildrenEndWhenTheirParentIsKilled) {
     std::this_thread::sleep_for(1ms);
   }
   EXPECT_TRUE(ended);
+}
+
+/// A process may open so many descriptors beyond those that it has.
+class DescriptorsLeft {
+ public:
+  explicit DescriptorsLeft(rlim_t more) {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    int highest = 0;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+      highest = std::max(highest, std::stoi(entry.path().filename().string()));
+    }
+    int next = dup(0);
+    for (; next <= highest; next = dup(0)) {
+      holes_.push_back(next);
+    }
+    close(next);
+    const rlimit few{static_cast<rlim_t>(next) + more, before_.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &few);
+  }
+  ~DescriptorsLeft() {
+    setrlimit(RLIMIT_NOFILE, &before_);
+    for (const int fd : holes_) {
+      close(fd);
+    }
+  }
+  DescriptorsLeft(const DescriptorsLeft&) = delete;
+  DescriptorsLeft& operator=(const DescriptorsLeft&) = delete;
+
+ private:
+  rlimit before_{};
+  std::vector<int> holes_;
+};
+
+TEST(ChildProcesses, AChildWhoseEndCannotBeWatchedIsNotStarted) {
+  Children children;
+  constexpr rlim_t pipes = 8;
+  {
+    const DescriptorsLeft left(pipes);
+    EXPECT_ERROR(children.start(1, "sleep 60"), Errc::failed_precondition,
+                 "cannot watch for its end: Too many open files");
+  }
+  EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);  // it has none
+  ASSERT_OK(children.start(1, "exit 3"));
+  EXPECT_EQ(children.ending(1), "exit code 3");
 }
 
 }  // namespace
