@@ -64,7 +64,9 @@ class Neighbourhood::GateDialer final : public net::Dialer {
 };
 
 Neighbourhood::Neighbourhood(caf::actor_system& system, NeighbourhoodOptions options)
-    : system_(system), options_(std::move(options)) {}
+    : system_(system), options_(std::move(options)) {
+  options_.tcp.say = options_.say;
+}
 
 Neighbourhood::~Neighbourhood() {
   listener_.reset();
@@ -111,6 +113,7 @@ void Neighbourhood::set_gate_options(const GateOptions& options, const net::TcpO
   const std::lock_guard guard(mutex_);
   options_.gate = options;
   options_.tcp = tcp;
+  options_.tcp.say = options_.say;
 }
 
 // ---- who may connect ----

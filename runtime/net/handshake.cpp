@@ -72,6 +72,10 @@ class End : public Handshake {
     TROUPE_ASSERT(done(), "the version is known when the handshake is done");
     return version_;
   }
+  const SessionKey& session_key() const final {
+    TROUPE_ASSERT(done(), "the key is known when the handshake is done");
+    return key_;
+  }
   bool error_is_proven() const final { return error_.has_value() && proven_; }
 
  protected:
@@ -96,6 +100,11 @@ class End : public Handshake {
   }
   void fail(Error error) { error_ = std::move(error); }
   void finish(PeerIdentity peer) {
+    const auto key = keyed_hash(options_.token.bytes(), "troupe session key\n", so_far_);
+    if (!key) {
+      return fail(key.error());
+    }
+    key_ = *key;
     peer_ = std::move(peer);
     finished_ = true;
   }
@@ -205,6 +214,7 @@ class End : public Handshake {
   bool finished_ = false;
   bool proven_ = false;  ///< the last message's proof was good, and the handshake ends with it
   PeerIdentity peer_;
+  SessionKey key_{};
   std::uint16_t version_ = 0;
 };
 

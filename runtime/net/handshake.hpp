@@ -7,6 +7,7 @@
 #include "runtime/base/result.hpp"
 #include "runtime/net/token.hpp"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -24,6 +25,9 @@ struct PeerIdentity {
   std::string address;            ///< where it listens, "HOST:PORT"; empty: nowhere
   friend bool operator==(const PeerIdentity&, const PeerIdentity&) = default;
 };
+
+/// What both ends of one handshake have and nobody else.
+using SessionKey = std::array<std::byte, 32>;
 
 /// Of the protocol, both ends included; the newest that both speak is taken.
 struct VersionRange {
@@ -78,6 +82,8 @@ class Handshake {
   virtual const PeerIdentity& peer() const = 0;
   /// The protocol version that both ends speak. \requires done()
   virtual std::uint16_t version() const = 0;
+  /// HMAC-SHA-256, keyed with the token, over all bytes of the handshake. \requires done()
+  virtual const SessionKey& session_key() const = 0;
   /// Whether the error comes from a peer that proved that it knows the token. Anybody who holds the
   /// address can cause the others.
   virtual bool error_is_proven() const = 0;

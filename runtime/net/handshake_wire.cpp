@@ -241,20 +241,23 @@ Result<Denied> decode_denied(std::span<const std::byte> message) {
   return in.finish(std::move(denied));
 }
 
-Result<Proof> prove(const Token& token, Kind kind, std::span<const std::byte> so_far) {
-  const auto label = fmt::format("troupe handshake {}\n", name_of(kind));
+Result<Proof> keyed_hash(std::span<const std::byte> key, std::string_view label,
+                         std::span<const std::byte> bytes) {
   std::vector<unsigned char> input(label.begin(), label.end());
-  const auto* bytes = reinterpret_cast<const unsigned char*>(so_far.data());
-  input.insert(input.end(), bytes, bytes + so_far.size());
+  const auto* data = reinterpret_cast<const unsigned char*>(bytes.data());
+  input.insert(input.end(), data, data + bytes.size());
   Proof proof;
   unsigned size = 0;
-  const auto* made =
-      HMAC(EVP_sha256(), token.bytes().data(), static_cast<int>(token.bytes().size()), input.data(),
-           input.size(), reinterpret_cast<unsigned char*>(proof.data()), &size);
+  const auto* made = HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), input.data(),
+                          input.size(), reinterpret_cast<unsigned char*>(proof.data()), &size);
   if (made == nullptr || size != proof.size()) {
     return Error(Errc::internal, "handshake: HMAC-SHA-256 failed");
   }
   return proof;
+}
+
+Result<Proof> prove(const Token& token, Kind kind, std::span<const std::byte> so_far) {
+  return keyed_hash(token.bytes(), fmt::format("troupe handshake {}\n", name_of(kind)), so_far);
 }
 
 bool same(std::span<const std::byte> a, std::span<const std::byte> b) {

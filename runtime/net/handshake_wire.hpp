@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace troupe::net::handshake {
@@ -115,6 +116,11 @@ Result<Denied> decode_denied(std::span<const std::byte> message);
 /// whole messages in the order of sending, then that message without its proof.
 /// \errors internal: the library failed
 Result<Proof> prove(const Token& token, Kind kind, std::span<const std::byte> so_far);
+
+/// HMAC-SHA-256 over a label and bytes.
+/// \errors internal: the library failed
+Result<Proof> keyed_hash(std::span<const std::byte> key, std::string_view label,
+                         std::span<const std::byte> bytes);
 
 /// In constant time.
 bool same(std::span<const std::byte> a, std::span<const std::byte> b);

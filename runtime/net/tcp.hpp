@@ -51,6 +51,8 @@ struct TcpOptions {
   bool tls_inside = true;
   /// Frames over UCX; its bytes are not encrypted, so that an encrypted link does not use it.
   UcxUse ucx = UcxUse::off;
+  /// A line about a link that should use UCX and does not: once per reason.
+  std::function<void(const std::string&)> say = {};
 };
 
 struct TcpListenerOptions {

@@ -15,6 +15,8 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -69,6 +71,7 @@ struct TcpIo::State : std::enable_shared_from_this<TcpIo::State> {
   std::map<const TcpOpenThing*, std::weak_ptr<TcpOpenThing>> open;
   /// Opened by the first link that wants it; on the network thread.
   std::optional<Result<std::shared_ptr<UcxPort>>> ucx;
+  std::set<std::string> ucx_refusals;  ///< why links do without it, as told; on the network thread
   std::thread thread;
 };
 

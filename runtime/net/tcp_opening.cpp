@@ -165,7 +165,8 @@ void TcpOpening::succeed() {
   const bool with_ucx = !stream_->encrypted() && options_.tcp.ucx != UcxUse::off;
   opened.link = TcpLink::make(io_, std::move(stream_), name, options_.tcp, early_);
   if (with_ucx) {
-    opened.link = UcxLink::make(io_, std::move(opened.link), std::move(name), options_.tcp);
+    opened.link = UcxLink::make(io_, std::move(opened.link), std::move(name), options_.tcp,
+                                {handshake_->session_key(), !options_.accepting});
   }
   slot_.reset();
   if (const auto done = std::exchange(done_, nullptr)) {

@@ -1,79 +1,31 @@
 #include "runtime/net/ucx_link.hpp"
 
-#include <cstring>
 #include <fmt/format.h>
 #include <utility>
-#include <xxhash.h>
 
 namespace troupe::net {
 namespace {
 
-/// In place of a method: "UCX1". A frame of an offer is the first one of each end.
-constexpr std::uint32_t offer_method = 0x31584355;
-constexpr std::size_t max_worker_address_bytes = std::size_t{16} << 10;
-constexpr std::size_t key_words = sizeof(UcxKey) / sizeof(std::uint64_t);
-constexpr std::size_t offer_words =
-    key_words + 4;  // the version, a checksum of the address, the place
 /// For the reason why the peer ends, which comes over TCP, to overtake what UCX says of it.
 constexpr auto grace = std::chrono::milliseconds(200);
-
-/// \param offer  null: this end has no UCX
-Frame frame_of(const UcxOffer* offer) {
-  Frame frame;
-  frame.head.method = offer_method;
-  frame.meta.resize(offer_words);
-  if (offer != nullptr) {
-    std::memcpy(frame.meta.data(), offer->key.data(), offer->key.size());
-    frame.meta[key_words] = offer->version;
-    frame.meta[key_words + 1] = XXH3_64bits(offer->address.data(), offer->address.size());
-    frame.meta[key_words + 2] = offer->place.machine;
-    frame.meta[key_words + 3] = offer->place.space;
-    frame.segments.push_back(Segment::of(std::vector<std::byte>(offer->address)));
-  }
-  return frame;
-}
-
-/// Nothing: the peer has no UCX.
-Result<std::optional<UcxOffer>> offer_of(const Frame& frame) {
-  const std::size_t bytes = frame.segments.empty() ? 0 : frame.segments[0].bytes.size();
-  if (frame.meta.size() != offer_words || frame.segments.size() > 1 ||
-      bytes > max_worker_address_bytes) {
-    return Error(Errc::data_corruption,
-                 fmt::format("UCX offer: expected {} words and at most one segment of {} bytes, "
-                             "found {} words and {} segments, the first of {} bytes",
-                             offer_words, max_worker_address_bytes, frame.meta.size(),
-                             frame.segments.size(), bytes));
-  }
-  if (bytes == 0) {
-    return std::optional<UcxOffer>();
-  }
-  UcxOffer offer;
-  std::memcpy(offer.key.data(), frame.meta.data(), offer.key.size());
-  offer.address.assign(frame.segments[0].bytes.begin(), frame.segments[0].bytes.end());
-  offer.version = frame.meta[key_words];
-  offer.place = {frame.meta[key_words + 2], frame.meta[key_words + 3]};
-  if (XXH3_64bits(offer.address.data(), bytes) != frame.meta[key_words + 1]) {
-    return Error(Errc::data_corruption,  // UCX would not stand it
-                 fmt::format("UCX offer: expected an address with checksum {:016x}, found another",
-                             frame.meta[key_words + 1]));
-  }
-  return std::optional<UcxOffer>(std::move(offer));
-}
 
 }  // namespace
 
 UcxLink::UcxLink(std::shared_ptr<TcpIo::State> io, std::shared_ptr<Link> tcp, std::string name,
-                 const TcpOptions& options)
+                 const TcpOptions& options, const OfferSeal& seal)
     : io_(std::move(io)),
       tcp_(std::move(tcp)),
       name_(std::move(name)),
       limits_(options.limits),
-      required_(options.ucx == UcxUse::required) {}
+      required_(options.ucx == UcxUse::required),
+      say_(options.say),
+      seal_(seal) {}
 
 std::shared_ptr<Link> UcxLink::make(std::shared_ptr<TcpIo::State> io, std::shared_ptr<Link> tcp,
-                                    std::string name, const TcpOptions& options) {
+                                    std::string name, const TcpOptions& options,
+                                    const OfferSeal& seal) {
   const auto link =
-      std::make_shared<UcxLink>(std::move(io), std::move(tcp), std::move(name), options);
+      std::make_shared<UcxLink>(std::move(io), std::move(tcp), std::move(name), options, seal);
   link->open_lane();
   link->tcp_->start(link);
   return link;
@@ -108,7 +60,11 @@ void UcxLink::begin(std::shared_ptr<LinkEvents> events) {
   if (down_) {
     return tell_down();
   }
-  tcp_->send(frame_of(lane_ ? &lane_->offer() : nullptr));
+  auto offer = to_frame(lane_ ? &lane_->offer() : nullptr, seal_);
+  if (!offer) {
+    return close(std::move(offer).error().with(name_));
+  }
+  tcp_->send(*std::move(offer));
   if (required_ && no_lane_) {
     close(Error(Errc::failed_precondition, no_lane_->what()).with(name_));
   }
@@ -139,7 +95,7 @@ void UcxLink::on_frame(Frame frame) {
 }
 
 void UcxLink::take_offer(const Frame& frame) {
-  auto offer = offer_of(frame);
+  auto offer = read_offer(frame, seal_.of_peer());
   if (offer && way_ != Way::unknown) {
     offer = Error(Errc::data_corruption, "UCX offer: expected one, found another");
   }
@@ -147,6 +103,9 @@ void UcxLink::take_offer(const Frame& frame) {
     return close(std::move(offer).error().with(name_));
   }
   if (!lane_) {
+    if (*io_->ucx) {  // else there is none in this process, and the run's start has said so
+      say_tcp(no_lane_->what());
+    }
     return go(Way::tcp);
   }
   const auto reached =
@@ -156,7 +115,18 @@ void UcxLink::take_offer(const Frame& frame) {
         Error(Errc::failed_precondition,
               fmt::format("{}: {}\ntry: \"auto\" or \"tcp\"", name_, reached.error().what())));
   }
+  if (!reached) {
+    say_tcp(reached.error().what());
+  }
   go(reached ? Way::ucx : Way::tcp);
+}
+
+/// For each reason once, with the first link: a process may have many.
+void UcxLink::say_tcp(const std::string& why) {
+  constexpr std::size_t most_reasons = 16;
+  if (say_ && io_->ucx_refusals.size() < most_reasons && io_->ucx_refusals.insert(why).second) {
+    say_(fmt::format("{}: frames go over TCP, not UCX: {}", name_, why.substr(0, why.find('\n'))));
+  }
 }
 
 void UcxLink::go(Way way) {

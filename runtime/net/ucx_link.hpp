@@ -3,8 +3,10 @@
 /// A link whose frames travel over UCX beside the TCP link that proved who the peer is. For the
 /// sources of links only; all others use `Link`.
 #include "runtime/net/outbox.hpp"
+#include "runtime/net/ucx_offer.hpp"
 #include "runtime/net/ucx_port.hpp"
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -25,9 +27,10 @@ class UcxLink final : public Link,
  public:
   /// \param tcp  authenticated, not started
   static std::shared_ptr<Link> make(std::shared_ptr<TcpIo::State> io, std::shared_ptr<Link> tcp,
-                                    std::string name, const TcpOptions& options);
+                                    std::string name, const TcpOptions& options,
+                                    const OfferSeal& seal);
   UcxLink(std::shared_ptr<TcpIo::State> io, std::shared_ptr<Link> tcp, std::string name,
-          const TcpOptions& options);
+          const TcpOptions& options, const OfferSeal& seal);
 
   void start(std::shared_ptr<LinkEvents> events) override;
   void send(Frame frame) override;
@@ -49,6 +52,7 @@ class UcxLink final : public Link,
   void open_lane();
   void begin(std::shared_ptr<LinkEvents> events);
   void take_offer(const Frame& frame);
+  void say_tcp(const std::string& why);
   void go(Way way);
   void pump();
   void finish();
@@ -62,6 +66,8 @@ class UcxLink final : public Link,
   const std::string name_;
   const FrameLimits limits_;
   const bool required_;
+  const std::function<void(const std::string&)> say_;
+  const OfferSeal seal_;  ///< of this end
 
   std::mutex mutex_;  // guards what follows up to closing_
   Way way_ = Way::unknown;

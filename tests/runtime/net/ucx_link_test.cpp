@@ -8,17 +8,25 @@
 #include <atomic>
 #include <csignal>
 #include <filesystem>
+#include <sys/stat.h>
 #include <thread>
 
 namespace troupe::net {
 namespace {
 
-constexpr std::uint32_t offer_method = 0x31584355;
+constexpr OfferSeal seal{{std::byte{1}, std::byte{2}}, false};
+
+/// Of the peer, which dialled.
+Frame sealed_offer(UcxOffer offer) {
+  auto frame = to_frame(offer.address.empty() ? nullptr : &offer, seal.of_peer());
+  EXPECT_OK(frame);
+  return *std::move(frame);
+}
 
 Frame offer_frame(std::size_t address_bytes) {
   auto frame = make_frame(
       TrafficClass::control, 0,
-      address_bytes == 0 ? std::vector<std::size_t>{} : std::vector<std::size_t>{address_bytes}, 6);
+      address_bytes == 0 ? std::vector<std::size_t>{} : std::vector<std::size_t>{address_bytes}, 9);
   frame.head.method = offer_method;
   return frame;
 }
@@ -44,8 +52,9 @@ class UcxOffers : public ::testing::Test {
     peer_->start(at_peer_);
     TcpOptions options;
     options.ucx = use;
+    options.say = [this](const std::string& line) { said_ += line + "\n"; };
     on_thread(io_, [&, near = near] {
-      link_ = UcxLink::make(io_.state(), near, "link to process 7", options);
+      link_ = UcxLink::make(io_.state(), near, "link to process 7", options, seal);
     });
   }
   void start() { link_->start(at_link_); }
@@ -58,6 +67,7 @@ class UcxOffers : public ::testing::Test {
     return at_link_->downs.empty() ? Error(Errc::internal, "") : at_link_->downs[0];
   }
 
+  std::string said_;  ///< on the network thread
   RealTimeDriver driver_;
   TcpIo io_;
   std::shared_ptr<Link> peer_;
@@ -73,7 +83,7 @@ TEST_F(UcxOffers, APeerWithoutUcxGetsFramesOverTcpInTheOrderSent) {
   ASSERT_TRUE(at_peer_->wait([](auto& r) { return r.frames.size() == 1; }));
   EXPECT_EQ(at_peer_->frames[0].head.method, offer_method);
 
-  peer_->send(offer_frame(0));
+  peer_->send(sealed_offer({}));
   link_->send(make_frame(TrafficClass::rows, 2, {mib}));
   link_->send(make_frame(TrafficClass::rows, 3, {10}));
   peer_->send(make_frame(TrafficClass::rows, 4, {10}));
@@ -87,11 +97,53 @@ TEST_F(UcxOffers, AnotherVersionOfUcxMeansTcp) {
   make(UcxUse::if_possible);
   start();
   ASSERT_TRUE(at_peer_->wait([](auto& r) { return r.frames.size() == 1; }));
-  auto other = at_peer_->frames[0];  // its own
-  other.meta.at(2) += 1;
-  peer_->send(other);
+  ASSERT_OK_AND_ASSIGN(auto other, read_offer(at_peer_->frames[0], seal));  // its own
+  if (!other) {
+    GTEST_SKIP() << "no UCX here";
+  }
+  other->version += 1;
+  peer_->send(sealed_offer(*other));
   link_->send(make_frame(TrafficClass::rows, 2, {10}));
   EXPECT_TRUE(at_peer_->wait([](auto& r) { return r.frames.size() == 2; }));
+  on_thread(io_, [this] {
+    EXPECT_NE(said_.find("link to process 7: frames go over TCP, not UCX: "), std::string::npos)
+        << said_;
+  });
+}
+
+TEST_F(UcxOffers, TheOffersOfAnEndAreNotThePeers) {
+  make(UcxUse::if_possible);
+  start();
+  ASSERT_TRUE(at_peer_->wait([](auto& r) { return r.frames.size() == 1; }));
+  peer_->send(at_peer_->frames[0]);
+  EXPECT_EQ(down().code(), Errc::data_corruption);
+}
+
+/// Whoever is on the way can compute a checksum, and not a seal.
+TEST(UcxOffer, IsTakenWithTheSealOfItsLinkOnly) {
+  UcxOffer offer;
+  offer.key.fill(std::byte{3});
+  offer.version = 7;
+  offer.place = {8, 9};
+  offer.address.assign(79, std::byte{4});
+  const auto frame = sealed_offer(offer);
+
+  ASSERT_OK_AND_ASSIGN(const auto same, read_offer(frame, seal.of_peer()));
+  EXPECT_EQ(same->address, offer.address);
+  EXPECT_EQ(same->key, offer.key);
+  EXPECT_ERROR(read_offer(frame, seal), Errc::data_corruption, "seal");
+  EXPECT_ERROR(read_offer(frame, {{std::byte{9}}, true}), Errc::data_corruption, "seal");
+  for (std::size_t word = 0; word < frame.meta.size(); ++word) {
+    auto changed = frame;
+    changed.meta[word] ^= 1;
+    EXPECT_ERROR(read_offer(changed, seal.of_peer()), Errc::data_corruption, "seal");
+  }
+  auto without = frame;
+  without.segments.clear();
+  EXPECT_ERROR(read_offer(without, seal.of_peer()), Errc::data_corruption, "seal");
+  auto changed = frame;
+  changed.segments[0] = Segment::of(std::vector<std::byte>(79, std::byte{5}));
+  EXPECT_ERROR(read_offer(changed, seal.of_peer()), Errc::data_corruption, "seal");
 }
 
 TEST_F(UcxOffers, AnAddressThatWasChangedOnTheWayClosesTheLink) {
@@ -104,7 +156,7 @@ TEST_F(UcxOffers, AnAddressThatWasChangedOnTheWayClosesTheLink) {
 TEST_F(UcxOffers, WhereUcxIsRequiredAPeerWithoutItIsRefusedWithAReason) {
   make(UcxUse::required);
   start();
-  peer_->send(offer_frame(0));
+  peer_->send(sealed_offer({}));
   const auto why = down();
   EXPECT_EQ(why.code(), Errc::failed_precondition);
   EXPECT_NE(why.what().find("link to process 7: "), std::string::npos) << why.what();
@@ -121,8 +173,8 @@ TEST_F(UcxOffers, ThereIsOneOfAtMost16KiB) {
 TEST_F(UcxOffers, ASecondOneClosesTheLink) {
   make(UcxUse::if_possible);
   start();
-  peer_->send(offer_frame(0));
-  peer_->send(offer_frame(0));
+  peer_->send(sealed_offer({}));
+  peer_->send(sealed_offer({}));
   EXPECT_EQ(down().code(), Errc::data_corruption);
 }
 
@@ -242,6 +294,24 @@ TEST_F(Ucx, SignalHandlersStayThoseOfTheProgram) {
     ASSERT_EQ(sigaction(number, nullptr, &after), 0);
     EXPECT_EQ(before.sa_sigaction, after.sa_sigaction) << number;
   }
+}
+
+TEST_F(Ucx, SharedMemoryAndSocketsAreTheUsersAlone) {
+  TcpWorld w({}, nullptr, UcxUse::required);
+  StartedEnds ends(w.connect());
+  ends.a->send(make_frame(TrafficClass::rows, 1, {mib}));
+  ASSERT_TRUE(ends.at_b->wait([](auto& r) { return r.frames.size() == 1; }));
+  std::size_t segments = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    const auto target = std::filesystem::read_symlink(entry.path(), gone).string();
+    struct stat status {};
+    if (target.starts_with("/dev/shm/ucx") && stat(entry.path().c_str(), &status) == 0) {
+      EXPECT_EQ(status.st_mode & 077, 0U) << target;
+      ++segments;
+    }
+  }
+  EXPECT_GT(segments, 0U);
 }
 
 TEST_F(Ucx, NoFileOfSharedMemoryIsThereWhileALinkIsUp) {
