@@ -98,19 +98,20 @@ void with_learner(Self* self, Work work, Then then) {
 void train(Self* self, Ref<ReadyBatch> ready) {
   const auto began = SteadyClock::now();
   const auto flow = flow_of(self->state, ready->batch.sampled->key);
-  std::optional<Digest> digest;
-  if (self->state.options.collect->digest != DigestMode::off) {
-    digest = ready->batch.digest;
-  }
+  const auto mode = self->state.options.collect->digest;
   with_learner(
       self,
-      [ready = std::move(ready)](Learner& learner, Executor& executor) {
-        return compute(learner, executor, ready->batch);
+      [ready = std::move(ready), mode](Learner& learner, Executor& executor) -> Result<LocalShare> {
+        TROUPE_ASSIGN_OR_RETURN(auto share, compute(learner, executor, ready->batch));
+        if (mode != DigestMode::off) {
+          TROUPE_RETURN_IF_ERROR(check_original_ids(ready->batch));
+          share.batch = digest_batch(ready->batch, mode);
+        }
+        return share;
       },
-      [self, began, digest, flow](LocalShare share) {
+      [self, began, flow](const LocalShare& share) {
         self->state.pass->counters.train_ns += ns_since(began);
         self->state.options.trace.slice("train", began, flow);
-        share.batch = digest;
         exchange(self, share);
       });
 }
@@ -146,8 +147,12 @@ void score(Self* self, const Ref<ReadyBatch>& ready) {
 /// A trainer that only takes batches counts its own.
 void only_take(Self* self, const ReadyBatch& ready) {
   auto& position = self->state.position;
-  if (self->state.options.collect->digest != DigestMode::off) {
-    position.batches = chain(position.batches, ready.batch.digest);
+  const auto mode = self->state.options.collect->digest;
+  if (mode != DigestMode::off) {
+    if (auto whole = check_original_ids(ready.batch); !whole) {
+      return fail(self, whole.error());
+    }
+    position.batches = chain(position.batches, digest_batch(ready.batch, mode));
   }
   step_done(self);
 }

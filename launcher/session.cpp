@@ -243,7 +243,8 @@ Status Session::end_step() {
   Contribute request;
   request.what = Collective::step;
   if (s.batch_is_own && s.run->job.digest != DigestMode::off) {
-    request.batch = s.batch->batch.digest;
+    TROUPE_RETURN_IF_ERROR(s.keep(check_original_ids(s.batch->batch)));
+    request.batch = digest_batch(s.batch->batch, s.run->job.digest);
   }
   if (s.rank() == 0) {
     const double seconds = s.run->job.checkpoint.seconds;

@@ -127,9 +127,5 @@ struct ReadyBatch {
   targetCols @11 :UInt32;
   # Set by the collector: columns of multi-label targets. Default 0: none.
 
-  digestLow @12 :UInt64;
-  digestHigh @13 :UInt64;
-  # Set by the collector: XXH3-128 of the content (docs: design, section 4). Default 0: digest "off".
-
-  trace @14 :BatchTrace;
+  trace @12 :BatchTrace;
 }

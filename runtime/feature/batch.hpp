@@ -5,6 +5,7 @@
 #include "runtime/base/digest.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/matrix.hpp"
+#include "runtime/base/result.hpp"
 #include "runtime/sample/mini_batch.hpp"
 
 #include <cstdint>
@@ -25,7 +26,6 @@ struct Batch {
   std::vector<std::int64_t>
       labels;      ///< [seeds] classes, -1 = unlabelled; empty if the seed type has none
   Matrix targets;  ///< [seeds, labels] multi-label targets; empty if the seed type has none
-  Digest digest;   ///< of the content, as digest_mode says; zero if off
 };
 
 /// Memory that its arrays take.
@@ -36,7 +36,14 @@ enum class DigestMode : std::uint8_t { full, ids, off };
 
 /// XXH3-128 over: seeds (original ids), then per hop and edge type the row counts and original ids
 /// of the drawn neighbours, edge ids if asked for, then (full) feature rows of all nodes and labels
-/// of the seeds. Independent of the partitioning.
+/// of the seeds. Independent of the partitioning. Whoever trains with the batch computes it, so that it
+/// covers the way there.
+/// \param mode  full or ids; zero for off
+/// \requires original ids
 Digest digest_batch(const Batch& batch, DigestMode mode);
+
+/// What digest_batch() takes for granted, of a batch that came from another process.
+/// \errors data_corruption: original ids are missing
+Status check_original_ids(const Batch& batch);
 
 }  // namespace troupe

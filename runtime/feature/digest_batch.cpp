@@ -1,6 +1,8 @@
 #include "runtime/base/assert.hpp"
 #include "runtime/feature/batch.hpp"
 
+#include <fmt/format.h>
+
 namespace troupe {
 namespace {
 
@@ -65,6 +67,20 @@ Digest digest_batch(const Batch& batch, DigestMode mode) {
     digest.add_array(batch.targets.view().flat());
   }
   return digest.digest();
+}
+
+Status check_original_ids(const Batch& batch) {
+  const auto& nodes = batch.sampled->nodes;
+  for (std::size_t t = 0; t < batch.rows.size(); ++t) {
+    if (batch.rows[t].original_ids.size() != nodes[t].ids.size()) {
+      return Error(Errc::data_corruption,
+                   fmt::format("batch {} of epoch {}: expected original ids of {} nodes of type "
+                               "{}, found {}",
+                               batch.sampled->key.number, batch.sampled->key.epoch,
+                               nodes[t].ids.size(), t, batch.rows[t].original_ids.size()));
+    }
+  }
+  return ok_status();
 }
 
 }  // namespace troupe

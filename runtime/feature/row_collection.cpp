@@ -371,7 +371,6 @@ bool RowCollection::done() const {
 Batch RowCollection::take() && {
   TROUPE_ASSERT(done(), "rows are missing: open questions", state_->open);
   state_->spread_labels();
-  state_->batch.digest = digest_batch(state_->batch, state_->options->digest);
   return std::move(state_->batch);
 }
 

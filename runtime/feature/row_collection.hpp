@@ -42,7 +42,7 @@ struct CollectOptions {
   RowSource source;
   bool with_labels = true;
   bool with_original_ids = true;
-  DigestMode digest = DigestMode::off;
+  DigestMode digest = DigestMode::off;  ///< what the trainer will digest; that needs original ids
   /// Rows and original ids of the distinct seeds alone, which come first: BatchRows has so many
   /// rows, and none of other types. Only with digest off.
   bool seeds_only = false;
@@ -79,7 +79,6 @@ class RowCollection {
   /// Rows that halos of parts here had, and which questions() leave out.
   std::uint64_t halo_rows() const;
   bool done() const;
-  /// Computes the digest.
   /// \requires done()
   Batch take() &&;
 

@@ -189,8 +189,6 @@ void Wire<ReadyBatch>::encode(const ReadyBatch& message, Frame& frame) {
     out.setEdgeIdWidth(widths.edge_ids);
     out.setHasLabels(!batch.labels.empty());
     out.setTargetCols(static_cast<std::uint32_t>(batch.targets.cols()));
-    out.setDigestLow(batch.digest.low);
-    out.setDigestHigh(batch.digest.high);
     write_trace(message.trace, out.initTrace());
   });
   Packer lists = pack_lists(batch, widths);

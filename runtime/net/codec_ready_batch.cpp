@@ -236,7 +236,6 @@ Result<ReadyBatch> read_ready_batch(const Frame& frame, wire::ReadyBatch::Reader
   TROUPE_RETURN_IF_ERROR(lists.all_taken());
   out.batch.sampled = std::make_shared<const SampledBatch>(std::move(sampled));
   TROUPE_RETURN_IF_ERROR(read_features(frame, shape, in.getTargetCols(), out.batch));
-  out.batch.digest = {in.getDigestLow(), in.getDigestHigh()};
   const auto trace = in.getTrace();
   TROUPE_ASSIGN_OR_RETURN(auto frontier, read_frontier(name, trace));
   out.trace = {

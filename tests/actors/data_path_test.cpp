@@ -195,9 +195,8 @@ TEST_F(DataPathTest, ASamplerBehindALinkGivesTheSameBatch) {
   message.options = BatchOptions::own;
   const auto own = ask<ReadyBatch>(proxy, Ref<SampleBatch>(message));
 
-  EXPECT_NE(here->batch.digest, Digest{});
-  EXPECT_EQ(digest_batch(away->batch, DigestMode::full), here->batch.digest);
-  EXPECT_EQ(away->batch.digest, here->batch.digest);
+  EXPECT_EQ(digest_batch(away->batch, DigestMode::full),
+            digest_batch(here->batch, DigestMode::full));
   EXPECT_EQ(away->trace.rows, here->trace.rows);
   EXPECT_ERROR(own, Errc::invalid_argument, "only those of the job go from process to process");
   near->close(Error(Errc::cancelled, "test over"));

@@ -15,6 +15,20 @@ namespace {
 
 using namespace std::chrono_literals;
 
+/// Of one node, that has the batch's number.
+Batch batch_of(const BatchKey& key, std::size_t seeds) {
+  auto sampled = std::make_shared<SampledBatch>();
+  sampled->key = key;
+  sampled->seed_index.resize(seeds);
+  sampled->nodes.resize(1);
+  sampled->nodes[0].ids = {NodeId{key.number}};
+  Batch batch;
+  batch.sampled = std::move(sampled);
+  batch.rows.resize(1);
+  batch.rows[0].original_ids = {OriginalId{key.number}};
+  return batch;
+}
+
 /// Answers batches in pairs, the later one first; or dies at one of the first.
 struct FakeSamplerState {
   std::vector<std::pair<caf::response_promise, Ref<ReadyBatch>>> held;
@@ -27,12 +41,8 @@ caf::behavior batch_sampler(caf::stateful_actor<FakeSamplerState>* self, bool di
           self->quit(caf::exit_reason::kill);
           return;
         }
-        auto sampled = std::make_shared<SampledBatch>();
-        sampled->key = request->key;
-        sampled->seed_index.resize(request->seeds.size());
         ReadyBatch ready;
-        ready.batch.sampled = std::move(sampled);
-        ready.batch.digest = {request->key.number, 0};
+        ready.batch = batch_of(request->key, request->seeds.size());
         auto& held = self->state.held;
         held.emplace_back(std::move(promise), Ref<ReadyBatch>(std::move(ready)));
         if (held.size() == 2) {
@@ -90,7 +100,7 @@ Result<net::EpochResult> run_epoch(std::uint32_t rank, int deaths) {
 Digest digest_of_rank_one() {
   Digest running;
   for (std::uint64_t batch = 1; batch < 8; batch += 2) {
-    running = chain(running, Digest{batch, 0});
+    running = chain(running, digest_batch(batch_of({.number = batch}, 1), DigestMode::full));
   }
   return running;
 }

@@ -19,8 +19,8 @@ Digest digest_with(const testing::TestGraph& graph, std::uint32_t parts,
   const CutGraph cut = cut_graph(graph, parts);
   auto wanted = collect_options(cut);
   wanted->digest = mode;
-  return collect(cut, wanted, drive(cut, options, {.epoch = 1, .number = 2}, seeds), answers)
-      .digest;
+  return digest_batch(
+      collect(cut, wanted, drive(cut, options, {.epoch = 1, .number = 2}, seeds), answers), mode);
 }
 
 TEST(DigestBatch, IsEqualAcrossPartitioningsAndWaysOfReading) {
@@ -127,7 +127,7 @@ TEST(DigestBatch, TypedGraphsDigestAlikeInAllPartitionings) {
     const auto batch = collect(cut, collect_options(cut), drive(cut, options, {}, {4, 4, 29}));
     EXPECT_EQ(batch.rows[1].features.view().size(), 0U);
     EXPECT_EQ(batch.rows[1].original_ids.size(), batch.sampled->nodes[1].ids.size());
-    digests.insert(batch.digest);
+    digests.insert(digest_batch(batch, DigestMode::full));
   }
   EXPECT_EQ(digests.size(), 1U);
 }
@@ -136,11 +136,20 @@ TEST(DigestBatch, NeedsOriginalIdsOnlyOnceAskedFor) {
   const auto cut = cut_graph(featured_graph(), 2);
   auto options = collect_options(cut);
   options->with_original_ids = false;
-  EXPECT_NE(collect(cut, options, drive(cut, fanouts({2}), {}, seeds)).digest, Digest{})
+  EXPECT_FALSE(
+      collect(cut, options, drive(cut, fanouts({2}), {}, seeds)).rows[0].original_ids.empty())
       << "a digest implies original ids";
   options->digest = DigestMode::off;
   const auto batch = collect(cut, options, drive(cut, fanouts({2}), {}, seeds));
   EXPECT_TRUE(batch.rows[0].original_ids.empty());
+}
+
+TEST(DigestBatch, ABatchThatLacksOriginalIdsIsRefused) {
+  const auto cut = cut_graph(featured_graph(), 2);
+  auto batch = collect(cut, collect_options(cut), drive(cut, fanouts({2}), {}, seeds));
+  EXPECT_OK(check_original_ids(batch));
+  batch.rows[0].original_ids.pop_back();
+  EXPECT_ERROR(check_original_ids(batch), Errc::data_corruption, "expected original ids of");
 }
 
 }  // namespace

@@ -194,7 +194,6 @@ ReadyBatch example(ReadyBatch*) {
   ready.batch.rows[1] = {Matrix::zeros(2, 2), {OriginalId{7}, OriginalId{8}}};
   ready.batch.labels = {-1, 4, -1};
   ready.batch.targets = Matrix::zeros(3, 2);
-  ready.batch.digest = {1, ~0ULL};
   ready.trace = {1, 2, {{3, 30}, {4, 40}}, 5, 6, 7, 8};
   return ready;
 }
