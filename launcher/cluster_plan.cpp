@@ -160,6 +160,7 @@ LearnerOptions ClusterPlan::learner_options() const {
   options.job_seed = job.seed;
   options.schedule = job.train.schedule;
   options.epochs = job.train.epochs;
+  options.pos_weight = job.train.pos_weight;
   options.clip = job.train.clip;
   return options;
 }

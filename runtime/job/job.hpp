@@ -166,6 +166,7 @@ struct FeaturesJob {
 struct TrainJob {
   std::uint32_t epochs = 1;
   std::string loss = "cross_entropy";  ///< or "bce_logits"
+  double pos_weight = 1;               ///< of positive targets, with "bce_logits"
   nn::OptimizerOptions optimizer;
   double clip = 0;  ///< longest mean gradient; 0: not clipped
   nn::ScheduleOptions schedule;

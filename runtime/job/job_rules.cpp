@@ -299,6 +299,11 @@ void check_between_keys(const Job& job, ProblemList& problems) {
     problems.add({"/train/optimizer/momentum", fmt::format("0 with kind \"{}\"", optimizer.kind),
                   fmt::format("{}", optimizer.momentum), "momentum is for \"sgd\""});
   }
+  if (good("/train/loss") && good("/train/pos_weight") && job.train.loss != "bce_logits" &&
+      job.train.pos_weight != 1) {
+    problems.add({"/train/pos_weight", fmt::format("1 with loss \"{}\"", job.train.loss),
+                  fmt::format("{}", job.train.pos_weight), "pos_weight is for \"bce_logits\""});
+  }
   if (good("/train/optimizer/kind") && good("/train/optimizer/nesterov") && optimizer.nesterov &&
       !(optimizer.kind == "sgd" && optimizer.momentum > 0)) {
     problems.add({"/train/optimizer/nesterov", "false, or kind \"sgd\" with a momentum above 0",

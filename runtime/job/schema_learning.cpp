@@ -275,6 +275,13 @@ void add_train(std::vector<SchemaRow>& rows) {
        "multi-label targets",
        {},
        put<&Job::train, &TrainJob::loss>});
+  rows.push_back(
+      {"/train/pos_weight",
+       number_rule({.low = 0, .high = 1e6, .open_low = true}),
+       value("1"),
+       "with `bce_logits`: what the loss of a positive target counts; all labels have the same",
+       {},
+       put<&Job::train, &TrainJob::pos_weight>});
   add_optimizer(rows);
   rows.push_back({"/train/clip",
                   number_rule({.low = 0, .high = 1e9, .open_low = true}),

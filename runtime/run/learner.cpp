@@ -4,6 +4,7 @@
 #include "runtime/run/typed_input.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <limits>
 
@@ -50,6 +51,11 @@ Result<std::unique_ptr<Learner>> Learner::create(const LearnerOptions& options) 
     return Error(
         Errc::invalid_argument,
         fmt::format("train.loss: expected cross_entropy or bce_logits, found {}", options.loss));
+  }
+  if (!(options.pos_weight > 0) || !std::isfinite(options.pos_weight)) {
+    return Error(
+        Errc::invalid_argument,
+        fmt::format("train.pos_weight: expected a positive number, found {}", options.pos_weight));
   }
   if (!(options.clip >= 0)) {
     return Error(Errc::invalid_argument,
@@ -126,11 +132,12 @@ nn::LossResult Learner::loss(ConstMatrix logits, const Batch& batch, MutMatrix g
   if (options_.loss == "cross_entropy") {
     return nn::cross_entropy(logits, batch.labels, grad);
   }
+  const auto pos_weight = static_cast<float>(options_.pos_weight);
   if (batch.targets.cols() > 0) {
-    return nn::bce_logits(logits, batch.targets.view(), 1.0F, grad);
+    return nn::bce_logits(logits, batch.targets.view(), pos_weight, grad);
   }
   const Matrix binary = binary_targets(batch.labels);
-  return nn::bce_logits(logits, std::as_const(binary).view(), 1.0F, grad);
+  return nn::bce_logits(logits, std::as_const(binary).view(), pos_weight, grad);
 }
 
 Status Learner::check_labels(const Batch& batch) const {

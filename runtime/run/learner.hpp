@@ -28,6 +28,7 @@ struct LearnerOptions {
   std::uint64_t job_seed = 0;
   nn::ScheduleOptions schedule = {};
   std::uint32_t epochs = 1;  ///< of the job, for the schedule
+  double pos_weight = 1;     ///< of positive targets, with "bce_logits"
   double clip = 0;           ///< longest mean gradient; 0: not clipped
 };
 

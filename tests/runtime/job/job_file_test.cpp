@@ -77,7 +77,7 @@ TEST(ParseJob, ReadsEveryBuiltValue) {
     "features": {"normalize": "column"},
     "model": {"aggregator": "sum", "layers": 2, "hidden": 8, "norm": "layer", "l2": true, "dropout": 0.25,
               "input_dropout": 0.5},
-    "train": {"epochs": 10, "loss": "bce_logits",
+    "train": {"epochs": 10, "loss": "bce_logits", "pos_weight": 2.5,
               "optimizer": {"kind": "sgd", "lr": 1, "weight_decay": 0.5, "momentum": 0.9, "nesterov": true}},
     "eval": {"every": 0, "mode": "sampled", "metric": "f1"},
     "digest": "ids", "seed": 12345678901234567890, "output": "elsewhere"})")
@@ -108,6 +108,7 @@ TEST(ParseJob, ReadsEveryBuiltValue) {
   EXPECT_EQ(job.model.input_dropout, 0.5F);
   EXPECT_EQ(job.train.epochs, 10U);
   EXPECT_EQ(job.train.loss, "bce_logits");
+  EXPECT_EQ(job.train.pos_weight, 2.5);
   EXPECT_EQ(job.train.optimizer.kind, "sgd");
   EXPECT_EQ(job.train.optimizer.momentum, 0.9);
   EXPECT_TRUE(job.train.optimizer.nesterov);
@@ -390,6 +391,15 @@ TEST(ParseJob, ChecksKeysAgainstEachOther) {
       problems_of(minimal, {"train.optimizer.kind=sgd", "train.optimizer.nesterov=true"}),
       "/train/optimizer/nesterov: expected false");
   EXPECT_EQ(problems_of(minimal, {"train.optimizer.kind=sgd", "train.optimizer.momentum=0.5"}), "");
+}
+
+TEST(ParseJob, WeightsOfPositiveTargetsAreForBinaryLogits) {
+  EXPECT_EQ(problems_of(minimal, {"train.pos_weight=2"}),
+            "/train/pos_weight: expected 1 with loss \"cross_entropy\", found 2; pos_weight is for "
+            "\"bce_logits\"\n");
+  EXPECT_CONTAINS(problems_of(minimal, {"train.loss=bce_logits", "train.pos_weight=0"}),
+                  "/train/pos_weight");
+  EXPECT_EQ(problems_of(minimal, {"train.loss=bce_logits", "train.pos_weight=0.5"}), "");
 }
 
 TEST(ParseJob, OverridesWinOverTheFileAndLaterOnesOverEarlier) {

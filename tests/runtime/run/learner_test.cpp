@@ -103,6 +103,27 @@ TEST(Learner, AppliesTheMeanGradientAndNothingForWeightZero) {
   EXPECT_EQ(learner->steps(), 2U);
 }
 
+/// p·y·softplus(-x) + (1-y)·softplus(x), as PyTorch's binary_cross_entropy_with_logits.
+TEST(Learner, PositiveTargetsCountAsTheJobSays) {
+  InlineExecutor executor;
+  auto weighted = options("bce_logits");
+  weighted.pos_weight = 3;
+  const auto learner = make(weighted);
+  const auto plain = make(options("bce_logits"));
+  const auto b = batch({0, 1}, {1, 0});
+
+  ASSERT_OK_AND_ASSIGN(const auto outputs, learner->outputs(executor, b));
+  ASSERT_OK_AND_ASSIGN(const auto share, learner->compute(executor, b));
+  ASSERT_OK_AND_ASSIGN(const auto without, plain->compute(executor, b));
+
+  const double x0 = outputs.data()[0];
+  const double x1 = outputs.data()[1];
+  EXPECT_NEAR(share.loss_sum, 3 * std::log1p(std::exp(-x0)) + std::log1p(std::exp(x1)), 1e-5);
+  EXPECT_NE(copy(share.gradient), copy(without.gradient));
+  weighted.pos_weight = 0;
+  EXPECT_ERROR(Learner::create(weighted), Errc::invalid_argument, "train.pos_weight");
+}
+
 TEST(Learner, BinaryLogitsLearnFromLabelsZeroAndOne) {
   InlineExecutor executor;
   const auto learner = make(options("bce_logits"));
