@@ -82,14 +82,16 @@ class EmbedResume : public testing::Embed {
     ASSERT_EQ(found.at("epochs").size(), 200U);
     ASSERT_EQ(expected.at("epochs").size(), 200U);
     int different = 0;
+    double waited = 0;
     for (std::size_t i = 0; i < 200; ++i) {
       const auto& epoch = found.at("epochs")[i];
       EXPECT_EQ(epoch.at("epoch"), i + 1);
       EXPECT_TRUE(epoch.at("loss").is_null());
-      EXPECT_GT(epoch.at("wait_share").get<double>(), 0);
+      waited += epoch.at("wait_share").get<double>();  // an epoch's batches may all be there
       different += epoch.at("edges") == expected.at("epochs")[i].at("edges") ? 0 : 1;
     }
     EXPECT_LE(different, 1);
+    EXPECT_GT(waited, 0);
     EXPECT_GT(found.at("traffic").at("requests").get<int>(), 0);
     EXPECT_EQ(metrics_kinds(name), metrics_kinds(other));
   }
