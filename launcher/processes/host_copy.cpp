@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <fmt/format.h>
 #include <future>
 #include <poll.h>
@@ -146,8 +147,9 @@ class RemoteHost {
       if ((peer.revents & POLLOUT) != 0 && !input.empty()) {
         const auto sent =
             ::send(child.peer(), input.data(), input.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+        const bool again = sent < 0 && (errno == EAGAIN || errno == EINTR);
         // What it does not take is told by its end.
-        input.remove_prefix(sent > 0 ? static_cast<std::size_t>(sent) : input.size());
+        input.remove_prefix(sent > 0 ? static_cast<std::size_t>(sent) : again ? 0 : input.size());
       }
       if (input.empty()) {
         child.end_input();
