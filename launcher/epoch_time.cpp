@@ -3,15 +3,16 @@
 #include "launcher/seconds.hpp"
 #include "launcher/simulated_cluster.hpp"
 #include "runtime/base/files.hpp"
+#include "runtime/base/median.hpp"
 
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <fmt/format.h>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 namespace troupe {
@@ -89,12 +90,7 @@ std::optional<double> reported_epoch_seconds(const Job& job) {
       seconds.push_back(epoch["seconds"].get<double>());
     }
   }
-  if (seconds.empty()) {
-    return std::nullopt;
-  }
-  std::ranges::nth_element(seconds,
-                           seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2));
-  return seconds[seconds.size() / 2];
+  return median(std::move(seconds));
 }
 
 Result<double> measure_epoch_seconds(const Job& job, const PartitionedStore& store,

@@ -1,5 +1,7 @@
 #include "bench/support/measure.hpp"
 
+#include "runtime/base/median.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -13,12 +15,6 @@
 namespace troupe::bench {
 namespace {
 
-double median_of(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 double seconds(const timeval& time) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
 }
@@ -30,11 +26,11 @@ Stats stats_of(std::vector<double> values) {
   stats.n = values.size();
   stats.min = *std::ranges::min_element(values);
   stats.mean = std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(stats.n);
-  stats.median = median_of(values);
+  stats.median = median(values).value();
   for (auto& value : values) {
     value = std::abs(value - stats.median);
   }
-  stats.mad = median_of(std::move(values));
+  stats.mad = median(std::move(values)).value();
   return stats;
 }
 

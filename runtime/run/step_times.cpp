@@ -1,6 +1,6 @@
 #include "runtime/run/step_times.hpp"
 
-#include <algorithm>
+#include "runtime/base/median.hpp"
 
 namespace troupe {
 
@@ -12,14 +12,7 @@ void StepTimes::add(double seconds) {
 }
 
 std::optional<double> StepTimes::median() const {
-  if (seconds_.empty()) {
-    return std::nullopt;
-  }
-  auto sorted = seconds_;
-  std::ranges::sort(sorted);
-  const auto half = sorted.size() / 2;
-  const double upper = sorted[half];
-  return sorted.size() % 2 == 1 ? upper : (static_cast<double>(sorted[half - 1]) + upper) / 2;
+  return troupe::median(seconds_);
 }
 
 }  // namespace troupe
