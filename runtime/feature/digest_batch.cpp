@@ -38,6 +38,16 @@ void add_hop(DigestBuilder& digest, const Batch& batch, const BatchEdges& edges,
   }
 }
 
+/// The first node type that has fewer or more original ids than nodes.
+std::optional<std::size_t> without_original_ids(const Batch& batch) {
+  for (std::size_t t = 0; t < batch.rows.size(); ++t) {
+    if (batch.rows[t].original_ids.size() != batch.sampled->nodes[t].ids.size()) {
+      return t;
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Digest digest_batch(const Batch& batch, DigestMode mode) {
@@ -47,11 +57,8 @@ Digest digest_batch(const Batch& batch, DigestMode mode) {
   const SampledBatch& sampled = *batch.sampled;
   TROUPE_ASSERT(batch.rows.size() == sampled.nodes.size(), "rows of node types", batch.rows.size(),
                 sampled.nodes.size());
-  for (std::size_t t = 0; t < batch.rows.size(); ++t) {
-    TROUPE_ASSERT(batch.rows[t].original_ids.size() == sampled.nodes[t].ids.size(),
-                  "a digest needs original ids: type, ids, nodes", t,
-                  batch.rows[t].original_ids.size(), sampled.nodes[t].ids.size());
-  }
+  const auto type = without_original_ids(batch);
+  TROUPE_ASSERT(!type, "a digest needs original ids: type", type.value_or(0));
   DigestBuilder digest;
   add_originals(digest, batch.rows[raw(sampled.seed_type)], sampled.seed_index);
   for (std::uint32_t hop = 0; hop < sampled.hops; ++hop) {
@@ -70,17 +77,16 @@ Digest digest_batch(const Batch& batch, DigestMode mode) {
 }
 
 Status check_original_ids(const Batch& batch) {
-  const auto& nodes = batch.sampled->nodes;
-  for (std::size_t t = 0; t < batch.rows.size(); ++t) {
-    if (batch.rows[t].original_ids.size() != nodes[t].ids.size()) {
-      return Error(Errc::data_corruption,
-                   fmt::format("batch {} of epoch {}: expected original ids of {} nodes of type "
-                               "{}, found {}",
-                               batch.sampled->key.number, batch.sampled->key.epoch,
-                               nodes[t].ids.size(), t, batch.rows[t].original_ids.size()));
-    }
+  const auto type = without_original_ids(batch);
+  if (!type) {
+    return ok_status();
   }
-  return ok_status();
+  return Error(Errc::data_corruption,
+               fmt::format("batch {} of epoch {}: expected original ids of {} nodes of type {}, "
+                           "found {}",
+                           batch.sampled->key.number, batch.sampled->key.epoch,
+                           batch.sampled->nodes[*type].ids.size(), *type,
+                           batch.rows[*type].original_ids.size()));
 }
 
 }  // namespace troupe
