@@ -26,8 +26,7 @@ struct EvaluatorOptions {
   EdgeDir dir = EdgeDir::in;
   std::vector<RowDecoder> decoders;  ///< of the features, for the first layer
   std::map<std::string, std::shared_ptr<const SeedList>> seeds;  ///< by role
-  std::uint64_t block_bytes = std::uint64_t{64}
-                              << 20;  ///< of input rows per block; does not change results
+  std::uint64_t block_bytes = nn::infer_block_bytes;
   /// Ends with the input rows of the model's last layer instead of the logits.
   bool embeddings = false;
   /// Called after each block, on the evaluator's thread; `process` is left to the caller.

@@ -1,5 +1,6 @@
 #include "runtime/job/memory_plan.hpp"
 
+#include "runtime/base/buffer.hpp"
 #include "runtime/job/job_file.hpp"
 #include "runtime/job/reach.hpp"
 #include "runtime/job/saturating.hpp"
@@ -27,10 +28,7 @@ constexpr std::uint64_t vectors_per_rank = 12;
 /// state and best parameters each.
 constexpr std::uint64_t vectors_of_director = 12;
 constexpr std::uint64_t float_bytes = sizeof(float);
-constexpr std::uint64_t block_bytes = 64 * mib;  ///< EvaluatorOptions::block_bytes
 constexpr std::uint64_t blocks_in_flight = 2;
-constexpr std::uint64_t weight_groups = 32;      ///< partial weight gradients (nn/linear.cpp)
-constexpr std::uint64_t pool_bytes = 256 * mib;  ///< that BufferPool keeps (base/buffer.cpp)
 constexpr const char* batches_name = "batches in flight";
 constexpr const char* outputs_name = "outputs of exact inference";
 constexpr const char* blocks_name = "blocks of exact inference";
@@ -123,7 +121,9 @@ class MemoryEstimate {
       return std::ranges::find(items, name, &MemoryPlan::Item::name)->bytes;
     };
     const auto inference = plus(bytes_of(outputs_name), bytes_of(blocks_name));
-    return plus(std::min(pool_bytes, bytes_of(batches_name) / 4), inference / 2);
+    return plus(
+        std::min<std::uint64_t>(buffer_pool_stats().limit_bytes, bytes_of(batches_name) / 4),
+        inference / 2);
   }
 
   std::uint64_t store(const Load& load) const {
@@ -233,7 +233,8 @@ class MemoryEstimate {
     }
     const auto rows =
         std::accumulate(reach_.nodes.begin(), reach_.nodes.end(), std::uint64_t{0}, plus);
-    return product(widest, std::min(weight_groups, divide_up(rows, nn::chunk_rows)));
+    return product(widest,
+                   std::min<std::uint64_t>(nn::most_partials, divide_up(rows, nn::chunk_rows)));
   }
 
   std::uint64_t parameters(const Load& load) const {
@@ -276,7 +277,7 @@ class MemoryEstimate {
   std::uint64_t block(const nn::InferStage& stage, std::uint64_t own_nodes,
                       std::uint64_t own_parts) const {
     const auto fitting =
-        block_bytes / std::max<std::uint64_t>(times(stage.in_cols, float_bytes), 1);
+        nn::infer_block_bytes / std::max<std::uint64_t>(times(stage.in_cols, float_bytes), 1);
     const auto longest = facts_.longest_list.value_or(edges_);
     const bool whole = nodes_ <= fitting;  // a block for each part
     const auto rows = whole ? nodes_ : std::min(nodes_, std::max(fitting, plus(longest, 1)));

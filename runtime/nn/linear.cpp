@@ -15,7 +15,6 @@ std::size_t row_granule() {
   return rows;
 }
 /// Partial weight gradients that are kept at the same time.
-constexpr std::size_t max_groups = 32;
 /// Elements that one thread adds up at a time.
 constexpr std::size_t chunk_elements = 16384;
 
@@ -90,7 +89,7 @@ void weight_gradient(Executor& executor, ConstMatrix grad_y, ConstMatrix x,
       "weight_gradient", grad_y.rows, grad_y.cols, x.rows, x.cols, grad_weight.rows,
       grad_weight.cols);
   const std::size_t chunks = chunk_count(x.rows);
-  const std::size_t groups = std::min(chunks, max_groups);
+  const std::size_t groups = std::min(chunks, most_partials);
   const MutMatrix sums = partials.matrix(groups, grad_weight.size());
   executor.parallel_for(groups, [&](std::size_t group) {
     const std::size_t end = (group + 1) * chunks / groups;

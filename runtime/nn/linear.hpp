@@ -15,6 +15,8 @@ namespace troupe::nn {
 
 /// Rows that one thread computes at a time.
 inline constexpr std::size_t chunk_rows = 512;
+/// Partial weight gradients that are summed into one.
+inline constexpr std::size_t most_partials = 32;
 
 constexpr std::size_t chunk_count(std::size_t rows) {
   return (rows + chunk_rows - 1) / chunk_rows;

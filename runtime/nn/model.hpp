@@ -93,6 +93,9 @@ struct ForwardInput {
   TypedInput typed = {};
 };
 
+/// Input rows of a block of exact inference, unless told otherwise; does not change results.
+inline constexpr std::uint64_t infer_block_bytes = std::uint64_t{64} << 20;
+
 /// One pass of exact inference over all nodes of the graph. Its input rows are the features for the
 /// first stage, what the stage before made of each node for the others.
 struct InferStage {
