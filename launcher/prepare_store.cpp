@@ -217,9 +217,8 @@ Result<BorrowedJob> borrow_data(const Job& job, const fs::path& scratch) {
     return borrowed;
   }
   TROUPE_ASSIGN_OR_RETURN(const auto graph, place_of_graph(job));
-  borrowed.imported = store_kind(graph) != StoreKind::none;
   borrowed.partitioned = false;
-  if (borrowed.imported) {
+  if (store_kind(graph) != StoreKind::none) {
     borrowed.job.dataset.path = graph;
     TROUPE_ASSIGN_OR_RETURN(const auto known, read_graph_info(graph));
     TROUPE_ASSIGN_OR_RETURN(const auto parts,

@@ -29,8 +29,7 @@ Result<std::string> dataset_digest(const Job& job);
 /// goes to `scratch`.
 struct BorrowedJob {
   Job job;
-  bool imported = true;     ///< The graph store is there already
-  bool partitioned = true;  ///< So is the partitioned store
+  bool partitioned = true;  ///< The partitioned store is there already
 };
 Result<BorrowedJob> borrow_data(const Job& job, const std::filesystem::path& scratch);
 

@@ -83,6 +83,13 @@ struct Child {
   std::array<OutputStream, 2> streams;
 };
 
+/// Waits for a child's end and frees its pid.
+siginfo_t reaped(pid_t pid) {
+  siginfo_t info{};
+  waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED);
+  return info;
+}
+
 std::vector<char*> pointers(std::vector<std::string>& texts) {
   std::vector<char*> all;
   for (auto& text : texts) {
@@ -191,8 +198,7 @@ Status ChildProcesses::State::launch(std::uint64_t id, ChildCommand& command) {
   tell.write.reset();
   if (unwatched != 0) {  // nobody would see its end
     ::kill(pid, SIGKILL);
-    siginfo_t info{};
-    waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED);
+    reaped(pid);
     return Error(
         Errc::failed_precondition,
         fmt::format("cannot start {}: cannot watch for its end: {}; try: a kernel from 5.3, "
@@ -201,8 +207,7 @@ Status ChildProcesses::State::launch(std::uint64_t id, ChildCommand& command) {
   }
   int why = 0;
   if (read(tell.read.get(), &why, sizeof why) == sizeof why) {
-    siginfo_t info{};
-    waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED);
+    reaped(pid);
     return Error(Errc::failed_precondition,
                  fmt::format("cannot start {}: {}", command.arguments[0], std::strerror(why)));
   }
@@ -262,8 +267,7 @@ bool ChildProcesses::State::drain(OutputStream& stream, const std::string& prefi
 void ChildProcesses::State::reap(std::uint64_t id) {
   auto node = children.extract(id);
   auto& child = node.mapped();
-  siginfo_t info{};
-  waitid(P_PID, static_cast<id_t>(child.pid), &info, WEXITED);
+  const auto info = reaped(child.pid);
   for (auto& stream : child.streams) {
     drain(stream, child.prefix, blocks_of_a_pipe);
     if (!stream.rest.empty()) {
