@@ -148,7 +148,7 @@ class RemoteHost {
         const auto sent =
             ::send(child.peer(), input.data(), input.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
         const bool again = sent < 0 && (errno == EAGAIN || errno == EINTR);
-        // What it does not take is told by its end.
+        // A child that takes no more is ending: its exit status says why.
         input.remove_prefix(sent > 0 ? static_cast<std::size_t>(sent) : again ? 0 : input.size());
       }
       if (input.empty()) {

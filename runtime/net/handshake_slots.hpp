@@ -10,9 +10,9 @@
 
 namespace troupe::net {
 
-/// Decides which connection gives way to a new one. Strangers cannot be told from members before the
-/// proof, so that the oldest goes: a member needs its place for two round trips only, and is there
-/// before a flood has filled all of them with newer ones.
+/// Closes the oldest connection when a new one needs its place. Before the proof a listener cannot tell
+/// strangers from members, but a member needs its place for two round trips only: it is done before
+/// strangers have opened as many newer connections as there are places.
 /// Threads:    one
 /// Guarantees: at most `places` places are held, and beyond loopback half of them by one address
 class HandshakeSlots : public std::enable_shared_from_this<HandshakeSlots> {

@@ -71,7 +71,7 @@ struct TcpIo::State : std::enable_shared_from_this<TcpIo::State> {
   std::map<const TcpOpenThing*, std::weak_ptr<TcpOpenThing>> open;
   /// Opened by the first link that wants it; on the network thread.
   std::optional<Result<std::shared_ptr<UcxPort>>> ucx;
-  std::set<std::string> ucx_refusals;  ///< why links do without it, as told; on the network thread
+  std::set<std::string> ucx_refusals;  ///< reasons already reported; on the network thread
   std::thread thread;
 };
 

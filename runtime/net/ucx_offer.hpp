@@ -1,6 +1,6 @@
 #pragma once
 /// \file ucx_offer.hpp
-/// The frame by which an end of a link tells over TCP where its UCX is to be found. For the sources of
+/// The frame in which an end of a link sends the address of its UCX worker, over TCP. For the sources of
 /// links only.
 #include "runtime/net/frame.hpp"
 #include "runtime/net/handshake.hpp"
@@ -13,8 +13,8 @@ namespace troupe::net {
 /// In place of a method: "UCX2". A frame of an offer is the first one of each end.
 inline constexpr std::uint32_t offer_method = 0x32584355;
 
-/// With what an end's offer is sealed: a worker's address is taken by UCX without a look, so that nobody
-/// on the way may write one.
+/// Seals the offer of one end of a link with a MAC. UCX does not check addresses, so that a forged one
+/// must not reach it.
 struct OfferSeal {
   SessionKey key{};      ///< of the link's handshake
   bool dialled = false;  ///< by the end that makes the offer: nobody takes its own for the peer's
