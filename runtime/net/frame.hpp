@@ -29,7 +29,7 @@ inline constexpr std::size_t max_segments = 4;
 /// Fixed prefix of every frame on the wire: little endian, no padding.
 struct FrameHeader {
   static constexpr std::uint32_t expected_magic = 0x31545254;  // "TRT1"
-  static constexpr std::uint16_t protocol_version = 1;
+  static constexpr std::uint16_t protocol_version = 2;
 
   std::uint32_t magic = expected_magic;
   std::uint16_t version = protocol_version;
@@ -41,14 +41,12 @@ struct FrameHeader {
   std::uint32_t method = 0;   ///< a `Method`; echoed in the answer
   std::uint32_t generation =
       0;  ///< of the job; a lower one is answered `fenced` (design, section 7)
-  std::uint32_t incarnation = 0;      ///< of the target actor
-  std::uint32_t meta_words = 0;       ///< 8-byte words of the Cap'n Proto message
   std::uint64_t max_reply_bytes = 0;  ///< the largest answer that the requester takes; 0 in answers
   std::array<std::uint64_t, max_segments> segment_bytes{};
-  std::uint32_t reserved = 0;
-  std::uint32_t checksum = 0;  ///< low half of XXH3-64 of all bytes before it
+  std::uint32_t meta_words = 0;  ///< 8-byte words of the Cap'n Proto message
+  std::uint32_t checksum = 0;    ///< low half of XXH3-64 of all bytes before it
 };
-static_assert(sizeof(FrameHeader) == 88 && std::is_trivially_copyable_v<FrameHeader>);
+static_assert(sizeof(FrameHeader) == 80 && std::is_trivially_copyable_v<FrameHeader>);
 
 /// Checked before anything is allocated.
 struct FrameLimits {

@@ -131,7 +131,7 @@ Segment SimWire::next_block(End& from, int to) {
   const std::size_t first = sizeof(PieceHeader) + piece->header.bytes;
   std::size_t capacity = first;
   if (options_.bytes_per_second <= 0 && options_.buffer_bytes == 0) {
-    // A frame has at least 88 bytes, so headers of pieces add less than a seventh.
+    // A frame has at least 80 bytes, so headers of pieces add less than a seventh.
     const auto rest = static_cast<std::size_t>(from.writer.queued_bytes());
     capacity = std::min(first + rest + rest / 7, unlimited_block_bytes);
   }

@@ -26,7 +26,7 @@ TEST(FrameHeader, SealFillsLengthsThatAddUpToTheSize) {
 
   EXPECT_EQ(frame.head.meta_words, 5U);
   EXPECT_EQ(frame.head.segment_bytes, (std::array<std::uint64_t, 4>{100, 0, 3, 0}));
-  EXPECT_EQ(frame.size_bytes(), 88U + 40 + 103);
+  EXPECT_EQ(frame.size_bytes(), sizeof(FrameHeader) + 40 + 103);
   EXPECT_OK(check_header(frame.head, {}));
 }
 
@@ -51,7 +51,7 @@ TEST(FrameHeader, NamesTheFieldThatCannotBe) {
   head = {};
   head.version = 9;
   EXPECT_ERROR(check_header(resealed(head), {}), Errc::data_corruption,
-               "version: expected 1, found 0x9");
+               "version: expected 2, found 0x9");
   head = {};
   head.kind = static_cast<FrameKind>(6);
   EXPECT_ERROR(check_header(resealed(head), {}), Errc::data_corruption,

@@ -28,7 +28,7 @@ TEST(Handshake, TellsBothEndsWhoThePeerIs) {
   EXPECT_EQ(exchange.accepting_end(), satisfied);
   EXPECT_EQ(exchange.dialling->peer(), options_of(2).self);
   EXPECT_EQ(exchange.accepting->peer(), options_of(1).self);
-  EXPECT_EQ(exchange.dialling->version(), 1);
+  EXPECT_EQ(exchange.dialling->version(), FrameHeader::protocol_version);
 }
 
 TEST(Handshake, IsNotDoneBeforeItsLastMessageIsTaken) {
@@ -68,7 +68,7 @@ TEST(Handshake, LeavesWhatFollowsForTheLink) {
   ASSERT_OK(exchange.accepting->feed(exchange.dialling->output()));
   auto last = exchange.accepting->output();
   const auto size = last.size();
-  last.resize(size + 88, std::byte{0x5A});
+  last.resize(size + sizeof(FrameHeader), std::byte{0x5A});
 
   ASSERT_OK_AND_ASSIGN(const std::size_t taken, exchange.dialling->feed(last));
   EXPECT_EQ(taken, size);

@@ -15,8 +15,8 @@ std::vector<Frame> several_frames() {
   frames.push_back(make_frame(TrafficClass::rows, 1, {700'000, 0, 13}));
   frames.push_back(make_frame(TrafficClass::control, 2, {}, 0));
   frames.push_back(make_frame(TrafficClass::samples, 3, {0, 0, 0, 5}, 9));
-  frames.push_back(
-      make_frame(TrafficClass::rows, 4, {max_piece_bytes - 88 - 8}));  // exactly one piece
+  frames.push_back(make_frame(TrafficClass::rows, 4,
+                              {max_piece_bytes - sizeof(FrameHeader) - 8}));  // exactly one piece
   frames.push_back(make_frame(TrafficClass::gradients, 5, {300'000}));
   frames.push_back(make_frame(TrafficClass::control, 6, {1}));
   return frames;
@@ -188,12 +188,12 @@ TEST(Pieces, WriterCountsWhatIsLeft) {
   PieceWriter writer;
   EXPECT_TRUE(writer.empty());
   writer.push(make_frame(TrafficClass::rows, 1, {mib}));
-  EXPECT_EQ(writer.queued_bytes(), mib + 88 + 8);
+  EXPECT_EQ(writer.queued_bytes(), mib + sizeof(FrameHeader) + 8);
 
   const auto piece = writer.next();
 
   EXPECT_EQ(piece->header.bytes, max_piece_bytes);
-  EXPECT_EQ(writer.queued_bytes(), mib + 88 + 8 - max_piece_bytes);
+  EXPECT_EQ(writer.queued_bytes(), mib + sizeof(FrameHeader) + 8 - max_piece_bytes);
   drain(writer);
   EXPECT_EQ(writer.queued_bytes(), 0U);
   EXPECT_TRUE(writer.empty());

@@ -170,7 +170,7 @@ TEST(SimCable, LatencyAndBandwidthChangeWhileRunningWithoutOvertaking) {
   links.first->send(make_frame(TrafficClass::rows, 2, {5}));
   driver.run_until(t + 20ms);
   cable->set_bandwidth(1e6);
-  links.first->send(make_frame(TrafficClass::rows, 3, {10'000 - 88 - 12}, 0));
+  links.first->send(make_frame(TrafficClass::rows, 3, {10'000 - sizeof(FrameHeader) - 12}, 0));
   driver.run_until(t + 1s);
   EXPECT_EQ(b->times, (std::vector{t + 10ms, t + 10ms, t + 31ms}));
   links.first->close(Error(Errc::cancelled, "done"));

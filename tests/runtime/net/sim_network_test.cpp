@@ -160,7 +160,7 @@ TEST(SimLink, AnIdleLinkStartsAtOnceAndABusyOneWaits) {
   VirtualPair pair({.bytes_per_second = 1e9});
   const auto t = pair.driver.now();
   const Frame frame =
-      make_frame(TrafficClass::control, 1, {900}, 0);  // 988 bytes, with the piece header 1000
+      make_frame(TrafficClass::control, 1, {908}, 0);  // 988 bytes, with the piece header 1000
 
   pair.a->send(frame);
   pair.driver.run_until(t + 500ns);
