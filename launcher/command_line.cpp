@@ -102,6 +102,7 @@ void add_process(CLI::App& app, const char* name, ProcessArguments& arguments,
   command->add_option("--life", arguments.life.incarnation)->required();
   command->add_option("--name", arguments.name)->required();
   command->add_option("--director", arguments.director)->required();
+  command->add_option("--job", arguments.job)->required();
   command->add_option("--listen", arguments.listen);
   command->add_option("--heartbeat", arguments.heartbeat_s);
   command->add_option("--lost-after", arguments.lost_after_s);

@@ -81,6 +81,7 @@ Result<ProcessArguments> process_arguments(const JoinArguments& arguments, const
   process.life.process = *layout.agent_of(static_cast<HostId>(rank));
   process.name = layout.at(process.life.process).name;
   process.director = arguments.director;
+  process.job = job.file_digest;
   process.listen = arguments.listen;
   if (process.listen.empty()) {
     TROUPE_ASSIGN_OR_RETURN(const auto own,

@@ -29,6 +29,7 @@ DirectorLink::DirectorLink(ProcessArguments arguments, Secrets secrets)
 Status DirectorLink::connect(Events events) {
   NeighbourhoodOptions around;
   around.token = secrets_.token;
+  around.job = arguments_.job;
   around.self = arguments_.life;
   around.listen = arguments_.listen;
   TROUPE_ASSIGN_OR_RETURN(around.tcp, tcp_options(arguments_, secrets_));

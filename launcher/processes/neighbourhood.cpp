@@ -75,7 +75,7 @@ Neighbourhood::~Neighbourhood() {
 net::HandshakeOptions Neighbourhood::handshake() const {
   net::HandshakeOptions options;
   options.token = options_.token;
-  options.job = options_.token.public_id();
+  options.job = options_.job;
   options.self.process = options_.self.process;
   options.self.incarnation = options_.self.incarnation;
   options.self.address = listener_ ? listener_->address() : "";

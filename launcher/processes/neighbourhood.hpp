@@ -20,6 +20,7 @@ namespace troupe {
 /// Callbacks come on the network thread or on that of a call here, with no lock held.
 struct NeighbourhoodOptions {
   net::Token token;
+  std::string job;  ///< `Job::file_digest`: processes of another job are refused
   net::ProcessLife self;
   std::string listen = "127.0.0.1:0";
   net::TcpOptions tcp;

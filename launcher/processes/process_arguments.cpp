@@ -22,6 +22,8 @@ std::vector<std::string> to_command_line(const std::string& command, const Proce
                                     a.name,
                                     "--director",
                                     a.director,
+                                    "--job",
+                                    a.job,
                                     "--listen",
                                     a.listen,
                                     "--heartbeat",
@@ -69,6 +71,7 @@ std::optional<ProcessArguments> member_of_environment() {
     arguments.life.incarnation = static_cast<std::uint32_t>(std::stoul(values.at("--life")));
     arguments.name = values.at("--name");
     arguments.director = values.at("--director");
+    arguments.job = values.at("--job");
     arguments.listen = values.at("--listen");
     arguments.heartbeat_s = std::stod(values.at("--heartbeat"));
     arguments.lost_after_s = std::stod(values.at("--lost-after"));

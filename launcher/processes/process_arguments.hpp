@@ -21,6 +21,7 @@ struct ProcessArguments {
   net::ProcessLife life;
   std::string name;                    ///< in messages, e.g. "host 1"
   std::string director;                ///< address of the director's process
+  std::string job;                     ///< `Job::file_digest`: of both ends of a link
   std::string listen = "127.0.0.1:0";  ///< of an agent also empty: on the way to the director
   double heartbeat_s = 1;
   double lost_after_s = 3;

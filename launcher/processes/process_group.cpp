@@ -72,6 +72,7 @@ Status ProcessGroup::open_neighbourhood() {
   const auto& cluster = plan_->job.cluster;
   NeighbourhoodOptions options;
   options.token = entrance_.secrets.token;
+  options.job = plan_->job.file_digest;
   options.self = director_life;
   options.listen = entrance_.listen;
   TROUPE_ASSIGN_OR_RETURN(options.tcp, tcp_options(arguments_for(cluster), entrance_.secrets));
@@ -219,6 +220,7 @@ void ProcessGroup::start_agent(HostId host, const net::ProcessLife& life) {
   arguments.life = life;
   arguments.name = plan_->layout.at(life.process).name;
   arguments.director = neighbours_->address();
+  arguments.job = plan_->job.file_digest;
   arguments.program = setup_.program;
   if (const auto& named = plan_->job.cluster.named; raw(host) < named.size()) {
     arguments.cores = fmt::format("{}", fmt::join(named[raw(host)].cores, ","));

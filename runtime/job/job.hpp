@@ -212,6 +212,9 @@ struct Job {
   std::filesystem::path default_output;  ///< `runs/NAME`, also where `output` is given
   bool output_given = false;             ///< By the job file or `--set`
   std::string json;  ///< the whole job with defaults filled in, as `check` prints it
+  /// Digest of what the job file says, 32 hexadecimal digits: equal for copies with other comments, layout,
+  /// `output` or hidden values, and whatever `--set` changes.
+  std::string file_digest;
 };
 
 }  // namespace troupe

@@ -1,5 +1,6 @@
 #include "runtime/job/job_file.hpp"
 
+#include "runtime/base/digest.hpp"
 #include "runtime/base/json_text.hpp"
 #include "runtime/graph/store.hpp"
 #include "runtime/job/hidden_values.hpp"
@@ -284,6 +285,17 @@ void take_hosts_from_nodes(Json& root) {
   root["cluster"]["hosts"] = hosts;
 }
 
+std::string file_digest(OrderedJson job) {
+  if (job.is_object()) {
+    job.erase("$schema");
+    job.erase("output");
+  }
+  hide_values(job);
+  DigestBuilder digest;
+  digest.add_array(std::span<const char>(printed(job)));
+  return to_string(digest.digest());
+}
+
 Result<JobReading> parse(const std::string& text, const KeyPlace& place,
                          std::span<const std::string> overrides) {
   TROUPE_ASSIGN_OR_RETURN(const JsonDocument document, read_json(text));
@@ -291,6 +303,7 @@ Result<JobReading> parse(const std::string& text, const KeyPlace& place,
   for (const std::string& pointer : document.duplicates) {
     problems.add({pointer, "each key once", "it twice", "remove one", true});
   }
+  const auto digest = file_digest(*document.root);
   for (const std::string& override_text : overrides) {
     if (auto problem = apply_override(*document.root, override_text)) {
       problems.add(*std::move(problem));
@@ -301,6 +314,7 @@ Result<JobReading> parse(const std::string& text, const KeyPlace& place,
   JobReading reading;
   reading.job = Reader(*document.root, place, problems).read();
   reading.problems = std::move(problems).take();
+  reading.job.file_digest = digest;
   add_places(text, overrides, reading.problems);
   return reading;
 }

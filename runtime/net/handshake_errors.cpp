@@ -34,7 +34,7 @@ Error no_common_version(VersionRange accepting, VersionRange dialling) {
 Error other_job(std::string_view accepting, std::string_view dialling) {
   return {Errc::unauthenticated,
           fmt::format("handshake: the accepting end belongs to job '{}', the dialling end to job "
-                      "'{}'\ntry: check the address, and that both ends run the same job",
+                      "'{}'\ntry: check the address, and give both ends the same job file",
                       accepting, dialling)};
 }
 

@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <openssl/crypto.h>
-#include <openssl/evp.h>
 #include <openssl/rand.h>
 #include <span>
 #include <sys/stat.h>
@@ -164,22 +163,6 @@ std::string Token::hex() const {
     text.push_back(digits[std::to_integer<std::size_t>(byte & std::byte{0xF})]);
   }
   return text;
-}
-
-std::string Token::public_id() const {
-  static constexpr std::string_view label = "troupe job";
-  std::array<unsigned char, label.size() + 32> input{};
-  std::ranges::copy(label, input.begin());
-  std::memcpy(input.data() + label.size(), bytes_.data(), bytes_.size());
-  std::array<unsigned char, 32> digest{};
-  EVP_Digest(input.data(), input.size(), digest.data(), nullptr, EVP_sha256(), nullptr);
-  OPENSSL_cleanse(input.data(), input.size());
-  std::string id;
-  for (std::size_t i = 0; i < 8; ++i) {
-    id += digits[digest[i] >> 4U];
-    id += digits[digest[i] & 15U];
-  }
-  return id;
 }
 
 bool Token::empty() const {

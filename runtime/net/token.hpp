@@ -32,8 +32,6 @@ class Token {
   Status write(const std::filesystem::path& file) const;
 
   std::string hex() const;  ///< for a pipe to a child process; wipe it after use
-  /// 16 hexadecimal digits that name the job without telling the token (of its SHA-256).
-  std::string public_id() const;
   bool empty() const;
   const std::array<std::byte, 32>& bytes() const { return bytes_; }
 

@@ -44,13 +44,13 @@ class Manual : public ::testing::Test {
   }
   /// \param environment  NAME=VALUE each
   WatchedRun& join(const Words& arguments, const Words& environment = {},
-                   const std::string& token_file = "",
-                   const std::string& program = TROUPE_PROGRAM) {
+                   const std::string& token_file = "", const std::string& program = TROUPE_PROGRAM,
+                   const std::string& job_file = "") {
     Words words = {"/usr/bin/env"};
     words.insert(words.end(), environment.begin(), environment.end());
     const auto job = testing::fault_job(output(), manual_epochs);
-    words.insert(words.end(), {program, "join"});
-    words.insert(words.end(), job.begin() + 2, job.end());
+    words.insert(words.end(), {program, "join", job_file.empty() ? job[2] : job_file});
+    words.insert(words.end(), job.begin() + 3, job.end());
     for (const auto& setting : job_settings({})) {
       words.insert(words.end(), {"--set", setting});
     }
@@ -128,6 +128,26 @@ TEST_F(Manual, AProcessOfAnotherBuildIsRefusedWithBothBuilds) {
   EXPECT_TRUE(other.find("found 0.1.0, build 0123456789abcdef, sampling version 1"))
       << other.text();
   EXPECT_TRUE(other.find("expected the program 0.1.0, build ")) << other.text();
+}
+
+TEST_F(Manual, AHostWithAnotherJobFileIsRefused) {
+  ASSERT_NO_FATAL_FAILURE(start({"seed=9"}));  // what is set here is not in the hosts' copies
+  const auto other_file = folder() + "/other.json";
+  const std::filesystem::path job = testing::fault_job(output(), manual_epochs)[2];
+  std::filesystem::create_directory_symlink(job.parent_path() / "data", folder() + "/data");
+  std::ifstream in(job);
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  const auto at = text.find("\"batch_size\": ");
+  ASSERT_NE(at, std::string::npos) << text;
+  std::ofstream(other_file) << std::string(text).insert(at + 14, "1");
+
+  auto& other = join({"--host-rank", "0"}, {}, "", TROUPE_PROGRAM, other_file);
+
+  EXPECT_EQ(other.wait_for_end(60s), 4) << other.text();
+  EXPECT_TRUE(other.find("give both ends the same job file")) << other.text();
+  join_host(0);
+  join_host(1);
+  EXPECT_EQ(run_->wait_for_end(60s), 0) << run_->text();
 }
 
 TEST_F(Manual, TheFileOfTheTokenHasTheCertificatesToo) {

@@ -274,6 +274,17 @@ TEST(Neighbourhood, AnotherTokenIsRefusedUntilTheDeadlineAndToldOnBothSides) {
   EXPECT_EQ(director.connects(), 0);
 }
 
+TEST(Neighbourhood, AnotherJobWithTheSameTokenIsRefusedAtOnce) {
+  Process director(0, 1, [](auto& options) { options.job = "one"; });
+  Process other(3, 1, [](auto& options) { options.job = "two"; });
+
+  EXPECT_ERROR(other.connect(director.life(), director.address(), 30s), Errc::unauthenticated,
+               "belongs to job 'one', the dialling end to job 'two'");
+
+  EXPECT_TRUE(director.wait_said("give both ends the same job file"));
+  EXPECT_EQ(director.connects(), 0);
+}
+
 TEST(Neighbourhood, AStrangerInTheDirectorsPlaceDoesNotEndWhoJoins) {
   auto stranger = std::make_unique<testing::RefusingPort>(
       net::handshake::encode(net::handshake::Refused{net::handshake::Reason::token, {0, 0}}));

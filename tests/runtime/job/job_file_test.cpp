@@ -415,6 +415,24 @@ TEST(ParseJob, OverridesWinOverTheFileAndLaterOnesOverEarlier) {
   EXPECT_EQ(job.output, "a=b");
 }
 
+TEST(ParseJob, TheFilesDigestIsOfWhatItSaysAlone) {
+  const auto digest_of = [](const std::string& text,
+                            const std::vector<std::string>& overrides = {}) {
+    return parse_job(text, "", overrides)->job.file_digest;
+  };
+  const auto digest = digest_of(R"({"dataset": {"path": "d"}, "seed": 1})");
+  EXPECT_EQ(digest.size(), 32U);
+  EXPECT_EQ(digest, digest_of("// a copy\n{\"seed\": 1, \"output\": \"o\", \"$schema\": \"s\",\n"
+                              "\"dataset\": {\"path\": \"d\"}}"));
+  EXPECT_EQ(digest, digest_of(R"({"dataset": {"path": "d"}, "seed": 1})", {"seed=2"}));
+  EXPECT_NE(digest, digest_of(R"({"dataset": {"path": "d"}, "seed": 2})"));
+  EXPECT_NE(digest, digest_of(R"({"dataset": {"path": "d"}})"));
+  const auto with_key = [&](const std::string& value) {
+    return digest_of(R"({"cluster": {"ssh": {"env": ["KEY=)" + value + R"("]}}})");
+  };
+  EXPECT_EQ(with_key("a"), with_key("b")) << "it travels in clear";
+}
+
 TEST(ParseJob, ReportsBadOverridesLikeProblemsOfTheFile) {
   EXPECT_CONTAINS(problems_of(minimal, {"train.epoch=3"}), "/train/epoch: expected a known key");
   EXPECT_CONTAINS(problems_of(minimal, {"train.epochs=many"}),
