@@ -26,7 +26,7 @@ std::size_t summand_cols(const StackLayer& layer) {
 Gcn::Gcn(const ModelOptions& options) : LayerStack(options, gcn_parameters, true) {}
 
 void Gcn::prepare(Executor& executor, const Step& step, LayerState& state) const {
-  state.factors = state.factor_memory.build(GcnNorm::loops, step.block, step.below);
+  state.factors = state.factor_memory.build(step.block, step.below);
   if (step.layer.transform_first) {
     transform_sources(executor, step, matrix_of(step.layer, weight, step.parameters), state);
   } else {
@@ -128,7 +128,7 @@ Matrix Gcn::infer_layer(Executor& executor, std::span<const float> parameters, s
   check_inference(parameters, layer, block, input.rows,
                   input.cols == in_cols && input.rows >= in_rows);
   LayerState state;
-  state.factors = state.factor_memory.build(GcnNorm::loops, block);
+  state.factors = state.factor_memory.build(block);
   const auto own = state.factors.destination;
   if (stage == 0) {
     return summands(executor, parameters, layer, input.slice(0, block.num_dst), own);
@@ -145,7 +145,7 @@ Matrix Gcn::infer_embeddings(Executor& executor, std::span<const float> paramete
   check_inference(parameters, layer, block, input.rows,
                   input.cols == summand_cols(layer) && input.rows >= block.num_src);
   LayerState state;
-  state.factors = state.factor_memory.build(GcnNorm::loops, block);
+  state.factors = state.factor_memory.build(block);
   return layer_rows(executor, parameters, layer, block, input, state);
 }
 

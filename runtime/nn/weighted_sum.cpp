@@ -33,16 +33,6 @@ std::size_t edges_from_others(const LayerBlock& block, std::uint32_t destination
   return count;
 }
 
-void divide_by_out_degrees(const LayerBlock& block, std::span<float> factors) {
-  std::ranges::fill(factors, 0.0F);  // counts; exact up to 2^24 edges of one source
-  for (std::uint32_t e = block.offsets[0]; e < block.offsets[block.num_dst]; ++e) {
-    factors[source_of(block, e)] += 1.0F;
-  }
-  for (float& factor : factors) {
-    factor = 1.0F / std::sqrt(std::max(factor, 1.0F));
-  }
-}
-
 }  // namespace
 
 TROUPE_HOT void weighted_sum_rows(const EdgeFactors& factors, const LayerBlock& block,
@@ -95,26 +85,12 @@ TROUPE_HOT void weighted_sum_backward_rows(const EdgeFactors& factors,
   }
 }
 
-EdgeFactors GcnFactors::build(GcnNorm norm, const LayerBlock& block, const LayerBlock* below) {
-  if (norm == GcnNorm::weight) {
-    return {};
-  }
+EdgeFactors GcnFactors::build(const LayerBlock& block, const LayerBlock* below) {
   const auto destination = destination_memory_.get(block.num_dst);
   for (std::uint32_t i = 0; i < block.num_dst; ++i) {
-    const std::size_t degree = block.offsets[i + 1] - block.offsets[i];
-    const std::size_t at_least_one = std::max<std::size_t>(degree, 1);
-    destination[i] = norm == GcnNorm::loops  ? inverse_root(1 + edges_from_others(block, i))
-                     : norm == GcnNorm::both ? inverse_root(at_least_one)
-                                             : 1.0F / static_cast<float>(at_least_one);
-  }
-  if (norm == GcnNorm::right) {
-    return {.source = {}, .destination = destination, .edge = {}};
+    destination[i] = inverse_root(1 + edges_from_others(block, i));
   }
   const auto source = source_memory_.get(block.num_src);
-  if (norm == GcnNorm::both) {
-    divide_by_out_degrees(block, source);
-    return {.source = source, .destination = destination, .edge = {}};
-  }
   std::ranges::copy(destination, source.begin());
   for (std::uint32_t j = block.num_dst; j < block.num_src; ++j) {
     const bool counted = below != nullptr && j < below->num_dst;

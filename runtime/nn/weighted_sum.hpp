@@ -39,24 +39,16 @@ void weighted_sum_rows(const EdgeFactors& factors, const LayerBlock& block, std:
 void weighted_sum_backward_rows(const EdgeFactors& factors, const EdgesBySource& by_source,
                                 std::size_t first, ConstMatrix grad_out, MutMatrix grad_x);
 
-/// Forms of the weights.
-enum class GcnNorm : std::uint8_t {
-  loops,   ///< one self loop per node, 1 / sqrt(deg i * deg j), both sampled in-degrees with the
-           ///< loop (PyG's GCNConv on a sampled batch)
-  both,    ///< 1 / sqrt(max(in-degree i, 1) * max(out-degree j, 1)) in the block, no loops added
-  right,   ///< 1 / max(in-degree i, 1), no loops added
-  weight,  ///< 1; the caller gives a weight per edge (EdgeFactors::edge)
-};
-
-/// Computes factors and keeps their memory between batches.
+/// Computes the factors of graph convolutions, and keeps their memory between batches: one self loop per
+/// node, 1 / sqrt(deg i * deg j), both sampled in-degrees with the loop (PyG's GCNConv on a sampled batch).
 class GcnFactors {
  public:
-  /// \param below  for `loops`: the block of the layer below, whose destinations are this one's
+  /// \param below  the block of the layer below, whose destinations are this one's
   ///   sources: in-edges of sources that are no destinations here are counted there. Null, or a
   ///   source that is no destination there either: none were sampled, degree 1
   /// \returns views that stay valid until the next build()
   /// \cost one pass over the edges; serial
-  EdgeFactors build(GcnNorm norm, const LayerBlock& block, const LayerBlock* below = nullptr);
+  EdgeFactors build(const LayerBlock& block, const LayerBlock* below = nullptr);
 
  private:
   GrowBuffer<float> source_memory_;
