@@ -1,6 +1,6 @@
 #pragma once
 /// \file embed_fixture.hpp
-/// Tests that run the example of a user program, built once per suite.
+/// Tests that run the examples of user programs, built once per suite.
 #include "tests/support/embedded_program.hpp"
 #include "tests/support/expect.hpp"
 #include "tests/support/process.hpp"
@@ -34,7 +34,7 @@ class Embed : public ::testing::Test {
   /// Once for all tests: installs, configures and builds.
   static void SetUpTestSuite() {
     shared_ = std::make_unique<ScratchFolder>();
-    problems_ = build_embedded_program(folder());
+    problems_ = build_embedded_programs(folder());
   }
   static void TearDownTestSuite() {
     shared_.reset();

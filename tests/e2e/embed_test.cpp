@@ -1,8 +1,11 @@
 // A user program in every launch mode: the same results, arguments, mistakes.
+#include "runtime/graph/store.hpp"
 #include "tests/e2e/embed_fixture.hpp"
 #include "tests/support/network_hosts.hpp"
 #include "tests/support/slurm_cluster.hpp"
 #include "tests/support/watched_run.hpp"
+
+#include <nlohmann/json.hpp>
 
 #include <chrono>
 #include <filesystem>
@@ -19,6 +22,30 @@ using testing::Embed;
 using testing::line_of;
 using testing::ProcessResult;
 using testing::Words;
+
+TEST_F(Embed, AStoreOfOnesOwnIsPartitionedByAnOwnMethodAndLearned) {
+  const auto people = output("people");
+  const auto parts = output("people_parts");
+  const auto written = run({folder() + "/store_build/write_store", people});
+  ASSERT_EQ(written.exit_code, 0) << written.err;
+  EXPECT_EQ(line_of(written, "4000"), written.out.substr(0, written.out.size() - 1));
+  const auto made = run({folder() + "/store_build/partition_store", people, parts});
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  EXPECT_EQ(made.out, "2 parts by by_group\n");
+  ASSERT_OK_AND_ASSIGN(const auto store, PartitionedStore::open(parts, {}));
+  const auto& info = store.partition();
+  EXPECT_EQ(info.method, "by_group");
+  EXPECT_LT(info.cut_edges * 5, store.info().edge_types[0].count) << "groups keep to themselves";
+
+  const auto ran = run({folder() + "/installed/bin/troupe", "run",
+                        std::string(TROUPE_SOURCE_DIR) + "/examples/store/job.json", "--set",
+                        "dataset.path=" + parts, "--set", "output=" + output("people_run")});
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  std::ifstream in(output("people_run") + "/report.json");
+  const auto report = nlohmann::json::parse(in);
+  EXPECT_GE(report["scores"]["test"]["accuracy"].get<double>(), 0.9);
+  EXPECT_NE(run({folder() + "/store_build/write_store", people}).exit_code, 0) << "it exists";
+}
 
 TEST_F(Embed, TheSameProgramRunsOnOneAndTwoHostsWithTheSameResults) {
   const auto two = run(program_command("two", {}));
