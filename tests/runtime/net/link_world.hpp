@@ -183,6 +183,7 @@ class TcpWorld final : public LinkWorld {
     return near_.open_sockets() + far_.open_sockets() - 1;  // the listener
   }
   testing::SocketProxy& proxy() { return *proxy_; }
+  std::uint16_t port() const { return testing::port_of(listener_->address()); }
 
  private:
   AcceptedLinks accepted_;
