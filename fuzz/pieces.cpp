@@ -1,5 +1,5 @@
 // Bytes from a link, in two cuts that must not matter, one of them read to their place where the reader offers one. The first byte says whether the checksums of
-// frame headers are made right, and how the second cut goes.
+// headers are made right, and how the second cut goes.
 #include "runtime/net/endpoint.hpp"
 #include "runtime/net/piece.hpp"
 
@@ -14,12 +14,14 @@ using namespace net;
 
 constexpr FrameLimits limits{.max_meta_bytes = 1U << 12, .max_frame_bytes = 1U << 20};
 
-/// Walks the pieces as the reader would and seals each frame header that lies in one piece.
+/// Walks the pieces as the reader would and seals each piece header, and each frame header that lies in one piece.
 void seal_headers(std::vector<std::byte>& wire) {
   std::size_t at = 0;
   while (wire.size() - at >= sizeof(PieceHeader)) {
     PieceHeader piece;
     std::memcpy(&piece, wire.data() + at, sizeof piece);
+    seal(piece);
+    std::memcpy(wire.data() + at, &piece, sizeof piece);
     at += sizeof piece;
     const auto size = std::min<std::size_t>(piece.bytes, wire.size() - at);
     if ((piece.flags & 1) != 0 && size >= sizeof(FrameHeader)) {

@@ -40,9 +40,15 @@ struct PieceHeader {
   std::uint32_t frame = 0;  ///< number of the frame on this link; starts at 0, wraps
   TrafficClass traffic = TrafficClass::control;
   std::uint8_t flags = 0;
-  std::uint16_t reserved = 0;
+  /// CRC-16 of the bytes before it (`seal`). Without it a length that was changed on the way makes the reader wait
+  /// for bytes that never come, while heartbeats say that all is well.
+  std::uint16_t checksum = 0;
 };
 static_assert(sizeof(PieceHeader) == 12);
+
+/// Fills in the checksum.
+void seal(PieceHeader& header);
+bool is_sealed(const PieceHeader& header);
 
 /// The longest sentence in a goodbye; a longer one is cut.
 inline constexpr std::size_t max_goodbye_text = 4096;

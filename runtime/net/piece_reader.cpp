@@ -180,8 +180,8 @@ Status PieceReader::begin_piece() {
   if (traffic >= traffic_classes) {
     return corrupt_piece("traffic class, below", traffic_classes, traffic);
   }
-  if (piece_.reserved != 0) {
-    return corrupt_piece("reserved", 0, piece_.reserved);
+  if (!is_sealed(piece_)) {
+    return Error(Errc::data_corruption, "piece: the header's checksum is wrong");
   }
   if ((piece_.flags & (PieceHeader::heartbeat | PieceHeader::goodbye)) != 0) {
     return begin_frameless();

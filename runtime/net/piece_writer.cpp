@@ -2,8 +2,11 @@
 #include "runtime/net/piece.hpp"
 #include "runtime/net/saturate.hpp"
 
+#include <boost/crc.hpp>
+
 #include <algorithm>
 #include <bit>
+#include <cstddef>
 #include <cstring>
 
 namespace troupe::net {
@@ -11,10 +14,27 @@ namespace {
 
 constexpr std::size_t most_spare = 64;
 
+/// CRC-16/CCITT-FALSE: finds any change of up to 16 bits in a row.
+std::uint16_t checksum_of(const PieceHeader& header) {
+  boost::crc_optimal<16, 0x1021, 0xFFFF, 0, false, false> crc;
+  crc.process_bytes(&header, offsetof(PieceHeader, checksum));
+  return static_cast<std::uint16_t>(crc.checksum());
+}
+
 }  // namespace
+
+void seal(PieceHeader& header) {
+  header.checksum = checksum_of(header);
+}
+
+bool is_sealed(const PieceHeader& header) {
+  return header.checksum == checksum_of(header);
+}
+
 std::array<std::byte, sizeof(PieceHeader)> heartbeat_piece() {
   PieceHeader header;
   header.flags = PieceHeader::heartbeat;
+  seal(header);
   return std::bit_cast<std::array<std::byte, sizeof header>>(header);
 }
 
@@ -23,6 +43,7 @@ std::vector<std::byte> goodbye_piece(const Error& why) {
   PieceHeader header;
   header.bytes = static_cast<std::uint32_t>(1 + text.size());
   header.flags = PieceHeader::goodbye;
+  seal(header);
   std::vector<std::byte> out(sizeof header);
   std::memcpy(out.data(), &header, sizeof header);
   out.push_back(static_cast<std::byte>(why.code()));
@@ -107,6 +128,7 @@ PieceWriter::Piece PieceWriter::cut(Outgoing& outgoing) {
   piece.header.traffic = outgoing.frame.head.traffic;
   piece.header.flags = static_cast<std::uint8_t>((begins ? PieceHeader::first : 0) |
                                                  (outgoing.complete() ? PieceHeader::last : 0));
+  seal(piece.header);
   return piece;
 }
 

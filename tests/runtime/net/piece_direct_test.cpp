@@ -84,6 +84,7 @@ TEST(PieceReader, ABrokenPieceIsFoundWhereverItsBytesWereReadTo) {
   PieceHeader header;
   std::memcpy(&header, wire.data(), sizeof header);
   header.flags = PieceHeader::first;  // says that more will come
+  seal(header);
   std::memcpy(wire.data(), &header, sizeof header);
   PieceReader reader({});
   std::vector<Frame> out;
@@ -135,7 +136,8 @@ TEST(PieceReader, AGoodbyeIsCutToItsLimitAndMayBeEmpty) {
   }
 }
 
-Status read_header(const PieceHeader& header) {
+Status read_header(PieceHeader header) {
+  seal(header);
   PieceReader reader({});
   std::vector<Frame> out;
   return reader.feed(std::as_bytes(std::span(&header, 1)), out);
