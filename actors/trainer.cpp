@@ -44,6 +44,7 @@ void begin(Self* self, const PassRequest& request, caf::response_promise promise
     options.max_batches = request.best ? 0 : state.options.max_eval_batches;
   }
   ++state.pass_number;
+  state.last_scores.reset();
   state.pass.emplace(std::move(options), request.role);
   state.pass->best = request.best;
   state.pass->promises.push_back(std::move(promise));
@@ -91,6 +92,12 @@ void begin_scoring(Self* self, const net::ScoreRequest& request) {
       state.pass->stream.options().purpose == Purpose::evaluate &&
       state.pass->stream.options().epoch == request.epoch) {
     state.pass->promises.push_back(std::move(promise));
+    return;
+  }
+  if (const auto& last = state.last_scores;
+      !state.pass && last && last->first.role == request.role &&
+      last->first.epoch == request.epoch && last->first.best == request.best) {
+    promise.deliver(last->second);
     return;
   }
   begin(self, {request.role, Purpose::evaluate, request.epoch, request.best}, std::move(promise));

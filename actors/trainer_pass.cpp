@@ -169,7 +169,10 @@ void end_scoring(Self* self, Pass pass) {
   const auto cols = self->state.learner->model().options().out_dim;
   pass.scores.cols = static_cast<std::uint32_t>(cols);
   pass.scores.outputs = Segment::of(std::move(pass.outputs));
-  answer_all(pass, caf::make_message(Ref<net::ScoreResult>(std::move(pass.scores))));
+  Ref<net::ScoreResult> scores(std::move(pass.scores));
+  self->state.last_scores.emplace(
+      net::ScoreRequest{pass.stream.options().epoch, pass.role, pass.best}, scores);
+  answer_all(pass, caf::make_message(std::move(scores)));
 }
 
 void end_epoch(Self* self, Pass pass) {

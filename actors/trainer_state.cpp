@@ -103,6 +103,7 @@ void restore(Self* self, const Ref<net::Restore>& request) {
   ++state.pass_number;
   fail(self, Error(Errc::cancelled, "the run was rolled back"));
   state.last_epoch.reset();
+  state.last_scores.reset();
   for (auto& waiting : state.states_asked) {
     waiting.promise.deliver(to_caf(Error(Errc::cancelled, "the run was rolled back")));
   }

@@ -96,6 +96,8 @@ struct State {
   bool applying = false;   ///< and changes the parameters
   Exchange exchange;
   std::optional<net::EpochResult> last_epoch;
+  /// Until the next pass begins: a link may ask again for what was answered.
+  std::optional<std::pair<net::ScoreRequest, Ref<net::ScoreResult>>> last_scores;
   std::vector<WaitingState> states_asked;
   std::optional<WaitingRestore> restore_asked;
   SteadyClock::time_point last_step = SteadyClock::now();

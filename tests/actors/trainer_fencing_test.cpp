@@ -46,6 +46,7 @@ TrainerOptions lone_batch_options(std::chrono::milliseconds fenced_for) {
   options.world = 2;
   options.collect = collect;
   options.orders["train"] = std::make_shared<const SeedOrder>(seeds, 1, 1, true);
+  options.orders["val"] = std::make_shared<const SeedOrder>(seeds, 1, 1, false);
   options.learner.model.layers = 1;
   options.learner.model.in_dim = 3;
   options.learner.model.out_dim = 2;
@@ -109,6 +110,25 @@ class TrainerFencing : public ::testing::Test {
   caf::actor trainer_;
   caf::actor peer_;
 };
+
+// A link that breaks asks again for what may have been answered. Computed again, the scores would stand in the way
+// of the next epoch (`troupe simulate` found it).
+TEST_F(TrainerFencing, ScoresThatWereAnsweredAreNotComputedAgainForTheSameQuestion) {
+  start(50ms);
+  const net::ScoreRequest question{0, "val"};
+  ASSERT_OK_AND_ASSIGN(const auto first, ask<net::ScoreResult>(question));
+
+  ASSERT_OK_AND_ASSIGN(const auto again, ask<net::ScoreResult>(question));
+  ASSERT_OK_AND_ASSIGN(const auto other, ask<net::ScoreResult>(net::ScoreRequest{1, "val"}));
+  ASSERT_OK_AND_ASSIGN(const auto third, ask<net::ScoreResult>(question));
+
+  EXPECT_EQ(&*again, &*first);
+  EXPECT_NE(&*other, &*first);
+  EXPECT_NE(&*third, &*first) << "only the last answer is kept";
+  ASSERT_OK(restore(1));
+  ASSERT_OK_AND_ASSIGN(const auto restored, ask<net::ScoreResult>(question));
+  EXPECT_NE(&*restored, &*third) << "of other parameters";
+}
 
 TEST_F(TrainerFencing, AFencedTrainerThatIsRestoredTrainsOn) {
   start(50ms);
