@@ -47,6 +47,8 @@ struct ClusterHooks {
   std::function<void(ProcessId, const std::string& actor)> on_start = {};
   /// Given each holder after it started; what it returns is used in its place.
   std::function<caf::actor(caf::actor_system&, PartId, caf::actor)> wrap_holder = {};
+  /// The same for evaluators.
+  std::function<caf::actor(caf::actor_system&, ProcessId, caf::actor)> wrap_evaluator = {};
   /// Asked before a holder is started again; an error keeps it from starting.
   std::function<Status(ProcessId, PartId)> may_restart_holder = {};
   /// How long a rank pauses before a step.

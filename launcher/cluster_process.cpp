@@ -305,6 +305,9 @@ Result<caf::actor> ClusterProcess::start_evaluator() {
                                      const auto self = weak.lock();
                                      return self ? self->trainer(first) : caf::actor();
                                    });
+  if (hooks_->wrap_evaluator) {
+    evaluator = hooks_->wrap_evaluator(runtime_.system(), id_, evaluator);
+  }
   know("evaluator", evaluator);
   export_to_all({Role::evaluator, raw(id_)}, evaluator);
   return evaluator;

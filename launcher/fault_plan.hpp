@@ -3,6 +3,7 @@
 /// What goes wrong in one simulated run, decided before it begins by a seed alone, and what must come
 /// of it (docs/failure.md).
 #include "runtime/base/ids.hpp"
+#include "runtime/job/layout.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -25,16 +26,30 @@ enum class FaultKind : std::uint8_t {
   stall_trainer,          ///< makes no step for `lasts`
   stall_trainer_forever,  ///< not recoverable
   disk_error,             ///< checkpoints cannot be written for `lasts`
+  silent_link,      ///< for `lasts` nothing passes from one end to the other, and nobody is told
+  corrupt_frame,    ///< a byte changes on the way
+  stall_holder,     ///< the holders of a part answer nothing for `lasts`
+  stall_evaluator,  ///< does nothing for `lasts`
+  stall_evaluator_forever,  ///< not recoverable
 };
 std::string to_string(FaultKind kind);
 
-/// One fault. It happens `after` some rank has made `step` steps of the run.
+/// What a fault waits for.
+enum class FaultMoment : std::uint8_t {
+  step,        ///< some rank has made so many steps of the run
+  evaluation,  ///< so many blocks of exact inference were computed
+  recovery,    ///< all ranks went back so many times
+  finish,      ///< the last step is made
+};
+
+/// One fault. It happens `after` its moment; where that does not come, never.
 struct Fault {
   FaultKind kind = FaultKind::cut_link;
-  std::uint64_t step = 0;
+  FaultMoment moment = FaultMoment::step;
+  std::uint64_t step = 0;  ///< or blocks, or times
   std::chrono::microseconds after{0};
   std::chrono::microseconds lasts{0};
-  ProcessId host{};   ///< where, or one end of the link
+  ProcessId host{};   ///< the process where, or one end of the link
   ProcessId other{};  ///< the other end
   Rank rank{};
   PartId part{};
@@ -44,6 +59,10 @@ struct Fault {
 /// The cluster, its network and its faults.
 struct FaultPlan {
   std::uint64_t seed = 0;
+  std::string placement = "collocated";
+  std::uint32_t servers = 0;    ///< with "server_client"
+  bool typed = false;           ///< a graph with several types, scored on sampled batches
+  std::uint64_t row_cache = 0;  ///< bytes of the static cache of rows; 0: none
   std::uint32_t hosts = 1;
   std::uint32_t trainers_per_host = 1;
   std::uint32_t samplers = 1;
@@ -62,6 +81,9 @@ struct FaultPlan {
 
   std::uint32_t world() const { return hosts * trainers_per_host; }
 };
+
+/// The processes of such a cluster.
+Layout layout_of(const FaultPlan& plan);
 
 /// The plan of a seed, for runs of `steps` steps.
 FaultPlan make_fault_plan(std::uint64_t seed, std::uint64_t steps);

@@ -2,17 +2,12 @@
 
 #include "launcher/prepare_store.hpp"
 #include "launcher/read_job.hpp"
+#include "launcher/simulation_data.hpp"
 #include "launcher/simulation_stage.hpp"
-#include "runtime/base/executor.hpp"
-#include "runtime/base/files.hpp"
-#include "runtime/generate/rmat.hpp"
-#include "runtime/graph/npy.hpp"
 #include "runtime/job/job_file.hpp"
 #include "runtime/run/checkpoint.hpp"
 
-#include <array>
 #include <fmt/format.h>
-#include <vector>
 
 namespace troupe {
 namespace {
@@ -21,40 +16,12 @@ constexpr std::uint64_t train_seeds = 48;
 constexpr std::uint64_t batch_size = 4;
 constexpr std::uint64_t epochs = 2;
 
-Status write_ids(const std::filesystem::path& file, std::uint64_t first, std::uint64_t count) {
-  std::vector<std::int64_t> ids;
-  for (std::uint64_t i = 0; i < count; ++i) {
-    ids.push_back(static_cast<std::int64_t>(first + i));
-  }
-  const std::array<std::uint64_t, 1> shape = {count};
-  const auto header = npy_header({'i', 8}, shape);
-  const std::array<std::span<const std::byte>, 2> pieces = {std::as_bytes(std::span(header)),
-                                                            std::as_bytes(std::span(ids))};
-  return write_new_file(file, pieces);
-}
-
-Status make_data(const std::filesystem::path& dir) {
-  InlineExecutor executor;
-  RmatOptions options;
-  options.nodes = 96;
-  options.edges = 400;
-  options.symmetrize = true;
-  options.features = 6;
-  options.classes = 3;
-  options.labels = LabelKind::random;
-  options.train = train_seeds;
-  options.seed = 7;
-  TROUPE_ASSIGN_OR_RETURN(const auto graph, rmat_graph(options));
-  TROUPE_RETURN_IF_ERROR(generate::write_npy(graph, options, executor, dir));
-  TROUPE_RETURN_IF_ERROR(write_ids(dir / "val_idx.npy", 0, 40));
-  return write_ids(dir / "test_idx.npy", 40, 40);
-}
-
 }  // namespace
 
 Result<Simulation> Simulation::create(const std::filesystem::path& dir) {
   if (!std::filesystem::exists(dir / "data")) {
-    TROUPE_RETURN_IF_ERROR(make_data(dir / "data"));
+    TROUPE_RETURN_IF_ERROR(make_simulation_data(dir / "data", train_seeds));
+    TROUPE_RETURN_IF_ERROR(make_typed_simulation_data(dir / "typed", train_seeds));
   }
   return Simulation(dir);
 }
@@ -70,22 +37,30 @@ FaultPlan Simulation::plan(std::uint64_t seed) const {
 }
 
 Result<Job> Simulation::job_of(const FaultPlan& plan) const {
-  const auto text =
-      fmt::format(R"({{
-    "dataset": {{ "path": "data" }},
+  const auto text = fmt::format(
+      R"({{
+    "dataset": {{ "path": "{}" }},
     "partition": {{ "parts": {} }},
     "cluster": {{ "hosts": {}, "trainers_per_host": {}, "samplers_per_trainer": {},
-                 "batches_in_flight": {}, "window": {}, "replicas": {},
+                 "batches_in_flight": {}, "window": {}, "replicas": {}, "placement": "{}",
+                 {}
                  "network": {{ "latency_us": {}, "bandwidth_gbps": {} }} }},
     "sample": {{ "fanout": [3, 2], "batch_size": {} }},
+    "features": {{ "cache": {} }},
+    "eval": {{ "mode": "{}" }},
     "model": {{ "hidden": 4, "dropout": 0.5 }},
     "train": {{ "epochs": {}, "optimizer": {{ "lr": 0.01 }} }},
     "seed": 5,
     "output": "{}"
   }})",
-                  plan.parts, plan.hosts, plan.trainers_per_host, plan.samplers,
-                  plan.batches_in_flight, plan.window_bytes, plan.replicas, plan.latency_us,
-                  plan.bandwidth_gbps, batch_size, epochs, dir_.string());
+      plan.typed ? "typed" : "data", plan.parts, plan.hosts, plan.trainers_per_host, plan.samplers,
+      plan.batches_in_flight, plan.window_bytes, plan.replicas, plan.placement,
+      plan.servers > 0 ? fmt::format("\"servers\": {},", plan.servers) : "", plan.latency_us,
+      plan.bandwidth_gbps, batch_size,
+      plan.row_cache > 0
+          ? fmt::format("{{ \"policy\": \"degree\", \"budget\": {} }}", plan.row_cache)
+          : "{}",
+      plan.typed ? "sampled" : "exact", epochs, dir_.string());
   TROUPE_ASSIGN_OR_RETURN(auto reading, parse_job(text, dir_, {}));
   if (!reading.problems.empty()) {
     return Error(Errc::internal, to_string(reading.problems));
@@ -106,22 +81,24 @@ Simulation::Expected Simulation::digests_of(const RunRecord& record) {
           record.best_parameters};
 }
 
-Result<Simulation::Expected> Simulation::expected(std::uint32_t world) {
-  if (const auto found = expected_.find(world); found != expected_.end()) {
+Result<Simulation::Expected> Simulation::expected(std::uint32_t world, bool typed) {
+  if (const auto found = expected_.find({world, typed}); found != expected_.end()) {
     return found->second;
   }
   FaultPlan calm;
   calm.trainers_per_host = world;
+  calm.typed = typed;
   TROUPE_ASSIGN_OR_RETURN(const auto prepared, prepare(calm));
-  Stage stage(calm, dir_ / "none", {});
+  Stage stage(calm, steps(world), dir_ / "none", {});
   TROUPE_ASSIGN_OR_RETURN(const auto result, stage.run(prepared.job, prepared.store));
-  return expected_[world] = digests_of(result.record);
+  return expected_[{world, typed}] = digests_of(result.record);
 }
 
 Status Simulation::check_resume(const FaultPlan& plan, const std::filesystem::path& checkpoints) {
   FaultPlan calm;
   calm.hosts = plan.hosts;
   calm.trainers_per_host = plan.trainers_per_host;
+  calm.typed = plan.typed;
   TROUPE_ASSIGN_OR_RETURN(const auto prepared, prepare(calm));
   VirtualRuntime runtime({});
   TROUPE_ASSIGN_OR_RETURN(const auto cluster,
@@ -137,7 +114,7 @@ Status Simulation::check_resume(const FaultPlan& plan, const std::filesystem::pa
   TROUPE_ASSIGN_OR_RETURN(
       const auto result,
       cluster->run({.resume = std::make_shared<const Checkpoint>(std::move(found->checkpoint))}));
-  TROUPE_ASSIGN_OR_RETURN(const auto right, expected(plan.world()));
+  TROUPE_ASSIGN_OR_RETURN(const auto right, expected(plan.world(), plan.typed));
   if (digests_of(result.record) != right) {
     return Error(Errc::internal, fmt::format("resumed from {}: other digests than undisturbed",
                                              found->dir.filename().string()));
@@ -147,7 +124,7 @@ Status Simulation::check_resume(const FaultPlan& plan, const std::filesystem::pa
 
 SimulationOutcome Simulation::judge(const FaultPlan& plan, const Result<RunResult>& result,
                                     SimulationOutcome outcome) {
-  const auto right = expected(plan.world());
+  const auto right = expected(plan.world(), plan.typed);
   outcome.failed = !result;
   if (!right) {
     outcome.verdict = "the undisturbed run failed: " + right.error().what();
@@ -169,8 +146,9 @@ SimulationOutcome Simulation::judge(const FaultPlan& plan, const Result<RunResul
                                    std::chrono::duration<double>(outcome.elapsed).count(),
                                    std::chrono::duration<double>(time_limit(plan)).count());
   }
-  // An answer larger than the window passes alone; states are charged with a mebibyte.
-  const auto most_in_flight = plan.window_bytes + (std::uint64_t{2} << 20);
+  // An answer larger than the window passes alone; states and parameters are charged with a mebibyte, and up to
+  // three of them are on the link of the director's process and a rank's.
+  const auto most_in_flight = plan.window_bytes + (std::uint64_t{4} << 20);
   const auto most_queued = 4 * plan.window_bytes + (std::uint64_t{1} << 20);
   if (outcome.traffic.max_in_flight_bytes > most_in_flight ||
       outcome.traffic.max_queued_bytes > most_queued) {
@@ -191,7 +169,7 @@ SimulationOutcome Simulation::run(const FaultPlan& plan,
     return outcome;
   }
   const auto checkpoints = dir_ / fmt::format("checkpoints-{}", plan.seed);
-  Stage stage(plan, checkpoints, trace);
+  Stage stage(plan, steps(plan.world()), checkpoints, trace);
   const auto result = stage.run(prepared->job, prepared->store);
   outcome = judge(plan, result, stage.outcome());
   if (outcome.as_expected && plan.checkpoint_steps > 0) {

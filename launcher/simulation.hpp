@@ -56,7 +56,7 @@ class Simulation {
   /// The job, and the store of its parts, made when first asked for.
   Result<PreparedRun> prepare(const FaultPlan& plan) const;
   /// Digests of an undisturbed run.
-  Result<Expected> expected(std::uint32_t world);
+  Result<Expected> expected(std::uint32_t world, bool typed);
   static Expected digests_of(const RunRecord& record);
   SimulationOutcome judge(const FaultPlan& plan, const Result<RunResult>& result,
                           SimulationOutcome outcome);
@@ -64,7 +64,7 @@ class Simulation {
   Status check_resume(const FaultPlan& plan, const std::filesystem::path& checkpoints);
 
   std::filesystem::path dir_;
-  std::map<std::uint32_t, Expected> expected_;  ///< by world
+  std::map<std::pair<std::uint32_t, bool>, Expected> expected_;  ///< by world, and whether typed
 };
 
 }  // namespace troupe

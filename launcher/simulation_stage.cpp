@@ -9,6 +9,7 @@
 
 #include <caf/all.hpp>
 
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace troupe {
@@ -20,19 +21,28 @@ struct Later {
   std::function<void()> run;
 };
 
-caf::behavior late_holder(caf::event_based_actor* self, const caf::actor& holder,
-                          std::chrono::microseconds delay) {
-  self->link_to(holder);
+/// Passes requests on in their order, each after as long as `delay` says then.
+caf::behavior late_actor(caf::event_based_actor* self, const caf::actor& actor,
+                         const std::function<std::chrono::nanoseconds()>& delay) {
+  self->link_to(actor);
   const auto pass_on = [=](auto request) {
     auto promise = std::make_shared<caf::response_promise>(self->make_response_promise());
+    const auto wait = delay();
+    if (wait.count() <= 0) {
+      promise->delegate(actor, request);
+      return;
+    }
     self->delayed_send(
-        self, delay,
-        Ref<Later>(Later{[promise, holder, request] { promise->delegate(holder, request); }}));
+        self, wait,
+        Ref<Later>(Later{[promise, actor, request] { promise->delegate(actor, request); }}));
   };
   return {
       [=](const Ref<HopRequest>& request) { pass_on(request); },
       [=](const Ref<RowRequest>& request) { pass_on(request); },
       [=](const Ref<StoreTensor>& request) { pass_on(request); },
+      [=](const Ref<net::InferRequest>& request) { pass_on(request); },
+      [=](const Ref<net::ScoreRequest>& request) { pass_on(request); },
+      [=](const Ref<net::Ping>& request) { return self->delegate(actor, request); },
       [](const Ref<Later>& later) { later->run(); },
   };
 }
@@ -51,14 +61,23 @@ void Stage::tell(const std::string& what) {
 
 ClusterHooks Stage::hooks() {
   ClusterHooks hooks;
-  hooks.on_step = [this](const StepReport& report) { on_step(report); };
+  hooks.on_step = [this](const StepReport& report) {
+    tell(fmt::format("rank {} made step {}", raw(report.rank), report.global_step));
+    reached(FaultMoment::step, report.global_step);
+    if (report.global_step == steps_) {
+      reached(FaultMoment::finish, steps_);
+    }
+  };
+  hooks.on_infer = [this](const InferenceReport&) { reached(FaultMoment::evaluation, ++blocks_); };
   hooks.on_start = [this](ProcessId host, const std::string& actor) {
     if (actor == cursed_) {
       later(std::chrono::microseconds(1), [this, host, actor] { kill(host, actor); });
     }
   };
   hooks.say = [this](const std::string& text) {
-    outcome_.rollbacks += text.find("all ranks go back") != std::string::npos ? 1U : 0U;
+    if (text.find("all ranks go back") != std::string::npos) {
+      reached(FaultMoment::recovery, ++outcome_.rollbacks);
+    }
     outcome_.restarts += text.find("started the holder") != std::string::npos ? 1U : 0U;
     tell(text);
   };
@@ -78,20 +97,30 @@ ClusterHooks Stage::hooks() {
     }
     return ok_status();
   };
-  if (plan_.holder_delay.count() > 0) {
-    hooks.wrap_holder = [this](caf::actor_system& system, PartId part, caf::actor holder) {
-      return part == plan_.slow_part ? system.spawn(late_holder, holder, plan_.holder_delay)
-                                     : holder;
-    };
-  }
+  const auto until = [this](const auto& stalled, std::uint32_t which) {
+    const auto found = stalled.find(which);
+    const auto left = found == stalled.end() ? std::chrono::nanoseconds(0)
+                                             : found->second - runtime_.driver().now();
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(left);
+  };
+  hooks.wrap_holder = [this, until](caf::actor_system& system, PartId part, caf::actor holder) {
+    const auto delay = part == plan_.slow_part ? plan_.holder_delay : std::chrono::microseconds(0);
+    return system.spawn(late_actor, holder, [this, until, part, delay] {
+      return std::max<std::chrono::nanoseconds>(delay, until(stalled_parts_, raw(part)));
+    });
+  };
+  hooks.wrap_evaluator = [this, until](caf::actor_system& system, ProcessId id,
+                                       caf::actor evaluator) {
+    return system.spawn(late_actor, evaluator,
+                        [this, until, id] { return until(stalled_evaluators_, raw(id)); });
+  };
   return hooks;
 }
 
-void Stage::on_step(const StepReport& report) {
-  tell(fmt::format("rank {} made step {}", raw(report.rank), report.global_step));
+void Stage::reached(FaultMoment moment, std::uint64_t count) {
   for (std::size_t i = 0; i < plan_.faults.size(); ++i) {
     const auto& fault = plan_.faults[i];
-    if (report.global_step == fault.step && happened_.insert(i).second) {
+    if (fault.moment == moment && fault.step == count && happened_.insert(i).second) {
       schedule(fault);
     }
   }
@@ -100,7 +129,7 @@ void Stage::on_step(const StepReport& report) {
 void Stage::schedule(const Fault& fault) {
   const bool stalls =
       fault.kind == FaultKind::stall_trainer || fault.kind == FaultKind::stall_trainer_forever;
-  if (stalls) {  // takes effect at the rank's next step
+  if (stalls && fault.moment == FaultMoment::step) {  // takes effect at the rank's next step
     const auto length = fault.kind == FaultKind::stall_trainer
                             ? fault.lasts
                             : std::chrono::microseconds(std::chrono::hours(20));
@@ -111,26 +140,36 @@ void Stage::schedule(const Fault& fault) {
 }
 
 void Stage::kill(ProcessId host, const std::string& actor) {
-  tell(fmt::format("fault: the {} on host {} is killed", actor, raw(host)));
+  tell(fmt::format("fault: the {} in process {} is killed", actor, raw(host)));
   cluster_->kill(host, actor);
 }
 
 void Stage::cut(const Fault& fault) {
   const auto cable = cluster_->cable(fault.host, fault.other);
-  tell(fmt::format("fault: the link of hosts {} and {} is cut", raw(fault.host), raw(fault.other)));
+  tell(fmt::format("fault: the link of processes {} and {} is cut", raw(fault.host),
+                   raw(fault.other)));
   cable->cut(Error(Errc::peer_lost, "cut"), {.lose_in_flight = fault.lose_in_flight, .notice = {}});
-  if (fault.kind == FaultKind::cut_link) {
-    later(fault.lasts, [this, cable] {
-      tell("the link is healed");
-      cable->heal();
-    });
+  if (fault.kind == FaultKind::cut_link_forever) {
+    never_healed_.insert(cable.get());
+    return;
   }
+  heal_later(cable, fault.lasts);
+}
+
+void Stage::heal_later(const std::shared_ptr<net::SimCable>& cable,
+                       std::chrono::microseconds after) {
+  later(after, [this, cable] {
+    if (!never_healed_.contains(cable.get())) {
+      tell("a link is healed");
+      cable->heal();
+    }
+  });
 }
 
 void Stage::slow(const Fault& fault) {
   const auto cable = cluster_->cable(fault.host, fault.other);
-  tell(
-      fmt::format("fault: the link of hosts {} and {} is slow", raw(fault.host), raw(fault.other)));
+  tell(fmt::format("fault: the link of processes {} and {} is slow", raw(fault.host),
+                   raw(fault.other)));
   cable->set_latency(std::chrono::milliseconds(20));
   cable->set_bandwidth(virtual_gigabit / 100);
   later(fault.lasts, [this, cable] {
@@ -139,22 +178,69 @@ void Stage::slow(const Fault& fault) {
   });
 }
 
+void Stage::silence(const Fault& fault) {
+  const auto cable = cluster_->cable(fault.host, fault.other);
+  const std::size_t end = raw(fault.host) < raw(fault.other) ? 0 : 1;
+  constexpr std::chrono::microseconds lost_after = std::chrono::seconds(3);
+  tell(fmt::format("fault: nothing of process {} reaches process {}", raw(fault.host),
+                   raw(fault.other)));
+  cable->hold(end, true);
+  if (fault.lasts < lost_after) {  // TCP sends it again
+    later(fault.lasts, [this, cable, end] {
+      tell("the silent link is healed");
+      cable->hold(end, false);
+    });
+    return;
+  }
+  later(lost_after, [this, cable] {
+    tell("the silent link is closed");
+    cable->cut(Error(Errc::peer_lost, "silent for 3 s"), {.lose_in_flight = true, .notice = {}});
+  });
+  heal_later(cable, fault.lasts);
+}
+
+std::pair<ProcessId, std::string> Stage::data_path_of(Rank rank) const {
+  const auto elsewhere = layout_.samplers_of(rank);
+  return elsewhere.empty()
+             ? std::pair(layout_.process_of(rank), fmt::format("trainer of rank {}", raw(rank)))
+             : std::pair(elsewhere.front(), fmt::format("the batch server of rank {}", raw(rank)));
+}
+
 void Stage::happen(const Fault& fault) {
   const auto rank = fmt::format("trainer of rank {}", raw(fault.rank));
   const auto holder = fmt::format("holder of part {}", raw(fault.part));
-  const auto home = static_cast<ProcessId>(raw(fault.part) % plan_.hosts);
+  const auto [sampling, owner] = data_path_of(fault.rank);
   switch (fault.kind) {
     case FaultKind::cut_link:
     case FaultKind::cut_link_forever:
       return cut(fault);
     case FaultKind::slow_link:
       return slow(fault);
+    case FaultKind::silent_link:
+      return silence(fault);
+    case FaultKind::corrupt_frame:
+      tell(fmt::format("fault: a byte from process {} to process {} changes", raw(fault.host),
+                       raw(fault.other)));
+      return cluster_->cable(fault.host, fault.other)
+          ->corrupt(raw(fault.host) < raw(fault.other) ? 0 : 1);
     case FaultKind::lose_sampler:
-      return kill(fault.host, "sampler 0 of " + rank);
+      return kill(sampling, "sampler 0 of " + owner);
     case FaultKind::lose_collector:
-      return kill(fault.host, "collector of " + rank);
+      return kill(sampling, "collector of " + owner);
     case FaultKind::lose_holder:
-      return kill(home, holder);
+      return kill(fault.host, holder);
+    case FaultKind::stall_holder:
+      tell(fmt::format("fault: the holders of part {} stall", raw(fault.part)));
+      stalled_parts_[raw(fault.part)] = runtime_.driver().now() + fault.lasts;
+      return;
+    case FaultKind::stall_evaluator:
+    case FaultKind::stall_evaluator_forever:
+      tell(fmt::format("fault: the evaluator of process {} stalls", raw(fault.host)));
+      stalled_evaluators_[raw(fault.host)] =
+          runtime_.driver().now() + (fault.kind == FaultKind::stall_evaluator
+                                         ? fault.lasts
+                                         : std::chrono::microseconds(std::chrono::hours(20)));
+      return;
     case FaultKind::lose_holder_forever:
       gone_.insert({raw(fault.host), raw(fault.part)});
       return kill(fault.host, holder);
@@ -178,11 +264,7 @@ void Stage::happen(const Fault& fault) {
 
 Result<RunResult> Stage::run(const Job& job, const PartitionedStore& store) {
   TROUPE_ASSIGN_OR_RETURN(cluster_, SimulatedCluster::create(job, store, hooks(), runtime_));
-  for (std::size_t i = 0; i < plan_.faults.size(); ++i) {
-    if (plan_.faults[i].step == 0 && happened_.insert(i).second) {
-      schedule(plan_.faults[i]);
-    }
-  }
+  reached(FaultMoment::step, 0);
   RunSetup setup;
   if (plan_.checkpoint_steps > 0) {
     CheckpointFolderOptions options;

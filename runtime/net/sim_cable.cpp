@@ -95,6 +95,20 @@ bool SimCable::is_cut() const {
   return cut_;
 }
 
+void SimCable::hold(std::size_t end, bool on) {
+  const std::lock_guard guard(mutex_);
+  if (wire_) {
+    wire_->hold(end, on);
+  }
+}
+
+void SimCable::corrupt(std::size_t end) {
+  const std::lock_guard guard(mutex_);
+  if (wire_) {
+    wire_->corrupt(end);
+  }
+}
+
 void SimCable::set_latency(Clock::duration latency) {
   const std::lock_guard guard(mutex_);
   options_.latency = latency;

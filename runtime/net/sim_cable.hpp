@@ -41,6 +41,11 @@ class SimCable : public std::enable_shared_from_this<SimCable> {
   void cut(Error why, SimCut how);
   void heal();
   bool is_cut() const;
+  /// While on, nothing that `end` sends passes, and nobody is told: a network that drops one direction, whose
+  /// bytes TCP sends again later. Of the link that there is.
+  void hold(std::size_t end, bool on);
+  /// The next byte that leaves `end` is changed on the way.
+  void corrupt(std::size_t end);
   void set_latency(Clock::duration latency);    ///< of what leaves from now on
   void set_bandwidth(double bytes_per_second);  ///< of what leaves from now on; 0: unlimited
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 namespace troupe::net {
 namespace {
@@ -56,6 +57,17 @@ void SimWire::after(std::size_t end, Clock::duration delay, std::function<void()
   });
 }
 
+void SimWire::hold(std::size_t end, bool on) {
+  const std::lock_guard guard(mutex_);
+  ends_[end].held = on;
+  plan_pump(end);
+}
+
+void SimWire::corrupt(std::size_t end) {
+  const std::lock_guard guard(mutex_);
+  ends_[end].corrupt = true;
+}
+
 void SimWire::set_latency(Clock::duration latency) {
   const std::lock_guard guard(mutex_);
   options_.latency = latency;
@@ -79,7 +91,7 @@ void SimWire::send(std::size_t end, Frame frame) {
 
 void SimWire::plan_pump(std::size_t end) {
   auto& from = ends_[end];
-  if (from.pumping || closing_ || (from.rest.empty() && from.writer.empty()) ||
+  if (from.pumping || from.held || closing_ || (from.rest.empty() && from.writer.empty()) ||
       may_leave(from) == 0) {
     return;
   }
@@ -93,7 +105,7 @@ void SimWire::pump(std::size_t end) {
   const std::lock_guard guard(mutex_);
   auto& from = ends_[end];
   from.pumping = false;
-  if (closing_) {
+  if (closing_ || from.held) {
     return;
   }
   if (from.rest.empty()) {
@@ -151,6 +163,9 @@ Segment SimWire::next_block(End& from, int to) {
     if (from.writer.empty() || capacity - used < most) {
       break;
     }
+  }
+  if (std::exchange(from.corrupt, false)) {
+    block.data()[0] ^= std::byte{0xFF};
   }
   if (options_.tamper) {
     options_.tamper(to, block.bytes().first(used));

@@ -27,6 +27,10 @@ class SimWire : public std::enable_shared_from_this<SimWire> {
   void close(Error why);
   /// As close(), but each end learns of it after its own time, and what is on the wire may be lost.
   void cut(Error why, const SimCut& how);
+  /// What `end` sends stays where it is.
+  void hold(std::size_t end, bool on);
+  /// Of what leaves `end` next the first byte is changed.
+  void corrupt(std::size_t end);
   void set_latency(Clock::duration latency);
   void set_bandwidth(double bytes_per_second);
   Clock::time_point now() const { return driver_.now(); }
@@ -35,10 +39,12 @@ class SimWire : public std::enable_shared_from_this<SimWire> {
  private:
   struct End {
     explicit End(FrameLimits limits) : reader(limits) {}
-    PieceWriter writer;                // of what leaves here
-    Segment block;                     // bytes under way out of the writer
-    std::span<const std::byte> rest;   // of them, what has not begun to leave
-    std::size_t unacknowledged = 0;    // bytes that began to leave, not known to be taken
+    PieceWriter writer;               // of what leaves here
+    Segment block;                    // bytes under way out of the writer
+    std::span<const std::byte> rest;  // of them, what has not begun to leave
+    std::size_t unacknowledged = 0;   // bytes that began to leave, not known to be taken
+    bool held = false;
+    bool corrupt = false;              // the next block
     bool pumping = false;              // an event that takes pieces from the writer is queued
     Clock::time_point free_at{};       // when the last bytes have left
     Clock::time_point last_arrival{};  // of what left here: a lower latency overtakes nothing
