@@ -64,11 +64,11 @@ void choose_cluster(FaultPlan& plan, Dice& dice) {
   }
 }
 
-using Link = std::pair<ProcessId, ProcessId>;
+using ProcessPair = std::pair<ProcessId, ProcessId>;
 
 /// Of processes that talk.
-std::vector<Link> links_of(const Layout& layout) {
-  std::vector<Link> links;
+std::vector<ProcessPair> links_of(const Layout& layout) {
+  std::vector<ProcessPair> links;
   for (const auto& a : layout.processes) {
     for (const auto& b : layout.processes) {
       if (raw(a.id) < raw(b.id) && layout.talk(a.id, b.id)) {
@@ -80,9 +80,9 @@ std::vector<Link> links_of(const Layout& layout) {
 }
 
 /// Over which gradients go: nothing takes their place.
-std::vector<Link> links_of_ranks(const Layout& layout) {
+std::vector<ProcessPair> links_of_ranks(const Layout& layout) {
   auto links = links_of(layout);
-  std::erase_if(links, [&](const Link& link) {
+  std::erase_if(links, [&](const ProcessPair& link) {
     return layout.at(link.first).ranks.empty() || layout.at(link.second).ranks.empty();
   });
   return links;
@@ -95,7 +95,7 @@ bool is_on_link(FaultKind kind) {
 }
 
 /// Where and when. \requires there are links, where it is on one
-Fault place(FaultKind kind, const FaultPlan& plan, const std::vector<Link>& links,
+Fault place(FaultKind kind, const FaultPlan& plan, const std::vector<ProcessPair>& links,
             std::uint64_t steps, Dice& dice) {
   const auto layout = layout_of(plan);
   Fault fault;
