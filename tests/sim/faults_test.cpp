@@ -4,6 +4,10 @@
 #include "tests/support/fault_tally.hpp"
 #include "tests/support/scratch_folder.hpp"
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
 namespace troupe {
 namespace {
 
@@ -86,6 +90,37 @@ TEST(FaultSimulation, ARankThatCannotBeHeardForLongIsReplacedWhileItLives) {
 
   EXPECT_TRUE(outcome.as_expected) << outcome.verdict;
   EXPECT_GE(outcome.rollbacks, 1U);
+}
+
+/// Virtual milliseconds of the first line of a trace that has a text.
+double time_of(const std::vector<std::string>& lines, const std::string& text) {
+  const auto found = std::ranges::find_if(
+      lines, [&](const auto& line) { return line.find(text) != std::string::npos; });
+  return found == lines.end() ? -1 : std::stod(*found);
+}
+
+TEST(FaultSimulation, ALossIsNoticedWithinFiveSecondsAtTheDefaults) {
+  const testing::ScratchFolder scratch;
+  ASSERT_OK_AND_ASSIGN(auto simulation, Simulation::create(scratch.path()));
+  for (const auto kind : {FaultKind::cut_link, FaultKind::silent_link}) {
+    for (std::uint64_t step = 1; step <= 6; ++step) {
+      auto plan = two_host_plan();
+      plan.seed = step;
+      plan.latency_us = 2000;
+      plan.faults = {link_fault(kind, step, std::chrono::seconds(15))};
+      std::vector<std::string> lines;
+
+      const auto outcome =
+          simulation.run(plan, [&](const std::string& line) { lines.push_back(line); });
+
+      EXPECT_TRUE(outcome.as_expected) << outcome.verdict;
+      const auto lost = time_of(lines, "fault: ");
+      const auto noticed = time_of(lines, "all ranks go back");
+      ASSERT_GE(lost, 0);
+      EXPECT_GE(noticed, lost);
+      EXPECT_LE(noticed - lost, 5000) << to_string(plan);
+    }
+  }
 }
 
 TEST(FaultSimulation, ARollBackDoesNotWaitForTheSharesThatItEnds) {
