@@ -103,15 +103,17 @@ class RemoteHost {
     const bool v6 = spec_.address.find(':') != std::string::npos && spec_.address.front() != '[';
     return (v6 ? "[" + spec_.address + "]" : spec_.address) + ":" + path;
   }
-  /// Rsync writes beside a file's place and renames, so that nothing that lies there is written through.
+  /// Rsync writes beside a file's place and renames, so that nothing that lies there is written through. The other
+  /// end's errors come beside the protocol (--stderr): in it they may be lost with the connection.
   Result<HostCopy> send(const std::vector<std::string>& what, const std::string& list) const {
     std::string shell;
     for (const auto& word : ssh_options(ssh_, spec_)) {
       shell += (shell.empty() ? "" : " ") + rsync_quoted(word);
     }
-    std::vector<std::string> words{
-        "rsync", "--checksum", "--whole-file",       "--copy-links", "--executability",
-        "-e",    shell,        "--out-format=%i %l", "--timeout",    longest_silence};
+    std::vector<std::string> words{"rsync",        "--stderr=all", "--checksum",
+                                   "--whole-file", "--copy-links", "--executability",
+                                   "-e",           shell,          "--out-format=%i %l",
+                                   "--timeout",    longest_silence};
     words.insert(words.end(), what.begin(), what.end());
     TROUPE_ASSIGN_OR_RETURN(const auto printed, run(words, list));
     HostCopy sent;
@@ -124,17 +126,35 @@ class RemoteHost {
     }
     return sent;
   }
-  static Error ended_badly(const ChildEnd& end) {
+  static bool is_away(const ChildEnd& end) {
     // The codes of ssh, and of rsync, for a connection that is not there or ends.
-    constexpr std::array<const char*, 4> away_codes{"exit code 255", "exit code 10", "exit code 12",
-                                                    "exit code 30"};
-    const bool away = std::ranges::find(away_codes, end.how) != away_codes.end();
+    constexpr std::array<const char*, 4> codes{"exit code 255", "exit code 10", "exit code 12",
+                                               "exit code 30"};
+    return std::ranges::find(codes, end.how) != codes.end();
+  }
+  static Error ended_badly(const ChildEnd& end) {
+    const bool away = is_away(end);
     return Error(away ? Errc::peer_lost : Errc::failed_precondition,
                  fmt::format("{}{}", end.errors.empty() ? "ended with " + end.how : end.errors,
                              away ? "" : "; try: space and permission there"));
   }
+  struct Ran {
+    std::string printed;
+    ChildEnd end;
+  };
   /// Runs a program with `input`, which it reads before it prints much. \returns what it prints
   Result<std::string> run(const std::vector<std::string>& words, std::string_view input) const {
+    TROUPE_ASSIGN_OR_RETURN(auto ran, run_once(words, input));
+    if (!ran.end.success && ran.end.errors.empty() && !is_away(ran.end)) {
+      // Its reason may be lost with the connection.
+      TROUPE_ASSIGN_OR_RETURN(ran, run_once(words, input));
+    }
+    if (!ran.end.success) {
+      return ended_badly(ran.end);
+    }
+    return std::move(ran.printed);
+  }
+  Result<Ran> run_once(const std::vector<std::string>& words, std::string_view input) const {
     TROUPE_ASSIGN_OR_RETURN(auto child, PipedChild::start(words));
     std::string printed;
     std::array<char, 4096> block{};
@@ -160,11 +180,7 @@ class RemoteHost {
         printed.append(block.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
       }
     }
-    const auto end = child.wait();
-    if (!end.success) {
-      return ended_badly(end);
-    }
-    return printed;
+    return Ran{std::move(printed), child.wait()};
   }
 
   SshJob ssh_;
