@@ -348,6 +348,7 @@ TEST_F(Program, CheckTakesTheTimeOfAnEpochFromTheReportOfTheSameJob) {
   EXPECT_EQ(check("model.hidden=32").find("report.json"), std::string::npos);
 }
 
+#ifndef __SANITIZE_ADDRESS__  // which takes memory of its own
 TEST_F(Program, TheMemoryThatCheckNamesIsEnough) {
   for (const std::string name : {"quickstart", "local_worker"}) {
     const auto memory = testing::check_and_run(example(name + ".json"), {}, folder());
@@ -356,6 +357,7 @@ TEST_F(Program, TheMemoryThatCheckNamesIsEnough) {
         << memory.output;
   }
 }
+#endif
 
 TEST_F(Program, InspectFindsANodeByEitherId) {
   const auto store = folder() + "/store";
