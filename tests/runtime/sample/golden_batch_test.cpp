@@ -1,3 +1,5 @@
+#include "runtime/base/permutation.hpp"
+#include "runtime/sample/seed_order.hpp"
 #include "tests/runtime/sample/drive.hpp"
 
 #include <cstdlib>
@@ -7,9 +9,12 @@
 namespace troupe {
 namespace {
 
+using testing::CutGraph;
+using testing::TestGraph;
+
 /// Twelve nodes. Node 0 has in-edges from all others, node 1 a self loop and two parallel
 /// edges, 2..9 a ring with chords, 10 one in-edge, 11 none.
-testing::TestGraph small_graph() {
+TestGraph small_graph() {
   std::vector<testing::TestEdge> edges;
   for (std::uint64_t i = 11; i > 0; --i) {
     edges.push_back({i, 0});
@@ -24,21 +29,55 @@ testing::TestGraph small_graph() {
   return testing::plain_graph(12, std::move(edges));
 }
 
+/// Three node types and four edge types: from type 0 to 1, back, within 1, and from 2 to 1. Node 0
+/// of type 1 has many in-edges of each.
+TestGraph hetero_graph() {
+  TestGraph graph;
+  graph.nodes = {
+      {.name = "author", .count = 7}, {.name = "paper", .count = 9}, {.name = "venue", .count = 3}};
+  graph.edges = {{.name = "writes", .source = 0, .destination = 1},
+                 {.name = "written_by", .source = 1, .destination = 0},
+                 {.name = "cites", .source = 1, .destination = 1},
+                 {.name = "holds", .source = 2, .destination = 1}};
+  for (std::uint64_t i = 0; i < 7; ++i) {
+    for (const std::uint64_t paper : {std::uint64_t{0}, (2 * i + 3) % 9, (5 * i + 1) % 9}) {
+      graph.edges[0].edges.push_back({6 - i, paper});
+      graph.edges[1].edges.push_back({paper, 6 - i});
+    }
+  }
+  for (std::uint64_t i = 9; i-- > 0;) {
+    graph.edges[2].edges.push_back({i, 0});
+    graph.edges[2].edges.push_back({(7 * i + 4) % 9, i});
+    graph.edges[3].edges.push_back({i % 3, i});
+    graph.edges[3].edges.push_back({(i + 1) % 3, 0});
+  }
+  return graph;
+}
+
+/// The lists of an edge type's destinations, as parts store them.
+std::string in_lists_text(const CutGraph& whole, const TestGraph& graph, std::size_t e) {
+  const auto& type = graph.edges[e];
+  const auto& lists = whole.parts[0]->edges[e].in;
+  std::string text;
+  for (std::uint64_t node = 0; node < graph.nodes[type.destination].count; ++node) {
+    const std::uint64_t local = raw(whole.global(node, type.destination)) -
+                                raw(whole.parts[0]->nodes[type.destination].first);
+    text += fmt::format("  {}:", node);
+    for (auto at = lists.offsets[local]; at < lists.offsets[local + 1]; ++at) {
+      text += fmt::format(" {} (edge {})", whole.original(lists.neighbours[at], type.source),
+                          lists.edge_ids[at]);
+    }
+    text += '\n';
+  }
+  return text;
+}
+
 std::string small_batches() {
   const auto graph = small_graph();
   std::string text =
       "# Batches of the graph in golden_batch_test.cpp, by original ids; job seed 42. Written by "
-      "the test.\nin-lists:\n";
-  const auto whole = testing::cut_graph(graph, 1);
-  for (std::uint64_t node = 0; node < 12; ++node) {
-    const auto& lists = whole.parts[0]->edges[0].in;
-    const std::uint64_t local = raw(whole.global(node));
-    text += fmt::format("  {}:", node);
-    for (auto e = lists.offsets[local]; e < lists.offsets[local + 1]; ++e) {
-      text += fmt::format(" {} (edge {})", whole.original(lists.neighbours[e]), lists.edge_ids[e]);
-    }
-    text += '\n';
-  }
+      "the test.\nin-lists:\n" +
+      in_lists_text(testing::cut_graph(graph, 1), graph, 0);
   const auto cut = testing::cut_graph(graph, 3);
   const auto add = [&](const std::string& title, const SampleOptions& options, BatchKey key,
                        const std::vector<std::uint64_t>& seeds) {
@@ -59,12 +98,90 @@ std::string small_batches() {
   options = testing::fanouts({2, -1});
   options.dir = EdgeDir::out;
   add("fanout 2 all, outwards", options, {}, {5, 11});
+  options = testing::fanouts({10, 3});  // more words than a block of Philox has
+  add("fanout 10 3, epoch 2, batch 7", options, {.epoch = 2, .number = 7}, {0});
+  options.replace = true;
+  add("fanout 10 3, epoch 2, batch 7, with replacement", options, {.epoch = 2, .number = 7}, {0});
   return text;
 }
 
-TEST(GoldenBatches, AreWhatTheyAlwaysWere) {
-  const std::string path = std::string(TROUPE_SOURCE_DIR) + "/tests/goldens/batches/small.txt";
-  const std::string now = small_batches();
+std::string hetero_batches() {
+  const auto graph = hetero_graph();
+  std::string text =
+      "# Batches of the heterogeneous graph in golden_batch_test.cpp, by original ids; job seed "
+      "42. Written by the test.\n";
+  const auto whole = testing::cut_graph(graph, 1);
+  for (std::size_t e = 0; e < graph.edges.size(); ++e) {
+    text += fmt::format("in-lists of edge type {}, node types {} to {}:\n", e,
+                        graph.edges[e].source, graph.edges[e].destination) +
+            in_lists_text(whole, graph, e);
+  }
+  const auto cut = testing::cut_graph(graph, 3);
+  SampleOptions options{
+      .fanout = {{3, 2, 4, 1}, {2, -1, 1, 2}}, .with_edge_ids = true, .job_seed = 42};
+  const std::string fanouts = "fanout 3 2 / 2 all / 4 1 / 1 2";
+  const auto add = [&](const std::string& more, BatchKey key, std::uint16_t seed_type,
+                       const std::vector<std::uint64_t>& seeds) {
+    text += fmt::format("\n{}{}, seed type {}, seeds {}\n", fanouts, more, seed_type,
+                        testing::list_text(seeds)) +
+            testing::text_of(testing::drive_plain(cut, options, key, seeds, seed_type));
+  };
+  add(", epoch 0, batch 0", {}, 1, {0, 8, 0, 3});
+  add(", epoch 3, batch 5", {.epoch = 3, .number = 5}, 0, {2, 5});
+  options.frontier = Frontier::all;
+  add(", frontier all", {}, 1, {0, 4});
+  options.frontier = Frontier::fresh;
+  options.dir = EdgeDir::out;
+  add(", outwards", {}, 2, {1});
+  return text;
+}
+
+std::string seed_orders() {
+  std::string text =
+      "# Positions in the sorted list of seeds; job seed 42. Written by golden_batch_test.cpp.\n";
+  const auto add = [&](const std::string& title, const SeedOrder& order, std::uint32_t epoch) {
+    text += fmt::format("\n{}\n", title);
+    for (std::uint64_t b = 0; b < order.num_batches(); ++b) {
+      text += fmt::format("batch {}: {}\n", b, testing::list_text(order.positions(epoch, b)));
+    }
+  };
+  const auto seeds_of = [](std::uint64_t count, std::uint16_t node_type) {
+    auto list = std::make_shared<SeedList>();
+    list->node_type = static_cast<NodeTypeId>(node_type);
+    list->original.resize(count);
+    list->global.resize(count);
+    return list;
+  };
+  const auto add_global = [&](std::uint64_t count, std::uint64_t batch_size, std::uint16_t type,
+                              std::uint32_t epoch) {
+    add(fmt::format("global, {} seeds of node type {}, batch size {}, epoch {}", count, type,
+                    batch_size, epoch),
+        SeedOrder(seeds_of(count, type), batch_size, 42, /*shuffle=*/true), epoch);
+  };
+  add_global(1, 4, 0, 0);
+  add_global(11, 4, 0, 0);
+  add_global(11, 4, 0, 1);
+  add_global(11, 4, 3, 1);
+  add_global(16, 16, 0, 0);  // all numbers of 4 bits: no cycle is walked
+  add_global(17, 17, 0, 0);
+  add_global(140, 80, 0, 0);
+  add("local, shares 1 4 6 8 | 0 2 7 | 3 5 9, node type 0, batch size 2, epoch 2",
+      SeedOrder(seeds_of(10, 0), 2, 42, SeedShares{{1, 4, 6, 8}, {0, 2, 7}, {3, 5, 9}}), 2);
+  const std::uint64_t many = (std::uint64_t{1} << 40) + 3;
+  const Permutation order(stream_key(42, {.domain = Domain::seed_order}), many);
+  std::vector<std::uint64_t> places;
+  for (std::uint64_t i = 0; i < 8; ++i) {
+    places.push_back(order(i));
+  }
+  text += fmt::format(
+      "\nglobal, {} seeds of node type 0, batch size 8, epoch 0, first batch\nbatch 0: {}\n", many,
+      testing::list_text(places));
+  return text;
+}
+
+/// Compares with the file, or writes it if TROUPE_UPDATE_GOLDENS is set.
+void expect_golden_text(const std::string& name, const std::string& now) {
+  const std::string path = std::string(TROUPE_SOURCE_DIR) + "/tests/goldens/batches/" + name;
   if (std::getenv("TROUPE_UPDATE_GOLDENS") != nullptr) {
     std::ofstream(path) << now;
   }
@@ -75,6 +192,18 @@ TEST(GoldenBatches, AreWhatTheyAlwaysWere) {
   golden << file.rdbuf();
 
   EXPECT_EQ(now, golden.str()) << "a change of what is drawn raises sampling_version";
+}
+
+TEST(GoldenBatches, AreWhatTheyAlwaysWere) {
+  expect_golden_text("small.txt", small_batches());
+}
+
+TEST(GoldenBatches, OfHeterogeneousGraphsAreWhatTheyAlwaysWere) {
+  expect_golden_text("hetero.txt", hetero_batches());
+}
+
+TEST(GoldenBatches, HaveTheSeedsTheyAlwaysHad) {
+  expect_golden_text("seed_orders.txt", seed_orders());
 }
 
 }  // namespace
