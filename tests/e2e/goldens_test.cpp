@@ -1,4 +1,4 @@
-// The program against PyTorch Geometric (tests/goldens): outputs from PyG's weights, and the weights
+// The program against PyTorch Geometric (tests/goldens): outputs from PyG's weights, and weights
 // after a training step of two ranks.
 #include "tests/support/expect.hpp"
 #include "tests/support/npy_reader.hpp"

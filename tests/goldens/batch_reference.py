@@ -23,7 +23,8 @@ def philox(counter, key):
     k0, k1 = np.moveaxis(key, -1, 0)
     for _ in range(10):
         left, right = c0 * np.uint64(0xD2511F53), c2 * np.uint64(0xCD9E8D57)
-        c0, c1, c2, c3 = (right >> HALF) ^ c1 ^ k0, right & LOW, (left >> HALF) ^ c3 ^ k1, left & LOW
+        c0, c1 = (right >> HALF) ^ c1 ^ k0, right & LOW
+        c2, c3 = (left >> HALF) ^ c3 ^ k1, left & LOW
         k0 = (k0 + np.uint64(0x9E3779B9)) & LOW
         k1 = (k1 + np.uint64(0xBB67AE85)) & LOW
     return np.stack([c0, c1, c2, c3], axis=-1)
