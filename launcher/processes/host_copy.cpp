@@ -103,17 +103,15 @@ class RemoteHost {
     const bool v6 = spec_.address.find(':') != std::string::npos && spec_.address.front() != '[';
     return (v6 ? "[" + spec_.address + "]" : spec_.address) + ":" + path;
   }
-  /// Rsync writes beside a file's place and renames, so that nothing that lies there is written through. The other
-  /// end's errors come beside the protocol (--stderr): in it they may be lost with the connection.
+  /// Rsync writes beside a file's place and renames, so that nothing there is written through.
   Result<HostCopy> send(const std::vector<std::string>& what, const std::string& list) const {
     std::string shell;
     for (const auto& word : ssh_options(ssh_, spec_)) {
       shell += (shell.empty() ? "" : " ") + rsync_quoted(word);
     }
-    std::vector<std::string> words{"rsync",        "--stderr=all", "--checksum",
-                                   "--whole-file", "--copy-links", "--executability",
-                                   "-e",           shell,          "--out-format=%i %l",
-                                   "--timeout",    longest_silence};
+    std::vector<std::string> words{
+        "rsync", "--checksum", "--whole-file",       "--copy-links", "--executability",
+        "-e",    shell,        "--out-format=%i %l", "--timeout",    longest_silence};
     words.insert(words.end(), what.begin(), what.end());
     TROUPE_ASSIGN_OR_RETURN(const auto printed, run(words, list));
     HostCopy sent;
@@ -146,7 +144,7 @@ class RemoteHost {
   Result<std::string> run(const std::vector<std::string>& words, std::string_view input) const {
     TROUPE_ASSIGN_OR_RETURN(auto ran, run_once(words, input));
     if (!ran.end.success && ran.end.errors.empty() && !is_away(ran.end)) {
-      // Its reason may be lost with the connection.
+      // The other end's reason may be lost with the connection; copying again is harmless.
       TROUPE_ASSIGN_OR_RETURN(ran, run_once(words, input));
     }
     if (!ran.end.success) {
