@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <fstream>
 #include <map>
+#include <set>
 
 namespace troupe::testing {
 
@@ -19,7 +20,8 @@ const Role& role_of(Victim victim) {
       {Victim::replicated_server,
        {"server with a replica",
         "server 1",
-        {"cluster.placement=server_client", "cluster.replicas=2"}}},
+        {"cluster.placement=server_client", "cluster.servers=3", "cluster.replicas=2",
+         "cluster.server_of_rank=[0,2]", "cluster.prefetch=1", "partition.parts=3", "trace=true"}}},
       {Victim::trainer, {"trainer", "rank 1", {"cluster.placement=server_client"}}},
       {Victim::host, {"host process", "host 1", {"cluster.placement=collocated"}}},
       {Victim::agent, {"agent", "agent of host 1", {"cluster.placement=collocated"}}},
@@ -46,11 +48,10 @@ std::string to_string(Moment moment) {
   return names.at(moment);
 }
 
-std::string test_name(const FaultCell& cell) {
+std::string name_of_words(const std::string& words) {
   std::string name;
   bool upper = true;
-  for (const char c :
-       to_string(cell.victim) + " " + to_string(cell.act) + " " + to_string(cell.moment)) {
+  for (const char c : words) {
     if (std::isalpha(static_cast<unsigned char>(c)) == 0) {
       upper = true;
     } else {
@@ -59,6 +60,11 @@ std::string test_name(const FaultCell& cell) {
     }
   }
   return name;
+}
+
+std::string test_name(const FaultCell& cell) {
+  return name_of_words(to_string(cell.victim) + " " + to_string(cell.act) + " " +
+                       to_string(cell.moment));
 }
 
 std::ostream& operator<<(std::ostream& out, const FaultCell& cell) {
@@ -115,6 +121,28 @@ std::string digests_in(const std::string& output) {
   return report.is_object() && report.contains("digests") ? report["digests"].dump() : "";
 }
 
+std::size_t hops_in_trace(const std::string& output, const std::string& process, int part) {
+  std::ifstream in(fmt::format("{}/trace-{}.json", output, process));
+  const auto trace = nlohmann::json::parse(in, nullptr, false);
+  if (!trace.is_object()) {
+    return 0;
+  }
+  const auto holder = fmt::format("holder of part {}", part);
+  std::set<int> lines;
+  std::size_t served = 0;
+  for (const auto& event : trace["traceEvents"]) {
+    if (event["name"] == "thread_name" &&
+        event["args"]["name"].get<std::string>().starts_with(holder)) {
+      lines.insert(event["tid"].get<int>());
+    }
+  }
+  for (const auto& event : trace["traceEvents"]) {
+    const bool is_hop = event["ph"] == "X" && event["name"] == "sample neighbours";
+    served += is_hop && lines.contains(event["tid"].get<int>()) ? 1U : 0U;
+  }
+  return served;
+}
+
 const std::string& undisturbed_digests(int epochs) {
   static std::map<int, std::string> known;
   auto& digests = known[epochs];
@@ -132,13 +160,14 @@ std::string table_head() {
          "|---|---|---|---|--:|--:|\n";
 }
 
+std::string seconds_text(double seconds) {
+  return seconds < 0 ? std::string("–") : fmt::format("{:.2f} s", seconds);
+}
+
 std::string table_line(const FaultCell& cell, const FaultOutcome& outcome) {
-  const auto time = [](double seconds) {
-    return seconds < 0 ? std::string("–") : fmt::format("{:.2f} s", seconds);
-  };
   return fmt::format("| {} | {} | {} | {} | {} | {} |\n", to_string(cell.victim),
                      to_string(cell.act), to_string(cell.moment), outcome.end,
-                     time(outcome.detected_s), time(outcome.recovered_s));
+                     seconds_text(outcome.detected_s), seconds_text(outcome.recovered_s));
 }
 
 }  // namespace troupe::testing

@@ -1,5 +1,6 @@
 #include "tests/e2e/fault_roles.hpp"
 #include "tests/support/scratch_folder.hpp"
+#include "tests/support/shared_memory.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -17,8 +18,11 @@ constexpr int epoch_hit = 4;    // early enough for the run to go on after it
 constexpr int step_kept = 40;   // a checkpoint
 constexpr auto patience = 60s;  // with whatever must come by itself
 
-std::vector<std::string> job_of(const FaultCell& cell, const std::string& output, int epochs) {
-  auto words = fault_job(output, epochs);
+std::vector<std::string> job_of(const FaultCell& cell, const std::string& output, int epochs,
+                                const SharedMemory& memory) {
+  auto words = memory.problem().empty() ? memory.words() : std::vector<std::string>();
+  const auto job = fault_job(output, epochs);
+  words.insert(words.end(), job.begin(), job.end());
   words.insert(words.end(), {"--set", "cluster.launch=local"});
   if (cell.defaults) {
     words.insert(words.end(), {"--set", "cluster.heartbeat=1", "--set", "cluster.lost_after=3"});
@@ -56,7 +60,7 @@ class CellRun {
       : cell_(cell),
         epochs_(epochs),
         role_(role_of(cell.victim)),
-        run_(job_of(cell, output(), epochs), scratch_.path().string()) {}
+        run_(job_of(cell, output(), epochs, memory_), scratch_.path().string()) {}
 
   /// False: the moment was over when the fault came, or the run before the loss could be noticed.
   bool play();
@@ -74,6 +78,7 @@ class CellRun {
     outcome_.problems.push_back(what + "; the run printed:\n" + run_.text());
   }
   bool wait_for_moment();
+  void look_at_memory();
   bool is_over() const;
   void after_director();
   void after_member();
@@ -81,12 +86,14 @@ class CellRun {
   void resume();
   void measure();
   void expect_digests(int exit_code);
+  void expect_replica_served();
   void expect_nothing_left();
 
   const FaultCell cell_;
   const int epochs_;
   const Role& role_;
   const ScratchFolder scratch_;
+  const SharedMemory memory_{scratch_.path().string()};
   WatchedRun run_;
   FaultOutcome outcome_;
   pid_t victim_ = -1;
@@ -107,7 +114,8 @@ bool CellRun::wait_for_moment() {
   if (!run_.wait_for_line(step_text(2, 1), patience) || !look()) {
     return false;
   }
-  sockets_ = listening_sockets(processes_of(run_.mark()));
+  look_at_memory();
+  sockets_ = sockets_of(processes_of(run_.mark()));
   switch (cell_.moment) {
     case Moment::mid_epoch:
       return run_.wait_for_line(step_text(epoch_hit, steps / 2), patience);
@@ -117,6 +125,22 @@ bool CellRun::wait_for_moment() {
       return run_.wait_until([&] { return has_checkpoint(output(), step_kept); }, patience);
     default:
       return run_.wait_for_line(step_text(epochs_, steps - 1), patience);
+  }
+}
+
+/// While all processes are connected: shared memory is used where the run says so, and only that of
+/// the run's /dev/shm, where expect_nothing_left() looks for it.
+void CellRun::look_at_memory() {
+  if (!memory_.problem().empty() || !run_.find("links: UCX")) {
+    return;
+  }
+  if (memory_.bytes() == 0) {
+    problem("links over UCX, and no byte is used in /dev/shm");
+  }
+  for (const auto& process : processes_of(run_.mark())) {
+    if (maps_system_v(process.pid)) {
+      problem(fmt::format("{} has a segment of System V", process.name));
+    }
   }
 }
 
@@ -168,12 +192,26 @@ void CellRun::expect_digests(int exit_code) {
   }
 }
 
+/// Samplers ask server 2 for neighbors in part 1 only while server 1 is away.
+void CellRun::expect_replica_served() {
+  const auto hops = hops_in_trace(output(), "server-2", 1);
+  const bool others_wait = cell_.moment == Moment::mid_epoch || cell_.moment == Moment::checkpoint;
+  if (hops == 0 && others_wait) {
+    problem("the replica of part 1 answered no request");
+  }
+  outcome_.end += fmt::format(", {} hops by the replica", hops);
+}
+
 void CellRun::expect_nothing_left() {
   for (const auto& process : run_.wait_for_all(10s)) {
     problem(fmt::format("process {} ({}) is left", process.pid, process.name));
   }
-  for (const auto& socket : still_listening(sockets_)) {
-    problem("a port is left, of socket " + socket);
+  for (const auto& socket : still_open(sockets_)) {
+    problem(fmt::format("socket {} is left", socket));
+  }
+  if (memory_.problem().empty() && memory_.files() + memory_.bytes() > 0) {
+    problem(fmt::format("{} files with {} bytes are left in /dev/shm", memory_.files(),
+                        memory_.bytes()));
   }
 }
 
@@ -194,6 +232,9 @@ void CellRun::after_member() {
   }
   measure();
   expect_digests(*exit_code);
+  if (cell_.victim == Victim::replicated_server) {
+    expect_replica_served();
+  }
   const bool seen = run_.find(role_.process + std::string(" is lost"), acted_).has_value();
   const bool may_be_unseen = cell_.moment == Moment::last_step;
   const double longest_detection_s = cell_.defaults ? 5.0 : 2.5;
@@ -219,7 +260,7 @@ void CellRun::expect_others_end() {
 }
 
 void CellRun::resume() {
-  auto words = job_of(cell_, output(), epochs_);
+  auto words = job_of(cell_, output(), epochs_, memory_);
   if (has_checkpoint(output(), 1)) {  // of step 1, 10, 100 …
     words.emplace_back("--resume");
   }

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <set>
 #include <sstream>
 #include <unistd.h>
 
@@ -45,17 +46,39 @@ std::string name_of(const fs::path& process) {
   return option == words.end() || option + 1 == words.end() ? "" : *(option + 1);
 }
 
-/// inodes of all sockets that listen, with their ports.
-std::map<std::string, std::uint16_t> all_listening() {
+/// Sockets of TCP in a state, by the kernel's number for it: inodes with their own ports.
+/// \param tables  of a network namespace
+std::map<std::string, std::uint16_t> tcp_sockets(const fs::path& tables, const std::string& state) {
   std::map<std::string, std::uint16_t> found;
-  for (const char* table : {"/proc/net/tcp", "/proc/net/tcp6"}) {
-    std::istringstream in(read_all(table));
+  for (const char* table : {"tcp", "tcp6"}) {
+    std::istringstream in(read_all(tables / table));
     for (std::string line; std::getline(in, line);) {
       std::istringstream fields(line);
       const std::vector<std::string> field{std::istream_iterator<std::string>(fields), {}};
-      if (field.size() > 9 && field[3] == "0A") {
+      if (field.size() > 9 && field[3] == state) {
         const auto port = field[1].substr(field[1].rfind(':') + 1);
         found[field[9]] = static_cast<std::uint16_t>(std::stoul(port, nullptr, 16));
+      }
+    }
+  }
+  return found;
+}
+
+std::map<std::string, std::uint16_t> all_listening() {
+  return tcp_sockets("/proc/net", "0A");
+}
+
+/// inodes of the sockets among the descriptors of the processes.
+std::vector<std::string> all_sockets(const std::vector<RunProcess>& processes) {
+  const std::string before = "socket:[";
+  std::vector<std::string> found;
+  for (const auto& process : processes) {
+    std::error_code error;
+    const auto folder = fs::path("/proc") / std::to_string(process.pid) / "fd";
+    for (const auto& entry : fs::directory_iterator(folder, error)) {
+      const auto target = fs::read_symlink(entry.path(), error).string();
+      if (target.starts_with(before)) {
+        found.push_back(target.substr(before.size(), target.size() - before.size() - 1));
       }
     }
   }
@@ -101,19 +124,8 @@ pid_t find_process(const std::string& mark, const std::string& name) {
 
 std::vector<std::string> listening_sockets(const std::vector<RunProcess>& processes) {
   const auto listening = all_listening();
-  std::vector<std::string> found;
-  for (const auto& process : processes) {
-    std::error_code error;
-    const auto folder = fs::path("/proc") / std::to_string(process.pid) / "fd";
-    for (const auto& entry : fs::directory_iterator(folder, error)) {
-      const auto target = fs::read_symlink(entry.path(), error).string();
-      const auto socket =
-          target.starts_with("socket:[") ? target.substr(8, target.size() - 9) : std::string();
-      if (listening.contains(socket)) {
-        found.push_back(socket);
-      }
-    }
-  }
+  auto found = all_sockets(processes);
+  std::erase_if(found, [&](const std::string& socket) { return !listening.contains(socket); });
   return found;
 }
 
@@ -130,11 +142,45 @@ std::vector<std::uint16_t> listening_ports(const std::vector<RunProcess>& proces
   return found;
 }
 
-std::vector<std::string> still_listening(const std::vector<std::string>& sockets) {
-  const auto listening = all_listening();
+std::vector<std::uint16_t> connected_ports(pid_t process) {
+  const auto connected = tcp_sockets(fs::path("/proc") / std::to_string(process) / "net", "01");
+  std::vector<std::uint16_t> found;
+  for (const auto& socket : all_sockets({{.pid = process, .name = {}}})) {
+    if (const auto at = connected.find(socket); at != connected.end()) {
+      found.push_back(at->second);
+    }
+  }
+  return found;
+}
+
+std::vector<std::string> sockets_of(const std::vector<RunProcess>& processes) {
+  const auto own = all_sockets({{.pid = getpid(), .name = {}}});
+  auto found = all_sockets(processes);
+  std::erase_if(found,
+                [&](const auto& socket) { return std::ranges::find(own, socket) != own.end(); });
+  return found;
+}
+
+std::vector<std::string> still_open(const std::vector<std::string>& sockets) {
+  struct Table {
+    const char* file;
+    std::size_t column;  ///< of the inode
+  };
+  std::set<std::string> known;
+  for (const auto& [file, column] :
+       {Table{"tcp", 9}, Table{"tcp6", 9}, Table{"udp", 9}, Table{"udp6", 9}, Table{"unix", 6}}) {
+    std::istringstream in(read_all(fs::path("/proc/net") / file));
+    for (std::string line; std::getline(in, line);) {
+      std::istringstream fields(line);
+      const std::vector<std::string> field{std::istream_iterator<std::string>(fields), {}};
+      if (field.size() > column) {
+        known.insert(field[column]);
+      }
+    }
+  }
   std::vector<std::string> found;
   std::ranges::copy_if(sockets, std::back_inserter(found),
-                       [&](const std::string& socket) { return listening.contains(socket); });
+                       [&](const std::string& socket) { return known.contains(socket); });
   return found;
 }
 

@@ -44,12 +44,21 @@ const std::string& undisturbed_digests(int epochs);
 /// Those in the report; empty: there is none.
 std::string digests_in(const std::string& output);
 
+/// Requests for neighbors that the holder of a part answered in a process, by the trace of the run.
+/// \param process  as in the file's name: "server-2"; it has ended by itself
+std::size_t hops_in_trace(const std::string& output, const std::string& process, int part);
+
 /// Runs it, if the moment is missed up to three times with more epochs. Heartbeats are every 0.2 s, and 1.5 s of silence is a loss,
 /// unless it takes the defaults.
 FaultOutcome run_cell(const FaultCell& cell);
 
+/// "Two words" gives "TwoWords", for the name of a test.
+std::string name_of_words(const std::string& words);
+
 /// The lines of a table in Markdown.
 std::string table_head();
+/// "0.12 s", or a dash below 0.
+std::string seconds_text(double seconds);
 std::string table_line(const FaultCell& cell, const FaultOutcome& outcome);
 
 }  // namespace troupe::testing

@@ -26,7 +26,11 @@ pid_t find_process(const std::string& mark, const std::string& name);
 std::vector<std::string> listening_sockets(const std::vector<RunProcess>& processes);
 /// Of those sockets, without doubles.
 std::vector<std::uint16_t> listening_ports(const std::vector<RunProcess>& processes);
-/// Which of them still listen, whoever has them.
-std::vector<std::string> still_listening(const std::vector<std::string>& sockets);
+/// Own ports of the TCP connections that a process has, in its network namespace.
+std::vector<std::uint16_t> connected_ports(pid_t process);
+/// Numbers of the kernel for all sockets of the processes, but not those that this process has, too.
+std::vector<std::string> sockets_of(const std::vector<RunProcess>& processes);
+/// Those of them that the kernel's tables still have (TCP, UDP, Unix), whichever process holds them.
+std::vector<std::string> still_open(const std::vector<std::string>& sockets);
 
 }  // namespace troupe::testing
