@@ -17,6 +17,19 @@ namespace troupe {
 
 using std::chrono::milliseconds;
 
+namespace {
+
+/// Reason for which a process without a link to the director ends.
+Error end_without_director(const Error& why) {
+  if (why.code() == Errc::fenced) {
+    return {Errc::fenced, std::string("fenced, so this process ends: ") + why.what()};
+  }
+  return {why.code() == Errc::cancelled ? Errc::cancelled : Errc::peer_lost,
+          std::string("the director is lost, so this process ends: ") + why.what()};
+}
+
+}  // namespace
+
 net::Clock::duration director_grace(double lost_after_s) {
   return seconds_as<std::chrono::nanoseconds>(lost_after_s / 2);
 }
@@ -39,8 +52,7 @@ Status DirectorLink::connect(Events events) {
   around.lost = [ending = ending_, unreachable = std::move(events.unreachable)](
                     const net::ProcessLife& peer, const Error& why) {
     if (peer.process == director_life.process) {
-      ending->set(Error(why.code() == Errc::cancelled ? Errc::cancelled : Errc::peer_lost,
-                        std::string("the director is lost, so this process ends: ") + why.what()));
+      ending->set(end_without_director(why));
     } else if (unreachable) {
       unreachable(peer, why);
     }

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
@@ -11,6 +12,7 @@
 #include <list>
 #include <optional>
 #include <signal.h>
+#include <thread>
 
 namespace troupe {
 namespace {
@@ -29,7 +31,7 @@ class Manual : public ::testing::Test {
 
   /// Starts the run, and waits until it tells where it listens.
   void start(const Words& settings = {}) {
-    auto words = testing::fault_job(output(), manual_epochs);
+    auto words = testing::fault_job(output(), epochs_);
     for (const auto& setting : job_settings(settings)) {
       words.insert(words.end(), {"--set", setting});
     }
@@ -48,7 +50,7 @@ class Manual : public ::testing::Test {
                    const std::string& job_file = "") {
     Words words = {"/usr/bin/env"};
     words.insert(words.end(), environment.begin(), environment.end());
-    const auto job = testing::fault_job(output(), manual_epochs);
+    const auto job = testing::fault_job(output(), epochs_);
     words.insert(words.end(), {program, "join", job_file.empty() ? job[2] : job_file});
     words.insert(words.end(), job.begin() + 3, job.end());
     for (const auto& setting : job_settings({})) {
@@ -59,11 +61,17 @@ class Manual : public ::testing::Test {
     words.insert(words.end(), arguments.begin(), arguments.end());
     return joins_.emplace_back(words, folder());
   }
-  WatchedRun& join_host(int host) { return join({"--host-rank", std::to_string(host)}); }
+  WatchedRun& join_host(int host, const Words& settings = {}) {
+    Words words = {"--host-rank", std::to_string(host)};
+    for (const auto& setting : settings) {
+      words.insert(words.end(), {"--set", setting});
+    }
+    return join(words);
+  }
 
   void expect_digests() {
     ASSERT_EQ(run_->wait_for_end(60s), 0) << run_->text();
-    EXPECT_EQ(testing::digests_in(output()), testing::undisturbed_digests(manual_epochs));
+    EXPECT_EQ(testing::digests_in(output()), testing::undisturbed_digests(epochs_));
   }
   static void expect_end(WatchedRun& joined, int exit_code) {
     EXPECT_EQ(joined.wait_for_end(20s), exit_code) << joined.text();
@@ -71,6 +79,7 @@ class Manual : public ::testing::Test {
   }
 
   const testing::ScratchFolder scratch_;
+  int epochs_ = manual_epochs;
   std::string director_;
   std::optional<WatchedRun> run_;
   std::list<WatchedRun> joins_;
@@ -297,25 +306,89 @@ TEST_F(Manual, AJoinWithAnotherStoreIsToldAndDoesNotEndTheRun) {
   expect_digests();
 }
 
-TEST_F(Manual, AWaitingHostTakesThePlaceOfOneThatFallsSilent) {
-  ASSERT_NO_FATAL_FAILURE(start());
-  join_host(0);
-  auto& second = join_host(1);
-  ASSERT_TRUE(run_->wait_for_line("epoch  4/16", 60s)) << run_->text();
-  const auto member = testing::find_process(second.mark(), "host 1");
-  kill(second.pid(), SIGSTOP);
-  kill(member, SIGSTOP);
+TEST_F(Manual, AReplicaServesWhileTheHostOfTheOtherOneIsAway) {
+  // Ranks ask servers 0 and 2 for batches; both of them have nothing of part 1 but server 2's replica.
+  const Words settings = {
+      "cluster.placement=server_client", "cluster.servers=3", "cluster.replicas=2",
+      "cluster.server_of_rank=[0,2]",    "partition.parts=3", "trace=true"};
+  ASSERT_NO_FATAL_FAILURE(start(settings));
+  auto& lost = join_host(3, settings);
+  for (const int host : {0, 1, 2, 4}) {
+    join_host(host, settings);
+  }
+  ASSERT_TRUE(run_->wait_for_line("epoch  3/16  step 1/9", 60s)) << run_->text();
+  ASSERT_GT(testing::find_process(lost.mark(), "server 1"), 0);
 
-  join_host(1);
-  const bool replaced = run_->wait_for_line("agent of host 1 is lost", 10s);
-  kill(second.pid(), SIGCONT);
-  kill(member, SIGCONT);
+  kill(lost.pid(), SIGKILL);
+  const bool trained = run_->wait_for_line("epoch  3/16  step 9/9", 20s);
+  EXPECT_TRUE(lost.wait_for_all(5s).empty());
+  join_host(3, settings);
 
-  EXPECT_TRUE(replaced) << run_->text();
+  EXPECT_TRUE(trained) << "more steps than batches were asked for in advance";
   expect_digests();
-  EXPECT_NE(second.wait_for_end(20s), std::nullopt);
-  EXPECT_TRUE(second.wait_for_all(10s).empty());
+  EXPECT_TRUE(run_->find("server 1 is lost")) << run_->text();
+  EXPECT_GT(testing::hops_in_trace(output(), "server-2", 1), 0U);
 }
+
+/// A process that is stopped together with its agent.
+struct Orphan {
+  const char* member;
+  int host;
+  int hosts;  ///< that join
+  Words settings;
+};
+
+std::ostream& operator<<(std::ostream& out, const Orphan& orphan) {
+  return out << orphan.member;
+}
+
+class ManualOrphan : public Manual, public ::testing::WithParamInterface<Orphan> {};
+
+TEST_P(ManualOrphan, ThatItsAgentCannotKillFindsItselfFencedAndEnds) {
+  epochs_ = 24;  // it wakes up, and its agent, before the run is over
+  const auto& [name, host, hosts, settings] = GetParam();
+  ASSERT_NO_FATAL_FAILURE(start(settings));
+  WatchedRun* old = nullptr;
+  for (int h = 0; h < hosts; ++h) {
+    auto& joined = join_host(h, settings);
+    old = h == host ? &joined : old;
+  }
+  ASSERT_TRUE(run_->wait_for_line("epoch  3/24", 60s)) << run_->text();
+  const auto member = testing::find_process(old->mark(), name);
+  ASSERT_GT(member, 0);
+  kill(old->pid(), SIGSTOP);
+  kill(member, SIGSTOP);
+  auto& next = join_host(host, settings);
+  ASSERT_TRUE(run_->wait_until(
+      [&, name = name] { return testing::find_process(next.mark(), name) > 0; }, 15s))
+      << run_->text();
+
+  kill(member, SIGCONT);
+  const auto runs = [&] { return testing::find_process(old->mark(), GetParam().member) == member; };
+  for (int i = 0; runs() && i < 500; ++i) {
+    std::this_thread::sleep_for(10ms);
+  }
+  EXPECT_FALSE(runs()) << "its agent is stopped: nobody else ends it";
+  const auto left = testing::processes_of(old->mark());
+  EXPECT_TRUE(std::ranges::any_of(
+      left, [&](const auto& process) { return process.pid == old->pid() && process.stopped; }));
+  kill(old->pid(), SIGCONT);
+
+  expect_digests();
+  expect_end(*old, 4);
+  const auto line = fmt::format("[{0}] troupe: {0}: fenced, so this process ends: ", name);
+  EXPECT_TRUE(old->find(line)) << old->text();
+  EXPECT_TRUE(
+      old->find(fmt::format("troupe: agent of host {}: fenced, so this process ends: ", host)))
+      << old->text();
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Of, ManualOrphan,
+    ::testing::Values(
+        Orphan{"host 1", 1, 2, {"cluster.placement=collocated"}},
+        Orphan{"server 1", 3, 4, {"cluster.placement=server_client", "cluster.servers=2"}}),
+    [](const auto& orphan) { return testing::name_of_words(orphan.param.member); });
 
 }  // namespace
 }  // namespace troupe
