@@ -205,6 +205,18 @@ void NetworkHosts::set_link(std::size_t host, const char* state) {
   ip({"ip", "-n", name_ + "d", "link", "set", fmt::format("v{}", host), state});
 }
 
+bool NetworkHosts::drop_connection(std::size_t host, std::uint16_t port) {
+  const auto number = std::to_string(port);
+  bool good =
+      ip({"ip", "-n", space(host), "rule", "add", "ipproto", "tcp", "sport", number, "blackhole"});
+  for (std::size_t other = 0; other <= count_; ++other) {  // the last one is the launcher
+    const auto at = other == count_ ? name_ + "d" : space(other);
+    good = good && (other == host || ip({"ip", "-n", at, "rule", "add", "to", address(host),
+                                         "ipproto", "tcp", "dport", number, "blackhole"}));
+  }
+  return good;
+}
+
 bool NetworkHosts::slow(std::size_t host, const std::string& rate) {
   return is_installed("tc") &&
          ip({"tc", "-n", name_ + "d", "qdisc", "add", "dev", fmt::format("v{}", host), "root",

@@ -6,6 +6,7 @@
 #include "tests/support/process.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,9 @@ class NetworkHosts {
   }
   void cut(std::size_t host) { set_link(host, "down"); }
   void heal(std::size_t host) { set_link(host, "up"); }
+  /// No packet of a connection passes any more, whichever end sends it; new connections do.
+  /// \param port  of the host's end. \returns false: the kernel cannot
+  bool drop_connection(std::size_t host, std::uint16_t port);
   /// Where the host's own folder lies on this machine.
   std::string own_folder(std::size_t host, std::size_t index) const;
   /// Runs a command by ssh.
