@@ -8,7 +8,9 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <iterator>
 #include <signal.h>
+#include <thread>
 
 namespace troupe {
 namespace {
@@ -48,6 +50,10 @@ TEST(SharedMemoryOfARun, IsGoneWhenAllItsProcessesAreKilledAtOnce) {
   run.wait_for_end(10s);
 
   EXPECT_TRUE(run.wait_for_all(10s).empty());
+  const auto is_left = [&] { return memory.files() > 0 || !testing::still_open(sockets).empty(); };
+  for (int i = 0; is_left() && i < 500; ++i) {  // of threads that still end
+    std::this_thread::sleep_for(10ms);
+  }
   EXPECT_EQ(memory.bytes(), 0U);
   EXPECT_EQ(memory.files(), 0U);
   EXPECT_TRUE(testing::still_open(sockets).empty());

@@ -31,6 +31,7 @@ std::vector<std::uint16_t> connected_ports(pid_t process);
 /// Numbers of the kernel for all sockets of the processes, but not those that this process has, too.
 std::vector<std::string> sockets_of(const std::vector<RunProcess>& processes);
 /// Those of them that the kernel's tables still have (TCP, UDP, Unix), whichever process holds them.
+/// The threads of a killed process close them a moment after it has become a zombie.
 std::vector<std::string> still_open(const std::vector<std::string>& sockets);
 
 }  // namespace troupe::testing
