@@ -18,11 +18,12 @@ namespace troupe {
 namespace {
 
 constexpr std::size_t max_in_flight = 2;
-constexpr NodeTypeId node_type{0};  // exact inference on heterogeneous graphs is refused
-constexpr EdgeTypeId edge_type{0};
+
+/// Rows that a stage makes: of one node type in one part.
+using OutputKey = std::pair<PartId, NodeTypeId>;
 
 struct BlockWork {
-  PartId part{};
+  OutputKey output{};
   InferenceBlock block;
 };
 
@@ -40,7 +41,8 @@ struct Layer {
   std::uint64_t next_block = 0;
   std::size_t in_flight = 0;
   std::size_t stores_missing = 0;
-  std::map<PartId, std::shared_ptr<Matrix>> outputs;
+  std::map<OutputKey, std::shared_ptr<Matrix>> outputs;
+  std::uint64_t work_done = 0;
   net::InferResult result;
 };
 
@@ -56,7 +58,8 @@ struct EvaluatorState {
   std::uint64_t next_layer = 0;
   std::uint64_t blocks_done = 0;
   std::optional<std::pair<net::InferRequest, net::InferResult>> last;
-  std::map<PartId, std::shared_ptr<const Matrix>> logits;  ///< of the last layer, when it is done
+  std::map<OutputKey, std::shared_ptr<const Matrix>>
+      logits;  ///< of the last layer, when it is done
 };
 using Evaluator = caf::stateful_actor<EvaluatorState>;
 
@@ -95,17 +98,17 @@ void store_outputs(Evaluator* self) {
   if (layer.outputs.empty()) {
     return finish(self);
   }
-  for (const auto& [part, rows] : layer.outputs) {
+  for (const auto& [key, rows] : layer.outputs) {
     if (last) {
-      state.logits[part] = rows;
+      state.logits[key] = rows;
     }
     const auto stored = [self, id = layer.id] {
       if (is_current(self, id) && --self->state.layer->stores_missing == 0) {
         finish(self);
       }
     };
-    self->request(state.host->holders[raw(part)], caf::infinite,
-                  Ref<StoreTensor>(StoreTensor{layer.number + 1, node_type, rows}))
+    self->request(state.host->holders[raw(key.first)], caf::infinite,
+                  Ref<StoreTensor>(StoreTensor{layer.number + 1, key.second, rows}))
         .then([stored](const Ref<net::Done>&) { stored(); },
               [self, stored, id = layer.id](const caf::error& error) {
                 if (self->state.host->replicated) {
@@ -117,12 +120,34 @@ void store_outputs(Evaluator* self) {
   }
 }
 
+const nn::InferStage::Output& output_of(const nn::InferStage& stage, NodeTypeId type) {
+  return *std::ranges::find(stage.outputs, type, &nn::InferStage::Output::type);
+}
+
+/// Columns of the rows that a stage reads for an output: those of its own type and of its sources.
+std::uint64_t read_cols(const EvaluatorState& state, const nn::InferStage& stage,
+                        const nn::InferStage::Output& output) {
+  std::uint64_t cols = stage.in_cols[raw(output.type)];
+  for (const auto e : output.edges) {
+    const auto& type = state.host->graph->edge_types[raw(e)];
+    const auto source = state.options.dir == EdgeDir::in ? type.source : type.destination;
+    cols = std::max(cols, stage.in_cols[raw(source)]);
+  }
+  return cols;
+}
+
 /// Work of a stage on the nodes of all parts that lie here.
 std::uint64_t work_of(const EvaluatorState& state, const nn::InferStage& stage) {
   std::uint64_t work = 0;
   for (const auto& [id, part] : state.host->parts) {
-    work += inference_work(stage, part->nodes_of(node_type).count,
-                           part->edges_of(edge_type).lists(state.options.dir).neighbours.size());
+    for (const auto& output : stage.outputs) {
+      std::uint64_t edges = 0;
+      for (const auto e : output.edges) {
+        edges += part->edges_of(e).lists(state.options.dir).neighbours.size();
+      }
+      work += inference_work(stage, read_cols(state, stage, output), output.cols,
+                             part->nodes_of(output.type).count, edges);
+    }
   }
   return work;
 }
@@ -139,7 +164,7 @@ void report_progress(const EvaluatorState& state) {
     report.total += work;
     report.done += i < layer.number ? work : 0;
   }
-  report.done += inference_work(state.stages[layer.number], layer.result.nodes, layer.result.edges);
+  report.done += layer.work_done;
   state.options.on_block(report);
 }
 
@@ -147,10 +172,31 @@ void block_done(Evaluator* self, const BlockWork& work, std::uint64_t edges) {
   auto& layer = *self->state.layer;
   layer.result.nodes += work.block.count;
   layer.result.edges += edges;
+  const auto& stage = self->state.stages[layer.number];
+  const auto& output = output_of(stage, work.output.second);
+  layer.work_done += inference_work(stage, read_cols(self->state, stage, output), output.cols,
+                                    work.block.count, edges);
   ++self->state.blocks_done;
   --layer.in_flight;
   report_progress(self->state);
   pump(self);
+}
+
+/// A batch of one hop as a stage takes it; borrows the batch.
+nn::InferInput infer_input(const Batch& batch, const nn::InferStage::Output& output,
+                           std::uint32_t stage, bool embeddings) {
+  nn::InferInput input;
+  input.stage = stage;
+  input.type = output.type;
+  input.embeddings = embeddings;
+  input.blocks.resize(batch.sampled->edges.size());
+  for (const auto e : output.edges) {
+    input.blocks[raw(e)] = edge_block(*batch.sampled, e, 0, 1);
+  }
+  for (const auto& rows : batch.rows) {
+    input.rows.push_back(rows.features.view());
+  }
+  return input;
 }
 
 void compute(Evaluator* self, const BlockWork& work, const Ref<ReadyBatch>& ready,
@@ -160,17 +206,15 @@ void compute(Evaluator* self, const BlockWork& work, const Ref<ReadyBatch>& read
   const bool embeddings = state.options.embeddings && layer.number + 1 == state.stages.size();
   offload(
       self, *state.host->executor,
-      [model = state.options.model, executor = state.host->executor, parameters = state.parameters,
-       number = layer.number, output = layer.outputs.at(work.part), work, ready, embeddings] {
+      [network = state.options.network, executor = state.host->executor,
+       parameters = state.parameters, number = layer.number,
+       output = output_of(state.stages[layer.number], work.output.second),
+       to = layer.outputs.at(work.output), work, ready, embeddings] {
         const auto& batch = ready->batch;
-        const auto block = layer_block(*batch.sampled, 0, 1);
-        const auto input = batch.rows[raw(node_type)].features.view();
-        const auto rows =
-            embeddings
-                ? model->infer_embeddings(*executor, parameters.as<float>(), block, input)
-                : model->infer_layer(*executor, parameters.as<float>(), number, block, input);
+        const auto rows = network->infer(*executor, parameters.as<float>(),
+                                         infer_input(batch, output, number, embeddings));
         std::ranges::copy(rows.view().flat(),
-                          output->view().slice(work.block.first, work.block.count).data);
+                          to->view().slice(work.block.first, work.block.count).data);
         return batch.sampled->num_edges();
       },
       [self, work, id = layer.id, flow, began = state.options.trace.now()](std::uint64_t edges) {
@@ -191,10 +235,11 @@ std::uint64_t flow_of(const EvaluatorState& state, const Layer& layer, std::uint
 void ask(Evaluator* self, std::uint64_t block, const BlockWork& work) {
   auto& state = self->state;
   auto& layer = *state.layer;
-  const auto first = state.host->parts.at(work.part)->nodes_of(node_type).first;
+  const auto [part, type] = work.output;
+  const auto first = state.host->parts.at(part)->nodes_of(type).first;
   SampleBatch message;
   message.key = {Purpose::evaluate, 0, work.block.first};
-  message.seed_type = node_type;
+  message.seed_type = type;
   message.sample = layer.sample;
   message.collect = layer.collect;
   for (std::uint64_t i = 0; i < work.block.count; ++i) {
@@ -244,34 +289,63 @@ std::shared_ptr<const CollectOptions> stage_inputs(const EvaluatorState& state,
   collect.with_labels = false;
   collect.with_original_ids = false;
   collect.digest = DigestMode::off;
-  collect.seeds_only = !stage.neighbour_rows;
-  if (number == 0) {
-    collect.decoders = state.options.decoders;
-  } else {
-    collect.decoders = {RowDecoder::plain(stage.in_cols)};
+  collect.seeds_only = !stage.neighbor_rows;
+  if (number > 0) {
     collect.source = {RowSource::Kind::tensor, number};
   }
+  for (std::size_t t = 0; t < stage.in_cols.size(); ++t) {
+    const bool features = number == 0 && stage.in_cols[t] > 0;
+    collect.decoders.push_back(features ? state.options.decoders[t]
+                                        : RowDecoder::plain(stage.in_cols[t]));
+  }
   return std::make_shared<const CollectOptions>(std::move(collect));
+}
+
+/// All neighbors along the edge types that a stage reads.
+std::shared_ptr<const SampleOptions> stage_sample(const EvaluatorState& state,
+                                                  const nn::InferStage& stage) {
+  SampleOptions sample;
+  sample.dir = state.options.dir;
+  auto& fanout = sample.fanout.emplace_back(state.host->graph->edge_types.size(), 0);
+  for (const auto& output : stage.outputs) {
+    for (const auto e : output.edges) {
+      fanout[raw(e)] = all_neighbours;
+    }
+  }
+  return std::make_shared<const SampleOptions>(std::move(sample));
+}
+
+BlockInputs block_inputs(const EvaluatorState& state, const Layer& layer, const Part& part,
+                         const nn::InferStage::Output& output) {
+  BlockInputs inputs{.rows = {}, .along = {}, .own = output.type};
+  const auto& graph = *state.host->graph;
+  for (std::size_t t = 0; t < graph.node_types.size(); ++t) {
+    inputs.rows.push_back({state.host->book->count(static_cast<NodeTypeId>(t)),
+                           layer.collect->decoders[t].cols() * sizeof(float)});
+  }
+  for (const auto e : output.edges) {
+    const auto& type = graph.edge_types[raw(e)];
+    const bool in = state.options.dir == EdgeDir::in;
+    inputs.along.push_back(
+        {&part.edges_of(e).lists(state.options.dir), in ? type.source : type.destination});
+  }
+  return inputs;
 }
 
 void begin_layer(Evaluator* self) {
   auto& state = self->state;
   auto& layer = *state.layer;
-  const auto& options = state.options;
-  SampleOptions sample;
-  sample.fanout = {{all_neighbours}};
-  sample.dir = options.dir;
-  layer.sample = std::make_shared<const SampleOptions>(std::move(sample));
+  const auto& stage = state.stages[layer.number];
+  layer.sample = stage_sample(state, stage);
   layer.collect = stage_inputs(state, layer.number);
-  const auto out_dim = state.stages[layer.number].out_cols;
-  const auto row_bytes = layer.collect->decoders.front().cols() * sizeof(float);
-  const auto total = state.host->book->count(node_type);
   for (const auto& [id, part] : state.host->parts) {
-    const auto nodes = part->nodes_of(node_type).count;
-    layer.outputs[id] = std::make_shared<Matrix>(nodes, out_dim);
-    for (const auto& block : inference_blocks(part->edges_of(edge_type).lists(options.dir), nodes,
-                                              total, row_bytes, options.block_bytes)) {
-      layer.blocks_left.push_back({id, block});
+    for (const auto& output : stage.outputs) {
+      const auto nodes = part->nodes_of(output.type).count;
+      layer.outputs[{id, output.type}] = std::make_shared<Matrix>(nodes, output.cols);
+      for (const auto& block : inference_blocks(block_inputs(state, layer, *part, output), nodes,
+                                                state.options.block_bytes)) {
+        layer.blocks_left.push_back({{id, output.type}, block});
+      }
     }
   }
   pump(self);
@@ -283,7 +357,7 @@ bool is_same(const net::InferRequest& a, const net::InferRequest& b) {
 
 /// The first layer begins with the trainer's answer.
 void take_parameters(Evaluator* self, const Segment& values) {
-  const auto expected = self->state.options.model->num_parameters() * sizeof(float);
+  const auto expected = self->state.options.network->num_parameters() * sizeof(float);
   if (values.bytes.size() != expected) {
     return fail(self, Error(Errc::data_corruption,
                             fmt::format("parameters of the trainer: expected {} bytes, found {}",
@@ -343,20 +417,25 @@ void infer(Evaluator* self, const net::InferRequest& request) {
 
 Result<net::ScoreResult> scores(const EvaluatorState& state, const std::string& role) {
   const auto seeds = state.options.seeds.find(role);
-  if (seeds == state.options.seeds.end() || state.logits.size() != state.host->parts.size()) {
+  const auto type = seeds == state.options.seeds.end() ? NodeTypeId{} : seeds->second->node_type;
+  const auto of_type = std::ranges::count_if(
+      state.logits, [type](const auto& entry) { return entry.first.second == type; });
+  if (seeds == state.options.seeds.end() ||
+      static_cast<std::size_t>(of_type) != state.host->parts.size()) {
     return Error(Errc::failed_precondition,
                  fmt::format("evaluator of {}: asked for scores of \"{}\" before exact "
                              "inference, or with no such seeds",
                              state.host->process, role));
   }
   net::ScoreResult result;
-  result.cols = static_cast<std::uint32_t>(state.stages.back().out_cols);
+  result.cols = static_cast<std::uint32_t>(output_of(state.stages.back(), type).cols);
   std::vector<float> outputs;
-  for (const auto& [id, logits] : state.logits) {
-    if (!state.host->scores(id)) {
+  for (const auto& [key, logits] : state.logits) {
+    const auto id = key.first;
+    if (key.second != type || !state.host->scores(id)) {
       continue;  // another host has this replica's scores
     }
-    const auto& nodes = state.host->parts.at(id)->nodes_of(node_type);
+    const auto& nodes = state.host->parts.at(id)->nodes_of(type);
     for (const auto position : owned_positions(seeds->second->global, nodes)) {
       const auto local = nodes.local(seeds->second->global[position]);
       const auto row = logits->view().row(local);
@@ -397,7 +476,7 @@ caf::behavior evaluator(Evaluator* self, std::shared_ptr<const HostContext> host
                         std::function<caf::actor()> trainer) {
   self->state.host = std::move(host);
   self->state.options = std::move(options);
-  self->state.stages = stages_of(*self->state.options.model, self->state.options.embeddings);
+  self->state.stages = stages_of(*self->state.options.network, self->state.options.embeddings);
   self->state.trainer = std::move(trainer);
   self->state.path = std::make_unique<DataPathKeeper>(std::move(data_path));
   self->state.path->start(self);
@@ -419,13 +498,8 @@ caf::behavior evaluator(Evaluator* self, std::shared_ptr<const HostContext> host
 
 }  // namespace
 
-std::vector<nn::InferStage> stages_of(const nn::Model& model, bool embeddings) {
-  auto stages = model.infer_stages();
-  if (embeddings) {
-    stages.pop_back();
-    stages.back().out_cols = model.output_dim(model.options().layers - 2);
-  }
-  return stages;
+std::vector<nn::InferStage> stages_of(const nn::Network& network, bool embeddings) {
+  return embeddings ? network.embedding_stages() : network.infer_stages();
 }
 
 caf::actor spawn_evaluator(caf::actor_system& system, std::shared_ptr<const HostContext> host,

@@ -7,7 +7,7 @@
 #include "runtime/base/trace.hpp"
 #include "runtime/feature/row_collection.hpp"
 #include "runtime/graph/store.hpp"
-#include "runtime/nn/model.hpp"
+#include "runtime/nn/network.hpp"
 #include "runtime/run/inference_progress.hpp"
 #include "runtime/sample/batch_builder.hpp"
 
@@ -22,12 +22,12 @@
 namespace troupe {
 
 struct EvaluatorOptions {
-  std::shared_ptr<const nn::Model> model;
+  std::shared_ptr<const nn::Network> network;
   EdgeDir dir = EdgeDir::in;
   std::vector<RowDecoder> decoders;  ///< of the features, for the first layer
   std::map<std::string, std::shared_ptr<const SeedList>> seeds;  ///< by role
   std::uint64_t block_bytes = nn::infer_block_bytes;
-  /// Ends with the input rows of the model's last layer instead of the logits.
+  /// Ends with the input rows of the network's last layer instead of the logits.
   bool embeddings = false;
   /// Called after each block, on the evaluator's thread; `process` is left to the caller.
   std::function<void(const InferenceReport&)> on_block = {};
@@ -35,7 +35,7 @@ struct EvaluatorOptions {
 };
 
 /// The stages that exact inference with such an evaluator takes.
-std::vector<nn::InferStage> stages_of(const nn::Model& model, bool embeddings);
+std::vector<nn::InferStage> stages_of(const nn::Network& network, bool embeddings);
 
 /// Starts the evaluator of one host. It has a data path of its own.
 /// \param trainer  gives a trainer of this host as it is known now; its parameters are used

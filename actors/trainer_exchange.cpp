@@ -64,7 +64,7 @@ void take_sum(Self* self, Rank owner, const net::GradientSum& sum) {
 
 net::GradientChunk make_chunk(const State& state, const LocalShare& share, Rank owner) {
   const auto slice =
-      gradient_slice(state.learner->model().num_parameters(), state.options.world, owner);
+      gradient_slice(state.learner->network().num_parameters(), state.options.world, owner);
   net::GradientChunk chunk;
   chunk.generation = state.generation;
   chunk.step = state.position.global_step;
@@ -87,7 +87,7 @@ void exchange(Self* self, const LocalShare& share) {
   auto& state = self->state;
   const auto world = state.options.world;
   state.exchange = {};
-  state.exchange.mean.resize(state.learner->model().num_parameters());
+  state.exchange.mean.resize(state.learner->network().num_parameters());
   state.exchange.missing = world;
   state.exchange.began = SteadyClock::now();
   const auto pass = state.pass_number;
@@ -151,8 +151,8 @@ void reset_reducer(Self* self) {
   }
   state.share_promises.clear();
   if (state.learner && !state.peers.empty()) {
-    const auto slice = gradient_slice(state.learner->model().num_parameters(), state.options.world,
-                                      state.options.rank);
+    const auto slice = gradient_slice(state.learner->network().num_parameters(),
+                                      state.options.world, state.options.rank);
     state.reducer.emplace(state.options.world, slice.size, state.generation);
   }
 }

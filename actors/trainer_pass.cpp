@@ -166,7 +166,7 @@ void answer_all(Pass& pass, const caf::message& answer) {
 }
 
 void end_scoring(Self* self, Pass pass) {
-  const auto cols = self->state.learner->model().options().out_dim;
+  const auto cols = self->state.learner->network().options().out_dim;
   pass.scores.cols = static_cast<std::uint32_t>(cols);
   pass.scores.outputs = Segment::of(std::move(pass.outputs));
   Ref<net::ScoreResult> scores(std::move(pass.scores));

@@ -1,7 +1,7 @@
 #pragma once
 /// \file small_model.hpp
 /// The parameters that model files and checkpoints are about.
-#include "runtime/nn/model.hpp"
+#include "runtime/nn/network.hpp"
 
 namespace troupe::fuzz {
 

@@ -4,7 +4,7 @@
 #include "launcher/director_options.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/net/membership.hpp"
-#include "runtime/nn/model.hpp"
+#include "runtime/nn/network.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -5,6 +5,7 @@
 #include "launcher/threads_or_all.hpp"
 #include "runtime/job/fanout.hpp"
 #include "runtime/net/codec.hpp"
+#include "runtime/nn/catalog.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -78,8 +79,8 @@ std::uint64_t gradient_bytes_per_link(const ClusterPlan& plan) {
   for (const auto& process : plan.layout.processes) {
     ranks = std::max<std::uint64_t>(ranks, process.ranks.size());
   }
-  const std::uint64_t slice =
-      (plan.model ? plan.model->num_parameters() : session_piece) / plan.world() * sizeof(float);
+  const std::uint64_t slice = (plan.network ? plan.network->num_parameters() : session_piece) /
+                              plan.world() * sizeof(float);
   return ranks * ranks * net::gradient_exchange_bytes(slice + sizeof(float));
 }
 
@@ -143,7 +144,7 @@ Result<std::shared_ptr<const ClusterPlan>> ClusterPlan::make(const Job& job,
   TROUPE_ASSIGN_OR_RETURN(plan->cache, cache_options(job, *plan->graph, store.partition()));
   TROUPE_ASSIGN_OR_RETURN(plan->lists_cache, lists_cache_options(job, store.partition()));
   if (!hooks.take_only) {
-    TROUPE_ASSIGN_OR_RETURN(plan->model, nn::make_model(job.model));
+    TROUPE_ASSIGN_OR_RETURN(plan->network, nn::make_network(job.model));
   }
   plan->inference = hooks.inference;
   if (plan->inference) {
@@ -183,7 +184,7 @@ TrainerOptions ClusterPlan::trainer_options(Rank rank) const {
 
 EvaluatorOptions ClusterPlan::evaluator_options() const {
   EvaluatorOptions options;
-  options.model = model;
+  options.network = network;
   options.dir = job.sample.edge_dir;
   options.decoders = collect->decoders;
   options.seeds = seeds;
@@ -209,7 +210,7 @@ GateOptions ClusterPlan::gate_options() const {
 Result<Checkpoint> ClusterPlan::initial_state() const {
   Checkpoint state;
   state.job = job.json;
-  if (model) {
+  if (network) {
     TROUPE_ASSIGN_OR_RETURN(const auto learner, Learner::create(learner_options()));
     auto optimizer = learner->optimizer_state();
     state.training.parameters = *learner->snapshot();

@@ -10,7 +10,7 @@
 #include "runtime/graph/store.hpp"
 #include "runtime/job/job.hpp"
 #include "runtime/job/layout.hpp"
-#include "runtime/nn/model.hpp"
+#include "runtime/nn/network.hpp"
 #include "runtime/partition/partition_book.hpp"
 #include "runtime/run/checkpoint.hpp"
 
@@ -41,7 +41,7 @@ struct ClusterPlan {
   std::shared_ptr<const CollectOptions> collect;
   std::shared_ptr<const CacheOptions> cache;            ///< null: none
   std::shared_ptr<const ListCacheOptions> lists_cache;  ///< null: none
-  std::shared_ptr<const nn::Model> model;               ///< null if trainers only take batches
+  std::shared_ptr<const nn::Network> network;           ///< null if trainers only take batches
   std::optional<InferenceTask> inference;  ///< its nodes are the seeds of `inference_role`
 
   /// \param hooks  `take_only`: no model; `inference`
@@ -51,7 +51,7 @@ struct ClusterPlan {
                                                          const PartitionedStore& store,
                                                          const ClusterHooks& hooks);
 
-  bool take_only() const { return model == nullptr; }
+  bool take_only() const { return network == nullptr; }
   std::uint32_t parts() const { return book->parts(); }
   std::uint32_t world() const { return job.cluster.world(); }
 

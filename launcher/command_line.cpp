@@ -82,6 +82,11 @@ void add_predict(CLI::App& app, PredictArguments& arguments, std::optional<ExitC
                    "train, val, test, all, or files of original ids: .npy, or .txt with one a line")
       ->type_name("ROLE|FILE")
       ->capture_default_str();
+  predict
+      ->add_option("--node-type", arguments.node_type,
+                   "node type of the nodes; the seeds' type if not given, any that the last layer "
+                   "reads with --embeddings")
+      ->type_name("NAME");
   predict->add_flag("--embeddings", arguments.embeddings,
                     "the inputs of the model's last layer instead of the logits");
   predict->add_option("--out", arguments.out, "folder to write to; OUTPUT/predict if not given")

@@ -65,6 +65,7 @@ struct PredictArguments {
   JobArguments job;
   std::filesystem::path model;                ///< as a run leaves it: model.safetensors
   std::vector<std::string> nodes = {"test"};  ///< roles, "all", or files (node_request.hpp)
+  std::string node_type;                      ///< Name of their node type; empty: that of the seeds
   bool embeddings = false;    ///< the inputs of the last layer instead of the logits
   std::filesystem::path out;  ///< empty: `predict` in the job's output folder
 };

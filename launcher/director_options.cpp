@@ -12,7 +12,7 @@ using std::chrono::milliseconds;
 ConductorOptions conductor_options(const ClusterPlan& plan) {
   const auto& job = plan.job;
   const auto& task = plan.inference;
-  const auto stages = plan.model ? stages_of(*plan.model, task && task->embeddings).size() : 0;
+  const auto stages = plan.network ? stages_of(*plan.network, task && task->embeddings).size() : 0;
   ConductorOptions options{.epochs = task ? 0 : job.train.epochs,
                            .world = plan.world(),
                            .stages = static_cast<std::uint32_t>(stages),

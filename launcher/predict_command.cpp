@@ -5,18 +5,22 @@
 #include "launcher/print_error.hpp"
 #include "launcher/read_job.hpp"
 #include "launcher/simulated_cluster.hpp"
+#include "runtime/nn/catalog.hpp"
 #include "runtime/run/node_request.hpp"
 #include "runtime/run/outputs.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <iterator>
 #include <unistd.h>
 
 namespace troupe {
 namespace {
 
 Result<std::vector<float>> parameters_of(const Job& job, const std::filesystem::path& file) {
-  TROUPE_ASSIGN_OR_RETURN(const auto model, nn::make_model(job.model));
+  TROUPE_ASSIGN_OR_RETURN(const auto model, nn::make_network(job.model));
   TROUPE_ASSIGN_OR_RETURN(auto saved, read_model(file, model->layout(), model_metadata(job.model)));
   return std::move(saved.parameters);
 }
@@ -47,25 +51,44 @@ Status check_embeddings(const Job& job, bool wanted) {
   return ok_status();
 }
 
-Status check_types(const Job& job) {
-  if (job.model.typed()) {
-    return Error(Errc::unimplemented,
-                 fmt::format("predict: expected a graph of one node type and one edge type, found "
-                             "{} and {}; exact inference on typed graphs is not built yet; try: "
-                             "predictions.npy of the run, which has the test seeds",
-                             job.model.types.nodes.size(), job.model.types.edges.size()));
+/// Node type whose rows are wanted: the seeds' own, or for embeddings any that the last layer reads.
+Result<NodeTypeId> node_type_of(const Job& job, const PredictArguments& arguments) {
+  const auto& types = job.model.types;
+  if (arguments.node_type.empty()) {
+    return types.seeds;
   }
-  return ok_status();
+  std::vector<NodeTypeId> has_rows{types.seeds};
+  if (arguments.embeddings) {
+    TROUPE_ASSIGN_OR_RETURN(const auto network, nn::make_network(job.model));
+    has_rows.clear();
+    const auto stages = network->embedding_stages();
+    std::ranges::transform(stages.back().outputs, std::back_inserter(has_rows),
+                           &nn::InferStage::Output::type);
+  }
+  std::vector<std::string> names;
+  for (const auto type : has_rows) {
+    const auto& name = types.nodes[raw(type)].name;
+    if (name == arguments.node_type) {
+      return type;
+    }
+    names.push_back('"' + name + '"');
+  }
+  return Error(Errc::invalid_argument,
+               fmt::format("--node-type: expected {}, found \"{}\"; {}", fmt::join(names, " or "),
+                           arguments.node_type,
+                           arguments.embeddings ? "the last layer reads no others"
+                                                : "others have embeddings at most"));
 }
 
 Status predict(const PreparedRun& run, const PredictArguments& arguments, const Say& say) {
   const auto& job = run.job;
   const auto& store = run.store;
-  TROUPE_RETURN_IF_ERROR(check_types(job));
   TROUPE_RETURN_IF_ERROR(check_embeddings(job, arguments.embeddings));
   TROUPE_ASSIGN_OR_RETURN(auto parameters, parameters_of(job, arguments.model));
-  TROUPE_ASSIGN_OR_RETURN(
-      auto found, find_nodes(store, {.sources = arguments.nodes, .split = job.dataset.split}));
+  TROUPE_ASSIGN_OR_RETURN(const auto type, node_type_of(job, arguments));
+  TROUPE_ASSIGN_OR_RETURN(auto found, find_nodes(store, {.sources = arguments.nodes,
+                                                         .split = job.dataset.split,
+                                                         .node_type = type}));
   if (found.repeats > 0) {
     say(fmt::format("{} of the ids were given before and are written once", found.repeats));
   }

@@ -3,7 +3,7 @@
 /// Checkpoints as the commands use them: in the job's output folder, found again by `--resume`.
 #include "launcher/prepare_store.hpp"
 #include "runtime/job/job.hpp"
-#include "runtime/nn/model.hpp"
+#include "runtime/nn/network.hpp"
 #include "runtime/run/checkpoint.hpp"
 #include "runtime/run/checkpoint_origin.hpp"
 

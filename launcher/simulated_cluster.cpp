@@ -180,7 +180,7 @@ std::uint32_t SimulatedCluster::reports_per_step() const {
 
 const nn::ParameterLayout& SimulatedCluster::layout() const {
   static const nn::ParameterLayout none;
-  return state_->plan->model ? state_->plan->model->layout() : none;
+  return state_->plan->network ? state_->plan->network->layout() : none;
 }
 
 std::size_t SimulatedCluster::threads() const {

@@ -84,7 +84,7 @@ void ProcessCluster::start(RunSetup setup, std::function<void(Result<RunResult>)
 
 const nn::ParameterLayout& ProcessCluster::layout() const {
   static const nn::ParameterLayout none;
-  const auto& model = group_->plan().model;
+  const auto& model = group_->plan().network;
   return model ? model->layout() : none;
 }
 

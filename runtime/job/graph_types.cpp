@@ -1,10 +1,28 @@
 #include "runtime/job/graph_types.hpp"
 
-#include "runtime/nn/typed_layers.hpp"
+#include "runtime/nn/catalog.hpp"
+#include "runtime/nn/network_layers.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <string>
+#include <vector>
 
 namespace troupe {
+
+namespace {
+
+std::string heterogeneous_kinds() {
+  std::vector<std::string> names;
+  for (const auto& kind : nn::model_kinds()) {
+    if (kind.heterogeneous) {
+      names.push_back(fmt::format("\"{}\"", kind.name));
+    }
+  }
+  return fmt::format("{}", fmt::join(names, " or "));
+}
+
+}  // namespace
 
 bool has_types(const GraphInfo& graph) {
   return graph.node_types.size() > 1 || graph.edge_types.size() > 1;
@@ -12,9 +30,6 @@ bool has_types(const GraphInfo& graph) {
 
 nn::ModelTypes model_types(const Job& job, const GraphInfo& graph, NodeTypeId seeds) {
   nn::ModelTypes types;
-  if (!has_types(graph)) {
-    return types;
-  }
   const bool in = job.sample.edge_dir == EdgeDir::in;
   for (const NodeTypeInfo& type : graph.node_types) {
     types.nodes.push_back({type.name, type.features.has_value() ? type.features->cols : 0});
@@ -28,10 +43,7 @@ nn::ModelTypes model_types(const Job& job, const GraphInfo& graph, NodeTypeId se
 }
 
 std::vector<NodeTypeId> types_read(const Job& job, const GraphInfo& graph, NodeTypeId seeds) {
-  if (!has_types(graph)) {
-    return {seeds};
-  }
-  const auto layers = nn::typed_layers(model_types(job, graph, seeds), job.model.layers);
+  const auto layers = nn::layer_types(model_types(job, graph, seeds), job.model.layers);
   std::vector<NodeTypeId> read;
   for (std::size_t t = 0; t < graph.node_types.size(); ++t) {
     const auto type = static_cast<NodeTypeId>(t);
@@ -49,20 +61,14 @@ void check_model_types(const Job& job, const GraphInfo& graph, NodeTypeId seeds,
                   fmt::format("no edge types, which \"{}\" cannot take", job.model.kind), ""});
     return;
   }
-  if (!has_types(graph)) {
-    return;
-  }
   const auto types = fmt::format("a graph of {} node types and {} edge types",
                                  graph.node_types.size(), graph.edge_types.size());
-  if (job.model.kind != "graphsage") {
-    problems.add({"/model/kind", "\"graphsage\" for " + types,
+  const auto* kind = nn::find_model_kind(job.model.kind);
+  if (has_types(graph) && kind != nullptr && !kind->heterogeneous) {
+    problems.add({"/model/kind", heterogeneous_kinds() + " for " + types,
                   fmt::format("\"{}\", which is not built yet for it", job.model.kind), ""});
   }
-  if (job.eval.mode != "sampled") {
-    problems.add({"/eval/mode", "\"sampled\" for " + types,
-                  fmt::format("\"{}\", which is not built yet for it", job.eval.mode), ""});
-  }
-  const auto layers = nn::typed_layers(model_types(job, graph, seeds), job.model.layers);
+  const auto layers = nn::layer_types(model_types(job, graph, seeds), job.model.layers);
   if (!layers) {
     problems.add({"/model/layers", "layers in which something comes to the seeds",
                   layers.error().what(), "edges in both directions help: \"reverse_edges\""});

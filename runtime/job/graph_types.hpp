@@ -12,11 +12,10 @@ namespace troupe {
 /// More than one node type or edge type.
 bool has_types(const GraphInfo& graph);
 
-/// The types as the job's model sees them: messages against the direction of sampling. Without any
-/// if the graph has one of each.
+/// The types as the job's model sees them: messages against the direction of sampling.
 nn::ModelTypes model_types(const Job& job, const GraphInfo& graph, NodeTypeId seeds);
 
-/// Node types whose features the model reads. Of typed graphs those that the layers reach.
+/// Node types whose features the model reads: those that its layers reach.
 /// \requires check_model_types() found nothing; else all
 std::vector<NodeTypeId> types_read(const Job& job, const GraphInfo& graph, NodeTypeId seeds);
 

@@ -8,7 +8,7 @@
 #include "runtime/graph/store.hpp"
 #include "runtime/job/host_list.hpp"
 #include "runtime/job/process_list.hpp"
-#include "runtime/nn/model.hpp"
+#include "runtime/nn/network.hpp"
 #include "runtime/nn/optimizer.hpp"
 #include "runtime/nn/schedule.hpp"
 #include "runtime/partition/halo.hpp"

@@ -4,8 +4,8 @@
 #include "runtime/job/job_file.hpp"
 #include "runtime/job/reach.hpp"
 #include "runtime/job/saturating.hpp"
-#include "runtime/nn/linear.hpp"
-#include "runtime/nn/model.hpp"
+#include "runtime/nn/catalog.hpp"
+#include "runtime/nn/ops/linear.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -63,7 +63,7 @@ class MemoryEstimate {
   MemoryEstimate(const Job& job, const GraphInfo& graph, const GraphFacts& facts, const Plan& plan)
       : job_(job), graph_(graph), facts_(facts), plan_(plan) {
     fit_to_graph(job_, graph_);
-    if (auto model = nn::make_model(job_.model); model) {
+    if (auto model = nn::make_network(job_.model); model) {
       model_ = *std::move(model);
     }
     for (const auto& type : graph_.node_types) {
@@ -77,7 +77,7 @@ class MemoryEstimate {
         seeds_ = plus(seeds_, list.count);
         scored_ = plus(scored_, role == "train" ? 0 : list.count);
         // Sampled evaluation has batches of its own.
-        if (role == "train" || job_.eval.mode == "sampled" || job_.model.typed()) {
+        if (role == "train" || job_.eval.mode == "sampled") {
           largest_ = list.count > largest_.count ? list : largest_;
         }
       }
@@ -193,7 +193,7 @@ class MemoryEstimate {
       const auto from = hops - std::min<std::size_t>(layer, hops);
       const auto& sources = reach_.after[from];
       const auto& targets = reach_.after[from > 0 ? from - 1 : 0];
-      const auto out = model_->output_dim(layer);
+      const auto out = layer + 1 == layers ? job_.model.out_dim : job_.model.hidden;
       for (std::size_t e = 0; e < graph_.edge_types.size(); ++e) {
         sum = plus(sum, of_edges(layer, e, out, sources, targets));
       }
@@ -243,21 +243,25 @@ class MemoryEstimate {
     return product(plan_.parameters, vectors);
   }
 
-  bool infers() const { return model_ != nullptr && !job_.model.typed() && scored_ > 0; }
+  bool infers() const { return model_ != nullptr && scored_ > 0; }
 
   /// Of all layers of the nodes here, and of one again while the next inference computes it.
   std::uint64_t outputs(const Load& load) const {
     if (!infers()) {
       return 0;
     }
-    std::uint64_t cols = 0;
-    std::uint64_t widest = 0;
+    std::uint64_t all = 0;
+    std::uint64_t largest = 0;
     for (const auto& stage : model_->infer_stages()) {
-      cols += stage.out_cols;
-      widest = std::max(widest, stage.out_cols);
+      std::uint64_t of_stage = 0;
+      for (const auto& output : stage.outputs) {
+        const auto nodes = graph_.node_types[raw(output.type)].count;
+        of_stage = plus(of_stage, product(plus(nodes / parts(), 1), output.cols));
+      }
+      all = plus(all, of_stage);
+      largest = std::max(largest, of_stage);
     }
-    const auto nodes = times(plus(nodes_ / parts(), 1), load.served);
-    return product(nodes, cols + widest);
+    return times(plus(all, largest), load.served);
   }
 
   /// Of one evaluator: the costliest stage.
@@ -266,33 +270,39 @@ class MemoryEstimate {
       return 0;
     }
     const auto per_evaluator = divide_up(load.served, std::max<std::uint64_t>(load.evaluators, 1));
-    const auto own_nodes = times(plus(nodes_ / parts(), 1), per_evaluator);
     std::uint64_t most = 0;
     for (const auto& stage : model_->infer_stages()) {
-      most = std::max(most, block(stage, own_nodes, per_evaluator));
+      for (const auto& output : stage.outputs) {
+        most = std::max(most, block(stage, output, per_evaluator));
+      }
     }
     return most;
   }
 
-  std::uint64_t block(const nn::InferStage& stage, std::uint64_t own_nodes,
+  /// Rows of all types are taken as wide as the widest that the stage reads.
+  std::uint64_t block(const nn::InferStage& stage, const nn::InferStage::Output& output,
                       std::uint64_t own_parts) const {
+    const auto in_cols = *std::ranges::max_element(stage.in_cols);
+    const auto own_nodes =
+        times(plus(graph_.node_types[raw(output.type)].count / parts(), 1), own_parts);
     const auto fitting =
-        nn::infer_block_bytes / std::max<std::uint64_t>(times(stage.in_cols, float_bytes), 1);
+        nn::infer_block_bytes / std::max<std::uint64_t>(times(in_cols, float_bytes), 1);
     const auto longest = facts_.longest_list.value_or(edges_);
     const bool whole = nodes_ <= fitting;  // a block for each part
     const auto rows = whole ? nodes_ : std::min(nodes_, std::max(fitting, plus(longest, 1)));
     const auto part_edges = times(plus(edges_ / parts(), longest), own_parts);
     const auto edges = std::min(edges_, whole ? part_edges : std::max(fitting, longest));
     const auto targets = std::min(rows, own_nodes);
-    const auto input = stage.neighbour_rows ? rows : targets;
+    const auto input = stage.neighbor_rows ? rows : targets;
     // Rows as they are used, and those of other processes as they come.
-    auto bytes = plus(product(input, stage.in_cols), remote(product(input, stage.in_cols)));
+    auto bytes = plus(product(input, in_cols), remote(product(input, in_cols)));
     bytes = plus(bytes, plus(times(rows, 80), times(edges, 24)));
     // Aggregated or transformed rows, the convolution's and the layer's. Computed one after the other
     // at best: both blocks may be under way.
-    const bool first = stage.out_cols < stage.in_cols;
-    const auto middle = first ? product(input, stage.out_cols) : product(targets, stage.in_cols);
-    bytes = plus(bytes, plus(middle, product(targets, times(stage.out_cols, 2))));
+    const bool first = output.cols < in_cols;
+    const auto middle = first ? product(input, output.cols) : product(targets, in_cols);
+    bytes = plus(bytes, plus(times(middle, std::max<std::size_t>(output.edges.size(), 1)),
+                             product(targets, times(output.cols, 2))));
     const auto count = whole && own_parts == 1 ? 1 : blocks_in_flight;
     return times(bytes, count);
   }
@@ -323,7 +333,7 @@ class MemoryEstimate {
   const GraphInfo& graph_;
   const GraphFacts& facts_;
   const Plan& plan_;
-  std::unique_ptr<const nn::Model> model_;
+  std::unique_ptr<const nn::Network> model_;
   std::uint64_t nodes_ = 0;
   std::uint64_t edges_ = 0;
   std::uint64_t seeds_ = 0;

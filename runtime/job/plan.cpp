@@ -4,7 +4,7 @@
 #include "runtime/job/memory_plan.hpp"
 #include "runtime/job/reach.hpp"
 #include "runtime/job/saturating.hpp"
-#include "runtime/nn/model.hpp"
+#include "runtime/nn/catalog.hpp"
 
 #include <algorithm>
 
@@ -107,7 +107,7 @@ std::uint64_t store_bytes(const Job& job, const GraphInfo& graph, const Counts& 
 std::uint64_t count_parameters(const Job& job, const GraphInfo& graph) {
   Job fitted = job;
   fit_to_graph(fitted, graph);
-  const auto model = nn::make_model(fitted.model);
+  const auto model = nn::make_network(fitted.model);
   return model.ok() ? (*model)->num_parameters() : 0;
 }
 

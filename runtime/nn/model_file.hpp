@@ -3,7 +3,7 @@
 /// Named float32 tensors in the safetensors format (8 bytes length of the header, little-endian;
 /// a JSON header; the data), which opens in Python with one call.
 #include "runtime/base/result.hpp"
-#include "runtime/nn/model.hpp"
+#include "runtime/nn/network.hpp"
 
 #include <cstddef>
 #include <filesystem>

@@ -17,6 +17,10 @@ void fill_uniform(std::uint64_t job_seed, std::uint16_t number, float bound, std
 
 }  // namespace
 
+std::size_t num_parameters(const ParameterLayout& layout) {
+  return layout.empty() ? 0 : layout.back().offset + layout.back().size();
+}
+
 std::size_t ParameterList::add(const NewParameter& parameter) {
   layout_.push_back({.name = parameter.name,
                      .offset = num_parameters(layout_),

@@ -1,8 +1,9 @@
 #pragma once
 /// \file parameter_list.hpp
-/// The named parameters of a model and their values before the first step. For the models of this
-/// room.
-#include "runtime/nn/model.hpp"
+/// Named parameters of a network and their values before the first step. Parameters and gradients
+/// are one flat float32 vector each, so that ranks can reduce them in chunks; `ParameterLayout`
+/// names the slices.
+#include "runtime/base/matrix.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -11,6 +12,19 @@
 #include <vector>
 
 namespace troupe::nn {
+
+/// One named slice of the flat parameter vector, shape [rows, cols] row-major (a vector has cols =
+/// 1).
+struct ParameterSlice {
+  std::string name;  ///< e.g. "conv1.lin_l.weight"
+  std::size_t offset = 0;
+  std::size_t rows = 0;
+  std::size_t cols = 0;
+  std::size_t size() const { return rows * cols; }
+};
+using ParameterLayout = std::vector<ParameterSlice>;
+/// Length of the flat vector.
+std::size_t num_parameters(const ParameterLayout& layout);
 
 /// Shape and first values of a parameter.
 struct NewParameter {

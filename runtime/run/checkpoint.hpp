@@ -4,7 +4,7 @@
 #include "runtime/base/result.hpp"
 #include "runtime/base/staged_directory.hpp"
 #include "runtime/net/messages.hpp"
-#include "runtime/nn/model.hpp"
+#include "runtime/nn/network.hpp"
 #include "runtime/run/checkpoint_origin.hpp"
 #include "runtime/run/run_record.hpp"
 

@@ -4,20 +4,42 @@
 
 namespace troupe {
 
-std::vector<InferenceBlock> inference_blocks(const NeighbourLists& lists, std::uint64_t nodes,
-                                             std::uint64_t total_nodes, std::uint64_t row_bytes,
+namespace {
+
+using Counts = std::vector<std::uint64_t>;
+
+void add_node(const BlockInputs& inputs, std::uint64_t node, Counts& rows) {
+  rows[raw(inputs.own)] += 1;
+  for (const auto& along : inputs.along) {
+    const auto source = raw(along.source);
+    rows[source] += std::min(along.lists->degree(node), inputs.rows[source].nodes);
+  }
+}
+
+std::uint64_t bytes_of(const BlockInputs& inputs, const Counts& rows) {
+  std::uint64_t bytes = 0;
+  for (std::size_t t = 0; t < rows.size(); ++t) {
+    bytes += std::min(rows[t], inputs.rows[t].nodes) * inputs.rows[t].bytes;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+std::vector<InferenceBlock> inference_blocks(const BlockInputs& inputs, std::uint64_t nodes,
                                              std::uint64_t block_bytes) {
-  const std::uint64_t most_rows = block_bytes / std::max<std::uint64_t>(row_bytes, 1);
   std::vector<InferenceBlock> blocks;
-  std::uint64_t rows = 0;
+  Counts rows(inputs.rows.size());
+  Counts more;
   for (std::uint64_t node = 0; node < nodes; ++node) {
-    const std::uint64_t need = 1 + std::min(lists.degree(node), total_nodes);
-    const bool full = std::min(rows + need, total_nodes) > most_rows;
-    if (blocks.empty() || (full && blocks.back().count > 0)) {
+    more = rows;
+    add_node(inputs, node, more);
+    if (blocks.empty() || bytes_of(inputs, more) > block_bytes) {
       blocks.push_back({node, 0});
-      rows = 0;
+      std::ranges::fill(more, 0);
+      add_node(inputs, node, more);
     }
-    rows += need;
+    rows.swap(more);
     ++blocks.back().count;
   }
   return blocks;

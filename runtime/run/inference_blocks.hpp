@@ -2,6 +2,7 @@
 /// \file inference_blocks.hpp
 /// Cuts a part's nodes into blocks for layer-wise inference. A node's outputs do not depend on the
 /// block it is in, so the cut is free: it only bounds memory.
+#include "runtime/base/ids.hpp"
 #include "runtime/graph/part.hpp"
 
 #include <cstdint>
@@ -15,10 +16,28 @@ struct InferenceBlock {
   std::uint64_t count = 0;
 };
 
-/// Blocks of consecutive nodes whose input rows (each node and all its neighbours, counted with
-/// repeats but never more than `total_nodes`) take at most `block_bytes`; at least one node each.
-std::vector<InferenceBlock> inference_blocks(const NeighbourLists& lists, std::uint64_t nodes,
-                                             std::uint64_t total_nodes, std::uint64_t row_bytes,
+/// What the blocks of one node type's destinations read.
+struct BlockInputs {
+  /// Rows of a node type, by NodeTypeId.
+  struct Rows {
+    std::uint64_t nodes = 0;  ///< of the type in the graph
+    std::uint64_t bytes = 0;  ///< of a row; 0: not read
+  };
+  /// Neighbors of the destinations along one edge type.
+  struct Along {
+    const NeighbourLists* lists = nullptr;
+    NodeTypeId source{};
+  };
+  std::vector<Rows> rows;
+  std::vector<Along> along;
+  NodeTypeId own{};  ///< type of the destinations
+};
+
+/// Blocks of consecutive nodes whose input rows (each node and all its neighbors, counted with
+/// repeats but never more of a type than the graph has) take at most `block_bytes`; at least one
+/// node each.
+/// \param nodes  of the part
+std::vector<InferenceBlock> inference_blocks(const BlockInputs& inputs, std::uint64_t nodes,
                                              std::uint64_t block_bytes);
 
 /// Seeds of a role that a part owns: their positions in the role's list, ascending.

@@ -13,13 +13,12 @@ double share_of(const InferenceReport& report) {
 
 }  // namespace
 
-std::uint64_t inference_work(const nn::InferStage& stage, std::uint64_t nodes,
-                             std::uint64_t edges) {
+std::uint64_t inference_work(const nn::InferStage& stage, std::uint64_t in_cols,
+                             std::uint64_t out_cols, std::uint64_t nodes, std::uint64_t edges) {
   constexpr std::uint64_t per_edge = 20;           // sampling and numbering
   constexpr std::uint64_t products_per_work = 12;  // of one node's row with two matrices
-  const std::uint64_t row = stage.neighbour_rows ? stage.in_cols : 0;
-  return edges * (per_edge + row) +
-         nodes * (stage.in_cols + stage.in_cols * stage.out_cols / products_per_work);
+  const std::uint64_t row = stage.neighbor_rows ? in_cols : 0;
+  return edges * (per_edge + row) + nodes * (in_cols + in_cols * out_cols / products_per_work);
 }
 
 void InferenceProgress::report(const InferenceReport& report, double now) {

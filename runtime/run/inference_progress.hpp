@@ -3,7 +3,7 @@
 /// Progress of exact inference: what an evaluator reports after each block, and the share done and the
 /// time left of all evaluators together.
 #include "runtime/base/ids.hpp"
-#include "runtime/nn/model.hpp"
+#include "runtime/nn/network.hpp"
 
 #include <cstdint>
 #include <map>
@@ -21,9 +21,12 @@ struct InferenceReport {
   std::uint64_t total = 0;  ///< Work of all layers
 };
 
-/// Work of one stage for `nodes` nodes with `edges` edges, roughly in nanoseconds of a core: the reading of
-/// rows along edges, and the matrix products. Only ratios matter.
-std::uint64_t inference_work(const nn::InferStage& stage, std::uint64_t nodes, std::uint64_t edges);
+/// Work of one stage for `nodes` nodes of an output's type with `edges` edges, roughly in
+/// nanoseconds of a core: the reading of rows along edges, and the matrix products. Only ratios
+/// matter.
+/// \param in_cols  of the rows it reads
+std::uint64_t inference_work(const nn::InferStage& stage, std::uint64_t in_cols,
+                             std::uint64_t out_cols, std::uint64_t nodes, std::uint64_t edges);
 
 /// Adds up the reports of all processes. The slowest one counts, because all wait for it between layers.
 class InferenceProgress {

@@ -1,7 +1,7 @@
 #include "runtime/run/learner.hpp"
 
 #include "runtime/nn/clip.hpp"
-#include "runtime/run/typed_input.hpp"
+#include "runtime/run/forward_input.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -62,19 +62,19 @@ Result<std::unique_ptr<Learner>> Learner::create(const LearnerOptions& options) 
                  fmt::format("train.clip: expected a number from 0, found {}", options.clip));
   }
   TROUPE_RETURN_IF_ERROR(nn::check_schedule(options.schedule));
-  TROUPE_ASSIGN_OR_RETURN(auto model, nn::make_model(options.model));
+  TROUPE_ASSIGN_OR_RETURN(auto network, nn::make_network(options.model));
   TROUPE_ASSIGN_OR_RETURN(auto optimizer,
-                          nn::make_optimizer(options.optimizer, model->num_parameters()));
-  return std::unique_ptr<Learner>(new Learner(options, std::move(model), std::move(optimizer)));
+                          nn::make_optimizer(options.optimizer, network->num_parameters()));
+  return std::unique_ptr<Learner>(new Learner(options, std::move(network), std::move(optimizer)));
 }
 
-Learner::Learner(const LearnerOptions& options, std::unique_ptr<nn::Model> model,
+Learner::Learner(const LearnerOptions& options, std::unique_ptr<nn::Network> network,
                  std::unique_ptr<nn::Optimizer> optimizer)
     : options_(options),
-      model_(std::move(model)),
+      network_(std::move(network)),
       optimizer_(std::move(optimizer)),
-      pass_(model_->make_pass()),
-      parameters_(model_->initial_parameters(options.job_seed)),
+      activations_(std::make_unique<nn::Activations>()),
+      parameters_(network_->initial_parameters(options.job_seed)),
       gradient_(parameters_.size()) {
   begin_epoch(0);
 }
@@ -84,60 +84,17 @@ void Learner::begin_epoch(std::uint32_t epoch) {
       nn::learning_rate(options_.schedule, options_.optimizer.lr, epoch, options_.epochs));
 }
 
-Result<nn::ForwardInput> Learner::forward_input(const Batch& batch, bool training) const {
-  const auto& sampled = *batch.sampled;
-  nn::ForwardInput input;
-  input.dropout = {.training = training,
-                   .job_seed = options_.job_seed,
-                   .stream_epoch = sampled.key.stream_epoch(),
-                   .batch = sampled.key.number,
-                   .node_type = raw(sampled.seed_type),
-                   .ids = {}};
-  if (options_.model.typed()) {
-    TROUPE_ASSIGN_OR_RETURN(input.typed, typed_input(options_.model, batch, training));
-    return input;
-  }
-  if (sampled.nodes.size() != 1 || sampled.edges.size() != 1 ||
-      sampled.hops < options_.model.layers) {
-    return Error(Errc::failed_precondition,
-                 fmt::format("batch {} of epoch {}: expected one node type, one edge type and at "
-                             "least {} hops, found {}, {} and {}",
-                             sampled.key.number, sampled.key.epoch, options_.model.layers,
-                             sampled.nodes.size(), sampled.edges.size(), sampled.hops));
-  }
-  const auto& rows = batch.rows[raw(sampled.seed_type)];
-  const auto nodes = sampled.nodes.front().ids.size();
-  if (rows.features.rows() != nodes || (training && rows.original_ids.size() != nodes)) {
-    return Error(Errc::failed_precondition,
-                 fmt::format("batch {} of epoch {}: expected rows and original ids of {} nodes, "
-                             "found {} and {}",
-                             sampled.key.number, sampled.key.epoch, nodes, rows.features.rows(),
-                             rows.original_ids.size()));
-  }
-  if (rows.features.cols() != options_.model.in_dim) {
-    return Error(Errc::failed_precondition,
-                 fmt::format("features: expected {} columns, found {} in batch {} of epoch {}",
-                             options_.model.in_dim, rows.features.cols(), sampled.key.number,
-                             sampled.key.epoch));
-  }
-  for (std::uint32_t layer = 0; layer < options_.model.layers; ++layer) {
-    input.blocks.push_back(layer_block(sampled, layer, options_.model.layers));
-  }
-  input.features = rows.features.view();
-  input.dropout.ids = rows.original_ids;
-  return input;
-}
-
 nn::LossResult Learner::loss(ConstMatrix logits, const Batch& batch, MutMatrix grad) const {
+  auto& ops = activations_->ops();
   if (options_.loss == "cross_entropy") {
-    return nn::cross_entropy(logits, batch.labels, grad);
+    return ops.cross_entropy(logits, batch.labels, grad);
   }
   const auto pos_weight = static_cast<float>(options_.pos_weight);
   if (batch.targets.cols() > 0) {
-    return nn::bce_logits(logits, batch.targets.view(), pos_weight, grad);
+    return ops.bce_logits(logits, batch.targets.view(), pos_weight, grad);
   }
   const Matrix binary = binary_targets(batch.labels);
-  return nn::bce_logits(logits, std::as_const(binary).view(), pos_weight, grad);
+  return ops.bce_logits(logits, std::as_const(binary).view(), pos_weight, grad);
 }
 
 Status Learner::check_labels(const Batch& batch) const {
@@ -176,8 +133,9 @@ Result<Learner::Share> Learner::compute(Executor& executor, const Batch& batch) 
     return Share{};
   }
   TROUPE_RETURN_IF_ERROR(check_labels(batch));
-  TROUPE_ASSIGN_OR_RETURN(const auto input, forward_input(batch, true));
-  const auto logits = model_->forward(executor, parameters_, input, *pass_);
+  TROUPE_ASSIGN_OR_RETURN(const auto input,
+                          forward_input(network_->options(), options_.job_seed, batch, true));
+  const auto logits = network_->forward(executor, parameters_, input, *activations_);
   const auto expanded = expand_seeds(logits, sampled.seed_index);
   Matrix grad(expanded.rows(), expanded.cols());
   const auto result = loss(expanded.view(), batch, grad.view());
@@ -186,7 +144,7 @@ Result<Learner::Share> Learner::compute(Executor& executor, const Batch& batch) 
   }
   const auto grad_logits =
       collapse_seeds(std::as_const(grad).view(), sampled.seed_index, logits.rows);
-  model_->backward(executor, parameters_, input, grad_logits.view(), *pass_, gradient_);
+  network_->backward(grad_logits.view(), *activations_, gradient_);
   return Share{result.sum, result.weight, gradient_};
 }
 
@@ -219,8 +177,9 @@ Result<Matrix> Learner::outputs_of(Executor& executor, std::span<const float> pa
   if (batch.sampled->seed_index.empty()) {
     return Matrix(0, options_.model.out_dim);
   }
-  TROUPE_ASSIGN_OR_RETURN(const auto input, forward_input(batch, false));
-  const auto logits = model_->forward(executor, parameters, input, *pass_);
+  TROUPE_ASSIGN_OR_RETURN(const auto input,
+                          forward_input(network_->options(), options_.job_seed, batch, false));
+  const auto logits = network_->forward(executor, parameters, input, *activations_);
   return expand_seeds(logits, batch.sampled->seed_index);
 }
 

@@ -1,13 +1,13 @@
 #pragma once
 /// \file learner.hpp
-/// What one rank learns with: model, parameters, optimizer, loss, and the best epoch's parameters.
+/// What one rank learns with: network, parameters, optimizer, loss, and the best epoch's parameters.
 /// Knows no actors.
 #include "runtime/base/digest.hpp"
 #include "runtime/base/executor.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/feature/batch.hpp"
-#include "runtime/nn/loss.hpp"
-#include "runtime/nn/model.hpp"
+#include "runtime/nn/catalog.hpp"
+#include "runtime/nn/network.hpp"
 #include "runtime/nn/optimizer.hpp"
 #include "runtime/nn/schedule.hpp"
 
@@ -37,7 +37,7 @@ struct LearnerOptions {
 /// Threads:   one at a time; the work inside runs on the executor that is passed in
 class Learner {
  public:
-  /// \errors as make_model, make_optimizer and check_schedule
+  /// \errors as make_network, make_optimizer and check_schedule
   static Result<std::unique_ptr<Learner>> create(const LearnerOptions& options);
 
   /// Sets the learning rate of `epoch` (from 0). To be called before each epoch's first apply(), in
@@ -64,7 +64,7 @@ class Learner {
   /// The same with the best epoch's parameters.
   Result<Matrix> best_outputs(Executor& executor, const Batch& batch);
 
-  const nn::Model& model() const { return *model_; }
+  const nn::Network& network() const { return *network_; }
   nn::OptimizerState optimizer_state() const { return optimizer_->state(); }
   /// Puts everything back as it was after `global_step` steps.
   /// \errors data_corruption: arrays of other sizes than the model's
@@ -78,18 +78,17 @@ class Learner {
   double lr() const { return optimizer_->lr(); }
 
  private:
-  Learner(const LearnerOptions& options, std::unique_ptr<nn::Model> model,
+  Learner(const LearnerOptions& options, std::unique_ptr<nn::Network> network,
           std::unique_ptr<nn::Optimizer> optimizer);
-  Result<nn::ForwardInput> forward_input(const Batch& batch, bool training) const;
   Status check_labels(const Batch& batch) const;
   Result<Matrix> outputs_of(Executor& executor, std::span<const float> parameters,
                             const Batch& batch);
   nn::LossResult loss(ConstMatrix logits, const Batch& batch, MutMatrix grad) const;
 
   LearnerOptions options_;
-  std::unique_ptr<nn::Model> model_;
+  std::unique_ptr<nn::Network> network_;
   std::unique_ptr<nn::Optimizer> optimizer_;
-  std::unique_ptr<nn::Model::Pass> pass_;
+  std::unique_ptr<nn::Activations> activations_;
   std::vector<float> parameters_;
   std::vector<float> gradient_;
   std::vector<float> clipped_;  ///< scratch

@@ -80,6 +80,15 @@ Result<Ids> ids_of(const PartitionedStore& store, const NodeRequest& request,
   const auto nodes = store.info().node_types[raw(request.node_type)].count;
   if (is_role(source)) {
     TROUPE_ASSIGN_OR_RETURN(auto seeds, store.seeds(request.split, source));
+    if (seeds.node_type != request.node_type) {
+      const auto& types = store.info().node_types;
+      return Error(
+          Errc::invalid_argument,
+          fmt::format("nodes: expected nodes of type \"{}\", found the role \"{}\" of type "
+                      "\"{}\"\ntry: all, or a file of original ids",
+                      types[raw(request.node_type)].name, source,
+                      types[raw(seeds.node_type)].name));
+    }
     return std::move(seeds.original);
   }
   if (source == "all") {

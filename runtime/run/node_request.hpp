@@ -25,7 +25,7 @@ struct NodeRequest {
   /// for read_node_ids that ends in .npy or .txt.
   std::vector<std::string> sources;
   std::string split;
-  NodeTypeId node_type{};
+  NodeTypeId node_type{};  ///< of the nodes; a role of another type is refused
 };
 struct FoundNodes {
   SeedList nodes;             ///< in the order of the request, each where it came first

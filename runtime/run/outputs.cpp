@@ -3,6 +3,7 @@
 #include "runtime/base/files.hpp"
 #include "runtime/base/mapped_file.hpp"
 #include "runtime/graph/npy.hpp"
+#include "runtime/nn/catalog.hpp"
 #include "runtime/nn/model_file.hpp"
 
 #include <algorithm>
@@ -154,10 +155,11 @@ ModelMetadata model_metadata(const nn::ModelOptions& options) {
   if (options.layers > 1) {
     metadata["hidden"] = fmt::to_string(options.hidden);
   }
-  if (options.kind == "graphsage") {
+  const auto* kind = nn::find_model_kind(options.kind);
+  if (kind != nullptr && kind->aggregator) {
     metadata["aggregator"] = name_of(options.aggregator);
   }
-  if (options.typed()) {
+  if (options.heterogeneous()) {
     add_types(options.types, metadata);
   }
   return metadata;

@@ -5,7 +5,7 @@
 #include "runtime/base/ids.hpp"
 #include "runtime/base/matrix.hpp"
 #include "runtime/base/result.hpp"
-#include "runtime/nn/model.hpp"
+#include "runtime/nn/network.hpp"
 
 #include <filesystem>
 #include <map>

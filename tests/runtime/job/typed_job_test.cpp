@@ -122,13 +122,11 @@ TEST(TypedFanout, RefusesWhatIsNoListOrOfAnotherLength) {
             std::string::npos);
 }
 
-TEST(CheckTypes, RefusesModelsAndEvaluationsThatAreNotBuilt) {
+TEST(CheckTypes, RefusesModelsThatAreNotBuilt) {
   Job bad = job("[3, 2]", {"model.kind=gcn", "eval.mode=exact"});
   EXPECT_EQ(typed_problems(bad, typed_graph()),
             "/model/kind: expected \"graphsage\" for a graph of 3 node types and 4 edge types, "
-            "found \"gcn\", which is not built yet for it\n"
-            "/eval/mode: expected \"sampled\" for a graph of 3 node types and 4 edge types, found "
-            "\"exact\", which is not built yet for it\n");
+            "found \"gcn\", which is not built yet for it\n");
   EXPECT_EQ(typed_problems(bad, typed_graph(), JobTrainer::own), "");
 }
 
@@ -207,7 +205,7 @@ TEST(ModelTypes, AreNoneForOneTypeOfEach) {
   info.edge_types = {edge_type("knows", 0, 0, 10)};
   Job plain = job(R"({"knows": [3, 2]})");
   fit_to_graph(plain, info);
-  EXPECT_FALSE(plain.model.typed());
+  EXPECT_FALSE(plain.model.heterogeneous());
   EXPECT_EQ(typed_problems(plain, info), "");
 }
 

@@ -1,6 +1,6 @@
-#include "runtime/nn/aggregate.hpp"
+#include "runtime/nn/ops/aggregate.hpp"
 
-#include "runtime/nn/linear.hpp"
+#include "runtime/nn/ops/linear.hpp"
 #include "tests/runtime/nn/nn_support.hpp"
 
 #include <gtest/gtest.h>

@@ -2,10 +2,11 @@
 /// \file cora_support.hpp
 /// Whole training runs on Cora against PyTorch Geometric: losses, weights, logits and accuracies.
 #include "runtime/base/executor.hpp"
-#include "runtime/nn/loss.hpp"
-#include "runtime/nn/model.hpp"
+#include "runtime/nn/catalog.hpp"
+#include "runtime/nn/ops/loss.hpp"
 #include "runtime/nn/optimizer.hpp"
 #include "runtime/nn/scores.hpp"
+#include "tests/runtime/nn/network_support.hpp"
 #include "tests/runtime/nn/nn_support.hpp"
 #include "tests/support/expect.hpp"
 
@@ -93,11 +94,11 @@ class CoraRun : public ::testing::Test {
   void SetUp() override {
     ASSERT_OK_AND_ASSIGN(
         model_,
-        make_model({.kind = kind_, .layers = 2, .in_dim = 1433, .hidden = 16, .out_dim = 7}));
+        make_network({.kind = kind_, .layers = 2, .in_dim = 1433, .hidden = 16, .out_dim = 7}));
     ASSERT_OK_AND_ASSIGN(optimizer_,
                          make_optimizer({.kind = "adam", .lr = 0.01, .weight_decay = 5e-4},
                                         model_->num_parameters()));
-    pass_ = model_->make_pass();
+    pass_ = std::make_unique<Activations>();
     parameters_ = golden_parameters("start");
   }
 
@@ -113,7 +114,7 @@ class CoraRun : public ::testing::Test {
   /// 20 steps on the whole graph.
   void expect_whole_graph_follows_the_reference() {
     const LayerBlock graph = cora_.graph.view();
-    const ForwardInput input{.blocks = {graph, graph}, .features = cora_.x.view(), .dropout = {}};
+    const ForwardInput input = one_type_input({graph, graph}, cora_.x.view());
     const auto losses = golden_truth("cora/" + name_ + "_full/losses");
     const auto labels = labels_of("train_idx");
     for (const double truth : losses) {
@@ -126,7 +127,7 @@ class CoraRun : public ::testing::Test {
   void expect_exact_inference_gives_the_reference_logits_and_the_bits_of_forward() {
     const auto parameters = golden_parameters("full");
     const LayerBlock graph = cora_.graph.view();
-    const ForwardInput input{.blocks = {graph, graph}, .features = cora_.x.view(), .dropout = {}};
+    const ForwardInput input = one_type_input({graph, graph}, cora_.x.view());
     const Matrix logits = infer(parameters);
     expect_golden(logits.view(), "cora/" + name_ + "_full/logits", 1e-5);
     EXPECT_TRUE(
@@ -142,7 +143,7 @@ class CoraRun : public ::testing::Test {
       value /= static_cast<float>(loss.weight);
     }
     std::vector<float> gradient(model_->num_parameters());
-    model_->backward(pool_, parameters_, input, grad.view(), *pass_, gradient);
+    model_->backward(grad.view(), *pass_, gradient);
     optimizer_->step(parameters_, gradient);
     return loss.sum / static_cast<double>(loss.weight);
   }
@@ -152,9 +153,9 @@ class CoraRun : public ::testing::Test {
     Matrix rows = copy_of(cora_.x.view());
     const auto stages = model_->infer_stages();
     for (std::uint32_t stage = 0; stage < stages.size(); ++stage) {
-      EXPECT_EQ(rows.cols(), stages[stage].in_cols);
-      rows = model_->infer_layer(pool_, parameters, stage, graph, rows.view());
-      EXPECT_EQ(rows.cols(), stages[stage].out_cols);
+      EXPECT_EQ(rows.cols(), stages[stage].in_cols[0]);
+      rows = infer_stage(*model_, pool_, parameters, stage, graph, rows.view());
+      EXPECT_EQ(rows.cols(), stages[stage].outputs[0].cols);
     }
     return rows;
   }
@@ -200,9 +201,9 @@ class CoraRun : public ::testing::Test {
   std::string kind_;
   Cora cora_ = load_cora();
   ComputePool pool_{2};
-  std::unique_ptr<Model> model_;
+  std::unique_ptr<Network> model_;
   std::unique_ptr<Optimizer> optimizer_;
-  std::unique_ptr<Model::Pass> pass_;
+  std::unique_ptr<Activations> pass_;
   std::vector<float> parameters_;
 };
 

@@ -1,7 +1,7 @@
-#include "runtime/nn/aggregate.hpp"
-#include "runtime/nn/linear.hpp"
-#include "runtime/nn/ops.hpp"
-#include "runtime/nn/weighted_sum.hpp"
+#include "runtime/nn/ops/aggregate.hpp"
+#include "runtime/nn/ops/linear.hpp"
+#include "runtime/nn/ops/row_ops.hpp"
+#include "runtime/nn/ops/weighted_sum.hpp"
 #include "tests/runtime/nn/cora_support.hpp"
 
 namespace troupe::nn {
@@ -67,8 +67,7 @@ TEST_F(SageOnCora, BatchesFollowTheReference) {
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       std::ranges::copy(cora_.x.view().row(nodes[i]), rows.view().row(i).begin());
     }
-    const ForwardInput input{
-        .blocks = {lower.view(), upper.view()}, .features = rows.view(), .dropout = {}};
+    const ForwardInput input = one_type_input({lower.view(), upper.view()}, rows.view());
 
     EXPECT_NEAR(step(input, labels), losses[b], 1e-5 * losses[b]) << "batch " << b;
   }

@@ -1,4 +1,4 @@
-#include "runtime/nn/dropout.hpp"
+#include "runtime/nn/ops/dropout.hpp"
 
 #include "tests/runtime/nn/nn_support.hpp"
 
@@ -14,8 +14,7 @@ DropoutContext context() {
           .job_seed = 42,
           .stream_epoch = 3,
           .batch = (std::uint64_t{5} << 32) + 7,
-          .node_type = 2,
-          .ids = {}};
+          .node_type = 2};
 }
 
 std::vector<OriginalId> ids_from(std::uint64_t first, std::size_t n) {

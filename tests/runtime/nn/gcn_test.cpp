@@ -1,7 +1,7 @@
-#include "runtime/nn/gcn.hpp"
+#include "runtime/nn/conv/gcn.hpp"
 
-#include "runtime/nn/linear.hpp"
-#include "tests/runtime/nn/model_support.hpp"
+#include "runtime/nn/ops/linear.hpp"
+#include "tests/runtime/nn/network_support.hpp"
 
 #include <gtest/gtest.h>
 
@@ -153,13 +153,13 @@ TEST(Gcn, WholeGraphWithSelfLoopsMatchesTheGolden) {
   std::vector<float> parameters = golden_floats(path + "lin_weight");
   const auto bias = golden_floats(path + "bias");
   parameters.insert(parameters.end(), bias.begin(), bias.end());
-  const ForwardInput input{.blocks = {block.view()}, .features = x.view(), .dropout = {}};
-  const auto pass = model->make_pass();
+  const ForwardInput input = one_type_input({block.view()}, x.view());
+  const auto pass = std::make_unique<Activations>();
   InlineExecutor executor;
   std::vector<float> gradient(model->num_parameters(), NAN);
 
   expect_golden(model->forward(executor, parameters, input, *pass), path + "out", gcn_tolerance);
-  model->backward(executor, parameters, input, grad_out.view(), *pass, gradient);
+  model->backward(grad_out.view(), *pass, gradient);
 
   expect_golden(std::span(gradient).first(9 * 13), path + "grad_lin_weight", gcn_tolerance);
   expect_golden(std::span(gradient).last(9), path + "grad_bias", gcn_tolerance);
@@ -295,7 +295,7 @@ TEST(Gcn, GivesTheSeedsWhatTheWholeSampledGraphGivesThem) {
   for (std::uint64_t i = 0; i < 900; ++i) {
     ids.push_back(OriginalId{3 * i});
   }
-  const DropoutContext dropout{.training = true, .job_seed = 4, .ids = ids};
+  const DropoutContext dropout{.training = true, .job_seed = 4};
   for (const std::uint64_t hidden : {8U, 30U}) {
     const auto model = model_of({.kind = "gcn",
                                  .layers = 2,
@@ -306,17 +306,15 @@ TEST(Gcn, GivesTheSeedsWhatTheWholeSampledGraphGivesThem) {
                                  .input_dropout = 0.3F});
     const auto parameters = model->initial_parameters(2);
     ComputePool pool(2);
-    const auto pass = model->make_pass();
-    const auto whole_pass = model->make_pass();
+    const auto pass = std::make_unique<Activations>();
+    const auto whole_pass = std::make_unique<Activations>();
     const LayerBlock whole = graph.whole.view();
 
     const ConstMatrix logits = model->forward(
-        pool, parameters,
-        {.blocks = {graph.layer(1), graph.layer(0)}, .features = x.view(), .dropout = dropout},
+        pool, parameters, one_type_input({graph.layer(1), graph.layer(0)}, x.view(), dropout, ids),
         *pass);
     const ConstMatrix of_whole = model->forward(
-        pool, parameters, {.blocks = {whole, whole}, .features = x.view(), .dropout = dropout},
-        *whole_pass);
+        pool, parameters, one_type_input({whole, whole}, x.view(), dropout, ids), *whole_pass);
 
     EXPECT_TRUE(same_bits(logits.flat(), of_whole.slice(0, 40).flat())) << hidden;
   }
@@ -335,12 +333,12 @@ OwnedBlock whole_graph() {
 
 /// All stages over pieces of a graph: destinations [first, first + size) with their whole lists,
 /// rows in order of first appearance, as an evaluator cuts them.
-Matrix infer_in_pieces(const Model& model, Executor& executor, std::span<const float> parameters,
+Matrix infer_in_pieces(const Network& model, Executor& executor, std::span<const float> parameters,
                        const OwnedBlock& graph, ConstMatrix features, std::uint32_t size) {
   Matrix rows = copy_of(features);
   const auto stages = model.infer_stages();
   for (std::uint32_t stage = 0; stage < stages.size(); ++stage) {
-    Matrix next(graph.num_dst, stages[stage].out_cols);
+    Matrix next(graph.num_dst, stages[stage].outputs[0].cols);
     for (std::uint32_t first = 0; first < graph.num_dst; first += size) {
       OwnedBlock piece{std::min(size, graph.num_dst - first), 0, {0}, {}};
       std::vector<std::uint32_t> nodes;
@@ -362,12 +360,13 @@ Matrix infer_in_pieces(const Model& model, Executor& executor, std::span<const f
         piece.offsets.push_back(static_cast<std::uint32_t>(piece.sources.size()));
       }
       piece.num_src = static_cast<std::uint32_t>(nodes.size());
-      const std::size_t count = stages[stage].neighbour_rows ? nodes.size() : piece.num_dst;
+      const std::size_t count = stages[stage].neighbor_rows ? nodes.size() : piece.num_dst;
       Matrix input(count, rows.cols());
       for (std::size_t i = 0; i < count; ++i) {
         std::ranges::copy(rows.view().row(nodes[i]), input.view().row(i).begin());
       }
-      const Matrix out = model.infer_layer(executor, parameters, stage, piece.view(), input.view());
+      const Matrix out =
+          infer_stage(model, executor, parameters, stage, piece.view(), input.view());
       std::ranges::copy(out.view().flat(), next.view().slice(first, piece.num_dst).data);
     }
     rows = std::move(next);
@@ -388,11 +387,10 @@ TEST(Gcn, ExactInferenceInPiecesHasTheBitsOfForwardOnTheWholeGraph) {
                                  .dropout = 0.5F});
     const auto parameters = model->initial_parameters(2);
     ComputePool pool(2);
-    const auto pass = model->make_pass();
+    const auto pass = std::make_unique<Activations>();
     const LayerBlock block = graph.view();
-    const ConstMatrix logits = model->forward(
-        pool, parameters, {.blocks = {block, block, block}, .features = x.view(), .dropout = {}},
-        *pass);
+    const ConstMatrix logits =
+        model->forward(pool, parameters, one_type_input({block, block, block}, x.view()), *pass);
 
     for (const std::uint32_t size : {1U, 33U, 513U, 700U}) {
       const Matrix pieces = infer_in_pieces(*model, pool, parameters, graph, x.view(), size);
@@ -413,16 +411,16 @@ TEST(Gcn, EmbeddingsAreTheRowsThatTheLastLayerTakes) {
     const auto parameters = model->initial_parameters(2);
     const auto of_first = std::span(parameters).first(first->num_parameters());
     ComputePool pool(2);
-    const auto pass = first->make_pass();
+    const auto pass = std::make_unique<Activations>();
     const LayerBlock block = graph.view();
-    Matrix expected = copy_of(first->forward(
-        pool, of_first, {.blocks = {block}, .features = x.view(), .dropout = {}}, *pass));
+    Matrix expected =
+        copy_of(first->forward(pool, of_first, one_type_input({block}, x.view()), *pass));
     for (float& value : expected.view().flat()) {
       value = std::max(value, 0.0F);
     }
 
-    const Matrix ready = model->infer_layer(pool, parameters, 0, block, x.view());
-    const Matrix rows = model->infer_embeddings(pool, parameters, block, ready.view());
+    const Matrix ready = infer_stage(*model, pool, parameters, 0, block, x.view());
+    const Matrix rows = infer_stage(*model, pool, parameters, 1, block, ready.view(), true);
 
     EXPECT_TRUE(same_bits(rows.view().flat(), expected.view().flat())) << in_dim;
   }
@@ -439,15 +437,15 @@ TEST(Gcn, StageZeroNeedsNoRowsOfNeighboursAndMovesTheNarrowerRows) {
 
   ASSERT_EQ(narrow.size(), 3U);
   ASSERT_EQ(wide.size(), 3U);
-  EXPECT_FALSE(narrow[0].neighbour_rows);
-  EXPECT_TRUE(narrow[1].neighbour_rows && narrow[2].neighbour_rows);
-  EXPECT_EQ(narrow[0].in_cols, 100U);
-  EXPECT_EQ(narrow[1].in_cols, 16U);
-  EXPECT_EQ(narrow[2].in_cols, 7U);
-  EXPECT_EQ(narrow[2].out_cols, 7U);
-  EXPECT_EQ(wide[1].in_cols, 10U);
-  EXPECT_EQ(wide[2].in_cols, 16U);
-  EXPECT_EQ(wide[2].out_cols, 20U);
+  EXPECT_FALSE(narrow[0].neighbor_rows);
+  EXPECT_TRUE(narrow[1].neighbor_rows && narrow[2].neighbor_rows);
+  EXPECT_EQ(narrow[0].in_cols[0], 100U);
+  EXPECT_EQ(narrow[1].in_cols[0], 16U);
+  EXPECT_EQ(narrow[2].in_cols[0], 7U);
+  EXPECT_EQ(narrow[2].outputs[0].cols, 7U);
+  EXPECT_EQ(wide[1].in_cols[0], 10U);
+  EXPECT_EQ(wide[2].in_cols[0], 16U);
+  EXPECT_EQ(wide[2].outputs[0].cols, 20U);
 }
 
 }  // namespace

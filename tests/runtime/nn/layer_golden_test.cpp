@@ -1,7 +1,7 @@
 // One GraphSAGE layer against PyTorch Geometric, through the model and through the single
 // operations.
-#include "runtime/nn/graphsage.hpp"
-#include "runtime/nn/linear.hpp"
+#include "runtime/nn/conv/sage.hpp"
+#include "runtime/nn/ops/linear.hpp"
 #include "tests/runtime/nn/nn_support.hpp"
 #include "tests/support/expect.hpp"
 
@@ -44,24 +44,24 @@ TEST_P(SageLayer, MatchesOutputAndParameterGradients) {
   const Matrix left = golden_matrix(path + "/lin_l_weight");
   const Matrix grad_out =
       golden_matrix(GetParam().graph + "/grad_out_" + std::to_string(left.rows()));
-  ASSERT_OK_AND_ASSIGN(const auto model, make_model({.aggregator = GetParam().aggregator,
-                                                     .layers = 1,
-                                                     .in_dim = x.cols(),
-                                                     .out_dim = left.rows(),
-                                                     .l2 = GetParam().l2}));
+  ASSERT_OK_AND_ASSIGN(const auto model, make_network({.aggregator = GetParam().aggregator,
+                                                       .layers = 1,
+                                                       .in_dim = x.cols(),
+                                                       .out_dim = left.rows(),
+                                                       .l2 = GetParam().l2}));
   std::vector<float> parameters;
   for (const std::string name : {"/lin_l_weight", "/lin_l_bias", "/lin_r_weight"}) {
     const auto values = golden_floats(path + name);
     parameters.insert(parameters.end(), values.begin(), values.end());
   }
-  const ForwardInput input{.blocks = {block.view()}, .features = x.view(), .dropout = {}};
+  const ForwardInput input = one_type_input({block.view()}, x.view());
   ComputePool executor(2);
-  const auto pass = model->make_pass();
+  const auto pass = std::make_unique<Activations>();
   std::vector<float> gradient(model->num_parameters(), NAN);
 
   const ConstMatrix out = model->forward(executor, parameters, input, *pass);
   expect_golden(out, path + "/out", layer_tolerance);
-  model->backward(executor, parameters, input, grad_out.view(), *pass, gradient);
+  model->backward(grad_out.view(), *pass, gradient);
 
   const auto& layout = model->layout();
   for (std::size_t i = 0; i < 3; ++i) {

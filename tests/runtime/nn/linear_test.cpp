@@ -1,4 +1,4 @@
-#include "runtime/nn/linear.hpp"
+#include "runtime/nn/ops/linear.hpp"
 
 #include "tests/runtime/nn/nn_support.hpp"
 

@@ -1,4 +1,4 @@
-#include "runtime/nn/loss.hpp"
+#include "runtime/nn/ops/loss.hpp"
 
 #include "tests/runtime/nn/nn_support.hpp"
 

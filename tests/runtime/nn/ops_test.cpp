@@ -1,5 +1,4 @@
-#include "runtime/nn/ops.hpp"
-
+#include "runtime/nn/ops/row_ops.hpp"
 #include "tests/runtime/nn/nn_support.hpp"
 
 #include <gtest/gtest.h>

@@ -13,6 +13,11 @@ const NeighbourLists lists = [] {
   return made;
 }();
 
+/// Of a graph of one type.
+BlockInputs inputs_of(const NeighbourLists& all, std::uint64_t nodes, std::uint64_t row_bytes) {
+  return {.rows = {{nodes, row_bytes}}, .along = {{&all, NodeTypeId{0}}}, .own = NodeTypeId{0}};
+}
+
 std::uint64_t total(const std::vector<InferenceBlock>& blocks) {
   std::uint64_t next = 0;
   for (const auto& block : blocks) {
@@ -25,13 +30,13 @@ std::uint64_t total(const std::vector<InferenceBlock>& blocks) {
 
 TEST(InferenceBlocks, CoverAllNodesOnceForAnyBudget) {
   for (const std::uint64_t bytes : {0U, 8U, 40U, 80U, 1000U}) {
-    EXPECT_EQ(total(inference_blocks(lists, 5, 100, 8, bytes)), 5U);
+    EXPECT_EQ(total(inference_blocks(inputs_of(lists, 100, 8), 5, bytes)), 5U);
   }
 }
 
 TEST(InferenceBlocks, StayWithinTheBudgetUnlessOneNodeNeedsMore) {
   // 8 bytes a row, 40 bytes: five rows. Needs are 4, 1, 2, 11, 3 rows.
-  const auto blocks = inference_blocks(lists, 5, 100, 8, 40);
+  const auto blocks = inference_blocks(inputs_of(lists, 100, 8), 5, 40);
 
   ASSERT_EQ(blocks.size(), 4U);
   EXPECT_EQ(blocks[0].count, 2U);  // 4 + 1
@@ -41,11 +46,23 @@ TEST(InferenceBlocks, StayWithinTheBudgetUnlessOneNodeNeedsMore) {
 }
 
 TEST(InferenceBlocks, NeverCountMoreRowsThanTheGraphHasNodes) {
-  EXPECT_EQ(inference_blocks(lists, 5, 5, 8, 40).size(), 1U);
+  EXPECT_EQ(inference_blocks(inputs_of(lists, 5, 8), 5, 40).size(), 1U);
+}
+
+TEST(InferenceBlocks, CountRowsOfEachTypeAgainstThoseOfTheGraph) {
+  // Own rows of 8 bytes; neighbors of another type that has 2 nodes of 100 bytes: from the first
+  // node with two neighbors on all of them are counted.
+  BlockInputs inputs{
+      .rows = {{5, 8}, {2, 100}}, .along = {{&lists, NodeTypeId{1}}}, .own = NodeTypeId{0}};
+
+  EXPECT_EQ(inference_blocks(inputs, 5, 240).size(), 1U);  // 5 * 8 + 2 * 100
+  EXPECT_EQ(inference_blocks(inputs, 5, 232).size(), 2U);  // one node less
+  inputs.rows[1].bytes = 0;                                // not read
+  EXPECT_EQ(inference_blocks(inputs, 5, 40).size(), 1U);
 }
 
 TEST(InferenceBlocks, AreNoneForAPartWithoutNodes) {
-  EXPECT_TRUE(inference_blocks(lists, 0, 5, 8, 40).empty());
+  EXPECT_TRUE(inference_blocks(inputs_of(lists, 5, 8), 0, 40).empty());
 }
 
 TEST(OwnedPositions, ArePositionsOfSeedsInThePartsRange) {

@@ -59,11 +59,12 @@ TEST(InferenceProgress, SurvivesWorkOfNothing) {
 }
 
 TEST(InferenceWork, GrowsWithRowsAndEdges) {
-  const nn::InferStage wide{.in_cols = 100, .out_cols = 60};
-  const nn::InferStage own_rows{.in_cols = 100, .out_cols = 60, .neighbour_rows = false};
-  EXPECT_EQ(inference_work(wide, 0, 10), 10U * 120U);
-  EXPECT_EQ(inference_work(wide, 3, 0), 3U * (100U + 500U));
-  EXPECT_LT(inference_work(own_rows, 3, 10), inference_work(wide, 3, 10));
+  const nn::InferStage wide;
+  nn::InferStage own_rows;
+  own_rows.neighbor_rows = false;
+  EXPECT_EQ(inference_work(wide, 100, 60, 0, 10), 10U * 120U);
+  EXPECT_EQ(inference_work(wide, 100, 60, 3, 0), 3U * (100U + 500U));
+  EXPECT_LT(inference_work(own_rows, 100, 60, 3, 10), inference_work(wide, 100, 60, 3, 10));
 }
 
 }  // namespace

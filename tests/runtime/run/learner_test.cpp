@@ -354,7 +354,8 @@ TEST(Learner, RefusesBatchesThatDoNotFit) {
   narrow.rows[0].features = Matrix(2, 1);
   auto unlabelled = batch({0}, {});
 
-  EXPECT_ERROR(learner->compute(executor, narrow), Errc::failed_precondition, "expected 2 columns");
+  EXPECT_ERROR(learner->compute(executor, narrow), Errc::failed_precondition,
+               "nodes in 2 columns, found 2 in 1");
   EXPECT_ERROR(learner->compute(executor, unlabelled), Errc::failed_precondition, "labels");
   auto unknown = options();
   unknown.loss = "hinge";
@@ -377,9 +378,9 @@ TEST(Learner, RefusesBatchesThatItsModelCannotUse) {
   EXPECT_ERROR(changed([](auto& s, auto&) { s.nodes.resize(2); }), refused, "found 2, 1 and 1");
   EXPECT_ERROR(changed([](auto& s, auto&) { s.edges.clear(); }), refused, "found 1, 0 and 1");
   EXPECT_ERROR(changed([](auto&, Batch& b) { b.rows[0].features = Matrix::zeros(1, 2); }), refused,
-               "rows and original ids of 2 nodes, found 1 and 2");
+               "features of 2 \"node\" nodes in 2 columns, found 1 in 2");
   EXPECT_ERROR(changed([](auto&, Batch& b) { b.rows[0].original_ids.pop_back(); }), refused,
-               "of 2 nodes, found 2 and 1");
+               "original ids of 2 \"node\" nodes, found 1");
 }
 
 }  // namespace

@@ -117,7 +117,8 @@ TEST_F(Outputs, TheMetadataHaveTheDocumentedKeys) {
   std::set<std::string> keys;
   nn::ModelOptions options{.layers = 2, .in_dim = 3, .hidden = 4};
   options.types.nodes = {{"node", 3}};
-  options.types.edges = {{"edge", NodeTypeId{0}, NodeTypeId{0}}};
+  options.types.edges = {{"edge", NodeTypeId{0}, NodeTypeId{0}},
+                         {"back", NodeTypeId{0}, NodeTypeId{0}}};
   for (const auto& [key, value] : model_metadata(options)) {
     keys.insert(key);
   }

@@ -1,6 +1,6 @@
 // Learning from batches of typed graphs.
+#include "runtime/run/forward_input.hpp"
 #include "runtime/run/outputs.hpp"
-#include "runtime/run/typed_input.hpp"
 #include "tests/runtime/run/learner_support.hpp"
 
 namespace troupe {

@@ -1,0 +1,127 @@
+#include "runtime/nn/catalog.hpp"
+
+#include "runtime/nn/conv/gcn.hpp"
+#include "runtime/nn/conv/sage.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <vector>
+
+namespace troupe::nn {
+namespace {
+
+constexpr std::array kinds = {
+    ModelKind{.name = "graphsage",
+              .help = "GraphSAGE (Hamilton et al., 2017), with one aggregator for all layers",
+              .heterogeneous = true,
+              .aggregator = true,
+              .make = [](const ModelOptions& options) -> std::unique_ptr<const Conv> {
+                return std::make_unique<SageConv>(options.aggregator);
+              }},
+    ModelKind{.name = "gcn",
+              .help = "graph convolutional network (Kipf and Welling, 2017), symmetric norm",
+              .make = [](const ModelOptions&) -> std::unique_ptr<const Conv> {
+                return std::make_unique<GcnConv>();
+              }},
+};
+
+constexpr std::uint64_t widest_row = std::uint64_t{1} << 24;
+constexpr std::uint32_t most_layers = 255;  // a layer's number is 8 bits of a stream's name
+/// Parameters by name, for which there are as many streams.
+constexpr std::size_t most_slices = 65536;
+
+Status check_dim(std::string_view name, std::uint64_t value) {
+  if (value < 1 || value > widest_row) {
+    return Error(Errc::invalid_argument, fmt::format("model {}: expected 1 to {} columns, got {}",
+                                                     name, widest_row, value));
+  }
+  return ok_status();
+}
+
+Status check_probability(const char* name, float value) {
+  if (!(value >= 0.0F && value < 1.0F)) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("model {}: expected a number in [0, 1), got {}", name, value));
+  }
+  return ok_status();
+}
+
+Status check_options(const ModelOptions& options) {
+  if (options.layers < 1 || options.layers > most_layers) {
+    return Error(Errc::invalid_argument, fmt::format("model layers: expected 1 to {}, got {}",
+                                                     most_layers, options.layers));
+  }
+  if (options.types.nodes.empty()) {
+    TROUPE_RETURN_IF_ERROR(check_dim("in_dim", options.in_dim));
+  }
+  TROUPE_RETURN_IF_ERROR(check_dim("out_dim", options.out_dim));
+  if (options.layers > 1) {
+    TROUPE_RETURN_IF_ERROR(check_dim("hidden", options.hidden));
+  }
+  TROUPE_RETURN_IF_ERROR(check_probability("dropout", options.dropout));
+  return check_probability("input_dropout", options.input_dropout);
+}
+
+ModelTypes one_type(std::uint64_t cols) {
+  return {.nodes = {{"node", cols}}, .edges = {{"edge", NodeTypeId{0}, NodeTypeId{0}}}};
+}
+
+Status check_slices(const Network& network) {
+  if (network.layout().size() > most_slices) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("model: expected at most {} parameters by name, got {}; try: fewer "
+                             "layers or edge types",
+                             most_slices, network.layout().size()));
+  }
+  return ok_status();
+}
+
+}  // namespace
+
+std::span<const ModelKind> model_kinds() {
+  return kinds;
+}
+
+const ModelKind* find_model_kind(std::string_view name) {
+  const auto found = std::ranges::find(kinds, name, &ModelKind::name);
+  return found == kinds.end() ? nullptr : &*found;
+}
+
+Result<std::unique_ptr<Network>> make_network(const ModelOptions& options) {
+  const auto* kind = find_model_kind(options.kind);
+  if (kind == nullptr) {
+    std::vector<std::string_view> names;
+    std::ranges::transform(kinds, std::back_inserter(names), &ModelKind::name);
+    return Error(Errc::unimplemented, fmt::format("model kind: expected {}, got \"{}\"",
+                                                  fmt::join(names, " or "), options.kind));
+  }
+  return make_network(options, *kind);
+}
+
+Result<std::unique_ptr<Network>> make_network(const ModelOptions& options, const ModelKind& kind) {
+  TROUPE_RETURN_IF_ERROR(check_options(options));
+  ModelOptions complete = options;
+  if (complete.types.nodes.empty()) {
+    complete.types = one_type(options.in_dim);
+  }
+  const auto& types = complete.types;
+  if (types.heterogeneous() && !kind.heterogeneous) {
+    return Error(Errc::unimplemented,
+                 fmt::format("model kind: expected one for a graph of {} node types and {} edge "
+                             "types, got \"{}\"",
+                             types.nodes.size(), types.edges.size(), kind.name));
+  }
+  TROUPE_ASSIGN_OR_RETURN(const auto layers, layer_types(types, options.layers));
+  for (const NodeTypeId type : layers.front().inputs) {
+    const auto& of_type = types.nodes[raw(type)];
+    TROUPE_RETURN_IF_ERROR(
+        check_dim(fmt::format("features of \"{}\"", of_type.name), of_type.cols));
+  }
+  auto network = std::make_unique<Network>(complete, layers, kind.make(complete));
+  TROUPE_RETURN_IF_ERROR(check_slices(*network));
+  return network;
+}
+
+}  // namespace troupe::nn

@@ -1,0 +1,63 @@
+#pragma once
+/// \file conv.hpp
+/// A convolution along one edge type: its parameters, and its part of a layer's rows, as terms on a
+/// tape (ops/tape.hpp). `Network` sums the terms of all convolutions that end at a node type and
+/// finishes the rows. A new model is a class like SageConv and a row of catalog.cpp.
+#include "runtime/nn/ops/tape.hpp"
+#include "runtime/nn/parameter_list.hpp"
+#include "runtime/sample/mini_batch.hpp"
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+namespace troupe::nn {
+
+/// Columns of a convolution in one layer.
+struct ConvShape {
+  std::size_t source = 0;       ///< of the source type's rows
+  std::size_t destination = 0;  ///< of the destination type's own rows
+  std::size_t out = 0;
+};
+
+/// What a convolution adds to the rows of a node type in one layer.
+struct ConvTerms {
+  std::vector<Term> neighbors;      ///< made from sources' rows
+  std::vector<std::size_t> own;     ///< parameters [out, destination]: products with own rows
+  std::vector<std::size_t> biases;  ///< parameters [out]
+};
+
+/// A convolution at work on one block.
+struct ConvCall {
+  Tape& tape;
+  ConvShape shape;
+  std::size_t parameter;  ///< number of its first parameter; the others follow
+  Rows source;            ///< [block.num_src or more] rows of the source type
+  const LayerBlock& block;
+  const LayerBlock* below;  ///< block of the same edge type in the layer below; null: none
+  bool messages = false;    ///< `source` has what messages() made
+};
+
+/// Threads: immutable; any number of threads at once
+class Conv {
+ public:
+  virtual ~Conv() = default;
+
+  /// Parameters in order; names without the layer's prefix, e.g. "lin_l.weight".
+  virtual std::vector<NewParameter> parameters(const ConvShape& shape) const = 0;
+
+  /// Records operations on sources and returns the terms that end at destinations.
+  virtual ConvTerms record(const ConvCall& call) const = 0;
+
+  /// Exact inference computes a layer's rows where a node lies and sends them to the neighbors'
+  /// hosts. A convolution that weighs neighbors by what only their host knows (their degree), or
+  /// whose products make rows narrower, sends messages instead.
+  /// \returns columns of the messages; none: rows are sent as they are
+  virtual std::optional<std::size_t> message_cols(const ConvShape& /*shape*/) const {
+    return std::nullopt;
+  }
+  /// Messages [block.num_dst, message_cols] of the destinations, from their rows `call.source`.
+  virtual Rows messages(const ConvCall& call) const { return call.source; }
+};
+
+}  // namespace troupe::nn

@@ -1,0 +1,55 @@
+#include "runtime/nn/conv/gcn.hpp"
+
+#include <cmath>
+
+namespace troupe::nn {
+namespace {
+
+bool is_narrowing(const ConvShape& shape) {
+  return shape.out < shape.source;
+}
+
+}  // namespace
+
+/// Glorot and Bengio: "Understanding the difficulty of training deep feedforward neural networks",
+/// 2010; bias 0.
+std::vector<NewParameter> GcnConv::parameters(const ConvShape& shape) const {
+  const auto sum = static_cast<double>(shape.source + shape.out);
+  return {{.name = "lin.weight",
+           .rows = shape.out,
+           .cols = shape.source,
+           .bound = static_cast<float>(std::sqrt(6.0 / sum))},
+          {.name = "bias", .rows = shape.out}};
+}
+
+ConvTerms GcnConv::record(const ConvCall& call) const {
+  const std::size_t weight = call.parameter;
+  EdgeFactors factors = call.tape.degree_factors(call.block, call.below);
+  Rows rows = call.source;
+  if (call.messages) {
+    factors.source = {};  // in the messages already
+  } else if (is_narrowing(call.shape)) {
+    rows = call.tape.linear(rows, call.block.num_src, weight);
+  }
+  ConvTerms terms{.neighbors = {}, .own = {}, .biases = {weight + 1}};
+  if (is_narrowing(call.shape)) {
+    terms.neighbors.push_back(call.tape.weighted_sum(rows, call.block, factors));
+  } else {
+    terms.neighbors.push_back(call.tape.weighted_sum(rows, call.block, factors, {weight}));
+  }
+  return terms;
+}
+
+std::optional<std::size_t> GcnConv::message_cols(const ConvShape& shape) const {
+  return is_narrowing(shape) ? shape.out : shape.source;
+}
+
+Rows GcnConv::messages(const ConvCall& call) const {
+  const auto own = call.tape.degree_factors(call.block, nullptr).destination;
+  const Rows rows = is_narrowing(call.shape)
+                        ? call.tape.linear(call.source, call.block.num_dst, call.parameter)
+                        : call.source;
+  return call.tape.combine({call.tape.scaled(rows, own)}, call.block.num_dst, {});
+}
+
+}  // namespace troupe::nn

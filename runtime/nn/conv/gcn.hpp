@@ -1,0 +1,22 @@
+#pragma once
+/// \file gcn.hpp
+/// Graph convolutional networks (Kipf and Welling, ICLR 2017), normalized as PyG does on a sampled
+/// batch: W sum_j x_j / sqrt(deg i * deg j) + b over a node's in-neighbors and itself, exactly one
+/// self loop per node, both degrees = sampled in-edges from other nodes + 1. So the seeds get what
+/// the layers would give them on the whole sampled graph.
+///
+/// Messages of exact inference: rows after the product, where that comes first, divided by the root
+/// of the node's own degree.
+#include "runtime/nn/conv/conv.hpp"
+
+namespace troupe::nn {
+
+class GcnConv final : public Conv {
+ public:
+  std::vector<NewParameter> parameters(const ConvShape& shape) const override;
+  ConvTerms record(const ConvCall& call) const override;
+  std::optional<std::size_t> message_cols(const ConvShape& shape) const override;
+  Rows messages(const ConvCall& call) const override;
+};
+
+}  // namespace troupe::nn

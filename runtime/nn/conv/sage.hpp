@@ -1,0 +1,20 @@
+#pragma once
+/// \file sage.hpp
+/// GraphSAGE (Hamilton, Ying, Leskovec: "Inductive representation learning on large graphs", NIPS
+/// 2017): W_l aggregate(neighbors) + b_l + W_r own. Along several edge types the sum of those is
+/// what PyG's HeteroConv of SAGEConv computes with aggr "sum".
+#include "runtime/nn/conv/conv.hpp"
+
+namespace troupe::nn {
+
+class SageConv final : public Conv {
+ public:
+  explicit SageConv(Aggregator aggregator) : aggregator_(aggregator) {}
+  std::vector<NewParameter> parameters(const ConvShape& shape) const override;
+  ConvTerms record(const ConvCall& call) const override;
+
+ private:
+  Aggregator aggregator_;
+};
+
+}  // namespace troupe::nn

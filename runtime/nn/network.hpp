@@ -1,0 +1,186 @@
+#pragma once
+/// \file network.hpp
+/// Networks of convolutions over the blocks of a batch, and layer by layer over a whole graph.
+///
+/// A row of node type v after a layer is the sum of the convolutions along the edge types that end
+/// at v and take part (network_layers.hpp), and a bias; then, as set, division by its length, layer
+/// normalization, ReLU and the dropout of the next layer's input. Only the seeds' type has rows
+/// after the last layer, its logits, which nothing but the division follows. A graph of one node
+/// type and one edge type is the simplest case. Parameters, gradients and activations come from
+/// outside.
+#include "runtime/base/executor.hpp"
+#include "runtime/base/ids.hpp"
+#include "runtime/base/matrix.hpp"
+#include "runtime/base/result.hpp"
+#include "runtime/nn/conv/conv.hpp"
+#include "runtime/nn/network_layers.hpp"
+#include "runtime/nn/ops/tape.hpp"
+#include "runtime/nn/parameter_list.hpp"
+#include "runtime/sample/mini_batch.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace troupe::nn {
+
+struct ModelOptions {
+  std::string kind = "graphsage";            ///< row of the catalog
+  Aggregator aggregator = Aggregator::mean;  ///< of graphsage
+  std::uint32_t layers = 2;
+  std::uint64_t in_dim = 0;  ///< columns of the seeds' type; read only where `types` is empty
+  std::uint64_t hidden = 0;
+  std::uint64_t out_dim = 0;
+  bool layer_norm = false;  ///< between layer and ReLU, not after the last; eps 1e-5
+  bool l2 = false;          ///< rows of each layer's output divided by max(norm, 1e-12)
+  float dropout = 0;        ///< on the input of every layer but the first
+  float input_dropout = 0;  ///< on the input of the first layer
+  ModelTypes types = {};    ///< empty: one node type of `in_dim` columns and one edge type
+  bool heterogeneous() const { return types.heterogeneous(); }
+};
+
+/// Inputs of one forward pass.
+struct ForwardInput {
+  /// [layers][edge types], 0 = nearest the input. Destinations and sources are nodes of the edge
+  /// type's types; destination i is also row i of its type.
+  std::vector<std::vector<LayerBlock>> blocks;
+  std::vector<ConstMatrix> features;             ///< by node type: [nodes, columns]
+  std::vector<std::span<const OriginalId>> ids;  ///< by node type; none if not training
+  DropoutContext dropout;                        ///< its node type is set by the network
+};
+
+/// Input rows of a block of exact inference, unless told otherwise; does not change results.
+inline constexpr std::uint64_t infer_block_bytes = std::uint64_t{64} << 20;
+
+/// One pass of exact inference over all nodes of the graph. Its input rows are the features for the
+/// first stage, what the stage before made of each node for the others.
+struct InferStage {
+  struct Output {
+    NodeTypeId type{};
+    std::uint64_t cols = 0;
+    /// Edge types that end here and are read. Rows of their sources are needed, unless the stage
+    /// reads the destinations' rows alone.
+    std::vector<EdgeTypeId> edges;
+  };
+  std::vector<Output> outputs;         ///< by ascending type
+  std::vector<std::uint64_t> in_cols;  ///< by node type: columns of the rows it reads; 0: none
+  /// Rows of the neighbors are needed; else those of the destinations alone (their edges are needed
+  /// in any case).
+  bool neighbor_rows = true;
+};
+
+/// A block of one stage of exact inference.
+struct InferInput {
+  std::uint32_t stage = 0;
+  NodeTypeId type{};               ///< of the destinations
+  std::vector<LayerBlock> blocks;  ///< by edge type: destinations with all their edges
+  std::vector<ConstMatrix> rows;   ///< by node type: [num_src or more, in_cols of the stage]
+  /// The last but one layer: rows as the last layer takes them, whatever the stage makes of them
+  /// besides: the nodes' embeddings.
+  bool embeddings = false;
+};
+
+/// What forward() keeps for backward(). Reused between batches to spare allocations.
+class Activations {
+ public:
+  /// \param ops  null: on the CPU
+  explicit Activations(std::unique_ptr<BlockOps> ops = nullptr);
+  Tape& tape() { return tape_; }
+  BlockOps& ops() { return *ops_; }
+
+ private:
+  friend class Network;
+  std::unique_ptr<BlockOps> ops_;
+  Tape tape_;
+  Rows logits_;
+};
+
+/// A network of fixed shape.
+/// Threads: immutable; any number of threads at once, each with its own Activations
+class Network {
+ public:
+  /// \param layers  layer_types() of the options
+  /// \requires the options are valid (make_network checks them)
+  Network(ModelOptions options, const std::vector<LayerTypes>& layers,
+          std::unique_ptr<const Conv> conv);
+
+  const ModelOptions& options() const { return options_; }
+  const ParameterLayout& layout() const { return parameters_.layout(); }
+  std::size_t num_parameters() const { return nn::num_parameters(layout()); }
+
+  /// Parameters before the first step: domain `initial_weights`, type = parameter number, id = flat
+  /// index, uniform.
+  std::vector<float> initial_parameters(std::uint64_t job_seed) const {
+    return parameters_.initial_values(job_seed);
+  }
+
+  /// Logits of the seeds' type, shape [num_dst of the last layer's blocks, out_dim]; valid until
+  /// the next forward on `activations`. The same bits for any executor.
+  /// \requires shapes fit (asserted); `input` and `parameters` stay alive until backward()
+  ConstMatrix forward(Executor& executor, std::span<const float> parameters,
+                      const ForwardInput& input, Activations& activations) const;
+
+  /// Gradient of sum(logits * grad_logits) with respect to the parameters, written to `gradient`
+  /// (all of it).
+  /// \requires forward() ran on `activations`
+  void backward(ConstMatrix grad_logits, Activations& activations, std::span<float> gradient) const;
+
+  /// The stages of exact inference, in order; the last one gives the logits. One per layer, or one
+  /// more where convolutions send messages (conv/conv.hpp): the first makes those of the features.
+  std::vector<InferStage> infer_stages() const;
+  /// The stages that end with the nodes' embeddings. \requires two layers or more
+  std::vector<InferStage> embedding_stages() const;
+
+  /// One block of a stage, without dropout: shape [num_dst, cols of the output]. A row's bits do
+  /// not depend on which other rows are in the block.
+  Matrix infer(Executor& executor, std::span<const float> parameters,
+               const InferInput& input) const;
+
+ private:
+  struct Edge {
+    std::size_t type = 0;
+    std::size_t source = 0;
+    ConvShape shape;
+    std::size_t parameter = 0;
+  };
+  /// A node type that a layer gives rows of.
+  struct Node {
+    std::size_t type = 0;
+    std::vector<std::size_t> edges;  ///< positions in Layer::edges of those that end here
+    std::size_t norm = 0;            ///< parameters gain and bias, if the layer has them
+  };
+  struct Layer {
+    std::uint32_t number = 0;
+    std::size_t out = 0;
+    bool last = false;
+    std::vector<Edge> edges;
+    std::vector<Node> nodes;
+    std::vector<std::size_t> inputs;  ///< node types
+  };
+  struct LayerCall;
+
+  std::size_t cols_before(std::uint32_t layer, std::size_t node_type) const;
+  std::string name_of(std::string_view what, std::uint32_t layer, const std::string& type) const;
+  void add_edge(EdgeTypeId type, Layer& layer);
+  void add_norm(Layer& layer, Node& node);
+  void check_shapes(const ForwardInput& input) const;
+  std::vector<Rows> record_features(Tape& tape, const ForwardInput& input) const;
+  std::vector<ConvTerms> record_edges(const LayerCall& call, const Node* only) const;
+  Rows record_node(const LayerCall& call, const Node& node, std::vector<ConvTerms>& terms,
+                   MutMatrix into) const;
+  bool sends_messages() const;
+  std::size_t message_cols(const Layer& layer) const;
+  Matrix infer_messages(Executor& executor, std::span<const float> parameters, const Layer& layer,
+                        const LayerBlock& block, ConstMatrix rows) const;
+  Matrix infer_rows(Executor& executor, std::span<const float> parameters, const Layer& layer,
+                    const InferInput& input) const;
+
+  ModelOptions options_;
+  std::unique_ptr<const Conv> conv_;
+  ParameterList parameters_;
+  std::vector<Layer> layers_;
+};
+
+}  // namespace troupe::nn

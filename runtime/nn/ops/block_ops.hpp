@@ -1,0 +1,127 @@
+#pragma once
+/// \file block_ops.hpp
+/// The block operations that networks are made of, with their shapes and memory resolved, and the
+/// interface of a set of functions that computes them: on the CPU (cpu_block_ops.hpp) or on a
+/// device. `Tape` (tape.hpp) records operations and calls a set; convolutions use the tape.
+///
+/// The central operation is the *combination*: one row per destination, the sum of terms, then a
+/// bias and what `Finish` says. A term sums rows of in-neighbors, or takes a destination's own row,
+/// and may multiply the result with a matrix. All of it happens chunk by chunk in the cache, which
+/// is why products, sums, activations and norms of a layer are one operation.
+#include "runtime/base/executor.hpp"
+#include "runtime/base/ids.hpp"
+#include "runtime/base/matrix.hpp"
+#include "runtime/nn/ops/aggregate.hpp"
+#include "runtime/nn/ops/dropout.hpp"
+#include "runtime/nn/ops/finish.hpp"
+#include "runtime/nn/ops/loss.hpp"
+#include "runtime/nn/ops/weighted_sum.hpp"
+#include "runtime/sample/mini_batch.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace troupe::nn {
+
+/// How the rows of sources become one row per destination.
+enum class Reach : std::uint8_t {
+  own,           ///< source row i is row i of the result
+  aggregate,     ///< mean, max or sum over the in-edges of a block
+  weighted_sum,  ///< sum over the in-edges of a block, each times its factors
+};
+
+/// Along which edges a term reaches its sources, and how it weighs them.
+struct Path {
+  Reach reach = Reach::own;
+  Aggregator aggregator = Aggregator::mean;  ///< of `aggregate`
+  const LayerBlock* block = nullptr;         ///< unless `own`; outlives the tape's pass
+  EdgeFactors factors = {};                  ///< of `weighted_sum`
+  /// [rows] factors of the rows, of `own` without a product; empty: ones.
+  std::span<const float> scale = {};
+};
+
+/// A term as a set of functions computes it.
+struct TermWork {
+  Path path;
+  ConstMatrix source;  ///< [num_src or more, in]; of `own` [rows or more, in]
+  ConstMatrix weight;  ///< [out, in] of the product; no data: no product
+  /// [rows, in] where summed rows lie before their product, or before they are added to terms
+  /// before them; no data: not needed.
+  MutMatrix summed;
+  std::span<std::uint32_t> argmax;  ///< [rows * in] of the aggregator max, if backward follows
+};
+
+/// A combination: result = finish(sum of the terms, in their order, + bias).
+struct Combination {
+  std::span<const TermWork> terms;  ///< at least one
+  std::span<const float> bias;      ///< [cols]; empty: none
+  const Finish& finish;
+  const FinishState& state;  ///< begin_finish() made it
+  MutMatrix conv;            ///< [rows, cols] what begin_finish() returned
+  MutMatrix out;             ///< [rows, cols] the result
+};
+
+/// One use of rows by a term, as their gradient comes back from it.
+struct UseWork {
+  Path path;
+  const EdgesBySource* by_source = nullptr;  ///< unless `own`
+  /// Of `own` [rows, out] the gradient of the result; else [num_dst, in] that of the summed rows.
+  ConstMatrix grad;
+  ConstMatrix weight;  ///< of `own`: [out, in] of the product; no data: no product
+  std::span<const std::uint32_t> argmax;
+};
+
+/// A set of functions behind the block operations.
+/// Threads:    one caller at a time; work inside runs on the executor that is passed in
+/// Guarantees: the same bits for any executor. A row of a result depends on its own terms alone
+/// Owns:       scratch memory, kept between calls
+class BlockOps {
+ public:
+  virtual ~BlockOps() = default;
+
+  /// Writes `out`, and `summed` and `argmax` of the terms.
+  virtual void combine(Executor& executor, const Combination& combination) = 0;
+
+  /// Turns `grad` [rows, cols] of a combination's result into that of its sum, in place.
+  /// \returns [3 * cols] gradients of bias, normalization gain and bias, until the next call
+  virtual std::span<const float> finish_backward(Executor& executor, const Finish& finish,
+                                                 const FinishState& state, MutMatrix grad) = 0;
+
+  /// grad_weight [out, in] = grad^T x, overwritten.
+  virtual void weight_gradient(Executor& executor, ConstMatrix grad, ConstMatrix x,
+                               MutMatrix grad_weight) = 0;
+
+  /// grad_x [rows, in] = grad [rows, out] times weight [out, in], overwritten.
+  virtual void product_backward(Executor& executor, ConstMatrix grad, ConstMatrix weight,
+                                MutMatrix grad_x) = 0;
+
+  /// Sorts the edges of blocks by source. \param blocks  with where the lists go
+  struct SortWork {
+    const LayerBlock* block;
+    EdgesBySource* by_source;
+  };
+  virtual void sort_by_source(Executor& executor, std::span<const SortWork> blocks) = 0;
+
+  /// Gradient of rows that several terms used: the gradients of the uses are added in their order.
+  /// \param out  [rows, in], overwritten; 0 where no use reaches a row
+  virtual void source_gradient(Executor& executor, std::span<const UseWork> uses,
+                               MutMatrix out) = 0;
+
+  /// out = x with a mask's elements dropped and the others scaled; may be the same memory.
+  virtual void drop(Executor& executor, ConstMatrix x, const DropoutMask& mask,
+                    std::span<const OriginalId> ids, MutMatrix out) = 0;
+
+  /// sum [n] = the first, plus each of the others in order.
+  virtual void add_parameters(std::span<const std::span<const float>> values,
+                              std::span<float> sum) = 0;
+
+  /// Losses over seeds (loss.hpp).
+  virtual LossResult cross_entropy(ConstMatrix logits, std::span<const std::int64_t> labels,
+                                   MutMatrix grad_logits) = 0;
+  virtual LossResult bce_logits(ConstMatrix logits, ConstMatrix targets, float pos_weight,
+                                MutMatrix grad_logits) = 0;
+};
+
+}  // namespace troupe::nn

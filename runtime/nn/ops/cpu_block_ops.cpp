@@ -1,0 +1,189 @@
+#include "runtime/nn/ops/cpu_block_ops.hpp"
+
+#include "runtime/base/assert.hpp"
+#include "runtime/nn/ops/linear.hpp"
+#include "runtime/nn/ops/row_kernels.hpp"
+
+#include <algorithm>
+
+namespace troupe::nn {
+namespace {
+
+bool has_data(ConstMatrix m) {
+  return m.data != nullptr;
+}
+
+void add_rows(ConstMatrix from, MutMatrix to, Into into) {
+  if (into == Into::overwrite) {
+    std::ranges::copy(from.flat(), to.data);
+  } else {
+    add_scaled_row(from.data, 1.0F, to.data, to.size());
+  }
+}
+
+/// Rows [first, first + to.rows) of own rows times their factors.
+void add_scaled_rows(const Path& path, ConstMatrix from, std::size_t first, MutMatrix to,
+                     Into into) {
+  if (path.scale.empty()) {
+    return add_rows(from, to, into);
+  }
+  for (std::size_t r = 0; r < to.rows; ++r) {
+    const float factor = path.scale[first + r];
+    for (std::size_t c = 0; c < to.cols; ++c) {
+      const float value = from.data[r * to.cols + c] * factor;
+      float& sum = to.data[r * to.cols + c];
+      sum = into == Into::overwrite ? value : sum + value;
+    }
+  }
+}
+
+void sum_neighbors(const TermWork& term, std::size_t first, MutMatrix out) {
+  if (term.path.reach == Reach::weighted_sum) {
+    return weighted_sum_rows(term.path.factors, *term.path.block, first, term.source, out);
+  }
+  const std::size_t cols = term.source.cols;
+  const auto argmax =
+      term.argmax.empty() ? term.argmax : term.argmax.subspan(first * cols, out.rows * cols);
+  aggregate_rows(term.path.aggregator, *term.path.block, first, term.source, out, argmax);
+}
+
+void add_term(const TermWork& term, std::size_t first, MutMatrix rows, Into into) {
+  if (term.path.reach == Reach::own) {
+    const ConstMatrix own = term.source.slice(first, rows.rows);
+    return has_data(term.weight) ? linear_rows(own, term.weight, rows, into)
+                                 : add_scaled_rows(term.path, own, first, rows, into);
+  }
+  if (!has_data(term.summed)) {
+    TROUPE_ASSERT(into == Into::overwrite && !has_data(term.weight), "a term without room");
+    return sum_neighbors(term, first, rows);
+  }
+  const MutMatrix summed = term.summed.slice(first, rows.rows);
+  sum_neighbors(term, first, summed);
+  if (has_data(term.weight)) {
+    linear_rows(summed, term.weight, rows, into);
+  } else {
+    add_rows(summed, rows, into);
+  }
+}
+
+/// Rows that a use reaches, from 0.
+std::size_t reached(const UseWork& use) {
+  return use.path.reach == Reach::own ? use.grad.rows : use.by_source->num_src();
+}
+
+void sources_of(const UseWork& use, std::size_t first, MutMatrix out) {
+  if (use.path.reach == Reach::weighted_sum) {
+    weighted_sum_backward_rows(use.path.factors, *use.by_source, first, use.grad, out);
+  } else {
+    aggregate_backward_rows(use.path.aggregator, *use.by_source, first, use.grad, use.argmax, out);
+  }
+}
+
+void add_use(const UseWork& use, std::size_t first, MutMatrix rows, Into into, Matrix& scratch) {
+  if (use.path.reach == Reach::own) {
+    const ConstMatrix grad = use.grad.slice(first, rows.rows);
+    return has_data(use.weight) ? linear_backward_rows(grad, use.weight, rows, into)
+                                : add_scaled_rows(use.path, grad, first, rows, into);
+  }
+  if (into == Into::overwrite) {
+    return sources_of(use, first, rows);
+  }
+  if (scratch.rows() < rows.rows) {
+    scratch = Matrix(rows.rows, rows.cols);
+  }
+  const MutMatrix part = scratch.view().slice(0, rows.rows);
+  sources_of(use, first, part);
+  add_rows(part, rows, Into::add);
+}
+
+}  // namespace
+
+void CpuBlockOps::combine(Executor& executor, const Combination& combination) {
+  for_each_chunk(executor, combination.out.rows, [&](std::size_t first, std::size_t count) {
+    const MutMatrix rows = combination.conv.slice(first, count);
+    Into into = Into::overwrite;
+    for (const TermWork& term : combination.terms) {
+      add_term(term, first, rows, into);
+      into = Into::add;
+    }
+    if (!combination.bias.empty()) {
+      add_bias_rows(combination.bias, rows);
+    }
+    finish_rows(combination.finish, combination.state, first, rows,
+                combination.out.slice(first, count));
+  });
+}
+
+std::span<const float> CpuBlockOps::finish_backward(Executor& executor, const Finish& finish,
+                                                    const FinishState& state, MutMatrix grad) {
+  return nn::finish_backward(executor, finish, state, grad, finish_);
+}
+
+void CpuBlockOps::weight_gradient(Executor& executor, ConstMatrix grad, ConstMatrix x,
+                                  MutMatrix grad_weight) {
+  nn::weight_gradient(executor, grad, x, weight_partials_, grad_weight);
+}
+
+void CpuBlockOps::product_backward(Executor& executor, ConstMatrix grad, ConstMatrix weight,
+                                   MutMatrix grad_x) {
+  for_each_chunk(executor, grad.rows, [&](std::size_t first, std::size_t count) {
+    linear_backward_rows(grad.slice(first, count), weight, grad_x.slice(first, count),
+                         Into::overwrite);
+  });
+}
+
+void CpuBlockOps::sort_by_source(Executor& executor, std::span<const SortWork> blocks) {
+  executor.parallel_for(blocks.size(),
+                        [&](std::size_t i) { blocks[i].by_source->build(*blocks[i].block); });
+}
+
+void CpuBlockOps::source_gradient(Executor& executor, std::span<const UseWork> uses,
+                                  MutMatrix out) {
+  for_each_chunk(executor, out.rows, [&](std::size_t first, std::size_t count) {
+    const MutMatrix rows = out.slice(first, count);
+    Matrix scratch;
+    Into into = Into::overwrite;
+    for (const UseWork& use : uses) {
+      const std::size_t end = std::min(reached(use), first + count);
+      if (end < first + count && into == Into::overwrite) {
+        std::ranges::fill(rows.flat(), 0.0F);
+        into = Into::add;
+      }
+      if (end > first) {
+        add_use(use, first, rows.slice(0, end - first), into, scratch);
+        into = Into::add;
+      }
+    }
+  });
+}
+
+void CpuBlockOps::drop(Executor& executor, ConstMatrix x, const DropoutMask& mask,
+                       std::span<const OriginalId> ids, MutMatrix out) {
+  for_each_chunk(executor, x.rows, [&](std::size_t first, std::size_t count) {
+    const MutMatrix rows = out.slice(first, count);
+    if (rows.data != x.slice(first, count).data) {
+      std::ranges::copy(x.slice(first, count).flat(), rows.data);
+    }
+    dropout_rows(mask, ids.subspan(first, count), rows);
+  });
+}
+
+void CpuBlockOps::add_parameters(std::span<const std::span<const float>> values,
+                                 std::span<float> sum) {
+  std::ranges::fill(sum, 0.0F);
+  for (const auto& value : values) {
+    add_scaled_row(value.data(), 1.0F, sum.data(), sum.size());
+  }
+}
+
+LossResult CpuBlockOps::cross_entropy(ConstMatrix logits, std::span<const std::int64_t> labels,
+                                      MutMatrix grad_logits) {
+  return nn::cross_entropy(logits, labels, grad_logits);
+}
+
+LossResult CpuBlockOps::bce_logits(ConstMatrix logits, ConstMatrix targets, float pos_weight,
+                                   MutMatrix grad_logits) {
+  return nn::bce_logits(logits, targets, pos_weight, grad_logits);
+}
+
+}  // namespace troupe::nn

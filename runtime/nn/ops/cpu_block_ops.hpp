@@ -1,0 +1,35 @@
+#pragma once
+/// \file cpu_block_ops.hpp
+/// Block operations on the CPU, in chunks of rows that an executor's threads share.
+#include "runtime/nn/ops/block_ops.hpp"
+#include "runtime/nn/ops/grow_buffer.hpp"
+
+namespace troupe::nn {
+
+/// Threads, guarantees: as `BlockOps`.
+class CpuBlockOps final : public BlockOps {
+ public:
+  void combine(Executor& executor, const Combination& combination) override;
+  std::span<const float> finish_backward(Executor& executor, const Finish& finish,
+                                         const FinishState& state, MutMatrix grad) override;
+  void weight_gradient(Executor& executor, ConstMatrix grad, ConstMatrix x,
+                       MutMatrix grad_weight) override;
+  void product_backward(Executor& executor, ConstMatrix grad, ConstMatrix weight,
+                        MutMatrix grad_x) override;
+  void sort_by_source(Executor& executor, std::span<const SortWork> blocks) override;
+  void source_gradient(Executor& executor, std::span<const UseWork> uses, MutMatrix out) override;
+  void drop(Executor& executor, ConstMatrix x, const DropoutMask& mask,
+            std::span<const OriginalId> ids, MutMatrix out) override;
+  void add_parameters(std::span<const std::span<const float>> values,
+                      std::span<float> sum) override;
+  LossResult cross_entropy(ConstMatrix logits, std::span<const std::int64_t> labels,
+                           MutMatrix grad_logits) override;
+  LossResult bce_logits(ConstMatrix logits, ConstMatrix targets, float pos_weight,
+                        MutMatrix grad_logits) override;
+
+ private:
+  GrowBuffer<float> weight_partials_;
+  FinishScratch finish_;
+};
+
+}  // namespace troupe::nn

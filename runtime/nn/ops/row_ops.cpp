@@ -1,0 +1,147 @@
+#include "runtime/nn/ops/row_ops.hpp"
+
+#include "runtime/base/hot.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace troupe::nn {
+namespace {
+
+constexpr float layer_norm_eps = 1e-5F;
+constexpr float shortest_length = 1e-12F;
+
+/// Sum of term(0) … term(n-1) in an order that vectorises: 16 running sums, then those in order.
+template <class Term>
+float lane_sum(std::size_t n, Term term) {
+  constexpr std::size_t lanes = 16;
+  std::array<float, lanes> sums{};
+  const std::size_t whole = n / lanes * lanes;
+  for (std::size_t i = 0; i < whole; i += lanes) {
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+      sums[lane] += term(i + lane);
+    }
+  }
+  for (std::size_t i = whole; i < n; ++i) {
+    sums[i - whole] += term(i);
+  }
+  float total = 0;
+  for (const float sum : sums) {
+    total += sum;
+  }
+  return total;
+}
+
+void check_same_shape(ConstMatrix a, ConstMatrix b) {
+  TROUPE_ASSERT(a.rows == b.rows && a.cols == b.cols, "shapes", a.rows, a.cols, b.rows, b.cols);
+}
+
+}  // namespace
+
+TROUPE_HOT void relu_rows(ConstMatrix x, MutMatrix y) {
+  check_same_shape(x, y);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    y.data[i] = x.data[i] < 0.0F ? 0.0F : x.data[i];
+  }
+}
+
+TROUPE_HOT void relu_backward_rows(ConstMatrix y, float scale, MutMatrix grad) {
+  check_same_shape(y, grad);
+  const float* __restrict out = y.data;
+  float* __restrict g = grad.data;
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    const float passed = g[i] * scale;
+    g[i] = out[i] <= 0.0F ? 0.0F : passed;
+  }
+}
+
+TROUPE_HOT void layer_norm_rows(ConstMatrix x, std::span<const float> gain,
+                                std::span<const float> bias, std::span<NormStats> stats,
+                                MutMatrix y) {
+  check_same_shape(x, y);
+  TROUPE_ASSERT(gain.size() == x.cols && bias.size() == x.cols && stats.size() == x.rows,
+                "layer norm", gain.size(), bias.size(), x.cols, stats.size(), x.rows);
+  const auto n = static_cast<float>(x.cols);
+  for (std::size_t r = 0; r < x.rows; ++r) {
+    const float* in = x.row(r).data();
+    float* out = y.row(r).data();
+    const float mean = lane_sum(x.cols, [in](std::size_t c) { return in[c]; }) / n;
+    const float variance = lane_sum(x.cols,
+                                    [in, mean](std::size_t c) {
+                                      const float d = in[c] - mean;
+                                      return d * d;
+                                    }) /
+                           n;
+    const float inverse_sd = 1.0F / std::sqrt(variance + layer_norm_eps);
+    stats[r] = {mean, inverse_sd};
+    for (std::size_t c = 0; c < x.cols; ++c) {
+      out[c] = (in[c] - mean) * inverse_sd * gain[c] + bias[c];
+    }
+  }
+}
+
+TROUPE_HOT void layer_norm_backward_rows(ConstMatrix x, std::span<const NormStats> stats,
+                                         std::span<const float> gain, MutMatrix grad,
+                                         std::span<float> grad_gain, std::span<float> grad_bias) {
+  check_same_shape(x, grad);
+  TROUPE_ASSERT(gain.size() == x.cols && grad_gain.size() == x.cols && grad_bias.size() == x.cols &&
+                    stats.size() == x.rows,
+                "layer norm", gain.size(), grad_gain.size(), grad_bias.size(), x.cols, stats.size(),
+                x.rows);
+  std::ranges::fill(grad_gain, 0.0F);
+  std::ranges::fill(grad_bias, 0.0F);
+  const auto n = static_cast<float>(x.cols);
+  float* __restrict sum_gain = grad_gain.data();
+  float* __restrict sum_bias = grad_bias.data();
+  const float* __restrict scale = gain.data();
+  for (std::size_t r = 0; r < x.rows; ++r) {
+    const float* __restrict in = x.row(r).data();
+    float* __restrict g = grad.row(r).data();
+    const auto [mean, inverse_sd] = stats[r];
+    const float m = mean;
+    const float s = inverse_sd;
+    for (std::size_t c = 0; c < x.cols; ++c) {
+      sum_gain[c] += g[c] * ((in[c] - m) * s);
+      sum_bias[c] += g[c];
+      g[c] *= scale[c];
+    }
+    const float mean_grad = lane_sum(x.cols, [g](std::size_t c) { return g[c]; }) / n;
+    const float slope =
+        lane_sum(x.cols, [g, in, m, s](std::size_t c) { return g[c] * ((in[c] - m) * s); }) / n;
+    for (std::size_t c = 0; c < x.cols; ++c) {
+      g[c] = s * (g[c] - mean_grad - (in[c] - m) * s * slope);
+    }
+  }
+}
+
+TROUPE_HOT void l2_normalize_rows(MutMatrix x, std::span<float> lengths) {
+  TROUPE_ASSERT(lengths.size() == x.rows, "lengths", lengths.size(), x.rows);
+  for (std::size_t r = 0; r < x.rows; ++r) {
+    float* row = x.row(r).data();
+    lengths[r] = std::sqrt(lane_sum(x.cols, [row](std::size_t c) { return row[c] * row[c]; }));
+    const float divisor = std::max(lengths[r], shortest_length);
+    for (std::size_t c = 0; c < x.cols; ++c) {
+      row[c] /= divisor;
+    }
+  }
+}
+
+TROUPE_HOT void l2_normalize_backward_rows(ConstMatrix y, std::span<const float> lengths,
+                                           MutMatrix grad) {
+  check_same_shape(y, grad);
+  TROUPE_ASSERT(lengths.size() == y.rows, "lengths", lengths.size(), y.rows);
+  for (std::size_t r = 0; r < y.rows; ++r) {
+    const float* __restrict out = y.row(r).data();
+    float* __restrict g = grad.row(r).data();
+    const bool divided = lengths[r] > shortest_length;  // else the divisor is a constant
+    const float along =
+        divided ? lane_sum(y.cols, [g, out](std::size_t c) { return g[c] * out[c]; }) : 0.0F;
+    const float divisor = std::max(lengths[r], shortest_length);
+    for (std::size_t c = 0; c < y.cols; ++c) {
+      g[c] = (g[c] - along * out[c]) / divisor;
+    }
+  }
+}
+
+}  // namespace troupe::nn

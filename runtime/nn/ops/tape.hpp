@@ -1,0 +1,131 @@
+#pragma once
+/// \file tape.hpp
+/// Records the block operations of one pass of a network while a set of functions computes them,
+/// and computes the gradients backwards. Convolutions describe themselves with it (conv/conv.hpp);
+/// users of networks need it only for operations of their own.
+///
+/// Gradients of rows that several terms use are added in the order in which the terms were made, so
+/// that their bits depend on the description alone.
+#include "runtime/base/executor.hpp"
+#include "runtime/base/ids.hpp"
+#include "runtime/base/matrix.hpp"
+#include "runtime/nn/ops/block_ops.hpp"
+#include "runtime/nn/parameter_list.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace troupe::nn {
+
+/// Rows of a tape: an input, or the result of an operation. Valid until the tape's next begin().
+struct Rows {
+  std::uint32_t index = 0;
+};
+
+/// A summand of a combination. Made by the tape's own(), aggregate() and weighted_sum().
+struct Term {
+  Rows source;
+  Path path;
+  /// Numbers of the parameters whose sum the term's rows are multiplied with, all of one shape
+  /// [out, in]; empty: no product.
+  std::vector<std::size_t> weights;
+  std::uint32_t order = 0;  ///< among all terms of the pass
+};
+
+/// What follows the sum of a combination's terms, by parameter number.
+struct Ending {
+  std::vector<std::size_t> biases = {};  ///< each [cols]; their sum is added
+  bool l2 = false;
+  bool norm = false;          ///< layer normalization
+  std::size_t norm_gain = 0;  ///< parameter; the one after it is the bias
+  bool relu = false;
+  DropoutMask mask = {};
+  std::span<const OriginalId> ids = {};
+};
+
+/// Lifecycle:  begin(), operations, then backward() once if `keep`; again. Memory is kept for the
+///   next pass, which finds it warm if it records the same operations
+/// Threads:    one caller at a time
+/// Borrows:    `ops`; from begin() to the end of backward(): executor, parameters, inputs, blocks,
+///   factors and ids
+class Tape {
+ public:
+  explicit Tape(BlockOps& ops);
+  Tape(const Tape&) = delete;
+  Tape& operator=(const Tape&) = delete;
+  ~Tape();
+
+  /// Begins a pass. \param keep  backward() follows
+  void begin(Executor& executor, const ParameterList& list, std::span<const float> parameters,
+             bool keep);
+
+  /// Rows from outside. \param gradient  backward() computes their gradient
+  Rows input(ConstMatrix rows, bool gradient = false);
+  /// Rows with a mask's elements dropped. \param ids  [rows]
+  Rows drop(Rows rows, const DropoutMask& mask, std::span<const OriginalId> ids);
+
+  /// Each destination's own row. \param weights  [out, in] of the product; empty: none
+  Term own(Rows rows, std::vector<std::size_t> weights = {});
+  /// Own rows times a factor each. \param factors [rows]
+  Term scaled(Rows rows, std::span<const float> factors);
+  /// In-neighbors' rows. \param weights  [out, in] of the product after the sum; empty: none
+  Term aggregate(Rows rows, const LayerBlock& block, Aggregator aggregator,
+                 std::vector<std::size_t> weights = {});
+  Term weighted_sum(Rows rows, const LayerBlock& block, const EdgeFactors& factors,
+                    std::vector<std::size_t> weights = {});
+
+  /// Factors of graph convolutions with one self loop per node (GcnFactors), in the tape's memory.
+  EdgeFactors degree_factors(const LayerBlock& block, const LayerBlock* below);
+
+  /// The combination of terms, shape [rows, cols].
+  /// \param into  where the result goes; no data: into the tape's memory
+  Rows combine(std::vector<Term> terms, std::size_t rows, const Ending& ending,
+               MutMatrix into = {});
+  /// The first `count` rows times weight [out, in].
+  Rows linear(Rows rows, std::size_t count, std::size_t weight);
+
+  ConstMatrix value(Rows rows) const;
+  std::size_t cols(Rows rows) const { return value(rows).cols; }
+  std::size_t parameter_rows(std::size_t number) const { return list_->layout()[number].rows; }
+
+  /// Gradients of sum(result * grad) with respect to all parameters, written to `gradient`, and to
+  /// the inputs that asked for theirs.
+  /// \requires begin() with `keep`; `grad` has the shape of the result
+  void backward(Rows result, ConstMatrix grad, std::span<float> gradient);
+  /// Of an input that asked for it. Valid until the next pass.
+  ConstMatrix gradient(Rows input) const;
+
+  BlockOps& ops() { return ops_; }
+
+ private:
+  struct Slot;
+  struct Operation;
+  struct ParameterGradients;
+
+  Operation& append();
+  MutMatrix parameters_of(const std::vector<std::size_t>& numbers, GrowBuffer<float>& sum) const;
+  TermWork work_of(const Term& term, std::size_t position, std::size_t rows, bool first,
+                   Slot& slot);
+  void sort_by_source();
+  void operation_backward(Operation& operation, MutMatrix grad, ParameterGradients& gradients);
+  void term_backward(Operation& operation, std::size_t position, ConstMatrix grad,
+                     ParameterGradients& gradients);
+  /// False: nothing used the rows.
+  bool collect_gradient(Operation& operation);
+
+  BlockOps& ops_;
+  Executor* executor_ = nullptr;
+  const ParameterList* list_ = nullptr;
+  std::span<const float> parameters_;
+  bool keep_ = false;
+  std::uint32_t terms_ = 0;
+  std::size_t used_ = 0;     ///< operations of this pass
+  std::size_t factors_ = 0;  ///< memories of factors in use
+  std::vector<std::unique_ptr<Operation>> operations_;
+  std::vector<std::unique_ptr<GcnFactors>> factor_memory_;
+};
+
+}  // namespace troupe::nn

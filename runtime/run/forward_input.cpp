@@ -1,0 +1,85 @@
+#include "runtime/run/forward_input.hpp"
+
+#include <fmt/format.h>
+
+namespace troupe {
+namespace {
+
+Error unfit(const SampledBatch& sampled, const std::string& what) {
+  return {Errc::failed_precondition,
+          fmt::format("batch {} of epoch {}: {}", sampled.key.number, sampled.key.epoch, what)};
+}
+
+Status check_types(const nn::ModelOptions& model, const SampledBatch& sampled) {
+  const auto& types = model.types;
+  if (sampled.nodes.size() != types.nodes.size() || sampled.edges.size() != types.edges.size() ||
+      sampled.hops < model.layers) {
+    return unfit(sampled, fmt::format("expected {} node types, {} edge types and at least {} hops, "
+                                      "found {}, {} and {}",
+                                      types.nodes.size(), types.edges.size(), model.layers,
+                                      sampled.nodes.size(), sampled.edges.size(), sampled.hops));
+  }
+  if (sampled.seed_type != types.seeds) {
+    return unfit(sampled, fmt::format("expected seeds of node type {}, found {}", raw(types.seeds),
+                                      raw(sampled.seed_type)));
+  }
+  for (std::size_t e = 0; e < types.edges.size(); ++e) {
+    const auto& edges = sampled.edges[e];
+    if (edges.source_type != types.edges[e].source ||
+        edges.destination_type != types.edges[e].destination) {
+      return unfit(sampled, fmt::format("expected \"{}\" edges between node types {} and {}, found "
+                                        "{} and {}",
+                                        types.edges[e].name, raw(types.edges[e].source),
+                                        raw(types.edges[e].destination), raw(edges.source_type),
+                                        raw(edges.destination_type)));
+    }
+  }
+  return ok_status();
+}
+
+Status check_rows(const nn::ModelTypes::Node& type, const BatchRows& rows, std::size_t nodes,
+                  bool training, const SampledBatch& sampled) {
+  if (type.cols == 0) {
+    return ok_status();  // no layer reads them
+  }
+  if (rows.features.rows() != nodes || rows.features.cols() != type.cols) {
+    return unfit(sampled, fmt::format("expected features of {} \"{}\" nodes in {} columns, found "
+                                      "{} in {}",
+                                      nodes, type.name, type.cols, rows.features.rows(),
+                                      rows.features.cols()));
+  }
+  if (training && rows.original_ids.size() != nodes) {
+    return unfit(sampled, fmt::format("expected original ids of {} \"{}\" nodes, found {}", nodes,
+                                      type.name, rows.original_ids.size()));
+  }
+  return ok_status();
+}
+
+}  // namespace
+
+Result<nn::ForwardInput> forward_input(const nn::ModelOptions& model, std::uint64_t job_seed,
+                                       const Batch& batch, bool training) {
+  const auto& sampled = *batch.sampled;
+  TROUPE_RETURN_IF_ERROR(check_types(model, sampled));
+  nn::ForwardInput input;
+  input.dropout = {.training = training,
+                   .job_seed = job_seed,
+                   .stream_epoch = sampled.key.stream_epoch(),
+                   .batch = sampled.key.number,
+                   .node_type = raw(sampled.seed_type)};
+  for (std::size_t t = 0; t < sampled.nodes.size(); ++t) {
+    TROUPE_RETURN_IF_ERROR(check_rows(model.types.nodes[t], batch.rows[t],
+                                      sampled.nodes[t].ids.size(), training, sampled));
+    input.features.push_back(batch.rows[t].features.view());
+    input.ids.emplace_back(batch.rows[t].original_ids);
+  }
+  for (std::uint32_t layer = 0; layer < model.layers; ++layer) {
+    auto& blocks = input.blocks.emplace_back();
+    for (std::size_t e = 0; e < sampled.edges.size(); ++e) {
+      blocks.push_back(edge_block(sampled, static_cast<EdgeTypeId>(e), layer, model.layers));
+    }
+  }
+  return input;
+}
+
+}  // namespace troupe
