@@ -5,17 +5,38 @@
 #include "runtime/net/saturate.hpp"
 
 #include <algorithm>
+#include <fmt/format.h>
+#include <utility>
 
 namespace troupe::net {
 namespace {
-
-constexpr Clock::duration longest_deadline =
-    std::chrono::hours(24 * 365);  // time points do not overflow
 
 /// Whether another link can help: not if a side closed it on purpose, and not if a frame is over the
 /// limits, because it would come again.
 bool worth_another_link(const Error& why) {
   return why.code() != Errc::cancelled && why.code() != Errc::invalid_argument;
+}
+
+/// Whether an answer breaks what its request announced. A failure may take its largest size.
+bool is_oversized(const Frame& answer, std::uint64_t announced) {
+  switch (answer.head.kind) {
+    case FrameKind::failure:
+      return answer.size_bytes() > std::max(announced, largest_failure_bytes);
+    case FrameKind::too_large:
+      return true;
+    default:
+      return answer.size_bytes() > announced;
+  }
+}
+
+Error oversized(const Frame& answer, std::uint64_t announced) {
+  const bool size_only = answer.head.kind == FrameKind::too_large;
+  return {
+      Errc::data_corruption,
+      fmt::format("request {} (method {}): expected {} the {} bytes that it announced, found {}",
+                  answer.head.request, answer.head.method,
+                  size_only ? "the size of an answer larger than" : "an answer of at most",
+                  announced, size_only ? answer.head.max_reply_bytes : answer.size_bytes())};
 }
 
 }  // namespace
@@ -60,7 +81,11 @@ void Endpoint::start() {
 
 EndpointStats Endpoint::stats() const {
   const std::lock_guard guard(state_->mutex);
-  return state_->stats;
+  auto stats = state_->stats;
+  for (std::size_t i = 0; i < traffic_classes; ++i) {
+    stats.classes[i] = state_->lanes[i].stats;
+  }
+  return stats;
 }
 
 bool Endpoint::interrupted() const {
@@ -79,8 +104,9 @@ void Endpoint::request(Frame frame, std::uint64_t reply_bytes, Answer answer,
   State::Entry entry;
   entry.lane = lane_of(frame.head);
   entry.method = frame.head.method;
-  entry.cost = saturating_add(bytes, reply_bytes);
-  const bool now = lane.queue.empty() && s.window_has_room(lane, entry.cost);
+  entry.request_bytes = bytes;
+  entry.most_reply_bytes = reply_bytes;
+  const bool now = lane.queue.empty() && s.window_has_room(lane, entry.cost());
   const bool later = s.options.queue_bytes > 0 &&
                      fits(lane.queued_bytes, bytes, s.options.queue_bytes, lane.queue.empty());
   if (s.down || (!now && !later)) {
@@ -103,9 +129,7 @@ void Endpoint::request(Frame frame, std::uint64_t reply_bytes, Answer answer,
   if (now) {
     s.transmit(placed, std::move(frame));
   } else {
-    lane.queued_bytes += bytes;
-    s.stats.max_queued_bytes = std::max(s.stats.max_queued_bytes, lane.queued_bytes);
-    lane.queue.emplace(id, std::move(frame));
+    s.enqueue(id, std::move(frame));
   }
   arm_tick();
 }
@@ -160,15 +184,36 @@ void Endpoint::on_answer(std::uint64_t link_number, Frame frame) {
       ++s.stats.dropped;
       return;
     }
+    if (frame.head.kind == FrameKind::too_large &&
+        frame.head.max_reply_bytes > place->second.most_reply_bytes) {
+      return take_size(place->first, frame.head.max_reply_bytes);
+    }
     ++s.stats.replies;
-    entry = s.release(place);
+    entry = s.release(place, frame.size_bytes());
     s.send_queued(s.lanes[entry.lane]);
+    s.stats.oversized += is_oversized(frame, entry.most_reply_bytes) ? 1U : 0U;
   }
-  if (frame.head.kind == FrameKind::failure) {
+  if (is_oversized(frame, entry.most_reply_bytes)) {
+    entry.answer(oversized(frame, entry.most_reply_bytes));
+  } else if (frame.head.kind == FrameKind::failure) {
     entry.answer(decode_error(frame));
   } else {
     entry.answer(std::move(frame));
   }
+}
+
+/// The peer keeps an answer of so many bytes: the request waits for room for it, at its old place.
+void Endpoint::take_size(std::uint64_t id, std::uint64_t bytes) {
+  auto& s = *state_;
+  auto& entry = s.entries.at(id);
+  s.land(entry, sizeof(FrameHeader));
+  ++s.stats.asked_again;
+  entry.sent = false;
+  entry.most_reply_bytes = bytes;
+  Frame frame = *std::exchange(entry.again, std::nullopt);
+  frame.head.max_reply_bytes = bytes;
+  s.enqueue(id, std::move(frame));
+  s.send_queued(s.lanes[entry.lane]);
 }
 
 // ---- links ----
@@ -237,6 +282,7 @@ void Endpoint::on_frame(std::uint64_t link_number, Frame frame) {
       return on_request(link_number, std::move(frame));
     case FrameKind::reply:
     case FrameKind::failure:
+    case FrameKind::too_large:
       return on_answer(link_number, std::move(frame));
   }
 }
@@ -292,9 +338,13 @@ void Endpoint::finish(std::unique_lock<std::mutex> guard, const Error& why) {
   const auto handler = std::exchange(s.handler, nullptr);
   const auto source = std::exchange(s.options.source, nullptr);
   const auto entries = std::exchange(s.entries, {});
-  const auto lanes = std::exchange(s.lanes, {});
+  std::vector<std::map<std::uint64_t, Frame>> queues;
+  for (auto& lane : s.lanes) {
+    queues.push_back(std::exchange(lane.queue, {}));
+    lane.in_flight_bytes = lane.queued_bytes = lane.in_flight = lane.large_in_flight = 0;
+  }
   s.deadlines.clear();
-  s.serving.clear();
+  const auto serving = std::exchange(s.serving, {});
   s.serving_bytes = 0;
   guard.unlock();  // all that was taken out is freed without it
   handler->on_ending(why);

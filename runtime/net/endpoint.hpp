@@ -5,6 +5,7 @@
 /// actors; `actors/` puts proxies and a reply sink on top.
 #include "runtime/net/link.hpp"
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -26,12 +27,13 @@ class LinkSource {
 };
 
 struct EndpointOptions {
-  /// Requests plus expected replies in flight, per traffic class: gradients wait at the peer for
-  /// slower ranks, which may need rows over this very link, so no class may use up another's
-  /// window.
+  /// Requests plus the most that their replies may take in flight, per traffic class: gradients wait
+  /// at the peer for slower ranks, which may need rows over this very link, so no class may use up
+  /// another's window.
   std::uint64_t window_bytes = std::uint64_t{64} << 20;
   /// The least window of the control class. Commands are small and few, but the answer to one may
   /// wait for another: an epoch of one rank for the epoch of the next. They must not wait here.
+  /// Therefore an item larger than this window passes beside them, one such item at a time.
   std::uint64_t control_window_bytes = std::uint64_t{64} << 20;
   /// Window of the gradients class; 0: as the others. It must hold all shares of one step that
   /// travel over the link: a sum is answered only when every share is in, so a share that waits for
@@ -56,21 +58,45 @@ struct EndpointOptions {
   std::uint64_t first_request = 1;
 };
 
+/// What the window of one traffic class let through.
+struct ClassStats {
+  std::uint64_t max_charged_bytes = 0;  ///< Requests in flight, with the most that replies may take
+  /// Requests in flight at one time, with their answers as they came. A request that is past its
+  /// deadline is no longer in flight, although its answer may still come.
+  std::uint64_t max_in_flight_bytes = 0;
+  /// Largest request, with its answer as it came, whose charge was larger than the window.
+  std::uint64_t largest_alone_bytes = 0;
+  std::uint64_t max_queued_bytes = 0;      ///< Frames that waited for the window
+  std::uint64_t largest_queued_bytes = 0;  ///< Largest of these frames
+};
+
 struct EndpointStats {
   std::uint64_t requests = 0;       ///< sent, each counted once
   std::uint64_t resent = 0;         ///< sent again over a new link
   std::uint64_t replies = 0;        ///< received, failures included
   std::uint64_t served = 0;         ///< answers sent, but not refusals
   std::uint64_t refused = 0;        ///< the peer's requests over serving_bytes
+  std::uint64_t too_large = 0;      ///< answers kept: larger than the peer's requests announced
+  std::uint64_t asked_again = 0;    ///< requests sent again because their answers are too large
+  std::uint64_t oversized = 0;      ///< received: answers over the announced bytes, not passed on
   std::uint64_t dropped = 0;        ///< received: late or unexpected replies, requests being served
   std::uint64_t overloaded = 0;     ///< refused here: window and queue full
   std::uint64_t expired = 0;        ///< answered with deadline_exceeded
   std::uint64_t interruptions = 0;  ///< links lost or replaced, the last one not counted
   std::uint64_t bytes_sent = 0;     ///< frames
   std::uint64_t bytes_received = 0;
-  std::uint64_t max_in_flight_bytes = 0;  ///< largest of any class
-  std::uint64_t max_queued_bytes = 0;     ///< largest of any class
+  std::array<ClassStats, traffic_classes> classes{};  ///< by TrafficClass
+
+  std::uint64_t max_in_flight_bytes() const;  ///< largest of any class
+  std::uint64_t max_queued_bytes() const;     ///< largest of any class
 };
+
+/// The window of a class, as an Endpoint with these options has it.
+std::uint64_t window_of(const EndpointOptions& options, TrafficClass traffic);
+/// Compares the bytes that were really in flight and queued with the windows and the queues.
+/// \errors internal: a class, what it may have and what it had; or how many answers were larger than
+///   their requests announced
+Status check_windows(const EndpointOptions& options, const EndpointStats& stats);
 
 /// Gets requests from the peer.
 /// Threads: called with no lock held, on the link's thread; on_link_down after an interruption on a
@@ -96,8 +122,12 @@ class RequestHandler {
 /// Guarantees: every request gets exactly one answer: the reply, a failure from the peer,
 ///   `overloaded`, `deadline_exceeded`, or the reason of the end; never under a lock, never on the
 ///   caller's stack except `overloaded` and an endpoint already down. An item larger than the whole
-///   window (or queue) passes alone. Replies are never refused. Requests of one class leave in the
-///   order of their request() calls
+///   window (or queue) passes alone, in the control class beside others. Replies are never refused.
+///   Requests of one class leave in the order of their request() calls
+/// Large answers: a reply that is larger than the request announced is kept at the serving side, for
+///   its own `deadline` at most. The requester is told the size, charges that to the window and sends
+///   the request again. A peer that sends more than was announced ends that request, with
+///   data_corruption
 /// Recovery:   with a recovery_deadline a link that goes down interrupts the endpoint, unless one
 ///   side closed it on purpose (`cancelled`) or a frame over the limits would come again
 ///   (`invalid_argument`). Requests stay, new ones queue, deadlines run. attach() sends what is
@@ -124,7 +154,8 @@ class Endpoint final : public std::enable_shared_from_this<Endpoint> {
   void not_connected(const Error& why);
 
   /// Sends a request: sets kind, request id and max_reply_bytes.
-  /// \param reply_bytes expected answer, charged to the window
+  /// \param reply_bytes the largest answer that is taken, as a frame; charged to the window. Where
+  ///   the size cannot be known an estimate: a larger answer takes one round trip more
   /// \param deadline from now, instead of the one of the options: for requests that take long by
   ///   nature, such as an epoch
   void request(Frame frame, std::uint64_t reply_bytes, Answer answer,
@@ -146,7 +177,11 @@ class Endpoint final : public std::enable_shared_from_this<Endpoint> {
   void on_frame(std::uint64_t link_number, Frame frame);
   void on_answer(std::uint64_t link_number, Frame frame);
   void on_request(std::uint64_t link_number, Frame frame);
-  bool admit(const Frame& frame);  // under the lock
+  void take_size(std::uint64_t id, std::uint64_t bytes);  // under the lock
+  bool admit(const Frame& frame);                         // under the lock
+  void keep_answer(std::uint64_t id, Frame frame);        // under the lock
+  void give_kept(std::uint64_t id);                       // under the lock
+  void drop_kept(std::uint64_t id);
   void answer_peer(const FrameHeader& to, FrameKind kind, Frame frame);
   void on_down(std::uint64_t link_number, const Error& why);
   void interrupt(const Error& why);  // under the lock

@@ -26,13 +26,19 @@ void Endpoint::on_request(std::uint64_t link_number, Frame frame) {
 bool Endpoint::admit(const Frame& frame) {
   auto& s = *state_;
   const auto id = frame.head.request;
-  if (id == 0 || s.serving.contains(id)) {  // sent again: its answer is still to come
+  const auto same = s.serving.find(id);
+  if (same != s.serving.end() && same->second.kept) {
+    same->second.most_reply_bytes = frame.head.max_reply_bytes;
+    give_kept(id);
+    return false;
+  }
+  if (id == 0 || same != s.serving.end()) {  // sent again: its answer is still to come
     ++s.stats.dropped;
     return false;
   }
   const auto bytes = saturating_add(frame.size_bytes(), frame.head.max_reply_bytes);
   if (fits(s.serving_bytes, bytes, s.options.serving_bytes, s.serving.empty())) {
-    s.serving.emplace(id, bytes);
+    s.serving.emplace(id, State::Serving{bytes, frame.head.max_reply_bytes, {}});
     s.serving_bytes = saturating_add(s.serving_bytes, bytes);
     return true;
   }
@@ -57,14 +63,67 @@ void Endpoint::answer_peer(const FrameHeader& to, FrameKind kind, Frame frame) {
   frame.head.method = to.method;
   frame.head.max_reply_bytes = 0;
   const std::lock_guard guard(s.mutex);
-  const auto served = s.serving.extract(to.request);
-  if (!served) {
+  const auto found = s.serving.find(to.request);
+  if (found == s.serving.end() || found->second.kept) {
     return;
   }
-  s.serving_bytes -= served.mapped();
+  if (s.link && kind == FrameKind::reply && frame.size_bytes() > found->second.most_reply_bytes) {
+    return keep_answer(to.request, std::move(frame));
+  }
+  s.serving_bytes -= found->second.bytes;
+  s.serving.erase(found);
   if (s.link) {
     ++s.stats.served;
     s.send(std::move(frame));
+  }
+}
+
+void Endpoint::keep_answer(std::uint64_t id, Frame frame) {
+  auto& s = *state_;
+  auto& serving = s.serving.at(id);
+  s.serving_bytes -= std::exchange(serving.bytes, frame.size_bytes());
+  s.serving_bytes = saturating_add(s.serving_bytes, serving.bytes);
+  serving.kept = std::move(frame);
+  ++s.stats.too_large;
+  s.after(std::min(s.options.deadline, longest_deadline), [weak = weak_from_this(), id] {
+    if (const auto self = weak.lock()) {
+      self->drop_kept(id);
+    }
+  });
+  give_kept(id);
+}
+
+/// Sends a kept answer, or its size to a peer that has announced less.
+void Endpoint::give_kept(std::uint64_t id) {
+  auto& s = *state_;
+  const auto found = s.serving.find(id);
+  auto& kept = *found->second.kept;
+  const auto bytes = kept.size_bytes();
+  if (bytes > found->second.most_reply_bytes) {
+    Frame size;
+    size.head.kind = FrameKind::too_large;
+    size.head.request = id;
+    size.head.method = kept.head.method;
+    size.head.max_reply_bytes = bytes;
+    return s.send(std::move(size));
+  }
+  Frame answer = std::move(kept);
+  s.serving_bytes -= found->second.bytes;
+  s.serving.erase(found);
+  ++s.stats.served;
+  s.send(std::move(answer));
+}
+
+/// A peer that has given up does not ask for it any more. One that has not is served again.
+void Endpoint::drop_kept(std::uint64_t id) {
+  auto& s = *state_;
+  std::optional<Frame> dropped;  // freed without the lock
+  const std::lock_guard guard(s.mutex);
+  const auto found = s.serving.find(id);
+  if (found != s.serving.end() && found->second.kept) {
+    dropped = std::move(found->second.kept);
+    s.serving_bytes -= found->second.bytes;
+    s.serving.erase(found);
   }
 }
 

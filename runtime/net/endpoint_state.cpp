@@ -21,15 +21,14 @@ Endpoint::State::State(std::shared_ptr<Link> l, std::shared_ptr<RequestHandler> 
                 "an endpoint that survives its link needs timers", options.name);
   TROUPE_ASSERT(options.first_request > 0, "request ids start at 1", options.name);
   next_request = options.first_request;
-  for (auto& lane : lanes) {
-    lane.window_bytes = options.window_bytes;
+  for (std::size_t i = 0; i < lanes.size(); ++i) {
+    lanes[i].window_bytes = window_of(options, static_cast<TrafficClass>(i));
   }
-  auto& control = lanes[static_cast<std::size_t>(TrafficClass::control)];
-  control.window_bytes = std::max(control.window_bytes, options.control_window_bytes);
-  if (options.gradient_window_bytes > 0) {
-    lanes[static_cast<std::size_t>(TrafficClass::gradients)].window_bytes =
-        options.gradient_window_bytes;
-  }
+  lanes[static_cast<std::size_t>(TrafficClass::control)].large_beside = true;
+}
+
+std::uint64_t Endpoint::State::Entry::cost() const {
+  return saturating_add(request_bytes, most_reply_bytes);
 }
 
 Clock::time_point Endpoint::State::now() const {
@@ -52,14 +51,24 @@ void Endpoint::State::send(Frame frame) {
 void Endpoint::State::transmit(Entry& entry, Frame frame) {
   auto& lane = lanes[entry.lane];
   entry.sent = true;
-  if (recovers()) {
-    entry.again = frame;  // segments are shared
-  }
-  ++lane.in_flight;
-  lane.in_flight_bytes = saturating_add(lane.in_flight_bytes, entry.cost);
-  stats.max_in_flight_bytes = std::max(stats.max_in_flight_bytes, lane.in_flight_bytes);
-  ++stats.requests;
+  entry.again = frame;  // segments are shared
+  entry.place = lane.peak.begin();
+  const bool beside = lane.large_beside && lane.is_large(entry.cost());
+  lane.large_in_flight += beside ? 1U : 0U;
+  lane.in_flight += beside ? 0U : 1U;
+  lane.in_flight_bytes = saturating_add(lane.in_flight_bytes, beside ? 0 : entry.cost());
+  lane.stats.max_charged_bytes = std::max(lane.stats.max_charged_bytes, lane.in_flight_bytes);
+  stats.requests += std::exchange(entry.counted, true) ? 0U : 1U;
   send(std::move(frame));
+}
+
+void Endpoint::State::enqueue(std::uint64_t id, Frame frame) {
+  auto& lane = lanes[entries.at(id).lane];
+  const auto bytes = frame.size_bytes();
+  lane.queued_bytes += bytes;
+  lane.stats.max_queued_bytes = std::max(lane.stats.max_queued_bytes, lane.queued_bytes);
+  lane.stats.largest_queued_bytes = std::max(lane.stats.largest_queued_bytes, bytes);
+  lane.queue.emplace(id, std::move(frame));
 }
 
 void Endpoint::State::resend() {
@@ -75,13 +84,16 @@ void Endpoint::State::resend() {
 }
 
 bool Endpoint::State::window_has_room(const Lane& lane, std::uint64_t cost) const {
+  if (lane.large_beside && lane.is_large(cost)) {
+    return link && lane.large_in_flight == 0;
+  }
   return link && fits(lane.in_flight_bytes, cost, lane.window_bytes, lane.in_flight == 0);
 }
 
 void Endpoint::State::send_queued(Lane& lane) {
   while (!lane.queue.empty()) {
     auto& entry = entries.at(lane.queue.begin()->first);
-    if (!window_has_room(lane, entry.cost)) {
+    if (!window_has_room(lane, entry.cost())) {
       return;
     }
     auto next = lane.queue.extract(lane.queue.begin());
@@ -90,15 +102,32 @@ void Endpoint::State::send_queued(Lane& lane) {
   }
 }
 
-Endpoint::State::Entry Endpoint::State::release(std::map<std::uint64_t, Entry>::iterator place) {
+void Endpoint::State::land(const Entry& entry, std::uint64_t answer_bytes) {
+  auto& lane = lanes[entry.lane];
+  const auto bytes = entry.request_bytes + answer_bytes;
+  lane.peak.end(entry.place, bytes);
+  lane.stats.max_in_flight_bytes = lane.peak.peak();
+  const bool large = lane.is_large(entry.cost());
+  if (large) {
+    lane.stats.largest_alone_bytes = std::max(lane.stats.largest_alone_bytes, bytes);
+  }
+  if (large && lane.large_beside) {
+    --lane.large_in_flight;
+  } else {
+    --lane.in_flight;
+    lane.in_flight_bytes -= entry.cost();
+  }
+}
+
+Endpoint::State::Entry Endpoint::State::release(std::map<std::uint64_t, Entry>::iterator place,
+                                                std::uint64_t answer_bytes) {
   const std::uint64_t id = place->first;
   Entry entry = std::move(place->second);
   entries.erase(place);
   deadlines.erase({entry.deadline, id});
   auto& lane = lanes[entry.lane];
   if (entry.sent) {
-    --lane.in_flight;
-    lane.in_flight_bytes -= entry.cost;
+    land(entry, answer_bytes);
   } else if (const auto waiting = lane.queue.extract(id)) {
     lane.queued_bytes -= waiting.mapped().size_bytes();
   }
@@ -133,7 +162,7 @@ Error Endpoint::State::refusal(const Lane& lane, const Entry& entry, std::uint64
                       "of its class are full; it needs {} and {} bytes",
                       entry.method, lane.in_flight_bytes, lane.window_bytes,
                       link ? "" : ", closed while the link is down", lane.queued_bytes,
-                      options.queue_bytes, entry.cost, bytes)};
+                      options.queue_bytes, entry.cost(), bytes)};
 }
 
 Error Endpoint::State::lost(Clock::time_point now) const {

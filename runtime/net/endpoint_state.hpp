@@ -2,6 +2,7 @@
 /// \file endpoint_state.hpp
 /// What an Endpoint keeps. For the sources of Endpoint only.
 #include "runtime/net/endpoint.hpp"
+#include "runtime/net/flight_peak.hpp"
 
 #include <array>
 #include <cstddef>
@@ -18,6 +19,9 @@ inline bool fits(std::uint64_t used, std::uint64_t cost, std::uint64_t limit, bo
   return alone || (used <= limit && cost <= limit - used);
 }
 
+constexpr Clock::duration longest_deadline =
+    std::chrono::hours(24 * 365);  // time points do not overflow
+
 inline std::size_t lane_of(const FrameHeader& head) {
   return static_cast<std::size_t>(head.traffic);
 }
@@ -28,20 +32,37 @@ struct Endpoint::State {
   struct Entry {
     std::size_t lane = 0;
     std::uint32_t method = 0;
-    std::uint64_t cost = 0;  // request and expected reply
+    std::uint64_t request_bytes = 0;
+    std::uint64_t most_reply_bytes = 0;  // announced
+    std::uint64_t place = 0;             // in its lane's peak, once it is sent
     Clock::time_point submitted;
     Clock::time_point deadline;
     Answer answer;
     bool sent = false;
-    std::optional<Frame> again;  // what to send over the next link
+    bool counted = false;        // among the requests sent
+    std::optional<Frame> again;  // what to send over the next link, or for a larger answer
+
+    std::uint64_t cost() const;  // charged to the window
   };
   /// The window of one traffic class and the queue in front of it.
   struct Lane {
     std::uint64_t window_bytes = 0;
+    bool large_beside = false;  // whether items larger than the window pass beside others
     std::uint64_t in_flight_bytes = 0;
     std::size_t in_flight = 0;
+    std::size_t large_in_flight = 0;  // with large_beside, of items that the window does not count
     std::uint64_t queued_bytes = 0;
     std::map<std::uint64_t, Frame> queue;  // by request id: in order of submission
+    FlightPeak peak;
+    ClassStats stats;
+
+    bool is_large(std::uint64_t cost) const { return cost > window_bytes; }
+  };
+  /// A request of the peer that is being served.
+  struct Serving {
+    std::uint64_t bytes = 0;
+    std::uint64_t most_reply_bytes = 0;
+    std::optional<Frame> kept;  // the answer, which is larger than that
   };
   using Answers = std::vector<std::pair<Answer, Error>>;
 
@@ -54,11 +75,15 @@ struct Endpoint::State {
 
   void send(Frame frame);  // \requires a link
   void transmit(Entry& entry, Frame frame);
+  void enqueue(std::uint64_t id, Frame frame);
   void resend();
   bool window_has_room(const Lane& lane, std::uint64_t cost) const;
   void send_queued(Lane& lane);
+  /// Frees the share of the window of an entry that was sent.
+  /// \param answer_bytes  of the frame that came for it; 0: none
+  void land(const Entry& entry, std::uint64_t answer_bytes);
   /// Takes an entry out and frees its share of the window or the queue; send_queued() may follow.
-  Entry release(std::map<std::uint64_t, Entry>::iterator place);
+  Entry release(std::map<std::uint64_t, Entry>::iterator place, std::uint64_t answer_bytes = 0);
   Answers take_expired(Clock::time_point now);
   Error refusal(const Lane& lane, const Entry& entry, std::uint64_t bytes) const;
   Error lost(Clock::time_point now) const;  // \requires interrupted
@@ -82,7 +107,7 @@ struct Endpoint::State {
   std::array<Lane, traffic_classes> lanes;
 
   // Serving side.
-  std::map<std::uint64_t, std::uint64_t> serving;  // request id -> bytes
+  std::map<std::uint64_t, Serving> serving;  // by request id
   std::uint64_t serving_bytes = 0;
 };
 

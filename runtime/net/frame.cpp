@@ -78,8 +78,8 @@ Status check_header(const FrameHeader& head, const FrameLimits& limits) {
   }
   const auto kind = static_cast<std::uint8_t>(head.kind);
   if (kind < static_cast<std::uint8_t>(FrameKind::request) ||
-      kind > static_cast<std::uint8_t>(FrameKind::failure)) {
-    return corrupt_header("kind", "1..3", kind);
+      kind > static_cast<std::uint8_t>(FrameKind::too_large)) {
+    return corrupt_header("kind", "1..4", kind);
   }
   if (const auto traffic = static_cast<std::uint8_t>(head.traffic); traffic >= traffic_classes) {
     return corrupt_header("traffic class", "0..3", traffic);

@@ -17,7 +17,8 @@ namespace troupe::net {
 enum class FrameKind : std::uint8_t {
   request = 1,  ///< wants one answer with the same request id
   reply = 2,
-  failure = 3,  ///< the answer is an error: the message is an ErrorReply
+  failure = 3,    ///< the answer is an error: the message is an ErrorReply
+  too_large = 4,  ///< the answer is kept: it takes max_reply_bytes, more than the request announced
 };
 
 /// Classes share a link's bandwidth piece by piece, so that nothing waits behind a gigabyte; order
@@ -41,7 +42,9 @@ struct FrameHeader {
   std::uint32_t method = 0;   ///< a `Method`; echoed in the answer
   std::uint32_t generation =
       0;  ///< of the job; a lower one is answered `fenced` (design, section 7)
-  std::uint64_t max_reply_bytes = 0;  ///< the largest answer that the requester takes; 0 in answers
+  /// Requests: the largest answer that the requester takes, as a frame. `too_large`: the size of the
+  /// answer. Else 0.
+  std::uint64_t max_reply_bytes = 0;
   std::array<std::uint64_t, max_segments> segment_bytes{};
   std::uint32_t meta_words = 0;  ///< 8-byte words of the Cap'n Proto message
   std::uint32_t checksum = 0;    ///< low half of XXH3-64 of all bytes before it
@@ -53,6 +56,9 @@ struct FrameLimits {
   std::uint64_t max_meta_bytes = std::uint64_t{8} << 20;
   std::uint64_t max_frame_bytes = std::uint64_t{4} << 30;
 };
+
+/// The largest `failure` frame: its sentence has at most 4 KiB.
+inline constexpr std::uint64_t largest_failure_bytes = 4096 + 256;
 
 struct Frame {
   FrameHeader head;

@@ -18,8 +18,8 @@ void add(LinkTotals& sum, const EndpointStats& more) {
                       .resent = more.resent,
                       .bytes = more.bytes_sent,
                       .interruptions = more.interruptions,
-                      .max_in_flight_bytes = more.max_in_flight_bytes,
-                      .max_queued_bytes = more.max_queued_bytes});
+                      .max_in_flight_bytes = more.max_in_flight_bytes(),
+                      .max_queued_bytes = more.max_queued_bytes()});
 }
 
 }  // namespace troupe::net

@@ -59,7 +59,8 @@ class Host : public std::enable_shared_from_this<Host> {
     Frame frame;
     frame.head.method = method;
     frame.head.traffic = options_.class_of.at(method);
-    ports_.at(next_)->endpoint->request(std::move(frame), options_.reply_bytes, std::move(answer));
+    ports_.at(next_)->endpoint->request(
+        std::move(frame), options_.reply_bytes + sizeof(FrameHeader), std::move(answer));
   }
   /// Asks and counts the answers.
   void ask(std::uint32_t method) {
@@ -156,7 +157,7 @@ TEST(Deadlock, TwoHostsThatServeEachOtherThroughSmallWindowsAndBuffersEnd) {
   ring.driver.run_until(start + 30s);
   for (const auto& host : ring.hosts) {
     EXPECT_EQ(host->answered, requests);
-    EXPECT_EQ(host->stats().max_in_flight_bytes, 4 * mib + sizeof(FrameHeader))
+    EXPECT_EQ(host->stats().max_in_flight_bytes(), 4 * mib + 2 * sizeof(FrameHeader))
         << "one at a time: each is larger than the window";
     // 4 MiB at a buffer per round trip, and nothing much besides.
     EXPECT_LE(host->last_answer - start, requests * 12ms);
@@ -211,11 +212,12 @@ struct Pace {
     Frame frame;
     frame.head.traffic = traffic;
     frame.head.method = 100;
-    endpoint->request(std::move(frame), 100, [this, asked = driver.now()](const auto& answer) {
-      EXPECT_OK(answer);
-      ++answered;
-      slowest = std::max(slowest, driver.now() - asked);
-    });
+    endpoint->request(std::move(frame), 100 + sizeof(FrameHeader),
+                      [this, asked = driver.now()](const auto& answer) {
+                        EXPECT_OK(answer);
+                        ++answered;
+                        slowest = std::max(slowest, driver.now() - asked);
+                      });
     driver.at(driver.now() + 1ms, [this, end] { run_until(end); });
   }
   VirtualDriver& driver;
@@ -262,7 +264,7 @@ TEST(Fairness, SmallRequestsFlowBesideAGigabyteReply) {
   Frame frame;
   frame.head.traffic = TrafficClass::rows;
   frame.head.method = gib;
-  client->request(std::move(frame), gib, [&](const Result<Frame>& answer) {
+  client->request(std::move(frame), gib + sizeof(FrameHeader), [&](const Result<Frame>& answer) {
     ASSERT_OK(answer);
     EXPECT_EQ(answer->segments.at(0).bytes.size(), gib);
     took = driver.now() - start;
@@ -304,7 +306,8 @@ TEST(Fairness, AReplyLargerThanTheWindowHoldsBackOnlyItsClass) {
   Frame frame;
   frame.head.traffic = TrafficClass::rows;
   frame.head.method = 64 * mib;
-  client->request(std::move(frame), 64 * mib, [](const auto& answer) { EXPECT_OK(answer); });
+  client->request(std::move(frame), 64 * mib + sizeof(FrameHeader),
+                  [](const auto& answer) { EXPECT_OK(answer); });
   Pace same_class(driver, client, TrafficClass::rows);
   Pace other_class(driver, client, TrafficClass::samples);
   for (auto* pace : {&same_class, &other_class}) {

@@ -108,7 +108,7 @@ TEST_P(Endpoints, WindowsAreRespectedAndEveryRequestIsAnswered) {
                          answers.expect(bytes));
   }
   EXPECT_TRUE(answers.wait(count));
-  EXPECT_LE(pair.client->stats().max_in_flight_bytes, 100 * kib);
+  EXPECT_LE(pair.client->stats().max_in_flight_bytes(), 100 * kib);
   EXPECT_EQ(pair.server->stats().refused, 0U);
 }
 

@@ -62,8 +62,9 @@ TEST(EndpointRecovery, ALostRequestIsSentAgainBeforeWhatQueued) {
     ends.run();
   }
   EXPECT_EQ(ends.order, (std::vector{1, 2, 3, 4, 5}));
-  EXPECT_EQ(ends.client->stats().max_in_flight_bytes, 2000U);
-  EXPECT_EQ(ends.client->stats().max_queued_bytes, 2000U);
+  const auto stats = ends.client->stats();
+  EXPECT_EQ(stats.classes[static_cast<std::size_t>(TrafficClass::rows)].max_charged_bytes, 2000U);
+  EXPECT_EQ(stats.max_queued_bytes(), 2000U);
 }
 
 TEST(EndpointRecovery, ARequestWhoseAnswerWasLostIsServedAgain) {

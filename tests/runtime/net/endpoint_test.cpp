@@ -93,8 +93,8 @@ TEST(Endpoint, WindowHoldsBackWhatDoesNotFitAndKeepsTheOrder) {
     EXPECT_EQ(ends.at_server->requests[i].head.request, i + 1);
   }
   const auto stats = ends.client->stats();
-  EXPECT_EQ(stats.max_in_flight_bytes, 2400U);
-  EXPECT_EQ(stats.max_queued_bytes, 1500U);
+  EXPECT_EQ(stats.classes[static_cast<std::size_t>(TrafficClass::rows)].max_charged_bytes, 2400U);
+  EXPECT_EQ(stats.max_queued_bytes(), 1500U);
   EXPECT_EQ(stats.requests, 5U);
   EXPECT_EQ(stats.replies, 5U);
 }

@@ -67,7 +67,7 @@ struct Ends {
     return place == answers.end() ? "none" : testing::error_text(place->second);
   }
   /// Answers the oldest request at the server that was not answered yet.
-  void serve(std::size_t reply_size = 100) {
+  void serve(std::size_t reply_size = 4) {
     server->reply(at_server->requests.at(served).head,
                   make_frame(TrafficClass::rows, 0, {reply_size}));
     ++served;

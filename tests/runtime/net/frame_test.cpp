@@ -55,7 +55,7 @@ TEST(FrameHeader, NamesTheFieldThatCannotBe) {
   head = {};
   head.kind = static_cast<FrameKind>(6);
   EXPECT_ERROR(check_header(resealed(head), {}), Errc::data_corruption,
-               "kind: expected 1..3, found 0x6");
+               "kind: expected 1..4, found 0x6");
   head.kind = static_cast<FrameKind>(0);
   EXPECT_ERROR(check_header(resealed(head), {}), Errc::data_corruption, "kind");
   head = {};
