@@ -114,6 +114,8 @@ void send_shares(Self* self, const Contribute& request) {
     chunk.step = word_of(operation);
     chunk.rank = state.options.rank;
     chunk.weight = request.weight;
+    chunk.sum_bytes =
+        net::gradient_sum_bytes(slice.size * sizeof(float), owner, state.options.world);
     if (request.weight > 0) {
       chunk.values = {
           request.values.owner,

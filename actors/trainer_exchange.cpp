@@ -71,6 +71,7 @@ net::GradientChunk make_chunk(const State& state, const LocalShare& share, Rank 
   chunk.rank = state.options.rank;
   chunk.weight = share.weight;
   chunk.loss_sum = share.loss_sum;
+  chunk.sum_bytes = net::gradient_sum_bytes(slice.size * sizeof(float), owner, state.options.world);
   if (raw(owner) == 0) {
     chunk.batch = share.batch;
   }

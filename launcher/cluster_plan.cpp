@@ -81,7 +81,7 @@ std::uint64_t gradient_bytes_per_link(const ClusterPlan& plan) {
   }
   const std::uint64_t slice = (plan.network ? plan.network->num_parameters() : session_piece) /
                               plan.world() * sizeof(float);
-  return ranks * ranks * net::gradient_exchange_bytes(slice + sizeof(float));
+  return ranks * ranks * net::gradient_exchange_bytes(slice + sizeof(float), plan.world());
 }
 
 std::vector<PartId> owners_of(const SeedList& seeds, const PartitionBook& book) {
@@ -138,6 +138,7 @@ Result<std::shared_ptr<const ClusterPlan>> ClusterPlan::make(const Job& job,
   for (const auto& type : plan->graph->node_types) {
     TROUPE_ASSIGN_OR_RETURN(auto decoder, RowDecoder::create(type, job.features.normalize));
     collect.decoders.push_back(std::move(decoder));
+    collect.label_bytes.push_back(type.labels ? type.labels->row_bytes() : 0);
   }
   collect.digest = job.digest;
   plan->collect = std::make_shared<const CollectOptions>(std::move(collect));

@@ -200,6 +200,7 @@ std::vector<RowQuestion> cache_questions(const GraphInfo& graph,
           .id = static_cast<std::uint32_t>(questions.size()), .part = choice.part, .request = {}};
       question.request.node_type = choice.type;
       question.request.with_original_ids = true;
+      question.request.row_bytes = bytes;
       const auto nodes =
           std::span(choice.nodes).subspan(i, std::min(step, choice.nodes.size() - i));
       question.request.nodes.assign(nodes.begin(), nodes.end());

@@ -154,6 +154,9 @@ void RowCollection::State::ask(NodeTypeId type) {
     question.request.source = options->source;
     question.request.with_rows = rows;
     question.request.with_original_ids = wants_original_ids();
+    question.request.row_bytes = rows ? options->decoders[raw(type)].row_bytes() : 0;
+    question.request.label_bytes =
+        raw(type) < options->label_bytes.size() ? options->label_bytes[raw(type)] : 0;
     question.request.nodes.reserve(group.size());
     for (const std::uint32_t i : group) {
       question.request.nodes.push_back(ids[i]);

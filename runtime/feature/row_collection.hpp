@@ -39,6 +39,8 @@ class RowDecoder {
 
 struct CollectOptions {
   std::vector<RowDecoder> decoders;  ///< by NodeTypeId; cols() == 0 where the type has no features
+  /// By NodeTypeId: of one node's label or targets, for the charge of answers. Default: none have any.
+  std::vector<std::uint64_t> label_bytes;
   RowSource source;
   bool with_labels = true;
   bool with_original_ids = true;

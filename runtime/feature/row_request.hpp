@@ -33,6 +33,9 @@ struct RowRequest {
   std::vector<NodeId> nodes;      ///< order is kept; duplicates allowed
   std::uint64_t label_nodes = 0;  ///< labels are wanted for the first so many of `nodes`
   std::uint64_t flow = 0;         ///< of the batch in the trace; 0: none
+  // For the charge of the answer; these do not travel.
+  std::uint64_t row_bytes = 0;    ///< of one row, as the asker knows the table
+  std::uint64_t label_bytes = 0;  ///< of one node's label or targets
 };
 
 /// One question to one part, as HopQuestion.

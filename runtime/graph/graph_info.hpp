@@ -43,6 +43,11 @@ struct LabelInfo {
   enum class Kind : std::uint8_t { classes, targets };
   Kind kind = Kind::classes;
   std::uint64_t classes = 0;  ///< number of classes, or of target columns
+
+  /// Of one node's label or targets.
+  std::size_t row_bytes() const noexcept {
+    return kind == Kind::classes ? sizeof(std::int64_t) : classes * sizeof(float);
+  }
 };
 
 /// Statistics of feature columns over all nodes, computed once at import in float64 over chunks of

@@ -19,7 +19,8 @@ namespace troupe::net {
 /// static void encode(const T&, Frame&);           fills meta and segments; lists over 64 Ki
 /// elements and all bulk data are segments static Result<T> decode(const Frame&);
 /// \errors data_corruption: what was expected, what was found Requests also have static
-///   std::uint64_t reply_bytes(const T&);     expected answer, charged to the window
+///   std::uint64_t reply_bytes(const T&);     the largest answer that is taken, as a frame; charged
+///   to the window. An estimate where the asker cannot know: Endpoint, large answers
 template <class T>
 struct Wire;
 
@@ -102,7 +103,9 @@ Frame to_frame(const T& message) {
 }
 
 /// What one GradientChunk of so many bytes charges to a link's window at most: the frame and the
-/// expected answer.
-std::uint64_t gradient_exchange_bytes(std::uint64_t values_bytes);
+/// largest answer, in a run of so many ranks.
+std::uint64_t gradient_exchange_bytes(std::uint64_t values_bytes, std::uint64_t world);
+/// GradientChunk::sum_bytes of a share of a slice of so many bytes.
+std::uint64_t gradient_sum_bytes(std::uint64_t values_bytes, Rank owner, std::uint64_t world);
 
 }  // namespace troupe::net

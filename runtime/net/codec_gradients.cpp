@@ -7,9 +7,6 @@
 namespace troupe::net {
 namespace {
 
-constexpr std::uint64_t smallest_sum_bytes = std::uint64_t{64}
-                                             << 10;  // expected by a rank without a share
-
 static_assert(sizeof(Digest) == 16 && std::is_trivially_copyable_v<Digest>,
               "digests travel as (low, high)");
 
@@ -68,8 +65,8 @@ Result<GradientChunk> Wire<GradientChunk>::decode(const Frame& frame) {
 }
 
 std::uint64_t Wire<GradientChunk>::reply_bytes(const GradientChunk& message) {
-  return std::max<std::uint64_t>(message.values.bytes.size(), smallest_sum_bytes) +
-         reply_overhead_bytes;
+  const auto values = std::max<std::uint64_t>(message.values.bytes.size(), message.sum_bytes);
+  return saturating_add(values, reply_overhead_bytes);
 }
 
 void Wire<GradientSum>::encode(const GradientSum& message, Frame& frame) {
@@ -96,8 +93,12 @@ Result<GradientSum> Wire<GradientSum>::decode(const Frame& frame) {
   return read_message<GradientSum, wire::GradientSum>(frame, "GradientSum", read);
 }
 
-std::uint64_t gradient_exchange_bytes(std::uint64_t values_bytes) {
-  return values_bytes + std::max(values_bytes, smallest_sum_bytes) + 2 * reply_overhead_bytes;
+std::uint64_t gradient_exchange_bytes(std::uint64_t values_bytes, std::uint64_t world) {
+  return values_bytes + gradient_sum_bytes(values_bytes, Rank{}, world) + 2 * reply_overhead_bytes;
+}
+
+std::uint64_t gradient_sum_bytes(std::uint64_t values_bytes, Rank owner, std::uint64_t world) {
+  return values_bytes + (owner == Rank{} ? world * sizeof(Digest) : 0);
 }
 
 }  // namespace troupe::net

@@ -5,8 +5,6 @@
 namespace troupe::net {
 namespace {
 
-constexpr std::uint64_t assumed_row_bytes = 1024;
-
 Result<RowSource::Kind> to_source_kind(wire::SourceKind kind) {
   switch (kind) {
     case wire::SourceKind::FEATURES:
@@ -97,8 +95,11 @@ Result<RowRequest> Wire<RowRequest>::decode(const Frame& frame) {
 }
 
 std::uint64_t Wire<RowRequest>::reply_bytes(const RowRequest& message) {
-  const std::uint64_t node_bytes = (message.with_rows ? assumed_row_bytes : 0) + 16;
-  return saturating_mul(message.nodes.size(), node_bytes) + reply_overhead_bytes;
+  const std::uint64_t node_bytes = (message.with_rows ? message.row_bytes : 0) +
+                                   (message.with_original_ids ? sizeof(OriginalId) : 0);
+  return saturating_add(saturating_add(saturating_mul(message.nodes.size(), node_bytes),
+                                       saturating_mul(message.label_nodes, message.label_bytes)),
+                        reply_overhead_bytes);
 }
 
 void Wire<RowReply>::encode(const RowReply& message, Frame& frame) {

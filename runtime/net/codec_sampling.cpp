@@ -104,9 +104,12 @@ Result<HopRequest> Wire<HopRequest>::decode(const Frame& frame) {
 std::uint64_t Wire<HopRequest>::reply_bytes(const HopRequest& message) {
   const std::uint64_t nodes = message.frontier.size();
   const std::uint64_t any = std::numeric_limits<std::uint64_t>::max();
-  std::uint64_t edges = message.max_edges;  // a hub alone can have so many
+  // A hub alone can have so many; at least one edge is returned if there is any.
+  std::uint64_t edges = std::max<std::uint64_t>(message.max_edges, 1);
   if (message.fanout >= 0) {
-    edges = std::min(saturating_mul(nodes, static_cast<std::uint64_t>(message.fanout)), edges);
+    // Such answers are cut only between nodes.
+    const auto fanout = static_cast<std::uint64_t>(message.fanout);
+    edges = std::min(saturating_mul(nodes, fanout), std::max(edges, fanout));
   } else if (edges == any) {
     edges = saturating_mul(nodes, assumed_degree);
   }

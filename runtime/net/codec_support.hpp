@@ -136,8 +136,9 @@ Result<FrontierCounts> read_frontier(std::string_view message, Reader from) {
 /// Charged for the answer to a command.
 inline constexpr std::uint64_t control_reply_bytes = std::uint64_t{64} << 10;
 
-/// What a reply takes besides its segments, rounded up; also the charge of small replies.
-inline constexpr std::uint64_t reply_overhead_bytes = 512;
+/// What a reply takes besides its segments, at most; also the charge of small replies. A failure,
+/// which may come instead of any reply, takes no more.
+inline constexpr std::uint64_t reply_overhead_bytes = largest_failure_bytes;
 
 /// A copy of `values` as a segment; none for none.
 template <class T>

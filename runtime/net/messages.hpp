@@ -86,6 +86,9 @@ struct GradientChunk {
   Segment values;  ///< float32: gradient of the sum of the losses
   double loss_sum = 0;          ///< over the rank's labelled seeds
   std::optional<Digest> batch;  ///< of the rank's batch; only to rank 0, and not with digest "off"
+  /// Values and digests of the sum at most, for the charge: a rank without a share gets one too. Does
+  /// not travel. Default 0: as many bytes as `values`.
+  std::uint64_t sum_bytes = 0;
 };
 
 /// Sum over ranks of their shares, divided by the total weight (0 if that is 0).

@@ -346,12 +346,12 @@ TEST(SampleBatchCodec, ChargesNoLessThanAnAnswerTakes) {
 TEST(SampleBatchCodec, ChargesAtMost64KibASeed) {
   SampleBatch request;
   request.seeds.resize(100);
-  EXPECT_EQ(Wire<SampleBatch>::reply_bytes(request), 512U + 100 * 65536);
+  EXPECT_EQ(Wire<SampleBatch>::reply_bytes(request), largest_failure_bytes + 100 * 65536);
   auto sample = std::make_shared<SampleOptions>();
   sample->fanout.assign(255, {all_neighbours, 1 << 20});
   request.sample = sample;
   request.collect = std::make_shared<const CollectOptions>();
-  EXPECT_EQ(Wire<SampleBatch>::reply_bytes(request), 512U + 100 * 65536);
+  EXPECT_EQ(Wire<SampleBatch>::reply_bytes(request), largest_failure_bytes + 100 * 65536);
 }
 
 }  // namespace

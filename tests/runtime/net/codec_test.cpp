@@ -368,15 +368,20 @@ TEST(HopRequestCodec, ChargesWhatTheAnswerMayTake) {
   HopRequest request;
   request.frontier = nodes({1, 2, 3});
   request.fanout = 10;
-  EXPECT_EQ(Wire<HopRequest>::reply_bytes(request), 512U + 3 * 4 + 3 * 10 * 8);
+  EXPECT_EQ(Wire<HopRequest>::reply_bytes(request), largest_failure_bytes + 3 * 4 + 3 * 10 * 8);
   request.with_edge_ids = true;
-  EXPECT_EQ(Wire<HopRequest>::reply_bytes(request), 512U + 3 * 4 + 3 * 10 * 16);
+  EXPECT_EQ(Wire<HopRequest>::reply_bytes(request), largest_failure_bytes + 3 * 4 + 3 * 10 * 16);
   request.fanout = all_neighbours;
-  EXPECT_EQ(Wire<HopRequest>::reply_bytes(request), 512U + 3 * 4 + 3 * 64 * 16);
+  EXPECT_EQ(Wire<HopRequest>::reply_bytes(request), largest_failure_bytes + 3 * 4 + 3 * 64 * 16);
   request.max_edges = 5;
-  EXPECT_EQ(Wire<HopRequest>::reply_bytes(request), 512U + 3 * 4 + 5 * 16);
+  EXPECT_EQ(Wire<HopRequest>::reply_bytes(request), largest_failure_bytes + 3 * 4 + 5 * 16);
+  request.max_edges = 0;  // one all the same
+  EXPECT_EQ(Wire<HopRequest>::reply_bytes(request), largest_failure_bytes + 3 * 4 + 16);
   request.max_edges = 1'000'000;  // one of the nodes may have them all
-  EXPECT_EQ(Wire<HopRequest>::reply_bytes(request), 512U + 3 * 4 + 1'000'000 * 16);
+  EXPECT_EQ(Wire<HopRequest>::reply_bytes(request), largest_failure_bytes + 3 * 4 + 1'000'000 * 16);
+  request.fanout = 10;
+  request.max_edges = 7;  // such answers are cut between nodes
+  EXPECT_EQ(Wire<HopRequest>::reply_bytes(request), largest_failure_bytes + 3 * 4 + 10 * 16);
 }
 
 TEST(HopReplyCodec, NeighboursAndEdgeIdsAreNotCopied) {
@@ -422,7 +427,8 @@ TEST(HopReplyCodec, RefusesNumbersThatDoNotAgree) {
 TEST(RowCodec, EveryFieldComesBack) {
   const RowRequest request = example(static_cast<RowRequest*>(nullptr));
   ASSERT_OK_AND_ASSIGN(const RowRequest back, Wire<RowRequest>::decode(to_frame(request)));
-  const auto& [node_type, source, with_rows, with_original_ids, node_ids, label_nodes, flow] = back;
+  const auto& [node_type, source, with_rows, with_original_ids, node_ids, label_nodes, flow,
+               row_bytes, label_bytes] = back;
   EXPECT_EQ(node_type, request.node_type);
   EXPECT_EQ(source.kind, RowSource::Kind::tensor);
   EXPECT_EQ(source.tensor, 3U);
@@ -431,6 +437,8 @@ TEST(RowCodec, EveryFieldComesBack) {
   EXPECT_EQ(node_ids, request.nodes);
   EXPECT_EQ(label_nodes, 2U);
   EXPECT_EQ(flow, 77U);
+  EXPECT_EQ(row_bytes, 0U) << "for the asker's charge only";
+  EXPECT_EQ(label_bytes, 0U);
 }
 
 TEST(RowCodec, RowsAreNotCopiedOnEitherSide) {
@@ -444,12 +452,37 @@ TEST(RowCodec, RowsAreNotCopiedOnEitherSide) {
   EXPECT_EQ(targets, reply.targets);
 }
 
-TEST(RowCodec, ChargesRowsOnlyIfAskedFor) {
+TEST(RowCodec, ChargesWhatTheAnswerTakes) {
+  for (const std::uint64_t row_bytes : {1U, 400U, 1024U, 40'000U}) {
+    for (const std::uint64_t label_bytes : {8U, 484U}) {
+      RowRequest request;
+      request.nodes.resize(1000);
+      request.row_bytes = row_bytes;
+      request.with_original_ids = true;
+      request.label_nodes = 30;
+      request.label_bytes = label_bytes;
+      RowReply reply;
+      reply.rows = pattern_segment(1000 * row_bytes, 1);
+      reply.row_bytes = static_cast<std::uint32_t>(row_bytes);
+      reply.original_ids.resize(1000);
+      reply.labels.resize(label_bytes == 8 ? 30 : 0);
+      reply.targets.resize(label_bytes == 8 ? 0 : 30 * label_bytes / sizeof(float));
+      const auto charge = Wire<RowRequest>::reply_bytes(request);
+      EXPECT_GE(charge, to_frame(reply).size_bytes());
+      EXPECT_LE(charge, to_frame(reply).size_bytes() + largest_failure_bytes);
+    }
+  }
+}
+
+TEST(RowCodec, ChargesRowsAndOriginalIdsOnlyIfAskedFor) {
   RowRequest request;
   request.nodes.resize(10);
-  EXPECT_EQ(Wire<RowRequest>::reply_bytes(request), 512U + 10 * 1040);
+  request.row_bytes = 400;
+  EXPECT_EQ(Wire<RowRequest>::reply_bytes(request), largest_failure_bytes + 10 * 400);
   request.with_rows = false;
-  EXPECT_EQ(Wire<RowRequest>::reply_bytes(request), 512U + 10 * 16);
+  EXPECT_EQ(Wire<RowRequest>::reply_bytes(request), largest_failure_bytes);
+  request.with_original_ids = true;
+  EXPECT_EQ(Wire<RowRequest>::reply_bytes(request), largest_failure_bytes + 10 * 8);
 }
 
 TEST(RowCodec, RefusesNumbersThatDoNotAgree) {
@@ -484,11 +517,22 @@ TEST(GradientCodec, WeightZeroHasNoValues) {
   EXPECT_OK(Wire<GradientChunk>::decode(to_frame(chunk)));
 }
 
-TEST(GradientCodec, ChargesAsMuchAsItSends) {
-  GradientChunk chunk;
-  EXPECT_EQ(Wire<GradientChunk>::reply_bytes(chunk), 512U + 65536);
-  chunk.values = pattern_segment(1 << 20, 1);
-  EXPECT_EQ(Wire<GradientChunk>::reply_bytes(chunk), 512U + (1 << 20));
+TEST(GradientCodec, ChargesTheSumAlsoWithoutAShare) {
+  constexpr std::uint64_t world = 1000;
+  for (const auto owner : {Rank{0}, Rank{7}}) {
+    GradientSum sum;
+    sum.values = pattern_segment(1 << 20, 1);
+    sum.batches.resize(owner == Rank{0} ? world : 0);
+    GradientChunk chunk;
+    chunk.sum_bytes = gradient_sum_bytes(1 << 20, owner, world);
+    for (const std::uint64_t weight : {0U, 3U}) {
+      chunk.weight = weight;
+      chunk.values = weight > 0 ? sum.values : Segment{};
+      const auto charge = Wire<GradientChunk>::reply_bytes(chunk);
+      EXPECT_GE(charge, to_frame(sum).size_bytes());
+      EXPECT_LE(to_frame(chunk).size_bytes() + charge, gradient_exchange_bytes(1 << 20, world));
+    }
+  }
 }
 
 TEST(ControlCodec, CountersOfMoreHopsThanABatchCanHaveAreRefused) {
