@@ -196,7 +196,8 @@ void lead(Self* self) {
   auto& state = self->state;
   state.evaluating = false;
   if (state.early) {
-    keep(self, std::exchange(state.early, nullptr), state.stopping);
+    const auto early = std::exchange(state.early, nullptr);
+    keep(self, early, state.stopping, early->epoch - 1);
     end_if_stopped(self);
   }
   const auto next = state.conductor->next();

@@ -41,7 +41,8 @@ bool is_over(const RunRecord& record) {
   return record.epochs.empty() || record.epochs.back().over;
 }
 
-void keep(Self* self, const std::shared_ptr<const TrainingState>& taken, bool asked) {
+void keep(Self* self, const std::shared_ptr<const TrainingState>& taken, bool asked,
+          std::size_t over) {
   auto& state = self->state;
   const auto& record = state.conductor->record();
   if (record.epochs.size() < taken->epoch) {
@@ -52,6 +53,9 @@ void keep(Self* self, const std::shared_ptr<const TrainingState>& taken, bool as
   checkpoint->training = *taken;
   checkpoint->record = record;
   checkpoint->record.epochs.resize(taken->epoch);
+  if (taken->step == 0 && taken->epoch > over) {
+    checkpoint->record.epochs.back().over = false;
+  }
   checkpoint->job = state.options.start->job;
   const bool is_new = !state.last || taken->global_step > state.last->training.global_step;
   if (is_new) {
@@ -81,14 +85,16 @@ void write_last(Self* self) {
 void take_state(Self* self, net::TakeState request, bool asked) {
   auto& state = self->state;
   request.generation = state.conductor->generation();
+  const auto& record = state.conductor->record();
+  const std::size_t over = record.epochs.size() - (is_over(record) ? 0 : 1);
   self->request(state.trainers.front(), caf::infinite, Ref<net::TakeState>(request))
       .then(
-          [self, asked, request, round = state.round](const Ref<net::StateReply>& reply) {
+          [self, asked, request, over, round = state.round](const Ref<net::StateReply>& reply) {
             auto& now = self->state;
             if (now.over || now.round != round) {
               return;
             }
-            keep(self, reply->state, asked);
+            keep(self, reply->state, asked, over);
             if (request.multiple_of > 0) {
               take_state(
                   self,

@@ -66,7 +66,10 @@ void failed(Self* self, const Error& why);
 bool is_over(const RunRecord& record);
 /// Keeps a state to go back to, with the record that belongs to it, and writes it if it is due.
 /// \param asked  it was taken in order to be written
-void keep(Self* self, const std::shared_ptr<const TrainingState>& taken, bool asked);
+/// \param over   epochs that were over when the state was requested: of later ones it may not have the
+///   best parameters yet, whatever the record says now
+void keep(Self* self, const std::shared_ptr<const TrainingState>& taken, bool asked,
+          std::size_t over);
 /// For a run that is to stop and has no newer state to give.
 void write_last(Self* self);
 /// Asks rank 0 for its state. All ranks have the same.

@@ -147,6 +147,11 @@ Status Conductor::restore(const TrainingState& training, const RunRecord& record
   }
   record_ = RunRecord();
   record_.epochs = record.epochs;
+  if (!record_.epochs.empty() && !record_.epochs.back().over) {
+    // The state may be from before the evaluation, also where the record has its scores.
+    record_.epochs.back().valid.reset();
+    record_.epochs.back().best = false;
+  }
   record_.batches = options_.digest ? std::optional(training.batches) : std::nullopt;
   best_.reset();
   record_.best_epoch.reset();

@@ -101,8 +101,8 @@ class Troupe {
  public:
   /// Goes on from a state of another run, and scores as that one did from there on.
   Status restore(const TrainingState& training, const RunRecord& record) {
-    evaluations_ = static_cast<std::size_t>(
-        std::ranges::count_if(record.epochs, [](const auto& e) { return e.valid.has_value(); }));
+    evaluations_ = static_cast<std::size_t>(std::ranges::count_if(
+        record.epochs, [](const auto& e) { return e.over && e.valid.has_value(); }));
     return conductor_.restore(training, record);
   }
 
@@ -266,7 +266,9 @@ TEST(Conductor, GoesOnFromAnyPointAsIfNothingHadHappened) {
   undisturbed.play(right);
 
   for (std::uint32_t epoch = 0; epoch <= 4; ++epoch) {
-    for (const bool evaluated : {false, true}) {
+    // A state from before the evaluation may come with a record that has its scores already.
+    for (const auto& [evaluated, scored] :
+         {std::pair(false, false), std::pair(false, true), std::pair(true, true)}) {
       if (epoch == 0 && !evaluated) {
         continue;
       }
@@ -276,6 +278,8 @@ TEST(Conductor, GoesOnFromAnyPointAsIfNothingHadHappened) {
       record.epochs.resize(epoch);
       if (!evaluated) {
         record.epochs.back().over = false;
+      }
+      if (!scored) {
         record.epochs.back().valid.reset();
         record.epochs.back().best = false;
       }
@@ -288,7 +292,8 @@ TEST(Conductor, GoesOnFromAnyPointAsIfNothingHadHappened) {
       ASSERT_EQ(resumed.record().epochs.size(), 4U);
       for (std::size_t e = 0; e < 4; ++e) {
         EXPECT_EQ(resumed.record().epochs[e].best, undisturbed.record().epochs[e].best)
-            << "from epoch " << epoch << (evaluated ? "" : " not evaluated") << ", epoch " << e;
+            << "from epoch " << epoch << (evaluated ? "" : " not evaluated")
+            << (scored ? "" : " not scored") << ", epoch " << e;
       }
       EXPECT_EQ(resumed.log.back(), "finish");
     }
