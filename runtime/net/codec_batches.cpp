@@ -161,8 +161,12 @@ std::uint64_t Wire<SampleBatch>::reply_bytes(const SampleBatch& message) {
     const auto growth = growth_of(*message.sample);
     const std::uint64_t node_bytes = saturating_add(saturating_mul(cols, sizeof(float)), 40);
     const std::uint64_t edge_bytes = message.sample->with_edge_ids ? 12 : 4;
-    seed_bytes = std::min(seed_bytes, saturating_add(saturating_mul(growth.nodes, node_bytes),
-                                                     saturating_mul(growth.edges, edge_bytes)));
+    const auto& labels = message.collect->label_bytes;
+    const auto type = raw(message.seed_type);
+    const auto reached = saturating_add(saturating_mul(growth.nodes, node_bytes),
+                                        saturating_mul(growth.edges, edge_bytes));
+    seed_bytes =
+        std::min(seed_bytes, saturating_add(reached, type < labels.size() ? labels[type] : 0));
   }
   return saturating_add(saturating_mul(message.seeds.size(), seed_bytes), reply_overhead_bytes);
 }

@@ -6,8 +6,9 @@ namespace troupe::net {
 namespace {
 
 constexpr std::size_t max_role_bytes = 256;
-/// Expected of a model: it is charged to the window before its size is known.
-constexpr std::uint64_t assumed_parameter_bytes = std::uint64_t{1} << 20;
+/// Announced for the parameters of a model, whose number the asker does not know. Larger ones are
+/// charged when they are there.
+constexpr std::uint64_t assumed_parameter_bytes = std::uint64_t{16} << 10;
 
 void write_counters(const EpochCounters& from, wire::EpochCounters::Builder to) {
   to.setBatches(from.batches);
@@ -240,7 +241,7 @@ Result<KeepBest> Wire<KeepBest>::decode(const Frame& frame) {
 }
 
 std::uint64_t Wire<KeepBest>::reply_bytes(const KeepBest&) {
-  return control_reply_bytes;
+  return reply_overhead_bytes;
 }
 
 void Wire<Done>::encode(const Done&, Frame& frame) {

@@ -10,8 +10,9 @@ constexpr std::uint32_t max_arrays = 64;
 constexpr std::uint32_t max_blobs = 65536;
 constexpr std::uint32_t max_ranks = 65536;
 constexpr std::size_t max_name_bytes = 256;
-/// Expected of a state: it is charged to the window before its size is known.
-constexpr std::uint64_t state_reply_bytes = std::uint64_t{1} << 20;
+/// Announced for a state, whose size the asker does not know and which may come only after a step. A
+/// larger one is charged when it is there.
+constexpr std::uint64_t state_reply_bytes = std::uint64_t{16} << 10;
 
 // ---- states ----
 
@@ -161,7 +162,7 @@ Result<Restore> Wire<Restore>::decode(const Frame& frame) {
 }
 
 std::uint64_t Wire<Restore>::reply_bytes(const Restore&) {
-  return control_reply_bytes;
+  return reply_overhead_bytes;
 }
 
 void Wire<ReadStart>::encode(const ReadStart& message, Frame& frame) {
@@ -202,7 +203,7 @@ Result<KeepState> Wire<KeepState>::decode(const Frame& frame) {
 }
 
 std::uint64_t Wire<KeepState>::reply_bytes(const KeepState&) {
-  return control_reply_bytes;
+  return reply_overhead_bytes;
 }
 
 void Wire<Regroup>::encode(const Regroup& message, Frame& frame) {
@@ -233,7 +234,7 @@ Result<Regroup> Wire<Regroup>::decode(const Frame& frame) {
 }
 
 std::uint64_t Wire<Regroup>::reply_bytes(const Regroup&) {
-  return control_reply_bytes;
+  return reply_overhead_bytes;
 }
 
 void Wire<Introduce>::encode(const Introduce& message, Frame& frame) {
@@ -250,7 +251,7 @@ Result<Introduce> Wire<Introduce>::decode(const Frame& frame) {
 }
 
 std::uint64_t Wire<Introduce>::reply_bytes(const Introduce&) {
-  return control_reply_bytes;
+  return reply_overhead_bytes;
 }
 
 // ---- signs of life ----
