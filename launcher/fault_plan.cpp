@@ -51,7 +51,7 @@ void choose_cluster(FaultPlan& plan, Dice& dice) {
   const auto owners = plan.servers > 0 ? plan.servers : hosts;
   plan.replicas = static_cast<std::uint32_t>(dice.between(1, std::min(owners, 2U)));
   plan.typed = dice.one_in(4);
-  plan.row_cache = dice.one_in(4) ? 800 : 0;
+  plan.row_cache = dice.one_in(4) ? 20'000 : 0;
   plan.batches_in_flight = dice.one_of(std::array{1U, 2U, 4U, 16U});
   plan.window_bytes = dice.one_of(
       std::array{std::uint64_t{64} << 10, std::uint64_t{256} << 10, std::uint64_t{4} << 20});

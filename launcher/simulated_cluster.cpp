@@ -198,6 +198,19 @@ Traffic SimulatedCluster::traffic() const {
   return traffic;
 }
 
+Status SimulatedCluster::check_windows() const {
+  const auto options = state_->plan->gate_options().endpoint;
+  for (const auto& process : state_->processes) {
+    for (const auto& gate : process->gates()) {
+      if (auto held = net::check_windows(options, gate->stats()); !held) {
+        return Error(std::move(held).error())
+            .with(fmt::format("links of process {}", raw(process->id())));
+      }
+    }
+  }
+  return ok_status();
+}
+
 bool SimulatedCluster::kill(ProcessId process, const std::string& actor) {
   const auto victim = state_->processes.at(raw(process))->local(actor);
   if (victim) {

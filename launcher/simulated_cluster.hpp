@@ -52,6 +52,9 @@ class SimulatedCluster final : public Cluster {
   const nn::ParameterLayout& layout() const override;
   std::size_t threads() const override;
   Traffic traffic() const;
+  /// Compares the bytes that were really in flight and queued with the windows, at every link end.
+  /// \errors internal: the processes and what was over which window
+  Status check_windows() const;
 
   // ---- to bend it ----
 

@@ -25,6 +25,7 @@ struct SimulationOutcome {
   std::uint32_t rollbacks = 0;
   std::uint32_t restarts = 0;  ///< of holders
   Traffic traffic;
+  Status windows = ok_status();        ///< whether real bytes stayed within the windows
   std::chrono::nanoseconds elapsed{};  ///< virtual
   Digest log;                          ///< of all lines that trace() gets
 };

@@ -14,6 +14,9 @@
 namespace troupe {
 namespace {
 
+// Wide rows: what is in flight is to come near windows of 64 KiB.
+constexpr std::uint64_t row_columns = 256;
+
 Status write_ids(const std::filesystem::path& file, std::uint64_t first, std::uint64_t count) {
   std::vector<std::int64_t> ids;
   for (std::uint64_t i = 0; i < count; ++i) {
@@ -50,7 +53,7 @@ Status make_simulation_data(const std::filesystem::path& dir, std::uint64_t trai
   options.nodes = 96;
   options.edges = 400;
   options.symmetrize = true;
-  options.features = 6;
+  options.features = row_columns;
   options.classes = 3;
   options.labels = LabelKind::random;
   options.train = train_seeds;
@@ -66,8 +69,8 @@ Status make_typed_simulation_data(const std::filesystem::path& dir, std::uint64_
   constexpr std::uint64_t papers = 150;
   InlineExecutor executor;
   TROUPE_ASSIGN_OR_RETURN(auto writer, StoreWriter::create(dir, {}, executor));
-  const FeatureInfo columns{DType::f32, 6, 1.0F};
-  const FeatureInfo narrow{DType::f32, 4, 1.0F};
+  const FeatureInfo columns{DType::f32, row_columns, 1.0F};
+  const FeatureInfo narrow{DType::f32, row_columns / 4, 1.0F};
   const LabelInfo classes{LabelInfo::Kind::classes, 3};
   TROUPE_ASSIGN_OR_RETURN(const auto author,
                           writer.add_node_type({"author", authors, columns, classes}));

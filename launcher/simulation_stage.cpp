@@ -284,6 +284,7 @@ Result<RunResult> Stage::run(const Job& job, const PartitionedStore& store) {
   auto result = cluster_->run(std::move(setup));
   over_ = true;
   outcome_.traffic = cluster_->traffic();
+  outcome_.windows = cluster_->check_windows();
   outcome_.elapsed = runtime_.elapsed();
   tell(result ? "the run is done" : "the run ended: " + result.error().what());
   cluster_.reset();
