@@ -13,6 +13,7 @@ inline std::shared_ptr<CollectOptions> collect_options(const CutGraph& cut,
     const auto decoder = RowDecoder::create(type, normalize);
     EXPECT_OK(decoder);
     options->decoders.push_back(*decoder);
+    options->label_bytes.push_back(type.labels ? type.labels->row_bytes() : 0);
   }
   options->digest = DigestMode::full;
   return options;

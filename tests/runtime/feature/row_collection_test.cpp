@@ -226,6 +226,7 @@ TEST(RowCollection, TensorsComeByReplyOnly) {
   RowCollection collection(*cut.book, options, sampled);
   const RowRequest& request = collection.questions().at(0).request;
   EXPECT_EQ(request.source.tensor, 3U);
+  EXPECT_EQ(request.row_bytes, 4U);
   EXPECT_ERROR(collection.answer_from(0, *cut.parts[0]), Errc::failed_precondition, "tensor 3");
 
   RowReply reply;
