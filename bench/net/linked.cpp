@@ -166,7 +166,7 @@ class EndpointClient final : public LinkedClient {
     std::promise<void> down;
   };
   void ask(std::size_t reply_bytes) override {
-    endpoint_->request(request_of(reply_bytes), reply_bytes,
+    endpoint_->request(request_of(reply_bytes), reply_bytes + sizeof(FrameHeader),
                        [this](const Result<Frame>& answer) { value_of(answer); });
   }
   void value_of(const Result<Frame>& answer) {

@@ -111,6 +111,7 @@ class ProxyClient final : public Client {
   double run(const Load& load) override {
     RowRequest request;
     request.nodes.resize(load.reply_bytes / request_bytes);
+    request.row_bytes = request_bytes;
     Progress progress(load);
     std::promise<void> done;
     const auto proxy = gate_->proxy(answering);

@@ -101,6 +101,7 @@ Status measure(caf::actor_system& system, const caf::actor& holder, const Part& 
     rates.push_back({"sample", nodes, linked, samples});
     RowRequest read;
     read.nodes = some_nodes(part, nodes);
+    read.row_bytes = part.nodes[0].features ? part.nodes[0].features->row_bytes() : 0;
     TROUPE_ASSIGN_OR_RETURN(
         const auto rows, (rate<RowReply>(system, holder, Ref<RowRequest>(std::move(read)), count)));
     rates.push_back({"rows", nodes, linked, rows});
