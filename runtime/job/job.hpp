@@ -98,7 +98,7 @@ struct ClusterJob {
   std::string transport = "auto";
   std::optional<bool> tls;       ///< none ("auto"): as link_encryption() decides
   bool trusted_network = false;  ///< "auto" leaves links between machines plain
-  std::uint64_t window_bytes = std::uint64_t{64} << 20;  ///< per link
+  std::uint64_t window_bytes = std::uint64_t{64} << 20;  ///< per link end and class
   double request_deadline_s = 60;
   double heartbeat_s = 1;
   double lost_after_s = 3;
