@@ -57,9 +57,11 @@ OtherLoad::Times OtherLoad::now() {
       times.machine += value / ticks;
     }
   }
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  times.own = seconds(usage.ru_utime) + seconds(usage.ru_stime);
+  for (const auto whose : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
+    rusage usage{};
+    getrusage(whose, &usage);
+    times.own += seconds(usage.ru_utime) + seconds(usage.ru_stime);
+  }
   return times;
 }
 

@@ -48,6 +48,7 @@ nlohmann::ordered_json build_json() {
   return {{"version", build.version},
           {"compiler", build.compiler},
           {"build_type", build.build_type},
+          {"flags", TROUPE_BENCH_FLAGS},
           {"sampling_version", sampling_version}};
 }
 

@@ -3,13 +3,14 @@
 
 #include "bench/support/bench_data.hpp"
 #include "bench/system/measurements.hpp"
-#include "bench/system/peers.hpp"
+#include "bench/system/results_text.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
 
@@ -21,7 +22,6 @@ using namespace troupe::bench;
 struct Arguments {
   JobArguments job;
   std::string out;
-  std::string peers;
   std::string commit = "unknown";
   MeasureOptions measure;
 };
@@ -29,6 +29,13 @@ struct Arguments {
 int failed(const Error& error) {
   fmt::print(stderr, "troupe_bench: {}\n", error.what());
   return static_cast<int>(exit_code_of(error.code()));
+}
+
+/// The program beside this one in the build folder.
+std::filesystem::path built_troupe() {
+  std::error_code unreadable;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", unreadable);
+  return self.parent_path().parent_path() / "launcher" / "troupe";
 }
 
 int run(const Arguments& arguments) {
@@ -48,10 +55,7 @@ int run(const Arguments& arguments) {
   if (!arguments.out.empty()) {
     std::ofstream(arguments.out) << result->dump(2) << '\n';
   }
-  std::ifstream in(arguments.peers);
-  const auto peers = nlohmann::json::parse(in, nullptr, false);
-  const bool table = peers.is_object() && arguments.measure.only.empty();
-  fmt::print("{}", table ? results_table(*result, peers) : result->dump(2) + "\n");
+  fmt::print("{}", results_text(*result));
   return 0;
 }
 
@@ -60,16 +64,18 @@ int run(const Arguments& arguments) {
 int main(int argc, char** argv) {
   CLI::App app("Measures the data path of a job beside the limits of the machine.", "troupe_bench");
   Arguments arguments;
+  arguments.measure.troupe = built_troupe();
   app.add_option("JOB", arguments.job.file, "the job file")->required();
   app.add_option("--set", arguments.job.overrides, "override a value")
       ->take_all()
       ->allow_extra_args(false)
       ->type_name("KEY=VALUE");
   app.add_option("--out", arguments.out, "where the results go, as JSON");
-  app.add_option("--peers", arguments.peers, "bench/peers.json: print a table beside it");
   app.add_option("--commit", arguments.commit, "what was built, for the results");
   app.add_option("--only", arguments.measure.only, "measure one thing")
-      ->check(CLI::IsMember({"kernels", "in_place", "pipeline", "requests"}));
+      ->check(CLI::IsMember({"kernels", "in_place", "pipeline", "requests", "start"}));
+  app.add_option("--troupe", arguments.measure.troupe, "program whose start is measured")
+      ->check(CLI::ExistingFile);
   app.add_option("--epochs", arguments.measure.epochs, "after one to warm up")
       ->check(CLI::Range(1U, 1000U))
       ->capture_default_str();
@@ -78,7 +84,7 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.footer(
       "Example: troupe_bench bench/system/data_path.json --set dataset.path=/tmp/rmat/parts1 "
-      "--peers bench/peers.json --out /tmp/result.json");
+      "--out /tmp/result.json");
   CLI11_PARSE(app, argc, argv);
   try {
     return run(arguments);

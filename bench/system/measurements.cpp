@@ -7,6 +7,7 @@
 #include "bench/system/in_place.hpp"
 #include "bench/system/pipeline.hpp"
 #include "bench/system/requests.hpp"
+#include "bench/system/start.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -133,6 +134,26 @@ Result<Json> measure_holder(const BenchData& data, std::uint32_t threads) {
   return rows;
 }
 
+/// Eight processes of one host, and one process on each of eight hosts.
+Result<Json> measure_starts(const BenchData& data, const std::filesystem::path& troupe) {
+  const std::pair<const char*, const char*> clusters[] = {
+      {"8 processes, 1 host",
+       R"({"launch": "local", "hosts": 1, "placement": "worker", "samplers_per_trainer": 7,
+           "threads": 1})"},
+      {"8 processes, 8 hosts", R"({"launch": "local", "hosts": 8, "threads": 1})"}};
+  Json starts = Json::array();
+  for (const auto& [name, cluster] : clusters) {
+    TROUPE_ASSIGN_OR_RETURN(
+        const auto cost,
+        measure_start({.troupe = troupe, .store = data.store.dir(), .cluster = cluster}));
+    starts.push_back({{"processes", name},
+                      {"joined_s", to_json(cost.joined)},
+                      {"first_step_s", to_json(cost.first_step)},
+                      {"aim_s", 2}});
+  }
+  return starts;
+}
+
 Json graph_json(const BenchData& data) {
   const auto& nodes = data.graph->node_types[0];
   return {{"nodes", nodes.count},
@@ -161,6 +182,7 @@ Result<Json> measure(const BenchData& data, const MeasureOptions& options) {
       {"pipeline", "epochs through a simulated cluster",
        [&] { return measure_pipeline(data, options.epochs, options.threads); }},
       {"requests", "requests to a holder", [&] { return measure_holder(data, options.threads); }},
+      {"start", "start of 8 processes", [&] { return measure_starts(data, options.troupe); }},
   };
   const OtherLoad others;
   Json result{{"build", build_json()},
