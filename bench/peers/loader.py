@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""Pace of a peer's loader in one process: sampled batches, with or without their feature rows and labels.
+
+DGL and GraphBolt draw again for every node of a batch at each hop (frontier "all"), PyG for new nodes alone ("new"), GLT
+for new nodes with replacement.
+"""
+
+import argparse
+
+import common
+
+
+def dgl_loader(torch, graph, seeds, options):
+    import dgl
+
+    built = dgl.graph(("csc", (graph["indptr"], graph["indices"], [])), num_nodes=graph["nodes"]).formats(["csc"])
+    sampler = dgl.dataloading.NeighborSampler(common.FANOUT[::-1])
+    if options.features:
+        built.ndata["x"] = graph["x"]
+        built.ndata["y"] = graph["y"]
+        sampler = dgl.dataloading.NeighborSampler(common.FANOUT[::-1], prefetch_node_feats=["x"], prefetch_labels=["y"])
+    loader = dgl.dataloading.DataLoader(
+        built, seeds, sampler, batch_size=common.BATCH, shuffle=False, num_workers=options.workers
+    )
+
+    def count(batch):
+        inputs, _, blocks = batch
+        if options.features:
+            blocks[0].srcdata["x"], blocks[-1].dstdata["y"]
+        return sum(block.num_edges() for block in blocks), inputs.numel()
+
+    return loader, count, common.versions("torch", "dgl")
+
+
+def graphbolt_loader(torch, graph, seeds, options):
+    import dgl
+    import dgl.graphbolt as graphbolt
+
+    built = graphbolt.fused_csc_sampling_graph(graph["indptr"], graph["indices"])
+    labels = graph["y"][seeds] if options.features else torch.zeros(len(seeds), dtype=torch.int64)
+    pipe = graphbolt.ItemSampler(
+        graphbolt.ItemSet((seeds, labels), names=("seed_nodes", "labels")), batch_size=common.BATCH, shuffle=False
+    )
+    pipe = pipe.sample_neighbor(built, [torch.tensor([k]) for k in common.FANOUT[::-1]])
+    if options.features:
+        store = graphbolt.BasicFeatureStore({("node", None, "x"): graphbolt.TorchBasedFeature(graph["x"])})
+        pipe = pipe.fetch_feature(store, node_feature_keys=["x"])
+    loader = graphbolt.DataLoader(pipe, num_workers=options.workers)
+
+    def count(batch):
+        return sum(s.sampled_csc.indices.numel() for s in batch.sampled_subgraphs), batch.input_nodes.numel()
+
+    return loader, count, common.versions("torch", "dgl")
+
+
+def pyg_loader(torch, graph, seeds, options):
+    import pyg_lib  # noqa: F401  its sampler is the one measured; without it PyG needs torch-sparse
+    import torch_geometric
+    from torch_geometric.data import Data
+    from torch_geometric.loader import NeighborLoader
+
+    columns = torch.repeat_interleave(torch.arange(graph["nodes"]), graph["indptr"].diff())
+    data = Data(edge_index=torch.stack([graph["indices"], columns]), num_nodes=graph["nodes"])
+    if options.features:
+        data.x = graph["x"]
+        data.y = graph["y"]
+    loader = NeighborLoader(
+        data,
+        num_neighbors=common.FANOUT,
+        input_nodes=seeds,
+        batch_size=common.BATCH,
+        shuffle=False,
+        num_workers=options.workers,
+        is_sorted=True,
+    )
+    return loader, lambda batch: (batch.edge_index.shape[1], batch.n_id.numel()), common.versions("torch", "torch_geometric", "pyg_lib")
+
+
+def glt_loader(torch, graph, seeds, options):
+    import graphlearn_torch as glt
+
+    cpu = torch.device("cpu")
+    dataset = glt.data.Dataset(edge_dir="in")
+    topology = glt.data.Topology((graph["indices"], graph["indptr"]), input_layout="CSC", layout="CSC")
+    dataset.graph = glt.data.Graph(topology, "CPU")
+    versions = dict(common.versions("torch"), graphlearn_torch="0.2.4")
+    if options.features:
+        dataset.init_node_features(graph["x"], with_gpu=False)
+        dataset.init_node_labels(graph["y"])
+        loader = glt.loader.NeighborLoader(
+            dataset, common.FANOUT, seeds, batch_size=common.BATCH, shuffle=False, device=cpu, num_workers=options.workers
+        )
+        return loader, lambda batch: (batch.edge_index.shape[1], batch.node.numel()), versions
+    # The loader raises TypeError for a graph without features, so its sampler is called.
+    sampler = glt.sampler.NeighborSampler(dataset.graph, common.FANOUT, device=cpu, edge_dir="in", with_edge=False)
+    loader = (sampler.sample_from_nodes(glt.sampler.NodeSamplerInput(s)) for s in seeds.split(common.BATCH))
+    return loader, lambda sample: (sample.row.numel(), sample.node.numel()), versions
+
+
+LOADERS = {"dgl": dgl_loader, "graphbolt": graphbolt_loader, "pyg": pyg_loader, "glt": glt_loader}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--graph", required=True, help="folder of NumPy files")
+    parser.add_argument("--system", required=True, choices=LOADERS)
+    parser.add_argument("--features", type=int, default=0, help="1: batches carry rows and labels")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--workers", type=int, default=0)
+    parser.add_argument("--warm", type=int, default=8, help="batches before the clock starts")
+    parser.add_argument("--batches", type=int, default=96, help="most batches that are counted")
+    parser.add_argument("--seconds", type=float, default=6, help="time after which no further batch is counted")
+    options = parser.parse_args()
+
+    torch = common.use_threads(options.threads)
+    graph = common.load_graph(options.graph, features=bool(options.features))
+    seeds = common.shuffled_seeds(graph["train"], options.warm + options.batches)
+    loader, count, versions = LOADERS[options.system](torch, graph, seeds, options)
+    pace = common.Pace(options.warm, options.seconds)
+    for batch in loader:
+        if not pace.add(*count(batch)):
+            break
+    common.print_result(**pace.result(), peak_gib=common.peak_gib(), versions=versions)
+
+
+if __name__ == "__main__":
+    main()
