@@ -43,6 +43,12 @@ void add_method_options(CLI::App& partition, PartitionArguments& arguments) {
       ->capture_default_str();
   partition.add_flag("--recursive", more.recursive,
                      "metis and multilevel by recursive bisection, not k-way");
+  partition
+      .add_option("--tries", more.tries,
+                  "cuts that metis and multilevel make, of which the best counts; 0: 4 on small "
+                  "graphs, 1 on large ones")
+      ->check(CLI::Range(0U, 1000U))
+      ->capture_default_str();
   partition.add_option("--file", more.file, "of method file: .npy with the part of each node");
   add_fanout(partition, arguments.fanout, more.hotness);
 }

@@ -9,6 +9,8 @@
 
 #include "bench/support/measure.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fmt/format.h>
@@ -26,7 +28,9 @@ struct Arguments {
   std::vector<std::uint32_t> passes{3, 10};
   BalanceOptions balance{.imbalance = 1.05};
   std::uint32_t seeds = 5;
+  std::uint32_t tries = 0;
   std::size_t threads = 1;
+  bool json = false;
 };
 
 struct Bench {
@@ -34,7 +38,29 @@ struct Bench {
   const Adjacency& graph;
   const Constraints& constraints;
   Executor& executor;
+  bool json;
 };
+
+/// The same as a line of JSON; cuts of all runs, ascending.
+void print_json(const std::string& name, std::uint32_t parts, const std::vector<Measures>& runs,
+                double edges, double seconds) {
+  const auto percent = [&](const Measures& run) {
+    return 100 * static_cast<double>(run.cut_edges) / edges;
+  };
+  nlohmann::ordered_json row{{"method", name},
+                             {"parts", parts},
+                             {"cut_percent", percent(runs[runs.size() / 2])},
+                             {"seconds", seconds}};
+  double largest = 0;
+  for (const auto& run : runs) {
+    row["cut_percent_of_seeds"].push_back(percent(run));
+    const auto& nodes = run.balance.front();
+    largest = std::max(
+        largest, static_cast<double>(nodes.largest) * parts / static_cast<double>(nodes.total));
+  }
+  row["largest_part"] = largest;
+  fmt::print("{}\n", row.dump());
+}
 
 /// One line of the table: the run with the median cut.
 void print_row(const Bench& bench, const std::string& name, std::uint32_t parts,
@@ -50,6 +76,10 @@ void print_row(const Bench& bench, const std::string& name, std::uint32_t parts,
   const auto& median = measures[measures.size() / 2];
   const auto edges = static_cast<double>(bench.graph.entries()) /
                      static_cast<double>(bench.graph.entries_per_edge());
+  if (bench.json) {
+    print_json(name, parts, measures, edges, seconds[seconds.size() / 2]);
+    return;
+  }
   const auto cut = static_cast<double>(median.cut_edges) / edges;
   fmt::print("| {} | {} | {:.2f} | {:.3f} | {} |", name, parts, 100 * cut, cut / (1 - 1.0 / parts),
              median.communication_volume);
@@ -89,6 +119,7 @@ Status run_seeds(const Bench& bench, const Arguments& arguments, const std::stri
     const bench::Stopwatch watch;
     AssignOptions options{.method = method, .parts = parts, .seed = seed};
     options.more.imbalance = arguments.balance.imbalance;
+    options.more.tries = arguments.tries;
     TROUPE_ASSIGN_OR_RETURN(
         auto part_of, method == "metis" ? assign_metis(bench.graph, bench.constraints, options)
                                         : assign_multilevel(bench.graph, bench.constraints, options,
@@ -141,16 +172,18 @@ Status run(const Arguments& arguments) {
   TROUPE_ASSIGN_OR_RETURN(const auto graph, Adjacency::make(store, {}, executor));
   const auto seconds = watch.seconds();
   TROUPE_ASSIGN_OR_RETURN(const auto constraints, Constraints::make(store, arguments.balance));
-  fmt::print("{} vertices, {} entries ({}, {:.2f} s), {} threads, imbalance {}\n", graph.vertices(),
+  fmt::print(arguments.json ? stderr : stdout,
+             "{} vertices, {} entries ({}, {:.2f} s), {} threads, imbalance {}\n", graph.vertices(),
              graph.entries(), graph.borrowed() ? "borrowed" : "put together", seconds,
              arguments.threads, arguments.balance.imbalance);
   fmt::print(
+      arguments.json ? stderr : stdout,
       "| method | parts | cut % | of random | volume | largest / average | s | M edges/s per "
       "pass |\n|---|--:|--:|--:|--:|---|--:|--:|\n");
   for (const auto& method : arguments.methods) {
     for (const auto parts : arguments.parts) {
-      TROUPE_RETURN_IF_ERROR(
-          run_method({store, graph, constraints, executor}, arguments, method, parts));
+      TROUPE_RETURN_IF_ERROR(run_method({store, graph, constraints, executor, arguments.json},
+                                        arguments, method, parts));
     }
   }
   return ok_status();
@@ -169,7 +202,9 @@ int main(int argc, char** argv) {
   app.add_option("--split", arguments.balance.split);
   app.add_option("--imbalance", arguments.balance.imbalance);
   app.add_option("--seeds", arguments.seeds, "of metis");
+  app.add_option("--tries", arguments.tries, "of metis and multilevel per seed; 0: as by default");
   app.add_option("--threads", arguments.threads);
+  app.add_flag("--json", arguments.json, "a line of JSON per row, without the volume");
   CLI11_PARSE(app, argc, argv);
   const auto status = run(arguments);
   if (!status) {

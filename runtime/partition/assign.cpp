@@ -224,6 +224,7 @@ std::vector<std::pair<std::string, std::string>> options_of(const AssignOptions&
   if (uses_metis(method)) {
     shown.emplace_back("objective", more.objective);
     shown.emplace_back("recursive", more.recursive ? "yes" : "no");
+    shown.emplace_back("tries", std::to_string(more.tries));
   }
   std::ranges::sort(shown);
   return shown;

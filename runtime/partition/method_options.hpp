@@ -18,6 +18,7 @@ struct MethodOptions {
   std::string split;                 ///< whose seeds are balanced
   bool recursive = false;            ///< metis, multilevel: recursive bisection instead of k-way
   std::string objective = "cut";     ///< metis, multilevel: "cut" or "volume"
+  std::uint32_t tries = 0;           ///< metis, multilevel: cuts, of which the best counts; 0: auto
   std::filesystem::path file;        ///< file: the array of parts
   HotnessOptions hotness = {};       ///< hotness, and order "hotness"; `split` says whose seeds
 };

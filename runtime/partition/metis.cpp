@@ -32,10 +32,18 @@ Status check_options(const MethodOptions& options) {
 
 static_assert(sizeof(idx_t) == 4, "Debian's METIS has 32-bit indices");
 
-/// Graphs below this are cut several times and the best cut counts: one try of METIS 5.1 is up to
-/// 25 % off the median.
+/// Graphs below this are cut several times by default and the best cut counts: one try of METIS 5.1
+/// is up to 25 % off the median.
 constexpr std::size_t few_entries = std::size_t{1} << 24;
-constexpr idx_t tries = 4;
+constexpr std::uint32_t tries_of_few_entries = 4;
+
+idx_t number_of_tries(const MethodOptions& options, std::size_t entries) {
+  if (options.tries > 0) {
+    return static_cast<idx_t>(options.tries);
+  }
+  const bool several = entries < few_entries && !options.recursive;
+  return static_cast<idx_t>(several ? tries_of_few_entries : 1);
+}
 
 WeightedGraph convert(const Adjacency& graph, const Constraints& constraints) {
   WeightedGraph result;
@@ -79,8 +87,8 @@ Result<std::vector<std::uint32_t>> run_metis(WeightedGraph& graph, std::size_t c
   METIS_SetDefaultOptions(settings);
   settings[METIS_OPTION_NUMBERING] = 0;
   settings[METIS_OPTION_SEED] = static_cast<idx_t>(options.seed % largest_index);
+  settings[METIS_OPTION_NCUTS] = number_of_tries(options.more, graph.neighbours.size());
   if (!options.more.recursive) {
-    settings[METIS_OPTION_NCUTS] = graph.neighbours.size() < few_entries ? tries : 1;
     settings[METIS_OPTION_OBJTYPE] =
         options.more.objective == "volume" ? METIS_OBJTYPE_VOL : METIS_OBJTYPE_CUT;
   }

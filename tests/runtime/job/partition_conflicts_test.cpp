@@ -10,11 +10,8 @@ PartitionInfo store_of_metis() {
   PartitionInfo store;
   store.method = "metis";
   store.parts = 4;
-  store.options = {{"balance", "edges"},
-                   {"imbalance", "1.03"},
-                   {"objective", "cut"},
-                   {"recursive", "no"},
-                   {"seed", "7"}};
+  store.options = {{"balance", "edges"}, {"imbalance", "1.03"}, {"objective", "cut"},
+                   {"recursive", "no"},  {"seed", "7"},         {"tries", "1"}};
   return store;
 }
 
@@ -44,8 +41,8 @@ TEST(PartitionConflicts, EachKeyThatDiffersIsNamed) {
   EXPECT_EQ(conflicting(R"({"order": "original", "halo": 1, "halo_features": true})"),
             (Keys{"order", "halo", "halo_features"}));
   EXPECT_EQ(conflicting(R"({"seed": 8, "balance": ["train"], "imbalance": 1.1,
-                            "objective": "volume", "recursive": false})"),
-            (Keys{"balance", "imbalance", "objective", "seed"}));
+                            "objective": "volume", "recursive": false, "tries": 4})"),
+            (Keys{"balance", "imbalance", "objective", "seed", "tries"}));
 }
 
 TEST(PartitionConflicts, AKeyThatTheMethodDoesNotUseDoesNotConflict) {

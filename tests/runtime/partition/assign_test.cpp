@@ -366,6 +366,36 @@ TEST(AssignHash, SpreadsNodesAndKeepsThemWhenOthersCome) {
   EXPECT_TRUE(std::equal(small[0].begin(), small[0].end(), large[0].begin()));
 }
 
+/// Edges that METIS cuts of `store` with each of five seeds, all together.
+std::uint64_t cut_of_five_seeds(const GraphStore& store, std::uint32_t tries) {
+  std::uint64_t cut = 0;
+  for (std::uint64_t seed = 0; seed < 5; ++seed) {
+    AssignOptions options{.method = "metis", .parts = 8, .seed = seed};
+    options.more.tries = tries;
+    const auto assigned = assign_alone(store, options);
+    EXPECT_OK(assigned);
+    cut += assigned->measures.cut_edges;
+  }
+  return cut;
+}
+
+TEST(AssignMetis, OneTryCutsMoreThanTheBestOfSeveral) {
+  if (!has_metis()) {
+    GTEST_SKIP() << "built without METIS";
+  }
+  const TempDir temp;
+  const auto edges = both_ways(grouped_edges(8, 60, 100, 2000));
+  ASSERT_OK_AND_ASSIGN(const auto store,
+                       store_of(plain_contents({480}, {{0, 0, edges}}), temp / "graph"));
+
+  const auto one = cut_of_five_seeds(store, 1);
+  const auto four = cut_of_five_seeds(store, 4);
+  const auto by_default = cut_of_five_seeds(store, 0);
+
+  EXPECT_LT(four, one);
+  EXPECT_EQ(by_default, four);
+}
+
 TEST(AssignMetis, SmallerVolumeAndRecursiveBisectionWork) {
   if (!has_metis()) {
     GTEST_SKIP() << "built without METIS";
