@@ -62,6 +62,7 @@ def host(options):
         whole_node_label_file=os.path.join(options.parts, "labels.pt"),
     )
     seeds = torch.load(os.path.join(options.parts, "seeds.pt"))
+    seeds = seeds[: options.batches * common.BATCH]
     seeds = seeds[len(seeds) * options.rank // 2 : len(seeds) * (options.rank + 1) // 2]
     glt.distributed.init_worker_group(world_size=2, rank=options.rank, group_name="hosts")
     torch.distributed.init_process_group("gloo", rank=options.rank, world_size=2, init_method=f"tcp://{address}:21111")
@@ -109,6 +110,7 @@ def main():
     parser.add_argument("--addresses", default="", help="of both hosts, comma-separated")
     parser.add_argument("--interface", default="eth0")
     parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--batches", type=int, default=64, help="most batches of both hosts in an epoch")
     parser.add_argument("--mode", choices=["processes", "collocated"], default="processes", help="where samplers run")
     parser.add_argument("--concurrency", type=int, default=2, help="batches that a sampler process makes at once")
     options = parser.parse_args()

@@ -484,11 +484,12 @@ class Bench:
             return
 
         def peer(system, setting, trying):
-            epochs = "2" if trying or system == "glt" else "4"
+            epochs = "2" if trying else "4" if system == "dgl" else "3"
             if system == "dgl":
                 words = ["--samplers", str(setting[0]), "--graphbolt", str(setting[1]), "--epochs", epochs]
                 return self.peer_hosts(system, "dgl_hosts.py", words, 120)
             words = ["--mode", setting[0], "--concurrency", str(setting[1]), "--epochs", epochs]
+            words += ["--batches", "8" if trying else "24"]  # it takes many times as long as the others
             return self.peer_hosts(system, "glt_hosts.py", words, 200)
 
         def ours(frontier, replace, setting, trying):
