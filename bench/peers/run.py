@@ -450,7 +450,7 @@ class Bench:
             contests = self.contests(
                 "loader",
                 PEERS,
-                dict.fromkeys(PEERS, settings),
+                {**dict.fromkeys(PEERS, settings), "glt": [[1, 0], [2, 0]]},  # its workers load seeds alone
                 peer,
                 [[1, 1, 2], [8, 1, 2], [8, 2, 2]],
                 ours,
