@@ -106,19 +106,23 @@ class Machine:
     def _wait(children, until):
         """Waits until all have ended or one has failed, then ends the rest. Returns what went wrong."""
         problem = ""
-        while not problem and any(child.poll() is None for child in children):
-            time.sleep(0.02)
-            if time.time() > until:
-                problem = "not done in time"
-            elif any(child.poll() for child in children):
-                problem = "exit code " + str(next(child.returncode for child in children if child.returncode))
-        for child in children:
-            try:
-                os.killpg(child.pid, signal.SIGKILL)  # also the processes that it started
-            except ProcessLookupError:
-                pass
-            if child.wait() and not problem:
-                problem = f"exit code {child.returncode}"
+        try:
+            while not problem and any(child.poll() is None for child in children):
+                time.sleep(0.02)
+                if time.time() > until:
+                    problem = "not done in time"
+                elif any(child.poll() for child in children):
+                    break
+            failed = [child.returncode for child in children if child.poll()]
+            if failed and not problem:
+                problem = f"exit code {failed[0]}"
+        finally:
+            for child in children:
+                try:
+                    os.killpg(child.pid, signal.SIGKILL)  # also the processes that it started
+                except ProcessLookupError:
+                    pass
+                child.wait()
         return problem
 
 
@@ -628,6 +632,7 @@ def main():
         if shutil.which(tool) is None:
             sys.exit(f"run.py: expected the program {tool}, found none; try: the packages util-linux and iproute2")
 
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("run.py: ended by a signal"))  # ends what it has started, too
     bench = Bench(options)
     bench.data.prepare()
     if not options.out:
