@@ -403,9 +403,8 @@ class Bench:
                     except Failed as failed:
                         self.results.add("failed", bench=bench, system=system, beside=peer, round=turn, reason=str(failed), **fields)
                         continue
-                    self.results.add(
-                        "turn", bench=bench, system=system, beside=peer, round=turn, other_cpu=others, **fields, **result
-                    )
+                    shown = {**fields, **result}
+                    self.results.add("turn", bench=bench, system=system, beside=peer, round=turn, other_cpu=others, **shown)
 
     def contests(self, bench, systems, peer_settings, peer_measure, our_settings, our_measure, **fields):
         """Finds the best setting of each system and of Troupe at each system's frontier."""
