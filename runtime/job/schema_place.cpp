@@ -99,13 +99,14 @@ void add_partition(std::vector<SchemaRow>& rows) {
                   "`metis` and `multilevel` by recursive bisection instead of k-way",
                   {},
                   put_more<&MethodOptions::recursive>});
-  rows.push_back({"/partition/tries",
-                  integer_rule(0, 1000),
-                  value("0"),
-                  "cuts that `metis` and `multilevel` make, of which the best counts; 0: 4 where "
-                  "there are fewer than 2^24 neighbor entries and no recursive bisection, else 1",
-                  {},
-                  put_more<&MethodOptions::tries>});
+  rows.push_back(
+      {"/partition/tries",
+       integer_rule(0, 1000),
+       value("0"),
+       "cuts by `metis` and `multilevel`, of which the best counts; 0: 4 on small graphs, "
+       "else 1 (docs/partitioning.md)",
+       {},
+       put_more<&MethodOptions::tries>});
   rows.push_back({"/partition/file",
                   text_rule(1),
                   absent(),
