@@ -99,8 +99,7 @@ speed() {
   done
 }
 
-echo "# commit $(git -C "$root" rev-parse --short HEAD), $("$troupe" --version), $(grep -m1 'model name' /proc/cpuinfo | sed 's/.*: //')," \
-  "$(nproc) cores, $(grep -E '^(CMAKE_BUILD_TYPE|TROUPE_OPTIMIZE|TROUPE_PROCESSOR):' "$build/CMakeCache.txt" | sed 's/:[A-Z]*=/=/' | paste -sd' '), $(date +%F)"
+"$root/bench/about.sh" "$build"
 for section in $sections; do
   echo
   echo "## $section"

@@ -512,7 +512,7 @@ class Bench:
         )
         self.turns("two_hosts", contests)
         self.results.skip("two_hosts", "graphbolt", "it is DGL's distributed loader over GraphBolt: the setting is tried there")
-        self.results.skip("two_hosts", "pyg", "its distributed loader needs torch-sparse and was not tried")
+        self.results.skip("two_hosts", "pyg", "not tried: its partitioner needs METIS of torch-sparse or pyg-lib, which setup.sh does not build")
 
     def bench_metis(self):
         if "pymetis" in self.unusable:

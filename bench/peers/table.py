@@ -7,6 +7,7 @@ import statistics
 import sys
 
 NAMES = {"dgl": "DGL", "graphbolt": "GraphBolt", "pyg": "PyG", "glt": "GLT", "pymetis": "pymetis"}
+GRAPHS = {"rmat": "R-MAT", "rmat8": "R-MAT/8"}
 TITLES = {
     ("loader", False): "Sampling, ms per batch",
     ("loader", True): "Sampling and rows, ms per batch",
@@ -30,13 +31,14 @@ def shown(median, least, most):
 
 
 def setting_text(bench, system, setting):
+    """Of a peer: threads + workers; of Troupe: batches in flight x samplers."""
     if bench == "two_hosts" and system == "dgl":
-        return f"{setting[0]} sampler processes, {'GraphBolt' if setting[1] else 'DGL graph'}"
+        return f"{setting[0]} samplers, {'GraphBolt' if setting[1] else 'DGL'} graph"
     if bench == "two_hosts" and system == "glt":
         return f"{setting[0]}, {setting[1]} at once"
     if system == "troupe":
-        return f"{setting[0]} in flight, {setting[1]} samplers, {setting[2]} threads"
-    return f"{setting[0]} threads, {setting[1]} workers"
+        return f"{setting[0]} × {setting[1]}"
+    return f"{setting[0]} + {setting[1]}"
 
 
 def frontier_text(line):
@@ -68,8 +70,8 @@ def print_contests(bench, features, lines):
         )
     if rows:
         graph = next(line["graph"] for line in lines if line.get("bench") == bench and "graph" in line)
-        print(f"**{TITLES[bench, features]}** ({graph})\n")
-        print_table(["peer", "frontier", "peer", "Troupe", "times as fast", "best setting: peer; Troupe"], rows)
+        print(f"{TITLES[bench, features]} ({GRAPHS[graph]}):\n")
+        print_table(["peer", "frontier", "peer's", "Troupe's", "Troupe is times as fast", "settings"], rows)
 
 
 def print_metis(lines):

@@ -15,7 +15,7 @@ trap 'rm -r "$folder"' EXIT
 take() { # NAME SETTINGS...: appends what the ranks print
   local name=$1
   shift
-  timeout -s KILL 300 "$build/launcher/troupe" run "$root/bench/system/two_hosts.json" --set "output=$folder/out" "$@" -- \
+  timeout -s KILL 300 "$build/launcher/troupe" run "$root/bench/system/two_hosts.json" --overwrite --set "output=$folder/out" "$@" -- \
     "$build/bench/troupe_take" 3 >>"$folder/$name" 2>&1
 }
 
