@@ -73,7 +73,7 @@ int main(int argc, char** argv) {
   app.add_option("--out", arguments.out, "where the results go, as JSON");
   app.add_option("--commit", arguments.commit, "what was built, for the results");
   app.add_option("--only", arguments.measure.only, "measure one thing")
-      ->check(CLI::IsMember({"kernels", "in_place", "pipeline", "requests", "start"}));
+      ->check(CLI::IsMember({"kernels", "in_place", "pipeline", "requests", "training", "start"}));
   app.add_option("--troupe", arguments.measure.troupe, "program whose start is measured")
       ->check(CLI::ExistingFile);
   app.add_option("--epochs", arguments.measure.epochs, "after one to warm up")

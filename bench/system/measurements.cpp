@@ -8,6 +8,7 @@
 #include "bench/system/pipeline.hpp"
 #include "bench/system/requests.hpp"
 #include "bench/system/start.hpp"
+#include "bench/system/training_step.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -134,6 +135,24 @@ Result<Json> measure_holder(const BenchData& data, std::uint32_t threads) {
   return rows;
 }
 
+/// GraphSAGE on one node type; other jobs have no count of products.
+Result<Json> measure_steps(const BenchData& data, std::uint32_t epochs, std::uint32_t threads) {
+  Json runs = Json::array();
+  if (data.job.model.kind != "graphsage" || data.graph->edge_types.size() != 1) {
+    return runs;
+  }
+  for (const std::uint32_t count : {1U, threads}) {
+    TROUPE_ASSIGN_OR_RETURN(const auto cost, measure_training(data, count, 8, 10 * epochs));
+    runs.push_back({{"threads", cost.threads},
+                    {"step_ms", to_json(cost.step_ms)},
+                    {"products_gf", cost.products_gf},
+                    {"product_gf_s", to_json(cost.product_gf_s)},
+                    {"share_of_products", cost.share_of_products},
+                    {"aggregate_gb_s", to_json(cost.aggregate_gb_s)}});
+  }
+  return runs;
+}
+
 /// Eight processes of one host, and one process on each of eight hosts.
 Result<Json> measure_starts(const BenchData& data, const std::filesystem::path& troupe) {
   const std::pair<const char*, const char*> clusters[] = {
@@ -182,6 +201,8 @@ Result<Json> measure(const BenchData& data, const MeasureOptions& options) {
       {"pipeline", "epochs through a simulated cluster",
        [&] { return measure_pipeline(data, options.epochs, options.threads); }},
       {"requests", "requests to a holder", [&] { return measure_holder(data, options.threads); }},
+      {"training", "training steps of one rank",
+       [&] { return measure_steps(data, options.epochs, options.threads); }},
       {"start", "start of 8 processes", [&] { return measure_starts(data, options.troupe); }},
   };
   const OtherLoad others;

@@ -14,7 +14,8 @@ namespace troupe::bench {
 struct MeasureOptions {
   std::uint32_t epochs = 3;   ///< over all batches, after one to warm up
   std::uint32_t threads = 2;  ///< where many threads are measured
-  std::string only;  ///< "kernels", "in_place", "pipeline", "requests" or "start"; empty: all
+  std::string
+      only;  ///< "kernels", "in_place", "pipeline", "requests", "training" or "start"; empty: all
   std::filesystem::path troupe;  ///< The program whose start is measured
 };
 /// \errors those of what is measured

@@ -54,6 +54,19 @@ std::string requests_text(const Json& rates) {
   return text;
 }
 
+std::string training_text(const Json& runs) {
+  std::string text;
+  for (const auto& run : runs) {
+    text += fmt::format(
+        "training step, {} threads: {:.1f} ms, {:.1f} GF of products at {:.0f} GF/s alone = {:.0f} "
+        "% of it; aggregation alone {:.2f} GB/s\n",
+        run["threads"].get<int>(), median(run["step_ms"]), run["products_gf"].get<double>(),
+        median(run["product_gf_s"]), 100 * run["share_of_products"].get<double>(),
+        median(run["aggregate_gb_s"]));
+  }
+  return text;
+}
+
 std::string start_text(const Json& starts) {
   std::string text;
   for (const auto& start : starts) {
@@ -80,6 +93,9 @@ std::string results_text(const Json& result) {
   }
   if (result.contains("requests")) {
     text += requests_text(result["requests"]);
+  }
+  if (result.contains("training")) {
+    text += training_text(result["training"]);
   }
   if (result.contains("start")) {
     text += start_text(result["start"]);
