@@ -1,6 +1,6 @@
 #include "launcher/bytes_option.hpp"
 
-#include "runtime/job/value_rule.hpp"
+#include "runtime/base/value_rule.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -10,7 +10,7 @@
 #include "runtime/data/npy_import.hpp"
 #include "runtime/data/ogb_import.hpp"
 #include "runtime/data/triples_import.hpp"
-#include "runtime/job/value_rule.hpp"
+#include "runtime/base/value_rule.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -8,6 +8,7 @@
 #include "runtime/graph/store_layout.hpp"
 #include "runtime/job/fanout.hpp"
 #include "runtime/job/partition_conflicts.hpp"
+#include "runtime/partition/methods.hpp"
 #include "runtime/partition/partitioner.hpp"
 #include "runtime/run/output_folder.hpp"
 
@@ -108,7 +109,9 @@ HotnessOptions hotness_options(const Job& job, const GraphInfo& graph) {
 /// Says so where the store's hotness is that of another way of sampling.
 void warn_of_other_hotness(const Job& job, const PartitionedStore& store, const Say& say) {
   const auto& found = store.partition();
-  if (found.method != "hotness" && found.order != "hotness") {
+  const auto* method = find_kind(partition_methods(), found.method);
+  const bool by_hotness = method != nullptr && reads_option(*method, "fanout");
+  if (!by_hotness && found.order != to_string(NodeOrder::hotness)) {
     return;
   }
   MethodOptions more;

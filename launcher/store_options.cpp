@@ -1,6 +1,7 @@
 #include "launcher/store_options.hpp"
 
-#include "runtime/partition/assign.hpp"
+#include "launcher/table_options.hpp"
+#include "runtime/partition/methods.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -25,31 +26,9 @@ void add_fanout(CLI::App& command, std::vector<std::int32_t>& fanout, HotnessOpt
 
 void add_method_options(CLI::App& partition, PartitionArguments& arguments) {
   auto& more = arguments.options.more;
-  partition
-      .add_option("--balance", more.balance,
-                  "what ldg, fennel, metis and multilevel share evenly besides nodes: edges, "
-                  "train, val, test")
-      ->delimiter(',');
-  partition.add_option("--split", more.split,
-                       "whose seeds are balanced and heat nodes; none: the default split");
-  partition.add_option("--imbalance", more.imbalance, "largest part over average part")
-      ->check(CLI::Range(1.0, 10.0))
-      ->capture_default_str();
-  partition.add_option("--passes", more.passes, "of ldg and fennel over all nodes")
-      ->check(CLI::Range(1U, 1000U))
-      ->capture_default_str();
-  partition.add_option("--objective", more.objective, "what metis and multilevel make small")
-      ->check(CLI::IsMember({"cut", "volume"}))
-      ->capture_default_str();
-  partition.add_flag("--recursive", more.recursive,
-                     "metis and multilevel by recursive bisection, not k-way");
-  partition
-      .add_option("--tries", more.tries,
-                  "cuts that metis and multilevel make, of which the best counts; 0: 4 on small "
-                  "graphs, 1 on large ones")
-      ->check(CLI::Range(0U, 1000U))
-      ->capture_default_str();
-  partition.add_option("--file", more.file, "of method file: .npy with the part of each node");
+  for (const auto& option : partition_options()) {
+    add_table_option(partition, option, more, readers_of(partition_methods(), option.name));
+  }
   add_fanout(partition, arguments.fanout, more.hotness);
 }
 
@@ -96,15 +75,16 @@ void add_partition(CLI::App& app, PartitionArguments& arguments, std::optional<E
       ->check(CLI::Range(1U, 65536U))
       ->capture_default_str();
   partition->add_option("--method", arguments.options.method, "how nodes are assigned")
-      ->check(CLI::IsMember(partition_methods()))
+      ->check(CLI::IsMember(names_of(partition_methods())))
       ->capture_default_str();
   partition
       ->add_option("--seed", arguments.options.seed,
-                   "of random, hash, metis, multilevel and hotness")
+                   readers_of(partition_methods(), "seed") + ": random seed")
       ->capture_default_str();
   add_method_options(*partition, arguments);
   add_part_options(*partition, arguments);
-  partition->footer("Example: troupe partition /tmp/cora-store /tmp/cora-parts --parts 2");
+  partition->footer(kinds_text("Methods, and what they look at:", partition_methods()) +
+                    "\nExample: troupe partition /tmp/cora-store /tmp/cora-parts --parts 2");
   partition->callback([&] { result = partition_command(arguments); });
 }
 

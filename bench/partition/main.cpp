@@ -2,10 +2,7 @@
 #include "runtime/partition/adjacency.hpp"
 #include "runtime/partition/assign.hpp"
 #include "runtime/partition/measures.hpp"
-#include "runtime/partition/metis.hpp"
-#include "runtime/partition/multilevel.hpp"
-#include "runtime/partition/rebalance.hpp"
-#include "runtime/partition/streaming.hpp"
+#include "runtime/partition/methods.hpp"
 
 #include "bench/support/measure.hpp"
 
@@ -14,7 +11,9 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <optional>
+#include <utility>
 
 namespace {
 
@@ -26,9 +25,9 @@ struct Arguments {
   std::vector<std::string> methods{"random", "ranges", "ldg", "fennel", "metis"};
   std::vector<std::uint32_t> parts{2, 4, 8};
   std::vector<std::uint32_t> passes{3, 10};
-  BalanceOptions balance{.imbalance = 1.05};
+  MethodOptions more;
+  std::vector<std::int32_t> fanout{15, 10, 5};  // of batches, for hotness
   std::uint32_t seeds = 5;
-  std::uint32_t tries = 0;
   std::size_t threads = 1;
   bool json = false;
 };
@@ -92,17 +91,30 @@ void print_row(const Bench& bench, const std::string& name, std::uint32_t parts,
              passes == 0 ? "" : fmt::format("{:.0f}", edges * passes / time / 1e6));
 }
 
-Result<Parts> nodes_alone(const Bench& bench, const std::string& method, std::uint32_t parts) {
-  Parts part_of;
-  if (method == "ranges") {
-    for (std::uint64_t v = 0; v < bench.graph.vertices(); ++v) {
-      part_of.push_back(static_cast<std::uint32_t>(v * parts / bench.graph.vertices()));
-    }
-    return part_of;
+/// Contiguous ranges of ids, which show how much locality the ids have.
+const PartitionMethod& ranges() {
+  static const PartitionMethod method{
+      .name = "ranges",
+      .help = "contiguous ranges of ids",
+      .assign_vertices = [](const Adjacency& graph, const Constraints&,
+                            const AssignOptions& options, Executor&) -> Result<Parts> {
+        Parts part_of;
+        for (std::uint64_t v = 0; v < graph.vertices(); ++v) {
+          part_of.push_back(static_cast<std::uint32_t>(v * options.parts / graph.vertices()));
+        }
+        return part_of;
+      }};
+  return method;
+}
+
+Result<Parts> parts_of(const Bench& bench, const PartitionMethod& method,
+                       const AssignOptions& options) {
+  if (method.assign_vertices) {
+    return method.assign_vertices(bench.graph, bench.constraints, options, bench.executor);
   }
-  TROUPE_ASSIGN_OR_RETURN(const auto assignment, method == "hash"
-                                                     ? assign_hash(bench.store.info(), parts, 1)
-                                                     : assign_random(bench.store.info(), parts, 1));
+  TROUPE_ASSIGN_OR_RETURN(const auto assignment,
+                          method.assign_nodes(bench.store, options, bench.executor));
+  Parts part_of;
   for (const auto& of_type : assignment) {
     for (const auto part : of_type) {
       part_of.push_back(raw(part));
@@ -111,52 +123,44 @@ Result<Parts> nodes_alone(const Bench& bench, const std::string& method, std::ui
   return part_of;
 }
 
-/// The methods whose cut depends on a seed.
-Status run_seeds(const Bench& bench, const Arguments& arguments, const std::string& method,
-                 std::uint32_t parts) {
+/// A method that works on the view and reads "seed" runs with several seeds, one that reads "passes"
+/// with several numbers of passes; others run once.
+Status run_method(const Bench& bench, const Arguments& arguments, const PartitionMethod& method,
+                  AssignOptions options) {
+  const bool cuts = method.assign_vertices != nullptr;
+  const bool seeds = cuts && reads_option(method, "seed");
+  const bool passes = reads_option(method, "passes");
   std::vector<std::pair<Parts, double>> runs;
-  for (std::uint32_t seed = 0; seed < arguments.seeds; ++seed) {
-    const bench::Stopwatch watch;
-    AssignOptions options{.method = method, .parts = parts, .seed = seed};
-    options.more.imbalance = arguments.balance.imbalance;
-    options.more.tries = arguments.tries;
-    TROUPE_ASSIGN_OR_RETURN(
-        auto part_of, method == "metis" ? assign_metis(bench.graph, bench.constraints, options)
-                                        : assign_multilevel(bench.graph, bench.constraints, options,
-                                                            bench.executor));
-    if (method == "metis") {
-      rebalance(bench.graph, bench.constraints, part_of, parts);
+  for (std::uint32_t run = 0; run < (seeds ? arguments.seeds : 1); ++run) {
+    options.seed = seeds ? run : 1;
+    for (const auto of_run : passes ? arguments.passes : std::vector<std::uint32_t>{0}) {
+      options.more.passes = of_run;
+      const bench::Stopwatch watch;
+      TROUPE_ASSIGN_OR_RETURN(auto part_of, parts_of(bench, method, options));
+      runs.emplace_back(std::move(part_of), watch.seconds());
+      if (passes) {
+        print_row(bench, fmt::format("{}, {} passes", method.name, of_run), options.parts,
+                  std::exchange(runs, {}), of_run);
+      }
     }
-    runs.emplace_back(std::move(part_of), watch.seconds());
   }
-  print_row(bench, fmt::format("{}, median of {}", method, arguments.seeds), parts, std::move(runs),
-            0);
+  if (!passes) {
+    print_row(bench,
+              seeds ? fmt::format("{}, median of {}", method.name, arguments.seeds)
+                    : std::string(method.name),
+              options.parts, std::move(runs), 0);
+  }
   return ok_status();
 }
 
-Status run_method(const Bench& bench, const Arguments& arguments, const std::string& method,
-                  std::uint32_t parts) {
-  if (method == "metis" || method == "multilevel") {
-    return run_seeds(bench, arguments, method, parts);
+Result<const PartitionMethod*> method_of(const std::string& name) {
+  const auto* method = name == ranges().name ? &ranges() : find_kind(partition_methods(), name);
+  if (method == nullptr) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("--methods: expected {} or {}, got \"{}\"", ranges().name,
+                             fmt::join(names_of(partition_methods()), ", "), name));
   }
-  if (method != "ldg" && method != "fennel") {
-    const bench::Stopwatch watch;
-    TROUPE_ASSIGN_OR_RETURN(auto part_of, nodes_alone(bench, method, parts));
-    print_row(bench, method, parts, {{std::move(part_of), watch.seconds()}}, 0);
-    return ok_status();
-  }
-  using Score = StreamingOptions::Score;
-  for (const auto passes : arguments.passes) {
-    const bench::Stopwatch watch;
-    auto part_of = assign_streaming(
-        bench.graph, bench.constraints,
-        {.score = method == "ldg" ? Score::ldg : Score::fennel, .parts = parts, .passes = passes},
-        bench.executor);
-    const auto seconds = watch.seconds();
-    print_row(bench, fmt::format("{}, {} passes", method, passes), parts,
-              {{std::move(part_of), seconds}}, passes);
-  }
-  return ok_status();
+  return method;
 }
 
 Status run(const Arguments& arguments) {
@@ -171,19 +175,26 @@ Status run(const Arguments& arguments) {
   const bench::Stopwatch watch;
   TROUPE_ASSIGN_OR_RETURN(const auto graph, Adjacency::make(store, {}, executor));
   const auto seconds = watch.seconds();
-  TROUPE_ASSIGN_OR_RETURN(const auto constraints, Constraints::make(store, arguments.balance));
+  const auto& more = arguments.more;
+  TROUPE_ASSIGN_OR_RETURN(
+      const auto constraints,
+      Constraints::make(store,
+                        {.names = more.balance, .split = more.split, .imbalance = more.imbalance}));
   fmt::print(arguments.json ? stderr : stdout,
              "{} vertices, {} entries ({}, {:.2f} s), {} threads, imbalance {}\n", graph.vertices(),
              graph.entries(), graph.borrowed() ? "borrowed" : "put together", seconds,
-             arguments.threads, arguments.balance.imbalance);
+             arguments.threads, more.imbalance);
   fmt::print(
       arguments.json ? stderr : stdout,
       "| method | parts | cut % | of random | volume | largest / average | s | M edges/s per "
       "pass |\n|---|--:|--:|--:|--:|---|--:|--:|\n");
-  for (const auto& method : arguments.methods) {
+  for (const auto& name : arguments.methods) {
+    TROUPE_ASSIGN_OR_RETURN(const auto* method, method_of(name));
     for (const auto parts : arguments.parts) {
+      AssignOptions options{.method = name, .parts = parts, .more = arguments.more};
+      options.more.hotness.fanout = fanout_of_hops(arguments.fanout);
       TROUPE_RETURN_IF_ERROR(run_method({store, graph, constraints, executor, arguments.json},
-                                        arguments, method, parts));
+                                        arguments, *method, options));
     }
   }
   return ok_status();
@@ -193,18 +204,23 @@ Status run(const Arguments& arguments) {
 
 int main(int argc, char** argv) {
   Arguments arguments;
+  arguments.more.imbalance = 1.05;
   CLI::App app("Partition methods side by side on one store");
   app.add_option("STORE", arguments.store)->required();
   app.add_option("--methods", arguments.methods)->delimiter(',');
   app.add_option("--parts", arguments.parts)->delimiter(',');
   app.add_option("--passes", arguments.passes)->delimiter(',');
-  app.add_option("--balance", arguments.balance.names)->delimiter(',');
-  app.add_option("--split", arguments.balance.split);
-  app.add_option("--imbalance", arguments.balance.imbalance);
-  app.add_option("--seeds", arguments.seeds, "of metis");
-  app.add_option("--tries", arguments.tries, "of metis and multilevel per seed; 0: as by default");
-  app.add_option("--threads", arguments.threads);
+  app.add_option("--balance", arguments.more.balance)->delimiter(',');
+  app.add_option("--split", arguments.more.split);
+  app.add_option("--imbalance", arguments.more.imbalance);
+  app.add_option("--file", arguments.more.file, "parts of method file");
+  app.add_option("--fanout", arguments.fanout, "batches that hotness is computed for")
+      ->delimiter(',');
+  app.add_option("--seeds", arguments.seeds, "seeds of metis and multilevel");
+  app.add_option("--tries", arguments.more.tries,
+                 "tries of metis and multilevel per seed; 0: as by default");
   app.add_flag("--json", arguments.json, "a line of JSON per row, without the volume");
+  app.add_option("--threads", arguments.threads);
   CLI11_PARSE(app, argc, argv);
   const auto status = run(arguments);
   if (!status) {

@@ -6,6 +6,7 @@
 #include "runtime/job/layout.hpp"
 #include "runtime/job/link_encryption.hpp"
 #include "runtime/net/ucx.hpp"
+#include "runtime/partition/methods.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -276,9 +277,12 @@ void check_between_keys(const Job& job, ProblemList& problems) {
   if (good("/cluster/hosts")) {
     check_hosts(job, problems);
   }
-  if (job.partition.method == "file" && job.partition.more.file.empty() &&
+  if (const auto* method = find_kind(partition_methods(), job.partition.method);
+      method != nullptr && reads_option(*method, "file") && job.partition.more.file.empty() &&
       good("/partition/method") && good("/partition/file")) {
-    problems.add({"/partition/file", "the .npy file that method \"file\" reads", "none", no_hint});
+    problems.add({"/partition/file",
+                  fmt::format("the .npy file that method \"{}\" reads", method->name), "none",
+                  no_hint});
   }
   if (good("/cluster/hosts") && good("/cluster/placement") && good("/cluster/processes") &&
       good("/partition/parts")) {

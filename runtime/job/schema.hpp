@@ -2,12 +2,13 @@
 /// \file schema.hpp
 /// The job file's schema: one row per key. Reading, defaults, the printed job and the reference all
 /// work by this table; a new key is a new row. What needs more than one key is in job_rules.hpp.
+#include "runtime/base/value_rule.hpp"
 #include "runtime/job/job.hpp"
-#include "runtime/job/value_rule.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -40,7 +41,7 @@ struct SchemaRow {
   std::string meaning;
   NotBuilt not_built = {};
   /// Puts a value that fits the rule into the job; null where nothing of it is built.
-  void (*apply)(const nlohmann::json& value, Job& job) = nullptr;
+  std::function<void(const nlohmann::json& value, Job& job)> apply = nullptr;
   /// What each text of a list must be besides; null: any.
   Status (*check_line)(const std::string& line) = nullptr;
 };

@@ -39,80 +39,8 @@ void add_dataset(std::vector<SchemaRow>& rows) {
        }});
 }
 
-template <auto field>
-void put_more(const Json& json, Job& job) {
-  auto& place = job.partition.more.*field;
-  place = json.get<std::remove_reference_t<decltype(place)>>();
-}
-
+/// Rows after the method and its options.
 void add_partition(std::vector<SchemaRow>& rows) {
-  rows.push_back(
-      {"/partition/method",
-       choice_rule({"random", "hash", "metis", "hotness", "ldg", "fennel", "multilevel", "file"}),
-       value("\"random\""),
-       "how nodes are assigned to parts",
-       {},
-       put<&Job::partition, &PartitionJob::method>});
-  rows.push_back(
-      {"/partition/parts",
-       integer_rule(1, 65536),
-       derived(
-           "those of a partitioned `dataset.path`; else `cluster.hosts`, or `cluster.servers` if "
-           "given"),
-       "number of parts; part p lies on host, or server, p mod their number",
-       {},
-       put<&Job::partition, &PartitionJob::parts>});
-  rows.push_back(
-      {"/partition/balance",
-       {.type = ValueType::choice_list,
-        .words = {"nodes", "edges", "train", "val", "test"},
-        .max_items = 5},
-       value("[]"),
-       "what the parts of `ldg`, `fennel`, `metis` and `multilevel` share evenly besides "
-       "their number of nodes",
-       {},
-       put_more<&MethodOptions::balance>});
-  rows.push_back(
-      {"/partition/imbalance",
-       number_rule({.low = 1, .high = 10}),
-       value("1.03"),
-       "largest part over average part that `ldg`, `fennel`, `metis` and `multilevel` may "
-       "give",
-       {},
-       put_more<&MethodOptions::imbalance>});
-  rows.push_back({"/partition/passes",
-                  integer_rule(1, 1000),
-                  value("3"),
-                  "of `ldg` and `fennel` over all nodes; 10 cut better",
-                  {},
-                  put_more<&MethodOptions::passes>});
-  rows.push_back({"/partition/objective",
-                  choice_rule({"cut", "volume"}),
-                  value("\"cut\""),
-                  "what `metis` and `multilevel` make small: cut edges, or the rows that one hop "
-                  "of all nodes moves",
-                  {},
-                  put_more<&MethodOptions::objective>});
-  rows.push_back({"/partition/recursive",
-                  boolean_rule(),
-                  value("false"),
-                  "`metis` and `multilevel` by recursive bisection instead of k-way",
-                  {},
-                  put_more<&MethodOptions::recursive>});
-  rows.push_back(
-      {"/partition/tries",
-       integer_rule(0, 1000),
-       value("0"),
-       "cuts by `metis` and `multilevel`, of which the best counts; 0: 4 on small graphs, "
-       "else 1 (docs/partitioning.md)",
-       {},
-       put_more<&MethodOptions::tries>});
-  rows.push_back({"/partition/file",
-                  text_rule(1),
-                  absent(),
-                  "of `file`: .npy file with the part of each node; relative to the job file",
-                  {},
-                  [](const Json& v, Job& job) { job.partition.more.file = v.get<std::string>(); }});
   rows.push_back(
       {"/partition/halo",
        integer_rule(0, 8),
@@ -126,14 +54,13 @@ void add_partition(std::vector<SchemaRow>& rows) {
                   "a part stores the feature rows of all nodes that its lists name, too",
                   {},
                   [](const Json& v, Job& job) { job.partition.halo.features = v.get<bool>(); }});
-  rows.push_back(
-      {"/partition/seed",
-       integer_rule(0, ~std::uint64_t{0}),
-       value("0"),
-       "of `random`, `hash`, `metis`, `multilevel` and `hotness`; `seed` does not touch it, so "
-       "runs share a store",
-       {},
-       put<&Job::partition, &PartitionJob::seed>});
+  rows.push_back({"/partition/seed",
+                  integer_rule(0, ~std::uint64_t{0}),
+                  value("0"),
+                  readers_of(partition_methods(), "seed", "`") +
+                      ": random seed; `seed` does not touch it, so runs share a store",
+                  {},
+                  put<&Job::partition, &PartitionJob::seed>});
   rows.push_back({"/partition/order",
                   choice_rule({"degree", "hotness", "original"}),
                   value("\"degree\""),
@@ -349,7 +276,7 @@ void add_links(std::vector<SchemaRow>& rows) {
       {"/cluster/window",
        bytes_rule(65536, std::uint64_t{1} << 40),
        value("\"64MiB\""),
-       "bytes of requests and their answers in flight, per end of a link and class of traffic",
+       "bytes of requests and expected replies under way per link",
        {},
        [](const Json& v, Job& job) { job.cluster.window_bytes = parse_bytes(v).value_or(0); }});
   rows.push_back({"/cluster/request_deadline",
@@ -435,6 +362,8 @@ void add_links(std::vector<SchemaRow>& rows) {
 std::vector<SchemaRow> place_rows() {
   std::vector<SchemaRow> rows;
   add_dataset(rows);
+  std::ranges::move(method_rows(partition_methods(), partition_options()),
+                    std::back_inserter(rows));
   add_partition(rows);
   add_cluster(rows);
   add_ssh(rows);

@@ -3,18 +3,15 @@
 #include "runtime/base/permutation.hpp"
 #include "runtime/base/philox.hpp"
 #include "runtime/graph/store_layout.hpp"
-#include "runtime/partition/assign_file.hpp"
-#include "runtime/partition/assign_hotness.hpp"
 #include "runtime/partition/constraints.hpp"
+#include "runtime/partition/methods.hpp"
 #include "runtime/partition/metis.hpp"
-#include "runtime/partition/multilevel.hpp"
-#include "runtime/partition/rebalance.hpp"
-#include "runtime/partition/streaming.hpp"
 
 #include <algorithm>
-#include <array>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <type_traits>
+#include <variant>
 
 namespace troupe {
 namespace {
@@ -33,27 +30,14 @@ Status check_parts(const GraphInfo& graph, std::uint32_t parts) {
   return ok_status();
 }
 
-Status check_method(const std::string& method, bool own) {
+Status check_own_name(const std::string& method) {
   const auto known = partition_methods();
-  const bool is_known = std::ranges::find(known, method) != known.end();
-  if (is_known != own && (!own || store_layout::is_valid_name(method))) {
+  if (find_kind(known, method) == nullptr && store_layout::is_valid_name(method)) {
     return ok_status();
   }
-  if (own) {
-    return Error(Errc::invalid_argument,
-                 fmt::format("partition: expected a name for the method other than {}, got \"{}\"",
-                             fmt::join(known, ", "), method));
-  }
-  return Error(Errc::invalid_argument, fmt::format("partition: expected a method of {}, got \"{}\"",
-                                                   fmt::join(known, ", "), method));
-}
-
-bool uses_metis(const std::string& method) {
-  return method == "metis" || method == "multilevel";
-}
-
-bool keeps_limits(const std::string& method) {
-  return method == "ldg" || method == "fennel" || uses_metis(method);
+  return Error(Errc::invalid_argument,
+               fmt::format("partition: expected a name for the method other than {}, got \"{}\"",
+                           fmt::join(names_of(known), ", "), method));
 }
 
 std::vector<std::uint32_t> by_vertex(const Assignment& assignment) {
@@ -78,11 +62,11 @@ Assignment by_type(const Adjacency& graph, const std::vector<std::uint32_t>& par
 
 /// Every node of every type has a part.
 Status check_assignment(const GraphInfo& graph, const Assignment& assignment,
-                        const AssignOptions& options) {
+                        const AssignOptions& options, std::string_view method) {
   const auto wrong = [&](const std::string& expected, std::uint64_t found) {
-    return Error(Errc::invalid_argument,
-                 fmt::format("partition method \"{}\": expected {}, found {}", options.method,
-                             expected, found));
+    return Error(
+        Errc::invalid_argument,
+        fmt::format("partition method \"{}\": expected {}, found {}", method, expected, found));
   };
   if (assignment.size() != graph.node_types.size()) {
     return wrong(fmt::format("parts of {} node types", graph.node_types.size()), assignment.size());
@@ -104,68 +88,55 @@ Status check_assignment(const GraphInfo& graph, const Assignment& assignment,
   return ok_status();
 }
 
-Result<Assignment> assign_by_own(const GraphStore& graph, const AssignOptions& options,
-                                 Executor& executor) {
-  TROUPE_ASSIGN_OR_RETURN(auto assignment, options.own(graph, options.parts, executor));
-  TROUPE_RETURN_IF_ERROR(check_assignment(graph.info(), assignment, options));
-  return assignment;
+std::string text_of(bool value) {
+  return value ? "yes" : "no";
+}
+std::string text_of(const std::filesystem::path& value) {
+  return value.string();
+}
+template <class T>
+std::string text_of(const std::vector<T>& value) {
+  return fmt::format("{}", fmt::join(value, ","));
+}
+template <class T>
+std::string text_of(const std::optional<T>& value) {
+  return value ? fmt::format("{}", *value) : "";
+}
+template <class T>
+std::string text_of(const T& value) {
+  return fmt::format("{}", value);
 }
 
-/// By one of the methods that need no undirected view.
-Result<Assignment> assign_each(const GraphStore& graph, const AssignOptions& options,
-                               Executor& executor) {
-  if (options.own) {
-    return assign_by_own(graph, options, executor);
-  }
-  if (options.method == "hotness") {
-    return assign_by_hotness(graph, options, executor);
-  }
-  const auto& info = graph.info();
-  if (options.method == "hash") {
-    return assign_hash(info, options.parts, options.seed);
-  }
-  return options.method == "file" ? assign_from_file(info, options.parts, options.more.file)
-                                  : assign_random(info, options.parts, options.seed);
-}
-
-Result<std::vector<std::uint32_t>> assign_vertices(const Adjacency& graph,
-                                                   const Constraints& constraints,
-                                                   const AssignOptions& options,
-                                                   Executor& executor) {
-  if (options.method == "metis") {
-    TROUPE_ASSIGN_OR_RETURN(auto part_of, assign_metis(graph, constraints, options));
-    rebalance(graph, constraints, part_of, options.parts);
-    return part_of;
-  }
-  if (options.method == "multilevel") {
-    return assign_multilevel(graph, constraints, options, executor);
-  }
-  using Score = StreamingOptions::Score;
-  return assign_streaming(graph, constraints,
-                          {.score = options.method == "ldg" ? Score::ldg : Score::fennel,
-                           .parts = options.parts,
-                           .passes = options.more.passes},
-                          executor);
+std::string value_text(const MethodOptions& options, const PartitionOption& option) {
+  return std::visit(
+      [&](auto field) -> std::string {
+        if constexpr (std::is_same_v<decltype(field), std::monostate>) {
+          return "";
+        } else {
+          return text_of(options.*field);
+        }
+      },
+      option.field);
 }
 
 }  // namespace
 
-std::vector<std::string> partition_methods() {
-  return {"random", "hash", "ldg", "fennel", "metis", "multilevel", "hotness", "file"};
-}
-
-Result<Assigned> assign(const GraphStore& graph, const AssignOptions& options, Executor& executor) {
+Result<Assigned> assign(const GraphStore& graph, const AssignOptions& options,
+                        const PartitionMethod& method, Executor& executor) {
   const auto& more = options.more;
-  TROUPE_RETURN_IF_ERROR(check_method(options.method, options.own != nullptr));
   TROUPE_RETURN_IF_ERROR(check_parts(graph.info(), options.parts));
   if (more.passes == 0) {
     return Error(Errc::invalid_argument, "partition: expected at least 1 pass, got 0");
   }
-  const bool whole = keeps_limits(options.method);
+  if (method.metis) {
+    TROUPE_RETURN_IF_ERROR(check_metis_built(method.name));
+  }
+  const bool whole = method.assign_vertices != nullptr;
   Assignment parts;
   if (!whole) {
-    begin_stage(options.on_stage, options.method);
-    TROUPE_ASSIGN_OR_RETURN(parts, assign_each(graph, options, executor));
+    begin_stage(options.on_stage, method.name);
+    TROUPE_ASSIGN_OR_RETURN(parts, method.assign_nodes(graph, options, executor));
+    TROUPE_RETURN_IF_ERROR(check_assignment(graph.info(), parts, options, method.name));
   }
   TROUPE_ASSIGN_OR_RETURN(
       const auto constraints,
@@ -178,12 +149,33 @@ Result<Assigned> assign(const GraphStore& graph, const AssignOptions& options, E
   }
   begin_stage(options.on_stage, "view");
   TROUPE_ASSIGN_OR_RETURN(const auto adjacency, Adjacency::make(graph, options.view, executor));
-  begin_stage(options.on_stage, options.method);
+  begin_stage(options.on_stage, method.name);
   TROUPE_ASSIGN_OR_RETURN(const auto part_of,
-                          assign_vertices(adjacency, constraints, options, executor));
+                          method.assign_vertices(adjacency, constraints, options, executor));
   begin_stage(options.on_stage, "measures");
   return Assigned{by_type(adjacency, part_of),
                   measure(adjacency, constraints, part_of, options.parts, executor)};
+}
+
+Result<Assigned> assign(const GraphStore& graph, const AssignOptions& options, Executor& executor) {
+  if (options.own) {
+    TROUPE_RETURN_IF_ERROR(check_own_name(options.method));
+    const PartitionMethod own{
+        .name = options.method,
+        .help = "a method of the caller's",
+        .assign_nodes = [](const GraphStore& store, const AssignOptions& how, Executor& threads) {
+          return how.own(store, how.parts, threads);
+        }};
+    return assign(graph, options, own, executor);
+  }
+  const auto known = partition_methods();
+  const auto* method = find_kind(known, options.method);
+  if (method == nullptr) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("partition: expected a method of {}, got \"{}\"",
+                             fmt::join(names_of(known), ", "), options.method));
+  }
+  return assign(graph, options, *method, executor);
 }
 
 void add_hotness_options(const MethodOptions& more,
@@ -200,34 +192,28 @@ void add_hotness_options(const MethodOptions& more,
   shown.emplace_back("split", more.split);
 }
 
-std::vector<std::pair<std::string, std::string>> options_of(const AssignOptions& options) {
-  const auto& more = options.more;
+std::vector<std::pair<std::string, std::string>> options_of(const AssignOptions& options,
+                                                            const PartitionMethod& method) {
   std::vector<std::pair<std::string, std::string>> shown;
-  const auto& method = options.method;
-  if (method == "random" || method == "hash" || method == "hotness" || uses_metis(method)) {
-    shown.emplace_back("seed", std::to_string(options.seed));
-  }
-  if (keeps_limits(method)) {
-    shown.emplace_back("balance", fmt::format("{}", fmt::join(more.balance, ",")));
-    shown.emplace_back("imbalance", fmt::format("{}", more.imbalance));
-    const auto role = [](const std::string& name) { return name != "nodes" && name != "edges"; };
-    if (std::ranges::any_of(more.balance, role)) {
-      shown.emplace_back("split", more.split);
+  for (const auto& option : partition_options()) {
+    if (!reads_option(method, option.name)) {
+      continue;
+    }
+    if (option.show != nullptr) {
+      option.show(options, shown);
+    } else {
+      shown.emplace_back(option.name, value_text(options.more, option));
     }
   }
-  if (method == "hotness") {
-    add_hotness_options(more, shown);
-  }
-  if (method == "ldg" || method == "fennel") {
-    shown.emplace_back("passes", std::to_string(more.passes));
-  }
-  if (uses_metis(method)) {
-    shown.emplace_back("objective", more.objective);
-    shown.emplace_back("recursive", more.recursive ? "yes" : "no");
-    shown.emplace_back("tries", std::to_string(more.tries));
-  }
   std::ranges::sort(shown);
+  shown.erase(std::unique(shown.begin(), shown.end()), shown.end());
   return shown;
+}
+
+std::vector<std::pair<std::string, std::string>> options_of(const AssignOptions& options) {
+  const auto* method = find_kind(partition_methods(), options.method);
+  return method == nullptr ? std::vector<std::pair<std::string, std::string>>()
+                           : options_of(options, *method);
 }
 
 Result<Assignment> assign_random(const GraphInfo& graph, std::uint32_t parts, std::uint64_t seed) {

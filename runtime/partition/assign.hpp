@@ -1,7 +1,7 @@
 #pragma once
 /// \file assign.hpp
-/// Which part each node goes to, by the method asked for. Relabelling and writing are
-/// partitioner.hpp.
+/// Which part each node goes to, by the method asked for. The methods and their options are the
+/// tables of methods.hpp; relabelling and writing are partitioner.hpp.
 #include "runtime/base/executor.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/graph/store.hpp"
@@ -33,9 +33,9 @@ using Assigner = std::function<Result<Assignment>(const GraphStore& graph, std::
                                                   Executor& executor)>;
 
 struct AssignOptions {
-  std::string method = "random";  ///< with `own`, that one's name: none that is known
+  std::string method = "random";  ///< A row of partition_methods(); with `own`, another name
   std::uint32_t parts = 1;
-  std::uint64_t seed = 0;  ///< random, hash, metis, multilevel, hotness
+  std::uint64_t seed = 0;  ///< Random seed of methods that read "seed"
   MethodOptions more = {};
   AdjacencyOptions view = {};  ///< how the undirected view is put together; changes no result
   StageHook on_stage = {};
@@ -46,9 +46,6 @@ struct Assigned {
   Assignment parts;
   Measures measures;
 };
-
-/// Names of the methods, without own ones.
-std::vector<std::string> partition_methods();
 
 /// Assigns all nodes of a graph and measures the result. Equal for any number of threads.
 /// \errors those of `own`; invalid_argument: an unknown method, an own one that has a known name or

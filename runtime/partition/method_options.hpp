@@ -1,6 +1,6 @@
 #pragma once
 /// \file method_options.hpp
-/// What partition methods can be told besides parts and seed.
+/// Options of partition methods besides parts and seed.
 #include "runtime/partition/hotness.hpp"
 
 #include <cstdint>
@@ -10,17 +10,18 @@
 
 namespace troupe {
 
-/// What methods can be told; each ignores what it has no use for.
+/// Options of all methods with their defaults; partition_options() has their meanings, and each
+/// method ignores those that it does not read.
 struct MethodOptions {
-  std::uint32_t passes = 3;  ///< ldg, fennel: over all vertices
-  double imbalance = 1.03;   ///< ldg, fennel, metis, multilevel: largest part over average part
-  std::vector<std::string> balance;  ///< of those: besides nodes (constraints.hpp)
-  std::string split;                 ///< whose seeds are balanced
-  bool recursive = false;            ///< metis, multilevel: recursive bisection instead of k-way
-  std::string objective = "cut";     ///< metis, multilevel: "cut" or "volume"
-  std::uint32_t tries = 0;           ///< metis, multilevel: cuts, of which the best counts; 0: auto
-  std::filesystem::path file;        ///< file: the array of parts
-  HotnessOptions hotness = {};       ///< hotness, and order "hotness"; `split` says whose seeds
+  std::uint32_t passes = 3;
+  double imbalance = 1.03;
+  std::vector<std::string> balance;  ///< Names of constraints besides nodes (constraints.hpp)
+  std::string split;
+  bool recursive = false;
+  std::string objective = "cut";
+  std::uint32_t tries = 0;  ///< Cuts, of which the best counts; 0: 4 on small graphs, else 1
+  std::filesystem::path file;
+  HotnessOptions hotness = {};  ///< Of method and order "hotness"; `split` names the seeds
 };
 
 }  // namespace troupe

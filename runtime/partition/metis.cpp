@@ -115,18 +115,21 @@ Result<std::vector<std::uint32_t>> run_metis(WeightedGraph& graph, std::size_t c
   return std::vector<std::uint32_t>(part_of.begin(), part_of.end());
 }
 
-#else
-
-Error built_without_metis(const std::string& method) {
-  return {Errc::unimplemented,
-          fmt::format("partition method \"{}\": this program was built without METIS\ntry: install "
-                      "libmetis-dev and build again, or \"fennel\"",
-                      method)};
-}
-
 #endif
 
 }  // namespace
+
+Status check_metis_built(std::string_view method) {
+#ifdef TROUPE_HAVE_METIS
+  static_cast<void>(method);
+  return ok_status();
+#else
+  return Error(Errc::unimplemented,
+               fmt::format("partition method \"{}\": this program was built without METIS\ntry: "
+                           "install libmetis-dev and build again, or \"fennel\"",
+                           method));
+#endif
+}
 
 Status check_metis_index(std::string_view method, std::uint64_t number, std::string_view what) {
   if (number <= largest_index) {
@@ -150,7 +153,7 @@ Result<std::vector<std::uint32_t>> cut_weighted_graph(WeightedGraph& graph, std:
 #else
   static_cast<void>(graph);
   static_cast<void>(constraints);
-  return built_without_metis(options.method);
+  return check_metis_built(options.method).error();
 #endif
 }
 
@@ -169,7 +172,7 @@ Result<std::vector<std::uint32_t>> assign_metis(const Adjacency& graph,
 #else
   static_cast<void>(graph);
   static_cast<void>(constraints);
-  return built_without_metis(options.method);
+  return check_metis_built(options.method).error();
 #endif
 }
 

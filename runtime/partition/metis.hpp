@@ -28,6 +28,10 @@ struct WeightedGraph {
 Result<std::vector<std::uint32_t>> cut_weighted_graph(WeightedGraph& graph, std::size_t constraints,
                                                       const AssignOptions& options);
 
+/// Whether METIS is built in, for a method that needs it.
+/// \errors unimplemented: it is not, with a method that needs none
+Status check_metis_built(std::string_view method);
+
 /// Whether METIS can count so many: vertices, entries, or a constraint's weight.
 /// \param method  "metis" or "multilevel", which cuts a smaller graph with METIS
 /// \errors unimplemented: more than 2^31 - 1; with methods that can

@@ -5,6 +5,7 @@
 #include "runtime/graph/graph_json.hpp"
 #include "runtime/graph/store_layout.hpp"
 #include "runtime/partition/assign_file.hpp"
+#include "runtime/partition/methods.hpp"
 #include "runtime/partition/partition_writer.hpp"
 #include "runtime/partition/relabel.hpp"
 
@@ -68,7 +69,7 @@ PartHeat profile(const Relabelling& relabelling, const NodeHeat& heat,
 /// Those of the method, and of hotness where it orders the nodes.
 std::vector<std::pair<std::string, std::string>> all_options(const PartitionOptions& options) {
   auto shown = options_of(assign_options(options));
-  if (options.order == NodeOrder::hotness && options.method != "hotness") {
+  if (options.order == NodeOrder::hotness) {
     add_hotness_options(options.more, shown);
     std::ranges::sort(shown);
     shown.erase(std::unique(shown.begin(), shown.end()), shown.end());
@@ -103,8 +104,8 @@ Result<std::string> partition_hash(const std::filesystem::path& graph_store,
   digest.add(options.parts);
   digest.add(options.seed);
   digest.add(static_cast<std::uint64_t>(options.complete_for));
-  if (options.method != "random" ||
-      options.order == NodeOrder::hotness) {  // else there are no more
+  // Stores of older programs have the hash of "random" without its options.
+  if (options.method != "random" || options.order == NodeOrder::hotness) {
     for (const auto& option : all_options(options)) {
       add_text(digest, option.first);
       add_text(digest, option.second);
@@ -118,7 +119,8 @@ Result<std::string> partition_hash(const std::filesystem::path& graph_store,
   if (options.features_later) {
     add_text(digest, "features later");
   }
-  if (options.method == "file") {
+  const auto* method = find_kind(partition_methods(), options.method);
+  if (method != nullptr && reads_option(*method, "file")) {
     TROUPE_ASSIGN_OR_RETURN(const auto info, graph_from_json(graph, store_layout::graph_file));
     for (const auto& file : node_files(info, options.more.file)) {
       TROUPE_RETURN_IF_ERROR(for_each_block(file, [&](std::span<const std::byte> block) {

@@ -1,4 +1,4 @@
-#include "runtime/job/value_rule.hpp"
+#include "runtime/base/value_rule.hpp"
 
 #include <nlohmann/json.hpp>
 

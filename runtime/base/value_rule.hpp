@@ -1,6 +1,6 @@
 #pragma once
 /// \file value_rule.hpp
-/// What one value of a job file must be: its type and range, the check, and both in words.
+/// Type and range of one option's value, the check of a JSON value, and both in words.
 #include <nlohmann/json_fwd.hpp>
 
 #include <cstdint>
