@@ -1,10 +1,5 @@
 // A folder in one of the other formats that are imported, told apart by the file that marks each.
-#include "runtime/data/dgl_import.hpp"
-#include "runtime/data/edgelist_import.hpp"
-#include "runtime/data/graphbolt_import.hpp"
-#include "runtime/data/npy_graph.hpp"
-#include "runtime/data/ogb_import.hpp"
-#include "runtime/data/triples_import.hpp"
+#include "runtime/data/formats.hpp"
 #include "runtime/graph/store_layout.hpp"
 
 #include "fuzz/file_set.hpp"
@@ -12,6 +7,7 @@
 #include "fuzz/use_import.hpp"
 
 #include <array>
+#include <utility>
 
 namespace troupe::fuzz {
 namespace {
@@ -44,29 +40,32 @@ ImportOptions import_options(unsigned asked) {
   return options;
 }
 
+/// Formats of single files, by the names of those in the corpus.
+constexpr std::array<std::pair<const char*, const char*>, 2> files_of_formats = {
+    {{"graph.json", "npy"}, {"edges.txt", "edgelist"}}};
+
+/// The format of a folder and its source; without any marker it is OGB's.
+std::pair<const ImportFormat*, fs::path> format_of(const fs::path& dir) {
+  for (const auto& format : import_formats()) {
+    if (!format.marker.empty() && fs::exists(dir / format.marker)) {
+      return {&format, dir};
+    }
+  }
+  for (const auto& [file, format] : files_of_formats) {
+    if (fs::exists(dir / file)) {
+      return {find_kind(import_formats(), format), dir / file};
+    }
+  }
+  return {find_kind(import_formats(), "ogb"), dir};
+}
+
 Result<GraphInfo> import(const fs::path& dir, const fs::path& out, unsigned asked) {
   InlineExecutor executor;
-  const auto options = import_options(asked);
-  if (fs::exists(dir / "metadata.json")) {
-    return import_dgl(dir, out, {options, {}, {}}, executor);
-  }
-  if (fs::exists(dir / "metadata.yaml")) {
-    return import_graphbolt(dir, out, {options, {}}, executor);
-  }
-  if (fs::exists(dir / "graph.json")) {
-    return import_npy_graph(dir / "graph.json", out, options, executor);
-  }
-  if (fs::exists(dir / "train.txt")) {
-    return import_triples(std::array{dir}, out,
-                          {.import = options, .one_type = (asked & one_type) != 0}, executor);
-  }
-  if (fs::exists(dir / "edges.txt")) {
-    EdgelistOptions of_lines;
-    of_lines.import = options;
-    of_lines.text_ids = (asked & text_ids) != 0;
-    return import_edgelist(std::array{dir / "edges.txt"}, out, of_lines, executor);
-  }
-  return import_ogb(dir, out, options, executor);
+  const auto [format, source] = format_of(dir);
+  ImportRequest request{.sources = {source}, .store = out, .import = import_options(asked)};
+  request.more.ids = (asked & text_ids) != 0 ? "text" : "number";
+  request.more.relations = (asked & one_type) != 0 ? "one" : "types";
+  return format->make(request, executor);
 }
 
 }  // namespace

@@ -8,7 +8,9 @@
 #include "launcher/processes/process_arguments.hpp"
 #include "launcher/shell_quoted.hpp"
 #include "launcher/store_options.hpp"
+#include "launcher/table_options.hpp"
 #include "launcher/version.hpp"
+#include "runtime/data/formats.hpp"
 #include "runtime/job/hidden_values.hpp"
 
 #include <CLI/CLI.hpp>
@@ -180,48 +182,22 @@ void add_join(CLI::App& app, CommandLine& line, std::optional<ExitCode>& result)
   });
 }
 
-/// Options that only some formats have.
-void add_format_options(CLI::App& importing, ImportArguments& arguments) {
-  auto& options = arguments.options;
-  importing
-      .add_option("--columns", arguments.columns,
-                  "edgelist: source's and destination's column, counted from 0")
-      ->delimiter(',')
-      ->expected(2)
-      ->type_name("A,B");
-  importing.add_option("--ids", arguments.ids, "edgelist: numbers, or any text")
-      ->check(CLI::IsMember({"number", "text"}))
-      ->capture_default_str();
-  importing.add_option("--first-id", options.first_id, "edgelist: the id that becomes node 0")
-      ->capture_default_str();
-  importing.add_option("--nodes", options.nodes,
-                       "edgelist: number of nodes; else the largest id + 1");
-  importing.add_flag("--header", options.header, "edgelist: skip the first line of every file");
-  importing
-      .add_option("--relations", arguments.relations,
-                  "triples: an edge type per relation, or one with the relation as its feature")
-      ->check(CLI::IsMember({"types", "one"}))
-      ->capture_default_str();
-  importing.add_option("--features", arguments.features,
-                       "dgl, graphbolt: the array that is features; else feat, if it is there");
-  importing.add_option("--labels", arguments.labels,
-                       "dgl: the array that is labels; else label, if it is there");
+/// What SOURCE is, format by format.
+std::string paths_text() {
+  std::string text;
+  for (const auto& format : import_formats()) {
+    text += fmt::format("{}: {}; ", format.name, format.source);
+  }
+  return text + "then the folder to make";
 }
 
 void add_import(CLI::App& app, ImportArguments& arguments, std::optional<ExitCode>& result) {
   auto* importing = app.add_subcommand("import", "make a store from other formats");
-  auto& options = arguments.options;
-  auto& edges = options.import.edges;
+  auto& edges = arguments.edges;
   importing->add_option("--from", arguments.from, "format of SOURCE (docs/formats.md)")
-      ->check(CLI::IsMember({"npy", "edgelist", "triples", "ogb", "dgl", "graphbolt"}))
+      ->check(CLI::IsMember(names_of(import_formats())))
       ->capture_default_str();
-  importing
-      ->add_option(
-          "PATHS", arguments.paths,
-          "npy: a folder of .npy files, or a JSON file that names arrays; edgelist: files of "
-          "edges; triples: a folder with train.txt, valid.txt, test.txt, or such files; "
-          "ogb: a folder with raw/ and split/; dgl: one with metadata.json; graphbolt: one "
-          "with metadata.yaml; then the folder to make")
+  importing->add_option("PATHS", arguments.paths, paths_text())
       ->required()
       ->expected(2, 1'000'000)
       ->type_name("SOURCE... STORE");
@@ -245,7 +221,9 @@ void add_import(CLI::App& app, ImportArguments& arguments, std::optional<ExitCod
                    "divides by the deviation")
       ->check(CLI::IsMember({"none", "row", "column"}))
       ->capture_default_str();
-  add_format_options(*importing, arguments);
+  for (const auto& option : format_options()) {
+    add_table_option(*importing, option, arguments.more, readers_of(import_formats(), option.name));
+  }
   importing->footer("Example: troupe import --from npy examples/data/cora /tmp/cora-store");
   importing->callback([&] { result = import_command(arguments); });
 }

@@ -4,7 +4,7 @@
 /// and returns an exit code.
 #include "launcher/exit_code.hpp"
 #include "launcher/progress.hpp"
-#include "runtime/data/edgelist_import.hpp"
+#include "runtime/data/formats.hpp"
 #include "runtime/generate/powerlaw.hpp"
 #include "runtime/generate/rmat.hpp"
 #include "runtime/generate/sbm.hpp"
@@ -84,18 +84,14 @@ struct CheckArguments {
 ExitCode check_command(const CheckArguments& arguments);
 
 struct ImportArguments {
-  std::string from = "npy";
+  std::string from = "npy";                  ///< A row of import_formats()
   std::vector<std::filesystem::path> paths;  ///< sources, then the store
   std::string memory = "4GB";
-  std::vector<std::uint32_t> columns = {0, 1};
-  std::string ids = "number";  ///< or "text"
-  std::string feature_dtype;   ///< empty: as the source has them
+  std::string feature_dtype;  ///< empty: as the source has them
   std::string normalize = "none";
-  std::string relations = "types";      ///< of triples; or "one"
-  std::optional<std::string> features;  ///< of dgl and graphbolt: the array's name
-  std::optional<std::string> labels;    ///< of dgl
-  EdgelistOptions options;              ///< all but the above
-  std::uint32_t threads = 0;            ///< 0: one per core; the store is the same
+  EdgeTransforms edges;
+  FormatOptions more;         ///< Options of single formats
+  std::uint32_t threads = 0;  ///< 0: one per core; the store is the same
 };
 /// Makes a store from other formats (docs/formats.md).
 ExitCode import_command(const ImportArguments& arguments);

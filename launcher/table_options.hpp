@@ -24,6 +24,9 @@ inline std::string option_flag(std::string_view name) {
 inline void check_by_rule(CLI::Option& option, const ValueRule& rule) {
   switch (rule.type) {
     case ValueType::integer:
+      if (rule.low == 0 && rule.high == ~std::uint64_t{0}) {
+        break;  // as the type
+      }
       option.check(CLI::Range(static_cast<std::uint64_t>(rule.low), rule.high));
       break;
     case ValueType::number:
@@ -56,6 +59,9 @@ void add_table_option(CLI::App& command, const OptionRow<Options>& row, Options&
           if constexpr (std::is_same_v<Value, std::vector<std::string>> ||
                         std::is_same_v<Value, std::vector<std::uint32_t>>) {
             option->delimiter(',');
+            if (row.rule.min_items == 2 && row.rule.max_items == 2) {
+              option->expected(2)->type_name("A,B");
+            }
           } else if constexpr (std::is_arithmetic_v<Value> || std::is_same_v<Value, std::string>) {
             option->capture_default_str();
           }

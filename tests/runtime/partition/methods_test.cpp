@@ -2,9 +2,9 @@
 
 #include "runtime/graph/store_layout.hpp"
 #include "tests/runtime/partition/partition_fixture.hpp"
+#include "tests/support/document_rows.hpp"
 
 #include <fmt/ranges.h>
-#include <fstream>
 #include <set>
 
 namespace troupe {
@@ -14,10 +14,6 @@ using namespace testing;
 
 /// A method as its row in docs/partitioning.md.
 std::string row_of(const PartitionMethod& method) {
-  std::vector<std::string> options;
-  for (const auto option : method.options) {
-    options.push_back(fmt::format("`{}`", option));
-  }
   std::vector<std::string> needs;
   if (method.assign_vertices) {
     needs.emplace_back("undirected view");
@@ -25,21 +21,8 @@ std::string row_of(const PartitionMethod& method) {
   if (method.metis) {
     needs.emplace_back("METIS");
   }
-  return fmt::format("| `{}` | {} | {} | {} |", method.name, method.help, fmt::join(options, ", "),
+  return fmt::format("| `{}` | {} | {} | {} |", method.name, method.help, code_list(method.options),
                      fmt::join(needs, ", "));
-}
-
-std::vector<std::string> rows_of_documentation() {
-  std::ifstream in(std::filesystem::path(TROUPE_SOURCE_DIR) / "docs" / "partitioning.md");
-  std::vector<std::string> rows;
-  bool inside = false;
-  for (std::string line; std::getline(in, line);) {
-    inside = inside ? line.starts_with("|") : line.starts_with("| method | looks at; good for |");
-    if (inside && line.starts_with("| `")) {
-      rows.push_back(line);
-    }
-  }
-  return rows;
 }
 
 TEST(PartitionMethods, AreTheRowsOfTheDocumentation) {
@@ -47,7 +30,7 @@ TEST(PartitionMethods, AreTheRowsOfTheDocumentation) {
   for (const auto& method : partition_methods()) {
     expected.push_back(row_of(method));
   }
-  EXPECT_EQ(rows_of_documentation(), expected);
+  EXPECT_EQ(document_rows("partitioning.md", "| method | looks at; good for |"), expected);
 }
 
 TEST(PartitionMethods, HaveDistinctNamesOneAssignerAndKnownOptions) {
