@@ -3,6 +3,7 @@
 #include "actors/session_rank.hpp"
 #include "launcher/seconds.hpp"
 #include "launcher/threads_or_all.hpp"
+#include "runtime/feature/cache_policies.hpp"
 #include "runtime/job/fanout.hpp"
 #include "runtime/net/codec.hpp"
 #include "runtime/nn/catalog.hpp"
@@ -30,8 +31,9 @@ std::shared_ptr<const SampleOptions> sample_options(const Job& job, const GraphI
 
 Result<std::shared_ptr<const CacheOptions>> cache_options(const Job& job, const GraphInfo& graph,
                                                           const PartitionInfo& partition) {
-  const auto& policy = job.features.cache_policy;
-  if (policy == "none" || partition.parts == 1) {
+  const auto* policy = find_kind(cache_policies(), job.features.cache_policy);
+  if (policy == nullptr || !policy->policy || *policy->policy == CacheOptions::Policy::none ||
+      partition.parts == 1) {
     return std::shared_ptr<const CacheOptions>();
   }
   auto options = std::make_shared<CacheOptions>();
@@ -40,17 +42,16 @@ Result<std::shared_ptr<const CacheOptions>> cache_options(const Job& job, const 
                               : job.features.cache_bytes;
   options->presample_batches = job.features.presample_batches;
   options->measure = job.features.cache_measure;
-  options->policy = CacheOptions::Policy::presample;
-  if (policy != "presample") {
-    options->policy = CacheOptions::Policy::order;
+  options->policy = *policy->policy;
+  if (!policy->order.empty()) {
     options->heat = partition.heat;
-    if (partition.order != policy || !partition.heat.known()) {
+    if (partition.order != policy->order || !partition.heat.known()) {
       return Error(
           Errc::failed_precondition,
           fmt::format("/features/cache/policy: \"{}\" needs a store whose nodes are in that "
                       "order, this one's are in order of \"{}\", {} parts\ntry: partition it "
                       "with that order, or \"presample\"",
-                      policy, partition.order, partition.parts));
+                      policy->name, partition.order, partition.parts));
     }
   }
   return std::shared_ptr<const CacheOptions>(std::move(options));

@@ -15,7 +15,7 @@ namespace {
 std::string heterogeneous_kinds() {
   std::vector<std::string> names;
   for (const auto& kind : nn::model_kinds()) {
-    if (kind.heterogeneous) {
+    if (kind.heterogeneous && kind.make != nullptr) {
       names.push_back(fmt::format("\"{}\"", kind.name));
     }
   }

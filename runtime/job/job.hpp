@@ -156,7 +156,7 @@ struct SampleJob {
 
 struct FeaturesJob {
   Normalize normalize = Normalize::none;
-  std::string cache_policy = "none";  ///< "degree", "hotness", "presample"
+  std::string cache_policy = "none";  ///< A row of cache_policies()
   std::uint64_t cache_bytes = 0;      ///< per rank
   double cache_ratio = 0;             ///< per rank, of all rows of the graph; or 0 with cache_bytes
   std::uint64_t presample_batches = 100;

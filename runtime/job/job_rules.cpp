@@ -1,11 +1,13 @@
 #include "runtime/job/job_rules.hpp"
 
 #include "runtime/base/nearest.hpp"
+#include "runtime/feature/cache_policies.hpp"
 #include "runtime/job/fanout.hpp"
 #include "runtime/job/graph_types.hpp"
 #include "runtime/job/layout.hpp"
 #include "runtime/job/link_encryption.hpp"
 #include "runtime/net/ucx.hpp"
+#include "runtime/nn/catalog.hpp"
 #include "runtime/partition/methods.hpp"
 
 #include <algorithm>
@@ -171,7 +173,8 @@ void check_hosts(const Job& job, ProblemList& problems) {
 
 void check_cache(const Job& job, ProblemList& problems) {
   const auto& features = job.features;
-  const bool none = features.cache_policy == "none";
+  const auto* policy = find_kind(cache_policies(), features.cache_policy);
+  const bool none = policy == nullptr || policy->policy == CacheOptions::Policy::none;
   const int given = (features.cache_bytes > 0 ? 1 : 0) + (features.cache_ratio > 0 ? 1 : 0);
   if (given != (none ? 0 : 1)) {
     problems.add({"/features/cache/budget",
@@ -180,10 +183,9 @@ void check_cache(const Job& job, ProblemList& problems) {
                   fmt::format("{} bytes, ratio {}", features.cache_bytes, features.cache_ratio),
                   no_hint});
   }
-  const bool by_order = features.cache_policy == "degree" || features.cache_policy == "hotness";
-  if (by_order && job.partition.given && to_string(job.partition.order) != features.cache_policy) {
-    problems.add({"/partition/order",
-                  fmt::format("\"{}\", as the cache's policy", features.cache_policy),
+  const auto order = policy == nullptr ? std::string_view() : policy->order;
+  if (!order.empty() && job.partition.given && to_string(job.partition.order) != order) {
+    problems.add({"/partition/order", fmt::format("\"{}\", as the cache's policy", order),
                   fmt::format("\"{}\"", to_string(job.partition.order)), no_hint});
   }
 }
@@ -317,11 +319,12 @@ void check_between_keys(const Job& job, ProblemList& problems) {
       good("/train/schedule/factor") && good("/train/schedule/end_lr")) {
     check_schedule(job.train.schedule, problems);
   }
-  if (good("/model/kind") && good("/model/aggregator") && job.model.kind != "graphsage" &&
-      job.model.aggregator != nn::Aggregator::mean) {
+  if (const auto* kind = nn::find_model_kind(job.model.kind);
+      kind != nullptr && !reads_option(*kind, "aggregator") && good("/model/kind") &&
+      good("/model/aggregator") && job.model.aggregator != nn::Aggregator::mean) {
     problems.add({"/model/aggregator", fmt::format("\"mean\" with kind \"{}\"", job.model.kind),
                   job.model.aggregator == nn::Aggregator::max ? "\"max\"" : "\"sum\"",
-                  "it is for \"graphsage\""});
+                  fmt::format("it is for {}", readers_of(nn::model_kinds(), "aggregator", "\""))});
   }
 }
 

@@ -96,12 +96,7 @@ void add_features(std::vector<SchemaRow>& rows) {
                                              : v == "column" ? Normalize::column
                                                              : Normalize::none;
                   }});
-  rows.push_back({"/features/cache/policy",
-                  choice_rule({"none", "degree", "hotness", "presample", "lru"}), value("\"none\""),
-                  "which rows of other hosts a rank keeps: the hottest by `partition.order`, which "
-                  "must be the same, or those that its first batches read most often",
-                  words({"lru"}, "\"hotness\" or \"presample\""),
-                  put<&Job::features, &FeaturesJob::cache_policy>});
+  rows.push_back(cache_policy_row(cache_policies()));
   rows.push_back({"/features/cache/budget",
                   bytes_rule(0, std::uint64_t{1} << 40),
                   absent(),
@@ -117,7 +112,8 @@ void add_features(std::vector<SchemaRow>& rows) {
   rows.push_back({"/features/cache/presample_batches",
                   integer_rule(1, 1'000'000),
                   value("100"),
-                  "batches that `presample` watches",
+                  fmt::format("batches that {} watches",
+                              readers_of(cache_policies(), "presample_batches", "`")),
                   {},
                   put<&Job::features, &FeaturesJob::presample_batches>});
   rows.push_back(
@@ -132,20 +128,9 @@ void add_features(std::vector<SchemaRow>& rows) {
 
 void add_model(std::vector<SchemaRow>& rows) {
   using nn::ModelOptions;
-  rows.push_back({"/model/kind", choice_rule({"graphsage", "gcn", "gat", "gatv2", "gin", "rgcn"}),
-                  value("\"graphsage\""), "the kind of layer",
-                  words({"gat", "gatv2", "gin", "rgcn"}, "\"graphsage\" or \"gcn\""),
-                  put<&Job::model, &ModelOptions::kind>});
-  rows.push_back({"/model/aggregator",
-                  choice_rule({"mean", "max", "sum"}),
-                  value("\"mean\""),
-                  "`graphsage`: what a layer makes of a node's neighbours",
-                  {},
-                  [](const Json& v, Job& job) {
-                    job.model.aggregator = v == "max"   ? nn::Aggregator::max
-                                           : v == "sum" ? nn::Aggregator::sum
-                                                        : nn::Aggregator::mean;
-                  }});
+  for (auto& row : model_kind_rows(nn::model_kinds())) {
+    rows.push_back(std::move(row));
+  }
   rows.push_back({"/model/layers",
                   integer_rule(1, 16),
                   derived("length of `sample.fanout`"),

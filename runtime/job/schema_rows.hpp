@@ -1,7 +1,9 @@
 #pragma once
 /// \file schema_rows.hpp
 /// The rows of the job file's schema, section by section; only for schema.cpp.
+#include "runtime/feature/cache_policies.hpp"
 #include "runtime/job/schema.hpp"
+#include "runtime/nn/catalog.hpp"
 #include "runtime/partition/methods.hpp"
 
 #include <span>
@@ -13,6 +15,9 @@ std::vector<SchemaRow> place_rows();  ///< dataset, partition, cluster
 /// The method and the options of methods, for place_rows; tests give them tables of their own.
 std::vector<SchemaRow> method_rows(std::span<const PartitionMethod> methods,
                                    std::span<const PartitionOption> options);
+/// The kind of model and what only some kinds read, and the cache's policy, for learning_rows.
+std::vector<SchemaRow> model_kind_rows(std::span<const nn::ModelKind> kinds);
+SchemaRow cache_policy_row(std::span<const CachePolicy> policies);
 std::vector<SchemaRow> slurm_rows();  ///< cluster.slurm, for place_rows
 std::vector<SchemaRow>
 learning_rows();  ///< sample, features, model, train, eval, checkpoint, and the single keys

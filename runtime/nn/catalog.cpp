@@ -3,7 +3,6 @@
 #include "runtime/nn/conv/gcn.hpp"
 #include "runtime/nn/conv/sage.hpp"
 
-#include <algorithm>
 #include <array>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,11 +11,13 @@
 namespace troupe::nn {
 namespace {
 
+constexpr std::array<std::string_view, 1> sage_options = {"aggregator"};
+
 constexpr std::array kinds = {
     ModelKind{.name = "graphsage",
               .help = "GraphSAGE (Hamilton et al., 2017), with one aggregator for all layers",
               .heterogeneous = true,
-              .aggregator = true,
+              .options = sage_options,
               .make = [](const ModelOptions& options) -> std::unique_ptr<const Conv> {
                 return std::make_unique<SageConv>(options.aggregator);
               }},
@@ -25,6 +26,11 @@ constexpr std::array kinds = {
               .make = [](const ModelOptions&) -> std::unique_ptr<const Conv> {
                 return std::make_unique<GcnConv>();
               }},
+    ModelKind{.name = "gat", .help = "graph attention network (Velickovic et al., 2018)"},
+    ModelKind{.name = "gatv2", .help = "graph attention with dynamic scores (Brody et al., 2022)"},
+    ModelKind{.name = "gin", .help = "graph isomorphism network (Xu et al., 2019)"},
+    ModelKind{.name = "rgcn",
+              .help = "relational graph convolutional network (Schlichtkrull et al., 2018)"},
 };
 
 constexpr std::uint64_t widest_row = std::uint64_t{1} << 24;
@@ -78,6 +84,17 @@ Status check_slices(const Network& network) {
   return ok_status();
 }
 
+Error not_built(std::string_view name) {
+  std::vector<std::string_view> built;
+  for (const auto& kind : kinds) {
+    if (kind.make != nullptr) {
+      built.push_back(kind.name);
+    }
+  }
+  return {Errc::unimplemented,
+          fmt::format("model kind: expected {}, got \"{}\"", fmt::join(built, " or "), name)};
+}
+
 }  // namespace
 
 std::span<const ModelKind> model_kinds() {
@@ -85,22 +102,21 @@ std::span<const ModelKind> model_kinds() {
 }
 
 const ModelKind* find_model_kind(std::string_view name) {
-  const auto found = std::ranges::find(kinds, name, &ModelKind::name);
-  return found == kinds.end() ? nullptr : &*found;
+  return find_kind(kinds, name);
 }
 
 Result<std::unique_ptr<Network>> make_network(const ModelOptions& options) {
   const auto* kind = find_model_kind(options.kind);
   if (kind == nullptr) {
-    std::vector<std::string_view> names;
-    std::ranges::transform(kinds, std::back_inserter(names), &ModelKind::name);
-    return Error(Errc::unimplemented, fmt::format("model kind: expected {}, got \"{}\"",
-                                                  fmt::join(names, " or "), options.kind));
+    return not_built(options.kind);
   }
   return make_network(options, *kind);
 }
 
 Result<std::unique_ptr<Network>> make_network(const ModelOptions& options, const ModelKind& kind) {
+  if (kind.make == nullptr) {
+    return not_built(kind.name);
+  }
   TROUPE_RETURN_IF_ERROR(check_options(options));
   ModelOptions complete = options;
   if (complete.types.nodes.empty()) {

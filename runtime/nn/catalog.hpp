@@ -1,7 +1,8 @@
 #pragma once
 /// \file catalog.hpp
-/// The kinds of models that a job can name, one row each: job schema, command line, docs and tests
-/// read this table. A new model is a convolution (conv/) and a row.
+/// The kinds of models that a job can name, one row each (runtime/base/kinds.hpp): job schema, model
+/// files and docs/job-file.md read this table. A new model is a convolution (conv/) and a row.
+#include "runtime/base/kinds.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/nn/network.hpp"
 
@@ -12,15 +13,16 @@
 namespace troupe::nn {
 
 struct ModelKind {
-  std::string_view name;       ///< as in the job file
-  std::string_view help;       ///< one line, with the source
-  bool heterogeneous = false;  ///< takes graphs of several node or edge types
-  bool aggregator = false;     ///< reads `model.aggregator`
+  std::string_view name;                           ///< as in the job file
+  std::string_view help;                           ///< one line, with the source
+  bool heterogeneous = false;                      ///< takes graphs of several node or edge types
+  std::span<const std::string_view> options = {};  ///< Keys of `model` that not all kinds read
+  /// Null: known, so that the job file can refuse it by name, but not built yet.
   std::unique_ptr<const Conv> (*make)(const ModelOptions& options) = nullptr;
 };
 
 std::span<const ModelKind> model_kinds();
-/// The row of a name, or nullptr.
+/// The row of a name, built or not, or nullptr.
 const ModelKind* find_model_kind(std::string_view name);
 
 /// \errors invalid_argument: sizes that make no model; unimplemented: a kind that is not built, or

@@ -156,7 +156,7 @@ ModelMetadata model_metadata(const nn::ModelOptions& options) {
     metadata["hidden"] = fmt::to_string(options.hidden);
   }
   const auto* kind = nn::find_model_kind(options.kind);
-  if (kind != nullptr && kind->aggregator) {
+  if (kind != nullptr && reads_option(*kind, "aggregator")) {
     metadata["aggregator"] = name_of(options.aggregator);
   }
   if (options.heterogeneous()) {

@@ -43,5 +43,38 @@ TEST(SchemaKinds, AMadeUpOptionIsAKeyWithRuleDefaultAndMeaning) {
   EXPECT_EQ(job.partition.more.passes, 5U);
 }
 
+TEST(SchemaKinds, AMadeUpModelIsAChoiceAndRefusedOnlyUntilItIsBuilt) {
+  std::vector<nn::ModelKind> kinds(nn::model_kinds().begin(), nn::model_kinds().end());
+  constexpr std::array<std::string_view, 1> options = {"aggregator"};
+  kinds.push_back({.name = "planned", .help = "made up"});
+  kinds.push_back({.name = "built",
+                   .help = "made up",
+                   .options = options,
+                   .make = nn::find_model_kind("gcn")->make});
+
+  const auto rows = model_kind_rows(kinds);
+
+  const auto& row = row_of_key(rows, "/model/kind");
+  EXPECT_TRUE(fits(row.rule, nlohmann::json("planned")));
+  EXPECT_TRUE(is_not_built(row, nlohmann::json("planned")));
+  EXPECT_FALSE(is_not_built(row, nlohmann::json("built")));
+  EXPECT_EQ(row.not_built.instead, "\"graphsage\", \"gcn\" or \"built\"");
+  EXPECT_TRUE(row_of_key(rows, "/model/aggregator").meaning.starts_with("`graphsage`, `built`: "));
+}
+
+TEST(SchemaKinds, AMadeUpCachePolicyIsAChoiceAndRefusedOnlyUntilItIsBuilt) {
+  const std::vector<CachePolicy> policies{
+      {.name = "none", .help = "none", .policy = CacheOptions::Policy::none},
+      {.name = "planned", .help = "made up", .policy = {}}};
+
+  const auto row = cache_policy_row(policies);
+
+  EXPECT_FALSE(is_not_built(row, nlohmann::json("none")));
+  EXPECT_TRUE(is_not_built(row, nlohmann::json("planned")));
+  Job job;
+  row.apply(nlohmann::json("none"), job);
+  EXPECT_EQ(job.features.cache_policy, "none");
+}
+
 }  // namespace
 }  // namespace troupe

@@ -1,0 +1,40 @@
+// Keys of the sections `model` and `features` whose choices are tables of kinds.
+#include "runtime/job/schema_fields.hpp"
+#include "runtime/job/schema_rows.hpp"
+
+namespace troupe {
+namespace {
+
+using namespace schema_fields;
+
+}  // namespace
+
+std::vector<SchemaRow> model_kind_rows(std::span<const nn::ModelKind> kinds) {
+  using nn::ModelOptions;
+  std::vector<SchemaRow> rows;
+  auto& kind = rows.emplace_back(kind_row("/model/kind", kinds, &nn::ModelKind::make,
+                                          value("\"graphsage\""), "the kind of layer"));
+  kind.apply = put<&Job::model, &ModelOptions::kind>;
+  rows.push_back(
+      {"/model/aggregator",
+       choice_rule({"mean", "max", "sum"}),
+       value("\"mean\""),
+       readers_of(kinds, "aggregator", "`") + ": what a layer makes of a node's neighbours",
+       {},
+       [](const Json& v, Job& job) {
+         job.model.aggregator = v == "max"   ? nn::Aggregator::max
+                                : v == "sum" ? nn::Aggregator::sum
+                                             : nn::Aggregator::mean;
+       }});
+  return rows;
+}
+
+SchemaRow cache_policy_row(std::span<const CachePolicy> policies) {
+  auto row = kind_row("/features/cache/policy", policies, &CachePolicy::policy, value("\"none\""),
+                      "which rows of other hosts a rank keeps: the hottest by `partition.order`, "
+                      "which must be the same, or those that its first batches read most often");
+  row.apply = put<&Job::features, &FeaturesJob::cache_policy>;
+  return row;
+}
+
+}  // namespace troupe
