@@ -2,6 +2,7 @@
 
 #include "runtime/partition/adjacency.hpp"
 #include "runtime/partition/assign_file.hpp"
+#include "runtime/partition/methods.hpp"
 #include "runtime/partition/metis.hpp"
 #include "tests/runtime/partition/partition_fixture.hpp"
 
@@ -19,7 +20,7 @@ Result<Assigned> assign_alone(const GraphStore& graph, const AssignOptions& opti
 }
 
 bool needs_metis(const std::string& method) {
-  return method == "metis" || method == "multilevel";
+  return find_kind(partition_methods(), method)->metis;
 }
 
 bool has_metis() {
