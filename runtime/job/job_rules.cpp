@@ -129,6 +129,18 @@ JobProblem missing_split(const Job& job, const GraphInfo& graph) {
 }
 
 /// Keys that a schedule does not use are at their defaults.
+void check_heads(const nn::ModelOptions& model, ProblemList& problems) {
+  const auto* kind = nn::find_model_kind(model.kind);
+  if (kind != nullptr && !reads_option(*kind, "heads") && model.heads != 1) {
+    problems.add({"/model/heads", fmt::format("1 with kind \"{}\"", model.kind),
+                  fmt::to_string(model.heads),
+                  fmt::format("it is for {}", readers_of(nn::model_kinds(), "heads", "\""))});
+  } else if (model.layers > 1 && model.hidden % model.heads != 0) {
+    problems.add({"/model/heads", fmt::format("a divisor of hidden, {}", model.hidden),
+                  fmt::to_string(model.heads), no_hint});
+  }
+}
+
 void check_schedule(const nn::ScheduleOptions& schedule, ProblemList& problems) {
   const nn::ScheduleOptions unset;
   const bool step = schedule.kind == "step";
@@ -325,6 +337,9 @@ void check_between_keys(const Job& job, ProblemList& problems) {
     problems.add({"/model/aggregator", fmt::format("\"mean\" with kind \"{}\"", job.model.kind),
                   job.model.aggregator == nn::Aggregator::max ? "\"max\"" : "\"sum\"",
                   fmt::format("it is for {}", readers_of(nn::model_kinds(), "aggregator", "\""))});
+  }
+  if (good("/model/kind") && good("/model/heads") && good("/model/hidden")) {
+    check_heads(job.model, problems);
   }
 }
 

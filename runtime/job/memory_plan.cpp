@@ -219,6 +219,15 @@ class MemoryEstimate {
     const auto to = raw(in ? type.destination : type.source);
     const auto from = raw(in ? type.source : type.destination);
     const auto cols = cols_of(layer, from);
+    const auto* kind = nn::find_model_kind(job_.model.kind);
+    if (kind != nullptr && reads_option(*kind, "heads")) {
+      // Rows of all heads, their scores, and the weights of edges and loops, each with its gradient.
+      const auto wide = out == job_.model.out_dim ? times(out, job_.model.heads) : out;
+      const auto weights = plus(sources.edges[e], targets.nodes[to]);
+      return plus(plus(product(sources.nodes[from], times(plus(wide, 2 * job_.model.heads), 2)),
+                       product(weights, times(job_.model.heads, 3))),
+                  times(sources.edges[e], 16));
+    }
     const bool largest = job_.model.aggregator == nn::Aggregator::max;
     const bool first = out < cols && !largest;
     const auto rows = first ? product(sources.nodes[from], times(out, 2))

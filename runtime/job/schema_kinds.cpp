@@ -26,6 +26,14 @@ std::vector<SchemaRow> model_kind_rows(std::span<const nn::ModelKind> kinds) {
                                 : v == "sum" ? nn::Aggregator::sum
                                              : nn::Aggregator::mean;
        }});
+  rows.push_back(
+      {"/model/heads",
+       integer_rule(1, 256),
+       value("1"),
+       readers_of(kinds, "heads", "`") +
+           ": attention heads; they divide `hidden`, and the last layer gives their mean",
+       {},
+       put<&Job::model, &ModelOptions::heads>});
   return rows;
 }
 

@@ -1,5 +1,6 @@
 #include "runtime/nn/catalog.hpp"
 
+#include "runtime/nn/conv/gat.hpp"
 #include "runtime/nn/conv/gcn.hpp"
 #include "runtime/nn/conv/sage.hpp"
 
@@ -12,6 +13,7 @@ namespace troupe::nn {
 namespace {
 
 constexpr std::array<std::string_view, 1> sage_options = {"aggregator"};
+constexpr std::array<std::string_view, 1> gat_options = {"heads"};
 
 constexpr std::array kinds = {
     ModelKind{.name = "graphsage",
@@ -26,7 +28,12 @@ constexpr std::array kinds = {
               .make = [](const ModelOptions&) -> std::unique_ptr<const Conv> {
                 return std::make_unique<GcnConv>();
               }},
-    ModelKind{.name = "gat", .help = "graph attention network (Velickovic et al., 2018)"},
+    ModelKind{.name = "gat",
+              .help = "graph attention network (Veličković et al., 2018)",
+              .options = gat_options,
+              .make = [](const ModelOptions& options) -> std::unique_ptr<const Conv> {
+                return std::make_unique<GatConv>(GatOptions{.heads = options.heads});
+              }},
     ModelKind{.name = "gatv2", .help = "graph attention with dynamic scores (Brody et al., 2022)"},
     ModelKind{.name = "gin", .help = "graph isomorphism network (Xu et al., 2019)"},
     ModelKind{.name = "rgcn",
@@ -67,6 +74,11 @@ Status check_options(const ModelOptions& options) {
     TROUPE_RETURN_IF_ERROR(check_dim("hidden", options.hidden));
   }
   TROUPE_RETURN_IF_ERROR(check_probability("dropout", options.dropout));
+  if (options.heads < 1 || (options.layers > 1 && options.hidden % options.heads != 0)) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("model heads: expected a divisor of hidden, {} columns, got {}",
+                             options.hidden, options.heads));
+  }
   return check_probability("input_dropout", options.input_dropout);
 }
 

@@ -71,7 +71,8 @@ void Network::add_edge(EdgeTypeId type, Layer& layer) {
             .source = source,
             .shape = {.source = cols_before(layer.number, source),
                       .destination = cols_before(layer.number, destination),
-                      .out = layer.out},
+                      .out = layer.out,
+                      .last = layer.last},
             .parameter = layout().size()};
   for (NewParameter& parameter : conv_->parameters(edge.shape)) {
     parameter.name = name_of("conv", layer.number, of_type.name) + parameter.name;

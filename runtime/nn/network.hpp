@@ -33,6 +33,7 @@ struct ModelOptions {
   std::uint64_t in_dim = 0;  ///< columns of the seeds' type; read only where `types` is empty
   std::uint64_t hidden = 0;
   std::uint64_t out_dim = 0;
+  std::uint32_t heads = 1;  ///< of gat; they divide `hidden`
   bool layer_norm = false;  ///< between layer and ReLU, not after the last; eps 1e-5
   bool l2 = false;          ///< rows of each layer's output divided by max(norm, 1e-12)
   float dropout = 0;        ///< on the input of every layer but the first

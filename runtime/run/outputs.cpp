@@ -159,6 +159,9 @@ ModelMetadata model_metadata(const nn::ModelOptions& options) {
   if (kind != nullptr && reads_option(*kind, "aggregator")) {
     metadata["aggregator"] = name_of(options.aggregator);
   }
+  if (kind != nullptr && reads_option(*kind, "heads")) {
+    metadata["heads"] = fmt::to_string(options.heads);
+  }
   if (options.heterogeneous()) {
     add_types(options.types, metadata);
   }

@@ -18,6 +18,7 @@ struct ConvShape {
   std::size_t source = 0;       ///< of the source type's rows
   std::size_t destination = 0;  ///< of the destination type's own rows
   std::size_t out = 0;
+  bool last = false;  ///< of the last layer
 };
 
 /// What a convolution adds to the rows of a node type in one layer.

@@ -12,6 +12,7 @@
 #include "runtime/base/ids.hpp"
 #include "runtime/base/matrix.hpp"
 #include "runtime/nn/ops/aggregate.hpp"
+#include "runtime/nn/ops/attention.hpp"
 #include "runtime/nn/ops/dropout.hpp"
 #include "runtime/nn/ops/finish.hpp"
 #include "runtime/nn/ops/loss.hpp"
@@ -30,6 +31,9 @@ enum class Reach : std::uint8_t {
   own,           ///< source row i is row i of the result
   aggregate,     ///< mean, max or sum over the in-edges of a block
   weighted_sum,  ///< sum over the in-edges of a block, each times its factors
+  attend,        ///< the same with weights by edge and head (attention.hpp)
+  head_scores,   ///< of a use only: the scores of heads
+  attention,     ///< of a use only: the scores that attention gave weights
 };
 
 /// Along which edges a term reaches its sources, and how it weighs them.
@@ -38,6 +42,9 @@ struct Path {
   Aggregator aggregator = Aggregator::mean;  ///< of `aggregate`
   const LayerBlock* block = nullptr;         ///< unless `own`; outlives the tape's pass
   EdgeFactors factors = {};                  ///< of `weighted_sum`
+  AttentionShape attention = {};             ///< of `attend` and `attention`
+  ConstMatrix weights = {};                  ///< [attention.rows(), heads] of `attend`
+  std::size_t out_cols = 0;                  ///< columns of the result of `attend`
   /// [rows] factors of the rows, of `own` without a product; empty: ones.
   std::span<const float> scale = {};
 };
@@ -67,9 +74,11 @@ struct Combination {
 struct UseWork {
   Path path;
   const EdgesBySource* by_source = nullptr;  ///< unless `own`
-  /// Of `own` [rows, out] the gradient of the result; else [num_dst, in] that of the summed rows.
+  /// Of `own` [rows, out] the gradient of the result; of `head_scores` and `attention` that of the
+  /// scores; else [num_dst, in] that of the summed rows.
   ConstMatrix grad;
-  ConstMatrix weight;  ///< of `own`: [out, in] of the product; no data: no product
+  /// Of `own`: [out, in] of the product; no data: no product. Of `head_scores` the heads' vectors.
+  ConstMatrix weight;
   std::span<const std::uint32_t> argmax;
 };
 
@@ -108,6 +117,30 @@ class BlockOps {
   /// \param out  [rows, in], overwritten; 0 where no use reaches a row
   virtual void source_gradient(Executor& executor, std::span<const UseWork> uses,
                                MutMatrix out) = 0;
+
+  /// scores [n, heads] of the first n rows of x.
+  virtual void head_scores(Executor& executor, ConstMatrix x, ConstMatrix vectors,
+                           MutMatrix scores) = 0;
+  /// grad_vectors [heads, columns], overwritten.
+  virtual void head_scores_gradient(Executor& executor, ConstMatrix grad, ConstMatrix x,
+                                    MutMatrix grad_vectors) = 0;
+
+  /// Weights of a block's edges from the scores of their ends.
+  struct AttentionWork {
+    AttentionShape shape;
+    float slope = 0;          ///< of leaky ReLU below 0
+    ConstMatrix source;       ///< [num_src or more, heads]
+    ConstMatrix destination;  ///< [num_dst or more, heads]
+    MutMatrix weights;        ///< [shape.rows(), heads]
+  };
+  virtual void attention(Executor& executor, const AttentionWork& work) = 0;
+  /// Turns `grad` of the weights into that of the sum of both scores, in place; sums over in-edges
+  /// go to grad_destination [num_dst, heads].
+  virtual void attention_backward(Executor& executor, const AttentionWork& work, MutMatrix grad,
+                                  MutMatrix grad_destination) = 0;
+  /// Gradient of the weights that an `attend` term used. \param grad  [num_dst, …] of its rows
+  virtual void attend_weights_gradient(Executor& executor, const AttentionShape& shape,
+                                       ConstMatrix x, ConstMatrix grad, MutMatrix grad_weights) = 0;
 
   /// out = x with a mask's elements dropped and the others scaled; may be the same memory.
   virtual void drop(Executor& executor, ConstMatrix x, const DropoutMask& mask,

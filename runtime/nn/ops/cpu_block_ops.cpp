@@ -41,6 +41,9 @@ void sum_neighbors(const TermWork& term, std::size_t first, MutMatrix out) {
   if (term.path.reach == Reach::weighted_sum) {
     return weighted_sum_rows(term.path.factors, *term.path.block, first, term.source, out);
   }
+  if (term.path.reach == Reach::attend) {
+    return attend_rows(term.path.attention, term.path.weights, term.source, first, out);
+  }
   const std::size_t cols = term.source.cols;
   const auto argmax =
       term.argmax.empty() ? term.argmax : term.argmax.subspan(first * cols, out.rows * cols);
@@ -68,18 +71,29 @@ void add_term(const TermWork& term, std::size_t first, MutMatrix rows, Into into
 
 /// Rows that a use reaches, from 0.
 std::size_t reached(const UseWork& use) {
-  return use.path.reach == Reach::own ? use.grad.rows : use.by_source->num_src();
+  return use.by_source == nullptr ? use.grad.rows : use.by_source->num_src();
 }
 
 void sources_of(const UseWork& use, std::size_t first, MutMatrix out) {
-  if (use.path.reach == Reach::weighted_sum) {
-    weighted_sum_backward_rows(use.path.factors, *use.by_source, first, use.grad, out);
-  } else {
-    aggregate_backward_rows(use.path.aggregator, *use.by_source, first, use.grad, use.argmax, out);
+  switch (use.path.reach) {
+    case Reach::weighted_sum:
+      return weighted_sum_backward_rows(use.path.factors, *use.by_source, first, use.grad, out);
+    case Reach::attend:
+      return attend_backward_rows(use.path.attention, *use.by_source, use.path.weights, use.grad,
+                                  first, out);
+    case Reach::attention:
+      return attention_source_rows(use.path.attention, *use.by_source, use.grad, first, out);
+    default:
+      return aggregate_backward_rows(use.path.aggregator, *use.by_source, first, use.grad,
+                                     use.argmax, out);
   }
 }
 
 void add_use(const UseWork& use, std::size_t first, MutMatrix rows, Into into, Matrix& scratch) {
+  if (use.path.reach == Reach::head_scores) {
+    return head_score_backward_rows(use.grad.slice(first, rows.rows), use.weight, rows,
+                                    into == Into::add);
+  }
   if (use.path.reach == Reach::own) {
     const ConstMatrix grad = use.grad.slice(first, rows.rows);
     return has_data(use.weight) ? linear_backward_rows(grad, use.weight, rows, into)
@@ -154,6 +168,47 @@ void CpuBlockOps::source_gradient(Executor& executor, std::span<const UseWork> u
         into = Into::add;
       }
     }
+  });
+}
+
+void CpuBlockOps::head_scores(Executor& executor, ConstMatrix x, ConstMatrix vectors,
+                              MutMatrix scores) {
+  for_each_chunk(executor, scores.rows, [&](std::size_t first, std::size_t count) {
+    head_score_rows(x.slice(first, count), vectors, scores.slice(first, count));
+  });
+}
+
+void CpuBlockOps::head_scores_gradient(Executor& executor, ConstMatrix grad, ConstMatrix x,
+                                       MutMatrix grad_vectors) {
+  const MutMatrix partials = weight_partials_.matrix(chunk_count(grad.rows), grad_vectors.size());
+  for_each_chunk(executor, grad.rows, [&](std::size_t first, std::size_t count) {
+    const auto part = partials.row(first / chunk_rows);
+    std::ranges::fill(part, 0.0F);
+    head_score_gradient_rows(grad.slice(first, count), x.slice(first, count),
+                             {part.data(), grad_vectors.rows, grad_vectors.cols});
+  });
+  add_partials(partials, grad_vectors.flat());
+}
+
+void CpuBlockOps::attention(Executor& executor, const AttentionWork& work) {
+  for_each_chunk(executor, work.shape.block->num_dst, [&](std::size_t first, std::size_t count) {
+    attention_rows(work.shape, work.slope, work.source, work.destination, first, count,
+                   work.weights);
+  });
+}
+
+void CpuBlockOps::attention_backward(Executor& executor, const AttentionWork& work, MutMatrix grad,
+                                     MutMatrix grad_destination) {
+  for_each_chunk(executor, grad_destination.rows, [&](std::size_t first, std::size_t count) {
+    attention_backward_rows(work.shape, work.slope, work.source, work.destination, work.weights,
+                            first, grad, grad_destination.slice(first, count));
+  });
+}
+
+void CpuBlockOps::attend_weights_gradient(Executor& executor, const AttentionShape& shape,
+                                          ConstMatrix x, ConstMatrix grad, MutMatrix grad_weights) {
+  for_each_chunk(executor, grad.rows, [&](std::size_t first, std::size_t count) {
+    attend_weight_rows(shape, x, grad.slice(first, count), first, grad_weights);
   });
 }
 

@@ -18,6 +18,15 @@ class CpuBlockOps final : public BlockOps {
                         MutMatrix grad_x) override;
   void sort_by_source(Executor& executor, std::span<const SortWork> blocks) override;
   void source_gradient(Executor& executor, std::span<const UseWork> uses, MutMatrix out) override;
+  void head_scores(Executor& executor, ConstMatrix x, ConstMatrix vectors,
+                   MutMatrix scores) override;
+  void head_scores_gradient(Executor& executor, ConstMatrix grad, ConstMatrix x,
+                            MutMatrix grad_vectors) override;
+  void attention(Executor& executor, const AttentionWork& work) override;
+  void attention_backward(Executor& executor, const AttentionWork& work, MutMatrix grad,
+                          MutMatrix grad_destination) override;
+  void attend_weights_gradient(Executor& executor, const AttentionShape& shape, ConstMatrix x,
+                               ConstMatrix grad, MutMatrix grad_weights) override;
   void drop(Executor& executor, ConstMatrix x, const DropoutMask& mask,
             std::span<const OriginalId> ids, MutMatrix out) override;
   void add_parameters(std::span<const std::span<const float>> values,

@@ -12,6 +12,26 @@ inline void add_scaled_row(const float* __restrict in, float factor, float* __re
   }
 }
 
+/// Sum of products in an order that depends on `cols` alone: 16 partial sums, added in turn.
+inline float dot_row(const float* __restrict a, const float* __restrict b, std::size_t cols) {
+  constexpr std::size_t lanes = 16;
+  float sums[lanes] = {};
+  std::size_t c = 0;
+  for (; c + lanes <= cols; c += lanes) {
+    for (std::size_t l = 0; l < lanes; ++l) {
+      sums[l] += a[c + l] * b[c + l];
+    }
+  }
+  for (std::size_t l = 0; c < cols; ++c, ++l) {
+    sums[l] += a[c] * b[c];
+  }
+  float sum = 0;
+  for (const float part : sums) {
+    sum += part;
+  }
+  return sum;
+}
+
 inline void scale_row(float factor, float* __restrict out, std::size_t cols) {
   for (std::size_t c = 0; c < cols; ++c) {
     out[c] *= factor;

@@ -15,7 +15,7 @@ struct Tape::Slot {
     GrowBuffer<float> summed;
     GrowBuffer<std::uint32_t> argmax;
     GrowBuffer<float> grad_summed;
-    EdgesBySource by_source;
+    GrowBuffer<float> grad_weights;  ///< of edges
   };
   FinishState finish;
   GrowBuffer<float> bias;  ///< sum of several parameters
@@ -35,29 +35,35 @@ struct Tape::Operation {
     std::uint32_t order;
     UseWork work;
   };
+  enum class Kind : std::uint8_t { input, drop, combination, head_scores, attention };
+
+  Kind kind = Kind::input;
   ConstMatrix value;
   bool wants_gradient = false;
-  bool is_input = false;
   // A combination:
   std::vector<Term> terms;
   std::vector<TermWork> work;
-  Ending ending;
+  Ending ending;  ///< also the mask of a dropout
   Finish finish;
-  // A dropout:
-  std::optional<Rows> dropped;
+  // Others:
+  Rows source;
+  Rows destination;         ///< of attention
+  std::uint32_t order = 0;  ///< of the use of the source; the destination's is the next
+  std::size_t vectors = 0;  ///< parameter of head scores
+  BlockOps::AttentionWork attention;
   // Of backward:
   std::vector<OrderedUse> uses;
   MutMatrix gradient;
   Slot slot;
 
-  void clear() {
-    value = {};
-    wants_gradient = is_input = false;
+  /// For the next pass; memory stays.
+  void begin(Kind of, bool gradient_wanted) {
+    kind = of;
+    wants_gradient = gradient_wanted;
     terms.clear();
     work.clear();
     ending = {};
     finish = {};
-    dropped.reset();
     uses.clear();
     gradient = {};
   }
@@ -124,40 +130,38 @@ Tape::Operation& Tape::append() {
   if (used_ == operations_.size()) {
     operations_.push_back(std::make_unique<Operation>());
   }
-  Operation& operation = *operations_[used_++];
-  operation.clear();
-  return operation;
+  return *operations_[used_++];
 }
 
 Rows Tape::input(ConstMatrix rows, bool gradient) {
   Operation& operation = append();
+  operation.begin(Operation::Kind::input, gradient);
   operation.value = rows;
-  operation.wants_gradient = gradient;
-  operation.is_input = true;
-  return {static_cast<std::uint32_t>(used_ - 1)};
+  return last();
 }
 
 Rows Tape::drop(Rows rows, const DropoutMask& mask, std::span<const OriginalId> ids) {
   const ConstMatrix x = value(rows);
   Operation& operation = append();
+  operation.begin(Operation::Kind::drop, operations_[rows.index]->wants_gradient);
   const MutMatrix out = operation.slot.finish.output_memory.matrix(x.rows, x.cols);
   ops_.drop(*executor_, x, mask, ids, out);
   operation.value = out;
-  operation.dropped = rows;
+  operation.source = rows;
+  operation.order = terms_++;
   operation.ending.mask = mask;
   operation.ending.ids = ids;
-  operation.wants_gradient = operations_[rows.index]->wants_gradient;
-  return {static_cast<std::uint32_t>(used_ - 1)};
+  return last();
 }
 
 Term Tape::own(Rows rows, std::vector<std::size_t> weights) {
-  return {rows, {}, std::move(weights), terms_++};
+  return {rows, {}, std::move(weights), {}, terms_++};
 }
 
 Term Tape::scaled(Rows rows, std::span<const float> factors) {
   Path path;
   path.scale = factors;
-  return {rows, path, {}, terms_++};
+  return {rows, path, {}, {}, terms_++};
 }
 
 Term Tape::aggregate(Rows rows, const LayerBlock& block, Aggregator aggregator,
@@ -166,7 +170,7 @@ Term Tape::aggregate(Rows rows, const LayerBlock& block, Aggregator aggregator,
   path.reach = Reach::aggregate;
   path.aggregator = aggregator;
   path.block = &block;
-  return {rows, path, std::move(weights), terms_++};
+  return {rows, path, std::move(weights), {}, terms_++};
 }
 
 Term Tape::weighted_sum(Rows rows, const LayerBlock& block, const EdgeFactors& factors,
@@ -175,7 +179,59 @@ Term Tape::weighted_sum(Rows rows, const LayerBlock& block, const EdgeFactors& f
   path.reach = Reach::weighted_sum;
   path.block = &block;
   path.factors = factors;
-  return {rows, path, std::move(weights), terms_++};
+  return {rows, path, std::move(weights), {}, terms_++};
+}
+
+Rows Tape::head_scores(Rows rows, std::size_t count, std::size_t vectors) {
+  const ConstMatrix x = value(rows);
+  const ConstMatrix of_heads = list_->matrix_of(vectors, parameters_);
+  TROUPE_ASSERT(count <= x.rows && of_heads.size() == x.cols, "scores of heads", count, x.rows,
+                of_heads.rows, of_heads.cols, x.cols);
+  Operation& operation = append();
+  operation.begin(Operation::Kind::head_scores, true);
+  const MutMatrix scores = operation.slot.finish.output_memory.matrix(count, of_heads.rows);
+  ops_.head_scores(*executor_, x.slice(0, count), of_heads, scores);
+  operation.value = scores;
+  operation.source = rows;
+  operation.vectors = vectors;
+  operation.order = terms_++;
+  return last();
+}
+
+Rows Tape::attention(Rows source, Rows destination, const LayerBlock& block, const Attention& how) {
+  const ConstMatrix from = value(source);
+  const ConstMatrix to = value(destination);
+  TROUPE_ASSERT(block.num_src <= from.rows && block.num_dst <= to.rows && from.cols == to.cols &&
+                    (!how.one_loop || block.num_dst <= block.num_src),
+                "scores for attention", block.num_src, from.rows, block.num_dst, to.rows, from.cols,
+                to.cols);
+  Operation& operation = append();
+  operation.begin(Operation::Kind::attention, true);
+  const AttentionShape shape{&block, from.cols, how.one_loop};
+  const MutMatrix weights = operation.slot.finish.output_memory.matrix(shape.rows(), from.cols);
+  operation.attention = {shape, how.slope, from, to, weights};
+  ops_.attention(*executor_, operation.attention);
+  operation.value = weights;
+  operation.source = source;
+  operation.destination = destination;
+  operation.order = terms_;
+  terms_ += 2;
+  return last();
+}
+
+Term Tape::attend(Rows rows, Rows weights, const LayerBlock& block, bool mean) {
+  const ConstMatrix of_edges = value(weights);
+  const auto& shape = operations_[weights.index]->attention.shape;
+  TROUPE_ASSERT(operations_[weights.index]->kind == Operation::Kind::attention &&
+                    shape.block == &block && cols(rows) % shape.heads == 0,
+                "attention of another block", shape.heads, cols(rows));
+  Path path;
+  path.reach = Reach::attend;
+  path.block = &block;
+  path.attention = shape;
+  path.weights = of_edges;
+  path.out_cols = mean ? cols(rows) / shape.heads : cols(rows);
+  return {rows, path, {}, weights, terms_++};
 }
 
 EdgeFactors Tape::degree_factors(const LayerBlock& block, const LayerBlock* below) {
@@ -206,13 +262,22 @@ MutMatrix Tape::parameters_of(const std::vector<std::size_t>& numbers,
   return result;
 }
 
+namespace {
+
+/// Columns of a term before its product.
+std::size_t summed_cols(const Path& path, ConstMatrix source) {
+  return path.reach == Reach::attend ? path.out_cols : source.cols;
+}
+
+}  // namespace
+
 TermWork Tape::work_of(const Term& term, std::size_t position, std::size_t rows, bool first,
                        Slot& slot) {
   auto& memory = slot.term(position);
   const ConstMatrix source = value(term.source);
   TermWork work{term.path, source, parameters_of(term.weights, memory.weight), {}, {}};
-  TROUPE_ASSERT(term.weights.empty() || work.weight.cols == source.cols, "columns of a product",
-                work.weight.cols, source.cols);
+  TROUPE_ASSERT(term.weights.empty() || work.weight.cols == summed_cols(term.path, source),
+                "columns of a product", work.weight.cols, source.cols);
   if (term.path.reach == Reach::own) {
     TROUPE_ASSERT(rows <= source.rows, "own rows", rows, source.rows);
     return work;
@@ -223,7 +288,7 @@ TermWork Tape::work_of(const Term& term, std::size_t position, std::size_t rows,
                 "block of a term", block.num_dst, rows, block.num_src, source.rows,
                 block.offsets.size());
   if (!term.weights.empty() || !first) {
-    work.summed = memory.summed.matrix(rows, source.cols);
+    work.summed = memory.summed.matrix(rows, summed_cols(term.path, source));
   }
   if (keep_ && term.path.reach == Reach::aggregate && term.path.aggregator == Aggregator::max) {
     work.argmax = memory.argmax.get(rows * source.cols);
@@ -235,12 +300,14 @@ Rows Tape::combine(std::vector<Term> terms, std::size_t rows, const Ending& endi
                    MutMatrix into) {
   TROUPE_ASSERT(!terms.empty(), "a combination of nothing");
   Operation& operation = append();
+  operation.begin(Operation::Kind::combination, true);
   Slot& slot = operation.slot;
   for (std::size_t i = 0; i < terms.size(); ++i) {
     operation.work.push_back(work_of(terms[i], i, rows, i == 0, slot));
   }
   const TermWork& first = operation.work.front();
-  const std::size_t cols = terms.front().weights.empty() ? first.source.cols : first.weight.rows;
+  const std::size_t cols =
+      terms.front().weights.empty() ? summed_cols(first.path, first.source) : first.weight.rows;
   operation.finish = {.l2 = ending.l2,
                       .norm_gain = {},
                       .norm_bias = {},
@@ -260,8 +327,7 @@ Rows Tape::combine(std::vector<Term> terms, std::size_t rows, const Ending& endi
   operation.value = out;
   operation.terms = std::move(terms);
   operation.ending = ending;
-  operation.wants_gradient = true;
-  return {static_cast<std::uint32_t>(used_ - 1)};
+  return last();
 }
 
 Rows Tape::linear(Rows rows, std::size_t count, std::size_t weight) {
@@ -279,17 +345,41 @@ ConstMatrix Tape::gradient(Rows input) const {
   return operations_[input.index]->gradient;
 }
 
-/// Lists by source of all edges along which a gradient comes back.
+const EdgesBySource& Tape::by_source(const LayerBlock& block) const {
+  const auto end = sorted_.begin() + static_cast<std::ptrdiff_t>(blocks_sorted_);
+  const auto found = std::find_if(sorted_.begin(), end,
+                                  [&](const auto& sorted) { return sorted->block == &block; });
+  TROUPE_ASSERT(found != end, "a block whose edges are not sorted", blocks_sorted_);
+  return (*found)->edges;
+}
+
+/// Lists by source of all blocks along which a gradient comes back.
 void Tape::sort_by_source() {
-  std::vector<BlockOps::SortWork> blocks;
+  blocks_sorted_ = 0;
+  const auto add = [&](const LayerBlock* block) {
+    const auto end = sorted_.begin() + static_cast<std::ptrdiff_t>(blocks_sorted_);
+    if (std::any_of(sorted_.begin(), end, [&](const auto& s) { return s->block == block; })) {
+      return;
+    }
+    if (blocks_sorted_ == sorted_.size()) {
+      sorted_.push_back(std::make_unique<SortedBlock>());
+    }
+    sorted_[blocks_sorted_++]->block = block;
+  };
   for (std::size_t i = 0; i < used_; ++i) {
-    Operation& operation = *operations_[i];
-    for (std::size_t t = 0; t < operation.terms.size(); ++t) {
-      const Term& term = operation.terms[t];
+    const Operation& operation = *operations_[i];
+    if (operation.kind == Operation::Kind::attention) {
+      add(operation.attention.shape.block);
+    }
+    for (const Term& term : operation.terms) {
       if (term.path.reach != Reach::own && operations_[term.source.index]->wants_gradient) {
-        blocks.push_back({term.path.block, &operation.slot.term(t).by_source});
+        add(term.path.block);
       }
     }
+  }
+  std::vector<BlockOps::SortWork> blocks;
+  for (std::size_t i = 0; i < blocks_sorted_; ++i) {
+    blocks.push_back({sorted_[i]->block, &sorted_[i]->edges});
   }
   ops_.sort_by_source(*executor_, blocks);
 }
@@ -315,7 +405,8 @@ void Tape::backward(Rows result, ConstMatrix grad, std::span<float> gradient) {
 }
 
 bool Tape::collect_gradient(Operation& operation) {
-  if (operation.uses.empty() && !operation.is_input) {
+  const bool is_input = operation.kind == Operation::Kind::input;
+  if (operation.uses.empty() && !is_input) {
     return false;
   }
   std::ranges::sort(operation.uses, {}, &Operation::OrderedUse::order);
@@ -331,16 +422,63 @@ bool Tape::collect_gradient(Operation& operation) {
   } else {
     ops_.source_gradient(*executor_, uses, operation.gradient);
   }
-  return !operation.is_input;
+  return !is_input;
 }
 
 void Tape::operation_backward(Operation& operation, MutMatrix grad, ParameterGradients& gradients) {
-  if (operation.dropped) {
-    ops_.drop(*executor_, grad, operation.ending.mask, operation.ending.ids, grad);
-    Path own;
-    operations_[operation.dropped->index]->uses.push_back({terms_++, {own, nullptr, grad, {}, {}}});
-    return;
+  switch (operation.kind) {
+    case Operation::Kind::input:
+      return;
+    case Operation::Kind::drop:
+      return drop_backward(operation, grad);
+    case Operation::Kind::combination:
+      return combination_backward(operation, grad, gradients);
+    case Operation::Kind::head_scores:
+      return head_scores_backward(operation, grad, gradients);
+    case Operation::Kind::attention:
+      return attention_backward(operation, grad);
   }
+}
+
+void Tape::use(Rows rows, std::uint32_t order, const UseWork& work) {
+  Operation& source = *operations_[rows.index];
+  if (source.wants_gradient) {
+    source.uses.push_back({order, work});
+  }
+}
+
+void Tape::drop_backward(Operation& operation, MutMatrix grad) {
+  ops_.drop(*executor_, grad, operation.ending.mask, operation.ending.ids, grad);
+  use(operation.source, operation.order, {{}, nullptr, grad, {}, {}});
+}
+
+void Tape::head_scores_backward(Operation& operation, ConstMatrix grad,
+                                ParameterGradients& gradients) {
+  const ConstMatrix vectors = list_->matrix_of(operation.vectors, parameters_);
+  gradients.add({operation.vectors}, [&](std::span<float> out) {
+    ops_.head_scores_gradient(*executor_, grad, value(operation.source).slice(0, grad.rows),
+                              {out.data(), vectors.rows, vectors.cols});
+  });
+  Path path;
+  path.reach = Reach::head_scores;
+  use(operation.source, operation.order, {path, nullptr, grad, vectors, {}});
+}
+
+void Tape::attention_backward(Operation& operation, MutMatrix grad) {
+  const auto& shape = operation.attention.shape;
+  const MutMatrix of_destinations =
+      operation.slot.term(0).grad_summed.matrix(shape.block->num_dst, shape.heads);
+  ops_.attention_backward(*executor_, operation.attention, grad, of_destinations);
+  Path path;
+  path.reach = Reach::attention;
+  path.block = shape.block;
+  path.attention = shape;
+  use(operation.source, operation.order, {path, &by_source(*shape.block), grad, {}, {}});
+  use(operation.destination, operation.order + 1, {{}, nullptr, of_destinations, {}, {}});
+}
+
+void Tape::combination_backward(Operation& operation, MutMatrix grad,
+                                ParameterGradients& gradients) {
   const auto sums = ops_.finish_backward(*executor_, operation.finish, operation.slot.finish, grad);
   const std::size_t cols = grad.cols;
   gradients.add(operation.ending.biases,
@@ -371,19 +509,27 @@ void Tape::term_backward(Operation& operation, std::size_t position, ConstMatrix
       ops_.weight_gradient(*executor_, grad, x, {out.data(), work.weight.rows, work.weight.cols});
     });
   }
-  Operation& source = *operations_[term.source.index];
-  if (!source.wants_gradient) {
-    return;
-  }
-  UseWork use{term.path, own ? nullptr : &memory.by_source, grad, {}, work.argmax};
+  UseWork use_work{term.path, nullptr, grad, {}, work.argmax};
   if (own) {
-    use.weight = work.weight;
-  } else if (product) {
+    use_work.weight = work.weight;
+    return use(term.source, term.order, use_work);
+  }
+  const bool wanted = operations_[term.source.index]->wants_gradient;
+  if (product && (wanted || term.weights_of_edges)) {
     const MutMatrix grad_summed = memory.grad_summed.matrix(grad.rows, work.weight.cols);
     ops_.product_backward(*executor_, grad, work.weight, grad_summed);
-    use.grad = grad_summed;
+    use_work.grad = grad_summed;
   }
-  source.uses.push_back({term.order, use});
+  if (term.weights_of_edges) {
+    const auto& shape = term.path.attention;
+    const MutMatrix of_weights = memory.grad_weights.matrix(shape.rows(), shape.heads);
+    ops_.attend_weights_gradient(*executor_, shape, work.source, use_work.grad, of_weights);
+    use(*term.weights_of_edges, term.order, {{}, nullptr, of_weights, {}, {}});
+  }
+  if (wanted) {
+    use_work.by_source = &by_source(*term.path.block);
+    use(term.source, term.order, use_work);
+  }
 }
 
 }  // namespace troupe::nn

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -25,14 +26,15 @@ struct Rows {
   std::uint32_t index = 0;
 };
 
-/// A summand of a combination. Made by the tape's own(), aggregate() and weighted_sum().
+/// A summand of a combination. Made by the tape's own(), aggregate(), weighted_sum(), attend().
 struct Term {
   Rows source;
   Path path;
   /// Numbers of the parameters whose sum the term's rows are multiplied with, all of one shape
   /// [out, in]; empty: no product.
   std::vector<std::size_t> weights;
-  std::uint32_t order = 0;  ///< among all terms of the pass
+  std::optional<Rows> weights_of_edges = {};  ///< of attend(): what attention() gave
+  std::uint32_t order = 0;                    ///< among all terms of the pass
 };
 
 /// What follows the sum of a combination's terms, by parameter number.
@@ -77,6 +79,20 @@ class Tape {
   Term weighted_sum(Rows rows, const LayerBlock& block, const EdgeFactors& factors,
                     std::vector<std::size_t> weights = {});
 
+  /// Scores of the first `count` rows for each head: [count, heads].
+  /// \param vectors  parameter [heads, columns of a head]
+  Rows head_scores(Rows rows, std::size_t count, std::size_t vectors);
+  struct Attention {
+    float slope = 0.2F;     ///< of leaky ReLU below 0
+    bool one_loop = false;  ///< each destination has exactly one self loop
+  };
+  /// Weights of a block's edges: softmax over in-edges of leaky_relu(source + destination), per
+  /// head. \param source, destination  scores of both ends
+  Rows attention(Rows source, Rows destination, const LayerBlock& block, const Attention& how);
+  /// In-neighbors' rows times the weights of attention(). \param mean  over the heads, instead of
+  /// one after the other
+  Term attend(Rows rows, Rows weights, const LayerBlock& block, bool mean);
+
   /// Factors of graph convolutions with one self loop per node (GcnFactors), in the tape's memory.
   EdgeFactors degree_factors(const LayerBlock& block, const LayerBlock* below);
 
@@ -109,7 +125,14 @@ class Tape {
   MutMatrix parameters_of(const std::vector<std::size_t>& numbers, GrowBuffer<float>& sum) const;
   TermWork work_of(const Term& term, std::size_t position, std::size_t rows, bool first,
                    Slot& slot);
+  Rows last() const { return {static_cast<std::uint32_t>(used_ - 1)}; }
+  const EdgesBySource& by_source(const LayerBlock& block) const;
   void sort_by_source();
+  void use(Rows rows, std::uint32_t order, const UseWork& work);
+  void drop_backward(Operation& operation, MutMatrix grad);
+  void head_scores_backward(Operation& operation, ConstMatrix grad, ParameterGradients& gradients);
+  void attention_backward(Operation& operation, MutMatrix grad);
+  void combination_backward(Operation& operation, MutMatrix grad, ParameterGradients& gradients);
   void operation_backward(Operation& operation, MutMatrix grad, ParameterGradients& gradients);
   void term_backward(Operation& operation, std::size_t position, ConstMatrix grad,
                      ParameterGradients& gradients);
@@ -126,6 +149,12 @@ class Tape {
   std::size_t factors_ = 0;  ///< memories of factors in use
   std::vector<std::unique_ptr<Operation>> operations_;
   std::vector<std::unique_ptr<GcnFactors>> factor_memory_;
+  struct SortedBlock {
+    const LayerBlock* block = nullptr;
+    EdgesBySource edges;
+  };
+  std::vector<std::unique_ptr<SortedBlock>> sorted_;  ///< the first so many are of this pass
+  std::size_t blocks_sorted_ = 0;
 };
 
 }  // namespace troupe::nn

@@ -294,15 +294,24 @@ TEST(ParseJob, RefusesDuplicateKeys) {
             "/seed: expected each key once, found it twice; remove one\n");
 }
 
+TEST(ParseJob, HeadsAreForGatAndDivideTheColumnsBetweenLayers) {
+  EXPECT_EQ(problems_with("model.heads", "4"),
+            "/model/heads: expected 1 with kind \"graphsage\", found 4; it is for \"gat\"\n");
+  EXPECT_EQ(problems_with("model", R"({"kind": "gat", "heads": 5, "hidden": 64})"),
+            "/model/heads: expected a divisor of hidden, 64, found 5\n");
+  EXPECT_EQ(problems_with("model", R"({"kind": "gat", "heads": 8, "hidden": 64})"), "");
+}
+
 TEST(ParseJob, RefusesWhatIsNotBuiltYetAndSaysWhatWorks) {
   EXPECT_EQ(
-      problems_with("model.kind", "gat"),
-      "/model/kind: expected \"graphsage\" or \"gcn\", found \"gat\", which is not built yet\n");
+      problems_with("model.kind", "gin"),
+      "/model/kind: expected \"graphsage\", \"gcn\" or \"gat\", found \"gin\", which is not built "
+      "yet\n");
   EXPECT_EQ(problems_with("checkpoint.copies", "2"),
             "/checkpoint/copies: expected 1: all simulated hosts share one file system, found 2, "
             "which is not built yet\n");
   for (const std::string setting :
-       {"features.cache.policy=lru", "model.kind=gat", "model.norm=batch",
+       {"features.cache.policy=lru", "model.kind=rgcn", "model.norm=batch",
         "train.optimizer.kind=adagrad", "eval.split=mask1"}) {
     EXPECT_CONTAINS(problems_of(minimal, {setting}), "which is not built yet") << setting;
   }

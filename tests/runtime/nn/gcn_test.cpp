@@ -149,7 +149,7 @@ TEST(Gcn, WholeGraphWithSelfLoopsMatchesTheGolden) {
   const OwnedBlock block = square_block();
   const Matrix x = golden_matrix(path + "x");
   const Matrix grad_out = golden_matrix(path + "grad_out");
-  const auto model = model_of({.kind = "gcn", .layers = 1, .in_dim = 13, .out_dim = 9});
+  const auto model = network_of({.kind = "gcn", .layers = 1, .in_dim = 13, .out_dim = 9});
   std::vector<float> parameters = golden_floats(path + "lin_weight");
   const auto bias = golden_floats(path + "bias");
   parameters.insert(parameters.end(), bias.begin(), bias.end());
@@ -233,7 +233,7 @@ TEST(GcnFactors, WorkOnABlockThatBeginsInsideTheEdges) {
 }
 
 TEST(Gcn, StartsWithGlorotWeightsAndNoBias) {
-  const auto model = model_of(
+  const auto model = network_of(
       {.kind = "gcn", .layers = 2, .in_dim = 90, .hidden = 60, .out_dim = 40, .layer_norm = true});
 
   const auto parameters = model->initial_parameters(3);
@@ -297,13 +297,13 @@ TEST(Gcn, GivesTheSeedsWhatTheWholeSampledGraphGivesThem) {
   }
   const DropoutContext dropout{.training = true, .job_seed = 4};
   for (const std::uint64_t hidden : {8U, 30U}) {
-    const auto model = model_of({.kind = "gcn",
-                                 .layers = 2,
-                                 .in_dim = 20,
-                                 .hidden = hidden,
-                                 .out_dim = 9,
-                                 .dropout = 0.4F,
-                                 .input_dropout = 0.3F});
+    const auto model = network_of({.kind = "gcn",
+                                   .layers = 2,
+                                   .in_dim = 20,
+                                   .hidden = hidden,
+                                   .out_dim = 9,
+                                   .dropout = 0.4F,
+                                   .input_dropout = 0.3F});
     const auto parameters = model->initial_parameters(2);
     ComputePool pool(2);
     const auto pass = std::make_unique<Activations>();
@@ -378,13 +378,13 @@ TEST(Gcn, ExactInferenceInPiecesHasTheBitsOfForwardOnTheWholeGraph) {
   const OwnedBlock graph = whole_graph();
   for (const std::uint64_t in_dim : {5U, 20U}) {
     const Matrix x = random_matrix(700, in_dim, 1);
-    const auto model = model_of({.kind = "gcn",
-                                 .layers = 3,
-                                 .in_dim = in_dim,
-                                 .hidden = 8,
-                                 .out_dim = 8,
-                                 .layer_norm = true,
-                                 .dropout = 0.5F});
+    const auto model = network_of({.kind = "gcn",
+                                   .layers = 3,
+                                   .in_dim = in_dim,
+                                   .hidden = 8,
+                                   .out_dim = 8,
+                                   .layer_norm = true,
+                                   .dropout = 0.5F});
     const auto parameters = model->initial_parameters(2);
     ComputePool pool(2);
     const auto pass = std::make_unique<Activations>();
@@ -405,9 +405,9 @@ TEST(Gcn, EmbeddingsAreTheRowsThatTheLastLayerTakes) {
   for (const std::uint64_t in_dim : {5U, 20U}) {  // the product after the sum, and before it
     const Matrix x = random_matrix(700, in_dim, 1);
     const auto model =
-        model_of({.kind = "gcn", .layers = 2, .in_dim = in_dim, .hidden = 8, .out_dim = 3});
+        network_of({.kind = "gcn", .layers = 2, .in_dim = in_dim, .hidden = 8, .out_dim = 3});
     const auto first =
-        model_of({.kind = "gcn", .layers = 1, .in_dim = in_dim, .hidden = 8, .out_dim = 8});
+        network_of({.kind = "gcn", .layers = 1, .in_dim = in_dim, .hidden = 8, .out_dim = 8});
     const auto parameters = model->initial_parameters(2);
     const auto of_first = std::span(parameters).first(first->num_parameters());
     ComputePool pool(2);
@@ -428,9 +428,9 @@ TEST(Gcn, EmbeddingsAreTheRowsThatTheLastLayerTakes) {
 
 TEST(Gcn, StageZeroNeedsNoRowsOfNeighboursAndMovesTheNarrowerRows) {
   const auto narrowing =
-      model_of({.kind = "gcn", .layers = 2, .in_dim = 100, .hidden = 16, .out_dim = 7});
+      network_of({.kind = "gcn", .layers = 2, .in_dim = 100, .hidden = 16, .out_dim = 7});
   const auto widening =
-      model_of({.kind = "gcn", .layers = 2, .in_dim = 10, .hidden = 16, .out_dim = 20});
+      network_of({.kind = "gcn", .layers = 2, .in_dim = 10, .hidden = 16, .out_dim = 20});
 
   const auto narrow = narrowing->infer_stages();
   const auto wide = widening->infer_stages();

@@ -21,7 +21,7 @@ std::vector<std::string> names_of(const Network& model) {
 void expect_case(const std::string& name, const ModelOptions& options, const HeteroBatch& batch,
                  const std::string& grad_out) {
   constexpr double tolerance = 1e-5;
-  const auto model = model_of(options);
+  const auto model = network_of(options);
   const auto parameters = golden_floats("typed/" + name + "_parameters");
   ASSERT_EQ(parameters.size(), model->num_parameters());
   ComputePool executor(2);
@@ -66,7 +66,7 @@ TEST(HeteroSage, TwoLayersWithNormalisationMatchPyTorch) {
 }
 
 TEST(HeteroSage, ParametersAreNamedByTypeAndOnlyThoseThatReachTheSeeds) {
-  const auto model = model_of(
+  const auto model = network_of(
       {.layers = 2, .hidden = 4, .out_dim = 3, .layer_norm = true, .types = golden_types(0)});
   std::vector<std::string> expected;
   for (const std::string edge : {"writes", "written_by", "cites", "holds"}) {
@@ -89,7 +89,7 @@ TEST(HeteroSage, ParametersAreNamedByTypeAndOnlyThoseThatReachTheSeeds) {
 }
 
 TEST(HeteroSage, InitialParametersComeFromTheirOwnStreams) {
-  const auto model = model_of(
+  const auto model = network_of(
       {.layers = 2, .hidden = 4, .out_dim = 3, .layer_norm = true, .types = golden_types(0)});
   const auto parameters = model->initial_parameters(8);
   for (const auto& [number, bound] :
@@ -130,13 +130,13 @@ class EachHeteroSage : public ::testing::TestWithParam<ModelOptions> {};
 TEST_P(EachHeteroSage, GradientMatchesFiniteDifferences) {
   const HeteroBatch batch =
       random_hetero_batch(GetParam().types, {{60, 80, 7}, {40, 50, 5}, {20, 24, 3}, {9, 8, 1}}, 3);
-  expect_gradient_of_differences(*model_of(GetParam()), batch.input(true), 1e-2);
+  expect_gradient_of_differences(*network_of(GetParam()), batch.input(true), 1e-2);
 }
 
 TEST_P(EachHeteroSage, BitsAreTheSameOnAnyExecutorAndInAReusedPass) {
   const auto& types = GetParam().types;
   expect_bits_on_any_executor(
-      *model_of(GetParam()),
+      *network_of(GetParam()),
       random_hetero_batch(types, {{1500, 2300, 70}, {1100, 1400, 50}, {600, 700, 20}, {130, 90, 9}},
                           3),
       random_hetero_batch(types, {{1700, 2500, 90}, {1200, 1600, 60}, {700, 750, 30}, {200, 95, 9}},
@@ -146,7 +146,7 @@ TEST_P(EachHeteroSage, BitsAreTheSameOnAnyExecutorAndInAReusedPass) {
 INSTANTIATE_TEST_SUITE_P(All, EachHeteroSage, ::testing::ValuesIn(kinds()));
 
 TEST(HeteroSage, NodeTypesThatABatchLacksAddNothing) {
-  const auto model = model_of({.layers = 2, .hidden = 4, .out_dim = 3, .types = golden_types(0)});
+  const auto model = network_of({.layers = 2, .hidden = 4, .out_dim = 3, .types = golden_types(0)});
   const HeteroBatch batch =
       random_hetero_batch(model->options().types, {{9, 0, 0}, {6, 0, 0}, {3, 0, 0}}, 1);
   const auto pass = std::make_unique<Activations>();
@@ -169,7 +169,7 @@ TEST(HeteroSage, DropoutChangesTrainingOnly) {
   const ModelOptions plain{.layers = 2, .hidden = 4, .out_dim = 3, .types = golden_types(0)};
   ModelOptions dropping = plain;
   dropping.input_dropout = 0.5F;
-  const auto model = model_of(dropping);
+  const auto model = network_of(dropping);
   HeteroBatch batch = random_hetero_batch(plain.types, {{9, 9, 9}, {6, 6, 6}, {3, 3, 3}}, 1);
   const auto pass = std::make_unique<Activations>();
   const auto parameters = model->initial_parameters(1);
@@ -177,7 +177,7 @@ TEST(HeteroSage, DropoutChangesTrainingOnly) {
 
   const auto training = run_pass(*model, executor, parameters, batch.input(true), *pass);
   const auto scoring = run_pass(*model, executor, parameters, batch.input(false), *pass);
-  const auto without = run_pass(*model_of(plain), executor, parameters, batch.input(true), *pass);
+  const auto without = run_pass(*network_of(plain), executor, parameters, batch.input(true), *pass);
 
   EXPECT_TRUE(same_bits(scoring.logits, without.logits));
   EXPECT_FALSE(same_bits(training.logits, scoring.logits));
@@ -209,13 +209,13 @@ TEST(HeteroSage, ExactInferenceInPiecesHasTheBitsOfForwardOnTheWholeGraph) {
   const std::vector<std::uint32_t> nodes = {600, 700, 40};
   const HeteroBatch graph = random_hetero_batch(types, {nodes, nodes, nodes}, 3);
   for (const bool more : {false, true}) {
-    const auto network = model_of({.aggregator = more ? Aggregator::max : Aggregator::mean,
-                                   .layers = 2,
-                                   .hidden = 5,
-                                   .out_dim = 3,
-                                   .layer_norm = more,
-                                   .l2 = more,
-                                   .types = types});
+    const auto network = network_of({.aggregator = more ? Aggregator::max : Aggregator::mean,
+                                     .layers = 2,
+                                     .hidden = 5,
+                                     .out_dim = 3,
+                                     .layer_norm = more,
+                                     .l2 = more,
+                                     .types = types});
     const auto parameters = network->initial_parameters(2);
     ComputePool pool(2);
     Activations activations;
@@ -258,7 +258,8 @@ TEST(HeteroSage, ExactInferenceInPiecesHasTheBitsOfForwardOnTheWholeGraph) {
 }
 
 TEST(HeteroSage, StagesNameTheTypesThatTheyReadAndGive) {
-  const auto network = model_of({.layers = 2, .hidden = 4, .out_dim = 3, .types = golden_types(0)});
+  const auto network =
+      network_of({.layers = 2, .hidden = 4, .out_dim = 3, .types = golden_types(0)});
 
   const auto stages = network->infer_stages();
 
@@ -289,7 +290,7 @@ TEST(MakeHeteroNetwork, RefusesWhatMakesNoModel) {
 }
 
 TEST(HeteroSageDeathTest, StopsOnFeaturesOfAnotherWidth) {
-  const auto model = model_of({.layers = 1, .out_dim = 3, .types = golden_types(1)});
+  const auto model = network_of({.layers = 1, .out_dim = 3, .types = golden_types(1)});
   HeteroBatch batch = random_hetero_batch(golden_types(1), {{9, 9, 9}, {3, 3, 3}}, 1);
   batch.features[2] = random_matrix(9, 3, 1);
   const auto pass = std::make_unique<Activations>();

@@ -17,7 +17,7 @@
 
 namespace troupe::nn::testing {
 
-inline std::unique_ptr<Network> model_of(const ModelOptions& options) {
+inline std::unique_ptr<Network> network_of(const ModelOptions& options) {
   auto model = make_network(options);
   EXPECT_OK(model);
   return *std::move(model);

@@ -90,17 +90,17 @@ class EachSage : public EachModel {};  // GCN: gcn_test.cpp, with the degrees of
 
 TEST_P(EachModel, GradientMatchesFiniteDifferences) {
   const Batch batch = random_batch({90, 60, 30, 10}, GetParam().in_dim, 3);
-  expect_gradient_of_differences(*model_of(GetParam()), batch.input(true), 5e-3);
+  expect_gradient_of_differences(*network_of(GetParam()), batch.input(true), 5e-3);
 }
 
 TEST_P(EachModel, BitsAreTheSameOnAnyExecutorAndInAReusedPass) {
-  expect_bits_on_any_executor(*model_of(GetParam()),
+  expect_bits_on_any_executor(*network_of(GetParam()),
                               random_batch({2300, 1500, 700, 130}, GetParam().in_dim, 3),
                               random_batch({2600, 1800, 800, 200}, GetParam().in_dim, 4));
 }
 
 TEST_P(EachSage, InferenceByLayerHasTheBitsOfForwardWhateverTheOtherRows) {
-  const auto model = model_of(GetParam());
+  const auto model = network_of(GetParam());
   const Batch batch = random_batch({1200, 900, 600, 520}, GetParam().in_dim, 3);
   const std::vector<float> parameters = model->initial_parameters(9);
   const auto pass = std::make_unique<Activations>();
@@ -125,7 +125,7 @@ TEST_P(EachSage, InferenceByLayerHasTheBitsOfForwardWhateverTheOtherRows) {
 }
 
 TEST_P(EachSage, TheLastLayerOfTheEmbeddingsGivesTheLogits) {
-  const auto model = model_of(GetParam());
+  const auto model = network_of(GetParam());
   const Batch batch = random_batch({1200, 900, 600, 520}, GetParam().in_dim, 3);
   const std::vector<float> parameters = model->initial_parameters(9);
   const auto pass = std::make_unique<Activations>();
@@ -148,13 +148,13 @@ INSTANTIATE_TEST_SUITE_P(All, EachSage, ::testing::ValuesIn(sage_kinds()));
 
 TEST(Network, EmptyBatchGivesNoLogitsAndAZeroGradient) {
   for (const std::string kind : {"graphsage", "gcn"}) {
-    const auto model = model_of({.kind = kind,
-                                 .layers = 2,
-                                 .in_dim = 4,
-                                 .hidden = 8,
-                                 .out_dim = 3,
-                                 .layer_norm = true,
-                                 .l2 = true});
+    const auto model = network_of({.kind = kind,
+                                   .layers = 2,
+                                   .in_dim = 4,
+                                   .hidden = 8,
+                                   .out_dim = 3,
+                                   .layer_norm = true,
+                                   .l2 = true});
     const OwnedBlock empty{.num_dst = 0, .num_src = 0, .offsets = {0}, .sources = {}};
     const ForwardInput input = one_type_input({empty.view(), empty.view()}, {nullptr, 0, 4});
     const auto pass = std::make_unique<Activations>();
@@ -171,7 +171,7 @@ TEST(Network, EmptyBatchGivesNoLogitsAndAZeroGradient) {
 
 TEST(Network, LayoutNamesEachSliceInOrder) {
   const auto model =
-      model_of({.layers = 2, .in_dim = 4, .hidden = 8, .out_dim = 3, .layer_norm = true});
+      network_of({.layers = 2, .in_dim = 4, .hidden = 8, .out_dim = 3, .layer_norm = true});
   const std::vector<ParameterSlice> expected = {
       {"conv1.lin_l.weight", 0, 8, 4},  {"conv1.lin_l.bias", 32, 8, 1},
       {"conv1.lin_r.weight", 40, 8, 4}, {"norm1.weight", 72, 8, 1},
@@ -192,7 +192,7 @@ TEST(Network, LayoutNamesEachSliceInOrder) {
 
 TEST(Network, InitialParametersAreWordZeroOfTheStreamOfTheirNumberAndIndex) {
   const auto model =
-      model_of({.layers = 2, .in_dim = 16, .hidden = 4, .out_dim = 3, .layer_norm = true});
+      network_of({.layers = 2, .in_dim = 16, .hidden = 4, .out_dim = 3, .layer_norm = true});
   const std::uint64_t seed = (std::uint64_t{3} << 32) + 8;
 
   const std::vector<float> parameters = model->initial_parameters(seed);
@@ -210,7 +210,7 @@ TEST(Network, InitialParametersAreWordZeroOfTheStreamOfTheirNumberAndIndex) {
 }
 
 TEST(Network, InitialParametersFillTheirRangeEvenly) {
-  const auto model = model_of({.layers = 1, .in_dim = 400, .out_dim = 100});
+  const auto model = network_of({.layers = 1, .in_dim = 400, .out_dim = 100});
   const auto parameters = model->initial_parameters(1);
   const auto weight = std::span(parameters).first(40000);
   const double bound = 0.05;
@@ -231,8 +231,8 @@ TEST(Network, InitialParametersFillTheirRangeEvenly) {
 
 TEST(Network, DropoutChangesTrainingOnly) {
   const auto model =
-      model_of({.layers = 2, .in_dim = 6, .hidden = 8, .out_dim = 3, .dropout = 0.5F});
-  const auto plain = model_of({.layers = 2, .in_dim = 6, .hidden = 8, .out_dim = 3});
+      network_of({.layers = 2, .in_dim = 6, .hidden = 8, .out_dim = 3, .dropout = 0.5F});
+  const auto plain = network_of({.layers = 2, .in_dim = 6, .hidden = 8, .out_dim = 3});
   const Batch batch = random_batch({60, 30, 10}, 6, 1);
   const auto parameters = model->initial_parameters(1);
   const auto pass = std::make_unique<Activations>();
@@ -269,12 +269,12 @@ TEST(MakeNetwork, OneLayerNeedsNoHiddenWidth) {
 }
 
 TEST(MakeNetwork, RefusesAKindThatIsNotBuilt) {
-  EXPECT_ERROR(make_network({.kind = "gat", .layers = 1, .in_dim = 1, .out_dim = 1}),
-               Errc::unimplemented, "expected graphsage or gcn, got \"gat\"");
+  EXPECT_ERROR(make_network({.kind = "gatv2", .layers = 1, .in_dim = 1, .out_dim = 1}),
+               Errc::unimplemented, "expected graphsage or gcn or gat, got \"gatv2\"");
 }
 
 TEST(ModelDeathTest, StopsOnFeaturesOfAnotherWidth) {
-  const auto model = model_of({.layers = 2, .in_dim = 6, .hidden = 8, .out_dim = 3});
+  const auto model = network_of({.layers = 2, .in_dim = 6, .hidden = 8, .out_dim = 3});
   const Batch batch = random_batch({60, 30, 10}, 5, 1);
   const auto pass = std::make_unique<Activations>();
   InlineExecutor executor;

@@ -119,8 +119,11 @@ TEST_F(Outputs, TheMetadataHaveTheDocumentedKeys) {
   options.types.nodes = {{"node", 3}};
   options.types.edges = {{"edge", NodeTypeId{0}, NodeTypeId{0}},
                          {"back", NodeTypeId{0}, NodeTypeId{0}}};
-  for (const auto& [key, value] : model_metadata(options)) {
-    keys.insert(key);
+  for (const std::string kind : {"graphsage", "gat"}) {
+    options.kind = kind;
+    for (const auto& [key, value] : model_metadata(options)) {
+      keys.insert(key);
+    }
   }
   EXPECT_EQ(keys, testing::documented_keys("model.safetensors"));
 }

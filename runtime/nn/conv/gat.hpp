@@ -1,0 +1,29 @@
+#pragma once
+/// \file gat.hpp
+/// Graph attention networks (Veličković et al., ICLR 2018): sum of a_ij W x_j + b over in-neighbors
+/// and the node itself, exactly one self loop each, with a_ij = softmax over them of
+/// leaky_relu(att_src W x_j + att_dst W x_i, 0.2), for each of several heads. Heads stand one after
+/// the other, in the last layer their mean. What PyG's GATConv computes, without dropout of a_ij.
+#include "runtime/nn/conv/conv.hpp"
+
+namespace troupe::nn {
+
+struct GatOptions {
+  std::uint32_t heads = 1;
+  bool one_loop = true;   ///< false: edges as they are
+  bool mean_last = true;  ///< the last layer gives the mean of its heads
+};
+
+class GatConv final : public Conv {
+ public:
+  explicit GatConv(const GatOptions& options) : options_(options) {}
+  std::vector<NewParameter> parameters(const ConvShape& shape) const override;
+  ConvTerms record(const ConvCall& call) const override;
+
+ private:
+  bool is_mean(const ConvShape& shape) const { return shape.last && options_.mean_last; }
+
+  GatOptions options_;
+};
+
+}  // namespace troupe::nn
