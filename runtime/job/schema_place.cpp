@@ -276,7 +276,7 @@ void add_links(std::vector<SchemaRow>& rows) {
       {"/cluster/window",
        bytes_rule(65536, std::uint64_t{1} << 40),
        value("\"64MiB\""),
-       "bytes of requests and expected replies under way per link",
+       "bytes of requests and their answers in flight, per end of a link and class of traffic",
        {},
        [](const Json& v, Job& job) { job.cluster.window_bytes = parse_bytes(v).value_or(0); }});
   rows.push_back({"/cluster/request_deadline",

@@ -40,7 +40,11 @@ TEST(JobReference, HasARowForEveryKeyAndNoOther) {
   for (const JobKey& key : job_keys()) {
     expected.push_back(row_of(key));
   }
-  EXPECT_EQ(rows_of_reference(), expected);
+  const auto found = rows_of_reference();
+  ASSERT_EQ(found.size(), expected.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    EXPECT_EQ(found[i], expected[i]);
+  }
 }
 
 TEST(JobKeys, AreDistinctAndComplete) {
