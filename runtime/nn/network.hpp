@@ -52,7 +52,7 @@ struct ForwardInput {
   DropoutContext dropout;                        ///< its node type is set by the network
 };
 
-/// Input rows of a block of exact inference, unless told otherwise; does not change results.
+/// Default size of the input rows of a block of exact inference; results do not depend on it.
 inline constexpr std::uint64_t infer_block_bytes = std::uint64_t{64} << 20;
 
 /// One pass of exact inference over all nodes of the graph. Its input rows are the features for the
@@ -88,7 +88,6 @@ class Activations {
  public:
   /// \param ops  null: on the CPU
   explicit Activations(std::unique_ptr<BlockOps> ops = nullptr);
-  Tape& tape() { return tape_; }
   BlockOps& ops() { return *ops_; }
 
  private:

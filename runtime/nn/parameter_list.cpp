@@ -3,6 +3,7 @@
 #include "runtime/base/philox.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace troupe::nn {
 namespace {
@@ -19,6 +20,10 @@ void fill_uniform(std::uint64_t job_seed, std::uint16_t number, float bound, std
 
 std::size_t num_parameters(const ParameterLayout& layout) {
   return layout.empty() ? 0 : layout.back().offset + layout.back().size();
+}
+
+float glorot_bound(std::size_t rows, std::size_t cols) {
+  return static_cast<float>(std::sqrt(6.0 / static_cast<double>(rows + cols)));
 }
 
 std::size_t ParameterList::add(const NewParameter& parameter) {

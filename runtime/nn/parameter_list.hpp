@@ -35,6 +35,10 @@ struct NewParameter {
   float value = 0;  ///< where `bound` is 0
 };
 
+/// Glorot and Bengio: "Understanding the difficulty of training deep feedforward neural networks",
+/// 2010: bound of the uniform start of a weight [rows, cols].
+float glorot_bound(std::size_t rows, std::size_t cols);
+
 class ParameterList {
  public:
   /// \returns its number

@@ -1,26 +1,18 @@
 #include "runtime/nn/conv/gat.hpp"
 
-#include <cmath>
-
 namespace troupe::nn {
-namespace {
-
-/// Glorot and Bengio 2010.
-float glorot(std::size_t in, std::size_t out) {
-  return static_cast<float>(std::sqrt(6.0 / static_cast<double>(in + out)));
-}
-
-}  // namespace
 
 std::vector<NewParameter> GatConv::parameters(const ConvShape& shape) const {
   const std::size_t heads = options_.heads;
   const auto cols = is_mean(shape) ? shape.out : shape.out / heads;
   const auto all = heads * cols;
-  return {
-      {.name = "lin.weight", .rows = all, .cols = shape.source, .bound = glorot(shape.source, all)},
-      {.name = "att_src", .rows = heads, .cols = cols, .bound = glorot(heads, cols)},
-      {.name = "att_dst", .rows = heads, .cols = cols, .bound = glorot(heads, cols)},
-      {.name = "bias", .rows = shape.out}};
+  return {{.name = "lin.weight",
+           .rows = all,
+           .cols = shape.source,
+           .bound = glorot_bound(all, shape.source)},
+          {.name = "att_src", .rows = heads, .cols = cols, .bound = glorot_bound(heads, cols)},
+          {.name = "att_dst", .rows = heads, .cols = cols, .bound = glorot_bound(heads, cols)},
+          {.name = "bias", .rows = shape.out}};
 }
 
 ConvTerms GatConv::record(const ConvCall& call) const {

@@ -1,7 +1,5 @@
 #include "runtime/nn/conv/gcn.hpp"
 
-#include <cmath>
-
 namespace troupe::nn {
 namespace {
 
@@ -11,14 +9,11 @@ bool is_narrowing(const ConvShape& shape) {
 
 }  // namespace
 
-/// Glorot and Bengio: "Understanding the difficulty of training deep feedforward neural networks",
-/// 2010; bias 0.
 std::vector<NewParameter> GcnConv::parameters(const ConvShape& shape) const {
-  const auto sum = static_cast<double>(shape.source + shape.out);
   return {{.name = "lin.weight",
            .rows = shape.out,
            .cols = shape.source,
-           .bound = static_cast<float>(std::sqrt(6.0 / sum))},
+           .bound = glorot_bound(shape.out, shape.source)},
           {.name = "bias", .rows = shape.out}};
 }
 

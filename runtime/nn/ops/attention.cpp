@@ -81,14 +81,15 @@ TROUPE_HOT void head_score_rows(ConstMatrix x, ConstMatrix vectors, MutMatrix sc
 }
 
 TROUPE_HOT void head_score_backward_rows(ConstMatrix grad, ConstMatrix vectors, MutMatrix grad_x,
-                                         bool add) {
+                                         Into into) {
   for (std::size_t i = 0; i < grad.rows; ++i) {
     for (std::size_t h = 0; h < vectors.rows; ++h) {
       float* row = grad_x.row(i).data() + h * vectors.cols;
-      const float factor = grad.row(i)[h];
-      for (std::size_t c = 0; c < vectors.cols; ++c) {
-        const float value = factor * vectors.data[h * vectors.cols + c];
-        row[c] = add ? row[c] + value : value;
+      if (into == Into::overwrite) {
+        std::ranges::copy(vectors.row(h), row);
+        scale_row(grad.row(i)[h], row, vectors.cols);
+      } else {
+        add_scaled_row(vectors.row(h).data(), grad.row(i)[h], row, vectors.cols);
       }
     }
   }

@@ -10,6 +10,7 @@
 /// from a destination to itself weigh nothing.
 #include "runtime/base/matrix.hpp"
 #include "runtime/nn/ops/aggregate.hpp"
+#include "runtime/nn/ops/linear.hpp"
 #include "runtime/sample/mini_batch.hpp"
 
 #include <cstddef>
@@ -33,7 +34,7 @@ struct AttentionShape {
 /// \param scores   [n, heads]
 void head_score_rows(ConstMatrix x, ConstMatrix vectors, MutMatrix scores);
 /// grad_x = gradient of the scores, or += .
-void head_score_backward_rows(ConstMatrix grad, ConstMatrix vectors, MutMatrix grad_x, bool add);
+void head_score_backward_rows(ConstMatrix grad, ConstMatrix vectors, MutMatrix grad_x, Into into);
 /// grad_vectors [heads, columns] += sum over these rows.
 void head_score_gradient_rows(ConstMatrix grad, ConstMatrix x, MutMatrix grad_vectors);
 

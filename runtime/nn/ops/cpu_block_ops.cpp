@@ -27,12 +27,15 @@ void add_scaled_rows(const Path& path, ConstMatrix from, std::size_t first, MutM
   if (path.scale.empty()) {
     return add_rows(from, to, into);
   }
+  if (into == Into::overwrite) {
+    add_rows(from, to, into);
+  }
   for (std::size_t r = 0; r < to.rows; ++r) {
     const float factor = path.scale[first + r];
-    for (std::size_t c = 0; c < to.cols; ++c) {
-      const float value = from.data[r * to.cols + c] * factor;
-      float& sum = to.data[r * to.cols + c];
-      sum = into == Into::overwrite ? value : sum + value;
+    if (into == Into::overwrite) {
+      scale_row(factor, to.row(r).data(), to.cols);
+    } else {
+      add_scaled_row(from.row(r).data(), factor, to.row(r).data(), to.cols);
     }
   }
 }
@@ -91,8 +94,7 @@ void sources_of(const UseWork& use, std::size_t first, MutMatrix out) {
 
 void add_use(const UseWork& use, std::size_t first, MutMatrix rows, Into into, Matrix& scratch) {
   if (use.path.reach == Reach::head_scores) {
-    return head_score_backward_rows(use.grad.slice(first, rows.rows), use.weight, rows,
-                                    into == Into::add);
+    return head_score_backward_rows(use.grad.slice(first, rows.rows), use.weight, rows, into);
   }
   if (use.path.reach == Reach::own) {
     const ConstMatrix grad = use.grad.slice(first, rows.rows);

@@ -104,8 +104,6 @@ class Tape {
   Rows linear(Rows rows, std::size_t count, std::size_t weight);
 
   ConstMatrix value(Rows rows) const;
-  std::size_t cols(Rows rows) const { return value(rows).cols; }
-  std::size_t parameter_rows(std::size_t number) const { return list_->layout()[number].rows; }
 
   /// Gradients of sum(result * grad) with respect to all parameters, written to `gradient`, and to
   /// the inputs that asked for theirs.
@@ -114,18 +112,22 @@ class Tape {
   /// Of an input that asked for it. Valid until the next pass.
   ConstMatrix gradient(Rows input) const;
 
-  BlockOps& ops() { return ops_; }
-
  private:
   struct Slot;
   struct Operation;
   struct ParameterGradients;
+  struct SortedBlock {
+    const LayerBlock* block = nullptr;
+    EdgesBySource edges;
+  };
 
   Operation& append();
   MutMatrix parameters_of(const std::vector<std::size_t>& numbers, GrowBuffer<float>& sum) const;
   TermWork work_of(const Term& term, std::size_t position, std::size_t rows, bool first,
                    Slot& slot);
   Rows last() const { return {static_cast<std::uint32_t>(used_ - 1)}; }
+  /// Null: not among the blocks of this pass.
+  SortedBlock* find_sorted(const LayerBlock* block) const;
   const EdgesBySource& by_source(const LayerBlock& block) const;
   void sort_by_source();
   void use(Rows rows, std::uint32_t order, const UseWork& work);
@@ -149,10 +151,6 @@ class Tape {
   std::size_t factors_ = 0;  ///< memories of factors in use
   std::vector<std::unique_ptr<Operation>> operations_;
   std::vector<std::unique_ptr<GcnFactors>> factor_memory_;
-  struct SortedBlock {
-    const LayerBlock* block = nullptr;
-    EdgesBySource edges;
-  };
   std::vector<std::unique_ptr<SortedBlock>> sorted_;  ///< the first so many are of this pass
   std::size_t blocks_sorted_ = 0;
 };
