@@ -124,14 +124,17 @@ const nn::InferStage::Output& output_of(const nn::InferStage& stage, NodeTypeId 
   return *std::ranges::find(stage.outputs, type, &nn::InferStage::Output::type);
 }
 
+/// Node type whose rows an edge type brings.
+NodeTypeId source_of(const EvaluatorState& state, EdgeTypeId edge) {
+  return state.options.network->options().types.edges[raw(edge)].source;
+}
+
 /// Columns of the rows that a stage reads for an output: those of its own type and of its sources.
 std::uint64_t read_cols(const EvaluatorState& state, const nn::InferStage& stage,
                         const nn::InferStage::Output& output) {
   std::uint64_t cols = stage.in_cols[raw(output.type)];
   for (const auto e : output.edges) {
-    const auto& type = state.host->graph->edge_types[raw(e)];
-    const auto source = state.options.dir == EdgeDir::in ? type.source : type.destination;
-    cols = std::max(cols, stage.in_cols[raw(source)]);
+    cols = std::max(cols, stage.in_cols[raw(source_of(state, e))]);
   }
   return cols;
 }
@@ -324,10 +327,7 @@ BlockInputs block_inputs(const EvaluatorState& state, const Layer& layer, const 
                            layer.collect->decoders[t].cols() * sizeof(float)});
   }
   for (const auto e : output.edges) {
-    const auto& type = graph.edge_types[raw(e)];
-    const bool in = state.options.dir == EdgeDir::in;
-    inputs.along.push_back(
-        {&part.edges_of(e).lists(state.options.dir), in ? type.source : type.destination});
+    inputs.along.push_back({&part.edges_of(e).lists(state.options.dir), source_of(state, e)});
   }
   return inputs;
 }
