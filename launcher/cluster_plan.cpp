@@ -155,7 +155,7 @@ Result<std::shared_ptr<const ClusterPlan>> ClusterPlan::make(const Job& job,
   return std::shared_ptr<const ClusterPlan>(std::move(plan));
 }
 
-LearnerOptions ClusterPlan::learner_options() const {
+LearnerOptions learner_options(const Job& job) {
   LearnerOptions options;
   options.model = job.model;
   options.optimizer = job.train.optimizer;
@@ -177,7 +177,7 @@ TrainerOptions ClusterPlan::trainer_options(Rank rank) const {
   options.orders = orders;
   options.sample = sample;
   options.collect = collect;
-  options.learner = learner_options();
+  options.learner = learner_options(job);
   options.take_only = take_only();
   options.max_eval_batches = job.eval.max_batches;
   options.fenced_for = seconds_as<std::chrono::milliseconds>(job.cluster.recovery_deadline_s);
@@ -213,7 +213,7 @@ Result<Checkpoint> ClusterPlan::initial_state() const {
   Checkpoint state;
   state.job = job.json;
   if (network) {
-    TROUPE_ASSIGN_OR_RETURN(const auto learner, Learner::create(learner_options()));
+    TROUPE_ASSIGN_OR_RETURN(const auto learner, Learner::create(learner_options(job)));
     auto optimizer = learner->optimizer_state();
     state.training.parameters = *learner->snapshot();
     state.training.optimizer = {optimizer.steps, std::move(optimizer.arrays)};

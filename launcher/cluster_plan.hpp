@@ -30,6 +30,10 @@ std::size_t compute_threads(const ClusterJob& cluster, HostId host);
 /// Of one process that is the whole cluster.
 std::size_t compute_threads(const ClusterJob& cluster);
 
+/// Options of a rank's learner.
+/// \param job  fitted to its graph
+LearnerOptions learner_options(const Job& job);
+
 struct ClusterPlan {
   Job job;
   Layout layout;
@@ -57,7 +61,6 @@ struct ClusterPlan {
 
   TrainerOptions trainer_options(Rank rank) const;
   EvaluatorOptions evaluator_options() const;
-  LearnerOptions learner_options() const;
   GateOptions gate_options() const;
   /// The state before the first step.
   Result<Checkpoint> initial_state() const;

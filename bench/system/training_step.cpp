@@ -1,5 +1,6 @@
 #include "bench/system/training_step.hpp"
 
+#include "launcher/cluster_plan.hpp"
 #include "runtime/base/executor.hpp"
 #include "runtime/nn/ops/aggregate.hpp"
 #include "runtime/nn/ops/linear.hpp"
@@ -14,17 +15,6 @@ namespace troupe::bench {
 namespace {
 
 constexpr std::size_t repeats = 9;
-
-LearnerOptions learner_options(const Job& job) {
-  LearnerOptions options;
-  options.model = job.model;
-  options.optimizer = job.train.optimizer;
-  options.loss = job.train.loss;
-  options.job_seed = job.seed;
-  options.schedule = job.train.schedule;
-  options.epochs = job.train.epochs;
-  return options;
-}
 
 /// Products of GraphSAGE on a batch of one type: two per layer forward, their weight gradients, and
 /// above the first layer the gradients of their inputs. With narrowing layers the neighbors' product
