@@ -128,19 +128,33 @@ JobProblem missing_split(const Job& job, const GraphInfo& graph) {
           best.close ? fmt::format("did you mean \"{}\"?", best.word) : ""};
 }
 
-/// Keys that a schedule does not use are at their defaults.
+/// A key of `model` that the kind does not read, but has another value than its default.
+JobProblem unread_key(const nn::ModelOptions& model, const std::string& key,
+                      const std::string& fallback, const std::string& found) {
+  return {"/model/" + key, fmt::format("{} with kind \"{}\"", fallback, model.kind), found,
+          fmt::format("it is for {}", readers_of(nn::model_kinds(), key, "\""))};
+}
+
+void check_aggregator(const nn::ModelOptions& model, ProblemList& problems) {
+  const auto* kind = nn::find_model_kind(model.kind);
+  if (kind != nullptr && !reads_option(*kind, "aggregator") &&
+      model.aggregator != nn::Aggregator::mean) {
+    const bool max = model.aggregator == nn::Aggregator::max;
+    problems.add(unread_key(model, "aggregator", "\"mean\"", max ? "\"max\"" : "\"sum\""));
+  }
+}
+
 void check_heads(const nn::ModelOptions& model, ProblemList& problems) {
   const auto* kind = nn::find_model_kind(model.kind);
   if (kind != nullptr && !reads_option(*kind, "heads") && model.heads != 1) {
-    problems.add({"/model/heads", fmt::format("1 with kind \"{}\"", model.kind),
-                  fmt::to_string(model.heads),
-                  fmt::format("it is for {}", readers_of(nn::model_kinds(), "heads", "\""))});
+    problems.add(unread_key(model, "heads", "1", fmt::to_string(model.heads)));
   } else if (model.layers > 1 && model.hidden % model.heads != 0) {
     problems.add({"/model/heads", fmt::format("a divisor of hidden, {}", model.hidden),
                   fmt::to_string(model.heads), no_hint});
   }
 }
 
+/// Keys that a schedule does not use are at their defaults.
 void check_schedule(const nn::ScheduleOptions& schedule, ProblemList& problems) {
   const nn::ScheduleOptions unset;
   const bool step = schedule.kind == "step";
@@ -331,12 +345,8 @@ void check_between_keys(const Job& job, ProblemList& problems) {
       good("/train/schedule/factor") && good("/train/schedule/end_lr")) {
     check_schedule(job.train.schedule, problems);
   }
-  if (const auto* kind = nn::find_model_kind(job.model.kind);
-      kind != nullptr && !reads_option(*kind, "aggregator") && good("/model/kind") &&
-      good("/model/aggregator") && job.model.aggregator != nn::Aggregator::mean) {
-    problems.add({"/model/aggregator", fmt::format("\"mean\" with kind \"{}\"", job.model.kind),
-                  job.model.aggregator == nn::Aggregator::max ? "\"max\"" : "\"sum\"",
-                  fmt::format("it is for {}", readers_of(nn::model_kinds(), "aggregator", "\""))});
+  if (good("/model/kind") && good("/model/aggregator")) {
+    check_aggregator(job.model, problems);
   }
   if (good("/model/kind") && good("/model/heads") && good("/model/hidden")) {
     check_heads(job.model, problems);
