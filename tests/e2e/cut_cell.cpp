@@ -145,9 +145,9 @@ bool CutRun::wait_for_moment() {
 }
 
 void CutRun::look_for_loss() {
-  if (const auto told = run_.find("is lost", cut_at_)) {
-    outcome_.line = told->text;
-    outcome_.detected_s = std::chrono::duration<double>(told->at - cut_at_).count();
+  if (const auto line = run_.find("is lost", cut_at_)) {
+    outcome_.line = line->text;
+    outcome_.detected_s = std::chrono::duration<double>(line->at - cut_at_).count();
   }
 }
 

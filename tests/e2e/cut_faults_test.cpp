@@ -1,8 +1,5 @@
 // Hosts cut off at one moment each, and back after they were given up; tests/nightly has all moments.
-#include "tests/support/cut_cell.hpp"
-#include "tests/support/network_hosts.hpp"
-
-#include <gtest/gtest.h>
+#include "tests/support/cut_test.hpp"
 
 namespace troupe {
 namespace {
@@ -11,22 +8,10 @@ using testing::Cut;
 using testing::CutCell;
 using testing::Moment;
 
-class CutFault : public ::testing::TestWithParam<CutCell> {
- protected:
-  void SetUp() override {
-    if (const auto why = testing::NetworkHosts::unavailable(); !why.empty()) {
-      GTEST_SKIP() << why;
-    }
-  }
-};
+class CutFault : public testing::CutTest {};
 
 TEST_P(CutFault, EndsWithTheDigestsOfTheUndisturbedRunAndLeavesNothing) {
-  const auto outcome = testing::run_cell(GetParam());
-
-  for (const auto& problem : outcome.problems) {
-    ADD_FAILURE() << problem;
-  }
-  std::printf("%s", testing::table_line(GetParam(), outcome).c_str());
+  run();
 }
 
 INSTANTIATE_TEST_SUITE_P(Matrix, CutFault,

@@ -12,7 +12,7 @@
 namespace troupe::testing {
 
 /// With hosts: all that a run has there is cut off, and back after it was noticed. With connections:
-/// no packet of those that a process has dialled passes any more, while new ones may be made. Orphans:
+/// no packet passes on those that a process has dialed, while new ones may be made. Orphans:
 /// a process is stopped, and its agent, which could kill it; once others have their places the process
 /// is continued, and must end by itself.
 enum class Cut {

@@ -40,20 +40,25 @@ Batch random_batch(const std::vector<std::uint32_t>& sizes, std::size_t in_dim,
   return batch;
 }
 
+/// Three layers that narrow, so that GraphSAGE's and GCN's products come first.
+ModelOptions narrowing(bool norm, bool l2) {
+  return {.layers = 3,
+          .in_dim = 11,
+          .hidden = 8,
+          .out_dim = 5,
+          .layer_norm = norm,
+          .l2 = l2,
+          .dropout = 0.3F,
+          .input_dropout = 0.2F};
+}
+
 std::vector<ModelOptions> sage_kinds() {
   std::vector<ModelOptions> all;
   for (const Aggregator aggregator : {Aggregator::mean, Aggregator::max, Aggregator::sum}) {
     for (const bool norm : {false, true}) {
       for (const bool l2 : {false, true}) {
-        all.push_back({.aggregator = aggregator,
-                       .layers = 3,
-                       .in_dim = 11,
-                       .hidden = 8,
-                       .out_dim = 5,
-                       .layer_norm = norm,
-                       .l2 = l2,
-                       .dropout = 0.3F,
-                       .input_dropout = 0.2F});
+        all.push_back(narrowing(norm, l2));
+        all.back().aggregator = aggregator;
         all.push_back(all.back());
         all.back().in_dim = 6;  // narrower than hidden: the aggregation comes first
         all.back().dropout = 0;
@@ -67,15 +72,8 @@ std::vector<ModelOptions> all_kinds() {
   std::vector<ModelOptions> all = sage_kinds();
   for (const bool norm : {false, true}) {
     for (const bool l2 : {false, true}) {
-      all.push_back({.kind = "gcn",
-                     .layers = 3,
-                     .in_dim = 11,
-                     .hidden = 8,
-                     .out_dim = 5,
-                     .layer_norm = norm,
-                     .l2 = l2,
-                     .dropout = 0.3F,
-                     .input_dropout = 0.2F});
+      all.push_back(narrowing(norm, l2));
+      all.back().kind = "gcn";
       all.push_back(all.back());
       all.back().in_dim = 6;
       all.back().out_dim = 8;
