@@ -1,5 +1,6 @@
 """Arrays, timing and output that the measuring scripts of the peers share."""
 
+import argparse
 import json
 import os
 import resource
@@ -10,6 +11,31 @@ import time
 FANOUT = [15, 10, 5]  # from the seeds outward
 BATCH = 1024
 LAYER_SIZES = [100, 256, 256, 47]
+
+
+def hosts_parser(description, roles):
+    """Command line of a script whose two hosts train together: what run.py gives to each."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("role", choices=roles)
+    parser.add_argument("--graph", help="folder of NumPy files")
+    parser.add_argument("--parts", required=True, help="folder of the partitioned graph")
+    parser.add_argument("--rank", type=int, default=0)
+    parser.add_argument("--addresses", default="", help="of both hosts, comma-separated")
+    parser.add_argument("--interface", default="eth0")
+    parser.add_argument("--epochs", type=int, default=3)
+    return parser
+
+
+def pace_parser(description, systems, warm, batches, seconds):
+    """Command line of a script that measures batches of one system at a `Pace`."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--graph", required=True, help="folder of NumPy files")
+    parser.add_argument("--system", required=True, choices=systems)
+    parser.add_argument("--workers", type=int, default=0)
+    parser.add_argument("--warm", type=int, default=warm, help="batches before the clock starts")
+    parser.add_argument("--batches", type=int, default=batches, help="most batches that are counted")
+    parser.add_argument("--seconds", type=float, default=seconds, help="time after which no further batch is counted")
+    return parser
 
 
 def use_threads(threads):

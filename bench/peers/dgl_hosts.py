@@ -7,7 +7,6 @@
 A host has a /dev/shm of its own, so that trainers reach the other host's server by the network alone.
 """
 
-import argparse
 import os
 import subprocess
 import sys
@@ -125,14 +124,7 @@ def trainer(options):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("role", choices=["prepare", "host", "server", "trainer"])
-    parser.add_argument("--graph", help="folder of NumPy files")
-    parser.add_argument("--parts", required=True, help="folder of the partitioned graph")
-    parser.add_argument("--rank", type=int, default=0)
-    parser.add_argument("--addresses", default="", help="of both hosts, comma-separated")
-    parser.add_argument("--interface", default="eth0")
-    parser.add_argument("--epochs", type=int, default=3)
+    parser = common.hosts_parser(__doc__, ["prepare", "host", "server", "trainer"])
     parser.add_argument("--samplers", type=int, default=0, help="sampler processes per trainer")
     parser.add_argument("--graphbolt", type=int, default=0)
     options = parser.parse_args()

@@ -5,7 +5,6 @@
     glt_hosts.py host --rank K …                            everything of host K, in a network namespace of its own
 """
 
-import argparse
 import os
 import time
 
@@ -102,14 +101,7 @@ def host(options):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("role", choices=["prepare", "host"])
-    parser.add_argument("--graph", help="folder of NumPy files")
-    parser.add_argument("--parts", required=True, help="folder of the partitioned graph")
-    parser.add_argument("--rank", type=int, default=0)
-    parser.add_argument("--addresses", default="", help="of both hosts, comma-separated")
-    parser.add_argument("--interface", default="eth0")
-    parser.add_argument("--epochs", type=int, default=3)
+    parser = common.hosts_parser(__doc__, ["prepare", "host"])
     parser.add_argument("--batches", type=int, default=64, help="most batches of both hosts in an epoch")
     parser.add_argument("--mode", choices=["processes", "collocated"], default="processes", help="where samplers run")
     parser.add_argument("--concurrency", type=int, default=2, help="batches that a sampler process makes at once")

@@ -5,8 +5,6 @@ DGL and GraphBolt draw again for every node of a batch at each hop (frontier "al
 for new nodes with replacement.
 """
 
-import argparse
-
 import common
 
 
@@ -101,15 +99,9 @@ LOADERS = {"dgl": dgl_loader, "graphbolt": graphbolt_loader, "pyg": pyg_loader, 
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--graph", required=True, help="folder of NumPy files")
-    parser.add_argument("--system", required=True, choices=LOADERS)
+    parser = common.pace_parser(__doc__, LOADERS, warm=8, batches=96, seconds=6)
     parser.add_argument("--features", type=int, default=0, help="1: batches carry rows and labels")
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--workers", type=int, default=0)
-    parser.add_argument("--warm", type=int, default=8, help="batches before the clock starts")
-    parser.add_argument("--batches", type=int, default=96, help="most batches that are counted")
-    parser.add_argument("--seconds", type=float, default=6, help="time after which no further batch is counted")
     options = parser.parse_args()
 
     torch = common.use_threads(options.threads)

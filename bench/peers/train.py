@@ -5,8 +5,6 @@ PyG's layers are given what `trim_to_layer` aims at, by hand: layer i sees the e
 matrix. As documented, PyG's step takes several times as long.
 """
 
-import argparse
-
 import common
 import loader as loaders
 
@@ -72,14 +70,8 @@ SYSTEMS = {"dgl": (dgl_net, dgl_inputs), "graphbolt": (dgl_net, graphbolt_inputs
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--graph", required=True, help="folder of NumPy files")
-    parser.add_argument("--system", required=True, choices=SYSTEMS)
+    parser = common.pace_parser(__doc__, SYSTEMS, warm=6, batches=64, seconds=10)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--workers", type=int, default=0)
-    parser.add_argument("--warm", type=int, default=6, help="steps before the clock starts")
-    parser.add_argument("--batches", type=int, default=64, help="most steps that are counted")
-    parser.add_argument("--seconds", type=float, default=10, help="time after which no further step is counted")
     options = parser.parse_args()
     options.features = 1
 
