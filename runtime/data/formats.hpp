@@ -46,7 +46,7 @@ struct ImportFormat {
   std::vector<std::string_view> options = {};  ///< Rows of format_options() that it reads
   bool several = false;                        ///< Takes one source or more, else exactly one
   bool features = true;                        ///< May have features of nodes
-  /// File that tells a folder of this format from others; empty: none does.
+  /// File that only folders of this format have; empty: there is none.
   std::string_view marker = {};
   /// Makes the store of a request that check_request() takes.
   Result<GraphInfo> (*make)(const ImportRequest& request, Executor& executor) = nullptr;

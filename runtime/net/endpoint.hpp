@@ -125,8 +125,8 @@ class RequestHandler {
 ///   window (or queue) passes alone, in the control class beside others. Replies are never refused.
 ///   Requests of one class leave in the order of their request() calls
 /// Large answers: a reply that is larger than the request announced is kept at the serving side, for
-///   its own `deadline` at most. The requester is told the size, charges that to the window and sends
-///   the request again. A peer that sends more than was announced ends that request, with
+///   its own `deadline` at most. The requester receives its size, charges that to the window and
+///   sends the request again. A peer that sends more than it announced ends that request, with
 ///   data_corruption
 /// Recovery:   with a recovery_deadline a link that goes down interrupts the endpoint, unless one
 ///   side closed it on purpose (`cancelled`) or a frame over the limits would come again

@@ -114,7 +114,7 @@ void Endpoint::give_kept(std::uint64_t id) {
   s.send(std::move(answer));
 }
 
-/// A peer that has given up does not ask for it any more. One that has not is served again.
+/// Drops an answer that was not fetched in time: its peer has given up, or is served again.
 void Endpoint::drop_kept(std::uint64_t id) {
   auto& s = *state_;
   std::optional<Frame> dropped;  // freed without the lock
