@@ -69,7 +69,7 @@ class ExternalSort {
   Status finish(const Take& take) {
     if (runs_.empty()) {
       const auto sorted = sort();
-      const auto done = used_ == 0 ? ok_status() : take(sorted);
+      auto done = used_ == 0 ? ok_status() : take(sorted);
       release();
       return done;
     }

@@ -71,10 +71,10 @@ class [[nodiscard]] Error {
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value)
-      : v_(std::in_place_index<0>, std::move(value)) {}  // NOLINT(google-explicit-constructor)
-  Result(Error error)
-      : v_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-explicit-constructor)
+  // NOLINTBEGIN(google-explicit-constructor)
+  Result(T value) : v_(std::in_place_index<0>, std::move(value)) {}
+  Result(Error error) : v_(std::in_place_index<1>, std::move(error)) {}
+  // NOLINTEND(google-explicit-constructor)
 
   bool ok() const noexcept { return v_.index() == 0; }
   explicit operator bool() const noexcept { return ok(); }
@@ -109,17 +109,17 @@ inline Status ok_status() {
 }  // namespace troupe
 
 // NOLINTBEGIN(bugprone-macro-parentheses)
-#define TROUPE_CONCAT_(a, b) a##b
-#define TROUPE_CONCAT(a, b) TROUPE_CONCAT_(a, b)
-#define TROUPE_ASSIGN_OR_RETURN_(tmp, lhs, expr) \
-  auto tmp = (expr);                             \
-  if (!tmp) {                                    \
-    return std::move(tmp).error();               \
-  }                                              \
+#define TROUPE_CONCAT_TOKENS(a, b) a##b
+#define TROUPE_CONCAT(a, b) TROUPE_CONCAT_TOKENS(a, b)
+#define TROUPE_ASSIGN_OR_RETURN_AS(tmp, lhs, expr) \
+  auto tmp = (expr);                               \
+  if (!tmp) {                                      \
+    return std::move(tmp).error();                 \
+  }                                                \
   lhs = *std::move(tmp)
 /// `TROUPE_ASSIGN_OR_RETURN(auto x, f());` assigns f's value, or returns its error.
 #define TROUPE_ASSIGN_OR_RETURN(lhs, expr) \
-  TROUPE_ASSIGN_OR_RETURN_(TROUPE_CONCAT(troupe_tmp_, __LINE__), lhs, expr)
+  TROUPE_ASSIGN_OR_RETURN_AS(TROUPE_CONCAT(troupe_tmp_, __LINE__), lhs, expr)
 #define TROUPE_RETURN_IF_ERROR(expr)           \
   do {                                         \
     auto troupe_status = (expr);               \

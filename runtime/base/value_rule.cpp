@@ -96,6 +96,7 @@ std::string number_range(const NumberRange& range) {
 
 std::string quoted_words(const std::vector<std::string>& words) {
   std::vector<std::string> quoted;
+  quoted.reserve(words.size());
   for (const std::string& word : words) {
     quoted.push_back('"' + word + '"');
   }
@@ -204,7 +205,7 @@ std::string range_text(const ValueRule& rule) {
 }
 
 std::string expected_text(const ValueRule& rule) {
-  const std::string range = range_text(rule);
+  std::string range = range_text(rule);
   if (rule.type == ValueType::choice || rule.type == ValueType::choice_or_boolean) {
     return range;
   }

@@ -95,11 +95,11 @@ Result<std::vector<std::uint64_t>> read_ids(const NpyArray& array, const IdRange
     std::vector<std::uint64_t> ids(range.count);
     for (std::uint64_t i = 0; i < range.count; ++i) {
       const auto value = values[range.begin + i * range.stride];
-      if (value < 0 || static_cast<std::uint64_t>(value) >= range.end) {
+      if (value < 0 || static_cast<std::uint64_t>(+value) >= range.end) {
         return bad_input(range.file, fmt::format("row {}: expected {} below {}, got {}",
                                                  range.row + i, range.what, range.end, value));
       }
-      ids[i] = static_cast<std::uint64_t>(value);
+      ids[i] = static_cast<std::uint64_t>(+value);
     }
     return ids;
   });

@@ -115,7 +115,7 @@ Status read_integers(const NpyArray& array, const Place& place, std::span<std::i
           return bad_input(place.file, fmt::format("{}: expected an integer of 63 bits, got {}",
                                                    at_row(place, i), values[i]));
         }
-        out[i] = static_cast<std::int64_t>(values[i]);
+        out[i] = static_cast<std::int64_t>(+values[i]);
       }
     }
     return ok_status();

@@ -207,8 +207,8 @@ class OgbDirectory {
     const auto names = edge_type_names(triples);
     for (std::size_t i = 0; i < triples.size(); ++i) {
       const auto& [from, relation, to] = triples[i];
-      TROUPE_RETURN_IF_ERROR(read_edges(names[i], triples[i],
-                                        "raw/relations/" + from + "___" + relation + "___" + to));
+      TROUPE_RETURN_IF_ERROR(read_edges(
+          names[i], triples[i], fmt::format("raw/relations/{}___{}___{}", from, relation, to)));
     }
     return ok_status();
   }

@@ -250,7 +250,7 @@ Status StoreWriter::State::add_edges(EdgeTypeId type, const EdgePiece& piece) {
 }
 
 Status StoreWriter::State::set_seeds(const std::pair<std::string, std::string>& name,
-                                     stream_store::WrittenSeeds seeds) {
+                                     stream_store::WrittenSeeds&& seeds) {
   const auto what = fmt::format("seeds of split \"{}\", role {}", name.first, name.second);
   const bool role = name.second == "train" || name.second == "val" || name.second == "test";
   const bool split =

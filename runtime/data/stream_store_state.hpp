@@ -60,7 +60,7 @@ class StoreWriter::State {
   Status add_features(NodeTypeId type, std::span<const std::byte> bytes);
   Status check_labels(NodeTypeId type, std::span<const std::int64_t> labels) const;
   Status set_seeds(const std::pair<std::string, std::string>& name,
-                   stream_store::WrittenSeeds seeds);
+                   stream_store::WrittenSeeds&& seeds);
   Status add_file(const std::string& path, std::span<const std::string> pieces);
   Status add_array(const std::string& path, DType dtype, std::vector<std::uint64_t> shape,
                    const std::function<Status(const TakeBytes&)>& write);

@@ -125,13 +125,13 @@ Result<Table> Table::open(const npy_source::Source& source, std::vector<std::str
   TROUPE_ASSERT(!files.empty(), "a table needs files");
   Table table;
   table.format_ = format;
-  for (auto& file : files) {
-    TROUPE_RETURN_IF_ERROR(table.add(source, std::move(file)));
+  for (const auto& file : files) {
+    TROUPE_RETURN_IF_ERROR(table.add(source, file));
   }
   return table;
 }
 
-Status Table::add(const npy_source::Source& source, std::string file) {
+Status Table::add(const npy_source::Source& source, const std::string& file) {
   Piece piece{file, source.dir / file, {}};
   std::uint64_t cols = 1;
   bool matrix = false;

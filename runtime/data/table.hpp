@@ -50,7 +50,7 @@ class Table {
     std::filesystem::path path;
     std::optional<NpyArray> array;
   };
-  Status add(const npy_source::Source& source, std::string file);
+  Status add(const npy_source::Source& source, const std::string& file);
   template <class T, class Read>
   Status for_each_block(const NpyArray& array, std::vector<T>& block, const Read& read) const;
 

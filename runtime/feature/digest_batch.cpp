@@ -2,6 +2,7 @@
 #include "runtime/feature/batch.hpp"
 
 #include <fmt/format.h>
+#include <optional>
 
 namespace troupe {
 namespace {

@@ -13,8 +13,8 @@ namespace troupe {
 
 /// How many nodes are seeds of a role: a number, or a share of all nodes, rounded down.
 struct SplitSize {
-  constexpr SplitSize(std::uint64_t nodes = 0)
-      : count(nodes) {}  // NOLINT(google-explicit-constructor)
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  constexpr SplitSize(std::uint64_t nodes = 0) : count(nodes) {}
   static constexpr SplitSize of_share(double share) {
     SplitSize size;
     size.is_share = true;

@@ -238,7 +238,7 @@ std::string shape_text(std::span<const std::uint64_t> shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
 }
 
-Result<NpyArray> parse_npy(Segment file, std::string_view name) {
+Result<NpyArray> parse_npy(const Segment& file, std::string_view name) {
   TROUPE_ASSIGN_OR_RETURN(const auto preamble, parse_preamble(file.bytes, name));
   const std::string_view text(reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size());
   const auto header =
@@ -267,8 +267,8 @@ Result<NpyArray> parse_npy(Segment file, std::string_view name) {
 }
 
 Result<NpyArray> map_npy(const std::filesystem::path& path) {
-  TROUPE_ASSIGN_OR_RETURN(auto file, map_file(path));
-  return parse_npy(std::move(file), path.string());
+  TROUPE_ASSIGN_OR_RETURN(const auto file, map_file(path));
+  return parse_npy(file, path.string());
 }
 
 std::string npy_header(NpyType type, std::span<const std::uint64_t> shape) {

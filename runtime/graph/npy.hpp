@@ -49,7 +49,7 @@ std::string shape_text(std::span<const std::uint64_t> shape);
 /// \param name  for messages
 /// \errors data_corruption: not this format, or the file's size is not what the header says;
 ///   unimplemented: Fortran order, big endian, structured or other dtypes, newer versions
-Result<NpyArray> parse_npy(Segment file, std::string_view name);
+Result<NpyArray> parse_npy(const Segment& file, std::string_view name);
 
 /// Maps and parses a file.
 /// \errors as map_file and parse_npy

@@ -376,7 +376,7 @@ class PartLoader {
   Part part_;
 };
 
-Error no_such(std::string_view what, std::string_view name, std::vector<std::string> known) {
+Error no_such(std::string_view what, std::string_view name, const std::vector<std::string>& known) {
   std::string list;
   for (const auto& entry : known) {
     list += fmt::format("{}\"{}\"", list.empty() ? "" : ", ", entry);

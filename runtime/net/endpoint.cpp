@@ -218,7 +218,7 @@ void Endpoint::take_size(std::uint64_t id, std::uint64_t bytes) {
 
 // ---- links ----
 
-bool Endpoint::attach(std::shared_ptr<Link> link) {
+bool Endpoint::attach(const std::shared_ptr<Link>& link) {
   auto& s = *state_;
   std::shared_ptr<Link> old;
   std::shared_ptr<RequestHandler> handler;

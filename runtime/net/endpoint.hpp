@@ -147,7 +147,7 @@ class Endpoint final : public std::enable_shared_from_this<Endpoint> {
 
   /// Goes on over `link`, which was not started. A link that is still up is replaced; what comes
   /// late from it is ignored. False after close() or the end: then `link` is closed.
-  bool attach(std::shared_ptr<Link> link);
+  bool attach(const std::shared_ptr<Link>& link);
   bool interrupted() const;  ///< waits for attach()
   /// Why there is no new link yet, for the error if there will be none. Ends the endpoint if another
   /// attempt cannot help: unauthenticated, fenced, unimplemented, invalid_argument.

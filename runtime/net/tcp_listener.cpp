@@ -186,7 +186,8 @@ class Listener final : public TcpListener {
  public:
   Listener(std::shared_ptr<TcpIo::State> io, std::shared_ptr<Acceptor> acceptor)
       : io_(std::move(io)), acceptor_(std::move(acceptor)) {}
-  ~Listener() override { stop(); }
+  // Throws for want of memory only, which ends the process anyway.
+  ~Listener() override { stop(); }  // NOLINT(bugprone-exception-escape)
   std::string address() const override { return acceptor_->address(); }
   void close() override { stop(); }
 

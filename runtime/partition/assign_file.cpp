@@ -26,7 +26,7 @@ Result<std::vector<PartId>> read_parts(std::span<const T> values, std::uint32_t 
   std::vector<PartId> part_of;
   part_of.reserve(values.size());
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const auto part = static_cast<std::uint64_t>(values[i]);  // below zero: beyond all parts
+    const auto part = static_cast<std::uint64_t>(+values[i]);  // below zero: beyond all parts
     if (part >= parts) {
       return Error(Errc::invalid_argument,
                    fmt::format("{}: row {}: expected a part from 0 to {}, found {}\ntry: --parts "

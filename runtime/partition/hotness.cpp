@@ -92,23 +92,31 @@ class HotnessSearch {
     lists.neighbours.visit([&](auto ids) {
       for_each_chunk(owners, executor_, [&](std::uint64_t begin, std::uint64_t end) {
         for (auto v = begin; v < end; ++v) {
-          for (auto i = lists.offsets[v]; i < lists.offsets[v + 1];) {
-            const auto asker = in ? v : std::uint64_t{ids[i]};
-            auto& sum = in ? sums[ids[i]] : sums[v];
-            auto next = i + 1;
-            while (next < lists.offsets[v + 1] && ids[next] == ids[i]) {
-              ++next;
-            }
-            const bool loop = from == to && ids[i] == v;  // leads to nobody new
-            add(sum, loop ? 0
-                     : next == i + 1
-                         ? terms[asker]
-                         : term_of(frontier_[from][asker], degree(asker), fanout, next - i));
-            i = next;
-          }
+          for_each_neighbour(lists, ids, v, [&](std::uint64_t u, std::uint64_t edges) {
+            const auto asker = in ? v : u;
+            const bool loop = from == to && u == v;  // leads to nobody new
+            add(sums[in ? u : v],
+                loop         ? 0
+                : edges == 1 ? terms[asker]
+                             : term_of(frontier_[from][asker], degree(asker), fanout, edges));
+          });
         }
       });
     });
+  }
+
+  /// Calls `f` with each distinct node of a list, and how often it stands there.
+  template <class Ids, class F>
+  static void for_each_neighbour(const NeighbourLists& lists, Ids ids, std::uint64_t row, F f) {
+    const auto end = lists.offsets[row + 1];
+    for (auto i = lists.offsets[row]; i < end;) {
+      auto next = i + 1;
+      while (next < end && ids[next] == ids[i]) {
+        ++next;
+      }
+      f(std::uint64_t{ids[i]}, next - i);
+      i = next;
+    }
   }
 
   static void add(Logs& sum, Logs term) {

@@ -45,7 +45,7 @@ class Column {
   static constexpr std::size_t block_bytes = std::size_t{1} << 20;
 
   Status flush() {
-    const auto done = stream_.write_elements<T>(block_);
+    auto done = stream_.write_elements<T>(block_);
     block_.clear();
     return done;
   }

@@ -25,7 +25,7 @@ Status add_edges(const NeighbourLists& lists, std::uint64_t nodes, ExternalSort<
   constexpr auto sign = std::uint64_t{1} << 63;
   std::vector<OutEdge> block;
   const auto give = [&]() -> Status {
-    const auto done = sort.add(block);
+    auto done = sort.add(block);
     block.clear();
     return done;
   };
