@@ -143,7 +143,7 @@ void dispatch(Collector* self, std::uint64_t id) {
   auto& batch = self->state.batches.at(id);
   const bool features = batch.request->collect->source.kind == RowSource::Kind::features;
   for (const auto& question : batch.rows->questions()) {
-    const auto nodes = question.request.nodes.size();
+    const auto nodes = question.request.num_nodes();
     const bool here = host.local_part(question.part) != nullptr;
     batch.trace.rows += nodes;
     batch.trace.rows_remote += here ? 0 : nodes;
@@ -249,8 +249,12 @@ void watch_for_cache(Collector* self, const RowCollection& rows) {
     cache.counter = std::make_shared<RowCounter>(host.graph->node_types.size());
   }
   for (const auto& question : rows.questions()) {
-    if (question.request.with_rows && host.local_part(question.part) == nullptr) {
-      cache.counter->count(question.request);
+    if (host.local_part(question.part) == nullptr) {
+      for (const auto& section : question.request.sections) {
+        if (section.with_rows) {
+          cache.counter->count(section);
+        }
+      }
     }
   }
   if (++cache.watched == host.cache->presample_batches) {

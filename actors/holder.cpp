@@ -50,22 +50,27 @@ void serve(Holder* self, Traced traced, Work work) {
           });
 }
 
-Result<RowReply> read_rows(const Part& part, const Result<std::shared_ptr<const Matrix>>& tensor,
+using Tensors = std::vector<std::shared_ptr<const Matrix>>;  // by section of a request
+
+Result<RowReply> read_rows(const Part& part, const Result<Tensors>& tensors,
                            const RowRequest& request) {
   if (request.source.kind == RowSource::Kind::features) {
     return read_part_rows(part, request);
   }
-  if (!tensor) {
-    return tensor.error();
+  if (!tensors) {
+    return tensors.error();
   }
-  return read_tensor_rows(part, **tensor, request);
+  std::vector<const Matrix*> of_sections;
+  for (const auto& tensor : *tensors) {
+    of_sections.push_back(tensor.get());
+  }
+  return read_tensor_rows(part, of_sections, request);
 }
 
 /// Rows of a writable tensor are read in the mailbox, between two writes.
 bool serve_writable(Holder* self, const RowRequest& request) {
   const auto& state = self->state;
-  if (request.source.kind != RowSource::Kind::tensor ||
-      !state.writable.contains(request.source.tensor, request.node_type)) {
+  if (!state.writable.serves(request)) {
     return false;
   }
   auto promise = self->make_response_promise();
@@ -87,12 +92,12 @@ caf::behavior holder(Holder* self, std::shared_ptr<const Part> part,
         if (serve_writable(self, *request)) {
           return;
         }
-        auto tensor = request->source.kind == RowSource::Kind::tensor
-                          ? self->state.tensors.find(request->source.tensor, request->node_type)
-                          : Result<std::shared_ptr<const Matrix>>(nullptr);
+        auto tensors = request->source.kind == RowSource::Kind::tensor
+                           ? self->state.tensors.find(*request)
+                           : Result<Tensors>(Tensors{});
         serve(self, {"read rows", request->flow},
-              [part = self->state.part, tensor = std::move(tensor), request] {
-                return read_rows(*part, tensor, *request);
+              [part = self->state.part, tensors = std::move(tensors), request] {
+                return read_rows(*part, tensors, *request);
               });
       },
       [self](const Ref<StoreTensor>& message) {

@@ -144,7 +144,7 @@ void dispatch(Sampler* self, std::uint64_t id, std::vector<HopQuestion> question
   }
   const auto hop = batch.builder->hop();
   for (auto& question : questions) {
-    const auto nodes = question.request.frontier.size();
+    const auto nodes = question.request.num_nodes();
     const bool here = lists_here(host, *batch.here, question) != nullptr;
     batch.trace.frontier.add(hop, nodes, here ? 0 : nodes);
     if (here) {

@@ -18,7 +18,7 @@ namespace troupe {
 /// |-------------------|----------------------------------|---------------------------------------------|
 /// | Ref<SampleBatch>  | Ref<ReadyBatch>, by the collector | those of holders; overloaded; internal      |
 /// Back-pressure: at most 2048 batches in progress; the next gets `overloaded`. At most one request
-///   per holder and hop
+///   per holder and hop, along all edge types, and one more for each reply that was cut
 /// Ordering:  batches may overtake each other; the asker sorts
 /// Peer loss: the batches that need the lost holder fail with its error Its own host's parts are
 ///   sampled in place, on the compute pool, while requests to other holders are on their way.

@@ -73,7 +73,8 @@ void use(const RowRequest& request) {
       require(Wire<RowReply>::decode(to_frame(*reply)).ok(), "an answer travels");
     }
     const auto tensor = Matrix::zeros(part->nodes[0].count, 3);
-    const auto rows = read_tensor_rows(*part, tensor, request);
+    const std::vector<const Matrix*> tensors(request.sections.size(), &tensor);
+    const auto rows = read_tensor_rows(*part, tensors, request);
     require(rows.ok() || !rows.error().what().empty(), "an error has a sentence");
   }
   require(Wire<RowRequest>::reply_bytes(request) > 0, "an answer has a size");

@@ -186,19 +186,19 @@ void add_formats(Corpus& corpus) {
 HopRequest hop_request() {
   const auto& graph = small_graph();
   HopRequest request;
-  request.fanout = 3;
+  request.frontiers.emplace_back();
+  request.sections.push_back({.fanout = 3});
   request.with_edge_ids = true;
   for (std::uint64_t i = 0; i < 6; ++i) {
-    request.frontier.push_back(advance(graph.parts[0]->nodes[0].first, i));
+    request.frontiers[0].nodes.push_back(advance(graph.parts[0]->nodes[0].first, i));
   }
   return request;
 }
 
 RowRequest row_request() {
   RowRequest request;
-  request.nodes = hop_request().frontier;
   request.with_original_ids = true;
-  request.label_nodes = 2;
+  request.sections.push_back({.nodes = hop_request().frontiers[0].nodes, .label_nodes = 2});
   return request;
 }
 

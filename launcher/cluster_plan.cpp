@@ -18,6 +18,7 @@ namespace {
 std::shared_ptr<const SampleOptions> sample_options(const Job& job, const GraphInfo& graph) {
   SampleOptions options;
   options.fanout = fanout_by_hop(job.sample, graph);
+  options.choice = place_of_kind(choice_kinds(), job.sample.choice);
   options.replace = job.sample.replace;
   options.with_edge_ids = job.sample.edge_ids;
   options.dir = job.sample.edge_dir;

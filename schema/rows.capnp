@@ -15,43 +15,67 @@ enum SourceKind {
   tensor @1;    # rows of a numbered tensor that the holder keeps for the job
 }
 
-struct RowRequest {
-  # Segment 0: the nodes, global ids of `nodeWidth` bytes each, all owned by the receiver's part, order kept, duplicates allowed.
-
+struct RowSection {
   nodeType @0 :UInt16;
-  # Set by the collector: position in the graph's list of node types. The holder checks it. Default 0: the first type.
+  # Set by the collector: position in the graph's list of node types; sections are in ascending order of it. The holder checks
+  # both. Default 0: the first type.
 
-  source @1 :SourceKind;
-  # Set by the collector: which table. Default `features`.
+  nodes @1 :UInt64;
+  # Set by the collector: how many ids of segment 0 are this section's. Sections lie there one after another.
 
-  tensor @2 :UInt32;
-  # Set by the collector: number of the tensor if `source` is `tensor`, else ignored. Default 0.
-
-  withRows @3 :Bool = true;
+  withRows @2 :Bool = true;
   # Set by the collector: the reply carries rows. Default true; false asks for labels or original ids only.
 
-  withOriginalIds @4 :Bool;
+  labelNodes @3 :UInt64;
+  # Set by the collector: labels are wanted for the first so many nodes, 0..nodes. Default 0: none.
+}
+
+struct RowRequest {
+  # Segment 0: the nodes of all sections, global ids of `nodeWidth` bytes each, all owned by the receiver's part, order kept,
+  # duplicates allowed.
+
+  source @0 :SourceKind;
+  # Set by the collector: which table. Default `features`.
+
+  tensor @1 :UInt32;
+  # Set by the collector: number of the tensor if `source` is `tensor`, else ignored. Default 0.
+
+  withOriginalIds @2 :Bool;
   # Set by the collector: the reply carries original ids. Default false.
 
-  labelNodes @5 :UInt64;
-  # Set by the collector: labels are wanted for the first so many nodes, 0..number of nodes. Default 0: none.
-
-  nodeWidth @6 :UInt8 = 8;
+  nodeWidth @3 :UInt8 = 8;
   # Set by the collector: bytes per id in segment 0: 4 where all ids of the request fit, else 8. Nothing else is valid.
 
-  flow @7 :UInt64;
+  flow @4 :UInt64;
   # Set by the collector: the batch in the trace of the run (docs/outputs.md), so that the holder's work shows up with it. Any
   # value; changes nothing else. Default 0: the run keeps no trace.
+
+  sections @5 :List(RowSection);
+  # Set by the collector: one per node type.
+}
+
+struct RowReplySection {
+  nodes @0 :UInt64;
+  # Set by the holder: nodes of the request's section.
+
+  rowBytes @1 :UInt32;
+  # Set by the holder: bytes per row. Default 0: no rows.
+
+  labels @2 :UInt64;
+  # Set by the holder: class labels in segment 2; `labelNodes`, or 0 if the type has none.
+
+  targets @3 :UInt64;
+  # Set by the holder: numbers in segment 3; `labelNodes` times the target columns, or 0 if the type has none.
 }
 
 struct RowReply {
-  # Segment 0: rows in the order of the request, `rowBytes` each, in the stored dtype; empty if not asked for.
+  # Segment 0: rows in the order of the request, in the stored dtype; each section begins at a multiple of 8 bytes, zeros between.
   # Segment 1: u64 original ids, one per node, or empty.
-  # Segment 2: i64 class labels of the first `labelNodes` nodes, or empty (not asked for, or the type has none).
-  # Segment 3: f32 targets [labelNodes, columns], or empty.
+  # Segment 2: i64 class labels of the first `labelNodes` nodes of each section.
+  # Segment 3: f32 targets [labelNodes, columns] of each section.
 
-  rowBytes @0 :UInt32;
-  # Set by the holder: bytes per row; divides segment 0. Default 0: no rows, segment 0 is empty.
+  sections @0 :List(RowReplySection);
+  # Set by the holder: as many as the request has.
 }
 
 struct WriteRows {

@@ -1,6 +1,7 @@
 @0xd5a1b0c46e7f2202;
-# One hop of neighbour sampling: method 1, `sample_neighbors`.
-# Who:        a sampler asks the holder of the part that owns the frontier nodes; the holder answers.
+# One hop of neighbor sampling: method 1, `sample_neighbors`.
+# Who:        a sampler asks the holder of the part that owns the frontier nodes, once per hop, along all edge types; the holder
+#             answers.
 # Ordering:   replies may overtake each other; they are matched by request id. Requests are idempotent: the same request gets the
 #             same reply, from any replica, any number of times (docs: design, determinism).
 # Versioning: fields are only added, at the end, with defaults that mean "as before"; numbers are never reused. A change of what is
@@ -15,57 +16,88 @@ enum Direction {
   out @1;  # to the targets of the out-edges
 }
 
-struct HopRequest {
-  # Segment 0: the frontier, global ids of `frontierWidth` bytes each, all owned by the receiver's part, order kept,
-  # duplicates allowed.
+struct HopFrontier {
+  nodeType @0 :UInt16;
+  # Set by the sampler: position in the graph's list of node types. The holder checks it. Default 0: the first type.
+
+  nodes @1 :UInt64;
+  # Set by the sampler: how many ids of segment 0 are this frontier's. Frontiers lie there one after another.
+}
+
+struct HopSection {
+  # One edge type of a request.
 
   edgeType @0 :UInt16;
-  # Set by the sampler: position in the graph's list of edge types. The holder checks it. Default 0: the first type.
+  # Set by the sampler: position in the graph's list of edge types; sections are in ascending order of it. The holder checks both.
+  # Default 0: the first type.
 
-  nodeType @10 :UInt16;
-  # Set by the sampler: position in the graph's list of node types, of the frontier: the edge type's destination for `in`, its
-  # source for `out`. The holder checks it. Default 0: the first type.
-
-  direction @1 :Direction;
-  # Set by the sampler, from the job's `sample.edge_dir`. Default `in`.
+  frontier @1 :UInt32;
+  # Set by the sampler: position in `frontiers`; the node type there is the edge type's destination for `in`, its source for `out`.
 
   fanout @2 :Int32 = -1;
-  # Set by the sampler: neighbours per node, >= 0; -1: all of them. Below -1 the frame is corrupt.
+  # Set by the sampler: neighbors per node, >= 0; -1: all of them. Below -1 the frame is corrupt.
 
-  replace @3 :Bool;
-  # Set by the sampler: draw with replacement. Default false.
-
-  withEdgeIds @4 :Bool;
-  # Set by the sampler: the reply carries original edge ids. Default false, because they double the reply.
-
-  keyLow @5 :UInt32;
-  keyHigh @6 :UInt32;
+  keyLow @3 :UInt32;
+  keyHigh @4 :UInt32;
   # Set by the sampler: the two words of the Philox key of this (edge type, hop, epoch, batch). Any values.
 
-  firstPosition @7 :UInt64;
-  # Set by the sampler: where to go on in the neighbour list of the first frontier node, from `resumePosition` of the reply that
+  firstPosition @5 :UInt64;
+  # Set by the sampler: where to continue in the neighbor list of the first frontier node, from `resumePosition` of the reply that
   # was cut. Default 0: at its start.
+}
 
-  maxEdges @8 :UInt64 = 0xffffffffffffffff;
+struct HopRequest {
+  # Segment 0: the nodes of all frontiers, global ids of `frontierWidth` bytes each, all owned by the receiver's part, order kept,
+  # duplicates allowed.
+
+  direction @0 :Direction;
+  # Set by the sampler, from the job's `sample.edge_dir`. Default `in`.
+
+  choice @1 :UInt16;
+  # Set by the sampler, from the job's `sample.choice`: position in the table of choices (runtime/sample/choice/choices.cpp), which
+  # is the same at both ends. Above it the frame is corrupt. Default 0: uniform.
+
+  replace @2 :Bool;
+  # Set by the sampler: draw with replacement. Default false.
+
+  withEdgeIds @3 :Bool;
+  # Set by the sampler: the reply carries original edge ids. Default false, because they double the reply.
+
+  maxEdges @4 :UInt64 = 0xffffffffffffffff;
   # Set by the sampler: most edges in the reply; the holder returns at least one if there is any. Default: no limit.
 
-  frontierWidth @9 :UInt8 = 8;
+  frontierWidth @5 :UInt8 = 8;
   # Set by the sampler: bytes per id in segment 0: 4 where all ids of the request fit, else 8. Nothing else is valid.
 
-  flow @11 :UInt64;
+  flow @6 :UInt64;
   # Set by the sampler: the batch in the trace of the run (docs/outputs.md), so that the holder's work shows up with it. Any value;
   # changes nothing else. Default 0: the run keeps no trace.
+
+  frontiers @7 :List(HopFrontier);
+  # Set by the sampler: one per node type whose lists are requested whole, and one per section that continues a reply.
+
+  sections @8 :List(HopSection);
+  # Set by the sampler: one per edge type.
+}
+
+struct HopReplySection {
+  nodes @0 :UInt64;
+  # Set by the holder: frontier nodes covered, the first so many.
+
+  neighbourWidth @1 :UInt8 = 8;
+  # Set by the holder: bytes per id of the section in segment 1, as the store has them: 4 or 8.
+
+  resumePosition @2 :UInt64;
+  # Set by the holder: not 0: the last covered node's list was cut by `maxEdges`; request it again with this `firstPosition`.
+  # Default 0: the last covered node is complete.
 }
 
 struct HopReply {
-  # Segment 0: u32 per covered frontier node, how many neighbours it got. The first so many frontier nodes are covered.
-  # Segment 1: the neighbours, global ids of `neighbourWidth` bytes each; as many as segment 0 adds up to.
-  # Segment 2: u64 original edge ids, as many as neighbours; or empty.
+  # Segment 0: u32 per covered frontier node, how many neighbors it got; section after section.
+  # Segment 1: the neighbors, global ids, as many as segment 0 adds up to; each section begins at a multiple of 8 bytes, zeros between.
+  # Segment 2: u64 original edge ids, as many as neighbors; or empty.
 
-  neighbourWidth @0 :UInt8 = 8;
-  # Set by the holder: bytes per id in segment 1, as the store has them: 4 or 8.
-
-  resumePosition @1 :UInt64;
-  # Set by the holder: not 0: the last covered node's list was cut by `maxEdges`; ask for it again with this `firstPosition`.
-  # Default 0: the last covered node is complete.
+  sections @0 :List(HopReplySection);
+  # Set by the holder: the request's first so many sections are answered. Those that are missing, and what is missing of the last
+  # one, are requested again.
 }

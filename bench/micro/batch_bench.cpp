@@ -24,23 +24,25 @@ void sample_one_hop_far_apart(benchmark::State& state) {
   const auto& data = micro_data();
   const auto& nodes = data.parts[0]->nodes[0];
   HopRequest request;
-  request.fanout = 10;
+  request.frontiers.emplace_back();
+  request.sections.push_back({.fanout = 10});
+  auto& frontier = request.frontiers[0].nodes;
   const auto count = static_cast<std::uint64_t>(state.range(0));
   std::uint64_t edges = 0;
   std::uint64_t round = 0;
   for (auto _ : state) {
     state.PauseTiming();
-    request.frontier.clear();
-    request.key = stream_key(++round, {.domain = Domain::neighbours});
+    frontier.clear();
+    request.sections[0].key = stream_key(++round, {.domain = Domain::neighbours});
     for (std::uint64_t i = 0; i < count; ++i) {
-      request.frontier.push_back(advance(nodes.first, (round * 7919 + i * 104729) % nodes.count));
+      frontier.push_back(advance(nodes.first, (round * 7919 + i * 104729) % nodes.count));
     }
     state.ResumeTiming();
     const auto reply = sample_one_hop(*data.parts[0], request);
     if (!reply) {
       return state.SkipWithError(reply.error().what().c_str());
     }
-    edges += reply->neighbours.size();
+    edges += reply->neighbours.bytes.size() / reply->sections[0].width_bytes;
   }
   state.counters["edges/s"] = benchmark::Counter(rate(edges), benchmark::Counter::kIsRate);
 }
@@ -89,7 +91,8 @@ void read_rows_of_a_batch(benchmark::State& state) {
     return state.SkipWithError(sampled.error().what().c_str());
   }
   RowRequest request;
-  std::ranges::copy_if(sampled->batch->nodes[0].ids, std::back_inserter(request.nodes),
+  request.sections.emplace_back();
+  std::ranges::copy_if(sampled->batch->nodes[0].ids, std::back_inserter(request.sections[0].nodes),
                        [&](NodeId id) { return data.parts[0]->nodes[0].owns(id); });
   std::uint64_t bytes = 0;
   for (auto _ : state) {

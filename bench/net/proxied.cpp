@@ -33,14 +33,14 @@ struct Answers {
 
 caf::behavior answers(caf::stateful_actor<Answers>* self) {
   return {[self](const Ref<RowRequest>& request) {
-    const auto bytes = request->nodes.size() * request_bytes;
+    const auto bytes = request->num_nodes() * request_bytes;
     auto& rows = self->state.rows;
     if (rows.bytes.size() != bytes) {
       rows = Segment::of(std::vector<std::byte>(bytes));
     }
     RowReply reply;
     reply.rows = rows;
-    reply.row_bytes = request_bytes;
+    reply.sections.push_back({.nodes = request->num_nodes(), .row_bytes = request_bytes});
     return Ref<RowReply>(std::move(reply));
   }};
 }
@@ -110,8 +110,8 @@ class ProxyClient final : public Client {
   }
   double run(const Load& load) override {
     RowRequest request;
-    request.nodes.resize(load.reply_bytes / request_bytes);
-    request.row_bytes = request_bytes;
+    request.sections.push_back({.nodes = std::vector<NodeId>(load.reply_bytes / request_bytes),
+                                .row_bytes = request_bytes});
     Progress progress(load);
     std::promise<void> done;
     const auto proxy = gate_->proxy(answering);

@@ -15,7 +15,7 @@ Result<Sampled> sample_batch(const BenchData& data, std::uint64_t number) {
   cost.grow_us += grow.us();
   while (!builder.done()) {
     for (const auto& question : questions) {
-      cost.frontier_nodes += question.request.frontier.size();
+      cost.frontier_nodes += question.request.num_nodes();
       const Stopwatch draw;
       TROUPE_ASSIGN_OR_RETURN(const auto reply,
                               sample_one_hop(*data.parts[raw(question.part)], question.request));

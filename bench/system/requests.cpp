@@ -92,16 +92,16 @@ Status measure(caf::actor_system& system, const caf::actor& holder, const Part& 
   for (const std::uint64_t nodes : {1U, 1024U}) {
     const std::uint64_t count = nodes == 1 ? 40'000 : 1'000;
     HopRequest hop;
-    hop.fanout = 10;
-    hop.key = stream_key(1, {.domain = Domain::neighbours});
-    hop.frontier = some_nodes(part, nodes);
+    hop.frontiers.push_back({NodeTypeId{}, some_nodes(part, nodes)});
+    hop.sections.push_back({.fanout = 10, .key = stream_key(1, {.domain = Domain::neighbours})});
     TROUPE_ASSIGN_OR_RETURN(
         const auto samples,
         (rate<HopReply>(system, holder, Ref<HopRequest>(std::move(hop)), count)));
     rates.push_back({"sample", nodes, linked, samples});
     RowRequest read;
-    read.nodes = some_nodes(part, nodes);
-    read.row_bytes = part.nodes[0].features ? part.nodes[0].features->row_bytes() : 0;
+    read.sections.push_back(
+        {.nodes = some_nodes(part, nodes),
+         .row_bytes = part.nodes[0].features ? part.nodes[0].features->row_bytes() : 0});
     TROUPE_ASSIGN_OR_RETURN(
         const auto rows, (rate<RowReply>(system, holder, Ref<RowRequest>(std::move(read)), count)));
     rates.push_back({"rows", nodes, linked, rows});

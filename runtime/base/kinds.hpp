@@ -9,6 +9,7 @@
 ///   help     one line of documentation
 ///   options  names of the options that the kind reads (OptionRow), where kinds have options
 /// and the function that makes the kind.
+#include "runtime/base/assert.hpp"
 #include "runtime/base/value_rule.hpp"
 
 #include <algorithm>
@@ -46,6 +47,15 @@ auto find_kind(const Rows& rows, std::string_view name) -> decltype(std::data(ro
   const auto found =
       std::find_if(rows.begin(), rows.end(), [&](const auto& row) { return row.name == name; });
   return found == rows.end() ? nullptr : &*found;
+}
+
+/// The place of a name in a table.
+/// \requires the table has the name
+template <class Rows>
+std::uint16_t place_of_kind(const Rows& rows, std::string_view name) {
+  const auto* found = find_kind(rows, name);
+  TROUPE_ASSERT(found != nullptr, "no such kind", name);
+  return static_cast<std::uint16_t>(found - std::data(rows));
 }
 
 template <class Rows>

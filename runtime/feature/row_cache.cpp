@@ -88,9 +88,9 @@ std::vector<CacheChoice> choose_first_rows(const GraphInfo& graph, const Partiti
   return choices;
 }
 
-void RowCounter::count(const RowRequest& request) {
-  auto& of = types_[raw(request.node_type)];
-  for (const auto id : std::span(request.nodes).subspan(request.label_nodes)) {
+void RowCounter::count(const RowSection& section) {
+  auto& of = types_[raw(section.node_type)];
+  for (const auto id : std::span(section.nodes).subspan(section.label_nodes)) {
     const auto next = static_cast<std::uint32_t>(of.ids.size());
     const auto at = of.index.find_or_insert(raw(id), next);
     if (at == next) {
@@ -145,29 +145,49 @@ RowCache::RowCache(const GraphInfo& graph) {
 }
 
 Status RowCache::add(const RowQuestion& question, const RowReply& reply) {
-  const auto& request = question.request;
-  auto& of = types_[raw(request.node_type)];
-  const auto count = request.nodes.size();
-  if (reply.row_bytes != of.row_bytes || reply.rows.bytes.size() != count * of.row_bytes ||
-      reply.original_ids.size() != count) {
-    return Error(
-        Errc::data_corruption,
-        fmt::format("filling the cache: rows from part {}, node type {}: expected {} rows of {} "
-                    "bytes and ids, got {} bytes in rows of {} and {} ids",
-                    raw(question.part), raw(request.node_type), count, of.row_bytes,
-                    reply.rows.bytes.size(), reply.row_bytes, reply.original_ids.size()));
+  const auto corrupt = [&](const std::string& what) {
+    return Error(Errc::data_corruption,
+                 fmt::format("filling the cache: rows from part {}: {}", raw(question.part), what));
+  };
+  const auto views = sections_of(reply);
+  const auto& sections = question.request.sections;
+  if (!views) {
+    return corrupt(views.error().what());
+  }
+  if (views->size() != sections.size()) {
+    return corrupt(fmt::format("expected {} node types, got {}", sections.size(), views->size()));
+  }
+  for (std::size_t s = 0; s < sections.size(); ++s) {
+    const auto& view = (*views)[s];
+    const auto count = sections[s].nodes.size();
+    const auto row_bytes = types_[raw(sections[s].node_type)].row_bytes;
+    if (view.row_bytes != row_bytes || view.rows.size() != count * row_bytes ||
+        view.original_ids.size() != count) {
+      return corrupt(fmt::format(
+          "node type {}: expected {} rows of {} bytes and ids, got {} bytes in rows of {} and {} "
+          "ids",
+          raw(sections[s].node_type), count, row_bytes, view.rows.size(), view.row_bytes,
+          view.original_ids.size()));
+    }
   }
   parts_.resize(std::max<std::size_t>(parts_.size(), raw(question.part) + 1U));
   parts_[raw(question.part)] = true;
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto next = static_cast<std::uint32_t>(of.original_ids.size());
-    if (of.index.find_or_insert(raw(request.nodes[i]), next) == next) {
-      const auto row = reply.rows.bytes.subspan(i * of.row_bytes, of.row_bytes);
-      of.rows.insert(of.rows.end(), row.begin(), row.end());
-      of.original_ids.push_back(reply.original_ids[i]);
-    }
+  for (std::size_t s = 0; s < sections.size(); ++s) {
+    keep(sections[s], (*views)[s]);
   }
   return ok_status();
+}
+
+void RowCache::keep(const RowSection& section, const RowSectionView& view) {
+  auto& of = types_[raw(section.node_type)];
+  for (std::size_t i = 0; i < section.nodes.size(); ++i) {
+    const auto next = static_cast<std::uint32_t>(of.original_ids.size());
+    if (of.index.find_or_insert(raw(section.nodes[i]), next) == next) {
+      const auto row = view.rows.subspan(i * of.row_bytes, of.row_bytes);
+      of.rows.insert(of.rows.end(), row.begin(), row.end());
+      of.original_ids.push_back(view.original_ids[i]);
+    }
+  }
 }
 
 std::span<const std::byte> RowCache::row(NodeTypeId type, std::uint32_t at) const {
@@ -196,14 +216,13 @@ std::vector<RowQuestion> cache_questions(const GraphInfo& graph,
     const auto bytes = row_bytes_of(graph.node_types[raw(choice.type)]);
     const auto step = static_cast<std::size_t>(std::max<std::uint64_t>(1, piece_bytes / bytes));
     for (std::size_t i = 0; i < choice.nodes.size(); i += step) {
-      RowQuestion question{
-          .id = static_cast<std::uint32_t>(questions.size()), .part = choice.part, .request = {}};
-      question.request.node_type = choice.type;
-      question.request.with_original_ids = true;
-      question.request.row_bytes = bytes;
       const auto nodes =
           std::span(choice.nodes).subspan(i, std::min(step, choice.nodes.size() - i));
-      question.request.nodes.assign(nodes.begin(), nodes.end());
+      RowQuestion question{
+          .id = static_cast<std::uint32_t>(questions.size()), .part = choice.part, .request = {}};
+      question.request.with_original_ids = true;
+      question.request.sections.push_back(
+          {.node_type = choice.type, .nodes = {nodes.begin(), nodes.end()}, .row_bytes = bytes});
       questions.push_back(std::move(question));
     }
   }

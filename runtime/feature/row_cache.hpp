@@ -56,9 +56,9 @@ std::vector<CacheChoice> choose_first_rows(const GraphInfo& graph, const Partiti
 class RowCounter {
  public:
   explicit RowCounter(std::size_t types) : types_(types) {}
-  /// The nodes of a question but those with labels, whose rows come with these also where a cache has
+  /// The nodes of a section but those with labels, whose rows come with these also where a cache has
   /// them.
-  void count(const RowRequest& request);
+  void count(const RowSection& section);
   /// Those asked for most often, per byte; of equally many the smaller type, then id first.
   std::vector<CacheChoice> choose(const GraphInfo& graph, const PartitionBook& book,
                                   std::uint64_t budget_bytes) const;
@@ -103,6 +103,8 @@ class RowCache {
     std::vector<std::byte> rows;
     std::vector<OriginalId> original_ids;
   };
+  void keep(const RowSection& section, const RowSectionView& view);
+
   std::vector<OfType> types_;
   std::vector<bool> parts_;  ///< up to the last whose rows are kept
 };

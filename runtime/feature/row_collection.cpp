@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <limits>
 #include <utility>
 
 namespace troupe {
@@ -12,7 +13,8 @@ struct RowCollection::State {
   std::shared_ptr<const CollectOptions> options;
   Batch batch;
   std::vector<RowQuestion> questions;
-  std::vector<std::vector<std::uint32_t>> places;  ///< [question][node]: its batch-local index
+  /// [question][section][node] -> its batch-local index
+  std::vector<std::vector<std::vector<std::uint32_t>>> places;
   std::vector<bool> answered;
   std::size_t open = 0;
   std::uint32_t distinct_seeds = 0;
@@ -43,12 +45,24 @@ struct RowCollection::State {
   void prepare();
   bool take_from_cache(NodeTypeId type, std::uint32_t place, PartId owner);
   bool take_from_halo(NodeTypeId type, std::uint32_t place, PartId owner);
-  void ask(NodeTypeId type);
+  void ask(NodeTypeId type, std::vector<std::size_t>& question_of);
   Status check_open(std::uint32_t question) const;
-  Error corrupt(std::uint32_t question, const std::string& what) const;
-  Status check_sizes(std::uint32_t question, const RowReply& reply) const;
-  Status take_labels(std::uint32_t question, const RowReply& reply);
-  void take_original_ids(std::uint32_t question, const RowReply& reply);
+  /// The section of a question and what is known of it.
+  struct Asked {
+    PartId part;
+    const RowSection& section;
+    const std::vector<std::uint32_t>& places;
+    bool with_original_ids;
+  };
+  Asked asked(std::uint32_t question, std::size_t section) const;
+  static Error corrupt(const Asked& of, const std::string& what);
+  Result<std::vector<RowSectionView>> open_reply(std::uint32_t question,
+                                                 const RowReply& reply) const;
+  Status check_sizes(const Asked& of, const RowSectionView& reply) const;
+  Status take_labels(const Asked& of, const RowSectionView& reply);
+  void take_original_ids(const Asked& of, const RowSectionView& reply);
+  void take_rows(const Asked& of, const RowSectionView& reply);
+  Status take_rows_from(const Asked& of, const Part& part);
   void close(std::uint32_t question) {
     answered[question] = true;
     --open;
@@ -65,6 +79,8 @@ void RowCollection::State::prepare() {
   distinct_seeds = sampled().nodes[raw(sampled().seed_type)].hop_end.front();
   batch.rows.resize(types);
   cached.resize(types);
+  constexpr auto none = std::numeric_limits<std::size_t>::max();
+  std::vector<std::size_t> question_of(book.parts(), none);
   for (std::size_t t = 0; t < types; ++t) {
     const std::size_t nodes = wanted_nodes(t);
     if (wants_rows(t)) {
@@ -73,7 +89,7 @@ void RowCollection::State::prepare() {
     if (wants_original_ids()) {
       batch.rows[t].original_ids.resize(nodes);
     }
-    ask(static_cast<NodeTypeId>(t));
+    ask(static_cast<NodeTypeId>(t), question_of);
   }
   open = questions.size();
   answered.resize(questions.size());
@@ -126,7 +142,8 @@ bool RowCollection::State::take_from_halo(NodeTypeId type, std::uint32_t place, 
 
 /// Groups the nodes of a type by owner. Batch-local order is kept, so seeds come first in every
 /// group.
-void RowCollection::State::ask(NodeTypeId type) {
+/// \param question_of  [parts] -> question, or past all of them
+void RowCollection::State::ask(NodeTypeId type, std::vector<std::size_t>& question_of) {
   const auto& ids = sampled().nodes[raw(type)].ids;
   const bool rows = wants_rows(raw(type));
   const std::uint32_t labelled =
@@ -147,24 +164,29 @@ void RowCollection::State::ask(NodeTypeId type) {
     if (group.empty()) {
       continue;
     }
-    RowQuestion question{.id = static_cast<std::uint32_t>(questions.size()),
-                         .part = static_cast<PartId>(p),
-                         .request = {}};
-    question.request.node_type = type;
-    question.request.source = options->source;
-    question.request.with_rows = rows;
-    question.request.with_original_ids = wants_original_ids();
-    question.request.row_bytes = rows ? options->decoders[raw(type)].row_bytes() : 0;
-    question.request.label_bytes =
+    if (question_of[p] >= questions.size()) {
+      question_of[p] = questions.size();
+      questions.push_back({.id = static_cast<std::uint32_t>(questions.size()),
+                           .part = static_cast<PartId>(p),
+                           .request = {}});
+      questions.back().request.source = options->source;
+      questions.back().request.with_original_ids = wants_original_ids();
+      places.emplace_back();
+    }
+    RowSection section;
+    section.node_type = type;
+    section.with_rows = rows;
+    section.row_bytes = rows ? options->decoders[raw(type)].row_bytes() : 0;
+    section.label_bytes =
         raw(type) < options->label_bytes.size() ? options->label_bytes[raw(type)] : 0;
-    question.request.nodes.reserve(group.size());
+    section.nodes.reserve(group.size());
     for (const std::uint32_t i : group) {
-      question.request.nodes.push_back(ids[i]);
+      section.nodes.push_back(ids[i]);
     }
     const auto first_unlabelled = std::ranges::lower_bound(group, labelled);
-    question.request.label_nodes = static_cast<std::uint64_t>(first_unlabelled - group.begin());
-    questions.push_back(std::move(question));
-    places.push_back(std::move(group));
+    section.label_nodes = static_cast<std::uint64_t>(first_unlabelled - group.begin());
+    questions[question_of[p]].request.sections.push_back(std::move(section));
+    places[question_of[p]].push_back(std::move(group));
   }
 }
 
@@ -177,43 +199,63 @@ Status RowCollection::State::check_open(std::uint32_t question) const {
   return ok_status();
 }
 
-Error RowCollection::State::corrupt(std::uint32_t question, const std::string& what) const {
+RowCollection::State::Asked RowCollection::State::asked(std::uint32_t question,
+                                                        std::size_t section) const {
   const auto& of = questions[question];
-  return Error(Errc::data_corruption, fmt::format("rows from part {}, node type {}: {}",
-                                                  raw(of.part), raw(of.request.node_type), what));
+  return {of.part, of.request.sections[section], places[question][section],
+          of.request.with_original_ids};
 }
 
-Status RowCollection::State::check_sizes(std::uint32_t question, const RowReply& reply) const {
-  const auto& request = questions[question].request;
-  const std::size_t nodes = request.nodes.size();
+Error RowCollection::State::corrupt(const Asked& of, const std::string& what) {
+  return Error(Errc::data_corruption, fmt::format("rows from part {}, node type {}: {}",
+                                                  raw(of.part), raw(of.section.node_type), what));
+}
+
+/// The sections of a reply, as many as the question has.
+Result<std::vector<RowSectionView>> RowCollection::State::open_reply(std::uint32_t question,
+                                                                     const RowReply& reply) const {
+  const auto& of = questions[question];
+  auto views = sections_of(reply);
+  if (!views) {
+    return std::move(views).error().with(fmt::format("rows from part {}", raw(of.part)));
+  }
+  if (views->size() != of.request.sections.size()) {
+    return Error(Errc::data_corruption,
+                 fmt::format("rows from part {}: expected {} node types, got {}", raw(of.part),
+                             of.request.sections.size(), views->size()));
+  }
+  return views;
+}
+
+Status RowCollection::State::check_sizes(const Asked& of, const RowSectionView& reply) const {
+  const std::size_t nodes = of.section.nodes.size();
   const std::size_t row_bytes =
-      request.with_rows ? options->decoders[raw(request.node_type)].row_bytes() : 0;
-  if (request.with_rows &&
-      (reply.row_bytes != row_bytes || reply.rows.bytes.size() != nodes * row_bytes)) {
-    return corrupt(question,
-                   fmt::format("expected {} rows of {} bytes, got {} bytes in rows of {}", nodes,
-                               row_bytes, reply.rows.bytes.size(), reply.row_bytes));
+      of.section.with_rows ? options->decoders[raw(of.section.node_type)].row_bytes() : 0;
+  if (of.section.with_rows &&
+      (reply.row_bytes != row_bytes || reply.rows.size() != nodes * row_bytes)) {
+    return corrupt(of, fmt::format("expected {} rows of {} bytes, got {} bytes in rows of {}",
+                                   nodes, row_bytes, reply.rows.size(), reply.row_bytes));
   }
-  const std::size_t original_ids = request.with_original_ids ? nodes : 0;
+  const std::size_t original_ids = of.with_original_ids ? nodes : 0;
   if (reply.original_ids.size() != original_ids) {
-    return corrupt(question, fmt::format("expected {} original ids, got {}", original_ids,
-                                         reply.original_ids.size()));
+    return corrupt(of, fmt::format("expected {} original ids, got {}", original_ids,
+                                   reply.original_ids.size()));
   }
-  const std::size_t labels = request.label_nodes;
+  const std::size_t labels = of.section.label_nodes;
   if (!reply.labels.empty() && reply.labels.size() != labels) {
-    return corrupt(question,
+    return corrupt(of,
                    fmt::format("expected {} labels or none, got {}", labels, reply.labels.size()));
   }
   if (!reply.targets.empty() && (labels == 0 || reply.targets.size() % labels != 0)) {
-    return corrupt(question, fmt::format("expected targets of {} nodes or none, got {} numbers",
-                                         labels, reply.targets.size()));
+    return corrupt(of, fmt::format("expected targets of {} nodes or none, got {} numbers", labels,
+                                   reply.targets.size()));
   }
   return ok_status();
 }
 
 /// The first reply with seeds says whether their type has labels; all others must agree.
-Status RowCollection::State::take_labels(std::uint32_t question, const RowReply& reply) {
-  const std::uint64_t count = questions[question].request.label_nodes;
+Status RowCollection::State::take_labels(const Asked& of, const RowSectionView& reply) {
+  const std::uint64_t count = of.section.label_nodes;
   if (count == 0) {
     return ok_status();
   }
@@ -224,13 +266,13 @@ Status RowCollection::State::take_labels(std::uint32_t question, const RowReply&
     seed_targets = Matrix(columns == 0 ? 0 : distinct_seeds, columns);
   }
   if (reply.labels.empty() != seed_labels.empty() || columns != seed_targets.cols()) {
-    return corrupt(question, fmt::format("labels differ from another part's: {} labels, {} target "
-                                         "columns where that had {} and {}",
-                                         reply.labels.size(), columns, seed_labels.size(),
-                                         seed_targets.cols()));
+    return corrupt(
+        of, fmt::format("labels differ from another part's: {} labels, {} target "
+                        "columns where that had {} and {}",
+                        reply.labels.size(), columns, seed_labels.size(), seed_targets.cols()));
   }
   for (std::size_t i = 0; i < count; ++i) {
-    const std::uint32_t place = places[question][i];
+    const std::uint32_t place = of.places[i];
     if (!seed_labels.empty()) {
       seed_labels[place] = reply.labels[i];
     }
@@ -239,11 +281,40 @@ Status RowCollection::State::take_labels(std::uint32_t question, const RowReply&
   return ok_status();
 }
 
-void RowCollection::State::take_original_ids(std::uint32_t question, const RowReply& reply) {
-  auto& originals = batch.rows[raw(questions[question].request.node_type)].original_ids;
+void RowCollection::State::take_original_ids(const Asked& of, const RowSectionView& reply) {
+  auto& originals = batch.rows[raw(of.section.node_type)].original_ids;
   for (std::size_t i = 0; i < reply.original_ids.size(); ++i) {
-    originals[places[question][i]] = reply.original_ids[i];
+    originals[of.places[i]] = reply.original_ids[i];
   }
+}
+
+void RowCollection::State::take_rows(const Asked& of, const RowSectionView& reply) {
+  const auto& decoder = options->decoders[raw(of.section.node_type)];
+  const auto out = batch.rows[raw(of.section.node_type)].features.view();
+  for (std::size_t i = 0; i < of.section.nodes.size(); ++i) {
+    decoder.decode(reply.rows.subspan(i * decoder.row_bytes(), decoder.row_bytes()),
+                   out.row(of.places[i]));
+  }
+}
+
+/// Rows go straight from the table to their place.
+Status RowCollection::State::take_rows_from(const Asked& of, const Part& part) {
+  const auto& nodes = part.nodes_of(of.section.node_type);
+  const auto& decoder = options->decoders[raw(of.section.node_type)];
+  if (!nodes.features || nodes.features->row_bytes() != decoder.row_bytes()) {
+    return corrupt(of,
+                   fmt::format("expected rows of {} bytes, the part has {}", decoder.row_bytes(),
+                               nodes.features ? nodes.features->row_bytes() : 0));
+  }
+  const auto out = batch.rows[raw(of.section.node_type)].features.view();
+  const auto& wanted = of.section.nodes;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (i + rows_ahead < wanted.size()) {
+      __builtin_prefetch(nodes.features->row(nodes.local(wanted[i + rows_ahead])).data());
+    }
+    decoder.decode(nodes.features->row(nodes.local(wanted[i])), out.row(of.places[i]));
+  }
+  return ok_status();
 }
 
 /// From distinct seeds to seeds.
@@ -290,16 +361,14 @@ const std::vector<RowQuestion>& RowCollection::questions() const {
 Status RowCollection::answer(std::uint32_t question, const RowReply& reply) {
   State& s = *state_;
   TROUPE_RETURN_IF_ERROR(s.check_open(question));
-  TROUPE_RETURN_IF_ERROR(s.check_sizes(question, reply));
-  TROUPE_RETURN_IF_ERROR(s.take_labels(question, reply));
-  s.take_original_ids(question, reply);
-  const auto& request = s.questions[question].request;
-  if (request.with_rows) {
-    const auto& decoder = s.options->decoders[raw(request.node_type)];
-    const auto out = s.batch.rows[raw(request.node_type)].features.view();
-    for (std::size_t i = 0; i < request.nodes.size(); ++i) {
-      decoder.decode(reply.rows.bytes.subspan(i * decoder.row_bytes(), decoder.row_bytes()),
-                     out.row(s.places[question][i]));
+  TROUPE_ASSIGN_OR_RETURN(const auto sections, s.open_reply(question, reply));
+  for (std::size_t i = 0; i < sections.size(); ++i) {
+    const auto of = s.asked(question, i);
+    TROUPE_RETURN_IF_ERROR(s.check_sizes(of, sections[i]));
+    TROUPE_RETURN_IF_ERROR(s.take_labels(of, sections[i]));
+    s.take_original_ids(of, sections[i]);
+    if (of.section.with_rows) {
+      s.take_rows(of, sections[i]);
     }
   }
   s.close(question);
@@ -309,35 +378,26 @@ Status RowCollection::answer(std::uint32_t question, const RowReply& reply) {
 Status RowCollection::answer_from(std::uint32_t question, const Part& part) {
   State& s = *state_;
   TROUPE_RETURN_IF_ERROR(s.check_open(question));
-  const auto& of = s.questions[question];
-  if (part.id != of.part) {
+  const auto& of_question = s.questions[question];
+  if (part.id != of_question.part) {
     return Error(Errc::invalid_argument,
                  fmt::format("collecting rows: question {} is for part {}, got part {}", question,
-                             raw(of.part), raw(part.id)));
+                             raw(of_question.part), raw(part.id)));
   }
   // All but the rows is small: it goes the way of a reply.
-  RowRequest rest = of.request;
-  rest.with_rows = false;
-  TROUPE_ASSIGN_OR_RETURN(const RowReply reply, read_part_rows(part, rest));
-  const auto& nodes = part.nodes_of(rest.node_type);
-  const auto& decoder = s.options->decoders[raw(rest.node_type)];
-  if (of.request.with_rows &&
-      (!nodes.features || nodes.features->row_bytes() != decoder.row_bytes())) {
-    return s.corrupt(question,
-                     fmt::format("expected rows of {} bytes, the part has {}", decoder.row_bytes(),
-                                 nodes.features ? nodes.features->row_bytes() : 0));
+  RowRequest rest = of_question.request;
+  for (auto& section : rest.sections) {
+    section.with_rows = false;
   }
-  TROUPE_RETURN_IF_ERROR(s.take_labels(question, reply));
-  s.take_original_ids(question, reply);
-  if (of.request.with_rows) {
-    const auto out = s.batch.rows[raw(rest.node_type)].features.view();
-    for (std::size_t i = 0; i < rest.nodes.size(); ++i) {
-      if (i + rows_ahead < rest.nodes.size()) {
-        __builtin_prefetch(nodes.features->row(nodes.local(rest.nodes[i + rows_ahead])).data());
-      }
-      decoder.decode(nodes.features->row(nodes.local(rest.nodes[i])),
-                     out.row(s.places[question][i]));
+  TROUPE_ASSIGN_OR_RETURN(const RowReply reply, read_part_rows(part, rest));
+  TROUPE_ASSIGN_OR_RETURN(const auto sections, s.open_reply(question, reply));
+  for (std::size_t i = 0; i < sections.size(); ++i) {
+    const auto of = s.asked(question, i);
+    if (of.section.with_rows) {
+      TROUPE_RETURN_IF_ERROR(s.take_rows_from(of, part));
     }
+    TROUPE_RETURN_IF_ERROR(s.take_labels(of, sections[i]));
+    s.take_original_ids(of, sections[i]);
   }
   s.close(question);
   return ok_status();
@@ -353,11 +413,16 @@ std::uint64_t RowCollection::cached_rows() const {
 
 std::vector<std::vector<NodeId>> RowCollection::cacheable(const std::vector<bool>& here) const {
   auto nodes = state_->cached;
-  for (const auto& [id, part, request] : state_->questions) {
-    if (request.with_rows && !here[raw(part)]) {
-      const auto unlabelled = std::span(request.nodes).subspan(request.label_nodes);
-      auto& of_type = nodes[raw(request.node_type)];
-      of_type.insert(of_type.end(), unlabelled.begin(), unlabelled.end());
+  for (const auto& question : state_->questions) {
+    if (here[raw(question.part)]) {
+      continue;
+    }
+    for (const auto& section : question.request.sections) {
+      if (section.with_rows) {
+        const auto unlabelled = std::span(section.nodes).subspan(section.label_nodes);
+        auto& of_type = nodes[raw(section.node_type)];
+        of_type.insert(of_type.end(), unlabelled.begin(), unlabelled.end());
+      }
     }
   }
   return nodes;

@@ -66,7 +66,7 @@ class RowCollection {
   RowCollection(RowCollection&&) noexcept;
   RowCollection& operator=(RowCollection&&) noexcept;
 
-  /// At most one per part and node type. Valid until take().
+  /// At most one per part, however many node types there are. Valid until take().
   const std::vector<RowQuestion>& questions() const;
   /// \errors invalid_argument: unknown or answered question; data_corruption: sizes that do not fit
   /// the request

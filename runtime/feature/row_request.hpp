@@ -8,7 +8,7 @@
 #include "runtime/graph/part.hpp"
 
 #include <cstdint>
-#include <string>
+#include <span>
 #include <vector>
 
 namespace troupe {
@@ -24,18 +24,26 @@ struct RowSource {
   std::uint32_t tensor = 0;
 };
 
-/// Asks one holder for rows of nodes that its part owns.
-struct RowRequest {
+/// Nodes of one type whose rows are requested.
+struct RowSection {
   NodeTypeId node_type{};
-  RowSource source;
   bool with_rows = true;
-  bool with_original_ids = false;
   std::vector<NodeId> nodes;      ///< order is kept; duplicates allowed
   std::uint64_t label_nodes = 0;  ///< labels are wanted for the first so many of `nodes`
-  std::uint64_t flow = 0;         ///< of the batch in the trace; 0: none
   // For the charge of the answer; these do not travel.
   std::uint64_t row_bytes = 0;    ///< of one row, as the asker knows the table
   std::uint64_t label_bytes = 0;  ///< of one node's label or targets
+};
+
+/// Asks one holder for rows of nodes that its part owns, of one node type or several.
+struct RowRequest {
+  RowSource source;
+  bool with_original_ids = false;
+  std::vector<RowSection> sections;  ///< in ascending order of node types
+  std::uint64_t flow = 0;            ///< of the batch in the trace; 0: none
+
+  /// Nodes of all sections.
+  std::uint64_t num_nodes() const;
 };
 
 /// One question to one part, as HopQuestion.
@@ -45,17 +53,52 @@ struct RowQuestion {
   RowRequest request;
 };
 
-/// Rows in the order of the request, in the stored dtype.
+/// Rows in the order of the request, in the stored dtype. All arrays hold section after section.
 struct RowReply {
-  Segment rows;  ///< [nodes, row_bytes]
+  struct Section {
+    std::uint64_t nodes = 0;
+    std::uint32_t row_bytes = 0;  ///< 0: without rows
+    std::uint64_t labels = 0;     ///< label_nodes classes, if the type has them; else 0
+    std::uint64_t targets = 0;    ///< label_nodes x columns numbers, if the type has them; else 0
+  };
+  std::vector<Section> sections;
+  Segment rows;                          ///< each section begins at a multiple of 8 bytes
+  std::vector<OriginalId> original_ids;  ///< of all nodes, if asked for
+  std::vector<std::int64_t> labels;
+  std::vector<float> targets;
+};
+
+/// One section of a reply. Borrowed.
+struct RowSectionView {
+  std::span<const std::byte> rows;  ///< [nodes, row_bytes]
   std::uint32_t row_bytes = 0;
-  std::vector<OriginalId> original_ids;  ///< [nodes] if asked for
-  std::vector<std::int64_t> labels;      ///< [label_nodes] classes, if the type has them
-  std::vector<float> targets;            ///< [label_nodes, columns], if the type has them
+  std::span<const OriginalId> original_ids;  ///< [nodes], or empty
+  std::span<const std::int64_t> labels;
+  std::span<const float> targets;  ///< [label nodes, columns]
+};
+
+/// \errors data_corruption: sizes that do not agree with each other (named)
+Result<std::vector<RowSectionView>> sections_of(const RowReply& reply);
+
+/// A reply whose rows are still to be written.
+class OpenRowReply {
+ public:
+  /// \param row_bytes  [sections]; 0: without rows
+  OpenRowReply(const RowRequest& request, std::span<const std::uint64_t> row_bytes);
+  /// Where the rows of a section go: [nodes, row_bytes].
+  std::span<std::byte> rows(std::size_t section) const;
+  RowReply close() &&;
+
+  RowReply reply;  ///< All but the rows
+
+ private:
+  Buffer buffer_;
+  std::vector<std::uint64_t> begins_;  ///< [sections]
 };
 
 /// Reads features, original ids and labels of a part.
-/// \errors invalid_argument: a node the part does not own, no features
+/// \errors invalid_argument: a node the part does not own, no features, no such node type (with the
+///   values)
 Result<RowReply> read_part_rows(const Part& part, const RowRequest& request);
 
 }  // namespace troupe

@@ -39,27 +39,39 @@ Result<std::shared_ptr<const Matrix>> TensorTable::find(std::uint32_t tensor,
   return found->second;
 }
 
-Result<RowReply> read_tensor_rows(const Part& part, const Matrix& tensor,
-                                  const RowRequest& request) {
-  TROUPE_RETURN_IF_ERROR(check_type(part, request.source.tensor, request.node_type));
-  const auto& nodes = part.nodes_of(request.node_type);
-  const std::size_t row_bytes = tensor.cols() * sizeof(float);
-  Buffer rows(request.nodes.size() * row_bytes);
-  std::byte* out = rows.data();
-  for (const NodeId node : request.nodes) {
-    if (!nodes.owns(node)) {
-      return Error(Errc::invalid_argument,
-                   fmt::format("rows of tensor {}: part {} owns nodes [{}, {}), found node {}",
-                               request.source.tensor, raw(part.id), raw(nodes.first),
-                               raw(nodes.first) + nodes.count, raw(node)));
-    }
-    std::memcpy(out, tensor.data() + nodes.local(node) * tensor.cols(), row_bytes);
-    out += row_bytes;
+Result<std::vector<std::shared_ptr<const Matrix>>> TensorTable::find(
+    const RowRequest& request) const {
+  std::vector<std::shared_ptr<const Matrix>> found;
+  for (const auto& section : request.sections) {
+    TROUPE_ASSIGN_OR_RETURN(auto tensor, find(request.source.tensor, section.node_type));
+    found.push_back(std::move(tensor));
   }
-  RowReply reply;
-  reply.rows = std::move(rows).freeze();
-  reply.row_bytes = static_cast<std::uint32_t>(row_bytes);
-  return reply;
+  return found;
+}
+
+Result<RowReply> read_tensor_rows(const Part& part, std::span<const Matrix* const> tensors,
+                                  const RowRequest& request) {
+  std::vector<std::uint64_t> row_bytes;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    TROUPE_RETURN_IF_ERROR(check_type(part, request.source.tensor, request.sections[i].node_type));
+    row_bytes.push_back(tensors[i]->cols() * sizeof(float));
+  }
+  OpenRowReply open(request, row_bytes);
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const auto& nodes = part.nodes_of(request.sections[i].node_type);
+    std::byte* out = open.rows(i).data();
+    for (const NodeId node : request.sections[i].nodes) {
+      if (!nodes.owns(node)) {
+        return Error(Errc::invalid_argument,
+                     fmt::format("rows of tensor {}: part {} owns nodes [{}, {}), found node {}",
+                                 request.source.tensor, raw(part.id), raw(nodes.first),
+                                 raw(nodes.first) + nodes.count, raw(node)));
+      }
+      std::memcpy(out, tensors[i]->data() + nodes.local(node) * tensors[i]->cols(), row_bytes[i]);
+      out += row_bytes[i];
+    }
+  }
+  return std::move(open).close();
 }
 
 }  // namespace troupe

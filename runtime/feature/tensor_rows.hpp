@@ -10,6 +10,9 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
+#include <utility>
+#include <vector>
 
 namespace troupe {
 
@@ -28,14 +31,17 @@ class TensorTable {
   Status store(const Part& part, const StoreTensor& message);
   /// \errors not_found: no such tensor, with the number
   Result<std::shared_ptr<const Matrix>> find(std::uint32_t tensor, NodeTypeId type) const;
+  /// The tensors of a request's sections.
+  Result<std::vector<std::shared_ptr<const Matrix>>> find(const RowRequest& request) const;
 
  private:
   std::map<std::pair<std::uint32_t, NodeTypeId>, std::shared_ptr<const Matrix>> tensors_;
 };
 
-/// Rows of a tensor in the order of the request; original ids and labels are not served here.
-/// \errors invalid_argument: a node that the part does not own
-Result<RowReply> read_tensor_rows(const Part& part, const Matrix& tensor,
+/// Rows of tensors in the order of the request; original ids and labels are not served here.
+/// \param tensors  [sections] of the request
+/// \errors invalid_argument: a node that the part does not own, no such node type
+Result<RowReply> read_tensor_rows(const Part& part, std::span<const Matrix* const> tensors,
                                   const RowRequest& request);
 
 }  // namespace troupe

@@ -87,13 +87,24 @@ Status WritableTensors::apply(const Part& part, const WriteRows& write) {
   return ok_status();
 }
 
+bool WritableTensors::serves(const RowRequest& request) const {
+  return request.source.kind == RowSource::Kind::tensor &&
+         std::ranges::any_of(request.sections, [&](const RowSection& section) {
+           return tensors_.contains({request.source.tensor, section.node_type});
+         });
+}
+
 Result<RowReply> WritableTensors::read(const Part& part, const RowRequest& request) const {
-  const auto found = tensors_.find({request.source.tensor, request.node_type});
-  if (found == tensors_.end()) {
-    return Error(Errc::not_found, fmt::format("tensor {} of node type {}: not stored here",
-                                              request.source.tensor, raw(request.node_type)));
+  std::vector<const Matrix*> found;
+  for (const auto& section : request.sections) {
+    const auto tensor = tensors_.find({request.source.tensor, section.node_type});
+    if (tensor == tensors_.end()) {
+      return Error(Errc::not_found, fmt::format("tensor {} of node type {}: not stored here",
+                                                request.source.tensor, raw(section.node_type)));
+    }
+    found.push_back(&tensor->second);
   }
-  return read_tensor_rows(part, found->second, request);
+  return read_tensor_rows(part, found, request);
 }
 
 }  // namespace troupe

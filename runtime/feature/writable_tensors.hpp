@@ -42,9 +42,8 @@ class WritableTensors {
   ///   (this holder was started anew and has lost what was written)
   Status apply(const Part& part, const WriteRows& write);
 
-  bool contains(std::uint32_t tensor, NodeTypeId type) const {
-    return tensors_.contains({tensor, type});
-  }
+  /// Whether a request reads one of these tensors.
+  bool serves(const RowRequest& request) const;
   /// Rows in the order of the request.
   /// \errors not_found: no such tensor; invalid_argument: a node that `part` does not own
   Result<RowReply> read(const Part& part, const RowRequest& request) const;

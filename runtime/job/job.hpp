@@ -142,6 +142,7 @@ struct SampleJob {
   std::vector<std::int32_t> fanout;  ///< per hop; -1 = all neighbours; empty: all types are named
   std::map<std::string, std::vector<std::int32_t>> fanout_of;  ///< of edge types by name, instead
   std::uint64_t batch_size = 1024;                             ///< seeds per rank and step
+  std::string choice = "uniform";                              ///< Name in choice_kinds()
   bool replace = false;
   EdgeDir edge_dir = EdgeDir::in;
   Frontier frontier = Frontier::fresh;

@@ -1,4 +1,4 @@
-// Keys of the sections `model` and `features` whose choices are tables of kinds.
+// Keys of the sections `sample`, `features` and `model` whose choices are tables of kinds.
 #include "runtime/job/schema_fields.hpp"
 #include "runtime/job/schema_rows.hpp"
 
@@ -34,6 +34,21 @@ std::vector<SchemaRow> model_kind_rows(std::span<const nn::ModelKind> kinds) {
            ": attention heads; they divide `hidden`, and the last layer gives their mean",
        {},
        put<&Job::model, &ModelOptions::heads>});
+  return rows;
+}
+
+std::vector<SchemaRow> choice_rows(std::span<const ChoiceKind> kinds) {
+  std::vector<SchemaRow> rows;
+  auto& choice =
+      rows.emplace_back(kind_row("/sample/choice", kinds, &ChoiceKind::make, value("\"uniform\""),
+                                 "which neighbours a hop takes of a node's list"));
+  choice.apply = put<&Job::sample, &SampleJob::choice>;
+  rows.push_back({"/sample/replace",
+                  boolean_rule(),
+                  value("false"),
+                  readers_of(kinds, "replace", "`") + ": draw neighbours with replacement",
+                  {},
+                  put<&Job::sample, &SampleJob::replace>});
   return rows;
 }
 

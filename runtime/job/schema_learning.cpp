@@ -39,12 +39,9 @@ void add_sample(std::vector<SchemaRow>& rows) {
                   "seeds per rank and step",
                   {},
                   put<&Job::sample, &SampleJob::batch_size>});
-  rows.push_back({"/sample/replace",
-                  boolean_rule(),
-                  value("false"),
-                  "draw neighbours with replacement",
-                  {},
-                  put<&Job::sample, &SampleJob::replace>});
+  for (auto& row : choice_rows(choice_kinds())) {
+    rows.push_back(std::move(row));
+  }
   rows.push_back({"/sample/edge_dir",
                   choice_rule({"in", "out"}),
                   value("\"in\""),

@@ -5,6 +5,7 @@
 #include "runtime/job/schema.hpp"
 #include "runtime/nn/catalog.hpp"
 #include "runtime/partition/methods.hpp"
+#include "runtime/sample/choice/choices.hpp"
 
 #include <span>
 #include <vector>
@@ -18,6 +19,8 @@ std::vector<SchemaRow> method_rows(std::span<const PartitionMethod> methods,
 /// The kind of model and what only some kinds read, and the cache's policy, for learning_rows.
 std::vector<SchemaRow> model_kind_rows(std::span<const nn::ModelKind> kinds);
 SchemaRow cache_policy_row(std::span<const CachePolicy> policies);
+/// The choice of neighbors and what only some choices read, for learning_rows.
+std::vector<SchemaRow> choice_rows(std::span<const ChoiceKind> kinds);
 std::vector<SchemaRow> slurm_rows();  ///< cluster.slurm, for place_rows
 std::vector<SchemaRow>
 learning_rows();  ///< sample, features, model, train, eval, checkpoint, and the single keys

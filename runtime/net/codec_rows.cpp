@@ -5,6 +5,9 @@
 namespace troupe::net {
 namespace {
 
+// Of a section of a reply: its head, and zeros before its rows.
+constexpr std::uint64_t row_section_overhead_bytes = 48;
+
 Result<RowSource::Kind> to_source_kind(wire::SourceKind kind) {
   switch (kind) {
     case wire::SourceKind::FEATURES:
@@ -21,52 +24,48 @@ Result<RowRequest> read_row_request(const Frame& frame, wire::RowRequest::Reader
   const SegmentReader segments(frame, "RowRequest");
   TROUPE_RETURN_IF_ERROR(segments.at_most(1));
   RowRequest out;
-  out.node_type = static_cast<NodeTypeId>(in.getNodeType());
   TROUPE_ASSIGN_OR_RETURN(out.source.kind, to_source_kind(in.getSource()));
   out.source.tensor = in.getTensor();
-  out.with_rows = in.getWithRows();
   out.with_original_ids = in.getWithOriginalIds();
   out.flow = in.getFlow();
-  TROUPE_ASSIGN_OR_RETURN(const IdList nodes, segments.ids(0, in.getNodeWidth()));
-  out.nodes = unpack_ids(nodes);
-  out.label_nodes = in.getLabelNodes();
-  if (out.label_nodes > out.nodes.size()) {
-    return corrupt_message("RowRequest",
-                           fmt::format("label nodes: expected at most the {} nodes, found {}",
-                                       out.nodes.size(), out.label_nodes));
+  TROUPE_ASSIGN_OR_RETURN(const IdList ids, segments.ids(0, in.getNodeWidth()));
+  IdUnpacker nodes(ids, "RowRequest");
+  for (const auto section : in.getSections()) {
+    auto& of_type = out.sections.emplace_back();
+    of_type.node_type = static_cast<NodeTypeId>(section.getNodeType());
+    of_type.with_rows = section.getWithRows();
+    TROUPE_ASSIGN_OR_RETURN(of_type.nodes, nodes.take(section.getNodes()));
+    of_type.label_nodes = section.getLabelNodes();
+    if (of_type.label_nodes > of_type.nodes.size()) {
+      return corrupt_message("RowRequest",
+                             fmt::format("label nodes: expected at most the {} nodes, found {}",
+                                         of_type.nodes.size(), of_type.label_nodes));
+    }
   }
+  TROUPE_RETURN_IF_ERROR(nodes.finish());
   return out;
 }
 
 Result<RowReply> read_row_reply(const Frame& frame, wire::RowReply::Reader in) {
   const SegmentReader segments(frame, "RowReply");
   RowReply out;
-  out.row_bytes = in.getRowBytes();
+  for (const auto section : in.getSections()) {
+    out.sections.push_back({.nodes = section.getNodes(),
+                            .row_bytes = section.getRowBytes(),
+                            .labels = section.getLabels(),
+                            .targets = section.getTargets()});
+    if (section.getLabels() > section.getNodes()) {
+      return corrupt_message("RowReply", fmt::format("labels: expected at most {}, found {}",
+                                                     section.getNodes(), section.getLabels()));
+    }
+  }
+  // Rows have any dtype: aligned as the widest of them.
+  out.rows = segments.aligned(0);
   TROUPE_ASSIGN_OR_RETURN(out.original_ids, segments.vector<OriginalId>(1));
   TROUPE_ASSIGN_OR_RETURN(out.labels, segments.vector<std::int64_t>(2));
   TROUPE_ASSIGN_OR_RETURN(out.targets, segments.vector<float>(3));
-  // Rows have any dtype: aligned as the widest of them.
-  if (frame.segments.empty() || frame.segments[0].empty()) {
-    return out;
-  }
-  out.rows = frame.segments[0];
-  if (reinterpret_cast<std::uintptr_t>(out.rows.bytes.data()) % alignof(double) != 0) {
-    out.rows = Segment::of(std::vector<std::byte>(out.rows.bytes.begin(), out.rows.bytes.end()));
-  }
-  const std::uint64_t size = out.rows.bytes.size();
-  if (out.row_bytes == 0 || size % out.row_bytes != 0) {
-    return corrupt_message(
-        "RowReply",
-        fmt::format("rows: expected whole rows of {} bytes, found {} bytes", out.row_bytes, size));
-  }
-  const std::uint64_t nodes = size / out.row_bytes;
-  if (!out.original_ids.empty()) {
-    TROUPE_RETURN_IF_ERROR(
-        expect_equal("RowReply", "original ids, as many as rows", nodes, out.original_ids.size()));
-  }
-  if (out.labels.size() > nodes) {
-    return corrupt_message("RowReply", fmt::format("labels: expected at most the {} rows, found {}",
-                                                   nodes, out.labels.size()));
+  if (const auto sizes = sections_of(out); !sizes) {
+    return sizes.error();
   }
   return out;
 }
@@ -74,17 +73,23 @@ Result<RowReply> read_row_reply(const Frame& frame, wire::RowReply::Reader in) {
 }  // namespace
 
 void Wire<RowRequest>::encode(const RowRequest& message, Frame& frame) {
-  IdList nodes = pack_ids(message.nodes);
+  IdList nodes = pack_lists(
+      message.sections, [](const RowSection& section) -> const auto& { return section.nodes; });
   write_message<wire::RowRequest>(frame, [&](wire::RowRequest::Builder out) {
-    out.setNodeType(raw(message.node_type));
     out.setSource(message.source.kind == RowSource::Kind::features ? wire::SourceKind::FEATURES
                                                                    : wire::SourceKind::TENSOR);
     out.setTensor(message.source.tensor);
-    out.setWithRows(message.with_rows);
     out.setWithOriginalIds(message.with_original_ids);
-    out.setLabelNodes(message.label_nodes);
     out.setNodeWidth(nodes.width_bytes);
     out.setFlow(message.flow);
+    auto sections = out.initSections(static_cast<unsigned>(message.sections.size()));
+    for (unsigned i = 0; i < sections.size(); ++i) {
+      const auto& section = message.sections[i];
+      sections[i].setNodeType(raw(section.node_type));
+      sections[i].setNodes(section.nodes.size());
+      sections[i].setWithRows(section.with_rows);
+      sections[i].setLabelNodes(section.label_nodes);
+    }
   });
   frame.segments = {std::move(nodes.segment)};
 }
@@ -95,16 +100,27 @@ Result<RowRequest> Wire<RowRequest>::decode(const Frame& frame) {
 }
 
 std::uint64_t Wire<RowRequest>::reply_bytes(const RowRequest& message) {
-  const std::uint64_t node_bytes = (message.with_rows ? message.row_bytes : 0) +
-                                   (message.with_original_ids ? sizeof(OriginalId) : 0);
-  return saturating_add(saturating_add(saturating_mul(message.nodes.size(), node_bytes),
-                                       saturating_mul(message.label_nodes, message.label_bytes)),
-                        reply_overhead_bytes);
+  std::uint64_t bytes = reply_overhead_bytes;
+  for (const auto& section : message.sections) {
+    const std::uint64_t node_bytes = (section.with_rows ? section.row_bytes : 0) +
+                                     (message.with_original_ids ? sizeof(OriginalId) : 0);
+    bytes = saturating_add(bytes, saturating_mul(section.nodes.size(), node_bytes));
+    bytes = saturating_add(bytes, saturating_mul(section.label_nodes, section.label_bytes));
+    bytes = saturating_add(bytes, row_section_overhead_bytes);
+  }
+  return bytes;
 }
 
 void Wire<RowReply>::encode(const RowReply& message, Frame& frame) {
-  write_message<wire::RowReply>(
-      frame, [&](wire::RowReply::Builder out) { out.setRowBytes(message.row_bytes); });
+  write_message<wire::RowReply>(frame, [&](wire::RowReply::Builder out) {
+    auto sections = out.initSections(static_cast<unsigned>(message.sections.size()));
+    for (unsigned i = 0; i < sections.size(); ++i) {
+      sections[i].setNodes(message.sections[i].nodes);
+      sections[i].setRowBytes(message.sections[i].row_bytes);
+      sections[i].setLabels(message.sections[i].labels);
+      sections[i].setTargets(message.sections[i].targets);
+    }
+  });
   frame.segments = {message.rows, copy_segment(message.original_ids), copy_segment(message.labels),
                     copy_segment(message.targets)};
 }

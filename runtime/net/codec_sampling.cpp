@@ -9,6 +9,8 @@ namespace troupe::net {
 namespace {
 
 constexpr std::int32_t largest_fanout = 1 << 20;  // as the job file has it
+constexpr std::uint64_t section_overhead_bytes =
+    40;  // of a reply: its head, and zeros before its ids
 
 Result<EdgeDir> to_edge_dir(wire::Direction direction) {
   switch (direction) {
@@ -22,34 +24,57 @@ Result<EdgeDir> to_edge_dir(wire::Direction direction) {
                                      static_cast<unsigned>(direction)));
 }
 
-Result<HopRequest> read_hop_request(const Frame& frame, wire::HopRequest::Reader in) {
-  const SegmentReader segments(frame, "HopRequest");
-  TROUPE_RETURN_IF_ERROR(segments.at_most(1));
-  HopRequest out;
+Result<HopSection> read_hop_section(wire::HopSection::Reader in, std::size_t frontiers) {
+  HopSection out;
   out.edge_type = static_cast<EdgeTypeId>(in.getEdgeType());
-  out.node_type = static_cast<NodeTypeId>(in.getNodeType());
-  TROUPE_ASSIGN_OR_RETURN(out.dir, to_edge_dir(in.getDirection()));
+  out.frontier = in.getFrontier();
+  if (out.frontier >= frontiers) {
+    return corrupt_message("HopRequest", fmt::format("frontier: expected below {}, found {}",
+                                                     frontiers, out.frontier));
+  }
   out.fanout = in.getFanout();
   if (out.fanout < all_neighbours || out.fanout > largest_fanout) {
     return corrupt_message("HopRequest", fmt::format("fanout: expected -1 to {}, found {}",
                                                      largest_fanout, out.fanout));
   }
-  out.replace = in.getReplace();
-  out.with_edge_ids = in.getWithEdgeIds();
   out.key.words = {in.getKeyLow(), in.getKeyHigh()};
   out.first_position = in.getFirstPosition();
+  return out;
+}
+
+Result<HopRequest> read_hop_request(const Frame& frame, wire::HopRequest::Reader in) {
+  const SegmentReader segments(frame, "HopRequest");
+  TROUPE_RETURN_IF_ERROR(segments.at_most(1));
+  HopRequest out;
+  TROUPE_ASSIGN_OR_RETURN(out.dir, to_edge_dir(in.getDirection()));
+  out.choice = in.getChoice();
+  if (out.choice >= choice_kinds().size()) {
+    return corrupt_message("HopRequest", fmt::format("choice: expected below {}, found {}",
+                                                     choice_kinds().size(), out.choice));
+  }
+  out.replace = in.getReplace();
+  out.with_edge_ids = in.getWithEdgeIds();
   out.max_edges = in.getMaxEdges();
   out.flow = in.getFlow();
-  TROUPE_ASSIGN_OR_RETURN(const IdList frontier, segments.ids(0, in.getFrontierWidth()));
-  out.frontier = unpack_ids(frontier);
+  TROUPE_ASSIGN_OR_RETURN(const IdList ids, segments.ids(0, in.getFrontierWidth()));
+  IdUnpacker nodes(ids, "HopRequest");
+  for (const auto frontier : in.getFrontiers()) {
+    TROUPE_ASSIGN_OR_RETURN(auto of_frontier, nodes.take(frontier.getNodes()));
+    out.frontiers.push_back(
+        {static_cast<NodeTypeId>(frontier.getNodeType()), std::move(of_frontier)});
+  }
+  TROUPE_RETURN_IF_ERROR(nodes.finish());
+  for (const auto section : in.getSections()) {
+    TROUPE_ASSIGN_OR_RETURN(auto of_edge_type, read_hop_section(section, out.frontiers.size()));
+    out.sections.push_back(of_edge_type);
+  }
   // With replacement any degree gives the full fanout, so nothing else bounds the answer.
   const auto most = frame.head.max_reply_bytes;
   if (out.replace && most != 0 && Wire<HopRequest>::reply_bytes(out) > most) {
     return corrupt_message(
         "HopRequest",
-        fmt::format("largest answer: expected room for fanout {} of {} nodes, {} "
-                    "bytes, found {}",
-                    out.fanout, out.frontier.size(), Wire<HopRequest>::reply_bytes(out), most));
+        fmt::format("largest answer: expected room for the fanouts of {} nodes, {} bytes, found {}",
+                    out.num_nodes(), Wire<HopRequest>::reply_bytes(out), most));
   }
   return out;
 }
@@ -58,42 +83,64 @@ Result<HopReply> read_hop_reply(const Frame& frame, wire::HopReply::Reader in) {
   const SegmentReader segments(frame, "HopReply");
   TROUPE_RETURN_IF_ERROR(segments.at_most(3));
   HopReply out;
-  TROUPE_ASSIGN_OR_RETURN(out.counts, segments.vector<std::uint32_t>(0));
-  TROUPE_ASSIGN_OR_RETURN(out.neighbours, segments.ids(1, in.getNeighbourWidth()));
-  TROUPE_ASSIGN_OR_RETURN(out.edge_ids, segments.elements(2, sizeof(std::uint64_t)));
-  out.resume_position = in.getResumePosition();
-  std::uint64_t edges = 0;
-  for (const auto count : out.counts) {
-    edges += count;
+  for (const auto section : in.getSections()) {
+    out.sections.push_back({.nodes = section.getNodes(),
+                            .width_bytes = section.getNeighbourWidth(),
+                            .resume_position = section.getResumePosition()});
   }
-  TROUPE_RETURN_IF_ERROR(expect_equal("HopReply", "neighbours, as many as the counts add up to",
-                                      edges, out.neighbours.size()));
-  if (!out.edge_ids.empty()) {
-    TROUPE_RETURN_IF_ERROR(expect_equal("HopReply", "edge ids, as many as neighbours", edges,
-                                        out.edge_ids.bytes.size() / sizeof(std::uint64_t)));
+  TROUPE_ASSIGN_OR_RETURN(out.counts, segments.vector<std::uint32_t>(0));
+  out.neighbours = segments.aligned(1);
+  TROUPE_ASSIGN_OR_RETURN(out.edge_ids, segments.elements(2, sizeof(std::uint64_t)));
+  if (const auto sizes = sections_of(out); !sizes) {
+    return sizes.error();
   }
   return out;
+}
+
+/// Most edges of a section's answer.
+std::uint64_t most_edges(const HopRequest& message, const HopSection& section) {
+  const std::uint64_t nodes = message.frontiers[section.frontier].nodes.size();
+  // A hub alone can have so many; at least one edge is returned if there is any.
+  const std::uint64_t limit = std::max<std::uint64_t>(message.max_edges, 1);
+  if (section.fanout >= 0) {
+    // Such answers are cut only between nodes.
+    const auto fanout = static_cast<std::uint64_t>(section.fanout);
+    return std::min(saturating_mul(nodes, fanout), std::max(limit, fanout));
+  }
+  return limit == std::numeric_limits<std::uint64_t>::max() ? saturating_mul(nodes, assumed_degree)
+                                                            : limit;
 }
 
 }  // namespace
 
 void Wire<HopRequest>::encode(const HopRequest& message, Frame& frame) {
-  IdList frontier = pack_ids(message.frontier);
+  IdList nodes = pack_lists(
+      message.frontiers, [](const HopFrontier& frontier) -> const auto& { return frontier.nodes; });
   write_message<wire::HopRequest>(frame, [&](wire::HopRequest::Builder out) {
-    out.setEdgeType(raw(message.edge_type));
-    out.setNodeType(raw(message.node_type));
     out.setDirection(message.dir == EdgeDir::in ? wire::Direction::IN : wire::Direction::OUT);
-    out.setFanout(message.fanout);
+    out.setChoice(message.choice);
     out.setReplace(message.replace);
     out.setWithEdgeIds(message.with_edge_ids);
-    out.setKeyLow(message.key.words[0]);
-    out.setKeyHigh(message.key.words[1]);
-    out.setFirstPosition(message.first_position);
     out.setMaxEdges(message.max_edges);
-    out.setFrontierWidth(frontier.width_bytes);
+    out.setFrontierWidth(nodes.width_bytes);
     out.setFlow(message.flow);
+    auto frontiers = out.initFrontiers(static_cast<unsigned>(message.frontiers.size()));
+    for (unsigned i = 0; i < frontiers.size(); ++i) {
+      frontiers[i].setNodeType(raw(message.frontiers[i].node_type));
+      frontiers[i].setNodes(message.frontiers[i].nodes.size());
+    }
+    auto sections = out.initSections(static_cast<unsigned>(message.sections.size()));
+    for (unsigned i = 0; i < sections.size(); ++i) {
+      const auto& section = message.sections[i];
+      sections[i].setEdgeType(raw(section.edge_type));
+      sections[i].setFrontier(section.frontier);
+      sections[i].setFanout(section.fanout);
+      sections[i].setKeyLow(section.key.words[0]);
+      sections[i].setKeyHigh(section.key.words[1]);
+      sections[i].setFirstPosition(section.first_position);
+    }
   });
-  frame.segments = {std::move(frontier.segment)};
+  frame.segments = {std::move(nodes.segment)};
 }
 
 Result<HopRequest> Wire<HopRequest>::decode(const Frame& frame) {
@@ -102,27 +149,32 @@ Result<HopRequest> Wire<HopRequest>::decode(const Frame& frame) {
 }
 
 std::uint64_t Wire<HopRequest>::reply_bytes(const HopRequest& message) {
-  const std::uint64_t nodes = message.frontier.size();
-  const std::uint64_t any = std::numeric_limits<std::uint64_t>::max();
-  // A hub alone can have so many; at least one edge is returned if there is any.
-  std::uint64_t edges = std::max<std::uint64_t>(message.max_edges, 1);
-  if (message.fanout >= 0) {
-    // Such answers are cut only between nodes.
-    const auto fanout = static_cast<std::uint64_t>(message.fanout);
-    edges = std::min(saturating_mul(nodes, fanout), std::max(edges, fanout));
-  } else if (edges == any) {
-    edges = saturating_mul(nodes, assumed_degree);
+  std::uint64_t edges = 0;
+  std::uint64_t largest = 0;
+  for (const auto& section : message.sections) {
+    const auto its_edges = most_edges(message, section);
+    edges = saturating_add(edges, its_edges);
+    largest = std::max(largest, its_edges);
   }
+  // All sections together keep to the limit, but for a list that passes alone.
+  edges = std::min(edges, std::max(message.max_edges, largest));
   const std::uint64_t edge_bytes = message.with_edge_ids ? 16 : 8;
-  return saturating_add(saturating_mul(edges, edge_bytes), 4 * nodes + reply_overhead_bytes);
+  const std::uint64_t heads =
+      saturating_add(4 * message.num_nodes(), section_overhead_bytes * message.sections.size());
+  return saturating_add(saturating_mul(edges, edge_bytes),
+                        saturating_add(heads, reply_overhead_bytes));
 }
 
 void Wire<HopReply>::encode(const HopReply& message, Frame& frame) {
   write_message<wire::HopReply>(frame, [&](wire::HopReply::Builder out) {
-    out.setNeighbourWidth(message.neighbours.width_bytes);
-    out.setResumePosition(message.resume_position);
+    auto sections = out.initSections(static_cast<unsigned>(message.sections.size()));
+    for (unsigned i = 0; i < sections.size(); ++i) {
+      sections[i].setNodes(message.sections[i].nodes);
+      sections[i].setNeighbourWidth(message.sections[i].width_bytes);
+      sections[i].setResumePosition(message.sections[i].resume_position);
+    }
   });
-  frame.segments = {copy_segment(message.counts), message.neighbours.segment, message.edge_ids};
+  frame.segments = {copy_segment(message.counts), message.neighbours, message.edge_ids};
 }
 
 Result<HopReply> Wire<HopReply>::decode(const Frame& frame) {

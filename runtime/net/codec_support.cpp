@@ -33,6 +33,19 @@ Result<Segment> SegmentReader::elements(std::size_t i, std::size_t element_bytes
   return std::move(copy).freeze();
 }
 
+Segment SegmentReader::aligned(std::size_t i) const {
+  if (i >= frame_.segments.size()) {
+    return {};
+  }
+  const Segment& segment = frame_.segments[i];
+  if (reinterpret_cast<std::uintptr_t>(segment.bytes.data()) % alignof(std::uint64_t) == 0) {
+    return segment;
+  }
+  Buffer copy(segment.bytes.size());
+  std::memcpy(copy.data(), segment.bytes.data(), segment.bytes.size());
+  return std::move(copy).freeze();
+}
+
 Result<IdList> SegmentReader::ids(std::size_t i, std::uint64_t width_bytes) const {
   if (width_bytes != 4 && width_bytes != 8) {
     return corrupt_message(
@@ -62,6 +75,24 @@ std::vector<NodeId> unpack_ids(const IdList& ids) {
     std::ranges::transform(values, out.begin(), [](auto id) { return static_cast<NodeId>(id); });
   });
   return out;
+}
+
+Result<std::vector<NodeId>> IdUnpacker::take(std::uint64_t count) {
+  if (count > ids_.size() - taken_) {
+    return corrupt_message(
+        message_, fmt::format("ids: expected at least {}, found {}", taken_ + count, ids_.size()));
+  }
+  if (count == ids_.size()) {
+    taken_ = count;
+    return std::vector<NodeId>(ids_);
+  }
+  const auto first = ids_.begin() + static_cast<std::ptrdiff_t>(taken_);
+  taken_ += count;
+  return std::vector<NodeId>(first, first + static_cast<std::ptrdiff_t>(count));
+}
+
+Status IdUnpacker::finish() const {
+  return expect_equal(message_, "ids", taken_, ids_.size());
 }
 
 Status expect_equal(std::string_view message, std::string_view what, std::uint64_t expected,

@@ -69,6 +69,8 @@ class SegmentReader {
   /// else copied; empty if the frame has no such segment.
   /// \errors data_corruption: not a whole number of elements
   Result<Segment> elements(std::size_t i, std::size_t element_bytes) const;
+  /// Segment `i` as it is, shared if it is aligned to 8 bytes, else copied.
+  Segment aligned(std::size_t i) const;
   /// Ids of 4 or 8 bytes.
   /// \errors data_corruption: another width, or not a whole number of ids
   Result<IdList> ids(std::size_t i, std::uint64_t width_bytes) const;
@@ -87,6 +89,35 @@ class SegmentReader {
 /// Ids as they travel: 4 bytes each if all fit, else 8.
 IdList pack_ids(const std::vector<NodeId>& ids);
 std::vector<NodeId> unpack_ids(const IdList& ids);
+/// The ids of several lists as one.
+template <class Lists, class NodesOf>
+IdList pack_lists(const Lists& lists, NodesOf nodes_of) {
+  if (lists.size() == 1) {
+    return pack_ids(nodes_of(lists.front()));
+  }
+  std::vector<NodeId> all;
+  for (const auto& list : lists) {
+    const auto& nodes = nodes_of(list);
+    all.insert(all.end(), nodes.begin(), nodes.end());
+  }
+  return pack_ids(all);
+}
+
+/// Gives lists their ids back, one list after another.
+class IdUnpacker {
+ public:
+  IdUnpacker(const IdList& ids, std::string_view message)
+      : ids_(unpack_ids(ids)), message_(message) {}
+  /// \errors data_corruption: fewer are left
+  Result<std::vector<NodeId>> take(std::uint64_t count);
+  /// \errors data_corruption: some are left
+  Status finish() const;
+
+ private:
+  std::vector<NodeId> ids_;
+  std::uint64_t taken_ = 0;
+  std::string_view message_;
+};
 
 /// \errors data_corruption, with both numbers, if they differ
 Status expect_equal(std::string_view message, std::string_view what, std::uint64_t expected,

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -13,13 +14,12 @@ namespace {
 
 constexpr std::uint64_t most_local = std::numeric_limits<std::uint32_t>::max();
 
-/// What one part is asked along one edge type in the hop under way, and what it has answered so
-/// far.
+/// Nodes of the frontier that one part is asked about along one edge type in the hop under way, and
+/// what it has answered so far.
 struct FrontierShare {
   PartId part{};
-  ListsOf lists_of = ListsOf::owned;
   EdgeTypeId edge_type{};
-  std::vector<NodeId> nodes{};  ///< its part of the frontier, in frontier order
+  std::span<const NodeId> nodes{};  ///< Its part of the frontier, in frontier order
 
   std::size_t covered = 0;              ///< nodes whose whole answer is in
   std::uint64_t resume_position = 0;    ///< not 0: the answer of nodes[covered] goes on there
@@ -33,45 +33,29 @@ struct FrontierShare {
   bool complete() const { return covered == nodes.size(); }
 };
 
-/// The edges that the counts of a reply announce.
-std::uint64_t sum_of(std::span<const std::uint32_t> counts) {
-  std::uint64_t sum = 0;
-  for (const std::uint32_t count : counts) {
-    sum += count;
-  }
-  return sum;
-}
-
 Error corrupt(const FrontierShare& share, const std::string& what) {
   return Error(Errc::data_corruption, fmt::format("neighbours from part {}, edge type {}: {}",
                                                   raw(share.part), raw(share.edge_type), what));
 }
 
-/// Sizes against each other and against the question.
-Status check_sizes(const FrontierShare& share, const HopReply& reply, bool with_edge_ids) {
+/// Sizes against the question.
+Status check_sizes(const FrontierShare& share, const HopSectionView& reply, bool with_edge_ids) {
   const std::size_t asked = share.nodes.size() - share.covered;
   if (reply.counts.empty() || reply.counts.size() > asked) {
     return corrupt(share, fmt::format("expected answers for 1 to {} nodes, got {}", asked,
                                       reply.counts.size()));
   }
-  const unsigned width = reply.neighbours.width_bytes;
-  const std::size_t bytes = reply.neighbours.segment.bytes.size();
-  const std::uint64_t edges = sum_of(reply.counts);
-  if ((width != 4 && width != 8) || bytes % width != 0 || bytes / width != edges) {
-    return corrupt(share, fmt::format("expected {} ids of 4 or 8 bytes, got {} bytes of width {}",
-                                      edges, bytes, width));
-  }
-  const std::uint64_t edge_id_bytes = with_edge_ids ? edges * sizeof(std::uint64_t) : 0;
-  if (reply.edge_ids.bytes.size() != edge_id_bytes) {
-    return corrupt(share, fmt::format("expected {} bytes of edge ids, got {}", edge_id_bytes,
-                                      reply.edge_ids.bytes.size()));
+  const std::uint64_t edge_ids = with_edge_ids ? reply.neighbours.size() : 0;
+  if (reply.edge_ids.size() != edge_ids) {
+    return corrupt(share,
+                   fmt::format("expected {} edge ids, got {}", edge_ids, reply.edge_ids.size()));
   }
   return ok_status();
 }
 
 /// Counts against the fanout, and the place to go on against the counts: every reply must bring the
 /// question forward.
-Status check_counts(const FrontierShare& share, const HopReply& reply, std::int32_t fanout) {
+Status check_counts(const FrontierShare& share, const HopSectionView& reply, std::int32_t fanout) {
   const auto most = std::ranges::max(reply.counts);
   if (fanout != all_neighbours && most > static_cast<std::uint32_t>(fanout)) {
     return corrupt(share, fmt::format("expected at most {} neighbours, got {}", fanout, most));
@@ -88,36 +72,36 @@ Status check_counts(const FrontierShare& share, const HopReply& reply, std::int3
   return ok_status();
 }
 
-Status check_ids(const FrontierShare& share, const HopReply& reply, std::uint64_t end) {
-  const std::uint64_t most = reply.neighbours.ids().visit([](auto ids) {
+Status check_ids(const FrontierShare& share, const HopSectionView& reply, std::uint64_t end) {
+  const std::uint64_t most = reply.neighbours.visit([](auto ids) {
     std::uint64_t found = 0;
     for (const auto id : ids) {
       found = std::max<std::uint64_t>(found, id);
     }
     return found;
   });
-  if (reply.neighbours.size() > 0 && most >= end) {
+  if (!reply.neighbours.empty() && most >= end) {
     return corrupt(share, fmt::format("expected ids below {}, got {}", end, most));
   }
   return ok_status();
 }
 
 /// Adds a checked reply.
-void append(FrontierShare& share, const HopReply& reply) {
-  auto counts = std::span(reply.counts);
+void append(FrontierShare& share, const HopSectionView& reply) {
+  auto counts = reply.counts;
   if (share.resume_position != 0) {
     share.counts.back() += counts.front();
     counts = counts.subspan(1);
   }
   share.counts.insert(share.counts.end(), counts.begin(), counts.end());
-  reply.neighbours.ids().visit([&](auto ids) {
+  reply.neighbours.visit([&](auto ids) {
     const std::size_t before = share.neighbours.size();
     share.neighbours.resize(before + ids.size());
     std::ranges::transform(ids, share.neighbours.begin() + static_cast<std::ptrdiff_t>(before),
                            [](auto id) { return static_cast<NodeId>(id); });
   });
-  const auto edge_ids = reply.edge_ids.as<EdgeId>();
-  share.edge_ids.insert(share.edge_ids.end(), edge_ids.begin(), edge_ids.end());
+  std::ranges::transform(reply.edge_ids, std::back_inserter(share.edge_ids),
+                         [](auto id) { return static_cast<EdgeId>(id); });
   share.resume_position = reply.resume_position;
   share.covered += reply.counts.size() - (reply.resume_position != 0 ? 1 : 0);
 }
@@ -126,6 +110,8 @@ void append(FrontierShare& share, const HopReply& reply) {
 
 struct BatchBuilder::State {
   static constexpr std::size_t nothing = std::numeric_limits<std::size_t>::max();
+  /// Shares that one question is about, in order of edge types.
+  using SharesOfQuestion = std::vector<std::size_t>;
 
   const GraphInfo& graph;
   const PartitionBook& book;
@@ -136,13 +122,15 @@ struct BatchBuilder::State {
   std::uint32_t hop = 0;
   std::vector<HopQuestion> pending;  ///< not handed out yet
   std::uint32_t next_question = 0;
-  std::vector<std::size_t> share_of;  ///< the hop's questions -> share; `nothing` once answered
-  std::vector<FrontierShare> shares;  ///< of the hop under way
-  std::size_t incomplete = 0;         ///< shares that wait for replies
-  /// [node type][place in the frontier] -> who is asked: a part by its number, or past them the halo
-  /// of here[place - parts]
+  std::vector<SharesOfQuestion> shares_of;  ///< of the hop's questions; empty once answered
+  std::vector<std::uint32_t> place_of;      ///< of the hop's questions
+  std::vector<FrontierShare> shares;        ///< of the hop under way
+  std::size_t open = 0;                     ///< questions without an answer
+  /// Who is asked: a part by its number, or past them the halo of here[place - parts].
+  /// [node type][position in the frontier] -> place
   std::vector<std::vector<std::uint32_t>> asked;
-  std::vector<std::vector<std::size_t>> share_at;  ///< [edge type][asked] -> share, or `nothing`
+  std::vector<std::vector<std::vector<NodeId>>> nodes_at;  ///< [node type][place]
+  std::vector<std::vector<std::size_t>> share_at;  ///< [edge type][place] -> share, or `nothing`
   std::vector<std::uint64_t> received;             ///< edges so far, by edge type
 
   State(const GraphInfo& g, const PartitionBook& b, std::shared_ptr<const SampleOptions> o,
@@ -161,12 +149,15 @@ struct BatchBuilder::State {
     return {from_start ? 0 : ends[hop - 1], ends[hop]};
   }
   std::int32_t fanout(std::size_t edge_type) const { return options->fanout[hop][edge_type]; }
+  std::size_t places() const { return book.parts() + here.size(); }
 
   void begin(BatchKey key, NodeTypeId seed_type, std::span<const NodeId> seeds);
   std::uint32_t who_has(NodeTypeId type, NodeId id) const;
   void find_who_has();
-  void ask(std::size_t edge_type);
-  void post_question(std::size_t share);
+  void share_out(std::size_t edge_type);
+  void ask(std::uint32_t place);
+  void post_question(std::uint32_t place, SharesOfQuestion of);
+  Status take_section(FrontierShare& share, const HopSectionView& reply);
   Status take_reply(std::uint32_t question, const HopReply& reply);
   Status merge(std::size_t edge_type);
   Status merge_hop();
@@ -188,6 +179,7 @@ void BatchBuilder::State::begin(BatchKey key, NodeTypeId seed_type, std::span<co
   batch.edges.resize(graph.edge_types.size());
   index.resize(graph.node_types.size());
   asked.resize(graph.node_types.size());
+  nodes_at.resize(graph.node_types.size());
   received.resize(graph.edge_types.size());
   for (std::size_t e = 0; e < batch.edges.size(); ++e) {
     const auto& type = graph.edge_types[e];
@@ -235,80 +227,98 @@ void BatchBuilder::State::find_who_has() {
     const Range range = frontier(type);
     asked[t].clear();
     asked[t].reserve(range.size());
+    std::vector<std::size_t> sizes(places());
     for (std::uint32_t i = range.begin; i < range.end; ++i) {
       asked[t].push_back(who_has(type, batch.nodes[t].ids[i]));
+      ++sizes[asked[t].back()];
+    }
+    nodes_at[t].assign(places(), {});
+    for (std::size_t place = 0; place < sizes.size(); ++place) {
+      nodes_at[t][place].reserve(sizes[place]);
+    }
+    for (std::uint32_t i = 0; i < range.size(); ++i) {
+      nodes_at[t][asked[t][i]].push_back(batch.nodes[t].ids[range.begin + i]);
     }
   }
 }
 
-void BatchBuilder::State::ask(std::size_t edge_type) {
-  const NodeTypeId type = batch.edges[edge_type].destination_type;
-  const Range range = frontier(type);
-  if (fanout(edge_type) == 0 || range.size() == 0) {
+/// Says what each place is to be asked along an edge type.
+void BatchBuilder::State::share_out(std::size_t edge_type) {
+  const auto& nodes = nodes_at[raw(batch.edges[edge_type].destination_type)];
+  if (fanout(edge_type) == 0 || frontier(batch.edges[edge_type].destination_type).size() == 0) {
     return;
   }
-  const auto parts = book.parts();
-  std::vector<std::size_t> sizes(parts + here.size());
-  for (const auto place : asked[raw(type)]) {
-    ++sizes[place];
-  }
   auto& at = share_at[edge_type];
-  at.assign(sizes.size(), nothing);
-  const std::size_t first_share = shares.size();
-  for (std::uint32_t place = 0; place < sizes.size(); ++place) {
-    if (sizes[place] > 0) {
+  at.assign(places(), nothing);
+  for (std::size_t place = 0; place < places(); ++place) {
+    if (!nodes[place].empty()) {
       at[place] = shares.size();
-      const bool halo = place >= parts;
-      shares.push_back({.part = halo ? here[place - parts]->id : static_cast<PartId>(place),
-                        .lists_of = halo ? ListsOf::halo : ListsOf::owned,
-                        .edge_type = static_cast<EdgeTypeId>(edge_type)});
-      shares.back().nodes.reserve(sizes[place]);
+      shares.push_back({.part = place < book.parts() ? static_cast<PartId>(place)
+                                                     : here[place - book.parts()]->id,
+                        .edge_type = static_cast<EdgeTypeId>(edge_type),
+                        .nodes = nodes[place]});
     }
-  }
-  for (std::uint32_t i = 0; i < range.size(); ++i) {
-    shares[at[asked[raw(type)][i]]].nodes.push_back(batch.nodes[raw(type)].ids[range.begin + i]);
-  }
-  for (std::size_t share = first_share; share < shares.size(); ++share) {
-    ++incomplete;
-    post_question(share);
   }
 }
 
-/// Asks for what is still missing of a share.
-void BatchBuilder::State::post_question(std::size_t share) {
-  const FrontierShare& of = shares[share];
-  const auto edge_type = raw(of.edge_type);
-  HopQuestion question{
-      .id = next_question++, .part = of.part, .lists_of = of.lists_of, .request = {}};
+/// Asks a place for its shares along all edge types.
+void BatchBuilder::State::ask(std::uint32_t place) {
+  SharesOfQuestion of;
+  for (const auto& at : share_at) {
+    if (!at.empty() && at[place] != nothing) {
+      of.push_back(at[place]);
+    }
+  }
+  if (!of.empty()) {
+    post_question(place, std::move(of));
+  }
+}
+
+/// Asks for what is still missing of shares. Shares of one node type of which nothing is there yet
+/// have their frontier in common.
+void BatchBuilder::State::post_question(std::uint32_t place, SharesOfQuestion of) {
+  HopQuestion question{.id = next_question++,
+                       .part = shares[of.front()].part,
+                       .lists_of = place < book.parts() ? ListsOf::owned : ListsOf::halo,
+                       .request = {}};
   HopRequest& request = question.request;
-  request.edge_type = of.edge_type;
-  request.node_type = batch.edges[edge_type].destination_type;
   request.dir = options->dir;
-  request.fanout = fanout(edge_type);
+  request.choice = options->choice;
   request.replace = options->replace;
   request.with_edge_ids = options->with_edge_ids;
-  request.key = stream_key(options->job_seed, {.domain = Domain::neighbours,
+  request.max_edges = options->max_edges_per_reply;
+  std::vector<std::size_t> whole_frontier(batch.nodes.size(), nothing);
+  for (const auto number : of) {
+    const FrontierShare& share = shares[number];
+    const auto edge_type = raw(share.edge_type);
+    const auto node_type = batch.edges[edge_type].destination_type;
+    const bool untouched = share.covered == 0 && share.resume_position == 0;
+    std::size_t at = untouched ? whole_frontier[raw(node_type)] : nothing;
+    if (at == nothing) {
+      at = request.frontiers.size();
+      const auto missing = share.nodes.subspan(share.covered);
+      request.frontiers.push_back({node_type, {missing.begin(), missing.end()}});
+      whole_frontier[raw(node_type)] = untouched ? at : whole_frontier[raw(node_type)];
+    }
+    request.sections.push_back(
+        {.edge_type = share.edge_type,
+         .frontier = static_cast<std::uint32_t>(at),
+         .fanout = fanout(edge_type),
+         .key = stream_key(options->job_seed, {.domain = Domain::neighbours,
                                                .type = edge_type,
                                                .hop = static_cast<std::uint8_t>(hop),
                                                .epoch = batch.key.stream_epoch(),
-                                               .batch = batch.key.number});
-  request.frontier.assign(of.nodes.begin() + static_cast<std::ptrdiff_t>(of.covered),
-                          of.nodes.end());
-  request.first_position = of.resume_position;
-  request.max_edges = options->max_edges_per_reply;
+                                               .batch = batch.key.number}),
+         .first_position = share.resume_position});
+  }
   pending.push_back(std::move(question));
-  share_of.push_back(share);
+  shares_of.push_back(std::move(of));
+  place_of.push_back(place);
+  ++open;
 }
 
-Status BatchBuilder::State::take_reply(std::uint32_t question, const HopReply& reply) {
-  const std::size_t first = next_question - share_of.size();
-  if (question >= next_question || question < first || share_of[question - first] == nothing) {
-    return Error(Errc::invalid_argument,
-                 fmt::format("sampling: no reply is awaited for question {}; {} were asked",
-                             question, next_question));
-  }
-  const std::size_t at = share_of[question - first];
-  FrontierShare& share = shares[at];
+/// Takes what a reply says along one edge type.
+Status BatchBuilder::State::take_section(FrontierShare& share, const HopSectionView& reply) {
   const auto edge_type = raw(share.edge_type);
   TROUPE_RETURN_IF_ERROR(check_sizes(share, reply, options->with_edge_ids));
   TROUPE_RETURN_IF_ERROR(check_counts(share, reply, fanout(edge_type)));
@@ -323,13 +333,39 @@ Status BatchBuilder::State::take_reply(std::uint32_t question, const HopReply& r
   const NodeTypeId source_type = batch.edges[edge_type].source_type;
   TROUPE_RETURN_IF_ERROR(check_ids(share, reply, book.count(source_type)));
   append(share, reply);
-  share_of[question - first] = nothing;
-  if (!share.complete()) {
-    post_question(at);
+  return ok_status();
+}
+
+Status BatchBuilder::State::take_reply(std::uint32_t question, const HopReply& reply) {
+  const std::size_t first = next_question - shares_of.size();
+  if (question >= next_question || question < first || shares_of[question - first].empty()) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("sampling: no reply is awaited for question {}; {} were asked",
+                             question, next_question));
+  }
+  auto of = std::move(shares_of[question - first]);
+  shares_of[question - first].clear();
+  const PartId part = shares[of.front()].part;
+  auto sections = sections_of(reply);
+  if (!sections) {
+    return std::move(sections).error().with(fmt::format("neighbours from part {}", raw(part)));
+  }
+  if (sections->empty() || sections->size() > of.size()) {
+    return Error(Errc::data_corruption,
+                 fmt::format("neighbours from part {}: expected answers for 1 to {} edge types, "
+                             "got {}",
+                             raw(part), of.size(), sections->size()));
+  }
+  for (std::size_t i = 0; i < sections->size(); ++i) {
+    TROUPE_RETURN_IF_ERROR(take_section(shares[of[i]], (*sections)[i]));
+  }
+  std::erase_if(of, [&](std::size_t share) { return shares[share].complete(); });
+  --open;
+  if (!of.empty()) {
+    post_question(place_of[question - first], std::move(of));
     return ok_status();
   }
-  --incomplete;
-  return incomplete == 0 ? merge_hop() : ok_status();
+  return open == 0 ? merge_hop() : ok_status();
 }
 
 /// Puts the answers along one edge type in frontier order and numbers the nodes that are new.
@@ -388,16 +424,20 @@ Status BatchBuilder::State::merge_hop() {
 /// Starts the next hop; one that asks nothing is over at once.
 Status BatchBuilder::State::go_on() {
   shares.clear();
-  share_of.clear();
+  shares_of.clear();
+  place_of.clear();
   share_at.assign(batch.edges.size(), {});
   if (hop == batch.hops) {
     return ok_status();
   }
   find_who_has();
   for (std::size_t e = 0; e < batch.edges.size(); ++e) {
-    ask(e);
+    share_out(e);
   }
-  return incomplete == 0 ? merge_hop() : ok_status();
+  for (std::uint32_t place = 0; place < places(); ++place) {
+    ask(place);
+  }
+  return open == 0 ? merge_hop() : ok_status();
 }
 
 BatchBuilder::BatchBuilder(const GraphInfo& graph, const PartitionBook& book,

@@ -19,6 +19,7 @@ namespace troupe {
 struct SampleOptions {
   /// Fanout per hop and edge type: fanout[hop][edge type]; all_neighbours for the whole list.
   std::vector<std::vector<std::int32_t>> fanout;
+  std::uint16_t choice = 0;  ///< Place in choice_kinds()
   bool replace = false;
   bool with_edge_ids = false;
   EdgeDir dir = EdgeDir::in;
@@ -27,7 +28,7 @@ struct SampleOptions {
   std::uint64_t max_edges_per_reply = ~std::uint64_t{0};
 };
 
-/// One question to one part. `id` is unique in the batch and names the question when its reply
+/// One question to one part, along all edge types of the hop. `id` is unique in the batch and names the question when its reply
 /// comes.
 struct HopQuestion {
   std::uint32_t id = 0;
@@ -58,8 +59,8 @@ class BatchBuilder {
   BatchBuilder& operator=(BatchBuilder&&) noexcept;
 
   /// The questions that became askable since the last call: at the start, and whenever all replies
-  /// of a hop are in, one per part that has lists of frontier nodes and edge type; or the rest of one whose
-  /// reply was cut.
+  /// of a hop are in, one per part that has lists of frontier nodes, however many edge types there
+  /// are; or the rest of one whose reply was cut.
   std::vector<HopQuestion> questions();
 
   /// Takes a reply.

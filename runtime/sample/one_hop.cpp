@@ -1,10 +1,10 @@
 #include "runtime/sample/one_hop.hpp"
 
-#include "runtime/sample/id_index.hpp"
-
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 #include <limits>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -12,100 +12,12 @@
 namespace troupe {
 namespace {
 
-constexpr std::size_t group_nodes = 16;     // frontier nodes whose memory is requested together
-constexpr std::uint32_t short_fanout = 64;  // up to here a sorted array beats a hash set
-
-/// Draws for one node after another; keeps its scratch.
-class PositionDrawer {
- public:
-  explicit PositionDrawer(bool replace) : replace_(replace) {}
-
-  /// Fills `out` with positions in [0, degree). \requires degree > 0; without replacement degree >
-  /// out.size()
-  void draw(DrawStream stream, std::uint32_t degree, std::span<std::uint32_t> out) {
-    if (replace_) {
-      draw_with_replacement(stream, degree, out);
-    } else if (out.size() <= short_fanout) {
-      draw_few(stream, degree, out);
-    } else {
-      draw_many(stream, degree, out);
-    }
-  }
-
- private:
-  static void draw_with_replacement(DrawStream& stream, std::uint32_t degree,
-                                    std::span<std::uint32_t> out) {
-    for (auto& position : out) {
-      position = stream.below(degree);
-    }
-    std::ranges::sort(out);
-  }
-
-  /// Floyd: j runs over the last out.size() positions and t over [0, j]; j is above all that were
-  /// taken before it.
-  static void draw_few(DrawStream& stream, std::uint32_t degree, std::span<std::uint32_t> out) {
-    std::uint32_t j = degree - static_cast<std::uint32_t>(out.size());
-    for (std::size_t taken = 0; taken < out.size(); ++taken, ++j) {
-      const std::uint32_t t = stream.below(j + 1);
-      std::size_t at = taken;
-      while (at > 0 && out[at - 1] > t) {
-        --at;
-      }
-      if (at > 0 && out[at - 1] == t) {
-        out[taken] = j;
-      } else {
-        std::copy_backward(out.data() + at, out.data() + taken, out.data() + taken + 1);
-        out[at] = t;
-      }
-    }
-  }
-
-  void draw_many(DrawStream& stream, std::uint32_t degree, std::span<std::uint32_t> out) {
-    taken_.clear();
-    taken_.reserve(out.size());
-    std::uint32_t j = degree - static_cast<std::uint32_t>(out.size());
-    for (auto& position : out) {
-      const std::uint32_t t = stream.below(j + 1);
-      position = taken_.find(t) ? j : t;
-      taken_.find_or_insert(position, 0);
-      ++j;
-    }
-    std::ranges::sort(out);
-  }
-
-  bool replace_;
-  IdIndex taken_;
-};
-
-/// The frontier nodes that a reply covers: where their lists lie and how many entries of each it
-/// takes.
-struct Plan {
-  struct Row {
-    std::uint64_t begin;    ///< first entry of the list, or of the rest asked for
-    std::uint32_t entries;  ///< from there to the end of the list
-  };
-  std::vector<Row> rows;
-  std::vector<std::uint32_t> counts;
-  std::uint64_t edges = 0;
-  std::uint64_t resume_position = 0;
-};
-
-std::uint32_t drawn_count(const HopRequest& request, std::uint32_t degree) {
-  if (request.fanout == all_neighbours) {
-    return degree;
-  }
-  const auto fanout = static_cast<std::uint32_t>(request.fanout);
-  if (request.replace) {
-    return degree == 0 ? 0 : fanout;
-  }
-  return std::min(degree, fanout);
-}
+constexpr std::size_t group_nodes = 16;  // frontier nodes whose memory is requested together
 
 /// The lists of the nodes that a part owns.
 struct OwnedRows {
-  OwnedRows(const Part& part, const HopRequest& request)
-      : nodes(part.nodes_of(request.node_type)),
-        lists(part.edges_of(request.edge_type).lists(request.dir)) {}
+  OwnedRows(const Part& part, NodeTypeId node_type, EdgeTypeId edge_type, EdgeDir dir)
+      : nodes(part.nodes_of(node_type)), lists(part.edges_of(edge_type).lists(dir)) {}
   std::uint64_t count() const { return nodes.count; }
   bool has(NodeId id) const { return nodes.owns(id); }
   std::uint64_t row(NodeId id) const { return nodes.local(id); }
@@ -120,9 +32,8 @@ struct OwnedRows {
 
 /// The lists that it keeps of nodes of other parts.
 struct HaloRows {
-  HaloRows(const Part& part, const HopRequest& request)
-      : nodes(part.nodes_of(request.node_type)),
-        lists(part.edges_of(request.edge_type).halo_lists(request.dir)) {}
+  HaloRows(const Part& part, NodeTypeId node_type, EdgeTypeId edge_type, EdgeDir dir)
+      : nodes(part.nodes_of(node_type)), lists(part.edges_of(edge_type).halo_lists(dir)) {}
   std::uint64_t count() const { return nodes.halo_listed.size(); }
   bool has(NodeId id) const { return nodes.halo_listed.contains(raw(id)); }
   std::uint64_t row(NodeId id) const { return *nodes.halo_listed.rank(raw(id)); }
@@ -137,112 +48,165 @@ struct HaloRows {
   const NeighbourLists& lists;
 };
 
-template <class Rows>
-Status check_request(const Part& part, const HopRequest& request) {
-  const auto refuse = [&](Errc code, const std::string& what) {
-    return Error(code, fmt::format("sampling in part {}: {}", raw(part.id), what));
-  };
-  if (raw(request.edge_type) >= part.edges.size() || raw(request.node_type) >= part.nodes.size()) {
-    return refuse(
-        Errc::invalid_argument,
-        fmt::format("expected edge type < {} and node type < {}, got {} and {}", part.edges.size(),
-                    part.nodes.size(), raw(request.edge_type), raw(request.node_type)));
+Error refused(const Part& part, Errc code, const std::string& what) {
+  return {code, fmt::format("sampling in part {}: {}", raw(part.id), what)};
+}
+
+Status check_choice(const Part& part, const HopRequest& request,
+                    std::span<const ChoiceKind> kinds) {
+  if (request.choice >= kinds.size()) {
+    return refused(part, Errc::invalid_argument,
+                   fmt::format("expected a choice < {}, got {}", kinds.size(), request.choice));
   }
-  if (request.fanout < all_neighbours) {
-    return refuse(Errc::invalid_argument,
-                  fmt::format("expected fanout >= 0 or -1 for all, got {}", request.fanout));
-  }
-  const bool resumes = request.first_position != 0;
-  if (resumes && (request.fanout != all_neighbours || request.frontier.empty())) {
-    return refuse(
-        Errc::invalid_argument,
-        fmt::format("first position {} needs fanout -1 and a node, got fanout {}, {} nodes",
-                    request.first_position, request.fanout, request.frontier.size()));
-  }
-  const Rows rows(part, request);
-  const auto& lists = rows.lists;
-  const auto other = request.dir == EdgeDir::in ? CompleteFor::out : CompleteFor::in;
-  if (!lists.present() || part.complete_for == other) {
-    return refuse(Errc::failed_precondition,
-                  fmt::format("edge type {} has no whole lists for direction {}",
-                              raw(request.edge_type), request.dir == EdgeDir::in ? "in" : "out"));
-  }
-  if (lists.offsets.size() != rows.count() + 1) {
-    return refuse(Errc::invalid_argument,
-                  fmt::format("edge type {} has lists for {} nodes, node type {} has {}",
-                              raw(request.edge_type), lists.offsets.size() - 1,
-                              raw(request.node_type), rows.count()));
-  }
-  if (request.with_edge_ids && lists.edge_ids.size() != lists.neighbours.size()) {
-    return refuse(Errc::failed_precondition,
-                  fmt::format("edge type {} has no edge ids stored", raw(request.edge_type)));
+  const auto& kind = kinds[request.choice];
+  if (kind.make == nullptr) {
+    return refused(part, Errc::unimplemented,
+                   fmt::format("the choice \"{}\" is not built yet", kind.name));
   }
   return ok_status();
 }
 
-/// One pass over the offsets: checks the nodes and finds out what fits, so that the reply is
-/// allocated once.
-template <class Rows>
-Result<Plan> plan_reply(const Part& part, const HopRequest& request) {
-  const Rows rows(part, request);
-  const auto& lists = rows.lists;
-  const auto& frontier = request.frontier;
-  const bool whole_lists = request.fanout == all_neighbours;
-  const std::uint64_t limit = std::max<std::uint64_t>(request.max_edges, 1);
-  Plan plan;
-  plan.rows.reserve(frontier.size());
-  plan.counts.reserve(frontier.size());
-  for (std::size_t i = 0; i < frontier.size(); ++i) {
-    if (i + group_nodes < frontier.size() && rows.has(frontier[i + group_nodes])) {
-      __builtin_prefetch(&lists.offsets[rows.row(frontier[i + group_nodes])]);
+/// What can be said without the part's lists.
+Status check_sections(const Part& part, const HopRequest& request) {
+  const HopSection* before = nullptr;
+  for (const auto& section : request.sections) {
+    if (section.frontier >= request.frontiers.size()) {
+      return refused(part, Errc::invalid_argument,
+                     fmt::format("expected a frontier < {}, got {}", request.frontiers.size(),
+                                 section.frontier));
     }
-    if (!rows.has(frontier[i])) {
-      return Error(Errc::invalid_argument,
-                   fmt::format("sampling in part {}: frontier node {} is not {}", raw(part.id),
-                               raw(frontier[i]), rows.expected()));
+    const auto& frontier = request.frontiers[section.frontier];
+    if (raw(section.edge_type) >= part.edges.size() ||
+        raw(frontier.node_type) >= part.nodes.size()) {
+      return refused(part, Errc::invalid_argument,
+                     fmt::format("expected edge type < {} and node type < {}, got {} and {}",
+                                 part.edges.size(), part.nodes.size(), raw(section.edge_type),
+                                 raw(frontier.node_type)));
     }
-    const std::uint64_t local = rows.row(frontier[i]);
-    const std::uint64_t skipped = i == 0 ? request.first_position : 0;
-    const std::uint64_t degree = lists.degree(local);
-    if (skipped > degree) {
-      return Error(Errc::invalid_argument,
-                   fmt::format("sampling in part {}: first position {} of node {} of degree {}",
-                               raw(part.id), skipped, raw(frontier[i]), degree));
+    if (before != nullptr && section.edge_type <= before->edge_type) {
+      return refused(part, Errc::invalid_argument,
+                     fmt::format("expected edge types in ascending order, got {} after {}",
+                                 raw(section.edge_type), raw(before->edge_type)));
     }
-    if (degree > std::numeric_limits<std::uint32_t>::max()) {
-      return Error(Errc::unimplemented,
-                   fmt::format("sampling in part {}: node {} has degree {}, at most 2^32-1 works",
-                               raw(part.id), raw(frontier[i]), degree));
+    if (section.fanout < all_neighbours) {
+      return refused(part, Errc::invalid_argument,
+                     fmt::format("expected fanout >= 0 or -1 for all, got {}", section.fanout));
     }
-    const auto entries = static_cast<std::uint32_t>(degree - skipped);
-    std::uint32_t count = drawn_count(request, entries);
-    if (count > limit - std::min(plan.edges, limit) && (whole_lists || plan.edges > 0)) {
-      if (!whole_lists || plan.edges == limit) {
-        break;
-      }
-      count = static_cast<std::uint32_t>(limit - plan.edges);
-      plan.resume_position = skipped + count;
+    const bool resumes = section.first_position != 0;
+    if (resumes && (section.fanout != all_neighbours || frontier.nodes.empty())) {
+      return refused(
+          part, Errc::invalid_argument,
+          fmt::format("first position {} needs fanout -1 and a node, got fanout {}, {} nodes",
+                      section.first_position, section.fanout, frontier.nodes.size()));
     }
-    plan.rows.push_back({lists.offsets[local] + skipped, entries});
-    plan.counts.push_back(count);
-    plan.edges += count;
-    if (plan.resume_position != 0) {
-      break;
-    }
+    before = &section;
   }
-  return plan;
+  return ok_status();
 }
 
-/// Draws and copies the planned rows into the reply, group by group: positions and prefetches
-/// first, then the entries.
-template <class Rows>
-class ReplyWriter {
- public:
-  ReplyWriter(const Part& part, const HopRequest& request, const Plan& plan)
-      : rows_(part, request), request_(request), plan_(plan), drawer_(request.replace) {}
+/// Nodes of a section that a reply covers: where their lists lie and how many entries of each it
+/// takes, at most.
+struct SectionPlan {
+  struct Row {
+    std::uint64_t begin;    ///< First entry of the list, or of the rest that is requested
+    std::uint32_t entries;  ///< From there to the end of the list
+    bool whole;             ///< The entries from `begin` are taken as they lie, without a choice
+  };
+  std::vector<Row> rows;
+  std::vector<std::uint32_t> counts;
+  std::uint64_t edges = 0;
+  std::uint64_t resume_position = 0;
+};
 
+/// Edges that a reply may still hold.
+struct Room {
+  std::uint64_t edges;
+  bool empty_reply;  ///< Nothing is in it yet: one list passes whatever its length
+};
+
+/// Samples along one edge type.
+template <class Rows>
+class SectionSampler {
+ public:
+  SectionSampler(const Part& part, const HopRequest& request, const HopSection& section,
+                 const ChoiceKind& kind)
+      : part_(part),
+        section_(section),
+        frontier_(request.frontiers[section.frontier].nodes),
+        rows_(part, request.frontiers[section.frontier].node_type, section.edge_type, request.dir),
+        dir_(request.dir),
+        with_edge_ids_(request.with_edge_ids) {
+    if (section.fanout != all_neighbours) {
+      choice_ = kind.make(
+          {.fanout = static_cast<std::uint32_t>(section.fanout), .replace = request.replace});
+    }
+  }
+
+  unsigned width_bytes() const { return rows_.lists.neighbours.width_bytes(); }
+  const SectionPlan& planned() const { return plan_; }
+  /// Nothing of the section needs another request.
+  bool complete() const {
+    return plan_.rows.size() == frontier_.size() && plan_.resume_position == 0;
+  }
+
+  Status check() const {
+    const auto edge_type = raw(section_.edge_type);
+    const auto& lists = rows_.lists;
+    const auto other = dir_ == EdgeDir::in ? CompleteFor::out : CompleteFor::in;
+    if (!lists.present() || part_.complete_for == other) {
+      return refused(part_, Errc::failed_precondition,
+                     fmt::format("edge type {} has no whole lists for direction {}", edge_type,
+                                 dir_ == EdgeDir::in ? "in" : "out"));
+    }
+    if (lists.offsets.size() != rows_.count() + 1) {
+      return refused(part_, Errc::invalid_argument,
+                     fmt::format("edge type {} has lists for {} nodes, its frontier's node type {}",
+                                 edge_type, lists.offsets.size() - 1, rows_.count()));
+    }
+    if (with_edge_ids_ && lists.edge_ids.size() != lists.neighbours.size()) {
+      return refused(part_, Errc::failed_precondition,
+                     fmt::format("edge type {} has no edge ids stored", edge_type));
+    }
+    return ok_status();
+  }
+
+  /// One pass over the offsets: checks the nodes and finds out what fits, so that the reply is
+  /// allocated once.
+  Status plan(Room room) {
+    plan_.rows.reserve(frontier_.size());
+    plan_.counts.reserve(frontier_.size());
+    for (std::size_t first = 0; first < frontier_.size(); first += group_nodes) {
+      const auto nodes =
+          std::span(frontier_).subspan(first, std::min(group_nodes, frontier_.size() - first));
+      for (std::size_t i = first + group_nodes;
+           i < std::min(first + 2 * group_nodes, frontier_.size()); ++i) {
+        if (rows_.has(frontier_[i])) {
+          __builtin_prefetch(&rows_.lists.offsets[rows_.row(frontier_[i])]);
+        }
+      }
+      std::array<std::uint64_t, group_nodes> begins{};
+      std::array<Stretch, group_nodes> stretches{};
+      for (std::size_t i = 0; i < nodes.size(); ++i) {
+        const std::uint64_t skipped = first + i == 0 ? section_.first_position : 0;
+        TROUPE_ASSIGN_OR_RETURN(const List list, list_of(nodes[i], skipped));
+        begins[i] = list.begin;
+        stretches[i].entries = list.entries;
+      }
+      plan_group(std::span(stretches).first(nodes.size()));
+      for (std::size_t i = 0; i < nodes.size(); ++i) {
+        if (!cover(begins[i], stretches[i], room)) {
+          return ok_status();
+        }
+      }
+    }
+    return ok_status();
+  }
+
+  /// Draws and copies the planned rows, group by group: positions and prefetches first, then the
+  /// entries.
+  /// \returns the entries written
   template <class IdT>
-  void write(std::span<const IdT> ids, std::span<IdT> out, std::span<std::uint64_t> edge_ids_out) {
+  std::uint64_t write(std::span<const IdT> ids, IdT* out, std::uint64_t* edge_ids_out) {
     std::uint64_t written = 0;
     for (std::size_t first = 0; first < plan_.rows.size(); first += group_nodes) {
       const std::size_t end = std::min(first + group_nodes, plan_.rows.size());
@@ -251,59 +215,115 @@ class ReplyWriter {
       for (std::size_t i = first; i < end; ++i) {
         const std::uint64_t begin = plan_.rows[i].begin;
         const std::uint32_t count = plan_.counts[i];
-        if (is_drawn(i)) {
-          pick(ids.data() + begin, {next, count}, out.data() + written);
-          if (!edge_ids_out.empty()) {
-            pick(rows_.lists.edge_ids.data() + begin, {next, count}, edge_ids_out.data() + written);
+        const auto copy = [&]<class T>(const T* list, T* to) {
+          if (plan_.rows[i].whole) {
+            std::copy_n(list, count, to);
+          } else {
+            pick(list, {next, count}, to);
           }
-          next += count;
-        } else {
-          std::copy_n(ids.data() + begin, count, out.data() + written);
-          if (!edge_ids_out.empty()) {
-            std::copy_n(rows_.lists.edge_ids.data() + begin, count, edge_ids_out.data() + written);
-          }
+        };
+        copy(ids.data() + begin, out + written);
+        if (edge_ids_out != nullptr) {
+          copy(rows_.lists.edge_ids.data() + begin, edge_ids_out + written);
         }
+        next += plan_.rows[i].whole ? 0 : count;
         written += count;
       }
     }
+    return written;
   }
+
+  const IdSpan& ids() const { return rows_.lists.neighbours; }
 
  private:
-  /// Otherwise the row is a stretch of the list, and costs no draw.
-  bool is_drawn(std::size_t i) const {
-    if (request_.fanout == all_neighbours) {
-      return false;
+  /// A list, or the rest of it that is requested.
+  struct List {
+    std::uint64_t begin;
+    std::uint32_t entries;
+  };
+  Result<List> list_of(NodeId node, std::uint64_t skipped) const {
+    if (!rows_.has(node)) {
+      return refused(part_, Errc::invalid_argument,
+                     fmt::format("frontier node {} is not {}", raw(node), rows_.expected()));
     }
-    return request_.replace ? plan_.counts[i] > 0 : plan_.counts[i] < plan_.rows[i].entries;
+    const std::uint64_t row = rows_.row(node);
+    const std::uint64_t degree = rows_.lists.degree(row);
+    if (skipped > degree) {
+      return refused(
+          part_, Errc::invalid_argument,
+          fmt::format("first position {} of node {} of degree {}", skipped, raw(node), degree));
+    }
+    if (degree > std::numeric_limits<std::uint32_t>::max()) {
+      return refused(part_, Errc::unimplemented,
+                     fmt::format("node {} has degree {}, at most 2^32-1 works", raw(node), degree));
+    }
+    return List{rows_.lists.offsets[row] + skipped, static_cast<std::uint32_t>(degree - skipped)};
   }
 
-  std::uint64_t original_id(std::size_t i) const { return rows_.original_id(request_.frontier[i]); }
+  void plan_group(std::span<Stretch> group) const {
+    if (choice_) {
+      return choice_->plan(group);
+    }
+    for (auto& stretch : group) {
+      stretch.taken = stretch.entries;
+      stretch.whole = true;
+    }
+  }
+
+  /// Adds a node to the plan.
+  /// \returns whether the reply has room for more
+  bool cover(std::uint64_t begin, const Stretch& stretch, Room room) {
+    std::uint32_t count = stretch.taken;
+    const bool passes_alone = choice_ && room.empty_reply && plan_.edges == 0;
+    if (count > room.edges - std::min(plan_.edges, room.edges) && !passes_alone) {
+      if (choice_ || plan_.edges >= room.edges) {
+        return false;
+      }
+      count = static_cast<std::uint32_t>(room.edges - plan_.edges);
+      plan_.resume_position = (plan_.rows.empty() ? section_.first_position : 0) + count;
+    }
+    plan_.rows.push_back({begin, stretch.entries, stretch.whole});
+    plan_.counts.push_back(count);
+    plan_.edges += count;
+    return plan_.resume_position == 0;
+  }
 
   template <class IdT>
   void draw_group(std::span<const IdT> ids, std::size_t first, std::size_t end) {
-    std::size_t drawn = 0;
+    std::size_t most = 0;
     for (std::size_t i = first; i < end; ++i) {
-      if (is_drawn(i)) {
-        __builtin_prefetch(&rows_.original_id(request_.frontier[i]));
-        drawn += plan_.counts[i];
+      if (!plan_.rows[i].whole) {
+        __builtin_prefetch(&rows_.original_id(frontier_[i]));
+        most += plan_.counts[i];
       } else if (plan_.counts[i] > 0) {
         __builtin_prefetch(ids.data() + plan_.rows[i].begin);
       }
     }
-    if (positions_.size() < drawn) {
-      positions_.resize(drawn);
+    if (positions_.size() < most) {
+      positions_.resize(most);
     }
-    std::uint32_t* next = positions_.data();
+    std::array<Stretch, group_nodes> stretches;
+    std::array<std::size_t, group_nodes> of_row;
+    std::size_t drawn = 0;
     for (std::size_t i = first; i < end; ++i) {
-      if (!is_drawn(i)) {
-        continue;
+      if (!plan_.rows[i].whole) {
+        of_row[drawn] = i;
+        stretches[drawn++] = {.original_id = rows_.original_id(frontier_[i]),
+                              .entries = plan_.rows[i].entries,
+                              .taken = plan_.counts[i]};
       }
-      const std::span<std::uint32_t> row(next, plan_.counts[i]);
-      drawer_.draw(DrawStream(request_.key, original_id(i)), plan_.rows[i].entries, row);
-      for (const std::uint32_t position : row) {
-        __builtin_prefetch(ids.data() + plan_.rows[i].begin + position);
+    }
+    if (drawn == 0) {
+      return;
+    }
+    choice_->choose(section_.key, std::span(stretches).first(drawn),
+                    std::span(positions_).first(most));
+    const std::uint32_t* next = positions_.data();
+    for (std::size_t k = 0; k < drawn; ++k) {
+      plan_.counts[of_row[k]] = stretches[k].taken;
+      for (const auto* end_of = next + stretches[k].taken; next != end_of; ++next) {
+        __builtin_prefetch(ids.data() + plan_.rows[of_row[k]].begin + *next);
       }
-      next += row.size();
     }
   }
 
@@ -314,52 +334,99 @@ class ReplyWriter {
     }
   }
 
+  const Part& part_;
+  const HopSection& section_;
+  const std::vector<NodeId>& frontier_;
   const Rows rows_;
-  const HopRequest& request_;
-  const Plan& plan_;
-  PositionDrawer drawer_;
-  std::vector<std::uint32_t> positions_;  ///< of one group, row after row
+  EdgeDir dir_;
+  bool with_edge_ids_;
+  std::unique_ptr<Choice> choice_;  ///< Null: all entries are taken
+  SectionPlan plan_;
+  std::vector<std::uint32_t> positions_;  ///< Of one group, row after row
 };
 
+/// Plans as many sections as the reply has room for.
 template <class Rows>
-Result<HopReply> sample(const Part& part, const HopRequest& request) {
-  TROUPE_RETURN_IF_ERROR(check_request<Rows>(part, request));
-  TROUPE_ASSIGN_OR_RETURN(Plan plan, plan_reply<Rows>(part, request));
-  const auto& ids = Rows(part, request).lists.neighbours;
-  Buffer neighbours(plan.edges * ids.width_bytes());
-  Buffer edge_ids(request.with_edge_ids ? plan.edges * sizeof(std::uint64_t) : 0);
-  ReplyWriter<Rows> writer(part, request, plan);
-  ids.visit([&]<class IdT>(std::span<const IdT> list) {
-    writer.write(list, neighbours.as<IdT>(), edge_ids.as<std::uint64_t>());
-  });
-  HopReply reply;
-  reply.counts = std::move(plan.counts);
-  reply.neighbours = {std::move(neighbours).freeze(), ids.width_bytes()};
-  if (request.with_edge_ids) {
-    reply.edge_ids = std::move(edge_ids).freeze();
+Status plan_sections(std::vector<SectionSampler<Rows>>& samplers, std::uint64_t max_edges) {
+  Room room{std::max<std::uint64_t>(max_edges, 1), true};
+  for (std::size_t i = 0; i < samplers.size(); ++i) {
+    TROUPE_RETURN_IF_ERROR(samplers[i].plan(room));
+    const auto& plan = samplers[i].planned();
+    room.edges -= std::min(room.edges, plan.edges);
+    room.empty_reply = room.empty_reply && plan.edges == 0;
+    if (!samplers[i].complete()) {
+      const std::size_t answered = i + (plan.rows.empty() ? 0 : 1);
+      while (samplers.size() > answered) {
+        samplers.pop_back();
+      }
+    }
   }
-  reply.resume_position = plan.resume_position;
+  return ok_status();
+}
+
+template <class Rows>
+HopReply write_sections(std::vector<SectionSampler<Rows>>& samplers, bool with_edge_ids) {
+  std::uint64_t bytes = 0;
+  std::uint64_t edges = 0;
+  std::size_t nodes = 0;
+  for (const auto& sampler : samplers) {
+    bytes = section_begin(bytes) + sampler.planned().edges * sampler.width_bytes();
+    edges += sampler.planned().edges;
+    nodes += sampler.planned().counts.size();
+  }
+  Buffer ids(bytes);
+  Buffer edge_ids(with_edge_ids ? edges * sizeof(std::uint64_t) : 0);
+  HopReply reply;
+  reply.sections.reserve(samplers.size());
+  reply.counts.reserve(nodes);
+  bytes = 0;
+  edges = 0;
+  for (auto& sampler : samplers) {
+    const auto begin = section_begin(bytes);
+    std::ranges::fill(ids.bytes().subspan(bytes, begin - bytes), std::byte{});
+    auto* edge_ids_out = with_edge_ids ? edge_ids.as<std::uint64_t>().data() + edges : nullptr;
+    const auto written = sampler.ids().visit([&]<class IdT>(std::span<const IdT> list) {
+      return sampler.write(list, reinterpret_cast<IdT*>(ids.data() + begin), edge_ids_out);
+    });
+    bytes = begin + written * sampler.width_bytes();
+    edges += written;
+    const auto& plan = sampler.planned();
+    reply.counts.insert(reply.counts.end(), plan.counts.begin(), plan.counts.end());
+    reply.sections.push_back({.nodes = plan.counts.size(),
+                              .width_bytes = static_cast<std::uint8_t>(sampler.width_bytes()),
+                              .resume_position = plan.resume_position});
+  }
+  // A choice may have taken less than planned.
+  reply.neighbours = std::move(ids).freeze();
+  reply.neighbours.bytes = reply.neighbours.bytes.first(bytes);
+  if (with_edge_ids) {
+    reply.edge_ids = std::move(edge_ids).freeze();
+    reply.edge_ids.bytes = reply.edge_ids.bytes.first(edges * sizeof(std::uint64_t));
+  }
   return reply;
+}
+
+template <class Rows>
+Result<HopReply> sample(const Part& part, const HopRequest& request, const ChoiceKind& kind) {
+  std::vector<SectionSampler<Rows>> samplers;
+  samplers.reserve(request.sections.size());
+  for (const auto& section : request.sections) {
+    samplers.emplace_back(part, request, section, kind);
+    TROUPE_RETURN_IF_ERROR(samplers.back().check());
+  }
+  TROUPE_RETURN_IF_ERROR(plan_sections(samplers, request.max_edges));
+  return write_sections(samplers, request.with_edge_ids);
 }
 
 }  // namespace
 
-Result<HopReply> sample_one_hop(const Part& part, const HopRequest& request, ListsOf lists_of) {
-  return lists_of == ListsOf::owned ? sample<OwnedRows>(part, request)
-                                    : sample<HaloRows>(part, request);
-}
-
-void draw_positions(DrawStream stream, std::uint32_t degree, std::uint32_t fanout, bool replace,
-                    std::vector<std::uint32_t>& out) {
-  out.clear();
-  if (!replace && degree <= fanout) {
-    for (std::uint32_t i = 0; i < degree; ++i) {
-      out.push_back(i);
-    }
-  } else if (degree > 0) {
-    out.resize(fanout);
-    PositionDrawer(replace).draw(stream, degree, out);
-  }
+Result<HopReply> sample_one_hop(const Part& part, const HopRequest& request, ListsOf lists_of,
+                                std::span<const ChoiceKind> kinds) {
+  TROUPE_RETURN_IF_ERROR(check_choice(part, request, kinds));
+  TROUPE_RETURN_IF_ERROR(check_sections(part, request));
+  const auto& kind = kinds[request.choice];
+  return lists_of == ListsOf::owned ? sample<OwnedRows>(part, request, kind)
+                                    : sample<HaloRows>(part, request, kind);
 }
 
 }  // namespace troupe

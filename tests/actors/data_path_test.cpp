@@ -10,6 +10,7 @@
 #include "runtime/net/sim_network.hpp"
 #include "tests/support/expect.hpp"
 #include "tests/support/graph_builder.hpp"
+#include "tests/support/one_section.hpp"
 
 #include <caf/all.hpp>
 
@@ -277,8 +278,8 @@ TEST_F(DataPathTest, ASilentHolderFailsTheBatchAtTheDeadline) {
 TEST_F(DataPathTest, AHolderTakesItsFillOfRequestsAndThenRefuses) {
   const auto held = std::make_shared<HeldExecutor>();
   const auto holder = spawn(spawn_holder(system_, cut_.parts[0], held));
-  HopRequest request;
-  request.fanout = 1;
+  HopRequest request = testing::one_hop_request();
+  request.sections[0].fanout = 1;
   const Ref<HopRequest> message(request);
   for (std::size_t i = 0; i < holder_max_under_way; ++i) {
     caf::anon_send(holder, message);
@@ -297,9 +298,8 @@ TEST_F(DataPathTest, AHolderKeepsTensorsAndServesTheirRows) {
   const auto owned = cut_.parts[0]->nodes[0].count;
   auto rows = std::make_shared<Matrix>(Matrix::zeros(owned, 2));
   rows->data()[3] = 5.0F;  // second node, second column
-  RowRequest request;
+  RowRequest request = testing::one_row_request({NodeId{1}});
   request.source = {RowSource::Kind::tensor, 1};
-  request.nodes = {NodeId{1}};
 
   EXPECT_ERROR(ask<RowReply>(holder, Ref<RowRequest>(request)), Errc::not_found, "tensor 1");
   ASSERT_OK(ask<net::Done>(holder, Ref<StoreTensor>(StoreTensor{1, NodeTypeId{0}, rows})));

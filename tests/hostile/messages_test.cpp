@@ -5,6 +5,7 @@
 #include "runtime/sample/batch_builder.hpp"
 #include "tests/hostile/mutations.hpp"
 #include "tests/support/expect.hpp"
+#include "tests/support/one_section.hpp"
 
 #include "fuzz/small_graph.hpp"
 
@@ -15,10 +16,10 @@ using namespace net;
 
 HopRequest whole_part_request() {
   const auto& nodes = fuzz::small_graph().parts[0]->nodes[0];
-  HopRequest request;
-  request.fanout = 2;
+  HopRequest request = testing::one_hop_request();
+  request.sections[0].fanout = 2;
   for (std::uint64_t i = 0; i < nodes.count; ++i) {
-    request.frontier.push_back(advance(nodes.first, i));
+    request.frontiers[0].nodes.push_back(advance(nodes.first, i));
   }
   return request;
 }
@@ -38,12 +39,10 @@ TEST(HostileMessages, IdsOutOfRangeAreRefusedByTheirOwner) {
        {std::uint64_t{0}, raw(part.nodes[0].first) - 1, end, end + 1, std::uint64_t{1} << 32,
         std::uint64_t{1'000'000'000'000}, std::uint64_t{1} << 63, ~std::uint64_t{0},
         static_cast<std::uint64_t>(-2)}) {
-    HopRequest hop;
-    hop.frontier = {part.nodes[0].first, static_cast<NodeId>(id)};
+    const HopRequest hop = testing::one_hop_request({part.nodes[0].first, static_cast<NodeId>(id)});
     ASSERT_OK_AND_ASSIGN(const auto hop_back, Wire<HopRequest>::decode(to_frame(hop)));
     EXPECT_ERROR(sample_one_hop(part, hop_back), Errc::invalid_argument, std::to_string(id));
-    RowRequest rows;
-    rows.nodes = hop.frontier;
+    const RowRequest rows = testing::one_row_request(hop.frontiers[0].nodes);
     ASSERT_OK_AND_ASSIGN(const auto rows_back, Wire<RowRequest>::decode(to_frame(rows)));
     EXPECT_ERROR(read_part_rows(part, rows_back), Errc::invalid_argument, std::to_string(id));
     count.add(true);
@@ -54,10 +53,10 @@ TEST(HostileMessages, TypesOutOfRangeAreRefused) {
   const auto& part = *fuzz::small_graph().parts[0];
   for (const unsigned type : {1U, 2U, 255U, 65535U}) {
     HopRequest request = whole_part_request();
-    request.edge_type = static_cast<EdgeTypeId>(type);
+    request.sections[0].edge_type = static_cast<EdgeTypeId>(type);
     EXPECT_ERROR(sample_one_hop(part, request), Errc::invalid_argument, std::to_string(type));
     request = whole_part_request();
-    request.node_type = static_cast<NodeTypeId>(type);
+    request.frontiers[0].node_type = static_cast<NodeTypeId>(type);
     EXPECT_ERROR(sample_one_hop(part, request), Errc::invalid_argument, std::to_string(type));
   }
 }
@@ -66,20 +65,20 @@ TEST(HostileMessages, FanoutsThatNoJobHasAreRefused) {
   for (const std::int32_t fanout : {-2, -5, (1 << 20) + 1, std::numeric_limits<std::int32_t>::max(),
                                     std::numeric_limits<std::int32_t>::min()}) {
     HopRequest request = whole_part_request();
-    request.fanout = fanout;
+    request.sections[0].fanout = fanout;
     EXPECT_ERROR(Wire<HopRequest>::decode(to_frame(request)), Errc::data_corruption,
                  std::to_string(fanout));
   }
   for (const std::int32_t fanout : {-1, 0, 1 << 20}) {
     HopRequest request = whole_part_request();
-    request.fanout = fanout;
+    request.sections[0].fanout = fanout;
     EXPECT_OK(Wire<HopRequest>::decode(to_frame(request)));
   }
 }
 
 TEST(HostileMessages, ASmallRequestCannotMakeALargeReplyThatItHasNoRoomFor) {
   HopRequest request = whole_part_request();
-  request.fanout = 1 << 20;
+  request.sections[0].fanout = 1 << 20;
   request.replace = true;  // 2^20 entries for every node, whatever its degree
   const auto honest = Wire<HopRequest>::reply_bytes(request);
 
@@ -97,13 +96,13 @@ TEST(HostileMessages, AbsurdPositionsAndLimitsOfEdgesAreHarmless) {
        {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{1} << 31, std::uint64_t{1} << 32,
         std::uint64_t{1} << 63, ~std::uint64_t{0}}) {
     HopRequest request = whole_part_request();
-    request.fanout = all_neighbours;
+    request.sections[0].fanout = all_neighbours;
     request.max_edges = number;
     const auto limited = sample_one_hop(part, request);
     ASSERT_OK(limited);
-    EXPECT_LE(limited->neighbours.size(), std::max<std::uint64_t>(number, 1));
+    EXPECT_LE(testing::neighbors_of(*limited).size(), std::max<std::uint64_t>(number, 1));
     count.add(false);
-    request.first_position = number;
+    request.sections[0].first_position = number;
     const auto resumed = sample_one_hop(part, request);
     count.add(!resumed.ok());
     EXPECT_EQ(resumed.ok(), number == 0 || number == 1) << number;

@@ -4,6 +4,7 @@
 #include "runtime/partition/partitioner.hpp"
 #include "tests/runtime/graph/store_fixture.hpp"
 #include "tests/runtime/sample/drive.hpp"
+#include "tests/support/one_section.hpp"
 
 #include <numeric>
 #include <set>
@@ -31,19 +32,20 @@ testing::TestGraph ring(std::uint64_t nodes, std::uint64_t degree) {
 TEST(WhatPeersDo, AFrontierOfOverAMillionNodesIsSampledWhole) {
   constexpr std::uint64_t nodes = 1'100'000;
   const CutGraph cut = cut_graph(ring(nodes, 2), 1);
-  HopRequest request;
-  request.fanout = 1;
+  HopRequest request = testing::one_hop_request();
+  request.sections[0].fanout = 1;
   for (std::uint64_t i = 0; i < nodes; ++i) {
-    request.frontier.push_back(static_cast<NodeId>(i));
+    request.frontiers[0].nodes.push_back(static_cast<NodeId>(i));
   }
 
   ASSERT_OK_AND_ASSIGN(const auto reply, sample_one_hop(*cut.parts[0], request));
 
   EXPECT_EQ(reply.counts.size(), nodes);
-  EXPECT_EQ(reply.neighbours.size(), nodes);
+  const auto neighbors = testing::neighbors_of(reply);
+  ASSERT_EQ(neighbors.size(), nodes);
   for (std::uint64_t i = 0; i < nodes; i += 9'973) {
     const auto behind =
-        (cut.original(reply.neighbours.ids()[i]) + nodes - cut.original(request.frontier[i])) %
+        (cut.original(NodeId{neighbors[i]}) + nodes - cut.original(request.frontiers[0].nodes[i])) %
         nodes;
     EXPECT_TRUE(behind == 1 || behind == 2) << i;
   }
@@ -97,9 +99,9 @@ TEST(WhatPeersDo, ListsThatAreNotWholeAreNotSampled) {
   ASSERT_OK(partition_store(graph, {"random", 2, 1, CompleteFor::out}, dir / "parts"));
   ASSERT_OK_AND_ASSIGN(const auto store, PartitionedStore::open(dir / "parts", {}));
   ASSERT_OK_AND_ASSIGN(const auto part, store.load_part(PartId{0}));
-  HopRequest request;
-  request.fanout = 5;
-  request.frontier = {part->nodes[0].first};
+  HopRequest request = testing::one_hop_request();
+  request.sections[0].fanout = 5;
+  request.frontiers[0].nodes = {part->nodes[0].first};
 
   EXPECT_ERROR(sample_one_hop(*part, request), Errc::failed_precondition,
                "no whole lists for direction in");
@@ -111,8 +113,8 @@ TEST(WhatPeersDo, AHalfCompleteListStoredAnywayIsNotSampledEither) {
   const CutGraph cut = cut_graph(ring(10, 2), 2);
   Part part = *cut.parts[0];  // holds lists of both directions
   part.complete_for = CompleteFor::out;
-  HopRequest request;
-  request.frontier = {part.nodes[0].first};
+  HopRequest request = testing::one_hop_request();
+  request.frontiers[0].nodes = {part.nodes[0].first};
 
   EXPECT_ERROR(sample_one_hop(part, request), Errc::failed_precondition, "direction in");
 }
@@ -152,8 +154,8 @@ TEST(WhatPeersDo, OddFanoutsAndEmptyBatchesAreWhatTheySay) {
   EXPECT_EQ(empty.num_nodes(), 0U);
   const auto repeated = drive(cut, fanouts({2}), {}, {1, 1, 2});
   EXPECT_EQ(repeated.seed_index, (std::vector<std::uint32_t>{0, 0, 1}));
-  HopRequest request;
-  request.fanout = -5;
+  HopRequest request = testing::one_hop_request();
+  request.sections[0].fanout = -5;
   EXPECT_ERROR(sample_one_hop(*cut.parts[0], request), Errc::invalid_argument, "got -5");
 }
 

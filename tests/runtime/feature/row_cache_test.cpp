@@ -108,10 +108,7 @@ TEST_F(RowCacheTest, HotterRowsPerByteComeFirst) {
 TEST_F(RowCacheTest, WhatIsReadMostOftenIsChosen) {
   RowCounter counter(3);
   const auto count = [&](std::vector<NodeId> nodes, std::uint64_t label_nodes = 0) {
-    RowRequest request;
-    request.nodes = std::move(nodes);
-    request.label_nodes = label_nodes;
-    counter.count(request);
+    counter.count({.nodes = std::move(nodes), .label_nodes = label_nodes});
   };
   count({NodeId{40}, NodeId{50}, NodeId{80}});
   count({NodeId{50}, NodeId{80}});
@@ -159,7 +156,7 @@ TEST_F(RowCacheTest, AnswersOfOtherSizesAreRefused) {
   EXPECT_ERROR(cache.add(questions[0], reply), Errc::data_corruption,
                "filling the cache: rows from part " + std::to_string(raw(questions[0].part)));
   reply = answer(questions[0]);
-  reply.row_bytes += 1;
+  reply.sections[0].row_bytes += 1;
   EXPECT_ERROR(cache.add(questions[0], reply), Errc::data_corruption,
                "filling the cache: rows from part " + std::to_string(raw(questions[0].part)));
 }
@@ -188,7 +185,7 @@ TEST_F(RowCacheTest, ABatchIsTheSameWithFewerQuestions) {
     RowCollection rows(*cut_.book, collect, sampled, cache);
     const auto hits = rows.cached_rows();
     for (const auto& question : rows.questions()) {
-      asked += question.request.nodes.size();
+      asked += question.request.num_nodes();
       EXPECT_OK(rows.answer(question.id, answer(question)));
     }
     EXPECT_TRUE(rows.done());

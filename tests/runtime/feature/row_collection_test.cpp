@@ -54,7 +54,8 @@ TEST(RowCollection, AsksEachPartOnceWithSeedsFirst) {
   std::uint64_t labelled = 0;
   for (const auto& question : collection.questions()) {
     EXPECT_TRUE(parts.insert(question.part).second);
-    const auto& request = question.request;
+    ASSERT_EQ(question.request.sections.size(), 1U);
+    const auto& request = question.request.sections[0];
     nodes += request.nodes.size();
     labelled += request.label_nodes;
     for (std::size_t i = 0; i < request.nodes.size(); ++i) {
@@ -65,6 +66,56 @@ TEST(RowCollection, AsksEachPartOnceWithSeedsFirst) {
   }
   EXPECT_EQ(nodes, sampled->num_nodes());
   EXPECT_EQ(labelled, 4U);
+}
+
+/// Papers with rows of 12 bytes and labels, authors with rows of 5 bytes, venues with none.
+testing::TestGraph three_types() {
+  testing::TestGraph graph;
+  graph.nodes = {{.name = "paper", .count = 40},
+                 {.name = "author", .count = 15},
+                 {.name = "venue", .count = 4}};
+  testing::add_features(graph.nodes[0], 3);
+  testing::add_features(graph.nodes[1], 5, DType::u8);
+  for (std::uint64_t i = 0; i < 40; ++i) {
+    graph.nodes[0].labels.push_back(static_cast<std::int64_t>(i % 3));
+  }
+  graph.edges = {{.name = "writes", .source = 1, .destination = 0},
+                 {.name = "cites", .source = 0, .destination = 0},
+                 {.name = "publishes", .source = 2, .destination = 0}};
+  for (std::uint64_t i = 0; i < 40; ++i) {
+    graph.edges[0].edges.push_back({(i * 3) % 15, i});
+    graph.edges[1].edges.push_back({(i * i + 11) % 40, i});
+    graph.edges[2].edges.push_back({i % 4, i});
+  }
+  return graph;
+}
+
+TEST(RowCollection, AsksEachPartOnceWhateverTheNodeTypes) {
+  const auto cut = cut_graph(three_types(), 3);
+  SampleOptions options;
+  options.fanout = {{3, 3, 3}, {3, 3, 3}};
+  const auto sampled =
+      std::make_shared<const SampledBatch>(drive(cut, options, {}, {1, 2, 3, 20, 30, 39, 2}));
+  const auto by_parts = collect(cut, collect_options(cut), *sampled, Answers::parts);
+
+  RowCollection collection(*cut.book, collect_options(cut), sampled);
+  std::set<PartId> parts;
+  std::size_t sections = 0;
+  for (const auto& question : collection.questions()) {
+    EXPECT_TRUE(parts.insert(question.part).second);
+    sections += question.request.sections.size();
+    ASSERT_OK_AND_ASSIGN(const auto reply,
+                         read_part_rows(*cut.parts[raw(question.part)], question.request));
+    EXPECT_OK(collection.answer(question.id, reply));
+  }
+  EXPECT_GT(sections, 2 * parts.size());
+  const auto by_replies = std::move(collection).take();
+
+  EXPECT_EQ(digest_batch(by_replies, DigestMode::full), digest_batch(by_parts, DigestMode::full));
+  EXPECT_EQ(by_replies.labels, by_parts.labels);
+  for (std::size_t i = 0; i < sampled->nodes[1].ids.size(); ++i) {
+    EXPECT_EQ(raw(by_replies.rows[1].original_ids[i]), cut.original(sampled->nodes[1].ids[i], 1));
+  }
 }
 
 TEST(RowCollection, AsksForTheSeedsAloneWhereOnlyTheyAreWanted) {
@@ -118,8 +169,8 @@ TEST(RowCollection, AsksOnlyForWhatIsWanted) {
   const RowCollection labels_only(*cut.book, options, sampled);
   std::size_t nodes = 0;
   for (const auto& question : labels_only.questions()) {
-    EXPECT_FALSE(question.request.with_rows);
-    nodes += question.request.nodes.size();
+    EXPECT_FALSE(question.request.sections.at(0).with_rows);
+    nodes += question.request.num_nodes();
   }
   EXPECT_EQ(nodes, 4U) << "the distinct collected_seeds";
 
@@ -177,14 +228,23 @@ class HostileRows : public ::testing::Test {
 };
 
 TEST_F(HostileRows, SizesThatDoNotFitTheRequestAreRefused) {
-  expect_corrupt("rows of 20 bytes", [](RowReply& reply) {
+  expect_corrupt("rows of 20 bytes or more", [](RowReply& reply) {
     reply.rows.bytes = reply.rows.bytes.first(reply.rows.bytes.size() - 1);
   });
-  expect_corrupt("in rows of 19", [](RowReply& reply) { reply.row_bytes = 19; });
-  expect_corrupt("original ids, got", [](RowReply& reply) { reply.original_ids.pop_back(); });
-  expect_corrupt("labels or none", [](RowReply& reply) { reply.labels.push_back(1); });
-  expect_corrupt("targets of",
-                 [](RowReply& reply) { reply.targets.assign(reply.labels.size() + 1, 0.0F); });
+  expect_corrupt("in rows of 19", [](RowReply& reply) {
+    reply.sections[0].row_bytes = 19;
+    reply.rows.bytes = reply.rows.bytes.first(reply.sections[0].nodes * 19);
+  });
+  expect_corrupt("original ids or more", [](RowReply& reply) { reply.original_ids.pop_back(); });
+  expect_corrupt("original ids, got 0", [](RowReply& reply) { reply.original_ids.clear(); });
+  expect_corrupt("labels or none", [](RowReply& reply) {
+    reply.labels.push_back(1);
+    ++reply.sections[0].labels;
+  });
+  expect_corrupt("targets of", [](RowReply& reply) {
+    reply.targets.assign(reply.labels.size() + 1, 0.0F);
+    reply.sections[0].targets = reply.targets.size();
+  });
 }
 
 TEST_F(HostileRows, PartsMustAgreeOnLabels) {
@@ -192,8 +252,10 @@ TEST_F(HostileRows, PartsMustAgreeOnLabels) {
   EXPECT_OK(collection_.answer(0, replies_[0]));
   RowReply without = replies_[1];
   without.labels.clear();
+  without.sections[0].labels = 0;
   RowReply with_both = replies_[1];
   with_both.targets.assign(with_both.labels.size() * 2, 0.0F);
+  with_both.sections[0].targets = with_both.targets.size();
 
   EXPECT_ERROR(collection_.answer(1, without), Errc::data_corruption, "differ");
   EXPECT_ERROR(collection_.answer(1, with_both), Errc::data_corruption, "differ");
@@ -226,13 +288,14 @@ TEST(RowCollection, TensorsComeByReplyOnly) {
   RowCollection collection(*cut.book, options, sampled);
   const RowRequest& request = collection.questions().at(0).request;
   EXPECT_EQ(request.source.tensor, 3U);
-  EXPECT_EQ(request.row_bytes, 4U);
+  EXPECT_EQ(request.sections.at(0).row_bytes, 4U);
   EXPECT_ERROR(collection.answer_from(0, *cut.parts[0]), Errc::failed_precondition, "tensor 3");
 
   RowReply reply;
-  reply.row_bytes = 4;
-  reply.rows = Segment::of(std::vector<float>(request.nodes.size(), 2.5F));
-  reply.original_ids.resize(request.nodes.size());
+  const auto nodes = request.num_nodes();
+  reply.sections = {{.nodes = nodes, .row_bytes = 4, .labels = 1}};
+  reply.rows = Segment::of(std::vector<float>(nodes, 2.5F));
+  reply.original_ids.resize(nodes);
   reply.labels = {1};
   EXPECT_OK(collection.answer(0, reply));
 

@@ -1,6 +1,7 @@
 #include "runtime/feature/tensor_rows.hpp"
 
 #include "tests/support/expect.hpp"
+#include "tests/support/one_section.hpp"
 
 namespace troupe {
 namespace {
@@ -20,6 +21,11 @@ std::shared_ptr<const Matrix> rows(std::size_t n) {
     matrix->data()[i] = static_cast<float>(i);
   }
   return matrix;
+}
+
+Result<RowReply> read_one(const Matrix& tensor, const RowRequest& request) {
+  const Matrix* const tensors[] = {&tensor};
+  return read_tensor_rows(three_nodes(), tensors, request);
 }
 
 TEST(TensorTable, FindsTheLatestTensorOfANumber) {
@@ -43,32 +49,29 @@ TEST(TensorTable, RefusesATensorOfAnotherSize) {
 }
 
 TEST(ReadTensorRows, GivesRowsInTheOrderOfTheRequest) {
-  RowRequest request;
-  request.nodes = {NodeId{12}, NodeId{10}, NodeId{12}};
+  const RowRequest request = testing::one_row_request({NodeId{12}, NodeId{10}, NodeId{12}});
 
-  ASSERT_OK_AND_ASSIGN(const auto reply, read_tensor_rows(three_nodes(), *rows(3), request));
+  ASSERT_OK_AND_ASSIGN(const auto reply, read_one(*rows(3), request));
 
   const auto values = reply.rows.as<float>();
   EXPECT_EQ(std::vector<float>(values.begin(), values.end()),
             (std::vector<float>{4, 5, 0, 1, 4, 5}));
-  EXPECT_EQ(reply.row_bytes, 8U);
+  EXPECT_EQ(reply.sections[0].row_bytes, 8U);
 }
 
 TEST(ReadTensorRows, RefusesNodesOfOtherParts) {
-  RowRequest request;
-  request.nodes = {NodeId{13}};
+  const RowRequest request = testing::one_row_request({NodeId{13}});
 
-  EXPECT_ERROR(read_tensor_rows(three_nodes(), *rows(3), request), Errc::invalid_argument,
+  EXPECT_ERROR(read_one(*rows(3), request), Errc::invalid_argument,
                "owns nodes [10, 13), found node 13");
 }
 
 TEST(ReadTensorRows, RefusesTypesThatThePartDoesNotHave) {
-  RowRequest request;
-  request.node_type = NodeTypeId{1};
-  request.nodes = {NodeId{10}};
+  RowRequest request = testing::one_row_request({NodeId{10}});
+  request.sections[0].node_type = NodeTypeId{1};
   TensorTable table;
 
-  EXPECT_ERROR(read_tensor_rows(three_nodes(), *rows(3), request), Errc::invalid_argument,
+  EXPECT_ERROR(read_one(*rows(3), request), Errc::invalid_argument,
                "expected node type < 1, got 1");
   EXPECT_ERROR(table.store(three_nodes(), {1, NodeTypeId{65535}, rows(3)}), Errc::invalid_argument,
                "expected node type < 1, got 65535");

@@ -76,5 +76,23 @@ TEST(SchemaKinds, AMadeUpCachePolicyIsAChoiceAndRefusedOnlyUntilItIsBuilt) {
   EXPECT_EQ(job.features.cache_policy, "none");
 }
 
+TEST(SchemaKinds, AMadeUpChoiceOfNeighborsIsAChoiceAndAReaderOfItsOptions) {
+  constexpr std::array<std::string_view, 1> options = {"replace"};
+  const std::vector<ChoiceKind> kinds{
+      {.name = "first", .help = "made up", .make = choice_kinds()[0].make},
+      {.name = "planned", .help = "made up", .options = options}};
+
+  const auto rows = choice_rows(kinds);
+
+  const auto& row = row_of_key(rows, "/sample/choice");
+  EXPECT_FALSE(is_not_built(row, nlohmann::json("first")));
+  EXPECT_TRUE(is_not_built(row, nlohmann::json("planned")));
+  EXPECT_EQ(row.not_built.instead, "\"first\"");
+  EXPECT_TRUE(row_of_key(rows, "/sample/replace").meaning.starts_with("`planned`: "));
+  Job job;
+  row.apply(nlohmann::json("first"), job);
+  EXPECT_EQ(job.sample.choice, "first");
+}
+
 }  // namespace
 }  // namespace troupe

@@ -2,6 +2,7 @@
 
 #include "tests/runtime/net/net_test_support.hpp"
 #include "tests/support/expect.hpp"
+#include "tests/support/one_section.hpp"
 
 #include <cmath>
 #include <cstring>
@@ -25,38 +26,45 @@ std::vector<NodeId> nodes(std::initializer_list<std::uint64_t> ids) {
 // One example per message, no field at its default.
 
 HopRequest example(HopRequest*) {
-  return {.edge_type = static_cast<EdgeTypeId>(7),
-          .node_type = static_cast<NodeTypeId>(3),
-          .dir = EdgeDir::out,
-          .fanout = 15,
+  return {.dir = EdgeDir::out,
+          .choice = 1,
           .replace = true,
           .with_edge_ids = true,
-          .key = {{0xDEADBEEF, 0x12345678}},
-          .frontier = nodes({5, 3, 5, 1ULL << 40}),
-          .first_position = 99,
+          .frontiers = {{static_cast<NodeTypeId>(3), nodes({5, 3, 5, 1ULL << 40})},
+                        {static_cast<NodeTypeId>(0), nodes({6})}},
+          .sections = {{.edge_type = static_cast<EdgeTypeId>(7),
+                        .frontier = 1,
+                        .fanout = 15,
+                        .key = {{0xDEADBEEF, 0x12345678}},
+                        .first_position = 99},
+                       {.edge_type = static_cast<EdgeTypeId>(9), .key = {}}},
           .max_edges = 1000,
           .flow = 1ULL << 63};
 }
 HopReply example(HopReply*) {
-  return {.counts = {2, 0, 3},
-          .neighbours = {array<std::uint32_t>({1, 2, 9, 8, 7}), 4},
-          .edge_ids = array<std::uint64_t>({10, 20, 30, 40, 50}),
-          .resume_position = 3};
+  return {.sections = {{.nodes = 3, .width_bytes = 4},
+                       {.nodes = 1, .width_bytes = 8, .resume_position = 3}},
+          .counts = {2, 0, 1, 2},
+          // 3 ids of 4 bytes, 4 bytes of nothing, 2 ids of 8
+          .neighbours = array<std::uint64_t>({1 | 2ULL << 32, 9, 8, 7}),
+          .edge_ids = array<std::uint64_t>({10, 20, 30, 40, 50})};
 }
 RowRequest example(RowRequest*) {
-  return {.node_type = static_cast<NodeTypeId>(2),
-          .source = {RowSource::Kind::tensor, 3},
-          .with_rows = false,
+  return {.source = {RowSource::Kind::tensor, 3},
           .with_original_ids = true,
-          .nodes = nodes({4, 4, 2}),
-          .label_nodes = 2,
+          .sections = {{.node_type = static_cast<NodeTypeId>(2),
+                        .with_rows = false,
+                        .nodes = nodes({4, 4, 2}),
+                        .label_nodes = 2},
+                       {.node_type = static_cast<NodeTypeId>(5), .nodes = nodes({1ULL << 33})}},
           .flow = 77};
 }
 RowReply example(RowReply*) {
-  return {.rows = pattern_segment(3 * 20, 1),
-          .row_bytes = 20,
+  return {.sections = {{.nodes = 3, .row_bytes = 20, .labels = 2, .targets = 2},
+                       {.nodes = 1, .row_bytes = 6}},
+          .rows = pattern_segment(64 + 6, 1),
           .original_ids = {static_cast<OriginalId>(8), static_cast<OriginalId>(1ULL << 50),
-                           static_cast<OriginalId>(0)},
+                           static_cast<OriginalId>(0), static_cast<OriginalId>(3)},
           .labels = {-1, 5},
           .targets = {0.5F, -2.0F}};
 }
@@ -327,70 +335,116 @@ TYPED_TEST(Codec, RefusesSegmentsThatItDoesNotHave) {
 
 TEST(HopRequestCodec, NarrowIdsTravelInFourBytes) {
   HopRequest request = example(static_cast<HopRequest*>(nullptr));
-  EXPECT_EQ(to_frame(request).segments.at(0).bytes.size(), 4 * 8U);
-  request.frontier = nodes({0, 0xFFFFFFFF});
+  EXPECT_EQ(to_frame(request).segments.at(0).bytes.size(), 5 * 8U);
+  request.frontiers[0].nodes = nodes({0, 0xFFFFFFFF});
   const Frame narrow = to_frame(request);
-  EXPECT_EQ(narrow.segments.at(0).bytes.size(), 2 * 4U);
+  EXPECT_EQ(narrow.segments.at(0).bytes.size(), 3 * 4U);
   ASSERT_OK_AND_ASSIGN(const HopRequest back, Wire<HopRequest>::decode(narrow));
-  EXPECT_EQ(back.frontier, request.frontier);
-  request.frontier = nodes({~0ULL});
+  EXPECT_EQ(back.frontiers[0].nodes, request.frontiers[0].nodes);
+  EXPECT_EQ(back.frontiers[1].nodes, request.frontiers[1].nodes);
+  request.frontiers[1].nodes = nodes({~0ULL});
   ASSERT_OK_AND_ASSIGN(const HopRequest wide, Wire<HopRequest>::decode(to_frame(request)));
-  EXPECT_EQ(wide.frontier, request.frontier);
+  EXPECT_EQ(wide.frontiers[1].nodes, request.frontiers[1].nodes);
 }
 
 TEST(HopRequestCodec, EveryFieldComesBack) {
   const HopRequest request = example(static_cast<HopRequest*>(nullptr));
   ASSERT_OK_AND_ASSIGN(const HopRequest back, Wire<HopRequest>::decode(to_frame(request)));
   // Does not compile when a field is added: then the schema and the codec need it too.
-  const auto& [edge_type, node_type, dir, fanout, replace, with_edge_ids, key, frontier,
-               first_position, max_edges, flow] = back;
-  EXPECT_EQ(edge_type, request.edge_type);
-  EXPECT_EQ(node_type, request.node_type);
+  const auto& [dir, choice, replace, with_edge_ids, frontiers, sections, max_edges, flow] = back;
   EXPECT_EQ(dir, EdgeDir::out);
-  EXPECT_EQ(fanout, 15);
+  EXPECT_EQ(choice, 1U);
   EXPECT_TRUE(replace);
   EXPECT_TRUE(with_edge_ids);
-  EXPECT_EQ(key, request.key);
-  EXPECT_EQ(frontier, request.frontier);
-  EXPECT_EQ(first_position, 99U);
+  ASSERT_EQ(frontiers.size(), 2U);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const auto& [node_type, of_type] = frontiers[i];
+    EXPECT_EQ(node_type, request.frontiers[i].node_type);
+    EXPECT_EQ(of_type, request.frontiers[i].nodes);
+  }
+  ASSERT_EQ(sections.size(), 2U);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const auto& [edge_type, frontier, fanout, key, first_position] = sections[i];
+    EXPECT_EQ(edge_type, request.sections[i].edge_type);
+    EXPECT_EQ(frontier, request.sections[i].frontier);
+    EXPECT_EQ(fanout, request.sections[i].fanout);
+    EXPECT_EQ(key, request.sections[i].key);
+    EXPECT_EQ(first_position, request.sections[i].first_position);
+  }
   EXPECT_EQ(max_edges, 1000U);
   EXPECT_EQ(flow, 1ULL << 63);
 }
 
-TEST(HopRequestCodec, RefusesFanoutsBelowAll) {
-  HopRequest request;
-  request.fanout = -2;
-  EXPECT_ERROR(Wire<HopRequest>::decode(to_frame(request)), Errc::data_corruption,
+TEST(HopRequestCodec, RefusesNumbersThatNoJobGives) {
+  const auto broken = [](auto change) {
+    HopRequest request = example(static_cast<HopRequest*>(nullptr));
+    change(request);
+    return Wire<HopRequest>::decode(to_frame(request));
+  };
+  EXPECT_ERROR(broken([](auto& r) { r.sections[1].fanout = -2; }), Errc::data_corruption,
                "fanout: expected -1 to 1048576, found -2");
+  EXPECT_ERROR(broken([](auto& r) { r.choice = 77; }), Errc::data_corruption,
+               "choice: expected below");
+  EXPECT_ERROR(broken([](auto& r) { r.sections[0].frontier = 2; }), Errc::data_corruption,
+               "frontier: expected below 2, found 2");
+}
+
+TEST(HopRequestCodec, RefusesFrontiersThatDoNotFitTheIds) {
+  const auto with_ids = [](std::uint64_t count) {
+    Frame frame = to_frame(example(static_cast<HopRequest*>(nullptr)));
+    frame.segments[0] = array<std::uint64_t>(std::vector<std::uint64_t>(count, 1));
+    return Wire<HopRequest>::decode(frame);
+  };
+  EXPECT_OK(with_ids(5));
+  EXPECT_ERROR(with_ids(4), Errc::data_corruption, "ids: expected at least 5, found 4");
+  EXPECT_ERROR(with_ids(6), Errc::data_corruption, "ids: expected 5, found 6");
 }
 
 TEST(HopRequestCodec, ChargesWhatTheAnswerMayTake) {
-  HopRequest request;
-  request.frontier = nodes({1, 2, 3});
-  request.fanout = 10;
-  EXPECT_EQ(Wire<HopRequest>::reply_bytes(request), largest_failure_bytes + 3 * 4 + 3 * 10 * 8);
+  HopRequest request = testing::one_hop_request(nodes({1, 2, 3}));
+  auto& fanout = request.sections[0].fanout;
+  const auto edges_and = [&](std::uint64_t edge_bytes) {
+    return Wire<HopRequest>::reply_bytes(request) - largest_failure_bytes - 3 * 4 - edge_bytes;
+  };
+  fanout = 10;
+  const std::uint64_t head = edges_and(3 * 10 * 8);
+  EXPECT_LT(head, 64U);
   request.with_edge_ids = true;
-  EXPECT_EQ(Wire<HopRequest>::reply_bytes(request), largest_failure_bytes + 3 * 4 + 3 * 10 * 16);
-  request.fanout = all_neighbours;
-  EXPECT_EQ(Wire<HopRequest>::reply_bytes(request), largest_failure_bytes + 3 * 4 + 3 * 64 * 16);
+  EXPECT_EQ(edges_and(3 * 10 * 16), head);
+  fanout = all_neighbours;
+  EXPECT_EQ(edges_and(3 * 64 * 16), head);
   request.max_edges = 5;
-  EXPECT_EQ(Wire<HopRequest>::reply_bytes(request), largest_failure_bytes + 3 * 4 + 5 * 16);
+  EXPECT_EQ(edges_and(5 * 16), head);
   request.max_edges = 0;  // one all the same
-  EXPECT_EQ(Wire<HopRequest>::reply_bytes(request), largest_failure_bytes + 3 * 4 + 16);
+  EXPECT_EQ(edges_and(16), head);
   request.max_edges = 1'000'000;  // one of the nodes may have them all
-  EXPECT_EQ(Wire<HopRequest>::reply_bytes(request), largest_failure_bytes + 3 * 4 + 1'000'000 * 16);
-  request.fanout = 10;
+  EXPECT_EQ(edges_and(1'000'000 * 16), head);
+  fanout = 10;
   request.max_edges = 7;  // such answers are cut between nodes
-  EXPECT_EQ(Wire<HopRequest>::reply_bytes(request), largest_failure_bytes + 3 * 4 + 10 * 16);
+  EXPECT_EQ(edges_and(10 * 16), head);
 }
 
-TEST(HopReplyCodec, NeighboursAndEdgeIdsAreNotCopied) {
+TEST(HopRequestCodec, SectionsShareTheLimitOfEdges) {
+  HopRequest request = testing::one_hop_request(nodes({1, 2, 3}));
+  request.sections[0].fanout = 10;
+  const auto of_one = Wire<HopRequest>::reply_bytes(request);
+  request.sections.push_back(request.sections[0]);
+  const auto of_two = Wire<HopRequest>::reply_bytes(request);
+  request.max_edges = 30;
+  const auto limited = Wire<HopRequest>::reply_bytes(request);
+
+  EXPECT_GE(of_two - of_one, 3U * 4 + 3 * 10 * 8);
+  EXPECT_EQ(of_two - limited, 3U * 10 * 8);
+}
+
+TEST(HopReplyCodec, NeighborsAndEdgeIdsAreNotCopied) {
   const Frame frame = to_frame(example(static_cast<HopReply*>(nullptr)));
   ASSERT_OK_AND_ASSIGN(const HopReply back, Wire<HopReply>::decode(frame));
-  EXPECT_EQ(back.counts, (std::vector<std::uint32_t>{2, 0, 3}));
-  EXPECT_EQ(back.neighbours.segment.bytes.data(), frame.segments[1].bytes.data());
-  EXPECT_EQ(back.neighbours.width_bytes, 4);
-  EXPECT_EQ(back.neighbours.ids()[2], static_cast<NodeId>(9));
+  EXPECT_EQ(back.counts, (std::vector<std::uint32_t>{2, 0, 1, 2}));
+  EXPECT_EQ(back.neighbours.bytes.data(), frame.segments[1].bytes.data());
+  EXPECT_EQ(testing::neighbors_of(back, 0), (std::vector<std::uint64_t>{1, 2, 9}));
+  EXPECT_EQ(testing::neighbors_of(back, 1), (std::vector<std::uint64_t>{8, 7}));
+  EXPECT_EQ(back.sections[1].resume_position, 3U);
   EXPECT_EQ(back.edge_ids.bytes.data(), frame.segments[2].bytes.data());
 }
 
@@ -401,7 +455,7 @@ TEST(HopReplyCodec, UnalignedSegmentsAreCopiedIntoPlace) {
   frame.segments[1] = Segment::of(std::move(shifted));
   frame.segments[1].bytes = frame.segments[1].bytes.subspan(1);
   ASSERT_OK_AND_ASSIGN(const HopReply back, Wire<HopReply>::decode(frame));
-  EXPECT_EQ(back.neighbours.ids()[4], static_cast<NodeId>(7));
+  EXPECT_EQ(testing::neighbors_of(back, 1), (std::vector<std::uint64_t>{8, 7}));
 }
 
 TEST(HopReplyCodec, RefusesNumbersThatDoNotAgree) {
@@ -411,15 +465,27 @@ TEST(HopReplyCodec, RefusesNumbersThatDoNotAgree) {
     return Wire<HopReply>::decode(to_frame(reply));
   };
   EXPECT_ERROR(broken([](auto& r) { r.counts[1] = 1; }), Errc::data_corruption,
-               "expected 6, found 5");
+               "expected 6 edge ids or more, found 5");
+  EXPECT_ERROR(broken([](auto& r) { r.counts[1] = 9; }), Errc::data_corruption,
+               "bytes of ids or more");
+  EXPECT_ERROR(broken([](auto& r) { r.counts[3] = 1; }), Errc::data_corruption,
+               "expected 24 bytes of ids, found 32");
   EXPECT_ERROR(broken([](auto& r) { r.counts = {}; }), Errc::data_corruption,
-               "expected 0, found 5");
+               "expected 3 counts or more, found 0");
+  EXPECT_ERROR(broken([](auto& r) { r.sections.pop_back(); }), Errc::data_corruption,
+               "expected 3 counts, found 4");
+  EXPECT_ERROR(broken([](auto& r) { r.sections[1].nodes = ~0ULL; }), Errc::data_corruption,
+               "counts or more");
   EXPECT_ERROR(broken([](auto& r) { r.edge_ids = array<std::uint64_t>({1}); }),
                Errc::data_corruption, "edge ids");
-  EXPECT_ERROR(broken([](auto& r) { r.neighbours.width_bytes = 3; }), Errc::data_corruption,
-               "width of ids");
-  EXPECT_ERROR(broken([](auto& r) { r.neighbours.width_bytes = 8; }), Errc::data_corruption,
-               "elements of 8 bytes");
+  EXPECT_ERROR(broken([](auto& r) {
+                 r.edge_ids = array<std::uint64_t>({1, 2, 3, 4, 5, 6});
+               }),
+               Errc::data_corruption, "bytes of edge ids");
+  EXPECT_ERROR(broken([](auto& r) { r.sections[0].width_bytes = 3; }), Errc::data_corruption,
+               "ids of 4 or 8 bytes, found 3");
+  EXPECT_ERROR(broken([](auto& r) { r.sections[0].width_bytes = 8; }), Errc::data_corruption,
+               "bytes of ids or more");
 }
 
 // ---- rows ----
@@ -427,46 +493,53 @@ TEST(HopReplyCodec, RefusesNumbersThatDoNotAgree) {
 TEST(RowCodec, EveryFieldComesBack) {
   const RowRequest request = example(static_cast<RowRequest*>(nullptr));
   ASSERT_OK_AND_ASSIGN(const RowRequest back, Wire<RowRequest>::decode(to_frame(request)));
-  const auto& [node_type, source, with_rows, with_original_ids, node_ids, label_nodes, flow,
-               row_bytes, label_bytes] = back;
-  EXPECT_EQ(node_type, request.node_type);
+  const auto& [source, with_original_ids, sections, flow] = back;
   EXPECT_EQ(source.kind, RowSource::Kind::tensor);
   EXPECT_EQ(source.tensor, 3U);
-  EXPECT_FALSE(with_rows);
   EXPECT_TRUE(with_original_ids);
-  EXPECT_EQ(node_ids, request.nodes);
-  EXPECT_EQ(label_nodes, 2U);
   EXPECT_EQ(flow, 77U);
-  EXPECT_EQ(row_bytes, 0U) << "for the asker's charge only";
-  EXPECT_EQ(label_bytes, 0U);
+  ASSERT_EQ(sections.size(), 2U);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const auto& [node_type, with_rows, node_ids, label_nodes, row_bytes, label_bytes] = sections[i];
+    EXPECT_EQ(node_type, request.sections[i].node_type);
+    EXPECT_EQ(with_rows, request.sections[i].with_rows);
+    EXPECT_EQ(node_ids, request.sections[i].nodes);
+    EXPECT_EQ(label_nodes, request.sections[i].label_nodes);
+    EXPECT_EQ(row_bytes, 0U) << "for the asker's charge only";
+    EXPECT_EQ(label_bytes, 0U);
+  }
 }
 
 TEST(RowCodec, RowsAreNotCopiedOnEitherSide) {
   const RowReply reply = example(static_cast<RowReply*>(nullptr));
   ASSERT_OK_AND_ASSIGN(const RowReply back, Wire<RowReply>::decode(to_frame(reply)));
-  const auto& [rows, row_bytes, original_ids, labels, targets] = back;
+  const auto& [sections, rows, original_ids, labels, targets] = back;
   EXPECT_EQ(rows.bytes.data(), reply.rows.bytes.data());
-  EXPECT_EQ(row_bytes, 20U);
+  ASSERT_EQ(sections.size(), 2U);
+  EXPECT_EQ(sections[1].row_bytes, 6U);
   EXPECT_EQ(original_ids, reply.original_ids);
   EXPECT_EQ(labels, reply.labels);
   EXPECT_EQ(targets, reply.targets);
+  ASSERT_OK_AND_ASSIGN(const auto views, sections_of(back));
+  EXPECT_EQ(views[1].rows.data(), rows.bytes.data() + 64);
+  EXPECT_EQ(views[1].original_ids[0], static_cast<OriginalId>(3));
 }
 
 TEST(RowCodec, ChargesWhatTheAnswerTakes) {
   for (const std::uint64_t row_bytes : {1U, 400U, 1024U, 40'000U}) {
     for (const std::uint64_t label_bytes : {8U, 484U}) {
-      RowRequest request;
-      request.nodes.resize(1000);
-      request.row_bytes = row_bytes;
+      RowRequest request = testing::one_row_request(std::vector<NodeId>(1000));
+      request.sections[0].row_bytes = row_bytes;
       request.with_original_ids = true;
-      request.label_nodes = 30;
-      request.label_bytes = label_bytes;
+      request.sections[0].label_nodes = 30;
+      request.sections[0].label_bytes = label_bytes;
       RowReply reply;
       reply.rows = pattern_segment(1000 * row_bytes, 1);
-      reply.row_bytes = static_cast<std::uint32_t>(row_bytes);
       reply.original_ids.resize(1000);
       reply.labels.resize(label_bytes == 8 ? 30 : 0);
       reply.targets.resize(label_bytes == 8 ? 0 : 30 * label_bytes / sizeof(float));
+      reply.sections = {
+          {1000, static_cast<std::uint32_t>(row_bytes), reply.labels.size(), reply.targets.size()}};
       const auto charge = Wire<RowRequest>::reply_bytes(request);
       EXPECT_GE(charge, to_frame(reply).size_bytes());
       EXPECT_LE(charge, to_frame(reply).size_bytes() + largest_failure_bytes);
@@ -475,19 +548,20 @@ TEST(RowCodec, ChargesWhatTheAnswerTakes) {
 }
 
 TEST(RowCodec, ChargesRowsAndOriginalIdsOnlyIfAskedFor) {
-  RowRequest request;
-  request.nodes.resize(10);
-  request.row_bytes = 400;
-  EXPECT_EQ(Wire<RowRequest>::reply_bytes(request), largest_failure_bytes + 10 * 400);
-  request.with_rows = false;
-  EXPECT_EQ(Wire<RowRequest>::reply_bytes(request), largest_failure_bytes);
+  RowRequest request = testing::one_row_request(std::vector<NodeId>(10));
+  auto& section = request.sections[0];
+  const std::uint64_t nothing = Wire<RowRequest>::reply_bytes(request);
+  section.row_bytes = 400;
+  EXPECT_EQ(Wire<RowRequest>::reply_bytes(request), nothing + 10 * 400);
+  section.with_rows = false;
+  EXPECT_EQ(Wire<RowRequest>::reply_bytes(request), nothing);
   request.with_original_ids = true;
-  EXPECT_EQ(Wire<RowRequest>::reply_bytes(request), largest_failure_bytes + 10 * 8);
+  EXPECT_EQ(Wire<RowRequest>::reply_bytes(request), nothing + 10 * 8);
 }
 
 TEST(RowCodec, RefusesNumbersThatDoNotAgree) {
   RowRequest request = example(static_cast<RowRequest*>(nullptr));
-  request.label_nodes = 4;
+  request.sections[0].label_nodes = 4;
   EXPECT_ERROR(Wire<RowRequest>::decode(to_frame(request)), Errc::data_corruption,
                "at most the 3 nodes, found 4");
 
@@ -496,14 +570,22 @@ TEST(RowCodec, RefusesNumbersThatDoNotAgree) {
     change(reply);
     return Wire<RowReply>::decode(to_frame(reply));
   };
-  EXPECT_ERROR(broken([](auto& r) { r.row_bytes = 0; }), Errc::data_corruption,
-               "whole rows of 0 bytes");
-  EXPECT_ERROR(broken([](auto& r) { r.row_bytes = 7; }), Errc::data_corruption,
-               "whole rows of 7 bytes, found 60");
+  EXPECT_ERROR(broken([](auto& r) { r.sections[1].row_bytes = 0; }), Errc::data_corruption,
+               "expected 60 bytes of rows, found 70");
+  EXPECT_ERROR(broken([](auto& r) { r.sections[1].row_bytes = 7; }), Errc::data_corruption,
+               "expected 1 rows of 7 bytes or more");
+  EXPECT_ERROR(broken([](auto& r) { r.sections[0].nodes = ~0ULL; }), Errc::data_corruption,
+               "rows of 20 bytes or more");
   EXPECT_ERROR(broken([](auto& r) { r.original_ids.pop_back(); }), Errc::data_corruption,
-               "expected 3, found 2");
-  EXPECT_ERROR(broken([](auto& r) { r.labels.resize(4); }), Errc::data_corruption,
-               "at most the 3 rows, found 4");
+               "expected 4 original ids or more, found 3");
+  EXPECT_ERROR(broken([](auto& r) { r.original_ids.resize(5); }), Errc::data_corruption,
+               "expected 4 original ids, found 5");
+  EXPECT_ERROR(broken([](auto& r) { r.sections[0].labels = 4; }), Errc::data_corruption,
+               "labels: expected at most 3, found 4");
+  EXPECT_ERROR(broken([](auto& r) { r.labels.resize(3); }), Errc::data_corruption,
+               "expected 2 labels, found 3");
+  EXPECT_ERROR(broken([](auto& r) { r.sections[0].targets = ~0ULL; }), Errc::data_corruption,
+               "targets or more");
 }
 
 // ---- the run ----

@@ -51,7 +51,7 @@ TEST(FrameHeader, NamesTheFieldThatCannotBe) {
   head = {};
   head.version = 9;
   EXPECT_ERROR(check_header(resealed(head), {}), Errc::data_corruption,
-               "version: expected 2, found 0x9");
+               fmt::format("version: expected {}, found 0x9", FrameHeader::protocol_version));
   head = {};
   head.kind = static_cast<FrameKind>(6);
   EXPECT_ERROR(check_header(resealed(head), {}), Errc::data_corruption,

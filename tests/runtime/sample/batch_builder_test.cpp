@@ -200,7 +200,7 @@ TEST(BatchBuilder, AsksEachPartOncePerHop) {
   std::size_t nodes = 0;
   for (const auto& question : questions) {
     EXPECT_TRUE(parts.insert(question.part).second);
-    nodes += question.request.frontier.size();
+    nodes += question.request.num_nodes();
   }
   EXPECT_EQ(nodes, 10U);
   EXPECT_TRUE(builder.questions().empty()) << "questions are handed out once";
@@ -247,6 +247,46 @@ TEST(BatchBuilder, TypedGraphsAgreeWithTheObviousSampler) {
               << "seed type " << seed_type << ", parts " << parts;
         }
       }
+    }
+  }
+}
+
+TEST(BatchBuilder, AsksEachPartOncePerHopAlongAllEdgeTypes) {
+  const auto cut = cut_graph(typed_graph(), 3);
+  SampleOptions options;
+  options.fanout = {{2, 2, 2}, {2, 2, 2}};
+  BatchBuilder builder(cut.info, *cut.book, std::make_shared<SampleOptions>(options), batch_key,
+                       NodeTypeId{0}, cut.globals({0, 1, 2, 3, 4, 5, 6, 7}));
+  for (std::uint32_t hop = 0; hop < 2; ++hop) {
+    ASSERT_EQ(builder.hop(), hop);
+    std::set<PartId> parts;
+    for (const auto& question : builder.questions()) {
+      const auto& request = question.request;
+      EXPECT_TRUE(parts.insert(question.part).second);
+      // The frontier of papers travels once for both edge types that end there.
+      EXPECT_LE(request.frontiers.size(), hop == 0 ? 1U : 2U);
+      EXPECT_GE(request.sections.size(), hop == 0 ? 2U : request.frontiers.size());
+      ASSERT_OK_AND_ASSIGN(const auto reply,
+                           sample_one_hop(*cut.parts[raw(question.part)], request));
+      EXPECT_OK(builder.answer(question.id, reply));
+    }
+  }
+  EXPECT_TRUE(builder.done());
+}
+
+TEST(BatchBuilder, RepliesCutAmidEdgeTypesGiveTheSameBatch) {
+  const TestGraph graph = typed_graph();
+  SampleOptions options;
+  options.fanout = {{2, 3, 2}, {all_neighbours, all_neighbours, 2}, {1, all_neighbours, 3}};
+  options.with_edge_ids = true;
+  const auto expected = ReferenceSampler(graph, options, batch_key).sample({3, 14, 3, 0}, 0);
+  for (const std::uint64_t most : {0U, 1U, 2U, 3U, 5U, 8U, 50U}) {
+    options.max_edges_per_reply = most;
+    for (const std::uint32_t parts : {1U, 3U}) {
+      EXPECT_EQ(drive_plain(cut_graph(graph, parts), options, batch_key, {3, 14, 3, 0}, 0,
+                            Arrival::shuffled),
+                expected)
+          << "at most " << most << " edges, parts " << parts;
     }
   }
 }

@@ -1,5 +1,7 @@
+#include "runtime/sample/choice/uniform.hpp"
 #include "runtime/sample/seed_order.hpp"
 #include "tests/runtime/sample/drive.hpp"
+#include "tests/support/one_section.hpp"
 #include "tests/support/statistics.hpp"
 
 #include <numeric>
@@ -146,20 +148,20 @@ TEST_F(Distribution, OfWholeHopsOverStarsIsUniform) {
     }
   }
   const auto cut = testing::cut_graph(testing::plain_graph(stars + degree, std::move(edges)), 1);
-  HopRequest request;
-  request.fanout = 4;
+  HopRequest request = testing::one_hop_request();
+  request.sections[0].fanout = 4;
   for (std::uint64_t i = 0; i < stars; ++i) {
-    request.frontier.push_back(cut.global(i));
+    request.frontiers[0].nodes.push_back(cut.global(i));
   }
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     request.replace = seed % 2 == 0;
-    request.key = stream_key(seed, {.domain = Domain::neighbours});
+    request.sections[0].key = stream_key(seed, {.domain = Domain::neighbours});
     std::vector<std::uint64_t> counts(degree);
 
     ASSERT_OK_AND_ASSIGN(const HopReply reply, sample_one_hop(*cut.parts[0], request));
 
-    for (std::size_t k = 0; k < reply.neighbours.size(); ++k) {
-      ++counts[cut.original(reply.neighbours.ids()[k]) - stars];
+    for (const auto id : testing::neighbors_of(reply)) {
+      ++counts[cut.original(NodeId{id}) - stars];
     }
     p_values_.push_back(request.replace ? testing::uniform_p_value(counts)
                                         : testing::inclusion_p_value(counts, 4, stars));

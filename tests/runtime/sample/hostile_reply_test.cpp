@@ -39,50 +39,60 @@ class HostileReply : public ::testing::Test {
   HopReply good_;
 };
 
-IdList ids32(std::vector<std::uint32_t> ids) {
-  return {Segment::of(std::move(ids)), 4};
-}
-
 TEST_F(HostileReply, CountsThatDoNotFitTheQuestionAreRefused) {
-  expect_corrupt(2, "expected answers for 1 to 2 nodes, got 3",
-                 [](HopReply& reply) { reply.counts.push_back(0); });
+  expect_corrupt(2, "expected answers for 1 to 2 nodes, got 3", [](HopReply& reply) {
+    reply.counts.push_back(0);
+    reply.sections[0].nodes = 3;
+  });
   expect_corrupt(2, "expected answers for 1 to 2 nodes, got 0", [](HopReply& reply) {
     reply = HopReply{};
-    reply.neighbours.width_bytes = 4;
+    reply.sections.emplace_back();
   });
-  expect_corrupt(2, "expected 3 ids of 4 or 8 bytes, got 16 bytes of width 4",
+  expect_corrupt(2, "expected 12 bytes of ids, found 16",
                  [](HopReply& reply) { reply.counts[0] = 1; });
+  expect_corrupt(2, "expected 3 counts or more, found 2",
+                 [](HopReply& reply) { reply.sections[0].nodes = 3; });
+  expect_corrupt(2, "expected 1 counts, found 2", [](HopReply& reply) {
+    reply.sections[0].nodes = 1;
+    reply.neighbours.bytes = reply.neighbours.bytes.first(8);
+  });
   expect_corrupt(2, "expected at most 2 neighbours, got 3", [](HopReply& reply) {
     reply.counts = {3, 1};
   });
 }
 
+TEST_F(HostileReply, SectionsThatDoNotFitTheQuestionAreRefused) {
+  expect_corrupt(2, "expected answers for 1 to 1 edge types, got 0",
+                 [](HopReply& reply) { reply = HopReply{}; });
+  expect_corrupt(2, "expected answers for 1 to 1 edge types, got 2",
+                 [](HopReply& reply) { reply.sections.emplace_back(); });
+}
+
 TEST_F(HostileReply, IdsThatCannotBeAreRefused) {
   expect_corrupt(2, "expected ids below 10, got 10", [](HopReply& reply) {
-    reply.neighbours = ids32({1, 2, 10, 3});
+    reply.neighbours = Segment::of(std::vector<std::uint32_t>{1, 2, 10, 3});
   });
   for (const int width : {0, 1, 3, 255}) {
     expect_corrupt(2, "4 or 8 bytes", [width](HopReply& reply) {
-      reply.neighbours.width_bytes = static_cast<std::uint8_t>(width);
+      reply.sections[0].width_bytes = static_cast<std::uint8_t>(width);
     });
   }
 }
 
 TEST_F(HostileReply, EdgeIdsOfTheWrongSizeAreRefused) {
-  expect_corrupt(2, "expected 32 bytes of edge ids, got 0",
-                 [](HopReply& reply) { reply.edge_ids = {}; });
-  expect_corrupt(2, "expected 32 bytes of edge ids, got 31",
+  expect_corrupt(2, "expected 4 edge ids, got 0", [](HopReply& reply) { reply.edge_ids = {}; });
+  expect_corrupt(2, "expected 4 edge ids or more, found 3",
                  [](HopReply& reply) { reply.edge_ids.bytes = reply.edge_ids.bytes.first(31); });
 }
 
 TEST_F(HostileReply, PlacesToGoOnMustFollowFromTheCounts) {
   expect_corrupt(2, "cannot go on at position 2",
-                 [](HopReply& reply) { reply.resume_position = 2; });
+                 [](HopReply& reply) { reply.sections[0].resume_position = 2; });
   expect_corrupt(all_neighbours, "cannot go on at position 7",
-                 [](HopReply& reply) { reply.resume_position = 7; });
+                 [](HopReply& reply) { reply.sections[0].resume_position = 7; });
   expect_corrupt(all_neighbours, "cannot go on at position 1: 0 entries", [](HopReply& reply) {
     reply.counts = {6, 0};
-    reply.resume_position = 1;
+    reply.sections[0].resume_position = 1;
   });
 }
 
@@ -107,7 +117,8 @@ TEST_F(HostileReply, ABatchOfTooManyEdgesIsAnError) {
   const auto* bytes = static_cast<const std::byte*>(memory);
   HopReply reply;
   reply.counts = {0xFFFFFFFFU, 1};
-  reply.neighbours = {Segment{nullptr, {bytes, edges * 4}}, 4};
+  reply.sections.push_back({.nodes = 2, .width_bytes = 4});
+  reply.neighbours = Segment{nullptr, {bytes, edges * 4}};
   reply.edge_ids = Segment{nullptr, {bytes, edges * 8}};
 
   EXPECT_ERROR(builder.answer(question_.id, reply), Errc::invalid_argument, "4294967296");

@@ -2,6 +2,7 @@
 
 #include "tests/runtime/sample/drive.hpp"
 #include "tests/support/expect.hpp"
+#include "tests/support/one_section.hpp"
 
 #include <algorithm>
 
@@ -103,29 +104,26 @@ TEST_P(ListCache, AnswersLikeTheOwners) {
     EXPECT_EQ(part->nodes_of(of).halo_listed.size(),
               cut_.book->count(of) - cut_.book->range(of, PartId{0}).size());
     for (const auto& owner : cut_.parts) {
-      HopRequest request;
-      request.edge_type = static_cast<EdgeTypeId>(e);
-      request.node_type = of;
+      HopRequest request = testing::one_hop_request();
+      request.sections[0].edge_type = static_cast<EdgeTypeId>(e);
+      request.frontiers[0].node_type = of;
       request.dir = options_.dir;
       request.with_edge_ids = options_.with_edge_ids;
       const auto& owned = owner->nodes_of(of);
       for (std::uint64_t i = 0; i < owned.count; ++i) {
         const auto id = static_cast<NodeId>(raw(owned.first) + i);
         EXPECT_EQ(part->nodes_of(of).halo_listed.contains(raw(id)), raw(owner->id) != 0);
-        request.frontier.push_back(id);
+        request.frontiers[0].nodes.push_back(id);
       }
       if (raw(owner->id) == 0) {
         continue;
       }
       for (const std::int32_t fanout : {2, all_neighbours}) {
-        request.fanout = fanout;
+        request.sections[0].fanout = fanout;
         ASSERT_OK_AND_ASSIGN(const auto right, sample_one_hop(*owner, request));
         ASSERT_OK_AND_ASSIGN(const auto kept, sample_one_hop(*part, request, ListsOf::halo));
         EXPECT_EQ(kept.counts, right.counts);
-        ASSERT_EQ(kept.neighbours.size(), right.neighbours.size());
-        for (std::size_t i = 0; i < kept.neighbours.size(); ++i) {
-          ASSERT_EQ(kept.neighbours.ids()[i], right.neighbours.ids()[i]);
-        }
+        ASSERT_EQ(testing::neighbors_of(kept), testing::neighbors_of(right));
         EXPECT_TRUE(std::ranges::equal(kept.edge_ids.bytes, right.edge_ids.bytes));
       }
     }

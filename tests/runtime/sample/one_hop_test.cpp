@@ -1,11 +1,15 @@
 #include "runtime/sample/one_hop.hpp"
 
+#include "runtime/sample/choice/uniform.hpp"
 #include "tests/runtime/sample/drive.hpp"
+#include "tests/support/one_section.hpp"
 
 namespace troupe {
 namespace {
 
 using testing::cut_graph;
+using testing::neighbors_of;
+using testing::one_hop_request;
 using testing::reference_positions;
 
 constexpr StreamKey hop_key{{0x12345678, 0x9ABCDEF0}};
@@ -15,14 +19,6 @@ std::vector<std::uint32_t> drawn(std::uint64_t id, std::uint32_t degree, std::ui
   std::vector<std::uint32_t> out = {77};
   draw_positions(DrawStream(hop_key, id), degree, fanout, replace, out);
   return out;
-}
-
-std::vector<std::uint64_t> numbers(const HopReply& reply) {
-  std::vector<std::uint64_t> ids;
-  for (std::size_t i = 0; i < reply.neighbours.size(); ++i) {
-    ids.push_back(raw(reply.neighbours.ids()[i]));
-  }
-  return ids;
 }
 
 TEST(DrawPositions, FollowFloydsAlgorithmForShortAndLongFanouts) {
@@ -61,11 +57,11 @@ class SampleOneHop : public ::testing::Test {
       : graph_(testing::skewed_graph(300, 20)), cut_(cut_graph(graph_, 1)), part_(*cut_.parts[0]) {}
 
   HopRequest request(std::int32_t fanout, std::uint64_t nodes = 300) const {
-    HopRequest request;
-    request.fanout = fanout;
-    request.key = hop_key;
+    HopRequest request = one_hop_request();
+    request.sections[0].fanout = fanout;
+    request.sections[0].key = hop_key;
     for (std::uint64_t i = 0; i < nodes; ++i) {
-      request.frontier.push_back(NodeId{i});
+      request.frontiers[0].nodes.push_back(NodeId{i});
     }
     return request;
   }
@@ -85,33 +81,34 @@ TEST_F(SampleOneHop, TakesTheDrawnPositionsOfEachList) {
       ASSERT_OK_AND_ASSIGN(const HopReply reply, sample_one_hop(part_, ask));
 
       std::size_t at = 0;
+      const auto ids = neighbors_of(reply);
       const auto& lists = part_.edges[0].in;
       const auto edge_ids = reply.edge_ids.as<std::uint64_t>();
-      ASSERT_EQ(reply.counts.size(), ask.frontier.size());
-      for (std::size_t i = 0; i < ask.frontier.size(); ++i) {
+      ASSERT_EQ(reply.counts.size(), ask.frontiers[0].nodes.size());
+      for (std::size_t i = 0; i < ask.frontiers[0].nodes.size(); ++i) {
         const DrawStream stream(hop_key, part_.nodes[0].original_ids[i]);
         const auto degree = static_cast<std::uint32_t>(lists.degree(i));
         const auto expected = reference_positions(stream, degree, fanout, replace);
         ASSERT_EQ(reply.counts[i], expected.size());
         for (const auto position : expected) {
-          EXPECT_EQ(reply.neighbours.ids()[at], lists.neighbours[lists.offsets[i] + position]);
+          EXPECT_EQ(static_cast<NodeId>(ids[at]), lists.neighbours[lists.offsets[i] + position]);
           EXPECT_EQ(edge_ids[at], lists.edge_ids[lists.offsets[i] + position]);
           ++at;
         }
       }
-      EXPECT_EQ(at, reply.neighbours.size());
-      EXPECT_EQ(reply.resume_position, 0U);
+      EXPECT_EQ(at, ids.size());
+      EXPECT_EQ(reply.sections[0].resume_position, 0U);
     }
   }
 }
 
 TEST_F(SampleOneHop, GivesANodeTheSameNeighboursWhereverItStands) {
   HopRequest ask = request(5);
-  ask.frontier = {NodeId{9}, NodeId{4}, NodeId{9}};
+  ask.frontiers[0].nodes = {NodeId{9}, NodeId{4}, NodeId{9}};
 
   ASSERT_OK_AND_ASSIGN(const HopReply reply, sample_one_hop(part_, ask));
 
-  const auto ids = numbers(reply);
+  const auto ids = neighbors_of(reply);
   const auto second = ids.begin() + reply.counts[0] + reply.counts[1];
   EXPECT_EQ(reply.counts[0], reply.counts[2]);
   EXPECT_TRUE(std::equal(ids.begin(), ids.begin() + reply.counts[0], second, ids.end()));
@@ -123,9 +120,9 @@ TEST_F(SampleOneHop, NarrowAndWideIdsGiveTheSame) {
   ASSERT_OK_AND_ASSIGN(const HopReply narrow_reply, sample_one_hop(part_, request(6)));
   ASSERT_OK_AND_ASSIGN(const HopReply wide_reply, sample_one_hop(*wide.parts[0], request(6)));
 
-  EXPECT_EQ(narrow_reply.neighbours.width_bytes, 4);
-  EXPECT_EQ(wide_reply.neighbours.width_bytes, 8);
-  EXPECT_EQ(numbers(narrow_reply), numbers(wide_reply));
+  EXPECT_EQ(narrow_reply.sections[0].width_bytes, 4);
+  EXPECT_EQ(wide_reply.sections[0].width_bytes, 8);
+  EXPECT_EQ(neighbors_of(narrow_reply), neighbors_of(wide_reply));
 }
 
 TEST_F(SampleOneHop, AnEmptyFrontierAndAFanoutOfZeroWork) {
@@ -134,7 +131,7 @@ TEST_F(SampleOneHop, AnEmptyFrontierAndAFanoutOfZeroWork) {
 
   EXPECT_TRUE(nobody.counts.empty());
   EXPECT_EQ(nothing.counts, (std::vector<std::uint32_t>{0, 0, 0}));
-  EXPECT_EQ(nothing.neighbours.size(), 0U);
+  EXPECT_EQ(neighbors_of(nothing).size(), 0U);
 }
 
 /// All of a request, asked for piece by piece.
@@ -142,17 +139,19 @@ std::vector<std::uint64_t> in_pieces(const Part& part, HopRequest ask, std::uint
                                      std::uint64_t& largest) {
   std::vector<std::uint64_t> all;
   ask.max_edges = most;
-  while (!ask.frontier.empty()) {
+  while (!ask.frontiers[0].nodes.empty()) {
     const auto reply = sample_one_hop(part, ask);
     EXPECT_OK(reply);
     EXPECT_FALSE(reply->counts.empty());
-    const auto ids = numbers(*reply);
+    const auto ids = neighbors_of(*reply);
     largest = std::max<std::uint64_t>(largest, ids.size());
     all.insert(all.end(), ids.begin(), ids.end());
-    const std::size_t covered = reply->counts.size() - (reply->resume_position != 0 ? 1 : 0);
-    ask.frontier.erase(ask.frontier.begin(),
-                       ask.frontier.begin() + static_cast<std::ptrdiff_t>(covered));
-    ask.first_position = reply->resume_position;
+    const std::size_t covered =
+        reply->counts.size() - (reply->sections[0].resume_position != 0 ? 1 : 0);
+    ask.frontiers[0].nodes.erase(
+        ask.frontiers[0].nodes.begin(),
+        ask.frontiers[0].nodes.begin() + static_cast<std::ptrdiff_t>(covered));
+    ask.sections[0].first_position = reply->sections[0].resume_position;
   }
   return all;
 }
@@ -161,7 +160,7 @@ TEST_F(SampleOneHop, WholeListsAreCutExactlyAtTheLimit) {
   ASSERT_OK_AND_ASSIGN(const HopReply whole, sample_one_hop(part_, request(all_neighbours)));
   for (const std::uint64_t most : {0U, 1U, 7U, 100U, 100000U}) {
     std::uint64_t largest = 0;
-    EXPECT_EQ(in_pieces(part_, request(all_neighbours), most, largest), numbers(whole));
+    EXPECT_EQ(in_pieces(part_, request(all_neighbours), most, largest), neighbors_of(whole));
     EXPECT_LE(largest, std::max<std::uint64_t>(most, 1));
   }
 }
@@ -170,7 +169,7 @@ TEST_F(SampleOneHop, DrawnListsAreCutBetweenNodes) {
   ASSERT_OK_AND_ASSIGN(const HopReply whole, sample_one_hop(part_, request(6)));
   for (const std::uint64_t most : {0U, 1U, 7U, 100U}) {
     std::uint64_t largest = 0;
-    EXPECT_EQ(in_pieces(part_, request(6), most, largest), numbers(whole));
+    EXPECT_EQ(in_pieces(part_, request(6), most, largest), neighbors_of(whole));
     EXPECT_LE(largest, std::max<std::uint64_t>(most, 6)) << "one node passes alone";
   }
 }
@@ -181,22 +180,23 @@ TEST_F(SampleOneHop, BadRequestsAreRefusedWithTheirValues) {
     spoil(ask);
     EXPECT_ERROR(sample_one_hop(part_, ask), Errc::invalid_argument, text);
   };
-  refuse("frontier node 300 is not in [0, 300)", [](auto& ask) { ask.frontier[1] = NodeId{300}; });
-  refuse("got -2", [](auto& ask) { ask.fanout = -2; });
+  refuse("frontier node 300 is not in [0, 300)",
+         [](auto& ask) { ask.frontiers[0].nodes[1] = NodeId{300}; });
+  refuse("got -2", [](auto& ask) { ask.sections[0].fanout = -2; });
   refuse("edge type < 1 and node type < 1, got 1 and 0",
-         [](auto& ask) { ask.edge_type = EdgeTypeId{1}; });
-  refuse("got 0 and 7", [](auto& ask) { ask.node_type = NodeTypeId{7}; });
-  refuse("first position 2 needs fanout -1", [](auto& ask) { ask.first_position = 2; });
+         [](auto& ask) { ask.sections[0].edge_type = EdgeTypeId{1}; });
+  refuse("got 0 and 7", [](auto& ask) { ask.frontiers[0].node_type = NodeTypeId{7}; });
+  refuse("first position 2 needs fanout -1", [](auto& ask) { ask.sections[0].first_position = 2; });
   refuse("first position 9999 of node 0", [](auto& ask) {
-    ask.fanout = all_neighbours;
-    ask.first_position = 9999;
+    ask.sections[0].fanout = all_neighbours;
+    ask.sections[0].first_position = 9999;
   });
 }
 
 TEST_F(SampleOneHop, NodesOfOtherPartsAreRefused) {
   const auto cut = cut_graph(graph_, 2);
   HopRequest ask = request(3, 0);
-  ask.frontier = {cut.parts[1]->nodes[0].first};
+  ask.frontiers[0].nodes = {cut.parts[1]->nodes[0].first};
 
   EXPECT_ERROR(sample_one_hop(*cut.parts[0], ask), Errc::invalid_argument, "part 0");
   EXPECT_OK(sample_one_hop(*cut.parts[1], ask));
@@ -241,15 +241,14 @@ TEST_F(SampleOneHop, AHaloGivesWhatTheOwnerGives) {
       HopRequest wanted = request(fanout, 1);
       wanted.replace = replace;
       wanted.with_edge_ids = true;
-      wanted.frontier.clear();
+      wanted.frontiers[0].nodes.clear();
       for (auto local = count; local > 2; --local) {
-        wanted.frontier.push_back(static_cast<NodeId>(first + local - 1));
+        wanted.frontiers[0].nodes.push_back(static_cast<NodeId>(first + local - 1));
       }
       ASSERT_OK_AND_ASSIGN(const auto owner, sample_one_hop(part_, wanted));
       ASSERT_OK_AND_ASSIGN(const auto halo, sample_one_hop(part, wanted, ListsOf::halo));
       EXPECT_EQ(halo.counts, owner.counts);
-      EXPECT_TRUE(
-          std::ranges::equal(halo.neighbours.segment.bytes, owner.neighbours.segment.bytes));
+      EXPECT_TRUE(std::ranges::equal(halo.neighbours.bytes, owner.neighbours.bytes));
       EXPECT_TRUE(std::ranges::equal(halo.edge_ids.bytes, owner.edge_ids.bytes));
     }
   }
@@ -257,11 +256,86 @@ TEST_F(SampleOneHop, AHaloGivesWhatTheOwnerGives) {
 
 TEST_F(SampleOneHop, NodesWhoseListsAHaloDoesNotKeepAreRefused) {
   HopRequest wanted = request(3, 1);
-  wanted.frontier = {part_.nodes[0].first};  // its own
+  wanted.frontiers[0].nodes = {part_.nodes[0].first};  // its own
   EXPECT_ERROR(sample_one_hop(with_halo(part_, 2), wanted, ListsOf::halo), Errc::invalid_argument,
                "whose lists its halo keeps");
   EXPECT_ERROR(sample_one_hop(part_, wanted, ListsOf::halo), Errc::failed_precondition,
                "no whole lists");
+}
+
+TEST_F(SampleOneHop, SectionsOfWrongOrderOrPlaceAreRefused) {
+  HopRequest twice = request(3, 2);
+  twice.sections.push_back(twice.sections[0]);
+  EXPECT_ERROR(sample_one_hop(part_, twice), Errc::invalid_argument,
+               "edge types in ascending order, got 0 after 0");
+  HopRequest nowhere = request(3, 2);
+  nowhere.sections[0].frontier = 1;
+  EXPECT_ERROR(sample_one_hop(part_, nowhere), Errc::invalid_argument, "frontier < 1, got 1");
+  HopRequest nothing;
+  ASSERT_OK_AND_ASSIGN(const auto reply, sample_one_hop(part_, nothing));
+  EXPECT_TRUE(reply.sections.empty());
+}
+
+/// Takes every second entry, at most `fanout`; fewer than it planned.
+class EverySecond : public Choice {
+ public:
+  explicit EverySecond(const ChoiceOptions& options) : fanout_(options.fanout) {}
+  void plan(std::span<Stretch> group) const override {
+    for (auto& stretch : group) {
+      stretch.whole = stretch.entries <= 1;
+      stretch.taken = stretch.entries;
+    }
+  }
+  void choose(StreamKey, std::span<Stretch> group, std::span<std::uint32_t> positions) override {
+    std::size_t next = 0;
+    for (auto& stretch : group) {
+      stretch.taken = std::min(fanout_, (stretch.entries + 1) / 2);
+      for (std::uint32_t i = 0; i < stretch.taken; ++i) {
+        positions[next + i] = 2 * i;
+      }
+      next += stretch.taken;
+    }
+  }
+
+ private:
+  std::uint32_t fanout_;
+};
+
+TEST_F(SampleOneHop, AMadeUpChoiceTakesItsPositionsAndNothingElseChanges) {
+  const std::vector<ChoiceKind> kinds{
+      choice_kinds()[0],
+      {.name = "every_second", .help = "made up", .make = [](const ChoiceOptions& options) {
+         return std::unique_ptr<Choice>(std::make_unique<EverySecond>(options));
+       }}};
+  HopRequest ask = request(4);
+  ask.choice = 1;
+  ask.with_edge_ids = true;
+
+  ASSERT_OK_AND_ASSIGN(const HopReply reply, sample_one_hop(part_, ask, ListsOf::owned, kinds));
+
+  const auto& lists = part_.edges[0].in;
+  const auto ids = neighbors_of(reply);
+  const auto edge_ids = reply.edge_ids.as<std::uint64_t>();
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < reply.counts.size(); ++i) {
+    ASSERT_EQ(reply.counts[i], std::min<std::uint64_t>(4, (lists.degree(i) + 1) / 2)) << i;
+    for (std::uint32_t k = 0; k < reply.counts[i]; ++k, ++at) {
+      EXPECT_EQ(ids[at], raw(lists.neighbours[lists.offsets[i] + 2 * k]));
+      EXPECT_EQ(edge_ids[at], lists.edge_ids[lists.offsets[i] + 2 * k]);
+    }
+  }
+  EXPECT_EQ(at, ids.size());
+  EXPECT_EQ(at, edge_ids.size());
+}
+
+TEST_F(SampleOneHop, ChoicesThatAreNotThereOrNotBuiltAreRefused) {
+  HopRequest ask = request(4);
+  ask.choice = 99;
+  EXPECT_ERROR(sample_one_hop(part_, ask), Errc::invalid_argument, "got 99");
+  const std::vector<ChoiceKind> kinds{{.name = "planned", .help = "made up"}};
+  ask.choice = 0;
+  EXPECT_ERROR(sample_one_hop(part_, ask, ListsOf::owned, kinds), Errc::unimplemented,
+               "\"planned\" is not built yet");
 }
 
 TEST_F(SampleOneHop, MissingListsAndEdgeIdsAreFailedPreconditions) {

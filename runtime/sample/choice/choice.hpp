@@ -1,0 +1,51 @@
+#pragma once
+/// \file choice.hpp
+/// Choices of neighbors: which entries of a stretch of a neighbor list a hop takes. A choice knows
+/// neither parts nor messages: runtime/sample/one_hop.cpp finds the stretches and copies the
+/// entries. A new choice is a class in this folder and a row of choices.cpp.
+#include "runtime/base/philox.hpp"
+
+#include <cstdint>
+#include <span>
+
+namespace troupe {
+
+/// Fanout that takes every entry of a list; no choice is made then.
+inline constexpr std::int32_t all_neighbours = -1;
+
+/// Options of all choices; each ignores those that its row does not name.
+struct ChoiceOptions {
+  std::uint32_t fanout = 0;
+  bool replace = false;
+};
+
+/// The entries of one node's list among which a choice is made.
+struct Stretch {
+  std::uint64_t original_id = 0;  ///< Of the node; set where `whole` is false
+  std::uint32_t entries = 0;
+  std::uint32_t taken = 0;  ///< Entries that are taken, at most while planned
+  bool whole = false;       ///< All entries are taken as they lie; choose() does not see it
+};
+
+/// Integers alone decide, so that a device gives the same bits.
+/// Lifecycle: one per request and fanout
+/// Threads:   one at a time
+class Choice {
+ public:
+  Choice() = default;
+  Choice(const Choice&) = delete;
+  Choice& operator=(const Choice&) = delete;
+  virtual ~Choice() = default;
+
+  /// Sets `taken`, to the most that choose() may take, and `whole` from `entries`.
+  virtual void plan(std::span<Stretch> group) const = 0;
+  /// Writes the positions taken of each stretch, stretch after stretch: ascending, below its
+  /// `entries`, repeats allowed. May lower `taken`.
+  /// \param positions  [sum of `taken` as planned]; those of a stretch begin where the ones before it,
+  ///   as taken, end
+  /// \requires no stretch is whole or empty
+  virtual void choose(StreamKey key, std::span<Stretch> group,
+                      std::span<std::uint32_t> positions) = 0;
+};
+
+}  // namespace troupe

@@ -1,0 +1,77 @@
+#pragma once
+/// \file hop_request.hpp
+/// The request for one hop of sampling and its reply. One request asks a part along all edge types
+/// that start at its nodes, so that a hop takes one request per holder.
+#include "runtime/base/id_list.hpp"
+#include "runtime/base/philox.hpp"
+#include "runtime/base/result.hpp"
+#include "runtime/graph/part.hpp"
+#include "runtime/sample/choice/choice.hpp"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace troupe {
+
+/// Nodes of one type whose neighbors are requested.
+struct HopFrontier {
+  NodeTypeId node_type{};
+  std::vector<NodeId> nodes;  ///< All owned by the part; order is kept; duplicates allowed
+};
+
+/// One edge type of a request.
+struct HopSection {
+  EdgeTypeId edge_type{};
+  std::uint32_t frontier = 0;            ///< Place in HopRequest::frontiers
+  std::int32_t fanout = all_neighbours;  ///< >= 0, or all_neighbours
+  StreamKey key{};                       ///< Of domain `neighbours`, edge type, hop, epoch, batch
+  std::uint64_t first_position = 0;      ///< Where the list of the first node continues, from
+                                         ///< HopReply::Section::resume_position; else 0
+};
+
+/// Requests neighbors of nodes of one part.
+struct HopRequest {
+  EdgeDir dir = EdgeDir::in;
+  std::uint16_t choice = 0;  ///< Place in choice_kinds()
+  bool replace = false;
+  bool with_edge_ids = false;
+  std::vector<HopFrontier> frontiers;
+  std::vector<HopSection> sections;             ///< In ascending order of edge types
+  std::uint64_t max_edges = ~std::uint64_t{0};  ///< Most edges in the reply; at least one is
+                                                ///< returned if there is any
+  std::uint64_t flow = 0;                       ///< Batch in the trace; 0: none
+
+  /// Nodes of all sections.
+  std::uint64_t num_nodes() const;
+};
+
+/// Neighbors in the order of the request: the first `sections.size()` sections are answered, each
+/// in frontier order, each node's neighbors in ascending position of its list. Sections without an
+/// answer, and what is missing of the last one, are requested again.
+struct HopReply {
+  struct Section {
+    std::uint64_t nodes = 0;       ///< Covered: the first so many of its frontier
+    std::uint8_t width_bytes = 8;  ///< Of its neighbors' ids: 4 or 8
+    /// Not 0: the last covered node's list was cut there by max_edges; its request continues with
+    /// this first_position.
+    std::uint64_t resume_position = 0;
+  };
+  std::vector<Section> sections;
+  std::vector<std::uint32_t> counts;  ///< [covered nodes], section after section
+  Segment neighbours;                 ///< Global ids; each section begins at a multiple of 8 bytes
+  Segment edge_ids;                   ///< u64 original edge ids, section after section; or empty
+};
+
+/// One section of a reply. Borrowed.
+struct HopSectionView {
+  std::span<const std::uint32_t> counts;
+  IdSpan neighbours;                        ///< [sum of counts]
+  std::span<const std::uint64_t> edge_ids;  ///< [sum of counts], or empty
+  std::uint64_t resume_position = 0;
+};
+
+/// \errors data_corruption: sizes that do not agree with each other (named)
+Result<std::vector<HopSectionView>> sections_of(const HopReply& reply);
+
+}  // namespace troupe
