@@ -2,6 +2,7 @@
 // rank order and answers with the sum. A barrier is a sum of nothing.
 #include "actors/error.hpp"
 #include "actors/session_rank_state.hpp"
+#include "runtime/net/codec.hpp"
 
 #include <caf/all.hpp>
 

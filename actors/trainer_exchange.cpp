@@ -2,6 +2,7 @@
 #include "actors/error.hpp"
 #include "actors/offload.hpp"
 #include "actors/trainer_state.hpp"
+#include "runtime/net/codec.hpp"
 
 #include <caf/all.hpp>
 
