@@ -8,6 +8,7 @@
 #include "runtime/partition/partition_book.hpp"
 #include "runtime/sample/batch_builder.hpp"
 #include "runtime/sample/list_cache.hpp"
+#include "runtime/sample/sampling_work.hpp"
 
 #include <caf/actor.hpp>
 
@@ -24,10 +25,6 @@ namespace troupe {
 
 /// Most batches that a sampler or collector works on: twice what a rank may have in flight.
 inline constexpr std::size_t max_batches_in_progress = 2048;
-
-/// Called when a sampler begins a hop of a batch (0, 1, …; `hops` when the batch is sampled), for
-/// tests and traces.
-using HopObserver = std::function<void(const BatchKey& key, std::uint32_t hop)>;
 
 /// Threads: immutable once actors run; the executor may be used from any thread.
 struct HostContext {
@@ -63,6 +60,14 @@ struct HostContext {
   std::shared_ptr<const Part> local_lists(PartId part) const {
     const auto found = lists.find(part);
     return found == lists.end() ? local_part(part) : found->second;
+  }
+  /// [parts] whether a part lies here.
+  std::vector<bool> parts_here() const {
+    std::vector<bool> here(book->parts());
+    for (const auto& part : parts) {
+      here[raw(part.first)] = true;
+    }
+    return here;
   }
 };
 

@@ -1,42 +1,26 @@
 #include "actors/sampler.hpp"
 
-#include "actors/error.hpp"
+#include "actors/assembly.hpp"
 #include "actors/local_messages.hpp"
-#include "actors/offload.hpp"
+#include "runtime/sample/sampling_work.hpp"
 
 #include <caf/all.hpp>
 
-#include <algorithm>
 #include <fmt/format.h>
+#include <optional>
 
 namespace troupe {
 namespace {
 
-using SteadyClock = std::chrono::steady_clock;
-
-struct ArrivedHop {
-  std::uint32_t question = 0;
-  Ref<HopReply> reply;
-};
-
 /// Parts that keep lists of nodes around them.
 using Halos = std::vector<std::shared_ptr<const Part>>;
 
-/// One batch on its way through the hops. `builder` is used by one task at a time: `busy` says that
-/// one has it.
-struct SamplingBatch {
-  Ref<SampleBatch> request;
+/// What the collector is told of a batch besides its nodes and edges.
+struct ForCollector {
   std::shared_ptr<const CollectOptions> collect;
-  caf::response_promise promise;
-  std::shared_ptr<const Halos> here;  ///< asked before the owners of nodes
-  std::shared_ptr<BatchBuilder> builder;
-  std::vector<ArrivedHop> arrived;
-  std::vector<HopQuestion> local;
-  bool busy = false;
-  BatchTrace trace;
-  SteadyClock::time_point began = SteadyClock::now();
-  SteadyClock::time_point hop_began{};
+  std::uint64_t flow = 0;
 };
+using Sampling = Assemblies<SamplingWork, ForCollector>;
 
 struct SamplerState {
   const char* name = "troupe.sampler";
@@ -45,142 +29,19 @@ struct SamplerState {
   TraceTrack trace;
   std::shared_ptr<CachedLists> lists;       ///< null: none are kept
   std::shared_ptr<const Halos> with_lists;  ///< the host's halos and what is kept; null until it is
-  std::map<std::uint64_t, SamplingBatch> batches;
-  std::uint64_t next_id = 0;
+  std::optional<Sampling> batches;
 };
 using Sampler = caf::stateful_actor<SamplerState>;
-using Questions = Result<std::vector<HopQuestion>>;
 
-/// The part that has the lists asked for, if it lies here.
-std::shared_ptr<const Part> lists_here(const HostContext& host, const Halos& here,
-                                       const HopQuestion& question) {
-  if (question.lists_of == ListsOf::halo) {
-    return *std::ranges::find(here, question.part, &Part::id);
-  }
-  return host.local_lists(question.part);
-}
-
-/// Off the mailbox: takes replies, samples this host's share, says what to ask next.
-Questions grow(const HostContext& host, const Halos& here, BatchBuilder& builder,
-               const std::vector<ArrivedHop>& arrived, const std::vector<HopQuestion>& local) {
-  for (const auto& [question, reply] : arrived) {
-    TROUPE_RETURN_IF_ERROR(builder.answer(question, *reply));
-  }
-  for (const auto& question : local) {
-    TROUPE_ASSIGN_OR_RETURN(const auto reply, sample_one_hop(*lists_here(host, here, question),
-                                                             question.request, question.lists_of));
-    TROUPE_RETURN_IF_ERROR(builder.answer(question.id, reply));
-  }
-  return builder.questions();
-}
-
-void fail(Sampler* self, std::uint64_t id, const Error& why) {
-  auto node = self->state.batches.extract(id);
-  if (node.empty()) {
-    return;
-  }
-  const auto& key = node.mapped().request->key;
-  node.mapped().promise.deliver(to_caf(
-      Error(why).with(fmt::format("sampling batch {} of epoch {}", key.number, key.epoch + 1))));
-}
-
-/// The hop that was under way is over.
-void trace_hop(Sampler* self, const SamplingBatch& batch) {
-  if (batch.hop_began != SteadyClock::time_point{}) {
-    self->state.trace.slice("hop", batch.hop_began, batch.request->flow);
-  }
-}
-
-void finish(Sampler* self, std::uint64_t id) {
-  auto node = self->state.batches.extract(id);
-  auto& batch = node.mapped();
-  if (self->state.host->on_hop) {
-    self->state.host->on_hop(batch.request->key, batch.builder->hop());
-  }
-  auto sampled = std::make_shared<const SampledBatch>(std::move(*batch.builder).take());
-  batch.trace.sample_ns = static_cast<std::uint64_t>((SteadyClock::now() - batch.began).count());
-  trace_hop(self, batch);
-  self->state.trace.slice("sample", batch.began, batch.request->flow);
+void finish(Sampler* self, Sampling::Item batch) {
+  BatchTrace trace;
+  trace.frontier = batch.work->frontier();
+  trace.sample_ns = batch.nanoseconds();
+  self->state.trace.slice("sample", batch.began, batch.about.flow);
   batch.promise.delegate(self->state.collector,
-                         Ref<CollectBatch>(CollectBatch{std::move(sampled), batch.collect,
-                                                        batch.trace, batch.request->flow}));
-}
-
-void advance(Sampler* self, std::uint64_t id);
-
-void ask(Sampler* self, std::uint64_t id, HopQuestion question) {
-  const auto& host = *self->state.host;
-  const auto number = question.id;
-  const auto part = question.part;
-  question.request.flow = self->state.batches.at(id).request->flow;
-  self->request(host.holders[raw(part)], host.request_deadline,
-                Ref<HopRequest>(std::move(question.request)))
-      .then(
-          [self, id, number](const Ref<HopReply>& reply) {
-            const auto found = self->state.batches.find(id);
-            if (found == self->state.batches.end()) {
-              return;
-            }
-            found->second.arrived.push_back({number, reply});
-            if (!found->second.busy) {
-              advance(self, id);
-            }
-          },
-          [self, id, part](const caf::error& error) {
-            fail(self, id, from_caf(error).with(fmt::format("holder of part {}", raw(part))));
-          });
-}
-
-/// Sends what must be asked of others, keeps what lies here.
-void dispatch(Sampler* self, std::uint64_t id, std::vector<HopQuestion> questions) {
-  const auto& host = *self->state.host;
-  auto& batch = self->state.batches.at(id);
-  if (!questions.empty() && host.on_hop) {
-    host.on_hop(batch.request->key, batch.builder->hop());
-  }
-  if (!questions.empty()) {
-    trace_hop(self, batch);
-    batch.hop_began = self->state.trace.now();
-  }
-  const auto hop = batch.builder->hop();
-  for (auto& question : questions) {
-    const auto nodes = question.request.num_nodes();
-    const bool here = lists_here(host, *batch.here, question) != nullptr;
-    batch.trace.frontier.add(hop, nodes, here ? 0 : nodes);
-    if (here) {
-      batch.local.push_back(std::move(question));
-    } else {
-      ask(self, id, std::move(question));
-    }
-  }
-}
-
-void advance(Sampler* self, std::uint64_t id) {
-  auto& batch = self->state.batches.at(id);
-  batch.busy = true;
-  offload(
-      self, *self->state.host->executor,
-      [host = self->state.host, here = batch.here, builder = batch.builder,
-       arrived = std::exchange(batch.arrived, {}), local = std::exchange(batch.local, {})] {
-        return grow(*host, *here, *builder, arrived, local);
-      },
-      [self, id](Questions questions) {
-        const auto found = self->state.batches.find(id);
-        if (found == self->state.batches.end()) {
-          return;
-        }
-        if (!questions) {
-          return fail(self, id, questions.error());
-        }
-        auto& grown = found->second;
-        grown.busy = false;
-        dispatch(self, id, *std::move(questions));
-        if (grown.builder->done()) {
-          finish(self, id);
-        } else if (!grown.arrived.empty() || !grown.local.empty()) {
-          advance(self, id);
-        }
-      });
+                         Ref<CollectBatch>(CollectBatch{
+                             std::make_shared<const SampledBatch>(std::move(*batch.work).take()),
+                             std::move(batch.about.collect), std::move(trace), batch.about.flow}));
 }
 
 /// What the request means: its own options, or those of the job where it came without.
@@ -245,12 +106,6 @@ std::shared_ptr<const Halos> halos_for(Sampler* self, const SampleOptions& optio
 void begin(Sampler* self, const Ref<SampleBatch>& request) {
   auto promise = self->make_response_promise();
   auto& state = self->state;
-  if (state.batches.size() == max_batches_in_progress) {
-    promise.deliver(to_caf(
-        Error(Errc::overloaded, fmt::format("sampler: {} batches in progress, the most it takes",
-                                            max_batches_in_progress))));
-    return;
-  }
   if (const auto seeds = check_seeds(*state.host, *request); !seeds) {
     promise.deliver(to_caf(seeds.error()));
     return;
@@ -260,16 +115,19 @@ void begin(Sampler* self, const Ref<SampleBatch>& request) {
     promise.deliver(to_caf(options.error()));
     return;
   }
-  const auto id = state.next_id++;
-  auto& batch = state.batches[id];
-  batch.request = request;
-  batch.collect = std::move(options->collect);
-  batch.promise = std::move(promise);
-  batch.here = halos_for(self, *options->sample);
-  batch.builder = std::make_shared<BatchBuilder>(*state.host->graph, *state.host->book,
-                                                 std::move(options->sample), request->key,
-                                                 request->seed_type, request->seeds, *batch.here);
-  advance(self, id);
+  SamplingInputs inputs{
+      .graph = state.host->graph,
+      .book = state.host->book,
+      .options = options->sample,
+      .halos = halos_for(self, *options->sample),
+      .lists_here = [host = state.host](PartId part) { return host->local_lists(part); },
+      .on_hop = state.host->on_hop,
+      .trace = state.trace,
+      .flow = request->flow};
+  state.batches->begin(
+      std::move(promise),
+      SamplingWork(std::move(inputs), request->key, request->seed_type, request->seeds),
+      {std::move(options->collect), request->flow});
 }
 
 caf::behavior sampler(Sampler* self, std::shared_ptr<const HostContext> host, caf::actor collector,
@@ -278,6 +136,10 @@ caf::behavior sampler(Sampler* self, std::shared_ptr<const HostContext> host, ca
   self->state.collector = std::move(collector);
   self->state.trace = std::move(trace);
   self->state.lists = std::move(lists);
+  self->state.batches.emplace(
+      self, self->state.host,
+      Sampling::Hooks{.doing = "sampling",
+                      .finish = [self](Sampling::Item batch) { finish(self, std::move(batch)); }});
   return {
       [self](const Ref<SampleBatch>& request) { begin(self, request); },
       run_continuation,

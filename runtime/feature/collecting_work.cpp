@@ -1,0 +1,61 @@
+#include "runtime/feature/collecting_work.hpp"
+
+#include <utility>
+
+namespace troupe {
+
+CollectingWork::CollectingWork(CollectingInputs inputs) : inputs_(std::move(inputs)) {}
+
+void CollectingWork::begin(Step& step) {
+  rows_.emplace(*inputs_.book, inputs_.options, inputs_.sampled, inputs_.cache, inputs_.halos);
+  const bool features = inputs_.options->source.kind == RowSource::Kind::features;
+  std::vector<bool> here(inputs_.book->parts());
+  for (std::uint32_t p = 0; p < here.size(); ++p) {
+    here[p] = inputs_.part_here(static_cast<PartId>(p)) != nullptr;
+  }
+  counts_.cached = rows_->cached_rows();
+  counts_.rows = rows_->cached_rows() + rows_->halo_rows();
+  if (inputs_.measure && features && key().purpose == Purpose::train) {
+    counts_.cached_at_best = inputs_.measure->count(key().epoch, rows_->cacheable(here));
+  }
+  for (const auto& question : rows_->questions()) {
+    const auto nodes = question.request.num_nodes();
+    const bool lies_here = here[raw(question.part)];
+    counts_.rows += nodes;
+    counts_.remote += lies_here ? 0 : nodes;
+    if (lies_here && features) {
+      local_.emplace_back(question.id, question.part);
+    } else {
+      step.ask.push_back(question);
+      step.ask.back().request.flow = inputs_.flow;
+    }
+  }
+}
+
+Result<CollectingWork::Step> CollectingWork::step(const std::vector<Arrived>& arrived) {
+  Step step;
+  if (!rows_) {
+    begin(step);
+    if (!step.ask.empty()) {
+      step.more = !local_.empty();
+      return step;
+    }
+  }
+  for (const auto& [question, reply] : arrived) {
+    TROUPE_RETURN_IF_ERROR(rows_->answer(question, *reply));
+  }
+  for (const auto& [question, part] : std::exchange(local_, {})) {
+    TROUPE_RETURN_IF_ERROR(rows_->answer_from(question, *inputs_.part_here(part)));
+  }
+  if (rows_->done()) {
+    batch_ = std::move(*rows_).take();
+    step.done = true;
+  }
+  return step;
+}
+
+Batch CollectingWork::take() && {
+  return *std::move(batch_);
+}
+
+}  // namespace troupe

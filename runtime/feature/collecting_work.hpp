@@ -1,0 +1,74 @@
+#pragma once
+/// \file collecting_work.hpp
+/// Collecting of one batch's rows as a collector does it: rows that lie here are read in place,
+/// requests for the others are handed out. Knows no actors.
+#include "runtime/base/assembly_step.hpp"
+#include "runtime/base/result.hpp"
+#include "runtime/feature/best_hits.hpp"
+#include "runtime/feature/row_collection.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace troupe {
+
+struct CollectingInputs {
+  std::shared_ptr<const PartitionBook> book;
+  std::shared_ptr<const CollectOptions> options;
+  std::shared_ptr<const SampledBatch> sampled;
+  std::shared_ptr<const RowCache> cache;               ///< Null: none, or not filled yet
+  std::shared_ptr<BestHitsOfEpochs> measure;           ///< Null: not measured
+  std::span<const std::shared_ptr<const Part>> halos;  ///< Parts here that keep rows around them
+  /// The part if it lies here, else nullptr.
+  std::function<std::shared_ptr<const Part>(PartId)> part_here;
+  std::uint64_t flow = 0;  ///< Batch in the trace; 0: none
+};
+
+/// Where the rows of a batch came from.
+struct CollectedRows {
+  std::uint64_t rows = 0;
+  std::uint64_t remote = 0;
+  std::uint64_t cached = 0;
+  std::uint64_t cached_at_best = 0;
+};
+
+/// Lifecycle: step() until done; take()
+/// Threads:   one at a time, any
+/// Borrows:   the parts of `halos`, which must outlive it
+class CollectingWork {
+ public:
+  using Question = RowQuestion;
+  using Reply = RowReply;
+  using Step = AssemblyStep<RowQuestion>;
+  struct Arrived {
+    std::uint32_t question = 0;
+    std::shared_ptr<const RowReply> reply;
+  };
+
+  /// Nothing is computed yet.
+  explicit CollectingWork(CollectingInputs inputs);
+
+  /// Takes replies and reads what lies here. Requests to others are handed out first. Tensors are
+  /// requested of their holder also where the part lies here.
+  /// \errors those of RowCollection
+  Result<Step> step(const std::vector<Arrived>& arrived);
+
+  const BatchKey& key() const { return inputs_.sampled->key; }
+  const CollectedRows& counts() const { return counts_; }
+  /// \requires the last step was done
+  Batch take() &&;
+
+ private:
+  void begin(Step& step);
+
+  CollectingInputs inputs_;
+  std::optional<RowCollection> rows_;
+  std::vector<std::pair<std::uint32_t, PartId>> local_;  ///< Questions to be answered in place
+  CollectedRows counts_;
+  std::optional<Batch> batch_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,82 @@
+#pragma once
+/// \file sampling_work.hpp
+/// Sampling of one batch as a sampler does it: lists that lie here are sampled in place, requests for
+/// the others are handed out. Knows no actors.
+#include "runtime/base/assembly_step.hpp"
+#include "runtime/base/result.hpp"
+#include "runtime/base/trace.hpp"
+#include "runtime/sample/batch_builder.hpp"
+#include "runtime/sample/frontier_counts.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace troupe {
+
+/// Called when a hop of a batch begins (0, 1, …; `hops` when the batch is sampled), for tests and
+/// traces. Threads: any.
+using HopObserver = std::function<void(const BatchKey& key, std::uint32_t hop)>;
+
+/// What a batch is sampled from, and what of it lies here.
+struct SamplingInputs {
+  std::shared_ptr<const GraphInfo> graph;
+  std::shared_ptr<const PartitionBook> book;
+  std::shared_ptr<const SampleOptions> options;
+  /// Parts that keep lists of nodes around them: asked instead of the nodes' owners.
+  std::shared_ptr<const std::vector<std::shared_ptr<const Part>>> halos;
+  /// The part if its lists lie here, else nullptr.
+  std::function<std::shared_ptr<const Part>(PartId)> lists_here;
+  HopObserver on_hop;
+  TraceTrack trace;
+  std::uint64_t flow = 0;  ///< Batch in the trace; 0: none
+};
+
+/// Lifecycle: step() until done; take()
+/// Threads:   one at a time, any
+class SamplingWork {
+ public:
+  using Question = HopQuestion;
+  using Reply = HopReply;
+  using Step = AssemblyStep<HopQuestion>;
+  struct Arrived {
+    std::uint32_t question = 0;
+    std::shared_ptr<const HopReply> reply;
+  };
+
+  /// Nothing is computed yet.
+  /// \requires the seeds are in the book
+  SamplingWork(SamplingInputs inputs, BatchKey key, NodeTypeId seed_type,
+               std::vector<NodeId> seeds);
+
+  /// Takes replies, samples what lies here, and goes on to the next hop as long as nothing elsewhere
+  /// is needed. Requests to others are handed out before the lists here are sampled.
+  /// \errors those of BatchBuilder::answer and sample_one_hop
+  Result<Step> step(const std::vector<Arrived>& arrived);
+
+  const BatchKey& key() const { return key_; }
+  /// Nodes by hop, and those requested elsewhere.
+  const FrontierCounts& frontier() const { return frontier_; }
+  /// \requires the last step was done
+  SampledBatch take() &&;
+
+ private:
+  std::shared_ptr<const Part> here(const HopQuestion& question) const;
+  Status sample_here();
+  void split(std::vector<HopQuestion> questions, std::vector<HopQuestion>& elsewhere);
+  void begin_hop(bool asks);
+
+  SamplingInputs inputs_;
+  BatchKey key_;
+  NodeTypeId seed_type_;
+  std::vector<NodeId> seeds_;
+  std::optional<BatchBuilder> builder_;
+  std::vector<HopQuestion> local_;  ///< To be answered in place
+  FrontierCounts frontier_;
+  TraceTrack::TimePoint hop_began_{};
+};
+
+}  // namespace troupe
