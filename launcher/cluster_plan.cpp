@@ -186,13 +186,11 @@ TrainerOptions ClusterPlan::trainer_options(Rank rank) const {
 }
 
 EvaluatorOptions ClusterPlan::evaluator_options() const {
-  EvaluatorOptions options;
-  options.network = network;
-  options.dir = job.sample.edge_dir;
-  options.decoders = collect->decoders;
-  options.seeds = seeds;
-  options.embeddings = inference && inference->embeddings;
-  return options;
+  return {.inference = {.network = network,
+                        .dir = job.sample.edge_dir,
+                        .decoders = collect->decoders,
+                        .seeds = seeds,
+                        .embeddings = inference && inference->embeddings}};
 }
 
 GateOptions ClusterPlan::gate_options() const {

@@ -1,0 +1,301 @@
+#include "runtime/run/exact_inference.hpp"
+
+#include "runtime/nn/scores.hpp"
+#include "runtime/run/forward_input.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace troupe {
+namespace {
+
+constexpr std::size_t most_in_flight = 2;
+
+const nn::InferStage::Output& output_of(const nn::InferStage& stage, NodeTypeId type) {
+  return *std::ranges::find(stage.outputs, type, &nn::InferStage::Output::type);
+}
+
+/// A batch of one hop as a stage takes it; borrows the batch.
+nn::InferInput infer_input(const Batch& batch, const nn::InferStage::Output& output,
+                           std::uint32_t stage, bool embeddings) {
+  nn::InferInput input;
+  input.stage = stage;
+  input.type = output.type;
+  input.embeddings = embeddings;
+  input.blocks.resize(batch.sampled->edges.size());
+  for (const auto e : output.edges) {
+    input.blocks[raw(e)] = edge_block(*batch.sampled, e, 0, 1);
+  }
+  for (const auto& rows : batch.rows) {
+    input.rows.push_back(rows.features.view());
+  }
+  return input;
+}
+
+void append_label(const PartNodes& nodes, std::uint64_t local, net::ScoreResult& result) {
+  if (nodes.targets.empty()) {
+    result.labels.push_back(nodes.labels.empty() ? -1 : nodes.labels[local]);
+    return;
+  }
+  const auto width = nodes.targets.size() / nodes.count;
+  const auto known = nn::known_labels(nodes.targets.subspan(local * width, width));
+  result.labels.insert(result.labels.end(), known.begin(), known.end());
+}
+
+}  // namespace
+
+std::vector<nn::InferStage> stages_of(const nn::Network& network, bool embeddings) {
+  return embeddings ? network.embedding_stages() : network.infer_stages();
+}
+
+ExactInference::ExactInference(ExactInferenceOptions options, InferenceHost host)
+    : options_(std::move(options)),
+      host_(std::move(host)),
+      stages_(stages_of(*options_.network, options_.embeddings)) {
+  for (const auto& stage : stages_) {
+    work_.push_back(work_of(stage));
+  }
+}
+
+Status ExactInference::check(std::uint32_t layer) const {
+  if (layer >= stages_.size() || (layer > 0 && parameters_.empty())) {
+    return Error(Errc::failed_precondition,
+                 fmt::format("evaluator of {}: asked for layer {} of {} out of turn", host_.process,
+                             layer, stages_.size()));
+  }
+  return ok_status();
+}
+
+Status ExactInference::set_parameters(const Segment& values) {
+  const auto expected = options_.network->num_parameters() * sizeof(float);
+  if (values.bytes.size() != expected) {
+    return Error(Errc::data_corruption,
+                 fmt::format("parameters of the trainer: expected {} bytes, found {}", expected,
+                             values.bytes.size()));
+  }
+  parameters_ = values;
+  return ok_status();
+}
+
+/// Node type whose rows an edge type brings.
+NodeTypeId ExactInference::source_of(EdgeTypeId edge) const {
+  return options_.network->options().types.edges[raw(edge)].source;
+}
+
+/// Columns of the rows that a stage reads for an output: those of its own type and of its sources.
+std::uint64_t ExactInference::read_cols(const nn::InferStage& stage,
+                                        const nn::InferStage::Output& output) const {
+  std::uint64_t cols = stage.in_cols[raw(output.type)];
+  for (const auto e : output.edges) {
+    cols = std::max(cols, stage.in_cols[raw(source_of(e))]);
+  }
+  return cols;
+}
+
+/// Work of a stage on the nodes of all parts that lie here.
+std::uint64_t ExactInference::work_of(const nn::InferStage& stage) const {
+  std::uint64_t work = 0;
+  for (const auto& [id, part] : host_.parts) {
+    for (const auto& output : stage.outputs) {
+      std::uint64_t edges = 0;
+      for (const auto e : output.edges) {
+        edges += part->edges_of(e).lists(options_.dir).neighbours.size();
+      }
+      work += inference_work(stage, read_cols(stage, output), output.cols,
+                             part->nodes_of(output.type).count, edges);
+    }
+  }
+  return work;
+}
+
+std::shared_ptr<const CollectOptions> ExactInference::stage_inputs() const {
+  CollectOptions collect;
+  collect.with_labels = false;
+  collect.with_original_ids = false;
+  collect.digest = DigestMode::off;
+  collect.seeds_only = !stage().neighbor_rows;
+  if (layer_ > 0) {
+    collect.source = {RowSource::Kind::tensor, layer_};
+  }
+  for (std::size_t t = 0; t < stage().in_cols.size(); ++t) {
+    const bool features = layer_ == 0 && stage().in_cols[t] > 0;
+    collect.decoders.push_back(features ? options_.decoders[t]
+                                        : RowDecoder::plain(stage().in_cols[t]));
+  }
+  return std::make_shared<const CollectOptions>(std::move(collect));
+}
+
+/// All neighbors along the edge types that a stage reads.
+std::shared_ptr<const SampleOptions> ExactInference::stage_sample() const {
+  SampleOptions sample;
+  sample.dir = options_.dir;
+  auto& fanout = sample.fanout.emplace_back(host_.graph->edge_types.size(), 0);
+  for (const auto& output : stage().outputs) {
+    for (const auto e : output.edges) {
+      fanout[raw(e)] = all_neighbours;
+    }
+  }
+  return std::make_shared<const SampleOptions>(std::move(sample));
+}
+
+BlockInputs ExactInference::block_inputs(const Part& part,
+                                         const nn::InferStage::Output& output) const {
+  BlockInputs inputs{.rows = {}, .along = {}, .own = output.type};
+  for (std::size_t t = 0; t < host_.graph->node_types.size(); ++t) {
+    inputs.rows.push_back({host_.book->count(static_cast<NodeTypeId>(t)),
+                           collect_->decoders[t].cols() * sizeof(float)});
+  }
+  for (const auto e : output.edges) {
+    inputs.along.push_back({&part.edges_of(e).lists(options_.dir), source_of(e)});
+  }
+  return inputs;
+}
+
+void ExactInference::cancel() {
+  left_.clear();
+  in_flight_.clear();
+  outputs_.clear();
+}
+
+void ExactInference::begin(std::uint32_t layer) {
+  cancel();
+  layer_ = layer;
+  if (layer == 0) {
+    logits_.clear();
+  }
+  sample_ = stage_sample();
+  collect_ = stage_inputs();
+  next_block_ = 0;
+  work_done_ = 0;
+  result_ = {};
+  for (const auto& [id, part] : host_.parts) {
+    for (const auto& output : stage().outputs) {
+      const auto nodes = part->nodes_of(output.type).count;
+      const OutputKey key{id, output.type};
+      outputs_[key] = std::make_shared<Matrix>(nodes, output.cols);
+      for (const auto& block :
+           inference_blocks(block_inputs(*part, output), nodes, options_.block_bytes)) {
+        left_.push_back({.output = key, .nodes = block});
+      }
+    }
+  }
+}
+
+ExactInference::Ask ExactInference::ask(std::uint64_t number, const Block& block) const {
+  const auto [part, type] = block.output;
+  const auto first = host_.parts.at(part)->nodes_of(type).first;
+  Ask ask{.block = number, .request = {}};
+  ask.request.key = {Purpose::evaluate, 0, block.nodes.first};
+  ask.request.seed_type = type;
+  ask.request.sample = sample_;
+  ask.request.collect = collect_;
+  for (std::uint64_t i = 0; i < block.nodes.count; ++i) {
+    ask.request.seeds.push_back(advance(first, block.nodes.first + i));
+  }
+  return ask;
+}
+
+std::vector<ExactInference::Ask> ExactInference::next() {
+  std::vector<Ask> asks;
+  while (!left_.empty() && in_flight_.size() < most_in_flight) {
+    const auto number = next_block_++;
+    const auto& block = in_flight_.emplace(number, left_.front()).first->second;
+    left_.pop_front();
+    asks.push_back(ask(number, block));
+  }
+  return asks;
+}
+
+std::vector<ExactInference::Ask> ExactInference::again() const {
+  std::vector<Ask> asks;
+  for (const auto& [number, block] : in_flight_) {
+    if (!block.arrived) {
+      asks.push_back(ask(number, block));
+    }
+  }
+  return asks;
+}
+
+void ExactInference::arrived(std::uint64_t block) {
+  in_flight_.at(block).arrived = true;
+}
+
+std::function<std::uint64_t(Executor&)> ExactInference::computation(
+    std::uint64_t block, std::shared_ptr<const ReadyBatch> ready) const {
+  const auto& of = in_flight_.at(block);
+  const bool embeddings = options_.embeddings && layer_ + 1 == stages_.size();
+  return [network = options_.network, parameters = parameters_, number = layer_,
+          output = output_of(stage(), of.output.second), to = outputs_.at(of.output),
+          nodes = of.nodes, embeddings, ready = std::move(ready)](Executor& executor) {
+    const auto& batch = ready->batch;
+    const auto rows = network->infer(executor, parameters.as<float>(),
+                                     infer_input(batch, output, number, embeddings));
+    std::ranges::copy(rows.view().flat(), to->view().slice(nodes.first, nodes.count).data);
+    return std::uint64_t{batch.sampled->num_edges()};
+  };
+}
+
+void ExactInference::computed(std::uint64_t block, std::uint64_t edges) {
+  const auto of = in_flight_.extract(block).mapped();
+  result_.nodes += of.nodes.count;
+  result_.edges += edges;
+  const auto& output = output_of(stage(), of.output.second);
+  work_done_ +=
+      inference_work(stage(), read_cols(stage(), output), output.cols, of.nodes.count, edges);
+  ++blocks_done_;
+}
+
+net::InferResult ExactInference::finish() {
+  if (layer_ + 1 == stages_.size()) {
+    logits_.insert(outputs_.begin(), outputs_.end());
+  }
+  outputs_.clear();
+  return result_;
+}
+
+bool ExactInference::waits() const {
+  return std::ranges::none_of(in_flight_, [](const auto& entry) { return entry.second.arrived; });
+}
+
+InferenceReport ExactInference::progress() const {
+  InferenceReport report{.layer = layer_, .layers = layers()};
+  for (std::uint32_t i = 0; i < report.layers; ++i) {
+    report.total += work_[i];
+    report.done += i < layer_ ? work_[i] : 0;
+  }
+  report.done += work_done_;
+  return report;
+}
+
+Result<net::ScoreResult> ExactInference::scores(const std::string& role) const {
+  const auto seeds = options_.seeds.find(role);
+  const auto type = seeds == options_.seeds.end() ? NodeTypeId{} : seeds->second->node_type;
+  const auto of_type = std::ranges::count_if(
+      logits_, [type](const auto& entry) { return entry.first.second == type; });
+  if (seeds == options_.seeds.end() || static_cast<std::size_t>(of_type) != host_.parts.size()) {
+    return Error(Errc::failed_precondition,
+                 fmt::format("evaluator of {}: asked for scores of \"{}\" before exact "
+                             "inference, or with no such seeds",
+                             host_.process, role));
+  }
+  net::ScoreResult result;
+  result.cols = static_cast<std::uint32_t>(output_of(stages_.back(), type).cols);
+  std::vector<float> outputs;
+  for (const auto& [key, logits] : logits_) {
+    if (key.second != type || !host_.scores(key.first)) {
+      continue;  // another host has this replica's scores
+    }
+    const auto& nodes = host_.parts.at(key.first)->nodes_of(type);
+    for (const auto position : owned_positions(seeds->second->global, nodes)) {
+      const auto local = nodes.local(seeds->second->global[position]);
+      const auto row = logits->view().row(local);
+      outputs.insert(outputs.end(), row.begin(), row.end());
+      result.positions.push_back(position);
+      append_label(nodes, local, result);
+    }
+  }
+  result.outputs = Segment::of(std::move(outputs));
+  return result;
+}
+
+}  // namespace troupe

@@ -1,0 +1,135 @@
+#pragma once
+/// \file exact_inference.hpp
+/// Exact layer-wise inference on one host: every layer's outputs of all nodes of its parts, from all
+/// their neighbors, block by block. Names the batches that are needed and computes their outputs;
+/// knows no actors.
+#include "runtime/base/executor.hpp"
+#include "runtime/base/matrix.hpp"
+#include "runtime/base/result.hpp"
+#include "runtime/feature/ready_batch.hpp"
+#include "runtime/graph/store.hpp"
+#include "runtime/net/messages.hpp"
+#include "runtime/nn/network.hpp"
+#include "runtime/run/inference_blocks.hpp"
+#include "runtime/run/inference_progress.hpp"
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace troupe {
+
+struct ExactInferenceOptions {
+  std::shared_ptr<const nn::Network> network;
+  EdgeDir dir = EdgeDir::in;
+  std::vector<RowDecoder> decoders;  ///< Of the features, for the first layer
+  std::map<std::string, std::shared_ptr<const SeedList>> seeds;  ///< By role
+  std::uint64_t block_bytes = nn::infer_block_bytes;
+  /// Ends with the input rows of the network's last layer instead of the logits.
+  bool embeddings = false;
+};
+
+/// The graph, and what of it lies on the host.
+struct InferenceHost {
+  std::string process;  ///< Its name, for messages
+  std::shared_ptr<const GraphInfo> graph;
+  std::shared_ptr<const PartitionBook> book;
+  std::map<PartId, std::shared_ptr<const Part>> parts;
+  std::function<bool(PartId)> scores;  ///< Whether this host gives the scores of a part
+};
+
+/// The stages that exact inference takes.
+std::vector<nn::InferStage> stages_of(const nn::Network& network, bool embeddings);
+
+/// Lifecycle: per layer begin(); next() and, for each answer, arrived(), a computation() and
+///   computed(), until that says so; then outputs(). Parameters are set before the first layer
+/// Threads:   one at a time; computations on any
+class ExactInference {
+ public:
+  /// Rows that a layer makes: of one node type in one part.
+  using OutputKey = std::pair<PartId, NodeTypeId>;
+  /// A block to be sampled with all neighbors and collected. Two are in flight at most.
+  struct Ask {
+    std::uint64_t block = 0;  ///< Unique in the layer
+    SampleBatch request;
+  };
+
+  ExactInference(ExactInferenceOptions options, InferenceHost host);
+
+  std::uint32_t layers() const { return static_cast<std::uint32_t>(stages_.size()); }
+  /// \errors failed_precondition: no such layer, or not the first one and no parameters yet
+  Status check(std::uint32_t layer) const;
+  /// \param values  float32 [parameters of the network]
+  /// \errors data_corruption: another number of them
+  Status set_parameters(const Segment& values);
+  /// With the first layer the logits are dropped.
+  void begin(std::uint32_t layer);
+
+  /// Drops the layer under way.
+  void cancel();
+
+  /// The blocks that may be requested now, and were not before.
+  std::vector<Ask> next();
+  /// The blocks that were requested and have not arrived.
+  std::vector<Ask> again() const;
+  void arrived(std::uint64_t block);
+  /// The computation of a block that has arrived: writes the layer's outputs and returns the edges.
+  std::function<std::uint64_t(Executor&)> computation(
+      std::uint64_t block, std::shared_ptr<const ReadyBatch> ready) const;
+  void computed(std::uint64_t block, std::uint64_t edges);
+  /// All blocks of the layer are computed.
+  bool done() const { return left_.empty() && in_flight_.empty(); }
+  const std::map<OutputKey, std::shared_ptr<Matrix>>& outputs() const { return outputs_; }
+  /// The number of the tensor that holders keep the layer's outputs as.
+  std::uint32_t tensor() const { return layer_ + 1; }
+  /// The outputs of the last layer become the logits. Nodes and edges of the layer.
+  net::InferResult finish();
+
+  /// Nothing is computed now; blocks are awaited, or there is no layer under way.
+  bool waits() const;
+  std::uint64_t blocks_done() const { return blocks_done_; }
+  InferenceReport progress() const;
+  /// Logits and labels of a role's seeds that lie here.
+  /// \errors failed_precondition: the last layer is not there, or there is no such role
+  Result<net::ScoreResult> scores(const std::string& role) const;
+
+ private:
+  struct Block {
+    OutputKey output{};
+    InferenceBlock nodes;
+    bool arrived = false;
+  };
+  const nn::InferStage& stage() const { return stages_[layer_]; }
+  NodeTypeId source_of(EdgeTypeId edge) const;
+  std::uint64_t read_cols(const nn::InferStage& stage, const nn::InferStage::Output& output) const;
+  std::uint64_t work_of(const nn::InferStage& stage) const;
+  std::shared_ptr<const CollectOptions> stage_inputs() const;
+  std::shared_ptr<const SampleOptions> stage_sample() const;
+  BlockInputs block_inputs(const Part& part, const nn::InferStage::Output& output) const;
+  Ask ask(std::uint64_t number, const Block& block) const;
+
+  ExactInferenceOptions options_;
+  InferenceHost host_;
+  std::vector<nn::InferStage> stages_;
+  std::vector<std::uint64_t> work_;  ///< [layers]
+  Segment parameters_;               ///< float32; empty: not set yet
+
+  std::uint32_t layer_ = 0;
+  std::shared_ptr<const SampleOptions> sample_;
+  std::shared_ptr<const CollectOptions> collect_;
+  std::deque<Block> left_;
+  std::map<std::uint64_t, Block> in_flight_;
+  std::uint64_t next_block_ = 0;
+  std::map<OutputKey, std::shared_ptr<Matrix>> outputs_;
+  std::uint64_t work_done_ = 0;
+  net::InferResult result_;
+  std::uint64_t blocks_done_ = 0;
+  std::map<OutputKey, std::shared_ptr<const Matrix>> logits_;  ///< Once the last layer is done
+};
+
+}  // namespace troupe
