@@ -88,12 +88,13 @@ class Gate::ReplySink final : public caf::monitorable_actor {
   std::weak_ptr<Gate> gate_;
 };
 
-Gate::Gate(caf::actor_system& system, GateOptions options) : system_(system), options_(options) {}
+Gate::Gate(caf::actor_system& system, const GateOptions& options)
+    : system_(system), options_(options) {}
 Gate::~Gate() = default;
 
 std::shared_ptr<Gate> Gate::make(caf::actor_system& system, std::shared_ptr<net::Link> link,
-                                 GateOptions options) {
-  const std::shared_ptr<Gate> gate(new Gate(system, options));
+                                 const GateOptions& options) {
+  std::shared_ptr<Gate> gate(new Gate(system, options));
   caf::actor_config config;
   gate->sink_ = caf::make_actor<ReplySink, caf::strong_actor_ptr>(
       system.next_actor_id(), system.node(), &system, config, gate->weak_from_this());

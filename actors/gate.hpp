@@ -64,7 +64,7 @@ class Gate final : public net::RequestHandler, public std::enable_shared_from_th
  public:
   /// \param link  null: attach() brings the first one, or the options' source does
   static std::shared_ptr<Gate> make(caf::actor_system& system, std::shared_ptr<net::Link> link,
-                                    GateOptions options);
+                                    const GateOptions& options);
   ~Gate() override;
 
   /// The stand-in for the peer's actor at `address`; the same one each time. It has no mailbox:
@@ -73,7 +73,7 @@ class Gate final : public net::RequestHandler, public std::enable_shared_from_th
   /// Lets the peer reach `actor` at `address`.
   void export_actor(Address address, const caf::actor& actor);
   /// Goes on over a new link in place of a lost one (the side that accepts).
-  void attach(std::shared_ptr<net::Link> link) { endpoint_->attach(std::move(link)); }
+  void attach(const std::shared_ptr<net::Link>& link) { endpoint_->attach(link); }
   void close(const Error& why);
   /// Waits until everything that close() brings about has happened; false if that took longer. Not
   /// from the link's thread.
@@ -87,7 +87,7 @@ class Gate final : public net::RequestHandler, public std::enable_shared_from_th
  private:
   class Proxy;
   class ReplySink;
-  Gate(caf::actor_system& system, GateOptions options);
+  Gate(caf::actor_system& system, const GateOptions& options);
   void target_down(std::uint64_t target, const Error& why);
   void request(caf::strong_actor_ptr proxy, std::uint64_t target, caf::mailbox_element& what);
   void answer(std::uint64_t id, const caf::message& content);

@@ -86,7 +86,7 @@ Status check_seeds(const HostContext& host, const SampleBatch& request) {
 std::shared_ptr<const Halos> halos_for(Sampler* self, const SampleOptions& options) {
   auto& state = self->state;
   const auto& host = state.host;
-  const std::shared_ptr<const Halos> of_host(host, &host->halos);
+  std::shared_ptr<const Halos> of_host(host, &host->halos);
   if (!state.lists) {
     return of_host;
   }

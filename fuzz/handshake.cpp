@@ -15,7 +15,7 @@ struct Ended {
   std::string error;
   PeerIdentity peer;
   std::size_t taken = 0;
-  friend bool operator==(const Ended&, const Ended&) = default;
+  bool operator==(const Ended&) const = default;
 };
 
 class Peer {

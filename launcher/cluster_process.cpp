@@ -204,8 +204,9 @@ void ClusterProcess::start_routers() {
       return plan_->layout.at(other).host == context_->host;
     };
     auto servers = plan_->layout.servers_of(part);
-    std::ranges::stable_partition(servers, is_near);
-    std::ranges::stable_partition(servers, [this](ProcessId other) { return other == id_; });
+    std::stable_partition(servers.begin(), servers.end(), is_near);
+    std::stable_partition(servers.begin(), servers.end(),
+                          [this](ProcessId other) { return other == id_; });
     for (const auto at : servers) {
       options.replicas.push_back([weak = weak_from_this(), at, part] {
         const auto self = weak.lock();

@@ -237,7 +237,7 @@ std::vector<std::string> quoted_commands(const CLI::App& app) {
 }
 
 std::string bash_completion(const CLI::App& app) {
-  const auto name = app.get_name();
+  const auto& name = app.get_name();
   return fmt::format(R"(# bash completion for {0}
 _{0}() {{
   local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD - 1]}} command={0} words='' files='' i

@@ -127,7 +127,7 @@ std::string step_json_line(const StepReport& step, double seconds_per_step) {
 
 Progress::Progress(Options options) : options_(std::move(options)) {
   if (options_.terminal && options_.format == LogFormat::text) {
-    live_ = std::jthread([this](std::stop_token stop) { print_live(stop); });
+    live_ = std::jthread([this](const std::stop_token& stop) { print_live(stop); });
   }
 }
 
@@ -208,7 +208,7 @@ std::string Progress::live_text() {
                      100 * done / options_.steps_per_epoch);
 }
 
-void Progress::print_live(std::stop_token stop) {
+void Progress::print_live(const std::stop_token& stop) {
   bool shown = false;
   while (!stop.stop_requested()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));

@@ -62,7 +62,7 @@ class Progress {
   void infer(const InferenceReport& report);
 
  private:
-  void print_live(std::stop_token stop);
+  void print_live(const std::stop_token& stop);
   std::string live_text();
   void print_line(const std::string& line);
 

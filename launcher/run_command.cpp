@@ -210,17 +210,64 @@ Status open_metrics(const Job& job, const RunSetup& setup, const RunStart& start
   return watch.metrics->start(start);
 }
 
-ExitCode run_cluster(const Job& job, const PartitionedStore& store, Report& report,
-                     const RunArguments& arguments, const Say& say) {
-  auto watch = std::make_shared<TrainingWatch>();
-  watch->log_every = job.log_every;
+ClusterHooks hooks_of(const std::shared_ptr<TrainingWatch>& watch, std::shared_ptr<Tracer> tracer) {
   ClusterHooks hooks;
   hooks.on_step = [watch](const StepReport& report_of_step) { watch->step(report_of_step); };
   hooks.on_infer = [watch](const InferenceReport& of_block) { watch->infer(of_block); };
   hooks.say = [watch](const std::string& text) { watch->note(text); };
+  hooks.tracer = std::move(tracer);
+  return hooks;
+}
+
+void show_progress(TrainingWatch& watch, const Cluster& cluster, const Job& job, LogFormat format) {
+  auto progress = std::make_unique<Progress>(
+      Progress::Options{.format = format,
+                        .terminal = isatty(STDOUT_FILENO) == 1,
+                        .epochs = job.train.epochs,
+                        .steps_per_epoch = cluster.steps_per_epoch() * cluster.reports_per_step(),
+                        .metric = job.eval.metric,
+                        .log_every = job.log_every});
+  const std::lock_guard guard(watch.mutex);
+  watch.progress = std::move(progress);
+}
+
+/// Ends the run when the store is no longer the same.
+std::function<void(const EpochRecord&)> watched_epochs(const std::shared_ptr<TrainingWatch>& watch,
+                                                       StoreWatch store) {
+  return [watch, store = std::move(store)](const EpochRecord& epoch) {
+    watch->epoch(epoch);
+    if (const auto same = store.check(); !same) {
+      watch->end.end(same.error());
+    }
+  };
+}
+
+/// Runs to the end, or to what stops it.
+std::optional<Result<RunResult>> run_to_end(Cluster& cluster, RunSetup setup,
+                                            const std::shared_ptr<TrainingWatch>& watch,
+                                            Report& report) {
+  report.load_seconds = seconds_since(report.began);
+  const auto run_began = SteadyClock::now();
+  cluster.start(std::move(setup),
+                [watch](Result<RunResult> result) { watch->end.end(std::move(result)); });
+  auto result = watch->end.wait();
+  if (!result) {
+    cluster.stop();
+    result = watch->end.wait_stopped(longest_stop);
+    bound_the_end(time_to_end, ExitCode::interrupted);
+  }
+  report.run_seconds = seconds_since(run_began);
+  report.traffic = cluster.finish();
+  report.threads = cluster.threads();
+  return result;
+}
+
+ExitCode run_cluster(const Job& job, const PartitionedStore& store, Report& report,
+                     const RunArguments& arguments, const Say& say) {
+  auto watch = std::make_shared<TrainingWatch>();
+  watch->log_every = job.log_every;
   const auto tracer = job.trace ? std::make_shared<Tracer>() : nullptr;
-  hooks.tracer = tracer;
-  auto cluster = make_cluster(job, store, std::move(hooks),
+  auto cluster = make_cluster(job, store, hooks_of(watch, tracer),
                               std::filesystem::absolute(arguments.job.file).parent_path());
   if (!cluster) {
     return print_error(cluster.error());
@@ -240,47 +287,20 @@ ExitCode run_cluster(const Job& job, const PartitionedStore& store, Report& repo
     setup.resume = *std::move(found);
     watch->epochs = setup.resume->record.epochs;
   }
-  auto progress = std::make_unique<Progress>(Progress::Options{
-      .format = arguments.log,
-      .terminal = isatty(STDOUT_FILENO) == 1,
-      .epochs = job.train.epochs,
-      .steps_per_epoch = (*cluster)->steps_per_epoch() * (*cluster)->reports_per_step(),
-      .metric = job.eval.metric,
-      .log_every = job.log_every});
-  {
-    const std::lock_guard guard(watch->mutex);
-    watch->progress = std::move(progress);
-  }
+  show_progress(*watch, **cluster, job, arguments.log);
   if (const auto opened = open_metrics(job, setup, report.start, *watch); !opened) {
     return print_error(opened.error(), ExitCode::data);
   }
-  const auto store_watch = StoreWatch::begin(store.dir());
+  auto store_watch = StoreWatch::begin(store.dir());
   if (!store_watch) {
     return print_error(store_watch.error(), ExitCode::data);
   }
-  setup.progress = [watch, store_watch](const EpochRecord& epoch) {
-    watch->epoch(epoch);
-    if (const auto same = store_watch->check(); !same) {
-      watch->end.end(same.error());
-    }
-  };
+  setup.progress = watched_epochs(watch, *std::move(store_watch));
   setup.write_checkpoint = checkpoint_writer(run, layout, [watch](const std::string& folder) {
     const std::lock_guard guard(watch->mutex);
     watch->last_checkpoint = folder;
   });
-  report.load_seconds = seconds_since(report.began);
-  const auto run_began = SteadyClock::now();
-  (*cluster)->start(std::move(setup),
-                    [watch](Result<RunResult> result) { watch->end.end(std::move(result)); });
-  auto result = watch->end.wait();
-  if (!result) {
-    (*cluster)->stop();
-    result = watch->end.wait_stopped(longest_stop);
-    bound_the_end(time_to_end, ExitCode::interrupted);
-  }
-  report.run_seconds = seconds_since(run_began);
-  report.traffic = (*cluster)->finish();
-  report.threads = (*cluster)->threads();
+  auto result = run_to_end(**cluster, std::move(setup), watch, report);
   cluster->reset();
   {
     const std::lock_guard guard(watch->mutex);

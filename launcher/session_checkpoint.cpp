@@ -146,7 +146,7 @@ Status Session::State::restore_all() {
   }
   for (const auto& [name, bytes] : blobs) {
     const bool made = std::ranges::any_of(
-        tensors, [&](const auto& tensor) { return tensor_blob(tensor.first) == name; });
+        tensors, [&blob = name](const auto& tensor) { return tensor_blob(tensor.first) == blob; });
     if (is_tensor_blob(name) && !made) {
       return Error(Errc::failed_precondition,
                    fmt::format("rank {}: the checkpoint holds {}, which was not made; try: "

@@ -99,6 +99,21 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return all;
 }
 
+/// This process's environment with the command's in place of variables of the same name.
+std::vector<std::string> environment_of(const ChildCommand& command) {
+  std::vector<std::string> environment = command.environment;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    const auto name = text.substr(0, text.find('=') + 1);
+    const bool replaced = std::ranges::any_of(
+        command.environment, [&](const std::string& own) { return own.starts_with(name); });
+    if (!replaced) {
+      environment.emplace_back(text);
+    }
+  }
+  return environment;
+}
+
 /// Descriptors of this process do not pass exec, whoever opened them and how.
 void close_at_exec() {
   if (syscall(SYS_close_range, 3U, ~0U, CLOSE_RANGE_CLOEXEC) == 0) {
@@ -170,16 +185,7 @@ Status ChildProcesses::State::launch(std::uint64_t id, ChildCommand& command) {
   TROUPE_ASSIGN_OR_RETURN(auto out, make_pipe());
   TROUPE_ASSIGN_OR_RETURN(auto err, make_pipe());
   TROUPE_ASSIGN_OR_RETURN(auto tell, make_pipe());
-  std::vector<std::string> environment = command.environment;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view text(*entry);
-    const auto name = text.substr(0, text.find('=') + 1);
-    const bool replaced = std::ranges::any_of(
-        command.environment, [&](const std::string& own) { return own.starts_with(name); });
-    if (!replaced) {
-      environment.emplace_back(text);
-    }
-  }
+  auto environment = environment_of(command);
   const auto arguments = pointers(command.arguments);
   const auto variables = pointers(environment);
   const pid_t parent = getpid();

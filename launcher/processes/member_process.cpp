@@ -363,7 +363,7 @@ Status MemberProcess::run() {
     print_error(Error(started.error()).with(link_.arguments().name));
   }
   caf::anon_send(link_.registrar(), Ref<net::Ready>(ready));
-  const auto ended = ending->wait();
+  auto ended = ending->wait();
   bound_the_end(ended);
   end_ranks(ended);
   write_trace();

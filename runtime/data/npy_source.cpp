@@ -78,8 +78,8 @@ bool Source::has(const std::string& file) const {
 }
 
 Result<NpyArray> Source::read(const std::string& file) const {
-  TROUPE_ASSIGN_OR_RETURN(auto bytes, map_file(dir / file));
-  auto array = parse_npy(std::move(bytes), file);
+  TROUPE_ASSIGN_OR_RETURN(const auto bytes, map_file(dir / file));
+  auto array = parse_npy(bytes, file);
   if (!array.ok()) {  // a user's file, not a damaged store
     return Error(Errc::invalid_argument, array.error().what());
   }

@@ -120,7 +120,7 @@ Result<std::uint64_t> count_classes(const Table& table, std::optional<std::uint6
 
 }  // namespace
 
-Result<Table> Table::open(const npy_source::Source& source, std::vector<std::string> files,
+Result<Table> Table::open(const npy_source::Source& source, const std::vector<std::string>& files,
                           TableFormat format) {
   TROUPE_ASSERT(!files.empty(), "a table needs files");
   Table table;

@@ -23,7 +23,7 @@ class Table {
   /// columns as its first line.
   /// \param files  relative to `source`, at least one
   /// \errors invalid_argument: a shape that does not fit; those of opening and mapping
-  static Result<Table> open(const npy_source::Source& source, std::vector<std::string> files,
+  static Result<Table> open(const npy_source::Source& source, const std::vector<std::string>& files,
                             TableFormat format);
 
   TableFormat format() const { return format_; }

@@ -60,7 +60,7 @@ const RowQuestion* CacheFiller::next() const {
 }
 
 Status CacheFiller::take(const RowReply& reply) {
-  if (const auto kept = filling_->add(questions_[next_], reply); !kept) {
+  if (auto kept = filling_->add(questions_[next_], reply); !kept) {
     give_up(kept.error());
     return kept;
   }

@@ -393,7 +393,7 @@ Result<SplitInfo::Role> find_role(const GraphInfo& info, std::string_view split_
     for (const auto& entry : info.splits) {
       names.push_back(entry.name);
     }
-    return no_such("split", split_name, std::move(names));
+    return no_such("split", split_name, names);
   }
   const auto role = split->roles.find(std::string(role_name));
   if (role == split->roles.end()) {
@@ -401,7 +401,7 @@ Result<SplitInfo::Role> find_role(const GraphInfo& info, std::string_view split_
     for (const auto& entry : split->roles) {
       names.push_back(entry.first);
     }
-    return no_such(fmt::format("split \"{}\", role", split_name), role_name, std::move(names));
+    return no_such(fmt::format("split \"{}\", role", split_name), role_name, names);
   }
   return role->second;
 }

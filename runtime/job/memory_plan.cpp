@@ -224,7 +224,8 @@ class MemoryEstimate {
       // Rows of all heads, their scores, and the weights of edges and loops, each with its gradient.
       const auto wide = out == job_.model.out_dim ? times(out, job_.model.heads) : out;
       const auto weights = plus(sources.edges[e], targets.nodes[to]);
-      return plus(plus(product(sources.nodes[from], times(plus(wide, 2 * job_.model.heads), 2)),
+      return plus(plus(product(sources.nodes[from],
+                               times(plus(wide, std::uint64_t{2} * job_.model.heads), 2)),
                        product(weights, times(job_.model.heads, 3))),
                   times(sources.edges[e], 16));
     }

@@ -79,6 +79,7 @@ void add_partition(std::vector<SchemaRow>& rows) {
                   }});
 }
 
+// NOLINTNEXTLINE(readability-function-size): a table
 void add_cluster(std::vector<SchemaRow>& rows) {
   rows.push_back({"/cluster/launch",
                   choice_rule({"simulate", "local", "ssh", "slurm", "manual"}),
@@ -242,6 +243,7 @@ void add_ssh(std::vector<SchemaRow>& rows) {
        [](const Json& v, Job& job) { job.cluster.ssh.copy = v.get<bool>(); }});
 }
 
+// NOLINTNEXTLINE(readability-function-size): a table
 void add_links(std::vector<SchemaRow>& rows) {
   rows.push_back(
       {"/cluster/listen",

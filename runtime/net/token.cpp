@@ -150,7 +150,7 @@ Status Token::write(const fs::path& file) const {
                  fmt::format("{}: expected a token to write, got none", file.string()));
   }
   auto text = hex() + "\n";
-  const auto written = write_new_text_file(file, text, Readers::owner);
+  auto written = write_new_text_file(file, text, Readers::owner);
   OPENSSL_cleanse(text.data(), text.size());
   return written;
 }

@@ -31,7 +31,8 @@ double learning_rate(const ScheduleOptions& options, double lr, std::uint32_t ep
                      std::uint32_t epochs) {
   const double t = static_cast<double>(epoch) / std::max(1U, epochs);
   if (options.kind == "step") {
-    return lr * std::pow(options.factor, static_cast<double>(epoch / options.step_epochs));
+    const std::uint32_t steps = epoch / options.step_epochs;
+    return lr * std::pow(options.factor, static_cast<double>(steps));
   }
   if (options.kind == "linear") {
     return lr + (options.end_lr - lr) * t;

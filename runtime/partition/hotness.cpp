@@ -93,12 +93,13 @@ class HotnessSearch {
       for_each_chunk(owners, executor_, [&](std::uint64_t begin, std::uint64_t end) {
         for (auto v = begin; v < end; ++v) {
           for_each_neighbour(lists, ids, v, [&](std::uint64_t u, std::uint64_t edges) {
+            if (from == to && u == v) {
+              return;  // leads to nobody new
+            }
             const auto asker = in ? v : u;
-            const bool loop = from == to && u == v;  // leads to nobody new
             add(sums[in ? u : v],
-                loop         ? 0
-                : edges == 1 ? terms[asker]
-                             : term_of(frontier_[from][asker], degree(asker), fanout, edges));
+                edges == 1 ? terms[asker]
+                           : term_of(frontier_[from][asker], degree(asker), fanout, edges));
           });
         }
       });

@@ -6,7 +6,7 @@
 namespace troupe {
 
 Result<std::optional<GradientReducer::Sum>> GradientReducer::add(
-    std::shared_ptr<const net::GradientChunk> share) {
+    const std::shared_ptr<const net::GradientChunk>& share) {
   const std::size_t bytes = share->weight == 0 ? 0 : chunk_size_ * sizeof(float);
   if (raw(share->rank) >= world_ || share->values.bytes.size() != bytes) {
     return Error(

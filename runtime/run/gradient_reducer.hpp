@@ -34,7 +34,7 @@ class GradientReducer {
   /// Takes a share; gives the sum when it was the last one missing, or when that step's sum is
   /// known already (a repeat).
   /// \errors invalid_argument: size, rank or step that cannot be; fenced: an older generation
-  Result<std::optional<Sum>> add(std::shared_ptr<const net::GradientChunk> share);
+  Result<std::optional<Sum>> add(const std::shared_ptr<const net::GradientChunk>& share);
 
  private:
   Sum sum(std::uint64_t step,

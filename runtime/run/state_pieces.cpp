@@ -78,7 +78,8 @@ net::TrainingState piece_for(std::span<const Rank> ranks, const net::TrainingSta
   const bool has_first = std::ranges::find(ranks, Rank{0}) != ranks.end();
   BlobViews blobs;
   for (const auto& [name, bytes] : state.blobs) {
-    const bool own = std::ranges::any_of(ranks, [&](Rank rank) { return rank_blob(rank) == name; });
+    const bool own =
+        std::ranges::any_of(ranks, [&blob = name](Rank rank) { return rank_blob(rank) == blob; });
     if (own || (has_first && is_tensor_blob(name))) {
       blobs.emplace_back(name, bytes);
     } else if (is_tensor_blob(name)) {

@@ -19,7 +19,6 @@ namespace {
 using namespace std::chrono_literals;
 using testing::line_of;
 using testing::NetworkHosts;
-using testing::ProcessResult;
 using testing::WatchedRun;
 using testing::Words;
 

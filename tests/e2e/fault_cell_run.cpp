@@ -62,7 +62,8 @@ class CellRun {
         role_(role_of(cell.victim)),
         run_(job_of(cell, output(), epochs, memory_), scratch_.path().string()) {}
 
-  /// False: the moment was over when the fault came, or the run before the loss could be noticed.
+  /// False: the run was over before the moment was seen, the moment was over when the fault came, or
+  /// the run before the loss could be noticed.
   bool play();
   FaultOutcome take_outcome() { return std::move(outcome_); }
 
@@ -306,6 +307,9 @@ void CellRun::after_director() {
 
 bool CellRun::play() {
   if (!wait_for_moment()) {
+    if (run_.wait_for_end(0ms) == 0) {
+      return false;
+    }
     problem("the moment did not come");
     return true;
   }

@@ -65,7 +65,7 @@ TEST(Errc, EveryCodeHasItsName) {
 TEST(ResultDeathTest, ReadingWhatIsNotThereIsABug) {
   EXPECT_DEATH(static_cast<void>(*half(3)), "expected even x, got 3");
   EXPECT_DEATH(static_cast<void>(half(4).error()), "holds a value");
-  EXPECT_DEATH(Error(Errc::ok, "fine"), "needs a code");
+  EXPECT_DEATH(static_cast<void>(Error(Errc::ok, "fine")), "needs a code");
 }
 
 TEST(AssertDeathTest, PrintsConditionAndValues) {

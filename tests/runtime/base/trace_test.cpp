@@ -259,7 +259,7 @@ TEST_F(Trace, ThreadsRecordAtOnceAndTheTextDoesNotDependOnThem) {
     const auto track = tracer.track(static_cast<std::uint32_t>(thread % 2), "shared");
     for (int i = 0; i < 1000; ++i) {
       tracer.slice(track, "s", at(10 * i + thread), at(10 * i + thread + 1),
-                   static_cast<std::uint64_t>(i + 1));
+                   static_cast<std::uint64_t>(i) + 1);
     }
     tracer.mark(track, "end", at(thread));
   };

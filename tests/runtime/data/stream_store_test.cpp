@@ -140,14 +140,14 @@ class StreamStore : public ::testing::Test {
   StoreWriter writer(std::optional<std::uint64_t> count, const EdgeTransforms& transforms = {}) {
     auto writer = *StoreWriter::create(temp_ / "store", {}, executor_);
     EXPECT_OK(writer.add_node_type({"node", count, {}, {}}));
-    EXPECT_OK(writer.add_edge_type({"edge", node_, node_, transforms}));
+    EXPECT_OK(writer.add_edge_type({"edge", node_type, node_type, transforms}));
     return writer;
   }
 
   TempDir temp_;
   InlineExecutor executor_;
-  static constexpr NodeTypeId node_{0};
-  static constexpr EdgeTypeId edge_{0};
+  static constexpr NodeTypeId node_type{0};
+  static constexpr EdgeTypeId edge_type{0};
 };
 
 TEST_F(StreamStore, EqualsTheStoreOfAWholeGraphWhateverMemoryThreadsAndPieces) {
@@ -234,7 +234,7 @@ TEST_F(StreamStore, TypesOfDifferentSizesAndTargetsAreWritten) {
 
 TEST_F(StreamStore, ANumberOfNodesThatIsNotStatedComesFromTheEdges) {
   auto counting = writer(std::nullopt);
-  ASSERT_OK(counting.add_edges(edge_, Ids{4}, Ids{9}));
+  ASSERT_OK(counting.add_edges(edge_type, Ids{4}, Ids{9}));
   ASSERT_OK_AND_ASSIGN(const auto info, counting.finish());
   EXPECT_EQ(info.node_types[0].count, 10U);
   EXPECT_OK(GraphStore::open(temp_ / "store", {}));
@@ -259,27 +259,28 @@ TEST_F(StreamStore, MoreNodesThanThirtyTwoBitsHoldAreSortedByWholeIds) {
 
 TEST_F(StreamStore, IdsPastTheCountAreNamedByTypeAndRow) {
   auto counted = writer(5);
-  ASSERT_OK(counted.add_edges(edge_, Ids{0, 1}, Ids{4, 4}));
-  EXPECT_ERROR(counted.add_edges(edge_, Ids{1, 5}, Ids{4, 9}), Errc::invalid_argument,
+  ASSERT_OK(counted.add_edges(edge_type, Ids{0, 1}, Ids{4, 4}));
+  EXPECT_ERROR(counted.add_edges(edge_type, Ids{1, 5}, Ids{4, 9}), Errc::invalid_argument,
                "edge type edge: row 3: expected a source's id below 5, the number of nodes of type "
                "node, got 5");
-  EXPECT_ERROR(counted.add_edges(edge_, Ids{1}, Ids{~0ULL}), Errc::invalid_argument,
+  EXPECT_ERROR(counted.add_edges(edge_type, Ids{1}, Ids{~0ULL}), Errc::invalid_argument,
                "row 2: expected a destination's id");
-  EXPECT_ERROR(counted.add_edges(edge_, Ids{1}, Ids{}), Errc::invalid_argument, "as many sources");
+  EXPECT_ERROR(counted.add_edges(edge_type, Ids{1}, Ids{}), Errc::invalid_argument,
+               "as many sources");
   EXPECT_ERROR(counted.add_edges(EdgeTypeId{7}, Ids{1}, Ids{1}), Errc::invalid_argument, "got 7");
 }
 
 TEST_F(StreamStore, AnAbsurdIdWithoutACountIsAnError) {
   auto far = writer(std::nullopt);
-  EXPECT_ERROR(far.add_edges(edge_, Ids{1}, Ids{1ULL << 32}), Errc::invalid_argument,
+  EXPECT_ERROR(far.add_edges(edge_type, Ids{1}, Ids{1ULL << 32}), Errc::invalid_argument,
                "not stated, got 4294967296");
-  ASSERT_OK(far.add_edges(edge_, Ids{1}, Ids{1ULL << 31}));
+  ASSERT_OK(far.add_edges(edge_type, Ids{1}, Ids{1ULL << 31}));
   EXPECT_ERROR(far.finish(), Errc::invalid_argument, "near the number of edges, 1, got 2147483648");
 }
 
 TEST_F(StreamStore, WhatNoDiskHoldsIsRefusedBeforeItIsWritten) {
   auto huge = writer(1ULL << 47);
-  ASSERT_OK(huge.add_edges(edge_, Ids{1}, Ids{2}));
+  ASSERT_OK(huge.add_edges(edge_type, Ids{1}, Ids{2}));
   EXPECT_ERROR(huge.finish(), Errc::failed_precondition,
                "offsets.npy: expected 1125899906842632 bytes of free space");
   auto rows = *StoreWriter::create(temp_ / "rows", {}, executor_);
@@ -296,10 +297,11 @@ TEST_F(StreamStore, RowsThatDoNotFitAreErrors) {
                "nodes-node/features.npy: expected 2 rows, one per node of type node, got 3");
   EXPECT_ERROR(rows.add_features(node, std::as_bytes(std::span(three)).first(5)),
                Errc::invalid_argument, "row 0: expected whole rows of 4 bytes, got 5");
-  EXPECT_ERROR(rows.add_labels(node, std::vector<std::int64_t>{2, 3}), Errc::invalid_argument,
+  EXPECT_ERROR(rows.add_labels(node_type, std::vector<std::int64_t>{2, 3}), Errc::invalid_argument,
                "labels.npy: row 1: expected a label from -1 (none) to 2, got 3");
-  EXPECT_ERROR(rows.add_targets(node, three), Errc::invalid_argument, "node type with targets");
-  ASSERT_OK(rows.add_features(node, std::as_bytes(std::span(three)).first(4)));
+  EXPECT_ERROR(rows.add_targets(node_type, three), Errc::invalid_argument,
+               "node type with targets");
+  ASSERT_OK(rows.add_features(node_type, std::as_bytes(std::span(three)).first(4)));
   EXPECT_ERROR(rows.finish(), Errc::invalid_argument, "expected 2 rows, one per node of type node");
 }
 
@@ -312,23 +314,24 @@ TEST_F(StreamStore, TypesThatCannotBeAreErrors) {
   EXPECT_ERROR(types.add_node_type({"c", {}, FeatureInfo{}, {}}), code, "a count beside");
   EXPECT_ERROR(types.add_node_type({"c", 5, FeatureInfo{DType::f64, 2}, {}}), code, "f64");
   EXPECT_ERROR(types.add_node_type({"c", 1ULL << 60, {}, {}}), code, "a count of at most");
-  EXPECT_ERROR(types.add_edge_type({"edge", node_, node_, {}}), code, "there already");
-  EXPECT_ERROR(types.add_edge_type({"x", node_, NodeTypeId{9}, {}}), code, "got 0 and 9");
-  EXPECT_ERROR(types.add_edge_type({"x", node_, other, {.symmetrize = true}}), code,
+  EXPECT_ERROR(types.add_edge_type({"edge", node_type, node_type, {}}), code, "there already");
+  EXPECT_ERROR(types.add_edge_type({"x", node_type, NodeTypeId{9}, {}}), code, "got 0 and 9");
+  EXPECT_ERROR(types.add_edge_type({"x", node_type, other, {.symmetrize = true}}), code,
                "try: reverse_edges");
   EXPECT_ERROR(
-      types.add_edge_type({"x", node_, node_, {.symmetrize = true, .reverse_edges = true}}), code,
-      "got both");
-  ASSERT_OK(types.add_edges(edge_, Ids{1}, Ids{2}));
+      types.add_edge_type({"x", node_type, node_type, {.symmetrize = true, .reverse_edges = true}}),
+      code, "got both");
+  ASSERT_OK(types.add_edges(edge_type, Ids{1}, Ids{2}));
   EXPECT_ERROR(types.add_node_type({"late", 5, {}, {}}), Errc::failed_precondition, "before");
 }
 
 TEST_F(StreamStore, SeedsThatCannotBeAreErrors) {
   auto seeds = writer(5);
-  EXPECT_ERROR(seeds.set_seeds("default", "train", node_, {}), Errc::invalid_argument, "default");
-  EXPECT_ERROR(seeds.set_seeds("", "dev", node_, {}), Errc::invalid_argument, "dev");
-  ASSERT_OK(seeds.set_seeds("", "val", node_, {4, 5}));
-  EXPECT_ERROR(seeds.set_seeds("", "val", node_, {}), Errc::invalid_argument, "twice");
+  EXPECT_ERROR(seeds.set_seeds("default", "train", node_type, {}), Errc::invalid_argument,
+               "default");
+  EXPECT_ERROR(seeds.set_seeds("", "dev", node_type, {}), Errc::invalid_argument, "dev");
+  ASSERT_OK(seeds.set_seeds("", "val", node_type, {4, 5}));
+  EXPECT_ERROR(seeds.set_seeds("", "val", node_type, {}), Errc::invalid_argument, "twice");
   EXPECT_ERROR(seeds.finish(), Errc::invalid_argument,
                "role val: row 1: expected a node of type node below 5, got 5");
 }
@@ -347,7 +350,7 @@ TEST_F(StreamStore, FurtherFilesAreListedWithTheirChecksums) {
 TEST_F(StreamStore, WhatIsDroppedOrFailsLeavesNothing) {
   {
     auto dropped = writer(5);
-    ASSERT_OK(dropped.add_edges(edge_, Ids{1}, Ids{2}));
+    ASSERT_OK(dropped.add_edges(edge_type, Ids{1}, Ids{2}));
   }
   EXPECT_TRUE(std::filesystem::is_empty(temp_.path()));
   write_all(temp_ / "store", "");
@@ -365,8 +368,8 @@ TEST_F(StreamStore, ProgressSaysStageAndHowMuch) {
   };
   auto reported = *StoreWriter::create(temp_ / "store", {1000, report}, executor_);
   EXPECT_OK(reported.add_node_type({"node", 5, {}, {}}));
-  EXPECT_OK(reported.add_edge_type({"edge", node_, node_, {}}));
-  ASSERT_OK(reported.add_edges(edge_, Ids{1, 2}, Ids{2, 2}));
+  EXPECT_OK(reported.add_edge_type({"edge", node_type, node_type, {}}));
+  ASSERT_OK(reported.add_edges(edge_type, Ids{1, 2}, Ids{2, 2}));
   ASSERT_OK(reported.finish());
   EXPECT_EQ(stages.back(), "writing lists of edge");
   EXPECT_EQ(last, 2U);

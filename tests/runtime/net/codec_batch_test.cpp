@@ -9,7 +9,6 @@
 namespace troupe::net {
 namespace {
 
-using testing::Answers;
 using testing::CutGraph;
 
 /// Papers cite papers, authors write papers: two node types, two edge types, one without features.

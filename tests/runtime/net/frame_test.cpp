@@ -4,6 +4,7 @@
 #include "tests/support/expect.hpp"
 
 #include <cstring>
+#include <fmt/format.h>
 
 namespace troupe::net {
 namespace {

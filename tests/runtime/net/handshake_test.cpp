@@ -1,12 +1,13 @@
 #include "runtime/net/handshake.hpp"
 
+#include "runtime/net/frame.hpp"
 #include "tests/runtime/net/handshake_test_support.hpp"
 #include "tests/support/expect.hpp"
 
 namespace troupe::net {
 namespace {
 
-constexpr Outcome satisfied{true, ""};
+const Outcome satisfied{true, ""};
 
 /// Both ends failed, with the same words.
 void expect_both(Exchange& exchange, const std::string& code, const std::string& part) {

@@ -54,7 +54,7 @@ class HostileConnections : public ::testing::TestWithParam<bool> {
       link = dial(*dialer_);
     }
     ASSERT_OK(link);
-    StartedEnds({*link, accepted_.next().first});
+    const StartedEnds ends({*link, accepted_.next().first});
   }
   std::vector<std::string> said() {
     const std::lock_guard guard(mutex_);
@@ -192,7 +192,7 @@ TEST_P(HostileConnections, WhoIsRefusedAndStaysGivesWayToo) {
   const auto link = dial(*dialer_);
 
   ASSERT_OK(link);
-  StartedEnds({*link, accepted_.next().first});
+  const StartedEnds ends({*link, accepted_.next().first});
   for (const int fd : refused) {
     ::close(fd);
   }

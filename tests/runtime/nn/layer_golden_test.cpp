@@ -2,6 +2,7 @@
 // operations.
 #include "runtime/nn/conv/sage.hpp"
 #include "runtime/nn/ops/linear.hpp"
+#include "tests/runtime/nn/network_support.hpp"
 #include "tests/runtime/nn/nn_support.hpp"
 #include "tests/support/expect.hpp"
 

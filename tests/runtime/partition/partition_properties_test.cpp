@@ -21,7 +21,7 @@ struct Entry {
   float weight = 0;
   std::int64_t time = 0;
   std::vector<std::byte> features = {};
-  friend auto operator<=>(const Entry&, const Entry&) = default;
+  auto operator<=>(const Entry&) const = default;
 };
 using List = std::vector<Entry>;
 using ListsOf = std::map<std::uint64_t, List>;  ///< by original id of the node
@@ -105,7 +105,7 @@ Status make(Partitioned& made, const Case& c) {
 class PartitionProperties : public ::testing::TestWithParam<Case> {
  protected:
   void SetUp() override {
-    auto& made = all_[case_name({GetParam(), 0})];
+    auto& made = all[case_name({GetParam(), 0})];
     if (made == nullptr) {
       made = std::make_unique<Partitioned>();
       const auto status = make(*made, GetParam());
@@ -119,7 +119,7 @@ class PartitionProperties : public ::testing::TestWithParam<Case> {
     parts_ = made->parts;
     original_of_ = made->original_of;
   }
-  static void TearDownTestSuite() { all_.clear(); }
+  static void TearDownTestSuite() { all.clear(); }
 
   Entry entry_of(const NeighbourLists& lists, const std::optional<FeatureTable>& features,
                  std::uint64_t at, std::uint64_t neighbour) const {
@@ -210,10 +210,10 @@ class PartitionProperties : public ::testing::TestWithParam<Case> {
 
  private:
   /// Made once for all tests of a case.
-  static std::map<std::string, std::unique_ptr<Partitioned>> all_;
+  static std::map<std::string, std::unique_ptr<Partitioned>> all;
 };
 
-std::map<std::string, std::unique_ptr<Partitioned>> PartitionProperties::all_;
+std::map<std::string, std::unique_ptr<Partitioned>> PartitionProperties::all;
 
 TEST_P(PartitionProperties, EveryNodeIsOwnedOnceInContiguousRanges) {
   for (std::size_t t = 0; t < original_of_.size(); ++t) {
