@@ -189,8 +189,9 @@ void add_fatal(FaultPlan& plan, std::uint64_t steps, Dice& dice) {
       (kind == FaultKind::stall_evaluator_forever && plan.typed)) {
     kind = FaultKind::lose_trainer_always;
   }
-  // Early enough that the rest of the run needs what is lost.
+  // Early enough that the rest of the run needs what is lost: a step takes 100 us of virtual time.
   auto fault = place(kind, plan, links, std::max<std::uint64_t>(steps / 2, 1), dice);
+  fault.after /= 64;
   if (kind == FaultKind::lose_holder_forever && !is_asked_for(fault.part, plan, layout)) {
     kind = fault.kind = FaultKind::lose_trainer_always;
     fault.host = layout.process_of(fault.rank);

@@ -133,11 +133,11 @@ Status Neighbourhood::admit(const net::PeerIdentity& peer) const {
   return ok_status();
 }
 
-void Neighbourhood::accept(std::shared_ptr<net::Link> link, const net::PeerIdentity& peer) {
+void Neighbourhood::accept(const std::shared_ptr<net::Link>& link, const net::PeerIdentity& peer) {
   const net::ProcessLife life{peer.process, peer.incarnation};
   expect(life, "");
   if (const auto found = gate(life)) {
-    found->attach(std::move(link));
+    found->attach(link);
   } else {
     link->close(Error(Errc::cancelled, "it was replaced meanwhile"));
   }
@@ -173,7 +173,7 @@ std::shared_ptr<Gate> Neighbourhood::make_gate(const net::ProcessLife& peer,
       self->gate_ended(peer, why);
     }
   };
-  return Gate::make(system_, nullptr, std::move(options));
+  return Gate::make(system_, nullptr, options);
 }
 
 void Neighbourhood::expect(const net::ProcessLife& peer, const std::string& address) {

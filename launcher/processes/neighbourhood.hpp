@@ -74,7 +74,7 @@ class Neighbourhood : public std::enable_shared_from_this<Neighbourhood> {
   Neighbourhood(caf::actor_system& system, NeighbourhoodOptions options);
   net::HandshakeOptions handshake() const;
   Status admit(const net::PeerIdentity& peer) const;
-  void accept(std::shared_ptr<net::Link> link, const net::PeerIdentity& peer);
+  void accept(const std::shared_ptr<net::Link>& link, const net::PeerIdentity& peer);
   std::shared_ptr<net::Dialer> dialer(const net::ProcessLife& peer, const std::string& address);
   std::shared_ptr<Gate> make_gate(const net::ProcessLife& peer, std::shared_ptr<GateDialer> dialer,
                                   net::Clock::duration recovery);
