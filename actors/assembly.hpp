@@ -98,21 +98,18 @@ class Assemblies {
   }
 
   void after(std::uint64_t id, Result<Step> made) {
-    if (find(id) == nullptr) {
+    auto* item = find(id);
+    if (item == nullptr) {
       return;
     }
     if (!made) {
       return fail(id, made.error());
     }
-    if (find(id)->steps == 1 && hooks_.after_first_step) {
+    if (item->steps == 1 && hooks_.after_first_step) {
       hooks_.after_first_step(*made);
     }
     for (auto& question : made->ask) {
       ask(id, std::move(question));
-    }
-    auto* item = find(id);
-    if (item == nullptr) {
-      return;  // a request failed at once
     }
     if (made->done) {
       return hooks_.finish(std::move(items_.extract(id).mapped()));

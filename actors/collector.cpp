@@ -13,7 +13,7 @@
 namespace troupe {
 namespace {
 
-constexpr std::chrono::seconds cache_pause{1};  // after a failure, before the cache goes on
+constexpr std::chrono::seconds cache_pause{1};  // between a failed request and its repetition
 
 using Collecting = Assemblies<CollectingWork, Ref<CollectBatch>>;
 
@@ -44,7 +44,7 @@ void end_by_damage(Collector* self) {
   self->state.batches->fail_all(*self->state.cache->damage());
 }
 
-/// Asks for the next piece; a holder that is lost is asked again when it may be back.
+/// Requests the next piece; after a lost holder the request is repeated when it may be back.
 void fill_cache(Collector* self) {
   const auto& host = *self->state.host;
   const auto* question = self->state.cache->next();

@@ -61,7 +61,7 @@ struct HostContext {
     const auto found = lists.find(part);
     return found == lists.end() ? local_part(part) : found->second;
   }
-  /// [parts] whether a part lies here.
+  /// [parts] whether this host has a part.
   std::vector<bool> parts_here() const {
     std::vector<bool> here(book->parts());
     for (const auto& part : parts) {

@@ -15,7 +15,7 @@ namespace {
 /// Parts that keep lists of nodes around them.
 using Halos = std::vector<std::shared_ptr<const Part>>;
 
-/// What the collector is told of a batch besides its nodes and edges.
+/// Options and trace of a batch that the collector needs besides its nodes and edges.
 struct ForCollector {
   std::shared_ptr<const CollectOptions> collect;
   std::uint64_t flow = 0;

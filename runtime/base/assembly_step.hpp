@@ -1,19 +1,28 @@
 #pragma once
 /// \file assembly_step.hpp
-/// Work that is put together from answers of parts, some here and some elsewhere: one step of it
-/// takes the answers that have come and goes on until it needs others. Drivers: actors/assembly.hpp.
+/// Steps of work that is put together from replies of parts, some on this host and some elsewhere. A
+/// step takes the replies that have arrived and continues until it needs others. Driver:
+/// actors/assembly.hpp.
 #include "runtime/base/ids.hpp"
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace troupe {
 
-/// What a step leaves to be done.
+/// Reply of a part to one question of the work.
+template <class Reply>
+struct ArrivedReply {
+  std::uint32_t question = 0;
+  std::shared_ptr<const Reply> reply;
+};
+
+/// Outcome of a step.
 /// \tparam Question  has `id`, unique in the work, `part` and `request`
 template <class Question>
 struct AssemblyStep {
-  std::vector<Question> ask;  ///< To be asked of their parts, which lie elsewhere
+  std::vector<Question> ask;  ///< Questions to be sent to their parts, which are elsewhere
   bool more = false;          ///< Another step can be made at once, while they are on their way
   bool done = false;          ///< Nothing is missing
 };

@@ -4,7 +4,6 @@
 /// read-only and shared. Blocks come from a pool that keeps freed ones: a fresh 1 MiB block costs
 /// page faults.
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
@@ -34,11 +33,6 @@ struct Segment {
     return {std::move(owner), bytes};
   }
 };
-
-/// Where an array begins that follows `bytes` of others in one segment: the next multiple of 8.
-constexpr std::uint64_t section_begin(std::uint64_t bytes) noexcept {
-  return (bytes + 7) / 8 * 8;
-}
 
 /// Writable memory, aligned to 64 bytes, contents undefined at first. Moves, never copies.
 /// Threads: as any object; blocks may be freed on another thread than they were taken on.

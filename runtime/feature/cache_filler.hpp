@@ -1,6 +1,6 @@
 #pragma once
 /// \file cache_filler.hpp
-/// Fills a rank's cache of rows: chooses the rows, at the first batch or once enough batches were
+/// Filling of a rank's cache of rows: chooses the rows, at the first batch or once enough batches were
 /// watched, then names one request after the other. Batches do without the cache until it is whole.
 #include "runtime/base/result.hpp"
 #include "runtime/feature/best_hits.hpp"
@@ -22,7 +22,7 @@ class CacheFiller {
  public:
   using Choose = std::function<std::vector<RowQuestion>()>;
 
-  /// \param here  [parts] whether a part lies here
+  /// \param here  [parts] whether this host has a part
   CacheFiller(std::shared_ptr<const GraphInfo> graph, std::shared_ptr<const PartitionBook> book,
               std::shared_ptr<const CacheOptions> options, std::vector<bool> here);
 

@@ -6,24 +6,29 @@ namespace troupe {
 
 CollectingWork::CollectingWork(CollectingInputs inputs) : inputs_(std::move(inputs)) {}
 
-void CollectingWork::begin(Step& step) {
-  rows_.emplace(*inputs_.book, inputs_.options, inputs_.sampled, inputs_.cache, inputs_.halos);
-  const bool features = inputs_.options->source.kind == RowSource::Kind::features;
+/// [parts] whether this host has a part.
+std::vector<bool> CollectingWork::parts_here() const {
   std::vector<bool> here(inputs_.book->parts());
   for (std::uint32_t p = 0; p < here.size(); ++p) {
     here[p] = inputs_.part_here(static_cast<PartId>(p)) != nullptr;
   }
+  return here;
+}
+
+void CollectingWork::begin(Step& step) {
+  rows_.emplace(*inputs_.book, inputs_.options, inputs_.sampled, inputs_.cache, inputs_.halos);
+  const bool features = inputs_.options->source.kind == RowSource::Kind::features;
   counts_.cached = rows_->cached_rows();
   counts_.rows = rows_->cached_rows() + rows_->halo_rows();
   if (inputs_.measure && features && key().purpose == Purpose::train) {
-    counts_.cached_at_best = inputs_.measure->count(key().epoch, rows_->cacheable(here));
+    counts_.cached_at_best = inputs_.measure->count(key().epoch, rows_->cacheable(parts_here()));
   }
   for (const auto& question : rows_->questions()) {
     const auto nodes = question.request.num_nodes();
-    const bool lies_here = here[raw(question.part)];
+    const bool here = inputs_.part_here(question.part) != nullptr;
     counts_.rows += nodes;
-    counts_.remote += lies_here ? 0 : nodes;
-    if (lies_here && features) {
+    counts_.remote += here ? 0 : nodes;
+    if (here && features) {
       local_.emplace_back(question.id, question.part);
     } else {
       step.ask.push_back(question);

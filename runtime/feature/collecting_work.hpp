@@ -1,6 +1,6 @@
 #pragma once
 /// \file collecting_work.hpp
-/// Collecting of one batch's rows as a collector does it: rows that lie here are read in place,
+/// Collecting of one batch's rows as a collector does it: rows of this host's parts are read in place,
 /// requests for the others are handed out. Knows no actors.
 #include "runtime/base/assembly_step.hpp"
 #include "runtime/base/result.hpp"
@@ -22,7 +22,7 @@ struct CollectingInputs {
   std::shared_ptr<const RowCache> cache;               ///< Null: none, or not filled yet
   std::shared_ptr<BestHitsOfEpochs> measure;           ///< Null: not measured
   std::span<const std::shared_ptr<const Part>> halos;  ///< Parts here that keep rows around them
-  /// The part if it lies here, else nullptr.
+  /// The part if this host has it, else nullptr.
   std::function<std::shared_ptr<const Part>(PartId)> part_here;
   std::uint64_t flow = 0;  ///< Batch in the trace; 0: none
 };
@@ -43,16 +43,13 @@ class CollectingWork {
   using Question = RowQuestion;
   using Reply = RowReply;
   using Step = AssemblyStep<RowQuestion>;
-  struct Arrived {
-    std::uint32_t question = 0;
-    std::shared_ptr<const RowReply> reply;
-  };
+  using Arrived = ArrivedReply<RowReply>;
 
   /// Nothing is computed yet.
   explicit CollectingWork(CollectingInputs inputs);
 
-  /// Takes replies and reads what lies here. Requests to others are handed out first. Tensors are
-  /// requested of their holder also where the part lies here.
+  /// Takes replies and reads the rows of this host's parts. Requests to other hosts are handed out
+  /// first. Tensors are requested of their holder on every host.
   /// \errors those of RowCollection
   Result<Step> step(const std::vector<Arrived>& arrived);
 
@@ -62,6 +59,7 @@ class CollectingWork {
   Batch take() &&;
 
  private:
+  std::vector<bool> parts_here() const;
   void begin(Step& step);
 
   CollectingInputs inputs_;

@@ -1,9 +1,12 @@
 #include "runtime/feature/row_request.hpp"
 
+#include "runtime/base/section_cutter.hpp"
+
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
 #include <limits>
+#include <string_view>
 #include <utility>
 
 namespace troupe {
@@ -92,29 +95,6 @@ void read_labels(const PartNodes& nodes, const RowSection& section, RowReply& re
   }
 }
 
-Error corrupt(std::string_view what, std::uint64_t expected, std::uint64_t found) {
-  return {Errc::data_corruption,
-          fmt::format("row reply: expected {} {}, found {}", expected, what, found)};
-}
-
-/// Takes values of sections out of an array, one after the other.
-template <class T>
-class Taker {
- public:
-  explicit Taker(std::span<const T> all) : all_(all) {}
-  bool has(std::uint64_t count) const { return count <= all_.size() - taken_; }
-  std::span<const T> take(std::uint64_t count) {
-    taken_ += count;
-    return all_.subspan(taken_ - count, count);
-  }
-  std::uint64_t taken() const { return taken_; }
-  bool done() const { return taken_ == all_.size(); }
-
- private:
-  std::span<const T> all_;
-  std::uint64_t taken_ = 0;
-};
-
 }  // namespace
 
 std::uint64_t RowRequest::num_nodes() const {
@@ -126,49 +106,32 @@ std::uint64_t RowRequest::num_nodes() const {
 }
 
 Result<std::vector<RowSectionView>> sections_of(const RowReply& reply) {
-  Taker<std::byte> rows(reply.rows.bytes);
-  Taker<OriginalId> ids(reply.original_ids);
-  Taker<std::int64_t> labels(reply.labels);
-  Taker<float> targets(reply.targets);
+  constexpr std::string_view message = "row reply";
+  SectionCutter<std::byte> rows(reply.rows.bytes, message, "bytes of rows");
+  SectionCutter<OriginalId> ids(reply.original_ids, message, "original ids");
+  SectionCutter<std::int64_t> labels(reply.labels, message, "labels");
+  SectionCutter<float> targets(reply.targets, message, "targets");
+  const bool with_ids = ids.left() != 0;
   std::vector<RowSectionView> views;
   views.reserve(reply.sections.size());
   for (const auto& section : reply.sections) {
-    const std::uint64_t padding = section_begin(rows.taken()) - rows.taken();
-    const std::uint64_t left = reply.rows.bytes.size() - rows.taken();
-    if (section.row_bytes != 0 &&
-        (padding > left || section.nodes > (left - padding) / section.row_bytes)) {
-      return corrupt(fmt::format("rows of {} bytes or more", section.row_bytes), section.nodes,
-                     left / section.row_bytes);
+    const std::uint64_t row_bytes = section.row_bytes;
+    if (row_bytes != 0 && section.nodes > rows.left_aligned() / row_bytes) {
+      return Error(Errc::data_corruption,
+                   fmt::format("{}: expected {} rows of {} bytes or more, found {}", message,
+                               section.nodes, row_bytes, rows.left_aligned() / row_bytes));
     }
-    const std::uint64_t its_ids = reply.original_ids.empty() ? 0 : section.nodes;
-    if (!ids.has(its_ids)) {
-      return corrupt("original ids or more", ids.taken() + its_ids, reply.original_ids.size());
-    }
-    if (!labels.has(section.labels)) {
-      return corrupt("labels or more", labels.taken() + section.labels, reply.labels.size());
-    }
-    if (!targets.has(section.targets)) {
-      return corrupt("targets or more", targets.taken() + section.targets, reply.targets.size());
-    }
-    const std::uint64_t row_bytes = section.nodes * section.row_bytes;
-    if (row_bytes > 0) {
-      rows.take(padding);
-    }
-    views.push_back({rows.take(row_bytes), section.row_bytes, ids.take(its_ids),
-                     labels.take(section.labels), targets.take(section.targets)});
+    auto& view = views.emplace_back();
+    view.row_bytes = section.row_bytes;
+    TROUPE_ASSIGN_OR_RETURN(view.rows, rows.take_aligned(section.nodes * row_bytes));
+    TROUPE_ASSIGN_OR_RETURN(view.original_ids, ids.take(with_ids ? section.nodes : 0));
+    TROUPE_ASSIGN_OR_RETURN(view.labels, labels.take(section.labels));
+    TROUPE_ASSIGN_OR_RETURN(view.targets, targets.take(section.targets));
   }
-  if (!rows.done()) {
-    return corrupt("bytes of rows", rows.taken(), reply.rows.bytes.size());
-  }
-  if (!ids.done()) {
-    return corrupt("original ids", ids.taken(), reply.original_ids.size());
-  }
-  if (!labels.done()) {
-    return corrupt("labels", labels.taken(), reply.labels.size());
-  }
-  if (!targets.done()) {
-    return corrupt("targets", targets.taken(), reply.targets.size());
-  }
+  TROUPE_RETURN_IF_ERROR(rows.finish());
+  TROUPE_RETURN_IF_ERROR(ids.finish());
+  TROUPE_RETURN_IF_ERROR(labels.finish());
+  TROUPE_RETURN_IF_ERROR(targets.finish());
   return views;
 }
 
@@ -178,7 +141,7 @@ OpenRowReply::OpenRowReply(const RowRequest& request, std::span<const std::uint6
     const std::uint64_t nodes = request.sections[i].nodes.size();
     reply.sections.push_back(
         {.nodes = nodes, .row_bytes = static_cast<std::uint32_t>(row_bytes[i])});
-    begins_.push_back(nodes * row_bytes[i] > 0 ? section_begin(bytes) : bytes);
+    begins_.push_back(section_begin(bytes, nodes * row_bytes[i]));
     bytes = begins_.back() + nodes * row_bytes[i];
   }
   buffer_ = Buffer(bytes);

@@ -82,10 +82,6 @@ Result<std::vector<NodeId>> IdUnpacker::take(std::uint64_t count) {
     return corrupt_message(
         message_, fmt::format("ids: expected at least {}, found {}", taken_ + count, ids_.size()));
   }
-  if (count == ids_.size()) {
-    taken_ = count;
-    return std::vector<NodeId>(ids_);
-  }
   const auto first = ids_.begin() + static_cast<std::ptrdiff_t>(taken_);
   taken_ += count;
   return std::vector<NodeId>(first, first + static_cast<std::ptrdiff_t>(count));

@@ -110,8 +110,11 @@ void append(FrontierShare& share, const HopSectionView& reply) {
 
 struct BatchBuilder::State {
   static constexpr std::size_t nothing = std::numeric_limits<std::size_t>::max();
-  /// Shares that one question is about, in order of edge types.
-  using SharesOfQuestion = std::vector<std::size_t>;
+  /// A question of the hop under way.
+  struct Question {
+    std::uint32_t place = 0;
+    std::vector<std::size_t> shares = {};  ///< In order of edge types; empty once answered
+  };
 
   const GraphInfo& graph;
   const PartitionBook& book;
@@ -122,14 +125,14 @@ struct BatchBuilder::State {
   std::uint32_t hop = 0;
   std::vector<HopQuestion> pending;  ///< not handed out yet
   std::uint32_t next_question = 0;
-  std::vector<SharesOfQuestion> shares_of;  ///< of the hop's questions; empty once answered
-  std::vector<std::uint32_t> place_of;      ///< of the hop's questions
-  std::vector<FrontierShare> shares;        ///< of the hop under way
-  std::size_t open = 0;                     ///< questions without an answer
+  std::vector<Question> questions;    ///< of the hop under way; the last one is next_question - 1
+  std::vector<FrontierShare> shares;  ///< of the hop under way
+  std::size_t open = 0;               ///< questions without an answer
   /// Who is asked: a part by its number, or past them the halo of here[place - parts].
   /// [node type][position in the frontier] -> place
   std::vector<std::vector<std::uint32_t>> asked;
-  std::vector<std::vector<std::vector<NodeId>>> nodes_at;  ///< [node type][place]
+  /// [node type][place]; empty for types that no edge type asks for
+  std::vector<std::vector<std::vector<NodeId>>> nodes_at;
   std::vector<std::vector<std::size_t>> share_at;  ///< [edge type][place] -> share, or `nothing`
   std::vector<std::uint64_t> received;             ///< edges so far, by edge type
 
@@ -156,9 +159,10 @@ struct BatchBuilder::State {
   void find_who_has();
   void share_out(std::size_t edge_type);
   void ask(std::uint32_t place);
-  void post_question(std::uint32_t place, SharesOfQuestion of);
+  void group_frontier(std::size_t node_type);
+  void post(Question question);
   Status take_section(FrontierShare& share, const HopSectionView& reply);
-  Status take_reply(std::uint32_t question, const HopReply& reply);
+  Status take_reply(std::uint32_t number, const HopReply& reply);
   Status merge(std::size_t edge_type);
   Status merge_hop();
   Status go_on();
@@ -179,7 +183,6 @@ void BatchBuilder::State::begin(BatchKey key, NodeTypeId seed_type, std::span<co
   batch.edges.resize(graph.edge_types.size());
   index.resize(graph.node_types.size());
   asked.resize(graph.node_types.size());
-  nodes_at.resize(graph.node_types.size());
   received.resize(graph.edge_types.size());
   for (std::size_t e = 0; e < batch.edges.size(); ++e) {
     const auto& type = graph.edge_types[e];
@@ -227,26 +230,39 @@ void BatchBuilder::State::find_who_has() {
     const Range range = frontier(type);
     asked[t].clear();
     asked[t].reserve(range.size());
-    std::vector<std::size_t> sizes(places());
     for (std::uint32_t i = range.begin; i < range.end; ++i) {
       asked[t].push_back(who_has(type, batch.nodes[t].ids[i]));
-      ++sizes[asked[t].back()];
     }
-    nodes_at[t].assign(places(), {});
-    for (std::size_t place = 0; place < sizes.size(); ++place) {
-      nodes_at[t][place].reserve(sizes[place]);
-    }
-    for (std::uint32_t i = 0; i < range.size(); ++i) {
-      nodes_at[t][asked[t][i]].push_back(batch.nodes[t].ids[range.begin + i]);
-    }
+  }
+}
+
+/// The frontier of a node type by place, for all edge types that end there.
+void BatchBuilder::State::group_frontier(std::size_t node_type) {
+  const auto& nodes = batch.nodes[node_type].ids;
+  const auto first = frontier(static_cast<NodeTypeId>(node_type)).begin;
+  std::vector<std::size_t> sizes(places());
+  for (const auto place : asked[node_type]) {
+    ++sizes[place];
+  }
+  auto& at = nodes_at[node_type];
+  at.resize(places());
+  for (std::size_t place = 0; place < places(); ++place) {
+    at[place].reserve(sizes[place]);
+  }
+  for (std::size_t i = 0; i < asked[node_type].size(); ++i) {
+    at[asked[node_type][i]].push_back(nodes[first + i]);
   }
 }
 
 /// Says what each place is to be asked along an edge type.
 void BatchBuilder::State::share_out(std::size_t edge_type) {
-  const auto& nodes = nodes_at[raw(batch.edges[edge_type].destination_type)];
-  if (fanout(edge_type) == 0 || frontier(batch.edges[edge_type].destination_type).size() == 0) {
+  if (fanout(edge_type) == 0) {
     return;
+  }
+  const auto node_type = raw(batch.edges[edge_type].destination_type);
+  const auto& nodes = nodes_at[node_type];
+  if (nodes.empty()) {
+    group_frontier(node_type);
   }
   auto& at = share_at[edge_type];
   at.assign(places(), nothing);
@@ -263,32 +279,32 @@ void BatchBuilder::State::share_out(std::size_t edge_type) {
 
 /// Asks a place for its shares along all edge types.
 void BatchBuilder::State::ask(std::uint32_t place) {
-  SharesOfQuestion of;
+  Question question{.place = place};
   for (const auto& at : share_at) {
     if (!at.empty() && at[place] != nothing) {
-      of.push_back(at[place]);
+      question.shares.push_back(at[place]);
     }
   }
-  if (!of.empty()) {
-    post_question(place, std::move(of));
+  if (!question.shares.empty()) {
+    post(std::move(question));
   }
 }
 
 /// Asks for what is still missing of shares. Shares of one node type of which nothing is there yet
 /// have their frontier in common.
-void BatchBuilder::State::post_question(std::uint32_t place, SharesOfQuestion of) {
-  HopQuestion question{.id = next_question++,
-                       .part = shares[of.front()].part,
-                       .lists_of = place < book.parts() ? ListsOf::owned : ListsOf::halo,
-                       .request = {}};
-  HopRequest& request = question.request;
+void BatchBuilder::State::post(Question question) {
+  HopQuestion posted{.id = next_question++,
+                     .part = shares[question.shares.front()].part,
+                     .lists_of = question.place < book.parts() ? ListsOf::owned : ListsOf::halo,
+                     .request = {}};
+  HopRequest& request = posted.request;
   request.dir = options->dir;
   request.choice = options->choice;
   request.replace = options->replace;
   request.with_edge_ids = options->with_edge_ids;
   request.max_edges = options->max_edges_per_reply;
   std::vector<std::size_t> whole_frontier(batch.nodes.size(), nothing);
-  for (const auto number : of) {
+  for (const auto number : question.shares) {
     const FrontierShare& share = shares[number];
     const auto edge_type = raw(share.edge_type);
     const auto node_type = batch.edges[edge_type].destination_type;
@@ -298,7 +314,9 @@ void BatchBuilder::State::post_question(std::uint32_t place, SharesOfQuestion of
       at = request.frontiers.size();
       const auto missing = share.nodes.subspan(share.covered);
       request.frontiers.push_back({node_type, {missing.begin(), missing.end()}});
-      whole_frontier[raw(node_type)] = untouched ? at : whole_frontier[raw(node_type)];
+      if (untouched) {
+        whole_frontier[raw(node_type)] = at;
+      }
     }
     request.sections.push_back(
         {.edge_type = share.edge_type,
@@ -311,9 +329,8 @@ void BatchBuilder::State::post_question(std::uint32_t place, SharesOfQuestion of
                                                .batch = batch.key.number}),
          .first_position = share.resume_position});
   }
-  pending.push_back(std::move(question));
-  shares_of.push_back(std::move(of));
-  place_of.push_back(place);
+  pending.push_back(std::move(posted));
+  questions.push_back(std::move(question));
   ++open;
 }
 
@@ -336,33 +353,33 @@ Status BatchBuilder::State::take_section(FrontierShare& share, const HopSectionV
   return ok_status();
 }
 
-Status BatchBuilder::State::take_reply(std::uint32_t question, const HopReply& reply) {
-  const std::size_t first = next_question - shares_of.size();
-  if (question >= next_question || question < first || shares_of[question - first].empty()) {
+Status BatchBuilder::State::take_reply(std::uint32_t number, const HopReply& reply) {
+  const std::size_t first = next_question - questions.size();
+  if (number >= next_question || number < first || questions[number - first].shares.empty()) {
     return Error(Errc::invalid_argument,
-                 fmt::format("sampling: no reply is awaited for question {}; {} were asked",
-                             question, next_question));
+                 fmt::format("sampling: no reply is awaited for question {}; {} were asked", number,
+                             next_question));
   }
-  auto of = std::move(shares_of[question - first]);
-  shares_of[question - first].clear();
-  const PartId part = shares[of.front()].part;
+  Question question{.place = questions[number - first].place,
+                    .shares = std::exchange(questions[number - first].shares, {})};
+  const PartId part = shares[question.shares.front()].part;
   auto sections = sections_of(reply);
   if (!sections) {
     return std::move(sections).error().with(fmt::format("neighbours from part {}", raw(part)));
   }
-  if (sections->empty() || sections->size() > of.size()) {
+  if (sections->empty() || sections->size() > question.shares.size()) {
     return Error(Errc::data_corruption,
                  fmt::format("neighbours from part {}: expected answers for 1 to {} edge types, "
                              "got {}",
-                             raw(part), of.size(), sections->size()));
+                             raw(part), question.shares.size(), sections->size()));
   }
   for (std::size_t i = 0; i < sections->size(); ++i) {
-    TROUPE_RETURN_IF_ERROR(take_section(shares[of[i]], (*sections)[i]));
+    TROUPE_RETURN_IF_ERROR(take_section(shares[question.shares[i]], (*sections)[i]));
   }
-  std::erase_if(of, [&](std::size_t share) { return shares[share].complete(); });
+  std::erase_if(question.shares, [&](std::size_t share) { return shares[share].complete(); });
   --open;
-  if (!of.empty()) {
-    post_question(place_of[question - first], std::move(of));
+  if (!question.shares.empty()) {
+    post(std::move(question));
     return ok_status();
   }
   return open == 0 ? merge_hop() : ok_status();
@@ -424,8 +441,8 @@ Status BatchBuilder::State::merge_hop() {
 /// Starts the next hop; one that asks nothing is over at once.
 Status BatchBuilder::State::go_on() {
   shares.clear();
-  shares_of.clear();
-  place_of.clear();
+  questions.clear();
+  nodes_at.assign(batch.nodes.size(), {});
   share_at.assign(batch.edges.size(), {});
   if (hop == batch.hops) {
     return ok_status();

@@ -1,5 +1,7 @@
 #include "runtime/sample/one_hop.hpp"
 
+#include "runtime/base/section_cutter.hpp"
+
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
@@ -370,7 +372,8 @@ HopReply write_sections(std::vector<SectionSampler<Rows>>& samplers, bool with_e
   std::uint64_t edges = 0;
   std::size_t nodes = 0;
   for (const auto& sampler : samplers) {
-    bytes = section_begin(bytes) + sampler.planned().edges * sampler.width_bytes();
+    const auto size = sampler.planned().edges * sampler.width_bytes();
+    bytes = section_begin(bytes, size) + size;
     edges += sampler.planned().edges;
     nodes += sampler.planned().counts.size();
   }
@@ -382,13 +385,13 @@ HopReply write_sections(std::vector<SectionSampler<Rows>>& samplers, bool with_e
   bytes = 0;
   edges = 0;
   for (auto& sampler : samplers) {
-    const auto begin = section_begin(bytes);
+    const auto begin = section_begin(bytes, sampler.planned().edges);
     std::ranges::fill(ids.bytes().subspan(bytes, begin - bytes), std::byte{});
     auto* edge_ids_out = with_edge_ids ? edge_ids.as<std::uint64_t>().data() + edges : nullptr;
     const auto written = sampler.ids().visit([&]<class IdT>(std::span<const IdT> list) {
       return sampler.write(list, reinterpret_cast<IdT*>(ids.data() + begin), edge_ids_out);
     });
-    bytes = begin + written * sampler.width_bytes();
+    bytes = written == 0 ? bytes : begin + written * sampler.width_bytes();
     edges += written;
     const auto& plan = sampler.planned();
     reply.counts.insert(reply.counts.end(), plan.counts.begin(), plan.counts.end());

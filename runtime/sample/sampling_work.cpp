@@ -10,7 +10,7 @@ SamplingWork::SamplingWork(SamplingInputs inputs, BatchKey key, NodeTypeId seed_
                            std::vector<NodeId> seeds)
     : inputs_(std::move(inputs)), key_(key), seed_type_(seed_type), seeds_(std::move(seeds)) {}
 
-/// The part that has the lists a question is about, if it lies here.
+/// The part with a question's lists if this host has it, else nullptr.
 std::shared_ptr<const Part> SamplingWork::here(const HopQuestion& question) const {
   if (question.lists_of == ListsOf::halo) {
     return *std::ranges::find(*inputs_.halos, question.part, &Part::id);

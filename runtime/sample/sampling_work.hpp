@@ -1,6 +1,6 @@
 #pragma once
 /// \file sampling_work.hpp
-/// Sampling of one batch as a sampler does it: lists that lie here are sampled in place, requests for
+/// Sampling of one batch as a sampler does it: lists of this host are sampled in place, requests for
 /// the others are handed out. Knows no actors.
 #include "runtime/base/assembly_step.hpp"
 #include "runtime/base/result.hpp"
@@ -21,14 +21,14 @@ namespace troupe {
 /// traces. Threads: any.
 using HopObserver = std::function<void(const BatchKey& key, std::uint32_t hop)>;
 
-/// What a batch is sampled from, and what of it lies here.
+/// Graph and options of a batch, and the lists that this host has.
 struct SamplingInputs {
   std::shared_ptr<const GraphInfo> graph;
   std::shared_ptr<const PartitionBook> book;
   std::shared_ptr<const SampleOptions> options;
   /// Parts that keep lists of nodes around them: asked instead of the nodes' owners.
   std::shared_ptr<const std::vector<std::shared_ptr<const Part>>> halos;
-  /// The part if its lists lie here, else nullptr.
+  /// The part if this host has its lists, else nullptr.
   std::function<std::shared_ptr<const Part>(PartId)> lists_here;
   HopObserver on_hop;
   TraceTrack trace;
@@ -42,18 +42,15 @@ class SamplingWork {
   using Question = HopQuestion;
   using Reply = HopReply;
   using Step = AssemblyStep<HopQuestion>;
-  struct Arrived {
-    std::uint32_t question = 0;
-    std::shared_ptr<const HopReply> reply;
-  };
+  using Arrived = ArrivedReply<HopReply>;
 
   /// Nothing is computed yet.
   /// \requires the seeds are in the book
   SamplingWork(SamplingInputs inputs, BatchKey key, NodeTypeId seed_type,
                std::vector<NodeId> seeds);
 
-  /// Takes replies, samples what lies here, and goes on to the next hop as long as nothing elsewhere
-  /// is needed. Requests to others are handed out before the lists here are sampled.
+  /// Takes replies, samples this host's lists, and continues with the next hop as long as it needs no
+  /// other host. Requests to other hosts are handed out before this host's lists are sampled.
   /// \errors those of BatchBuilder::answer and sample_one_hop
   Result<Step> step(const std::vector<Arrived>& arrived);
 

@@ -5,7 +5,7 @@
 namespace troupe {
 namespace {
 
-/// A graph in three parts, of which the first lies here.
+/// A graph in three parts; the host has the first.
 class Filling : public ::testing::Test {
  protected:
   CacheFiller filler(CacheOptions::Policy policy, std::uint64_t batches = 2, bool measure = false) {

@@ -328,6 +328,55 @@ TEST_F(SampleOneHop, AMadeUpChoiceTakesItsPositionsAndNothingElseChanges) {
   EXPECT_EQ(at, edge_ids.size());
 }
 
+/// Takes the first entry of lists of odd length, and none of others, for which it planned one too.
+class FirstOfOdd : public Choice {
+ public:
+  void plan(std::span<Stretch> group) const override {
+    for (auto& stretch : group) {
+      stretch.taken = 1;
+    }
+  }
+  void choose(StreamKey, std::span<Stretch> group, std::span<std::uint32_t> positions) override {
+    std::ranges::fill(positions, 0U);
+    for (auto& stretch : group) {
+      stretch.taken = stretch.entries % 2;
+    }
+  }
+};
+
+TEST(SampleOneHopAlongTypes, ASectionOfWhichNothingIsTakenLeavesTheOthersReadable) {
+  testing::TestGraph graph;
+  graph.nodes = {{.name = "node", .count = 10}};
+  for (const std::uint64_t degree : {3U, 5U, 2U}) {
+    auto& edges = graph.edges.emplace_back();
+    edges.name = fmt::format("of_{}", degree);
+    for (std::uint64_t i = 0; i < degree; ++i) {
+      edges.edges.push_back({degree + i, 0});
+    }
+  }
+  const auto cut = cut_graph(graph, 1);
+  const std::vector<ChoiceKind> kinds{
+      {.name = "first_of_odd", .help = "made up", .make = [](const ChoiceOptions&) {
+         return std::unique_ptr<Choice>(std::make_unique<FirstOfOdd>());
+       }}};
+  HopRequest ask = one_hop_request(cut.globals({0}));
+  for (std::uint16_t e = 1; e < 3; ++e) {
+    ask.sections.push_back({.edge_type = EdgeTypeId{e}, .key = {}});
+  }
+  for (auto& section : ask.sections) {
+    section.fanout = 1;
+  }
+
+  ASSERT_OK_AND_ASSIGN(const HopReply reply,
+                       sample_one_hop(*cut.parts[0], ask, ListsOf::owned, kinds));
+
+  EXPECT_EQ(reply.counts, (std::vector<std::uint32_t>{1, 1, 0}));
+  ASSERT_OK_AND_ASSIGN(const auto sections, sections_of(reply));
+  EXPECT_TRUE(sections[2].neighbours.empty());
+  EXPECT_EQ(neighbors_of(reply, 0), (std::vector<std::uint64_t>{raw(cut.global(3))}));
+  EXPECT_EQ(neighbors_of(reply, 1), (std::vector<std::uint64_t>{raw(cut.global(5))}));
+}
+
 TEST_F(SampleOneHop, ChoicesThatAreNotThereOrNotBuiltAreRefused) {
   HopRequest ask = request(4);
   ask.choice = 99;
