@@ -81,9 +81,9 @@ void SimulatedCluster::State::connect(std::uint32_t a, std::uint32_t b) {
   options.endpoint.source =
       std::make_shared<net::Reconnector>(driver, cable->dialer(), net::ReconnectOptions{});
   const auto near = Gate::make(runtime->system(), std::move(left), options);
-  cable->on_accept([weak = std::weak_ptr<Gate>(far)](std::shared_ptr<net::Link> link) {
+  cable->on_accept([weak = std::weak_ptr<Gate>(far)](const std::shared_ptr<net::Link>& link) {
     if (const auto gate = weak.lock()) {
-      gate->attach(std::move(link));
+      gate->attach(link);
     } else {
       link->close(Error(Errc::cancelled, "the process is gone"));
     }

@@ -94,10 +94,10 @@ Result<std::shared_ptr<Neighbourhood>> Neighbourhood::open(caf::actor_system& sy
       made->listener_,
       net::TcpListener::open(made->io_, made->options_.listen, std::move(handshake),
                              {.tcp = made->options_.tcp, .say = made->options_.say},
-                             [weak = made->weak_from_this()](std::shared_ptr<net::Link> link,
+                             [weak = made->weak_from_this()](const std::shared_ptr<net::Link>& link,
                                                              const net::PeerIdentity& peer) {
                                if (const auto self = weak.lock()) {
-                                 self->accept(std::move(link), peer);
+                                 self->accept(link, peer);
                                } else {
                                  link->close(Error(Errc::cancelled, "the process ends"));
                                }

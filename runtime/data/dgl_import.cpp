@@ -187,13 +187,13 @@ class DglGraph {
   }
 
   Status open_edges(const JsonValue& value, Edges& edges) const {
-    TROUPE_ASSIGN_OR_RETURN(auto array, array_files(value));
+    TROUPE_ASSIGN_OR_RETURN(const auto array, array_files(value));
     const EdgeEnds ends{*graph_.nodes[edges.source].count, *graph_.nodes[edges.destination].count};
     if (array.format == TableFormat::text) {
-      TROUPE_ASSIGN_OR_RETURN(edges.rows, open_text_pairs(source_, std::move(array.files), ends));
+      TROUPE_ASSIGN_OR_RETURN(edges.rows, open_text_pairs(source_, array.files, ends));
     } else {
-      TROUPE_ASSIGN_OR_RETURN(
-          edges.rows, open_pairs(source_, {std::move(array.files), PairLayout::rows}, ends));
+      TROUPE_ASSIGN_OR_RETURN(edges.rows,
+                              open_pairs(source_, {array.files, PairLayout::rows}, ends));
     }
     return ok_status();
   }
@@ -225,8 +225,8 @@ class DglGraph {
   }
 
   Result<Table> open(const JsonValue& value) const {
-    TROUPE_ASSIGN_OR_RETURN(auto array, array_files(value));
-    return Table::open(source_, std::move(array.files), array.format);
+    TROUPE_ASSIGN_OR_RETURN(const auto array, array_files(value));
+    return Table::open(source_, array.files, array.format);
   }
 
   Status take_node_data(const Array& array) {

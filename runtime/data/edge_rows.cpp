@@ -181,9 +181,9 @@ Result<std::unique_ptr<EdgeRows>> open_pairs(const npy_source::Source& source,
 }
 
 Result<std::unique_ptr<EdgeRows>> open_text_pairs(const npy_source::Source& source,
-                                                  std::vector<std::string> files,
+                                                  const std::vector<std::string>& files,
                                                   const EdgeEnds& ends) {
-  TROUPE_ASSIGN_OR_RETURN(auto table, Table::open(source, std::move(files), TableFormat::text));
+  TROUPE_ASSIGN_OR_RETURN(auto table, Table::open(source, files, TableFormat::text));
   if (table.cols() != 2 && table.cols() != 0) {
     return bad_input(table.file(),
                      fmt::format("expected two ids per line, got {} columns", table.cols()));

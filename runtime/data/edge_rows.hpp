@@ -32,8 +32,7 @@ Result<std::unique_ptr<graph_source::EdgeRows>> open_pairs(const npy_source::Sou
                                                            const PairFiles& files,
                                                            const EdgeEnds& ends);
 /// Opens text, two ids a line.
-Result<std::unique_ptr<graph_source::EdgeRows>> open_text_pairs(const npy_source::Source& source,
-                                                                std::vector<std::string> files,
-                                                                const EdgeEnds& ends);
+Result<std::unique_ptr<graph_source::EdgeRows>> open_text_pairs(
+    const npy_source::Source& source, const std::vector<std::string>& files, const EdgeEnds& ends);
 
 }  // namespace troupe

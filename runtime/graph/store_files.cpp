@@ -63,7 +63,7 @@ Result<NpyArray> StoreFiles::load(const std::string& path, const ArrayShape& exp
                                                       full_path.string(), file.checksum, checksum));
     }
   }
-  TROUPE_ASSIGN_OR_RETURN(auto array, parse_npy(std::move(segment), full_path.string()));
+  TROUPE_ASSIGN_OR_RETURN(auto array, parse_npy(segment, full_path.string()));
   if (!fits(array, expected)) {
     return Error(
         Errc::data_corruption,

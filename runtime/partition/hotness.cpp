@@ -76,6 +76,8 @@ class HotnessSearch {
   }
 
  private:
+  using DegreeOf = std::function<std::uint64_t(std::uint64_t)>;
+
   void follow(std::size_t e, std::int32_t fanout) {
     if (fanout == 0) {
       return;
@@ -87,23 +89,38 @@ class HotnessSearch {
     const auto to = raw(in ? type.source : type.destination);
     const auto degree = in ? in_degrees(lists) : out_degrees(lists, from);
     const auto terms = terms_of(from, degree, fanout);
-    auto& sums = sums_[to];
+    const Spread spread{from, to, fanout, in, degree, terms};
     const auto owners = info_.node_types[raw(type.destination)].count;
     lists.neighbours.visit([&](auto ids) {
       for_each_chunk(owners, executor_, [&](std::uint64_t begin, std::uint64_t end) {
         for (auto v = begin; v < end; ++v) {
           for_each_neighbour(lists, ids, v, [&](std::uint64_t u, std::uint64_t edges) {
-            if (from == to && u == v) {
-              return;  // leads to nobody new
-            }
-            const auto asker = in ? v : u;
-            add(sums[in ? u : v],
-                edges == 1 ? terms[asker]
-                           : term_of(frontier_[from][asker], degree(asker), fanout, edges));
+            add_edges(spread, v, u, edges);
           });
         }
       });
     });
+  }
+
+  /// What all edges of one type share during a hop.
+  struct Spread {
+    std::size_t from;  ///< Node type of the askers
+    std::size_t to;    ///< Node type of the nodes that they reach
+    std::int32_t fanout;
+    bool in;                         ///< Askers own the lists
+    const DegreeOf& degree;          ///< Of an asker
+    const std::vector<Logs>& terms;  ///< terms_of() the askers
+  };
+
+  /// `edges` parallel entries of the list of `v` name `u`.
+  void add_edges(const Spread& by, std::uint64_t v, std::uint64_t u, std::uint64_t edges) {
+    if (by.from == by.to && u == v) {
+      return;  // leads to no other node
+    }
+    const auto asker = by.in ? v : u;
+    add(sums_[by.to][by.in ? u : v],
+        edges == 1 ? by.terms[asker]
+                   : term_of(frontier_[by.from][asker], by.degree(asker), by.fanout, edges));
   }
 
   /// Calls `f` with each distinct node of a list, and how often it stands there.
@@ -130,7 +147,6 @@ class HotnessSearch {
     }
   }
 
-  using DegreeOf = std::function<std::uint64_t(std::uint64_t)>;
   static DegreeOf in_degrees(const NeighbourLists& lists) {
     return [&lists](std::uint64_t v) { return lists.degree(v); };
   }
