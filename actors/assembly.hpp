@@ -5,6 +5,7 @@
 #include "actors/error.hpp"
 #include "actors/host_context.hpp"
 #include "actors/offload.hpp"
+#include "actors/replica_client.hpp"
 
 #include <caf/all.hpp>
 
@@ -48,7 +49,7 @@ class Assemblies {
   };
 
   Assemblies(caf::event_based_actor* self, std::shared_ptr<const HostContext> host, Hooks hooks)
-      : self_(self), host_(std::move(host)), hooks_(std::move(hooks)) {}
+      : self_(self), host_(std::move(host)), hooks_(std::move(hooks)), holders_(self) {}
 
   void begin(caf::response_promise promise, Work work, About about) {
     if (items_.size() == max_batches_in_progress) {
@@ -63,6 +64,9 @@ class Assemblies {
                             .about = std::move(about)});
     step(id);
   }
+
+  /// For the actor's down handler.
+  void on_down(const caf::down_msg& down) { holders_.on_down(down); }
 
   void fail_all(const Error& why) {
     while (!items_.empty()) {
@@ -124,28 +128,27 @@ class Assemblies {
     using Request = decltype(question.request);
     using Reply = typename Work::Reply;
     const auto part = question.part;
-    self_
-        ->request(host_->holders[raw(part)], host_->request_deadline,
-                  Ref<Request>(std::move(question.request)))
-        .then(
-            [this, id, number = question.id](const Ref<Reply>& reply) {
-              auto* item = find(id);
-              if (item == nullptr) {
-                return;
-              }
-              item->arrived.push_back({number, reply});
-              if (!item->busy) {
-                step(id);
-              }
-            },
-            [this, id, part](const caf::error& error) {
-              fail(id, from_caf(error).with(fmt::format("holder of part {}", raw(part))));
-            });
+    holders_.request<Reply>(
+        host_->holders[raw(part)], Ref<Request>(std::move(question.request)),
+        [this, id, part, number = question.id](Result<Ref<Reply>> reply) {
+          auto* item = find(id);
+          if (item == nullptr) {
+            return;
+          }
+          if (!reply) {
+            return fail(id, Error(reply.error()).with(fmt::format("holder of part {}", raw(part))));
+          }
+          item->arrived.push_back({number, *std::move(reply)});
+          if (!item->busy) {
+            step(id);
+          }
+        });
   }
 
   caf::event_based_actor* self_;
   std::shared_ptr<const HostContext> host_;
   Hooks hooks_;
+  ReplicaClient holders_;
   std::map<std::uint64_t, Item> items_;
   std::uint64_t next_id_ = 0;
 };

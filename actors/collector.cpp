@@ -23,6 +23,7 @@ struct CollectorState {
   TraceTrack trace;
   std::optional<CacheFiller> cache;  ///< nothing: the job has no cache
   std::optional<Collecting> batches;
+  std::optional<ReplicaClient> holders;  ///< For what fills the cache
 };
 using Collector = caf::stateful_actor<CollectorState>;
 
@@ -51,24 +52,23 @@ void fill_cache(Collector* self) {
   if (question == nullptr) {
     return;
   }
-  self->request(host.holders[raw(question->part)], host.request_deadline,
-                Ref<RowRequest>(RowRequest(question->request)))
-      .then(
-          [self](const Ref<RowReply>& reply) {
-            if (const auto kept = self->state.cache->take(*reply); !kept) {
-              return end_by_damage(self);
-            }
-            fill_cache(self);
-          },
-          [self, part = question->part](const caf::error& error) {
-            const auto why = from_caf(error);
-            if (why.code() == Errc::data_corruption) {
-              self->state.cache->give_up(
-                  Error(why).with(fmt::format("filling the cache: holder of part {}", raw(part))));
-              return end_by_damage(self);
-            }
-            self->delayed_send(self, cache_pause, Ref<CacheGoesOn>(CacheGoesOn{}));
-          });
+  self->state.holders->request<RowReply>(
+      host.holders[raw(question->part)], Ref<RowRequest>(RowRequest(question->request)),
+      [self, part = question->part](const Result<Ref<RowReply>>& reply) {
+        if (reply) {
+          if (const auto kept = self->state.cache->take(**reply); !kept) {
+            return end_by_damage(self);
+          }
+          return fill_cache(self);
+        }
+        const auto& why = reply.error();
+        if (why.code() == Errc::data_corruption) {
+          self->state.cache->give_up(
+              Error(why).with(fmt::format("filling the cache: holder of part {}", raw(part))));
+          return end_by_damage(self);
+        }
+        self->delayed_send(self, cache_pause, Ref<CacheGoesOn>(CacheGoesOn{}));
+      });
 }
 
 /// Chooses what to keep when the cache says that it is time.
@@ -114,6 +114,11 @@ caf::behavior collector(Collector* self, std::shared_ptr<const HostContext> host
     state.cache.emplace(state.host->graph, state.host->book, state.host->cache,
                         state.host->parts_here());
   }
+  state.holders.emplace(self);
+  self->set_down_handler([self](const caf::down_msg& down) {
+    self->state.holders->on_down(down);
+    self->state.batches->on_down(down);
+  });
   state.batches.emplace(
       self, state.host,
       Collecting::Hooks{

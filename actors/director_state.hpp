@@ -1,6 +1,7 @@
 #pragma once
 /// \file director_state.hpp
 /// What the director keeps, and how its parts call each other; only for actors/director*.cpp.
+#include "actors/ask_all.hpp"
 #include "actors/director.hpp"
 #include "actors/error.hpp"
 #include "actors/message.hpp"
@@ -103,13 +104,6 @@ void recover(Self* self, const Error& why);
 /// Looks for signs of life, now and from now on.
 void beat(Self* self);
 
-/// Answers of one group to one command, in the order of the group.
-template <class Reply>
-struct Gathering {
-  std::vector<Reply> replies;
-  std::size_t missing;
-};
-
 struct Group {
   const std::vector<caf::actor>& actors;
   const std::vector<std::string>& names;
@@ -119,38 +113,37 @@ struct Group {
 /// \param task  as in ProgressWatch::begin()
 template <class Reply, class Command, class Then>
 void broadcast(Self* self, const char* task, const Group& to, const Command& command, Then then) {
-  const auto& [group, names] = to;
+  const auto& group = to.actors;
+  const auto& names = to.names;
   if (const auto missing = std::ranges::find(group, caf::actor()); missing != group.end()) {
     return failed(self,
                   Error(Errc::peer_lost,
                         names[static_cast<std::size_t>(missing - group.begin())] + ": it is lost"));
   }
   const Ref<Command> message(command);
-  auto all = std::make_shared<Gathering<Reply>>(
-      Gathering<Reply>{std::vector<Reply>(group.size()), group.size()});
+  const auto replies = std::make_shared<std::vector<Reply>>(group.size());
   const auto is_current = [self, round = self->state.round] {
     return !self->state.over && self->state.round == round;
   };
   self->state.progress->begin(task, names, self->clock().now());
-  for (std::size_t i = 0; i < group.size(); ++i) {
-    self->request(group[i], caf::infinite, message)
-        .then(
-            [self, all, then, i, is_current](const Ref<Reply>& reply) {
-              if (!is_current()) {
-                return;
-              }
-              self->state.progress->answered(i, self->clock().now());
-              all->replies[i] = *reply;
-              if (--all->missing == 0) {
-                then(std::move(all->replies));
-              }
-            },
-            [self, name = names[i], is_current](const caf::error& error) {
-              if (is_current()) {
-                failed(self, from_caf(error).with(name));
-              }
-            });
-  }
+  ask_each<Reply>(
+      self, group, caf::infinite, message,
+      [self, replies, is_current, names = to.names](std::size_t i,
+                                                    const Result<Ref<Reply>>& reply) {
+        if (!is_current()) {
+          return;
+        }
+        if (!reply) {
+          return failed(self, Error(reply.error()).with(names[i]));
+        }
+        self->state.progress->answered(i, self->clock().now());
+        (*replies)[i] = **reply;
+      },
+      [replies, is_current, then] {
+        if (is_current()) {
+          then(std::move(*replies));
+        }
+      });
 }
 
 }  // namespace troupe::director

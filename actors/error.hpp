@@ -29,5 +29,13 @@ void deliver(caf::response_promise& promise, Result<T> result) {
     promise.deliver(to_caf(result.error()));
   }
 }
+template <class T>
+void deliver(caf::response_promise& promise, const Result<Ref<T>>& result) {
+  if (result) {
+    promise.deliver(*result);
+  } else {
+    promise.deliver(to_caf(result.error()));
+  }
+}
 
 }  // namespace troupe

@@ -1,5 +1,6 @@
 #include "actors/evaluator.hpp"
 
+#include "actors/batch_client.hpp"
 #include "actors/error.hpp"
 #include "actors/local_messages.hpp"
 #include "actors/offload.hpp"
@@ -26,7 +27,8 @@ struct EvaluatorState {
   const char* name = "troupe.evaluator";
   std::shared_ptr<const HostContext> host;
   EvaluatorOptions options;
-  std::unique_ptr<DataPathKeeper> path;
+  std::optional<BatchClient> path;
+  std::optional<ReplicaClient> holders;
   std::function<caf::actor()> trainer;
   std::optional<ExactInference> inference;
   std::optional<Layer> layer;
@@ -44,6 +46,7 @@ void fail(Evaluator* self, const Error& why) {
   }
   self->state.layer.reset();
   self->state.inference->cancel();
+  self->state.path->forget();
 }
 
 bool is_current(const Evaluator* self, std::uint64_t layer) {
@@ -71,21 +74,22 @@ void store_outputs(Evaluator* self) {
     return finish(self);
   }
   for (const auto& [key, rows] : outputs) {
-    const auto stored = [self, id = layer.id] {
-      if (is_current(self, id) && --self->state.layer->stores_missing == 0) {
-        finish(self);
-      }
-    };
-    self->request(state.host->holders[raw(key.first)], caf::infinite,
-                  Ref<StoreTensor>(StoreTensor{state.inference->tensor(), key.second, rows}))
-        .then([stored](const Ref<net::Done>&) { stored(); },
-              [self, stored, id = layer.id](const caf::error& error) {
-                if (self->state.host->replicated) {
-                  stored();  // another replica's host computes and keeps the same
-                } else if (is_current(self, id)) {
-                  fail(self, from_caf(error));
-                }
-              });
+    // Where there is another replica its host computes and stores the same: it is not waited for.
+    const bool replicated = state.host->replicated;
+    state.holders->request_nearest<net::Done>(
+        state.host->holders[raw(key.first)], !replicated,
+        Ref<StoreTensor>(StoreTensor{state.inference->tensor(), key.second, rows}),
+        [self, id = layer.id, replicated](const Result<Ref<net::Done>>& stored) {
+          if (!is_current(self, id)) {
+            return;
+          }
+          if (!stored && !replicated) {
+            return fail(self, stored.error());
+          }
+          if (--self->state.layer->stores_missing == 0) {
+            finish(self);
+          }
+        });
   }
 }
 
@@ -125,27 +129,14 @@ void ask(Evaluator* self, ExactInference::Ask asked) {
   auto& state = self->state;
   const auto block = asked.block;
   const auto flow = asked.request.flow = flow_of(state, block);
-  const auto is_mine = [self, id = state.layer->id, path = state.path->incarnation()] {
-    return is_current(self, id) && self->state.path->incarnation() == path;
-  };
-  self->request(state.path->sampler(block), caf::infinite,
-                Ref<SampleBatch>(std::move(asked.request)))
-      .then(
-          [self, block, flow, is_mine](const Ref<ReadyBatch>& ready) {
-            if (is_mine()) {
-              self->state.path->batch_arrived();
-              self->state.inference->arrived(block);
-              compute(self, block, ready, flow);
-            }
-          },
-          [self, is_mine](const caf::error& error) {
-            if (is_mine()) {
-              const auto why = from_caf(error);
-              if (why.code() != Errc::peer_lost) {  // that is the down handler's business
-                fail(self, why);
-              }
-            }
-          });
+  state.path->ask(block, Ref<SampleBatch>(std::move(asked.request)),
+                  [self, block, flow](const Result<Ref<ReadyBatch>>& ready) {
+                    if (!ready) {
+                      return fail(self, ready.error());
+                    }
+                    self->state.inference->arrived(block);
+                    compute(self, block, *ready, flow);
+                  });
 }
 
 void pump(Evaluator* self) {
@@ -221,19 +212,10 @@ void infer(Evaluator* self, const net::InferRequest& request) {
   read_parameters(self);
 }
 
-/// A request that an actor leaves open when it dies is never answered: the data path is watched.
 void on_down(Evaluator* self, const caf::down_msg& down) {
-  auto& state = self->state;
-  if (!state.path->owns(down.source)) {
-    return;
-  }
-  if (const auto restarted = state.path->restart(self, from_caf(down.reason)); !restarted) {
-    fail(self, restarted.error());
-    self->quit(to_caf(restarted.error()));
-  } else if (state.layer) {
-    for (auto& asked : state.inference->again()) {
-      ask(self, std::move(asked));
-    }
+  self->state.holders->on_down(down);
+  if (const auto mended = self->state.path->on_down(down); !mended) {
+    self->quit(to_caf(mended.error()));
   }
 }
 
@@ -247,8 +229,8 @@ caf::behavior evaluator(Evaluator* self, std::shared_ptr<const HostContext> host
   state.host = std::move(host);
   state.options = std::move(options);
   state.trainer = std::move(trainer);
-  state.path = std::make_unique<DataPathKeeper>(std::move(data_path));
-  state.path->start(self);
+  state.path.emplace(self, std::move(data_path));
+  state.holders.emplace(self);
   self->set_down_handler([self](const caf::down_msg& down) { on_down(self, down); });
   return {
       [self](const Ref<net::InferRequest>& request) { infer(self, *request); },

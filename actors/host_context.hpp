@@ -1,7 +1,8 @@
 #pragma once
 /// \file host_context.hpp
-/// What all actors of one process share: the graph, the parts that lie here, a handle of every part's
-/// holder, the executor.
+/// What all actors of one process share: the graph, the parts that it has, how to reach the holders
+/// of every part, the executor.
+#include "actors/replica_client.hpp"
 #include "runtime/base/executor.hpp"
 #include "runtime/feature/row_collection.hpp"
 #include "runtime/graph/part.hpp"
@@ -9,8 +10,6 @@
 #include "runtime/sample/batch_builder.hpp"
 #include "runtime/sample/list_cache.hpp"
 #include "runtime/sample/sampling_work.hpp"
-
-#include <caf/actor.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -37,9 +36,9 @@ struct HostContext {
   std::vector<std::shared_ptr<const Part>> halos;
   /// With replicated topology the neighbour lists of all other parts.
   std::map<PartId, std::shared_ptr<const Part>> lists;
-  std::vector<caf::actor> holders;  ///< by PartId: the routers of this process
-  bool replicated = false;          ///< every part has more than one holder
-  std::set<PartId> replicas;        ///< of `parts`, those scored elsewhere
+  std::vector<std::shared_ptr<const Replicas>> holders;  ///< [parts]
+  bool replicated = false;                               ///< every part has more than one holder
+  std::set<PartId> replicas;                             ///< of `parts`, those scored elsewhere
   /// Of the job: what a request that came over a link without options of its own means.
   std::shared_ptr<const SampleOptions> sample;
   std::shared_ptr<const CollectOptions> collect;

@@ -1,5 +1,6 @@
 #include "actors/registrar.hpp"
 
+#include "actors/ask_all.hpp"
 #include "actors/error.hpp"
 #include "actors/message.hpp"
 #include "actors/offload.hpp"
@@ -217,44 +218,28 @@ void keep_state(Registrar* self, const Ref<net::KeepState>& piece) {
 
 // ---- the end ----
 
-struct Ending {
-  net::LinkTotals totals;
-  std::size_t missing = 0;
-  caf::response_promise promise;
-  void finish() { promise.deliver(Ref<net::LinkTotals>(totals)); }
-};
-
 void end_all(Registrar* self, const EndAll& request) {
   auto& state = self->state;
   state.ending = true;
-  const auto ending = std::make_shared<Ending>();
-  ending->promise = self->make_response_promise();
-  const Ref<net::EndProcess> how(request.how);
-  const auto end_one = [&](const caf::actor& who) {
-    if (!who) {
-      return;
-    }
-    ++ending->missing;
-    const auto answered = [ending] {
-      if (--ending->missing == 0) {
-        ending->finish();
-      }
-    };
-    self->request(who, request.deadline, how)
-        .then(
-            [ending, answered](const Ref<net::LinkTotals>& totals) {
-              net::add(ending->totals, *totals);
-              answered();
-            },
-            [answered](const caf::error&) { answered(); });
-  };
+  std::vector<caf::actor> present;
   for (const auto id : state.roster->present()) {
-    end_one(state.options.roster.layout.at(id).agent ? state.options.agent(id)
-                                                     : state.options.member(id));
+    const auto who = state.options.roster.layout.at(id).agent ? state.options.agent(id)
+                                                              : state.options.member(id);
+    if (who) {
+      present.push_back(who);
+    }
   }
-  if (ending->missing == 0) {
-    ending->finish();
-  }
+  const auto totals = std::make_shared<net::LinkTotals>();
+  ask_each<net::LinkTotals>(
+      self, present, caf::duration(request.deadline), Ref<net::EndProcess>(request.how),
+      [totals](std::size_t /*which*/, const Result<Ref<net::LinkTotals>>& of_one) {
+        if (of_one) {
+          net::add(*totals, **of_one);
+        }
+      },
+      [totals, promise = self->make_response_promise()]() mutable {
+        promise.deliver(Ref<net::LinkTotals>(*totals));
+      });
 }
 
 caf::behavior registrar(Registrar* self, RegistrarOptions options) {

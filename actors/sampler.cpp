@@ -140,6 +140,7 @@ caf::behavior sampler(Sampler* self, std::shared_ptr<const HostContext> host, ca
       self, self->state.host,
       Sampling::Hooks{.doing = "sampling",
                       .finish = [self](Sampling::Item batch) { finish(self, std::move(batch)); }});
+  self->set_down_handler([self](const caf::down_msg& down) { self->state.batches->on_down(down); });
   return {
       [self](const Ref<SampleBatch>& request) { begin(self, request); },
       run_continuation,

@@ -1,6 +1,8 @@
 #include "actors/session_rank.hpp"
 
+#include "actors/ask_all.hpp"
 #include "actors/error.hpp"
+#include "actors/offload.hpp"
 #include "actors/session_rank_state.hpp"
 #include "runtime/run/epoch_counters.hpp"
 
@@ -21,33 +23,6 @@ using SteadyClock = std::chrono::steady_clock;
 
 // ---- the data path ----
 
-/// Asks the data path as it is now; `then(result)` comes unless it was started anew meanwhile.
-template <class Then>
-void ask(Self* self, std::uint64_t number, const Ref<SampleBatch>& request, Then then) {
-  const auto& path = self->state.path;
-  const auto is_current = [self, incarnation = path->incarnation()] {
-    return self->state.path->incarnation() == incarnation;
-  };
-  const bool travels = request->options == BatchOptions::job;
-  self->request(travels ? path->sampler(number) : path->sampler_here(number), caf::infinite,
-                request)
-      .then(
-          [self, request, is_current, then](const Ref<ReadyBatch>& ready) {
-            if (is_current()) {
-              self->state.path->batch_arrived();
-              const auto fits = check_answer(*request, *ready);
-              then(fits ? Result<Ref<ReadyBatch>>(ready) : Result<Ref<ReadyBatch>>(fits.error()));
-            }
-          },
-          [is_current, then](const caf::error& error) {
-            const auto why = from_caf(error);
-            // A lost sampler or collector is the down handler's business.
-            if (is_current() && why.code() != Errc::peer_lost) {
-              then(Result<Ref<ReadyBatch>>(why));
-            }
-          });
-}
-
 Ref<SampleBatch> request_of(const State& state, std::uint64_t number, bool with_seeds) {
   const auto& batches = state.stream->batches;
   SampleBatch message;
@@ -65,71 +40,32 @@ Ref<SampleBatch> request_of(const State& state, std::uint64_t number, bool with_
 void pump(Self* self);
 
 void ask_batch(Self* self, std::uint64_t number) {
-  ask(self, number, request_of(self->state, number, true),
-      [self, number, stream = self->state.stream->number](Result<Ref<ReadyBatch>> ready) {
-        auto& now = self->state.stream;
-        if (!now || now->number != stream) {
-          return;
-        }
-        if (ready) {
-          now->batches.put(number, *ready, size_bytes((*ready)->batch));
-        } else {
-          now->error = ready.error();
-        }
-        pump(self);
-      });
-}
-
-void ask_question(Self* self, std::uint64_t id) {
-  ask(self, id, self->state.questions.at(id).request, [self, id](Result<Ref<ReadyBatch>> ready) {
-    auto node = self->state.questions.extract(id);
-    if (node.empty()) {
-      return;
-    }
-    auto& question = node.mapped();
-    if (!ready) {
-      question.promise.deliver(to_caf(ready.error()));
-    } else if (question.next_batch) {
-      question.promise.deliver(Ref<TakenBatch>(TakenBatch{*ready, false}));
-    } else {
-      question.promise.deliver(*ready);
-    }
-  });
-}
-
-void put_question(Self* self, Ref<SampleBatch> request, caf::response_promise promise,
-                  bool next_batch) {
   auto& state = self->state;
-  const auto id = state.next_question++;
-  state.questions[id] = {std::move(request), std::move(promise), next_batch};
-  ask_question(self, id);
+  state.path->ask(number, request_of(state, number, true),
+                  [self, number, stream = state.stream->number](Result<Ref<ReadyBatch>> ready) {
+                    auto& now = self->state.stream;
+                    if (!now || now->number != stream) {
+                      return;
+                    }
+                    if (ready) {
+                      now->batches.put(number, *ready, size_bytes((*ready)->batch));
+                    } else {
+                      now->error = ready.error();
+                    }
+                    pump(self);
+                  });
 }
 
-/// A request that an actor leaves open when it dies is never answered: the data path is watched.
+/// A batch outside the stream.
+void ask_single(Self* self, const Ref<SampleBatch>& request, BatchClient::Answer then) {
+  self->state.path->ask(self->state.singles++, request, std::move(then));
+}
+
 void on_down(Self* self, const caf::down_msg& down) {
   auto& state = self->state;
-  if (!state.path->owns(down.source)) {
-    return;
-  }
-  const auto restarted = state.path->restart(self, from_caf(down.reason));
-  if (!restarted) {
-    if (state.stream) {
-      state.stream->error = restarted.error();
-      pump(self);
-    }
-    auto questions = std::exchange(state.questions, {});
-    for (auto& [id, question] : questions) {
-      question.promise.deliver(to_caf(restarted.error()));
-    }
-    state.path->start(self);
-    return;
-  }
-  if (state.stream) {
-    state.stream->batches.ask_again();
-    pump(self);
-  }
-  for (const auto& [id, question] : state.questions) {
-    ask_question(self, id);
+  state.holders->on_down(down);
+  if (!state.path->on_down(down)) {
+    state.path->start();  // the user's program may try again
   }
 }
 
@@ -154,7 +90,11 @@ void pump(Self* self) {
   } else if (!stream.batches.has_batch()) {
     stream.next.reset();
     stream.taken = true;
-    put_question(self, request_of(self->state, stream.batches.step(), false), promise, true);
+    ask_single(self, request_of(self->state, stream.batches.step(), false),
+               [promise](const Result<Ref<ReadyBatch>>& ready) mutable {
+                 deliver(promise, ready ? Result<TakenBatch>(TakenBatch{*ready, false})
+                                        : Result<TakenBatch>(ready.error()));
+               });
   } else if (auto ready = stream.batches.take()) {
     stream.next.reset();
     stream.taken = true;
@@ -222,36 +162,48 @@ void answer_takes(State& state) {
 }
 
 void gather(Self* self, const GatherStates& request) {
-  struct Progress {
-    caf::response_promise promise;
-    GatheredStates found;
-    std::size_t missing = 0;
-    bool failed = false;
-  };
-  auto& state = self->state;
-  const auto progress = std::make_shared<Progress>();
-  progress->promise = self->make_response_promise();
-  progress->found.states.resize(state.peers.size());
-  progress->missing = state.peers.size();
   net::TakeState take;
   take.multiple_of = 1;
   take.after_step = request.global_step - 1;
-  for (std::size_t r = 0; r < state.peers.size(); ++r) {
-    self->request(state.peers[r], caf::infinite, Ref<net::TakeState>(take))
-        .then(
-            [progress, r](const Ref<net::StateReply>& reply) {
-              progress->found.states[r] = reply->state;
-              if (--progress->missing == 0 && !progress->failed) {
-                progress->promise.deliver(Ref<GatheredStates>(std::move(progress->found)));
-              }
-            },
-            [progress, r](const caf::error& error) {
-              --progress->missing;
-              if (!std::exchange(progress->failed, true)) {
-                progress->promise.deliver(
-                    to_caf(from_caf(error).with(fmt::format("taking the state of rank {}", r))));
-              }
-            });
+  ask_all<net::StateReply>(
+      self, self->state.peers, caf::infinite, Ref<net::TakeState>(take),
+      [](std::size_t r) { return fmt::format("taking the state of rank {}", r); },
+      [promise = self->make_response_promise()](
+          const Result<std::vector<Ref<net::StateReply>>>& replies) mutable {
+        if (!replies) {
+          return promise.deliver(to_caf(replies.error()));
+        }
+        GatheredStates found;
+        for (const auto& reply : *replies) {
+          found.states.push_back(reply->state);
+        }
+        promise.deliver(Ref<GatheredStates>(std::move(found)));
+      });
+}
+
+// ---- tensors ----
+
+/// Answers when every replica of every part has the rows, or with the first error.
+void write(Self* self, const WriteTensor& request) {
+  struct Progress {
+    caf::response_promise promise;
+    std::size_t missing;
+  };
+  auto promise = self->make_response_promise();
+  if (request.shares.empty()) {
+    return promise.deliver(Ref<net::Done>(net::Done{}));
+  }
+  const auto progress =
+      std::make_shared<Progress>(Progress{std::move(promise), request.shares.size()});
+  for (const auto& [part, share] : request.shares) {
+    self->state.holders->request_all<net::Done>(
+        self->state.options.holders[raw(part)], share,
+        [progress](const Result<Ref<net::Done>>& done) {
+          --progress->missing;
+          if (progress->promise.pending() && (!done || progress->missing == 0)) {
+            deliver(progress->promise, done);
+          }
+        });
   }
 }
 
@@ -267,10 +219,7 @@ void end(Self* self, const Error& why) {
     state.stream->next->deliver(to_caf(why));
   }
   state.stream.reset();
-  auto questions = std::exchange(state.questions, {});
-  for (auto& [id, question] : questions) {
-    question.promise.deliver(to_caf(why));
-  }
+  state.path->fail_all(why);
   answer_takes(state);
   break_collectives(self, why);
 }
@@ -278,8 +227,8 @@ void end(Self* self, const Error& why) {
 caf::behavior behavior(Self* self, SessionRankOptions options, SpawnDataPath data_path) {
   auto& state = self->state;
   state.options = std::move(options);
-  state.path = std::make_unique<DataPathKeeper>(std::move(data_path));
-  state.path->start(self);
+  state.path.emplace(self, std::move(data_path));
+  state.holders.emplace(self);
   self->set_down_handler([self](const caf::down_msg& down) { on_down(self, down); });
   return {
       [self](const Ref<TrainerPeers>& peers) { self->state.peers = peers->trainers; },
@@ -294,8 +243,11 @@ caf::behavior behavior(Self* self, SessionRankOptions options, SpawnDataPath dat
         if (self->state.ended) {
           return promise.deliver(to_caf(*self->state.ended));
         }
-        put_question(self, request, std::move(promise), false);
+        ask_single(self, request, [promise](const Result<Ref<ReadyBatch>>& ready) mutable {
+          deliver(promise, ready);
+        });
       },
+      [self](const Ref<WriteTensor>& request) { write(self, *request); },
       [self](const Ref<Contribute>& request) { contribute(self, *request); },
       [self](const Ref<net::GradientChunk>& share) { take_share(self, share); },
       [self](const Ref<OperationDeadline>& deadline) { check_deadline(self, *deadline); },
@@ -310,6 +262,7 @@ caf::behavior behavior(Self* self, SessionRankOptions options, SpawnDataPath dat
         answer_takes(self->state);
       },
       [self](const Ref<EndRank>& message) { end(self, message->why); },
+      run_continuation,
   };
 }
 

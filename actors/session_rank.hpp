@@ -6,6 +6,7 @@
 #include "actors/data_path.hpp"
 #include "actors/local_messages.hpp"
 #include "actors/message.hpp"
+#include "runtime/feature/writable_tensors.hpp"
 #include "runtime/net/messages.hpp"
 #include "runtime/sample/seed_order.hpp"
 
@@ -13,6 +14,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -31,6 +33,7 @@ struct SessionRankOptions {
   std::shared_ptr<const SeedOrder> order;  ///< of training
   std::shared_ptr<const SampleOptions> sample;
   std::shared_ptr<const CollectOptions> collect;
+  std::vector<std::shared_ptr<const Replicas>> holders;  ///< [parts]
 };
 
 // ---- from the rank's thread ----
@@ -88,6 +91,11 @@ struct GatheredStates {
   std::vector<std::shared_ptr<const net::TrainingState>> states;  ///< by rank
 };
 
+/// Writes rows of a tensor. Answered with net::Done when every replica of every part has them.
+struct WriteTensor {
+  std::map<PartId, Ref<WriteRows>> shares;
+};
+
 /// The rank has ended its work, or must: all that waits, here and at other ranks, is answered with
 /// this.
 struct EndRank {
@@ -106,6 +114,7 @@ struct EndRank {
 /// |                         |                        | missing; invalid_argument: ranks disagree   |
 /// | Ref<OfferState>         | Ref<net::Done>         |                                             |
 /// | Ref<GatherStates>       | Ref<GatheredStates>    | those of peers                              |
+/// | Ref<WriteTensor>        | Ref<net::Done>         | those of the holders                        |
 /// | Ref<EndRank>            | none                   |                                             |
 /// | Ref<net::GradientChunk> | Ref<net::GradientSum>  | invalid_argument                            |
 /// | Ref<net::TakeState>     | Ref<net::StateReply>   |                                             |

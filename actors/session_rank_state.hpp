@@ -1,6 +1,7 @@
 #pragma once
 /// \file session_rank_state.hpp
 /// What a session's rank keeps, and how its parts call each other; only for actors/session_rank*.cpp.
+#include "actors/batch_client.hpp"
 #include "actors/session_rank.hpp"
 #include "runtime/run/batch_stream.hpp"
 #include "runtime/run/gradient_reducer.hpp"
@@ -25,13 +26,6 @@ struct Stream {
   std::optional<Error> error;
   net::EpochCounters counters = {};
   std::optional<std::chrono::steady_clock::time_point> waiting_since = std::nullopt;
-};
-
-/// A batch that the user asked for by itself.
-struct Question {
-  Ref<SampleBatch> request;
-  caf::response_promise promise;
-  bool next_batch = false;  ///< the stream's one without seeds
 };
 
 struct Operation {
@@ -61,14 +55,14 @@ struct WaitingTake {
 struct State {
   const char* name = "troupe.session_rank";
   SessionRankOptions options;
-  std::unique_ptr<DataPathKeeper> path;
+  std::optional<BatchClient> path;
+  std::optional<ReplicaClient> holders;
   std::vector<caf::actor> peers;
   std::optional<Error> ended;
 
   std::optional<Stream> stream;
   std::uint64_t streams = 0;
-  std::map<std::uint64_t, Question> questions;
-  std::uint64_t next_question = 0;
+  std::uint64_t singles = 0;  ///< Batches outside the stream
 
   std::optional<Operation> now;
   std::optional<Operation> before;

@@ -115,17 +115,8 @@ net::FinishResult final_digests(const State& state) {
 
 /// A request that an actor leaves open when it dies is never answered: the data path is watched.
 void on_down(Self* self, const caf::down_msg& down) {
-  auto& state = self->state;
-  if (!state.path->owns(down.source)) {
-    return;
-  }
-  const auto restarted = state.path->restart(self, from_caf(down.reason));
-  if (!restarted) {
-    fail(self, restarted.error());
-    self->quit(to_caf(restarted.error()));
-  } else if (state.pass) {
-    state.pass->stream.ask_again();
-    ask_ahead(self);
+  if (const auto mended = self->state.path->on_down(down); !mended) {
+    self->quit(to_caf(mended.error()));
   }
 }
 
@@ -136,8 +127,7 @@ caf::behavior behavior(Self* self, TrainerOptions options, SpawnDataPath data_pa
   state.generation = state.options.generation;
   state.executor = std::move(executor);
   state.learner = std::move(learner);
-  state.path = std::make_unique<DataPathKeeper>(std::move(data_path));
-  state.path->start(self);
+  state.path.emplace(self, std::move(data_path));
   self->set_down_handler([self](const caf::down_msg& down) { on_down(self, down); });
   return {
       [self](const Ref<TrainerPeers>& peers) {

@@ -32,31 +32,15 @@ void ask(Self* self, std::uint64_t number) {
   message.collect = state.options.collect;
   message.options = BatchOptions::job;
   message.flow = flow_of(state, message.key);
-  const auto is_current = [self, pass = state.pass_number, path = state.path->incarnation()] {
-    const auto& now = self->state;
-    return now.pass && now.pass_number == pass && now.path->incarnation() == path;
-  };
-  const Ref<SampleBatch> request(std::move(message));
-  self->request(state.path->sampler(number), caf::infinite, request)
-      .then(
-          [self, number, request, is_current](const Ref<ReadyBatch>& ready) {
-            if (is_current()) {
-              self->state.path->batch_arrived();
-              if (const auto fits = check_answer(*request, *ready); !fits) {
-                return fail(self, fits.error());
-              }
-              self->state.pass->stream.put(number, ready, size_bytes(ready->batch));
-              ask_ahead(self);  // its size may leave room for more
-              pump(self);
-            }
-          },
-          [self, is_current](const caf::error& error) {
-            const auto why = from_caf(error);
-            // A lost sampler or collector is the down handler's business.
-            if (is_current() && why.code() != Errc::peer_lost) {
-              fail(self, why);
-            }
-          });
+  state.path->ask(number, Ref<SampleBatch>(std::move(message)),
+                  [self, number](const Result<Ref<ReadyBatch>>& ready) {
+                    if (!ready) {
+                      return fail(self, ready.error());
+                    }
+                    self->state.pass->stream.put(number, *ready, size_bytes((*ready)->batch));
+                    ask_ahead(self);  // its size may leave room for more
+                    pump(self);
+                  });
 }
 
 // ---- training one step ----
@@ -260,6 +244,7 @@ void report_step(Self* self) {
 void fail(Self* self, const Error& why) {
   auto& state = self->state;
   state.exchange.missing = 0;
+  state.path->forget();
   if (!state.pass) {
     return;
   }

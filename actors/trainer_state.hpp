@@ -1,6 +1,7 @@
 #pragma once
 /// \file trainer_state.hpp
 /// What a trainer keeps, and how its parts call each other; only for actors/trainer*.cpp.
+#include "actors/batch_client.hpp"
 #include "actors/local_messages.hpp"
 #include "actors/message.hpp"
 #include "actors/trainer.hpp"
@@ -79,7 +80,7 @@ struct StillFenced {
 struct State {
   const char* name = "troupe.trainer";
   TrainerOptions options;
-  std::unique_ptr<DataPathKeeper> path;
+  std::optional<BatchClient> path;
   std::shared_ptr<Executor> executor;
   std::shared_ptr<Learner> learner;  ///< used by one task at a time; null if take_only
   std::vector<caf::actor> peers;

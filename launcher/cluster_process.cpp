@@ -48,7 +48,7 @@ ClusterProcess::ClusterProcess(ProcessId id, std::shared_ptr<const ClusterPlan> 
   context_->executor = runtime_.compute();
   context_->on_hop = hooks_->on_hop;
   const auto& cluster = plan_->job.cluster;
-  // Routers always answer, but may need that long.
+  // A request that recovers may need that long.
   context_->request_deadline =
       seconds_as<milliseconds>(cluster.request_deadline_s + cluster.recovery_deadline_s) +
       grace * 2;
@@ -185,36 +185,31 @@ Result<caf::actor> ClusterProcess::start_holder(PartId part) {
   return actor;
 }
 
-caf::actor ClusterProcess::start_router(RouterOptions options) {
-  const auto name = "router of " + options.what;
+Replicas ClusterProcess::replicas(std::string what) const {
   const auto& cluster = plan_->job.cluster;
-  options.request_deadline = seconds_as<milliseconds>(cluster.request_deadline_s) + grace;
-  options.recovery_deadline = seconds_as<milliseconds>(cluster.recovery_deadline_s);
-  auto router = spawn_router(runtime_.system(), std::move(options));
-  know(name, router);
-  return router;
+  Replicas to;
+  to.what = std::move(what);
+  to.request_deadline = seconds_as<milliseconds>(cluster.request_deadline_s) + grace;
+  to.recovery_deadline = seconds_as<milliseconds>(cluster.recovery_deadline_s);
+  return to;
 }
 
-void ClusterProcess::start_routers() {
-  for (std::uint32_t p = 0; p < plan_->parts(); ++p) {
-    const auto part = static_cast<PartId>(p);
-    RouterOptions options;
-    options.what = fmt::format("part {}", p);
-    const auto is_near = [this](ProcessId other) {
-      return plan_->layout.at(other).host == context_->host;
-    };
-    auto servers = plan_->layout.servers_of(part);
-    std::stable_partition(servers.begin(), servers.end(), is_near);
-    std::stable_partition(servers.begin(), servers.end(),
-                          [this](ProcessId other) { return other == id_; });
-    for (const auto at : servers) {
-      options.replicas.push_back([weak = weak_from_this(), at, part] {
-        const auto self = weak.lock();
-        return self ? self->holder(at, part) : caf::actor();
-      });
-    }
-    context_->holders.push_back(start_router(std::move(options)));
+std::shared_ptr<const Replicas> ClusterProcess::holders_of(PartId part) {
+  auto to = replicas(fmt::format("part {}", raw(part)));
+  const auto is_near = [this](ProcessId other) {
+    return plan_->layout.at(other).host == context_->host;
+  };
+  auto servers = plan_->layout.servers_of(part);
+  std::stable_partition(servers.begin(), servers.end(), is_near);
+  std::stable_partition(servers.begin(), servers.end(),
+                        [this](ProcessId other) { return other == id_; });
+  for (const auto at : servers) {
+    to.actors.push_back([weak = weak_from_this(), at, part] {
+      const auto self = weak.lock();
+      return self ? self->holder(at, part) : caf::actor();
+    });
   }
+  return std::make_shared<const Replicas>(std::move(to));
 }
 
 DataPath ClusterProcess::start_data_path(const std::string& owner) {
@@ -242,18 +237,18 @@ SpawnDataPath ClusterProcess::remote_path_of(Rank rank) {
     DataPath path;
     auto servers = self->plan_->layout.samplers_of(rank);
     for (std::size_t i = 0; i < servers.size(); ++i) {
-      RouterOptions options;
-      options.what = fmt::format("batches of rank {} from {}", raw(rank),
-                                 self->plan_->layout.at(servers[i]).name);
-      options.who = "batch servers";
+      auto to = self->replicas(fmt::format("batches of rank {} from {}", raw(rank),
+                                           self->plan_->layout.at(servers[i]).name));
+      to.who = "batch servers";
+      to.request_deadline.reset();  // A batch takes as long as those requested before it
       for (std::size_t k = 0; k < servers.size(); ++k) {
-        options.replicas.push_back(
+        to.actors.push_back(
             [weak = self->weak_from_this(), at = servers[(i + k) % servers.size()], rank] {
               const auto process = weak.lock();
               return process ? process->batch_server(at, rank) : caf::actor();
             });
       }
-      path.samplers.push_back(self->start_router(std::move(options)));
+      path.servers.push_back(std::make_shared<const Replicas>(std::move(to)));
     }
     if (self->hooks_->spawn_rank) {  // may ask for more than the job's batches
       const auto here = self->start_data_path(trainer_name(rank));
@@ -319,7 +314,9 @@ Status ClusterProcess::start_actors() {
   for (const auto part : here.serves) {
     TROUPE_RETURN_IF_ERROR(start_holder(part));
   }
-  start_routers();
+  for (std::uint32_t p = 0; p < plan_->parts(); ++p) {
+    context_->holders.push_back(holders_of(static_cast<PartId>(p)));
+  }
   for (const auto rank : here.samples_for) {
     TROUPE_RETURN_IF_ERROR(start_batch_server(rank));
   }

@@ -1,11 +1,11 @@
 #pragma once
 /// \file cluster_process.hpp
-/// One process of a run: its holders, routers, trainers, batch servers, evaluator and supervisor, and
+/// One process of a run: its holders, trainers, batch servers, evaluator and supervisor, and
 /// what is known here of the other processes. In a simulation several of them are in one OS process.
 #include "actors/data_path.hpp"
 #include "actors/gate.hpp"
 #include "actors/host_context.hpp"
-#include "actors/router.hpp"
+#include "actors/replica_client.hpp"
 #include "launcher/cluster_hooks.hpp"
 #include "launcher/cluster_plan.hpp"
 #include "launcher/cluster_runtime.hpp"
@@ -72,8 +72,9 @@ class ClusterProcess : public std::enable_shared_from_this<ClusterProcess> {
   SpawnDataPath remote_path_of(Rank rank);
   Result<caf::actor> start_batch_server(Rank rank);
   Result<caf::actor> start_evaluator();
-  caf::actor start_router(RouterOptions options);
-  void start_routers();
+  /// Deadlines of the job for requests to replicas, which are named by the rest.
+  Replicas replicas(std::string what) const;
+  std::shared_ptr<const Replicas> holders_of(PartId part);
   void know(const std::string& name, const caf::actor& actor);
   TraceTrack track(const std::string& name) const;  ///< an actor's line in the trace
   void export_to_all(Address address, const caf::actor& actor);

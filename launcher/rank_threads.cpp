@@ -28,6 +28,7 @@ caf::actor start_rank(Places& places, const RankPlace& at) {
   options.order = at.options.orders.at("train");
   options.sample = at.options.sample;
   options.collect = at.options.collect;
+  options.holders = at.host->holders;
   auto actor = spawn_session_rank(at.system, std::move(options), at.data_path);
   const std::lock_guard guard(places.mutex);
   places.by_rank[at.options.rank] = {&at.system, actor, at.options, at.host};

@@ -152,8 +152,7 @@ Status Session::State::write(const TensorKey& key, std::span<const NodeId> nodes
     ids.push_back(nodes[i]);
     values.insert(values.end(), row.begin(), row.end());
   }
-  std::vector<caf::response_handle<caf::blocking_actor, caf::message, true>> answers;
-  Status result = ok_status();
+  WriteTensor request;
   for (auto& [part, share] : shares) {
     WriteRows message;
     message.writer = place.options.rank;
@@ -164,18 +163,11 @@ Status Session::State::write(const TensorKey& key, std::span<const NodeId> nodes
     message.add = add;
     message.nodes = std::move(share.first);
     message.rows = Segment::of(std::move(share.second));
-    answers.push_back(
-        self->request(host.holders[raw(part)], deadline(), Ref<WriteRows>(std::move(message))));
+    request.shares.emplace(part, std::move(message));
   }
-  for (auto& answer : answers) {
-    answer.receive([](const Ref<net::Done>&) {},
-                   [&](const caf::error& error) {
-                     if (result) {
-                       result = from_caf(error).with(fmt::format("writing tensor {}", key.first));
-                     }
-                   });
-  }
-  return keep(std::move(result));
+  const auto done = ask<net::Done>(std::move(request));
+  return keep(done ? ok_status()
+                   : Error(done.error()).with(fmt::format("writing tensor {}", key.first)));
 }
 
 Status Session::make_tensor(std::uint32_t tensor, std::uint32_t cols, NodeTypeId node_type) {

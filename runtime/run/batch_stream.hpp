@@ -59,9 +59,6 @@ class BatchStream {
 
   /// The next batch to ask for, by its number on this rank; nothing while enough are under way.
   std::optional<std::uint64_t> ask() {
-    if (!again_.empty()) {
-      return again_.extract(again_.begin()).value();
-    }
     if (asked_ >= batches_ || asked_ - std::min(step_, batches_) >= options_.in_flight ||
         !budget_has_room()) {
       return std::nullopt;
@@ -69,8 +66,6 @@ class BatchStream {
     missing_.insert(asked_);
     return asked_++;
   }
-  /// All that was asked for and is not here must be asked for again.
-  void ask_again() { again_ = missing_; }
 
   /// The batch's number over all ranks.
   std::uint64_t global(std::uint64_t number) const {
@@ -86,7 +81,6 @@ class BatchStream {
   /// A repeat is ignored.
   void put(std::uint64_t number, Item item, std::uint64_t bytes = 0) {
     if (missing_.erase(number) > 0) {
-      again_.erase(number);
       ready_.put(number, std::move(item));
       waiting_.emplace(number, bytes);
       waiting_bytes_ += bytes;
@@ -120,7 +114,6 @@ class BatchStream {
   std::uint64_t asked_ = 0;
   std::uint64_t step_ = 0;
   std::set<std::uint64_t> missing_;  ///< asked for and not here
-  std::set<std::uint64_t> again_;    ///< of these, to be asked for again
   ReorderBuffer<Item> ready_;
   std::map<std::uint64_t, std::uint64_t> waiting_;  ///< bytes of those in ready_
   std::uint64_t waiting_bytes_ = 0;

@@ -206,16 +206,6 @@ std::vector<ExactInference::Ask> ExactInference::next() {
   return asks;
 }
 
-std::vector<ExactInference::Ask> ExactInference::again() const {
-  std::vector<Ask> asks;
-  for (const auto& [number, block] : in_flight_) {
-    if (!block.arrived) {
-      asks.push_back(ask(number, block));
-    }
-  }
-  return asks;
-}
-
 void ExactInference::arrived(std::uint64_t block) {
   in_flight_.at(block).arrived = true;
 }

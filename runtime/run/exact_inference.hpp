@@ -75,8 +75,6 @@ class ExactInference {
 
   /// The blocks that may be requested now, and were not before.
   std::vector<Ask> next();
-  /// The blocks that were requested and have not arrived.
-  std::vector<Ask> again() const;
   void arrived(std::uint64_t block);
   /// The computation of a block that has arrived: writes the layer's outputs and returns the edges.
   std::function<std::uint64_t(Executor&)> computation(

@@ -11,6 +11,7 @@
 #include "tests/support/expect.hpp"
 #include "tests/support/graph_builder.hpp"
 #include "tests/support/one_section.hpp"
+#include "tests/support/replicas.hpp"
 
 #include <caf/all.hpp>
 
@@ -92,7 +93,8 @@ class DataPathTest : public ::testing::Test {
     host_->parts[PartId{0}] = cut_.parts[0];
     host_->executor = std::make_shared<InlineExecutor>();
     for (const auto& part : cut_.parts) {
-      host_->holders.push_back(spawn(spawn_holder(system_, part, host_->executor)));
+      holders_.push_back(spawn(spawn_holder(system_, part, host_->executor)));
+      host_->holders.push_back(testing::only(holders_.back()));
     }
     auto sample = std::make_shared<SampleOptions>();
     sample->fanout = {{3}, {3}};
@@ -133,6 +135,7 @@ class DataPathTest : public ::testing::Test {
   caf::actor_system_config config_;
   caf::actor_system system_{config_};
   testing::CutGraph cut_;
+  std::vector<caf::actor> holders_;  ///< [parts]
   std::shared_ptr<HostContext> host_ = std::make_shared<HostContext>();
   std::shared_ptr<const SampleOptions> sample_;
   std::shared_ptr<const CollectOptions> collect_;
@@ -205,7 +208,7 @@ TEST_F(DataPathTest, ASamplerBehindALinkGivesTheSameBatch) {
 }
 
 TEST_F(DataPathTest, AFailingHolderFailsTheBatchWithItsStory) {
-  host_->holders[1] = spawn(system_.spawn(broken_holder));
+  host_->holders[1] = testing::only(spawn(system_.spawn(broken_holder)));
 
   const auto result = ask<ReadyBatch>(start_sampler(), batch({0, 1, 2, 3, 4, 5, 6, 7}));
 
@@ -223,7 +226,7 @@ class DataPathCache : public DataPathTest {
                                                     .budget_bytes = 1 << 20,
                                                     .presample_batches = 1});
     host_->holders[1] =
-        spawn(system_.spawn(bad_at_filling, host_->holders[1], std::move(answer_badly)));
+        testing::only(spawn(system_.spawn(bad_at_filling, holders_[1], std::move(answer_badly))));
     sampler_ = start_sampler();
     return ask<ReadyBatch>(sampler_, batch({0, 1, 2, 3, 4, 5, 6, 7}));
   }
@@ -257,19 +260,20 @@ TEST_F(DataPathCache, AHolderThatCannotAnswerWhileItIsFilledIsAskedAgainLater) {
 
 TEST_F(DataPathTest, ADeadHolderFailsTheBatchAsLost) {
   caf::scoped_actor self(system_);
-  self->monitor(host_->holders[1]);
-  caf::anon_send_exit(host_->holders[1], caf::exit_reason::kill);
+  self->monitor(holders_[1]);
+  caf::anon_send_exit(holders_[1], caf::exit_reason::kill);
   self->receive([](const caf::down_msg&) {});
 
-  EXPECT_ERROR(ask<ReadyBatch>(start_sampler(), batch({0, 1, 2, 3, 4, 5, 6, 7})), Errc::peer_lost,
-               "holder of part 1");
+  const auto result = ask<ReadyBatch>(start_sampler(), batch({0, 1, 2, 3, 4, 5, 6, 7}));
+
+  EXPECT_ERROR(result, Errc::deadline_exceeded, "holder of part 1");
+  EXPECT_ERROR(result, Errc::deadline_exceeded, "it ended");
 }
 
 TEST_F(DataPathTest, ASilentHolderFailsTheBatchAtTheDeadline) {
   host_->executor = std::make_shared<InlineExecutor>();
   const auto held = std::make_shared<HeldExecutor>();
-  host_->holders[1] = spawn(spawn_holder(system_, cut_.parts[1], held));
-  host_->request_deadline = 50ms;
+  host_->holders[1] = testing::only(spawn(spawn_holder(system_, cut_.parts[1], held)), 50ms);
 
   EXPECT_ERROR(ask<ReadyBatch>(start_sampler(), batch({0, 1, 2, 3, 4, 5, 6, 7})),
                Errc::deadline_exceeded, "holder of part 1");
@@ -294,7 +298,7 @@ TEST_F(DataPathTest, AHolderTakesItsFillOfRequestsAndThenRefuses) {
 }
 
 TEST_F(DataPathTest, AHolderKeepsTensorsAndServesTheirRows) {
-  const auto& holder = host_->holders[0];
+  const auto& holder = holders_[0];
   const auto owned = cut_.parts[0]->nodes[0].count;
   auto rows = std::make_shared<Matrix>(Matrix::zeros(owned, 2));
   rows->data()[3] = 5.0F;  // second node, second column

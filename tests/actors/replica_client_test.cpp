@@ -1,7 +1,7 @@
-#include "actors/router.hpp"
+#include "actors/replica_client.hpp"
 
-#include "actors/error.hpp"
-#include "actors/message.hpp"
+#include "actors/offload.hpp"
+#include "runtime/feature/tensor_rows.hpp"
 #include "runtime/feature/writable_tensors.hpp"
 #include "runtime/net/messages.hpp"
 #include "runtime/sample/one_hop.hpp"
@@ -49,19 +49,50 @@ caf::behavior fake_holder(caf::event_based_actor* self, std::uint32_t number, Ho
         ++*writes;
         return take(Ref<net::Done>(net::Done{}));
       },
+      [=](const Ref<StoreTensor>&) {
+        ++*writes;
+        return take(Ref<net::Done>(net::Done{}));
+      },
   };
 }
 
-/// A part whose replicas can be replaced while a router is at work.
-class RouterTest : public ::testing::Test {
+struct AskerState {
+  std::optional<ReplicaClient> client;
+};
+/// Has each request answered by the replicas.
+caf::behavior asker(caf::stateful_actor<AskerState>* self,
+                    const std::shared_ptr<const Replicas>& to) {
+  auto& client = self->state.client.emplace(self);
+  self->set_down_handler([&client](const caf::down_msg& down) { client.on_down(down); });
+  const auto answer = [self] {
+    return [promise = self->make_response_promise()](const auto& reply) mutable {
+      deliver(promise, reply);
+    };
+  };
+  return {
+      [=, &client](const Ref<HopRequest>& request) {
+        client.request<HopReply>(to, request, answer());
+      },
+      [=, &client](const Ref<WriteRows>& write) {
+        client.request_all<net::Done>(to, write, answer());
+      },
+      [=, &client](const Ref<StoreTensor>& store) {
+        client.request_nearest<net::Done>(to, false, store, answer());
+      },
+      run_continuation,
+  };
+}
+
+/// A part whose replicas can be replaced while an actor makes requests.
+class ReplicaClientTest : public ::testing::Test {
  protected:
-  RouterTest() : system_(config_) {
+  ReplicaClientTest() : system_(config_) {
     options_.what = "part 3";
     options_.request_deadline = 200ms;
     options_.recovery_deadline = 1500ms;
     options_.first_pause = 5ms;
   }
-  ~RouterTest() override {
+  ~ReplicaClientTest() override {
     for (const auto& actor : started_) {
       caf::anon_send_exit(actor, caf::exit_reason::kill);
     }
@@ -74,7 +105,7 @@ class RouterTest : public ::testing::Test {
   void add_replica(std::uint32_t number, HolderDoes does) {
     const auto at = known_.size();
     known_.push_back(holder(number, does));
-    options_.replicas.push_back([this, at] {
+    options_.actors.push_back([this, at] {
       const std::lock_guard guard(mutex_);
       return known_[at];
     });
@@ -85,12 +116,13 @@ class RouterTest : public ::testing::Test {
   }
   template <class Reply, class Request>
   Result<Ref<Reply>> ask(Request request) {
-    if (!router_) {
-      router_ = started_.emplace_back(spawn_router(system_, options_));
+    if (!asker_) {
+      asker_ =
+          started_.emplace_back(system_.spawn(asker, std::make_shared<const Replicas>(options_)));
     }
     caf::scoped_actor self(system_);
     Result<Ref<Reply>> result = Error(Errc::internal, "no answer");
-    self->request(router_, 20s, Ref<Request>(std::move(request)))
+    self->request(asker_, 20s, Ref<Request>(std::move(request)))
         .receive([&](const Ref<Reply>& reply) { result = reply; },
                  [&](const caf::error& error) { result = from_caf(error); });
     return result;
@@ -105,13 +137,13 @@ class RouterTest : public ::testing::Test {
   std::mutex mutex_;
   std::vector<caf::actor> known_;
   std::vector<caf::actor> started_;
-  RouterOptions options_;
-  caf::actor router_;
+  Replicas options_;
+  caf::actor asker_;
   caf::actor_system_config config_;
   caf::actor_system system_;
 };
 
-TEST_F(RouterTest, TheNearestReplicaAnswers) {
+TEST_F(ReplicaClientTest, TheNearestReplicaAnswers) {
   add_replica(1, HolderDoes::answer);
   add_replica(2, HolderDoes::answer);
 
@@ -121,11 +153,11 @@ TEST_F(RouterTest, TheNearestReplicaAnswers) {
   }
 }
 
-TEST_F(RouterTest, AnotherReplicaAnswersForOneThatDiesIsSilentOrRefuses) {
+TEST_F(ReplicaClientTest, AnotherReplicaAnswersForOneThatDiesIsSilentOrRefuses) {
   for (const auto does : {HolderDoes::die, HolderDoes::say_nothing, HolderDoes::refuse}) {
     known_.clear();
-    options_.replicas.clear();
-    router_ = {};
+    options_.actors.clear();
+    asker_ = {};
     add_replica(1, does);
     add_replica(2, HolderDoes::answer);
 
@@ -134,7 +166,7 @@ TEST_F(RouterTest, AnotherReplicaAnswersForOneThatDiesIsSilentOrRefuses) {
   }
 }
 
-TEST_F(RouterTest, ARequestWaitsForALostHolderToComeBack) {
+TEST_F(ReplicaClientTest, ARequestWaitsForALostHolderToComeBack) {
   add_replica(1, HolderDoes::die);
   std::thread later([this] {
     std::this_thread::sleep_for(100ms);
@@ -148,7 +180,7 @@ TEST_F(RouterTest, ARequestWaitsForALostHolderToComeBack) {
   EXPECT_EQ(*number, 7U);
 }
 
-TEST_F(RouterTest, APartIsGivenUpAfterTheRecoveryDeadlineWithTheLastReason) {
+TEST_F(ReplicaClientTest, APartIsGivenUpAfterTheRecoveryDeadlineWithTheLastReason) {
   add_replica(1, HolderDoes::die);
   add_replica(2, HolderDoes::refuse);
 
@@ -159,14 +191,14 @@ TEST_F(RouterTest, APartIsGivenUpAfterTheRecoveryDeadlineWithTheLastReason) {
   EXPECT_ERROR(number, Errc::deadline_exceeded, "try:");
 }
 
-TEST_F(RouterTest, WhatNoReplicaCanMendIsAnsweredAtOnce) {
+TEST_F(ReplicaClientTest, WhatNoReplicaCanMendIsAnsweredAtOnce) {
   add_replica(1, HolderDoes::fail);
   add_replica(2, HolderDoes::answer);
 
   EXPECT_ERROR(who_answers(), Errc::invalid_argument, "no such node");
 }
 
-TEST_F(RouterTest, AWriteReachesEveryReplicaBeforeItIsAnswered) {
+TEST_F(ReplicaClientTest, AWriteReachesEveryReplicaBeforeItIsAnswered) {
   add_replica(1, HolderDoes::answer);
   add_replica(2, HolderDoes::answer);
   add_replica(3, HolderDoes::answer);
@@ -176,11 +208,55 @@ TEST_F(RouterTest, AWriteReachesEveryReplicaBeforeItIsAnswered) {
   EXPECT_EQ(*writes_, 3);
 }
 
-TEST_F(RouterTest, AWriteThatAReplicaCannotTakeFails) {
+TEST_F(ReplicaClientTest, AWriteThatAReplicaCannotTakeFails) {
   add_replica(1, HolderDoes::answer);
   add_replica(2, HolderDoes::fail);
 
   EXPECT_ERROR(ask<net::Done>(WriteRows{}), Errc::invalid_argument, "no such node");
+}
+
+TEST_F(ReplicaClientTest, WhatOnlyTheNearestTakesGoesToNoOtherAndIsNotWaitedFor) {
+  add_replica(1, HolderDoes::answer);
+  add_replica(2, HolderDoes::answer);
+  ASSERT_OK(ask<net::Done>(StoreTensor{}));
+  EXPECT_EQ(*writes_, 1);
+
+  replace(0, 1, HolderDoes::die);
+
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_ERROR(ask<net::Done>(StoreTensor{}), Errc::deadline_exceeded, "none of 1 holders");
+  EXPECT_LT(std::chrono::steady_clock::now() - began, options_.recovery_deadline);
+  EXPECT_EQ(*writes_, 2);
+}
+
+TEST_F(ReplicaClientTest, ARequestThatIsForgottenIsNotAnswered) {
+  add_replica(1, HolderDoes::say_nothing);
+  struct State {
+    std::optional<ReplicaClient> client;
+    std::uint64_t id = 0;
+  };
+  std::atomic<int> answers = 0;
+  const auto to = std::make_shared<const Replicas>(options_);
+  const auto forgetful = started_.emplace_back(
+      system_.spawn([to, &answers](caf::stateful_actor<State>* self) -> caf::behavior {
+        self->state.client.emplace(self);
+        return {
+            [self, to, &answers](caf::put_atom) {
+              self->state.id = self->state.client->request<HopReply>(
+                  to, Ref<HopRequest>(HopRequest{}),
+                  [&answers](const Result<Ref<HopReply>>&) { ++answers; });
+            },
+            [self](caf::delete_atom) { self->state.client->forget(self->state.id); },
+            run_continuation,
+        };
+      }));
+
+  caf::anon_send(forgetful, caf::put_atom::value);
+  caf::anon_send(forgetful, caf::put_atom::value);
+  caf::anon_send(forgetful, caf::delete_atom::value);  // the second one
+  std::this_thread::sleep_for(options_.recovery_deadline + 500ms);
+
+  EXPECT_EQ(answers, 1);
 }
 
 }  // namespace
