@@ -166,7 +166,7 @@ void gather(Self* self, const GatherStates& request) {
   take.multiple_of = 1;
   take.after_step = request.global_step - 1;
   ask_all<net::StateReply>(
-      self, self->state.peers, caf::infinite, Ref<net::TakeState>(take),
+      self, self->state.exchange->peers(), caf::infinite, Ref<net::TakeState>(take),
       [](std::size_t r) { return fmt::format("taking the state of rank {}", r); },
       [promise = self->make_response_promise()](
           const Result<std::vector<Ref<net::StateReply>>>& replies) mutable {
@@ -229,9 +229,10 @@ caf::behavior behavior(Self* self, SessionRankOptions options, SpawnDataPath dat
   state.options = std::move(options);
   state.path.emplace(self, std::move(data_path));
   state.holders.emplace(self);
+  state.exchange.emplace(self, state.options.rank, state.options.world);
   self->set_down_handler([self](const caf::down_msg& down) { on_down(self, down); });
   return {
-      [self](const Ref<TrainerPeers>& peers) { self->state.peers = peers->trainers; },
+      [self](const Ref<TrainerPeers>& peers) { self->state.exchange->set_peers(peers->trainers); },
       [self](const Ref<BeginEpoch>& request) { begin_epoch(self, *request); },
       [self](const Ref<NextBatch>&) { next_batch(self); },
       [self](const Ref<CountEpoch>&) {

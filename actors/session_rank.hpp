@@ -8,6 +8,7 @@
 #include "actors/message.hpp"
 #include "runtime/feature/writable_tensors.hpp"
 #include "runtime/net/messages.hpp"
+#include "runtime/run/reduction.hpp"
 #include "runtime/sample/seed_order.hpp"
 
 #include <caf/actor.hpp>
@@ -66,12 +67,7 @@ struct Contribute {
   std::optional<Digest> batch;
   std::chrono::milliseconds deadline{0};
 };
-struct Together {
-  std::vector<float> values;  ///< added in rank order; `mean`: divided by the total weight
-  std::uint64_t weight = 0;
-  double number = 0;
-  std::vector<Digest> batches;  ///< in rank order, of the ranks that gave one
-};
+using Together = Reduced;  ///< `mean`: divided by the total weight
 
 /// What the stream of batches has counted since BeginEpoch. Answered with CountedEpoch.
 struct CountEpoch {};

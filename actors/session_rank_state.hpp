@@ -2,9 +2,9 @@
 /// \file session_rank_state.hpp
 /// What a session's rank keeps, and how its parts call each other; only for actors/session_rank*.cpp.
 #include "actors/batch_client.hpp"
+#include "actors/gradient_exchange.hpp"
 #include "actors/session_rank.hpp"
 #include "runtime/run/batch_stream.hpp"
-#include "runtime/run/gradient_reducer.hpp"
 
 #include <caf/response_promise.hpp>
 #include <caf/stateful_actor.hpp>
@@ -31,20 +31,11 @@ struct Stream {
 struct Operation {
   Collective what = Collective::barrier;
   std::uint64_t number = 0;  ///< from 1
-  GradientReducer reducer;
-  std::vector<bool> arrived;  ///< by rank: its share is here
-  std::vector<caf::response_promise> shares;
-  Together result;
-  std::vector<bool> answered;  ///< by rank: its sum is here
   std::optional<caf::response_promise> promise;
+  Together result = {};
   std::uint64_t attempt = 0;  ///< counts the deadlines
   bool done = false;          ///< all sums are here
   bool told = false;          ///< and were handed to the rank's thread
-};
-
-struct Early {
-  Ref<net::GradientChunk> share;
-  caf::response_promise promise;
 };
 
 struct WaitingTake {
@@ -57,7 +48,7 @@ struct State {
   SessionRankOptions options;
   std::optional<BatchClient> path;
   std::optional<ReplicaClient> holders;
-  std::vector<caf::actor> peers;
+  std::optional<GradientExchange> exchange;
   std::optional<Error> ended;
 
   std::optional<Stream> stream;
@@ -65,8 +56,6 @@ struct State {
   std::uint64_t singles = 0;  ///< Batches outside the stream
 
   std::optional<Operation> now;
-  std::optional<Operation> before;
-  std::vector<Early> early;
   std::optional<Error> broken;  ///< why no collective can work any more
 
   std::shared_ptr<const net::TrainingState> offered;

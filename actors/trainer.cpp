@@ -128,14 +128,11 @@ caf::behavior behavior(Self* self, TrainerOptions options, SpawnDataPath data_pa
   state.executor = std::move(executor);
   state.learner = std::move(learner);
   state.path.emplace(self, std::move(data_path));
+  state.exchange.emplace(self, state.options.rank, state.options.world);
+  state.exchange->begin_generation(state.generation, Error(Errc::fenced, "a trainer begins"));
   self->set_down_handler([self](const caf::down_msg& down) { on_down(self, down); });
   return {
-      [self](const Ref<TrainerPeers>& peers) {
-        self->state.peers = peers->trainers;
-        if (!self->state.reducer) {
-          reset_reducer(self);
-        }
-      },
+      [self](const Ref<TrainerPeers>& peers) { self->state.exchange->set_peers(peers->trainers); },
       [self](const Ref<net::EpochRequest>& request) { begin_epoch(self, *request); },
       [self](const Ref<net::ScoreRequest>& request) { begin_scoring(self, *request); },
       [self](const Ref<net::GradientChunk>& share) { take_share(self, share); },
@@ -165,7 +162,7 @@ caf::behavior behavior(Self* self, TrainerOptions options, SpawnDataPath data_pa
       [self](const Ref<net::Ping>&) {
         const auto& now = self->state;
         return Ref<net::Pong>(
-            net::Pong{now.position.global_step, !now.pass || now.exchange.missing > 0, now.work});
+            net::Pong{now.position.global_step, !now.pass || now.exchange->waits(), now.work});
       },
       [self](const Ref<StillFenced>& fenced) {
         if (self->state.generation == fenced->generation) {

@@ -45,15 +45,16 @@ void ask(Self* self, std::uint64_t number) {
 
 // ---- training one step ----
 
-Result<LocalShare> compute(Learner& learner, Executor& executor, const Batch& batch) {
+/// \param alone  the gradient stays with the learner
+Result<Contribution> compute(Learner& learner, Executor& executor, const Batch& batch, bool alone) {
   TROUPE_ASSIGN_OR_RETURN(const auto share, learner.compute(executor, batch));
-  LocalShare local{share.loss_sum, share.weight, {}, std::nullopt};
-  if (share.weight > 0) {
+  Contribution mine{{}, share.weight, share.loss_sum, std::nullopt};
+  if (share.weight > 0 && !alone) {
     Buffer copy(share.gradient.size_bytes());
     std::ranges::copy(share.gradient, copy.as<float>().begin());
-    local.gradient = std::move(copy).freeze();
+    mine.values = std::move(copy).freeze();
   }
-  return local;
+  return mine;
 }
 
 /// Runs `work(learner, executor)` off the mailbox, then `then(result)` if the pass is still the same.
@@ -85,15 +86,16 @@ void train(Self* self, Ref<ReadyBatch> ready) {
   const auto mode = self->state.options.collect->digest;
   with_learner(
       self,
-      [ready = std::move(ready), mode](Learner& learner, Executor& executor) -> Result<LocalShare> {
-        TROUPE_ASSIGN_OR_RETURN(auto share, compute(learner, executor, ready->batch));
+      [ready = std::move(ready), mode, alone = self->state.options.world == 1](
+          Learner& learner, Executor& executor) -> Result<Contribution> {
+        TROUPE_ASSIGN_OR_RETURN(auto share, compute(learner, executor, ready->batch, alone));
         if (mode != DigestMode::off) {
           TROUPE_RETURN_IF_ERROR(check_original_ids(ready->batch));
           share.batch = digest_batch(ready->batch, mode);
         }
         return share;
       },
-      [self, began, flow](const LocalShare& share) {
+      [self, began, flow](const Contribution& share) {
         self->state.pass->counters.train_ns += ns_since(began);
         self->state.options.trace.slice("train", began, flow);
         exchange(self, share);
@@ -229,8 +231,8 @@ void report_step(Self* self) {
   report.steps = stream.steps();
   report.global_step = state.position.global_step;
   report.seconds = std::chrono::duration<double>(now - state.last_step).count();
-  if (state.learner && state.exchange.weight > 0) {
-    report.loss = state.exchange.loss_sum / static_cast<double>(state.exchange.weight);
+  if (state.learner && state.step_loss.weight > 0) {
+    report.loss = state.step_loss.sum / static_cast<double>(state.step_loss.weight);
     report.lr = state.learner->lr();
   }
   state.last_step = now;
@@ -243,7 +245,7 @@ void report_step(Self* self) {
 
 void fail(Self* self, const Error& why) {
   auto& state = self->state;
-  state.exchange.missing = 0;
+  state.exchange->drop();
   state.path->forget();
   if (!state.pass) {
     return;

@@ -108,7 +108,10 @@ void restore(Self* self, const Ref<net::Restore>& request) {
     waiting.promise.deliver(to_caf(Error(Errc::cancelled, "the run was rolled back")));
   }
   state.states_asked.clear();
-  reset_reducer(self);
+  state.exchange->begin_generation(
+      state.generation,
+      Error(Errc::fenced, fmt::format("rank {}: generation {} begins", raw(state.options.rank),
+                                      state.generation)));
   if (state.restore_asked) {
     state.restore_asked->promise.deliver(to_caf(fenced_error(state, request->generation)));
   }

@@ -2,12 +2,12 @@
 /// \file trainer_state.hpp
 /// What a trainer keeps, and how its parts call each other; only for actors/trainer*.cpp.
 #include "actors/batch_client.hpp"
+#include "actors/gradient_exchange.hpp"
 #include "actors/local_messages.hpp"
 #include "actors/message.hpp"
 #include "actors/trainer.hpp"
 #include "runtime/net/messages.hpp"
 #include "runtime/run/batch_stream.hpp"
-#include "runtime/run/gradient_reducer.hpp"
 
 #include <caf/response_promise.hpp>
 #include <caf/stateful_actor.hpp>
@@ -43,22 +43,10 @@ struct Pass {
   std::vector<float> outputs;
 };
 
-/// What one rank adds to a step.
-struct LocalShare {
-  double loss_sum = 0;
+/// Loss of the last step, over all ranks.
+struct StepLoss {
+  double sum = 0;
   std::uint64_t weight = 0;
-  Segment gradient;             ///< whole vector; empty with weight 0
-  std::optional<Digest> batch;  ///< none without a batch, or with digest "off"
-};
-
-/// One step's exchange of gradients.
-struct Exchange {
-  std::vector<float> mean;
-  std::uint64_t weight = 0;
-  double loss_sum = 0;
-  std::vector<Digest> batches;
-  std::size_t missing = 0;
-  SteadyClock::time_point began;
 };
 
 struct WaitingState {
@@ -83,9 +71,7 @@ struct State {
   std::optional<BatchClient> path;
   std::shared_ptr<Executor> executor;
   std::shared_ptr<Learner> learner;  ///< used by one task at a time; null if take_only
-  std::vector<caf::actor> peers;
-  std::optional<GradientReducer> reducer;
-  std::map<std::uint64_t, std::vector<caf::response_promise>> share_promises;  ///< by step
+  std::optional<GradientExchange> exchange;
 
   std::uint32_t generation = 0;
   net::TrainingState position;  ///< without the arrays, which the learner has
@@ -95,7 +81,7 @@ struct State {
   std::uint64_t work = 0;  ///< batches that this rank is done with
   bool computing = false;  ///< a task has the learner
   bool applying = false;   ///< and changes the parameters
-  Exchange exchange;
+  StepLoss step_loss;
   std::optional<net::EpochResult> last_epoch;
   /// Until the next pass begins: a link may ask again for what was answered.
   std::optional<std::pair<net::ScoreRequest, Ref<net::ScoreResult>>> last_scores;
@@ -121,12 +107,11 @@ void pump(Self* self);
 void step_done(Self* self);
 
 // trainer_exchange.cpp
-/// Sends this rank's share of the step to all owners; when all sums are in, applies them.
-void exchange(Self* self, const LocalShare& share);
+/// Sums the step's gradient over the ranks and applies the mean.
+/// \param mine  this rank's share; with one rank `values` is empty: the learner has it
+void exchange(Self* self, const Contribution& mine);
 /// The other side: takes a rank's share of the slice that this rank sums.
 void take_share(Self* self, const Ref<net::GradientChunk>& share);
-/// Forgets the steps under way and begins a generation.
-void reset_reducer(Self* self);
 
 // trainer_state.cpp
 void take_state(Self* self, const net::TakeState& request);

@@ -101,7 +101,8 @@ void use(const RowReply& reply) {
 }
 
 void use(const GradientChunk& chunk) {
-  GradientReducer reducer(2, 3, 1);
+  GradientReducer reducer(2, 1);
+  require(reducer.begin(0, 3).ok(), "a step begins");
   const auto share = std::make_shared<const GradientChunk>(chunk);
   for (int twice = 0; twice < 2; ++twice) {
     const auto sum = reducer.add(share);

@@ -164,6 +164,14 @@ void Learner::apply(std::span<const float> mean_gradient, std::uint64_t weight) 
   optimizer_->step(parameters_, clipped_);
 }
 
+void Learner::apply_own(std::uint64_t weight) {
+  const auto divisor = static_cast<float>(std::max<std::uint64_t>(weight, 1));
+  for (auto& g : gradient_) {
+    g = (0.0F + g) / divisor;  // The sum over the ranks begins with zero: -0 becomes 0
+  }
+  apply(gradient_, weight);
+}
+
 Result<Matrix> Learner::outputs(Executor& executor, const Batch& batch) {
   return outputs_of(executor, parameters_, batch);
 }

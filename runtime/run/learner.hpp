@@ -58,6 +58,8 @@ class Learner {
   /// One optimizer step with the mean gradient over all ranks, clipped. With weight 0 (no labelled
   /// seed anywhere) nothing changes.
   void apply(std::span<const float> mean_gradient, std::uint64_t weight);
+  /// The same with one rank: the mean is the gradient of the last compute(), divided in place.
+  void apply_own(std::uint64_t weight);
 
   /// Outputs of the batch's seeds without dropout, shape [seeds, out_dim].
   Result<Matrix> outputs(Executor& executor, const Batch& batch);

@@ -24,6 +24,13 @@ std::vector<float> values_of(const GradientReducer::Sum& sum) {
   return {values.begin(), values.end()};
 }
 
+/// In step 0.
+GradientReducer begun(std::uint32_t world, std::size_t slice) {
+  GradientReducer reducer(world);
+  EXPECT_OK(reducer.begin(0, slice));
+  return reducer;
+}
+
 TEST(GradientSlice, CoversAllParametersOnceForAnyWorld) {
   for (const std::size_t size : {0U, 1U, 5U, 16U, 17U}) {
     for (const std::uint32_t world : {1U, 2U, 3U, 7U}) {
@@ -40,7 +47,7 @@ TEST(GradientSlice, CoversAllParametersOnceForAnyWorld) {
 }
 
 TEST(GradientReducer, AnswersWhenTheLastShareIsIn) {
-  GradientReducer reducer(2, 2);
+  auto reducer = begun(2, 2);
 
   ASSERT_OK_AND_ASSIGN(auto first, reducer.add(share(0, 1, 3, {3, 6})));
   EXPECT_FALSE(first);
@@ -56,7 +63,7 @@ TEST(GradientReducer, AddsInRankOrderWhateverTheOrderOfArrival) {
   const std::array<float, 3> by_rank = {1e8F, 1.0F, -1e8F};
   std::array<std::uint32_t, 3> order = {0, 1, 2};
   do {
-    GradientReducer reducer(3, 1);
+    auto reducer = begun(3, 1);
     std::optional<GradientReducer::Sum> sum;
     for (const auto rank : order) {
       ASSERT_OK_AND_ASSIGN(sum, reducer.add(share(0, rank, 1, {by_rank[rank]})));
@@ -67,7 +74,7 @@ TEST(GradientReducer, AddsInRankOrderWhateverTheOrderOfArrival) {
 }
 
 TEST(GradientReducer, CountsARankWithoutABatchAsNothing) {
-  GradientReducer reducer(2, 1);
+  auto reducer = begun(2, 1);
 
   ASSERT_OK(reducer.add(share(0, 0, 0, {})));
   ASSERT_OK_AND_ASSIGN(auto sum, reducer.add(share(0, 1, 2, {5})));
@@ -77,7 +84,7 @@ TEST(GradientReducer, CountsARankWithoutABatchAsNothing) {
 }
 
 TEST(GradientReducer, GivesZeroWhereNobodyHasASeed) {
-  GradientReducer reducer(2, 1);
+  auto reducer = begun(2, 1);
 
   ASSERT_OK(reducer.add(share(0, 0, 0, {})));
   ASSERT_OK_AND_ASSIGN(auto sum, reducer.add(share(0, 1, 0, {})));
@@ -88,7 +95,7 @@ TEST(GradientReducer, GivesZeroWhereNobodyHasASeed) {
 }
 
 TEST(GradientReducer, CountsARepeatedShareOnceAndRepeatsTheLastSum) {
-  GradientReducer reducer(2, 1);
+  auto reducer = begun(2, 1);
 
   ASSERT_OK(reducer.add(share(0, 0, 1, {4})));
   ASSERT_OK(reducer.add(share(0, 0, 1, {4})));
@@ -101,12 +108,15 @@ TEST(GradientReducer, CountsARepeatedShareOnceAndRepeatsTheLastSum) {
 }
 
 TEST(GradientReducer, KeepsStepsApartWhenOneRankIsAhead) {
-  GradientReducer reducer(2, 1);
+  auto reducer = begun(2, 1);
   ASSERT_OK(reducer.add(share(0, 0, 1, {1})));
   ASSERT_OK(reducer.add(share(0, 1, 1, {1})));
 
   ASSERT_OK_AND_ASSIGN(auto ahead, reducer.add(share(1, 1, 1, {8})));
   EXPECT_FALSE(ahead);
+  EXPECT_EQ(reducer.early().size(), 1U);
+  ASSERT_OK_AND_ASSIGN(auto begun, reducer.begin(1, 1));
+  EXPECT_FALSE(begun);
   ASSERT_OK_AND_ASSIGN(auto sum, reducer.add(share(1, 0, 1, {2})));
 
   ASSERT_TRUE(sum);
@@ -114,27 +124,68 @@ TEST(GradientReducer, KeepsStepsApartWhenOneRankIsAhead) {
 }
 
 TEST(GradientReducer, RefusesWhatCannotBe) {
-  GradientReducer reducer(2, 2);
+  auto reducer = begun(2, 2);
 
-  EXPECT_ERROR(reducer.add(share(0, 2, 1, {1, 2})), Errc::invalid_argument, "rank < 2");
+  EXPECT_ERROR(reducer.add(share(0, 2, 1, {1, 2})), Errc::invalid_argument, "no such rank");
   EXPECT_ERROR(reducer.add(share(0, 0, 1, {1})), Errc::invalid_argument, "8 bytes");
   EXPECT_ERROR(reducer.add(share(0, 0, 0, {1, 2})), Errc::invalid_argument, "0 bytes");
 }
 
 TEST(GradientReducer, FencesAnOlderGeneration) {
-  GradientReducer reducer(2, 1);
+  auto reducer = begun(2, 1);
   ASSERT_OK(reducer.add(share(0, 0, 1, {1}, 1)));
 
   EXPECT_ERROR(reducer.add(share(0, 1, 1, {1}, 0)), Errc::fenced, "generation 0 is over, now 1");
 }
 
-TEST(GradientReducer, RefusesAStepThatIsOver) {
-  GradientReducer reducer(1, 1);
+TEST(GradientReducer, RefusesAStepThatIsOverAndOneThatCannotBeUnderWay) {
+  GradientReducer reducer(2);
   for (std::uint64_t step = 0; step < 3; ++step) {
+    ASSERT_OK(reducer.begin(step, 1));
     ASSERT_OK(reducer.add(share(step, 0, 1, {1})));
+    ASSERT_OK(reducer.add(share(step, 1, 1, {1})));
   }
-
   EXPECT_ERROR(reducer.add(share(0, 0, 1, {1})), Errc::invalid_argument, "not the step");
+
+  ASSERT_OK(reducer.begin(3, 1));
+  EXPECT_ERROR(reducer.add(share(4, 1, 1, {1})), Errc::invalid_argument, "not the step");
+}
+
+TEST(GradientReducer, RepeatsTheSumOfTheStepBeforeWhileANewOneIsUnderWay) {
+  auto reducer = begun(2, 1);
+  ASSERT_OK(reducer.add(share(0, 0, 1, {4})));
+  ASSERT_OK(reducer.add(share(0, 1, 1, {2})));
+  ASSERT_OK(reducer.begin(1, 1));
+
+  ASSERT_OK_AND_ASSIGN(auto again, reducer.add(share(0, 1, 1, {2})));
+
+  ASSERT_TRUE(again);
+  EXPECT_EQ(values_of(*again), std::vector<float>{3.0F});
+  EXPECT_TRUE(reducer.knows(0));
+  EXPECT_FALSE(reducer.knows(1));
+}
+
+TEST(GradientReducer, AnEarlyShareOfAnotherLengthIsRefusedWhenTheStepBegins) {
+  GradientReducer reducer(2);
+  ASSERT_OK(reducer.add(share(0, 1, 1, {1, 2, 3})));
+
+  EXPECT_ERROR(reducer.begin(0, 2), Errc::invalid_argument,
+               "share of rank 1: a vector of another length: expected 8 bytes, found 12");
+}
+
+TEST(GradientReducer, KeepsOneEarlyShareOfEachRank) {
+  GradientReducer reducer(3);
+  for (int twice = 0; twice < 2; ++twice) {
+    ASSERT_OK(reducer.add(share(0, 1, 1, {1})));
+    ASSERT_OK(reducer.add(share(0, 2, 1, {1})));
+  }
+  EXPECT_EQ(reducer.early().size(), 2U);
+
+  ASSERT_OK_AND_ASSIGN(const auto begun, reducer.begin(0, 1));
+
+  EXPECT_FALSE(begun);
+  EXPECT_EQ(reducer.arrived(), (std::vector<bool>{false, true, true}));
+  EXPECT_TRUE(reducer.early().empty());
 }
 
 }  // namespace

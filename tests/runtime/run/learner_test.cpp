@@ -57,6 +57,30 @@ TEST(Learner, DuplicateSeedsCountAsOftenAsTheyOccur) {
   }
 }
 
+TEST(Learner, AStepWithItsOwnGradientEqualsOneWithTheMeanOfOneRank) {
+  InlineExecutor executor;
+  const auto alone = make(options());
+  const auto one_of_one = make(options());
+  const auto of_three = batch({0, 1, 0}, {1, 0, 0});
+  for (int step = 0; step < 5; ++step) {
+    ASSERT_OK_AND_ASSIGN(const auto own, alone->compute(executor, of_three));
+    alone->apply_own(own.weight);
+    ASSERT_OK_AND_ASSIGN(const auto share, one_of_one->compute(executor, of_three));
+    auto mean = copy(share.gradient);
+    for (auto& g : mean) {
+      g /= static_cast<float>(share.weight);
+    }
+    one_of_one->apply(mean, share.weight);
+  }
+  EXPECT_EQ(*alone->snapshot(), *one_of_one->snapshot());
+
+  const auto before = *alone->snapshot();
+  alone->apply_own(0);
+
+  EXPECT_EQ(*alone->snapshot(), before);
+  EXPECT_EQ(alone->steps(), 6U);
+}
+
 TEST(Learner, UnlabelledSeedsAddNothing) {
   InlineExecutor executor;
   const auto learner = make(options());
