@@ -29,6 +29,7 @@ struct EvaluatorState {
   EvaluatorOptions options;
   std::optional<BatchClient> path;
   std::optional<ReplicaClient> holders;
+  caf::actor inferrer;
   std::function<caf::actor()> trainer;
   std::optional<ExactInference> inference;
   std::optional<Layer> layer;
@@ -98,24 +99,27 @@ void pump(Evaluator* self);
 void compute(Evaluator* self, std::uint64_t block, const Ref<ReadyBatch>& ready,
              std::uint64_t flow) {
   auto& state = self->state;
-  offload(
-      self, *state.host->executor,
-      [executor = state.host->executor, work = state.inference->computation(block, ready)] {
-        return work(*executor);
-      },
-      [self, block, id = state.layer->id, flow,
-       began = state.options.trace.now()](std::uint64_t edges) {
-        auto& after = self->state;
-        after.options.trace.slice("compute a block", began, flow);
-        if (!is_current(self, id)) {
-          return;
-        }
-        after.inference->computed(block, edges);
-        if (after.options.on_block) {
-          after.options.on_block(after.inference->progress());
-        }
-        pump(self);
-      });
+  self->request(state.inferrer, caf::infinite,
+                Ref<InferBlock>(state.inference->computation(block, ready)))
+      .then(
+          [self, block, id = state.layer->id, flow,
+           began = state.options.trace.now()](const Ref<BlockInferred>& done) {
+            auto& after = self->state;
+            after.options.trace.slice("compute a block", began, flow);
+            if (!is_current(self, id)) {
+              return;
+            }
+            after.inference->computed(block, done->edges);
+            if (after.options.on_block) {
+              after.options.on_block(after.inference->progress());
+            }
+            pump(self);
+          },
+          [self, id = state.layer->id](const caf::error& error) {
+            if (is_current(self, id)) {
+              fail(self, from_caf(error));
+            }
+          });
 }
 
 /// A block in the trace. Trainers' batches have other numbers: theirs lack the highest bit.
@@ -220,7 +224,7 @@ void on_down(Evaluator* self, const caf::down_msg& down) {
 }
 
 caf::behavior evaluator(Evaluator* self, std::shared_ptr<const HostContext> host,
-                        EvaluatorOptions options, SpawnDataPath data_path,
+                        EvaluatorOptions options, SpawnDataPath data_path, caf::actor inferrer,
                         std::function<caf::actor()> trainer) {
   auto& state = self->state;
   state.inference.emplace(options.inference,
@@ -228,6 +232,8 @@ caf::behavior evaluator(Evaluator* self, std::shared_ptr<const HostContext> host
                                         [host](PartId part) { return host->scores(part); }});
   state.host = std::move(host);
   state.options = std::move(options);
+  state.inferrer = std::move(inferrer);
+  self->link_to(state.inferrer);
   state.trainer = std::move(trainer);
   state.path.emplace(self, std::move(data_path));
   state.holders.emplace(self);
@@ -250,10 +256,10 @@ caf::behavior evaluator(Evaluator* self, std::shared_ptr<const HostContext> host
 }  // namespace
 
 caf::actor spawn_evaluator(caf::actor_system& system, std::shared_ptr<const HostContext> host,
-                           EvaluatorOptions options, SpawnDataPath data_path,
+                           EvaluatorOptions options, SpawnDataPath data_path, caf::actor inferrer,
                            std::function<caf::actor()> trainer) {
   return system.spawn(evaluator, std::move(host), std::move(options), std::move(data_path),
-                      std::move(trainer));
+                      std::move(inferrer), std::move(trainer));
 }
 
 }  // namespace troupe

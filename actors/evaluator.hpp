@@ -22,6 +22,7 @@ struct EvaluatorOptions {
 };
 
 /// Starts the evaluator of one host. It has a data path of its own.
+/// \param inferrer  computes blocks (learner.hpp); ends with the evaluator
 /// \param trainer  gives a trainer of this host as it is known now; its parameters are used
 /// | receives               | replies               | errors                                           |
 /// |------------------------|-----------------------|--------------------------------------------------|
@@ -33,7 +34,7 @@ struct EvaluatorOptions {
 ///   the next)
 /// Peer loss: the data path is restarted and the blocks that have not arrived are requested again
 caf::actor spawn_evaluator(caf::actor_system& system, std::shared_ptr<const HostContext> host,
-                           EvaluatorOptions options, SpawnDataPath data_path,
+                           EvaluatorOptions options, SpawnDataPath data_path, caf::actor inferrer,
                            std::function<caf::actor()> trainer);
 
 }  // namespace troupe

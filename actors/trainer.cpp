@@ -79,8 +79,8 @@ void begin_epoch(Self* self, const net::EpochRequest& request) {
                           raw(state.options.rank), request.epoch + 1, state.position.epoch + 1))));
     return;
   }
-  if (state.learner) {
-    state.learner->begin_epoch(request.epoch);
+  if (state.learner.actor) {
+    self->send(state.learner.actor, Ref<BeginLearning>(BeginLearning{request.epoch}));
   }
   begin(self, {"train", Purpose::train, request.epoch}, std::move(promise));
 }
@@ -103,17 +103,22 @@ void begin_scoring(Self* self, const net::ScoreRequest& request) {
   begin(self, {request.role, Purpose::evaluate, request.epoch, request.best}, std::move(promise));
 }
 
-net::FinishResult final_digests(const State& state) {
-  net::FinishResult result;
-  result.rank = state.options.rank;
-  if (state.learner) {
-    result.parameters = digest_parameters(*state.learner->snapshot());
-    result.best_parameters = digest_parameters(*state.learner->best());
+void finish(Self* self) {
+  const auto& state = self->state;
+  auto promise = self->make_response_promise();
+  if (!state.learner.actor) {
+    return promise.deliver(Ref<net::FinishResult>(net::FinishResult{state.options.rank, {}, {}}));
   }
-  return result;
+  self->request(state.learner.actor, caf::infinite, Ref<net::Finish>(net::Finish{}))
+      .then(
+          [self, promise](const Ref<net::FinishResult>& digests) mutable {
+            auto result = *digests;
+            result.rank = self->state.options.rank;
+            promise.deliver(Ref<net::FinishResult>(result));
+          },
+          [promise](const caf::error& error) mutable { promise.deliver(error); });
 }
 
-/// A request that an actor leaves open when it dies is never answered: the data path is watched.
 void on_down(Self* self, const caf::down_msg& down) {
   if (const auto mended = self->state.path->on_down(down); !mended) {
     self->quit(to_caf(mended.error()));
@@ -121,12 +126,14 @@ void on_down(Self* self, const caf::down_msg& down) {
 }
 
 caf::behavior behavior(Self* self, TrainerOptions options, SpawnDataPath data_path,
-                       std::shared_ptr<Executor> executor, std::shared_ptr<Learner> learner) {
+                       LearnerHandle learner) {
   auto& state = self->state;
   state.options = std::move(options);
   state.generation = state.options.generation;
-  state.executor = std::move(executor);
   state.learner = std::move(learner);
+  if (state.learner.actor) {
+    self->link_to(state.learner.actor);
+  }
   state.path.emplace(self, std::move(data_path));
   state.exchange.emplace(self, state.options.rank, state.options.world);
   state.exchange->begin_generation(state.generation, Error(Errc::fenced, "a trainer begins"));
@@ -138,27 +145,28 @@ caf::behavior behavior(Self* self, TrainerOptions options, SpawnDataPath data_pa
       [self](const Ref<net::GradientChunk>& share) { take_share(self, share); },
       [self](const Ref<net::TakeState>& request) { take_state(self, *request); },
       [self](const Ref<net::Restore>& request) { restore(self, request); },
-      [self](const Ref<net::KeepBest>&) {
-        if (self->state.learner) {
-          self->state.learner->keep_best();
+      [self](const Ref<net::KeepBest>& keep) {
+        const auto& learned = self->state.learner.actor;
+        auto promise = self->make_response_promise();
+        if (learned) {
+          promise.delegate(learned, keep);
+        } else {
+          promise.deliver(Ref<net::Done>(net::Done{}));
         }
-        return Ref<net::Done>(net::Done{});
       },
-      [self](const Ref<net::ReadParameters>& request) -> caf::result<Ref<net::ParameterVector>> {
-        if (!self->state.learner) {
-          return to_caf(Error(Errc::failed_precondition,
-                              fmt::format("trainer of rank {}: asked for parameters, it only takes "
-                                          "batches",
-                                          raw(self->state.options.rank))));
+      [self](const Ref<net::ReadParameters>& request) {
+        const auto& learned = self->state.learner.actor;
+        auto promise = self->make_response_promise();
+        if (learned) {
+          promise.delegate(learned, request);
+        } else {
+          promise.deliver(to_caf(
+              Error(Errc::failed_precondition,
+                    fmt::format("trainer of rank {}: asked for parameters, it only takes batches",
+                                raw(self->state.options.rank)))));
         }
-        const auto& trained = *self->state.learner;
-        const auto parameters = request->best ? trained.best() : trained.snapshot();
-        return Ref<net::ParameterVector>(
-            net::ParameterVector{{parameters, std::as_bytes(std::span(*parameters))}});
       },
-      [self](const Ref<net::Finish>&) {
-        return Ref<net::FinishResult>(final_digests(self->state));
-      },
+      [self](const Ref<net::Finish>&) { finish(self); },
       [self](const Ref<net::Ping>&) {
         const auto& now = self->state;
         return Ref<net::Pong>(
@@ -182,14 +190,10 @@ caf::behavior behavior(Self* self, TrainerOptions options, SpawnDataPath data_pa
 }  // namespace
 }  // namespace trainer
 
-Result<caf::actor> spawn_trainer(caf::actor_system& system, TrainerOptions options,
-                                 SpawnDataPath data_path, std::shared_ptr<Executor> executor) {
-  std::shared_ptr<Learner> learner;
-  if (!options.take_only) {
-    TROUPE_ASSIGN_OR_RETURN(learner, Learner::create(options.learner));
-  }
+caf::actor spawn_trainer(caf::actor_system& system, TrainerOptions options, SpawnDataPath data_path,
+                         LearnerHandle learner) {
   return system.spawn(trainer::behavior, std::move(options), std::move(data_path),
-                      std::move(executor), std::move(learner));
+                      std::move(learner));
 }
 
 }  // namespace troupe

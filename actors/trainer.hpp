@@ -3,10 +3,9 @@
 /// The trainer: one rank. Asks its samplers for batches ahead of time, trains them in batch order,
 /// sums gradients with the other ranks, steps the optimizer.
 #include "actors/data_path.hpp"
-#include "runtime/base/executor.hpp"
+#include "actors/learner.hpp"
 #include "runtime/base/trace.hpp"
 #include "runtime/feature/row_collection.hpp"
-#include "runtime/run/learner.hpp"
 #include "runtime/run/step_report.hpp"
 #include "runtime/sample/batch_builder.hpp"
 #include "runtime/sample/seed_order.hpp"
@@ -31,9 +30,7 @@ struct TrainerOptions {
   std::map<std::string, std::shared_ptr<const SeedOrder>> orders;
   std::shared_ptr<const SampleOptions> sample;
   std::shared_ptr<const CollectOptions> collect;
-  LearnerOptions learner;
-  /// A trainer that only takes batches, for measuring the data path: no model, no gradients.
-  bool take_only = false;
+  LearnerOptions learner;  ///< Of the learner that is started beside it
   /// After each step, on the trainer's thread; for progress; may be empty.
   std::function<void(const StepReport&)> on_step = {};
   /// For tests of faults: how long the rank pauses before it goes on with a step; may be empty.
@@ -65,7 +62,9 @@ struct TrainerOptions {
 /// Peer loss: samplers and collector are started anew and asked again. The epoch fails with the error
 ///   of a lost rank; the director then restores all. Answered `fenced`, the trainer ends: a newer one
 ///   of its rank is at work
-Result<caf::actor> spawn_trainer(caf::actor_system& system, TrainerOptions options,
-                                 SpawnDataPath data_path, std::shared_ptr<Executor> executor);
+/// \param learner  ends with the trainer, and the trainer with it; null actor: the trainer only takes
+///   batches, for measuring the data path
+caf::actor spawn_trainer(caf::actor_system& system, TrainerOptions options, SpawnDataPath data_path,
+                         LearnerHandle learner);
 
 }  // namespace troupe

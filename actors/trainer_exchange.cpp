@@ -1,6 +1,5 @@
 // One step's gradient over the ranks, and the optimizer step with it.
 #include "actors/error.hpp"
-#include "actors/offload.hpp"
 #include "actors/trainer_state.hpp"
 
 #include <caf/all.hpp>
@@ -10,8 +9,7 @@
 namespace troupe::trainer {
 namespace {
 
-/// \param step  changes the parameters, on the compute pool
-void apply(Self* self, Reduced sum, std::function<void(Learner&, const Reduced&)> step) {
+void apply(Self* self, Reduced sum, bool alone) {
   auto& state = self->state;
   auto& position = state.position;
   position.loss_sum += sum.number;
@@ -20,24 +18,16 @@ void apply(Self* self, Reduced sum, std::function<void(Learner&, const Reduced&)
     position.batches = chain(position.batches, batch);
   }
   state.step_loss = {sum.number, sum.weight};
-  const auto began = SteadyClock::now();
-  state.computing = true;
   state.applying = true;
-  offload(
-      self, *state.executor,
-      [learner = state.learner, sum = std::move(sum), step = std::move(step)] {
-        step(*learner, sum);
-        return true;
-      },
-      [self, began, pass = state.pass_number](bool) {
-        self->state.computing = false;
-        self->state.applying = false;
-        if (!restore_if_asked(self) && self->state.pass && self->state.pass_number == pass) {
-          self->state.pass->counters.train_ns += ns_since(began);
-          self->state.options.trace.slice("update parameters", began);
-          step_done(self);
-        }
-      });
+  ask_learner<Applied>(self, ApplyStep{std::move(sum), alone},
+                       [self, began = SteadyClock::now()](const Applied& applied) {
+                         auto& now = self->state;
+                         now.applying = false;
+                         now.lr = applied.lr;
+                         now.pass->counters.train_ns += ns_since(began);
+                         now.options.trace.slice("update parameters", began);
+                         step_done(self);
+                       });
 }
 
 void take_mean(Self* self, SteadyClock::time_point began, Result<Reduced> mean) {
@@ -51,8 +41,7 @@ void take_mean(Self* self, SteadyClock::time_point began, Result<Reduced> mean) 
   }
   state.pass->counters.reduce_ns += ns_since(began);
   state.options.trace.slice("reduce gradients", began);
-  apply(self, *std::move(mean),
-        [](Learner& learner, const Reduced& sum) { learner.apply(sum.values, sum.weight); });
+  apply(self, *std::move(mean), false);
 }
 
 }  // namespace
@@ -64,14 +53,13 @@ void exchange(Self* self, const Contribution& mine) {
     if (mine.batch) {
       alone.batches.push_back(*mine.batch);
     }
-    return apply(self, std::move(alone),
-                 [](Learner& learner, const Reduced& sum) { learner.apply_own(sum.weight); });
+    return apply(self, std::move(alone), true);
   }
   if (!state.exchange->knows_peers()) {
     return fail(self, Error(Errc::failed_precondition, "asked to train before it knows its peers"));
   }
-  state.exchange->begin({state.position.global_step, state.learner->network().num_parameters()},
-                        mine, [self, began = SteadyClock::now()](Result<Reduced> mean) {
+  state.exchange->begin({state.position.global_step, state.learner.num_parameters}, mine,
+                        [self, began = SteadyClock::now()](Result<Reduced> mean) {
                           take_mean(self, began, std::move(mean));
                         });
 }

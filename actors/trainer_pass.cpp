@@ -1,6 +1,5 @@
 // One pass over the batches: asking ahead, taking each in its turn, training or scoring it.
 #include "actors/error.hpp"
-#include "actors/offload.hpp"
 #include "actors/trainer_state.hpp"
 #include "runtime/nn/scores.hpp"
 #include "runtime/run/epoch_counters.hpp"
@@ -43,58 +42,13 @@ void ask(Self* self, std::uint64_t number) {
                   });
 }
 
-// ---- training one step ----
+// ---- one step ----
 
-/// \param alone  the gradient stays with the learner
-Result<Contribution> compute(Learner& learner, Executor& executor, const Batch& batch, bool alone) {
-  TROUPE_ASSIGN_OR_RETURN(const auto share, learner.compute(executor, batch));
-  Contribution mine{{}, share.weight, share.loss_sum, std::nullopt};
-  if (share.weight > 0 && !alone) {
-    Buffer copy(share.gradient.size_bytes());
-    std::ranges::copy(share.gradient, copy.as<float>().begin());
-    mine.values = std::move(copy).freeze();
-  }
-  return mine;
-}
-
-/// Runs `work(learner, executor)` off the mailbox, then `then(result)` if the pass is still the same.
-template <class Work, class Then>
-void with_learner(Self* self, Work work, Then then) {
-  auto& state = self->state;
-  state.computing = true;
-  offload(
-      self, *state.executor,
-      [learner = state.learner, executor = state.executor, work = std::move(work)] {
-        return work(*learner, *executor);
-      },
-      [self, pass = state.pass_number, then = std::move(then)](auto result) {
-        auto& now = self->state;
-        now.computing = false;
-        if (restore_if_asked(self) || !now.pass || now.pass_number != pass) {
-          return;
-        }
-        if (!result) {
-          return fail(self, result.error());
-        }
-        then(*std::move(result));
-      });
-}
-
-void train(Self* self, Ref<ReadyBatch> ready) {
+void train(Self* self, const Ref<ReadyBatch>& ready) {
   const auto began = SteadyClock::now();
   const auto flow = flow_of(self->state, ready->batch.sampled->key);
-  const auto mode = self->state.options.collect->digest;
-  with_learner(
-      self,
-      [ready = std::move(ready), mode, alone = self->state.options.world == 1](
-          Learner& learner, Executor& executor) -> Result<Contribution> {
-        TROUPE_ASSIGN_OR_RETURN(auto share, compute(learner, executor, ready->batch, alone));
-        if (mode != DigestMode::off) {
-          TROUPE_RETURN_IF_ERROR(check_original_ids(ready->batch));
-          share.batch = digest_batch(ready->batch, mode);
-        }
-        return share;
-      },
+  ask_learner<Contribution>(
+      self, TrainBatch{ready, self->state.options.collect->digest, self->state.options.world == 1},
       [self, began, flow](const Contribution& share) {
         self->state.pass->counters.train_ns += ns_since(began);
         self->state.options.trace.slice("train", began, flow);
@@ -105,13 +59,8 @@ void train(Self* self, Ref<ReadyBatch> ready) {
 /// Scores one batch (sampled evaluation).
 void score(Self* self, const Ref<ReadyBatch>& ready) {
   const auto began = self->state.options.trace.now();
-  with_learner(
-      self,
-      [ready, best = self->state.pass->best](Learner& learner, Executor& executor) {
-        return best ? learner.best_outputs(executor, ready->batch)
-                    : learner.outputs(executor, ready->batch);
-      },
-      [self, ready, began](const Matrix& outputs) {
+  ask_learner<Matrix>(
+      self, ScoreBatch{ready, self->state.pass->best}, [self, ready, began](const Matrix& outputs) {
         auto& pass = *self->state.pass;
         self->state.options.trace.slice("score", began,
                                         flow_of(self->state, ready->batch.sampled->key));
@@ -152,8 +101,7 @@ void answer_all(Pass& pass, const caf::message& answer) {
 }
 
 void end_scoring(Self* self, Pass pass) {
-  const auto cols = self->state.learner->network().options().out_dim;
-  pass.scores.cols = static_cast<std::uint32_t>(cols);
+  pass.scores.cols = static_cast<std::uint32_t>(self->state.learner.out_dim);
   pass.scores.outputs = Segment::of(std::move(pass.outputs));
   Ref<net::ScoreResult> scores(std::move(pass.scores));
   self->state.last_scores.emplace(
@@ -191,7 +139,7 @@ void end_pass(Self* self) {
   }
 }
 
-void take(Self* self, Ref<ReadyBatch> ready) {
+void take(Self* self, const Ref<ReadyBatch>& ready) {
   auto& pass = *self->state.pass;
   if (pass.waiting_since) {
     pass.counters.wait_ns += ns_since(*pass.waiting_since);
@@ -200,10 +148,10 @@ void take(Self* self, Ref<ReadyBatch> ready) {
   }
   count_batch(pass.counters, *ready);
   pass.busy = true;
-  if (self->state.options.take_only) {
+  if (!self->state.learner.actor) {
     only_take(self, *ready);
   } else if (pass.stream.options().purpose == Purpose::train) {
-    train(self, std::move(ready));
+    train(self, ready);
   } else {
     score(self, ready);
   }
@@ -213,7 +161,7 @@ void take(Self* self, Ref<ReadyBatch> ready) {
 void step_without_batch(Self* self) {
   auto& pass = *self->state.pass;
   pass.busy = true;
-  if (self->state.options.take_only || pass.stream.options().purpose == Purpose::evaluate) {
+  if (!self->state.learner.actor || pass.stream.options().purpose == Purpose::evaluate) {
     step_done(self);
   } else {
     exchange(self, {});
@@ -231,9 +179,9 @@ void report_step(Self* self) {
   report.steps = stream.steps();
   report.global_step = state.position.global_step;
   report.seconds = std::chrono::duration<double>(now - state.last_step).count();
-  if (state.learner && state.step_loss.weight > 0) {
+  if (state.step_loss.weight > 0) {
     report.loss = state.step_loss.sum / static_cast<double>(state.step_loss.weight);
-    report.lr = state.learner->lr();
+    report.lr = state.lr;
   }
   state.last_step = now;
   if (state.options.on_step) {
@@ -300,7 +248,7 @@ void pump(Self* self) {
     return step_without_batch(self);
   }
   if (auto ready = pass.stream.take()) {
-    take(self, std::move(*ready));
+    take(self, *ready);
   } else if (!pass.waiting_since) {
     pass.waiting_since = SteadyClock::now();
   }

@@ -2,7 +2,6 @@
 #include "actors/trainer_state.hpp"
 
 #include "actors/error.hpp"
-#include "actors/offload.hpp"
 
 #include <caf/all.hpp>
 
@@ -10,19 +9,6 @@
 
 namespace troupe::trainer {
 namespace {
-
-net::TrainingState snapshot(const State& state) {
-  net::TrainingState taken = state.position;
-  if (state.learner) {
-    auto optimizer = state.learner->optimizer_state();
-    taken.parameters = *state.learner->snapshot();
-    taken.optimizer = {optimizer.steps, std::move(optimizer.arrays)};
-    if (state.learner->has_best()) {
-      taken.best = *state.learner->best();
-    }
-  }
-  return taken;
-}
 
 Error fenced_error(const State& state, std::uint32_t asked) {
   return {Errc::fenced, fmt::format("rank {}: generation {} is over, now {}",
@@ -34,30 +20,43 @@ bool is_due(const net::TakeState& request, std::uint64_t global_step) {
          (global_step > request.after_step && global_step % request.multiple_of == 0);
 }
 
-void restore_now(Self* self, const net::Restore& request, caf::response_promise& promise) {
+/// Gives the state of a step to all that wait for it.
+void give_state(Self* self, std::vector<caf::response_promise> to) {
   auto& state = self->state;
-  const auto& from = *request.state;
-  if (state.learner) {
-    const nn::OptimizerState optimizer{from.optimizer.steps, from.optimizer.arrays};
-    const auto restored =
-        state.learner->restore(from.parameters, optimizer, from.best, from.global_step);
-    if (!restored) {
-      promise.deliver(
-          to_caf(Error(restored.error()).with(fmt::format("rank {}", raw(state.options.rank)))));
-      return;
+  const auto give = [to = std::move(to)](const caf::message& answer) {
+    for (auto promise : to) {
+      promise.deliver(answer);
     }
+  };
+  if (!state.learner.actor) {
+    return give(caf::make_message(Ref<net::StateReply>(
+        net::StateReply{std::make_shared<const net::TrainingState>(state.position)})));
   }
-  state.position = {.epoch = from.epoch,
-                    .step = from.step,
-                    .global_step = from.global_step,
-                    .loss_sum = from.loss_sum,
-                    .loss_weight = from.loss_weight,
-                    .batches = from.batches,
-                    .parameters = {},
-                    .optimizer = {},
-                    .best = {},
-                    .blobs = {}};
-  promise.deliver(Ref<net::Done>(net::Done{}));
+  self->request(state.learner.actor, caf::infinite, Ref<TakeSnapshot>(TakeSnapshot{state.position}))
+      .then([give](const Ref<net::StateReply>& taken) { give(caf::make_message(taken)); },
+            [give](const caf::error& error) { give(caf::make_message(error)); });
+}
+
+/// The learner has the parameters, once it is done with what it was sent before.
+void restore_learner(Self* self, const net::Restore& request, caf::response_promise promise) {
+  auto& state = self->state;
+  if (!state.learner.actor) {
+    return promise.deliver(Ref<net::Done>(net::Done{}));
+  }
+  self->request(state.learner.actor, caf::infinite,
+                Ref<RestoreSnapshot>(RestoreSnapshot{request.state}))
+      .then(
+          [self, promise, generation = request.generation](const Ref<net::Done>& done) mutable {
+            if (self->state.generation == generation) {
+              promise.deliver(done);
+            } else {
+              promise.deliver(to_caf(fenced_error(self->state, generation)));
+            }
+          },
+          [self, promise](const caf::error& error) mutable {
+            promise.deliver(to_caf(
+                from_caf(error).with(fmt::format("rank {}", raw(self->state.options.rank)))));
+          });
 }
 
 }  // namespace
@@ -79,17 +78,17 @@ void answer_states(Self* self) {
   if (state.applying) {
     return;
   }
-  std::shared_ptr<const net::TrainingState> taken;
+  std::vector<caf::response_promise> due;
   std::erase_if(state.states_asked, [&](WaitingState& waiting) {
-    if (!is_due(waiting.request, state.position.global_step)) {
-      return false;
+    const bool now = is_due(waiting.request, state.position.global_step);
+    if (now) {
+      due.push_back(std::move(waiting.promise));
     }
-    if (!taken) {
-      taken = std::make_shared<const net::TrainingState>(snapshot(state));
-    }
-    waiting.promise.deliver(Ref<net::StateReply>(net::StateReply{taken}));
-    return true;
+    return now;
   });
+  if (!due.empty()) {
+    give_state(self, std::move(due));
+  }
 }
 
 void restore(Self* self, const Ref<net::Restore>& request) {
@@ -102,6 +101,7 @@ void restore(Self* self, const Ref<net::Restore>& request) {
   state.generation = request->generation;
   ++state.pass_number;
   fail(self, Error(Errc::cancelled, "the run was rolled back"));
+  state.applying = false;  // the learner goes back after it
   state.last_epoch.reset();
   state.last_scores.reset();
   for (auto& waiting : state.states_asked) {
@@ -112,29 +112,23 @@ void restore(Self* self, const Ref<net::Restore>& request) {
       state.generation,
       Error(Errc::fenced, fmt::format("rank {}: generation {} begins", raw(state.options.rank),
                                       state.generation)));
-  if (state.restore_asked) {
-    state.restore_asked->promise.deliver(to_caf(fenced_error(state, request->generation)));
-  }
-  state.restore_asked = WaitingRestore{request, std::move(promise)};
-  if (!state.computing) {
-    restore_if_asked(self);
-  }
+  const auto& from = *request->state;
+  state.position = {.epoch = from.epoch,
+                    .step = from.step,
+                    .global_step = from.global_step,
+                    .loss_sum = from.loss_sum,
+                    .loss_weight = from.loss_weight,
+                    .batches = from.batches,
+                    .parameters = {},
+                    .optimizer = {},
+                    .best = {},
+                    .blobs = {}};
+  restore_learner(self, *request, std::move(promise));
 }
 
 void wait_for_restore(Self* self, const Error& why) {
   self->delayed_send(self, self->state.options.fenced_for,
                      Ref<StillFenced>(StillFenced{self->state.generation, why}));
-}
-
-bool restore_if_asked(Self* self) {
-  auto& state = self->state;
-  if (!state.restore_asked) {
-    return false;
-  }
-  auto waiting = std::move(*state.restore_asked);
-  state.restore_asked.reset();
-  restore_now(self, *waiting.request, waiting.promise);
-  return true;
 }
 
 }  // namespace troupe::trainer

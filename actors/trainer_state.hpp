@@ -2,15 +2,16 @@
 /// \file trainer_state.hpp
 /// What a trainer keeps, and how its parts call each other; only for actors/trainer*.cpp.
 #include "actors/batch_client.hpp"
+#include "actors/error.hpp"
 #include "actors/gradient_exchange.hpp"
+#include "actors/learner.hpp"
 #include "actors/local_messages.hpp"
 #include "actors/message.hpp"
 #include "actors/trainer.hpp"
 #include "runtime/net/messages.hpp"
 #include "runtime/run/batch_stream.hpp"
 
-#include <caf/response_promise.hpp>
-#include <caf/stateful_actor.hpp>
+#include <caf/all.hpp>
 
 #include <chrono>
 #include <map>
@@ -54,11 +55,6 @@ struct WaitingState {
   caf::response_promise promise;
 };
 
-struct WaitingRestore {
-  Ref<net::Restore> request;
-  caf::response_promise promise;
-};
-
 /// To itself, a while after it was fenced in this generation.
 struct StillFenced {
   std::uint32_t generation = 0;
@@ -69,24 +65,22 @@ struct State {
   const char* name = "troupe.trainer";
   TrainerOptions options;
   std::optional<BatchClient> path;
-  std::shared_ptr<Executor> executor;
-  std::shared_ptr<Learner> learner;  ///< used by one task at a time; null if take_only
+  LearnerHandle learner;
   std::optional<GradientExchange> exchange;
 
   std::uint32_t generation = 0;
   net::TrainingState position;  ///< without the arrays, which the learner has
+  double lr = 0;                ///< of the last step
   std::optional<Pass> pass;
   std::uint64_t pass_number =
       0;                   ///< counts passes and restores: what belongs to an old one is dropped
   std::uint64_t work = 0;  ///< batches that this rank is done with
-  bool computing = false;  ///< a task has the learner
-  bool applying = false;   ///< and changes the parameters
+  bool applying = false;   ///< the learner changes the parameters
   StepLoss step_loss;
   std::optional<net::EpochResult> last_epoch;
   /// Until the next pass begins: a link may ask again for what was answered.
   std::optional<std::pair<net::ScoreRequest, Ref<net::ScoreResult>>> last_scores;
   std::vector<WaitingState> states_asked;
-  std::optional<WaitingRestore> restore_asked;
   SteadyClock::time_point last_step = SteadyClock::now();
 };
 using Self = caf::stateful_actor<State>;
@@ -121,7 +115,25 @@ void restore(Self* self, const Ref<net::Restore>& request);
 /// The peers are in a newer generation: a restore puts this rank there too, unless another trainer has
 /// its place by now. Ends after `TrainerOptions::fenced_for` without one.
 void wait_for_restore(Self* self, const Error& why);
-/// Runs a restore that waited for a task to give the learner back; true if there was one.
-bool restore_if_asked(Self* self);
+
+/// Sends `message` to the learner; calls `then(reply)` if the pass under way is still the same.
+template <class Reply, class Message, class Then>
+void ask_learner(Self* self, Message message, Then then) {
+  const auto is_current = [self, pass = self->state.pass_number] {
+    return self->state.pass && self->state.pass_number == pass;
+  };
+  self->request(self->state.learner.actor, caf::infinite, Ref<Message>(std::move(message)))
+      .then(
+          [is_current, then](const Ref<Reply>& reply) {
+            if (is_current()) {
+              then(*reply);
+            }
+          },
+          [self, is_current](const caf::error& error) {
+            if (is_current()) {
+              fail(self, from_caf(error));
+            }
+          });
+}
 
 }  // namespace troupe::trainer

@@ -179,7 +179,6 @@ TrainerOptions ClusterPlan::trainer_options(Rank rank) const {
   options.sample = sample;
   options.collect = collect;
   options.learner = learner_options(job);
-  options.take_only = take_only();
   options.max_eval_batches = job.eval.max_batches;
   options.fenced_for = seconds_as<std::chrono::milliseconds>(job.cluster.recovery_deadline_s);
   return options;

@@ -276,11 +276,18 @@ Result<caf::actor> ClusterProcess::start_trainer(Rank rank, std::uint32_t genera
   options.trace = track(trainer_name(rank));
   const auto path = plan_->layout.samplers_of(rank).empty() ? data_path_of(trainer_name(rank))
                                                             : remote_path_of(rank);
-  TROUPE_ASSIGN_OR_RETURN(
-      auto trainer,
-      hooks_->spawn_rank
-          ? hooks_->spawn_rank({runtime_.system(), std::move(options), context_, path})
-          : spawn_trainer(runtime_.system(), std::move(options), path, runtime_.compute()));
+  caf::actor trainer;
+  if (hooks_->spawn_rank) {
+    TROUPE_ASSIGN_OR_RETURN(
+        trainer, hooks_->spawn_rank({runtime_.system(), std::move(options), context_, path}));
+  } else {
+    LearnerHandle learner;
+    if (!plan_->take_only()) {
+      TROUPE_ASSIGN_OR_RETURN(
+          learner, spawn_cpu_learner(runtime_.system(), options.learner, runtime_.compute()));
+    }
+    trainer = spawn_trainer(runtime_.system(), std::move(options), path, std::move(learner));
+  }
   know(trainer_name(rank), trainer);
   export_to_all({Role::trainer, raw(rank)}, trainer);
   return trainer;
@@ -296,11 +303,12 @@ Result<caf::actor> ClusterProcess::start_evaluator() {
       hooks->on_infer(report);
     };
   }
-  auto evaluator = spawn_evaluator(runtime_.system(), context_, std::move(options),
-                                   data_path_of("the evaluator"), [weak = weak_from_this(), first] {
-                                     const auto self = weak.lock();
-                                     return self ? self->trainer(first) : caf::actor();
-                                   });
+  auto evaluator = spawn_evaluator(
+      runtime_.system(), context_, std::move(options), data_path_of("the evaluator"),
+      spawn_cpu_inferrer(runtime_.system(), runtime_.compute()), [weak = weak_from_this(), first] {
+        const auto self = weak.lock();
+        return self ? self->trainer(first) : caf::actor();
+      });
   if (hooks_->wrap_evaluator) {
     evaluator = hooks_->wrap_evaluator(runtime_.system(), id_, evaluator);
   }

@@ -210,19 +210,25 @@ void ExactInference::arrived(std::uint64_t block) {
   in_flight_.at(block).arrived = true;
 }
 
-std::function<std::uint64_t(Executor&)> ExactInference::computation(
-    std::uint64_t block, std::shared_ptr<const ReadyBatch> ready) const {
+InferBlock ExactInference::computation(std::uint64_t block,
+                                       std::shared_ptr<const ReadyBatch> ready) const {
   const auto& of = in_flight_.at(block);
-  const bool embeddings = options_.embeddings && layer_ + 1 == stages_.size();
-  return [network = options_.network, parameters = parameters_, number = layer_,
-          output = output_of(stage(), of.output.second), to = outputs_.at(of.output),
-          nodes = of.nodes, embeddings, ready = std::move(ready)](Executor& executor) {
-    const auto& batch = ready->batch;
-    const auto rows = network->infer(executor, parameters.as<float>(),
-                                     infer_input(batch, output, number, embeddings));
-    std::ranges::copy(rows.view().flat(), to->view().slice(nodes.first, nodes.count).data);
-    return std::uint64_t{batch.sampled->num_edges()};
-  };
+  return {.network = options_.network,
+          .parameters = parameters_,
+          .layer = layer_,
+          .output = output_of(stage(), of.output.second),
+          .nodes = of.nodes,
+          .embeddings = options_.embeddings && layer_ + 1 == stages_.size(),
+          .ready = std::move(ready),
+          .to = outputs_.at(of.output)};
+}
+
+std::uint64_t InferBlock::run(Executor& executor) const {
+  const auto& batch = ready->batch;
+  const auto rows = network->infer(executor, parameters.as<float>(),
+                                   infer_input(batch, output, layer, embeddings));
+  std::ranges::copy(rows.view().flat(), to->view().slice(nodes.first, nodes.count).data);
+  return batch.sampled->num_edges();
 }
 
 void ExactInference::computed(std::uint64_t block, std::uint64_t edges) {

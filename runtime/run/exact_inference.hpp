@@ -43,6 +43,25 @@ struct InferenceHost {
   std::function<bool(PartId)> scores;  ///< Whether this host gives the scores of a part
 };
 
+/// The computation of one block.
+struct InferBlock {
+  std::shared_ptr<const nn::Network> network;
+  Segment parameters;  ///< float32
+  std::uint32_t layer = 0;
+  nn::InferStage::Output output;
+  InferenceBlock nodes;
+  bool embeddings = false;  ///< Copies the inputs of the layer instead of computing it
+  std::shared_ptr<const ReadyBatch> ready;
+  std::shared_ptr<Matrix> to;  ///< Rows of the whole part; other blocks write others
+
+  /// Writes the rows of its nodes.
+  /// \returns edges of the block
+  std::uint64_t run(Executor& executor) const;
+};
+struct BlockInferred {
+  std::uint64_t edges = 0;
+};
+
 /// The stages that exact inference takes.
 std::vector<nn::InferStage> stages_of(const nn::Network& network, bool embeddings);
 
@@ -76,9 +95,8 @@ class ExactInference {
   /// The blocks that may be requested now, and were not before.
   std::vector<Ask> next();
   void arrived(std::uint64_t block);
-  /// The computation of a block that has arrived: writes the layer's outputs and returns the edges.
-  std::function<std::uint64_t(Executor&)> computation(
-      std::uint64_t block, std::shared_ptr<const ReadyBatch> ready) const;
+  /// The computation of a block that has arrived.
+  InferBlock computation(std::uint64_t block, std::shared_ptr<const ReadyBatch> ready) const;
   void computed(std::uint64_t block, std::uint64_t edges);
   /// All blocks of the layer are computed.
   bool done() const { return left_.empty() && in_flight_.empty(); }

@@ -10,6 +10,7 @@
 #include "runtime/net/sim_network.hpp"
 #include "tests/support/expect.hpp"
 #include "tests/support/graph_builder.hpp"
+#include "tests/support/held_executor.hpp"
 #include "tests/support/one_section.hpp"
 #include "tests/support/replicas.hpp"
 
@@ -22,31 +23,6 @@ namespace troupe {
 namespace {
 
 using namespace std::chrono_literals;
-
-/// Keeps tasks until told to run them.
-class HeldExecutor final : public Executor {
- public:
-  void post(Task task) override {
-    const std::lock_guard guard(mutex_);
-    tasks_.push_back(std::move(task));
-  }
-  void parallel_for(std::size_t n, const std::function<void(std::size_t)>& body) override {
-    InlineExecutor().parallel_for(n, body);
-  }
-  std::size_t concurrency() const override { return 1; }
-  std::size_t run_all() {
-    const std::lock_guard guard(mutex_);
-    const auto count = tasks_.size();
-    for (; !tasks_.empty(); tasks_.pop_front()) {
-      tasks_.front()();
-    }
-    return count;
-  }
-
- private:
-  std::mutex mutex_;
-  std::deque<Task> tasks_;
-};
 
 caf::behavior broken_holder(caf::event_based_actor* /*self*/) {
   return {
@@ -272,7 +248,7 @@ TEST_F(DataPathTest, ADeadHolderFailsTheBatchAsLost) {
 
 TEST_F(DataPathTest, ASilentHolderFailsTheBatchAtTheDeadline) {
   host_->executor = std::make_shared<InlineExecutor>();
-  const auto held = std::make_shared<HeldExecutor>();
+  const auto held = std::make_shared<testing::HeldExecutor>();
   host_->holders[1] = testing::only(spawn(spawn_holder(system_, cut_.parts[1], held)), 50ms);
 
   EXPECT_ERROR(ask<ReadyBatch>(start_sampler(), batch({0, 1, 2, 3, 4, 5, 6, 7})),
@@ -280,7 +256,7 @@ TEST_F(DataPathTest, ASilentHolderFailsTheBatchAtTheDeadline) {
 }
 
 TEST_F(DataPathTest, AHolderTakesItsFillOfRequestsAndThenRefuses) {
-  const auto held = std::make_shared<HeldExecutor>();
+  const auto held = std::make_shared<testing::HeldExecutor>();
   const auto holder = spawn(spawn_holder(system_, cut_.parts[0], held));
   HopRequest request = testing::one_hop_request();
   request.sections[0].fanout = 1;

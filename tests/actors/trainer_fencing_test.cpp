@@ -69,14 +69,15 @@ class TrainerFencing : public ::testing::Test {
     caf::anon_send_exit(peer_, caf::exit_reason::kill);
   }
   void start(std::chrono::milliseconds fenced_for) {
-    auto trainer = spawn_trainer(
-        system_, lone_batch_options(fenced_for),
+    auto options = lone_batch_options(fenced_for);
+    auto learner = spawn_cpu_learner(system_, options.learner, std::make_shared<InlineExecutor>());
+    ASSERT_OK(learner);
+    trainer_ = spawn_trainer(
+        system_, std::move(options),
         [this] {
           return DataPath{{system_.spawn(testing::idle)}, system_.spawn(testing::idle)};
         },
-        std::make_shared<InlineExecutor>());
-    ASSERT_OK(trainer);
-    trainer_ = *trainer;
+        *std::move(learner));
     peer_ = system_.spawn(fake_peer);
     caf::anon_send(trainer_, Ref<TrainerPeers>(TrainerPeers{{peer_, peer_}}));
   }

@@ -69,30 +69,27 @@ Result<net::EpochResult> run_epoch(std::uint32_t rank, int deaths) {
   options.rank = static_cast<Rank>(rank);
   options.world = 2;
   options.batches_in_flight = 2;
-  options.take_only = true;
   options.collect = collect;
   options.orders["train"] = std::make_shared<const SeedOrder>(seeds, 1, 1, true);
   const auto left = std::make_shared<std::atomic<int>>(deaths);
   const SpawnDataPath data_path = [&system, left] {
     return DataPath{{system.spawn(batch_sampler, (*left)-- > 0)}, system.spawn(testing::idle)};
   };
-  auto trainer =
-      spawn_trainer(system, std::move(options), data_path, std::make_shared<InlineExecutor>());
-  EXPECT_OK(trainer);
+  auto trainer = spawn_trainer(system, std::move(options), data_path, {});
   Result<net::EpochResult> result = Error(Errc::internal, "no answer");
   {
     caf::scoped_actor self(system);
-    self->request(*trainer, 10s, Ref<net::EpochRequest>(net::EpochRequest{}))
+    self->request(trainer, 10s, Ref<net::EpochRequest>(net::EpochRequest{}))
         .receive([&](const Ref<net::EpochResult>& reply) { result = *reply; },
                  [&](const caf::error& error) { result = from_caf(error); });
     if (result) {
-      self->request(*trainer, 10s, Ref<net::Ping>(net::Ping{}))
+      self->request(trainer, 10s, Ref<net::Ping>(net::Ping{}))
           .receive(
               [&](const Ref<net::Pong>& pong) { EXPECT_EQ(pong->work, result->counters.batches); },
               [&](const caf::error& error) { ADD_FAILURE() << from_caf(error).what(); });
     }
   }
-  caf::anon_send_exit(*trainer, caf::exit_reason::kill);
+  caf::anon_send_exit(trainer, caf::exit_reason::kill);
   return result;
 }
 

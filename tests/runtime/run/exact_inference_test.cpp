@@ -75,7 +75,7 @@ class Inference : public ::testing::Test {
   void answer(ExactInference& inference, const ExactInference::Ask& asked) {
     inference.arrived(asked.block);
     const auto work = inference.computation(asked.block, ready(asked.request));
-    inference.computed(asked.block, work(executor_));
+    inference.computed(asked.block, work.run(executor_));
   }
 
   /// One layer of all hosts; then what their holders keep.
@@ -153,7 +153,7 @@ TEST_F(Inference, HasTwoBlocksInFlight) {
   EXPECT_FALSE(inference.waits());
 
   const auto work = inference.computation(first[0].block, ready(first[0].request));
-  inference.computed(first[0].block, work(executor_));
+  inference.computed(first[0].block, work.run(executor_));
   EXPECT_EQ(inference.blocks_done(), 1U);
   EXPECT_EQ(inference.next().size(), 1U);
 }

@@ -1,0 +1,202 @@
+#include "actors/error.hpp"
+#include "actors/learner.hpp"
+#include "actors/offload.hpp"
+
+#include <caf/all.hpp>
+
+#include <algorithm>
+#include <deque>
+#include <functional>
+#include <utility>
+
+namespace troupe {
+namespace {
+
+struct CpuLearnerState {
+  const char* name = "troupe.learner";
+  std::shared_ptr<Executor> executor;
+  std::shared_ptr<Learner> learner;  ///< One task has it at a time
+  bool busy = false;                 ///< A task has it
+  bool applying = false;             ///< The task changes the parameters
+  std::deque<std::function<void()>> waiting;
+};
+using CpuLearner = caf::stateful_actor<CpuLearnerState>;
+
+void next(CpuLearner* self) {
+  auto& state = self->state;
+  while (!state.busy && !state.waiting.empty()) {
+    auto first = std::move(state.waiting.front());
+    state.waiting.pop_front();
+    first();
+  }
+}
+
+/// Runs `rest` when no task has the learner and what came before is done.
+void in_turn(CpuLearner* self, std::function<void()> rest) {
+  self->state.waiting.push_back(std::move(rest));
+  next(self);
+}
+
+/// Runs `work(learner, executor)` on the compute pool, in turn; the requester gets its result.
+template <class Reply, class Work>
+void compute(CpuLearner* self, Work work, bool applies = false) {
+  in_turn(self, [self, work = std::move(work), applies,
+                 promise = self->make_response_promise()]() mutable {
+    auto& state = self->state;
+    state.busy = true;
+    state.applying = applies;
+    offload(
+        self, *state.executor,
+        [learner = state.learner, executor = state.executor,
+         work = std::move(work)]() -> Result<Reply> { return work(*learner, *executor); },
+        [self, promise](Result<Reply> result) mutable {
+          deliver(promise, std::move(result));
+          self->state.busy = false;
+          self->state.applying = false;
+          next(self);
+        });
+  });
+}
+
+/// Reads the learner: at once while a batch is computed, since that changes no parameters.
+template <class Reply, class Get>
+void read(CpuLearner* self, Get get) {
+  auto answer = [self, get = std::move(get), promise = self->make_response_promise()]() mutable {
+    promise.deliver(Ref<Reply>(get(std::as_const(*self->state.learner))));
+  };
+  if (self->state.waiting.empty() && !self->state.applying) {
+    answer();
+  } else {
+    in_turn(self, std::move(answer));
+  }
+}
+
+Result<Contribution> train(Learner& learner, Executor& executor, const TrainBatch& request) {
+  const auto& batch = request.ready->batch;
+  TROUPE_ASSIGN_OR_RETURN(const auto share, learner.compute(executor, batch));
+  Contribution mine{{}, share.weight, share.loss_sum, std::nullopt};
+  if (share.weight > 0 && !request.alone) {
+    Buffer copy(share.gradient.size_bytes());
+    std::ranges::copy(share.gradient, copy.as<float>().begin());
+    mine.values = std::move(copy).freeze();
+  }
+  if (request.digest != DigestMode::off) {
+    TROUPE_RETURN_IF_ERROR(check_original_ids(batch));
+    mine.batch = digest_batch(batch, request.digest);
+  }
+  return mine;
+}
+
+Applied apply(Learner& learner, const ApplyStep& step) {
+  if (step.alone) {
+    learner.apply_own(step.mean.weight);
+  } else {
+    learner.apply(step.mean.values, step.mean.weight);
+  }
+  return {learner.lr()};
+}
+
+net::StateReply snapshot(const Learner& learner, const net::TrainingState& position) {
+  auto taken = std::make_shared<net::TrainingState>(position);
+  auto optimizer = learner.optimizer_state();
+  taken->parameters = *learner.snapshot();
+  taken->optimizer = {optimizer.steps, std::move(optimizer.arrays)};
+  if (learner.has_best()) {
+    taken->best = *learner.best();
+  }
+  return {std::move(taken)};
+}
+
+Status restore(Learner& learner, const net::TrainingState& from) {
+  return learner.restore(from.parameters, {from.optimizer.steps, from.optimizer.arrays}, from.best,
+                         from.global_step);
+}
+
+caf::behavior cpu_learner(CpuLearner* self, std::shared_ptr<Executor> executor,
+                          std::shared_ptr<Learner> learner) {
+  self->state.executor = std::move(executor);
+  self->state.learner = std::move(learner);
+  return {
+      [self](const Ref<TrainBatch>& request) {
+        compute<Contribution>(
+            self, [request](Learner& with, Executor& on) { return train(with, on, *request); });
+      },
+      [self](const Ref<ApplyStep>& step) {
+        compute<Applied>(
+            self, [step](Learner& with, Executor& /*on*/) { return apply(with, *step); }, true);
+      },
+      [self](const Ref<ScoreBatch>& request) {
+        compute<Matrix>(self, [request](Learner& with, Executor& on) {
+          const auto& batch = request->ready->batch;
+          return request->best ? with.best_outputs(on, batch) : with.outputs(on, batch);
+        });
+      },
+      [self](const Ref<BeginLearning>& begin) {
+        in_turn(self, [self, begin] { self->state.learner->begin_epoch(begin->epoch); });
+      },
+      [self](const Ref<RestoreSnapshot>& request) {
+        in_turn(self, [self, request, promise = self->make_response_promise()]() mutable {
+          const auto restored = restore(*self->state.learner, *request->state);
+          promise.deliver(restored ? caf::make_message(Ref<net::Done>(net::Done{}))
+                                   : caf::make_message(to_caf(restored.error())));
+        });
+      },
+      [self](const Ref<net::KeepBest>&) {
+        in_turn(self, [self, promise = self->make_response_promise()]() mutable {
+          self->state.learner->keep_best();
+          promise.deliver(Ref<net::Done>(net::Done{}));
+        });
+      },
+      [self](const Ref<TakeSnapshot>& request) {
+        read<net::StateReply>(
+            self, [request](const Learner& of) { return snapshot(of, request->position); });
+      },
+      [self](const Ref<net::ReadParameters>& request) {
+        read<net::ParameterVector>(self, [request](const Learner& of) {
+          const auto parameters = request->best ? of.best() : of.snapshot();
+          return net::ParameterVector{{parameters, std::as_bytes(std::span(*parameters))}};
+        });
+      },
+      [self](const Ref<net::Finish>&) {
+        read<net::FinishResult>(self, [](const Learner& of) {
+          net::FinishResult result;
+          result.parameters = digest_parameters(*of.snapshot());
+          result.best_parameters = digest_parameters(*of.best());
+          return result;
+        });
+      },
+      run_continuation,
+  };
+}
+
+/// Blocks are independent of each other: any number is computed at once.
+caf::behavior cpu_inferrer(caf::event_based_actor* self,
+                           const std::shared_ptr<Executor>& executor) {
+  return {
+      [self, executor](const Ref<InferBlock>& block) {
+        offload(
+            self, *executor, [block, executor] { return block->run(*executor); },
+            [promise = self->make_response_promise()](std::uint64_t edges) mutable {
+              promise.deliver(Ref<BlockInferred>(BlockInferred{edges}));
+            });
+      },
+      run_continuation,
+  };
+}
+
+}  // namespace
+
+Result<LearnerHandle> spawn_cpu_learner(caf::actor_system& system, const LearnerOptions& options,
+                                        std::shared_ptr<Executor> executor) {
+  TROUPE_ASSIGN_OR_RETURN(std::shared_ptr<Learner> learner, Learner::create(options));
+  LearnerHandle handle{.num_parameters = learner->network().num_parameters(),
+                       .out_dim = learner->network().options().out_dim};
+  handle.actor = system.spawn(cpu_learner, std::move(executor), std::move(learner));
+  return handle;
+}
+
+caf::actor spawn_cpu_inferrer(caf::actor_system& system, std::shared_ptr<Executor> executor) {
+  return system.spawn(cpu_inferrer, std::move(executor));
+}
+
+}  // namespace troupe

@@ -1,0 +1,81 @@
+#pragma once
+/// \file learner.hpp
+/// The learner: parameters and optimizer of one rank, and the place where batches are computed. The
+/// trainer and the evaluator know only its messages; a device can take them in its place.
+#include "actors/message.hpp"
+#include "runtime/base/executor.hpp"
+#include "runtime/feature/ready_batch.hpp"
+#include "runtime/net/messages.hpp"
+#include "runtime/run/exact_inference.hpp"
+#include "runtime/run/learner.hpp"
+#include "runtime/run/reduction.hpp"
+
+#include <caf/actor.hpp>
+#include <caf/fwd.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace troupe {
+
+/// Sets the learning rate of an epoch, from 0; before its first step.
+struct BeginLearning {
+  std::uint32_t epoch = 0;
+};
+/// The gradient of a batch's losses, and its digest.
+struct TrainBatch {
+  Ref<ReadyBatch> ready;
+  DigestMode digest = DigestMode::off;
+  bool alone = false;  ///< With one rank: the gradient stays with the learner
+};
+/// One optimizer step.
+struct ApplyStep {
+  Reduced mean;        ///< Over all ranks; `values` is empty if `alone`
+  bool alone = false;  ///< The gradient is that of the last TrainBatch
+};
+struct Applied {
+  double lr = 0;
+};
+/// Outputs of a batch's seeds without dropout: float32 [seeds, out_dim].
+struct ScoreBatch {
+  Ref<ReadyBatch> ready;
+  bool best = false;  ///< With the best epoch's parameters
+};
+/// Completes a state of training with parameters, optimizer and the best epoch's parameters.
+struct TakeSnapshot {
+  net::TrainingState position;
+};
+/// Puts back what TakeSnapshot gave.
+struct RestoreSnapshot {
+  std::shared_ptr<const net::TrainingState> state;
+};
+
+struct LearnerHandle {
+  caf::actor actor = {};           ///< Null: nothing is learned, batches are only taken
+  std::size_t num_parameters = 0;  ///< Of the network
+  std::size_t out_dim = 0;         ///< Of the network
+};
+
+/// Starts a learner whose batches are computed on the compute pool.
+/// | receives                 | replies                   | errors                                  |
+/// |--------------------------|---------------------------|-----------------------------------------|
+/// | Ref<BeginLearning>       | none                      |                                         |
+/// | Ref<TrainBatch>          | Ref<Contribution>         | failed_precondition: Learner::compute() |
+/// | Ref<ApplyStep>           | Ref<Applied>              |                                         |
+/// | Ref<ScoreBatch>          | Ref<Matrix>               | as TrainBatch                           |
+/// | Ref<TakeSnapshot>        | Ref<net::StateReply>      |                                         |
+/// | Ref<RestoreSnapshot>     | Ref<net::Done>            | data_corruption                         |
+/// | Ref<net::KeepBest>       | Ref<net::Done>            |                                         |
+/// | Ref<net::ReadParameters> | Ref<net::ParameterVector> |                                         |
+/// | Ref<net::Finish>         | Ref<net::FinishResult>    | its rank is left to the trainer         |
+/// Back-pressure: keeps what it is sent; a trainer sends the next batch after the answer to one
+/// Ordering:  what changes or uses the parameters is done in order of arrival. While a batch is
+///   computed parameters can be read: computing does not change them
+/// \errors as Learner::create()
+Result<LearnerHandle> spawn_cpu_learner(caf::actor_system& system, const LearnerOptions& options,
+                                        std::shared_ptr<Executor> executor);
+/// Starts the counterpart of an evaluator: takes Ref<InferBlock>, replies Ref<BlockInferred>.
+caf::actor spawn_cpu_inferrer(caf::actor_system& system, std::shared_ptr<Executor> executor);
+
+}  // namespace troupe
