@@ -2,7 +2,7 @@
 /// \file json_text.hpp
 /// Text to JSON values and back. Sources call these functions instead of nlohmann's parse() and
 /// dump(), whose templates cost every compiler run about five seconds. Files from outside are read
-/// through runtime/graph/json_reader.hpp, which limits nesting.
+/// through strict_json.hpp, which limits size and nesting.
 #include <nlohmann/json_fwd.hpp>
 
 #include <optional>

@@ -4,8 +4,8 @@
 #include "runtime/base/executor.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/data/graph_source.hpp"
+#include "runtime/data/json_document.hpp"
 #include "runtime/data/npy_source.hpp"
-#include "runtime/data/strict_json.hpp"
 
 #include <filesystem>
 #include <utility>

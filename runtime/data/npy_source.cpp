@@ -3,7 +3,7 @@
 #include "runtime/base/files.hpp"
 #include "runtime/base/json_text.hpp"
 #include "runtime/base/mapped_file.hpp"
-#include "runtime/data/strict_json.hpp"
+#include "runtime/data/json_document.hpp"
 #include "runtime/graph/json_reader.hpp"
 #include "runtime/graph/store_layout.hpp"
 
@@ -54,12 +54,10 @@ Result<Meta> read_meta(const std::filesystem::path& dir) {
   if (!std::filesystem::exists(dir / "meta.json", ignored)) {
     return meta;
   }
-  TROUPE_ASSIGN_OR_RETURN(const auto text, read_document(dir / "meta.json"));
-  const auto parsed = parse_json(text);
+  TROUPE_ASSIGN_OR_RETURN(const auto parsed, read_json_document(dir / "meta.json"));
   if (!parsed.is_object()) {
     return bad_input("meta.json",
-                     fmt::format("expected a JSON object of at most {} levels, found {}",
-                                 deepest_json, parsed.type_name()));
+                     fmt::format("expected a JSON object, found {}", parsed.type_name()));
   }
   TROUPE_ASSIGN_OR_RETURN(meta.num_nodes,
                           read_count(parsed, "num_nodes", store_layout::largest_count));

@@ -1,6 +1,6 @@
 #include "runtime/data/yaml_document.hpp"
 
-#include "runtime/data/strict_json.hpp"
+#include "runtime/data/json_document.hpp"
 #include "runtime/graph/json_reader.hpp"
 
 #include <charconv>

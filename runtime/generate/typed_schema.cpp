@@ -1,6 +1,6 @@
 #include "runtime/generate/typed_schema.hpp"
 
-#include "runtime/data/strict_json.hpp"
+#include "runtime/data/json_document.hpp"
 #include "runtime/generate/options.hpp"
 #include "runtime/graph/store_layout.hpp"
 

@@ -1,9 +1,11 @@
 #pragma once
 /// \file json_reader.hpp
-/// Parsing of JSON that may come from anywhere, and typed reading with errors that name file and
-/// pointer. For the sources of this folder and of runtime/data.
+/// Reading of JSON files that the program wrote, and typed access to JSON with errors that name file
+/// and pointer. For the sources of this folder and of those above it.
 #include "runtime/base/json_text.hpp"
 #include "runtime/base/result.hpp"
+#include "runtime/base/strict_json.hpp"
+#include "runtime/graph/store_layout.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -16,49 +18,19 @@
 
 namespace troupe {
 
-/// Deepest nesting that is parsed: what prints or walks a document calls itself once per level.
+/// Deepest nesting of files: code that prints or walks a document calls itself once per level.
 inline constexpr std::size_t deepest_json = 64;
 
 /// Largest value of an integer key that has no limit of its own.
 inline constexpr std::uint64_t any_integer = std::numeric_limits<std::uint64_t>::max();
 
-/// Whether brackets outside of strings nest at most so deep. Exact for valid JSON.
-inline bool nests_at_most(std::string_view text, std::size_t deepest) {
-  std::size_t depth = 0;
-  bool in_string = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string) {
-      i += c == '\\' ? 1U : 0U;
-      in_string = c != '"';
-    } else if (c == '[' || c == '{') {
-      if (++depth > deepest) {
-        return false;
-      }
-    } else if (c == ']' || c == '}') {
-      depth -= depth > 0 ? 1U : 0U;
-    } else {
-      in_string = c == '"';
-    }
-  }
-  return true;
-}
-
-/// Parses without exceptions. \returns a discarded value for what is not JSON or nests too deep
-inline nlohmann::json parse_json(std::string_view text) {
-  return nests_at_most(text, deepest_json) ? json_of_text(text)
-                                           : nlohmann::json(nlohmann::json::value_t::discarded);
-}
-
-/// The same for a whole file.
-/// \errors data_corruption
+/// Reads a file that the program wrote.
+/// \errors data_corruption: with `name`
 inline Result<nlohmann::json> open_json(std::string_view text, std::string_view name) {
-  auto document = parse_json(text);
-  if (document.is_discarded()) {
-    return Error(Errc::data_corruption,
-                 fmt::format("{}: expected JSON of at most {} levels, found something else "
-                             "(truncated?), {} bytes",
-                             name, deepest_json, text.size()));
+  auto document = read_strict_json(
+      text, {.most_bytes = store_layout::largest_json, .most_levels = deepest_json});
+  if (!document) {
+    return Error(Errc::data_corruption, document.error().what()).with(name);
   }
   return document;
 }

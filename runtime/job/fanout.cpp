@@ -1,7 +1,7 @@
 #include "runtime/job/fanout.hpp"
 
 #include "runtime/base/nearest.hpp"
-#include "runtime/job/json_reader.hpp"
+#include "runtime/base/strict_json.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>

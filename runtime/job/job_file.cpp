@@ -2,10 +2,10 @@
 
 #include "runtime/base/digest.hpp"
 #include "runtime/base/json_text.hpp"
+#include "runtime/base/strict_json.hpp"
 #include "runtime/graph/store.hpp"
 #include "runtime/job/hidden_values.hpp"
 #include "runtime/job/job_rules.hpp"
-#include "runtime/job/json_reader.hpp"
 #include "runtime/job/overrides.hpp"
 #include "runtime/job/problems.hpp"
 #include "runtime/job/schema.hpp"
@@ -298,21 +298,22 @@ std::string file_digest(OrderedJson job) {
 
 Result<JobReading> parse(const std::string& text, const KeyPlace& place,
                          std::span<const std::string> overrides) {
-  TROUPE_ASSIGN_OR_RETURN(const JsonDocument document, read_json(text));
+  std::vector<std::string> repeated;
+  TROUPE_ASSIGN_OR_RETURN(Json root, read_strict_json(text, job_json_rules, &repeated));
   ProblemList problems;
-  for (const std::string& pointer : document.duplicates) {
+  for (const std::string& pointer : repeated) {
     problems.add({pointer, "each key once", "it twice", "remove one", true});
   }
-  const auto digest = file_digest(*document.root);
+  const auto digest = file_digest(root);
   for (const std::string& override_text : overrides) {
-    if (auto problem = apply_override(*document.root, override_text)) {
+    if (auto problem = apply_override(root, override_text)) {
       problems.add(*std::move(problem));
     }
   }
-  inline_host_file(*document.root, place, problems);
-  take_hosts_from_nodes(*document.root);
+  inline_host_file(root, place, problems);
+  take_hosts_from_nodes(root);
   JobReading reading;
-  reading.job = Reader(*document.root, place, problems).read();
+  reading.job = Reader(root, place, problems).read();
   reading.problems = std::move(problems).take();
   reading.job.file_digest = digest;
   add_places(text, overrides, reading.problems);
@@ -328,7 +329,7 @@ Result<std::string> read_text(const std::filesystem::path& file) {
                                                                     : "nothing"));
   }
   std::ifstream in(file, std::ios::binary);
-  std::string text(max_json_bytes + 1, '\0');
+  std::string text(job_json_rules.most_bytes + 1, '\0');
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (!in.is_open() || in.bad()) {
     return Error(Errc::not_found, fmt::format("{}: expected a readable file", file.string()));

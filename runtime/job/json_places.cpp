@@ -1,7 +1,7 @@
 #include "runtime/job/json_places.hpp"
 
 #include "runtime/base/json_text.hpp"
-#include "runtime/job/json_reader.hpp"
+#include "runtime/base/strict_json.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -75,7 +75,7 @@ class Scanner {
   std::size_t line_begin_ = 0;
 };
 
-/// Recursion is as deep as the text, which read_json() bounds.
+/// Recursion is as deep as the text, which job_json_rules bounds.
 class PlaceFinder {
  public:
   explicit PlaceFinder(std::string_view text) : in_(text) {}

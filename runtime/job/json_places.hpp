@@ -1,7 +1,6 @@
 #pragma once
 /// \file json_places.hpp
-/// Where the keys and values of a JSON text stand, for messages about them. The text is read by
-/// json_reader.hpp.
+/// Where the keys and values of a job file's text stand, for messages about them.
 #include <cstddef>
 #include <map>
 #include <string>
@@ -21,7 +20,7 @@ struct JsonPlace {
 
 /// Places by JSON pointer of all members of objects that are not inside lists. Of a key that is
 /// given twice: the last key, which is to be removed, and the first value, which counts.
-/// \requires read_json() takes the text
+/// \requires read_strict_json() takes the text by job_json_rules
 std::map<std::string, JsonPlace> json_places(std::string_view text);
 
 }  // namespace troupe

@@ -1,7 +1,7 @@
 #include "runtime/job/overrides.hpp"
 
 #include "runtime/base/json_text.hpp"
-#include "runtime/job/json_reader.hpp"
+#include "runtime/base/strict_json.hpp"
 #include "runtime/job/problems.hpp"
 #include "runtime/job/schema.hpp"
 
@@ -35,9 +35,8 @@ bool takes_text(const std::string& pointer) {
 }
 
 Json parse_value(const std::string& text, bool wants_text) {
-  const auto document = read_json(text);
-  const bool is_json = document.ok() && document->duplicates.empty();
-  return is_json && (!wants_text || document->root->is_string()) ? *document->root : Json(text);
+  auto value = read_strict_json(text, job_json_rules);
+  return value && (!wants_text || value->is_string()) ? *std::move(value) : Json(text);
 }
 
 bool valid_utf8(const std::string& text) {

@@ -2,6 +2,7 @@
 /// \file schema.hpp
 /// The job file's schema: one row per key. Reading, defaults, the printed job and the reference all
 /// work by this table; a new key is a new row. What needs more than one key is in job_rules.hpp.
+#include "runtime/base/strict_json.hpp"
 #include "runtime/base/value_rule.hpp"
 #include "runtime/job/job.hpp"
 
@@ -13,6 +14,10 @@
 #include <vector>
 
 namespace troupe {
+
+/// Syntax and bounds of a job file.
+inline constexpr JsonRules job_json_rules{
+    .most_bytes = std::size_t{1} << 18, .most_levels = 32, .comments = true};
 
 /// What holds where the key is not given.
 struct Fallback {

@@ -19,7 +19,9 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 
 /// Whether a line is one of ours and not past `point`.
-Result<bool> stays(const JsonValue& line, const MetricsPoint& point) {
+Result<bool> stays(std::string_view text, const MetricsPoint& point) {
+  TROUPE_ASSIGN_OR_RETURN(const auto json, open_json(text, "line"));
+  const JsonValue line(json, "");
   TROUPE_ASSIGN_OR_RETURN(const auto kind, line.string("kind"));
   if (kind == "start" || kind == "end") {
     return kind == "start";
@@ -40,8 +42,7 @@ Result<bool> stays(const JsonValue& line, const MetricsPoint& point) {
 std::uint64_t size_up_to(std::ifstream& in, const MetricsPoint& point) {
   std::uint64_t size = 0;
   for (std::string line; std::getline(in, line) && !in.eof();) {  // at the end: without newline
-    const auto json = parse_json(line);
-    const auto kept = stays(JsonValue(json, ""), point);
+    const auto kept = stays(line, point);
     if (!kept.ok() || !*kept) {
       break;
     }

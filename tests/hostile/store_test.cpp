@@ -107,6 +107,13 @@ TEST_F(HostileStore, BracketsInsideTextsAreNoNesting) {
   EXPECT_OK(graph_from_json(fuzz::with_self_checksum(json), "graph.json"));
 }
 
+TEST_F(HostileStore, ARepeatedKeyIsRefused) {
+  auto json = graph_to_json({});
+  json.insert(json.find("\"node_types\""), "\"splits\": [], ");
+  EXPECT_ERROR(graph_from_json(fuzz::with_self_checksum(json), "graph.json"), Errc::data_corruption,
+               "graph.json: expected each key once, found /splits twice");
+}
+
 TEST_F(HostileStore, ACountThatNoArrayConfirmsIsRefusedBeforeMemoryIsTaken) {
   testing::GraphContents contents;
   contents.info.node_types.push_back({"node", 3, {}, {}, {}});
@@ -150,7 +157,14 @@ TEST_F(HostileStore, ADeeplyNestedMetaFileIsRefused) {
   testing::write_all(dir_ / "npy" / "meta.json", "{\"num_nodes\": " + std::string(100'000, '[') +
                                                      std::string(100'000, ']') + "}");
   EXPECT_ERROR(import_npy(dir_ / "npy", dir_ / "out"), Errc::invalid_argument,
-               "meta.json: expected a JSON object of at most 64 levels");
+               "meta.json: expected JSON of at most 64 levels");
+}
+
+TEST_F(HostileStore, AMetaFileThatIsNoObjectIsRefused) {
+  testing::save_npy<std::int64_t>(dir_ / "npy" / "edge_index.npy", {2, 1}, {0, 1});
+  testing::write_all(dir_ / "npy" / "meta.json", "[]");
+  EXPECT_ERROR(import_npy(dir_ / "npy", dir_ / "out"), Errc::invalid_argument,
+               "meta.json: expected a JSON object, found array");
 }
 
 }  // namespace

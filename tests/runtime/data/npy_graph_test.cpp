@@ -129,7 +129,9 @@ TEST_F(NpyGraph, UnknownKeysAreNamedByPointerWithTheNearest) {
 TEST_F(NpyGraph, WrongValuesAreNamedByPointer) {
   const auto invalid = Errc::invalid_argument;
   replace("{");
-  EXPECT_ERROR(import(), invalid, "expected JSON");
+  EXPECT_ERROR(import(), invalid, "expected JSON: line 1, column 2");
+  replace(R"({"node_types": {"a": {}, "a": {}}, "edge_types": {}})");
+  EXPECT_ERROR(import(), invalid, ": expected each key once, found /node_types/a twice");
   replace(R"({"node_types": []})");
   EXPECT_ERROR(import(), invalid, "/node_types: expected an object");
   replace(R"({"node_types": {"a": {"count": -1}}, "edge_types": {}})");

@@ -26,6 +26,11 @@ TEST(HostileJob, SyntaxErrorsNameLineAndColumn) {
   EXPECT_ERROR(parse_job("{\"a\": \"\xff\"}", "", {}), Errc::invalid_argument, "UTF-8");
 }
 
+TEST(HostileJob, NothingBehindANulByteIsIgnored) {
+  const std::string text = quickstart() + '\0' + "}";
+  EXPECT_ERROR(parse_job(text, "", {}), Errc::invalid_argument, "NUL byte");
+}
+
 TEST(HostileJob, HugeNumbersAreRefused) {
   EXPECT_ERROR(parse_job("{\"seed\": 1e999}", "", {}), Errc::invalid_argument, "1e999");
 

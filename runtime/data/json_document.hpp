@@ -1,5 +1,5 @@
 #pragma once
-/// \file strict_json.hpp
+/// \file json_document.hpp
 /// Documents that users write: a key that is not known is an error with its JSON pointer and the
 /// nearest known key.
 #include "runtime/base/result.hpp"
@@ -14,8 +14,8 @@ namespace troupe {
 /// Reads a file of at most 16 MB, not a pipe or device, which may never end.
 Result<std::string> read_document(const std::filesystem::path& file);
 
-/// Parses such a file.
-/// \errors invalid_argument: not JSON; not_found; all with the file
+/// Reads such a file as JSON of at most `deepest_json` levels.
+/// \errors invalid_argument: not such JSON (read_strict_json); not_found; all with the file
 Result<nlohmann::json> read_json_document(const std::filesystem::path& file);
 
 /// The members of an object whose keys are all among `known`.

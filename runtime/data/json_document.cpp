@@ -1,4 +1,4 @@
-#include "runtime/data/strict_json.hpp"
+#include "runtime/data/json_document.hpp"
 
 #include "runtime/base/files.hpp"
 #include "runtime/base/nearest.hpp"
@@ -6,6 +6,11 @@
 #include <algorithm>
 
 namespace troupe {
+namespace {
+
+constexpr std::size_t largest_document = std::size_t{1} << 24;
+
+}  // namespace
 
 Result<std::string> read_document(const std::filesystem::path& file) {
   std::error_code ignored;
@@ -13,18 +18,14 @@ Result<std::string> read_document(const std::filesystem::path& file) {
     return Error(Errc::invalid_argument,
                  fmt::format("{}: expected a regular file, found something else", file.string()));
   }
-  return read_text_file(file, std::uint64_t{1} << 24);
+  return read_text_file(file, largest_document);
 }
 
 Result<nlohmann::json> read_json_document(const std::filesystem::path& file) {
   TROUPE_ASSIGN_OR_RETURN(const auto text, read_document(file));
-  auto document = parse_json(text);
-  if (document.is_discarded()) {
-    return Error(Errc::invalid_argument,
-                 fmt::format("{}: expected JSON of at most {} levels, found something else",
-                             file.string(), deepest_json));
-  }
-  return document;
+  auto document =
+      read_strict_json(text, {.most_bytes = largest_document, .most_levels = deepest_json});
+  return document ? std::move(document) : std::move(document).error().with(file.string());
 }
 
 Result<std::vector<JsonValue::Member>> known_members(const JsonValue& value,
