@@ -76,12 +76,14 @@ class TreeBuilder final : public nlohmann::json_sax<nlohmann::json> {
     if (!level.skip_value) {
       return true;
     }
-    if (repeated_ != nullptr) {
-      repeated_->push_back(pointer());
-      return true;
+    auto path = pointer();
+    repeated_bytes_ += path.size();
+    if (repeated_ == nullptr || repeated_bytes_ > rules_.most_bytes) {
+      problem_ = fmt::format("expected each key once, found {} twice", cut(path));
+      return false;
     }
-    problem_ = fmt::format("expected each key once, found {} twice", cut(pointer()));
-    return false;
+    repeated_->push_back(std::move(path));
+    return true;
   }
 
   bool parse_error(std::size_t read, const std::string&,
@@ -144,6 +146,7 @@ class TreeBuilder final : public nlohmann::json_sax<nlohmann::json> {
   std::string_view text_;
   const JsonRules& rules_;
   std::vector<std::string>* repeated_;
+  std::size_t repeated_bytes_ = 0;
   Json root_;
   std::vector<Level> levels_;
   std::string problem_;

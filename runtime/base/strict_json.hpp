@@ -22,7 +22,8 @@ struct JsonRules {
 
 /// Reads one JSON value, without exceptions and without recursion.
 /// \param repeated  receives the JSON pointer of each repeated key, whose first value counts;
-///                  without it a repeated key is an error
+///                  without it, or where the pointers would take more than `most_bytes`, a
+///                  repeated key is an error
 /// \errors invalid_argument: too long, too deep, a repeated key (with its pointer); not JSON in
 ///         UTF-8, or a number that float64 cannot hold (with line and column)
 Result<nlohmann::json> read_strict_json(std::string_view text, const JsonRules& rules,

@@ -75,6 +75,9 @@ class Scanner {
   std::size_t line_begin_ = 0;
 };
 
+/// Longest pointer of a member that is kept: longer than those of all keys of a job.
+constexpr std::size_t longest_place = 1024;
+
 /// Recursion is as deep as the text, which job_json_rules bounds.
 class PlaceFinder {
  public:
@@ -113,10 +116,11 @@ class PlaceFinder {
       place.value = in_.place();
       const auto key = name.is_string() ? name.get<std::string>() : "";
       const auto member = pointer + "/" + pointer_token(key);
-      if (listed) {
+      const bool kept = listed && member.size() <= longest_place;
+      if (kept) {
         places_.try_emplace(member, place).first->second.key = place.key;
       }
-      value(member, listed);
+      value(member, kept);
     }
     in_.step();
   }

@@ -18,7 +18,8 @@ struct JsonPlace {
   TextPlace value;
 };
 
-/// Places by JSON pointer of all members of objects that are not inside lists. Of a key that is
+/// Places by JSON pointer of members of objects that are not inside lists; not of pointers of more
+/// than 1 KiB, which no known key has, as many long ones would take memory. Of a key that is
 /// given twice: the last key, which is to be removed, and the first value, which counts.
 /// \requires read_strict_json() takes the text by job_json_rules
 std::map<std::string, JsonPlace> json_places(std::string_view text);

@@ -82,6 +82,17 @@ TEST(StrictJson, RepeatedKeysAreListedForACallerThatAsks) {
   EXPECT_EQ(repeated, (std::vector<std::string>{"/a", "/a/b", "/a", "/c/0/d"}));
 }
 
+TEST(StrictJson, ListedPointersAreNoLargerThanATextMayBe) {
+  // three times "/0123456789012345/", 18 bytes each
+  const std::string text = R"({"0123456789012345":{"":1,"":1,"":1,"":1}})";
+  std::vector<std::string> repeated;
+
+  EXPECT_OK(read_strict_json(text, {.most_bytes = 54, .most_levels = 2}, &repeated));
+  EXPECT_EQ(repeated.size(), 3U);
+  EXPECT_ERROR(read_strict_json(text, {.most_bytes = 53, .most_levels = 2}, &repeated), invalid,
+               "expected each key once, found /0123456789012345/ twice");
+}
+
 TEST(StrictJson, ErrorsHaveLineAndColumn) {
   EXPECT_ERROR(read("{\n  \"a\": 1,\n  \"b\" 2\n}"), invalid,
                "expected JSON: line 3, column 7: syntax error while parsing object separator");

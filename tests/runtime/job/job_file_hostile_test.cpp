@@ -1,5 +1,6 @@
 #include "runtime/base/philox.hpp"
 #include "runtime/job/job_file.hpp"
+#include "runtime/job/json_places.hpp"
 #include "tests/support/expect.hpp"
 
 #include <algorithm>
@@ -61,6 +62,23 @@ TEST(HostileJob, ManyUnknownKeysAreReportedQuickly) {
   text += "\"" + std::string(100000, 'x') + "\": 1}";
   ASSERT_OK_AND_ASSIGN(const JobReading reading, parse_job(text, "", {}));
   EXPECT_GE(reading.problems.size(), 5001U);
+}
+
+TEST(HostileJob, ManyKeysBelowALongOneTakeLittleMemory) {
+  std::string repeated;
+  std::string distinct;
+  for (int i = 0; i < 10000; ++i) {
+    repeated += "\"a\": 1, ";
+    distinct += "\"" + std::to_string(i) + "\": 1, ";
+  }
+  const std::string begin = "{\"" + std::string(100000, 'x') + "\": {";
+  const std::string end = "\"z\": 1}}";
+
+  EXPECT_ERROR(parse_job(begin + repeated + end, "", {}), Errc::invalid_argument,
+               "expected each key once, found /xxx");
+  EXPECT_TRUE(json_places(begin + distinct + end).empty());
+  ASSERT_OK_AND_ASSIGN(const JobReading reading, parse_job(begin + distinct + end, "", {}));
+  EXPECT_NE(to_string(reading.problems).find("expected a known key"), std::string::npos);
 }
 
 TEST(HostileJob, KeysWithSlashesAndControlCharactersAreReported) {
