@@ -274,7 +274,7 @@ net::ActorDown example<net::ActorDown>() {
 
 template <>
 SampleBatch example<SampleBatch>() {
-  return {{Purpose::train, 1, 2}, NodeTypeId{}, hop_request().frontier, {}, {}, 9,
+  return {{Purpose::train, 1, 2}, NodeTypeId{}, hop_request().frontiers.at(0).nodes, {}, {}, 9,
           BatchOptions::job};
 }
 /// A batch of the small graph, as a collector gives it.
