@@ -2,7 +2,7 @@
 
 #include "actors/error.hpp"
 #include "actors/message.hpp"
-#include "runtime/net/messages.hpp"
+#include "runtime/wire/messages.hpp"
 
 #include <caf/all.hpp>
 

@@ -2,7 +2,7 @@
 /// \file agent.hpp
 /// The agent: one per host. Starts and ends the host's processes as the registrar says.
 #include "runtime/base/result.hpp"
-#include "runtime/net/membership.hpp"
+#include "runtime/wire/membership.hpp"
 
 #include <caf/actor.hpp>
 #include <caf/fwd.hpp>

@@ -5,7 +5,7 @@
 #include "actors/local_messages.hpp"
 #include "actors/offload.hpp"
 #include "runtime/feature/tensor_rows.hpp"
-#include "runtime/net/messages.hpp"
+#include "runtime/wire/messages.hpp"
 
 #include <caf/all.hpp>
 

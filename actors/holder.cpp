@@ -4,8 +4,8 @@
 #include "actors/offload.hpp"
 #include "runtime/feature/tensor_rows.hpp"
 #include "runtime/feature/writable_tensors.hpp"
-#include "runtime/net/messages.hpp"
 #include "runtime/sample/one_hop.hpp"
+#include "runtime/wire/messages.hpp"
 
 #include <caf/all.hpp>
 

@@ -5,10 +5,10 @@
 #include "actors/message.hpp"
 #include "runtime/base/executor.hpp"
 #include "runtime/feature/ready_batch.hpp"
-#include "runtime/net/messages.hpp"
 #include "runtime/run/exact_inference.hpp"
 #include "runtime/run/learner.hpp"
 #include "runtime/run/reduction.hpp"
+#include "runtime/wire/messages.hpp"
 
 #include <caf/actor.hpp>
 #include <caf/fwd.hpp>

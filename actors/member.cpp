@@ -1,7 +1,7 @@
 #include "actors/member.hpp"
 
 #include "actors/message.hpp"
-#include "runtime/net/messages.hpp"
+#include "runtime/wire/messages.hpp"
 
 #include <caf/all.hpp>
 

@@ -1,7 +1,7 @@
 #pragma once
 /// \file member.hpp
 /// The member: one per process with actors of the run. Listens to the registrar.
-#include "runtime/net/membership.hpp"
+#include "runtime/wire/membership.hpp"
 
 #include <caf/actor.hpp>
 #include <caf/fwd.hpp>

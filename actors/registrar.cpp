@@ -4,8 +4,8 @@
 #include "actors/error.hpp"
 #include "actors/message.hpp"
 #include "actors/offload.hpp"
-#include "runtime/net/link_totals.hpp"
-#include "runtime/net/messages.hpp"
+#include "runtime/wire/link_totals.hpp"
+#include "runtime/wire/messages.hpp"
 
 #include <caf/all.hpp>
 

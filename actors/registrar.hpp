@@ -3,9 +3,9 @@
 /// The registrar: one per run with real processes, beside the director. Takes in the processes of the
 /// run, tells all who is there, and has started again what is lost.
 #include "runtime/base/executor.hpp"
-#include "runtime/net/membership.hpp"
-#include "runtime/net/messages.hpp"
 #include "runtime/run/roster.hpp"
+#include "runtime/wire/membership.hpp"
+#include "runtime/wire/messages.hpp"
 
 #include <caf/actor.hpp>
 #include <caf/fwd.hpp>

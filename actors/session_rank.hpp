@@ -7,9 +7,9 @@
 #include "actors/local_messages.hpp"
 #include "actors/message.hpp"
 #include "runtime/feature/writable_tensors.hpp"
-#include "runtime/net/messages.hpp"
 #include "runtime/run/reduction.hpp"
 #include "runtime/sample/seed_order.hpp"
+#include "runtime/wire/messages.hpp"
 
 #include <caf/actor.hpp>
 

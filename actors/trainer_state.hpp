@@ -8,8 +8,8 @@
 #include "actors/local_messages.hpp"
 #include "actors/message.hpp"
 #include "actors/trainer.hpp"
-#include "runtime/net/messages.hpp"
 #include "runtime/run/batch_stream.hpp"
+#include "runtime/wire/messages.hpp"
 
 #include <caf/all.hpp>
 

@@ -3,7 +3,7 @@
 /// How each message type crosses a process border: the codecs of runtime/net, found by CAF's
 /// run-time type.
 #include "runtime/base/result.hpp"
-#include "runtime/net/codec.hpp"
+#include "runtime/wire/codec.hpp"
 
 #include <caf/message.hpp>
 #include <caf/type_erased_tuple.hpp>

@@ -2,8 +2,8 @@
 # outside actors/ and launcher/, on CUDA outside gpu/, and on includes that do not start at the root.
 cmake_minimum_required(VERSION 3.25)
 
-set(rooms schema runtime/base runtime/graph runtime/data runtime/generate runtime/partition runtime/sample runtime/feature runtime/net
-    runtime/nn runtime/job runtime/run gpu actors launcher)  # each may use those before it
+set(rooms schema runtime/base runtime/net runtime/graph runtime/data runtime/generate runtime/partition runtime/sample runtime/feature
+    runtime/wire runtime/nn runtime/job runtime/run gpu actors launcher)  # each may use those before it
 set(problems 0)
 
 macro(problem text)

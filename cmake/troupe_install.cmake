@@ -3,7 +3,7 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set(rooms_of_library base graph data generate partition sample feature net nn job run actors launcher schema)
+set(rooms_of_library base net graph data generate partition sample feature wire nn job run actors launcher schema)
 foreach(room IN LISTS rooms_of_library)
   get_target_property(type troupe_${room} TYPE)
   if(type STREQUAL "STATIC_LIBRARY")

@@ -2,7 +2,7 @@
 /// \file frame_input.hpp
 /// One frame as an input: kind of message (1 byte), flags (1), words of the message (2), bytes of
 /// each of the four segments (2 each), then the message and the segments.
-#include "runtime/net/codec.hpp"
+#include "runtime/wire/codec.hpp"
 
 #include "fuzz/target.hpp"
 

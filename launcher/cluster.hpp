@@ -3,8 +3,8 @@
 /// A cluster that can run a job, wherever its processes are.
 #include "launcher/director_options.hpp"
 #include "runtime/base/result.hpp"
-#include "runtime/net/membership.hpp"
 #include "runtime/nn/network.hpp"
+#include "runtime/wire/membership.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -5,8 +5,8 @@
 #include "launcher/threads_or_all.hpp"
 #include "runtime/feature/cache_policies.hpp"
 #include "runtime/job/fanout.hpp"
-#include "runtime/net/codec.hpp"
 #include "runtime/nn/catalog.hpp"
+#include "runtime/wire/codec.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -6,9 +6,9 @@
 #include "runtime/base/digest.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/job/job.hpp"
-#include "runtime/net/messages.hpp"
 #include "runtime/run/checkpoint.hpp"
 #include "runtime/run/step_report.hpp"
+#include "runtime/wire/messages.hpp"
 
 #include <cstdint>
 #include <functional>

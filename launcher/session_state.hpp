@@ -6,9 +6,9 @@
 #include "launcher/cluster_hooks.hpp"
 #include "launcher/session.hpp"
 #include "runtime/job/job.hpp"
-#include "runtime/net/messages.hpp"
 #include "runtime/run/checkpoint.hpp"
 #include "runtime/run/step_report.hpp"
+#include "runtime/wire/messages.hpp"
 
 #include <caf/all.hpp>
 

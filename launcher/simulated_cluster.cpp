@@ -5,7 +5,7 @@
 #include "launcher/cluster_plan.hpp"
 #include "launcher/cluster_process.hpp"
 #include "launcher/director_options.hpp"
-#include "runtime/net/link_totals.hpp"
+#include "runtime/wire/link_totals.hpp"
 
 #include <caf/all.hpp>
 

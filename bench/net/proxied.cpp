@@ -2,7 +2,7 @@
 #include "actors/gate.hpp"
 #include "actors/message.hpp"
 #include "runtime/feature/row_request.hpp"
-#include "runtime/net/messages.hpp"
+#include "runtime/wire/messages.hpp"
 
 #include "bench/net/linking.hpp"
 #include "bench/net/load.hpp"

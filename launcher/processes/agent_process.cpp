@@ -6,7 +6,7 @@
 #include "launcher/processes/director_link.hpp"
 #include "launcher/processes/local_address.hpp"
 #include "runtime/job/process_list.hpp"
-#include "runtime/net/messages.hpp"
+#include "runtime/wire/messages.hpp"
 
 #include <caf/all.hpp>
 

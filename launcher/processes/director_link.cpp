@@ -7,7 +7,7 @@
 #include "launcher/print_error.hpp"
 #include "launcher/seconds.hpp"
 #include "launcher/version.hpp"
-#include "runtime/net/messages.hpp"
+#include "runtime/wire/messages.hpp"
 
 #include <caf/all.hpp>
 

@@ -2,7 +2,7 @@
 /// \file life_table.hpp
 /// Which life of each process may connect to the director's.
 #include "runtime/base/result.hpp"
-#include "runtime/net/membership.hpp"
+#include "runtime/wire/membership.hpp"
 
 #include <cstdint>
 #include <map>

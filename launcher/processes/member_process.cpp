@@ -12,8 +12,8 @@
 #include "launcher/rank_threads.hpp"
 #include "runtime/base/trace.hpp"
 #include "runtime/job/job_file.hpp"
-#include "runtime/net/messages.hpp"
 #include "runtime/run/state_pieces.hpp"
+#include "runtime/wire/messages.hpp"
 
 #include <caf/all.hpp>
 

@@ -1,7 +1,7 @@
 #include "launcher/processes/neighbourhood.hpp"
 
 #include "runtime/net/error_codes.hpp"
-#include "runtime/net/link_totals.hpp"
+#include "runtime/wire/link_totals.hpp"
 
 #include <algorithm>
 #include <chrono>

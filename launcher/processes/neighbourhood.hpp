@@ -3,9 +3,9 @@
 /// The links of one process to the others: listens, dials, and keeps a gate for each process that is
 /// there.
 #include "actors/gate.hpp"
-#include "runtime/net/membership.hpp"
 #include "runtime/net/tcp.hpp"
 #include "runtime/net/token.hpp"
+#include "runtime/wire/membership.hpp"
 
 #include <caf/fwd.hpp>
 

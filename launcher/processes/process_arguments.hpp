@@ -4,8 +4,8 @@
 #include "launcher/exit_code.hpp"
 #include "launcher/processes/secrets.hpp"
 #include "runtime/job/job.hpp"
-#include "runtime/net/membership.hpp"
 #include "runtime/net/tcp.hpp"
+#include "runtime/wire/membership.hpp"
 
 #include <functional>
 #include <optional>

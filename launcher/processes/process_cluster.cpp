@@ -3,7 +3,7 @@
 #include "actors/message.hpp"
 #include "launcher/processes/process_group.hpp"
 #include "launcher/seconds.hpp"
-#include "runtime/net/messages.hpp"
+#include "runtime/wire/messages.hpp"
 
 #include <caf/all.hpp>
 

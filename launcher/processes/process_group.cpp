@@ -9,9 +9,9 @@
 #include "launcher/shell_quoted.hpp"
 #include "launcher/version.hpp"
 #include "runtime/job/link_encryption.hpp"
-#include "runtime/net/link_totals.hpp"
-#include "runtime/net/messages.hpp"
 #include "runtime/run/state_pieces.hpp"
+#include "runtime/wire/link_totals.hpp"
+#include "runtime/wire/messages.hpp"
 
 #include <caf/all.hpp>
 

@@ -2,7 +2,7 @@
 /// \file store_identity.hpp
 /// Whether two processes have the same store.
 #include "runtime/base/result.hpp"
-#include "runtime/net/membership.hpp"
+#include "runtime/wire/membership.hpp"
 
 #include <cstdint>
 #include <filesystem>

@@ -205,7 +205,7 @@ Result<std::unique_ptr<FeatureRows>> open_sparse(const Source& source, SparseFil
   TROUPE_ASSIGN_OR_RETURN(
       const auto end,
       end_of_ids(arrays.columns, row_columns(names.columns, 0, arrays.columns.shape[0],
-                                             cols.value_or(store_layout::largest_cols))));
+                                             cols.value_or(store_layout::largest_feature_cols))));
   const auto width = cols.value_or(end);
   if (width == 0) {
     return bad_input(names.columns, "expected at least one feature, got 0");

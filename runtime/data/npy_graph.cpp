@@ -110,7 +110,7 @@ class Document {
     TROUPE_ASSIGN_OR_RETURN(files.values, text(object, "data"));
     std::optional<std::uint64_t> columns;
     if (const auto* stated = object.find("columns")) {
-      TROUPE_ASSIGN_OR_RETURN(columns, stated->integer(store_layout::largest_cols));
+      TROUPE_ASSIGN_OR_RETURN(columns, stated->integer(store_layout::largest_feature_cols));
     }
     return npy_source::open_sparse(source_, std::move(files), columns);
   }

@@ -62,7 +62,7 @@ Result<Meta> read_meta(const std::filesystem::path& dir) {
   TROUPE_ASSIGN_OR_RETURN(meta.num_nodes,
                           read_count(parsed, "num_nodes", store_layout::largest_count));
   TROUPE_ASSIGN_OR_RETURN(meta.num_features,
-                          read_count(parsed, "num_features", store_layout::largest_cols));
+                          read_count(parsed, "num_features", store_layout::largest_feature_cols));
   TROUPE_ASSIGN_OR_RETURN(meta.num_classes,
                           read_count(parsed, "num_classes", store_layout::largest_cols));
   TROUPE_RETURN_IF_ERROR(read_name(parsed, "node_type", meta.node_type));

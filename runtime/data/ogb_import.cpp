@@ -23,16 +23,16 @@ using npy_source::Source;
 
 using Cells = std::vector<std::vector<std::string>>;
 
-enum class Kind : std::uint8_t { files, folders };
+enum class EntryKind : std::uint8_t { files, folders };
 
 /// Names in a folder, ascending; none if there is no such folder.
-std::vector<std::string> entries(const fs::path& folder, Kind kind) {
+std::vector<std::string> entries(const fs::path& folder, EntryKind kind) {
   std::vector<std::string> names;
   std::error_code error;
   for (auto at = fs::directory_iterator(folder, error); !error && at != fs::directory_iterator();
        at.increment(error)) {
     std::error_code ignored;
-    if (at->is_directory(ignored) == (kind == Kind::folders)) {
+    if (at->is_directory(ignored) == (kind == EntryKind::folders)) {
       names.push_back(at->path().filename().string());
     }
   }
@@ -67,7 +67,7 @@ class OgbDirectory {
 
  private:
   Status refuse_binary() const {
-    for (const auto& name : entries(source_.dir / "raw", Kind::files)) {
+    for (const auto& name : entries(source_.dir / "raw", EntryKind::files)) {
       if (name.ends_with(".npz")) {
         return Error(
             Errc::unimplemented,
@@ -224,7 +224,7 @@ class OgbDirectory {
   }
 
   Status read_splits() {
-    const auto names = entries(source_.dir / "split", Kind::folders);
+    const auto names = entries(source_.dir / "split", EntryKind::folders);
     for (const auto& name : names) {
       for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
         const auto& type = graph_.nodes[i].name;

@@ -32,10 +32,10 @@ Status check_name(std::string_view kind, const std::string& name) {
 
 Status check_features(const std::string& what, const std::optional<FeatureInfo>& features) {
   if (features && (!store_layout::is_feature_dtype(features->dtype) || features->cols == 0 ||
-                   features->cols > store_layout::largest_cols)) {
-    return invalid(
-        fmt::format("{}: expected 1 to {} features of u8, f16, bf16 or f32, got {} of {}", what,
-                    store_layout::largest_cols, features->cols, to_string(features->dtype)));
+                   features->cols > store_layout::largest_feature_cols)) {
+    return invalid(fmt::format(
+        "{}: expected 1 to {} features of u8, f16, bf16 or f32, got {} of {}", what,
+        store_layout::largest_feature_cols, features->cols, to_string(features->dtype)));
   }
   return ok_status();
 }

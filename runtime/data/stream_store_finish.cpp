@@ -150,6 +150,20 @@ Status StoreWriter::State::finish_seeds() {
   return ok_status();
 }
 
+Status StoreWriter::State::check_columns() const {
+  std::uint64_t cols = 0;
+  for (const auto& nodes : nodes_) {
+    cols += nodes.info.features ? nodes.info.features->cols : 0;
+  }
+  if (cols > store_layout::largest_total_feature_cols) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("features: expected at most {} columns of all node types together, "
+                             "got {}; try: fewer features, or trained embeddings in their place",
+                             store_layout::largest_total_feature_cols, cols));
+  }
+  return ok_status();
+}
+
 Result<GraphInfo> StoreWriter::State::finish() {
   if (!edges_given_) {
     open_edge_lists();
@@ -158,6 +172,7 @@ Result<GraphInfo> StoreWriter::State::finish() {
     TROUPE_RETURN_IF_ERROR(finish_rows(nodes));
   }
   TROUPE_RETURN_IF_ERROR(settle_counts());
+  TROUPE_RETURN_IF_ERROR(check_columns());
   for (auto& nodes : nodes_) {
     info_.node_types.push_back(nodes.info);
   }

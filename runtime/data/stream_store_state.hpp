@@ -82,6 +82,7 @@ class StoreWriter::State {
   Status finish_rows(stream_store::NodeRows& rows);
   Status close_rows(const stream_store::NodeRows& rows, stream_store::RowFile& file);
   Status settle_counts();
+  Status check_columns() const;
   Status finish_edges(stream_store::WrittenEdges& edges);
   Status finish_edge_features(const stream_store::WrittenEdges& edges);
   Status finish_seeds();

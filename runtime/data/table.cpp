@@ -247,9 +247,9 @@ Status Table::read_integers(Executor& executor, const std::vector<std::uint64_t>
 }
 
 Result<std::unique_ptr<FeatureRows>> features_of(Table table) {
-  if (table.cols() == 0 || table.cols() > store_layout::largest_cols) {
+  if (table.cols() == 0 || table.cols() > store_layout::largest_feature_cols) {
     return bad_input(table.file(), fmt::format("expected 1 to {} features per row, got {}",
-                                               store_layout::largest_cols, table.shape()));
+                                               store_layout::largest_feature_cols, table.shape()));
   }
   return std::unique_ptr<FeatureRows>(std::make_unique<TableFeatures>(std::move(table)));
 }

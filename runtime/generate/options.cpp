@@ -67,8 +67,8 @@ Status check_between(std::string_view name, double value, double least, double m
 
 Status check_features(std::string_view name, std::uint64_t features, std::uint64_t classes,
                       double noise) {
-  TROUPE_RETURN_IF_ERROR(
-      check_count(fmt::format("{}features", name), features, 0, store_layout::largest_cols));
+  TROUPE_RETURN_IF_ERROR(check_count(fmt::format("{}features", name), features, 0,
+                                     store_layout::largest_feature_cols));
   if (features > 0 && classes > most_centre_values / features) {
     return Error(Errc::invalid_argument,
                  fmt::format("{}features: expected features x classes of at most {}, got {} x {}",

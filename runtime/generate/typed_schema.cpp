@@ -211,7 +211,7 @@ Result<TypedSchema> citation_schema(std::uint64_t nodes, const GenerateOptions& 
   TROUPE_RETURN_IF_ERROR(generate::check_count("nodes", nodes, 4, generate::most_nodes));
   TROUPE_RETURN_IF_ERROR(generate::check_classes("", nodes / 4, options.classes));
   TROUPE_RETURN_IF_ERROR(
-      generate::check_count("features", options.features, 2, store_layout::largest_cols));
+      generate::check_count("features", options.features, 2, store_layout::largest_feature_cols));
   const auto authors = nodes - papers - venues;
   const EdgeTransforms transforms{.dedup = options.dedup, .reverse_edges = true};
   auto within = transforms;

@@ -17,6 +17,10 @@ inline constexpr unsigned later_version = 2;  ///< of a partition.json whose fea
 /// overflow.
 inline constexpr std::uint64_t largest_count = std::uint64_t{1} << 48;
 inline constexpr std::uint64_t largest_cols = std::uint64_t{1} << 24;
+/// Feature columns of one node type, and of all together, that are written: graph.json has
+/// statistics of each.
+inline constexpr std::uint64_t largest_feature_cols = std::uint64_t{1} << 20;
+inline constexpr std::uint64_t largest_total_feature_cols = std::uint64_t{1} << 22;
 inline constexpr std::uint32_t most_halo_hops = 8;
 inline constexpr std::uint32_t most_heated = 1024;  ///< parts whose heat is in partition.json
 inline constexpr std::uint64_t largest_json = std::uint64_t{1} << 28;

@@ -3,10 +3,10 @@
 /// What a run continues from, and the folder that keeps it (design, section 7).
 #include "runtime/base/result.hpp"
 #include "runtime/base/staged_directory.hpp"
-#include "runtime/net/messages.hpp"
 #include "runtime/nn/network.hpp"
 #include "runtime/run/checkpoint_origin.hpp"
 #include "runtime/run/run_record.hpp"
+#include "runtime/wire/messages.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -7,9 +7,9 @@
 #include "runtime/base/matrix.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/graph/store.hpp"
-#include "runtime/net/messages.hpp"
 #include "runtime/run/checkpoint.hpp"
 #include "runtime/run/run_record.hpp"
+#include "runtime/wire/messages.hpp"
 
 #include <cstdint>
 #include <functional>

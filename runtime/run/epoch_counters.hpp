@@ -2,7 +2,7 @@
 /// \file epoch_counters.hpp
 /// Sums of an epoch's counters, for the built-in trainer and for sessions.
 #include "runtime/feature/ready_batch.hpp"
-#include "runtime/net/messages.hpp"
+#include "runtime/wire/messages.hpp"
 
 namespace troupe {
 

@@ -8,10 +8,10 @@
 #include "runtime/base/result.hpp"
 #include "runtime/feature/ready_batch.hpp"
 #include "runtime/graph/store.hpp"
-#include "runtime/net/messages.hpp"
 #include "runtime/nn/network.hpp"
 #include "runtime/run/inference_blocks.hpp"
 #include "runtime/run/inference_progress.hpp"
+#include "runtime/wire/messages.hpp"
 
 #include <cstdint>
 #include <deque>

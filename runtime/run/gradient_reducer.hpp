@@ -4,7 +4,7 @@
 /// Knows no actors.
 #include "runtime/base/even_share.hpp"
 #include "runtime/base/result.hpp"
-#include "runtime/net/messages.hpp"
+#include "runtime/wire/messages.hpp"
 
 #include <cstdint>
 #include <memory>

@@ -3,7 +3,7 @@
 /// Whether those whom the director has asked for something get on with it. Signs of life do not tell: an
 /// actor may answer them and still do nothing. Knows no actors.
 #include "runtime/base/result.hpp"
-#include "runtime/net/messages.hpp"
+#include "runtime/wire/messages.hpp"
 
 #include <chrono>
 #include <cstddef>

@@ -1,7 +1,7 @@
 #include "runtime/run/reduction.hpp"
 
-#include "runtime/net/codec.hpp"
 #include "runtime/run/gradient_reducer.hpp"
+#include "runtime/wire/codec.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>

@@ -4,7 +4,7 @@
 /// of each slice, a sum of each slice comes back. GradientReducer is the owner's side. Knows no
 /// actors.
 #include "runtime/base/result.hpp"
-#include "runtime/net/messages.hpp"
+#include "runtime/wire/messages.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -5,7 +5,7 @@
 #include "runtime/base/ids.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/job/layout.hpp"
-#include "runtime/net/membership.hpp"
+#include "runtime/wire/membership.hpp"
 
 #include <chrono>
 #include <cstdint>

@@ -2,7 +2,7 @@
 /// \file run_record.hpp
 /// What a run reports (design, section 11): per epoch and at the end.
 #include "runtime/base/digest.hpp"
-#include "runtime/net/messages.hpp"
+#include "runtime/wire/messages.hpp"
 
 #include <cstdint>
 #include <optional>

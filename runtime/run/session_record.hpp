@@ -1,8 +1,8 @@
 #pragma once
 /// \file session_record.hpp
 /// Record of a run whose ranks run a user program; for the built-in trainer see conductor.hpp.
-#include "runtime/net/messages.hpp"
 #include "runtime/run/run_record.hpp"
+#include "runtime/wire/messages.hpp"
 
 #include <cstdint>
 #include <map>

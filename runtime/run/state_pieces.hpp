@@ -4,7 +4,7 @@
 /// process needs, and pieces of bounded size. Not for the built-in models, whose states travel whole.
 #include "runtime/base/ids.hpp"
 #include "runtime/base/result.hpp"
-#include "runtime/net/messages.hpp"
+#include "runtime/wire/messages.hpp"
 
 #include <cstdint>
 #include <span>

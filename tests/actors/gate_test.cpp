@@ -2,8 +2,8 @@
 
 #include "actors/error.hpp"
 #include "actors/message.hpp"
-#include "runtime/net/messages.hpp"
 #include "runtime/net/sim_network.hpp"
+#include "runtime/wire/messages.hpp"
 #include "tests/support/expect.hpp"
 
 #include <caf/all.hpp>

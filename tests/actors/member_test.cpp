@@ -4,7 +4,7 @@
 #include "actors/agent.hpp"
 #include "actors/error.hpp"
 #include "actors/message.hpp"
-#include "runtime/net/messages.hpp"
+#include "runtime/wire/messages.hpp"
 #include "tests/support/expect.hpp"
 
 #include <caf/all.hpp>

@@ -1,7 +1,7 @@
 // Processes that were started and never show up.
 #include "actors/message.hpp"
 #include "actors/registrar.hpp"
-#include "runtime/net/messages.hpp"
+#include "runtime/wire/messages.hpp"
 
 #include <caf/all.hpp>
 #include <caf/scheduler/test_coordinator.hpp>

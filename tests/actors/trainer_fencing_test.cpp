@@ -3,7 +3,7 @@
 #include "actors/local_messages.hpp"
 #include "actors/message.hpp"
 #include "actors/trainer.hpp"
-#include "runtime/net/messages.hpp"
+#include "runtime/wire/messages.hpp"
 #include "tests/actors/idle_actor.hpp"
 #include "tests/support/expect.hpp"
 

@@ -2,7 +2,7 @@
 
 #include "actors/error.hpp"
 #include "actors/local_messages.hpp"
-#include "runtime/net/messages.hpp"
+#include "runtime/wire/messages.hpp"
 #include "tests/actors/idle_actor.hpp"
 #include "tests/support/expect.hpp"
 

@@ -1,8 +1,8 @@
 // Messages whose parts contradict each other or ask for absurd amounts. Flipped bits and truncated
 // messages are in corpus_test.cpp and tests/runtime/net.
-#include "runtime/net/codec.hpp"
 #include "runtime/net/piece.hpp"
 #include "runtime/sample/batch_builder.hpp"
+#include "runtime/wire/codec.hpp"
 #include "tests/hostile/mutations.hpp"
 #include "tests/support/expect.hpp"
 #include "tests/support/one_section.hpp"

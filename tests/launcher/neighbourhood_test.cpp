@@ -4,7 +4,7 @@
 #include "actors/error.hpp"
 #include "actors/message.hpp"
 #include "runtime/net/handshake_wire.hpp"
-#include "runtime/net/messages.hpp"
+#include "runtime/wire/messages.hpp"
 #include "tests/runtime/net/socket_proxy.hpp"
 #include "tests/support/expect.hpp"
 

@@ -324,6 +324,9 @@ TEST_F(NpyImport, WrongCompressedRowsAreErrors) {
   EXPECT_ERROR(import(), invalid, "x_indices.npy: row 0: expected each column once, got 1 twice");
   save_npy<std::int32_t>(in_ / "x_indices.npy", {4}, {1, 0, 0, 0});
   EXPECT_ERROR(import(), invalid, "x_indptr.npy: row 5");
+  // Statistics of all columns stand in graph.json, which would be too long to be opened again.
+  save_npy<std::int32_t>(in_ / "x_indices.npy", {3}, {1, 0, 1 << 20});
+  EXPECT_ERROR(import(), invalid, "x_indices.npy: row 2: expected a column below 1048576");
   save_npy<std::int32_t>(in_ / "x_indices.npy", {3}, {1, 0, 0});
   save_npy<float>(in_ / "x_data.npy", {2}, {1, 1});
   EXPECT_ERROR(import(), invalid, "x_data.npy: expected shape [3]");

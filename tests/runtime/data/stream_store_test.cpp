@@ -4,6 +4,7 @@
 #include "tests/runtime/graph/store_fixture.hpp"
 #include "tests/support/expect.hpp"
 
+#include <fmt/format.h>
 #include <limits>
 
 namespace troupe {
@@ -323,6 +324,25 @@ TEST_F(StreamStore, TypesThatCannotBeAreErrors) {
       code, "got both");
   ASSERT_OK(types.add_edges(edge_type, Ids{1}, Ids{2}));
   EXPECT_ERROR(types.add_node_type({"late", 5, {}, {}}), Errc::failed_precondition, "before");
+}
+
+TEST_F(StreamStore, FeaturesTooWideForTheStoresDescriptionAreErrors) {
+  constexpr std::uint64_t widest = std::uint64_t{1} << 20;
+  ASSERT_OK_AND_ASSIGN(auto writer, StoreWriter::create(temp_ / "wide", {}, executor_));
+  EXPECT_ERROR(writer.add_node_type({"wide", 1, FeatureInfo{DType::u8, widest + 1, 1.0F}, {}}),
+               Errc::invalid_argument, "expected 1 to 1048576 features");
+
+  const std::vector<std::byte> row(widest);
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_OK_AND_ASSIGN(
+        const auto type,
+        writer.add_node_type(
+            {fmt::format("wide{}", i), 1, FeatureInfo{DType::u8, widest, 1.0F}, {}}));
+    ASSERT_OK(writer.add_features(type, row));
+  }
+
+  EXPECT_ERROR(writer.finish(), Errc::invalid_argument,
+               "at most 4194304 columns of all node types together, got 5242880");
 }
 
 TEST_F(StreamStore, SeedsThatCannotBeAreErrors) {

@@ -1,6 +1,6 @@
-#include "runtime/net/codec.hpp"
-#include "runtime/net/codec_batch_key.hpp"
-#include "runtime/net/codec_batch_lists.hpp"
+#include "runtime/wire/codec.hpp"
+#include "runtime/wire/codec_batch_key.hpp"
+#include "runtime/wire/codec_batch_lists.hpp"
 
 #include <algorithm>
 
@@ -8,7 +8,6 @@ namespace troupe::net {
 namespace {
 
 constexpr std::string_view name = ready_batch_name;
-constexpr std::size_t most_types = 65536;  // of nodes or edges: their ids have 16 bits
 
 Result<Widths> read_widths(wire::ReadyBatch::Reader in) {
   const Widths widths{in.getIdWidth(), in.getOriginalWidth(), in.getEdgeIdWidth()};

@@ -1,5 +1,5 @@
 // Messages about who belongs to the run: they come back as they were; altered and oversized ones are refused.
-#include "runtime/net/codec.hpp"
+#include "runtime/wire/codec.hpp"
 #include "schema/membership.capnp.h"
 #include "tests/runtime/net/net_test_support.hpp"
 #include "tests/support/expect.hpp"

@@ -1,10 +1,11 @@
 #include "runtime/base/cut_text.hpp"
-#include "runtime/net/codec_support.hpp"
 #include "runtime/net/endpoint.hpp"
 #include "runtime/net/error_codes.hpp"
+#include "runtime/net/frame_message.hpp"
 #include "schema/error.capnp.h"
 
 #include <string_view>
+#include <variant>
 
 namespace troupe::net {
 namespace {

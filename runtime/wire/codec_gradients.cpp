@@ -1,5 +1,5 @@
-#include "runtime/net/codec.hpp"
-#include "runtime/net/codec_support.hpp"
+#include "runtime/wire/codec.hpp"
+#include "runtime/wire/codec_support.hpp"
 #include "schema/gradients.capnp.h"
 
 #include <algorithm>

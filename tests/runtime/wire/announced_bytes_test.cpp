@@ -1,5 +1,5 @@
 // What hops and row requests announce, against the answers that parts give.
-#include "runtime/net/codec.hpp"
+#include "runtime/wire/codec.hpp"
 #include "tests/runtime/feature/collect.hpp"
 #include "tests/support/one_section.hpp"
 

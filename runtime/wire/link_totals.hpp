@@ -2,7 +2,7 @@
 /// \file link_totals.hpp
 /// Sums of what links have carried.
 #include "runtime/net/endpoint.hpp"
-#include "runtime/net/membership.hpp"
+#include "runtime/wire/membership.hpp"
 
 namespace troupe::net {
 

@@ -1,5 +1,5 @@
 // Whole batches over the wire: really sampled ones come back as they were, altered ones are refused.
-#include "runtime/net/codec.hpp"
+#include "runtime/wire/codec.hpp"
 #include "schema/batches.capnp.h"
 #include "tests/runtime/feature/collect.hpp"
 #include "tests/runtime/net/net_test_support.hpp"

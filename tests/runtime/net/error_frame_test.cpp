@@ -1,4 +1,3 @@
-#include "runtime/net/codec.hpp"
 #include "runtime/net/endpoint.hpp"
 #include "tests/runtime/net/net_test_support.hpp"
 #include "tests/support/expect.hpp"

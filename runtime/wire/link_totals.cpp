@@ -1,4 +1,4 @@
-#include "runtime/net/link_totals.hpp"
+#include "runtime/wire/link_totals.hpp"
 
 #include <algorithm>
 

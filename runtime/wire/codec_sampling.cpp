@@ -1,5 +1,5 @@
-#include "runtime/net/codec.hpp"
-#include "runtime/net/codec_support.hpp"
+#include "runtime/wire/codec.hpp"
+#include "runtime/wire/codec_support.hpp"
 #include "schema/sampling.capnp.h"
 
 #include <algorithm>
@@ -58,6 +58,8 @@ Result<HopRequest> read_hop_request(const Frame& frame, wire::HopRequest::Reader
   out.flow = in.getFlow();
   TROUPE_ASSIGN_OR_RETURN(const IdList ids, segments.ids(0, in.getFrontierWidth()));
   IdUnpacker nodes(ids, "HopRequest");
+  TROUPE_RETURN_IF_ERROR(check_entries("HopRequest", "frontiers", in.getFrontiers().size()));
+  TROUPE_RETURN_IF_ERROR(check_entries("HopRequest", "sections", in.getSections().size()));
   for (const auto frontier : in.getFrontiers()) {
     TROUPE_ASSIGN_OR_RETURN(auto of_frontier, nodes.take(frontier.getNodes()));
     out.frontiers.push_back(
@@ -83,6 +85,7 @@ Result<HopReply> read_hop_reply(const Frame& frame, wire::HopReply::Reader in) {
   const SegmentReader segments(frame, "HopReply");
   TROUPE_RETURN_IF_ERROR(segments.at_most(3));
   HopReply out;
+  TROUPE_RETURN_IF_ERROR(check_entries("HopReply", "sections", in.getSections().size()));
   for (const auto section : in.getSections()) {
     out.sections.push_back({.nodes = section.getNodes(),
                             .width_bytes = section.getNeighbourWidth(),

@@ -1,7 +1,7 @@
 #include "runtime/base/cut_text.hpp"
-#include "runtime/net/codec.hpp"
-#include "runtime/net/codec_support.hpp"
 #include "runtime/net/error_codes.hpp"
+#include "runtime/wire/codec.hpp"
+#include "runtime/wire/codec_support.hpp"
 #include "schema/membership.capnp.h"
 
 namespace troupe::net {

@@ -1,8 +1,8 @@
 #pragma once
 /// \file codec_batch_key.hpp
-/// The key of a batch in the messages that carry one. Only for runtime/net/*.cpp.
-#include "runtime/net/codec_support.hpp"
+/// The key of a batch in the messages that carry one. Only for runtime/wire/*.cpp.
 #include "runtime/sample/mini_batch.hpp"
+#include "runtime/wire/codec_support.hpp"
 #include "schema/batches.capnp.h"
 
 namespace troupe::net {

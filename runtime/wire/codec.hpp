@@ -7,9 +7,9 @@
 #include "runtime/feature/row_request.hpp"
 #include "runtime/feature/writable_tensors.hpp"
 #include "runtime/net/frame.hpp"
-#include "runtime/net/membership.hpp"
-#include "runtime/net/messages.hpp"
 #include "runtime/sample/one_hop.hpp"
+#include "runtime/wire/membership.hpp"
+#include "runtime/wire/messages.hpp"
 
 namespace troupe::net {
 

@@ -1,9 +1,9 @@
 #pragma once
 /// \file codec_batch_lists.hpp
 /// The many lists of a ReadyBatch, packed into few segments and taken out again. Only for
-/// runtime/net/*.cpp.
+/// runtime/wire/*.cpp.
 #include "runtime/base/matrix.hpp"
-#include "runtime/net/codec_support.hpp"
+#include "runtime/wire/codec_support.hpp"
 
 #include <algorithm>
 #include <string>

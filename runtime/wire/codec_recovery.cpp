@@ -1,6 +1,6 @@
 #include "runtime/base/cut_text.hpp"
-#include "runtime/net/codec.hpp"
-#include "runtime/net/codec_support.hpp"
+#include "runtime/wire/codec.hpp"
+#include "runtime/wire/codec_support.hpp"
 #include "schema/recovery.capnp.h"
 
 namespace troupe::net {

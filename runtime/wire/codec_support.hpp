@@ -1,15 +1,11 @@
 #pragma once
 /// \file codec_support.hpp
-/// What the codecs share: the Cap'n Proto message of a frame, and its segments as arrays. Only for
-/// runtime/net/*.cpp.
+/// What the codecs share: the segments of a frame as arrays, texts, digests. Only for
+/// runtime/wire/*.cpp.
 #include "runtime/base/id_list.hpp"
-#include "runtime/net/frame.hpp"
+#include "runtime/net/frame_message.hpp"
 #include "runtime/net/saturate.hpp"
 #include "runtime/sample/frontier_counts.hpp"
-
-#include <capnp/message.h>
-#include <capnp/serialize.h>
-#include <kj/exception.h>
 
 #include <array>
 #include <cstdint>
@@ -24,38 +20,17 @@ namespace troupe::net {
 
 /// Neighbors per node that a reply is charged for where all neighbors are requested.
 inline constexpr std::uint64_t assumed_degree = 64;
-/// Longest text in a message: sentences, paths.
-inline constexpr std::size_t max_text_bytes = 4096;
 
-inline Error corrupt_message(std::string_view message, const std::string& what) {
-  return {Errc::data_corruption, fmt::format("{}: {}", message, what)};
-}
+/// Most node or edge types of a graph: their ids have 16 bits.
+inline constexpr std::size_t most_types = 65536;
 
-/// Makes `frame.meta` one message with a root of type Root that `fill` sets.
-template <class Root, class Fill>
-void write_message(Frame& frame, Fill&& fill) {
-  std::array<std::uint64_t, 128> scratch{};
-  capnp::MallocMessageBuilder builder(
-      kj::ArrayPtr<capnp::word>(reinterpret_cast<capnp::word*>(scratch.data()), scratch.size()));
-  std::forward<Fill>(fill)(builder.initRoot<Root>());
-  const auto flat = capnp::messageToFlatArray(builder);
-  frame.meta.resize(flat.size());
-  std::memcpy(frame.meta.data(), flat.begin(), flat.size() * sizeof(capnp::word));
-}
-
-/// Calls `read` with the root of `frame.meta`, under Cap'n Proto's default limits.
-/// \errors data_corruption: the bytes are no such message, or what `read` finds
-template <class T, class Root, class Read>
-Result<T> read_message(const Frame& frame, std::string_view name, Read&& read) {
-  try {
-    capnp::FlatArrayMessageReader reader(kj::ArrayPtr<const capnp::word>(
-        reinterpret_cast<const capnp::word*>(frame.meta.data()), frame.meta.size()));
-    return std::forward<Read>(read)(reader.getRoot<Root>());
-  } catch (const kj::Exception& e) {
-    return corrupt_message(name,
-                           fmt::format("the Cap'n Proto message of {} words cannot be read: {}",
-                                       frame.meta.size(), e.getDescription().cStr()));
-  }
+/// Refuses a list of more entries than a graph has types. Empty entries take no bytes, so that the
+/// size of the message does not bound their number.
+inline Status check_entries(std::string_view message, std::string_view list, std::size_t entries) {
+  return entries <= most_types
+             ? ok_status()
+             : Status(corrupt_message(message, fmt::format("{}: expected at most {}, found {}",
+                                                           list, most_types, entries)));
 }
 
 /// The segments of a received frame as arrays. Each check names the message and the segment.

@@ -1,8 +1,8 @@
 #include "runtime/base/assert.hpp"
-#include "runtime/net/codec.hpp"
-#include "runtime/net/codec_batch_key.hpp"
-#include "runtime/net/codec_batch_lists.hpp"
-#include "runtime/net/codec_support.hpp"
+#include "runtime/wire/codec.hpp"
+#include "runtime/wire/codec_batch_key.hpp"
+#include "runtime/wire/codec_batch_lists.hpp"
+#include "runtime/wire/codec_support.hpp"
 
 #include <algorithm>
 

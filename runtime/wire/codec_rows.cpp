@@ -1,5 +1,5 @@
-#include "runtime/net/codec.hpp"
-#include "runtime/net/codec_support.hpp"
+#include "runtime/wire/codec.hpp"
+#include "runtime/wire/codec_support.hpp"
 #include "schema/rows.capnp.h"
 
 namespace troupe::net {
@@ -30,6 +30,7 @@ Result<RowRequest> read_row_request(const Frame& frame, wire::RowRequest::Reader
   out.flow = in.getFlow();
   TROUPE_ASSIGN_OR_RETURN(const IdList ids, segments.ids(0, in.getNodeWidth()));
   IdUnpacker nodes(ids, "RowRequest");
+  TROUPE_RETURN_IF_ERROR(check_entries("RowRequest", "sections", in.getSections().size()));
   for (const auto section : in.getSections()) {
     auto& of_type = out.sections.emplace_back();
     of_type.node_type = static_cast<NodeTypeId>(section.getNodeType());
@@ -49,6 +50,7 @@ Result<RowRequest> read_row_request(const Frame& frame, wire::RowRequest::Reader
 Result<RowReply> read_row_reply(const Frame& frame, wire::RowReply::Reader in) {
   const SegmentReader segments(frame, "RowReply");
   RowReply out;
+  TROUPE_RETURN_IF_ERROR(check_entries("RowReply", "sections", in.getSections().size()));
   for (const auto section : in.getSections()) {
     out.sections.push_back({.nodes = section.getNodes(),
                             .row_bytes = section.getRowBytes(),

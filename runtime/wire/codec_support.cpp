@@ -1,4 +1,4 @@
-#include "runtime/net/codec_support.hpp"
+#include "runtime/wire/codec_support.hpp"
 
 #include <algorithm>
 #include <cstring>
