@@ -269,7 +269,12 @@ INSTANTIATE_TEST_SUITE_P(
         BadSbmOptions{"noise: expected 0 to 10000, got -1", [](auto& o) { o.noise = -1; }},
         BadSbmOptions{"features: expected 0 to", [](auto& o) { o.features = 1ULL << 40; }},
         BadSbmOptions{"features: expected features x classes of at most",
-                      [](auto& o) { o.features = o.nodes = o.classes = 1 << 23; }},
+                      [](auto& o) {
+                        o.nodes = o.classes = 1 << 23;
+                        o.features = 1 << 20;
+                      }},
+        BadSbmOptions{"features: expected 0 to 1048576",
+                      [](auto& o) { o.features = (1 << 20) + 1; }},
         BadSbmOptions{"labels: expected learnable", [](auto& o) { o.labels = LabelKind::random; }},
         BadSbmOptions{"train: expected at most 1003, the number of nodes, got 1004",
                       [](auto& o) { o.train = 1004; }},
