@@ -20,7 +20,7 @@ bool may_mend(Errc code) {
 
 }  // namespace
 
-std::uint64_t ReplicaClient::begin(Open open) {
+void ReplicaClient::begin(Open open) {
   const auto id = next_id_++;
   if (open.to->request_deadline) {
     open.give_up = self_->clock().now() + open.to->recovery_deadline;
@@ -28,7 +28,6 @@ std::uint64_t ReplicaClient::begin(Open open) {
   open.pause = open.to->first_pause;
   open_.emplace(id, std::move(open));
   attempt(id);
-  return id;
 }
 
 void ReplicaClient::attempt(std::uint64_t id) {

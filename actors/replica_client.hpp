@@ -53,45 +53,52 @@ class ReplicaClient {
   /// Sends `message` to the nearest replica, or to the next ones in its place.
   /// \param then  takes a Result<Ref<Reply>>; errors are those of the replica; deadline_exceeded:
   ///   none answered within the recovery deadline
-  /// \returns a number for forget()
   template <class Reply, class Request, class Then>
-  std::uint64_t request(std::shared_ptr<const Replicas> to, const Ref<Request>& message,
-                        Then then) {
+  void request(std::shared_ptr<const Replicas> to, const Ref<Request>& message, Then then) {
     const auto count = to->actors.size();
-    return start<Reply>({.to = std::move(to), .replicas = count}, message, std::move(then));
+    start<Reply>({.to = std::move(to), .replicas = count}, message, std::move(then));
   }
 
   /// Sends `message` to the nearest replica alone.
   /// \param waits  for the replica to come back when it is lost
   template <class Reply, class Request, class Then>
-  std::uint64_t request_nearest(std::shared_ptr<const Replicas> to, bool waits,
-                                const Ref<Request>& message, Then then) {
-    return start<Reply>({.to = std::move(to), .waits = waits}, message, std::move(then));
+  void request_nearest(std::shared_ptr<const Replicas> to, bool waits, const Ref<Request>& message,
+                       Then then) {
+    start<Reply>({.to = std::move(to), .waits = waits}, message, std::move(then));
   }
 
-  /// Sends `message` to every replica; answers when all have answered, or with the first error.
+  /// One message to each replica of a thing.
+  template <class Request>
+  using Share = std::pair<std::shared_ptr<const Replicas>, Ref<Request>>;
+  /// Sends every share to all of its replicas; answers when all have answered, or with the first
+  /// error.
+  /// \requires at least one share
   template <class Reply, class Request, class Then>
-  void request_all(const std::shared_ptr<const Replicas>& to, const Ref<Request>& message,
-                   Then then) {
+  void request_all(const std::vector<Share<Request>>& shares, Then then) {
     struct Progress {
       Then then;
       std::size_t missing = 0;
       bool failed = false;
     };
-    const auto progress = std::make_shared<Progress>(Progress{std::move(then), to->actors.size()});
-    for (std::size_t i = 0; i < to->actors.size(); ++i) {
-      start<Reply>({.to = to, .first = i}, message, [progress](Result<Ref<Reply>> reply) {
-        --progress->missing;
-        if (!progress->failed && (!reply || progress->missing == 0)) {
-          progress->failed = !reply;
-          progress->then(std::move(reply));
-        }
-      });
+    const auto progress = std::make_shared<Progress>(Progress{std::move(then)});
+    for (const auto& [to, message] : shares) {
+      progress->missing += to->actors.size();
+    }
+    for (const auto& share : shares) {
+      for (std::size_t i = 0; i < share.first->actors.size(); ++i) {
+        start<Reply>({.to = share.first, .first = i}, share.second,
+                     [progress](Result<Ref<Reply>> reply) {
+                       --progress->missing;
+                       if (!progress->failed && (!reply || progress->missing == 0)) {
+                         progress->failed = !reply;
+                         progress->then(std::move(reply));
+                       }
+                     });
+      }
     }
   }
 
-  /// The request with this number is answered no longer.
-  void forget(std::uint64_t id) { open_.erase(id); }
+  /// No open request is answered any longer.
   void forget_all() { open_.clear(); }
   /// Tries the next replica for what `down.source` will not answer.
   void on_down(const caf::down_msg& down);
@@ -111,7 +118,7 @@ class ReplicaClient {
   };
 
   template <class Reply, class Request, class Then>
-  std::uint64_t start(Open open, const Ref<Request>& message, Then then) {
+  void start(Open open, const Ref<Request>& message, Then then) {
     const auto answer = std::make_shared<Then>(std::move(then));
     const auto& limit = open.to->request_deadline;
     const auto deadline = limit ? caf::duration(*limit) : caf::duration(caf::infinite);
@@ -128,10 +135,10 @@ class ReplicaClient {
                 refused(id, target, from_caf(error));
               });
     };
-    return begin(std::move(open));
+    begin(std::move(open));
   }
 
-  std::uint64_t begin(Open open);
+  void begin(Open open);
   void attempt(std::uint64_t id);
   void next_attempt(std::uint64_t id, const Error& why);
   void give_up(std::uint64_t id, const Error& why);

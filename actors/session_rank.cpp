@@ -183,28 +183,17 @@ void gather(Self* self, const GatherStates& request) {
 
 // ---- tensors ----
 
-/// Answers when every replica of every part has the rows, or with the first error.
 void write(Self* self, const WriteTensor& request) {
-  struct Progress {
-    caf::response_promise promise;
-    std::size_t missing;
-  };
   auto promise = self->make_response_promise();
   if (request.shares.empty()) {
     return promise.deliver(Ref<net::Done>(net::Done{}));
   }
-  const auto progress =
-      std::make_shared<Progress>(Progress{std::move(promise), request.shares.size()});
+  std::vector<ReplicaClient::Share<WriteRows>> shares;
   for (const auto& [part, share] : request.shares) {
-    self->state.holders->request_all<net::Done>(
-        self->state.options.holders[raw(part)], share,
-        [progress](const Result<Ref<net::Done>>& done) {
-          --progress->missing;
-          if (progress->promise.pending() && (!done || progress->missing == 0)) {
-            deliver(progress->promise, done);
-          }
-        });
+    shares.emplace_back(self->state.options.holders[raw(part)], share);
   }
+  self->state.holders->request_all<net::Done>(
+      shares, [promise](const Result<Ref<net::Done>>& done) mutable { deliver(promise, done); });
 }
 
 // ---- the end ----

@@ -15,8 +15,6 @@ using namespace generate;
 
 namespace {
 
-constexpr std::size_t most_types = 65536;
-
 Status check_types(const TypedSchema& schema) {
   for (const auto& nodes : schema.nodes) {
     const auto name = fmt::format("node type {}: ", nodes.name);

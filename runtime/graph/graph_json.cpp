@@ -435,7 +435,6 @@ std::string graph_to_json(const GraphInfo& info) {
 Result<GraphInfo> graph_from_json(const std::string& text, std::string_view name) {
   TROUPE_ASSIGN_OR_RETURN(const auto document, open_document(text, graph_format, name));
   const JsonValue root(document, std::string(name) + ": ");
-  constexpr std::size_t most_types = std::size_t{1} << 16;
   GraphInfo info;
   TROUPE_ASSIGN_OR_RETURN(info.node_types,
                           read_list<NodeTypeInfo>(root, "node_types", most_types, read_node_type));

@@ -21,9 +21,6 @@ namespace troupe::net {
 /// Neighbors per node that a reply is charged for where all neighbors are requested.
 inline constexpr std::uint64_t assumed_degree = 64;
 
-/// Most node or edge types of a graph: their ids have 16 bits.
-inline constexpr std::size_t most_types = 65536;
-
 /// Refuses a list of more entries than a graph has types. Empty entries take no bytes, so that the
 /// size of the message does not bound their number.
 inline Status check_entries(std::string_view message, std::string_view list, std::size_t entries) {

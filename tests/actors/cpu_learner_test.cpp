@@ -14,25 +14,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Two nodes, both seeds; node 0 has node 1 as its neighbor.
+/// Both nodes are seeds.
 Ref<ReadyBatch> small_batch(std::vector<std::int64_t> labels = {1, 0}) {
-  auto sampled = std::make_shared<SampledBatch>();
-  sampled->hops = 1;
-  sampled->seed_index = {0, 1};
-  sampled->nodes.resize(1);
-  sampled->nodes[0].ids = {NodeId{0}, NodeId{1}};
-  sampled->nodes[0].hop_end = {2, 2};
-  sampled->edges.resize(1);
-  sampled->edges[0].offsets = {0, 1, 1};
-  sampled->edges[0].sources = {1};
-  sampled->edges[0].row_begin = {0, 2};
-  ReadyBatch ready;
-  ready.batch.sampled = std::move(sampled);
-  ready.batch.rows.resize(1);
-  ready.batch.rows[0] = {testing::matrix_of(2, 2, {1.0F, -0.5F, 0.25F, 2.0F}),
-                         {OriginalId{0}, OriginalId{1}}};
-  ready.batch.labels = std::move(labels);
-  return Ref<ReadyBatch>(std::move(ready));
+  return Ref<ReadyBatch>(ReadyBatch{testing::two_nodes({0, 1}, std::move(labels)), {}});
 }
 
 class CpuLearnerTest : public ::testing::Test {

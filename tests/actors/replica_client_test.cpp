@@ -74,7 +74,7 @@ caf::behavior asker(caf::stateful_actor<AskerState>* self,
         client.request<HopReply>(to, request, answer());
       },
       [=, &client](const Ref<WriteRows>& write) {
-        client.request_all<net::Done>(to, write, answer());
+        client.request_all<net::Done, WriteRows>({{to, write}}, answer());
       },
       [=, &client](const Ref<StoreTensor>& store) {
         client.request_nearest<net::Done>(to, false, store, answer());
@@ -231,29 +231,25 @@ TEST_F(ReplicaClientTest, WhatOnlyTheNearestTakesGoesToNoOtherAndIsNotWaitedFor)
 
 TEST_F(ReplicaClientTest, ARequestThatIsForgottenIsNotAnswered) {
   add_replica(1, HolderDoes::say_nothing);
-  struct State {
-    std::optional<ReplicaClient> client;
-    std::uint64_t id = 0;
-  };
   std::atomic<int> answers = 0;
   const auto to = std::make_shared<const Replicas>(options_);
   const auto forgetful = started_.emplace_back(
-      system_.spawn([to, &answers](caf::stateful_actor<State>* self) -> caf::behavior {
+      system_.spawn([to, &answers](caf::stateful_actor<AskerState>* self) -> caf::behavior {
         self->state.client.emplace(self);
         return {
             [self, to, &answers](caf::put_atom) {
-              self->state.id = self->state.client->request<HopReply>(
+              self->state.client->request<HopReply>(
                   to, Ref<HopRequest>(HopRequest{}),
                   [&answers](const Result<Ref<HopReply>>&) { ++answers; });
             },
-            [self](caf::delete_atom) { self->state.client->forget(self->state.id); },
+            [self](caf::delete_atom) { self->state.client->forget_all(); },
             run_continuation,
         };
       }));
 
   caf::anon_send(forgetful, caf::put_atom::value);
-  caf::anon_send(forgetful, caf::put_atom::value);
-  caf::anon_send(forgetful, caf::delete_atom::value);  // the second one
+  caf::anon_send(forgetful, caf::delete_atom::value);
+  caf::anon_send(forgetful, caf::put_atom::value);  // alone is answered
   std::this_thread::sleep_for(options_.recovery_deadline + 500ms);
 
   EXPECT_EQ(answers, 1);

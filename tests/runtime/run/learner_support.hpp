@@ -36,6 +36,26 @@ inline Matrix matrix_of(std::size_t rows, std::size_t cols, const std::vector<fl
   return x;
 }
 
+/// Two distinct nodes; node 0 has node 1 as its neighbor. `seeds` index them.
+inline Batch two_nodes(std::vector<std::uint32_t> seeds, std::vector<std::int64_t> labels) {
+  auto sampled = std::make_shared<SampledBatch>();
+  sampled->hops = 1;
+  sampled->seed_index = std::move(seeds);
+  sampled->nodes.resize(1);
+  sampled->nodes[0].ids = {NodeId{0}, NodeId{1}};
+  sampled->nodes[0].hop_end = {2, 2};
+  sampled->edges.resize(1);
+  sampled->edges[0].offsets = {0, 1, 1};
+  sampled->edges[0].sources = {1};
+  sampled->edges[0].row_begin = {0, 2};
+  Batch b;
+  b.sampled = std::move(sampled);
+  b.rows.resize(1);
+  b.rows[0] = {matrix_of(2, 2, {1.0F, -0.5F, 0.25F, 2.0F}), {OriginalId{0}, OriginalId{1}}};
+  b.labels = std::move(labels);
+  return b;
+}
+
 /// A hundred steps on a batch halve its loss.
 inline void expect_learns(Learner& learner, const Batch& batch) {
   InlineExecutor executor;

@@ -17,26 +17,6 @@ LearnerOptions options(const std::string& loss = "cross_entropy") {
   return o;
 }
 
-/// Two distinct nodes; node 0 has node 1 as its neighbour. `seeds` index them.
-Batch batch(std::vector<std::uint32_t> seeds, std::vector<std::int64_t> labels) {
-  auto sampled = std::make_shared<SampledBatch>();
-  sampled->hops = 1;
-  sampled->seed_index = std::move(seeds);
-  sampled->nodes.resize(1);
-  sampled->nodes[0].ids = {NodeId{0}, NodeId{1}};
-  sampled->nodes[0].hop_end = {2, 2};
-  sampled->edges.resize(1);
-  sampled->edges[0].offsets = {0, 1, 1};
-  sampled->edges[0].sources = {1};
-  sampled->edges[0].row_begin = {0, 2};
-  Batch b;
-  b.sampled = std::move(sampled);
-  b.rows.resize(1);
-  b.rows[0] = {matrix_of(2, 2, {1.0F, -0.5F, 0.25F, 2.0F}), {OriginalId{0}, OriginalId{1}}};
-  b.labels = std::move(labels);
-  return b;
-}
-
 std::vector<float> copy(std::span<const float> values) {
   return {values.begin(), values.end()};
 }
@@ -45,10 +25,10 @@ TEST(Learner, DuplicateSeedsCountAsOftenAsTheyOccur) {
   InlineExecutor executor;
   const auto learner = make(options());
 
-  ASSERT_OK_AND_ASSIGN(const auto once, learner->compute(executor, batch({0}, {1})));
+  ASSERT_OK_AND_ASSIGN(const auto once, learner->compute(executor, two_nodes({0}, {1})));
   const auto gradient_once = copy(once.gradient);
   const auto loss_once = once.loss_sum;
-  ASSERT_OK_AND_ASSIGN(const auto twice, learner->compute(executor, batch({0, 0}, {1, 1})));
+  ASSERT_OK_AND_ASSIGN(const auto twice, learner->compute(executor, two_nodes({0, 0}, {1, 1})));
 
   EXPECT_EQ(twice.weight, 2U);
   EXPECT_DOUBLE_EQ(twice.loss_sum, 2 * loss_once);
@@ -61,7 +41,7 @@ TEST(Learner, AStepWithItsOwnGradientEqualsOneWithTheMeanOfOneRank) {
   InlineExecutor executor;
   const auto alone = make(options());
   const auto one_of_one = make(options());
-  const auto of_three = batch({0, 1, 0}, {1, 0, 0});
+  const auto of_three = two_nodes({0, 1, 0}, {1, 0, 0});
   for (int step = 0; step < 5; ++step) {
     ASSERT_OK_AND_ASSIGN(const auto own, alone->compute(executor, of_three));
     alone->apply_own(own.weight);
@@ -85,14 +65,14 @@ TEST(Learner, UnlabelledSeedsAddNothing) {
   InlineExecutor executor;
   const auto learner = make(options());
 
-  ASSERT_OK_AND_ASSIGN(const auto one, learner->compute(executor, batch({0}, {1})));
+  ASSERT_OK_AND_ASSIGN(const auto one, learner->compute(executor, two_nodes({0}, {1})));
   const auto gradient = copy(one.gradient);
-  ASSERT_OK_AND_ASSIGN(const auto both, learner->compute(executor, batch({0, 1}, {1, -1})));
+  ASSERT_OK_AND_ASSIGN(const auto both, learner->compute(executor, two_nodes({0, 1}, {1, -1})));
   EXPECT_EQ(both.weight, 1U);
   for (std::size_t i = 0; i < gradient.size(); ++i) {
     EXPECT_FLOAT_EQ(both.gradient[i], gradient[i]);
   }
-  ASSERT_OK_AND_ASSIGN(const auto none, learner->compute(executor, batch({1}, {-1})));
+  ASSERT_OK_AND_ASSIGN(const auto none, learner->compute(executor, two_nodes({1}, {-1})));
   EXPECT_EQ(none.weight, 0U);
   EXPECT_TRUE(none.gradient.empty());
 }
@@ -100,7 +80,7 @@ TEST(Learner, UnlabelledSeedsAddNothing) {
 TEST(Learner, AnEmptyBatchHasWeightZeroAndNoOutputs) {
   InlineExecutor executor;
   const auto learner = make(options());
-  auto empty = batch({}, {});
+  auto empty = two_nodes({}, {});
 
   ASSERT_OK_AND_ASSIGN(const auto share, learner->compute(executor, empty));
   ASSERT_OK_AND_ASSIGN(const auto outputs, learner->outputs(executor, empty));
@@ -113,7 +93,7 @@ TEST(Learner, AppliesTheMeanGradientAndNothingForWeightZero) {
   InlineExecutor executor;
   const auto learner = make(options());
   const auto before = *learner->snapshot();
-  ASSERT_OK_AND_ASSIGN(const auto share, learner->compute(executor, batch({0}, {1})));
+  ASSERT_OK_AND_ASSIGN(const auto share, learner->compute(executor, two_nodes({0}, {1})));
   const auto gradient = copy(share.gradient);
 
   learner->apply(gradient, 0);
@@ -134,7 +114,7 @@ TEST(Learner, PositiveTargetsCountAsTheJobSays) {
   weighted.pos_weight = 3;
   const auto learner = make(weighted);
   const auto plain = make(options("bce_logits"));
-  const auto b = batch({0, 1}, {1, 0});
+  const auto b = two_nodes({0, 1}, {1, 0});
 
   ASSERT_OK_AND_ASSIGN(const auto outputs, learner->outputs(executor, b));
   ASSERT_OK_AND_ASSIGN(const auto share, learner->compute(executor, b));
@@ -151,7 +131,7 @@ TEST(Learner, PositiveTargetsCountAsTheJobSays) {
 TEST(Learner, BinaryLogitsLearnFromLabelsZeroAndOne) {
   InlineExecutor executor;
   const auto learner = make(options("bce_logits"));
-  const auto b = batch({0, 1}, {1, 0});
+  const auto b = two_nodes({0, 1}, {1, 0});
 
   ASSERT_OK_AND_ASSIGN(const auto outputs, learner->outputs(executor, b));
   ASSERT_OK_AND_ASSIGN(const auto share, learner->compute(executor, b));
@@ -179,7 +159,7 @@ TEST(Learner, BestParametersAreThoseKept) {
   const auto learner = make(options());
   const auto start = *learner->snapshot();
   learner->keep_best();
-  ASSERT_OK_AND_ASSIGN(const auto share, learner->compute(executor, batch({0}, {1})));
+  ASSERT_OK_AND_ASSIGN(const auto share, learner->compute(executor, two_nodes({0}, {1})));
 
   learner->apply(copy(share.gradient), 1);
 
@@ -191,7 +171,7 @@ TEST(Learner, BestParametersAreThoseKept) {
 TEST(Learner, GivesOutputsOfTheBestParametersToo) {
   InlineExecutor executor;
   const auto learner = make(options());
-  const auto b = batch({0, 1}, {1, 0});
+  const auto b = two_nodes({0, 1}, {1, 0});
   const auto numbers = [](const Matrix& m) { return copy(m.view().flat()); };
   ASSERT_OK_AND_ASSIGN(const auto start, learner->outputs(executor, b));
   ASSERT_OK_AND_ASSIGN(const auto none_kept, learner->best_outputs(executor, b));
@@ -212,7 +192,8 @@ void train(Learner& learner, std::uint32_t steps) {
   InlineExecutor executor;
   for (std::uint32_t step = 0; step < steps; ++step) {
     const std::int64_t label = static_cast<std::int64_t>(learner.steps() % 2);
-    ASSERT_OK_AND_ASSIGN(const auto share, learner.compute(executor, batch({0, 1}, {label, 1})));
+    ASSERT_OK_AND_ASSIGN(const auto share,
+                         learner.compute(executor, two_nodes({0, 1}, {label, 1})));
     auto mean = copy(share.gradient);
     for (auto& value : mean) {
       value /= static_cast<float>(share.weight);
@@ -271,7 +252,7 @@ TEST(Learner, ClipsTheMeanGradientBeforeTheOptimizer) {
   o.clip = 1e-3;
   const auto clipped = make(o);
   const auto before = *clipped->snapshot();
-  ASSERT_OK_AND_ASSIGN(const auto share, clipped->compute(executor, batch({0}, {1})));
+  ASSERT_OK_AND_ASSIGN(const auto share, clipped->compute(executor, two_nodes({0}, {1})));
   double squares = 0;
   for (const float g : share.gradient) {
     squares += static_cast<double>(g) * g;
@@ -320,7 +301,7 @@ TEST(Learner, TheRateIsThatOfTheEpochHoweverItGotThere) {
 }
 
 Batch multilabel_batch(const std::vector<float>& targets, std::size_t cols) {
-  auto b = batch({0, 1}, {});
+  auto b = two_nodes({0, 1}, {});
   b.targets = matrix_of(2, cols, targets);
   return b;
 }
@@ -356,27 +337,28 @@ TEST(Learner, RefusesTargetsAndLabelsThatDoNotFitTheLoss) {
 
   EXPECT_ERROR(multi->compute(executor, multilabel_batch({1, 0, 1, 0}, 2)),
                Errc::failed_precondition, "expected 3 columns for 2 seeds, found 2 for 2");
-  EXPECT_ERROR(multi->compute(executor, batch({0, 1}, {1, 0})), Errc::failed_precondition,
+  EXPECT_ERROR(multi->compute(executor, two_nodes({0, 1}, {1, 0})), Errc::failed_precondition,
                "expected targets");
   EXPECT_ERROR(classes->compute(executor, multilabel_batch({1, 0}, 1)), Errc::failed_precondition,
                "expected classes");
-  EXPECT_ERROR(classes->compute(executor, batch({0, 1}, {0, 2})), Errc::failed_precondition,
+  EXPECT_ERROR(classes->compute(executor, two_nodes({0, 1}, {0, 2})), Errc::failed_precondition,
                "expected -1 to 1, found 2 at seed 1");
-  EXPECT_ERROR(binary->compute(executor, batch({0}, {-2})), Errc::failed_precondition, "found -2");
+  EXPECT_ERROR(binary->compute(executor, two_nodes({0}, {-2})), Errc::failed_precondition,
+               "found -2");
 }
 
 TEST(Learner, LearnsWithGraphConvolutions) {
   auto o = options();
   o.model.kind = "gcn";
-  expect_learns(*make(o), batch({0, 1}, {0, 1}));
+  expect_learns(*make(o), two_nodes({0, 1}, {0, 1}));
 }
 
 TEST(Learner, RefusesBatchesThatDoNotFit) {
   InlineExecutor executor;
   const auto learner = make(options());
-  auto narrow = batch({0}, {1});
+  auto narrow = two_nodes({0}, {1});
   narrow.rows[0].features = Matrix(2, 1);
-  auto unlabelled = batch({0}, {});
+  auto unlabelled = two_nodes({0}, {});
 
   EXPECT_ERROR(learner->compute(executor, narrow), Errc::failed_precondition,
                "nodes in 2 columns, found 2 in 1");
@@ -395,7 +377,7 @@ TEST(Learner, RefusesBatchesThatDoNotFit) {
 TEST(Learner, RefusesBatchesThatItsModelCannotUse) {
   const auto learner = make(options());
   const auto changed = [&](auto change) {
-    return compute_changed(*learner, batch({0}, {1}), change);
+    return compute_changed(*learner, two_nodes({0}, {1}), change);
   };
   const auto refused = Errc::failed_precondition;
   EXPECT_ERROR(changed([](auto& s, auto&) { s.hops = 0; }), refused, "at least 1 hops");
