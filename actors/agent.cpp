@@ -34,8 +34,9 @@ caf::behavior agent(Agent* self, AgentOptions options) {
       },
       [self](const Ref<net::EndProcess>& end) {
         auto promise = self->make_response_promise();
+        self->state.options.decide_end(*end);
         promise.deliver(Ref<net::LinkTotals>(net::LinkTotals{}));
-        self->state.options.end(*end);
+        self->state.options.begin_end();
       },
   };
 }

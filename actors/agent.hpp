@@ -15,7 +15,9 @@ namespace troupe {
 struct AgentOptions {
   std::function<Status(const net::SpawnProcess&)> spawn;
   std::function<void(const net::ProcessLife&)> kill;  ///< nothing if it has ended
-  std::function<void(const net::EndProcess&)> end;    ///< the answer is on its way
+  /// Why the process ends, before the answer: who has it may close the link at once.
+  std::function<void(const net::EndProcess&)> decide_end;
+  std::function<void()> begin_end;  ///< the answer is on its way
 };
 
 /// | receives               | replies              | errors                        |

@@ -33,8 +33,9 @@ caf::behavior member(Member* self, MemberOptions options) {
       },
       [self](const Ref<net::EndProcess>& end) {
         auto promise = self->make_response_promise();
+        self->state.options.decide_end(*end);
         promise.deliver(Ref<net::LinkTotals>(self->state.options.totals()));
-        self->state.options.end(*end);
+        self->state.options.begin_end();
       },
   };
 }

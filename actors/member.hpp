@@ -15,7 +15,9 @@ struct MemberOptions {
   std::function<void(const net::Members&)> meet;  ///< makes links to those that are there
   std::function<void()> stop_ranks;  ///< may be empty: no ranks with a program of the user's
   std::function<net::LinkTotals()> totals;
-  std::function<void(const net::EndProcess&)> end;  ///< the answer is on its way
+  /// Why the process ends, before the answer: who has it may close the link at once.
+  std::function<void(const net::EndProcess&)> decide_end;
+  std::function<void()> begin_end;  ///< the answer is on its way
 };
 
 /// | receives             | replies              |

@@ -85,14 +85,16 @@ Status serve_as_agent(DirectorLink& link) {
   };
   ChildProcesses children({.line = print_line, .exited = exited});
   const auto agent = spawn_agent(
-      system, {.spawn =
-                   [&](const net::SpawnProcess& request) {
-                     return children.start(child_number(request.life),
-                                           member_command(arguments, request, link.secrets()));
-                   },
-               .kill = [&](const net::ProcessLife& life) { children.kill(child_number(life)); },
-               .end = [ending = link.ending()](
-                          const net::EndProcess& end) { ending->set(net::status_of(end)); }});
+      system,
+      {.spawn =
+           [&](const net::SpawnProcess& request) {
+             return children.start(child_number(request.life),
+                                   member_command(arguments, request, link.secrets()));
+           },
+       .kill = [&](const net::ProcessLife& life) { children.kill(child_number(life)); },
+       .decide_end = [ending = link.ending()](
+                         const net::EndProcess& end) { ending->decide(net::status_of(end)); },
+       .begin_end = [ending = link.ending()] { ending->begin(); }});
   const auto connected = link.connect(
       {.name =
            [&](ProcessId id) { return id == director_life.process ? "director" : arguments.name; },

@@ -12,20 +12,29 @@ namespace troupe {
 /// Threads: all members from any thread.
 class Ending {
  public:
+  /// From now on the end has this reason, also if it begins for another, like a link that closes.
   /// \param why  an error, or ok: the run went well
-  void set(const Status& why) {
+  void decide(const Status& why) {
+    const std::lock_guard guard(mutex_);
+    if (!why_) {
+      why_ = why;
+    }
+  }
+  /// Lets wait() return; the end must be decided.
+  void begin() {
     {
       const std::lock_guard guard(mutex_);
-      if (why_) {
-        return;
-      }
-      why_ = why;
+      begun_ = true;
     }
     changed_.notify_all();
   }
+  void set(const Status& why) {
+    decide(why);
+    begin();
+  }
   Status wait() {
     std::unique_lock guard(mutex_);
-    changed_.wait(guard, [this] { return why_.has_value(); });
+    changed_.wait(guard, [this] { return begun_; });
     return *why_;
   }
 
@@ -33,6 +42,7 @@ class Ending {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<Status> why_;
+  bool begun_ = false;
 };
 
 }  // namespace troupe

@@ -345,7 +345,8 @@ Status MemberProcess::run() {
              }
            },
        .totals = [this] { return link_.neighbours().totals(); },
-       .end = [ending](const net::EndProcess& end) { ending->set(net::status_of(end)); }});
+       .decide_end = [ending](const net::EndProcess& end) { ending->decide(net::status_of(end)); },
+       .begin_end = [ending] { ending->begin(); }});
   TROUPE_RETURN_IF_ERROR(link_.connect(
       {.name = [this](ProcessId id) { return name_of(id); },
        .connected = [this](ProcessId id,

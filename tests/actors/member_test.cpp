@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 #include <mutex>
+#include <thread>
 
 namespace troupe {
 namespace {
@@ -43,16 +44,22 @@ class ProcessActor : public ::testing::Test {
                  [&](const caf::error& error) { result = from_caf(error); });
     return result;
   }
-  /// The end is told after the answer: asks until it was.
+  /// Slow, so that an answer that does not wait for it is there before.
+  void decide(const net::EndProcess& end) {
+    std::this_thread::sleep_for(50ms);
+    note("decided: " + end.why);
+  }
+  /// The end begins after the answer: asks until it has.
   template <class Probe>
-  bool wait_for(const std::string& line, Probe probe) {
+  void expect_end(const std::string& why, Probe probe) {
+    EXPECT_EQ(std::ranges::count(lines(), "decided: " + why), 1) << "before the answer";
     for (int i = 0; i < 1000; ++i) {
-      if (const auto now = lines(); std::ranges::count(now, line) > 0) {
-        return true;
+      if (std::ranges::count(lines(), "end") > 0) {
+        return;
       }
       probe();
     }
-    return false;
+    FAIL() << "the end does not begin";
   }
 
   caf::actor_system_config config_;
@@ -74,7 +81,8 @@ class MemberTest : public ProcessActor {
                note("totals");
                return net::LinkTotals{.requests = 3, .bytes = 70};
              },
-         .end = [this](const auto& end) { note("end: " + end.why); }});
+         .decide_end = [this](const auto& end) { decide(end); },
+         .begin_end = [this] { note("end"); }});
   }
   void tell(std::uint64_t number) { EXPECT_OK(ask<net::Done>(net::Members{number, 0, {}})); }
 };
@@ -91,7 +99,7 @@ TEST_F(MemberTest, TheEndIsAnsweredWithTheTotals) {
 
   EXPECT_EQ(totals.requests, 3U);
   EXPECT_EQ(totals.bytes, 70U);
-  EXPECT_TRUE(wait_for("end: over", [this] { tell(0); }));
+  expect_end("over", [this] { tell(0); });
 }
 
 TEST_F(MemberTest, RanksAreToldToStopWhereThereAreSome) {
@@ -99,7 +107,8 @@ TEST_F(MemberTest, RanksAreToldToStopWhereThereAreSome) {
   EXPECT_EQ(lines(), (Lines{"stop ranks"}));
 
   caf::anon_send_exit(actor_, caf::exit_reason::kill);
-  actor_ = spawn_member(system_, {.meet = {}, .stop_ranks = {}, .totals = {}, .end = {}});
+  actor_ = spawn_member(
+      system_, {.meet = {}, .stop_ranks = {}, .totals = {}, .decide_end = {}, .begin_end = {}});
   EXPECT_OK(ask<net::Done>(net::StopRanks{}));
 }
 
@@ -118,7 +127,8 @@ class AgentTest : public ProcessActor {
              [this](const net::ProcessLife& life) {
                note(fmt::format("kill {}.{}", raw(life.process), life.incarnation));
              },
-         .end = [this](const net::EndProcess& end) { note("end: " + end.why); }});
+         .decide_end = [this](const auto& end) { decide(end); },
+         .begin_end = [this] { note("end"); }});
   }
   Result<net::Done> spawn(std::uint32_t incarnation) {
     return ask<net::Done>(net::SpawnProcess{{ProcessId{3}, incarnation}, "host 0"});
@@ -152,9 +162,9 @@ TEST_F(AgentTest, WhatCannotBeStartedIsAnsweredWithTheReason) {
 
 TEST_F(AgentTest, TheEndIsAnsweredAndThenDone) {
   EXPECT_OK(ask<net::LinkTotals>(net::EndProcess{Errc::cancelled, "interrupted"}));
-  EXPECT_TRUE(wait_for("end: interrupted", [this] {
+  expect_end("interrupted", [this] {
     EXPECT_OK(ask<net::Done>(net::KillProcess{{ProcessId{9}, 1}}));
-  }));
+  });
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
-// Who is told, and how often, when a run cannot go on.
+// Who is told, and how often, when a run cannot go on; why a process ends.
 #include "launcher/processes/run_verdict.hpp"
 
+#include "launcher/processes/ending.hpp"
 #include "launcher/processes/life_table.hpp"
 #include "tests/support/expect.hpp"
 
@@ -10,6 +11,20 @@ namespace troupe {
 namespace {
 
 const std::function<bool()> never = [] { return false; };
+
+TEST(Ending, HasTheReasonDecidedFirstWhoeverBeginsIt) {
+  Ending told;
+  told.decide(ok_status());
+  std::thread link([&] { told.set(Error(Errc::cancelled, "the run is over")); });
+  EXPECT_OK(told.wait());
+  link.join();
+
+  Ending lost;
+  lost.set(Error(Errc::peer_lost, "the director is lost"));
+  lost.decide(ok_status());
+  lost.begin();
+  EXPECT_ERROR(lost.wait(), Errc::peer_lost, "the director is lost");
+}
 
 TEST(RunVerdict, IsAwaitedUntilAllAreThereOrOneCannotCome) {
   RunVerdict good;
