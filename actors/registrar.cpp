@@ -22,6 +22,7 @@ struct RegistrarState {
   RegistrarOptions options;
   std::unique_ptr<Roster> roster;
   bool ending = false;
+  std::uint64_t restarts = 0;  ///< of the ranks
 };
 using Registrar = caf::stateful_actor<RegistrarState>;
 
@@ -30,6 +31,9 @@ struct StartNow {
   Roster::Action action;
 };
 struct JoinDeadline {};
+struct ReturnDeadline {
+  std::uint64_t restart = 0;
+};
 struct StartDeadline {
   net::ProcessLife life;
   std::chrono::milliseconds within;
@@ -129,6 +133,27 @@ void start_now(Registrar* self, const Roster::Action& action) {
   }
 }
 
+/// All processes are to be there again within a deadline.
+void restart_ranks(Registrar* self, const std::string& why) {
+  auto& state = self->state;
+  state.options.welcome.resume = state.options.restart_ranks(why);
+  self->delayed_send(self, state.options.return_deadline,
+                     Ref<ReturnDeadline>(ReturnDeadline{++state.restarts}));
+}
+
+void return_deadline(Registrar* self, const ReturnDeadline& late) {
+  auto& state = self->state;
+  const auto missing = state.roster->missing();
+  if (state.ending || late.restart != state.restarts || missing.empty()) {
+    return;
+  }
+  state.options.give_up(
+      Error(Errc::peer_lost,
+            fmt::format("{}: lost, and not back within {} ms; try: their output, a larger "
+                        "cluster.recovery_deadline, or --resume",
+                        fmt::join(missing, ", "), state.options.return_deadline.count())));
+}
+
 struct Doing {
   Registrar* self;
   RegistrarOptions& options = self->state.options;
@@ -141,6 +166,12 @@ struct Doing {
   void operator()(const Roster::Say& say) { options.say(say.line); }
   void operator()(const Roster::Changed&) { options.changed(*self->state.roster); }
   void operator()(const Roster::Complete&) { options.complete(); }
+  void operator()(const Roster::RestartRanks& restart) { restart_ranks(self, restart.why); }
+  void operator()(const Roster::TakeEnd& take) {
+    if (options.ranks_ended) {
+      options.ranks_ended(take.ended);
+    }
+  }
   void operator()(const Roster::GiveUp& give_up) { options.give_up(give_up.why); }
 };
 
@@ -194,7 +225,7 @@ void join_deadline(Registrar* self) {
 
 Result<net::StateReply> start_state(const RegistrarOptions& options,
                                     const net::ReadStart& request) {
-  if (!options.start_state) {
+  if (!options.welcome.resume) {
     return Error(Errc::failed_precondition,
                  fmt::format("process {}: expected a run that is resumed", raw(request.process)));
   }
@@ -271,9 +302,7 @@ caf::behavior registrar(Registrar* self, RegistrarOptions options) {
         return done();
       },
       [self, done](const Ref<net::RanksEnded>& ended) {
-        if (self->state.options.ranks_ended) {
-          self->state.options.ranks_ended(*ended);
-        }
+        carry_out(self, self->state.roster->ranks_ended(*ended));
         return done();
       },
       [self, done](const Ref<net::RankEpoch>& epoch) {
@@ -294,6 +323,7 @@ caf::behavior registrar(Registrar* self, RegistrarOptions options) {
       [self](const Ref<StartNow>& start) { start_now(self, start->action); },
       [self](const Ref<StartDeadline>& late) { start_deadline(self, *late); },
       [self](const Ref<JoinDeadline>&) { join_deadline(self); },
+      [self](const Ref<ReturnDeadline>& late) { return_deadline(self, *late); },
       [self](const Ref<EndAll>& request) { end_all(self, *request); },
   };
 }

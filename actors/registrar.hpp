@@ -36,14 +36,19 @@ struct RegistrarOptions {
   std::function<void(const std::string&)> say;              ///< a line about a loss
   std::function<void(const net::Notice&)> notice;           ///< of a process
   std::function<void(const net::RanksEnded&)> ranks_ended;  ///< those of a process; may be empty
+  /// With a user program: all ranks begin again. Returns whether from a state, which start_state then
+  /// gives; else from the beginning.
+  std::function<bool(const std::string& why)> restart_ranks = {};
   /// With a user program: a rank has made the last step of an epoch; may be empty.
   std::function<void(const net::RankEpoch&)> rank_epoch = {};
-  /// With a user program: the state that ranks of a resumed run begin with; may be empty.
+  /// The state that ranks of a user program begin with, where `Welcome::resume` says so.
   std::function<Result<net::StateReply>(const net::ReadStart&)> start_state = {};
   /// With a user program: keeps a state of the ranks. Called on `io`, may block; may be empty.
   std::function<Status(const net::KeepState&)> keep_state = {};
   std::shared_ptr<Executor> io = nullptr;           ///< For keep_state
   std::chrono::milliseconds join_deadline{60'000};  ///< until all are there for the first time
+  /// With a user program: until all are there again, after a loss.
+  std::chrono::milliseconds return_deadline{60'000};
   /// From the start of a process until it joins, doubled with every loss in a row; 0: not bounded.
   std::chrono::milliseconds start_deadline{0};
   std::chrono::milliseconds agent_start_deadline{0};

@@ -35,7 +35,7 @@ caf::actor start_rank(Places& places, const RankPlace& at) {
   return actor;
 }
 
-Status call(const RankThreads::RankFunction& fn, Session& session) {
+Status result_of(const RankThreads::RankFunction& fn, Session& session) {
   try {
     TROUPE_RETURN_IF_ERROR(fn(session));
     return session.status();
@@ -44,6 +44,13 @@ Status call(const RankThreads::RankFunction& fn, Session& session) {
   } catch (...) {
     return Error(Errc::internal, "exception of a type without a text");
   }
+}
+
+/// However the function tells that a peer was lost: that is why it ends.
+Status call(const RankThreads::RankFunction& fn, Session& session) {
+  auto result = result_of(fn, session);
+  const auto& status = session.status();
+  return !status && status.error().code() == Errc::peer_lost ? status : result;
 }
 
 }  // namespace

@@ -45,6 +45,7 @@ ProcessClusterSetup process_setup(const RunArguments& arguments,
   setup.program = program;
   setup.resume = watch->resume();
   setup.keep_state = [watch](net::TrainingState state) { return watch->keep(std::move(state)); };
+  setup.go_back = [watch] { return watch->go_back(); };
   setup.on_epoch = [watch](const net::RankEpoch& epoch) { watch->epoch(epoch); };
   setup.hooks.on_step = [watch](const StepReport& step) { watch->step(step); };
   setup.say = [watch](const std::string& text) { watch->note(text); };

@@ -137,14 +137,14 @@ class Session {
   /// \errors invalid_argument: other columns than before
   Status make_tensor(std::uint32_t tensor, std::uint32_t cols, NodeTypeId node_type = {});
   /// Rows of a tensor, in the order of `nodes`: [nodes, cols].
-  /// \errors not_found: it was not made; invalid_argument: a node that is not there
+  /// \errors not_found: it was not made; invalid_argument: a node that is not there; peer_lost: a
+  ///   holder has lost it
   Result<Matrix> read_rows(std::uint32_t tensor, std::span<const NodeId> nodes,
                            NodeTypeId node_type = {});
   /// Replaces rows. When it returns, every replica has them: all ranks that read from then on see
   /// them. Written rows of other ranks that are under way may come before or after.
   /// \param rows  [nodes, cols]
-  /// \errors not_found, invalid_argument as above; failed_precondition: a holder has lost what was
-  ///   written; resume from the last checkpoint
+  /// \errors not_found, invalid_argument as above; peer_lost: a holder has lost what was written
   Status write_rows(std::uint32_t tensor, std::span<const NodeId> nodes, ConstMatrix rows,
                     NodeTypeId node_type = {});
   /// Adds to rows, in the order of `nodes`. Sums of several ranks to one row in one step depend on who

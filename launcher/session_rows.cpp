@@ -19,6 +19,11 @@ CollectOptions collect_nothing(std::size_t types) {
   return collect;
 }
 
+/// A holder that was started again has lost what was written to it.
+Error written_is_lost(const Error& why, const std::string& doing) {
+  return Error(Errc::peer_lost, why.what()).with(doing);
+}
+
 }  // namespace
 
 Status Session::State::check_nodes(std::span<const NodeId> nodes, NodeTypeId type) const {
@@ -74,8 +79,15 @@ Result<Matrix> Session::State::read_tensor(const TensorKey& key, std::span<const
   auto collect = collect_nothing(place.host->graph->node_types.size());
   collect.decoders[raw(key.second)] = RowDecoder::plain(cols);
   collect.source = {RowSource::Kind::tensor, key.first};
-  TROUPE_ASSIGN_OR_RETURN(auto rows, read(nodes, key.second, std::move(collect)));
-  return std::move(rows.features);
+  auto rows = read(nodes, key.second, std::move(collect));
+  if (!rows && rows.error().code() == Errc::not_found) {
+    const auto lost = written_is_lost(rows.error(), fmt::format("reading tensor {}", key.first));
+    return keep(lost).error();
+  }
+  if (!rows) {
+    return std::move(rows).error();
+  }
+  return std::move(rows->features);
 }
 
 Result<NodeRows> Session::read_rows(std::span<const NodeId> nodes, NodeTypeId node_type) {
@@ -166,8 +178,13 @@ Status Session::State::write(const TensorKey& key, std::span<const NodeId> nodes
     request.shares.emplace(part, std::move(message));
   }
   const auto done = ask<net::Done>(std::move(request));
-  return keep(done ? ok_status()
-                   : Error(done.error()).with(fmt::format("writing tensor {}", key.first)));
+  if (done) {
+    return ok_status();
+  }
+  const auto doing = fmt::format("writing tensor {}", key.first);
+  return keep(done.error().code() == Errc::failed_precondition
+                  ? written_is_lost(done.error(), doing)
+                  : Error(done.error()).with(doing));
 }
 
 Status Session::make_tensor(std::uint32_t tensor, std::uint32_t cols, NodeTypeId node_type) {

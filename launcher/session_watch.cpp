@@ -23,8 +23,10 @@ void print_results(const Report& report, const Job& job) {
 
 }  // namespace
 
-SessionWatch::SessionWatch(const Job& job, std::shared_ptr<const Checkpoint> resume, MetricsLog log)
+SessionWatch::SessionWatch(const Job& job, CheckpointOrigin origin,
+                           std::shared_ptr<const Checkpoint> resume, MetricsLog log)
     : job_(job),
+      origin_(std::move(origin)),
       resume_(std::move(resume)),
       metrics_(std::move(log)),
       record_(job.cluster.world(), resume_ ? resume_->record.epochs : std::vector<EpochRecord>()) {}
@@ -39,7 +41,8 @@ Result<std::shared_ptr<SessionWatch>> SessionWatch::begin(const Job& job, bool r
   }
   TROUPE_ASSIGN_OR_RETURN(auto log, MetricsLog::open(job.output / "metrics.jsonl",
                                                      from ? metrics_point(*from) : MetricsPoint{}));
-  std::shared_ptr<SessionWatch> watch(new SessionWatch(job, std::move(from), std::move(log)));
+  std::shared_ptr<SessionWatch> watch(
+      new SessionWatch(job, run.origin, std::move(from), std::move(log)));
   watch->write_ = checkpoint_writer(run, {}, [self = watch.get()](const std::string& folder) {
     const std::lock_guard guard(self->mutex_);
     self->last_checkpoint_ = folder;
@@ -56,6 +59,28 @@ Status SessionWatch::keep(net::TrainingState state) {
   }
   checkpoint.training = std::move(state);
   return write_(checkpoint);
+}
+
+Result<std::shared_ptr<const Checkpoint>> SessionWatch::go_back() {
+  std::shared_ptr<const Checkpoint> from;
+  std::string line = "all ranks start again from the beginning: there is no checkpoint";
+  const bool any = [this] {
+    const std::lock_guard guard(mutex_);
+    return resume_ != nullptr || !last_checkpoint_.empty();
+  }();
+  if (any) {
+    TROUPE_ASSIGN_OR_RETURN(from, find_checkpoint({job_, origin_}, {}, [&](const std::string& at) {
+                              line = "all ranks start again, " + at;
+                            }));
+  }
+  note(line);
+  const std::lock_guard guard(mutex_);
+  const auto point = from ? metrics_point(*from) : MetricsPoint{};
+  record_.go_back(point.global_step);
+  if (metrics_) {
+    tell(metrics_->rewind(point));
+  }
+  return from;
 }
 
 void SessionWatch::epoch(const net::RankEpoch& epoch) {

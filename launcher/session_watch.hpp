@@ -7,6 +7,7 @@
 #include "launcher/prepare_store.hpp"
 #include "launcher/rank_threads.hpp"
 #include "runtime/job/job.hpp"
+#include "runtime/run/checkpoint_origin.hpp"
 #include "runtime/run/metrics_log.hpp"
 #include "runtime/run/session_record.hpp"
 
@@ -32,6 +33,10 @@ class SessionWatch {
   std::shared_ptr<const Checkpoint> resume() const { return resume_; }
   /// Writes a state of all ranks, with the record of the epochs that were over; blocks.
   Status keep(net::TrainingState state);
+  /// Ranks of real processes have lost one another: finds the newest checkpoint of this run, and drops
+  /// what was recorded after it. \returns null: there is none, they begin at the beginning
+  /// \errors those of find_checkpoint()
+  Result<std::shared_ptr<const Checkpoint>> go_back();
   void epoch(const net::RankEpoch& epoch);
   void step(const StepReport& step);
   /// A line about a loss or what was done about it, to standard error and for the report.
@@ -46,10 +51,12 @@ class SessionWatch {
 
  private:
   using TimePoint = std::chrono::steady_clock::time_point;
-  SessionWatch(const Job& job, std::shared_ptr<const Checkpoint> resume, MetricsLog log);
+  SessionWatch(const Job& job, CheckpointOrigin origin, std::shared_ptr<const Checkpoint> resume,
+               MetricsLog log);
   void tell(const Status& written);
 
   const Job job_;
+  const CheckpointOrigin origin_;
   const std::shared_ptr<const Checkpoint> resume_;
   const TimePoint began_ = std::chrono::steady_clock::now();
   std::function<Status(const Checkpoint&)> write_;

@@ -103,12 +103,16 @@ Traffic ProcessCluster::finish() {
 /// How the ranks of all processes end.
 class RanksOutcome {
  public:
-  explicit RanksOutcome(Layout layout) : layout_(std::move(layout)) {
+  explicit RanksOutcome(Layout layout) : layout_(std::move(layout)) { restart(); }
+  /// All ranks begin again.
+  void restart() {
+    const std::lock_guard guard(mutex_);
     for (const auto& process : layout_.processes) {
       if (!process.ranks.empty()) {
         missing_.insert(process.id);
       }
     }
+    outcome_ = {};
   }
   /// \param told  called once, when all have ended or one with an error
   void wait(std::function<void(SessionOutcome)> told) {
@@ -175,6 +179,7 @@ class Sessions final : public ProcessSessions {
     }
   }
   void stop() override {
+    group_->stop_ranks();
     const auto first = group_->plan().layout.process_of(Rank{0});  // the ranks follow it
     if (const auto member = group_->process()->member(first)) {
       caf::anon_send(member, Ref<net::StopRanks>(net::StopRanks{}));
@@ -206,7 +211,8 @@ Result<std::unique_ptr<ProcessSessions>> make_process_sessions(const Job& job,
   const auto outcome = std::make_shared<RanksOutcome>(make_layout(job));
   TROUPE_ASSIGN_OR_RETURN(
       auto group, ProcessGroup::open(job, store, std::move(setup),
-                                     [outcome](const net::RanksEnded& e) { outcome->add(e); }));
+                                     {.ended = [outcome](const auto& e) { outcome->add(e); },
+                                      .restarted = [outcome] { outcome->restart(); }}));
   const auto complete = group->wait_complete(stop);
   auto sessions = std::make_unique<Sessions>(std::move(group), outcome);
   TROUPE_RETURN_IF_ERROR(complete);

@@ -33,17 +33,19 @@ milliseconds start_deadline(const ClusterJob& cluster) {
 
 }  // namespace
 
-Result<std::unique_ptr<ProcessGroup>> ProcessGroup::open(
-    const Job& job, const PartitionedStore& store, ProcessClusterSetup setup,
-    std::function<void(const net::RanksEnded&)> ranks_ended) {
-  std::unique_ptr<ProcessGroup> group(new ProcessGroup());
-  TROUPE_RETURN_IF_ERROR(group->start(job, store, std::move(setup), std::move(ranks_ended)));
+Result<std::unique_ptr<ProcessGroup>> ProcessGroup::open(const Job& job,
+                                                         const PartitionedStore& store,
+                                                         ProcessClusterSetup setup,
+                                                         ProgramEvents events) {
+  std::unique_ptr<ProcessGroup> group(new ProcessGroup(std::move(events)));
+  TROUPE_RETURN_IF_ERROR(group->start(job, store, std::move(setup)));
   return group;
 }
 
-Status ProcessGroup::start(const Job& job, const PartitionedStore& store, ProcessClusterSetup setup,
-                           std::function<void(const net::RanksEnded&)> ranks_ended) {
+Status ProcessGroup::start(const Job& job, const PartitionedStore& store,
+                           ProcessClusterSetup setup) {
   setup_ = std::move(setup);
+  ranks_begin_ = setup_.resume;
   setup_.hooks.take_only = setup_.hooks.take_only || !setup_.program.empty();
   hooks_ = std::make_shared<const ClusterHooks>(setup_.hooks);
   TROUPE_ASSIGN_OR_RETURN(entrance_, make_entrance(job));
@@ -59,7 +61,7 @@ Status ProcessGroup::start(const Job& job, const PartitionedStore& store, Proces
   welcome.own_program = !setup_.program.empty();
   welcome.store = std::filesystem::absolute(store.dir()).string();
   TROUPE_ASSIGN_OR_RETURN(welcome.store_checksum, store_identity(store.dir()));
-  start_registrar(welcome, std::move(ranks_ended));
+  start_registrar(welcome);
   if (!agents_) {
     tell_how_to_join();
   }
@@ -124,9 +126,6 @@ void ProcessGroup::lost(const net::ProcessLife& life, const std::string& why) {
 }
 
 void ProcessGroup::drop(const net::ProcessLife& life, const std::string& why) {
-  if (!setup_.program.empty() && !plan_->layout.at(life.process).ranks.empty()) {
-    end_->fail(Error(Errc::peer_lost, why + "; try: --resume"));
-  }
   lives_->forget(life);
   process_->disconnect(life.process, neighbours_->gate(life));
   neighbours_->drop(life, Error(Errc::peer_lost, why));
@@ -134,13 +133,13 @@ void ProcessGroup::drop(const net::ProcessLife& life, const std::string& why) {
 
 // ---- the registrar ----
 
-void ProcessGroup::start_registrar(const net::Welcome& welcome,
-                                   std::function<void(const net::RanksEnded&)> ranks_ended) {
+void ProcessGroup::start_registrar(const net::Welcome& welcome) {
   const auto& cluster = plan_->job.cluster;
   RegistrarOptions options;
   options.roster.layout = plan_->layout;
   options.roster.version = build_identity();
   options.roster.manual = cluster.launch == "manual";
+  options.roster.restart_together = !setup_.program.empty();
   if (options.roster.manual) {
     options.roster.first_given = std::random_device()() >> 12U;  // lives are shifted by 40 bits
   }
@@ -148,8 +147,9 @@ void ProcessGroup::start_registrar(const net::Welcome& welcome,
   options.generation = [generation = process_->generation()] { return generation->load(); };
   options.member = [process = process_](ProcessId id) { return process->member(id); };
   options.agent = [process = process_](ProcessId id) { return process->agent(id); };
-  options.ranks_ended = std::move(ranks_ended);
+  options.ranks_ended = events_.ended;
   options.join_deadline = seconds_as<milliseconds>(cluster.join_deadline_s);
+  options.return_deadline = seconds_as<milliseconds>(cluster.recovery_deadline_s);
   options.start_deadline = start_deadline(cluster);
   if (cluster.launch == "local") {  // a login elsewhere may take its time
     options.agent_start_deadline = options.start_deadline;
@@ -190,20 +190,8 @@ void ProcessGroup::add_actions(RegistrarOptions& options) {
 
 /// States of a user program's ranks are kept on this host, so that the others need not share a folder.
 void ProcessGroup::add_states(RegistrarOptions& options) {
-  if (setup_.resume) {
-    options.start_state = [plan = plan_, resume = setup_.resume](
-                              const net::ReadStart& request) -> Result<net::StateReply> {
-      const auto& processes = plan->layout.processes;
-      if (raw(request.process) >= processes.size()) {
-        return Error(Errc::invalid_argument,
-                     fmt::format("state: expected one of {} processes, found process {}",
-                                 processes.size(), raw(request.process)));
-      }
-      return net::StateReply{std::make_shared<const net::TrainingState>(
-          piece_for(plan->layout.at(request.process).ranks, resume->training, request.piece,
-                    state_piece_bytes))};
-    };
-  }
+  options.start_state = [this](const net::ReadStart& request) { return start_state(request); };
+  options.restart_ranks = [this](const std::string& why) { return restart_ranks(why); };
   options.rank_epoch = setup_.on_epoch;
   if (setup_.keep_state) {
     options.io = runtime_->io();
@@ -213,6 +201,41 @@ void ProcessGroup::add_states(RegistrarOptions& options) {
       return request.last ? keep(pieces->take()) : ok_status();
     };
   }
+}
+
+Result<net::StateReply> ProcessGroup::start_state(const net::ReadStart& request) const {
+  const auto& processes = plan_->layout.processes;
+  if (raw(request.process) >= processes.size()) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("state: expected one of {} processes, found process {}",
+                             processes.size(), raw(request.process)));
+  }
+  return net::StateReply{std::make_shared<const net::TrainingState>(
+      piece_for(plan_->layout.at(request.process).ranks, ranks_begin_->training, request.piece,
+                state_piece_bytes))};
+}
+
+/// Ranks of a user program go back together: their processes start again, and ask for their states.
+bool ProcessGroup::restart_ranks(const std::string& why) {
+  if (stopping_) {
+    end_->fail(Error(Errc::cancelled, "interrupted; " + why));
+    return false;
+  }
+  auto from = setup_.go_back();
+  if (!from) {
+    end_->fail(Error(from.error()).with(why));
+    return false;
+  }
+  ranks_begin_ = *std::move(from);
+  if (!restarts_.take(ranks_begin_ ? ranks_begin_->training.global_step : 0)) {
+    end_->fail(Error(Errc::peer_lost,
+                     fmt::format("{}; the ranks have started again {} times without a new "
+                                 "checkpoint; try: what the process printed last, or --resume",
+                                 why, RestartBudget::max_in_a_row)));
+  }
+  ++*process_->generation();
+  events_.restarted();
+  return ranks_begin_ != nullptr;
 }
 
 void ProcessGroup::start_agent(HostId host, const net::ProcessLife& life) {

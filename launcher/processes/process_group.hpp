@@ -11,9 +11,11 @@
 #include "launcher/processes/neighbourhood.hpp"
 #include "launcher/processes/process_setup.hpp"
 #include "launcher/processes/run_verdict.hpp"
+#include "runtime/run/restart_budget.hpp"
 
 #include <caf/actor.hpp>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -25,16 +27,21 @@ namespace troupe {
 class Roster;
 struct RegistrarOptions;
 
+/// With a user program; called on the registrar's thread.
+struct ProgramEvents {
+  std::function<void(const net::RanksEnded&)> ended = {};  ///< The ranks of one process
+  std::function<void()> restarted = {};                    ///< All ranks begin again
+};
+
 /// Lifecycle:  open(); wait_complete(); watch() once there is a director; end_all(); the destructor ends
 ///   all processes and waits for the actors of this one
 /// Threads:    one; find() and end() on any
 class ProcessGroup {
  public:
-  /// \param ranks_ended  with a program of the user's: of one process; called on the registrar's thread
   /// \errors those of starting agents
-  static Result<std::unique_ptr<ProcessGroup>> open(
-      const Job& job, const PartitionedStore& store, ProcessClusterSetup setup,
-      std::function<void(const net::RanksEnded&)> ranks_ended);
+  static Result<std::unique_ptr<ProcessGroup>> open(const Job& job, const PartitionedStore& store,
+                                                    ProcessClusterSetup setup,
+                                                    ProgramEvents events);
   ~ProcessGroup();
   ProcessGroup(const ProcessGroup&) = delete;
   ProcessGroup& operator=(const ProcessGroup&) = delete;
@@ -46,6 +53,8 @@ class ProcessGroup {
 
   /// `handle` if its process is ready and all others know it, else null: the director must not ask it.
   caf::actor if_settled(ProcessId id, const caf::actor& handle) const;
+  /// With a user program: it is to end. A loss ends the run from now on.
+  void stop_ranks() { stopping_ = true; }
   /// Who is told ProcessesChanged; null: nobody.
   void watch(const caf::actor& director);
   /// Asks all processes to end, and adds up what all links have carried.
@@ -66,12 +75,10 @@ class ProcessGroup {
     caf::actor director;
   };
 
-  ProcessGroup() = default;
-  Status start(const Job& job, const PartitionedStore& store, ProcessClusterSetup setup,
-               std::function<void(const net::RanksEnded&)> ranks_ended);
+  explicit ProcessGroup(ProgramEvents events) : events_(std::move(events)) {}
+  Status start(const Job& job, const PartitionedStore& store, ProcessClusterSetup setup);
   Status open_neighbourhood();
-  void start_registrar(const net::Welcome& welcome,
-                       std::function<void(const net::RanksEnded&)> ranks_ended);
+  void start_registrar(const net::Welcome& welcome);
   void add_actions(RegistrarOptions& options);
   void add_states(RegistrarOptions& options);
   void start_agent(HostId host, const net::ProcessLife& life);
@@ -80,8 +87,14 @@ class ProcessGroup {
   void changed(const Roster& roster);
   void lost(const net::ProcessLife& life, const std::string& why);
   void drop(const net::ProcessLife& life, const std::string& why);
+  bool restart_ranks(const std::string& why);
+  Result<net::StateReply> start_state(const net::ReadStart& request) const;
 
   ProcessClusterSetup setup_;
+  const ProgramEvents events_;
+  std::atomic<bool> stopping_{false};
+  std::shared_ptr<const Checkpoint> ranks_begin_;  ///< null: at the beginning; registrar's thread
+  RestartBudget restarts_;
   Entrance entrance_;
   std::unique_ptr<ClusterRuntime> runtime_;
   std::shared_ptr<const ClusterPlan> plan_;

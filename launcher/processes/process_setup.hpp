@@ -20,6 +20,9 @@ struct ProcessClusterSetup {
   std::shared_ptr<const Checkpoint> resume = nullptr;
   /// With `program`: keeps a state of all its ranks; may block.
   std::function<Status(net::TrainingState)> keep_state = {};
+  /// With `program`: its ranks have lost one another and begin again from what this gives; null: at the
+  /// beginning. What was recorded of later steps is to be dropped. Called on the registrar's thread.
+  std::function<Result<std::shared_ptr<const Checkpoint>>()> go_back = {};
   std::filesystem::path folder;  ///< that the job's relative paths are meant from; absolute
   /// With `program`: a rank has made the last step of an epoch.
   std::function<void(const net::RankEpoch&)> on_epoch = {};

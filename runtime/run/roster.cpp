@@ -156,6 +156,9 @@ Roster::Actions Roster::ready(const net::Ready& ready) {
   entry.told = 0;
   entry.settled = false;
   entry.since = ++number_;
+  begun_ = begun_ || std::ranges::all_of(entries_, [this](const auto& each) {
+             return !has_ranks(each.first) || each.second.state == State::ready;
+           });
   actions.emplace_back(TellMembers{});
   return actions;
 }
@@ -233,14 +236,11 @@ Roster::Actions Roster::lost(const net::ProcessLife& life, const std::string& ho
   }
   drop(id, how, actions);
   count_failure(id, how, actions);
-  if (process.agent) {  // nobody can end them or start them again: they go with it
-    for (const auto& other : options_.layout.processes) {
-      if (!other.agent && !other.directs && other.host == process.host &&
-          at(other.id).state != State::absent) {
-        drop(other.id, "its agent is lost", actions);
-        at(other.id).failures = 0;
-      }
-    }
+  if (process.agent) {
+    drop_host(process.host, actions);
+  }
+  if (options_.restart_together && begun_ && lost_ranks(actions)) {
+    restart_others(id, fmt::format("{} is lost: {}", process.name, how), actions);
   }
   ++number_;
   actions.emplace_back(TellMembers{});
@@ -248,6 +248,55 @@ Roster::Actions Roster::lost(const net::ProcessLife& life, const std::string& ho
   start(id, actions);
   settle(actions);
   return actions;
+}
+
+/// Without the agent nobody can end its processes or start them again: they go with it.
+void Roster::drop_host(HostId host, Actions& actions) {
+  for (const auto& process : options_.layout.processes) {
+    if (!process.agent && !process.directs && process.host == host &&
+        at(process.id).state != State::absent) {
+      drop(process.id, "its agent is lost", actions);
+      at(process.id).failures = 0;
+    }
+  }
+}
+
+/// Whether one of the processes that are dropped has ranks.
+bool Roster::lost_ranks(const Actions& actions) const {
+  return std::ranges::any_of(actions, [this](const Action& action) {
+    const auto* dropped = std::get_if<Drop>(&action);
+    return dropped != nullptr && has_ranks(dropped->life.process);
+  });
+}
+
+/// Those that have been told where to begin, too, and holders with rows that ranks wrote.
+void Roster::restart_others(ProcessId lost, const std::string& why, Actions& actions) {
+  begun_ = false;
+  actions.emplace_back(RestartRanks{why});
+  for (auto& [id, entry] : entries_) {
+    if (id == lost || !plan(id).works() ||
+        (entry.state != State::joined && entry.state != State::ready)) {
+      continue;
+    }
+    const net::ProcessLife life{id, entry.incarnation};
+    actions.emplace_back(Kill{*options_.layout.agent_of(plan(id).host), life});
+    actions.emplace_back(Drop{life, plan(id).name + " starts again, as all do: " + why});
+    entry.state = State::absent;
+    entry.settled = false;
+    entry.failures = 0;
+    start(id, actions);
+  }
+}
+
+Roster::Actions Roster::ranks_ended(const net::RanksEnded& ended) {
+  if (!admit(ended.life)) {
+    return {};  // of a life that is over
+  }
+  const bool by_a_loss = ended.code == Errc::peer_lost || ended.code == Errc::fenced;
+  if (by_a_loss && options_.restart_together && begun_) {
+    return lost(ended.life, "its ranks failed: " + ended.why, false);
+  }
+  return {TakeEnd{ended}};
 }
 
 Roster::Actions Roster::unreachable(const net::PeerUnreachable& report) const {

@@ -28,6 +28,9 @@ struct RosterOptions {
   std::chrono::milliseconds first_pause{50};  ///< before a lost process is started again; doubles
   std::chrono::milliseconds longest_pause{5000};
   std::uint32_t max_failures = 5;  ///< of one process in a row, without being ready in between
+  /// Ranks run a user program, which cannot go back to a state by itself: when one is lost, all
+  /// processes start again.
+  bool restart_together = false;
 };
 
 /// Threads: one at a time.
@@ -59,11 +62,19 @@ class Roster {
   };
   struct Changed {};   ///< settled() gives something else
   struct Complete {};  ///< for the first time all processes are settled
+  /// With `restart_together`: all processes start again, from one state.
+  struct RestartRanks {
+    std::string why;
+  };
+  /// The end of a process' ranks counts.
+  struct TakeEnd {
+    net::RanksEnded ended;
+  };
   struct GiveUp {
     Error why;
   };
-  using Action =
-      std::variant<StartAgent, Spawn, Kill, Drop, TellMembers, Say, Changed, Complete, GiveUp>;
+  using Action = std::variant<StartAgent, Spawn, Kill, Drop, TellMembers, Say, Changed, Complete,
+                              RestartRanks, TakeEnd, GiveUp>;
   using Actions = std::vector<Action>;
 
   explicit Roster(RosterOptions options);
@@ -82,6 +93,10 @@ class Roster {
   Actions told(ProcessId member, std::uint64_t number);
   /// \param gone  the process has ended; else it does not answer any more, and must be ended
   Actions lost(const net::ProcessLife& life, const std::string& how, bool gone);
+
+  /// The functions of a process' ranks have returned. An error of the kind that a lost peer causes
+  /// counts as a loss of the process: the loss that it follows from may not be known yet.
+  Actions ranks_ended(const net::RanksEnded& ended);
 
   /// A process has no link to another. What is lost has its link to the director's process cut, too,
   /// and earlier: else the network between the two is broken, and starting them again does not help.
@@ -118,13 +133,18 @@ class Roster {
   std::chrono::milliseconds pause(const Entry& entry) const;
   void start(ProcessId id, Actions& actions);
   void drop(ProcessId id, const std::string& how, Actions& actions);
+  void drop_host(HostId host, Actions& actions);
   void count_failure(ProcessId id, const std::string& how, Actions& actions);
+  bool has_ranks(ProcessId id) const { return !plan(id).ranks.empty(); }
+  bool lost_ranks(const Actions& actions) const;
+  void restart_others(ProcessId lost, const std::string& why, Actions& actions);
   void settle(Actions& actions);
 
   RosterOptions options_;
   std::map<ProcessId, Entry> entries_;  ///< all but the director
   std::uint64_t number_ = 0;            ///< of the table
   bool completed_ = false;
+  bool begun_ = false;  ///< all processes with ranks were ready at one time: ranks may be under way
 };
 
 }  // namespace troupe

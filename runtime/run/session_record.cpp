@@ -14,6 +14,12 @@ SessionRecord::SessionRecord(std::uint32_t world, std::vector<EpochRecord> befor
 }
 
 std::optional<EpochRecord> SessionRecord::add(const net::RankEpoch& epoch) {
+  const bool known = std::ranges::any_of(over_, [&](const auto& over) {
+    return over.first == epoch.global_step && over.second.epoch == epoch.result.epoch;
+  });
+  if (known) {
+    return std::nullopt;  // from before the ranks went back
+  }
   auto& ranks = under_way_[epoch.global_step];
   ranks[epoch.result.rank] = epoch.result;
   if (ranks.size() < world_) {
@@ -31,6 +37,11 @@ std::optional<EpochRecord> SessionRecord::add(const net::RankEpoch& epoch) {
   under_way_.erase(epoch.global_step);
   over_.emplace_back(epoch.global_step, record);
   return record;
+}
+
+void SessionRecord::go_back(std::uint64_t global_step) {
+  std::erase_if(over_, [&](const auto& epoch) { return epoch.first > global_step; });
+  under_way_.clear();
 }
 
 std::vector<EpochRecord> SessionRecord::epochs() const {

@@ -22,6 +22,8 @@ class SessionRecord {
 
   /// Takes a rank's epoch. \returns the epoch's record once all ranks are in it
   std::optional<EpochRecord> add(const net::RankEpoch& epoch);
+  /// Drops what came after `global_step`: the ranks continue from there.
+  void go_back(std::uint64_t global_step);
   /// Epochs that are over, in the order in which they ended.
   std::vector<EpochRecord> epochs() const;
   /// Those of them that were over after `global_step`.

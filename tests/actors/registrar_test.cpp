@@ -379,17 +379,41 @@ TEST_F(RegistrarTest, NoticesArePassedOn) {
 
 TEST_F(RegistrarTest, TheEndOfRanksIsPassedOnOrNobodysBusiness) {
   const net::RanksEnded ended{life(3, 1), Errc::ok, "done", {}, 7};
-  start();
+  bring_all();
   EXPECT_OK(ask<net::Done>(ended));
   caf::anon_send_exit(registrar_, caf::exit_reason::kill);
   options_.ranks_ended = [this](const auto& what) {
     log_.add(fmt::format("ranks of {} ended after {}", text(what.life), what.steps));
   };
-  start();
+  bring_all();
 
   EXPECT_OK(ask<net::Done>(ended));
+  EXPECT_OK(ask<net::Done>(net::RanksEnded{life(3, 2), Errc::ok, "of another life", {}, 9}));
 
   EXPECT_EQ(log_.count("ranks of 3.1 ended after 7"), 1);
+  EXPECT_EQ(log_.count("ranks of 3.2 ended after 9"), 0);
+}
+
+TEST_F(RegistrarTest, RanksThatStartAgainLearnFromWhereAndHaveADeadline) {
+  options_.roster.restart_together = true;
+  options_.return_deadline = 300ms;
+  options_.restart_ranks = [this](const std::string& why) {
+    log_.add("restart: " + why);
+    return true;
+  };
+  bring_all();
+
+  exited(4, 1);
+
+  EXPECT_TRUE(log_.wait("restart: host 1 is lost: exit code 1"));
+  EXPECT_TRUE(log_.wait("1 spawns 3.2 as host 0"));
+  ASSERT_OK_AND_ASSIGN(const auto welcome, join(3, 2));
+  EXPECT_TRUE(welcome.resume);
+  ready(3, 2);
+  EXPECT_TRUE(log_.wait(
+      "give up: peer_lost: host 1: lost, and not back within 300 ms; try: their output, a larger "
+      "cluster.recovery_deadline, or --resume"));
+  EXPECT_EQ(log_.count("restart: host 1 is lost: exit code 1"), 1);
 }
 
 TEST_F(RegistrarTest, EpochsOfRanksArePassedOn) {
@@ -411,6 +435,7 @@ TEST_F(RegistrarTest, RanksOfAResumedRunReadWhereTheyBegin) {
   EXPECT_ERROR(ask<net::StateReply>(net::ReadStart{ProcessId{3}, 0}), Errc::failed_precondition,
                "process 3: expected a run that is resumed");
   caf::anon_send_exit(registrar_, caf::exit_reason::kill);
+  options_.welcome.resume = true;
   options_.start_state = [](const net::ReadStart& request) -> Result<net::StateReply> {
     auto state = std::make_shared<net::TrainingState>();
     state->global_step = raw(request.process) + request.piece;

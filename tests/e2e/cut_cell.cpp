@@ -162,7 +162,7 @@ void CutRun::cut_hosts() {
   }
 }
 
-/// Waits until the process has others in their places.
+/// Waits until the process has others in their places; at the start those to peers come later.
 void CutRun::cut_connections() {
   const auto process = find_process(mark_, role_.process);
   const auto cut = connected_ports(process);
@@ -173,7 +173,7 @@ void CutRun::cut_connections() {
   }
   const auto renewed = [&] {
     const auto now = connected_ports(process);
-    return now.size() == cut.size() && std::ranges::none_of(now, [&](std::uint16_t port) {
+    return now.size() >= cut.size() && std::ranges::none_of(now, [&](std::uint16_t port) {
              return std::ranges::count(cut, port) > 0;
            });
   };

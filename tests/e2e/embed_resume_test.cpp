@@ -1,15 +1,12 @@
 // A user program that is interrupted and resumed, in every launch mode.
-#include "tests/e2e/embed_fixture.hpp"
+#include "tests/e2e/embed_long_run.hpp"
 #include "tests/support/network_hosts.hpp"
 #include "tests/support/slurm_cluster.hpp"
 #include "tests/support/watched_run.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include <chrono>
 #include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
 #include <functional>
 #include <signal.h>
 
@@ -22,14 +19,8 @@ using testing::NetworkHosts;
 using testing::WatchedRun;
 using testing::Words;
 
-class EmbedResume : public testing::Embed {
+class EmbedResume : public testing::EmbedLongRun {
  protected:
-  static Words longer(const Words& more) {
-    Words options = {"--set", "train.epochs=200", "--set", "checkpoint.every.epochs=20",
-                     "--set", "log_every=2"};
-    options.insert(options.end(), more.begin(), more.end());
-    return options;
-  }
   /// Interrupts a run after some epochs and resumes it; expects the results of an undisturbed run.
   /// \param before  words in front of the command
   /// \param launcher  process that gets the signal; empty: the one that is started
@@ -68,42 +59,6 @@ class EmbedResume : public testing::Embed {
     }
     expect_same_report(name, "undisturbed");
     exit_code_ = *code;
-  }
-  static nlohmann::json report(const std::string& name) {
-    return nlohmann::json::parse(std::ifstream(output(name) + "/report.json"));
-  }
-  /// Times aside, and the work of the epoch that was interrupted.
-  static void expect_same_report(const std::string& name, const std::string& other) {
-    const auto found = report(name);
-    const auto expected = report(other);
-    EXPECT_EQ(found.at("status"), "done");
-    EXPECT_EQ(found.at("digests"), expected.at("digests"));
-    ASSERT_EQ(found.at("epochs").size(), 200U);
-    ASSERT_EQ(expected.at("epochs").size(), 200U);
-    int different = 0;
-    double waited = 0;
-    for (std::size_t i = 0; i < 200; ++i) {
-      const auto& epoch = found.at("epochs")[i];
-      EXPECT_EQ(epoch.at("epoch"), i + 1);
-      EXPECT_TRUE(epoch.at("loss").is_null());
-      waited += epoch.at("wait_share").get<double>();  // an epoch's batches may all be there
-      different += epoch.at("edges") == expected.at("epochs")[i].at("edges") ? 0 : 1;
-    }
-    EXPECT_LE(different, 1);
-    EXPECT_GT(waited, 0);
-    EXPECT_GT(found.at("traffic").at("requests").get<int>(), 0);
-    EXPECT_EQ(metrics_kinds(name), metrics_kinds(other));
-  }
-  /// Kind and epoch of each line.
-  static std::string metrics_kinds(const std::string& name) {
-    std::ifstream in(output(name) + "/metrics.jsonl");
-    std::string kinds;
-    for (std::string line; std::getline(in, line);) {
-      const auto json = nlohmann::json::parse(line);
-      kinds +=
-          fmt::format("{} {}\n", json.at("kind").get<std::string>(), json.at("epoch").get<int>());
-    }
-    return kinds;
   }
   mutable int exit_code_ = -1;
 };

@@ -31,7 +31,7 @@ TEST_P(LocalFlood, DoesNotKeepAHostFromComingBack) {
       testing::Flood::Options{.dripping = GetParam()});
   ASSERT_TRUE(run.wait_until([&] { return flood->opened() >= 500; }, 20s)) << flood->opened();
 
-  kill(testing::find_process(run.mark(), "host 1"), SIGKILL);
+  ASSERT_TRUE(testing::signal_process(testing::find_process(run.mark(), "host 1"), SIGKILL));
   ASSERT_TRUE(run.wait_for_line("host 1 is lost", 10s)) << run.text();
   const auto lost = run.find("host 1 is lost");
   const bool back = run.wait_until([&] { return run.find("epoch ", lost->at).has_value(); }, 6s);

@@ -7,7 +7,9 @@
 #include <iterator>
 #include <map>
 #include <set>
+#include <signal.h>
 #include <sstream>
+#include <string_view>
 #include <unistd.h>
 
 namespace troupe::testing {
@@ -40,8 +42,16 @@ char state_of(const fs::path& process) {
   return end == std::string::npos || end + 2 >= text.size() ? 'Z' : text[end + 2];
 }
 
+/// A user program has its arguments in a variable.
 std::string name_of(const fs::path& process) {
-  const auto words = words_of(read_all(process / "cmdline"));
+  constexpr std::string_view arguments = "TROUPE_MEMBER=";
+  auto words = words_of(read_all(process / "cmdline"));
+  for (const auto& entry : words_of(read_all(process / "environ"))) {
+    std::istringstream in(entry.starts_with(arguments) ? entry.substr(arguments.size()) : "");
+    for (std::string word; std::getline(in, word);) {
+      words.push_back(word);
+    }
+  }
   const auto option = std::ranges::find(words, "--name");
   return option == words.end() || option + 1 == words.end() ? "" : *(option + 1);
 }
@@ -120,6 +130,10 @@ pid_t find_process(const std::string& mark, const std::string& name) {
   const auto all = processes_of(mark);
   const auto found = std::ranges::find(all, name, &RunProcess::name);
   return found == all.end() ? -1 : found->pid;
+}
+
+bool signal_process(pid_t pid, int signal) {
+  return pid > 0 && kill(pid, signal) == 0;
 }
 
 std::vector<std::string> listening_sockets(const std::vector<RunProcess>& processes) {

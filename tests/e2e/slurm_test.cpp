@@ -148,7 +148,7 @@ TEST_F(Slurm, AKilledAgentIsStartedAgain) {
   start();
   ASSERT_TRUE(run_->wait_for_line("epoch  4/12", 60s)) << run_->text();
 
-  kill(find_troupe("agent of host 1"), SIGKILL);
+  ASSERT_TRUE(testing::signal_process(find_troupe("agent of host 1"), SIGKILL));
 
   expect_digests();
   EXPECT_TRUE(run_->find("agent of host 1 is lost")) << run_->text();
@@ -180,7 +180,7 @@ TEST_F(Slurm, AKilledDirectorLeavesNoProcess) {
   start(many_epochs);
   ASSERT_TRUE(run_->wait_for_line("epoch   2/", 60s)) << run_->text();
 
-  kill(find_troupe(""), SIGKILL);
+  ASSERT_TRUE(testing::signal_process(find_troupe(""), SIGKILL));
 
   EXPECT_NE(run_->wait_for_end(20s), std::nullopt);
   EXPECT_TRUE(all_end());

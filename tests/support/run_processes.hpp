@@ -22,6 +22,8 @@ struct RunProcess {
 std::vector<RunProcess> processes_of(const std::string& mark);
 /// -1: none of that name.
 pid_t find_process(const std::string& mark, const std::string& name);
+/// \returns whether there is such a process; nothing is sent for -1, which would mean all of them
+bool signal_process(pid_t pid, int signal);
 /// Numbers of the kernel for the sockets that the processes listen on.
 std::vector<std::string> listening_sockets(const std::vector<RunProcess>& processes);
 /// Of those sockets, without doubles.

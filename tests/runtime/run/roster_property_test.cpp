@@ -17,11 +17,11 @@ enum class Stage { started, joined, ready };
 /// Plays the processes of a run against a roster, one random step at a time.
 class Play {
  public:
-  Play(std::uint64_t seed, const std::string& placement, bool manual)
+  Play(std::uint64_t seed, const std::string& placement, bool manual, bool together)
       : draws_({{3, 5}}, seed),
         layout_(testing::two_hosts(placement)),
         manual_(manual),
-        roster_(options(layout_, manual)) {
+        roster_(options(layout_, manual, together)) {
     take(roster_.begin());
     start_agents_by_hand();
   }
@@ -75,8 +75,9 @@ class Play {
   }
 
  private:
-  static RosterOptions options(const Layout& layout, bool manual) {
+  static RosterOptions options(const Layout& layout, bool manual, bool together) {
     auto all = testing::roster_options(manual);
+    all.restart_together = together;
     all.layout = layout;
     all.max_failures = 1U << 20;
     return all;
@@ -98,6 +99,8 @@ class Play {
         for (const auto& entry : table.entries) {
           owed_.emplace_back(entry.life, table.number);
         }
+      } else if (std::holds_alternative<Roster::RestartRanks>(action)) {
+        ++restarts_;
       } else if (std::holds_alternative<Roster::Complete>(action)) {
         ++completed_;
       } else {
@@ -142,6 +145,7 @@ class Play {
       stage = layout_.at(life.process).agent ? Stage::ready : Stage::joined;
       const auto joined = roster_.join({life, "address", "v"});
       EXPECT_OK(joined);
+      joined_after_[life] = restarts_;
       take(*joined);
     } else if (stage == Stage::joined) {
       stage = Stage::ready;
@@ -206,6 +210,9 @@ class Play {
       }
     }
     EXPECT_EQ(listed, expected);
+    for (const auto& life : listed) {
+      EXPECT_EQ(joined_after_[life], restarts_) << "it begins where others do not";
+    }
   }
 
   DrawStream draws_;
@@ -217,17 +224,19 @@ class Play {
   std::set<ProcessLife> dead_;                               ///< dropped
   std::vector<std::pair<ProcessLife, std::uint64_t>> owed_;  ///< answers to tables
   std::map<ProcessId, std::uint32_t> started_;
+  std::uint64_t restarts_ = 0;
+  std::map<ProcessLife, std::uint64_t> joined_after_;  ///< so many restarts
   std::uint64_t number_ = 0;
   int completed_ = 0;
 };
 
 /// TROUPE_TEST_SEED=N plays that seed alone.
-void play(const std::string& placement, bool manual) {
+void play(const std::string& placement, bool manual, bool together = false) {
   const char* only = std::getenv("TROUPE_TEST_SEED");
   const std::uint64_t first = only == nullptr ? 1 : std::strtoull(only, nullptr, 10);
   for (std::uint64_t seed = first; seed <= (only == nullptr ? 300 : first); ++seed) {
     SCOPED_TRACE(fmt::format("TROUPE_TEST_SEED={}", seed));
-    Play game(seed, placement, manual);
+    Play game(seed, placement, manual, together);
     for (int i = 0; i < 300; ++i) {
       game.step(i % 100 < 80);
     }
@@ -246,6 +255,12 @@ TEST(RosterProperty, StaysTrueAndSettlesWithSamplerProcesses) {
 }
 TEST(RosterProperty, StaysTrueAndSettlesWithAgentsStartedByHand) {
   play("collocated", true);
+}
+TEST(RosterProperty, RanksOfAUserProgramBeginTogether) {
+  play("collocated", false, true);
+  play("worker", false, true);
+  play("server_client", false, true);
+  play("collocated", true, true);
 }
 
 }  // namespace

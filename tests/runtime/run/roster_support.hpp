@@ -29,9 +29,10 @@ inline Layout two_hosts(const std::string& placement = "collocated") {
   return make_layout(job);
 }
 
-inline RosterOptions roster_options(bool manual = false) {
+inline RosterOptions roster_options(bool manual = false,
+                                    const std::string& placement = "collocated") {
   RosterOptions options;
-  options.layout = two_hosts();
+  options.layout = two_hosts(placement);
   options.version = "v";
   options.manual = manual;
   return options;
@@ -56,6 +57,10 @@ struct ActionText {
   std::string operator()(const Roster::Say& a) const { return a.line; }
   std::string operator()(const Roster::Changed&) const { return "changed"; }
   std::string operator()(const Roster::Complete&) const { return "complete"; }
+  std::string operator()(const Roster::RestartRanks& a) const { return "restart: " + a.why; }
+  std::string operator()(const Roster::TakeEnd& a) const {
+    return fmt::format("ranks of {} ended", of(a.ended.life));
+  }
   std::string operator()(const Roster::GiveUp& a) const { return "give up: " + a.why.what(); }
 };
 
@@ -84,6 +89,10 @@ struct Registry {
   Lines told(std::uint32_t id) { return actions(roster_.told(agent(id), roster_.table(0).number)); }
   Lines lost(std::uint32_t id, std::uint32_t life, bool gone = true) {
     return actions(roster_.lost(member(id, life), "killed", gone));
+  }
+  /// \param code  what the ranks of a process end with
+  Lines ranks_ended(std::uint32_t id, std::uint32_t life, Errc code) {
+    return actions(roster_.ranks_ended({member(id, life), code, "why", {}, 0}));
   }
   void bring_all() {
     for (std::uint32_t id = 1; id <= 4; ++id) {

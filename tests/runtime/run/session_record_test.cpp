@@ -45,5 +45,38 @@ TEST(SessionRecord, ACheckpointHasTheEpochsThatWereOverByItsStep) {
   EXPECT_EQ(record.epochs_at(9).size(), 3U);
 }
 
+TEST(SessionRecord, RanksThatGoBackMakeTheirEpochsOnce) {
+  EpochRecord before;
+  SessionRecord record(2, {before});
+  for (std::uint32_t epoch = 1; epoch < 4; ++epoch) {
+    for (const std::uint32_t rank : {0U, 1U}) {
+      record.add(rank_epoch(rank, epoch, 3 * epoch));
+    }
+  }
+  record.add(rank_epoch(0, 4, 12));
+
+  record.go_back(6);
+  record.add(rank_epoch(1, 2, 6));  // late, from before
+  record.add(rank_epoch(0, 2, 6));
+  EXPECT_EQ(record.epochs().size(), 3U);
+  record.add(rank_epoch(0, 3, 9));
+  record.add(rank_epoch(1, 3, 9));
+  record.add(rank_epoch(1, 4, 12));
+  EXPECT_EQ(record.epochs().size(), 4U) << "rank 0 has not ended it again";
+  record.add(rank_epoch(0, 4, 12));
+
+  ASSERT_EQ(record.epochs().size(), 5U);
+  for (std::uint32_t epoch = 0; epoch < 5; ++epoch) {
+    EXPECT_EQ(record.epochs()[epoch].epoch, epoch);
+  }
+}
+
+TEST(SessionRecord, EpochsWithoutStepsAreTold) {
+  SessionRecord record(1);
+  for (std::uint32_t epoch = 0; epoch < 3; ++epoch) {
+    EXPECT_TRUE(record.add(rank_epoch(0, epoch, 0)).has_value());
+  }
+}
+
 }  // namespace
 }  // namespace troupe

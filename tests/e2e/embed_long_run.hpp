@@ -1,0 +1,59 @@
+#pragma once
+/// \file embed_long_run.hpp
+/// Runs of the example of a user program that last some seconds, and whether two of them are the same.
+#include "tests/e2e/embed_fixture.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <fmt/format.h>
+#include <fstream>
+
+namespace troupe::testing {
+
+class EmbedLongRun : public Embed {
+ protected:
+  static Words longer(const Words& more) {
+    Words options = {"--set", "train.epochs=200", "--set", "checkpoint.every.epochs=20",
+                     "--set", "log_every=2"};
+    options.insert(options.end(), more.begin(), more.end());
+    return options;
+  }
+  static nlohmann::json report(const std::string& name) {
+    return nlohmann::json::parse(std::ifstream(output(name) + "/report.json"));
+  }
+  /// Times aside, and the work of the epoch that was interrupted.
+  static void expect_same_report(const std::string& name, const std::string& other) {
+    const auto found = report(name);
+    const auto expected = report(other);
+    EXPECT_EQ(found.at("status"), "done");
+    EXPECT_EQ(found.at("digests"), expected.at("digests"));
+    ASSERT_EQ(found.at("epochs").size(), 200U);
+    ASSERT_EQ(expected.at("epochs").size(), 200U);
+    int different = 0;
+    double waited = 0;
+    for (std::size_t i = 0; i < 200; ++i) {
+      const auto& epoch = found.at("epochs")[i];
+      EXPECT_EQ(epoch.at("epoch"), i + 1);
+      EXPECT_TRUE(epoch.at("loss").is_null());
+      waited += epoch.at("wait_share").get<double>();  // an epoch's batches may all be there
+      different += epoch.at("edges") == expected.at("epochs")[i].at("edges") ? 0 : 1;
+    }
+    EXPECT_LE(different, 1);
+    EXPECT_GT(waited, 0);
+    EXPECT_GT(found.at("traffic").at("requests").get<int>(), 0);
+    EXPECT_EQ(metrics_kinds(name), metrics_kinds(other));
+  }
+  /// Kind and epoch of each line.
+  static std::string metrics_kinds(const std::string& name) {
+    std::ifstream in(output(name) + "/metrics.jsonl");
+    std::string kinds;
+    for (std::string line; std::getline(in, line);) {
+      const auto json = nlohmann::json::parse(line);
+      kinds +=
+          fmt::format("{} {}\n", json.at("kind").get<std::string>(), json.at("epoch").get<int>());
+    }
+    return kinds;
+  }
+};
+
+}  // namespace troupe::testing

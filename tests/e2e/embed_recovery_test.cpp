@@ -1,0 +1,198 @@
+// A user program that loses processes, and goes on from its last checkpoint by itself.
+#include "tests/e2e/embed_long_run.hpp"
+#include "tests/support/network_hosts.hpp"
+#include "tests/support/watched_run.hpp"
+
+#include <chrono>
+#include <signal.h>
+
+namespace troupe {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::line_of;
+using testing::WatchedRun;
+using testing::Words;
+
+class EmbedRecovery : public testing::EmbedLongRun {
+ protected:
+  static Words local(const Words& more = {}) {
+    Words words = {"--set", "cluster.launch=local"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+  static testing::ProcessResult result_of(WatchedRun& run) {
+    testing::ProcessResult result;
+    result.exit_code = run.wait_for_end(90s).value_or(-1);
+    result.out = run.text();
+    return result;
+  }
+  /// Sends a signal to a process of a run, once it is there.
+  static void signal(WatchedRun& run, const std::string& name, int signal) {
+    pid_t found = -1;
+    ASSERT_TRUE(
+        run.wait_until([&] { return (found = testing::find_process(run.mark(), name)) > 0; }, 10s))
+        << "no " << name;
+    ASSERT_TRUE(testing::signal_process(found, signal));
+  }
+  void expect_results(const std::string& name, const testing::ProcessResult& ran) const {
+    const auto& undisturbed = run_once("undisturbed", longer({}));
+    ASSERT_EQ(ran.exit_code, 0) << ran.out;
+    for (const char* word : {"batches", "weights", "test"}) {
+      EXPECT_EQ(line_of(ran, word), line_of(undisturbed, word)) << ran.out;
+    }
+    expect_same_report(name, "undisturbed");
+  }
+  /// Ends a process of a run in its 45th epoch; checkpoints are made after 20 and 40.
+  void expect_recovery(const std::string& name, const Words& settings, const std::string& victim,
+                       const Words& before = {}) const {
+    auto words = before;
+    const auto command = program_command(name, longer(settings));
+    words.insert(words.end(), command.begin(), command.end());
+    WatchedRun run(words, folder(), mark_);
+    ASSERT_TRUE(run.wait_for_line("epoch 45:", 60s)) << run.text();
+    ASSERT_NO_FATAL_FAILURE(signal(run, victim, SIGKILL));
+
+    const auto ran = result_of(run);
+
+    EXPECT_TRUE(run.find(victim + " is lost: killed by signal 9 (Killed)")) << run.text();
+    EXPECT_TRUE(run.find("all ranks start again, resuming from ")) << run.text();
+    expect_results(name, ran);
+  }
+  std::string mark_ = testing::new_run_mark();
+
+  static std::string rows_trainer() { return TROUPE_ROWS_TRAINER; }
+  Words rows_command(const std::string& out, const Words& settings, const Words& arguments) const {
+    Words options = {"--set", "train.epochs=12", "--set", "checkpoint.every.epochs=2"};
+    options.insert(options.end(), settings.begin(), settings.end());
+    options.insert(options.end(), {"--", rows_trainer()});
+    options.insert(options.end(), arguments.begin(), arguments.end());
+    return command(out, options);
+  }
+};
+
+TEST_F(EmbedRecovery, AnyProcessMayBeLost) {
+  for (const std::string victim : {"host 0", "host 1"}) {
+    SCOPED_TRACE(victim);
+    expect_recovery("lost_" + victim.substr(5), local(), victim);
+  }
+}
+
+TEST_F(EmbedRecovery, RanksGoBackInEveryPlacement) {
+  for (const auto& [placement, victim] :
+       {std::pair("worker", "host 1"), std::pair("server_client", "rank 1")}) {
+    SCOPED_TRACE(placement);
+    expect_recovery(placement, local({"--set", std::string("cluster.placement=") + placement}),
+                    victim);
+  }
+}
+
+TEST_F(EmbedRecovery, OnHostsThatShareNoFolder) {
+  if (const auto why = testing::NetworkHosts::unavailable(); !why.empty()) {
+    GTEST_SKIP() << why;
+  }
+  const testing::NetworkHosts hosts(2, folder(),
+                                    {output("apart"), folder() + "/build", folder() + "/there"});
+  ASSERT_EQ(hosts.problem(), "");
+  Words settings = {"--set",
+                    "cluster.ssh.copy=true",
+                    "--set",
+                    "cluster.ssh.program=" + folder() + "/there/troupe",
+                    "--set",
+                    fmt::format("cluster.ssh.env=[\"{}\"]", testing::environment_entry(mark_)),
+                    "--set",
+                    fmt::format("cluster.hosts=[\"{}\",\"{}\"]", testing::NetworkHosts::address(0),
+                                testing::NetworkHosts::address(1))};
+  for (const auto& setting : hosts.ssh_settings()) {
+    settings.insert(settings.end(), {"--set", setting});
+  }
+
+  expect_recovery("apart", settings, "host 1", hosts.at_launcher());
+}
+
+TEST_F(EmbedRecovery, LossesOneAfterAnother) {
+  WatchedRun run(program_command("thrice", longer(local())), folder());
+  for (const auto& [epoch, victim] :
+       {std::pair("epoch 25:", "host 1"), std::pair("epoch 65:", "host 0"),
+        std::pair("epoch 105:", "host 1")}) {
+    ASSERT_TRUE(run.wait_for_line(epoch, 60s)) << run.text();
+    ASSERT_NO_FATAL_FAILURE(signal(run, victim, SIGKILL));
+  }
+
+  expect_results("thrice", result_of(run));
+}
+
+TEST_F(EmbedRecovery, WithoutACheckpointRanksBeginAtTheBeginning) {
+  auto words = longer(local());
+  words[3] = "checkpoint.every.epochs=1000";
+  WatchedRun run(program_command("none", words), folder());
+  ASSERT_TRUE(run.wait_for_line("epoch 15:", 60s)) << run.text();
+  ASSERT_NO_FATAL_FAILURE(signal(run, "host 1", SIGKILL));
+
+  const auto ran = result_of(run);
+
+  EXPECT_TRUE(run.find("all ranks start again from the beginning: there is no checkpoint"));
+  expect_results("none", ran);
+}
+
+TEST_F(EmbedRecovery, AnInterruptedRunIsNotStartedAgain) {
+  WatchedRun run(program_command("ended", longer(local())), folder());
+  ASSERT_TRUE(run.wait_for_line("epoch 25:", 60s)) << run.text();
+  ASSERT_NO_FATAL_FAILURE(signal(run, "host 1", SIGSTOP));  // it cannot make a checkpoint
+  kill(run.pid(), SIGINT);
+  ASSERT_TRUE(run.wait_for_line("stopping after the current step", 10s)) << run.text();
+  ASSERT_NO_FATAL_FAILURE(signal(run, "host 1", SIGKILL));
+
+  EXPECT_EQ(run.wait_for_end(60s), 130) << run.text();
+  EXPECT_FALSE(run.find("all ranks start again")) << run.text();
+  EXPECT_TRUE(run.find("/checkpoints/step-60 with the same command and --resume")) << run.text();
+}
+
+TEST_F(EmbedRecovery, AProgramThatDiesInEveryAttemptEndsTheRun) {
+  WatchedRun run(rows_command("dies", local(), {"17"}), folder());
+
+  EXPECT_EQ(run.wait_for_end(120s), 4) << run.text();
+  EXPECT_TRUE(run.find("the ranks have started again 8 times without a new checkpoint"))
+      << run.text();
+}
+
+TEST_F(EmbedRecovery, RowsThatRanksWroteGoBackWithThem) {
+  const auto undisturbed = run(rows_command("rows", {}, {}));
+  ASSERT_EQ(undisturbed.exit_code, 0) << undisturbed.out << undisturbed.err;
+  ASSERT_EQ(line_of(undisturbed, "counted"), "counted 1680 seeds, 840 of them mine");
+  for (const std::string placement : {"collocated", "server_client"}) {
+    for (const std::string every : {"2", "1000"}) {
+      SCOPED_TRACE(placement + " " + every);
+      const auto name = "rows_" + placement + every;
+
+      const auto ran = run(rows_command(name,
+                                        local({"--set", "cluster.placement=" + placement, "--set",
+                                               "checkpoint.every.epochs=" + every}),
+                                        {"17", output(name + ".died")}));
+
+      EXPECT_EQ(ran.exit_code, 0) << ran.out << ran.err;
+      EXPECT_EQ(line_of(ran, "counted"), line_of(undisturbed, "counted")) << ran.out << ran.err;
+      EXPECT_NE(ran.err.find("all ranks start again"), std::string::npos) << ran.err;
+    }
+  }
+}
+
+TEST_F(EmbedRecovery, AHolderThatHasLostWhatWasWrittenTakesTheRanksBack) {
+  WatchedRun run(rows_command("held",
+                              local({"--set", "cluster.placement=server_client", "--set",
+                                     "train.epochs=200", "--set", "checkpoint.every.epochs=20"}),
+                              {}),
+                 folder());
+  ASSERT_TRUE(run.wait_for_line("epoch 45", 60s)) << run.text();
+  ASSERT_NO_FATAL_FAILURE(signal(run, "server 1", SIGKILL));
+
+  const auto ran = result_of(run);
+
+  EXPECT_EQ(ran.exit_code, 0) << ran.out;
+  EXPECT_TRUE(run.find("server 1 is lost: killed by signal 9 (Killed)")) << run.text();
+  EXPECT_TRUE(run.find("all ranks start again, resuming from ")) << run.text();
+  EXPECT_EQ(line_of(ran, "counted"), "counted 28000 seeds, 14000 of them mine");
+}
+
+}  // namespace
+}  // namespace troupe

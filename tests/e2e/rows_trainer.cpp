@@ -1,0 +1,99 @@
+// A user program for tests: counts per node in how many steps it was a seed, in a writable tensor. It throws
+// what a session tells, and may end by itself in the middle of a step.
+//   rows_trainer [STEP [FILE]]: dies in that step; with FILE only if there is none, which it makes before
+#include "launcher/session.hpp"
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+
+namespace {
+
+using namespace troupe;
+
+template <class T>
+T must(Result<T> result) {
+  if (!result) {
+    throw std::runtime_error(result.error().what());
+  }
+  return *std::move(result);
+}
+void must(const Status& status) {
+  if (!status) {
+    throw std::runtime_error(status.error().what());
+  }
+}
+
+struct Death {
+  std::uint64_t step = 0;  ///< 0: never
+  std::string file;
+
+  void at(std::uint64_t now) const {
+    if (step == 0 || now != step || (!file.empty() && std::filesystem::exists(file))) {
+      return;
+    }
+    std::ofstream(file) << now;
+    std::raise(SIGKILL);
+  }
+};
+
+constexpr std::uint32_t counts = 1;
+
+Status count(Session& session, const Death& death) {
+  float seen = 0;
+  session.on_save([&] {
+    std::vector<std::byte> bytes(sizeof(seen));
+    std::memcpy(bytes.data(), &seen, sizeof(seen));
+    return bytes;
+  });
+  session.on_restore([&](std::span<const std::byte> bytes) -> Status {
+    std::memcpy(&seen, bytes.data(), sizeof(seen));
+    return ok_status();
+  });
+  must(session.make_tensor(counts, 1));
+  for (auto e = session.first_epoch(); e < session.epochs(); ++e) {
+    for (const Batch& batch : session.epoch(e)) {
+      const auto& seeds = batch.sampled->seed_index;
+      std::vector<NodeId> nodes;
+      for (const auto seed : seeds) {
+        nodes.push_back(batch.sampled->nodes[0].ids[seed]);
+      }
+      Matrix ones(nodes.size(), 1);
+      std::ranges::fill(ones.view().flat(), 1.0F);
+      must(session.add_rows(counts, nodes, ones.view()));
+      seen += static_cast<float>(nodes.size());
+      if (session.rank() == Rank{1}) {
+        death.at(session.global_step());
+      }
+      must(session.end_step());
+    }
+    must(session.status());
+    if (session.rank() == Rank{0}) {
+      std::printf("epoch %u\n", e + 1);
+      std::fflush(stdout);
+    }
+  }
+  std::vector<float> total = {seen};
+  must(session.all_reduce(total));
+  if (session.rank() == Rank{0}) {
+    const auto seeds = must(session.seeds("train"));
+    const auto rows = must(session.read_rows(counts, seeds.global));
+    double sum = 0;
+    for (const auto row : rows.view().flat()) {
+      sum += static_cast<double>(row);
+    }
+    std::printf("counted %.0f seeds, %.0f of them mine\n", static_cast<double>(total[0]), sum);
+  }
+  return ok_status();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Death death{argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 0, argc > 2 ? argv[2] : ""};
+  return troupe::run_ranks(argc, argv, [&](Session& session) { return count(session, death); });
+}
