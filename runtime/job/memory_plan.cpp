@@ -1,10 +1,9 @@
 #include "runtime/job/memory_plan.hpp"
 
 #include "runtime/base/buffer.hpp"
+#include "runtime/base/saturating.hpp"
 #include "runtime/job/job_file.hpp"
 #include "runtime/job/reach.hpp"
-#include "runtime/job/saturating.hpp"
-#include "runtime/nn/catalog.hpp"
 #include "runtime/nn/ops/linear.hpp"
 
 #include <algorithm>
@@ -195,7 +194,7 @@ class MemoryEstimate {
       const auto& targets = reach_.after[from > 0 ? from - 1 : 0];
       const auto out = layer + 1 == layers ? job_.model.out_dim : job_.model.hidden;
       for (std::size_t e = 0; e < graph_.edge_types.size(); ++e) {
-        sum = plus(sum, of_edges(layer, e, out, sources, targets));
+        sum = plus(sum, of_edges(layer, e, sources, targets));
       }
       for (std::size_t t = 0; t < graph_.node_types.size(); ++t) {
         // The convolution's rows and the layer's, their gradient, lengths and statistics.
@@ -211,29 +210,17 @@ class MemoryEstimate {
     return plus(sum, sum / growth);
   }
 
-  /// Aggregated or transformed rows and their gradient, the places of the largest, edges by source.
-  std::uint64_t of_edges(std::uint32_t layer, std::size_t e, std::uint64_t out,
-                         const Reach::Hop& sources, const Reach::Hop& targets) const {
+  /// What the convolution keeps, and edges by source.
+  std::uint64_t of_edges(std::uint32_t layer, std::size_t e, const Reach::Hop& sources,
+                         const Reach::Hop& targets) const {
     const auto& type = graph_.edge_types[e];
     const bool in = job_.sample.edge_dir == EdgeDir::in;
-    const auto to = raw(in ? type.destination : type.source);
-    const auto from = raw(in ? type.source : type.destination);
-    const auto cols = cols_of(layer, from);
-    const auto* kind = nn::find_model_kind(job_.model.kind);
-    if (kind != nullptr && reads_option(*kind, "heads")) {
-      // Rows of all heads, their scores, and the weights of edges and loops, each with its gradient.
-      const auto wide = out == job_.model.out_dim ? times(out, job_.model.heads) : out;
-      const auto weights = plus(sources.edges[e], targets.nodes[to]);
-      return plus(plus(product(sources.nodes[from],
-                               times(plus(wide, std::uint64_t{2} * job_.model.heads), 2)),
-                       product(weights, times(job_.model.heads, 3))),
-                  times(sources.edges[e], 16));
-    }
-    const bool largest = job_.model.aggregator == nn::Aggregator::max;
-    const bool first = out < cols && !largest;
-    const auto rows = first ? product(sources.nodes[from], times(out, 2))
-                            : product(targets.nodes[to], times(cols, largest ? 3 : 2));
-    return plus(rows, times(sources.edges[e], 16));
+    const nn::BlockCounts counts{
+        .sources = sources.nodes[raw(in ? type.source : type.destination)],
+        .destinations = targets.nodes[raw(in ? type.destination : type.source)],
+        .edges = sources.edges[e]};
+    const auto numbers = model_->pass_numbers(layer, static_cast<EdgeTypeId>(e), counts);
+    return plus(times(numbers, float_bytes), times(counts.edges, 16));
   }
 
   std::uint64_t partials() const {

@@ -3,7 +3,7 @@
 #include "runtime/job/job_file.hpp"
 #include "runtime/job/memory_plan.hpp"
 #include "runtime/job/reach.hpp"
-#include "runtime/job/saturating.hpp"
+#include "runtime/base/saturating.hpp"
 #include "runtime/nn/catalog.hpp"
 
 #include <algorithm>

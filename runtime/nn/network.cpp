@@ -92,6 +92,13 @@ void Network::add_norm(Layer& layer, Node& node) {
   parameters_.add({.name = prefix + "bias", .rows = layer.out});
 }
 
+std::uint64_t Network::pass_numbers(std::uint32_t layer, EdgeTypeId edge_type,
+                                    const BlockCounts& counts) const {
+  const auto& edges = layers_.at(layer).edges;
+  const auto edge = std::ranges::find(edges, raw(edge_type), &Edge::type);
+  return edge == edges.end() ? 0 : conv_->pass_numbers(edge->shape, counts);
+}
+
 /// Rows that a layer reads are there: of the features, or of the layer below. The tape checks the
 /// rest.
 void Network::check_shapes(const ForwardInput& input) const {

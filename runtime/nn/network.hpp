@@ -127,6 +127,10 @@ class Network {
   /// \requires forward() ran on `activations`
   void backward(ConstMatrix grad_logits, Activations& activations, std::span<float> gradient) const;
 
+  /// Numbers that a layer's convolution along an edge type keeps (Conv::pass_numbers).
+  std::uint64_t pass_numbers(std::uint32_t layer, EdgeTypeId edge_type,
+                             const BlockCounts& counts) const;
+
   /// The stages of exact inference, in order; the last one gives the logits. One per layer, or one
   /// more where convolutions send messages (conv/conv.hpp): the first makes those of the features.
   std::vector<InferStage> infer_stages() const;

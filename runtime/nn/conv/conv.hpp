@@ -3,11 +3,13 @@
 /// A convolution along one edge type: its parameters, and its part of a layer's rows, as terms on a
 /// tape (ops/tape.hpp). `Network` sums the terms of all convolutions that end at a node type and
 /// finishes the rows. A new model is a class like SageConv and a row of catalog.cpp.
+#include "runtime/base/saturating.hpp"
 #include "runtime/nn/ops/tape.hpp"
 #include "runtime/nn/parameter_list.hpp"
 #include "runtime/sample/mini_batch.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -26,6 +28,13 @@ struct ConvTerms {
   std::vector<Term> neighbors;      ///< made from sources' rows
   std::vector<std::size_t> own;     ///< parameters [out, destination]: products with own rows
   std::vector<std::size_t> biases;  ///< parameters [out]
+};
+
+/// Rows and edges of a block, for estimates.
+struct BlockCounts {
+  std::uint64_t sources = 0;
+  std::uint64_t destinations = 0;
+  std::uint64_t edges = 0;
 };
 
 /// A convolution at work on one block.
@@ -49,6 +58,12 @@ class Conv {
 
   /// Records operations on sources and returns the terms that end at destinations.
   virtual ConvTerms record(const ConvCall& call) const = 0;
+
+  /// Numbers (float32) that forward and backward keep for a block, at most: rows made on the way to
+  /// the terms, and their gradients. By default those of a product before and after a sum.
+  virtual std::uint64_t pass_numbers(const ConvShape& shape, const BlockCounts& counts) const {
+    return plus(times(counts.sources, 2 * shape.out), times(counts.destinations, 2 * shape.source));
+  }
 
   /// Exact inference computes a layer's rows where a node lies and sends them to the neighbors'
   /// hosts. A convolution that weighs neighbors by what only their host knows (their degree), or

@@ -28,4 +28,12 @@ ConvTerms GatConv::record(const ConvCall& call) const {
           .biases = {first + 3}};
 }
 
+/// Rows of all heads, their scores, and the weights of edges and loops, each with its gradient.
+std::uint64_t GatConv::pass_numbers(const ConvShape& shape, const BlockCounts& counts) const {
+  const std::uint64_t heads = options_.heads;
+  const std::uint64_t cols = is_mean(shape) ? times(shape.out, heads) : shape.out;
+  const auto rows = times(counts.sources, times(plus(cols, 2 * heads), 2));
+  return plus(rows, times(plus(counts.edges, counts.destinations), 3 * heads));
+}
+
 }  // namespace troupe::nn

@@ -19,6 +19,7 @@ class GatConv final : public Conv {
   explicit GatConv(const GatOptions& options) : options_(options) {}
   std::vector<NewParameter> parameters(const ConvShape& shape) const override;
   ConvTerms record(const ConvCall& call) const override;
+  std::uint64_t pass_numbers(const ConvShape& shape, const BlockCounts& counts) const override;
 
  private:
   bool is_mean(const ConvShape& shape) const { return shape.last && options_.mean_last; }

@@ -35,6 +35,11 @@ ConvTerms GcnConv::record(const ConvCall& call) const {
   return terms;
 }
 
+std::uint64_t GcnConv::pass_numbers(const ConvShape& shape, const BlockCounts& counts) const {
+  return is_narrowing(shape) ? times(counts.sources, 2 * shape.out)
+                             : times(counts.destinations, 2 * shape.source);
+}
+
 std::optional<std::size_t> GcnConv::message_cols(const ConvShape& shape) const {
   return is_narrowing(shape) ? shape.out : shape.source;
 }

@@ -15,6 +15,7 @@ class GcnConv final : public Conv {
  public:
   std::vector<NewParameter> parameters(const ConvShape& shape) const override;
   ConvTerms record(const ConvCall& call) const override;
+  std::uint64_t pass_numbers(const ConvShape& shape, const BlockCounts& counts) const override;
   std::optional<std::size_t> message_cols(const ConvShape& shape) const override;
   Rows messages(const ConvCall& call) const override;
 };

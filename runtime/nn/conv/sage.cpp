@@ -9,6 +9,11 @@ float sage_bound(std::size_t in) {
   return static_cast<float>(1.0 / std::sqrt(static_cast<double>(in)));
 }
 
+/// Whether the product comes first: where rows get narrower and the aggregation is linear.
+bool is_narrowing(const ConvShape& shape, Aggregator aggregator) {
+  return shape.out < shape.source && aggregator != Aggregator::max;
+}
+
 }  // namespace
 
 std::vector<NewParameter> SageConv::parameters(const ConvShape& shape) const {
@@ -24,14 +29,21 @@ std::vector<NewParameter> SageConv::parameters(const ConvShape& shape) const {
 ConvTerms SageConv::record(const ConvCall& call) const {
   const std::size_t left = call.parameter;
   ConvTerms terms{.neighbors = {}, .own = {left + 2}, .biases = {left + 1}};
-  // The product first where rows get narrower and the aggregation is linear.
-  if (call.shape.out < call.shape.source && aggregator_ != Aggregator::max) {
+  if (is_narrowing(call.shape, aggregator_)) {
     const Rows narrow = call.tape.linear(call.source, call.block.num_src, left);
     terms.neighbors.push_back(call.tape.aggregate(narrow, call.block, aggregator_));
   } else {
     terms.neighbors.push_back(call.tape.aggregate(call.source, call.block, aggregator_, {left}));
   }
   return terms;
+}
+
+std::uint64_t SageConv::pass_numbers(const ConvShape& shape, const BlockCounts& counts) const {
+  if (is_narrowing(shape, aggregator_)) {
+    return times(counts.sources, 2 * shape.out);
+  }
+  const std::uint64_t places = aggregator_ == Aggregator::max ? 1 : 0;
+  return times(counts.destinations, (2 + places) * shape.source);
 }
 
 }  // namespace troupe::nn

@@ -12,6 +12,7 @@ class SageConv final : public Conv {
   explicit SageConv(Aggregator aggregator) : aggregator_(aggregator) {}
   std::vector<NewParameter> parameters(const ConvShape& shape) const override;
   ConvTerms record(const ConvCall& call) const override;
+  std::uint64_t pass_numbers(const ConvShape& shape, const BlockCounts& counts) const override;
 
  private:
   Aggregator aggregator_;
