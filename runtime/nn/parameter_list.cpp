@@ -26,6 +26,10 @@ float glorot_bound(std::size_t rows, std::size_t cols) {
   return static_cast<float>(std::sqrt(6.0 / static_cast<double>(rows + cols)));
 }
 
+float linear_bound(std::size_t cols) {
+  return static_cast<float>(1.0 / std::sqrt(static_cast<double>(cols)));
+}
+
 std::size_t ParameterList::add(const NewParameter& parameter) {
   layout_.push_back({.name = parameter.name,
                      .offset = num_parameters(layout_),

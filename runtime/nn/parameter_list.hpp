@@ -38,6 +38,8 @@ struct NewParameter {
 /// Glorot and Bengio: "Understanding the difficulty of training deep feedforward neural networks",
 /// 2010: bound of the uniform start of a weight [rows, cols].
 float glorot_bound(std::size_t rows, std::size_t cols);
+/// Bound of weight and bias of a product with rows of `cols` columns, as PyTorch's Linear starts.
+float linear_bound(std::size_t cols);
 
 class ParameterList {
  public:

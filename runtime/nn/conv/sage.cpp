@@ -1,13 +1,7 @@
 #include "runtime/nn/conv/sage.hpp"
 
-#include <cmath>
-
 namespace troupe::nn {
 namespace {
-
-float sage_bound(std::size_t in) {
-  return static_cast<float>(1.0 / std::sqrt(static_cast<double>(in)));
-}
 
 /// Whether the product comes first: where rows get narrower and the aggregation is linear.
 bool is_narrowing(const ConvShape& shape, Aggregator aggregator) {
@@ -17,13 +11,13 @@ bool is_narrowing(const ConvShape& shape, Aggregator aggregator) {
 }  // namespace
 
 std::vector<NewParameter> SageConv::parameters(const ConvShape& shape) const {
-  const float bound = sage_bound(shape.source);
+  const float bound = linear_bound(shape.source);
   return {{.name = "lin_l.weight", .rows = shape.out, .cols = shape.source, .bound = bound},
           {.name = "lin_l.bias", .rows = shape.out, .bound = bound},
           {.name = "lin_r.weight",
            .rows = shape.out,
            .cols = shape.destination,
-           .bound = sage_bound(shape.destination)}};
+           .bound = linear_bound(shape.destination)}};
 }
 
 ConvTerms SageConv::record(const ConvCall& call) const {

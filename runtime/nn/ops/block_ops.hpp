@@ -47,6 +47,7 @@ struct Path {
   std::size_t out_cols = 0;                  ///< columns of the result of `attend`
   /// [rows] factors of the rows, of `own` without a product; empty: ones.
   std::span<const float> scale = {};
+  float factor = 1;  ///< of all rows, where `scale` is empty
 };
 
 /// A term as a set of functions computes it.

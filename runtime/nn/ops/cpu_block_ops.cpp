@@ -24,14 +24,14 @@ void add_rows(ConstMatrix from, MutMatrix to, Into into) {
 /// Rows [first, first + to.rows) of own rows times their factors.
 void add_scaled_rows(const Path& path, ConstMatrix from, std::size_t first, MutMatrix to,
                      Into into) {
-  if (path.scale.empty()) {
+  if (path.scale.empty() && path.factor == 1) {
     return add_rows(from, to, into);
   }
   if (into == Into::overwrite) {
     add_rows(from, to, into);
   }
   for (std::size_t r = 0; r < to.rows; ++r) {
-    const float factor = path.scale[first + r];
+    const float factor = path.scale.empty() ? path.factor : path.scale[first + r];
     if (into == Into::overwrite) {
       scale_row(factor, to.row(r).data(), to.cols);
     } else {

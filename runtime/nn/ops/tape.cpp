@@ -62,6 +62,12 @@ Term Tape::scaled(Rows rows, std::span<const float> factors) {
   return {rows, path, {}, {}, terms_++};
 }
 
+Term Tape::scaled(Rows rows, float factor) {
+  Path path;
+  path.factor = factor;
+  return {rows, path, {}, {}, terms_++};
+}
+
 Term Tape::aggregate(Rows rows, const LayerBlock& block, Aggregator aggregator,
                      std::vector<std::size_t> weights) {
   Path path;

