@@ -2,6 +2,7 @@
 
 #include "runtime/nn/conv/gat.hpp"
 #include "runtime/nn/conv/gcn.hpp"
+#include "runtime/nn/conv/gin.hpp"
 #include "runtime/nn/conv/sage.hpp"
 
 #include <array>
@@ -35,7 +36,12 @@ constexpr std::array kinds = {
                 return std::make_unique<GatConv>(GatOptions{.heads = options.heads});
               }},
     ModelKind{.name = "gatv2", .help = "graph attention with dynamic scores (Brody et al., 2022)"},
-    ModelKind{.name = "gin", .help = "graph isomorphism network (Xu et al., 2019)"},
+    ModelKind{
+        .name = "gin",
+        .help = "graph isomorphism network (Xu et al., 2019), with a perceptron of two layers",
+        .make = [](const ModelOptions&) -> std::unique_ptr<const Conv> {
+          return std::make_unique<GinConv>(GinOptions());
+        }},
     ModelKind{.name = "rgcn",
               .help = "relational graph convolutional network (Schlichtkrull et al., 2018)"},
 };

@@ -1,0 +1,29 @@
+#pragma once
+/// \file gin.hpp
+/// Graph isomorphism networks (Xu et al., ICLR 2019): W2 relu(W1 ((1 + eps) x_i + sum_j x_j) + b1) + b2
+/// over in-neighbors j. What PyG's GINConv computes with a perceptron of two layers and a fixed eps.
+#include "runtime/nn/conv/conv.hpp"
+
+namespace troupe::nn {
+
+struct GinOptions {
+  float eps = 0;
+  std::size_t hidden = 0;  ///< columns between the two products; 0: those of the result
+};
+
+class GinConv final : public Conv {
+ public:
+  explicit GinConv(const GinOptions& options) : options_(options) {}
+  std::vector<NewParameter> parameters(const ConvShape& shape) const override;
+  ConvTerms record(const ConvCall& call) const override;
+  std::uint64_t pass_numbers(const ConvShape& shape, const BlockCounts& counts) const override;
+
+ private:
+  std::size_t hidden(const ConvShape& shape) const {
+    return options_.hidden > 0 ? options_.hidden : shape.out;
+  }
+
+  GinOptions options_;
+};
+
+}  // namespace troupe::nn

@@ -1,0 +1,97 @@
+// GIN layers against PyTorch Geometric, and the model through several layers.
+#include "runtime/nn/conv/gin.hpp"
+
+#include "runtime/nn/catalog.hpp"
+#include "tests/runtime/nn/network_support.hpp"
+#include "tests/runtime/nn/nn_support.hpp"
+#include "tests/support/expect.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace troupe::nn {
+namespace {
+
+using namespace testing;  // NOLINT(google-build-using-namespace)
+
+class GinLayer : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(GinLayer, MatchesOutputAndGradients) {
+  const std::string graph = std::string("layers/") + GetParam();
+  const std::string path = graph + "/gin_eps_fixed";
+  const OwnedBlock block = golden_block(graph);
+  const Matrix x = golden_matrix(graph + "/x");
+  const std::vector<std::string> names{"nn_0_weight", "nn_0_bias", "nn_2_weight", "nn_2_bias"};
+  std::vector<float> parameters;
+  for (const auto& name : names) {
+    const auto values = golden_floats(path + "/" + name);
+    parameters.insert(parameters.end(), values.begin(), values.end());
+  }
+  const auto hidden = golden_floats(path + "/nn_0_bias").size();
+  const auto out_dim = golden_floats(path + "/nn_2_bias").size();
+  const Matrix grad_out = golden_matrix(graph + "/grad_out_" + std::to_string(out_dim));
+  const ModelOptions options{
+      .kind = "gin",
+      .layers = 1,
+      .in_dim = x.cols(),
+      .out_dim = out_dim,
+      .types = {.nodes = {{"node", x.cols()}}, .edges = {{"edge", NodeTypeId{0}, NodeTypeId{0}}}}};
+  ASSERT_OK_AND_ASSIGN(const auto layers, layer_types(options.types, 1));
+  const Network network(options, layers,
+                        std::make_unique<GinConv>(GinOptions{.eps = 0.25F, .hidden = hidden}));
+  const ForwardInput input = one_type_input({block.view()}, x.view());
+  ComputePool executor(2);
+  Activations activations;
+  std::vector<float> gradient(network.num_parameters(), NAN);
+
+  const ConstMatrix out = network.forward(executor, parameters, input, activations);
+  expect_golden(out, path + "/out", 1e-5);
+  network.backward(grad_out.view(), activations, gradient);
+
+  const auto& layout = network.layout();
+  ASSERT_EQ(layout.size(), names.size());
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    expect_golden(std::span(gradient).subspan(layout[i].offset, layout[i].size()),
+                  path + "/grad_" + names[i], 1e-5);
+  }
+}
+
+// The MLP's middle is narrower than the input in one, wider in the other.
+INSTANTIATE_TEST_SUITE_P(Goldens, GinLayer, ::testing::Values("small", "medium"),
+                         [](const auto& test) { return std::string(test.param); });
+
+TEST(Gin, GradientMatchesFiniteDifferencesThroughLayers) {
+  const OwnedBlock lower = random_block(12, 20, 3, 1);  // few rows: few kinks
+  const OwnedBlock upper = random_block(6, 12, 3, 2);
+  const Matrix x = random_matrix(20, 6, 3);
+  const auto network =
+      network_of({.kind = "gin", .layers = 2, .in_dim = 6, .hidden = 8, .out_dim = 3});
+
+  expect_gradient_of_differences(*network, one_type_input({lower.view(), upper.view()}, x.view()),
+                                 3e-3);
+  EXPECT_EQ(network->layout()[2].name, "conv1.nn.2.weight");
+}
+
+TEST(Gin, ExactInferenceHasTheBitsOfForwardOnTheWholeGraph) {
+  const OwnedBlock graph = random_block(300, 300, 6, 5);
+  const Matrix x = random_matrix(300, 7, 1);
+  const auto network =
+      network_of({.kind = "gin", .layers = 2, .in_dim = 7, .hidden = 8, .out_dim = 3});
+  const auto parameters = network->initial_parameters(2);
+  ComputePool pool(2);
+  Activations activations;
+  const ForwardInput input = one_type_input({graph.view(), graph.view()}, x.view());
+
+  const ConstMatrix logits = network->forward(pool, parameters, input, activations);
+  const Matrix hidden = infer_stage(*network, pool, parameters, 0, graph.view(), x.view());
+  const Matrix last = infer_stage(*network, pool, parameters, 1, graph.view(), hidden.view());
+
+  EXPECT_TRUE(same_bits(last.view().flat(), logits.flat()));
+}
+
+}  // namespace
+}  // namespace troupe::nn
