@@ -2,6 +2,7 @@
 
 #include "runtime/partition/assign_file.hpp"
 #include "runtime/partition/assign_hotness.hpp"
+#include "runtime/partition/assign_range.hpp"
 #include "runtime/partition/metis.hpp"
 #include "runtime/partition/multilevel.hpp"
 #include "runtime/partition/rebalance.hpp"
@@ -42,6 +43,10 @@ std::vector<PartitionMethod> method_rows() {
            [](const GraphStore& graph, const AssignOptions& options, Executor&) {
              return assign_hash(graph.info(), options.parts, options.seed);
            }},
+      {.name = "range",
+       .help = "ids; contiguous ranges, for ids that follow the graph as those of a crawl do",
+       .assign_nodes = [](const GraphStore& graph, const AssignOptions& options, Executor&)
+           -> Result<Assignment> { return assign_range(graph.info(), options.parts); }},
       {.name = "ldg",
        .help =
            "edges, node by node, weighed by the room left; graphs of any size, 4 bytes per node",

@@ -2,6 +2,7 @@
 
 #include "runtime/partition/adjacency.hpp"
 #include "runtime/partition/assign_file.hpp"
+#include "runtime/partition/assign_range.hpp"
 #include "runtime/partition/methods.hpp"
 #include "runtime/partition/metis.hpp"
 #include "tests/runtime/partition/partition_fixture.hpp"
@@ -200,8 +201,8 @@ std::string assign_name(const ::testing::TestParamInfo<AssignSetting>& setting) 
 }
 
 INSTANTIATE_TEST_SUITE_P(Settings, Assigning,
-                         ::testing::ValuesIn(settings({"random", "hash", "ldg", "fennel", "metis",
-                                                       "multilevel", "file"})),
+                         ::testing::ValuesIn(settings({"random", "hash", "range", "ldg", "fennel",
+                                                       "metis", "multilevel", "file"})),
                          assign_name);
 // Not "multilevel": METIS draws on its graph of clusters, which is small here: it may find the same.
 INSTANTIATE_TEST_SUITE_P(Settings, Seeding,
@@ -378,6 +379,28 @@ std::uint64_t cut_of_five_seeds(const GraphStore& store, std::uint32_t tries) {
     cut += assigned->measures.cut_edges;
   }
   return cut;
+}
+
+TEST(AssignRange, PartsAreRangesOfIdsOfEvenSize) {
+  GraphInfo graph;
+  graph.node_types.resize(3);
+  graph.node_types[0].count = 10;
+  graph.node_types[1].count = 2;  // fewer than parts
+  graph.node_types[2].count = std::uint64_t{1} << 20;
+  const auto parts = assign_range(graph, 4);
+
+  std::vector<std::uint32_t> first;
+  for (const auto part : parts[0]) {
+    first.push_back(raw(part));
+  }
+  EXPECT_EQ(first, (std::vector<std::uint32_t>{0, 0, 0, 1, 1, 2, 2, 2, 3, 3}));
+  EXPECT_EQ(parts[1].size(), 2U);
+  for (const std::size_t type : {1U, 2U}) {
+    EXPECT_TRUE(std::ranges::is_sorted(parts[type]));
+  }
+  for (std::uint32_t part = 0; part < 4; ++part) {
+    EXPECT_EQ(std::ranges::count(parts[2], static_cast<PartId>(part)), 1 << 18);
+  }
 }
 
 TEST(AssignMetis, OneTryCutsMoreThanTheBestOfSeveral) {

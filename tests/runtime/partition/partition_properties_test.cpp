@@ -348,7 +348,7 @@ std::vector<Case> cases() {
   for (const bool typed : {false, true}) {
     for (const std::uint32_t parts : {1U, 2U, 4U, 7U}) {
       for (const auto* method :
-           {"random", "hash", "ldg", "fennel", "metis", "multilevel", "hotness", "file"}) {
+           {"random", "hash", "range", "ldg", "fennel", "metis", "multilevel", "hotness", "file"}) {
         all.push_back({method, typed, parts});
       }
       for (const auto complete_for : {CompleteFor::in, CompleteFor::out, CompleteFor::both}) {
