@@ -25,7 +25,7 @@ run() { # COMMAND...: the command and what it prints
 quality() {
   run "$troupe" import --from npy "$small/amazon_computers" "$scratch/amazon_computers"
   for graph in "$data/cnr2000" "$data/ego_twitter" "$scratch/amazon_computers"; do
-    run "$build/bench/troupe_partition_bench" "$graph" --methods random,ranges,ldg,fennel,metis,multilevel \
+    run "$build/bench/troupe_partition_bench" "$graph" --methods random,range,ldg,fennel,metis,multilevel \
       --parts 2,4,8 --passes 3,10 --imbalance 1.03
     run "$build/bench/troupe_partition_bench" "$graph" --methods ldg,metis --parts 4 --passes 10 \
       --imbalance 1.03 --balance edges

@@ -22,7 +22,7 @@ using Parts = std::vector<std::uint32_t>;
 
 struct Arguments {
   std::filesystem::path store;
-  std::vector<std::string> methods{"random", "ranges", "ldg", "fennel", "metis"};
+  std::vector<std::string> methods{"random", "range", "ldg", "fennel", "metis"};
   std::vector<std::uint32_t> parts{2, 4, 8};
   std::vector<std::uint32_t> passes{3, 10};
   MethodOptions more;
@@ -91,22 +91,6 @@ void print_row(const Bench& bench, const std::string& name, std::uint32_t parts,
              passes == 0 ? "" : fmt::format("{:.0f}", edges * passes / time / 1e6));
 }
 
-/// Contiguous ranges of ids, which show how much locality the ids have.
-const PartitionMethod& ranges() {
-  static const PartitionMethod method{
-      .name = "ranges",
-      .help = "contiguous ranges of ids",
-      .assign_vertices = [](const Adjacency& graph, const Constraints&,
-                            const AssignOptions& options, Executor&) -> Result<Parts> {
-        Parts part_of;
-        for (std::uint64_t v = 0; v < graph.vertices(); ++v) {
-          part_of.push_back(static_cast<std::uint32_t>(v * options.parts / graph.vertices()));
-        }
-        return part_of;
-      }};
-  return method;
-}
-
 Result<Parts> parts_of(const Bench& bench, const PartitionMethod& method,
                        const AssignOptions& options) {
   if (method.assign_vertices) {
@@ -154,10 +138,10 @@ Status run_method(const Bench& bench, const Arguments& arguments, const Partitio
 }
 
 Result<const PartitionMethod*> method_of(const std::string& name) {
-  const auto* method = name == ranges().name ? &ranges() : find_kind(partition_methods(), name);
+  const auto* method = find_kind(partition_methods(), name);
   if (method == nullptr) {
     return Error(Errc::invalid_argument,
-                 fmt::format("--methods: expected {} or {}, got \"{}\"", ranges().name,
+                 fmt::format("--methods: expected {}, got \"{}\"",
                              fmt::join(names_of(partition_methods()), ", "), name));
   }
   return method;
