@@ -1,45 +1,19 @@
 #include "actors/registrar.hpp"
 
 #include "actors/ask_all.hpp"
-#include "actors/error.hpp"
-#include "actors/message.hpp"
 #include "actors/offload.hpp"
+#include "actors/registrar_state.hpp"
 #include "runtime/wire/link_totals.hpp"
-#include "runtime/wire/messages.hpp"
 
 #include <caf/all.hpp>
 
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <memory>
 
 namespace troupe {
+namespace registrar {
 namespace {
-
-struct RegistrarState {
-  const char* name = "troupe.registrar";
-  RegistrarOptions options;
-  std::unique_ptr<Roster> roster;
-  bool ending = false;
-  std::uint64_t restarts = 0;  ///< of the ranks
-};
-using Registrar = caf::stateful_actor<RegistrarState>;
-
-/// To itself, after a pause.
-struct StartNow {
-  Roster::Action action;
-};
-struct JoinDeadline {};
-struct ReturnDeadline {
-  std::uint64_t restart = 0;
-};
-struct StartDeadline {
-  net::ProcessLife life;
-  std::chrono::milliseconds within;
-};
-
-void carry_out(Registrar* self, const Roster::Actions& actions);
 
 void tell_members(Registrar* self) {
   auto& state = self->state;
@@ -53,83 +27,6 @@ void tell_members(Registrar* self) {
         .then([self, id = entry.life.process, number = table->number](
                   const Ref<net::Done>&) { carry_out(self, self->state.roster->told(id, number)); },
               [](const caf::error&) {});  // its loss is noticed elsewhere
-  }
-}
-
-/// A process without a link shows no sign of life that others would miss.
-void expect_join(Registrar* self, const net::ProcessLife& life, std::chrono::milliseconds within) {
-  const auto losses = self->state.roster->awaited(life);
-  if (losses && within.count() > 0) {
-    within *= 1U << std::min(*losses, 6U);
-    self->delayed_send(self, within, Ref<StartDeadline>(StartDeadline{life, within}));
-  }
-}
-
-void start_deadline(Registrar* self, const StartDeadline& late) {
-  auto& state = self->state;
-  if (!state.ending && state.roster->awaited(late.life)) {
-    const auto why = fmt::format("started, and not heard of within {} ms", late.within.count());
-    carry_out(self, state.roster->lost(late.life, why, false));
-  }
-}
-
-void start_agent(Registrar* self, const Roster::StartAgent& start) {
-  const auto& options = self->state.options;
-  if (options.start_agent) {
-    options.expect(start.life);
-    options.start_agent(start.host, start.life);
-    expect_join(self, start.life, options.agent_start_deadline);
-  }
-}
-
-/// Without its agent a process is lost, and everything on its host with it.
-void spawn(Registrar* self, const Roster::Spawn& spawn) {
-  const auto& options = self->state.options;
-  const auto& life = spawn.life;
-  if (const auto agent = options.agent(spawn.agent)) {
-    options.expect(life);
-    const auto& name = options.roster.layout.at(life.process).name;
-    self->request(agent, caf::infinite, Ref<net::SpawnProcess>(net::SpawnProcess{life, name}))
-        .then(
-            [self, life](const Ref<net::Done>&) {
-              expect_join(self, life, self->state.options.start_deadline);
-            },
-            [self, life](const caf::error& error) {
-              if (const auto why = from_caf(error); why.code() != Errc::peer_lost) {
-                carry_out(self, self->state.roster->lost(life, why.what(), true));
-              }
-            });
-  }
-}
-
-void kill(Registrar* self, const Roster::Kill& kill) {
-  if (const auto agent = self->state.options.agent(kill.agent)) {
-    caf::anon_send(agent, Ref<net::KillProcess>(net::KillProcess{kill.life}));
-  }
-}
-
-template <class Start>
-void start_after(Registrar* self, const Start& start) {
-  if (start.after.count() == 0) {
-    self->send(self, Ref<StartNow>(StartNow{start}));
-  } else {
-    self->delayed_send(self, start.after, Ref<StartNow>(StartNow{start}));
-  }
-}
-
-/// Nothing if it was lost with its agent during the pause: then a later life is to come.
-void start_now(Registrar* self, const Roster::Action& action) {
-  const auto is_wanted = [self](const net::ProcessLife& life) {
-    return !self->state.ending && self->state.roster->admit(life).ok();
-  };
-  if (const auto* agent = std::get_if<Roster::StartAgent>(&action)) {
-    if (is_wanted(agent->life)) {
-      start_agent(self, *agent);
-    }
-  } else if (const auto* process = std::get_if<Roster::Spawn>(&action)) {
-    if (is_wanted(process->life)) {
-      spawn(self, *process);
-    }
   }
 }
 
@@ -175,6 +72,8 @@ struct Doing {
   void operator()(const Roster::GiveUp& give_up) { options.give_up(give_up.why); }
 };
 
+}  // namespace
+
 void carry_out(Registrar* self, const Roster::Actions& actions) {
   for (const auto& action : actions) {
     if (self->state.ending) {
@@ -184,7 +83,9 @@ void carry_out(Registrar* self, const Roster::Actions& actions) {
   }
 }
 
-Result<net::Welcome> give_life(RegistrarState& state, const net::Join& request) {
+namespace {
+
+Result<net::Welcome> give_life(State& state, const net::Join& request) {
   net::Welcome welcome;
   TROUPE_ASSIGN_OR_RETURN(welcome.incarnation, state.roster->apply(request));
   welcome.store = state.options.welcome.store;
@@ -273,7 +174,7 @@ void end_all(Registrar* self, const EndAll& request) {
       });
 }
 
-caf::behavior registrar(Registrar* self, RegistrarOptions options) {
+caf::behavior behavior(Registrar* self, RegistrarOptions options) {
   auto& state = self->state;
   state.options = std::move(options);
   state.roster = std::make_unique<Roster>(state.options.roster);
@@ -329,9 +230,10 @@ caf::behavior registrar(Registrar* self, RegistrarOptions options) {
 }
 
 }  // namespace
+}  // namespace registrar
 
 caf::actor spawn_registrar(caf::actor_system& system, RegistrarOptions options) {
-  return system.spawn(registrar, std::move(options));
+  return system.spawn(registrar::behavior, std::move(options));
 }
 
 }  // namespace troupe

@@ -4,7 +4,6 @@
 #include "actors/error.hpp"
 #include "actors/offload.hpp"
 #include "actors/session_rank_state.hpp"
-#include "runtime/run/epoch_counters.hpp"
 
 #include <caf/all.hpp>
 
@@ -19,129 +18,12 @@ std::string rank_name(const State& state) {
 
 namespace {
 
-using SteadyClock = std::chrono::steady_clock;
-
-// ---- the data path ----
-
-Ref<SampleBatch> request_of(const State& state, std::uint64_t number, bool with_seeds) {
-  const auto& batches = state.stream->batches;
-  SampleBatch message;
-  message.key = batches.key(number);
-  message.seed_type = batches.options().order->seeds().node_type;
-  if (with_seeds) {
-    message.seeds = batches.seeds(number);
-  }
-  message.sample = state.options.sample;
-  message.collect = state.options.collect;
-  message.options = BatchOptions::job;
-  return Ref<SampleBatch>(std::move(message));
-}
-
-void pump(Self* self);
-
-void ask_batch(Self* self, std::uint64_t number) {
-  auto& state = self->state;
-  state.path->ask(number, request_of(state, number, true),
-                  [self, number, stream = state.stream->number](Result<Ref<ReadyBatch>> ready) {
-                    auto& now = self->state.stream;
-                    if (!now || now->number != stream) {
-                      return;
-                    }
-                    if (ready) {
-                      now->batches.put(number, *ready, size_bytes((*ready)->batch));
-                    } else {
-                      now->error = ready.error();
-                    }
-                    pump(self);
-                  });
-}
-
-/// A batch outside the stream.
-void ask_single(Self* self, const Ref<SampleBatch>& request, BatchClient::Answer then) {
-  self->state.path->ask(self->state.singles++, request, std::move(then));
-}
-
 void on_down(Self* self, const caf::down_msg& down) {
   auto& state = self->state;
   state.holders->on_down(down);
   if (!state.path->on_down(down)) {
     state.path->start();  // the user's program may try again
   }
-}
-
-// ---- batches ----
-
-/// Asks ahead; hands out the next batch if one waits for it and it is here.
-void pump(Self* self) {
-  auto& stream = *self->state.stream;
-  while (const auto number = stream.batches.ask()) {
-    ask_batch(self, *number);
-  }
-  if (!stream.next) {
-    return;
-  }
-  auto promise = *stream.next;
-  if (stream.error) {
-    stream.next.reset();
-    promise.deliver(to_caf(Error(*stream.error).with(rank_name(self->state))));
-  } else if (stream.batches.over()) {
-    stream.next.reset();
-    promise.deliver(Ref<TakenBatch>(TakenBatch{}));
-  } else if (!stream.batches.has_batch()) {
-    stream.next.reset();
-    stream.taken = true;
-    ask_single(self, request_of(self->state, stream.batches.step(), false),
-               [promise](const Result<Ref<ReadyBatch>>& ready) mutable {
-                 deliver(promise, ready ? Result<TakenBatch>(TakenBatch{*ready, false})
-                                        : Result<TakenBatch>(ready.error()));
-               });
-  } else if (auto ready = stream.batches.take()) {
-    stream.next.reset();
-    stream.taken = true;
-    if (const auto since = std::exchange(stream.waiting_since, std::nullopt)) {
-      stream.counters.wait_ns += static_cast<std::uint64_t>((SteadyClock::now() - *since).count());
-    }
-    count_batch(stream.counters, **ready);
-    promise.deliver(Ref<TakenBatch>(TakenBatch{*std::move(ready), true}));
-  } else if (!stream.waiting_since) {
-    stream.waiting_since = SteadyClock::now();
-  }
-}
-
-void begin_epoch(Self* self, const BeginEpoch& request) {
-  auto& state = self->state;
-  auto promise = self->make_response_promise();
-  if (state.ended) {
-    return promise.deliver(to_caf(*state.ended));
-  }
-  BatchStreamOptions options;
-  options.order = state.options.order;
-  options.epoch = request.epoch;
-  options.rank = state.options.rank;
-  options.world = state.options.world;
-  options.in_flight = state.options.batches_in_flight;
-  options.budget_bytes = state.options.channel_budget;
-  options.first_step = request.first_step;
-  state.stream = Stream{BatchStream<Ref<ReadyBatch>>(std::move(options)), ++state.streams, false,
-                        std::nullopt, std::nullopt};
-  promise.deliver(Ref<EpochBegun>(EpochBegun{state.stream->batches.steps()}));
-  pump(self);
-}
-
-void next_batch(Self* self) {
-  auto& state = self->state;
-  auto promise = self->make_response_promise();
-  if (state.ended || !state.stream || state.stream->next) {
-    return promise.deliver(to_caf(state.ended.value_or(
-        Error(Errc::failed_precondition,
-              fmt::format("{}: asked for a batch outside an epoch", rank_name(state))))));
-  }
-  auto& stream = *state.stream;
-  if (std::exchange(stream.taken, false)) {
-    stream.batches.end_step();
-  }
-  stream.next = std::move(promise);
-  pump(self);
 }
 
 // ---- states ----

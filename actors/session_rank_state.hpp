@@ -66,6 +66,12 @@ using Self = caf::stateful_actor<State>;
 // session_rank.cpp
 std::string rank_name(const State& state);
 
+// session_rank_batches.cpp
+void begin_epoch(Self* self, const BeginEpoch& request);
+void next_batch(Self* self);
+/// A batch outside the stream.
+void ask_single(Self* self, const Ref<SampleBatch>& request, BatchClient::Answer then);
+
 // session_rank_collectives.cpp
 struct OperationDeadline {
   std::uint64_t number = 0;
