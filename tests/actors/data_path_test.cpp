@@ -16,9 +16,6 @@
 
 #include <caf/all.hpp>
 
-#include <deque>
-#include <mutex>
-
 namespace troupe {
 namespace {
 
@@ -28,31 +25,6 @@ caf::behavior broken_holder(caf::event_based_actor* /*self*/) {
   return {
       [](const Ref<HopRequest>&) -> caf::result<Ref<HopReply>> {
         return to_caf(Error(Errc::data_corruption, "page 3 is torn"));
-      },
-  };
-}
-
-using AnswerBadly = std::function<void(caf::response_promise&)>;
-
-/// Serves a part; the second question for rows, the first of those that fill a cache, is answered
-/// badly, and only then the first.
-caf::behavior bad_at_filling(caf::event_based_actor* self, const caf::actor& holder,
-                             AnswerBadly answer_badly) {
-  struct First {
-    caf::response_promise promise;
-    Ref<RowRequest> request;
-  };
-  auto first = std::make_shared<std::optional<First>>();
-  return {
-      [self, holder](const Ref<HopRequest>& request) { return self->delegate(holder, request); },
-      [self, holder, answer_badly, first](const Ref<RowRequest>& request) {
-        auto promise = self->make_response_promise();
-        if (!*first) {
-          first->emplace(First{promise, request});
-          return;
-        }
-        answer_badly(promise);
-        (*first)->promise.delegate(holder, (*first)->request);
       },
   };
 }
@@ -191,47 +163,6 @@ TEST_F(DataPathTest, AFailingHolderFailsTheBatchWithItsStory) {
   EXPECT_ERROR(result, Errc::data_corruption, "page 3 is torn");
   EXPECT_ERROR(result, Errc::data_corruption, "batch 7 of epoch 1");
   EXPECT_ERROR(result, Errc::data_corruption, "holder of part 1");
-}
-
-/// Batches of a rank whose cache is filled after the first one, badly.
-class DataPathCache : public DataPathTest {
- protected:
-  Result<Ref<ReadyBatch>> first_batch(AnswerBadly answer_badly) {
-    host_->cache =
-        std::make_shared<CacheOptions>(CacheOptions{.policy = CacheOptions::Policy::presample,
-                                                    .budget_bytes = 1 << 20,
-                                                    .presample_batches = 1});
-    host_->holders[1] =
-        testing::only(spawn(system_.spawn(bad_at_filling, holders_[1], std::move(answer_badly))));
-    sampler_ = start_sampler();
-    return ask<ReadyBatch>(sampler_, batch({0, 1, 2, 3, 4, 5, 6, 7}));
-  }
-
-  caf::actor sampler_;
-};
-
-TEST_F(DataPathCache, ADamagedAnswerThatFillsItFailsAllBatchesWithThePart) {
-  const auto result = first_batch(
-      [](caf::response_promise& promise) { promise.deliver(Ref<RowReply>(RowReply{})); });
-
-  EXPECT_ERROR(result, Errc::data_corruption, "filling the cache: rows from part 1");
-  EXPECT_ERROR(result, Errc::data_corruption, "collecting batch 7 of epoch 1");
-  EXPECT_ERROR(ask<ReadyBatch>(sampler_, batch({0})), Errc::data_corruption, "rows from part 1");
-}
-
-TEST_F(DataPathCache, AHolderThatFindsDamageWhileItIsFilledFailsAllBatches) {
-  const auto result = first_batch([](caf::response_promise& promise) {
-    promise.deliver(to_caf(Error(Errc::data_corruption, "page 3 is torn")));
-  });
-
-  EXPECT_ERROR(result, Errc::data_corruption, "page 3 is torn");
-  EXPECT_ERROR(result, Errc::data_corruption, "filling the cache: holder of part 1");
-}
-
-TEST_F(DataPathCache, AHolderThatCannotAnswerWhileItIsFilledIsAskedAgainLater) {
-  EXPECT_OK(first_batch([](caf::response_promise& promise) {
-    promise.deliver(to_caf(Error(Errc::peer_lost, "gone")));
-  }));
 }
 
 TEST_F(DataPathTest, ADeadHolderFailsTheBatchAsLost) {
