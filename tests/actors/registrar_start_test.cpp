@@ -1,10 +1,8 @@
 // Processes that were started and never show up.
-#include "actors/message.hpp"
 #include "actors/registrar.hpp"
 #include "runtime/wire/messages.hpp"
+#include "tests/actors/scripted_system.hpp"
 
-#include <caf/all.hpp>
-#include <caf/scheduler/test_coordinator.hpp>
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -15,11 +13,6 @@ namespace {
 using namespace std::chrono_literals;
 using Lines = std::vector<std::string>;
 
-caf::actor_system_config& deterministic(caf::actor_system_config& config) {
-  config.set("scheduler.policy", caf::atom("testing"));
-  return config;
-}
-
 std::string life_text(const net::ProcessLife& life) {
   return fmt::format("{}.{}", raw(life.process), life.incarnation);
 }
@@ -27,7 +20,7 @@ std::string life_text(const net::ProcessLife& life) {
 /// Agent 1 of the only host and its process 2, on a virtual clock.
 class RegistrarStart : public ::testing::Test {
  protected:
-  RegistrarStart() : system_(deterministic(config_)) {
+  RegistrarStart() {
     Job job;
     job.cluster.launch = "local";
     RegistrarOptions options;
@@ -42,23 +35,15 @@ class RegistrarStart : public ::testing::Test {
     options.say = [this](const std::string& line) { did_.push_back(line); };
     options.start_deadline = 300ms;
     options.agent_start_deadline = 500ms;
-    agent_ = system_.spawn([this](caf::event_based_actor*) -> caf::behavior {
-      return {[this](const Ref<net::SpawnProcess>& spawn) {
-                add("spawn", spawn->life);
-                return Ref<net::Done>(net::Done{});
-              },
-              [this](const Ref<net::KillProcess>& kill) { add("kill", kill->life); }};
-    });
-    registrar_ = spawn_registrar(system_, std::move(options));
-    clock().run();
-  }
-  ~RegistrarStart() override {
-    caf::anon_send_exit(registrar_, caf::exit_reason::kill);
-    caf::anon_send_exit(agent_, caf::exit_reason::kill);
-    clock().run();
-  }
-  caf::scheduler::test_coordinator& clock() {
-    return dynamic_cast<caf::scheduler::test_coordinator&>(system_.scheduler());
+    agent_ =
+        system_.add("agent", (*system_).spawn([this](caf::event_based_actor*) -> caf::behavior {
+          return {[this](const Ref<net::SpawnProcess>& spawn) {
+                    add("spawn", spawn->life);
+                    return Ref<net::Done>(net::Done{});
+                  },
+                  [this](const Ref<net::KillProcess>& kill) { add("kill", kill->life); }};
+        }));
+    registrar_ = system_.add("registrar", spawn_registrar(*system_, std::move(options)));
   }
   void add(const std::string& what, const net::ProcessLife& life) {
     did_.push_back(what + " " + life_text(life));
@@ -66,20 +51,16 @@ class RegistrarStart : public ::testing::Test {
   void join(std::uint32_t process) {
     caf::anon_send(registrar_,
                    Ref<net::Join>(net::Join{{static_cast<ProcessId>(process), 1}, "a", ""}));
-    clock().run();
+    system_.run();
   }
   /// What was done meanwhile.
   Lines pass(std::chrono::milliseconds time) {
     did_.clear();
-    for (auto left = time; left > 0ms; left -= 10ms) {
-      clock().advance_time(10ms);
-      clock().run();
-    }
+    system_.run_for(time);
     return did_;
   }
 
-  caf::actor_system_config config_;
-  caf::actor_system system_;
+  testing::ScriptedSystem system_;
   Lines did_;
   caf::actor agent_;
   caf::actor registrar_;
@@ -88,9 +69,10 @@ class RegistrarStart : public ::testing::Test {
 TEST_F(RegistrarStart, AProcessThatIsNotHeardOfIsEndedAndStartedAgainWithMoreTime) {
   join(1);
 
-  EXPECT_EQ(pass(290ms), Lines{});
-  EXPECT_EQ(pass(200ms), (Lines{"host 0 is lost: started, and not heard of within 300 ms",
-                                "kill 2.1", "spawn 2.2"}));
+  EXPECT_EQ(pass(299ms), Lines{});
+  EXPECT_EQ(pass(1ms),
+            (Lines{"host 0 is lost: started, and not heard of within 300 ms", "kill 2.1"}));
+  EXPECT_EQ(pass(190ms), Lines{"spawn 2.2"});
   EXPECT_EQ(pass(400ms), Lines{});
   EXPECT_EQ(pass(200ms).front(), "host 0 is lost: started, and not heard of within 600 ms");
 }

@@ -1,17 +1,11 @@
 #include "actors/registrar.hpp"
 
-#include "actors/error.hpp"
-#include "actors/message.hpp"
 #include "runtime/wire/messages.hpp"
+#include "tests/actors/scripted_system.hpp"
 #include "tests/support/expect.hpp"
 
-#include <caf/all.hpp>
-
 #include <algorithm>
-#include <atomic>
-#include <condition_variable>
 #include <fmt/format.h>
-#include <mutex>
 
 namespace troupe {
 namespace {
@@ -25,40 +19,31 @@ std::string text(const net::ProcessLife& life) {
 /// What the registrar did, in order.
 class Log {
  public:
-  void add(const std::string& line) {
-    {
-      const std::lock_guard guard(mutex_);
-      lines_.push_back(line);
-    }
-    changed_.notify_all();
-  }
-  /// Waits until a line was added so many times.
+  explicit Log(testing::ScriptedSystem& system) : system_(system) {}
+  void add(std::string line) { lines_.push_back(std::move(line)); }
+  /// Whether a line is added so many times before ten seconds of virtual time have passed.
   bool wait(const std::string& line, int times = 1) {
-    std::unique_lock guard(mutex_);
-    return changed_.wait_for(guard, 10s, [&] { return std::ranges::count(lines_, line) >= times; });
+    return system_.run_until([&] { return count(line) >= times; });
   }
   bool wait_part(const std::string& part) {
-    std::unique_lock guard(mutex_);
-    return changed_.wait_for(guard, 10s, [&] {
+    return system_.run_until([&] {
       return std::ranges::any_of(
           lines_, [&](const auto& line) { return line.find(part) != std::string::npos; });
     });
   }
   int count(const std::string& line) const {
-    const std::lock_guard guard(mutex_);
     return static_cast<int>(std::ranges::count(lines_, line));
   }
 
  private:
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
+  testing::ScriptedSystem& system_;
   std::vector<std::string> lines_;
 };
 
 struct Faults {
-  std::atomic<bool> cannot_spawn{false};
-  std::atomic<bool> slow_to_learn{false};  ///< members do not answer tables
-  std::atomic<bool> slow_to_end{false};    ///< nor the end
+  bool cannot_spawn = false;
+  bool slow_to_learn = false;  ///< members do not answer tables
+  bool slow_to_end = false;    ///< nor the end
 };
 
 caf::behavior fake_process(caf::event_based_actor* self, std::uint32_t id, Log* log,
@@ -102,7 +87,7 @@ caf::behavior fake_process(caf::event_based_actor* self, std::uint32_t id, Log* 
 /// Agents 1 and 2, their processes 3 and 4; all fakes.
 class RegistrarTest : public ::testing::Test {
  protected:
-  RegistrarTest() : system_(config_) {
+  RegistrarTest() {
     Job job;
     job.cluster.launch = "local";
     job.cluster.hosts = 2;
@@ -135,39 +120,27 @@ class RegistrarTest : public ::testing::Test {
     options_.say = [this](const std::string& line) { log_.add("say: " + line); };
     options_.notice = [this](const net::Notice& notice) { log_.add("notice: " + notice.text); };
     for (std::uint32_t id = 1; id <= 4; ++id) {
-      handles_[static_cast<ProcessId>(id)] = system_.spawn(fake_process, id, &log_, &faults_);
+      handles_[static_cast<ProcessId>(id)] = system_.add(
+          fmt::format("process {}", id), (*system_).spawn(fake_process, id, &log_, &faults_));
     }
-  }
-  ~RegistrarTest() override {
-    caf::anon_send_exit(registrar_, caf::exit_reason::kill);
-    for (const auto& [id, actor] : handles_) {
-      caf::anon_send_exit(actor, caf::exit_reason::kill);
-    }
-    system_.await_all_actors_done();  // they use what is here
   }
 
-  caf::actor handle(ProcessId id) {
-    const std::lock_guard guard(mutex_);
-    return hidden_.contains(id) ? caf::actor() : handles_.at(id);
-  }
+  caf::actor handle(ProcessId id) { return hidden_.contains(id) ? caf::actor() : handles_.at(id); }
   /// There is no link to it now.
   void hide(std::uint32_t id, bool on = true) {
-    const std::lock_guard guard(mutex_);
     if (on) {
       hidden_.insert(static_cast<ProcessId>(id));
     } else {
       hidden_.erase(static_cast<ProcessId>(id));
     }
   }
-  void start() { registrar_ = spawn_registrar(system_, options_); }
+  void start() { registrar_ = system_.add("registrar", spawn_registrar(*system_, options_)); }
   template <class Reply, class Request>
   Result<Reply> ask(Request request) {
-    caf::scoped_actor self(system_);
-    Result<Reply> result = Error(Errc::internal, "no answer");
-    self->request(registrar_, 10s, Ref<Request>(std::move(request)))
-        .receive([&](const Ref<Reply>& reply) { result = *reply; },
-                 [&](const caf::error& error) { result = from_caf(error); });
-    return result;
+    const auto asked = peer_.request(registrar_, std::move(request));
+    EXPECT_TRUE(system_.run_until([&] { return peer_.is_answered(asked); }));
+    TROUPE_ASSIGN_OR_RETURN(const auto reply, peer_.answer_to<Reply>(asked));
+    return *reply;
   }
   static net::ProcessLife life(std::uint32_t id, std::uint32_t incarnation) {
     return {static_cast<ProcessId>(id), incarnation};
@@ -194,13 +167,12 @@ class RegistrarTest : public ::testing::Test {
     ASSERT_TRUE(log_.wait("complete"));
   }
 
-  Log log_;
+  testing::ScriptedSystem system_;
+  testing::ScriptedActor peer_{system_, "peer"};
+  Log log_{system_};
   Faults faults_;
   RegistrarOptions options_;
-  caf::actor_system_config config_;
-  caf::actor_system system_;
   caf::actor registrar_;
-  std::mutex mutex_;
   std::map<ProcessId, caf::actor> handles_;
   std::set<ProcessId> hidden_;
 };
@@ -242,7 +214,6 @@ TEST_F(RegistrarTest, NothingIsSettledBeforeAllThatAreReadyHaveTheTable) {
   ready(3);
   ready(4);
   EXPECT_TRUE(log_.wait("4 learns 3.1@a:3 4.1@a:4"));
-  EXPECT_OK(ask<net::Done>(net::Notice{.text = "later"}));
 
   EXPECT_EQ(log_.count("complete"), 0);
   EXPECT_EQ(log_.count("settled 1 2 3 4"), 0);
@@ -364,8 +335,7 @@ TEST_F(RegistrarTest, TheJoinDeadlineIsOfNoMeaningOnceAllWereThere) {
   options_.join_deadline = 200ms;
   bring_all();
   exited(3, 1);
-  std::this_thread::sleep_for(300ms);
-  EXPECT_OK(ask<net::Done>(net::Notice{.text = "later"}));
+  system_.run_for(300ms);
 
   EXPECT_EQ(log_.count("complete"), 1);
   EXPECT_FALSE(log_.count("give up: deadline_exceeded") > 0);
@@ -502,7 +472,7 @@ TEST_F(RegistrarTest, WhatEndsAfterTheEndIsNotStartedAgain) {
   exited(3, 1);
   exited(1, 1);
   link_lost(4, 1);
-  EXPECT_OK(ask<net::Done>(net::Notice{.text = "later"}));
+  system_.run_for(10s);
 
   EXPECT_EQ(log_.count("drop 3.1"), 0);
   EXPECT_EQ(log_.count("expect 3.2"), 0);

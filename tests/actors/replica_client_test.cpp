@@ -5,63 +5,29 @@
 #include "runtime/feature/writable_tensors.hpp"
 #include "runtime/sample/one_hop.hpp"
 #include "runtime/wire/messages.hpp"
+#include "tests/actors/scripted_system.hpp"
 #include "tests/support/expect.hpp"
 
-#include <caf/all.hpp>
-
-#include <atomic>
-#include <mutex>
+#include <deque>
+#include <fmt/format.h>
 
 namespace troupe {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::Asked;
+using testing::MessageTrace;
+using testing::ScriptedActor;
 
-/// How a fake holder takes a request.
-enum class HolderDoes { answer, die, fail, refuse, say_nothing };
+/// Has the client drop what it has requested.
+struct Forget {};
 
-/// Answers hops with its number as the only count, and notes writes.
-caf::behavior fake_holder(caf::event_based_actor* self, std::uint32_t number, HolderDoes does,
-                          const std::shared_ptr<std::atomic<int>>& writes) {
-  const auto take = [=](auto reply) -> caf::result<decltype(reply)> {
-    switch (does) {
-      case HolderDoes::answer:
-        return reply;
-      case HolderDoes::fail:
-        return to_caf(Error(Errc::invalid_argument, "no such node"));
-      case HolderDoes::refuse:
-        return to_caf(Error(Errc::overloaded, "full"));
-      case HolderDoes::die:
-        self->quit(caf::exit_reason::kill);
-        break;
-      case HolderDoes::say_nothing:
-        break;
-    }
-    return self->make_response_promise<decltype(reply)>();
-  };
-  return {
-      [=](const Ref<HopRequest>&) {
-        HopReply reply;
-        reply.counts = {number};
-        return take(Ref<HopReply>(std::move(reply)));
-      },
-      [=](const Ref<WriteRows>&) {
-        ++*writes;
-        return take(Ref<net::Done>(net::Done{}));
-      },
-      [=](const Ref<StoreTensor>&) {
-        ++*writes;
-        return take(Ref<net::Done>(net::Done{}));
-      },
-  };
-}
-
-struct AskerState {
+struct ClientState {
   std::optional<ReplicaClient> client;
 };
 /// Has each request answered by the replicas.
-caf::behavior asker(caf::stateful_actor<AskerState>* self,
-                    const std::shared_ptr<const Replicas>& to) {
+caf::behavior client_of(caf::stateful_actor<ClientState>* self,
+                        const std::shared_ptr<const Replicas>& to) {
   auto& client = self->state.client.emplace(self);
   self->set_down_handler([&client](const caf::down_msg& down) { client.on_down(down); });
   const auto answer = [self] {
@@ -79,180 +45,246 @@ caf::behavior asker(caf::stateful_actor<AskerState>* self,
       [=, &client](const Ref<StoreTensor>& store) {
         client.request_nearest<net::Done>(to, false, store, answer());
       },
+      [&client](const Ref<Forget>&) { client.forget_all(); },
       run_continuation,
   };
 }
 
-/// A part whose replicas can be replaced while an actor makes requests.
+/// A part with any number of scripted holders, nearest first, which the test can replace.
 class ReplicaClientTest : public ::testing::Test {
  protected:
-  ReplicaClientTest() : system_(config_) {
+  ReplicaClientTest() {
     options_.what = "part 3";
     options_.request_deadline = 200ms;
     options_.recovery_deadline = 1500ms;
     options_.first_pause = 5ms;
   }
-  ~ReplicaClientTest() override {
-    for (const auto& actor : started_) {
-      caf::anon_send_exit(actor, caf::exit_reason::kill);
-    }
-  }
 
-  caf::actor holder(std::uint32_t number, HolderDoes does) {
-    return started_.emplace_back(system_.spawn(fake_holder, number, does, writes_));
-  }
-  /// The next replica, farther away than those before.
-  void add_replica(std::uint32_t number, HolderDoes does) {
-    const auto at = known_.size();
-    known_.push_back(holder(number, does));
-    options_.actors.push_back([this, at] {
-      const std::lock_guard guard(mutex_);
-      return known_[at];
-    });
-  }
-  void replace(std::size_t at, std::uint32_t number, HolderDoes does) {
-    const std::lock_guard guard(mutex_);
-    known_[at] = holder(number, does);
-  }
-  template <class Reply, class Request>
-  Result<Ref<Reply>> ask(Request request) {
-    if (!asker_) {
-      asker_ =
-          started_.emplace_back(system_.spawn(asker, std::make_shared<const Replicas>(options_)));
+  /// Starts the client of a part with so many holders.
+  void start(std::size_t holders) {
+    for (std::size_t i = 0; i < holders; ++i) {
+      known_.push_back(add_holder().handle());
+      options_.actors.emplace_back([this, i] { return known_[i]; });
     }
-    caf::scoped_actor self(system_);
-    Result<Ref<Reply>> result = Error(Errc::internal, "no answer");
-    self->request(asker_, 20s, Ref<Request>(std::move(request)))
-        .receive([&](const Ref<Reply>& reply) { result = reply; },
-                 [&](const caf::error& error) { result = from_caf(error); });
-    return result;
+    client_ = system_.add("client",
+                          (*system_).spawn(client_of, std::make_shared<const Replicas>(options_)));
   }
-  /// The number of the holder that answers.
-  Result<std::uint32_t> who_answers() {
-    TROUPE_ASSIGN_OR_RETURN(const auto reply, ask<HopReply>(HopRequest{}));
+  ScriptedActor& add_holder() {
+    return holders_.emplace_back(system_, fmt::format("holder {}", holders_.size()));
+  }
+  template <class Request>
+  std::uint64_t ask(Request request) {
+    const auto number = asker_.request(client_, std::move(request));
+    system_.run();
+    return number;
+  }
+  /// Answers with the holder's number as the only count.
+  void answer(std::size_t holder, const Asked<HopRequest>& asked) {
+    HopReply reply;
+    reply.counts = {static_cast<std::uint32_t>(holder)};
+    holders_[holder].answer(asked, std::move(reply));
+    system_.run();
+  }
+  void answer(std::size_t holder) { answer(holder, holders_[holder].take<HopRequest>()); }
+  void fail(std::size_t holder, const Error& why) {
+    holders_[holder].fail(holders_[holder].take<HopRequest>(), why);
+    system_.run();
+  }
+  /// The number of the holder that answered.
+  Result<std::uint32_t> who_answered(std::uint64_t asked) const {
+    TROUPE_ASSIGN_OR_RETURN(const auto reply, asker_.answer_to<HopReply>(asked));
     return reply->counts.at(0);
   }
+  void expect_answer_of(std::size_t holder, std::uint64_t asked) const {
+    ASSERT_OK_AND_ASSIGN(const auto number, who_answered(asked));
+    EXPECT_EQ(number, holder);
+  }
 
-  std::shared_ptr<std::atomic<int>> writes_ = std::make_shared<std::atomic<int>>(0);
-  std::mutex mutex_;
+  testing::ScriptedSystem system_;
+  ScriptedActor asker_{system_, "asker"};
+  std::deque<ScriptedActor> holders_;
   std::vector<caf::actor> known_;
-  std::vector<caf::actor> started_;
   Replicas options_;
-  caf::actor asker_;
-  caf::actor_system_config config_;
-  caf::actor_system system_;
+  caf::actor client_;
 };
 
 TEST_F(ReplicaClientTest, TheNearestReplicaAnswers) {
-  add_replica(1, HolderDoes::answer);
-  add_replica(2, HolderDoes::answer);
+  start(2);
 
   for (int i = 0; i < 3; ++i) {
-    ASSERT_OK_AND_ASSIGN(const auto number, who_answers());
-    EXPECT_EQ(number, 1U);
+    const auto asked = ask(HopRequest{});
+    answer(0);
+    expect_answer_of(0, asked);
   }
+  EXPECT_EQ(holders_[1].waiting(), 0U);
 }
 
-TEST_F(ReplicaClientTest, AnotherReplicaAnswersForOneThatDiesIsSilentOrRefuses) {
-  for (const auto does : {HolderDoes::die, HolderDoes::say_nothing, HolderDoes::refuse}) {
-    known_.clear();
-    options_.actors.clear();
-    asker_ = {};
-    add_replica(1, does);
-    add_replica(2, HolderDoes::answer);
+TEST_F(ReplicaClientTest, AnotherReplicaAnswersForOneThatDies) {
+  start(2);
+  const auto asked = ask(HopRequest{});
 
-    ASSERT_OK_AND_ASSIGN(const auto number, who_answers());
-    EXPECT_EQ(number, 2U);
-  }
+  holders_[0].end();
+  system_.run();
+  answer(1);
+
+  expect_answer_of(1, asked);
+  EXPECT_EQ(system_.take_trace(), (MessageTrace{"asker -> client: HopRequest",     //
+                                                "client -> holder 0: HopRequest",  //
+                                                "holder 0 -> client: down",        //
+                                                "client -> holder 1: HopRequest",  //
+                                                "holder 1 -> client: HopReply",    //
+                                                "client -> asker: HopReply"}));
+}
+
+TEST_F(ReplicaClientTest, AnotherReplicaAnswersForOneThatIsSilent) {
+  start(2);
+  const auto asked = ask(HopRequest{});
+  const auto late = holders_[0].take<HopRequest>();
+
+  system_.run_for(199ms);
+  EXPECT_EQ(holders_[1].waiting(), 0U);
+  system_.run_for(1ms);
+  answer(0, late);
+  EXPECT_FALSE(asker_.is_answered(asked)) << "it is not waited for any longer";
+  answer(1);
+
+  expect_answer_of(1, asked);
+}
+
+TEST_F(ReplicaClientTest, AnotherReplicaAnswersForOneThatRefuses) {
+  start(2);
+  const auto asked = ask(HopRequest{});
+
+  fail(0, Error(Errc::overloaded, "full"));
+  answer(1);
+
+  expect_answer_of(1, asked);
+}
+
+TEST_F(ReplicaClientTest, AReplicaThatIsDeadWhenItIsAskedCountsOnce) {
+  start(3);
+  holders_[0].end();
+
+  const auto asked = ask(HopRequest{});
+  EXPECT_EQ(holders_[1].waiting(), 1U);
+  EXPECT_EQ(holders_[2].waiting(), 0U) << "neither its down message nor its error skips a replica";
+  answer(1);
+
+  expect_answer_of(1, asked);
 }
 
 TEST_F(ReplicaClientTest, ARequestWaitsForALostHolderToComeBack) {
-  add_replica(1, HolderDoes::die);
-  std::thread later([this] {
-    std::this_thread::sleep_for(100ms);
-    replace(0, 7, HolderDoes::answer);
-  });
+  start(1);
+  const auto asked = ask(HopRequest{});
 
-  const auto number = who_answers();
-  later.join();
+  known_[0] = {};
+  holders_[0].end();
+  system_.run_for(100ms);
+  EXPECT_FALSE(asker_.is_answered(asked));
+  known_[0] = add_holder().handle();
+  system_.run_for(100ms);
+  answer(1);
 
-  ASSERT_OK(number);
-  EXPECT_EQ(*number, 7U);
+  expect_answer_of(1, asked);
+}
+
+TEST_F(ReplicaClientTest, PausesBetweenRoundsGrow) {
+  start(1);
+  ask(HopRequest{});
+
+  for (const auto pause : {5ms, 10ms, 20ms, 40ms}) {
+    fail(0, Error(Errc::overloaded, "full"));
+    system_.run_for(pause - 1ms);
+    EXPECT_EQ(holders_[0].waiting(), 0U) << pause.count() << " ms";
+    system_.run_for(1ms);
+    ASSERT_EQ(holders_[0].waiting(), 1U) << pause.count() << " ms";
+  }
 }
 
 TEST_F(ReplicaClientTest, APartIsGivenUpAfterTheRecoveryDeadlineWithTheLastReason) {
-  add_replica(1, HolderDoes::die);
-  add_replica(2, HolderDoes::refuse);
+  start(2);
+  const auto asked = ask(HopRequest{});
+  holders_[0].end();
+  system_.run();
 
-  const auto number = who_answers();
+  for (int i = 0; i < 100 && !asker_.is_answered(asked); ++i) {
+    fail(1, Error(Errc::overloaded, "full"));
+    for (auto waited = 0ms; waited < 1s && holders_[1].waiting() == 0; waited += 1ms) {
+      system_.run_for(1ms);
+    }
+  }
 
+  const auto number = who_answered(asked);
   EXPECT_ERROR(number, Errc::deadline_exceeded, "part 3: none of 2 holders answered");
   EXPECT_ERROR(number, Errc::deadline_exceeded, "full");
   EXPECT_ERROR(number, Errc::deadline_exceeded, "try:");
 }
 
 TEST_F(ReplicaClientTest, WhatNoReplicaCanMendIsAnsweredAtOnce) {
-  add_replica(1, HolderDoes::fail);
-  add_replica(2, HolderDoes::answer);
+  start(2);
+  const auto asked = ask(HopRequest{});
 
-  EXPECT_ERROR(who_answers(), Errc::invalid_argument, "no such node");
+  fail(0, Error(Errc::invalid_argument, "no such node"));
+
+  EXPECT_ERROR(who_answered(asked), Errc::invalid_argument, "no such node");
+  EXPECT_EQ(holders_[1].waiting(), 0U);
 }
 
 TEST_F(ReplicaClientTest, AWriteReachesEveryReplicaBeforeItIsAnswered) {
-  add_replica(1, HolderDoes::answer);
-  add_replica(2, HolderDoes::answer);
-  add_replica(3, HolderDoes::answer);
+  start(3);
+  const auto asked = ask(WriteRows{});
 
-  ASSERT_OK(ask<net::Done>(WriteRows{}));
+  for (const std::size_t i : {2U, 0U, 1U}) {
+    EXPECT_FALSE(asker_.is_answered(asked));
+    holders_[i].answer(holders_[i].take<WriteRows>(), net::Done{});
+    system_.run();
+  }
 
-  EXPECT_EQ(*writes_, 3);
+  EXPECT_OK(asker_.answer_to<net::Done>(asked));
+  EXPECT_EQ(asker_.answers(asked), 1U);
 }
 
-TEST_F(ReplicaClientTest, AWriteThatAReplicaCannotTakeFails) {
-  add_replica(1, HolderDoes::answer);
-  add_replica(2, HolderDoes::fail);
+TEST_F(ReplicaClientTest, AWriteThatAReplicaCannotTakeFailsOnce) {
+  start(2);
+  const auto asked = ask(WriteRows{});
 
-  EXPECT_ERROR(ask<net::Done>(WriteRows{}), Errc::invalid_argument, "no such node");
+  for (auto& holder : holders_) {
+    holder.fail(holder.take<WriteRows>(), Error(Errc::invalid_argument, "no such node"));
+    system_.run();
+  }
+
+  EXPECT_ERROR(asker_.answer_to<net::Done>(asked), Errc::invalid_argument, "no such node");
+  EXPECT_EQ(asker_.answers(asked), 1U);
 }
 
 TEST_F(ReplicaClientTest, WhatOnlyTheNearestTakesGoesToNoOtherAndIsNotWaitedFor) {
-  add_replica(1, HolderDoes::answer);
-  add_replica(2, HolderDoes::answer);
-  ASSERT_OK(ask<net::Done>(StoreTensor{}));
-  EXPECT_EQ(*writes_, 1);
+  start(2);
+  const auto stored = ask(StoreTensor{});
+  holders_[0].answer(holders_[0].take<StoreTensor>(), net::Done{});
+  system_.run();
+  EXPECT_OK(asker_.answer_to<net::Done>(stored));
 
-  replace(0, 1, HolderDoes::die);
+  const auto lost = ask(StoreTensor{});
+  holders_[0].end();
+  system_.run_for(0ms);
 
-  const auto began = std::chrono::steady_clock::now();
-  EXPECT_ERROR(ask<net::Done>(StoreTensor{}), Errc::deadline_exceeded, "none of 1 holders");
-  EXPECT_LT(std::chrono::steady_clock::now() - began, options_.recovery_deadline);
-  EXPECT_EQ(*writes_, 2);
+  EXPECT_ERROR(asker_.answer_to<net::Done>(lost), Errc::deadline_exceeded, "none of 1 holders");
+  EXPECT_EQ(holders_[1].waiting(), 0U);
 }
 
 TEST_F(ReplicaClientTest, ARequestThatIsForgottenIsNotAnswered) {
-  add_replica(1, HolderDoes::say_nothing);
-  std::atomic<int> answers = 0;
-  const auto to = std::make_shared<const Replicas>(options_);
-  const auto forgetful = started_.emplace_back(
-      system_.spawn([to, &answers](caf::stateful_actor<AskerState>* self) -> caf::behavior {
-        self->state.client.emplace(self);
-        return {
-            [self, to, &answers](caf::put_atom) {
-              self->state.client->request<HopReply>(
-                  to, Ref<HopRequest>(HopRequest{}),
-                  [&answers](const Result<Ref<HopReply>>&) { ++answers; });
-            },
-            [self](caf::delete_atom) { self->state.client->forget_all(); },
-            run_continuation,
-        };
-      }));
+  start(1);
+  const auto forgotten = ask(HopRequest{});
+  const auto late = holders_[0].take<HopRequest>();
+  ask(Forget{});
+  const auto asked = ask(HopRequest{});
 
-  caf::anon_send(forgetful, caf::put_atom::value);
-  caf::anon_send(forgetful, caf::delete_atom::value);
-  caf::anon_send(forgetful, caf::put_atom::value);  // alone is answered
-  std::this_thread::sleep_for(options_.recovery_deadline + 500ms);
+  answer(0, late);
+  answer(0);
+  system_.run_for(10s);  // past every deadline
 
-  EXPECT_EQ(answers, 1);
+  EXPECT_FALSE(asker_.is_answered(forgotten));
+  expect_answer_of(0, asked);
 }
 
 }  // namespace

@@ -1,13 +1,9 @@
 // A trainer between generations: fenced, restored, or left behind.
-#include "actors/error.hpp"
 #include "actors/local_messages.hpp"
-#include "actors/message.hpp"
 #include "actors/trainer.hpp"
 #include "runtime/wire/messages.hpp"
-#include "tests/actors/idle_actor.hpp"
+#include "tests/actors/scripted_system.hpp"
 #include "tests/support/expect.hpp"
-
-#include <caf/all.hpp>
 
 namespace troupe {
 namespace {
@@ -63,34 +59,36 @@ TrainerOptions lone_batch_options(std::chrono::milliseconds fenced_for) {
 
 class TrainerFencing : public ::testing::Test {
  protected:
-  TrainerFencing() : system_(config_) {}
-  ~TrainerFencing() override {
-    caf::anon_send_exit(trainer_, caf::exit_reason::kill);
-    caf::anon_send_exit(peer_, caf::exit_reason::kill);
-  }
   void start(std::chrono::milliseconds fenced_for) {
     auto options = lone_batch_options(fenced_for);
-    auto learner = spawn_cpu_learner(system_, options.learner, std::make_shared<InlineExecutor>());
+    auto learner = spawn_cpu_learner(*system_, options.learner, system_.executor());
     ASSERT_OK(learner);
-    trainer_ = spawn_trainer(
-        system_, std::move(options),
-        [this] {
-          return DataPath{{system_.spawn(testing::idle)}, system_.spawn(testing::idle)};
-        },
-        *std::move(learner));
-    peer_ = system_.spawn(fake_peer);
+    system_.add("learner", learner->actor);
+    trainer_ = system_.add("trainer", spawn_trainer(
+                                          *system_, std::move(options),
+                                          [this] {
+                                            return DataPath{.samplers = {sampler_.handle()},
+                                                            .collector = collector_.handle()};
+                                          },
+                                          *std::move(learner)));
+    peer_ = system_.add("peer", (*system_).spawn(fake_peer));
     caf::anon_send(trainer_, Ref<TrainerPeers>(TrainerPeers{{peer_, peer_}}));
+    system_.run();
   }
   /// The peers begin a generation without this rank.
-  void peers_begin(std::uint32_t generation) { caf::anon_send(peer_, generation); }
+  void peers_begin(std::uint32_t generation) {
+    caf::anon_send(peer_, generation);
+    system_.run();
+  }
+  template <class Request>
+  std::uint64_t begin(Request request) {
+    const auto asked = director_.request(trainer_, std::move(request));
+    system_.run();
+    return asked;
+  }
   template <class Reply, class Request>
   Result<Ref<Reply>> ask(Request request) {
-    caf::scoped_actor self(system_);
-    Result<Ref<Reply>> result = Error(Errc::internal, "no answer");
-    self->request(trainer_, 10s, Ref<Request>(std::move(request)))
-        .receive([&](const Ref<Reply>& reply) { result = reply; },
-                 [&](const caf::error& error) { result = from_caf(error); });
-    return result;
+    return director_.answer_to<Reply>(begin(std::move(request)));
   }
   /// Back to where the first epoch begins.
   Status restore(std::uint32_t generation) {
@@ -112,9 +110,11 @@ class TrainerFencing : public ::testing::Test {
     return ask<net::EpochResult>(request);
   }
 
+  testing::ScriptedSystem system_;
+  testing::ScriptedActor director_{system_, "director"};
+  testing::ScriptedActor sampler_{system_, "sampler"};
+  testing::ScriptedActor collector_{system_, "collector"};
   std::uint32_t generation_ = 0;
-  caf::actor_system_config config_;
-  caf::actor_system system_;
   caf::actor trainer_;
   caf::actor peer_;
 };
@@ -144,7 +144,7 @@ TEST_F(TrainerFencing, AFencedTrainerThatIsRestoredTrainsOn) {
   EXPECT_ERROR(train(0), Errc::fenced, "reducing with rank");
 
   ASSERT_OK(restore(1));
-  std::this_thread::sleep_for(150ms);  // past the time in which it would have ended
+  system_.run_for(150ms);  // past the time in which it would have ended
 
   ASSERT_OK_AND_ASSIGN(const auto result, train(1));
   EXPECT_EQ(result->epoch, 0U);
@@ -153,14 +153,15 @@ TEST_F(TrainerFencing, AFencedTrainerThatIsRestoredTrainsOn) {
 TEST_F(TrainerFencing, AFencedTrainerThatNobodyRestoresEnds) {
   start(50ms);
   peers_begin(1);
-  caf::scoped_actor self(system_);
-  self->monitor(trainer_);
-
   EXPECT_ERROR(train(0), Errc::fenced, "");
 
-  self->receive(
-      [&](const caf::down_msg& down) { EXPECT_EQ(from_caf(down.reason).code(), Errc::fenced); },
-      caf::after(10s) >> [] { FAIL() << "it lives on"; });
+  system_.run_for(49ms);
+  EXPECT_FALSE(system_.end_of(trainer_).has_value());
+  system_.run_for(1ms);
+
+  const auto end = system_.end_of(trainer_);
+  ASSERT_TRUE(end.has_value());
+  EXPECT_EQ(end->code(), Errc::fenced);
 }
 
 TEST_F(TrainerFencing, RequestsOfAnotherGenerationAreRefused) {
@@ -187,19 +188,16 @@ TEST_F(TrainerFencing, AStateOfOtherSizesIsNotTaken) {
 
 TEST_F(TrainerFencing, AStateIsGivenAtTheStepAskedForAndHasItsPosition) {
   start(10s);
-  caf::scoped_actor self(system_);
-  auto later = self->request(
-      trainer_, 10s, Ref<net::TakeState>(net::TakeState{.generation = 0, .multiple_of = 1}));
+  const auto later = begin(net::TakeState{.generation = 0, .multiple_of = 1});
+  EXPECT_FALSE(director_.is_answered(later));
+
   ASSERT_OK(train(0));
 
-  later.receive(
-      [](const Ref<net::StateReply>& reply) {
-        EXPECT_EQ(reply->state->global_step, 1U);
-        EXPECT_EQ(reply->state->epoch, 1U);
-        EXPECT_EQ(reply->state->step, 0U);
-        EXPECT_EQ(reply->state->parameters.size(), parameters);
-      },
-      [](const caf::error& error) { FAIL() << from_caf(error).what(); });
+  ASSERT_OK_AND_ASSIGN(const auto reply, director_.answer_to<net::StateReply>(later));
+  EXPECT_EQ(reply->state->global_step, 1U);
+  EXPECT_EQ(reply->state->epoch, 1U);
+  EXPECT_EQ(reply->state->step, 0U);
+  EXPECT_EQ(reply->state->parameters.size(), parameters);
 }
 
 }  // namespace
