@@ -493,6 +493,7 @@ TEST_F(CollectorCache, ADamagedReplyThatIsToFillItFailsTheBatchesUnderWayAndAllL
   const auto fills = holder_1_.take<RowRequest>();
   holder_1_.answer(fills, RowReply{});
   system_.run();
+  EXPECT_TRUE(trainer_.is_answered(first) && trainer_.is_answered(other));
   const auto later = begin(narrow(9, 0));
   answer_first();
 

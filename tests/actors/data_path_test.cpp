@@ -1,4 +1,4 @@
-// Holder, sampler and collector as actors: answers, bounds, and what becomes of a batch when a holder fails.
+// Holder, sampler and collector as actors, together: answers and bounds.
 #include "actors/collector.hpp"
 #include "actors/error.hpp"
 #include "actors/gate.hpp"
@@ -20,14 +20,6 @@ namespace troupe {
 namespace {
 
 using namespace std::chrono_literals;
-
-caf::behavior broken_holder(caf::event_based_actor* /*self*/) {
-  return {
-      [](const Ref<HopRequest>&) -> caf::result<Ref<HopReply>> {
-        return to_caf(Error(Errc::data_corruption, "page 3 is torn"));
-      },
-  };
-}
 
 /// One host that holds part 0 of two; part 1 is behind its holder.
 class DataPathTest : public ::testing::Test {
@@ -153,37 +145,6 @@ TEST_F(DataPathTest, ASamplerBehindALinkGivesTheSameBatch) {
   EXPECT_ERROR(own, Errc::invalid_argument, "only those of the job go from process to process");
   near->close(Error(Errc::cancelled, "test over"));
   EXPECT_TRUE(near->wait_closed(5s) && far->wait_closed(5s));
-}
-
-TEST_F(DataPathTest, AFailingHolderFailsTheBatchWithItsStory) {
-  host_->holders[1] = testing::only(spawn(system_.spawn(broken_holder)));
-
-  const auto result = ask<ReadyBatch>(start_sampler(), batch({0, 1, 2, 3, 4, 5, 6, 7}));
-
-  EXPECT_ERROR(result, Errc::data_corruption, "page 3 is torn");
-  EXPECT_ERROR(result, Errc::data_corruption, "batch 7 of epoch 1");
-  EXPECT_ERROR(result, Errc::data_corruption, "holder of part 1");
-}
-
-TEST_F(DataPathTest, ADeadHolderFailsTheBatchAsLost) {
-  caf::scoped_actor self(system_);
-  self->monitor(holders_[1]);
-  caf::anon_send_exit(holders_[1], caf::exit_reason::kill);
-  self->receive([](const caf::down_msg&) {});
-
-  const auto result = ask<ReadyBatch>(start_sampler(), batch({0, 1, 2, 3, 4, 5, 6, 7}));
-
-  EXPECT_ERROR(result, Errc::deadline_exceeded, "holder of part 1");
-  EXPECT_ERROR(result, Errc::deadline_exceeded, "it ended");
-}
-
-TEST_F(DataPathTest, ASilentHolderFailsTheBatchAtTheDeadline) {
-  host_->executor = std::make_shared<InlineExecutor>();
-  const auto held = std::make_shared<testing::HeldExecutor>();
-  host_->holders[1] = testing::only(spawn(spawn_holder(system_, cut_.parts[1], held)), 50ms);
-
-  EXPECT_ERROR(ask<ReadyBatch>(start_sampler(), batch({0, 1, 2, 3, 4, 5, 6, 7})),
-               Errc::deadline_exceeded, "holder of part 1");
 }
 
 TEST_F(DataPathTest, AHolderTakesItsFillOfRequestsAndThenRefuses) {

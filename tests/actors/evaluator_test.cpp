@@ -131,11 +131,15 @@ class EvaluatorTest : public ::testing::Test {
     system_.run();
     return stored;
   }
-  /// From the blocks' first requests to the answer.
-  Asked<StoreTensor> finish_layer(float value) {
+  /// Samples and infers what is requested, until nothing is.
+  void compute_blocks(float value) {
     while (sampler().waiting() + inferrer_.waiting() > 0) {
       inferrer_.waiting() > 0 ? infer(value) : sample();
     }
+  }
+  /// From the blocks' first requests to the answer.
+  Asked<StoreTensor> finish_layer(float value) {
+    compute_blocks(value);
     return store();
   }
   /// Both layers of a round.
@@ -351,17 +355,16 @@ TEST_F(EvaluatorTest, OutputsOfAnOlderRoundThatAreKeptLateDoNotEndTheNewOne) {
   start();
   ask(1, 0);
   give_parameters();
-  while (holder_0_.waiting() == 0) {
-    inferrer_.waiting() > 0 ? infer(0) : sample();
-  }
+  compute_blocks(0);
   const auto old = holder_0_.take<StoreTensor>();
   const auto now = ask(2, 0);
   give_parameters();
+  compute_blocks(0);
 
   holder_0_.answer(old, net::Done{});
   system_.run();
   EXPECT_FALSE(director_.is_answered(now));
-  finish_layer(0);
+  store();
 
   EXPECT_OK(director_.answer_to<net::InferResult>(now));
 }
@@ -506,9 +509,7 @@ TEST_F(EvaluatorTest, OutputsThatAHolderDoesNotKeepFailTheLayer) {
   start();
   const auto asked = ask(1, 0);
   give_parameters();
-  while (holder_0_.waiting() == 0) {
-    inferrer_.waiting() > 0 ? infer(0) : sample();
-  }
+  compute_blocks(0);
 
   holder_0_.fail(holder_0_.take<StoreTensor>(), Error(Errc::invalid_argument, "expected 4 rows"));
   system_.run();
@@ -522,9 +523,7 @@ TEST_F(EvaluatorTest, WithReplicasOutputsThatALostHolderDoesNotKeepAreNotWaitedF
   start();
   const auto asked = ask(1, 0);
   give_parameters();
-  while (holder_0_.waiting() == 0) {
-    inferrer_.waiting() > 0 ? infer(0) : sample();
-  }
+  compute_blocks(0);
 
   holder_0_.end();
   system_.run_for(0ms);

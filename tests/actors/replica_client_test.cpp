@@ -136,6 +136,19 @@ TEST_F(ReplicaClientTest, AnotherReplicaAnswersForOneThatDies) {
                                                 "client -> asker: HopReply"}));
 }
 
+TEST_F(ReplicaClientTest, AReplyFromAfterTheLossIsDropped) {
+  start(2);
+  const auto asked = ask(HopRequest{});
+  const auto late = holders_[0].take<HopRequest>();
+
+  holders_[0].end();
+  answer(0, late);
+  EXPECT_FALSE(asker_.is_answered(asked));
+  answer(1);
+
+  expect_answer_of(1, asked);
+}
+
 TEST_F(ReplicaClientTest, AnotherReplicaAnswersForOneThatIsSilent) {
   start(2);
   const auto asked = ask(HopRequest{});

@@ -1,0 +1,191 @@
+// The sampler before scripted holders and a scripted collector: one request per holder and hop, and
+// what becomes of a batch when replies come in another order, twice, damaged or not at all.
+#include "actors/sampler.hpp"
+
+#include "actors/local_messages.hpp"
+#include "tests/actors/scripted_system.hpp"
+#include "tests/runtime/sample/drive.hpp"
+#include "tests/support/expect.hpp"
+
+namespace troupe {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::Asked;
+using testing::MessageTrace;
+using testing::ScriptedActor;
+
+/// A host with part 0 of three. Parts 1 and 2 are behind scripted holders.
+class SamplerTest : public ::testing::Test {
+ protected:
+  SamplerTest() {
+    host_->graph = std::make_shared<const GraphInfo>(cut_.info);
+    host_->book = cut_.book;
+    host_->parts[PartId{0}] = cut_.parts[0];
+    host_->executor = system_.executor();
+    for (const auto* holder : {&holder_1_, &holder_1_, &holder_2_}) {
+      Replicas part;
+      part.what = "a part";
+      part.actors.emplace_back([actor = holder->handle()] { return actor; });
+      part.request_deadline = 5s;
+      part.recovery_deadline = 1s;
+      host_->holders.push_back(std::make_shared<const Replicas>(std::move(part)));
+    }
+    sampler_ = system_.add("sampler", spawn_sampler(*system_, host_, collector_.handle()));
+  }
+
+  std::uint64_t begin(std::uint64_t number) {
+    const auto asked =
+        trainer_.request(sampler_, SampleBatch{{Purpose::train, 0, number},
+                                               NodeTypeId{0},
+                                               cut_.globals(seeds_),
+                                               std::make_shared<const SampleOptions>(sample_),
+                                               std::make_shared<const CollectOptions>()});
+    system_.run();
+    return asked;
+  }
+  HopReply neighbors(const Asked<HopRequest>& asked, std::size_t part) const {
+    auto reply = sample_one_hop(*cut_.parts[part], *asked.what);
+    EXPECT_OK(reply);
+    return *std::move(reply);
+  }
+  /// Takes the next request of the holder of a part, and answers it.
+  void serve(ScriptedActor& holder, std::size_t part) {
+    const auto asked = holder.take<HopRequest>();
+    holder.answer(asked, neighbors(asked, part));
+    system_.run();
+  }
+  void serve_all() {
+    while (holder_1_.waiting() + holder_2_.waiting() > 0) {
+      holder_1_.waiting() > 0 ? serve(holder_1_, 1) : serve(holder_2_, 2);
+    }
+  }
+  /// The next batch that is handed on is the one that a process with all parts samples.
+  void expect_handed_on(std::uint64_t number) {
+    const auto handed = collector_.take<CollectBatch>();
+    EXPECT_EQ(testing::plain(*handed->sampled, cut_),
+              testing::drive_plain(cut_, sample_, {Purpose::train, 0, number}, seeds_));
+  }
+
+  testing::ScriptedSystem system_;
+  ScriptedActor trainer_{system_, "trainer"};
+  ScriptedActor collector_{system_, "collector"};
+  ScriptedActor holder_1_{system_, "holder 1"};
+  ScriptedActor holder_2_{system_, "holder 2"};
+  testing::CutGraph cut_ = testing::cut_graph(testing::skewed_graph(60, 6), 3);
+  SampleOptions sample_ = testing::fanouts({3, 3});
+  std::vector<std::uint64_t> seeds_ = {0, 1, 2, 3, 4, 5, 6, 7};
+  std::shared_ptr<HostContext> host_ = std::make_shared<HostContext>();
+  caf::actor sampler_;
+};
+
+TEST_F(SamplerTest, EachHopAsksEachHolderOnceAndTheCollectorAnswersTheAsker) {
+  const auto asked = begin(7);
+  serve(holder_1_, 1);
+  serve(holder_2_, 2);
+  serve(holder_1_, 1);
+  serve(holder_2_, 2);
+  const auto handed = collector_.take<CollectBatch>();
+  collector_.answer(handed, ReadyBatch{});
+
+  EXPECT_EQ(system_.take_trace(), (MessageTrace{"trainer -> sampler: SampleBatch",  //
+                                                "sampler -> holder 1: HopRequest",  //
+                                                "sampler -> holder 2: HopRequest",  //
+                                                "holder 1 -> sampler: HopReply",    //
+                                                "holder 2 -> sampler: HopReply",    //
+                                                "sampler -> holder 1: HopRequest",  //
+                                                "sampler -> holder 2: HopRequest",  //
+                                                "holder 1 -> sampler: HopReply",    //
+                                                "holder 2 -> sampler: HopReply",    //
+                                                "trainer -> collector: CollectBatch",
+                                                "collector -> trainer: ReadyBatch"}));
+  EXPECT_OK(trainer_.answer_to<ReadyBatch>(asked));
+}
+
+TEST_F(SamplerTest, RepliesInTheOtherOrderGiveTheSameBatch) {
+  begin(7);
+  serve_all();
+  expect_handed_on(7);
+
+  begin(7);
+  for (int hop = 0; hop < 2; ++hop) {
+    serve(holder_2_, 2);
+    EXPECT_EQ(holder_2_.waiting(), 0U) << "the next hop waits for all replies";
+    serve(holder_1_, 1);
+  }
+
+  expect_handed_on(7);
+}
+
+TEST_F(SamplerTest, AReplyThatComesTwiceCountsOnce) {
+  begin(7);
+
+  const auto of_1 = holder_1_.take<HopRequest>();
+  holder_1_.answer(of_1, neighbors(of_1, 1));
+  holder_1_.answer(of_1, neighbors(of_1, 1));
+  system_.run();
+  EXPECT_EQ(holder_1_.waiting(), 0U);
+  serve_all();
+
+  expect_handed_on(7);
+  EXPECT_EQ(collector_.waiting(), 0U);
+}
+
+TEST_F(SamplerTest, ADamagedReplyFailsItsBatchAlone) {
+  const auto damaged = begin(7);
+  begin(8);
+
+  holder_1_.answer(holder_1_.take<HopRequest>(), HopReply{});
+  system_.run();
+  serve_all();
+
+  EXPECT_ERROR(trainer_.answer_to<ReadyBatch>(damaged), Errc::data_corruption,
+               "sampling batch 7 of epoch 1");
+  expect_handed_on(8);
+}
+
+TEST_F(SamplerTest, AFailingHolderFailsTheBatchWithItsStory) {
+  const auto asked = begin(7);
+
+  holder_1_.fail(holder_1_.take<HopRequest>(), Error(Errc::data_corruption, "page 3 is torn"));
+  system_.run();
+
+  EXPECT_ERROR(trainer_.answer_to<ReadyBatch>(asked), Errc::data_corruption,
+               "sampling batch 7 of epoch 1: holder of part 1: page 3 is torn");
+}
+
+TEST_F(SamplerTest, ADeadHolderFailsTheBatchAfterTheRecoveryDeadline) {
+  const auto asked = begin(7);
+
+  holder_1_.end();
+  system_.run_for(999ms);
+  EXPECT_FALSE(trainer_.is_answered(asked));
+  system_.run_for(1s);
+
+  EXPECT_ERROR(trainer_.answer_to<ReadyBatch>(asked), Errc::deadline_exceeded,
+               "holder of part 1: a part: none of 1 holders answered within 1000 ms; the last "
+               "one: it ended");
+}
+
+TEST_F(SamplerTest, ASilentHolderFailsTheBatchAtTheDeadline) {
+  const auto asked = begin(7);
+  holder_1_.take<HopRequest>();
+
+  system_.run_for(4999ms);
+  EXPECT_FALSE(trainer_.is_answered(asked));
+  system_.run_for(1ms);
+
+  EXPECT_ERROR(trainer_.answer_to<ReadyBatch>(asked), Errc::deadline_exceeded, "holder of part 1");
+}
+
+TEST_F(SamplerTest, ABatchWhoseCollectorIsGoneIsAnsweredAsLost) {
+  const auto asked = begin(7);
+
+  collector_.end();
+  serve_all();
+
+  EXPECT_ERROR(trainer_.answer_to<ReadyBatch>(asked), Errc::peer_lost, "");
+}
+
+}  // namespace
+}  // namespace troupe
