@@ -20,7 +20,8 @@ namespace troupe {
 ///   watched; filled a piece at a time beside the batches, which use it once it is whole. A damaged
 ///   answer that was to fill it fails all batches from then on
 /// Ordering:  batches may overtake each other
-/// Peer loss: the batches that need the lost holder fail with its error
+/// Peer loss: another replica of the part is asked, or the holder is waited for; a batch fails with
+///   deadline_exceeded when none answers within the recovery deadline (replica_client.hpp)
 caf::actor spawn_collector(caf::actor_system& system, std::shared_ptr<const HostContext> host,
                            TraceTrack trace = {});
 

@@ -20,8 +20,10 @@ namespace troupe {
 /// Back-pressure: at most 2048 batches in progress; the next gets `overloaded`. At most one request
 ///   per holder and hop, along all edge types, and one more for each reply that was cut
 /// Ordering:  batches may overtake each other; the asker sorts
-/// Peer loss: the batches that need the lost holder fail with its error Its own host's parts are
-///   sampled in place, on the compute pool, while requests to other holders are on their way.
+/// Peer loss: another replica of the part is asked, or the holder is waited for; a batch fails with
+///   deadline_exceeded when none answers within the recovery deadline (replica_client.hpp)
+/// The parts of its own host are sampled in place, on the compute pool, while requests to other
+/// holders are in flight.
 caf::actor spawn_sampler(caf::actor_system& system, std::shared_ptr<const HostContext> host,
                          caf::actor collector, TraceTrack trace = {},
                          std::shared_ptr<CachedLists> lists = nullptr);

@@ -63,7 +63,7 @@ TEST_F(AgentTest, StartsAndKillsInTheOrderOfTheRequests) {
                                                 "agent -> registrar: Done"}));
 }
 
-TEST_F(AgentTest, ALifeThatIsAskedForTwiceIsStartedOnceAndAnsweredTwice) {
+TEST_F(AgentTest, AnIncarnationRequestedTwiceIsStartedOnceAndAnsweredTwice) {
   const auto first = ask_to_start(1);
   const auto second = ask_to_start(1);
   system_.run();
@@ -85,7 +85,7 @@ TEST_F(AgentTest, ALinkThatRepeatsEarlierRequestsStartsNothing) {
   EXPECT_EQ(std::ranges::count(trace, "agent -> registrar: Done"), 4);
 }
 
-TEST_F(AgentTest, AKilledLifeIsNotStartedAgainByARepeatedRequest) {
+TEST_F(AgentTest, AKilledIncarnationIsNotStartedByARepeatedRequest) {
   ask_to_start(1);
   ask_to_kill(1);
   ask_to_start(1);
