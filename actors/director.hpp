@@ -1,10 +1,12 @@
 #pragma once
 /// \file director.hpp
 /// The director: one per job. Leads all ranks and evaluators through epochs, evaluations and the end, as
-/// its Conductor says; takes checkpoints; after a loss regroups the processes and rolls all ranks back.
+/// its Conductor says; takes states and writes checkpoints as its CheckpointManager says; after a loss
+/// regroups the processes and rolls all ranks back as its Recovery says.
+#include "actors/watched_group.hpp"
 #include "runtime/base/executor.hpp"
 #include "runtime/base/trace.hpp"
-#include "runtime/run/checkpoint.hpp"
+#include "runtime/run/checkpoint_manager.hpp"
 #include "runtime/run/conductor.hpp"
 
 #include <caf/actor.hpp>
@@ -17,13 +19,6 @@
 
 namespace troupe {
 
-/// When a state is written; one is also when the run is stopped.
-struct CheckpointSchedule {
-  std::uint32_t epochs = 0;  ///< 0: not by epochs
-  std::uint64_t steps = 0;
-  double seconds = 0;  ///< 0: not by time
-};
-
 /// What a run leaves: its record, the last state with the best epoch's parameters, and the outputs
 /// that its conductor was to keep.
 struct RunEnd {
@@ -32,18 +27,11 @@ struct RunEnd {
   std::shared_ptr<const Matrix> outputs;  ///< null: nothing was kept
 };
 
-/// Actors of one kind, one in each of some processes.
-struct DirectorGroup {
-  std::vector<std::string> names;  ///< for messages, e.g. "evaluator of host 1"
-  /// Handle of one as it is now, a local actor or a proxy. Null: its process is lost and not back.
-  std::function<caf::actor(std::size_t)> handle;
-};
-
 struct DirectorOptions {
   std::uint32_t world = 1;
-  std::function<caf::actor(Rank)> trainer;  ///< as DirectorGroup::handle
-  DirectorGroup evaluators;                 ///< none: exact inference is never asked for
-  DirectorGroup supervisors;                ///< none: nothing is recovered, a loss ends the run
+  std::function<caf::actor(Rank)> trainer;  ///< as ActorGroup::handle
+  ActorGroup evaluators;                    ///< none: exact inference is never asked for
+  ActorGroup supervisors;                   ///< none: nothing is recovered, a loss ends the run
   /// How long a lost process may take to come back; whoever starts it again sends ProcessesChanged.
   /// 0: none comes back, the loss of a supervisor ends the run.
   std::chrono::milliseconds return_deadline{0};

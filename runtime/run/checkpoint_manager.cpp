@@ -1,0 +1,169 @@
+#include "runtime/run/checkpoint_manager.hpp"
+
+#include <utility>
+
+namespace troupe {
+namespace {
+
+/// Whether the last epoch of the record needs no evaluation any more.
+bool is_over(const RunRecord& record) {
+  return record.epochs.empty() || record.epochs.back().over;
+}
+
+/// Counts the moments between epochs: before the evaluation, and after it.
+std::uint64_t stage_of(const RunRecord& record) {
+  return 2 * record.epochs.size() + (is_over(record) ? 1 : 0);
+}
+
+}  // namespace
+
+CheckpointManager::CheckpointManager(CheckpointManagerOptions options)
+    : options_(std::move(options)), last_(options_.start) {}
+
+void CheckpointManager::roll_back(std::uint32_t generation) {
+  generation_ = generation;
+  recovering_ = true;
+  early_.reset();
+}
+
+// ---- requests ----
+
+CheckpointManager::TakeState CheckpointManager::request_now(const RunRecord& record,
+                                                            bool to_write) const {
+  const std::size_t over = record.epochs.size() - (is_over(record) ? 0 : 1);
+  return {{.generation = generation_, .multiple_of = 0, .after_step = 0}, to_write, over};
+}
+
+void CheckpointManager::request_next_step(std::uint64_t after, const RunRecord& record,
+                                          Actions& actions) const {
+  auto next = request_now(record, false);
+  next.request.multiple_of = options_.schedule.steps;
+  next.request.after_step = after;
+  actions.emplace_back(next);
+}
+
+CheckpointManager::Actions CheckpointManager::restored(const RunRecord& record) {
+  recovering_ = false;
+  stage_ = stage_of(last_->record);
+  Actions actions;
+  if (options_.schedule.steps > 0) {
+    request_next_step(last_->training.global_step, record, actions);
+  }
+  return actions;
+}
+
+CheckpointManager::Actions CheckpointManager::between_commands(const RunRecord& record) {
+  Actions actions;
+  if (const auto early = std::exchange(early_, nullptr)) {
+    keep({early, stopping_, early->epoch - 1}, record, actions);
+    end_if_stopped(actions);
+  }
+  const auto stage = stage_of(record);
+  if (std::exchange(stage_, stage) != stage) {
+    actions.emplace_back(request_now(record, false));
+  }
+  return actions;
+}
+
+CheckpointManager::Actions CheckpointManager::time_passed(const RunRecord& record) {
+  return recovering_ ? Actions{} : Actions{request_now(record, true)};
+}
+
+CheckpointManager::Actions CheckpointManager::stop(const RunRecord& record) {
+  stopping_ = true;
+  return recovering_ ? stop_with_last() : Actions{request_now(record, true)};
+}
+
+// ---- answers ----
+
+CheckpointManager::Actions CheckpointManager::taken(
+    const TakeState& what, const std::shared_ptr<const TrainingState>& state,
+    const RunRecord& record) {
+  Actions actions;
+  if (what.request.generation != generation_) {
+    return actions;
+  }
+  keep({state, what.to_write, what.epochs_over}, record, actions);
+  if (what.request.multiple_of > 0) {
+    request_next_step(state->global_step, record, actions);
+  }
+  end_if_stopped(actions);
+  return actions;
+}
+
+CheckpointManager::Actions CheckpointManager::not_taken() {
+  return stopping_ ? stop_with_last() : Actions{};
+}
+
+CheckpointManager::Actions CheckpointManager::written() {
+  Actions actions;
+  writing_ = false;
+  write_next(actions);
+  end_if_stopped(actions);
+  return actions;
+}
+
+// ---- states ----
+
+/// A state between two epochs is due once the epoch before is over: the best parameters are in it.
+bool CheckpointManager::is_due(const Taken& taken) const {
+  const auto& at = *taken.state;
+  const auto& schedule = options_.schedule;
+  const bool by_epoch = schedule.epochs > 0 && at.step == 0 && at.epoch % schedule.epochs == 0;
+  const bool by_step = schedule.steps > 0 && at.global_step % schedule.steps == 0;
+  const bool complete = at.step > 0 || is_over(last_->record);
+  return at.global_step > 0 && (taken.to_write || ((by_epoch || by_step) && complete));
+}
+
+void CheckpointManager::keep(const Taken& taken, const RunRecord& record, Actions& actions) {
+  const auto& state = *taken.state;
+  if (record.epochs.size() < state.epoch) {
+    early_ = taken.state;  // the epoch's results are still on their way
+    return;
+  }
+  auto checkpoint = std::make_shared<Checkpoint>();
+  checkpoint->training = state;
+  checkpoint->record = record;
+  checkpoint->record.epochs.resize(state.epoch);
+  if (state.step == 0 && state.epoch > taken.epochs_over) {
+    checkpoint->record.epochs.back().over = false;
+  }
+  checkpoint->job = options_.start->job;
+  if (state.global_step > last_->training.global_step) {
+    actions.emplace_back(NewState{});
+  }
+  last_ = std::move(checkpoint);
+  stop_kept_ = stop_kept_ || (stopping_ && taken.to_write);
+  if (options_.write && is_due(taken)) {
+    to_write_ = last_;
+    write_next(actions);
+  }
+}
+
+void CheckpointManager::write_next(Actions& actions) {
+  if (to_write_ && !writing_) {
+    writing_ = true;
+    actions.emplace_back(Write{std::exchange(to_write_, nullptr)});
+  }
+}
+
+// ---- stopping ----
+
+CheckpointManager::Actions CheckpointManager::stop_with_last() {
+  Actions actions;
+  stop_kept_ = true;
+  if (options_.write && last_->training.global_step > 0) {
+    to_write_ = last_;
+    write_next(actions);
+  }
+  end_if_stopped(actions);
+  return actions;
+}
+
+void CheckpointManager::end_if_stopped(Actions& actions) {
+  if (stopping_ && stop_kept_ && !writing_ && !to_write_ && !std::exchange(over_, true)) {
+    actions.emplace_back(End{Error(Errc::cancelled, "interrupted")});
+  }
+}
+
+}  // namespace troupe
