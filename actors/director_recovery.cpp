@@ -15,12 +15,12 @@ void start_generation(Self* self, const Recovery::StartGeneration& what) {
   state.trainers.forget(self);
   state.evaluators.forget(self);
   state.conductor->set_generation(what.generation);
-  state.checkpoints->roll_back(what.generation);
   if (state.options.on_generation) {
     state.options.on_generation(what.generation);
   }
   say(self, fmt::format("{}; all ranks go back to step {}", what.why.what(),
                         state.checkpoints->last()->training.global_step));
+  carry_out(self, state.checkpoints->roll_back(what.generation));
 }
 
 void restore(Self* self, std::uint32_t generation) {

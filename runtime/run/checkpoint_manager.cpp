@@ -20,10 +20,11 @@ std::uint64_t stage_of(const RunRecord& record) {
 CheckpointManager::CheckpointManager(CheckpointManagerOptions options)
     : options_(std::move(options)), last_(options_.start) {}
 
-void CheckpointManager::roll_back(std::uint32_t generation) {
+CheckpointManager::Actions CheckpointManager::roll_back(std::uint32_t generation) {
   generation_ = generation;
   recovering_ = true;
   early_.reset();
+  return not_taken();
 }
 
 // ---- requests ----
@@ -92,7 +93,7 @@ CheckpointManager::Actions CheckpointManager::taken(
 }
 
 CheckpointManager::Actions CheckpointManager::not_taken() {
-  return stopping_ ? stop_with_last() : Actions{};
+  return stopping_ && !stop_kept_ ? stop_with_last() : Actions{};
 }
 
 CheckpointManager::Actions CheckpointManager::written() {

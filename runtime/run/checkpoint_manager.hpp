@@ -62,8 +62,9 @@ class CheckpointManager {
   const std::shared_ptr<const Checkpoint>& last() const { return last_; }
 
   // ---- events; `record` is that of the run as it is now ----
-  /// A generation begins: answers to earlier requests are dropped.
-  void roll_back(std::uint32_t generation);
+  /// A generation begins: answers to earlier requests are dropped. A run that is to stop does so with
+  /// last(), unless the state that it stops with is kept already.
+  Actions roll_back(std::uint32_t generation);
   Actions restored(const RunRecord& record);
   Actions between_commands(const RunRecord& record);
   /// The time of a checkpoint by seconds has come.

@@ -25,12 +25,12 @@ class ManagedRun {
   void event() {
     switch (draws_.below(10)) {
       case 0:
-        if (!stopping_) {
-          roll_back();
-        }
+        roll_back();
         break;
       case 1:
-        take(manager_.time_passed(record_));
+        if (schedule_.seconds > 0) {
+          take(manager_.time_passed(record_));
+        }
         break;
       case 2:
         finish_write();
@@ -50,11 +50,10 @@ class ManagedRun {
     check();
   }
 
-  /// Stops the run; all that is asked for is answered, or lost with a roll-back.
+  /// Stops the run; what is asked for is answered or lost with a roll-back, then all is quiet.
   void stop() {
-    stopping_ = true;
     take(manager_.stop(record_));
-    for (int i = 0; i < 200 && !ended_; ++i) {
+    for (int i = 0; i < 12 && !ended_; ++i) {
       event();
     }
     for (int i = 0; i < 10 && !ended_; ++i) {
@@ -126,7 +125,7 @@ class ManagedRun {
     ++generation_;
     recovering_ = true;
     step_asked_ = false;
-    manager_.roll_back(generation_);
+    take(manager_.roll_back(generation_));
     for (const auto& asked : std::exchange(asked_, {})) {
       if (draws_.below(2) == 0) {
         take(manager_.not_taken());
@@ -193,7 +192,6 @@ class ManagedRun {
   bool recovering_ = true;
   bool resuming_ = false;
   bool writing_ = false;
-  bool stopping_ = false;
   bool ended_ = false;
   std::uint32_t generation_ = 0;
   std::uint64_t last_step_ = 0;
@@ -228,6 +226,9 @@ TEST(CheckpointManagerProperty, HoldsItsStatesWithTheirRecordsByEpochs) {
 }
 TEST(CheckpointManagerProperty, HoldsItsStatesWithTheirRecordsBySteps) {
   EXPECT_GT(play_runs({.steps = 2}, true), 0U);
+}
+TEST(CheckpointManagerProperty, HoldsItsStatesWithTheirRecordsByTime) {
+  EXPECT_GT(play_runs({.seconds = 1}, true), 0U);
 }
 TEST(CheckpointManagerProperty, HoldsItsStatesWithTheirRecordsWithoutAFolder) {
   EXPECT_EQ(play_runs({.steps = 3}, false), 0U);

@@ -66,7 +66,7 @@ class ManagerTrace {
     asked_.erase(asked_.begin());
     return text(manager_.taken(what, state_of(global_step), record));
   }
-  void roll_back(std::uint32_t generation) { manager_.roll_back(generation); }
+  Names roll_back(std::uint32_t generation) { return text(manager_.roll_back(generation)); }
   const Checkpoint& last() const { return *manager_.last(); }
   std::uint64_t last_step() const { return last().training.global_step; }
 
@@ -323,9 +323,41 @@ TEST(CheckpointManager, StopsWithTheLastStateWhereNoNewerOneIsGiven) {
   run.written();
   run.stop();
 
-  run.roll_back(1);  // the rank is lost
-
   EXPECT_EQ(run.not_taken(), (Names{"write step 2"}));
+  EXPECT_EQ(run.written(), (Names{"end: interrupted"}));
+}
+
+TEST(CheckpointManager, ARollBackDoesNotLoseAStopWhoseStateIsStillOnItsWay) {
+  ManagerTrace run({.steps = 2});
+  run.restored();
+  run.taken(2, record_of(0));
+  run.written();
+  run.stop();
+
+  EXPECT_EQ(run.roll_back(1), (Names{"write step 2"}));
+
+  EXPECT_EQ(run.taken(3, record_of(0)), (Names{})) << "of the generation before";
+  EXPECT_EQ(run.written(), (Names{"end: interrupted"}));
+}
+
+TEST(CheckpointManager, ARollBackDoesNotLoseAStopWhoseStateWaitsForItsRecord) {
+  ManagerTrace run;
+  run.restored();
+  run.stop();
+  run.taken(4, record_of(0));
+
+  EXPECT_EQ(run.roll_back(1), (Names{"end: interrupted"})) << "there is no state but the start";
+}
+
+TEST(CheckpointManager, TheLastStateOfAStoppedRunIsWrittenOnce) {
+  ManagerTrace run({.steps = 2});
+  run.restored();
+  run.taken(2, record_of(0));
+  run.written();
+  run.stop();
+  run.roll_back(1);
+
+  EXPECT_EQ(run.not_taken(), (Names{}));
   EXPECT_EQ(run.written(), (Names{"end: interrupted"}));
 }
 
