@@ -50,8 +50,7 @@ Recovery::Actions Recovery::evaluator_lost(const Error& why, bool with_process) 
   return with_process && may_return() && !evaluating() ? Actions{} : recover(why);
 }
 
-/// The number of the wait changes with its beginning and its end, so that no deadline of another one
-/// ends it.
+/// A number of its own, so that the deadline of an earlier wait does not end it.
 void Recovery::await(Phase until, Actions& actions) {
   phase_ = until;
   ++wait_;
@@ -96,7 +95,6 @@ Recovery::Actions Recovery::processes(const std::string& missing) {
 
 /// All processes are there.
 Recovery::Actions Recovery::go_on() {
-  ++wait_;
   if (phase_ == Phase::await_evaluation) {
     phase_ = Phase::evaluate;
     return {MeetEvaluators{}, Evaluate{}};

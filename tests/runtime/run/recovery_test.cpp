@@ -143,6 +143,18 @@ TEST_F(RecoveryTest, AProcessThatIsBackWhenTheDeadlinePassesIsInTime) {
   EXPECT_EQ(all_there(), (Names{"regroup in 1 without 1"}));
 }
 
+TEST_F(RecoveryTest, AWaitAfterOneThatWasTooLongHasADeadlineOfItsOwn) {
+  lead();
+  rank_lost(rank_1);
+  missing("host 1");
+  waited_enough(1);
+  recover();
+
+  rank_lost(rank_1);
+
+  EXPECT_EQ(missing("host 1"), (Names{"deadline of wait 2 after 500"}));
+}
+
 TEST_F(RecoveryTest, AWaitThatTakesThePlaceOfAnotherHasItsWholeDeadline) {
   lead();
   evaluate();
