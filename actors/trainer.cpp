@@ -12,43 +12,32 @@ namespace troupe {
 namespace trainer {
 namespace {
 
-struct PassRequest {
-  std::string role;
-  Purpose purpose = Purpose::train;
-  std::uint32_t epoch = 0;
-  bool best = false;  ///< with the best epoch's parameters, and all seeds
-};
-
-void begin(Self* self, const PassRequest& request, caf::response_promise promise) {
+/// \param pass  without what is the same for all passes of the rank
+void begin(Self* self, EpochPassOptions pass, caf::response_promise promise) {
   auto& state = self->state;
-  const auto order = state.options.orders.find(request.role);
-  if (state.pass || order == state.options.orders.end()) {
+  const auto& options = state.options;
+  const auto order = options.orders.find(pass.role);
+  if (state.pass || order == options.orders.end()) {
     promise.deliver(to_caf(
         Error(Errc::failed_precondition,
               fmt::format("rank {}: expected to be idle and to know the seeds \"{}\", found {}",
-                          raw(state.options.rank), request.role,
+                          raw(options.rank), pass.role,
                           state.pass ? "an epoch under way" : "no such seeds"))));
     return;
   }
-  BatchStreamOptions options;
-  options.order = order->second;
-  options.purpose = request.purpose;
-  options.epoch = request.epoch;
-  options.rank = state.options.rank;
-  options.world = state.options.world;
-  options.in_flight = state.options.batches_in_flight;
-  options.budget_bytes = state.options.channel_budget;
-  if (request.purpose == Purpose::train) {
-    options.first_step = state.position.step;
-  } else {
-    options.max_batches = request.best ? 0 : state.options.max_eval_batches;
-  }
+  pass.learns = state.learner.actor != nullptr;
+  pass.sample = options.sample;
+  pass.collect = options.collect;
+  pass.traced = options.trace.on();
+  pass.stream.order = order->second;
+  pass.stream.rank = options.rank;
+  pass.stream.world = options.world;
+  pass.stream.in_flight = options.batches_in_flight;
+  pass.stream.budget_bytes = options.channel_budget;
   ++state.pass_number;
   state.last_scores.reset();
-  state.pass.emplace(std::move(options), request.role);
-  state.pass->best = request.best;
-  state.pass->promises.push_back(std::move(promise));
-  state.last_step = SteadyClock::now();
+  state.pass.emplace(std::move(pass), state.position, SteadyClock::now());
+  state.promises.push_back(std::move(promise));
   pump(self);
 }
 
@@ -63,9 +52,8 @@ void begin_epoch(Self* self, const net::EpochRequest& request) {
                                  raw(state.options.rank), request.generation, state.generation))));
     return;
   }
-  if (state.pass && state.pass->role == "train" &&
-      state.pass->stream.options().epoch == request.epoch) {
-    state.pass->promises.push_back(std::move(promise));
+  if (state.pass && state.pass->answers(request)) {
+    state.promises.push_back(std::move(promise));
     return;
   }
   if (state.last_epoch && state.last_epoch->epoch == request.epoch) {
@@ -82,16 +70,18 @@ void begin_epoch(Self* self, const net::EpochRequest& request) {
   if (state.learner.actor) {
     self->send(state.learner.actor, Ref<BeginLearning>(BeginLearning{request.epoch}));
   }
-  begin(self, {"train", Purpose::train, request.epoch}, std::move(promise));
+  EpochPassOptions pass;
+  pass.role = "train";
+  pass.stream.epoch = request.epoch;
+  pass.stream.first_step = state.position.step;
+  begin(self, std::move(pass), std::move(promise));
 }
 
 void begin_scoring(Self* self, const net::ScoreRequest& request) {
   auto& state = self->state;
   auto promise = self->make_response_promise();
-  if (state.pass && state.pass->role == request.role && state.pass->best == request.best &&
-      state.pass->stream.options().purpose == Purpose::evaluate &&
-      state.pass->stream.options().epoch == request.epoch) {
-    state.pass->promises.push_back(std::move(promise));
+  if (state.pass && state.pass->answers(request)) {
+    state.promises.push_back(std::move(promise));
     return;
   }
   if (const auto& last = state.last_scores;
@@ -100,7 +90,13 @@ void begin_scoring(Self* self, const net::ScoreRequest& request) {
     promise.deliver(last->second);
     return;
   }
-  begin(self, {request.role, Purpose::evaluate, request.epoch, request.best}, std::move(promise));
+  EpochPassOptions pass;
+  pass.role = request.role;
+  pass.best = request.best;
+  pass.stream.purpose = Purpose::evaluate;
+  pass.stream.epoch = request.epoch;
+  pass.stream.max_batches = request.best ? 0 : state.options.max_eval_batches;
+  begin(self, std::move(pass), std::move(promise));
 }
 
 void finish(Self* self) {
@@ -179,7 +175,7 @@ caf::behavior behavior(Self* self, TrainerOptions options, SpawnDataPath data_pa
       },
       [self](const Ref<Resume>& after) {
         if (self->state.pass && self->state.pass_number == after->pass) {
-          self->state.pass->busy = false;
+          self->state.pass->resume();
           pump(self);
         }
       },

@@ -11,20 +11,14 @@ namespace {
 
 void apply(Self* self, Reduced sum, bool alone) {
   auto& state = self->state;
-  auto& position = state.position;
-  position.loss_sum += sum.number;
-  position.loss_weight += sum.weight;
-  for (const auto& batch : sum.batches) {
-    position.batches = chain(position.batches, batch);
-  }
-  state.step_loss = {sum.number, sum.weight};
+  state.pass->take_sum(sum);
   state.applying = true;
   ask_learner<Applied>(self, ApplyStep{std::move(sum), alone},
                        [self, began = SteadyClock::now()](const Applied& applied) {
                          auto& now = self->state;
                          now.applying = false;
-                         now.lr = applied.lr;
-                         now.pass->counters.train_ns += ns_since(began);
+                         now.pass->applied(applied.lr);
+                         now.pass->trained(SteadyClock::now() - began);
                          now.options.trace.slice("update parameters", began);
                          step_done(self);
                        });
@@ -39,7 +33,7 @@ void take_mean(Self* self, SteadyClock::time_point began, Result<Reduced> mean) 
     }
     return;
   }
-  state.pass->counters.reduce_ns += ns_since(began);
+  state.pass->reduced(SteadyClock::now() - began);
   state.options.trace.slice("reduce gradients", began);
   apply(self, *std::move(mean), false);
 }

@@ -1,8 +1,6 @@
-// One pass over the batches: asking ahead, taking each in its turn, training or scoring it.
+// The pass under way: requests batches ahead, has each trained or scored in its turn, answers at the end.
 #include "actors/error.hpp"
 #include "actors/trainer_state.hpp"
-#include "runtime/nn/scores.hpp"
-#include "runtime/run/epoch_counters.hpp"
 
 #include <caf/all.hpp>
 
@@ -11,46 +9,29 @@
 namespace troupe::trainer {
 namespace {
 
-// ---- asking ----
-
-/// The batch in the trace; the same whenever and wherever it is asked for.
-std::uint64_t flow_of(const State& state, const BatchKey& key) {
-  constexpr unsigned number_bits = 36;
-  const std::uint64_t stream = 2 * (std::uint64_t{key.epoch} + 1) + (key.purpose != Purpose::train);
-  return state.options.trace.on() ? (stream << number_bits) + key.number : 0;
-}
-
-void ask(Self* self, std::uint64_t number) {
+void ask_ahead(Self* self) {
   auto& state = self->state;
-  const auto& stream = state.pass->stream;
-  SampleBatch message;
-  message.key = stream.key(number);
-  message.seed_type = stream.options().order->seeds().node_type;
-  message.seeds = stream.seeds(number);
-  message.sample = state.options.sample;
-  message.collect = state.options.collect;
-  message.options = BatchOptions::job;
-  message.flow = flow_of(state, message.key);
-  state.path->ask(number, Ref<SampleBatch>(std::move(message)),
-                  [self, number](const Result<Ref<ReadyBatch>>& ready) {
-                    if (!ready) {
-                      return fail(self, ready.error());
-                    }
-                    self->state.pass->stream.put(number, *ready, size_bytes((*ready)->batch));
-                    ask_ahead(self);  // its size may leave room for more
-                    pump(self);
-                  });
+  while (auto request = state.pass->request()) {
+    state.path->ask(request->number, Ref<SampleBatch>(std::move(request->batch)),
+                    [self, number = request->number](const Result<Ref<ReadyBatch>>& ready) {
+                      if (!ready) {
+                        return fail(self, ready.error());
+                      }
+                      self->state.pass->put(number, *ready);
+                      pump(self);
+                    });
+  }
 }
 
 // ---- one step ----
 
 void train(Self* self, const Ref<ReadyBatch>& ready) {
-  const auto began = SteadyClock::now();
-  const auto flow = flow_of(self->state, ready->batch.sampled->key);
+  const auto& state = self->state;
+  const auto flow = state.pass->flow(ready->batch.sampled->key);
   ask_learner<Contribution>(
-      self, TrainBatch{ready, self->state.options.collect->digest, self->state.options.world == 1},
-      [self, began, flow](const Contribution& share) {
-        self->state.pass->counters.train_ns += ns_since(began);
+      self, TrainBatch{ready, state.options.collect->digest, state.options.world == 1},
+      [self, flow, began = SteadyClock::now()](const Contribution& share) {
+        self->state.pass->trained(SteadyClock::now() - began);
         self->state.options.trace.slice("train", began, flow);
         exchange(self, share);
       });
@@ -58,136 +39,71 @@ void train(Self* self, const Ref<ReadyBatch>& ready) {
 
 /// Scores one batch (sampled evaluation).
 void score(Self* self, const Ref<ReadyBatch>& ready) {
-  const auto began = self->state.options.trace.now();
+  const auto& state = self->state;
+  const auto flow = state.pass->flow(ready->batch.sampled->key);
   ask_learner<Matrix>(
-      self, ScoreBatch{ready, self->state.pass->best}, [self, ready, began](const Matrix& outputs) {
-        auto& pass = *self->state.pass;
-        self->state.options.trace.slice("score", began,
-                                        flow_of(self->state, ready->batch.sampled->key));
-        const auto& options = pass.stream.options();
-        const auto positions =
-            options.order->positions(options.epoch, pass.stream.global(pass.stream.step()));
-        pass.scores.positions.insert(pass.scores.positions.end(), positions.begin(),
-                                     positions.end());
-        const auto flat = outputs.view().flat();
-        pass.outputs.insert(pass.outputs.end(), flat.begin(), flat.end());
-        const auto& batch = ready->batch;
-        const auto labels =
-            batch.targets.cols() > 0 ? nn::known_labels(batch.targets.view().flat()) : batch.labels;
-        pass.scores.labels.insert(pass.scores.labels.end(), labels.begin(), labels.end());
+      self, ScoreBatch{ready, state.pass->score_request().best},
+      [self, ready, flow, began = state.options.trace.now()](const Matrix& outputs) {
+        self->state.options.trace.slice("score", began, flow);
+        self->state.pass->scored(*ready, outputs);
         step_done(self);
       });
 }
 
-/// A trainer that only takes batches counts its own.
-void only_take(Self* self, const ReadyBatch& ready) {
-  auto& position = self->state.position;
-  const auto mode = self->state.options.collect->digest;
-  if (mode != DigestMode::off) {
-    if (auto whole = check_original_ids(ready.batch); !whole) {
-      return fail(self, whole.error());
-    }
-    position.batches = chain(position.batches, digest_batch(ready.batch, mode));
-  }
-  step_done(self);
-}
+// ---- the end ----
 
-// ---- the loop ----
-
-void answer_all(Pass& pass, const caf::message& answer) {
-  for (auto& promise : pass.promises) {
+void answer_all(State& state, const caf::message& answer) {
+  for (auto& promise : std::exchange(state.promises, {})) {
     promise.deliver(answer);
   }
 }
 
-void end_scoring(Self* self, Pass pass) {
-  pass.scores.cols = static_cast<std::uint32_t>(self->state.learner.out_dim);
-  pass.scores.outputs = Segment::of(std::move(pass.outputs));
-  Ref<net::ScoreResult> scores(std::move(pass.scores));
-  self->state.last_scores.emplace(
-      net::ScoreRequest{pass.stream.options().epoch, pass.role, pass.best}, scores);
-  answer_all(pass, caf::make_message(std::move(scores)));
+void end_scoring(Self* self) {
+  auto& state = self->state;
+  const auto request = state.pass->score_request();
+  Ref<net::ScoreResult> scores(state.pass->finish_scores(state.learner.out_dim));
+  state.pass.reset();
+  state.last_scores.emplace(request, scores);
+  answer_all(state, caf::make_message(std::move(scores)));
 }
 
-void end_epoch(Self* self, Pass pass) {
+void end_epoch(Self* self) {
   auto& state = self->state;
-  auto& position = state.position;
-  net::EpochResult result;
-  result.rank = state.options.rank;
-  result.epoch = position.epoch;
-  result.loss_sum = position.loss_sum;
-  result.loss_weight = position.loss_weight;
-  result.wall_ns = ns_since(pass.began);
-  result.counters = pass.counters;
-  result.batches = position.batches;
-  state.last_epoch = result;
-  position.epoch += 1;
-  position.step = 0;
-  position.loss_sum = 0;
-  position.loss_weight = 0;
+  state.last_epoch = state.pass->finish_epoch(SteadyClock::now());
+  state.pass.reset();
   answer_states(self);
-  answer_all(pass, caf::make_message(Ref<net::EpochResult>(std::move(result))));
+  answer_all(state, caf::make_message(Ref<net::EpochResult>(*state.last_epoch)));
 }
 
-void end_pass(Self* self) {
-  auto pass = std::move(*self->state.pass);
-  self->state.pass.reset();
-  if (pass.stream.options().purpose == Purpose::evaluate) {
-    end_scoring(self, std::move(pass));
-  } else {
-    end_epoch(self, std::move(pass));
-  }
-}
+struct DoWork {
+  Self* self;
+  State& state = self->state;
 
-void take(Self* self, const Ref<ReadyBatch>& ready) {
-  auto& pass = *self->state.pass;
-  if (pass.waiting_since) {
-    pass.counters.wait_ns += ns_since(*pass.waiting_since);
-    self->state.options.trace.slice("wait for a batch", *pass.waiting_since);
-    pass.waiting_since.reset();
+  void operator()(const EpochPass::Wait&) const {}
+  void operator()(const EpochPass::Train& work) const {
+    trace_wait();
+    train(self, Ref<ReadyBatch>(work.ready));
   }
-  count_batch(pass.counters, *ready);
-  pass.busy = true;
-  if (!self->state.learner.actor) {
-    only_take(self, *ready);
-  } else if (pass.stream.options().purpose == Purpose::train) {
-    train(self, ready);
-  } else {
-    score(self, ready);
+  void operator()(const EpochPass::Score& work) const {
+    trace_wait();
+    score(self, Ref<ReadyBatch>(work.ready));
   }
-}
-
-/// A step without a batch of this rank's: it adds weight 0.
-void step_without_batch(Self* self) {
-  auto& pass = *self->state.pass;
-  pass.busy = true;
-  if (!self->state.learner.actor || pass.stream.options().purpose == Purpose::evaluate) {
-    step_done(self);
-  } else {
-    exchange(self, {});
+  void operator()(const EpochPass::Count& work) const {
+    trace_wait();
+    const auto counted = state.pass->count(*work.ready);
+    counted ? step_done(self) : fail(self, counted.error());
   }
-}
-
-void report_step(Self* self) {
-  auto& state = self->state;
-  const auto& stream = state.pass->stream;
-  const auto now = SteadyClock::now();
-  StepReport report;
-  report.rank = state.options.rank;
-  report.epoch = stream.options().epoch;
-  report.step = stream.step();
-  report.steps = stream.steps();
-  report.global_step = state.position.global_step;
-  report.seconds = std::chrono::duration<double>(now - state.last_step).count();
-  if (state.step_loss.weight > 0) {
-    report.loss = state.step_loss.sum / static_cast<double>(state.step_loss.weight);
-    report.lr = state.lr;
+  void operator()(const EpochPass::JoinStep&) const { exchange(self, {}); }
+  void operator()(const EpochPass::SkipStep&) const { step_done(self); }
+  void operator()(const EpochPass::Finish&) const {
+    state.pass->trains() ? end_epoch(self) : end_scoring(self);
   }
-  state.last_step = now;
-  if (state.options.on_step) {
-    state.options.on_step(report);
+  void trace_wait() const {
+    if (const auto since = state.pass->waited_since()) {
+      state.options.trace.slice("wait for a batch", *since);
+    }
   }
-}
+};
 
 }  // namespace
 
@@ -195,39 +111,29 @@ void fail(Self* self, const Error& why) {
   auto& state = self->state;
   state.exchange->drop();
   state.path->forget();
-  if (!state.pass) {
-    return;
-  }
-  for (auto& promise : state.pass->promises) {
-    promise.deliver(to_caf(Error(why).with(fmt::format("rank {}", raw(state.options.rank)))));
-  }
   state.pass.reset();
-}
-
-void ask_ahead(Self* self) {
-  while (const auto number = self->state.pass->stream.ask()) {
-    ask(self, *number);
-  }
+  answer_all(state, caf::make_message(
+                        to_caf(Error(why).with(fmt::format("rank {}", raw(state.options.rank))))));
 }
 
 void step_done(Self* self) {
   auto& state = self->state;
   auto& pass = *state.pass;
   ++state.work;
-  pass.stream.end_step();
-  pass.busy = false;
-  if (pass.stream.options().purpose == Purpose::train) {
-    state.position.global_step += 1;
-    state.position.step = pass.stream.step();
-    report_step(self);
-    if (!pass.stream.over()) {
+  pass.end_step();
+  if (pass.trains()) {
+    const auto report = pass.report(SteadyClock::now());
+    if (state.options.on_step) {
+      state.options.on_step(report);
+    }
+    if (!pass.over()) {
       answer_states(self);
     }
     const auto pause = state.options.pause
                            ? state.options.pause(state.options.rank, state.position.global_step)
                            : std::chrono::milliseconds(0);
     if (pause.count() > 0) {
-      pass.busy = true;
+      pass.pause();
       self->delayed_send(self, pause, Ref<Resume>(Resume{state.pass_number}));
       return;
     }
@@ -236,22 +142,8 @@ void step_done(Self* self) {
 }
 
 void pump(Self* self) {
-  auto& pass = *self->state.pass;
-  if (pass.busy) {
-    return;
-  }
-  if (pass.stream.over()) {
-    return end_pass(self);
-  }
   ask_ahead(self);
-  if (!pass.stream.has_batch()) {
-    return step_without_batch(self);
-  }
-  if (auto ready = pass.stream.take()) {
-    take(self, *ready);
-  } else if (!pass.waiting_since) {
-    pass.waiting_since = SteadyClock::now();
-  }
+  std::visit(DoWork{self}, self->state.pass->next(SteadyClock::now()));
 }
 
 }  // namespace troupe::trainer

@@ -8,7 +8,7 @@
 #include "actors/local_messages.hpp"
 #include "actors/message.hpp"
 #include "actors/trainer.hpp"
-#include "runtime/run/batch_stream.hpp"
+#include "runtime/run/epoch_pass.hpp"
 #include "runtime/wire/messages.hpp"
 
 #include <caf/all.hpp>
@@ -23,32 +23,6 @@
 namespace troupe::trainer {
 
 using SteadyClock = std::chrono::steady_clock;
-inline std::uint64_t ns_since(SteadyClock::time_point t) {
-  return static_cast<std::uint64_t>((SteadyClock::now() - t).count());
-}
-
-/// One pass over a seed order that is under way: an epoch of training, or a sampled evaluation.
-struct Pass {
-  Pass(BatchStreamOptions options, std::string role_name)
-      : stream(std::move(options)), role(std::move(role_name)) {}
-
-  BatchStream<Ref<ReadyBatch>> stream;
-  std::string role;
-  bool best = false;  ///< scores with the best epoch's parameters
-  bool busy = false;  ///< a batch of it is being worked on
-  std::optional<SteadyClock::time_point> waiting_since;
-  SteadyClock::time_point began = SteadyClock::now();
-  std::vector<caf::response_promise> promises;  ///< repeats of the request wait together
-  net::EpochCounters counters;
-  net::ScoreResult scores;
-  std::vector<float> outputs;
-};
-
-/// Loss of the last step, over all ranks.
-struct StepLoss {
-  double sum = 0;
-  std::uint64_t weight = 0;
-};
 
 struct WaitingState {
   net::TakeState request;
@@ -70,18 +44,17 @@ struct State {
 
   std::uint32_t generation = 0;
   net::TrainingState position;  ///< without the arrays, which the learner has
-  double lr = 0;                ///< of the last step
-  std::optional<Pass> pass;
+  std::optional<EpochPass> pass;
+  std::vector<caf::response_promise>
+      promises;  ///< Of the pass; repeats of its request wait together
   std::uint64_t pass_number =
       0;                   ///< counts passes and restores: what belongs to an old one is dropped
   std::uint64_t work = 0;  ///< batches that this rank is done with
   bool applying = false;   ///< the learner changes the parameters
-  StepLoss step_loss;
   std::optional<net::EpochResult> last_epoch;
   /// Until the next pass begins: a link may ask again for what was answered.
   std::optional<std::pair<net::ScoreRequest, Ref<net::ScoreResult>>> last_scores;
   std::vector<WaitingState> states_asked;
-  SteadyClock::time_point last_step = SteadyClock::now();
 };
 using Self = caf::stateful_actor<State>;
 
@@ -93,8 +66,6 @@ struct Resume {
 // trainer_pass.cpp
 /// Ends the pass under way, if any, with an error.
 void fail(Self* self, const Error& why);
-/// Asks the samplers for as many batches as may be under way.
-void ask_ahead(Self* self);
 /// Goes on as far as possible: asks ahead, takes the next batch if it is here and nothing is under way.
 void pump(Self* self);
 /// The step's parameters are in place: counts it and goes on.

@@ -1,0 +1,168 @@
+#include "runtime/run/epoch_pass.hpp"
+
+#include "runtime/feature/batch.hpp"
+#include "runtime/nn/scores.hpp"
+#include "runtime/run/epoch_counters.hpp"
+
+#include <utility>
+
+namespace troupe {
+
+EpochPass::EpochPass(EpochPassOptions options, net::TrainingState& position, TimePoint now)
+    : options_(std::move(options)),
+      stream_(options_.stream),
+      position_(position),
+      began_(now),
+      last_step_(now) {}
+
+bool EpochPass::answers(const net::EpochRequest& request) const {
+  return trains() && options_.stream.epoch == request.epoch;
+}
+
+bool EpochPass::answers(const net::ScoreRequest& request) const {
+  return !trains() && options_.role == request.role && options_.best == request.best &&
+         options_.stream.epoch == request.epoch;
+}
+
+net::ScoreRequest EpochPass::score_request() const {
+  return {options_.stream.epoch, options_.role, options_.best};
+}
+
+// ---- batches ----
+
+std::uint64_t EpochPass::flow(const BatchKey& key) const {
+  constexpr unsigned number_bits = 36;
+  const std::uint64_t stream = 2 * (std::uint64_t{key.epoch} + 1) + (key.purpose != Purpose::train);
+  return options_.traced ? (stream << number_bits) + key.number : 0;
+}
+
+std::optional<EpochPass::Request> EpochPass::request() {
+  const auto number = stream_.ask();
+  if (!number) {
+    return std::nullopt;
+  }
+  SampleBatch batch;
+  batch.key = stream_.key(*number);
+  batch.seed_type = options_.stream.order->seeds().node_type;
+  batch.seeds = stream_.seeds(*number);
+  batch.sample = options_.sample;
+  batch.collect = options_.collect;
+  batch.options = BatchOptions::job;
+  batch.flow = flow(batch.key);
+  return Request{*number, std::move(batch)};
+}
+
+void EpochPass::put(std::uint64_t number, const Ready& ready) {
+  stream_.put(number, ready, size_bytes(ready->batch));
+}
+
+// ---- work ----
+
+EpochPass::Work EpochPass::next(TimePoint now) {
+  if (busy_) {
+    return Wait{};
+  }
+  if (stream_.over()) {
+    return Finish{};
+  }
+  if (!stream_.has_batch()) {
+    busy_ = true;
+    return options_.learns && trains() ? Work(JoinStep{}) : Work(SkipStep{});
+  }
+  auto ready = stream_.take();
+  if (!ready) {
+    waiting_since_ = waiting_since_.value_or(now);
+    return Wait{};
+  }
+  busy_ = true;
+  waited_since_ = std::exchange(waiting_since_, std::nullopt);
+  if (waited_since_) {
+    counters_.wait_ns += ns(now - *waited_since_);
+  }
+  count_batch(counters_, **ready);
+  if (!options_.learns) {
+    return Count{*std::move(ready)};
+  }
+  return trains() ? Work(Train{*std::move(ready)}) : Work(Score{*std::move(ready)});
+}
+
+Status EpochPass::count(const ReadyBatch& ready) {
+  const auto mode = options_.collect->digest;
+  if (mode != DigestMode::off) {
+    TROUPE_RETURN_IF_ERROR(check_original_ids(ready.batch));
+    position_.batches = chain(position_.batches, digest_batch(ready.batch, mode));
+  }
+  return ok_status();
+}
+
+void EpochPass::scored(const ReadyBatch& ready, const Matrix& outputs) {
+  const auto positions =
+      options_.stream.order->positions(options_.stream.epoch, stream_.global(stream_.step()));
+  scores_.positions.insert(scores_.positions.end(), positions.begin(), positions.end());
+  const auto flat = outputs.view().flat();
+  outputs_.insert(outputs_.end(), flat.begin(), flat.end());
+  const auto& batch = ready.batch;
+  const auto labels =
+      batch.targets.cols() > 0 ? nn::known_labels(batch.targets.view().flat()) : batch.labels;
+  scores_.labels.insert(scores_.labels.end(), labels.begin(), labels.end());
+}
+
+void EpochPass::take_sum(const Reduced& sum) {
+  position_.loss_sum += sum.number;
+  position_.loss_weight += sum.weight;
+  for (const auto& batch : sum.batches) {
+    position_.batches = chain(position_.batches, batch);
+  }
+  step_loss_ = sum.number;
+  step_weight_ = sum.weight;
+}
+
+void EpochPass::end_step() {
+  stream_.end_step();
+  busy_ = false;
+  if (trains()) {
+    position_.global_step += 1;
+    position_.step = stream_.step();
+  }
+}
+
+StepReport EpochPass::report(TimePoint now) {
+  StepReport report;
+  report.rank = options_.stream.rank;
+  report.epoch = options_.stream.epoch;
+  report.step = stream_.step();
+  report.steps = stream_.steps();
+  report.global_step = position_.global_step;
+  report.seconds = std::chrono::duration<double>(now - std::exchange(last_step_, now)).count();
+  if (step_weight_ > 0) {
+    report.loss = step_loss_ / static_cast<double>(step_weight_);
+    report.lr = lr_;
+  }
+  return report;
+}
+
+// ---- the end ----
+
+net::EpochResult EpochPass::finish_epoch(TimePoint now) {
+  net::EpochResult result;
+  result.rank = options_.stream.rank;
+  result.epoch = position_.epoch;
+  result.loss_sum = position_.loss_sum;
+  result.loss_weight = position_.loss_weight;
+  result.wall_ns = ns(now - began_);
+  result.counters = counters_;
+  result.batches = position_.batches;
+  position_.epoch += 1;
+  position_.step = 0;
+  position_.loss_sum = 0;
+  position_.loss_weight = 0;
+  return result;
+}
+
+net::ScoreResult EpochPass::finish_scores(std::size_t cols) {
+  scores_.cols = static_cast<std::uint32_t>(cols);
+  scores_.outputs = Segment::of(std::move(outputs_));
+  return std::move(scores_);
+}
+
+}  // namespace troupe
