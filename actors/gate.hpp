@@ -3,6 +3,7 @@
 /// One end of a link, as actors see it: a proxy for each remote actor, and the serving half for
 /// what is exported to the peer. Nothing above knows where an actor lives.
 #include "runtime/net/endpoint.hpp"
+#include "runtime/net/served_targets.hpp"
 
 #include <caf/actor.hpp>
 #include <caf/fwd.hpp>
@@ -93,8 +94,6 @@ class Gate final : public net::RequestHandler, public std::enable_shared_from_th
   void answer(std::uint64_t id, const caf::message& content);
   void export_died(std::uint64_t target, std::uint64_t incarnation, const Error& why);
   void take_actor_down(const net::Frame& frame);
-  /// Under the mutex: takes out the requests that the actor at an address still owes an answer.
-  std::vector<net::FrameHeader> take_orphans(std::uint64_t target);
   void fail_orphans(const std::vector<net::FrameHeader>& orphans, const Error& why);
   bool is_fenced(const net::FrameHeader& head) const;
 
@@ -108,16 +107,8 @@ class Gate final : public net::RequestHandler, public std::enable_shared_from_th
   std::condition_variable closed_changed_;
   caf::strong_actor_ptr sink_;
   std::map<std::uint64_t, caf::actor> proxies_;
-  struct Export {
-    caf::actor actor;
-    std::uint64_t incarnation = 0;
-  };
-  std::map<std::uint64_t, Export> exports_;
-  std::map<std::uint64_t, std::uint64_t>
-      incarnations_;                                   ///< of the last actor exported at an address
+  net::ServedTargets<caf::actor> served_;
   std::map<std::uint64_t, std::uint64_t> downs_seen_;  ///< last ActorDown, by the peer's address
-  std::map<std::uint64_t, net::FrameHeader>
-      serving_;  ///< by request id; ordered: it is walked to send frames
 };
 
 }  // namespace troupe
