@@ -54,7 +54,7 @@ void Gate::take_actor_down(const net::Frame& frame) {
 
 void Gate::on_request(net::Frame frame) {
   const auto head = frame.head;
-  if (head.method == static_cast<std::uint32_t>(net::Method::actor_down)) {
+  if (head.method == net::Wire<net::ActorDown>::method) {
     return take_actor_down(frame);
   }
   if (is_fenced(head)) {

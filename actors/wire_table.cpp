@@ -5,6 +5,7 @@
 #include <caf/all.hpp>
 
 #include <array>
+#include <tuple>
 
 namespace troupe {
 namespace {
@@ -16,9 +17,7 @@ bool holds(const caf::type_erased_tuple& content) {
 
 template <class T>
 void encode(const caf::type_erased_tuple& content, net::Frame& frame) {
-  net::Wire<T>::encode(*content.get_as<Ref<T>>(0), frame);
-  frame.head.method = static_cast<std::uint32_t>(net::Wire<T>::method);
-  frame.head.traffic = net::Wire<T>::traffic;
+  frame = net::to_frame(*content.get_as<Ref<T>>(0));
 }
 
 template <class T>
@@ -28,10 +27,9 @@ Result<caf::message> decode(const net::Frame& frame) {
 }
 
 template <class Request, class Reply>
-constexpr WireEntry entry(bool long_running) {
+constexpr WireEntry entry_of(const net::MethodEntry<Request, Reply>& method) {
   return {
-      .method = net::Wire<Request>::method,
-      .long_running = long_running,
+      .long_running = method.answer == net::Answer::at_length,
       .is_request = &holds<Request>,
       .encode_request =
           [](const caf::type_erased_tuple& content, net::Frame& frame) {
@@ -45,38 +43,19 @@ constexpr WireEntry entry(bool long_running) {
   };
 }
 
-constexpr std::array entries = {
-    entry<HopRequest, HopReply>(false),
-    entry<RowRequest, RowReply>(false),
-    entry<net::GradientChunk, net::GradientSum>(true),
-    entry<SampleBatch, ReadyBatch>(true),
-    entry<net::EpochRequest, net::EpochResult>(true),
-    entry<net::RankEpoch, net::Done>(true),
-    entry<net::InferRequest, net::InferResult>(true),
-    entry<net::ScoreRequest, net::ScoreResult>(true),
-    entry<net::KeepBest, net::Done>(true),
-    entry<net::Finish, net::FinishResult>(true),
-    entry<net::TakeState, net::StateReply>(true),
-    entry<net::Restore, net::Done>(true),
-    entry<net::ReadStart, net::StateReply>(true),
-    entry<net::KeepState, net::Done>(true),
-    entry<net::Regroup, net::Done>(true),
-    entry<net::Introduce, net::Done>(true),
-    entry<net::Ping, net::Pong>(false),
-    entry<WriteRows, net::Done>(false),
-    entry<net::ReadParameters, net::ParameterVector>(false),
-    entry<net::Join, net::Welcome>(true),
-    entry<net::Ready, net::Done>(true),
-    entry<net::Members, net::Done>(true),
-    entry<net::SpawnProcess, net::Done>(true),
-    entry<net::KillProcess, net::Done>(true),
-    entry<net::ProcessExited, net::Done>(true),
-    entry<net::EndProcess, net::LinkTotals>(true),
-    entry<net::Notice, net::Done>(true),
-    entry<net::RanksEnded, net::Done>(true),
-    entry<net::StopRanks, net::Done>(true),
-    entry<net::PeerUnreachable, net::Done>(true),
-};
+constexpr auto entries =
+    std::apply([](const auto&... method) { return std::array{entry_of(method)...}; }, net::methods);
+
+/// Place in `entries` of each method number; past the end where there is none.
+constexpr auto places = [] {
+  std::array<std::uint8_t, net::method_numbers.back() + 1> by_number{};
+  by_number.fill(entries.size());
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    by_number[net::method_numbers[i]] = static_cast<std::uint8_t>(i);
+  }
+  return by_number;
+}();
+static_assert(entries.size() < 256, "a place is a byte");
 
 }  // namespace
 
@@ -90,12 +69,8 @@ const WireEntry* find_wire_entry(const caf::type_erased_tuple& content) {
 }
 
 const WireEntry* find_wire_entry(std::uint32_t method) {
-  for (const auto& candidate : entries) {
-    if (static_cast<std::uint32_t>(candidate.method) == method) {
-      return &candidate;
-    }
-  }
-  return nullptr;
+  const bool known = method < places.size() && places[method] < entries.size();
+  return known ? &entries[places[method]] : nullptr;
 }
 
 }  // namespace troupe

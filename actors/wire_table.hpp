@@ -1,7 +1,7 @@
 #pragma once
 /// \file wire_table.hpp
-/// How each message type crosses a process border: the codecs of runtime/net, found by CAF's
-/// run-time type.
+/// How each message type crosses a process border: the table of methods and the codecs of
+/// runtime/wire, found by CAF's run-time type or by a method's number.
 #include "runtime/base/result.hpp"
 #include "runtime/wire/codec.hpp"
 
@@ -12,8 +12,8 @@
 
 namespace troupe {
 
+/// One method, whatever the types of its messages.
 struct WireEntry {
-  net::Method method;
   bool long_running;  ///< its answer waits for work without a bound of its own
 
   bool (*is_request)(const caf::type_erased_tuple& content);

@@ -168,7 +168,7 @@ void decode_and_use(const Frame& frame) {
 }
 
 template <class... T>
-void dispatch(MessageList<T...>, const FrameInput& input) {
+void dispatch(net::MessageList<T...>, const FrameInput& input) {
   using Decode = void (*)(const Frame&);
   constexpr Decode decoders[] = {decode_and_use<T>...};
   decoders[input.kind % sizeof...(T)](input.frame);
@@ -177,7 +177,7 @@ void dispatch(MessageList<T...>, const FrameInput& input) {
 }  // namespace
 
 void run_codec(Input input) {
-  dispatch(Messages{}, unpack_frame(input));
+  dispatch(net::Messages{}, unpack_frame(input));
 }
 
 }  // namespace troupe::fuzz

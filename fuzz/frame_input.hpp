@@ -1,7 +1,7 @@
 #pragma once
 /// \file frame_input.hpp
-/// One frame as an input: kind of message (1 byte), flags (1), words of the message (2), bytes of
-/// each of the four segments (2 each), then the message and the segments.
+/// One frame as an input: kind of message (1 byte, its place in net::Messages), flags (1), words of
+/// the message (2), bytes of each of the four segments (2 each), then the message and the segments.
 #include "runtime/wire/codec.hpp"
 
 #include "fuzz/target.hpp"
@@ -9,20 +9,6 @@
 #include <utility>
 
 namespace troupe::fuzz {
-
-/// The messages in the order of their numbers in an input.
-template <class... T>
-struct MessageList {};
-using Messages =
-    MessageList<HopRequest, HopReply, RowRequest, RowReply, net::GradientChunk, net::GradientSum,
-                net::EpochRequest, net::EpochResult, net::InferRequest, net::InferResult,
-                net::ScoreRequest, net::ScoreResult, net::KeepBest, net::Done, net::Finish,
-                net::FinishResult, net::TakeState, net::StateReply, net::Restore, net::Regroup,
-                net::Introduce, net::Ping, net::Pong, net::ActorDown, SampleBatch, ReadyBatch,
-                net::ReadParameters, net::ParameterVector, net::Join, net::Welcome, net::Ready,
-                net::Members, net::SpawnProcess, net::KillProcess, net::ProcessExited,
-                net::EndProcess, net::LinkTotals, net::Notice, net::RanksEnded, net::StopRanks,
-                net::PeerUnreachable, net::ReadStart, net::KeepState, net::RankEpoch>;
 
 inline std::vector<std::uint8_t> pack_frame(std::uint8_t kind, const net::Frame& frame) {
   std::vector<std::uint8_t> out{kind, 0};

@@ -9,6 +9,7 @@
 #include "runtime/partition/add_features.hpp"
 #include "runtime/partition/partitioner.hpp"
 #include "runtime/run/checkpoint.hpp"
+#include "tests/support/example_message.hpp"
 
 #include "fuzz/array_files.hpp"
 #include "fuzz/format_folders.hpp"
@@ -202,9 +203,10 @@ RowRequest row_request() {
   return request;
 }
 
+/// By hand where a message is used by its target: of the small graph.
 template <class T>
 T example() {
-  return {};
+  return testing::example_message<T>();
 }
 template <>
 HopRequest example<HopRequest>() {
@@ -229,19 +231,6 @@ net::GradientChunk example<net::GradientChunk>() {
   chunk.values = Segment::of(std::vector<float>{1.0F, -2.0F, 0.5F});
   return chunk;
 }
-template <>
-net::ScoreRequest example<net::ScoreRequest>() {
-  return {1, "train"};
-}
-template <>
-net::ScoreResult example<net::ScoreResult>() {
-  net::ScoreResult result;
-  result.positions = {0, 7};
-  result.cols = 2;
-  result.outputs = Segment::of(std::vector<float>{1, 2, 3, 4});
-  result.labels = {0, 1};
-  return result;
-}
 
 std::shared_ptr<const net::TrainingState> training_state() {
   auto state = std::make_shared<net::TrainingState>();
@@ -263,19 +252,20 @@ template <>
 net::KeepState example<net::KeepState>() {
   return {1, true, training_state()};
 }
-template <>
-net::Regroup example<net::Regroup>() {
-  return {3, {Rank{0}, Rank{2}}};
-}
-template <>
-net::ActorDown example<net::ActorDown>() {
-  return {5, 1, "killed"};
-}
 
 template <>
 SampleBatch example<SampleBatch>() {
   return {{Purpose::train, 1, 2}, NodeTypeId{}, hop_request().frontiers.at(0).nodes, {}, {}, 9,
           BatchOptions::job};
+}
+template <>
+WriteRows example<WriteRows>() {
+  WriteRows write;
+  write.operation = 1;
+  write.nodes = hop_request().frontiers.at(0).nodes;
+  write.cols = 2;
+  write.rows = Segment::of(std::vector<float>(write.nodes.size() * write.cols, 0.5F));
+  return write;
 }
 /// A batch of the small graph, as a collector gives it.
 template <>
@@ -303,62 +293,6 @@ ReadyBatch example<ReadyBatch>() {
   }
   return {std::move(rows).take(), {1, 2, {{3}, {4}}, 5, 6, 7, 8}};
 }
-template <>
-net::ParameterVector example<net::ParameterVector>() {
-  return {Segment::of(std::vector<float>{0.5F, -1.0F})};
-}
-
-constexpr net::ProcessLife a_life{ProcessId{3}, 2};
-template <>
-net::Join example<net::Join>() {
-  return {a_life, "127.0.0.1:4000", "1.0"};
-}
-template <>
-net::Welcome example<net::Welcome>() {
-  net::Welcome welcome;
-  welcome.job = R"({"dataset": {"path": "d"}})";
-  welcome.folder = "/jobs";
-  welcome.store = "/jobs/store";
-  welcome.store_checksum = 7;
-  welcome.generation = 1;
-  return welcome;
-}
-template <>
-net::Ready example<net::Ready>() {
-  return {a_life, Errc::failed_precondition, "another store"};
-}
-template <>
-net::Members example<net::Members>() {
-  return {4, 1, {{{ProcessId{1}, 1}, "a:1"}, {a_life, "b:2"}}};
-}
-template <>
-net::SpawnProcess example<net::SpawnProcess>() {
-  return {a_life, "host 0"};
-}
-template <>
-net::KillProcess example<net::KillProcess>() {
-  return {a_life};
-}
-template <>
-net::ProcessExited example<net::ProcessExited>() {
-  return {a_life, "exit code 3"};
-}
-template <>
-net::EndProcess example<net::EndProcess>() {
-  return {Errc::cancelled, "interrupted"};
-}
-template <>
-net::LinkTotals example<net::LinkTotals>() {
-  return {1, 2, 3, 4, 5, 6};
-}
-template <>
-net::Notice example<net::Notice>() {
-  return {"host 1 is lost", Rank{1}, 2, 3, 4, 5, 0.5, 0.01, 1.5, {ProcessId{1}, 0, 2, 3, 4}};
-}
-template <>
-net::RanksEnded example<net::RanksEnded>() {
-  return {a_life, Errc::ok, "done", {1, 2}, 7};
-}
 
 /// What goes over a link for these frames.
 std::vector<std::uint8_t> on_the_wire(std::vector<net::Frame> frames) {
@@ -381,7 +315,7 @@ std::vector<std::uint8_t> on_the_wire(std::vector<net::Frame> frames) {
 }
 
 template <class... T>
-void add_messages(Corpus& corpus, MessageList<T...>) {
+void add_messages(Corpus& corpus, net::MessageList<T...>) {
   const std::vector<net::Frame> frames{net::to_frame(example<T>())...};
   for (std::size_t i = 0; i < frames.size(); ++i) {
     corpus.add("codec", fmt::format("message{:02}", i),
@@ -489,7 +423,7 @@ int make(const fs::path& root) {
   add_two_stages(corpus);
   add_schemas(corpus);
   add_formats(corpus);
-  add_messages(corpus, Messages{});
+  add_messages(corpus, net::Messages{});
   add_handshakes(corpus);
   add_models(corpus);
   fmt::print("make_corpus: {} bytes in {}\n", corpus.total(), root.string());

@@ -34,45 +34,51 @@ OrderedJson scores_json(const std::optional<Scores>& scores) {
 }
 
 OrderedJson epoch_json(const EpochRecord& epoch) {
-  const auto& counters = epoch.counters;
-  return {{"epoch", epoch.epoch + 1},
-          {"loss", epoch.loss},
-          {"seconds", epoch.seconds},
-          {"eval_seconds", epoch.eval_seconds},
-          {"batches", counters.batches},
-          {"seeds", counters.seeds},
-          {"nodes", counters.nodes},
-          {"edges", counters.edges},
-          {"wait_share", epoch.wait_share()},
-          {"remote_share", epoch.remote_share()},
-          {"remote_share_of_hops", epoch.remote_share_of_hops()},
-          {"cache_hit_rate", optional_number(epoch.cache_hit_rate())},
-          {"cache_hit_rate_at_best", optional_number(epoch.cache_hit_rate_at_best())},
-          {"valid", scores_json(epoch.valid)},
-          {"best", epoch.best}};
+  OrderedJson json{{"epoch", epoch.epoch + 1},
+                   {"loss", epoch.loss},
+                   {"seconds", epoch.seconds},
+                   {"eval_seconds", epoch.eval_seconds}};
+  for (const auto& counter : net::EpochCounters::counters()) {
+    if (!counter.is_time()) {
+      json[std::string(counter.name)] = epoch.counters.*counter.member;
+    }
+  }
+  json["wait_share"] = epoch.wait_share();
+  json["remote_share"] = epoch.remote_share();
+  json["remote_share_of_hops"] = epoch.remote_share_of_hops();
+  json["cache_hit_rate"] = optional_number(epoch.cache_hit_rate());
+  json["cache_hit_rate_at_best"] = optional_number(epoch.cache_hit_rate_at_best());
+  json["valid"] = scores_json(epoch.valid);
+  json["best"] = epoch.best;
+  return json;
 }
 
 /// Seconds per stage, summed over ranks and epochs; sampling and collecting overlap each other and
 /// training.
 OrderedJson stages_json(const RunRecord& record) {
-  std::uint64_t wait = 0;
-  std::uint64_t sample = 0;
-  std::uint64_t collect = 0;
-  std::uint64_t train = 0;
-  std::uint64_t reduce = 0;
+  net::EpochCounters sum;
   double evaluate = 0;
   for (const auto& epoch : record.epochs) {
-    wait += epoch.counters.wait_ns;
-    sample += epoch.counters.sample_ns;
-    collect += epoch.counters.collect_ns;
-    train += epoch.counters.train_ns;
-    reduce += epoch.counters.reduce_ns;
+    sum_counters(sum, epoch.counters);
     evaluate += epoch.eval_seconds;
   }
-  const auto seconds = [](std::uint64_t ns) { return static_cast<double>(ns) * 1e-9; };
-  return {{"wait_seconds", seconds(wait)},       {"sample_seconds", seconds(sample)},
-          {"collect_seconds", seconds(collect)}, {"train_seconds", seconds(train)},
-          {"reduce_seconds", seconds(reduce)},   {"evaluate_seconds", evaluate}};
+  OrderedJson json;
+  for (const auto& counter : net::EpochCounters::counters()) {
+    if (counter.is_time()) {
+      json[fmt::format("{}_seconds", counter.stage())] =
+          static_cast<double>(sum.*counter.member) * 1e-9;
+    }
+  }
+  json["evaluate_seconds"] = evaluate;
+  return json;
+}
+
+OrderedJson traffic_json(const Traffic& traffic) {
+  OrderedJson json;
+  for (const auto& counter : net::LinkTotals::counters()) {
+    json[std::string(counter.name)] = traffic.*counter.member;
+  }
+  return json;
 }
 
 std::string cpu_model() {
@@ -151,12 +157,7 @@ std::string report_json(const Report& report, const Job& job) {
   json["seconds"] = {
       {"load", report.load_seconds}, {"run", report.run_seconds}, {"total", report.total_seconds}};
   json["stages"] = stages_json(record);
-  json["traffic"] = {{"requests", report.traffic.requests},
-                     {"bytes", report.traffic.bytes},
-                     {"resent", report.traffic.resent},
-                     {"interruptions", report.traffic.interruptions},
-                     {"max_in_flight_bytes", report.traffic.max_in_flight_bytes},
-                     {"max_queued_bytes", report.traffic.max_queued_bytes}};
+  json["traffic"] = traffic_json(report.traffic);
   json["notes"] = report.notes;
   json["sampling_version"] = sampling_version;
   json["store_memory"] = job.dataset.memory == StoreMemory::mapped ? "mapped" : "copied";

@@ -1,29 +1,17 @@
 #pragma once
 /// \file ready_batch.hpp
 /// Asking for a batch, and the answer: between a trainer, an evaluator or a session and its sampler,
-/// in one process or over a link (runtime/net/codec_batches.cpp).
+/// in one process or over a link (runtime/wire/codec_batches.cpp).
 #include "runtime/feature/batch.hpp"
+#include "runtime/feature/batch_trace.hpp"
 #include "runtime/feature/row_collection.hpp"
 #include "runtime/sample/batch_builder.hpp"
-#include "runtime/sample/frontier_counts.hpp"
 
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 namespace troupe {
-
-/// What happened to a batch on its way; summed into EpochCounters.
-struct BatchTrace {
-  std::uint64_t sample_ns = 0;   ///< from asking to sampled
-  std::uint64_t collect_ns = 0;  ///< from sampled to collected
-  FrontierCounts frontier;
-  std::uint64_t rows = 0;
-  std::uint64_t rows_remote = 0;
-  std::uint64_t rows_cached = 0;
-  std::uint64_t rows_cached_at_best = 0;
-  friend bool operator==(const BatchTrace&, const BatchTrace&) = default;
-};
 
 /// Whose options a request means: its own, which do not travel, or those of the job, which every
 /// process has.

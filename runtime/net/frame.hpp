@@ -39,7 +39,8 @@ struct FrameHeader {
   std::uint64_t target = 0;   ///< exported actor of the receiver; 0 in answers
   std::uint64_t request = 0;  ///< chosen by the requester, from 1, ascending within a class; echoed
                               ///< in the answer; 0: none
-  std::uint32_t method = 0;   ///< a `Method`; echoed in the answer
+  std::uint32_t method =
+      0;  ///< number of a method (runtime/wire/methods.hpp); echoed in the answer
   std::uint32_t generation =
       0;  ///< of the job; a lower one is answered `fenced` (design, section 7)
   /// Requests: the largest answer that the requester takes, as a frame. `too_large`: the size of the

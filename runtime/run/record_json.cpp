@@ -11,27 +11,6 @@ namespace troupe {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
-using Counters = net::EpochCounters;
-
-struct Counter {
-  const char* name;
-  std::uint64_t Counters::*member;
-};
-constexpr std::array counters{Counter{"batches", &Counters::batches},
-                              Counter{"seeds", &Counters::seeds},
-                              Counter{"nodes", &Counters::nodes},
-                              Counter{"edges", &Counters::edges},
-                              Counter{"wait_ns", &Counters::wait_ns},
-                              Counter{"sample_ns", &Counters::sample_ns},
-                              Counter{"collect_ns", &Counters::collect_ns},
-                              Counter{"train_ns", &Counters::train_ns},
-                              Counter{"reduce_ns", &Counters::reduce_ns},
-                              Counter{"rows", &Counters::rows},
-                              Counter{"rows_remote", &Counters::rows_remote},
-                              Counter{"rows_cached", &Counters::rows_cached},
-                              Counter{"rows_cached_at_best", &Counters::rows_cached_at_best}};
-static_assert(sizeof(Counters) == counters.size() * sizeof(std::uint64_t) + sizeof(FrontierCounts),
-              "a counter is missing in the list above");
 
 constexpr std::uint64_t any_u32 = std::numeric_limits<std::uint32_t>::max();
 
@@ -83,9 +62,9 @@ Result<EpochRecord> epoch_from_json(const JsonValue& value) {
   TROUPE_ASSIGN_OR_RETURN(epoch.loss, number_from_json(value, "loss"));
   TROUPE_ASSIGN_OR_RETURN(epoch.seconds, number_from_json(value, "seconds"));
   TROUPE_ASSIGN_OR_RETURN(epoch.eval_seconds, number_from_json(value, "eval_seconds"));
-  for (const auto& counter : counters) {
+  for (const auto& counter : net::EpochCounters::counters()) {
     TROUPE_ASSIGN_OR_RETURN(epoch.counters.*counter.member,
-                            value.integer(counter.name, any_integer));
+                            value.integer(std::string(counter.name), any_integer));
   }
   auto& frontier = epoch.counters.frontier;
   TROUPE_ASSIGN_OR_RETURN(frontier.nodes, value.integers("frontier_nodes", any_integer));
@@ -127,8 +106,8 @@ OrderedJson epoch_to_json(const EpochRecord& record, JsonStyle style) {
                    {"loss", number_to_json(loss, style)},
                    {"seconds", number_to_json(seconds, style)},
                    {"eval_seconds", number_to_json(eval_seconds, style)}};
-  for (const auto& counter : counters) {
-    json[counter.name] = counts.*counter.member;
+  for (const auto& counter : net::EpochCounters::counters()) {
+    json[std::string(counter.name)] = counts.*counter.member;
   }
   json["frontier_nodes"] = counts.frontier.nodes;
   json["frontier_remote"] = counts.frontier.remote;

@@ -3,100 +3,53 @@
 /// Messages to frames and back, with schema/*.capnp as the specification. Encoding never fails;
 /// decoding checks everything: sizes against each other, ranges of enums, limits of Cap'n Proto.
 /// Ids are range-checked by who uses them.
-#include "runtime/feature/ready_batch.hpp"
-#include "runtime/feature/row_request.hpp"
-#include "runtime/feature/writable_tensors.hpp"
 #include "runtime/net/frame.hpp"
-#include "runtime/sample/one_hop.hpp"
-#include "runtime/wire/membership.hpp"
-#include "runtime/wire/messages.hpp"
+#include "runtime/wire/methods.hpp"
+
+#include <array>
 
 namespace troupe::net {
 
-/// One specialisation per message type:
-///   static constexpr Method method;                 (requests and their replies share it)
-///   static constexpr TrafficClass traffic;
-/// static void encode(const T&, Frame&);           fills meta and segments; lists over 64 Ki
-/// elements and all bulk data are segments static Result<T> decode(const Frame&);
-/// \errors data_corruption: what was expected, what was found Requests also have static
-///   std::uint64_t reply_bytes(const T&);     the largest answer that is taken, as a frame; charged
-///   to the window. An estimate where the asker cannot know: Endpoint, large answers
+/// Codec of one message: by its list of fields, or written by hand.
+struct MessageCodec {
+  void (*encode)(const void* message, Frame& frame);
+  Status (*decode)(const Frame& frame, void* message);
+};
+/// By place in Messages.
+extern const std::array<MessageCodec, Messages::size> message_codecs;
+
+/// How a message T of the table of methods travels.
 template <class T>
-struct Wire;
+struct Wire {
+  static constexpr bool is_request =
+      std::is_same_v<T, typename std::remove_cvref_t<decltype(method_of<T>)>::Request>;
+  static constexpr std::uint32_t method = method_of<T>.number;
+  static constexpr TrafficClass traffic =
+      is_request ? method_of<T>.traffic.request : method_of<T>.traffic.reply;
 
-#define TROUPE_WIRE_REPLY(T, METHOD, CLASS)                      \
-  template <>                                                    \
-  struct Wire<T> {                                               \
-    static constexpr Method method = Method::METHOD;             \
-    static constexpr TrafficClass traffic = TrafficClass::CLASS; \
-    static void encode(const T& message, Frame& frame);          \
-    static Result<T> decode(const Frame& frame);                 \
-  };
-#define TROUPE_WIRE_REQUEST(T, METHOD, CLASS)                    \
-  template <>                                                    \
-  struct Wire<T> {                                               \
-    static constexpr Method method = Method::METHOD;             \
-    static constexpr TrafficClass traffic = TrafficClass::CLASS; \
-    static void encode(const T& message, Frame& frame);          \
-    static Result<T> decode(const Frame& frame);                 \
-    static std::uint64_t reply_bytes(const T& message);          \
-  };
-
-TROUPE_WIRE_REQUEST(HopRequest, sample_neighbors, samples)
-TROUPE_WIRE_REPLY(HopReply, sample_neighbors, samples)
-TROUPE_WIRE_REQUEST(RowRequest, read_rows, rows)
-TROUPE_WIRE_REPLY(RowReply, read_rows, rows)
-TROUPE_WIRE_REQUEST(GradientChunk, reduce_gradients, gradients)
-TROUPE_WIRE_REPLY(GradientSum, reduce_gradients, gradients)
-TROUPE_WIRE_REQUEST(SampleBatch, sample_batch, control)
-TROUPE_WIRE_REPLY(ReadyBatch, sample_batch, rows)
-TROUPE_WIRE_REQUEST(EpochRequest, run_epoch, control)
-TROUPE_WIRE_REPLY(EpochResult, run_epoch, control)
-TROUPE_WIRE_REQUEST(RankEpoch, rank_epoch, control)
-TROUPE_WIRE_REQUEST(InferRequest, infer_layer, control)
-TROUPE_WIRE_REPLY(InferResult, infer_layer, control)
-TROUPE_WIRE_REQUEST(ScoreRequest, score, control)
-TROUPE_WIRE_REPLY(ScoreResult, score, control)
-TROUPE_WIRE_REQUEST(KeepBest, keep_best, control)
-TROUPE_WIRE_REQUEST(Finish, finish, control)
-TROUPE_WIRE_REPLY(FinishResult, finish, control)
-TROUPE_WIRE_REPLY(Done, keep_best, control)
-TROUPE_WIRE_REQUEST(TakeState, take_state, control)
-TROUPE_WIRE_REPLY(StateReply, take_state, gradients)
-TROUPE_WIRE_REQUEST(Restore, restore, rows)
-TROUPE_WIRE_REQUEST(ReadStart, read_start, control)
-TROUPE_WIRE_REQUEST(KeepState, keep_state, rows)
-TROUPE_WIRE_REQUEST(Regroup, regroup, control)
-TROUPE_WIRE_REQUEST(Introduce, introduce, control)
-TROUPE_WIRE_REQUEST(Ping, ping, control)
-TROUPE_WIRE_REPLY(Pong, ping, control)
-TROUPE_WIRE_REQUEST(ActorDown, actor_down, control)
-TROUPE_WIRE_REQUEST(WriteRows, write_rows, rows)
-TROUPE_WIRE_REQUEST(ReadParameters, read_parameters, control)
-TROUPE_WIRE_REPLY(ParameterVector, read_parameters, gradients)
-TROUPE_WIRE_REQUEST(Join, join, control)
-TROUPE_WIRE_REPLY(Welcome, join, control)
-TROUPE_WIRE_REQUEST(Ready, ready, control)
-TROUPE_WIRE_REQUEST(Members, members, control)
-TROUPE_WIRE_REQUEST(SpawnProcess, spawn_process, control)
-TROUPE_WIRE_REQUEST(KillProcess, kill_process, control)
-TROUPE_WIRE_REQUEST(ProcessExited, process_exited, control)
-TROUPE_WIRE_REQUEST(EndProcess, end_process, control)
-TROUPE_WIRE_REPLY(LinkTotals, end_process, control)
-TROUPE_WIRE_REQUEST(Notice, notice, control)
-TROUPE_WIRE_REQUEST(RanksEnded, ranks_ended, control)
-TROUPE_WIRE_REQUEST(StopRanks, stop_ranks, control)
-TROUPE_WIRE_REQUEST(PeerUnreachable, peer_unreachable, control)
-
-#undef TROUPE_WIRE_REQUEST
-#undef TROUPE_WIRE_REPLY
+  /// Fills message and segments of the frame; lists over 64 Ki elements and all bulk data are
+  /// segments.
+  static void encode(const T& message, Frame& frame) {
+    message_codecs[Messages::place_of<T>()].encode(&message, frame);
+  }
+  /// \errors data_corruption: what was expected, what was found
+  static Result<T> decode(const Frame& frame) {
+    T message{};
+    TROUPE_RETURN_IF_ERROR(message_codecs[Messages::place_of<T>()].decode(frame, &message));
+    return message;
+  }
+  /// The largest answer that a request takes, as a frame; charged to the window.
+  static std::uint64_t reply_bytes(const T& message) requires is_request {
+    return method_of<T>.charge(message);
+  }
+};
 
 /// The frame of a message, with method and class in its header; the rest of the header is for the
 /// endpoint and its user.
 template <class T>
 Frame to_frame(const T& message) {
   Frame frame;
-  frame.head.method = static_cast<std::uint32_t>(Wire<T>::method);
+  frame.head.method = Wire<T>::method;
   frame.head.traffic = Wire<T>::traffic;
   Wire<T>::encode(message, frame);
   return frame;

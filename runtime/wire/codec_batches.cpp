@@ -1,8 +1,10 @@
 #include "runtime/base/assert.hpp"
-#include "runtime/wire/codec.hpp"
 #include "runtime/wire/codec_batch_key.hpp"
 #include "runtime/wire/codec_batch_lists.hpp"
+#include "runtime/wire/codec_by_hand.hpp"
+#include "runtime/wire/codec_fields.hpp"
 #include "runtime/wire/codec_support.hpp"
+#include "runtime/wire/message_fields.hpp"
 
 #include <algorithm>
 
@@ -97,16 +99,6 @@ void write_shape(const Batch& batch, wire::ReadyBatch::Builder out) {
   }
 }
 
-void write_trace(const BatchTrace& trace, wire::BatchTrace::Builder out) {
-  out.setSampleNs(trace.sample_ns);
-  out.setCollectNs(trace.collect_ns);
-  write_frontier(trace.frontier, out);
-  out.setRows(trace.rows);
-  out.setRowsRemote(trace.rows_remote);
-  out.setRowsCached(trace.rows_cached);
-  out.setRowsCachedAtBest(trace.rows_cached_at_best);
-}
-
 Packer pack_lists(const Batch& batch, const Widths& widths) {
   const auto& sampled = *batch.sampled;
   Packer lists;
@@ -133,7 +125,7 @@ Packer pack_lists(const Batch& batch, const Widths& widths) {
 
 }  // namespace
 
-void Wire<SampleBatch>::encode(const SampleBatch& message, Frame& frame) {
+void encode_by_hand(const SampleBatch& message, Frame& frame) {
   IdList seeds = pack_ids(message.seeds);
   write_message<wire::SampleBatch>(frame, [&](wire::SampleBatch::Builder out) {
     write_key(message.key, out.initKey());
@@ -146,12 +138,12 @@ void Wire<SampleBatch>::encode(const SampleBatch& message, Frame& frame) {
   frame.segments = {std::move(seeds.segment)};
 }
 
-Result<SampleBatch> Wire<SampleBatch>::decode(const Frame& frame) {
+Result<SampleBatch> decode_by_hand(const Frame& frame, ReadAs<SampleBatch>) {
   return read_message<SampleBatch, wire::SampleBatch>(
       frame, "SampleBatch", [&](auto in) { return read_sample_batch(frame, in); });
 }
 
-std::uint64_t Wire<SampleBatch>::reply_bytes(const SampleBatch& message) {
+std::uint64_t reply_bytes(const SampleBatch& message) {
   std::uint64_t seed_bytes = most_seed_bytes;
   if (message.sample && message.collect) {
     std::uint64_t cols = 0;
@@ -168,10 +160,10 @@ std::uint64_t Wire<SampleBatch>::reply_bytes(const SampleBatch& message) {
     seed_bytes =
         std::min(seed_bytes, saturating_add(reached, type < labels.size() ? labels[type] : 0));
   }
-  return saturating_add(saturating_mul(message.seeds.size(), seed_bytes), reply_overhead_bytes);
+  return saturating_add(saturating_mul(message.seeds.size(), seed_bytes), small_reply_bytes);
 }
 
-void Wire<ReadyBatch>::encode(const ReadyBatch& message, Frame& frame) {
+void encode_by_hand(const ReadyBatch& message, Frame& frame) {
   const auto& batch = message.batch;
   TROUPE_ASSERT(
       batch.sampled && batch.rows.size() == batch.sampled->nodes.size() && !batch.rows.empty(),
@@ -193,7 +185,8 @@ void Wire<ReadyBatch>::encode(const ReadyBatch& message, Frame& frame) {
     out.setEdgeIdWidth(widths.edge_ids);
     out.setHasLabels(!batch.labels.empty());
     out.setTargetCols(static_cast<std::uint32_t>(batch.targets.cols()));
-    write_trace(message.trace, out.initTrace());
+    std::vector<Segment> none;
+    write_struct(message.trace, out.initTrace(), none);
   });
   Packer lists = pack_lists(batch, widths);
   const auto apart = largest(feature_sizes(batch));

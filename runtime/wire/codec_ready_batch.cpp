@@ -1,13 +1,13 @@
-#include "runtime/wire/codec.hpp"
 #include "runtime/wire/codec_batch_key.hpp"
 #include "runtime/wire/codec_batch_lists.hpp"
+#include "runtime/wire/codec_by_hand.hpp"
+#include "runtime/wire/codec_fields.hpp"
+#include "runtime/wire/message_fields.hpp"
 
 #include <algorithm>
 
 namespace troupe::net {
 namespace {
-
-constexpr std::string_view name = ready_batch_name;
 
 Result<Widths> read_widths(wire::ReadyBatch::Reader in) {
   const Widths widths{in.getIdWidth(), in.getOriginalWidth(), in.getEdgeIdWidth()};
@@ -41,7 +41,7 @@ Shape read_shape(wire::ReadyBatch::Reader in) {
 
 Result<SampledBatch> read_header(wire::ReadyBatch::Reader in) {
   SampledBatch out;
-  TROUPE_ASSIGN_OR_RETURN(out.key, read_key(name, in.getKey()));
+  TROUPE_ASSIGN_OR_RETURN(out.key, read_key(ready_batch_name, in.getKey()));
   const auto frontier = static_cast<unsigned>(in.getFrontier());
   if (frontier > static_cast<unsigned>(wire::ReadyBatch::Frontier::ALL)) {
     return corrupt_batch(
@@ -183,7 +183,7 @@ Status check_count(const SampledBatch& batch, std::size_t type, std::string_view
 
 Status read_features(const Frame& frame, const Shape& shape, std::uint32_t target_cols,
                      Batch& out) {
-  const SegmentReader segments(frame, name);
+  const SegmentReader segments(frame, ready_batch_name);
   std::vector<std::uint64_t> sizes;
   for (std::size_t t = 0; t < out.rows.size(); ++t) {
     TROUPE_RETURN_IF_ERROR(check_count(*out.sampled, t, "feature rows", shape.feature_rows[t]));
@@ -208,7 +208,7 @@ Status read_features(const Frame& frame, const Shape& shape, std::uint32_t targe
 }
 
 Result<ReadyBatch> read_ready_batch(const Frame& frame, wire::ReadyBatch::Reader in) {
-  const SegmentReader segments(frame, name);
+  const SegmentReader segments(frame, ready_batch_name);
   TROUPE_RETURN_IF_ERROR(segments.at_most(max_segments));
   TROUPE_ASSIGN_OR_RETURN(auto narrow, segments.elements(0, sizeof(std::uint32_t)));
   TROUPE_ASSIGN_OR_RETURN(auto wide, segments.elements(1, sizeof(std::uint64_t)));
@@ -235,19 +235,15 @@ Result<ReadyBatch> read_ready_batch(const Frame& frame, wire::ReadyBatch::Reader
   TROUPE_RETURN_IF_ERROR(lists.all_taken());
   out.batch.sampled = std::make_shared<const SampledBatch>(std::move(sampled));
   TROUPE_RETURN_IF_ERROR(read_features(frame, shape, in.getTargetCols(), out.batch));
-  const auto trace = in.getTrace();
-  TROUPE_ASSIGN_OR_RETURN(auto frontier, read_frontier(name, trace));
-  out.trace = {
-      trace.getSampleNs(),   trace.getCollectNs(),  std::move(frontier),        trace.getRows(),
-      trace.getRowsRemote(), trace.getRowsCached(), trace.getRowsCachedAtBest()};
+  TROUPE_RETURN_IF_ERROR(read_struct(out.trace, in.getTrace(), ready_batch_name, segments));
   return out;
 }
 
 }  // namespace
 
-Result<ReadyBatch> Wire<ReadyBatch>::decode(const Frame& frame) {
+Result<ReadyBatch> decode_by_hand(const Frame& frame, ReadAs<ReadyBatch>) {
   return read_message<ReadyBatch, wire::ReadyBatch>(
-      frame, name, [&](auto in) { return read_ready_batch(frame, in); });
+      frame, ready_batch_name, [&](auto in) { return read_ready_batch(frame, in); });
 }
 
 }  // namespace troupe::net

@@ -1,4 +1,4 @@
-#include "runtime/wire/codec.hpp"
+#include "runtime/wire/codec_by_hand.hpp"
 #include "runtime/wire/codec_support.hpp"
 #include "schema/rows.capnp.h"
 
@@ -74,7 +74,7 @@ Result<RowReply> read_row_reply(const Frame& frame, wire::RowReply::Reader in) {
 
 }  // namespace
 
-void Wire<RowRequest>::encode(const RowRequest& message, Frame& frame) {
+void encode_by_hand(const RowRequest& message, Frame& frame) {
   IdList nodes = pack_lists(
       message.sections, [](const RowSection& section) -> const auto& { return section.nodes; });
   write_message<wire::RowRequest>(frame, [&](wire::RowRequest::Builder out) {
@@ -96,13 +96,13 @@ void Wire<RowRequest>::encode(const RowRequest& message, Frame& frame) {
   frame.segments = {std::move(nodes.segment)};
 }
 
-Result<RowRequest> Wire<RowRequest>::decode(const Frame& frame) {
+Result<RowRequest> decode_by_hand(const Frame& frame, ReadAs<RowRequest>) {
   return read_message<RowRequest, wire::RowRequest>(
       frame, "RowRequest", [&](auto in) { return read_row_request(frame, in); });
 }
 
-std::uint64_t Wire<RowRequest>::reply_bytes(const RowRequest& message) {
-  std::uint64_t bytes = reply_overhead_bytes;
+std::uint64_t reply_bytes(const RowRequest& message) {
+  std::uint64_t bytes = small_reply_bytes;
   for (const auto& section : message.sections) {
     const std::uint64_t node_bytes = (section.with_rows ? section.row_bytes : 0) +
                                      (message.with_original_ids ? sizeof(OriginalId) : 0);
@@ -113,7 +113,7 @@ std::uint64_t Wire<RowRequest>::reply_bytes(const RowRequest& message) {
   return bytes;
 }
 
-void Wire<RowReply>::encode(const RowReply& message, Frame& frame) {
+void encode_by_hand(const RowReply& message, Frame& frame) {
   write_message<wire::RowReply>(frame, [&](wire::RowReply::Builder out) {
     auto sections = out.initSections(static_cast<unsigned>(message.sections.size()));
     for (unsigned i = 0; i < sections.size(); ++i) {
@@ -127,12 +127,12 @@ void Wire<RowReply>::encode(const RowReply& message, Frame& frame) {
                     copy_segment(message.targets)};
 }
 
-Result<RowReply> Wire<RowReply>::decode(const Frame& frame) {
+Result<RowReply> decode_by_hand(const Frame& frame, ReadAs<RowReply>) {
   return read_message<RowReply, wire::RowReply>(frame, "RowReply",
                                                 [&](auto in) { return read_row_reply(frame, in); });
 }
 
-void Wire<WriteRows>::encode(const WriteRows& message, Frame& frame) {
+void encode_by_hand(const WriteRows& message, Frame& frame) {
   IdList nodes = pack_ids(message.nodes);
   write_message<wire::WriteRows>(frame, [&](wire::WriteRows::Builder out) {
     out.setWriter(raw(message.writer));
@@ -146,7 +146,7 @@ void Wire<WriteRows>::encode(const WriteRows& message, Frame& frame) {
   frame.segments = {std::move(nodes.segment), message.rows};
 }
 
-Result<WriteRows> Wire<WriteRows>::decode(const Frame& frame) {
+Result<WriteRows> decode_by_hand(const Frame& frame, ReadAs<WriteRows>) {
   const auto read = [&](wire::WriteRows::Reader in) -> Result<WriteRows> {
     const SegmentReader segments(frame, "WriteRows");
     TROUPE_RETURN_IF_ERROR(segments.at_most(2));
@@ -170,10 +170,6 @@ Result<WriteRows> Wire<WriteRows>::decode(const Frame& frame) {
     return out;
   };
   return read_message<WriteRows, wire::WriteRows>(frame, "WriteRows", read);
-}
-
-std::uint64_t Wire<WriteRows>::reply_bytes(const WriteRows&) {
-  return reply_overhead_bytes;
 }
 
 }  // namespace troupe::net

@@ -1,4 +1,4 @@
-#include "runtime/wire/codec.hpp"
+#include "runtime/wire/codec_by_hand.hpp"
 #include "runtime/wire/codec_support.hpp"
 #include "schema/sampling.capnp.h"
 
@@ -72,11 +72,11 @@ Result<HopRequest> read_hop_request(const Frame& frame, wire::HopRequest::Reader
   }
   // With replacement any degree gives the full fanout, so nothing else bounds the answer.
   const auto most = frame.head.max_reply_bytes;
-  if (out.replace && most != 0 && Wire<HopRequest>::reply_bytes(out) > most) {
+  if (out.replace && most != 0 && reply_bytes(out) > most) {
     return corrupt_message(
         "HopRequest",
         fmt::format("largest answer: expected room for the fanouts of {} nodes, {} bytes, found {}",
-                    out.num_nodes(), Wire<HopRequest>::reply_bytes(out), most));
+                    out.num_nodes(), reply_bytes(out), most));
   }
   return out;
 }
@@ -116,7 +116,7 @@ std::uint64_t most_edges(const HopRequest& message, const HopSection& section) {
 
 }  // namespace
 
-void Wire<HopRequest>::encode(const HopRequest& message, Frame& frame) {
+void encode_by_hand(const HopRequest& message, Frame& frame) {
   IdList nodes = pack_lists(
       message.frontiers, [](const HopFrontier& frontier) -> const auto& { return frontier.nodes; });
   write_message<wire::HopRequest>(frame, [&](wire::HopRequest::Builder out) {
@@ -146,12 +146,12 @@ void Wire<HopRequest>::encode(const HopRequest& message, Frame& frame) {
   frame.segments = {std::move(nodes.segment)};
 }
 
-Result<HopRequest> Wire<HopRequest>::decode(const Frame& frame) {
+Result<HopRequest> decode_by_hand(const Frame& frame, ReadAs<HopRequest>) {
   return read_message<HopRequest, wire::HopRequest>(
       frame, "HopRequest", [&](auto in) { return read_hop_request(frame, in); });
 }
 
-std::uint64_t Wire<HopRequest>::reply_bytes(const HopRequest& message) {
+std::uint64_t reply_bytes(const HopRequest& message) {
   std::uint64_t edges = 0;
   std::uint64_t largest = 0;
   for (const auto& section : message.sections) {
@@ -165,10 +165,10 @@ std::uint64_t Wire<HopRequest>::reply_bytes(const HopRequest& message) {
   const std::uint64_t heads =
       saturating_add(4 * message.num_nodes(), section_overhead_bytes * message.sections.size());
   return saturating_add(saturating_mul(edges, edge_bytes),
-                        saturating_add(heads, reply_overhead_bytes));
+                        saturating_add(heads, small_reply_bytes));
 }
 
-void Wire<HopReply>::encode(const HopReply& message, Frame& frame) {
+void encode_by_hand(const HopReply& message, Frame& frame) {
   write_message<wire::HopReply>(frame, [&](wire::HopReply::Builder out) {
     auto sections = out.initSections(static_cast<unsigned>(message.sections.size()));
     for (unsigned i = 0; i < sections.size(); ++i) {
@@ -180,7 +180,7 @@ void Wire<HopReply>::encode(const HopReply& message, Frame& frame) {
   frame.segments = {copy_segment(message.counts), message.neighbours, message.edge_ids};
 }
 
-Result<HopReply> Wire<HopReply>::decode(const Frame& frame) {
+Result<HopReply> decode_by_hand(const Frame& frame, ReadAs<HopReply>) {
   return read_message<HopReply, wire::HopReply>(frame, "HopReply",
                                                 [&](auto in) { return read_hop_reply(frame, in); });
 }

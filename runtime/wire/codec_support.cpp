@@ -22,7 +22,7 @@ Result<Segment> SegmentReader::elements(std::size_t i, std::size_t element_bytes
   const Segment& segment = frame_.segments[i];
   if (segment.bytes.size() % element_bytes != 0) {
     return corrupt_message(
-        message_, fmt::format("segment {}: expected elements of {} bytes, found {} bytes", i,
+        message_, fmt::format("segment {}: expected elements of {} bytes each, found {} bytes", i,
                               element_bytes, segment.bytes.size()));
   }
   if (reinterpret_cast<std::uintptr_t>(segment.bytes.data()) % element_bytes == 0) {

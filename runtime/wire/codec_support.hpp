@@ -5,7 +5,6 @@
 #include "runtime/base/id_list.hpp"
 #include "runtime/net/frame_message.hpp"
 #include "runtime/net/saturate.hpp"
-#include "runtime/sample/frontier_counts.hpp"
 
 #include <array>
 #include <cstdint>
@@ -97,51 +96,6 @@ Status expect_equal(std::string_view message, std::string_view what, std::uint64
 
 /// \errors data_corruption: longer than `most` bytes
 Result<std::string> read_text(std::string_view message, capnp::Text::Reader text, std::size_t most);
-
-/// Decodes a message that has no segments.
-template <class T, class Root, class Read>
-Result<T> read_small(const Frame& frame, std::string_view name, Read read) {
-  TROUPE_RETURN_IF_ERROR(SegmentReader(frame, name).at_most(0));
-  return read_message<T, Root>(frame, name, read);
-}
-
-/// Counts by hop, as two lists of EpochCounters or BatchTrace.
-template <class Builder>
-void write_frontier(const FrontierCounts& from, Builder to) {
-  const auto hops = static_cast<unsigned>(from.nodes.size());
-  auto nodes = to.initFrontierNodes(hops);
-  auto remote = to.initFrontierRemote(hops);
-  for (unsigned hop = 0; hop < hops; ++hop) {
-    nodes.set(hop, from.nodes[hop]);
-    remote.set(hop, from.remote[hop]);
-  }
-}
-
-/// \errors data_corruption: lists of different lengths, or of more hops than a batch can have
-template <class Reader>
-Result<FrontierCounts> read_frontier(std::string_view message, Reader from) {
-  constexpr unsigned most_hops = 255;
-  const auto nodes = from.getFrontierNodes();
-  const auto remote = from.getFrontierRemote();
-  TROUPE_RETURN_IF_ERROR(
-      expect_equal(message, "hops of remote nodes", nodes.size(), remote.size()));
-  if (nodes.size() > most_hops) {
-    return corrupt_message(
-        message, fmt::format("expected at most {} hops, found {}", most_hops, nodes.size()));
-  }
-  FrontierCounts counts;
-  for (unsigned hop = 0; hop < nodes.size(); ++hop) {
-    counts.add(hop, nodes[hop], remote[hop]);
-  }
-  return counts;
-}
-
-/// Charged for the answer to a command.
-inline constexpr std::uint64_t control_reply_bytes = std::uint64_t{64} << 10;
-
-/// What a reply takes besides its segments, at most; also the charge of small replies. A failure,
-/// which may come instead of any reply, takes no more.
-inline constexpr std::uint64_t reply_overhead_bytes = largest_failure_bytes;
 
 /// A copy of `values` as a segment; none for none.
 template <class T>

@@ -2,10 +2,12 @@
 /// \file membership.hpp
 /// Messages between the director's process and the other processes of a run, as plain data: joining,
 /// who is there, starting and ending processes (docs/protocol.md).
+#include "runtime/base/counters.hpp"
 #include "runtime/base/digest.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/result.hpp"
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -111,7 +113,19 @@ struct LinkTotals {
   std::uint64_t interruptions = 0;
   std::uint64_t max_in_flight_bytes = 0;
   std::uint64_t max_queued_bytes = 0;
+
+  static constexpr auto counters() {
+    return std::to_array<Counter<LinkTotals>>(
+        {{"requests", &LinkTotals::requests},
+         {"resent", &LinkTotals::resent},
+         {"bytes", &LinkTotals::bytes},
+         {"interruptions", &LinkTotals::interruptions},
+         {"max_in_flight_bytes", &LinkTotals::max_in_flight_bytes, CounterSum::largest},
+         {"max_queued_bytes", &LinkTotals::max_queued_bytes, CounterSum::largest}});
+  }
 };
+static_assert(sizeof(LinkTotals) == LinkTotals::counters().size() * sizeof(std::uint64_t),
+              "every counter is in the list");
 
 /// Of the messages above that tell how something went: `code` and `why`.
 template <class Message>

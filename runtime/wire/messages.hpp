@@ -1,12 +1,16 @@
 #pragma once
 /// \file messages.hpp
 /// Messages of the run itself, as plain data: epochs, gradients, evaluation. The messages of
-/// sampling and row reading are HopRequest (runtime/sample) and RowRequest (runtime/feature).
+/// sampling, row reading and batches are HopRequest (runtime/sample), RowRequest and SampleBatch
+/// (runtime/feature). How they travel is listed in message_fields.hpp, who answers what in
+/// methods.hpp.
 #include "runtime/base/buffer.hpp"
+#include "runtime/base/counters.hpp"
 #include "runtime/base/digest.hpp"
 #include "runtime/base/ids.hpp"
-#include "runtime/sample/frontier_counts.hpp"
+#include "runtime/feature/batch_trace.hpp"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -37,41 +41,6 @@ struct TrainingState {
   std::vector<float> best;  ///< parameters of the best epoch; empty: none was kept
   /// By name, what a user's own trainer gave its save hook; empty with a built-in model.
   std::map<std::string, std::vector<std::byte>> blobs;
-};
-
-/// Numbers on the wire; never reused.
-enum class Method : std::uint32_t {
-  sample_neighbors = 1,   ///< HopRequest -> HopReply
-  read_rows = 2,          ///< RowRequest -> RowReply
-  reduce_gradients = 3,   ///< GradientChunk -> GradientSum
-  sample_batch = 4,       ///< SampleBatch -> ReadyBatch
-  run_epoch = 16,         ///< EpochRequest -> EpochResult
-  infer_layer = 17,       ///< InferRequest -> InferResult
-  score = 18,             ///< ScoreRequest -> ScoreResult
-  keep_best = 19,         ///< KeepBest -> Done
-  finish = 20,            ///< Finish -> FinishResult
-  take_state = 21,        ///< TakeState -> StateReply
-  restore = 22,           ///< Restore -> Done
-  regroup = 23,           ///< Regroup -> Done
-  introduce = 24,         ///< Introduce -> Done
-  ping = 25,              ///< Ping -> Pong
-  actor_down = 26,        ///< ActorDown -> Done
-  write_rows = 27,        ///< WriteRows -> Done
-  read_parameters = 28,   ///< ReadParameters -> ParameterVector
-  read_start = 29,        ///< ReadStart -> StateReply
-  keep_state = 30,        ///< KeepState -> Done
-  rank_epoch = 31,        ///< RankEpoch -> Done
-  join = 32,              ///< Join -> Welcome
-  ready = 33,             ///< Ready -> Done
-  members = 34,           ///< Members -> Done
-  spawn_process = 35,     ///< SpawnProcess -> Done
-  kill_process = 36,      ///< KillProcess -> Done
-  process_exited = 37,    ///< ProcessExited -> Done
-  end_process = 38,       ///< EndProcess -> LinkTotals
-  notice = 39,            ///< Notice -> Done
-  ranks_ended = 40,       ///< RanksEnded -> Done
-  stop_ranks = 41,        ///< StopRanks -> Done
-  peer_unreachable = 42,  ///< PeerUnreachable -> Done
 };
 
 /// One rank's share of a chunk of the gradient, to the rank that owns the chunk. The answer comes
@@ -107,24 +76,34 @@ struct EpochRequest {
   std::uint32_t epoch = 0;
 };
 
-/// Where a trainer's time went, and what it moved; sums over an epoch.
-struct EpochCounters {
+/// Where a trainer's time went, and what it moved; sums over an epoch, with those that came with its
+/// batches. A counter here, in its list, in the schema and in docs/outputs.md reaches the record of
+/// the run, metrics.jsonl and report.json.
+struct EpochCounters : BatchTrace {
   std::uint64_t batches = 0;
   std::uint64_t seeds = 0;
   std::uint64_t nodes = 0;
   std::uint64_t edges = 0;
-  std::uint64_t wait_ns = 0;    ///< trainer without a batch to train
-  std::uint64_t sample_ns = 0;  ///< from asking to sampled, summed over batches in flight
-  std::uint64_t collect_ns = 0;
+  std::uint64_t wait_ns = 0;   ///< trainer without a batch to train
   std::uint64_t train_ns = 0;  ///< forward, backward, step
   std::uint64_t reduce_ns = 0;
-  std::uint64_t rows = 0;  ///< rows looked up
-  std::uint64_t rows_remote = 0;
-  std::uint64_t rows_cached = 0;
-  std::uint64_t rows_cached_at_best = 0;  ///< with the best choice of as many rows; 0: not measured
-  FrontierCounts frontier;
+
+  static constexpr auto counters() {
+    using Own = Counter<EpochCounters>;
+    return with_inherited(std::to_array<Own>({{"batches", &EpochCounters::batches},
+                                              {"seeds", &EpochCounters::seeds},
+                                              {"nodes", &EpochCounters::nodes},
+                                              {"edges", &EpochCounters::edges},
+                                              {"wait_ns", &EpochCounters::wait_ns},
+                                              {"train_ns", &EpochCounters::train_ns},
+                                              {"reduce_ns", &EpochCounters::reduce_ns}}),
+                          BatchTrace::counters());
+  }
   friend bool operator==(const EpochCounters&, const EpochCounters&) = default;
 };
+static_assert(sizeof(EpochCounters) ==
+                  EpochCounters::counters().size() * sizeof(std::uint64_t) + sizeof(FrontierCounts),
+              "every counter is in the list");
 
 struct EpochResult {
   Rank rank{};

@@ -15,29 +15,22 @@ inline const nn::ParameterLayout sample_layout = {{"conv1.weight", 0, 2, 3},
                                                   {"conv1.bias", 6, 2, 1}};
 
 inline EpochRecord sample_epoch(std::uint32_t epoch) {
-  const std::uint64_t n = epoch;
-  return {.epoch = epoch,
-          .loss = 0.1 + epoch,
-          .seconds = 1.0 / 3,
-          .eval_seconds = 5e-324,
-          .counters = {.batches = n + 1,
-                       .seeds = n + 2,
-                       .nodes = n + 3,
-                       .edges = n + 4,
-                       .wait_ns = ~std::uint64_t{0},
-                       .sample_ns = n + 6,
-                       .collect_ns = n + 7,
-                       .train_ns = n + 8,
-                       .reduce_ns = n + 9,
-                       .rows = n + 12,
-                       .rows_remote = n + 13,
-                       .rows_cached = n + 14,
-                       .rows_cached_at_best = n + 16,
-                       .frontier = {.nodes = {n + 10, n + 15}, .remote = {n + 11, 0}}},
-          .world = 3,
-          .valid = Scores{.labelled = 7, .accuracy = 0.7, .f1 = 1e22, .auc = -0.0},
-          .best = true,
-          .over = true};
+  EpochRecord record{.epoch = epoch,
+                     .loss = 0.1 + epoch,
+                     .seconds = 1.0 / 3,
+                     .eval_seconds = 5e-324,
+                     .counters = {},
+                     .world = 3,
+                     .valid = Scores{.labelled = 7, .accuracy = 0.7, .f1 = 1e22, .auc = -0.0},
+                     .best = true,
+                     .over = true};
+  std::uint64_t number = epoch;
+  for (const auto& counter : net::EpochCounters::counters()) {
+    record.counters.*counter.member = ++number;
+  }
+  record.counters.wait_ns = ~std::uint64_t{0};
+  record.counters.frontier = {.nodes = {number + 1, number + 2}, .remote = {number + 3, 0}};
+  return record;
 }
 
 inline Checkpoint sample_checkpoint(std::uint64_t step) {

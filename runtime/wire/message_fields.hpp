@@ -1,0 +1,296 @@
+#pragma once
+/// \file message_fields.hpp
+/// How the messages of a run travel: the fields of messages.hpp, and the structs of the schema for
+/// messages whose codecs are written by hand (codec_by_hand.hpp). Only for codecs and tests.
+#include "runtime/feature/batch_trace.hpp"
+#include "runtime/net/frame_message.hpp"
+#include "runtime/wire/codec_support.hpp"
+#include "runtime/wire/fields.hpp"
+#include "runtime/wire/methods.hpp"
+#include "schema/batches.capnp.h"
+#include "schema/control.capnp.h"
+#include "schema/gradients.capnp.h"
+#include "schema/recovery.capnp.h"
+#include "schema/rows.capnp.h"
+#include "schema/sampling.capnp.h"
+
+namespace troupe::net {
+
+inline constexpr std::size_t max_role_bytes = 256;
+inline constexpr std::size_t max_lost_ranks = 65536;
+inline constexpr std::size_t max_counted_hops = 255;
+
+// ---- by hand ----
+
+template <>
+struct Fields<HopRequest> {
+  using Root = wire::HopRequest;
+};
+template <>
+struct Fields<HopReply> {
+  using Root = wire::HopReply;
+};
+template <>
+struct Fields<RowRequest> {
+  using Root = wire::RowRequest;
+};
+template <>
+struct Fields<RowReply> {
+  using Root = wire::RowReply;
+};
+template <>
+struct Fields<WriteRows> {
+  using Root = wire::WriteRows;
+};
+template <>
+struct Fields<SampleBatch> {
+  using Root = wire::SampleBatch;
+};
+template <>
+struct Fields<ReadyBatch> {
+  using Root = wire::ReadyBatch;
+};
+template <>
+struct Fields<StateReply> {
+  using Root = wire::TrainingState;
+};
+template <>
+struct Fields<Restore> {
+  using Root = wire::Restore;
+};
+template <>
+struct Fields<KeepState> {
+  using Root = wire::KeepState;
+};
+
+// ---- inside messages ----
+
+template <>
+struct Fields<Digest> {
+  using Root = wire::Digest;
+  static constexpr std::tuple fields{field::value("low", &Digest::low),
+                                     field::value("high", &Digest::high)};
+};
+
+template <>
+struct Fields<FrontierCounts> {
+  static constexpr std::tuple fields{
+      field::list("nodes", &FrontierCounts::nodes, max_counted_hops, "hops"),
+      field::list("remote", &FrontierCounts::remote, max_counted_hops, "hops")};
+
+  static Status check(std::string_view message, const FrontierCounts& counts) {
+    return expect_equal(message, "hops of remote nodes", counts.nodes.size(), counts.remote.size());
+  }
+};
+
+template <>
+struct Fields<BatchTrace> {
+  using Root = wire::BatchTrace;
+  static constexpr std::tuple fields{field::counters<BatchTrace>(),
+                                     field::spread("frontier", &BatchTrace::frontier)};
+};
+
+template <>
+struct Fields<EpochCounters> {
+  using Root = wire::EpochCounters;
+  static constexpr std::tuple fields{field::counters<EpochCounters>(),
+                                     field::spread("frontier", &EpochCounters::frontier)};
+};
+
+// ---- gradients ----
+
+template <>
+struct Fields<GradientChunk> {
+  using Root = wire::GradientChunk;
+  static constexpr std::tuple fields{field::value("generation", &GradientChunk::generation),
+                                     field::value("step", &GradientChunk::step),
+                                     field::value("rank", &GradientChunk::rank),
+                                     field::value("weight", &GradientChunk::weight),
+                                     field::array<float>(0, &GradientChunk::values),
+                                     field::value("lossSum", &GradientChunk::loss_sum),
+                                     field::optional_spread("batch", &GradientChunk::batch)};
+
+  static Status check(std::string_view message, const GradientChunk& chunk) {
+    return chunk.weight == 0 ? expect_equal(message, "bytes of values with weight 0", 0,
+                                            chunk.values.bytes.size())
+                             : ok_status();
+  }
+};
+
+static_assert(sizeof(Digest) == 16 && std::is_trivially_copyable_v<Digest>,
+              "arrays of digests travel as (low, high)");
+
+template <>
+struct Fields<GradientSum> {
+  using Root = wire::GradientSum;
+  static constexpr std::tuple fields{
+      field::value("step", &GradientSum::step), field::value("weight", &GradientSum::weight),
+      field::array<float>(0, &GradientSum::values), field::value("lossSum", &GradientSum::loss_sum),
+      field::array(1, &GradientSum::batches)};
+};
+
+// ---- epochs ----
+
+template <>
+struct Fields<EpochRequest> {
+  using Root = wire::EpochRequest;
+  static constexpr std::tuple fields{field::value("generation", &EpochRequest::generation),
+                                     field::value("epoch", &EpochRequest::epoch)};
+};
+
+template <>
+struct Fields<EpochResult> {
+  using Root = wire::EpochResult;
+  static constexpr std::tuple fields{field::value("rank", &EpochResult::rank),
+                                     field::value("epoch", &EpochResult::epoch),
+                                     field::value("lossSum", &EpochResult::loss_sum),
+                                     field::value("lossWeight", &EpochResult::loss_weight),
+                                     field::value("wallNs", &EpochResult::wall_ns),
+                                     field::value("counters", &EpochResult::counters),
+                                     field::value("batches", &EpochResult::batches)};
+};
+
+template <>
+struct Fields<RankEpoch> {
+  using Root = wire::RankEpoch;
+  static constexpr std::tuple fields{field::value("result", &RankEpoch::result),
+                                     field::value("globalStep", &RankEpoch::global_step)};
+};
+
+// ---- evaluation ----
+
+template <>
+struct Fields<InferRequest> {
+  using Root = wire::InferRequest;
+  static constexpr std::tuple fields{field::value("round", &InferRequest::round),
+                                     field::value("layer", &InferRequest::layer),
+                                     field::value("best", &InferRequest::best)};
+};
+
+template <>
+struct Fields<InferResult> {
+  using Root = wire::InferResult;
+  static constexpr std::tuple fields{field::value("nodes", &InferResult::nodes),
+                                     field::value("edges", &InferResult::edges)};
+};
+
+template <>
+struct Fields<ScoreRequest> {
+  using Root = wire::ScoreRequest;
+  static constexpr std::tuple fields{field::value("epoch", &ScoreRequest::epoch),
+                                     field::text("role", &ScoreRequest::role, max_role_bytes),
+                                     field::value("best", &ScoreRequest::best)};
+};
+
+template <>
+struct Fields<ScoreResult> {
+  using Root = wire::ScoreResult;
+  static constexpr std::tuple fields{
+      field::array(0, &ScoreResult::positions), field::value("cols", &ScoreResult::cols),
+      field::array<float>(1, &ScoreResult::outputs), field::array(2, &ScoreResult::labels)};
+
+  static Status check(std::string_view message, const ScoreResult& result) {
+    const auto positions = result.positions.size();
+    const auto outputs = saturating_mul(positions, result.cols);
+    TROUPE_RETURN_IF_ERROR(expect_equal(message, "outputs, positions x cols", outputs,
+                                        result.outputs.bytes.size() / sizeof(float)));
+    return result.labels.size() == outputs  // multi-label
+               ? ok_status()
+               : expect_equal(message, "labels, as many as positions or outputs", positions,
+                              result.labels.size());
+  }
+};
+
+template <>
+struct Fields<KeepBest> {
+  using Root = wire::KeepBest;
+  static constexpr std::tuple fields{field::value("epoch", &KeepBest::epoch)};
+};
+
+template <>
+struct Fields<Done> {
+  using Root = wire::Done;
+  static constexpr std::tuple<> fields{};
+};
+
+template <>
+struct Fields<Finish> {
+  using Root = wire::Finish;
+  static constexpr std::tuple<> fields{};
+};
+
+template <>
+struct Fields<FinishResult> {
+  using Root = wire::FinishResult;
+  static constexpr std::tuple fields{
+      field::value("rank", &FinishResult::rank),
+      field::value("parameters", &FinishResult::parameters),
+      field::value("bestParameters", &FinishResult::best_parameters)};
+};
+
+template <>
+struct Fields<ReadParameters> {
+  using Root = wire::ReadParameters;
+  static constexpr std::tuple fields{field::value("best", &ReadParameters::best)};
+};
+
+template <>
+struct Fields<ParameterVector> {
+  using Root = wire::ParameterVector;
+  static constexpr std::tuple fields{field::array<float>(0, &ParameterVector::values)};
+};
+
+// ---- states and recovery ----
+
+template <>
+struct Fields<TakeState> {
+  using Root = wire::TakeState;
+  static constexpr std::tuple fields{field::value("generation", &TakeState::generation),
+                                     field::value("multipleOf", &TakeState::multiple_of),
+                                     field::value("afterStep", &TakeState::after_step)};
+};
+
+template <>
+struct Fields<ReadStart> {
+  using Root = wire::ReadStart;
+  static constexpr std::tuple fields{field::value("process", &ReadStart::process),
+                                     field::value("piece", &ReadStart::piece)};
+};
+
+template <>
+struct Fields<Regroup> {
+  using Root = wire::Regroup;
+  static constexpr std::tuple fields{
+      field::value("generation", &Regroup::generation),
+      field::list("lostRanks", &Regroup::lost_ranks, max_lost_ranks)};
+};
+
+template <>
+struct Fields<Introduce> {
+  using Root = wire::Introduce;
+  static constexpr std::tuple fields{field::value("generation", &Introduce::generation)};
+};
+
+template <>
+struct Fields<Ping> {
+  using Root = wire::Ping;
+  static constexpr std::tuple<> fields{};
+};
+
+template <>
+struct Fields<Pong> {
+  using Root = wire::Pong;
+  static constexpr std::tuple fields{field::value("globalStep", &Pong::global_step),
+                                     field::value("waits", &Pong::waits),
+                                     field::value("work", &Pong::work)};
+};
+
+template <>
+struct Fields<ActorDown> {
+  using Root = wire::ActorDown;
+  static constexpr std::tuple fields{field::value("target", &ActorDown::target),
+                                     field::value("incarnation", &ActorDown::incarnation),
+                                     field::cut_text("why", &ActorDown::why, max_text_bytes)};
+};
+
+}  // namespace troupe::net

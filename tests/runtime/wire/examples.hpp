@@ -1,0 +1,182 @@
+#pragma once
+/// \file examples.hpp
+/// One example of every message, for typed tests over all of them.
+#include "runtime/wire/codec.hpp"
+#include "tests/runtime/net/net_test_support.hpp"
+#include "tests/support/example_message.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace troupe::net {
+
+template <class... T>
+::testing::Types<T...> types_of(MessageList<T...>);
+using AllMessages = decltype(types_of(Messages{}));
+
+template <class T>
+Segment array(std::vector<T> values) {
+  return Segment::of(std::move(values));
+}
+
+inline std::vector<NodeId> nodes(std::initializer_list<std::uint64_t> ids) {
+  std::vector<NodeId> out;
+  for (const auto id : ids) {
+    out.push_back(static_cast<NodeId>(id));
+  }
+  return out;
+}
+
+// One example per message, no field at its default: by hand where the codec is, and where a test needs
+// certain numbers.
+
+template <class T>
+T example(T*) {
+  return testing::example_message<T>();
+}
+
+inline HopRequest example(HopRequest*) {
+  return {.dir = EdgeDir::out,
+          .choice = 1,
+          .replace = true,
+          .with_edge_ids = true,
+          .frontiers = {{static_cast<NodeTypeId>(3), nodes({5, 3, 5, 1ULL << 40})},
+                        {static_cast<NodeTypeId>(0), nodes({6})}},
+          .sections = {{.edge_type = static_cast<EdgeTypeId>(7),
+                        .frontier = 1,
+                        .fanout = 15,
+                        .key = {{0xDEADBEEF, 0x12345678}},
+                        .first_position = 99},
+                       {.edge_type = static_cast<EdgeTypeId>(9), .key = {}}},
+          .max_edges = 1000,
+          .flow = 1ULL << 63};
+}
+inline HopReply example(HopReply*) {
+  return {.sections = {{.nodes = 3, .width_bytes = 4},
+                       {.nodes = 1, .width_bytes = 8, .resume_position = 3}},
+          .counts = {2, 0, 1, 2},
+          // 3 ids of 4 bytes, 4 bytes of nothing, 2 ids of 8
+          .neighbours = array<std::uint64_t>({1 | 2ULL << 32, 9, 8, 7}),
+          .edge_ids = array<std::uint64_t>({10, 20, 30, 40, 50})};
+}
+inline RowRequest example(RowRequest*) {
+  return {.source = {RowSource::Kind::tensor, 3},
+          .with_original_ids = true,
+          .sections = {{.node_type = static_cast<NodeTypeId>(2),
+                        .with_rows = false,
+                        .nodes = nodes({4, 4, 2}),
+                        .label_nodes = 2},
+                       {.node_type = static_cast<NodeTypeId>(5), .nodes = nodes({1ULL << 33})}},
+          .flow = 77};
+}
+inline RowReply example(RowReply*) {
+  return {.sections = {{.nodes = 3, .row_bytes = 20, .labels = 2, .targets = 2},
+                       {.nodes = 1, .row_bytes = 6}},
+          .rows = pattern_segment(64 + 6, 1),
+          .original_ids = {static_cast<OriginalId>(8), static_cast<OriginalId>(1ULL << 50),
+                           static_cast<OriginalId>(0), static_cast<OriginalId>(3)},
+          .labels = {-1, 5},
+          .targets = {0.5F, -2.0F}};
+}
+inline GradientChunk example(GradientChunk*) {
+  return {.generation = 2,
+          .step = 1ULL << 33,
+          .rank = static_cast<Rank>(6),
+          .weight = 1024,
+          .values = array<float>({1.5F, -0.25F}),
+          .loss_sum = -3.25,
+          .batch = Digest{7, ~0ULL}};
+}
+inline GradientSum example(GradientSum*) {
+  return {.step = 12,
+          .weight = 4096,
+          .values = array<float>({0.5F, NAN, 3.0F}),
+          .loss_sum = 0.125,
+          .batches = {{1, 2}, {~0ULL, 4}}};
+}
+inline ScoreResult example(ScoreResult*) {
+  return {.positions = {0, 1ULL << 34},
+          .cols = 3,
+          .outputs = array<float>({1, 2, 3, 4, 5, 6}),
+          .labels = {-7, 2}};
+}
+
+inline std::shared_ptr<const TrainingState> example_state() {
+  TrainingState state;
+  state.epoch = 3;
+  state.step = 17;
+  state.global_step = 1ULL << 36;
+  state.loss_sum = 2.5;
+  state.loss_weight = 12;
+  state.batches = {5, 6};
+  state.parameters = {1, 2, 3};
+  state.optimizer = {1ULL << 36, {{"exp_avg", {4, 5, 6}}, {"exp_avg_sq", {7, 8, 9}}}};
+  state.best = {3, 2, 1};
+  state.blobs = {{"rank 0", {std::byte{1}, std::byte{2}}}, {"rank 1", {}}};
+  return std::make_shared<const TrainingState>(std::move(state));
+}
+inline StateReply example(StateReply*) {
+  return {.state = example_state()};
+}
+inline Restore example(Restore*) {
+  return {.generation = 4, .state = example_state()};
+}
+inline KeepState example(KeepState*) {
+  return {.piece = 1ULL << 40, .last = true, .state = example_state()};
+}
+
+inline WriteRows example(WriteRows*) {
+  return {.writer = static_cast<Rank>(2),
+          .operation = 1ULL << 40,
+          .tensor = 3,
+          .node_type = static_cast<NodeTypeId>(4),
+          .cols = 2,
+          .add = true,
+          .nodes = nodes({7, 1ULL << 34}),
+          .rows = array<float>({1, 2, 3, 4})};
+}
+inline Members example(Members*) {
+  return {1ULL << 40, 5, {{{ProcessId{1}, 2}, "a:1"}, {{ProcessId{4}, 1}, "b:2"}}};
+}
+inline Notice example(Notice*) {
+  auto notice = testing::example_message<Notice>();
+  notice.inference = {ProcessId{2}, 1, 3, 1ULL << 40, 1ULL << 41};
+  return notice;
+}
+
+inline SampleBatch example(SampleBatch*) {
+  SampleBatch batch;
+  batch.key = {Purpose::evaluate, 3, 1ULL << 40};
+  batch.seed_type = static_cast<NodeTypeId>(2);
+  batch.seeds = nodes({4, 4, 1ULL << 33});
+  batch.flow = 5;
+  batch.options = BatchOptions::job;
+  return batch;
+}
+/// Two node types, both with features, and an edge type between them, over one hop.
+inline ReadyBatch example(ReadyBatch*) {
+  SampledBatch sampled;
+  sampled.key = {Purpose::train, 1, 2};
+  sampled.seed_type = static_cast<NodeTypeId>(1);
+  sampled.hops = 1;
+  sampled.seed_index = {0, 1, 0};
+  sampled.nodes = {{nodes({9, 1ULL << 35}), {0, 2}}, {nodes({3, 4}), {2, 2}}};
+  sampled.edges = {{.destination_type = static_cast<NodeTypeId>(1),
+                    .source_type = static_cast<NodeTypeId>(0),
+                    .offsets = {0, 1, 3},
+                    .sources = {0, 1, 0},
+                    .edge_ids = {EdgeId{7}, EdgeId{8}, EdgeId{9}},
+                    .row_begin = {0, 2}}};
+  ReadyBatch ready;
+  ready.batch.sampled = std::make_shared<const SampledBatch>(std::move(sampled));
+  ready.batch.rows.resize(2);
+  ready.batch.rows[0] = {Matrix::zeros(2, 3), {OriginalId{5}, OriginalId{6}}};
+  ready.batch.rows[1] = {Matrix::zeros(2, 2), {OriginalId{7}, OriginalId{8}}};
+  ready.batch.labels = {-1, 4, -1};
+  ready.batch.targets = Matrix::zeros(3, 2);
+  ready.trace = {1, 2, {{3, 30}, {4, 40}}, 5, 6, 7, 8};
+  return ready;
+}
+
+}  // namespace troupe::net

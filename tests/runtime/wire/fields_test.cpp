@@ -1,0 +1,269 @@
+// Every message against the schema: lists have all its fields and no others; codecs, also those
+// written by hand, set all of them.
+#include "tests/runtime/wire/examples.hpp"
+#include "tests/support/expect.hpp"
+
+#include <capnp/dynamic.h>
+#include <capnp/schema.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+namespace troupe::net {
+
+// Lists that differ from the schema: two fields of Join are missing and one is not there; a number is
+// too narrow.
+struct Incomplete {
+  ProcessLife life;
+  std::uint64_t generation = 0;
+  std::string name;
+};
+template <>
+struct Fields<Incomplete> {
+  using Root = wire::Join;
+  static constexpr std::tuple fields{field::value("life", &Incomplete::life),
+                                     field::value("generation", &Incomplete::generation),
+                                     field::text("name", &Incomplete::name, 9)};
+};
+struct AsWide {
+  std::uint32_t number = 0;
+};
+template <>
+struct Fields<AsWide> {
+  using Root = wire::KeepBest;
+  static constexpr std::tuple fields{field::value("epoch", &AsWide::number)};
+};
+struct TooNarrow {
+  std::uint16_t number = 0;
+};
+template <>
+struct Fields<TooNarrow> {
+  using Root = wire::KeepBest;
+  static constexpr std::tuple fields{field::value("epoch", &TooNarrow::number)};
+};
+
+namespace {
+
+using Names = std::set<std::string>;
+
+// ---- lists ----
+
+std::size_t width_bytes(capnp::Type type) {
+  switch (type.which()) {
+    case capnp::schema::Type::BOOL:
+    case capnp::schema::Type::INT8:
+    case capnp::schema::Type::UINT8:
+      return 1;
+    case capnp::schema::Type::INT16:
+    case capnp::schema::Type::UINT16:
+      return 2;
+    case capnp::schema::Type::INT32:
+    case capnp::schema::Type::UINT32:
+    case capnp::schema::Type::FLOAT32:
+      return 4;
+    default:
+      return 8;
+  }
+}
+
+template <class T>
+void add_differences(Names& differences);
+
+/// A number as wide as in the schema, or a struct that is declared for the schema's.
+template <class M>
+void compare_type(capnp::Type type, const std::string& name, Names& differences) {
+  if constexpr (!Number<M>) {
+    if (!type.isStruct() || type.asStruct() != capnp::Schema::from<typename Fields<M>::Root>()) {
+      differences.insert(name + " is of another struct");
+    }
+    add_differences<M>(differences);
+  } else if (!std::is_same_v<M, Errc> && width_bytes(type) != sizeof(M)) {
+    differences.insert(name + " is of another width");
+  }
+}
+
+template <class Kind>
+void compare(const Kind& /*field*/, capnp::StructSchema /*schema*/, Names& /*differences*/) {}
+template <class S, class M>
+void compare(const field::Value<S, M>& field, capnp::StructSchema schema, Names& differences) {
+  KJ_IF_MAYBE (found, schema.findFieldByName(std::string(field.name).c_str())) {
+    compare_type<M>(found->getType(), std::string(field.name), differences);
+  }
+}
+template <class S, class E>
+void compare(const field::List<S, E>& field, capnp::StructSchema schema, Names& differences) {
+  KJ_IF_MAYBE (found, schema.findFieldByName(std::string(field.name).c_str())) {
+    compare_type<E>(found->getType().asList().getElementType(), std::string(field.name),
+                    differences);
+  }
+}
+
+template <class T>
+void add_differences(Names& differences) {
+  const capnp::StructSchema schema = capnp::Schema::from<typename Fields<T>::Root>();
+  const auto listed = field_names<T>();
+  const Names entries(listed.begin(), listed.end());
+  Names fields;
+  for (const auto field : schema.getFields()) {
+    fields.insert(field.getProto().getName().cStr());
+  }
+  for (const auto& field : fields) {
+    if (!entries.contains(field)) {
+      differences.insert(field + " has no entry");
+    }
+  }
+  for (const auto& entry : entries) {
+    if (!fields.contains(entry)) {
+      differences.insert(entry + " is not in the schema");
+    }
+  }
+  if (entries.size() != listed.size()) {
+    differences.insert("an entry comes twice");
+  }
+  std::apply([&](const auto&... field) { (compare(field, schema, differences), ...); },
+             Fields<T>::fields);
+}
+
+template <class T>
+Names differences() {
+  Names found;
+  add_differences<T>(found);
+  return found;
+}
+
+template <class T>
+class FieldLists : public ::testing::Test {};
+TYPED_TEST_SUITE(FieldLists, AllMessages);
+
+TYPED_TEST(FieldLists, AreTheSchemas) {
+  if constexpr (HasFieldList<TypeParam>) {
+    EXPECT_EQ(differences<TypeParam>(), Names());
+  }
+}
+
+TEST(FieldListsInside, AreTheSchemas) {
+  EXPECT_EQ(differences<BatchTrace>(), Names()) << "in ReadyBatch, which is written by hand";
+}
+
+TEST(FieldListsInside, ThatDifferAreFound) {
+  EXPECT_EQ(differences<Incomplete>(), (Names{"address has no entry", "version has no entry",
+                                              "generation is not in the schema"}));
+  EXPECT_EQ(differences<AsWide>(), Names());
+  EXPECT_EQ(differences<TooNarrow>(), Names{"epoch is of another width"});
+}
+
+// ---- codecs ----
+
+/// A message in which each field of the schema is set, that is: differs from its default.
+template <class T>
+T full_example() {
+  return example(static_cast<T*>(nullptr));
+}
+
+// The default width of ids is 8: those of these are narrow.
+template <>
+HopRequest full_example<HopRequest>() {
+  auto narrow = example(static_cast<HopRequest*>(nullptr));
+  narrow.frontiers[0].nodes[3] = NodeId{1};
+  return narrow;
+}
+template <>
+RowRequest full_example<RowRequest>() {
+  auto narrow = example(static_cast<RowRequest*>(nullptr));
+  narrow.sections[1].nodes[0] = NodeId{1};
+  return narrow;
+}
+template <>
+WriteRows full_example<WriteRows>() {
+  auto narrow = example(static_cast<WriteRows*>(nullptr));
+  narrow.nodes[1] = NodeId{1};
+  return narrow;
+}
+template <>
+SampleBatch full_example<SampleBatch>() {
+  auto narrow = example(static_cast<SampleBatch*>(nullptr));
+  narrow.seeds[2] = NodeId{1};
+  return narrow;
+}
+template <>
+ReadyBatch full_example<ReadyBatch>() {
+  auto narrow = example(static_cast<ReadyBatch*>(nullptr));
+  auto sampled = *narrow.batch.sampled;
+  sampled.key.purpose = Purpose::evaluate;
+  sampled.frontier = Frontier::all;
+  sampled.nodes[0].ids[1] = NodeId{1};
+  sampled.edges[0].source_type = NodeTypeId{1};
+  narrow.batch.sampled = std::make_shared<const SampledBatch>(std::move(sampled));
+  return narrow;
+}
+
+void add_all(capnp::StructSchema schema, const std::string& path, Names& all) {
+  for (const auto field : schema.getFields()) {
+    const auto name = path + field.getProto().getName().cStr();
+    all.insert(name);
+    const auto type = field.getType();
+    if (type.isStruct()) {
+      add_all(type.asStruct(), name + ".", all);
+    } else if (type.isList() && type.asList().getElementType().isStruct()) {
+      add_all(type.asList().getElementType().asStruct(), name + ".", all);
+    }
+  }
+}
+
+void add_set(capnp::DynamicStruct::Reader in, const std::string& path, Names& set) {
+  for (const auto field : in.getSchema().getFields()) {
+    const auto name = path + field.getProto().getName().cStr();
+    if (!in.has(field, capnp::HasMode::NON_DEFAULT)) {
+      continue;
+    }
+    const auto value = in.get(field);
+    switch (value.getType()) {
+      case capnp::DynamicValue::STRUCT:
+        add_set(value.as<capnp::DynamicStruct>(), name + ".", set);
+        break;
+      case capnp::DynamicValue::LIST:
+        for (const auto entry : value.as<capnp::DynamicList>()) {
+          set.insert(name);
+          if (entry.getType() == capnp::DynamicValue::STRUCT) {
+            add_set(entry.as<capnp::DynamicStruct>(), name + ".", set);
+          }
+        }
+        continue;
+      case capnp::DynamicValue::TEXT:
+        if (value.as<capnp::Text>().size() == 0) {
+          continue;
+        }
+        break;
+      default:
+        break;
+    }
+    set.insert(name);
+  }
+}
+
+template <class T>
+class SchemaFields : public ::testing::Test {};
+TYPED_TEST_SUITE(SchemaFields, AllMessages);
+
+/// With Codec.DecodesAndEncodesToTheSameFrame: no field of the schema is lost on the way.
+TYPED_TEST(SchemaFields, AreSetByTheCodec) {
+  using Root = typename Fields<TypeParam>::Root;
+  Names all;
+  add_all(capnp::Schema::from<Root>(), "", all);
+  Names set;
+  const Frame frame = to_frame(full_example<TypeParam>());
+
+  ASSERT_OK_AND_ASSIGN(const TypeParam back, Wire<TypeParam>::decode(frame));
+  const auto read = [&](typename Root::Reader in) -> Status {
+    add_set(in, "", set);
+    return ok_status();
+  };
+  ASSERT_OK((read_message<std::monostate, Root>(frame, "example", read)));
+
+  EXPECT_TRUE(same_contents(to_frame(back), frame));
+  EXPECT_EQ(set, all);
+}
+
+}  // namespace
+}  // namespace troupe::net
