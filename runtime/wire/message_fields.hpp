@@ -22,46 +22,30 @@ inline constexpr std::size_t max_counted_hops = 255;
 
 // ---- by hand ----
 
-template <>
-struct Fields<HopRequest> {
-  using Root = wire::HopRequest;
+template <class SchemaStruct>
+struct ByHand {
+  using Root = SchemaStruct;
 };
 template <>
-struct Fields<HopReply> {
-  using Root = wire::HopReply;
-};
+struct Fields<HopRequest> : ByHand<wire::HopRequest> {};
 template <>
-struct Fields<RowRequest> {
-  using Root = wire::RowRequest;
-};
+struct Fields<HopReply> : ByHand<wire::HopReply> {};
 template <>
-struct Fields<RowReply> {
-  using Root = wire::RowReply;
-};
+struct Fields<RowRequest> : ByHand<wire::RowRequest> {};
 template <>
-struct Fields<WriteRows> {
-  using Root = wire::WriteRows;
-};
+struct Fields<RowReply> : ByHand<wire::RowReply> {};
 template <>
-struct Fields<SampleBatch> {
-  using Root = wire::SampleBatch;
-};
+struct Fields<WriteRows> : ByHand<wire::WriteRows> {};
 template <>
-struct Fields<ReadyBatch> {
-  using Root = wire::ReadyBatch;
-};
+struct Fields<SampleBatch> : ByHand<wire::SampleBatch> {};
 template <>
-struct Fields<StateReply> {
-  using Root = wire::TrainingState;
-};
+struct Fields<ReadyBatch> : ByHand<wire::ReadyBatch> {};
 template <>
-struct Fields<Restore> {
-  using Root = wire::Restore;
-};
+struct Fields<StateReply> : ByHand<wire::TrainingState> {};
 template <>
-struct Fields<KeepState> {
-  using Root = wire::KeepState;
-};
+struct Fields<Restore> : ByHand<wire::Restore> {};
+template <>
+struct Fields<KeepState> : ByHand<wire::KeepState> {};
 
 // ---- inside messages ----
 

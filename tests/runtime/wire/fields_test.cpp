@@ -26,6 +26,16 @@ struct Fields<Incomplete> {
                                      field::value("generation", &Incomplete::generation),
                                      field::text("name", &Incomplete::name, 9)};
 };
+/// One member has no entry.
+struct Shortened {
+  std::uint32_t epoch = 0;
+  std::string why;
+};
+template <>
+struct Fields<Shortened> {
+  using Root = wire::KeepBest;
+  static constexpr std::tuple fields{field::value("epoch", &Shortened::epoch)};
+};
 struct AsWide {
   std::uint32_t number = 0;
 };
@@ -144,6 +154,48 @@ TYPED_TEST(FieldLists, AreTheSchemas) {
 
 TEST(FieldListsInside, AreTheSchemas) {
   EXPECT_EQ(differences<BatchTrace>(), Names()) << "in ReadyBatch, which is written by hand";
+}
+
+/// Initializes any member of a message.
+struct AnyMember {
+  template <class M>
+  operator M() const;  // NOLINT(google-explicit-constructor)
+};
+
+/// How many members an aggregate has.
+template <class T, class... Members>
+constexpr std::size_t count_members() {
+  if constexpr (requires { T{std::declval<Members>()..., AnyMember{}}; }) {
+    return count_members<T, Members..., AnyMember>();
+  } else {
+    return sizeof...(Members);
+  }
+}
+
+/// Counters have a check of their own beside their list.
+template <class T>
+constexpr bool lists_all_members() {
+  return count_members<T>() == std::tuple_size_v<decltype(Fields<T>::fields)>;
+}
+
+TYPED_TEST(FieldLists, HaveAllMembers) {
+  constexpr bool counts = requires {
+    TypeParam::counters();
+  };
+  if constexpr (std::is_same_v<TypeParam, GradientChunk>) {
+    EXPECT_EQ(std::tuple_size_v<decltype(Fields<GradientChunk>::fields)>, 7U) << "but sum_bytes";
+  } else if constexpr (HasFieldList<TypeParam> && !counts) {
+    EXPECT_TRUE(lists_all_members<TypeParam>());
+  }
+}
+
+TEST(FieldListsInside, HaveAllMembers) {
+  EXPECT_TRUE(lists_all_members<Digest>());
+  EXPECT_TRUE(lists_all_members<FrontierCounts>());
+  EXPECT_TRUE(lists_all_members<ProcessLife>());
+  EXPECT_TRUE(lists_all_members<Members::Entry>());
+  EXPECT_TRUE(lists_all_members<InferenceState>());
+  EXPECT_FALSE(lists_all_members<Shortened>());
 }
 
 TEST(FieldListsInside, ThatDifferAreFound) {

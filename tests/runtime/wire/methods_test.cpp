@@ -3,6 +3,7 @@
 #include "tests/support/document_rows.hpp"
 #include "tests/support/expect.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <set>
 
@@ -52,8 +53,12 @@ TEST(Methods, AreListedInTheProtocol) {
   expected.push_back(
       "| any | failure: ErrorReply | control | [error.capnp](../schema/error.capnp) |");
 
-  EXPECT_EQ(testing::document_rows("protocol.md", "| method | request → reply | class | schema |"),
-            expected);
+  const auto rows =
+      testing::document_rows("protocol.md", "| method | request → reply | class | schema |");
+  EXPECT_EQ(rows.size(), expected.size());
+  for (std::size_t i = 0; i < std::min(rows.size(), expected.size()); ++i) {
+    EXPECT_EQ(rows[i], expected[i]);
+  }
 }
 
 TEST(Methods, NameTheirMessages) {
