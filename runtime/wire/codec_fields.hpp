@@ -1,8 +1,10 @@
 #pragma once
 /// \file codec_fields.hpp
-/// The codec of all messages that are declared by a list of fields (fields.hpp), over Cap'n Proto's
-/// dynamic API. Fields of the schema are found by name once per struct. Only for runtime/wire/*.cpp
-/// and tests.
+/// The codec of all messages that are declared by a list of fields (fields.hpp). Fields of the schema
+/// are found by name, once per struct; numbers are then written to and read from their places in the
+/// struct's data, texts, lists and structs through its pointers, as Cap'n Proto's generated classes
+/// do. Only for runtime/wire/*.cpp and tests.
+#include "runtime/base/assert.hpp"
 #include "runtime/base/counters.hpp"
 #include "runtime/base/cut_text.hpp"
 #include "runtime/base/ids.hpp"
@@ -10,9 +12,11 @@
 #include "runtime/wire/codec_support.hpp"
 #include "runtime/wire/fields.hpp"
 
-#include <capnp/dynamic.h>
+#include <capnp/any.h>
+#include <capnp/schema.h>
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -38,63 +42,141 @@ inline std::string camel_case(std::string_view prefix, std::string_view name) {
   return out;
 }
 
-template <class T>
-void add_names(std::vector<std::string>& names, std::string_view prefix);
+// ---- types in the schema ----
 
-/// What a field is called in the schema: no name, one or several.
-template <class Kind>
-void add_names_of(const Kind& field, std::vector<std::string>& names, std::string_view prefix) {
-  names.push_back(camel_case(prefix, field.name));
+using SchemaType = capnp::schema::Type::Which;
+
+template <class T>
+concept Number = std::is_arithmetic_v<T> || std::is_enum_v<T>;
+
+/// The number that a member travels as: an Errc as 16 bits, an id as what it is made of.
+template <Number T>
+constexpr auto wire_number(T number) {
+  if constexpr (std::is_same_v<T, Errc>) {
+    return static_cast<std::uint16_t>(number);
+  } else if constexpr (std::is_enum_v<T>) {
+    return raw(number);
+  } else {
+    return number;
+  }
 }
-template <class S, class M, class E>
-void add_names_of(const field::Array<S, M, E>& /*field*/, std::vector<std::string>& /*names*/,
-                  std::string_view /*prefix*/) {}
-template <class S, class M>
-void add_names_of(const field::Spread<S, M>& field, std::vector<std::string>& names,
-                  std::string_view prefix) {
-  add_names<M>(names, camel_case(prefix, field.prefix));
+template <Number T>
+using WireNumber = decltype(wire_number(T{}));
+
+template <class T>
+constexpr SchemaType schema_type() {
+  if constexpr (!Number<T>) {
+    return SchemaType::STRUCT;
+  } else {
+    using N = WireNumber<T>;
+    constexpr bool known = std::is_same_v<N, bool> || std::is_same_v<N, std::uint16_t> ||
+                           std::is_same_v<N, std::uint32_t> || std::is_same_v<N, std::uint64_t> ||
+                           std::is_same_v<N, std::int64_t> || std::is_same_v<N, double>;
+    static_assert(known, "a number of a type that no message has yet: add it here");
+    return std::is_same_v<N, bool>            ? SchemaType::BOOL
+           : std::is_same_v<N, std::uint16_t> ? SchemaType::UINT16
+           : std::is_same_v<N, std::uint32_t> ? SchemaType::UINT32
+           : std::is_same_v<N, std::uint64_t> ? SchemaType::UINT64
+           : std::is_same_v<N, std::int64_t>  ? SchemaType::INT64
+                                              : SchemaType::FLOAT64;
+  }
 }
+
+/// Elements of a list in the schema.
+template <class E>
+struct ListRoot {
+  using Type = typename Fields<E>::Root;
+};
+template <Number E>
+struct ListRoot<E> {
+  using Type = WireNumber<E>;
+};
+
+/// In units of which the schema counts a number's place: bits for a bool, else its bytes. Pointers are
+/// counted by themselves.
+constexpr std::uint32_t unit_of(SchemaType type) {
+  switch (type) {
+    case SchemaType::UINT16:
+      return 2;
+    case SchemaType::UINT32:
+      return 4;
+    case SchemaType::UINT64:
+    case SchemaType::INT64:
+    case SchemaType::FLOAT64:
+      return 8;
+    default:
+      return 1;
+  }
+}
+
+// ---- fields in the schema ----
+
+/// What the schema should have for an entry of a list.
+struct SchemaField {
+  std::string name;
+  SchemaType type;
+};
+using SchemaFields = std::vector<SchemaField>;
+
+template <class T>
+void add_fields(SchemaFields& fields, std::string_view prefix);
+
 template <class S, class M>
-void add_names_of(const field::OptionalSpread<S, M>& field, std::vector<std::string>& names,
-                  std::string_view prefix) {
-  names.push_back(camel_case("has", camel_case(prefix, field.prefix)));
-  add_names<M>(names, camel_case(prefix, field.prefix));
+void add_field(const field::Value<S, M>& field, SchemaFields& fields, std::string_view prefix) {
+  fields.push_back({camel_case(prefix, field.name), schema_type<M>()});
 }
 template <class S>
-void add_names_of(const field::Counters<S>& /*field*/, std::vector<std::string>& names,
-                  std::string_view prefix) {
+void add_field(const field::Text<S>& field, SchemaFields& fields, std::string_view prefix) {
+  fields.push_back({camel_case(prefix, field.name), SchemaType::TEXT});
+}
+template <class S, class E>
+void add_field(const field::List<S, E>& field, SchemaFields& fields, std::string_view prefix) {
+  fields.push_back({camel_case(prefix, field.name), SchemaType::LIST});
+}
+template <class S, class M>
+void add_field(const field::Spread<S, M>& field, SchemaFields& fields, std::string_view prefix) {
+  add_fields<M>(fields, camel_case(prefix, field.prefix));
+}
+template <class S, class M>
+void add_field(const field::OptionalSpread<S, M>& field, SchemaFields& fields,
+               std::string_view prefix) {
+  const auto name = camel_case(prefix, field.prefix);
+  fields.push_back({camel_case("has", name), SchemaType::BOOL});
+  add_fields<M>(fields, name);
+}
+template <class S, class M, class E>
+void add_field(const field::Array<S, M, E>& /*field*/, SchemaFields& /*fields*/,
+               std::string_view /*prefix*/) {}
+template <class S>
+void add_field(const field::Counters<S>& /*field*/, SchemaFields& fields, std::string_view prefix) {
   for (const auto& counter : S::counters()) {
-    names.push_back(camel_case(prefix, counter.name));
+    fields.push_back({camel_case(prefix, counter.name), SchemaType::UINT64});
   }
 }
 
 template <class T>
-void add_names(std::vector<std::string>& names, std::string_view prefix) {
-  std::apply([&](const auto&... field) { (add_names_of(field, names, prefix), ...); },
+void add_fields(SchemaFields& fields, std::string_view prefix) {
+  std::apply([&](const auto&... field) { (add_field(field, fields, prefix), ...); },
              Fields<T>::fields);
 }
 
-/// Names of a message's fields in the schema, in the order of its list.
+/// What the schema should have for a struct, in the order of its list.
 template <class T>
-std::vector<std::string> field_names() {
-  std::vector<std::string> names;
-  add_names<T>(names, "");
-  return names;
+SchemaFields listed_fields() {
+  SchemaFields fields;
+  add_fields<T>(fields, "");
+  return fields;
 }
 
-/// The same as fields of the schema. Throws kj::Exception for a name that the schema does not have:
-/// a test compares all lists with it.
+/// Places of a struct's fields, in the order of its list: the byte (of a bool the bit) in the data, or
+/// the number of the pointer. A list that differs from the schema is a bug; a test compares them all.
+std::vector<std::uint32_t> places_of(capnp::StructSchema schema, const SchemaFields& fields);
+
 template <class T>
-const std::vector<capnp::StructSchema::Field>& schema_fields() {
-  static const auto found = [] {
-    const auto schema = capnp::Schema::from<typename Fields<T>::Root>();
-    std::vector<capnp::StructSchema::Field> fields;
-    for (const auto& name : field_names<T>()) {
-      fields.push_back(schema.getFieldByName(name.c_str()));
-    }
-    return fields;
-  }();
-  return found;
+const std::uint32_t* field_places() {
+  static const auto places =
+      places_of(capnp::Schema::from<typename Fields<T>::Root>(), listed_fields<T>());
+  return places.data();
 }
 
 // ---- segments ----
@@ -118,38 +200,26 @@ constexpr std::size_t segment_count() {
       Fields<T>::fields);
 }
 
-// ---- numbers ----
-
-template <class T>
-concept Number = std::is_arithmetic_v<T> || std::is_enum_v<T>;
-
-template <Number T>
-capnp::DynamicValue::Reader to_dynamic(T number) {
-  if constexpr (std::is_enum_v<T>) {
-    return raw(number);
-  } else {
-    return number;
-  }
-}
-
-template <Number T>
-T from_dynamic(const capnp::DynamicValue::Reader& number) {
-  if constexpr (std::is_same_v<T, Errc>) {
-    return errc_from_wire(number.as<std::uint64_t>());
-  } else if constexpr (std::is_enum_v<T>) {
-    return static_cast<T>(number.as<std::underlying_type_t<T>>());
-  } else {
-    return number.as<T>();
-  }
-}
-
 // ---- writing ----
 
 /// Where the fields of a struct go, taken in the order of its list.
 struct FieldWriter {
-  capnp::DynamicStruct::Builder to;
-  const capnp::StructSchema::Field* next;
+  kj::ArrayPtr<kj::byte> data;
+  capnp::List<capnp::AnyPointer>::Builder pointers;
+  const std::uint32_t* next;
   std::vector<Segment>& segments;
+
+  template <Number T>
+  void number(T value) {
+    const auto place = *next++;
+    const auto wire = wire_number(value);
+    if constexpr (std::is_same_v<T, bool>) {
+      data[place / 8] |= static_cast<kj::byte>(unsigned{wire} << place % 8);
+    } else {
+      std::memcpy(&data[place], &wire, sizeof(wire));
+    }
+  }
+  capnp::AnyPointer::Builder pointer() { return pointers[*next++]; }
 };
 
 template <class T>
@@ -159,8 +229,10 @@ void write_fields(const T& from, FieldWriter& out) {
 }
 
 template <class T>
-void write_struct(const T& from, capnp::DynamicStruct::Builder to, std::vector<Segment>& segments) {
-  FieldWriter out{to, schema_fields<T>().data(), segments};
+void write_struct(const T& from, typename Fields<T>::Root::Builder to,
+                  std::vector<Segment>& segments) {
+  capnp::AnyStruct::Builder any(std::move(to));
+  FieldWriter out{any.getDataSection(), any.getPointerSection(), field_places<T>(), segments};
   write_fields(from, out);
 }
 
@@ -168,9 +240,9 @@ template <class S, class M>
 void write_field(const field::Value<S, M>& field, const std::type_identity_t<S>& from,
                  FieldWriter& out) {
   if constexpr (Number<M>) {
-    out.to.set(*out.next++, to_dynamic(from.*field.member));
+    out.number(from.*field.member);
   } else {
-    write_struct(from.*field.member, out.to.init(*out.next++).template as<capnp::DynamicStruct>(),
+    write_struct(from.*field.member, out.pointer().template initAs<typename Fields<M>::Root>(),
                  out.segments);
   }
 }
@@ -178,15 +250,10 @@ void write_field(const field::Value<S, M>& field, const std::type_identity_t<S>&
 template <class S>
 void write_field(const field::Text<S>& field, const std::type_identity_t<S>& from,
                  FieldWriter& out) {
-  const auto put = [&](const std::string& text) {
-    out.to.set(*out.next++, capnp::Text::Reader(text.c_str(), text.size()));
-  };
   const auto& text = from.*field.member;
-  if (field.cut && text.size() > field.most_bytes) {
-    put(std::string(troupe::cut_text(text, field.most_bytes)));
-  } else {
-    put(text);
-  }
+  const auto sent = field.cut ? troupe::cut_text(text, field.most_bytes) : std::string_view(text);
+  auto to = out.pointer().initAs<capnp::Text>(static_cast<unsigned>(sent.size()));
+  std::copy(sent.begin(), sent.end(), to.begin());
 }
 
 template <class S, class E>
@@ -194,12 +261,13 @@ void write_field(const field::List<S, E>& field, const std::type_identity_t<S>& 
                  FieldWriter& out) {
   const auto& entries = from.*field.member;
   const auto size = static_cast<unsigned>(entries.size());
-  auto list = out.to.init(*out.next++, size).template as<capnp::DynamicList>();
+  using Root = typename ListRoot<E>::Type;
+  auto list = out.pointer().template initAs<capnp::List<Root>>(size);
   for (unsigned i = 0; i < size; ++i) {
     if constexpr (Number<E>) {
-      list.set(i, to_dynamic(entries[i]));
+      list.set(i, wire_number(entries[i]));
     } else {
-      write_struct(entries[i], list[i].template as<capnp::DynamicStruct>(), out.segments);
+      write_struct(entries[i], list[i], out.segments);
     }
   }
 }
@@ -214,7 +282,7 @@ template <class S, class M>
 void write_field(const field::OptionalSpread<S, M>& field, const std::type_identity_t<S>& from,
                  FieldWriter& out) {
   const auto& member = from.*field.member;
-  out.to.set(*out.next++, member.has_value());
+  out.number(member.has_value());
   write_fields(member.value_or(M{}), out);
 }
 
@@ -232,7 +300,7 @@ template <class S>
 void write_field(const field::Counters<S>& /*field*/, const std::type_identity_t<S>& from,
                  FieldWriter& out) {
   for (const auto& counter : S::counters()) {
-    out.to.set(*out.next++, from.*counter.member);
+    out.number(from.*counter.member);
   }
 }
 
@@ -247,12 +315,34 @@ void encode_fields(const T& message, Frame& frame) {
 
 // ---- reading ----
 
-/// Where the fields of a struct come from, taken in the order of its list.
+/// Where the fields of a struct come from, taken in the order of its list. A message may be shorter
+/// than the schema: the rest is 0 or empty.
 struct FieldReader {
-  capnp::DynamicStruct::Reader from;
-  const capnp::StructSchema::Field* next;
+  kj::ArrayPtr<const kj::byte> data;
+  capnp::List<capnp::AnyPointer>::Reader pointers;
+  const std::uint32_t* next;
   std::string_view message;
   const SegmentReader& segments;
+
+  template <Number T>
+  T number() {
+    const auto place = *next++;
+    WireNumber<T> wire{};
+    if constexpr (std::is_same_v<T, bool>) {
+      wire = place / 8 < data.size() && (data[place / 8] >> place % 8 & 1) != 0;
+    } else if (place + sizeof(wire) <= data.size()) {
+      std::memcpy(&wire, &data[place], sizeof(wire));
+    }
+    if constexpr (std::is_same_v<T, Errc>) {
+      return errc_from_wire(wire);
+    } else {
+      return static_cast<T>(wire);
+    }
+  }
+  capnp::AnyPointer::Reader pointer() {
+    const auto place = *next++;
+    return place < pointers.size() ? pointers[place] : capnp::AnyPointer::Reader();
+  }
 };
 
 template <class T>
@@ -272,27 +362,28 @@ Status read_fields(T& to, FieldReader& in) {
 }
 
 template <class T>
-Status read_struct(T& to, capnp::DynamicStruct::Reader from, std::string_view message,
+Status read_struct(T& to, typename Fields<T>::Root::Reader from, std::string_view message,
                    const SegmentReader& segments) {
-  FieldReader in{from, schema_fields<T>().data(), message, segments};
+  const capnp::AnyStruct::Reader any(from);
+  FieldReader in{any.getDataSection(), any.getPointerSection(), field_places<T>(), message,
+                 segments};
   return read_fields(to, in);
 }
 
 template <class S, class M>
 Status read_field(const field::Value<S, M>& field, std::type_identity_t<S>& to, FieldReader& in) {
-  const auto value = in.from.get(*in.next++);
   if constexpr (Number<M>) {
-    to.*field.member = from_dynamic<M>(value);
+    to.*field.member = in.number<M>();
     return ok_status();
   } else {
-    return read_struct(to.*field.member, value.template as<capnp::DynamicStruct>(), in.message,
-                       in.segments);
+    return read_struct(to.*field.member, in.pointer().template getAs<typename Fields<M>::Root>(),
+                       in.message, in.segments);
   }
 }
 
 template <class S>
 Status read_field(const field::Text<S>& field, std::type_identity_t<S>& to, FieldReader& in) {
-  const auto text = in.from.get(*in.next++).template as<capnp::Text>();
+  const auto text = in.pointer().getAs<capnp::Text>();
   if (text.size() > field.most_bytes) {
     return corrupt_message(in.message, fmt::format("{}: expected at most {} bytes, found {}",
                                                    field.name, field.most_bytes, text.size()));
@@ -303,7 +394,8 @@ Status read_field(const field::Text<S>& field, std::type_identity_t<S>& to, Fiel
 
 template <class S, class E>
 Status read_field(const field::List<S, E>& field, std::type_identity_t<S>& to, FieldReader& in) {
-  const auto list = in.from.get(*in.next++).template as<capnp::DynamicList>();
+  using Root = typename ListRoot<E>::Type;
+  const auto list = in.pointer().template getAs<capnp::List<Root>>();
   if (list.size() > field.most) {
     return corrupt_message(
         in.message, fmt::format("{}: expected at most {}{}{}, found {}", field.name, field.most,
@@ -313,10 +405,9 @@ Status read_field(const field::List<S, E>& field, std::type_identity_t<S>& to, F
   entries.resize(list.size());
   for (unsigned i = 0; i < list.size(); ++i) {
     if constexpr (Number<E>) {
-      entries[i] = from_dynamic<E>(list[i]);
+      entries[i] = static_cast<E>(list[i]);
     } else {
-      TROUPE_RETURN_IF_ERROR(read_struct(entries[i], list[i].template as<capnp::DynamicStruct>(),
-                                         in.message, in.segments));
+      TROUPE_RETURN_IF_ERROR(read_struct(entries[i], list[i], in.message, in.segments));
     }
   }
   return ok_status();
@@ -330,7 +421,7 @@ Status read_field(const field::Spread<S, M>& field, std::type_identity_t<S>& to,
 template <class S, class M>
 Status read_field(const field::OptionalSpread<S, M>& field, std::type_identity_t<S>& to,
                   FieldReader& in) {
-  const bool is_there = in.from.get(*in.next++).template as<bool>();
+  const bool is_there = in.number<bool>();
   M member{};
   TROUPE_RETURN_IF_ERROR(read_fields(member, in));
   if (is_there) {
@@ -354,7 +445,7 @@ template <class S>
 Status read_field(const field::Counters<S>& /*field*/, std::type_identity_t<S>& to,
                   FieldReader& in) {
   for (const auto& counter : S::counters()) {
-    to.*counter.member = in.from.get(*in.next++).template as<std::uint64_t>();
+    to.*counter.member = in.number<std::uint64_t>();
   }
   return ok_status();
 }

@@ -1,4 +1,6 @@
 // The program as its users meet it: commands, output, exit codes, reports.
+#include "runtime/wire/membership.hpp"
+#include "runtime/wire/messages.hpp"
 #include "tests/support/checked_memory.hpp"
 #include "tests/support/expect.hpp"
 #include "tests/support/process.hpp"
@@ -70,6 +72,15 @@ TEST_F(Program, QuickstartTrainsToTheAccuracyOfItsRecipe) {
                           "cache_hit_rate", "cache_hit_rate_at_best"}) {
     EXPECT_TRUE(r["epochs"][29].contains(key)) << key;
   }
+  for (const auto& counter : net::EpochCounters::counters()) {
+    const std::string name(counter.name);
+    EXPECT_EQ(r["epochs"][29].contains(name), !counter.is_time()) << name;
+    if (counter.is_time()) {
+      EXPECT_TRUE(r["stages"].contains(std::string(counter.stage()) + "_seconds")) << name;
+    }
+  }
+  EXPECT_GT(r["epochs"][29]["rows"], r["epochs"][29]["rows_remote"]);
+  EXPECT_EQ(r["traffic"].size(), net::LinkTotals::counters().size());
   for (const char* key : {"stages", "traffic", "job", "build", "hardware", "sampling_version"}) {
     EXPECT_TRUE(r.contains(key)) << key;
   }
