@@ -139,17 +139,21 @@ TEST_F(PassTest, NumbersInTheTraceDifferByEpochPurposeAndBatch) {
 }
 
 TEST_F(PassTest, TheTimeWithoutABatchIsCounted) {
-  auto pass = begin(options(2));
+  auto pass = begin(options(4));
   const auto requests = request_all(pass);
 
   pass.next(at(1));
   pass.next(at(2));
   pass.put(0, ready(requests[0].batch));
   pass.next(at(4));
-
   EXPECT_EQ(pass.waited_since(), at(1));
   pass.end_step();
-  EXPECT_EQ(pass.finish_epoch(at(5)).counters.wait_ns, 3'000'000'000U);
+  pass.put(1, ready(requests[1].batch));
+  pass.next(at(6));
+  EXPECT_FALSE(pass.waited_since()) << "the second batch was there";
+  pass.end_step();
+
+  EXPECT_EQ(pass.finish_epoch(at(7)).counters.wait_ns, 3'000'000'000U);
 }
 
 TEST_F(PassTest, ABatchThatIsThereIsNotAwaited) {
