@@ -17,8 +17,6 @@ namespace {
 /// The layer under way, for those who requested it.
 struct Layer {
   std::vector<caf::response_promise> promises;  ///< Repeats of the request wait together
-  std::uint64_t id = 0;                         ///< Answers to an earlier one are dropped
-  net::InferRequest request;
   TraceTrack::TimePoint began{};
   std::size_t stores_missing = 0;
 };
@@ -33,8 +31,6 @@ struct EvaluatorState {
   std::function<caf::actor()> trainer;
   std::optional<ExactInference> inference;
   std::optional<Layer> layer;
-  std::uint64_t next_layer = 0;
-  std::optional<std::pair<net::InferRequest, net::InferResult>> last;
 };
 using Evaluator = caf::stateful_actor<EvaluatorState>;
 
@@ -50,8 +46,9 @@ void fail(Evaluator* self, const Error& why) {
   self->state.path->forget();
 }
 
-bool is_current(const Evaluator* self, std::uint64_t layer) {
-  return self->state.layer && self->state.layer->id == layer;
+/// Answers to a layer before the one under way are dropped.
+bool is_current(const Evaluator* self, std::uint64_t turn) {
+  return self->state.layer && self->state.inference->turn() == turn;
 }
 
 void finish(Evaluator* self) {
@@ -59,7 +56,6 @@ void finish(Evaluator* self) {
   self->state.layer.reset();
   self->state.options.trace.slice("infer a layer", layer.began);
   const auto result = self->state.inference->finish();
-  self->state.last = std::pair(layer.request, result);
   for (auto& promise : layer.promises) {
     promise.deliver(Ref<net::InferResult>(net::InferResult(result)));
   }
@@ -80,8 +76,8 @@ void store_outputs(Evaluator* self) {
     state.holders->request_nearest<net::Done>(
         state.host->holders[raw(key.first)], !replicated,
         Ref<StoreTensor>(StoreTensor{state.inference->tensor(), key.second, rows}),
-        [self, id = layer.id, replicated](const Result<Ref<net::Done>>& stored) {
-          if (!is_current(self, id)) {
+        [self, turn = state.inference->turn(), replicated](const Result<Ref<net::Done>>& stored) {
+          if (!is_current(self, turn)) {
             return;
           }
           if (!stored && !replicated) {
@@ -102,11 +98,11 @@ void compute(Evaluator* self, std::uint64_t block, const Ref<ReadyBatch>& ready,
   self->request(state.inferrer, caf::infinite,
                 Ref<InferBlock>(state.inference->computation(block, ready)))
       .then(
-          [self, block, id = state.layer->id, flow,
+          [self, block, turn = state.inference->turn(), flow,
            began = state.options.trace.now()](const Ref<BlockInferred>& done) {
             auto& after = self->state;
             after.options.trace.slice("compute a block", began, flow);
-            if (!is_current(self, id)) {
+            if (!is_current(self, turn)) {
               return;
             }
             after.inference->computed(block, done->edges);
@@ -115,24 +111,17 @@ void compute(Evaluator* self, std::uint64_t block, const Ref<ReadyBatch>& ready,
             }
             pump(self);
           },
-          [self, id = state.layer->id](const caf::error& error) {
-            if (is_current(self, id)) {
+          [self, turn = state.inference->turn()](const caf::error& error) {
+            if (is_current(self, turn)) {
               fail(self, from_caf(error));
             }
           });
 }
 
-/// A block in the trace. Trainers' batches have other numbers: theirs lack the highest bit.
-std::uint64_t flow_of(const EvaluatorState& state, std::uint64_t block) {
-  const std::uint64_t host = raw(state.host->host) & 0x7FFFU;
-  const auto number = (host << 48) | ((state.layer->id & 0xFFFFU) << 32) | (block & 0xFFFFFFFFU);
-  return state.options.trace.on() ? number | std::uint64_t{1} << 63 : 0;
-}
-
 void ask(Evaluator* self, ExactInference::Ask asked) {
   auto& state = self->state;
   const auto block = asked.block;
-  const auto flow = asked.request.flow = flow_of(state, block);
+  const auto flow = asked.request.flow;
   state.path->ask(block, Ref<SampleBatch>(std::move(asked.request)),
                   [self, block, flow](const Result<Ref<ReadyBatch>>& ready) {
                     if (!ready) {
@@ -154,12 +143,8 @@ void pump(Evaluator* self) {
 }
 
 void begin_layer(Evaluator* self) {
-  self->state.inference->begin(self->state.layer->request.layer);
+  self->state.inference->begin(self->state.inference->request().layer);
   pump(self);
-}
-
-bool is_same(const net::InferRequest& a, const net::InferRequest& b) {
-  return a.round == b.round && a.layer == b.layer && a.best == b.best;
 }
 
 /// The first layer begins with the trainer's answer.
@@ -169,12 +154,12 @@ void read_parameters(Evaluator* self) {
   if (!trainer) {
     return fail(self, Error(Errc::peer_lost, "there is no trainer to read parameters from"));
   }
-  const auto id = state.layer->id;
+  const auto turn = state.inference->turn();
   self->request(trainer, state.host->request_deadline,
-                Ref<net::ReadParameters>(net::ReadParameters{state.layer->request.best}))
+                Ref<net::ReadParameters>(net::ReadParameters{state.inference->request().best}))
       .then(
-          [self, id](const Ref<net::ParameterVector>& parameters) {
-            if (!is_current(self, id)) {
+          [self, turn](const Ref<net::ParameterVector>& parameters) {
+            if (!is_current(self, turn)) {
               return;
             }
             if (const auto set = self->state.inference->set_parameters(parameters->values); !set) {
@@ -182,8 +167,8 @@ void read_parameters(Evaluator* self) {
             }
             begin_layer(self);
           },
-          [self, id](const caf::error& error) {
-            if (is_current(self, id)) {
+          [self, turn](const caf::error& error) {
+            if (is_current(self, turn)) {
               fail(self, from_caf(error));
             }
           });
@@ -192,23 +177,21 @@ void read_parameters(Evaluator* self) {
 void infer(Evaluator* self, const net::InferRequest& request) {
   auto& state = self->state;
   auto promise = self->make_response_promise();
-  if (state.layer && is_same(state.layer->request, request)) {
+  if (state.layer && state.inference->answers(request)) {
     state.layer->promises.push_back(std::move(promise));
     return;
   }
-  if (!state.layer && state.last && is_same(state.last->first, request)) {
-    promise.deliver(Ref<net::InferResult>(net::InferResult(state.last->second)));
+  if (const auto result = state.inference->finished(request); result && !state.layer) {
+    promise.deliver(Ref<net::InferResult>(*result));
     return;
   }
   fail(self, Error(Errc::cancelled, "another layer was asked for"));
-  if (const auto may_begin = state.inference->check(request.layer); !may_begin) {
-    promise.deliver(to_caf(may_begin.error()));
+  if (const auto accepted = state.inference->accept(request); !accepted) {
+    promise.deliver(to_caf(accepted.error()));
     return;
   }
   auto& layer = state.layer.emplace();
   layer.promises.push_back(std::move(promise));
-  layer.id = state.next_layer++;
-  layer.request = request;
   layer.began = state.options.trace.now();
   if (request.layer > 0) {
     return begin_layer(self);
@@ -229,7 +212,8 @@ caf::behavior evaluator(Evaluator* self, std::shared_ptr<const HostContext> host
   auto& state = self->state;
   state.inference.emplace(options.inference,
                           InferenceHost{host->process, host->graph, host->book, host->parts,
-                                        [host](PartId part) { return host->scores(part); }});
+                                        [host](PartId part) { return host->scores(part); },
+                                        host->host, options.trace.on()});
   state.host = std::move(host);
   state.options = std::move(options);
   state.inferrer = std::move(inferrer);

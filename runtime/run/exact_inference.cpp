@@ -42,6 +42,10 @@ void append_label(const PartNodes& nodes, std::uint64_t local, net::ScoreResult&
   result.labels.insert(result.labels.end(), known.begin(), known.end());
 }
 
+bool is_same(const net::InferRequest& a, const net::InferRequest& b) {
+  return a.round == b.round && a.layer == b.layer && a.best == b.best;
+}
+
 }  // namespace
 
 std::vector<nn::InferStage> stages_of(const nn::Network& network, bool embeddings) {
@@ -64,6 +68,22 @@ Status ExactInference::check(std::uint32_t layer) const {
                              layer, stages_.size()));
   }
   return ok_status();
+}
+
+Status ExactInference::accept(const net::InferRequest& request) {
+  TROUPE_RETURN_IF_ERROR(check(request.layer));
+  request_ = request;
+  ++turn_;
+  return ok_status();
+}
+
+bool ExactInference::answers(const net::InferRequest& request) const {
+  return turn_ > 0 && is_same(request_, request);
+}
+
+std::optional<net::InferResult> ExactInference::finished(const net::InferRequest& request) const {
+  return finished_ && is_same(finished_->first, request) ? std::optional(finished_->second)
+                                                         : std::nullopt;
 }
 
 Status ExactInference::set_parameters(const Segment& values) {
@@ -181,6 +201,13 @@ void ExactInference::begin(std::uint32_t layer) {
   }
 }
 
+/// Trainers' batches have other numbers in the trace: theirs lack the highest bit.
+std::uint64_t ExactInference::flow(std::uint64_t block) const {
+  const std::uint64_t host = raw(host_.id) & 0x7FFFU;
+  const auto number = (host << 48) | ((turn_ & 0xFFFFU) << 32) | (block & 0xFFFFFFFFU);
+  return host_.traced ? number | std::uint64_t{1} << 63 : 0;
+}
+
 ExactInference::Ask ExactInference::ask(std::uint64_t number, const Block& block) const {
   const auto [part, type] = block.output;
   const auto first = host_.parts.at(part)->nodes_of(type).first;
@@ -189,6 +216,7 @@ ExactInference::Ask ExactInference::ask(std::uint64_t number, const Block& block
   ask.request.seed_type = type;
   ask.request.sample = sample_;
   ask.request.collect = collect_;
+  ask.request.flow = flow(number);
   for (std::uint64_t i = 0; i < block.nodes.count; ++i) {
     ask.request.seeds.push_back(advance(first, block.nodes.first + i));
   }
@@ -246,6 +274,7 @@ net::InferResult ExactInference::finish() {
     logits_.insert(outputs_.begin(), outputs_.end());
   }
   outputs_.clear();
+  finished_.emplace(request_, result_);
   return result_;
 }
 

@@ -18,6 +18,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,6 +42,8 @@ struct InferenceHost {
   std::shared_ptr<const PartitionBook> book;
   std::map<PartId, std::shared_ptr<const Part>> parts;
   std::function<bool(PartId)> scores;  ///< Whether this host gives the scores of a part
+  HostId id{};
+  bool traced = false;  ///< Blocks have numbers in the trace
 };
 
 /// The computation of one block.
@@ -65,7 +68,7 @@ struct BlockInferred {
 /// The stages that exact inference takes.
 std::vector<nn::InferStage> stages_of(const nn::Network& network, bool embeddings);
 
-/// Lifecycle: per layer begin(); next() and, for each answer, arrived(), a computation() and
+/// Lifecycle: per layer accept() and begin(); next() and, for each answer, arrived(), a computation() and
 ///   computed(), until that says so; then outputs(). Parameters are set before the first layer
 /// Threads:   one at a time; computations on any
 class ExactInference {
@@ -83,6 +86,16 @@ class ExactInference {
   std::uint32_t layers() const { return static_cast<std::uint32_t>(stages_.size()); }
   /// \errors failed_precondition: no such layer, or not the first one and no parameters yet
   Status check(std::uint32_t layer) const;
+  /// The layer of a request is the next one. \errors as check()
+  Status accept(const net::InferRequest& request);
+  /// Accepted last.
+  const net::InferRequest& request() const { return request_; }
+  /// Counts accepted requests.
+  std::uint64_t turn() const { return turn_; }
+  /// Whether the request accepted last was this one, which is made again.
+  bool answers(const net::InferRequest& request) const;
+  /// The result of a request that is made again. Nothing: it is not that of the layer finished last.
+  std::optional<net::InferResult> finished(const net::InferRequest& request) const;
   /// \param values  float32 [parameters of the network]
   /// \errors data_corruption: another number of them
   Status set_parameters(const Segment& values);
@@ -127,6 +140,7 @@ class ExactInference {
   std::shared_ptr<const CollectOptions> stage_inputs() const;
   std::shared_ptr<const SampleOptions> stage_sample() const;
   BlockInputs block_inputs(const Part& part, const nn::InferStage::Output& output) const;
+  std::uint64_t flow(std::uint64_t block) const;
   Ask ask(std::uint64_t number, const Block& block) const;
 
   ExactInferenceOptions options_;
@@ -135,6 +149,9 @@ class ExactInference {
   std::vector<std::uint64_t> work_;  ///< [layers]
   Segment parameters_;               ///< float32; empty: not set yet
 
+  net::InferRequest request_;
+  std::uint64_t turn_ = 0;
+  std::optional<std::pair<net::InferRequest, net::InferResult>> finished_;
   std::uint32_t layer_ = 0;
   std::shared_ptr<const SampleOptions> sample_;
   std::shared_ptr<const CollectOptions> collect_;

@@ -28,7 +28,8 @@ class Inference : public ::testing::Test {
   }
 
   /// Of a host with some of the parts.
-  ExactInference on_host(const std::set<std::uint32_t>& parts, std::uint64_t block_bytes = 400) {
+  ExactInference on_host(const std::set<std::uint32_t>& parts, std::uint64_t block_bytes = 400,
+                         bool traced = false) {
     ExactInferenceOptions options;
     options.network = network_;
     options.decoders = testing::collect_options(cut_)->decoders;
@@ -43,6 +44,7 @@ class Inference : public ::testing::Test {
         "host 0", std::make_shared<const GraphInfo>(cut_.info), cut_.book, {}, [](PartId) {
           return true;
         }};
+    host.traced = traced;
     for (const auto part : parts) {
       host.parts[PartId{part}] = cut_.parts[part];
     }
@@ -168,6 +170,55 @@ TEST_F(Inference, LayersOutOfTurnAreRefused) {
   ASSERT_OK(inference.set_parameters(parameters_));
   EXPECT_OK(inference.check(1));
   EXPECT_ERROR(inference.check(2), Errc::failed_precondition, "layer 2 of 2");
+}
+
+TEST_F(Inference, ARequestThatIsMadeAgainIsKnown) {
+  auto inference = on_host({});
+  const net::InferRequest first{.round = 1, .layer = 0, .best = true};
+  const net::InferRequest second{.round = 1, .layer = 1, .best = true};
+  EXPECT_FALSE(inference.answers({}));
+
+  ASSERT_OK(inference.accept(first));
+  ASSERT_OK(inference.set_parameters(parameters_));
+  EXPECT_TRUE(inference.answers(first));
+  EXPECT_FALSE(inference.answers({.round = 2, .layer = 0, .best = true}));
+  EXPECT_FALSE(inference.answers({.round = 1, .layer = 0, .best = false}));
+  EXPECT_FALSE(inference.finished(first));
+  inference.begin(0);
+  inference.finish();
+
+  EXPECT_TRUE(inference.finished(first));
+  EXPECT_FALSE(inference.finished(second));
+  ASSERT_OK(inference.accept(second));
+  EXPECT_FALSE(inference.answers(first));
+  EXPECT_TRUE(inference.finished(first)) << "until the next layer is finished";
+}
+
+TEST_F(Inference, ARefusedRequestIsNotAccepted) {
+  auto inference = on_host({0});
+  const net::InferRequest early{.round = 1, .layer = 1, .best = false};
+
+  EXPECT_ERROR(inference.accept(early), Errc::failed_precondition, "out of turn");
+
+  EXPECT_FALSE(inference.answers(early));
+  EXPECT_EQ(inference.turn(), 0U);
+}
+
+TEST_F(Inference, BlocksOfALayerHaveNumbersOfTheirOwnInTheTrace) {
+  std::set<std::uint64_t> flows;
+  for (const bool traced : {false, true}) {
+    auto inference = on_host({0, 1, 2}, 1, traced);
+    ASSERT_OK(inference.set_parameters(parameters_));
+    for (const std::uint32_t round : {1U, 2U}) {
+      ASSERT_OK(inference.accept({.round = round, .layer = 0, .best = false}));
+      inference.begin(0);
+      for (const auto& asked : inference.next()) {
+        flows.insert(asked.request.flow);
+      }
+    }
+  }
+
+  EXPECT_EQ(flows.size(), 5U) << "two blocks of each layer; 0 without a trace";
 }
 
 TEST_F(Inference, ACancelledLayerLeavesNothingToRequest) {
