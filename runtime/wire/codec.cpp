@@ -1,9 +1,10 @@
 #include "runtime/wire/codec.hpp"
 
 #include "runtime/wire/codec_by_hand.hpp"
-#include "runtime/wire/codec_fields.hpp"
 #include "runtime/wire/membership_fields.hpp"
 #include "runtime/wire/message_fields.hpp"
+#include "runtime/wire/read_fields.hpp"
+#include "runtime/wire/write_fields.hpp"
 
 namespace troupe::net {
 namespace {

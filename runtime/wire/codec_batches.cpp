@@ -2,9 +2,9 @@
 #include "runtime/wire/codec_batch_key.hpp"
 #include "runtime/wire/codec_batch_lists.hpp"
 #include "runtime/wire/codec_by_hand.hpp"
-#include "runtime/wire/codec_fields.hpp"
 #include "runtime/wire/codec_support.hpp"
 #include "runtime/wire/message_fields.hpp"
+#include "runtime/wire/write_fields.hpp"
 
 #include <algorithm>
 

@@ -1,8 +1,8 @@
 #include "runtime/wire/codec_batch_key.hpp"
 #include "runtime/wire/codec_batch_lists.hpp"
 #include "runtime/wire/codec_by_hand.hpp"
-#include "runtime/wire/codec_fields.hpp"
 #include "runtime/wire/message_fields.hpp"
+#include "runtime/wire/read_fields.hpp"
 
 #include <algorithm>
 

@@ -1,13 +1,13 @@
 #pragma once
 /// \file fields.hpp
 /// Kinds of fields of which the lists of messages are made (message_fields.hpp,
-/// membership_fields.hpp). The codec (codec_fields.hpp), tests and example messages follow from the
+/// membership_fields.hpp). The codec (write_fields.hpp, read_fields.hpp), tests and example messages follow from the
 /// lists. A name is that of the schema; a kind says how the member of the C++ struct travels.
 #include "runtime/base/buffer.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -125,6 +125,25 @@ constexpr auto counters() {
 }
 
 }  // namespace field
+
+template <class Kind>
+constexpr std::size_t segments_of(const Kind& /*field*/) {
+  return 0;
+}
+template <class S, class M, class E>
+constexpr std::size_t segments_of(const field::Array<S, M, E>& field) {
+  return field.segment + 1;
+}
+
+/// Bulk segments of a message.
+template <class T>
+constexpr std::size_t segment_count() {
+  return std::apply(
+      [](const auto&... field) {
+        return std::max({std::size_t{0}, segments_of(field)...});
+      },
+      Fields<T>::fields);
+}
 
 /// "Join" of troupe::net::Join.
 template <class T>

@@ -1,7 +1,6 @@
 #pragma once
 /// \file message_fields.hpp
-/// How the messages of a run travel: the fields of messages.hpp, and the structs of the schema for
-/// messages whose codecs are written by hand (codec_by_hand.hpp). Only for codecs and tests.
+/// How the messages of a run travel: the fields of messages.hpp. Only for codecs and tests.
 #include "runtime/feature/batch_trace.hpp"
 #include "runtime/net/frame_message.hpp"
 #include "runtime/wire/codec_support.hpp"
@@ -11,41 +10,12 @@
 #include "schema/control.capnp.h"
 #include "schema/gradients.capnp.h"
 #include "schema/recovery.capnp.h"
-#include "schema/rows.capnp.h"
-#include "schema/sampling.capnp.h"
 
 namespace troupe::net {
 
 inline constexpr std::size_t max_role_bytes = 256;
 inline constexpr std::size_t max_lost_ranks = 65536;
 inline constexpr std::size_t max_counted_hops = 255;
-
-// ---- by hand ----
-
-template <class SchemaStruct>
-struct ByHand {
-  using Root = SchemaStruct;
-};
-template <>
-struct Fields<HopRequest> : ByHand<wire::HopRequest> {};
-template <>
-struct Fields<HopReply> : ByHand<wire::HopReply> {};
-template <>
-struct Fields<RowRequest> : ByHand<wire::RowRequest> {};
-template <>
-struct Fields<RowReply> : ByHand<wire::RowReply> {};
-template <>
-struct Fields<WriteRows> : ByHand<wire::WriteRows> {};
-template <>
-struct Fields<SampleBatch> : ByHand<wire::SampleBatch> {};
-template <>
-struct Fields<ReadyBatch> : ByHand<wire::ReadyBatch> {};
-template <>
-struct Fields<StateReply> : ByHand<wire::TrainingState> {};
-template <>
-struct Fields<Restore> : ByHand<wire::Restore> {};
-template <>
-struct Fields<KeepState> : ByHand<wire::KeepState> {};
 
 // ---- inside messages ----
 

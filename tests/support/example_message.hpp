@@ -3,7 +3,7 @@
 /// Messages with something in every field, made from their lists of fields: for tests of codecs and
 /// seeds of fuzz targets.
 #include "runtime/base/counters.hpp"
-#include "runtime/wire/codec_fields.hpp"
+#include "runtime/wire/field_places.hpp"
 #include "runtime/wire/membership_fields.hpp"
 #include "runtime/wire/message_fields.hpp"
 

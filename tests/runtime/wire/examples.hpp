@@ -2,6 +2,7 @@
 /// \file examples.hpp
 /// One example of every message, for typed tests over all of them.
 #include "runtime/wire/codec.hpp"
+#include "runtime/wire/codec_by_hand.hpp"
 #include "tests/runtime/net/net_test_support.hpp"
 #include "tests/support/example_message.hpp"
 

@@ -1,4 +1,6 @@
-#include "runtime/wire/codec_fields.hpp"
+#include "runtime/wire/field_places.hpp"
+
+#include "runtime/base/assert.hpp"
 
 namespace troupe::net {
 
