@@ -27,6 +27,8 @@ constexpr std::size_t hosts_at_once = 8;
 /// Rsync gives up on a host that says nothing for so long, in seconds: reading one large file to
 /// compare it takes a while.
 constexpr const char* longest_silence = "300";
+/// Of a copy that failed without a reason.
+constexpr int most_repeats = 3;
 
 /// $1: the working folder or nothing; then files whose folders are made, so that rsync's first trouble is
 /// not one for each file.
@@ -143,7 +145,9 @@ class RemoteHost {
   /// Runs a program with `input`, which it reads before it prints much. \returns what it prints
   Result<std::string> run(const std::vector<std::string>& words, std::string_view input) const {
     TROUPE_ASSIGN_OR_RETURN(auto ran, run_once(words, input));
-    if (!ran.end.success && ran.end.errors.empty() && !is_away(ran.end)) {
+    for (int again = 0;
+         again < most_repeats && !ran.end.success && ran.end.errors.empty() && !is_away(ran.end);
+         ++again) {
       // The other end's reason may be lost with the connection; copying again is harmless.
       TROUPE_ASSIGN_OR_RETURN(ran, run_once(words, input));
     }

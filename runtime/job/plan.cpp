@@ -1,9 +1,9 @@
 #include "runtime/job/plan.hpp"
 
+#include "runtime/base/saturating.hpp"
 #include "runtime/job/job_file.hpp"
 #include "runtime/job/memory_plan.hpp"
 #include "runtime/job/reach.hpp"
-#include "runtime/base/saturating.hpp"
 #include "runtime/nn/catalog.hpp"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 #include "runtime/job/reach.hpp"
 
-#include "runtime/job/fanout.hpp"
 #include "runtime/base/saturating.hpp"
+#include "runtime/job/fanout.hpp"
 
 #include <algorithm>
 

@@ -445,13 +445,13 @@ TEST_F(Sessions, RowsThatWereLostWithTheirHolderAreNotTakenForZeros) {
     TROUPE_RETURN_IF_ERROR(session.barrier(20s));
     if (session.rank() == Rank{0}) {
       EXPECT_TRUE(cluster->cluster().kill(ProcessId{0}, "holder of part 1"));
-      EXPECT_ERROR(session.read_rows(1, nodes), Errc::not_found, "tensor 1");
+      EXPECT_ERROR(session.read_rows(1, nodes), Errc::peer_lost, "tensor 1");
       return session.write_rows(1, nodes, ones.view());
     }
     return session.barrier(20s);
   });
 
-  EXPECT_ERROR(cluster->wait().status, Errc::failed_precondition, "part 1");
+  EXPECT_ERROR(cluster->wait().status, Errc::peer_lost, "tensor 1");
 }
 
 }  // namespace

@@ -24,8 +24,7 @@ TEST(ModelKinds, KnownOnesWithoutAConvolutionAreRefused) {
   const ModelOptions options{.layers = 1, .in_dim = 1, .out_dim = 1};
   const ModelKind planned{.name = "planned", .help = "for this test"};
 
-  EXPECT_ERROR(make_network(options, planned), Errc::unimplemented,
-               ", got \"planned\"");
+  EXPECT_ERROR(make_network(options, planned), Errc::unimplemented, ", got \"planned\"");
 }
 
 }  // namespace
