@@ -32,8 +32,13 @@ bool may_differ(std::string_view pointer, const Json& now) {
   return by_place || more_epochs;
 }
 
+struct WrittenJob {
+  std::uint64_t world = 0;
+  Json complete;  ///< with the defaults of keys that the writer did not know
+};
+
 /// \errors data_corruption: its hosts cannot be read
-Result<std::uint64_t> world_of(const std::string& job) {
+Result<WrittenJob> read_written(const std::string& job) {
   TROUPE_ASSIGN_OR_RETURN(const auto reading, parse_job(job, {}, {}));
   for (const auto& problem : reading.problems) {
     if (problem.pointer == "/cluster/hosts" || problem.pointer == "/cluster/trainers_per_host" ||
@@ -42,11 +47,18 @@ Result<std::uint64_t> world_of(const std::string& job) {
                                               to_string(std::span(&problem, 1)));
     }
   }
-  return std::uint64_t{reading.job.cluster.world()};
+  const auto complete = json_of_text(reading.job.json);
+  return WrittenJob{reading.job.cluster.world(),
+                    complete.is_object() ? complete.flatten() : Json::object()};
 }
 
 std::string text_of(const Json& flat, const std::string& pointer) {
   return flat.contains(pointer) ? text_of_json(flat.at(pointer)) : "nothing";
+}
+
+/// An older program did what the default of a key says that came later.
+std::string old_text_of(const Json& old_flat, const Json& complete, const std::string& pointer) {
+  return text_of(old_flat.contains(pointer) ? old_flat : complete, pointer);
 }
 
 }  // namespace
@@ -58,11 +70,11 @@ Status check_resumable(const std::string& written, const Job& job) {
     return Error(Errc::data_corruption, "checkpoint: the job in it is no JSON object");
   }
   std::vector<std::string> differences;
-  TROUPE_ASSIGN_OR_RETURN(const auto world, world_of(written));
+  TROUPE_ASSIGN_OR_RETURN(const auto old, read_written(written));
   try {
-    if (world != job.cluster.world()) {
+    if (old.world != job.cluster.world()) {
       differences.push_back(
-          fmt::format("number of ranks: was {}, is {}", world, job.cluster.world()));
+          fmt::format("number of ranks: was {}, is {}", old.world, job.cluster.world()));
     }
     const auto old_flat = then.flatten();
     const auto new_flat = now.flatten();
@@ -73,7 +85,7 @@ Status check_resumable(const std::string& written, const Job& job) {
       }
     }
     for (const auto& pointer : pointers) {
-      const auto was = text_of(old_flat, pointer);
+      const auto was = old_text_of(old_flat, old.complete, pointer);
       const auto is = text_of(new_flat, pointer);
       if (was != is && !may_differ(pointer, now)) {
         differences.push_back(fmt::format("{}: was {}, is {}", pointer, was, is));

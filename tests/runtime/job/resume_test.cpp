@@ -3,6 +3,8 @@
 #include "runtime/job/job_file.hpp"
 #include "tests/support/expect.hpp"
 
+#include <nlohmann/json.hpp>
+
 namespace troupe {
 namespace {
 
@@ -42,6 +44,17 @@ TEST(Resume, WhatResultsDependOnMustBeTheSame) {
   EXPECT_ERROR(resumable({}, {"model.hidden=8"}), Errc::failed_precondition, "/model/hidden");
   EXPECT_ERROR(resumable({}, {"eval.max_batches=1"}), Errc::failed_precondition,
                "/eval/max_batches");
+}
+
+TEST(Resume, KeysThatTheWriterDidNotKnowHadTheirDefaults) {
+  auto written = nlohmann::json::parse(overridden({}).json);
+  written["model"].erase("heads");
+  written["train"].erase("pos_weight");
+  written["sample"].erase("choice");
+
+  EXPECT_OK(check_resumable(written.dump(), overridden({})));
+  EXPECT_ERROR(check_resumable(written.dump(), overridden({"model.kind=gat", "model.heads=4"})),
+               Errc::failed_precondition, "/model/heads: was 1, is 4");
 }
 
 TEST(Resume, ALengthThatTheScheduleDependsOnMustBeTheSame) {
