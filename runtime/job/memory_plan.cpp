@@ -4,6 +4,7 @@
 #include "runtime/base/saturating.hpp"
 #include "runtime/job/job_file.hpp"
 #include "runtime/job/reach.hpp"
+#include "runtime/nn/catalog.hpp"
 #include "runtime/nn/ops/linear.hpp"
 
 #include <algorithm>
