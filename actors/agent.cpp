@@ -14,7 +14,7 @@ namespace {
 struct AgentState {
   const char* name = "troupe.agent";
   AgentOptions options;
-  std::set<net::ProcessLife> started;  ///< a link may bring a request again
+  std::set<net::ProcessInstance> started;  ///< a link may bring a request again
 };
 using Agent = caf::stateful_actor<AgentState>;
 
@@ -23,13 +23,13 @@ caf::behavior agent(Agent* self, AgentOptions options) {
   return {
       [self](const Ref<net::SpawnProcess>& request) {
         auto promise = self->make_response_promise();
-        const bool is_new = self->state.started.insert(request->life).second;
+        const bool is_new = self->state.started.insert(request->instance).second;
         const auto spawned = is_new ? self->state.options.spawn(*request) : ok_status();
         deliver(promise,
                 spawned ? Result<net::Done>(net::Done{}) : Result<net::Done>(spawned.error()));
       },
       [self](const Ref<net::KillProcess>& request) {
-        self->state.options.kill(request->life);
+        self->state.options.kill(request->instance);
         return Ref<net::Done>(net::Done{});
       },
       [self](const Ref<net::EndProcess>& end) {

@@ -19,12 +19,12 @@ void tell_members(Registrar* self) {
   auto& state = self->state;
   const Ref<net::Members> table(state.roster->table(state.options.generation()));
   for (const auto& entry : table->entries) {
-    const auto member = state.options.member(entry.life.process);
+    const auto member = state.options.member(entry.instance.process);
     if (!member) {
       continue;
     }
     self->request(member, caf::infinite, table)
-        .then([self, id = entry.life.process, number = table->number](
+        .then([self, id = entry.instance.process, number = table->number](
                   const Ref<net::Done>&) { carry_out(self, self->state.roster->told(id, number)); },
               [](const caf::error&) {});  // its loss is noticed elsewhere
   }
@@ -58,7 +58,7 @@ struct Doing {
   void operator()(const Roster::StartAgent& start) { start_after(self, start); }
   void operator()(const Roster::Spawn& what) { start_after(self, what); }
   void operator()(const Roster::Kill& what) { kill(self, what); }
-  void operator()(const Roster::Drop& drop) { options.drop(drop.life, drop.why); }
+  void operator()(const Roster::Drop& drop) { options.drop(drop.instance, drop.why); }
   void operator()(const Roster::TellMembers&) { tell_members(self); }
   void operator()(const Roster::Say& say) { options.say(say.line); }
   void operator()(const Roster::Changed&) { options.changed(*self->state.roster); }
@@ -85,23 +85,23 @@ void carry_out(Registrar* self, const Roster::Actions& actions) {
 
 namespace {
 
-Result<net::Welcome> give_life(State& state, const net::Join& request) {
+Result<net::Welcome> give_incarnation(State& state, const net::Join& request) {
   net::Welcome welcome;
   TROUPE_ASSIGN_OR_RETURN(welcome.incarnation, state.roster->apply(request));
   welcome.store = state.options.welcome.store;
   welcome.store_checksum = state.options.welcome.store_checksum;
-  state.options.give({request.life.process, welcome.incarnation});
+  state.options.give({request.instance.process, welcome.incarnation});
   return welcome;
 }
 
 Result<net::Welcome> join(Registrar* self, const net::Join& request) {
   auto& state = self->state;
-  if (request.life.incarnation == 0) {
-    return give_life(state, request);
+  if (request.instance.incarnation == 0) {
+    return give_incarnation(state, request);
   }
   TROUPE_ASSIGN_OR_RETURN(const auto actions, state.roster->join(request));
   net::Welcome welcome;
-  if (state.options.roster.layout.at(request.life.process).works()) {
+  if (state.options.roster.layout.at(request.instance.process).works()) {
     welcome = state.options.welcome;
     welcome.generation = state.options.generation();
   }
@@ -191,7 +191,7 @@ caf::behavior behavior(Registrar* self, RegistrarOptions options) {
         return done();
       },
       [self, done](const Ref<net::ProcessExited>& exited) {
-        carry_out(self, self->state.roster->lost(exited->life, exited->how, true));
+        carry_out(self, self->state.roster->lost(exited->instance, exited->how, true));
         return done();
       },
       [self, done](const Ref<net::PeerUnreachable>& report) {
@@ -219,7 +219,7 @@ caf::behavior behavior(Registrar* self, RegistrarOptions options) {
       [self](const Ref<net::KeepState>& piece) { keep_state(self, piece); },
       run_continuation,
       [self](const Ref<LinkLost>& lost) {
-        carry_out(self, self->state.roster->lost(lost->life, lost->why, false));
+        carry_out(self, self->state.roster->lost(lost->instance, lost->why, false));
       },
       [self](const Ref<StartNow>& start) { start_now(self, start->action); },
       [self](const Ref<StartDeadline>& late) { start_deadline(self, *late); },

@@ -25,10 +25,12 @@ struct RegistrarOptions {
   std::function<std::uint32_t()> generation;
   std::function<caf::actor(ProcessId)> member;  ///< proxy of its member actor, or null
   std::function<caf::actor(ProcessId)> agent;   ///< proxy of its agent actor, or null
-  std::function<void(HostId, const net::ProcessLife&)> start_agent;  ///< may be empty with `manual`
-  std::function<void(const net::ProcessLife&)> expect;  ///< this life of a process may come now
-  std::function<void(const net::ProcessLife&)> give;    ///< may come by itself, with `manual`
-  std::function<void(const net::ProcessLife&, const std::string& why)>
+  std::function<void(HostId, const net::ProcessInstance&)>
+      start_agent;  ///< may be empty with `manual`
+  std::function<void(const net::ProcessInstance&)>
+      expect;  ///< this incarnation of a process may come now
+  std::function<void(const net::ProcessInstance&)> give;  ///< may come by itself, with `manual`
+  std::function<void(const net::ProcessInstance&, const std::string& why)>
       drop;                                                 ///< closes the link to it
   std::function<void(const Roster&)> changed;               ///< others are there
   std::function<void()> complete;                           ///< once: all are there
@@ -56,7 +58,7 @@ struct RegistrarOptions {
 
 /// The link to a process is down for good.
 struct LinkLost {
-  net::ProcessLife life;
+  net::ProcessInstance instance;
   std::string why;
 };
 

@@ -32,7 +32,7 @@ struct ReturnDeadline {
   std::uint64_t restart = 0;
 };
 struct StartDeadline {
-  net::ProcessLife life;
+  net::ProcessInstance instance;
   std::chrono::milliseconds within;
 };
 
@@ -43,7 +43,7 @@ void carry_out(Registrar* self, const Roster::Actions& actions);
 // registrar_processes.cpp
 void start_after(Registrar* self, const Roster::StartAgent& start);
 void start_after(Registrar* self, const Roster::Spawn& start);
-/// Nothing if it was lost with its agent during the pause: then a later life is to come.
+/// Nothing if it was lost with its agent during the pause: then a later incarnation is to come.
 void start_now(Registrar* self, const Roster::Action& action);
 void start_deadline(Registrar* self, const StartDeadline& late);
 void kill(Registrar* self, const Roster::Kill& kill);

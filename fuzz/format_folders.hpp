@@ -115,7 +115,7 @@ inline std::vector<File> ogb_folder() {
           text_file("split/time/test.csv", "2\n")};
 }
 
-inline std::vector<File> typed_ogb_folder() {
+inline std::vector<File> heterogeneous_ogb_folder() {
   const std::string writes = "raw/relations/author___writes___paper/";
   const std::string cites = "raw/relations/paper___cites___paper/";
   return {text_file("raw/num-node-dict.csv", "author,paper\n2,3\n"),
@@ -146,9 +146,12 @@ inline std::vector<File> edgelist_folder() {
 
 /// By the names of the corpus' inputs.
 inline std::map<std::string, std::vector<File>> format_folders() {
-  return {{"npy-graph", npy_graph_folder()}, {"dgl", dgl_folder()},
-          {"graphbolt", graphbolt_folder()}, {"ogb", ogb_folder()},
-          {"ogb-typed", typed_ogb_folder()}, {"triples", triples_folder()},
+  return {{"npy-graph", npy_graph_folder()},
+          {"dgl", dgl_folder()},
+          {"graphbolt", graphbolt_folder()},
+          {"ogb", ogb_folder()},
+          {"ogb-heterogeneous", heterogeneous_ogb_folder()},
+          {"triples", triples_folder()},
           {"edgelist", edgelist_folder()}};
 }
 

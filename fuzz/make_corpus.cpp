@@ -161,10 +161,10 @@ void add_two_stages(Corpus& corpus) {
 }
 
 void add_schemas(Corpus& corpus) {
-  corpus.add("typed_schema", "least", R"({ "classes": 2,
+  corpus.add("heterogeneous_schema", "least", R"({ "classes": 2,
   "node_types": { "a": { "count": 50, "features": 3, "labels": true } },
   "edge_types": { "to": { "source": "a", "destination": "a", "edges": 200 } } })");
-  corpus.add("typed_schema", "all-keys", R"({ "classes": 3,
+  corpus.add("heterogeneous_schema", "all-keys", R"({ "classes": 3,
   "node_types": { "author": { "count": 40, "features": 5, "noise": 0.5, "labels": true },
                   "paper": { "count": 90, "features": 4 }, "venue": { "count": 6 } },
   "edge_types": { "writes": { "source": "author", "destination": "paper", "edges": 120,

@@ -106,7 +106,7 @@ void add_process(CLI::App& app, const char* name, ProcessArguments& arguments,
                  ExitCode (*run)(const ProcessArguments&)) {
   auto* command = app.add_subcommand(name, "a process of a run")->group("");
   command->add_option("--process", process)->required();
-  command->add_option("--life", arguments.life.incarnation)->required();
+  command->add_option("--incarnation", arguments.instance.incarnation)->required();
   command->add_option("--name", arguments.name)->required();
   command->add_option("--director", arguments.director)->required();
   command->add_option("--job", arguments.job)->required();
@@ -122,7 +122,7 @@ void add_process(CLI::App& app, const char* name, ProcessArguments& arguments,
     if (rest.size() > 1 && rest.front() == "--program") {
       arguments.program.assign(rest.begin() + 1, rest.end());
     }
-    arguments.life.process = static_cast<ProcessId>(process);
+    arguments.instance.process = static_cast<ProcessId>(process);
     result = run(arguments);
   });
 }

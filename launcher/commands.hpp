@@ -5,10 +5,10 @@
 #include "launcher/exit_code.hpp"
 #include "launcher/progress.hpp"
 #include "runtime/data/formats.hpp"
+#include "runtime/generate/heterogeneous.hpp"
 #include "runtime/generate/powerlaw.hpp"
 #include "runtime/generate/rmat.hpp"
 #include "runtime/generate/sbm.hpp"
-#include "runtime/generate/typed.hpp"
 #include "runtime/partition/hotness.hpp"
 #include "runtime/partition/partitioner.hpp"
 
@@ -158,12 +158,13 @@ ExitCode generate_command(const GenerateArguments& arguments, RmatOptions option
 ExitCode generate_command(const GenerateArguments& arguments, PowerlawOptions options);
 ExitCode generate_command(const GenerateArguments& arguments, SbmOptions options);
 
-struct GenerateTypedArguments {
+struct GenerateHeterogeneousArguments {
   GenerateArguments all;
   std::filesystem::path schema;  ///< JSON file; empty: authors, papers, venues
   std::uint64_t nodes = 10'000;  ///< without a schema
 };
-ExitCode generate_command(const GenerateTypedArguments& arguments, TypedOptions options);
+ExitCode generate_command(const GenerateHeterogeneousArguments& arguments,
+                          HeterogeneousOptions options);
 
 struct SimulateArguments {
   std::uint64_t seed = 0;

@@ -50,7 +50,7 @@ void choose_cluster(FaultPlan& plan, Dice& dice) {
       plan.placement == "server_client" ? static_cast<std::uint32_t>(dice.between(1, 2)) : 0;
   const auto owners = plan.servers > 0 ? plan.servers : hosts;
   plan.replicas = static_cast<std::uint32_t>(dice.between(1, std::min(owners, 2U)));
-  plan.typed = dice.one_in(4);
+  plan.heterogeneous = dice.one_in(4);
   plan.row_cache = dice.one_in(4) ? 20'000 : 0;
   plan.batches_in_flight = dice.one_of(std::array{1U, 2U, 4U, 16U});
   plan.window_bytes = dice.one_of(
@@ -171,7 +171,7 @@ bool is_asked_for(PartId part, const FaultPlan& plan, const Layout& layout) {
     const bool samples = samples_own || !process.samples_for.empty();
     return samples && !std::ranges::binary_search(process.maps, part);
   };
-  return (!plan.typed && layout.workers().size() > 1) ||
+  return (!plan.heterogeneous && layout.workers().size() > 1) ||
          std::ranges::any_of(layout.processes, asks);
 }
 
@@ -186,7 +186,7 @@ void add_fatal(FaultPlan& plan, std::uint64_t steps, Dice& dice) {
   const auto layout = layout_of(plan);
   const auto links = links_of_ranks(layout);
   if ((kind == FaultKind::cut_link_forever && links.empty()) ||
-      (kind == FaultKind::stall_evaluator_forever && plan.typed)) {
+      (kind == FaultKind::stall_evaluator_forever && plan.heterogeneous)) {
     kind = FaultKind::lose_trainer_always;
   }
   // Early enough that the rest of the run needs what is lost: a step takes 100 us of virtual time.
@@ -318,7 +318,7 @@ std::string shape_of(const FaultPlan& plan) {
   if (plan.row_cache > 0) {
     text += fmt::format("cache of {} bytes, ", plan.row_cache);
   }
-  return text + (plan.typed ? "typed graph, " : "");
+  return text + (plan.heterogeneous ? "heterogeneous graph, " : "");
 }
 
 /// Where and for how long, as far as the kind has it.

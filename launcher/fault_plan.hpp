@@ -61,7 +61,7 @@ struct FaultPlan {
   std::uint64_t seed = 0;
   std::string placement = "collocated";
   std::uint32_t servers = 0;    ///< with "server_client"
-  bool typed = false;           ///< a graph with several types, scored on sampled batches
+  bool heterogeneous = false;   ///< a graph with several types, scored on sampled batches
   std::uint64_t row_cache = 0;  ///< bytes of the static cache of rows; 0: none
   std::uint32_t hosts = 1;
   std::uint32_t trainers_per_host = 1;

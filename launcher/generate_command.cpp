@@ -97,18 +97,19 @@ ExitCode generate_command(const GenerateArguments& arguments, SbmOptions options
   return generate_one_type(arguments, options, sbm_graph);
 }
 
-ExitCode generate_command(const GenerateTypedArguments& arguments, TypedOptions options) {
+ExitCode generate_command(const GenerateHeterogeneousArguments& arguments,
+                          HeterogeneousOptions options) {
   if (const auto read = read_arguments(arguments.all, options); !read) {
     return print_error(read.error());
   }
   auto schema = arguments.schema.empty() ? citation_schema(arguments.nodes, options)
-                                         : read_typed_schema(arguments.schema, options);
+                                         : read_heterogeneous_schema(arguments.schema, options);
   if (!schema) {
     return print_error(schema.error());
   }
   options.schema = *std::move(schema);
   return make_store(arguments.all, options, [&](Executor& executor) {
-    return generate_typed(options, executor, arguments.all.out);
+    return generate_heterogeneous(options, executor, arguments.all.out);
   });
 }
 

@@ -111,9 +111,11 @@ void add_sbm(CLI::App& generate, GenerateKind<SbmOptions>& kind, std::optional<E
   run_as(*command, kind, result);
 }
 
-void add_typed(CLI::App& generate, GenerateKind<TypedOptions, GenerateTypedArguments>& kind,
-               std::optional<ExitCode>& result) {
-  auto* command = generate.add_subcommand("typed", "a graph with several node and edge types");
+void add_heterogeneous(CLI::App& generate,
+                       GenerateKind<HeterogeneousOptions, GenerateHeterogeneousArguments>& kind,
+                       std::optional<ExitCode>& result) {
+  auto* command =
+      generate.add_subcommand("heterogeneous", "a graph with several node and edge types");
   auto& [arguments, options] = kind;
   auto& all = arguments.all;
   options.features = 32;
@@ -129,7 +131,8 @@ void add_typed(CLI::App& generate, GenerateKind<TypedOptions, GenerateTypedArgum
       ->capture_default_str()
       ->excludes(schema);
   add_shared(*command, all, options);
-  command->footer("Example: troupe generate typed /tmp/typed --nodes 100000 --homophily 0.7");
+  command->footer(
+      "Example: troupe generate heterogeneous /tmp/heterogeneous --nodes 100000 --homophily 0.7");
   run_as(*command, kind, result);
 }
 
@@ -141,7 +144,7 @@ void add_generate(CLI::App& app, GenerateCommandLine& line, std::optional<ExitCo
   add_rmat(*generate, line.rmat, result);
   add_powerlaw(*generate, line.powerlaw, result);
   add_sbm(*generate, line.sbm, result);
-  add_typed(*generate, line.typed, result);
+  add_heterogeneous(*generate, line.heterogeneous, result);
 }
 
 }  // namespace troupe

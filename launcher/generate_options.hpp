@@ -20,7 +20,7 @@ struct GenerateCommandLine {
   GenerateKind<RmatOptions> rmat;
   GenerateKind<PowerlawOptions> powerlaw;
   GenerateKind<SbmOptions> sbm;
-  GenerateKind<TypedOptions, GenerateTypedArguments> typed;
+  GenerateKind<HeterogeneousOptions, GenerateHeterogeneousArguments> heterogeneous;
 };
 
 /// Adds `generate` with its kinds, which leave their exit code in `result`.

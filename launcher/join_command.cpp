@@ -78,8 +78,8 @@ Result<ProcessArguments> process_arguments(const JoinArguments& arguments, const
                              layout.hosts - 1, job.cluster.launch, rank));
   }
   auto process = arguments_for(job.cluster);
-  process.life.process = *layout.agent_of(static_cast<HostId>(rank));
-  process.name = layout.at(process.life.process).name;
+  process.instance.process = *layout.agent_of(static_cast<HostId>(rank));
+  process.name = layout.at(process.instance.process).name;
   process.director = arguments.director;
   process.job = job.file_digest;
   process.listen = arguments.listen;
@@ -112,7 +112,7 @@ ExitCode join_command(const JoinArguments& arguments) {
   if (!given) {
     return print_error(std::move(given).error().with(process->name));
   }
-  process->life.incarnation = *given;
+  process->instance.incarnation = *given;
   return run_agent(*process);
 }
 

@@ -21,7 +21,7 @@ constexpr std::uint64_t epochs = 2;
 Result<Simulation> Simulation::create(const std::filesystem::path& dir) {
   if (!std::filesystem::exists(dir / "data")) {
     TROUPE_RETURN_IF_ERROR(make_simulation_data(dir / "data", train_seeds));
-    TROUPE_RETURN_IF_ERROR(make_typed_simulation_data(dir / "typed", train_seeds));
+    TROUPE_RETURN_IF_ERROR(make_heterogeneous_simulation_data(dir / "heterogeneous", train_seeds));
   }
   return Simulation(dir);
 }
@@ -53,14 +53,14 @@ Result<Job> Simulation::job_of(const FaultPlan& plan) const {
     "seed": 5,
     "output": "{}"
   }})",
-      plan.typed ? "typed" : "data", plan.parts, plan.hosts, plan.trainers_per_host, plan.samplers,
-      plan.batches_in_flight, plan.window_bytes, plan.replicas, plan.placement,
+      plan.heterogeneous ? "heterogeneous" : "data", plan.parts, plan.hosts, plan.trainers_per_host,
+      plan.samplers, plan.batches_in_flight, plan.window_bytes, plan.replicas, plan.placement,
       plan.servers > 0 ? fmt::format("\"servers\": {},", plan.servers) : "", plan.latency_us,
       plan.bandwidth_gbps, batch_size,
       plan.row_cache > 0
           ? fmt::format("{{ \"policy\": \"degree\", \"budget\": {} }}", plan.row_cache)
           : "{}",
-      plan.typed ? "sampled" : "exact", epochs, dir_.string());
+      plan.heterogeneous ? "sampled" : "exact", epochs, dir_.string());
   TROUPE_ASSIGN_OR_RETURN(auto reading, parse_job(text, dir_, {}));
   if (!reading.problems.empty()) {
     return Error(Errc::internal, to_string(reading.problems));
@@ -81,24 +81,24 @@ Simulation::Expected Simulation::digests_of(const RunRecord& record) {
           record.best_parameters};
 }
 
-Result<Simulation::Expected> Simulation::expected(std::uint32_t world, bool typed) {
-  if (const auto found = expected_.find({world, typed}); found != expected_.end()) {
+Result<Simulation::Expected> Simulation::expected(std::uint32_t world, bool heterogeneous) {
+  if (const auto found = expected_.find({world, heterogeneous}); found != expected_.end()) {
     return found->second;
   }
   FaultPlan calm;
   calm.trainers_per_host = world;
-  calm.typed = typed;
+  calm.heterogeneous = heterogeneous;
   TROUPE_ASSIGN_OR_RETURN(const auto prepared, prepare(calm));
   Stage stage(calm, steps(world), dir_ / "none", {});
   TROUPE_ASSIGN_OR_RETURN(const auto result, stage.run(prepared.job, prepared.store));
-  return expected_[{world, typed}] = digests_of(result.record);
+  return expected_[{world, heterogeneous}] = digests_of(result.record);
 }
 
 Status Simulation::check_resume(const FaultPlan& plan, const std::filesystem::path& checkpoints) {
   FaultPlan calm;
   calm.hosts = plan.hosts;
   calm.trainers_per_host = plan.trainers_per_host;
-  calm.typed = plan.typed;
+  calm.heterogeneous = plan.heterogeneous;
   TROUPE_ASSIGN_OR_RETURN(const auto prepared, prepare(calm));
   VirtualRuntime runtime({});
   TROUPE_ASSIGN_OR_RETURN(const auto cluster,
@@ -114,7 +114,7 @@ Status Simulation::check_resume(const FaultPlan& plan, const std::filesystem::pa
   TROUPE_ASSIGN_OR_RETURN(
       const auto result,
       cluster->run({.resume = std::make_shared<const Checkpoint>(std::move(found->checkpoint))}));
-  TROUPE_ASSIGN_OR_RETURN(const auto right, expected(plan.world(), plan.typed));
+  TROUPE_ASSIGN_OR_RETURN(const auto right, expected(plan.world(), plan.heterogeneous));
   if (digests_of(result.record) != right) {
     return Error(Errc::internal, fmt::format("resumed from {}: other digests than undisturbed",
                                              found->dir.filename().string()));
@@ -124,7 +124,7 @@ Status Simulation::check_resume(const FaultPlan& plan, const std::filesystem::pa
 
 SimulationOutcome Simulation::judge(const FaultPlan& plan, const Result<RunResult>& result,
                                     SimulationOutcome outcome) {
-  const auto right = expected(plan.world(), plan.typed);
+  const auto right = expected(plan.world(), plan.heterogeneous);
   outcome.failed = !result;
   if (!right) {
     outcome.verdict = "the undisturbed run failed: " + right.error().what();

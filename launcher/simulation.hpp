@@ -57,7 +57,7 @@ class Simulation {
   /// The job, and the store of its parts, made when first asked for.
   Result<PreparedRun> prepare(const FaultPlan& plan) const;
   /// Digests of an undisturbed run.
-  Result<Expected> expected(std::uint32_t world, bool typed);
+  Result<Expected> expected(std::uint32_t world, bool heterogeneous);
   static Expected digests_of(const RunRecord& record);
   SimulationOutcome judge(const FaultPlan& plan, const Result<RunResult>& result,
                           SimulationOutcome outcome);
@@ -65,7 +65,8 @@ class Simulation {
   Status check_resume(const FaultPlan& plan, const std::filesystem::path& checkpoints);
 
   std::filesystem::path dir_;
-  std::map<std::pair<std::uint32_t, bool>, Expected> expected_;  ///< by world, and whether typed
+  std::map<std::pair<std::uint32_t, bool>, Expected>
+      expected_;  ///< by world, and whether heterogeneous
 };
 
 }  // namespace troupe

@@ -64,7 +64,8 @@ Status make_simulation_data(const std::filesystem::path& dir, std::uint64_t trai
   return write_ids(dir / "test_idx.npy", 40, 40);
 }
 
-Status make_typed_simulation_data(const std::filesystem::path& dir, std::uint64_t train_seeds) {
+Status make_heterogeneous_simulation_data(const std::filesystem::path& dir,
+                                          std::uint64_t train_seeds) {
   constexpr std::uint64_t authors = 96;
   constexpr std::uint64_t papers = 150;
   InlineExecutor executor;

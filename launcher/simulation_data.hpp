@@ -11,6 +11,7 @@ namespace troupe {
 /// 96 nodes of one type as arrays: the first 40 are scored for validation, the next 40 as test.
 Status make_simulation_data(const std::filesystem::path& dir, std::uint64_t train_seeds);
 /// A graph store of authors and papers, whose edges lead both ways.
-Status make_typed_simulation_data(const std::filesystem::path& dir, std::uint64_t train_seeds);
+Status make_heterogeneous_simulation_data(const std::filesystem::path& dir,
+                                          std::uint64_t train_seeds);
 
 }  // namespace troupe

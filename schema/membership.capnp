@@ -10,7 +10,7 @@
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("troupe::wire");
 
-struct ProcessLife {
+struct ProcessInstance {
   process @0 :UInt32;
   # Position in the job's layout.
 
@@ -19,7 +19,7 @@ struct ProcessLife {
 }
 
 struct Join {
-  life @0 :ProcessLife;
+  instance @0 :ProcessInstance;
 
   address @1 :Text;
   # Set by the process: where it listens, "HOST:PORT". At most 256 bytes.
@@ -59,7 +59,7 @@ struct Welcome {
 }
 
 struct Ready {
-  life @0 :ProcessLife;
+  instance @0 :ProcessInstance;
 
   code @1 :UInt16;
   # Set by the process: number of an Errc. Default 0: it has all its actors.
@@ -73,7 +73,7 @@ struct Members {
   generation @1 :UInt32;
 
   struct Entry {
-    life @0 :ProcessLife;
+    instance @0 :ProcessInstance;
     address @1 :Text;
     # At most 256 bytes.
   }
@@ -82,25 +82,25 @@ struct Members {
 }
 
 struct SpawnProcess {
-  life @0 :ProcessLife;
+  instance @0 :ProcessInstance;
 
   name @1 :Text;
   # Set by the director: for messages and before the output of the process. At most 256 bytes.
 }
 
 struct KillProcess {
-  life @0 :ProcessLife;
+  instance @0 :ProcessInstance;
 }
 
 struct ProcessExited {
-  life @0 :ProcessLife;
+  instance @0 :ProcessInstance;
 
   how @1 :Text;
   # Set by the agent: at most 4096 bytes.
 }
 
 struct RanksEnded {
-  life @0 :ProcessLife;
+  instance @0 :ProcessInstance;
 
   code @1 :UInt16;
   # Set by the process: number of an Errc. Default 0: all its ranks' functions have returned well.
@@ -119,10 +119,10 @@ struct StopRanks {
 }
 
 struct PeerUnreachable {
-  life @0 :ProcessLife;
+  instance @0 :ProcessInstance;
   # Set by the process: itself.
 
-  peer @1 :ProcessLife;
+  peer @1 :ProcessInstance;
 
   why @2 :Text;
   # At most 4096 bytes.

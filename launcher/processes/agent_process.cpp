@@ -21,11 +21,11 @@
 namespace troupe {
 namespace {
 
-std::uint64_t child_number(const net::ProcessLife& life) {
-  return std::uint64_t{raw(life.process)} << 32 | life.incarnation;
+std::uint64_t child_number(const net::ProcessInstance& instance) {
+  return std::uint64_t{raw(instance.process)} << 32 | instance.incarnation;
 }
 
-net::ProcessLife life_of(std::uint64_t child) {
+net::ProcessInstance instance_of(std::uint64_t child) {
   return {static_cast<ProcessId>(child >> 32), static_cast<std::uint32_t>(child)};
 }
 
@@ -34,7 +34,7 @@ ChildCommand member_command(const ProcessArguments& agent, const net::SpawnProce
                             const Secrets& secrets) {
   auto arguments = agent;
   arguments.cores.clear();  // they keep to the agent's
-  arguments.life = request.life;
+  arguments.instance = request.instance;
   arguments.name = request.name;
   arguments.token_file.clear();
   ChildCommand command;
@@ -80,7 +80,8 @@ Status serve_as_agent(DirectorLink& link) {
   const auto exited = [&](std::uint64_t child, const std::string& how, bool) {
     const std::lock_guard guard(mutex);
     if (registrar) {
-      caf::anon_send(registrar, Ref<net::ProcessExited>(net::ProcessExited{life_of(child), how}));
+      caf::anon_send(registrar,
+                     Ref<net::ProcessExited>(net::ProcessExited{instance_of(child), how}));
     }
   };
   ChildProcesses children({.line = print_line, .exited = exited});
@@ -88,20 +89,22 @@ Status serve_as_agent(DirectorLink& link) {
       system,
       {.spawn =
            [&](const net::SpawnProcess& request) {
-             return children.start(child_number(request.life),
+             return children.start(child_number(request.instance),
                                    member_command(arguments, request, link.secrets()));
            },
-       .kill = [&](const net::ProcessLife& life) { children.kill(child_number(life)); },
+       .kill = [&](const net::ProcessInstance& instance) { children.kill(child_number(instance)); },
        .decide_end = [ending = link.ending()](
                          const net::EndProcess& end) { ending->decide(net::status_of(end)); },
        .begin_end = [ending = link.ending()] { ending->begin(); }});
-  const auto connected = link.connect(
-      {.name =
-           [&](ProcessId id) { return id == director_life.process ? "director" : arguments.name; },
-       .connected =
-           [&](ProcessId, const std::shared_ptr<Gate>& gate) {
-             gate->export_actor({Role::agent, raw(arguments.life.process)}, agent);
-           }});
+  const auto connected =
+      link.connect({.name =
+                        [&](ProcessId id) {
+                          return id == director_instance.process ? "director" : arguments.name;
+                        },
+                    .connected =
+                        [&](ProcessId, const std::shared_ptr<Gate>& gate) {
+                          gate->export_actor({Role::agent, raw(arguments.instance.process)}, agent);
+                        }});
   Status ended = connected;
   if (connected) {
     {

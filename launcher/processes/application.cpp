@@ -19,16 +19,16 @@ constexpr std::chrono::milliseconds pause_between_requests{300};
 Result<std::uint32_t> apply_for_place(const ProcessArguments& agent) {
   TROUPE_ASSIGN_OR_RETURN(auto secrets, read_secrets(agent));
   auto applicant = agent;
-  applicant.life = {ProcessId{net::first_applicant | std::random_device()()}, 1};
+  applicant.instance = {ProcessId{net::first_applicant | std::random_device()()}, 1};
   DirectorLink link(applicant, std::move(secrets));
   TROUPE_RETURN_IF_ERROR(link.connect(
       {.name = [name = agent.name](
-                   ProcessId id) { return id == director_life.process ? "director" : name; },
+                   ProcessId id) { return id == director_instance.process ? "director" : name; },
        .connected = [](ProcessId, const std::shared_ptr<Gate>&) {}}));
   const auto until =
       net::Clock::now() + seconds_as<std::chrono::milliseconds>(agent.join_deadline_s);
   for (bool said = false;; said = true) {
-    const auto welcome = link.apply(agent.life.process);
+    const auto welcome = link.apply(agent.instance.process);
     if (welcome) {
       TROUPE_RETURN_IF_ERROR(check_store(*welcome));
       return welcome->incarnation;

@@ -43,15 +43,15 @@ Status DirectorLink::connect(Events events) {
   NeighbourhoodOptions around;
   around.token = secrets_.token;
   around.job = arguments_.job;
-  around.self = arguments_.life;
+  around.self = arguments_.instance;
   around.listen = arguments_.listen;
   TROUPE_ASSIGN_OR_RETURN(around.tcp, tcp_options(arguments_, secrets_));
   tcp_ = around.tcp;
   around.name = std::move(events.name);
   around.connected = std::move(events.connected);
   around.lost = [ending = ending_, unreachable = std::move(events.unreachable)](
-                    const net::ProcessLife& peer, const Error& why) {
-    if (peer.process == director_life.process) {
+                    const net::ProcessInstance& peer, const Error& why) {
+    if (peer.process == director_instance.process) {
       ending->set(end_without_director(why));
     } else if (unreachable) {
       unreachable(peer, why);
@@ -60,7 +60,7 @@ Status DirectorLink::connect(Events events) {
   around.say = [](const std::string& line) { std::fprintf(stderr, "troupe: %s\n", line.c_str()); };
   TROUPE_ASSIGN_OR_RETURN(neighbours_, Neighbourhood::open(runtime_->system(), std::move(around)));
   TROUPE_ASSIGN_OR_RETURN(gate_,
-                          neighbours_->connect(director_life, arguments_.director,
+                          neighbours_->connect(director_instance, arguments_.director,
                                                seconds_as<milliseconds>(arguments_.join_deadline_s),
                                                director_grace(arguments_.lost_after_s)));
   return ok_status();
@@ -80,7 +80,7 @@ DirectorLink::~DirectorLink() {
 }
 
 Result<net::Welcome> DirectorLink::join() {
-  return ask({arguments_.life, neighbours_->address(), build_identity(), arguments_.name});
+  return ask({arguments_.instance, neighbours_->address(), build_identity(), arguments_.name});
 }
 
 Result<net::Welcome> DirectorLink::apply(ProcessId agent) {

@@ -14,8 +14,8 @@
 
 namespace troupe {
 
-/// The director's process has one life: without it the run ends.
-inline constexpr net::ProcessLife director_life{ProcessId{0}, 1};
+/// The director's process has one incarnation: without it the run ends.
+inline constexpr net::ProcessInstance director_instance{ProcessId{0}, 1};
 
 /// A process is lost after `lost_after` of silence and this long without a new link.
 net::Clock::duration director_grace(double lost_after_s);
@@ -29,7 +29,7 @@ class DirectorLink {
     std::function<std::string(ProcessId)> name;
     std::function<void(ProcessId, std::shared_ptr<Gate>)> connected;
     /// There was no link to another process for the recovery deadline; may be empty.
-    std::function<void(const net::ProcessLife&, const Error&)> unreachable = {};
+    std::function<void(const net::ProcessInstance&, const Error&)> unreachable = {};
   };
   DirectorLink(ProcessArguments arguments, Secrets secrets);
   ~DirectorLink();
@@ -39,7 +39,7 @@ class DirectorLink {
   Status connect(Events events);
   /// Asks the registrar and waits.
   Result<net::Welcome> join();
-  /// Asks for a life of the agent of a host that is started by hand.
+  /// Asks for an incarnation of the agent of a host that is started by hand.
   /// \errors those of Roster::apply
   Result<net::Welcome> apply(ProcessId agent);
 

@@ -72,7 +72,7 @@ class MemberProcess {
   DirectorLink& link_;
   const std::function<Status(Session&)> fn_;  ///< the user's; empty: the built-in trainer
   std::unique_ptr<RankThreads> ranks_;        ///< with `fn_`
-  const net::ProcessLife life_ = link_.arguments().life;
+  const net::ProcessInstance instance_ = link_.arguments().instance;
   caf::actor member_;
   std::shared_ptr<Tracer> tracer_;  ///< Null: the job wants no trace
   std::filesystem::path trace_file_;
@@ -81,15 +81,15 @@ class MemberProcess {
   std::shared_ptr<const ClusterPlan> plan_;
   std::shared_ptr<ClusterProcess> process_;           ///< null until the store is open
   std::map<ProcessId, std::shared_ptr<Gate>> early_;  ///< gates from before
-  std::map<ProcessId, std::uint32_t> there_;          ///< lives of the last table
+  std::map<ProcessId, std::uint32_t> there_;          ///< incarnations of the last table
   bool introduced_ = false;
 };
 
 std::string MemberProcess::name_of(ProcessId id) {
-  if (id == director_life.process) {
+  if (id == director_instance.process) {
     return "director";
   }
-  if (id == life_.process) {
+  if (id == instance_.process) {
     return link_.arguments().name;
   }
   const std::lock_guard guard(mutex_);
@@ -97,7 +97,7 @@ std::string MemberProcess::name_of(ProcessId id) {
 }
 
 void MemberProcess::connected(ProcessId id, const std::shared_ptr<Gate>& gate) {
-  gate->export_actor({Role::member, raw(life_.process)}, member_);
+  gate->export_actor({Role::member, raw(instance_.process)}, member_);
   std::shared_ptr<ClusterProcess> process;
   {
     const std::lock_guard guard(mutex_);
@@ -173,8 +173,8 @@ Status MemberProcess::start(const net::Welcome& welcome) {
   const auto hooks = std::make_shared<const ClusterHooks>(std::move(hooks_here));
   TROUPE_ASSIGN_OR_RETURN(const auto plan, ClusterPlan::make(job, store, *hooks));
   auto& runtime = link_.runtime();
-  runtime.start_compute(compute_threads(job.cluster, plan->layout.at(life_.process).host));
-  const auto process = std::make_shared<ClusterProcess>(life_.process, plan, runtime, hooks);
+  runtime.start_compute(compute_threads(job.cluster, plan->layout.at(instance_.process).host));
+  const auto process = std::make_shared<ClusterProcess>(instance_.process, plan, runtime, hooks);
   *process->generation() = welcome.generation;
   TROUPE_RETURN_IF_ERROR(process->load(store));
   auto options = plan->gate_options();
@@ -201,14 +201,14 @@ void MemberProcess::meet(const net::Members& members) {
   std::map<ProcessId, std::uint32_t> now;
   std::size_t ranks = 0;
   for (const auto& entry : members.entries) {
-    const auto id = entry.life.process;
+    const auto id = entry.instance.process;
     if (raw(id) >= plan_->layout.processes.size()) {
       continue;
     }
-    now[id] = entry.life.incarnation;
+    now[id] = entry.instance.incarnation;
     ranks += plan_->layout.at(id).ranks.size();
-    if (plan_->layout.talk(life_.process, id)) {
-      neighbours.expect(entry.life, raw(id) < raw(life_.process) ? entry.address : "");
+    if (plan_->layout.talk(instance_.process, id)) {
+      neighbours.expect(entry.instance, raw(id) < raw(instance_.process) ? entry.address : "");
     }
   }
   for (const auto& [id, incarnation] : there_) {
@@ -233,7 +233,7 @@ void MemberProcess::meet(const net::Members& members) {
 Result<std::shared_ptr<const Checkpoint>> MemberProcess::read_start(const Job& job) {
   PieceCollector pieces;
   caf::scoped_actor self(link_.runtime().system());
-  for (net::ReadStart request{life_.process, 0};; ++request.piece) {
+  for (net::ReadStart request{instance_.process, 0};; ++request.piece) {
     Result<Ref<net::StateReply>> answer = Error(Errc::internal, "no answer");
     self->request(link_.registrar(), caf::infinite, Ref<net::ReadStart>(request))
         .receive([&](const Ref<net::StateReply>& reply) { answer = reply; },
@@ -276,7 +276,7 @@ Status MemberProcess::keep_state(const net::TrainingState& state) {
 
 Status MemberProcess::prepare_ranks(const Job& job, bool resume, ClusterHooks& hooks) {
   SessionSetup setup;
-  if (resume && !make_layout(job).at(life_.process).ranks.empty()) {
+  if (resume && !make_layout(job).at(instance_.process).ranks.empty()) {
     TROUPE_ASSIGN_OR_RETURN(setup.resume, read_start(job));
   }
   setup.write_checkpoint = [this](const Checkpoint& checkpoint) {
@@ -295,17 +295,17 @@ void MemberProcess::start_ranks() {
     return;
   }
   RankEvents events;
-  events.failed = [registrar = link_.registrar(), life = life_](const Error& why) {
+  events.failed = [registrar = link_.registrar(), instance = instance_](const Error& why) {
     if (why.code() != Errc::cancelled) {  // else what the others still do counts
-      caf::anon_send(registrar,
-                     Ref<net::RanksEnded>(net::RanksEnded{life, why.code(), why.what(), {}, 0}));
+      caf::anon_send(registrar, Ref<net::RanksEnded>(
+                                    net::RanksEnded{instance, why.code(), why.what(), {}, 0}));
     }
   };
   events.ended = [this] {
     // On one of the threads that wait() waits for: told by another.
     link_.runtime().io()->post([this] {
       const auto outcome = ranks_->wait();
-      net::RanksEnded ended{life_, Errc::ok, {}, outcome.batches, outcome.steps};
+      net::RanksEnded ended{instance_, Errc::ok, {}, outcome.batches, outcome.steps};
       net::set_status(ended, outcome.status);
       caf::anon_send(link_.registrar(), Ref<net::RanksEnded>(ended));
     });
@@ -352,13 +352,13 @@ Status MemberProcess::run() {
        .connected = [this](ProcessId id,
                            const std::shared_ptr<Gate>& gate) { connected(id, gate); },
        .unreachable =
-           [this](const net::ProcessLife& peer, const Error& why) {
-             caf::anon_send(link_.registrar(), Ref<net::PeerUnreachable>(
-                                                   net::PeerUnreachable{life_, peer, why.what()}));
+           [this](const net::ProcessInstance& peer, const Error& why) {
+             caf::anon_send(link_.registrar(), Ref<net::PeerUnreachable>(net::PeerUnreachable{
+                                                   instance_, peer, why.what()}));
            }}));
   TROUPE_ASSIGN_OR_RETURN(const auto welcome, link_.join());
   const auto started = start(welcome);
-  net::Ready ready{life_, Errc::ok, {}};
+  net::Ready ready{instance_, Errc::ok, {}};
   net::set_status(ready, started);
   if (!started) {
     print_error(Error(started.error()).with(link_.arguments().name));

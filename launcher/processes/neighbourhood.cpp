@@ -119,24 +119,24 @@ void Neighbourhood::set_gate_options(const GateOptions& options, const net::TcpO
 // ---- who may connect ----
 
 Status Neighbourhood::admit(const net::PeerIdentity& peer) const {
-  const net::ProcessLife life{peer.process, peer.incarnation};
+  const net::ProcessInstance instance{peer.process, peer.incarnation};
   if (options_.admit) {
-    return options_.admit(life);
+    return options_.admit(instance);
   }
   const std::lock_guard guard(mutex_);
-  const auto found = neighbours_.find(life.process);
-  if (found != neighbours_.end() && life.incarnation < found->second.incarnation) {
-    return Error(Errc::fenced,
-                 fmt::format("{}: its life {} is over, now {}", options_.name(life.process),
-                             life.incarnation, found->second.incarnation));
+  const auto found = neighbours_.find(instance.process);
+  if (found != neighbours_.end() && instance.incarnation < found->second.incarnation) {
+    return Error(Errc::fenced, fmt::format("{}: its incarnation {} is over, now {}",
+                                           options_.name(instance.process), instance.incarnation,
+                                           found->second.incarnation));
   }
   return ok_status();
 }
 
 void Neighbourhood::accept(const std::shared_ptr<net::Link>& link, const net::PeerIdentity& peer) {
-  const net::ProcessLife life{peer.process, peer.incarnation};
-  expect(life, "");
-  if (const auto found = gate(life)) {
+  const net::ProcessInstance instance{peer.process, peer.incarnation};
+  expect(instance, "");
+  if (const auto found = gate(instance)) {
     found->attach(link);
   } else {
     link->close(Error(Errc::cancelled, "it was replaced meanwhile"));
@@ -145,7 +145,7 @@ void Neighbourhood::accept(const std::shared_ptr<net::Link>& link, const net::Pe
 
 // ---- gates ----
 
-std::shared_ptr<net::Dialer> Neighbourhood::dialer(const net::ProcessLife& peer,
+std::shared_ptr<net::Dialer> Neighbourhood::dialer(const net::ProcessInstance& peer,
                                                    const std::string& address) {
   auto options = handshake();
   options.expect_process = peer.process;
@@ -153,7 +153,7 @@ std::shared_ptr<net::Dialer> Neighbourhood::dialer(const net::ProcessLife& peer,
   return net::make_tcp_dialer(io_, address, std::move(options), options_.tcp, options_.say);
 }
 
-std::shared_ptr<Gate> Neighbourhood::make_gate(const net::ProcessLife& peer,
+std::shared_ptr<Gate> Neighbourhood::make_gate(const net::ProcessInstance& peer,
                                                std::shared_ptr<GateDialer> dialer,
                                                net::Clock::duration recovery) {
   auto options = options_.gate;
@@ -176,7 +176,7 @@ std::shared_ptr<Gate> Neighbourhood::make_gate(const net::ProcessLife& peer,
   return Gate::make(system_, nullptr, options);
 }
 
-void Neighbourhood::expect(const net::ProcessLife& peer, const std::string& address) {
+void Neighbourhood::expect(const net::ProcessInstance& peer, const std::string& address) {
   std::shared_ptr<Gate> old;
   std::shared_ptr<Gate> made;
   std::shared_ptr<GateDialer> dials;
@@ -209,7 +209,7 @@ void Neighbourhood::expect(const net::ProcessLife& peer, const std::string& addr
   }
 }
 
-Result<std::shared_ptr<Gate>> Neighbourhood::connect(const net::ProcessLife& peer,
+Result<std::shared_ptr<Gate>> Neighbourhood::connect(const net::ProcessInstance& peer,
                                                      const std::string& address,
                                                      milliseconds deadline,
                                                      net::Clock::duration recovery) {
@@ -246,7 +246,7 @@ Result<std::shared_ptr<Gate>> Neighbourhood::connect(const net::ProcessLife& pee
   }
 }
 
-void Neighbourhood::gate_ended(const net::ProcessLife& peer, const Error& why) {
+void Neighbourhood::gate_ended(const net::ProcessInstance& peer, const Error& why) {
   {
     const std::lock_guard guard(mutex_);
     const auto found = neighbours_.find(peer.process);
@@ -258,23 +258,23 @@ void Neighbourhood::gate_ended(const net::ProcessLife& peer, const Error& why) {
   options_.lost(peer, why);
 }
 
-std::shared_ptr<Gate> Neighbourhood::gate(const net::ProcessLife& life) const {
+std::shared_ptr<Gate> Neighbourhood::gate(const net::ProcessInstance& instance) const {
   const std::lock_guard guard(mutex_);
-  const auto found = neighbours_.find(life.process);
-  return found != neighbours_.end() && found->second.incarnation == life.incarnation
+  const auto found = neighbours_.find(instance.process);
+  return found != neighbours_.end() && found->second.incarnation == instance.incarnation
              ? found->second.gate
              : nullptr;
 }
 
-void Neighbourhood::drop(const net::ProcessLife& life, const Error& why) {
+void Neighbourhood::drop(const net::ProcessInstance& instance, const Error& why) {
   std::shared_ptr<Gate> gate;
   {
     const std::lock_guard guard(mutex_);
-    auto& neighbour = neighbours_[life.process];
-    if (life.incarnation < neighbour.incarnation) {
+    auto& neighbour = neighbours_[instance.process];
+    if (instance.incarnation < neighbour.incarnation) {
       return;
     }
-    neighbour.incarnation = life.incarnation + 1;  // the next that may come
+    neighbour.incarnation = instance.incarnation + 1;  // the next that may come
     gate = std::exchange(neighbour.gate, nullptr);
     if (gate) {
       dropped_.push_back(gate);

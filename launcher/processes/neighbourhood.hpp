@@ -21,17 +21,17 @@ namespace troupe {
 struct NeighbourhoodOptions {
   net::Token token;
   std::string job;  ///< `Job::file_digest`: processes of another job are refused
-  net::ProcessLife self;
+  net::ProcessInstance self;
   std::string listen = "127.0.0.1:0";
   net::TcpOptions tcp;
   GateOptions gate;  ///< of links to others; names, timers and sources are filled in
   std::function<std::string(ProcessId)> name;
   /// Whether a process that proved the token may connect; empty: if it is no older than known.
-  std::function<Status(const net::ProcessLife&)> admit = {};
+  std::function<Status(const net::ProcessInstance&)> admit = {};
   /// There is a gate to a process, in place of an earlier one; nothing has passed it yet.
   std::function<void(ProcessId, std::shared_ptr<Gate>)> connected;
   /// A gate has ended by itself: no link within its recovery deadline.
-  std::function<void(const net::ProcessLife&, const Error&)> lost;
+  std::function<void(const net::ProcessInstance&, const Error&)> lost;
   std::function<void(const std::string&)> say;  ///< a line about a refusal, here or by a peer
 };
 
@@ -48,19 +48,20 @@ class Neighbourhood : public std::enable_shared_from_this<Neighbourhood> {
   /// For gates made from now on.
   void set_gate_options(const GateOptions& options, const net::TcpOptions& tcp);
 
-  /// Makes sure that there is a gate to a life of a process; one to an earlier life is dropped.
+  /// Makes sure that there is a gate to an incarnation of a process; one to an earlier incarnation is dropped.
   /// \param address  where to dial; empty: the other side does
-  void expect(const net::ProcessLife& peer, const std::string& address);
+  void expect(const net::ProcessInstance& peer, const std::string& address);
   /// Connects to a process and blocks until it is there or `deadline` is over.
   /// \param recovery  how long the gate survives without a link
   /// \errors those of net::make_tcp_dialer; deadline_exceeded, with the last of them
-  Result<std::shared_ptr<Gate>> connect(const net::ProcessLife& peer, const std::string& address,
+  Result<std::shared_ptr<Gate>> connect(const net::ProcessInstance& peer,
+                                        const std::string& address,
                                         std::chrono::milliseconds deadline,
                                         net::Clock::duration recovery);
-  /// The gate to this very life of a process; null: there is none.
-  std::shared_ptr<Gate> gate(const net::ProcessLife& life) const;
-  /// Closes the gate to a life of a process, and refuses it from now on. `lost` is not called.
-  void drop(const net::ProcessLife& life, const Error& why);
+  /// The gate to this very incarnation of a process; null: there is none.
+  std::shared_ptr<Gate> gate(const net::ProcessInstance& instance) const;
+  /// Closes the gate to an incarnation of a process, and refuses it from now on. `lost` is not called.
+  void drop(const net::ProcessInstance& instance, const Error& why);
   net::LinkTotals totals() const;
   /// Closes all; waits for that, but not for ever.
   void close(const Error& why);
@@ -75,10 +76,11 @@ class Neighbourhood : public std::enable_shared_from_this<Neighbourhood> {
   net::HandshakeOptions handshake() const;
   Status admit(const net::PeerIdentity& peer) const;
   void accept(const std::shared_ptr<net::Link>& link, const net::PeerIdentity& peer);
-  std::shared_ptr<net::Dialer> dialer(const net::ProcessLife& peer, const std::string& address);
-  std::shared_ptr<Gate> make_gate(const net::ProcessLife& peer, std::shared_ptr<GateDialer> dialer,
+  std::shared_ptr<net::Dialer> dialer(const net::ProcessInstance& peer, const std::string& address);
+  std::shared_ptr<Gate> make_gate(const net::ProcessInstance& peer,
+                                  std::shared_ptr<GateDialer> dialer,
                                   net::Clock::duration recovery);
-  void gate_ended(const net::ProcessLife& peer, const Error& why);
+  void gate_ended(const net::ProcessInstance& peer, const Error& why);
 
   caf::actor_system& system_;
   net::TcpIo io_;

@@ -15,9 +15,9 @@ namespace troupe {
 std::vector<std::string> to_command_line(const std::string& command, const ProcessArguments& a) {
   std::vector<std::string> words = {command,
                                     "--process",
-                                    std::to_string(raw(a.life.process)),
-                                    "--life",
-                                    std::to_string(a.life.incarnation),
+                                    std::to_string(raw(a.instance.process)),
+                                    "--incarnation",
+                                    std::to_string(a.instance.incarnation),
                                     "--name",
                                     a.name,
                                     "--director",
@@ -67,8 +67,9 @@ std::optional<ProcessArguments> member_of_environment() {
   }
   ProcessArguments arguments;
   try {
-    arguments.life.process = static_cast<ProcessId>(std::stoul(values.at("--process")));
-    arguments.life.incarnation = static_cast<std::uint32_t>(std::stoul(values.at("--life")));
+    arguments.instance.process = static_cast<ProcessId>(std::stoul(values.at("--process")));
+    arguments.instance.incarnation =
+        static_cast<std::uint32_t>(std::stoul(values.at("--incarnation")));
     arguments.name = values.at("--name");
     arguments.director = values.at("--director");
     arguments.job = values.at("--job");

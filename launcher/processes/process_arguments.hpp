@@ -18,7 +18,7 @@ class Session;
 struct ClusterJob;
 
 struct ProcessArguments {
-  net::ProcessLife life;
+  net::ProcessInstance instance;
   std::string name;                    ///< in messages, e.g. "host 1"
   std::string director;                ///< address of the director's process
   std::string job;                     ///< `Job::file_digest`: of both ends of a link

@@ -125,11 +125,11 @@ class RanksOutcome {
     if (const auto status = net::status_of(ended); !status && (outcome_.status || interrupted())) {
       outcome_.status = status;
     }
-    if (std::ranges::count(layout_.at(ended.life.process).ranks, Rank{0}) > 0) {
+    if (std::ranges::count(layout_.at(ended.instance.process).ranks, Rank{0}) > 0) {
       outcome_.batches = ended.batches;
       outcome_.steps = ended.steps;
     }
-    missing_.erase(ended.life.process);
+    missing_.erase(ended.instance.process);
     tell(guard);
   }
 

@@ -75,7 +75,7 @@ Status ProcessGroup::open_neighbourhood() {
   NeighbourhoodOptions options;
   options.token = entrance_.secrets.token;
   options.job = plan_->job.file_digest;
-  options.self = director_life;
+  options.self = director_instance;
   options.listen = entrance_.listen;
   TROUPE_ASSIGN_OR_RETURN(options.tcp, tcp_options(arguments_for(cluster), entrance_.secrets));
   TROUPE_ASSIGN_OR_RETURN(const auto links, describe_links(cluster));
@@ -88,9 +88,9 @@ Status ProcessGroup::open_neighbourhood() {
   options.gate.generation = process_->generation();
   options.gate.endpoint.recovery_deadline = director_grace(cluster.lost_after_s);
   options.name = [plan = plan_](ProcessId id) { return plan->layout.name_of(id); };
-  options.admit = [lives = lives_,
-                   manual = cluster.launch == "manual"](const net::ProcessLife& life) {
-    return manual && net::is_applicant(life.process) ? ok_status() : lives->admit(life);
+  options.admit = [instances = instances_,
+                   manual = cluster.launch == "manual"](const net::ProcessInstance& instance) {
+    return manual && net::is_applicant(instance.process) ? ok_status() : instances->admit(instance);
   };
   options.connected = [weak = std::weak_ptr(process_), shared = shared_](
                           ProcessId id, const std::shared_ptr<Gate>& gate) {
@@ -104,31 +104,33 @@ Status ProcessGroup::open_neighbourhood() {
       process->connect(id, gate);
     }
   };
-  options.lost = [this](const net::ProcessLife& life, const Error& why) { lost(life, why.what()); };
+  options.lost = [this](const net::ProcessInstance& instance, const Error& why) {
+    lost(instance, why.what());
+  };
   options.say = setup_.say;
   TROUPE_ASSIGN_OR_RETURN(neighbours_, Neighbourhood::open(runtime_->system(), std::move(options)));
   return ok_status();
 }
 
 /// Its handles are of no use any more, before anybody asks for them again.
-void ProcessGroup::lost(const net::ProcessLife& life, const std::string& why) {
-  if (net::is_applicant(life.process)) {
-    return neighbours_->drop(life, Error(Errc::peer_lost, why));
+void ProcessGroup::lost(const net::ProcessInstance& instance, const std::string& why) {
+  if (net::is_applicant(instance.process)) {
+    return neighbours_->drop(instance, Error(Errc::peer_lost, why));
   }
-  process_->disconnect(life.process, neighbours_->gate(life));
+  process_->disconnect(instance.process, neighbours_->gate(instance));
   {
     const std::lock_guard guard(shared_->mutex);
-    shared_->settled.erase(life.process);
+    shared_->settled.erase(instance.process);
   }
   tell_registrar([&](const caf::actor& registrar) {
-    caf::anon_send(registrar, Ref<LinkLost>(LinkLost{life, why}));
+    caf::anon_send(registrar, Ref<LinkLost>(LinkLost{instance, why}));
   });
 }
 
-void ProcessGroup::drop(const net::ProcessLife& life, const std::string& why) {
-  lives_->forget(life);
-  process_->disconnect(life.process, neighbours_->gate(life));
-  neighbours_->drop(life, Error(Errc::peer_lost, why));
+void ProcessGroup::drop(const net::ProcessInstance& instance, const std::string& why) {
+  instances_->forget(instance);
+  process_->disconnect(instance.process, neighbours_->gate(instance));
+  neighbours_->drop(instance, Error(Errc::peer_lost, why));
 }
 
 // ---- the registrar ----
@@ -141,7 +143,8 @@ void ProcessGroup::start_registrar(const net::Welcome& welcome) {
   options.roster.manual = cluster.launch == "manual";
   options.roster.restart_together = !setup_.program.empty();
   if (options.roster.manual) {
-    options.roster.first_given = std::random_device()() >> 12U;  // lives are shifted by 40 bits
+    options.roster.first_given =
+        std::random_device()() >> 12U;  // incarnations are shifted by 40 bits
   }
   options.welcome = welcome;
   options.generation = [generation = process_->generation()] { return generation->load(); };
@@ -163,13 +166,19 @@ void ProcessGroup::start_registrar(const net::Welcome& welcome) {
 
 void ProcessGroup::add_actions(RegistrarOptions& options) {
   if (agents_) {
-    options.start_agent = [this](HostId host, const net::ProcessLife& life) {
-      start_agent(host, life);
+    options.start_agent = [this](HostId host, const net::ProcessInstance& instance) {
+      start_agent(host, instance);
     };
   }
-  options.expect = [lives = lives_](const net::ProcessLife& life) { lives->expect(life); };
-  options.give = [lives = lives_](const net::ProcessLife& life) { lives->give(life); };
-  options.drop = [this](const net::ProcessLife& life, const std::string& why) { drop(life, why); };
+  options.expect = [instances = instances_](const net::ProcessInstance& instance) {
+    instances->expect(instance);
+  };
+  options.give = [instances = instances_](const net::ProcessInstance& instance) {
+    instances->give(instance);
+  };
+  options.drop = [this](const net::ProcessInstance& instance, const std::string& why) {
+    drop(instance, why);
+  };
   options.changed = [this](const Roster& roster) { changed(roster); };
   options.complete = [end = end_] { end->complete(); };
   options.give_up = [end = end_](const Error& why) { end->fail(why); };
@@ -238,19 +247,19 @@ bool ProcessGroup::restart_ranks(const std::string& why) {
   return ranks_begin_ != nullptr;
 }
 
-void ProcessGroup::start_agent(HostId host, const net::ProcessLife& life) {
+void ProcessGroup::start_agent(HostId host, const net::ProcessInstance& instance) {
   auto arguments = arguments_for(plan_->job.cluster);
-  arguments.life = life;
-  arguments.name = plan_->layout.at(life.process).name;
+  arguments.instance = instance;
+  arguments.name = plan_->layout.at(instance.process).name;
   arguments.director = neighbours_->address();
   arguments.job = plan_->job.file_digest;
   arguments.program = setup_.program;
   if (const auto& named = plan_->job.cluster.named; raw(host) < named.size()) {
     arguments.cores = fmt::format("{}", fmt::join(named[raw(host)].cores, ","));
   }
-  const auto ended = [this, life](const std::string& how) {
+  const auto ended = [this, instance](const std::string& how) {
     tell_registrar([&](const caf::actor& registrar) {
-      caf::anon_send(registrar, Ref<net::ProcessExited>(net::ProcessExited{life, how}));
+      caf::anon_send(registrar, Ref<net::ProcessExited>(net::ProcessExited{instance, how}));
     });
   };
   if (const auto started = agents_->start(host, arguments, entrance_.secrets, ended); !started) {

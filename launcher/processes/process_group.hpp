@@ -7,7 +7,7 @@
 #include "launcher/cluster_runtime.hpp"
 #include "launcher/processes/agent_starters.hpp"
 #include "launcher/processes/entrance.hpp"
-#include "launcher/processes/life_table.hpp"
+#include "launcher/processes/instance_table.hpp"
 #include "launcher/processes/neighbourhood.hpp"
 #include "launcher/processes/process_setup.hpp"
 #include "launcher/processes/run_verdict.hpp"
@@ -81,12 +81,12 @@ class ProcessGroup {
   void start_registrar(const net::Welcome& welcome);
   void add_actions(RegistrarOptions& options);
   void add_states(RegistrarOptions& options);
-  void start_agent(HostId host, const net::ProcessLife& life);
+  void start_agent(HostId host, const net::ProcessInstance& instance);
   void tell_how_to_join();
   void tell_registrar(const std::function<void(const caf::actor&)>& send);
   void changed(const Roster& roster);
-  void lost(const net::ProcessLife& life, const std::string& why);
-  void drop(const net::ProcessLife& life, const std::string& why);
+  void lost(const net::ProcessInstance& instance, const std::string& why);
+  void drop(const net::ProcessInstance& instance, const std::string& why);
   bool restart_ranks(const std::string& why);
   Result<net::StateReply> start_state(const net::ReadStart& request) const;
 
@@ -102,7 +102,7 @@ class ProcessGroup {
   std::shared_ptr<ClusterProcess> process_;
   std::unique_ptr<AgentStarter> agents_;
   std::shared_ptr<Neighbourhood> neighbours_;
-  const std::shared_ptr<LifeTable> lives_ = std::make_shared<LifeTable>();
+  const std::shared_ptr<InstanceTable> instances_ = std::make_shared<InstanceTable>();
   const std::shared_ptr<RunVerdict> end_ = std::make_shared<RunVerdict>();
   const std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
   caf::actor registrar_;

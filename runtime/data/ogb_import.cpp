@@ -58,8 +58,8 @@ class OgbDirectory {
 
   Result<Graph> read() {
     TROUPE_RETURN_IF_ERROR(refuse_binary());
-    typed_ = !find("raw/triplet-type-list").empty();
-    TROUPE_RETURN_IF_ERROR(typed_ ? read_typed() : read_plain());
+    heterogeneous_ = !find("raw/triplet-type-list").empty();
+    TROUPE_RETURN_IF_ERROR(heterogeneous_ ? read_heterogeneous() : read_plain());
     TROUPE_RETURN_IF_ERROR(read_splits());
     list_others("raw");
     return std::move(graph_);
@@ -179,7 +179,7 @@ class OgbDirectory {
     return read_edges("edge", {"node", "edge", "node"}, "raw");
   }
 
-  Status read_typed() {
+  Status read_heterogeneous() {
     TROUPE_ASSIGN_OR_RETURN(const auto counts, need("raw/num-node-dict"));
     TROUPE_ASSIGN_OR_RETURN(const auto nodes, read_cells(counts));
     if (nodes.size() != 2 || nodes[0].size() != nodes[1].size()) {
@@ -228,7 +228,7 @@ class OgbDirectory {
     for (const auto& name : names) {
       for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
         const auto& type = graph_.nodes[i].name;
-        const auto folder = "split/" + name + (typed_ ? "/" + type : "");
+        const auto folder = "split/" + name + (heterogeneous_ ? "/" + type : "");
         TROUPE_RETURN_IF_ERROR(read_split(names.size() == 1 ? "" : name, folder, i));
       }
       list_others("split/" + name);
@@ -276,7 +276,7 @@ class OgbDirectory {
   Source source_;
   const ImportOptions& options_;
   Executor& executor_;
-  bool typed_ = false;
+  bool heterogeneous_ = false;
   Graph graph_;
   std::set<std::string> taken_;  ///< files
 };

@@ -20,7 +20,7 @@ enum class Stream : std::uint8_t {
   attributes = 9,  ///< weights and times: id = edge
 };
 
-/// \param type  number of the node type or edge type, in typed graphs
+/// \param type  number of the node type or edge type, in heterogeneous graphs
 constexpr StreamKey stream(std::uint64_t seed, Stream which, std::uint16_t type = 0) noexcept {
   return stream_key(
       seed, {.domain = Domain::generators, .type = type, .hop = static_cast<std::uint8_t>(which)});

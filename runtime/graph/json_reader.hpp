@@ -1,6 +1,6 @@
 #pragma once
 /// \file json_reader.hpp
-/// Reading of JSON files that the program wrote, and typed access to JSON with errors that name file
+/// Reading of JSON files that the program wrote, and heterogeneous access to JSON with errors that name file
 /// and pointer. For the sources of this folder and of those above it.
 #include "runtime/base/json_text.hpp"
 #include "runtime/base/result.hpp"

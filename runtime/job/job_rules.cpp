@@ -49,10 +49,11 @@ void check_column_stats(const Job& job, const NodeTypeInfo& type, ProblemList& p
   }
 }
 
-void check_features(const Job& job, const NodeTypeInfo& type, bool typed, ProblemList& problems) {
+void check_features(const Job& job, const NodeTypeInfo& type, bool heterogeneous,
+                    ProblemList& problems) {
   if (!type.features.has_value() || type.features->cols == 0) {
     problems.add({"/dataset/path", fmt::format("features of \"{}\" nodes", type.name), "none",
-                  typed ? "import it with \"features\": \"one-hot\"" : no_hint});
+                  heterogeneous ? "import it with \"features\": \"one-hot\"" : no_hint});
   } else {
     check_column_stats(job, type, problems);
   }

@@ -14,7 +14,7 @@
 namespace troupe {
 
 /// Lifecycle: begin() with each command to a group, answered() for each answer, heard() for each sign of
-///   life of a member meanwhile
+///   incarnation of a member meanwhile
 /// Threads:   one at a time
 class ProgressWatch {
  public:

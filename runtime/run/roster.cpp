@@ -22,7 +22,7 @@ std::chrono::milliseconds Roster::pause(const Entry& entry) const {
   return std::min(doubled, options_.longest_pause);
 }
 
-/// The next life of a process.
+/// The next incarnation of a process.
 void Roster::start(ProcessId id, Actions& actions) {
   auto& entry = at(id);
   const auto& process = plan(id);
@@ -36,11 +36,11 @@ void Roster::start(ProcessId id, Actions& actions) {
   const auto after = pause(entry);
   ++entry.incarnation;
   entry.state = State::starting;
-  const net::ProcessLife life{id, entry.incarnation};
+  const net::ProcessInstance instance{id, entry.incarnation};
   if (process.agent) {
-    actions.emplace_back(StartAgent{process.host, life, after});
+    actions.emplace_back(StartAgent{process.host, instance, after});
   } else {
-    actions.emplace_back(Spawn{agent, life, after});
+    actions.emplace_back(Spawn{agent, instance, after});
   }
 }
 
@@ -54,29 +54,30 @@ Roster::Actions Roster::begin() {
   return actions;
 }
 
-/// Whether it is a life of an agent that was given out and has not joined.
-bool Roster::may_come(const net::ProcessLife& life, const Entry& entry) const {
-  return options_.manual && plan(life.process).agent && entry.state == State::absent &&
-         life.incarnation > entry.incarnation;
+/// Whether it is an incarnation of an agent that was given out and has not joined.
+bool Roster::may_come(const net::ProcessInstance& instance, const Entry& entry) const {
+  return options_.manual && plan(instance.process).agent && entry.state == State::absent &&
+         instance.incarnation > entry.incarnation;
 }
 
-Status Roster::admit(const net::ProcessLife& life) const {
-  const auto found = entries_.find(life.process);
+Status Roster::admit(const net::ProcessInstance& instance) const {
+  const auto found = entries_.find(instance.process);
   if (found == entries_.end()) {
     return Error(
         Errc::invalid_argument,
         fmt::format("process {}: the job has processes 1..{}; try: the same job file on all "
                     "hosts",
-                    raw(life.process), entries_.size()));
+                    raw(instance.process), entries_.size()));
   }
   const auto& entry = found->second;
-  const bool current = life.incarnation == entry.incarnation && entry.state != State::absent;
-  if (!may_come(life, entry) && !current) {
+  const bool current = instance.incarnation == entry.incarnation && entry.state != State::absent;
+  if (!may_come(instance, entry) && !current) {
     return Error(
         Errc::fenced,
-        fmt::format("{}: its life {} is over, now {}; it was lost, and another has taken its "
-                    "place",
-                    plan(life.process).name, life.incarnation, entry.incarnation));
+        fmt::format(
+            "{}: its incarnation {} is over, now {}; it was lost, and another has taken its "
+            "place",
+            plan(instance.process).name, instance.incarnation, entry.incarnation));
   }
   return ok_status();
 }
@@ -88,19 +89,19 @@ Status Roster::check_version(const net::Join& join) const {
   return Error(Errc::failed_precondition,
                fmt::format("{}: expected the program {}, found {}; try: the same program "
                            "on all hosts",
-                           plan(join.life.process).name, options_.version, join.version));
+                           plan(join.instance.process).name, options_.version, join.version));
 }
 
 Result<std::uint32_t> Roster::apply(const net::Join& join) {
-  const auto found = entries_.find(join.life.process);
-  const auto name = found == entries_.end() ? "nobody" : plan(join.life.process).name;
-  if (!options_.manual || found == entries_.end() || !plan(join.life.process).agent ||
+  const auto found = entries_.find(join.instance.process);
+  const auto name = found == entries_.end() ? "nobody" : plan(join.instance.process).name;
+  if (!options_.manual || found == entries_.end() || !plan(join.instance.process).agent ||
       name != join.name) {
     return Error(
         Errc::invalid_argument,
         fmt::format("process {}: expected {}, found a host that joins as {}; try: the same "
                     "job file on all hosts",
-                    raw(join.life.process), name, join.name));
+                    raw(join.instance.process), name, join.name));
   }
   TROUPE_RETURN_IF_ERROR(check_version(join));
   auto& entry = found->second;
@@ -116,15 +117,15 @@ Result<std::uint32_t> Roster::apply(const net::Join& join) {
 }
 
 Result<Roster::Actions> Roster::join(const net::Join& join) {
-  TROUPE_RETURN_IF_ERROR(admit(join.life));
+  TROUPE_RETURN_IF_ERROR(admit(join.instance));
   TROUPE_RETURN_IF_ERROR(check_version(join));
-  const auto id = join.life.process;
+  const auto id = join.instance.process;
   Actions actions;
   auto& entry = at(id);
-  if (join.life.incarnation == entry.incarnation && entry.state != State::starting) {
+  if (join.instance.incarnation == entry.incarnation && entry.state != State::starting) {
     return actions;  // a repeat
   }
-  entry.incarnation = join.life.incarnation;
+  entry.incarnation = join.instance.incarnation;
   entry.address = join.address;
   entry.state = State::joined;
   if (plan(id).agent) {
@@ -142,8 +143,8 @@ Result<Roster::Actions> Roster::join(const net::Join& join) {
 
 Roster::Actions Roster::ready(const net::Ready& ready) {
   Actions actions;
-  const auto id = ready.life.process;
-  if (!admit(ready.life) || at(id).state != State::joined) {
+  const auto id = ready.instance.process;
+  if (!admit(ready.instance) || at(id).state != State::joined) {
     return actions;
   }
   if (ready.code != Errc::ok) {
@@ -217,22 +218,23 @@ void Roster::count_failure(ProcessId id, const std::string& how, Actions& action
   }
 }
 
-Roster::Actions Roster::lost(const net::ProcessLife& life, const std::string& how, bool gone) {
+Roster::Actions Roster::lost(const net::ProcessInstance& instance, const std::string& how,
+                             bool gone) {
   Actions actions;
-  const auto id = life.process;
+  const auto id = instance.process;
   const auto found = entries_.find(id);
-  if (found != entries_.end() && may_come(life, found->second)) {
-    found->second.incarnation = life.incarnation;  // it connected, and will not join
-    actions.emplace_back(Drop{life, plan(id).name + " is lost: " + how});
+  if (found != entries_.end() && may_come(instance, found->second)) {
+    found->second.incarnation = instance.incarnation;  // it connected, and will not join
+    actions.emplace_back(Drop{instance, plan(id).name + " is lost: " + how});
     return actions;
   }
-  if (found == entries_.end() || found->second.incarnation != life.incarnation ||
+  if (found == entries_.end() || found->second.incarnation != instance.incarnation ||
       found->second.state == State::absent) {
     return actions;
   }
   const auto& process = plan(id);
   if (!gone && !process.agent) {
-    actions.emplace_back(Kill{*options_.layout.agent_of(process.host), life});
+    actions.emplace_back(Kill{*options_.layout.agent_of(process.host), instance});
   }
   drop(id, how, actions);
   count_failure(id, how, actions);
@@ -265,7 +267,7 @@ void Roster::drop_host(HostId host, Actions& actions) {
 bool Roster::lost_ranks(const Actions& actions) const {
   return std::ranges::any_of(actions, [this](const Action& action) {
     const auto* dropped = std::get_if<Drop>(&action);
-    return dropped != nullptr && has_ranks(dropped->life.process);
+    return dropped != nullptr && has_ranks(dropped->instance.process);
   });
 }
 
@@ -278,9 +280,9 @@ void Roster::restart_others(ProcessId lost, const std::string& why, Actions& act
         (entry.state != State::joined && entry.state != State::ready)) {
       continue;
     }
-    const net::ProcessLife life{id, entry.incarnation};
-    actions.emplace_back(Kill{*options_.layout.agent_of(plan(id).host), life});
-    actions.emplace_back(Drop{life, plan(id).name + " starts again, as all do: " + why});
+    const net::ProcessInstance instance{id, entry.incarnation};
+    actions.emplace_back(Kill{*options_.layout.agent_of(plan(id).host), instance});
+    actions.emplace_back(Drop{instance, plan(id).name + " starts again, as all do: " + why});
     entry.state = State::absent;
     entry.settled = false;
     entry.failures = 0;
@@ -289,30 +291,31 @@ void Roster::restart_others(ProcessId lost, const std::string& why, Actions& act
 }
 
 Roster::Actions Roster::ranks_ended(const net::RanksEnded& ended) {
-  if (!admit(ended.life)) {
-    return {};  // of a life that is over
+  if (!admit(ended.instance)) {
+    return {};  // of an incarnation that is over
   }
   const bool by_a_loss = ended.code == Errc::peer_lost || ended.code == Errc::fenced;
   if (by_a_loss && options_.restart_together && begun_) {
-    return lost(ended.life, "its ranks failed: " + ended.why, false);
+    return lost(ended.instance, "its ranks failed: " + ended.why, false);
   }
   return {TakeEnd{ended}};
 }
 
 Roster::Actions Roster::unreachable(const net::PeerUnreachable& report) const {
-  const auto is_there = [this](const net::ProcessLife& life) {
-    const auto found = entries_.find(life.process);
-    return found != entries_.end() && found->second.incarnation == life.incarnation &&
+  const auto is_there = [this](const net::ProcessInstance& instance) {
+    const auto found = entries_.find(instance.process);
+    return found != entries_.end() && found->second.incarnation == instance.incarnation &&
            found->second.state == State::ready;
   };
-  if (!is_there(report.life) || !is_there(report.peer)) {
+  if (!is_there(report.instance) || !is_there(report.peer)) {
     return {};
   }
-  return {GiveUp{Error(
-      Errc::peer_lost,
-      fmt::format("{} and {} both reach the director, but not each other: {}; try: the "
-                  "network between their hosts, or --resume when it is back",
-                  plan(report.life.process).name, plan(report.peer.process).name, report.why))}};
+  return {GiveUp{
+      Error(Errc::peer_lost,
+            fmt::format("{} and {} both reach the director, but not each other: {}; try: the "
+                        "network between their hosts, or --resume when it is back",
+                        plan(report.instance.process).name, plan(report.peer.process).name,
+                        report.why))}};
 }
 
 net::Members Roster::table(std::uint32_t generation) const {
@@ -330,9 +333,9 @@ bool Roster::settled(ProcessId process) const {
   return found != entries_.end() && found->second.settled;
 }
 
-std::optional<std::uint32_t> Roster::awaited(const net::ProcessLife& life) const {
-  const auto found = entries_.find(life.process);
-  if (found == entries_.end() || found->second.incarnation != life.incarnation ||
+std::optional<std::uint32_t> Roster::awaited(const net::ProcessInstance& instance) const {
+  const auto found = entries_.find(instance.process);
+  if (found == entries_.end() || found->second.incarnation != instance.incarnation ||
       found->second.state != State::starting) {
     return std::nullopt;
   }

@@ -22,7 +22,7 @@ struct RosterOptions {
   std::string version;  ///< of the program; all processes must have the same
   /// Agents are started by somebody else: one that is lost is waited for.
   bool manual = false;
-  /// With `manual` lives are given out above this one: drawn for each run, so that an agent that an
+  /// With `manual` incarnations are given out above this one: drawn for each run, so that an agent that an
   /// earlier run with the same token left is not taken for one of this.
   std::uint32_t first_given = 0;
   std::chrono::milliseconds first_pause{50};  ///< before a lost process is started again; doubles
@@ -39,21 +39,21 @@ class Roster {
   // ---- what is to be done ----
   struct StartAgent {
     HostId host{};
-    net::ProcessLife life;
+    net::ProcessInstance instance;
     std::chrono::milliseconds after{};
   };
   struct Spawn {
     ProcessId agent{};
-    net::ProcessLife life;
+    net::ProcessInstance instance;
     std::chrono::milliseconds after{};
   };
   struct Kill {
     ProcessId agent{};
-    net::ProcessLife life;
+    net::ProcessInstance instance;
   };
   /// The link to a process is of no use any more.
   struct Drop {
-    net::ProcessLife life;
+    net::ProcessInstance instance;
     std::string why;
   };
   struct TellMembers {};  ///< send the table to all that are ready
@@ -81,8 +81,8 @@ class Roster {
 
   Actions begin();
   /// Whether a process may talk to this one at all. \errors fenced; invalid_argument: no such process
-  Status admit(const net::ProcessLife& life) const;
-  /// The next life for an agent that is started by hand, while there is none; nothing changes until it
+  Status admit(const net::ProcessInstance& instance) const;
+  /// The next incarnation for an agent that is started by hand, while there is none; nothing changes until it
   /// joins. \errors invalid_argument: no such agent, or it has another name here;
   ///   overloaded: one is there; failed_precondition: another version of the program
   Result<std::uint32_t> apply(const net::Join& join);
@@ -92,7 +92,7 @@ class Roster {
   /// A member has taken the table of that number.
   Actions told(ProcessId member, std::uint64_t number);
   /// \param gone  the process has ended; else it does not answer any more, and must be ended
-  Actions lost(const net::ProcessLife& life, const std::string& how, bool gone);
+  Actions lost(const net::ProcessInstance& instance, const std::string& how, bool gone);
 
   /// The functions of a process' ranks have returned. An error of the kind that a lost peer causes
   /// counts as a loss of the process: the loss that it follows from may not be known yet.
@@ -108,7 +108,7 @@ class Roster {
   bool settled(ProcessId process) const;
   bool is_complete() const { return completed_; }
   /// It was started, and has not joined: the losses in a row before it; else nothing.
-  std::optional<std::uint32_t> awaited(const net::ProcessLife& life) const;
+  std::optional<std::uint32_t> awaited(const net::ProcessInstance& instance) const;
   /// Names of the processes that are not ready.
   std::vector<std::string> missing() const;
   /// Members and agents that are there, for the end.
@@ -129,7 +129,7 @@ class Roster {
   const ProcessPlan& plan(ProcessId id) const { return options_.layout.at(id); }
   Entry& at(ProcessId id) { return entries_.at(id); }
   Status check_version(const net::Join& join) const;
-  bool may_come(const net::ProcessLife& life, const Entry& entry) const;
+  bool may_come(const net::ProcessInstance& instance, const Entry& entry) const;
   std::chrono::milliseconds pause(const Entry& entry) const;
   void start(ProcessId id, Actions& actions);
   void drop(ProcessId id, const std::string& how, Actions& actions);

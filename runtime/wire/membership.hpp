@@ -14,14 +14,14 @@
 
 namespace troupe::net {
 
-/// One life of a process.
-struct ProcessLife {
+/// One incarnation of a process.
+struct ProcessInstance {
   ProcessId process{};
   std::uint32_t incarnation = 0;  ///< from 1
-  friend auto operator<=>(const ProcessLife&, const ProcessLife&) = default;
+  friend auto operator<=>(const ProcessInstance&, const ProcessInstance&) = default;
 };
 
-/// A process outside the layout: a host started by hand, until the director has given it a life.
+/// A process outside the layout: a host started by hand, until the director has given it an incarnation.
 constexpr std::uint32_t first_applicant = 1U << 31;
 constexpr bool is_applicant(ProcessId process) {
   return raw(process) >= first_applicant;
@@ -29,14 +29,14 @@ constexpr bool is_applicant(ProcessId process) {
 
 /// The first message of a process. Answered with Welcome.
 struct Join {
-  ProcessLife life;       ///< incarnation 0: asks for one, of an agent that is started by hand
-  std::string address;    ///< where it listens
-  std::string version;    ///< of the program
-  std::string name = {};  ///< with incarnation 0: what its job file calls the agent
+  ProcessInstance instance;  ///< incarnation 0: asks for one, of an agent that is started by hand
+  std::string address;       ///< where it listens
+  std::string version;       ///< of the program
+  std::string name = {};     ///< with incarnation 0: what its job file calls the agent
 };
 
-/// What a process needs to know of the run; all empty for an agent. For a host that asks for a life of
-/// its agent: that life and the store.
+/// What a process needs to know of the run; all empty for an agent. For a host that asks for an incarnation of
+/// its agent: that incarnation and the store.
 struct Welcome {
   std::string job;                   ///< the whole job as JSON
   std::string folder;                ///< that relative paths of the job are meant from
@@ -50,7 +50,7 @@ struct Welcome {
 
 /// A process has all its actors, or cannot have them. Answered with Done.
 struct Ready {
-  ProcessLife life;
+  ProcessInstance instance;
   Errc code = Errc::ok;  ///< else `why` says what is missing; starting it again cannot help
   std::string why;
 };
@@ -59,7 +59,7 @@ struct Ready {
 /// to.
 struct Members {
   struct Entry {
-    ProcessLife life;
+    ProcessInstance instance;
     std::string address;
   };
   std::uint64_t number = 0;  ///< ascending; a lower one than the last is ignored
@@ -69,29 +69,29 @@ struct Members {
 
 /// To an agent: start a process of its host. Answered with Done when it runs.
 struct SpawnProcess {
-  ProcessLife life;
+  ProcessInstance instance;
   std::string name;  ///< in messages and before its output
 };
 /// To an agent: end one at once, whatever it does. Answered with Done; ProcessExited follows.
 struct KillProcess {
-  ProcessLife life;
+  ProcessInstance instance;
 };
 /// From an agent. Answered with Done.
 struct ProcessExited {
-  ProcessLife life;
+  ProcessInstance instance;
   std::string how;  ///< "killed by signal 9 (Killed)", "exit code 3"
 };
 
 /// From a process: no link to another one within the recovery deadline. Answered with Done.
 struct PeerUnreachable {
-  ProcessLife life;
-  ProcessLife peer;
+  ProcessInstance instance;
+  ProcessInstance peer;
   std::string why;
 };
 
 /// Where a user's own program trains: the ranks of a process have ended their work. Answered with Done.
 struct RanksEnded {
-  ProcessLife life;
+  ProcessInstance instance;
   Errc code = Errc::ok;
   std::string why;
   Digest batches;           ///< running digest of the run

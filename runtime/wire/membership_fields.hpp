@@ -16,16 +16,16 @@ inline constexpr std::size_t max_processes = 65536;
 // ---- joining ----
 
 template <>
-struct Fields<ProcessLife> {
-  using Root = wire::ProcessLife;
-  static constexpr std::tuple fields{field::value("process", &ProcessLife::process),
-                                     field::value("incarnation", &ProcessLife::incarnation)};
+struct Fields<ProcessInstance> {
+  using Root = wire::ProcessInstance;
+  static constexpr std::tuple fields{field::value("process", &ProcessInstance::process),
+                                     field::value("incarnation", &ProcessInstance::incarnation)};
 };
 
 template <>
 struct Fields<Join> {
   using Root = wire::Join;
-  static constexpr std::tuple fields{field::value("life", &Join::life),
+  static constexpr std::tuple fields{field::value("instance", &Join::instance),
                                      field::text("address", &Join::address, max_word_bytes),
                                      field::text("version", &Join::version, max_word_bytes),
                                      field::text("name", &Join::name, max_word_bytes)};
@@ -47,7 +47,7 @@ struct Fields<Welcome> {
 template <>
 struct Fields<Ready> {
   using Root = wire::Ready;
-  static constexpr std::tuple fields{field::value("life", &Ready::life),
+  static constexpr std::tuple fields{field::value("instance", &Ready::instance),
                                      field::value("code", &Ready::code),
                                      field::cut_text("why", &Ready::why, max_text_bytes)};
 };
@@ -56,7 +56,7 @@ template <>
 struct Fields<Members::Entry> {
   using Root = wire::Members::Entry;
   static constexpr std::tuple fields{
-      field::value("life", &Members::Entry::life),
+      field::value("instance", &Members::Entry::instance),
       field::text("address", &Members::Entry::address, max_word_bytes)};
 };
 
@@ -70,11 +70,11 @@ struct Fields<Members> {
   static Status check(std::string_view message, const Members& members) {
     const auto& entries = members.entries;
     for (std::size_t i = 1; i < entries.size(); ++i) {
-      const auto before = entries[i - 1].life.process;
-      if (entries[i].life.process <= before) {
+      const auto before = entries[i - 1].instance.process;
+      if (entries[i].instance.process <= before) {
         return corrupt_message(
             message, fmt::format("entries: expected ascending processes, found {} after {}",
-                                 raw(entries[i].life.process), raw(before)));
+                                 raw(entries[i].instance.process), raw(before)));
       }
     }
     return ok_status();
@@ -86,27 +86,27 @@ struct Fields<Members> {
 template <>
 struct Fields<SpawnProcess> {
   using Root = wire::SpawnProcess;
-  static constexpr std::tuple fields{field::value("life", &SpawnProcess::life),
+  static constexpr std::tuple fields{field::value("instance", &SpawnProcess::instance),
                                      field::text("name", &SpawnProcess::name, max_word_bytes)};
 };
 
 template <>
 struct Fields<KillProcess> {
   using Root = wire::KillProcess;
-  static constexpr std::tuple fields{field::value("life", &KillProcess::life)};
+  static constexpr std::tuple fields{field::value("instance", &KillProcess::instance)};
 };
 
 template <>
 struct Fields<ProcessExited> {
   using Root = wire::ProcessExited;
-  static constexpr std::tuple fields{field::value("life", &ProcessExited::life),
+  static constexpr std::tuple fields{field::value("instance", &ProcessExited::instance),
                                      field::cut_text("how", &ProcessExited::how, max_text_bytes)};
 };
 
 template <>
 struct Fields<PeerUnreachable> {
   using Root = wire::PeerUnreachable;
-  static constexpr std::tuple fields{field::value("life", &PeerUnreachable::life),
+  static constexpr std::tuple fields{field::value("instance", &PeerUnreachable::instance),
                                      field::value("peer", &PeerUnreachable::peer),
                                      field::cut_text("why", &PeerUnreachable::why, max_text_bytes)};
 };
@@ -115,7 +115,7 @@ template <>
 struct Fields<RanksEnded> {
   using Root = wire::RanksEnded;
   static constexpr std::tuple fields{
-      field::value("life", &RanksEnded::life), field::value("code", &RanksEnded::code),
+      field::value("instance", &RanksEnded::instance), field::value("code", &RanksEnded::code),
       field::cut_text("why", &RanksEnded::why, max_text_bytes),
       field::spread("batches", &RanksEnded::batches), field::value("steps", &RanksEnded::steps)};
 };

@@ -12,8 +12,8 @@ namespace {
 
 using testing::MessageTrace;
 
-std::string text_of(const net::ProcessLife& life) {
-  return fmt::format("{}.{}", raw(life.process), life.incarnation);
+std::string text_of(const net::ProcessInstance& instance) {
+  return fmt::format("{}.{}", raw(instance.process), instance.incarnation);
 }
 
 /// An agent whose processes are lines of the trace.
@@ -22,16 +22,17 @@ class AgentTest : public ::testing::Test {
   AgentTest() {
     agent_ = system_.add(
         "agent",
-        spawn_agent(*system_,
-                    {.spawn = [this](const net::SpawnProcess& request) -> Status {
-                       system_.say("start " + text_of(request.life) + " " + request.name);
-                       return cannot_start_ ? Status(Error(Errc::failed_precondition,
-                                                           "cannot start troupe: gone"))
-                                            : ok_status();
-                     },
-                     .kill = [this](const auto& life) { system_.say("kill " + text_of(life)); },
-                     .decide_end = [this](const auto& end) { system_.say("decide: " + end.why); },
-                     .begin_end = [this] { system_.say("begin the end"); }}));
+        spawn_agent(
+            *system_,
+            {.spawn = [this](const net::SpawnProcess& request) -> Status {
+               system_.say("start " + text_of(request.instance) + " " + request.name);
+               return cannot_start_
+                          ? Status(Error(Errc::failed_precondition, "cannot start troupe: gone"))
+                          : ok_status();
+             },
+             .kill = [this](const auto& instance) { system_.say("kill " + text_of(instance)); },
+             .decide_end = [this](const auto& end) { system_.say("decide: " + end.why); },
+             .begin_end = [this] { system_.say("begin the end"); }}));
   }
   std::uint64_t ask_to_start(std::uint32_t incarnation) {
     return registrar_.request(agent_, net::SpawnProcess{{ProcessId{3}, incarnation}, "host 0"});

@@ -13,8 +13,8 @@ namespace {
 using namespace std::chrono_literals;
 using Lines = std::vector<std::string>;
 
-std::string life_text(const net::ProcessLife& life) {
-  return fmt::format("{}.{}", raw(life.process), life.incarnation);
+std::string instance_text(const net::ProcessInstance& instance) {
+  return fmt::format("{}.{}", raw(instance.process), instance.incarnation);
 }
 
 /// Agent 1 of the only host and its process 2, on a virtual clock.
@@ -28,9 +28,11 @@ class RegistrarStart : public ::testing::Test {
     options.generation = [] { return 0U; };
     options.member = [](ProcessId) { return caf::actor(); };
     options.agent = [this](ProcessId) { return agent_; };
-    options.start_agent = [this](HostId, const net::ProcessLife& life) { add("agent", life); };
-    options.expect = [](const net::ProcessLife&) {};
-    options.drop = [](const net::ProcessLife&, const std::string&) {};
+    options.start_agent = [this](HostId, const net::ProcessInstance& instance) {
+      add("agent", instance);
+    };
+    options.expect = [](const net::ProcessInstance&) {};
+    options.drop = [](const net::ProcessInstance&, const std::string&) {};
     options.changed = [](const Roster&) {};
     options.say = [this](const std::string& line) { did_.push_back(line); };
     options.start_deadline = 300ms;
@@ -38,15 +40,15 @@ class RegistrarStart : public ::testing::Test {
     agent_ =
         system_.add("agent", (*system_).spawn([this](caf::event_based_actor*) -> caf::behavior {
           return {[this](const Ref<net::SpawnProcess>& spawn) {
-                    add("spawn", spawn->life);
+                    add("spawn", spawn->instance);
                     return Ref<net::Done>(net::Done{});
                   },
-                  [this](const Ref<net::KillProcess>& kill) { add("kill", kill->life); }};
+                  [this](const Ref<net::KillProcess>& kill) { add("kill", kill->instance); }};
         }));
     registrar_ = system_.add("registrar", spawn_registrar(*system_, std::move(options)));
   }
-  void add(const std::string& what, const net::ProcessLife& life) {
-    did_.push_back(what + " " + life_text(life));
+  void add(const std::string& what, const net::ProcessInstance& instance) {
+    did_.push_back(what + " " + instance_text(instance));
   }
   void join(std::uint32_t process) {
     caf::anon_send(registrar_,

@@ -12,8 +12,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::string text(const net::ProcessLife& life) {
-  return fmt::format("{}.{}", raw(life.process), life.incarnation);
+std::string text(const net::ProcessInstance& instance) {
+  return fmt::format("{}.{}", raw(instance.process), instance.incarnation);
 }
 
 /// What the registrar did, in order.
@@ -52,20 +52,20 @@ caf::behavior fake_process(caf::event_based_actor* self, std::uint32_t id, Log* 
   const auto done = [] { return Done(net::Done{}); };
   return {
       [=](const Ref<net::SpawnProcess>& spawn) -> caf::result<Done> {
-        log->add(fmt::format("{} spawns {} as {}", id, text(spawn->life), spawn->name));
+        log->add(fmt::format("{} spawns {} as {}", id, text(spawn->instance), spawn->name));
         if (faults->cannot_spawn) {
           return to_caf(Error(Errc::failed_precondition, "no such program"));
         }
         return done();
       },
       [=](const Ref<net::KillProcess>& kill) {
-        log->add(fmt::format("{} kills {}", id, text(kill->life)));
+        log->add(fmt::format("{} kills {}", id, text(kill->instance)));
         return done();
       },
       [=](const Ref<net::Members>& members) -> caf::result<Done> {
         std::string line = fmt::format("{} learns", id);
         for (const auto& entry : members->entries) {
-          line += " " + text(entry.life) + "@" + entry.address;
+          line += " " + text(entry.instance) + "@" + entry.address;
         }
         log->add(line);
         if (faults->slow_to_learn) {
@@ -99,12 +99,12 @@ class RegistrarTest : public ::testing::Test {
     options_.welcome = {"{job}", "/folder", "/store", 99, 0};
     options_.generation = [] { return 5U; };
     options_.member = options_.agent = [this](ProcessId id) { return handle(id); };
-    options_.start_agent = [this](HostId host, const net::ProcessLife& life) {
-      log_.add(fmt::format("agent {} on host {}", text(life), raw(host)));
+    options_.start_agent = [this](HostId host, const net::ProcessInstance& instance) {
+      log_.add(fmt::format("agent {} on host {}", text(instance), raw(host)));
     };
-    options_.expect = [this](const auto& life) { log_.add("expect " + text(life)); };
-    options_.drop = [this](const auto& life, const std::string&) {
-      log_.add("drop " + text(life));
+    options_.expect = [this](const auto& instance) { log_.add("expect " + text(instance)); };
+    options_.drop = [this](const auto& instance, const std::string&) {
+      log_.add("drop " + text(instance));
     };
     options_.changed = [this](const Roster& roster) {
       std::string line = "settled";
@@ -142,20 +142,21 @@ class RegistrarTest : public ::testing::Test {
     TROUPE_ASSIGN_OR_RETURN(const auto reply, peer_.answer_to<Reply>(asked));
     return *reply;
   }
-  static net::ProcessLife life(std::uint32_t id, std::uint32_t incarnation) {
+  static net::ProcessInstance instance(std::uint32_t id, std::uint32_t incarnation) {
     return {static_cast<ProcessId>(id), incarnation};
   }
   Result<net::Welcome> join(std::uint32_t id, std::uint32_t incarnation = 1) {
-    return ask<net::Welcome>(net::Join{life(id, incarnation), fmt::format("a:{}", id), "v"});
+    return ask<net::Welcome>(net::Join{instance(id, incarnation), fmt::format("a:{}", id), "v"});
   }
   void ready(std::uint32_t id, std::uint32_t incarnation = 1) {
-    EXPECT_OK(ask<net::Done>(net::Ready{life(id, incarnation), Errc::ok, ""}));
+    EXPECT_OK(ask<net::Done>(net::Ready{instance(id, incarnation), Errc::ok, ""}));
   }
   void exited(std::uint32_t id, std::uint32_t incarnation, const std::string& how = "exit code 1") {
-    EXPECT_OK(ask<net::Done>(net::ProcessExited{life(id, incarnation), how}));
+    EXPECT_OK(ask<net::Done>(net::ProcessExited{instance(id, incarnation), how}));
   }
   void link_lost(std::uint32_t id, std::uint32_t incarnation) {
-    caf::anon_send(registrar_, Ref<LinkLost>(LinkLost{life(id, incarnation), "silent for 3.0 s"}));
+    caf::anon_send(registrar_,
+                   Ref<LinkLost>(LinkLost{instance(id, incarnation), "silent for 3.0 s"}));
   }
   void bring_all() {
     start();
@@ -225,8 +226,8 @@ TEST_F(RegistrarTest, WhoMayNotJoinIsToldWhy) {
 
   EXPECT_ERROR(join(3), Errc::fenced, "host 0");
   EXPECT_ERROR(join(7), Errc::invalid_argument, "processes 1..4");
-  EXPECT_ERROR(ask<net::Welcome>(net::Join{life(1, 1), "a:1", "old"}), Errc::failed_precondition,
-               "expected the program v, found old");
+  EXPECT_ERROR(ask<net::Welcome>(net::Join{instance(1, 1), "a:1", "old"}),
+               Errc::failed_precondition, "expected the program v, found old");
   EXPECT_OK(join(1));
 }
 
@@ -241,7 +242,7 @@ TEST_F(RegistrarTest, AProcessThatEndsIsStartedAgain) {
   EXPECT_EQ(log_.count("expect 3.2"), 1);
   EXPECT_EQ(log_.count("settled 1 2 4"), 1);
   EXPECT_EQ(log_.count("1 kills 3.1"), 0) << "it has ended";
-  EXPECT_ERROR(join(3, 1), Errc::fenced, "its life 1 is over, now 2");
+  EXPECT_ERROR(join(3, 1), Errc::fenced, "its incarnation 1 is over, now 2");
   ASSERT_OK(join(3, 2));
   ready(3, 2);
   EXPECT_TRUE(log_.wait("settled 1 2 3 4", 2));
@@ -315,7 +316,7 @@ TEST_F(RegistrarTest, WhoCannotHaveItsActorsEndsTheRun) {
   ASSERT_OK(join(3));
 
   EXPECT_OK(ask<net::Done>(
-      net::Ready{life(3, 1), Errc::failed_precondition, "expected the director's store"}));
+      net::Ready{instance(3, 1), Errc::failed_precondition, "expected the director's store"}));
 
   EXPECT_TRUE(log_.wait("give up: failed_precondition: host 0: expected the director's store"));
 }
@@ -348,17 +349,18 @@ TEST_F(RegistrarTest, NoticesArePassedOn) {
 }
 
 TEST_F(RegistrarTest, TheEndOfRanksIsPassedOnOrNobodysBusiness) {
-  const net::RanksEnded ended{life(3, 1), Errc::ok, "done", {}, 7};
+  const net::RanksEnded ended{instance(3, 1), Errc::ok, "done", {}, 7};
   bring_all();
   EXPECT_OK(ask<net::Done>(ended));
   caf::anon_send_exit(registrar_, caf::exit_reason::kill);
   options_.ranks_ended = [this](const auto& what) {
-    log_.add(fmt::format("ranks of {} ended after {}", text(what.life), what.steps));
+    log_.add(fmt::format("ranks of {} ended after {}", text(what.instance), what.steps));
   };
   bring_all();
 
   EXPECT_OK(ask<net::Done>(ended));
-  EXPECT_OK(ask<net::Done>(net::RanksEnded{life(3, 2), Errc::ok, "of another life", {}, 9}));
+  EXPECT_OK(
+      ask<net::Done>(net::RanksEnded{instance(3, 2), Errc::ok, "of another incarnation", {}, 9}));
 
   EXPECT_EQ(log_.count("ranks of 3.1 ended after 7"), 1);
   EXPECT_EQ(log_.count("ranks of 3.2 ended after 9"), 0);

@@ -1,4 +1,4 @@
-// examples/dblp_hetero, where its data is: import, partition, and learn on the typed graph.
+// examples/dblp_hetero, where its data is: import, partition, and learn on the heterogeneous graph.
 #include "tests/support/expect.hpp"
 #include "tests/support/process.hpp"
 #include "tests/support/scratch_folder.hpp"

@@ -109,8 +109,9 @@ TEST_F(Generate, NeighboursTellMoreAboutTheBlocksOfSbmThanFeaturesAlone) {
   EXPECT_LT(alone, 0.5);
 }
 
-TEST_F(Generate, LabelsOfATypedGraphAreLearned) {
-  ASSERT_EQ(troupe("generate typed @/graph --nodes 4000 --train 0.2 --test 0.3").exit_code, 0);
+TEST_F(Generate, LabelsOfAHeterogeneousGraphAreLearned) {
+  ASSERT_EQ(troupe("generate heterogeneous @/graph --nodes 4000 --train 0.2 --test 0.3").exit_code,
+            0);
 
   const auto with = accuracy_of_a_run("[5, 5]");
   const auto alone = accuracy_of_a_run("[0, 0]");
@@ -120,7 +121,8 @@ TEST_F(Generate, LabelsOfATypedGraphAreLearned) {
 }
 
 TEST_F(Generate, FeaturesThatAreAddedLaterGiveTheRunOfOneStage) {
-  ASSERT_EQ(troupe("generate typed @/graph --nodes 2000 --train 0.2 --test 0.3").exit_code, 0);
+  ASSERT_EQ(troupe("generate heterogeneous @/graph --nodes 2000 --train 0.2 --test 0.3").exit_code,
+            0);
   ASSERT_EQ(troupe("partition @/graph @/one --parts 2").exit_code, 0);
   ASSERT_EQ(troupe("partition @/graph @/two --parts 2 --features later").exit_code, 0);
   std::ofstream(folder() + "/job.json") << R"({ "dataset": { "path": "one" },
@@ -156,12 +158,12 @@ TEST_F(Generate, ASchemaIsReadFromAFile) {
     "node_types": { "a": { "count": 50, "features": 3, "labels": true }, "b": { "count": 9 } },
     "edge_types": { "to": { "source": "b", "destination": "a", "edges": 200 } } })";
 
-  const auto made = troupe("generate typed @/graph --schema @/schema.json");
+  const auto made = troupe("generate heterogeneous @/graph --schema @/schema.json");
 
   ASSERT_EQ(made.exit_code, 0) << made.err;
   EXPECT_NE(made.out.find("edges to: 200 (b -> a)"), std::string::npos) << made.out;
-  EXPECT_EQ(troupe("generate typed @/x --schema @/schema.json --nodes 9").exit_code, 2);
-  EXPECT_EQ(troupe("generate typed @/x --schema @/none.json").exit_code, 3);
+  EXPECT_EQ(troupe("generate heterogeneous @/x --schema @/schema.json --nodes 9").exit_code, 2);
+  EXPECT_EQ(troupe("generate heterogeneous @/x --schema @/none.json").exit_code, 3);
 }
 
 TEST_F(Generate, ArgumentsThatCannotBeAreUsageErrorsByName) {
@@ -199,7 +201,7 @@ TEST_F(Generate, AnExistingFolderIsADataError) {
 }
 
 TEST_F(Generate, HelpOfEachKindHasAnExampleAndTheSharedOptions) {
-  for (const std::string kind : {"rmat", "powerlaw", "sbm", "typed"}) {
+  for (const std::string kind : {"rmat", "powerlaw", "sbm", "heterogeneous"}) {
     const auto help = troupe("generate " + kind + " --help");
 
     EXPECT_EQ(help.exit_code, 0);

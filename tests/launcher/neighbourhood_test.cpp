@@ -20,14 +20,14 @@ namespace troupe {
 namespace {
 
 using namespace std::chrono_literals;
-using net::ProcessLife;
+using net::ProcessInstance;
 
 constexpr Address echo_address{Role::trainer, 0};
 
-/// Answers with the life of the process that it is in.
-caf::behavior echo(caf::event_based_actor* /*self*/, ProcessLife life) {
-  return {[life](const Ref<net::Ping>&) {
-    return Ref<net::Pong>(net::Pong{raw(life.process) * 100ULL + life.incarnation, false});
+/// Answers with the incarnation of the process that it is in.
+caf::behavior echo(caf::event_based_actor* /*self*/, ProcessInstance instance) {
+  return {[instance](const Ref<net::Ping>&) {
+    return Ref<net::Pong>(net::Pong{raw(instance.process) * 100ULL + instance.incarnation, false});
   }};
 }
 
@@ -41,12 +41,12 @@ class Process {
  public:
   using Change = std::function<void(NeighbourhoodOptions&)>;
   explicit Process(std::uint32_t id, std::uint32_t incarnation = 1, const Change& change = {})
-      : life_{static_cast<ProcessId>(id), incarnation},
+      : instance_{static_cast<ProcessId>(id), incarnation},
         system_(config_),
-        echo_(system_.spawn(echo, life_)) {
+        echo_(system_.spawn(echo, instance_)) {
     NeighbourhoodOptions options;
     options.token = some_token();
-    options.self = life_;
+    options.self = instance_;
     options.tcp.heartbeat = 50ms;
     options.tcp.lost_after = 400ms;
     options.gate.endpoint.recovery_deadline = 600ms;
@@ -58,7 +58,7 @@ class Process {
         ++connects_;
       });
     };
-    options.lost = [this](const ProcessLife& of, const Error& why) {
+    options.lost = [this](const ProcessInstance& of, const Error& why) {
       note([&] {
         lost_.push_back(fmt::format("{}.{} {}: {}", raw(of.process), of.incarnation,
                                     to_string(why.code()), why.what()));
@@ -82,9 +82,9 @@ class Process {
     }
   }
 
-  ProcessLife life() const { return life_; }
+  ProcessInstance instance() const { return instance_; }
   std::string address() const { return around->address(); }
-  /// The life of the process that answers, times 100: its number. 0: none answers.
+  /// The incarnation of the process that answers, times 100: its number. 0: none answers.
   std::uint64_t ask(std::uint32_t id) {
     std::shared_ptr<Gate> gate;
     wait([&] {
@@ -101,7 +101,7 @@ class Process {
                  [&](const caf::error&) {});
     return who;
   }
-  Result<std::shared_ptr<Gate>> connect(const ProcessLife& peer, const std::string& address,
+  Result<std::shared_ptr<Gate>> connect(const ProcessInstance& peer, const std::string& address,
                                         std::chrono::milliseconds deadline = 5s) {
     return around->connect(peer, address, deadline, 600ms);
   }
@@ -145,7 +145,7 @@ class Process {
     return changed_.wait_for(guard, 10s, until);
   }
 
-  const ProcessLife life_;
+  const ProcessInstance instance_;
   caf::actor_system_config config_;
   caf::actor_system system_;
   caf::actor echo_;
@@ -163,7 +163,7 @@ TEST(Neighbourhood, ConnectsAndBothReachTheOther) {
   Process director(0);
   Process member(3);
 
-  ASSERT_OK_AND_ASSIGN(const auto gate, member.connect(director.life(), director.address()));
+  ASSERT_OK_AND_ASSIGN(const auto gate, member.connect(director.instance(), director.address()));
 
   EXPECT_EQ(member.ask(*gate), 1U);
   EXPECT_EQ(director.ask(3), 301U);
@@ -175,7 +175,7 @@ TEST(Neighbourhood, ConnectsOnceAndIsNotInterrupted) {
   for (int i = 0; i < 20; ++i) {
     Process director(0);
     Process member(3);
-    ASSERT_OK_AND_ASSIGN(const auto gate, member.connect(director.life(), director.address()));
+    ASSERT_OK_AND_ASSIGN(const auto gate, member.connect(director.instance(), director.address()));
     for (int k = 0; k < 3; ++k) {
       EXPECT_EQ(member.ask(*gate), 1U);
       EXPECT_EQ(director.ask(3), 301U);
@@ -197,7 +197,7 @@ TEST(Neighbourhood, NothingIsAskedBeforeTheGateIsKnown) {
     });
     std::uint64_t who = 0;
     std::thread asking([&] { who = low.ask(2); });
-    high.around->expect(low.life(), low.address());
+    high.around->expect(low.instance(), low.address());
     asking.join();
     EXPECT_EQ(who, 201U);
   }
@@ -207,9 +207,9 @@ TEST(Neighbourhood, OfTwoThatExpectEachOtherOneDials) {
   Process low(1);
   Process high(2);
 
-  low.around->expect(high.life(), "");
-  high.around->expect(low.life(), low.address());
-  high.around->expect(low.life(), low.address());  // a repeat
+  low.around->expect(high.instance(), "");
+  high.around->expect(low.instance(), low.address());
+  high.around->expect(low.instance(), low.address());  // a repeat
 
   EXPECT_EQ(low.ask(2), 201U);
   EXPECT_EQ(high.ask(1), 101U);
@@ -219,9 +219,9 @@ TEST(Neighbourhood, OfTwoThatExpectEachOtherOneDials) {
 
 TEST(Neighbourhood, ThreeReachEachOther) {
   Process a(1), b(2), c(3);
-  b.around->expect(a.life(), a.address());
-  c.around->expect(a.life(), a.address());
-  c.around->expect(b.life(), b.address());
+  b.around->expect(a.instance(), a.address());
+  c.around->expect(a.instance(), a.address());
+  c.around->expect(b.instance(), b.address());
 
   EXPECT_EQ(a.ask(2), 201U);
   EXPECT_EQ(a.ask(3), 301U);
@@ -234,12 +234,12 @@ TEST(Neighbourhood, ThreeReachEachOther) {
 TEST(Neighbourhood, RequestsFromBeforeTheLinkArrive) {
   Process low(1);
   Process high(2);
-  low.around->expect(high.life(), "");  // nobody dials yet
+  low.around->expect(high.instance(), "");  // nobody dials yet
   std::uint64_t who = 0;
   std::thread asking([&] { who = low.ask(2); });
   std::this_thread::sleep_for(50ms);
 
-  high.around->expect(low.life(), low.address());
+  high.around->expect(low.instance(), low.address());
   asking.join();
 
   EXPECT_EQ(who, 201U);
@@ -247,11 +247,11 @@ TEST(Neighbourhood, RequestsFromBeforeTheLinkArrive) {
 
 TEST(Neighbourhood, TotalsCountWhatWasAskedOverLinksThatAreGone) {
   Process a(1), b(2);
-  b.around->expect(a.life(), a.address());
+  b.around->expect(a.instance(), a.address());
   EXPECT_EQ(b.ask(1), 101U);
   const auto before = b.around->totals();
 
-  b.around->drop(a.life(), Error(Errc::peer_lost, "dropped"));
+  b.around->drop(a.instance(), Error(Errc::peer_lost, "dropped"));
 
   EXPECT_EQ(before.requests, 1U);
   EXPECT_GT(before.bytes, 0U);
@@ -264,7 +264,7 @@ TEST(Neighbourhood, AnotherTokenIsRefusedUntilTheDeadlineAndToldOnBothSides) {
   Process director(0);
   Process stranger(3, 1, [](auto& options) { options.token = *net::Token::random(); });
 
-  EXPECT_ERROR(stranger.connect(director.life(), director.address(), 300ms),
+  EXPECT_ERROR(stranger.connect(director.instance(), director.address(), 300ms),
                Errc::deadline_exceeded, "different tokens");
 
   EXPECT_TRUE(director.wait_said("token"));
@@ -278,7 +278,7 @@ TEST(Neighbourhood, AnotherJobWithTheSameTokenIsRefusedAtOnce) {
   Process director(0, 1, [](auto& options) { options.job = "one"; });
   Process other(3, 1, [](auto& options) { options.job = "two"; });
 
-  EXPECT_ERROR(other.connect(director.life(), director.address(), 30s), Errc::unauthenticated,
+  EXPECT_ERROR(other.connect(director.instance(), director.address(), 30s), Errc::unauthenticated,
                "belongs to job 'one', the dialling end to job 'two'");
 
   EXPECT_TRUE(director.wait_said("give both ends the same job file"));
@@ -307,16 +307,18 @@ TEST(Neighbourhood, AStrangerInTheDirectorsPlaceDoesNotEndWhoJoins) {
 
 TEST(Neighbourhood, WhomAdmitRefusesIsToldWhy) {
   Process director(0, 1, [](auto& options) {
-    options.admit = [](const ProcessLife& life) {
-      return life.incarnation == 2 ? ok_status()
-                                   : Status(Error(Errc::fenced, "process 3: its life is over"));
+    options.admit = [](const ProcessInstance& instance) {
+      return instance.incarnation == 2
+                 ? ok_status()
+                 : Status(Error(Errc::fenced, "process 3: its incarnation is over"));
     };
   });
   Process old(3, 1);
   Process current(3, 2);
 
-  EXPECT_ERROR(old.connect(director.life(), director.address()), Errc::fenced, "its life is over");
-  EXPECT_OK(current.connect(director.life(), director.address()));
+  EXPECT_ERROR(old.connect(director.instance(), director.address()), Errc::fenced,
+               "its incarnation is over");
+  EXPECT_OK(current.connect(director.instance(), director.address()));
 }
 
 TEST(Neighbourhood, AnAddressWhereSomebodyElseListensIsRefused) {
@@ -353,46 +355,46 @@ TEST(Neighbourhood, ListensNowhereIfThePortIsTaken) {
   EXPECT_ERROR(Neighbourhood::open(system, options), Errc::failed_precondition, first.address());
 }
 
-// ---- lives ----
+// ---- incarnations ----
 
-TEST(Neighbourhood, ALifeThatWasDroppedIsFencedAndTold) {
+TEST(Neighbourhood, AnIncarnationThatWasDroppedIsFencedAndTold) {
   Process a(1), b(2);
-  b.around->expect(a.life(), a.address());
+  b.around->expect(a.instance(), a.address());
   ASSERT_EQ(a.ask(2), 201U);
 
-  a.around->drop(b.life(), Error(Errc::peer_lost, "process 2 is lost"));
+  a.around->drop(b.instance(), Error(Errc::peer_lost, "process 2 is lost"));
 
   const auto loss = b.first_loss();
   EXPECT_EQ(loss.substr(0, 11), "1.1 fenced:") << loss;
-  EXPECT_NE(loss.find("life 1 is over, now 2"), std::string::npos) << loss;
+  EXPECT_NE(loss.find("incarnation 1 is over, now 2"), std::string::npos) << loss;
   EXPECT_EQ(a.first_loss(100ms), "none") << "who drops it knows";
-  EXPECT_ERROR(b.connect(a.life(), a.address()), Errc::fenced, "");
+  EXPECT_ERROR(b.connect(a.instance(), a.address()), Errc::fenced, "");
 }
 
-TEST(Neighbourhood, TheNextLifeTakesThePlaceOfADroppedOne) {
+TEST(Neighbourhood, TheNextIncarnationTakesThePlaceOfADroppedOne) {
   Process a(1);
   {
     Process b(2, 1);
-    b.around->expect(a.life(), a.address());
+    b.around->expect(a.instance(), a.address());
     ASSERT_EQ(a.ask(2), 201U);
-    a.around->drop(b.life(), Error(Errc::peer_lost, "process 2 is lost"));
+    a.around->drop(b.instance(), Error(Errc::peer_lost, "process 2 is lost"));
   }
   Process next(2, 2);
-  next.around->expect(a.life(), a.address());
+  next.around->expect(a.instance(), a.address());
 
   ASSERT_TRUE(a.wait_connects(2));
   EXPECT_EQ(a.ask(2), 202U);
   EXPECT_EQ(next.ask(1), 101U);
 }
 
-TEST(Neighbourhood, AHigherLifeReplacesALowerOneThatIsStillThere) {
+TEST(Neighbourhood, AHigherIncarnationReplacesALowerOneThatIsStillThere) {
   Process a(1);
   Process old(2, 1);
-  old.around->expect(a.life(), a.address());
+  old.around->expect(a.instance(), a.address());
   ASSERT_EQ(a.ask(2), 201U);
 
   Process next(2, 2);
-  next.around->expect(a.life(), a.address());
+  next.around->expect(a.instance(), a.address());
 
   ASSERT_TRUE(a.wait_connects(2));
   EXPECT_EQ(a.ask(2), 202U);
@@ -401,17 +403,18 @@ TEST(Neighbourhood, AHigherLifeReplacesALowerOneThatIsStillThere) {
   EXPECT_EQ(a.first_loss(100ms), "none") << "it was replaced, not lost";
 }
 
-TEST(Neighbourhood, ALowerLifeDoesNotReplaceAHigherOne) {
+TEST(Neighbourhood, ALowerIncarnationDoesNotReplaceAHigherOne) {
   Process a(1);
   Process next(2, 2);
-  next.around->expect(a.life(), a.address());
+  next.around->expect(a.instance(), a.address());
   ASSERT_EQ(a.ask(2), 202U);
   Process old(2, 1);
 
-  EXPECT_ERROR(old.connect(a.life(), a.address()), Errc::fenced, "its life 1 is over, now 2");
+  EXPECT_ERROR(old.connect(a.instance(), a.address()), Errc::fenced,
+               "its incarnation 1 is over, now 2");
 
-  a.around->expect(old.life(), old.address());
-  a.around->drop(old.life(), Error(Errc::peer_lost, "late news"));
+  a.around->expect(old.instance(), old.address());
+  a.around->drop(old.instance(), Error(Errc::peer_lost, "late news"));
   EXPECT_EQ(a.ask(2), 202U);
   EXPECT_EQ(a.connects(), 1);
 }
@@ -421,7 +424,7 @@ TEST(Neighbourhood, ALowerLifeDoesNotReplaceAHigherOne) {
 TEST(Neighbourhood, AClosedProcessIsLostAtOnceToTheOthers) {
   Process a(1);
   Process b(2);
-  b.around->expect(a.life(), a.address());
+  b.around->expect(a.instance(), a.address());
   ASSERT_EQ(a.ask(2), 201U);
 
   b.end();
@@ -433,7 +436,7 @@ TEST(Neighbourhood, ACutLinkComesBackAndNothingIsLost) {
   Process a(1);
   testing::SocketProxy wire(testing::port_of(a.address()));
   Process b(2);
-  b.around->expect(a.life(), wire.address());
+  b.around->expect(a.instance(), wire.address());
   ASSERT_EQ(a.ask(2), 201U);
 
   wire.cut();
@@ -448,7 +451,7 @@ TEST(Neighbourhood, AfterTheRecoveryTimeASilentOneIsLostToBothWithItsName) {
   Process a(1);
   auto wire = std::make_unique<testing::SocketProxy>(testing::port_of(a.address()));
   Process b(2);
-  b.around->expect(a.life(), wire->address());
+  b.around->expect(a.instance(), wire->address());
   ASSERT_EQ(a.ask(2), 201U);
   wire->stall(true);  // nobody is told
 
@@ -472,7 +475,7 @@ TEST(Neighbourhood, OneThatIsExpectedAndNeverComesIsLost) {
 TEST(Neighbourhood, ClosingTellsNobodyHereAndAsksNothingMore) {
   Process a(1);
   Process b(2);
-  b.around->expect(a.life(), a.address());
+  b.around->expect(a.instance(), a.address());
   ASSERT_EQ(b.ask(1), 101U);
 
   a.around->close(Error(Errc::cancelled, "over"));

@@ -13,7 +13,7 @@ namespace {
 
 ProcessArguments some_arguments() {
   ProcessArguments arguments;
-  arguments.life = {ProcessId{3}, 7};
+  arguments.instance = {ProcessId{3}, 7};
   arguments.name = "sampler 1 of rank 0";
   arguments.director = "[::1]:4000";
   arguments.job = "0123";
@@ -26,7 +26,7 @@ ProcessArguments some_arguments() {
 
 TEST(ProcessArguments, AreOnTheCommandLine) {
   EXPECT_EQ(to_command_line("member", some_arguments()),
-            (std::vector<std::string>{"member", "--process", "3", "--life", "7", "--name",
+            (std::vector<std::string>{"member", "--process", "3", "--incarnation", "7", "--name",
                                       "sampler 1 of rank 0", "--director", "[::1]:4000", "--job",
                                       "0123", "--listen", "127.0.0.1:0", "--heartbeat", "0.25",
                                       "--lost-after", "1.5", "--join-deadline", "30"}));

@@ -2,7 +2,7 @@
 #include "launcher/processes/run_verdict.hpp"
 
 #include "launcher/processes/ending.hpp"
-#include "launcher/processes/life_table.hpp"
+#include "launcher/processes/instance_table.hpp"
 #include "tests/support/expect.hpp"
 
 #include <thread>
@@ -74,31 +74,31 @@ TEST(RunVerdict, OfARunThatHasEndedIsToldToNobody) {
   EXPECT_EQ(told, 0);
 }
 
-TEST(LifeTable, AdmitsTheLifeThatIsExpected) {
-  LifeTable lives;
+TEST(InstanceTable, AdmitsTheIncarnationThatIsExpected) {
+  InstanceTable instances;
   const ProcessId one{1};
-  EXPECT_ERROR(lives.admit({one, 1}), Errc::fenced, "process 1: its life 1 is over");
-  lives.expect({one, 2});
-  EXPECT_OK(lives.admit({one, 2}));
-  EXPECT_ERROR(lives.admit({one, 1}), Errc::fenced, "");
-  EXPECT_ERROR(lives.admit({one, 3}), Errc::fenced, "");
-  lives.forget({one, 1});
-  EXPECT_OK(lives.admit({one, 2}));
-  lives.forget({one, 2});
-  EXPECT_ERROR(lives.admit({one, 2}), Errc::fenced, "");
+  EXPECT_ERROR(instances.admit({one, 1}), Errc::fenced, "process 1: its incarnation 1 is over");
+  instances.expect({one, 2});
+  EXPECT_OK(instances.admit({one, 2}));
+  EXPECT_ERROR(instances.admit({one, 1}), Errc::fenced, "");
+  EXPECT_ERROR(instances.admit({one, 3}), Errc::fenced, "");
+  instances.forget({one, 1});
+  EXPECT_OK(instances.admit({one, 2}));
+  instances.forget({one, 2});
+  EXPECT_ERROR(instances.admit({one, 2}), Errc::fenced, "");
 }
 
-TEST(LifeTable, TakesAGivenLifeWhileThereIsNoOther) {
-  LifeTable lives;
+TEST(InstanceTable, TakesAGivenIncarnationWhileThereIsNoOther) {
+  InstanceTable instances;
   const ProcessId one{1};
-  lives.give({one, 4});
-  lives.give({one, 5});
-  EXPECT_ERROR(lives.admit({one, 6}), Errc::fenced, "");
-  EXPECT_OK(lives.admit({one, 4}));
-  EXPECT_ERROR(lives.admit({one, 5}), Errc::fenced, "");
-  EXPECT_OK(lives.admit({one, 4})) << "a live one is kept";
-  lives.forget({one, 4});
-  EXPECT_OK(lives.admit({one, 5}));
+  instances.give({one, 4});
+  instances.give({one, 5});
+  EXPECT_ERROR(instances.admit({one, 6}), Errc::fenced, "");
+  EXPECT_OK(instances.admit({one, 4}));
+  EXPECT_ERROR(instances.admit({one, 5}), Errc::fenced, "");
+  EXPECT_OK(instances.admit({one, 4})) << "a live one is kept";
+  instances.forget({one, 4});
+  EXPECT_OK(instances.admit({one, 5}));
 }
 
 }  // namespace

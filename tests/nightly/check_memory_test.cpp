@@ -95,8 +95,8 @@ TEST_F(CheckMemory, IsEnoughForGeneratedJobs) {
        powerlaw,
        {"model.hidden=128", "cluster.hosts=8", "partition.parts=8", "cluster.batches_in_flight=8",
         R"(features.cache={"policy":"presample","ratio":0.2})"}});
-  expect_generated({"typed graph",
-                    {"typed", "--nodes", "40000", "--features", "64"},
+  expect_generated({"heterogeneous graph",
+                    {"heterogeneous", "--nodes", "40000", "--features", "64"},
                     {"eval.mode=sampled", "sample.batch_size=512"}});
 }
 

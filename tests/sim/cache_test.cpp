@@ -1,5 +1,5 @@
 // Whole runs with caches of other hosts' rows: the same bits, fewer rows over the links.
-#include "tests/sim/typed_run.hpp"
+#include "tests/sim/heterogeneous_run.hpp"
 
 #include <string>
 
@@ -9,7 +9,7 @@ namespace {
 using testing::remote_nodes;
 using testing::Settings;
 
-class CachedRun : public testing::TypedRun {
+class CachedRun : public testing::HeterogeneousRun {
  protected:
   static Settings with_cache(const std::string& policy, const std::string& budget) {
     Settings settings = {"features.cache.policy=" + policy, "features.cache.budget=" + budget,

@@ -1,6 +1,6 @@
 // Whole runs with parts that keep lists and rows of the nodes around them, or lists of all: the same
 // bits, fewer questions to other hosts.
-#include "tests/sim/typed_run.hpp"
+#include "tests/sim/heterogeneous_run.hpp"
 
 #include <string>
 
@@ -10,7 +10,7 @@ namespace {
 using testing::remote_nodes;
 using testing::Settings;
 
-using HaloRun = testing::TypedRun;
+using HaloRun = testing::HeterogeneousRun;
 
 TEST_F(HaloRun, ListsNearbyAreSampledHere) {
   auto before = remote_nodes(plain_);

@@ -3,8 +3,8 @@
 #include "runtime/graph/npy.hpp"
 #include "runtime/partition/assign.hpp"
 #include "runtime/partition/methods.hpp"
+#include "tests/sim/heterogeneous_support.hpp"
 #include "tests/sim/sim_support.hpp"
-#include "tests/sim/typed_support.hpp"
 #include "tests/support/expect.hpp"
 
 #include <fmt/ranges.h>
@@ -96,7 +96,7 @@ TEST_F(SameBitsOfParts, OfAHomogeneousGraph) {
 
 TEST_F(SameBitsOfParts, OfAHeterogeneousGraph) {
   const auto store = scratch_.path() / "graph";
-  ASSERT_OK(testing::write_typed_store(store));
+  ASSERT_OK(testing::write_heterogeneous_store(store));
   for (const auto parts : part_counts) {
     const auto name = scratch_.path() / fmt::format("parts-{}", parts);
     write_parts(name.string() + "-author.npy", testing::authors, parts);
@@ -105,7 +105,8 @@ TEST_F(SameBitsOfParts, OfAHeterogeneousGraph) {
   }
 
   expect_same([&](const Settings& settings) -> Result<RunRecord> {
-    TROUPE_ASSIGN_OR_RETURN(auto job, testing::typed_job(store, scratch_.path() / "out", settings));
+    TROUPE_ASSIGN_OR_RETURN(auto job,
+                            testing::heterogeneous_job(store, scratch_.path() / "out", settings));
     return testing::run_job(std::move(job));
   });
 }

@@ -19,10 +19,10 @@ TEST(IdList, ReadsBothWidths) {
 TEST(IdSpan, VisitsTheTrueType) {
   const std::vector<std::uint32_t> ids = {5, 6};
   const IdSpan span{std::span<const std::uint32_t>(ids)};
-  const std::size_t width = span.visit([](auto typed) { return sizeof(typed[0]); });
-  const std::uint64_t sum = span.visit([](auto typed) {
+  const std::size_t width = span.visit([](auto heterogeneous) { return sizeof(heterogeneous[0]); });
+  const std::uint64_t sum = span.visit([](auto heterogeneous) {
     std::uint64_t total = 0;
-    for (const auto id : typed) {
+    for (const auto id : heterogeneous) {
       total += id;
     }
     return total;

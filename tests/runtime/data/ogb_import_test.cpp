@@ -31,9 +31,9 @@ class Ogb : public ImportTest {
     gz("split/time/valid", "0\n");
     gz("split/time/test", "2\n");
   }
-  /// The typed form, in a folder of its own.
-  void write_typed() {
-    in_ = temp_ / "typed";
+  /// The heterogeneous form, in a folder of its own.
+  void write_heterogeneous() {
+    in_ = temp_ / "heterogeneous";
     raw("num-node-dict", "author,paper\n2,3\n");
     raw("triplet-type-list", "author,writes,paper\npaper,cites,paper\n");
     raw("nodetype-has-label", "author,paper\nFalse,True\n");
@@ -101,8 +101,8 @@ TEST_F(Ogb, SeveralSplitsKeepTheirNames) {
   EXPECT_EQ(info.find_split("time")->roles.at("test").count, 1U);
 }
 
-TEST_F(Ogb, TypedDataHaveTypesFromTheirLists) {
-  write_typed();
+TEST_F(Ogb, HeterogeneousDataHaveTypesFromTheirLists) {
+  write_heterogeneous();
   ASSERT_OK_AND_ASSIGN(const auto graph, store());
 
   const auto& info = graph.info();
@@ -119,7 +119,7 @@ TEST_F(Ogb, TypedDataHaveTypesFromTheirLists) {
 }
 
 TEST_F(Ogb, RelationsOfSeveralTypesAreNamedInFull) {
-  write_typed();
+  write_heterogeneous();
   raw("triplet-type-list", "author,writes,paper\nauthor,writes,author\n");
   raw("relations/author___writes___author/edge", "0,1\n");
   raw("relations/author___writes___author/num-edge-list", "1\n");
@@ -195,7 +195,7 @@ TEST_F(Ogb, MissingAndDamagedFilesAreErrors) {
   cut.resize(cut.size() - 6);
   write_all(in_ / "raw/node-feat.csv.gz", cut);
   EXPECT_ERROR(import(), Errc::data_corruption, "node-feat.csv.gz");
-  write_typed();
+  write_heterogeneous();
   raw("triplet-type-list", "author,../x,paper\n");
   EXPECT_ERROR(import(), Errc::invalid_argument, "expected a name of 1 to 100");
   raw("triplet-type-list", "author,writes,book\n");

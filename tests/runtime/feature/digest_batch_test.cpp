@@ -107,7 +107,7 @@ TEST(DigestBatch, BordersBetweenNodesAndHopsCount) {
   }
 }
 
-TEST(DigestBatch, TypedGraphsDigestAlikeInAllPartitionings) {
+TEST(DigestBatch, HeterogeneousGraphsDigestAlikeInAllPartitionings) {
   testing::TestGraph graph;
   graph.nodes = {{.name = "paper", .count = 30}, {.name = "author", .count = 10}};
   testing::add_features(graph.nodes[0], 3);

@@ -10,7 +10,7 @@
 
 namespace troupe::nn::testing {
 
-/// author 0, paper 1, venue 2, as tests/goldens/typed/make.py has them.
+/// author 0, paper 1, venue 2, as tests/goldens/heterogeneous/make.py has them.
 inline ModelTypes golden_types(std::uint16_t seeds) {
   return {.nodes = {{"author", 5}, {"paper", 6}, {"venue", 2}},
           .edges = {{"writes", NodeTypeId{0}, NodeTypeId{1}},
@@ -72,8 +72,8 @@ inline HeteroBatch random_hetero_batch(const ModelTypes& types,
 inline OwnedBlock golden_edge_block(const std::string& name, std::uint32_t num_src) {
   OwnedBlock block{.num_dst = 0,
                    .num_src = num_src,
-                   .offsets = golden("typed/" + name + "_indptr").as<std::uint32_t>(),
-                   .sources = golden("typed/" + name + "_indices").as<std::uint32_t>()};
+                   .offsets = golden("heterogeneous/" + name + "_indptr").as<std::uint32_t>(),
+                   .sources = golden("heterogeneous/" + name + "_indices").as<std::uint32_t>()};
   block.num_dst = static_cast<std::uint32_t>(block.offsets.size() - 1);
   return block;
 }
@@ -91,7 +91,7 @@ inline HeteroBatch golden_hetero_batch(std::uint32_t layers) {
     }
   }
   for (const auto& node : types.nodes) {
-    batch.features.push_back(golden_matrix("typed/x_" + node.name));
+    batch.features.push_back(golden_matrix("heterogeneous/x_" + node.name));
   }
   return batch;
 }

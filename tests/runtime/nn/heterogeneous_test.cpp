@@ -1,4 +1,4 @@
-// GraphSAGE on typed graphs, against plain PyTorch (tests/goldens/typed) and finite differences.
+// GraphSAGE on heterogeneous graphs, against plain PyTorch (tests/goldens/heterogeneous) and finite differences.
 #include "runtime/nn/catalog.hpp"
 #include "tests/runtime/nn/heterogeneous_support.hpp"
 #include "tests/runtime/nn/network_support.hpp"
@@ -22,7 +22,7 @@ void expect_case(const std::string& name, const ModelOptions& options, const Het
                  const std::string& grad_out) {
   constexpr double tolerance = 1e-5;
   const auto model = network_of(options);
-  const auto parameters = golden_floats("typed/" + name + "_parameters");
+  const auto parameters = golden_floats("heterogeneous/" + name + "_parameters");
   ASSERT_EQ(parameters.size(), model->num_parameters());
   ComputePool executor(2);
   const auto pass = std::make_unique<Activations>();
@@ -30,10 +30,10 @@ void expect_case(const std::string& name, const ModelOptions& options, const Het
   std::vector<float> gradient(model->num_parameters(), NAN);
 
   const ConstMatrix out = model->forward(executor, parameters, input, *pass);
-  expect_golden(out, "typed/" + name + "_out", tolerance);
-  model->backward(golden_matrix("typed/" + grad_out).view(), *pass, gradient);
+  expect_golden(out, "heterogeneous/" + name + "_out", tolerance);
+  model->backward(golden_matrix("heterogeneous/" + grad_out).view(), *pass, gradient);
 
-  const auto truth = golden_truth("typed/" + name + "_gradient");
+  const auto truth = golden_truth("heterogeneous/" + name + "_gradient");
   for (const ParameterSlice& slice : model->layout()) {
     expect_close<float>(std::span(gradient).subspan(slice.offset, slice.size()),
                         std::span(truth).subspan(slice.offset, slice.size()), tolerance,

@@ -25,7 +25,7 @@ ModelTypes types() {
           .seeds = node(0)};
 }
 
-TEST(TypedLayers, TakeOnlyWhatReachesTheSeeds) {
+TEST(HeterogeneousLayers, TakeOnlyWhatReachesTheSeeds) {
   ASSERT_OK_AND_ASSIGN(const auto layers, layer_types(types(), 2));
 
   EXPECT_EQ(layers[1].edges, (Edges{edge(1)}));
@@ -36,7 +36,7 @@ TEST(TypedLayers, TakeOnlyWhatReachesTheSeeds) {
   EXPECT_EQ(layers[0].outputs, (Nodes{node(0), node(1)}));
 }
 
-TEST(TypedLayers, ATypeThatNoEdgeTypeEndsAtHasRowsBelowTheFirstLayerOnly) {
+TEST(HeterogeneousLayers, ATypeThatNoEdgeTypeEndsAtHasRowsBelowTheFirstLayerOnly) {
   ASSERT_OK_AND_ASSIGN(const auto layers, layer_types(types(), 4));
 
   EXPECT_TRUE(layers[0].reads(node(3)));
@@ -50,7 +50,7 @@ TEST(TypedLayers, ATypeThatNoEdgeTypeEndsAtHasRowsBelowTheFirstLayerOnly) {
   EXPECT_EQ(layers[2].edges, (Edges{edge(0), edge(1)}));
 }
 
-TEST(TypedLayers, EachLayerReadsWhatTheOneBelowGives) {
+TEST(HeterogeneousLayers, EachLayerReadsWhatTheOneBelowGives) {
   for (const std::uint32_t count : {1U, 2U, 3U, 6U}) {
     ASSERT_OK_AND_ASSIGN(const auto layers, layer_types(types(), count));
     ASSERT_EQ(layers.size(), count);
@@ -60,7 +60,7 @@ TEST(TypedLayers, EachLayerReadsWhatTheOneBelowGives) {
   }
 }
 
-TEST(TypedLayers, RefuseSeedsThatNothingComesTo) {
+TEST(HeterogeneousLayers, RefuseSeedsThatNothingComesTo) {
   ModelTypes dry = types();
   dry.edges.erase(dry.edges.begin());  // papers hear from venues alone
   dry.edges.pop_back();                // and venues from nobody

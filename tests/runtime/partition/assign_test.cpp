@@ -32,15 +32,15 @@ bool has_metis() {
 #endif
 }
 
-/// A graph of groups with hubs, parallel edges, loops and isolated nodes; typed: a second type of
+/// A graph of groups with hubs, parallel edges, loops and isolated nodes; heterogeneous: a second type of
 /// 70 nodes that name the first, an empty type, and a small one.
-GraphContents mixed_graph(bool typed) {
+GraphContents mixed_graph(bool heterogeneous) {
   auto edges = grouped_edges(6, 90, 900, 500);
   for (std::uint64_t i = 0; i < 200; ++i) {
     edges.emplace_back(i, 7);  // a hub
     edges.emplace_back(9, 8);  // parallel
   }
-  if (!typed) {
+  if (!heterogeneous) {
     return plain_contents({560}, {{0, 0, edges}});
   }
   EdgePairs named;
@@ -52,11 +52,11 @@ GraphContents mixed_graph(bool typed) {
 
 struct AssignSetting {
   std::string method;
-  bool typed;
+  bool heterogeneous;
   std::uint32_t parts;
 };
 void PrintTo(const AssignSetting& setting, std::ostream* out) {
-  *out << setting.method << (setting.typed ? "Typed" : "Plain") << setting.parts;
+  *out << setting.method << (setting.heterogeneous ? "Heterogeneous" : "Plain") << setting.parts;
 }
 
 class Assigning : public ::testing::TestWithParam<AssignSetting> {
@@ -65,7 +65,7 @@ class Assigning : public ::testing::TestWithParam<AssignSetting> {
     if (needs_metis(GetParam().method) && !has_metis()) {
       GTEST_SKIP() << "built without METIS";
     }
-    auto store = store_of(mixed_graph(GetParam().typed), temp_ / "graph");
+    auto store = store_of(mixed_graph(GetParam().heterogeneous), temp_ / "graph");
     ASSERT_OK(store);
     store_ = *std::move(store);
     options_ = {.method = GetParam().method, .parts = GetParam().parts, .seed = 5};
@@ -187,9 +187,9 @@ TEST_P(Assigning, MeasuresAreTrue) {
 std::vector<AssignSetting> settings(const std::vector<std::string>& methods) {
   std::vector<AssignSetting> all;
   for (const auto& method : methods) {
-    for (const bool typed : {false, true}) {
+    for (const bool heterogeneous : {false, true}) {
       for (const std::uint32_t parts : {1U, 2U, 4U, 7U}) {
-        all.push_back({method, typed, parts});
+        all.push_back({method, heterogeneous, parts});
       }
     }
   }

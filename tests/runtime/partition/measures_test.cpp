@@ -61,7 +61,7 @@ TEST_P(MeasuresOfAStore, AreThoseOfTheViewOfASymmetricGraph) {
   expect_those_of_the_view(testing::plain_contents({600}, {{0, 0, edges}}));
 }
 
-TEST_P(MeasuresOfAStore, AreThoseOfTheViewOfATypedGraph) {
+TEST_P(MeasuresOfAStore, AreThoseOfTheViewOfAHeterogeneousGraph) {
   expect_those_of_the_view(
       testing::plain_contents({500, 300}, {{0, 1, some_edges(500, 300, 2000)},
                                            {1, 0, some_edges(300, 500, 1500)},

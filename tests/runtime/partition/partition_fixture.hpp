@@ -1,6 +1,6 @@
 #pragma once
 /// \file partition_fixture.hpp
-/// Graph stores for the tests of assigners: of one type or typed, from edge lists.
+/// Graph stores for the tests of assigners: of one type or heterogeneous, from edge lists.
 #include "runtime/graph/store.hpp"
 #include "tests/runtime/graph/store_fixture.hpp"
 #include "tests/support/expect.hpp"

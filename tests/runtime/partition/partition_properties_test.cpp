@@ -28,7 +28,7 @@ using ListsOf = std::map<std::uint64_t, List>;  ///< by original id of the node
 
 struct Case {
   std::string method;
-  bool typed = false;
+  bool heterogeneous = false;
   std::uint32_t parts = 1;
   CompleteFor complete_for = CompleteFor::in;
   HaloOptions halo = {};
@@ -37,7 +37,7 @@ struct Case {
 
 std::string case_name(const ::testing::TestParamInfo<Case>& info) {
   const auto& c = info.param;
-  return c.method + (c.typed ? "Typed" : "") + std::to_string(c.parts) +
+  return c.method + (c.heterogeneous ? "Heterogeneous" : "") + std::to_string(c.parts) +
          std::string(to_string(c.complete_for)) + "Halo" + std::to_string(c.halo.hops) +
          (c.halo.features ? "Rows" : "") + std::string(to_string(c.order));
 }
@@ -62,15 +62,17 @@ void write_assignment(const Partitioned& made, const Case& c) {
     for (std::uint64_t v = 0; v < type.count; ++v) {
       parts.push_back(static_cast<std::uint32_t>(v * v % c.parts));
     }
-    save_npy<std::uint32_t>(made.temp / ("assignment" + (c.typed ? "-" + type.name : "") + ".npy"),
-                            {type.count}, parts);
+    save_npy<std::uint32_t>(
+        made.temp / ("assignment" + (c.heterogeneous ? "-" + type.name : "") + ".npy"),
+        {type.count}, parts);
   }
 }
 
 /// Arrays are copied into memory: mapped, those of all cases at once are more than a process may map.
 Status make(Partitioned& made, const Case& c) {
-  TROUPE_ASSIGN_OR_RETURN(auto graph, c.typed ? rich_typed_graph(made.temp / "graph")
-                                              : rich_graph(made.temp / "graph"));
+  TROUPE_ASSIGN_OR_RETURN(auto graph, c.heterogeneous
+                                          ? rich_heterogeneous_graph(made.temp / "graph")
+                                          : rich_graph(made.temp / "graph"));
   made.graph.emplace(std::move(graph));
   PartitionOptions options{.method = c.method,
                            .parts = c.parts,
@@ -345,20 +347,21 @@ TEST_P(PartitionProperties, InsideAPartNodesLieInTheOrderAskedFor) {
 
 std::vector<Case> cases() {
   std::vector<Case> all;
-  for (const bool typed : {false, true}) {
+  for (const bool heterogeneous : {false, true}) {
     for (const std::uint32_t parts : {1U, 2U, 4U, 7U}) {
       for (const auto* method :
            {"random", "hash", "range", "ldg", "fennel", "metis", "multilevel", "hotness", "file"}) {
-        all.push_back({method, typed, parts});
+        all.push_back({method, heterogeneous, parts});
       }
       for (const auto complete_for : {CompleteFor::in, CompleteFor::out, CompleteFor::both}) {
-        all.push_back({"hash", typed, parts, complete_for, {.hops = 1}});
-        all.push_back({"random", typed, parts, complete_for, {.hops = 2, .features = true}});
+        all.push_back({"hash", heterogeneous, parts, complete_for, {.hops = 1}});
+        all.push_back(
+            {"random", heterogeneous, parts, complete_for, {.hops = 2, .features = true}});
       }
     }
-    all.push_back({"random", typed, 4, CompleteFor::in, {.hops = 0, .features = true}});
-    all.push_back({"random", typed, 3, CompleteFor::in, {}, NodeOrder::hotness});
-    all.push_back({"random", typed, 3, CompleteFor::in, {}, NodeOrder::original});
+    all.push_back({"random", heterogeneous, 4, CompleteFor::in, {.hops = 0, .features = true}});
+    all.push_back({"random", heterogeneous, 3, CompleteFor::in, {}, NodeOrder::hotness});
+    all.push_back({"random", heterogeneous, 3, CompleteFor::in, {}, NodeOrder::original});
   }
   return all;
 }

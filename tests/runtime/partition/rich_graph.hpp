@@ -84,7 +84,7 @@ inline Result<GraphStore> rich_graph(const std::filesystem::path& out) {
 
 /// Four node types (one empty, one smaller than the number of parts) and five edge types (one
 /// empty), with data of different widths, or none.
-inline Result<GraphStore> rich_typed_graph(const std::filesystem::path& out) {
+inline Result<GraphStore> rich_heterogeneous_graph(const std::filesystem::path& out) {
   InlineExecutor executor;
   TROUPE_ASSIGN_OR_RETURN(auto writer, StoreWriter::create(out, {}, executor));
   LabelInfo classes;

@@ -56,12 +56,14 @@ class TwoStage : public ::testing::Test {
   TempDir temp_;
 };
 
-using TwoStageCase = std::tuple<bool, CompleteFor, bool>;  // typed, which lists, with a halo
+using TwoStageCase =
+    std::tuple<bool, CompleteFor, bool>;  // heterogeneous, which lists, with a halo
 class TwoStageCases : public TwoStage, public ::testing::WithParamInterface<TwoStageCase> {
  protected:
   void SetUp() override {
-    const auto [typed, complete_for, halo] = GetParam();
-    ASSERT_OK(typed ? rich_typed_graph(temp_ / "graph") : rich_graph(temp_ / "graph"));
+    const auto [heterogeneous, complete_for, halo] = GetParam();
+    ASSERT_OK(heterogeneous ? rich_heterogeneous_graph(temp_ / "graph")
+                            : rich_graph(temp_ / "graph"));
     PartitionOptions options{.complete_for = complete_for};
     options.halo = {.hops = halo ? 1U : 0U, .features = halo};
     ASSERT_OK(cut("one", options));
@@ -98,9 +100,9 @@ TEST_P(TwoStageCases, BeforeFeaturesAreThereOnlyTheyAreMissing) {
 }
 
 std::string two_stage_name(const ::testing::TestParamInfo<TwoStageCase>& info) {
-  const auto [typed, complete_for, halo] = info.param;
-  return std::string(typed ? "typed_" : "plain_") + std::string(to_string(complete_for)) +
-         (halo ? "_halo" : "");
+  const auto [heterogeneous, complete_for, halo] = info.param;
+  return std::string(heterogeneous ? "heterogeneous_" : "plain_") +
+         std::string(to_string(complete_for)) + (halo ? "_halo" : "");
 }
 
 INSTANTIATE_TEST_SUITE_P(All, TwoStageCases,
@@ -143,8 +145,9 @@ TEST_F(TwoStagePlain, PartsThatHaveFeaturesAreRefusedBeforeAnythingIsWritten) {
 }
 
 TEST_F(TwoStagePlain, OnlyTheStoreThatItWasMadeOfIsTaken) {
-  ASSERT_OK(rich_typed_graph(temp_ / "typed"));
-  EXPECT_ERROR(add("two", {}, "typed"), Errc::failed_precondition, "whose graph.json has the");
+  ASSERT_OK(rich_heterogeneous_graph(temp_ / "heterogeneous"));
+  EXPECT_ERROR(add("two", {}, "heterogeneous"), Errc::failed_precondition,
+               "whose graph.json has the");
   ASSERT_OK(add("two", {0}));
 
   flip_byte(temp_ / "graph/nodes-node/features.npy", 200);  // the same graph.json, other bytes
@@ -153,8 +156,8 @@ TEST_F(TwoStagePlain, OnlyTheStoreThatItWasMadeOfIsTaken) {
 }
 
 TEST_F(TwoStagePlain, TheGraphOfThePartsMustBeThatOfTheStore) {
-  ASSERT_OK(rich_typed_graph(temp_ / "typed"));
-  fs::copy_file(temp_ / "typed/graph.json", temp_ / "two/graph.json",
+  ASSERT_OK(rich_heterogeneous_graph(temp_ / "heterogeneous"));
+  fs::copy_file(temp_ / "heterogeneous/graph.json", temp_ / "two/graph.json",
                 fs::copy_options::overwrite_existing);
 
   EXPECT_ERROR(add("two"), Errc::data_corruption, "");

@@ -1,6 +1,6 @@
 #pragma once
 /// \file learner_support.hpp
-/// What the tests of learners of both kinds, of one type and typed, share.
+/// What the tests of learners of both kinds, of one type and heterogeneous, share.
 #include "runtime/run/learner.hpp"
 #include "tests/support/expect.hpp"
 

@@ -9,9 +9,9 @@
 namespace troupe {
 namespace {
 
-using net::ProcessLife;
+using net::ProcessInstance;
 
-/// What a started life has done.
+/// What a started incarnation has done.
 enum class Stage { started, joined, ready };
 
 /// Plays the processes of a run against a roster, one random step at a time.
@@ -34,10 +34,11 @@ class Play {
         break;
       case 1:
       case 2:
-        with_some_life([this](ProcessLife life, Stage& stage) { go_on(life, stage); });
+        with_some_instance(
+            [this](ProcessInstance instance, Stage& stage) { go_on(instance, stage); });
         break;
       case 3:
-        with_some_life([this](ProcessLife life, Stage&) { repeat(life); });
+        with_some_instance([this](ProcessInstance instance, Stage&) { repeat(instance); });
         break;
       case 4:
         tell_one();
@@ -46,19 +47,19 @@ class Play {
         speak_from_the_grave();
         break;
       default:
-        with_some_life([this](ProcessLife life, Stage&) { lose(life); });
+        with_some_instance([this](ProcessInstance instance, Stage&) { lose(instance); });
     }
     check();
   }
 
-  /// All lives go on until there is nothing left to do.
+  /// All instances go on until there is nothing left to do.
   void settle() {
     for (int round = 0; round < 100; ++round) {
       start_agents_by_hand();
       start_what_is_due();
-      for (auto& [life, stage] : std::map(alive_)) {
-        if (alive_.contains(life)) {
-          go_on(life, alive_.at(life));
+      for (auto& [instance, stage] : std::map(alive_)) {
+        if (alive_.contains(instance)) {
+          go_on(instance, alive_.at(instance));
         }
       }
       while (!owed_.empty()) {
@@ -85,19 +86,19 @@ class Play {
   void take(const Roster::Actions& actions) {
     for (const auto& action : actions) {
       if (const auto* agent = std::get_if<Roster::StartAgent>(&action)) {
-        begin(agent->life);
+        begin(agent->instance);
       } else if (const auto* spawn = std::get_if<Roster::Spawn>(&action)) {
-        begin(spawn->life);
+        begin(spawn->instance);
       } else if (const auto* kill = std::get_if<Roster::Kill>(&action)) {
-        alive_.erase(kill->life);
+        alive_.erase(kill->instance);
       } else if (const auto* drop = std::get_if<Roster::Drop>(&action)) {
-        alive_.erase(drop->life);
-        due_.erase(drop->life);
-        dead_.insert(drop->life);
+        alive_.erase(drop->instance);
+        due_.erase(drop->instance);
+        dead_.insert(drop->instance);
       } else if (std::holds_alternative<Roster::TellMembers>(action)) {
         const auto table = roster_.table(0);
         for (const auto& entry : table.entries) {
-          owed_.emplace_back(entry.life, table.number);
+          owed_.emplace_back(entry.instance, table.number);
         }
       } else if (std::holds_alternative<Roster::RestartRanks>(action)) {
         ++restarts_;
@@ -108,14 +109,14 @@ class Play {
       }
     }
   }
-  void begin(ProcessLife life) {
-    auto& last = started_[life.process];
-    EXPECT_GT(life.incarnation, last) << "incarnations only grow";
-    last = life.incarnation;
+  void begin(ProcessInstance instance) {
+    auto& last = started_[instance.process];
+    EXPECT_GT(instance.incarnation, last) << "incarnations only grow";
+    last = instance.incarnation;
     EXPECT_TRUE(std::ranges::none_of(alive_, [&](const auto& other) {
-      return other.first.process == life.process;
+      return other.first.process == instance.process;
     })) << "the one before is not dropped yet";
-    due_.insert(life);
+    due_.insert(instance);
   }
   void start_agents_by_hand() {
     for (const auto& process : layout_.processes) {
@@ -127,12 +128,12 @@ class Play {
     }
   }
   void start_what_is_due() {
-    for (const auto& life : std::exchange(due_, {})) {
-      alive_[life] = Stage::started;
+    for (const auto& instance : std::exchange(due_, {})) {
+      alive_[instance] = Stage::started;
     }
   }
   template <class F>
-  void with_some_life(F then) {
+  void with_some_instance(F then) {
     if (!alive_.empty()) {
       const auto place = std::next(
           alive_.begin(),
@@ -140,24 +141,24 @@ class Play {
       then(place->first, place->second);
     }
   }
-  void go_on(ProcessLife life, Stage& stage) {
+  void go_on(ProcessInstance instance, Stage& stage) {
     if (stage == Stage::started) {
-      stage = layout_.at(life.process).agent ? Stage::ready : Stage::joined;
-      const auto joined = roster_.join({life, "address", "v"});
+      stage = layout_.at(instance.process).agent ? Stage::ready : Stage::joined;
+      const auto joined = roster_.join({instance, "address", "v"});
       EXPECT_OK(joined);
-      joined_after_[life] = restarts_;
+      joined_after_[instance] = restarts_;
       take(*joined);
     } else if (stage == Stage::joined) {
       stage = Stage::ready;
-      take(roster_.ready({life, Errc::ok, ""}));
+      take(roster_.ready({instance, Errc::ok, ""}));
     }
   }
-  void repeat(ProcessLife life) {
-    if (alive_.at(life) != Stage::started) {
-      take(*roster_.join({life, "address", "v"}));
+  void repeat(ProcessInstance instance) {
+    if (alive_.at(instance) != Stage::started) {
+      take(*roster_.join({instance, "address", "v"}));
     }
-    if (alive_.at(life) == Stage::ready && !layout_.at(life.process).agent) {
-      take(roster_.ready({life, Errc::ok, ""}));
+    if (alive_.at(instance) == Stage::ready && !layout_.at(instance.process).agent) {
+      take(roster_.ready({instance, Errc::ok, ""}));
     }
   }
   void tell_one() {
@@ -165,31 +166,31 @@ class Play {
       const auto place =
           owed_.begin() +
           static_cast<std::ptrdiff_t>(draws_.below(static_cast<std::uint32_t>(owed_.size())));
-      const auto [life, number] = *place;
+      const auto [instance, number] = *place;
       owed_.erase(place);
-      if (alive_.contains(life)) {
-        take(roster_.told(life.process, number));
+      if (alive_.contains(instance)) {
+        take(roster_.told(instance.process, number));
       }
     }
   }
-  void lose(ProcessLife life) {
+  void lose(ProcessInstance instance) {
     // One that was started by hand and did not join is not known to anybody.
     const bool unknown =
-        manual_ && layout_.at(life.process).agent && alive_.at(life) == Stage::started;
+        manual_ && layout_.at(instance.process).agent && alive_.at(instance) == Stage::started;
     const bool gone = draws_.below(2) == 0 || unknown;
     if (gone) {
-      alive_.erase(life);
+      alive_.erase(instance);
     }
-    take(roster_.lost(life, "lost", gone));
-    EXPECT_FALSE(alive_.contains(life));
+    take(roster_.lost(instance, "lost", gone));
+    EXPECT_FALSE(alive_.contains(instance));
   }
-  /// Old lives are heard no more.
+  /// Old incarnations are heard no more.
   void speak_from_the_grave() {
-    for (const auto& life : dead_) {
-      EXPECT_FALSE(roster_.admit(life).ok());
-      EXPECT_FALSE(roster_.join({life, "address", "v"}).ok());
-      EXPECT_TRUE(roster_.ready({life, Errc::ok, ""}).empty());
-      EXPECT_TRUE(roster_.lost(life, "lost", true).empty());
+    for (const auto& instance : dead_) {
+      EXPECT_FALSE(roster_.admit(instance).ok());
+      EXPECT_FALSE(roster_.join({instance, "address", "v"}).ok());
+      EXPECT_TRUE(roster_.ready({instance, Errc::ok, ""}).empty());
+      EXPECT_TRUE(roster_.lost(instance, "lost", true).empty());
     }
   }
   /// The table has those that said they are ready and were not lost, each process once.
@@ -197,21 +198,21 @@ class Play {
     const auto table = roster_.table(0);
     EXPECT_GE(table.number, number_);
     number_ = table.number;
-    std::set<ProcessLife> listed;
+    std::set<ProcessInstance> listed;
     std::set<ProcessId> processes;
     for (const auto& entry : table.entries) {
-      listed.insert(entry.life);
-      EXPECT_TRUE(processes.insert(entry.life.process).second) << "two lives of a process";
+      listed.insert(entry.instance);
+      EXPECT_TRUE(processes.insert(entry.instance.process).second) << "two incarnations of a process";
     }
-    std::set<ProcessLife> expected;
-    for (const auto& [life, stage] : alive_) {
-      if (stage == Stage::ready && !layout_.at(life.process).agent) {
-        expected.insert(life);
+    std::set<ProcessInstance> expected;
+    for (const auto& [instance, stage] : alive_) {
+      if (stage == Stage::ready && !layout_.at(instance.process).agent) {
+        expected.insert(instance);
       }
     }
     EXPECT_EQ(listed, expected);
-    for (const auto& life : listed) {
-      EXPECT_EQ(joined_after_[life], restarts_) << "it begins where others do not";
+    for (const auto& instance : listed) {
+      EXPECT_EQ(joined_after_[instance], restarts_) << "it begins where others do not";
     }
   }
 
@@ -219,13 +220,13 @@ class Play {
   const Layout layout_;
   const bool manual_;
   Roster roster_;
-  std::map<ProcessLife, Stage> alive_;
-  std::set<ProcessLife> due_;                                ///< to be started
-  std::set<ProcessLife> dead_;                               ///< dropped
-  std::vector<std::pair<ProcessLife, std::uint64_t>> owed_;  ///< answers to tables
+  std::map<ProcessInstance, Stage> alive_;
+  std::set<ProcessInstance> due_;                                ///< to be started
+  std::set<ProcessInstance> dead_;                               ///< dropped
+  std::vector<std::pair<ProcessInstance, std::uint64_t>> owed_;  ///< answers to tables
   std::map<ProcessId, std::uint32_t> started_;
   std::uint64_t restarts_ = 0;
-  std::map<ProcessLife, std::uint64_t> joined_after_;  ///< so many restarts
+  std::map<ProcessInstance, std::uint64_t> joined_after_;  ///< so many restarts
   std::uint64_t number_ = 0;
   int completed_ = 0;
 };

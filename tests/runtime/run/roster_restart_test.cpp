@@ -79,7 +79,7 @@ TEST_F(RosterRestart, RanksThatFailForALossAreOne) {
     EXPECT_EQ(found.front(), "kill 3.1 by 1");
     EXPECT_EQ(std::ranges::count(found, "restart: host 0 is lost: its ranks failed: why"), 1);
     EXPECT_EQ(std::ranges::count(found, "kill 4.1 by 2"), 1);
-    EXPECT_EQ(other.ranks_ended(4, 1, code), (Names{})) << "of a life that is over";
+    EXPECT_EQ(other.ranks_ended(4, 1, code), (Names{})) << "of an incarnation that is over";
   }
   for (const auto code : {Errc::ok, Errc::internal, Errc::deadline_exceeded}) {
     EXPECT_EQ(ranks_ended(3, 1, code), (Names{"ranks of 3.1 ended"}));

@@ -14,8 +14,8 @@ namespace troupe::testing {
 inline ProcessId agent(std::uint32_t id) {
   return static_cast<ProcessId>(id);
 }
-inline net::ProcessLife member(std::uint32_t id, std::uint32_t life) {
-  return {static_cast<ProcessId>(id), life};
+inline net::ProcessInstance member(std::uint32_t id, std::uint32_t instance) {
+  return {static_cast<ProcessId>(id), instance};
 }
 
 inline Layout two_hosts(const std::string& placement = "collocated") {
@@ -38,28 +38,28 @@ inline RosterOptions roster_options(bool manual = false,
   return options;
 }
 
-/// An action as a line, e.g. "spawn 3.1 by 1 after 0": life 1 of process 3.
+/// An action as a line, e.g. "spawn 3.1 by 1 after 0": incarnation 1 of process 3.
 struct ActionText {
-  static std::string of(const net::ProcessLife& life) {
-    return fmt::format("{}.{}", raw(life.process), life.incarnation);
+  static std::string of(const net::ProcessInstance& instance) {
+    return fmt::format("{}.{}", raw(instance.process), instance.incarnation);
   }
   std::string operator()(const Roster::StartAgent& a) const {
-    return fmt::format("start agent {} after {}", of(a.life), a.after.count());
+    return fmt::format("start agent {} after {}", of(a.instance), a.after.count());
   }
   std::string operator()(const Roster::Spawn& a) const {
-    return fmt::format("spawn {} by {} after {}", of(a.life), raw(a.agent), a.after.count());
+    return fmt::format("spawn {} by {} after {}", of(a.instance), raw(a.agent), a.after.count());
   }
   std::string operator()(const Roster::Kill& a) const {
-    return fmt::format("kill {} by {}", of(a.life), raw(a.agent));
+    return fmt::format("kill {} by {}", of(a.instance), raw(a.agent));
   }
-  std::string operator()(const Roster::Drop& a) const { return "drop " + of(a.life); }
+  std::string operator()(const Roster::Drop& a) const { return "drop " + of(a.instance); }
   std::string operator()(const Roster::TellMembers&) const { return "tell members"; }
   std::string operator()(const Roster::Say& a) const { return a.line; }
   std::string operator()(const Roster::Changed&) const { return "changed"; }
   std::string operator()(const Roster::Complete&) const { return "complete"; }
   std::string operator()(const Roster::RestartRanks& a) const { return "restart: " + a.why; }
   std::string operator()(const Roster::TakeEnd& a) const {
-    return fmt::format("ranks of {} ended", of(a.ended.life));
+    return fmt::format("ranks of {} ended", of(a.ended.instance));
   }
   std::string operator()(const Roster::GiveUp& a) const { return "give up: " + a.why.what(); }
 };
@@ -78,21 +78,22 @@ struct Registry {
     }
     return lines;
   }
-  Lines join(std::uint32_t id, std::uint32_t life) {
-    const auto done = roster_.join({member(id, life), fmt::format("host:{}{:03}", id, life), "v"});
+  Lines join(std::uint32_t id, std::uint32_t instance) {
+    const auto done =
+        roster_.join({member(id, instance), fmt::format("host:{}{:03}", id, instance), "v"});
     EXPECT_OK(done);
     return done ? actions(*done) : Lines{};
   }
-  Lines ready(std::uint32_t id, std::uint32_t life) {
-    return actions(roster_.ready({member(id, life), Errc::ok, ""}));
+  Lines ready(std::uint32_t id, std::uint32_t instance) {
+    return actions(roster_.ready({member(id, instance), Errc::ok, ""}));
   }
   Lines told(std::uint32_t id) { return actions(roster_.told(agent(id), roster_.table(0).number)); }
-  Lines lost(std::uint32_t id, std::uint32_t life, bool gone = true) {
-    return actions(roster_.lost(member(id, life), "killed", gone));
+  Lines lost(std::uint32_t id, std::uint32_t instance, bool gone = true) {
+    return actions(roster_.lost(member(id, instance), "killed", gone));
   }
   /// \param code  what the ranks of a process end with
-  Lines ranks_ended(std::uint32_t id, std::uint32_t life, Errc code) {
-    return actions(roster_.ranks_ended({member(id, life), code, "why", {}, 0}));
+  Lines ranks_ended(std::uint32_t id, std::uint32_t instance, Errc code) {
+    return actions(roster_.ranks_ended({member(id, instance), code, "why", {}, 0}));
   }
   void bring_all() {
     for (std::uint32_t id = 1; id <= 4; ++id) {

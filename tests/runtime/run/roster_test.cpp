@@ -57,20 +57,21 @@ TEST_F(RosterTest, RepeatsChangeNothing) {
   EXPECT_EQ(roster_.table(0).entries.size(), 1U);
 }
 
-TEST_F(RosterTest, LivesThatAreOverOrToComeAreFenced) {
+TEST_F(RosterTest, IncarnationsThatAreOverOrToComeAreFenced) {
   bring_all();
   lost(3, 1);
 
-  EXPECT_ERROR(roster_.admit(member(3, 1)), Errc::fenced, "host 0: its life 1 is over, now 2");
+  EXPECT_ERROR(roster_.admit(member(3, 1)), Errc::fenced,
+               "host 0: its incarnation 1 is over, now 2");
   EXPECT_ERROR(roster_.join({member(3, 1), "a:1", "v"}), Errc::fenced, "another has taken");
-  EXPECT_ERROR(roster_.admit(member(3, 3)), Errc::fenced, "life 3");
-  EXPECT_ERROR(roster_.admit(member(4, 0)), Errc::fenced, "life 0");
+  EXPECT_ERROR(roster_.admit(member(3, 3)), Errc::fenced, "incarnation 3");
+  EXPECT_ERROR(roster_.admit(member(4, 0)), Errc::fenced, "incarnation 0");
   EXPECT_OK(roster_.admit(member(3, 2)));
-  EXPECT_EQ(ready(3, 1), (Names{})) << "of a life that is over";
+  EXPECT_EQ(ready(3, 1), (Names{})) << "of an incarnation that is over";
   EXPECT_EQ(lost(3, 1), (Names{}));
 }
 
-TEST_F(RosterTest, ALifeThatWasLostIsFencedBeforeTheNextOneIsStarted) {
+TEST_F(RosterTest, AnIncarnationThatWasLostIsFencedBeforeTheNextOneIsStarted) {
   bring_all();
   lost(1, 1);  // host 0 has no agent: nothing is started there
 
@@ -110,7 +111,7 @@ TEST_F(RosterTest, TheTableHoldsThoseThatAreReadyWithTheirAddresses) {
   const auto table = roster_.table(7);
 
   ASSERT_EQ(table.entries.size(), 1U);
-  EXPECT_EQ(table.entries[0].life, member(3, 1));
+  EXPECT_EQ(table.entries[0].instance, member(3, 1));
   EXPECT_EQ(table.entries[0].address, "host:3001");
   EXPECT_EQ(table.generation, 7U);
 }
@@ -174,7 +175,7 @@ TEST_F(RosterTest, WhoTookAnOlderTableDoesNotKnowTheNewest) {
   EXPECT_FALSE(roster_.settled(agent(3)));
 }
 
-TEST_F(RosterTest, WhatALostOneWasToldDoesNotCountForItsNextLife) {
+TEST_F(RosterTest, WhatALostOneWasToldDoesNotCountForItsNextIncarnation) {
   bring_all();
   lost(3, 1);
   EXPECT_EQ(actions(roster_.told(agent(3), 1000)), (Names{}));
@@ -213,8 +214,8 @@ TEST_F(RosterTest, WithAnAgentItsProcessesAreLost) {
 
 TEST_F(RosterTest, AnAgentsLossIsNoFailureOfItsProcesses) {
   join(1, 1);
-  for (std::uint32_t life = 1; life <= 5; ++life) {
-    lost(3, life, true);
+  for (std::uint32_t instance = 1; instance <= 5; ++instance) {
+    lost(3, instance, true);
   }
 
   const auto done = lost(1, 1, true);
@@ -227,8 +228,8 @@ TEST_F(RosterTest, AnAgentsLossIsNoFailureOfItsProcesses) {
 TEST_F(RosterTest, PausesGrowUntilItIsReadyAndThenBeginAnew) {
   join(1, 1);
   std::vector<std::string> pauses;
-  for (std::uint32_t life = 1; life <= 4; ++life) {
-    pauses.push_back(lost(3, life, true).back());
+  for (std::uint32_t instance = 1; instance <= 4; ++instance) {
+    pauses.push_back(lost(3, instance, true).back());
   }
   EXPECT_EQ(pauses, (Names{"spawn 3.2 by 1 after 50", "spawn 3.3 by 1 after 100",
                            "spawn 3.4 by 1 after 200", "spawn 3.5 by 1 after 400"}));
@@ -245,16 +246,16 @@ TEST(RosterOptions, PausesHaveALongest) {
   testing::Registry registry(options);
   registry.join(1, 1);
   std::string last;
-  for (std::uint32_t life = 1; life <= 90; ++life) {
-    last = registry.lost(3, life, true).back();
+  for (std::uint32_t instance = 1; instance <= 90; ++instance) {
+    last = registry.lost(3, instance, true).back();
   }
   EXPECT_EQ(last, "spawn 3.91 by 1 after 120");
 }
 
 TEST_F(RosterTest, TooManyLossesInARowEndTheRunWithTheLastReason) {
   join(1, 1);
-  for (std::uint32_t life = 1; life <= 5; ++life) {
-    for (const auto& what : lost(3, life, true)) {
+  for (std::uint32_t instance = 1; instance <= 5; ++instance) {
+    for (const auto& what : lost(3, instance, true)) {
       EXPECT_FALSE(what.starts_with("give up")) << what;
     }
   }
@@ -282,13 +283,14 @@ TEST_F(RosterTest, WhoIsLostOrWasIsNotReachedAndThatEndsNothing) {
   lost(4, 1, true);
 
   EXPECT_TRUE(roster_.unreachable({member(3, 1), member(4, 1), ""}).empty()) << "being started";
-  EXPECT_TRUE(roster_.unreachable({member(4, 1), member(3, 1), ""}).empty()) << "an old life";
+  EXPECT_TRUE(roster_.unreachable({member(4, 1), member(3, 1), ""}).empty())
+      << "an old incarnation";
   EXPECT_TRUE(roster_.unreachable({member(3, 1), member(99, 1), ""}).empty()) << "nobody";
 }
 
 // ---- agents that somebody else starts ----
 
-TEST(RosterManual, StartsNoAgentAndTakesTheirFirstLife) {
+TEST(RosterManual, StartsNoAgentAndTakesTheirFirstIncarnation) {
   testing::Registry registry(testing::roster_options(true));
 
   EXPECT_EQ(registry.began_, (Names{}));
@@ -313,7 +315,7 @@ TEST(RosterManual, AnAgentThatIsThereIsKept) {
   EXPECT_ERROR(registry.roster_.admit(member(3, 9)), Errc::fenced, "host 0");  // only agents may
 }
 
-TEST(RosterManual, GivesOutAscendingLivesOfAgentsThatAreNotThere) {
+TEST(RosterManual, GivesOutAscendingIncarnationsOfAgentsThatAreNotThere) {
   auto options = testing::roster_options(true);
   options.first_given = 40;
   testing::Registry registry(options);
@@ -326,7 +328,7 @@ TEST(RosterManual, GivesOutAscendingLivesOfAgentsThatAreNotThere) {
   EXPECT_EQ(*registry.roster_.apply(application(1, "agent of host 0")), 43U);
 }
 
-TEST(RosterManual, ChecksNameAndVersionBeforeItGivesALife) {
+TEST(RosterManual, ChecksNameAndVersionBeforeItGivesAnIncarnation) {
   testing::Registry registry(testing::roster_options(true));
 
   for (const auto& wrong : {application(1, "agent of host 1"), application(3, "host 0"),

@@ -210,7 +210,7 @@ TEST(BatchBuilder, AsksEachPartOncePerHop) {
 
 /// Two node types, three edge types: author -writes-> paper, paper -cites-> paper, paper -by->
 /// author.
-TestGraph typed_graph() {
+TestGraph heterogeneous_graph() {
   TestGraph graph;
   graph.nodes = {{.name = "paper", .count = 40}, {.name = "author", .count = 15}};
   graph.edges = {{.name = "writes", .source = 1, .destination = 0},
@@ -228,8 +228,8 @@ TestGraph typed_graph() {
   return graph;
 }
 
-TEST(BatchBuilder, TypedGraphsAgreeWithTheObviousSampler) {
-  const TestGraph graph = typed_graph();
+TEST(BatchBuilder, HeterogeneousGraphsAgreeWithTheObviousSampler) {
+  const TestGraph graph = heterogeneous_graph();
   SampleOptions options;
   options.fanout = {{2, 3, 2}, {2, 0, all_neighbours}, {1, 2, 3}};
   options.with_edge_ids = true;
@@ -252,7 +252,7 @@ TEST(BatchBuilder, TypedGraphsAgreeWithTheObviousSampler) {
 }
 
 TEST(BatchBuilder, AsksEachPartOncePerHopAlongAllEdgeTypes) {
-  const auto cut = cut_graph(typed_graph(), 3);
+  const auto cut = cut_graph(heterogeneous_graph(), 3);
   SampleOptions options;
   options.fanout = {{2, 2, 2}, {2, 2, 2}};
   BatchBuilder builder(cut.info, *cut.book, std::make_shared<SampleOptions>(options), batch_key,
@@ -275,7 +275,7 @@ TEST(BatchBuilder, AsksEachPartOncePerHopAlongAllEdgeTypes) {
 }
 
 TEST(BatchBuilder, RepliesCutAmidEdgeTypesGiveTheSameBatch) {
-  const TestGraph graph = typed_graph();
+  const TestGraph graph = heterogeneous_graph();
   SampleOptions options;
   options.fanout = {{2, 3, 2}, {all_neighbours, all_neighbours, 2}, {1, all_neighbours, 3}};
   options.with_edge_ids = true;
@@ -292,7 +292,7 @@ TEST(BatchBuilder, RepliesCutAmidEdgeTypesGiveTheSameBatch) {
 }
 
 TEST(BatchBuilder, EdgesSayWhichNodeTypesTheyJoin) {
-  const TestGraph graph = typed_graph();
+  const TestGraph graph = heterogeneous_graph();
   SampleOptions options;
   options.fanout = {{1, 1, 1}};
   options.dir = EdgeDir::out;

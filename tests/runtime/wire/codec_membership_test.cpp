@@ -114,7 +114,7 @@ TEST(MembershipLimits, InferenceIsAtOneOfItsLayersAndDoesNoMoreThanThereIs) {
 TEST(MembershipLimits, TheTableAscendsAndHasAnEnd) {
   EXPECT_ERROR(with<Members>([](auto& m) { std::swap(m.entries[0], m.entries[1]); }),
                Errc::data_corruption, "expected ascending processes, found 1 after 4");
-  EXPECT_ERROR(with<Members>([](auto& m) { m.entries[1].life.process = ProcessId{1}; }),
+  EXPECT_ERROR(with<Members>([](auto& m) { m.entries[1].instance.process = ProcessId{1}; }),
                Errc::data_corruption, "found 1 after 1");
   EXPECT_ERROR((with_message<Members, wire::Members>([](auto m) { m.initEntries(65537); })),
                Errc::data_corruption, "expected at most 65536, found 65537");
@@ -127,7 +127,7 @@ TEST(MembershipLimits, ATableOfAThousandProcessesTravels) {
   }
   ASSERT_OK_AND_ASSIGN(const auto back, Wire<Members>::decode(to_frame(sent)));
   EXPECT_TRUE(same_contents(to_frame(back), to_frame(sent)));
-  EXPECT_EQ(back.entries.back().life, sent.entries.back().life);
+  EXPECT_EQ(back.entries.back().instance, sent.entries.back().instance);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #pragma once
 /// \file examples.hpp
-/// One example of every message, for typed tests over all of them.
+/// One example of every message, for heterogeneous tests over all of them.
 #include "runtime/wire/codec.hpp"
 #include "runtime/wire/codec_by_hand.hpp"
 #include "tests/runtime/net/net_test_support.hpp"

@@ -15,14 +15,14 @@ namespace troupe::net {
 // Lists that differ from the schema: two fields of Join are missing and one is not there; a number is
 // too narrow.
 struct Incomplete {
-  ProcessLife life;
+  ProcessInstance instance;
   std::uint64_t generation = 0;
   std::string name;
 };
 template <>
 struct Fields<Incomplete> {
   using Root = wire::Join;
-  static constexpr std::tuple fields{field::value("life", &Incomplete::life),
+  static constexpr std::tuple fields{field::value("instance", &Incomplete::instance),
                                      field::value("generation", &Incomplete::generation),
                                      field::text("name", &Incomplete::name, 9)};
 };
@@ -177,7 +177,7 @@ TYPED_TEST(FieldLists, HaveAllMembers) {
 TEST(FieldListsInside, HaveAllMembers) {
   EXPECT_TRUE(lists_all_members<Digest>());
   EXPECT_TRUE(lists_all_members<FrontierCounts>());
-  EXPECT_TRUE(lists_all_members<ProcessLife>());
+  EXPECT_TRUE(lists_all_members<ProcessInstance>());
   EXPECT_TRUE(lists_all_members<Members::Entry>());
   EXPECT_TRUE(lists_all_members<InferenceState>());
   EXPECT_FALSE(lists_all_members<Shortened>());

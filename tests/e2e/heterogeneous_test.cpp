@@ -1,5 +1,5 @@
-// The program on a typed graph: the same bits in one process and in several, and what it refuses.
-#include "tests/sim/typed_support.hpp"
+// The program on a heterogeneous graph: the same bits in one process and in several, and what it refuses.
+#include "tests/sim/heterogeneous_support.hpp"
 #include "tests/support/expect.hpp"
 #include "tests/support/process.hpp"
 #include "tests/support/scratch_folder.hpp"
@@ -13,12 +13,12 @@ namespace {
 
 using nlohmann::json;
 
-class TypedProgram : public ::testing::Test {
+class HeterogeneousProgram : public ::testing::Test {
  protected:
   void SetUp() override {
-    ASSERT_OK(testing::write_typed_store(scratch_.path() / "graph"));
+    ASSERT_OK(testing::write_heterogeneous_store(scratch_.path() / "graph"));
     std::ofstream(scratch_.path() / "job.json")
-        << testing::typed_job_text(scratch_.path() / "graph", scratch_.path() / "out");
+        << testing::heterogeneous_job_text(scratch_.path() / "graph", scratch_.path() / "out");
   }
   testing::ProcessResult troupe(const std::string& command,
                                 const std::vector<std::string>& settings) const {
@@ -44,7 +44,7 @@ class TypedProgram : public ::testing::Test {
   testing::ScratchFolder scratch_;
 };
 
-TEST_F(TypedProgram, ProcessesGiveTheBitsOfASimulation) {
+TEST_F(HeterogeneousProgram, ProcessesGiveTheBitsOfASimulation) {
   const auto simulated = digests({"cluster.hosts=2", "partition.parts=2"});
   ASSERT_TRUE(simulated.is_object());
   EXPECT_EQ(digests({"cluster.hosts=2", "partition.parts=2", "cluster.launch=local"}), simulated);
@@ -53,13 +53,13 @@ TEST_F(TypedProgram, ProcessesGiveTheBitsOfASimulation) {
             simulated);
 }
 
-TEST_F(TypedProgram, SaysWhatIsNotBuiltForTypedGraphs) {
+TEST_F(HeterogeneousProgram, SaysWhatIsNotBuiltForHeterogeneousGraphs) {
   const auto gcn = troupe("check", {"model.kind=gcn"});
   EXPECT_NE(gcn.exit_code, 0);
   EXPECT_NE(gcn.err.find("/model/kind: expected \"graphsage\""), std::string::npos) << gcn.err;
 }
 
-TEST_F(TypedProgram, PredictGivesTheOutputsOfTheRunAndEmbeddingsOfOtherTypes) {
+TEST_F(HeterogeneousProgram, PredictGivesTheOutputsOfTheRunAndEmbeddingsOfOtherTypes) {
   ASSERT_TRUE(digests({"eval.mode=exact"}).is_object());
   const auto out = scratch_.path() / "out";
   const auto predict = [&](std::vector<std::string> more) {
@@ -94,7 +94,7 @@ TEST_F(TypedProgram, PredictGivesTheOutputsOfTheRunAndEmbeddingsOfOtherTypes) {
       << logits.err;
 }
 
-TEST_F(TypedProgram, CheckPrintsFanoutsAndBoundsByType) {
+TEST_F(HeterogeneousProgram, CheckPrintsFanoutsAndBoundsByType) {
   const auto checked = run_in_folder({TROUPE_PROGRAM, "check", "job.json", "--full"});
   EXPECT_EQ(checked.exit_code, 0) << checked.err;
   EXPECT_NE(checked.out.find("\"rev_writes\": [3, 0]"), std::string::npos) << checked.out;

@@ -1,6 +1,6 @@
 #pragma once
-/// \file typed_support.hpp
-/// A small typed graph as a store, with features of different width per type, and jobs on it.
+/// \file heterogeneous_support.hpp
+/// A small heterogeneous graph as a store, with features of different width per type, and jobs on it.
 #include "runtime/base/executor.hpp"
 #include "runtime/base/philox.hpp"
 #include "runtime/base/result.hpp"
@@ -20,7 +20,7 @@ inline constexpr std::uint64_t venues = 9;
 
 /// Authors of three classes write papers that appear in venues of their class; of the authors' own
 /// columns little can be learned.
-inline Status write_typed_store(const std::filesystem::path& out) {
+inline Status write_heterogeneous_store(const std::filesystem::path& out) {
   InlineExecutor executor;
   TROUPE_ASSIGN_OR_RETURN(auto writer, StoreWriter::create(out, {}, executor));
   const FeatureInfo narrow{DType::f32, 5, 1.0F};
@@ -85,8 +85,8 @@ inline Status write_typed_store(const std::filesystem::path& out) {
 }
 
 /// Two layers of 16, 32 seeds per batch, 2 epochs; other fanouts for one edge type.
-inline std::string typed_job_text(const std::filesystem::path& store,
-                                  const std::filesystem::path& output) {
+inline std::string heterogeneous_job_text(const std::filesystem::path& store,
+                                          const std::filesystem::path& output) {
   return fmt::format(R"({{
     "dataset": {{ "path": "{}" }},
     "sample": {{ "fanout": {{ "*": [5, 4], "rev_writes": [3, 0] }}, "batch_size": 32 }},
@@ -99,10 +99,11 @@ inline std::string typed_job_text(const std::filesystem::path& store,
                      store.string(), output.string());
 }
 
-inline Result<Job> typed_job(const std::filesystem::path& store,
-                             const std::filesystem::path& output,
-                             const std::vector<std::string>& overrides) {
-  TROUPE_ASSIGN_OR_RETURN(auto reading, parse_job(typed_job_text(store, output), "", overrides));
+inline Result<Job> heterogeneous_job(const std::filesystem::path& store,
+                                     const std::filesystem::path& output,
+                                     const std::vector<std::string>& overrides) {
+  TROUPE_ASSIGN_OR_RETURN(auto reading,
+                          parse_job(heterogeneous_job_text(store, output), "", overrides));
   if (!reading.problems.empty()) {
     return Error(Errc::invalid_argument, to_string(reading.problems));
   }

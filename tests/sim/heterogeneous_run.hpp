@@ -1,8 +1,8 @@
 #pragma once
-/// \file typed_run.hpp
-/// Runs on the small typed graph in four parts on two hosts, to compare with one that has nothing set.
+/// \file heterogeneous_run.hpp
+/// Runs on the small heterogeneous graph in four parts on two hosts, to compare with one that has nothing set.
+#include "tests/sim/heterogeneous_support.hpp"
 #include "tests/sim/sim_support.hpp"
-#include "tests/sim/typed_support.hpp"
 #include "tests/support/expect.hpp"
 
 #include <numeric>
@@ -13,17 +13,17 @@ namespace troupe::testing {
 
 using Settings = std::vector<std::string>;
 
-class TypedRun : public ::testing::Test {
+class HeterogeneousRun : public ::testing::Test {
  protected:
   void SetUp() override {
-    ASSERT_OK(write_typed_store(scratch_.path() / "graph"));
+    ASSERT_OK(write_heterogeneous_store(scratch_.path() / "graph"));
     ASSERT_OK_AND_ASSIGN(plain_, run({}));
   }
   Result<Job> job(const Settings& settings) const {
     // Caches come beside the first epochs, however fast these are.
     Settings all = {"cluster.hosts=2", "partition.parts=4", "train.epochs=6"};
     all.insert(all.end(), settings.begin(), settings.end());
-    return typed_job(scratch_.path() / "graph", scratch_.path() / "out", all);
+    return heterogeneous_job(scratch_.path() / "graph", scratch_.path() / "out", all);
   }
   Result<RunRecord> run(const Settings& settings) const {
     TROUPE_ASSIGN_OR_RETURN(auto made, job(settings));

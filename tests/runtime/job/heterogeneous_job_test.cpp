@@ -29,7 +29,7 @@ EdgeTypeInfo edge_type(const std::string& name, std::uint16_t source, std::uint1
 }
 
 /// author 0 - paper 1 - venue 2, edges in both directions between neighbours; seeds are authors.
-GraphInfo typed_graph() {
+GraphInfo heterogeneous_graph() {
   GraphInfo info;
   info.node_types = {node_type("author", 100, 8), node_type("paper", 300, 16),
                      node_type("venue", 5, 4)};
@@ -58,26 +58,27 @@ Job job(const std::string& fanout, std::vector<std::string> overrides = {}) {
   return std::move(reading.job);
 }
 
-std::string typed_problems(const Job& of, const GraphInfo& info,
-                           JobTrainer trainer = JobTrainer::built_in) {
+std::string heterogeneous_problems(const Job& of, const GraphInfo& info,
+                                   JobTrainer trainer = JobTrainer::built_in) {
   return to_string(check_against_graph(of, info, trainer));
 }
 
-TEST(TypedFanout, OneListIsForAllEdgeTypes) {
+TEST(HeterogeneousFanout, OneListIsForAllEdgeTypes) {
   const Job all = job("[3, 2]");
-  EXPECT_EQ(typed_problems(all, typed_graph()), "");
-  EXPECT_EQ(fanout_by_hop(all.sample, typed_graph()), (Fanout{{3, 3, 3, 3}, {2, 2, 2, 2}}));
+  EXPECT_EQ(heterogeneous_problems(all, heterogeneous_graph()), "");
+  EXPECT_EQ(fanout_by_hop(all.sample, heterogeneous_graph()), (Fanout{{3, 3, 3, 3}, {2, 2, 2, 2}}));
 }
 
-TEST(TypedFanout, NamedTypesHaveTheirOwnAndAStarIsForTheRest) {
+TEST(HeterogeneousFanout, NamedTypesHaveTheirOwnAndAStarIsForTheRest) {
   const Job some = job(R"({"writes": [3, 0], "*": [5, -1], "in": [1, 1]})");
-  EXPECT_EQ(typed_problems(some, typed_graph()), "");
-  EXPECT_EQ(fanout_by_hop(some.sample, typed_graph()), (Fanout{{3, 5, 1, 5}, {0, -1, 1, -1}}));
+  EXPECT_EQ(heterogeneous_problems(some, heterogeneous_graph()), "");
+  EXPECT_EQ(fanout_by_hop(some.sample, heterogeneous_graph()),
+            (Fanout{{3, 5, 1, 5}, {0, -1, 1, -1}}));
   EXPECT_EQ(some.model.layers, 2U);
   EXPECT_NE(some.json.find("\"writes\": [3, 0]"), std::string::npos) << some.json;
 }
 
-TEST(TypedFanout, IsReadBackFromThePrintedJob) {
+TEST(HeterogeneousFanout, IsReadBackFromThePrintedJob) {
   const Job some = job(R"({"writes": [3, 0], "*": [5, -1]})");
   ASSERT_OK_AND_ASSIGN(const auto again, parse_job(some.json, "", {}));
   EXPECT_EQ(to_string(again.problems), "");
@@ -86,26 +87,27 @@ TEST(TypedFanout, IsReadBackFromThePrintedJob) {
   EXPECT_EQ(again.job.sample.fanout, some.sample.fanout);
 }
 
-TEST(TypedFanout, CanBeSetFromTheCommandLineWholeOrByType) {
+TEST(HeterogeneousFanout, CanBeSetFromTheCommandLineWholeOrByType) {
   const Job whole = job("[3, 2]", {R"(sample.fanout={"*": [4], "in": [1]})"});
-  EXPECT_EQ(fanout_by_hop(whole.sample, typed_graph()), (Fanout{{4, 4, 1, 4}}));
+  EXPECT_EQ(fanout_by_hop(whole.sample, heterogeneous_graph()), (Fanout{{4, 4, 1, 4}}));
   const Job one = job(R"({"*": [4, 4]})", {"sample.fanout.holds=[1, 2]"});
-  EXPECT_EQ(fanout_by_hop(one.sample, typed_graph()), (Fanout{{4, 4, 4, 1}, {4, 4, 4, 2}}));
+  EXPECT_EQ(fanout_by_hop(one.sample, heterogeneous_graph()), (Fanout{{4, 4, 4, 1}, {4, 4, 4, 2}}));
 }
 
-TEST(TypedFanout, NamesUnknownAndMissingEdgeTypes) {
-  EXPECT_EQ(typed_problems(job(R"({"wirtes": [3], "*": [2]})"), typed_graph()),
+TEST(HeterogeneousFanout, NamesUnknownAndMissingEdgeTypes) {
+  EXPECT_EQ(heterogeneous_problems(job(R"({"wirtes": [3], "*": [2]})"), heterogeneous_graph()),
             "/sample/fanout/wirtes: expected an edge type of the graph (\"writes\", "
             "\"written_by\", \"in\", \"holds\") or \"*\", found an unknown one; did you mean "
             "\"writes\"?\n");
-  EXPECT_EQ(typed_problems(job(R"({"in": [3], "writes": [2]})"), typed_graph()),
+  EXPECT_EQ(heterogeneous_problems(job(R"({"in": [3], "writes": [2]})"), heterogeneous_graph()),
             "/sample/fanout: expected a list for every edge type, or \"*\" for those not named, "
             "found none for \"written_by\", \"holds\"\n");
-  EXPECT_EQ(typed_problems(job(R"({"a/b": [3], "*": [2]})"), typed_graph()).substr(0, 22),
-            "/sample/fanout/a~1b: e");
+  EXPECT_EQ(
+      heterogeneous_problems(job(R"({"a/b": [3], "*": [2]})"), heterogeneous_graph()).substr(0, 22),
+      "/sample/fanout/a~1b: e");
 }
 
-TEST(TypedFanout, RefusesWhatIsNoListOrOfAnotherLength) {
+TEST(HeterogeneousFanout, RefusesWhatIsNoListOrOfAnotherLength) {
   for (const std::string bad :
        {"{}", R"({"in": 3})", R"({"in": []})", R"({"in": [-2]})", R"({"": [1]})",
         R"({"in": {"x": [1]}})", R"({"in": [1, "2"]})", R"({"*": [1.5]})"}) {
@@ -124,94 +126,95 @@ TEST(TypedFanout, RefusesWhatIsNoListOrOfAnotherLength) {
 
 TEST(CheckTypes, RefusesModelsThatAreNotBuilt) {
   Job bad = job("[3, 2]", {"model.kind=gcn", "eval.mode=exact"});
-  EXPECT_EQ(typed_problems(bad, typed_graph()),
+  EXPECT_EQ(heterogeneous_problems(bad, heterogeneous_graph()),
             "/model/kind: expected \"graphsage\" for a graph of 3 node types and 4 edge types, "
             "found \"gcn\", which is not built yet for it\n");
-  EXPECT_EQ(typed_problems(bad, typed_graph(), JobTrainer::own), "");
+  EXPECT_EQ(heterogeneous_problems(bad, heterogeneous_graph(), JobTrainer::own), "");
 }
 
 TEST(CheckTypes, WantsFeaturesOfTheTypesThatTheLayersReach) {
-  GraphInfo info = typed_graph();
+  GraphInfo info = heterogeneous_graph();
   info.node_types[2].features.reset();
-  EXPECT_EQ(typed_problems(job("[3, 2]"), info),
+  EXPECT_EQ(heterogeneous_problems(job("[3, 2]"), info),
             "/dataset/path: expected features of \"venue\" nodes, found none; import it with "
             "\"features\": \"one-hot\"\n");
-  EXPECT_EQ(typed_problems(job("[3]"), info), "") << "one layer reads authors and papers";
-  EXPECT_EQ(typed_problems(job("[3, 2]"), info, JobTrainer::own), "");
+  EXPECT_EQ(heterogeneous_problems(job("[3]"), info), "") << "one layer reads authors and papers";
+  EXPECT_EQ(heterogeneous_problems(job("[3, 2]"), info, JobTrainer::own), "");
 }
 
 TEST(CheckTypes, AUserProgramNeedsNoFeaturesLabelsAndSplits) {
-  GraphInfo bare = typed_graph();
+  GraphInfo bare = heterogeneous_graph();
   for (auto& type : bare.node_types) {
     type.features.reset();
     type.labels.reset();
   }
   bare.splits.clear();
-  EXPECT_EQ(typed_problems(job("[3, 2]"), bare, JobTrainer::own), "");
-  EXPECT_NE(typed_problems(job("[3, 2]"), bare), "");
+  EXPECT_EQ(heterogeneous_problems(job("[3, 2]"), bare, JobTrainer::own), "");
+  EXPECT_NE(heterogeneous_problems(job("[3, 2]"), bare), "");
 
   Job misspelt = job("[3, 2]");
   misspelt.dataset.split = "no such split";
-  EXPECT_NE(typed_problems(misspelt, typed_graph(), JobTrainer::own).find("/dataset/split"),
+  EXPECT_NE(heterogeneous_problems(misspelt, heterogeneous_graph(), JobTrainer::own)
+                .find("/dataset/split"),
             std::string::npos);
 }
 
 TEST(CheckTypes, WantsColumnStatisticsOfAllTypesRead) {
-  GraphInfo info = typed_graph();
+  GraphInfo info = heterogeneous_graph();
   info.node_types[0].column_stats = ColumnStats{};
   info.node_types[1].column_stats = ColumnStats{};
   const Job columns = job("[3, 2]", {"features.normalize=column"});
-  EXPECT_NE(typed_problems(columns, info).find("without column statistics of \"venue\""),
+  EXPECT_NE(heterogeneous_problems(columns, info).find("without column statistics of \"venue\""),
             std::string::npos);
   info.node_types[2].column_stats = ColumnStats{};
-  EXPECT_EQ(typed_problems(columns, info), "");
+  EXPECT_EQ(heterogeneous_problems(columns, info), "");
 }
 
 TEST(CheckTypes, RefusesSeedsThatNothingReaches) {
-  GraphInfo info = typed_graph();
+  GraphInfo info = heterogeneous_graph();
   info.edge_types = {edge_type("writes", 1, 0, 10)};
-  EXPECT_EQ(typed_problems(job("[3]"), info), "");
-  EXPECT_EQ(typed_problems(job("[3, 2]"), info),
+  EXPECT_EQ(heterogeneous_problems(job("[3]"), info), "");
+  EXPECT_EQ(heterogeneous_problems(job("[3, 2]"), info),
             "/model/layers: expected layers in which something comes to the seeds, found no edge "
             "type brings anything to \"author\" nodes in layer 2 of 2; edges in both directions "
             "help: \"reverse_edges\"\n");
 }
 
 TEST(CheckTypes, RefusesRolesOfAnotherNodeType) {
-  GraphInfo info = typed_graph();
+  GraphInfo info = heterogeneous_graph();
   info.splits[0].roles["val"].node_type = NodeTypeId{1};
-  EXPECT_EQ(typed_problems(job("[3, 2]"), info),
+  EXPECT_EQ(heterogeneous_problems(job("[3, 2]"), info),
             "/dataset/split: expected val seeds of \"author\" nodes, as those of training are, "
             "found seeds of node type 1\n");
 }
 
 TEST(ModelTypes, FollowTheDirectionOfSampling) {
   Job sampled = job("[3, 2]");
-  fit_to_graph(sampled, typed_graph());
+  fit_to_graph(sampled, heterogeneous_graph());
   ASSERT_EQ(sampled.model.types.edges.size(), 4U);
   EXPECT_EQ(sampled.model.types.edges[0].destination, NodeTypeId{1});
   EXPECT_EQ(sampled.model.types.nodes[1].cols, 16U);
   EXPECT_EQ(sampled.model.in_dim, 8U);
 
   sampled.sample.edge_dir = EdgeDir::out;
-  fit_to_graph(sampled, typed_graph());
+  fit_to_graph(sampled, heterogeneous_graph());
   EXPECT_EQ(sampled.model.types.edges[0].destination, NodeTypeId{0});
   EXPECT_EQ(sampled.model.types.edges[0].source, NodeTypeId{1});
 }
 
 TEST(ModelTypes, AreNoneForOneTypeOfEach) {
-  GraphInfo info = typed_graph();
+  GraphInfo info = heterogeneous_graph();
   info.node_types.resize(1);
   info.edge_types = {edge_type("knows", 0, 0, 10)};
   Job plain = job(R"({"knows": [3, 2]})");
   fit_to_graph(plain, info);
   EXPECT_FALSE(plain.model.heterogeneous());
-  EXPECT_EQ(typed_problems(plain, info), "");
+  EXPECT_EQ(heterogeneous_problems(plain, info), "");
 }
 
-TEST(TypedPlan, BoundsABatchByTheFanoutsOfItsTypes) {
+TEST(HeterogeneousPlan, BoundsABatchByTheFanoutsOfItsTypes) {
   const Job some = job(R"({"written_by": [2, 0], "writes": [0, 3], "*": [0, 1]})");
-  const Plan plan = make_plan(some, typed_graph());
+  const Plan plan = make_plan(some, heterogeneous_graph());
 
   // hop 1: 10 authors ask for 2 papers each; hop 2: those 20 ask for 3 authors and 1 venue each
   const auto most = [](const auto& of_type) { return of_type.most; };

@@ -1,4 +1,4 @@
-// Learning from batches of typed graphs.
+// Learning from batches of heterogeneous graphs.
 #include "runtime/run/forward_input.hpp"
 #include "runtime/run/outputs.hpp"
 #include "tests/runtime/run/learner_support.hpp"
@@ -10,7 +10,7 @@ using namespace testing;
 
 /// Authors 0 have one column, papers 1 two, tags 2 none; papers come to authors. Tags go to papers,
 /// which one layer does not read.
-LearnerOptions typed_options() {
+LearnerOptions heterogeneous_options() {
   auto o = small_learner();
   o.model.types = {
       .nodes = {{"author", 1}, {"paper", 2}, {"tag", 0}},
@@ -20,7 +20,7 @@ LearnerOptions typed_options() {
 }
 
 /// Two authors, the first with a paper.
-Batch typed_batch(std::vector<std::uint32_t> seeds, std::vector<std::int64_t> labels) {
+Batch heterogeneous_batch(std::vector<std::uint32_t> seeds, std::vector<std::int64_t> labels) {
   auto sampled = std::make_shared<SampledBatch>();
   sampled->hops = 1;
   sampled->seed_index = std::move(seeds);
@@ -46,18 +46,18 @@ Batch typed_batch(std::vector<std::uint32_t> seeds, std::vector<std::int64_t> la
   return b;
 }
 
-TEST(TypedLearner, LearnsItsSeeds) {
-  expect_learns(*make(typed_options()), typed_batch({0, 1}, {0, 1}));
+TEST(HeterogeneousLearner, LearnsItsSeeds) {
+  expect_learns(*make(heterogeneous_options()), heterogeneous_batch({0, 1}, {0, 1}));
 }
 
-TEST(TypedLearner, OutputsAreLinearInSourcesAndSelf) {
+TEST(HeterogeneousLearner, OutputsAreLinearInSourcesAndSelf) {
   InlineExecutor executor;
-  const auto learner = make(typed_options());
+  const auto learner = make(heterogeneous_options());
   const auto p = *learner->snapshot();  // W [2, 2], b [2], S [2, 1]
   ASSERT_EQ(p.size(), 8U);
 
   ASSERT_OK_AND_ASSIGN(const auto out,
-                       learner->outputs(executor, typed_batch({1, 0, 1}, {0, 0, 0})));
+                       learner->outputs(executor, heterogeneous_batch({1, 0, 1}, {0, 0, 0})));
 
   ASSERT_EQ(out.rows(), 3U);
   for (std::size_t c = 0; c < 2; ++c) {
@@ -68,10 +68,10 @@ TEST(TypedLearner, OutputsAreLinearInSourcesAndSelf) {
   }
 }
 
-TEST(TypedLearner, RefusesBatchesThatItsModelCannotUse) {
-  const auto learner = make(typed_options());
+TEST(HeterogeneousLearner, RefusesBatchesThatItsModelCannotUse) {
+  const auto learner = make(heterogeneous_options());
   const auto changed = [&](auto change) {
-    return compute_changed(*learner, typed_batch({0}, {1}), change);
+    return compute_changed(*learner, heterogeneous_batch({0}, {1}), change);
   };
   const auto refused = Errc::failed_precondition;
   EXPECT_ERROR(changed([](auto& s, auto&) { s.hops = 0; }), refused, "at least 1 hops");
@@ -87,8 +87,8 @@ TEST(TypedLearner, RefusesBatchesThatItsModelCannotUse) {
                "original ids of 1 \"paper\" nodes, found 0");
 }
 
-TEST(TypedLearner, AModelFileSaysItsTypes) {
-  const auto metadata = model_metadata(typed_options().model);
+TEST(HeterogeneousLearner, AModelFileSaysItsTypes) {
+  const auto metadata = model_metadata(heterogeneous_options().model);
   EXPECT_EQ(metadata.at("node_types"), "author 1, paper 2, tag 0");
   EXPECT_EQ(metadata.at("edge_types"), "by paper author, of tag paper");
   EXPECT_EQ(metadata.at("seed_type"), "author");

@@ -1,4 +1,4 @@
-"""Makes the files beside it: layers of GraphSAGE on a small typed graph, in plain PyTorch 2.1.2.
+"""Makes the files beside it: layers of GraphSAGE on a small heterogeneous graph, in plain PyTorch 2.1.2.
 
 Everything is computed in float64 from float32 inputs. Run it in this folder: python make.py
 """

@@ -1,4 +1,4 @@
-#include "runtime/generate/typed.hpp"
+#include "runtime/generate/heterogeneous.hpp"
 
 #include "tests/runtime/generate/generated.hpp"
 
@@ -29,17 +29,17 @@ constexpr const char* schema_text = R"({
   }
 })";
 
-class Typed : public testing::Generated {
+class Heterogeneous : public testing::Generated {
  protected:
-  Result<TypedSchema> read(const std::string& text, const GenerateOptions& options = {}) {
+  Result<HeterogeneousSchema> read(const std::string& text, const GenerateOptions& options = {}) {
     testing::write_all(temp_ / "schema.json", text);
-    return read_typed_schema(temp_ / "schema.json", options);
+    return read_heterogeneous_schema(temp_ / "schema.json", options);
   }
-  Result<GraphInfo> write(const TypedOptions& options, Executor& executor) {
+  Result<GraphInfo> write(const HeterogeneousOptions& options, Executor& executor) {
     std::filesystem::remove_all(out_);
-    return generate_typed(options, executor, out_);
+    return generate_heterogeneous(options, executor, out_);
   }
-  Result<GraphStore> make(const TypedOptions& options) {
+  Result<GraphStore> make(const HeterogeneousOptions& options) {
     InlineExecutor here;
     TROUPE_RETURN_IF_ERROR(write(options, here));
     return GraphStore::open(out_, {});
@@ -51,7 +51,7 @@ class Typed : public testing::Generated {
     ASSERT_NE(at, std::string::npos) << before;
     text.replace(at, before.size(), after);
     const auto refused = [&]() -> Result<GraphInfo> {
-      TypedOptions options;
+      HeterogeneousOptions options;
       TROUPE_ASSIGN_OR_RETURN(options.schema, read(text));
       InlineExecutor here;
       return write(options, here);
@@ -69,8 +69,8 @@ double share_inside(const GraphStore& store, std::size_t type) {
                                labels(info.destination));
 }
 
-TEST_F(Typed, ASchemaBecomesTypesInOrderOfTheirNames) {
-  TypedOptions options;
+TEST_F(Heterogeneous, ASchemaBecomesTypesInOrderOfTheirNames) {
+  HeterogeneousOptions options;
   ASSERT_OK_AND_ASSIGN(options.schema, read(schema_text));
   ASSERT_OK_AND_ASSIGN(const auto store, make(options));
 
@@ -95,8 +95,8 @@ TEST_F(Typed, ASchemaBecomesTypesInOrderOfTheirNames) {
   EXPECT_LT(raw(items.original.back()), 300U);
 }
 
-TEST_F(Typed, EdgeTypesHaveTheirShareInsideClasses) {
-  TypedOptions options;
+TEST_F(Heterogeneous, EdgeTypesHaveTheirShareInsideClasses) {
+  HeterogeneousOptions options;
   ASSERT_OK_AND_ASSIGN(options.schema, read(schema_text));
   options.schema.edges[1].transforms = {};
   ASSERT_OK_AND_ASSIGN(const auto store, make(options));
@@ -106,8 +106,8 @@ TEST_F(Typed, EdgeTypesHaveTheirShareInsideClasses) {
   EXPECT_NEAR(share_inside(store, 2), 0.6, 4 * std::sqrt(0.24 / 3000));
 }
 
-TEST_F(Typed, WeightsAndTimesAreInTheirRanges) {
-  TypedOptions options;
+TEST_F(Heterogeneous, WeightsAndTimesAreInTheirRanges) {
+  HeterogeneousOptions options;
   ASSERT_OK_AND_ASSIGN(options.schema, read(schema_text));
   ASSERT_OK_AND_ASSIGN(const auto store, make(options));
 
@@ -120,7 +120,7 @@ TEST_F(Typed, WeightsAndTimesAreInTheirRanges) {
   EXPECT_GT(std::set(in.times.begin(), in.times.end()).size(), 3990U);
 }
 
-TEST_F(Typed, WhatASchemaDoesNotSayIsAsTheOptionsSay) {
+TEST_F(Heterogeneous, WhatASchemaDoesNotSayIsAsTheOptionsSay) {
   GenerateOptions options;
   options.homophily = 0.25;
   options.noise = 3;
@@ -140,8 +140,8 @@ TEST_F(Typed, WhatASchemaDoesNotSayIsAsTheOptionsSay) {
   EXPECT_EQ(schema.splits[0].train.of(10), 7U);
 }
 
-TEST_F(Typed, TheBuiltInSchemaHasAuthorsPapersAndVenues) {
-  TypedOptions options;
+TEST_F(Heterogeneous, TheBuiltInSchemaHasAuthorsPapersAndVenues) {
+  HeterogeneousOptions options;
   options.features = 8;
   options.classes = 4;
   options.train = SplitSize::of_share(0.1);
@@ -159,8 +159,8 @@ TEST_F(Typed, TheBuiltInSchemaHasAuthorsPapersAndVenues) {
   EXPECT_ERROR(citation_schema(1000, options), Errc::invalid_argument, "features: expected 2 to");
 }
 
-TEST_F(Typed, ThreadsMemoryAndPiecesDoNotChangeAByte) {
-  TypedOptions options;
+TEST_F(Heterogeneous, ThreadsMemoryAndPiecesDoNotChangeAByte) {
+  HeterogeneousOptions options;
   ASSERT_OK_AND_ASSIGN(options.schema, read(schema_text));
   options.seed = 3;
   InlineExecutor here;
@@ -173,7 +173,7 @@ TEST_F(Typed, ThreadsMemoryAndPiecesDoNotChangeAByte) {
   EXPECT_EQ(testing::digest_of(other), testing::digest_of(plain));
 }
 
-TEST_F(Typed, SchemasThatCannotBeAreRefusedByPlace) {
+TEST_F(Heterogeneous, SchemasThatCannotBeAreRefusedByPlace) {
   expect_refused("\"classes\": 3,", "", "schema.json: expected an object with \"classes\"");
   expect_refused("\"labels\"", "\"label\"",
                  "/node_types/user/label: expected one of count, "
@@ -195,7 +195,7 @@ TEST_F(Typed, SchemasThatCannotBeAreRefusedByPlace) {
   expect_refused("{", "[", "schema.json: expected JSON: line ");
 }
 
-TEST_F(Typed, GraphsThatCannotBeAreRefusedByName) {
+TEST_F(Heterogeneous, GraphsThatCannotBeAreRefusedByName) {
   expect_refused("\"classes\": 3", "\"classes\": 0", "classes: expected 1 to");
   expect_refused("\"classes\": 3", "\"classes\": 10",
                  "node type tag: classes: expected at most 9, a node for each class, got 10");
@@ -210,8 +210,8 @@ TEST_F(Typed, GraphsThatCannotBeAreRefusedByName) {
                  "expected no dedup with times");
 }
 
-TEST_F(Typed, AFileThatIsNotThereIsNamed) {
-  EXPECT_ERROR(read_typed_schema(temp_ / "none.json", {}), Errc::not_found, "none.json");
+TEST_F(Heterogeneous, AFileThatIsNotThereIsNamed) {
+  EXPECT_ERROR(read_heterogeneous_schema(temp_ / "none.json", {}), Errc::not_found, "none.json");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "runtime/generate/typed_schema.hpp"
+#include "runtime/generate/heterogeneous_schema.hpp"
 
 #include "runtime/data/json_document.hpp"
 #include "runtime/generate/options.hpp"
@@ -14,7 +14,7 @@ using Member = JsonValue::Member;
 
 /// What a file is read into.
 struct Reading {
-  TypedSchema schema;
+  HeterogeneousSchema schema;
   const GenerateOptions& options;
 };
 
@@ -34,9 +34,9 @@ Status set_number(const JsonValue& value, double& out) {
 }
 
 /// The place of a node type.
-Status set_nodes(const JsonValue& value, const TypedSchema& schema, std::size_t& out) {
+Status set_nodes(const JsonValue& value, const HeterogeneousSchema& schema, std::size_t& out) {
   TROUPE_ASSIGN_OR_RETURN(const auto name, value.string());
-  const auto found = std::ranges::find(schema.nodes, name, &TypedSchema::Nodes::name);
+  const auto found = std::ranges::find(schema.nodes, name, &HeterogeneousSchema::Nodes::name);
   if (found == schema.nodes.end()) {
     return value.error("the name of a node type");
   }
@@ -82,7 +82,8 @@ Status read_nodes(const Member& type, Reading& reading) {
   return ok_status();
 }
 
-Status read_edge_value(const Member& member, const TypedSchema& schema, TypedSchema::Edges& edges) {
+Status read_edge_value(const Member& member, const HeterogeneousSchema& schema,
+                       HeterogeneousSchema::Edges& edges) {
   const auto& [key, value] = member;
   if (key == "source" || key == "destination") {
     return set_nodes(value, schema, key == "source" ? edges.source : edges.destination);
@@ -103,7 +104,7 @@ Status read_edge_value(const Member& member, const TypedSchema& schema, TypedSch
 }
 
 Status read_edges(const Member& type, Reading& reading) {
-  TypedSchema::Edges edges;
+  HeterogeneousSchema::Edges edges;
   edges.name = type.key;
   edges.homophily = reading.options.homophily;
   TROUPE_ASSIGN_OR_RETURN(
@@ -128,7 +129,7 @@ Status read_edges(const Member& type, Reading& reading) {
 }
 
 Status read_split(const Member& entry, Reading& reading) {
-  TypedSchema::Split split;
+  HeterogeneousSchema::Split split;
   split.name = entry.key;
   TROUPE_ASSIGN_OR_RETURN(const auto members,
                           known_members(entry.value, {"nodes", "test", "train", "val"}));
@@ -159,8 +160,8 @@ Status read_each(const JsonValue& root, const std::string& key, const Read& read
   return ok_status();
 }
 
-void add_default_split(TypedSchema& schema, const GenerateOptions& options) {
-  const auto labelled = std::ranges::find(schema.nodes, true, &TypedSchema::Nodes::labels);
+void add_default_split(HeterogeneousSchema& schema, const GenerateOptions& options) {
+  const auto labelled = std::ranges::find(schema.nodes, true, &HeterogeneousSchema::Nodes::labels);
   if (labelled == schema.nodes.end()) {
     return;
   }
@@ -194,8 +195,8 @@ Status read_document(const JsonValue& root, Reading& reading) {
 
 }  // namespace
 
-Result<TypedSchema> read_typed_schema(const std::filesystem::path& file,
-                                      const GenerateOptions& options) {
+Result<HeterogeneousSchema> read_heterogeneous_schema(const std::filesystem::path& file,
+                                                      const GenerateOptions& options) {
   TROUPE_ASSIGN_OR_RETURN(const auto document, read_json_document(file));
   Reading reading{{}, options};
   if (const auto read = read_document({document, ""}, reading); !read) {
@@ -204,7 +205,7 @@ Result<TypedSchema> read_typed_schema(const std::filesystem::path& file,
   return std::move(reading.schema);
 }
 
-Result<TypedSchema> citation_schema(std::uint64_t nodes, const GenerateOptions& options) {
+Result<HeterogeneousSchema> citation_schema(std::uint64_t nodes, const GenerateOptions& options) {
   constexpr std::uint64_t papers_per_venue = 50;
   const auto papers = nodes / 2;
   const auto venues = std::max(options.classes, papers / papers_per_venue);
@@ -217,7 +218,7 @@ Result<TypedSchema> citation_schema(std::uint64_t nodes, const GenerateOptions& 
   auto within = transforms;
   within.drop_self_loops = options.drop_self_loops;
   const auto half = options.features / 2;
-  TypedSchema schema;
+  HeterogeneousSchema schema;
   schema.classes = options.classes;
   schema.nodes = {{"author", authors, half, options.noise, false},
                   {"paper", papers, options.features, options.noise, true},

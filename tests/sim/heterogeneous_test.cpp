@@ -1,10 +1,10 @@
-// Whole runs on a typed graph: the determinism contract, learning, resuming, and sessions.
+// Whole runs on a heterogeneous graph: the determinism contract, learning, resuming, and sessions.
 #include "launcher/prepare_store.hpp"
 #include "launcher/read_job.hpp"
 #include "launcher/session_cluster.hpp"
 #include "runtime/run/checkpoint.hpp"
+#include "tests/sim/heterogeneous_support.hpp"
 #include "tests/sim/sim_support.hpp"
-#include "tests/sim/typed_support.hpp"
 #include "tests/support/expect.hpp"
 
 #include <atomic>
@@ -15,13 +15,13 @@ namespace {
 
 using Settings = std::vector<std::string>;
 
-class TypedRun : public ::testing::Test {
+class HeterogeneousRun : public ::testing::Test {
  protected:
-  void SetUp() override { ASSERT_OK(testing::write_typed_store(store())); }
+  void SetUp() override { ASSERT_OK(testing::write_heterogeneous_store(store())); }
   std::filesystem::path store() const { return scratch_.path() / "graph"; }
   std::filesystem::path output() const { return scratch_.path() / "out"; }
   Result<Job> job(const Settings& settings) const {
-    return testing::typed_job(store(), output(), settings);
+    return testing::heterogeneous_job(store(), output(), settings);
   }
   Result<RunRecord> run(const Settings& settings) const {
     TROUPE_ASSIGN_OR_RETURN(auto made, job(settings));
@@ -30,7 +30,7 @@ class TypedRun : public ::testing::Test {
   testing::ScratchFolder scratch_;
 };
 
-TEST_F(TypedRun, LayoutsChangeNeitherBatchesNorParameters) {
+TEST_F(HeterogeneousRun, LayoutsChangeNeitherBatchesNorParameters) {
   std::map<std::uint32_t, RunRecord> first;  // by number of ranks
   const auto expect_same = [&](std::uint32_t world, const Settings& settings) {
     const std::string name = fmt::format("{}", fmt::join(settings, " "));
@@ -53,7 +53,7 @@ TEST_F(TypedRun, LayoutsChangeNeitherBatchesNorParameters) {
   expect_same(2, {"cluster.hosts=2", "cluster.window=65536"});
 }
 
-TEST_F(TypedRun, FanoutsFrontierAndFeaturesChangeTheBatches) {
+TEST_F(HeterogeneousRun, FanoutsFrontierAndFeaturesChangeTheBatches) {
   ASSERT_OK_AND_ASSIGN(const auto plain, run({}));
   for (const std::string setting :
        {"sample.fanout={\"*\": [5, 4], \"rev_writes\": [2, 0]}", "sample.fanout=[5, 4]",
@@ -63,7 +63,7 @@ TEST_F(TypedRun, FanoutsFrontierAndFeaturesChangeTheBatches) {
   }
 }
 
-TEST_F(TypedRun, LearnsWhatLiesTwoHopsAway) {
+TEST_F(HeterogeneousRun, LearnsWhatLiesTwoHopsAway) {
   for (const std::string frontier : {"new", "all"}) {
     ASSERT_OK_AND_ASSIGN(const auto record, run({"train.epochs=12", "sample.frontier=" + frontier,
                                                  "sample.fanout=[8, 8]"}));
@@ -72,7 +72,7 @@ TEST_F(TypedRun, LearnsWhatLiesTwoHopsAway) {
   }
 }
 
-TEST_F(TypedRun, GoesOnFromACheckpointWithTheSameBits) {
+TEST_F(HeterogeneousRun, GoesOnFromACheckpointWithTheSameBits) {
   const Settings settings = {"checkpoint.every.steps=3", "train.epochs=3", "cluster.hosts=2",
                              "partition.parts=2"};
   ASSERT_OK_AND_ASSIGN(const auto right, run(settings));
@@ -131,7 +131,7 @@ SessionOutcome run_sessions(const Job& job, const PartitionedStore& store,
   return (*cluster)->wait();
 }
 
-TEST_F(TypedRun, SessionsGetTheBatchesOfTheBuiltInTrainer) {
+TEST_F(HeterogeneousRun, SessionsGetTheBatchesOfTheBuiltInTrainer) {
   const Settings settings = {"cluster.hosts=2", "partition.parts=2"};
   ASSERT_OK_AND_ASSIGN(const auto built_in, run(settings));
   ASSERT_OK_AND_ASSIGN(const auto made, job(settings));
@@ -143,7 +143,7 @@ TEST_F(TypedRun, SessionsGetTheBatchesOfTheBuiltInTrainer) {
   EXPECT_EQ(to_string(ran.batches), to_string(built_in.batches.value_or(Digest{})));
 }
 
-TEST_F(TypedRun, SessionsReadAndSampleNodesOfAnyType) {
+TEST_F(HeterogeneousRun, SessionsReadAndSampleNodesOfAnyType) {
   const Settings settings = {"cluster.hosts=2", "partition.parts=2"};
   ASSERT_OK_AND_ASSIGN(const auto made, job(settings));
   ASSERT_OK_AND_ASSIGN(const auto stored, prepare_store(made, [](const std::string&) {}));

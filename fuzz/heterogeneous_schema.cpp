@@ -1,7 +1,7 @@
-// The schema of a typed graph that is to be generated. A small one is generated and used.
-#include "runtime/generate/typed_schema.hpp"
+// The schema of a heterogeneous graph that is to be generated. A small one is generated and used.
+#include "runtime/generate/heterogeneous_schema.hpp"
 
-#include "runtime/generate/typed.hpp"
+#include "runtime/generate/heterogeneous.hpp"
 
 #include "fuzz/file_set.hpp"
 #include "fuzz/targets.hpp"
@@ -10,7 +10,7 @@
 namespace troupe::fuzz {
 namespace {
 
-bool is_small(const TypedSchema& schema) {
+bool is_small(const HeterogeneousSchema& schema) {
   constexpr std::uint64_t most = 2000;  // of each number
   constexpr std::size_t most_types = 8;
   return schema.nodes.size() <= most_types && schema.edges.size() <= most_types &&
@@ -22,12 +22,12 @@ bool is_small(const TypedSchema& schema) {
          std::ranges::all_of(schema.edges, [](const auto& edges) { return edges.count <= most; });
 }
 
-void use(TypedOptions options, const ScratchFiles& scratch) {
+void use(HeterogeneousOptions options, const ScratchFiles& scratch) {
   constexpr std::uint64_t few_nodes = 100;
   options.writer.memory_bytes = 16'000'000;
   options.piece = few_nodes;
   InlineExecutor executor;
-  const auto made = generate_typed(options, executor, scratch.path() / "store");
+  const auto made = generate_heterogeneous(options, executor, scratch.path() / "store");
   if (!made.ok()) {
     require(made.error().code() == Errc::invalid_argument, "a small schema is made or refused");
     require(!std::filesystem::exists(scratch.path() / "store"), "a refused graph leaves nothing");
@@ -41,12 +41,12 @@ void use(TypedOptions options, const ScratchFiles& scratch) {
 
 }  // namespace
 
-void run_typed_schema(Input input) {
+void run_heterogeneous_schema(Input input) {
   static const ScratchFiles scratch;
   scratch.fill({{"schema.json", {input.begin(), input.end()}}});
   const auto file = scratch.path() / "schema.json";
-  TypedOptions options;
-  auto schema = read_typed_schema(file, options);
+  HeterogeneousOptions options;
+  auto schema = read_heterogeneous_schema(file, options);
   if (!schema.ok()) {
     require(schema.error().what().find(file.string()) == 0, "an error begins with the file");
     return;
@@ -59,4 +59,4 @@ void run_typed_schema(Input input) {
 
 }  // namespace troupe::fuzz
 
-TROUPE_FUZZ_TARGET(troupe::fuzz::run_typed_schema)
+TROUPE_FUZZ_TARGET(troupe::fuzz::run_heterogeneous_schema)

@@ -1,6 +1,6 @@
 #pragma once
-/// \file typed_schema.hpp
-/// Which typed graph is to be generated: from a JSON file (docs/generate.md), or built in.
+/// \file heterogeneous_schema.hpp
+/// Which heterogeneous graph is to be generated: from a JSON file (docs/generate.md), or built in.
 #include "runtime/base/result.hpp"
 #include "runtime/generate/options.hpp"
 
@@ -11,7 +11,7 @@
 
 namespace troupe {
 
-struct TypedSchema {
+struct HeterogeneousSchema {
   struct Nodes {
     std::string name;
     std::uint64_t count = 0;
@@ -47,14 +47,14 @@ struct TypedSchema {
 /// symmetrize (where both ends are of one type), dedup. So is the default split, of the first type
 /// with labels, where the schema has no splits.
 /// \errors not_found; invalid_argument: not JSON, a key or value that cannot be, with its place
-Result<TypedSchema> read_typed_schema(const std::filesystem::path& file,
-                                      const GenerateOptions& options);
+Result<HeterogeneousSchema> read_heterogeneous_schema(const std::filesystem::path& file,
+                                                      const GenerateOptions& options);
 
 /// Authors, papers with labels and venues: of `nodes` nodes half are papers, one in a hundred, but at
 /// least one per class, is a venue. On average a paper has three authors, cites five others and
 /// appears in one venue; all edge types have their reverses. Papers have `options.features` columns,
 /// the others half of them.
 /// \errors invalid_argument: too few nodes for the classes, or no features
-Result<TypedSchema> citation_schema(std::uint64_t nodes, const GenerateOptions& options);
+Result<HeterogeneousSchema> citation_schema(std::uint64_t nodes, const GenerateOptions& options);
 
 }  // namespace troupe

@@ -1,4 +1,4 @@
-#include "runtime/generate/typed.hpp"
+#include "runtime/generate/heterogeneous.hpp"
 
 #include "runtime/generate/block_draw.hpp"
 #include "runtime/generate/node_rows.hpp"
@@ -15,7 +15,7 @@ using namespace generate;
 
 namespace {
 
-Status check_types(const TypedSchema& schema) {
+Status check_types(const HeterogeneousSchema& schema) {
   for (const auto& nodes : schema.nodes) {
     const auto name = fmt::format("node type {}: ", nodes.name);
     TROUPE_RETURN_IF_ERROR(check_count(name + "count", nodes.count, 1, most_nodes));
@@ -36,7 +36,7 @@ Status check_types(const TypedSchema& schema) {
   return ok_status();
 }
 
-Status check(const TypedSchema& schema) {
+Status check(const HeterogeneousSchema& schema) {
   if (schema.nodes.empty() || schema.nodes.size() > most_types ||
       schema.edges.size() > most_types) {
     return Error(Errc::invalid_argument,
@@ -61,7 +61,7 @@ Status check(const TypedSchema& schema) {
 }
 
 /// \param all  classes by node type
-graph_source::Nodes nodes_of(const TypedOptions& options, std::size_t i,
+graph_source::Nodes nodes_of(const HeterogeneousOptions& options, std::size_t i,
                              const std::shared_ptr<const NodeClasses>& classes) {
   const auto& type = options.schema.nodes[i];
   graph_source::Nodes nodes;
@@ -82,7 +82,7 @@ graph_source::Nodes nodes_of(const TypedOptions& options, std::size_t i,
   return nodes;
 }
 
-graph_source::Edges edges_of(const TypedOptions& options, std::size_t i,
+graph_source::Edges edges_of(const HeterogeneousOptions& options, std::size_t i,
                              const std::vector<std::shared_ptr<const NodeClasses>>& classes) {
   const auto& type = options.schema.edges[i];
   const auto number = static_cast<std::uint16_t>(i);
@@ -114,7 +114,8 @@ std::string flags(std::initializer_list<std::pair<const char*, bool>> members) {
   return text;
 }
 
-std::string describe_edges(const TypedSchema& schema, const TypedSchema::Edges& type) {
+std::string describe_edges(const HeterogeneousSchema& schema,
+                           const HeterogeneousSchema::Edges& type) {
   const auto& transforms = type.transforms;
   return fmt::format(
       "    \"{}\": {{ \"source\": \"{}\", \"destination\": \"{}\", \"edges\": {}, "
@@ -130,7 +131,7 @@ std::string describe_edges(const TypedSchema& schema, const TypedSchema::Edges& 
 }
 
 /// The schema with all defaults filled in, and the seed.
-std::string description(const TypedOptions& options) {
+std::string description(const HeterogeneousOptions& options) {
   const auto& schema = options.schema;
   std::vector<std::string> nodes;
   for (const auto& type : schema.nodes) {
@@ -143,13 +144,14 @@ std::string description(const TypedOptions& options) {
     edges.push_back(describe_edges(schema, type));
   }
   return fmt::format(
-      "{{\n  \"kind\": \"typed\", \"classes\": {}, \"feature_dtype\": \"{}\", \"seed\": {},\n"
+      "{{\n  \"kind\": \"heterogeneous\", \"classes\": {}, \"feature_dtype\": \"{}\", \"seed\": "
+      "{},\n"
       "  \"node_types\": {{\n{}\n  }},\n  \"edge_types\": {{\n{}\n  }}\n}}\n",
       schema.classes, to_string(options.feature_dtype), options.seed, fmt::join(nodes, ",\n"),
       fmt::join(edges, ",\n"));
 }
 
-graph_source::Graph make_graph(const TypedOptions& options, Executor& executor) {
+graph_source::Graph make_graph(const HeterogeneousOptions& options, Executor& executor) {
   const auto& schema = options.schema;
   graph_source::Graph graph;
   std::vector<std::shared_ptr<const NodeClasses>> classes;
@@ -178,13 +180,13 @@ graph_source::Graph make_graph(const TypedOptions& options, Executor& executor) 
 
 }  // namespace
 
-Result<GraphInfo> generate_typed(const TypedOptions& options, Executor& executor,
-                                 const std::filesystem::path& out) {
+Result<GraphInfo> generate_heterogeneous(const HeterogeneousOptions& options, Executor& executor,
+                                         const std::filesystem::path& out) {
   TROUPE_RETURN_IF_ERROR(check(options.schema));
   ImportOptions import;
   import.writer = options.writer;
   return graph_source::import_graph(
-      {"typed", out, "drawing"}, import, executor,
+      {"heterogeneous", out, "drawing"}, import, executor,
       [&]() -> Result<graph_source::Graph> { return make_graph(options, executor); });
 }
 
