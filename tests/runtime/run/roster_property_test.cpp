@@ -202,7 +202,8 @@ class Play {
     std::set<ProcessId> processes;
     for (const auto& entry : table.entries) {
       listed.insert(entry.instance);
-      EXPECT_TRUE(processes.insert(entry.instance.process).second) << "two incarnations of a process";
+      EXPECT_TRUE(processes.insert(entry.instance.process).second)
+          << "two incarnations of a process";
     }
     std::set<ProcessInstance> expected;
     for (const auto& [instance, stage] : alive_) {
