@@ -221,7 +221,9 @@ class EpochRange {
 /// first thing in main(): SIGINT and SIGTERM are then the run's, and ask it to end with a checkpoint.
 /// A rank whose `fn` returns an error, leaves one in status() or throws ends the whole run: the rank
 /// and the error are printed, calls of the others return `cancelled`; ranks that do not return within
-/// ten seconds are ended with the process.
+/// ten seconds are ended with the process. Where ranks are in processes of their own, a lost process, or
+/// a rank that fails with peer_lost, starts all processes again from the newest checkpoint instead:
+/// `fn` is called again, and the restore hooks get what was saved (docs/embedding.md).
 /// \returns the codes of `troupe --help`: 0 all ranks returned ok, 1 an exception, 2 usage, 3 data,
 ///   4 a peer failed, 130 interrupted
 int run_ranks(int argc, char** argv, const std::function<Status(Session&)>& fn);

@@ -15,6 +15,9 @@ using namespace generate;
 
 namespace {
 
+/// In what stores say of their origin: as the first ones have it, so that equal options give equal bytes.
+constexpr std::string_view name_in_stores = "typed";
+
 Status check_types(const HeterogeneousSchema& schema) {
   for (const auto& nodes : schema.nodes) {
     const auto name = fmt::format("node type {}: ", nodes.name);
@@ -144,11 +147,10 @@ std::string description(const HeterogeneousOptions& options) {
     edges.push_back(describe_edges(schema, type));
   }
   return fmt::format(
-      "{{\n  \"kind\": \"heterogeneous\", \"classes\": {}, \"feature_dtype\": \"{}\", \"seed\": "
-      "{},\n"
+      "{{\n  \"kind\": \"{}\", \"classes\": {}, \"feature_dtype\": \"{}\", \"seed\": {},\n"
       "  \"node_types\": {{\n{}\n  }},\n  \"edge_types\": {{\n{}\n  }}\n}}\n",
-      schema.classes, to_string(options.feature_dtype), options.seed, fmt::join(nodes, ",\n"),
-      fmt::join(edges, ",\n"));
+      name_in_stores, schema.classes, to_string(options.feature_dtype), options.seed,
+      fmt::join(nodes, ",\n"), fmt::join(edges, ",\n"));
 }
 
 graph_source::Graph make_graph(const HeterogeneousOptions& options, Executor& executor) {
@@ -186,7 +188,7 @@ Result<GraphInfo> generate_heterogeneous(const HeterogeneousOptions& options, Ex
   ImportOptions import;
   import.writer = options.writer;
   return graph_source::import_graph(
-      {"heterogeneous", out, "drawing"}, import, executor,
+      {std::string(name_in_stores), out, "drawing"}, import, executor,
       [&]() -> Result<graph_source::Graph> { return make_graph(options, executor); });
 }
 
