@@ -15,9 +15,10 @@ namespace troupe {
 struct AgentOptions {
   std::function<Status(const net::SpawnProcess&)> spawn;
   std::function<void(const net::ProcessInstance&)> kill;  ///< nothing if it has ended
-  /// Why the process ends, before the answer: who has it may close the link at once.
+  /// Stores the reason of the end. Called before the answer, after which the director may close the
+  /// link at once.
   std::function<void(const net::EndProcess&)> decide_end;
-  std::function<void()> begin_end;  ///< the answer is on its way
+  std::function<void()> begin_end;  ///< Starts the end. Called after the answer
 };
 
 /// | receives               | replies              | errors                        |

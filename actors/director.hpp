@@ -8,6 +8,7 @@
 #include "runtime/base/trace.hpp"
 #include "runtime/run/checkpoint_manager.hpp"
 #include "runtime/run/conductor.hpp"
+#include "runtime/run/restart_budget.hpp"
 
 #include <caf/actor.hpp>
 
@@ -53,7 +54,7 @@ struct DirectorOptions {
   std::chrono::milliseconds lost_after{3000};
   /// Without an answer to a command, and without any batch, block or step that a member has done.
   std::chrono::milliseconds step_deadline{600'000};
-  std::uint32_t max_rollbacks = 8;              ///< in a row, without a new state in between
+  std::uint32_t max_rollbacks = max_restarts_in_a_row;
   std::function<void(const std::string&)> say;  ///< a line on what was lost and done; may be empty
   TraceTrack trace = {};
 };

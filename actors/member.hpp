@@ -15,9 +15,10 @@ struct MemberOptions {
   std::function<void(const net::Members&)> meet;  ///< makes links to those that are there
   std::function<void()> stop_ranks;  ///< may be empty: no ranks with a program of the user's
   std::function<net::LinkTotals()> totals;
-  /// Why the process ends, before the answer: who has it may close the link at once.
+  /// Stores the reason of the end. Called before the answer, after which the director may close the
+  /// link at once.
   std::function<void(const net::EndProcess&)> decide_end;
-  std::function<void()> begin_end;  ///< the answer is on its way
+  std::function<void()> begin_end;  ///< Starts the end. Called after the answer
 };
 
 /// | receives             | replies              |

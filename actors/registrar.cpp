@@ -55,8 +55,8 @@ struct Doing {
   Registrar* self;
   RegistrarOptions& options = self->state.options;
 
-  void operator()(const Roster::StartAgent& start) { start_after(self, start); }
-  void operator()(const Roster::Spawn& what) { start_after(self, what); }
+  void operator()(const Roster::StartAgent& start) { start_after(self, start.after, start); }
+  void operator()(const Roster::Spawn& what) { start_after(self, what.after, what); }
   void operator()(const Roster::Kill& what) { kill(self, what); }
   void operator()(const Roster::Drop& drop) { options.drop(drop.instance, drop.why); }
   void operator()(const Roster::TellMembers&) { tell_members(self); }

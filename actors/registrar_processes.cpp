@@ -46,22 +46,14 @@ void spawn(Registrar* self, const Roster::Spawn& spawn) {
   }
 }
 
-template <class Start>
-void after_pause(Registrar* self, const Start& start) {
-  if (start.after.count() == 0) {
-    self->send(self, Ref<StartNow>(StartNow{start}));
-  } else {
-    self->delayed_send(self, start.after, Ref<StartNow>(StartNow{start}));
-  }
-}
-
 }  // namespace
 
-void start_after(Registrar* self, const Roster::StartAgent& start) {
-  after_pause(self, start);
-}
-void start_after(Registrar* self, const Roster::Spawn& start) {
-  after_pause(self, start);
+void start_after(Registrar* self, std::chrono::milliseconds pause, const Roster::Action& start) {
+  if (pause.count() == 0) {
+    self->send(self, Ref<StartNow>(StartNow{start}));
+  } else {
+    self->delayed_send(self, pause, Ref<StartNow>(StartNow{start}));
+  }
 }
 
 void start_now(Registrar* self, const Roster::Action& action) {

@@ -41,9 +41,9 @@ struct StartDeadline {
 void carry_out(Registrar* self, const Roster::Actions& actions);
 
 // registrar_processes.cpp
-void start_after(Registrar* self, const Roster::StartAgent& start);
-void start_after(Registrar* self, const Roster::Spawn& start);
-/// Nothing if it was lost with its agent during the pause: then a later incarnation is to come.
+/// \param start  a StartAgent or Spawn
+void start_after(Registrar* self, std::chrono::milliseconds pause, const Roster::Action& start);
+/// Does nothing for an instance that was lost with its agent during the pause: a later one follows.
 void start_now(Registrar* self, const Roster::Action& action);
 void start_deadline(Registrar* self, const StartDeadline& late);
 void kill(Registrar* self, const Roster::Kill& kill);

@@ -46,7 +46,8 @@ Status result_of(const RankThreads::RankFunction& fn, Session& session) {
   }
 }
 
-/// However the function tells that a peer was lost: that is why it ends.
+/// Result of a rank's function. A session that lost a peer counts before whatever the function returns
+/// or throws for it.
 Status call(const RankThreads::RankFunction& fn, Session& session) {
   auto result = result_of(fn, session);
   const auto& status = session.status();

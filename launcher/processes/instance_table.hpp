@@ -18,7 +18,7 @@ class InstanceTable {
   void expect(const net::ProcessInstance& instance);
   /// This incarnation, as soon as it comes while none is expected: of a process that is started by hand.
   void give(const net::ProcessInstance& instance);
-  /// Not this incarnation any more.
+  /// Refuses this incarnation from now on.
   void forget(const net::ProcessInstance& instance);
   /// \errors fenced
   Status admit(const net::ProcessInstance& instance);

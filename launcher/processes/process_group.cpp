@@ -240,7 +240,7 @@ bool ProcessGroup::restart_ranks(const std::string& why) {
     end_->fail(Error(Errc::peer_lost,
                      fmt::format("{}; the ranks have started again {} times without a new "
                                  "checkpoint; try: what the process printed last, or --resume",
-                                 why, RestartBudget::max_in_a_row)));
+                                 why, max_restarts_in_a_row)));
   }
   ++*process_->generation();
   events_.restarted();

@@ -59,7 +59,7 @@ class ServedTargets {
     return head;
   }
 
-  /// Removes all; open requests are not to be answered any more. The handles are returned, so that
+  /// Removes all; open requests get no answer. The handles are returned, so that
   /// the caller can drop them outside its lock.
   std::vector<Handle> clear() {
     std::vector<Handle> handles;

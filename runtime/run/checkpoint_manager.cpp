@@ -5,7 +5,7 @@
 namespace troupe {
 namespace {
 
-/// Whether the last epoch of the record needs no evaluation any more.
+/// Whether the last epoch of the record is complete, with its evaluation.
 bool is_over(const RunRecord& record) {
   return record.epochs.empty() || record.epochs.back().over;
 }

@@ -4,6 +4,7 @@
 /// decides; actors/director does it.
 #include "runtime/base/ids.hpp"
 #include "runtime/base/result.hpp"
+#include "runtime/run/restart_budget.hpp"
 #include "runtime/wire/messages.hpp"
 
 #include <chrono>
@@ -19,7 +20,7 @@ struct RecoveryOptions {
   bool supervised = true;  ///< Supervisors restart lost actors; without them a loss ends the run
   /// Longest absence of a lost process. 0: none comes back, and its loss ends the run.
   std::chrono::milliseconds return_deadline{0};
-  std::uint32_t max_rollbacks = 8;  ///< Roll-backs in a row, without a new state in between
+  std::uint32_t max_rollbacks = max_restarts_in_a_row;
 };
 
 /// Decides the steps of a recovery. A loss begins a generation: once all processes are there, they

@@ -271,7 +271,8 @@ bool Roster::lost_ranks(const Actions& actions) const {
   });
 }
 
-/// Those that have been told where to begin, too, and holders with rows that ranks wrote.
+/// Restarts all other processes: those that know a state to begin with, and holders of rows that ranks
+/// wrote.
 void Roster::restart_others(ProcessId lost, const std::string& why, Actions& actions) {
   begun_ = false;
   actions.emplace_back(RestartRanks{why});

@@ -126,7 +126,7 @@ class ScriptedSystem {
       run_messages();
     } while (executor_->run_all() > 0);
   }
-  /// As run(), and goes on in virtual time until `holds()`. \returns whether it does
+  /// As run(), then advances the virtual time until `holds()`. \returns whether it does
   template <class Holds>
   bool run_until(Holds holds, std::chrono::milliseconds limit = std::chrono::seconds(10)) {
     const auto end = clock().now() + limit;
@@ -138,7 +138,7 @@ class ScriptedSystem {
     }
     return holds();
   }
-  /// As run(), and goes on for a span of virtual time.
+  /// As run(), then advances the virtual time by a span.
   void run_for(std::chrono::milliseconds time) {
     const auto end = clock().now() + time;
     run_until([] { return false; }, time);
@@ -282,7 +282,7 @@ class ScriptedActor {
     respond(asked.by, asked.id, caf::make_message(to_caf(why)));
   }
 
-  /// It dies: those that monitor it are told, what it was asked is left without an answer.
+  /// Kills the actor: its monitors get a down message, open requests no answer.
   void end() { peer().end(caf::exit_reason::kill); }
   bool has_ended() const { return peer().ended; }
 

@@ -2,6 +2,7 @@
 /// \file embed_long_run.hpp
 /// Runs of the example of a user program that last some seconds, and whether two of them are the same.
 #include "tests/e2e/embed_fixture.hpp"
+#include "tests/support/network_hosts.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -12,6 +13,20 @@ namespace troupe::testing {
 
 class EmbedLongRun : public Embed {
  protected:
+  /// Settings of a run on two hosts that have nothing: all is copied to them.
+  static Words settings_of(const NetworkHosts& hosts) {
+    Words settings = {"--set",
+                      "cluster.ssh.copy=true",
+                      "--set",
+                      "cluster.ssh.program=" + folder() + "/there/troupe",
+                      "--set",
+                      fmt::format("cluster.hosts=[\"{}\",\"{}\"]", NetworkHosts::address(0),
+                                  NetworkHosts::address(1))};
+    for (const auto& setting : hosts.ssh_settings()) {
+      settings.insert(settings.end(), {"--set", setting});
+    }
+    return settings;
+  }
   static Words longer(const Words& more) {
     Words options = {"--set", "train.epochs=200", "--set", "checkpoint.every.epochs=20",
                      "--set", "log_every=2"};

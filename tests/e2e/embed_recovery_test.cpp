@@ -94,18 +94,9 @@ TEST_F(EmbedRecovery, OnHostsThatShareNoFolder) {
   const testing::NetworkHosts hosts(2, folder(),
                                     {output("apart"), folder() + "/build", folder() + "/there"});
   ASSERT_EQ(hosts.problem(), "");
-  Words settings = {"--set",
-                    "cluster.ssh.copy=true",
-                    "--set",
-                    "cluster.ssh.program=" + folder() + "/there/troupe",
-                    "--set",
-                    fmt::format("cluster.ssh.env=[\"{}\"]", testing::environment_entry(mark_)),
-                    "--set",
-                    fmt::format("cluster.hosts=[\"{}\",\"{}\"]", testing::NetworkHosts::address(0),
-                                testing::NetworkHosts::address(1))};
-  for (const auto& setting : hosts.ssh_settings()) {
-    settings.insert(settings.end(), {"--set", setting});
-  }
+  auto settings = settings_of(hosts);
+  settings.insert(settings.end(), {"--set", fmt::format("cluster.ssh.env=[\"{}\"]",
+                                                        testing::environment_entry(mark_))});
 
   expect_recovery("apart", settings, "host 1", hosts.at_launcher());
 }

@@ -82,18 +82,8 @@ TEST_F(EmbedResume, OnHostsThatShareNoFolder) {
   const auto build = folder() + "/build";
   const NetworkHosts hosts(2, folder(), {output("apart"), build, folder() + "/there"});
   ASSERT_EQ(hosts.problem(), "");
-  Words settings = {"--set",
-                    "cluster.ssh.copy=true",
-                    "--set",
-                    "cluster.ssh.program=" + folder() + "/there/troupe",
-                    "--set",
-                    fmt::format("cluster.hosts=[\"{}\",\"{}\"]", NetworkHosts::address(0),
-                                NetworkHosts::address(1))};
-  for (const auto& setting : hosts.ssh_settings()) {
-    settings.insert(settings.end(), {"--set", setting});
-  }
 
-  expect_resumption("apart", hosts.at_launcher(), settings);
+  expect_resumption("apart", hosts.at_launcher(), settings_of(hosts));
 
   EXPECT_EQ(exit_code_, 130);
   EXPECT_FALSE(std::filesystem::exists(hosts.own_folder(0, 0) + "/checkpoints"));

@@ -145,20 +145,8 @@ TEST(Gat, GradientMatchesFiniteDifferencesThroughLayers) {
 }
 
 TEST(Gat, ExactInferenceHasTheBitsOfForwardOnTheWholeGraph) {
-  const OwnedBlock graph = random_block(300, 300, 6, 5);
-  const Matrix x = random_matrix(300, 7, 1);
-  const auto network =
-      network_of({.kind = "gat", .layers = 2, .in_dim = 7, .hidden = 8, .out_dim = 3, .heads = 2});
-  const auto parameters = network->initial_parameters(2);
-  ComputePool pool(2);
-  Activations activations;
-  const ForwardInput input = one_type_input({graph.view(), graph.view()}, x.view());
-
-  const ConstMatrix logits = network->forward(pool, parameters, input, activations);
-  const Matrix hidden = infer_stage(*network, pool, parameters, 0, graph.view(), x.view());
-  const Matrix last = infer_stage(*network, pool, parameters, 1, graph.view(), hidden.view());
-
-  EXPECT_TRUE(same_bits(last.view().flat(), logits.flat()));
+  expect_inference_has_bits_of_forward(*network_of(
+      {.kind = "gat", .layers = 2, .in_dim = 7, .hidden = 8, .out_dim = 3, .heads = 2}));
 }
 
 TEST(Gat, BitsAreTheSameOnAnyExecutor) {

@@ -49,6 +49,22 @@ inline Matrix infer_stage(const Network& network, Executor& executor,
   return network.infer(executor, parameters, input);
 }
 
+/// Expects exact inference of two layers over a whole graph to have the bits of forward().
+inline void expect_inference_has_bits_of_forward(const Network& network) {
+  const OwnedBlock graph = random_block(300, 300, 6, 5);
+  const Matrix x = random_matrix(300, 7, 1);
+  const auto parameters = network.initial_parameters(2);
+  ComputePool pool(2);
+  Activations activations;
+  const ForwardInput input = one_type_input({graph.view(), graph.view()}, x.view());
+
+  const ConstMatrix logits = network.forward(pool, parameters, input, activations);
+  const Matrix hidden = infer_stage(network, pool, parameters, 0, graph.view(), x.view());
+  const Matrix last = infer_stage(network, pool, parameters, 1, graph.view(), hidden.view());
+
+  EXPECT_TRUE(same_bits(last.view().flat(), logits.flat()));
+}
+
 struct PassResult {
   std::vector<float> logits;
   std::vector<float> gradient;

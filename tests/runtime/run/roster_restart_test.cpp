@@ -123,11 +123,11 @@ TEST(RosterRestartAlone, HoldersStartAgainWithRanksAndNotWithoutThem) {
 TEST(RestartBudget, EndsWhenAStepDoesNotComeNearer) {
   RestartBudget budget;
 
-  for (std::uint32_t i = 0; i < RestartBudget::max_in_a_row; ++i) {
+  for (std::uint32_t i = 0; i < max_restarts_in_a_row; ++i) {
     EXPECT_TRUE(budget.take(0));
   }
   EXPECT_TRUE(budget.take(6)) << "a new checkpoint";
-  for (std::uint32_t i = 1; i < RestartBudget::max_in_a_row; ++i) {
+  for (std::uint32_t i = 1; i < max_restarts_in_a_row; ++i) {
     EXPECT_TRUE(budget.take(6));
   }
   EXPECT_FALSE(budget.take(6));
