@@ -310,7 +310,7 @@ Status RowCollection::State::take_rows_from(const Asked& of, const Part& part) {
   const auto& wanted = of.section.nodes;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     if (i + rows_ahead < wanted.size()) {
-      __builtin_prefetch(nodes.features->row(nodes.local(wanted[i + rows_ahead])).data());
+      prefetch_row(nodes.features->row(nodes.local(wanted[i + rows_ahead])));
     }
     decoder.decode(nodes.features->row(nodes.local(wanted[i])), out.row(of.places[i]));
   }
@@ -385,11 +385,7 @@ Status RowCollection::answer_from(std::uint32_t question, const Part& part) {
                              raw(of_question.part), raw(part.id)));
   }
   // All but the rows is small: it goes the way of a reply.
-  RowRequest rest = of_question.request;
-  for (auto& section : rest.sections) {
-    section.with_rows = false;
-  }
-  TROUPE_ASSIGN_OR_RETURN(const RowReply reply, read_part_rows(part, rest));
+  TROUPE_ASSIGN_OR_RETURN(const RowReply reply, read_part_without_rows(part, of_question.request));
   TROUPE_ASSIGN_OR_RETURN(const auto sections, s.open_reply(question, reply));
   for (std::size_t i = 0; i < sections.size(); ++i) {
     const auto of = s.asked(question, i);

@@ -16,7 +16,7 @@ Error refused(const Part& part, Errc code, const std::string& what) {
   return {code, fmt::format("reading rows of part {}: {}", raw(part.id), what)};
 }
 
-Status check_section(const Part& part, const RowSection& section) {
+Status check_section(const Part& part, const RowSection& section, bool rows) {
   if (raw(section.node_type) >= part.nodes.size()) {
     return refused(
         part, Errc::invalid_argument,
@@ -28,12 +28,12 @@ Status check_section(const Part& part, const RowSection& section) {
                                section.nodes.size()));
   }
   const auto& nodes = part.nodes_of(section.node_type);
-  if (section.with_rows && !nodes.features) {
+  const bool with_rows = rows && section.with_rows;
+  if (with_rows && !nodes.features) {
     return refused(part, Errc::invalid_argument,
                    fmt::format("node type {} has no features", raw(section.node_type)));
   }
-  if (section.with_rows &&
-      nodes.features->row_bytes() > std::numeric_limits<std::uint32_t>::max()) {
+  if (with_rows && nodes.features->row_bytes() > std::numeric_limits<std::uint32_t>::max()) {
     return refused(
         part, Errc::unimplemented,
         fmt::format("rows of {} bytes, at most 2^32-1 work", nodes.features->row_bytes()));
@@ -48,7 +48,8 @@ Status check_section(const Part& part, const RowSection& section) {
   return ok_status();
 }
 
-Status check_request(const Part& part, const RowRequest& request) {
+/// \param rows  whether features are read where sections ask for them
+Status check_request(const Part& part, const RowRequest& request, bool rows) {
   if (request.source.kind != RowSource::Kind::features) {
     return refused(part, Errc::failed_precondition,
                    fmt::format("expected features, got tensor {}: a part holds no tensors",
@@ -61,7 +62,7 @@ Status check_request(const Part& part, const RowRequest& request) {
                      fmt::format("expected node types in ascending order, got {} after {}",
                                  raw(section.node_type), raw(before->node_type)));
     }
-    TROUPE_RETURN_IF_ERROR(check_section(part, section));
+    TROUPE_RETURN_IF_ERROR(check_section(part, section, rows));
     before = &section;
   }
   return ok_status();
@@ -72,10 +73,21 @@ void copy_rows(const PartNodes& nodes, std::span<const NodeId> wanted, std::span
   std::byte* out = to.data();
   for (std::size_t i = 0; i < wanted.size() && row_bytes > 0; ++i) {
     if (i + rows_ahead < wanted.size()) {
-      __builtin_prefetch(nodes.features->row(nodes.local(wanted[i + rows_ahead])).data());
+      prefetch_row(nodes.features->row(nodes.local(wanted[i + rows_ahead])));
     }
     std::memcpy(out, nodes.features->row(nodes.local(wanted[i])).data(), row_bytes);
     out += row_bytes;
+  }
+}
+
+void read_original_ids(const PartNodes& nodes, std::span<const NodeId> wanted,
+                       std::vector<OriginalId>& out) {
+  constexpr std::size_t ids_ahead = 32;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (i + ids_ahead < wanted.size()) {
+      __builtin_prefetch(&nodes.original_ids[nodes.local(wanted[i + ids_ahead])]);
+    }
+    out.push_back(static_cast<OriginalId>(nodes.original_ids[nodes.local(wanted[i])]));
   }
 }
 
@@ -95,6 +107,36 @@ void read_labels(const PartNodes& nodes, const RowSection& section, RowReply& re
   }
 }
 
+/// Calls `f` with each section.
+template <class F>
+Status cut_sections(const RowReply& reply, F f) {
+  constexpr std::string_view message = "row reply";
+  SectionCutter<std::byte> rows(reply.rows.bytes, message, "bytes of rows");
+  SectionCutter<OriginalId> ids(reply.original_ids, message, "original ids");
+  SectionCutter<std::int64_t> labels(reply.labels, message, "labels");
+  SectionCutter<float> targets(reply.targets, message, "targets");
+  const bool with_ids = ids.left() != 0;
+  for (const auto& section : reply.sections) {
+    const std::uint64_t row_bytes = section.row_bytes;
+    if (row_bytes != 0 && section.nodes > rows.left_aligned() / row_bytes) {
+      return Error(Errc::data_corruption,
+                   fmt::format("{}: expected {} rows of {} bytes or more, found {}", message,
+                               section.nodes, row_bytes, rows.left_aligned() / row_bytes));
+    }
+    RowSectionView view;
+    view.row_bytes = section.row_bytes;
+    TROUPE_ASSIGN_OR_RETURN(view.rows, rows.take_aligned(section.nodes * row_bytes));
+    TROUPE_ASSIGN_OR_RETURN(view.original_ids, ids.take(with_ids ? section.nodes : 0));
+    TROUPE_ASSIGN_OR_RETURN(view.labels, labels.take(section.labels));
+    TROUPE_ASSIGN_OR_RETURN(view.targets, targets.take(section.targets));
+    f(view);
+  }
+  TROUPE_RETURN_IF_ERROR(rows.finish());
+  TROUPE_RETURN_IF_ERROR(ids.finish());
+  TROUPE_RETURN_IF_ERROR(labels.finish());
+  return targets.finish();
+}
+
 }  // namespace
 
 std::uint64_t RowRequest::num_nodes() const {
@@ -106,33 +148,15 @@ std::uint64_t RowRequest::num_nodes() const {
 }
 
 Result<std::vector<RowSectionView>> sections_of(const RowReply& reply) {
-  constexpr std::string_view message = "row reply";
-  SectionCutter<std::byte> rows(reply.rows.bytes, message, "bytes of rows");
-  SectionCutter<OriginalId> ids(reply.original_ids, message, "original ids");
-  SectionCutter<std::int64_t> labels(reply.labels, message, "labels");
-  SectionCutter<float> targets(reply.targets, message, "targets");
-  const bool with_ids = ids.left() != 0;
   std::vector<RowSectionView> views;
   views.reserve(reply.sections.size());
-  for (const auto& section : reply.sections) {
-    const std::uint64_t row_bytes = section.row_bytes;
-    if (row_bytes != 0 && section.nodes > rows.left_aligned() / row_bytes) {
-      return Error(Errc::data_corruption,
-                   fmt::format("{}: expected {} rows of {} bytes or more, found {}", message,
-                               section.nodes, row_bytes, rows.left_aligned() / row_bytes));
-    }
-    auto& view = views.emplace_back();
-    view.row_bytes = section.row_bytes;
-    TROUPE_ASSIGN_OR_RETURN(view.rows, rows.take_aligned(section.nodes * row_bytes));
-    TROUPE_ASSIGN_OR_RETURN(view.original_ids, ids.take(with_ids ? section.nodes : 0));
-    TROUPE_ASSIGN_OR_RETURN(view.labels, labels.take(section.labels));
-    TROUPE_ASSIGN_OR_RETURN(view.targets, targets.take(section.targets));
-  }
-  TROUPE_RETURN_IF_ERROR(rows.finish());
-  TROUPE_RETURN_IF_ERROR(ids.finish());
-  TROUPE_RETURN_IF_ERROR(labels.finish());
-  TROUPE_RETURN_IF_ERROR(targets.finish());
+  TROUPE_RETURN_IF_ERROR(
+      cut_sections(reply, [&](const RowSectionView& view) { views.push_back(view); }));
   return views;
+}
+
+Status check_sections(const RowReply& reply) {
+  return cut_sections(reply, [](const RowSectionView&) {});
 }
 
 OpenRowReply::OpenRowReply(const RowRequest& request, std::span<const std::uint64_t> row_bytes) {
@@ -162,29 +186,42 @@ RowReply OpenRowReply::close() && {
   return std::move(reply);
 }
 
-Result<RowReply> read_part_rows(const Part& part, const RowRequest& request) {
-  TROUPE_RETURN_IF_ERROR(check_request(part, request));
+namespace {
+
+/// \param rows  whether they are read too, of sections that ask for them
+Result<RowReply> read_part(const Part& part, const RowRequest& request, bool rows) {
+  TROUPE_RETURN_IF_ERROR(check_request(part, request, rows));
   std::vector<std::uint64_t> row_bytes;
   for (const auto& section : request.sections) {
     const auto& nodes = part.nodes_of(section.node_type);
-    row_bytes.push_back(section.with_rows ? nodes.features->row_bytes() : 0);
+    row_bytes.push_back(rows && section.with_rows ? nodes.features->row_bytes() : 0);
   }
   OpenRowReply open(request, row_bytes);
+  if (request.with_original_ids) {
+    open.reply.original_ids.reserve(request.num_nodes());
+  }
   for (std::size_t i = 0; i < request.sections.size(); ++i) {
     const auto& section = request.sections[i];
     const auto& nodes = part.nodes_of(section.node_type);
-    if (section.with_rows) {
+    if (rows && section.with_rows) {
       copy_rows(nodes, section.nodes, open.rows(i));
     }
     if (request.with_original_ids) {
-      for (const NodeId node : section.nodes) {
-        open.reply.original_ids.push_back(
-            static_cast<OriginalId>(nodes.original_ids[nodes.local(node)]));
-      }
+      read_original_ids(nodes, section.nodes, open.reply.original_ids);
     }
     read_labels(nodes, section, open.reply, open.reply.sections[i]);
   }
   return std::move(open).close();
+}
+
+}  // namespace
+
+Result<RowReply> read_part_rows(const Part& part, const RowRequest& request) {
+  return read_part(part, request, true);
+}
+
+Result<RowReply> read_part_without_rows(const Part& part, const RowRequest& request) {
+  return read_part(part, request, false);
 }
 
 }  // namespace troupe

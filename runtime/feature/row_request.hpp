@@ -7,6 +7,8 @@
 #include "runtime/base/result.hpp"
 #include "runtime/graph/part.hpp"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -15,6 +17,14 @@ namespace troupe {
 
 /// Rows that are prefetched before the row that is copied or decoded.
 inline constexpr std::size_t rows_ahead = 8;
+/// Starts to load a row: all of it up to 1 KiB, beyond that the processor goes on by itself.
+inline void prefetch_row(std::span<const std::byte> row) {
+  constexpr std::size_t line_bytes = 64;
+  constexpr std::size_t most_bytes = 1024;
+  for (std::size_t byte = 0; byte < std::min(row.size(), most_bytes); byte += line_bytes) {
+    __builtin_prefetch(row.data() + byte);
+  }
+}
 
 /// Which table is read. Tensors are numbered by the job: tensor t holds the outputs of stage t-1
 /// during exact inference.
@@ -79,6 +89,8 @@ struct RowSectionView {
 
 /// \errors data_corruption: sizes that do not agree with each other (named)
 Result<std::vector<RowSectionView>> sections_of(const RowReply& reply);
+/// The same errors.
+Status check_sections(const RowReply& reply);
 
 /// A reply whose rows are still to be written.
 class OpenRowReply {
@@ -100,5 +112,7 @@ class OpenRowReply {
 /// \errors invalid_argument: a node the part does not own, no features, no such node type (with the
 ///   values)
 Result<RowReply> read_part_rows(const Part& part, const RowRequest& request);
+/// The same but for the features, which the caller reads where they lie.
+Result<RowReply> read_part_without_rows(const Part& part, const RowRequest& request);
 
 }  // namespace troupe

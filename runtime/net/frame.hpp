@@ -5,6 +5,7 @@
 #include "runtime/base/buffer.hpp"
 #include "runtime/base/result.hpp"
 
+#include <boost/container/static_vector.hpp>
 #include <capnp/common.h>
 
 #include <array>
@@ -61,11 +62,14 @@ struct FrameLimits {
 /// The largest `failure` frame: its sentence has at most 4 KiB.
 inline constexpr std::uint64_t largest_failure_bytes = 4096 + 256;
 
+/// In the frame itself: most have one or none, and each message would pay for an allocation.
+using Segments = boost::container::static_vector<Segment, max_segments>;
+
 struct Frame {
   FrameHeader head;
   std::vector<std::uint64_t> meta;  ///< one flat Cap'n Proto message, in its words of 8 bytes
   /// At most max_segments; written from where they lie. Empty ones at the end are the same as none.
-  std::vector<Segment> segments;
+  Segments segments;
 
   /// On the wire, without the headers of the pieces.
   std::uint64_t size_bytes() const;

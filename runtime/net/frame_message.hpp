@@ -32,7 +32,17 @@ void write_message(Frame& frame, Fill&& fill) {
   capnp::MallocMessageBuilder builder(
       kj::ArrayPtr<capnp::word>(reinterpret_cast<capnp::word*>(scratch.data()), scratch.size()));
   std::forward<Fill>(fill)(builder.initRoot<Root>());
-  const auto flat = capnp::messageToFlatArray(builder);
+  const auto segments = builder.getSegmentsForOutput();
+  if (segments.size() ==
+      1) {  // nearly always: what messageToFlatArray() would write, without its copy
+    const auto* words = reinterpret_cast<const std::uint64_t*>(segments[0].begin());
+    frame.meta.clear();
+    frame.meta.reserve(segments[0].size() + 1);
+    frame.meta.push_back(std::uint64_t{segments[0].size()} << 32);  // one segment of so many words
+    frame.meta.insert(frame.meta.end(), words, words + segments[0].size());
+    return;
+  }
+  const auto flat = capnp::messageToFlatArray(segments);
   frame.meta.resize(flat.size());
   std::memcpy(frame.meta.data(), flat.begin(), flat.size() * sizeof(capnp::word));
 }

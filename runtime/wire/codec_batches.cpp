@@ -185,7 +185,7 @@ void encode_by_hand(const ReadyBatch& message, Frame& frame) {
     out.setEdgeIdWidth(widths.edge_ids);
     out.setHasLabels(!batch.labels.empty());
     out.setTargetCols(static_cast<std::uint32_t>(batch.targets.cols()));
-    std::vector<Segment> none;
+    Segments none;
     write_struct(message.trace, out.initTrace(), none);
   });
   Packer lists = pack_lists(batch, widths);

@@ -30,8 +30,9 @@ Result<RowRequest> read_row_request(const Frame& frame, wire::RowRequest::Reader
   out.flow = in.getFlow();
   TROUPE_ASSIGN_OR_RETURN(const IdList ids, segments.ids(0, in.getNodeWidth()));
   IdUnpacker nodes(ids, "RowRequest");
-  TROUPE_RETURN_IF_ERROR(check_entries("RowRequest", "sections", in.getSections().size()));
-  for (const auto section : in.getSections()) {
+  const auto section_list = in.getSections();
+  TROUPE_RETURN_IF_ERROR(check_entries("RowRequest", "sections", section_list.size()));
+  for (const auto section : section_list) {
     auto& of_type = out.sections.emplace_back();
     of_type.node_type = static_cast<NodeTypeId>(section.getNodeType());
     of_type.with_rows = section.getWithRows();
@@ -50,8 +51,9 @@ Result<RowRequest> read_row_request(const Frame& frame, wire::RowRequest::Reader
 Result<RowReply> read_row_reply(const Frame& frame, wire::RowReply::Reader in) {
   const SegmentReader segments(frame, "RowReply");
   RowReply out;
-  TROUPE_RETURN_IF_ERROR(check_entries("RowReply", "sections", in.getSections().size()));
-  for (const auto section : in.getSections()) {
+  const auto section_list = in.getSections();
+  TROUPE_RETURN_IF_ERROR(check_entries("RowReply", "sections", section_list.size()));
+  for (const auto section : section_list) {
     out.sections.push_back({.nodes = section.getNodes(),
                             .row_bytes = section.getRowBytes(),
                             .labels = section.getLabels(),
@@ -66,9 +68,7 @@ Result<RowReply> read_row_reply(const Frame& frame, wire::RowReply::Reader in) {
   TROUPE_ASSIGN_OR_RETURN(out.original_ids, segments.vector<OriginalId>(1));
   TROUPE_ASSIGN_OR_RETURN(out.labels, segments.vector<std::int64_t>(2));
   TROUPE_ASSIGN_OR_RETURN(out.targets, segments.vector<float>(3));
-  if (const auto sizes = sections_of(out); !sizes) {
-    return sizes.error();
-  }
+  TROUPE_RETURN_IF_ERROR(check_sections(out));
   return out;
 }
 

@@ -58,15 +58,17 @@ Result<HopRequest> read_hop_request(const Frame& frame, wire::HopRequest::Reader
   out.flow = in.getFlow();
   TROUPE_ASSIGN_OR_RETURN(const IdList ids, segments.ids(0, in.getFrontierWidth()));
   IdUnpacker nodes(ids, "HopRequest");
-  TROUPE_RETURN_IF_ERROR(check_entries("HopRequest", "frontiers", in.getFrontiers().size()));
-  TROUPE_RETURN_IF_ERROR(check_entries("HopRequest", "sections", in.getSections().size()));
-  for (const auto frontier : in.getFrontiers()) {
+  const auto frontier_list = in.getFrontiers();
+  TROUPE_RETURN_IF_ERROR(check_entries("HopRequest", "frontiers", frontier_list.size()));
+  const auto section_list = in.getSections();
+  TROUPE_RETURN_IF_ERROR(check_entries("HopRequest", "sections", section_list.size()));
+  for (const auto frontier : frontier_list) {
     TROUPE_ASSIGN_OR_RETURN(auto of_frontier, nodes.take(frontier.getNodes()));
     out.frontiers.push_back(
         {static_cast<NodeTypeId>(frontier.getNodeType()), std::move(of_frontier)});
   }
   TROUPE_RETURN_IF_ERROR(nodes.finish());
-  for (const auto section : in.getSections()) {
+  for (const auto section : section_list) {
     TROUPE_ASSIGN_OR_RETURN(auto of_edge_type, read_hop_section(section, out.frontiers.size()));
     out.sections.push_back(of_edge_type);
   }
@@ -85,8 +87,9 @@ Result<HopReply> read_hop_reply(const Frame& frame, wire::HopReply::Reader in) {
   const SegmentReader segments(frame, "HopReply");
   TROUPE_RETURN_IF_ERROR(segments.at_most(3));
   HopReply out;
-  TROUPE_RETURN_IF_ERROR(check_entries("HopReply", "sections", in.getSections().size()));
-  for (const auto section : in.getSections()) {
+  const auto section_list = in.getSections();
+  TROUPE_RETURN_IF_ERROR(check_entries("HopReply", "sections", section_list.size()));
+  for (const auto section : section_list) {
     out.sections.push_back({.nodes = section.getNodes(),
                             .width_bytes = section.getNeighbourWidth(),
                             .resume_position = section.getResumePosition()});

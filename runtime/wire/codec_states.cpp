@@ -12,8 +12,8 @@ constexpr std::size_t max_name_bytes = 256;
 // ---- states ----
 
 /// Fills the message and gives its segments.
-std::vector<Segment> write_state(const std::shared_ptr<const TrainingState>& state,
-                                 wire::TrainingState::Builder out) {
+Segments write_state(const std::shared_ptr<const TrainingState>& state,
+                     wire::TrainingState::Builder out) {
   out.setEpoch(state->epoch);
   out.setStep(state->step);
   out.setGlobalStep(state->global_step);
@@ -101,7 +101,7 @@ Result<std::shared_ptr<const TrainingState>> read_state(std::string_view message
 }  // namespace
 
 void encode_by_hand(const StateReply& message, Frame& frame) {
-  std::vector<Segment> segments;
+  Segments segments;
   write_message<wire::TrainingState>(
       frame, [&](wire::TrainingState::Builder out) { segments = write_state(message.state, out); });
   frame.segments = std::move(segments);
@@ -116,7 +116,7 @@ Result<StateReply> decode_by_hand(const Frame& frame, ReadAs<StateReply>) {
 }
 
 void encode_by_hand(const Restore& message, Frame& frame) {
-  std::vector<Segment> segments;
+  Segments segments;
   write_message<wire::Restore>(frame, [&](wire::Restore::Builder out) {
     out.setGeneration(message.generation);
     segments = write_state(message.state, out.initState());
@@ -133,7 +133,7 @@ Result<Restore> decode_by_hand(const Frame& frame, ReadAs<Restore>) {
 }
 
 void encode_by_hand(const KeepState& message, Frame& frame) {
-  std::vector<Segment> segments;
+  Segments segments;
   write_message<wire::KeepState>(frame, [&](wire::KeepState::Builder out) {
     out.setPiece(message.piece);
     out.setLast(message.last);

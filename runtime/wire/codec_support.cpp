@@ -70,9 +70,14 @@ IdList pack_ids(const std::vector<NodeId>& ids) {
 }
 
 std::vector<NodeId> unpack_ids(const IdList& ids) {
-  std::vector<NodeId> out(ids.size());
+  return unpack_ids(ids, 0, ids.size());
+}
+
+std::vector<NodeId> unpack_ids(const IdList& ids, std::size_t first, std::size_t count) {
+  std::vector<NodeId> out(count);
   ids.ids().visit([&](auto values) {
-    std::ranges::transform(values, out.begin(), [](auto id) { return static_cast<NodeId>(id); });
+    std::ranges::transform(values.subspan(first, count), out.begin(),
+                           [](auto id) { return static_cast<NodeId>(id); });
   });
   return out;
 }
@@ -82,9 +87,8 @@ Result<std::vector<NodeId>> IdUnpacker::take(std::uint64_t count) {
     return corrupt_message(
         message_, fmt::format("ids: expected at least {}, found {}", taken_ + count, ids_.size()));
   }
-  const auto first = ids_.begin() + static_cast<std::ptrdiff_t>(taken_);
   taken_ += count;
-  return std::vector<NodeId>(first, first + static_cast<std::ptrdiff_t>(count));
+  return unpack_ids(ids_, taken_ - count, count);
 }
 
 Status IdUnpacker::finish() const {

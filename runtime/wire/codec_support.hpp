@@ -60,6 +60,7 @@ class SegmentReader {
 /// Ids as they travel: 4 bytes each if all fit, else 8.
 IdList pack_ids(const std::vector<NodeId>& ids);
 std::vector<NodeId> unpack_ids(const IdList& ids);
+std::vector<NodeId> unpack_ids(const IdList& ids, std::size_t first, std::size_t count);
 /// The ids of several lists as one.
 template <class Lists, class NodesOf>
 IdList pack_lists(const Lists& lists, NodesOf nodes_of) {
@@ -75,17 +76,17 @@ IdList pack_lists(const Lists& lists, NodesOf nodes_of) {
 }
 
 /// Gives lists their ids back, one list after another.
+/// Borrows: the ids
 class IdUnpacker {
  public:
-  IdUnpacker(const IdList& ids, std::string_view message)
-      : ids_(unpack_ids(ids)), message_(message) {}
+  IdUnpacker(const IdList& ids, std::string_view message) : ids_(ids), message_(message) {}
   /// \errors data_corruption: fewer are left
   Result<std::vector<NodeId>> take(std::uint64_t count);
   /// \errors data_corruption: some are left
   Status finish() const;
 
  private:
-  std::vector<NodeId> ids_;
+  const IdList& ids_;
   std::uint64_t taken_ = 0;
   std::string_view message_;
 };

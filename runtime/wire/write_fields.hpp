@@ -22,7 +22,7 @@ struct FieldWriter {
   kj::ArrayPtr<kj::byte> data;
   capnp::List<capnp::AnyPointer>::Builder pointers;
   const std::uint32_t* next;
-  std::vector<Segment>& segments;
+  Segments& segments;
 
   template <Number T>
   void number(T value) {
@@ -44,8 +44,7 @@ void write_fields(const T& from, FieldWriter& out) {
 }
 
 template <class T>
-void write_struct(const T& from, typename Fields<T>::Root::Builder to,
-                  std::vector<Segment>& segments) {
+void write_struct(const T& from, typename Fields<T>::Root::Builder to, Segments& segments) {
   capnp::AnyStruct::Builder any(std::move(to));
   FieldWriter out{any.getDataSection(), any.getPointerSection(), field_places<T>(), segments};
   write_fields(from, out);
@@ -122,7 +121,7 @@ void write_field(const field::Counters<S>& /*field*/, const std::type_identity_t
 template <class T>
 void encode_fields(const T& message, Frame& frame) {
   using Root = typename Fields<T>::Root;
-  std::vector<Segment> segments(segment_count<T>());
+  Segments segments(segment_count<T>());
   write_message<Root>(frame,
                       [&](typename Root::Builder out) { write_struct(message, out, segments); });
   frame.segments = std::move(segments);
