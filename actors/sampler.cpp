@@ -29,6 +29,7 @@ struct SamplerState {
   TraceTrack trace;
   std::shared_ptr<CachedLists> lists;       ///< null: none are kept
   std::shared_ptr<const Halos> with_lists;  ///< the host's halos and what is kept; null until it is
+  std::shared_ptr<BatchScratchPool> scratch = std::make_shared<BatchScratchPool>();
   std::optional<Sampling> batches;
 };
 using Sampler = caf::stateful_actor<SamplerState>;
@@ -121,6 +122,7 @@ void begin(Sampler* self, const Ref<SampleBatch>& request) {
       .options = options->sample,
       .halos = halos_for(self, *options->sample),
       .lists_here = [host = state.host](PartId part) { return host->local_lists(part); },
+      .scratch = state.scratch,
       .on_hop = state.host->on_hop,
       .trace = state.trace,
       .flow = request->flow};

@@ -26,6 +26,7 @@ struct BenchData {
   std::shared_ptr<const SeedOrder> order;  ///< of the training seeds
   std::shared_ptr<const SampleOptions> sample;
   std::shared_ptr<const CollectOptions> collect;
+  std::shared_ptr<BatchScratchPool> scratch = std::make_shared<BatchScratchPool>();
 
   /// Batches that are as large as asked for: a short last one would be a good time for nothing.
   std::uint64_t full_batches() const { return order->num_seeds() / job.sample.batch_size; }

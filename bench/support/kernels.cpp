@@ -10,18 +10,18 @@ Result<Sampled> sample_batch(const BenchData& data, std::uint64_t number) {
   const auto seeds = data.order->batch(0, number);
   Stopwatch grow;
   BatchBuilder builder(*data.graph, *data.book, data.sample, data.key(number),
-                       data.order->seeds().node_type, seeds);
+                       data.order->seeds().node_type, seeds, {}, data.scratch);
   auto questions = builder.questions();
   cost.grow_us += grow.us();
   while (!builder.done()) {
     for (const auto& question : questions) {
       cost.frontier_nodes += question.request.num_nodes();
       const Stopwatch draw;
-      TROUPE_ASSIGN_OR_RETURN(const auto reply,
+      TROUPE_ASSIGN_OR_RETURN(auto reply,
                               sample_one_hop(*data.parts[raw(question.part)], question.request));
       cost.draw_us += draw.us();
       grow = {};
-      TROUPE_RETURN_IF_ERROR(builder.answer(question.id, reply));
+      TROUPE_RETURN_IF_ERROR(builder.answer(question.id, std::move(reply)));
       cost.grow_us += grow.us();
     }
     grow = {};

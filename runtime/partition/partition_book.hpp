@@ -27,6 +27,14 @@ class PartitionBook {
   /// \requires contains(type, id)
   PartId owner(NodeTypeId type, NodeId id) const {
     const auto& first = first_[raw(type)];
+    constexpr std::size_t few_parts = 32;
+    if (first.size() <= few_parts + 1) {  // no branch that depends on the id
+      std::uint32_t part = 0;
+      for (std::size_t next = 1; next + 1 < first.size(); ++next) {
+        part += first[next] <= raw(id) ? 1U : 0U;
+      }
+      return static_cast<PartId>(part);
+    }
     const auto after = std::upper_bound(first.begin(), first.end(), raw(id));
     return static_cast<PartId>(after - first.begin() - 1);
   }

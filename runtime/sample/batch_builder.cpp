@@ -1,7 +1,7 @@
 #include "runtime/sample/batch_builder.hpp"
 
 #include "runtime/base/assert.hpp"
-#include "runtime/sample/id_index.hpp"
+#include "runtime/sample/frontier_share.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -13,98 +13,7 @@ namespace troupe {
 namespace {
 
 constexpr std::uint64_t most_local = std::numeric_limits<std::uint32_t>::max();
-
-/// Nodes of the frontier that one part is asked about along one edge type in the hop under way, and
-/// what it has answered so far.
-struct FrontierShare {
-  PartId part{};
-  EdgeTypeId edge_type{};
-  std::span<const NodeId> nodes{};  ///< Its part of the frontier, in frontier order
-
-  std::size_t covered = 0;              ///< nodes whose whole answer is in
-  std::uint64_t resume_position = 0;    ///< not 0: the answer of nodes[covered] goes on there
-  std::vector<std::uint32_t> counts{};  ///< of the covered nodes and the one under way
-  std::vector<NodeId> neighbours{};     ///< all so far
-  std::vector<EdgeId> edge_ids{};
-
-  std::size_t merged_nodes = 0;
-  std::size_t merged_edges = 0;
-
-  bool complete() const { return covered == nodes.size(); }
-};
-
-Error corrupt(const FrontierShare& share, const std::string& what) {
-  return Error(Errc::data_corruption, fmt::format("neighbours from part {}, edge type {}: {}",
-                                                  raw(share.part), raw(share.edge_type), what));
-}
-
-/// Sizes against the question.
-Status check_sizes(const FrontierShare& share, const HopSectionView& reply, bool with_edge_ids) {
-  const std::size_t asked = share.nodes.size() - share.covered;
-  if (reply.counts.empty() || reply.counts.size() > asked) {
-    return corrupt(share, fmt::format("expected answers for 1 to {} nodes, got {}", asked,
-                                      reply.counts.size()));
-  }
-  const std::uint64_t edge_ids = with_edge_ids ? reply.neighbours.size() : 0;
-  if (reply.edge_ids.size() != edge_ids) {
-    return corrupt(share,
-                   fmt::format("expected {} edge ids, got {}", edge_ids, reply.edge_ids.size()));
-  }
-  return ok_status();
-}
-
-/// Counts against the fanout, and the place to go on against the counts: every reply must bring the
-/// question forward.
-Status check_counts(const FrontierShare& share, const HopSectionView& reply, std::int32_t fanout) {
-  const auto most = std::ranges::max(reply.counts);
-  if (fanout != all_neighbours && most > static_cast<std::uint32_t>(fanout)) {
-    return corrupt(share, fmt::format("expected at most {} neighbours, got {}", fanout, most));
-  }
-  if (reply.resume_position == 0) {
-    return ok_status();
-  }
-  const std::uint64_t before = reply.counts.size() == 1 ? share.resume_position : 0;
-  const std::uint64_t last = reply.counts.back();
-  if (fanout != all_neighbours || last == 0 || reply.resume_position != before + last) {
-    return corrupt(share, fmt::format("cannot go on at position {}: {} entries after {}, fanout {}",
-                                      reply.resume_position, last, before, fanout));
-  }
-  return ok_status();
-}
-
-Status check_ids(const FrontierShare& share, const HopSectionView& reply, std::uint64_t end) {
-  const std::uint64_t most = reply.neighbours.visit([](auto ids) {
-    std::uint64_t found = 0;
-    for (const auto id : ids) {
-      found = std::max<std::uint64_t>(found, id);
-    }
-    return found;
-  });
-  if (!reply.neighbours.empty() && most >= end) {
-    return corrupt(share, fmt::format("expected ids below {}, got {}", end, most));
-  }
-  return ok_status();
-}
-
-/// Adds a checked reply.
-void append(FrontierShare& share, const HopSectionView& reply) {
-  auto counts = reply.counts;
-  if (share.resume_position != 0) {
-    share.counts.back() += counts.front();
-    counts = counts.subspan(1);
-  }
-  share.counts.insert(share.counts.end(), counts.begin(), counts.end());
-  reply.neighbours.visit([&](auto ids) {
-    const std::size_t before = share.neighbours.size();
-    share.neighbours.resize(before + ids.size());
-    std::ranges::transform(ids, share.neighbours.begin() + static_cast<std::ptrdiff_t>(before),
-                           [](auto id) { return static_cast<NodeId>(id); });
-  });
-  std::ranges::transform(reply.edge_ids, std::back_inserter(share.edge_ids),
-                         [](auto id) { return static_cast<EdgeId>(id); });
-  share.resume_position = reply.resume_position;
-  share.covered += reply.counts.size() - (reply.resume_position != 0 ? 1 : 0);
-}
+constexpr std::size_t longest_run = std::size_t{1} << 20;  // entries
 
 }  // namespace
 
@@ -120,8 +29,9 @@ struct BatchBuilder::State {
   const PartitionBook& book;
   std::span<const std::shared_ptr<const Part>> here;
   std::shared_ptr<const SampleOptions> options;
+  std::shared_ptr<BatchScratchPool> pool;
+  std::unique_ptr<BatchScratch> scratch;
   SampledBatch batch;
-  std::vector<IdIndex> index;  ///< by node type: global id -> batch-local index
   std::uint32_t hop = 0;
   std::vector<HopQuestion> pending;  ///< not handed out yet
   std::uint32_t next_question = 0;
@@ -137,8 +47,16 @@ struct BatchBuilder::State {
   std::vector<std::uint64_t> received;             ///< edges so far, by edge type
 
   State(const GraphInfo& g, const PartitionBook& b, std::shared_ptr<const SampleOptions> o,
-        std::span<const std::shared_ptr<const Part>> h)
-      : graph(g), book(b), here(h), options(std::move(o)) {}
+        std::span<const std::shared_ptr<const Part>> h, std::shared_ptr<BatchScratchPool> p)
+      : graph(g),
+        book(b),
+        here(h),
+        options(std::move(o)),
+        pool(p ? std::move(p) : std::make_shared<BatchScratchPool>()),
+        scratch(pool->take(book)) {}
+  ~State() { pool->give_back(std::move(scratch)); }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
 
   /// Batch-local indices of the nodes that the hop asks for.
   struct Range {
@@ -161,8 +79,11 @@ struct BatchBuilder::State {
   void ask(std::uint32_t place);
   void group_frontier(std::size_t node_type);
   void post(Question question);
-  Status take_section(FrontierShare& share, const HopSectionView& reply);
-  Status take_reply(std::uint32_t number, const HopReply& reply);
+  Status take_section(FrontierShare& share, const HopSectionView& answer,
+                      std::shared_ptr<const HopReply> reply);
+  Status take_reply(std::uint32_t number, const std::shared_ptr<const HopReply>& reply);
+  Status merge_entries(std::size_t edge_type, const HopSectionView& answer, std::size_t first,
+                       std::size_t count);
   Status merge(std::size_t edge_type);
   Status merge_hop();
   Status go_on();
@@ -181,7 +102,6 @@ void BatchBuilder::State::begin(BatchKey key, NodeTypeId seed_type, std::span<co
   batch.hops = static_cast<std::uint32_t>(options->fanout.size());
   batch.nodes.resize(graph.node_types.size());
   batch.edges.resize(graph.edge_types.size());
-  index.resize(graph.node_types.size());
   asked.resize(graph.node_types.size());
   received.resize(graph.edge_types.size());
   for (std::size_t e = 0; e < batch.edges.size(); ++e) {
@@ -193,17 +113,19 @@ void BatchBuilder::State::begin(BatchKey key, NodeTypeId seed_type, std::span<co
     batch.edges[e].row_begin = {0};
   }
 
+  for (std::size_t type = 0; type < batch.nodes.size(); ++type) {
+    batch.nodes[type].ids.reserve(scratch->numbers[type].expected());
+  }
   auto& ids = batch.nodes[raw(seed_type)].ids;
-  batch.seed_index.reserve(seeds.size());
-  index[raw(seed_type)].reserve(seeds.size());
+  std::vector<std::uint64_t> seed_ids;
+  seed_ids.reserve(seeds.size());
   for (const NodeId seed : seeds) {
     TROUPE_ASSERT(book.contains(seed_type, seed), "seed", raw(seed), book.count(seed_type));
-    const auto next = static_cast<std::uint32_t>(ids.size());
-    batch.seed_index.push_back(index[raw(seed_type)].find_or_insert(raw(seed), next));
-    if (batch.seed_index.back() == next) {
-      ids.push_back(seed);
-    }
+    seed_ids.push_back(raw(seed));
   }
+  batch.seed_index.resize(seeds.size());
+  scratch->numbers[raw(seed_type)].number<std::uint64_t>(seed_ids, 0, seeds.size(), ids,
+                                                         batch.seed_index.data());
   for (auto& nodes : batch.nodes) {
     nodes.hop_end = {static_cast<std::uint32_t>(nodes.ids.size())};
   }
@@ -269,10 +191,9 @@ void BatchBuilder::State::share_out(std::size_t edge_type) {
   for (std::size_t place = 0; place < places(); ++place) {
     if (!nodes[place].empty()) {
       at[place] = shares.size();
-      shares.push_back({.part = place < book.parts() ? static_cast<PartId>(place)
-                                                     : here[place - book.parts()]->id,
-                        .edge_type = static_cast<EdgeTypeId>(edge_type),
-                        .nodes = nodes[place]});
+      shares.emplace_back(
+          place < book.parts() ? static_cast<PartId>(place) : here[place - book.parts()]->id,
+          static_cast<EdgeTypeId>(edge_type), nodes[place]);
     }
   }
 }
@@ -294,7 +215,7 @@ void BatchBuilder::State::ask(std::uint32_t place) {
 /// have their frontier in common.
 void BatchBuilder::State::post(Question question) {
   HopQuestion posted{.id = next_question++,
-                     .part = shares[question.shares.front()].part,
+                     .part = shares[question.shares.front()].part(),
                      .lists_of = question.place < book.parts() ? ListsOf::owned : ListsOf::halo,
                      .request = {}};
   HopRequest& request = posted.request;
@@ -306,20 +227,19 @@ void BatchBuilder::State::post(Question question) {
   std::vector<std::size_t> whole_frontier(batch.nodes.size(), nothing);
   for (const auto number : question.shares) {
     const FrontierShare& share = shares[number];
-    const auto edge_type = raw(share.edge_type);
+    const auto edge_type = raw(share.edge_type());
     const auto node_type = batch.edges[edge_type].destination_type;
-    const bool untouched = share.covered == 0 && share.resume_position == 0;
-    std::size_t at = untouched ? whole_frontier[raw(node_type)] : nothing;
+    std::size_t at = share.untouched() ? whole_frontier[raw(node_type)] : nothing;
     if (at == nothing) {
       at = request.frontiers.size();
-      const auto missing = share.nodes.subspan(share.covered);
+      const auto missing = share.missing();
       request.frontiers.push_back({node_type, {missing.begin(), missing.end()}});
-      if (untouched) {
+      if (share.untouched()) {
         whole_frontier[raw(node_type)] = at;
       }
     }
     request.sections.push_back(
-        {.edge_type = share.edge_type,
+        {.edge_type = share.edge_type(),
          .frontier = static_cast<std::uint32_t>(at),
          .fanout = fanout(edge_type),
          .key = stream_key(options->job_seed, {.domain = Domain::neighbours,
@@ -327,7 +247,7 @@ void BatchBuilder::State::post(Question question) {
                                                .hop = static_cast<std::uint8_t>(hop),
                                                .epoch = batch.key.stream_epoch(),
                                                .batch = batch.key.number}),
-         .first_position = share.resume_position});
+         .first_position = share.resume_position()});
   }
   pending.push_back(std::move(posted));
   questions.push_back(std::move(question));
@@ -335,11 +255,10 @@ void BatchBuilder::State::post(Question question) {
 }
 
 /// Takes what a reply says along one edge type.
-Status BatchBuilder::State::take_section(FrontierShare& share, const HopSectionView& reply) {
-  const auto edge_type = raw(share.edge_type);
-  TROUPE_RETURN_IF_ERROR(check_sizes(share, reply, options->with_edge_ids));
-  TROUPE_RETURN_IF_ERROR(check_counts(share, reply, fanout(edge_type)));
-  received[edge_type] += reply.neighbours.size();
+Status BatchBuilder::State::take_section(FrontierShare& share, const HopSectionView& answer,
+                                         std::shared_ptr<const HopReply> reply) {
+  const auto edge_type = raw(share.edge_type());
+  received[edge_type] += answer.neighbours.size();
   if (received[edge_type] > most_local) {
     return Error(
         Errc::invalid_argument,
@@ -347,13 +266,14 @@ Status BatchBuilder::State::take_section(FrontierShare& share, const HopSectionV
                     "has {}\ntry: a smaller batch size or fanout",
                     edge_type, received[edge_type]));
   }
-  const NodeTypeId source_type = batch.edges[edge_type].source_type;
-  TROUPE_RETURN_IF_ERROR(check_ids(share, reply, book.count(source_type)));
-  append(share, reply);
-  return ok_status();
+  return share.take(answer, std::move(reply),
+                    {.fanout = fanout(edge_type),
+                     .edge_ids = options->with_edge_ids,
+                     .end = book.count(batch.edges[edge_type].source_type)});
 }
 
-Status BatchBuilder::State::take_reply(std::uint32_t number, const HopReply& reply) {
+Status BatchBuilder::State::take_reply(std::uint32_t number,
+                                       const std::shared_ptr<const HopReply>& reply) {
   const std::size_t first = next_question - questions.size();
   if (number >= next_question || number < first || questions[number - first].shares.empty()) {
     return Error(Errc::invalid_argument,
@@ -362,8 +282,8 @@ Status BatchBuilder::State::take_reply(std::uint32_t number, const HopReply& rep
   }
   Question question{.place = questions[number - first].place,
                     .shares = std::exchange(questions[number - first].shares, {})};
-  const PartId part = shares[question.shares.front()].part;
-  auto sections = sections_of(reply);
+  const PartId part = shares[question.shares.front()].part();
+  auto sections = sections_of(*reply);
   if (!sections) {
     return std::move(sections).error().with(fmt::format("neighbours from part {}", raw(part)));
   }
@@ -374,7 +294,7 @@ Status BatchBuilder::State::take_reply(std::uint32_t number, const HopReply& rep
                              raw(part), question.shares.size(), sections->size()));
   }
   for (std::size_t i = 0; i < sections->size(); ++i) {
-    TROUPE_RETURN_IF_ERROR(take_section(shares[question.shares[i]], (*sections)[i]));
+    TROUPE_RETURN_IF_ERROR(take_section(shares[question.shares[i]], (*sections)[i], reply));
   }
   std::erase_if(question.shares, [&](std::size_t share) { return shares[share].complete(); });
   --open;
@@ -385,43 +305,66 @@ Status BatchBuilder::State::take_reply(std::uint32_t number, const HopReply& rep
   return open == 0 ? merge_hop() : ok_status();
 }
 
+/// Numbers `count` neighbors of an answer and adds their edges.
+Status BatchBuilder::State::merge_entries(std::size_t edge_type, const HopSectionView& answer,
+                                          std::size_t first, std::size_t count) {
+  BatchEdges& edges = batch.edges[edge_type];
+  const auto node_type = raw(edges.source_type);
+  auto& ids = batch.nodes[node_type].ids;
+  if (ids.size() + count > most_local) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("sampling: a batch holds fewer than 2^32 nodes of a type, node type "
+                             "{} has {}\ntry: a smaller batch size or fanout",
+                             node_type, ids.size() + count));
+  }
+  const std::size_t before = edges.sources.size();
+  edges.sources.resize(before + count);
+  answer.neighbours.visit([&](auto neighbours) {
+    scratch->numbers[node_type].number(neighbours, first, count, ids,
+                                       edges.sources.data() + before);
+  });
+  if (options->with_edge_ids) {
+    std::ranges::transform(answer.edge_ids.subspan(first, count),
+                           std::back_inserter(edges.edge_ids),
+                           [](auto id) { return static_cast<EdgeId>(id); });
+  }
+  return ok_status();
+}
+
 /// Puts the answers along one edge type in frontier order and numbers the nodes that are new.
 Status BatchBuilder::State::merge(std::size_t edge_type) {
-  constexpr std::size_t ahead = 8;
   BatchEdges& edges = batch.edges[edge_type];
-  auto& ids = batch.nodes[raw(edges.source_type)].ids;
-  IdIndex& known = index[raw(edges.source_type)];
   const auto& places = asked[raw(edges.destination_type)];
   const auto& at = share_at[edge_type];
   edges.offsets.reserve(edges.offsets.size() + places.size());
   edges.sources.reserve(received[edge_type]);
+  // Entries that lie one after the other in an answer are numbered together.
+  struct Run {
+    const HopSectionView* answer = nullptr;
+    std::size_t first = 0;
+    std::size_t count = 0;
+  } run;
+  Status status = ok_status();
+  const auto number_run = [&] {
+    if (run.count > 0 && status.ok()) {
+      status = merge_entries(edge_type, *run.answer, run.first, run.count);
+    }
+  };
+  std::uint32_t offset = edges.offsets.back();
   for (std::size_t i = 0; i < places.size() && !at.empty(); ++i) {
-    FrontierShare& share = shares[at[places[i]]];
-    const std::uint32_t count = share.counts[share.merged_nodes++];
-    if (ids.size() + count > most_local) {
-      return Error(Errc::invalid_argument,
-                   fmt::format("sampling: a batch holds fewer than 2^32 nodes of a type, node type "
-                               "{} has {}\ntry: a smaller batch size or fanout",
-                               raw(edges.source_type), ids.size() + count));
-    }
-    const std::size_t end = share.merged_edges + count;
-    for (std::size_t k = share.merged_edges; k < end; ++k) {
-      if (k + ahead < share.neighbours.size()) {
-        known.prefetch(raw(share.neighbours[k + ahead]));
-      }
-      const auto next = static_cast<std::uint32_t>(ids.size());
-      edges.sources.push_back(known.find_or_insert(raw(share.neighbours[k]), next));
-      if (edges.sources.back() == next) {
-        ids.push_back(share.neighbours[k]);
-      }
-    }
-    if (options->with_edge_ids) {
-      const auto* first = share.edge_ids.data();
-      edges.edge_ids.insert(edges.edge_ids.end(), first + share.merged_edges, first + end);
-    }
-    share.merged_edges = end;
-    edges.offsets.push_back(static_cast<std::uint32_t>(edges.sources.size()));
+    shares[at[places[i]]].next_node(
+        [&](const HopSectionView& answer, std::size_t first, std::uint32_t count) {
+          if (run.answer != &answer || run.count + count > longest_run) {
+            number_run();
+            run = {&answer, first, 0};
+          }
+          run.count += count;
+          offset += count;
+        });
+    edges.offsets.push_back(offset);
   }
+  number_run();
+  TROUPE_RETURN_IF_ERROR(status);
   edges.offsets.resize(edges.row_begin.back() + places.size() + 1, edges.offsets.back());
   edges.row_begin.push_back(static_cast<std::uint32_t>(edges.offsets.size() - 1));
   return ok_status();
@@ -460,8 +403,9 @@ Status BatchBuilder::State::go_on() {
 BatchBuilder::BatchBuilder(const GraphInfo& graph, const PartitionBook& book,
                            std::shared_ptr<const SampleOptions> options, BatchKey key,
                            NodeTypeId seed_type, std::span<const NodeId> seeds,
-                           std::span<const std::shared_ptr<const Part>> here)
-    : state_(std::make_unique<State>(graph, book, std::move(options), here)) {
+                           std::span<const std::shared_ptr<const Part>> here,
+                           std::shared_ptr<BatchScratchPool> scratch)
+    : state_(std::make_unique<State>(graph, book, std::move(options), here, std::move(scratch))) {
   state_->begin(key, seed_type, seeds);
   const auto started = state_->go_on();
   TROUPE_ASSERT(started.ok(), "a batch without edges cannot overflow");
@@ -475,8 +419,11 @@ std::vector<HopQuestion> BatchBuilder::questions() {
   return std::exchange(state_->pending, {});
 }
 
-Status BatchBuilder::answer(std::uint32_t question, const HopReply& reply) {
+Status BatchBuilder::answer(std::uint32_t question, std::shared_ptr<const HopReply> reply) {
   return state_->take_reply(question, reply);
+}
+Status BatchBuilder::answer(std::uint32_t question, HopReply reply) {
+  return state_->take_reply(question, std::make_shared<const HopReply>(std::move(reply)));
 }
 
 bool BatchBuilder::done() const {
@@ -491,6 +438,9 @@ const BatchKey& BatchBuilder::key() const {
 
 SampledBatch BatchBuilder::take() && {
   TROUPE_ASSERT(done(), "the batch is not complete: hop", hop());
+  for (std::size_t type = 0; type < state_->batch.nodes.size(); ++type) {
+    state_->scratch->numbers[type].end(state_->batch.nodes[type].ids.size());
+  }
   return std::move(state_->batch);
 }
 

@@ -5,6 +5,7 @@
 /// these at once.
 #include "runtime/base/result.hpp"
 #include "runtime/partition/partition_book.hpp"
+#include "runtime/sample/batch_scratch.hpp"
 #include "runtime/sample/mini_batch.hpp"
 #include "runtime/sample/one_hop.hpp"
 
@@ -48,12 +49,14 @@ class BatchBuilder {
  public:
   /// \param here  parts that lie here and keep lists of nodes around them: what these have is asked
   ///   of them and not of its owner
+  /// \param scratch  memory that batches use one after the other; null: its own
   /// \requires fanouts for every edge type in at most 255 hops; every seed is in `book`; fewer than
   /// 2^32 seeds
   BatchBuilder(const GraphInfo& graph, const PartitionBook& book,
                std::shared_ptr<const SampleOptions> options, BatchKey key, NodeTypeId seed_type,
                std::span<const NodeId> seeds,
-               std::span<const std::shared_ptr<const Part>> here = {});
+               std::span<const std::shared_ptr<const Part>> here = {},
+               std::shared_ptr<BatchScratchPool> scratch = nullptr);
   ~BatchBuilder();
   BatchBuilder(BatchBuilder&&) noexcept;
   BatchBuilder& operator=(BatchBuilder&&) noexcept;
@@ -67,7 +70,8 @@ class BatchBuilder {
   /// \errors invalid_argument: unknown or answered question (nothing changes); 2^32 or more nodes
   ///   or edges of one type; data_corruption: counts, ids or sizes that cannot be (named). After
   ///   the last two the builder must be dropped
-  Status answer(std::uint32_t question, const HopReply& reply);
+  Status answer(std::uint32_t question, std::shared_ptr<const HopReply> reply);
+  Status answer(std::uint32_t question, HopReply reply);
 
   /// All hops are in. An empty seed list is done at once.
   bool done() const;

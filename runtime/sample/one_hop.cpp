@@ -14,7 +14,7 @@
 namespace troupe {
 namespace {
 
-constexpr std::size_t group_nodes = 16;  // frontier nodes whose memory is requested together
+constexpr std::size_t group_nodes = 64;  // frontier nodes whose memory is requested together
 
 /// The lists of the nodes that a part owns.
 struct OwnedRows {
@@ -204,34 +204,33 @@ class SectionSampler {
     return ok_status();
   }
 
-  /// Draws and copies the planned rows, group by group: positions and prefetches first, then the
-  /// entries.
+  /// Draws and copies the planned rows, group by group: the entries of one are read while those of the
+  /// next are drawn.
   /// \returns the entries written
   template <class IdT>
   std::uint64_t write(std::span<const IdT> ids, IdT* out, std::uint64_t* edge_ids_out) {
-    std::uint64_t written = 0;
-    for (std::size_t first = 0; first < plan_.rows.size(); first += group_nodes) {
-      const std::size_t end = std::min(first + group_nodes, plan_.rows.size());
-      draw_group(ids, first, end);
-      const std::uint32_t* next = positions_.data();
-      for (std::size_t i = first; i < end; ++i) {
-        const std::uint64_t begin = plan_.rows[i].begin;
-        const std::uint32_t count = plan_.counts[i];
-        const auto copy = [&]<class T>(const T* list, T* to) {
-          if (plan_.rows[i].whole) {
-            std::copy_n(list, count, to);
-          } else {
-            pick(list, {next, count}, to);
-          }
-        };
-        copy(ids.data() + begin, out + written);
-        if (edge_ids_out != nullptr) {
-          copy(rows_.lists.edge_ids.data() + begin, edge_ids_out + written);
-        }
-        next += plan_.rows[i].whole ? 0 : count;
-        written += count;
-      }
+    if (!choice_) {
+      return copy_lists(ids, out, edge_ids_out);
     }
+    std::array<std::vector<std::uint64_t>, 2> entries;
+    std::uint64_t written = 0;
+    const auto copy = [&](const std::vector<std::uint64_t>& from) {
+      pick(ids.data(), from, out + written);
+      if (edge_ids_out != nullptr) {
+        pick(rows_.lists.edge_ids.data(), from, edge_ids_out + written);
+      }
+      written += from.size();
+    };
+    fetch_original_ids(0);
+    for (std::size_t first = 0, group = 0; first < plan_.rows.size();
+         first += group_nodes, ++group) {
+      fetch_original_ids(first + group_nodes);
+      draw_group(ids, first, entries[group % 2]);
+      copy(entries[(group + 1) % 2]);
+      entries[(group + 1) % 2].clear();
+    }
+    copy(entries[0]);
+    copy(entries[1]);
     return written;
   }
 
@@ -290,49 +289,78 @@ class SectionSampler {
     return plan_.resume_position == 0;
   }
 
+  /// Copies every planned list as it lies.
   template <class IdT>
-  void draw_group(std::span<const IdT> ids, std::size_t first, std::size_t end) {
-    std::size_t most = 0;
-    for (std::size_t i = first; i < end; ++i) {
+  std::uint64_t copy_lists(std::span<const IdT> ids, IdT* out, std::uint64_t* edge_ids_out) {
+    std::uint64_t written = 0;
+    for (std::size_t i = 0; i < plan_.rows.size(); ++i) {
+      if (i + 1 < plan_.rows.size()) {
+        __builtin_prefetch(ids.data() + plan_.rows[i + 1].begin);
+      }
+      const auto copy = [&]<class T>(const T* list, T* to) {
+        std::copy_n(list + plan_.rows[i].begin, plan_.counts[i], to + written);
+      };
+      copy(ids.data(), out);
+      if (edge_ids_out != nullptr) {
+        copy(rows_.lists.edge_ids.data(), edge_ids_out);
+      }
+      written += plan_.counts[i];
+    }
+    return written;
+  }
+
+  /// Of the rows of a group among which a choice is made.
+  void fetch_original_ids(std::size_t first) const {
+    for (std::size_t i = first; i < std::min(first + group_nodes, plan_.rows.size()); ++i) {
       if (!plan_.rows[i].whole) {
         __builtin_prefetch(&rows_.original_id(frontier_[i]));
-        most += plan_.counts[i];
-      } else if (plan_.counts[i] > 0) {
-        __builtin_prefetch(ids.data() + plan_.rows[i].begin);
-      }
-    }
-    if (positions_.size() < most) {
-      positions_.resize(most);
-    }
-    std::array<Stretch, group_nodes> stretches;
-    std::array<std::size_t, group_nodes> of_row;
-    std::size_t drawn = 0;
-    for (std::size_t i = first; i < end; ++i) {
-      if (!plan_.rows[i].whole) {
-        of_row[drawn] = i;
-        stretches[drawn++] = {.original_id = rows_.original_id(frontier_[i]),
-                              .entries = plan_.rows[i].entries,
-                              .taken = plan_.counts[i]};
-      }
-    }
-    if (drawn == 0) {
-      return;
-    }
-    choice_->choose(section_.key, std::span(stretches).first(drawn),
-                    std::span(positions_).first(most));
-    const std::uint32_t* next = positions_.data();
-    for (std::size_t k = 0; k < drawn; ++k) {
-      plan_.counts[of_row[k]] = stretches[k].taken;
-      for (const auto* end_of = next + stretches[k].taken; next != end_of; ++next) {
-        __builtin_prefetch(ids.data() + plan_.rows[of_row[k]].begin + *next);
       }
     }
   }
 
+  /// Finds out which entries the rows of a group take, and starts to load them.
+  template <class IdT>
+  void draw_group(std::span<const IdT> ids, std::size_t first,
+                  std::vector<std::uint64_t>& entries) {
+    const std::size_t end = std::min(first + group_nodes, plan_.rows.size());
+    std::array<Stretch, group_nodes> stretches;
+    std::size_t drawn = 0;
+    std::size_t most_drawn = 0;
+    std::size_t most = 0;
+    for (std::size_t i = first; i < end; ++i) {
+      most += plan_.counts[i];
+      if (!plan_.rows[i].whole) {
+        stretches[drawn++] = {.original_id = rows_.original_id(frontier_[i]),
+                              .entries = plan_.rows[i].entries,
+                              .taken = plan_.counts[i]};
+        most_drawn += plan_.counts[i];
+      }
+    }
+    positions_.resize(std::max(positions_.size(), most_drawn));
+    if (drawn > 0) {
+      choice_->choose(section_.key, std::span(stretches).first(drawn),
+                      std::span(positions_).first(most_drawn));
+    }
+    entries.resize(most);
+    std::uint64_t* out = entries.data();
+    const std::uint32_t* position = positions_.data();
+    const Stretch* stretch = stretches.data();
+    for (std::size_t i = first; i < end; ++i) {
+      const auto& row = plan_.rows[i];
+      const std::uint32_t count = row.whole ? plan_.counts[i] : (stretch++)->taken;
+      plan_.counts[i] = count;
+      for (std::uint32_t k = 0; k < count; ++k, ++out) {
+        *out = row.begin + (row.whole ? k : *position++);
+        __builtin_prefetch(ids.data() + *out);
+      }
+    }
+    entries.resize(static_cast<std::size_t>(out - entries.data()));
+  }
+
   template <class T>
-  static void pick(const T* list, std::span<const std::uint32_t> positions, T* out) {
-    for (const std::uint32_t position : positions) {
-      *out++ = list[position];
+  static void pick(const T* lists, std::span<const std::uint64_t> entries, T* out) {
+    for (const std::uint64_t entry : entries) {
+      *out++ = lists[entry];
     }
   }
 

@@ -20,9 +20,9 @@ std::shared_ptr<const Part> SamplingWork::here(const HopQuestion& question) cons
 
 Status SamplingWork::sample_here() {
   for (const auto& question : std::exchange(local_, {})) {
-    TROUPE_ASSIGN_OR_RETURN(const auto reply,
+    TROUPE_ASSIGN_OR_RETURN(auto reply,
                             sample_one_hop(*here(question), question.request, question.lists_of));
-    TROUPE_RETURN_IF_ERROR(builder_->answer(question.id, reply));
+    TROUPE_RETURN_IF_ERROR(builder_->answer(question.id, std::move(reply)));
   }
   return ok_status();
 }
@@ -52,10 +52,10 @@ void SamplingWork::begin_hop(bool asks) {
 Result<SamplingWork::Step> SamplingWork::step(const std::vector<Arrived>& arrived) {
   if (!builder_) {
     builder_.emplace(*inputs_.graph, *inputs_.book, inputs_.options, key_, seed_type_, seeds_,
-                     *inputs_.halos);
+                     *inputs_.halos, inputs_.scratch);
   }
   for (const auto& [question, reply] : arrived) {
-    TROUPE_RETURN_IF_ERROR(builder_->answer(question, *reply));
+    TROUPE_RETURN_IF_ERROR(builder_->answer(question, reply));
   }
   Step step;
   TROUPE_RETURN_IF_ERROR(sample_here());

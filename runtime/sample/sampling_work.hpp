@@ -30,6 +30,7 @@ struct SamplingInputs {
   std::shared_ptr<const std::vector<std::shared_ptr<const Part>>> halos;
   /// The part if this host has its lists, else nullptr.
   std::function<std::shared_ptr<const Part>(PartId)> lists_here;
+  std::shared_ptr<BatchScratchPool> scratch;  ///< Null: the batch's own
   HopObserver on_hop;
   TraceTrack trace;
   std::uint64_t flow = 0;  ///< Batch in the trace; 0: none

@@ -1,48 +1,41 @@
 #include "runtime/nn/ops/dropout.hpp"
 
 #include "runtime/base/hot.hpp"
+#include "runtime/base/lanes.hpp"
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 namespace troupe::nn {
 namespace {
 
-/// Blocks computed side by side. With 16, g++ 12 unrolls the inner loop instead of vectorising it:
-/// six times slower.
-constexpr std::size_t block_lanes = 32;
-using Lanes = std::array<std::uint32_t, block_lanes>;
+constexpr std::size_t block_lanes = Lanes<vector_bytes>::count;
+using DrawnWords = std::array<std::uint32_t, 8 * block_lanes>;
 
-/// Words of blocks first_block … first_block + 31 of one id: philox4x32_10 with the lanes side by
-/// side, so that the compiler uses vector multiplications.
-void philox_lanes(PhiloxKey key, std::uint64_t id, std::uint32_t first_block,
-                  std::array<std::uint32_t, 4 * block_lanes>& words) {
-  Lanes c0;
-  Lanes c1;
-  Lanes c2;
-  Lanes c3;
-  for (std::size_t i = 0; i < block_lanes; ++i) {
-    c0[i] = static_cast<std::uint32_t>(id);
-    c1[i] = static_cast<std::uint32_t>(id >> 32);
-    c2[i] = first_block + static_cast<std::uint32_t>(i);
-    c3[i] = 0;
+/// The words of two vectors of blocks of one id.
+void draw_words(PhiloxKey key, std::uint64_t id, std::uint32_t first_block, DrawnWords& words) {
+  using Words = Lanes<vector_bytes>::Words;
+  Words blocks = {};
+  for (std::size_t lane = 0; lane < block_lanes; ++lane) {
+    blocks[lane] = first_block + static_cast<std::uint32_t>(lane);
   }
-  for (int round = 0; round < 10; ++round) {
-    for (std::size_t i = 0; i < block_lanes; ++i) {
-      const std::uint64_t a = std::uint64_t{0xD2511F53} * c0[i];
-      const std::uint64_t b = std::uint64_t{0xCD9E8D57} * c2[i];
-      c0[i] = static_cast<std::uint32_t>(b >> 32) ^ c1[i] ^ key[0];
-      c1[i] = static_cast<std::uint32_t>(b);
-      c2[i] = static_cast<std::uint32_t>(a >> 32) ^ c3[i] ^ key[1];
-      c3[i] = static_cast<std::uint32_t>(a);
+  const Words low = Words{} + static_cast<std::uint32_t>(id);
+  const Words high = Words{} + static_cast<std::uint32_t>(id >> 32);
+  std::array<BlockLanes<vector_bytes>, 2> drawn{
+      {{low, high, blocks, Words{}},
+       {low, high, blocks + static_cast<std::uint32_t>(block_lanes), Words{}}}};
+  philox_lanes<vector_bytes>(key, drawn);
+  std::array<std::array<std::array<std::uint32_t, block_lanes>, 4>, 2> by_word;
+  std::memcpy(by_word.data(), drawn.data(), sizeof by_word);
+  for (std::size_t v = 0; v < 2; ++v) {
+    std::uint32_t* const out = words.data() + 4 * block_lanes * v;
+    for (std::size_t lane = 0; lane < block_lanes; ++lane) {
+      out[4 * lane] = by_word[v][0][lane];
+      out[4 * lane + 1] = by_word[v][1][lane];
+      out[4 * lane + 2] = by_word[v][2][lane];
+      out[4 * lane + 3] = by_word[v][3][lane];
     }
-    key = {key[0] + 0x9E3779B9U, key[1] + 0xBB67AE85U};
-  }
-  for (std::size_t i = 0; i < block_lanes; ++i) {
-    words[4 * i] = c0[i];
-    words[4 * i + 1] = c1[i];
-    words[4 * i + 2] = c2[i];
-    words[4 * i + 3] = c3[i];
   }
 }
 
@@ -67,10 +60,10 @@ TROUPE_HOT void dropout_rows(const DropoutMask& mask, std::span<const OriginalId
     return;
   }
   TROUPE_ASSERT(ids.size() == x.rows, "dropout: ids for rows", ids.size(), x.rows);
-  std::array<std::uint32_t, 4 * block_lanes> words;
+  DrawnWords words;
   for (std::size_t r = 0; r < x.rows; ++r) {
     for (std::size_t first = 0; first < x.cols; first += words.size()) {
-      philox_lanes(mask.key.words, raw(ids[r]), static_cast<std::uint32_t>(first / 4), words);
+      draw_words(mask.key.words, raw(ids[r]), static_cast<std::uint32_t>(first / 4), words);
       const std::size_t count = std::min(words.size(), x.cols - first);
       float* __restrict row = x.row(r).data() + first;
       for (std::size_t c = 0; c < count; ++c) {

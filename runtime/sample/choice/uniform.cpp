@@ -1,12 +1,17 @@
 #include "runtime/sample/choice/uniform.hpp"
 
+#include "runtime/sample/choice/uniform_lanes.hpp"
 #include "runtime/sample/id_index.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <optional>
 #include <span>
 
 namespace troupe {
 namespace {
+
+using FanoutLanes = UniformLanes<vector_bytes>;
 
 constexpr std::uint32_t short_fanout = 64;  // up to here a sorted array beats a hash set
 
@@ -74,7 +79,11 @@ class PositionDrawer {
 
 class Uniform : public Choice {
  public:
-  explicit Uniform(const ChoiceOptions& options) : options_(options), drawer_(options.replace) {}
+  explicit Uniform(const ChoiceOptions& options) : options_(options), drawer_(options.replace) {
+    if (options.fanout >= 1 && options.fanout <= FanoutLanes::most_fanout) {
+      lanes_.emplace(options.fanout, options.replace);
+    }
+  }
 
   void plan(std::span<Stretch> group) const override {
     for (auto& stretch : group) {
@@ -86,16 +95,22 @@ class Uniform : public Choice {
 
   void choose(StreamKey key, std::span<Stretch> group,
               std::span<std::uint32_t> positions) override {
-    std::size_t next = 0;
-    for (const auto& stretch : group) {
-      drawer_.draw(DrawStream(key, stretch.original_id), stretch.entries,
-                   positions.subspan(next, stretch.taken));
-      next += stretch.taken;
+    const std::size_t side_by_side = lanes_ ? FanoutLanes::lanes : 1;
+    for (std::size_t first = 0; first < group.size(); first += side_by_side) {
+      const auto stretches = group.subspan(first, std::min(side_by_side, group.size() - first));
+      auto* out = positions.data() + first * options_.fanout;
+      std::uint32_t by_scalar = lanes_ ? lanes_->draw(key, stretches, out) : 1;
+      for (; by_scalar != 0; by_scalar &= by_scalar - 1) {
+        const auto i = static_cast<std::size_t>(std::countr_zero(by_scalar));
+        drawer_.draw(DrawStream(key, stretches[i].original_id), stretches[i].entries,
+                     {out + i * options_.fanout, options_.fanout});
+      }
     }
   }
 
  private:
   ChoiceOptions options_;
+  std::optional<FanoutLanes> lanes_;  ///< Nothing: fanouts that it is not made for
   PositionDrawer drawer_;
 };
 

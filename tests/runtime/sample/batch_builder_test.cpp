@@ -304,5 +304,63 @@ TEST(BatchBuilder, EdgesSayWhichNodeTypesTheyJoin) {
   EXPECT_EQ(batch.edges[2].destination_type, NodeTypeId{0});
 }
 
+/// Answers all that a builder asks.
+void finish_batch(BatchBuilder& builder, const CutGraph& cut) {
+  while (!builder.done()) {
+    for (const auto& question : builder.questions()) {
+      ASSERT_OK_AND_ASSIGN(auto reply,
+                           sample_one_hop(*cut.parts[raw(question.part)], question.request));
+      ASSERT_OK(builder.answer(question.id, std::move(reply)));
+    }
+  }
+}
+
+TEST(BatchBuilder, MemoryOfEarlierBatchesChangesNone) {
+  const TestGraph graph = heterogeneous_graph();
+  const auto cut = cut_graph(graph, 2);
+  const auto options = std::make_shared<SampleOptions>();
+  options->fanout = {{2, 3, 2}, {all_neighbours, 2, 2}};
+  const auto pool = std::make_shared<BatchScratchPool>();
+  const auto start = [&](const std::vector<std::uint64_t>& seeds) {
+    return BatchBuilder(cut.info, *cut.book, options, batch_key, NodeTypeId{0},
+                        cut.globals(seeds, 0), {}, pool);
+  };
+  const auto expect_batch = [&](BatchBuilder builder, const std::vector<std::uint64_t>& seeds) {
+    EXPECT_EQ(plain(std::move(builder).take(), cut),
+              ReferenceSampler(graph, *options, batch_key).sample(seeds, 0));
+  };
+  for (const auto& seeds :
+       std::vector<std::vector<std::uint64_t>>{{3, 14, 3}, {1}, {}, {0, 2, 5}}) {
+    auto dropped = start({7});  // ends in the midst of a hop
+    dropped.questions();
+    auto first = start(seeds);
+    auto second = start({9, 3});
+    finish_batch(second, cut);
+    finish_batch(first, cut);
+    expect_batch(std::move(first), seeds);
+    expect_batch(std::move(second), {9, 3});
+  }
+}
+
+TEST(BatchBuilder, UsesTheSameMemoryAgain) {
+  const auto cut = cut_graph(heterogeneous_graph(), 2);
+  const auto options = std::make_shared<SampleOptions>();
+  options->fanout = {{2, 3, 2}};
+  const auto pool = std::make_shared<BatchScratchPool>();
+  std::vector<std::size_t> kept;
+  for (int batch = 0; batch < 3; ++batch) {
+    {
+      BatchBuilder builder(cut.info, *cut.book, options, batch_key, NodeTypeId{0},
+                           cut.globals({3, 14}, 0), {}, pool);
+      EXPECT_EQ(pool->kept_bytes(), 0U) << "what there is is in use";
+      finish_batch(builder, cut);
+    }
+    kept.push_back(pool->kept_bytes());
+  }
+  EXPECT_GT(kept[0], 0U);
+  EXPECT_EQ(kept[1], kept[0]);
+  EXPECT_EQ(kept[2], kept[0]);
+}
+
 }  // namespace
 }  // namespace troupe

@@ -1,0 +1,50 @@
+#include "runtime/sample/batch_scratch.hpp"
+
+#include <utility>
+
+namespace troupe {
+
+std::size_t BatchScratch::bytes() const {
+  std::size_t bytes = 0;
+  for (const auto& numbers_of_type : numbers) {
+    bytes += numbers_of_type.bytes();
+  }
+  return bytes;
+}
+
+std::unique_ptr<BatchScratch> BatchScratchPool::take(const PartitionBook& book) {
+  std::unique_ptr<BatchScratch> scratch;
+  {
+    const std::lock_guard guard(mutex_);
+    if (!kept_.empty()) {
+      scratch = std::move(kept_.back());
+      kept_.pop_back();
+    }
+  }
+  if (!scratch) {
+    scratch = std::make_unique<BatchScratch>();
+    for (std::size_t type = 0; type < book.node_types(); ++type) {
+      scratch->numbers.emplace_back(book.count(static_cast<NodeTypeId>(type)));
+    }
+  }
+  for (auto& numbers : scratch->numbers) {
+    numbers.begin();
+  }
+  return scratch;
+}
+
+void BatchScratchPool::give_back(std::unique_ptr<BatchScratch> scratch) {
+  const std::lock_guard guard(mutex_);
+  kept_.push_back(std::move(scratch));
+}
+
+std::size_t BatchScratchPool::kept_bytes() const {
+  const std::lock_guard guard(mutex_);
+  std::size_t bytes = 0;
+  for (const auto& scratch : kept_) {
+    bytes += scratch->bytes();
+  }
+  return bytes;
+}
+
+}  // namespace troupe

@@ -1,0 +1,76 @@
+#include "runtime/sample/frontier_share.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <utility>
+
+namespace troupe {
+namespace {
+
+Error corrupt(const FrontierShare& share, const std::string& what) {
+  return {Errc::data_corruption, fmt::format("neighbours from part {}, edge type {}: {}",
+                                             raw(share.part()), raw(share.edge_type()), what)};
+}
+
+/// Sizes against the question.
+Status check_sizes(const FrontierShare& share, const HopSectionView& answer, bool with_edge_ids) {
+  const std::size_t asked = share.missing().size();
+  if (answer.counts.empty() || answer.counts.size() > asked) {
+    return corrupt(share, fmt::format("expected answers for 1 to {} nodes, got {}", asked,
+                                      answer.counts.size()));
+  }
+  const std::uint64_t edge_ids = with_edge_ids ? answer.neighbours.size() : 0;
+  if (answer.edge_ids.size() != edge_ids) {
+    return corrupt(share,
+                   fmt::format("expected {} edge ids, got {}", edge_ids, answer.edge_ids.size()));
+  }
+  return ok_status();
+}
+
+/// Counts against the fanout, and the place to go on against the counts: every answer must bring the
+/// question forward.
+Status check_counts(const FrontierShare& share, const HopSectionView& answer, std::int32_t fanout) {
+  const auto most = std::ranges::max(answer.counts);
+  if (fanout != all_neighbours && most > static_cast<std::uint32_t>(fanout)) {
+    return corrupt(share, fmt::format("expected at most {} neighbours, got {}", fanout, most));
+  }
+  if (answer.resume_position == 0) {
+    return ok_status();
+  }
+  const std::uint64_t before = answer.counts.size() == 1 ? share.resume_position() : 0;
+  const std::uint64_t last = answer.counts.back();
+  if (fanout != all_neighbours || last == 0 || answer.resume_position != before + last) {
+    return corrupt(share, fmt::format("cannot go on at position {}: {} entries after {}, fanout {}",
+                                      answer.resume_position, last, before, fanout));
+  }
+  return ok_status();
+}
+
+Status check_ids(const FrontierShare& share, const HopSectionView& answer, std::uint64_t end) {
+  const std::uint64_t most = answer.neighbours.visit([](auto ids) {
+    typename decltype(ids)::value_type found = 0;
+    for (const auto id : ids) {
+      found = std::max(found, id);
+    }
+    return std::uint64_t{found};
+  });
+  if (!answer.neighbours.empty() && most >= end) {
+    return corrupt(share, fmt::format("expected ids below {}, got {}", end, most));
+  }
+  return ok_status();
+}
+
+}  // namespace
+
+Status FrontierShare::take(HopSectionView answer, std::shared_ptr<const HopReply> reply,
+                           const Expected& expected) {
+  TROUPE_RETURN_IF_ERROR(check_sizes(*this, answer, expected.edge_ids));
+  TROUPE_RETURN_IF_ERROR(check_counts(*this, answer, expected.fanout));
+  TROUPE_RETURN_IF_ERROR(check_ids(*this, answer, expected.end));
+  resume_position_ = answer.resume_position;
+  covered_ += answer.counts.size() - (answer.resume_position != 0 ? 1 : 0);
+  answers_.push_back({answer, std::move(reply)});
+  return ok_status();
+}
+
+}  // namespace troupe

@@ -1,0 +1,80 @@
+#pragma once
+/// \file frontier_share.hpp
+/// What one place is asked along one edge type in a hop, and what it has answered. For
+/// batch_builder.cpp only.
+#include "runtime/base/result.hpp"
+#include "runtime/sample/hop_request.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace troupe {
+
+/// A part of the frontier, in frontier order. Answers are checked and kept as they lie; a list that was
+/// cut continues in the next one.
+class FrontierShare {
+ public:
+  FrontierShare(PartId part, EdgeTypeId edge_type, std::span<const NodeId> nodes)
+      : part_(part), edge_type_(edge_type), nodes_(nodes) {}
+
+  PartId part() const { return part_; }
+  EdgeTypeId edge_type() const { return edge_type_; }
+  /// Nodes without a whole answer.
+  std::span<const NodeId> missing() const { return nodes_.subspan(covered_); }
+  /// Not 0: the answer of missing().front() goes on there.
+  std::uint64_t resume_position() const { return resume_position_; }
+  bool untouched() const { return answers_.empty(); }
+  bool complete() const { return covered_ == nodes_.size(); }
+
+  struct Expected {
+    std::int32_t fanout;
+    bool edge_ids;
+    std::uint64_t end;  ///< Every neighbor's id is below it
+  };
+  /// Takes an answer to missing().
+  /// \param reply  keeps the answer alive
+  /// \errors data_corruption: sizes, counts or ids that cannot be; a place to go on that does not bring
+  ///   the question forward
+  Status take(HopSectionView answer, std::shared_ptr<const HopReply> reply,
+              const Expected& expected);
+
+  /// Calls `f(answer, first, count)` for the entries of the next node in each answer that has some.
+  /// \requires complete(); at most once per node
+  template <class F>
+  void next_node(F&& f) {
+    for (bool cut = true; cut;) {
+      const HopSectionView& answer = answers_[at_.answer].view;
+      const std::uint32_t count = answer.counts[at_.node];
+      f(answer, at_.entry, count);
+      at_.entry += count;
+      cut = false;
+      if (++at_.node == answer.counts.size()) {
+        cut = answer.resume_position != 0;
+        at_ = {at_.answer + 1, 0, 0};
+      }
+    }
+  }
+
+ private:
+  struct Answer {
+    HopSectionView view;
+    std::shared_ptr<const HopReply> reply;
+  };
+  struct Place {
+    std::size_t answer = 0;
+    std::size_t node = 0;
+    std::size_t entry = 0;
+  };
+
+  PartId part_;
+  EdgeTypeId edge_type_;
+  std::span<const NodeId> nodes_;
+  std::size_t covered_ = 0;  ///< nodes whose whole answer is in
+  std::uint64_t resume_position_ = 0;
+  std::vector<Answer> answers_;
+  Place at_;
+};
+
+}  // namespace troupe

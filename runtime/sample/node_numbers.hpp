@@ -1,0 +1,169 @@
+#pragma once
+/// \file node_numbers.hpp
+/// Numbers the nodes of a batch by first appearance: its largest table, kept from batch to batch.
+#include "runtime/base/assert.hpp"
+#include "runtime/base/ids.hpp"
+#include "runtime/base/large_memory.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <span>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace troupe {
+
+/// Open addressing with linear probing, multiplicative hash. Slots are as narrow as the ids allow: what
+/// costs is memory that is not in the cache.
+/// Threads: one at a time
+template <class IdT>
+class NodeTable {
+ public:
+  /// Forgets all nodes; room for so many without growing.
+  void begin(std::size_t nodes) {
+    size_ = 0;
+    if (nodes > 0) {
+      take(slots_for(nodes + block_ids));
+      forget();
+    }
+  }
+
+  /// As NodeNumbers::number().
+  template <class From>
+  void number(std::span<const From> ids, std::size_t first, std::size_t count,
+              std::vector<NodeId>& nodes, std::uint32_t* out) {
+    for (const std::size_t end = first + count; first < end;) {
+      const std::size_t block = std::min(end - first, block_ids);
+      if (slots_for(nodes.size() + block) > size_) {
+        grow(nodes, block);
+      }
+      const std::size_t before = nodes.size();
+      nodes.resize(before + block);
+      nodes.resize(before + number_block(ids, first, block, nodes.data() + before, before, out));
+      first += block;
+      out += block;
+    }
+  }
+
+  std::size_t bytes() const { return capacity_ * sizeof(Slot); }
+
+ private:
+  static constexpr IdT empty = std::numeric_limits<IdT>::max();
+  static constexpr std::size_t block_ids = 1024;
+  static constexpr std::size_t ahead = 16;
+  struct Slot {
+    IdT id;
+    std::uint32_t index;
+  };
+
+  /// A power of two, at most half of which is used.
+  static std::size_t slots_for(std::size_t nodes) { return std::bit_ceil(2 * nodes); }
+  std::size_t home(IdT id) const { return (std::uint64_t{id} * 0x9E3779B97F4A7C15U) >> shift_; }
+
+  void take(std::size_t slots) {
+    if (slots > capacity_) {
+      slots_.reset();
+      slots_ = large_array<Slot>(slots);
+      capacity_ = slots;
+    }
+    size_ = slots;
+    shift_ = 64 - std::countr_zero(slots);
+  }
+  void forget() { std::memset(slots_.get(), 0xFF, size_ * sizeof(Slot)); }
+
+  void grow(const std::vector<NodeId>& nodes, std::size_t more) {
+    take(std::max(2 * size_, slots_for(nodes.size() + more)));
+    forget();
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      const auto id = static_cast<IdT>(raw(nodes[i]));
+      slots_.get()[place(id)] = {id, static_cast<std::uint32_t>(i)};
+    }
+  }
+
+  /// The slot that holds `id`, or the empty one where it belongs.
+  std::size_t place(IdT id) const {
+    const Slot* const slots = slots_.get();
+    std::size_t i = home(id);
+    while (slots[i].id != id && slots[i].id != empty) {
+      i = (i + 1) & (size_ - 1);
+    }
+    return i;
+  }
+
+  /// No branch asks whether a node is known: that would be guessed wrong every other time.
+  /// \returns how many were new
+  template <class From>
+  std::size_t number_block(std::span<const From> ids, std::size_t first, std::size_t count,
+                           NodeId* added, std::size_t before, std::uint32_t* out) {
+    Slot* const slots = slots_.get();
+    std::size_t news = 0;
+    const std::size_t last = ids.size() - 1;
+    for (std::size_t k = 0; k < count; ++k) {
+      __builtin_prefetch(&slots[home(static_cast<IdT>(ids[std::min(first + k + ahead, last)]))], 1);
+      const auto id = static_cast<IdT>(ids[first + k]);
+      Slot& slot = slots[place(id)];
+      const bool known = slot.id == id;
+      const auto index = known ? slot.index : static_cast<std::uint32_t>(before + news);
+      slot = {id, index};
+      added[news] = static_cast<NodeId>(id);
+      out[k] = index;
+      news += known ? 0 : 1;
+    }
+    return news;
+  }
+
+  std::shared_ptr<Slot[]> slots_;
+  std::size_t capacity_ = 0;
+  std::size_t size_ = 0;  ///< Slots in use
+  int shift_ = 64;
+};
+
+/// The nodes of one type.
+/// Lifecycle: begin() for each batch; keeps its memory, as much as the largest batch needed
+/// Threads:   one at a time
+class NodeNumbers {
+ public:
+  /// \param end  every id is below it, and below 2^64 - 1
+  explicit NodeNumbers(std::uint64_t end) {
+    if (end > std::numeric_limits<std::uint32_t>::max()) {
+      table_.emplace<NodeTable<std::uint64_t>>();
+    }
+  }
+
+  /// Forgets all nodes. Room for as many as a batch of late had.
+  void begin() {
+    std::visit([&](auto& table) { table.begin(expected_); }, table_);
+  }
+  /// Says how many nodes a batch had.
+  void end(std::size_t nodes) { expected_ = std::max(nodes, expected_ - expected_ / 8); }
+
+  /// Gives ids[first … first + count) their numbers, in order. A new id is added to `nodes` and has its
+  /// place there as number.
+  /// \param nodes  those that were added since begin(), nothing else
+  /// \param out    [count]
+  /// \requires nodes.size() + count < 2^32
+  /// \cost one random read per id, asked for 16 ids before
+  template <class From>
+  void number(std::span<const From> ids, std::size_t first, std::size_t count,
+              std::vector<NodeId>& nodes, std::uint32_t* out) {
+    std::visit([&](auto& table) { table.number(ids, first, count, nodes, out); }, table_);
+  }
+
+  /// Memory that is kept.
+  std::size_t bytes() const {
+    return std::visit([](const auto& table) { return table.bytes(); }, table_);
+  }
+  std::size_t expected() const { return expected_; }
+
+ private:
+  std::variant<NodeTable<std::uint32_t>, NodeTable<std::uint64_t>> table_;
+  std::size_t expected_ = 0;
+};
+
+}  // namespace troupe
