@@ -4,6 +4,7 @@
 #include "launcher/prepare_store.hpp"
 #include "launcher/print_error.hpp"
 #include "launcher/read_job.hpp"
+#include "runtime/base/free_memory.hpp"
 #include "runtime/base/staged_directory.hpp"
 #include "runtime/graph/store_layout.hpp"
 #include "runtime/job/job_file.hpp"
@@ -14,7 +15,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <fmt/format.h>
-#include <unistd.h>
 
 namespace troupe {
 namespace {
@@ -51,11 +51,6 @@ Result<GraphFacts> facts_of(const Job& job) {
   return facts;
 }
 
-std::uint64_t free_memory() {
-  return static_cast<std::uint64_t>(sysconf(_SC_AVPHYS_PAGES)) *
-         static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-}
-
 std::string unknown(const std::string& why) {
   return fmt::format("time per epoch: not known: {}\n", why);
 }
@@ -81,7 +76,7 @@ std::string time_text(const Checked& checked, double seconds) {
   if (!borrowed.partitioned && plan.store_bytes > most_partitioned) {
     return unknown("the store is not partitioned yet; try: troupe partition, or a first run");
   }
-  if (bytes_here > free_memory() / 2) {
+  if (bytes_here > free_memory_bytes() / 2) {
     return unknown(
         fmt::format("all processes together may need {} MiB here, more than half of "
                     "what is free; try: one epoch of the run",

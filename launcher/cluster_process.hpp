@@ -33,7 +33,9 @@ class ClusterProcess : public std::enable_shared_from_this<ClusterProcess> {
                  std::shared_ptr<const ClusterHooks> hooks);
 
   /// Loads the parts that lie here.
-  Status load(const PartitionedStore& store);
+  Status load(const PartitionedStore& on_disk);
+  /// Of parts that were copied into this process's memory, not mapped.
+  std::uint64_t copied_bytes() const { return copied_bytes_; }
   /// From now on `other` is reached through `gate`, in place of an earlier one.
   void connect(ProcessId other, std::shared_ptr<Gate> gate);
   /// `other` is not reached through `gate` any more; another gate to it stays.
@@ -85,6 +87,7 @@ class ClusterProcess : public std::enable_shared_from_this<ClusterProcess> {
   ClusterRuntime& runtime_;
   const std::shared_ptr<const ClusterHooks> hooks_;
   const std::shared_ptr<HostContext> context_ = std::make_shared<HostContext>();
+  std::uint64_t copied_bytes_ = 0;
   const std::shared_ptr<std::atomic<std::uint32_t>> generation_ =
       std::make_shared<std::atomic<std::uint32_t>>(0);
 

@@ -133,8 +133,7 @@ void warn_of_other_hotness(const Job& job, const PartitionedStore& store, const 
 
 /// A store that was partitioned beforehand is used as it is; the job must not ask for another.
 Result<PartitionedStore> open_as_it_is(const Job& job, const Say& say) {
-  TROUPE_ASSIGN_OR_RETURN(auto store,
-                          PartitionedStore::open(job.dataset.path, {.memory = job.dataset.memory}));
+  TROUPE_ASSIGN_OR_RETURN(auto store, PartitionedStore::open(job.dataset.path, {}));
   const auto& found = store.partition();
   if (const auto conflicts = partition_conflicts(job.partition, found); !conflicts.empty()) {
     std::string differences;
@@ -197,7 +196,7 @@ Result<PartitionedStore> prepare_store(const Job& job, const Say& say) {
     const auto made = partition_store(graph, options, path, pool);
     TROUPE_RETURN_IF_ERROR(made_or_found(made, path, StoreKind::partitioned));
   }
-  return PartitionedStore::open(path, {.memory = job.dataset.memory});
+  return PartitionedStore::open(path, {});
 }
 
 Result<std::string> dataset_digest(const Job& job) {

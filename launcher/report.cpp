@@ -76,6 +76,9 @@ OrderedJson stages_json(const RunRecord& record) {
 OrderedJson traffic_json(const Traffic& traffic) {
   OrderedJson json;
   for (const auto& counter : net::LinkTotals::counters()) {
+    if (counter.member == &net::LinkTotals::store_copied_bytes) {
+      continue;  // in its own place
+    }
     json[std::string(counter.name)] = traffic.*counter.member;
   }
   return json;
@@ -160,7 +163,7 @@ std::string report_json(const Report& report, const Job& job) {
   json["traffic"] = traffic_json(report.traffic);
   json["notes"] = report.notes;
   json["sampling_version"] = sampling_version;
-  json["store_memory"] = job.dataset.memory == StoreMemory::mapped ? "mapped" : "copied";
+  json["store_copied_bytes"] = report.traffic.store_copied_bytes;
   json["job"] = json_of_text(job.json);
   json["build"] = {{"version", build.version},
                    {"id", build.id},

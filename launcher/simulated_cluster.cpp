@@ -195,6 +195,9 @@ Traffic SimulatedCluster::traffic() const {
     }
   }
   traffic.interruptions /= 2;  // both ends count
+  for (const auto& process : state_->processes) {
+    traffic.store_copied_bytes += process->copied_bytes();
+  }
   return traffic;
 }
 

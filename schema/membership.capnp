@@ -143,6 +143,8 @@ struct LinkTotals {
   interruptions @3 :UInt64;
   maxInFlightBytes @4 :UInt64;
   maxQueuedBytes @5 :UInt64;
+  storeCopiedBytes @6 :UInt64;
+  # Of parts that the process has copied into its memory instead of mapping them.
 }
 
 struct Notice {

@@ -25,6 +25,7 @@ SampleOptions sample_options(const Job& job, const GraphInfo& graph) {
 Result<BenchData> open_bench_data(Job job) {
   const Say say = [](const std::string& text) { fmt::print(stderr, "{}\n", text); };
   TROUPE_ASSIGN_OR_RETURN(auto store, prepare_store(job, say));
+  store = store.with_memory(job.dataset.memory.value_or(StoreMemory::copied));
   if (!fit_to_graph_or_print(job, store.info())) {
     return Error(Errc::invalid_argument, "the job does not fit its data");
   }

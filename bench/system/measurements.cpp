@@ -180,7 +180,7 @@ Json graph_json(const BenchData& data) {
           {"features", nodes.features ? nodes.features->cols : 0},
           {"seeds", data.order->num_seeds()},
           {"parts", data.parts.size()},
-          {"memory", data.job.dataset.memory == StoreMemory::mapped ? "mapped" : "copied"}};
+          {"memory", data.store.memory() == StoreMemory::mapped ? "mapped" : "copied"}};
 }
 
 /// One thing that is measured: its key in the results.

@@ -75,6 +75,7 @@ class MemberProcess {
   const net::ProcessInstance instance_ = link_.arguments().instance;
   caf::actor member_;
   std::shared_ptr<Tracer> tracer_;  ///< Null: the job wants no trace
+  std::atomic<std::uint64_t> copied_bytes_ = 0;
   std::filesystem::path trace_file_;
 
   std::mutex mutex_;
@@ -155,12 +156,8 @@ Status check_program(bool wanted, bool here) {
 
 Status MemberProcess::start(const net::Welcome& welcome) {
   TROUPE_RETURN_IF_ERROR(check_program(welcome.own_program, fn_ != nullptr));
-  TROUPE_ASSIGN_OR_RETURN(auto store, open_store(welcome));
+  TROUPE_ASSIGN_OR_RETURN(const auto store, open_store(welcome));
   TROUPE_ASSIGN_OR_RETURN(const auto job, read_welcome(welcome, store));
-  if (job.dataset.memory == StoreMemory::copied) {
-    TROUPE_ASSIGN_OR_RETURN(store,
-                            PartitionedStore::open(welcome.store, {.memory = job.dataset.memory}));
-  }
   auto hooks_here = this->hooks();
   if (job.trace) {
     tracer_ = std::make_shared<Tracer>();
@@ -177,6 +174,7 @@ Status MemberProcess::start(const net::Welcome& welcome) {
   const auto process = std::make_shared<ClusterProcess>(instance_.process, plan, runtime, hooks);
   *process->generation() = welcome.generation;
   TROUPE_RETURN_IF_ERROR(process->load(store));
+  copied_bytes_ = process->copied_bytes();
   auto options = plan->gate_options();
   options.generation = process->generation();
   link_.neighbours().set_gate_options(options, link_.tcp());
@@ -344,7 +342,12 @@ Status MemberProcess::run() {
                ranks_->stop();
              }
            },
-       .totals = [this] { return link_.neighbours().totals(); },
+       .totals =
+           [this] {
+             auto totals = link_.neighbours().totals();
+             totals.store_copied_bytes = copied_bytes_;
+             return totals;
+           },
        .decide_end = [ending](const net::EndProcess& end) { ending->decide(net::status_of(end)); },
        .begin_end = [ending] { ending->begin(); }});
   TROUPE_RETURN_IF_ERROR(link_.connect(

@@ -145,6 +145,19 @@ Result<std::vector<FileInfo>> PartitionedStore::added_files(PartId part) const {
   return files;
 }
 
+Result<std::uint64_t> PartitionedStore::part_bytes(PartId part) const {
+  TROUPE_ASSIGN_OR_RETURN(const auto added, added_files(part));
+  std::uint64_t bytes = 0;
+  for (const auto& file : added) {
+    bytes += file.bytes;
+  }
+  const auto prefix = store_layout::part_prefix(part);
+  for (const auto& file : partition_.files) {
+    bytes += file.path.starts_with(prefix) ? file.bytes : 0;
+  }
+  return bytes;
+}
+
 Result<std::shared_ptr<const Part>> PartitionedStore::load(PartId part, PartScope scope) const {
   if (raw(part) >= partition_.parts) {
     return Error(Errc::invalid_argument, fmt::format("{}: expected a part below {}, got {}",

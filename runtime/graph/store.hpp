@@ -134,6 +134,15 @@ class PartitionedStore {
   const GraphInfo& info() const { return info_; }
   const PartitionInfo& partition() const { return partition_; }
   const std::filesystem::path& dir() const { return dir_; }
+  /// The same store, whose parts are loaded in another way.
+  PartitionedStore with_memory(StoreMemory memory) const {
+    auto store = *this;
+    store.options_.memory = memory;
+    return store;
+  }
+  StoreMemory memory() const { return options_.memory; }
+  /// Of all files of a part that are there. \errors those of added_files
+  Result<std::uint64_t> part_bytes(PartId part) const;
   /// \errors failed_precondition: its features come later and are not there yet
   Result<std::shared_ptr<const Part>> load_part(PartId part) const;
   /// What is there also before the features are.

@@ -29,8 +29,8 @@ namespace troupe {
 struct DatasetJob {
   std::filesystem::path
       path;  ///< absolute, or relative to the working directory (resolved against the job file)
-  std::string split;  ///< "" is the default split
-  StoreMemory memory = StoreMemory::mapped;
+  std::string split;                  ///< "" is the default split
+  std::optional<StoreMemory> memory;  ///< nothing: "auto" (store_memory.hpp)
 };
 
 struct PartitionJob {

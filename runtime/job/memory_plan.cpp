@@ -127,7 +127,7 @@ class MemoryEstimate {
   }
 
   std::uint64_t store(const Load& load) const {
-    const bool copied = job_.dataset.memory == StoreMemory::copied;
+    const bool copied = job_.dataset.memory != StoreMemory::mapped;  // auto may copy
     const auto mapped = copied ? load.mapped : std::min(load.mapped, parts());
     std::uint64_t bytes = times(plus(plan_.store_bytes / parts(), 1), mapped);
     if (job_.partition.replicated_topology) {

@@ -28,15 +28,21 @@ void add_dataset(std::vector<SchemaRow>& rows) {
                   "which of the data's splits; \"\" is the default one",
                   {},
                   put<&Job::dataset, &DatasetJob::split>});
-  rows.push_back(
-      {"/dataset/memory",
-       choice_rule({"mapped", "copied"}),
-       value("\"mapped\""),
-       "share the files between processes through the page cache, or load them once per process",
-       {},
-       [](const Json& v, Job& job) {
-         job.dataset.memory = v == "copied" ? StoreMemory::copied : StoreMemory::mapped;
-       }});
+  rows.push_back({"/dataset/memory",
+                  choice_rule({"auto", "mapped", "copied"}),
+                  value("\"auto\""),
+                  "share the files between processes through the page cache, or copy them into "
+                  "huge pages of each "
+                  "process; auto: copied where that takes at most half of the host's free memory",
+                  {},
+                  [](const Json& v, Job& job) {
+                    if (v == "auto") {
+                      job.dataset.memory.reset();
+                    } else {
+                      job.dataset.memory =
+                          v == "copied" ? StoreMemory::copied : StoreMemory::mapped;
+                    }
+                  }});
 }
 
 /// Rows after the method and its options.

@@ -105,7 +105,7 @@ struct EndProcess {
   Errc code = Errc::ok;
   std::string why;
 };
-/// What the links of a process have carried.
+/// What the links of a process have carried, and what it holds.
 struct LinkTotals {
   std::uint64_t requests = 0;
   std::uint64_t resent = 0;
@@ -113,6 +113,7 @@ struct LinkTotals {
   std::uint64_t interruptions = 0;
   std::uint64_t max_in_flight_bytes = 0;
   std::uint64_t max_queued_bytes = 0;
+  std::uint64_t store_copied_bytes = 0;  ///< of parts that are not mapped
 
   static constexpr auto counters() {
     return std::to_array<Counter<LinkTotals>>(
@@ -121,7 +122,8 @@ struct LinkTotals {
          {"bytes", &LinkTotals::bytes},
          {"interruptions", &LinkTotals::interruptions},
          {"max_in_flight_bytes", &LinkTotals::max_in_flight_bytes, CounterSum::largest},
-         {"max_queued_bytes", &LinkTotals::max_queued_bytes, CounterSum::largest}});
+         {"max_queued_bytes", &LinkTotals::max_queued_bytes, CounterSum::largest},
+         {"store_copied_bytes", &LinkTotals::store_copied_bytes}});
   }
 };
 static_assert(sizeof(LinkTotals) == LinkTotals::counters().size() * sizeof(std::uint64_t),
