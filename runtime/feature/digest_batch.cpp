@@ -1,6 +1,8 @@
 #include "runtime/base/assert.hpp"
 #include "runtime/feature/batch.hpp"
 
+#include <algorithm>
+#include <array>
 #include <fmt/format.h>
 #include <optional>
 
@@ -10,12 +12,14 @@ namespace {
 /// The original ids of `places`, batch-local indices of nodes of one type.
 void add_originals(DigestBuilder& digest, const BatchRows& rows,
                    std::span<const std::uint32_t> places) {
-  std::vector<OriginalId> originals;
-  originals.reserve(places.size());
-  for (const std::uint32_t place : places) {
-    originals.push_back(rows.original_ids[place]);
+  digest.add(places.size());  // as one array, fed in pieces that stay in the cache
+  std::array<OriginalId, 1024> piece;
+  for (std::size_t first = 0; first < places.size(); first += piece.size()) {
+    const auto of_piece = places.subspan(first, std::min(piece.size(), places.size() - first));
+    std::ranges::transform(of_piece, piece.begin(),
+                           [&](std::uint32_t place) { return rows.original_ids[place]; });
+    digest.add_bytes(std::as_bytes(std::span(piece).first(of_piece.size())));
   }
-  digest.add_array(std::span<const OriginalId>(originals));
 }
 
 /// One hop along one edge type: neighbours per frontier node, their original ids, edge ids where
