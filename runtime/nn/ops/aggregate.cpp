@@ -43,6 +43,20 @@ const float* source_row(const LayerBlock& block, std::uint32_t edge, ConstMatrix
   return x.data + source * x.cols;
 }
 
+/// Starts to load the row that an edge a few ahead takes: sources lie far apart.
+void prefetch_ahead(const LayerBlock& block, std::uint32_t edge, std::uint32_t end, ConstMatrix x) {
+  constexpr std::uint32_t edges_ahead = 8;
+  constexpr std::size_t line_floats = 16;
+  constexpr std::size_t most_floats = 256;  // of long rows the processor loads the rest by itself
+  if (edge + edges_ahead >= end) {
+    return;
+  }
+  const float* row = x.data + block.sources[edge + edges_ahead] * x.cols;
+  for (std::size_t c = 0; c < std::min(x.cols, most_floats); c += line_floats) {
+    __builtin_prefetch(row + c);
+  }
+}
+
 /// max of one destination; [begin, end) is not empty.
 void aggregate_max(const LayerBlock& block, std::uint32_t begin, std::uint32_t end, ConstMatrix x,
                    float* out, std::uint32_t* argmax) {
@@ -67,6 +81,7 @@ TROUPE_HOT void aggregate_rows(Aggregator aggregator, const LayerBlock& block, s
                 "aggregate_rows", first, out.rows, block.num_dst, block.num_src, x.rows, x.cols,
                 out.cols);
   const std::size_t cols = x.cols;
+  const std::uint32_t last = block.offsets[first + out.rows];
   for (std::size_t r = 0; r < out.rows; ++r) {
     const std::uint32_t begin = block.offsets[first + r];
     const std::uint32_t end = block.offsets[first + r + 1];
@@ -83,8 +98,10 @@ TROUPE_HOT void aggregate_rows(Aggregator aggregator, const LayerBlock& block, s
       aggregate_max(block, begin, end, x, row, arg);
       continue;
     }
+    prefetch_ahead(block, begin, last, x);
     std::copy_n(source_row(block, begin, x), cols, row);
     for (std::uint32_t e = begin + 1; e < end; ++e) {
+      prefetch_ahead(block, e, last, x);
       add_row(source_row(block, e, x), row, cols);
     }
     if (aggregator == Aggregator::mean && end - begin > 1) {
