@@ -33,10 +33,11 @@ void begin(BatchServer* self, const Ref<SampleBatch>& request) {
     return;
   }
   ++state.open;
-  state.path->ask(state.next++, request, [self, promise](Result<Ref<ReadyBatch>> ready) mutable {
-    --self->state.open;
-    deliver(promise, std::move(ready));
-  });
+  state.path->ask(state.next++, request,
+                  [self, promise](const Result<Ref<ReadyBatch>>& ready) mutable {
+                    --self->state.open;
+                    deliver(promise, ready);
+                  });
 }
 
 void on_down(BatchServer* self, const caf::down_msg& down) {

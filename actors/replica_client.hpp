@@ -54,17 +54,16 @@ class ReplicaClient {
   /// \param then  takes a Result<Ref<Reply>>; errors are those of the replica; deadline_exceeded:
   ///   none answered within the recovery deadline
   template <class Reply, class Request, class Then>
-  void request(std::shared_ptr<const Replicas> to, const Ref<Request>& message, Then then) {
-    const auto count = to->actors.size();
-    start<Reply>({.to = std::move(to), .replicas = count}, message, std::move(then));
+  void request(const std::shared_ptr<const Replicas>& to, const Ref<Request>& message, Then then) {
+    start<Reply>({.to = to, .replicas = to->actors.size()}, message, std::move(then));
   }
 
   /// Sends `message` to the nearest replica alone.
   /// \param waits  for the replica to come back when it is lost
   template <class Reply, class Request, class Then>
-  void request_nearest(std::shared_ptr<const Replicas> to, bool waits, const Ref<Request>& message,
-                       Then then) {
-    start<Reply>({.to = std::move(to), .waits = waits}, message, std::move(then));
+  void request_nearest(const std::shared_ptr<const Replicas>& to, bool waits,
+                       const Ref<Request>& message, Then then) {
+    start<Reply>({.to = to, .waits = waits}, message, std::move(then));
   }
 
   /// One message to each replica of a thing.

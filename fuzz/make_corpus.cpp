@@ -71,7 +71,7 @@ void add_jobs(Corpus& corpus) {
     std::string path = key.pointer.substr(1);
     std::ranges::replace(path, '/', '.');
     const auto value = key.default_value == "required" ? "[1]" : key.default_value;
-    corpus.add("overrides", fmt::format("key{:02}", number++), path + "=" + value);
+    corpus.add("overrides", fmt::format("key{:02}", number++), fmt::format("{}={}", path, value));
   }
   corpus.add("overrides", "many", "seed=7\nsample.fanout=[1,2]\ndigest=off\ntrain.epochs=x\n");
 }

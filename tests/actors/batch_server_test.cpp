@@ -13,7 +13,6 @@ namespace troupe {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::Asked;
 using testing::ScriptedActor;
 
 ReadyBatch batch_of(std::uint64_t number) {

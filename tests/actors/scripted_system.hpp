@@ -63,7 +63,7 @@ class ScriptedSystem {
   ScriptedSystem() : system_(deterministic(config_)) {
     clock().current_time += std::chrono::hours(1);  // as CAF's own fixture: never at zero
   }
-  ~ScriptedSystem() {
+  ~ScriptedSystem() {  // NOLINT(bugprone-exception-escape): what it throws ends the test
     for (const auto& actor : actors_) {  // before what they still have to take: the fixture is gone
       caf::actor_cast<caf::abstract_actor*>(actor)->enqueue(
           nullptr, caf::make_message_id(caf::message_priority::high),

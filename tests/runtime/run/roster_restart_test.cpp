@@ -6,7 +6,6 @@
 namespace troupe {
 namespace {
 
-using testing::member;
 using Names = std::vector<std::string>;
 
 RosterOptions together(const std::string& placement = "collocated", bool manual = false) {
