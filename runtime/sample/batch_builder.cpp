@@ -419,7 +419,7 @@ std::vector<HopQuestion> BatchBuilder::questions() {
   return std::exchange(state_->pending, {});
 }
 
-Status BatchBuilder::answer(std::uint32_t question, std::shared_ptr<const HopReply> reply) {
+Status BatchBuilder::answer(std::uint32_t question, const std::shared_ptr<const HopReply>& reply) {
   return state_->take_reply(question, reply);
 }
 Status BatchBuilder::answer(std::uint32_t question, HopReply reply) {

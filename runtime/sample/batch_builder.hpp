@@ -70,7 +70,7 @@ class BatchBuilder {
   /// \errors invalid_argument: unknown or answered question (nothing changes); 2^32 or more nodes
   ///   or edges of one type; data_corruption: counts, ids or sizes that cannot be (named). After
   ///   the last two the builder must be dropped
-  Status answer(std::uint32_t question, std::shared_ptr<const HopReply> reply);
+  Status answer(std::uint32_t question, const std::shared_ptr<const HopReply>& reply);
   Status answer(std::uint32_t question, HopReply reply);
 
   /// All hops are in. An empty seed list is done at once.
