@@ -80,12 +80,30 @@ TEST_F(Program, QuickstartTrainsToTheAccuracyOfItsRecipe) {
     }
   }
   EXPECT_GT(r["epochs"][29]["rows"], r["epochs"][29]["rows_remote"]);
-  EXPECT_EQ(r["traffic"].size(), net::LinkTotals::counters().size());
+  EXPECT_EQ(r["traffic"].size(), net::LinkTotals::counters().size() - 1);
+  EXPECT_GT(r["store_copied_bytes"], 4'000'000) << "there is room for a small store";
   for (const char* key : {"stages", "traffic", "job", "build", "hardware", "sampling_version"}) {
     EXPECT_TRUE(r.contains(key)) << key;
   }
   EXPECT_NE(run.out.find("epoch 30/30"), std::string::npos);
   EXPECT_EQ(run.out.find('\r'), std::string::npos) << "live output in a pipe";
+}
+
+TEST_F(Program, AMappedStoreIsNotCopiedAndChangesNothing) {
+  const auto digest_with = [&](const char* memory, const char* launch, bool copied) {
+    const auto run =
+        troupe({"run", example("quickstart.json"), "--set", "output=" + output(), "--set",
+                "train.epochs=1", "--overwrite", "--set", std::string("dataset.memory=") + memory,
+                "--set", std::string("cluster.launch=") + launch});
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    const auto r = report();
+    EXPECT_EQ(r["store_copied_bytes"] > 0, copied) << memory << ", " << launch;
+    return r["digests"]["parameters"].get<std::string>();
+  };
+  const auto expected = digest_with("mapped", "simulate", false);
+  EXPECT_EQ(digest_with("copied", "simulate", true), expected);
+  EXPECT_EQ(digest_with("mapped", "local", false), expected);
+  EXPECT_EQ(digest_with("auto", "local", true), expected);
 }
 
 TEST_F(Program, PreparedStoresAreReused) {
