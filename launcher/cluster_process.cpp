@@ -8,8 +8,6 @@
 #include "actors/sampler.hpp"
 #include "actors/supervisor.hpp"
 #include "launcher/seconds.hpp"
-#include "runtime/base/free_memory.hpp"
-#include "runtime/job/store_memory.hpp"
 
 #include <caf/all.hpp>
 
@@ -57,12 +55,9 @@ ClusterProcess::ClusterProcess(ProcessId id, std::shared_ptr<const ClusterPlan> 
   context_->replicated = plan_->layout.servers_of(PartId{0}).size() > 1;
 }
 
-Status ClusterProcess::load(const PartitionedStore& on_disk) {
-  TROUPE_ASSIGN_OR_RETURN(const auto memory, store_memory(plan_->job, plan_->layout, on_disk,
-                                                          context_->host, free_memory_bytes()));
-  const auto store = on_disk.with_memory(memory);
+Status ClusterProcess::load(const PartitionedStore& store) {
   for (const auto part : plan().maps) {
-    if (memory == StoreMemory::copied) {
+    if (store.memory() == StoreMemory::copied) {
       TROUPE_ASSIGN_OR_RETURN(const auto bytes, store.part_bytes(part));
       copied_bytes_ += bytes;
     }

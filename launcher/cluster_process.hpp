@@ -33,7 +33,7 @@ class ClusterProcess : public std::enable_shared_from_this<ClusterProcess> {
                  std::shared_ptr<const ClusterHooks> hooks);
 
   /// Loads the parts that lie here.
-  Status load(const PartitionedStore& on_disk);
+  Status load(const PartitionedStore& store);
   /// Of parts that were copied into this process's memory, not mapped.
   std::uint64_t copied_bytes() const { return copied_bytes_; }
   /// From now on `other` is reached through `gate`, in place of an earlier one.

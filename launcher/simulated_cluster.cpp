@@ -5,6 +5,8 @@
 #include "launcher/cluster_plan.hpp"
 #include "launcher/cluster_process.hpp"
 #include "launcher/director_options.hpp"
+#include "runtime/base/free_memory.hpp"
+#include "runtime/job/store_memory.hpp"
 #include "runtime/wire/link_totals.hpp"
 
 #include <caf/all.hpp>
@@ -121,10 +123,13 @@ Result<std::unique_ptr<SimulatedCluster>> SimulatedCluster::create(const Job& jo
   state->runtime = &runtime;
   TROUPE_ASSIGN_OR_RETURN(state->plan, ClusterPlan::make(job, store, hooks));
   state->hooks = std::make_shared<const ClusterHooks>(std::move(hooks));
+  // Once, before the first of them copies anything.
+  TROUPE_ASSIGN_OR_RETURN(const auto memory, store_memory(job, state->plan->layout, store,
+                                                          HostId{0}, free_memory_bytes()));
   for (const auto& process : state->plan->layout.processes) {
     state->processes.push_back(
         std::make_shared<ClusterProcess>(process.id, state->plan, runtime, state->hooks));
-    TROUPE_RETURN_IF_ERROR(state->processes.back()->load(store));
+    TROUPE_RETURN_IF_ERROR(state->processes.back()->load(store.with_memory(memory)));
   }
   state->connect();
   for (const auto& process : state->processes) {

@@ -10,8 +10,10 @@
 #include "launcher/processes/director_link.hpp"
 #include "launcher/processes/store_identity.hpp"
 #include "launcher/rank_threads.hpp"
+#include "runtime/base/free_memory.hpp"
 #include "runtime/base/trace.hpp"
 #include "runtime/job/job_file.hpp"
+#include "runtime/job/store_memory.hpp"
 #include "runtime/run/state_pieces.hpp"
 #include "runtime/wire/messages.hpp"
 
@@ -173,7 +175,10 @@ Status MemberProcess::start(const net::Welcome& welcome) {
   runtime.start_compute(compute_threads(job.cluster, plan->layout.at(instance_.process).host));
   const auto process = std::make_shared<ClusterProcess>(instance_.process, plan, runtime, hooks);
   *process->generation() = welcome.generation;
-  TROUPE_RETURN_IF_ERROR(process->load(store));
+  TROUPE_ASSIGN_OR_RETURN(
+      const auto memory,
+      store_memory(job, plan->layout, store, process->plan().host, free_memory_bytes()));
+  TROUPE_RETURN_IF_ERROR(process->load(store.with_memory(memory)));
   copied_bytes_ = process->copied_bytes();
   auto options = plan->gate_options();
   options.generation = process->generation();
