@@ -1,5 +1,7 @@
 #include "runtime/base/buffer.hpp"
 
+#include "runtime/base/large_memory.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -7,7 +9,6 @@
 #include <map>
 #include <mutex>
 #include <new>
-#include <sys/mman.h>
 
 namespace troupe {
 namespace {
@@ -15,7 +16,6 @@ namespace {
 constexpr std::size_t alignment = 64;
 constexpr std::size_t limit_bytes = std::size_t{256} << 20;
 constexpr std::size_t smallest_kept = 4096;
-constexpr std::size_t huge_page = std::size_t{2} << 20;
 
 /// Freed blocks by size class. Small blocks are left to the allocator, which is as good at them.
 class BufferPool {
@@ -61,9 +61,10 @@ class BufferPool {
   /// Small blocks come with room to align them, not from the aligned new: that one takes a lock which
   /// all threads share, in glibc.
   static std::byte* allocate(std::size_t capacity) {
-    if (capacity >= huge_page) {
-      auto* block = static_cast<std::byte*>(::operator new (capacity, std::align_val_t{huge_page}));
-      ::madvise(block, capacity, MADV_HUGEPAGE);  // advice: it may be refused
+    if (capacity >= huge_page_bytes) {
+      auto* block =
+          static_cast<std::byte*>(::operator new (capacity, std::align_val_t{huge_page_bytes}));
+      advise_huge_pages(block, capacity);
       return block;
     }
     if (capacity >= smallest_kept) {
@@ -76,8 +77,8 @@ class BufferPool {
     return block;
   }
   static void release(std::byte* block, std::size_t capacity) noexcept {
-    if (capacity >= huge_page) {
-      return ::operator delete (block, std::align_val_t{huge_page});
+    if (capacity >= huge_page_bytes) {
+      return ::operator delete (block, std::align_val_t{huge_page_bytes});
     }
     if (capacity >= smallest_kept) {
       return ::operator delete (block, std::align_val_t{alignment});

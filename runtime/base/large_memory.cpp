@@ -4,17 +4,21 @@
 
 namespace troupe {
 
+void advise_huge_pages(void* block, std::size_t bytes) noexcept {
+  ::madvise(block, bytes, MADV_HUGEPAGE);
+}
+
 std::shared_ptr<std::byte> allocate_large(std::size_t bytes) {
-  constexpr std::size_t huge_page = std::size_t{2} << 20;
-  const bool large = bytes >= huge_page;
-  const auto alignment = std::align_val_t{large ? huge_page : 64};
-  const auto rounded = large ? (bytes + huge_page - 1) / huge_page * huge_page : bytes;
+  const bool large = bytes >= huge_page_bytes;
+  const auto alignment = std::align_val_t{large ? huge_page_bytes : 64};
+  const auto rounded =
+      large ? (bytes + huge_page_bytes - 1) / huge_page_bytes * huge_page_bytes : bytes;
   auto* block = static_cast<std::byte*>(::operator new(rounded, alignment, std::nothrow));
   if (block == nullptr) {
     return nullptr;
   }
   if (large) {
-    ::madvise(block, rounded, MADV_HUGEPAGE);  // advice: it may be refused
+    advise_huge_pages(block, rounded);
   }
   return {block, [alignment](std::byte* memory) { ::operator delete(memory, alignment); }};
 }

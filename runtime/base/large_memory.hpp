@@ -10,6 +10,11 @@
 
 namespace troupe {
 
+inline constexpr std::size_t huge_page_bytes = std::size_t{2} << 20;
+
+/// Asks the system to back a block with huge pages, which it may refuse.
+void advise_huge_pages(void* block, std::size_t bytes) noexcept;
+
 /// Aligned to 64 bytes, contents undefined; where it is large, whole huge pages, so that the system
 /// can back it with them. What is never touched takes no memory.
 /// \returns null where there is none

@@ -4,11 +4,10 @@
 /// holder keeps for the job.
 #include "runtime/base/buffer.hpp"
 #include "runtime/base/ids.hpp"
+#include "runtime/base/prefetch_row.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/graph/part.hpp"
 
-#include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -17,14 +16,6 @@ namespace troupe {
 
 /// Rows that are prefetched before the row that is copied or decoded.
 inline constexpr std::size_t rows_ahead = 8;
-/// Starts to load a row: all of it up to 1 KiB, beyond that the processor goes on by itself.
-inline void prefetch_row(std::span<const std::byte> row) {
-  constexpr std::size_t line_bytes = 64;
-  constexpr std::size_t most_bytes = 1024;
-  for (std::size_t byte = 0; byte < std::min(row.size(), most_bytes); byte += line_bytes) {
-    __builtin_prefetch(row.data() + byte);
-  }
-}
 
 /// Which table is read. Tensors are numbered by the job: tensor t holds the outputs of stage t-1
 /// during exact inference.

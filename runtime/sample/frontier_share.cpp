@@ -27,8 +27,8 @@ Status check_sizes(const FrontierShare& share, const HopSectionView& answer, boo
   return ok_status();
 }
 
-/// Counts against the fanout, and the place to go on against the counts: every answer must bring the
-/// question forward.
+/// Counts against the fanout, and the resume position against the counts: every answer covers more of
+/// the question.
 Status check_counts(const FrontierShare& share, const HopSectionView& answer, std::int32_t fanout) {
   const auto most = std::ranges::max(answer.counts);
   if (fanout != all_neighbours && most > static_cast<std::uint32_t>(fanout)) {

@@ -23,7 +23,7 @@ class FrontierShare {
   EdgeTypeId edge_type() const { return edge_type_; }
   /// Nodes without a whole answer.
   std::span<const NodeId> missing() const { return nodes_.subspan(covered_); }
-  /// Not 0: the answer of missing().front() goes on there.
+  /// Not 0: the list of missing().front() continues at this position.
   std::uint64_t resume_position() const { return resume_position_; }
   bool untouched() const { return answers_.empty(); }
   bool complete() const { return covered_ == nodes_.size(); }
@@ -35,8 +35,8 @@ class FrontierShare {
   };
   /// Takes an answer to missing().
   /// \param reply  keeps the answer alive
-  /// \errors data_corruption: sizes, counts or ids that cannot be; a place to go on that does not bring
-  ///   the question forward
+  /// \errors data_corruption: sizes, counts or ids that cannot be; a resume position that the counts
+  ///   do not give
   Status take(HopSectionView answer, std::shared_ptr<const HopReply> reply,
               const Expected& expected);
 

@@ -1,6 +1,7 @@
 #include "runtime/nn/ops/aggregate.hpp"
 
 #include "runtime/base/hot.hpp"
+#include "runtime/base/prefetch_row.hpp"
 #include "runtime/nn/ops/row_kernels.hpp"
 
 #include <algorithm>
@@ -46,14 +47,9 @@ const float* source_row(const LayerBlock& block, std::uint32_t edge, ConstMatrix
 /// Starts to load the row that an edge a few ahead takes: sources lie far apart.
 void prefetch_ahead(const LayerBlock& block, std::uint32_t edge, std::uint32_t end, ConstMatrix x) {
   constexpr std::uint32_t edges_ahead = 8;
-  constexpr std::size_t line_floats = 16;
-  constexpr std::size_t most_floats = 256;  // of long rows the processor loads the rest by itself
-  if (edge + edges_ahead >= end) {
-    return;
-  }
-  const float* row = x.data + block.sources[edge + edges_ahead] * x.cols;
-  for (std::size_t c = 0; c < std::min(x.cols, most_floats); c += line_floats) {
-    __builtin_prefetch(row + c);
+  if (edge + edges_ahead < end) {
+    const float* row = x.data + block.sources[edge + edges_ahead] * x.cols;
+    prefetch_row(std::as_bytes(std::span(row, x.cols)));
   }
 }
 
