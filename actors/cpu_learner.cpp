@@ -45,7 +45,7 @@ void compute(CpuLearner* self, Work work, bool applies = false) {
     auto& state = self->state;
     state.busy = true;
     state.applying = applies;
-    offload(
+    offload_first(
         self, *state.executor,
         [learner = state.learner, executor = state.executor,
          work = std::move(work)]() -> Result<Reply> { return work(*learner, *executor); },

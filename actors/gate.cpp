@@ -85,7 +85,7 @@ void Gate::request(caf::strong_actor_ptr proxy, std::uint64_t target, caf::mailb
   const auto deadline = entry->long_running ? options_.long_deadline : options_.endpoint.deadline;
   endpoint_->request(
       std::move(frame), reply_bytes,
-      [entry, proxy = std::move(proxy), requester, id](Result<net::Frame> reply) {
+      [entry, proxy = std::move(proxy), requester, id](const Result<net::Frame>& reply) {
         if (!reply) {
           return answer_requester(proxy, requester, id, error_message(reply.error()));
         }

@@ -81,7 +81,7 @@ class Gate final : public net::RequestHandler, public std::enable_shared_from_th
   bool wait_closed(std::chrono::milliseconds timeout);
   net::EndpointStats stats() const;
 
-  void on_request(net::Frame frame) override;
+  void on_request(net::Frame&& frame) override;
   void on_ending(const Error& why) override;
   void on_link_down(const Error& why) override;
 

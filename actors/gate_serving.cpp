@@ -52,7 +52,7 @@ void Gate::take_actor_down(const net::Frame& frame) {
   endpoint_->reply(frame.head, net::to_frame(net::Done{}));
 }
 
-void Gate::on_request(net::Frame frame) {
+void Gate::on_request(net::Frame&& frame) {
   const auto head = frame.head;
   if (head.method == net::Wire<net::ActorDown>::method) {
     return take_actor_down(frame);

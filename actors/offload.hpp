@@ -23,20 +23,31 @@ struct Continuation {
 /// The handler that every actor which offloads has in its behavior.
 inline constexpr auto run_continuation = [](const Ref<Continuation>& rest) { rest->run(); };
 
+/// `work`, and then `then(result)` inside `self`, as one task.
+template <class Self, class Work, class Then>
+auto offloaded(Self* self, Work work, Then then) {
+  return [handle = caf::actor_cast<caf::actor>(self), work = std::move(work),
+          then = std::move(then)]() mutable {
+    using Value = decltype(work());
+    auto value = std::make_shared<Value>(work());
+    caf::anon_send(handle, Ref<Continuation>(Continuation{
+                               [then = std::move(then), value = std::move(value)]() mutable {
+                                 then(std::move(*value));
+                               }}));
+  };
+}
+
 /// Runs `work` on the executor, then `then(result)` inside `self`. If the actor ended meanwhile,
 /// `then` never runs.
 template <class Self, class Work, class Then>
 void offload(Self* self, Executor& executor, Work work, Then then) {
-  auto handle = caf::actor_cast<caf::actor>(self);
-  executor.post(
-      [handle = std::move(handle), work = std::move(work), then = std::move(then)]() mutable {
-        using Value = decltype(work());
-        auto value = std::make_shared<Value>(work());
-        caf::anon_send(handle, Ref<Continuation>(Continuation{
-                                   [then = std::move(then), value = std::move(value)]() mutable {
-                                     then(std::move(*value));
-                                   }}));
-      });
+  executor.post(offloaded(self, std::move(work), std::move(then)));
+}
+
+/// The same before what waits for the executor: other ranks wait for this.
+template <class Self, class Work, class Then>
+void offload_first(Self* self, Executor& executor, Work work, Then then) {
+  executor.post_first(offloaded(self, std::move(work), std::move(then)));
 }
 
 }  // namespace troupe

@@ -46,7 +46,7 @@ class Replies {
 class LinkAnswers final : public LinkEvents {
  public:
   explicit LinkAnswers(std::shared_ptr<Link> link) : link_(std::move(link)) {}
-  void on_frame(Frame frame) override { link_->send(replies_.to(frame)); }
+  void on_frame(Frame&& frame) override { link_->send(replies_.to(frame)); }
   void on_down(const Error&) override {}
 
  private:
@@ -56,7 +56,7 @@ class LinkAnswers final : public LinkEvents {
 
 class EndpointAnswers final : public RequestHandler {
  public:
-  void on_request(Frame frame) override {
+  void on_request(Frame&& frame) override {
     if (const auto to = endpoint.lock()) {
       to->reply(frame.head, replies_.to(frame));
     }
@@ -139,7 +139,7 @@ class LinkClient final : public LinkedClient {
  private:
   struct Events final : LinkEvents {
     explicit Events(LinkClient& c) : client(c) {}
-    void on_frame(Frame) override { client.answered(); }
+    void on_frame(Frame&&) override { client.answered(); }
     void on_down(const Error&) override { client.down_.set_value(); }
     LinkClient& client;
   };
@@ -161,7 +161,7 @@ class EndpointClient final : public LinkedClient {
 
  private:
   struct Handler final : RequestHandler {
-    void on_request(Frame) override {}
+    void on_request(Frame&&) override {}
     void on_link_down(const Error&) override { down.set_value(); }
     std::promise<void> down;
   };

@@ -39,14 +39,27 @@ void ComputePool::stop() {
 }
 
 void ComputePool::post(Task task) {
+  put(in_order, std::move(task));
+}
+
+void ComputePool::post_first(Task task) {
+  put(first, std::move(task));
+}
+
+void ComputePool::put(Queue queue, Task task) {
   {
     const std::lock_guard guard(mutex_);
     if (stop_) {
       return;
     }
-    tasks_.push_back(std::move(task));
+    queues_[queue].push_back(std::move(task));
   }
   wake_.notify_one();
+}
+
+std::deque<Executor::Task>* ComputePool::waiting() {
+  const auto found = std::ranges::find_if_not(queues_, &std::deque<Task>::empty);
+  return found == queues_.end() ? nullptr : &*found;
 }
 
 void ComputePool::run() {
@@ -55,13 +68,13 @@ void ComputePool::run() {
     Task task;
     {
       std::unique_lock guard(mutex_);
-      wake_.wait(guard, [this] { return stop_ || !urgent_.empty() || !tasks_.empty(); });
-      auto& queue = urgent_.empty() ? tasks_ : urgent_;
-      if (queue.empty()) {
+      wake_.wait(guard, [this] { return stop_ || waiting() != nullptr; });
+      auto* queue = waiting();
+      if (queue == nullptr) {
         return;
       }
-      task = std::move(queue.front());
-      queue.pop_front();
+      task = std::move(queue->front());
+      queue->pop_front();
     }
     task();
   }
@@ -110,7 +123,7 @@ void ComputePool::parallel_for(std::size_t n, const std::function<void(std::size
   {
     const std::lock_guard guard(mutex_);
     for (std::size_t i = 0; i < helpers; ++i) {
-      urgent_.emplace_back([loop] { loop->work(); });
+      queues_[loops].emplace_back([loop] { loop->work(); });
     }
   }
   wake_.notify_all();

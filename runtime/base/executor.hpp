@@ -3,12 +3,15 @@
 /// Where computations run. `ComputePool` has threads; `InlineExecutor` runs everything on the
 /// caller's thread, for tests on one thread. Both give the same bits: work is cut into chunks by
 /// shape alone and each chunk is computed by one thread.
+#include <array>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace troupe {
@@ -22,6 +25,9 @@ class Executor {
   /// Never refuses: whoever posts bounds what it has under way (an actor by the requests it
   /// admits).
   virtual void post(Task task) = 0;
+  /// The same, before everything that post() was given and that waits; in what order is up to an
+  /// executor without threads. For what others wait for: a step of a trainer, not a batch ahead.
+  virtual void post_first(Task task) { post(std::move(task)); }
 
   /// Calls `body(i)` for all i in [0, n), each once, on any threads, and returns when all are done.
   /// May be called from a task: the caller takes part, so it ends even when all threads are busy.
@@ -43,7 +49,7 @@ class InlineExecutor final : public Executor {
   std::size_t concurrency() const override { return 1; }
 };
 
-/// A fixed number of threads behind one queue.
+/// A fixed number of threads behind shared queues.
 /// Lifecycle:  threads start in the constructor; stop(), or else the destructor, runs what is
 ///   queued, then joins
 /// Threads:    all members from any thread
@@ -57,6 +63,7 @@ class ComputePool final : public Executor {
   ComputePool& operator=(const ComputePool&) = delete;
 
   void post(Task task) override;
+  void post_first(Task task) override;
   void parallel_for(std::size_t n, const std::function<void(std::size_t)>& body) override;
   std::size_t concurrency() const override { return threads_.size(); }
   /// Runs what is queued and ends the threads; afterwards post() drops its task and parallel_for()
@@ -64,13 +71,21 @@ class ComputePool final : public Executor {
   void stop();
 
  private:
+  /// The order in which threads take what waits.
+  enum Queue : std::uint8_t {
+    loops,  ///< helpers of a parallel_for under way, so that what began ends
+    first,
+    in_order,
+  };
+  static constexpr std::size_t num_queues = 3;
+
+  void put(Queue queue, Task task);
+  std::deque<Task>* waiting();  ///< the queue whose turn it is; none: nothing waits
   void run();
 
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::deque<Task>
-      urgent_;  ///< helpers of a parallel_for under way: before new work, so that what began ends
-  std::deque<Task> tasks_;
+  std::array<std::deque<Task>, num_queues> queues_;
   bool stop_ = false;
   std::vector<std::jthread> threads_;
 };

@@ -18,18 +18,18 @@ bool worth_another_link(const Error& why) {
 }
 
 /// Whether an answer breaks what its request announced. A failure may take its largest size.
-bool is_oversized(const Frame& answer, std::uint64_t announced) {
-  switch (answer.head.kind) {
+bool is_oversized(FrameKind kind, std::uint64_t bytes, std::uint64_t announced) {
+  switch (kind) {
     case FrameKind::failure:
-      return answer.size_bytes() > std::max(announced, largest_failure_bytes);
+      return bytes > std::max(announced, largest_failure_bytes);
     case FrameKind::too_large:
       return true;
     default:
-      return answer.size_bytes() > announced;
+      return bytes > announced;
   }
 }
 
-Error oversized(const Frame& answer, std::uint64_t announced) {
+Error oversized_answer(const Frame& answer, std::uint64_t announced) {
   const bool size_only = answer.head.kind == FrameKind::too_large;
   return {
       Errc::data_corruption,
@@ -46,7 +46,7 @@ class Endpoint::Port final : public LinkEvents {
  public:
   Port(std::shared_ptr<Endpoint> endpoint, std::uint64_t number)
       : endpoint_(std::move(endpoint)), number_(number) {}
-  void on_frame(Frame frame) override { endpoint_->on_frame(number_, std::move(frame)); }
+  void on_frame(Frame&& frame) override { endpoint_->on_frame(number_, std::move(frame)); }
   void on_down(const Error& why) override { endpoint_->on_down(number_, why); }
 
  private:
@@ -95,7 +95,7 @@ bool Endpoint::interrupted() const {
 
 // ---- requesting ----
 
-void Endpoint::request(Frame frame, std::uint64_t reply_bytes, Answer answer,
+void Endpoint::request(Frame&& frame, std::uint64_t reply_bytes, Answer answer,
                        std::optional<Clock::duration> deadline) {
   auto& s = *state_;
   const std::uint64_t bytes = frame.size_bytes();
@@ -170,15 +170,17 @@ void Endpoint::tick(Clock::time_point scheduled) {
   }
 }
 
-void Endpoint::on_answer(std::uint64_t link_number, Frame frame) {
+void Endpoint::on_answer(std::uint64_t link_number, Frame&& frame) {
   auto& s = *state_;
-  State::Entry entry;
+  const auto bytes = frame.size_bytes();
+  State::Entries::node_type node;  // let go without the lock
+  bool oversized = false;
   {
     const std::lock_guard guard(s.mutex);
     if (!s.is_current(link_number)) {
       return;
     }
-    s.stats.bytes_received += frame.size_bytes();
+    s.stats.bytes_received += bytes;
     const auto place = s.entries.find(frame.head.request);
     if (place == s.entries.end() || !place->second.sent) {
       ++s.stats.dropped;
@@ -189,12 +191,14 @@ void Endpoint::on_answer(std::uint64_t link_number, Frame frame) {
       return take_size(place->first, frame.head.max_reply_bytes);
     }
     ++s.stats.replies;
-    entry = s.release(place, frame.size_bytes());
-    s.send_queued(s.lanes[entry.lane]);
-    s.stats.oversized += is_oversized(frame, entry.most_reply_bytes) ? 1U : 0U;
+    oversized = is_oversized(frame.head.kind, bytes, place->second.most_reply_bytes);
+    s.stats.oversized += oversized ? 1U : 0U;
+    node = s.release(place, bytes);
+    s.send_queued(s.lanes[node.mapped().lane]);
   }
-  if (is_oversized(frame, entry.most_reply_bytes)) {
-    entry.answer(oversized(frame, entry.most_reply_bytes));
+  const auto& entry = node.mapped();
+  if (oversized) {
+    entry.answer(oversized_answer(frame, entry.most_reply_bytes));
   } else if (frame.head.kind == FrameKind::failure) {
     entry.answer(decode_error(frame));
   } else {
@@ -276,7 +280,7 @@ void Endpoint::close(Error why) {
   }
 }
 
-void Endpoint::on_frame(std::uint64_t link_number, Frame frame) {
+void Endpoint::on_frame(std::uint64_t link_number, Frame&& frame) {
   switch (frame.head.kind) {
     case FrameKind::request:
       return on_request(link_number, std::move(frame));

@@ -106,7 +106,7 @@ class RequestHandler {
   virtual ~RequestHandler() = default;
   /// A request: answer it with reply() or fail(), on any thread, once. One that was answered while
   /// the link broke comes again, with the same id.
-  virtual void on_request(Frame frame) = 0;
+  virtual void on_request(Frame&& frame) = 0;
   /// There will be no link any more; pending requests are answered after this.
   virtual void on_ending(const Error& /*why*/) {}
   /// There is no link any more and there will be none. Every pending request was answered before.
@@ -158,12 +158,12 @@ class Endpoint final : public std::enable_shared_from_this<Endpoint> {
   ///   the size cannot be known an estimate: a larger answer takes one round trip more
   /// \param deadline from now, instead of the one of the options: for requests that take long by
   ///   nature, such as an epoch
-  void request(Frame frame, std::uint64_t reply_bytes, Answer answer,
+  void request(Frame&& frame, std::uint64_t reply_bytes, Answer answer,
                std::optional<Clock::duration> deadline = std::nullopt);
 
   /// Answers request `to` (its header as it came). Ignored if `to` was answered before or the
   /// endpoint is down; while interrupted the answer is dropped, and the peer asks again.
-  void reply(const FrameHeader& to, Frame frame);
+  void reply(const FrameHeader& to, Frame&& frame);
   void fail(const FrameHeader& to, const Error& why);
 
   EndpointStats stats() const;
@@ -174,15 +174,15 @@ class Endpoint final : public std::enable_shared_from_this<Endpoint> {
   void listen();                           // under the lock: starts the link
   void arm_tick();                         // under the lock
   void tick(Clock::time_point scheduled);  // answers what is past its deadline
-  void on_frame(std::uint64_t link_number, Frame frame);
-  void on_answer(std::uint64_t link_number, Frame frame);
-  void on_request(std::uint64_t link_number, Frame frame);
+  void on_frame(std::uint64_t link_number, Frame&& frame);
+  void on_answer(std::uint64_t link_number, Frame&& frame);
+  void on_request(std::uint64_t link_number, Frame&& frame);
   void take_size(std::uint64_t id, std::uint64_t bytes);  // under the lock
   bool admit(const Frame& frame);                         // under the lock
-  void keep_answer(std::uint64_t id, Frame frame);        // under the lock
+  void keep_answer(std::uint64_t id, Frame&& frame);      // under the lock
   void give_kept(std::uint64_t id);                       // under the lock
   void drop_kept(std::uint64_t id);
-  void answer_peer(const FrameHeader& to, FrameKind kind, Frame frame);
+  void answer_peer(const FrameHeader& to, FrameKind kind, Frame&& frame);
   void on_down(std::uint64_t link_number, const Error& why);
   void interrupt(const Error& why);  // under the lock
   void give_up(std::uint64_t link_number);

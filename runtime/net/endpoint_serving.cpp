@@ -6,7 +6,7 @@
 
 namespace troupe::net {
 
-void Endpoint::on_request(std::uint64_t link_number, Frame frame) {
+void Endpoint::on_request(std::uint64_t link_number, Frame&& frame) {
   auto& s = *state_;
   std::shared_ptr<RequestHandler> handler;
   {
@@ -55,7 +55,7 @@ bool Endpoint::admit(const Frame& frame) {
   return false;
 }
 
-void Endpoint::answer_peer(const FrameHeader& to, FrameKind kind, Frame frame) {
+void Endpoint::answer_peer(const FrameHeader& to, FrameKind kind, Frame&& frame) {
   auto& s = *state_;
   frame.head.kind = kind;
   frame.head.target = 0;
@@ -78,7 +78,7 @@ void Endpoint::answer_peer(const FrameHeader& to, FrameKind kind, Frame frame) {
   }
 }
 
-void Endpoint::keep_answer(std::uint64_t id, Frame frame) {
+void Endpoint::keep_answer(std::uint64_t id, Frame&& frame) {
   auto& s = *state_;
   auto& serving = s.serving.at(id);
   s.serving_bytes -= std::exchange(serving.bytes, frame.size_bytes());
@@ -127,7 +127,7 @@ void Endpoint::drop_kept(std::uint64_t id) {
   }
 }
 
-void Endpoint::reply(const FrameHeader& to, Frame frame) {
+void Endpoint::reply(const FrameHeader& to, Frame&& frame) {
   answer_peer(to, FrameKind::reply, std::move(frame));
 }
 

@@ -43,12 +43,12 @@ void Endpoint::State::after(Clock::duration delay, std::function<void()> f) {
   }
 }
 
-void Endpoint::State::send(Frame frame) {
+void Endpoint::State::send(Frame&& frame) {
   stats.bytes_sent += frame.size_bytes();
   link->send(std::move(frame));
 }
 
-void Endpoint::State::transmit(Entry& entry, Frame frame) {
+void Endpoint::State::transmit(Entry& entry, Frame&& frame) {
   auto& lane = lanes[entry.lane];
   entry.sent = true;
   entry.again = frame;  // segments are shared
@@ -62,7 +62,7 @@ void Endpoint::State::transmit(Entry& entry, Frame frame) {
   send(std::move(frame));
 }
 
-void Endpoint::State::enqueue(std::uint64_t id, Frame frame) {
+void Endpoint::State::enqueue(std::uint64_t id, Frame&& frame) {
   auto& lane = lanes[entries.at(id).lane];
   const auto bytes = frame.size_bytes();
   lane.queued_bytes += bytes;
@@ -75,7 +75,7 @@ void Endpoint::State::resend() {
   for (auto& [id, entry] : entries) {
     if (entry.sent) {
       ++stats.resent;
-      send(*entry.again);
+      send(Frame(*entry.again));
     }
   }
   for (auto& lane : lanes) {
@@ -119,11 +119,11 @@ void Endpoint::State::land(const Entry& entry, std::uint64_t answer_bytes) {
   }
 }
 
-Endpoint::State::Entry Endpoint::State::release(std::map<std::uint64_t, Entry>::iterator place,
-                                                std::uint64_t answer_bytes) {
-  const std::uint64_t id = place->first;
-  Entry entry = std::move(place->second);
-  entries.erase(place);
+Endpoint::State::Entries::node_type Endpoint::State::release(Entries::iterator place,
+                                                             std::uint64_t answer_bytes) {
+  auto node = entries.extract(place);
+  const std::uint64_t id = node.key();
+  const Entry& entry = node.mapped();
   deadlines.erase({entry.deadline, id});
   auto& lane = lanes[entry.lane];
   if (entry.sent) {
@@ -131,14 +131,15 @@ Endpoint::State::Entry Endpoint::State::release(std::map<std::uint64_t, Entry>::
   } else if (const auto waiting = lane.queue.extract(id)) {
     lane.queued_bytes -= waiting.mapped().size_bytes();
   }
-  return entry;
+  return node;
 }
 
 Endpoint::State::Answers Endpoint::State::take_expired(Clock::time_point now) {
   Answers expired;
   while (!deadlines.empty() && deadlines.begin()->first <= now) {
     const auto id = deadlines.begin()->second;
-    Entry entry = release(entries.find(id));
+    const auto node = release(entries.find(id));
+    Entry& entry = node.mapped();
     ++stats.expired;
     const auto state =
         interrupted_at

@@ -64,6 +64,7 @@ struct Endpoint::State {
     std::uint64_t most_reply_bytes = 0;
     std::optional<Frame> kept;  // the answer, which is larger than that
   };
+  using Entries = std::map<std::uint64_t, Entry>;  // by request id
   using Answers = std::vector<std::pair<Answer, Error>>;
 
   State(std::shared_ptr<Link> l, std::shared_ptr<RequestHandler> h, EndpointOptions o);
@@ -73,9 +74,9 @@ struct Endpoint::State {
   Clock::time_point now() const;
   void after(Clock::duration delay, std::function<void()> f);
 
-  void send(Frame frame);  // \requires a link
-  void transmit(Entry& entry, Frame frame);
-  void enqueue(std::uint64_t id, Frame frame);
+  void send(Frame&& frame);  // \requires a link
+  void transmit(Entry& entry, Frame&& frame);
+  void enqueue(std::uint64_t id, Frame&& frame);
   void resend();
   bool window_has_room(const Lane& lane, std::uint64_t cost) const;
   void send_queued(Lane& lane);
@@ -83,7 +84,7 @@ struct Endpoint::State {
   /// \param answer_bytes  of the frame that came for it; 0: none
   void land(const Entry& entry, std::uint64_t answer_bytes);
   /// Takes an entry out and frees its share of the window or the queue; send_queued() may follow.
-  Entry release(std::map<std::uint64_t, Entry>::iterator place, std::uint64_t answer_bytes = 0);
+  Entries::node_type release(Entries::iterator place, std::uint64_t answer_bytes = 0);
   Answers take_expired(Clock::time_point now);
   Error refusal(const Lane& lane, const Entry& entry, std::uint64_t bytes) const;
   Error lost(Clock::time_point now) const;  // \requires interrupted
@@ -101,7 +102,7 @@ struct Endpoint::State {
 
   // Requesting side.
   std::uint64_t next_request = 1;
-  std::map<std::uint64_t, Entry> entries;  // by request id
+  Entries entries;
   std::set<std::pair<Clock::time_point, std::uint64_t>> deadlines;
   std::optional<Clock::time_point> tick_at;
   std::array<Lane, traffic_classes> lanes;

@@ -17,7 +17,7 @@ namespace troupe::net {
 class LinkEvents {
  public:
   virtual ~LinkEvents() = default;
-  virtual void on_frame(Frame frame) = 0;      ///< see Link: Ordering
+  virtual void on_frame(Frame&& frame) = 0;    ///< see Link: Ordering
   virtual void on_down(const Error& why) = 0;  ///< exactly once; nothing follows
 };
 
@@ -33,7 +33,7 @@ class Link {
  public:
   virtual ~Link() = default;
   virtual void start(std::shared_ptr<LinkEvents> events) = 0;
-  virtual void send(Frame frame) = 0;         ///< dropped silently after close()
+  virtual void send(Frame&& frame) = 0;       ///< dropped silently after close()
   virtual void close(Error why) = 0;          ///< on_down(why) follows at both ends
   virtual Clock::time_point now() const = 0;  ///< virtual in a simulation
   virtual void after(Clock::duration delay,

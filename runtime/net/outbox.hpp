@@ -13,7 +13,7 @@ namespace troupe::net {
 /// Threads: push(), take() and drop() under the link's lock; pour() on the network thread, without it
 class Outbox {
  public:
-  void push(Frame frame) { sent_.push_back(std::move(frame)); }
+  void push(Frame&& frame) { sent_.push_back(std::move(frame)); }
   /// Moves what was pushed to where pour() finds it. \returns whether there is any
   bool take() {
     taken_.swap(sent_);

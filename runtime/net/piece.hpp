@@ -72,7 +72,7 @@ class PieceSpans {
 /// Threads: one at a time (the link's lock or network thread).
 class PieceWriter {
  public:
-  void push(Frame frame);  ///< seals it
+  void push(Frame&& frame);  ///< seals it
   bool empty() const;
   std::uint64_t queued_bytes() const;
 

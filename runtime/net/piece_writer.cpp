@@ -54,7 +54,7 @@ std::vector<std::byte> goodbye_piece(const Error& why) {
 
 // ---- writing ----
 
-void PieceWriter::push(Frame frame) {
+void PieceWriter::push(Frame&& frame) {
   auto outgoing = spare_.empty() ? std::make_unique<Outgoing>() : std::move(spare_.back());
   if (!spare_.empty()) {
     spare_.pop_back();

@@ -14,7 +14,7 @@ class SimLink final : public Link {
  public:
   SimLink(std::shared_ptr<SimWire> wire, std::size_t end) : wire_(std::move(wire)), end_(end) {}
   void start(std::shared_ptr<LinkEvents> events) override { wire_->start(end_, std::move(events)); }
-  void send(Frame frame) override { wire_->send(end_, std::move(frame)); }
+  void send(Frame&& frame) override { wire_->send(end_, std::move(frame)); }
   void close(Error why) override { wire_->close(std::move(why)); }
   Clock::time_point now() const override { return wire_->now(); }
   void after(Clock::duration delay, std::function<void()> f) override {
@@ -80,7 +80,7 @@ void SimWire::set_bandwidth(double bytes_per_second) {
 
 // ---- sending ----
 
-void SimWire::send(std::size_t end, Frame frame) {
+void SimWire::send(std::size_t end, Frame&& frame) {
   const std::lock_guard guard(mutex_);
   if (closing_) {
     return;

@@ -23,7 +23,7 @@ class SimWire : public std::enable_shared_from_this<SimWire> {
   SimWire(SimDriver& driver, const SimLinkOptions& options);
 
   void start(std::size_t end, std::shared_ptr<LinkEvents> events);
-  void send(std::size_t end, Frame frame);
+  void send(std::size_t end, Frame&& frame);
   void close(Error why);
   /// As close(), but each end learns of it after its own time, and what is on the wire may be lost.
   void cut(Error why, const SimCut& how);

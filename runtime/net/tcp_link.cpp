@@ -71,7 +71,7 @@ void TcpLink::after(Clock::duration delay, std::function<void()> f) {
 
 // ---- writing ----
 
-void TcpLink::send(Frame frame) {
+void TcpLink::send(Frame&& frame) {
   const std::lock_guard guard(mutex_);
   if (closing_) {
     return;

@@ -31,7 +31,7 @@ class TcpLink final : public Link,
   TcpLink(std::shared_ptr<TcpIo::State> io, std::unique_ptr<TcpStream> stream, std::string name,
           const TcpOptions& options);
   void start(std::shared_ptr<LinkEvents> events) override;
-  void send(Frame frame) override;
+  void send(Frame&& frame) override;
   void close(Error why) override;
   Clock::time_point now() const override { return Clock::now(); }
   void after(Clock::duration delay, std::function<void()> f) override;

@@ -80,7 +80,7 @@ void UcxLink::after(Clock::duration delay, std::function<void()> f) {
 
 // ---- which way ----
 
-void UcxLink::on_frame(Frame frame) {
+void UcxLink::on_frame(Frame&& frame) {
   if (frame.head.method == offer_method) {
     return take_offer(frame);
   }
@@ -145,7 +145,7 @@ void UcxLink::go(Way way) {
 
 // ---- frames ----
 
-void UcxLink::send(Frame frame) {
+void UcxLink::send(Frame&& frame) {
   const std::lock_guard guard(mutex_);
   if (closing_) {
     return;

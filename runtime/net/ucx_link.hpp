@@ -33,13 +33,13 @@ class UcxLink final : public Link,
           const TcpOptions& options, const OfferSeal& seal);
 
   void start(std::shared_ptr<LinkEvents> events) override;
-  void send(Frame frame) override;
+  void send(Frame&& frame) override;
   void close(Error why) override;
   Clock::time_point now() const override { return Clock::now(); }
   void after(Clock::duration delay, std::function<void()> f) override;
 
   // Of the TCP link.
-  void on_frame(Frame frame) override;
+  void on_frame(Frame&& frame) override;
   void on_down(const Error& why) override;
   // Of the lane.
   void fill(TcpBatch& batch) override;

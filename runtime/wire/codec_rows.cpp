@@ -32,6 +32,7 @@ Result<RowRequest> read_row_request(const Frame& frame, wire::RowRequest::Reader
   IdUnpacker nodes(ids, "RowRequest");
   const auto section_list = in.getSections();
   TROUPE_RETURN_IF_ERROR(check_entries("RowRequest", "sections", section_list.size()));
+  out.sections.reserve(section_list.size());
   for (const auto section : section_list) {
     auto& of_type = out.sections.emplace_back();
     of_type.node_type = static_cast<NodeTypeId>(section.getNodeType());
@@ -53,6 +54,7 @@ Result<RowReply> read_row_reply(const Frame& frame, wire::RowReply::Reader in) {
   RowReply out;
   const auto section_list = in.getSections();
   TROUPE_RETURN_IF_ERROR(check_entries("RowReply", "sections", section_list.size()));
+  out.sections.reserve(section_list.size());
   for (const auto section : section_list) {
     out.sections.push_back({.nodes = section.getNodes(),
                             .row_bytes = section.getRowBytes(),

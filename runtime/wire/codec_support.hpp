@@ -47,6 +47,9 @@ class SegmentReader {
   Result<IdList> ids(std::size_t i, std::uint64_t width_bytes) const;
   template <class T>
   Result<std::vector<T>> vector(std::size_t i) const {
+    if (i >= frame_.segments.size()) {
+      return std::vector<T>{};
+    }
     TROUPE_ASSIGN_OR_RETURN(const Segment segment, elements(i, sizeof(T)));
     const auto values = segment.as<T>();
     return std::vector<T>(values.begin(), values.end());

@@ -77,7 +77,7 @@ class Host : public std::enable_shared_from_this<Host> {
 
  private:
   struct Port final : RequestHandler {
-    void on_request(Frame frame) override {
+    void on_request(Frame&& frame) override {
       if (const auto h = host.lock()) {
         h->serve(endpoint, frame.head);
       }
@@ -231,7 +231,7 @@ struct Pace {
 class Server final : public RequestHandler {
  public:
   explicit Server(std::size_t most) : zeros_(zeros(most)) {}
-  void on_request(Frame frame) override {
+  void on_request(Frame&& frame) override {
     Frame reply;
     reply.head.traffic = frame.head.traffic;
     reply.segments.push_back({zeros_.owner, zeros_.bytes.first(frame.head.method)});

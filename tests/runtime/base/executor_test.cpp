@@ -5,6 +5,7 @@
 #include <atomic>
 #include <latch>
 #include <set>
+#include <string>
 
 namespace troupe {
 namespace {
@@ -62,6 +63,27 @@ TEST(ComputePool, TasksMayRunLoopsEvenWhenAllThreadsAreBusy) {
   }
   done.wait();
   EXPECT_EQ(calls.load(), tasks * 50);
+}
+
+TEST(ComputePool, WhatIsPostedFirstRunsBeforeWhatWaits) {
+  ComputePool pool(1);
+  std::latch begun(1);
+  std::latch go_on(1);
+  std::string order;
+  pool.post([&] {
+    begun.count_down();
+    go_on.wait();
+  });
+  begun.wait();
+  const auto note = [&order](char name) { return [&order, name] { order += name; }; };
+  pool.post(note('a'));
+  pool.post(note('b'));
+  pool.post_first(note('1'));
+  pool.post(note('c'));
+  pool.post_first(note('2'));
+  go_on.count_down();
+  pool.stop();
+  EXPECT_EQ(order, "12abc");
 }
 
 TEST(ComputePool, TheDestructorRunsWhatIsQueued) {

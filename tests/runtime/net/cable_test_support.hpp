@@ -16,7 +16,7 @@ namespace troupe::net {
 /// Remembers interruptions too.
 class RecoveringHandler final : public RequestHandler {
  public:
-  void on_request(Frame frame) override { requests.push_back(std::move(frame)); }
+  void on_request(Frame&& frame) override { requests.push_back(std::move(frame)); }
   void on_link_down(const Error& why) override { downs.push_back(why); }
   void on_interrupted(const Error& why) override { interrupted.push_back(why); }
   void on_resumed() override { ++resumed; }

@@ -13,7 +13,7 @@ namespace {
 /// Answers with as many bytes as the request's method says.
 class Server final : public RequestHandler {
  public:
-  void on_request(Frame frame) override {
+  void on_request(Frame&& frame) override {
     Frame reply;
     reply.head.traffic = frame.head.traffic;
     reply.segments.push_back(pattern_segment(frame.head.method, frame.head.request));

@@ -49,7 +49,7 @@ class Tap final : public Link {
   Tap(std::shared_ptr<Link> link, EventLog& log, std::uint64_t end)
       : link_(std::move(link)), log_(log), end_(end) {}
   void start(std::shared_ptr<LinkEvents> events) override { link_->start(std::move(events)); }
-  void send(Frame frame) override {
+  void send(Frame&& frame) override {
     log_.add(end_, frame.head.request, static_cast<std::uint64_t>(frame.head.kind));
     if (frame.head.kind == FrameKind::request) {
       auto& last = last_[static_cast<std::size_t>(frame.head.traffic)];
@@ -129,7 +129,7 @@ struct Faults;
 class Echo final : public RequestHandler {
  public:
   Echo(Faults& faults, std::size_t end) : faults_(faults), end_(end) {}
-  void on_request(Frame frame) override;
+  void on_request(Frame&& frame) override;
   void on_link_down(const Error& why) override { downs.push_back(why); }
 
   std::set<std::uint64_t> serving;
@@ -260,7 +260,7 @@ struct Faults {
   std::uint64_t overloaded = 0;
 };
 
-void Echo::on_request(Frame frame) {
+void Echo::on_request(Frame&& frame) {
   const auto head = frame.head;
   const auto words = frame.segments.at(0).as<std::uint64_t>();
   const std::uint64_t number = words.size() == 1 ? ~words[0] : words[0];

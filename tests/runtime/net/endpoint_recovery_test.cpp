@@ -329,7 +329,7 @@ TEST(EndpointRecovery, AnInterruptedEndpointLivesUntilItHasAnsweredAll) {
 /// Answers at once, on the link's thread, with one byte more than was asked with.
 class AnswersAll final : public RequestHandler {
  public:
-  void on_request(Frame frame) override {
+  void on_request(Frame&& frame) override {
     if (const auto at = endpoint.lock()) {
       at->reply(frame.head,
                 make_frame(frame.head.traffic, 0, {frame.segments.at(0).bytes.size() + 1}));
@@ -403,7 +403,7 @@ TEST(EndpointRecovery, ManyThreadsGetOneAnswerEachWhileTheCableIsCutAgainAndAgai
 /// What it had told when the end was announced.
 class EndingHandler final : public RequestHandler {
  public:
-  void on_request(Frame /*frame*/) override {}
+  void on_request(Frame&& /*frame*/) override {}
   void on_ending(const Error& /*why*/) override { answered_before = answered; }
   void on_link_down(const Error& /*why*/) override { ++downs; }
   int answered = 0;

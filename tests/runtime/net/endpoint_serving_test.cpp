@@ -119,7 +119,7 @@ TEST(Endpoint, AFailureThatCannotBeReadIsStillAnAnswer) {
 /// Answers at once on its own threads' turn: every third request fails.
 class FailsEveryThird final : public RequestHandler {
  public:
-  void on_request(Frame frame) override {
+  void on_request(Frame&& frame) override {
     if (const auto server = endpoint.lock()) {
       if (frame.segments.at(0).bytes.size() % 3 == 0) {
         server->fail(frame.head, Error(Errc::not_found, "every third"));

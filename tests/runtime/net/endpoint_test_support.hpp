@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 /// Keeps requests until the test answers them.
 class Handler final : public RequestHandler {
  public:
-  void on_request(Frame frame) override { requests.push_back(std::move(frame)); }
+  void on_request(Frame&& frame) override { requests.push_back(std::move(frame)); }
   void on_link_down(const Error& why) override { downs.push_back(why); }
 
   std::vector<Frame> requests;

@@ -64,8 +64,8 @@ TEST_P(Links, FramesOfAnySizeArriveAsTheyWereSent) {
   sent.push_back(make_frame(TrafficClass::rows, sent.size(), {0, 3 * mib, 1, 70'000}, 9000));
   sent.push_back(make_frame(TrafficClass::control, sent.size(), {}, 0));
   for (const auto& frame : sent) {
-    ends.a->send(frame);
-    ends.b->send(frame);
+    ends.a->send(Frame(frame));
+    ends.b->send(Frame(frame));
   }
   for (const auto& at : {ends.at_a, ends.at_b}) {
     ASSERT_TRUE(at->wait([&](auto& r) { return r.frames.size() == sent.size(); }));
@@ -220,7 +220,7 @@ TEST_P(Links, AFrameOverTheLimitsClosesTheLinkAtBothEnds) {
 /// A receiver that takes its time holds up nobody but itself.
 class SlowReader final : public LinkEvents {
  public:
-  void on_frame(Frame) override {
+  void on_frame(Frame&&) override {
     std::this_thread::sleep_for(2ms);
     ++frames;
   }

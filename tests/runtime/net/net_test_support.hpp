@@ -99,7 +99,7 @@ bool eventually(Condition condition) {
 class Recorder final : public LinkEvents {
  public:
   explicit Recorder(std::shared_ptr<Link> link = nullptr) : link_(std::move(link)) {}
-  void on_frame(Frame frame) override {
+  void on_frame(Frame&& frame) override {
     const std::lock_guard guard(mutex_);
     times.push_back(link_ ? link_->now() : Clock::time_point{});
     frames.push_back(std::move(frame));

@@ -41,7 +41,7 @@ TEST(PieceReader, BytesReadToTheirPlaceGiveTheSameFrames) {
                             make_frame(TrafficClass::samples, 3, {0, 1, 0, 70'000}, 40)};
   PieceWriter writer;
   for (const auto& frame : frames) {
-    writer.push(frame);
+    writer.push(Frame(frame));
   }
   const auto wire = drain(writer);
   for (const std::uint32_t most : {1U, 13U, 5000U, 300'000U}) {

@@ -25,7 +25,7 @@ std::vector<Frame> several_frames() {
 std::vector<std::byte> bytes_of(const std::vector<Frame>& frames) {
   PieceWriter writer;
   for (const auto& frame : frames) {
-    writer.push(frame);
+    writer.push(Frame(frame));
   }
   return drain(writer);
 }

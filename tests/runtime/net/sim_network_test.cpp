@@ -91,7 +91,7 @@ TEST(SimLink, DeliversAfterTheLatency) {
   const auto t = pair.driver.now();
   const Frame frame = make_frame(TrafficClass::samples, 1, {1000});
 
-  pair.a->send(frame);
+  pair.a->send(Frame(frame));
   EXPECT_TRUE(pair.at_b->frames.empty());
   pair.run();
 
@@ -142,9 +142,9 @@ TEST(SimLink, TakesExactlySizeOverBandwidthPlusLatency) {
   const auto pieces = (frame.size_bytes() + max_piece_bytes - 1) / max_piece_bytes;
   const std::chrono::nanoseconds leaving(frame.size_bytes() + pieces * sizeof(PieceHeader));
 
-  pair.a->send(frame);
-  pair.a->send(frame);
-  pair.b->send(frame);  // the other direction has its own bandwidth
+  pair.a->send(Frame(frame));
+  pair.a->send(Frame(frame));
+  pair.b->send(Frame(frame));  // the other direction has its own bandwidth
   pair.run();
 
   ASSERT_EQ(pair.at_b->frames.size(), 2U);
@@ -162,11 +162,11 @@ TEST(SimLink, AnIdleLinkStartsAtOnceAndABusyOneWaits) {
   const Frame frame =
       make_frame(TrafficClass::control, 1, {908}, 0);  // 988 bytes, with the piece header 1000
 
-  pair.a->send(frame);
+  pair.a->send(Frame(frame));
   pair.driver.run_until(t + 500ns);
-  pair.a->send(frame);
+  pair.a->send(Frame(frame));
   pair.driver.run_until(t + 10us);
-  pair.a->send(frame);
+  pair.a->send(Frame(frame));
   pair.run();
 
   EXPECT_EQ(pair.at_b->times, (std::vector{t + 1us, t + 2us, t + 11us}));
@@ -197,7 +197,7 @@ TEST(SimLink, CarriesAnySizeWithBothKindsOfBandwidth) {
       sent.push_back(make_frame(TrafficClass::rows, sent.size() + 1, {bytes, bytes % 7}));
     }
     for (const auto& frame : sent) {
-      pair.a->send(frame);
+      pair.a->send(Frame(frame));
     }
     pair.run();
 
@@ -388,7 +388,7 @@ TEST(SimLink, ASmallBufferWaitsForTheReceiver) {
   pair.a->start(pair.at_a);
   const auto t = pair.driver.now();
   const Frame frame = make_frame(TrafficClass::rows, 1, {mib});
-  pair.a->send(frame);
+  pair.a->send(Frame(frame));
   pair.run();
   EXPECT_LT(pair.driver.now(), t + 50us) << "no further than the buffer";
 

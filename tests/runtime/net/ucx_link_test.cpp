@@ -115,7 +115,7 @@ TEST_F(UcxOffers, TheOffersOfAnEndAreNotThePeers) {
   make(UcxUse::if_possible);
   start();
   ASSERT_TRUE(at_peer_->wait([](auto& r) { return r.frames.size() == 1; }));
-  peer_->send(at_peer_->frames[0]);
+  peer_->send(Frame(at_peer_->frames[0]));
   EXPECT_EQ(down().code(), Errc::data_corruption);
 }
 
@@ -214,7 +214,7 @@ TEST_F(Ucx, FramesDoNotPassTheTcpConnection) {
   std::atomic<std::size_t> passed = 0;
   w.proxy().set_tamper([&](bool, std::span<std::byte> block) { passed += block.size(); });
   const auto sent = make_frame(TrafficClass::rows, 1, {64 * mib});
-  ends.a->send(sent);
+  ends.a->send(Frame(sent));
   ASSERT_TRUE(ends.at_b->wait([](auto& r) { return r.frames.size() == 1; }));
   EXPECT_TRUE(same_contents(ends.at_b->frames[0], sent));
   EXPECT_LT(passed, 64 * std::size_t{1024});
