@@ -134,8 +134,13 @@ SimulationOutcome Simulation::judge(const FaultPlan& plan, const Result<RunResul
     outcome.verdict = "ended: " + result.error().what();
   } else if (!plan.fatal.empty()) {
     outcome.verdict = "succeeded, though it should have failed";
-  } else if (digests_of(result->record) != *right) {
-    outcome.verdict = "other digests than undisturbed";
+  } else if (const auto found = digests_of(result->record); found != *right) {
+    outcome.verdict =
+        fmt::format("other digests than undisturbed:{}{}{}{}",
+                    found.batches == right->batches ? "" : " batches",
+                    found.outputs == right->outputs ? "" : " outputs",
+                    found.parameters == right->parameters ? "" : " parameters",
+                    found.best_parameters == right->best_parameters ? "" : " best parameters");
   } else {
     outcome.as_expected = true;
     outcome.verdict = "the right digests";

@@ -369,6 +369,22 @@ TEST_F(EvaluatorTest, OutputsOfAnOlderRoundThatAreKeptLateDoNotEndTheNewOne) {
   EXPECT_OK(director_.answer_to<net::InferResult>(now));
 }
 
+TEST_F(EvaluatorTest, OutputsOfAnOlderRoundDoNotReplaceThoseOfTheNewOne) {
+  start();
+  ask(1, 0);
+  give_parameters();
+  compute_blocks(0);
+  holder_0_.fail(holder_0_.take<StoreTensor>(), Error(Errc::overloaded, "busy"));
+  system_.run();  // it would be sent again after a pause
+
+  ask(2, 0);
+  give_parameters();
+  EXPECT_EQ(finish_layer(10)->rows->view().row(0)[0], 10.0F);
+  system_.run_for(1500ms);
+
+  EXPECT_EQ(holder_0_.waiting(), 0U);
+}
+
 // ---- losses and errors ----
 
 TEST_F(EvaluatorTest, ALostSamplerIsReplacedAndItsBlocksAreRequestedAgain) {
