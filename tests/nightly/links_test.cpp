@@ -21,7 +21,7 @@ TEST_P(LargeMessages, AGigabyteArrivesAndSmallOnesPassIt) {
   const auto world = GetParam().make({});
   StartedEnds ends(world->connect());
   const auto large = make_frame(TrafficClass::rows, 1, {gib});
-  ends.a->send(large);
+  ends.a->send(Frame(large));
   for (std::uint64_t i = 2; i < 10; ++i) {
     ends.a->send(make_frame(TrafficClass::rows, i, {i}));
   }
