@@ -357,7 +357,7 @@ TEST(ChildProcesses, ANumberInUseIsRefused) {
 
   children.processes().kill(1);
   EXPECT_EQ(children.ending(1), "killed by signal 9 (Killed)");
-  EXPECT_TRUE(children.processes().wait(0));
+  EXPECT_TRUE(children.processes().wait(10'000));
   EXPECT_EQ(children.run("exit 4"), "exit code 4");
 }
 
