@@ -44,7 +44,7 @@ void fail(Evaluator* self, const Error& why) {
   self->state.layer.reset();
   self->state.inference->cancel();
   self->state.path->forget();
-  self->state.holders->forget_all();  // later its rows would replace those of the next layer
+  self->state.holders->forget_all();  // a late retry would replace the next layer's rows
 }
 
 /// Answers to a layer before the one under way are dropped.

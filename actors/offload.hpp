@@ -23,7 +23,7 @@ struct Continuation {
 /// The handler that every actor which offloads has in its behavior.
 inline constexpr auto run_continuation = [](const Ref<Continuation>& rest) { rest->run(); };
 
-/// `work`, and then `then(result)` inside `self`, as one task.
+/// Returns the task of offload(): `work`, then `then(result)` inside `self`.
 template <class Self, class Work, class Then>
 auto offloaded(Self* self, Work work, Then then) {
   return [handle = caf::actor_cast<caf::actor>(self), work = std::move(work),
@@ -44,7 +44,7 @@ void offload(Self* self, Executor& executor, Work work, Then then) {
   executor.post(offloaded(self, std::move(work), std::move(then)));
 }
 
-/// The same before what waits for the executor: other ranks wait for this.
+/// Runs `work` before the executor's waiting tasks, as Executor::post_first(); else as offload().
 template <class Self, class Work, class Then>
 void offload_first(Self* self, Executor& executor, Work work, Then then) {
   executor.post_first(offloaded(self, std::move(work), std::move(then)));

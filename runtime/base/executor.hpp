@@ -25,8 +25,8 @@ class Executor {
   /// Never refuses: whoever posts bounds what it has under way (an actor by the requests it
   /// admits).
   virtual void post(Task task) = 0;
-  /// The same, before everything that post() was given and that waits; in what order is up to an
-  /// executor without threads. For what others wait for: a step of a trainer, not a batch ahead.
+  /// Runs `task` before all waiting tasks of post(). Executors without threads keep their own
+  /// order. For tasks that other ranks wait for, such as a training step.
   virtual void post_first(Task task) { post(std::move(task)); }
 
   /// Calls `body(i)` for all i in [0, n), each once, on any threads, and returns when all are done.
