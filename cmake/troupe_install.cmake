@@ -3,6 +3,7 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
+set(objects_of_library $<TARGET_OBJECTS:troupe_build_id>)
 set(rooms_of_library base net graph data generate partition sample feature wire nn job run actors launcher schema)
 foreach(room IN LISTS rooms_of_library)
   get_target_property(type troupe_${room} TYPE)

@@ -48,7 +48,9 @@ if(TROUPE_CCACHE AND TROUPE_CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   target_compile_options(troupe_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
 endif()
 if(TROUPE_PROCESSOR)
-  target_compile_options(troupe_options INTERFACE -march=${TROUPE_PROCESSOR})
+  # A target's property of this name goes before: of two options the later one counts, and the target's own come first.
+  set(processor $<TARGET_PROPERTY:TROUPE_PROCESSOR>)
+  target_compile_options(troupe_options INTERFACE -march=$<IF:$<BOOL:${processor}>,${processor},${TROUPE_PROCESSOR}>)
   if(TROUPE_PROCESSOR STREQUAL "x86-64-v3")
     target_compile_definitions(troupe_options INTERFACE TROUPE_AVX512_CLONES)  # runtime/base/hot.hpp
   endif()
@@ -67,12 +69,16 @@ if(TROUPE_SANITIZE)
   endif()
 endif()
 
-# Sources per compiler run: more cost less in all, but one run takes longer and more memory.
+# Sources per compiler run, at most: more cost less in all, but one run takes longer and more memory.
 set(troupe_sources_per_unit 28)
 
+# The target's units have about the same number of sources, so that none is left to one core at the end.
 function(troupe_unity TARGET)
-  set_target_properties(${TARGET} PROPERTIES
-    UNITY_BUILD ${TROUPE_UNITY} UNITY_BUILD_BATCH_SIZE ${troupe_sources_per_unit})
+  get_target_property(sources ${TARGET} SOURCES)
+  list(LENGTH sources count)
+  math(EXPR units "(${count} + ${troupe_sources_per_unit} - 1) / ${troupe_sources_per_unit}")
+  math(EXPR size "(${count} + ${units} - 1) / ${units}")
+  set_target_properties(${TARGET} PROPERTIES UNITY_BUILD ${TROUPE_UNITY} UNITY_BUILD_BATCH_SIZE ${size})
 endfunction()
 
 # troupe_optimize(TARGET [level])

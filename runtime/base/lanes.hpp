@@ -33,24 +33,28 @@ struct Lanes {
 
 namespace lanes_detail {
 
-/// Products of the even words of each pair.
+/// Products of the even words of each pair. Into `products`, because g++ warns of a returned vector that
+/// is wider than the processor's.
 template <std::size_t Bytes>
-[[gnu::always_inline]] inline typename Lanes<Bytes>::Pairs multiply_even(
-    const typename Lanes<Bytes>::Pairs& a, const typename Lanes<Bytes>::Pairs& b) {
+[[gnu::always_inline]] inline void multiply_even(const typename Lanes<Bytes>::Pairs& a,
+                                                 const typename Lanes<Bytes>::Pairs& b,
+                                                 typename Lanes<Bytes>::Pairs& products) {
 #ifdef __AVX512F__
   if constexpr (Bytes == 64) {  // with a mask, because g++ 12 warns of the other one (PR 105593)
-    return reinterpret_cast<typename Lanes<Bytes>::Pairs>(
+    products = reinterpret_cast<typename Lanes<Bytes>::Pairs>(
         _mm512_maskz_mul_epu32(0xFF, reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b)));
+    return;
   }
 #endif
 #ifdef __AVX2__
   if constexpr (Bytes == 32) {
-    return reinterpret_cast<typename Lanes<Bytes>::Pairs>(
+    products = reinterpret_cast<typename Lanes<Bytes>::Pairs>(
         _mm256_mul_epu32(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b)));
+    return;
   }
 #endif
   constexpr std::uint64_t low = 0xFFFFFFFF;
-  return (a & low) * (b & low);
+  products = (a & low) * (b & low);
 }
 
 }  // namespace lanes_detail
@@ -69,8 +73,10 @@ template <std::size_t Bytes>
   constexpr std::uint64_t low = 0xFFFFFFFF;
   const auto a_pairs = reinterpret_cast<Pairs>(a);
   const auto b_pairs = reinterpret_cast<Pairs>(b);
-  const Pairs even = lanes_detail::multiply_even<Bytes>(a_pairs, b_pairs);
-  const Pairs odd = lanes_detail::multiply_even<Bytes>(a_pairs >> 32, b_pairs >> 32);
+  Pairs even;
+  Pairs odd;
+  lanes_detail::multiply_even<Bytes>(a_pairs, b_pairs, even);
+  lanes_detail::multiply_even<Bytes>(a_pairs >> 32, b_pairs >> 32, odd);
   return {reinterpret_cast<Words>((even >> 32) | (odd & ~low)),
           reinterpret_cast<Words>((even & low) | (odd << 32))};
 }

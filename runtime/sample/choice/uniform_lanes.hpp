@@ -88,7 +88,11 @@ class UniformLanes {
       for (std::uint32_t k = first; k < std::min(first + 8, fanout_); ++k) {
         const auto drawn = multiply<Bytes>(words[(k - first) / 4][k % 4], bound);
         rejected |= reinterpret_cast<Words>(drawn.low < bound);
-        chosen_[k] = replace_ ? drawn.high : not_taken(drawn.high, bound - 1, k);
+        if (replace_) {
+          chosen_[k] = drawn.high;
+        } else {
+          take(k, drawn.high, bound - 1);
+        }
         bound += replace_ ? 0U : 1U;
       }
     }
@@ -99,15 +103,15 @@ class UniformLanes {
     return bits;
   }
 
-  /// `drawn`, or `last` where one of the `taken` before is the same.
-  Words not_taken(const Words& drawn, const Words& last, std::uint32_t taken) const {
+  /// Chooses `drawn` as number `k`, or `last` where one before is the same.
+  void take(std::uint32_t k, const Words& drawn, const Words& last) {
     // The least difference in any bit: 0 where there is an equal one.
     Words least = ~Words{};
-    for (std::uint32_t before = 0; before < taken; ++before) {
+    for (std::uint32_t before = 0; before < k; ++before) {
       const Words different = chosen_[before] ^ drawn;
       least = least < different ? least : different;
     }
-    return least == 0 ? last : drawn;
+    chosen_[k] = least == 0 ? last : drawn;
   }
 
   std::uint32_t fanout_;
