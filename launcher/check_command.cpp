@@ -33,6 +33,13 @@ std::uint64_t longest(const Part& part, EdgeDir dir) {
   return most;
 }
 
+/// Bytes of a part in memory.
+Result<std::uint64_t> bytes_in_memory(const PartitionedStore& store, PartId part) {
+  TROUPE_ASSIGN_OR_RETURN(const auto bytes, store.part_bytes(part));
+  const bool halo = store.partition().halo_hops > 0 || store.partition().halo_features;
+  return bytes + (halo ? halo_index_bytes(store.info()) : 0);
+}
+
 /// One pass over the offsets. A graph store has lists in one direction only.
 Result<GraphFacts> facts_of(const Job& job) {
   GraphFacts facts;
@@ -42,6 +49,10 @@ Result<GraphFacts> facts_of(const Job& job) {
     for (std::uint32_t p = 0; p < store.partition().parts; ++p) {
       TROUPE_ASSIGN_OR_RETURN(const auto part, store.load_lists(static_cast<PartId>(p)));
       facts.longest_list = std::max(*facts.longest_list, longest(*part, job.sample.edge_dir));
+      if (!store.partition().features_later) {
+        TROUPE_ASSIGN_OR_RETURN(const auto bytes, bytes_in_memory(store, static_cast<PartId>(p)));
+        facts.part_bytes.push_back(bytes);
+      }
     }
   } else if (store_kind(job.dataset.path) == StoreKind::graph &&
              job.sample.edge_dir == EdgeDir::in) {

@@ -35,6 +35,8 @@ class RankedSet {
 
   std::uint64_t size() const { return size_; }
   std::uint64_t bytes() const { return 8 * (bits_.size() + before_.size()); }
+  /// bytes() of a set of numbers below `end`.
+  static std::uint64_t bytes_below(std::uint64_t end) { return 8 * (end / 64 + end / 512 + 2); }
   bool contains(std::uint64_t number) const {
     return number < end_ && (bits_[number / 64] >> number % 64 & 1U) != 0;
   }

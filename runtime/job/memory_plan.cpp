@@ -129,7 +129,7 @@ class MemoryEstimate {
   std::uint64_t store(const Load& load) const {
     const bool copied = job_.dataset.memory != StoreMemory::mapped;  // auto may copy
     const auto mapped = copied ? load.mapped : std::min(load.mapped, parts());
-    std::uint64_t bytes = times(plus(plan_.store_bytes / parts(), 1), mapped);
+    std::uint64_t bytes = times(plan_.part_bytes, mapped);
     if (job_.partition.replicated_topology) {
       bytes = plus(bytes, times(plan_.list_bytes, load.topologies));
     }

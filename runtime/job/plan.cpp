@@ -1,5 +1,6 @@
 #include "runtime/job/plan.hpp"
 
+#include "runtime/base/ranked_set.hpp"
 #include "runtime/base/saturating.hpp"
 #include "runtime/job/job_file.hpp"
 #include "runtime/job/memory_plan.hpp"
@@ -7,6 +8,7 @@
 #include "runtime/nn/catalog.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace troupe {
 namespace {
@@ -65,6 +67,12 @@ BatchCost batch_cost(const Job& job, const GraphInfo& graph, const Counts& count
   return cost;
 }
 
+/// Bytes of an edge in neighbour lists.
+std::uint64_t list_entry_bytes(const EdgeTypeInfo& type, const Counts& counts) {
+  return counts.id_bytes + (type.has_edge_ids ? sizeof(std::uint64_t) : 0U) +
+         (type.has_weights ? sizeof(float) : 0U) + (type.has_times ? sizeof(std::int64_t) : 0U);
+}
+
 /// Neighbour lists of the whole graph.
 std::uint64_t list_bytes(const Job& job, const GraphInfo& graph, const Counts& counts) {
   std::uint64_t bytes = 0;
@@ -73,13 +81,13 @@ std::uint64_t list_bytes(const Job& job, const GraphInfo& graph, const Counts& c
     const std::uint64_t rows =
         raw(end) < graph.node_types.size() ? graph.node_types[raw(end)].count : 0;
     bytes = plus(bytes, times(plus(rows, job.partition.parts), 8));
-    bytes = plus(bytes, times(type.count, counts.id_bytes + (type.has_edge_ids ? 8U : 0U)));
+    bytes = plus(bytes, times(type.count, list_entry_bytes(type, counts)));
   }
   return bytes;
 }
 
-/// Arrays of all parts: lists, original ids, features, labels, and the ids of other parts' nodes
-/// that the lists name. Halos hold all lists in every part at most.
+/// Arrays of all parts: lists, original ids, features of nodes and edges, labels, and the ids of other
+/// parts' nodes that the lists name. Halos hold all lists in every part at most.
 std::uint64_t store_bytes(const Job& job, const GraphInfo& graph, const Counts& counts) {
   const std::uint64_t parts = job.partition.parts;
   std::uint64_t bytes = list_bytes(job, graph, counts);
@@ -98,6 +106,12 @@ std::uint64_t store_bytes(const Job& job, const GraphInfo& graph, const Counts& 
     }
     bytes = plus(bytes, times(type.count, plus(plus(8, labels), row)));
   }
+  for (const EdgeTypeInfo& type : graph.edge_types) {
+    bytes = plus(bytes, times(type.count, type.features ? type.features->row_bytes() : 0));
+  }
+  if (job.partition.halo.hops > 0 || job.partition.halo.features) {
+    bytes = plus(bytes, times(halo_index_bytes(graph), parts));
+  }
   const std::uint64_t others = counts.nodes - counts.nodes / parts;
   const std::uint64_t halo = parts == 1 ? 0 : std::min(others, counts.edges / parts);
   const auto per_node = plus(16, job.partition.halo.features ? widest : 0);
@@ -113,6 +127,14 @@ std::uint64_t count_parameters(const Job& job, const GraphInfo& graph) {
 
 }  // namespace
 
+std::uint64_t halo_index_bytes(const GraphInfo& graph) {
+  std::uint64_t bytes = 0;
+  for (const NodeTypeInfo& type : graph.node_types) {
+    bytes = plus(bytes, 2 * RankedSet::bytes_below(type.count));
+  }
+  return bytes;
+}
+
 Plan make_plan(const Job& job, const GraphInfo& graph, const GraphFacts& facts) {
   const Counts counts = count(job, graph);
   Plan plan;
@@ -124,6 +146,12 @@ Plan make_plan(const Job& job, const GraphInfo& graph, const GraphFacts& facts) 
   plan.batch =
       batch_cost(job, graph, counts, std::max<std::size_t>(1, plan.layout.evaluators().size()));
   plan.store_bytes = store_bytes(job, graph, counts);
+  plan.part_bytes = plus(plan.store_bytes / job.partition.parts, 1);
+  if (!facts.part_bytes.empty()) {
+    plan.store_bytes =
+        std::accumulate(facts.part_bytes.begin(), facts.part_bytes.end(), std::uint64_t{0}, plus);
+    plan.part_bytes = std::ranges::max(facts.part_bytes);
+  }
   plan.list_bytes = list_bytes(job, graph, counts);
   plan.memory = memory_plan(job, graph, facts, plan);
   plan.process_bytes = plan.memory.bytes();

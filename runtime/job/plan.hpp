@@ -32,8 +32,13 @@ struct BatchCost {
 /// What is known of a graph besides its description.
 struct GraphFacts {
   /// Longest neighbour list in the job's direction. Nothing: not known, bounded by the number of edges.
-  std::optional<std::uint64_t> longest_list;
+  std::optional<std::uint64_t> longest_list = {};
+  /// Bytes of each part of a partitioned store in memory. Empty: estimated from counts.
+  std::vector<std::uint64_t> part_bytes = {};
 };
+
+/// Bytes that a part's index of its halo takes besides what is stored.
+std::uint64_t halo_index_bytes(const GraphInfo& graph);
 
 /// Upper bounds of the memory of one process, by what it is for.
 struct MemoryPlan {
@@ -52,7 +57,8 @@ struct Plan {
   std::uint64_t batches_per_epoch = 0;
   std::uint64_t steps_per_epoch = 0;
   BatchCost batch;
-  std::uint64_t store_bytes = 0;    ///< of all parts, estimated from counts
+  std::uint64_t store_bytes = 0;    ///< of all parts
+  std::uint64_t part_bytes = 0;     ///< of the largest part; of an average one if estimated
   std::uint64_t list_bytes = 0;     ///< of these the neighbour lists, without halos
   MemoryPlan memory;                ///< of the largest process
   std::uint64_t process_bytes = 0;  ///< all of `memory`

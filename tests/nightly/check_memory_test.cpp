@@ -17,6 +17,7 @@ struct GeneratedJob {
   const char* name;
   Words graph;  ///< arguments of `troupe generate`, kind first
   Words settings;
+  Words partition = {};  ///< options of `troupe partition` before the run; none: the run partitions
 };
 
 void expect_memory(const std::string& name, const testing::CheckedMemory& memory) {
@@ -36,14 +37,25 @@ class CheckMemory : public ::testing::Test {
     std::filesystem::create_directories(folder);
     Words generate{TROUPE_PROGRAM, "generate", job.graph.front(), (folder / "graph").string()};
     generate.insert(generate.end(), job.graph.begin() + 1, job.graph.end());
-    const auto made = testing::run_process(generate, folder.string());
-    ASSERT_EQ(made.exit_code, 0) << made.err;
+    expect_done(generate, folder);
+    Words settings = job.settings;
+    if (!job.partition.empty()) {
+      Words partition{TROUPE_PROGRAM, "partition", (folder / "graph").string(),
+                      (folder / "parts").string()};
+      partition.insert(partition.end(), job.partition.begin(), job.partition.end());
+      expect_done(partition, folder);
+      settings.insert(settings.end(), {"dataset.path=parts", "partition={}"});
+    }
     std::ofstream(folder / "job.json")
         << R"({ "dataset": { "path": "graph" }, "partition": { "method": "random", "parts": 2 },
               "cluster": { "hosts": 2 }, "sample": { "fanout": [10, 10], "batch_size": 256 },
               "model": { "hidden": 64 } })";
-    expect_memory(job.name, testing::check_and_run((folder / "job.json").string(), job.settings,
+    expect_memory(job.name, testing::check_and_run((folder / "job.json").string(), settings,
                                                    folder.string()));
+  }
+  static void expect_done(const Words& command, const std::filesystem::path& folder) {
+    const auto done = testing::run_process(command, folder.string());
+    ASSERT_EQ(done.exit_code, 0) << done.err;
   }
   testing::ScratchFolder scratch_;
 };
@@ -98,6 +110,32 @@ TEST_F(CheckMemory, IsEnoughForGeneratedJobs) {
   expect_generated({"heterogeneous graph",
                     {"heterogeneous", "--nodes", "40000", "--features", "64"},
                     {"eval.mode=sampled", "sample.batch_size=512"}});
+}
+
+TEST_F(CheckMemory, IsEnoughForWhatStoresKeepBesidesPlainLists) {
+  const auto schema = (scratch_.path() / "schema.json").string();
+  std::ofstream(schema) << R"({
+    "classes": 5,
+    "node_types": {"page": {"count": 50000, "features": 8, "labels": true}},
+    "edge_types": {"links": {"source": "page", "destination": "page", "edges": 8000000,
+                             "weights": true, "times": true}},
+    "splits": {"": {"nodes": "page", "train": 1000, "val": 0, "test": 0}} })";
+  const Words graph = {"heterogeneous", "--schema", schema};
+  const Words parts = {"--parts", "2", "--method", "random"};
+  const auto with = [&](const Words& options) {
+    Words all = parts;
+    all.insert(all.end(), options.begin(), options.end());
+    return all;
+  };
+  expect_generated({"weights and times", graph, {"dataset.memory=copied"}});
+  expect_generated({"parts with lists in both directions",
+                    graph,
+                    {"dataset.memory=copied"},
+                    with({"--complete-for", "both"})});
+  expect_generated({"parts with halos",
+                    graph,
+                    {"dataset.memory=copied", "cluster.launch=local"},
+                    with({"--halo", "1", "--halo-features"})});
 }
 
 }  // namespace

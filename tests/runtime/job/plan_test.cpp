@@ -1,5 +1,6 @@
 #include "runtime/job/plan.hpp"
 
+#include "runtime/base/ranked_set.hpp"
 #include "tests/support/expect.hpp"
 
 namespace troupe {
@@ -110,6 +111,30 @@ TEST(MakePlan, EstimatesTheStore) {
   EXPECT_EQ(make_plan(job, cora()).store_bytes, lists + 8U + nodes + 2U * 1354U * 16U);
 }
 
+TEST(MakePlan, CountsAllThatTheStoreKeepsOfEdges) {
+  Job job = two_hosts();
+  job.partition.parts = 1;
+  GraphInfo info = cora();
+  auto& edges = info.edge_types[0];
+  const auto plain = make_plan(job, info).store_bytes;
+  edges.has_edge_ids = true;
+  edges.has_weights = true;
+  edges.has_times = true;
+  EXPECT_EQ(make_plan(job, info).store_bytes, plain + 10556U * (8U + 4U + 8U));
+  EXPECT_EQ(make_plan(job, info).list_bytes, (2708U + 1U) * 8U + 10556U * (4U + 8U + 4U + 8U));
+  edges.features = FeatureInfo{DType::f16, 3, 1.0F};
+  EXPECT_EQ(make_plan(job, info).store_bytes, plain + 10556U * (8U + 4U + 8U + 6U));
+}
+
+TEST(MakePlan, CountsTheIndexOfAHalo) {
+  Job job = two_hosts();
+  const auto plain = make_plan(job, cora()).store_bytes;
+  const std::vector<std::uint64_t> some = {1, 7};
+  EXPECT_EQ(halo_index_bytes(cora()), 2 * RankedSet(some, 2708).bytes());
+  job.partition.halo.hops = 1;  // and all lists in both parts
+  EXPECT_GE(make_plan(job, cora()).store_bytes, plain + 10556U * 4U + 2 * halo_index_bytes(cora()));
+}
+
 std::uint64_t bytes_for(const Plan& plan, const std::string& name) {
   for (const auto& item : plan.memory.items) {
     if (item.name == name) {
@@ -129,6 +154,18 @@ TEST(MakePlan, AddsUpTheProcess) {
   EXPECT_EQ(plan.process_bytes, sum);
   EXPECT_GE(bytes_for(plan, "batches in flight"), 2U * 3U * plan.batch.feature_bytes);
   EXPECT_GE(bytes_for(plan, "parameters and optimizer"), 2U * 5U * 4U * plan.parameters);
+}
+
+TEST(MakePlan, TakesThePartsOfAPartitionedStoreAsTheyAre) {
+  Job job = two_hosts();
+  job.dataset.memory = StoreMemory::copied;
+  const Plan plan = make_plan(job, cora(), {.part_bytes = {1000, 3000}});
+  EXPECT_EQ(plan.store_bytes, 4000U);
+  EXPECT_EQ(plan.part_bytes, 3000U);
+  EXPECT_EQ(bytes_for(plan, "store"), 2U * 3000U) << "both parts in one process that simulates";
+  job.cluster.launch = "local";
+  EXPECT_EQ(bytes_for(make_plan(job, cora(), {.part_bytes = {1000, 3000}}), "store"), 3000U)
+      << "the largest process has the largest part";
 }
 
 TEST(MakePlan, ExactInferenceTakesMemoryWhereSomethingIsScored) {
