@@ -5,6 +5,7 @@
 #include "launcher/print_error.hpp"
 #include "launcher/read_job.hpp"
 #include "runtime/base/free_memory.hpp"
+#include "runtime/base/saturating.hpp"
 #include "runtime/base/staged_directory.hpp"
 #include "runtime/graph/store_layout.hpp"
 #include "runtime/job/job_file.hpp"
@@ -15,6 +16,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fmt/format.h>
+#include <optional>
 
 namespace troupe {
 namespace {
@@ -33,11 +35,37 @@ std::uint64_t longest(const Part& part, EdgeDir dir) {
   return most;
 }
 
-/// Bytes of a part in memory.
+/// Bytes of all features of a part.
+std::uint64_t feature_bytes(const PartitionedStore& store, PartId part) {
+  const auto& info = store.info();
+  const auto& partition = store.partition();
+  const auto p = raw(part);
+  std::uint64_t bytes = 0;
+  const auto add = [&](const std::optional<FeatureInfo>& features, std::uint64_t rows) {
+    bytes = plus(bytes, features ? times(rows, features->row_bytes()) : 0);
+  };
+  for (std::size_t type = 0; type < info.node_types.size(); ++type) {
+    const auto& first = partition.ranges.first_node[type];
+    add(info.node_types[type].features, first[p + 1] - first[p]);
+    if (partition.halo_features) {
+      add(info.node_types[type].features, partition.halo_nodes[type][p]);
+    }
+  }
+  for (std::size_t type = 0; type < info.edge_types.size(); ++type) {
+    add(info.edge_types[type].features, partition.edges[type][p]);
+  }
+  return bytes;
+}
+
+/// Bytes of a part in memory, with features that are still to be added.
 Result<std::uint64_t> bytes_in_memory(const PartitionedStore& store, PartId part) {
-  TROUPE_ASSIGN_OR_RETURN(const auto bytes, store.part_bytes(part));
+  TROUPE_ASSIGN_OR_RETURN(auto bytes, store.part_bytes(part));
+  if (store.partition().features_later) {
+    TROUPE_ASSIGN_OR_RETURN(const auto added, store.added_files(part));
+    bytes = plus(bytes, added.empty() ? feature_bytes(store, part) : 0);
+  }
   const bool halo = store.partition().halo_hops > 0 || store.partition().halo_features;
-  return bytes + (halo ? halo_index_bytes(store.info()) : 0);
+  return plus(bytes, halo ? halo_index_bytes(store.info()) : 0);
 }
 
 /// One pass over the offsets. A graph store has lists in one direction only.
@@ -49,10 +77,8 @@ Result<GraphFacts> facts_of(const Job& job) {
     for (std::uint32_t p = 0; p < store.partition().parts; ++p) {
       TROUPE_ASSIGN_OR_RETURN(const auto part, store.load_lists(static_cast<PartId>(p)));
       facts.longest_list = std::max(*facts.longest_list, longest(*part, job.sample.edge_dir));
-      if (!store.partition().features_later) {
-        TROUPE_ASSIGN_OR_RETURN(const auto bytes, bytes_in_memory(store, static_cast<PartId>(p)));
-        facts.part_bytes.push_back(bytes);
-      }
+      TROUPE_ASSIGN_OR_RETURN(const auto bytes, bytes_in_memory(store, static_cast<PartId>(p)));
+      facts.part_bytes.push_back(bytes);
     }
   } else if (store_kind(job.dataset.path) == StoreKind::graph &&
              job.sample.edge_dir == EdgeDir::in) {

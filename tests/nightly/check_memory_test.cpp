@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <fstream>
 
@@ -44,6 +45,9 @@ class CheckMemory : public ::testing::Test {
                       (folder / "parts").string()};
       partition.insert(partition.end(), job.partition.begin(), job.partition.end());
       expect_done(partition, folder);
+      if (std::ranges::find(partition, "later") != partition.end()) {
+        add_features(folder);
+      }
       settings.insert(settings.end(), {"dataset.path=parts", "partition={}"});
     }
     std::ofstream(folder / "job.json")
@@ -52,6 +56,20 @@ class CheckMemory : public ::testing::Test {
               "model": { "hidden": 64 } })";
     expect_memory(job.name, testing::check_and_run((folder / "job.json").string(), settings,
                                                    folder.string()));
+  }
+  /// Adds them to the parts, between two checks that name the same memory.
+  static void add_features(const std::filesystem::path& folder) {
+    std::ofstream(folder / "parts.json")
+        << R"({ "dataset": { "path": "parts" }, "cluster": { "hosts": 2 },
+              "sample": { "fanout": [10, 10] } })";
+    const Words check{TROUPE_PROGRAM, "check", (folder / "parts.json").string(), "--measure", "0"};
+    const auto before = testing::run_process(check, folder.string());
+    expect_done(
+        {TROUPE_PROGRAM, "add-features", (folder / "graph").string(), (folder / "parts").string()},
+        folder);
+    const auto after = testing::run_process(check, folder.string());
+    EXPECT_EQ(before.exit_code, 0) << before.err;
+    EXPECT_EQ(before.out, after.out);
   }
   static void expect_done(const Words& command, const std::filesystem::path& folder) {
     const auto done = testing::run_process(command, folder.string());
@@ -132,10 +150,12 @@ TEST_F(CheckMemory, IsEnoughForWhatStoresKeepBesidesPlainLists) {
                     graph,
                     {"dataset.memory=copied"},
                     with({"--complete-for", "both"})});
-  expect_generated({"parts with halos",
-                    graph,
-                    {"dataset.memory=copied", "cluster.launch=local"},
-                    with({"--halo", "1", "--halo-features"})});
+  const Words halo = with({"--halo", "1", "--halo-features"});
+  expect_generated(
+      {"parts with halos", graph, {"dataset.memory=copied", "cluster.launch=local"}, halo});
+  auto later = halo;
+  later.insert(later.end(), {"--features", "later"});
+  expect_generated({"features that come later", graph, {"dataset.memory=copied"}, later});
 }
 
 }  // namespace
