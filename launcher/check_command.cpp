@@ -68,6 +68,17 @@ Result<std::uint64_t> bytes_in_memory(const PartitionedStore& store, PartId part
   return plus(bytes, halo ? halo_index_bytes(store.info()) : 0);
 }
 
+/// Bytes of all weights of a part, those of halos and of both directions.
+std::uint64_t weight_bytes(const PartitionedStore& store, PartId part) {
+  std::uint64_t bytes = 0;
+  for (const auto& file : store.partition().files) {
+    const bool weights = file.path.ends_with("weights.npy");
+    const bool own = file.path.starts_with(store_layout::part_prefix(part));
+    bytes = plus(bytes, weights && own ? file.bytes : 0);
+  }
+  return bytes;
+}
+
 /// One pass over the offsets. A graph store has lists in one direction only.
 Result<GraphFacts> facts_of(const Job& job) {
   GraphFacts facts;
@@ -79,6 +90,7 @@ Result<GraphFacts> facts_of(const Job& job) {
       facts.longest_list = std::max(*facts.longest_list, longest(*part, job.sample.edge_dir));
       TROUPE_ASSIGN_OR_RETURN(const auto bytes, bytes_in_memory(store, static_cast<PartId>(p)));
       facts.part_bytes.push_back(bytes);
+      facts.weight_bytes.push_back(weight_bytes(store, static_cast<PartId>(p)));
     }
   } else if (store_kind(job.dataset.path) == StoreKind::graph &&
              job.sample.edge_dir == EdgeDir::in) {

@@ -136,6 +136,9 @@ Result<std::shared_ptr<const ClusterPlan>> ClusterPlan::make(const Job& job,
     }
   }
   plan->sample = sample_options(job, *plan->graph);
+  if (choice_kinds()[plan->sample->choice].needs_weights) {
+    plan->weighted = drawn_edge_types(job.sample, *plan->graph);
+  }
   CollectOptions collect;
   for (const auto& type : plan->graph->node_types) {
     TROUPE_ASSIGN_OR_RETURN(auto decoder, RowDecoder::create(type, job.features.normalize));

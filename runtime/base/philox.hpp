@@ -99,7 +99,26 @@ class DrawStream {
     return static_cast<std::uint32_t>(product >> 32);
   }
 
+  /// The same of 64 bits: two words, the high one first; a rejected pair is followed by the next pair.
+  constexpr std::uint64_t below64(std::uint64_t bound) noexcept {
+    Wide product = next64() * bound;
+    if (static_cast<std::uint64_t>(product) < bound) {
+      const std::uint64_t threshold = (0U - bound) % bound;
+      while (static_cast<std::uint64_t>(product) < threshold) {
+        product = next64() * bound;
+      }
+    }
+    return static_cast<std::uint64_t>(product >> 64);
+  }
+
  private:
+  __extension__ using Wide = unsigned __int128;
+
+  constexpr Wide next64() noexcept {
+    const std::uint64_t high = next();
+    return high << 32 | next();
+  }
+
   PhiloxKey key_;
   PhiloxCounter counter_;
   PhiloxCounter block_{};

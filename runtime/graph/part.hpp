@@ -2,6 +2,7 @@
 /// \file part.hpp
 /// One partition of a graph in memory: read-only, shared by everything on its host. Local index i
 /// of a node type is the global id `first + i`.
+#include "runtime/base/alias_table.hpp"
 #include "runtime/base/id_list.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/ranked_set.hpp"
@@ -25,6 +26,8 @@ struct NeighbourLists {
   std::span<const std::uint64_t> edge_ids;  ///< [edges] original edge ids, or empty if not stored
   std::span<const float> weights;           ///< [edges], finite and >= 0; or empty if not stored
   std::span<const std::int64_t> times;      ///< [edges], or empty if not stored
+  std::span<const AliasSlot> aliases;       ///< [edges], a table per list; or empty if not made
+  bool zero_weights = false;                ///< Some weight is 0; known where there are aliases
 
   bool present() const noexcept { return !offsets.empty(); }
   std::uint64_t degree(std::uint64_t local) const { return offsets[local + 1] - offsets[local]; }

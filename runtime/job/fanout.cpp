@@ -2,6 +2,7 @@
 
 #include "runtime/base/nearest.hpp"
 #include "runtime/base/strict_json.hpp"
+#include "runtime/sample/choice/choices.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -85,6 +86,35 @@ std::vector<std::vector<std::int32_t>> fanout_by_hop(const SampleJob& sample,
     }
   }
   return fanout;
+}
+
+std::vector<EdgeTypeId> drawn_edge_types(const SampleJob& sample, const GraphInfo& graph) {
+  const auto fanout = fanout_by_hop(sample, graph);
+  std::vector<EdgeTypeId> drawn;
+  for (std::size_t type = 0; type < graph.edge_types.size(); ++type) {
+    if (std::ranges::any_of(fanout, [type](const auto& hop) { return hop[type] > 0; })) {
+      drawn.push_back(static_cast<EdgeTypeId>(type));
+    }
+  }
+  return drawn;
+}
+
+void check_weights(const Job& job, const GraphInfo& graph, ProblemList& problems) {
+  const auto* kind = find_kind(choice_kinds(), job.sample.choice);
+  if (kind == nullptr || !kind->needs_weights) {
+    return;
+  }
+  std::vector<std::string> missing;
+  for (const auto type : drawn_edge_types(job.sample, graph)) {
+    if (const auto& info = graph.edge_types[raw(type)]; !info.has_weights) {
+      missing.push_back(info.name);
+    }
+  }
+  if (!missing.empty()) {
+    problems.add({"/sample/choice", "\"uniform\" along edges without weights",
+                  fmt::format("\"{}\", and no weights of {}", kind->name, list(missing)),
+                  "import the graph with weights, or set fanout -1 or 0 along these"});
+  }
 }
 
 }  // namespace troupe

@@ -9,6 +9,7 @@
 #include "runtime/net/ucx.hpp"
 #include "runtime/nn/catalog.hpp"
 #include "runtime/partition/methods.hpp"
+#include "runtime/sample/choice/choices.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -223,6 +224,12 @@ void check_lists_cache(const Job& job, ProblemList& problems) {
     problems.add({"/partition/order", "\"degree\" or \"hotness\" with sample.cache.budget",
                   "\"original\"", no_hint});
   }
+  const auto* choice = find_kind(choice_kinds(), job.sample.choice);
+  if (job.sample.cache_bytes > 0 && choice != nullptr && choice->needs_weights) {
+    problems.add({"/sample/cache/budget", fmt::format("none with choice \"{}\"", choice->name),
+                  fmt::format("{} bytes", job.sample.cache_bytes),
+                  "lists that are kept have no weights yet"});
+  }
 }
 
 void check_listed_processes(const Job& job, ProblemList& problems) {
@@ -375,6 +382,9 @@ std::vector<JobProblem> check_against_graph(const Job& job, const GraphInfo& gra
   ProblemList problems;
   check_size(job, graph, problems);
   check_fanout(job, graph, problems);
+  if (!problems.has("/sample/fanout")) {
+    check_weights(job, graph, problems);
+  }
   check_seed_order(job, problems);
   const SplitInfo* split = graph.find_split(job.dataset.split);
   if (trainer == JobTrainer::own) {  // needs whatever its program uses, which only that knows

@@ -2,10 +2,13 @@
 
 #include "runtime/base/buffer.hpp"
 #include "runtime/base/saturating.hpp"
+#include "runtime/graph/alias_tables.hpp"
+#include "runtime/job/fanout.hpp"
 #include "runtime/job/job_file.hpp"
 #include "runtime/job/reach.hpp"
 #include "runtime/nn/catalog.hpp"
 #include "runtime/nn/ops/linear.hpp"
+#include "runtime/sample/choice/choices.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -91,6 +94,7 @@ class MemoryEstimate {
     MemoryPlan plan;
     plan.items = {{"program and threads", program()},
                   {"store", store(load)},
+                  {"alias tables", alias_tables(load)},
                   {"seeds and their scores", seeds(load)},
                   {batches_name, times(load.paths + extra_trainers(load), batches())},
                   {"activations and their gradients", times(load.ranks, activations())},
@@ -134,6 +138,26 @@ class MemoryEstimate {
       bytes = plus(bytes, times(plan_.list_bytes, load.topologies));
     }
     return bytes;
+  }
+
+  /// Halos hold all lists in every part at most.
+  std::uint64_t alias_tables(const Load& load) const {
+    const auto* choice = find_kind(choice_kinds(), job_.sample.choice);
+    if (choice == nullptr || !choice->needs_weights) {
+      return 0;
+    }
+    std::uint64_t edges = 0;
+    for (const auto type : drawn_edge_types(job_.sample, graph_)) {
+      edges = plus(edges, graph_.edge_types[raw(type)].count);
+    }
+    auto of_part = job_.partition.halo.hops > 0 ? edges : plus(edges / parts(), 1);
+    if (!facts_.weight_bytes.empty()) {
+      of_part = std::ranges::max(facts_.weight_bytes) / sizeof(float);
+    }
+    const auto tables =
+        plus(times(of_part, load.mapped),
+             job_.partition.replicated_topology ? times(edges, load.topologies) : 0);
+    return times(tables, alias_bytes);
   }
 
   /// Ids, orders and owners of all processes' lists; positions, labels and outputs of the scored ones.

@@ -35,6 +35,8 @@ struct GraphFacts {
   std::optional<std::uint64_t> longest_list = {};
   /// Bytes of each part of a partitioned store in memory. Empty: estimated from counts.
   std::vector<std::uint64_t> part_bytes = {};
+  /// Bytes of the weights of each part's lists, halo included; as `part_bytes`.
+  std::vector<std::uint64_t> weight_bytes = {};
 };
 
 /// Bytes that a part's index of its halo takes besides what is stored.

@@ -141,6 +141,7 @@ class SectionSampler {
     if (section.fanout != all_neighbours) {
       choice_ = kind.make(
           {.fanout = static_cast<std::uint32_t>(section.fanout), .replace = request.replace});
+      needs_weights_ = kind.needs_weights && section.fanout > 0;
     }
   }
 
@@ -169,6 +170,11 @@ class SectionSampler {
       return refused(part_, Errc::failed_precondition,
                      fmt::format("edge type {} has no edge ids stored", edge_type));
     }
+    if (needs_weights_ && lists.aliases.size() != lists.neighbours.size()) {
+      return refused(part_, Errc::failed_precondition,
+                     fmt::format("edge type {} has no alias tables for direction {}", edge_type,
+                                 dir_ == EdgeDir::in ? "in" : "out"));
+    }
     return ok_status();
   }
 
@@ -193,6 +199,7 @@ class SectionSampler {
         TROUPE_ASSIGN_OR_RETURN(const List list, list_of(nodes[i], skipped));
         begins[i] = list.begin;
         stretches[i].entries = list.entries;
+        stretches[i].zero_weights = rows_.lists.zero_weights;
       }
       plan_group(std::span(stretches).first(nodes.size()));
       for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -330,9 +337,12 @@ class SectionSampler {
     for (std::size_t i = first; i < end; ++i) {
       most += plan_.counts[i];
       if (!plan_.rows[i].whole) {
+        const auto* aliases = needs_weights_ ? &rows_.lists.aliases[plan_.rows[i].begin] : nullptr;
         stretches[drawn++] = {.original_id = rows_.original_id(frontier_[i]),
+                              .aliases = aliases,
                               .entries = plan_.rows[i].entries,
-                              .taken = plan_.counts[i]};
+                              .taken = plan_.counts[i],
+                              .zero_weights = rows_.lists.zero_weights};
         most_drawn += plan_.counts[i];
       }
     }
@@ -370,6 +380,7 @@ class SectionSampler {
   const Rows rows_;
   EdgeDir dir_;
   bool with_edge_ids_;
+  bool needs_weights_ = false;
   std::unique_ptr<Choice> choice_;  ///< Null: all entries are taken
   SectionPlan plan_;
   std::vector<std::uint32_t> positions_;  ///< Of one group, row after row

@@ -70,6 +70,82 @@ def draw_positions(stream, degree, fanout, replace):
     return sorted(chosen)
 
 
+def integer_weights(weights):
+    """Weights as whole numbers that add up to n * 2^32 (decision 0030); all 0 where there is none."""
+    largest = max(weights, default=0.0)
+    if largest == 0:
+        return [0] * len(weights)
+    total = len(weights) << 32
+    shares = [int(weight / largest * 2.0**52) for weight in weights]
+    factor = float(total) / float(sum(shares))
+    units = [max(1, int(float(share) * factor)) if weight > 0 else 0
+             for weight, share in zip(weights, shares)]
+    units[weights.index(largest)] += total - sum(units)
+    return units
+
+
+def alias_table(units):
+    """(threshold, alias) of each slot: light entries are filled up by heavy ones, both in order."""
+    table = [(2**32 - 1, slot) for slot in range(len(units))]  # a slot of its own
+    light = [slot for slot, own in enumerate(units) if own <= 2**32]
+    heavy = [slot for slot, own in enumerate(units) if own > 2**32]
+    rest = list(units)
+    while heavy:
+        if rest[heavy[0]] > 2**32:
+            slot, giver = light.pop(0), heavy[0]
+        else:  # has become light itself
+            slot = heavy.pop(0)
+            giver = heavy[0] if heavy else None
+        if rest[slot] < 2**32:
+            table[slot] = (rest[slot], giver)
+            rest[giver] -= 2**32 - rest[slot]
+    return table
+
+
+def below64(stream, bound):
+    """As `below`, from two words, the high one first."""
+    rejected = (2**64 - bound) % bound
+    while True:
+        product = (next(stream) << 32 | next(stream)) * bound
+        if product % 2**64 >= rejected:
+            return product // 2**64
+
+
+def draw_weighted(stream, weights, fanout, replace):
+    """Positions in a neighbor list by weight, ascending. `fanout` -1 takes all."""
+    if fanout < 0:
+        return list(range(len(weights)))
+    units = integer_weights(weights)
+    if sum(units) == 0:
+        return []
+    if not replace and len(weights) <= fanout:
+        return [at for at, own in enumerate(units) if own > 0]
+    table = alias_table(units)
+
+    def draw():
+        slot, coin = below(stream, len(weights)), next(stream)
+        threshold, alias = table[slot]
+        return slot if coin < threshold or alias == slot else alias
+
+    if replace:
+        return sorted(draw() for _ in range(fanout))
+    chosen = set()
+    for _ in range(4 * fanout + 32):
+        if len(chosen) < fanout:
+            chosen.add(draw())
+    while len(chosen) < fanout:  # by sums of what is left
+        left = [0 if at in chosen else own for at, own in enumerate(units)]
+        if sum(left) == 0:
+            break
+        drawn = below64(stream, sum(left))
+        at = 0
+        while drawn >= left[at]:
+            drawn -= left[at]
+            at += 1
+        chosen.add(at)
+    return sorted(chosen)
+
+
 def permute(position, count, key):
     """Feistel network of 8 rounds on an even number of bits that holds `count`, cycle walking."""
     half_bits = 1
@@ -119,6 +195,7 @@ class EdgeType:
     source_type: int
     destination_type: int
     edges: list
+    weights: list = field(default_factory=list)  # by original id; none: not read
 
     def neighbor_lists(self, outwards):
         """{node: [(neighbor, edge), ...]} in order of the neighbors' ids, then of the edges'."""
@@ -136,6 +213,7 @@ class Settings:
     replace: bool = False
     outwards: bool = False
     frontier_all: bool = False
+    by_weight: bool = False
 
 
 @dataclass
@@ -187,7 +265,13 @@ def sample(node_type_count, edge_types, settings, seeds, seed_type=0, epoch=0, b
             for node in nodes[asked].originals[frontier_begin[asked]:frontier_end[asked]]:
                 listed = lists[number].get(node, [])
                 fanout = settings.fanouts[number][hop]
-                for at in draw_positions(words(key, node), len(listed), fanout, settings.replace):
+                stream = words(key, node)
+                if settings.by_weight:
+                    weights = [edge_type.weights[edge] for _, edge in listed]
+                    chosen = draw_weighted(stream, weights, fanout, settings.replace)
+                else:
+                    chosen = draw_positions(stream, len(listed), fanout, settings.replace)
+                for at in chosen:
                     out.sources.append(nodes[found].number(listed[at][0]))
                     out.edge_ids.append(listed[at][1])
                 out.offsets.append(len(out.sources))

@@ -11,14 +11,14 @@ import re
 import sys
 
 try:
-    import numpy  # noqa: F401  (batch_reference needs it)
+    import numpy
 except ImportError:
     sys.exit(f"expected NumPy, {sys.executable} has none; try: apt-get install python3-numpy, "
              "and the interpreter /usr/bin/python3")
 import batch_reference as reference
 
 FOLDER = pathlib.Path(__file__).resolve().parent / "batches"
-FILES = ["small.txt", "hetero.txt", "seed_orders.txt"]
+FILES = ["small.txt", "weighted.txt", "hetero.txt", "seed_orders.txt"]
 
 
 def numbers(text):
@@ -39,12 +39,14 @@ def number_after(words, title, default=0):
 
 def read_graph(lines):
     """Edge types and number of node types from "in-lists" and the indented lines behind them."""
-    edge_types, lists, problems = [], [], []
+    edge_types, lists, problems, weights = [], [], [], []
     for line in lines:
         if line.startswith("in-lists"):
             types = re.search(r"node types (\d+) to (\d+)", line)
             edge_types.append([int(types[1]), int(types[2])] if types else [0, 0])
             lists.append([])
+        elif line.startswith("weights:"):
+            weights = [float(numpy.float32(word)) for word in line.split()[1:]]
         elif line.startswith("  "):
             node, rest = line.split(":")
             found = [(int(a), int(b)) for a, b in re.findall(r"(\d+) \(edge (\d+)\)", rest)]
@@ -57,7 +59,7 @@ def read_graph(lines):
         if [edge for edge, _, _ in of_type] != list(range(len(of_type))):
             problems.append(f"edge ids of type {len(made)} are not 0 to {len(of_type) - 1}")
         edges = [(neighbor, node) for _, neighbor, node in of_type]
-        made.append(reference.EdgeType(source, destination, edges))
+        made.append(reference.EdgeType(source, destination, edges, weights))
     return made, 1 + max(max(pair) for pair in edge_types), problems
 
 
@@ -65,7 +67,8 @@ def expected_batch(title, job_seed, edge_types, node_types):
     fanouts = re.match(r"fanout ([^,]*),", title)[1].replace("all", "-1").split("/")
     settings = reference.Settings(
         [numbers(text) for text in fanouts], job_seed, replace="with replacement" in title,
-        outwards="outwards" in title, frontier_all="frontier all" in title)
+        outwards="outwards" in title, frontier_all="frontier all" in title,
+        by_weight="by weight" in title)
     epoch = number_after("epoch", title) | (reference.EVALUATION if "evaluation" in title else 0)
     batch = reference.sample(
         node_types, edge_types, settings, numbers(title.split("seeds ")[1]),

@@ -19,7 +19,7 @@ inline constexpr std::uint64_t papers = 500;
 inline constexpr std::uint64_t venues = 9;
 
 /// Authors of three classes write papers that appear in venues of their class; of the authors' own
-/// columns little can be learned.
+/// columns little can be learned. Who wrote what has weights.
 inline Status write_heterogeneous_store(const std::filesystem::path& out) {
   InlineExecutor executor;
   TROUPE_ASSIGN_OR_RETURN(auto writer, StoreWriter::create(out, {}, executor));
@@ -31,8 +31,9 @@ inline Status write_heterogeneous_store(const std::filesystem::path& out) {
                           writer.add_node_type({"author", authors, narrow, classes}));
   TROUPE_ASSIGN_OR_RETURN(const auto paper, writer.add_node_type({"paper", papers, bytes, {}}));
   TROUPE_ASSIGN_OR_RETURN(const auto venue, writer.add_node_type({"venue", venues, one_hot, {}}));
-  TROUPE_ASSIGN_OR_RETURN(const auto writes,
-                          writer.add_edge_type({"writes", author, paper, {.reverse_edges = true}}));
+  TROUPE_ASSIGN_OR_RETURN(
+      const auto writes,
+      writer.add_edge_type({"writes", author, paper, {.reverse_edges = true}, true}));
   TROUPE_ASSIGN_OR_RETURN(const auto appears,
                           writer.add_edge_type({"appears", paper, venue, {.reverse_edges = true}}));
 
@@ -50,7 +51,12 @@ inline Status write_heterogeneous_store(const std::filesystem::path& out) {
     each.push_back(p);
     where.push_back(draw.below(10) == 0 ? draw.below(venues) : 3 * draw.below(3) + of_class);
   }
-  TROUPE_RETURN_IF_ERROR(writer.add_edges(writes, who, what));
+  std::vector<float> shares;  // a quarter of them 0
+  for (std::size_t e = 0; e < who.size(); ++e) {
+    shares.push_back(static_cast<float>(e % 4) * (e % 10 == 1 ? 50.0F : 0.5F));
+  }
+  TROUPE_RETURN_IF_ERROR(
+      writer.add_edges(writes, {.sources = who, .destinations = what, .weights = shares}));
   TROUPE_RETURN_IF_ERROR(writer.add_edges(appears, each, where));
 
   std::vector<float> of_authors(authors * narrow.cols);

@@ -2,12 +2,14 @@
 /// \file graph_builder.hpp
 /// Graphs in memory for tests: an edge list, cut into any number of `Part`s by any assignment,
 /// without files. The same graph cut differently must give the same batches by original ids.
+#include "runtime/graph/alias_tables.hpp"
 #include "runtime/graph/part.hpp"
 #include "runtime/partition/partition_book.hpp"
 #include "runtime/partition/partitioner.hpp"
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <span>
 #include <string>
@@ -38,6 +40,7 @@ struct TestEdgeType {
   std::uint16_t source = 0;
   std::uint16_t destination = 0;
   std::vector<TestEdge> edges{};
+  std::vector<float> weights{};  ///< [edges] or empty
 };
 
 struct TestGraph {
@@ -167,7 +170,13 @@ inline NeighbourLists lists_of(Part& part, const TestEdgeType& type, EdgeDir dir
     }
     offsets.push_back(ids.size());
   }
+  std::vector<float> weights;
+  if (!type.weights.empty()) {
+    std::ranges::transform(edge_ids, std::back_inserter(weights),
+                           [&](std::uint64_t edge) { return type.weights[edge]; });
+  }
   NeighbourLists result;
+  result.weights = keep(part, std::move(weights));
   result.offsets = keep(part, std::move(offsets));
   result.edge_ids = keep(part, std::move(edge_ids));
   if (wide) {
@@ -218,6 +227,7 @@ inline GraphInfo info_of(const TestGraph& graph) {
     edge_type.destination = static_cast<NodeTypeId>(type.destination);
     edge_type.count = type.edges.size();
     edge_type.has_edge_ids = true;
+    edge_type.has_weights = !type.weights.empty();
   }
   return info;
 }
@@ -276,6 +286,25 @@ inline CutGraph cut_graph(const TestGraph& graph, const Assignment& assignment, 
 /// Cuts by `scatter`.
 inline CutGraph cut_graph(const TestGraph& graph, std::uint32_t parts, bool wide = false) {
   return cut_graph(graph, scatter(graph, parts), parts, wide);
+}
+
+/// Gives edges skewed weights, a third of them 0.
+inline void add_weights(TestEdgeType& type) {
+  for (std::uint64_t e = 0; e < type.edges.size(); ++e) {
+    const auto skewed = static_cast<float>(1 + e % 7) * (e % 11 == 0 ? 100.0F : 0.25F);
+    type.weights.push_back(e % 3 == 0 ? 0.0F : skewed);
+  }
+}
+
+/// Gives all parts alias tables, along all edge types in one direction.
+inline void add_alias_tables(CutGraph& cut, EdgeDir dir) {
+  std::vector<EdgeTypeId> types;
+  for (std::size_t e = 0; e < cut.info.edge_types.size(); ++e) {
+    types.push_back(static_cast<EdgeTypeId>(e));
+  }
+  for (auto& part : cut.parts) {
+    part = *with_alias_tables(*part, types, dir);
+  }
 }
 
 /// A graph of `nodes` nodes with skewed degrees: node i gets about `degree` in-edges, some several

@@ -3,6 +3,7 @@
 /// Choices of neighbors: which entries of a stretch of a neighbor list a hop takes. A choice knows
 /// neither parts nor messages: runtime/sample/one_hop.cpp finds the stretches and copies the
 /// entries. A new choice is a class in this folder and a row of choices.cpp.
+#include "runtime/base/alias_table.hpp"
 #include "runtime/base/philox.hpp"
 
 #include <cstdint>
@@ -21,10 +22,13 @@ struct ChoiceOptions {
 
 /// The entries of one node's list among which a choice is made.
 struct Stretch {
-  std::uint64_t original_id = 0;  ///< Of the node; set where `whole` is false
+  std::uint64_t original_id = 0;       ///< Of the node; set where `whole` is false
+  const AliasSlot* aliases = nullptr;  ///< [entries], where the kind needs weights
   std::uint32_t entries = 0;
   std::uint32_t taken = 0;  ///< Entries that are taken, at most while planned
-  bool whole = false;       ///< All entries are taken as they lie; choose() does not see it
+  bool zero_weights =
+      false;           ///< Entries of weight 0 may be among them; for kinds that need weights
+  bool whole = false;  ///< All entries are taken as they lie; choose() does not see it
 };
 
 /// Integers alone decide, so that a device gives the same bits.

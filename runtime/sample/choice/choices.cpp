@@ -1,6 +1,7 @@
 #include "runtime/sample/choice/choices.hpp"
 
 #include "runtime/sample/choice/uniform.hpp"
+#include "runtime/sample/choice/weighted.hpp"
 
 #include <array>
 
@@ -16,7 +17,9 @@ constexpr std::array rows = {
                .make = make_uniform},
     ChoiceKind{.name = "weighted",
                .help = "neighbors as likely as the weights of their edges say",
-               .options = with_replace},
+               .options = with_replace,
+               .needs_weights = true,
+               .make = make_weighted},
     ChoiceKind{.name = "labor", .help = "layer-neighbor sampling (LABOR-0)"},
 };
 

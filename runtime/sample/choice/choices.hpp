@@ -15,6 +15,7 @@ struct ChoiceKind {
   std::string_view name;                           ///< Word in job files
   std::string_view help;                           ///< Neighbors that a hop takes, one line
   std::span<const std::string_view> options = {};  ///< Keys of `sample` that not all kinds read
+  bool needs_weights = false;                      ///< Lists must have alias tables
   /// Null: not built yet.
   std::unique_ptr<Choice> (*make)(const ChoiceOptions& options) = nullptr;
 };

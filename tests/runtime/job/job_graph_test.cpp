@@ -123,5 +123,29 @@ TEST(CheckAgainstGraph, RefusesAGraphWithoutEdgeTypes) {
             "cannot take\n");
 }
 
+TEST(CheckAgainstGraph, RefusesAChoiceByWeightAlongEdgesWithoutWeights) {
+  GraphInfo info = graph();
+  info.edge_types.resize(3);
+  info.edge_types[0].name = "cites";
+  info.edge_types[1].name = "shares";
+  info.edge_types[1].has_weights = true;
+  info.edge_types[2].name = "links";
+  Job job;
+  job.sample.choice = "weighted";
+  job.sample.fanout = {5, 5};
+  const std::string refused =
+      "/sample/choice: expected \"uniform\" along edges without weights, "
+      "found \"weighted\", and no weights of ";
+  const std::string hint = "; import the graph with weights, or set fanout -1 or 0 along these\n";
+  const auto own = [&] { return to_string(check_against_graph(job, info, JobTrainer::own)); };
+  EXPECT_EQ(own(), refused + "\"cites\", \"links\"" + hint);
+  job.sample.fanout_of = {{"cites", {-1, 0}}};
+  EXPECT_EQ(own(), refused + "\"links\"" + hint);
+  job.sample.fanout_of = {{"cites", {-1, 0}}, {"links", {0, 0}}};
+  EXPECT_EQ(own(), "");
+  job.sample.fanout_of = {{"cites", {-1, 0}}, {"links", {0, 1}}};
+  EXPECT_EQ(own(), refused + "\"links\"" + hint);
+}
+
 }  // namespace
 }  // namespace troupe

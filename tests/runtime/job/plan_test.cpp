@@ -168,6 +168,22 @@ TEST(MakePlan, TakesThePartsOfAPartitionedStoreAsTheyAre) {
       << "the largest process has the largest part";
 }
 
+TEST(MakePlan, CountsAliasTablesOfWhatIsDrawnByWeight) {
+  Job job = two_hosts();
+  EXPECT_EQ(bytes_for(make_plan(job, cora()), "alias tables"), 0U);
+  job.sample.choice = "weighted";
+  EXPECT_GE(bytes_for(make_plan(job, cora()), "alias tables"), 10556U * 8U)
+      << "both parts in one process that simulates";
+  EXPECT_LE(bytes_for(make_plan(job, cora()), "alias tables"), (10556U + 2U) * 8U);
+  job.partition.halo.hops = 1;
+  EXPECT_EQ(bytes_for(make_plan(job, cora()), "alias tables"), 2U * 10556U * 8U);
+  EXPECT_EQ(bytes_for(make_plan(job, cora(), {.weight_bytes = {400, 4000}}), "alias tables"),
+            2U * 1000U * 8U)
+      << "parts that are there count as they are";
+  job.sample.fanout = {-1, 0};
+  EXPECT_EQ(bytes_for(make_plan(job, cora()), "alias tables"), 0U) << "nothing is drawn";
+}
+
 TEST(MakePlan, ExactInferenceTakesMemoryWhereSomethingIsScored) {
   EXPECT_EQ(bytes_for(make_plan(two_hosts(), cora()), "outputs of exact inference"), 0U);
 

@@ -36,6 +36,28 @@ TEST(BatchBuilder, AgreesWithAnObviousSamplerForAllOptionsAndPartitionings) {
   }
 }
 
+TEST(BatchBuilder, AgreesWithAnObviousSamplerByWeight) {
+  TestGraph graph = testing::skewed_graph(60, 6);
+  testing::add_weights(graph.edges[0]);
+  for (int variant = 0; variant < 8; ++variant) {
+    SampleOptions options = fanouts({4, all_neighbours, 2});
+    options.choice = place_of_kind(choice_kinds(), "weighted");
+    options.replace = (variant & 1) != 0;
+    options.dir = (variant & 2) != 0 ? EdgeDir::out : EdgeDir::in;
+    options.frontier = (variant & 4) != 0 ? Frontier::all : Frontier::fresh;
+    const PlainBatch expected = ReferenceSampler(graph, options, batch_key).sample(mixed_seeds);
+    for (const std::uint32_t parts : {1U, 2U, 3U, 5U}) {
+      CutGraph cut = cut_graph(graph, parts, parts == 3);
+      testing::add_alias_tables(cut, options.dir);
+      for (const std::uint64_t most : {~std::uint64_t{0}, std::uint64_t{5}}) {
+        options.max_edges_per_reply = most;
+        EXPECT_EQ(drive_plain(cut, options, batch_key, mixed_seeds), expected)
+            << "variant " << variant << ", parts " << parts << ", at most " << most;
+      }
+    }
+  }
+}
+
 TEST(BatchBuilder, OrderOfRepliesDoesNotMatter) {
   const auto cut = cut_graph(testing::skewed_graph(60, 6), 5);
   const auto options = fanouts({5, 4, 3});

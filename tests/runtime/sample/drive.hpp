@@ -4,6 +4,7 @@
 /// compare it with.
 #include "runtime/partition/hotness.hpp"
 #include "runtime/sample/batch_builder.hpp"
+#include "tests/runtime/sample/weighted_reference.hpp"
 #include "tests/support/expect.hpp"
 #include "tests/support/graph_builder.hpp"
 
@@ -211,8 +212,7 @@ class ReferenceSampler {
                                                       .epoch = key_.stream_epoch(),
                                                       .batch = key_.number});
       for (const auto position :
-           reference_positions(DrawStream(key, node), static_cast<std::uint32_t>(list.size()),
-                               options_.fanout[hop][e], options_.replace)) {
+           positions(type, list, DrawStream(key, node), options_.fanout[hop][e])) {
         edges.sources.push_back(number(found, list[position].first));
         if (options_.with_edge_ids) {
           edges.edge_ids.push_back(list[position].second);
@@ -223,10 +223,24 @@ class ReferenceSampler {
     edges.row_begin.push_back(static_cast<std::uint32_t>(edges.offsets.size() - 1));
   }
 
+  using List = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
+
+  std::vector<std::uint32_t> positions(const TestEdgeType& type, const List& list,
+                                       const DrawStream& stream, std::int32_t fanout) const {
+    if (fanout < 0 || !choice_kinds()[options_.choice].needs_weights) {
+      return reference_positions(stream, static_cast<std::uint32_t>(list.size()), fanout,
+                                 options_.replace);
+    }
+    Weights weights;
+    for (const auto& [neighbor, edge] : list) {
+      weights.push_back(type.weights[edge]);
+    }
+    return reference_weighted(stream, alias_table(weights), fanout, options_.replace);
+  }
+
   /// (neighbour, edge), sorted.
-  static std::vector<std::pair<std::uint64_t, std::uint64_t>> list_of(const TestEdgeType& type,
-                                                                      std::uint64_t node, bool in) {
-    std::vector<std::pair<std::uint64_t, std::uint64_t>> list;
+  static List list_of(const TestEdgeType& type, std::uint64_t node, bool in) {
+    List list;
     for (std::uint64_t e = 0; e < type.edges.size(); ++e) {
       const auto& edge = type.edges[e];
       if ((in ? edge.destination : edge.source) == node) {

@@ -105,6 +105,43 @@ std::string small_batches() {
   return text;
 }
 
+/// The small graph with weights from 0 to a million times the others'.
+std::string weighted_batches() {
+  auto graph = small_graph();
+  auto& weights = graph.edges[0].weights;
+  for (std::size_t e = 0; e < graph.edges[0].edges.size(); ++e) {
+    const float skewed = 0.3F * static_cast<float>(1 + e % 4);
+    weights.push_back(e == 4 ? 1e6F : e % 5 == 2 ? 0.0F : skewed);
+  }
+  std::string text =
+      "# Batches by weight of the graph in golden_batch_test.cpp, by original ids; job seed 42. "
+      "Written by the test.\nin-lists:\n" +
+      in_lists_text(testing::cut_graph(graph, 1), graph, 0) +
+      "weights: " + testing::list_text(weights) + "\n";
+  const auto add = [&](const std::string& title, SampleOptions options, BatchKey key,
+                       const std::vector<std::uint64_t>& seeds) {
+    options.choice = place_of_kind(choice_kinds(), "weighted");
+    auto cut = testing::cut_graph(graph, 3);
+    testing::add_alias_tables(cut, options.dir);
+    text += "\n" + title + ", by weight, seeds " + testing::list_text(seeds) + "\n" +
+            testing::text_of(testing::drive_plain(cut, options, key, seeds));
+  };
+  auto options = testing::fanouts({4, 2});
+  add("fanout 4 2, epoch 0, batch 0", options, {}, {0, 1, 11, 0});
+  add("fanout 4 2, epoch 1, batch 9", options, {.epoch = 1, .number = 9}, {0, 2, 3, 4, 5});
+  add("fanout 4 2, evaluation", options, {.purpose = Purpose::evaluate}, {0});
+  options.frontier = Frontier::all;
+  add("fanout 4 2, frontier all", options, {}, {0, 10});
+  options = testing::fanouts({3, 3});
+  options.replace = true;
+  add("fanout 3 3, with replacement", options, {}, {0, 1, 10});
+  options = testing::fanouts({2, -1});
+  options.dir = EdgeDir::out;
+  add("fanout 2 all, outwards", options, {}, {5, 11});
+  add("fanout 8 3, epoch 2, batch 7", testing::fanouts({8, 3}), {.epoch = 2, .number = 7}, {0});
+  return text;
+}
+
 std::string hetero_batches() {
   const auto graph = hetero_graph();
   std::string text =
@@ -196,6 +233,10 @@ void expect_golden_text(const std::string& name, const std::string& now) {
 
 TEST(GoldenBatches, AreWhatTheyAlwaysWere) {
   expect_golden_text("small.txt", small_batches());
+}
+
+TEST(GoldenBatches, ByWeightAreWhatTheyAlwaysWere) {
+  expect_golden_text("weighted.txt", weighted_batches());
 }
 
 TEST(GoldenBatches, OfHeterogeneousGraphsAreWhatTheyAlwaysWere) {

@@ -227,6 +227,9 @@ Part with_halo(const Part& whole, std::uint64_t owned) {
   edges.halo_in.offsets = segment.as<std::uint64_t>();
   edges.halo_in.neighbours.visit([&](auto ids) { edges.halo_in.neighbours = ids.subspan(begin); });
   edges.halo_in.edge_ids = edges.in.edge_ids.subspan(begin);
+  if (!edges.in.aliases.empty()) {
+    edges.halo_in.aliases = edges.in.aliases.subspan(begin);
+  }
   edges.in.offsets = edges.in.offsets.first(owned + 1);
   return part;
 }
@@ -251,6 +254,38 @@ TEST_F(SampleOneHop, AHaloGivesWhatTheOwnerGives) {
       EXPECT_TRUE(std::ranges::equal(halo.neighbours.bytes, owner.neighbours.bytes));
       EXPECT_TRUE(std::ranges::equal(halo.edge_ids.bytes, owner.edge_ids.bytes));
     }
+  }
+}
+
+TEST_F(SampleOneHop, AHaloGivesByWeightWhatTheOwnerGives) {
+  testing::add_weights(graph_.edges[0]);
+  auto cut = cut_graph(graph_, 1);
+  testing::add_alias_tables(cut, EdgeDir::in);
+  const auto& whole = *cut.parts[0];
+  for (const bool replace : {false, true}) {
+    HopRequest wanted = request(3, 0);
+    wanted.choice = place_of_kind(choice_kinds(), "weighted");
+    wanted.replace = replace;
+    for (auto local = whole.nodes[0].count; local > 2; --local) {
+      wanted.frontiers[0].nodes.push_back(
+          static_cast<NodeId>(raw(whole.nodes[0].first) + local - 1));
+    }
+    ASSERT_OK_AND_ASSIGN(const auto owner, sample_one_hop(whole, wanted));
+    ASSERT_OK_AND_ASSIGN(const auto halo,
+                         sample_one_hop(with_halo(whole, 2), wanted, ListsOf::halo));
+    EXPECT_EQ(halo.counts, owner.counts);
+    EXPECT_TRUE(std::ranges::equal(halo.neighbours.bytes, owner.neighbours.bytes));
+  }
+}
+
+TEST_F(SampleOneHop, AChoiceByWeightNeedsAliasTablesWhereItDraws) {
+  HopRequest wanted = request(3);
+  wanted.choice = place_of_kind(choice_kinds(), "weighted");
+  EXPECT_ERROR(sample_one_hop(part_, wanted), Errc::failed_precondition,
+               "edge type 0 has no alias tables for direction in");
+  for (const std::int32_t fanout : {all_neighbours, 0}) {
+    wanted.sections[0].fanout = fanout;
+    EXPECT_OK(sample_one_hop(part_, wanted));
   }
 }
 

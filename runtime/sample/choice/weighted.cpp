@@ -1,0 +1,185 @@
+#include "runtime/sample/choice/weighted.hpp"
+
+#include "runtime/sample/id_index.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace troupe {
+namespace {
+
+constexpr std::uint32_t few_positions = 64;  // up to here a loop over them beats a hash set
+constexpr std::uint32_t draws_ahead = 64;    // of one list, at most, whose slots are loaded early
+
+struct WeightedDraw {
+  std::uint32_t slot;
+  std::uint32_t coin;
+};
+
+WeightedDraw next_draw(DrawStream& stream, std::size_t entries) {
+  const std::uint32_t slot = stream.below(static_cast<std::uint32_t>(entries));
+  return {slot, stream.next()};
+}
+
+/// Takes distinct positions of one list after the other; keeps its scratch.
+class DistinctDrawer {
+ public:
+  explicit DistinctDrawer(std::uint32_t fanout) : fanout_(fanout) {}
+
+  /// Fills `out` with distinct positions, ascending.
+  /// \param first  the first draws; `stream` gives those that follow
+  /// \returns positions taken: fewer than fanout if no others have weight
+  /// \requires the list has a weight above 0
+  std::uint32_t draw(DrawStream& stream, std::span<const AliasSlot> aliases,
+                     std::span<const WeightedDraw> first, std::uint32_t* out) {
+    std::uint32_t taken = 0;
+    known_.clear();
+    const auto take = [&](const WeightedDraw& draw) {
+      const auto entry = alias_entry(aliases, draw.slot, draw.coin);
+      if (!is_taken(entry, {out, taken})) {
+        out[taken++] = entry;
+        if (fanout_ > few_positions) {
+          known_.find_or_insert(entry, 0);
+        }
+      }
+    };
+    std::ranges::for_each(first, take);
+    for (auto draws = first.size(); taken < fanout_ && draws < weighted_draws(fanout_); ++draws) {
+      take(next_draw(stream, aliases.size()));
+    }
+    if (taken < fanout_) {
+      taken = complete(stream, aliases, taken, out);
+    }
+    std::sort(out, out + taken);
+    return taken;
+  }
+
+ private:
+  bool is_taken(std::uint32_t entry, std::span<const std::uint32_t> taken) const {
+    return fanout_ > few_positions ? known_.find(entry).has_value()
+                                   : std::ranges::find(taken, entry) != taken.end();
+  }
+
+  /// Finds each missing position by sums of the weights that are left.
+  std::uint32_t complete(DrawStream& stream, std::span<const AliasSlot> aliases,
+                         std::uint32_t taken, std::uint32_t* out) {
+    alias_units(aliases, units_);
+    for (std::uint32_t i = 0; i < taken; ++i) {
+      units_[out[i]] = 0;
+    }
+    auto left = std::accumulate(units_.begin(), units_.end(), std::uint64_t{0});
+    for (; taken < fanout_ && left > 0; ++taken) {
+      std::uint64_t below = stream.below64(left);
+      std::uint32_t entry = 0;
+      for (; below >= units_[entry]; ++entry) {
+        below -= units_[entry];
+      }
+      left -= std::exchange(units_[entry], 0);
+      out[taken] = entry;
+    }
+    return taken;
+  }
+
+  std::uint32_t fanout_;
+  IdIndex known_;
+  std::vector<std::uint64_t> units_;
+};
+
+class Weighted : public Choice {
+ public:
+  explicit Weighted(const ChoiceOptions& options)
+      : options_(options),
+        ahead_(std::min(options.fanout, draws_ahead)),
+        distinct_(options.fanout) {}
+
+  void plan(std::span<Stretch> group) const override {
+    for (auto& stretch : group) {
+      const bool few = !options_.replace && stretch.entries <= options_.fanout;
+      stretch.whole = stretch.entries == 0 || (few && !stretch.zero_weights);
+      stretch.taken = few ? stretch.entries : options_.fanout;
+      stretch.taken = stretch.whole ? stretch.entries : stretch.taken;
+    }
+  }
+
+  void choose(StreamKey key, std::span<Stretch> group,
+              std::span<std::uint32_t> positions) override {
+    fetch(key, group);
+    auto* out = positions.data();
+    const WeightedDraw* drawn = draws_.data();
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      auto& stretch = group[i];
+      const std::span aliases(stretch.aliases, stretch.entries);
+      if (takes_all(stretch)) {
+        stretch.taken = take_all(aliases, out);
+      } else {
+        const std::span first(drawn, ahead_);
+        drawn += ahead_;
+        stretch.taken = take(streams_[i], aliases, first, out);
+      }
+      out += stretch.taken;
+    }
+  }
+
+ private:
+  bool takes_all(const Stretch& stretch) const {
+    return !options_.replace && stretch.entries <= options_.fanout;
+  }
+
+  /// Makes the first draws of all stretches, so that their slots are loaded together.
+  void fetch(StreamKey key, std::span<const Stretch> group) {
+    draws_.clear();
+    streams_.clear();
+    for (const auto& stretch : group) {
+      auto& stream = streams_.emplace_back(key, stretch.original_id);
+      if (takes_all(stretch)) {
+        __builtin_prefetch(stretch.aliases);
+        continue;
+      }
+      for (std::uint32_t k = 0; k < ahead_; ++k) {
+        const auto draw = next_draw(stream, stretch.entries);
+        __builtin_prefetch(stretch.aliases + draw.slot);
+        draws_.push_back(draw);
+      }
+    }
+  }
+
+  static std::uint32_t take_all(std::span<const AliasSlot> aliases, std::uint32_t* out) {
+    std::uint32_t taken = 0;
+    for (std::uint32_t i = 0; i < aliases.size(); ++i) {
+      out[taken] = i;
+      taken += aliases[i].threshold > 0 ? 1U : 0U;
+    }
+    return taken;
+  }
+
+  std::uint32_t take(DrawStream& stream, std::span<const AliasSlot> aliases,
+                     std::span<const WeightedDraw> first, std::uint32_t* out) {
+    if (options_.fanout == 0 || aliases.front().alias == no_alias) {
+      return 0;
+    }
+    if (!options_.replace) {
+      return distinct_.draw(stream, aliases, first, out);
+    }
+    for (std::uint32_t k = 0; k < options_.fanout; ++k) {
+      const auto draw = k < first.size() ? first[k] : next_draw(stream, aliases.size());
+      out[k] = alias_entry(aliases, draw.slot, draw.coin);
+    }
+    std::sort(out, out + options_.fanout);
+    return options_.fanout;
+  }
+
+  ChoiceOptions options_;
+  std::uint32_t ahead_;
+  DistinctDrawer distinct_;
+  std::vector<WeightedDraw> draws_;  ///< `ahead_` for each stretch that is not taken whole
+  std::vector<DrawStream> streams_;
+};
+
+}  // namespace
+
+std::unique_ptr<Choice> make_weighted(const ChoiceOptions& options) {
+  return std::make_unique<Weighted>(options);
+}
+
+}  // namespace troupe

@@ -1,0 +1,71 @@
+#pragma once
+/// \file weighted_reference.hpp
+/// The weighted choice as decision 0030 defines it, without any care for speed.
+#include "runtime/base/alias_table.hpp"
+#include "runtime/base/philox.hpp"
+
+#include <cstdint>
+#include <numeric>
+#include <set>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace troupe::testing {
+
+using Weights = std::vector<float>;
+
+inline std::vector<AliasSlot> alias_table(const Weights& weights) {
+  std::vector<AliasSlot> table(weights.size());
+  AliasTableMaker().make(weights, table);
+  return table;
+}
+
+/// Positions that the weighted choice takes of a list, ascending.
+inline std::vector<std::uint32_t> reference_weighted(DrawStream stream,
+                                                     std::span<const AliasSlot> table,
+                                                     std::int64_t fanout, bool replace) {
+  const auto entries = static_cast<std::uint32_t>(table.size());
+  std::vector<std::uint64_t> units;
+  alias_units(table, units);
+  std::multiset<std::uint32_t> taken;
+  if (!replace && entries <= fanout) {
+    for (std::uint32_t i = 0; i < entries; ++i) {
+      if (units[i] > 0) {
+        taken.insert(i);
+      }
+    }
+    return {taken.begin(), taken.end()};
+  }
+  auto left = std::accumulate(units.begin(), units.end(), std::uint64_t{0});
+  if (left == 0) {
+    return {};
+  }
+  const auto size = static_cast<std::size_t>(fanout);
+  const std::int64_t most = replace ? fanout : 4 * fanout + 32;
+  for (std::int64_t draws = 0; draws < most && taken.size() < size; ++draws) {
+    const std::uint32_t slot = stream.below(entries);
+    const std::uint32_t coin = stream.next();
+    const bool own = coin < table[slot].threshold || table[slot].alias == slot;
+    const std::uint32_t entry = own ? slot : table[slot].alias;
+    if (replace || !taken.contains(entry)) {
+      taken.insert(entry);
+    }
+  }
+  for (const auto entry : taken) {
+    left -= replace ? 0 : std::exchange(units[entry], 0);
+  }
+  while (taken.size() < size && left > 0) {
+    const std::uint64_t r = stream.below64(left);
+    std::uint64_t sum = 0;
+    std::uint32_t entry = 0;
+    while (sum + units[entry] <= r) {
+      sum += units[entry++];
+    }
+    left -= std::exchange(units[entry], 0);
+    taken.insert(entry);
+  }
+  return {taken.begin(), taken.end()};
+}
+
+}  // namespace troupe::testing

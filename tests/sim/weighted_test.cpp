@@ -1,0 +1,57 @@
+// Whole runs that sample by weight: the same bits whatever the layout.
+#include "tests/sim/heterogeneous_run.hpp"
+
+namespace troupe {
+namespace {
+
+using testing::Settings;
+
+/// Along the edges without weights all neighbors are taken, or none.
+class WeightedRun : public testing::HeterogeneousRun {
+ protected:
+  Result<RunRecord> by_weight(const Settings& settings) const {
+    Settings all = {"sample.choice=weighted", "train.epochs=2",
+                    R"(sample.fanout={"*": [-1, 0], "writes": [4, 3], "rev_writes": [3, 2]})"};
+    all.insert(all.end(), settings.begin(), settings.end());
+    return run(all);
+  }
+};
+
+TEST_F(WeightedRun, LayoutsChangeNeitherBatchesNorParameters) {
+  for (const Settings& way : std::vector<Settings>{
+           {}, {"sample.replace=true"}, {"sample.frontier=all"}, {"sample.edge_dir=out"}}) {
+    SCOPED_TRACE(way.empty() ? "" : way.front());
+    ASSERT_OK_AND_ASSIGN(plain_, by_weight(way));
+    for (const Settings& layout :
+         std::vector<Settings>{{"partition.parts=1"},
+                               {"partition.parts=7", "cluster.samplers_per_trainer=2"},
+                               {"partition.method=fennel", "cluster.batches_in_flight=1"},
+                               {"partition.halo=1"},
+                               {"partition.halo=2", "partition.halo_features=true"},
+                               {"partition.topology=replicated"},
+                               {"cluster.window=65536", "cluster.network.latency_us=200"},
+                               {"cluster.placement=worker", "cluster.threads=1"},
+                               {"cluster.replicas=2"},
+                               {"dataset.memory=mapped"}}) {
+      auto both = way;
+      both.insert(both.end(), layout.begin(), layout.end());
+      ASSERT_OK_AND_ASSIGN(const auto record, by_weight(both));
+      expect_same_bits(record, layout.front());
+    }
+  }
+}
+
+TEST_F(WeightedRun, WeightsChangeTheBatches) {
+  ASSERT_OK_AND_ASSIGN(const auto weighted, by_weight({}));
+  ASSERT_OK_AND_ASSIGN(const auto uniform, by_weight({"sample.choice=uniform"}));
+  EXPECT_NE(weighted.batches, uniform.batches);
+  EXPECT_LT(weighted.epochs.back().counters.edges, uniform.epochs.back().counters.edges)
+      << "edges without weight are left out of short lists";
+}
+
+TEST_F(WeightedRun, EdgesWithoutWeightsAreRefusedBeforeAnythingStarts) {
+  EXPECT_ERROR(run({"sample.choice=weighted"}), Errc::invalid_argument, "does not fit its data");
+}
+
+}  // namespace
+}  // namespace troupe
