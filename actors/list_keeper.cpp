@@ -56,8 +56,10 @@ void keep(Keeper* self) {
        id = static_cast<PartId>(state.host->book->parts())] {
         return std::move(*builder).take(id);
       },
-      [self](std::shared_ptr<const Part> part) {
-        self->state.lists->set(std::move(part));
+      [self](Result<std::shared_ptr<const Part>> part) {
+        if (part) {  // else batches go on without
+          self->state.lists->set(*std::move(part));
+        }
         self->quit();
       });
 }

@@ -99,8 +99,9 @@ std::shared_ptr<const Halos> halos_for(Sampler* self, const SampleOptions& optio
     all.push_back(kept);
     state.with_lists = std::make_shared<const Halos>(std::move(all));
   }
+  const auto needed = kept_data(options);
   const bool serves =
-      options.dir == host->sample->dir && (host->sample->with_edge_ids || !options.with_edge_ids);
+      options.dir == host->sample->dir && (kept_data(*host->sample) & needed) == needed;
   return serves && state.with_lists ? state.with_lists : of_host;
 }
 

@@ -26,17 +26,17 @@ SampledBatch finish(BatchBuilder& builder) {
   return std::move(builder).take();
 }
 
-BatchBuilder start_batch(std::int32_t fanout, bool edge_ids) {
+BatchBuilder start_batch(std::int32_t fanout, EdgeData edge_data) {
   auto options = std::make_shared<SampleOptions>();
   options->fanout = {{fanout}, {2}};
-  options->with_edge_ids = edge_ids;
+  options->edge_data = edge_data;
   const auto& graph = small_graph();
   const auto seeds = graph.globals({1, 2, 3, 50});
   return {graph.info, *graph.book, options, {}, NodeTypeId{}, seeds};
 }
 
 std::shared_ptr<const SampledBatch> sampled_batch() {
-  auto builder = start_batch(3, false);
+  auto builder = start_batch(3, {});
   return std::make_shared<const SampledBatch>(finish(builder));
 }
 
@@ -53,7 +53,8 @@ void use(const HopRequest& request) {
 
 void use(const HopReply& reply) {
   for (const std::int32_t fanout : {3, all_neighbours}) {
-    auto builder = start_batch(fanout, !reply.edge_ids.empty());
+    auto builder =
+        start_batch(fanout, reply.sections.empty() ? EdgeData{} : reply.sections.front().edge_data);
     const auto questions = builder.questions();
     for (const auto& question : questions) {
       if (!builder.answer(question.id, reply).ok()) {

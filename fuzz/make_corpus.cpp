@@ -188,10 +188,12 @@ HopRequest hop_request() {
   const auto& graph = small_graph();
   HopRequest request;
   request.frontiers.emplace_back();
-  request.sections.push_back({.fanout = 3});
-  request.with_edge_ids = true;
+  request.sections.push_back({.fanout = 3, .edge_data = {true, true, true}});
+  request.time = {.inclusive = true, .window = std::uint64_t{1} << 40};
   for (std::uint64_t i = 0; i < 6; ++i) {
     request.frontiers[0].nodes.push_back(advance(graph.parts[0]->nodes[0].first, i));
+    request.frontiers[0].trees.push_back(static_cast<std::uint32_t>(i / 2));
+    request.frontiers[0].times.push_back(static_cast<std::int64_t>(i) << 33);
   }
   return request;
 }
@@ -273,7 +275,8 @@ ReadyBatch example<ReadyBatch>() {
   const auto& graph = small_graph();
   auto options = std::make_shared<SampleOptions>();
   options->fanout = {{3}, {2}};
-  options->with_edge_ids = true;
+  options->edge_data = {true, true, true};
+  options->disjoint = true;
   BatchBuilder builder(graph.info, *graph.book, options, {}, NodeTypeId{},
                        graph.globals({1, 2, 3, 2}));
   while (!builder.done()) {

@@ -9,6 +9,8 @@ inline const testing::CutGraph& small_graph() {
   static const testing::CutGraph cut = [] {
     auto graph = testing::skewed_graph(60, 4);
     testing::add_features(graph.nodes[0], 5);
+    testing::add_weights(graph.edges[0]);
+    testing::add_times(graph.edges[0]);
     return testing::cut_graph(graph, 2);
   }();
   return cut;

@@ -20,11 +20,6 @@ struct LoadedGraph {
   std::vector<std::shared_ptr<const Part>> parts;
 };
 
-inline bool has_edge_ids(const GraphInfo& info) {
-  return std::ranges::all_of(info.edge_types,
-                             [](const EdgeTypeInfo& type) { return type.has_edge_ids; });
-}
-
 inline Batch collect_rows(const LoadedGraph& graph, const PartitionBook& book,
                           std::shared_ptr<const SampledBatch> sampled) {
   auto options = std::make_shared<CollectOptions>();
@@ -52,7 +47,7 @@ inline void make_batch(const LoadedGraph& graph, const SeedList& seeds, EdgeDir 
                      std::vector<std::int32_t>(graph.info.edge_types.size(), all_neighbours)};
   options->dir = dir;
   options->frontier = frontier;
-  options->with_edge_ids = has_edge_ids(graph.info);
+  options->edge_data = {true, true, true};  // what there is
   options->max_edges_per_reply = 100;
   const auto count = std::min<std::size_t>(seeds.global.size(), 32);
   BatchBuilder builder(graph.info, book, options, {}, seeds.node_type,

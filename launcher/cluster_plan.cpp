@@ -20,12 +20,17 @@ std::shared_ptr<const SampleOptions> sample_options(const Job& job, const GraphI
   options.fanout = fanout_by_hop(job.sample, graph);
   options.choice = place_of_kind(choice_kinds(), job.sample.choice);
   options.replace = job.sample.replace;
-  options.with_edge_ids = job.sample.edge_ids;
+  options.edge_data = job.sample.edge_data;
   options.dir = job.sample.edge_dir;
   options.frontier = job.sample.frontier;
+  options.disjoint = job.sample.in_trees();
+  if (job.sample.time.at) {
+    options.time = job.sample.time.rule;
+    options.seed_time = *job.sample.time.at;
+  }
   options.job_seed = job.seed;
   // Longer lists of neighbours come in pieces, of which some fit the window at once.
-  const std::uint64_t edge_bytes = job.sample.edge_ids ? 16 : 8;
+  const std::uint64_t edge_bytes = 8 + job.sample.edge_data.bytes();
   options.max_edges_per_reply = job.cluster.window_bytes / 4 / edge_bytes;
   return std::make_shared<const SampleOptions>(std::move(options));
 }
@@ -136,9 +141,7 @@ Result<std::shared_ptr<const ClusterPlan>> ClusterPlan::make(const Job& job,
     }
   }
   plan->sample = sample_options(job, *plan->graph);
-  if (choice_kinds()[plan->sample->choice].needs_weights) {
-    plan->weighted = drawn_edge_types(job.sample, *plan->graph);
-  }
+  plan->weighted = types_by_weight(*plan->sample);
   CollectOptions collect;
   for (const auto& type : plan->graph->node_types) {
     TROUPE_ASSIGN_OR_RETURN(auto decoder, RowDecoder::create(type, job.features.normalize));

@@ -41,6 +41,16 @@ Status check_launch(const Job& job, const Say& say) {
   return ok_status();
 }
 
+Status check_time(const Job& job) {
+  if (job.sample.time.at) {
+    return Error(
+        Errc::unimplemented,
+        "predict: expected a job without sample.time.at, found one: exact inference reads edges "
+        "of all times\ntry: predictions.npy of the run, which has the test seeds");
+  }
+  return ok_status();
+}
+
 Status check_embeddings(const Job& job, bool wanted) {
   if (wanted && job.model.layers < 2) {
     return Error(Errc::invalid_argument,
@@ -83,6 +93,7 @@ Result<NodeTypeId> node_type_of(const Job& job, const PredictArguments& argument
 Status predict(const PreparedRun& run, const PredictArguments& arguments, const Say& say) {
   const auto& job = run.job;
   const auto& store = run.store;
+  TROUPE_RETURN_IF_ERROR(check_time(job));
   TROUPE_RETURN_IF_ERROR(check_embeddings(job, arguments.embeddings));
   TROUPE_ASSIGN_OR_RETURN(auto parameters, parameters_of(job, arguments.model));
   TROUPE_ASSIGN_OR_RETURN(const auto type, node_type_of(job, arguments));

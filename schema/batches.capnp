@@ -63,9 +63,11 @@ struct BatchTrace {
 
 struct ReadyBatch {
   # Segment 0, u32, one list behind the other: batch-local index of each seed; per node type the `hops` + 1 ends of hops; node ids per
-  # node type (`idWidth` 4); original ids per node type (`originalWidth` 4); per edge type the offsets [rows + 1] and sources; edge ids per
-  # edge type (`edgeIdWidth` 4). The rows of an edge type follow from the ends of hops of its destination type and `frontier`.
-  # Segment 1, u64, likewise: node ids, original ids, edge ids where their width is 8; then i64 labels, one per seed, if `hasLabels`.
+  # node type (`idWidth` 4); if `disjoint` the trees of the nodes per node type; original ids per node type (`originalWidth` 4); per edge
+  # type the offsets [rows + 1] and sources; per edge type the edge ids (`edgeIdWidth` 4) and the weights, as bits of f32. The rows of an
+  # edge type follow from the ends of hops of its destination type and `frontier`.
+  # Segment 1, u64, likewise: node ids, original ids where their width is 8; per edge type edge ids where their width is 8, and i64
+  # times; then i64 labels, one per seed, if `hasLabels`.
   # Segment 2, f32: the feature rows of the node type with the most numbers, the first of these.
   # Segment 3, f32: the feature rows of the other node types; then the targets [seeds, `targetCols`].
 
@@ -87,7 +89,9 @@ struct ReadyBatch {
     # Node type of the neighbours.
     edges @2 :UInt32;
     hasEdgeIds @3 :Bool;
-    # Default false: not asked for.
+    hasWeights @4 :Bool;
+    hasTimes @5 :Bool;
+    # Default false: not asked for, or the graph does not have them.
   }
 
   enum Frontier {
@@ -128,4 +132,7 @@ struct ReadyBatch {
   # Set by the collector: columns of multi-label targets. Default 0: none.
 
   trace @12 :BatchTrace;
+
+  disjoint @13 :Bool;
+  # Set by the sampler, from the options: each seed has a tree of its own, and segment 0 the trees of the nodes. Default false.
 }

@@ -22,6 +22,13 @@ struct HopFrontier {
 
   nodes @1 :UInt64;
   # Set by the sampler: how many ids of segment 0 are this frontier's. Frontiers lie there one after another.
+
+  hasTimes @3 :Bool;
+  # Set by the sampler: segment 2 has as many times of this frontier: those of the nodes' trees, which edges with times are held
+  # against. Default false: no edge is left out.
+
+  hasTrees @2 :Bool;
+  # Set by the sampler: segment 1 has as many trees of this frontier. Default false: all nodes are drawn for tree 0.
 }
 
 struct HopSection {
@@ -44,11 +51,19 @@ struct HopSection {
   firstPosition @5 :UInt64;
   # Set by the sampler: where to continue in the neighbor list of the first frontier node, from `resumePosition` of the reply that
   # was cut. Default 0: at its start.
+
+  withEdgeIds @6 :Bool;
+  withWeights @7 :Bool;
+  withTimes @8 :Bool;
+  # Set by the sampler, from the job's `sample.edge_data`, where the edge type has it: the reply carries it for each neighbor. Default
+  # false.
 }
 
 struct HopRequest {
   # Segment 0: the nodes of all frontiers, global ids of `frontierWidth` bytes each, all owned by the receiver's part, order kept,
   # duplicates allowed.
+  # Segment 1: u32, the trees that nodes are drawn for in disjoint batches, of the frontiers that have them; or empty.
+  # Segment 2: i64, the times of these trees, of the frontiers that have them; or empty.
 
   direction @0 :Direction;
   # Set by the sampler, from the job's `sample.edge_dir`. Default `in`.
@@ -60,24 +75,29 @@ struct HopRequest {
   replace @2 :Bool;
   # Set by the sampler: draw with replacement. Default false.
 
-  withEdgeIds @3 :Bool;
-  # Set by the sampler: the reply carries original edge ids. Default false, because they double the reply.
-
-  maxEdges @4 :UInt64 = 0xffffffffffffffff;
+  maxEdges @3 :UInt64 = 0xffffffffffffffff;
   # Set by the sampler: most edges in the reply; the holder returns at least one if there is any. Default: no limit.
 
-  frontierWidth @5 :UInt8 = 8;
+  frontierWidth @4 :UInt8 = 8;
   # Set by the sampler: bytes per id in segment 0: 4 where all ids of the request fit, else 8. Nothing else is valid.
 
-  flow @6 :UInt64;
+  flow @5 :UInt64;
   # Set by the sampler: the batch in the trace of the run (docs/outputs.md), so that the holder's work shows up with it. Any value;
   # changes nothing else. Default 0: the run keeps no trace.
 
-  frontiers @7 :List(HopFrontier);
+  frontiers @6 :List(HopFrontier);
   # Set by the sampler: one per node type whose lists are requested whole, and one per section that continues a reply.
 
-  sections @8 :List(HopSection);
+  sections @7 :List(HopSection);
   # Set by the sampler: one per edge type.
+
+  inclusive @8 :Bool;
+  # Set by the sampler, from the job's `sample.time.until`: of frontiers with times, edges at the time itself are taken too. Default
+  # false: only earlier ones.
+
+  window @9 :UInt64;
+  # Set by the sampler, from the job's `sample.time.window`: not 0: none that are earlier than the time minus this, below 2^63. Above
+  # it the frame is corrupt. Default 0: however old.
 }
 
 struct HopReplySection {
@@ -90,12 +110,18 @@ struct HopReplySection {
   resumePosition @2 :UInt64;
   # Set by the holder: not 0: the last covered node's list was cut by `maxEdges`; request it again with this `firstPosition`.
   # Default 0: the last covered node is complete.
+
+  hasEdgeIds @3 :Bool;
+  hasWeights @4 :Bool;
+  hasTimes @5 :Bool;
+  # Set by the holder, as the section was requested: segment 2 has it for the section's neighbors. Default false.
 }
 
 struct HopReply {
   # Segment 0: u32 per covered frontier node, how many neighbors it got; section after section.
   # Segment 1: the neighbors, global ids, as many as segment 0 adds up to; each section begins at a multiple of 8 bytes, zeros between.
-  # Segment 2: u64 original edge ids, as many as neighbors; or empty.
+  # Segment 2: u64 original edge ids, then i64 times, then f32 weights; of each those of the sections that have it, as many as
+  # neighbors.
 
   sections @0 :List(HopReplySection);
   # Set by the holder: the request's first so many sections are answered. Those that are missing, and what is missing of the last

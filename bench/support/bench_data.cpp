@@ -2,6 +2,7 @@
 
 #include "launcher/prepare_store.hpp"
 #include "launcher/read_job.hpp"
+#include "runtime/graph/alias_tables.hpp"
 #include "runtime/job/fanout.hpp"
 
 #include <fmt/format.h>
@@ -12,10 +13,16 @@ namespace {
 SampleOptions sample_options(const Job& job, const GraphInfo& graph) {
   SampleOptions options;
   options.fanout = fanout_by_hop(job.sample, graph);
+  options.choice = place_of_kind(choice_kinds(), job.sample.choice);
   options.replace = job.sample.replace;
-  options.with_edge_ids = job.sample.edge_ids;
+  options.edge_data = job.sample.edge_data;
   options.dir = job.sample.edge_dir;
   options.frontier = job.sample.frontier;
+  options.disjoint = job.sample.in_trees();
+  if (job.sample.time.at) {
+    options.time = job.sample.time.rule;
+    options.seed_time = *job.sample.time.at;
+  }
   options.job_seed = job.seed;
   return options;
 }
@@ -36,9 +43,13 @@ Result<BenchData> open_bench_data(Job job) {
     TROUPE_ASSIGN_OR_RETURN(auto decoder, RowDecoder::create(type, job.features.normalize));
     collect.decoders.push_back(std::move(decoder));
   }
+  auto sample = sample_options(job, store.info());
   std::vector<std::shared_ptr<const Part>> parts;
   for (std::uint32_t p = 0; p < store.partition().parts; ++p) {
     TROUPE_ASSIGN_OR_RETURN(auto part, store.load_part(static_cast<PartId>(p)));
+    if (const auto types = types_by_weight(sample); !types.empty()) {
+      TROUPE_ASSIGN_OR_RETURN(part, with_alias_tables(*part, types, sample.dir));
+    }
     parts.push_back(std::move(part));
   }
   auto graph = std::make_shared<const GraphInfo>(store.info());
@@ -49,11 +60,14 @@ Result<BenchData> open_bench_data(Job job) {
     return Error(Errc::invalid_argument, fmt::format("expected seeds for a batch of {}, found {}",
                                                      job.sample.batch_size, order->num_seeds()));
   }
-  auto sample = std::make_shared<const SampleOptions>(sample_options(job, store.info()));
-  return BenchData{std::move(job),    std::move(store),
-                   std::move(graph),  std::move(book),
-                   std::move(parts),  std::move(order),
-                   std::move(sample), std::make_shared<const CollectOptions>(std::move(collect))};
+  return BenchData{std::move(job),
+                   std::move(store),
+                   std::move(graph),
+                   std::move(book),
+                   std::move(parts),
+                   std::move(order),
+                   std::make_shared<const SampleOptions>(std::move(sample)),
+                   std::make_shared<const CollectOptions>(std::move(collect))};
 }
 
 }  // namespace troupe::bench

@@ -1,5 +1,7 @@
 #include "runtime/feature/batch.hpp"
 
+#include "runtime/graph/edge_data.hpp"
+
 #include <type_traits>
 
 namespace troupe {
@@ -17,7 +19,8 @@ std::uint64_t size_bytes(const Batch& batch) {
     sum += bytes(nodes.ids);
   }
   for (const auto& edges : batch.sampled->edges) {
-    sum += bytes(edges.offsets) + bytes(edges.sources) + bytes(edges.edge_ids);
+    sum += bytes(edges.offsets) + bytes(edges.sources);
+    each_edge_datum([&](const auto& values) { sum += bytes(values); }, edges);
   }
   return sum;
 }

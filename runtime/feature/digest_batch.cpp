@@ -1,5 +1,6 @@
 #include "runtime/base/assert.hpp"
 #include "runtime/feature/batch.hpp"
+#include "runtime/graph/edge_data.hpp"
 
 #include <algorithm>
 #include <array>
@@ -22,8 +23,8 @@ void add_originals(DigestBuilder& digest, const BatchRows& rows,
   }
 }
 
-/// One hop along one edge type: neighbours per frontier node, their original ids, edge ids where
-/// there are any.
+/// One hop along one edge type: neighbours per frontier node, their original ids, and the data of
+/// edges that there are.
 void add_hop(DigestBuilder& digest, const Batch& batch, const BatchEdges& edges,
              std::uint32_t hop) {
   const std::uint32_t first_row = edges.row_begin[hop];
@@ -38,9 +39,13 @@ void add_hop(DigestBuilder& digest, const Batch& batch, const BatchEdges& edges,
   const std::uint32_t size = edges.offsets[end_row] - first;
   add_originals(digest, batch.rows[raw(edges.source_type)],
                 std::span(edges.sources).subspan(first, size));
-  if (!edges.edge_ids.empty()) {
-    digest.add_array(std::span<const EdgeId>(edges.edge_ids).subspan(first, size));
-  }
+  each_edge_datum(
+      [&]<class T>(const std::vector<T>& values) {
+        if (!values.empty()) {
+          digest.add_array(std::span<const T>(values).subspan(first, size));
+        }
+      },
+      edges);
 }
 
 /// The first node type that has fewer or more original ids than nodes.

@@ -99,6 +99,58 @@ std::vector<EdgeTypeId> drawn_edge_types(const SampleJob& sample, const GraphInf
   return drawn;
 }
 
+namespace {
+
+/// What any edges have along which a job samples.
+EdgeData sampled_data(const SampleJob& sample, const GraphInfo& graph) {
+  const auto fanout = fanout_by_hop(sample, graph);
+  EdgeData there;
+  for (std::size_t type = 0; type < graph.edge_types.size(); ++type) {
+    if (std::ranges::any_of(fanout, [type](const auto& hop) { return hop[type] != 0; })) {
+      there = there | edge_data_of(graph.edge_types[type]);
+    }
+  }
+  return there;
+}
+
+}  // namespace
+
+void check_times(const Job& job, const GraphInfo& graph, ProblemList& problems) {
+  if (!job.sample.time.at) {
+    return;
+  }
+  if (!sampled_data(job.sample, graph).times) {
+    problems.add({"/sample/time/at", "a graph with times of edges",
+                  "no times along any edge type that is sampled", "import the graph with times"});
+    return;
+  }
+  const auto* kind = find_kind(choice_kinds(), job.sample.choice);
+  std::vector<std::string> missing;
+  for (const auto type : drawn_edge_types(job.sample, graph)) {
+    if (const auto& info = graph.edge_types[raw(type)]; !info.has_times) {
+      missing.push_back(info.name);
+    }
+  }
+  if (kind != nullptr && kind->needs_times && !missing.empty()) {
+    problems.add({"/sample/choice", "\"uniform\" along edges without times",
+                  fmt::format("\"{}\", and no times of {}", kind->name, list(missing)),
+                  "import the graph with times, or set fanout -1 or 0 along these"});
+  }
+}
+
+void check_edge_data(const Job& job, const GraphInfo& graph, ProblemList& problems) {
+  each_edge_datum(
+      [&](bool wanted, bool found, std::string_view name, std::string_view word) {
+        if (wanted && !found) {
+          problems.add(
+              {"/sample/edge_data", fmt::format("data that sampled edges have", name),
+               fmt::format("\"{}\", and no {} along any edge type that is sampled", word, name),
+               fmt::format("import the graph with {}", name)});
+        }
+      },
+      job.sample.edge_data, sampled_data(job.sample, graph), edge_data_names, edge_data_words);
+}
+
 void check_weights(const Job& job, const GraphInfo& graph, ProblemList& problems) {
   const auto* kind = find_kind(choice_kinds(), job.sample.choice);
   if (kind == nullptr || !kind->needs_weights) {

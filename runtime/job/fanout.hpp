@@ -29,4 +29,12 @@ std::vector<EdgeTypeId> drawn_edge_types(const SampleJob& sample, const GraphInf
 /// \requires check_fanout() found nothing
 void check_weights(const Job& job, const GraphInfo& graph, ProblemList& problems);
 
+/// Adds what is missing for times: edge types with them, all that are drawn along where the choice needs them.
+/// \requires check_fanout() found nothing
+void check_times(const Job& job, const GraphInfo& graph, ProblemList& problems);
+
+/// Adds data that batches are to carry, and that no edge type has along which the job samples.
+/// \requires check_fanout() found nothing
+void check_edge_data(const Job& job, const GraphInfo& graph, ProblemList& problems);
+
 }  // namespace troupe

@@ -15,6 +15,7 @@
 #include "runtime/partition/method_options.hpp"
 #include "runtime/partition/relabel.hpp"
 #include "runtime/sample/mini_batch.hpp"
+#include "runtime/sample/stretch.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -138,6 +139,12 @@ struct ClusterJob {
   std::uint32_t batches_ahead() const { return has_servers() ? prefetch : batches_in_flight; }
 };
 
+/// Times that limit which edges are sampled.
+struct SampleTimeJob {
+  std::optional<std::int64_t> at = {};  ///< Of all seeds; nothing: times are not read
+  TimeRule rule = {};
+};
+
 struct SampleJob {
   std::vector<std::int32_t> fanout;  ///< per hop; -1 = all neighbours; empty: all types are named
   std::map<std::string, std::vector<std::int32_t>> fanout_of;  ///< of edge types by name, instead
@@ -147,9 +154,13 @@ struct SampleJob {
   EdgeDir edge_dir = EdgeDir::in;
   Frontier frontier = Frontier::fresh;
   std::string seed_order = "global";
-  bool edge_ids = false;
+  bool disjoint = false;
+  SampleTimeJob time = {};
+  EdgeData edge_data{};           ///< What batches carry of their edges
   std::uint64_t cache_bytes = 0;  ///< of other hosts' neighbour lists, per rank
 
+  /// Batches are disjoint.
+  bool in_trees() const { return disjoint || time.at; }
   std::size_t hops() const {
     return fanout.empty() && !fanout_of.empty() ? fanout_of.begin()->second.size() : fanout.size();
   }

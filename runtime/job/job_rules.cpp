@@ -224,11 +224,25 @@ void check_lists_cache(const Job& job, ProblemList& problems) {
     problems.add({"/partition/order", "\"degree\" or \"hotness\" with sample.cache.budget",
                   "\"original\"", no_hint});
   }
+}
+
+/// What the times of seeds go with.
+void check_time(const Job& job, ProblemList& problems) {
+  const auto& time = job.sample.time;
   const auto* choice = find_kind(choice_kinds(), job.sample.choice);
-  if (job.sample.cache_bytes > 0 && choice != nullptr && choice->needs_weights) {
-    problems.add({"/sample/cache/budget", fmt::format("none with choice \"{}\"", choice->name),
-                  fmt::format("{} bytes", job.sample.cache_bytes),
-                  "lists that are kept have no weights yet"});
+  if (!time.at) {
+    if (time.rule.window > 0 || time.rule.inclusive) {
+      problems.add({time.rule.window > 0 ? "/sample/time/window" : "/sample/time/until",
+                    "sample.time.at with it", "none", no_hint});
+    }
+    if (choice != nullptr && choice->needs_times) {
+      problems.add({"/sample/time/at", fmt::format("a time for choice \"{}\"", choice->name),
+                    "none", no_hint});
+    }
+  } else if (choice != nullptr && choice->needs_weights) {
+    problems.add({"/sample/choice", "\"uniform\" or \"last\" with sample.time.at",
+                  fmt::format("\"{}\"", choice->name),
+                  "draws by weight among times are not built yet"});
   }
 }
 
@@ -305,6 +319,9 @@ void check_between_keys(const Job& job, ProblemList& problems) {
   const auto good = [&](const char* pointer) { return !problems.has(pointer); };
   if (good("/sample/cache/budget")) {
     check_lists_cache(job, problems);
+  }
+  if (good("/sample/choice") && good("/sample/time/at") && good("/sample/time/window")) {
+    check_time(job, problems);
   }
   if (good("/features/cache/policy") && good("/features/cache/budget") &&
       good("/features/cache/ratio")) {
@@ -384,6 +401,8 @@ std::vector<JobProblem> check_against_graph(const Job& job, const GraphInfo& gra
   check_fanout(job, graph, problems);
   if (!problems.has("/sample/fanout")) {
     check_weights(job, graph, problems);
+    check_edge_data(job, graph, problems);
+    check_times(job, graph, problems);
   }
   check_seed_order(job, problems);
   const SplitInfo* split = graph.find_split(job.dataset.split);
@@ -406,6 +425,10 @@ std::vector<JobProblem> check_against_graph(const Job& job, const GraphInfo& gra
   }
   const NodeTypeInfo& type = graph.node_types[raw(*seeds)];
   check_roles(graph, *split, *seeds, problems);
+  if (job.sample.time.at && job.eval.mode == "exact") {
+    problems.add({"/eval/mode", "\"sampled\" with sample.time.at", "\"exact\"",
+                  "exact inference reads edges of all times"});
+  }
   check_model_types(job, graph, *seeds, problems);
   for (const NodeTypeId read : types_read(job, graph, *seeds)) {
     check_features(job, graph.node_types[raw(read)], has_types(graph), problems);

@@ -188,7 +188,9 @@ class MemoryEstimate {
     const auto edges =
         std::accumulate(reach_.edges.begin(), reach_.edges.end(), std::uint64_t{0}, plus);
     // Rows as they come and as they are used; ids, numbers and the index; lists as they come, in place.
-    const auto ids = plus(times(nodes, 80), times(edges, 24));
+    const std::uint64_t per_node = job_.sample.in_trees() ? 104 : 80;
+    const auto ids =
+        plus(times(nodes, per_node), times(edges, 24 + 2 * job_.sample.edge_data.bytes()));
     return times(plus(plus(rows, remote(stored)), ids), ahead);
   }
 
@@ -265,7 +267,7 @@ class MemoryEstimate {
     return product(plan_.parameters, vectors);
   }
 
-  bool infers() const { return model_ != nullptr && scored_ > 0; }
+  bool infers() const { return model_ != nullptr && scored_ > 0 && !job_.sample.time.at; }
 
   /// Of all layers of the nodes here, and of one again while the next inference computes it.
   std::uint64_t outputs(const Load& load) const {

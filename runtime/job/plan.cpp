@@ -46,7 +46,8 @@ BatchCost batch_cost(const Job& job, const GraphInfo& graph, const Counts& count
                      std::size_t owners) {
   const Reach most = reach(job.sample, graph, counts.train);
   BatchCost cost;
-  std::uint64_t moved = times(most.asked, 8);
+  std::uint64_t moved =
+      times(most.asked, 8 + (job.sample.in_trees() ? 4U : 0U) + (job.sample.time.at ? 8U : 0U));
   for (std::size_t t = 0; t < most.nodes.size(); ++t) {
     const auto& type = graph.node_types[t];
     const auto cols = type.features.has_value() ? type.features->cols : 0;
@@ -61,7 +62,7 @@ BatchCost batch_cost(const Job& job, const GraphInfo& graph, const Counts& count
     cost.edges.push_back({graph.edge_types[e].name, most.edges[e]});
     cost.max_edges = plus(cost.max_edges, most.edges[e]);
   }
-  const std::uint64_t per_edge = counts.id_bytes + (job.sample.edge_ids ? 8U : 0U);
+  const std::uint64_t per_edge = counts.id_bytes + job.sample.edge_data.bytes();
   moved = plus(moved, times(cost.max_edges, per_edge));
   cost.wire_bytes = proportion(moved, owners - 1, owners);
   return cost;
@@ -69,8 +70,7 @@ BatchCost batch_cost(const Job& job, const GraphInfo& graph, const Counts& count
 
 /// Bytes of an edge in neighbour lists.
 std::uint64_t list_entry_bytes(const EdgeTypeInfo& type, const Counts& counts) {
-  return counts.id_bytes + (type.has_edge_ids ? sizeof(std::uint64_t) : 0U) +
-         (type.has_weights ? sizeof(float) : 0U) + (type.has_times ? sizeof(std::int64_t) : 0U);
+  return counts.id_bytes + edge_data_of(type).bytes();
 }
 
 /// Neighbour lists of the whole graph.

@@ -39,6 +39,9 @@ std::string json_text(const Json& value) {
 }
 
 std::string unknown_key_hint(const std::string& section, const std::string& key) {
+  if (section == "/sample" && key == "edge_ids") {
+    return "it is \"edge_data\": [\"ids\"] now";
+  }
   const Nearest sibling = nearest(key, keys_of_section(section));
   if (sibling.close) {
     return fmt::format("did you mean \"{}\"?", sibling.word);

@@ -40,19 +40,22 @@ Reach reach(const SampleJob& sample, const GraphInfo& graph, const SplitInfo::Ro
   total.nodes[raw(train.node_type)] = std::min(sample.batch_size, train.count);
   auto frontier = total.nodes;
   total.after.push_back({total.nodes, total.edges});
+  // In a disjoint batch a node or an edge occurs in each tree at most.
+  const std::uint64_t trees = sample.in_trees() ? total.nodes[raw(train.node_type)] : 1;
   for (const auto& fanout : fanout_by_hop(sample, graph)) {
     std::vector<std::uint64_t> found(node_types);
     for (std::size_t e = 0; e < graph.edge_types.size(); ++e) {
       const EdgeTypeInfo& type = graph.edge_types[e];
       const auto from = raw(in ? type.destination : type.source);
       const auto to = raw(in ? type.source : type.destination);
-      const auto edges = most_drawn(sample, fanout[e], frontier[from], type.count, total.edges[e]);
+      const auto edges =
+          most_drawn(sample, fanout[e], frontier[from], times(trees, type.count), total.edges[e]);
       total.edges[e] = plus(total.edges[e], edges);
       total.asked = plus(total.asked, fanout[e] == 0 ? 0 : frontier[from]);
       found[to] = plus(found[to], edges);
     }
     for (std::size_t t = 0; t < node_types; ++t) {
-      const auto all = graph.node_types[t].count;
+      const auto all = times(trees, graph.node_types[t].count);
       const auto fresh_nodes = std::min(found[t], all - std::min(all, total.nodes[t]));
       total.nodes[t] = plus(total.nodes[t], fresh_nodes);
       frontier[t] = fresh ? fresh_nodes : total.nodes[t];

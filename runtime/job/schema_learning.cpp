@@ -67,12 +67,46 @@ void add_sample(std::vector<SchemaRow>& rows) {
                   "ranks that sample where it lies",
                   {},
                   put<&Job::sample, &SampleJob::seed_order>});
-  rows.push_back({"/sample/edge_ids",
-                  boolean_rule(),
-                  value("false"),
-                  "batches carry original edge ids",
+  rows.push_back(
+      {"/sample/disjoint",
+       boolean_rule(),
+       value("false"),
+       "each seed has a tree of its own: a node that several reach occurs, and is drawn for, in "
+       "each of their trees; always so with `sample.time.at`",
+       {},
+       put<&Job::sample, &SampleJob::disjoint>});
+  constexpr auto latest = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  rows.push_back(
+      {"/sample/time/at",
+       integer_rule(std::numeric_limits<std::int64_t>::min(), latest),
+       absent(),
+       "time of all seeds: of edges with times only those before it are sampled, in disjoint "
+       "batches",
+       {},
+       [](const Json& v, Job& job) { job.sample.time.at = v.get<std::int64_t>(); }});
+  rows.push_back({"/sample/time/until",
+                  choice_rule({"before", "at"}),
+                  value("\"before\""),
+                  "edges before `at`, or those at that time too",
                   {},
-                  put<&Job::sample, &SampleJob::edge_ids>});
+                  [](const Json& v, Job& job) { job.sample.time.rule.inclusive = v == "at"; }});
+  rows.push_back(
+      {"/sample/time/window",
+       integer_rule(1, latest),
+       absent(),
+       "no edges that are earlier than `at` minus this",
+       {},
+       [](const Json& v, Job& job) { job.sample.time.rule.window = v.get<std::uint64_t>(); }});
+  rows.push_back(
+      {"/sample/edge_data",
+       {.type = ValueType::choice_list, .words = {"ids", "weights", "times"}, .max_items = 3},
+       value("[]"),
+       "what batches carry of their edges: original edge ids, weights, times",
+       {},
+       [](const Json& v, Job& job) {
+         const auto has = [&](const char* word) { return std::ranges::find(v, word) != v.end(); };
+         job.sample.edge_data = {has("ids"), has("weights"), has("times")};
+       }});
   rows.push_back(
       {"/sample/cache/budget",
        bytes_rule(0, std::uint64_t{1} << 40),

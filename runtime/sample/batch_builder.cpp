@@ -17,6 +17,19 @@ constexpr std::size_t longest_run = std::size_t{1} << 20;  // entries
 
 }  // namespace
 
+std::vector<EdgeTypeId> types_by_weight(const SampleOptions& options) {
+  std::vector<EdgeTypeId> types;
+  if (!choice_kinds()[options.choice].needs_weights || options.fanout.empty()) {
+    return types;
+  }
+  for (std::size_t type = 0; type < options.fanout.front().size(); ++type) {
+    if (std::ranges::any_of(options.fanout, [type](const auto& hop) { return hop[type] > 0; })) {
+      types.push_back(static_cast<EdgeTypeId>(type));
+    }
+  }
+  return types;
+}
+
 struct BatchBuilder::State {
   static constexpr std::size_t nothing = std::numeric_limits<std::size_t>::max();
   /// A question of the hop under way.
@@ -43,6 +56,11 @@ struct BatchBuilder::State {
   std::vector<std::vector<std::uint32_t>> asked;
   /// [node type][place]; empty for types that no edge type asks for
   std::vector<std::vector<std::vector<NodeId>>> nodes_at;
+  std::vector<std::vector<std::vector<std::uint32_t>>> trees_at;  ///< As nodes_at, if disjoint
+  /// By node type, if disjoint: each node's tree times the type's number of nodes, plus its id.
+  std::vector<std::vector<NodeId>> keys;
+  std::vector<std::uint64_t> new_keys;             ///< Scratch of number_in_tree()
+  std::vector<std::int64_t> tree_times;            ///< [seeds], or empty without times
   std::vector<std::vector<std::size_t>> share_at;  ///< [edge type][place] -> share, or `nothing`
   std::vector<std::uint64_t> received;             ///< edges so far, by edge type
 
@@ -53,7 +71,7 @@ struct BatchBuilder::State {
         here(h),
         options(std::move(o)),
         pool(p ? std::move(p) : std::make_shared<BatchScratchPool>()),
-        scratch(pool->take(book)) {}
+        scratch(pool->take(book, options->disjoint)) {}
   ~State() { pool->give_back(std::move(scratch)); }
   State(const State&) = delete;
   State& operator=(const State&) = delete;
@@ -70,6 +88,9 @@ struct BatchBuilder::State {
     return {from_start ? 0 : ends[hop - 1], ends[hop]};
   }
   std::int32_t fanout(std::size_t edge_type) const { return options->fanout[hop][edge_type]; }
+  EdgeData edge_data(std::size_t edge_type) const {
+    return options->edge_data & edge_data_of(graph.edge_types[edge_type]);
+  }
   std::size_t places() const { return book.parts() + here.size(); }
 
   void begin(BatchKey key, NodeTypeId seed_type, std::span<const NodeId> seeds);
@@ -82,8 +103,18 @@ struct BatchBuilder::State {
   Status take_section(FrontierShare& share, const HopSectionView& answer,
                       std::shared_ptr<const HopReply> reply);
   Status take_reply(std::uint32_t number, const std::shared_ptr<const HopReply>& reply);
-  Status merge_entries(std::size_t edge_type, const HopSectionView& answer, std::size_t first,
-                       std::size_t count);
+  NodeNumbers& numbers(std::size_t type) { return scratch->used(options->disjoint)[type]; }
+  /// Entries of an answer that lie one after the other, in disjoint batches of one tree.
+  struct Run {
+    const HopSectionView* answer = nullptr;
+    std::size_t first = 0;
+    std::size_t count = 0;
+    std::uint32_t tree = 0;
+  };
+  template <class From>
+  void number_in_tree(std::size_t type, std::span<const From> ids, std::uint32_t tree,
+                      std::uint32_t* out);
+  Status merge_entries(std::size_t edge_type, const Run& run);
   Status merge(std::size_t edge_type);
   Status merge_hop();
   Status go_on();
@@ -96,8 +127,14 @@ void BatchBuilder::State::begin(BatchKey key, NodeTypeId seed_type, std::span<co
                   graph.edge_types.size());
   }
   TROUPE_ASSERT(seeds.size() <= most_local, "seeds", seeds.size());
+  for (std::size_t type = 0; options->disjoint && type < graph.node_types.size(); ++type) {
+    const auto nodes = book.count(static_cast<NodeTypeId>(type));
+    TROUPE_ASSERT(nodes == 0 || seeds.size() < ~std::uint64_t{0} / nodes, "seeds times nodes",
+                  seeds.size(), nodes);
+  }
   batch.key = key;
   batch.frontier = options->frontier;
+  batch.disjoint = options->disjoint;
   batch.seed_type = seed_type;
   batch.hops = static_cast<std::uint32_t>(options->fanout.size());
   batch.nodes.resize(graph.node_types.size());
@@ -113,8 +150,9 @@ void BatchBuilder::State::begin(BatchKey key, NodeTypeId seed_type, std::span<co
     batch.edges[e].row_begin = {0};
   }
 
+  keys.resize(batch.nodes.size());
   for (std::size_t type = 0; type < batch.nodes.size(); ++type) {
-    batch.nodes[type].ids.reserve(scratch->numbers[type].expected());
+    batch.nodes[type].ids.reserve(numbers(type).expected());
   }
   auto& ids = batch.nodes[raw(seed_type)].ids;
   std::vector<std::uint64_t> seed_ids;
@@ -124,8 +162,15 @@ void BatchBuilder::State::begin(BatchKey key, NodeTypeId seed_type, std::span<co
     seed_ids.push_back(raw(seed));
   }
   batch.seed_index.resize(seeds.size());
-  scratch->numbers[raw(seed_type)].number<std::uint64_t>(seed_ids, 0, seeds.size(), ids,
-                                                         batch.seed_index.data());
+  if (options->disjoint) {
+    for (std::size_t i = 0; i < seeds.size(); ++i) {
+      number_in_tree<std::uint64_t>(raw(seed_type), std::span(seed_ids).subspan(i, 1),
+                                    static_cast<std::uint32_t>(i), &batch.seed_index[i]);
+    }
+  } else {
+    numbers(raw(seed_type))
+        .number<std::uint64_t>(seed_ids, 0, seeds.size(), ids, batch.seed_index.data());
+  }
   for (auto& nodes : batch.nodes) {
     nodes.hop_end = {static_cast<std::uint32_t>(nodes.ids.size())};
   }
@@ -171,8 +216,13 @@ void BatchBuilder::State::group_frontier(std::size_t node_type) {
   for (std::size_t place = 0; place < places(); ++place) {
     at[place].reserve(sizes[place]);
   }
+  auto& trees = trees_at[node_type];
+  trees.resize(places());
   for (std::size_t i = 0; i < asked[node_type].size(); ++i) {
     at[asked[node_type][i]].push_back(nodes[first + i]);
+    if (options->disjoint) {
+      trees[asked[node_type][i]].push_back(batch.nodes[node_type].trees[first + i]);
+    }
   }
 }
 
@@ -193,7 +243,7 @@ void BatchBuilder::State::share_out(std::size_t edge_type) {
       at[place] = shares.size();
       shares.emplace_back(
           place < book.parts() ? static_cast<PartId>(place) : here[place - book.parts()]->id,
-          static_cast<EdgeTypeId>(edge_type), nodes[place]);
+          static_cast<EdgeTypeId>(edge_type), nodes[place], trees_at[node_type][place]);
     }
   }
 }
@@ -222,7 +272,7 @@ void BatchBuilder::State::post(Question question) {
   request.dir = options->dir;
   request.choice = options->choice;
   request.replace = options->replace;
-  request.with_edge_ids = options->with_edge_ids;
+  request.time = options->time.value_or(TimeRule{});
   request.max_edges = options->max_edges_per_reply;
   std::vector<std::size_t> whole_frontier(batch.nodes.size(), nothing);
   for (const auto number : question.shares) {
@@ -233,7 +283,13 @@ void BatchBuilder::State::post(Question question) {
     if (at == nothing) {
       at = request.frontiers.size();
       const auto missing = share.missing();
-      request.frontiers.push_back({node_type, {missing.begin(), missing.end()}});
+      const auto trees = share.missing_trees();
+      request.frontiers.push_back(
+          {node_type, {missing.begin(), missing.end()}, {trees.begin(), trees.end()}});
+      if (options->time) {
+        std::ranges::transform(trees, std::back_inserter(request.frontiers.back().times),
+                               [&](std::uint32_t tree) { return tree_times[tree]; });
+      }
       if (share.untouched()) {
         whole_frontier[raw(node_type)] = at;
       }
@@ -247,7 +303,8 @@ void BatchBuilder::State::post(Question question) {
                                                .hop = static_cast<std::uint8_t>(hop),
                                                .epoch = batch.key.stream_epoch(),
                                                .batch = batch.key.number}),
-         .first_position = share.resume_position()});
+         .first_position = share.resume_position(),
+         .edge_data = edge_data(edge_type)});
   }
   pending.push_back(std::move(posted));
   questions.push_back(std::move(question));
@@ -268,7 +325,7 @@ Status BatchBuilder::State::take_section(FrontierShare& share, const HopSectionV
   }
   return share.take(answer, std::move(reply),
                     {.fanout = fanout(edge_type),
-                     .edge_ids = options->with_edge_ids,
+                     .edge_data = edge_data(edge_type),
                      .end = book.count(batch.edges[edge_type].source_type)});
 }
 
@@ -305,29 +362,52 @@ Status BatchBuilder::State::take_reply(std::uint32_t number,
   return open == 0 ? merge_hop() : ok_status();
 }
 
-/// Numbers `count` neighbors of an answer and adds their edges.
-Status BatchBuilder::State::merge_entries(std::size_t edge_type, const HopSectionView& answer,
-                                          std::size_t first, std::size_t count) {
+/// Numbers nodes of one tree.
+template <class From>
+void BatchBuilder::State::number_in_tree(std::size_t type, std::span<const From> ids,
+                                         std::uint32_t tree, std::uint32_t* out) {
+  const std::uint64_t first_key = tree * book.count(static_cast<NodeTypeId>(type));
+  new_keys.clear();
+  for (const From id : ids) {
+    new_keys.push_back(first_key + id);
+  }
+  auto& nodes = batch.nodes[type];
+  numbers(type).number<std::uint64_t>(new_keys, 0, new_keys.size(), keys[type], out);
+  for (std::size_t i = nodes.ids.size(); i < keys[type].size(); ++i) {
+    nodes.ids.push_back(static_cast<NodeId>(raw(keys[type][i]) - first_key));
+    nodes.trees.push_back(tree);
+  }
+}
+
+/// Numbers the neighbors of a run and adds their edges.
+Status BatchBuilder::State::merge_entries(std::size_t edge_type, const Run& run) {
   BatchEdges& edges = batch.edges[edge_type];
   const auto node_type = raw(edges.source_type);
   auto& ids = batch.nodes[node_type].ids;
-  if (ids.size() + count > most_local) {
+  if (ids.size() + run.count > most_local) {
     return Error(Errc::invalid_argument,
                  fmt::format("sampling: a batch holds fewer than 2^32 nodes of a type, node type "
                              "{} has {}\ntry: a smaller batch size or fanout",
-                             node_type, ids.size() + count));
+                             node_type, ids.size() + run.count));
   }
   const std::size_t before = edges.sources.size();
-  edges.sources.resize(before + count);
-  answer.neighbours.visit([&](auto neighbours) {
-    scratch->numbers[node_type].number(neighbours, first, count, ids,
-                                       edges.sources.data() + before);
+  edges.sources.resize(before + run.count);
+  auto* const out = edges.sources.data() + before;
+  run.answer->neighbours.visit([&](auto neighbours) {
+    if (options->disjoint) {
+      number_in_tree(node_type, neighbours.subspan(run.first, run.count), run.tree, out);
+    } else {
+      numbers(node_type).number(neighbours, run.first, run.count, ids, out);
+    }
   });
-  if (options->with_edge_ids) {
-    std::ranges::transform(answer.edge_ids.subspan(first, count),
-                           std::back_inserter(edges.edge_ids),
-                           [](auto id) { return static_cast<EdgeId>(id); });
-  }
+  each_edge_datum(
+      [&run]<class T>(std::vector<T>& to, auto values) {
+        if (!values.empty()) {
+          std::ranges::transform(values.subspan(run.first, run.count), std::back_inserter(to),
+                                 [](auto value) { return static_cast<T>(value); });
+        }
+      },
+      edges, *run.answer);
   return ok_status();
 }
 
@@ -338,25 +418,23 @@ Status BatchBuilder::State::merge(std::size_t edge_type) {
   const auto& at = share_at[edge_type];
   edges.offsets.reserve(edges.offsets.size() + places.size());
   edges.sources.reserve(received[edge_type]);
-  // Entries that lie one after the other in an answer are numbered together.
-  struct Run {
-    const HopSectionView* answer = nullptr;
-    std::size_t first = 0;
-    std::size_t count = 0;
-  } run;
+  const auto& trees = batch.nodes[raw(edges.destination_type)].trees;
+  const auto first_node = frontier(edges.destination_type).begin;
+  Run run;  // numbered together
   Status status = ok_status();
   const auto number_run = [&] {
     if (run.count > 0 && status.ok()) {
-      status = merge_entries(edge_type, *run.answer, run.first, run.count);
+      status = merge_entries(edge_type, run);
     }
   };
   std::uint32_t offset = edges.offsets.back();
   for (std::size_t i = 0; i < places.size() && !at.empty(); ++i) {
+    const std::uint32_t tree = options->disjoint ? trees[first_node + i] : 0;
     shares[at[places[i]]].next_node(
         [&](const HopSectionView& answer, std::size_t first, std::uint32_t count) {
-          if (run.answer != &answer || run.count + count > longest_run) {
+          if (run.answer != &answer || run.count + count > longest_run || run.tree != tree) {
             number_run();
-            run = {&answer, first, 0};
+            run = {&answer, first, 0, tree};
           }
           run.count += count;
           offset += count;
@@ -386,6 +464,7 @@ Status BatchBuilder::State::go_on() {
   shares.clear();
   questions.clear();
   nodes_at.assign(batch.nodes.size(), {});
+  trees_at.assign(batch.nodes.size(), {});
   share_at.assign(batch.edges.size(), {});
   if (hop == batch.hops) {
     return ok_status();
@@ -404,8 +483,16 @@ BatchBuilder::BatchBuilder(const GraphInfo& graph, const PartitionBook& book,
                            std::shared_ptr<const SampleOptions> options, BatchKey key,
                            NodeTypeId seed_type, std::span<const NodeId> seeds,
                            std::span<const std::shared_ptr<const Part>> here,
-                           std::shared_ptr<BatchScratchPool> scratch)
+                           std::shared_ptr<BatchScratchPool> scratch,
+                           std::span<const std::int64_t> seed_times)
     : state_(std::make_unique<State>(graph, book, std::move(options), here, std::move(scratch))) {
+  if (state_->options->time) {
+    TROUPE_ASSERT(state_->options->disjoint, "trees with times are disjoint");
+    TROUPE_ASSERT(seed_times.empty() || seed_times.size() == seeds.size(), "times of seeds",
+                  seed_times.size(), seeds.size());
+    state_->tree_times.assign(seed_times.begin(), seed_times.end());
+    state_->tree_times.resize(seeds.size(), state_->options->seed_time);
+  }
   state_->begin(key, seed_type, seeds);
   const auto started = state_->go_on();
   TROUPE_ASSERT(started.ok(), "a batch without edges cannot overflow");
@@ -439,7 +526,7 @@ const BatchKey& BatchBuilder::key() const {
 SampledBatch BatchBuilder::take() && {
   TROUPE_ASSERT(done(), "the batch is not complete: hop", hop());
   for (std::size_t type = 0; type < state_->batch.nodes.size(); ++type) {
-    state_->scratch->numbers[type].end(state_->batch.nodes[type].ids.size());
+    state_->numbers(type).end(state_->batch.nodes[type].ids.size());
   }
   return std::move(state_->batch);
 }

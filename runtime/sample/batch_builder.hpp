@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -22,12 +23,18 @@ struct SampleOptions {
   std::vector<std::vector<std::int32_t>> fanout;
   std::uint16_t choice = 0;  ///< Place in choice_kinds()
   bool replace = false;
-  bool with_edge_ids = false;
+  EdgeData edge_data{};  ///< What batches carry of the edges of the types that have it
   EdgeDir dir = EdgeDir::in;
   Frontier frontier = Frontier::fresh;
+  bool disjoint = false;           ///< Each seed has a tree of its own, drawn for itself
+  std::optional<TimeRule> time{};  ///< Seeds have times, which limit their trees; if disjoint
+  std::int64_t seed_time = 0;  ///< Of all seeds of batches whose seeds have no times of their own
   std::uint64_t job_seed = 0;
   std::uint64_t max_edges_per_reply = ~std::uint64_t{0};
 };
+
+/// Edge types whose lists need alias tables: those that a choice by weight draws along.
+std::vector<EdgeTypeId> types_by_weight(const SampleOptions& options);
 
 /// One question to one part, along all edge types of the hop. `id` is unique in the batch and names the question when its reply
 /// comes.
@@ -50,13 +57,16 @@ class BatchBuilder {
   /// \param here  parts that lie here and keep lists of nodes around them: what these have is asked
   ///   of them and not of its owner
   /// \param scratch  memory that batches use one after the other; null: its own
+  /// \param seed_times  [seeds], or empty: SampleOptions::seed_time for all. Not read without
+  ///   SampleOptions::time
   /// \requires fanouts for every edge type in at most 255 hops; every seed is in `book`; fewer than
-  /// 2^32 seeds
+  /// 2^32 seeds, and if disjoint fewer than 2^64 seeds times nodes of any type
   BatchBuilder(const GraphInfo& graph, const PartitionBook& book,
                std::shared_ptr<const SampleOptions> options, BatchKey key, NodeTypeId seed_type,
                std::span<const NodeId> seeds,
                std::span<const std::shared_ptr<const Part>> here = {},
-               std::shared_ptr<BatchScratchPool> scratch = nullptr);
+               std::shared_ptr<BatchScratchPool> scratch = nullptr,
+               std::span<const std::int64_t> seed_times = {});
   ~BatchBuilder();
   BatchBuilder(BatchBuilder&&) noexcept;
   BatchBuilder& operator=(BatchBuilder&&) noexcept;

@@ -1,18 +1,21 @@
 #include "runtime/sample/batch_scratch.hpp"
 
+#include <limits>
 #include <utility>
 
 namespace troupe {
 
 std::size_t BatchScratch::bytes() const {
   std::size_t bytes = 0;
-  for (const auto& numbers_of_type : numbers) {
-    bytes += numbers_of_type.bytes();
+  for (const auto* all : {&numbers, &numbers_in_trees}) {
+    for (const auto& of_type : *all) {
+      bytes += of_type.bytes();
+    }
   }
   return bytes;
 }
 
-std::unique_ptr<BatchScratch> BatchScratchPool::take(const PartitionBook& book) {
+std::unique_ptr<BatchScratch> BatchScratchPool::take(const PartitionBook& book, bool disjoint) {
   std::unique_ptr<BatchScratch> scratch;
   {
     const std::lock_guard guard(mutex_);
@@ -25,9 +28,10 @@ std::unique_ptr<BatchScratch> BatchScratchPool::take(const PartitionBook& book) 
     scratch = std::make_unique<BatchScratch>();
     for (std::size_t type = 0; type < book.node_types(); ++type) {
       scratch->numbers.emplace_back(book.count(static_cast<NodeTypeId>(type)));
+      scratch->numbers_in_trees.emplace_back(std::numeric_limits<std::uint64_t>::max());
     }
   }
-  for (auto& numbers : scratch->numbers) {
+  for (auto& numbers : scratch->used(disjoint)) {
     numbers.begin();
   }
   return scratch;

@@ -13,8 +13,10 @@ namespace troupe {
 
 /// What one batch uses at a time.
 struct BatchScratch {
-  std::vector<NodeNumbers> numbers;  ///< By node type
+  std::vector<NodeNumbers> numbers;           ///< By node type
+  std::vector<NodeNumbers> numbers_in_trees;  ///< Of disjoint batches: by node type, ids with trees
 
+  std::vector<NodeNumbers>& used(bool disjoint) { return disjoint ? numbers_in_trees : numbers; }
   std::size_t bytes() const;
 };
 
@@ -24,7 +26,7 @@ struct BatchScratch {
 class BatchScratchPool {
  public:
   /// One that knows no nodes. \param book  the same for all batches
-  std::unique_ptr<BatchScratch> take(const PartitionBook& book);
+  std::unique_ptr<BatchScratch> take(const PartitionBook& book, bool disjoint = false);
   void give_back(std::unique_ptr<BatchScratch> scratch);
   /// Of those that no batch uses.
   std::size_t kept_bytes() const;

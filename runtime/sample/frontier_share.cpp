@@ -13,18 +13,21 @@ Error corrupt(const FrontierShare& share, const std::string& what) {
 }
 
 /// Sizes against the question.
-Status check_sizes(const FrontierShare& share, const HopSectionView& answer, bool with_edge_ids) {
+Status check_sizes(const FrontierShare& share, const HopSectionView& answer, EdgeData expected) {
   const std::size_t asked = share.missing().size();
   if (answer.counts.empty() || answer.counts.size() > asked) {
     return corrupt(share, fmt::format("expected answers for 1 to {} nodes, got {}", asked,
                                       answer.counts.size()));
   }
-  const std::uint64_t edge_ids = with_edge_ids ? answer.neighbours.size() : 0;
-  if (answer.edge_ids.size() != edge_ids) {
-    return corrupt(share,
-                   fmt::format("expected {} edge ids, got {}", edge_ids, answer.edge_ids.size()));
-  }
-  return ok_status();
+  return try_each_edge_datum(
+      [&](bool its, const auto& values, std::string_view name) -> Status {
+        const std::uint64_t count = its ? answer.neighbours.size() : 0;
+        if (values.size() != count) {
+          return corrupt(share, fmt::format("expected {} {}, got {}", count, name, values.size()));
+        }
+        return ok_status();
+      },
+      expected, answer, edge_data_names);
 }
 
 /// Counts against the fanout, and the resume position against the counts: every answer covers more of
@@ -64,7 +67,7 @@ Status check_ids(const FrontierShare& share, const HopSectionView& answer, std::
 
 Status FrontierShare::take(HopSectionView answer, std::shared_ptr<const HopReply> reply,
                            const Expected& expected) {
-  TROUPE_RETURN_IF_ERROR(check_sizes(*this, answer, expected.edge_ids));
+  TROUPE_RETURN_IF_ERROR(check_sizes(*this, answer, expected.edge_data));
   TROUPE_RETURN_IF_ERROR(check_counts(*this, answer, expected.fanout));
   TROUPE_RETURN_IF_ERROR(check_ids(*this, answer, expected.end));
   resume_position_ = answer.resume_position;

@@ -16,13 +16,18 @@ namespace troupe {
 /// cut continues in the next one.
 class FrontierShare {
  public:
-  FrontierShare(PartId part, EdgeTypeId edge_type, std::span<const NodeId> nodes)
-      : part_(part), edge_type_(edge_type), nodes_(nodes) {}
+  /// \param trees  [nodes], or empty
+  FrontierShare(PartId part, EdgeTypeId edge_type, std::span<const NodeId> nodes,
+                std::span<const std::uint32_t> trees)
+      : part_(part), edge_type_(edge_type), nodes_(nodes), trees_(trees) {}
 
   PartId part() const { return part_; }
   EdgeTypeId edge_type() const { return edge_type_; }
   /// Nodes without a whole answer.
   std::span<const NodeId> missing() const { return nodes_.subspan(covered_); }
+  std::span<const std::uint32_t> missing_trees() const {
+    return trees_.empty() ? trees_ : trees_.subspan(covered_);
+  }
   /// Not 0: the list of missing().front() continues at this position.
   std::uint64_t resume_position() const { return resume_position_; }
   bool untouched() const { return answers_.empty(); }
@@ -30,7 +35,7 @@ class FrontierShare {
 
   struct Expected {
     std::int32_t fanout;
-    bool edge_ids;
+    EdgeData edge_data;
     std::uint64_t end;  ///< Every neighbor's id is below it
   };
   /// Takes an answer to missing().
@@ -71,6 +76,7 @@ class FrontierShare {
   PartId part_;
   EdgeTypeId edge_type_;
   std::span<const NodeId> nodes_;
+  std::span<const std::uint32_t> trees_;
   std::size_t covered_ = 0;  ///< nodes whose whole answer is in
   std::uint64_t resume_position_ = 0;
   std::vector<Answer> answers_;

@@ -8,6 +8,32 @@
 #include <string_view>
 
 namespace troupe {
+namespace {
+
+/// Takes a datum of the edges of all sections that have it.
+template <class T>
+Status cut_column(SectionCutter<std::byte>& bytes, std::span<HopSectionView> views,
+                  bool EdgeData::*has, std::span<const T> HopSectionView::*column) {
+  for (auto& view : views) {
+    const auto edges = view.edge_data.*has ? view.neighbours.size() : 0;
+    TROUPE_ASSIGN_OR_RETURN(const auto values, bytes.take(edges * sizeof(T)));
+    view.*column = {reinterpret_cast<const T*>(values.data()), edges};
+  }
+  return ok_status();
+}
+
+/// \errors data_corruption: more or less data of edges than counts and sections say
+Status cut_edge_data(const HopReply& reply, std::span<HopSectionView> views,
+                     std::string_view message) {
+  SectionCutter<std::byte> bytes(reply.edge_data.bytes, message, "bytes of edge data");
+  TROUPE_RETURN_IF_ERROR(cut_column(bytes, views, &EdgeData::edge_ids, &HopSectionView::edge_ids));
+  TROUPE_RETURN_IF_ERROR(cut_column(bytes, views, &EdgeData::times, &HopSectionView::times));
+  TROUPE_RETURN_IF_ERROR(cut_column(bytes, views, &EdgeData::weights, &HopSectionView::weights));
+  return bytes.finish();
+}
+
+}  // namespace
+
 std::uint64_t HopRequest::num_nodes() const {
   std::uint64_t nodes = 0;
   for (const auto& section : sections) {
@@ -20,9 +46,6 @@ Result<std::vector<HopSectionView>> sections_of(const HopReply& reply) {
   constexpr std::string_view message = "hop reply";
   SectionCutter<std::uint32_t> counts(reply.counts, message, "counts");
   SectionCutter<std::byte> ids(reply.neighbours.bytes, message, "bytes of ids");
-  SectionCutter<std::uint64_t> edge_ids(reply.edge_ids.as<std::uint64_t>(), message, "edge ids");
-  const bool with_edge_ids = edge_ids.left() != 0;
-  std::uint64_t edges = 0;
   std::vector<HopSectionView> views;
   views.reserve(reply.sections.size());
   for (const auto& section : reply.sections) {
@@ -33,6 +56,7 @@ Result<std::vector<HopSectionView>> sections_of(const HopReply& reply) {
     }
     auto& view = views.emplace_back();
     view.resume_position = section.resume_position;
+    view.edge_data = section.edge_data;
     TROUPE_ASSIGN_OR_RETURN(view.counts, counts.take(section.nodes));
     const std::uint64_t its_edges =
         std::accumulate(view.counts.begin(), view.counts.end(), std::uint64_t{0});
@@ -40,17 +64,10 @@ Result<std::vector<HopSectionView>> sections_of(const HopReply& reply) {
     const std::uint64_t its_ids = std::min(its_edges, ids.left() + 1);
     TROUPE_ASSIGN_OR_RETURN(const auto bytes, ids.take_aligned(its_ids * width));
     view.neighbours = {bytes, section.width_bytes};
-    TROUPE_ASSIGN_OR_RETURN(view.edge_ids, edge_ids.take(with_edge_ids ? its_edges : 0));
-    edges += its_edges;
   }
   TROUPE_RETURN_IF_ERROR(counts.finish());
   TROUPE_RETURN_IF_ERROR(ids.finish());
-  const std::uint64_t id_bytes = reply.edge_ids.bytes.size();
-  if (id_bytes != 0 && id_bytes != edges * sizeof(std::uint64_t)) {
-    return Error(Errc::data_corruption,
-                 fmt::format("{}: expected {} bytes of edge ids, found {}", message,
-                             edges * sizeof(std::uint64_t), id_bytes));
-  }
+  TROUPE_RETURN_IF_ERROR(cut_edge_data(reply, views, message));
   return views;
 }
 

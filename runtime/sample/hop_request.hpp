@@ -5,8 +5,10 @@
 #include "runtime/base/id_list.hpp"
 #include "runtime/base/philox.hpp"
 #include "runtime/base/result.hpp"
+#include "runtime/graph/edge_data.hpp"
 #include "runtime/graph/part.hpp"
 #include "runtime/sample/choice/choice.hpp"
+#include "runtime/sample/stretch.hpp"
 
 #include <cstdint>
 #include <span>
@@ -18,6 +20,9 @@ namespace troupe {
 struct HopFrontier {
   NodeTypeId node_type{};
   std::vector<NodeId> nodes;  ///< All owned by the part; order is kept; duplicates allowed
+  std::vector<std::uint32_t> trees = {};  ///< [nodes] that they are drawn for; or empty: all for 0
+  /// [nodes] of their trees: limits edges with times, as HopRequest::time says; or empty: no limit.
+  std::vector<std::int64_t> times = {};
 };
 
 /// One edge type of a request.
@@ -28,6 +33,7 @@ struct HopSection {
   StreamKey key{};                       ///< Of domain `neighbours`, edge type, hop, epoch, batch
   std::uint64_t first_position = 0;      ///< Where the list of the first node continues, from
                                          ///< HopReply::Section::resume_position; else 0
+  EdgeData edge_data{};                  ///< What comes with the neighbors
 };
 
 /// Requests neighbors of nodes of one part.
@@ -35,7 +41,7 @@ struct HopRequest {
   EdgeDir dir = EdgeDir::in;
   std::uint16_t choice = 0;  ///< Place in choice_kinds()
   bool replace = false;
-  bool with_edge_ids = false;
+  TimeRule time{};  ///< For frontiers with times
   std::vector<HopFrontier> frontiers;
   std::vector<HopSection> sections;             ///< In ascending order of edge types
   std::uint64_t max_edges = ~std::uint64_t{0};  ///< Most edges in the reply; at least one is
@@ -56,18 +62,24 @@ struct HopReply {
     /// Not 0: the last covered node's list was cut there by max_edges; its request continues with
     /// this first_position.
     std::uint64_t resume_position = 0;
+    EdgeData edge_data{};  ///< As requested
   };
   std::vector<Section> sections;
   std::vector<std::uint32_t> counts;  ///< [covered nodes], section after section
   Segment neighbours;                 ///< Global ids; each section begins at a multiple of 8 bytes
-  Segment edge_ids;                   ///< u64 original edge ids, section after section; or empty
+  /// u64 original edge ids, then i64 times, then f32 weights; of each those of the sections that have
+  /// it, an element for each neighbor.
+  Segment edge_data;
 };
 
 /// One section of a reply. Borrowed.
 struct HopSectionView {
   std::span<const std::uint32_t> counts;
-  IdSpan neighbours;                        ///< [sum of counts]
+  IdSpan neighbours;  ///< [sum of counts]
+  EdgeData edge_data{};
   std::span<const std::uint64_t> edge_ids;  ///< [sum of counts], or empty
+  std::span<const float> weights;           ///< likewise
+  std::span<const std::int64_t> times;      ///< likewise
   std::uint64_t resume_position = 0;
 };
 

@@ -1,5 +1,7 @@
 #include "runtime/sample/list_cache.hpp"
 
+#include "runtime/graph/alias_tables.hpp"
+
 #include <algorithm>
 #include <iterator>
 #include <numeric>
@@ -60,8 +62,7 @@ std::vector<To> pick(const std::vector<std::uint64_t>& values,
 
 /// The lists at `places`, one after the other.
 template <class To>
-std::vector<To> pick_lists(const std::vector<std::uint64_t>& values,
-                           const std::vector<std::uint64_t>& offsets,
+std::vector<To> pick_lists(const auto& values, const std::vector<std::uint64_t>& offsets,
                            const std::vector<std::size_t>& places) {
   std::vector<To> picked;
   picked.reserve(values.size());
@@ -77,11 +78,19 @@ std::shared_ptr<const SampleOptions> one_hop_of(const SampleOptions& options, st
   auto fetch = options;
   fetch.fanout = {std::vector<std::int32_t>(types, all_neighbours)};
   fetch.replace = false;
+  fetch.edge_data = kept_data(options);
   fetch.frontier = Frontier::fresh;
+  fetch.disjoint = false;
+  fetch.time.reset();
   return std::make_shared<const SampleOptions>(std::move(fetch));
 }
 
 }  // namespace
+
+EdgeData kept_data(const SampleOptions& options) {
+  const bool times = options.time || choice_kinds()[options.choice].needs_times;
+  return options.edge_data | EdgeData{.weights = !types_by_weight(options).empty(), .times = times};
+}
 
 std::uint64_t ListPiece::count() const {
   std::uint64_t sum = 0;
@@ -159,6 +168,7 @@ ListCacheBuilder::ListCacheBuilder(std::shared_ptr<const GraphInfo> graph,
                                    const SampleOptions& options, std::uint64_t budget_bytes)
     : graph_(std::move(graph)),
       fetch_(one_hop_of(options, graph_->edge_types.size())),
+      weighted_(types_by_weight(options)),
       left_(budget_bytes),
       nodes_(graph_->node_types.size()),
       edges_(graph_->edge_types.size()) {}
@@ -173,7 +183,11 @@ std::uint64_t ListCacheBuilder::bytes_of(const ListPiece& piece, const SampledBa
     const auto& type = graph_->edge_types[e];
     if (lists_of(type, fetch_->dir) == piece.type) {
       const auto end = graph_->node_types[raw(neighbours_of(type, fetch_->dir))].count;
-      const std::uint64_t each = id_width_bytes(end) + (fetch_->with_edge_ids ? 8U : 0U);
+      const bool drawn =
+          std::ranges::find(weighted_, static_cast<EdgeTypeId>(e)) != weighted_.end();
+      const std::uint64_t each = id_width_bytes(end) +
+                                 (fetch_->edge_data & edge_data_of(type)).bytes() +
+                                 (drawn ? alias_bytes : 0);
       bytes += count * sizeof(std::uint64_t) + batch.edges[e].sources.size() * each;
     }
   }
@@ -209,14 +223,17 @@ bool ListCacheBuilder::add(const ListPiece& piece, const SampledBatch& batch,
     for (const auto source : sampled.sources) {
       edges.neighbours.push_back(raw(ids[source]));
     }
-    for (const auto id : sampled.edge_ids) {
-      edges.edge_ids.push_back(raw(id));
-    }
+    each_edge_datum(
+        []<class T>(std::vector<T>& to, const auto& from) {
+          std::ranges::transform(from, std::back_inserter(to),
+                                 [](auto value) { return static_cast<T>(value); });
+        },
+        edges, sampled);
   }
   return true;
 }
 
-std::shared_ptr<const Part> ListCacheBuilder::take(PartId id) && {
+Result<std::shared_ptr<const Part>> ListCacheBuilder::take(PartId id) && {
   auto part = std::make_shared<Part>();
   part->id = id;
   part->complete_for = fetch_->dir == EdgeDir::in ? CompleteFor::in : CompleteFor::out;
@@ -252,14 +269,17 @@ std::shared_ptr<const Part> ListCacheBuilder::take(PartId id) && {
       lists.neighbours =
           keep(pick_lists<std::uint64_t>(from.neighbours, from.offsets, order), part->owners);
     }
-    if (fetch_->with_edge_ids) {
-      lists.edge_ids =
-          keep(pick_lists<std::uint64_t>(from.edge_ids, from.offsets, order), part->owners);
-    }
+    each_edge_datum(
+        [&]<class T>(std::span<const T>& to, const std::vector<T>& values) {
+          if (!values.empty()) {
+            to = keep(pick_lists<T>(values, from.offsets, order), part->owners);
+          }
+        },
+        lists, from);
     auto& to = part->edges[e];
     (fetch_->dir == EdgeDir::in ? to.halo_in : to.halo_out) = lists;
   }
-  return part;
+  return with_alias_tables(*part, weighted_, fetch_->dir);
 }
 
 }  // namespace troupe

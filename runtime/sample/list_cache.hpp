@@ -46,12 +46,15 @@ std::vector<ListPiece> list_pieces(const GraphInfo& graph, const PartitionBook& 
                                    const PartHeat& heat, EdgeDir dir, const std::vector<bool>& here,
                                    const PieceLimits& limits);
 
+/// What lists that are kept must have, so that batches can be sampled with `options` from them.
+EdgeData kept_data(const SampleOptions& options);
+
 /// Puts fetched lists together as a part that owns no node and keeps the lists in its halo.
 /// Lifecycle: add() pieces until one does not fit; take()
 /// Threads:   one at a time
 class ListCacheBuilder {
  public:
-  /// \param options  those of the batches that are to profit: direction and edge ids
+  /// \param options  those of the batches that are to profit: direction, choice and data of edges
   ListCacheBuilder(std::shared_ptr<const GraphInfo> graph, const SampleOptions& options,
                    std::uint64_t budget_bytes);
 
@@ -66,8 +69,10 @@ class ListCacheBuilder {
   bool add(const ListPiece& piece, const SampledBatch& batch,
            std::span<const OriginalId> original_ids);
 
+  /// Makes the part, with alias tables where the batches' choice needs weights.
   /// \param id  of the part: none that the graph has
-  std::shared_ptr<const Part> take(PartId id) &&;
+  /// \errors out_of_memory; data_corruption: weights that no list can have
+  Result<std::shared_ptr<const Part>> take(PartId id) &&;
 
  private:
   struct OfNodeType {
@@ -78,11 +83,14 @@ class ListCacheBuilder {
     std::vector<std::uint64_t> offsets = {0};  ///< in the order in which nodes were added
     std::vector<std::uint64_t> neighbours;
     std::vector<std::uint64_t> edge_ids;
+    std::vector<float> weights;
+    std::vector<std::int64_t> times;
   };
   std::uint64_t bytes_of(const ListPiece& piece, const SampledBatch& batch) const;
 
   std::shared_ptr<const GraphInfo> graph_;
   std::shared_ptr<const SampleOptions> fetch_;
+  std::vector<EdgeTypeId> weighted_;  ///< edge types whose lists get alias tables
   std::uint64_t left_ = 0;
   std::vector<OfNodeType> nodes_;
   std::vector<OfEdgeType> edges_;

@@ -3,6 +3,7 @@
 /// A sampled mini-batch: seeds, the nodes reached from them, and the edges of each hop over
 /// batch-local indices.
 #include "runtime/base/ids.hpp"
+#include "runtime/graph/edge_data.hpp"
 
 #include <cstdint>
 #include <span>
@@ -32,10 +33,13 @@ struct BatchKey {
 
 /// The nodes of one type in a batch. Batch-local index = position, in order of first appearance:
 /// seeds first, then hop by hop, edge types in schema order, frontier order, ascending position in
-/// the neighbour list.
+/// the neighbour list. In a disjoint batch each seed has a tree of its own, and a node that is in
+/// several occurs once in each.
 struct BatchNodes {
-  std::vector<NodeId> ids;             ///< distinct
+  std::vector<NodeId> ids;             ///< distinct in a tree
   std::vector<std::uint32_t> hop_end;  ///< [hops + 1]: nodes known after the seeds, after hop 1, …
+  /// [nodes] place in the batch of the seed whose tree it is; empty unless disjoint.
+  std::vector<std::uint32_t> trees = {};
 };
 
 /// The sampled edges of one edge type: CSR over batch-local indices, destination-major (a
@@ -47,7 +51,10 @@ struct BatchEdges {
   NodeTypeId source_type{};            ///< of `sources`
   std::vector<std::uint32_t> offsets;  ///< [rows + 1], starts at 0
   std::vector<std::uint32_t> sources;  ///< [edges] batch-local indices of the drawn neighbours
-  std::vector<EdgeId> edge_ids;        ///< [edges] original edge ids, or empty if not asked for
+  /// [edges], or empty where not asked for or the graph does not have it.
+  std::vector<EdgeId> edge_ids;  ///< original
+  std::vector<float> weights;
+  std::vector<std::int64_t> times;
   std::vector<std::uint32_t>
       row_begin;  ///< [hops + 1]: rows of hop h (from 0) are [row_begin[h], row_begin[h+1])
 };
@@ -55,9 +62,10 @@ struct BatchEdges {
 struct SampledBatch {
   BatchKey key;
   Frontier frontier = Frontier::fresh;
+  bool disjoint = false;  ///< Nodes have trees
   NodeTypeId seed_type{};
   std::vector<std::uint32_t>
-      seed_index;  ///< [seeds] batch-local index of each seed; duplicate seeds share one
+      seed_index;  ///< [seeds] batch-local index of each; equal seeds share one, unless disjoint
   std::vector<BatchNodes> nodes;  ///< by NodeTypeId
   std::vector<BatchEdges> edges;  ///< by EdgeTypeId
   std::uint32_t hops = 0;

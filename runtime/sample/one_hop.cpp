@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <fmt/format.h>
 #include <limits>
 #include <memory>
@@ -85,6 +86,16 @@ Status check_sections(const Part& part, const HopRequest& request) {
                                  part.edges.size(), part.nodes.size(), raw(section.edge_type),
                                  raw(frontier.node_type)));
     }
+    if (!frontier.trees.empty() && frontier.trees.size() != frontier.nodes.size()) {
+      return refused(part, Errc::invalid_argument,
+                     fmt::format("expected trees of {} nodes or none, got {}",
+                                 frontier.nodes.size(), frontier.trees.size()));
+    }
+    if (!frontier.times.empty() && frontier.times.size() != frontier.nodes.size()) {
+      return refused(part, Errc::invalid_argument,
+                     fmt::format("expected times of {} nodes or none, got {}",
+                                 frontier.nodes.size(), frontier.times.size()));
+    }
     if (before != nullptr && section.edge_type <= before->edge_type) {
       return refused(part, Errc::invalid_argument,
                      fmt::format("expected edge types in ascending order, got {} after {}",
@@ -126,6 +137,13 @@ struct Room {
   bool empty_reply;  ///< Nothing is in it yet: one list passes whatever its length
 };
 
+/// Where the data of a section's edges go; null: not requested.
+struct DataPlaces {
+  std::uint64_t* edge_ids = nullptr;
+  float* weights = nullptr;
+  std::int64_t* times = nullptr;
+};
+
 /// Samples along one edge type.
 template <class Rows>
 class SectionSampler {
@@ -135,13 +153,16 @@ class SectionSampler {
       : part_(part),
         section_(section),
         frontier_(request.frontiers[section.frontier].nodes),
+        trees_(request.frontiers[section.frontier].trees),
+        times_(request.frontiers[section.frontier].times),
+        time_rule_(request.time),
         rows_(part, request.frontiers[section.frontier].node_type, section.edge_type, request.dir),
-        dir_(request.dir),
-        with_edge_ids_(request.with_edge_ids) {
+        dir_(request.dir) {
     if (section.fanout != all_neighbours) {
       choice_ = kind.make(
           {.fanout = static_cast<std::uint32_t>(section.fanout), .replace = request.replace});
       needs_weights_ = kind.needs_weights && section.fanout > 0;
+      needs_times_ = kind.needs_times && section.fanout > 0;
     }
   }
 
@@ -166,9 +187,21 @@ class SectionSampler {
                      fmt::format("edge type {} has lists for {} nodes, its frontier's node type {}",
                                  edge_type, lists.offsets.size() - 1, rows_.count()));
     }
-    if (with_edge_ids_ && lists.edge_ids.size() != lists.neighbours.size()) {
+    TROUPE_RETURN_IF_ERROR(try_each_edge_datum(
+        [&](bool wanted, const auto& of_lists, std::string_view name) -> Status {
+          if (wanted && of_lists.size() != lists.neighbours.size()) {
+            return refused(part_, Errc::failed_precondition,
+                           fmt::format("edge type {} has no {} stored", edge_type, name));
+          }
+          return ok_status();
+        },
+        section_.edge_data, lists, edge_data_names));
+    if (needs_times_ && lists.times.size() != lists.neighbours.size()) {
       return refused(part_, Errc::failed_precondition,
-                     fmt::format("edge type {} has no edge ids stored", edge_type));
+                     fmt::format("edge type {} has no times stored", edge_type));
+    }
+    if (needs_weights_ && !times_.empty() && !lists.times.empty()) {
+      return refused(part_, Errc::unimplemented, "draws by weight among times are not built yet");
     }
     if (needs_weights_ && lists.aliases.size() != lists.neighbours.size()) {
       return refused(part_, Errc::failed_precondition,
@@ -196,7 +229,7 @@ class SectionSampler {
       std::array<Stretch, group_nodes> stretches{};
       for (std::size_t i = 0; i < nodes.size(); ++i) {
         const std::uint64_t skipped = first + i == 0 ? section_.first_position : 0;
-        TROUPE_ASSIGN_OR_RETURN(const List list, list_of(nodes[i], skipped));
+        TROUPE_ASSIGN_OR_RETURN(const List list, list_of(first + i, skipped));
         begins[i] = list.begin;
         stretches[i].entries = list.entries;
         stretches[i].zero_weights = rows_.lists.zero_weights;
@@ -215,17 +248,21 @@ class SectionSampler {
   /// next are drawn.
   /// \returns the entries written
   template <class IdT>
-  std::uint64_t write(std::span<const IdT> ids, IdT* out, std::uint64_t* edge_ids_out) {
+  std::uint64_t write(std::span<const IdT> ids, IdT* out, const DataPlaces& data) {
     if (!choice_) {
-      return copy_lists(ids, out, edge_ids_out);
+      return copy_lists(ids, out, data);
     }
     std::array<std::vector<std::uint64_t>, 2> entries;
     std::uint64_t written = 0;
     const auto copy = [&](const std::vector<std::uint64_t>& from) {
       pick(ids.data(), from, out + written);
-      if (edge_ids_out != nullptr) {
-        pick(rows_.lists.edge_ids.data(), from, edge_ids_out + written);
-      }
+      each_edge_datum(
+          [&]<class T>(std::span<const T> values, T* to) {
+            if (to != nullptr) {
+              pick(values.data(), from, to + written);
+            }
+          },
+          rows_.lists, data);
       written += from.size();
     };
     fetch_original_ids(0);
@@ -242,6 +279,7 @@ class SectionSampler {
   }
 
   const IdSpan& ids() const { return rows_.lists.neighbours; }
+  EdgeData edge_data() const { return section_.edge_data; }
 
  private:
   /// A list, or the rest of it that is requested.
@@ -249,23 +287,35 @@ class SectionSampler {
     std::uint64_t begin;
     std::uint32_t entries;
   };
-  Result<List> list_of(NodeId node, std::uint64_t skipped) const {
+  Result<List> list_of(std::size_t at, std::uint64_t skipped) const {
+    const NodeId node = frontier_[at];
     if (!rows_.has(node)) {
       return refused(part_, Errc::invalid_argument,
                      fmt::format("frontier node {} is not {}", raw(node), rows_.expected()));
     }
     const std::uint64_t row = rows_.row(node);
     const std::uint64_t degree = rows_.lists.degree(row);
-    if (skipped > degree) {
+    const auto allowed = stretch_of(at, rows_.lists.offsets[row], degree);
+    const std::uint64_t entries = allowed.end - allowed.begin;
+    if (skipped > entries) {
       return refused(
           part_, Errc::invalid_argument,
-          fmt::format("first position {} of node {} of degree {}", skipped, raw(node), degree));
+          fmt::format("first position {} of node {} of degree {}", skipped, raw(node), entries));
     }
     if (degree > std::numeric_limits<std::uint32_t>::max()) {
       return refused(part_, Errc::unimplemented,
                      fmt::format("node {} has degree {}, at most 2^32-1 works", raw(node), degree));
     }
-    return List{rows_.lists.offsets[row] + skipped, static_cast<std::uint32_t>(degree - skipped)};
+    return List{rows_.lists.offsets[row] + allowed.begin + skipped,
+                static_cast<std::uint32_t>(entries - skipped)};
+  }
+
+  /// What of a list a node may take. Edges without times are not limited.
+  AllowedEntries stretch_of(std::size_t at, std::uint64_t begin, std::uint64_t degree) const {
+    if (times_.empty() || rows_.lists.times.empty()) {
+      return {0, degree};
+    }
+    return allowed_entries(rows_.lists.times.subspan(begin, degree), times_[at], time_rule_);
   }
 
   void plan_group(std::span<Stretch> group) const {
@@ -298,19 +348,19 @@ class SectionSampler {
 
   /// Copies every planned list as it lies.
   template <class IdT>
-  std::uint64_t copy_lists(std::span<const IdT> ids, IdT* out, std::uint64_t* edge_ids_out) {
+  std::uint64_t copy_lists(std::span<const IdT> ids, IdT* out, const DataPlaces& data) {
     std::uint64_t written = 0;
     for (std::size_t i = 0; i < plan_.rows.size(); ++i) {
       if (i + 1 < plan_.rows.size()) {
         __builtin_prefetch(ids.data() + plan_.rows[i + 1].begin);
       }
-      const auto copy = [&]<class T>(const T* list, T* to) {
-        std::copy_n(list + plan_.rows[i].begin, plan_.counts[i], to + written);
+      const auto copy = [&]<class T>(std::span<const T> list, T* to) {
+        if (to != nullptr) {
+          std::copy_n(list.data() + plan_.rows[i].begin, plan_.counts[i], to + written);
+        }
       };
-      copy(ids.data(), out);
-      if (edge_ids_out != nullptr) {
-        copy(rows_.lists.edge_ids.data(), edge_ids_out);
-      }
+      copy(ids, out);
+      each_edge_datum(copy, rows_.lists, data);
       written += plan_.counts[i];
     }
     return written;
@@ -340,6 +390,7 @@ class SectionSampler {
         const auto* aliases = needs_weights_ ? &rows_.lists.aliases[plan_.rows[i].begin] : nullptr;
         stretches[drawn++] = {.original_id = rows_.original_id(frontier_[i]),
                               .aliases = aliases,
+                              .tree = trees_.empty() ? 0 : trees_[i],
                               .entries = plan_.rows[i].entries,
                               .taken = plan_.counts[i],
                               .zero_weights = rows_.lists.zero_weights};
@@ -377,10 +428,13 @@ class SectionSampler {
   const Part& part_;
   const HopSection& section_;
   const std::vector<NodeId>& frontier_;
+  const std::vector<std::uint32_t>& trees_;
+  const std::vector<std::int64_t>& times_;
+  TimeRule time_rule_;
   const Rows rows_;
   EdgeDir dir_;
-  bool with_edge_ids_;
   bool needs_weights_ = false;
+  bool needs_times_ = false;
   std::unique_ptr<Choice> choice_;  ///< Null: all entries are taken
   SectionPlan plan_;
   std::vector<std::uint32_t> positions_;  ///< Of one group, row after row
@@ -405,46 +459,105 @@ Status plan_sections(std::vector<SectionSampler<Rows>>& samplers, std::uint64_t 
   return ok_status();
 }
 
+/// The data of all edges of a reply in one block: planned, allocated, then written section by section.
+class DataWriter {
+ public:
+  void plan(EdgeData wanted, std::uint64_t edges) {
+    each_edge_datum([edges](auto& column, bool its) { column.planned += its ? edges : 0; }, *this,
+                    wanted);
+  }
+  void allocate() {
+    std::uint64_t bytes = 0;
+    each_edge_datum(
+        [&bytes]<class T>(Column<T>& column) {
+          column.begin = bytes;
+          bytes += column.planned * sizeof(T);
+        },
+        *this);
+    block_ = Buffer(bytes);
+  }
+  DataPlaces places(EdgeData wanted) const {
+    DataPlaces places;
+    each_edge_datum(
+        [this]<class T>(T*& place, const Column<T>& column, bool its) {
+          place =
+              its ? reinterpret_cast<T*>(block_.data() + column.begin) + column.written : nullptr;
+        },
+        places, *this, wanted);
+    return places;
+  }
+  void advance(EdgeData wanted, std::uint64_t edges) {
+    each_edge_datum([edges](auto& column, bool its) { column.written += its ? edges : 0; }, *this,
+                    wanted);
+  }
+  /// Without gaps, where less was written than planned.
+  Segment freeze() && {
+    std::uint64_t bytes = 0;
+    each_edge_datum(
+        [&]<class T>(const Column<T>& column) {
+          const auto size = column.written * sizeof(T);
+          if (column.begin != bytes) {
+            std::memmove(block_.data() + bytes, block_.data() + column.begin, size);
+          }
+          bytes += size;
+        },
+        *this);
+    auto segment = std::move(block_).freeze();
+    segment.bytes = segment.bytes.first(bytes);
+    return segment;
+  }
+
+  template <class T>
+  struct Column {
+    std::uint64_t begin = 0;
+    std::uint64_t planned = 0;
+    std::uint64_t written = 0;
+  };
+  Column<std::uint64_t> edge_ids;
+  Column<float> weights;
+  Column<std::int64_t> times;
+
+ private:
+  Buffer block_;
+};
+
 template <class Rows>
-HopReply write_sections(std::vector<SectionSampler<Rows>>& samplers, bool with_edge_ids) {
+HopReply write_sections(std::vector<SectionSampler<Rows>>& samplers) {
   std::uint64_t bytes = 0;
-  std::uint64_t edges = 0;
   std::size_t nodes = 0;
+  DataWriter data;
   for (const auto& sampler : samplers) {
     const auto size = sampler.planned().edges * sampler.width_bytes();
     bytes = section_begin(bytes, size) + size;
-    edges += sampler.planned().edges;
+    data.plan(sampler.edge_data(), sampler.planned().edges);
     nodes += sampler.planned().counts.size();
   }
   Buffer ids(bytes);
-  Buffer edge_ids(with_edge_ids ? edges * sizeof(std::uint64_t) : 0);
+  data.allocate();
   HopReply reply;
   reply.sections.reserve(samplers.size());
   reply.counts.reserve(nodes);
   bytes = 0;
-  edges = 0;
   for (auto& sampler : samplers) {
     const auto begin = section_begin(bytes, sampler.planned().edges);
     std::ranges::fill(ids.bytes().subspan(bytes, begin - bytes), std::byte{});
-    auto* edge_ids_out = with_edge_ids ? edge_ids.as<std::uint64_t>().data() + edges : nullptr;
+    const auto places = data.places(sampler.edge_data());
     const auto written = sampler.ids().visit([&]<class IdT>(std::span<const IdT> list) {
-      return sampler.write(list, reinterpret_cast<IdT*>(ids.data() + begin), edge_ids_out);
+      return sampler.write(list, reinterpret_cast<IdT*>(ids.data() + begin), places);
     });
+    data.advance(sampler.edge_data(), written);
     bytes = written == 0 ? bytes : begin + written * sampler.width_bytes();
-    edges += written;
     const auto& plan = sampler.planned();
     reply.counts.insert(reply.counts.end(), plan.counts.begin(), plan.counts.end());
     reply.sections.push_back({.nodes = plan.counts.size(),
                               .width_bytes = static_cast<std::uint8_t>(sampler.width_bytes()),
-                              .resume_position = plan.resume_position});
+                              .resume_position = plan.resume_position,
+                              .edge_data = sampler.edge_data()});
   }
   // A choice may have taken less than planned.
   reply.neighbours = std::move(ids).freeze();
   reply.neighbours.bytes = reply.neighbours.bytes.first(bytes);
-  if (with_edge_ids) {
-    reply.edge_ids = std::move(edge_ids).freeze();
-    reply.edge_ids.bytes = reply.edge_ids.bytes.first(edges * sizeof(std::uint64_t));
-  }
+  reply.edge_data = std::move(data).freeze();
   return reply;
 }
 
@@ -457,7 +570,7 @@ Result<HopReply> sample(const Part& part, const HopRequest& request, const Choic
     TROUPE_RETURN_IF_ERROR(samplers.back().check());
   }
   TROUPE_RETURN_IF_ERROR(plan_sections(samplers, request.max_edges));
-  return write_sections(samplers, request.with_edge_ids);
+  return write_sections(samplers);
 }
 
 }  // namespace

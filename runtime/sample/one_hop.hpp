@@ -22,7 +22,8 @@ enum class ListsOf : std::uint8_t { owned, halo };
 /// \param kinds  table that request.choice is a place of
 /// \errors invalid_argument: a node that the part does not own (or has no list of in its halo), a
 ///   fanout below -1, no such edge or node type, frontier or choice (with the values);
-///   failed_precondition: the part has no whole lists for that direction, or no edge ids;
+///   failed_precondition: the part has no whole lists for that direction, or not the data of edges,
+///   times or alias tables that are needed;
 ///   unimplemented: a list of 2^32 neighbors or more, a choice that is not built
 /// \cost   random reads: one offset pair and one original id per node, one entry per drawn edge; no
 ///   allocation per node

@@ -6,6 +6,7 @@
 #include "runtime/wire/codec_support.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@ inline Error corrupt_batch(const std::string& what) {
 /// Lists of one message, one behind the other in the order of schema/batches.capnp.
 class Packer {
  public:
+  /// Numbers keep their value, floating-point numbers their bits.
   template <class T>
   void add(const std::vector<T>& list, unsigned width = 4) {
     if (width == 4) {
@@ -36,8 +38,14 @@ class Packer {
   static void append(std::vector<Word>& words, const std::vector<T>& list) {
     const auto before = words.size();
     words.resize(before + list.size());
-    std::ranges::transform(list, words.begin() + static_cast<std::ptrdiff_t>(before),
-                           [](T value) { return static_cast<Word>(value); });
+    std::ranges::transform(list, words.begin() + static_cast<std::ptrdiff_t>(before), [](T value) {
+      if constexpr (std::is_floating_point_v<T>) {
+        static_assert(sizeof(T) == sizeof(std::uint32_t));
+        return std::bit_cast<std::uint32_t>(value);
+      } else {
+        return static_cast<Word>(value);
+      }
+    });
   }
   std::vector<std::uint32_t> narrow_;
   std::vector<std::uint64_t> wide_;
@@ -68,8 +76,13 @@ class Unpacker {
           fmt::format("{}: expected {} elements, found {}", what, size, words.size() - at));
     }
     std::vector<T> list(size);
-    std::ranges::transform(words.subspan(at, size), list.begin(),
-                           [](Word word) { return static_cast<T>(word); });
+    std::ranges::transform(words.subspan(at, size), list.begin(), [](Word word) {
+      if constexpr (std::is_floating_point_v<T>) {
+        return std::bit_cast<T>(static_cast<std::uint32_t>(word));
+      } else {
+        return static_cast<T>(word);
+      }
+    });
     at += size;
     return list;
   }

@@ -96,6 +96,8 @@ void write_shape(const Batch& batch, wire::ReadyBatch::Builder out) {
     edges[e].setSourceType(raw(of_type.source_type));
     edges[e].setEdges(static_cast<std::uint32_t>(of_type.sources.size()));
     edges[e].setHasEdgeIds(!of_type.edge_ids.empty());
+    edges[e].setHasWeights(!of_type.weights.empty());
+    edges[e].setHasTimes(!of_type.times.empty());
   }
 }
 
@@ -109,6 +111,9 @@ Packer pack_lists(const Batch& batch, const Widths& widths) {
   for (const auto& nodes : sampled.nodes) {
     lists.add(nodes.ids, widths.ids);
   }
+  for (const auto& nodes : sampled.nodes) {
+    lists.add(nodes.trees);
+  }
   for (const auto& rows : batch.rows) {
     lists.add(rows.original_ids, widths.originals);
   }
@@ -118,6 +123,8 @@ Packer pack_lists(const Batch& batch, const Widths& widths) {
   }
   for (const auto& edges : sampled.edges) {
     lists.add(edges.edge_ids, widths.edge_ids);
+    lists.add(edges.weights);
+    lists.add(edges.times, sizeof(std::uint64_t));
   }
   lists.add(batch.labels, sizeof(std::uint64_t));
   return lists;
@@ -152,7 +159,7 @@ std::uint64_t reply_bytes(const SampleBatch& message) {
     }
     const auto growth = growth_of(*message.sample);
     const std::uint64_t node_bytes = saturating_add(saturating_mul(cols, sizeof(float)), 40);
-    const std::uint64_t edge_bytes = message.sample->with_edge_ids ? 12 : 4;
+    const std::uint64_t edge_bytes = 4 + message.sample->edge_data.bytes();
     const auto& labels = message.collect->label_bytes;
     const auto type = raw(message.seed_type);
     const auto reached = saturating_add(saturating_mul(growth.nodes, node_bytes),
@@ -179,6 +186,7 @@ void encode_by_hand(const ReadyBatch& message, Frame& frame) {
     out.setHops(static_cast<std::uint8_t>(sampled.hops));
     out.setSeedType(raw(sampled.seed_type));
     out.setSeeds(static_cast<std::uint32_t>(sampled.seed_index.size()));
+    out.setDisjoint(sampled.disjoint);
     write_shape(batch, out);
     out.setIdWidth(widths.ids);
     out.setOriginalWidth(widths.originals);

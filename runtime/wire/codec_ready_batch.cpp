@@ -48,6 +48,7 @@ Result<SampledBatch> read_header(wire::ReadyBatch::Reader in) {
         fmt::format("frontier: expected fresh (0) or all (1), found {}", frontier));
   }
   out.frontier = static_cast<Frontier>(frontier);
+  out.disjoint = in.getDisjoint();
   out.hops = in.getHops();
   if (in.getNodes().size() > most_types || in.getEdges().size() > most_types) {
     return corrupt_batch(
@@ -102,6 +103,10 @@ Status read_nodes(Unpacker& lists, const Shape& shape, std::uint32_t seeds, unsi
   for (std::size_t t = 0; t < out.nodes.size(); ++t) {
     TROUPE_ASSIGN_OR_RETURN(out.nodes[t].ids,
                             lists.take<NodeId>("node ids", shape.nodes[t], width));
+  }
+  for (std::size_t t = 0; out.disjoint && t < out.nodes.size(); ++t) {
+    TROUPE_ASSIGN_OR_RETURN(out.nodes[t].trees, lists.take<std::uint32_t>("trees", shape.nodes[t]));
+    TROUPE_RETURN_IF_ERROR(check_below(out.nodes[t].trees, out.seed_index.size(), "trees"));
   }
   return check_below(out.seed_index, out.nodes[raw(out.seed_type)].hop_end.front(), "seeds");
 }
@@ -163,6 +168,13 @@ Status read_edges(Unpacker& lists, wire::ReadyBatch::Reader in, unsigned width, 
     TROUPE_ASSIGN_OR_RETURN(
         out.edges[e].edge_ids,
         lists.take<EdgeId>("edge ids", of_type.getHasEdgeIds() ? of_type.getEdges() : 0, width));
+    TROUPE_ASSIGN_OR_RETURN(
+        out.edges[e].weights,
+        lists.take<float>("weights", of_type.getHasWeights() ? of_type.getEdges() : 0));
+    TROUPE_ASSIGN_OR_RETURN(
+        out.edges[e].times,
+        lists.take<std::int64_t>("times", of_type.getHasTimes() ? of_type.getEdges() : 0,
+                                 sizeof(std::uint64_t)));
   }
   return ok_status();
 }

@@ -1,3 +1,4 @@
+#include "runtime/base/section_cutter.hpp"
 #include "runtime/wire/codec_by_hand.hpp"
 #include "runtime/wire/codec_support.hpp"
 #include "schema/sampling.capnp.h"
@@ -39,12 +40,13 @@ Result<HopSection> read_hop_section(wire::HopSection::Reader in, std::size_t fro
   }
   out.key.words = {in.getKeyLow(), in.getKeyHigh()};
   out.first_position = in.getFirstPosition();
+  out.edge_data = {in.getWithEdgeIds(), in.getWithWeights(), in.getWithTimes()};
   return out;
 }
 
 Result<HopRequest> read_hop_request(const Frame& frame, wire::HopRequest::Reader in) {
   const SegmentReader segments(frame, "HopRequest");
-  TROUPE_RETURN_IF_ERROR(segments.at_most(1));
+  TROUPE_RETURN_IF_ERROR(segments.at_most(3));
   HopRequest out;
   TROUPE_ASSIGN_OR_RETURN(out.dir, to_edge_dir(in.getDirection()));
   out.choice = in.getChoice();
@@ -53,20 +55,36 @@ Result<HopRequest> read_hop_request(const Frame& frame, wire::HopRequest::Reader
                                                      choice_kinds().size(), out.choice));
   }
   out.replace = in.getReplace();
-  out.with_edge_ids = in.getWithEdgeIds();
+  out.time = {in.getInclusive(), in.getWindow()};
+  if (out.time.window >> 63 != 0) {
+    return corrupt_message("HopRequest",
+                           fmt::format("window: expected below 2^63, found {}", out.time.window));
+  }
   out.max_edges = in.getMaxEdges();
   out.flow = in.getFlow();
   TROUPE_ASSIGN_OR_RETURN(const IdList ids, segments.ids(0, in.getFrontierWidth()));
   IdUnpacker nodes(ids, "HopRequest");
+  TROUPE_ASSIGN_OR_RETURN(const auto all_trees, segments.vector<std::uint32_t>(1));
+  SectionCutter<std::uint32_t> trees(all_trees, "HopRequest", "trees");
+  TROUPE_ASSIGN_OR_RETURN(const auto all_times, segments.vector<std::int64_t>(2));
+  SectionCutter<std::int64_t> times(all_times, "HopRequest", "times");
   const auto frontier_list = in.getFrontiers();
   TROUPE_RETURN_IF_ERROR(check_entries("HopRequest", "frontiers", frontier_list.size()));
   const auto section_list = in.getSections();
   TROUPE_RETURN_IF_ERROR(check_entries("HopRequest", "sections", section_list.size()));
   for (const auto frontier : frontier_list) {
     TROUPE_ASSIGN_OR_RETURN(auto of_frontier, nodes.take(frontier.getNodes()));
-    out.frontiers.push_back(
-        {static_cast<NodeTypeId>(frontier.getNodeType()), std::move(of_frontier)});
+    TROUPE_ASSIGN_OR_RETURN(const auto its_trees,
+                            trees.take(frontier.getHasTrees() ? of_frontier.size() : 0));
+    TROUPE_ASSIGN_OR_RETURN(const auto its_times,
+                            times.take(frontier.getHasTimes() ? of_frontier.size() : 0));
+    out.frontiers.push_back({static_cast<NodeTypeId>(frontier.getNodeType()),
+                             std::move(of_frontier),
+                             {its_trees.begin(), its_trees.end()},
+                             {its_times.begin(), its_times.end()}});
   }
+  TROUPE_RETURN_IF_ERROR(trees.finish());
+  TROUPE_RETURN_IF_ERROR(times.finish());
   TROUPE_RETURN_IF_ERROR(nodes.finish());
   for (const auto section : section_list) {
     TROUPE_ASSIGN_OR_RETURN(auto of_edge_type, read_hop_section(section, out.frontiers.size()));
@@ -90,13 +108,15 @@ Result<HopReply> read_hop_reply(const Frame& frame, wire::HopReply::Reader in) {
   const auto section_list = in.getSections();
   TROUPE_RETURN_IF_ERROR(check_entries("HopReply", "sections", section_list.size()));
   for (const auto section : section_list) {
-    out.sections.push_back({.nodes = section.getNodes(),
-                            .width_bytes = section.getNeighbourWidth(),
-                            .resume_position = section.getResumePosition()});
+    out.sections.push_back(
+        {.nodes = section.getNodes(),
+         .width_bytes = section.getNeighbourWidth(),
+         .resume_position = section.getResumePosition(),
+         .edge_data = {section.getHasEdgeIds(), section.getHasWeights(), section.getHasTimes()}});
   }
   TROUPE_ASSIGN_OR_RETURN(out.counts, segments.vector<std::uint32_t>(0));
   out.neighbours = segments.aligned(1);
-  TROUPE_ASSIGN_OR_RETURN(out.edge_ids, segments.elements(2, sizeof(std::uint64_t)));
+  out.edge_data = segments.aligned(2);
   if (const auto sizes = sections_of(out); !sizes) {
     return sizes.error();
   }
@@ -126,7 +146,8 @@ void encode_by_hand(const HopRequest& message, Frame& frame) {
     out.setDirection(message.dir == EdgeDir::in ? wire::Direction::IN : wire::Direction::OUT);
     out.setChoice(message.choice);
     out.setReplace(message.replace);
-    out.setWithEdgeIds(message.with_edge_ids);
+    out.setInclusive(message.time.inclusive);
+    out.setWindow(message.time.window);
     out.setMaxEdges(message.max_edges);
     out.setFrontierWidth(nodes.width_bytes);
     out.setFlow(message.flow);
@@ -134,6 +155,8 @@ void encode_by_hand(const HopRequest& message, Frame& frame) {
     for (unsigned i = 0; i < frontiers.size(); ++i) {
       frontiers[i].setNodeType(raw(message.frontiers[i].node_type));
       frontiers[i].setNodes(message.frontiers[i].nodes.size());
+      frontiers[i].setHasTrees(!message.frontiers[i].trees.empty());
+      frontiers[i].setHasTimes(!message.frontiers[i].times.empty());
     }
     auto sections = out.initSections(static_cast<unsigned>(message.sections.size()));
     for (unsigned i = 0; i < sections.size(); ++i) {
@@ -144,9 +167,22 @@ void encode_by_hand(const HopRequest& message, Frame& frame) {
       sections[i].setKeyLow(section.key.words[0]);
       sections[i].setKeyHigh(section.key.words[1]);
       sections[i].setFirstPosition(section.first_position);
+      sections[i].setWithEdgeIds(section.edge_data.edge_ids);
+      sections[i].setWithWeights(section.edge_data.weights);
+      sections[i].setWithTimes(section.edge_data.times);
     }
   });
+  std::vector<std::uint32_t> trees;
+  std::vector<std::int64_t> times;
+  for (const auto& frontier : message.frontiers) {
+    trees.insert(trees.end(), frontier.trees.begin(), frontier.trees.end());
+    times.insert(times.end(), frontier.times.begin(), frontier.times.end());
+  }
   frame.segments = {std::move(nodes.segment)};
+  if (!trees.empty() || !times.empty()) {
+    frame.segments.push_back(Segment::of(std::move(trees)));
+    frame.segments.push_back(Segment::of(std::move(times)));
+  }
 }
 
 Result<HopRequest> decode_by_hand(const Frame& frame, ReadAs<HopRequest>) {
@@ -157,14 +193,16 @@ Result<HopRequest> decode_by_hand(const Frame& frame, ReadAs<HopRequest>) {
 std::uint64_t reply_bytes(const HopRequest& message) {
   std::uint64_t edges = 0;
   std::uint64_t largest = 0;
+  std::uint64_t data_bytes = 0;
   for (const auto& section : message.sections) {
     const auto its_edges = most_edges(message, section);
+    data_bytes = std::max(data_bytes, section.edge_data.bytes());
     edges = saturating_add(edges, its_edges);
     largest = std::max(largest, its_edges);
   }
   // All sections together keep to the limit, but for a list that passes alone.
   edges = std::min(edges, std::max(message.max_edges, largest));
-  const std::uint64_t edge_bytes = message.with_edge_ids ? 16 : 8;
+  const std::uint64_t edge_bytes = 8 + data_bytes;
   const std::uint64_t heads =
       saturating_add(4 * message.num_nodes(), section_overhead_bytes * message.sections.size());
   return saturating_add(saturating_mul(edges, edge_bytes),
@@ -178,9 +216,12 @@ void encode_by_hand(const HopReply& message, Frame& frame) {
       sections[i].setNodes(message.sections[i].nodes);
       sections[i].setNeighbourWidth(message.sections[i].width_bytes);
       sections[i].setResumePosition(message.sections[i].resume_position);
+      sections[i].setHasEdgeIds(message.sections[i].edge_data.edge_ids);
+      sections[i].setHasWeights(message.sections[i].edge_data.weights);
+      sections[i].setHasTimes(message.sections[i].edge_data.times);
     }
   });
-  frame.segments = {copy_segment(message.counts), message.neighbours, message.edge_ids};
+  frame.segments = {copy_segment(message.counts), message.neighbours, message.edge_data};
 }
 
 Result<HopReply> decode_by_hand(const Frame& frame, ReadAs<HopReply>) {

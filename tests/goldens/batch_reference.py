@@ -196,14 +196,19 @@ class EdgeType:
     destination_type: int
     edges: list
     weights: list = field(default_factory=list)  # by original id; none: not read
+    times: list = field(default_factory=list)  # by original id; none: lists are not in their order
+
+    def time(self, edge):
+        return self.times[edge] if self.times else 0
 
     def neighbor_lists(self, outwards):
-        """{node: [(neighbor, edge), ...]} in order of the neighbors' ids, then of the edges'."""
+        """{node: [(neighbor, edge), ...]} in order of times, of neighbors' ids, of edges' ids."""
         lists = {}
         for edge, (source, destination) in enumerate(self.edges):
             node, neighbor = (source, destination) if outwards else (destination, source)
             lists.setdefault(node, []).append((neighbor, edge))
-        return {node: sorted(found) for node, found in lists.items()}
+        return {node: sorted(found, key=lambda entry: (self.time(entry[1]), *entry))
+                for node, found in lists.items()}
 
 
 @dataclass
@@ -214,20 +219,33 @@ class Settings:
     outwards: bool = False
     frontier_all: bool = False
     by_weight: bool = False
+    disjoint: bool = False
+    seed_times: list = field(default_factory=list)  # none: times are not read
+    inclusive: bool = False
+    window: int = 0  # 0: none
+    last: bool = False
+
+    def allows(self, time, tree):
+        """Whether the tree may take an edge of that time."""
+        until = self.seed_times[tree]
+        early_enough = time <= until if self.inclusive else time < until
+        return early_enough and (self.window == 0 or time >= until - self.window)
 
 
 @dataclass
 class Nodes:
-    """Nodes of one type in order of first appearance."""
+    """Nodes of one type in order of first appearance, in disjoint batches once in each tree."""
     originals: list = field(default_factory=list)
+    trees: list = field(default_factory=list)
     hop_end: list = field(default_factory=list)
     index: dict = field(default_factory=dict)
 
-    def number(self, original):
-        if original not in self.index:
-            self.index[original] = len(self.originals)
+    def number(self, original, tree):
+        if (original, tree) not in self.index:
+            self.index[original, tree] = len(self.originals)
             self.originals.append(original)
-        return self.index[original]
+            self.trees.append(tree)
+        return self.index[original, tree]
 
 
 @dataclass
@@ -250,7 +268,9 @@ def sample(node_type_count, edge_types, settings, seeds, seed_type=0, epoch=0, b
     nodes = [Nodes() for _ in range(node_type_count)]
     edges = [Edges() for _ in edge_types]
     lists = [type.neighbor_lists(settings.outwards) for type in edge_types]
-    result = Batch([nodes[seed_type].number(seed) for seed in seeds], nodes, edges)
+    trees = range(len(seeds)) if settings.disjoint else [0] * len(seeds)
+    seed_index = [nodes[seed_type].number(seed, tree) for seed, tree in zip(seeds, trees)]
+    result = Batch(seed_index, nodes, edges)
     frontier_begin = [0] * node_type_count
     for hop in range(len(settings.fanouts[0])):
         frontier_end = [len(of_type.originals) for of_type in nodes]
@@ -262,18 +282,24 @@ def sample(node_type_count, edge_types, settings, seeds, seed_type=0, epoch=0, b
                 asked, found = found, asked
             key = stream_key(settings.job_seed, NEIGHBORS, number, hop, epoch, batch)
             out = edges[number]
-            for node in nodes[asked].originals[frontier_begin[asked]:frontier_end[asked]]:
+            for at in range(frontier_begin[asked], frontier_end[asked]):
+                node, tree = nodes[asked].originals[at], nodes[asked].trees[at]
                 listed = lists[number].get(node, [])
+                if settings.seed_times and edge_type.times:
+                    listed = [entry for entry in listed
+                              if settings.allows(edge_type.time(entry[1]), tree)]
                 fanout = settings.fanouts[number][hop]
-                stream = words(key, node)
-                if settings.by_weight:
+                stream = words(key, node, tree)
+                if settings.last:
+                    chosen = range(max(0, len(listed) - fanout), len(listed))
+                elif settings.by_weight:
                     weights = [edge_type.weights[edge] for _, edge in listed]
                     chosen = draw_weighted(stream, weights, fanout, settings.replace)
                 else:
                     chosen = draw_positions(stream, len(listed), fanout, settings.replace)
-                for at in chosen:
-                    out.sources.append(nodes[found].number(listed[at][0]))
-                    out.edge_ids.append(listed[at][1])
+                for place in chosen:
+                    out.sources.append(nodes[found].number(listed[place][0], tree))
+                    out.edge_ids.append(listed[place][1])
                 out.offsets.append(len(out.sources))
             out.row_begin.append(len(out.offsets) - 1)
         if not settings.frontier_all:

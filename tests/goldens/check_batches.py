@@ -18,7 +18,7 @@ except ImportError:
 import batch_reference as reference
 
 FOLDER = pathlib.Path(__file__).resolve().parent / "batches"
-FILES = ["small.txt", "weighted.txt", "hetero.txt", "seed_orders.txt"]
+FILES = ["small.txt", "weighted.txt", "disjoint.txt", "temporal.txt", "hetero.txt", "seed_orders.txt"]
 
 
 def numbers(text):
@@ -39,7 +39,8 @@ def number_after(words, title, default=0):
 
 def read_graph(lines):
     """Edge types and number of node types from "in-lists" and the indented lines behind them."""
-    edge_types, lists, problems, weights = [], [], [], []
+    in_file = []
+    edge_types, lists, problems, weights, times = [], [], [], [], []
     for line in lines:
         if line.startswith("in-lists"):
             types = re.search(r"node types (\d+) to (\d+)", line)
@@ -47,20 +48,29 @@ def read_graph(lines):
             lists.append([])
         elif line.startswith("weights:"):
             weights = [float(numpy.float32(word)) for word in line.split()[1:]]
+        elif line.startswith("times:"):
+            times = [int(word) for word in line.split()[1:]]
         elif line.startswith("  "):
             node, rest = line.split(":")
             found = [(int(a), int(b)) for a, b in re.findall(r"(\d+) \(edge (\d+)\)", rest)]
-            if found != sorted(found):
-                problems.append(f"not in order of neighbor and edge: {line}")
             lists[-1] += [(edge, neighbor, int(node)) for neighbor, edge in found]
+            in_file.append((len(lists) - 1, int(node), found))
     made = []
     for (source, destination), of_type in zip(edge_types, lists):
         of_type.sort()
         if [edge for edge, _, _ in of_type] != list(range(len(of_type))):
             problems.append(f"edge ids of type {len(made)} are not 0 to {len(of_type) - 1}")
         edges = [(neighbor, node) for _, neighbor, node in of_type]
-        made.append(reference.EdgeType(source, destination, edges, weights))
+        made.append(reference.EdgeType(source, destination, edges, weights, times))
+    for number, node, found in in_file:
+        if found != made[number].neighbor_lists(False).get(node, []):
+            problems.append(f"not in order of time, neighbor and edge: node {node} of type {number}")
     return made, 1 + max(max(pair) for pair in edge_types), problems
+
+
+def seed_times_of(title):
+    found = re.search(r" times ([^,]*),", title)
+    return [int(word) for word in found[1].split()] if found else []
 
 
 def expected_batch(title, job_seed, edge_types, node_types):
@@ -68,7 +78,9 @@ def expected_batch(title, job_seed, edge_types, node_types):
     settings = reference.Settings(
         [numbers(text) for text in fanouts], job_seed, replace="with replacement" in title,
         outwards="outwards" in title, frontier_all="frontier all" in title,
-        by_weight="by weight" in title)
+        by_weight="by weight" in title, disjoint="disjoint" in title, last=", last," in title,
+        inclusive="up to times" in title, window=number_after("window", title),
+        seed_times=seed_times_of(title))
     epoch = number_after("epoch", title) | (reference.EVALUATION if "evaluation" in title else 0)
     batch = reference.sample(
         node_types, edge_types, settings, numbers(title.split("seeds ")[1]),
@@ -77,6 +89,8 @@ def expected_batch(title, job_seed, edge_types, node_types):
     for type_number, of_type in enumerate(batch.nodes):
         lines.append(f"nodes {type_number}: {joined(of_type.originals)} | "
                      f"hop_end {joined(of_type.hop_end)}")
+        if settings.disjoint:
+            lines.append(f"  trees {joined(of_type.trees)}")
     for type_number, of_type in enumerate(batch.edges):
         lines.append(f"edges {type_number}: row_begin {joined(of_type.row_begin)}")
         lines.append(f"  offsets {joined(of_type.offsets)}")

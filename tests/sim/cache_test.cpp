@@ -83,7 +83,8 @@ TEST_F(CachedRun, NeighbourListsAreKeptWithinTheirBudget) {
 }
 
 TEST_F(CachedRun, NeighbourListsGoWithHalosRowsAndOtherWaysOfSampling) {
-  const Settings way = {"sample.replace=true", "sample.edge_ids=true", "sample.frontier=all"};
+  const Settings way = {"sample.replace=true", R"(sample.edge_data=["ids"])",
+                        "sample.frontier=all"};
   ASSERT_OK_AND_ASSIGN(plain_, run(way));
   auto with = way;
   for (const auto* more : {"sample.cache.budget=1MB", "partition.halo=1",

@@ -68,7 +68,8 @@ TEST_F(HaloRun, TheRecordSaysHowMuchOfEachHopWasRemote) {
 }
 
 TEST_F(HaloRun, ListsAndRowsGoWithCachesAndOtherWaysOfSampling) {
-  const Settings way = {"sample.replace=true", "sample.edge_ids=true", "sample.frontier=all"};
+  const Settings way = {"sample.replace=true", R"(sample.edge_data=["ids"])",
+                        "sample.frontier=all"};
   ASSERT_OK_AND_ASSIGN(plain_, run(way));
   auto with = way;
   for (const auto* more :

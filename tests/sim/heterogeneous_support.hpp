@@ -19,7 +19,7 @@ inline constexpr std::uint64_t papers = 500;
 inline constexpr std::uint64_t venues = 9;
 
 /// Authors of three classes write papers that appear in venues of their class; of the authors' own
-/// columns little can be learned. Who wrote what has weights.
+/// columns little can be learned. Who wrote what has weights, what appeared where has times.
 inline Status write_heterogeneous_store(const std::filesystem::path& out) {
   InlineExecutor executor;
   TROUPE_ASSIGN_OR_RETURN(auto writer, StoreWriter::create(out, {}, executor));
@@ -34,8 +34,9 @@ inline Status write_heterogeneous_store(const std::filesystem::path& out) {
   TROUPE_ASSIGN_OR_RETURN(
       const auto writes,
       writer.add_edge_type({"writes", author, paper, {.reverse_edges = true}, true}));
-  TROUPE_ASSIGN_OR_RETURN(const auto appears,
-                          writer.add_edge_type({"appears", paper, venue, {.reverse_edges = true}}));
+  TROUPE_ASSIGN_OR_RETURN(
+      const auto appears,
+      writer.add_edge_type({"appears", paper, venue, {.reverse_edges = true}, false, true}));
 
   DrawStream draw(stream_key(7, {.domain = Domain::generators}), 0);
   std::vector<std::uint64_t> who;
@@ -57,7 +58,12 @@ inline Status write_heterogeneous_store(const std::filesystem::path& out) {
   }
   TROUPE_RETURN_IF_ERROR(
       writer.add_edges(writes, {.sources = who, .destinations = what, .weights = shares}));
-  TROUPE_RETURN_IF_ERROR(writer.add_edges(appears, each, where));
+  std::vector<std::int64_t> years;
+  for (std::uint64_t p = 0; p < papers; ++p) {
+    years.push_back(static_cast<std::int64_t>(1990 + p * 7 % 30));
+  }
+  TROUPE_RETURN_IF_ERROR(
+      writer.add_edges(appears, {.sources = each, .destinations = where, .times = years}));
 
   std::vector<float> of_authors(authors * narrow.cols);
   for (float& x : of_authors) {

@@ -98,9 +98,9 @@ TEST(Hub, ThePiecesMayCarryEdgeIds) {
   const testing::ScratchFolder scratch;
   ASSERT_OK(write_star(scratch.path() / "star"));
 
-  ASSERT_OK_AND_ASSIGN(const auto wide, take(scratch.path(), {"sample.edge_ids=true"}));
-  ASSERT_OK_AND_ASSIGN(const auto narrow,
-                       take(scratch.path(), {"sample.edge_ids=true", "cluster.window=65536"}));
+  ASSERT_OK_AND_ASSIGN(const auto wide, take(scratch.path(), {R"(sample.edge_data=["ids"])"}));
+  ASSERT_OK_AND_ASSIGN(const auto narrow, take(scratch.path(), {R"(sample.edge_data=["ids"])",
+                                                                "cluster.window=65536"}));
 
   EXPECT_EQ(narrow.record.batches, wide.record.batches);
 }

@@ -102,7 +102,9 @@ TEST_F(SameBits, TheSameHoldsForEveryWayOfSampling) {
                                       {"sample.frontier=all"},
                                       {"sample.edge_dir=out"},
                                       {"sample.fanout=[-1,3]"},
-                                      {"sample.edge_ids=true"},
+                                      {"sample.disjoint=true"},
+                                      {"sample.disjoint=true", "sample.frontier=all"},
+                                      {R"(sample.edge_data=["ids"])"},
                                       {"model.aggregator=max"},
                                       {"model.norm=layer", "model.l2=true"},
                                       {"features.normalize=column"}};
@@ -137,7 +139,8 @@ TEST_F(SameBits, WhatIsSampledChangesTheBatches) {
   std::map<std::string, std::string> seen;
   for (const char* setting :
        {"seed=1", "sample.fanout=[5,4]", "sample.replace=true", "sample.batch_size=31",
-        "sample.frontier=all", "features.normalize=none", "sample.edge_ids=true", "digest=ids"}) {
+        "sample.frontier=all", "sample.disjoint=true", "features.normalize=none",
+        R"(sample.edge_data=["ids"])", "digest=ids"}) {
     ASSERT_OK_AND_ASSIGN(const auto record, run({setting, "train.epochs=1"}));
     const auto [other, fresh] = seen.emplace(to_string(*record.batches), setting);
     EXPECT_TRUE(fresh) << setting << " gives the batches of " << other->second;

@@ -1,6 +1,8 @@
 // Whole runs that sample by weight: the same bits whatever the layout.
 #include "tests/sim/heterogeneous_run.hpp"
 
+#include <set>
+
 namespace troupe {
 namespace {
 
@@ -11,15 +13,20 @@ class WeightedRun : public testing::HeterogeneousRun {
  protected:
   Result<RunRecord> by_weight(const Settings& settings) const {
     Settings all = {"sample.choice=weighted", "train.epochs=2",
-                    R"(sample.fanout={"*": [-1, 0], "writes": [4, 3], "rev_writes": [3, 2]})"};
+                    R"(sample.fanout={"*": [-1, -1], "writes": [4, 3], "rev_writes": [3, 2]})"};
     all.insert(all.end(), settings.begin(), settings.end());
     return run(all);
   }
 };
 
 TEST_F(WeightedRun, LayoutsChangeNeitherBatchesNorParameters) {
-  for (const Settings& way : std::vector<Settings>{
-           {}, {"sample.replace=true"}, {"sample.frontier=all"}, {"sample.edge_dir=out"}}) {
+  for (const Settings& way :
+       std::vector<Settings>{{},
+                             {"sample.replace=true"},
+                             {"sample.frontier=all"},
+                             {"sample.edge_dir=out"},
+                             {"sample.disjoint=true"},
+                             {R"(sample.edge_data=["ids", "weights", "times"])"}}) {
     SCOPED_TRACE(way.empty() ? "" : way.front());
     ASSERT_OK_AND_ASSIGN(plain_, by_weight(way));
     for (const Settings& layout :
@@ -38,6 +45,27 @@ TEST_F(WeightedRun, LayoutsChangeNeitherBatchesNorParameters) {
       ASSERT_OK_AND_ASSIGN(const auto record, by_weight(both));
       expect_same_bits(record, layout.front());
     }
+  }
+}
+
+TEST_F(WeightedRun, ListsThatAreKeptHaveWeights) {
+  for (const std::string data : {"[]", R"(["weights", "times"])"}) {
+    ASSERT_OK_AND_ASSIGN(plain_, by_weight({"train.epochs=6", "sample.edge_data=" + data}));
+    ASSERT_OK_AND_ASSIGN(const auto record,
+                         by_weight({"train.epochs=6", "sample.edge_data=" + data,
+                                    "sample.cache.budget=10MB", "partition.order=hotness"}));
+    expect_same_bits(record, data);
+    EXPECT_LT(remote_nodes(record), remote_nodes(plain_) / 4) << data;
+  }
+}
+
+TEST_F(WeightedRun, DataOfEdgesChangesDigestsAndNothingThatIsLearned) {
+  ASSERT_OK_AND_ASSIGN(plain_, by_weight({}));
+  std::set<std::string> digests{to_string(*plain_.batches)};
+  for (const std::string data : {R"(["ids"])", R"(["weights"])", R"(["times"])"}) {
+    ASSERT_OK_AND_ASSIGN(const auto record, by_weight({"sample.edge_data=" + data}));
+    EXPECT_TRUE(digests.insert(to_string(*record.batches)).second) << data;
+    EXPECT_EQ(record.parameters, plain_.parameters) << data;
   }
 }
 

@@ -40,7 +40,8 @@ struct TestEdgeType {
   std::uint16_t source = 0;
   std::uint16_t destination = 0;
   std::vector<TestEdge> edges{};
-  std::vector<float> weights{};  ///< [edges] or empty
+  std::vector<float> weights{};       ///< [edges] or empty
+  std::vector<std::int64_t> times{};  ///< [edges] or empty; lists are then in order of time
 };
 
 struct TestGraph {
@@ -161,8 +162,9 @@ inline NeighbourLists lists_of(Part& part, const TestEdgeType& type, EdgeDir dir
   std::vector<std::uint64_t> edge_ids;
   for (const auto original : owned) {
     auto& list = lists[original];
-    std::ranges::sort(list, [](const Entry& a, const Entry& b) {
-      return std::pair(a.neighbour, a.edge) < std::pair(b.neighbour, b.edge);
+    std::ranges::sort(list, {}, [&](const Entry& entry) {
+      const auto time = type.times.empty() ? 0 : type.times[entry.edge];
+      return std::tuple(time, entry.neighbour, entry.edge);
     });
     for (const Entry& entry : list) {
       ids.push_back(raw(neighbour_global[entry.neighbour]));
@@ -170,13 +172,18 @@ inline NeighbourLists lists_of(Part& part, const TestEdgeType& type, EdgeDir dir
     }
     offsets.push_back(ids.size());
   }
-  std::vector<float> weights;
-  if (!type.weights.empty()) {
-    std::ranges::transform(edge_ids, std::back_inserter(weights),
-                           [&](std::uint64_t edge) { return type.weights[edge]; });
-  }
+  const auto of_edges = [&]<class T>(const std::vector<T>& values) {
+    std::vector<T> in_lists;
+    for (const auto edge : edge_ids) {
+      if (!values.empty()) {
+        in_lists.push_back(values[edge]);
+      }
+    }
+    return keep(part, std::move(in_lists));
+  };
   NeighbourLists result;
-  result.weights = keep(part, std::move(weights));
+  result.weights = of_edges(type.weights);
+  result.times = of_edges(type.times);
   result.offsets = keep(part, std::move(offsets));
   result.edge_ids = keep(part, std::move(edge_ids));
   if (wide) {
@@ -228,6 +235,7 @@ inline GraphInfo info_of(const TestGraph& graph) {
     edge_type.count = type.edges.size();
     edge_type.has_edge_ids = true;
     edge_type.has_weights = !type.weights.empty();
+    edge_type.has_times = !type.times.empty();
   }
   return info;
 }
@@ -293,6 +301,14 @@ inline void add_weights(TestEdgeType& type) {
   for (std::uint64_t e = 0; e < type.edges.size(); ++e) {
     const auto skewed = static_cast<float>(1 + e % 7) * (e % 11 == 0 ? 100.0F : 0.25F);
     type.weights.push_back(e % 3 == 0 ? 0.0F : skewed);
+  }
+}
+
+/// Gives edges times that repeat, in no order; a third are negative.
+inline void add_times(TestEdgeType& type) {
+  for (std::uint64_t e = 0; e < type.edges.size(); ++e) {
+    const auto step = static_cast<std::int64_t>(e * 7 % 13);
+    type.times.push_back(e % 3 == 0 ? -step : step << 33);
   }
 }
 

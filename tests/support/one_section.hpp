@@ -31,6 +31,12 @@ inline std::vector<std::uint64_t> neighbors_of(const HopReply& reply, std::size_
   return ids;
 }
 
+/// The data of the edges of a reply's first section. Borrowed; empty where the reply is not sound.
+inline HopSectionView data_of(const HopReply& reply) {
+  const auto sections = sections_of(reply);
+  return sections && !sections->empty() ? sections->front() : HopSectionView{};
+}
+
 inline RowRequest one_row_request(std::vector<NodeId> nodes = {}) {
   RowRequest request;
   request.sections.push_back({.nodes = std::move(nodes)});

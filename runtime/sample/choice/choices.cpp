@@ -1,5 +1,6 @@
 #include "runtime/sample/choice/choices.hpp"
 
+#include "runtime/sample/choice/last.hpp"
 #include "runtime/sample/choice/uniform.hpp"
 #include "runtime/sample/choice/weighted.hpp"
 
@@ -20,6 +21,10 @@ constexpr std::array rows = {
                .options = with_replace,
                .needs_weights = true,
                .make = make_weighted},
+    ChoiceKind{.name = "last",
+               .help = "the most recent neighbors before the seed's time",
+               .needs_times = true,
+               .make = make_last},
     ChoiceKind{.name = "labor", .help = "layer-neighbor sampling (LABOR-0)"},
 };
 

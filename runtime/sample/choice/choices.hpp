@@ -16,6 +16,7 @@ struct ChoiceKind {
   std::string_view help;                           ///< Neighbors that a hop takes, one line
   std::span<const std::string_view> options = {};  ///< Keys of `sample` that not all kinds read
   bool needs_weights = false;                      ///< Lists must have alias tables
+  bool needs_times = false;                        ///< Lists must be in order of time
   /// Null: not built yet.
   std::unique_ptr<Choice> (*make)(const ChoiceOptions& options) = nullptr;
 };

@@ -102,8 +102,8 @@ class Uniform : public Choice {
       std::uint32_t by_scalar = lanes_ ? lanes_->draw(key, stretches, out) : 1;
       for (; by_scalar != 0; by_scalar &= by_scalar - 1) {
         const auto i = static_cast<std::size_t>(std::countr_zero(by_scalar));
-        drawer_.draw(DrawStream(key, stretches[i].original_id), stretches[i].entries,
-                     {out + i * options_.fanout, options_.fanout});
+        drawer_.draw(DrawStream(key, stretches[i].original_id, stretches[i].tree),
+                     stretches[i].entries, {out + i * options_.fanout, options_.fanout});
       }
     }
   }

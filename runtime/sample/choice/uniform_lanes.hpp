@@ -72,6 +72,7 @@ class UniformLanes {
     for (std::size_t lane = 0; lane < stretches.size(); ++lane) {
       id_low_[lane] = static_cast<std::uint32_t>(stretches[lane].original_id);
       id_high_[lane] = static_cast<std::uint32_t>(stretches[lane].original_id >> 32);
+      trees_[lane] = stretches[lane].tree;
       entries_[lane] = stretches[lane].entries;
     }
   }
@@ -83,7 +84,7 @@ class UniformLanes {
     for (std::uint32_t first = 0; first < fanout_; first += 8) {
       const Words block = Words{} + first / 4;
       std::array<BlockLanes<Bytes>, 2> words{
-          {{id_low_, id_high_, block, Words{}}, {id_low_, id_high_, block + 1, Words{}}}};
+          {{id_low_, id_high_, block, trees_}, {id_low_, id_high_, block + 1, trees_}}};
       philox_lanes<Bytes>(key, words);
       for (std::uint32_t k = first; k < std::min(first + 8, fanout_); ++k) {
         const auto drawn = multiply<Bytes>(words[(k - first) / 4][k % 4], bound);
@@ -119,6 +120,7 @@ class UniformLanes {
   std::vector<std::pair<std::uint8_t, std::uint8_t>> network_;
   Words id_low_ = {};
   Words id_high_ = {};
+  Words trees_ = {};
   Words entries_ = {};
   std::array<Words, most_fanout> chosen_;
 };

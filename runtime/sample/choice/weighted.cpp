@@ -131,7 +131,7 @@ class Weighted : public Choice {
     draws_.clear();
     streams_.clear();
     for (const auto& stretch : group) {
-      auto& stream = streams_.emplace_back(key, stretch.original_id);
+      auto& stream = streams_.emplace_back(key, stretch.original_id, stretch.tree);
       if (takes_all(stretch)) {
         __builtin_prefetch(stretch.aliases);
         continue;

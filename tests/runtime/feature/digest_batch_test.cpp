@@ -69,7 +69,7 @@ TEST(DigestBatch, OffIsZero) {
 TEST(DigestBatch, CoversEdgeIdsWhereAskedFor) {
   auto options = fanouts({3});
   const Digest with = digest_with(featured_graph(), 2, options);
-  options.with_edge_ids = false;
+  options.edge_data.edge_ids = false;
   EXPECT_NE(digest_with(featured_graph(), 2, options), with);
 }
 

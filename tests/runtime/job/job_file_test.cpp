@@ -73,7 +73,7 @@ TEST(ParseJob, ReadsEveryBuiltValue) {
                 "batches_in_flight": 6, "threads": 7, "network": {"latency_us": 50, "bandwidth_gbps": 2.5},
                 "window": "1MB", "request_deadline": 2},
     "sample": {"fanout": [-1, 0], "batch_size": 9, "replace": true, "edge_dir": "out", "frontier": "all",
-               "edge_ids": true},
+               "edge_data": ["times", "ids"]},
     "features": {"normalize": "column"},
     "model": {"aggregator": "sum", "layers": 2, "hidden": 8, "norm": "layer", "l2": true, "dropout": 0.25,
               "input_dropout": 0.5},
@@ -99,7 +99,7 @@ TEST(ParseJob, ReadsEveryBuiltValue) {
   EXPECT_TRUE(job.sample.replace);
   EXPECT_EQ(job.sample.edge_dir, EdgeDir::out);
   EXPECT_EQ(job.sample.frontier, Frontier::all);
-  EXPECT_TRUE(job.sample.edge_ids);
+  EXPECT_EQ(job.sample.edge_data, (EdgeData{.edge_ids = true, .times = true}));
   EXPECT_EQ(job.features.normalize, Normalize::column);
   EXPECT_EQ(job.model.aggregator, nn::Aggregator::sum);
   EXPECT_TRUE(job.model.layer_norm);
@@ -214,6 +214,7 @@ TEST(ParseJob, NamesTheNearestKey) {
   EXPECT_CONTAINS(problems_with("sample.batchsize", "4"),
                   "/sample/batchsize: expected a known key, found an unknown one; did you mean "
                   "\"batch_size\"?");
+  EXPECT_CONTAINS(problems_with("sample.edge_ids", "true"), "\"edge_data\": [\"ids\"]");
   EXPECT_CONTAINS(problems_with("train.optimizer.rl", "4"), "did you mean \"lr\"?");
   EXPECT_CONTAINS(problems_with("epochs", "4"), "did you mean /train/epochs?");
   EXPECT_CONTAINS(problems_with("model.Hidden", "4"), "did you mean \"hidden\"?");
@@ -387,6 +388,24 @@ TEST(ParseJob, RefusesKeysThatTheScheduleOrTheModelDoesNotUse) {
             "\"graphsage\"\n");
   EXPECT_CONTAINS(problems_of(minimal, {"train.schedule=cosine"}),
                   "/train/schedule: expected an object with keys, found \"cosine\"");
+}
+
+TEST(ParseJob, TimesOfSeedsGoWithWhatReadsThem) {
+  EXPECT_EQ(problems_of(minimal, {"sample.time.at=-9223372036854775808", "sample.time.window=9",
+                                  "sample.time.until=at", "sample.choice=last"}),
+            "");
+  EXPECT_EQ(problems_of(minimal, {"sample.time.window=9"}),
+            "/sample/time/window: expected sample.time.at with it, found none\n");
+  EXPECT_EQ(problems_of(minimal, {"sample.time.until=at"}),
+            "/sample/time/until: expected sample.time.at with it, found none\n");
+  EXPECT_EQ(problems_of(minimal, {"sample.choice=last"}),
+            "/sample/time/at: expected a time for choice \"last\", found none\n");
+  EXPECT_EQ(problems_of(minimal, {"sample.choice=weighted", "sample.time.at=9"}),
+            "/sample/choice: expected \"uniform\" or \"last\" with sample.time.at, found "
+            "\"weighted\"; draws by weight among times are not built yet\n");
+  EXPECT_CONTAINS(problems_with("sample.time.at", "1.5"), "/sample/time/at: expected integer");
+  EXPECT_CONTAINS(problems_with("sample.time.at", "9223372036854775808"), "/sample/time/at");
+  EXPECT_CONTAINS(problems_with("sample.time.window", "0"), "/sample/time/window");
 }
 
 TEST(ParseJob, ChecksKeysAgainstEachOther) {

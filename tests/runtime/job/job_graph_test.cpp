@@ -147,5 +147,55 @@ TEST(CheckAgainstGraph, RefusesAChoiceByWeightAlongEdgesWithoutWeights) {
   EXPECT_EQ(own(), refused + "\"links\"" + hint);
 }
 
+TEST(CheckAgainstGraph, TimesNeedEdgesThatHaveThem) {
+  GraphInfo info = graph();
+  info.edge_types.resize(2);
+  info.edge_types[0].name = "cites";
+  info.edge_types[1].name = "shares";
+  info.edge_types[1].has_times = true;
+  Job job;
+  job.sample.fanout = {5, -1};
+  job.sample.time.at = 3;
+  const auto own = [&] { return to_string(check_against_graph(job, info, JobTrainer::own)); };
+  EXPECT_EQ(own(), "");
+  job.sample.choice = "last";
+  EXPECT_EQ(
+      own(),
+      "/sample/choice: expected \"uniform\" along edges without times, found \"last\", and no "
+      "times of \"cites\"; import the graph with times, or set fanout -1 or 0 along these\n");
+  job.sample.fanout_of = {{"cites", {-1, 0}}};
+  EXPECT_EQ(own(), "");
+  job.sample.fanout_of = {{"shares", {0, 0}}};
+  EXPECT_EQ(own(),
+            "/sample/time/at: expected a graph with times of edges, found no times along any edge "
+            "type that is sampled; import the graph with times\n");
+}
+
+TEST(CheckAgainstGraph, RefusesDataThatNoSampledEdgeHas) {
+  GraphInfo info = graph();
+  info.edge_types.resize(2);
+  info.edge_types[0].name = "cites";
+  info.edge_types[1].name = "shares";
+  info.edge_types[1].has_times = true;
+  Job job;
+  job.sample.fanout = {5, -1};
+  job.sample.edge_data = {.times = true};
+  const auto own = [&] { return to_string(check_against_graph(job, info, JobTrainer::own)); };
+  EXPECT_EQ(own(), "");
+  const std::string times =
+      "/sample/edge_data: expected data that sampled edges have, found \"times\", and no times "
+      "along any edge type that is sampled; import the graph with times\n";
+  job.sample.fanout_of = {{"shares", {0, 0}}};
+  EXPECT_EQ(own(), times);
+  job.sample.fanout_of = {{"shares", {0, -1}}};
+  EXPECT_EQ(own(), "");
+  job.sample.edge_data = {.edge_ids = true, .weights = true};
+  EXPECT_EQ(own(),
+            "/sample/edge_data: expected data that sampled edges have, found \"ids\", and no edge "
+            "ids along any edge type that is sampled; import the graph with edge ids\n"
+            "/sample/edge_data: expected data that sampled edges have, found \"weights\", and no "
+            "weights along any edge type that is sampled; import the graph with weights\n");
+}
+
 }  // namespace
 }  // namespace troupe

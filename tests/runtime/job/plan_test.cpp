@@ -64,6 +64,17 @@ TEST(MakePlan, BoundsABatchByFanouts) {
   EXPECT_EQ(plan.batch.wire_bytes, (16U * 8U + 36U * 4U + 40U * (1433U * 4U + 8U)) / 2U);
 }
 
+TEST(MakePlan, BoundsADisjointBatchByTheGraphForEachTree) {
+  Job job = two_hosts();
+  job.sample.disjoint = true;
+  job.sample.batch_size = 4;
+  job.sample.fanout = {3, 2};
+  EXPECT_EQ(make_plan(job, cora()).batch.max_nodes, 40U);
+  job.sample.fanout = {-1, -1};
+  EXPECT_EQ(make_plan(job, cora()).batch.max_nodes, 4U * 2708U);
+  EXPECT_EQ(make_plan(job, cora()).batch.max_edges, 4U * 10556U);
+}
+
 TEST(MakePlan, DrawsAfreshWithTheWholeFrontier) {
   Job job = two_hosts();
   job.sample.batch_size = 4;

@@ -57,6 +57,18 @@ TEST(Resume, KeysThatTheWriterDidNotKnowHadTheirDefaults) {
                Errc::failed_precondition, "/model/heads: was 1, is 4");
 }
 
+TEST(Resume, AKeyThatIsGoneMayHaveHadItsDefault) {
+  auto written = nlohmann::json::parse(overridden({}).json);
+  written["sample"].erase("edge_data");
+  written["sample"]["edge_ids"] = false;
+  EXPECT_OK(check_resumable(written.dump(), overridden({})));
+  EXPECT_ERROR(check_resumable(written.dump(), overridden({R"(sample.edge_data=["ids"])"})),
+               Errc::failed_precondition, "/sample/edge_data");
+  written["sample"]["edge_ids"] = true;
+  EXPECT_ERROR(check_resumable(written.dump(), overridden({})), Errc::failed_precondition,
+               "/sample/edge_ids: was true, is nothing");
+}
+
 TEST(Resume, ALengthThatTheScheduleDependsOnMustBeTheSame) {
   const std::string cosine = "train.schedule.kind=cosine";
   EXPECT_ERROR(resumable({cosine}, {cosine, "train.epochs=9"}), Errc::failed_precondition,

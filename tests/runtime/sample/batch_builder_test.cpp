@@ -180,12 +180,131 @@ TEST(BatchBuilder, NoHopsGiveTheSeedsAlone) {
 TEST(BatchBuilder, EdgeIdsAreLeftOutUnlessAskedFor) {
   const auto cut = cut_graph(testing::skewed_graph(60, 6), 2);
   auto options = fanouts({3});
-  options.with_edge_ids = false;
+  options.edge_data.edge_ids = false;
 
   const auto batch = drive(cut, options, batch_key, {1, 5});
 
   EXPECT_GT(batch.num_edges(), 0U);
   EXPECT_TRUE(batch.edges[0].edge_ids.empty());
+}
+
+/// Two node types, three edge types: author -writes-> paper, paper -cites-> paper, paper -by->
+/// author.
+TestGraph heterogeneous_graph() {
+  TestGraph graph;
+  graph.nodes = {{.name = "paper", .count = 40}, {.name = "author", .count = 15}};
+  graph.edges = {{.name = "writes", .source = 1, .destination = 0},
+                 {.name = "cites", .source = 0, .destination = 0},
+                 {.name = "by", .source = 0, .destination = 1}};
+  for (std::uint64_t i = 0; i < 40; ++i) {
+    for (std::uint64_t k = 0; k < 1 + i % 4; ++k) {
+      graph.edges[0].edges.push_back({(i * 3 + k * 5) % 15, i});
+      graph.edges[2].edges.push_back({i, (i * 3 + k * 5) % 15});
+    }
+    for (std::uint64_t k = 0; k < i % 7; ++k) {
+      graph.edges[1].edges.push_back({(i * i + 11 * k) % 40, i});
+    }
+  }
+  return graph;
+}
+
+TEST(BatchBuilder, DataOfEdgesComesWithThemWhereTheTypeHasIt) {
+  auto graph = heterogeneous_graph();
+  testing::add_weights(graph.edges[0]);
+  testing::add_weights(graph.edges[1]);
+  testing::add_times(graph.edges[1]);
+  SampleOptions options;
+  options.fanout = {{2, 3, 2}, {2, 2, all_neighbours}, {1, all_neighbours, 3}};
+  const std::vector<std::uint64_t> seeds = {3, 14, 3, 0};
+  for (const EdgeData data :
+       {EdgeData{.weights = true}, EdgeData{.times = true},
+        EdgeData{.edge_ids = true, .times = true}, EdgeData{true, true, true}}) {
+    for (const auto dir : {EdgeDir::in, EdgeDir::out}) {
+      options.edge_data = data;
+      options.dir = dir;
+      options.max_edges_per_reply = ~std::uint64_t{0};
+      const auto expected = ReferenceSampler(graph, options, batch_key).sample(seeds, 0);
+      ASSERT_FALSE(expected.edges[1].sources.empty());
+      EXPECT_EQ(expected.edges[0].weights.size(),
+                data.weights ? expected.edges[0].sources.size() : 0);
+      EXPECT_TRUE(expected.edges[0].times.empty());
+      for (const std::uint32_t parts : {1U, 2U, 5U}) {
+        for (const std::uint64_t most_edges : {1U, 3U, 1000U}) {
+          options.max_edges_per_reply = most_edges;
+          EXPECT_EQ(
+              drive_plain(cut_graph(graph, parts), options, batch_key, seeds, 0, Arrival::shuffled),
+              expected)
+              << "parts " << parts << ", " << most_edges << " edges";
+        }
+      }
+    }
+  }
+}
+
+TEST(BatchBuilder, DisjointBatchesAgreeWithTheObviousSampler) {
+  auto graph = heterogeneous_graph();
+  for (auto& type : graph.edges) {
+    testing::add_weights(type);
+  }
+  SampleOptions options;
+  options.disjoint = true;
+  options.edge_data.edge_ids = true;
+  const std::vector<std::uint64_t> seeds = {3, 14, 3, 0, 14};
+  for (const auto& fanout :
+       {std::vector<std::vector<std::int32_t>>{{2, 3, 2}, {2, 2, 4}, {1, 2, 3}},
+        {{all_neighbours, 2, 1}, {2, all_neighbours, 70}}}) {
+    options.fanout = fanout;
+    for (const auto* choice : {"uniform", "weighted"}) {
+      options.choice = place_of_kind(choice_kinds(), choice);
+      for (const auto frontier : {Frontier::fresh, Frontier::all}) {
+        for (const bool replace : {false, true}) {
+          options.frontier = frontier;
+          options.replace = replace;
+          options.max_edges_per_reply = ~std::uint64_t{0};
+          const auto expected = ReferenceSampler(graph, options, batch_key).sample(seeds, 0);
+          for (const std::uint32_t parts : {1U, 2U, 5U}) {
+            auto cut = cut_graph(graph, parts);
+            testing::add_alias_tables(cut, options.dir);
+            for (const std::uint64_t most_edges : {2U, 1000U}) {
+              options.max_edges_per_reply = most_edges;
+              EXPECT_EQ(drive_plain(cut, options, batch_key, seeds, 0, Arrival::shuffled), expected)
+                  << "parts " << parts << ", " << most_edges << " edges, " << choice;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(BatchBuilder, TreesOfADisjointBatchAreBatchesOfTheirSeeds) {
+  const auto graph = testing::skewed_graph(60, 6);
+  const auto cut = cut_graph(graph, 3);
+  auto options = fanouts({3, 3});
+  options.disjoint = true;
+  const auto both = drive(cut, options, batch_key, {7, 7, 21});
+  EXPECT_EQ(both.seed_index, (std::vector<std::uint32_t>{0, 1, 2}));
+  std::vector<std::set<std::uint64_t>> of_tree(3);
+  const auto& nodes = both.nodes[0];
+  ASSERT_EQ(nodes.trees.size(), nodes.ids.size());
+  for (std::size_t i = 0; i < nodes.ids.size(); ++i) {
+    EXPECT_TRUE(of_tree[nodes.trees[i]].insert(raw(nodes.ids[i])).second);
+  }
+  EXPECT_NE(of_tree[0], of_tree[1]) << "equal seeds draw for themselves";
+  // Edges stay inside their tree.
+  const auto& edges = both.edges[0];
+  for (std::size_t row = 0; row + 1 < edges.offsets.size(); ++row) {
+    for (auto e = edges.offsets[row]; e < edges.offsets[row + 1]; ++e) {
+      EXPECT_EQ(nodes.trees[edges.sources[e]], nodes.trees[row]);
+    }
+  }
+  // The first tree is drawn as a batch of its seed alone.
+  const auto alone = drive(cut, options, batch_key, {7});
+  std::set<std::uint64_t> of_first;
+  for (const auto id : alone.nodes[0].ids) {
+    of_first.insert(raw(id));
+  }
+  EXPECT_EQ(of_tree[0], of_first);
 }
 
 TEST(BatchBuilder, SeedEpochNumberAndPurposeAllChangeTheDraws) {
@@ -230,31 +349,11 @@ TEST(BatchBuilder, AsksEachPartOncePerHop) {
   EXPECT_EQ(builder.key(), batch_key);
 }
 
-/// Two node types, three edge types: author -writes-> paper, paper -cites-> paper, paper -by->
-/// author.
-TestGraph heterogeneous_graph() {
-  TestGraph graph;
-  graph.nodes = {{.name = "paper", .count = 40}, {.name = "author", .count = 15}};
-  graph.edges = {{.name = "writes", .source = 1, .destination = 0},
-                 {.name = "cites", .source = 0, .destination = 0},
-                 {.name = "by", .source = 0, .destination = 1}};
-  for (std::uint64_t i = 0; i < 40; ++i) {
-    for (std::uint64_t k = 0; k < 1 + i % 4; ++k) {
-      graph.edges[0].edges.push_back({(i * 3 + k * 5) % 15, i});
-      graph.edges[2].edges.push_back({i, (i * 3 + k * 5) % 15});
-    }
-    for (std::uint64_t k = 0; k < i % 7; ++k) {
-      graph.edges[1].edges.push_back({(i * i + 11 * k) % 40, i});
-    }
-  }
-  return graph;
-}
-
 TEST(BatchBuilder, HeterogeneousGraphsAgreeWithTheObviousSampler) {
   const TestGraph graph = heterogeneous_graph();
   SampleOptions options;
   options.fanout = {{2, 3, 2}, {2, 0, all_neighbours}, {1, 2, 3}};
-  options.with_edge_ids = true;
+  options.edge_data.edge_ids = true;
   for (const std::uint16_t seed_type : {std::uint16_t{0}, std::uint16_t{1}}) {
     for (const auto frontier : {Frontier::fresh, Frontier::all}) {
       for (const auto dir : {EdgeDir::in, EdgeDir::out}) {
@@ -300,7 +399,7 @@ TEST(BatchBuilder, RepliesCutAmidEdgeTypesGiveTheSameBatch) {
   const TestGraph graph = heterogeneous_graph();
   SampleOptions options;
   options.fanout = {{2, 3, 2}, {all_neighbours, all_neighbours, 2}, {1, all_neighbours, 3}};
-  options.with_edge_ids = true;
+  options.edge_data.edge_ids = true;
   const auto expected = ReferenceSampler(graph, options, batch_key).sample({3, 14, 3, 0}, 0);
   for (const std::uint64_t most : {0U, 1U, 2U, 3U, 5U, 8U, 50U}) {
     options.max_edges_per_reply = most;

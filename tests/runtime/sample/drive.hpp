@@ -26,12 +26,15 @@ struct PlainBatch {
   struct Nodes {
     std::vector<std::uint64_t> originals;
     std::vector<std::uint32_t> hop_end;
+    std::vector<std::uint32_t> trees;
     friend bool operator==(const Nodes&, const Nodes&) = default;
   };
   struct Edges {
     std::vector<std::uint32_t> offsets;
     std::vector<std::uint32_t> sources;
     std::vector<std::uint64_t> edge_ids;
+    std::vector<float> weights;
+    std::vector<std::int64_t> times;
     std::vector<std::uint32_t> row_begin;
     friend bool operator==(const Edges&, const Edges&) = default;
   };
@@ -50,12 +53,19 @@ inline std::string text_of(const PlainBatch& batch) {
   for (std::size_t t = 0; t < batch.nodes.size(); ++t) {
     text += fmt::format("nodes {}: {} | hop_end {}\n", t, list_text(batch.nodes[t].originals),
                         list_text(batch.nodes[t].hop_end));
+    if (const auto trees = list_text(batch.nodes[t].trees); !trees.empty()) {
+      text += fmt::format("  trees {}\n", trees);
+    }
   }
   for (std::size_t t = 0; t < batch.edges.size(); ++t) {
     const auto& edges = batch.edges[t];
     text += fmt::format("edges {}: row_begin {}\n  offsets {}\n  sources {}\n  edge ids {}\n", t,
                         list_text(edges.row_begin), list_text(edges.offsets),
                         list_text(edges.sources), list_text(edges.edge_ids));
+    for (const auto& [name, values] : {std::pair("weights", list_text(edges.weights)),
+                                       std::pair("times", list_text(edges.times))}) {
+      text += values.empty() ? "" : fmt::format("  {} {}\n", name, values);
+    }
   }
   return text;
 }
@@ -73,6 +83,7 @@ inline PlainBatch plain(const SampledBatch& batch, const CutGraph& cut) {
       nodes.originals.push_back(cut.original(id, t));
     }
     nodes.hop_end = batch.nodes[t].hop_end;
+    nodes.trees = batch.nodes[t].trees;
   }
   for (const auto& from : batch.edges) {
     auto& edges = result.edges.emplace_back();
@@ -81,6 +92,8 @@ inline PlainBatch plain(const SampledBatch& batch, const CutGraph& cut) {
     for (const EdgeId id : from.edge_ids) {
       edges.edge_ids.push_back(raw(id));
     }
+    edges.weights = from.weights;
+    edges.times = from.times;
     edges.row_begin = from.row_begin;
   }
   return result;
@@ -91,9 +104,11 @@ enum class Arrival { in_order, reversed, shuffled };
 
 inline SampledBatch drive(const CutGraph& cut, const SampleOptions& options, BatchKey key,
                           const std::vector<std::uint64_t>& seeds, std::uint16_t seed_type = 0,
-                          Arrival arrival = Arrival::in_order) {
+                          Arrival arrival = Arrival::in_order,
+                          const std::vector<std::int64_t>& times = {}) {
   BatchBuilder builder(cut.info, *cut.book, std::make_shared<SampleOptions>(options), key,
-                       static_cast<NodeTypeId>(seed_type), cut.globals(seeds, seed_type));
+                       static_cast<NodeTypeId>(seed_type), cut.globals(seeds, seed_type), {},
+                       nullptr, times);
   std::vector<HopQuestion> open;
   std::uint64_t state = 1;
   while (!builder.done()) {
@@ -124,8 +139,9 @@ inline SampledBatch drive(const CutGraph& cut, const SampleOptions& options, Bat
 
 inline PlainBatch drive_plain(const CutGraph& cut, const SampleOptions& options, BatchKey key,
                               const std::vector<std::uint64_t>& seeds, std::uint16_t seed_type = 0,
-                              Arrival arrival = Arrival::in_order) {
-  return plain(drive(cut, options, key, seeds, seed_type, arrival), cut);
+                              Arrival arrival = Arrival::in_order,
+                              const std::vector<std::int64_t>& times = {}) {
+  return plain(drive(cut, options, key, seeds, seed_type, arrival, times), cut);
 }
 
 /// Floyd's algorithm as the paper has it, and the rules of design section 4, without any care for
@@ -157,15 +173,18 @@ class ReferenceSampler {
   ReferenceSampler(const TestGraph& graph, const SampleOptions& options, BatchKey key)
       : graph_(graph), options_(options), key_(key) {}
 
-  PlainBatch sample(const std::vector<std::uint64_t>& seeds, std::uint16_t seed_type = 0) {
+  /// \param times  [seeds], or empty: options.seed_time
+  PlainBatch sample(const std::vector<std::uint64_t>& seeds, std::uint16_t seed_type = 0,
+                    std::vector<std::int64_t> times = {}) {
+    times_ = std::move(times);
     batch_.nodes.resize(graph_.nodes.size());
     batch_.edges.resize(graph_.edges.size());
     for (auto& edges : batch_.edges) {
       edges.offsets = {0};
       edges.row_begin = {0};
     }
-    for (const auto seed : seeds) {
-      batch_.seed_index.push_back(number(seed_type, seed));
+    for (std::uint32_t i = 0; i < seeds.size(); ++i) {
+      batch_.seed_index.push_back(number(seed_type, seeds[i], options_.disjoint ? i : 0));
     }
     end_hop();
     for (std::size_t hop = 0; hop < options_.fanout.size(); ++hop) {
@@ -178,14 +197,18 @@ class ReferenceSampler {
   }
 
  private:
-  std::uint32_t number(std::size_t type, std::uint64_t original) {
-    auto& known = batch_.nodes[type].originals;
-    const auto at = std::ranges::find(known, original);
-    if (at == known.end()) {
-      known.push_back(original);
-      return static_cast<std::uint32_t>(known.size() - 1);
+  std::uint32_t number(std::size_t type, std::uint64_t original, std::uint32_t tree) {
+    auto& [known, hop_end, trees] = batch_.nodes[type];
+    for (std::size_t i = 0; i < known.size(); ++i) {
+      if (known[i] == original && (!options_.disjoint || trees[i] == tree)) {
+        return static_cast<std::uint32_t>(i);
+      }
     }
-    return static_cast<std::uint32_t>(at - known.begin());
+    known.push_back(original);
+    if (options_.disjoint) {
+      trees.push_back(tree);
+    }
+    return static_cast<std::uint32_t>(known.size() - 1);
   }
 
   void end_hop() {
@@ -205,17 +228,25 @@ class ReferenceSampler {
     const bool fresh = options_.frontier == Frontier::fresh && hop > 0;
     for (std::size_t i = fresh ? ends[hop - 1] : 0; i < end; ++i) {
       const std::uint64_t node = batch_.nodes[asked].originals[i];
-      const auto list = list_of(type, node, in);
+      const std::uint32_t tree = options_.disjoint ? batch_.nodes[asked].trees[i] : 0;
+      const auto list = allowed(type, list_of(type, node, in), tree);
       const auto key = stream_key(options_.job_seed, {.domain = Domain::neighbours,
                                                       .type = static_cast<std::uint16_t>(e),
                                                       .hop = static_cast<std::uint8_t>(hop),
                                                       .epoch = key_.stream_epoch(),
                                                       .batch = key_.number});
       for (const auto position :
-           positions(type, list, DrawStream(key, node), options_.fanout[hop][e])) {
-        edges.sources.push_back(number(found, list[position].first));
-        if (options_.with_edge_ids) {
-          edges.edge_ids.push_back(list[position].second);
+           positions(type, list, DrawStream(key, node, tree), options_.fanout[hop][e])) {
+        edges.sources.push_back(number(found, list[position].neighbor, tree));
+        const auto edge = list[position].edge;
+        if (options_.edge_data.edge_ids) {
+          edges.edge_ids.push_back(edge);
+        }
+        if (options_.edge_data.weights && !type.weights.empty()) {
+          edges.weights.push_back(type.weights[edge]);
+        }
+        if (options_.edge_data.times && !type.times.empty()) {
+          edges.times.push_back(type.times[edge]);
         }
       }
       edges.offsets.push_back(static_cast<std::uint32_t>(edges.sources.size()));
@@ -223,28 +254,60 @@ class ReferenceSampler {
     edges.row_begin.push_back(static_cast<std::uint32_t>(edges.offsets.size() - 1));
   }
 
-  using List = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
+  struct Entry {
+    std::int64_t time;  ///< 0 without times
+    std::uint64_t neighbor;
+    std::uint64_t edge;
+    friend auto operator<=>(const Entry&, const Entry&) = default;
+  };
+  using List = std::vector<Entry>;
+
+  /// What of a list the time of a tree allows.
+  List allowed(const TestEdgeType& type, const List& list, std::uint32_t tree) const {
+    if (!options_.time || type.times.empty()) {
+      return list;
+    }
+    const auto& [inclusive, window] = *options_.time;
+    const std::int64_t at = times_.empty() ? options_.seed_time : times_[tree];
+    List some;
+    for (const auto& entry : list) {
+      const auto age = static_cast<__int128>(at) - entry.time;
+      const bool in_window = window == 0 || age <= static_cast<__int128>(window);
+      if (in_window && (inclusive ? age >= 0 : age > 0)) {
+        some.push_back(entry);
+      }
+    }
+    return some;
+  }
 
   std::vector<std::uint32_t> positions(const TestEdgeType& type, const List& list,
                                        const DrawStream& stream, std::int32_t fanout) const {
+    if (choice_kinds()[options_.choice].needs_times && fanout >= 0) {
+      std::vector<std::uint32_t> last;
+      const auto size = static_cast<std::int64_t>(list.size());
+      for (auto i = std::max<std::int64_t>(0, size - fanout); i < size; ++i) {
+        last.push_back(static_cast<std::uint32_t>(i));
+      }
+      return last;
+    }
     if (fanout < 0 || !choice_kinds()[options_.choice].needs_weights) {
       return reference_positions(stream, static_cast<std::uint32_t>(list.size()), fanout,
                                  options_.replace);
     }
     Weights weights;
-    for (const auto& [neighbor, edge] : list) {
-      weights.push_back(type.weights[edge]);
+    for (const auto& entry : list) {
+      weights.push_back(type.weights[entry.edge]);
     }
     return reference_weighted(stream, alias_table(weights), fanout, options_.replace);
   }
 
-  /// (neighbour, edge), sorted.
   static List list_of(const TestEdgeType& type, std::uint64_t node, bool in) {
     List list;
     for (std::uint64_t e = 0; e < type.edges.size(); ++e) {
       const auto& edge = type.edges[e];
       if ((in ? edge.destination : edge.source) == node) {
-        list.emplace_back(in ? edge.source : edge.destination, e);
+        list.push_back(
+            {type.times.empty() ? 0 : type.times[e], in ? edge.source : edge.destination, e});
       }
     }
     std::ranges::sort(list);
@@ -254,6 +317,7 @@ class ReferenceSampler {
   const TestGraph& graph_;
   const SampleOptions& options_;
   BatchKey key_;
+  std::vector<std::int64_t> times_;
   PlainBatch batch_;
 };
 
@@ -261,7 +325,7 @@ class ReferenceSampler {
 inline SampleOptions fanouts(const std::vector<std::int32_t>& per_hop) {
   SampleOptions options;
   options.fanout = fanout_of_hops(per_hop);
-  options.with_edge_ids = true;
+  options.edge_data.edge_ids = true;
   options.job_seed = 42;
   return options;
 }

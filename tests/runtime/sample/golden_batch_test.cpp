@@ -142,6 +142,70 @@ std::string weighted_batches() {
   return text;
 }
 
+/// Disjoint batches of the small graph.
+std::string disjoint_batches() {
+  const auto graph = small_graph();
+  std::string text =
+      "# Disjoint batches of the graph in golden_batch_test.cpp, by original ids; job seed 42. "
+      "Written "
+      "by the test.\nin-lists:\n" +
+      in_lists_text(testing::cut_graph(graph, 1), graph, 0);
+  const auto cut = testing::cut_graph(graph, 3);
+  const auto add = [&](const std::string& title, SampleOptions options, BatchKey key,
+                       const std::vector<std::uint64_t>& seeds) {
+    options.disjoint = true;
+    text += "\n" + title + ", disjoint, seeds " + testing::list_text(seeds) + "\n" +
+            testing::text_of(testing::drive_plain(cut, options, key, seeds));
+  };
+  auto options = testing::fanouts({4, 2});
+  add("fanout 4 2, epoch 0, batch 0", options, {}, {0, 1, 0});
+  add("fanout 4 2, evaluation", options, {.purpose = Purpose::evaluate}, {0, 0});
+  options.frontier = Frontier::all;
+  add("fanout 4 2, frontier all", options, {}, {10, 0});
+  options = testing::fanouts({3, 3});
+  options.replace = true;
+  add("fanout 3 3, with replacement", options, {}, {10, 0});
+  return text;
+}
+
+/// The small graph with times of edges, many of them the same.
+std::string temporal_batches() {
+  auto graph = small_graph();
+  testing::add_times(graph.edges[0]);
+  std::string text =
+      "# Temporal batches of the graph in golden_batch_test.cpp, by original ids; job seed 42. "
+      "Written "
+      "by the test.\nin-lists:\n" +
+      in_lists_text(testing::cut_graph(graph, 1), graph, 0) +
+      "times: " + testing::list_text(graph.edges[0].times) + "\n";
+  const auto cut = testing::cut_graph(graph, 3);
+  const auto add = [&](const std::string& title, SampleOptions options, BatchKey key,
+                       const std::vector<std::uint64_t>& seeds,
+                       const std::vector<std::int64_t>& times) {
+    options.disjoint = true;
+    text += fmt::format("\n{}, disjoint, {} times {}, window {}, seeds {}\n", title,
+                        options.time->inclusive ? "up to" : "before", testing::list_text(times),
+                        options.time->window, testing::list_text(seeds)) +
+            testing::text_of(testing::drive_plain(cut, options, key, seeds, 0,
+                                                  testing::Arrival::in_order, times));
+  };
+  constexpr std::int64_t step = std::int64_t{1} << 33;
+  auto options = testing::fanouts({4, 2});
+  options.time.emplace();
+  add("fanout 4 2, epoch 0, batch 0", options, {}, {0, 1, 0}, {6 * step, 100 * step, 2 * step});
+  add("fanout 4 2, evaluation", options, {.purpose = Purpose::evaluate}, {0, 0}, {-3, 0});
+  options.time = {.inclusive = true, .window = 5 * step};
+  add("fanout 4 2, epoch 1, batch 3", options, {.epoch = 1, .number = 3}, {0, 10},
+      {7 * step, 3 * step});
+  options.frontier = Frontier::all;
+  add("fanout 4 2, frontier all", options, {}, {0, 10}, {9 * step, 9 * step});
+  options = testing::fanouts({3, 2});
+  options.time.emplace();
+  options.choice = place_of_kind(choice_kinds(), "last");
+  add("fanout 3 2, last", options, {}, {0, 1, 10}, {5 * step, 5 * step, 12 * step});
+  return text;
+}
+
 std::string hetero_batches() {
   const auto graph = hetero_graph();
   std::string text =
@@ -155,7 +219,7 @@ std::string hetero_batches() {
   }
   const auto cut = testing::cut_graph(graph, 3);
   SampleOptions options{
-      .fanout = {{3, 2, 4, 1}, {2, -1, 1, 2}}, .with_edge_ids = true, .job_seed = 42};
+      .fanout = {{3, 2, 4, 1}, {2, -1, 1, 2}}, .edge_data = {.edge_ids = true}, .job_seed = 42};
   const std::string fanouts = "fanout 3 2 / 2 all / 4 1 / 1 2";
   const auto add = [&](const std::string& more, BatchKey key, std::uint16_t seed_type,
                        const std::vector<std::uint64_t>& seeds) {
@@ -237,6 +301,14 @@ TEST(GoldenBatches, AreWhatTheyAlwaysWere) {
 
 TEST(GoldenBatches, ByWeightAreWhatTheyAlwaysWere) {
   expect_golden_text("weighted.txt", weighted_batches());
+}
+
+TEST(GoldenBatches, DisjointOnesAreWhatTheyAlwaysWere) {
+  expect_golden_text("disjoint.txt", disjoint_batches());
+}
+
+TEST(GoldenBatches, TemporalOnesAreWhatTheyAlwaysWere) {
+  expect_golden_text("temporal.txt", temporal_batches());
 }
 
 TEST(GoldenBatches, OfHeterogeneousGraphsAreWhatTheyAlwaysWere) {

@@ -80,9 +80,21 @@ TEST_F(HostileReply, IdsThatCannotBeAreRefused) {
 }
 
 TEST_F(HostileReply, EdgeIdsOfTheWrongSizeAreRefused) {
-  expect_corrupt(2, "expected 4 edge ids, got 0", [](HopReply& reply) { reply.edge_ids = {}; });
-  expect_corrupt(2, "expected 4 edge ids or more, found 3",
-                 [](HopReply& reply) { reply.edge_ids.bytes = reply.edge_ids.bytes.first(31); });
+  expect_corrupt(2, "expected 32 bytes of edge data or more, found 0",
+                 [](HopReply& reply) { reply.edge_data = {}; });
+  expect_corrupt(2, "expected 4 edge ids, got 0", [](HopReply& reply) {
+    reply.edge_data = {};
+    reply.sections[0].edge_data = {};
+  });
+  expect_corrupt(2, "expected 0 weights, got 4", [](HopReply& reply) {
+    reply.edge_data = Segment::of(std::vector<std::uint64_t>{1, 2, 3, 4, 5, 6});
+    reply.sections[0].edge_data.weights = true;
+  });
+  expect_corrupt(2, "expected 32 bytes of edge data, found 40", [](HopReply& reply) {
+    reply.edge_data = Segment::of(std::vector<std::uint64_t>{1, 2, 3, 4, 5});
+  });
+  expect_corrupt(2, "expected 32 bytes of edge data or more, found 31",
+                 [](HopReply& reply) { reply.edge_data.bytes = reply.edge_data.bytes.first(31); });
 }
 
 TEST_F(HostileReply, PlacesToGoOnMustFollowFromTheCounts) {
@@ -117,9 +129,9 @@ TEST_F(HostileReply, ABatchOfTooManyEdgesIsAnError) {
   const auto* bytes = static_cast<const std::byte*>(memory);
   HopReply reply;
   reply.counts = {0xFFFFFFFFU, 1};
-  reply.sections.push_back({.nodes = 2, .width_bytes = 4});
+  reply.sections.push_back({.nodes = 2, .width_bytes = 4, .edge_data = {.edge_ids = true}});
   reply.neighbours = Segment{nullptr, {bytes, edges * 4}};
-  reply.edge_ids = Segment{nullptr, {bytes, edges * 8}};
+  reply.edge_data = Segment{nullptr, {bytes, edges * 8}};
 
   EXPECT_ERROR(builder.answer(question_.id, reply), Errc::invalid_argument, "4294967296");
 

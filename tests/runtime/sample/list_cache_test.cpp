@@ -26,6 +26,10 @@ testing::TestGraph graph_of_two_types() {
     graph.edges[1].edges.push_back({i * 11 % 60, paper % (1 + i % 60)});
     graph.edges[2].edges.push_back({paper, author});
   }
+  for (auto& type : graph.edges) {
+    testing::add_weights(type);
+  }
+  testing::add_times(graph.edges[1]);
   return graph;
 }
 
@@ -51,19 +55,31 @@ PartHeat falling(const CutGraph& cut) {
   });
 }
 
-SampleOptions wanted(EdgeDir dir, bool edge_ids) {
+/// A way to sample: direction, data of edges, choice.
+struct Way {
+  EdgeDir dir = EdgeDir::in;
+  EdgeData edge_data{};
+  const char* choice = "uniform";
+};
+
+SampleOptions wanted(const Way& way) {
   SampleOptions options;
   options.fanout = {{3, 2, 1}};
-  options.dir = dir;
-  options.with_edge_ids = edge_ids;
+  options.dir = way.dir;
+  options.edge_data = way.edge_data;
+  options.choice = place_of_kind(choice_kinds(), way.choice);
   options.job_seed = 7;
   options.max_edges_per_reply = 5;  // replies are cut
   return options;
 }
 
-class ListCache : public ::testing::TestWithParam<std::tuple<EdgeDir, bool>> {
+class ListCache : public ::testing::TestWithParam<Way> {
  protected:
-  ListCache() : options_(wanted(std::get<0>(GetParam()), std::get<1>(GetParam()))) {}
+  ListCache() : options_(wanted(GetParam())) {
+    if (choice_kinds()[options_.choice].needs_weights) {
+      testing::add_alias_tables(cut_, options_.dir);
+    }
+  }
 
   /// Fetches pieces as long as they fit.
   std::uint64_t fill(ListCacheBuilder& builder, const std::vector<ListPiece>& pieces) const {
@@ -96,7 +112,7 @@ TEST_P(ListCache, AnswersLikeTheOwners) {
                                   {true, false, false}, {.nodes = 4});
   auto filling = builder(1'000'000);
   fill(filling, pieces);
-  const auto part = std::move(filling).take(static_cast<PartId>(3));
+  ASSERT_OK_AND_ASSIGN(const auto part, std::move(filling).take(static_cast<PartId>(3)));
 
   for (std::uint16_t e = 0; e < 3; ++e) {
     const auto& type = cut_.info.edge_types[e];
@@ -108,7 +124,8 @@ TEST_P(ListCache, AnswersLikeTheOwners) {
       request.sections[0].edge_type = static_cast<EdgeTypeId>(e);
       request.frontiers[0].node_type = of;
       request.dir = options_.dir;
-      request.with_edge_ids = options_.with_edge_ids;
+      request.choice = options_.choice;
+      request.sections[0].edge_data = options_.edge_data & edge_data_of(type);
       const auto& owned = owner->nodes_of(of);
       for (std::uint64_t i = 0; i < owned.count; ++i) {
         const auto id = static_cast<NodeId>(raw(owned.first) + i);
@@ -124,7 +141,7 @@ TEST_P(ListCache, AnswersLikeTheOwners) {
         ASSERT_OK_AND_ASSIGN(const auto kept, sample_one_hop(*part, request, ListsOf::halo));
         EXPECT_EQ(kept.counts, right.counts);
         ASSERT_EQ(testing::neighbors_of(kept), testing::neighbors_of(right));
-        EXPECT_TRUE(std::ranges::equal(kept.edge_ids.bytes, right.edge_ids.bytes));
+        EXPECT_TRUE(std::ranges::equal(kept.edge_data.bytes, right.edge_data.bytes));
       }
     }
   }
@@ -137,7 +154,7 @@ TEST_P(ListCache, KeepsTheHottestPiecesThatFit) {
   for (const std::uint64_t budget : {0U, 500U, 1000U, 2000U, 4000U, 1'000'000U}) {
     auto filling = builder(budget);
     const auto nodes = fill(filling, pieces);
-    const auto part = std::move(filling).take(static_cast<PartId>(3));
+    ASSERT_OK_AND_ASSIGN(const auto part, std::move(filling).take(static_cast<PartId>(3)));
     EXPECT_GE(nodes, before) << budget;
     std::uint64_t bytes = 0;
     for (const auto& of_type : part->nodes) {
@@ -148,7 +165,8 @@ TEST_P(ListCache, KeepsTheHottestPiecesThatFit) {
       const auto& lists = of_type.halo_lists(options_.dir);
       bytes += lists.offsets.size_bytes() - sizeof(std::uint64_t) +
                lists.neighbours.size() * lists.neighbours.width_bytes() +
-               lists.edge_ids.size_bytes();
+               lists.edge_ids.size_bytes() + lists.weights.size_bytes() + lists.times.size_bytes() +
+               lists.aliases.size_bytes();
     }
     EXPECT_LE(bytes, budget);
     for (std::size_t i = 0; i < pieces.size(); ++i) {
@@ -160,9 +178,13 @@ TEST_P(ListCache, KeepsTheHottestPiecesThatFit) {
   EXPECT_EQ(before, pieces.size());
 }
 
-INSTANTIATE_TEST_SUITE_P(Directions, ListCache,
-                         ::testing::Combine(::testing::Values(EdgeDir::in, EdgeDir::out),
-                                            ::testing::Bool()));
+INSTANTIATE_TEST_SUITE_P(
+    Ways, ListCache,
+    ::testing::Values(
+        Way{}, Way{.dir = EdgeDir::out}, Way{.edge_data = {.edge_ids = true}},
+        Way{.dir = EdgeDir::out, .edge_data = {true, true, true}},
+        Way{.edge_data = {.times = true}, .choice = "weighted"},
+        Way{.dir = EdgeDir::out, .edge_data = {.weights = true}, .choice = "weighted"}));
 
 TEST(ListPieces, AreTheHottestOfOtherPartsFirst) {
   const auto cut = cut_graph(testing::plain_graph(1000, {{0, 1}, {1, 2}}), 4);

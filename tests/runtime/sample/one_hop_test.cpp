@@ -76,14 +76,14 @@ TEST_F(SampleOneHop, TakesTheDrawnPositionsOfEachList) {
     for (const std::int32_t fanout : {all_neighbours, 0, 1, 7, 30, 100}) {
       HopRequest ask = request(fanout);
       ask.replace = replace;
-      ask.with_edge_ids = true;
+      ask.sections[0].edge_data.edge_ids = true;
 
       ASSERT_OK_AND_ASSIGN(const HopReply reply, sample_one_hop(part_, ask));
 
       std::size_t at = 0;
       const auto ids = neighbors_of(reply);
       const auto& lists = part_.edges[0].in;
-      const auto edge_ids = reply.edge_ids.as<std::uint64_t>();
+      const auto edge_ids = testing::data_of(reply).edge_ids;
       ASSERT_EQ(reply.counts.size(), ask.frontiers[0].nodes.size());
       for (std::size_t i = 0; i < ask.frontiers[0].nodes.size(); ++i) {
         const DrawStream stream(hop_key, part_.nodes[0].original_ids[i]);
@@ -243,7 +243,7 @@ TEST_F(SampleOneHop, AHaloGivesWhatTheOwnerGives) {
     for (const bool replace : {false, true}) {
       HopRequest wanted = request(fanout, 1);
       wanted.replace = replace;
-      wanted.with_edge_ids = true;
+      wanted.sections[0].edge_data.edge_ids = true;
       wanted.frontiers[0].nodes.clear();
       for (auto local = count; local > 2; --local) {
         wanted.frontiers[0].nodes.push_back(static_cast<NodeId>(first + local - 1));
@@ -252,7 +252,62 @@ TEST_F(SampleOneHop, AHaloGivesWhatTheOwnerGives) {
       ASSERT_OK_AND_ASSIGN(const auto halo, sample_one_hop(part, wanted, ListsOf::halo));
       EXPECT_EQ(halo.counts, owner.counts);
       EXPECT_TRUE(std::ranges::equal(halo.neighbours.bytes, owner.neighbours.bytes));
-      EXPECT_TRUE(std::ranges::equal(halo.edge_ids.bytes, owner.edge_ids.bytes));
+      EXPECT_TRUE(std::ranges::equal(halo.edge_data.bytes, owner.edge_data.bytes));
+    }
+  }
+}
+
+TEST_F(SampleOneHop, EachTreeDrawsForItself) {
+  const auto& lists = part_.edges[0].in;
+  std::uint64_t node = 0;
+  while (lists.degree(node) < 20) {
+    ++node;
+  }
+  const NodeId hub{node};
+  HopRequest ask = request(5);
+  ask.frontiers[0].nodes = {hub, hub, hub, NodeId{4}};
+  ask.frontiers[0].trees = {0, 1, 0, 7};
+  ASSERT_OK_AND_ASSIGN(const HopReply reply, sample_one_hop(part_, ask));
+  const auto ids = neighbors_of(reply);
+  const auto list = [&](std::size_t i) {
+    return std::vector(ids.begin() + static_cast<std::ptrdiff_t>(5 * i),
+                       ids.begin() + static_cast<std::ptrdiff_t>(5 * i + 5));
+  };
+  ASSERT_EQ(reply.counts, (std::vector<std::uint32_t>{5, 5, 5, reply.counts[3]}));
+  EXPECT_EQ(list(0), list(2));
+  EXPECT_NE(list(0), list(1));
+  ask.frontiers[0].trees = {0, 1};
+  EXPECT_ERROR(sample_one_hop(part_, ask), Errc::invalid_argument,
+               "expected trees of 4 nodes or none, got 2");
+}
+
+TEST_F(SampleOneHop, DataOfEdgesIsOfTheEntriesThatAreTaken) {
+  testing::add_weights(graph_.edges[0]);
+  testing::add_times(graph_.edges[0]);
+  auto cut = cut_graph(graph_, 1);
+  testing::add_alias_tables(cut, EdgeDir::in);
+  const auto& type = graph_.edges[0];
+  // By weight less is taken than planned.
+  for (const auto& [fanout, choice] :
+       std::vector<std::pair<std::int32_t, const char*>>{{all_neighbours, "uniform"},
+                                                         {0, "uniform"},
+                                                         {3, "last"},
+                                                         {100, "uniform"},
+                                                         {3, "weighted"},
+                                                         {100, "weighted"}}) {
+    HopRequest ask = request(fanout, 20);
+    ask.choice = place_of_kind(choice_kinds(), choice);
+    ask.sections[0].edge_data = {true, true, true};
+    ASSERT_OK_AND_ASSIGN(const HopReply reply, sample_one_hop(*cut.parts[0], ask));
+    EXPECT_EQ(reply.sections[0].edge_data, ask.sections[0].edge_data);
+    const auto data = testing::data_of(reply);
+    const auto& [edges, weights, times] = std::tie(data.edge_ids, data.weights, data.times);
+    ASSERT_EQ(edges.size(), neighbors_of(reply).size());
+    ASSERT_EQ(weights.size(), edges.size());
+    ASSERT_EQ(times.size(), edges.size());
+    for (std::size_t i = 0; i < edges.size(); ++i) {
+      EXPECT_EQ(weights[i], type.weights[edges[i]]);
+      EXPECT_EQ(times[i], type.times[edges[i]]);
     }
   }
 }
@@ -344,13 +399,13 @@ TEST_F(SampleOneHop, AMadeUpChoiceTakesItsPositionsAndNothingElseChanges) {
        }}};
   HopRequest ask = request(4);
   ask.choice = 1;
-  ask.with_edge_ids = true;
+  ask.sections[0].edge_data.edge_ids = true;
 
   ASSERT_OK_AND_ASSIGN(const HopReply reply, sample_one_hop(part_, ask, ListsOf::owned, kinds));
 
   const auto& lists = part_.edges[0].in;
   const auto ids = neighbors_of(reply);
-  const auto edge_ids = reply.edge_ids.as<std::uint64_t>();
+  const auto edge_ids = testing::data_of(reply).edge_ids;
   std::size_t at = 0;
   for (std::size_t i = 0; i < reply.counts.size(); ++i) {
     ASSERT_EQ(reply.counts[i], std::min<std::uint64_t>(4, (lists.degree(i) + 1) / 2)) << i;
@@ -429,10 +484,14 @@ TEST_F(SampleOneHop, MissingListsAndEdgeIdsAreFailedPreconditions) {
   HopRequest outwards = request(3, 1);
   outwards.dir = EdgeDir::out;
   HopRequest with_ids = request(3, 1);
-  with_ids.with_edge_ids = true;
+  with_ids.sections[0].edge_data.edge_ids = true;
 
   EXPECT_ERROR(sample_one_hop(part, outwards), Errc::failed_precondition, "direction out");
   EXPECT_ERROR(sample_one_hop(part, with_ids), Errc::failed_precondition, "no edge ids");
+  HopRequest with_times = request(3, 1);
+  with_times.sections[0].edge_data.times = true;
+  EXPECT_ERROR(sample_one_hop(part, with_times), Errc::failed_precondition,
+               "edge type 0 has no times stored");
   part.edges[0].in = {};
   EXPECT_ERROR(sample_one_hop(part, request(3, 1)), Errc::failed_precondition, "direction in");
 }

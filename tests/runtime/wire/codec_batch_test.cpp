@@ -33,6 +33,8 @@ testing::TestGraph academic_graph(bool targets) {
     writes.edges.push_back({i * 7 % 20, i * 11 % 60});
     written.edges.push_back({i * 11 % 60, i * 7 % 20});
   }
+  testing::add_weights(writes);
+  testing::add_times(written);
   graph.edges.push_back(std::move(writes));
   graph.edges.push_back(std::move(written));
   return graph;
@@ -41,12 +43,16 @@ testing::TestGraph academic_graph(bool targets) {
 struct Case {
   std::vector<std::vector<std::int32_t>> fanout{{4, 2, 1}, {3, 2, 2}};
   Frontier frontier = Frontier::fresh;
-  bool edge_ids = false;
+  EdgeData edge_data{};
+  bool disjoint = false;
   bool targets = false;
   bool seeds_only = false;
   DigestMode digest = DigestMode::full;
   std::vector<std::uint64_t> seeds{5, 1, 20, 5, 34};
 };
+
+constexpr std::array<EdgeData, 4> some_edge_data{
+    {{}, {.edge_ids = true}, {.weights = true, .times = true}, {true, true, true}}};
 
 ReadyBatch sampled(const Case& c, std::uint64_t number = 3) {
   static std::map<bool, CutGraph> graphs;
@@ -56,7 +62,8 @@ ReadyBatch sampled(const Case& c, std::uint64_t number = 3) {
   }
   SampleOptions options;
   options.fanout = c.fanout;
-  options.with_edge_ids = c.edge_ids;
+  options.edge_data = c.edge_data;
+  options.disjoint = c.disjoint;
   options.frontier = c.frontier;
   options.job_seed = 11;
   auto collect = testing::collect_options(cut);
@@ -79,16 +86,18 @@ void expect_same(const ReadyBatch& back, const ReadyBatch& sent) {
   const auto& a = *back.batch.sampled;
   const auto& b = *sent.batch.sampled;
   // Does not compile when a field is added: then the schema and the codec need it too.
-  const auto& [key, frontier, seed_type, seed_index, nodes, edges, hops] = a;
+  const auto& [key, frontier, disjoint, seed_type, seed_index, nodes, edges, hops] = a;
   EXPECT_EQ(key, b.key);
   EXPECT_EQ(frontier, b.frontier);
+  EXPECT_EQ(disjoint, b.disjoint);
   EXPECT_EQ(seed_type, b.seed_type);
   EXPECT_EQ(seed_index, b.seed_index);
   EXPECT_EQ(hops, b.hops);
   ASSERT_EQ(nodes.size(), b.nodes.size());
   for (std::size_t t = 0; t < nodes.size(); ++t) {
-    const auto& [ids, hop_end] = nodes[t];
+    const auto& [ids, hop_end, trees] = nodes[t];
     EXPECT_EQ(ids, b.nodes[t].ids);
+    EXPECT_EQ(trees, b.nodes[t].trees);
     EXPECT_EQ(hop_end, b.nodes[t].hop_end);
     const auto& [features, original_ids] = back.batch.rows[t];
     EXPECT_TRUE(same_floats(features, sent.batch.rows[t].features)) << t;
@@ -96,12 +105,15 @@ void expect_same(const ReadyBatch& back, const ReadyBatch& sent) {
   }
   ASSERT_EQ(edges.size(), b.edges.size());
   for (std::size_t e = 0; e < edges.size(); ++e) {
-    const auto& [destination, source, offsets, sources, edge_ids, row_begin] = edges[e];
+    const auto& [destination, source, offsets, sources, edge_ids, weights, times, row_begin] =
+        edges[e];
     EXPECT_EQ(destination, b.edges[e].destination_type);
     EXPECT_EQ(source, b.edges[e].source_type);
     EXPECT_EQ(offsets, b.edges[e].offsets);
     EXPECT_EQ(sources, b.edges[e].sources);
     EXPECT_EQ(edge_ids, b.edges[e].edge_ids);
+    EXPECT_EQ(weights, b.edges[e].weights);
+    EXPECT_EQ(times, b.edges[e].times);
     EXPECT_EQ(row_begin, b.edges[e].row_begin);
   }
   const auto& [same_sampled, rows, labels, targets] = back.batch;
@@ -114,15 +126,18 @@ void expect_same(const ReadyBatch& back, const ReadyBatch& sent) {
 TEST(ReadyBatchCodec, SampledBatchesComeBackAsTheyWere) {
   std::vector<Case> cases;
   for (const auto frontier : {Frontier::fresh, Frontier::all}) {
-    for (const bool edge_ids : {false, true}) {
+    for (const EdgeData edge_data : some_edge_data) {
       for (const bool targets : {false, true}) {
-        cases.push_back({.frontier = frontier, .edge_ids = edge_ids, .targets = targets});
+        cases.push_back({.frontier = frontier, .edge_data = edge_data, .targets = targets});
       }
     }
   }
   cases.push_back({.seeds_only = true, .digest = DigestMode::off});
   cases.push_back({.digest = DigestMode::off});
   cases.push_back({.digest = DigestMode::ids});
+  cases.push_back({.disjoint = true});
+  cases.push_back({.frontier = Frontier::all, .disjoint = true, .digest = DigestMode::off});
+  cases.push_back({.disjoint = true, .seeds = {}});
   cases.push_back({.seeds = {}});
   cases.push_back({.targets = true, .seeds = {}});
   cases.push_back({.fanout = {}});
@@ -140,7 +155,7 @@ TEST(ReadyBatchCodec, SampledBatchesComeBackAsTheyWere) {
 }
 
 TEST(ReadyBatchCodec, LargeIdsTravelWhole) {
-  ReadyBatch sent = sampled({.edge_ids = true});
+  ReadyBatch sent = sampled({.edge_data = {.edge_ids = true}});
   auto batch = std::make_shared<SampledBatch>(*sent.batch.sampled);
   batch->nodes[0].ids[0] = NodeId{1ULL << 40};
   batch->edges[0].edge_ids[0] = EdgeId{~0ULL};
@@ -164,7 +179,7 @@ TEST(ReadyBatchCodec, TheLargestFeatureRowsAreNotCopiedOnEitherSide) {
 }
 
 TEST(ReadyBatchCodec, SurvivesAWireThatCutsFramesIntoPieces) {
-  const ReadyBatch sent = sampled({.edge_ids = true});
+  const ReadyBatch sent = sampled({.edge_data = {.edge_ids = true}});
   ASSERT_OK_AND_ASSIGN(const Frame arrived, through_pieces(to_frame(sent)));
   ASSERT_OK_AND_ASSIGN(const ReadyBatch back, Wire<ReadyBatch>::decode(arrived));
   expect_same(back, sent);
@@ -174,7 +189,7 @@ TEST(ReadyBatchCodec, SurvivesAWireThatCutsFramesIntoPieces) {
 
 /// The frame of `sent` after `change` of what was sampled.
 template <class Change>
-Result<ReadyBatch> with(Change change, const Case& c = {.edge_ids = true}) {
+Result<ReadyBatch> with(Change change, const Case& c = {.edge_data = {.edge_ids = true}}) {
   ReadyBatch sent = sampled(c);
   auto batch = std::make_shared<SampledBatch>(*sent.batch.sampled);
   change(*batch, sent.batch);
@@ -205,6 +220,18 @@ TEST(ReadyBatchCodec, RefusesBatchesThatNoSamplerMakes) {
   EXPECT_ERROR(with([](auto& s, auto&) { s.nodes[1].ids.pop_back(); }), corrupt, "ends of hops");
 }
 
+TEST(ReadyBatchCodec, RefusesTreesThatNoSeedHas) {
+  const auto corrupt = Errc::data_corruption;
+  const Case disjoint{.disjoint = true};
+  EXPECT_ERROR(with([](auto& s, auto&) { s.nodes[0].trees.back() = 5; }, disjoint), corrupt,
+               "trees: expected indices below 5, found 5");
+  EXPECT_ERROR(with([](auto& s, auto&) { s.nodes[0].trees.pop_back(); }, disjoint), corrupt,
+               "found");
+  EXPECT_ERROR(with([](auto& s, auto&) { s.disjoint = false; }, disjoint), corrupt,
+               "offsets: expected them to rise");
+  EXPECT_ERROR(with([](auto& s, auto&) { s.disjoint = true; }), corrupt, "trees: expected");
+}
+
 TEST(ReadyBatchCodec, RefusesEdgesThatLeadNowhere) {
   const auto corrupt = Errc::data_corruption;
   EXPECT_ERROR(with([](auto& s, auto&) { s.edges[0].source_type = NodeTypeId{2}; }), corrupt,
@@ -221,6 +248,12 @@ TEST(ReadyBatchCodec, RefusesEdgesThatLeadNowhere) {
                "neighbours of hop 0: expected indices below");
   EXPECT_ERROR(with([](auto& s, auto&) { s.edges[0].edge_ids.pop_back(); }), corrupt,
                "edge ids: expected 8 elements, found 7");
+  const Case with_data{.edge_data = {.weights = true, .times = true}};
+  EXPECT_OK(with([](auto&, auto&) {}, with_data));
+  EXPECT_ERROR(with([](auto& s, auto&) { s.edges[1].weights.push_back(1); }, with_data), corrupt,
+               "elements of segment 0");
+  EXPECT_ERROR(with([](auto& s, auto&) { s.edges[2].times.pop_back(); }, with_data), corrupt,
+               "labels: expected 5 elements, found 4");
 }
 
 TEST(ReadyBatchCodec, RefusesRowsThatDoNotFit) {
@@ -240,7 +273,7 @@ TEST(ReadyBatchCodec, RefusesRowsThatDoNotFit) {
 using Change = void (*)(wire::ReadyBatch::Builder);
 
 /// The frame of a batch after `change` of its message alone.
-Result<ReadyBatch> with_message(Change change, const Case& c = {.edge_ids = true}) {
+Result<ReadyBatch> with_message(Change change, const Case& c = {.edge_data = {.edge_ids = true}}) {
   Frame frame = to_frame(sampled(c));
   capnp::MallocMessageBuilder builder;
   capnp::initMessageBuilderFromFlatArrayCopy(
@@ -279,6 +312,8 @@ TEST(ReadyBatchCodec, EveryNumberOfTheMessageIsHeldAgainstTheSegments) {
       {[](auto m) { m.getEdges()[0].setEdges(1); }, "rise from 0"},
       {[](auto m) { m.getEdges()[0].setEdges(~0U); }, "neighbours: expected 4294967295 elements"},
       {[](auto m) { m.getEdges()[0].setHasEdgeIds(false); }, "segment 0"},
+      {[](auto m) { m.getEdges()[0].setHasWeights(true); }, "found"},
+      {[](auto m) { m.getEdges()[0].setHasTimes(true); }, "found"},
       {[](auto m) { m.initEdges(1); }, "found"},
       {[](auto m) { m.initNodes(0); }, "expected one of 0 node types"},
       {[](auto m) { m.initNodes(70'000); }, "types: expected at most 65536"},
@@ -322,14 +357,14 @@ TEST(SampleBatchCodec, RefusesKeysThatNoBatchHas) {
 
 TEST(SampleBatchCodec, ChargesNoLessThanAnAnswerTakes) {
   for (const auto frontier : {Frontier::fresh, Frontier::all}) {
-    for (const bool edge_ids : {false, true}) {
+    for (const EdgeData edge_data : some_edge_data) {
       for (std::uint64_t number = 0; number < 20; ++number) {
-        const Case c{.frontier = frontier, .edge_ids = edge_ids};
+        const Case c{.frontier = frontier, .edge_data = edge_data};
         SampleBatch request;
         auto sample = std::make_shared<SampleOptions>();
         sample->fanout = c.fanout;
         sample->frontier = frontier;
-        sample->with_edge_ids = edge_ids;
+        sample->edge_data = edge_data;
         request.sample = sample;
         auto collect = std::make_shared<CollectOptions>();
         collect->decoders = {RowDecoder::plain(5), RowDecoder::plain(2)};

@@ -131,6 +131,8 @@ TEST(HopRequestCodec, NarrowIdsTravelInFourBytes) {
   HopRequest request = example(static_cast<HopRequest*>(nullptr));
   EXPECT_EQ(to_frame(request).segments.at(0).bytes.size(), 5 * 8U);
   request.frontiers[0].nodes = nodes({0, 0xFFFFFFFF});
+  request.frontiers[0].trees = {};
+  request.frontiers[1].times = {};
   const Frame narrow = to_frame(request);
   EXPECT_EQ(narrow.segments.at(0).bytes.size(), 3 * 4U);
   ASSERT_OK_AND_ASSIGN(const HopRequest back, Wire<HopRequest>::decode(narrow));
@@ -145,25 +147,29 @@ TEST(HopRequestCodec, EveryFieldComesBack) {
   const HopRequest request = example(static_cast<HopRequest*>(nullptr));
   ASSERT_OK_AND_ASSIGN(const HopRequest back, Wire<HopRequest>::decode(to_frame(request)));
   // Does not compile when a field is added: then the schema and the codec need it too.
-  const auto& [dir, choice, replace, with_edge_ids, frontiers, sections, max_edges, flow] = back;
+  const auto& [dir, choice, replace, time, frontiers, sections, max_edges, flow] = back;
   EXPECT_EQ(dir, EdgeDir::out);
   EXPECT_EQ(choice, 1U);
   EXPECT_TRUE(replace);
-  EXPECT_TRUE(with_edge_ids);
+  EXPECT_TRUE(time.inclusive);
+  EXPECT_EQ(time.window, 1ULL << 62);
   ASSERT_EQ(frontiers.size(), 2U);
   for (std::size_t i = 0; i < 2; ++i) {
-    const auto& [node_type, of_type] = frontiers[i];
+    const auto& [node_type, of_type, trees, times] = frontiers[i];
     EXPECT_EQ(node_type, request.frontiers[i].node_type);
     EXPECT_EQ(of_type, request.frontiers[i].nodes);
+    EXPECT_EQ(trees, request.frontiers[i].trees);
+    EXPECT_EQ(times, request.frontiers[i].times);
   }
   ASSERT_EQ(sections.size(), 2U);
   for (std::size_t i = 0; i < 2; ++i) {
-    const auto& [edge_type, frontier, fanout, key, first_position] = sections[i];
+    const auto& [edge_type, frontier, fanout, key, first_position, edge_data] = sections[i];
     EXPECT_EQ(edge_type, request.sections[i].edge_type);
     EXPECT_EQ(frontier, request.sections[i].frontier);
     EXPECT_EQ(fanout, request.sections[i].fanout);
     EXPECT_EQ(key, request.sections[i].key);
     EXPECT_EQ(first_position, request.sections[i].first_position);
+    EXPECT_EQ(edge_data, request.sections[i].edge_data);
   }
   EXPECT_EQ(max_edges, 1000U);
   EXPECT_EQ(flow, 1ULL << 63);
@@ -177,6 +183,8 @@ TEST(HopRequestCodec, RefusesNumbersThatNoJobGives) {
   };
   EXPECT_ERROR(broken([](auto& r) { r.sections[1].fanout = -2; }), Errc::data_corruption,
                "fanout: expected -1 to 1048576, found -2");
+  EXPECT_ERROR(broken([](auto& r) { r.time.window = 1ULL << 63; }), Errc::data_corruption,
+               "window: expected below 2^63");
   EXPECT_ERROR(broken([](auto& r) { r.choice = 77; }), Errc::data_corruption,
                "choice: expected below");
   EXPECT_ERROR(broken([](auto& r) { r.sections[0].frontier = 2; }), Errc::data_corruption,
@@ -211,6 +219,20 @@ TEST(HopRequestCodec, RefusesFrontiersThatDoNotFitTheIds) {
   EXPECT_ERROR(with_ids(6), Errc::data_corruption, "ids: expected 5, found 6");
 }
 
+TEST(HopRequestCodec, RefusesTreesThatDoNotFitTheFrontiers) {
+  const auto with_trees = [](std::uint64_t count) {
+    Frame frame = to_frame(example(static_cast<HopRequest*>(nullptr)));
+    frame.segments[1] = array<std::uint32_t>(std::vector<std::uint32_t>(count, 1));
+    return Wire<HopRequest>::decode(frame);
+  };
+  EXPECT_OK(with_trees(4));
+  EXPECT_ERROR(with_trees(3), Errc::data_corruption, "expected 4 trees or more, found 3");
+  EXPECT_ERROR(with_trees(5), Errc::data_corruption, "expected 4 trees, found 5");
+  Frame frame = to_frame(example(static_cast<HopRequest*>(nullptr)));
+  frame.segments[2] = array<std::int64_t>({1, 2});
+  EXPECT_ERROR(Wire<HopRequest>::decode(frame), Errc::data_corruption, "expected 1 times, found 2");
+}
+
 TEST(HopRequestCodec, ChargesWhatTheAnswerMayTake) {
   HopRequest request = testing::one_hop_request(nodes({1, 2, 3}));
   auto& fanout = request.sections[0].fanout;
@@ -220,7 +242,7 @@ TEST(HopRequestCodec, ChargesWhatTheAnswerMayTake) {
   fanout = 10;
   const std::uint64_t head = edges_and(3 * 10 * 8);
   EXPECT_LT(head, 64U);
-  request.with_edge_ids = true;
+  request.sections[0].edge_data.edge_ids = true;
   EXPECT_EQ(edges_and(3 * 10 * 16), head);
   fanout = all_neighbours;
   EXPECT_EQ(edges_and(3 * 64 * 16), head);
@@ -248,7 +270,7 @@ TEST(HopRequestCodec, SectionsShareTheLimitOfEdges) {
   EXPECT_EQ(of_two - limited, 3U * 10 * 8);
 }
 
-TEST(HopReplyCodec, NeighborsAndEdgeIdsAreNotCopied) {
+TEST(HopReplyCodec, NeighborsAndDataOfEdgesAreNotCopied) {
   const Frame frame = to_frame(example(static_cast<HopReply*>(nullptr)));
   ASSERT_OK_AND_ASSIGN(const HopReply back, Wire<HopReply>::decode(frame));
   EXPECT_EQ(back.counts, (std::vector<std::uint32_t>{2, 0, 1, 2}));
@@ -256,7 +278,14 @@ TEST(HopReplyCodec, NeighborsAndEdgeIdsAreNotCopied) {
   EXPECT_EQ(testing::neighbors_of(back, 0), (std::vector<std::uint64_t>{1, 2, 9}));
   EXPECT_EQ(testing::neighbors_of(back, 1), (std::vector<std::uint64_t>{8, 7}));
   EXPECT_EQ(back.sections[1].resume_position, 3U);
-  EXPECT_EQ(back.edge_ids.bytes.data(), frame.segments[2].bytes.data());
+  EXPECT_EQ(back.edge_data.bytes.data(), frame.segments[2].bytes.data());
+  ASSERT_OK_AND_ASSIGN(const auto sections, sections_of(back));
+  EXPECT_EQ(sections[0].edge_ids.size(), 3U);
+  EXPECT_TRUE(sections[0].weights.empty());
+  EXPECT_EQ(sections[0].times[2], 1LL << 40);
+  EXPECT_EQ(sections[1].edge_ids[0], 40U);
+  EXPECT_EQ(sections[1].weights[1], 2);
+  EXPECT_TRUE(sections[1].times.empty());
 }
 
 TEST(HopReplyCodec, UnalignedSegmentsAreCopiedIntoPlace) {
@@ -276,7 +305,7 @@ TEST(HopReplyCodec, RefusesNumbersThatDoNotAgree) {
     return Wire<HopReply>::decode(to_frame(reply));
   };
   EXPECT_ERROR(broken([](auto& r) { r.counts[1] = 1; }), Errc::data_corruption,
-               "expected 6 edge ids or more, found 5");
+               "expected 80 bytes of edge data or more, found 72");
   EXPECT_ERROR(broken([](auto& r) { r.counts[1] = 9; }), Errc::data_corruption,
                "bytes of ids or more");
   EXPECT_ERROR(broken([](auto& r) { r.counts[3] = 1; }), Errc::data_corruption,
@@ -287,12 +316,12 @@ TEST(HopReplyCodec, RefusesNumbersThatDoNotAgree) {
                "expected 3 counts, found 4");
   EXPECT_ERROR(broken([](auto& r) { r.sections[1].nodes = ~0ULL; }), Errc::data_corruption,
                "counts or more");
-  EXPECT_ERROR(broken([](auto& r) { r.edge_ids = array<std::uint64_t>({1}); }),
-               Errc::data_corruption, "edge ids");
-  EXPECT_ERROR(broken([](auto& r) {
-                 r.edge_ids = array<std::uint64_t>({1, 2, 3, 4, 5, 6});
-               }),
-               Errc::data_corruption, "bytes of edge ids");
+  EXPECT_ERROR(broken([](auto& r) { r.edge_data = array<std::uint64_t>({1}); }),
+               Errc::data_corruption, "expected 24 bytes of edge data or more, found 8");
+  EXPECT_ERROR(broken([](auto& r) { r.sections[0].edge_data = {}; }), Errc::data_corruption,
+               "expected 24 bytes of edge data, found 72");
+  EXPECT_ERROR(broken([](auto& r) { r.sections[0].edge_data.weights = true; }),
+               Errc::data_corruption, "expected 76 bytes of edge data or more, found 72");
   EXPECT_ERROR(broken([](auto& r) { r.sections[0].width_bytes = 3; }), Errc::data_corruption,
                "ids of 4 or 8 bytes, found 3");
   EXPECT_ERROR(broken([](auto& r) { r.sections[0].width_bytes = 8; }), Errc::data_corruption,

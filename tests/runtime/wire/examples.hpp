@@ -41,25 +41,34 @@ inline HopRequest example(HopRequest*) {
   return {.dir = EdgeDir::out,
           .choice = 1,
           .replace = true,
-          .with_edge_ids = true,
-          .frontiers = {{static_cast<NodeTypeId>(3), nodes({5, 3, 5, 1ULL << 40})},
-                        {static_cast<NodeTypeId>(0), nodes({6})}},
+          .time = {.inclusive = true, .window = 1ULL << 62},
+          .frontiers = {{static_cast<NodeTypeId>(3), nodes({5, 3, 5, 1ULL << 40}), {0, 0, 9, ~0U}},
+                        {static_cast<NodeTypeId>(0), nodes({6}), {}, {-5}}},
           .sections = {{.edge_type = static_cast<EdgeTypeId>(7),
                         .frontier = 1,
                         .fanout = 15,
                         .key = {{0xDEADBEEF, 0x12345678}},
-                        .first_position = 99},
-                       {.edge_type = static_cast<EdgeTypeId>(9), .key = {}}},
+                        .first_position = 99,
+                        .edge_data = {.edge_ids = true, .times = true}},
+                       {.edge_type = static_cast<EdgeTypeId>(9),
+                        .key = {},
+                        .edge_data = {.weights = true}}},
           .max_edges = 1000,
           .flow = 1ULL << 63};
 }
 inline HopReply example(HopReply*) {
-  return {.sections = {{.nodes = 3, .width_bytes = 4},
-                       {.nodes = 1, .width_bytes = 8, .resume_position = 3}},
-          .counts = {2, 0, 1, 2},
-          // 3 ids of 4 bytes, 4 bytes of nothing, 2 ids of 8
-          .neighbours = array<std::uint64_t>({1 | 2ULL << 32, 9, 8, 7}),
-          .edge_ids = array<std::uint64_t>({10, 20, 30, 40, 50})};
+  return {
+      .sections = {{.nodes = 3, .width_bytes = 4, .edge_data = {.edge_ids = true, .times = true}},
+                   {.nodes = 1,
+                    .width_bytes = 8,
+                    .resume_position = 3,
+                    .edge_data = {.edge_ids = true, .weights = true}}},
+      .counts = {2, 0, 1, 2},
+      // 3 ids of 4 bytes, 4 bytes of nothing, 2 ids of 8
+      .neighbours = array<std::uint64_t>({1 | 2ULL << 32, 9, 8, 7}),
+      // 5 ids and 3 times of 8 bytes, 2 weights of 4
+      .edge_data = array<std::uint64_t>({10, 20, 30, 40, 50, ~0ULL, 0, 1ULL << 40,
+                                         std::bit_cast<std::uint64_t>(std::array{0.5F, 2.0F})})};
 }
 inline RowRequest example(RowRequest*) {
   return {.source = {RowSource::Kind::tensor, 3},
@@ -162,12 +171,15 @@ inline ReadyBatch example(ReadyBatch*) {
   sampled.seed_type = static_cast<NodeTypeId>(1);
   sampled.hops = 1;
   sampled.seed_index = {0, 1, 0};
-  sampled.nodes = {{nodes({9, 1ULL << 35}), {0, 2}}, {nodes({3, 4}), {2, 2}}};
+  sampled.disjoint = true;
+  sampled.nodes = {{nodes({9, 1ULL << 35}), {0, 2}, {1, 2}}, {nodes({3, 4}), {2, 2}, {0, 1}}};
   sampled.edges = {{.destination_type = static_cast<NodeTypeId>(1),
                     .source_type = static_cast<NodeTypeId>(0),
                     .offsets = {0, 1, 3},
                     .sources = {0, 1, 0},
                     .edge_ids = {EdgeId{7}, EdgeId{8}, EdgeId{9}},
+                    .weights = {0, -0.0F, 1e-45F},
+                    .times = {-1, 0, 1LL << 62},
                     .row_begin = {0, 2}}};
   ReadyBatch ready;
   ready.batch.sampled = std::make_shared<const SampledBatch>(std::move(sampled));

@@ -1,0 +1,71 @@
+// Whole runs whose seeds have a time: the same bits whatever the layout.
+#include "tests/sim/heterogeneous_run.hpp"
+
+namespace troupe {
+namespace {
+
+using testing::Settings;
+
+/// Papers appeared between 1990 and 2019; who wrote what has no times.
+class TemporalRun : public testing::HeterogeneousRun {
+ protected:
+  Result<RunRecord> at(const std::string& time, const Settings& settings = {}) const {
+    Settings all = {"train.epochs=2", "sample.time.at=" + time, "sample.fanout=[5,4,3]",
+                    "model.layers=3"};
+    all.insert(all.end(), settings.begin(), settings.end());
+    return run(all);
+  }
+};
+
+TEST_F(TemporalRun, LayoutsChangeNeitherBatchesNorParameters) {
+  const Settings last = {"sample.choice=last", "sample.time.until=at",
+                         R"(sample.fanout={"*": [-1, 0, -1], "appears": [3, 3, 3],)"
+                         R"( "rev_appears": [2, 2, 2]})"};
+  for (const Settings& way : std::vector<Settings>{{},
+                                                   {"sample.time.window=4"},
+                                                   {"sample.frontier=all"},
+                                                   {"sample.edge_dir=out", "sample.replace=true"},
+                                                   last}) {
+    SCOPED_TRACE(way.empty() ? "" : way.front());
+    ASSERT_OK_AND_ASSIGN(plain_, at("2005", way));
+    for (const Settings& layout :
+         std::vector<Settings>{{"partition.parts=1"},
+                               {"partition.parts=7", "cluster.samplers_per_trainer=2"},
+                               {"partition.method=fennel", "cluster.batches_in_flight=1"},
+                               {"partition.halo=2", "partition.halo_features=true"},
+                               {"partition.topology=replicated"},
+                               {"cluster.window=65536", "cluster.network.latency_us=200"},
+                               {"sample.cache.budget=10MB", "partition.order=hotness"},
+                               {"cluster.placement=worker", "cluster.threads=1"},
+                               {"cluster.replicas=2"}}) {
+      auto both = way;
+      both.insert(both.end(), layout.begin(), layout.end());
+      ASSERT_OK_AND_ASSIGN(const auto record, at("2005", both));
+      expect_same_bits(record, layout.front());
+    }
+  }
+}
+
+TEST_F(TemporalRun, TimesDecideWhatIsSampled) {
+  ASSERT_OK_AND_ASSIGN(const auto late, at("3000"));
+  ASSERT_OK_AND_ASSIGN(const auto disjoint, run({"train.epochs=2", "sample.fanout=[5,4,3]",
+                                                 "model.layers=3", "sample.disjoint=true"}));
+  EXPECT_EQ(late.batches, disjoint.batches) << "after all edges nothing is left out";
+  ASSERT_OK_AND_ASSIGN(const auto early, at("1995"));
+  EXPECT_LT(early.epochs.back().counters.edges, late.epochs.back().counters.edges);
+  ASSERT_OK_AND_ASSIGN(const auto none, at("-1"));
+  EXPECT_LT(none.epochs.back().counters.edges, early.epochs.back().counters.edges)
+      << "only edges without times are left";
+}
+
+TEST_F(TemporalRun, ExactEvaluationIsRefused) {
+  EXPECT_ERROR(at("2005", {"eval.mode=exact"}), Errc::invalid_argument, "does not fit its data");
+}
+
+TEST_F(TemporalRun, TheEndOfARunScoresSampledBatches) {
+  ASSERT_OK_AND_ASSIGN(const auto record, at("2005"));
+  EXPECT_TRUE(record.test);
+}
+
+}  // namespace
+}  // namespace troupe
