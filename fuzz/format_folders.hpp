@@ -51,7 +51,11 @@ inline std::vector<File> dgl_folder() {
   "train_mask": {"format": {"name": "numpy"}, "data": ["m0.npy", "m1.npy"]},
   "test_idx": {"format": {"name": "csv", "delimiter": " "}, "data": ["test.csv"]}}},
  "edge_data": {"author:writes:paper": {
-  "feat": {"format": {"name": "numpy"}, "data": ["weight.npy"]}}}})"),
+  "feat": {"format": {"name": "numpy"}, "data": ["weight.npy"]},
+  "edge_w": {"format": {"name": "numpy"}, "data": ["weight.npy"]},
+  "edge_t": {"format": {"name": "csv", "delimiter": " "}, "data": ["t0.csv", "t1.csv"]}}}})"),
+          text_file("t0.csv", "7\n-8\n"),
+          text_file("t1.csv", "9\n"),
           text_file("w0.csv", "0 1\n2 0\n"),
           text_file("w1.csv", "1 3\n"),
           id_file("c0.npy", {2, 2}, {0, 1, 1, 2}),
@@ -87,6 +91,8 @@ feature_data:
     format: numpy
     path: feat.npy
   - {domain: edge, type: "author:writes:paper", name: feat, format: numpy, path: efeat.npy}
+  - {domain: edge, type: "author:writes:paper", name: edge_w, format: numpy, path: efeat.npy}
+  - {domain: edge, type: "paper:cites:paper", name: edge_t, format: csv, path: t.csv}
 tasks:
   - name: node_classification
     num_classes: 5
@@ -97,6 +103,7 @@ tasks:
           - {name: labels, format: numpy, path: y.npy}
 )"),
           text_file("cites.csv", "0,1\n2,1\n3,0\n"),
+          text_file("t.csv", "7\n-8\n9\n"),
           id_file("writes.npy", {2, 2}, {0, 1, 3, 2}),
           float_file("feat.npy", {4, 1}, {0, 1, 2, 3}),
           float_file("efeat.npy", {2, 1}, {5, 6}),
@@ -108,6 +115,8 @@ inline std::vector<File> ogb_folder() {
   return {text_file("raw/num-node-list.csv", "4\n"),
           text_file("raw/num-edge-list.csv", "3\n"),
           text_file("raw/edge.csv", "0,1\n2,1\n3,0\n"),
+          text_file("raw/edge_w.csv", "0.5\n1\n2\n"),
+          text_file("raw/edge_t.csv", "7\n-8\n9\n"),
           text_file("raw/node-feat.csv", "0.5,1\n2,-3e-2\n4,5\n6,7\n"),
           text_file("raw/node-label.csv", "2\n0\n1\n0\n"),
           text_file("split/time/train.csv", "3\n1\n"),
@@ -144,15 +153,30 @@ inline std::vector<File> edgelist_folder() {
           text_file("options", "\x01")};
 }
 
+inline std::vector<File> edgelist_with_values_folder() {
+  return {text_file("edges.txt", "0 1 0.5 7\n2,1,1e-3,-8\r\n3;0;0;9\n"),
+          text_file("options", "\x40")};
+}
+
+/// A folder with weights and times asked for.
+inline std::vector<File> with_values(std::vector<File> folder) {
+  folder.push_back(text_file("options", "\x40"));
+  return folder;
+}
+
 /// By the names of the corpus' inputs.
 inline std::map<std::string, std::vector<File>> format_folders() {
   return {{"npy-graph", npy_graph_folder()},
           {"dgl", dgl_folder()},
+          {"dgl-values", with_values(dgl_folder())},
           {"graphbolt", graphbolt_folder()},
+          {"graphbolt-values", with_values(graphbolt_folder())},
           {"ogb", ogb_folder()},
+          {"ogb-values", with_values(ogb_folder())},
           {"ogb-heterogeneous", heterogeneous_ogb_folder()},
           {"triples", triples_folder()},
-          {"edgelist", edgelist_folder()}};
+          {"edgelist", edgelist_folder()},
+          {"edgelist-values", edgelist_with_values_folder()}};
 }
 
 }  // namespace troupe::fuzz

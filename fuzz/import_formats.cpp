@@ -22,6 +22,7 @@ enum Asked : unsigned {
   reverse_edges = 8,
   text_ids = 16,
   one_type = 32,
+  edge_values = 64,  // weights and times
 };
 
 unsigned asked_for(const std::vector<File>& files) {
@@ -65,6 +66,14 @@ Result<GraphInfo> import(const fs::path& dir, const fs::path& out, unsigned aske
   ImportRequest request{.sources = {source}, .store = out, .import = import_options(asked)};
   request.more.ids = (asked & text_ids) != 0 ? "text" : "number";
   request.more.relations = (asked & one_type) != 0 ? "one" : "types";
+  if ((asked & edge_values) != 0) {
+    request.more.weight_column = 2;
+    if ((asked & dedup) == 0) {  // options that cannot go together are no matter of a source
+      request.more.time_column = 3;
+    }
+    request.more.weights = "edge_w";
+    request.more.times = "edge_t";
+  }
   return format->make(request, executor);
 }
 

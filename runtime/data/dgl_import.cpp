@@ -1,6 +1,7 @@
 #include "runtime/data/dgl_import.hpp"
 
 #include "runtime/data/document_graph.hpp"
+#include "runtime/data/edge_columns.hpp"
 #include "runtime/data/edge_rows.hpp"
 #include "runtime/data/table.hpp"
 #include "runtime/graph/store_layout.hpp"
@@ -87,7 +88,7 @@ Result<std::vector<std::uint64_t>> masked_nodes(const Table& mask, std::uint64_t
 class DglGraph {
  public:
   DglGraph(const Source& source, const DglOptions& options, Executor& executor)
-      : source_(source), options_(options), executor_(executor) {}
+      : source_(source), options_(options), executor_(executor), columns_(options.columns) {}
 
   Result<Graph> read(const JsonValue& document) {
     TROUPE_RETURN_IF_ERROR(read_node_types(document));
@@ -101,6 +102,7 @@ class DglGraph {
     }
     TROUPE_RETURN_IF_ERROR(check_found(options_.features, found_features_));
     TROUPE_RETURN_IF_ERROR(check_found(options_.labels, found_labels_));
+    TROUPE_RETURN_IF_ERROR(columns_.check_found("/edge_data"));
     return std::move(graph_);
   }
 
@@ -270,13 +272,20 @@ class DglGraph {
   }
 
   Status take_edge_data(const Array& array) {
-    if (array.name != options_.features.value_or("feat")) {
-      leave_out(array);
-      return ok_status();
+    auto& edges = graph_.edges[array.type];
+    const bool taken = columns_.wants(array.name);
+    if (taken) {
+      TROUPE_RETURN_IF_ERROR(columns_.take(array.name, edges, [&] { return open(array.value); }));
     }
-    found_features_ = true;
-    TROUPE_ASSIGN_OR_RETURN(auto table, open(array.value));
-    TROUPE_ASSIGN_OR_RETURN(graph_.edges[array.type].features, features_of(std::move(table)));
+    const bool features =
+        options_.features ? array.name == options_.features : array.name == "feat" && !taken;
+    if (features) {
+      found_features_ = true;
+      TROUPE_ASSIGN_OR_RETURN(auto table, open(array.value));
+      TROUPE_ASSIGN_OR_RETURN(edges.features, features_of(std::move(table)));
+    } else if (!taken) {
+      leave_out(array);
+    }
     return ok_status();
   }
 
@@ -301,6 +310,7 @@ class DglGraph {
   std::vector<std::string> edge_types_;  ///< as written
   bool found_features_ = false;
   bool found_labels_ = false;
+  NamedEdgeColumns columns_;
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 /// (docs/formats.md).
 #include "runtime/base/executor.hpp"
 #include "runtime/base/result.hpp"
+#include "runtime/data/edge_columns.hpp"
 #include "runtime/data/import_options.hpp"
 
 #include <filesystem>
@@ -15,8 +16,9 @@ namespace troupe {
 /// Which arrays are taken. A name that is not stated need not be there.
 struct DglOptions {
   ImportOptions import{};
-  std::optional<std::string> features;  ///< of nodes and edges; else "feat"
-  std::optional<std::string> labels;    ///< of nodes; else "label"
+  std::optional<std::string> features{};  ///< of nodes and edges; else "feat"
+  std::optional<std::string> labels{};    ///< of nodes; else "label"
+  EdgeColumnNames columns{};              ///< of edges; taken as features only if named twice
 };
 
 /// Reads `dir`/metadata.json. Seeds are what train_mask, val_mask, test_mask (0 or 1 per node) or

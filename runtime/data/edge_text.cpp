@@ -1,5 +1,7 @@
 #include "runtime/data/edge_text.hpp"
 
+#include "runtime/data/number_text.hpp"
+
 #include <algorithm>
 #include <charconv>
 #include <fmt/format.h>
@@ -10,30 +12,40 @@ namespace {
 using text_lines::Fields;
 using text_lines::for_each_data_line;
 
-struct Ends {
+/// The fields of a line that are read.
+struct Cells {
   std::string_view source;
   std::string_view destination;
-  bool whole = false;  ///< both columns are there
+  std::string_view weight;
+  std::string_view time;
+  bool ends() const { return !source.empty() && !destination.empty(); }
 };
 
-Ends ends_of(std::string_view line, const Format& format) {
-  Ends ends;
+std::uint32_t last_column(const Format& format) {
+  return std::max({format.source_column, format.destination_column,
+                   format.weight_column.value_or(0), format.time_column.value_or(0)});
+}
+
+Cells cells_of(std::string_view line, const Format& format) {
+  Cells cells;
   Fields fields(line);
-  const auto last = std::max(format.source_column, format.destination_column);
-  for (std::uint32_t column = 0; column <= last; ++column) {
-    if (fields.done()) {
-      return ends;
-    }
+  const auto last = last_column(format);
+  for (std::uint32_t column = 0; column <= last && !fields.done(); ++column) {
     const auto field = fields.next();
     if (column == format.source_column) {
-      ends.source = field;
+      cells.source = field;
     }
     if (column == format.destination_column) {
-      ends.destination = field;
+      cells.destination = field;
+    }
+    if (column == format.weight_column) {
+      cells.weight = field;
+    }
+    if (column == format.time_column) {
+      cells.time = field;
     }
   }
-  ends.whole = !ends.source.empty() && !ends.destination.empty();
-  return ends;
+  return cells;
 }
 
 std::string missing_columns(const Format& format) {
@@ -53,46 +65,72 @@ std::string read_id(std::string_view field, const Format& format, std::uint64_t&
                      format.end_id - 1, field.substr(0, 60));
 }
 
+std::string found(std::string_view field) {
+  return field.empty() ? "nothing" : fmt::format("\"{}\"", field.substr(0, 60));
+}
+
+/// Reads weight and time where the format has them. \returns why not; empty: they were read
+std::string read_values(const Cells& cells, const Format& format, Values& values) {
+  if (format.weight_column) {
+    auto& weight = values.weights.emplace_back();
+    if (!number_text::parse(cells.weight, weight) || weight < 0) {
+      return fmt::format("expected a finite weight of 0 or more in column {}, got {}",
+                         *format.weight_column, found(cells.weight));
+    }
+  }
+  if (format.time_column && !number_text::parse(cells.time, values.times.emplace_back())) {
+    return fmt::format("expected a time, an integer of 64 bits, in column {}, got {}",
+                       *format.time_column, found(cells.time));
+  }
+  return {};
+}
+
+template <class Edges>
+void clear(Edges& edges) {
+  edges.sources.clear();
+  edges.destinations.clear();
+  edges.values.weights.clear();
+  edges.values.times.clear();
+}
+
 }  // namespace
 
 bool is_header(std::string_view line, const Format& format) {
-  const auto ends = ends_of(line, format);
-  const auto first = ends.source.empty() ? '0' : ends.source.front();
+  const auto source = cells_of(line, format).source;
+  const auto first = source.empty() ? '0' : source.front();
   return (first >= 'a' && first <= 'z') || (first >= 'A' && first <= 'Z') || first == '_' ||
          first == '"';
 }
 
 void parse_numbers(std::string_view text, const Format& format, Numbers& numbers) {
-  numbers.sources.clear();
-  numbers.destinations.clear();
+  clear(numbers);
   for_each_data_line(text, numbers, [&](std::string_view line) -> std::string {
-    const auto ends = ends_of(line, format);
-    if (!ends.whole) {
+    const auto cells = cells_of(line, format);
+    if (!cells.ends()) {
       return missing_columns(format);
     }
     std::uint64_t source = 0;
     std::uint64_t destination = 0;
-    auto what = read_id(ends.source, format, source);
+    auto what = read_id(cells.source, format, source);
     if (what.empty()) {
-      what = read_id(ends.destination, format, destination);
+      what = read_id(cells.destination, format, destination);
     }
     numbers.sources.push_back(source);
     numbers.destinations.push_back(destination);
-    return what;
+    return what.empty() ? read_values(cells, format, numbers.values) : what;
   });
 }
 
 void parse_names(std::string_view text, const Format& format, Names& names) {
-  names.sources.clear();
-  names.destinations.clear();
+  clear(names);
   for_each_data_line(text, names, [&](std::string_view line) -> std::string {
-    const auto ends = ends_of(line, format);
-    if (!ends.whole) {
+    const auto cells = cells_of(line, format);
+    if (!cells.ends()) {
       return missing_columns(format);
     }
-    names.sources.push_back(ends.source);
-    names.destinations.push_back(ends.destination);
-    return {};
+    names.sources.push_back(cells.source);
+    names.destinations.push_back(cells.destination);
+    return read_values(cells, format, names.values);
   });
 }
 

@@ -1,10 +1,11 @@
 #pragma once
 /// \file edge_text.hpp
-/// Lines of text that say edges: cut into fields and numbers. Used by the importers of edge lists and triples.
+/// Lines of text that say edges: cut into fields and numbers. Used by the importer of edge lists.
 #include "runtime/data/text_lines.hpp"
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,16 +17,25 @@ struct Format {
   std::uint32_t destination_column = 1;
   std::uint64_t first_id = 0;
   std::uint64_t end_id = 0;  ///< ids lie below it
+  std::optional<std::uint32_t> weight_column = {};
+  std::optional<std::uint32_t> time_column = {};
 };
 
 /// Whether a line names columns rather than ids: a letter begins where its source should be a
 /// number.
 bool is_header(std::string_view line, const Format& format);
 
+/// What lies on the edges of some lines: one value each where the format has the column.
+struct Values {
+  std::vector<float> weights;  ///< finite and at least 0
+  std::vector<std::int64_t> times;
+};
+
 /// The edges of some lines.
 struct Numbers {
   std::vector<std::uint64_t> sources;
   std::vector<std::uint64_t> destinations;
+  Values values;
   std::uint64_t lines = 0;
   std::vector<text_lines::BadLine> bad;  ///< the first one, if any; parsing ended there
 };
@@ -35,6 +45,7 @@ void parse_numbers(std::string_view text, const Format& format, Numbers& numbers
 struct Names {
   std::vector<std::string_view> sources;
   std::vector<std::string_view> destinations;
+  Values values;
   std::uint64_t lines = 0;
   std::vector<text_lines::BadLine> bad;
 };

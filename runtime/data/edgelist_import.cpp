@@ -4,7 +4,9 @@
 #include "runtime/data/name_dictionary.hpp"
 #include "runtime/graph/store_layout.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
+#include <initializer_list>
 #include <new>
 #include <string>
 #include <vector>
@@ -23,6 +25,8 @@ class EdgelistImport {
     format_.source_column = options.source_column;
     format_.destination_column = options.destination_column;
     format_.first_id = options.first_id;
+    format_.weight_column = options.weight_column;
+    format_.time_column = options.time_column;
     format_.end_id = options.nodes.value_or(std::uint64_t{1} << 32) + options.first_id;
   }
 
@@ -31,8 +35,9 @@ class EdgelistImport {
         const auto node,
         writer_.add_node_type(
             {"node", options_.text_ids ? std::optional<std::uint64_t>() : options_.nodes, {}, {}}));
-    TROUPE_ASSIGN_OR_RETURN(edge_,
-                            writer_.add_edge_type({"edge", node, node, options_.import.edges}));
+    TROUPE_ASSIGN_OR_RETURN(edge_, writer_.add_edge_type({"edge", node, node, options_.import.edges,
+                                                          options_.weight_column.has_value(),
+                                                          options_.time_column.has_value()}));
     for (const auto& file : files) {
       TROUPE_RETURN_IF_ERROR(read(file));
     }
@@ -58,7 +63,8 @@ class EdgelistImport {
   }
 
   Status take(const edge_text::Numbers& numbers) {
-    return deliver(numbers.sources, numbers.destinations);
+    return deliver(
+        {numbers.sources, numbers.destinations, numbers.values.weights, numbers.values.times});
   }
 
   Status take(const edge_text::Names& names) {
@@ -68,22 +74,24 @@ class EdgelistImport {
       sources_.push_back(dictionary_.number_of(names.sources[edge]));
       destinations_.push_back(dictionary_.number_of(names.destinations[edge]));
     }
-    return deliver(sources_, destinations_);
+    return deliver({sources_, destinations_, names.values.weights, names.values.times});
   }
 
   std::string hint() const {
-    return options_.text_ids ? ""
-                             : "\ntry: --ids text for ids that are no numbers, --columns, "
-                               "--first-id or --nodes";
+    const bool values = options_.weight_column || options_.time_column;
+    const std::string columns = values ? "--columns, --weight-column, --time-column" : "--columns";
+    if (options_.text_ids) {
+      return values ? "\ntry: --header if the first line has names, " + columns : "";
+    }
+    return "\ntry: --ids text for ids that are no numbers, " + columns + ", --first-id or --nodes";
   }
 
-  Status deliver(std::span<const std::uint64_t> sources,
-                 std::span<const std::uint64_t> destinations) {
-    edges_ += sources.size();
+  Status deliver(const EdgePiece& piece) {
+    edges_ += piece.sources.size();
     if (options_.import.writer.progress) {
       options_.import.writer.progress({"reading edges", edges_, 0, "edges"});
     }
-    return writer_.add_edges(edge_, sources, destinations);
+    return writer_.add_edges(edge_, piece);
   }
 
   const EdgelistOptions& options_;
@@ -97,11 +105,27 @@ class EdgelistImport {
   NameDictionary dictionary_;
 };
 
+using Column = std::optional<std::uint32_t>;
+
+Status check_own_column(const char* option, Column column, std::initializer_list<Column> others) {
+  if (column && std::ranges::find(others, column) != others.end()) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("{}: expected a column that nothing else is read from, got {}", option,
+                             *column));
+  }
+  return ok_status();
+}
+
 Status check_options(const EdgelistOptions& options) {
   if (options.source_column == options.destination_column) {
     return Error(Errc::invalid_argument,
                  fmt::format("columns: expected two columns, got {} twice", options.source_column));
   }
+  TROUPE_RETURN_IF_ERROR(check_own_column("weight_column", options.weight_column,
+                                          {options.source_column, options.destination_column}));
+  TROUPE_RETURN_IF_ERROR(
+      check_own_column("time_column", options.time_column,
+                       {options.source_column, options.destination_column, options.weight_column}));
   if (options.text_ids && (options.nodes || options.first_id != 0)) {
     return Error(Errc::invalid_argument,
                  "ids as text: expected neither a number of nodes nor a first id, got one");

@@ -7,21 +7,33 @@
 #include "runtime/data/ogb_import.hpp"
 #include "runtime/data/triples_import.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
+#include <type_traits>
+#include <variant>
 
 namespace troupe {
 namespace {
 
 Result<GraphInfo> make_edgelist(const ImportRequest& request, Executor& executor) {
   const auto& more = request.more;
+  const auto column = [](std::optional<std::uint64_t> number) {
+    return number ? std::optional(static_cast<std::uint32_t>(*number)) : std::nullopt;
+  };
   const EdgelistOptions options{.import = request.import,
                                 .source_column = more.columns.front(),
                                 .destination_column = more.columns.back(),
                                 .first_id = more.first_id,
+                                .weight_column = column(more.weight_column),
+                                .time_column = column(more.time_column),
                                 .header = more.header,
                                 .text_ids = more.ids == "text",
                                 .nodes = more.nodes};
   return import_edgelist(request.sources, request.store, options, executor);
+}
+
+EdgeColumnNames columns_of(const FormatOptions& more) {
+  return {more.weights, more.times};
 }
 
 std::vector<ImportFormat> format_rows() {
@@ -36,7 +48,7 @@ std::vector<ImportFormat> format_rows() {
       {.name = "edgelist",
        .source = "text files with an edge a line, read one after the other as one list",
        .help = "one node type `node`, one edge type `edge`",
-       .options = {"columns", "ids", "first_id", "nodes", "header"},
+       .options = {"columns", "weight_column", "time_column", "ids", "first_id", "nodes", "header"},
        .several = true,
        .features = false,
        .make = make_edgelist},
@@ -55,30 +67,34 @@ std::vector<ImportFormat> format_rows() {
       {.name = "ogb",
        .source = "a folder with raw/ and split/, as OGB's node-property data sets are downloaded",
        .help = "one node and edge type, or those of triplet-type-list.csv.gz",
+       .options = {"weights", "times"},
        .make =
            [](const ImportRequest& request, Executor& executor) {
-             return import_ogb(request.sources.front(), request.store, request.import, executor);
+             return import_ogb(request.sources.front(), request.store,
+                               {request.import, columns_of(request.more)}, executor);
            }},
       {.name = "dgl",
        .source = "a folder with metadata.json, DGL's chunked format",
        .help = "any node and edge types",
-       .options = {"features", "labels"},
+       .options = {"features", "labels", "weights", "times"},
        .marker = "metadata.json",
        .make =
            [](const ImportRequest& request, Executor& executor) {
              return import_dgl(request.sources.front(), request.store,
-                               {request.import, request.more.features, request.more.labels},
+                               {request.import, request.more.features, request.more.labels,
+                                columns_of(request.more)},
                                executor);
            }},
       {.name = "graphbolt",
        .source = "a folder with metadata.yaml, as DGL's GraphBolt has it before preprocessing",
        .help = "any node and edge types",
-       .options = {"features"},
+       .options = {"features", "weights", "times"},
        .marker = "metadata.yaml",
        .make =
            [](const ImportRequest& request, Executor& executor) {
-             return import_graphbolt(request.sources.front(), request.store,
-                                     {request.import, request.more.features}, executor);
+             return import_graphbolt(
+                 request.sources.front(), request.store,
+                 {request.import, request.more.features, columns_of(request.more)}, executor);
            }},
   };
 }
@@ -90,6 +106,10 @@ std::vector<FormatOption> format_option_rows() {
        "columns of source and destination, counted from 0",
        {.type = ValueType::integer_list, .high = 0xffff'ffff, .min_items = 2, .max_items = 2},
        &FormatOptions::columns},
+      {"weight_column", "column of edges' weights, counted from 0", integer_rule(0, 0xffff'ffff),
+       &FormatOptions::weight_column},
+      {"time_column", "column of edges' times, counted from 0", integer_rule(0, 0xffff'ffff),
+       &FormatOptions::time_column},
       {"ids", "numbers, or any text", choice_rule({"number", "text"}), &FormatOptions::ids},
       {"first_id", "id that becomes node 0", integer_rule(0, any), &FormatOptions::first_id},
       {"nodes", "number of nodes; else the largest id + 1", integer_rule(0, any),
@@ -101,7 +121,35 @@ std::vector<FormatOption> format_option_rows() {
        &FormatOptions::features},
       {"labels", "array with the labels; else label, if it is there", text_rule(0),
        &FormatOptions::labels},
+      {"weights", "array of edges with their weights", text_rule(0), &FormatOptions::weights},
+      {"times", "array of edges with their times", text_rule(0), &FormatOptions::times},
   };
+}
+
+/// Whether an option has another value than its default.
+bool is_stated(const FormatOption& option, const FormatOptions& options) {
+  return std::visit(
+      [&](auto field) {
+        if constexpr (std::is_same_v<decltype(field), std::monostate>) {
+          return false;
+        } else {
+          return options.*field != FormatOptions().*field;
+        }
+      },
+      option.field);
+}
+
+Status check_options(const ImportFormat& format, const FormatOptions& options) {
+  for (const auto& option : format_options()) {
+    if (is_stated(option, options) && !reads_option(format, option.name)) {
+      std::string flag(option.name);
+      std::ranges::replace(flag, '_', '-');
+      return Error(Errc::invalid_argument,
+                   fmt::format("--{}: expected a format that reads it ({}), got {}", flag,
+                               readers_of(import_formats(), option.name), format.name));
+    }
+  }
+  return ok_status();
 }
 
 }  // namespace
@@ -130,7 +178,7 @@ Status check_request(const ImportFormat& format, const ImportRequest& request) {
                              "nodes, got {}",
                              format.name));
   }
-  return ok_status();
+  return check_options(format, request.more);
 }
 
 }  // namespace troupe

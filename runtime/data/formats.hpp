@@ -19,16 +19,20 @@
 
 namespace troupe {
 
-/// Options of all formats with their defaults; each format ignores those that it does not read.
+/// Options of all formats with their defaults; each format reads some of them.
 struct FormatOptions {
   std::vector<std::uint32_t> columns = {0, 1};
   std::string ids = "number";
+  std::optional<std::uint64_t> weight_column = {};
+  std::optional<std::uint64_t> time_column = {};
   std::uint64_t first_id = 0;
   std::optional<std::uint64_t> nodes = {};
   bool header = false;
   std::string relations = "types";
   std::optional<std::string> features = {};
   std::optional<std::string> labels = {};
+  std::optional<std::string> weights = {};
+  std::optional<std::string> times = {};
 };
 
 /// Options with a meaning for all formats, and those of single formats.
@@ -58,7 +62,8 @@ using FormatOption = OptionRow<FormatOptions>;
 std::span<const ImportFormat> import_formats();
 std::span<const FormatOption> format_options();
 
-/// Whether a format takes so many sources, and options of features where they are given.
+/// Whether a format takes so many sources, and options of features and of formats where they are
+/// given.
 /// \errors invalid_argument: it does not
 Status check_request(const ImportFormat& format, const ImportRequest& request);
 

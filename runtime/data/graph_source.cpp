@@ -1,5 +1,6 @@
 #include "runtime/data/graph_source.hpp"
 
+#include "runtime/data/edge_columns.hpp"
 #include "runtime/data/feature_convert.hpp"
 
 #include <algorithm>
@@ -110,8 +111,8 @@ class Writing {
     type.source = node_ids_[edges.source];
     type.destination = node_ids_[edges.destination];
     type.transforms = edges.transforms;
-    type.weights = edges.rows->weights();
-    type.times = edges.rows->times();
+    type.weights = edges.rows->weights() || edges.weights;
+    type.times = edges.rows->times() || edges.times;
     auto& converter = edge_converters_.emplace_back();
     if (edges.features) {
       TROUPE_ASSIGN_OR_RETURN(
@@ -166,19 +167,22 @@ class Writing {
 
   /// \returns how many there are
   Result<std::uint64_t> write_edges(std::size_t i) {
-    const auto& rows = *graph_.edges[i].rows;
+    const auto& type = graph_.edges[i];
+    const auto& rows = *type.rows;
+    TROUPE_ASSIGN_OR_RETURN(auto columns, EdgeColumns::read(type, folder_, executor_));
     std::uint64_t done = 0;
-    TROUPE_RETURN_IF_ERROR(rows.read(executor_, [&](const EdgePiece& piece) {
+    TROUPE_RETURN_IF_ERROR(rows.read(executor_, [&](const EdgePiece& piece) -> Status {
       done += piece.sources.size();
       report("edges", done, rows.count(), "edges");
-      return writer_.add_edges(edge_ids_[i], piece);
+      TROUPE_ASSIGN_OR_RETURN(const auto with_values, columns.beside(piece));
+      return writer_.add_edges(edge_ids_[i], with_values);
     }));
-    const auto& type = graph_.edges[i];
     if (type.count.value_or(done) != done) {
       return Error(Errc::invalid_argument,
                    fmt::format("edge type {}: expected {} edges, as the source says, got {}",
                                type.name, *type.count, done));
     }
+    TROUPE_RETURN_IF_ERROR(columns.finish());
     return done;
   }
 

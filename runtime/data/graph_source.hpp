@@ -57,6 +57,16 @@ class EdgeRows {
   virtual Status read(Executor& executor, const TakeEdges& take) const = 0;
 };
 
+/// One number for each edge of a type, in the order of the edges. Errors name file and row.
+class EdgeValues {
+ public:
+  virtual ~EdgeValues() = default;
+  virtual const std::string& file() const = 0;  ///< for messages
+  /// Hands out all, finite and at least 0.
+  virtual Status read_weights(Executor& executor, const TakeFloats& take) const = 0;
+  virtual Status read_times(Executor& executor, const TakeIntegers& take) const = 0;
+};
+
 struct Nodes {
   std::string name;
   std::optional<std::uint64_t> count;  ///< nothing: the largest id in an edge + 1
@@ -71,7 +81,9 @@ struct Edges {
   EdgeTransforms transforms{};
   std::unique_ptr<EdgeRows> rows{};
   std::unique_ptr<FeatureRows> features{};
-  std::optional<std::uint64_t> count{};  ///< as the source states it
+  std::optional<std::uint64_t> count{};   ///< as the source states it
+  std::unique_ptr<EdgeValues> weights{};  ///< where `rows` has none
+  std::unique_ptr<EdgeValues> times{};
 };
 
 struct Seeds {

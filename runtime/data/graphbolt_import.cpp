@@ -1,6 +1,7 @@
 #include "runtime/data/graphbolt_import.hpp"
 
 #include "runtime/data/document_graph.hpp"
+#include "runtime/data/edge_columns.hpp"
 #include "runtime/data/edge_rows.hpp"
 #include "runtime/data/table.hpp"
 #include "runtime/data/yaml_document.hpp"
@@ -69,13 +70,16 @@ class GatheredLabels final : public LabelRows {
 class GraphboltGraph {
  public:
   GraphboltGraph(const Source& source, const GraphboltOptions& options, Executor& executor)
-      : source_(source), options_(options), executor_(executor) {}
+      : source_(source), options_(options), executor_(executor), columns_(options.columns) {}
 
   Result<Graph> read(const JsonValue& document) {
     TROUPE_ASSIGN_OR_RETURN(const auto graph, document.member("graph"));
     TROUPE_RETURN_IF_ERROR(read_nodes(graph));
     TROUPE_RETURN_IF_ERROR(read_edges(graph));
-    TROUPE_RETURN_IF_ERROR(read_features(document));
+    TROUPE_RETURN_IF_ERROR(for_each_feature(
+        graph, [this](const Feature& feature) { return take_graph_data(feature); }));
+    TROUPE_RETURN_IF_ERROR(
+        for_each_feature(document, [this](const Feature& feature) { return take(feature); }));
     TROUPE_RETURN_IF_ERROR(read_tasks(document));
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
       graph_.nodes[i].labels = std::move(labels_[i]);
@@ -86,10 +90,18 @@ class GraphboltGraph {
                                                 "found none",
                                                 *options_.features));
     }
+    TROUPE_RETURN_IF_ERROR(columns_.check_found("/feature_data"));
     return std::move(graph_);
   }
 
  private:
+  /// An array of feature_data.
+  struct Feature {
+    std::string domain;
+    std::string name;
+    const JsonValue& array;
+  };
+
   /// A type's name; one that is not stated is of a graph with one type.
   static Result<std::string> type_of(const JsonValue& value, const std::string& otherwise) {
     if (!value.has("type")) {
@@ -153,41 +165,80 @@ class GraphboltGraph {
     return Table::open(source_, {std::move(file)}, format);
   }
 
-  Status read_features(const JsonValue& document) {
-    if (!document.has("feature_data")) {
+  Status for_each_feature(const JsonValue& parent,
+                          const std::function<Status(const Feature&)>& take) const {
+    if (!parent.has("feature_data")) {
       return ok_status();
     }
-    TROUPE_ASSIGN_OR_RETURN(const auto arrays, document.array("feature_data"));
+    TROUPE_ASSIGN_OR_RETURN(const auto list, parent.member("feature_data"));
+    if (list.is_null()) {
+      return ok_status();
+    }
+    TROUPE_ASSIGN_OR_RETURN(const auto arrays, list.array());
     for (const auto& array : arrays) {
-      TROUPE_RETURN_IF_ERROR(read_feature(array));
+      TROUPE_ASSIGN_OR_RETURN(const auto domain, array.string("domain"));
+      TROUPE_ASSIGN_OR_RETURN(const auto name, array.string("name"));
+      TROUPE_RETURN_IF_ERROR(take({domain, name, array}));
     }
     return ok_status();
   }
 
-  Status read_feature(const JsonValue& array) {
-    TROUPE_ASSIGN_OR_RETURN(const auto domain, array.string("domain"));
-    TROUPE_ASSIGN_OR_RETURN(const auto name, array.string("name"));
-    const bool wanted = name == options_.features.value_or("feat");
-    if (!wanted || (domain != "node" && domain != "edge")) {
-      leave_out(fmt::format("feature_data {} of {}", name, domain));
-      return ok_status();
+  /// Arrays that GraphBolt keeps beside the lists for sampling: only weights and times are taken.
+  Status take_graph_data(const Feature& feature) {
+    TROUPE_ASSIGN_OR_RETURN(const bool taken, take_column(feature));
+    if (!taken) {
+      leave_out(fmt::format("graph/feature_data {} of {}", feature.name, feature.domain));
     }
+    return ok_status();
+  }
+
+  Status take(const Feature& feature) {
+    TROUPE_ASSIGN_OR_RETURN(const bool taken, take_column(feature));
+    const bool features =
+        options_.features ? feature.name == options_.features : feature.name == "feat" && !taken;
+    if (features && (feature.domain == "node" || feature.domain == "edge")) {
+      return take_features(feature);
+    }
+    if (!taken) {
+      leave_out(fmt::format("feature_data {} of {}", feature.name, feature.domain));
+    }
+    return ok_status();
+  }
+
+  /// Takes weights and times. \returns whether the array is such
+  Result<bool> take_column(const Feature& feature) {
+    if (feature.domain != "edge" || !columns_.wants(feature.name)) {
+      return false;
+    }
+    TROUPE_ASSIGN_OR_RETURN(const auto edges, find_edges(feature.array));
+    TROUPE_RETURN_IF_ERROR(
+        columns_.take(feature.name, graph_.edges[edges], [&] { return open(feature.array); }));
+    return true;
+  }
+
+  Status take_features(const Feature& feature) {
     found_features_ = true;
-    TROUPE_ASSIGN_OR_RETURN(auto table, open(array));
+    TROUPE_ASSIGN_OR_RETURN(auto table, open(feature.array));
     TROUPE_ASSIGN_OR_RETURN(auto rows, features_of(std::move(table)));
-    if (domain == "node") {
-      TROUPE_ASSIGN_OR_RETURN(const auto type, type_of(array, "node"));
-      TROUPE_ASSIGN_OR_RETURN(const auto nodes, find_nodes(graph_, type, array.place()));
+    if (feature.domain == "node") {
+      TROUPE_ASSIGN_OR_RETURN(const auto type, type_of(feature.array, "node"));
+      TROUPE_ASSIGN_OR_RETURN(const auto nodes, find_nodes(graph_, type, feature.array.place()));
       graph_.nodes[nodes].features = std::move(rows);
       return ok_status();
     }
+    TROUPE_ASSIGN_OR_RETURN(const auto edges, find_edges(feature.array));
+    graph_.edges[edges].features = std::move(rows);
+    return ok_status();
+  }
+
+  /// The place of the edge type that an array is of.
+  Result<std::size_t> find_edges(const JsonValue& array) const {
     TROUPE_ASSIGN_OR_RETURN(const auto type, type_of(array, "node:edge:node"));
     const auto found = std::ranges::find(edge_types_, type);
     if (found == edge_types_.end()) {
       return array.error("the type of edges that the graph has");
     }
-    graph_.edges[static_cast<std::size_t>(found - edge_types_.begin())].features = std::move(rows);
-    return ok_status();
+    return static_cast<std::size_t>(found - edge_types_.begin());
   }
 
   Status read_tasks(const JsonValue& document) {
@@ -294,6 +345,7 @@ class GraphboltGraph {
   std::vector<std::string> edge_types_;                  ///< as written
   std::vector<std::unique_ptr<GatheredLabels>> labels_;  ///< by node type
   bool found_features_ = false;
+  NamedEdgeColumns columns_;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 /// Imports data sets of DGL's GraphBolt: metadata.yaml beside csv and NumPy files (docs/formats.md).
 #include "runtime/base/executor.hpp"
 #include "runtime/base/result.hpp"
+#include "runtime/data/edge_columns.hpp"
 #include "runtime/data/import_options.hpp"
 
 #include <filesystem>
@@ -13,8 +14,9 @@ namespace troupe {
 
 struct GraphboltOptions {
   ImportOptions import{};
-  std::optional<std::string>
-      features;  ///< of nodes and edges; else "feat". Stated, it must be there
+  /// Of nodes and edges; else "feat". Stated, it must be there.
+  std::optional<std::string> features{};
+  EdgeColumnNames columns{};  ///< of edges; taken as features only if named twice
 };
 
 /// Reads `dir`/metadata.yaml. The first task's sets become the default split, those of others splits
@@ -22,7 +24,7 @@ struct GraphboltOptions {
 /// memory while importing.
 /// \errors unimplemented: another file format; invalid_argument: a value that does not fit, with its
 ///   place; a row that does not fit, with its file; two labels of one node; not_found: a file, or
-///   features whose name was stated; those of StoreWriter
+///   an array whose name was stated; those of StoreWriter
 Result<GraphInfo> import_graphbolt(const std::filesystem::path& dir,
                                    const std::filesystem::path& out,
                                    const GraphboltOptions& options, Executor& executor);

@@ -29,10 +29,7 @@ std::string read(std::string_view field, std::uint64_t, const Format& format, fl
     out = std::numeric_limits<float>::quiet_NaN();
     return {};
   }
-  double value = 0;
-  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
-  out = static_cast<float>(value);
-  if (error == std::errc() && end == field.data() + field.size() && std::isfinite(out)) {
+  if (parse(field, out)) {
     return {};
   }
   return fmt::format("expected a finite float32, got \"{}\"", field.substr(0, 60));
@@ -40,8 +37,7 @@ std::string read(std::string_view field, std::uint64_t, const Format& format, fl
 
 std::string read(std::string_view field, std::uint64_t column, const Format& format,
                  std::int64_t& out) {
-  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), out);
-  const bool number = error == std::errc() && end == field.data() + field.size();
+  const bool number = parse(field, out);
   if (format.ends.empty()) {
     return number ? std::string()
                   : fmt::format("expected an integer, got \"{}\"", field.substr(0, 60));
@@ -82,6 +78,18 @@ Status read_rows(const std::filesystem::path& path, const Format& format, Execut
 }
 
 }  // namespace
+
+bool parse(std::string_view field, float& value) {
+  double exact = 0;
+  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), exact);
+  value = static_cast<float>(exact);
+  return error == std::errc() && end == field.data() + field.size() && std::isfinite(value);
+}
+
+bool parse(std::string_view field, std::int64_t& value) {
+  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
+  return error == std::errc() && end == field.data() + field.size();
+}
 
 Result<std::uint64_t> count_columns(const std::filesystem::path& path) {
   std::uint64_t columns = 0;

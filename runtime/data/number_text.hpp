@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <functional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace troupe::number_text {
@@ -21,6 +22,11 @@ struct Format {
   /// Of integers: each column's numbers lie in [0, end). Empty: any that 64 bits hold.
   std::vector<std::uint64_t> ends{};
 };
+
+/// Reads a whole field as a number, rounded to float32. \returns whether it is one, and finite
+bool parse(std::string_view field, float& value);
+/// Reads a whole field as an integer. \returns whether it is one of 64 bits
+bool parse(std::string_view field, std::int64_t& value);
 
 /// Fields of the first line with data; 0 if there is none.
 Result<std::uint64_t> count_columns(const std::filesystem::path& path);

@@ -1,6 +1,7 @@
 #include "runtime/data/ogb_import.hpp"
 
 #include "runtime/base/files.hpp"
+#include "runtime/data/edge_columns.hpp"
 #include "runtime/data/edge_rows.hpp"
 #include "runtime/data/graph_source.hpp"
 #include "runtime/data/table.hpp"
@@ -53,13 +54,17 @@ Result<std::uint64_t> parse_count(const std::string& cell, const std::string& fi
 
 class OgbDirectory {
  public:
-  OgbDirectory(const fs::path& dir, const ImportOptions& options, Executor& executor)
-      : source_{dir, {}}, options_(options), executor_(executor) {}
+  OgbDirectory(const fs::path& dir, const OgbOptions& options, Executor& executor)
+      : source_{dir, {}},
+        options_(options.import),
+        executor_(executor),
+        columns_(options.columns) {}
 
   Result<Graph> read() {
     TROUPE_RETURN_IF_ERROR(refuse_binary());
     heterogeneous_ = !find("raw/triplet-type-list").empty();
     TROUPE_RETURN_IF_ERROR(heterogeneous_ ? read_heterogeneous() : read_plain());
+    TROUPE_RETURN_IF_ERROR(columns_.check_found("raw"));
     TROUPE_RETURN_IF_ERROR(read_splits());
     list_others("raw");
     return std::move(graph_);
@@ -152,6 +157,21 @@ class OgbDirectory {
     return ok_status();
   }
 
+  /// Names before .csv.gz or .csv of files with a row per edge: edge-feat, and OGB's additional edge
+  /// files, edge_*.
+  std::set<std::string> edge_arrays(const std::string& folder) const {
+    std::set<std::string> names;
+    for (const auto& file : entries(source_.dir / folder, EntryKind::files)) {
+      auto name = file.substr(0, file.find('.'));
+      const bool is_csv = file == name + ".csv.gz" || file == name + ".csv";
+      const bool is_array = name == "edge-feat" || name.starts_with("edge_");
+      if (is_csv && is_array && source_.has(folder + '/' + file)) {  // not so: a link to nothing
+        names.insert(std::move(name));
+      }
+    }
+    return names;
+  }
+
   /// \param folder  that has edge.csv.gz and so on
   Status read_edges(const std::string& name, const TypeTriple& type, const std::string& folder) {
     Edges edges;
@@ -164,9 +184,14 @@ class OgbDirectory {
     TROUPE_ASSIGN_OR_RETURN(edges.rows, open_text_pairs(source_, {std::move(file)},
                                                         {*graph_.nodes[edges.source].count,
                                                          *graph_.nodes[edges.destination].count}));
-    if (auto features = find(folder + "/edge-feat"); !features.empty()) {
-      TROUPE_ASSIGN_OR_RETURN(auto table, open(std::move(features)));
-      TROUPE_ASSIGN_OR_RETURN(edges.features, features_of(std::move(table)));
+    for (const auto& array : edge_arrays(folder)) {
+      if (columns_.wants(array)) {
+        TROUPE_RETURN_IF_ERROR(
+            columns_.take(array, edges, [&] { return open(find(folder + '/' + array)); }));
+      } else if (array == "edge-feat") {
+        TROUPE_ASSIGN_OR_RETURN(auto table, open(find(folder + '/' + array)));
+        TROUPE_ASSIGN_OR_RETURN(edges.features, features_of(std::move(table)));
+      }
     }
     graph_.edges.push_back(std::move(edges));
     return ok_status();
@@ -279,13 +304,14 @@ class OgbDirectory {
   bool heterogeneous_ = false;
   Graph graph_;
   std::set<std::string> taken_;  ///< files
+  NamedEdgeColumns columns_;
 };
 
 }  // namespace
 
-Result<GraphInfo> import_ogb(const fs::path& dir, const fs::path& out, const ImportOptions& options,
+Result<GraphInfo> import_ogb(const fs::path& dir, const fs::path& out, const OgbOptions& options,
                              Executor& executor) {
-  return import_graph({dir, out}, options, executor,
+  return import_graph({dir, out}, options.import, executor,
                       [&] { return OgbDirectory(dir, options, executor).read(); });
 }
 

@@ -96,6 +96,33 @@ class TableTargets final : public LabelRows {
   Table table_;
 };
 
+class TableEdgeValues final : public EdgeValues {
+ public:
+  explicit TableEdgeValues(Table table) : table_(std::move(table)) {}
+  const std::string& file() const override { return table_.file(); }
+  Status read_weights(Executor& executor, const TakeFloats& take) const override {
+    std::uint64_t done = 0;
+    return table_.read_floats(
+        executor, Missing::refused, [&](std::span<const float> weights) -> Status {
+          const auto bad = std::ranges::find_if(weights, [](float weight) { return weight < 0; });
+          if (bad != weights.end()) {
+            return bad_input(
+                file(),
+                fmt::format("row {}: expected a weight of 0 or more, got {}",
+                            done + static_cast<std::uint64_t>(bad - weights.begin()), *bad));
+          }
+          done += weights.size();
+          return take(weights);
+        });
+  }
+  Status read_times(Executor& executor, const TakeIntegers& take) const override {
+    return table_.read_integers(executor, {}, take);
+  }
+
+ private:
+  Table table_;
+};
+
 /// Checks all classes. \returns their number
 Result<std::uint64_t> count_classes(const Table& table, std::optional<std::uint64_t> classes,
                                     Executor& executor) {
@@ -271,6 +298,15 @@ Result<std::unique_ptr<LabelRows>> labels_of(Table table, std::optional<std::uin
                                                store_layout::largest_cols, table.shape()));
   }
   return std::unique_ptr<LabelRows>(std::make_unique<TableTargets>(std::move(table)));
+}
+
+Result<std::unique_ptr<EdgeValues>> edge_values_of(Table table) {
+  const bool text_without_rows = table.format() == TableFormat::text && table.cols() == 0;
+  if (table.cols() != 1 && !text_without_rows) {
+    return bad_input(table.file(),
+                     fmt::format("expected one number per edge, got {}", table.shape()));
+  }
+  return std::unique_ptr<EdgeValues>(std::make_unique<TableEdgeValues>(std::move(table)));
 }
 
 Result<std::vector<std::uint64_t>> ids_of(const Table& table, std::uint64_t end,

@@ -67,6 +67,8 @@ Result<std::unique_ptr<graph_source::FeatureRows>> features_of(Table table);
 Result<std::unique_ptr<graph_source::LabelRows>> labels_of(Table table,
                                                            std::optional<std::uint64_t> classes,
                                                            Executor& executor);
+/// All rows as one number per edge. \errors invalid_argument: more columns than one
+Result<std::unique_ptr<graph_source::EdgeValues>> edge_values_of(Table table);
 /// All rows as ids below `end`, which must have one column.
 Result<std::vector<std::uint64_t>> ids_of(const Table& table, std::uint64_t end,
                                           Executor& executor);

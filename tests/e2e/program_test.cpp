@@ -481,6 +481,23 @@ TEST_F(Program, ImportSaysWhatItDidNotTakeAndRefusesOptionsThatCannotAct) {
   EXPECT_NE(refused.err.find("--normalize"), std::string::npos) << refused.err;
 }
 
+TEST_F(Program, ImportTakesWeightsAndTimesOfAnEdgeListByTheirColumns) {
+  const auto edges = folder() + "/edges.txt";
+  std::ofstream(edges) << "0 1 0.5 120\n2 1 2 -3\n";
+
+  const auto import = troupe({"import", "--from", "edgelist", "--weight-column", "2",
+                              "--time-column", "3", edges, folder() + "/store"});
+  const auto refused =
+      troupe({"import", "--from", "edgelist", "--weights", "2", edges, folder() + "/other"});
+
+  EXPECT_EQ(import.exit_code, 0) << import.err;
+  EXPECT_TRUE(std::filesystem::exists(folder() + "/store/edges-edge/in/weights.npy"));
+  EXPECT_TRUE(std::filesystem::exists(folder() + "/store/edges-edge/in/times.npy"));
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_NE(refused.err.find("--weights: expected a format that reads it"), std::string::npos)
+      << refused.err;
+}
+
 TEST_F(Program, ADifferentPartitionSectionThanTheStoresIsAnError) {
   const auto store = folder() + "/store";
   const auto parts = folder() + "/parts";

@@ -4,6 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include <array>
+#include <cmath>
+
 namespace troupe {
 namespace {
 
@@ -179,6 +182,155 @@ TEST_F(Dgl, RowsThatDoNotFitAreNamed) {
   std::filesystem::remove(in_ / "feat0.npy");
   EXPECT_ERROR(import(), Errc::not_found, "feat0.npy");
   EXPECT_FALSE(std::filesystem::exists(out_));
+}
+
+/// Arrays "w" and "t": of writes in two chunks, one of them text; of cites only "w".
+class DglEdgeColumns : public Dgl {
+ protected:
+  void SetUp() override {
+    Dgl::SetUp();
+    save_npy<float>(in_ / "w0.npy", {2}, {0.5F, 0});
+    save_npy<double>(in_ / "w1.npy", {1}, {2.25});
+    write_all(in_ / "t0.csv", "70\n-5\n");
+    write_all(in_ / "t1.csv", "# the last\r\n3\r\n");
+    save_npy<std::int64_t>(in_ / "cw.npy", {3, 1}, {3, 2, 1});
+    auto& data = meta_["edge_data"];
+    data["author:writes:paper"]["w"] = numpy({"w0.npy", "w1.npy"});
+    data["author:writes:paper"]["t"] = csv({"t0.csv", "t1.csv"});
+    data["paper:cites:paper"]["w"] = numpy({"cw.npy"});
+  }
+  static DglOptions named(std::optional<std::string> weights, std::optional<std::string> times) {
+    return {.columns = {std::move(weights), std::move(times)}};
+  }
+};
+using Texts = std::vector<std::string>;
+
+TEST_F(DglEdgeColumns, NamedArraysLieBesideTheEdgesOfEachType) {
+  ASSERT_OK_AND_ASSIGN(const auto graph, opened(import(named("w", "t"))));
+
+  EXPECT_EQ(edges_with_values(graph, 0), (Texts{"0>1 0.5 70", "2>0 0 -5", "1>3 2.25 3"}));
+  EXPECT_EQ(edges_with_values(graph, 1), (Texts{"0>1 3", "1>2 2", "3>0 1"}));
+  EXPECT_EQ(left_out_, (Texts{"node_data/paper/year"}));
+}
+
+TEST_F(DglEdgeColumns, NothingIsTakenThatWasNotNamed) {
+  ASSERT_OK_AND_ASSIGN(const auto graph, opened(import()));
+
+  EXPECT_EQ(edges_with_values(graph, 0), (Texts{"0>1", "2>0", "1>3"}));
+  EXPECT_EQ(left_out_, (Texts{"node_data/paper/year", "edge_data/author:writes:paper/t",
+                              "edge_data/author:writes:paper/w", "edge_data/paper:cites:paper/w"}));
+}
+
+TEST_F(DglEdgeColumns, ReversesHaveTheSame) {
+  auto options = named("w", "t");
+  options.import.edges = {.symmetrize = true};
+  ASSERT_OK_AND_ASSIGN(const auto both, opened(import(options)));
+  EXPECT_EQ(edges_with_values(both, 1),
+            (Texts{"0>1 3", "1>2 2", "3>0 1", "1>0 3", "2>1 2", "0>3 1"}));
+  options.import.edges = {.reverse_edges = true};
+  ASSERT_OK_AND_ASSIGN(const auto types, opened(import(options)));
+  EXPECT_EQ(types.info().edge_types[1].name, "rev_writes");
+  EXPECT_EQ(edges_with_values(types, 1), (Texts{"1>0 0.5 70", "0>2 0 -5", "3>1 2.25 3"}));
+}
+
+TEST_F(DglEdgeColumns, ManyEdgesInOtherBlocksThanTheirValuesAreSortedOnDisk) {
+  constexpr std::uint64_t count = 150'000;
+  std::vector<std::string> expected;
+  std::string text;
+  std::vector<double> weights;
+  std::array<std::string, 2> times;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const auto source = i * 7919 % 3;
+    const auto destination = i * 104'729 % 4;
+    weights.push_back(static_cast<double>(i % 1000) / 8);
+    const auto time = static_cast<std::int64_t>(i * 31 % 977) - 400;
+    text += fmt::format("{},{}\n", source, destination);
+    times[i < 40'000 ? 0 : 1] += fmt::format("{}\n", time);
+    expected.push_back(fmt::format("{}>{} {} {}", source, destination, weights.back(), time));
+  }
+  write_all(in_ / "writes0.csv", text);
+  write_all(in_ / "writes1.csv", "");
+  save_npy<double>(in_ / "w0.npy", {count - 5}, {weights.begin(), weights.end() - 5});
+  save_npy<double>(in_ / "w1.npy", {5}, {weights.end() - 5, weights.end()});
+  write_all(in_ / "t0.csv", times[0]);
+  write_all(in_ / "t1.csv", times[1]);
+  meta_["num_edges_per_chunk"][0] = {count, 0};
+  meta_["edge_data"]["author:writes:paper"].erase("feat");
+  auto options = named("w", "t");
+  options.import.writer.memory_bytes = 1 << 16;
+  ASSERT_OK_AND_ASSIGN(const auto graph, opened(import(options)));
+
+  EXPECT_EQ(edges_with_values(graph, 0), expected);
+}
+
+TEST_F(DglEdgeColumns, TheDefaultFeaturesCanBeWeightsInstead) {
+  ASSERT_OK_AND_ASSIGN(const auto info, import(named("feat", {})));
+  EXPECT_FALSE(info.edge_types[0].features);
+  EXPECT_TRUE(info.edge_types[0].has_weights);
+  EXPECT_FALSE(info.edge_types[1].has_weights);
+  EXPECT_TRUE(info.node_types[1].features);
+  auto options = named("feat", {});
+  options.features = "feat";
+  ASSERT_OK_AND_ASSIGN(const auto twice, import(options));
+  EXPECT_TRUE(twice.edge_types[0].features && twice.edge_types[0].has_weights);
+}
+
+TEST_F(DglEdgeColumns, ANameThatNoTypeHasIsAnErrorWithThoseThereAre) {
+  EXPECT_ERROR(import(named("label", {})), Errc::not_found,
+               "/edge_data: expected weights of edges named \"label\", found feat, t, w");
+  EXPECT_ERROR(import(named({}, "year")), Errc::not_found,
+               "/edge_data: expected times of edges named \"year\", found feat, t, w");
+  meta_.erase("edge_data");
+  EXPECT_ERROR(import(named({}, "t")), Errc::not_found, "found no arrays of edges");
+}
+
+TEST_F(DglEdgeColumns, ValuesThatCannotBeAreNamed) {
+  const auto code = Errc::invalid_argument;
+  save_npy<double>(in_ / "w1.npy", {1}, {-2.25});
+  EXPECT_ERROR(import(named("w", {})), code,
+               "w0.npy: row 2: expected a weight of 0 or more, got -2.25");
+  save_npy<double>(in_ / "w1.npy", {1}, {1e39});
+  EXPECT_ERROR(import(named("w", {})), code,
+               "w1.npy: row 0, column 0: expected a finite float32, got 1e+39");
+  save_npy<float>(in_ / "w1.npy", {1}, {std::nanf("")});
+  EXPECT_ERROR(import(named("w", {})), code, "w1.npy: row 0, column 0: expected a finite float32");
+  for (const std::string bad : {"9223372036854775808", "1.5", "nan", "x"}) {
+    write_all(in_ / "t1.csv", "\n" + bad + "\n");
+    EXPECT_ERROR(import(named({}, "t")), code,
+                 fmt::format("t1.csv: line 2: expected an integer, got \"{}\"", bad));
+  }
+  meta_["edge_data"]["author:writes:paper"]["t"] = numpy({"t.npy"});
+  save_npy<std::uint64_t>(in_ / "t.npy", {3}, {0, std::uint64_t{1} << 63, 0});
+  EXPECT_ERROR(import(named({}, "t")), code, "t.npy: row 1, column 0: expected an integer of 63");
+  save_npy<float>(in_ / "t.npy", {3}, {0, 1, 2});
+  EXPECT_ERROR(import(named({}, "t")), code, "t.npy: expected integers, got dtype");
+  EXPECT_FALSE(std::filesystem::exists(out_));
+}
+
+TEST_F(DglEdgeColumns, RowsThatAreNotAsManyAsEdgesAreAnError) {
+  const auto code = Errc::invalid_argument;
+  write_all(in_ / "t1.csv", "");
+  EXPECT_ERROR(
+      import(named("w", "t")), code,
+      "t0.csv: expected a row for each edge of type writes, got 2 rows for 3 edges or more");
+  write_all(in_ / "t1.csv", "1\n2\n");
+  EXPECT_ERROR(import(named("w", "t")), code,
+               "t0.csv: expected 3 rows, one per edge of type writes, got 4");
+  save_npy<std::int64_t>(in_ / "cw.npy", {3, 2}, {3, 2, 1, 3, 2, 1});
+  EXPECT_ERROR(import(named("w", {})), code, "cw.npy: expected one number per edge, got [3, 2]");
+  write_all(in_ / "t0.csv", "1 2\n");
+  EXPECT_ERROR(import(named({}, "t")), code, "expected");
+}
+
+TEST_F(DglEdgeColumns, TimesAndDedupAreRefusedTogether) {
+  auto options = named("w", "t");
+  options.import.edges = {.dedup = true};
+  EXPECT_ERROR(import(options), Errc::invalid_argument,
+               "edge type writes: expected no dedup with times");
+  options.columns.times = {};
+  save_npy<std::int64_t>(in_ / "cites1.npy", {1, 2}, {0, 1});
+  ASSERT_OK_AND_ASSIGN(const auto graph, opened(import(options)));
+  EXPECT_EQ(edges_with_values(graph, 1), (Texts{"0>1 3", "1>2 2"}));
 }
 
 }  // namespace

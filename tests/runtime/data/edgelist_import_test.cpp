@@ -1,7 +1,7 @@
 #include "runtime/data/edgelist_import.hpp"
 
 #include "runtime/graph/store.hpp"
-#include "tests/runtime/graph/store_fixture.hpp"
+#include "tests/runtime/data/import_fixture.hpp"
 #include "tests/support/expect.hpp"
 
 #include <fmt/format.h>
@@ -40,9 +40,9 @@ class EdgelistImport : public ::testing::Test {
     }
     return import_edgelist(files, out_, options, pool_);
   }
-  /// Edges of the imported store as "source>destination", by edge id.
+  /// Edges of the imported store as text, by edge id.
   std::vector<std::string> edges(const std::vector<std::string>& contents,
-                                 const EdgelistOptions& options = {}) {
+                                 const EdgelistOptions& options = {}, std::size_t type = 0) {
     const auto info = import(contents, options);
     EXPECT_OK(info);
     const auto store = GraphStore::open(out_, {});
@@ -50,18 +50,7 @@ class EdgelistImport : public ::testing::Test {
     if (!info || !store) {
       return {};
     }
-    const auto& lists = store->graph()->edges[0].in;
-    std::map<std::uint64_t, std::string> by_id;
-    for (std::uint64_t node = 0; node + 1 < lists.offsets.size(); ++node) {
-      for (auto i = lists.offsets[node]; i < lists.offsets[node + 1]; ++i) {
-        by_id[lists.edge_ids[i]] = fmt::format("{}>{}", raw(lists.neighbours[i]), node);
-      }
-    }
-    std::vector<std::string> list;
-    for (const auto& [id, text] : by_id) {
-      list.push_back(text);
-    }
-    return list;
+    return edges_with_values(*store, type);
   }
 
   TempDir temp_;
@@ -204,6 +193,166 @@ TEST_F(EdgelistImport, NoEdgesAreAStore) {
   ASSERT_OK_AND_ASSIGN(const auto info, import({"# nothing\n"}));
   EXPECT_EQ(info.edge_types[0].count, 0U);
   EXPECT_OK(GraphStore::open(out_, {}));
+}
+
+/// Weights in column 2, times in column 3.
+EdgelistOptions with_values() {
+  EdgelistOptions options;
+  options.weight_column = 2;
+  options.time_column = 3;
+  return options;
+}
+
+TEST_F(EdgelistImport, WeightsAndTimesLieBesideTheirEdges) {
+  const Texts expected{"0>1 0.5 17", "2>1 2 -3", "1>3 0.001 0"};
+  const std::vector<Texts> forms{
+      {"0 1 0.5 17\n2 1 2 -3\n1 3 1e-3 0\n"},
+      {"from,to,w,t\r\n0,1,0.5,17\r\n2 , 1 , 2.0 , -3 \r\n\r\n1,3,.001,0\r\n"},
+      {"# u v w t\n0\t1\t0.5\t17\tmore", "2 1 2 -3\n", "", "1;3;0.1e-2;0;"},
+  };
+  for (const auto& form : forms) {
+    EXPECT_EQ(edges(form, with_values()), expected) << form.front();
+  }
+}
+
+TEST_F(EdgelistImport, WeightsAndTimesAreReadFromTheirOwnColumnsOnly) {
+  EdgelistOptions options;
+  options.source_column = 2;
+  options.destination_column = 4;
+  options.time_column = 0;
+  EXPECT_EQ(edges({"30,x,0,,1\n-20,,2,,1\n10,,1,,3\n"}, options),
+            (Texts{"0>1 30", "2>1 -20", "1>3 10"}));
+  options.time_column = {};
+  options.weight_column = 0;
+  EXPECT_EQ(edges({"30,x,0,,1\n20,,2,,1\n10,,1,,3\n"}, options),
+            (Texts{"0>1 30", "2>1 20", "1>3 10"}));
+}
+
+TEST_F(EdgelistImport, EdgesOfTextIdsHaveWeightsAndTimes) {
+  auto options = with_values();
+  options.text_ids = true;
+  options.header = true;
+  EXPECT_EQ(edges({"u v w t\nann bob 1 5\ncarl bob 2 6\n", "u v w t\nbob dan 3 7"}, options),
+            (Texts{"0>1 1 5", "2>1 2 6", "1>3 3 7"}));
+  options.header = false;
+  EXPECT_ERROR(import({"u v w t\nann bob 1 5\n"}, options), Errc::invalid_argument,
+               "edges0: line 1: expected a finite weight of 0 or more in column 2, got \"w\", in "
+               "\"u v w t\"\ntry: --header if the first line has names, --columns, "
+               "--weight-column, --time-column");
+}
+
+TEST_F(EdgelistImport, ReversesHaveTheWeightsAndTimesOfTheirEdges) {
+  auto options = with_values();
+  options.import.edges.symmetrize = true;
+  EXPECT_EQ(edges({"0 1 0.5 17\n2 1 2 -3\n"}, options),
+            (Texts{"0>1 0.5 17", "2>1 2 -3", "1>0 0.5 17", "1>2 2 -3"}));
+  options.import.edges = {.reverse_edges = true};
+  EXPECT_EQ(edges({"0 1 0.5 17\n2 1 2 -3\n"}, options), (Texts{"0>1 0.5 17", "2>1 2 -3"}));
+  EXPECT_EQ(edges({"0 1 0.5 17\n2 1 2 -3\n"}, options, 1), (Texts{"1>0 0.5 17", "1>2 2 -3"}));
+}
+
+TEST_F(EdgelistImport, DedupKeepsTheWeightOfTheEdgeThatStays) {
+  auto options = with_values();
+  options.import.edges.dedup = true;
+  EXPECT_ERROR(import({"0 1 1 1\n"}, options), Errc::invalid_argument,
+               "edge type edge: expected no dedup with times");
+  options.time_column = {};
+  EXPECT_EQ(edges({"0 1 8\n2 1 4\n0 1 1\n2 1 9\n"}, options), (Texts{"0>1 8", "2>1 4"}));
+  options.import.edges.symmetrize = true;
+  EXPECT_EQ(edges({"0 1 8\n1 0 4\n"}, options), (Texts{"0>1 8", "1>0 4"}));
+}
+
+TEST_F(EdgelistImport, ListsWithTimesAreInOrderOfTimeThenNeighbour) {
+  EdgelistOptions options;
+  options.time_column = 2;
+  ASSERT_OK(import({"3 0 7\n1 0 7\n2 0 -9223372036854775808\n4 0 9223372036854775807\n5 0 -1\n"},
+                   options));
+  ASSERT_OK_AND_ASSIGN(const auto store, GraphStore::open(out_, {}));
+
+  const auto& lists = store.graph()->edges[0].in;
+  std::vector<std::string> list;
+  for (std::uint64_t i = lists.offsets[0]; i < lists.offsets[1]; ++i) {
+    list.push_back(fmt::format("{}@{}", raw(lists.neighbours[i]), lists.times[i]));
+  }
+  EXPECT_EQ(list, (Texts{"2@-9223372036854775808", "5@-1", "1@7", "3@7", "4@9223372036854775807"}));
+}
+
+TEST_F(EdgelistImport, LittleMemoryGivesTheSameWeightsAndTimes) {
+  Texts files(2);
+  Texts expected;
+  for (std::uint64_t i = 0; i < 120'000; ++i) {  // text of several chunks, sorted on disk
+    const auto weight = static_cast<float>(i) / 4;
+    const auto edge = fmt::format("{}>{} {} {}", i * 7919 % 1009, i * 104'729 % 997, weight,
+                                  static_cast<std::int64_t>(i * 31 % 1000) - 500);
+    expected.push_back(edge);
+    auto line = edge;
+    line[line.find('>')] = ' ';
+    files[i < 100'000 ? 0 : 1] += line + '\n';
+  }
+  auto options = with_values();
+  EXPECT_EQ(edges(files, options), expected);
+  std::filesystem::rename(out_, temp_ / "in memory");
+
+  options.import.writer.memory_bytes = 1 << 16;
+  EXPECT_EQ(edges(files, options), expected);
+  for (const auto& file : files_below(out_)) {
+    EXPECT_EQ(read_all(out_ / file), read_all(temp_ / ("in memory/" + file))) << file;
+  }
+}
+
+TEST_F(EdgelistImport, TheLargestAndSmallestValuesAreKept) {
+  EXPECT_EQ(edges({"0 1 3.4028235e38 9223372036854775807\n1 0 0 -9223372036854775808\n"
+                   "1 2 1e-45 0\n"},
+                  with_values()),
+            (Texts{"0>1 3.4028235e+38 9223372036854775807", "1>0 0 -9223372036854775808",
+                   "1>2 1e-45 0"}));
+}
+
+TEST_F(EdgelistImport, WeightsAndTimesThatCannotBeAreNamed) {
+  const auto options = with_values();
+  for (const std::string bad : {"nan", "NaN", "inf", "-inf", "1e39", "-1", "-1e-9", "x", "1.5x",
+                                "+1", "0x10", "1e", "--1"}) {
+    EXPECT_ERROR(import({"0 1 1 1\n", "# a\n0 1 " + bad + " 1\n"}, options), Errc::invalid_argument,
+                 fmt::format("edges1: line 2: expected a finite weight of 0 or more in column 2, "
+                             "got \"{0}\", in \"0 1 {0} 1\"\ntry: --ids text for ids that are no "
+                             "numbers, --columns, --weight-column, --time-column, --first-id or "
+                             "--nodes",
+                             bad));
+  }
+  for (const std::string bad :
+       {"9223372036854775808", "-9223372036854775809", "1.5", "1e3", "nan", "x", "2020-01-01"}) {
+    EXPECT_ERROR(import({"0 1 1 " + bad + "\n"}, options), Errc::invalid_argument,
+                 fmt::format("edges0: line 1: expected a time, an integer of 64 bits, in column 3, "
+                             "got \"{0}\", in \"0 1 1 {0}\"",
+                             bad));
+  }
+  EXPECT_FALSE(std::filesystem::exists(out_));
+}
+
+TEST_F(EdgelistImport, LinesWithoutAWeightOrTimeAreNamed) {
+  const auto options = with_values();
+  const auto code = Errc::invalid_argument;
+  const std::string weight = "expected a finite weight of 0 or more in column 2, got nothing";
+  const std::string time = "expected a time, an integer of 64 bits, in column 3, got nothing";
+  EXPECT_ERROR(import({"0 1 1 1\n0 1\n"}, options), code, "edges0: line 2: " + weight);
+  EXPECT_ERROR(import({"0,1,,1\r\n"}, options), code, "edges0: line 1: " + weight);
+  EXPECT_ERROR(import({"0 1 1\n"}, options), code, "edges0: line 1: " + time);
+  EXPECT_ERROR(import({"0,1,1,\r\n"}, options), code, "edges0: line 1: " + time);
+  EXPECT_ERROR(import({"0\n"}, options), code, "expected ids in columns 0 and 1");
+}
+
+TEST_F(EdgelistImport, WeightsAndTimesNeedColumnsOfTheirOwn) {
+  const auto code = Errc::invalid_argument;
+  auto options = with_values();
+  options.weight_column = 1;
+  EXPECT_ERROR(import({"0 1 1 1\n"}, options), code,
+               "weight_column: expected a column that nothing else is read from, got 1");
+  options.weight_column = 3;
+  EXPECT_ERROR(import({"0 1 1 1\n"}, options), code,
+               "time_column: expected a column that nothing else is read from, got 3");
+  options.weight_column = {};
+  options.time_column = 0;
+  EXPECT_ERROR(import({"0 1 1 1\n"}, options), code, "time_column: expected a column");
 }
 
 }  // namespace

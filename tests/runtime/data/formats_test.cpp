@@ -51,5 +51,21 @@ TEST(CheckRequest, HoldsAMadeUpFormatToItsRow) {
                "expected a format with features of nodes, got made_up");
 }
 
+TEST(CheckRequest, RefusesOptionsThatTheFormatDoesNotRead) {
+  const auto check = [](const char* format, const FormatOptions& options) {
+    const auto* row = find_kind(import_formats(), format);
+    return check_request(*row, {.sources = {"a"}, .store = "store", .more = options});
+  };
+  const auto code = Errc::invalid_argument;
+
+  EXPECT_ERROR(check("edgelist", {.weights = "w"}), code,
+               "--weights: expected a format that reads it (ogb, dgl, graphbolt), got edgelist");
+  EXPECT_ERROR(check("dgl", {.weight_column = 2}), code,
+               "--weight-column: expected a format that reads it (edgelist), got dgl");
+  EXPECT_ERROR(check("npy", {.header = true}), code, "--header: expected a format that reads it");
+  EXPECT_OK(check("edgelist", {.columns = {1, 0}, .weight_column = 2, .time_column = 3}));
+  EXPECT_OK(check("graphbolt", {.features = "x", .weights = "w", .times = "t"}));
+}
+
 }  // namespace
 }  // namespace troupe

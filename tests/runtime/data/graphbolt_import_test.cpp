@@ -95,6 +95,8 @@ TEST_F(Graphbolt, TypesMayBeLeftOutWhereThereIsOne) {
 graph:
   nodes: [{num: 4}]
   edges: [{type: null, format: csv, path: cites.csv}]
+  feature_data: null
+feature_data:
 tasks:
   - train_set: [{data: [{name: seeds, format: numpy, path: train.npy}]}]
   - name: links
@@ -159,6 +161,78 @@ TEST_F(Graphbolt, YamlThatGrowsOrNestsWithoutEndIsRefused) {
   EXPECT_ERROR(import(), Errc::invalid_argument, "expected YAML");
   yaml_ = "a: &a [*a]";
   EXPECT_ERROR(import(), Errc::invalid_argument, "expected YAML");
+}
+
+class GraphboltEdgeColumns : public Graphbolt {
+ protected:
+  void SetUp() override {
+    Graphbolt::SetUp();
+    write_all(in_ / "cites_w.csv", "0.5\n0\n2e1\n");
+    save_npy<std::int32_t>(in_ / "cites_t.npy", {3}, {9, -4, 9});
+    save_npy<std::int64_t>(in_ / "writes_t.npy", {2, 1}, {8, 7});
+    replace(
+        "tasks:",
+        R"(  - {domain: edge, type: "paper:cites:paper", name: w, format: csv, path: cites_w.csv}
+  - {domain: edge, type: "author:writes:paper", name: t, format: numpy, path: writes_t.npy}
+tasks:)");
+    replace("feature_data:", R"(  feature_data:
+    - {domain: edge, type: "paper:cites:paper", name: t, format: numpy, path: cites_t.npy}
+    - {domain: node, type: paper, name: t, format: numpy, path: none.npy}
+feature_data:)");
+  }
+  static GraphboltOptions named(std::optional<std::string> weights,
+                                std::optional<std::string> times) {
+    return {.columns = {std::move(weights), std::move(times)}};
+  }
+};
+
+TEST_F(GraphboltEdgeColumns, NamedArraysOfBothListsLieBesideTheEdges) {
+  ASSERT_OK_AND_ASSIGN(const auto graph, opened(import(named("w", "t"))));
+
+  EXPECT_EQ(edges_with_values(graph, 0),
+            (std::vector<std::string>{"0>1 0.5 9", "2>1 0 -4", "3>0 20 9"}));
+  EXPECT_EQ(edges_with_values(graph, 1), (std::vector<std::string>{"0>3 8", "1>2 7"}));
+  EXPECT_TRUE(graph.info().edge_types[1].features);
+  EXPECT_EQ(left_out_, (std::vector<std::string>{"graph/feature_data t of node",
+                                                 "feature_data year of node"}));
+}
+
+TEST_F(GraphboltEdgeColumns, NothingIsTakenThatWasNotNamed) {
+  ASSERT_OK_AND_ASSIGN(const auto graph, opened(import()));
+
+  EXPECT_EQ(edges_with_values(graph, 0), (std::vector<std::string>{"0>1", "2>1", "3>0"}));
+  EXPECT_EQ(left_out_,
+            (std::vector<std::string>{"graph/feature_data t of edge",
+                                      "graph/feature_data t of node", "feature_data year of node",
+                                      "feature_data w of edge", "feature_data t of edge"}));
+}
+
+TEST_F(GraphboltEdgeColumns, TheDefaultFeaturesCanBeWeightsInstead) {
+  ASSERT_OK_AND_ASSIGN(const auto graph, opened(import(named("feat", {}))));
+  EXPECT_FALSE(graph.info().edge_types[1].features);
+  EXPECT_EQ(edges_with_values(graph, 1), (std::vector<std::string>{"0>3 5", "1>2 6"}));
+}
+
+TEST_F(GraphboltEdgeColumns, NamesAndValuesThatCannotBeAreNamed) {
+  const auto invalid = Errc::invalid_argument;
+  EXPECT_ERROR(import(named("year", {})), Errc::not_found,
+               "/feature_data: expected weights of edges named \"year\", found feat, t, w");
+  EXPECT_ERROR(import(named("x", "t")), Errc::not_found, "named \"x\"");
+  for (const std::string bad : {"nan", "inf", "1e39", "x", ""}) {
+    write_all(in_ / "cites_w.csv", "0.5\n" + bad + ",\n1\n");
+    EXPECT_ERROR(import(named("w", {})), invalid,
+                 fmt::format("cites_w.csv: line 2: expected a finite float32, got \"{}\"", bad));
+  }
+  write_all(in_ / "cites_w.csv", "0.5\n-1\n1\n");
+  EXPECT_ERROR(import(named("w", {})), invalid,
+               "cites_w.csv: row 1: expected a weight of 0 or more, got -1");
+  write_all(in_ / "cites_w.csv", "0.5\n");
+  EXPECT_ERROR(import(named("w", {})), invalid,
+               "cites_w.csv: expected a row for each edge of type cites, got 1 rows for 3 edges");
+  replace("name: w,", "name: t,");
+  EXPECT_ERROR(import(named({}, "t")), invalid,
+               "cites_w.csv: expected times of edge type cites once, got a second array");
+  EXPECT_FALSE(std::filesystem::exists(out_));
 }
 
 }  // namespace

@@ -1,16 +1,39 @@
 #pragma once
 /// \file import_fixture.hpp
-/// A folder to import, the store that comes of it, and what the importer said it left out.
+/// A folder to import, the store that comes of it with its edges as text, and what the importer said
+/// it left out.
 #include "runtime/data/import_options.hpp"
 #include "runtime/graph/store.hpp"
 #include "tests/runtime/graph/store_fixture.hpp"
 #include "tests/support/expect.hpp"
 
 #include <filesystem>
+#include <fmt/format.h>
+#include <map>
 #include <string>
 #include <vector>
 
 namespace troupe::testing {
+
+/// Edges of a type by edge id: "source>destination", then weight and time where it has them.
+inline std::vector<std::string> edges_with_values(const GraphStore& store, std::size_t type = 0) {
+  const auto& lists = store.graph()->edges[type].in;
+  const auto& info = store.info().edge_types[type];
+  std::map<std::uint64_t, std::string> by_id;
+  for (std::uint64_t node = 0; node + 1 < lists.offsets.size(); ++node) {
+    for (auto i = lists.offsets[node]; i < lists.offsets[node + 1]; ++i) {
+      by_id[lists.edge_ids[i]] =
+          fmt::format("{}>{}{}{}", raw(lists.neighbours[i]), node,
+                      info.has_weights ? fmt::format(" {}", lists.weights[i]) : "",
+                      info.has_times ? fmt::format(" {}", lists.times[i]) : "");
+    }
+  }
+  std::vector<std::string> list;
+  for (const auto& [id, text] : by_id) {
+    list.push_back(text);
+  }
+  return list;
+}
 
 /// Tests write what they are about below `in_`, and import it to `out_` by a function of their own.
 class ImportTest : public ::testing::Test {

@@ -54,9 +54,9 @@ class Ogb : public ImportTest {
   }
   void raw(const std::string& name, const std::string& text) { gz("raw/" + name, text); }
 
-  Result<GraphInfo> import() {
-    ImportOptions options;
-    begin(options);
+  Result<GraphInfo> import(EdgeColumnNames columns = {}) {
+    OgbOptions options{.columns = std::move(columns)};
+    begin(options.import);
     ComputePool pool(2);
     return import_ogb(in_, out_, options, pool);
   }
@@ -201,6 +201,53 @@ TEST_F(Ogb, MissingAndDamagedFilesAreErrors) {
   raw("triplet-type-list", "author,writes,book\n");
   EXPECT_ERROR(import(), Errc::invalid_argument, "expected the name of a node type");
   EXPECT_FALSE(std::filesystem::exists(out_));
+}
+
+TEST_F(Ogb, AdditionalEdgeFilesCanBeWeightsAndTimes) {
+  raw("edge_weight", "2\n1\n4\n");
+  raw("edge_year", "2011\n2009\n2010\n");
+  ASSERT_OK_AND_ASSIGN(const auto graph, opened(import({"edge_weight", "edge_year"})));
+
+  EXPECT_EQ(edges_with_values(graph),
+            (std::vector<std::string>{"0>1 2 2011", "2>1 1 2009", "3>0 4 2010"}));
+  EXPECT_EQ(left_out_, (std::vector<std::string>{"raw/node_year.csv.gz"}));
+  ASSERT_OK(import());
+  EXPECT_EQ(left_out_, (std::vector<std::string>{"raw/edge_weight.csv.gz", "raw/edge_year.csv.gz",
+                                                 "raw/node_year.csv.gz"}));
+}
+
+TEST_F(Ogb, OnlyCsvFilesThatAreThereCountAsArraysOfEdges) {
+  write_all(in_ / "raw/edge-feat", "1\n");
+  write_all(in_ / "raw/edge_weight.txt", "1\n");
+  write_all(in_ / "raw/edge.weight.csv", "1\n");
+  std::filesystem::create_symlink("nothing", in_ / "raw/edge-feat.csv");
+  write_all(in_ / "raw/edge_year.csv", "1\n2\n3\n");
+  EXPECT_OK(import());
+  EXPECT_ERROR(import({"edge_weight", {}}), Errc::not_found,
+               "raw: expected weights of edges named \"edge_weight\", found edge_year");
+}
+
+TEST_F(Ogb, EdgeFeaturesOfOneColumnCanBeWeights) {
+  raw("edge-feat", "0.5\n1\n4\n");
+  ASSERT_OK_AND_ASSIGN(const auto graph, opened(import({"edge-feat", {}})));
+  EXPECT_FALSE(graph.info().edge_types[0].features);
+  EXPECT_EQ(edges_with_values(graph), (std::vector<std::string>{"0>1 0.5", "2>1 1", "3>0 4"}));
+
+  raw("edge-feat", "0.5,1\n1,1\n4,1\n");
+  EXPECT_ERROR(import({"edge-feat", {}}), Errc::invalid_argument,
+               "raw/edge-feat.csv.gz: expected one number per edge, got 2 columns");
+}
+
+TEST_F(Ogb, RelationsThatHaveTheFileHaveTheTimes) {
+  write_heterogeneous();
+  ASSERT_OK_AND_ASSIGN(const auto graph, opened(import({{}, "edge_reltype"})));
+  EXPECT_EQ(edges_with_values(graph, 0), (std::vector<std::string>{"0>2 0", "1>0 0"}));
+  EXPECT_EQ(edges_with_values(graph, 1), (std::vector<std::string>{"0>1"}));
+  EXPECT_TRUE(graph.info().edge_types[1].features);
+
+  EXPECT_ERROR(import({"edge_weight", {}}), Errc::not_found,
+               "raw: expected weights of edges named \"edge_weight\", found edge-feat, "
+               "edge_reltype");
 }
 
 }  // namespace
