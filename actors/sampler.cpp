@@ -66,12 +66,20 @@ Result<Options> options_of(const HostContext& host, const SampleBatch& request) 
   return options;
 }
 
-Status check_seeds(const HostContext& host, const SampleBatch& request) {
+Status check_seeds(const HostContext& host, const SampleBatch& request,
+                   const SampleOptions& sample) {
   const auto types = host.graph->node_types.size();
   if (raw(request.seed_type) >= types) {
     return Error(Errc::invalid_argument,
                  fmt::format("seeds of batch {}: expected a node type below {}, found {}",
                              request.key.number, types, raw(request.seed_type)));
+  }
+  const auto times = request.times.size();
+  if (times != 0 && (times != request.seeds.size() || !sample.time)) {
+    return Error(
+        Errc::invalid_argument,
+        fmt::format("seeds of batch {}: expected {} times, found {}", request.key.number,
+                    sample.time ? fmt::format("{} or no", request.seeds.size()) : "no", times));
   }
   for (const NodeId seed : request.seeds) {
     if (!host.book->contains(request.seed_type, seed)) {
@@ -108,13 +116,13 @@ std::shared_ptr<const Halos> halos_for(Sampler* self, const SampleOptions& optio
 void begin(Sampler* self, const Ref<SampleBatch>& request) {
   auto promise = self->make_response_promise();
   auto& state = self->state;
-  if (const auto seeds = check_seeds(*state.host, *request); !seeds) {
-    promise.deliver(to_caf(seeds.error()));
-    return;
-  }
   auto options = options_of(*state.host, *request);
   if (!options) {
     promise.deliver(to_caf(options.error()));
+    return;
+  }
+  if (const auto seeds = check_seeds(*state.host, *request, *options->sample); !seeds) {
+    promise.deliver(to_caf(seeds.error()));
     return;
   }
   SamplingInputs inputs{
@@ -127,10 +135,10 @@ void begin(Sampler* self, const Ref<SampleBatch>& request) {
       .on_hop = state.host->on_hop,
       .trace = state.trace,
       .flow = request->flow};
-  state.batches->begin(
-      std::move(promise),
-      SamplingWork(std::move(inputs), request->key, request->seed_type, request->seeds),
-      {std::move(options->collect), request->flow});
+  state.batches->begin(std::move(promise),
+                       SamplingWork(std::move(inputs), request->key, request->seed_type,
+                                    request->seeds, request->times),
+                       {std::move(options->collect), request->flow});
 }
 
 caf::behavior sampler(Sampler* self, std::shared_ptr<const HostContext> host, caf::actor collector,

@@ -38,8 +38,8 @@ void print_outcome(const Report& report, const Job& job) {
     if (scores) {
       std::printf("%s %s %s (%llu nodes, %s, parameters of epoch %u)\n", role,
                   job.eval.metric.c_str(), score_text(scores->by_name(job.eval.metric)).c_str(),
-                  static_cast<unsigned long long>(scores->labelled), "exact",
-                  record.best_epoch.value_or(0) + 1);
+                  static_cast<unsigned long long>(scores->labelled),
+                  job.sample.time.at ? "sampled" : "exact", record.best_epoch.value_or(0) + 1);
     }
   };
   show("valid", record.valid);

@@ -35,6 +35,9 @@ struct NeighborRequest {
   std::uint32_t epoch = 0;
   std::uint64_t number = 0;
   bool with_rows = false;  ///< features, original ids and labels as well
+  /// [nodes] Only edges before a node's time are taken along types with times, as `sample.time` of the job
+  /// says; each node has a tree of its own. Empty: `sample.time.at`, if the job has it.
+  std::vector<std::int64_t> times{};
 };
 
 /// What the graph knows of some nodes, in the order asked for.
@@ -121,7 +124,8 @@ class Session {
   // ---- the graph, at any time ----
 
   /// Samples the neighbourhood of nodes.
-  /// \errors invalid_argument: a node that is not there, a fanout below -1, no or over 255 hops
+  /// \errors invalid_argument: a node that is not there, a fanout below -1, no or over 255 hops, times of
+  ///   other than all nodes; failed_precondition: times, and no edges with times
   Result<std::shared_ptr<const Batch>> sample_neighbors(const NeighborRequest& request);
   /// Reads features and labels of nodes, wherever they are kept.
   /// \param nodes  global ids; duplicates allowed

@@ -99,6 +99,27 @@ Result<Matrix> Session::read_rows(std::uint32_t tensor, std::span<const NodeId> 
   return state_->read_tensor({tensor, node_type}, nodes);
 }
 
+namespace {
+
+Status check_times(const NeighborRequest& request, const GraphInfo& graph) {
+  if (request.times.empty()) {
+    return ok_status();
+  }
+  if (request.times.size() != request.nodes.size()) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("sample_neighbors: expected {} times or none, got {}",
+                             request.nodes.size(), request.times.size()));
+  }
+  if (std::ranges::none_of(graph.edge_types, &EdgeTypeInfo::has_times)) {
+    return Error(Errc::failed_precondition,
+                 "sample_neighbors: expected a graph with times of edges, found none\n"
+                 "try: import the graph with times");
+  }
+  return ok_status();
+}
+
+}  // namespace
+
 Result<std::shared_ptr<const Batch>> Session::sample_neighbors(const NeighborRequest& request) {
   auto& s = *state_;
   TROUPE_RETURN_IF_ERROR(s.check_nodes(request.nodes, request.node_type));
@@ -111,11 +132,17 @@ Result<std::shared_ptr<const Batch>> Session::sample_neighbors(const NeighborReq
                              max_hops, request.fanout.size(), request.epoch));
   }
   const auto& graph = *s.place.host->graph;
+  TROUPE_RETURN_IF_ERROR(check_times(request, graph));
   SampleBatch message;
   message.key = {Purpose::evaluate, request.epoch, request.number};
   message.seed_type = request.node_type;
   message.seeds = request.nodes;
+  message.times = request.times;
   auto sample = *s.place.options.sample;
+  if (!request.times.empty() && !sample.time) {
+    sample.time.emplace();
+    sample.disjoint = true;
+  }
   sample.fanout.clear();
   for (const auto fanout : request.fanout) {
     sample.fanout.emplace_back(graph.edge_types.size(), fanout);

@@ -31,6 +31,7 @@ enum BatchOptions {
 
 struct SampleBatch {
   # Segment 0: the seeds, global ids of `seedWidth` bytes each, order kept, duplicates allowed.
+  # Segment 1: i64, the times of the seeds; or empty: they have none, or that of the job.
 
   key @0 :BatchKey;
   # Set by the trainer: names the batch; all draws follow from it.

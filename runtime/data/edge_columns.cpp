@@ -61,7 +61,8 @@ Result<EdgeColumns> EdgeColumns::read(const Edges& type, const std::filesystem::
   EdgeColumns columns(type.name);
   if (type.weights) {
     TROUPE_ASSIGN_OR_RETURN(auto scratch, ScratchFile::create(folder));
-    auto& column = columns.weights_.emplace(type.weights->file(), std::move(scratch));
+    auto& column =
+        columns.weights_.emplace(Column<float>{type.weights->file(), std::move(scratch)});
     TROUPE_RETURN_IF_ERROR(
         type.weights->read_weights(executor, [&column](std::span<const float> some) {
           return column.values.append(std::as_bytes(some));
@@ -69,7 +70,8 @@ Result<EdgeColumns> EdgeColumns::read(const Edges& type, const std::filesystem::
   }
   if (type.times) {
     TROUPE_ASSIGN_OR_RETURN(auto scratch, ScratchFile::create(folder));
-    auto& column = columns.times_.emplace(type.times->file(), std::move(scratch));
+    auto& column =
+        columns.times_.emplace(Column<std::int64_t>{type.times->file(), std::move(scratch)});
     TROUPE_RETURN_IF_ERROR(
         type.times->read_times(executor, [&column](std::span<const std::int64_t> some) {
           return column.values.append(std::as_bytes(some));

@@ -27,6 +27,8 @@ struct SampleBatch {
   std::shared_ptr<const CollectOptions> collect;  ///< null after a journey
   std::uint64_t flow = 0;                         ///< the batch in the trace; 0: none
   BatchOptions options = BatchOptions::own;
+  std::vector<std::int64_t> times =
+      {};  ///< [seeds]; or empty: SampleOptions::seed_time, where read
 };
 
 struct ReadyBatch {

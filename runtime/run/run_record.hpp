@@ -47,7 +47,7 @@ struct EpochRecord {
 struct RunRecord {
   std::vector<EpochRecord> epochs;
   std::optional<std::uint32_t> best_epoch;
-  std::optional<Scores> valid;  ///< exact, with the best epoch's parameters
+  std::optional<Scores> valid;  ///< exact where that can be, with the best epoch's parameters
   std::optional<Scores> test;
   double valid_seconds =
       0;  ///< The last evaluation's, with inference for all roles; not in checkpoints

@@ -7,8 +7,12 @@
 namespace troupe {
 
 SamplingWork::SamplingWork(SamplingInputs inputs, BatchKey key, NodeTypeId seed_type,
-                           std::vector<NodeId> seeds)
-    : inputs_(std::move(inputs)), key_(key), seed_type_(seed_type), seeds_(std::move(seeds)) {}
+                           std::vector<NodeId> seeds, std::vector<std::int64_t> seed_times)
+    : inputs_(std::move(inputs)),
+      key_(key),
+      seed_type_(seed_type),
+      seeds_(std::move(seeds)),
+      seed_times_(std::move(seed_times)) {}
 
 /// The part with a question's lists if this host has it, else nullptr.
 std::shared_ptr<const Part> SamplingWork::here(const HopQuestion& question) const {
@@ -52,7 +56,7 @@ void SamplingWork::begin_hop(bool asks) {
 Result<SamplingWork::Step> SamplingWork::step(const std::vector<Arrived>& arrived) {
   if (!builder_) {
     builder_.emplace(*inputs_.graph, *inputs_.book, inputs_.options, key_, seed_type_, seeds_,
-                     *inputs_.halos, inputs_.scratch);
+                     *inputs_.halos, inputs_.scratch, seed_times_);
   }
   for (const auto& [question, reply] : arrived) {
     TROUPE_RETURN_IF_ERROR(builder_->answer(question, reply));

@@ -46,9 +46,10 @@ class SamplingWork {
   using Arrived = ArrivedReply<HopReply>;
 
   /// Nothing is computed yet.
+  /// \param seed_times  [seeds], or empty; as BatchBuilder has them
   /// \requires the seeds are in the book
-  SamplingWork(SamplingInputs inputs, BatchKey key, NodeTypeId seed_type,
-               std::vector<NodeId> seeds);
+  SamplingWork(SamplingInputs inputs, BatchKey key, NodeTypeId seed_type, std::vector<NodeId> seeds,
+               std::vector<std::int64_t> seed_times = {});
 
   /// Takes replies, samples this host's lists, and continues with the next hop as long as it needs no
   /// other host. Requests to other hosts are handed out before this host's lists are sampled.
@@ -71,6 +72,7 @@ class SamplingWork {
   BatchKey key_;
   NodeTypeId seed_type_;
   std::vector<NodeId> seeds_;
+  std::vector<std::int64_t> seed_times_;
   std::optional<BatchBuilder> builder_;
   std::vector<HopQuestion> local_;  ///< To be answered in place
   FrontierCounts frontier_;

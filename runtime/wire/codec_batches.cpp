@@ -16,7 +16,7 @@ constexpr std::uint64_t most_seed_bytes = std::uint64_t{64} << 10;
 
 Result<SampleBatch> read_sample_batch(const Frame& frame, wire::SampleBatch::Reader in) {
   const SegmentReader segments(frame, "SampleBatch");
-  TROUPE_RETURN_IF_ERROR(segments.at_most(1));
+  TROUPE_RETURN_IF_ERROR(segments.at_most(2));
   SampleBatch out;
   TROUPE_ASSIGN_OR_RETURN(out.key, read_key("SampleBatch", in.getKey()));
   out.seed_type = static_cast<NodeTypeId>(in.getSeedType());
@@ -29,6 +29,11 @@ Result<SampleBatch> read_sample_batch(const Frame& frame, wire::SampleBatch::Rea
   out.options = static_cast<BatchOptions>(options);
   TROUPE_ASSIGN_OR_RETURN(const IdList seeds, segments.ids(0, in.getSeedWidth()));
   out.seeds = unpack_ids(seeds);
+  TROUPE_ASSIGN_OR_RETURN(out.times, segments.vector<std::int64_t>(1));
+  if (!out.times.empty() && out.times.size() != out.seeds.size()) {
+    return corrupt_message("SampleBatch", fmt::format("times: expected {} or none, found {}",
+                                                      out.seeds.size(), out.times.size()));
+  }
   return out;
 }
 
@@ -143,6 +148,9 @@ void encode_by_hand(const SampleBatch& message, Frame& frame) {
     out.setFlow(message.flow);
   });
   frame.segments = {std::move(seeds.segment)};
+  if (!message.times.empty()) {
+    frame.segments.push_back(copy_segment(message.times));
+  }
 }
 
 Result<SampleBatch> decode_by_hand(const Frame& frame, ReadAs<SampleBatch>) {

@@ -189,5 +189,36 @@ TEST_F(HeterogeneousRun, SessionsReadAndSampleNodesOfAnyType) {
   EXPECT_OK(ran.status);
 }
 
+/// Venues are asked for the papers that had appeared there by different years.
+TEST_F(HeterogeneousRun, SessionsSampleNodesAsOfTimesOfTheirOwn) {
+  const Settings settings = {"cluster.hosts=2", "partition.parts=2",
+                             R"(sample.edge_data=["times"])"};
+  ASSERT_OK_AND_ASSIGN(const auto made, job(settings));
+  ASSERT_OK_AND_ASSIGN(const auto stored, prepare_store(made, [](const std::string&) {}));
+  const auto ran = run_sessions(made, stored, [](Session& session) -> Status {
+    NeighborRequest request{.nodes = {NodeId{8}, NodeId{3}, NodeId{8}, NodeId{8}},
+                            .fanout = {6},
+                            .node_type = NodeTypeId{2},
+                            .times = {1995, 2010, 3000, -5}};
+    TROUPE_ASSIGN_OR_RETURN(const auto batch, session.sample_neighbors(request));
+    const auto& sampled = *batch->sampled;
+    EXPECT_EQ(sampled.seed_index, (std::vector<std::uint32_t>{0, 1, 2, 3}));
+    EXPECT_TRUE(sampled.disjoint);
+    const auto& appears = sampled.edges[2];
+    EXPECT_EQ(appears.offsets[3] - appears.offsets[2], 6U) << "all have appeared by then";
+    EXPECT_EQ(appears.offsets[4], appears.offsets[3]) << "nothing had";
+    for (std::size_t tree = 0; tree < 4; ++tree) {
+      for (auto e = appears.offsets[tree]; e < appears.offsets[tree + 1]; ++e) {
+        EXPECT_LT(appears.times[e], request.times[tree]);
+      }
+    }
+    request.times.pop_back();
+    EXPECT_ERROR(session.sample_neighbors(request), Errc::invalid_argument,
+                 "expected 4 times or none, got 3");
+    return ok_status();
+  });
+  EXPECT_OK(ran.status);
+}
+
 }  // namespace
 }  // namespace troupe

@@ -335,10 +335,11 @@ TEST(SampleBatchCodec, OptionsStayAndAreNamed) {
   request.collect = std::make_shared<const CollectOptions>();
   request.flow = 9;
   request.options = BatchOptions::job;
+  request.times = {-1, 1LL << 62};
 
   ASSERT_OK_AND_ASSIGN(const SampleBatch back, Wire<SampleBatch>::decode(to_frame(request)));
 
-  const auto& [key, seed_type, seeds, sample, collect, flow, options] = back;
+  const auto& [key, seed_type, seeds, sample, collect, flow, options, times] = back;
   EXPECT_EQ(key, request.key);
   EXPECT_EQ(seed_type, request.seed_type);
   EXPECT_EQ(seeds, request.seeds);
@@ -346,6 +347,15 @@ TEST(SampleBatchCodec, OptionsStayAndAreNamed) {
   EXPECT_EQ(collect, nullptr);
   EXPECT_EQ(flow, 9U);
   EXPECT_EQ(options, BatchOptions::job);
+  EXPECT_EQ(times, request.times);
+}
+
+TEST(SampleBatchCodec, RefusesTimesOfOtherThanAllSeeds) {
+  SampleBatch request;
+  request.seeds = {NodeId{5}, NodeId{5}};
+  request.times = {7};
+  EXPECT_ERROR(Wire<SampleBatch>::decode(to_frame(request)), Errc::data_corruption,
+               "times: expected 2 or none, found 1");
 }
 
 TEST(SampleBatchCodec, RefusesKeysThatNoBatchHas) {
