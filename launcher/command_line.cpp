@@ -51,6 +51,7 @@ struct CommandLine {
   SimulateArguments simulate;
   RunArguments run;
   PredictArguments predict;
+  BatchesArguments batches;
   SubmitArguments submit;
   CopyArguments copy;
   JoinArguments join;
@@ -98,6 +99,24 @@ void add_predict(CLI::App& app, PredictArguments& arguments, std::optional<ExitC
       "Example: troupe predict examples/quickstart.json --model "
       "runs/quickstart/model.safetensors --nodes test");
   predict->callback([&] { result = predict_command(arguments); });
+}
+
+void add_batches(CLI::App& app, BatchesArguments& arguments, std::optional<ExitCode>& result) {
+  auto* batches =
+      app.add_subcommand("batches", "write the batches that a job trains on as .npy files");
+  add_job(*batches, arguments.job);
+  batches
+      ->add_option("--epoch", arguments.epoch,
+                   "training epoch, from 1; may be past the job's last one")
+      ->check(CLI::Range(1U, 0x7FFFFFFFU))
+      ->capture_default_str();
+  batches->add_option("--count", arguments.count, "the first so many batches; all if not given")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000'000}));
+  batches->add_option("-o,--out", arguments.out, "folder to make")->required()->type_name("DIR");
+  batches->footer(
+      "Writes a folder per batch and batches.json (docs/outputs.md). Trains nothing.\n"
+      "Example: troupe batches examples/quickstart.json --epoch 1 --count 2 --out /tmp/batches");
+  batches->callback([&] { result = batches_command(arguments); });
 }
 
 /// Commands that processes of a run are started with; not for people.
@@ -247,6 +266,7 @@ void add_commands(CLI::App& app, CommandLine& line, std::optional<ExitCode>& res
   add_copy(app, line, result);
   add_join(app, line, result);
   add_predict(app, line.predict, result);
+  add_batches(app, line.batches, result);
 
   auto* check = app.add_subcommand("check", "print what a job will do and need; run nothing");
   add_job(*check, line.check.job);

@@ -71,6 +71,16 @@ struct PredictArguments {
 };
 /// Writes what a model makes of some nodes, by exact inference on the job's cluster.
 ExitCode predict_command(const PredictArguments& arguments);
+
+struct BatchesArguments {
+  JobArguments job;
+  std::uint32_t epoch = 1;             ///< from 1
+  std::optional<std::uint64_t> count;  ///< the first so many; nothing: all of the epoch
+  std::filesystem::path out;           ///< folder to make
+};
+/// Writes training batches as .npy files, without training (docs/outputs.md).
+ExitCode batches_command(const BatchesArguments& arguments);
+
 /// Becomes the user's program, which runs the job by run_ranks (launcher/session.hpp); returns only if
 /// that fails.
 ExitCode run_program(const RunArguments& arguments, const std::vector<std::string>& program);

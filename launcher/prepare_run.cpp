@@ -37,14 +37,14 @@ OutputRequest output_request(const Job& job, const RunArguments& arguments) {
           .overwrite = arguments.overwrite};
 }
 
-ExitCode prepare_run(const JobArguments& arguments, const Say& say,
-                     std::optional<PreparedRun>& run) {
+ExitCode prepare_run(const JobArguments& arguments, const Say& say, std::optional<PreparedRun>& run,
+                     JobTrainer trainer) {
   auto job = read_job_or_print(arguments);
   if (!job) {
     return ExitCode::usage;
   }
   const EndAtSignal end_at_signal;
-  const auto code = prepare_data(*std::move(job), say, JobTrainer::built_in, run);
+  const auto code = prepare_data(*std::move(job), say, trainer, run);
   if (!run) {
     return code;
   }

@@ -23,8 +23,8 @@ struct PreparedRun {
 /// commands that write no run.
 /// \param run  filled in if all went well; else the problems were printed to standard error
 /// \returns the exit code of what went wrong
-ExitCode prepare_run(const JobArguments& arguments, const Say& say,
-                     std::optional<PreparedRun>& run);
+ExitCode prepare_run(const JobArguments& arguments, const Say& say, std::optional<PreparedRun>& run,
+                     JobTrainer trainer = JobTrainer::built_in);
 
 /// The same for a run, simulated or on the hosts that the job, or Slurm's allocation, names: chooses
 /// and locks the output folder first, and clears it of an earlier run last.

@@ -60,6 +60,17 @@ int rename_to_free_name(const fs::path& from, const fs::path& to) {
   return errno;
 }
 
+/// Moves a directory away from the threads that write into it, so that none adds files while they are
+/// removed; then removes it. A name of as many letters, so that the next process finds what is left.
+void remove_folder_in_use(const fs::path& path) {
+  auto aside = path.string();
+  aside.replace(aside.size() - suffix.size(), suffix.size(), suffix.size(), '0');
+  if (rename_to_free_name(path, aside) == 0) {
+    remove_folder(aside);
+  }
+  remove_folder(path);
+}
+
 bool take_lock(const OpenFile& file) {
   return file.fd() >= 0 && ::flock(file.fd(), LOCK_EX | LOCK_NB) == 0;
 }
@@ -180,7 +191,7 @@ void remove_staged_directories() {
   constexpr int tries = 10;  // other threads may still add files
   registry().mutex.lock();   // for good
   for (int i = 0; i < tries; ++i) {
-    std::ranges::for_each(registry().paths, remove_folder);
+    std::ranges::for_each(registry().paths, remove_folder_in_use);
   }
 }
 

@@ -330,8 +330,8 @@ TEST_F(Program, HelpHasAnExampleEverywhereAndTheExitCodes) {
   const auto help = troupe({"--help"});
   EXPECT_EQ(help.exit_code, 0);
   EXPECT_NE(help.out.find("130 interrupted"), std::string::npos);
-  for (const char* name :
-       {"run", "predict", "check", "import", "partition", "add-features", "hotness", "inspect"}) {
+  for (const char* name : {"run", "predict", "batches", "check", "import", "partition",
+                           "add-features", "hotness", "inspect"}) {
     const auto one = troupe({name, "--help"});
     EXPECT_EQ(one.exit_code, 0) << name;
     EXPECT_NE(one.out.find(std::string("Example: troupe ") + name), std::string::npos) << one.out;

@@ -1,0 +1,226 @@
+#include "launcher/batch_files.hpp"
+
+#include "launcher/version.hpp"
+#include "runtime/base/files.hpp"
+#include "runtime/base/json_text.hpp"
+#include "runtime/graph/npy.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <fmt/format.h>
+#include <mutex>
+#include <type_traits>
+
+namespace troupe {
+namespace {
+
+namespace fs = std::filesystem;
+using OrderedJson = nlohmann::ordered_json;
+using Shape = std::vector<std::uint64_t>;
+
+constexpr const char* layout_text =
+    "edges of type E: sources[offsets[r]:offsets[r+1]] are the places, among the nodes of E's "
+    "source side, of the neighbors drawn for row r; rows of hop h are row_begin[h]:row_begin[h+1]";
+
+/// Element type of a file. Ids are below 2^48 and signed, as PyTorch has no arithmetic on u64.
+template <class T>
+constexpr NpyType file_type() {
+  if constexpr (std::is_enum_v<T>) {
+    return {'i', sizeof(T)};
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return {'f', sizeof(T)};
+  } else {
+    return {std::is_signed_v<T> ? 'i' : 'u', sizeof(T)};
+  }
+}
+
+template <class T>
+Status write_array(const fs::path& file, std::span<const T> values, Shape shape) {
+  const auto header = npy_header(file_type<T>(), shape);
+  const std::array pieces{std::as_bytes(std::span(header)), std::as_bytes(values)};
+  return write_new_file(file, pieces);
+}
+template <class T>
+Status write_array(const fs::path& file, const std::vector<T>& values) {
+  return write_array(file, std::span<const T>(values), {values.size()});
+}
+Status write_rows(const fs::path& file, ConstMatrix rows, std::uint64_t cols) {
+  return write_array(file, rows.flat(), {rows.rows, cols});
+}
+
+/// Makes a folder, not its parents: one that was removed at a signal must not come back.
+Status make_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directory(folder, error);
+  return error ? Status(file_error(folder, "cannot create the directory", error.value()))
+               : ok_status();
+}
+
+Status write_seeds(const fs::path& folder, const Batch& batch) {
+  const auto& sampled = *batch.sampled;
+  const auto& originals = batch.rows[raw(sampled.seed_type)].original_ids;
+  std::vector<OriginalId> seeds;
+  std::ranges::transform(sampled.seed_index, std::back_inserter(seeds),
+                         [&](std::uint32_t place) { return originals[place]; });
+  TROUPE_RETURN_IF_ERROR(write_array(folder / "seeds.npy", seeds));
+  TROUPE_RETURN_IF_ERROR(write_array(folder / "seed_index.npy", sampled.seed_index));
+  if (!batch.labels.empty()) {
+    TROUPE_RETURN_IF_ERROR(write_array(folder / "labels.npy", batch.labels));
+  }
+  if (batch.targets.cols() > 0) {
+    return write_rows(folder / "targets.npy", batch.targets.view(), batch.targets.cols());
+  }
+  return ok_status();
+}
+
+Status write_nodes(const fs::path& folder, const Batch& batch, NodeTypeId id,
+                   const NodeTypeInfo& type) {
+  const auto& nodes = batch.sampled->nodes[raw(id)];
+  const auto& rows = batch.rows[raw(id)];
+  TROUPE_RETURN_IF_ERROR(make_folder(folder));
+  TROUPE_RETURN_IF_ERROR(write_array(folder / "ids.npy", rows.original_ids));
+  TROUPE_RETURN_IF_ERROR(write_array(folder / "hop_end.npy", nodes.hop_end));
+  if (batch.sampled->disjoint) {
+    TROUPE_RETURN_IF_ERROR(write_array(folder / "trees.npy", nodes.trees));
+  }
+  if (type.features) {
+    return write_rows(folder / "features.npy", rows.features.view(), type.features->cols);
+  }
+  return ok_status();
+}
+
+Status write_edges(const fs::path& folder, const BatchEdges& edges, EdgeData data) {
+  TROUPE_RETURN_IF_ERROR(make_folder(folder));
+  TROUPE_RETURN_IF_ERROR(write_array(folder / "row_begin.npy", edges.row_begin));
+  TROUPE_RETURN_IF_ERROR(write_array(folder / "offsets.npy", edges.offsets));
+  TROUPE_RETURN_IF_ERROR(write_array(folder / "sources.npy", edges.sources));
+  if (data.edge_ids) {
+    TROUPE_RETURN_IF_ERROR(write_array(folder / "edge_ids.npy", edges.edge_ids));
+  }
+  if (data.weights) {
+    TROUPE_RETURN_IF_ERROR(write_array(folder / "weights.npy", edges.weights));
+  }
+  return data.times ? write_array(folder / "times.npy", edges.times) : ok_status();
+}
+
+/// The first error of tasks that run side by side, by batch; no batch after it is begun.
+class FirstError {
+ public:
+  bool failed() const { return failed_; }
+  void add(std::uint64_t number, const Error& error) {
+    const std::lock_guard guard(mutex_);
+    if (!failed_ || number < number_) {
+      number_ = number;
+      status_ = error;
+      failed_ = true;
+    }
+  }
+  Status take() && { return std::move(status_); }
+
+ private:
+  std::mutex mutex_;
+  std::atomic<bool> failed_ = false;
+  std::uint64_t number_ = 0;
+  Status status_ = ok_status();
+};
+
+OrderedJson types_json(const BatchSource& source) {
+  const auto& graph = source.graph();
+  OrderedJson nodes = OrderedJson::array();
+  for (const auto& type : graph.node_types) {
+    nodes.push_back({{"name", type.name}, {"features", type.features ? type.features->cols : 0}});
+  }
+  const bool in = source.options().dir == EdgeDir::in;
+  OrderedJson edges = OrderedJson::array();
+  for (const auto& type : graph.edge_types) {
+    const auto& from = graph.node_types[raw(type.source)].name;
+    const auto& to = graph.node_types[raw(type.destination)].name;
+    edges.push_back(
+        {{"name", type.name}, {"rows_of", in ? to : from}, {"sources_of", in ? from : to}});
+  }
+  return {{"node_types", std::move(nodes)}, {"edge_types", std::move(edges)}};
+}
+
+OrderedJson digest_json(const Digest& digest, DigestMode mode) {
+  return mode == DigestMode::off ? OrderedJson() : OrderedJson(to_string(digest));
+}
+
+}  // namespace
+
+std::string batch_folder(std::uint64_t number) {
+  return fmt::format("batch-{}", number);
+}
+
+Status write_batch(const fs::path& folder, const Batch& batch, const GraphInfo& graph,
+                   EdgeData edge_data) {
+  TROUPE_RETURN_IF_ERROR(make_folder(folder));
+  TROUPE_RETURN_IF_ERROR(write_seeds(folder, batch));
+  for (std::size_t t = 0; t < graph.node_types.size(); ++t) {
+    const auto& type = graph.node_types[t];
+    TROUPE_RETURN_IF_ERROR(
+        write_nodes(folder / ("nodes-" + type.name), batch, static_cast<NodeTypeId>(t), type));
+  }
+  for (std::size_t t = 0; t < graph.edge_types.size(); ++t) {
+    const auto& type = graph.edge_types[t];
+    TROUPE_RETURN_IF_ERROR(write_edges(folder / ("edges-" + type.name), batch.sampled->edges[t],
+                                       edge_data & edge_data_of(type)));
+  }
+  return ok_status();
+}
+
+Result<std::vector<WrittenBatch>> write_batches(const fs::path& folder, const BatchSource& source,
+                                                const BatchesRequest& request, Executor& executor) {
+  std::vector<WrittenBatch> written(request.count);
+  FirstError error;
+  const auto write_one = [&](std::uint64_t number) -> Status {
+    TROUPE_ASSIGN_OR_RETURN(const auto batch, source.batch(request.epoch, number));
+    const auto& sampled = *batch.sampled;
+    written[number] = {sampled.seed_index.size(), sampled.num_nodes(), sampled.num_edges(),
+                       digest_batch(batch, request.digest)};
+    return write_batch(folder / batch_folder(number), batch, source.graph(),
+                       source.options().edge_data);
+  };
+  executor.parallel_for(request.count, [&](std::size_t number) {
+    const auto done = error.failed() ? ok_status() : write_one(number);
+    if (!done) {
+      error.add(number, done.error());
+    }
+  });
+  TROUPE_RETURN_IF_ERROR(std::move(error).take());
+  return written;
+}
+
+Digest digest_of_batches(const std::vector<WrittenBatch>& batches) {
+  Digest running;
+  for (const auto& batch : batches) {
+    running = chain(running, batch.digest);
+  }
+  return running;
+}
+
+std::string batches_json(const Job& job, const BatchSource& source, const BatchesRequest& request,
+                         const std::vector<WrittenBatch>& batches) {
+  OrderedJson json{{"epoch", request.epoch + std::uint64_t{1}},
+                   {"count", batches.size()},
+                   {"batches_per_epoch", source.num_batches()},
+                   {"digest", digest_json(digest_of_batches(batches), request.digest)},
+                   {"sampling_version", sampling_version},
+                   {"layout", layout_text}};
+  json.update(types_json(source));
+  auto& list = json["batches"] = OrderedJson::array();
+  for (std::size_t number = 0; number < batches.size(); ++number) {
+    const auto& batch = batches[number];
+    list.push_back({{"number", number},
+                    {"seeds", batch.seeds},
+                    {"nodes", batch.nodes},
+                    {"edges", batch.edges},
+                    {"digest", digest_json(batch.digest, request.digest)}});
+  }
+  json["job"] = json_of_text(job.json);
+  return text_of_json(json, {.indent = 2}) + "\n";
+}
+
+}  // namespace troupe
