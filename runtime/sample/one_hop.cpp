@@ -227,6 +227,7 @@ class SectionSampler {
       }
       std::array<std::uint64_t, group_nodes> begins{};
       std::array<Stretch, group_nodes> stretches{};
+      search_times(first, nodes);
       for (std::size_t i = 0; i < nodes.size(); ++i) {
         const std::uint64_t skipped = first + i == 0 ? section_.first_position : 0;
         TROUPE_ASSIGN_OR_RETURN(const List list, list_of(first + i, skipped));
@@ -295,7 +296,7 @@ class SectionSampler {
     }
     const std::uint64_t row = rows_.row(node);
     const std::uint64_t degree = rows_.lists.degree(row);
-    const auto allowed = stretch_of(at, rows_.lists.offsets[row], degree);
+    const auto allowed = limited() ? search_.allowed(at % group_nodes) : AllowedEntries{0, degree};
     const std::uint64_t entries = allowed.end - allowed.begin;
     if (skipped > entries) {
       return refused(
@@ -310,12 +311,24 @@ class SectionSampler {
                 static_cast<std::uint32_t>(entries - skipped)};
   }
 
-  /// What of a list a node may take. Edges without times are not limited.
-  AllowedEntries stretch_of(std::size_t at, std::uint64_t begin, std::uint64_t degree) const {
-    if (times_.empty() || rows_.lists.times.empty()) {
-      return {0, degree};
+  /// Edges without times are not.
+  bool limited() const { return !times_.empty() && !rows_.lists.times.empty(); }
+
+  /// Finds out what of their lists the nodes of a group may take.
+  void search_times(std::size_t first, std::span<const NodeId> nodes) {
+    if (!limited()) {
+      return;
     }
-    return allowed_entries(rows_.lists.times.subspan(begin, degree), times_[at], time_rule_);
+    search_.clear();
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      std::span<const std::int64_t> times;  // none of a node that list_of() refuses
+      if (rows_.has(nodes[i])) {
+        const std::uint64_t row = rows_.row(nodes[i]);
+        times = rows_.lists.times.subspan(rows_.lists.offsets[row], rows_.lists.degree(row));
+      }
+      search_.add(times, times_[first + i], time_rule_);
+    }
+    search_.search();
   }
 
   void plan_group(std::span<Stretch> group) const {
@@ -436,6 +449,7 @@ class SectionSampler {
   bool needs_weights_ = false;
   bool needs_times_ = false;
   std::unique_ptr<Choice> choice_;  ///< Null: all entries are taken
+  StretchSearch search_;            ///< Of the group that is planned
   SectionPlan plan_;
   std::vector<std::uint32_t> positions_;  ///< Of one group, row after row
 };
