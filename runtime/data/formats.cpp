@@ -36,6 +36,11 @@ EdgeColumnNames columns_of(const FormatOptions& more) {
   return {more.weights, more.times};
 }
 
+Result<GraphInfo> make_ogb(const ImportRequest& request, Executor& executor) {
+  return import_ogb(request.sources.front(), request.store,
+                    {request.import, columns_of(request.more)}, executor);
+}
+
 std::vector<ImportFormat> format_rows() {
   return {
       {.name = "npy",
@@ -68,11 +73,7 @@ std::vector<ImportFormat> format_rows() {
        .source = "a folder with raw/ and split/, as OGB's node-property data sets are downloaded",
        .help = "one node and edge type, or those of triplet-type-list.csv.gz",
        .options = {"weights", "times"},
-       .make =
-           [](const ImportRequest& request, Executor& executor) {
-             return import_ogb(request.sources.front(), request.store,
-                               {request.import, columns_of(request.more)}, executor);
-           }},
+       .make = make_ogb},
       {.name = "dgl",
        .source = "a folder with metadata.json, DGL's chunked format",
        .help = "any node and edge types",

@@ -165,7 +165,8 @@ class OgbDirectory {
       auto name = file.substr(0, file.find('.'));
       const bool is_csv = file == name + ".csv.gz" || file == name + ".csv";
       const bool is_array = name == "edge-feat" || name.starts_with("edge_");
-      if (is_csv && is_array && source_.has(folder + '/' + file)) {  // not so: a link to nothing
+      if (is_csv && is_array &&
+          source_.has(fmt::format("{}/{}", folder, file))) {  // not so: a link to nothing
         names.insert(std::move(name));
       }
     }
@@ -186,10 +187,10 @@ class OgbDirectory {
                                                          *graph_.nodes[edges.destination].count}));
     for (const auto& array : edge_arrays(folder)) {
       if (columns_.wants(array)) {
-        TROUPE_RETURN_IF_ERROR(
-            columns_.take(array, edges, [&] { return open(find(folder + '/' + array)); }));
+        TROUPE_RETURN_IF_ERROR(columns_.take(
+            array, edges, [&] { return open(find(fmt::format("{}/{}", folder, array))); }));
       } else if (array == "edge-feat") {
-        TROUPE_ASSIGN_OR_RETURN(auto table, open(find(folder + '/' + array)));
+        TROUPE_ASSIGN_OR_RETURN(auto table, open(find(fmt::format("{}/{}", folder, array))));
         TROUPE_ASSIGN_OR_RETURN(edges.features, features_of(std::move(table)));
       }
     }

@@ -246,6 +246,16 @@ void check_time(const Job& job, ProblemList& problems) {
   }
 }
 
+void check_sampling(const Job& job, ProblemList& problems) {
+  const auto good = [&](const char* pointer) { return !problems.has(pointer); };
+  if (good("/sample/cache/budget")) {
+    check_lists_cache(job, problems);
+  }
+  if (good("/sample/choice") && good("/sample/time/at") && good("/sample/time/window")) {
+    check_time(job, problems);
+  }
+}
+
 void check_listed_processes(const Job& job, ProblemList& problems) {
   const auto& cluster = job.cluster;
   const bool listed = cluster.placement == "explicit";
@@ -317,12 +327,7 @@ void check_seed_order(const Job& job, ProblemList& problems) {
 
 void check_between_keys(const Job& job, ProblemList& problems) {
   const auto good = [&](const char* pointer) { return !problems.has(pointer); };
-  if (good("/sample/cache/budget")) {
-    check_lists_cache(job, problems);
-  }
-  if (good("/sample/choice") && good("/sample/time/at") && good("/sample/time/window")) {
-    check_time(job, problems);
-  }
+  check_sampling(job, problems);
   if (good("/features/cache/policy") && good("/features/cache/budget") &&
       good("/features/cache/ratio")) {
     check_cache(job, problems);

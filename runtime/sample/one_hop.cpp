@@ -311,7 +311,7 @@ class SectionSampler {
                 static_cast<std::uint32_t>(entries - skipped)};
   }
 
-  /// Edges without times are not.
+  /// Whether times limit what is taken: not along edges without them.
   bool limited() const { return !times_.empty() && !rows_.lists.times.empty(); }
 
   /// Finds out what of their lists the nodes of a group may take.
