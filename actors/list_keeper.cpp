@@ -57,7 +57,7 @@ void keep(Keeper* self) {
         return std::move(*builder).take(id);
       },
       [self](Result<std::shared_ptr<const Part>> part) {
-        if (part) {  // else batches go on without
+        if (part) {  // without kept lists batches ask the owners, as before
           self->state.lists->set(*std::move(part));
         }
         self->quit();

@@ -24,12 +24,11 @@ Result<BatchSource> BatchSource::open(const Job& job, const PartitionedStore& st
   TROUPE_ASSIGN_OR_RETURN(const auto memory,
                           store_memory(job, plan->layout, store, HostId{0}, free_memory_bytes()));
   const auto here = store.with_memory(memory);
+  const auto weighted = types_by_weight(*plan->sample);
   std::vector<std::shared_ptr<const Part>> parts;
   for (std::uint32_t p = 0; p < plan->parts(); ++p) {
-    TROUPE_ASSIGN_OR_RETURN(auto part, here.load_part(static_cast<PartId>(p)));
-    if (!plan->weighted.empty()) {
-      TROUPE_ASSIGN_OR_RETURN(part, with_alias_tables(*part, plan->weighted, plan->sample->dir));
-    }
+    TROUPE_ASSIGN_OR_RETURN(const auto loaded, here.load_part(static_cast<PartId>(p)));
+    TROUPE_ASSIGN_OR_RETURN(auto part, with_alias_tables(*loaded, weighted, plan->sample->dir));
     parts.push_back(std::move(part));
   }
   return BatchSource(std::move(plan), std::move(parts));

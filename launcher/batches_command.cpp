@@ -4,6 +4,7 @@
 #include "launcher/prepare_run.hpp"
 #include "launcher/print_error.hpp"
 #include "launcher/read_job.hpp"
+#include "launcher/say_line.hpp"
 #include "launcher/seconds.hpp"
 #include "runtime/base/files.hpp"
 #include "runtime/base/staged_directory.hpp"
@@ -89,10 +90,7 @@ Status write_epoch(const PreparedRun& run, const BatchesArguments& arguments,
 
 ExitCode batches_command(const BatchesArguments& arguments) {
   const EndAtSignal end_at_signal;
-  const Say say = [](const std::string& text) {
-    std::printf("%s\n", text.c_str());
-    std::fflush(stdout);
-  };
+  const Say say = say_line;
   const auto job = read_job_or_print(arguments.job);
   if (!job) {
     return ExitCode::usage;

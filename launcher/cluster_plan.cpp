@@ -4,7 +4,7 @@
 #include "launcher/seconds.hpp"
 #include "launcher/threads_or_all.hpp"
 #include "runtime/feature/cache_policies.hpp"
-#include "runtime/job/fanout.hpp"
+#include "runtime/job/sample_options.hpp"
 #include "runtime/nn/catalog.hpp"
 #include "runtime/wire/codec.hpp"
 
@@ -15,24 +15,9 @@
 namespace troupe {
 namespace {
 
-std::shared_ptr<const SampleOptions> sample_options(const Job& job, const GraphInfo& graph) {
-  SampleOptions options;
-  options.fanout = fanout_by_hop(job.sample, graph);
-  options.choice = place_of_kind(choice_kinds(), job.sample.choice);
-  options.replace = job.sample.replace;
-  options.edge_data = job.sample.edge_data;
-  options.dir = job.sample.edge_dir;
-  options.frontier = job.sample.frontier;
-  options.disjoint = job.sample.in_trees();
-  if (job.sample.time.at) {
-    options.time = job.sample.time.rule;
-    options.seed_time = *job.sample.time.at;
-  }
-  options.job_seed = job.seed;
-  // Longer lists of neighbours come in pieces, of which some fit the window at once.
-  const std::uint64_t edge_bytes = 8 + job.sample.edge_data.bytes();
-  options.max_edges_per_reply = job.cluster.window_bytes / 4 / edge_bytes;
-  return std::make_shared<const SampleOptions>(std::move(options));
+/// Longer lists of neighbors come in pieces, of which some fit the window at once.
+std::uint64_t most_edges_per_reply(const Job& job) {
+  return job.cluster.window_bytes / 4 / (8 + job.sample.edge_data.bytes());
 }
 
 Result<std::shared_ptr<const CacheOptions>> cache_options(const Job& job, const GraphInfo& graph,
@@ -140,8 +125,9 @@ Result<std::shared_ptr<const ClusterPlan>> ClusterPlan::make(const Job& job,
                                                     role == "train");
     }
   }
-  plan->sample = sample_options(job, *plan->graph);
-  plan->weighted = types_by_weight(*plan->sample);
+  auto sample = sample_options(job, *plan->graph);
+  sample.max_edges_per_reply = most_edges_per_reply(job);
+  plan->sample = std::make_shared<const SampleOptions>(std::move(sample));
   CollectOptions collect;
   for (const auto& type : plan->graph->node_types) {
     TROUPE_ASSIGN_OR_RETURN(auto decoder, RowDecoder::create(type, job.features.normalize));

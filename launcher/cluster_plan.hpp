@@ -42,7 +42,6 @@ struct ClusterPlan {
   std::map<std::string, std::shared_ptr<const SeedList>> seeds;    ///< by role
   std::map<std::string, std::shared_ptr<const SeedOrder>> orders;  ///< by role
   std::shared_ptr<const SampleOptions> sample;
-  std::vector<EdgeTypeId> weighted;  ///< edge types whose lists need alias tables
   std::shared_ptr<const CollectOptions> collect;
   std::shared_ptr<const CacheOptions> cache;            ///< null: none
   std::shared_ptr<const ListCacheOptions> lists_cache;  ///< null: none

@@ -56,22 +56,18 @@ ClusterProcess::ClusterProcess(ProcessId id, std::shared_ptr<const ClusterPlan> 
   context_->replicated = plan_->layout.servers_of(PartId{0}).size() > 1;
 }
 
-Result<std::shared_ptr<const Part>> ClusterProcess::prepared(
-    std::shared_ptr<const Part> part) const {
-  if (plan_->weighted.empty()) {
-    return part;
-  }
-  return with_alias_tables(*part, plan_->weighted, plan_->sample->dir);
-}
-
 Status ClusterProcess::load(const PartitionedStore& store) {
+  const auto weighted = types_by_weight(*plan_->sample);
+  const auto prepared = [&](const std::shared_ptr<const Part>& part) {
+    return with_alias_tables(*part, weighted, plan_->sample->dir);
+  };
   for (const auto part : plan().maps) {
     if (store.memory() == StoreMemory::copied) {
       TROUPE_ASSIGN_OR_RETURN(const auto bytes, store.part_bytes(part));
       copied_bytes_ += bytes;
     }
-    TROUPE_ASSIGN_OR_RETURN(auto loaded, store.load_part(part));
-    TROUPE_ASSIGN_OR_RETURN(context_->parts[part], prepared(std::move(loaded)));
+    TROUPE_ASSIGN_OR_RETURN(const auto loaded, store.load_part(part));
+    TROUPE_ASSIGN_OR_RETURN(context_->parts[part], prepared(loaded));
     if (store.partition().halo_hops > 0 || store.partition().halo_features) {
       context_->halos.push_back(context_->parts[part]);
     }
@@ -83,8 +79,8 @@ Status ClusterProcess::load(const PartitionedStore& store) {
   for (std::uint32_t p = 0;
        samples && plan_->job.partition.replicated_topology && p < store.partition().parts; ++p) {
     if (const auto part = static_cast<PartId>(p); !context_->parts.contains(part)) {
-      TROUPE_ASSIGN_OR_RETURN(auto loaded, store.load_lists(part));
-      TROUPE_ASSIGN_OR_RETURN(context_->lists[part], prepared(std::move(loaded)));
+      TROUPE_ASSIGN_OR_RETURN(const auto loaded, store.load_lists(part));
+      TROUPE_ASSIGN_OR_RETURN(context_->lists[part], prepared(loaded));
     }
   }
   return ok_status();

@@ -67,9 +67,6 @@ class ClusterProcess : public std::enable_shared_from_this<ClusterProcess> {
   void end_actors();
 
  private:
-  /// The part with what the job's choice of neighbors needs.
-  Result<std::shared_ptr<const Part>> prepared(std::shared_ptr<const Part> part) const;
-
   DataPath start_data_path(const std::string& owner);
   SpawnDataPath data_path_of(const std::string& owner);
   Result<caf::actor> start_holder(PartId part);

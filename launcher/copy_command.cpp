@@ -7,6 +7,7 @@
 #include "launcher/processes/child_processes.hpp"
 #include "launcher/processes/host_copy.hpp"
 #include "launcher/read_job.hpp"
+#include "launcher/say_line.hpp"
 
 #include <cstdio>
 #include <fmt/format.h>
@@ -15,10 +16,7 @@ namespace troupe {
 
 ExitCode copy_command(const CopyArguments& arguments) {
   const EndAtSignal end_at_signal;
-  const Say say = [](const std::string& text) {
-    std::printf("%s\n", text.c_str());
-    std::fflush(stdout);
-  };
+  const Say say = say_line;
   const auto job = read_job_or_print(arguments.job);
   if (!job) {
     return ExitCode::usage;

@@ -4,6 +4,7 @@
 #include "launcher/prepare_run.hpp"
 #include "launcher/print_error.hpp"
 #include "launcher/read_job.hpp"
+#include "launcher/say_line.hpp"
 #include "launcher/simulated_cluster.hpp"
 #include "runtime/nn/catalog.hpp"
 #include "runtime/run/node_request.hpp"
@@ -129,10 +130,7 @@ Status predict(const PreparedRun& run, const PredictArguments& arguments, const 
 
 ExitCode predict_command(const PredictArguments& arguments) {
   const EndAtSignal end_at_signal;
-  const Say say = [](const std::string& text) {
-    std::printf("%s\n", text.c_str());
-    std::fflush(stdout);
-  };
+  const Say say = say_line;
   if (const auto there = check_readable("--model", arguments.model); !there) {
     return print_error(there.error());
   }

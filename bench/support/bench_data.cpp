@@ -3,32 +3,11 @@
 #include "launcher/prepare_store.hpp"
 #include "launcher/read_job.hpp"
 #include "runtime/graph/alias_tables.hpp"
-#include "runtime/job/fanout.hpp"
+#include "runtime/job/sample_options.hpp"
 
 #include <fmt/format.h>
 
 namespace troupe::bench {
-namespace {
-
-SampleOptions sample_options(const Job& job, const GraphInfo& graph) {
-  SampleOptions options;
-  options.fanout = fanout_by_hop(job.sample, graph);
-  options.choice = place_of_kind(choice_kinds(), job.sample.choice);
-  options.replace = job.sample.replace;
-  options.edge_data = job.sample.edge_data;
-  options.dir = job.sample.edge_dir;
-  options.frontier = job.sample.frontier;
-  options.disjoint = job.sample.in_trees();
-  if (job.sample.time.at) {
-    options.time = job.sample.time.rule;
-    options.seed_time = *job.sample.time.at;
-  }
-  options.job_seed = job.seed;
-  return options;
-}
-
-}  // namespace
-
 Result<BenchData> open_bench_data(Job job) {
   const Say say = [](const std::string& text) { fmt::print(stderr, "{}\n", text); };
   TROUPE_ASSIGN_OR_RETURN(auto store, prepare_store(job, say));
@@ -46,10 +25,9 @@ Result<BenchData> open_bench_data(Job job) {
   auto sample = sample_options(job, store.info());
   std::vector<std::shared_ptr<const Part>> parts;
   for (std::uint32_t p = 0; p < store.partition().parts; ++p) {
-    TROUPE_ASSIGN_OR_RETURN(auto part, store.load_part(static_cast<PartId>(p)));
-    if (const auto types = types_by_weight(sample); !types.empty()) {
-      TROUPE_ASSIGN_OR_RETURN(part, with_alias_tables(*part, types, sample.dir));
-    }
+    TROUPE_ASSIGN_OR_RETURN(const auto loaded, store.load_part(static_cast<PartId>(p)));
+    TROUPE_ASSIGN_OR_RETURN(auto part,
+                            with_alias_tables(*loaded, types_by_weight(sample), sample.dir));
     parts.push_back(std::move(part));
   }
   auto graph = std::make_shared<const GraphInfo>(store.info());

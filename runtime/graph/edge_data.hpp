@@ -16,7 +16,6 @@ struct EdgeData {
   bool weights = false;
   bool times = false;
 
-  bool any() const noexcept { return edge_ids || weights || times; }
   /// Of one edge.
   std::uint64_t bytes() const noexcept {
     return (edge_ids ? sizeof(std::uint64_t) : 0) + (weights ? sizeof(float) : 0) +

@@ -2,6 +2,7 @@
 
 #include "runtime/base/nearest.hpp"
 #include "runtime/base/strict_json.hpp"
+#include "runtime/sample/batch_builder.hpp"
 #include "runtime/sample/choice/choices.hpp"
 
 #include <algorithm>
@@ -89,17 +90,22 @@ std::vector<std::vector<std::int32_t>> fanout_by_hop(const SampleJob& sample,
 }
 
 std::vector<EdgeTypeId> drawn_edge_types(const SampleJob& sample, const GraphInfo& graph) {
-  const auto fanout = fanout_by_hop(sample, graph);
-  std::vector<EdgeTypeId> drawn;
-  for (std::size_t type = 0; type < graph.edge_types.size(); ++type) {
-    if (std::ranges::any_of(fanout, [type](const auto& hop) { return hop[type] > 0; })) {
-      drawn.push_back(static_cast<EdgeTypeId>(type));
-    }
-  }
-  return drawn;
+  return drawn_types(fanout_by_hop(sample, graph));
 }
 
 namespace {
+
+/// Names of the edge types that are drawn along and have not the datum.
+std::vector<std::string> drawn_without(bool EdgeTypeInfo::*has, const SampleJob& sample,
+                                       const GraphInfo& graph) {
+  std::vector<std::string> names;
+  for (const auto type : drawn_edge_types(sample, graph)) {
+    if (const auto& info = graph.edge_types[raw(type)]; !(info.*has)) {
+      names.push_back(info.name);
+    }
+  }
+  return names;
+}
 
 /// What any edges have along which a job samples.
 EdgeData sampled_data(const SampleJob& sample, const GraphInfo& graph) {
@@ -125,12 +131,7 @@ void check_times(const Job& job, const GraphInfo& graph, ProblemList& problems) 
     return;
   }
   const auto* kind = find_kind(choice_kinds(), job.sample.choice);
-  std::vector<std::string> missing;
-  for (const auto type : drawn_edge_types(job.sample, graph)) {
-    if (const auto& info = graph.edge_types[raw(type)]; !info.has_times) {
-      missing.push_back(info.name);
-    }
-  }
+  const auto missing = drawn_without(&EdgeTypeInfo::has_times, job.sample, graph);
   if (kind != nullptr && kind->needs_times && !missing.empty()) {
     problems.add({"/sample/choice", "\"uniform\" along edges without times",
                   fmt::format("\"{}\", and no times of {}", kind->name, list(missing)),
@@ -156,12 +157,7 @@ void check_weights(const Job& job, const GraphInfo& graph, ProblemList& problems
   if (kind == nullptr || !kind->needs_weights) {
     return;
   }
-  std::vector<std::string> missing;
-  for (const auto type : drawn_edge_types(job.sample, graph)) {
-    if (const auto& info = graph.edge_types[raw(type)]; !info.has_weights) {
-      missing.push_back(info.name);
-    }
-  }
+  const auto missing = drawn_without(&EdgeTypeInfo::has_weights, job.sample, graph);
   if (!missing.empty()) {
     problems.add({"/sample/choice", "\"uniform\" along edges without weights",
                   fmt::format("\"{}\", and no weights of {}", kind->name, list(missing)),

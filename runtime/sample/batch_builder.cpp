@@ -17,17 +17,19 @@ constexpr std::size_t longest_run = std::size_t{1} << 20;  // entries
 
 }  // namespace
 
-std::vector<EdgeTypeId> types_by_weight(const SampleOptions& options) {
+std::vector<EdgeTypeId> drawn_types(const std::vector<std::vector<std::int32_t>>& fanout) {
   std::vector<EdgeTypeId> types;
-  if (!choice_kinds()[options.choice].needs_weights || options.fanout.empty()) {
-    return types;
-  }
-  for (std::size_t type = 0; type < options.fanout.front().size(); ++type) {
-    if (std::ranges::any_of(options.fanout, [type](const auto& hop) { return hop[type] > 0; })) {
+  for (std::size_t type = 0; !fanout.empty() && type < fanout.front().size(); ++type) {
+    if (std::ranges::any_of(fanout, [type](const auto& hop) { return hop[type] > 0; })) {
       types.push_back(static_cast<EdgeTypeId>(type));
     }
   }
   return types;
+}
+
+std::vector<EdgeTypeId> types_by_weight(const SampleOptions& options) {
+  return choice_kinds()[options.choice].needs_weights ? drawn_types(options.fanout)
+                                                      : std::vector<EdgeTypeId>();
 }
 
 struct BatchBuilder::State {

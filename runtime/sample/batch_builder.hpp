@@ -33,6 +33,10 @@ struct SampleOptions {
   std::uint64_t max_edges_per_reply = ~std::uint64_t{0};
 };
 
+/// Edge types along which some hop draws: with a fanout above 0.
+/// \param fanout  [hop][edge type]
+std::vector<EdgeTypeId> drawn_types(const std::vector<std::vector<std::int32_t>>& fanout);
+
 /// Edge types whose lists need alias tables: those that a choice by weight draws along.
 std::vector<EdgeTypeId> types_by_weight(const SampleOptions& options);
 

@@ -1,10 +1,11 @@
 #include "runtime/sample/one_hop.hpp"
 
 #include "runtime/base/section_cutter.hpp"
+#include "runtime/sample/hop_rows.hpp"
+#include "runtime/sample/reply_data.hpp"
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <fmt/format.h>
 #include <limits>
 #include <memory>
@@ -16,40 +17,6 @@ namespace troupe {
 namespace {
 
 constexpr std::size_t group_nodes = 64;  // frontier nodes whose memory is requested together
-
-/// The lists of the nodes that a part owns.
-struct OwnedRows {
-  OwnedRows(const Part& part, NodeTypeId node_type, EdgeTypeId edge_type, EdgeDir dir)
-      : nodes(part.nodes_of(node_type)), lists(part.edges_of(edge_type).lists(dir)) {}
-  std::uint64_t count() const { return nodes.count; }
-  bool has(NodeId id) const { return nodes.owns(id); }
-  std::uint64_t row(NodeId id) const { return nodes.local(id); }
-  const std::uint64_t& original_id(NodeId id) const { return nodes.original_ids[nodes.local(id)]; }
-  std::string expected() const {
-    return fmt::format("in [{}, {})", raw(nodes.first), raw(nodes.first) + nodes.count);
-  }
-
-  const PartNodes& nodes;
-  const NeighbourLists& lists;
-};
-
-/// The lists that it keeps of nodes of other parts.
-struct HaloRows {
-  HaloRows(const Part& part, NodeTypeId node_type, EdgeTypeId edge_type, EdgeDir dir)
-      : nodes(part.nodes_of(node_type)), lists(part.edges_of(edge_type).halo_lists(dir)) {}
-  std::uint64_t count() const { return nodes.halo_listed.size(); }
-  bool has(NodeId id) const { return nodes.halo_listed.contains(raw(id)); }
-  std::uint64_t row(NodeId id) const { return *nodes.halo_listed.rank(raw(id)); }
-  const std::uint64_t& original_id(NodeId id) const {
-    return nodes.halo_original_ids[*nodes.halo.rank(raw(id))];
-  }
-  std::string expected() const {
-    return fmt::format("one of the {} whose lists its halo keeps", nodes.halo_listed.size());
-  }
-
-  const PartNodes& nodes;
-  const NeighbourLists& lists;
-};
 
 Error refused(const Part& part, Errc code, const std::string& what) {
   return {code, fmt::format("sampling in part {}: {}", raw(part.id), what)};
@@ -135,13 +102,6 @@ struct SectionPlan {
 struct Room {
   std::uint64_t edges;
   bool empty_reply;  ///< Nothing is in it yet: one list passes whatever its length
-};
-
-/// Where the data of a section's edges go; null: not requested.
-struct DataPlaces {
-  std::uint64_t* edge_ids = nullptr;
-  float* weights = nullptr;
-  std::int64_t* times = nullptr;
 };
 
 /// Samples along one edge type.
@@ -472,68 +432,6 @@ Status plan_sections(std::vector<SectionSampler<Rows>>& samplers, std::uint64_t 
   }
   return ok_status();
 }
-
-/// The data of all edges of a reply in one block: planned, allocated, then written section by section.
-class DataWriter {
- public:
-  void plan(EdgeData wanted, std::uint64_t edges) {
-    each_edge_datum([edges](auto& column, bool its) { column.planned += its ? edges : 0; }, *this,
-                    wanted);
-  }
-  void allocate() {
-    std::uint64_t bytes = 0;
-    each_edge_datum(
-        [&bytes]<class T>(Column<T>& column) {
-          column.begin = bytes;
-          bytes += column.planned * sizeof(T);
-        },
-        *this);
-    block_ = Buffer(bytes);
-  }
-  DataPlaces places(EdgeData wanted) const {
-    DataPlaces places;
-    each_edge_datum(
-        [this]<class T>(T*& place, const Column<T>& column, bool its) {
-          place =
-              its ? reinterpret_cast<T*>(block_.data() + column.begin) + column.written : nullptr;
-        },
-        places, *this, wanted);
-    return places;
-  }
-  void advance(EdgeData wanted, std::uint64_t edges) {
-    each_edge_datum([edges](auto& column, bool its) { column.written += its ? edges : 0; }, *this,
-                    wanted);
-  }
-  /// Without gaps, where less was written than planned.
-  Segment freeze() && {
-    std::uint64_t bytes = 0;
-    each_edge_datum(
-        [&]<class T>(const Column<T>& column) {
-          const auto size = column.written * sizeof(T);
-          if (column.begin != bytes) {
-            std::memmove(block_.data() + bytes, block_.data() + column.begin, size);
-          }
-          bytes += size;
-        },
-        *this);
-    auto segment = std::move(block_).freeze();
-    segment.bytes = segment.bytes.first(bytes);
-    return segment;
-  }
-
-  template <class T>
-  struct Column {
-    std::uint64_t begin = 0;
-    std::uint64_t planned = 0;
-    std::uint64_t written = 0;
-  };
-  Column<std::uint64_t> edge_ids;
-  Column<float> weights;
-  Column<std::int64_t> times;
-
- private:
-  Buffer block_;
-};
 
 template <class Rows>
 HopReply write_sections(std::vector<SectionSampler<Rows>>& samplers) {

@@ -21,8 +21,8 @@ struct AllowedEntries {
   std::uint64_t end = 0;
 };
 
-/// Finds the allowed entries of many lists at once: one step of all searches after the other, so that
-/// what one reads is loaded while the others go on.
+/// Finds the allowed entries of many lists at once. Each search makes one step, then the next search its
+/// own: an entry is loaded while the other searches make theirs.
 /// Lifecycle: clear(), add() for each list, search(), allowed(); keeps its memory
 /// Threads:   one at a time
 class StretchSearch {

@@ -1,0 +1,24 @@
+#include "runtime/job/sample_options.hpp"
+
+#include "runtime/job/fanout.hpp"
+
+namespace troupe {
+
+SampleOptions sample_options(const Job& job, const GraphInfo& graph) {
+  SampleOptions options;
+  options.fanout = fanout_by_hop(job.sample, graph);
+  options.choice = place_of_kind(choice_kinds(), job.sample.choice);
+  options.replace = job.sample.replace;
+  options.edge_data = job.sample.edge_data;
+  options.dir = job.sample.edge_dir;
+  options.frontier = job.sample.frontier;
+  options.disjoint = job.sample.in_trees();
+  if (job.sample.time.at) {
+    options.time = job.sample.time.rule;
+    options.seed_time = *job.sample.time.at;
+  }
+  options.job_seed = job.seed;
+  return options;
+}
+
+}  // namespace troupe

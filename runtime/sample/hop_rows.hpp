@@ -1,0 +1,47 @@
+#pragma once
+/// \file hop_rows.hpp
+/// Where the lists of a hop's nodes lie in a part: its own nodes', or those of its halo. For one_hop.cpp
+/// only.
+#include "runtime/graph/part.hpp"
+
+#include <cstdint>
+#include <fmt/format.h>
+#include <string>
+
+namespace troupe {
+
+/// The lists of the nodes that a part owns.
+struct OwnedRows {
+  OwnedRows(const Part& part, NodeTypeId node_type, EdgeTypeId edge_type, EdgeDir dir)
+      : nodes(part.nodes_of(node_type)), lists(part.edges_of(edge_type).lists(dir)) {}
+  std::uint64_t count() const { return nodes.count; }
+  bool has(NodeId id) const { return nodes.owns(id); }
+  std::uint64_t row(NodeId id) const { return nodes.local(id); }
+  const std::uint64_t& original_id(NodeId id) const { return nodes.original_ids[nodes.local(id)]; }
+  std::string expected() const {
+    return fmt::format("in [{}, {})", raw(nodes.first), raw(nodes.first) + nodes.count);
+  }
+
+  const PartNodes& nodes;
+  const NeighbourLists& lists;
+};
+
+/// The lists that it keeps of nodes of other parts.
+struct HaloRows {
+  HaloRows(const Part& part, NodeTypeId node_type, EdgeTypeId edge_type, EdgeDir dir)
+      : nodes(part.nodes_of(node_type)), lists(part.edges_of(edge_type).halo_lists(dir)) {}
+  std::uint64_t count() const { return nodes.halo_listed.size(); }
+  bool has(NodeId id) const { return nodes.halo_listed.contains(raw(id)); }
+  std::uint64_t row(NodeId id) const { return *nodes.halo_listed.rank(raw(id)); }
+  const std::uint64_t& original_id(NodeId id) const {
+    return nodes.halo_original_ids[*nodes.halo.rank(raw(id))];
+  }
+  std::string expected() const {
+    return fmt::format("one of the {} whose lists its halo keeps", nodes.halo_listed.size());
+  }
+
+  const PartNodes& nodes;
+  const NeighbourLists& lists;
+};
+
+}  // namespace troupe
