@@ -80,14 +80,23 @@ struct EdgeTypeInfo {
   std::uint64_t end_of_edge_ids() const { return edge_id_end == 0 ? count : edge_id_end; }
 };
 
-/// The three seed lists of one split; node type by node type. Sizes only, the lists are files.
+/// The seed lists of one split by role, "train", "val" and "test": nodes, links (edges as seeds), or
+/// both. Sizes only, the lists are files.
 struct SplitInfo {
   std::string name;  ///< "" is the default split
   struct Role {
     NodeTypeId node_type{};
     std::uint64_t count = 0;
+    bool has_times = false;
   };
-  std::map<std::string, Role> roles;  ///< "train", "val", "test"
+  struct LinkRole {
+    EdgeTypeId edge_type{};
+    std::uint64_t count = 0;
+    bool has_times = false;
+    bool has_labels = false;
+  };
+  std::map<std::string, Role> roles;      ///< Of nodes
+  std::map<std::string, LinkRole> links;  ///< Of links
 };
 
 struct FileInfo {

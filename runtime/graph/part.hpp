@@ -52,6 +52,9 @@ struct PartNodes {
   std::optional<FeatureTable> halo_features;  ///< [halo, cols]
   RankedSet halo;         ///< halo_ids; empty where neither lists nor features of them are kept
   RankedSet halo_listed;  ///< those of them whose lists are kept: row of halo_in and halo_out
+  /// The part's slice of the type's directory (directory.hpp): global ids by original id, from the
+  /// slice's first one on; empty where the store has none.
+  IdSpan directory;
 
   bool owns(NodeId id) const noexcept { return raw(id) - raw(first) < count; }
   std::uint64_t local(NodeId id) const noexcept { return raw(id) - raw(first); }

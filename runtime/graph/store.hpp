@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -36,6 +37,53 @@ struct SeedList {
   NodeTypeId node_type{};
   std::vector<OriginalId> original;
   std::vector<NodeId> global;  ///< same order; in an unpartitioned store equal to the original ids
+  std::vector<std::int64_t> times = {};  ///< [seeds], or empty where the split has none
+};
+
+/// One link: an edge as a seed. It need not be an edge of the graph.
+struct Link {
+  OriginalId original_source{};
+  OriginalId original_destination{};
+  NodeId source{};  ///< In an unpartitioned store equal to the original id
+  NodeId destination{};
+};
+
+/// Links of one role of one split, in order of original (source, destination), equal ones as the
+/// data had them. Lies in the store's file.
+/// Threads: immutable; any number at once
+class LinkList {
+ public:
+  LinkList() = default;
+  /// \param ends  [links, 4]: original source and destination, global source and destination; or
+  ///   [links, 2] where global ids are the original ones
+  /// \param owners  keep the arrays alive
+  LinkList(EdgeTypeId edge_type, std::span<const std::uint64_t> ends, std::size_t columns,
+           std::span<const std::int64_t> times, std::span<const float> labels,
+           std::vector<std::shared_ptr<const void>> owners)
+      : edge_type_(edge_type),
+        ends_(ends),
+        columns_(columns),
+        times_(times),
+        labels_(labels),
+        owners_(std::move(owners)) {}
+
+  EdgeTypeId edge_type() const { return edge_type_; }
+  std::uint64_t size() const { return ends_.size() / columns_; }
+  Link at(std::uint64_t position) const {
+    const auto row = ends_.subspan(position * columns_, columns_);
+    return {static_cast<OriginalId>(row[0]), static_cast<OriginalId>(row[1]),
+            static_cast<NodeId>(row[columns_ - 2]), static_cast<NodeId>(row[columns_ - 1])};
+  }
+  std::span<const std::int64_t> times() const { return times_; }  ///< [links], or empty
+  std::span<const float> labels() const { return labels_; }       ///< [links], or empty
+
+ private:
+  EdgeTypeId edge_type_{};
+  std::span<const std::uint64_t> ends_;
+  std::size_t columns_ = 2;
+  std::span<const std::int64_t> times_;
+  std::span<const float> labels_;
+  std::vector<std::shared_ptr<const void>> owners_;
 };
 
 /// Ranges of global ids: `first_node[type][part]`, with the count of the type as last entry.
@@ -112,6 +160,8 @@ class GraphStore {
   /// \param role "train", "val" or "test".
   /// \errors not_found: with the names that exist
   Result<SeedList> seeds(std::string_view split, std::string_view role) const;
+  /// \errors as seeds()
+  Result<LinkList> links(std::string_view split, std::string_view role) const;
 
  private:
   std::filesystem::path dir_;
@@ -155,6 +205,8 @@ class PartitionedStore {
   /// \errors data_corruption: the manifest is damaged, or lists something else
   Result<std::vector<FileInfo>> added_files(PartId part) const;
   Result<SeedList> seeds(std::string_view split, std::string_view role) const;
+  /// \errors as seeds()
+  Result<LinkList> links(std::string_view split, std::string_view role) const;
 
  private:
   Result<std::shared_ptr<const Part>> load(PartId part, PartScope scope) const;
