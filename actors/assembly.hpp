@@ -16,11 +16,13 @@
 #include <map>
 #include <memory>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace troupe {
 
-/// \tparam Work   has Question, Reply, Step, Arrived, step() and key(): SamplingWork, CollectingWork
+/// \tparam Work   has Question, ReplyTo, Step, Arrived, step() and key(): SamplingWork, CollectingWork;
+///   its questions hold one kind of request, or a variant of several
 /// \tparam About  what its actor wants to know of a batch when it is done
 /// Lifecycle: a member of its actor's state
 /// Threads:   its actor's
@@ -125,12 +127,22 @@ class Assemblies {
   }
 
   void ask(std::uint64_t id, typename Work::Question question) {
-    using Request = decltype(question.request);
-    using Reply = typename Work::Reply;
-    const auto part = question.part;
+    const auto send = [&](auto& request) {
+      send_to_holder(id, question.part, question.id, std::move(request));
+    };
+    if constexpr (requires { std::variant_size<decltype(question.request)>::value; }) {
+      std::visit(send, question.request);
+    } else {
+      send(question.request);
+    }
+  }
+
+  template <class Request>
+  void send_to_holder(std::uint64_t id, PartId part, std::uint32_t number, Request request) {
+    using Reply = typename Work::template ReplyTo<Request>;
     holders_.request<Reply>(
-        host_->holders[raw(part)], Ref<Request>(std::move(question.request)),
-        [this, id, part, number = question.id](Result<Ref<Reply>> reply) {
+        host_->holders[raw(part)], Ref<Request>(std::move(request)),
+        [this, id, part, number](Result<Ref<Reply>> reply) {
           auto* item = find(id);
           if (item == nullptr) {
             return;
@@ -138,7 +150,7 @@ class Assemblies {
           if (!reply) {
             return fail(id, Error(reply.error()).with(fmt::format("holder of part {}", raw(part))));
           }
-          item->arrived.push_back({number, *std::move(reply)});
+          item->arrived.push_back({number, std::shared_ptr<const Reply>(*std::move(reply))});
           if (!item->busy) {
             step(id);
           }

@@ -4,6 +4,7 @@
 #include "actors/offload.hpp"
 #include "runtime/feature/tensor_rows.hpp"
 #include "runtime/feature/writable_tensors.hpp"
+#include "runtime/sample/links/graph_questions.hpp"
 #include "runtime/sample/one_hop.hpp"
 #include "runtime/wire/messages.hpp"
 
@@ -87,6 +88,14 @@ caf::behavior holder(Holder* self, std::shared_ptr<const Part> part,
       [self](const Ref<HopRequest>& request) {
         serve(self, {"sample neighbours", request->flow},
               [part = self->state.part, request] { return sample_one_hop(*part, *request); });
+      },
+      [self](const Ref<FindNodes>& request) {
+        serve(self, {"find nodes", request->flow},
+              [part = self->state.part, request] { return find_nodes(*part, *request); });
+      },
+      [self](const Ref<HasEdges>& request) {
+        serve(self, {"check edges", request->flow},
+              [part = self->state.part, request] { return has_edges(*part, *request); });
       },
       [self](const Ref<RowRequest>& request) {
         if (serve_writable(self, *request)) {

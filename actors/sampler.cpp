@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 #include <optional>
+#include <span>
 
 namespace troupe {
 namespace {
@@ -66,6 +67,38 @@ Result<Options> options_of(const HostContext& host, const SampleBatch& request) 
   return options;
 }
 
+Status check_ids(const HostContext& host, const SampleBatch& request, NodeTypeId type,
+                 std::span<const NodeId> ids) {
+  for (const NodeId id : ids) {
+    if (!host.book->contains(type, id)) {
+      return Error(Errc::invalid_argument,
+                   fmt::format("seeds of batch {}: expected ids below {}, found {}",
+                               request.key.number, host.book->count(type), raw(id)));
+    }
+  }
+  return ok_status();
+}
+
+Status check_links(const HostContext& host, const SampleBatch& request,
+                   const SampleOptions& sample) {
+  const auto& links = *request.links;
+  const auto types = host.graph->edge_types.size();
+  if (raw(links.edge_type) >= types) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("links of batch {}: expected an edge type below {}, found {}",
+                             request.key.number, types, raw(links.edge_type)));
+  }
+  if (!sample.links || (!links.times.empty() && !sample.time)) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("links of batch {}: expected {}, found links{}", request.key.number,
+                             sample.links ? "no times" : "nodes as seeds",
+                             links.times.empty() ? "" : " with times"));
+  }
+  const auto& type = host.graph->edge_types[raw(links.edge_type)];
+  TROUPE_RETURN_IF_ERROR(check_ids(host, request, type.source, links.sources));
+  return check_ids(host, request, type.destination, links.destinations);
+}
+
 Status check_seeds(const HostContext& host, const SampleBatch& request,
                    const SampleOptions& sample) {
   const auto types = host.graph->node_types.size();
@@ -81,14 +114,8 @@ Status check_seeds(const HostContext& host, const SampleBatch& request,
         fmt::format("seeds of batch {}: expected {} times, found {}", request.key.number,
                     sample.time ? fmt::format("{} or no", request.seeds.size()) : "no", times));
   }
-  for (const NodeId seed : request.seeds) {
-    if (!host.book->contains(request.seed_type, seed)) {
-      return Error(Errc::invalid_argument,
-                   fmt::format("seeds of batch {}: expected ids below {}, found {}",
-                               request.key.number, host.book->count(request.seed_type), raw(seed)));
-    }
-  }
-  return ok_status();
+  TROUPE_RETURN_IF_ERROR(check_ids(host, request, request.seed_type, request.seeds));
+  return request.links ? check_links(host, request, sample) : ok_status();
 }
 
 /// Which halos a batch asks; the first batch has the lists fetched that are to be kept.
@@ -135,10 +162,11 @@ void begin(Sampler* self, const Ref<SampleBatch>& request) {
       .on_hop = state.host->on_hop,
       .trace = state.trace,
       .flow = request->flow};
-  state.batches->begin(std::move(promise),
-                       SamplingWork(std::move(inputs), request->key, request->seed_type,
-                                    request->seeds, request->times),
-                       {std::move(options->collect), request->flow});
+  state.batches->begin(
+      std::move(promise),
+      SamplingWork(std::move(inputs), request->key,
+                   {request->seed_type, request->seeds, request->times, request->links}),
+      {std::move(options->collect), request->flow});
 }
 
 caf::behavior sampler(Sampler* self, std::shared_ptr<const HostContext> host, caf::actor collector,

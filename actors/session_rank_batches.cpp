@@ -16,10 +16,7 @@ Ref<SampleBatch> request_of(const State& state, std::uint64_t number, bool with_
   const auto& batches = state.stream->batches;
   SampleBatch message;
   message.key = batches.key(number);
-  message.seed_type = batches.options().order->seeds().node_type;
-  if (with_seeds) {
-    message.seeds = batches.seeds(number);
-  }
+  message.take_seeds(with_seeds ? batches.seeds(number) : batches.options().order->no_seeds());
   message.sample = state.options.sample;
   message.collect = state.options.collect;
   message.options = BatchOptions::job;

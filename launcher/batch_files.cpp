@@ -59,8 +59,24 @@ Status make_folder(const fs::path& folder) {
                : ok_status();
 }
 
+/// Ends of links, as places among the nodes of their types.
+Status write_links(const fs::path& folder, const BatchLinks& links) {
+  TROUPE_RETURN_IF_ERROR(write_array(folder / "link_sources.npy", links.sources));
+  TROUPE_RETURN_IF_ERROR(write_array(folder / "link_destinations.npy", links.destinations));
+  TROUPE_RETURN_IF_ERROR(write_array(folder / "negative_sources.npy", links.negative_sources));
+  TROUPE_RETURN_IF_ERROR(
+      write_array(folder / "negative_destinations.npy", links.negative_destinations));
+  if (!links.labels.empty()) {
+    TROUPE_RETURN_IF_ERROR(write_array(folder / "link_labels.npy", links.labels));
+  }
+  return links.times.empty() ? ok_status() : write_array(folder / "link_times.npy", links.times);
+}
+
 Status write_seeds(const fs::path& folder, const Batch& batch) {
   const auto& sampled = *batch.sampled;
+  if (sampled.links) {
+    return write_links(folder, *sampled.links);
+  }
   const auto& originals = batch.rows[raw(sampled.seed_type)].original_ids;
   std::vector<OriginalId> seeds;
   std::ranges::transform(sampled.seed_index, std::back_inserter(seeds),
@@ -178,7 +194,7 @@ Result<std::vector<WrittenBatch>> write_batches(const fs::path& folder, const Ba
   const auto write_one = [&](std::uint64_t number) -> Status {
     TROUPE_ASSIGN_OR_RETURN(const auto batch, source.batch(request.epoch, number));
     const auto& sampled = *batch.sampled;
-    written[number] = {sampled.seed_index.size(), sampled.num_nodes(), sampled.num_edges(),
+    written[number] = {sampled.num_seeds(), sampled.num_nodes(), sampled.num_edges(),
                        digest_batch(batch, request.digest)};
     return write_batch(folder / batch_folder(number), batch, source.graph(),
                        source.options().edge_data);

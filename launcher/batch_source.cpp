@@ -45,7 +45,7 @@ Result<Batch> BatchSource::batch(std::uint32_t epoch, std::uint64_t number) cons
   inputs.lists_here = part_here;
   inputs.scratch = scratch_;
   SamplingWork sampling(std::move(inputs), {Purpose::train, epoch, number},
-                        order().seeds().node_type, order().batch(epoch, number));
+                        order().seeds_of(epoch, number));
   TROUPE_ASSIGN_OR_RETURN(const auto sampled, sampling.step({}));
   TROUPE_ASSERT(sampled.done, "all lists are here: questions left", sampled.ask.size());
   CollectingWork collecting(

@@ -85,6 +85,71 @@ std::vector<PartId> owners_of(const SeedList& seeds, const PartitionBook& book) 
   return owners;
 }
 
+/// The part that has the list of each link.
+std::vector<PartId> owners_of(const LinkList& links, const ClusterPlan& plan) {
+  const bool in = plan.job.sample.edge_dir == EdgeDir::in;
+  const auto& type = plan.graph->edge_types[raw(links.edge_type())];
+  std::vector<PartId> owners;
+  owners.reserve(links.size());
+  for (std::uint64_t i = 0; i < links.size(); ++i) {
+    const auto link = links.at(i);
+    owners.push_back(in ? plan.book->owner(type.destination, link.destination)
+                        : plan.book->owner(type.source, link.source));
+  }
+  return owners;
+}
+
+/// Orders of the links of each role.
+Status add_links(ClusterPlan& plan, const PartitionedStore& store) {
+  const auto& job = plan.job;
+  for (const std::string role : {"train", "val", "test"}) {
+    auto list = store.links(job.dataset.split, role);
+    if (!list && list.error().code() == Errc::not_found && role != "train") {
+      continue;
+    }
+    if (!list) {
+      return std::move(list).error();
+    }
+    const auto shared = std::make_shared<const LinkList>(*std::move(list));
+    const bool trains = role == "train";
+    SeedShares shares;
+    if (trains && job.sample.seed_order == "local") {
+      shares = local_split(owners_of(*shared, plan), parts_of_ranks(plan.layout));
+    }
+    plan.links[role] = shared;
+    plan.orders[role] = std::make_shared<const SeedOrder>(shared, job.sample.batch_size, job.seed,
+                                                          trains, std::move(shares));
+  }
+  return ok_status();
+}
+
+/// Lists and orders of the seeds of each role.
+Status add_seeds(ClusterPlan& plan, const PartitionedStore& store, const ClusterHooks& hooks) {
+  const auto& job = plan.job;
+  for (const std::string role : {"train", "val", "test"}) {
+    auto list = store.seeds(job.dataset.split, role);
+    const bool absent = !list && list.error().code() == Errc::not_found;
+    if (!list && (!absent || (role == "train" && !hooks.take_only))) {
+      return std::move(list).error();
+    }
+    if (absent && role == "train") {  // a user program that has no use for epochs
+      list = SeedList();
+    }
+    if (list) {
+      auto shared = std::make_shared<const SeedList>(*std::move(list));
+      plan.seeds[role] = shared;
+      const bool local = role == "train" && job.sample.seed_order == "local";
+      plan.orders[role] =
+          local ? std::make_shared<const SeedOrder>(
+                      shared, job.sample.batch_size, job.seed,
+                      local_split(owners_of(*shared, *plan.book), parts_of_ranks(plan.layout)))
+                : std::make_shared<const SeedOrder>(shared, job.sample.batch_size, job.seed,
+                                                    role == "train");
+    }
+  }
+  return ok_status();
+}
+
 }  // namespace
 
 std::size_t compute_threads(const ClusterJob& cluster) {
@@ -104,26 +169,10 @@ Result<std::shared_ptr<const ClusterPlan>> ClusterPlan::make(const Job& job,
   plan->layout = make_layout(job);
   plan->graph = std::make_shared<const GraphInfo>(store.info());
   plan->book = std::make_shared<const PartitionBook>(store.partition().ranges);
-  for (const std::string role : {"train", "val", "test"}) {
-    auto list = store.seeds(job.dataset.split, role);
-    const bool absent = !list && list.error().code() == Errc::not_found;
-    if (!list && (!absent || (role == "train" && !hooks.take_only))) {
-      return std::move(list).error();
-    }
-    if (absent && role == "train") {  // a user program that has no use for epochs
-      list = SeedList();
-    }
-    if (list) {
-      auto shared = std::make_shared<const SeedList>(*std::move(list));
-      plan->seeds[role] = shared;
-      const bool local = role == "train" && job.sample.seed_order == "local";
-      plan->orders[role] =
-          local ? std::make_shared<const SeedOrder>(
-                      shared, job.sample.batch_size, job.seed,
-                      local_split(owners_of(*shared, *plan->book), parts_of_ranks(plan->layout)))
-                : std::make_shared<const SeedOrder>(shared, job.sample.batch_size, job.seed,
-                                                    role == "train");
-    }
+  if (job.task.links()) {
+    TROUPE_RETURN_IF_ERROR(add_links(*plan, store));
+  } else {
+    TROUPE_RETURN_IF_ERROR(add_seeds(*plan, store, hooks));
   }
   auto sample = sample_options(job, *plan->graph);
   sample.max_edges_per_reply = most_edges_per_reply(job);
@@ -135,6 +184,7 @@ Result<std::shared_ptr<const ClusterPlan>> ClusterPlan::make(const Job& job,
     collect.label_bytes.push_back(type.labels ? type.labels->row_bytes() : 0);
   }
   collect.digest = job.digest;
+  collect.with_labels = !job.task.links();
   plan->collect = std::make_shared<const CollectOptions>(std::move(collect));
   TROUPE_ASSIGN_OR_RETURN(plan->cache, cache_options(job, *plan->graph, store.partition()));
   TROUPE_ASSIGN_OR_RETURN(plan->lists_cache, lists_cache_options(job, store.partition()));

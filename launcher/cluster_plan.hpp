@@ -40,6 +40,7 @@ struct ClusterPlan {
   std::shared_ptr<const GraphInfo> graph;
   std::shared_ptr<const PartitionBook> book;
   std::map<std::string, std::shared_ptr<const SeedList>> seeds;    ///< by role
+  std::map<std::string, std::shared_ptr<const LinkList>> links;    ///< by role, in their place
   std::map<std::string, std::shared_ptr<const SeedOrder>> orders;  ///< by role
   std::shared_ptr<const SampleOptions> sample;
   std::shared_ptr<const CollectOptions> collect;

@@ -43,10 +43,10 @@ Status check_launch(const Job& job, const Say& say) {
 }
 
 Status check_time(const Job& job) {
-  if (job.sample.time.at) {
+  if (job.sample.time.given()) {
     return Error(
         Errc::unimplemented,
-        "predict: expected a job without sample.time.at, found one: exact inference reads edges "
+        "predict: expected a job without sample.time, found one: exact inference reads edges "
         "of all times\ntry: predictions.npy of the run, which has the test seeds");
   }
   return ok_status();

@@ -24,8 +24,28 @@ Segment copy_of(std::span<const float> values) {
 }
 
 const NodeTypeInfo& seed_type(const Session::State& state) {
-  const auto type = state.place.options.orders.at("train")->seeds().node_type;
-  return state.place.host->graph->node_types.at(raw(type));
+  const auto& order = *state.place.options.orders.at("train");
+  const auto& graph = *state.place.host->graph;
+  const auto type = order.links() != nullptr
+                        ? graph.edge_types.at(raw(order.links()->edge_type())).source
+                        : order.seeds().node_type;
+  return graph.node_types.at(raw(type));
+}
+
+/// \errors not_found: the split has no such role
+Result<std::shared_ptr<const SeedOrder>> order_of(const Session::State& state,
+                                                  const std::string& role) {
+  const auto& orders = state.place.options.orders;
+  const auto found = orders.find(role);
+  if (found == orders.end()) {
+    std::string names;
+    for (const auto& [name, order] : orders) {
+      names += fmt::format("{}\"{}\"", names.empty() ? "" : ", ", name);
+    }
+    return Error(Errc::not_found,
+                 fmt::format("seeds: expected a role of the split ({}), got \"{}\"", names, role));
+  }
+  return found->second;
 }
 
 }  // namespace
@@ -150,18 +170,24 @@ const Status& Session::status() const {
   return state_->status;
 }
 
-Result<SeedList> Session::seeds(const std::string& role) const {
-  const auto& orders = state_->place.options.orders;
-  const auto found = orders.find(role);
-  if (found == orders.end()) {
-    std::string names;
-    for (const auto& [name, order] : orders) {
-      names += fmt::format("{}\"{}\"", names.empty() ? "" : ", ", name);
-    }
-    return Error(Errc::not_found,
-                 fmt::format("seeds: expected a role of the split ({}), got \"{}\"", names, role));
+Result<LinkList> Session::links(const std::string& role) const {
+  TROUPE_ASSIGN_OR_RETURN(const auto order, order_of(*state_, role));
+  const auto* all = order->links();
+  if (all == nullptr) {
+    return Error(Errc::failed_precondition,
+                 "links: expected a job of links, found one of nodes; try: task.kind \"link\"");
   }
-  const auto& all = found->second->seeds();
+  const auto [first, size] = even_share(all->size(), world(), rank());
+  return all->slice(first, size);
+}
+
+Result<SeedList> Session::seeds(const std::string& role) const {
+  TROUPE_ASSIGN_OR_RETURN(const auto order, order_of(*state_, role));
+  if (order->links() != nullptr) {
+    return Error(Errc::failed_precondition,
+                 "seeds: expected a job of nodes, found one of links; try: links()");
+  }
+  const auto& all = order->seeds();
   const auto range = even_share(all.global.size(), world(), rank());
   const auto first = static_cast<std::ptrdiff_t>(range.first);
   const auto end = static_cast<std::ptrdiff_t>(range.first + range.size);
@@ -169,6 +195,9 @@ Result<SeedList> Session::seeds(const std::string& role) const {
   share.node_type = all.node_type;
   share.original.assign(all.original.begin() + first, all.original.begin() + end);
   share.global.assign(all.global.begin() + first, all.global.begin() + end);
+  if (!all.times.empty()) {
+    share.times.assign(all.times.begin() + first, all.times.begin() + end);
+  }
   return share;
 }
 

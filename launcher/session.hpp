@@ -83,14 +83,19 @@ class Session {
   // ---- the job and its graph ----
 
   const GraphInfo& graph() const;
-  std::uint64_t columns() const;  ///< of the features of the seeds' node type; 0: none
+  /// Of the features of the seeds' node type, of links that of their sources; 0: none.
+  std::uint64_t columns() const;
   std::uint64_t classes() const;  ///< classes, or columns of targets, of the seeds' type; 0: none
   std::uint64_t seed() const;     ///< of the job; for initial weights and the like
   std::uint32_t epochs() const;   ///< train.epochs of the job
   /// This rank's even share of the nodes of one role: in order of original ids, one range per rank.
   /// \param role  "train", "val" or "test"
   /// \errors not_found: the split has no such role; "train" is empty instead
+  /// failed_precondition: seeds are links
   Result<SeedList> seeds(const std::string& role) const;
+  /// This rank's even share of the links of one role, where the job's `task.kind` is "link".
+  /// \errors as seeds(); failed_precondition: seeds are nodes
+  Result<LinkList> links(const std::string& role) const;
   /// This rank's even share of the edges of one type: a range of original edge ids, of all ranks
   /// together 0 to the number of edges.
   /// \errors invalid_argument: no such type

@@ -30,8 +30,10 @@ enum BatchOptions {
 }
 
 struct SampleBatch {
-  # Segment 0: the seeds, global ids of `seedWidth` bytes each, order kept, duplicates allowed.
+  # Segment 0: the seeds, global ids of `seedWidth` bytes each, order kept, duplicates allowed; if `links` the sources of all, then
+  # their destinations.
   # Segment 1: i64, the times of the seeds; or empty: they have none, or that of the job.
+  # Segment 2: f32, the labels of the links; or empty.
 
   key @0 :BatchKey;
   # Set by the trainer: names the batch; all draws follow from it.
@@ -48,6 +50,12 @@ struct SampleBatch {
   flow @4 :UInt64;
   # Set by the trainer: the batch in the trace of the run (docs/outputs.md). Any value; changes nothing else. Default 0: the run keeps
   # no trace.
+
+  links @5 :Bool;
+  # Set by the trainer: the seeds are links, edges of `edgeType`. Default false: nodes of `seedType`.
+
+  edgeType @6 :UInt16;
+  # Set by the trainer, if `links`: position in the graph's list of edge types. The sampler checks it.
 }
 
 struct BatchTrace {
@@ -65,10 +73,11 @@ struct BatchTrace {
 struct ReadyBatch {
   # Segment 0, u32, one list behind the other: batch-local index of each seed; per node type the `hops` + 1 ends of hops; node ids per
   # node type (`idWidth` 4); if `disjoint` the trees of the nodes per node type; original ids per node type (`originalWidth` 4); per edge
-  # type the offsets [rows + 1] and sources; per edge type the edge ids (`edgeIdWidth` 4) and the weights, as bits of f32. The rows of an
-  # edge type follow from the ends of hops of its destination type and `frontier`.
+  # type the offsets [rows + 1] and sources; per edge type the edge ids (`edgeIdWidth` 4) and the weights, as bits of f32; if `hasLinks`
+  # sources and destinations of the positive links, then of the negative ones, as batch-local indices, and their labels, as bits of f32.
+  # The rows of an edge type follow from the ends of hops of its destination type and `frontier`.
   # Segment 1, u64, likewise: node ids, original ids where their width is 8; per edge type edge ids where their width is 8, and i64
-  # times; then i64 labels, one per seed, if `hasLabels`.
+  # times; then i64 labels, one per seed, if `hasLabels`; then i64 times of the links.
   # Segment 2, f32: the feature rows of the node type with the most numbers, the first of these.
   # Segment 3, f32: the feature rows of the other node types; then the targets [seeds, `targetCols`].
 
@@ -136,4 +145,24 @@ struct ReadyBatch {
 
   disjoint @13 :Bool;
   # Set by the sampler, from the options: each seed has a tree of its own, and segment 0 the trees of the nodes. Default false.
+
+  struct Links {
+    edgeType @0 :UInt16;
+    sourceType @1 :UInt16;
+    destinationType @2 :UInt16;
+    # Of the nodes at the links' ends.
+    positives @3 :UInt32;
+    negatives @4 :UInt32;
+    # A multiple of `positives`.
+    hasLabels @5 :Bool;
+    hasTimes @6 :Bool;
+    edgesDrawn @7 :UInt64;
+    # Negatives that are edges all the same, where the job wants none.
+  }
+
+  hasLinks @14 :Bool;
+  # Set by the sampler: the seeds are links. Default false.
+
+  links @15 :Links;
+  # Set by the sampler, if `hasLinks`.
 }

@@ -1,5 +1,6 @@
 @0xd5a1b0c46e7f2202;
-# One hop of neighbor sampling: method 1, `sample_neighbors`.
+# One hop of neighbor sampling: method 1, `sample_neighbors`. Questions for batches of links: methods 5, `has_edges`, and 8,
+# `find_nodes`.
 # Who:        a sampler asks the holder of the part that owns the frontier nodes, once per hop, along all edge types; the holder
 #             answers.
 # Ordering:   replies may overtake each other; they are matched by request id. Requests are idempotent: the same request gets the
@@ -52,6 +53,10 @@ struct HopSection {
   # Set by the sampler: where to continue in the neighbor list of the first frontier node, from `resumePosition` of the reply that
   # was cut. Default 0: at its start.
 
+  excluded @9 :UInt64;
+  # Set by the sampler: how many pairs of segment 3 are this section's: edges that are left out of the lists, as the seeds of a batch
+  # of links. Default 0.
+
   withEdgeIds @6 :Bool;
   withWeights @7 :Bool;
   withTimes @8 :Bool;
@@ -64,6 +69,8 @@ struct HopRequest {
   # duplicates allowed.
   # Segment 1: u32, the trees that nodes are drawn for in disjoint batches, of the frontiers that have them; or empty.
   # Segment 2: i64, the times of these trees, of the frontiers that have them; or empty.
+  # Segment 3: u64, pairs for section after section, ascending in each and none twice: the place of a node in the section's frontier,
+  # and the global id of a neighbor; or empty.
 
   direction @0 :Direction;
   # Set by the sampler, from the job's `sample.edge_dir`. Default `in`.
@@ -126,4 +133,38 @@ struct HopReply {
   sections @0 :List(HopReplySection);
   # Set by the holder: the request's first so many sections are answered. Those that are missing, and what is missing of the last
   # one, are requested again.
+}
+
+struct FindNodes {
+  # Where nodes with certain original ids have gone: asked of the part whose slice of the directory has them.
+  # Segment 0: u64, places in the slice: original ids less the slice's first.
+
+  nodeType @0 :UInt16;
+  # Set by the sampler: position in the graph's list of node types. The holder checks it. Default 0: the first type.
+
+  flow @1 :UInt64;
+  # Set by the sampler: the batch in the trace of the run. Any value; changes nothing else. Default 0: the run keeps no trace.
+}
+
+struct NodesFound {
+  # Segment 0: u64, the global ids, in the order of the request.
+}
+
+struct HasEdges {
+  # Whether the graph has edges: asked of the part that owns the nodes.
+  # Segment 0: u64, nodes of the receiver's part, global ids.
+  # Segment 1: u64, as many neighbors, global ids.
+
+  edgeType @0 :UInt16;
+  # Set by the sampler: position in the graph's list of edge types. The holder checks it. Default 0: the first type.
+
+  out @1 :Bool;
+  # Set by the sampler: the lists of out-edges are read. Default false: those of in-edges.
+
+  flow @2 :UInt64;
+  # Set by the sampler: the batch in the trace of the run. Any value; changes nothing else. Default 0: the run keeps no trace.
+}
+
+struct EdgesThere {
+  # Segment 0: u8, in the order of the request: 1 if the edge is there, 0 if not. Nothing else is valid.
 }

@@ -12,10 +12,11 @@
 namespace troupe {
 
 /// Reply of a part to one question of the work.
-template <class Reply>
+/// \tparam ReplyPointer  shared pointer, or a variant of several
+template <class ReplyPointer>
 struct ArrivedReply {
   std::uint32_t question = 0;
-  std::shared_ptr<const Reply> reply;
+  ReplyPointer reply;
 };
 
 /// Outcome of a step.

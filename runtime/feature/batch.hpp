@@ -34,7 +34,8 @@ std::uint64_t size_bytes(const Batch& batch);
 /// What a batch digest covers.
 enum class DigestMode : std::uint8_t { full, ids, off };
 
-/// XXH3-128 over: seeds (original ids), then per hop and edge type the row counts and original ids
+/// XXH3-128 over: seeds (original ids), or the ends of positive and negative links (original ids of
+/// sources, then of destinations), their labels and times; then per hop and edge type the row counts and original ids
 /// of the drawn neighbours, edge ids if asked for, then (full) feature rows of all nodes and labels
 /// of the seeds. Independent of the partitioning. Whoever trains with the batch computes it, so that it
 /// covers the way there.

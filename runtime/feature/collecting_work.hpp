@@ -41,9 +41,10 @@ struct CollectedRows {
 class CollectingWork {
  public:
   using Question = RowQuestion;
-  using Reply = RowReply;
+  template <class Request>
+  using ReplyTo = RowReply;
   using Step = AssemblyStep<RowQuestion>;
-  using Arrived = ArrivedReply<RowReply>;
+  using Arrived = ArrivedReply<std::shared_ptr<const RowReply>>;
 
   /// Nothing is computed yet.
   explicit CollectingWork(CollectingInputs inputs);

@@ -48,6 +48,19 @@ void add_hop(DigestBuilder& digest, const Batch& batch, const BatchEdges& edges,
       edges);
 }
 
+/// Ends of positive and negative links, labels and times.
+void add_links(DigestBuilder& digest, const Batch& batch) {
+  const auto& links = *batch.sampled->links;
+  const auto& sources = batch.rows[raw(links.source_type)];
+  const auto& destinations = batch.rows[raw(links.destination_type)];
+  add_originals(digest, sources, links.sources);
+  add_originals(digest, destinations, links.destinations);
+  add_originals(digest, sources, links.negative_sources);
+  add_originals(digest, destinations, links.negative_destinations);
+  digest.add_array(std::span<const float>(links.labels));
+  digest.add_array(std::span<const std::int64_t>(links.times));
+}
+
 /// The first node type that has fewer or more original ids than nodes.
 std::optional<std::size_t> without_original_ids(const Batch& batch) {
   for (std::size_t t = 0; t < batch.rows.size(); ++t) {
@@ -70,7 +83,11 @@ Digest digest_batch(const Batch& batch, DigestMode mode) {
   const auto type = without_original_ids(batch);
   TROUPE_ASSERT(!type, "a digest needs original ids: type", type.value_or(0));
   DigestBuilder digest;
-  add_originals(digest, batch.rows[raw(sampled.seed_type)], sampled.seed_index);
+  if (sampled.links) {
+    add_links(digest, batch);
+  } else {
+    add_originals(digest, batch.rows[raw(sampled.seed_type)], sampled.seed_index);
+  }
   for (std::uint32_t hop = 0; hop < sampled.hops; ++hop) {
     for (const auto& edges : sampled.edges) {
       add_hop(digest, batch, edges, hop);

@@ -1,28 +1,56 @@
 #include "runtime/feature/ready_batch.hpp"
 
+#include <cstddef>
+#include <cstdint>
 #include <fmt/format.h>
+#include <string>
+#include <utility>
 
 namespace troupe {
 namespace {
 
-std::string text_of(const BatchKey& key, NodeTypeId seed_type, std::size_t seeds) {
-  return fmt::format("{} batch {} of epoch {} with {} seeds of type {}",
+/// What a batch is about, and how many of it.
+struct SeedCount {
+  std::size_t seeds = 0;
+  bool links = false;
+  std::uint16_t type = 0;  ///< Of nodes or edges
+  friend bool operator==(const SeedCount&, const SeedCount&) = default;
+};
+
+SeedCount count_of(const SampleBatch& request) {
+  return request.links
+             ? SeedCount{request.links->sources.size(), true, raw(request.links->edge_type)}
+             : SeedCount{request.seeds.size(), false, raw(request.seed_type)};
+}
+
+SeedCount count_of(const SampledBatch& batch) {
+  return batch.links ? SeedCount{batch.links->sources.size(), true, raw(batch.links->edge_type)}
+                     : SeedCount{batch.seed_index.size(), false, raw(batch.seed_type)};
+}
+
+std::string text_of(const BatchKey& key, const SeedCount& count) {
+  return fmt::format("{} batch {} of epoch {} with {} {} of type {}",
                      key.purpose == Purpose::train ? "training" : "evaluation", key.number,
-                     key.epoch + 1, seeds, raw(seed_type));
+                     key.epoch + 1, count.seeds, count.links ? "links" : "seeds", count.type);
 }
 
 }  // namespace
 
 Status check_answer(const SampleBatch& request, const ReadyBatch& ready) {
   const auto& sampled = *ready.batch.sampled;
-  if (sampled.key != request.key || sampled.seed_type != request.seed_type ||
-      sampled.seed_index.size() != request.seeds.size()) {
-    return Error(Errc::data_corruption,
-                 fmt::format("answer of a sampler: expected {}, found {}",
-                             text_of(request.key, request.seed_type, request.seeds.size()),
-                             text_of(sampled.key, sampled.seed_type, sampled.seed_index.size())));
+  if (sampled.key != request.key || count_of(sampled) != count_of(request)) {
+    return Error(Errc::data_corruption, fmt::format("answer of a sampler: expected {}, found {}",
+                                                    text_of(request.key, count_of(request)),
+                                                    text_of(sampled.key, count_of(sampled))));
   }
   return ok_status();
+}
+
+void SampleBatch::take_seeds(OrderedSeeds of_batch) {
+  seed_type = of_batch.type;
+  seeds = std::move(of_batch.nodes);
+  times = std::move(of_batch.times);
+  links = std::move(of_batch.links);
 }
 
 }  // namespace troupe

@@ -6,9 +6,11 @@
 #include "runtime/feature/batch_trace.hpp"
 #include "runtime/feature/row_collection.hpp"
 #include "runtime/sample/batch_builder.hpp"
+#include "runtime/sample/seed_order.hpp"
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace troupe {
@@ -29,6 +31,10 @@ struct SampleBatch {
   BatchOptions options = BatchOptions::own;
   std::vector<std::int64_t> times =
       {};  ///< [seeds]; or empty: SampleOptions::seed_time, where read
+  std::optional<PositiveLinks> links = std::nullopt;  ///< In the place of nodes as seeds
+
+  /// Takes what an order of seeds says of a batch.
+  void take_seeds(OrderedSeeds of_batch);
 };
 
 struct ReadyBatch {

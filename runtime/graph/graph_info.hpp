@@ -95,8 +95,8 @@ struct SplitInfo {
     bool has_times = false;
     bool has_labels = false;
   };
-  std::map<std::string, Role> roles;      ///< Of nodes
-  std::map<std::string, LinkRole> links;  ///< Of links
+  std::map<std::string, Role> roles = {};      ///< Of nodes
+  std::map<std::string, LinkRole> links = {};  ///< Of links
 };
 
 struct FileInfo {

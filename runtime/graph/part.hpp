@@ -61,6 +61,8 @@ struct PartNodes {
 };
 
 struct PartEdges {
+  NodeTypeId source_type{};
+  NodeTypeId destination_type{};
   NeighbourLists in;   ///< owned destinations -> sources
   NeighbourLists out;  ///< owned sources -> destinations
   /// [edges of `in`, or of `out` where there is no `in`; cols]
@@ -72,6 +74,10 @@ struct PartEdges {
   const NeighbourLists& lists(EdgeDir dir) const { return dir == EdgeDir::in ? in : out; }
   const NeighbourLists& halo_lists(EdgeDir dir) const {
     return dir == EdgeDir::in ? halo_in : halo_out;
+  }
+  /// Of the neighbors in the lists of a direction.
+  NodeTypeId neighbour_type(EdgeDir dir) const {
+    return dir == EdgeDir::in ? source_type : destination_type;
   }
 };
 

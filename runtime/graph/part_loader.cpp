@@ -253,6 +253,8 @@ class PartLoader {
   Status load_edges(std::size_t type) {
     const auto& info = request_.info.edge_types[type];
     PartEdges edges;
+    edges.source_type = info.source;
+    edges.destination_type = info.destination;
     std::optional<std::uint64_t> main_count = info.count;
     if (request_.partition != nullptr) {
       main_count = request_.partition->edges[type][raw(request_.part)];

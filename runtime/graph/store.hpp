@@ -74,6 +74,14 @@ class LinkList {
     return {static_cast<OriginalId>(row[0]), static_cast<OriginalId>(row[1]),
             static_cast<NodeId>(row[columns_ - 2]), static_cast<NodeId>(row[columns_ - 1])};
   }
+  /// The links at positions [first, first + count). \requires they are there
+  LinkList slice(std::uint64_t first, std::uint64_t count) const {
+    auto some = *this;
+    some.ends_ = ends_.subspan(first * columns_, count * columns_);
+    some.times_ = times_.empty() ? times_ : times_.subspan(first, count);
+    some.labels_ = labels_.empty() ? labels_ : labels_.subspan(first, count);
+    return some;
+  }
   std::span<const std::int64_t> times() const { return times_; }  ///< [links], or empty
   std::span<const float> labels() const { return labels_; }       ///< [links], or empty
 

@@ -122,12 +122,13 @@ EdgeData sampled_data(const SampleJob& sample, const GraphInfo& graph) {
 }  // namespace
 
 void check_times(const Job& job, const GraphInfo& graph, ProblemList& problems) {
-  if (!job.sample.time.at) {
+  if (!job.sample.time.given()) {
     return;
   }
   if (!sampled_data(job.sample, graph).times) {
-    problems.add({"/sample/time/at", "a graph with times of edges",
-                  "no times along any edge type that is sampled", "import the graph with times"});
+    problems.add({job.sample.time.at ? "/sample/time/at" : "/sample/time/of",
+                  "a graph with times of edges", "no times along any edge type that is sampled",
+                  "import the graph with times"});
     return;
   }
   const auto* kind = find_kind(choice_kinds(), job.sample.choice);

@@ -14,6 +14,7 @@
 #include "runtime/partition/halo.hpp"
 #include "runtime/partition/method_options.hpp"
 #include "runtime/partition/relabel.hpp"
+#include "runtime/sample/links/link_options.hpp"
 #include "runtime/sample/mini_batch.hpp"
 #include "runtime/sample/stretch.hpp"
 
@@ -141,8 +142,11 @@ struct ClusterJob {
 
 /// Times that limit which edges are sampled.
 struct SampleTimeJob {
-  std::optional<std::int64_t> at = {};  ///< Of all seeds; nothing: times are not read
+  std::optional<std::int64_t> at = {};  ///< Of all seeds
+  bool of_split = false;                ///< Seeds have the times that the split says
   TimeRule rule = {};
+
+  bool given() const { return at || of_split; }  ///< Else times are not read
 };
 
 struct SampleJob {
@@ -160,10 +164,22 @@ struct SampleJob {
   std::uint64_t cache_bytes = 0;  ///< of other hosts' neighbour lists, per rank
 
   /// Batches are disjoint.
-  bool in_trees() const { return disjoint || time.at; }
+  bool in_trees() const { return disjoint || time.given(); }
   std::size_t hops() const {
     return fanout.empty() && !fanout_of.empty() ? fanout_of.begin()->second.size() : fanout.size();
   }
+};
+
+/// What seeds are.
+struct TaskJob {
+  std::string kind = "node";  ///< "node", "link"
+  // Of links:
+  NegativeOptions negatives = {};
+  std::string negatives_by = "uniform";
+  bool exclude = true;
+  std::string reverse;  ///< Edge type; empty: the links' own where it joins nodes of one type
+
+  bool links() const { return kind == "link"; }
 };
 
 struct FeaturesJob {
@@ -210,6 +226,7 @@ struct Job {
   DatasetJob dataset;
   PartitionJob partition;
   ClusterJob cluster;
+  TaskJob task;
   SampleJob sample;
   FeaturesJob features;
   nn::ModelOptions model;  ///< in_dim and out_dim are filled in from the graph when the run starts

@@ -6,6 +6,7 @@
 #include "runtime/job/graph_types.hpp"
 #include "runtime/job/layout.hpp"
 #include "runtime/job/link_encryption.hpp"
+#include "runtime/job/link_rules.hpp"
 #include "runtime/net/ucx.hpp"
 #include "runtime/nn/catalog.hpp"
 #include "runtime/partition/methods.hpp"
@@ -230,17 +231,21 @@ void check_lists_cache(const Job& job, ProblemList& problems) {
 void check_time(const Job& job, ProblemList& problems) {
   const auto& time = job.sample.time;
   const auto* choice = find_kind(choice_kinds(), job.sample.choice);
-  if (!time.at) {
+  if (time.at && time.of_split) {
+    problems.add({"/sample/time/at", "none with sample.time.of \"split\"", fmt::to_string(*time.at),
+                  no_hint});
+  }
+  if (!time.given()) {
     if (time.rule.window > 0 || time.rule.inclusive) {
       problems.add({time.rule.window > 0 ? "/sample/time/window" : "/sample/time/until",
-                    "sample.time.at with it", "none", no_hint});
+                    "sample.time.at with it, or sample.time.of \"split\"", "none", no_hint});
     }
     if (choice != nullptr && choice->needs_times) {
       problems.add({"/sample/time/at", fmt::format("a time for choice \"{}\"", choice->name),
                     "none", no_hint});
     }
   } else if (choice != nullptr && choice->needs_weights) {
-    problems.add({"/sample/choice", "\"uniform\" or \"last\" with sample.time.at",
+    problems.add({"/sample/choice", "\"uniform\" or \"last\" with sample.time",
                   fmt::format("\"{}\"", choice->name),
                   "draws by weight among times are not built yet"});
   }
@@ -328,6 +333,9 @@ void check_seed_order(const Job& job, ProblemList& problems) {
 void check_between_keys(const Job& job, ProblemList& problems) {
   const auto good = [&](const char* pointer) { return !problems.has(pointer); };
   check_sampling(job, problems);
+  if (good("/task/kind")) {
+    check_task(job.task, problems);
+  }
   if (good("/features/cache/policy") && good("/features/cache/budget") &&
       good("/features/cache/ratio")) {
     check_cache(job, problems);
@@ -410,12 +418,22 @@ std::vector<JobProblem> check_against_graph(const Job& job, const GraphInfo& gra
     check_times(job, graph, problems);
   }
   check_seed_order(job, problems);
+  check_times_of_split(job, graph, problems);
   const SplitInfo* split = graph.find_split(job.dataset.split);
   if (trainer == JobTrainer::own) {  // needs whatever its program uses, which only that knows
     if (split == nullptr && !graph.splits.empty()) {
       problems.add(missing_split(job, graph));
+    } else {
+      check_links(job, graph, problems);
     }
     check_normalized_columns(job, graph, problems);
+    return std::move(problems).take();
+  }
+  if (job.task.links()) {
+    problems.add(
+        {"/task/kind", "\"node\" where Troupe trains", "\"link\"",
+         "links are not trained on by the built-in models yet; `troupe run JOB -- PROGRAM` "
+         "and `troupe batches` give their batches"});
     return std::move(problems).take();
   }
   if (split == nullptr) {
@@ -430,8 +448,8 @@ std::vector<JobProblem> check_against_graph(const Job& job, const GraphInfo& gra
   }
   const NodeTypeInfo& type = graph.node_types[raw(*seeds)];
   check_roles(graph, *split, *seeds, problems);
-  if (job.sample.time.at && job.eval.mode == "exact") {
-    problems.add({"/eval/mode", "\"sampled\" with sample.time.at", "\"exact\"",
+  if (job.sample.time.given() && job.eval.mode == "exact") {
+    problems.add({"/eval/mode", "\"sampled\" with sample.time", "\"exact\"",
                   "exact inference reads edges of all times"});
   }
   check_model_types(job, graph, *seeds, problems);

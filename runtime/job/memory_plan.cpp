@@ -5,6 +5,7 @@
 #include "runtime/graph/alias_tables.hpp"
 #include "runtime/job/fanout.hpp"
 #include "runtime/job/job_file.hpp"
+#include "runtime/job/link_rules.hpp"
 #include "runtime/job/reach.hpp"
 #include "runtime/nn/catalog.hpp"
 #include "runtime/nn/ops/linear.hpp"
@@ -75,19 +76,23 @@ class MemoryEstimate {
     for (const auto& type : graph_.edge_types) {
       edges_ = plus(edges_, type.count);
     }
-    if (const auto* split = graph_.find_split(job_.dataset.split); split != nullptr) {
+    if (const auto* links = training_links(job_, graph_); links != nullptr) {
+      largest_ = links->count;  // the list itself stays in its file
+      batch_seeds_ = seeds_of_batch(job_, graph_, *links);
+    } else if (const auto* split = graph_.find_split(job_.dataset.split); split != nullptr) {
       for (const auto& [role, list] : split->roles) {
         seeds_ = plus(seeds_, list.count);
         scored_ = plus(scored_, role == "train" ? 0 : list.count);
         // Sampled evaluation has batches of its own.
-        if (role == "train" || job_.eval.mode == "sampled") {
-          largest_ = list.count > largest_.count ? list : largest_;
+        const bool has_batches = role == "train" || job_.eval.mode == "sampled";
+        if (has_batches && list.count > largest_) {
+          largest_ = list.count;
+          batch_seeds_ = seeds_of_batch(job_, graph_, list);
         }
       }
     }
-    if (raw(largest_.node_type) < graph_.node_types.size()) {
-      reach_ = reach(job_.sample, graph_, largest_);
-    }
+    batch_seeds_.resize(graph_.node_types.size());
+    reach_ = reach(job_.sample, graph_, batch_seeds_);
   }
 
   MemoryPlan of(const Load& load) const {
@@ -172,7 +177,7 @@ class MemoryEstimate {
   }
 
   std::uint64_t batches() const {
-    const auto all = divide_up(std::max(largest_.count, std::uint64_t{1}), job_.sample.batch_size);
+    const auto all = divide_up(std::max(largest_, std::uint64_t{1}), job_.sample.batch_size);
     const auto per_rank = divide_up(all, std::max(plan_.world, 1U));
     const auto ahead = std::min<std::uint64_t>(job_.cluster.batches_ahead() + 1, per_rank);
     std::uint64_t rows = 0;
@@ -267,7 +272,7 @@ class MemoryEstimate {
     return product(plan_.parameters, vectors);
   }
 
-  bool infers() const { return model_ != nullptr && scored_ > 0 && !job_.sample.time.at; }
+  bool infers() const { return model_ != nullptr && scored_ > 0 && !job_.sample.time.given(); }
 
   /// Of all layers of the nodes here, and of one again while the next inference computes it.
   std::uint64_t outputs(const Load& load) const {
@@ -362,7 +367,8 @@ class MemoryEstimate {
   std::uint64_t edges_ = 0;
   std::uint64_t seeds_ = 0;
   std::uint64_t scored_ = 0;
-  SplitInfo::Role largest_;  ///< list of seeds that batches come from, with the most of them
+  std::uint64_t largest_ = 0;               ///< seeds of the longest list that batches come from
+  std::vector<std::uint64_t> batch_seeds_;  ///< of its batches, by node type
   Reach reach_;
 };
 

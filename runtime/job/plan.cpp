@@ -3,6 +3,7 @@
 #include "runtime/base/ranked_set.hpp"
 #include "runtime/base/saturating.hpp"
 #include "runtime/job/job_file.hpp"
+#include "runtime/job/link_rules.hpp"
 #include "runtime/job/memory_plan.hpp"
 #include "runtime/job/reach.hpp"
 #include "runtime/nn/catalog.hpp"
@@ -17,8 +18,9 @@ namespace {
 struct Counts {
   std::uint64_t nodes = 0;
   std::uint64_t edges = 0;
-  std::uint64_t id_bytes = 4;  ///< of a neighbour in lists
-  SplitInfo::Role train;
+  std::uint64_t id_bytes = 4;              ///< of a neighbour in lists
+  std::uint64_t seeds = 0;                 ///< of an epoch
+  std::vector<std::uint64_t> batch_seeds;  ///< of a batch, by node type
 };
 
 Counts count(const Job& job, const GraphInfo& graph) {
@@ -30,13 +32,20 @@ Counts count(const Job& job, const GraphInfo& graph) {
     counts.edges = plus(counts.edges, type.count);
   }
   counts.id_bytes = counts.nodes <= (std::uint64_t{1} << 32) ? 4 : 8;
+  counts.batch_seeds.resize(graph.node_types.size());
+  if (const auto* links = training_links(job, graph); links != nullptr) {
+    counts.seeds = links->count;
+    counts.batch_seeds = seeds_of_batch(job, graph, *links);
+    return counts;
+  }
   const SplitInfo* split = graph.find_split(job.dataset.split);
   if (split == nullptr) {
     return counts;
   }
   const auto train = split->roles.find("train");
   if (train != split->roles.end() && raw(train->second.node_type) < graph.node_types.size()) {
-    counts.train = train->second;
+    counts.seeds = train->second.count;
+    counts.batch_seeds = seeds_of_batch(job, graph, train->second);
   }
   return counts;
 }
@@ -44,10 +53,10 @@ Counts count(const Job& job, const GraphInfo& graph) {
 /// \param owners  processes that hold parts
 BatchCost batch_cost(const Job& job, const GraphInfo& graph, const Counts& counts,
                      std::size_t owners) {
-  const Reach most = reach(job.sample, graph, counts.train);
+  const Reach most = reach(job.sample, graph, counts.batch_seeds);
   BatchCost cost;
-  std::uint64_t moved =
-      times(most.asked, 8 + (job.sample.in_trees() ? 4U : 0U) + (job.sample.time.at ? 8U : 0U));
+  std::uint64_t moved = times(
+      most.asked, 8 + (job.sample.in_trees() ? 4U : 0U) + (job.sample.time.given() ? 8U : 0U));
   for (std::size_t t = 0; t < most.nodes.size(); ++t) {
     const auto& type = graph.node_types[t];
     const auto cols = type.features.has_value() ? type.features->cols : 0;
@@ -141,7 +150,7 @@ Plan make_plan(const Job& job, const GraphInfo& graph, const GraphFacts& facts) 
   plan.layout = make_layout(job);
   plan.world = job.cluster.world();
   plan.parameters = count_parameters(job, graph);
-  plan.batches_per_epoch = divide_up(counts.train.count, job.sample.batch_size);
+  plan.batches_per_epoch = divide_up(counts.seeds, job.sample.batch_size);
   plan.steps_per_epoch = divide_up(plan.batches_per_epoch, plan.world);
   plan.batch =
       batch_cost(job, graph, counts, std::max<std::size_t>(1, plan.layout.evaluators().size()));

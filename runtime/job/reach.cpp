@@ -4,6 +4,7 @@
 #include "runtime/job/fanout.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace troupe {
 namespace {
@@ -26,7 +27,32 @@ std::uint64_t most_drawn(const SampleJob& sample, std::int32_t fanout, std::uint
 
 }  // namespace
 
-Reach reach(const SampleJob& sample, const GraphInfo& graph, const SplitInfo::Role& train) {
+std::vector<std::uint64_t> seeds_of_batch(const Job& job, const GraphInfo& graph,
+                                          const SplitInfo::Role& list) {
+  std::vector<std::uint64_t> seeds(graph.node_types.size());
+  if (raw(list.node_type) < seeds.size()) {
+    seeds[raw(list.node_type)] = std::min(job.sample.batch_size, list.count);
+  }
+  return seeds;
+}
+
+std::vector<std::uint64_t> seeds_of_batch(const Job& job, const GraphInfo& graph,
+                                          const SplitInfo::LinkRole& list) {
+  std::vector<std::uint64_t> seeds(graph.node_types.size());
+  const auto& type = graph.edge_types[raw(list.edge_type)];
+  const auto positives = std::min(job.sample.batch_size, list.count);
+  const auto drawn = times(positives, job.task.negatives.drawn());
+  const bool binary = job.task.negatives.kind == Negatives::binary;
+  seeds[raw(type.source)] = plus(positives, binary ? drawn : 0);
+  seeds[raw(type.destination)] = plus(seeds[raw(type.destination)], plus(positives, drawn));
+  for (std::size_t t = 0; t < seeds.size() && !job.sample.in_trees(); ++t) {
+    seeds[t] = std::min(seeds[t], graph.node_types[t].count);
+  }
+  return seeds;
+}
+
+Reach reach(const SampleJob& sample, const GraphInfo& graph,
+            const std::vector<std::uint64_t>& seeds) {
   const bool fresh = sample.frontier == Frontier::fresh;
   const bool in = sample.edge_dir == EdgeDir::in;
   const auto node_types = graph.node_types.size();
@@ -37,11 +63,12 @@ Reach reach(const SampleJob& sample, const GraphInfo& graph, const SplitInfo::Ro
   if (node_types == 0) {
     return total;
   }
-  total.nodes[raw(train.node_type)] = std::min(sample.batch_size, train.count);
+  total.nodes = seeds;
   auto frontier = total.nodes;
   total.after.push_back({total.nodes, total.edges});
   // In a disjoint batch a node or an edge occurs in each tree at most.
-  const std::uint64_t trees = sample.in_trees() ? total.nodes[raw(train.node_type)] : 1;
+  const std::uint64_t trees =
+      sample.in_trees() ? std::accumulate(seeds.begin(), seeds.end(), std::uint64_t{0}, plus) : 1;
   for (const auto& fanout : fanout_by_hop(sample, graph)) {
     std::vector<std::uint64_t> found(node_types);
     for (std::size_t e = 0; e < graph.edge_types.size(); ++e) {

@@ -22,7 +22,15 @@ struct Reach {
   std::vector<Hop> after;  ///< [hops + 1] totals after 0, 1, … hops
 };
 
-/// \param seeds  type of the seeds, and how many there are in all
-Reach reach(const SampleJob& sample, const GraphInfo& graph, const SplitInfo::Role& seeds);
+/// The most seeds that one batch has, by node type: of a list of nodes, or of links with the ends of
+/// their negatives.
+std::vector<std::uint64_t> seeds_of_batch(const Job& job, const GraphInfo& graph,
+                                          const SplitInfo::Role& list);
+std::vector<std::uint64_t> seeds_of_batch(const Job& job, const GraphInfo& graph,
+                                          const SplitInfo::LinkRole& list);
+
+/// \param seeds  of one batch, by node type
+Reach reach(const SampleJob& sample, const GraphInfo& graph,
+            const std::vector<std::uint64_t>& seeds);
 
 }  // namespace troupe

@@ -1,6 +1,7 @@
 #include "runtime/job/sample_options.hpp"
 
 #include "runtime/job/fanout.hpp"
+#include "runtime/job/link_rules.hpp"
 
 namespace troupe {
 
@@ -13,9 +14,14 @@ SampleOptions sample_options(const Job& job, const GraphInfo& graph) {
   options.dir = job.sample.edge_dir;
   options.frontier = job.sample.frontier;
   options.disjoint = job.sample.in_trees();
-  if (job.sample.time.at) {
+  if (job.sample.time.given()) {
     options.time = job.sample.time.rule;
-    options.seed_time = *job.sample.time.at;
+    options.seed_time = job.sample.time.at.value_or(0);
+  }
+  if (const auto* links = training_links(job, graph); links != nullptr) {
+    options.links = LinkOptions{.negatives = job.task.negatives,
+                                .exclude = job.task.exclude,
+                                .reverse = reverse_type(job.task, graph, links->edge_type)};
   }
   options.job_seed = job.seed;
   return options;

@@ -72,7 +72,7 @@ void add_sample(std::vector<SchemaRow>& rows) {
        boolean_rule(),
        value("false"),
        "each seed has a tree of its own: a node that several reach occurs, and is drawn for, in "
-       "each of their trees; always so with `sample.time.at`",
+       "each of their trees; always so with `sample.time`",
        {},
        put<&Job::sample, &SampleJob::disjoint>});
   constexpr auto latest = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
@@ -84,17 +84,23 @@ void add_sample(std::vector<SchemaRow>& rows) {
        "batches",
        {},
        [](const Json& v, Job& job) { job.sample.time.at = v.get<std::int64_t>(); }});
+  rows.push_back({"/sample/time/of",
+                  choice_rule({"at", "split"}),
+                  value("\"at\""),
+                  "seeds have the time `at`, or each its own, as the split has it",
+                  {},
+                  [](const Json& v, Job& job) { job.sample.time.of_split = v == "split"; }});
   rows.push_back({"/sample/time/until",
                   choice_rule({"before", "at"}),
                   value("\"before\""),
-                  "edges before `at`, or those at that time too",
+                  "edges before the seed's time, or those at that time too",
                   {},
                   [](const Json& v, Job& job) { job.sample.time.rule.inclusive = v == "at"; }});
   rows.push_back(
       {"/sample/time/window",
        integer_rule(1, latest),
        absent(),
-       "no edges that are earlier than `at` minus this",
+       "no edges that are earlier than the seed's time minus this",
        {},
        [](const Json& v, Job& job) { job.sample.time.rule.window = v.get<std::uint64_t>(); }});
   rows.push_back(
@@ -418,6 +424,9 @@ void add_single_keys(std::vector<SchemaRow>& rows) {
 
 std::vector<SchemaRow> learning_rows() {
   std::vector<SchemaRow> rows;
+  for (auto& row : task_rows()) {
+    rows.push_back(std::move(row));
+  }
   add_sample(rows);
   add_features(rows);
   add_model(rows);

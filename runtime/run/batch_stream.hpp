@@ -74,8 +74,8 @@ class BatchStream {
   BatchKey key(std::uint64_t number) const {
     return {options_.purpose, options_.epoch, global(number)};
   }
-  std::vector<NodeId> seeds(std::uint64_t number) const {
-    return options_.order->batch(options_.epoch, global(number));
+  OrderedSeeds seeds(std::uint64_t number) const {
+    return options_.order->seeds_of(options_.epoch, global(number));
   }
 
   /// A repeat is ignored.

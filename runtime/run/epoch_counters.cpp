@@ -5,7 +5,7 @@ namespace troupe {
 void count_batch(net::EpochCounters& counters, const ReadyBatch& ready) {
   const auto& sampled = *ready.batch.sampled;
   counters.batches += 1;
-  counters.seeds += sampled.seed_index.size();
+  counters.seeds += sampled.num_seeds();
   counters.nodes += sampled.num_nodes();
   counters.edges += sampled.num_edges();
   sum_counters<BatchTrace>(counters, ready.trace);

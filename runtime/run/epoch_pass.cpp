@@ -43,8 +43,7 @@ std::optional<EpochPass::Request> EpochPass::request() {
   }
   SampleBatch batch;
   batch.key = stream_.key(*number);
-  batch.seed_type = options_.stream.order->seeds().node_type;
-  batch.seeds = stream_.seeds(*number);
+  batch.take_seeds(stream_.seeds(*number));
   batch.sample = options_.sample;
   batch.collect = options_.collect;
   batch.options = BatchOptions::job;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <iterator>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 namespace troupe {
@@ -30,6 +31,12 @@ std::vector<EdgeTypeId> drawn_types(const std::vector<std::vector<std::int32_t>>
 std::vector<EdgeTypeId> types_by_weight(const SampleOptions& options) {
   return choice_kinds()[options.choice].needs_weights ? drawn_types(options.fanout)
                                                       : std::vector<EdgeTypeId>();
+}
+
+std::uint64_t BatchSeeds::size() const {
+  return std::accumulate(
+      groups.begin(), groups.end(), std::uint64_t{0},
+      [](std::uint64_t sum, const SeedGroup& group) { return sum + group.nodes.size(); });
 }
 
 struct BatchBuilder::State {
@@ -65,6 +72,7 @@ struct BatchBuilder::State {
   std::vector<std::int64_t> tree_times;            ///< [seeds], or empty without times
   std::vector<std::vector<std::size_t>> share_at;  ///< [edge type][place] -> share, or `nothing`
   std::vector<std::uint64_t> received;             ///< edges so far, by edge type
+  std::shared_ptr<const Exclusions> excluded;      ///< Null: no edges
 
   State(const GraphInfo& g, const PartitionBook& b, std::shared_ptr<const SampleOptions> o,
         std::span<const std::shared_ptr<const Part>> h, std::shared_ptr<BatchScratchPool> p)
@@ -95,7 +103,8 @@ struct BatchBuilder::State {
   }
   std::size_t places() const { return book.parts() + here.size(); }
 
-  void begin(BatchKey key, NodeTypeId seed_type, std::span<const NodeId> seeds);
+  void begin(BatchKey key, const BatchSeeds& seeds);
+  void number_seeds(const BatchSeeds& seeds);
   std::uint32_t who_has(NodeTypeId type, NodeId id) const;
   void find_who_has();
   void share_out(std::size_t edge_type);
@@ -122,7 +131,7 @@ struct BatchBuilder::State {
   Status go_on();
 };
 
-void BatchBuilder::State::begin(BatchKey key, NodeTypeId seed_type, std::span<const NodeId> seeds) {
+void BatchBuilder::State::begin(BatchKey key, const BatchSeeds& seeds) {
   TROUPE_ASSERT(options->fanout.size() <= 255, "hops", options->fanout.size());
   for (const auto& of_hop : options->fanout) {
     TROUPE_ASSERT(of_hop.size() == graph.edge_types.size(), "fanouts", of_hop.size(),
@@ -137,7 +146,7 @@ void BatchBuilder::State::begin(BatchKey key, NodeTypeId seed_type, std::span<co
   batch.key = key;
   batch.frontier = options->frontier;
   batch.disjoint = options->disjoint;
-  batch.seed_type = seed_type;
+  batch.seed_type = seeds.groups.front().type;
   batch.hops = static_cast<std::uint32_t>(options->fanout.size());
   batch.nodes.resize(graph.node_types.size());
   batch.edges.resize(graph.edge_types.size());
@@ -156,25 +165,31 @@ void BatchBuilder::State::begin(BatchKey key, NodeTypeId seed_type, std::span<co
   for (std::size_t type = 0; type < batch.nodes.size(); ++type) {
     batch.nodes[type].ids.reserve(numbers(type).expected());
   }
-  auto& ids = batch.nodes[raw(seed_type)].ids;
-  std::vector<std::uint64_t> seed_ids;
-  seed_ids.reserve(seeds.size());
-  for (const NodeId seed : seeds) {
-    TROUPE_ASSERT(book.contains(seed_type, seed), "seed", raw(seed), book.count(seed_type));
-    seed_ids.push_back(raw(seed));
-  }
-  batch.seed_index.resize(seeds.size());
-  if (options->disjoint) {
-    for (std::size_t i = 0; i < seeds.size(); ++i) {
-      number_in_tree<std::uint64_t>(raw(seed_type), std::span(seed_ids).subspan(i, 1),
-                                    static_cast<std::uint32_t>(i), &batch.seed_index[i]);
-    }
-  } else {
-    numbers(raw(seed_type))
-        .number<std::uint64_t>(seed_ids, 0, seeds.size(), ids, batch.seed_index.data());
-  }
+  number_seeds(seeds);
   for (auto& nodes : batch.nodes) {
     nodes.hop_end = {static_cast<std::uint32_t>(nodes.ids.size())};
+  }
+}
+
+void BatchBuilder::State::number_seeds(const BatchSeeds& seeds) {
+  batch.seed_index.resize(seeds.size());
+  std::uint32_t first = 0;  // place of the group's first seed in the batch
+  for (const auto& [type, nodes] : seeds.groups) {
+    std::vector<std::uint64_t> ids;
+    ids.reserve(nodes.size());
+    for (const NodeId seed : nodes) {
+      TROUPE_ASSERT(book.contains(type, seed), "seed", raw(seed), book.count(type));
+      ids.push_back(raw(seed));
+    }
+    auto* const index = batch.seed_index.data() + first;
+    for (std::uint32_t i = 0; options->disjoint && i < ids.size(); ++i) {
+      number_in_tree<std::uint64_t>(raw(type), std::span(ids).subspan(i, 1), first + i, index + i);
+    }
+    if (!options->disjoint) {
+      numbers(raw(type)).number<std::uint64_t>(ids, 0, ids.size(), batch.nodes[raw(type)].ids,
+                                               index);
+    }
+    first += static_cast<std::uint32_t>(ids.size());
   }
 }
 
@@ -306,7 +321,9 @@ void BatchBuilder::State::post(Question question) {
                                                .epoch = batch.key.stream_epoch(),
                                                .batch = batch.key.number}),
          .first_position = share.resume_position(),
-         .edge_data = edge_data(edge_type)});
+         .edge_data = edge_data(edge_type),
+         .excluded = excluded ? excluded->of(share.edge_type(), share.missing())
+                              : std::vector<ExcludedEdges>()});
   }
   pending.push_back(std::move(posted));
   questions.push_back(std::move(question));
@@ -487,15 +504,27 @@ BatchBuilder::BatchBuilder(const GraphInfo& graph, const PartitionBook& book,
                            std::span<const std::shared_ptr<const Part>> here,
                            std::shared_ptr<BatchScratchPool> scratch,
                            std::span<const std::int64_t> seed_times)
+    : BatchBuilder(graph, book, std::move(options), key,
+                   BatchSeeds{.groups = {{seed_type, {seeds.begin(), seeds.end()}}},
+                              .times = {seed_times.begin(), seed_times.end()}},
+                   here, std::move(scratch)) {}
+
+BatchBuilder::BatchBuilder(const GraphInfo& graph, const PartitionBook& book,
+                           std::shared_ptr<const SampleOptions> options, BatchKey key,
+                           const BatchSeeds& seeds,
+                           std::span<const std::shared_ptr<const Part>> here,
+                           std::shared_ptr<BatchScratchPool> scratch)
     : state_(std::make_unique<State>(graph, book, std::move(options), here, std::move(scratch))) {
+  TROUPE_ASSERT(!seeds.groups.empty(), "seeds have a type");
   if (state_->options->time) {
     TROUPE_ASSERT(state_->options->disjoint, "trees with times are disjoint");
-    TROUPE_ASSERT(seed_times.empty() || seed_times.size() == seeds.size(), "times of seeds",
-                  seed_times.size(), seeds.size());
-    state_->tree_times.assign(seed_times.begin(), seed_times.end());
+    TROUPE_ASSERT(seeds.times.empty() || seeds.times.size() == seeds.size(), "times of seeds",
+                  seeds.times.size(), seeds.size());
+    state_->tree_times = seeds.times;
     state_->tree_times.resize(seeds.size(), state_->options->seed_time);
   }
-  state_->begin(key, seed_type, seeds);
+  state_->excluded = seeds.excluded;
+  state_->begin(key, seeds);
   const auto started = state_->go_on();
   TROUPE_ASSERT(started.ok(), "a batch without edges cannot overflow");
 }

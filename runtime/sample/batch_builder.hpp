@@ -6,6 +6,8 @@
 #include "runtime/base/result.hpp"
 #include "runtime/partition/partition_book.hpp"
 #include "runtime/sample/batch_scratch.hpp"
+#include "runtime/sample/links/exclusions.hpp"
+#include "runtime/sample/links/link_options.hpp"
 #include "runtime/sample/mini_batch.hpp"
 #include "runtime/sample/one_hop.hpp"
 
@@ -29,6 +31,7 @@ struct SampleOptions {
   bool disjoint = false;           ///< Each seed has a tree of its own, drawn for itself
   std::optional<TimeRule> time{};  ///< Seeds have times, which limit their trees; if disjoint
   std::int64_t seed_time = 0;  ///< Of all seeds of batches whose seeds have no times of their own
+  std::optional<LinkOptions> links{};  ///< Seeds are links
   std::uint64_t job_seed = 0;
   std::uint64_t max_edges_per_reply = ~std::uint64_t{0};
 };
@@ -39,6 +42,23 @@ std::vector<EdgeTypeId> drawn_types(const std::vector<std::vector<std::int32_t>>
 
 /// Edge types whose lists need alias tables: those that a choice by weight draws along.
 std::vector<EdgeTypeId> types_by_weight(const SampleOptions& options);
+
+/// Seeds of one node type.
+struct SeedGroup {
+  NodeTypeId type{};
+  std::vector<NodeId> nodes;
+};
+
+/// What a batch grows from.
+struct BatchSeeds {
+  std::vector<SeedGroup> groups;  ///< Seeds are numbered group after group
+  std::vector<std::int64_t> times =
+      {};  ///< Of all seeds; or empty: SampleOptions::seed_time. Not read
+           ///< without SampleOptions::time
+  std::shared_ptr<const Exclusions> excluded = nullptr;  ///< Null: no edges
+
+  std::uint64_t size() const;
+};
 
 /// One question to one part, along all edge types of the hop. `id` is unique in the batch and names the question when its reply
 /// comes.
@@ -71,6 +91,12 @@ class BatchBuilder {
                std::span<const std::shared_ptr<const Part>> here = {},
                std::shared_ptr<BatchScratchPool> scratch = nullptr,
                std::span<const std::int64_t> seed_times = {});
+  /// Seeds of several types. SampledBatch::seed_index has those of all groups.
+  /// \requires a group at least
+  BatchBuilder(const GraphInfo& graph, const PartitionBook& book,
+               std::shared_ptr<const SampleOptions> options, BatchKey key, const BatchSeeds& seeds,
+               std::span<const std::shared_ptr<const Part>> here = {},
+               std::shared_ptr<BatchScratchPool> scratch = nullptr);
   ~BatchBuilder();
   BatchBuilder(BatchBuilder&&) noexcept;
   BatchBuilder& operator=(BatchBuilder&&) noexcept;

@@ -25,6 +25,13 @@ struct HopFrontier {
   std::vector<std::int64_t> times = {};
 };
 
+/// Edges that a request leaves out: all from the node at a place of its frontier to a neighbor.
+struct ExcludedEdges {
+  std::uint64_t place = 0;
+  NodeId neighbour{};
+  friend auto operator<=>(const ExcludedEdges&, const ExcludedEdges&) = default;
+};
+
 /// One edge type of a request.
 struct HopSection {
   EdgeTypeId edge_type{};
@@ -34,6 +41,8 @@ struct HopSection {
   std::uint64_t first_position = 0;      ///< Where the list of the first node continues, from
                                          ///< HopReply::Section::resume_position; else 0
   EdgeData edge_data{};                  ///< What comes with the neighbors
+  /// Ascending, none twice: entries that are as if they were not in the lists. Fanouts stay full.
+  std::vector<ExcludedEdges> excluded = {};
 };
 
 /// Requests neighbors of nodes of one part.

@@ -254,6 +254,8 @@ Result<std::shared_ptr<const Part>> ListCacheBuilder::take(PartId id) && {
   for (std::size_t e = 0; e < edges_.size(); ++e) {
     const auto& type = graph_->edge_types[e];
     const auto& order = places[raw(lists_of(type, fetch_->dir))];
+    part->edges[e].source_type = type.source;
+    part->edges[e].destination_type = type.destination;
     auto from = std::exchange(edges_[e], {});
     NeighbourLists lists;
     std::vector<std::uint64_t> offsets = {0};

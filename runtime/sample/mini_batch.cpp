@@ -4,6 +4,10 @@
 
 namespace troupe {
 
+std::uint64_t SampledBatch::num_seeds() const {
+  return links ? links->sources.size() : seed_index.size();
+}
+
 std::uint64_t SampledBatch::num_nodes() const {
   std::uint64_t sum = 0;
   for (const auto& of_type : nodes) {

@@ -6,6 +6,7 @@
 #include "runtime/graph/edge_data.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -59,17 +60,35 @@ struct BatchEdges {
       row_begin;  ///< [hops + 1]: rows of hop h (from 0) are [row_begin[h], row_begin[h+1])
 };
 
+/// The links of a batch whose seeds are links. Ends are batch-local indices, of the nodes of the edge
+/// type's source and destination type.
+struct BatchLinks {
+  EdgeTypeId edge_type{};
+  NodeTypeId source_type{};
+  NodeTypeId destination_type{};
+  std::vector<std::uint32_t> sources;       ///< [positives]
+  std::vector<std::uint32_t> destinations;  ///< [positives]
+  /// [positives, negatives of each], those of one positive one after the other.
+  std::vector<std::uint32_t> negative_sources;
+  std::vector<std::uint32_t> negative_destinations;
+  std::vector<float> labels;        ///< [positives], or empty
+  std::vector<std::int64_t> times;  ///< [positives], or empty
+  std::uint64_t edges_drawn = 0;    ///< Negatives that are edges all the same, where strict
+};
+
 struct SampledBatch {
   BatchKey key;
   Frontier frontier = Frontier::fresh;
-  bool disjoint = false;  ///< Nodes have trees
-  NodeTypeId seed_type{};
+  bool disjoint = false;   ///< Nodes have trees
+  NodeTypeId seed_type{};  ///< Of the first seed, where seeds are links
   std::vector<std::uint32_t>
       seed_index;  ///< [seeds] batch-local index of each; equal seeds share one, unless disjoint
-  std::vector<BatchNodes> nodes;  ///< by NodeTypeId
-  std::vector<BatchEdges> edges;  ///< by EdgeTypeId
+  std::vector<BatchNodes> nodes;                   ///< by NodeTypeId
+  std::vector<BatchEdges> edges;                   ///< by EdgeTypeId
+  std::optional<BatchLinks> links = std::nullopt;  ///< Where seeds are links
   std::uint32_t hops = 0;
 
+  std::uint64_t num_seeds() const;  ///< Nodes, or positive links
   std::uint64_t num_nodes() const;
   std::uint64_t num_edges() const;
 };

@@ -2,6 +2,7 @@
 
 #include "runtime/base/section_cutter.hpp"
 #include "runtime/sample/hop_rows.hpp"
+#include "runtime/sample/left_out.hpp"
 #include "runtime/sample/reply_data.hpp"
 
 #include <algorithm>
@@ -32,6 +33,20 @@ Status check_choice(const Part& part, const HopRequest& request,
   if (kind.make == nullptr) {
     return refused(part, Errc::unimplemented,
                    fmt::format("the choice \"{}\" is not built yet", kind.name));
+  }
+  return ok_status();
+}
+
+Status check_excluded(const Part& part, const HopSection& section, std::uint64_t nodes) {
+  const auto& excluded = section.excluded;
+  if (!excluded.empty() && excluded.back().place >= nodes) {
+    return refused(part, Errc::invalid_argument,
+                   fmt::format("expected excluded edges of nodes at places below {}, got {}", nodes,
+                               excluded.back().place));
+  }
+  if (std::ranges::adjacent_find(excluded, std::ranges::greater_equal()) != excluded.end()) {
+    return refused(part, Errc::invalid_argument,
+                   "expected excluded edges in ascending order, none twice");
   }
   return ok_status();
 }
@@ -79,6 +94,7 @@ Status check_sections(const Part& part, const HopRequest& request) {
           fmt::format("first position {} needs fanout -1 and a node, got fanout {}, {} nodes",
                       section.first_position, section.fanout, frontier.nodes.size()));
     }
+    TROUPE_RETURN_IF_ERROR(check_excluded(part, section, frontier.nodes.size()));
     before = &section;
   }
   return ok_status();
@@ -117,6 +133,7 @@ class SectionSampler {
         times_(request.frontiers[section.frontier].times),
         time_rule_(request.time),
         rows_(part, request.frontiers[section.frontier].node_type, section.edge_type, request.dir),
+        left_out_(part, section, request.dir, rows_.lists),
         dir_(request.dir) {
     if (section.fanout != all_neighbours) {
       choice_ = kind.make(
@@ -193,6 +210,7 @@ class SectionSampler {
         TROUPE_ASSIGN_OR_RETURN(const List list, list_of(first + i, skipped));
         begins[i] = list.begin;
         stretches[i].entries = list.entries;
+        stretches[i].excluded = list.excluded;
         stretches[i].zero_weights = rows_.lists.zero_weights;
       }
       plan_group(std::span(stretches).first(nodes.size()));
@@ -247,8 +265,9 @@ class SectionSampler {
   struct List {
     std::uint64_t begin;
     std::uint32_t entries;
+    std::span<const std::uint32_t> excluded;  ///< Of those that count among the entries
   };
-  Result<List> list_of(std::size_t at, std::uint64_t skipped) const {
+  Result<List> list_of(std::size_t at, std::uint64_t skipped) {
     const NodeId node = frontier_[at];
     if (!rows_.has(node)) {
       return refused(part_, Errc::invalid_argument,
@@ -257,18 +276,26 @@ class SectionSampler {
     const std::uint64_t row = rows_.row(node);
     const std::uint64_t degree = rows_.lists.degree(row);
     const auto allowed = limited() ? search_.allowed(at % group_nodes) : AllowedEntries{0, degree};
-    const std::uint64_t entries = allowed.end - allowed.begin;
+    if (degree > std::numeric_limits<std::uint32_t>::max()) {
+      return refused(part_, Errc::unimplemented,
+                     fmt::format("node {} has degree {}, at most 2^32-1 works", raw(node), degree));
+    }
+    const std::uint64_t begin = rows_.lists.offsets[row] + allowed.begin;
+    const std::uint64_t end = rows_.lists.offsets[row] + allowed.end;
+    const auto excluded = left_out_.find(at, begin, end);
+    const std::uint64_t entries = end - begin - excluded.size();
     if (skipped > entries) {
       return refused(
           part_, Errc::invalid_argument,
           fmt::format("first position {} of node {} of degree {}", skipped, raw(node), entries));
     }
-    if (degree > std::numeric_limits<std::uint32_t>::max()) {
-      return refused(part_, Errc::unimplemented,
-                     fmt::format("node {} has degree {}, at most 2^32-1 works", raw(node), degree));
+    if (needs_weights_) {
+      return List{begin, static_cast<std::uint32_t>(end - begin), excluded};
     }
-    return List{rows_.lists.offsets[row] + allowed.begin + skipped,
-                static_cast<std::uint32_t>(entries - skipped)};
+    if (excluded.empty()) {
+      return List{begin + skipped, static_cast<std::uint32_t>(entries - skipped), {}};
+    }
+    return List{begin + left_out_.skip(skipped), static_cast<std::uint32_t>(entries - skipped), {}};
   }
 
   /// Whether times limit what is taken: not along edges without them.
@@ -327,9 +354,14 @@ class SectionSampler {
       if (i + 1 < plan_.rows.size()) {
         __builtin_prefetch(ids.data() + plan_.rows[i + 1].begin);
       }
+      const auto positions = left_out_.first_kept(i, plan_.counts[i]);
       const auto copy = [&]<class T>(std::span<const T> list, T* to) {
-        if (to != nullptr) {
+        if (to != nullptr && positions.empty()) {
           std::copy_n(list.data() + plan_.rows[i].begin, plan_.counts[i], to + written);
+        } else if (to != nullptr) {
+          std::ranges::transform(positions, to + written, [&](std::uint32_t position) {
+            return list[plan_.rows[i].begin + position];
+          });
         }
       };
       copy(ids, out);
@@ -363,6 +395,7 @@ class SectionSampler {
         const auto* aliases = needs_weights_ ? &rows_.lists.aliases[plan_.rows[i].begin] : nullptr;
         stretches[drawn++] = {.original_id = rows_.original_id(frontier_[i]),
                               .aliases = aliases,
+                              .excluded = left_out_.positions(i),
                               .tree = trees_.empty() ? 0 : trees_[i],
                               .entries = plan_.rows[i].entries,
                               .taken = plan_.counts[i],
@@ -376,6 +409,7 @@ class SectionSampler {
                       std::span(positions_).first(most_drawn));
     }
     entries.resize(most);
+    constexpr std::span<const std::uint32_t> none;
     std::uint64_t* out = entries.data();
     const std::uint32_t* position = positions_.data();
     const Stretch* stretch = stretches.data();
@@ -383,8 +417,9 @@ class SectionSampler {
       const auto& row = plan_.rows[i];
       const std::uint32_t count = row.whole ? plan_.counts[i] : (stretch++)->taken;
       plan_.counts[i] = count;
+      TruePositions true_position(needs_weights_ ? none : left_out_.positions(i));
       for (std::uint32_t k = 0; k < count; ++k, ++out) {
-        *out = row.begin + (row.whole ? k : *position++);
+        *out = row.begin + true_position(row.whole ? k : *position++);
         __builtin_prefetch(ids.data() + *out);
       }
     }
@@ -405,6 +440,7 @@ class SectionSampler {
   const std::vector<std::int64_t>& times_;
   TimeRule time_rule_;
   const Rows rows_;
+  LeftOut left_out_;
   EdgeDir dir_;
   bool needs_weights_ = false;
   bool needs_times_ = false;

@@ -3,6 +3,7 @@
 #include "runtime/sample/one_hop.hpp"
 
 #include <algorithm>
+#include <type_traits>
 
 namespace troupe {
 
@@ -10,34 +11,94 @@ SamplingWork::SamplingWork(SamplingInputs inputs, BatchKey key, NodeTypeId seed_
                            std::vector<NodeId> seeds, std::vector<std::int64_t> seed_times)
     : inputs_(std::move(inputs)),
       key_(key),
-      seed_type_(seed_type),
-      seeds_(std::move(seeds)),
-      seed_times_(std::move(seed_times)) {}
+      seeds_{.groups = {{seed_type, std::move(seeds)}}, .times = std::move(seed_times)} {}
 
-/// The part with a question's lists if this host has it, else nullptr.
-std::shared_ptr<const Part> SamplingWork::here(const HopQuestion& question) const {
-  if (question.lists_of == ListsOf::halo) {
-    return *std::ranges::find(*inputs_.halos, question.part, &Part::id);
-  }
-  return inputs_.lists_here(question.part);
+SamplingWork::SamplingWork(SamplingInputs inputs, BatchKey key, OrderedSeeds seeds)
+    : SamplingWork(std::move(inputs), key, seeds.type, std::move(seeds.nodes),
+                   std::move(seeds.times)) {
+  positives_ = std::move(seeds.links);
 }
 
-Status SamplingWork::sample_here() {
+/// The part with the lists if this host has it, else nullptr.
+std::shared_ptr<const Part> SamplingWork::here(PartId part, ListsOf lists_of) const {
+  if (lists_of == ListsOf::halo) {
+    return *std::ranges::find(*inputs_.halos, part, &Part::id);
+  }
+  return inputs_.lists_here(part);
+}
+
+Status SamplingWork::take_reply(const Arrived& arrived) {
+  return std::visit(
+      [&]<class Reply>(const std::shared_ptr<const Reply>& reply) -> Status {
+        if constexpr (std::is_same_v<Reply, HopReply>) {
+          return builder_->answer(arrived.question, reply);
+        } else {
+          return link_seeds_->answer(arrived.question, *reply);
+        }
+      },
+      arrived.reply);
+}
+
+Status SamplingWork::answer_here() {
   for (const auto& question : std::exchange(local_, {})) {
-    TROUPE_ASSIGN_OR_RETURN(auto reply,
-                            sample_one_hop(*here(question), question.request, question.lists_of));
-    TROUPE_RETURN_IF_ERROR(builder_->answer(question.id, std::move(reply)));
+    const auto part = here(question.part, question.lists_of);
+    if (const auto* hop = std::get_if<HopRequest>(&question.request)) {
+      TROUPE_ASSIGN_OR_RETURN(auto reply, sample_one_hop(*part, *hop, question.lists_of));
+      TROUPE_RETURN_IF_ERROR(builder_->answer(question.id, std::move(reply)));
+    } else if (const auto* nodes = std::get_if<FindNodes>(&question.request)) {
+      TROUPE_ASSIGN_OR_RETURN(const auto found, find_nodes(*part, *nodes));
+      TROUPE_RETURN_IF_ERROR(link_seeds_->answer(question.id, found));
+    } else if (const auto* edges = std::get_if<HasEdges>(&question.request)) {
+      TROUPE_ASSIGN_OR_RETURN(const auto there, has_edges(*part, *edges));
+      TROUPE_RETURN_IF_ERROR(link_seeds_->answer(question.id, there));
+    }
   }
   return ok_status();
 }
 
-void SamplingWork::split(std::vector<HopQuestion> questions, std::vector<HopQuestion>& elsewhere) {
-  const auto hop = builder_->hop();
+/// Grows the batch from its seeds, once they are known.
+void SamplingWork::grow() {
+  if (link_seeds_) {
+    auto found = std::move(*link_seeds_).take();
+    link_seeds_.reset();
+    seeds_ = std::move(found.seeds);
+    links_ = std::move(found.links);
+  }
+  builder_.emplace(*inputs_.graph, *inputs_.book, inputs_.options, key_, seeds_, *inputs_.halos,
+                   inputs_.scratch);
+}
+
+/// What can be asked now.
+std::vector<SampleQuestion> SamplingWork::questions() {
+  std::vector<SampleQuestion> all;
+  if (link_seeds_) {
+    for (auto& [id, part, request] : link_seeds_->questions()) {
+      auto& question = all.emplace_back();
+      question.id = id;
+      question.part = part;
+      std::visit([&](auto& of_kind) { question.request = std::move(of_kind); }, request);
+    }
+  }
+  if (link_seeds_ && link_seeds_->done()) {
+    grow();
+  }
+  if (builder_) {
+    for (auto& [id, part, lists_of, request] : builder_->questions()) {
+      all.push_back({id, part, lists_of, std::move(request)});
+    }
+  }
+  return all;
+}
+
+void SamplingWork::split(std::vector<SampleQuestion> questions,
+                         std::vector<SampleQuestion>& elsewhere) {
   for (auto& question : questions) {
-    const auto nodes = question.request.num_nodes();
-    const bool lies_here = here(question) != nullptr;
-    frontier_.add(hop, nodes, lies_here ? 0 : nodes);
-    question.request.flow = inputs_.flow;
+    const bool lies_here = here(question.part, question.lists_of) != nullptr;
+    if (const auto* hop = std::get_if<HopRequest>(&question.request)) {
+      const auto nodes = hop->num_nodes();
+      frontier_.add(builder_->hop(), nodes, lies_here ? 0 : nodes);
+    }
+    std::visit([this](auto& request) { request.flow = inputs_.flow; }, question.request);
     (lies_here ? local_ : elsewhere).push_back(std::move(question));
   }
 }
@@ -54,26 +115,28 @@ void SamplingWork::begin_hop(bool asks) {
 }
 
 Result<SamplingWork::Step> SamplingWork::step(const std::vector<Arrived>& arrived) {
-  if (!builder_) {
-    builder_.emplace(*inputs_.graph, *inputs_.book, inputs_.options, key_, seed_type_, seeds_,
-                     *inputs_.halos, inputs_.scratch, seed_times_);
+  if (auto links = std::exchange(positives_, std::nullopt)) {
+    link_seeds_.emplace(*inputs_.graph, *inputs_.book, inputs_.options, key_, *std::move(links));
+  } else if (!link_seeds_ && !builder_) {
+    grow();
   }
-  for (const auto& [question, reply] : arrived) {
-    TROUPE_RETURN_IF_ERROR(builder_->answer(question, reply));
+  for (const auto& reply : arrived) {
+    TROUPE_RETURN_IF_ERROR(take_reply(reply));
   }
   Step step;
-  TROUPE_RETURN_IF_ERROR(sample_here());
-  for (auto questions = builder_->questions(); !questions.empty();
-       questions = builder_->questions()) {
-    begin_hop(true);
-    split(std::move(questions), step.ask);
+  TROUPE_RETURN_IF_ERROR(answer_here());
+  for (auto asked = questions(); !asked.empty(); asked = questions()) {
+    if (builder_) {
+      begin_hop(true);
+    }
+    split(std::move(asked), step.ask);
     if (!step.ask.empty()) {
       step.more = !local_.empty();
       return step;
     }
-    TROUPE_RETURN_IF_ERROR(sample_here());
+    TROUPE_RETURN_IF_ERROR(answer_here());
   }
-  step.done = builder_->done();
+  step.done = builder_ && builder_->done();
   if (step.done) {
     begin_hop(false);
   }
@@ -81,7 +144,17 @@ Result<SamplingWork::Step> SamplingWork::step(const std::vector<Arrived>& arrive
 }
 
 SampledBatch SamplingWork::take() && {
-  return std::move(*builder_).take();
+  auto batch = std::move(*builder_).take();
+  if (links_) {
+    for (auto* places : {&links_->sources, &links_->destinations, &links_->negative_sources,
+                         &links_->negative_destinations}) {
+      for (auto& place : *places) {
+        place = batch.seed_index[place];
+      }
+    }
+    batch.links = std::move(links_);
+  }
+  return batch;
 }
 
 }  // namespace troupe

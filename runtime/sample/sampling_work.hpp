@@ -7,12 +7,15 @@
 #include "runtime/base/trace.hpp"
 #include "runtime/sample/batch_builder.hpp"
 #include "runtime/sample/frontier_counts.hpp"
+#include "runtime/sample/links/link_seeds.hpp"
+#include "runtime/sample/seed_order.hpp"
 
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace troupe {
@@ -36,20 +39,48 @@ struct SamplingInputs {
   std::uint64_t flow = 0;  ///< Batch in the trace; 0: none
 };
 
+/// What a batch asks a part.
+struct SampleQuestion {
+  std::uint32_t id = 0;
+  PartId part{};
+  ListsOf lists_of = ListsOf::owned;  ///< Of a hop
+  std::variant<HopRequest, FindNodes, HasEdges> request;
+};
+template <class Request>
+struct SampleReply;
+template <>
+struct SampleReply<HopRequest> {
+  using Type = HopReply;
+};
+template <>
+struct SampleReply<FindNodes> {
+  using Type = NodesFound;
+};
+template <>
+struct SampleReply<HasEdges> {
+  using Type = EdgesThere;
+};
+
 /// Lifecycle: step() until done; take()
 /// Threads:   one at a time, any
 class SamplingWork {
  public:
-  using Question = HopQuestion;
-  using Reply = HopReply;
-  using Step = AssemblyStep<HopQuestion>;
-  using Arrived = ArrivedReply<HopReply>;
+  using Question = SampleQuestion;
+  template <class Request>
+  using ReplyTo = typename SampleReply<Request>::Type;
+  using Step = AssemblyStep<SampleQuestion>;
+  using Arrived =
+      ArrivedReply<std::variant<std::shared_ptr<const HopReply>, std::shared_ptr<const NodesFound>,
+                                std::shared_ptr<const EdgesThere>>>;
 
   /// Nothing is computed yet.
   /// \param seed_times  [seeds], or empty; as BatchBuilder has them
   /// \requires the seeds are in the book
   SamplingWork(SamplingInputs inputs, BatchKey key, NodeTypeId seed_type, std::vector<NodeId> seeds,
                std::vector<std::int64_t> seed_times = {});
+  /// Of nodes, or of links, for which ends of negative ones are found first.
+  /// \requires all nodes are in the book; options of links for links
+  SamplingWork(SamplingInputs inputs, BatchKey key, OrderedSeeds seeds);
 
   /// Takes replies, samples this host's lists, and continues with the next hop as long as it needs no
   /// other host. Requests to other hosts are handed out before this host's lists are sampled.
@@ -63,18 +94,22 @@ class SamplingWork {
   SampledBatch take() &&;
 
  private:
-  std::shared_ptr<const Part> here(const HopQuestion& question) const;
-  Status sample_here();
-  void split(std::vector<HopQuestion> questions, std::vector<HopQuestion>& elsewhere);
+  std::shared_ptr<const Part> here(PartId part, ListsOf lists_of) const;
+  Status take_reply(const Arrived& arrived);
+  Status answer_here();
+  std::vector<SampleQuestion> questions();
+  void split(std::vector<SampleQuestion> questions, std::vector<SampleQuestion>& elsewhere);
   void begin_hop(bool asks);
+  void grow();
 
   SamplingInputs inputs_;
   BatchKey key_;
-  NodeTypeId seed_type_;
-  std::vector<NodeId> seeds_;
-  std::vector<std::int64_t> seed_times_;
+  BatchSeeds seeds_;
+  std::optional<PositiveLinks> positives_;  ///< Until their negatives are drawn
+  std::optional<LinkSeeds> link_seeds_;     ///< Until they are found
+  std::optional<BatchLinks> links_;         ///< Ends are places among the seeds
   std::optional<BatchBuilder> builder_;
-  std::vector<HopQuestion> local_;  ///< To be answered in place
+  std::vector<SampleQuestion> local_;  ///< To be answered in place
   FrontierCounts frontier_;
   TraceTrack::TimePoint hop_began_{};
 };

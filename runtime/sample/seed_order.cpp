@@ -4,6 +4,7 @@
 #include "runtime/base/permutation.hpp"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 namespace troupe {
@@ -19,13 +20,26 @@ SeedOrder::SeedOrder(std::shared_ptr<const SeedList> seeds, std::uint64_t batch_
                      std::uint64_t job_seed, SeedShares shares)
     : SeedOrder(std::move(seeds), batch_size, job_seed, /*shuffle=*/true) {
   shares_ = std::move(shares);
+  check_shares();
+}
+
+SeedOrder::SeedOrder(std::shared_ptr<const LinkList> links, std::uint64_t batch_size,
+                     std::uint64_t job_seed, bool shuffle, SeedShares shares)
+    : SeedOrder(std::make_shared<const SeedList>(), batch_size, job_seed, shuffle) {
+  links_ = std::move(links);
+  TROUPE_ASSERT(links_ != nullptr, "a seed order needs a list of links");
+  shares_ = std::move(shares);
+  check_shares();
+}
+
+void SeedOrder::check_shares() const {
   const auto fewer = [](const auto& a, const auto& b) { return a.size() < b.size(); };
   TROUPE_ASSERT(std::ranges::adjacent_find(shares_, fewer) == shares_.end(),
                 "shares grow from rank to rank");
 }
 
 std::uint64_t SeedOrder::num_seeds() const {
-  return seeds_->global.size();
+  return links_ ? links_->size() : seeds_->global.size();
 }
 
 std::uint64_t SeedOrder::num_batches() const {
@@ -51,7 +65,7 @@ std::vector<std::uint64_t> SeedOrder::positions(std::uint32_t epoch, std::uint64
   const auto first = (shares_.empty() ? number : number / shares_.size()) * batch_size_;
   const auto count = std::min(batch_size_, all - first);
   const StreamName name{.domain = Domain::seed_order,
-                        .type = raw(seeds_->node_type),
+                        .type = links_ ? raw(links_->edge_type()) : raw(seeds_->node_type),
                         .hop = static_cast<std::uint8_t>(shares_.empty() ? 0 : 1),
                         .epoch = epoch,
                         .batch = rank};
@@ -72,6 +86,38 @@ std::vector<NodeId> SeedOrder::batch(std::uint32_t epoch, std::uint64_t number) 
     nodes.push_back(seeds_->global[position]);
   }
   return nodes;
+}
+
+OrderedSeeds SeedOrder::no_seeds() const {
+  OrderedSeeds seeds;
+  seeds.type = seeds_->node_type;
+  if (links_) {
+    seeds.links.emplace().edge_type = links_->edge_type();
+  }
+  return seeds;
+}
+
+OrderedSeeds SeedOrder::seeds_of(std::uint32_t epoch, std::uint64_t number) const {
+  auto seeds = no_seeds();
+  const auto pick = [at = positions(epoch, number)](const auto& all, auto& to) {
+    for (std::size_t i = 0; !all.empty() && i < at.size(); ++i) {
+      to.push_back(all[at[i]]);
+    }
+  };
+  if (!links_) {
+    pick(seeds_->global, seeds.nodes);
+    pick(seeds_->times, seeds.times);
+    return seeds;
+  }
+  auto& links = *seeds.links;
+  for (const std::uint64_t position : positions(epoch, number)) {
+    const auto link = links_->at(position);
+    links.sources.push_back(link.source);
+    links.destinations.push_back(link.destination);
+  }
+  pick(links_->times(), links.times);
+  pick(links_->labels(), links.labels);
+  return seeds;
 }
 
 }  // namespace troupe

@@ -3,14 +3,24 @@
 /// Which seeds a batch has. Every rank computes this alone (design, section 3.1).
 #include "runtime/base/ids.hpp"
 #include "runtime/graph/store.hpp"
+#include "runtime/sample/links/link_options.hpp"
 #include "runtime/sample/mini_batch.hpp"
 #include "runtime/sample/seed_split.hpp"
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace troupe {
+
+/// The seeds of one batch: nodes, or links.
+struct OrderedSeeds {
+  NodeTypeId type{};  ///< Of the nodes
+  std::vector<NodeId> nodes;
+  std::vector<std::int64_t> times;  ///< [nodes], or empty where the split has none
+  std::optional<PositiveLinks> links;
+};
 
 /// Batch b belongs to rank b mod W. `seed_order: "global"`: it is batch b of the permuted list.
 /// "local": it is batch b / W of the rank's own permuted share, so it depends on the partition.
@@ -24,27 +34,39 @@ class SeedOrder {
   /// \requires shares of all positions; none has fewer seeds than the next one
   SeedOrder(std::shared_ptr<const SeedList> seeds, std::uint64_t batch_size, std::uint64_t job_seed,
             SeedShares shares);
+  /// Of links. \param shares  "local"; or none: "global"
+  SeedOrder(std::shared_ptr<const LinkList> links, std::uint64_t batch_size, std::uint64_t job_seed,
+            bool shuffle, SeedShares shares = {});
 
   std::uint64_t num_seeds() const;
   /// Batches of one epoch over all ranks; the last may be short. 0 without seeds.
   std::uint64_t num_batches() const;
   /// Steps that every rank makes: the largest number of batches of any rank.
   std::uint64_t num_steps(std::uint32_t world) const;
+  /// Nothing if seeds are links.
   const SeedList& seeds() const { return *seeds_; }
+  /// Null if seeds are nodes.
+  const LinkList* links() const { return links_.get(); }
 
   /// Positions in the seed list of batch `number` of `epoch`, in batch order.
   /// \requires number < num_batches()
   std::vector<std::uint64_t> positions(std::uint32_t epoch, std::uint64_t number) const;
-  /// The same as global ids.
+  /// The same as global ids. \requires seeds are nodes
   std::vector<NodeId> batch(std::uint32_t epoch, std::uint64_t number) const;
+  /// The same with all that the list says of them.
+  OrderedSeeds seeds_of(std::uint32_t epoch, std::uint64_t number) const;
+  /// Of a batch without any.
+  OrderedSeeds no_seeds() const;
 
  private:
+  void check_shares() const;
   std::uint64_t batches_of(std::uint64_t seeds) const {
     return seeds / batch_size_ + (seeds % batch_size_ != 0 ? 1 : 0);
   }
 
   std::shared_ptr<const SeedList> seeds_;
-  SeedShares shares_;  ///< empty: global
+  std::shared_ptr<const LinkList> links_;  ///< Null: seeds are nodes
+  SeedShares shares_;                      ///< empty: global
   std::uint64_t batch_size_;
   std::uint64_t job_seed_;
   bool shuffle_;

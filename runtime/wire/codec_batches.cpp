@@ -7,6 +7,8 @@
 #include "runtime/wire/write_fields.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <utility>
 
 namespace troupe::net {
 namespace {
@@ -16,7 +18,7 @@ constexpr std::uint64_t most_seed_bytes = std::uint64_t{64} << 10;
 
 Result<SampleBatch> read_sample_batch(const Frame& frame, wire::SampleBatch::Reader in) {
   const SegmentReader segments(frame, "SampleBatch");
-  TROUPE_RETURN_IF_ERROR(segments.at_most(2));
+  TROUPE_RETURN_IF_ERROR(segments.at_most(3));
   SampleBatch out;
   TROUPE_ASSIGN_OR_RETURN(out.key, read_key("SampleBatch", in.getKey()));
   out.seed_type = static_cast<NodeTypeId>(in.getSeedType());
@@ -30,9 +32,27 @@ Result<SampleBatch> read_sample_batch(const Frame& frame, wire::SampleBatch::Rea
   TROUPE_ASSIGN_OR_RETURN(const IdList seeds, segments.ids(0, in.getSeedWidth()));
   out.seeds = unpack_ids(seeds);
   TROUPE_ASSIGN_OR_RETURN(out.times, segments.vector<std::int64_t>(1));
-  if (!out.times.empty() && out.times.size() != out.seeds.size()) {
+  TROUPE_ASSIGN_OR_RETURN(auto labels, segments.vector<float>(2));
+  const auto seed_count = out.seeds.size() / (in.getLinks() ? 2 : 1);
+  if (!out.times.empty() && out.times.size() != seed_count) {
     return corrupt_message("SampleBatch", fmt::format("times: expected {} or none, found {}",
-                                                      out.seeds.size(), out.times.size()));
+                                                      seed_count, out.times.size()));
+  }
+  const auto most_labels = in.getLinks() ? seed_count : 0;
+  if (!labels.empty() && labels.size() != most_labels) {
+    return corrupt_message("SampleBatch", fmt::format("labels: expected {} or none, found {}",
+                                                      most_labels, labels.size()));
+  }
+  if (in.getLinks()) {
+    TROUPE_RETURN_IF_ERROR(
+        expect_equal("SampleBatch", "ends of links", 2 * seed_count, out.seeds.size()));
+    const auto middle = out.seeds.begin() + static_cast<std::ptrdiff_t>(seed_count);
+    out.links = {.edge_type = static_cast<EdgeTypeId>(in.getEdgeType()),
+                 .sources = {out.seeds.begin(), middle},
+                 .destinations = {middle, out.seeds.end()},
+                 .times = std::exchange(out.times, {}),
+                 .labels = std::move(labels)};
+    out.seeds.clear();
   }
   return out;
 }
@@ -57,6 +77,16 @@ Growth growth_of(const SampleOptions& options) {
     frontier = edges;
   }
   return growth;
+}
+
+/// Of links, with the ends of the negative ones that the options give.
+std::uint64_t seeds_of(const SampleBatch& message) {
+  if (!message.links) {
+    return message.seeds.size();
+  }
+  const bool known = message.sample && message.sample->links;
+  const auto drawn = known ? message.sample->links->negatives.drawn() : 1;
+  return saturating_mul(message.links->sources.size(), saturating_add(2, drawn));
 }
 
 // ---- ready batches ----
@@ -132,13 +162,36 @@ Packer pack_lists(const Batch& batch, const Widths& widths) {
     lists.add(edges.times, sizeof(std::uint64_t));
   }
   lists.add(batch.labels, sizeof(std::uint64_t));
+  if (sampled.links) {
+    for (const auto* ends :
+         {&sampled.links->sources, &sampled.links->destinations, &sampled.links->negative_sources,
+          &sampled.links->negative_destinations}) {
+      lists.add(*ends);
+    }
+    lists.add(sampled.links->labels);
+    lists.add(sampled.links->times, sizeof(std::uint64_t));
+  }
   return lists;
+}
+
+void write_links(const BatchLinks& links, wire::ReadyBatch::Links::Builder out) {
+  out.setEdgeType(raw(links.edge_type));
+  out.setSourceType(raw(links.source_type));
+  out.setDestinationType(raw(links.destination_type));
+  out.setPositives(static_cast<std::uint32_t>(links.sources.size()));
+  out.setNegatives(static_cast<std::uint32_t>(links.negative_sources.size()));
+  out.setHasLabels(!links.labels.empty());
+  out.setHasTimes(!links.times.empty());
+  out.setEdgesDrawn(links.edges_drawn);
 }
 
 }  // namespace
 
 void encode_by_hand(const SampleBatch& message, Frame& frame) {
-  IdList seeds = pack_ids(message.seeds);
+  const auto& links = message.links;
+  IdList seeds = pack_lists(
+      links ? std::vector{&links->sources, &links->destinations} : std::vector{&message.seeds},
+      [](const auto* list) -> const auto& { return *list; });
   write_message<wire::SampleBatch>(frame, [&](wire::SampleBatch::Builder out) {
     write_key(message.key, out.initKey());
     out.setSeedType(raw(message.seed_type));
@@ -146,10 +199,17 @@ void encode_by_hand(const SampleBatch& message, Frame& frame) {
                                                         : wire::BatchOptions::OWN);
     out.setSeedWidth(seeds.width_bytes);
     out.setFlow(message.flow);
+    out.setLinks(links.has_value());
+    out.setEdgeType(links ? raw(links->edge_type) : 0);
   });
+  const auto& times = links ? links->times : message.times;
+  const bool has_labels = links && !links->labels.empty();
   frame.segments = {std::move(seeds.segment)};
-  if (!message.times.empty()) {
-    frame.segments.push_back(copy_segment(message.times));
+  if (!times.empty() || has_labels) {
+    frame.segments.push_back(copy_segment(times));
+  }
+  if (has_labels) {
+    frame.segments.push_back(copy_segment(links->labels));
   }
 }
 
@@ -175,7 +235,7 @@ std::uint64_t reply_bytes(const SampleBatch& message) {
     seed_bytes =
         std::min(seed_bytes, saturating_add(reached, type < labels.size() ? labels[type] : 0));
   }
-  return saturating_add(saturating_mul(message.seeds.size(), seed_bytes), small_reply_bytes);
+  return saturating_add(saturating_mul(seeds_of(message), seed_bytes), small_reply_bytes);
 }
 
 void encode_by_hand(const ReadyBatch& message, Frame& frame) {
@@ -201,6 +261,10 @@ void encode_by_hand(const ReadyBatch& message, Frame& frame) {
     out.setEdgeIdWidth(widths.edge_ids);
     out.setHasLabels(!batch.labels.empty());
     out.setTargetCols(static_cast<std::uint32_t>(batch.targets.cols()));
+    out.setHasLinks(sampled.links.has_value());
+    if (sampled.links) {
+      write_links(*sampled.links, out.initLinks());
+    }
     Segments none;
     write_struct(message.trace, out.initTrace(), none);
   });

@@ -63,7 +63,7 @@ Result<SampledBatch> read_header(wire::ReadyBatch::Reader in) {
   return out;
 }
 
-/// Ends of hops ascend to the number of nodes; only the seeds' type has nodes before the first hop.
+/// Ends of hops ascend to the number of nodes; only the seeds' types have nodes before the first hop.
 Status check_ends(const SampledBatch& batch, std::size_t type, std::uint64_t nodes) {
   const auto& ends = batch.nodes[type].hop_end;
   if (!std::ranges::is_sorted(ends) || ends.back() != nodes) {
@@ -72,7 +72,9 @@ Status check_ends(const SampledBatch& batch, std::size_t type, std::uint64_t nod
                     "at the end",
                     type, nodes, ends.back()));
   }
-  const std::uint64_t most = type == raw(batch.seed_type) ? batch.seed_index.size() : 0;
+  const bool has_seeds =
+      type == raw(batch.seed_type) || (batch.links && type == raw(batch.links->destination_type));
+  const std::uint64_t most = has_seeds ? batch.seed_index.size() : 0;
   if (ends.front() > most) {
     return corrupt_batch(
         fmt::format("nodes of type {} before the first hop: expected at most {}, found "
@@ -94,7 +96,6 @@ Status check_below(std::span<const std::uint32_t> places, std::uint64_t end,
 Status read_nodes(Unpacker& lists, const Shape& shape, std::uint32_t seeds, unsigned width,
                   SampledBatch& out) {
   TROUPE_ASSIGN_OR_RETURN(out.seed_index, lists.take<std::uint32_t>("seeds", seeds));
-  out.nodes.resize(shape.nodes.size());
   for (std::size_t t = 0; t < out.nodes.size(); ++t) {
     TROUPE_ASSIGN_OR_RETURN(out.nodes[t].hop_end,
                             lists.take<std::uint32_t>("ends of hops", std::uint64_t{out.hops} + 1));
@@ -108,7 +109,73 @@ Status read_nodes(Unpacker& lists, const Shape& shape, std::uint32_t seeds, unsi
     TROUPE_ASSIGN_OR_RETURN(out.nodes[t].trees, lists.take<std::uint32_t>("trees", shape.nodes[t]));
     TROUPE_RETURN_IF_ERROR(check_below(out.nodes[t].trees, out.seed_index.size(), "trees"));
   }
-  return check_below(out.seed_index, out.nodes[raw(out.seed_type)].hop_end.front(), "seeds");
+  auto seeds_end = out.nodes[raw(out.seed_type)].hop_end.front();
+  if (out.links) {
+    seeds_end = std::max(seeds_end, out.nodes[raw(out.links->destination_type)].hop_end.front());
+  }
+  return check_below(out.seed_index, seeds_end, "seeds");
+}
+
+Status check_links(wire::ReadyBatch::Links::Reader in, const SampledBatch& out) {
+  const std::uint64_t positives = in.getPositives();
+  const auto types = out.nodes.size();
+  const auto node_type = std::max(in.getSourceType(), in.getDestinationType());
+  if (in.getSourceType() != raw(out.seed_type) || node_type >= types) {
+    return corrupt_batch(
+        fmt::format("links: expected sources of type {} and node types below {}, "
+                    "found {} and {}",
+                    raw(out.seed_type), types, in.getSourceType(), in.getDestinationType()));
+  }
+  if (positives == 0 ? in.getNegatives() != 0 : in.getNegatives() % positives != 0) {
+    return corrupt_batch(fmt::format("links: expected a multiple of {} negative ones, found {}",
+                                     positives, in.getNegatives()));
+  }
+  return ok_status();
+}
+
+/// Their types and sizes; the lists come last.
+Status read_link_types(wire::ReadyBatch::Reader in, SampledBatch& out) {
+  if (!in.getHasLinks()) {
+    return ok_status();
+  }
+  const auto links = in.getLinks();
+  TROUPE_RETURN_IF_ERROR(check_links(links, out));
+  auto& to = out.links.emplace();
+  to.edge_type = static_cast<EdgeTypeId>(links.getEdgeType());
+  to.source_type = static_cast<NodeTypeId>(links.getSourceType());
+  to.destination_type = static_cast<NodeTypeId>(links.getDestinationType());
+  to.edges_drawn = links.getEdgesDrawn();
+  return ok_status();
+}
+
+Status read_links(Unpacker& lists, wire::ReadyBatch::Reader in, SampledBatch& out) {
+  if (!out.links) {
+    return ok_status();
+  }
+  const auto from = in.getLinks();
+  auto& links = *out.links;
+  struct Ends {
+    std::vector<std::uint32_t>& list;
+    std::uint32_t size;
+    NodeTypeId type;
+  };
+  for (const auto& [list, size, type] :
+       {Ends{links.sources, from.getPositives(), links.source_type},
+        Ends{links.destinations, from.getPositives(), links.destination_type},
+        Ends{links.negative_sources, from.getNegatives(), links.source_type},
+        Ends{links.negative_destinations, from.getNegatives(), links.destination_type}}) {
+    TROUPE_ASSIGN_OR_RETURN(list, lists.take<std::uint32_t>("ends of links", size));
+    TROUPE_RETURN_IF_ERROR(
+        check_below(list, out.nodes[raw(type)].hop_end.front(), "ends of links"));
+  }
+  TROUPE_ASSIGN_OR_RETURN(
+      links.labels,
+      lists.take<float>("labels of links", from.getHasLabels() ? from.getPositives() : 0));
+  TROUPE_ASSIGN_OR_RETURN(
+      links.times,
+      lists.take<std::int64_t>("times of links", from.getHasTimes() ? from.getPositives() : 0,
+                               sizeof(std::uint64_t)));
+  return ok_status();
 }
 
 /// Rows of each hop: one for each node of the frontier.
@@ -228,6 +295,8 @@ Result<ReadyBatch> read_ready_batch(const Frame& frame, wire::ReadyBatch::Reader
   TROUPE_ASSIGN_OR_RETURN(const Widths widths, read_widths(in));
   TROUPE_ASSIGN_OR_RETURN(SampledBatch sampled, read_header(in));
   const Shape shape = read_shape(in);
+  sampled.nodes.resize(shape.nodes.size());
+  TROUPE_RETURN_IF_ERROR(read_link_types(in, sampled));
   TROUPE_RETURN_IF_ERROR(read_nodes(lists, shape, in.getSeeds(), widths.ids, sampled));
 
   ReadyBatch out;
@@ -244,6 +313,7 @@ Result<ReadyBatch> read_ready_batch(const Frame& frame, wire::ReadyBatch::Reader
         out.batch.labels,
         lists.take<std::int64_t>("labels", sampled.seed_index.size(), sizeof(std::uint64_t)));
   }
+  TROUPE_RETURN_IF_ERROR(read_links(lists, in, sampled));
   TROUPE_RETURN_IF_ERROR(lists.all_taken());
   out.batch.sampled = std::make_shared<const SampledBatch>(std::move(sampled));
   TROUPE_RETURN_IF_ERROR(read_features(frame, shape, in.getTargetCols(), out.batch));

@@ -12,6 +12,7 @@ namespace {
 constexpr std::int32_t largest_fanout = 1 << 20;  // as the job file has it
 constexpr std::uint64_t section_overhead_bytes =
     40;  // of a reply: its head, and zeros before its ids
+static_assert(sizeof(ExcludedEdges) == 16, "they travel as (place, neighbor)");
 
 Result<EdgeDir> to_edge_dir(wire::Direction direction) {
   switch (direction) {
@@ -46,7 +47,7 @@ Result<HopSection> read_hop_section(wire::HopSection::Reader in, std::size_t fro
 
 Result<HopRequest> read_hop_request(const Frame& frame, wire::HopRequest::Reader in) {
   const SegmentReader segments(frame, "HopRequest");
-  TROUPE_RETURN_IF_ERROR(segments.at_most(3));
+  TROUPE_RETURN_IF_ERROR(segments.at_most(4));
   HopRequest out;
   TROUPE_ASSIGN_OR_RETURN(out.dir, to_edge_dir(in.getDirection()));
   out.choice = in.getChoice();
@@ -68,6 +69,8 @@ Result<HopRequest> read_hop_request(const Frame& frame, wire::HopRequest::Reader
   SectionCutter<std::uint32_t> trees(all_trees, "HopRequest", "trees");
   TROUPE_ASSIGN_OR_RETURN(const auto all_times, segments.vector<std::int64_t>(2));
   SectionCutter<std::int64_t> times(all_times, "HopRequest", "times");
+  TROUPE_ASSIGN_OR_RETURN(const auto all_excluded, segments.vector<ExcludedEdges>(3));
+  SectionCutter<ExcludedEdges> excluded(all_excluded, "HopRequest", "excluded edges");
   const auto frontier_list = in.getFrontiers();
   TROUPE_RETURN_IF_ERROR(check_entries("HopRequest", "frontiers", frontier_list.size()));
   const auto section_list = in.getSections();
@@ -88,8 +91,11 @@ Result<HopRequest> read_hop_request(const Frame& frame, wire::HopRequest::Reader
   TROUPE_RETURN_IF_ERROR(nodes.finish());
   for (const auto section : section_list) {
     TROUPE_ASSIGN_OR_RETURN(auto of_edge_type, read_hop_section(section, out.frontiers.size()));
-    out.sections.push_back(of_edge_type);
+    TROUPE_ASSIGN_OR_RETURN(const auto its_excluded, excluded.take(section.getExcluded()));
+    of_edge_type.excluded.assign(its_excluded.begin(), its_excluded.end());
+    out.sections.push_back(std::move(of_edge_type));
   }
+  TROUPE_RETURN_IF_ERROR(excluded.finish());
   // With replacement any degree gives the full fanout, so nothing else bounds the answer.
   const auto most = frame.head.max_reply_bytes;
   if (out.replace && most != 0 && reply_bytes(out) > most) {
@@ -170,6 +176,7 @@ void encode_by_hand(const HopRequest& message, Frame& frame) {
       sections[i].setWithEdgeIds(section.edge_data.edge_ids);
       sections[i].setWithWeights(section.edge_data.weights);
       sections[i].setWithTimes(section.edge_data.times);
+      sections[i].setExcluded(section.excluded.size());
     }
   });
   std::vector<std::uint32_t> trees;
@@ -178,10 +185,17 @@ void encode_by_hand(const HopRequest& message, Frame& frame) {
     trees.insert(trees.end(), frontier.trees.begin(), frontier.trees.end());
     times.insert(times.end(), frontier.times.begin(), frontier.times.end());
   }
+  std::vector<ExcludedEdges> excluded;
+  for (const auto& section : message.sections) {
+    excluded.insert(excluded.end(), section.excluded.begin(), section.excluded.end());
+  }
   frame.segments = {std::move(nodes.segment)};
-  if (!trees.empty() || !times.empty()) {
+  if (!trees.empty() || !times.empty() || !excluded.empty()) {
     frame.segments.push_back(Segment::of(std::move(trees)));
     frame.segments.push_back(Segment::of(std::move(times)));
+  }
+  if (!excluded.empty()) {
+    frame.segments.push_back(Segment::of(std::move(excluded)));
   }
 }
 

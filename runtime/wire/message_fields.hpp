@@ -10,6 +10,9 @@
 #include "schema/control.capnp.h"
 #include "schema/gradients.capnp.h"
 #include "schema/recovery.capnp.h"
+#include "schema/sampling.capnp.h"
+
+#include <algorithm>
 
 namespace troupe::net {
 
@@ -49,6 +52,46 @@ struct Fields<EpochCounters> {
   using Root = wire::EpochCounters;
   static constexpr std::tuple fields{field::counters<EpochCounters>(),
                                      field::spread("frontier", &EpochCounters::frontier)};
+};
+
+// ---- links ----
+
+template <>
+struct Fields<FindNodes> {
+  using Root = wire::FindNodes;
+  static constexpr std::tuple fields{field::value("nodeType", &FindNodes::node_type),
+                                     field::array(0, &FindNodes::places),
+                                     field::value("flow", &FindNodes::flow)};
+};
+
+template <>
+struct Fields<NodesFound> {
+  using Root = wire::NodesFound;
+  static constexpr std::tuple fields{field::array(0, &NodesFound::nodes)};
+};
+
+template <>
+struct Fields<HasEdges> {
+  using Root = wire::HasEdges;
+  static constexpr std::tuple fields{
+      field::value("edgeType", &HasEdges::edge_type), field::value("out", &HasEdges::out),
+      field::array(0, &HasEdges::nodes), field::array(1, &HasEdges::neighbours),
+      field::value("flow", &HasEdges::flow)};
+
+  static Status check(std::string_view message, const HasEdges& request) {
+    return expect_equal(message, "neighbors", request.nodes.size(), request.neighbours.size());
+  }
+};
+
+template <>
+struct Fields<EdgesThere> {
+  using Root = wire::EdgesThere;
+  static constexpr std::tuple fields{field::array(0, &EdgesThere::has)};
+
+  static Status check(std::string_view message, const EdgesThere& there) {
+    const auto most = there.has.empty() ? 0U : std::ranges::max(there.has);
+    return expect_equal(message, "largest answer", std::min(most, 1U), most);
+  }
 };
 
 // ---- gradients ----

@@ -7,6 +7,7 @@
 #include "runtime/feature/row_request.hpp"
 #include "runtime/feature/writable_tensors.hpp"
 #include "runtime/net/frame.hpp"
+#include "runtime/sample/links/graph_questions.hpp"
 #include "runtime/sample/one_hop.hpp"
 #include "runtime/wire/membership.hpp"
 #include "runtime/wire/messages.hpp"
@@ -36,6 +37,12 @@ std::uint64_t reply_bytes(const HopRequest& request);
 std::uint64_t reply_bytes(const RowRequest& request);
 std::uint64_t reply_bytes(const GradientChunk& request);
 std::uint64_t reply_bytes(const SampleBatch& request);
+inline std::uint64_t reply_bytes(const HasEdges& request) {
+  return small_reply_bytes + request.nodes.size();
+}
+inline std::uint64_t reply_bytes(const FindNodes& request) {
+  return small_reply_bytes + sizeof(NodeId) * request.places.size();
+}
 
 /// Charge for the answer to a request: a number of bytes, or a function of the request.
 template <class Request>
@@ -92,6 +99,8 @@ inline constexpr std::tuple methods{
     Of<GradientChunk, GradientSum>{
         3, "reduce_gradients", {gradients, gradients}, reply_bytes, at_length},
     Of<SampleBatch, ReadyBatch>{4, "sample_batch", {control, rows}, reply_bytes, at_length},
+    Of<HasEdges, EdgesThere>{5, "has_edges", {samples, samples}, reply_bytes, prompt},
+    Of<FindNodes, NodesFound>{8, "find_nodes", {samples, samples}, reply_bytes, prompt},
     Of<EpochRequest, EpochResult>{16, "run_epoch", commands, control_reply_bytes, at_length},
     Of<InferRequest, InferResult>{17, "infer_layer", commands, control_reply_bytes, at_length},
     Of<ScoreRequest, ScoreResult>{18, "score", commands, control_reply_bytes, at_length},

@@ -24,7 +24,10 @@ struct ChoiceOptions {
 struct Stretch {
   std::uint64_t original_id = 0;       ///< Of the node; set where `whole` is false
   const AliasSlot* aliases = nullptr;  ///< [entries], where the kind needs weights
-  std::uint32_t tree = 0;              ///< That it is drawn for, in disjoint batches
+  /// Positions that are not to be taken, ascending; for kinds that need weights. The others do not see
+  /// such entries.
+  std::span<const std::uint32_t> excluded = {};
+  std::uint32_t tree = 0;  ///< That it is drawn for, in disjoint batches
   std::uint32_t entries = 0;
   std::uint32_t taken = 0;  ///< Entries that are taken, at most while planned
   bool zero_weights =

@@ -22,22 +22,51 @@ WeightedDraw next_draw(DrawStream& stream, std::size_t entries) {
   return {slot, stream.next()};
 }
 
+/// Draws from a list by sums of the weights that are left, where too many draws by its table were in
+/// vain; keeps its scratch.
+class DrawsBySums {
+ public:
+  /// Everything is left but the positions of `excluded`.
+  void begin(std::span<const AliasSlot> aliases, std::span<const std::uint32_t> excluded) {
+    alias_units(aliases, units_);
+    left_ = std::accumulate(units_.begin(), units_.end(), std::uint64_t{0});
+    std::ranges::for_each(excluded, [this](auto entry) { take_out(entry); });
+  }
+  void take_out(std::uint32_t entry) { left_ -= std::exchange(units_[entry], 0); }
+  bool none() const { return left_ == 0; }
+  /// \requires something is left
+  std::uint32_t draw(DrawStream& stream) const {
+    std::uint64_t below = stream.below64(left_);
+    std::uint32_t entry = 0;
+    for (; below >= units_[entry]; ++entry) {
+      below -= units_[entry];
+    }
+    return entry;
+  }
+
+ private:
+  std::vector<std::uint64_t> units_;
+  std::uint64_t left_ = 0;
+};
+
 /// Takes distinct positions of one list after the other; keeps its scratch.
 class DistinctDrawer {
  public:
   explicit DistinctDrawer(std::uint32_t fanout) : fanout_(fanout) {}
 
   /// Fills `out` with distinct positions, ascending.
+  /// \param excluded  positions that are not taken, ascending
   /// \param first  the first draws; `stream` gives those that follow
   /// \returns positions taken: fewer than fanout if no others have weight
   /// \requires the list has a weight above 0
   std::uint32_t draw(DrawStream& stream, std::span<const AliasSlot> aliases,
-                     std::span<const WeightedDraw> first, std::uint32_t* out) {
+                     std::span<const std::uint32_t> excluded, std::span<const WeightedDraw> first,
+                     std::uint32_t* out) {
     std::uint32_t taken = 0;
     known_.clear();
     const auto take = [&](const WeightedDraw& draw) {
       const auto entry = alias_entry(aliases, draw.slot, draw.coin);
-      if (!is_taken(entry, {out, taken})) {
+      if (!is_taken(entry, {out, taken}) && !std::ranges::binary_search(excluded, entry)) {
         out[taken++] = entry;
         if (fanout_ > few_positions) {
           known_.find_or_insert(entry, 0);
@@ -49,7 +78,12 @@ class DistinctDrawer {
       take(next_draw(stream, aliases.size()));
     }
     if (taken < fanout_) {
-      taken = complete(stream, aliases, taken, out);
+      left_.begin(aliases, excluded);
+      std::ranges::for_each(std::span(out, taken), [this](auto entry) { left_.take_out(entry); });
+      for (; taken < fanout_ && !left_.none(); ++taken) {
+        out[taken] = left_.draw(stream);
+        left_.take_out(out[taken]);
+      }
     }
     std::sort(out, out + taken);
     return taken;
@@ -61,29 +95,9 @@ class DistinctDrawer {
                                    : std::ranges::find(taken, entry) != taken.end();
   }
 
-  /// Finds each missing position by sums of the weights that are left.
-  std::uint32_t complete(DrawStream& stream, std::span<const AliasSlot> aliases,
-                         std::uint32_t taken, std::uint32_t* out) {
-    alias_units(aliases, units_);
-    for (std::uint32_t i = 0; i < taken; ++i) {
-      units_[out[i]] = 0;
-    }
-    auto left = std::accumulate(units_.begin(), units_.end(), std::uint64_t{0});
-    for (; taken < fanout_ && left > 0; ++taken) {
-      std::uint64_t below = stream.below64(left);
-      std::uint32_t entry = 0;
-      for (; below >= units_[entry]; ++entry) {
-        below -= units_[entry];
-      }
-      left -= std::exchange(units_[entry], 0);
-      out[taken] = entry;
-    }
-    return taken;
-  }
-
   std::uint32_t fanout_;
   IdIndex known_;
-  std::vector<std::uint64_t> units_;
+  DrawsBySums left_;
 };
 
 class Weighted : public Choice {
@@ -96,7 +110,8 @@ class Weighted : public Choice {
   void plan(std::span<Stretch> group) const override {
     for (auto& stretch : group) {
       const bool few = !options_.replace && stretch.entries <= options_.fanout;
-      stretch.whole = stretch.entries == 0 || (few && !stretch.zero_weights);
+      stretch.whole =
+          stretch.entries == 0 || (few && !stretch.zero_weights && stretch.excluded.empty());
       stretch.taken = few ? stretch.entries : options_.fanout;
       stretch.taken = stretch.whole ? stretch.entries : stretch.taken;
     }
@@ -111,11 +126,11 @@ class Weighted : public Choice {
       auto& stretch = group[i];
       const std::span aliases(stretch.aliases, stretch.entries);
       if (takes_all(stretch)) {
-        stretch.taken = take_all(aliases, out);
+        stretch.taken = take_all(aliases, stretch.excluded, out);
       } else {
         const std::span first(drawn, ahead_);
         drawn += ahead_;
-        stretch.taken = take(streams_[i], aliases, first, out);
+        stretch.taken = take(streams_[i], stretch, first, out);
       }
       out += stretch.taken;
     }
@@ -144,22 +159,28 @@ class Weighted : public Choice {
     }
   }
 
-  static std::uint32_t take_all(std::span<const AliasSlot> aliases, std::uint32_t* out) {
+  static std::uint32_t take_all(std::span<const AliasSlot> aliases,
+                                std::span<const std::uint32_t> excluded, std::uint32_t* out) {
     std::uint32_t taken = 0;
     for (std::uint32_t i = 0; i < aliases.size(); ++i) {
       out[taken] = i;
-      taken += aliases[i].threshold > 0 ? 1U : 0U;
+      const bool takes = aliases[i].threshold > 0 && !std::ranges::binary_search(excluded, i);
+      taken += takes ? 1U : 0U;
     }
     return taken;
   }
 
-  std::uint32_t take(DrawStream& stream, std::span<const AliasSlot> aliases,
+  std::uint32_t take(DrawStream& stream, const Stretch& stretch,
                      std::span<const WeightedDraw> first, std::uint32_t* out) {
+    const std::span aliases(stretch.aliases, stretch.entries);
     if (options_.fanout == 0 || aliases.front().alias == no_alias) {
       return 0;
     }
     if (!options_.replace) {
-      return distinct_.draw(stream, aliases, first, out);
+      return distinct_.draw(stream, aliases, stretch.excluded, first, out);
+    }
+    if (!stretch.excluded.empty()) {
+      return take_others(stream, stretch, first, out);
     }
     for (std::uint32_t k = 0; k < options_.fanout; ++k) {
       const auto draw = k < first.size() ? first[k] : next_draw(stream, aliases.size());
@@ -169,9 +190,30 @@ class Weighted : public Choice {
     return options_.fanout;
   }
 
+  /// With replacement, where some entries are excluded.
+  std::uint32_t take_others(DrawStream& stream, const Stretch& stretch,
+                            std::span<const WeightedDraw> first, std::uint32_t* out) {
+    const std::span aliases(stretch.aliases, stretch.entries);
+    std::uint32_t taken = 0;
+    for (std::uint32_t k = 0; taken < options_.fanout && k < weighted_draws(options_.fanout); ++k) {
+      const auto draw = k < first.size() ? first[k] : next_draw(stream, aliases.size());
+      out[taken] = alias_entry(aliases, draw.slot, draw.coin);
+      taken += std::ranges::binary_search(stretch.excluded, out[taken]) ? 0U : 1U;
+    }
+    if (taken < options_.fanout) {
+      left_.begin(aliases, stretch.excluded);
+      for (; taken < options_.fanout && !left_.none(); ++taken) {
+        out[taken] = left_.draw(stream);
+      }
+    }
+    std::sort(out, out + taken);
+    return taken;
+  }
+
   ChoiceOptions options_;
   std::uint32_t ahead_;
   DistinctDrawer distinct_;
+  DrawsBySums left_;
   std::vector<WeightedDraw> draws_;  ///< `ahead_` for each stretch that is not taken whole
   std::vector<DrawStream> streams_;
 };

@@ -1,0 +1,129 @@
+#include "runtime/job/link_rules.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <string>
+
+namespace troupe {
+namespace {
+
+std::optional<EdgeTypeId> edge_type_named(const GraphInfo& graph, const std::string& name) {
+  const auto found = std::ranges::find(graph.edge_types, name, &EdgeTypeInfo::name);
+  return found == graph.edge_types.end()
+             ? std::nullopt
+             : std::optional(static_cast<EdgeTypeId>(found - graph.edge_types.begin()));
+}
+
+void check_reverse(const TaskJob& task, const GraphInfo& graph, EdgeTypeId links,
+                   ProblemList& problems) {
+  if (task.reverse.empty()) {
+    return;
+  }
+  const auto& forth = graph.edge_types[raw(links)];
+  std::string candidates;
+  for (const auto& type : graph.edge_types) {
+    if (type.source == forth.destination && type.destination == forth.source) {
+      candidates += fmt::format("{}\"{}\"", candidates.empty() ? "" : " | ", type.name);
+    }
+  }
+  const auto back = edge_type_named(graph, task.reverse);
+  if (!back || graph.edge_types[raw(*back)].source != forth.destination ||
+      graph.edge_types[raw(*back)].destination != forth.source) {
+    problems.add({"/task/reverse",
+                  candidates.empty() ? fmt::format("\"\": no edges lead from \"{}\" to \"{}\"",
+                                                   graph.node_types[raw(forth.destination)].name,
+                                                   graph.node_types[raw(forth.source)].name)
+                                     : candidates,
+                  fmt::format("\"{}\"", task.reverse), ""});
+  }
+}
+
+}  // namespace
+
+std::optional<EdgeTypeId> reverse_type(const TaskJob& task, const GraphInfo& graph,
+                                       EdgeTypeId links) {
+  if (!task.reverse.empty()) {
+    return edge_type_named(graph, task.reverse);
+  }
+  const auto& type = graph.edge_types[raw(links)];
+  return type.source == type.destination ? std::optional(links) : std::nullopt;
+}
+
+const SplitInfo::LinkRole* training_links(const Job& job, const GraphInfo& graph) {
+  const auto* split = job.task.links() ? graph.find_split(job.dataset.split) : nullptr;
+  if (split == nullptr) {
+    return nullptr;
+  }
+  const auto train = split->links.find("train");
+  return train == split->links.end() ? nullptr : &train->second;
+}
+
+void check_links(const Job& job, const GraphInfo& graph, ProblemList& problems) {
+  if (!job.task.links()) {
+    return;
+  }
+  const auto* train = training_links(job, graph);
+  if (train == nullptr || train->count == 0) {
+    problems.add({"/dataset/split", "a split with links to train on",
+                  fmt::format("\"{}\" without them", job.dataset.split),
+                  "import the data with links, or set task.kind to \"node\""});
+    return;
+  }
+  for (const auto& [role, links] : graph.find_split(job.dataset.split)->links) {
+    if (links.edge_type != train->edge_type && links.count > 0) {
+      problems.add({"/dataset/split",
+                    fmt::format("{} links of \"{}\", as those of training are", role,
+                                graph.edge_types[raw(train->edge_type)].name),
+                    fmt::format("links of \"{}\"", graph.edge_types[raw(links.edge_type)].name),
+                    ""});
+    }
+  }
+  check_reverse(job.task, graph, train->edge_type, problems);
+}
+
+void check_task(const TaskJob& task, ProblemList& problems) {
+  if (task.links()) {
+    return;
+  }
+  const auto refuse = [&](const char* key, const char* expected, const std::string& found) {
+    problems.add({fmt::format("/task/{}", key), fmt::format("{} with kind \"node\"", expected),
+                  found, "set task.kind to \"link\""});
+  };
+  if (task.negatives.kind != Negatives::none) {
+    refuse("negatives/kind", "\"none\"",
+           task.negatives.kind == Negatives::binary ? "\"binary\"" : "\"triplet\"");
+  }
+  if (!task.exclude) {
+    refuse("exclude", "\"batch\"", "\"none\"");
+  }
+  if (!task.reverse.empty()) {
+    refuse("reverse", "\"\"", fmt::format("\"{}\"", task.reverse));
+  }
+}
+
+void check_times_of_split(const Job& job, const GraphInfo& graph, ProblemList& problems) {
+  const auto* split = graph.find_split(job.dataset.split);
+  if (!job.sample.time.of_split || split == nullptr) {
+    return;
+  }
+  std::string without;
+  const auto check = [&](const auto& roles) {
+    for (const auto& [role, seeds] : roles) {
+      if (!seeds.has_times && seeds.count > 0) {
+        without += fmt::format("{}{}", without.empty() ? "" : ", ", role);
+      }
+    }
+  };
+  if (job.task.links()) {
+    check(split->links);
+  } else {
+    check(split->roles);
+  }
+  if (!without.empty()) {
+    problems.add({"/sample/time/of", "\"at\" where seeds of the split have no times",
+                  fmt::format("\"split\", and no times of {}", without),
+                  "import the data with times of its seeds"});
+  }
+}
+
+}  // namespace troupe

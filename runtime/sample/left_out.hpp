@@ -1,0 +1,109 @@
+#pragma once
+/// \file left_out.hpp
+/// Entries of the lists of a hop that are not drawn, because their edges are excluded. For one_hop.cpp
+/// only.
+#include "runtime/graph/part.hpp"
+#include "runtime/sample/hop_request.hpp"
+#include "runtime/sample/links/list_search.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace troupe {
+
+/// Turns positions among the entries of a stretch that are left into positions among all.
+class TruePositions {
+ public:
+  /// \param excluded  ascending
+  explicit TruePositions(std::span<const std::uint32_t> excluded) : excluded_(excluded) {}
+
+  /// \requires no position is below the one before it
+  std::uint64_t operator()(std::uint64_t kept) {
+    while (before_ < excluded_.size() && excluded_[before_] <= kept + before_) {
+      ++before_;
+    }
+    return kept + before_;
+  }
+
+ private:
+  std::span<const std::uint32_t> excluded_;
+  std::size_t before_ = 0;  ///< Excluded entries before the position
+};
+
+/// Finds the entries that are left out of a section's lists.
+/// Lifecycle: find() for the places of a frontier in ascending order; then the rest, likewise
+/// Threads:   one at a time. Borrows its arguments
+class LeftOut {
+ public:
+  LeftOut(const Part& part, const HopSection& section, EdgeDir dir, const NeighbourLists& lists)
+      : excluded_(section.excluded),
+        search_(part.nodes_of(part.edges_of(section.edge_type).neighbour_type(dir)), lists) {}
+
+  /// Positions in the stretch [begin, end), that of the node at `place`, which are left out; ascending.
+  std::span<const std::uint32_t> find(std::size_t place, std::uint64_t begin, std::uint64_t end) {
+    while (next_ < excluded_.size() && excluded_[next_].place < place) {
+      ++next_;
+    }
+    Row row{place, {}};
+    for (; next_ < excluded_.size() && excluded_[next_].place == place; ++next_) {
+      search_.find(begin, end, excluded_[next_].neighbour, row.positions);
+    }
+    if (row.positions.empty()) {
+      return {};
+    }
+    std::ranges::sort(row.positions);
+    return rows_.emplace_back(std::move(row)).positions;
+  }
+
+  /// Lets the stretch that was searched last begin behind so many of the entries that are left.
+  /// \returns the position where it begins
+  std::uint64_t skip(std::uint64_t kept) {
+    auto& positions = rows_.back().positions;
+    const auto begin = static_cast<std::uint32_t>(TruePositions(positions)(kept));
+    std::erase_if(positions, [begin](std::uint32_t position) { return position < begin; });
+    for (auto& position : positions) {
+      position -= begin;
+    }
+    return begin;
+  }
+
+  /// What find() found for a place.
+  std::span<const std::uint32_t> positions(std::size_t place) {
+    while (at_ < rows_.size() && rows_[at_].place < place) {
+      ++at_;
+    }
+    return at_ < rows_.size() && rows_[at_].place == place
+               ? std::span<const std::uint32_t>(rows_[at_].positions)
+               : std::span<const std::uint32_t>();
+  }
+
+  /// Positions of the first `count` entries that are left at a place; nothing where all are.
+  std::span<const std::uint32_t> first_kept(std::size_t place, std::uint32_t count) {
+    const auto excluded = positions(place);
+    kept_.resize(excluded.empty() ? 0 : count);
+    TruePositions true_position(excluded);
+    for (std::uint32_t i = 0; i < kept_.size(); ++i) {
+      kept_[i] = static_cast<std::uint32_t>(true_position(i));
+    }
+    return kept_;
+  }
+
+ private:
+  struct Row {
+    std::size_t place;
+    std::vector<std::uint32_t> positions;
+  };
+
+  std::span<const ExcludedEdges> excluded_;
+  ListSearch search_;
+  std::size_t next_ = 0;  ///< Of excluded_
+  std::vector<Row> rows_;
+  std::size_t at_ = 0;  ///< Of rows_
+  std::vector<std::uint32_t> kept_;
+};
+
+}  // namespace troupe

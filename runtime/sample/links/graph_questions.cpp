@@ -1,0 +1,82 @@
+#include "runtime/sample/links/graph_questions.hpp"
+
+#include "runtime/sample/links/list_search.hpp"
+
+#include <cstddef>
+#include <fmt/format.h>
+#include <string>
+
+namespace troupe {
+namespace {
+
+Error cannot_say(const Part& part, Errc code, const std::string& what) {
+  return {code, fmt::format("links in part {}: {}", raw(part.id), what)};
+}
+
+}  // namespace
+
+Result<NodesFound> find_nodes(const Part& part, const FindNodes& request) {
+  if (raw(request.node_type) >= part.nodes.size()) {
+    return cannot_say(part, Errc::invalid_argument,
+                      fmt::format("expected a node type below {}, got {}", part.nodes.size(),
+                                  raw(request.node_type)));
+  }
+  const auto& directory = part.nodes_of(request.node_type).directory;
+  if (directory.empty() && !request.places.empty()) {
+    return cannot_say(part, Errc::failed_precondition,
+                      "its store has no directory of nodes, which negative links are found with; "
+                      "try: partition the graph again");
+  }
+  NodesFound found;
+  found.nodes.reserve(request.places.size());
+  for (const auto place : request.places) {
+    if (place >= directory.size()) {
+      return cannot_say(
+          part, Errc::invalid_argument,
+          fmt::format("expected places below {} of its slice of the directory of node "
+                      "type {}, got {}",
+                      directory.size(), raw(request.node_type), place));
+    }
+    found.nodes.push_back(directory[place]);
+  }
+  return found;
+}
+
+Result<EdgesThere> has_edges(const Part& part, const HasEdges& request) {
+  const bool in = !request.out;
+  const auto dir = in ? EdgeDir::in : EdgeDir::out;
+  if (raw(request.edge_type) >= part.edges.size()) {
+    return cannot_say(part, Errc::invalid_argument,
+                      fmt::format("expected an edge type below {}, got {}", part.edges.size(),
+                                  raw(request.edge_type)));
+  }
+  if (request.nodes.size() != request.neighbours.size()) {
+    return cannot_say(part, Errc::invalid_argument,
+                      fmt::format("expected as many neighbors as nodes, got {} and {}",
+                                  request.neighbours.size(), request.nodes.size()));
+  }
+  const auto& edges = part.edges_of(request.edge_type);
+  const auto& lists = edges.lists(dir);
+  if (!lists.present() || part.complete_for == (in ? CompleteFor::out : CompleteFor::in)) {
+    return cannot_say(part, Errc::failed_precondition,
+                      fmt::format("edge type {} has no whole lists for direction {}",
+                                  raw(request.edge_type), in ? "in" : "out"));
+  }
+  const auto& nodes = part.nodes_of(in ? edges.destination_type : edges.source_type);
+  const ListSearch search(part.nodes_of(edges.neighbour_type(dir)), lists);
+  EdgesThere there;
+  there.has.reserve(request.nodes.size());
+  for (std::size_t i = 0; i < request.nodes.size(); ++i) {
+    if (!nodes.owns(request.nodes[i])) {
+      return cannot_say(part, Errc::invalid_argument,
+                        fmt::format("node {} is not in [{}, {})", raw(request.nodes[i]),
+                                    raw(nodes.first), raw(nodes.first) + nodes.count));
+    }
+    const auto row = nodes.local(request.nodes[i]);
+    there.has.push_back(
+        search.has(lists.offsets[row], lists.offsets[row + 1], request.neighbours[i]) ? 1 : 0);
+  }
+  return there;
+}
+
+}  // namespace troupe

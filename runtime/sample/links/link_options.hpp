@@ -1,0 +1,43 @@
+#pragma once
+/// \file link_options.hpp
+/// Links as seeds: what comes with the positive ones, and what their batches leave out.
+#include "runtime/base/ids.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace troupe {
+
+/// Which pairs of nodes are drawn as negative links: with one end of a positive link by turns, the
+/// destination first, or with its source alone.
+enum class Negatives : std::uint8_t { none, binary, triplet };
+
+struct NegativeOptions {
+  Negatives kind = Negatives::none;
+  std::uint32_t per_positive = 1;
+  bool strict = false;      ///< A pair with an edge is drawn again, `tries` times in all
+  std::uint32_t tries = 4;  ///< Of each negative, where strict
+
+  /// Ends that are drawn for each positive link.
+  std::uint64_t drawn() const { return kind == Negatives::none ? 0 : per_positive; }
+};
+
+struct LinkOptions {
+  NegativeOptions negatives;
+  bool exclude = true;  ///< No edge of a batch's positive links is drawn in it
+  std::optional<EdgeTypeId>
+      reverse;  ///< Type of the edges from their destinations back, left out too
+};
+
+/// The positive links of one batch. All lists are in the order of the links.
+struct PositiveLinks {
+  EdgeTypeId edge_type{};
+  std::vector<NodeId> sources;
+  std::vector<NodeId> destinations;  ///< [sources]
+  std::vector<std::int64_t> times =
+      {};                          ///< [sources], or empty: SampleOptions::seed_time, where read
+  std::vector<float> labels = {};  ///< [sources], or empty
+};
+
+}  // namespace troupe

@@ -1,0 +1,277 @@
+#include "runtime/sample/links/link_seeds.hpp"
+
+#include "runtime/base/assert.hpp"
+#include "runtime/base/philox.hpp"
+#include "runtime/graph/directory.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <limits>
+#include <map>
+#include <string>
+#include <utility>
+
+namespace troupe {
+namespace {
+
+std::uint64_t random_original_id(StreamKey key, std::uint64_t positive, std::uint32_t candidate,
+                                 std::uint64_t nodes) {
+  DrawStream stream(key, positive, candidate);
+  return nodes <= std::numeric_limits<std::uint32_t>::max()
+             ? stream.below(static_cast<std::uint32_t>(nodes))
+             : stream.below64(nodes);
+}
+
+}  // namespace
+
+LinkSeeds::LinkSeeds(const GraphInfo& graph, const PartitionBook& book,
+                     std::shared_ptr<const SampleOptions> options, BatchKey key,
+                     PositiveLinks links)
+    : graph_(graph),
+      book_(book),
+      options_(std::move(options)),
+      key_(key),
+      links_(std::move(links)) {
+  TROUPE_ASSERT(options_->links.has_value(), "options of links");
+  TROUPE_ASSERT(links_.sources.size() == links_.destinations.size(), "ends of links",
+                links_.sources.size(), links_.destinations.size());
+  draw_candidates();
+  if (candidates_.empty()) {
+    stage_ = Stage::done;
+  } else {
+    ask_for_nodes();
+  }
+}
+
+NodeTypeId LinkSeeds::drawn_type(const Candidate& candidate) const {
+  const auto& type = graph_.edge_types[raw(links_.edge_type)];
+  return candidate.is_source ? type.source : type.destination;
+}
+
+std::uint32_t LinkSeeds::tries() const {
+  const auto& negatives = options_->links->negatives;
+  return negatives.strict ? negatives.tries : 1;
+}
+
+void LinkSeeds::draw_candidates() {
+  const auto& negatives = options_->links->negatives;
+  if (negatives.kind == Negatives::none) {
+    return;
+  }
+  const auto key_of = [&](bool is_source) {
+    return stream_key(options_->job_seed, {.domain = Domain::negatives,
+                                           .type = raw(drawn_type({.is_source = is_source})),
+                                           .hop = 0,
+                                           .epoch = key_.stream_epoch(),
+                                           .batch = key_.number});
+  };
+  const std::array keys{key_of(false), key_of(true)};
+  candidates_.reserve(links_.sources.size() * negatives.per_positive * tries());
+  for (std::size_t positive = 0; positive < links_.sources.size(); ++positive) {
+    for (std::uint32_t number = 0; number < negatives.per_positive * tries(); ++number) {
+      Candidate candidate;
+      candidate.is_source = negatives.kind == Negatives::binary && number / tries() % 2 == 1;
+      candidate.original = static_cast<OriginalId>(random_original_id(
+          keys[candidate.is_source ? 1 : 0], positive, number, book_.count(drawn_type(candidate))));
+      candidates_.push_back(candidate);
+    }
+  }
+}
+
+void LinkSeeds::ask_for_nodes() {
+  std::map<std::pair<NodeTypeId, PartId>, std::size_t> by_part;  // to its place in pending_
+  for (std::uint32_t i = 0; i < candidates_.size(); ++i) {
+    const auto type = drawn_type(candidates_[i]);
+    const DirectorySlices slices{book_.count(type), book_.parts()};
+    const auto part = slices.part_of(candidates_[i].original);
+    const auto [at, is_new] = by_part.try_emplace({type, part}, pending_.size());
+    if (is_new) {
+      pending_.push_back({static_cast<std::uint32_t>(asked_.size()), part, FindNodes{type, {}}});
+      asked_.push_back({part, type, {}});
+    }
+    auto& question = pending_[at->second];
+    std::get<FindNodes>(question.request)
+        .places.push_back(raw(candidates_[i].original) - slices.first(raw(part)));
+    asked_[question.id].candidates.push_back(i);
+  }
+  open_ = pending_.size();
+}
+
+void LinkSeeds::ask_for_edges() {
+  const auto& type = graph_.edge_types[raw(links_.edge_type)];
+  const bool in = options_->dir == EdgeDir::in;
+  std::map<PartId, std::size_t> by_part;  // to its place in pending_
+  for (std::uint32_t i = 0; i < candidates_.size(); ++i) {
+    const auto [source, destination] = ends(i);
+    const auto node = in ? destination : source;
+    const auto part = book_.owner(in ? type.destination : type.source, node);
+    const auto [at, is_new] = by_part.try_emplace(part, pending_.size());
+    if (is_new) {
+      pending_.push_back({static_cast<std::uint32_t>(asked_.size()), part,
+                          HasEdges{links_.edge_type, !in, {}, {}}});
+      asked_.push_back({part, {}, {}});
+    }
+    auto& question = pending_[at->second];
+    auto& request = std::get<HasEdges>(question.request);
+    request.nodes.push_back(node);
+    request.neighbours.push_back(in ? source : destination);
+    asked_[question.id].candidates.push_back(i);
+  }
+  open_ = pending_.size();
+}
+
+std::vector<LinkQuestion> LinkSeeds::questions() {
+  return std::exchange(pending_, {});
+}
+
+/// The question if it waits for so many answers.
+Result<LinkSeeds::Asked*> LinkSeeds::open(std::uint32_t question, std::size_t answers) {
+  if (question >= asked_.size() || asked_[question].candidates.empty()) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("links: no answer is awaited for question {}; {} were asked", question,
+                             asked_.size()));
+  }
+  auto& asked = asked_[question];
+  if (answers != asked.candidates.size()) {
+    return Error(Errc::data_corruption,
+                 fmt::format("links, part {}: expected {} answers, got {}", raw(asked.part),
+                             asked.candidates.size(), answers));
+  }
+  return &asked;
+}
+
+Status LinkSeeds::answer(std::uint32_t question, const NodesFound& found) {
+  TROUPE_ASSIGN_OR_RETURN(auto* const asked, open(question, found.nodes.size()));
+  for (std::size_t i = 0; i < found.nodes.size(); ++i) {
+    if (!book_.contains(asked->node_type, found.nodes[i])) {
+      return Error(Errc::data_corruption,
+                   fmt::format("links, part {}: expected ids below {}, got {}", raw(asked->part),
+                               book_.count(asked->node_type), raw(found.nodes[i])));
+    }
+    candidates_[asked->candidates[i]].node = found.nodes[i];
+  }
+  asked->candidates.clear();
+  go_on();
+  return ok_status();
+}
+
+Status LinkSeeds::answer(std::uint32_t question, const EdgesThere& there) {
+  TROUPE_ASSIGN_OR_RETURN(auto* const asked, open(question, there.has.size()));
+  for (std::size_t i = 0; i < there.has.size(); ++i) {
+    candidates_[asked->candidates[i]].is_edge = there.has[i] != 0;
+  }
+  asked->candidates.clear();
+  go_on();
+  return ok_status();
+}
+
+/// An answer was taken.
+void LinkSeeds::go_on() {
+  if (--open_ > 0) {
+    return;
+  }
+  if (stage_ == Stage::find && options_->links->negatives.strict) {
+    stage_ = Stage::check;
+    ask_for_edges();
+  } else {
+    stage_ = Stage::done;
+  }
+}
+
+bool LinkSeeds::done() const {
+  return stage_ == Stage::done;
+}
+
+std::size_t LinkSeeds::positive_of(std::size_t candidate) const {
+  return candidate / (options_->links->negatives.per_positive * tries());
+}
+
+std::pair<NodeId, NodeId> LinkSeeds::ends(std::size_t candidate) const {
+  const auto positive = positive_of(candidate);
+  const auto& drawn = candidates_[candidate];
+  return {drawn.is_source ? drawn.node : links_.sources[positive],
+          drawn.is_source ? links_.destinations[positive] : drawn.node};
+}
+
+void LinkSeeds::exclude(Exclusions& exclusions) const {
+  const auto reverse = options_->links->reverse;
+  const bool in = options_->dir == EdgeDir::in;
+  for (std::size_t i = 0; i < links_.sources.size(); ++i) {
+    const auto list_end = in ? links_.destinations[i] : links_.sources[i];
+    const auto other_end = in ? links_.sources[i] : links_.destinations[i];
+    exclusions.add(links_.edge_type, list_end, other_end);
+    if (reverse) {
+      exclusions.add(*reverse, other_end, list_end);
+    }
+  }
+  exclusions.finish();
+}
+
+/// The first candidate of each negative that is no edge; the first one where all are.
+std::vector<std::size_t> LinkSeeds::chosen(std::uint64_t& edges_drawn) const {
+  std::vector<std::size_t> chosen;
+  for (std::size_t first = 0; first < candidates_.size(); first += tries()) {
+    std::size_t at = first;
+    while (at < first + tries() && candidates_[at].is_edge) {
+      ++at;
+    }
+    const bool all_are_edges = at == first + tries();
+    edges_drawn += all_are_edges ? 1 : 0;
+    chosen.push_back(all_are_edges ? first : at);
+  }
+  return chosen;
+}
+
+LinkSeeds::Seeds LinkSeeds::take() && {
+  TROUPE_ASSERT(done(), "the ends of the links are not complete");
+  Seeds out;
+  out.links.edge_type = links_.edge_type;
+  const auto& type = graph_.edge_types[raw(links_.edge_type)];
+  out.links.source_type = type.source;
+  out.links.destination_type = type.destination;
+  const auto positives = static_cast<std::uint32_t>(links_.sources.size());
+  const auto negatives = chosen(out.links.edges_drawn);
+  SeedGroup drawn_sources{type.source, {}};
+  SeedGroup drawn_destinations{type.destination, {}};
+  std::array<std::vector<std::int64_t>, 2> drawn_times;  // of destinations, of sources
+  const auto sources = static_cast<std::uint32_t>(std::ranges::count_if(
+      negatives, [this](std::size_t number) { return candidates_[number].is_source; }));
+  // Places among the seeds: sources, destinations, drawn sources, drawn destinations.
+  const std::uint32_t first_source = 2 * positives;
+  const std::uint32_t first_destination = first_source + sources;
+  for (const auto number : negatives) {
+    const auto& [is_source, original, node, is_edge] = candidates_[number];
+    const auto positive = static_cast<std::uint32_t>(positive_of(number));
+    auto& group = (is_source ? drawn_sources : drawn_destinations).nodes;
+    const auto place =
+        static_cast<std::uint32_t>(group.size()) + (is_source ? first_source : first_destination);
+    group.push_back(node);
+    out.links.negative_sources.push_back(is_source ? place : positive);
+    out.links.negative_destinations.push_back(is_source ? positives + positive : place);
+    if (!links_.times.empty()) {
+      drawn_times[is_source ? 1 : 0].push_back(links_.times[positive]);
+    }
+  }
+  for (std::uint32_t i = 0; i < positives; ++i) {
+    out.links.sources.push_back(i);
+    out.links.destinations.push_back(positives + i);
+  }
+  if (options_->links->exclude) {
+    auto exclusions = std::make_shared<Exclusions>(graph_.edge_types.size());
+    exclude(*exclusions);
+    out.seeds.excluded = std::move(exclusions);
+  }
+  for (const auto* times : {&links_.times, &links_.times, &drawn_times[1], &drawn_times[0]}) {
+    out.seeds.times.insert(out.seeds.times.end(), times->begin(), times->end());
+  }
+  out.links.labels = std::move(links_.labels);
+  out.links.times = std::move(links_.times);
+  out.seeds.groups = {{type.source, std::move(links_.sources)},
+                      {type.destination, std::move(links_.destinations)},
+                      std::move(drawn_sources),
+                      std::move(drawn_destinations)};
+  return out;
+}
+
+}  // namespace troupe

@@ -1,0 +1,97 @@
+#pragma once
+/// \file link_seeds.hpp
+/// Turns the positive links of a batch into what the batch grows from: its seeds with the ends of
+/// negative links, and the edges that it leaves out (decision 0030).
+#include "runtime/base/result.hpp"
+#include "runtime/graph/graph_info.hpp"
+#include "runtime/partition/partition_book.hpp"
+#include "runtime/sample/batch_builder.hpp"
+#include "runtime/sample/links/graph_questions.hpp"
+#include "runtime/sample/links/link_options.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace troupe {
+
+/// One question to a part. `id` names it when its answer comes.
+struct LinkQuestion {
+  std::uint32_t id = 0;
+  PartId part{};
+  std::variant<FindNodes, HasEdges> request;
+};
+
+/// Lifecycle:  construct; ask questions() and answer each until done(); take()
+/// Threads:    one at a time
+/// Guarantees: the same seeds whatever the partitioning and the order of answers
+/// Borrows:    `graph` and `book`, which must outlive it
+class LinkSeeds {
+ public:
+  /// \requires options->links; every end is in `book`
+  LinkSeeds(const GraphInfo& graph, const PartitionBook& book,
+            std::shared_ptr<const SampleOptions> options, BatchKey key, PositiveLinks links);
+
+  /// Those that became askable since the last call, at most one per part and kind.
+  std::vector<LinkQuestion> questions();
+
+  /// \errors invalid_argument: unknown or answered question; data_corruption: another number of answers
+  ///   than was asked for, nodes that the graph does not have
+  Status answer(std::uint32_t question, const NodesFound& found);
+  Status answer(std::uint32_t question, const EdgesThere& there);
+
+  bool done() const;
+
+  struct Seeds {
+    BatchSeeds seeds;
+    BatchLinks links;  ///< Ends are places among all seeds, where batches have their index
+  };
+  /// \requires done()
+  Seeds take() &&;
+
+ private:
+  enum class Stage : std::uint8_t { find, check, done };
+  /// A candidate for a drawn end.
+  struct Candidate {
+    bool is_source = false;  ///< The source is drawn; else the destination
+    OriginalId original{};
+    NodeId node{};
+    bool is_edge = false;
+  };
+  struct Asked {
+    PartId part{};
+    NodeTypeId node_type{};                 ///< Of a search
+    std::vector<std::uint32_t> candidates;  ///< By number; empty once answered
+  };
+
+  NodeTypeId drawn_type(const Candidate& candidate) const;
+  std::uint32_t tries() const;
+  void draw_candidates();
+  void ask_for_nodes();
+  void ask_for_edges();
+  void go_on();
+  Result<Asked*> open(std::uint32_t question, std::size_t answers);
+  std::size_t positive_of(std::size_t candidate) const;
+  std::vector<std::size_t> chosen(std::uint64_t& edges_drawn) const;
+  /// Ends of the pair that a candidate makes.
+  std::pair<NodeId, NodeId> ends(std::size_t candidate) const;
+  void exclude(Exclusions& exclusions) const;
+
+  const GraphInfo& graph_;
+  const PartitionBook& book_;
+  std::shared_ptr<const SampleOptions> options_;
+  BatchKey key_;
+  PositiveLinks links_;
+  Stage stage_ = Stage::find;
+  std::vector<Candidate> candidates_;  ///< [links, per_positive, tries]
+  std::vector<LinkQuestion> pending_;
+  std::vector<Asked> asked_;  ///< By question
+  std::size_t open_ = 0;
+};
+
+}  // namespace troupe
