@@ -110,8 +110,18 @@ Json split_to_json(const SplitInfo& split, const GraphInfo& info) {
   for (const auto& [role, seeds] : split.roles) {
     roles[role] = {{"node_type", info.node_types[raw(seeds.node_type)].name},
                    {"count", seeds.count}};
+    if (seeds.has_times) {
+      roles[role]["times"] = true;
+    }
   }
-  return {{"name", split.name}, {"roles", roles}};
+  Json entry{{"name", split.name}, {"roles", roles}};
+  for (const auto& [role, links] : split.links) {
+    entry["links"][role] = {{"edge_type", info.edge_types[raw(links.edge_type)].name},
+                            {"count", links.count},
+                            {"times", links.has_times},
+                            {"labels", links.has_labels}};
+  }
+  return entry;
 }
 
 // -------------------------------------------------------------------------------------------------------------
@@ -225,6 +235,16 @@ Result<NodeTypeId> read_node_type_id(const JsonValue& entry, const std::string& 
   return static_cast<NodeTypeId>(found - info.node_types.begin());
 }
 
+Result<EdgeTypeId> read_edge_type_id(const JsonValue& entry, const std::string& key,
+                                     const GraphInfo& info) {
+  TROUPE_ASSIGN_OR_RETURN(const auto name, entry.string(key));
+  const auto found = std::ranges::find(info.edge_types, name, &EdgeTypeInfo::name);
+  if (found == info.edge_types.end()) {
+    return entry.error(fmt::format("the name of an edge type in \"{}\"", key));
+  }
+  return static_cast<EdgeTypeId>(found - info.edge_types.begin());
+}
+
 Result<EdgeTypeInfo> read_edge_type(const JsonValue& entry, const GraphInfo& info) {
   EdgeTypeInfo type;
   TROUPE_ASSIGN_OR_RETURN(type.name, read_name(entry));
@@ -244,21 +264,43 @@ Result<EdgeTypeInfo> read_edge_type(const JsonValue& entry, const GraphInfo& inf
   return type;
 }
 
+/// The roles of a split's nodes or links.
+Result<std::vector<JsonValue::Member>> read_roles(const JsonValue& split, const std::string& key) {
+  TROUPE_ASSIGN_OR_RETURN(const auto entry, split.member(key));
+  TROUPE_ASSIGN_OR_RETURN(auto roles, entry.members());
+  for (const auto& role : roles) {
+    if (role.key != "train" && role.key != "val" && role.key != "test") {
+      return role.value.error("a role among train, val, test");
+    }
+  }
+  return roles;
+}
+
 Result<SplitInfo> read_split(const JsonValue& entry, const GraphInfo& info) {
   SplitInfo split;
   TROUPE_ASSIGN_OR_RETURN(split.name, entry.string("name"));
   if (!split.name.empty() && !store_layout::is_valid_name(split.name)) {
     return entry.error("\"\" or a name of 1 to 100 of a-z A-Z 0-9 _ - . (no '.' first)");
   }
-  TROUPE_ASSIGN_OR_RETURN(const auto roles_entry, entry.member("roles"));
-  TROUPE_ASSIGN_OR_RETURN(const auto roles, roles_entry.members());
+  TROUPE_ASSIGN_OR_RETURN(const auto roles, read_roles(entry, "roles"));
   for (const auto& role : roles) {
-    if (role.key != "train" && role.key != "val" && role.key != "test") {
-      return role.value.error("a role among train, val, test");
-    }
     auto& seeds = split.roles[role.key];
     TROUPE_ASSIGN_OR_RETURN(seeds.node_type, read_node_type_id(role.value, "node_type", info));
     TROUPE_ASSIGN_OR_RETURN(seeds.count, role.value.integer("count", largest_count));
+    if (role.value.has("times")) {
+      TROUPE_ASSIGN_OR_RETURN(seeds.has_times, role.value.boolean("times"));
+    }
+  }
+  if (!entry.has("links")) {
+    return split;
+  }
+  TROUPE_ASSIGN_OR_RETURN(const auto link_roles, read_roles(entry, "links"));
+  for (const auto& role : link_roles) {
+    auto& links = split.links[role.key];
+    TROUPE_ASSIGN_OR_RETURN(links.edge_type, read_edge_type_id(role.value, "edge_type", info));
+    TROUPE_ASSIGN_OR_RETURN(links.count, role.value.integer("count", largest_count));
+    TROUPE_ASSIGN_OR_RETURN(links.has_times, role.value.boolean("times"));
+    TROUPE_ASSIGN_OR_RETURN(links.has_labels, role.value.boolean("labels"));
   }
   return split;
 }
@@ -486,6 +528,9 @@ std::string partition_to_json(const PartitionInfo& partition, const GraphInfo& i
   for (std::size_t type = 0; type < partition.halo_nodes.size(); ++type) {
     document["halo"]["nodes"][info.node_types[type].name] = partition.halo_nodes[type];
   }
+  if (partition.directory) {
+    document["directory"] = true;
+  }
   if (partition.features_later) {
     document["features"] = later;
     document["graph_checksum"] = partition.graph_checksum;
@@ -519,6 +564,9 @@ Result<PartitionInfo> partition_from_json(const std::string& text, const GraphIn
   TROUPE_RETURN_IF_ERROR(read_measures(partition, root));
   TROUPE_RETURN_IF_ERROR(read_heat(partition, root, info));
   TROUPE_RETURN_IF_ERROR(read_halo(partition, root, info));
+  if (root.has("directory")) {
+    TROUPE_ASSIGN_OR_RETURN(partition.directory, root.boolean("directory"));
+  }
   TROUPE_RETURN_IF_ERROR(read_later(partition, root));
   TROUPE_ASSIGN_OR_RETURN(partition.files, read_files(root));
   return partition;

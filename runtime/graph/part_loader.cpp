@@ -1,5 +1,7 @@
 #include "runtime/graph/part_loader.hpp"
 
+#include "runtime/graph/array_checks.hpp"
+#include "runtime/graph/directory.hpp"
 #include "runtime/graph/store_layout.hpp"
 
 #include <algorithm>
@@ -9,35 +11,6 @@
 
 namespace troupe {
 namespace {
-
-/// Where the first element that breaks a rule lies, with its value.
-Error bad_element(const std::string& path, std::size_t at, const std::string& expected,
-                  const std::string& found) {
-  return Error(Errc::data_corruption,
-               fmt::format("{}: element {}: expected {}, found {}", path, at, expected, found));
-}
-
-template <class T>
-Status check_below(std::span<const T> ids, std::uint64_t end, const std::string& path) {
-  const auto bad = std::ranges::find_if(ids, [end](T id) { return id >= end; });
-  if (bad != ids.end()) {
-    return bad_element(path, static_cast<std::size_t>(bad - ids.begin()),
-                       fmt::format("an id below {}", end), fmt::to_string(*bad));
-  }
-  return ok_status();
-}
-
-template <class Compare>
-Status check_order(std::span<const std::uint64_t> values, Compare in_order,
-                   const std::string& path) {
-  for (std::size_t i = 1; i < values.size(); ++i) {
-    if (!in_order(values[i - 1], values[i])) {
-      return bad_element(path, i, fmt::format("ascending values, above {}", values[i - 1]),
-                         fmt::to_string(values[i]));
-    }
-  }
-  return ok_status();
-}
 
 /// Loads the arrays of one part into a `Part`.
 class PartLoader {
@@ -90,6 +63,7 @@ class PartLoader {
       nodes.first = static_cast<NodeId>(first[raw(request_.part)]);
       nodes.count = first[raw(request_.part) + 1] - first[raw(request_.part)];
       TROUPE_RETURN_IF_ERROR(load_ids(nodes, info));
+      TROUPE_RETURN_IF_ERROR(load_directory(nodes, info));
     }
     if (lists_only()) {
       part_.nodes.push_back(std::move(nodes));
@@ -203,6 +177,25 @@ class PartLoader {
       }
     }
     return ok_status();
+  }
+
+  /// The part's slice, whichever nodes the part owns. Nothing in stores that were written before
+  /// parts had directories.
+  Status load_directory(PartNodes& nodes, const NodeTypeInfo& info) {
+    if (!request_.partition->directory) {
+      return ok_status();
+    }
+    const DirectorySlices slices{info.count, request_.partition->parts};
+    const auto part = raw(request_.part);
+    const auto path = prefix_ + store_layout::nodes_file(info, "directory");
+    const bool narrow = id_width_bytes(info.count) == 4;
+    TROUPE_ASSIGN_OR_RETURN(const auto array,
+                            load_array(path, {npy_type(narrow ? DType::u32 : DType::u64),
+                                              {slices.first(part + 1) - slices.first(part)}}));
+    nodes.directory = IdSpan(array.data.bytes, narrow ? 4 : 8);
+    return full_
+               ? nodes.directory.visit([&](auto ids) { return check_below(ids, info.count, path); })
+               : ok_status();
   }
 
   void index_halo(PartNodes& nodes, std::uint64_t count) {
@@ -378,69 +371,10 @@ class PartLoader {
   Part part_;
 };
 
-Error no_such(std::string_view what, std::string_view name, const std::vector<std::string>& known) {
-  std::string list;
-  for (const auto& entry : known) {
-    list += fmt::format("{}\"{}\"", list.empty() ? "" : ", ", entry);
-  }
-  return Error(Errc::not_found, fmt::format("{} \"{}\": expected one of {}", what, name,
-                                            list.empty() ? "none (the store has no such)" : list));
-}
-
-Result<SplitInfo::Role> find_role(const GraphInfo& info, std::string_view split_name,
-                                  std::string_view role_name) {
-  const auto* split = info.find_split(split_name);
-  if (split == nullptr) {
-    std::vector<std::string> names;
-    for (const auto& entry : info.splits) {
-      names.push_back(entry.name);
-    }
-    return no_such("split", split_name, names);
-  }
-  const auto role = split->roles.find(std::string(role_name));
-  if (role == split->roles.end()) {
-    std::vector<std::string> names;
-    for (const auto& entry : split->roles) {
-      names.push_back(entry.first);
-    }
-    return no_such(fmt::format("split \"{}\", role", split_name), role_name, names);
-  }
-  return role->second;
-}
-
 }  // namespace
 
 Result<std::shared_ptr<const Part>> load_part_arrays(const PartRequest& request) {
   return PartLoader(request).load();
-}
-
-Result<SeedList> load_seeds(const StoreFiles& files, const GraphInfo& info, bool partitioned,
-                            std::pair<std::string_view, std::string_view> split_and_role) {
-  const auto split = split_and_role.first;
-  const auto role_name = split_and_role.second;
-  TROUPE_ASSIGN_OR_RETURN(const auto role, find_role(info, split, role_name));
-  const auto path = store_layout::seeds_file(split, role_name);
-  ArrayShape shape{npy_type(DType::u64), {role.count}};
-  if (partitioned) {
-    shape.extents.emplace_back(2);
-  }
-  TROUPE_ASSIGN_OR_RETURN(const auto array, files.load(path, shape));
-  const auto ids = array.as<std::uint64_t>();
-  const auto count = info.node_types[raw(role.node_type)].count;
-  TROUPE_RETURN_IF_ERROR(check_below(ids, count, path));
-  SeedList seeds;
-  seeds.node_type = role.node_type;
-  const std::size_t step = partitioned ? 2 : 1;
-  for (std::size_t i = 0; i < ids.size(); i += step) {
-    seeds.original.push_back(static_cast<OriginalId>(ids[i]));
-    seeds.global.push_back(static_cast<NodeId>(ids[i + step - 1]));
-  }
-  if (!std::ranges::is_sorted(seeds.original)) {
-    return Error(
-        Errc::data_corruption,
-        fmt::format("{}: expected seeds in order of original ids, found another order", path));
-  }
-  return seeds;
 }
 
 }  // namespace troupe

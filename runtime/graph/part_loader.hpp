@@ -26,9 +26,4 @@ struct PartRequest {
 /// With Verify::full every id, offset and label is checked too, so that later code can trust them.
 Result<std::shared_ptr<const Part>> load_part_arrays(const PartRequest& request);
 
-/// Loads the seeds of one role: [n] original ids, or [n, 2] (original, global) of a partitioned
-/// store.
-Result<SeedList> load_seeds(const StoreFiles& files, const GraphInfo& info, bool partitioned,
-                            std::pair<std::string_view, std::string_view> split_and_role);
-
 }  // namespace troupe

@@ -4,6 +4,7 @@
 #include "runtime/base/files.hpp"
 #include "runtime/graph/graph_json.hpp"
 #include "runtime/graph/part_loader.hpp"
+#include "runtime/graph/split_loader.hpp"
 #include "runtime/graph/store_files.hpp"
 #include "runtime/graph/store_layout.hpp"
 
@@ -62,12 +63,20 @@ Result<GraphStore> GraphStore::open(const std::filesystem::path& dir, const Stor
     for (const auto& role : split.roles) {
       TROUPE_RETURN_IF_ERROR(load_seeds(files, store.info_, false, {split.name, role.first}));
     }
+    for (const auto& role : split.links) {
+      TROUPE_RETURN_IF_ERROR(load_links(files, store.info_, false, {split.name, role.first}));
+    }
   }
   return store;
 }
 
 Result<SeedList> GraphStore::seeds(std::string_view split, std::string_view role) const {
   return load_seeds(StoreFiles(dir_, options_, info_.files, graph_file), info_, false,
+                    {split, role});
+}
+
+Result<LinkList> GraphStore::links(std::string_view split, std::string_view role) const {
+  return load_links(StoreFiles(dir_, options_, info_.files, graph_file), info_, false,
                     {split, role});
 }
 
@@ -180,6 +189,11 @@ Result<std::shared_ptr<const Part>> PartitionedStore::load(PartId part, PartScop
 
 Result<SeedList> PartitionedStore::seeds(std::string_view split, std::string_view role) const {
   return load_seeds(StoreFiles(dir_, options_, info_.files, graph_file), info_, true,
+                    {split, role});
+}
+
+Result<LinkList> PartitionedStore::links(std::string_view split, std::string_view role) const {
+  return load_links(StoreFiles(dir_, options_, info_.files, graph_file), info_, true,
                     {split, role});
 }
 

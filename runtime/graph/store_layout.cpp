@@ -19,7 +19,7 @@ std::string edges_file(const EdgeTypeInfo& type, EdgeDir dir, std::string_view w
 
 bool is_for_sampling(std::string_view path) {
   const auto name = path.substr(path.rfind('/') + 1);
-  if (name == "original_ids.npy") {
+  if (name == "original_ids.npy" || name == "directory.npy") {
     return true;
   }
   return path.find("/edges-") != std::string_view::npos && name != "features.npy" &&
@@ -28,6 +28,10 @@ bool is_for_sampling(std::string_view path) {
 
 std::string seeds_file(std::string_view split, std::string_view role) {
   return fmt::format("splits/{}.{}.npy", split.empty() ? "default" : split, role);
+}
+
+std::string split_file(std::string_view split, std::string_view role, std::string_view what) {
+  return fmt::format("splits/{}.{}.{}.npy", split.empty() ? "default" : split, role, what);
 }
 
 bool is_valid_name(std::string_view name) {

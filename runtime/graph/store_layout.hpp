@@ -41,10 +41,13 @@ std::string part_prefix(PartId part);
 std::string nodes_file(const NodeTypeInfo& type, std::string_view what);
 /// "edges-E/in/WHAT.npy"
 std::string edges_file(const EdgeTypeInfo& type, EdgeDir dir, std::string_view what);
-/// Whether a file of a part is one of those that sampling reads: original ids, lists and their ids.
+/// Whether a file of a part is one of those that sampling reads: original ids, the directory, lists
+/// and their ids.
 bool is_for_sampling(std::string_view path);
 /// "splits/NAME.ROLE.npy"; the default split is "default"
 std::string seeds_file(std::string_view split, std::string_view role);
+/// "splits/NAME.ROLE.WHAT.npy", beside the seeds: "times", "links", "links.times", "links.labels"
+std::string split_file(std::string_view split, std::string_view role, std::string_view what);
 
 /// Whether a type or split may have this name: 1 to 100 of a-z A-Z 0-9 _ - . and no '.' first.
 bool is_valid_name(std::string_view name);

@@ -108,6 +108,36 @@ Status write_in_lists(ArrayWriter& writer, const GraphInfo& info, const EdgeType
   return ok_status();
 }
 
+Status write_split(ArrayWriter& writer, const GraphContents& contents, const SplitInfo& split) {
+  const auto path = [&split](std::string_view role, std::string_view what) {
+    return store_layout::split_file(split.name, role, what);
+  };
+  for (const auto& [role, info] : split.roles) {
+    TROUPE_RETURN_IF_ERROR(writer.write<std::uint64_t>(store_layout::seeds_file(split.name, role),
+                                                       u64_type,
+                                                       contents.seeds.at({split.name, role})));
+    if (info.has_times) {
+      TROUPE_RETURN_IF_ERROR(writer.write<std::int64_t>(
+          path(role, "times"), npy_type(DType::i64), contents.seed_times.at({split.name, role})));
+    }
+  }
+  for (const auto& [role, info] : split.links) {
+    const auto& links = contents.links.at({split.name, role});
+    const std::uint64_t shape[] = {info.count, 2};
+    TROUPE_RETURN_IF_ERROR(
+        writer.write(path(role, "links"), u64_type, shape, std::as_bytes(std::span(links.ends))));
+    if (info.has_times) {
+      TROUPE_RETURN_IF_ERROR(
+          writer.write<std::int64_t>(path(role, "links.times"), npy_type(DType::i64), links.times));
+    }
+    if (info.has_labels) {
+      TROUPE_RETURN_IF_ERROR(
+          writer.write<float>(path(role, "links.labels"), npy_type(DType::f32), links.labels));
+    }
+  }
+  return ok_status();
+}
+
 /// Start positions of groups from the keys of their members: [groups + 1].
 std::vector<std::uint64_t> group_offsets(std::span<const std::uint64_t> keys,
                                          std::uint64_t groups) {
@@ -157,9 +187,8 @@ Result<GraphInfo> write_graph_store(const GraphContents& contents,
   for (std::size_t i = 0; i < info.edge_types.size(); ++i) {
     TROUPE_RETURN_IF_ERROR(write_in_lists(writer, info, info.edge_types[i], contents.in_lists[i]));
   }
-  for (const auto& [name, seeds] : contents.seeds) {
-    TROUPE_RETURN_IF_ERROR(writer.write<std::uint64_t>(
-        store_layout::seeds_file(name.first, name.second), u64_type, seeds));
+  for (const auto& split : info.splits) {
+    TROUPE_RETURN_IF_ERROR(write_split(writer, contents, split));
   }
   info.files = writer.files();
   TROUPE_RETURN_IF_ERROR(

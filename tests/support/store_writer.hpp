@@ -48,6 +48,13 @@ struct GraphContents {
   std::vector<ListArrays> in_lists;  ///< by edge type
   std::map<std::pair<std::string, std::string>, std::vector<std::uint64_t>>
       seeds;  ///< (split, role); ascending
+  std::map<std::pair<std::string, std::string>, std::vector<std::int64_t>> seed_times = {};
+  struct Links {
+    std::vector<std::uint64_t> ends;  ///< [links, 2]; in order
+    std::vector<std::int64_t> times = {};
+    std::vector<float> labels = {};
+  };
+  std::map<std::pair<std::string, std::string>, Links> links = {};  ///< (split, role)
 };
 
 /// Writes a graph store, atomically (not flushed: checksums find what a power cut tears), with

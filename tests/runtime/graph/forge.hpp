@@ -22,10 +22,12 @@ inline void forge(const std::filesystem::path& path, const std::string& from,
   write_all(path, seal_text(text.replace(digits, unsealed.size(), unsealed)));
 }
 
-/// Replaces an array and its entry in graph.json, so that only the contents are wrong.
+/// Replaces an array and its entry in graph.json (or partition.json), so that only the contents are
+/// wrong.
 template <class T>
 void forge_array(const std::filesystem::path& dir, const std::string& path,
-                 std::vector<std::uint64_t> shape, const std::vector<T>& values) {
+                 std::vector<std::uint64_t> shape, const std::vector<T>& values,
+                 const std::string& listing = "graph.json") {
   const auto entry = [&] {
     const auto text = read_all(dir / path);
     return fmt::format("\"bytes\": {},\n   \"checksum\": \"{}\"", text.size(),
@@ -33,7 +35,7 @@ void forge_array(const std::filesystem::path& dir, const std::string& path,
   };
   const auto before = entry();
   save_npy(dir / path, std::move(shape), values);
-  forge(dir / "graph.json", before, entry());
+  forge(dir / listing, before, entry());
 }
 
 }  // namespace troupe::testing

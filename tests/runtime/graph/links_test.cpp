@@ -1,0 +1,242 @@
+// Links of splits and times of seeds, as a store of either kind gives them.
+#include "runtime/graph/directory.hpp"
+#include "runtime/graph/graph_json.hpp"
+#include "runtime/graph/store.hpp"
+#include "tests/runtime/graph/forge.hpp"
+#include "tests/support/expect.hpp"
+
+#include <limits>
+#include <utility>
+#include <vector>
+
+namespace troupe {
+namespace {
+
+using namespace testing;
+
+using Ends = std::pair<std::uint64_t, std::uint64_t>;
+
+std::vector<Ends> original_ends(const LinkList& links) {
+  std::vector<Ends> ends;
+  for (std::uint64_t i = 0; i < links.size(); ++i) {
+    ends.emplace_back(raw(links.at(i).original_source), raw(links.at(i).original_destination));
+  }
+  return ends;
+}
+
+/// Users and items, "buys" between them, links in three roles of the default split.
+GraphContents shop_contents() {
+  GraphContents contents;
+  auto& info = contents.info;
+  for (const auto& [name, count] : {std::pair("user", 5), std::pair("item", 3)}) {
+    NodeTypeInfo type;
+    type.name = name;
+    type.count = static_cast<std::uint64_t>(count);
+    info.node_types.push_back(type);
+  }
+  EdgeTypeInfo buys;
+  buys.name = "buys";
+  buys.destination = NodeTypeId{1};
+  buys.count = 2;
+  info.edge_types.push_back(buys);
+  contents.nodes.resize(2);
+  const std::vector<std::uint64_t> sources{0, 4};
+  const std::vector<std::uint64_t> destinations{2, 1};
+  contents.in_lists.push_back(build_in_lists({sources, destinations}, 5, 3));
+  contents.in_lists.back().edge_ids.clear();
+  SplitInfo split;
+  split.roles["train"] = {NodeTypeId{0}, 3, true};
+  split.links["train"] = {EdgeTypeId{0}, 4, true, true};
+  split.links["val"] = {EdgeTypeId{0}, 1, false, false};
+  split.links["test"] = {EdgeTypeId{0}, 0, false, true};
+  info.splits.push_back(split);
+  contents.seeds[{"", "train"}] = {1, 1, 4};
+  contents.seed_times[{"", "train"}] = {7, -7, 0};
+  contents.links[{"", "train"}] = {{0, 2, 3, 0, 3, 0, 4, 2}, {5, -1, 9, 5}, {0.5F, 1, 2, -3}};
+  contents.links[{"", "val"}] = {{4, 0}};
+  contents.links[{"", "test"}] = {};
+  return contents;
+}
+
+class LinksTest : public ::testing::Test {
+ protected:
+  void SetUp() override { ASSERT_OK(write_graph_store(shop_contents(), dir_)); }
+  Result<GraphStore> open(StoreOptions options = {}) const {
+    return GraphStore::open(dir_, options);
+  }
+  /// Replaces an array of the split and expects that the store does not open.
+  template <class T>
+  void expect_refused(const std::string& path, std::vector<std::uint64_t> shape,
+                      const std::vector<T>& values, const std::string& message) {
+    const auto array = read_all(dir_ / path);
+    const auto json = read_all(dir_ / "graph.json");
+    forge_array(dir_, path, std::move(shape), values);
+    EXPECT_ERROR(open(), Errc::data_corruption, message);
+    EXPECT_ERROR(open({.verify = Verify::sizes}), Errc::data_corruption, message);
+    write_all(dir_ / path, array);
+    write_all(dir_ / "graph.json", json);
+  }
+
+  TempDir temp_;
+  std::filesystem::path dir_ = temp_ / "store";
+};
+
+TEST_F(LinksTest, ComeBackWithTimesAndLabelsMappedAndCopied) {
+  for (const auto memory : {StoreMemory::mapped, StoreMemory::copied}) {
+    LinkList train;
+    {
+      ASSERT_OK_AND_ASSIGN(const auto store, open({.memory = memory}));
+      ASSERT_OK_AND_ASSIGN(train, store.links("", "train"));
+    }  // the list outlives the store
+
+    EXPECT_EQ(train.edge_type(), EdgeTypeId{0});
+    EXPECT_EQ(original_ends(train), (std::vector<Ends>{{0, 2}, {3, 0}, {3, 0}, {4, 2}}));
+    EXPECT_EQ(raw(train.at(3).source), 4U);
+    EXPECT_EQ(raw(train.at(3).destination), 2U);
+    EXPECT_TRUE(std::ranges::equal(train.times(), std::vector<std::int64_t>{5, -1, 9, 5}));
+    EXPECT_TRUE(std::ranges::equal(train.labels(), std::vector<float>{0.5F, 1, 2, -3}));
+  }
+}
+
+TEST_F(LinksTest, MayHaveNeitherTimesNorLabelsNorAnyLink) {
+  ASSERT_OK_AND_ASSIGN(const auto store, open());
+
+  ASSERT_OK_AND_ASSIGN(const auto val, store.links("", "val"));
+  ASSERT_OK_AND_ASSIGN(const auto test, store.links("", "test"));
+
+  EXPECT_EQ(original_ends(val), (std::vector<Ends>{{4, 0}}));
+  EXPECT_TRUE(val.times().empty());
+  EXPECT_TRUE(val.labels().empty());
+  EXPECT_EQ(test.size(), 0U);
+  EXPECT_TRUE(test.labels().empty());
+  EXPECT_EQ(LinkList().size(), 0U);
+}
+
+TEST_F(LinksTest, UnknownNamesListWhatExists) {
+  ASSERT_OK_AND_ASSIGN(const auto store, open());
+
+  EXPECT_ERROR(store.links("x", "train"), Errc::not_found, "split \"x\": expected one of \"\"");
+  EXPECT_ERROR(store.links("", "dev"), Errc::not_found,
+               "role of links \"dev\": expected one of \"test\", \"train\", \"val\"");
+  EXPECT_ERROR(store.seeds("", "val"), Errc::not_found, "role \"val\": expected one of \"train\"");
+}
+
+TEST_F(LinksTest, SeedsHaveTimesOnlyWhereTheSplitHas) {
+  ASSERT_OK_AND_ASSIGN(const auto store, open());
+  ASSERT_OK_AND_ASSIGN(const auto seeds, store.seeds("", "train"));
+
+  EXPECT_EQ(seeds.times, (std::vector<std::int64_t>{7, -7, 0}));
+
+  ASSERT_OK(write_graph_store(random_graph(20, 60, 1).contents, temp_ / "plain"));
+  ASSERT_OK_AND_ASSIGN(const auto plain, GraphStore::open(temp_ / "plain", {}));
+  ASSERT_OK_AND_ASSIGN(const auto without, plain.seeds("", "train"));
+  EXPECT_TRUE(without.times.empty());
+}
+
+TEST_F(LinksTest, StoresWithoutThemHaveTheJsonOfOlderPrograms) {
+  ASSERT_OK(write_graph_store(random_graph(20, 60, 1).contents, temp_ / "plain"));
+
+  const auto json = read_all(temp_ / "plain/graph.json");
+
+  EXPECT_EQ(json.find("links"), std::string::npos);
+  EXPECT_NE(json.find("\"node_type\": \"node\",\n     \"count\": 7\n"), std::string::npos) << json;
+  ASSERT_OK_AND_ASSIGN(const auto store, GraphStore::open(temp_ / "plain", {}));
+  EXPECT_ERROR(store.links("", "train"), Errc::not_found, "the store has no such");
+}
+
+TEST_F(LinksTest, TheirInfoSurvivesTheJson) {
+  ASSERT_OK_AND_ASSIGN(const auto store, open());
+  const auto text = graph_to_json(store.info());
+
+  ASSERT_OK_AND_ASSIGN(const auto again, graph_from_json(text, "graph.json"));
+
+  EXPECT_EQ(graph_to_json(again), text);
+  EXPECT_TRUE(again.splits[0].roles.at("train").has_times);
+  EXPECT_TRUE(again.splits[0].links.at("test").has_labels);
+  EXPECT_FALSE(again.splits[0].links.at("test").has_times);
+  EXPECT_EQ(again.splits[0].links.at("train").count, 4U);
+}
+
+TEST_F(LinksTest, AForgedGraphJsonIsAnError) {
+  const auto path = dir_ / "graph.json";
+  const auto original = read_all(path);
+  struct Case {
+    std::string from;
+    std::string to;
+    std::string message;
+  };
+  const Case cases[] = {
+      {"\"edge_type\": \"buys\"", "\"edge_type\": \"x\"", "name of an edge type"},
+      {"\"edge_type\": \"buys\"", "\"edge_tipe\": \"buys\"", "an object with \"edge_type\""},
+      {"\"val\": {", "\"dev\": {", "a role among"},
+      {"\"labels\": true", "\"labels\": 1", "true or false"},
+      {"\"links\": {", "\"links\": 7, \"l\": {", "an object"},
+      {"\"count\": 4,\n     \"times\": true", "\"count\": 5,\n     \"times\": true",
+       "links.npy: expected an array of <u8 [5, 2], found <u8 [4, 2]"},
+      {"\"count\": 4,\n     \"times\": true", "\"count\": 281474976710657,\n     \"times\": true",
+       "expected an integer in 0.."},
+      {"\"count\": 1,\n     \"times\": false", "\"count\": 1,\n     \"times\": true",
+       "default.val.links.times.npy: expected the file in the list"},
+  };
+  for (const auto& test : cases) {
+    forge(path, test.from, test.to);
+    EXPECT_ERROR(open(), Errc::data_corruption, test.message);
+    write_all(path, original);
+  }
+  EXPECT_OK(open());
+}
+
+TEST_F(LinksTest, AnyFlippedByteIsFoundWithTheFilesName) {
+  for (const auto& file : files_below(dir_ / "splits")) {
+    const auto path = dir_ / "splits" / file;
+    for (const auto at : {std::uintmax_t{0}, std::filesystem::file_size(path) - 1}) {
+      flip_byte(path, at);
+      EXPECT_ERROR(open(), Errc::data_corruption, file);
+      flip_byte(path, at);
+    }
+  }
+  EXPECT_OK(open());
+}
+
+TEST_F(LinksTest, ContentsThatWouldMisleadLaterCodeAreErrorsDespiteValidChecksums) {
+  using Ids = std::vector<std::uint64_t>;
+  const std::string links = "splits/default.train.links.npy";
+
+  expect_refused(links, {4, 2}, Ids{0, 2, 3, 0, 5, 0, 4, 2},
+                 "row 2: expected a source of type user below 5, found 5");
+  expect_refused(links, {4, 2}, Ids{0, 3, 3, 0, 3, 0, 4, 2},
+                 "row 0: expected a destination of type item below 3, found 3");
+  expect_refused(links, {4, 2}, Ids{0, 2, 3, 1, 3, 0, 4, 2},
+                 "row 2: expected links in order of original ids, from (3, 1) on, found (3, 0)");
+  expect_refused(links, {2, 4}, Ids{0, 2, 3, 0, 3, 0, 4, 2}, "expected an array of <u8 [4, 2]");
+  expect_refused("splits/default.train.links.times.npy", {3}, std::vector<std::int64_t>{1, 2, 3},
+                 "expected an array of <i8 [4]");
+  expect_refused("splits/default.train.times.npy", {2}, std::vector<std::int64_t>{1, 2},
+                 "expected an array of <i8 [3]");
+  for (const auto bad :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    expect_refused("splits/default.train.links.labels.npy", {4}, std::vector<float>{1, bad, 1, 1},
+                   "links.labels.npy: row 1: expected a finite label");
+  }
+}
+
+TEST(DirectorySlices, AreEvenAndHaveEachNodeOnce) {
+  for (const std::uint64_t nodes : {0U, 1U, 2U, 6U, 7U, 8U, 100U}) {
+    for (const std::uint32_t parts : {1U, 2U, 3U, 7U, 8U, 64U}) {
+      const DirectorySlices slices{nodes, parts};
+      EXPECT_EQ(slices.first(0), 0U);
+      EXPECT_EQ(slices.first(parts), nodes);
+      for (std::uint32_t part = 0; part < parts; ++part) {
+        const auto size = slices.first(part + 1) - slices.first(part);
+        EXPECT_GE(size, nodes / parts);
+        EXPECT_LE(size, nodes / parts + 1);
+        for (auto id = slices.first(part); id < slices.first(part + 1); ++id) {
+          EXPECT_EQ(raw(slices.part_of(static_cast<OriginalId>(id))), part);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace troupe
