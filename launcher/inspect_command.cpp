@@ -134,6 +134,19 @@ Result<std::vector<bool>> print_features(const PartitionedStore& store) {
   return has;
 }
 
+/// Reads the seeds and links of all splits, which opening does not.
+Status verify_splits(const PartitionedStore& store) {
+  for (const auto& split : store.info().splits) {
+    for (const auto& role : split.roles) {
+      TROUPE_RETURN_IF_ERROR(store.seeds(split.name, role.first));
+    }
+    for (const auto& role : split.links) {
+      TROUPE_RETURN_IF_ERROR(store.links(split.name, role.first));
+    }
+  }
+  return ok_status();
+}
+
 Status inspect_partitioned(const InspectArguments& arguments, const StoreOptions& options) {
   TROUPE_ASSIGN_OR_RETURN(const auto store, PartitionedStore::open(arguments.store, options));
   print_graph(store.info());
@@ -143,6 +156,9 @@ Status inspect_partitioned(const InspectArguments& arguments, const StoreOptions
     const auto part = static_cast<PartId>(p);
     TROUPE_RETURN_IF_ERROR(has_features[p] ? store.load_part(part)
                                            : store.load_without_features(part));
+  }
+  if (arguments.verify) {
+    TROUPE_RETURN_IF_ERROR(verify_splits(store));
   }
   return show_more_if_asked(store, arguments);
 }

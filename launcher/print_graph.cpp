@@ -3,8 +3,26 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <span>
+#include <string_view>
 
 namespace troupe {
+
+namespace {
+
+/// " links cites train 900 val 50": the edge type once where it is that of all roles.
+void print_links(const GraphInfo& graph, const SplitInfo& split) {
+  std::string_view shown;
+  for (const auto& [role, links] : split.links) {
+    const std::string_view type = graph.edge_types[raw(links.edge_type)].name;
+    if (type != shown) {
+      fmt::print(" links {}", type);
+      shown = type;
+    }
+    fmt::print(" {} {}", role, links.count);
+  }
+}
+
+}  // namespace
 
 void print_graph(const GraphInfo& graph) {
   for (const auto& type : graph.node_types) {
@@ -36,6 +54,7 @@ void print_graph(const GraphInfo& graph) {
     for (const auto& [role, seeds] : split.roles) {
       fmt::print(" {} {}", role, seeds.count);
     }
+    print_links(graph, split);
     fmt::print("\n");
   }
 }

@@ -1,5 +1,6 @@
 #include "runtime/job/plan.hpp"
 
+#include "runtime/base/id_list.hpp"
 #include "runtime/base/ranked_set.hpp"
 #include "runtime/base/saturating.hpp"
 #include "runtime/job/job_file.hpp"
@@ -95,8 +96,8 @@ std::uint64_t list_bytes(const Job& job, const GraphInfo& graph, const Counts& c
   return bytes;
 }
 
-/// Arrays of all parts: lists, original ids, features of nodes and edges, labels, and the ids of other
-/// parts' nodes that the lists name. Halos hold all lists in every part at most.
+/// Arrays of all parts: lists, original ids, directories, features of nodes and edges, labels, and
+/// the ids of other parts' nodes that the lists name. Halos hold all lists in every part at most.
 std::uint64_t store_bytes(const Job& job, const GraphInfo& graph, const Counts& counts) {
   const std::uint64_t parts = job.partition.parts;
   std::uint64_t bytes = list_bytes(job, graph, counts);
@@ -113,7 +114,7 @@ std::uint64_t store_bytes(const Job& job, const GraphInfo& graph, const Counts& 
     if (type.labels.has_value()) {
       labels = type.labels->kind == LabelInfo::Kind::classes ? 8 : times(type.labels->classes, 4);
     }
-    bytes = plus(bytes, times(type.count, plus(plus(8, labels), row)));
+    bytes = plus(bytes, times(type.count, plus(plus(8 + id_width_bytes(type.count), labels), row)));
   }
   for (const EdgeTypeInfo& type : graph.edge_types) {
     bytes = plus(bytes, times(type.count, type.features ? type.features->row_bytes() : 0));

@@ -32,6 +32,10 @@ class Column {
     return block_.size() * sizeof(T) < block_bytes ? ok_status() : flush();
   }
   Status push(std::span<const T> values) {
+    if (values.size_bytes() >= block_bytes) {  // as it is: no copy of it in memory
+      TROUPE_RETURN_IF_ERROR(flush());
+      return stream_.write_elements<T>(values);
+    }
     block_.insert(block_.end(), values.begin(), values.end());
     return block_.size() * sizeof(T) < block_bytes ? ok_status() : flush();
   }

@@ -1,5 +1,6 @@
 #include "runtime/partition/part_writer.hpp"
 
+#include "runtime/graph/directory.hpp"
 #include "runtime/graph/store_layout.hpp"
 #include "runtime/partition/part_arrays.hpp"
 
@@ -193,7 +194,27 @@ class PartWriter {
         TROUPE_RETURN_IF_ERROR(write_rows(info, "halo_features", table, halo_original));
       }
     }
-    return info.labels ? write_labels(info, nodes, own) : ok_status();
+    if (info.labels) {
+      TROUPE_RETURN_IF_ERROR(write_labels(info, nodes, own));
+    }
+    return id_width_bytes(info.count) == 4 ? write_directory<std::uint32_t>(type)
+                                           : write_directory<std::uint64_t>(type);
+  }
+
+  /// Global ids of the part's slice of original ids.
+  template <class Id>
+  Status write_directory(std::size_t type) {
+    const auto& info = info_.node_types[type];
+    const auto parts = source_.relabelling.ranges.first_node[type].size() - 1;
+    const DirectorySlices slices{info.count, static_cast<std::uint32_t>(parts)};
+    const auto first = slices.first(raw(part_));
+    const auto count = slices.first(raw(part_) + 1) - first;
+    const auto path = nodes_file(info, "directory");
+    TROUPE_ASSIGN_OR_RETURN(auto column, arrays_.open<Id>(path, {count}));
+    for (const auto global : std::span(source_.relabelling.global_of[type]).subspan(first, count)) {
+      TROUPE_RETURN_IF_ERROR(column.push(static_cast<Id>(global)));
+    }
+    return arrays_.close(column, path);
   }
 
   Status write_labels(const NodeTypeInfo& info, const PartNodes& nodes,

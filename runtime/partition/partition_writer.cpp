@@ -2,12 +2,15 @@
 
 #include "runtime/base/files.hpp"
 #include "runtime/base/staged_directory.hpp"
-#include "runtime/data/npy_stream.hpp"
 #include "runtime/graph/graph_json.hpp"
 #include "runtime/graph/store_layout.hpp"
+#include "runtime/partition/part_arrays.hpp"
 #include "runtime/partition/part_writer.hpp"
 
+#include <array>
 #include <optional>
+#include <span>
+#include <string>
 #include <utility>
 
 namespace troupe {
@@ -49,30 +52,82 @@ Status add_parts(std::vector<std::optional<Result<WrittenPart>>> parts, const Gr
   return ok_status();
 }
 
-/// Writes every role's seeds as [n, 2] (original, global).
-Result<std::vector<FileInfo>> write_seeds(const GraphStore& graph, const Relabelling& relabelling,
-                                          const std::filesystem::path& dir) {
-  std::vector<FileInfo> files;
-  for (const auto& split : graph.info().splits) {
-    for (const auto& role : split.roles) {
-      TROUPE_ASSIGN_OR_RETURN(const auto seeds, graph.seeds(split.name, role.first));
-      const auto& global_of = relabelling.global_of[raw(seeds.node_type)];
-      std::vector<std::uint64_t> pairs;
-      for (const auto id : seeds.original) {
-        pairs.push_back(raw(id));
-        pairs.push_back(global_of[raw(id)]);
+/// Writes the seeds and links of all splits with global ids beside the original ones, block by
+/// block.
+class SplitWriter {
+ public:
+  SplitWriter(const GraphStore& graph, const Relabelling& relabelling,
+              const std::filesystem::path& dir)
+      : graph_(graph), relabelling_(relabelling), arrays_(dir) {}
+
+  Result<std::vector<FileInfo>> write() {
+    for (const auto& split : graph_.info().splits) {
+      for (const auto& role : split.roles) {
+        TROUPE_RETURN_IF_ERROR(write_seeds(split.name, role.first));
       }
-      const auto path = store_layout::seeds_file(split.name, role.first);
-      TROUPE_RETURN_IF_ERROR(make_folders((dir / path).parent_path()));
-      TROUPE_ASSIGN_OR_RETURN(auto stream, NpyStream::create(dir / path, npy_type(DType::u64),
-                                                             {seeds.original.size(), 2}));
-      TROUPE_RETURN_IF_ERROR(stream.write_elements<std::uint64_t>(pairs));
-      TROUPE_RETURN_IF_ERROR(stream.close());
-      files.push_back(stream.info(path));
+      for (const auto& role : split.links) {
+        TROUPE_RETURN_IF_ERROR(write_links(split.name, role.first));
+      }
     }
+    return arrays_.files();
   }
-  return files;
-}
+
+ private:
+  /// As [n, 2]: original, global.
+  Status write_seeds(const std::string& split, const std::string& role) {
+    TROUPE_ASSIGN_OR_RETURN(const auto seeds, graph_.seeds(split, role));
+    const auto& global_of = relabelling_.global_of[raw(seeds.node_type)];
+    const auto path = store_layout::seeds_file(split, role);
+    TROUPE_ASSIGN_OR_RETURN(auto column,
+                            arrays_.open<std::uint64_t>(path, {seeds.original.size(), 2}));
+    for (const auto id : seeds.original) {
+      TROUPE_RETURN_IF_ERROR(column.push(raw(id)));
+      TROUPE_RETURN_IF_ERROR(column.push(global_of[raw(id)]));
+    }
+    TROUPE_RETURN_IF_ERROR(arrays_.close(column, path));
+    return write_values<std::int64_t>(store_layout::split_file(split, role, "times"), seeds.times,
+                                      graph_.info().find_split(split)->roles.at(role).has_times);
+  }
+
+  /// As [n, 4]: original source and destination, global source and destination.
+  Status write_links(const std::string& split, const std::string& role) {
+    const auto& info = graph_.info();
+    const auto& stated = info.find_split(split)->links.at(role);
+    TROUPE_ASSIGN_OR_RETURN(const auto links, graph_.links(split, role));
+    const auto& type = info.edge_types[raw(links.edge_type())];
+    const auto& sources = relabelling_.global_of[raw(type.source)];
+    const auto& destinations = relabelling_.global_of[raw(type.destination)];
+    const auto path = store_layout::split_file(split, role, "links");
+    TROUPE_ASSIGN_OR_RETURN(auto column, arrays_.open<std::uint64_t>(path, {links.size(), 4}));
+    for (std::uint64_t i = 0; i < links.size(); ++i) {
+      const auto link = links.at(i);
+      const std::array<std::uint64_t, 4> row{
+          raw(link.original_source), raw(link.original_destination),
+          sources[raw(link.original_source)], destinations[raw(link.original_destination)]};
+      TROUPE_RETURN_IF_ERROR(column.push(row));
+    }
+    TROUPE_RETURN_IF_ERROR(arrays_.close(column, path));
+    TROUPE_RETURN_IF_ERROR(write_values<std::int64_t>(
+        store_layout::split_file(split, role, "links.times"), links.times(), stated.has_times));
+    return write_values<float>(store_layout::split_file(split, role, "links.labels"),
+                               links.labels(), stated.has_labels);
+  }
+
+  /// One value per seed or link, where there are such.
+  template <class T>
+  Status write_values(const std::string& path, std::span<const T> values, bool present) {
+    if (!present) {
+      return ok_status();
+    }
+    TROUPE_ASSIGN_OR_RETURN(auto column, arrays_.open<T>(path, {values.size()}));
+    TROUPE_RETURN_IF_ERROR(column.push(values));
+    return arrays_.close(column, path);
+  }
+
+  const GraphStore& graph_;
+  const Relabelling& relabelling_;
+  PartArrays arrays_;
+};
 
 }  // namespace
 
@@ -92,9 +147,10 @@ Result<PartitionInfo> write_partitioned_store(
   written.ranges = relabelling.ranges;
   written.halo_hops = options.halo.hops;
   written.halo_features = options.halo.features;
+  written.directory = true;
   TROUPE_RETURN_IF_ERROR(add_parts(std::move(parts), graph.info(), written));
   auto info = graph.info();
-  TROUPE_ASSIGN_OR_RETURN(info.files, write_seeds(graph, relabelling, dir));
+  TROUPE_ASSIGN_OR_RETURN(info.files, SplitWriter(graph, relabelling, dir).write());
   TROUPE_RETURN_IF_ERROR(write_new_text_file(dir / store_layout::graph_file, graph_to_json(info)));
   TROUPE_RETURN_IF_ERROR(
       write_new_text_file(dir / store_layout::partition_file, partition_to_json(written, info)));

@@ -69,11 +69,11 @@ TEST(HostFiles, WithReplicatedTopologyAllListsAndNothingElseOfOtherParts) {
   const auto job = placed_job("collocated");
   PartitionInfo partition;
   partition.parts = 2;
-  for (const char* path :
-       {"part-0/nodes-n/features.npy", "part-0/nodes-n/original_ids.npy",
-        "part-0/nodes-n/halo_ids.npy", "part-0/edges-e/in/offsets.npy",
-        "part-0/edges-e/in/neighbours.npy", "part-0/edges-e/in/edge_ids.npy",
-        "part-0/edges-e/in/features.npy", "part-0/edges-e/in/halo_offsets.npy"}) {
+  for (const char* path : {"part-0/nodes-n/features.npy", "part-0/nodes-n/original_ids.npy",
+                           "part-0/nodes-n/halo_ids.npy", "part-0/nodes-n/directory.npy",
+                           "part-0/edges-e/in/offsets.npy", "part-0/edges-e/in/neighbours.npy",
+                           "part-0/edges-e/in/edge_ids.npy", "part-0/edges-e/in/features.npy",
+                           "part-0/edges-e/in/halo_offsets.npy"}) {
     partition.files.push_back({path, 20, "b"});
   }
   const auto files = [&](bool all_lists) {
@@ -85,9 +85,9 @@ TEST(HostFiles, WithReplicatedTopologyAllListsAndNothingElseOfOtherParts) {
     return paths;
   };
   EXPECT_EQ(files(false), Paths{});
-  EXPECT_EQ(files(true),
-            (Paths{"part-0/nodes-n/original_ids.npy", "part-0/edges-e/in/offsets.npy",
-                   "part-0/edges-e/in/neighbours.npy", "part-0/edges-e/in/edge_ids.npy"}));
+  EXPECT_EQ(files(true), (Paths{"part-0/nodes-n/original_ids.npy", "part-0/nodes-n/directory.npy",
+                                "part-0/edges-e/in/offsets.npy", "part-0/edges-e/in/neighbours.npy",
+                                "part-0/edges-e/in/edge_ids.npy"}));
 }
 
 TEST(HostFiles, FeaturesThatCameLaterAreThereWithTheirManifests) {

@@ -115,7 +115,7 @@ TEST(MakePlan, EstimatesTheStore) {
   Job job = two_hosts();
   job.partition.parts = 1;
   const std::uint64_t lists = (2708U + 1U) * 8U + 10556U * 4U;
-  const std::uint64_t nodes = 2708U * (8U + 8U + 1433U * 4U);
+  const std::uint64_t nodes = 2708U * (8U + 4U + 8U + 1433U * 4U);
   EXPECT_EQ(make_plan(job, cora()).store_bytes, lists + nodes);
 
   job.partition.parts = 2;  // each part names at most the 1354 nodes of the other

@@ -1,0 +1,199 @@
+// Links, times of seeds and directories of partitioned stores.
+#include "runtime/graph/directory.hpp"
+#include "runtime/partition/partitioner.hpp"
+#include "tests/runtime/graph/forge.hpp"
+#include "tests/runtime/partition/partition_fixture.hpp"
+
+#include <vector>
+
+namespace troupe {
+namespace {
+
+using namespace testing;
+
+/// Three node types (one smaller than most numbers of parts, one empty) and links of two edge types.
+GraphContents linked_contents() {
+  auto contents = plain_contents(
+      {43, 2, 0},
+      {{0, 0, grouped_edges(1, 43, 90, 0)}, {0, 1, {{0, 0}, {7, 1}, {7, 1}, {42, 0}}}, {2, 0, {}}});
+  auto& split = contents.info.splits[0];
+  split.roles["train"].has_times = true;
+  auto& times = contents.seed_times[{"", "train"}];
+  for (const auto id : contents.seeds.at({"", "train"})) {
+    times.push_back(5 - static_cast<std::int64_t>(id));
+  }
+  auto& train = contents.links[{"", "train"}];
+  for (std::uint64_t i = 0; i < 43; ++i) {
+    for (const auto other : {i / 2, i / 2, 42 - i / 3}) {  // one of them twice
+      train.ends.insert(train.ends.end(), {i, other});
+      train.times.push_back(static_cast<std::int64_t>(train.times.size()) * 3 - 50);
+      train.labels.push_back(static_cast<float>(i) / 4);
+    }
+  }
+  split.links["train"] = {EdgeTypeId{0}, train.times.size(), true, true};
+  contents.links[{"", "val"}] = {{0, 1, 7, 0, 7, 0, 42, 1}};
+  split.links["val"] = {EdgeTypeId{1}, 4, false, false};
+  contents.links[{"", "test"}] = {};
+  split.links["test"] = {EdgeTypeId{2}, 0, true, true};
+  SplitInfo links_only;
+  links_only.name = "b";
+  links_only.links["test"] = {EdgeTypeId{1}, 1, false, false};
+  contents.info.splits.push_back(links_only);
+  contents.links[{"b", "test"}] = {{3, 1}};
+  return contents;
+}
+
+/// Global ids of a type by original id, as the parts' directories say.
+std::vector<NodeId> all_directories(const PartitionedStore& store, std::size_t type) {
+  std::vector<NodeId> ids;
+  for (std::uint32_t p = 0; p < store.partition().parts; ++p) {
+    const auto part = store.load_lists(static_cast<PartId>(p));
+    EXPECT_OK(part);
+    const auto& directory = (*part)->nodes[type].directory;
+    for (std::size_t i = 0; i < directory.size(); ++i) {
+      ids.push_back(directory[i]);
+    }
+  }
+  return ids;
+}
+
+class SplitLinks : public ::testing::TestWithParam<std::uint32_t> {
+ protected:
+  void SetUp() override {
+    ASSERT_OK_AND_ASSIGN(const auto graph, store_of(contents_, temp_ / "graph"));
+    ASSERT_OK(partition_store(graph, {.parts = GetParam(), .seed = 3}, temp_ / "parts"));
+  }
+  Result<PartitionedStore> open(StoreOptions options = {}) const {
+    return PartitionedStore::open(temp_ / "parts", options);
+  }
+
+  TempDir temp_;
+  GraphContents contents_ = linked_contents();
+};
+
+TEST_P(SplitLinks, PartsHaveTheirSlicesOfDirectories) {
+  ASSERT_OK_AND_ASSIGN(const auto store, open());
+  EXPECT_TRUE(store.partition().directory);
+  for (std::uint32_t p = 0; p < GetParam(); ++p) {
+    const auto id = static_cast<PartId>(p);
+    ASSERT_OK_AND_ASSIGN(const auto whole, store.load_part(id));
+    ASSERT_OK_AND_ASSIGN(const auto without, store.load_without_features(id));
+    ASSERT_OK_AND_ASSIGN(const auto lists, store.load_lists(id));
+    for (std::size_t type = 0; type < 3; ++type) {
+      const DirectorySlices slices{contents_.info.node_types[type].count, GetParam()};
+      const auto size = slices.first(p + 1) - slices.first(p);
+      EXPECT_EQ(whole->nodes[type].directory.size(), size);
+      EXPECT_EQ(without->nodes[type].directory.size(), size);
+      EXPECT_EQ(lists->nodes[type].directory.size(), size);
+    }
+  }
+  for (std::size_t type = 0; type < 3; ++type) {
+    const auto global_of = all_directories(store, type);
+    ASSERT_EQ(global_of.size(), contents_.info.node_types[type].count);
+    for (std::uint32_t p = 0; p < GetParam(); ++p) {
+      ASSERT_OK_AND_ASSIGN(const auto part, store.load_part(static_cast<PartId>(p)));
+      const auto& nodes = part->nodes[type];
+      for (std::uint64_t i = 0; i < nodes.count; ++i) {
+        EXPECT_EQ(raw(global_of[nodes.original_ids[i]]), raw(nodes.first) + i);
+      }
+    }
+  }
+}
+
+TEST_P(SplitLinks, LinksKeepTheirOrderTimesAndLabelsAndGetGlobalIds) {
+  for (const auto memory : {StoreMemory::mapped, StoreMemory::copied}) {
+    ASSERT_OK_AND_ASSIGN(const auto store, open({.memory = memory}));
+    for (const auto& [name, written] : contents_.links) {
+      ASSERT_OK_AND_ASSIGN(const auto links, store.links(name.first, name.second));
+      const auto& type = contents_.info.edge_types[raw(links.edge_type())];
+      const auto sources = all_directories(store, raw(type.source));
+      const auto destinations = all_directories(store, raw(type.destination));
+      ASSERT_EQ(2 * links.size(), written.ends.size());
+      for (std::uint64_t i = 0; i < links.size(); ++i) {
+        const auto link = links.at(i);
+        EXPECT_EQ(raw(link.original_source), written.ends[2 * i]);
+        EXPECT_EQ(raw(link.original_destination), written.ends[2 * i + 1]);
+        EXPECT_EQ(link.source, sources[raw(link.original_source)]);
+        EXPECT_EQ(link.destination, destinations[raw(link.original_destination)]);
+      }
+      EXPECT_TRUE(std::ranges::equal(links.times(), written.times));
+      EXPECT_TRUE(std::ranges::equal(links.labels(), written.labels));
+    }
+  }
+}
+
+TEST_P(SplitLinks, SeedsKeepTheirTimes) {
+  ASSERT_OK_AND_ASSIGN(const auto store, open());
+
+  ASSERT_OK_AND_ASSIGN(const auto seeds, store.seeds("", "train"));
+
+  EXPECT_EQ(seeds.times, (contents_.seed_times.at({"", "train"})));
+  EXPECT_ERROR(store.links("b", "val"), Errc::not_found, "expected one of \"test\"");
+  EXPECT_ERROR(store.seeds("b", "test"), Errc::not_found, "expected one of none");
+}
+
+TEST_P(SplitLinks, StoresOfOlderProgramsHaveNoDirectories) {
+  forge(temp_ / "parts/partition.json", "\"directory\": true", "\"something\": true");
+  ASSERT_OK_AND_ASSIGN(const auto store, open());
+
+  ASSERT_OK_AND_ASSIGN(const auto part, store.load_part(PartId{0}));
+
+  EXPECT_FALSE(store.partition().directory);
+  EXPECT_TRUE(part->nodes[0].directory.empty());
+  EXPECT_EQ(all_directories(store, 0).size(), 0U);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, SplitLinks, ::testing::Values(1U, 3U, 7U, 43U));
+
+class DamagedLinks : public SplitLinks {};
+
+TEST_P(DamagedLinks, AreErrorsWithFileAndRow) {
+  using Ids = std::vector<std::uint64_t>;
+  const auto dir = temp_ / "parts";
+  const std::string val = "splits/default.val.links.npy";
+  ASSERT_OK_AND_ASSIGN(const auto before, open());
+  ASSERT_OK_AND_ASSIGN(const auto links, before.links("", "val"));
+  Ids ends;
+  for (std::uint64_t i = 0; i < 4; ++i) {
+    const auto link = links.at(i);
+    ends.insert(ends.end(), {raw(link.original_source), raw(link.original_destination),
+                             raw(link.source), raw(link.destination)});
+  }
+  const auto expect = [&](std::size_t at, std::uint64_t value, const std::string& message) {
+    auto forged = ends;
+    forged[at] = value;
+    forge_array(dir, val, {4, 4}, forged);
+    ASSERT_OK_AND_ASSIGN(const auto store, open());
+    EXPECT_ERROR(store.links("", "val"), Errc::data_corruption, message);
+  };
+  expect(4 * 2 + 2, 43, val + ": row 2: expected a source of type t0 below 43, found 43");
+  expect(4 * 1 + 3, 2, val + ": row 1: expected a destination of type t1 below 2, found 2");
+  expect(4 * 3, 6, "row 3: expected links in order of original ids, from (7, 0) on, found (6, 1)");
+
+  flip_byte(dir / "splits/default.train.links.times.npy", 200);
+  ASSERT_OK_AND_ASSIGN(const auto store, open());
+  EXPECT_ERROR(store.links("", "train"), Errc::data_corruption, "default.train.links.times.npy");
+}
+
+TEST_P(DamagedLinks, ADirectoryOfOtherIdsOrSizeIsAnError) {
+  const auto dir = temp_ / "parts";
+  const std::string path = "part-1/nodes-t0/directory.npy";
+  std::vector<std::uint32_t> ids(14, 3);  // 43 over 3 parts: 15, 14, 14
+  ids[5] = 43;
+  forge_array(dir, path, {14}, ids, "partition.json");
+  ASSERT_OK_AND_ASSIGN(auto store, open());
+  EXPECT_ERROR(store.load_lists(PartId{1}), Errc::data_corruption,
+               path + ": element 5: expected an id below 43, found 43");
+
+  forge_array(dir, path, {13}, std::vector<std::uint32_t>(13, 3), "partition.json");
+  ASSERT_OK_AND_ASSIGN(store, open({.verify = Verify::sizes}));
+  EXPECT_ERROR(store.load_part(PartId{1}), Errc::data_corruption, "expected an array of <u4 [14]");
+
+  std::filesystem::remove(dir / path);
+  EXPECT_ERROR(store.load_part(PartId{1}), Errc::not_found, path);
+}
+
+INSTANTIATE_TEST_SUITE_P(Three, DamagedLinks, ::testing::Values(3U));
+
+}  // namespace
+}  // namespace troupe
