@@ -136,24 +136,26 @@ Result<PairArray> open_pair_array(const npy_source::Source& source, const std::s
   TROUPE_ASSIGN_OR_RETURN(auto array, source.read(file));
   const auto& shape = array.shape;
   const bool pairs = shape.size() == 2;
-  const bool by_column = pairs && shape[0] == 2 && layout != PairLayout::rows;
-  const bool by_row = pairs && shape[1] == 2 && layout != PairLayout::columns && !by_column;
-  if (!by_column && !by_row) {
-    const auto* expected = layout == PairLayout::columns ? "[2, edges]"
-                           : layout == PairLayout::rows  ? "[edges, 2]"
-                                                         : "[2, edges] or [edges, 2]";
+  const bool fits_columns = pairs && shape[0] == 2 && layout != PairLayout::rows;
+  const bool fits_rows = pairs && shape[1] == 2 && layout != PairLayout::columns;
+  if (!fits_columns && !fits_rows) {
+    const auto* expected = layout == PairLayout::columns             ? "[2, edges]"
+                           : layout == PairLayout::rows              ? "[edges, 2]"
+                           : layout == PairLayout::either_rows_first ? "[links, 2] or [2, links]"
+                                                                     : "[2, edges] or [edges, 2]";
     return bad_input(file, fmt::format("expected shape {}, got {}", expected, shape_text(shape)));
   }
+  const bool by_row = fits_rows && (!fits_columns || layout == PairLayout::either_rows_first);
   return PairArray{file, std::move(array), by_row};
 }
 
 Result<ValueArray> open_values(const npy_source::Source& source, const std::string& file,
-                               std::uint64_t edges) {
+                               std::uint64_t edges, std::string_view each) {
   TROUPE_ASSIGN_OR_RETURN(auto array, source.read(file));
   const auto& shape = array.shape;
   const bool list = shape.size() == 1 || (shape.size() == 2 && shape[1] == 1);
   if (!list || shape[0] != edges) {
-    return bad_input(file, fmt::format("expected shape [{}], one value per edge, got {}", edges,
+    return bad_input(file, fmt::format("expected shape [{}], one value per {}, got {}", edges, each,
                                        shape_text(shape)));
   }
   return ValueArray{file, std::move(array)};
@@ -170,11 +172,13 @@ Result<std::unique_ptr<EdgeRows>> open_pairs(const npy_source::Source& source,
   }
   auto rows = std::make_unique<NpyPairs>(std::move(arrays), ends);
   if (!files.weights.empty()) {
-    TROUPE_ASSIGN_OR_RETURN(auto weights, open_values(source, files.weights, rows->count()));
+    TROUPE_ASSIGN_OR_RETURN(auto weights,
+                            open_values(source, files.weights, rows->count(), files.each));
     rows->set_weights(std::move(weights));
   }
   if (!files.times.empty()) {
-    TROUPE_ASSIGN_OR_RETURN(auto times, open_values(source, files.times, rows->count()));
+    TROUPE_ASSIGN_OR_RETURN(auto times,
+                            open_values(source, files.times, rows->count(), files.each));
     rows->set_times(std::move(times));
   }
   return std::unique_ptr<EdgeRows>(std::move(rows));

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace troupe {
@@ -17,14 +18,16 @@ struct EdgeEnds {
   std::uint64_t destination = 0;
 };
 
-/// How an array of pairs lies: [2, edges], [edges, 2], or either, where [2, 2] is [2, edges].
-enum class PairLayout : std::uint8_t { either, columns, rows };
+/// How an array of pairs lies: [2, edges], [edges, 2], or either, where [2, 2] is [2, edges] or, with
+/// `either_rows_first`, [edges, 2].
+enum class PairLayout : std::uint8_t { either, columns, rows, either_rows_first };
 
 struct PairFiles {
   std::vector<std::string> pairs;  ///< relative to the source; one list together
   PairLayout layout = PairLayout::either;
-  std::string weights{};  ///< empty: none. One number per edge
-  std::string times{};    ///< integers
+  std::string weights{};           ///< empty: none. One number per edge
+  std::string times{};             ///< integers
+  std::string_view each = "edge";  ///< for messages: "edge" or "link"
 };
 
 /// Opens .npy arrays; checks all but values.

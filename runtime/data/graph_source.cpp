@@ -79,8 +79,11 @@ class Writing {
       TROUPE_RETURN_IF_ERROR(write_edge_features(i, count));
     }
     for (auto& [name, seeds] : graph_.seeds) {
-      TROUPE_RETURN_IF_ERROR(
-          writer_.set_seeds(name.first, name.second, node_ids_[seeds.nodes], std::move(seeds.ids)));
+      TROUPE_RETURN_IF_ERROR(writer_.set_seeds(name.first, name.second, node_ids_[seeds.nodes],
+                                               std::move(seeds.ids), std::move(seeds.times)));
+    }
+    for (const auto& [name, links] : graph_.links) {
+      TROUPE_RETURN_IF_ERROR(write_links(name, links));
     }
     for (const auto& [path, text] : graph_.files) {
       TROUPE_RETURN_IF_ERROR(writer_.add_file(path, std::span(&text, 1)));
@@ -204,6 +207,19 @@ class Writing {
     TROUPE_RETURN_IF_ERROR(type.features->read(executor_, take));
     TROUPE_RETURN_IF_ERROR(count.finish());
     return edge_converters_[i]->finish(add);
+  }
+
+  Status write_links(const std::pair<std::string, std::string>& name, const Links& links) {
+    const auto& rows = *links.rows;
+    TROUPE_RETURN_IF_ERROR(writer_.open_links(
+        name.first, name.second, {edge_ids_[links.edges], rows.times(), rows.weights()}));
+    std::uint64_t done = 0;
+    return rows.read(executor_, [&](const EdgePiece& piece) {
+      done += piece.sources.size();
+      report("links", done, rows.count(), "links");
+      return writer_.add_links(name.first, name.second,
+                               {piece.sources, piece.destinations, piece.times, piece.weights});
+    });
   }
 
   void report(std::string_view what, std::uint64_t done, std::uint64_t total,

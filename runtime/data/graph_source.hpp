@@ -89,14 +89,23 @@ struct Edges {
 struct Seeds {
   std::size_t nodes = 0;  ///< place among the node types
   std::vector<std::uint64_t> ids;
+  std::optional<std::vector<std::int64_t>> times{};
 };
 /// By (split, role).
 using AllSeeds = std::map<std::pair<std::string, std::string>, Seeds>;
+
+struct Links {
+  std::size_t edges = 0;             ///< place among the edge types
+  std::unique_ptr<EdgeRows> rows{};  ///< the ends; labels in place of weights
+};
+/// By (split, role).
+using AllLinks = std::map<std::pair<std::string, std::string>, Links>;
 
 struct Graph {
   std::vector<Nodes> nodes;
   std::vector<Edges> edges;
   AllSeeds seeds;
+  AllLinks links{};
   /// Further files of the store: relative path and text.
   std::vector<std::pair<std::string, std::string>> files{};
 };

@@ -2,6 +2,7 @@
 
 #include "runtime/data/document_graph.hpp"
 #include "runtime/data/edge_rows.hpp"
+#include "runtime/data/npy_values.hpp"
 #include "runtime/data/table.hpp"
 #include "runtime/graph/store_layout.hpp"
 
@@ -36,7 +37,7 @@ class Document {
 
   Result<Graph> read(const JsonValue& document) {
     TROUPE_ASSIGN_OR_RETURN(const auto top,
-                            known(document, {"node_types", "edge_types", "splits"}));
+                            known(document, {"node_types", "edge_types", "splits", "links"}));
     TROUPE_ASSIGN_OR_RETURN(const auto node_types, document.member("node_types"));
     TROUPE_ASSIGN_OR_RETURN(const auto nodes, node_types.members());
     for (const auto& type : nodes) {
@@ -49,6 +50,9 @@ class Document {
     }
     if (const auto* splits = top.find("splits")) {
       TROUPE_RETURN_IF_ERROR(read_splits(*splits));
+    }
+    if (const auto* links = top.find("links")) {
+      TROUPE_RETURN_IF_ERROR(read_all_links(*links));
     }
     return std::move(graph_);
   }
@@ -134,6 +138,14 @@ class Document {
     return transforms_of(options_.edges, own, one_type);
   }
 
+  /// Bounds of node ids, as far as they are known.
+  EdgeEnds ends_of(const Edges& edges) const {
+    const auto end = [&](std::size_t nodes) {
+      return graph_.nodes[nodes].count.value_or(store_layout::largest_count);
+    };
+    return {end(edges.source), end(edges.destination)};
+  }
+
   Status read_edges(const JsonValue::Member& type) {
     const auto& value = type.value;
     TROUPE_ASSIGN_OR_RETURN(
@@ -152,11 +164,7 @@ class Document {
     TROUPE_ASSIGN_OR_RETURN(files.pairs.emplace_back(), value.string("edges"));
     TROUPE_ASSIGN_OR_RETURN(files.weights, text(object, "weights"));
     TROUPE_ASSIGN_OR_RETURN(files.times, text(object, "times"));
-    const auto end = [&](std::size_t nodes) {
-      return graph_.nodes[nodes].count.value_or(store_layout::largest_count);
-    };
-    TROUPE_ASSIGN_OR_RETURN(
-        edges.rows, open_pairs(source_, files, {end(edges.source), end(edges.destination)}));
+    TROUPE_ASSIGN_OR_RETURN(edges.rows, open_pairs(source_, files, ends_of(edges)));
     if (const auto* features = object.find("features")) {
       TROUPE_ASSIGN_OR_RETURN(auto table, open(*features));
       TROUPE_ASSIGN_OR_RETURN(edges.features, features_of(std::move(table)));
@@ -177,6 +185,7 @@ class Document {
     return ok_status();
   }
 
+  /// The ids, or an object with the ids and their times.
   Result<Seeds> read_seeds(const JsonValue& value) const {
     TROUPE_ASSIGN_OR_RETURN(const auto types, value.members());
     if (types.size() != 1) {
@@ -184,11 +193,79 @@ class Document {
     }
     const auto& type = types.front();
     TROUPE_ASSIGN_OR_RETURN(const auto nodes, find_nodes(graph_, type.key, value.place()));
-    TROUPE_ASSIGN_OR_RETURN(const auto table, open(type.value));
-    TROUPE_ASSIGN_OR_RETURN(
-        auto ids,
-        ids_of(table, graph_.nodes[nodes].count.value_or(store_layout::largest_count), executor_));
-    return Seeds{nodes, std::move(ids)};
+    Seeds seeds{nodes, {}};
+    if (type.value.string()) {
+      TROUPE_ASSIGN_OR_RETURN(seeds.ids, read_ids(type.value, nodes));
+      return seeds;
+    }
+    TROUPE_ASSIGN_OR_RETURN(const auto object, known(type.value, {"ids", "times"}));
+    TROUPE_ASSIGN_OR_RETURN(const auto ids, type.value.member("ids"));
+    TROUPE_ASSIGN_OR_RETURN(seeds.ids, read_ids(ids, nodes));
+    if (const auto* times = object.find("times")) {
+      TROUPE_ASSIGN_OR_RETURN(seeds.times, read_times(*times, seeds.ids.size()));
+    }
+    return seeds;
+  }
+
+  Result<std::vector<std::uint64_t>> read_ids(const JsonValue& file, std::size_t nodes) const {
+    TROUPE_ASSIGN_OR_RETURN(const auto table, open(file));
+    return ids_of(table, graph_.nodes[nodes].count.value_or(store_layout::largest_count),
+                  executor_);
+  }
+
+  Result<std::vector<std::int64_t>> read_times(const JsonValue& file, std::size_t seeds) const {
+    TROUPE_ASSIGN_OR_RETURN(const auto name, file.string());
+    TROUPE_ASSIGN_OR_RETURN(const auto array, source_.read(name));
+    if (array.shape.size() != 1 || array.shape[0] != seeds) {
+      return npy_source::bad_input(
+          name, fmt::format("expected shape [{}], one time per seed, got {}", seeds,
+                            shape_text(array.shape)));
+    }
+    std::vector<std::int64_t> times(seeds);
+    TROUPE_RETURN_IF_ERROR(npy_values::read_integers(array, {name, 1, 0}, times));
+    return times;
+  }
+
+  Status read_all_links(const JsonValue& value) {
+    TROUPE_ASSIGN_OR_RETURN(const auto splits, value.members());
+    for (const auto& split : splits) {
+      TROUPE_ASSIGN_OR_RETURN(const auto roles, known(split.value, {"train", "val", "test"}));
+      for (const auto& role : roles.members) {
+        TROUPE_ASSIGN_OR_RETURN(graph_.links[std::make_pair(split.key, role.key)],
+                                read_links(role.value));
+      }
+    }
+    return ok_status();
+  }
+
+  /// The ends, or an object with the ends, their times and labels.
+  Result<Links> read_links(const JsonValue& value) const {
+    TROUPE_ASSIGN_OR_RETURN(const auto types, value.members());
+    if (types.size() != 1) {
+      return value.error("an object with one edge type: links of a role are of one type");
+    }
+    const auto& type = types.front();
+    const auto found = std::ranges::find(graph_.edges, type.key, &Edges::name);
+    if (found == graph_.edges.end()) {
+      return Error(Errc::invalid_argument,
+                   fmt::format("{}: expected the name of an edge type, found \"{}\"", value.place(),
+                               type.key));
+    }
+    PairFiles files;
+    files.layout = PairLayout::either_rows_first;
+    files.each = "link";
+    if (auto ends = type.value.string()) {
+      files.pairs.push_back(*std::move(ends));
+    } else {
+      TROUPE_ASSIGN_OR_RETURN(const auto object, known(type.value, {"ends", "times", "labels"}));
+      TROUPE_ASSIGN_OR_RETURN(files.pairs.emplace_back(), type.value.string("ends"));
+      TROUPE_ASSIGN_OR_RETURN(files.times, text(object, "times"));
+      TROUPE_ASSIGN_OR_RETURN(files.weights, text(object, "labels"));
+    }
+    Links links;
+    links.edges = static_cast<std::size_t>(found - graph_.edges.begin());
+    TROUPE_ASSIGN_OR_RETURN(links.rows, open_pairs(source_, files, ends_of(*found)));
+    return links;
   }
 
   const Source& source_;

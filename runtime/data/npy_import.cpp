@@ -31,6 +31,7 @@ Result<graph_source::Graph> open_directory(const Source& source, const ImportOpt
   for (auto& [name, ids] : seeds) {
     graph.seeds[name] = {0, std::move(ids)};
   }
+  TROUPE_ASSIGN_OR_RETURN(graph.links, open_links(source, found.nodes));
   auto& edges = graph.edges.emplace_back();
   edges.name = source.meta.edge_type;
   edges.transforms = options.edges;

@@ -94,6 +94,11 @@ Result<std::unique_ptr<graph_source::FeatureRows>> one_hot(const std::string& na
 using SeedsByRole = std::map<std::pair<std::string, std::string>, std::vector<std::uint64_t>>;
 Result<SeedsByRole> read_seeds(const Source& source, std::uint64_t nodes);
 
+/// Links of the default split in a directory: `ROLE_links.npy`, with `ROLE_links_times.npy` and
+/// `ROLE_links_labels.npy` where they are there.
+/// \errors invalid_argument: times or labels without their links
+Result<graph_source::AllLinks> open_links(const Source& source, std::uint64_t nodes);
+
 /// Names of files in the directory that begin with `prefix` and end in .npy, ascending.
 Result<std::vector<std::string>> list_files(const std::filesystem::path& dir,
                                             std::string_view prefix);

@@ -1,3 +1,4 @@
+#include "runtime/data/edge_rows.hpp"
 #include "runtime/data/npy_source.hpp"
 #include "runtime/graph/store_layout.hpp"
 
@@ -114,6 +115,27 @@ Result<SeedsByRole> read_seeds(const Source& source, std::uint64_t nodes) {
     }
   }
   return from_files;
+}
+
+Result<graph_source::AllLinks> open_links(const Source& source, std::uint64_t nodes) {
+  graph_source::AllLinks links;
+  for (const auto role : roles) {
+    const auto file = [role](std::string_view what) {
+      return fmt::format("{}_links{}.npy", role, what);
+    };
+    PairFiles files{{file("")}, PairLayout::either_rows_first};
+    files.each = "link";
+    files.times = source.has(file("_times")) ? file("_times") : "";
+    files.weights = source.has(file("_labels")) ? file("_labels") : "";
+    if (source.has(file(""))) {
+      auto& of_role = links[{"", std::string(role)}];
+      TROUPE_ASSIGN_OR_RETURN(of_role.rows, open_pairs(source, files, {nodes, nodes}));
+    } else if (!files.times.empty() || !files.weights.empty()) {
+      return bad_input(files.times.empty() ? files.weights : files.times,
+                       fmt::format("expected {} beside it, found none", file("")));
+    }
+  }
+  return links;
 }
 
 }  // namespace troupe::npy_source

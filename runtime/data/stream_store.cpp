@@ -249,28 +249,6 @@ Status StoreWriter::State::add_edges(EdgeTypeId type, const EdgePiece& piece) {
   return ok_status();
 }
 
-Status StoreWriter::State::set_seeds(const std::pair<std::string, std::string>& name,
-                                     stream_store::WrittenSeeds&& seeds) {
-  const auto what = fmt::format("seeds of split \"{}\", role {}", name.first, name.second);
-  const bool role = name.second == "train" || name.second == "val" || name.second == "test";
-  const bool split =
-      name.first.empty() || (store_layout::is_valid_name(name.first) && name.first != "default");
-  if (!role || !split) {
-    return invalid(
-        fmt::format("{}: expected a role of train, val or test and a split \"\" or a "
-                    "name of a-z A-Z 0-9 _ - . other than \"default\"",
-                    what));
-  }
-  if (raw(seeds.type) >= nodes_.size()) {
-    return invalid(fmt::format("{}: expected a node type below {}, got {}", what, nodes_.size(),
-                               raw(seeds.type)));
-  }
-  if (!seeds_.try_emplace(name, std::move(seeds)).second) {
-    return invalid(fmt::format("{}: expected them once, got them twice", what));
-  }
-  return ok_status();
-}
-
 Result<StoreWriter> StoreWriter::create(const std::filesystem::path& out,
                                         StoreWriterOptions options, Executor& executor) {
   TROUPE_ASSIGN_OR_RETURN(auto staged, StagedDirectory::create(out));
@@ -309,8 +287,23 @@ Status StoreWriter::add_targets(NodeTypeId type, std::span<const float> targets)
   return state_->add_rows(type, LabelInfo::Kind::targets, std::as_bytes(targets));
 }
 Status StoreWriter::set_seeds(const std::string& split, const std::string& role, NodeTypeId type,
-                              std::vector<std::uint64_t> ids) {
-  return state_->set_seeds({split, role}, {type, std::move(ids)});
+                              std::vector<std::uint64_t> ids,
+                              std::optional<std::vector<std::int64_t>> times) {
+  return state_->set_seeds({split, role}, {type, std::move(ids), std::move(times)});
+}
+Status StoreWriter::open_links(const std::string& split, const std::string& role,
+                               const NewLinks& links) {
+  return state_->open_links({split, role}, links);
+}
+Status StoreWriter::add_links(const std::string& split, const std::string& role,
+                              const LinkPiece& piece) {
+  return state_->add_links({split, role}, piece);
+}
+Status StoreWriter::set_links(const std::string& split, const std::string& role, EdgeTypeId type,
+                              const LinkPiece& links) {
+  TROUPE_RETURN_IF_ERROR(
+      open_links(split, role, {type, !links.times.empty(), !links.labels.empty()}));
+  return add_links(split, role, links);
 }
 Status StoreWriter::add_file(const std::string& path, std::span<const std::string> pieces) {
   return state_->add_file(path, pieces);

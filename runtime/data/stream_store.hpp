@@ -74,8 +74,23 @@ struct EdgePiece {
   std::span<const std::int64_t> times = {};  ///< as many if the type has times
 };
 
-/// Lifecycle:  create(); types; then rows, edges and seeds in any order; finish() once. Dropped
-///   before that, nothing is left
+/// Links of a split's role, one edge type for all of them.
+struct NewLinks {
+  EdgeTypeId type{};
+  bool times = false;
+  bool labels = false;
+};
+
+/// Links in the order given: link i goes from sources[i] to destinations[i], and need not be an edge.
+struct LinkPiece {
+  std::span<const std::uint64_t> sources;
+  std::span<const std::uint64_t> destinations;
+  std::span<const std::int64_t> times = {};  ///< as many if the links have times
+  std::span<const float> labels = {};        ///< finite; as many if the links have labels
+};
+
+/// Lifecycle:  create(); types; then rows, edges, seeds and links in any order; finish() once.
+///   Dropped before that, nothing is left
 /// Threads:    one at a time; sorting and writing use the executor's
 /// Guarantees: the same data give the same bytes, whatever the memory, the threads and the pieces
 /// Borrows:    the executor
@@ -109,8 +124,21 @@ class StoreWriter {
   /// Rows of targets of the next nodes: 0, 1, or NaN where unknown.
   Status add_targets(NodeTypeId type, std::span<const float> targets);
   /// The seeds of a split and role (train, val or test), in any order; duplicates are kept.
+  /// \param times  one per seed, or none at all
   Status set_seeds(const std::string& split, const std::string& role, NodeTypeId type,
-                   std::vector<std::uint64_t> ids);
+                   std::vector<std::uint64_t> ids,
+                   std::optional<std::vector<std::int64_t>> times = std::nullopt);
+  /// Says that a split's role has links, which add_links gives.
+  /// \errors invalid_argument: a name that cannot be, links that are there already, or a type that is
+  ///   not there
+  Status open_links(const std::string& split, const std::string& role, const NewLinks& links);
+  /// The next links of a role, in any order; duplicates are kept. They wait in a scratch file until
+  /// finish(), which checks their ids.
+  /// \errors invalid_argument: links that are not open, lengths that differ, a label that is not finite
+  Status add_links(const std::string& split, const std::string& role, const LinkPiece& piece);
+  /// All links of a role at once, with times and labels where `links` has some.
+  Status set_links(const std::string& split, const std::string& role, EdgeTypeId type,
+                   const LinkPiece& links);
   /// A further file of the store, such as the user's names of nodes: listed with its checksum, read
   /// by nobody here.
   /// \param path  relative; its names as those of types

@@ -1,4 +1,4 @@
-// The end of a StoreWriter: counts, lists, seeds, graph.json.
+// The end of a StoreWriter: counts, lists, graph.json.
 #include "runtime/base/files.hpp"
 #include "runtime/data/stream_store_state.hpp"
 #include "runtime/graph/graph_json.hpp"
@@ -120,36 +120,6 @@ Status StoreWriter::State::finish_edges(WrittenEdges& edges) {
   return info.features ? finish_edge_features(edges) : ok_status();
 }
 
-Status StoreWriter::State::finish_seeds() {
-  for (auto& [name, seeds] : seeds_) {  // ordered by split, then role
-    const auto& type = nodes_[raw(seeds.type)].info;
-    const auto bad =
-        std::ranges::find_if(seeds.ids, [&](std::uint64_t id) { return id >= type.count; });
-    if (bad != seeds.ids.end()) {
-      return Error(
-          Errc::invalid_argument,
-          fmt::format(
-              "seeds of split \"{}\", role {}: row {}: expected a node of type {} below {}, "
-              "got {}",
-              name.first, name.second, bad - seeds.ids.begin(), type.name, type.count, *bad));
-    }
-    std::ranges::sort(seeds.ids);
-    const auto path = store_layout::seeds_file(name.first, name.second);
-    TROUPE_RETURN_IF_ERROR(make_folder_of(path));
-    TROUPE_ASSIGN_OR_RETURN(
-        auto stream,
-        NpyStream::create(staged_.path() / path, npy_type(DType::u64), {seeds.ids.size()}));
-    TROUPE_RETURN_IF_ERROR(stream.write_elements<std::uint64_t>(seeds.ids));
-    TROUPE_RETURN_IF_ERROR(stream.close());
-    info_.files.push_back(stream.info(path));
-    if (info_.splits.empty() || info_.splits.back().name != name.first) {
-      info_.splits.push_back({name.first, {}});
-    }
-    info_.splits.back().roles[name.second] = {seeds.type, seeds.ids.size()};
-  }
-  return ok_status();
-}
-
 Status StoreWriter::State::check_columns() const {
   std::uint64_t cols = 0;
   for (const auto& nodes : nodes_) {
@@ -181,6 +151,10 @@ Result<GraphInfo> StoreWriter::State::finish() {
     info_.edge_types.push_back(edges.info);
   }
   TROUPE_RETURN_IF_ERROR(finish_seeds());
+  TROUPE_RETURN_IF_ERROR(finish_links());
+  for (auto& [name, split] : splits_) {
+    info_.splits.push_back(std::move(split));
+  }
   info_.files.insert(info_.files.end(), further_files_.begin(), further_files_.end());
   TROUPE_RETURN_IF_ERROR(
       write_new_text_file(staged_.path() / store_layout::graph_file, graph_to_json(info_)));

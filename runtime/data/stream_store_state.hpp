@@ -7,6 +7,8 @@
 #include "runtime/data/npy_stream.hpp"
 #include "runtime/data/stream_store.hpp"
 
+#include <array>
+#include <functional>
 #include <map>
 #include <utility>
 
@@ -43,7 +45,27 @@ struct WrittenEdges {
 struct WrittenSeeds {
   NodeTypeId type{};
   std::vector<std::uint64_t> ids;
+  std::optional<std::vector<std::int64_t>> times;
 };
+
+/// A link as it waits to be sorted.
+struct LinkRecord {
+  std::uint64_t source = 0;
+  std::uint64_t destination = 0;
+  std::int64_t time = 0;
+  float label = 0;
+
+  std::array<std::uint64_t, 2> key() const { return {source, destination}; }
+};
+
+struct WrittenLinks {
+  NewLinks info;
+  ScratchFile records;  ///< in the order given
+  std::uint64_t count() const { return records.size() / sizeof(LinkRecord); }
+};
+
+/// (split, role)
+using RoleName = std::pair<std::string, std::string>;
 
 }  // namespace stream_store
 
@@ -59,8 +81,9 @@ class StoreWriter::State {
   Status add_rows(NodeTypeId type, LabelInfo::Kind kind, std::span<const std::byte> bytes);
   Status add_features(NodeTypeId type, std::span<const std::byte> bytes);
   Status check_labels(NodeTypeId type, std::span<const std::int64_t> labels) const;
-  Status set_seeds(const std::pair<std::string, std::string>& name,
-                   stream_store::WrittenSeeds&& seeds);
+  Status set_seeds(const stream_store::RoleName& name, stream_store::WrittenSeeds&& seeds);
+  Status open_links(const stream_store::RoleName& name, const NewLinks& links);
+  Status add_links(const stream_store::RoleName& name, const LinkPiece& piece);
   Status add_file(const std::string& path, std::span<const std::string> pieces);
   Status add_array(const std::string& path, DType dtype, std::vector<std::uint64_t> shape,
                    const std::function<Status(const TakeBytes&)>& write);
@@ -86,6 +109,10 @@ class StoreWriter::State {
   Status finish_edges(stream_store::WrittenEdges& edges);
   Status finish_edge_features(const stream_store::WrittenEdges& edges);
   Status finish_seeds();
+  Status write_seed_times(const stream_store::RoleName& name, std::span<const std::int64_t> times);
+  Status finish_links();
+  Status sort_links(const stream_store::RoleName& name, const stream_store::WrittenLinks& links,
+                    const std::function<Status(std::span<const stream_store::LinkRecord>)>& take);
   /// Refuses before the disk is filled with what cannot fit.
   Status check_space(const std::string& path, std::uint64_t bytes) const;
   Status make_place_for(const std::string& path) const;
@@ -99,8 +126,9 @@ class StoreWriter::State {
   bool edges_given_ = false;
   std::vector<stream_store::NodeRows> nodes_;
   std::vector<stream_store::WrittenEdges> edges_;
-  std::map<std::pair<std::string, std::string>, stream_store::WrittenSeeds>
-      seeds_;  ///< (split, role)
+  std::map<stream_store::RoleName, stream_store::WrittenSeeds> seeds_;
+  std::map<stream_store::RoleName, stream_store::WrittenLinks> links_;
+  std::map<std::string, SplitInfo> splits_;  ///< finished
   std::vector<FileInfo> further_files_;
   GraphInfo info_;  ///< what is finished
 };

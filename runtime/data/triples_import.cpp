@@ -18,6 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::array<std::string_view, 3> triple_roles{"train", "valid", "test"};
+constexpr std::array<std::string_view, 3> link_roles{"train", "val", "test"};  ///< of splits
 constexpr std::size_t block_triples = std::size_t{1} << 18;
 /// Numbers of relations are kept as float32, which holds whole numbers up to this exactly.
 constexpr std::uint64_t most_relations = std::uint64_t{1} << 24;
@@ -98,6 +99,9 @@ class TriplesImport {
     for (std::size_t i = 1; i < kept_.size(); ++i) {
       TROUPE_RETURN_IF_ERROR(keep(i));
     }
+    for (std::size_t i = 0; options_.one_type && i < kept_.size(); ++i) {
+      TROUPE_RETURN_IF_ERROR(add_links(i));
+    }
     TROUPE_RETURN_IF_ERROR(writer_.add_file("nodes-entity/names.txt", entities_.pieces()));
     TROUPE_RETURN_IF_ERROR(writer_.add_file("relations.txt", relations_.pieces()));
     return writer_.finish();
@@ -150,17 +154,35 @@ class TriplesImport {
     return ok_status();
   }
 
-  Status add_to_one_type(std::span<const Triple> triples) {
+  /// Triples in columns.
+  struct TripleColumns {
+    explicit TripleColumns(std::span<const Triple> triples) {
+      for (const auto& triple : triples) {
+        heads.push_back(triple[0]);
+        relations.push_back(static_cast<float>(triple[1]));
+        tails.push_back(triple[2]);
+      }
+    }
     std::vector<std::uint64_t> heads;
     std::vector<std::uint64_t> tails;
     std::vector<float> relations;
-    for (const auto& triple : triples) {
-      heads.push_back(triple[0]);
-      relations.push_back(static_cast<float>(triple[1]));
-      tails.push_back(triple[2]);
-    }
-    TROUPE_RETURN_IF_ERROR(writer_.add_edges(types_.front(), heads, tails));
-    return writer_.add_edge_features(types_.front(), std::as_bytes(std::span(relations)));
+  };
+
+  Status add_to_one_type(std::span<const Triple> triples) {
+    const TripleColumns columns(triples);
+    TROUPE_RETURN_IF_ERROR(writer_.add_edges(types_.front(), columns.heads, columns.tails));
+    return writer_.add_edge_features(types_.front(), std::as_bytes(std::span(columns.relations)));
+  }
+
+  /// The triples of a file are links of its role, whose labels are the relations.
+  Status add_links(std::size_t i) {
+    const std::string role(link_roles[i]);
+    TROUPE_RETURN_IF_ERROR(
+        writer_.open_links("", role, {.type = types_.front(), .times = false, .labels = true}));
+    return kept_[i].for_each_block([&](std::span<const Triple> triples) {
+      const TripleColumns columns(triples);
+      return writer_.add_links("", role, {columns.heads, columns.tails, {}, columns.relations});
+    });
   }
 
   Status add_to_types(std::span<const Triple> triples) {
