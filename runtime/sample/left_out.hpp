@@ -35,7 +35,7 @@ class TruePositions {
 };
 
 /// Finds the entries that are left out of a section's lists.
-/// Lifecycle: find() for the places of a frontier in ascending order; then the rest, likewise
+/// Lifecycle: find() for the places of a frontier in ascending order; then the rest
 /// Threads:   one at a time. Borrows its arguments
 class LeftOut {
  public:
@@ -73,6 +73,10 @@ class LeftOut {
 
   /// What find() found for a place.
   std::span<const std::uint32_t> positions(std::size_t place) {
+    if (at_ > 0 && rows_[at_ - 1].place >= place) {  // back to the beginning of a group
+      const auto found = std::ranges::lower_bound(rows_, place, {}, &Row::place);
+      at_ = static_cast<std::size_t>(found - rows_.begin());
+    }
     while (at_ < rows_.size() && rows_[at_].place < place) {
       ++at_;
     }

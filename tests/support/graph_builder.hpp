@@ -3,6 +3,7 @@
 /// Graphs in memory for tests: an edge list, cut into any number of `Part`s by any assignment,
 /// without files. The same graph cut differently must give the same batches by original ids.
 #include "runtime/graph/alias_tables.hpp"
+#include "runtime/graph/directory.hpp"
 #include "runtime/graph/part.hpp"
 #include "runtime/partition/partition_book.hpp"
 #include "runtime/partition/partitioner.hpp"
@@ -240,6 +241,32 @@ inline GraphInfo info_of(const TestGraph& graph) {
   return info;
 }
 
+/// The part's slice of a node type's directory.
+inline void add_directory(Part& part, const CutGraph& cut, std::size_t type, std::uint32_t parts) {
+  const auto& global_of = cut.global_of[type];
+  const DirectorySlices slices{global_of.size(), parts};
+  std::vector<std::uint32_t> slice;
+  for (auto i = slices.first(raw(part.id)); i < slices.first(raw(part.id) + 1); ++i) {
+    slice.push_back(static_cast<std::uint32_t>(raw(global_of[i])));
+  }
+  part.nodes[type].directory = keep(part, std::move(slice));
+}
+
+/// Original ids of all nodes of other parts.
+inline void add_nodes_around(Part& part, const CutGraph& cut, std::size_t type) {
+  auto& nodes = part.nodes[type];
+  std::vector<std::uint64_t> ids;
+  std::vector<std::uint64_t> originals;
+  for (std::uint64_t id = 0; id < cut.original_of[type].size(); ++id) {
+    if (!nodes.owns(static_cast<NodeId>(id))) {
+      ids.push_back(id);
+      originals.push_back(cut.original_of[type][id]);
+    }
+  }
+  nodes.halo_ids = keep(part, std::move(ids));
+  nodes.halo_original_ids = keep(part, std::move(originals));
+}
+
 }  // namespace graph_builder_detail
 
 /// Cuts `graph` into `parts` parts.
@@ -277,8 +304,16 @@ inline CutGraph cut_graph(const TestGraph& graph, const Assignment& assignment, 
       part->nodes.push_back(detail::nodes_of(
           *part, graph.nodes[t], static_cast<NodeId>(ranges.first_node[t][p]), owned[t][p]));
     }
+    for (std::size_t t = 0; t < graph.nodes.size(); ++t) {
+      detail::add_directory(*part, cut, t, parts);
+      if (p % 2 == 0) {  // the other parts do not know original ids of nodes around them
+        detail::add_nodes_around(*part, cut, t);
+      }
+    }
     for (const auto& type : graph.edges) {
       auto& edges = part->edges.emplace_back();
+      edges.source_type = static_cast<NodeTypeId>(type.source);
+      edges.destination_type = static_cast<NodeTypeId>(type.destination);
       edges.in =
           detail::lists_of(*part, type, EdgeDir::in, owned[type.destination][p],
                            graph.nodes[type.destination].count, cut.global_of[type.source], wide);

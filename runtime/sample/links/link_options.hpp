@@ -24,10 +24,10 @@ struct NegativeOptions {
 };
 
 struct LinkOptions {
-  NegativeOptions negatives;
+  NegativeOptions negatives = {};
   bool exclude = true;  ///< No edge of a batch's positive links is drawn in it
-  std::optional<EdgeTypeId>
-      reverse;  ///< Type of the edges from their destinations back, left out too
+  /// Type of the edges from their destinations back, left out too.
+  std::optional<EdgeTypeId> reverse = {};
 };
 
 /// The positive links of one batch. All lists are in the order of the links.
@@ -35,8 +35,8 @@ struct PositiveLinks {
   EdgeTypeId edge_type{};
   std::vector<NodeId> sources;
   std::vector<NodeId> destinations;  ///< [sources]
-  std::vector<std::int64_t> times =
-      {};                          ///< [sources], or empty: SampleOptions::seed_time, where read
+  /// [sources], or empty: SampleOptions::seed_time, where read.
+  std::vector<std::int64_t> times = {};
   std::vector<float> labels = {};  ///< [sources], or empty
 };
 

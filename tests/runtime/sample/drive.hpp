@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <set>
 #include <string>
@@ -40,6 +41,16 @@ struct PlainBatch {
   };
   std::vector<Nodes> nodes;
   std::vector<Edges> edges;
+  /// Original ids of ends, of batches of links.
+  struct Links {
+    std::vector<std::uint64_t> sources;
+    std::vector<std::uint64_t> destinations;
+    std::vector<std::uint64_t> negative_sources;
+    std::vector<std::uint64_t> negative_destinations;
+    std::uint64_t edges_drawn = 0;
+    friend bool operator==(const Links&, const Links&) = default;
+  };
+  std::optional<Links> links;
   friend bool operator==(const PlainBatch&, const PlainBatch&) = default;
 };
 
@@ -50,6 +61,14 @@ std::string list_text(const std::vector<T>& values) {
 
 inline std::string text_of(const PlainBatch& batch) {
   std::string text = "seed_index " + list_text(batch.seed_index) + "\n";
+  if (batch.links) {
+    const auto& links = *batch.links;
+    text += fmt::format(
+        "links: sources {} | destinations {}\n  negative sources {} | destinations "
+        "{} | edges drawn {}\n",
+        list_text(links.sources), list_text(links.destinations), list_text(links.negative_sources),
+        list_text(links.negative_destinations), links.edges_drawn);
+  }
   for (std::size_t t = 0; t < batch.nodes.size(); ++t) {
     text += fmt::format("nodes {}: {} | hop_end {}\n", t, list_text(batch.nodes[t].originals),
                         list_text(batch.nodes[t].hop_end));
@@ -95,6 +114,21 @@ inline PlainBatch plain(const SampledBatch& batch, const CutGraph& cut) {
     edges.weights = from.weights;
     edges.times = from.times;
     edges.row_begin = from.row_begin;
+  }
+  if (batch.links) {
+    const auto& links = *batch.links;
+    const auto originals = [&](const std::vector<std::uint32_t>& places, NodeTypeId type) {
+      std::vector<std::uint64_t> ids;
+      for (const auto place : places) {
+        ids.push_back(result.nodes[raw(type)].originals[place]);
+      }
+      return ids;
+    };
+    result.links = PlainBatch::Links{originals(links.sources, links.source_type),
+                                     originals(links.destinations, links.destination_type),
+                                     originals(links.negative_sources, links.source_type),
+                                     originals(links.negative_destinations, links.destination_type),
+                                     links.edges_drawn};
   }
   return result;
 }
@@ -176,7 +210,28 @@ class ReferenceSampler {
   /// \param times  [seeds], or empty: options.seed_time
   PlainBatch sample(const std::vector<std::uint64_t>& seeds, std::uint16_t seed_type = 0,
                     std::vector<std::int64_t> times = {}) {
+    std::vector<Seed> of_type;
+    for (const auto seed : seeds) {
+      of_type.push_back({seed_type, seed});
+    }
+    return sample_seeds(of_type, std::move(times));
+  }
+
+  struct Seed {
+    std::uint16_t type;
+    std::uint64_t original;
+  };
+  /// An edge type, a node in whose lists its edges lie, and the other end of those that are left out.
+  struct Excluded {
+    std::size_t edge_type;
+    std::uint64_t node;
+    std::uint64_t neighbor;
+    friend auto operator<=>(const Excluded&, const Excluded&) = default;
+  };
+  PlainBatch sample_seeds(const std::vector<Seed>& seeds, std::vector<std::int64_t> times,
+                          std::set<Excluded> excluded = {}) {
     times_ = std::move(times);
+    excluded_ = std::move(excluded);
     batch_.nodes.resize(graph_.nodes.size());
     batch_.edges.resize(graph_.edges.size());
     for (auto& edges : batch_.edges) {
@@ -184,7 +239,8 @@ class ReferenceSampler {
       edges.row_begin = {0};
     }
     for (std::uint32_t i = 0; i < seeds.size(); ++i) {
-      batch_.seed_index.push_back(number(seed_type, seeds[i], options_.disjoint ? i : 0));
+      batch_.seed_index.push_back(
+          number(seeds[i].type, seeds[i].original, options_.disjoint ? i : 0));
     }
     end_hop();
     for (std::size_t hop = 0; hop < options_.fanout.size(); ++hop) {
@@ -229,14 +285,28 @@ class ReferenceSampler {
     for (std::size_t i = fresh ? ends[hop - 1] : 0; i < end; ++i) {
       const std::uint64_t node = batch_.nodes[asked].originals[i];
       const std::uint32_t tree = options_.disjoint ? batch_.nodes[asked].trees[i] : 0;
-      const auto list = allowed(type, list_of(type, node, in), tree);
+      const bool by_weight =
+          choice_kinds()[options_.choice].needs_weights && options_.fanout[hop][e] >= 0;
+      auto list = allowed(type, list_of(type, node, in), tree);
+      const auto is_excluded = [&](const Entry& entry) {
+        return excluded_.contains({e, node, entry.neighbor});
+      };
+      std::set<std::uint32_t> left_out;
+      for (std::uint32_t k = 0; k < list.size() && by_weight; ++k) {
+        if (is_excluded(list[k])) {
+          left_out.insert(k);
+        }
+      }
+      if (!by_weight) {
+        std::erase_if(list, is_excluded);
+      }
       const auto key = stream_key(options_.job_seed, {.domain = Domain::neighbours,
                                                       .type = static_cast<std::uint16_t>(e),
                                                       .hop = static_cast<std::uint8_t>(hop),
                                                       .epoch = key_.stream_epoch(),
                                                       .batch = key_.number});
       for (const auto position :
-           positions(type, list, DrawStream(key, node, tree), options_.fanout[hop][e])) {
+           positions(type, list, DrawStream(key, node, tree), options_.fanout[hop][e], left_out)) {
         edges.sources.push_back(number(found, list[position].neighbor, tree));
         const auto edge = list[position].edge;
         if (options_.edge_data.edge_ids) {
@@ -281,7 +351,8 @@ class ReferenceSampler {
   }
 
   std::vector<std::uint32_t> positions(const TestEdgeType& type, const List& list,
-                                       const DrawStream& stream, std::int32_t fanout) const {
+                                       const DrawStream& stream, std::int32_t fanout,
+                                       const std::set<std::uint32_t>& left_out) const {
     if (choice_kinds()[options_.choice].needs_times && fanout >= 0) {
       std::vector<std::uint32_t> last;
       const auto size = static_cast<std::int64_t>(list.size());
@@ -298,7 +369,7 @@ class ReferenceSampler {
     for (const auto& entry : list) {
       weights.push_back(type.weights[entry.edge]);
     }
-    return reference_weighted(stream, alias_table(weights), fanout, options_.replace);
+    return reference_weighted(stream, alias_table(weights), fanout, options_.replace, left_out);
   }
 
   static List list_of(const TestEdgeType& type, std::uint64_t node, bool in) {
@@ -318,6 +389,7 @@ class ReferenceSampler {
   const SampleOptions& options_;
   BatchKey key_;
   std::vector<std::int64_t> times_;
+  std::set<Excluded> excluded_;
   PlainBatch batch_;
 };
 

@@ -36,8 +36,9 @@ class Sampling : public ::testing::Test {
   }
 
   /// The answer of the holder that a question is for.
-  SamplingWork::Arrived answer(const HopQuestion& question) const {
-    auto reply = sample_one_hop(*cut_.parts[raw(question.part)], question.request);
+  SamplingWork::Arrived answer(const SampleQuestion& question) const {
+    auto reply =
+        sample_one_hop(*cut_.parts[raw(question.part)], std::get<HopRequest>(question.request));
     EXPECT_OK(reply);
     return {question.id, std::make_shared<const HopReply>(*std::move(reply))};
   }
@@ -72,7 +73,7 @@ TEST_F(Sampling, HandsOutRequestsForOthersBeforeItSamplesWhatLiesHere) {
   EXPECT_TRUE(first.more);
   for (const auto& question : first.ask) {
     EXPECT_NE(raw(question.part), 0U);
-    EXPECT_EQ(question.request.flow, 99U);
+    EXPECT_EQ(std::get<HopRequest>(question.request).flow, 99U);
   }
   ASSERT_OK_AND_ASSIGN(const auto here, sampling.step({}));
   EXPECT_TRUE(here.ask.empty() && !here.more && !here.done) << "the others' answers are missing";
@@ -83,7 +84,7 @@ TEST_F(Sampling, GivesTheSameBatchWhateverLiesHereAndHoweverAnswersCome) {
        {std::set<std::uint32_t>{}, {0}, {1, 2}, {0, 1, 2, 3}}) {
     for (const bool one_at_a_time : {false, true}) {
       auto sampling = work(4, here);
-      std::vector<HopQuestion> open;
+      std::vector<SampleQuestion> open;
       SamplingWork::Step step;
       for (int steps = 0; !step.done; ++steps) {
         ASSERT_LT(steps, 100) << "it does not end";

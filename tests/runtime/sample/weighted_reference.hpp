@@ -22,12 +22,18 @@ inline std::vector<AliasSlot> alias_table(const Weights& weights) {
 }
 
 /// Positions that the weighted choice takes of a list, ascending.
+/// \param excluded  positions that are not taken
 inline std::vector<std::uint32_t> reference_weighted(DrawStream stream,
                                                      std::span<const AliasSlot> table,
-                                                     std::int64_t fanout, bool replace) {
+                                                     std::int64_t fanout, bool replace,
+                                                     const std::set<std::uint32_t>& excluded = {}) {
   const auto entries = static_cast<std::uint32_t>(table.size());
   std::vector<std::uint64_t> units;
   alias_units(table, units);
+  const auto all = std::accumulate(units.begin(), units.end(), std::uint64_t{0});
+  for (const auto entry : excluded) {
+    units[entry] = 0;
+  }
   std::multiset<std::uint32_t> taken;
   if (!replace && entries <= fanout) {
     for (std::uint32_t i = 0; i < entries; ++i) {
@@ -38,17 +44,17 @@ inline std::vector<std::uint32_t> reference_weighted(DrawStream stream,
     return {taken.begin(), taken.end()};
   }
   auto left = std::accumulate(units.begin(), units.end(), std::uint64_t{0});
-  if (left == 0) {
+  if (all == 0) {
     return {};
   }
   const auto size = static_cast<std::size_t>(fanout);
-  const std::int64_t most = replace ? fanout : 4 * fanout + 32;
+  const std::int64_t most = replace && excluded.empty() ? fanout : 4 * fanout + 32;
   for (std::int64_t draws = 0; draws < most && taken.size() < size; ++draws) {
     const std::uint32_t slot = stream.below(entries);
     const std::uint32_t coin = stream.next();
     const bool own = coin < table[slot].threshold || table[slot].alias == slot;
     const std::uint32_t entry = own ? slot : table[slot].alias;
-    if (replace || !taken.contains(entry)) {
+    if ((replace || !taken.contains(entry)) && !excluded.contains(entry)) {
       taken.insert(entry);
     }
   }
@@ -62,7 +68,7 @@ inline std::vector<std::uint32_t> reference_weighted(DrawStream stream,
     while (sum + units[entry] <= r) {
       sum += units[entry++];
     }
-    left -= std::exchange(units[entry], 0);
+    left -= replace ? 0 : std::exchange(units[entry], 0);
     taken.insert(entry);
   }
   return {taken.begin(), taken.end()};
