@@ -21,7 +21,10 @@ inline std::vector<File> npy_graph_folder() {
   "in": {"source": "paper", "destination": "venue", "edges": "in.npy", "reverse_edges": true},
   "wrote": {"source": "author", "destination": "paper", "edges": "wrote.npy",
             "weights": "w.npy", "times": "t.npy", "features": "e.npy"}},
- "splits": {"": {"train": {"paper": "train.npy"}}, "40": {"val": {"author": "v.npy"}}}})"),
+ "splits": {"": {"train": {"paper": "train.npy"}}, "40": {"val": {"author":
+  {"ids": "v.npy", "times": "vt.npy"}}}},
+ "links": {"": {"train": {"wrote": {"ends": "l.npy", "times": "t.npy", "labels": "w.npy"}},
+                "val": {"in": "in.npy"}}}})"),
           float_file("x.npy", {3, 2}, {0, 1, 2, 3, 4, 5}),
           id_file("y.npy", {3}, {1, -1, 0}),
           id_file("indptr.npy", {5}, {0, 1, 1, 3, 3}),
@@ -34,7 +37,9 @@ inline std::vector<File> npy_graph_folder() {
           id_file("t.npy", {3}, {30, 20, 10}),
           array_file("e.npy", {'f', 8}, {3, 1}, std::vector<double>{7, 8, 9}),
           id_file("train.npy", {2}, {3, 1}),
-          id_file("v.npy", {1}, {2})};
+          id_file("v.npy", {1}, {2}),
+          id_file("vt.npy", {1}, {-5}),
+          id_file("l.npy", {3, 2}, {2, 3, 0, 1, 2, 3})};
 }
 
 inline std::vector<File> dgl_folder() {

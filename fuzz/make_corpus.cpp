@@ -92,6 +92,9 @@ std::vector<File> edge_list_folder() {
           array_file("y.npy", {'i', 8}, {6}, Ids{0, 1, 2, -1, 1, 0}),
           array_file("train_idx.npy", {'i', 8}, {3}, Ids{0, 2, 5}),
           array_file("val_idx.npy", {'i', 8}, {1}, Ids{1}),
+          array_file("train_links.npy", {'i', 8}, {3, 2}, Ids{4, 1, 0, 2, 4, 1}),
+          array_file("train_links_times.npy", {'i', 8}, {3}, Ids{7, -8, 9}),
+          array_file("train_links_labels.npy", {'f', 4}, {3}, std::vector<float>{0, 1, -0.5F}),
           text_file("meta.json", R"({"num_nodes": 6, "num_classes": 3})")};
 }
 

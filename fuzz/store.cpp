@@ -35,6 +35,11 @@ void use_whole(const std::filesystem::path& dir, StoreMemory memory) {
       require(list.ok(), "seeds were read when the store was opened");
       use_graph(graph, *list);
     }
+    for (const auto& role : split.links) {
+      const auto list = store->links(split.name, role.first);
+      require(list.ok(), "links were read when the store was opened");
+      use_links(graph, *list);
+    }
   }
 }
 
@@ -57,6 +62,12 @@ void use_partitioned(const std::filesystem::path& dir, StoreMemory memory) {
       const auto list = store->seeds(split.name, role);
       if (list.ok()) {
         use_graph(graph, *list);
+      }
+    }
+    for (const auto& role : split.links) {
+      const auto list = store->links(split.name, role.first);
+      if (list.ok()) {
+        use_links(graph, *list);
       }
     }
   }

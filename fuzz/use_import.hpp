@@ -33,6 +33,11 @@ inline void cut_and_use(const GraphStore& store, const std::filesystem::path& ou
       require(list.ok(), "seeds load");
       use_graph(graph, *list);
     }
+    for (const auto& role : split.links) {
+      const auto list = parts->links(split.name, role.first);
+      require(list.ok(), "links load");
+      use_links(graph, *list);
+    }
   }
 }
 

@@ -3,6 +3,7 @@
 /// Trains on what a store gave, as far as a batch: what passed the checks must not lead later code
 /// astray.
 #include "runtime/feature/row_collection.hpp"
+#include "runtime/graph/directory.hpp"
 #include "runtime/graph/store.hpp"
 #include "runtime/sample/batch_builder.hpp"
 
@@ -71,6 +72,26 @@ inline void use_graph(const LoadedGraph& graph, const SeedList& seeds) {
     }
     if (complete != CompleteFor::in) {
       make_batch(graph, seeds, EdgeDir::out, frontier);
+    }
+  }
+}
+
+/// Both ends of every link belong to some part, and the directories that there are lead to parts.
+inline void use_links(const LoadedGraph& graph, const LinkList& links) {
+  const PartitionBook book(graph.ranges);
+  const auto& type = graph.info.edge_types[raw(links.edge_type())];
+  require(links.times().empty() || links.times().size() == links.size(), "a time per link");
+  require(links.labels().empty() || links.labels().size() == links.size(), "a label per link");
+  for (std::uint64_t i = 0; i < links.size(); ++i) {
+    const auto link = links.at(i);
+    require(book.contains(type.source, link.source), "a source is a node");
+    require(book.contains(type.destination, link.destination), "a destination is a node");
+    const DirectorySlices slices{book.count(type.source), book.parts()};
+    const auto part = slices.part_of(link.original_source);
+    const auto& directory = graph.parts[raw(part)]->nodes_of(type.source).directory;
+    if (!directory.empty()) {
+      const auto id = directory[raw(link.original_source) - slices.first(raw(part))];
+      require(book.contains(type.source, id), "a directory leads to a node");
     }
   }
 }

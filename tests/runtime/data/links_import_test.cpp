@@ -166,7 +166,8 @@ TEST_F(LinkWriting, IdsPastTheCountsAreNamedByTypeAndRow) {
 class NpyLinks : public ImportTest {
  protected:
   void SetUp() override {
-      save_npy<std::int64_t>(in_ / "train.npy", {3, 2}, {4, 1, 0, 2, 4, 1});
+    save_npy<std::int64_t>(in_ / "buys.npy", {2, 2}, {0, 2, 1, 2});
+    save_npy<std::int64_t>(in_ / "train.npy", {3, 2}, {4, 1, 0, 2, 4, 1});
     save_npy<std::int64_t>(in_ / "times.npy", {3}, {7, 8, -9});
     save_npy<float>(in_ / "labels.npy", {3, 1}, {0.5F, -1, 2});
     save_npy<std::int32_t>(in_ / "val.npy", {2, 3}, {1, 2, 0, /* to */ 0, 1, 2});
