@@ -23,6 +23,7 @@ enum Asked : unsigned {
   text_ids = 16,
   one_type = 32,
   edge_values = 64,  // weights and times
+  edge_split = 128,
 };
 
 unsigned asked_for(const std::vector<File>& files) {
@@ -73,6 +74,9 @@ Result<GraphInfo> import(const fs::path& dir, const fs::path& out, unsigned aske
     }
     request.more.weights = "edge_w";
     request.more.times = "edge_t";
+  }
+  if ((asked & edge_split) != 0 && format->name != "triples") {  // these have links of their own
+    request.import.writer.edge_split = EdgeSplit{0.5, 0.25, 0.25};
   }
   return format->make(request, executor);
 }

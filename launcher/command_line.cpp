@@ -210,6 +210,25 @@ std::string paths_text() {
   return text + "then the folder to make";
 }
 
+void add_edge_split(CLI::App& importing, ImportArguments& arguments) {
+  auto* split =
+      importing
+          .add_option("--edge-split", arguments.edge_split,
+                      "make links of the edges at random: shares of train, val and test; those of "
+                      "val and test are left out of the graph")
+          ->expected(3)
+          ->delimiter(',')
+          ->type_name("TRAIN,VAL,TEST");
+  importing
+      .add_option("--edge-split-type", arguments.edge_split_type,
+                  "edge type whose edges are split, where there are several")
+      ->needs(split);
+  importing
+      .add_option("--edge-split-seed", arguments.edge_split_seed, "random seed of the edge split")
+      ->needs(split)
+      ->capture_default_str();
+}
+
 void add_import(CLI::App& app, ImportArguments& arguments, std::optional<ExitCode>& result) {
   auto* importing = app.add_subcommand("import", "make a store from other formats");
   auto& edges = arguments.edges;
@@ -240,6 +259,7 @@ void add_import(CLI::App& app, ImportArguments& arguments, std::optional<ExitCod
                    "divides by the deviation")
       ->check(CLI::IsMember({"none", "row", "column"}))
       ->capture_default_str();
+  add_edge_split(*importing, arguments);
   for (const auto& option : format_options()) {
     add_table_option(*importing, option, arguments.more, readers_of(import_formats(), option.name));
   }

@@ -34,6 +34,11 @@ Result<ImportRequest> request_of(const ImportArguments& arguments, const ImportF
                           bytes_option("--memory", arguments.memory));
   request.import.edges = arguments.edges;
   request.import.features = features_of(arguments);
+  if (const auto& shares = arguments.edge_split; !shares.empty()) {
+    request.import.writer.edge_split = EdgeSplit{
+        shares[0], shares[1], shares[2], arguments.edge_split_type, arguments.edge_split_seed};
+    TROUPE_RETURN_IF_ERROR(check_edge_split(*request.import.writer.edge_split));
+  }
   TROUPE_RETURN_IF_ERROR(check_request(format, request));
   return request;
 }

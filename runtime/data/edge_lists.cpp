@@ -265,7 +265,8 @@ class SortedEdgeLists final : public EdgeLists {
     for (auto i = begin; i < end; ++i) {
       const auto source = static_cast<Id>(block.edges.sources[i]);
       const auto destination = static_cast<Id>(block.edges.destinations[i]);
-      if (options_.drop_self_loops && source == destination) {
+      const bool left_out = !block.roles.empty() && block.roles[i] != 0;
+      if (left_out || (options_.drop_self_loops && source == destination)) {
         continue;
       }
       const auto id = block.first_id + i;

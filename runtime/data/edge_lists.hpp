@@ -34,6 +34,7 @@ struct EdgeListsOptions {
 struct EdgeBlock {
   EdgePiece edges;
   std::uint64_t first_id = 0;
+  std::span<const std::uint8_t> roles = {};  ///< Only edges of role 0 are taken; empty: all
 };
 
 /// Where the lists go, and what is known only once all edges were given.

@@ -158,7 +158,11 @@ Result<EdgeTypeId> StoreWriter::State::add_edge_type(const NewEdgeType& type) {
   return static_cast<EdgeTypeId>(id);
 }
 
-void StoreWriter::State::open_edge_lists() {
+Status StoreWriter::State::begin_edges() {
+  if (edges_given_) {
+    return ok_status();
+  }
+  TROUPE_RETURN_IF_ERROR(begin_edge_split());
   edges_given_ = true;
   for (auto& edges : edges_) {
     const auto fits = [&](NodeTypeId type) { return nodes_[raw(type)].info.count <= compact_end; };
@@ -174,6 +178,7 @@ void StoreWriter::State::open_edge_lists() {
                          .memory_bytes = options_.memory_bytes / edges_.size()},
                         executor_);
   }
+  return ok_status();
 }
 
 /// Checks one side of a block of edges.
@@ -234,13 +239,12 @@ Status StoreWriter::State::check_piece(const WrittenEdges& edges, const EdgePiec
 
 Status StoreWriter::State::add_edges(EdgeTypeId type, const EdgePiece& piece) {
   TROUPE_ASSIGN_OR_RETURN(auto* const edges, given_edges(type));
-  if (!edges_given_) {
-    open_edge_lists();
-  }
+  TROUPE_RETURN_IF_ERROR(begin_edges());
   TROUPE_RETURN_IF_ERROR(check_piece(*edges, piece));
   TROUPE_RETURN_IF_ERROR(take_ids(*edges, true, piece.sources));
   TROUPE_RETURN_IF_ERROR(take_ids(*edges, false, piece.destinations));
-  const EdgeBlock numbered{piece, edges->given};
+  TROUPE_ASSIGN_OR_RETURN(const auto roles, split_edges(type, piece));
+  const EdgeBlock numbered{piece, edges->given, roles};
   TROUPE_RETURN_IF_ERROR(edges->lists->add(numbered));
   if (edges->transforms.reverse_edges) {
     TROUPE_RETURN_IF_ERROR(edges_[raw(type) + 1U].lists->add(numbered));

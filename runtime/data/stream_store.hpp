@@ -4,6 +4,7 @@
 /// built on, and the way in for data that comes from elsewhere.
 #include "runtime/base/executor.hpp"
 #include "runtime/base/result.hpp"
+#include "runtime/data/edge_split.hpp"
 #include "runtime/graph/graph_info.hpp"
 
 #include <cstddef>
@@ -37,6 +38,7 @@ struct StoreWriterOptions {
   /// are not kept, but read again through the page cache for their statistics.
   std::uint64_t memory_bytes = 4'000'000'000;
   ReportProgress progress{};
+  std::optional<EdgeSplit> edge_split{};  ///< Makes links of the edges given
 };
 
 /// What is done to the edges of a type as they come. Ids count from 0 in the order given; E is their

@@ -135,9 +135,7 @@ Status StoreWriter::State::check_columns() const {
 }
 
 Result<GraphInfo> StoreWriter::State::finish() {
-  if (!edges_given_) {
-    open_edge_lists();
-  }
+  TROUPE_RETURN_IF_ERROR(begin_edges());
   for (auto& nodes : nodes_) {
     TROUPE_RETURN_IF_ERROR(finish_rows(nodes));
   }

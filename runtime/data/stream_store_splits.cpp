@@ -15,6 +15,7 @@ using namespace stream_store;
 namespace {
 
 constexpr std::size_t block_links = std::size_t{1} << 15;
+constexpr std::size_t most_names = 16;  ///< that an error lists
 
 Error wrong_split(std::string what) {
   return Error(Errc::invalid_argument, std::move(what));
@@ -207,7 +208,9 @@ Status StoreWriter::State::open_links(const RoleName& name, const NewLinks& link
                                    edges_.size(), raw(links.type)));
   }
   if (links_.contains(name)) {
-    return wrong_split(fmt::format("{}: expected them once, got them twice", what));
+    return wrong_split(
+        fmt::format("{}: expected them once, got them twice{}", what,
+                    edge_roles_ ? "\ntry: no edge split, as the data has links of its own" : ""));
   }
   TROUPE_ASSIGN_OR_RETURN(auto records, ScratchFile::create(staged_.path()));
   links_.emplace(name, WrittenLinks{links, std::move(records)});
@@ -278,8 +281,101 @@ Status StoreWriter::State::sort_links(
   return sort.finish(take);
 }
 
+/// Finds the type and opens the roles of an edge split, if one was asked for.
+Status StoreWriter::State::begin_edge_split() {
+  if (!options_.edge_split) {
+    return ok_status();
+  }
+  const auto& split = *options_.edge_split;
+  TROUPE_RETURN_IF_ERROR(check_edge_split(split));
+  std::vector<std::string_view> names;
+  std::optional<std::size_t> found;
+  for (std::size_t type = 0; type < edges_.size(); ++type) {
+    const auto& info = edges_[type].info;
+    if (!edges_[type].reverse_of) {
+      names.push_back(info.name);
+      found = split.type.empty() || split.type == info.name ? std::optional(type) : found;
+    }
+  }
+  if (!found || (split.type.empty() && names.size() > 1)) {
+    const auto shown = std::min(names.size(), most_names);
+    return wrong_split(fmt::format(
+        "edge split: expected the name of an edge type among {}{}, got {}",
+        fmt::join(std::span(names).first(shown), ", "), shown < names.size() ? ", …" : "",
+        split.type.empty() ? std::string("none") : fmt::format("\"{}\"", split.type)));
+  }
+  split_type_ = static_cast<EdgeTypeId>(*found);
+  const auto& edges = edges_[*found];
+  edge_roles_.emplace(split, edges.info.source == edges.info.destination);
+  for (std::size_t role = 0; role < link_role_names.size(); ++role) {
+    if (edge_roles_->used(role)) {
+      const RoleName name("", link_role_names[role]);
+      TROUPE_RETURN_IF_ERROR(
+          open_links(name, {.type = split_type_, .times = edges.info.has_times, .labels = false}));
+      links_.at(name).distinct = edges.transforms.dedup;
+    }
+  }
+  return ok_status();
+}
+
+Result<std::vector<std::uint8_t>> StoreWriter::State::split_edges(EdgeTypeId type,
+                                                                  const EdgePiece& piece) {
+  std::vector<std::uint8_t> roles;
+  if (!edge_roles_ || type != split_type_) {
+    return roles;
+  }
+  const bool drop_loops = edges_[raw(type)].transforms.drop_self_loops;
+  struct Columns {
+    std::vector<std::uint64_t> sources;
+    std::vector<std::uint64_t> destinations;
+    std::vector<std::int64_t> times;
+  };
+  std::array<Columns, link_role_names.size()> columns;
+  for (std::size_t i = 0; i < piece.sources.size(); ++i) {
+    roles.push_back(edge_roles_->of(piece.sources[i], piece.destinations[i]));
+    if (drop_loops && piece.sources[i] == piece.destinations[i]) {
+      continue;
+    }
+    auto& of_role = columns[roles.back()];
+    of_role.sources.push_back(piece.sources[i]);
+    of_role.destinations.push_back(piece.destinations[i]);
+    if (!piece.times.empty()) {
+      of_role.times.push_back(piece.times[i]);
+    }
+  }
+  for (std::size_t role = 0; role < columns.size(); ++role) {
+    const auto& [sources, destinations, times] = columns[role];
+    if (!sources.empty()) {
+      TROUPE_RETURN_IF_ERROR(
+          add_links({"", std::string(link_role_names[role])}, {sources, destinations, times, {}}));
+    }
+  }
+  return roles;
+}
+
+Status StoreWriter::State::drop_equal_links(const RoleName& name, WrittenLinks& links) {
+  TROUPE_ASSIGN_OR_RETURN(auto kept, ScratchFile::create(staged_.path()));
+  std::optional<std::array<std::uint64_t, 2>> last;
+  std::vector<LinkRecord> block;
+  TROUPE_RETURN_IF_ERROR(sort_links(name, links, [&](std::span<const LinkRecord> records) {
+    block.clear();
+    for (const auto& record : records) {
+      if (last != record.key()) {
+        block.push_back(record);
+      }
+      last = record.key();
+    }
+    return kept.append(std::as_bytes(std::span(block)));
+  }));
+  links.records = std::move(kept);
+  return ok_status();
+}
+
 Status StoreWriter::State::finish_links() {
-  for (const auto& [name, links] : links_) {
+  for (auto& [name, links] : links_) {
+    if (links.distinct) {
+      TROUPE_RETURN_IF_ERROR(drop_equal_links(name, links));
+    }
     const auto path = store_layout::split_file(name.first, name.second, "links");
     TROUPE_RETURN_IF_ERROR(make_folder_of(path));
     TROUPE_RETURN_IF_ERROR(check_space(path, links.records.size()));

@@ -60,7 +60,8 @@ struct LinkRecord {
 
 struct WrittenLinks {
   NewLinks info;
-  ScratchFile records;  ///< in the order given
+  ScratchFile records;    ///< in the order given
+  bool distinct = false;  ///< of equal ones only the first is kept
   std::uint64_t count() const { return records.size() / sizeof(LinkRecord); }
 };
 
@@ -97,7 +98,7 @@ class StoreWriter::State {
                                           DType dtype, std::vector<std::uint64_t> shape);
   Status write_rows(const stream_store::NodeRows& rows, stream_store::RowFile& file,
                     std::span<const std::byte> bytes);
-  void open_edge_lists();
+  Status begin_edges();
   Result<stream_store::WrittenEdges*> given_edges(EdgeTypeId type);
   static Status check_piece(const stream_store::WrittenEdges& edges, const EdgePiece& piece);
   Status take_ids(const stream_store::WrittenEdges& edges, bool sources,
@@ -110,7 +111,11 @@ class StoreWriter::State {
   Status finish_edge_features(const stream_store::WrittenEdges& edges);
   Status finish_seeds();
   Status write_seed_times(const stream_store::RoleName& name, std::span<const std::int64_t> times);
+  Status begin_edge_split();
+  /// Makes links of a piece. \returns the roles of its edges; none where its type is not split
+  Result<std::vector<std::uint8_t>> split_edges(EdgeTypeId type, const EdgePiece& piece);
   Status finish_links();
+  Status drop_equal_links(const stream_store::RoleName& name, stream_store::WrittenLinks& links);
   Status sort_links(const stream_store::RoleName& name, const stream_store::WrittenLinks& links,
                     const std::function<Status(std::span<const stream_store::LinkRecord>)>& take);
   /// Refuses before the disk is filled with what cannot fit.
@@ -129,6 +134,8 @@ class StoreWriter::State {
   std::map<stream_store::RoleName, stream_store::WrittenSeeds> seeds_;
   std::map<stream_store::RoleName, stream_store::WrittenLinks> links_;
   std::map<std::string, SplitInfo> splits_;  ///< finished
+  std::optional<stream_store::EdgeRoles> edge_roles_;
+  EdgeTypeId split_type_{};  ///< whose edges get roles
   std::vector<FileInfo> further_files_;
   GraphInfo info_;  ///< what is finished
 };

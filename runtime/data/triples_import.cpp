@@ -18,7 +18,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::array<std::string_view, 3> triple_roles{"train", "valid", "test"};
-constexpr std::array<std::string_view, 3> link_roles{"train", "val", "test"};  ///< of splits
 constexpr std::size_t block_triples = std::size_t{1} << 18;
 /// Numbers of relations are kept as float32, which holds whole numbers up to this exactly.
 constexpr std::uint64_t most_relations = std::uint64_t{1} << 24;
@@ -176,7 +175,7 @@ class TriplesImport {
 
   /// The triples of a file are links of its role, whose labels are the relations.
   Status add_links(std::size_t i) {
-    const std::string role(link_roles[i]);
+    const std::string role(stream_store::link_role_names[i]);
     TROUPE_RETURN_IF_ERROR(
         writer_.open_links("", role, {.type = types_.front(), .times = false, .labels = true}));
     return kept_[i].for_each_block([&](std::span<const Triple> triples) {

@@ -166,8 +166,8 @@ TEST_P(DamagedLinks, AreErrorsWithFileAndRow) {
     ASSERT_OK_AND_ASSIGN(const auto store, open());
     EXPECT_ERROR(store.links("", "val"), Errc::data_corruption, message);
   };
-  expect(4 * 2 + 2, 43, val + ": row 2: expected a source of type t0 below 43, found 43");
-  expect(4 * 1 + 3, 2, val + ": row 1: expected a destination of type t1 below 2, found 2");
+  expect(4 * 2 + 2, 43, "val.links.npy: row 2: expected a source of type t0 below 43, found 43");
+  expect(4 * 1 + 3, 2, "val.links.npy: row 1: expected a destination of type t1 below 2, found 2");
   expect(4 * 3, 6, "row 3: expected links in order of original ids, from (7, 0) on, found (6, 1)");
 
   flip_byte(dir / "splits/default.train.links.times.npy", 200);
@@ -183,7 +183,7 @@ TEST_P(DamagedLinks, ADirectoryOfOtherIdsOrSizeIsAnError) {
   forge_array(dir, path, {14}, ids, "partition.json");
   ASSERT_OK_AND_ASSIGN(auto store, open());
   EXPECT_ERROR(store.load_lists(PartId{1}), Errc::data_corruption,
-               path + ": element 5: expected an id below 43, found 43");
+               "directory.npy: element 5: expected an id below 43, found 43");
 
   forge_array(dir, path, {13}, std::vector<std::uint32_t>(13, 3), "partition.json");
   ASSERT_OK_AND_ASSIGN(store, open({.verify = Verify::sizes}));

@@ -1,0 +1,53 @@
+#pragma once
+/// \file edge_split.hpp
+/// Draws which edges a model is trained on and which it is to predict, for data without links of its
+/// own.
+#include "runtime/base/philox.hpp"
+#include "runtime/base/result.hpp"
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace troupe {
+
+/// Shares of the edges of one type that become links of the default split. Those of val and test are
+/// left out of the graph; those of train stay.
+struct EdgeSplit {
+  double train = 0;
+  double val = 0;
+  double test = 0;
+  std::string type = {};   ///< Edge type; empty: the only one
+  std::uint64_t seed = 0;  ///< Random seed of the draws
+};
+
+/// \errors invalid_argument: a share that is negative or no number, or a sum other than 1
+Status check_edge_split(const EdgeSplit& split);
+
+namespace stream_store {
+
+/// Roles of links by number, as the draws give them.
+inline constexpr std::array<std::string_view, 3> link_role_names{"train", "val", "test"};
+
+/// Draws the role of an edge from its ends alone: parallel edges have the same one, whatever their
+/// order and number.
+/// Threads: immutable; any number at once
+class EdgeRoles {
+ public:
+  /// \param one_type  both ends are of one node type: an edge and its reverse have the same role
+  EdgeRoles(const EdgeSplit& split, bool one_type);
+
+  /// The number of the role of edges between two nodes.
+  std::uint8_t of(std::uint64_t source, std::uint64_t destination) const;
+  /// Whether any edge may have this role.
+  bool used(std::size_t role) const { return ends_[role] > (role == 0 ? 0 : ends_[role - 1]); }
+
+ private:
+  std::array<double, 3> ends_{};  ///< of the roles' ranges in [0, 1]
+  bool one_type_ = false;
+  StreamKey key_{};
+};
+
+}  // namespace stream_store
+}  // namespace troupe
