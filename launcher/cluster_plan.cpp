@@ -4,6 +4,7 @@
 #include "launcher/seconds.hpp"
 #include "launcher/threads_or_all.hpp"
 #include "runtime/feature/cache_policies.hpp"
+#include "runtime/job/collect_options.hpp"
 #include "runtime/job/sample_options.hpp"
 #include "runtime/nn/catalog.hpp"
 #include "runtime/wire/codec.hpp"
@@ -177,14 +178,8 @@ Result<std::shared_ptr<const ClusterPlan>> ClusterPlan::make(const Job& job,
   auto sample = sample_options(job, *plan->graph);
   sample.max_edges_per_reply = most_edges_per_reply(job);
   plan->sample = std::make_shared<const SampleOptions>(std::move(sample));
-  CollectOptions collect;
-  for (const auto& type : plan->graph->node_types) {
-    TROUPE_ASSIGN_OR_RETURN(auto decoder, RowDecoder::create(type, job.features.normalize));
-    collect.decoders.push_back(std::move(decoder));
-    collect.label_bytes.push_back(type.labels ? type.labels->row_bytes() : 0);
-  }
-  collect.digest = job.digest;
-  collect.with_labels = !job.task.links();
+  const auto reader = hooks.take_only ? BatchReader::user : BatchReader::trainer;
+  TROUPE_ASSIGN_OR_RETURN(auto collect, collect_options(job, *plan->graph, reader));
   plan->collect = std::make_shared<const CollectOptions>(std::move(collect));
   TROUPE_ASSIGN_OR_RETURN(plan->cache, cache_options(job, *plan->graph, store.partition()));
   TROUPE_ASSIGN_OR_RETURN(plan->lists_cache, lists_cache_options(job, store.partition()));

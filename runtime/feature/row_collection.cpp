@@ -61,6 +61,7 @@ struct RowCollection::State {
   Status check_sizes(const Asked& of, const RowSectionView& reply) const;
   Status take_labels(const Asked& of, const RowSectionView& reply);
   void take_original_ids(const Asked& of, const RowSectionView& reply);
+  void take_original_ids_from(const Asked& of, const Part& part);
   void take_rows(const Asked& of, const RowSectionView& reply);
   Status take_rows_from(const Asked& of, const Part& part);
   void close(std::uint32_t question) {
@@ -288,6 +289,15 @@ void RowCollection::State::take_original_ids(const Asked& of, const RowSectionVi
   }
 }
 
+void RowCollection::State::take_original_ids_from(const Asked& of, const Part& part) {
+  if (!of.with_original_ids) {
+    return;
+  }
+  auto& originals = batch.rows[raw(of.section.node_type)].original_ids;
+  each_original_id(part.nodes_of(of.section.node_type), of.section.nodes,
+                   [&](std::size_t i, OriginalId id) { originals[of.places[i]] = id; });
+}
+
 void RowCollection::State::take_rows(const Asked& of, const RowSectionView& reply) {
   const auto& decoder = options->decoders[raw(of.section.node_type)];
   const auto out = batch.rows[raw(of.section.node_type)].features.view();
@@ -384,8 +394,8 @@ Status RowCollection::answer_from(std::uint32_t question, const Part& part) {
                  fmt::format("collecting rows: question {} is for part {}, got part {}", question,
                              raw(of_question.part), raw(part.id)));
   }
-  // All but the rows is small: it goes the way of a reply.
-  TROUPE_ASSIGN_OR_RETURN(const RowReply reply, read_part_without_rows(part, of_question.request));
+  // Labels are few: they go the way of a reply.
+  TROUPE_ASSIGN_OR_RETURN(const RowReply reply, read_part_labels(part, of_question.request));
   TROUPE_ASSIGN_OR_RETURN(const auto sections, s.open_reply(question, reply));
   for (std::size_t i = 0; i < sections.size(); ++i) {
     const auto of = s.asked(question, i);
@@ -393,7 +403,7 @@ Status RowCollection::answer_from(std::uint32_t question, const Part& part) {
       TROUPE_RETURN_IF_ERROR(s.take_rows_from(of, part));
     }
     TROUPE_RETURN_IF_ERROR(s.take_labels(of, sections[i]));
-    s.take_original_ids(of, sections[i]);
+    s.take_original_ids_from(of, part);
   }
   s.close(question);
   return ok_status();

@@ -43,7 +43,7 @@ struct CollectOptions {
   std::vector<std::uint64_t> label_bytes;
   RowSource source;
   bool with_labels = true;
-  bool with_original_ids = true;
+  bool with_original_ids = true;        ///< for other readers than a digest
   DigestMode digest = DigestMode::off;  ///< what the trainer will digest; that needs original ids
   /// Rows and original ids of the distinct seeds alone, which come first: BatchRows has so many
   /// rows, and none of other types. Only with digest off.

@@ -80,17 +80,6 @@ void copy_rows(const PartNodes& nodes, std::span<const NodeId> wanted, std::span
   }
 }
 
-void read_original_ids(const PartNodes& nodes, std::span<const NodeId> wanted,
-                       std::vector<OriginalId>& out) {
-  constexpr std::size_t ids_ahead = 32;
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    if (i + ids_ahead < wanted.size()) {
-      __builtin_prefetch(&nodes.original_ids[nodes.local(wanted[i + ids_ahead])]);
-    }
-    out.push_back(static_cast<OriginalId>(nodes.original_ids[nodes.local(wanted[i])]));
-  }
-}
-
 /// Labels and targets of a section.
 void read_labels(const PartNodes& nodes, const RowSection& section, RowReply& reply,
                  RowReply::Section& of) {
@@ -186,42 +175,39 @@ RowReply OpenRowReply::close() && {
   return std::move(reply);
 }
 
-namespace {
-
-/// \param rows  whether they are read too, of sections that ask for them
-Result<RowReply> read_part(const Part& part, const RowRequest& request, bool rows) {
-  TROUPE_RETURN_IF_ERROR(check_request(part, request, rows));
+Result<RowReply> read_part_rows(const Part& part, const RowRequest& request) {
+  TROUPE_RETURN_IF_ERROR(check_request(part, request, true));
   std::vector<std::uint64_t> row_bytes;
   for (const auto& section : request.sections) {
     const auto& nodes = part.nodes_of(section.node_type);
-    row_bytes.push_back(rows && section.with_rows ? nodes.features->row_bytes() : 0);
+    row_bytes.push_back(section.with_rows ? nodes.features->row_bytes() : 0);
   }
   OpenRowReply open(request, row_bytes);
-  if (request.with_original_ids) {
-    open.reply.original_ids.reserve(request.num_nodes());
-  }
+  auto& ids = open.reply.original_ids;
+  ids.reserve(request.with_original_ids ? request.num_nodes() : 0);
   for (std::size_t i = 0; i < request.sections.size(); ++i) {
     const auto& section = request.sections[i];
     const auto& nodes = part.nodes_of(section.node_type);
-    if (rows && section.with_rows) {
+    if (section.with_rows) {
       copy_rows(nodes, section.nodes, open.rows(i));
     }
     if (request.with_original_ids) {
-      read_original_ids(nodes, section.nodes, open.reply.original_ids);
+      each_original_id(nodes, section.nodes,
+                       [&](std::size_t, OriginalId id) { ids.push_back(id); });
     }
     read_labels(nodes, section, open.reply, open.reply.sections[i]);
   }
   return std::move(open).close();
 }
 
-}  // namespace
-
-Result<RowReply> read_part_rows(const Part& part, const RowRequest& request) {
-  return read_part(part, request, true);
-}
-
-Result<RowReply> read_part_without_rows(const Part& part, const RowRequest& request) {
-  return read_part(part, request, false);
+Result<RowReply> read_part_labels(const Part& part, const RowRequest& request) {
+  TROUPE_RETURN_IF_ERROR(check_request(part, request, false));
+  RowReply reply;
+  for (const auto& section : request.sections) {
+    auto& of = reply.sections.emplace_back();
+    read_labels(part.nodes_of(section.node_type), section, reply, of);
+  }
+  return reply;
 }
 
 }  // namespace troupe

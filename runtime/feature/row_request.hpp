@@ -103,7 +103,21 @@ class OpenRowReply {
 /// \errors invalid_argument: a node the part does not own, no features, no such node type (with the
 ///   values)
 Result<RowReply> read_part_rows(const Part& part, const RowRequest& request);
-/// The same but for the features, which the caller reads where they lie.
-Result<RowReply> read_part_without_rows(const Part& part, const RowRequest& request);
+/// Reads labels of a part. The caller reads features and original ids where they lie.
+/// \errors the same
+Result<RowReply> read_part_labels(const Part& part, const RowRequest& request);
+
+/// Calls `put(position, original id)` for each of `wanted`, ids ahead of it being prefetched.
+/// \requires `nodes` owns them
+template <class Put>
+void each_original_id(const PartNodes& nodes, std::span<const NodeId> wanted, Put put) {
+  constexpr std::size_t ids_ahead = 32;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (i + ids_ahead < wanted.size()) {
+      __builtin_prefetch(&nodes.original_ids[nodes.local(wanted[i + ids_ahead])]);
+    }
+    put(i, static_cast<OriginalId>(nodes.original_ids[nodes.local(wanted[i])]));
+  }
+}
 
 }  // namespace troupe

@@ -105,8 +105,9 @@ void Network::check_shapes(const ForwardInput& input) const {
   const auto& types = options_.types;
   TROUPE_ASSERT(input.blocks.size() == layers_.size(), "blocks", input.blocks.size(),
                 layers_.size());
+  const bool drops = input.dropout.training && options_.drops();
   TROUPE_ASSERT(input.features.size() == types.nodes.size() &&
-                    (!input.dropout.training || input.ids.size() == types.nodes.size()),
+                    (!drops || input.ids.size() == types.nodes.size()),
                 "node types", input.features.size(), input.ids.size(), types.nodes.size());
   for (const auto& blocks : input.blocks) {
     TROUPE_ASSERT(blocks.size() == types.edges.size(), "edge types", blocks.size(),
@@ -116,8 +117,8 @@ void Network::check_shapes(const ForwardInput& input) const {
     const ConstMatrix& x = input.features[type];
     TROUPE_ASSERT(x.cols == types.nodes[type].cols, "features of type", type, x.cols,
                   types.nodes[type].cols);
-    TROUPE_ASSERT(!input.dropout.training || input.ids[type].size() >= x.rows,
-                  "ids for dropout of type", type, input.ids[type].size(), x.rows);
+    TROUPE_ASSERT(!drops || input.ids[type].size() >= x.rows, "ids for dropout of type", type,
+                  input.ids[type].size(), x.rows);
   }
 }
 

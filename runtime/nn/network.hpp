@@ -40,6 +40,8 @@ struct ModelOptions {
   float input_dropout = 0;  ///< on the input of the first layer
   ModelTypes types = {};    ///< empty: one node type of `in_dim` columns and one edge type
   bool heterogeneous() const { return types.heterogeneous(); }
+  /// Whether training drops elements of some layer's input: masks need original ids of the rows.
+  bool drops() const { return input_dropout > 0 || (dropout > 0 && layers > 1); }
 };
 
 /// Inputs of one forward pass.
@@ -48,7 +50,7 @@ struct ForwardInput {
   /// type's types; destination i is also row i of its type.
   std::vector<std::vector<LayerBlock>> blocks;
   std::vector<ConstMatrix> features;             ///< by node type: [nodes, columns]
-  std::vector<std::span<const OriginalId>> ids;  ///< by node type; none if not training
+  std::vector<std::span<const OriginalId>> ids;  ///< by node type; read by dropout only
   DropoutContext dropout;                        ///< its node type is set by the network
 };
 

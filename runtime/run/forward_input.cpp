@@ -38,7 +38,7 @@ Status check_types(const nn::ModelOptions& model, const SampledBatch& sampled) {
 }
 
 Status check_rows(const nn::ModelTypes::Node& type, const BatchRows& rows, std::size_t nodes,
-                  bool training, const SampledBatch& sampled) {
+                  bool drops, const SampledBatch& sampled) {
   if (type.cols == 0) {
     return ok_status();  // no layer reads them
   }
@@ -48,7 +48,7 @@ Status check_rows(const nn::ModelTypes::Node& type, const BatchRows& rows, std::
                                       nodes, type.name, type.cols, rows.features.rows(),
                                       rows.features.cols()));
   }
-  if (training && rows.original_ids.size() != nodes) {
+  if (drops && rows.original_ids.size() != nodes) {
     return unfit(sampled, fmt::format("expected original ids of {} \"{}\" nodes, found {}", nodes,
                                       type.name, rows.original_ids.size()));
   }
@@ -69,7 +69,8 @@ Result<nn::ForwardInput> forward_input(const nn::ModelOptions& model, std::uint6
                    .node_type = raw(sampled.seed_type)};
   for (std::size_t t = 0; t < sampled.nodes.size(); ++t) {
     TROUPE_RETURN_IF_ERROR(check_rows(model.types.nodes[t], batch.rows[t],
-                                      sampled.nodes[t].ids.size(), training, sampled));
+                                      sampled.nodes[t].ids.size(), training && model.drops(),
+                                      sampled));
     input.features.push_back(batch.rows[t].features.view());
     input.ids.emplace_back(batch.rows[t].original_ids);
   }

@@ -69,7 +69,9 @@ TEST(HeterogeneousLearner, OutputsAreLinearInSourcesAndSelf) {
 }
 
 TEST(HeterogeneousLearner, RefusesBatchesThatItsModelCannotUse) {
-  const auto learner = make(heterogeneous_options());
+  auto of_dropout = heterogeneous_options();
+  of_dropout.model.input_dropout = 0.5F;
+  const auto learner = make(of_dropout);
   const auto changed = [&](auto change) {
     return compute_changed(*learner, heterogeneous_batch({0}, {1}), change);
   };

@@ -374,8 +374,30 @@ TEST(Learner, RefusesBatchesThatDoNotFit) {
   EXPECT_ERROR(Learner::create(sawtooth), Errc::invalid_argument, "sawtooth");
 }
 
+TEST(Learner, NeedsOriginalIdsForDropoutOnly) {
+  const auto without_ids = [](Learner& learner) {
+    return compute_changed(learner, two_nodes({0}, {1}),
+                           [](auto&, Batch& b) { b.rows[0].original_ids.clear(); });
+  };
+  InlineExecutor executor;
+  auto of_dropout = options();
+  const auto plain = make(of_dropout);
+  ASSERT_OK_AND_ASSIGN(const auto with_ids, plain->compute(executor, two_nodes({0}, {1})));
+  const auto gradient = copy(with_ids.gradient);
+  ASSERT_OK_AND_ASSIGN(const auto share, without_ids(*plain));
+  EXPECT_EQ(copy(share.gradient), gradient);
+
+  of_dropout.model.dropout = 0.5F;  // before a second layer, which there is not
+  EXPECT_OK(without_ids(*make(of_dropout)));
+  of_dropout.model.input_dropout = 0.5F;
+  EXPECT_ERROR(without_ids(*make(of_dropout)), Errc::failed_precondition,
+               "original ids of 2 \"node\" nodes, found 0");
+}
+
 TEST(Learner, RefusesBatchesThatItsModelCannotUse) {
-  const auto learner = make(options());
+  auto of_dropout = options();
+  of_dropout.model.input_dropout = 0.5F;
+  const auto learner = make(of_dropout);
   const auto changed = [&](auto change) {
     return compute_changed(*learner, two_nodes({0}, {1}), change);
   };

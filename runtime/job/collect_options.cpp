@@ -1,0 +1,24 @@
+#include "runtime/job/collect_options.hpp"
+
+#include <utility>
+
+namespace troupe {
+
+bool reads_original_ids(const Job& job, BatchReader reader) {
+  return reader == BatchReader::user || job.digest != DigestMode::off || job.model.drops();
+}
+
+Result<CollectOptions> collect_options(const Job& job, const GraphInfo& graph, BatchReader reader) {
+  CollectOptions collect;
+  for (const auto& type : graph.node_types) {
+    TROUPE_ASSIGN_OR_RETURN(auto decoder, RowDecoder::create(type, job.features.normalize));
+    collect.decoders.push_back(std::move(decoder));
+    collect.label_bytes.push_back(type.labels ? type.labels->row_bytes() : 0);
+  }
+  collect.digest = job.digest;
+  collect.with_labels = !job.task.links();
+  collect.with_original_ids = reads_original_ids(job, reader);
+  return collect;
+}
+
+}  // namespace troupe

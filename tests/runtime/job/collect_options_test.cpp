@@ -1,0 +1,75 @@
+#include "runtime/job/collect_options.hpp"
+
+#include "tests/support/expect.hpp"
+
+namespace troupe {
+namespace {
+
+/// Authors have features and classes, tags nothing.
+GraphInfo authors_and_tags() {
+  NodeTypeInfo authors;
+  authors.name = "author";
+  authors.count = 9;
+  authors.features = FeatureInfo{DType::f16, 6, 1.0F};
+  authors.labels = LabelInfo{LabelInfo::Kind::classes, 3};
+  NodeTypeInfo tags;
+  tags.name = "tag";
+  tags.count = 4;
+  GraphInfo info;
+  info.node_types = {authors, tags};
+  return info;
+}
+
+/// Without dropout and digests.
+Job job_without_readers() {
+  Job job;
+  job.model.layers = 2;
+  job.digest = DigestMode::off;
+  return job;
+}
+
+TEST(OptionsOfCollecting, NameRowsAndLabelsOfEveryType) {
+  ASSERT_OK_AND_ASSIGN(
+      const auto options,
+      collect_options(job_without_readers(), authors_and_tags(), BatchReader::trainer));
+
+  ASSERT_EQ(options.decoders.size(), 2U);
+  EXPECT_EQ(options.decoders[0].cols(), 6U);
+  EXPECT_EQ(options.decoders[0].row_bytes(), 12U);
+  EXPECT_EQ(options.decoders[1].cols(), 0U);
+  EXPECT_EQ(options.label_bytes, (std::vector<std::uint64_t>{8, 0}));
+  EXPECT_TRUE(options.with_labels);
+  EXPECT_EQ(options.digest, DigestMode::off);
+}
+
+TEST(OptionsOfCollecting, RowsNormalizedByColumnNeedStatistics) {
+  auto job = job_without_readers();
+  job.features.normalize = Normalize::column;
+  EXPECT_ERROR(collect_options(job, authors_and_tags(), BatchReader::trainer),
+               Errc::failed_precondition, "statistics");
+}
+
+TEST(OriginalIdsOfBatches, AreCollectedOnlyForWhatReadsThem) {
+  const auto collected = [](BatchReader reader, auto change) {
+    auto job = job_without_readers();
+    change(job);
+    const auto options = collect_options(job, authors_and_tags(), reader);
+    EXPECT_OK(options);
+    return options->with_original_ids;
+  };
+  const auto trained = [&](auto change) { return collected(BatchReader::trainer, change); };
+
+  EXPECT_FALSE(trained([](Job&) {}));
+  EXPECT_TRUE(trained([](Job& job) { job.digest = DigestMode::full; }));
+  EXPECT_TRUE(trained([](Job& job) { job.digest = DigestMode::ids; }));
+  EXPECT_TRUE(trained([](Job& job) { job.model.input_dropout = 0.1F; }));
+  EXPECT_TRUE(trained([](Job& job) { job.model.dropout = 0.1F; }));
+  EXPECT_FALSE(trained([](Job& job) {
+    job.model.dropout = 0.1F;
+    job.model.layers = 1;
+  })) << "one layer has only an input";
+  EXPECT_TRUE(collected(BatchReader::user, [](Job&) {})) << "programs and files show all";
+}
+
+}  // namespace
+}  // namespace troupe
