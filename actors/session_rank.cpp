@@ -98,6 +98,7 @@ void end(Self* self, const Error& why) {
 caf::behavior behavior(Self* self, SessionRankOptions options, SpawnDataPath data_path) {
   auto& state = self->state;
   state.options = std::move(options);
+  state.ahead = std::make_shared<BatchesAhead>(state.options.ahead);
   state.path.emplace(self, std::move(data_path));
   state.holders.emplace(self);
   state.exchange.emplace(self, state.options.rank, state.options.world);

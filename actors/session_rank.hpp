@@ -7,6 +7,7 @@
 #include "actors/local_messages.hpp"
 #include "actors/message.hpp"
 #include "runtime/feature/writable_tensors.hpp"
+#include "runtime/run/batches_ahead.hpp"
 #include "runtime/run/reduction.hpp"
 #include "runtime/sample/seed_order.hpp"
 #include "runtime/wire/messages.hpp"
@@ -29,7 +30,7 @@ inline constexpr std::size_t session_piece = std::size_t{1} << 18;
 struct SessionRankOptions {
   Rank rank{};
   std::uint32_t world = 1;
-  std::uint32_t batches_in_flight = 4;
+  BatchesAheadOptions ahead = {};    ///< batches in flight
   std::uint64_t channel_budget = 0;  ///< bytes of batches under way or waiting; 0: not bounded
   std::shared_ptr<const SeedOrder> order;  ///< of training
   std::shared_ptr<const SampleOptions> sample;
@@ -114,7 +115,7 @@ struct EndRank {
 /// | Ref<EndRank>            | none                   |                                             |
 /// | Ref<net::GradientChunk> | Ref<net::GradientSum>  | invalid_argument                            |
 /// | Ref<net::TakeState>     | Ref<net::StateReply>   |                                             |
-/// Back-pressure: holds at most `batches_in_flight` batches; keeps shares of the collective under way,
+/// Back-pressure: holds at most `ahead.most` batches; keeps shares of the collective under way,
 ///   the one before and the next
 /// Ordering:  batches in batch order, whatever the order of arrival
 /// Peer loss: samplers and collector are started anew and asked again. A lost rank fails the

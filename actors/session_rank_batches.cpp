@@ -69,9 +69,12 @@ void pump(Self* self) {
   } else if (auto ready = stream.batches.take()) {
     stream.next.reset();
     stream.taken = true;
-    if (const auto since = std::exchange(stream.waiting_since, std::nullopt)) {
-      stream.counters.wait_ns += static_cast<std::uint64_t>((SteadyClock::now() - *since).count());
-    }
+    const auto now = SteadyClock::now();
+    const auto since = std::exchange(stream.waiting_since, std::nullopt);
+    const auto waited = now - since.value_or(now);
+    stream.counters.wait_ns += static_cast<std::uint64_t>(waited.count());
+    stream.batches.waited(now, waited);
+    stream.counters.batches_in_flight = stream.batches.in_flight();
     count_batch(stream.counters, **ready);
     promise.deliver(Ref<TakenBatch>(TakenBatch{*std::move(ready), true}));
   } else if (!stream.waiting_since) {
@@ -96,7 +99,7 @@ void begin_epoch(Self* self, const BeginEpoch& request) {
   options.epoch = request.epoch;
   options.rank = state.options.rank;
   options.world = state.options.world;
-  options.in_flight = state.options.batches_in_flight;
+  options.ahead = state.ahead;
   options.budget_bytes = state.options.channel_budget;
   options.first_step = request.first_step;
   state.stream = Stream{BatchStream<Ref<ReadyBatch>>(std::move(options)), ++state.streams, false,

@@ -51,6 +51,7 @@ struct State {
   std::optional<GradientExchange> exchange;
   std::optional<Error> ended;
 
+  std::shared_ptr<BatchesAhead> ahead;  ///< Of all epochs
   std::optional<Stream> stream;
   std::uint64_t streams = 0;
   std::uint64_t singles = 0;  ///< Batches outside the stream

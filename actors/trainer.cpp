@@ -32,7 +32,7 @@ void begin(Self* self, EpochPassOptions pass, caf::response_promise promise) {
   pass.stream.order = order->second;
   pass.stream.rank = options.rank;
   pass.stream.world = options.world;
-  pass.stream.in_flight = options.batches_in_flight;
+  pass.stream.ahead = state.ahead;
   pass.stream.budget_bytes = options.channel_budget;
   ++state.pass_number;
   state.last_scores.reset();
@@ -126,6 +126,7 @@ caf::behavior behavior(Self* self, TrainerOptions options, SpawnDataPath data_pa
   auto& state = self->state;
   state.options = std::move(options);
   state.generation = state.options.generation;
+  state.ahead = std::make_shared<BatchesAhead>(state.options.ahead);
   state.learner = std::move(learner);
   if (state.learner.actor) {
     self->link_to(state.learner.actor);

@@ -6,6 +6,7 @@
 #include "actors/learner.hpp"
 #include "runtime/base/trace.hpp"
 #include "runtime/feature/row_collection.hpp"
+#include "runtime/run/batches_ahead.hpp"
 #include "runtime/run/step_report.hpp"
 #include "runtime/sample/batch_builder.hpp"
 #include "runtime/sample/seed_order.hpp"
@@ -24,7 +25,7 @@ namespace troupe {
 struct TrainerOptions {
   Rank rank{};
   std::uint32_t world = 1;
-  std::uint32_t batches_in_flight = 4;
+  BatchesAheadOptions ahead = {};    ///< batches in flight
   std::uint64_t channel_budget = 0;  ///< bytes of batches under way or waiting; 0: not bounded
   /// "train", shuffled; and for sampled evaluation "val", "test", in list order.
   std::map<std::string, std::shared_ptr<const SeedOrder>> orders;
@@ -57,7 +58,7 @@ struct TrainerOptions {
 /// | Ref<net::Ping>          | Ref<net::Pong>        |                                           |
 /// Every request may be repeated: an epoch or a step that is under way or just over is answered, not
 /// done again.
-/// Back-pressure: holds at most `batches_in_flight` batches, asked for and not yet trained
+/// Back-pressure: holds at most `ahead.most` batches, asked for and not yet trained
 /// Ordering:  trains in batch order, whatever the order of arrival
 /// Peer loss: samplers and collector are started anew and asked again. The epoch fails with the error
 ///   of a lost rank; the director then restores all. Answered `fenced`, the trainer ends: a newer one

@@ -43,7 +43,8 @@ struct State {
   std::optional<GradientExchange> exchange;
 
   std::uint32_t generation = 0;
-  net::TrainingState position;  ///< without the arrays, which the learner has
+  net::TrainingState position;          ///< without the arrays, which the learner has
+  std::shared_ptr<BatchesAhead> ahead;  ///< Of all passes
   std::optional<EpochPass> pass;
   std::vector<caf::response_promise>
       promises;  ///< Of the pass; repeats of its request wait together

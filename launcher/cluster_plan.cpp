@@ -3,6 +3,7 @@
 #include "actors/session_rank.hpp"
 #include "launcher/seconds.hpp"
 #include "launcher/threads_or_all.hpp"
+#include "runtime/base/free_memory.hpp"
 #include "runtime/feature/cache_policies.hpp"
 #include "runtime/job/collect_options.hpp"
 #include "runtime/job/sample_options.hpp"
@@ -75,6 +76,17 @@ std::uint64_t gradient_bytes_per_link(const ClusterPlan& plan) {
   const std::uint64_t slice = (plan.network ? plan.network->num_parameters() : session_piece) /
                               plan.world() * sizeof(float);
   return ranks * ranks * net::gradient_exchange_bytes(slice + sizeof(float), plan.world());
+}
+
+/// Ranks on the machine of one, itself included.
+std::uint64_t ranks_beside(const Layout& layout, const ClusterJob& cluster, Rank rank) {
+  const bool one_machine = cluster.launch == "simulate" || cluster.launch == "local";
+  const auto host = layout.at(layout.process_of(rank)).host;
+  std::uint64_t ranks = 0;
+  for (const auto& process : layout.processes) {
+    ranks += one_machine || process.host == host ? process.ranks.size() : 0;
+  }
+  return std::max<std::uint64_t>(1, ranks);
 }
 
 std::vector<PartId> owners_of(const SeedList& seeds, const PartitionBook& book) {
@@ -210,7 +222,8 @@ TrainerOptions ClusterPlan::trainer_options(Rank rank) const {
   TrainerOptions options;
   options.rank = rank;
   options.world = world();
-  options.batches_in_flight = job.cluster.batches_ahead();
+  const auto ranks = ranks_beside(layout, job.cluster, rank);
+  options.ahead = batches_ahead(job.cluster, free_memory_bytes() / ranks);
   options.channel_budget = job.cluster.channel_budget;
   options.orders = orders;
   options.sample = sample;

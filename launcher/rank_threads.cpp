@@ -23,7 +23,7 @@ caf::actor start_rank(Places& places, const RankPlace& at) {
   SessionRankOptions options;
   options.rank = at.options.rank;
   options.world = at.options.world;
-  options.batches_in_flight = at.options.batches_in_flight;
+  options.ahead = at.options.ahead;
   options.channel_budget = at.options.channel_budget;
   options.order = at.options.orders.at("train");
   options.sample = at.options.sample;

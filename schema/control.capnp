@@ -25,7 +25,7 @@ struct EpochRequest {
 }
 
 struct EpochCounters {
-  # Set by the trainer: sums over the epoch; all default to 0. Units are in the names, else counts.
+  # Set by the trainer: sums over the epoch but for `batchesInFlight`; all default to 0. Units are in the names, else counts.
   batches @0 :UInt64;         # trained
   seeds @1 :UInt64;           # in these batches
   nodes @2 :UInt64;           # distinct nodes per batch, summed
@@ -41,6 +41,7 @@ struct EpochCounters {
   rowsRemote @12 :UInt64;     # of these, from other hosts
   rowsCached @13 :UInt64;     # of these, found in the cache
   rowsCachedAtBest @14 :UInt64;     # with the best choice of as many rows to keep; 0 where that is not measured
+  batchesInFlight @15 :UInt64; # that the rank may have requested and not trained on, at the end of the epoch
 }
 
 struct EpochResult {

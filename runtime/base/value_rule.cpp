@@ -135,6 +135,12 @@ ValueRule choice_or_boolean_rule(std::vector<std::string> words) {
   return {.type = ValueType::choice_or_boolean, .words = std::move(words)};
 }
 
+ValueRule choice_or_integer_rule(std::vector<std::string> words, ValueRule integer) {
+  integer.type = ValueType::choice_or_integer;
+  integer.words = std::move(words);
+  return integer;
+}
+
 ValueRule bytes_rule(std::uint64_t low, std::uint64_t high) {
   return {.type = ValueType::bytes, .low = static_cast<std::int64_t>(low), .high = high};
 }
@@ -163,6 +169,8 @@ std::string type_text(const ValueRule& rule) {
       return "integer or list of strings";
     case ValueType::choice_or_boolean:
       return "string or boolean";
+    case ValueType::choice_or_integer:
+      return "string or integer";
     case ValueType::choice_or_integers:
       return "string or list of integers";
     case ValueType::integers_by_name:
@@ -197,6 +205,8 @@ std::string range_text(const ValueRule& rule) {
       return fmt::format("{}, or as many names", integer_range(rule));
     case ValueType::choice_or_boolean:
       return quoted_words(rule.words) + " | true | false";
+    case ValueType::choice_or_integer:
+      return fmt::format("{} | {}", quoted_words(rule.words), integer_range(rule));
     case ValueType::choice_or_integers:
       return fmt::format("{}, or {}, each {}", quoted_words(rule.words), items_range(rule),
                          integer_range(rule));
@@ -245,6 +255,8 @@ bool fits(const ValueRule& rule, const Json& value) {
     case ValueType::hosts:
       return whole_fits(value) ||
              list_fits(rule, value, [](const Json& v) { return text_fits(v, 1, 1024); });
+    case ValueType::choice_or_integer:
+      return word_fits(value) || whole_fits(value);
     case ValueType::choice_or_integers:
       return word_fits(value) || list_fits(rule, value, whole_fits);
     case ValueType::integers_by_name:

@@ -23,6 +23,7 @@ enum class ValueType : std::uint8_t {
   hosts,               ///< an integer, or a list of host names
   text_list,           ///< strings
   choice_or_boolean,   ///< one of `words`, or a boolean
+  choice_or_integer,   ///< one of `words`, or an integer
   choice_or_integers,  ///< one of `words`, or a list of integers in `low..high`
   integers_by_name,    ///< an integer_list, or an object with one under each of its names
 };
@@ -50,6 +51,7 @@ ValueRule number_rule(NumberRange range);
 ValueRule text_rule(std::size_t min_bytes);
 ValueRule choice_rule(std::vector<std::string> words);
 ValueRule choice_or_boolean_rule(std::vector<std::string> words);
+ValueRule choice_or_integer_rule(std::vector<std::string> words, ValueRule integer);
 ValueRule bytes_rule(std::uint64_t low, std::uint64_t high);
 
 /// "integer", "list of numbers", …

@@ -79,6 +79,14 @@ struct SlurmJob {
   std::vector<std::string> srun_arguments;   ///< of the srun that starts a node's agent
 };
 
+/// Batches in flight of a rank under "auto": from `first` to `most`, those beyond `first` in so many
+/// bytes at most.
+struct AutoBatches {
+  static constexpr std::uint32_t first = 4;
+  static constexpr std::uint32_t most = 32;
+  static constexpr std::uint64_t extra_bytes = std::uint64_t{256} << 20;
+};
+
 struct ClusterJob {
   std::string launch = "simulate";
   std::string listen;       ///< of the director's process, HOST:PORT; empty: as `launch` needs it
@@ -92,7 +100,7 @@ struct ClusterJob {
   std::vector<ProcessSpec> processes;  ///< with placement "explicit" only
   std::uint32_t trainers_per_host = 1;
   std::uint32_t samplers_per_trainer = 1;
-  std::uint32_t batches_in_flight = 4;
+  std::uint32_t batches_in_flight = 0;  ///< 0: "auto"
   std::uint32_t threads =
       0;  ///< compute threads per process (one process in `simulate`); 0: one per core
   NetworkJob network;
@@ -113,7 +121,7 @@ struct ClusterJob {
   std::uint32_t servers = 1;                ///< processes with parts, each on a host of its own
   std::vector<std::uint32_t> server_ranks;  ///< server of each rank; empty: by number or address
   bool nearest_server = false;              ///< one at the address of the rank's host, if any
-  std::uint32_t prefetch = 4;               ///< batches that a rank has asked its server for
+  std::uint32_t prefetch = 0;  ///< batches that a rank has asked its server for; 0: "auto"
 
   std::uint32_t ranks_on(std::uint32_t host) const {
     return host < named.size() && named[host].slots > 0 ? named[host].slots : trainers_per_host;
@@ -137,6 +145,7 @@ struct ClusterJob {
   bool has_servers() const { return placement == "server_client"; }
   /// Trainers' hosts, then the servers'.
   std::uint32_t all_hosts() const { return hosts + (has_servers() ? servers : 0); }
+  /// Batches that a rank requests ahead of training; 0: "auto".
   std::uint32_t batches_ahead() const { return has_servers() ? prefetch : batches_in_flight; }
 };
 

@@ -224,7 +224,8 @@ class Reader {
       return job_.cluster.named.empty() ? hosts : std::max(1U, hosts / 2);
     }
     if (pointer == "/cluster/prefetch") {
-      return job_.cluster.batches_in_flight;
+      const auto batches = job_.cluster.batches_in_flight;
+      return batches == 0 ? Json("auto") : Json(batches);
     }
     if (pointer == "/cluster/slurm/nodes") {
       return job_.cluster.named.empty() ? job_.cluster.all_hosts() : job_.cluster.hosts;

@@ -179,7 +179,6 @@ class MemoryEstimate {
   std::uint64_t batches() const {
     const auto all = divide_up(std::max(largest_, std::uint64_t{1}), job_.sample.batch_size);
     const auto per_rank = divide_up(all, std::max(plan_.world, 1U));
-    const auto ahead = std::min<std::uint64_t>(job_.cluster.batches_ahead() + 1, per_rank);
     std::uint64_t rows = 0;
     std::uint64_t stored = 0;
     for (std::size_t t = 0; t < reach_.nodes.size(); ++t) {
@@ -196,7 +195,20 @@ class MemoryEstimate {
     const std::uint64_t per_node = job_.sample.in_trees() ? 104 : 80;
     const auto ids =
         plus(times(nodes, per_node), times(edges, 24 + 2 * job_.sample.edge_data.bytes()));
-    return times(plus(plus(rows, remote(stored)), ids), ahead);
+    const auto one = plus(plus(rows, remote(stored)), ids);
+    const auto fixed = job_.cluster.batches_ahead();
+    const auto ahead = (fixed > 0 ? fixed : AutoBatches::first) + std::uint64_t{1};
+    const auto sure = times(one, std::min(ahead, per_rank));
+    if (fixed > 0) {
+      return sure;
+    }
+    // What a finished batch counts as, against its bytes here.
+    const auto counted = std::max<std::uint64_t>(
+        1, plus(rows, plus(times(nodes, sizeof(NodeId)), times(edges, sizeof(std::uint32_t)))));
+    const auto extra = std::min<std::uint64_t>(AutoBatches::most - AutoBatches::first,
+                                               per_rank - std::min(ahead, per_rank));
+    return plus(sure,
+                std::min(times(one, extra), proportion(AutoBatches::extra_bytes, one, counted)));
   }
 
   std::uint64_t remote(std::uint64_t bytes) const {

@@ -89,6 +89,11 @@ std::string to_string(const Plan& plan, const Job& job) {
                      plan.batch.max_edges, bytes_text(plan.batch.feature_bytes));
   out += types_text(plan.batch);
   out += fmt::format("a batch, from other hosts, at most: {}\n", bytes_text(plan.batch.wire_bytes));
+  const auto ahead = job.cluster.batches_ahead();
+  out += fmt::format("batches in flight of a rank: {}\n",
+                     ahead > 0 ? fmt::format("{}", ahead)
+                               : fmt::format("{}, up to {} while it waits for data",
+                                             AutoBatches::first, AutoBatches::most));
   out += fmt::format("store: {}\n", bytes_text(plan.store_bytes));
   out +=
       fmt::format("memory of the largest process, at most: {}\n", bytes_text(plan.process_bytes));

@@ -15,6 +15,11 @@ Status check_line(const std::string& line) {
   return ok_status();
 }
 
+/// Batches in flight; 0: "auto".
+std::uint32_t batches_of(const Json& value) {
+  return value.is_string() ? 0 : value.get<std::uint32_t>();
+}
+
 void add_dataset(std::vector<SchemaRow>& rows) {
   rows.push_back({"/dataset/path",
                   text_rule(1),
@@ -173,18 +178,19 @@ void add_cluster(std::vector<SchemaRow>& rows) {
                   {},
                   put<&Job::cluster, &ClusterJob::samplers_per_trainer>});
   rows.push_back({"/cluster/batches_in_flight",
-                  integer_rule(1, 1024),
-                  value("4"),
-                  "batches a rank has asked for and not trained on yet",
+                  choice_or_integer_rule({"auto"}, integer_rule(1, 1024)),
+                  value("\"auto\""),
+                  "batches a rank has asked for and not trained on yet; auto: 4, and more while it "
+                  "waits for data",
                   {},
-                  put<&Job::cluster, &ClusterJob::batches_in_flight>});
+                  [](const Json& v, Job& job) { job.cluster.batches_in_flight = batches_of(v); }});
   rows.push_back({"/cluster/prefetch",
-                  integer_rule(1, 1024),
+                  choice_or_integer_rule({"auto"}, integer_rule(1, 1024)),
                   derived("`cluster.batches_in_flight`"),
                   "with `server_client`: batches that a rank has asked its server for and not "
                   "trained on yet",
                   {},
-                  put<&Job::cluster, &ClusterJob::prefetch>});
+                  [](const Json& v, Job& job) { job.cluster.prefetch = batches_of(v); }});
   rows.push_back({"/cluster/threads",
                   integer_rule(0, 1024),
                   value("0"),

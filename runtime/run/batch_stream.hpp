@@ -4,9 +4,11 @@
 /// not here, in what order they are taken. Knows no actors.
 #include "runtime/base/assert.hpp"
 #include "runtime/base/reorder_buffer.hpp"
+#include "runtime/run/batches_ahead.hpp"
 #include "runtime/sample/seed_order.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -23,8 +25,9 @@ struct BatchStreamOptions {
   std::uint32_t epoch = 0;
   Rank rank{};
   std::uint32_t world = 1;
-  std::uint64_t first_step = 0;   ///< steps of the epoch that are done already
-  std::uint64_t in_flight = 1;    ///< batches asked for and not yet taken, at most
+  std::uint64_t first_step = 0;  ///< steps of the epoch that are done already
+  /// Decides how many batches are asked for and not yet trained on, at most.
+  std::shared_ptr<BatchesAhead> ahead;
   std::uint64_t max_batches = 0;  ///< of all ranks; 0: the whole order
   /// Bytes of batches that are here or on their way and not yet taken; those on their way are
   /// counted as the largest so far. 0: not bounded. One batch passes whatever its size.
@@ -59,7 +62,7 @@ class BatchStream {
 
   /// The next batch to ask for, by its number on this rank; nothing while enough are under way.
   std::optional<std::uint64_t> ask() {
-    if (asked_ >= batches_ || asked_ - std::min(step_, batches_) >= options_.in_flight ||
+    if (asked_ >= batches_ || asked_ - std::min(step_, batches_) >= in_flight() ||
         !budget_has_room()) {
       return std::nullopt;
     }
@@ -96,6 +99,16 @@ class BatchStream {
     }
     return item;
   }
+  /// The batch that was taken at `now` had been awaited for so long.
+  void waited(BatchesAhead::TimePoint now, std::chrono::nanoseconds time) {
+    if (std::exchange(first_, false)) {
+      options_.ahead->begin(now);
+    } else {
+      options_.ahead->take(now, time, largest_);
+    }
+  }
+  /// Batches asked for and not yet trained on, at most.
+  std::uint32_t in_flight() const { return options_.ahead->batches(); }
   void end_step() { ++step_; }
 
  private:
@@ -118,6 +131,7 @@ class BatchStream {
   std::map<std::uint64_t, std::uint64_t> waiting_;  ///< bytes of those in ready_
   std::uint64_t waiting_bytes_ = 0;
   std::uint64_t largest_ = 0;
+  bool first_ = true;  ///< no batch was taken yet
 };
 
 }  // namespace troupe

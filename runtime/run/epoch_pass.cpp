@@ -75,9 +75,10 @@ EpochPass::Work EpochPass::next(TimePoint now) {
   }
   busy_ = true;
   waited_since_ = std::exchange(waiting_since_, std::nullopt);
-  if (waited_since_) {
-    counters_.wait_ns += ns(now - *waited_since_);
-  }
+  const auto waited = waited_since_ ? now - *waited_since_ : std::chrono::nanoseconds(0);
+  counters_.wait_ns += ns(waited);
+  stream_.waited(now, waited);
+  counters_.batches_in_flight = stream_.in_flight();
   count_batch(counters_, **ready);
   if (!options_.learns) {
     return Count{*std::move(ready)};

@@ -12,6 +12,8 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
+/// Counter that checkpoints of earlier versions do not have.
+constexpr std::string_view added_later = "batches_in_flight";
 constexpr std::uint64_t any_u32 = std::numeric_limits<std::uint32_t>::max();
 
 void put(OrderedJson& json, const char* key, const std::optional<double>& value, JsonStyle style) {
@@ -63,8 +65,11 @@ Result<EpochRecord> epoch_from_json(const JsonValue& value) {
   TROUPE_ASSIGN_OR_RETURN(epoch.seconds, number_from_json(value, "seconds"));
   TROUPE_ASSIGN_OR_RETURN(epoch.eval_seconds, number_from_json(value, "eval_seconds"));
   for (const auto& counter : net::EpochCounters::counters()) {
-    TROUPE_ASSIGN_OR_RETURN(epoch.counters.*counter.member,
-                            value.integer(std::string(counter.name), any_integer));
+    const std::string name(counter.name);
+    if (name == added_later && !value.has(name)) {
+      continue;
+    }
+    TROUPE_ASSIGN_OR_RETURN(epoch.counters.*counter.member, value.integer(name, any_integer));
   }
   auto& frontier = epoch.counters.frontier;
   TROUPE_ASSIGN_OR_RETURN(frontier.nodes, value.integers("frontier_nodes", any_integer));

@@ -87,17 +87,21 @@ struct EpochCounters : BatchTrace {
   std::uint64_t wait_ns = 0;   ///< trainer without a batch to train
   std::uint64_t train_ns = 0;  ///< forward, backward, step
   std::uint64_t reduce_ns = 0;
+  std::uint64_t batches_in_flight = 0;  ///< that the rank allowed itself at last; the largest
 
   static constexpr auto counters() {
     using Own = Counter<EpochCounters>;
-    return with_inherited(std::to_array<Own>({{"batches", &EpochCounters::batches},
-                                              {"seeds", &EpochCounters::seeds},
-                                              {"nodes", &EpochCounters::nodes},
-                                              {"edges", &EpochCounters::edges},
-                                              {"wait_ns", &EpochCounters::wait_ns},
-                                              {"train_ns", &EpochCounters::train_ns},
-                                              {"reduce_ns", &EpochCounters::reduce_ns}}),
-                          BatchTrace::counters());
+    return with_inherited(
+        std::to_array<Own>(
+            {{"batches", &EpochCounters::batches},
+             {"seeds", &EpochCounters::seeds},
+             {"nodes", &EpochCounters::nodes},
+             {"edges", &EpochCounters::edges},
+             {"wait_ns", &EpochCounters::wait_ns},
+             {"train_ns", &EpochCounters::train_ns},
+             {"reduce_ns", &EpochCounters::reduce_ns},
+             {"batches_in_flight", &EpochCounters::batches_in_flight, CounterSum::largest}}),
+        BatchTrace::counters());
   }
   friend bool operator==(const EpochCounters&, const EpochCounters&) = default;
 };

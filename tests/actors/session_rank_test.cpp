@@ -45,7 +45,7 @@ class SessionRanks : public ::testing::Test {
     deaths_ = deaths;
     SessionRankOptions options;
     options.world = world;
-    options.batches_in_flight = 2;
+    options.ahead = {.first = 2, .most = 2};
     options.order = std::make_shared<const SeedOrder>(seeds, 1, 1, true);
     options.sample = std::make_shared<const SampleOptions>();
     options.collect = std::make_shared<const CollectOptions>();

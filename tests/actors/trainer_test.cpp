@@ -68,7 +68,7 @@ Result<net::EpochResult> run_epoch(std::uint32_t rank, int deaths) {
   TrainerOptions options;
   options.rank = static_cast<Rank>(rank);
   options.world = 2;
-  options.batches_in_flight = 2;
+  options.ahead = {.first = 2, .most = 2};
   options.collect = collect;
   options.orders["train"] = std::make_shared<const SeedOrder>(seeds, 1, 1, true);
   const auto left = std::make_shared<std::atomic<int>>(deaths);

@@ -52,7 +52,7 @@ class CheckMemory : public ::testing::Test {
     }
     std::ofstream(folder / "job.json")
         << R"({ "dataset": { "path": "graph" }, "partition": { "method": "random", "parts": 2 },
-              "cluster": { "hosts": 2 }, "sample": { "fanout": [10, 10], "batch_size": 256 },
+              "cluster": { "hosts": 2, "batches_in_flight": 4 }, "sample": { "fanout": [10, 10], "batch_size": 256 },
               "model": { "hidden": 64 } })";
     expect_memory(job.name, testing::check_and_run((folder / "job.json").string(), settings,
                                                    folder.string()));
@@ -125,6 +125,10 @@ TEST_F(CheckMemory, IsEnoughForGeneratedJobs) {
        powerlaw,
        {"model.hidden=128", "cluster.hosts=8", "partition.parts=8", "cluster.batches_in_flight=8",
         R"(features.cache={"policy":"presample","ratio":0.2})"}});
+  expect_generated({"as many batches in flight as waits ask for",
+                    rmat,
+                    {"cluster.batches_in_flight=auto", "cluster.network.latency_us=20000",
+                     "sample.batch_size=64"}});
   expect_generated({"heterogeneous graph",
                     {"heterogeneous", "--nodes", "40000", "--features", "64"},
                     {"eval.mode=sampled", "sample.batch_size=512"}});

@@ -145,6 +145,21 @@ TEST_F(Pipeline, SixteenBatchesInFlightAreEightTimesAsFastAsOne) {
   EXPECT_GE(gain, 8.0);
 }
 
+TEST_F(Pipeline, BatchesInFlightGrowWhileRanksWaitForThem) {
+  const auto four = run("4", {});
+  const auto grown = run("auto", {});
+
+  ASSERT_EQ(four.epochs.size(), 1U);
+  ASSERT_EQ(grown.epochs.size(), 1U);
+  EXPECT_EQ(four.epochs[0].counters.batches_in_flight, 4U);
+  EXPECT_GT(grown.epochs[0].counters.batches_in_flight, 8U);
+  EXPECT_LE(grown.epochs[0].counters.batches_in_flight, 32U);
+  EXPECT_EQ(four.batches, grown.batches);
+  fmt::print("128 steps at 5 ms latency: {:.2f} s with 4 in flight, {:.2f} s with 4 to {}\n",
+             four.epochs[0].seconds, grown.epochs[0].seconds,
+             grown.epochs[0].counters.batches_in_flight);
+}
+
 TEST_F(Pipeline, AllThatAJobMayAskForIsInFlightAtOnce) {
   const auto record = run("1024", {}, "1");  // 1024 batches per rank
 

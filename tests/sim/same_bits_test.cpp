@@ -43,7 +43,7 @@ std::vector<Layout> layouts() {
   for (const char* samplers : {"1", "2", "4"}) {
     add(2, {"cluster.hosts=2", std::string("cluster.samplers_per_trainer=") + samplers});
   }
-  for (const char* in_flight : {"1", "16"}) {
+  for (const char* in_flight : {"1", "16", "auto"}) {
     add(2, {"cluster.hosts=2", std::string("cluster.batches_in_flight=") + in_flight});
   }
   for (const char* threads : {"1", "2"}) {

@@ -120,6 +120,28 @@ TEST(ParseJob, ReadsEveryBuiltValue) {
   EXPECT_EQ(job.output, "elsewhere");
 }
 
+TEST(ParseJob, BatchesInFlightAreANumberOrAuto) {
+  const auto batches = [](const std::vector<std::string>& settings) {
+    const auto reading = parse(minimal, settings);
+    EXPECT_EQ(to_string(reading.problems), "");
+    return std::pair(reading.job.cluster.batches_in_flight, reading.job.cluster.prefetch);
+  };
+  EXPECT_EQ(batches({}), std::pair(0U, 0U)) << "auto";
+  EXPECT_EQ(batches({"cluster.batches_in_flight=auto"}), std::pair(0U, 0U));
+  EXPECT_EQ(batches({"cluster.batches_in_flight=6"}), std::pair(6U, 6U));
+  EXPECT_EQ(batches({"cluster.prefetch=2"}), std::pair(0U, 2U));
+  EXPECT_EQ(batches({"cluster.batches_in_flight=6", "cluster.prefetch=auto"}), std::pair(6U, 0U));
+  const auto refused = [](const std::string& value) {
+    const auto reading = parse(minimal, {"cluster.batches_in_flight=" + value});
+    return to_string(reading.problems);
+  };
+  for (const std::string value : {"0", "1025", "many", "true"}) {
+    EXPECT_NE(refused(value).find("expected string or integer, \"auto\" | 1..1024"),
+              std::string::npos)
+        << value << ": " << refused(value);
+  }
+}
+
 TEST(ParseJob, PartsFollowHosts) {
   EXPECT_EQ(parse(minimal, {"cluster.hosts=3"}).job.partition.parts, 3U);
   EXPECT_EQ(parse(minimal, {"cluster.hosts=3", "partition.parts=2"}).job.partition.parts, 2U);

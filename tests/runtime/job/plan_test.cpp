@@ -167,6 +167,36 @@ TEST(MakePlan, AddsUpTheProcess) {
   EXPECT_GE(bytes_for(plan, "parameters and optimizer"), 2U * 5U * 4U * plan.parameters);
 }
 
+/// 200 MB of feature rows in a batch of all nodes at most, 1000 batches.
+TEST(MakePlan, CountsTheMostBatchesInFlight) {
+  auto graph = cora();
+  graph.node_types[0].count = 1 << 20;
+  graph.edge_types[0].count = std::uint64_t{1} << 30;
+  graph.splits[0].roles["train"].count = 100'000;
+  auto job = two_hosts();
+  job.cluster.hosts = 1;
+  job.partition.parts = 1;
+  job.sample.batch_size = 100;
+  const auto bytes = [&](std::uint32_t batches, std::uint64_t columns) {
+    graph.node_types[0].features->cols = columns;
+    job.cluster.batches_in_flight = batches;
+    return bytes_for(make_plan(job, graph), "batches in flight");
+  };
+  EXPECT_NE(to_string(make_plan(job, graph), job)
+                .find("batches in flight of a rank: 4, up to 32 while it waits for data\n"),
+            std::string::npos);
+  constexpr std::uint64_t small = 4;
+  EXPECT_EQ(bytes(0, small), bytes(32, small)) << "auto: up to 32";
+  constexpr std::uint64_t wide = 5000;
+  const auto extra = bytes(0, wide) - bytes(4, wide);
+  EXPECT_GE(extra, AutoBatches::extra_bytes);
+  EXPECT_LT(extra, AutoBatches::extra_bytes * 11 / 10) << "rows are nearly all of a batch";
+  EXPECT_LT(bytes(0, wide), bytes(32, wide));
+
+  graph.splits[0].roles["train"].count = 600;
+  EXPECT_EQ(bytes(0, small), bytes(1024, small)) << "no more than there are";
+}
+
 TEST(MakePlan, TakesThePartsOfAPartitionedStoreAsTheyAre) {
   Job job = two_hosts();
   job.dataset.memory = StoreMemory::copied;

@@ -21,7 +21,7 @@ BatchStreamOptions options_of(std::uint64_t seeds, std::uint32_t rank, std::uint
   options.order = order_of(seeds, 2);
   options.rank = static_cast<Rank>(rank);
   options.world = world;
-  options.in_flight = 3;
+  options.ahead = std::make_shared<BatchesAhead>(BatchesAheadOptions{.first = 3, .most = 3});
   return options;
 }
 
@@ -67,6 +67,40 @@ TEST(BatchStream, NoMoreThanTheLimitIsUnderWay) {
   ASSERT_EQ(stream.take(), 10);
   stream.end_step();
   EXPECT_EQ(ask_all(stream), Numbers{3});
+}
+
+TEST(BatchStream, WaitsRaiseHowManyAreUnderWay) {
+  using std::chrono::seconds;
+  auto options = options_of(40, 0, 1);
+  options.ahead = std::make_shared<BatchesAhead>(
+      BatchesAheadOptions{.first = 3, .most = 4, .extra_bytes = 100});
+  BatchStream<int> stream(options);
+  BatchesAhead::TimePoint now{};
+  const auto step = [&](std::uint64_t bytes, seconds waited) {
+    for (const auto number : ask_all(stream)) {
+      stream.put(number, 1, bytes);
+    }
+    EXPECT_TRUE(stream.take().has_value());
+    now += seconds(10);
+    stream.waited(now, waited);
+    stream.end_step();
+  };
+
+  step(100, seconds(10));  // the first, for which every rank waits
+  step(100, seconds(5));
+  step(100, seconds(5));
+  EXPECT_EQ(stream.in_flight(), 3U);
+  step(100, seconds(5));
+  EXPECT_EQ(stream.in_flight(), 4U);
+  EXPECT_EQ(ask_all(stream).size(), 2U);
+
+  options.ahead = std::make_shared<BatchesAhead>(
+      BatchesAheadOptions{.first = 3, .most = 4, .extra_bytes = 100});
+  stream = BatchStream<int>(options);
+  for (int i = 0; i < 12; ++i) {
+    step(101, seconds(5));
+  }
+  EXPECT_EQ(stream.in_flight(), 3U) << "a fourth does not fit";
 }
 
 TEST(BatchStream, ABudgetOfBytesBoundsWhatIsUnderWay) {

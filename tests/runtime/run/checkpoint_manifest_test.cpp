@@ -115,6 +115,16 @@ TEST_F(ManifestTest, KeepsStoreAndProgramOfTheRun) {
   EXPECT_EQ(older.checkpoint.origin, CheckpointOrigin());
 }
 
+TEST_F(ManifestTest, OfAnEarlierVersionHasNoBatchesInFlight) {
+  for (auto& epoch : json_["record"]["epochs"]) {
+    EXPECT_EQ(epoch.erase("batches_in_flight"), 1U);
+  }
+
+  ASSERT_OK_AND_ASSIGN(const auto older, manifest_from_json(sealed(json_), "m"));
+
+  EXPECT_EQ(older.checkpoint.record.epochs.at(0).counters.batches_in_flight, 0U);
+}
+
 TEST_F(ManifestTest, ThatIsNoManifestIsSkipped) {
   const std::string deep(1'000'000, '[');
   for (const auto& text : {std::string(), std::string("null"), std::string("[]"), deep,

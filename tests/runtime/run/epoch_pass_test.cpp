@@ -1,5 +1,6 @@
 #include "runtime/run/epoch_pass.hpp"
 
+#include "runtime/run/epoch_counters.hpp"
 #include "tests/support/expect.hpp"
 
 #include <deque>
@@ -15,6 +16,7 @@ using Time = EpochPass::TimePoint;
 /// A pass of one rank over a number of seeds in list order, two to a batch; its clock is the test's.
 class PassTest : public ::testing::Test {
  protected:
+  BatchesAheadOptions ahead_{.first = 2, .most = 2};
   PassTest() { position_.epoch = 5; }
   EpochPassOptions options(std::uint64_t seeds, Purpose purpose = Purpose::train) const {
     auto list = std::make_shared<SeedList>();
@@ -27,7 +29,7 @@ class PassTest : public ::testing::Test {
     pass.stream.order = std::make_shared<const SeedOrder>(list, 2, 3, false);
     pass.stream.purpose = purpose;
     pass.stream.epoch = 5;
-    pass.stream.in_flight = 2;
+    pass.stream.ahead = std::make_shared<BatchesAhead>(ahead_);
     pass.collect = std::make_shared<const CollectOptions>();
     return pass;
   }
@@ -154,6 +156,37 @@ TEST_F(PassTest, TheTimeWithoutABatchIsCounted) {
   pass.end_step();
 
   EXPECT_EQ(pass.finish_epoch(at(7)).counters.wait_ns, 3'000'000'000U);
+}
+
+TEST_F(PassTest, WaitsRaiseTheBatchesInFlightWhichAreCounted) {
+  ahead_ = {.first = 2, .most = 3, .extra_bytes = 1 << 20};
+  auto pass = begin(options(20));
+  std::deque<EpochPass::Request> missing;
+  std::vector<std::size_t> requested;
+  for (int step = 0; step < 4; ++step) {
+    const auto requests = request_all(pass);
+    requested.push_back(requests.size());
+    missing.insert(missing.end(), requests.begin(), requests.end());
+    EXPECT_TRUE(is<EpochPass::Wait>(pass.next(at(10 * step))));
+    pass.put(missing.front().number, ready(missing.front().batch));
+    missing.pop_front();
+    EXPECT_TRUE(is<EpochPass::Train>(pass.next(at(10 * step + 5))));
+    pass.end_step();
+  }
+
+  EXPECT_EQ(requested, (std::vector<std::size_t>{2, 1, 1, 2}));
+  EXPECT_EQ(pass.finish_epoch(at(40)).counters.batches_in_flight, 3U);
+}
+
+TEST_F(PassTest, TheLargestNumberOfBatchesInFlightIsThatOfAllRanks) {
+  net::EpochCounters all;
+  all.batches_in_flight = 7;
+  net::EpochCounters of_rank;
+  of_rank.batches_in_flight = 5;
+
+  add_counters(all, of_rank);
+
+  EXPECT_EQ(all.batches_in_flight, 7U);
 }
 
 TEST_F(PassTest, ABatchThatIsThereIsNotAwaited) {
