@@ -28,7 +28,8 @@ target_link_libraries(troupe_library INTERFACE
 
 install(TARGETS troupe_library EXPORT troupe ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(FILES ${PROJECT_SOURCE_DIR}/launcher/session.hpp ${PROJECT_SOURCE_DIR}/launcher/store.hpp DESTINATION ${headers})
-install(FILES ${PROJECT_SOURCE_DIR}/runtime/data/stream_store.hpp DESTINATION ${headers}/runtime/data)
+install(FILES ${PROJECT_SOURCE_DIR}/runtime/data/stream_store.hpp ${PROJECT_SOURCE_DIR}/runtime/data/edge_split.hpp
+  DESTINATION ${headers}/runtime/data)
 foreach(room base graph partition sample feature)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/runtime/${room} DESTINATION ${headers}/runtime FILES_MATCHING PATTERN "*.hpp")
 endforeach()
