@@ -20,6 +20,7 @@ struct OrderedSeeds {
   std::vector<NodeId> nodes;
   std::vector<std::int64_t> times;  ///< [nodes], or empty where the split has none
   std::optional<PositiveLinks> links;
+  friend bool operator==(const OrderedSeeds&, const OrderedSeeds&) = default;
 };
 
 /// Batch b belongs to rank b mod W. `seed_order: "global"`: it is batch b of the permuted list.

@@ -38,6 +38,7 @@ struct PositiveLinks {
   /// [sources], or empty: SampleOptions::seed_time, where read.
   std::vector<std::int64_t> times = {};
   std::vector<float> labels = {};  ///< [sources], or empty
+  friend bool operator==(const PositiveLinks&, const PositiveLinks&) = default;
 };
 
 }  // namespace troupe

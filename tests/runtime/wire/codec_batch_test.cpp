@@ -3,8 +3,12 @@
 #include "schema/batches.capnp.h"
 #include "tests/runtime/feature/collect.hpp"
 #include "tests/runtime/net/net_test_support.hpp"
+#include "tests/runtime/sample/drive_links.hpp"
 
 #include <capnp/serialize.h>
+
+#include <set>
+#include <string>
 
 namespace troupe::net {
 namespace {
@@ -86,7 +90,7 @@ void expect_same(const ReadyBatch& back, const ReadyBatch& sent) {
   const auto& a = *back.batch.sampled;
   const auto& b = *sent.batch.sampled;
   // Does not compile when a field is added: then the schema and the codec need it too.
-  const auto& [key, frontier, disjoint, seed_type, seed_index, nodes, edges, hops] = a;
+  const auto& [key, frontier, disjoint, seed_type, seed_index, nodes, edges, links, hops] = a;
   EXPECT_EQ(key, b.key);
   EXPECT_EQ(frontier, b.frontier);
   EXPECT_EQ(disjoint, b.disjoint);
@@ -115,6 +119,21 @@ void expect_same(const ReadyBatch& back, const ReadyBatch& sent) {
     EXPECT_EQ(weights, b.edges[e].weights);
     EXPECT_EQ(times, b.edges[e].times);
     EXPECT_EQ(row_begin, b.edges[e].row_begin);
+  }
+  ASSERT_EQ(links.has_value(), b.links.has_value());
+  if (links) {
+    const auto& [edge_type, source_type, destination_type, sources, destinations, negative_sources,
+                 negative_destinations, labels, times, edges_drawn] = *links;
+    EXPECT_EQ(edge_type, b.links->edge_type);
+    EXPECT_EQ(source_type, b.links->source_type);
+    EXPECT_EQ(destination_type, b.links->destination_type);
+    EXPECT_EQ(sources, b.links->sources);
+    EXPECT_EQ(destinations, b.links->destinations);
+    EXPECT_EQ(negative_sources, b.links->negative_sources);
+    EXPECT_EQ(negative_destinations, b.links->negative_destinations);
+    EXPECT_EQ(labels, b.links->labels);
+    EXPECT_EQ(times, b.links->times);
+    EXPECT_EQ(edges_drawn, b.links->edges_drawn);
   }
   const auto& [same_sampled, rows, labels, targets] = back.batch;
   EXPECT_EQ(rows.size(), sent.batch.rows.size());
@@ -270,6 +289,114 @@ TEST(ReadyBatchCodec, RefusesRowsThatDoNotFit) {
                corrupt, "bytes left of segment 3: expected 0, found 12");
 }
 
+// ---- links ----
+
+constexpr NegativeOptions strict_binary{
+    .kind = Negatives::binary, .per_positive = 3, .strict = true};
+
+SampleOptions options_of_links() {
+  SampleOptions options;
+  options.fanout = {{2, 1, 1}};
+  options.links = LinkOptions{.negatives = strict_binary};
+  return options;
+}
+
+SampleBatch link_request() {
+  SampleBatch request;
+  request.links = {.edge_type = EdgeTypeId{6},
+                   .sources = {NodeId{1}, NodeId{2}, NodeId{1}},
+                   .destinations = {NodeId{7}, NodeId{8}, NodeId{1ULL << 40}},
+                   .times = {-1, 0, 1LL << 62},
+                   .labels = {0.5F, -1, 3}};
+  return request;
+}
+
+/// Authors and the papers that they write.
+ReadyBatch linked(bool told) {
+  const auto cut = testing::cut_graph(academic_graph(false), 3);
+  auto collect = testing::collect_options(cut);
+  collect->with_labels = false;
+  collect->digest = DigestMode::full;
+  testing::PlainLinks links{.edge_type = 1, .links = {{0, 0}, {7, 11}, {7, 11}, {19, 59}}};
+  auto sampled = testing::drive_links(cut, options_of_links(), {Purpose::train, 2, 9}, links);
+  if (told) {
+    sampled.links->labels = {0.5F, 1, -1, 2};
+    sampled.links->times = {-1, 0, 1, 1LL << 62};
+  }
+  ReadyBatch ready;
+  ready.batch = testing::collect(cut, collect, std::move(sampled));
+  return ready;
+}
+
+TEST(ReadyBatchCodec, LinksComeBackAsTheyWere) {
+  for (const bool told : {false, true}) {
+    const auto sent = linked(told);
+    const Frame frame = to_frame(sent);
+    ASSERT_OK_AND_ASSIGN(const ReadyBatch back, Wire<ReadyBatch>::decode(frame));
+    expect_same(back, sent);
+    EXPECT_EQ(back.batch.sampled->links->negative_sources.size(), 12U);
+    EXPECT_EQ(digest_batch(back.batch, DigestMode::full),
+              digest_batch(sent.batch, DigestMode::full));
+    EXPECT_TRUE(same_contents(to_frame(back), frame));
+  }
+}
+
+TEST(ReadyBatchCodec, TheDigestCoversLinks) {
+  const auto digest_after = [](auto change) {
+    auto altered = linked(true).batch;
+    auto sampled = std::make_shared<SampledBatch>(*altered.sampled);
+    change(*sampled->links);
+    altered.sampled = sampled;
+    return to_string(digest_batch(altered, DigestMode::ids));
+  };
+  std::set<std::string> digests{digest_after([](BatchLinks&) {})};
+  const std::vector<void (*)(BatchLinks&)> changes{
+      [](BatchLinks& l) { std::swap(l.sources[0], l.sources[1]); },
+      [](BatchLinks& l) { std::swap(l.destinations[0], l.destinations[1]); },
+      [](BatchLinks& l) { std::swap(l.negative_sources[1], l.negative_sources[4]); },
+      [](BatchLinks& l) { std::swap(l.negative_destinations[0], l.negative_destinations[1]); },
+      [](BatchLinks& l) { l.labels[0] = 7; },
+      [](BatchLinks& l) { l.times[0] = 7; }};
+  for (const auto& change : changes) {
+    digests.insert(digest_after(change));
+  }
+  EXPECT_EQ(digests.size(), 1 + changes.size());
+}
+
+TEST(ReadyBatchCodec, RefusesLinksThatNoSamplerMakes) {
+  const auto decoded = [](auto change) {
+    ReadyBatch sent = linked(true);
+    auto batch = std::make_shared<SampledBatch>(*sent.batch.sampled);
+    change(*batch->links);
+    sent.batch.sampled = batch;
+    return Wire<ReadyBatch>::decode(to_frame(sent));
+  };
+  const auto corrupt = Errc::data_corruption;
+  EXPECT_ERROR(decoded([](auto& l) { l.source_type = NodeTypeId{0}; }), corrupt,
+               "sources of type 1");
+  EXPECT_ERROR(decoded([](auto& l) { l.destination_type = NodeTypeId{2}; }), corrupt,
+               "node types below 2");
+  EXPECT_ERROR(decoded([](auto& l) { l.destination_type = NodeTypeId{1}; }), corrupt,
+               "before the first hop");
+  EXPECT_ERROR(decoded([](auto& l) { l.sources[0] = ~0U; }), corrupt, "ends of links");
+  EXPECT_ERROR(decoded([](auto& l) { l.negative_destinations.back() = 1000; }), corrupt,
+               "ends of links");
+  EXPECT_ERROR(decoded([](auto& l) { l.negative_sources.pop_back(); }), corrupt, "multiple of 4");
+  EXPECT_ERROR(decoded([](auto& l) { l.destinations.pop_back(); }), corrupt, "found");
+  EXPECT_ERROR(decoded([](auto& l) { l.labels.pop_back(); }), corrupt, "labels of links");
+  EXPECT_ERROR(decoded([](auto& l) { l.times.pop_back(); }), corrupt, "times of links");
+}
+
+TEST(SampleBatchCodec, ChargesNoLessThanAnAnswerWithLinksTakes) {
+  auto request = link_request();
+  request.links->sources.resize(4);
+  request.sample = std::make_shared<const SampleOptions>(options_of_links());
+  auto collect = std::make_shared<CollectOptions>();
+  collect->decoders = {RowDecoder::plain(5), RowDecoder::plain(2)};
+  request.collect = collect;
+  EXPECT_GE(Wire<SampleBatch>::reply_bytes(request), to_frame(linked(true)).size_bytes());
+}
+
 using Change = void (*)(wire::ReadyBatch::Builder);
 
 /// The frame of a batch after `change` of its message alone.
@@ -339,7 +466,7 @@ TEST(SampleBatchCodec, OptionsStayAndAreNamed) {
 
   ASSERT_OK_AND_ASSIGN(const SampleBatch back, Wire<SampleBatch>::decode(to_frame(request)));
 
-  const auto& [key, seed_type, seeds, sample, collect, flow, options, times] = back;
+  const auto& [key, seed_type, seeds, sample, collect, flow, options, times, links] = back;
   EXPECT_EQ(key, request.key);
   EXPECT_EQ(seed_type, request.seed_type);
   EXPECT_EQ(seeds, request.seeds);
@@ -348,6 +475,50 @@ TEST(SampleBatchCodec, OptionsStayAndAreNamed) {
   EXPECT_EQ(flow, 9U);
   EXPECT_EQ(options, BatchOptions::job);
   EXPECT_EQ(times, request.times);
+  EXPECT_FALSE(links);
+}
+
+TEST(SampleBatchCodec, LinksComeBackAsTheyWere) {
+  for (const bool times : {false, true}) {
+    for (const bool labels : {false, true}) {
+      auto request = link_request();
+      request.links->times.resize(times ? 3 : 0);
+      request.links->labels.resize(labels ? 3 : 0);
+      ASSERT_OK_AND_ASSIGN(const SampleBatch back, Wire<SampleBatch>::decode(to_frame(request)));
+      ASSERT_TRUE(back.links);
+      EXPECT_TRUE(back.seeds.empty() && back.times.empty());
+      EXPECT_EQ(back.links->edge_type, EdgeTypeId{6});
+      EXPECT_EQ(back.links->sources, request.links->sources);
+      EXPECT_EQ(back.links->destinations, request.links->destinations);
+      EXPECT_EQ(back.links->times, request.links->times);
+      EXPECT_EQ(back.links->labels, request.links->labels);
+    }
+  }
+}
+
+TEST(SampleBatchCodec, RefusesLinksThatDoNotFit) {
+  const auto decoded = [](auto change) {
+    auto request = link_request();
+    change(request);
+    return Wire<SampleBatch>::decode(to_frame(request));
+  };
+  EXPECT_ERROR(decoded([](auto& r) { r.links->destinations.pop_back(); }), Errc::data_corruption,
+               "found");
+  EXPECT_ERROR(decoded([](auto& r) {
+                 r.links->destinations.pop_back();
+                 r.links->times.clear();
+                 r.links->labels.clear();
+               }),
+               Errc::data_corruption, "ends of links: expected 4, found 5");
+  EXPECT_ERROR(decoded([](auto& r) { r.links->times.pop_back(); }), Errc::data_corruption,
+               "times: expected 3 or none, found 2");
+  EXPECT_ERROR(decoded([](auto& r) { r.links->labels.push_back(1); }), Errc::data_corruption,
+               "labels: expected 3 or none, found 4");
+  auto frame = to_frame(SampleBatch{});
+  frame.segments.resize(3);
+  frame.segments[2] = Segment::of(std::vector<float>{1});
+  EXPECT_ERROR(Wire<SampleBatch>::decode(frame), Errc::data_corruption,
+               "labels: expected 0 or none, found 1");
 }
 
 TEST(SampleBatchCodec, RefusesTimesOfOtherThanAllSeeds) {

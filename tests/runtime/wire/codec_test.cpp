@@ -117,7 +117,7 @@ TYPED_TEST(Codec, RefusesSegmentsThatItDoesNotHave) {
   Frame frame = this->frame();
   const bool four = std::is_same_v<TypeParam, RowReply> || std::is_same_v<TypeParam, StateReply> ||
                     std::is_same_v<TypeParam, Restore> || std::is_same_v<TypeParam, ReadyBatch> ||
-                    std::is_same_v<TypeParam, KeepState>;
+                    std::is_same_v<TypeParam, KeepState> || std::is_same_v<TypeParam, HopRequest>;
   frame.segments.resize(4);
   frame.segments[3] = pattern_segment(8, 1);
   if (!four) {
@@ -163,13 +163,15 @@ TEST(HopRequestCodec, EveryFieldComesBack) {
   }
   ASSERT_EQ(sections.size(), 2U);
   for (std::size_t i = 0; i < 2; ++i) {
-    const auto& [edge_type, frontier, fanout, key, first_position, edge_data] = sections[i];
+    const auto& [edge_type, frontier, fanout, key, first_position, edge_data, excluded] =
+        sections[i];
     EXPECT_EQ(edge_type, request.sections[i].edge_type);
     EXPECT_EQ(frontier, request.sections[i].frontier);
     EXPECT_EQ(fanout, request.sections[i].fanout);
     EXPECT_EQ(key, request.sections[i].key);
     EXPECT_EQ(first_position, request.sections[i].first_position);
     EXPECT_EQ(edge_data, request.sections[i].edge_data);
+    EXPECT_EQ(excluded, request.sections[i].excluded);
   }
   EXPECT_EQ(max_edges, 1000U);
   EXPECT_EQ(flow, 1ULL << 63);
@@ -231,6 +233,30 @@ TEST(HopRequestCodec, RefusesTreesThatDoNotFitTheFrontiers) {
   Frame frame = to_frame(example(static_cast<HopRequest*>(nullptr)));
   frame.segments[2] = array<std::int64_t>({1, 2});
   EXPECT_ERROR(Wire<HopRequest>::decode(frame), Errc::data_corruption, "expected 1 times, found 2");
+}
+
+TEST(HopRequestCodec, RefusesExcludedEdgesThatDoNotFitTheSections) {
+  const auto with_pairs = [](std::size_t count) {
+    Frame frame = to_frame(example(static_cast<HopRequest*>(nullptr)));
+    frame.segments[3] = array<std::uint64_t>(std::vector<std::uint64_t>(2 * count, 1));
+    return Wire<HopRequest>::decode(frame);
+  };
+  EXPECT_OK(with_pairs(3));
+  EXPECT_ERROR(with_pairs(2), Errc::data_corruption, "3 excluded edges or more, found 2");
+  EXPECT_ERROR(with_pairs(4), Errc::data_corruption, "expected 3 excluded edges, found 4");
+  Frame frame = to_frame(example(static_cast<HopRequest*>(nullptr)));
+  frame.segments[3] = array<std::uint32_t>({1, 2, 3, 4, 5});
+  EXPECT_ERROR(Wire<HopRequest>::decode(frame), Errc::data_corruption, "");
+}
+
+TEST(LinkQuestionCodecs, RefuseListsThatDoNotFit) {
+  auto request = example(static_cast<HasEdges*>(nullptr));
+  request.neighbours.pop_back();
+  EXPECT_ERROR(Wire<HasEdges>::decode(to_frame(request)), Errc::data_corruption, "neighbors");
+  auto there = example(static_cast<EdgesThere*>(nullptr));
+  there.has[1] = 2;
+  EXPECT_ERROR(Wire<EdgesThere>::decode(to_frame(there)), Errc::data_corruption, "largest answer");
+  EXPECT_OK(Wire<EdgesThere>::decode(to_frame(EdgesThere{})));
 }
 
 TEST(HopRequestCodec, ChargesWhatTheAnswerMayTake) {

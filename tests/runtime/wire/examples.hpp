@@ -49,12 +49,24 @@ inline HopRequest example(HopRequest*) {
                         .fanout = 15,
                         .key = {{0xDEADBEEF, 0x12345678}},
                         .first_position = 99,
-                        .edge_data = {.edge_ids = true, .times = true}},
+                        .edge_data = {.edge_ids = true, .times = true},
+                        .excluded = {{0, NodeId{8}}, {0, NodeId{1ULL << 40}}}},
                        {.edge_type = static_cast<EdgeTypeId>(9),
                         .key = {},
-                        .edge_data = {.weights = true}}},
+                        .edge_data = {.weights = true},
+                        .excluded = {{3, NodeId{2}}}}},
           .max_edges = 1000,
           .flow = 1ULL << 63};
+}
+inline HasEdges example(HasEdges*) {
+  return {.edge_type = static_cast<EdgeTypeId>(4),
+          .out = true,
+          .nodes = nodes({5, 5, 1ULL << 40}),
+          .neighbours = nodes({0, 6, 1ULL << 41}),
+          .flow = 3};
+}
+inline EdgesThere example(EdgesThere*) {
+  return {.has = {1, 0, 1}};
 }
 inline HopReply example(HopReply*) {
   return {
@@ -159,7 +171,11 @@ inline SampleBatch example(SampleBatch*) {
   SampleBatch batch;
   batch.key = {Purpose::evaluate, 3, 1ULL << 40};
   batch.seed_type = static_cast<NodeTypeId>(2);
-  batch.seeds = nodes({4, 4, 1ULL << 33});
+  batch.links = {.edge_type = static_cast<EdgeTypeId>(3),
+                 .sources = nodes({4, 4, 1ULL << 33}),
+                 .destinations = nodes({0, 1, 2}),
+                 .times = {-1, 0, 1LL << 62},
+                 .labels = {0.5F, -1, 7}};
   batch.flow = 5;
   batch.options = BatchOptions::job;
   return batch;
@@ -172,7 +188,7 @@ inline ReadyBatch example(ReadyBatch*) {
   sampled.hops = 1;
   sampled.seed_index = {0, 1, 0};
   sampled.disjoint = true;
-  sampled.nodes = {{nodes({9, 1ULL << 35}), {0, 2}, {1, 2}}, {nodes({3, 4}), {2, 2}, {0, 1}}};
+  sampled.nodes = {{nodes({9, 1ULL << 35}), {1, 2}, {1, 2}}, {nodes({3, 4}), {2, 2}, {0, 1}}};
   sampled.edges = {{.destination_type = static_cast<NodeTypeId>(1),
                     .source_type = static_cast<NodeTypeId>(0),
                     .offsets = {0, 1, 3},
@@ -181,6 +197,16 @@ inline ReadyBatch example(ReadyBatch*) {
                     .weights = {0, -0.0F, 1e-45F},
                     .times = {-1, 0, 1LL << 62},
                     .row_begin = {0, 2}}};
+  sampled.links = {.edge_type = static_cast<EdgeTypeId>(5),
+                   .source_type = static_cast<NodeTypeId>(1),
+                   .destination_type = static_cast<NodeTypeId>(0),
+                   .sources = {0, 1},
+                   .destinations = {0, 0},
+                   .negative_sources = {1, 1, 0, 0},
+                   .negative_destinations = {0, 0, 0, 0},
+                   .labels = {0.5F, -1},
+                   .times = {-1, 1LL << 62},
+                   .edges_drawn = 9};
   ReadyBatch ready;
   ready.batch.sampled = std::make_shared<const SampledBatch>(std::move(sampled));
   ready.batch.rows.resize(2);
