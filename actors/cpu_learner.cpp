@@ -82,7 +82,7 @@ Result<Contribution> train(Learner& learner, Executor& executor, const TrainBatc
   }
   if (request.digest != DigestMode::off) {
     TROUPE_RETURN_IF_ERROR(check_original_ids(batch));
-    mine.batch = digest_batch(batch, request.digest);
+    mine.batch = digest_of_trained(batch, request.digest);
   }
   return mine;
 }

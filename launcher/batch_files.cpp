@@ -102,7 +102,7 @@ Status write_nodes(const fs::path& folder, const Batch& batch, NodeTypeId id,
   if (batch.sampled->disjoint) {
     TROUPE_RETURN_IF_ERROR(write_array(folder / "trees.npy", nodes.trees));
   }
-  if (type.features) {
+  if (type.features && rows.features.cols() > 0) {
     return write_rows(folder / "features.npy", rows.features.view(), type.features->cols);
   }
   return ok_status();
@@ -143,11 +143,12 @@ class FirstError {
   Status status_ = ok_status();
 };
 
-OrderedJson types_json(const BatchSource& source) {
+OrderedJson types_json(const Job& job, const BatchSource& source) {
   const auto& graph = source.graph();
   OrderedJson nodes = OrderedJson::array();
   for (const auto& type : graph.node_types) {
-    nodes.push_back({{"name", type.name}, {"features", type.features ? type.features->cols : 0}});
+    const bool collected = type.features && job.features.collect;
+    nodes.push_back({{"name", type.name}, {"features", collected ? type.features->cols : 0}});
   }
   const bool in = source.options().dir == EdgeDir::in;
   OrderedJson edges = OrderedJson::array();
@@ -195,7 +196,7 @@ Result<std::vector<WrittenBatch>> write_batches(const fs::path& folder, const Ba
     TROUPE_ASSIGN_OR_RETURN(const auto batch, source.batch(request.epoch, number));
     const auto& sampled = *batch.sampled;
     written[number] = {sampled.num_seeds(), sampled.num_nodes(), sampled.num_edges(),
-                       digest_batch(batch, request.digest)};
+                       digest_of_trained(batch, request.digest)};
     return write_batch(folder / batch_folder(number), batch, source.graph(),
                        source.options().edge_data);
   };
@@ -225,7 +226,7 @@ std::string batches_json(const Job& job, const BatchSource& source, const Batche
                    {"digest", digest_json(digest_of_batches(batches), request.digest)},
                    {"sampling_version", sampling_version},
                    {"layout", layout_text}};
-  json.update(types_json(source));
+  json.update(types_json(job, source));
   auto& list = json["batches"] = OrderedJson::array();
   for (std::size_t number = 0; number < batches.size(); ++number) {
     const auto& batch = batches[number];

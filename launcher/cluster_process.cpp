@@ -43,7 +43,10 @@ ClusterProcess::ClusterProcess(ProcessId id, std::shared_ptr<const ClusterPlan> 
   context_->graph = plan_->graph;
   context_->book = plan_->book;
   context_->sample = plan_->sample;
-  context_->collect = plan_->collect;
+  // Batches for other processes are digested there.
+  CollectOptions for_others = *plan_->collect;
+  for_others.digest_here = false;
+  context_->collect = std::make_shared<const CollectOptions>(std::move(for_others));
   context_->cache = plan_->cache;
   context_->lists_cache = plan_->lists_cache;
   context_->executor = runtime_.compute();

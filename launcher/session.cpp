@@ -273,7 +273,7 @@ Status Session::end_step() {
   request.what = Collective::step;
   if (s.batch_is_own && s.run->job.digest != DigestMode::off) {
     TROUPE_RETURN_IF_ERROR(s.keep(check_original_ids(s.batch->batch)));
-    request.batch = digest_batch(s.batch->batch, s.run->job.digest);
+    request.batch = digest_of_trained(s.batch->batch, s.run->job.digest);
   }
   if (s.rank() == 0) {
     const double seconds = s.run->job.checkpoint.seconds;

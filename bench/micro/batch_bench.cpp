@@ -83,6 +83,28 @@ void collect_whole_batch(benchmark::State& state) {
 }
 BENCHMARK(collect_whole_batch)->Unit(benchmark::kMillisecond);
 
+/// The same, digested: 0 not, 1 when all rows are there, 2 while they come.
+void collect_and_digest_batch(benchmark::State& state) {
+  const auto& data = micro_data();
+  const auto sampled = sample_batch(data, 0);
+  if (!sampled) {
+    return state.SkipWithError(sampled.error().what().c_str());
+  }
+  auto collect = std::make_shared<CollectOptions>(*data.collect);
+  const auto way = state.range(0);
+  collect->digest = way == 0 ? DigestMode::off : DigestMode::full;
+  collect->digest_here = way == 2;
+  for (auto _ : state) {
+    const auto batch = collect_batch(data, sampled->batch, collect);
+    if (!batch) {
+      return state.SkipWithError(batch.error().what().c_str());
+    }
+    auto digest = digest_of_trained(*batch, collect->digest);
+    benchmark::DoNotOptimize(digest);
+  }
+}
+BENCHMARK(collect_and_digest_batch)->Arg(0)->Arg(1)->Arg(2)->Unit(benchmark::kMillisecond);
+
 /// The same rows as a holder reads them for others.
 void read_rows_of_a_batch(benchmark::State& state) {
   const auto& data = micro_data();

@@ -34,11 +34,14 @@ Result<Sampled> sample_batch(const BenchData& data, std::uint64_t number) {
   return result;
 }
 
-Result<Batch> collect_batch(const BenchData& data, std::shared_ptr<const SampledBatch> sampled) {
-  RowCollection rows(*data.book, data.collect, std::move(sampled));
+Result<Batch> collect_batch(const BenchData& data, std::shared_ptr<const SampledBatch> sampled,
+                            std::shared_ptr<const CollectOptions> collect) {
+  RowCollection rows(*data.book, collect ? collect : data.collect, std::move(sampled));
+  std::vector<RowCollection::PartHere> parts;
   for (const auto& question : rows.questions()) {
-    TROUPE_RETURN_IF_ERROR(rows.answer_from(question.id, *data.parts[raw(question.part)]));
+    parts.push_back({question.id, *data.parts[raw(question.part)]});
   }
+  TROUPE_RETURN_IF_ERROR(rows.answer_from(parts));
   return std::move(rows).take();
 }
 

@@ -26,7 +26,9 @@ struct Sampled {
 Result<Sampled> sample_batch(const BenchData& data, std::uint64_t number);
 
 /// Rows, original ids and labels of a batch, into fresh memory.
-Result<Batch> collect_batch(const BenchData& data, std::shared_ptr<const SampledBatch> sampled);
+/// \param collect  null: that of `data`
+Result<Batch> collect_batch(const BenchData& data, std::shared_ptr<const SampledBatch> sampled,
+                            std::shared_ptr<const CollectOptions> collect = nullptr);
 
 /// Copies the batch's feature rows from the tables into `out`, and nothing else: what a gather could
 /// reach at best. Only for one node type.

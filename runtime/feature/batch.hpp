@@ -20,28 +20,37 @@ struct BatchRows {
   std::vector<OriginalId> original_ids;  ///< [nodes]
 };
 
+/// What a batch digest covers.
+enum class DigestMode : std::uint8_t { full, ids, off };
+
+struct BatchDigest {
+  DigestMode mode = DigestMode::off;  ///< off: not computed
+  Digest value;
+};
+
 struct Batch {
   std::shared_ptr<const SampledBatch> sampled;
   std::vector<BatchRows> rows;  ///< by NodeTypeId
   std::vector<std::int64_t>
       labels;      ///< [seeds] classes, -1 = unlabelled; empty if the seed type has none
   Matrix targets;  ///< [seeds, labels] multi-label targets; empty if the seed type has none
+  BatchDigest digest = {};  ///< computed while the rows were collected; does not travel
 };
 
 /// Memory that its arrays take.
 std::uint64_t size_bytes(const Batch& batch);
 
-/// What a batch digest covers.
-enum class DigestMode : std::uint8_t { full, ids, off };
-
 /// XXH3-128 over: seeds (original ids), or the ends of positive and negative links (original ids of
 /// sources, then of destinations), their labels and times; then per hop and edge type the row counts and original ids
 /// of the drawn neighbours, edge ids if asked for, then (full) feature rows of all nodes and labels
-/// of the seeds. Independent of the partitioning. Whoever trains with the batch computes it, so that it
-/// covers the way there.
+/// of the seeds. Independent of the partitioning.
 /// \param mode  full or ids; zero for off
 /// \requires original ids
 Digest digest_batch(const Batch& batch, DigestMode mode);
+/// Digest of a batch that is trained on: `batch.digest` where the batch was collected in this process,
+/// else digest_batch(), which then covers the way here.
+/// \requires original ids, unless `mode` is off
+Digest digest_of_trained(const Batch& batch, DigestMode mode);
 
 /// What digest_batch() takes for granted, of a batch that came from another process.
 /// \errors data_corruption: original ids are missing

@@ -37,6 +37,16 @@ void CollectingWork::begin(Step& step) {
   }
 }
 
+Status CollectingWork::answer_here() {
+  std::vector<std::shared_ptr<const Part>> kept;
+  std::vector<RowCollection::PartHere> parts;
+  for (const auto& [question, part] : std::exchange(local_, {})) {
+    kept.push_back(inputs_.part_here(part));
+    parts.push_back({question, *kept.back()});
+  }
+  return rows_->answer_from(parts);
+}
+
 Result<CollectingWork::Step> CollectingWork::step(const std::vector<Arrived>& arrived) {
   Step step;
   if (!rows_) {
@@ -49,9 +59,7 @@ Result<CollectingWork::Step> CollectingWork::step(const std::vector<Arrived>& ar
   for (const auto& [question, reply] : arrived) {
     TROUPE_RETURN_IF_ERROR(rows_->answer(question, *reply));
   }
-  for (const auto& [question, part] : std::exchange(local_, {})) {
-    TROUPE_RETURN_IF_ERROR(rows_->answer_from(question, *inputs_.part_here(part)));
-  }
+  TROUPE_RETURN_IF_ERROR(answer_here());
   if (rows_->done()) {
     batch_ = std::move(*rows_).take();
     step.done = true;

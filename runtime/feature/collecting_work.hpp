@@ -62,6 +62,7 @@ class CollectingWork {
  private:
   std::vector<bool> parts_here() const;
   void begin(Step& step);
+  Status answer_here();
 
   CollectingInputs inputs_;
   std::optional<RowCollection> rows_;

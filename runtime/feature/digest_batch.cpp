@@ -1,11 +1,12 @@
 #include "runtime/base/assert.hpp"
-#include "runtime/feature/batch.hpp"
+#include "runtime/feature/batch_digester.hpp"
 #include "runtime/graph/edge_data.hpp"
 
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
 #include <optional>
+#include <utility>
 
 namespace troupe {
 namespace {
@@ -73,34 +74,71 @@ std::optional<std::size_t> without_original_ids(const Batch& batch) {
 
 }  // namespace
 
-Digest digest_batch(const Batch& batch, DigestMode mode) {
-  if (mode == DigestMode::off) {
-    return {};
+void BatchDigester::begin(const Batch& batch) {
+  if (std::exchange(begun_, true)) {
+    return;
   }
   const SampledBatch& sampled = *batch.sampled;
   TROUPE_ASSERT(batch.rows.size() == sampled.nodes.size(), "rows of node types", batch.rows.size(),
                 sampled.nodes.size());
   const auto type = without_original_ids(batch);
   TROUPE_ASSERT(!type, "a digest needs original ids: type", type.value_or(0));
-  DigestBuilder digest;
   if (sampled.links) {
-    add_links(digest, batch);
+    add_links(digest_, batch);
   } else {
-    add_originals(digest, batch.rows[raw(sampled.seed_type)], sampled.seed_index);
+    add_originals(digest_, batch.rows[raw(sampled.seed_type)], sampled.seed_index);
   }
   for (std::uint32_t hop = 0; hop < sampled.hops; ++hop) {
     for (const auto& edges : sampled.edges) {
-      add_hop(digest, batch, edges, hop);
+      add_hop(digest_, batch, edges, hop);
     }
   }
-  if (mode == DigestMode::full) {
-    for (const auto& rows : batch.rows) {
-      digest.add_array(rows.features.view().flat());
-    }
-    digest.add_array(std::span<const std::int64_t>(batch.labels));
-    digest.add_array(batch.targets.view().flat());
+}
+
+/// Rows of `type_`, as one array of all of them.
+void BatchDigester::feed_up_to(const Batch& batch, std::size_t rows) {
+  const auto features = batch.rows[type_].features.view();
+  if (!std::exchange(sized_, true)) {
+    digest_.add(features.size());
   }
-  return digest.digest();
+  if (rows > rows_) {
+    digest_.add_bytes(std::as_bytes(
+        features.flat().subspan(rows_ * features.cols, (rows - rows_) * features.cols)));
+    rows_ = rows;
+  }
+}
+
+void BatchDigester::feed_rows(const Batch& batch, std::size_t type, std::size_t rows) {
+  begin(batch);
+  if (mode_ != DigestMode::full) {
+    return;
+  }
+  while (type_ < type) {
+    feed_up_to(batch, batch.rows[type_].features.rows());
+    ++type_;
+    rows_ = 0;
+    sized_ = false;
+  }
+  if (type < batch.rows.size()) {
+    feed_up_to(batch, rows);
+  }
+}
+
+BatchDigest BatchDigester::finish(const Batch& batch) {
+  feed_rows(batch, batch.rows.size(), 0);
+  if (mode_ == DigestMode::full) {
+    digest_.add_array(std::span<const std::int64_t>(batch.labels));
+    digest_.add_array(batch.targets.view().flat());
+  }
+  return {mode_, digest_.digest()};
+}
+
+Digest digest_batch(const Batch& batch, DigestMode mode) {
+  return mode == DigestMode::off ? Digest{} : BatchDigester(mode).finish(batch).value;
+}
+
+Digest digest_of_trained(const Batch& batch, DigestMode mode) {
+  return batch.digest.mode == mode ? batch.digest.value : digest_batch(batch, mode);
 }
 
 Status check_original_ids(const Batch& batch) {

@@ -1,10 +1,13 @@
 #include "runtime/feature/row_collection.hpp"
 
 #include "runtime/base/assert.hpp"
+#include "runtime/feature/batch_digester.hpp"
+#include "runtime/feature/row_placement.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
 #include <limits>
+#include <optional>
 #include <utility>
 
 namespace troupe {
@@ -25,6 +28,7 @@ struct RowCollection::State {
   std::vector<std::vector<NodeId>> cached;            ///< [types]
   std::span<const std::shared_ptr<const Part>> here;  ///< while questions are made
   std::uint64_t halo_rows = 0;
+  std::optional<BatchDigester> digester;  ///< the batch is digested here
 
   State(const PartitionBook& b, std::shared_ptr<const CollectOptions> o)
       : book(b), options(std::move(o)) {}
@@ -62,8 +66,11 @@ struct RowCollection::State {
   Status take_labels(const Asked& of, const RowSectionView& reply);
   void take_original_ids(const Asked& of, const RowSectionView& reply);
   void take_original_ids_from(const Asked& of, const Part& part);
-  void take_rows(const Asked& of, const RowSectionView& reply);
-  Status take_rows_from(const Asked& of, const Part& part);
+  Status read_part(std::uint32_t question, const Part& part,
+                   std::vector<std::vector<ComingRows>>& rows);
+  Status check_table(const Asked& of, const PartNodes& nodes) const;
+  void place(std::size_t type, std::vector<ComingRows>& sources, bool last);
+  void place_all(std::vector<std::vector<ComingRows>>& by_type, std::size_t questions);
   void close(std::uint32_t question) {
     answered[question] = true;
     --open;
@@ -80,6 +87,10 @@ void RowCollection::State::prepare() {
   distinct_seeds = sampled().nodes[raw(sampled().seed_type)].hop_end.front();
   batch.rows.resize(types);
   cached.resize(types);
+  if (options->digest_here && options->digest != DigestMode::off &&
+      sampled().key.purpose == Purpose::train) {
+    digester.emplace(options->digest);
+  }
   constexpr auto none = std::numeric_limits<std::size_t>::max();
   std::vector<std::size_t> question_of(book.parts(), none);
   for (std::size_t t = 0; t < types; ++t) {
@@ -298,33 +309,45 @@ void RowCollection::State::take_original_ids_from(const Asked& of, const Part& p
                    [&](std::size_t i, OriginalId id) { originals[of.places[i]] = id; });
 }
 
-void RowCollection::State::take_rows(const Asked& of, const RowSectionView& reply) {
-  const auto& decoder = options->decoders[raw(of.section.node_type)];
-  const auto out = batch.rows[raw(of.section.node_type)].features.view();
-  for (std::size_t i = 0; i < of.section.nodes.size(); ++i) {
-    decoder.decode(reply.rows.subspan(i * decoder.row_bytes(), decoder.row_bytes()),
-                   out.row(of.places[i]));
-  }
-}
-
-/// Rows go straight from the table to their place.
-Status RowCollection::State::take_rows_from(const Asked& of, const Part& part) {
-  const auto& nodes = part.nodes_of(of.section.node_type);
+Status RowCollection::State::check_table(const Asked& of, const PartNodes& nodes) const {
   const auto& decoder = options->decoders[raw(of.section.node_type)];
   if (!nodes.features || nodes.features->row_bytes() != decoder.row_bytes()) {
     return corrupt(of,
                    fmt::format("expected rows of {} bytes, the part has {}", decoder.row_bytes(),
                                nodes.features ? nodes.features->row_bytes() : 0));
   }
-  const auto out = batch.rows[raw(of.section.node_type)].features.view();
-  const auto& wanted = of.section.nodes;
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    if (i + rows_ahead < wanted.size()) {
-      prefetch_row(nodes.features->row(nodes.local(wanted[i + rows_ahead])));
-    }
-    decoder.decode(nodes.features->row(nodes.local(wanted[i])), out.row(of.places[i]));
-  }
   return ok_status();
+}
+
+/// Puts rows of one type in their places.
+/// \param last  All others are in place, and all original ids: blocks are digested as they come
+void RowCollection::State::place(std::size_t type, std::vector<ComingRows>& sources, bool last) {
+  const auto& decoder = options->decoders[type];
+  const auto out = batch.rows[type].features.view();
+  const bool digests = last && digester;
+  // In the order of places whatever the number of sources, which touches each page once.
+  const bool in_blocks = digests || sources.size() > 1;
+  const std::size_t block = in_blocks ? rows_in_cache(decoder.cols()) : out.rows;
+  for (std::size_t first = 0; first < out.rows; first += block) {
+    const auto end = std::min(first + block, out.rows);
+    for (auto& rows : sources) {
+      place_rows(decoder, rows, end, out);
+    }
+    if (digests) {
+      digester->feed_rows(batch, type, end);
+    }
+  }
+}
+
+/// \param by_type    Rows of the questions that are answered now
+/// \param questions  So many
+void RowCollection::State::place_all(std::vector<std::vector<ComingRows>>& by_type,
+                                     std::size_t questions) {
+  for (std::size_t type = 0; type < by_type.size(); ++type) {
+    if (!by_type[type].empty()) {
+      place(type, by_type[type], open == questions);
+    }
+  }
 }
 
 /// From distinct seeds to seeds.
@@ -343,6 +366,33 @@ void RowCollection::State::spread_labels() {
                         batch.targets.view().row(i).begin());
     }
   }
+}
+
+/// All but the rows, which are noted.
+Status RowCollection::State::read_part(std::uint32_t question, const Part& part,
+                                       std::vector<std::vector<ComingRows>>& rows) {
+  TROUPE_RETURN_IF_ERROR(check_open(question));
+  const auto& of_question = questions[question];
+  if (part.id != of_question.part) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("collecting rows: question {} is for part {}, got part {}", question,
+                             raw(of_question.part), raw(part.id)));
+  }
+  // Labels are few: they go the way of a reply.
+  TROUPE_ASSIGN_OR_RETURN(const RowReply reply, read_part_labels(part, of_question.request));
+  TROUPE_ASSIGN_OR_RETURN(const auto sections, open_reply(question, reply));
+  for (std::size_t i = 0; i < sections.size(); ++i) {
+    const auto of = asked(question, i);
+    const auto& nodes = part.nodes_of(of.section.node_type);
+    if (of.section.with_rows) {
+      TROUPE_RETURN_IF_ERROR(check_table(of, nodes));
+      rows[raw(of.section.node_type)].push_back(
+          {.nodes = of.section.nodes, .places = of.places, .part = &nodes});
+    }
+    TROUPE_RETURN_IF_ERROR(take_labels(of, sections[i]));
+    take_original_ids_from(of, part);
+  }
+  return ok_status();
 }
 
 RowCollection::RowCollection(const PartitionBook& book,
@@ -372,41 +422,38 @@ Status RowCollection::answer(std::uint32_t question, const RowReply& reply) {
   State& s = *state_;
   TROUPE_RETURN_IF_ERROR(s.check_open(question));
   TROUPE_ASSIGN_OR_RETURN(const auto sections, s.open_reply(question, reply));
+  std::vector<std::vector<ComingRows>> rows(s.batch.rows.size());
   for (std::size_t i = 0; i < sections.size(); ++i) {
     const auto of = s.asked(question, i);
     TROUPE_RETURN_IF_ERROR(s.check_sizes(of, sections[i]));
     TROUPE_RETURN_IF_ERROR(s.take_labels(of, sections[i]));
     s.take_original_ids(of, sections[i]);
     if (of.section.with_rows) {
-      s.take_rows(of, sections[i]);
+      rows[raw(of.section.node_type)].push_back(
+          {.nodes = of.section.nodes, .places = of.places, .packed = sections[i].rows});
     }
   }
+  s.place_all(rows, 1);
   s.close(question);
   return ok_status();
 }
 
-Status RowCollection::answer_from(std::uint32_t question, const Part& part) {
+Status RowCollection::answer_from(std::span<const PartHere> parts) {
   State& s = *state_;
-  TROUPE_RETURN_IF_ERROR(s.check_open(question));
-  const auto& of_question = s.questions[question];
-  if (part.id != of_question.part) {
-    return Error(Errc::invalid_argument,
-                 fmt::format("collecting rows: question {} is for part {}, got part {}", question,
-                             raw(of_question.part), raw(part.id)));
+  std::vector<std::vector<ComingRows>> rows(s.batch.rows.size());
+  for (const auto& [question, part] : parts) {
+    TROUPE_RETURN_IF_ERROR(s.read_part(question, part, rows));
   }
-  // Labels are few: they go the way of a reply.
-  TROUPE_ASSIGN_OR_RETURN(const RowReply reply, read_part_labels(part, of_question.request));
-  TROUPE_ASSIGN_OR_RETURN(const auto sections, s.open_reply(question, reply));
-  for (std::size_t i = 0; i < sections.size(); ++i) {
-    const auto of = s.asked(question, i);
-    if (of.section.with_rows) {
-      TROUPE_RETURN_IF_ERROR(s.take_rows_from(of, part));
-    }
-    TROUPE_RETURN_IF_ERROR(s.take_labels(of, sections[i]));
-    s.take_original_ids_from(of, part);
+  s.place_all(rows, parts.size());
+  for (const auto& [question, part] : parts) {
+    s.close(question);
   }
-  s.close(question);
   return ok_status();
+}
+
+Status RowCollection::answer_from(std::uint32_t question, const Part& part) {
+  const PartHere one{question, part};
+  return answer_from({&one, 1});
 }
 
 std::uint64_t RowCollection::cached_rows() const {
@@ -445,6 +492,9 @@ bool RowCollection::done() const {
 Batch RowCollection::take() && {
   TROUPE_ASSERT(done(), "rows are missing: open questions", state_->open);
   state_->spread_labels();
+  if (state_->digester) {
+    state_->batch.digest = state_->digester->finish(state_->batch);
+  }
   return std::move(state_->batch);
 }
 

@@ -45,6 +45,8 @@ struct CollectOptions {
   bool with_labels = true;
   bool with_original_ids = true;        ///< for other readers than a digest
   DigestMode digest = DigestMode::off;  ///< what the trainer will digest; that needs original ids
+  /// Training batches are digested while their rows are placed: the trainer is in this process.
+  bool digest_here = false;
   /// Rows and original ids of the distinct seeds alone, which come first: BatchRows has so many
   /// rows, and none of other types. Only with digest off.
   bool seeds_only = false;
@@ -71,7 +73,14 @@ class RowCollection {
   /// \errors invalid_argument: unknown or answered question; data_corruption: sizes that do not fit
   /// the request
   Status answer(std::uint32_t question, const RowReply& reply);
-  /// Answers a question from a part in memory: rows go straight from the table to their place.
+  /// A question and the part that it is for.
+  struct PartHere {
+    std::uint32_t question = 0;
+    const Part& part;
+  };
+  /// Answers questions from parts in memory: rows go straight from the tables to their places, in
+  /// the order of places over all parts.
+  Status answer_from(std::span<const PartHere> parts);
   Status answer_from(std::uint32_t question, const Part& part);
   /// Rows that the cache had, and which questions() leave out.
   std::uint64_t cached_rows() const;

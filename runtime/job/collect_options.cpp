@@ -11,12 +11,18 @@ bool reads_original_ids(const Job& job, BatchReader reader) {
 Result<CollectOptions> collect_options(const Job& job, const GraphInfo& graph, BatchReader reader) {
   CollectOptions collect;
   for (const auto& type : graph.node_types) {
+    if (!job.features.collect) {
+      collect.decoders.push_back(RowDecoder::plain(0));
+      continue;
+    }
     TROUPE_ASSIGN_OR_RETURN(auto decoder, RowDecoder::create(type, job.features.normalize));
     collect.decoders.push_back(std::move(decoder));
     collect.label_bytes.push_back(type.labels ? type.labels->row_bytes() : 0);
   }
+  collect.with_labels = job.features.collect;
   collect.digest = job.digest;
   collect.with_labels = !job.task.links();
+  collect.digest_here = true;
   collect.with_original_ids = reads_original_ids(job, reader);
   return collect;
 }

@@ -90,7 +90,7 @@ Status EpochPass::count(const ReadyBatch& ready) {
   const auto mode = options_.collect->digest;
   if (mode != DigestMode::off) {
     TROUPE_RETURN_IF_ERROR(check_original_ids(ready.batch));
-    position_.batches = chain(position_.batches, digest_batch(ready.batch, mode));
+    position_.batches = chain(position_.batches, digest_of_trained(ready.batch, mode));
   }
   return ok_status();
 }

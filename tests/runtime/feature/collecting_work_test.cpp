@@ -16,7 +16,9 @@ class Collecting : public ::testing::Test {
   CollectingInputs inputs(const std::set<std::uint32_t>& here) {
     CollectingInputs inputs;
     inputs.book = cut_.book;
-    inputs.options = collect_options(cut_);
+    auto options = collect_options(cut_);
+    options->digest_here = true;
+    inputs.options = options;
     inputs.sampled = sampled_;
     inputs.part_here = [this, here](PartId part) {
       return here.contains(raw(part)) ? cut_.parts[raw(part)] : nullptr;
@@ -68,7 +70,9 @@ TEST_F(Collecting, GivesTheSameBatchWhateverLiesHere) {
 
     ASSERT_TRUE(step.done);
     EXPECT_GT(work.counts().remote, 0U);
-    EXPECT_EQ(digest_batch(std::move(work).take(), DigestMode::full), expected);
+    const auto batch = std::move(work).take();
+    EXPECT_EQ(digest_batch(batch, DigestMode::full), expected);
+    EXPECT_EQ(batch.digest.value, expected);
   }
 }
 

@@ -181,6 +181,7 @@ TEST_F(RowCacheTest, ABatchIsTheSameWithFewerQuestions) {
     collect->decoders.push_back(*RowDecoder::create(type, Normalize::none));
   }
   collect->digest = DigestMode::full;
+  collect->digest_here = true;
   const auto collected = [&](std::shared_ptr<const RowCache> cache, std::uint64_t& asked) {
     RowCollection rows(*cut_.book, collect, sampled, cache);
     const auto hits = rows.cached_rows();
@@ -198,6 +199,7 @@ TEST_F(RowCacheTest, ABatchIsTheSameWithFewerQuestions) {
   const auto cache = filled(choose_first_rows(cut_.info, *cut_.book, options(100'000), here_));
   const auto cached = collected(cache, with);
   EXPECT_EQ(digest_batch(plain, DigestMode::full), digest_batch(cached, DigestMode::full));
+  EXPECT_EQ(cached.digest.value, digest_batch(plain, DigestMode::full));
   EXPECT_EQ(plain.labels, cached.labels);
   EXPECT_EQ(plain.rows[1].original_ids, cached.rows[1].original_ids);
   EXPECT_EQ(without, 23U + 20U);

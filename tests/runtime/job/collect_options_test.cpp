@@ -40,6 +40,7 @@ TEST(OptionsOfCollecting, NameRowsAndLabelsOfEveryType) {
   EXPECT_EQ(options.label_bytes, (std::vector<std::uint64_t>{8, 0}));
   EXPECT_TRUE(options.with_labels);
   EXPECT_EQ(options.digest, DigestMode::off);
+  EXPECT_TRUE(options.digest_here);
 }
 
 TEST(OptionsOfCollecting, RowsNormalizedByColumnNeedStatistics) {

@@ -135,7 +135,8 @@ void expect_same(const ReadyBatch& back, const ReadyBatch& sent) {
     EXPECT_EQ(times, b.links->times);
     EXPECT_EQ(edges_drawn, b.links->edges_drawn);
   }
-  const auto& [same_sampled, rows, labels, targets] = back.batch;
+  const auto& [same_sampled, rows, labels, targets, digest] = back.batch;
+  EXPECT_EQ(digest.mode, DigestMode::off) << "it is computed again";
   EXPECT_EQ(rows.size(), sent.batch.rows.size());
   EXPECT_EQ(labels, sent.batch.labels);
   EXPECT_TRUE(same_floats(targets, sent.batch.targets));
@@ -163,7 +164,8 @@ TEST(ReadyBatchCodec, SampledBatchesComeBackAsTheyWere) {
   cases.push_back({.fanout = {{0, 0, 0}, {2, 0, 1}, {-1, -1, -1}}});
   for (const auto& c : cases) {
     for (std::uint64_t number = 0; number < 20; ++number) {
-      const ReadyBatch sent = sampled(c, number);
+      ReadyBatch sent = sampled(c, number);
+      sent.batch.digest = {DigestMode::full, {1, 2}};
       const Frame frame = to_frame(sent);
       ASSERT_OK_AND_ASSIGN(const ReadyBatch back, Wire<ReadyBatch>::decode(frame));
       expect_same(back, sent);

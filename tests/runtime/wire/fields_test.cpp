@@ -220,7 +220,7 @@ WriteRows full_example<WriteRows>() {
 template <>
 SampleBatch full_example<SampleBatch>() {
   auto narrow = example(static_cast<SampleBatch*>(nullptr));
-  narrow.seeds[2] = NodeId{1};
+  narrow.links->sources[2] = NodeId{1};
   return narrow;
 }
 template <>

@@ -1,0 +1,37 @@
+#include "runtime/feature/row_placement.hpp"
+
+#include "runtime/base/prefetch_row.hpp"
+#include "runtime/feature/row_request.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+namespace {
+
+/// With the rows as they are stored and those that are prefetched, less than a first-level cache.
+constexpr std::size_t cached_bytes = std::size_t{1} << 14;
+
+}  // namespace
+
+void place_rows(const RowDecoder& decoder, ComingRows& rows, std::size_t end, MutMatrix out) {
+  const auto row_bytes = decoder.row_bytes();
+  const auto count = rows.nodes.size();
+  for (; rows.done < count && rows.places[rows.done] < end; ++rows.done) {
+    const auto i = rows.done;
+    if (rows.part == nullptr) {
+      decoder.decode(rows.packed.subspan(i * row_bytes, row_bytes), out.row(rows.places[i]));
+      continue;
+    }
+    const auto& table = *rows.part->features;
+    if (i + rows_ahead < count) {
+      prefetch_row(table.row(rows.part->local(rows.nodes[i + rows_ahead])));
+    }
+    decoder.decode(table.row(rows.part->local(rows.nodes[i])), out.row(rows.places[i]));
+  }
+}
+
+std::size_t rows_in_cache(std::uint64_t cols) {
+  return std::max<std::size_t>(1, cached_bytes / std::max<std::uint64_t>(1, cols * sizeof(float)));
+}
+
+}  // namespace troupe
