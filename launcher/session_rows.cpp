@@ -1,6 +1,7 @@
 // Rows of nodes and sampled neighbourhoods, asked for outside the epochs' batches.
 #include "launcher/session_state.hpp"
 #include "runtime/feature/writable_tensors.hpp"
+#include "runtime/job/collect_options.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -90,8 +91,19 @@ Result<Matrix> Session::State::read_tensor(const TensorKey& key, std::span<const
   return std::move(rows->features);
 }
 
+/// Rows and labels, also where the job's batches come without.
+Result<CollectOptions> Session::State::all_rows() const {
+  if (run->job.features.collect) {
+    return *place.options.collect;
+  }
+  auto job = run->job;
+  job.features.collect = true;
+  return collect_options(job, *place.host->graph, BatchReader::user);
+}
+
 Result<NodeRows> Session::read_rows(std::span<const NodeId> nodes, NodeTypeId node_type) {
-  return state_->read(nodes, node_type, *state_->place.options.collect);
+  TROUPE_ASSIGN_OR_RETURN(auto collect, state_->all_rows());
+  return state_->read(nodes, node_type, std::move(collect));
 }
 
 Result<Matrix> Session::read_rows(std::uint32_t tensor, std::span<const NodeId> nodes,
@@ -148,8 +160,10 @@ Result<std::shared_ptr<const Batch>> Session::sample_neighbors(const NeighborReq
     sample.fanout.emplace_back(graph.edge_types.size(), fanout);
   }
   message.sample = std::make_shared<const SampleOptions>(std::move(sample));
-  auto collect =
-      request.with_rows ? *s.place.options.collect : collect_nothing(graph.node_types.size());
+  auto collect = collect_nothing(graph.node_types.size());
+  if (request.with_rows) {
+    TROUPE_ASSIGN_OR_RETURN(collect, s.all_rows());
+  }
   collect.digest = DigestMode::off;
   message.collect = std::make_shared<const CollectOptions>(std::move(collect));
   TROUPE_ASSIGN_OR_RETURN(const auto ready, s.ask<ReadyBatch>(std::move(message)));

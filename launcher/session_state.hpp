@@ -107,6 +107,7 @@ struct Session::State {
   // session_rows.cpp
   Status check_nodes(std::span<const NodeId> nodes, NodeTypeId type) const;
   Result<std::uint32_t> columns_of(const TensorKey& key) const;
+  Result<CollectOptions> all_rows() const;
   Result<NodeRows> read(std::span<const NodeId> nodes, NodeTypeId type, CollectOptions collect);
   Result<Matrix> read_tensor(const TensorKey& key, std::span<const NodeId> nodes);
   Status write(const TensorKey& key, std::span<const NodeId> nodes, ConstMatrix rows, bool add);

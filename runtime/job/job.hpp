@@ -192,6 +192,7 @@ struct TaskJob {
 };
 
 struct FeaturesJob {
+  bool collect = true;  ///< false: batches come without features and labels
   Normalize normalize = Normalize::none;
   std::string cache_policy = "none";  ///< A row of cache_policies()
   std::uint64_t cache_bytes = 0;      ///< per rank

@@ -440,6 +440,11 @@ std::vector<JobProblem> check_against_graph(const Job& job, const GraphInfo& gra
     problems.add(missing_split(job, graph));
     return std::move(problems).take();
   }
+  if (!job.features.collect) {
+    problems.add(
+        {"/features/collect", "true where the built-in trainer trains", "false",
+         "batches without features are for `troupe run JOB -- PROGRAM` and `troupe batches`"});
+  }
   const auto seeds = seed_type(graph, *split);
   if (!seeds || split->roles.at("train").count == 0) {
     problems.add({"/dataset/split", "a split with training seeds",

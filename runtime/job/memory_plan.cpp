@@ -182,7 +182,8 @@ class MemoryEstimate {
     std::uint64_t rows = 0;
     std::uint64_t stored = 0;
     for (std::size_t t = 0; t < reach_.nodes.size(); ++t) {
-      if (const auto& features = graph_.node_types[t].features) {
+      const auto& features = graph_.node_types[t].features;
+      if (features && job_.features.collect) {
         rows = plus(rows, product(reach_.nodes[t], features->cols));
         stored = plus(stored, times(reach_.nodes[t], features->row_bytes()));
       }

@@ -60,9 +60,9 @@ BatchCost batch_cost(const Job& job, const GraphInfo& graph, const Counts& count
       most.asked, 8 + (job.sample.in_trees() ? 4U : 0U) + (job.sample.time.given() ? 8U : 0U));
   for (std::size_t t = 0; t < most.nodes.size(); ++t) {
     const auto& type = graph.node_types[t];
-    const auto cols = type.features.has_value() ? type.features->cols : 0;
-    const auto stored =
-        type.features.has_value() ? times(cols, size_bytes(type.features->dtype)) : 0;
+    const bool collected = type.features.has_value() && job.features.collect;
+    const auto cols = collected ? type.features->cols : 0;
+    const auto stored = collected ? times(cols, size_bytes(type.features->dtype)) : 0;
     cost.nodes.push_back({type.name, most.nodes[t]});
     cost.max_nodes = plus(cost.max_nodes, most.nodes[t]);
     cost.feature_bytes = plus(cost.feature_bytes, times(most.nodes[t], times(cols, sizeof(float))));

@@ -124,6 +124,13 @@ void add_sample(std::vector<SchemaRow>& rows) {
 }
 
 void add_features(std::vector<SchemaRow>& rows) {
+  rows.push_back(
+      {"/features/collect",
+       boolean_rule(),
+       value("true"),
+       "false: batches have no features and labels; for user programs and `troupe batches`",
+       {},
+       put<&Job::features, &FeaturesJob::collect>});
   rows.push_back({"/features/normalize",
                   choice_rule({"none", "row", "column"}),
                   value("\"none\""),

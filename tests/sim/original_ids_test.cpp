@@ -1,7 +1,9 @@
 // Original ids of a batch's nodes travel only in jobs in which something reads them.
 #include "actors/local_messages.hpp"
 #include "actors/message.hpp"
+#include "launcher/batch_files.hpp"
 #include "launcher/batch_source.hpp"
+#include "runtime/base/executor.hpp"
 #include "runtime/feature/tensor_rows.hpp"
 #include "tests/sim/heterogeneous_support.hpp"
 #include "tests/sim/session_support.hpp"
@@ -125,6 +127,29 @@ TEST_F(OriginalIdsRun, BatchesForFilesAlwaysHaveThem) {
   ASSERT_OK_AND_ASSIGN(const auto source, BatchSource::open(job, store));
   ASSERT_OK_AND_ASSIGN(const auto batch, source.batch(0, 1));
   EXPECT_EQ(batch.rows[0].original_ids.size(), batch.sampled->nodes[0].ids.size());
+}
+
+TEST_F(OriginalIdsRun, BatchesForFilesMayBeIdsAlone) {
+  ASSERT_OK_AND_ASSIGN(auto job, cora("full", "0"));
+  job.features.collect = false;
+  ASSERT_OK_AND_ASSIGN(const auto store, prepare_store(job, [](const std::string&) {}));
+  ASSERT_TRUE(fit_to_graph_or_print(job, store.info(), JobTrainer::own));
+  ASSERT_OK_AND_ASSIGN(const auto source, BatchSource::open(job, store));
+  const auto folder = folder_.path() / "batches";
+  std::filesystem::create_directory(folder);
+  const BatchesRequest request{.epoch = 0, .count = 1, .digest = job.digest};
+  InlineExecutor executor;
+
+  ASSERT_OK_AND_ASSIGN(const auto written, write_batches(folder, source, request, executor));
+
+  const auto exists = [&](const char* name) {
+    return std::filesystem::exists(folder / "batch-0" / name);
+  };
+  EXPECT_TRUE(exists("seeds.npy"));
+  EXPECT_TRUE(exists("nodes-node/ids.npy"));
+  EXPECT_FALSE(exists("nodes-node/features.npy"));
+  EXPECT_FALSE(exists("labels.npy"));
+  EXPECT_NE(batches_json(job, source, request, written).find("\"features\": 0"), std::string::npos);
 }
 
 }  // namespace

@@ -37,6 +37,40 @@ TEST_F(Sessions, EpochsGiveTheBatchesOfTheBuiltInTrainer) {
   }
 }
 
+TEST_F(Sessions, BatchesMayComeWithoutFeaturesAndLabels) {
+  const auto ids = with(two_hosts, {"digest=ids"});
+  const auto whole = run(ids, take_all);
+  const auto look = [](Session& session) -> Status {
+    const std::vector<NodeId> nodes{NodeId{5}, NodeId{2}};
+    std::uint64_t edges = 0;
+    for (std::uint32_t e = 0; e < session.epochs(); ++e) {
+      for (const Batch& batch : session.epoch(e)) {
+        EXPECT_EQ(batch.rows[0].features.view().size(), 0U);
+        EXPECT_TRUE(batch.labels.empty());
+        EXPECT_EQ(batch.rows[0].original_ids.size(), batch.sampled->nodes[0].ids.size());
+        edges += batch.sampled->num_edges();
+      }
+    }
+    EXPECT_GT(edges, 0U);
+    TROUPE_ASSIGN_OR_RETURN(const auto rows, session.read_rows(nodes));
+    EXPECT_EQ(rows.features.cols(), session.columns());
+    EXPECT_EQ(rows.labels.size(), 2U);
+    TROUPE_ASSIGN_OR_RETURN(
+        const auto around,
+        session.sample_neighbors({.nodes = nodes, .fanout = {2}, .with_rows = true}));
+    EXPECT_EQ(around->rows[0].features.cols(), session.columns());
+    return session.status();
+  };
+  const auto bare = run(with(ids, {"features.collect=false"}), look);
+  const auto full = run(with(two_hosts, {"features.collect=false"}), look);
+
+  ASSERT_OK(whole.status);
+  ASSERT_OK(bare.status);
+  ASSERT_OK(full.status);
+  EXPECT_EQ(bare.batches, whole.batches) << "the same ids";
+  EXPECT_NE(full.batches, bare.batches) << "full covers that there are no rows";
+}
+
 TEST_F(Sessions, ThreeRanksOnOneOfThreeHostsEachGiveTheirBatchesToo) {
   const Overrides three = {"partition.parts=3", "cluster.hosts=3"};
   ASSERT_OK_AND_ASSIGN(const auto built_in, testing::run_cora(folder_.path(), three));

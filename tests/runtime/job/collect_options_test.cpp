@@ -43,6 +43,20 @@ TEST(OptionsOfCollecting, NameRowsAndLabelsOfEveryType) {
   EXPECT_TRUE(options.digest_here);
 }
 
+TEST(OptionsOfCollecting, WithoutCollectingThereAreIdsAlone) {
+  auto job = job_without_readers();
+  job.features.collect = false;
+  job.features.normalize = Normalize::column;  // of no rows
+  ASSERT_OK_AND_ASSIGN(const auto options,
+                       collect_options(job, authors_and_tags(), BatchReader::user));
+
+  ASSERT_EQ(options.decoders.size(), 2U);
+  EXPECT_EQ(options.decoders[0].cols(), 0U);
+  EXPECT_FALSE(options.with_labels);
+  EXPECT_TRUE(options.label_bytes.empty());
+  EXPECT_TRUE(options.with_original_ids);
+}
+
 TEST(OptionsOfCollecting, RowsNormalizedByColumnNeedStatistics) {
   auto job = job_without_readers();
   job.features.normalize = Normalize::column;

@@ -147,6 +147,16 @@ TEST(CheckAgainstGraph, RefusesAChoiceByWeightAlongEdgesWithoutWeights) {
   EXPECT_EQ(own(), refused + "\"links\"" + hint);
 }
 
+TEST(CheckAgainstGraph, TheBuiltInTrainerNeedsFeatures) {
+  Job job;
+  job.features.collect = false;
+  const auto problems = to_string(check_against_graph(job, graph()));
+  EXPECT_EQ(problems,
+            "/features/collect: expected true where the built-in trainer trains, found false; "
+            "batches without features are for `troupe run JOB -- PROGRAM` and `troupe batches`\n");
+  EXPECT_EQ(to_string(check_against_graph(job, graph(), JobTrainer::own)), "");
+}
+
 TEST(CheckAgainstGraph, TimesNeedEdgesThatHaveThem) {
   GraphInfo info = graph();
   info.edge_types.resize(2);

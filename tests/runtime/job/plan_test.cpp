@@ -167,6 +167,18 @@ TEST(MakePlan, AddsUpTheProcess) {
   EXPECT_GE(bytes_for(plan, "parameters and optimizer"), 2U * 5U * 4U * plan.parameters);
 }
 
+TEST(MakePlan, BatchesWithoutFeaturesCountNone) {
+  auto job = two_hosts();
+  const auto with = make_plan(job, cora());
+  job.features.collect = false;
+  const auto without = make_plan(job, cora());
+
+  EXPECT_EQ(without.batch.feature_bytes, 0U);
+  EXPECT_LT(without.batch.wire_bytes, with.batch.wire_bytes / 10);
+  EXPECT_LT(bytes_for(without, "batches in flight"), bytes_for(with, "batches in flight") / 10);
+  EXPECT_EQ(without.store_bytes, with.store_bytes);
+}
+
 /// 200 MB of feature rows in a batch of all nodes at most, 1000 batches.
 TEST(MakePlan, CountsTheMostBatchesInFlight) {
   auto graph = cora();
