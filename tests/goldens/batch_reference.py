@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-SEED_ORDER, NEIGHBORS, INITIAL_WEIGHTS = 1, 2, 6  # domains
+SEED_ORDER, NEIGHBORS, NEGATIVES, INITIAL_WEIGHTS = 1, 2, 3, 6  # domains
 EVALUATION = 1 << 31  # in the epoch word (decision 0003)
 LOW = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)
@@ -264,12 +264,66 @@ class Batch:
     edges: list  # by edge type
 
 
-def sample(node_type_count, edge_types, settings, seeds, seed_type=0, epoch=0, batch=0):
+@dataclass
+class Links:
+    """The links of a batch, and what is drawn to them (decision 0030)."""
+    edge_type: int
+    positives: list  # (source, destination)
+    binary: bool = False
+    per_positive: int = 1
+    tries: int = 1
+    strict: bool = False
+    reverse: int = -1  # type of the edges back that are left out; -1: nothing is
+    negatives: list = field(default_factory=list)  # (source, destination), filled in
+    edges_drawn: int = 0
+
+    def draw(self, node_counts, edge_types, job_seed, epoch, batch):
+        """Draws the negatives. Returns seeds (type, original): sources, destinations, drawn sources,
+        drawn destinations."""
+        of_links = edge_types[self.edge_type]
+        there = set(of_links.edges)
+        drawn_sources, drawn_destinations = [], []
+        for place, (source, destination) in enumerate(self.positives):
+            for number in range(self.per_positive):
+                end_is_source = self.binary and number % 2 == 1
+                end_type = of_links.source_type if end_is_source else of_links.destination_type
+                key = stream_key(job_seed, NEGATIVES, end_type, 0, epoch, batch)
+                pairs = []
+                for candidate in range(number * self.tries, (number + 1) * self.tries):
+                    end = below(words(key, place, candidate), node_counts[end_type])
+                    pairs.append((end, destination) if end_is_source else (source, end))
+                no_edges = [pair for pair in pairs if pair not in there]
+                self.edges_drawn += self.strict and not no_edges
+                chosen = (no_edges if self.strict and no_edges else pairs)[0]
+                self.negatives.append(chosen)
+                (drawn_sources if end_is_source else drawn_destinations).append(
+                    chosen[0 if end_is_source else 1])
+        sources = [source for source, _ in self.positives] + drawn_sources
+        destinations = [destination for _, destination in self.positives] + drawn_destinations
+        count = len(self.positives)
+        return ([(of_links.source_type, node) for node in sources[:count]]
+                + [(of_links.destination_type, node) for node in destinations[:count]]
+                + [(of_links.source_type, node) for node in sources[count:]]
+                + [(of_links.destination_type, node) for node in destinations[count:]])
+
+    def left_out(self, edge_type, node, neighbor, outwards):
+        """Whether an edge of a list is that of a positive link, or its reverse."""
+        if self.reverse < 0:
+            return False
+        pair = (node, neighbor) if outwards else (neighbor, node)
+        return (edge_type == self.edge_type and pair in self.positives
+                or edge_type == self.reverse and pair[::-1] in self.positives)
+
+
+def sample(node_type_count, edge_types, settings, seeds, seed_type=0, epoch=0, batch=0,
+           links=None):
+    """`seeds`: original ids of `seed_type`; of `links` (type, original) as Links.draw() gives them."""
     nodes = [Nodes() for _ in range(node_type_count)]
     edges = [Edges() for _ in edge_types]
     lists = [type.neighbor_lists(settings.outwards) for type in edge_types]
     trees = range(len(seeds)) if settings.disjoint else [0] * len(seeds)
-    seed_index = [nodes[seed_type].number(seed, tree) for seed, tree in zip(seeds, trees)]
+    typed = seeds if links else [(seed_type, seed) for seed in seeds]
+    seed_index = [nodes[type].number(seed, tree) for (type, seed), tree in zip(typed, trees)]
     result = Batch(seed_index, nodes, edges)
     frontier_begin = [0] * node_type_count
     for hop in range(len(settings.fanouts[0])):
@@ -288,6 +342,9 @@ def sample(node_type_count, edge_types, settings, seeds, seed_type=0, epoch=0, b
                 if settings.seed_times and edge_type.times:
                     listed = [entry for entry in listed
                               if settings.allows(edge_type.time(entry[1]), tree)]
+                if links:
+                    listed = [entry for entry in listed
+                              if not links.left_out(number, node, entry[0], settings.outwards)]
                 fanout = settings.fanouts[number][hop]
                 stream = words(key, node, tree)
                 if settings.last:

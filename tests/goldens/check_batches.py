@@ -18,7 +18,7 @@ except ImportError:
 import batch_reference as reference
 
 FOLDER = pathlib.Path(__file__).resolve().parent / "batches"
-FILES = ["small.txt", "weighted.txt", "disjoint.txt", "temporal.txt", "hetero.txt", "seed_orders.txt"]
+FILES = ["small.txt", "weighted.txt", "disjoint.txt", "temporal.txt", "links.txt", "hetero.txt", "seed_orders.txt"]
 
 
 def numbers(text):
@@ -73,6 +73,37 @@ def seed_times_of(title):
     return [int(word) for word in found[1].split()] if found else []
 
 
+def links_of(title):
+    """The links that a title names, if its batch is one of links."""
+    found = re.search(r", links of type (\d+), (binary|triplet) (\d+) tries (\d+)", title)
+    if not found:
+        return None
+    left_out = re.search(r"excluded with type (\d+)", title)
+    pairs = [tuple(map(int, pair.split(">"))) for pair in title.split(", links ")[-1].split()]
+    return reference.Links(
+        int(found[1]), pairs, found[2] == "binary", int(found[3]), int(found[4]),
+        "strict" in title, int(left_out[1]) if left_out else -1)
+
+
+def links_lines(links):
+    sources, destinations = zip(*links.positives)
+    drawn_sources, drawn_destinations = zip(*links.negatives)
+    return [f"links: sources {joined(sources)} | destinations {joined(destinations)}",
+            f"  negative sources {joined(drawn_sources)} | destinations "
+            f"{joined(drawn_destinations)} | edges drawn {links.edges_drawn}"]
+
+
+def node_counts(edge_types, node_types):
+    """One more than the largest id that a type has in the lists, which name all nodes."""
+    counts = [0] * node_types
+    for of_type in edge_types:
+        for source, destination in of_type.edges:
+            counts[of_type.source_type] = max(counts[of_type.source_type], source + 1)
+            counts[of_type.destination_type] = max(counts[of_type.destination_type],
+                                                   destination + 1)
+    return counts
+
+
 def expected_batch(title, job_seed, edge_types, node_types):
     fanouts = re.match(r"fanout ([^,]*),", title)[1].replace("all", "-1").split("/")
     settings = reference.Settings(
@@ -82,10 +113,15 @@ def expected_batch(title, job_seed, edge_types, node_types):
         inclusive="up to times" in title, window=number_after("window", title),
         seed_times=seed_times_of(title))
     epoch = number_after("epoch", title) | (reference.EVALUATION if "evaluation" in title else 0)
-    batch = reference.sample(
-        node_types, edge_types, settings, numbers(title.split("seeds ")[1]),
-        number_after("seed type", title), epoch, number_after("batch", title))
-    lines = ["seed_index " + joined(batch.seed_index)]
+    number = number_after("batch", title)
+    links = links_of(title)
+    if links:
+        seeds = links.draw(node_counts(edge_types, node_types), edge_types, job_seed, epoch, number)
+    else:
+        seeds = numbers(title.split("seeds ")[1])
+    batch = reference.sample(node_types, edge_types, settings, seeds,
+                             number_after("seed type", title), epoch, number, links)
+    lines = ["seed_index " + joined(batch.seed_index)] + (links_lines(links) if links else [])
     for type_number, of_type in enumerate(batch.nodes):
         lines.append(f"nodes {type_number}: {joined(of_type.originals)} | "
                      f"hop_end {joined(of_type.hop_end)}")

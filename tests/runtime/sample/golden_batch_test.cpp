@@ -1,6 +1,6 @@
 #include "runtime/base/permutation.hpp"
 #include "runtime/sample/seed_order.hpp"
-#include "tests/runtime/sample/drive.hpp"
+#include "tests/runtime/sample/drive_links.hpp"
 
 #include <cstdlib>
 #include <fstream>
@@ -237,6 +237,60 @@ std::string hetero_batches() {
   return text;
 }
 
+/// Batches of links of the heterogeneous graph, and of the small one, whose edges lead back themselves.
+std::string link_batches() {
+  std::string text =
+      "# Batches of links of the graphs in golden_batch_test.cpp, by original ids; job seed 42. "
+      "Written by the test.\n";
+  const auto graph = hetero_graph();
+  const auto whole = testing::cut_graph(graph, 1);
+  for (std::size_t e = 0; e < graph.edges.size(); ++e) {
+    text += fmt::format("in-lists of edge type {}, node types {} to {}:\n", e,
+                        graph.edges[e].source, graph.edges[e].destination) +
+            in_lists_text(whole, graph, e);
+  }
+  const auto cut = testing::cut_graph(graph, 3);
+  const auto add = [&](const std::string& more, const SampleOptions& options, BatchKey key,
+                       const testing::PlainLinks& links) {
+    const auto& [negatives, exclude, reverse] = *options.links;
+    const bool binary = negatives.kind == Negatives::binary;
+    text += fmt::format("\nfanout 3 2 / 2 all / 4 1 / 1 2{}, links of type {}, {} {} tries {}",
+                        more, links.edge_type, binary ? "binary" : "triplet",
+                        negatives.per_positive, negatives.strict ? negatives.tries : 1);
+    text += negatives.strict ? ", strict" : "";
+    text += exclude ? fmt::format(", excluded with type {}", reverse ? raw(*reverse) : 99) : "";
+    text += ", links";
+    for (const auto& [source, destination] : links.links) {
+      text += fmt::format(" {}>{}", source, destination);
+    }
+    text += "\n" +
+            testing::text_of(testing::plain(testing::drive_links(cut, options, key, links), cut));
+  };
+  SampleOptions options{
+      .fanout = {{3, 2, 4, 1}, {2, -1, 1, 2}}, .edge_data = {.edge_ids = true}, .job_seed = 42};
+  options.links = LinkOptions{
+      .negatives = {.kind = Negatives::binary, .per_positive = 2, .strict = true, .tries = 3},
+      .reverse = EdgeTypeId{1}};
+  const testing::PlainLinks writes{.edge_type = 0, .links = {{6, 0}, {6, 3}, {0, 0}, {2, 8}}};
+  add(", epoch 0, batch 0", options, {}, writes);
+  options.frontier = Frontier::all;
+  add(", frontier all, epoch 3, batch 5", options, {.epoch = 3, .number = 5}, writes);
+  options.frontier = Frontier::fresh;
+  options.dir = EdgeDir::out;
+  add(", outwards", options, {}, writes);
+  options.dir = EdgeDir::in;
+  options.disjoint = true;
+  options.links->negatives = {.kind = Negatives::triplet, .per_positive = 3};
+  add(", disjoint", options, {}, writes);
+  options.disjoint = false;
+  options.links->exclude = false;
+  add(", nothing left out", options, {}, writes);
+  options.links->exclude = true;
+  options.links->reverse = EdgeTypeId{2};
+  add(", within a type", options, {}, {.edge_type = 2, .links = {{8, 0}, {0, 0}, {4, 0}}});
+  return text;
+}
+
 std::string seed_orders() {
   std::string text =
       "# Positions in the sorted list of seeds; job seed 42. Written by golden_batch_test.cpp.\n";
@@ -309,6 +363,10 @@ TEST(GoldenBatches, DisjointOnesAreWhatTheyAlwaysWere) {
 
 TEST(GoldenBatches, TemporalOnesAreWhatTheyAlwaysWere) {
   expect_golden_text("temporal.txt", temporal_batches());
+}
+
+TEST(GoldenBatches, OfLinksAreWhatTheyAlwaysWere) {
+  expect_golden_text("links.txt", link_batches());
 }
 
 TEST(GoldenBatches, OfHeterogeneousGraphsAreWhatTheyAlwaysWere) {

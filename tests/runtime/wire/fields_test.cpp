@@ -231,6 +231,7 @@ ReadyBatch full_example<ReadyBatch>() {
   sampled.frontier = Frontier::all;
   sampled.nodes[0].ids[1] = NodeId{1};
   sampled.edges[0].source_type = NodeTypeId{1};
+  sampled.links->destination_type = NodeTypeId{1};
   narrow.batch.sampled = std::make_shared<const SampledBatch>(std::move(sampled));
   return narrow;
 }
