@@ -149,6 +149,11 @@ std::string time_text(const Checked& checked, double seconds) {
       *measured, seconds, borrowed.partitioned ? "" : ", parts at random");
 }
 
+/// Whether the built-in models do not train on the job's batches.
+bool is_for_programs(const Job& job) {
+  return job.task.links() || !job.features.collect;
+}
+
 }  // namespace
 
 ExitCode check_command(const CheckArguments& arguments) {
@@ -173,7 +178,10 @@ ExitCode check_command(const CheckArguments& arguments) {
   if (!graph) {
     return data_error(graph.error());
   }
-  if (!fit_to_graph_or_print(*job, *graph) || !fit_to_graph_or_print(borrowed->job, *graph)) {
+  const bool own = is_for_programs(*job);
+  const auto trainer = own ? JobTrainer::own : JobTrainer::built_in;
+  if (!fit_to_graph_or_print(*job, *graph, trainer) ||
+      !fit_to_graph_or_print(borrowed->job, *graph, trainer)) {
     return ExitCode::usage;
   }
   const auto facts = facts_of(borrowed->job);
@@ -186,7 +194,13 @@ ExitCode check_command(const CheckArguments& arguments) {
   Job here = *job;
   here.cluster.launch = "simulate";
   const auto bytes_here = make_plan(here, *graph, *facts).process_bytes;
-  fmt::print("{}", time_text({*job, *borrowed, plan, bytes_here}, arguments.measure));
+  if (own) {
+    fmt::print(
+        "time per epoch: that of a program of your own (`troupe run JOB -- PROGRAM`), which the "
+        "job's batches are for\n");
+  } else {
+    fmt::print("{}", time_text({*job, *borrowed, plan, bytes_here}, arguments.measure));
+  }
   if (const auto warning = plain_links_warning(job->cluster); !warning.empty()) {
     fmt::print("\n{}\n", warning);
   }

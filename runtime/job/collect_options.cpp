@@ -19,9 +19,8 @@ Result<CollectOptions> collect_options(const Job& job, const GraphInfo& graph, B
     collect.decoders.push_back(std::move(decoder));
     collect.label_bytes.push_back(type.labels ? type.labels->row_bytes() : 0);
   }
-  collect.with_labels = job.features.collect;
+  collect.with_labels = job.features.collect && !job.task.links();
   collect.digest = job.digest;
-  collect.with_labels = !job.task.links();
   collect.digest_here = true;
   collect.with_original_ids = reads_original_ids(job, reader);
   return collect;

@@ -29,7 +29,7 @@ void add_negatives(std::vector<SchemaRow>& rows) {
        [](const Json& v, Job& job) { job.task.negatives.per_positive = v.get<std::uint32_t>(); }});
   rows.push_back({"/task/negatives/by", choice_rule({"uniform", "degree"}), value("\"uniform\""),
                   "how their other ends are drawn of all nodes of the type",
-                  all_but_default("\"uniform\" works"), put<&Job::task, &TaskJob::negatives_by>});
+                  words({"degree"}, "\"uniform\" works"), put<&Job::task, &TaskJob::negatives_by>});
   rows.push_back({"/task/negatives/strict",
                   boolean_rule(),
                   value("false"),

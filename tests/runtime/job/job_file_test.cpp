@@ -412,18 +412,57 @@ TEST(ParseJob, RefusesKeysThatTheScheduleOrTheModelDoesNotUse) {
                   "/train/schedule: expected an object with keys, found \"cosine\"");
 }
 
+TEST(ParseJob, KeysOfLinksNeedLinks) {
+  EXPECT_EQ(problems_of(minimal, {"task.kind=link", "task.negatives.kind=binary",
+                                  "task.negatives.per_positive=1024", "task.negatives.strict=true",
+                                  "task.negatives.tries=64", "task.exclude=none"}),
+            "");
+  EXPECT_EQ(
+      problems_of(minimal,
+                  {"task.negatives.kind=triplet", "task.exclude=none", "task.reverse=back"}),
+      "/task/exclude: expected \"batch\" with kind \"node\", found \"none\"; set task.kind to "
+      "\"link\"\n"
+      "/task/reverse: expected \"\" with kind \"node\", found \"back\"; set task.kind to "
+      "\"link\"\n"
+      "/task/negatives/kind: expected \"none\" with kind \"node\", found \"triplet\"; set "
+      "task.kind to \"link\"\n");
+  EXPECT_CONTAINS(problems_with("task.negatives.per_positive", "0"),
+                  "/task/negatives/per_positive");
+  EXPECT_CONTAINS(problems_with("task.negatives.tries", "65"), "/task/negatives/tries");
+  ASSERT_OK_AND_ASSIGN(
+      const auto reading,
+      parse_job(minimal, ".",
+                std::vector<std::string>{"task.kind=link", "task.negatives.kind=triplet",
+                                         "task.negatives.per_positive=7", "task.reverse=back"}));
+  const auto& task = reading.job.task;
+  EXPECT_TRUE(task.links());
+  EXPECT_EQ(task.negatives.kind, Negatives::triplet);
+  EXPECT_EQ(task.negatives.drawn(), 7U);
+  EXPECT_TRUE(task.exclude);
+  EXPECT_EQ(task.reverse, "back");
+}
+
 TEST(ParseJob, TimesOfSeedsGoWithWhatReadsThem) {
   EXPECT_EQ(problems_of(minimal, {"sample.time.at=-9223372036854775808", "sample.time.window=9",
                                   "sample.time.until=at", "sample.choice=last"}),
             "");
-  EXPECT_EQ(problems_of(minimal, {"sample.time.window=9"}),
-            "/sample/time/window: expected sample.time.at with it, found none\n");
-  EXPECT_EQ(problems_of(minimal, {"sample.time.until=at"}),
-            "/sample/time/until: expected sample.time.at with it, found none\n");
+  EXPECT_EQ(
+      problems_of(minimal, {"sample.time.window=9"}),
+      "/sample/time/window: expected sample.time.at with it, or sample.time.of \"split\", found "
+      "none\n");
+  EXPECT_EQ(
+      problems_of(minimal, {"sample.time.until=at"}),
+      "/sample/time/until: expected sample.time.at with it, or sample.time.of \"split\", found "
+      "none\n");
+  EXPECT_EQ(problems_of(minimal, {"sample.time.of=split", "sample.time.window=9",
+                                  "sample.time.until=at", "sample.choice=last"}),
+            "");
+  EXPECT_EQ(problems_of(minimal, {"sample.time.of=split", "sample.time.at=4"}),
+            "/sample/time/at: expected none with sample.time.of \"split\", found 4\n");
   EXPECT_EQ(problems_of(minimal, {"sample.choice=last"}),
             "/sample/time/at: expected a time for choice \"last\", found none\n");
   EXPECT_EQ(problems_of(minimal, {"sample.choice=weighted", "sample.time.at=9"}),
-            "/sample/choice: expected \"uniform\" or \"last\" with sample.time.at, found "
+            "/sample/choice: expected \"uniform\" or \"last\" with sample.time, found "
             "\"weighted\"; draws by weight among times are not built yet\n");
   EXPECT_CONTAINS(problems_with("sample.time.at", "1.5"), "/sample/time/at: expected integer");
   EXPECT_CONTAINS(problems_with("sample.time.at", "9223372036854775808"), "/sample/time/at");
