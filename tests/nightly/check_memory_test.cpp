@@ -128,7 +128,7 @@ TEST_F(CheckMemory, IsEnoughForGeneratedJobs) {
   expect_generated({"as many batches in flight as waits ask for",
                     rmat,
                     {"cluster.batches_in_flight=auto", "cluster.network.latency_us=20000",
-                     "sample.batch_size=64"}});
+                     "sample.batch_size=32"}});
   expect_generated({"heterogeneous graph",
                     {"heterogeneous", "--nodes", "40000", "--features", "64"},
                     {"eval.mode=sampled", "sample.batch_size=512"}});

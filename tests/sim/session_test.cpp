@@ -37,6 +37,29 @@ TEST_F(Sessions, EpochsGiveTheBatchesOfTheBuiltInTrainer) {
   }
 }
 
+TEST_F(Sessions, BatchesInFlightGrowWhileTheProgramWaits) {
+  const auto in_flight = [&](const std::string& batches) {
+    std::mutex mutex;
+    std::uint64_t most = 0;
+    SessionSetup setup;
+    setup.on_epoch = [&](const net::RankEpoch& epoch) {
+      const std::lock_guard guard(mutex);
+      most = std::max(most, epoch.result.counters.batches_in_flight);
+      return ok_status();
+    };
+    // One rank, which waits for nothing but its batches.
+    const auto ran =
+        run({"cluster.placement=server_client", "cluster.servers=1", "sample.batch_size=1",
+             "train.epochs=1", "cluster.network.latency_us=5000",
+             "cluster.batches_in_flight=" + batches},
+            take_all, std::move(setup));
+    EXPECT_OK(ran.status);
+    return most;
+  };
+  EXPECT_GT(in_flight("auto"), 6U);
+  EXPECT_EQ(in_flight("2"), 2U);
+}
+
 TEST_F(Sessions, BatchesMayComeWithoutFeaturesAndLabels) {
   const auto ids = with(two_hosts, {"digest=ids"});
   const auto whole = run(ids, take_all);
