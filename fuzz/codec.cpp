@@ -4,6 +4,8 @@
 #include "runtime/feature/tensor_rows.hpp"
 #include "runtime/run/gradient_reducer.hpp"
 #include "runtime/sample/batch_builder.hpp"
+#include "runtime/sample/links/graph_questions.hpp"
+#include "runtime/sample/links/link_seeds.hpp"
 
 #include "fuzz/frame_input.hpp"
 #include "fuzz/small_graph.hpp"
@@ -64,6 +66,63 @@ void use(const HopReply& reply) {
     const auto batch = finish(builder);
     require(batch.num_nodes() >= 4, "a batch has its seeds");
   }
+}
+
+void use(const FindNodes& request) {
+  for (const auto& part : small_graph().parts) {
+    const auto found = find_nodes(*part, request);
+    require(!found.ok() || found->nodes.size() == request.places.size(), "a node for each place");
+  }
+}
+
+void use(const HasEdges& request) {
+  for (const auto& part : small_graph().parts) {
+    const auto there = has_edges(*part, request);
+    require(!there.ok() || there->has.size() == request.nodes.size(), "an answer for each pair");
+  }
+}
+
+/// Links whose negatives are to be found, and then held against the graph.
+LinkSeeds link_seeds() {
+  auto options = std::make_shared<SampleOptions>();
+  options->links = LinkOptions{
+      .negatives = {.kind = Negatives::binary, .per_positive = 2, .strict = true, .tries = 2}};
+  const auto& graph = small_graph();
+  PositiveLinks links;
+  links.sources = graph.globals({1, 2});
+  links.destinations = graph.globals({3, 50});
+  return {graph.info, *graph.book, options, {}, std::move(links)};
+}
+
+void use(const NodesFound& found) {
+  auto seeds = link_seeds();
+  for (const auto& question : seeds.questions()) {
+    if (!seeds.answer(question.id, found).ok()) {
+      return;  // the seeds are dropped
+    }
+  }
+  for (const auto& question : seeds.questions()) {
+    const auto& asked = std::get<HasEdges>(question.request);
+    const auto there = has_edges(*small_graph().parts[raw(question.part)], asked);
+    require(there.ok() && seeds.answer(question.id, *there).ok(), "found nodes are in their parts");
+  }
+  require(seeds.done(), "all is known");
+  require(std::move(seeds).take().links.negative_sources.size() == 4, "two negatives each");
+}
+
+void use(const EdgesThere& there) {
+  auto seeds = link_seeds();
+  for (const auto& question : seeds.questions()) {
+    const auto& asked = std::get<FindNodes>(question.request);
+    const auto found = find_nodes(*small_graph().parts[raw(question.part)], asked);
+    require(found.ok() && seeds.answer(question.id, *found).ok(), "the directory has all nodes");
+  }
+  for (const auto& question : seeds.questions()) {
+    if (!seeds.answer(question.id, there).ok()) {
+      return;
+    }
+  }
+  require(std::move(seeds).take().links.edges_drawn <= 4, "of four negatives");
 }
 
 void use(const RowRequest& request) {

@@ -198,6 +198,7 @@ HopRequest hop_request() {
     request.frontiers[0].trees.push_back(static_cast<std::uint32_t>(i / 2));
     request.frontiers[0].times.push_back(static_cast<std::int64_t>(i) << 33);
   }
+  request.sections[0].excluded = {{1, graph.global(2)}, {4, graph.global(0)}};
   return request;
 }
 
@@ -259,9 +260,31 @@ net::KeepState example<net::KeepState>() {
 }
 
 template <>
+FindNodes example<FindNodes>() {
+  return {.places = {0, 3, 3}};
+}
+template <>
+HasEdges example<HasEdges>() {
+  const auto nodes = hop_request().frontiers.at(0).nodes;
+  return {.nodes = nodes, .neighbours = {nodes.rbegin(), nodes.rend()}};
+}
+template <>
+EdgesThere example<EdgesThere>() {
+  return {.has = {1, 0, 1}};
+}
+
+template <>
 SampleBatch example<SampleBatch>() {
-  return {{Purpose::train, 1, 2}, NodeTypeId{}, hop_request().frontiers.at(0).nodes, {}, {}, 9,
-          BatchOptions::job};
+  const auto nodes = hop_request().frontiers.at(0).nodes;
+  SampleBatch batch;
+  batch.key = {Purpose::train, 1, 2};
+  batch.flow = 9;
+  batch.options = BatchOptions::job;
+  batch.links = {.sources = nodes,
+                 .destinations = {nodes.rbegin(), nodes.rend()},
+                 .times = std::vector<std::int64_t>(nodes.size(), -1),
+                 .labels = std::vector<float>(nodes.size(), 0.5F)};
+  return batch;
 }
 template <>
 WriteRows example<WriteRows>() {
@@ -292,8 +315,15 @@ ReadyBatch example<ReadyBatch>() {
   collect->decoders.push_back(
       checked(RowDecoder::create(graph.info.node_types[0], Normalize::row)));
   collect->digest = DigestMode::full;
+  auto sampled = std::move(builder).take();
+  sampled.links = {.sources = {0, 1},
+                   .destinations = {2, 3},
+                   .negative_sources = {0, 1},
+                   .negative_destinations = {3, 3},
+                   .labels = {0.5F, -1},
+                   .times = {-1, 7}};
   RowCollection rows(*graph.book, collect,
-                     std::make_shared<const SampledBatch>(std::move(builder).take()));
+                     std::make_shared<const SampledBatch>(std::move(sampled)));
   for (const auto& question : rows.questions()) {
     checked(rows.answer_from(question.id, *graph.parts[raw(question.part)]));
   }

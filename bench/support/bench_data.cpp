@@ -8,14 +8,29 @@
 #include <fmt/format.h>
 
 namespace troupe::bench {
+namespace {
+
+Result<std::shared_ptr<const SeedOrder>> training_order(const Job& job,
+                                                        const PartitionedStore& store) {
+  if (job.task.links()) {
+    TROUPE_ASSIGN_OR_RETURN(auto links, store.links(job.dataset.split, "train"));
+    return std::make_shared<const SeedOrder>(std::make_shared<const LinkList>(std::move(links)),
+                                             job.sample.batch_size, job.seed, true);
+  }
+  TROUPE_ASSIGN_OR_RETURN(auto seeds, store.seeds(job.dataset.split, "train"));
+  return std::make_shared<const SeedOrder>(std::make_shared<const SeedList>(std::move(seeds)),
+                                           job.sample.batch_size, job.seed, true);
+}
+
+}  // namespace
 Result<BenchData> open_bench_data(Job job) {
   const Say say = [](const std::string& text) { fmt::print(stderr, "{}\n", text); };
   TROUPE_ASSIGN_OR_RETURN(auto store, prepare_store(job, say));
   store = store.with_memory(job.dataset.memory.value_or(StoreMemory::copied));
-  if (!fit_to_graph_or_print(job, store.info())) {
+  const auto trainer = job.task.links() ? JobTrainer::own : JobTrainer::built_in;
+  if (!fit_to_graph_or_print(job, store.info(), trainer)) {
     return Error(Errc::invalid_argument, "the job does not fit its data");
   }
-  TROUPE_ASSIGN_OR_RETURN(auto seeds, store.seeds(job.dataset.split, "train"));
   CollectOptions collect;
   collect.digest = job.digest;
   for (const auto& type : store.info().node_types) {
@@ -32,8 +47,7 @@ Result<BenchData> open_bench_data(Job job) {
   }
   auto graph = std::make_shared<const GraphInfo>(store.info());
   auto book = std::make_shared<const PartitionBook>(store.partition().ranges);
-  auto order = std::make_shared<const SeedOrder>(std::make_shared<const SeedList>(std::move(seeds)),
-                                                 job.sample.batch_size, job.seed, true);
+  TROUPE_ASSIGN_OR_RETURN(auto order, training_order(job, store));
   if (order->num_seeds() < job.sample.batch_size) {
     return Error(Errc::invalid_argument, fmt::format("expected seeds for a batch of {}, found {}",
                                                      job.sample.batch_size, order->num_seeds()));

@@ -96,10 +96,12 @@ void took(Taker* self, const caf::actor& sampler, const Plan& plan) {
 void ask(Taker* self, const caf::actor& sampler, const Plan& plan) {
   const auto& data = *plan.data;
   const auto number = self->state.taken % data.full_batches();
-  self->request(
-          sampler, caf::infinite,
-          Ref<SampleBatch>(SampleBatch{data.key(number), data.order->seeds().node_type,
-                                       data.order->batch(0, number), data.sample, data.collect}))
+  SampleBatch batch;
+  batch.key = data.key(number);
+  batch.take_seeds(data.order->seeds_of(0, number));
+  batch.sample = data.sample;
+  batch.collect = data.collect;
+  self->request(sampler, caf::infinite, Ref<SampleBatch>(std::move(batch)))
       .then([=](const Ref<ReadyBatch>&) { self->send(self, caf::unit); },  // the batch goes first
             [=](const caf::error& error) {
               plan.end->set_value(from_caf(error));

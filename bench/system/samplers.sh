@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Sampling by weight, in trees and as of a time, beside uniform sampling: one thread, one host, one graph.
+# Sampling by weight, in trees, as of a time and for links, beside uniform sampling: one thread, one host, one graph.
 #   bench/system/samplers.sh BUILD FOLDER [ROUNDS]
 # BUILD is a folder of the release preset with benchmarks; FOLDER gets the graph (1.7 GB), once. Needs NumPy.
 set -euo pipefail
@@ -21,9 +21,12 @@ np.save("arrays/edges.npy", np.stack([sources, destinations]))
 random = np.random.default_rng(1)
 np.save("arrays/weights.npy", random.lognormal(0, 1, len(sources)).astype(np.float32))
 np.save("arrays/times.npy", random.integers(0, 1 << 30, len(sources)))
+some = random.integers(0, len(sources), 1_000_000)
+np.save("arrays/links.npy", np.stack([sources[some], destinations[some]], 1))
 graph = """{"node_types": {"node": {"features": "x.npy", "labels": "y.npy"}},
  "edge_types": {"edge": {"source": "node", "destination": "node", "edges": "edges.npy", "%s": "%s.npy"}},
- "splits": {"": {"train": {"node": "train_idx.npy"}}}}"""
+ "splits": {"": {"train": {"node": "train_idx.npy"}}},
+ "links": {"": {"train": {"edge": "links.npy"}}}}"""
 for data in "weights", "times":
     open(f"arrays/{data}.json", "w").write(graph % (data, data))
 PY
@@ -56,5 +59,10 @@ for ((round = 1; round <= rounds; ++round)); do
   measure "before the middle" times sample.time.at=536870912
   measure "in a window of three tenths" times sample.time.at=900000000 sample.time.window=322122547
   measure "the most recent" times sample.time.at=1073741824 sample.choice=last
+  # Of as many seeds: the ends of links are hubs more often, so compare the time of an edge.
+  links=(task.kind=link sample.batch_size=341 task.negatives.kind=triplet)
+  measure "links, nothing excluded" weights "${links[@]}" task.exclude=none
+  measure "links" weights "${links[@]}"
+  measure "links, strict negatives" weights "${links[@]}" task.negatives.strict=true
   measure "with ids and times of edges" times 'sample.edge_data=["ids", "times"]'
 done

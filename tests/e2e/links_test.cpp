@@ -19,12 +19,6 @@ const fs::path examples_folder = fs::path(TROUPE_SOURCE_DIR) / "examples";
 
 class LinksExample : public ::testing::Test {
  protected:
-  void SetUp() override {
-    const auto made = troupe({"import", "--edge-split", "0.8,0.1,0.1",
-                              (examples_folder / "data" / "cora").string(), store_});
-    ASSERT_EQ(made.exit_code, 0) << made.err;
-  }
-
   auto troupe(std::vector<std::string> arguments) const {
     arguments.insert(arguments.begin(), TROUPE_PROGRAM);
     return testing::run_process(arguments, scratch_.path().string());
@@ -35,6 +29,12 @@ class LinksExample : public ::testing::Test {
                                        "--set", "output=" + (scratch_.path() / "run").string()};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return troupe(arguments);
+  }
+
+  void SetUp() override {
+    const auto made = troupe({"import", "--edge-split", "0.8,0.1,0.1",
+                              (examples_folder / "data" / "cora").string(), store_});
+    ASSERT_EQ(made.exit_code, 0) << made.err;
   }
 
   testing::ScratchFolder scratch_;
