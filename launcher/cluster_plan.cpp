@@ -112,6 +112,16 @@ std::vector<PartId> owners_of(const LinkList& links, const ClusterPlan& plan) {
   return owners;
 }
 
+/// Of the seeds or links of a role: what the job says of them is said of those to train on.
+template <class List>
+std::shared_ptr<const SeedOrder> order_of(std::shared_ptr<const List> list, const Job& job,
+                                          bool trains, SeedShares shares) {
+  const bool drops = trains && job.sample.drop_last;
+  return std::make_shared<const SeedOrder>(std::move(list), job.sample.batch_size, job.seed,
+                                           trains && job.sample.shuffle, std::move(shares),
+                                           drops ? ShortBatch::dropped : ShortBatch::kept);
+}
+
 /// Orders of the links of each role.
 Status add_links(ClusterPlan& plan, const PartitionedStore& store) {
   const auto& job = plan.job;
@@ -130,8 +140,7 @@ Status add_links(ClusterPlan& plan, const PartitionedStore& store) {
       shares = local_split(owners_of(*shared, plan), parts_of_ranks(plan.layout));
     }
     plan.links[role] = shared;
-    plan.orders[role] = std::make_shared<const SeedOrder>(shared, job.sample.batch_size, job.seed,
-                                                          trains, std::move(shares));
+    plan.orders[role] = order_of(shared, job, trains, std::move(shares));
   }
   return ok_status();
 }
@@ -151,13 +160,12 @@ Status add_seeds(ClusterPlan& plan, const PartitionedStore& store, const Cluster
     if (list) {
       auto shared = std::make_shared<const SeedList>(*std::move(list));
       plan.seeds[role] = shared;
-      const bool local = role == "train" && job.sample.seed_order == "local";
-      plan.orders[role] =
-          local ? std::make_shared<const SeedOrder>(
-                      shared, job.sample.batch_size, job.seed,
-                      local_split(owners_of(*shared, *plan.book), parts_of_ranks(plan.layout)))
-                : std::make_shared<const SeedOrder>(shared, job.sample.batch_size, job.seed,
-                                                    role == "train");
+      const bool trains = role == "train";
+      SeedShares shares;
+      if (trains && job.sample.seed_order == "local") {
+        shares = local_split(owners_of(*shared, *plan.book), parts_of_ranks(plan.layout));
+      }
+      plan.orders[role] = order_of(std::move(shared), job, trains, std::move(shares));
     }
   }
   return ok_status();

@@ -26,6 +26,26 @@ Status check_list(std::span<const float> weights, std::uint64_t begin, const std
   return ok_status();
 }
 
+/// Beside the tables of lists with times, whose stretches the tables do not serve.
+Status make_sums(NeighbourLists& lists, Part& part, const std::string& where) {
+  const auto edges = lists.weights.size();
+  const auto sums = try_large_array<std::uint64_t>(edges);
+  if (!sums) {
+    return Error(Errc::out_of_memory,
+                 fmt::format("{}: no memory for sums of weights of {} edges", where, edges));
+  }
+  std::uint64_t sum = 0;
+  for (std::size_t row = 0; row + 1 < lists.offsets.size(); ++row) {
+    const auto begin = lists.offsets[row];
+    const auto degree = lists.degree(row);
+    sum = add_up_weights(lists.weights.subspan(begin, degree), sum, {sums.get() + begin, degree});
+  }
+  lists.weight_sums = {sums.get(), edges};
+  part.bytes += edges * weight_sum_bytes;
+  part.owners.push_back(sums);
+  return ok_status();
+}
+
 Status make_tables(NeighbourLists& lists, Part& part, const std::string& where) {
   if (!lists.present()) {
     return ok_status();
@@ -50,10 +70,25 @@ Status make_tables(NeighbourLists& lists, Part& part, const std::string& where) 
   lists.zero_weights = std::ranges::find(lists.weights, 0.0F) != lists.weights.end();
   part.bytes += edges * alias_bytes;
   part.owners.push_back(tables);
-  return ok_status();
+  return lists.times.empty() ? ok_status() : make_sums(lists, part, where);
 }
 
 }  // namespace
+
+std::uint64_t add_up_weights(std::span<const float> weights, std::uint64_t sum_before,
+                             std::span<std::uint64_t> sums) {
+  const auto largest = std::ranges::max_element(weights);
+  const double most = largest == weights.end() ? 0 : static_cast<double>(*largest);
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    if (weights[i] > 0) {
+      const auto units =
+          static_cast<std::uint64_t>(static_cast<double>(weights[i]) / most * 0x1p31);
+      sum_before += std::max(std::uint64_t{1}, units);
+    }
+    sums[i] = sum_before;
+  }
+  return sum_before;
+}
 
 Result<std::shared_ptr<const Part>> with_alias_tables(const Part& part,
                                                       std::span<const EdgeTypeId> edge_types,

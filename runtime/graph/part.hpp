@@ -27,6 +27,9 @@ struct NeighbourLists {
   std::span<const float> weights;           ///< [edges], finite and >= 0; or empty if not stored
   std::span<const std::int64_t> times;      ///< [edges], or empty if not stored
   std::span<const AliasSlot> aliases;       ///< [edges], a table per list; or empty if not made
+  /// [edges] sums of integer weights up to and with each entry, over all lists, modulo 2^64; those of a
+  /// list add up to less than 2^64. Made beside the tables where edges have times.
+  std::span<const std::uint64_t> weight_sums;
   bool zero_weights = false;                ///< Some weight is 0; known where there are aliases
 
   bool present() const noexcept { return !offsets.empty(); }

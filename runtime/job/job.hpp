@@ -167,6 +167,8 @@ struct SampleJob {
   EdgeDir edge_dir = EdgeDir::in;
   Frontier frontier = Frontier::fresh;
   std::string seed_order = "global";
+  bool shuffle = true;
+  bool drop_last = false;
   bool disjoint = false;
   SampleTimeJob time = {};
   EdgeData edge_data{};           ///< What batches carry of their edges

@@ -244,10 +244,6 @@ void check_time(const Job& job, ProblemList& problems) {
       problems.add({"/sample/time/at", fmt::format("a time for choice \"{}\"", choice->name),
                     "none", no_hint});
     }
-  } else if (choice != nullptr && choice->needs_weights) {
-    problems.add({"/sample/choice", "\"uniform\" or \"last\" with sample.time",
-                  fmt::format("\"{}\"", choice->name),
-                  "draws by weight among times are not built yet"});
   }
 }
 
@@ -391,6 +387,28 @@ void check_between_keys(const Job& job, ProblemList& problems) {
   }
 }
 
+namespace {
+
+/// Where short batches are left out, there is a full one.
+void check_last_batch(const Job& job, const GraphInfo& graph, ProblemList& problems) {
+  const auto* split = graph.find_split(job.dataset.split);
+  if (!job.sample.drop_last || split == nullptr) {
+    return;
+  }
+  const auto* links = training_links(job, graph);
+  const auto train = split->roles.find("train");
+  const auto nodes = train == split->roles.end() ? 0 : train->second.count;
+  const auto seeds = links != nullptr ? links->count : nodes;
+  if (seeds < job.sample.batch_size && seeds > 0) {
+    problems.add(
+        {"/sample/drop_last",
+         fmt::format("false where {} seeds fill no batch of {}", seeds, job.sample.batch_size),
+         "true", "or a smaller batch_size"});
+  }
+}
+
+}  // namespace
+
 void fit_to_graph(Job& job, const GraphInfo& graph) {
   const SplitInfo* split = graph.find_split(job.dataset.split);
   const auto seeds = split == nullptr ? std::nullopt : seed_type(graph, *split);
@@ -419,6 +437,7 @@ std::vector<JobProblem> check_against_graph(const Job& job, const GraphInfo& gra
   }
   check_seed_order(job, problems);
   check_times_of_split(job, graph, problems);
+  check_last_batch(job, graph, problems);
   const SplitInfo* split = graph.find_split(job.dataset.split);
   if (trainer == JobTrainer::own) {  // needs whatever its program uses, which only that knows
     if (split == nullptr && !graph.splits.empty()) {

@@ -152,8 +152,10 @@ class MemoryEstimate {
       return 0;
     }
     std::uint64_t edges = 0;
+    bool times_too = false;
     for (const auto type : drawn_edge_types(job_.sample, graph_)) {
       edges = plus(edges, graph_.edge_types[raw(type)].count);
+      times_too = times_too || graph_.edge_types[raw(type)].has_times;
     }
     auto of_part = job_.partition.halo.hops > 0 ? edges : plus(edges / parts(), 1);
     if (!facts_.weight_bytes.empty()) {
@@ -162,7 +164,7 @@ class MemoryEstimate {
     const auto tables =
         plus(times(of_part, load.mapped),
              job_.partition.replicated_topology ? times(edges, load.topologies) : 0);
-    return times(tables, alias_bytes);
+    return times(tables, alias_bytes + (times_too ? weight_sum_bytes : 0));
   }
 
   /// Ids, orders and owners of all processes' lists; positions, labels and outputs of the scored ones.

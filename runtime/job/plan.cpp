@@ -151,7 +151,8 @@ Plan make_plan(const Job& job, const GraphInfo& graph, const GraphFacts& facts) 
   plan.layout = make_layout(job);
   plan.world = job.cluster.world();
   plan.parameters = count_parameters(job, graph);
-  plan.batches_per_epoch = divide_up(counts.seeds, job.sample.batch_size);
+  plan.batches_per_epoch = job.sample.drop_last ? counts.seeds / job.sample.batch_size
+                                                : divide_up(counts.seeds, job.sample.batch_size);
   plan.steps_per_epoch = divide_up(plan.batches_per_epoch, plan.world);
   plan.batch =
       batch_cost(job, graph, counts, std::max<std::size_t>(1, plan.layout.evaluators().size()));

@@ -68,6 +68,21 @@ void add_sample(std::vector<SchemaRow>& rows) {
                   {},
                   put<&Job::sample, &SampleJob::seed_order>});
   rows.push_back(
+      {"/sample/shuffle",
+       boolean_rule(),
+       value("true"),
+       "batches of another order of the training seeds in every epoch; false: in order of "
+       "original ids",
+       {},
+       put<&Job::sample, &SampleJob::shuffle>});
+  rows.push_back({"/sample/drop_last",
+                  boolean_rule(),
+                  value("false"),
+                  "leave out the training seeds that do not fill the epoch's last batch, or with "
+                  "\"local\" the last batch of each rank",
+                  {},
+                  put<&Job::sample, &SampleJob::drop_last>});
+  rows.push_back(
       {"/sample/disjoint",
        boolean_rule(),
        value("false"),

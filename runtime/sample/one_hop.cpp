@@ -177,10 +177,9 @@ class SectionSampler {
       return refused(part_, Errc::failed_precondition,
                      fmt::format("edge type {} has no times stored", edge_type));
     }
-    if (needs_weights_ && !times_.empty() && !lists.times.empty()) {
-      return refused(part_, Errc::unimplemented, "draws by weight among times are not built yet");
-    }
-    if (needs_weights_ && lists.aliases.size() != lists.neighbours.size()) {
+    const auto sums = limited() ? lists.weight_sums.size() : lists.neighbours.size();
+    if (needs_weights_ &&
+        (lists.aliases.size() != lists.neighbours.size() || sums != lists.neighbours.size())) {
       return refused(part_, Errc::failed_precondition,
                      fmt::format("edge type {} has no alias tables for direction {}", edge_type,
                                  dir_ == EdgeDir::in ? "in" : "out"));
@@ -392,14 +391,14 @@ class SectionSampler {
     for (std::size_t i = first; i < end; ++i) {
       most += plan_.counts[i];
       if (!plan_.rows[i].whole) {
-        const auto* aliases = needs_weights_ ? &rows_.lists.aliases[plan_.rows[i].begin] : nullptr;
-        stretches[drawn++] = {.original_id = rows_.original_id(frontier_[i]),
-                              .aliases = aliases,
-                              .excluded = left_out_.positions(i),
-                              .tree = trees_.empty() ? 0 : trees_[i],
-                              .entries = plan_.rows[i].entries,
-                              .taken = plan_.counts[i],
-                              .zero_weights = rows_.lists.zero_weights};
+        auto& stretch = stretches[drawn++];
+        stretch = {.original_id = rows_.original_id(frontier_[i]),
+                   .excluded = left_out_.positions(i),
+                   .tree = trees_.empty() ? 0 : trees_[i],
+                   .entries = plan_.rows[i].entries,
+                   .taken = plan_.counts[i],
+                   .zero_weights = rows_.lists.zero_weights};
+        add_weights(stretch, plan_.rows[i].begin);
         most_drawn += plan_.counts[i];
       }
     }
@@ -424,6 +423,16 @@ class SectionSampler {
       }
     }
     entries.resize(static_cast<std::size_t>(out - entries.data()));
+  }
+
+  /// Where the weights of a stretch lie that begins at an entry.
+  void add_weights(Stretch& stretch, std::uint64_t begin) const {
+    if (needs_weights_ && limited()) {
+      stretch.weight_sums = &rows_.lists.weight_sums[begin];
+      stretch.sum_before = begin == 0 ? 0 : rows_.lists.weight_sums[begin - 1];
+    } else if (needs_weights_) {
+      stretch.aliases = &rows_.lists.aliases[begin];
+    }
   }
 
   template <class T>

@@ -10,32 +10,26 @@
 namespace troupe {
 
 SeedOrder::SeedOrder(std::shared_ptr<const SeedList> seeds, std::uint64_t batch_size,
-                     std::uint64_t job_seed, bool shuffle)
-    : seeds_(std::move(seeds)), batch_size_(batch_size), job_seed_(job_seed), shuffle_(shuffle) {
+                     std::uint64_t job_seed, bool shuffle, SeedShares shares, ShortBatch last)
+    : seeds_(std::move(seeds)),
+      shares_(std::move(shares)),
+      batch_size_(batch_size),
+      job_seed_(job_seed),
+      shuffle_(shuffle),
+      last_(last) {
   TROUPE_ASSERT(seeds_ != nullptr, "a seed order needs a seed list");
   TROUPE_ASSERT(batch_size_ >= 1, "batch size", batch_size_);
-}
-
-SeedOrder::SeedOrder(std::shared_ptr<const SeedList> seeds, std::uint64_t batch_size,
-                     std::uint64_t job_seed, SeedShares shares)
-    : SeedOrder(std::move(seeds), batch_size, job_seed, /*shuffle=*/true) {
-  shares_ = std::move(shares);
-  check_shares();
-}
-
-SeedOrder::SeedOrder(std::shared_ptr<const LinkList> links, std::uint64_t batch_size,
-                     std::uint64_t job_seed, bool shuffle, SeedShares shares)
-    : SeedOrder(std::make_shared<const SeedList>(), batch_size, job_seed, shuffle) {
-  links_ = std::move(links);
-  TROUPE_ASSERT(links_ != nullptr, "a seed order needs a list of links");
-  shares_ = std::move(shares);
-  check_shares();
-}
-
-void SeedOrder::check_shares() const {
   const auto fewer = [](const auto& a, const auto& b) { return a.size() < b.size(); };
   TROUPE_ASSERT(std::ranges::adjacent_find(shares_, fewer) == shares_.end(),
                 "shares grow from rank to rank");
+}
+
+SeedOrder::SeedOrder(std::shared_ptr<const LinkList> links, std::uint64_t batch_size,
+                     std::uint64_t job_seed, bool shuffle, SeedShares shares, ShortBatch last)
+    : SeedOrder(std::make_shared<const SeedList>(), batch_size, job_seed, shuffle,
+                std::move(shares), last) {
+  links_ = std::move(links);
+  TROUPE_ASSERT(links_ != nullptr, "a seed order needs a list of links");
 }
 
 std::uint64_t SeedOrder::num_seeds() const {

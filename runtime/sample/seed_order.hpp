@@ -23,24 +23,25 @@ struct OrderedSeeds {
   friend bool operator==(const OrderedSeeds&, const OrderedSeeds&) = default;
 };
 
+/// What becomes of the seeds at the end of an order, or of a rank's share, that do not fill a batch.
+enum class ShortBatch : std::uint8_t { kept, dropped };
+
 /// Batch b belongs to rank b mod W. `seed_order: "global"`: it is batch b of the permuted list.
 /// "local": it is batch b / W of the rank's own permuted share, so it depends on the partition.
 /// Threads: immutable; any number at once.
 class SeedOrder {
  public:
   /// \param shuffle  false: the list's own order (evaluation)
+  /// \param shares  "local": of all positions, none with fewer seeds than the next one; the order is
+  ///   inside the shares. Or none: "global"
   SeedOrder(std::shared_ptr<const SeedList> seeds, std::uint64_t batch_size, std::uint64_t job_seed,
-            bool shuffle);
-  /// "local": shuffled inside the shares.
-  /// \requires shares of all positions; none has fewer seeds than the next one
-  SeedOrder(std::shared_ptr<const SeedList> seeds, std::uint64_t batch_size, std::uint64_t job_seed,
-            SeedShares shares);
-  /// Of links. \param shares  "local"; or none: "global"
+            bool shuffle, SeedShares shares = {}, ShortBatch last = ShortBatch::kept);
+  /// Of links.
   SeedOrder(std::shared_ptr<const LinkList> links, std::uint64_t batch_size, std::uint64_t job_seed,
-            bool shuffle, SeedShares shares = {});
+            bool shuffle, SeedShares shares = {}, ShortBatch last = ShortBatch::kept);
 
   std::uint64_t num_seeds() const;
-  /// Batches of one epoch over all ranks; the last may be short. 0 without seeds.
+  /// Batches of one epoch over all ranks; the last may be short where it is kept. 0 without seeds.
   std::uint64_t num_batches() const;
   /// Steps that every rank makes: the largest number of batches of any rank.
   std::uint64_t num_steps(std::uint32_t world) const;
@@ -60,9 +61,9 @@ class SeedOrder {
   OrderedSeeds no_seeds() const;
 
  private:
-  void check_shares() const;
   std::uint64_t batches_of(std::uint64_t seeds) const {
-    return seeds / batch_size_ + (seeds % batch_size_ != 0 ? 1 : 0);
+    const bool short_one = last_ == ShortBatch::kept && seeds % batch_size_ != 0;
+    return seeds / batch_size_ + (short_one ? 1 : 0);
   }
 
   std::shared_ptr<const SeedList> seeds_;
@@ -71,6 +72,7 @@ class SeedOrder {
   std::uint64_t batch_size_;
   std::uint64_t job_seed_;
   bool shuffle_;
+  ShortBatch last_;
 };
 
 }  // namespace troupe

@@ -146,6 +146,35 @@ def draw_weighted(stream, weights, fanout, replace):
     return sorted(chosen)
 
 
+def draw_by_sums(stream, units, fanout, replace):
+    """Positions in a stretch of a list by whole weights, ascending. `fanout` -1 takes all."""
+    if fanout < 0:
+        return list(range(len(units)))
+    if not replace and len(units) <= fanout:
+        return [at for at, own in enumerate(units) if own > 0]
+
+    def draw(of):
+        drawn, at = below64(stream, sum(of)), 0
+        while drawn >= of[at]:
+            drawn -= of[at]
+            at += 1
+        return at
+
+    if sum(units) == 0:
+        return []
+    if replace:
+        return sorted(draw(units) for _ in range(fanout))
+    chosen = set()
+    for _ in range(4 * fanout + 32):
+        if len(chosen) < fanout:
+            chosen.add(draw(units))
+    left = [0 if at in chosen else own for at, own in enumerate(units)]
+    while len(chosen) < fanout and sum(left) > 0:
+        chosen.add(draw(left))
+        left = [0 if at in chosen else own for at, own in enumerate(units)]
+    return sorted(chosen)
+
+
 def permute(position, count, key):
     """Feistel network of 8 rounds on an even number of bits that holds `count`, cycle walking."""
     half_bits = 1
@@ -338,7 +367,7 @@ def sample(node_type_count, edge_types, settings, seeds, seed_type=0, epoch=0, b
             out = edges[number]
             for at in range(frontier_begin[asked], frontier_end[asked]):
                 node, tree = nodes[asked].originals[at], nodes[asked].trees[at]
-                listed = lists[number].get(node, [])
+                listed = whole = lists[number].get(node, [])
                 if settings.seed_times and edge_type.times:
                     listed = [entry for entry in listed
                               if settings.allows(edge_type.time(entry[1]), tree)]
@@ -349,6 +378,11 @@ def sample(node_type_count, edge_types, settings, seeds, seed_type=0, epoch=0, b
                 stream = words(key, node, tree)
                 if settings.last:
                     chosen = range(max(0, len(listed) - fanout), len(listed))
+                elif settings.by_weight and settings.seed_times and edge_type.times:
+                    most = max((edge_type.weights[edge] for _, edge in whole), default=0)
+                    units = [max(1, int(weight / most * 2.0**31)) if weight > 0 else 0
+                             for weight in (edge_type.weights[edge] for _, edge in listed)]
+                    chosen = draw_by_sums(stream, units, fanout, settings.replace)
                 elif settings.by_weight:
                     weights = [edge_type.weights[edge] for _, edge in listed]
                     chosen = draw_weighted(stream, weights, fanout, settings.replace)

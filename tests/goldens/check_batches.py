@@ -18,7 +18,8 @@ except ImportError:
 import batch_reference as reference
 
 FOLDER = pathlib.Path(__file__).resolve().parent / "batches"
-FILES = ["small.txt", "weighted.txt", "disjoint.txt", "temporal.txt", "links.txt", "hetero.txt", "seed_orders.txt"]
+FILES = ["small.txt", "weighted.txt", "disjoint.txt", "temporal.txt",
+         "weighted_temporal.txt", "links.txt", "hetero.txt", "seed_orders.txt"]
 
 
 def numbers(text):

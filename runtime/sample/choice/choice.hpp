@@ -24,6 +24,10 @@ struct ChoiceOptions {
 struct Stretch {
   std::uint64_t original_id = 0;       ///< Of the node; set where `whole` is false
   const AliasSlot* aliases = nullptr;  ///< [entries], where the kind needs weights
+  /// [entries] in the place of `aliases`, where the stretch is not a whole list: running sums of weights,
+  /// which begin after `sum_before`.
+  const std::uint64_t* weight_sums = nullptr;
+  std::uint64_t sum_before = 0;
   /// Positions that are not to be taken, ascending; for kinds that need weights. The others do not see
   /// such entries.
   std::span<const std::uint32_t> excluded = {};

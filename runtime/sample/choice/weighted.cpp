@@ -29,6 +29,15 @@ class DrawsBySums {
   /// Everything is left but the positions of `excluded`.
   void begin(std::span<const AliasSlot> aliases, std::span<const std::uint32_t> excluded) {
     alias_units(aliases, units_);
+    leave_out(excluded);
+  }
+  void begin(const Stretch& stretch) {
+    units_.assign(stretch.weight_sums, stretch.weight_sums + stretch.entries);
+    std::adjacent_difference(units_.begin(), units_.end(), units_.begin());
+    units_.front() -= stretch.sum_before;
+    leave_out(stretch.excluded);
+  }
+  void leave_out(std::span<const std::uint32_t> excluded) {
     left_ = std::accumulate(units_.begin(), units_.end(), std::uint64_t{0});
     std::ranges::for_each(excluded, [this](auto entry) { take_out(entry); });
   }
@@ -100,12 +109,66 @@ class DistinctDrawer {
   DrawsBySums left_;
 };
 
+/// Draws from stretches of lists by their running sums; keeps its scratch.
+class StretchDrawer {
+ public:
+  explicit StretchDrawer(const ChoiceOptions& options) : options_(options) {}
+
+  /// \param out  [fanout]
+  /// \returns positions written, ascending
+  std::uint32_t draw(DrawStream stream, const Stretch& stretch, std::uint32_t* out) {
+    const std::span sums(stretch.weight_sums, stretch.entries);
+    const std::uint64_t all = sums.back() - stretch.sum_before;
+    std::uint32_t taken = 0;
+    known_.clear();
+    const bool may_fail = !options_.replace || !stretch.excluded.empty();
+    const auto most = may_fail ? weighted_draws(options_.fanout) : options_.fanout;
+    for (std::uint32_t k = 0; k < most && taken < options_.fanout && all > 0; ++k) {
+      const std::uint64_t at = stream.below64(all);
+      const auto found = std::ranges::upper_bound(
+          sums, at, {}, [&](std::uint64_t sum) { return sum - stretch.sum_before; });
+      const auto entry = static_cast<std::uint32_t>(found - sums.begin());
+      const bool known = !options_.replace && known_.find(entry);
+      if (!known && !std::ranges::binary_search(stretch.excluded, entry)) {
+        known_.find_or_insert(entry, 0);
+        out[taken++] = entry;
+      }
+    }
+    if (taken < options_.fanout && all > 0) {
+      taken = complete(stream, stretch, taken, out);
+    }
+    std::sort(out, out + taken);
+    return taken;
+  }
+
+ private:
+  std::uint32_t complete(DrawStream& stream, const Stretch& stretch, std::uint32_t taken,
+                         std::uint32_t* out) {
+    left_.begin(stretch);
+    for (std::uint32_t i = 0; i < taken && !options_.replace; ++i) {
+      left_.take_out(out[i]);
+    }
+    for (; taken < options_.fanout && !left_.none(); ++taken) {
+      out[taken] = left_.draw(stream);
+      if (!options_.replace) {
+        left_.take_out(out[taken]);
+      }
+    }
+    return taken;
+  }
+
+  ChoiceOptions options_;
+  IdIndex known_;
+  DrawsBySums left_;
+};
+
 class Weighted : public Choice {
  public:
   explicit Weighted(const ChoiceOptions& options)
       : options_(options),
         ahead_(std::min(options.fanout, draws_ahead)),
-        distinct_(options.fanout) {}
+        distinct_(options.fanout),
+        stretches_(options) {}
 
   void plan(std::span<Stretch> group) const override {
     for (auto& stretch : group) {
@@ -124,9 +187,10 @@ class Weighted : public Choice {
     const WeightedDraw* drawn = draws_.data();
     for (std::size_t i = 0; i < group.size(); ++i) {
       auto& stretch = group[i];
-      const std::span aliases(stretch.aliases, stretch.entries);
       if (takes_all(stretch)) {
-        stretch.taken = take_all(aliases, stretch.excluded, out);
+        stretch.taken = take_all(stretch, out);
+      } else if (stretch.weight_sums != nullptr) {
+        stretch.taken = stretches_.draw(streams_[i], stretch, out);
       } else {
         const std::span first(drawn, ahead_);
         drawn += ahead_;
@@ -147,7 +211,7 @@ class Weighted : public Choice {
     streams_.clear();
     for (const auto& stretch : group) {
       auto& stream = streams_.emplace_back(key, stretch.original_id, stretch.tree);
-      if (takes_all(stretch)) {
+      if (takes_all(stretch) || stretch.weight_sums != nullptr) {
         __builtin_prefetch(stretch.aliases);
         continue;
       }
@@ -159,12 +223,19 @@ class Weighted : public Choice {
     }
   }
 
-  static std::uint32_t take_all(std::span<const AliasSlot> aliases,
-                                std::span<const std::uint32_t> excluded, std::uint32_t* out) {
+  static bool has_weight(const Stretch& stretch, std::uint32_t entry) {
+    if (stretch.weight_sums == nullptr) {
+      return stretch.aliases[entry].threshold > 0;
+    }
+    const auto before = entry == 0 ? stretch.sum_before : stretch.weight_sums[entry - 1];
+    return stretch.weight_sums[entry] != before;
+  }
+
+  static std::uint32_t take_all(const Stretch& stretch, std::uint32_t* out) {
     std::uint32_t taken = 0;
-    for (std::uint32_t i = 0; i < aliases.size(); ++i) {
+    for (std::uint32_t i = 0; i < stretch.entries; ++i) {
       out[taken] = i;
-      const bool takes = aliases[i].threshold > 0 && !std::ranges::binary_search(excluded, i);
+      const bool takes = has_weight(stretch, i) && !std::ranges::binary_search(stretch.excluded, i);
       taken += takes ? 1U : 0U;
     }
     return taken;
@@ -213,6 +284,7 @@ class Weighted : public Choice {
   ChoiceOptions options_;
   std::uint32_t ahead_;
   DistinctDrawer distinct_;
+  StretchDrawer stretches_;
   DrawsBySums left_;
   std::vector<WeightedDraw> draws_;  ///< `ahead_` for each stretch that is not taken whole
   std::vector<DrawStream> streams_;

@@ -461,9 +461,7 @@ TEST(ParseJob, TimesOfSeedsGoWithWhatReadsThem) {
             "/sample/time/at: expected none with sample.time.of \"split\", found 4\n");
   EXPECT_EQ(problems_of(minimal, {"sample.choice=last"}),
             "/sample/time/at: expected a time for choice \"last\", found none\n");
-  EXPECT_EQ(problems_of(minimal, {"sample.choice=weighted", "sample.time.at=9"}),
-            "/sample/choice: expected \"uniform\" or \"last\" with sample.time, found "
-            "\"weighted\"; draws by weight among times are not built yet\n");
+  EXPECT_EQ(problems_of(minimal, {"sample.choice=weighted", "sample.time.at=9"}), "");
   EXPECT_CONTAINS(problems_with("sample.time.at", "1.5"), "/sample/time/at: expected integer");
   EXPECT_CONTAINS(problems_with("sample.time.at", "9223372036854775808"), "/sample/time/at");
   EXPECT_CONTAINS(problems_with("sample.time.window", "0"), "/sample/time/window");

@@ -1,4 +1,6 @@
 #include "runtime/job/job_file.hpp"
+#include "runtime/job/reach.hpp"
+#include "runtime/job/sample_options.hpp"
 #include "tests/support/expect.hpp"
 
 namespace troupe {
@@ -205,6 +207,129 @@ TEST(CheckAgainstGraph, RefusesDataThatNoSampledEdgeHas) {
             "ids along any edge type that is sampled; import the graph with edge ids\n"
             "/sample/edge_data: expected data that sampled edges have, found \"weights\", and no "
             "weights along any edge type that is sampled; import the graph with weights\n");
+}
+
+// ---- links ----
+
+/// Users buy items, and the edges back; items go with items.
+GraphInfo shop() {
+  GraphInfo info;
+  info.node_types.resize(2);
+  info.node_types[0].name = "user";
+  info.node_types[0].count = 20;
+  info.node_types[1].name = "item";
+  info.node_types[1].count = 30;
+  info.edge_types.resize(3);
+  info.edge_types[0] = {.name = "buys", .source = NodeTypeId{0}, .destination = NodeTypeId{1}};
+  info.edge_types[1] = {.name = "bought_by", .source = NodeTypeId{1}, .destination = NodeTypeId{0}};
+  info.edge_types[2] = {.name = "goes_with", .source = NodeTypeId{1}, .destination = NodeTypeId{1}};
+  for (auto& type : info.edge_types) {
+    type.has_times = true;
+  }
+  auto& split = info.splits.emplace_back();
+  split.links["train"] = {.edge_type = EdgeTypeId{0}, .count = 9};
+  return info;
+}
+
+Job link_job() {
+  Job job;
+  job.task.kind = "link";
+  job.sample.fanout = {2};
+  return job;
+}
+
+std::string own_problems(const Job& job, const GraphInfo& info) {
+  return to_string(check_against_graph(job, info, JobTrainer::own));
+}
+
+TEST(CheckAgainstGraph, LinksAreForProgramsOfUsers) {
+  EXPECT_EQ(own_problems(link_job(), shop()), "");
+  EXPECT_EQ(
+      problems(link_job(), shop()),
+      "/task/kind: expected \"node\" where Troupe trains, found \"link\"; links are not trained on "
+      "by the built-in models yet; `troupe run JOB -- PROGRAM` and `troupe batches` give their "
+      "batches\n");
+}
+
+TEST(CheckAgainstGraph, RefusesLinksThatTheDataDoesNotHave) {
+  auto info = shop();
+  info.splits[0].links["train"].count = 0;
+  EXPECT_CONTAINS(own_problems(link_job(), info), "/dataset/split: expected a split with links");
+  info.splits[0].links.clear();
+  EXPECT_CONTAINS(own_problems(link_job(), info), "/dataset/split: expected a split with links");
+  info = shop();
+  info.splits[0].links["val"] = {.edge_type = EdgeTypeId{2}, .count = 1};
+  EXPECT_EQ(
+      own_problems(link_job(), info),
+      "/dataset/split: expected val links of \"buys\", as those of training are, found links of "
+      "\"goes_with\"\n");
+}
+
+TEST(CheckAgainstGraph, TheReverseOfLinksLeadsBack) {
+  auto job = link_job();
+  const auto reverse = [&] { return sample_options(job, shop()).links->reverse; };
+  EXPECT_EQ(reverse(), std::nullopt) << "between two node types nothing is known";
+  job.task.reverse = "bought_by";
+  EXPECT_EQ(own_problems(job, shop()), "");
+  EXPECT_EQ(reverse(), EdgeTypeId{1});
+  job.task.reverse = "goes_with";
+  EXPECT_EQ(own_problems(job, shop()),
+            "/task/reverse: expected \"bought_by\", found \"goes_with\"\n");
+  job.task.reverse = "";
+  auto within = shop();
+  within.splits[0].links["train"].edge_type = EdgeTypeId{2};
+  EXPECT_EQ(sample_options(job, within).links->reverse, EdgeTypeId{2}) << "within one node type";
+  within.edge_types.erase(within.edge_types.begin() + 1);
+  within.splits[0].links["train"].edge_type = EdgeTypeId{0};
+  job.task.reverse = "bought_by";
+  EXPECT_CONTAINS(own_problems(job, within), "no edges lead from \"item\" to \"user\"");
+}
+
+TEST(CheckAgainstGraph, TimesOfTheSplitAreThere) {
+  auto job = link_job();
+  job.sample.time.of_split = true;
+  EXPECT_EQ(
+      own_problems(job, shop()),
+      "/sample/time/of: expected \"at\" where seeds of the split have no times, found \"split\", "
+      "and no times of train; import the data with times of its seeds\n");
+  auto info = shop();
+  info.splits[0].links["train"].has_times = true;
+  EXPECT_EQ(own_problems(job, info), "");
+  EXPECT_TRUE(sample_options(job, info).time);
+  EXPECT_TRUE(sample_options(job, info).disjoint);
+}
+
+TEST(CheckAgainstGraph, WhereTheLastBatchIsDroppedThereIsAFullOne) {
+  Job job;
+  job.sample.drop_last = true;
+  job.sample.batch_size = 5;
+  EXPECT_EQ(problems(job, graph()), "");
+  job.sample.batch_size = 6;
+  EXPECT_EQ(problems(job, graph()),
+            "/sample/drop_last: expected false where 5 seeds fill no batch of 6, found true; or a "
+            "smaller batch_size\n");
+  auto links = link_job();
+  links.sample.drop_last = true;
+  links.sample.batch_size = 10;
+  EXPECT_CONTAINS(own_problems(links, shop()), "9 seeds fill no batch of 10");
+}
+
+TEST(SeedsOfBatch, CountAllEndsOfLinks) {
+  auto job = link_job();
+  job.sample.batch_size = 4;
+  const auto seeds = [&] {
+    return seeds_of_batch(job, shop(), shop().splits[0].links.at("train"));
+  };
+  using Counts = std::vector<std::uint64_t>;
+  EXPECT_EQ(seeds(), (Counts{4, 4}));
+  job.task.negatives = {.kind = Negatives::triplet, .per_positive = 3};
+  EXPECT_EQ(seeds(), (Counts{4, 16}));
+  job.task.negatives.kind = Negatives::binary;
+  EXPECT_EQ(seeds(), (Counts{16, 16}));
+  job.sample.batch_size = 100;
+  EXPECT_EQ(seeds(), (Counts{20, 30})) << "no more than there are nodes";
+  job.sample.disjoint = true;
+  EXPECT_EQ(seeds(), (Counts{36, 36})) << "of 9 links, each end with its tree";
 }
 
 }  // namespace

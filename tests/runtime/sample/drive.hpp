@@ -287,7 +287,8 @@ class ReferenceSampler {
       const std::uint32_t tree = options_.disjoint ? batch_.nodes[asked].trees[i] : 0;
       const bool by_weight =
           choice_kinds()[options_.choice].needs_weights && options_.fanout[hop][e] >= 0;
-      auto list = allowed(type, list_of(type, node, in), tree);
+      const auto whole = list_of(type, node, in);
+      auto list = allowed(type, whole, tree);
       const auto is_excluded = [&](const Entry& entry) {
         return excluded_.contains({e, node, entry.neighbor});
       };
@@ -306,7 +307,11 @@ class ReferenceSampler {
                                                       .epoch = key_.stream_epoch(),
                                                       .batch = key_.number});
       for (const auto position :
-           positions(type, list, DrawStream(key, node, tree), options_.fanout[hop][e], left_out)) {
+           options_.time && !type.times.empty() && by_weight
+               ? reference_by_sums(DrawStream(key, node, tree), units_of(type, whole, list),
+                                   options_.fanout[hop][e], options_.replace, left_out)
+               : positions(type, list, DrawStream(key, node, tree), options_.fanout[hop][e],
+                           left_out)) {
         edges.sources.push_back(number(found, list[position].neighbor, tree));
         const auto edge = list[position].edge;
         if (options_.edge_data.edge_ids) {
@@ -370,6 +375,22 @@ class ReferenceSampler {
       weights.push_back(type.weights[entry.edge]);
     }
     return reference_weighted(stream, alias_table(weights), fanout, options_.replace, left_out);
+  }
+
+  /// Integer weights of a stretch of a list.
+  static std::vector<std::uint64_t> units_of(const TestEdgeType& type, const List& whole,
+                                             const List& stretch) {
+    double most = 0;
+    for (const auto& entry : whole) {
+      most = std::max(most, static_cast<double>(type.weights[entry.edge]));
+    }
+    std::vector<std::uint64_t> units;
+    for (const auto& entry : stretch) {
+      const auto weight = static_cast<double>(type.weights[entry.edge]);
+      const auto share = weight > 0 ? static_cast<std::uint64_t>(weight / most * 0x1p31) : 0;
+      units.push_back(weight > 0 ? std::max<std::uint64_t>(1, share) : 0);
+    }
+    return units;
   }
 
   static List list_of(const TestEdgeType& type, std::uint64_t node, bool in) {

@@ -105,14 +105,19 @@ std::string small_batches() {
   return text;
 }
 
-/// The small graph with weights from 0 to a million times the others'.
+/// Weights from 0 to a million times the others'.
+void add_golden_weights(testing::TestEdgeType& type) {
+  for (std::size_t e = 0; e < type.edges.size(); ++e) {
+    const float skewed = 0.3F * static_cast<float>(1 + e % 4);
+    type.weights.push_back(e == 4 ? 1e6F : e % 5 == 2 ? 0.0F : skewed);
+  }
+}
+
+/// The small graph with weights.
 std::string weighted_batches() {
   auto graph = small_graph();
-  auto& weights = graph.edges[0].weights;
-  for (std::size_t e = 0; e < graph.edges[0].edges.size(); ++e) {
-    const float skewed = 0.3F * static_cast<float>(1 + e % 4);
-    weights.push_back(e == 4 ? 1e6F : e % 5 == 2 ? 0.0F : skewed);
-  }
+  add_golden_weights(graph.edges[0]);
+  const auto& weights = graph.edges[0].weights;
   std::string text =
       "# Batches by weight of the graph in golden_batch_test.cpp, by original ids; job seed 42. "
       "Written by the test.\nin-lists:\n" +
@@ -203,6 +208,42 @@ std::string temporal_batches() {
   options.time.emplace();
   options.choice = place_of_kind(choice_kinds(), "last");
   add("fanout 3 2, last", options, {}, {0, 1, 10}, {5 * step, 5 * step, 12 * step});
+  return text;
+}
+
+/// The small graph with weights and times of edges.
+std::string weighted_temporal_batches() {
+  auto graph = small_graph();
+  testing::add_times(graph.edges[0]);
+  add_golden_weights(graph.edges[0]);
+  std::string text =
+      "# Temporal batches by weight of the graph in golden_batch_test.cpp, by original ids; job "
+      "seed "
+      "42. Written by the test.\nin-lists:\n" +
+      in_lists_text(testing::cut_graph(graph, 1), graph, 0) +
+      "weights: " + testing::list_text(graph.edges[0].weights) +
+      "\ntimes: " + testing::list_text(graph.edges[0].times) + "\n";
+  auto cut = testing::cut_graph(graph, 3);
+  testing::add_alias_tables(cut, EdgeDir::in);
+  const auto add = [&](const std::string& title, SampleOptions options,
+                       const std::vector<std::uint64_t>& seeds,
+                       const std::vector<std::int64_t>& times) {
+    options.disjoint = true;
+    options.choice = place_of_kind(choice_kinds(), "weighted");
+    text += fmt::format("\n{}, by weight, disjoint, {} times {}, window {}, seeds {}\n", title,
+                        options.time->inclusive ? "up to" : "before", testing::list_text(times),
+                        options.time->window, testing::list_text(seeds)) +
+            testing::text_of(testing::drive_plain(cut, options, {}, seeds, 0,
+                                                  testing::Arrival::in_order, times));
+  };
+  constexpr std::int64_t step = std::int64_t{1} << 33;
+  auto options = testing::fanouts({4, 2});
+  options.time.emplace();
+  add("fanout 4 2, epoch 0, batch 0", options, {0, 1, 0}, {6 * step, 100 * step, 2 * step});
+  options.time = {.inclusive = true, .window = 9 * step};
+  add("fanout 4 2, epoch 0, batch 0", options, {0, 10}, {12 * step, 3 * step});
+  options.replace = true;
+  add("fanout 4 2, with replacement", options, {0, 1, 10}, {9 * step, 9 * step, 12 * step});
   return text;
 }
 
@@ -321,7 +362,7 @@ std::string seed_orders() {
   add_global(17, 17, 0, 0);
   add_global(140, 80, 0, 0);
   add("local, shares 1 4 6 8 | 0 2 7 | 3 5 9, node type 0, batch size 2, epoch 2",
-      SeedOrder(seeds_of(10, 0), 2, 42, SeedShares{{1, 4, 6, 8}, {0, 2, 7}, {3, 5, 9}}), 2);
+      SeedOrder(seeds_of(10, 0), 2, 42, true, SeedShares{{1, 4, 6, 8}, {0, 2, 7}, {3, 5, 9}}), 2);
   const std::uint64_t many = (std::uint64_t{1} << 40) + 3;
   const Permutation order(stream_key(42, {.domain = Domain::seed_order}), many);
   std::vector<std::uint64_t> places;
@@ -363,6 +404,10 @@ TEST(GoldenBatches, DisjointOnesAreWhatTheyAlwaysWere) {
 
 TEST(GoldenBatches, TemporalOnesAreWhatTheyAlwaysWere) {
   expect_golden_text("temporal.txt", temporal_batches());
+}
+
+TEST(GoldenBatches, ByWeightAmongTimesAreWhatTheyAlwaysWere) {
+  expect_golden_text("weighted_temporal.txt", weighted_temporal_batches());
 }
 
 TEST(GoldenBatches, OfLinksAreWhatTheyAlwaysWere) {

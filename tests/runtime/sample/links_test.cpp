@@ -113,7 +113,7 @@ TEST(LinkBatch, AgreesWithAnObviousSamplerAmongTimes) {
   constexpr std::int64_t step = std::int64_t{1} << 33;
   auto links = bought();
   links.times = {4 * step, 100 * step, 9 * step, -2, 0, 6 * step, 7 * step};
-  for (const auto* choice : {"uniform", "last"}) {
+  for (const auto* choice : {"uniform", "last", "weighted"}) {
     auto options = link_options(Negatives::triplet);
     options.choice = place_of_kind(choice_kinds(), choice);
     options.fanout = {{3, 2, 0}, {all_neighbours, 1, 0}};

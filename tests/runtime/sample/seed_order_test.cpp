@@ -45,6 +45,80 @@ TEST(SeedOrder, TheLastBatchMayBeShort) {
   EXPECT_EQ(order.positions(0, 2).size(), 5U);
 }
 
+TEST(SeedOrder, AShortBatchMayBeDropped) {
+  const SeedOrder kept(seed_list(25), 10, 7, true);
+  const SeedOrder dropped(seed_list(25), 10, 7, true, {}, ShortBatch::dropped);
+  EXPECT_EQ(dropped.num_batches(), 2U);
+  EXPECT_EQ(dropped.num_steps(2), 1U);
+  for (std::uint64_t b = 0; b < 2; ++b) {
+    EXPECT_EQ(dropped.positions(3, b), kept.positions(3, b));
+  }
+  EXPECT_EQ(SeedOrder(seed_list(9), 10, 7, true, {}, ShortBatch::dropped).num_batches(), 0U);
+  EXPECT_EQ(SeedOrder(seed_list(20), 10, 7, true, {}, ShortBatch::dropped).num_batches(), 2U);
+  const SeedShares shares = {{0, 3, 4, 9, 10}, {1, 2, 7, 11}, {5, 6, 8, 12}};
+  const SeedOrder local(seed_list(13), 2, 7, true, shares, ShortBatch::dropped);
+  EXPECT_EQ(local.num_batches(), 6U);  // 2 of each share
+}
+
+TEST(SeedOrder, WithoutShufflingSeedsComeInTheirOrder) {
+  const SeedOrder order(seed_list(25), 10, 7, false);
+  EXPECT_EQ(order.positions(0, 1),
+            (std::vector<std::uint64_t>{10, 11, 12, 13, 14, 15, 16, 17, 18, 19}));
+  EXPECT_EQ(order.positions(0, 1), order.positions(5, 1));
+  const SeedShares shares = {{0, 3, 4}, {1, 2}};
+  const SeedOrder local(seed_list(5), 2, 7, false, shares);
+  EXPECT_EQ(local.positions(2, 0), (std::vector<std::uint64_t>{0, 3}));
+  EXPECT_EQ(local.positions(2, 1), (std::vector<std::uint64_t>{1, 2}));
+  EXPECT_EQ(local.positions(2, 2), (std::vector<std::uint64_t>{4}));
+}
+
+std::shared_ptr<const LinkList> link_list() {
+  static const std::vector<std::uint64_t> ends = {0, 9, 5, 6, 1, 8, 4, 7, 2, 7, 3, 8};
+  static const std::vector<std::int64_t> times = {-1, 0, 7};
+  static const std::vector<float> labels = {0.5F, 1, 2};
+  return std::make_shared<const LinkList>(EdgeTypeId{4}, ends, 4, times, labels,
+                                          std::vector<std::shared_ptr<const void>>{});
+}
+
+TEST(SeedOrder, OfLinksHasTheirEndsTimesAndLabels) {
+  const SeedOrder order(link_list(), 2, 7, false);
+  EXPECT_EQ(order.num_seeds(), 3U);
+  ASSERT_EQ(order.num_batches(), 2U);
+  const auto first = order.seeds_of(0, 0);
+  EXPECT_TRUE(first.nodes.empty());
+  ASSERT_TRUE(first.links);
+  EXPECT_EQ(first.links->edge_type, EdgeTypeId{4});
+  EXPECT_EQ(first.links->sources, (std::vector<NodeId>{NodeId{5}, NodeId{4}}));
+  EXPECT_EQ(first.links->destinations, (std::vector<NodeId>{NodeId{6}, NodeId{7}}));
+  EXPECT_EQ(first.links->times, (std::vector<std::int64_t>{-1, 0}));
+  EXPECT_EQ(first.links->labels, (std::vector<float>{0.5F, 1}));
+  EXPECT_EQ(order.seeds_of(0, 1).links->labels, (std::vector<float>{2}));
+  EXPECT_TRUE(order.no_seeds().links->sources.empty());
+  EXPECT_EQ(order.no_seeds().links->edge_type, EdgeTypeId{4});
+
+  const auto slice = link_list()->slice(1, 2);
+  EXPECT_EQ(slice.size(), 2U);
+  EXPECT_EQ(slice.at(1).original_destination, OriginalId{7});
+  EXPECT_EQ(slice.times()[0], 0);
+  EXPECT_EQ(slice.labels()[1], 2);
+}
+
+TEST(SeedOrder, OfLinksIsPermutedByTheirEdgeType) {
+  const SeedOrder order(link_list(), 3, 7, true);
+  const Permutation expected(stream_key(7, {.domain = Domain::seed_order, .type = 4, .epoch = 2}),
+                             3);
+  EXPECT_EQ(order.positions(2, 0),
+            (std::vector<std::uint64_t>{expected(0), expected(1), expected(2)}));
+}
+
+TEST(SeedOrder, TimesOfNodesComeWithThem) {
+  auto list = std::make_shared<SeedList>(*seed_list(3));
+  list->times = {5, -6, 7};
+  const auto seeds = SeedOrder(list, 2, 7, false).seeds_of(0, 1);
+  EXPECT_EQ(seeds.nodes, (std::vector<NodeId>{NodeId{998}}));
+  EXPECT_EQ(seeds.times, (std::vector<std::int64_t>{7}));
+}
+
 TEST(SeedOrder, StepsAreThoseOfTheRankWithTheMostBatches) {
   const SeedOrder order(seed_list(25), 5, 7, true);
   EXPECT_EQ(order.num_batches(), 5U);
@@ -56,7 +130,7 @@ TEST(SeedOrder, StepsAreThoseOfTheRankWithTheMostBatches) {
 
 TEST(SeedOrder, LocalBatchesAreOfTheirRanksShare) {
   const SeedShares shares = {{0, 3, 4, 9, 10}, {1, 2, 7, 11}, {5, 6, 8, 12}};
-  const SeedOrder order(seed_list(13), 2, 7, shares);
+  const SeedOrder order(seed_list(13), 2, 7, true, shares);
   ASSERT_EQ(order.num_batches(), 7U);  // 3 + 2 + 2
   EXPECT_EQ(order.num_steps(3), 3U);
   std::vector<std::vector<std::uint64_t>> of_rank(3);

@@ -73,6 +73,74 @@ TEST(TemporalBatch, AgreesWithAnObviousSampler) {
   }
 }
 
+TEST(TemporalBatch, ByWeightAgreesWithAnObviousSampler) {
+  auto graph = graph_with_times();
+  for (auto& type : graph.edges) {
+    testing::add_weights(type);
+  }
+  const std::vector<std::uint64_t> seeds = {3, 14, 3, 0, 39};
+  const std::vector<std::int64_t> times = {4 * step, 100 * step, 9 * step, -2, 0};
+  for (const bool replace : {false, true}) {
+    for (const auto rule : {TimeRule{}, TimeRule{.inclusive = true, .window = 5 * step}}) {
+      auto options = temporal("weighted", rule);
+      options.replace = replace;
+      const auto expected = ReferenceSampler(graph, options, temporal_key).sample(seeds, 0, times);
+      for (const std::uint32_t parts : {1U, 3U}) {
+        auto cut = cut_graph(graph, parts);
+        testing::add_alias_tables(cut, options.dir);
+        for (const std::uint64_t most_edges : {1U, 1000U}) {
+          options.max_edges_per_reply = most_edges;
+          EXPECT_EQ(
+              testing::drive_plain(cut, options, temporal_key, seeds, 0, Arrival::shuffled, times),
+              expected)
+              << "replace " << replace << ", parts " << parts << ", " << most_edges << " edges";
+        }
+      }
+    }
+  }
+}
+
+// Shares of draws are those of the weights that the time allows.
+TEST(TemporalBatch, DrawsByWeightHaveTheSharesOfTheAllowedWeights) {
+  std::vector<testing::TestEdge> list;
+  for (std::uint64_t e = 0; e < 12; ++e) {
+    list.push_back({1 + e, 0});
+  }
+  auto graph = testing::plain_graph(13, std::move(list));
+  for (std::uint64_t e = 0; e < 12; ++e) {
+    graph.edges[0].weights.push_back(e % 4 == 3 ? 0.0F : static_cast<float>(1 + e));
+    graph.edges[0].times.push_back(static_cast<std::int64_t>(e));
+  }
+  auto cut = cut_graph(graph, 1);
+  testing::add_alias_tables(cut, EdgeDir::in);
+  std::vector<double> p_values;
+  for (std::uint32_t trial = 0; trial < 100; ++trial) {
+    auto options = temporal("weighted", {.window = 7});
+    options.fanout = {{5}};
+    options.replace = true;
+    options.seed_time = 9;  // edges 2 to 8, of which 3 and 7 have no weight
+    std::map<std::uint64_t, std::uint64_t> seen;
+    for (std::uint64_t number = 0; number < 200; ++number) {
+      const auto batch = testing::drive(cut, options, {.epoch = trial, .number = number}, {0});
+      for (const auto place : batch.edges[0].sources) {
+        ++seen[cut.original(batch.nodes[0].ids[place]) - 1];
+      }
+    }
+    double statistic = 0;
+    std::size_t allowed = 0;
+    for (const std::uint64_t edge : {2U, 4U, 5U, 6U, 8U}) {
+      const double expected = 1000.0 * static_cast<double>(1 + edge) / (3 + 5 + 6 + 7 + 9);
+      const double off = static_cast<double>(seen[edge]) - expected;
+      statistic += off * off / expected;
+      allowed += seen[edge];
+    }
+    ASSERT_EQ(allowed, 1000U) << "nothing else is drawn";
+    p_values.push_back(testing::chi_square_survival(statistic, 4));
+  }
+  EXPECT_GT(*std::ranges::min_element(p_values), 1e-6);
+  EXPECT_GT(testing::kolmogorov_smirnov_p_value(p_values), 1e-3);
+}
+
 TEST(TemporalBatch, OneTimeServesAllSeedsWithoutTimesOfTheirOwn) {
   const auto cut = cut_graph(graph_with_times(), 3);
   auto options = temporal("uniform", {});

@@ -74,4 +74,51 @@ inline std::vector<std::uint32_t> reference_weighted(DrawStream stream,
   return {taken.begin(), taken.end()};
 }
 
+/// The same for a stretch of a list whose weights are `units` (decision 0030, temporal).
+inline std::vector<std::uint32_t> reference_by_sums(DrawStream stream,
+                                                    std::vector<std::uint64_t> units,
+                                                    std::int64_t fanout, bool replace,
+                                                    const std::set<std::uint32_t>& excluded) {
+  const auto find = [](const std::vector<std::uint64_t>& of, std::uint64_t r) {
+    std::uint32_t entry = 0;
+    for (; r >= of[entry]; ++entry) {
+      r -= of[entry];
+    }
+    return entry;
+  };
+  auto left = units;
+  for (const auto entry : excluded) {
+    left[entry] = 0;
+  }
+  std::multiset<std::uint32_t> taken;
+  if (!replace && static_cast<std::int64_t>(units.size()) <= fanout) {
+    for (std::uint32_t i = 0; i < left.size(); ++i) {
+      if (left[i] > 0) {
+        taken.insert(i);
+      }
+    }
+    return {taken.begin(), taken.end()};
+  }
+  const auto sum_of = [](const std::vector<std::uint64_t>& of) {
+    return std::accumulate(of.begin(), of.end(), std::uint64_t{0});
+  };
+  const auto size = static_cast<std::size_t>(fanout);
+  const auto most = replace && excluded.empty() ? fanout : 4 * fanout + 32;
+  for (std::int64_t k = 0; k < most && taken.size() < size && sum_of(units) > 0; ++k) {
+    const auto entry = find(units, stream.below64(sum_of(units)));
+    if (!excluded.contains(entry) && (replace || !taken.contains(entry))) {
+      taken.insert(entry);
+    }
+  }
+  for (const auto entry : taken) {
+    left[entry] = replace ? left[entry] : 0;
+  }
+  while (taken.size() < size && sum_of(left) > 0) {
+    const auto entry = find(left, stream.below64(sum_of(left)));
+    taken.insert(entry);
+    left[entry] = replace ? left[entry] : 0;
+  }
+  return {taken.begin(), taken.end()};
+}
+
 }  // namespace troupe::testing

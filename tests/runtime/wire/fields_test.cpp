@@ -232,6 +232,7 @@ ReadyBatch full_example<ReadyBatch>() {
   sampled.nodes[0].ids[1] = NodeId{1};
   sampled.edges[0].source_type = NodeTypeId{1};
   sampled.links->destination_type = NodeTypeId{1};
+  sampled.nodes[0].hop_end[0] = 0;
   narrow.batch.sampled = std::make_shared<const SampledBatch>(std::move(sampled));
   return narrow;
 }
