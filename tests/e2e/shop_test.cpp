@@ -39,16 +39,31 @@ TEST(Shop, JobsGiveTheBatchesOfTheReadme) {
   const auto made = troupe(
       {"generate", "heterogeneous", "--schema", (shop_example / "schema.json").string(), store});
   ASSERT_EQ(made.exit_code, 0) << made.err;
-  for (const auto& [job, scores] : {std::pair("weighted", "exact"), std::pair("as_of", "sampled"),
-                                    std::pair("last", "sampled")}) {
-    const auto out = (scratch.path() / job).string();
-    const auto ran = troupe({"run", (shop_example / job).string() + ".json", "--set",
-                             "dataset.path=" + store, "--set", "output=" + out});
+  const auto run_job = [&](const std::string& job, const std::string& out,
+                           const std::vector<std::string>& settings) {
+    std::vector<std::string> arguments{"run", (shop_example / job).string() + ".json"};
+    for (const auto& setting : settings) {
+      arguments.insert(arguments.end(), {"--set", setting});
+    }
+    arguments.insert(arguments.end(), {"--set", "dataset.path=" + store, "--set",
+                                       "output=" + (scratch.path() / out).string()});
+    return troupe(arguments);
+  };
+  for (const auto& [job, scores] : {std::pair<std::string, std::string>("weighted", "exact"),
+                                    {"as_of", "sampled"},
+                                    {"last", "sampled"},
+                                    {"weighted_as_of", "sampled"}}) {
+    const auto ran = run_job(job, job, {});
     ASSERT_EQ(ran.exit_code, 0) << job << ": " << ran.err;
     const auto batches = line_with(ran.out, "batches");
     ASSERT_EQ(batches.size(), 11U + 32U) << ran.out;
     EXPECT_NE(readme.find(batches), std::string::npos) << job << ": " << batches;
     EXPECT_NE(line_with(ran.out, "test ").find(scores), std::string::npos) << ran.out;
+    const auto spread = run_job(job, job + "-spread",
+                                {"cluster.hosts=3", "partition.method=random", "partition.parts=5",
+                                 "sample.cache.budget=1MB", "cluster.samplers_per_trainer=2"});
+    ASSERT_EQ(spread.exit_code, 0) << job << ": " << spread.err;
+    EXPECT_EQ(line_with(spread.out, "batches"), batches) << job;
   }
 }
 

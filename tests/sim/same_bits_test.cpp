@@ -105,6 +105,8 @@ TEST_F(SameBits, TheSameHoldsForEveryWayOfSampling) {
                                       {"sample.disjoint=true"},
                                       {"sample.disjoint=true", "sample.frontier=all"},
                                       {R"(sample.edge_data=["ids"])"},
+                                      {"sample.shuffle=false"},
+                                      {"sample.drop_last=true", "sample.batch_size=30"},
                                       {"model.aggregator=max"},
                                       {"model.norm=layer", "model.l2=true"},
                                       {"features.normalize=column"}};
