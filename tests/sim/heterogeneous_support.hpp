@@ -88,9 +88,18 @@ inline Status write_heterogeneous_store(const std::filesystem::path& out) {
     roles[a % 2 == 0 ? 0 : a % 4 == 1 ? 1 : 2].push_back(a);
   }
   TROUPE_RETURN_IF_ERROR(writer.add_labels(author, labels));
-  TROUPE_RETURN_IF_ERROR(writer.set_seeds("", "train", author, roles[0]));
-  TROUPE_RETURN_IF_ERROR(writer.set_seeds("", "val", author, roles[1]));
-  TROUPE_RETURN_IF_ERROR(writer.set_seeds("", "test", author, roles[2]));
+  // The same seeds without times, with one for all, and with times of their own.
+  for (std::size_t role = 0; role < roles.size(); ++role) {
+    const std::string name = role == 0 ? "train" : role == 1 ? "val" : "test";
+    std::vector<std::int64_t> times;
+    for (const auto a : roles[role]) {
+      times.push_back(1990 + static_cast<std::int64_t>(a * 7 % 30));
+    }
+    const std::vector<std::int64_t> one(times.size(), 2005);
+    TROUPE_RETURN_IF_ERROR(writer.set_seeds("", name, author, roles[role]));
+    TROUPE_RETURN_IF_ERROR(writer.set_seeds("in_2005", name, author, roles[role], one));
+    TROUPE_RETURN_IF_ERROR(writer.set_seeds("by_year", name, author, roles[role], times));
+  }
   TROUPE_ASSIGN_OR_RETURN(const auto info, writer.finish());
   return info.node_types.size() == 3 ? ok_status()
                                      : Status(Error(Errc::internal, "expected three node types"));

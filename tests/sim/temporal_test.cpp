@@ -58,6 +58,31 @@ TEST_F(TemporalRun, TimesDecideWhatIsSampled) {
       << "only edges without times are left";
 }
 
+TEST_F(TemporalRun, SeedsHaveTheTimesOfTheirSplit) {
+  const auto of_split = [&](const std::string& split, Settings settings) {
+    settings.insert(settings.begin(),
+                    {"train.epochs=2", "sample.time.of=split", "sample.fanout=[5,4,3]",
+                     "model.layers=3", "dataset.split=" + split});
+    return run(settings);
+  };
+  ASSERT_OK_AND_ASSIGN(plain_, at("2005"));
+  ASSERT_OK_AND_ASSIGN(const auto in_2005, of_split("in_2005", {}));
+  expect_same_bits(in_2005, "a split whose seeds all have one time");
+  EXPECT_EQ(in_2005.test->accuracy, plain_.test->accuracy);
+
+  ASSERT_OK_AND_ASSIGN(plain_, of_split("by_year", {}));
+  EXPECT_NE(plain_.batches, in_2005.batches);
+  for (const Settings& layout : std::vector<Settings>{
+           {"cluster.hosts=1", "cluster.trainers_per_host=2", "partition.parts=1"},
+           {"partition.parts=7", "cluster.samplers_per_trainer=2"},
+           {"cluster.placement=server_client"},
+           {"sample.cache.budget=10MB", "partition.order=hotness"}}) {
+    ASSERT_OK_AND_ASSIGN(const auto record, of_split("by_year", layout));
+    expect_same_bits(record, layout.back());
+  }
+  EXPECT_ERROR(of_split("", {}), Errc::invalid_argument, "does not fit its data");
+}
+
 TEST_F(TemporalRun, ExactEvaluationIsRefused) {
   EXPECT_ERROR(at("2005", {"eval.mode=exact"}), Errc::invalid_argument, "does not fit its data");
 }
