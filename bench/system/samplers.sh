@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Sampling by weight, in trees, as of a time and for links, beside uniform sampling: one thread, one host, one graph.
 #   bench/system/samplers.sh BUILD FOLDER [ROUNDS]
-# BUILD is a folder of the release preset with benchmarks; FOLDER gets the graph (1.7 GB), once. Needs NumPy.
+# BUILD is a folder of the release preset with benchmarks; FOLDER gets the graph (2.9 GB), once. Needs NumPy.
 set -euo pipefail
 build=$(realpath "${1:?usage: samplers.sh BUILD FOLDER [ROUNDS]}")
 folder=${2:?usage: samplers.sh BUILD FOLDER [ROUNDS]}
@@ -21,23 +21,24 @@ np.save("arrays/edges.npy", np.stack([sources, destinations]))
 random = np.random.default_rng(1)
 np.save("arrays/weights.npy", random.lognormal(0, 1, len(sources)).astype(np.float32))
 np.save("arrays/times.npy", random.integers(0, 1 << 30, len(sources)))
-some = random.integers(0, len(sources), 1_000_000)
+some = random.integers(0, len(sources), 20_000)  # as many batches as of nodes
 np.save("arrays/links.npy", np.stack([sources[some], destinations[some]], 1))
 graph = """{"node_types": {"node": {"features": "x.npy", "labels": "y.npy"}},
- "edge_types": {"edge": {"source": "node", "destination": "node", "edges": "edges.npy", "%s": "%s.npy"}},
+ "edge_types": {"edge": {"source": "node", "destination": "node", "edges": "edges.npy", %s}},
  "splits": {"": {"train": {"node": "train_idx.npy"}}},
  "links": {"": {"train": {"edge": "links.npy"}}}}"""
-for data in "weights", "times":
-    open(f"arrays/{data}.json", "w").write(graph % (data, data))
+columns = {data: f'"{data}": "{data}.npy"' for data in ("weights", "times")}
+for name, data in (*columns.items(), ("both", ", ".join(columns.values()))):
+    open(f"arrays/{name}.json", "w").write(graph % data)
 PY
-  for data in weights times; do
+  for data in weights times both; do
     "$build"/launcher/troupe import --from npy "arrays/$data.json" "$data-store" >&2
     "$build"/launcher/troupe partition "$data-store" "$data" --parts 1 >&2
     rm -r "$data-store"
   done
   rm -r arrays
 }
-[ -d times ] || make_graph
+[ -d both ] || make_graph
 
 measure() { # NAME STORE [KEY=VALUE...]
   local name=$1 store=$2
@@ -58,6 +59,7 @@ for ((round = 1; round <= rounds; ++round)); do
   measure "before the last time" times sample.time.at=1073741824
   measure "before the middle" times sample.time.at=536870912
   measure "in a window of three tenths" times sample.time.at=900000000 sample.time.window=322122547
+  measure "by weight before the middle" both sample.choice=weighted sample.time.at=536870912
   measure "the most recent" times sample.time.at=1073741824 sample.choice=last
   # Of as many seeds: the ends of links are hubs more often, so compare the time of an edge.
   links=(task.kind=link sample.batch_size=341 task.negatives.kind=triplet)

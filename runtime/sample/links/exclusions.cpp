@@ -8,8 +8,7 @@ namespace troupe {
 void Exclusions::finish() {
   for (auto& type : types_) {
     std::ranges::sort(type.edges);
-    const auto [end, old_end] = std::ranges::unique(type.edges);
-    type.edges.erase(end, old_end);
+    type.edges.erase(std::unique(type.edges.begin(), type.edges.end()), type.edges.end());
     type.first.reserve(type.edges.size());
     for (std::size_t i = 0; i < type.edges.size(); ++i) {
       type.first.find_or_insert(raw(type.edges[i].first), static_cast<std::uint32_t>(i));
