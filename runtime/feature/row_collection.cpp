@@ -70,7 +70,7 @@ struct RowCollection::State {
                    std::vector<std::vector<ComingRows>>& rows);
   Status check_table(const Asked& of, const PartNodes& nodes) const;
   void place(std::size_t type, std::vector<ComingRows>& sources, bool last);
-  void place_all(std::vector<std::vector<ComingRows>>& by_type, std::size_t questions);
+  void place_all(std::vector<std::vector<ComingRows>>& by_type, std::size_t answered_now);
   void close(std::uint32_t question) {
     answered[question] = true;
     --open;
@@ -339,13 +339,13 @@ void RowCollection::State::place(std::size_t type, std::vector<ComingRows>& sour
   }
 }
 
-/// \param by_type    Rows of the questions that are answered now
-/// \param questions  So many
+/// \param by_type       Rows of the questions that are answered now
+/// \param answered_now  So many
 void RowCollection::State::place_all(std::vector<std::vector<ComingRows>>& by_type,
-                                     std::size_t questions) {
+                                     std::size_t answered_now) {
   for (std::size_t type = 0; type < by_type.size(); ++type) {
     if (!by_type[type].empty()) {
-      place(type, by_type[type], open == questions);
+      place(type, by_type[type], open == answered_now);
     }
   }
 }

@@ -67,7 +67,7 @@ void LinkSeeds::draw_candidates() {
                                            .batch = key_.number});
   };
   const std::array keys{key_of(false), key_of(true)};
-  candidates_.reserve(links_.sources.size() * negatives.per_positive * tries());
+  candidates_.reserve(links_.sources.size() * negatives.drawn() * tries());
   for (std::size_t positive = 0; positive < links_.sources.size(); ++positive) {
     for (std::uint32_t number = 0; number < negatives.per_positive * tries(); ++number) {
       Candidate candidate;
@@ -184,7 +184,7 @@ bool LinkSeeds::done() const {
 }
 
 std::size_t LinkSeeds::positive_of(std::size_t candidate) const {
-  return candidate / (options_->links->negatives.per_positive * tries());
+  return candidate / (options_->links->negatives.drawn() * tries());
 }
 
 std::pair<NodeId, NodeId> LinkSeeds::ends(std::size_t candidate) const {
