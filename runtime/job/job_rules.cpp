@@ -324,6 +324,24 @@ void check_seed_order(const Job& job, ProblemList& problems) {
   }
 }
 
+/// Where short batches are left out, there is a full one.
+void check_last_batch(const Job& job, const GraphInfo& graph, ProblemList& problems) {
+  const auto* split = graph.find_split(job.dataset.split);
+  if (!job.sample.drop_last || split == nullptr) {
+    return;
+  }
+  const auto* links = training_links(job, graph);
+  const auto train = split->roles.find("train");
+  const auto nodes = train == split->roles.end() ? 0 : train->second.count;
+  const auto seeds = links != nullptr ? links->count : nodes;
+  if (seeds < job.sample.batch_size && seeds > 0) {
+    problems.add(
+        {"/sample/drop_last",
+         fmt::format("false where {} seeds fill no batch of {}", seeds, job.sample.batch_size),
+         "true", "or a smaller batch_size"});
+  }
+}
+
 }  // namespace
 
 void check_between_keys(const Job& job, ProblemList& problems) {
@@ -386,28 +404,6 @@ void check_between_keys(const Job& job, ProblemList& problems) {
     check_heads(job.model, problems);
   }
 }
-
-namespace {
-
-/// Where short batches are left out, there is a full one.
-void check_last_batch(const Job& job, const GraphInfo& graph, ProblemList& problems) {
-  const auto* split = graph.find_split(job.dataset.split);
-  if (!job.sample.drop_last || split == nullptr) {
-    return;
-  }
-  const auto* links = training_links(job, graph);
-  const auto train = split->roles.find("train");
-  const auto nodes = train == split->roles.end() ? 0 : train->second.count;
-  const auto seeds = links != nullptr ? links->count : nodes;
-  if (seeds < job.sample.batch_size && seeds > 0) {
-    problems.add(
-        {"/sample/drop_last",
-         fmt::format("false where {} seeds fill no batch of {}", seeds, job.sample.batch_size),
-         "true", "or a smaller batch_size"});
-  }
-}
-
-}  // namespace
 
 void fit_to_graph(Job& job, const GraphInfo& graph) {
   const SplitInfo* split = graph.find_split(job.dataset.split);

@@ -93,7 +93,8 @@ OrderedSeeds SeedOrder::no_seeds() const {
 
 OrderedSeeds SeedOrder::seeds_of(std::uint32_t epoch, std::uint64_t number) const {
   auto seeds = no_seeds();
-  const auto pick = [at = positions(epoch, number)](const auto& all, auto& to) {
+  const auto at = positions(epoch, number);
+  const auto pick = [&at](const auto& all, auto& to) {
     for (std::size_t i = 0; !all.empty() && i < at.size(); ++i) {
       to.push_back(all[at[i]]);
     }
@@ -104,7 +105,7 @@ OrderedSeeds SeedOrder::seeds_of(std::uint32_t epoch, std::uint64_t number) cons
     return seeds;
   }
   auto& links = *seeds.links;
-  for (const std::uint64_t position : positions(epoch, number)) {
+  for (const std::uint64_t position : at) {
     const auto link = links_->at(position);
     links.sources.push_back(link.source);
     links.destinations.push_back(link.destination);

@@ -37,12 +37,28 @@ class DrawsBySums {
     units_.front() -= stretch.sum_before;
     leave_out(stretch.excluded);
   }
+  /// Adds positions to the first `taken` of `out` until there are as many as the fanout, or nothing is left.
+  /// \returns how many there are
+  std::uint32_t complete(DrawStream& stream, const ChoiceOptions& options, std::uint32_t taken,
+                         std::uint32_t* out) {
+    if (!options.replace) {
+      std::ranges::for_each(std::span(out, taken), [this](auto entry) { take_out(entry); });
+    }
+    for (; taken < options.fanout && left_ > 0; ++taken) {
+      out[taken] = draw(stream);
+      if (!options.replace) {
+        take_out(out[taken]);
+      }
+    }
+    return taken;
+  }
+
+ private:
   void leave_out(std::span<const std::uint32_t> excluded) {
     left_ = std::accumulate(units_.begin(), units_.end(), std::uint64_t{0});
     std::ranges::for_each(excluded, [this](auto entry) { take_out(entry); });
   }
   void take_out(std::uint32_t entry) { left_ -= std::exchange(units_[entry], 0); }
-  bool none() const { return left_ == 0; }
   /// \requires something is left
   std::uint32_t draw(DrawStream& stream) const {
     std::uint64_t below = stream.below64(left_);
@@ -53,7 +69,6 @@ class DrawsBySums {
     return entry;
   }
 
- private:
   std::vector<std::uint64_t> units_;
   std::uint64_t left_ = 0;
 };
@@ -88,11 +103,7 @@ class DistinctDrawer {
     }
     if (taken < fanout_) {
       left_.begin(aliases, excluded);
-      std::ranges::for_each(std::span(out, taken), [this](auto entry) { left_.take_out(entry); });
-      for (; taken < fanout_ && !left_.none(); ++taken) {
-        out[taken] = left_.draw(stream);
-        left_.take_out(out[taken]);
-      }
+      taken = left_.complete(stream, {.fanout = fanout_}, taken, out);
     }
     std::sort(out, out + taken);
     return taken;
@@ -135,28 +146,14 @@ class StretchDrawer {
       }
     }
     if (taken < options_.fanout && all > 0) {
-      taken = complete(stream, stretch, taken, out);
+      left_.begin(stretch);
+      taken = left_.complete(stream, options_, taken, out);
     }
     std::sort(out, out + taken);
     return taken;
   }
 
  private:
-  std::uint32_t complete(DrawStream& stream, const Stretch& stretch, std::uint32_t taken,
-                         std::uint32_t* out) {
-    left_.begin(stretch);
-    for (std::uint32_t i = 0; i < taken && !options_.replace; ++i) {
-      left_.take_out(out[i]);
-    }
-    for (; taken < options_.fanout && !left_.none(); ++taken) {
-      out[taken] = left_.draw(stream);
-      if (!options_.replace) {
-        left_.take_out(out[taken]);
-      }
-    }
-    return taken;
-  }
-
   ChoiceOptions options_;
   IdIndex known_;
   DrawsBySums left_;
@@ -273,9 +270,7 @@ class Weighted : public Choice {
     }
     if (taken < options_.fanout) {
       left_.begin(aliases, stretch.excluded);
-      for (; taken < options_.fanout && !left_.none(); ++taken) {
-        out[taken] = left_.draw(stream);
-      }
+      taken = left_.complete(stream, options_, taken, out);
     }
     std::sort(out, out + taken);
     return taken;

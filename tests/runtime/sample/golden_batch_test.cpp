@@ -247,17 +247,24 @@ std::string weighted_temporal_batches() {
   return text;
 }
 
-std::string hetero_batches() {
-  const auto graph = hetero_graph();
-  std::string text =
-      "# Batches of the heterogeneous graph in golden_batch_test.cpp, by original ids; job seed "
-      "42. Written by the test.\n";
+/// The lists of all edge types.
+std::string typed_in_lists_text(const TestGraph& graph) {
   const auto whole = testing::cut_graph(graph, 1);
+  std::string text;
   for (std::size_t e = 0; e < graph.edges.size(); ++e) {
     text += fmt::format("in-lists of edge type {}, node types {} to {}:\n", e,
                         graph.edges[e].source, graph.edges[e].destination) +
             in_lists_text(whole, graph, e);
   }
+  return text;
+}
+
+std::string hetero_batches() {
+  const auto graph = hetero_graph();
+  std::string text =
+      "# Batches of the heterogeneous graph in golden_batch_test.cpp, by original ids; job seed "
+      "42. Written by the test.\n" +
+      typed_in_lists_text(graph);
   const auto cut = testing::cut_graph(graph, 3);
   SampleOptions options{
       .fanout = {{3, 2, 4, 1}, {2, -1, 1, 2}}, .edge_data = {.edge_ids = true}, .job_seed = 42};
@@ -278,18 +285,13 @@ std::string hetero_batches() {
   return text;
 }
 
-/// Batches of links of the heterogeneous graph, and of the small one, whose edges lead back themselves.
+/// Batches of links of the heterogeneous graph, between two node types and within one.
 std::string link_batches() {
+  const auto graph = hetero_graph();
   std::string text =
       "# Batches of links of the graphs in golden_batch_test.cpp, by original ids; job seed 42. "
-      "Written by the test.\n";
-  const auto graph = hetero_graph();
-  const auto whole = testing::cut_graph(graph, 1);
-  for (std::size_t e = 0; e < graph.edges.size(); ++e) {
-    text += fmt::format("in-lists of edge type {}, node types {} to {}:\n", e,
-                        graph.edges[e].source, graph.edges[e].destination) +
-            in_lists_text(whole, graph, e);
-  }
+      "Written by the test.\n" +
+      typed_in_lists_text(graph);
   const auto cut = testing::cut_graph(graph, 3);
   const auto add = [&](const std::string& more, const SampleOptions& options, BatchKey key,
                        const testing::PlainLinks& links) {

@@ -314,14 +314,15 @@ SampleBatch link_request() {
 }
 
 /// Authors and the papers that they write.
-ReadyBatch linked(bool told) {
+/// \param labeled  the links have labels and times
+ReadyBatch linked(bool labeled) {
   const auto cut = testing::cut_graph(academic_graph(false), 3);
   auto collect = testing::collect_options(cut);
   collect->with_labels = false;
   collect->digest = DigestMode::full;
   testing::PlainLinks links{.edge_type = 1, .links = {{0, 0}, {7, 11}, {7, 11}, {19, 59}}};
   auto sampled = testing::drive_links(cut, options_of_links(), {Purpose::train, 2, 9}, links);
-  if (told) {
+  if (labeled) {
     sampled.links->labels = {0.5F, 1, -1, 2};
     sampled.links->times = {-1, 0, 1, 1LL << 62};
   }
@@ -331,8 +332,8 @@ ReadyBatch linked(bool told) {
 }
 
 TEST(ReadyBatchCodec, LinksComeBackAsTheyWere) {
-  for (const bool told : {false, true}) {
-    const auto sent = linked(told);
+  for (const bool labeled : {false, true}) {
+    const auto sent = linked(labeled);
     const Frame frame = to_frame(sent);
     ASSERT_OK_AND_ASSIGN(const ReadyBatch back, Wire<ReadyBatch>::decode(frame));
     expect_same(back, sent);
