@@ -4,6 +4,7 @@
 #include "runtime/base/files.hpp"
 #include "runtime/base/json_text.hpp"
 #include "runtime/graph/npy.hpp"
+#include "runtime/sample/walks/walk_pairs.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -72,6 +73,22 @@ Status write_links(const fs::path& folder, const BatchLinks& links) {
   return links.times.empty() ? ok_status() : write_array(folder / "link_times.npy", links.times);
 }
 
+/// Walks as places among the nodes of the columns' types, -1 where there is none; pairs as places in them.
+Status write_walks(const fs::path& folder, const BatchWalks& walks, std::uint32_t window) {
+  std::vector<std::int64_t> nodes(walks.nodes.begin(), walks.nodes.end());
+  std::ranges::replace(nodes, std::int64_t{BatchWalks::no_node}, std::int64_t{-1});
+  const auto columns = walks.columns();
+  TROUPE_RETURN_IF_ERROR(write_array(folder / "walks.npy", std::span<const std::int64_t>(nodes),
+                                     {nodes.size() / columns, columns}));
+  TROUPE_RETURN_IF_ERROR(write_array(folder / "walk_restarts.npy", walks.restarts));
+  if (window == 0) {
+    return ok_status();
+  }
+  const auto pairs = walk_pairs(walks, window);
+  TROUPE_RETURN_IF_ERROR(write_array(folder / "pair_centers.npy", pairs.centers));
+  return write_array(folder / "pair_contexts.npy", pairs.contexts);
+}
+
 Status write_seeds(const fs::path& folder, const Batch& batch) {
   const auto& sampled = *batch.sampled;
   if (sampled.links) {
@@ -113,13 +130,18 @@ Status write_edges(const fs::path& folder, const BatchEdges& edges, EdgeData dat
   TROUPE_RETURN_IF_ERROR(write_array(folder / "row_begin.npy", edges.row_begin));
   TROUPE_RETURN_IF_ERROR(write_array(folder / "offsets.npy", edges.offsets));
   TROUPE_RETURN_IF_ERROR(write_array(folder / "sources.npy", edges.sources));
-  if (data.edge_ids) {
+  // Edges whose reverses are of another type may have less.
+  const auto has = [&edges](bool wanted, const auto& values) {
+    return wanted && values.size() == edges.sources.size();
+  };
+  if (has(data.edge_ids, edges.edge_ids)) {
     TROUPE_RETURN_IF_ERROR(write_array(folder / "edge_ids.npy", edges.edge_ids));
   }
-  if (data.weights) {
+  if (has(data.weights, edges.weights)) {
     TROUPE_RETURN_IF_ERROR(write_array(folder / "weights.npy", edges.weights));
   }
-  return data.times ? write_array(folder / "times.npy", edges.times) : ok_status();
+  return has(data.times, edges.times) ? write_array(folder / "times.npy", edges.times)
+                                      : ok_status();
 }
 
 /// The first error of tasks that run side by side, by batch; no batch after it is begun.
@@ -172,9 +194,12 @@ std::string batch_folder(std::uint64_t number) {
 }
 
 Status write_batch(const fs::path& folder, const Batch& batch, const GraphInfo& graph,
-                   EdgeData edge_data) {
+                   const SampleOptions& options) {
   TROUPE_RETURN_IF_ERROR(make_folder(folder));
   TROUPE_RETURN_IF_ERROR(write_seeds(folder, batch));
+  if (const auto& walks = batch.sampled->walks) {
+    TROUPE_RETURN_IF_ERROR(write_walks(folder, *walks, options.walks ? options.walks->window : 0));
+  }
   for (std::size_t t = 0; t < graph.node_types.size(); ++t) {
     const auto& type = graph.node_types[t];
     TROUPE_RETURN_IF_ERROR(
@@ -183,7 +208,7 @@ Status write_batch(const fs::path& folder, const Batch& batch, const GraphInfo& 
   for (std::size_t t = 0; t < graph.edge_types.size(); ++t) {
     const auto& type = graph.edge_types[t];
     TROUPE_RETURN_IF_ERROR(write_edges(folder / ("edges-" + type.name), batch.sampled->edges[t],
-                                       edge_data & edge_data_of(type)));
+                                       options.edge_data & edge_data_of(type)));
   }
   return ok_status();
 }
@@ -197,8 +222,7 @@ Result<std::vector<WrittenBatch>> write_batches(const fs::path& folder, const Ba
     const auto& sampled = *batch.sampled;
     written[number] = {sampled.num_seeds(), sampled.num_nodes(), sampled.num_edges(),
                        digest_of_trained(batch, request.digest)};
-    return write_batch(folder / batch_folder(number), batch, source.graph(),
-                       source.options().edge_data);
+    return write_batch(folder / batch_folder(number), batch, source.graph(), source.options());
   };
   executor.parallel_for(request.count, [&](std::size_t number) {
     const auto done = error.failed() ? ok_status() : write_one(number);
@@ -227,6 +251,12 @@ std::string batches_json(const Job& job, const BatchSource& source, const Batche
                    {"sampling_version", sampling_version},
                    {"layout", layout_text}};
   json.update(types_json(job, source));
+  if (const auto& walks = source.options().walks) {
+    json["walk_steps_along"] = OrderedJson::array();
+    for (const auto type : walks->along) {
+      json["walk_steps_along"].push_back(source.graph().edge_types[raw(type)].name);
+    }
+  }
   auto& list = json["batches"] = OrderedJson::array();
   for (std::size_t number = 0; number < batches.size(); ++number) {
     const auto& batch = batches[number];

@@ -19,10 +19,11 @@ namespace troupe {
 std::string batch_folder(std::uint64_t number);
 
 /// Writes the arrays of one batch into `folder`, which is made.
-/// \param edge_data  as the job asks for it; types that have it get files, also of no edges
+/// \param options  of the job: types that have the data of edges that it names get files, also of no
+///   edges; walks have pairs in its window
 /// \errors failed_precondition: the disk
 Status write_batch(const std::filesystem::path& folder, const Batch& batch, const GraphInfo& graph,
-                   EdgeData edge_data);
+                   const SampleOptions& options);
 
 struct BatchesRequest {
   std::uint32_t epoch = 0;  ///< from 0

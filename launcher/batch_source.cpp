@@ -3,7 +3,7 @@
 #include "runtime/base/assert.hpp"
 #include "runtime/base/free_memory.hpp"
 #include "runtime/feature/collecting_work.hpp"
-#include "runtime/graph/alias_tables.hpp"
+#include "runtime/graph/list_tables.hpp"
 #include "runtime/job/store_memory.hpp"
 #include "runtime/sample/sampling_work.hpp"
 
@@ -24,11 +24,11 @@ Result<BatchSource> BatchSource::open(const Job& job, const PartitionedStore& st
   TROUPE_ASSIGN_OR_RETURN(const auto memory,
                           store_memory(job, plan->layout, store, HostId{0}, free_memory_bytes()));
   const auto here = store.with_memory(memory);
-  const auto weighted = types_by_weight(*plan->sample);
+  const auto tables = list_tables(*plan->sample);
   std::vector<std::shared_ptr<const Part>> parts;
   for (std::uint32_t p = 0; p < plan->parts(); ++p) {
     TROUPE_ASSIGN_OR_RETURN(const auto loaded, here.load_part(static_cast<PartId>(p)));
-    TROUPE_ASSIGN_OR_RETURN(auto part, with_alias_tables(*loaded, weighted, plan->sample->dir));
+    TROUPE_ASSIGN_OR_RETURN(auto part, with_list_tables(loaded, tables, plan->sample->dir));
     parts.push_back(std::move(part));
   }
   return BatchSource(std::move(plan), std::move(parts));

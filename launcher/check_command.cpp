@@ -151,7 +151,7 @@ std::string time_text(const Checked& checked, double seconds) {
 
 /// Whether the built-in models do not train on the job's batches.
 bool is_for_programs(const Job& job) {
-  return job.task.links() || !job.features.collect;
+  return job.task.kind != "node" || !job.features.collect;
 }
 
 }  // namespace

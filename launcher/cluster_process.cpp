@@ -8,7 +8,7 @@
 #include "actors/sampler.hpp"
 #include "actors/supervisor.hpp"
 #include "launcher/seconds.hpp"
-#include "runtime/graph/alias_tables.hpp"
+#include "runtime/graph/list_tables.hpp"
 
 #include <caf/all.hpp>
 
@@ -60,9 +60,9 @@ ClusterProcess::ClusterProcess(ProcessId id, std::shared_ptr<const ClusterPlan> 
 }
 
 Status ClusterProcess::load(const PartitionedStore& store) {
-  const auto weighted = types_by_weight(*plan_->sample);
+  const auto tables = list_tables(*plan_->sample);
   const auto prepared = [&](const std::shared_ptr<const Part>& part) {
-    return with_alias_tables(*part, weighted, plan_->sample->dir);
+    return with_list_tables(part, tables, plan_->sample->dir);
   };
   for (const auto part : plan().maps) {
     if (store.memory() == StoreMemory::copied) {

@@ -51,9 +51,7 @@ Result<NodeRows> Session::State::read(std::span<const NodeId> nodes, NodeTypeId 
   request.key.purpose = Purpose::evaluate;
   request.seed_type = type;
   request.seeds.assign(nodes.begin(), nodes.end());
-  auto sample = *place.options.sample;
-  sample.fanout.clear();
-  request.sample = std::make_shared<const SampleOptions>(std::move(sample));
+  request.sample = std::make_shared<const SampleOptions>();  // no hops
   collect.digest = DigestMode::off;
   request.collect = std::make_shared<const CollectOptions>(std::move(collect));
   TROUPE_ASSIGN_OR_RETURN(const auto ready, ask<ReadyBatch>(std::move(request)));
@@ -151,10 +149,11 @@ Result<std::shared_ptr<const Batch>> Session::sample_neighbors(const NeighborReq
   message.seeds = request.nodes;
   message.times = request.times;
   auto sample = *s.place.options.sample;
+  sample.walks.reset();
   if (!request.times.empty() && !sample.time) {
     sample.time.emplace();
-    sample.disjoint = true;
   }
+  sample.disjoint = sample.disjoint || sample.time;
   sample.fanout.clear();
   for (const auto fanout : request.fanout) {
     sample.fanout.emplace_back(graph.edge_types.size(), fanout);

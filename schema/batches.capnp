@@ -75,7 +75,9 @@ struct ReadyBatch {
   # node type (`idWidth` 4); if `disjoint` the trees of the nodes per node type; original ids per node type (`originalWidth` 4); per edge
   # type the offsets [rows + 1] and sources; per edge type the edge ids (`edgeIdWidth` 4) and the weights, as bits of f32; if `hasLinks`
   # sources and destinations of the positive links, then of the negative ones, as batch-local indices, and their labels, as bits of f32.
-  # The rows of an edge type follow from the ends of hops of its destination type and `frontier`.
+  # If `hasWalks`, the nodes of the walks [walks, columns] as batch-local indices, 2^32 - 1 where there is none, then the places in
+  # them before which a walk returned to its seed.
+  # The rows of an edge type follow from the ends of hops of its destination type, `frontier` and `subgraph`.
   # Segment 1, u64, likewise: node ids, original ids where their width is 8; per edge type edge ids where their width is 8, and i64
   # times; then i64 labels, one per seed, if `hasLabels`; then i64 times of the links.
   # Segment 2, f32: the feature rows of the node type with the most numbers, the first of these.
@@ -165,4 +167,29 @@ struct ReadyBatch {
 
   links @15 :Links;
   # Set by the sampler, if `hasLinks`.
+
+  enum Subgraph {
+    directional @0;
+    bidirectional @1;
+    induced @2;
+  }
+
+  struct Walks {
+    columnTypes @0 :List(UInt16);
+    # Node type of each column of the walks; the first is the seeds'.
+    walks @1 :UInt32;
+    restarts @2 :UInt32;
+    undecided @3 :UInt64;
+    # Steps of second-order walks that took the last of all rejected candidates.
+  }
+
+  hasWalks @17 :Bool;
+  # Set by the sampler: the batch is one of random walks. Default false.
+
+  walks @18 :Walks;
+  # Set by the sampler, if `hasWalks`.
+
+  subgraph @16 :Subgraph;
+  # Set by the sampler, from the job's `sample.subgraph`. Unless directional, `hops` is 1, and an edge type has one row for every node
+  # of its destination type. Default: only edges that were drawn.
 }

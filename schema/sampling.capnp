@@ -57,6 +57,10 @@ struct HopSection {
   # Set by the sampler: how many pairs of segment 3 are this section's: edges that are left out of the lists, as the seeds of a batch
   # of links. Default 0.
 
+  within @10 :UInt32;
+  # Set by the sampler, with `fanout` -1: one more than the position in `frontiers` of a set of nodes of the neighbors' type; the reply
+  # has the neighbors that are in it. Default 0: all of them.
+
   withEdgeIds @6 :Bool;
   withWeights @7 :Bool;
   withTimes @8 :Bool;
@@ -65,8 +69,8 @@ struct HopSection {
 }
 
 struct HopRequest {
-  # Segment 0: the nodes of all frontiers, global ids of `frontierWidth` bytes each, all owned by the receiver's part, order kept,
-  # duplicates allowed.
+  # Segment 0: the nodes of all frontiers, global ids of `frontierWidth` bytes each, all owned by the receiver's part unless they are a
+  # set of neighbors, order kept, duplicates allowed.
   # Segment 1: u32, the trees that nodes are drawn for in disjoint batches, of the frontiers that have them; or empty.
   # Segment 2: i64, the times of these trees, of the frontiers that have them; or empty.
   # Segment 3: u64, pairs for section after section, ascending in each and none twice: the place of a node in the section's frontier,
@@ -93,7 +97,8 @@ struct HopRequest {
   # changes nothing else. Default 0: the run keeps no trace.
 
   frontiers @6 :List(HopFrontier);
-  # Set by the sampler: one per node type whose lists are requested whole, and one per section that continues a reply.
+  # Set by the sampler: one per node type whose lists are requested whole, one per section that continues a reply, and sets that
+  # sections are answered within.
 
   sections @7 :List(HopSection);
   # Set by the sampler: one per edge type.

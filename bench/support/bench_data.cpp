@@ -2,7 +2,7 @@
 
 #include "launcher/prepare_store.hpp"
 #include "launcher/read_job.hpp"
-#include "runtime/graph/alias_tables.hpp"
+#include "runtime/graph/list_tables.hpp"
 #include "runtime/job/sample_options.hpp"
 
 #include <fmt/format.h>
@@ -27,7 +27,7 @@ Result<BenchData> open_bench_data(Job job) {
   const Say say = [](const std::string& text) { fmt::print(stderr, "{}\n", text); };
   TROUPE_ASSIGN_OR_RETURN(auto store, prepare_store(job, say));
   store = store.with_memory(job.dataset.memory.value_or(StoreMemory::copied));
-  const auto trainer = job.task.links() ? JobTrainer::own : JobTrainer::built_in;
+  const auto trainer = job.task.kind != "node" ? JobTrainer::own : JobTrainer::built_in;
   if (!fit_to_graph_or_print(job, store.info(), trainer)) {
     return Error(Errc::invalid_argument, "the job does not fit its data");
   }
@@ -41,8 +41,7 @@ Result<BenchData> open_bench_data(Job job) {
   std::vector<std::shared_ptr<const Part>> parts;
   for (std::uint32_t p = 0; p < store.partition().parts; ++p) {
     TROUPE_ASSIGN_OR_RETURN(const auto loaded, store.load_part(static_cast<PartId>(p)));
-    TROUPE_ASSIGN_OR_RETURN(auto part,
-                            with_alias_tables(*loaded, types_by_weight(sample), sample.dir));
+    TROUPE_ASSIGN_OR_RETURN(auto part, with_list_tables(loaded, list_tables(sample), sample.dir));
     parts.push_back(std::move(part));
   }
   auto graph = std::make_shared<const GraphInfo>(store.info());

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Sampling by weight, in trees, as of a time and for links, beside uniform sampling: one thread, one host, one graph.
+# Sampling by weight, by LABOR, in trees, as of a time and for links, and batches of more edges, beside uniform
+# sampling: one thread, one host, one graph.
 #   bench/system/samplers.sh BUILD FOLDER [ROUNDS]
 # BUILD is a folder of the release preset with benchmarks; FOLDER gets the graph (2.9 GB), once. Needs NumPy.
 set -euo pipefail
@@ -54,6 +55,10 @@ for ((round = 1; round <= rounds; ++round)); do
   measure "weighted" weights sample.choice=weighted
   measure "uniform with replacement" weights sample.replace=true
   measure "weighted with replacement" weights sample.choice=weighted sample.replace=true
+  measure "labor" weights sample.choice=labor
+  measure "edges both ways" weights sample.subgraph=bidirectional
+  # Edges are those of the graph among the nodes of three hops.
+  measure "induced" weights sample.subgraph=induced
   measure "uniform, a store with times" times
   measure "disjoint" times sample.disjoint=true
   measure "before the last time" times sample.time.at=1073741824

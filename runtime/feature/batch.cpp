@@ -22,6 +22,9 @@ std::uint64_t size_bytes(const Batch& batch) {
     sum += bytes(edges.offsets) + bytes(edges.sources);
     each_edge_datum([&](const auto& values) { sum += bytes(values); }, edges);
   }
+  if (batch.sampled->walks) {
+    sum += bytes(batch.sampled->walks->nodes) + bytes(batch.sampled->walks->restarts);
+  }
   return sum;
 }
 

@@ -41,7 +41,8 @@ struct Batch {
 std::uint64_t size_bytes(const Batch& batch);
 
 /// XXH3-128 over: seeds (original ids), or the ends of positive and negative links (original ids of
-/// sources, then of destinations), their labels and times; then per hop and edge type the row counts and original ids
+/// sources, then of destinations), their labels and times; of walks the original ids of their nodes and
+/// their restarts; then per hop and edge type the row counts and original ids
 /// of the drawn neighbours, edge ids if asked for, then (full) feature rows of all nodes and labels
 /// of the seeds. Independent of the partitioning.
 /// \param mode  full or ids; zero for off

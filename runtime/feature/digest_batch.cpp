@@ -62,6 +62,20 @@ void add_links(DigestBuilder& digest, const Batch& batch) {
   digest.add_array(std::span<const std::int64_t>(links.times));
 }
 
+/// Original ids of the nodes of walks, 2^64 - 1 where there is none, and restarts.
+void add_walks(DigestBuilder& digest, const Batch& batch) {
+  const auto& walks = *batch.sampled->walks;
+  std::vector<OriginalId> nodes(walks.nodes.size(), OriginalId{~std::uint64_t{0}});
+  for (std::size_t place = 0; place < nodes.size(); ++place) {
+    if (walks.nodes[place] != BatchWalks::no_node) {
+      const auto type = walks.column_types[place % walks.columns()];
+      nodes[place] = batch.rows[raw(type)].original_ids[walks.nodes[place]];
+    }
+  }
+  digest.add_array(std::span<const OriginalId>(nodes));
+  digest.add_array(std::span<const std::uint32_t>(walks.restarts));
+}
+
 /// The first node type that has fewer or more original ids than nodes.
 std::optional<std::size_t> without_original_ids(const Batch& batch) {
   for (std::size_t t = 0; t < batch.rows.size(); ++t) {
@@ -87,6 +101,9 @@ void BatchDigester::begin(const Batch& batch) {
     add_links(digest_, batch);
   } else {
     add_originals(digest_, batch.rows[raw(sampled.seed_type)], sampled.seed_index);
+  }
+  if (sampled.walks) {
+    add_walks(digest_, batch);
   }
   for (std::uint32_t hop = 0; hop < sampled.hops; ++hop) {
     for (const auto& edges : sampled.edges) {

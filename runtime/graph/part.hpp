@@ -30,7 +30,8 @@ struct NeighbourLists {
   /// [edges] sums of integer weights up to and with each entry, over all lists, modulo 2^64; those of a
   /// list add up to less than 2^64. Made beside the tables where edges have times.
   std::span<const std::uint64_t> weight_sums;
-  bool zero_weights = false;  ///< Some weight is 0; known where there are aliases
+  bool zero_weights = false;   ///< Some weight is 0; known where there are aliases
+  IdSpan neighbour_originals;  ///< [edges] original ids of the neighbors, or empty if not made
 
   bool present() const noexcept { return !offsets.empty(); }
   std::uint64_t degree(std::uint64_t local) const { return offsets[local + 1] - offsets[local]; }

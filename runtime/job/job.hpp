@@ -164,12 +164,14 @@ struct SampleJob {
   std::uint64_t batch_size = 1024;                             ///< seeds per rank and step
   std::string choice = "uniform";                              ///< Name in choice_kinds()
   bool replace = false;
+  bool shared = false;  ///< With choices that read it: all hops use the words of the first
   EdgeDir edge_dir = EdgeDir::in;
   Frontier frontier = Frontier::fresh;
   std::string seed_order = "global";
   bool shuffle = true;
   bool drop_last = false;
   bool disjoint = false;
+  Subgraph subgraph = Subgraph::directional;
   SampleTimeJob time = {};
   EdgeData edge_data{};           ///< What batches carry of their edges
   std::uint64_t cache_bytes = 0;  ///< of other hosts' neighbour lists, per rank
@@ -181,9 +183,21 @@ struct SampleJob {
   }
 };
 
+/// Random walks from seeds.
+struct WalkJob {
+  std::uint32_t length = 10;
+  std::uint32_t per_seed = 1;
+  double restart = 0;
+  double p = 1;
+  double q = 1;
+  std::vector<std::string> along;  ///< Edge types; empty: the only one
+  std::uint32_t window = 0;
+};
+
 /// What seeds are.
 struct TaskJob {
-  std::string kind = "node";  ///< "node", "link"
+  std::string kind = "node";  ///< "node", "link", "walk"
+  WalkJob walk = {};
   // Of links:
   NegativeOptions negatives = {};
   std::string negatives_by = "uniform";
@@ -191,6 +205,7 @@ struct TaskJob {
   std::string reverse;  ///< Edge type; empty: the links' own where it joins nodes of one type
 
   bool links() const { return kind == "link"; }
+  bool walks() const { return kind == "walk"; }
 };
 
 struct FeaturesJob {

@@ -9,6 +9,7 @@
 #include "runtime/job/overrides.hpp"
 #include "runtime/job/problems.hpp"
 #include "runtime/job/schema.hpp"
+#include "runtime/job/walk_rules.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -313,6 +314,7 @@ Result<JobReading> parse(const std::string& text, const KeyPlace& place,
   }
   inline_host_file(root, place, problems);
   take_hosts_from_nodes(root);
+  take_fanout_from_walks(root);
   JobReading reading;
   reading.job = Reader(root, place, problems).read();
   reading.problems = std::move(problems).take();

@@ -7,10 +7,12 @@
 #include "runtime/job/layout.hpp"
 #include "runtime/job/link_encryption.hpp"
 #include "runtime/job/link_rules.hpp"
+#include "runtime/job/sample_rules.hpp"
+#include "runtime/job/subgraph_rules.hpp"
+#include "runtime/job/walk_rules.hpp"
 #include "runtime/net/ucx.hpp"
 #include "runtime/nn/catalog.hpp"
 #include "runtime/partition/methods.hpp"
-#include "runtime/sample/choice/choices.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -219,44 +221,6 @@ void check_cache(const Job& job, ProblemList& problems) {
   }
 }
 
-void check_lists_cache(const Job& job, ProblemList& problems) {
-  if (job.sample.cache_bytes > 0 && job.partition.given &&
-      job.partition.order == NodeOrder::original) {
-    problems.add({"/partition/order", "\"degree\" or \"hotness\" with sample.cache.budget",
-                  "\"original\"", no_hint});
-  }
-}
-
-/// What the times of seeds go with.
-void check_time(const Job& job, ProblemList& problems) {
-  const auto& time = job.sample.time;
-  const auto* choice = find_kind(choice_kinds(), job.sample.choice);
-  if (time.at && time.of_split) {
-    problems.add({"/sample/time/at", "none with sample.time.of \"split\"", fmt::to_string(*time.at),
-                  no_hint});
-  }
-  if (!time.given()) {
-    if (time.rule.window > 0 || time.rule.inclusive) {
-      problems.add({time.rule.window > 0 ? "/sample/time/window" : "/sample/time/until",
-                    "sample.time.at with it, or sample.time.of \"split\"", "none", no_hint});
-    }
-    if (choice != nullptr && choice->needs_times) {
-      problems.add({"/sample/time/at", fmt::format("a time for choice \"{}\"", choice->name),
-                    "none", no_hint});
-    }
-  }
-}
-
-void check_sampling(const Job& job, ProblemList& problems) {
-  const auto good = [&](const char* pointer) { return !problems.has(pointer); };
-  if (good("/sample/cache/budget")) {
-    check_lists_cache(job, problems);
-  }
-  if (good("/sample/choice") && good("/sample/time/at") && good("/sample/time/window")) {
-    check_time(job, problems);
-  }
-}
-
 void check_listed_processes(const Job& job, ProblemList& problems) {
   const auto& cluster = job.cluster;
   const bool listed = cluster.placement == "explicit";
@@ -349,6 +313,7 @@ void check_between_keys(const Job& job, ProblemList& problems) {
   check_sampling(job, problems);
   if (good("/task/kind")) {
     check_task(job.task, problems);
+    check_walk_keys(job, problems);
   }
   if (good("/features/cache/policy") && good("/features/cache/budget") &&
       good("/features/cache/ratio")) {
@@ -425,11 +390,15 @@ std::vector<JobProblem> check_against_graph(const Job& job, const GraphInfo& gra
                                             JobTrainer trainer) {
   ProblemList problems;
   check_size(job, graph, problems);
-  check_fanout(job, graph, problems);
+  check_walks(job, graph, problems);
+  if (!job.task.walks()) {
+    check_fanout(job, graph, problems);
+  }
   if (!problems.has("/sample/fanout")) {
     check_weights(job, graph, problems);
     check_edge_data(job, graph, problems);
     check_times(job, graph, problems);
+    check_subgraph(job, graph, problems);
   }
   check_seed_order(job, problems);
   check_times_of_split(job, graph, problems);
@@ -444,11 +413,11 @@ std::vector<JobProblem> check_against_graph(const Job& job, const GraphInfo& gra
     check_normalized_columns(job, graph, problems);
     return std::move(problems).take();
   }
-  if (job.task.links()) {
+  if (job.task.kind != "node") {
     problems.add(
-        {"/task/kind", "\"node\" where Troupe trains", "\"link\"",
-         "links are not trained on by the built-in models yet; `troupe run JOB -- PROGRAM` "
-         "and `troupe batches` give their batches"});
+        {"/task/kind", "\"node\" where Troupe trains", quoted(job.task.kind),
+         "links and walks are not trained on by the built-in models yet; `troupe run JOB -- "
+         "PROGRAM` and `troupe batches` give their batches"});
     return std::move(problems).take();
   }
   if (split == nullptr) {

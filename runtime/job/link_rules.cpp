@@ -86,8 +86,9 @@ void check_task(const TaskJob& task, ProblemList& problems) {
     return;
   }
   const auto refuse = [&](const char* key, const char* expected, const std::string& found) {
-    problems.add({fmt::format("/task/{}", key), fmt::format("{} with kind \"node\"", expected),
-                  found, "set task.kind to \"link\""});
+    problems.add({fmt::format("/task/{}", key),
+                  fmt::format("{} with kind \"{}\"", expected, task.kind), found,
+                  "set task.kind to \"link\""});
   };
   if (task.negatives.kind != Negatives::none) {
     refuse("negatives/kind", "\"none\"",

@@ -3,10 +3,12 @@
 #include "runtime/base/buffer.hpp"
 #include "runtime/base/saturating.hpp"
 #include "runtime/graph/alias_tables.hpp"
+#include "runtime/graph/list_tables.hpp"
 #include "runtime/job/fanout.hpp"
 #include "runtime/job/job_file.hpp"
 #include "runtime/job/link_rules.hpp"
 #include "runtime/job/reach.hpp"
+#include "runtime/job/walk_rules.hpp"
 #include "runtime/nn/catalog.hpp"
 #include "runtime/nn/ops/linear.hpp"
 #include "runtime/sample/choice/choices.hpp"
@@ -92,14 +94,15 @@ class MemoryEstimate {
       }
     }
     batch_seeds_.resize(graph_.node_types.size());
-    reach_ = reach(job_.sample, graph_, batch_seeds_);
+    reach_ = job_.task.walks() ? walk_reach(job_, graph_, batch_seeds_)
+                               : reach(job_.sample, graph_, batch_seeds_);
   }
 
   MemoryPlan of(const Load& load) const {
     MemoryPlan plan;
     plan.items = {{"program and threads", program()},
                   {"store", store(load)},
-                  {"alias tables", alias_tables(load)},
+                  {"tables of lists", list_tables(load)},
                   {"seeds and their scores", seeds(load)},
                   {batches_name, times(load.paths + extra_trainers(load), batches())},
                   {"activations and their gradients", times(load.ranks, activations())},
@@ -146,25 +149,30 @@ class MemoryEstimate {
   }
 
   /// Halos hold all lists in every part at most.
-  std::uint64_t alias_tables(const Load& load) const {
+  std::uint64_t list_tables(const Load& load) const {
     const auto* choice = find_kind(choice_kinds(), job_.sample.choice);
-    if (choice == nullptr || !choice->needs_weights) {
+    if (choice == nullptr || !reads_entries(*choice)) {
       return 0;
     }
     std::uint64_t edges = 0;
     bool times_too = false;
+    std::uint64_t id_bytes = 4;
     for (const auto type : drawn_edge_types(job_.sample, graph_)) {
-      edges = plus(edges, graph_.edge_types[raw(type)].count);
-      times_too = times_too || graph_.edge_types[raw(type)].has_times;
+      const auto& info = graph_.edge_types[raw(type)];
+      edges = plus(edges, info.count);
+      times_too = times_too || info.has_times;
+      const auto end = job_.sample.edge_dir == EdgeDir::in ? info.source : info.destination;
+      id_bytes = std::max(id_bytes, neighbour_original_bytes(graph_.node_types[raw(end)].count));
     }
     auto of_part = job_.partition.halo.hops > 0 ? edges : plus(edges / parts(), 1);
-    if (!facts_.weight_bytes.empty()) {
+    if (choice->needs_weights && !facts_.weight_bytes.empty()) {
       of_part = std::ranges::max(facts_.weight_bytes) / sizeof(float);
     }
     const auto tables =
         plus(times(of_part, load.mapped),
              job_.partition.replicated_topology ? times(edges, load.topologies) : 0);
-    return times(tables, alias_bytes + (times_too ? weight_sum_bytes : 0));
+    const auto by_weight = alias_bytes + (times_too ? weight_sum_bytes : 0);
+    return times(tables, choice->needs_weights ? by_weight : id_bytes);
   }
 
   /// Ids, orders and owners of all processes' lists; positions, labels and outputs of the scored ones.
@@ -198,7 +206,9 @@ class MemoryEstimate {
     const std::uint64_t per_node = job_.sample.in_trees() ? 104 : 80;
     const auto ids =
         plus(times(nodes, per_node), times(edges, 24 + 2 * job_.sample.edge_data.bytes()));
-    const auto one = plus(plus(rows, remote(stored)), ids);
+    // The walks themselves, with the walkers and their candidates.
+    const auto walks = job_.task.walks() ? times(reach_.asked, 64) : 0;
+    const auto one = plus(plus(rows, remote(stored)), plus(ids, walks));
     const auto fixed = job_.cluster.batches_ahead();
     const auto ahead = (fixed > 0 ? fixed : AutoBatches::first) + std::uint64_t{1};
     const auto sure = times(one, std::min(ahead, per_rank));

@@ -7,6 +7,7 @@
 #include "runtime/job/link_rules.hpp"
 #include "runtime/job/memory_plan.hpp"
 #include "runtime/job/reach.hpp"
+#include "runtime/job/walk_rules.hpp"
 #include "runtime/nn/catalog.hpp"
 
 #include <algorithm>
@@ -54,7 +55,8 @@ Counts count(const Job& job, const GraphInfo& graph) {
 /// \param owners  processes that hold parts
 BatchCost batch_cost(const Job& job, const GraphInfo& graph, const Counts& counts,
                      std::size_t owners) {
-  const Reach most = reach(job.sample, graph, counts.batch_seeds);
+  const Reach most = job.task.walks() ? walk_reach(job, graph, counts.batch_seeds)
+                                      : reach(job.sample, graph, counts.batch_seeds);
   BatchCost cost;
   std::uint64_t moved = times(
       most.asked, 8 + (job.sample.in_trees() ? 4U : 0U) + (job.sample.time.given() ? 8U : 0U));

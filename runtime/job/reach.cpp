@@ -2,6 +2,8 @@
 
 #include "runtime/base/saturating.hpp"
 #include "runtime/job/fanout.hpp"
+#include "runtime/job/subgraph_rules.hpp"
+#include "runtime/sample/choice/choices.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -16,13 +18,41 @@ std::uint64_t most_drawn(const SampleJob& sample, std::int32_t fanout, std::uint
   if (frontier == 0 || all == 0) {
     return 0;
   }
-  const std::uint64_t drawn =
-      fanout < 0 ? all : times(frontier, static_cast<std::uint64_t>(fanout));
+  const auto* kind = find_kind(choice_kinds(), sample.choice);
+  const auto of_list = kind == nullptr || fanout <= 0
+                           ? static_cast<std::uint64_t>(std::max(fanout, 0))
+                           : most_taken(*kind, static_cast<std::uint32_t>(fanout));
+  const std::uint64_t drawn = fanout < 0 ? all : times(frontier, of_list);
   if (sample.replace && fanout >= 0) {
     return drawn;  // with repeats
   }
   const bool fresh = sample.frontier == Frontier::fresh;
   return std::min(drawn, fresh ? all - std::min(all, before) : all);
+}
+
+/// Adds the edges that a batch has beside those that were drawn.
+/// \param trees  in which an edge can be
+void close(const SampleJob& sample, const GraphInfo& graph, std::uint64_t trees, Reach& total) {
+  const auto fanout = fanout_by_hop(sample, graph);
+  const auto reverses = reverses_of_sampled(fanout, graph);
+  const auto drawn = total.edges;
+  for (std::size_t e = 0; e < graph.edge_types.size(); ++e) {
+    const auto& type = graph.edge_types[e];
+    if (sample.subgraph == Subgraph::bidirectional && reverses[e]) {
+      auto& edges = total.edges[raw(*reverses[e])];
+      edges = plus(edges, drawn[e]);
+    }
+    const bool sampled =
+        std::ranges::any_of(fanout, [e](const auto& of_hop) { return of_hop[e] != 0; });
+    if (sample.subgraph == Subgraph::induced && sampled) {
+      total.edges[e] = times(trees, type.count);
+      const auto from = sample.edge_dir == EdgeDir::in ? type.destination : type.source;
+      total.asked = plus(total.asked, total.nodes[raw(from)]);
+    }
+  }
+  if (sample.subgraph != Subgraph::directional) {  // every layer works on all of it
+    total.after = {{total.nodes, total.edges}, {total.nodes, total.edges}};
+  }
 }
 
 }  // namespace
@@ -89,6 +119,7 @@ Reach reach(const SampleJob& sample, const GraphInfo& graph,
     }
     total.after.push_back({total.nodes, total.edges});
   }
+  close(sample, graph, trees, total);
   return total;
 }
 

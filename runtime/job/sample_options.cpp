@@ -2,6 +2,8 @@
 
 #include "runtime/job/fanout.hpp"
 #include "runtime/job/link_rules.hpp"
+#include "runtime/job/subgraph_rules.hpp"
+#include "runtime/job/walk_rules.hpp"
 
 namespace troupe {
 
@@ -10,10 +12,15 @@ SampleOptions sample_options(const Job& job, const GraphInfo& graph) {
   options.fanout = fanout_by_hop(job.sample, graph);
   options.choice = place_of_kind(choice_kinds(), job.sample.choice);
   options.replace = job.sample.replace;
+  options.shared = job.sample.shared;
   options.edge_data = job.sample.edge_data;
   options.dir = job.sample.edge_dir;
   options.frontier = job.sample.frontier;
   options.disjoint = job.sample.in_trees();
+  options.subgraph = job.sample.subgraph;
+  if (options.subgraph == Subgraph::bidirectional) {
+    options.reverse_of = reverses_of_sampled(options.fanout, graph);
+  }
   if (job.sample.time.given()) {
     options.time = job.sample.time.rule;
     options.seed_time = job.sample.time.at.value_or(0);
@@ -22,6 +29,10 @@ SampleOptions sample_options(const Job& job, const GraphInfo& graph) {
     options.links = LinkOptions{.negatives = job.task.negatives,
                                 .exclude = job.task.exclude,
                                 .reverse = reverse_type(job.task, graph, links->edge_type)};
+  }
+  if (job.task.walks()) {
+    options.walks = walk_options(job.task.walk, graph);
+    options.disjoint = false;  // also with times, which walks have of their seeds
   }
   options.job_seed = job.seed;
   return options;

@@ -49,6 +49,13 @@ std::vector<SchemaRow> choice_rows(std::span<const ChoiceKind> kinds) {
                   readers_of(kinds, "replace", "`") + ": draw neighbours with replacement",
                   {},
                   put<&Job::sample, &SampleJob::replace>});
+  rows.push_back({"/sample/shared",
+                  boolean_rule(),
+                  value("false"),
+                  readers_of(kinds, "shared", "`") +
+                      ": a neighbor that one hop takes is taken by all hops where it is as likely",
+                  {},
+                  put<&Job::sample, &SampleJob::shared>});
   return rows;
 }
 

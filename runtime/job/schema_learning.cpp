@@ -90,6 +90,17 @@ void add_sample(std::vector<SchemaRow>& rows) {
        "each of their trees; always so with `sample.time`",
        {},
        put<&Job::sample, &SampleJob::disjoint>});
+  rows.push_back({"/sample/subgraph",
+                  choice_rule({"directional", "bidirectional", "induced"}),
+                  value("\"directional\""),
+                  "edges of a batch: those that hops draw, their reverses too, or all edges of the "
+                  "graph among its nodes; with the last two every layer works on all of them",
+                  {},
+                  [](const Json& v, Job& job) {
+                    job.sample.subgraph = v == "induced"         ? Subgraph::induced
+                                          : v == "bidirectional" ? Subgraph::bidirectional
+                                                                 : Subgraph::directional;
+                  }});
   constexpr auto latest = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   rows.push_back(
       {"/sample/time/at",

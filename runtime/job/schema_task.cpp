@@ -1,6 +1,9 @@
 // Keys of the section `task`: what seeds are.
 #include "runtime/job/schema_fields.hpp"
 #include "runtime/job/schema_rows.hpp"
+#include "runtime/sample/walks/walk_options.hpp"
+
+#include <type_traits>
 
 namespace troupe {
 namespace {
@@ -45,14 +48,50 @@ void add_negatives(std::vector<SchemaRow>& rows) {
        [](const Json& v, Job& job) { job.task.negatives.tries = v.get<std::uint32_t>(); }});
 }
 
+template <auto Field>
+void put_walk(const Json& json, Job& job) {
+  auto& field = job.task.walk.*Field;
+  field = json.get<std::remove_reference_t<decltype(field)>>();
+}
+
+void add_walks(std::vector<SchemaRow>& rows) {
+  const auto add = [&](const char* key, ValueRule rule, const char* fallback, std::string meaning,
+                       void (*apply)(const Json&, Job&)) {
+    rows.push_back({fmt::format("/task/walk/{}", key),
+                    std::move(rule),
+                    value(fallback),
+                    fmt::format("`walk`: {}", meaning),
+                    {},
+                    apply});
+  };
+  add("length", integer_rule(1, WalkOptions::most_steps), "10", "steps of a walk",
+      put_walk<&WalkJob::length>);
+  add("per_seed", integer_rule(1, 1024), "1", "walks from each seed", put_walk<&WalkJob::per_seed>);
+  add("restart", number_rule({.low = 0, .high = 0.999}), "0",
+      "chance that a walk returns to its seed before a step, or where `along` begins again",
+      put_walk<&WalkJob::restart>);
+  add("p", number_rule({.low = 0.001, .high = 1000}), "1",
+      "node2vec: the higher, the more seldom a walk turns back", put_walk<&WalkJob::p>);
+  add("q", number_rule({.low = 0.001, .high = 1000}), "1",
+      "node2vec: the higher, the more seldom a walk leaves the neighbors of the node before",
+      put_walk<&WalkJob::q>);
+  add("along", {.type = ValueType::text_list, .max_items = WalkOptions::most_steps}, "[]",
+      "edge types of the steps, repeated; []: the only one of the graph",
+      put_walk<&WalkJob::along>);
+  add("window", integer_rule(0, WalkOptions::most_steps), "0",
+      "batches have the pairs of nodes that are at most so many steps apart; 0: none",
+      put_walk<&WalkJob::window>);
+}
+
 }  // namespace
 
 std::vector<SchemaRow> task_rows() {
   std::vector<SchemaRow> rows;
   rows.push_back({"/task/kind",
-                  choice_rule({"node", "link"}),
+                  choice_rule({"node", "link", "walk"}),
                   value("\"node\""),
-                  "seeds are nodes, or links: edges of the split, with the nodes at their ends",
+                  "seeds are nodes, or links: edges of the split, with the nodes at their ends; "
+                  "`walk`: random walks begin at nodes, in the place of sampled hops",
                   {},
                   put<&Job::task, &TaskJob::kind>});
   rows.push_back({"/task/exclude",
@@ -70,6 +109,7 @@ std::vector<SchemaRow> task_rows() {
        {},
        put<&Job::task, &TaskJob::reverse>});
   add_negatives(rows);
+  add_walks(rows);
   return rows;
 }
 

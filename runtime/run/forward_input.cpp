@@ -13,7 +13,7 @@ Error unfit(const SampledBatch& sampled, const std::string& what) {
 Status check_types(const nn::ModelOptions& model, const SampledBatch& sampled) {
   const auto& types = model.types;
   if (sampled.nodes.size() != types.nodes.size() || sampled.edges.size() != types.edges.size() ||
-      sampled.hops < model.layers) {
+      (sampled.subgraph == Subgraph::directional && sampled.hops < model.layers)) {
     return unfit(sampled, fmt::format("expected {} node types, {} edge types and at least {} hops, "
                                       "found {}, {} and {}",
                                       types.nodes.size(), types.edges.size(), model.layers,

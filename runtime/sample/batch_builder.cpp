@@ -2,6 +2,9 @@
 
 #include "runtime/base/assert.hpp"
 #include "runtime/sample/frontier_share.hpp"
+#include "runtime/sample/list_places.hpp"
+#include "runtime/sample/subgraph/bidirectional.hpp"
+#include "runtime/sample/subgraph/induced_rows.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -28,9 +31,11 @@ std::vector<EdgeTypeId> drawn_types(const std::vector<std::vector<std::int32_t>>
   return types;
 }
 
-std::vector<EdgeTypeId> types_by_weight(const SampleOptions& options) {
-  return choice_kinds()[options.choice].needs_weights ? drawn_types(options.fanout)
-                                                      : std::vector<EdgeTypeId>();
+ListTables list_tables(const SampleOptions& options) {
+  const auto& kind = choice_kinds()[options.choice];
+  const auto drawn = drawn_types(options.fanout);
+  return {.aliases = kind.needs_weights ? drawn : std::vector<EdgeTypeId>(),
+          .original_ids = kind.needs_originals ? drawn : std::vector<EdgeTypeId>()};
 }
 
 std::uint64_t BatchSeeds::size() const {
@@ -49,7 +54,7 @@ struct BatchBuilder::State {
 
   const GraphInfo& graph;
   const PartitionBook& book;
-  std::span<const std::shared_ptr<const Part>> here;
+  ListPlaces list_places;
   std::shared_ptr<const SampleOptions> options;
   std::shared_ptr<BatchScratchPool> pool;
   std::unique_ptr<BatchScratch> scratch;
@@ -60,8 +65,7 @@ struct BatchBuilder::State {
   std::vector<Question> questions;    ///< of the hop under way; the last one is next_question - 1
   std::vector<FrontierShare> shares;  ///< of the hop under way
   std::size_t open = 0;               ///< questions without an answer
-  /// Who is asked: a part by its number, or past them the halo of here[place - parts].
-  /// [node type][position in the frontier] -> place
+  /// Who is asked, as ListPlaces numbers them: [node type][position in the frontier] -> place
   std::vector<std::vector<std::uint32_t>> asked;
   /// [node type][place]; empty for types that no edge type asks for
   std::vector<std::vector<std::vector<NodeId>>> nodes_at;
@@ -73,12 +77,15 @@ struct BatchBuilder::State {
   std::vector<std::vector<std::size_t>> share_at;  ///< [edge type][place] -> share, or `nothing`
   std::vector<std::uint64_t> received;             ///< edges so far, by edge type
   std::shared_ptr<const Exclusions> excluded;      ///< Null: no edges
+  /// After the last hop: all edges among the nodes are requested.
+  bool closing = false;
+  std::vector<InducedNodes> induced;  ///< By node type, while closing
 
   State(const GraphInfo& g, const PartitionBook& b, std::shared_ptr<const SampleOptions> o,
         std::span<const std::shared_ptr<const Part>> h, std::shared_ptr<BatchScratchPool> p)
       : graph(g),
         book(b),
-        here(h),
+        list_places(b, h),
         options(std::move(o)),
         pool(p ? std::move(p) : std::make_shared<BatchScratchPool>()),
         scratch(pool->take(book, options->disjoint)) {}
@@ -94,18 +101,25 @@ struct BatchBuilder::State {
   };
   Range frontier(NodeTypeId type) const {
     const auto& ends = batch.nodes[raw(type)].hop_end;
-    const bool from_start = batch.frontier == Frontier::all || hop == 0;
+    const bool from_start = batch.frontier == Frontier::all || hop == 0 || closing;
     return {from_start ? 0 : ends[hop - 1], ends[hop]};
   }
-  std::int32_t fanout(std::size_t edge_type) const { return options->fanout[hop][edge_type]; }
+  std::int32_t fanout(std::size_t edge_type) const {
+    if (!closing) {
+      return options->fanout[hop][edge_type];
+    }
+    const bool asked_for = std::ranges::any_of(
+        options->fanout, [edge_type](const auto& of_hop) { return of_hop[edge_type] != 0; });
+    return asked_for ? all_neighbours : 0;
+  }
+  StreamKey key_of(std::size_t edge_type) const;
   EdgeData edge_data(std::size_t edge_type) const {
     return options->edge_data & edge_data_of(graph.edge_types[edge_type]);
   }
-  std::size_t places() const { return book.parts() + here.size(); }
+  std::size_t places() const { return list_places.count(); }
 
   void begin(BatchKey key, const BatchSeeds& seeds);
   void number_seeds(const BatchSeeds& seeds);
-  std::uint32_t who_has(NodeTypeId type, NodeId id) const;
   void find_who_has();
   void share_out(std::size_t edge_type);
   void ask(std::uint32_t place);
@@ -127,7 +141,9 @@ struct BatchBuilder::State {
                       std::uint32_t* out);
   Status merge_entries(std::size_t edge_type, const Run& run);
   Status merge(std::size_t edge_type);
+  Status merge_induced(std::size_t edge_type);
   Status merge_hop();
+  bool close();
   Status go_on();
 };
 
@@ -193,21 +209,6 @@ void BatchBuilder::State::number_seeds(const BatchSeeds& seeds) {
   }
 }
 
-/// The owner; or the halo of a part that lies here, if the owner does not.
-std::uint32_t BatchBuilder::State::who_has(NodeTypeId type, NodeId id) const {
-  const auto owner = book.owner(type, id);
-  auto found = raw(owner);
-  for (std::uint32_t h = 0; h < here.size(); ++h) {
-    if (here[h]->id == owner) {
-      return raw(owner);
-    }
-    if (here[h]->nodes_of(type).halo_listed.contains(raw(id))) {
-      found = book.parts() + h;
-    }
-  }
-  return found;
-}
-
 void BatchBuilder::State::find_who_has() {
   for (std::size_t t = 0; t < asked.size(); ++t) {
     const auto type = static_cast<NodeTypeId>(t);
@@ -215,7 +216,7 @@ void BatchBuilder::State::find_who_has() {
     asked[t].clear();
     asked[t].reserve(range.size());
     for (std::uint32_t i = range.begin; i < range.end; ++i) {
-      asked[t].push_back(who_has(type, batch.nodes[t].ids[i]));
+      asked[t].push_back(list_places.of(type, batch.nodes[t].ids[i]));
     }
   }
 }
@@ -258,9 +259,9 @@ void BatchBuilder::State::share_out(std::size_t edge_type) {
   for (std::size_t place = 0; place < places(); ++place) {
     if (!nodes[place].empty()) {
       at[place] = shares.size();
-      shares.emplace_back(
-          place < book.parts() ? static_cast<PartId>(place) : here[place - book.parts()]->id,
-          static_cast<EdgeTypeId>(edge_type), nodes[place], trees_at[node_type][place]);
+      shares.emplace_back(list_places.part(static_cast<std::uint32_t>(place)),
+                          static_cast<EdgeTypeId>(edge_type), nodes[place],
+                          trees_at[node_type][place]);
     }
   }
 }
@@ -283,7 +284,7 @@ void BatchBuilder::State::ask(std::uint32_t place) {
 void BatchBuilder::State::post(Question question) {
   HopQuestion posted{.id = next_question++,
                      .part = shares[question.shares.front()].part(),
-                     .lists_of = question.place < book.parts() ? ListsOf::owned : ListsOf::halo,
+                     .lists_of = list_places.lists_of(question.place),
                      .request = {}};
   HopRequest& request = posted.request;
   request.dir = options->dir;
@@ -292,6 +293,7 @@ void BatchBuilder::State::post(Question question) {
   request.time = options->time.value_or(TimeRule{});
   request.max_edges = options->max_edges_per_reply;
   std::vector<std::size_t> whole_frontier(batch.nodes.size(), nothing);
+  std::vector<std::optional<std::uint32_t>> sets(batch.nodes.size());  // places in the frontiers
   for (const auto number : question.shares) {
     const FrontierShare& share = shares[number];
     const auto edge_type = raw(share.edge_type());
@@ -311,23 +313,36 @@ void BatchBuilder::State::post(Question question) {
         whole_frontier[raw(node_type)] = at;
       }
     }
-    request.sections.push_back(
-        {.edge_type = share.edge_type(),
-         .frontier = static_cast<std::uint32_t>(at),
-         .fanout = fanout(edge_type),
-         .key = stream_key(options->job_seed, {.domain = Domain::neighbours,
-                                               .type = edge_type,
-                                               .hop = static_cast<std::uint8_t>(hop),
-                                               .epoch = batch.key.stream_epoch(),
-                                               .batch = batch.key.number}),
-         .first_position = share.resume_position(),
-         .edge_data = edge_data(edge_type),
-         .excluded = excluded ? excluded->of(share.edge_type(), share.missing())
-                              : std::vector<ExcludedEdges>()});
+    request.sections.push_back({.edge_type = share.edge_type(),
+                                .frontier = static_cast<std::uint32_t>(at),
+                                .fanout = fanout(edge_type),
+                                .key = key_of(edge_type),
+                                .first_position = share.resume_position(),
+                                .edge_data = edge_data(edge_type),
+                                .excluded = excluded
+                                                ? excluded->of(share.edge_type(), share.missing())
+                                                : std::vector<ExcludedEdges>()});
+    if (closing) {
+      const auto type = raw(batch.edges[edge_type].source_type);
+      if (!sets[type]) {
+        sets[type] = static_cast<std::uint32_t>(request.frontiers.size());
+        request.frontiers.push_back({static_cast<NodeTypeId>(type), induced[type].distinct()});
+      }
+      request.sections.back().within = sets[type];
+    }
   }
   pending.push_back(std::move(posted));
   questions.push_back(std::move(question));
   ++open;
+}
+
+StreamKey BatchBuilder::State::key_of(std::size_t edge_type) const {
+  return stream_key(options->job_seed,
+                    {.domain = choice_kinds()[options->choice].domain,
+                     .type = static_cast<std::uint16_t>(edge_type),
+                     .hop = options->shared ? std::uint8_t{0} : static_cast<std::uint8_t>(hop),
+                     .epoch = batch.key.stream_epoch(),
+                     .batch = batch.key.number});
 }
 
 /// Takes what a reply says along one edge type.
@@ -342,10 +357,11 @@ Status BatchBuilder::State::take_section(FrontierShare& share, const HopSectionV
                     "has {}\ntry: a smaller batch size or fanout",
                     edge_type, received[edge_type]));
   }
-  return share.take(answer, std::move(reply),
-                    {.fanout = fanout(edge_type),
-                     .edge_data = edge_data(edge_type),
-                     .end = book.count(batch.edges[edge_type].source_type)});
+  return share.take(
+      answer, std::move(reply),
+      {.fanout = choice_kinds()[options->choice].on_average ? all_neighbours : fanout(edge_type),
+       .edge_data = edge_data(edge_type),
+       .end = book.count(batch.edges[edge_type].source_type)});
 }
 
 Status BatchBuilder::State::take_reply(std::uint32_t number,
@@ -467,15 +483,69 @@ Status BatchBuilder::State::merge(std::size_t edge_type) {
   return ok_status();
 }
 
+/// Replaces the drawn edges of a type by all edges among the nodes of the batch.
+Status BatchBuilder::State::merge_induced(std::size_t edge_type) {
+  BatchEdges edges;
+  edges.destination_type = batch.edges[edge_type].destination_type;
+  edges.source_type = batch.edges[edge_type].source_type;
+  const auto& places = asked[raw(edges.destination_type)];
+  const auto& trees = batch.nodes[raw(edges.destination_type)].trees;
+  const auto& at = share_at[edge_type];
+  const auto& nodes = induced[raw(edges.source_type)];
+  edges.offsets.reserve(places.size() + 1);
+  edges.offsets.push_back(0);
+  Status status = ok_status();
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (!at.empty()) {
+      shares[at[places[i]]].next_node([&](const HopSectionView& answer, std::size_t first,
+                                          std::uint32_t count) {
+        if (status.ok()) {
+          status =
+              add_induced({answer, first, count, options->disjoint ? trees[i] : 0}, nodes, edges);
+        }
+      });
+    }
+    edges.offsets.push_back(static_cast<std::uint32_t>(edges.sources.size()));
+  }
+  edges.row_begin = {0, static_cast<std::uint32_t>(places.size())};
+  batch.edges[edge_type] = std::move(edges);
+  return status;
+}
+
 Status BatchBuilder::State::merge_hop() {
   for (std::size_t e = 0; e < batch.edges.size(); ++e) {
-    TROUPE_RETURN_IF_ERROR(merge(e));
+    TROUPE_RETURN_IF_ERROR(closing ? merge_induced(e) : merge(e));
+  }
+  if (std::exchange(closing, false)) {
+    batch.subgraph = Subgraph::induced;
+    induced.clear();
+    close_hops(batch);
+    hop = batch.hops;
+    return ok_status();
   }
   for (auto& nodes : batch.nodes) {
     nodes.hop_end.push_back(static_cast<std::uint32_t>(nodes.ids.size()));
   }
   ++hop;
   return go_on();
+}
+
+/// All hops are over.
+/// \returns whether edges among the nodes are to be requested
+bool BatchBuilder::State::close() {
+  if (options->subgraph == Subgraph::bidirectional) {
+    add_reverse_edges(batch, graph, options->reverse_of);
+    hop = batch.hops;
+  }
+  if (options->subgraph != Subgraph::induced) {
+    return false;
+  }
+  closing = true;
+  std::ranges::fill(received, 0);
+  for (std::size_t type = 0; type < batch.nodes.size(); ++type) {
+    induced.emplace_back(batch.nodes[type], book.count(static_cast<NodeTypeId>(type)));
+  }
+  return true;
 }
 
 /// Starts the next hop; one that asks nothing is over at once.
@@ -485,7 +555,7 @@ Status BatchBuilder::State::go_on() {
   nodes_at.assign(batch.nodes.size(), {});
   trees_at.assign(batch.nodes.size(), {});
   share_at.assign(batch.edges.size(), {});
-  if (hop == batch.hops) {
+  if (hop == batch.hops && !close()) {
     return ok_status();
   }
   find_who_has();
@@ -545,7 +615,7 @@ Status BatchBuilder::answer(std::uint32_t question, HopReply reply) {
 }
 
 bool BatchBuilder::done() const {
-  return state_->hop == state_->batch.hops;
+  return state_->hop == state_->batch.hops && !state_->closing;
 }
 std::uint32_t BatchBuilder::hop() const {
   return state_->hop;

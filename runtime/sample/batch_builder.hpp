@@ -4,12 +4,14 @@
 /// in any order, numbers new nodes by first appearance. Knows no actors; a sampler drives many of
 /// these at once.
 #include "runtime/base/result.hpp"
+#include "runtime/graph/list_tables.hpp"
 #include "runtime/partition/partition_book.hpp"
 #include "runtime/sample/batch_scratch.hpp"
 #include "runtime/sample/links/exclusions.hpp"
 #include "runtime/sample/links/link_options.hpp"
 #include "runtime/sample/mini_batch.hpp"
 #include "runtime/sample/one_hop.hpp"
+#include "runtime/sample/walks/walk_options.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -22,9 +24,10 @@ namespace troupe {
 /// The `sample` section of a job, resolved against the graph.
 struct SampleOptions {
   /// Fanout per hop and edge type: fanout[hop][edge type]; all_neighbours for the whole list.
-  std::vector<std::vector<std::int32_t>> fanout;
+  std::vector<std::vector<std::int32_t>> fanout = {};
   std::uint16_t choice = 0;  ///< Place in choice_kinds()
   bool replace = false;
+  bool shared = false;   ///< All hops draw with the words of the first, where the choice reads it
   EdgeData edge_data{};  ///< What batches carry of the edges of the types that have it
   EdgeDir dir = EdgeDir::in;
   Frontier frontier = Frontier::fresh;
@@ -32,6 +35,10 @@ struct SampleOptions {
   std::optional<TimeRule> time{};  ///< Seeds have times, which limit their trees; if disjoint
   std::int64_t seed_time = 0;  ///< Of all seeds of batches whose seeds have no times of their own
   std::optional<LinkOptions> links{};  ///< Seeds are links
+  std::optional<WalkOptions> walks{};  ///< Random walks begin at the seeds; fanouts are not read
+  Subgraph subgraph = Subgraph::directional;
+  /// [edge types] for Subgraph::bidirectional: type that the reverses of a type's edges are of.
+  std::vector<std::optional<EdgeTypeId>> reverse_of{};
   std::uint64_t job_seed = 0;
   std::uint64_t max_edges_per_reply = ~std::uint64_t{0};
 };
@@ -40,8 +47,8 @@ struct SampleOptions {
 /// \param fanout  [hop][edge type]
 std::vector<EdgeTypeId> drawn_types(const std::vector<std::vector<std::int32_t>>& fanout);
 
-/// Edge types whose lists need alias tables: those that a choice by weight draws along.
-std::vector<EdgeTypeId> types_by_weight(const SampleOptions& options);
+/// Tables that lists need: along the types that the choice draws along.
+ListTables list_tables(const SampleOptions& options);
 
 /// Seeds of one node type.
 struct SeedGroup {

@@ -11,6 +11,7 @@
 #include "runtime/sample/stretch.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -43,6 +44,9 @@ struct HopSection {
   EdgeData edge_data{};                  ///< What comes with the neighbors
   /// Ascending, none twice: entries that are as if they were not in the lists. Fanouts stay full.
   std::vector<ExcludedEdges> excluded = {};
+  /// With fanout all_neighbours: place in HopRequest::frontiers of nodes of the neighbors' type; of the
+  /// lists only the entries are taken that lead to them.
+  std::optional<std::uint32_t> within = std::nullopt;
 };
 
 /// Requests neighbors of nodes of one part.
@@ -50,8 +54,8 @@ struct HopRequest {
   EdgeDir dir = EdgeDir::in;
   std::uint16_t choice = 0;  ///< Place in choice_kinds()
   bool replace = false;
-  TimeRule time{};  ///< For frontiers with times
-  std::vector<HopFrontier> frontiers;
+  TimeRule time{};                              ///< For frontiers with times
+  std::vector<HopFrontier> frontiers;           ///< Of sections, or their sets of neighbors
   std::vector<HopSection> sections;             ///< In ascending order of edge types
   std::uint64_t max_edges = ~std::uint64_t{0};  ///< Most edges in the reply; at least one is
                                                 ///< returned if there is any

@@ -81,6 +81,8 @@ std::shared_ptr<const SampleOptions> one_hop_of(const SampleOptions& options, st
   fetch.edge_data = kept_data(options);
   fetch.frontier = Frontier::fresh;
   fetch.disjoint = false;
+  fetch.subgraph = Subgraph::directional;
+  fetch.walks.reset();
   fetch.time.reset();
   return std::make_shared<const SampleOptions>(std::move(fetch));
 }
@@ -89,7 +91,8 @@ std::shared_ptr<const SampleOptions> one_hop_of(const SampleOptions& options, st
 
 EdgeData kept_data(const SampleOptions& options) {
   const bool times = options.time || choice_kinds()[options.choice].needs_times;
-  return options.edge_data | EdgeData{.weights = !types_by_weight(options).empty(), .times = times};
+  return options.edge_data |
+         EdgeData{.weights = !list_tables(options).aliases.empty(), .times = times};
 }
 
 std::uint64_t ListPiece::count() const {
@@ -168,7 +171,7 @@ ListCacheBuilder::ListCacheBuilder(std::shared_ptr<const GraphInfo> graph,
                                    const SampleOptions& options, std::uint64_t budget_bytes)
     : graph_(std::move(graph)),
       fetch_(one_hop_of(options, graph_->edge_types.size())),
-      weighted_(types_by_weight(options)),
+      weighted_(list_tables(options).aliases),
       left_(budget_bytes),
       nodes_(graph_->node_types.size()),
       edges_(graph_->edge_types.size()) {}

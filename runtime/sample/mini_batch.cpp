@@ -32,9 +32,17 @@ LayerBlock layer_block(const SampledBatch& batch, std::uint32_t layer, std::uint
 
 LayerBlock edge_block(const SampledBatch& batch, EdgeTypeId type, std::uint32_t layer,
                       std::uint32_t layers) {
+  const auto& edges = batch.edges[raw(type)];
+  if (batch.subgraph != Subgraph::directional) {
+    const auto& ends = batch.nodes[raw(edges.destination_type)].hop_end;
+    const std::uint32_t rows = layer + 1 == layers ? ends.front() : ends.back();
+    return {.num_dst = rows,
+            .num_src = batch.nodes[raw(edges.source_type)].hop_end.back(),
+            .offsets = std::span(edges.offsets).first(rows + std::size_t{1}),
+            .sources = edges.sources};
+  }
   TROUPE_ASSERT(layer < layers && layers <= batch.hops, "layer, layers, hops", layer, layers,
                 batch.hops);
-  const auto& edges = batch.edges[raw(type)];
   const std::uint32_t hop = layers - 1 - layer;  // the last layer works on the seeds: hop 0
   const std::uint32_t first_row = batch.frontier == Frontier::fresh ? 0 : edges.row_begin[hop];
   const std::uint32_t num_dst = batch.nodes[raw(edges.destination_type)].hop_end[hop];

@@ -20,6 +20,10 @@ enum class Frontier : std::uint8_t { fresh, all };  // "new" in the job file
 /// set.
 enum class Purpose : std::uint8_t { train, evaluate };
 
+/// Which edges a batch has among its nodes: those that were drawn; their reverses too; or all edges of
+/// the graph (PyG's `subgraph_type`).
+enum class Subgraph : std::uint8_t { directional, bidirectional, induced };
+
 /// Names a batch; with the graph and the job's settings it determines the whole content.
 struct BatchKey {
   Purpose purpose = Purpose::train;
@@ -76,16 +80,37 @@ struct BatchLinks {
   std::uint64_t edges_drawn = 0;    ///< Negatives that are edges all the same, where strict
 };
 
+/// The walks of a batch of random walks, those of a seed one after the other.
+struct BatchWalks {
+  static constexpr std::uint32_t no_node = ~std::uint32_t{0};
+
+  std::uint32_t steps = 0;               ///< Of each walk
+  std::vector<NodeTypeId> column_types;  ///< [steps + 1] node types of the columns
+  /// [walks, steps + 1] batch-local indices; `no_node` where a walk found no neighbor, and from there on
+  /// unless it returns to its seed. Column 0 has the seeds.
+  std::vector<std::uint32_t> nodes;
+  /// Places in `nodes`, ascending, of the steps before which a walk returned to its seed.
+  std::vector<std::uint32_t> restarts = {};
+  std::uint64_t undecided = 0;  ///< Steps of second-order walks whose candidates were all rejected
+
+  std::uint32_t columns() const { return steps + 1; }
+};
+
 struct SampledBatch {
   BatchKey key;
   Frontier frontier = Frontier::fresh;
-  bool disjoint = false;   ///< Nodes have trees
+  bool disjoint = false;  ///< Nodes have trees
+  /// Unless directional, each edge type has one row for every node, and `hops` is 1: hop_end is {seeds,
+  /// all nodes}, and all layers of a model work on all edges.
+  Subgraph subgraph = Subgraph::directional;
   NodeTypeId seed_type{};  ///< Of the first seed, where seeds are links
   std::vector<std::uint32_t>
       seed_index;  ///< [seeds] batch-local index of each; equal seeds share one, unless disjoint
   std::vector<BatchNodes> nodes;                   ///< by NodeTypeId
   std::vector<BatchEdges> edges;                   ///< by EdgeTypeId
   std::optional<BatchLinks> links = std::nullopt;  ///< Where seeds are links
+  /// Of random walks: the batch has their nodes, and no edges.
+  std::optional<BatchWalks> walks = std::nullopt;
   std::uint32_t hops = 0;
 
   std::uint64_t num_seeds() const;  ///< Nodes, or positive links

@@ -1,6 +1,8 @@
 #include "runtime/sample/one_hop.hpp"
 
 #include "runtime/base/section_cutter.hpp"
+#include "runtime/sample/choice/within.hpp"
+#include "runtime/sample/hop_checks.hpp"
 #include "runtime/sample/hop_rows.hpp"
 #include "runtime/sample/left_out.hpp"
 #include "runtime/sample/reply_data.hpp"
@@ -18,87 +20,6 @@ namespace troupe {
 namespace {
 
 constexpr std::size_t group_nodes = 64;  // frontier nodes whose memory is requested together
-
-Error refused(const Part& part, Errc code, const std::string& what) {
-  return {code, fmt::format("sampling in part {}: {}", raw(part.id), what)};
-}
-
-Status check_choice(const Part& part, const HopRequest& request,
-                    std::span<const ChoiceKind> kinds) {
-  if (request.choice >= kinds.size()) {
-    return refused(part, Errc::invalid_argument,
-                   fmt::format("expected a choice < {}, got {}", kinds.size(), request.choice));
-  }
-  const auto& kind = kinds[request.choice];
-  if (kind.make == nullptr) {
-    return refused(part, Errc::unimplemented,
-                   fmt::format("the choice \"{}\" is not built yet", kind.name));
-  }
-  return ok_status();
-}
-
-Status check_excluded(const Part& part, const HopSection& section, std::uint64_t nodes) {
-  const auto& excluded = section.excluded;
-  if (!excluded.empty() && excluded.back().place >= nodes) {
-    return refused(part, Errc::invalid_argument,
-                   fmt::format("expected excluded edges of nodes at places below {}, got {}", nodes,
-                               excluded.back().place));
-  }
-  if (std::ranges::adjacent_find(excluded, std::ranges::greater_equal()) != excluded.end()) {
-    return refused(part, Errc::invalid_argument,
-                   "expected excluded edges in ascending order, none twice");
-  }
-  return ok_status();
-}
-
-/// What can be said without the part's lists.
-Status check_sections(const Part& part, const HopRequest& request) {
-  const HopSection* before = nullptr;
-  for (const auto& section : request.sections) {
-    if (section.frontier >= request.frontiers.size()) {
-      return refused(part, Errc::invalid_argument,
-                     fmt::format("expected a frontier < {}, got {}", request.frontiers.size(),
-                                 section.frontier));
-    }
-    const auto& frontier = request.frontiers[section.frontier];
-    if (raw(section.edge_type) >= part.edges.size() ||
-        raw(frontier.node_type) >= part.nodes.size()) {
-      return refused(part, Errc::invalid_argument,
-                     fmt::format("expected edge type < {} and node type < {}, got {} and {}",
-                                 part.edges.size(), part.nodes.size(), raw(section.edge_type),
-                                 raw(frontier.node_type)));
-    }
-    if (!frontier.trees.empty() && frontier.trees.size() != frontier.nodes.size()) {
-      return refused(part, Errc::invalid_argument,
-                     fmt::format("expected trees of {} nodes or none, got {}",
-                                 frontier.nodes.size(), frontier.trees.size()));
-    }
-    if (!frontier.times.empty() && frontier.times.size() != frontier.nodes.size()) {
-      return refused(part, Errc::invalid_argument,
-                     fmt::format("expected times of {} nodes or none, got {}",
-                                 frontier.nodes.size(), frontier.times.size()));
-    }
-    if (before != nullptr && section.edge_type <= before->edge_type) {
-      return refused(part, Errc::invalid_argument,
-                     fmt::format("expected edge types in ascending order, got {} after {}",
-                                 raw(section.edge_type), raw(before->edge_type)));
-    }
-    if (section.fanout < all_neighbours) {
-      return refused(part, Errc::invalid_argument,
-                     fmt::format("expected fanout >= 0 or -1 for all, got {}", section.fanout));
-    }
-    const bool resumes = section.first_position != 0;
-    if (resumes && (section.fanout != all_neighbours || frontier.nodes.empty())) {
-      return refused(
-          part, Errc::invalid_argument,
-          fmt::format("first position {} needs fanout -1 and a node, got fanout {}, {} nodes",
-                      section.first_position, section.fanout, frontier.nodes.size()));
-    }
-    TROUPE_RETURN_IF_ERROR(check_excluded(part, section, frontier.nodes.size()));
-    before = &section;
-  }
-  return ok_status();
-}
 
 /// Nodes of a section that a reply covers: where their lists lie and how many entries of each it
 /// takes, at most.
@@ -135,11 +56,19 @@ class SectionSampler {
         rows_(part, request.frontiers[section.frontier].node_type, section.edge_type, request.dir),
         left_out_(part, section, request.dir, rows_.lists),
         dir_(request.dir) {
-    if (section.fanout != all_neighbours) {
-      choice_ = kind.make(
-          {.fanout = static_cast<std::uint32_t>(section.fanout), .replace = request.replace});
+    ChoiceOptions options{.fanout = static_cast<std::uint32_t>(std::max(section.fanout, 0)),
+                          .replace = request.replace,
+                          .neighbours = rows_.lists.neighbours,
+                          .neighbour_originals = rows_.lists.neighbour_originals};
+    if (section.within) {
+      choice_ = make_within(options, request.frontiers[*section.within].nodes);
+      reads_entries_ = true;
+    } else if (section.fanout != all_neighbours) {
+      choice_ = kind.make(options);
       needs_weights_ = kind.needs_weights && section.fanout > 0;
       needs_times_ = kind.needs_times && section.fanout > 0;
+      needs_originals_ = kind.needs_originals && section.fanout > 0;
+      reads_entries_ = reads_entries(kind) && section.fanout > 0;
     }
   }
 
@@ -155,34 +84,41 @@ class SectionSampler {
     const auto& lists = rows_.lists;
     const auto other = dir_ == EdgeDir::in ? CompleteFor::out : CompleteFor::in;
     if (!lists.present() || part_.complete_for == other) {
-      return refused(part_, Errc::failed_precondition,
-                     fmt::format("edge type {} has no whole lists for direction {}", edge_type,
-                                 dir_ == EdgeDir::in ? "in" : "out"));
+      return sampling_refused(part_, Errc::failed_precondition,
+                              fmt::format("edge type {} has no whole lists for direction {}",
+                                          edge_type, dir_ == EdgeDir::in ? "in" : "out"));
     }
     if (lists.offsets.size() != rows_.count() + 1) {
-      return refused(part_, Errc::invalid_argument,
-                     fmt::format("edge type {} has lists for {} nodes, its frontier's node type {}",
-                                 edge_type, lists.offsets.size() - 1, rows_.count()));
+      return sampling_refused(
+          part_, Errc::invalid_argument,
+          fmt::format("edge type {} has lists for {} nodes, its frontier's node type {}", edge_type,
+                      lists.offsets.size() - 1, rows_.count()));
     }
     TROUPE_RETURN_IF_ERROR(try_each_edge_datum(
         [&](bool wanted, const auto& of_lists, std::string_view name) -> Status {
           if (wanted && of_lists.size() != lists.neighbours.size()) {
-            return refused(part_, Errc::failed_precondition,
-                           fmt::format("edge type {} has no {} stored", edge_type, name));
+            return sampling_refused(part_, Errc::failed_precondition,
+                                    fmt::format("edge type {} has no {} stored", edge_type, name));
           }
           return ok_status();
         },
         section_.edge_data, lists, edge_data_names));
     if (needs_times_ && lists.times.size() != lists.neighbours.size()) {
-      return refused(part_, Errc::failed_precondition,
-                     fmt::format("edge type {} has no times stored", edge_type));
+      return sampling_refused(part_, Errc::failed_precondition,
+                              fmt::format("edge type {} has no times stored", edge_type));
     }
     const auto sums = limited() ? lists.weight_sums.size() : lists.neighbours.size();
     if (needs_weights_ &&
         (lists.aliases.size() != lists.neighbours.size() || sums != lists.neighbours.size())) {
-      return refused(part_, Errc::failed_precondition,
-                     fmt::format("edge type {} has no alias tables for direction {}", edge_type,
-                                 dir_ == EdgeDir::in ? "in" : "out"));
+      return sampling_refused(part_, Errc::failed_precondition,
+                              fmt::format("edge type {} has no alias tables for direction {}",
+                                          edge_type, dir_ == EdgeDir::in ? "in" : "out"));
+    }
+    if (needs_originals_ && lists.neighbour_originals.size() != lists.neighbours.size()) {
+      return sampling_refused(
+          part_, Errc::failed_precondition,
+          fmt::format("edge type {} has no original ids of neighbors for direction {}", edge_type,
+                      dir_ == EdgeDir::in ? "in" : "out"));
     }
     return ok_status();
   }
@@ -210,6 +146,8 @@ class SectionSampler {
         begins[i] = list.begin;
         stretches[i].entries = list.entries;
         stretches[i].excluded = list.excluded;
+        stretches[i].first_entry = list.begin;
+        stretches[i].tree = trees_.empty() ? 0 : trees_[first + i];
         stretches[i].zero_weights = rows_.lists.zero_weights;
       }
       plan_group(std::span(stretches).first(nodes.size()));
@@ -269,26 +207,28 @@ class SectionSampler {
   Result<List> list_of(std::size_t at, std::uint64_t skipped) {
     const NodeId node = frontier_[at];
     if (!rows_.has(node)) {
-      return refused(part_, Errc::invalid_argument,
-                     fmt::format("frontier node {} is not {}", raw(node), rows_.expected()));
+      return sampling_refused(
+          part_, Errc::invalid_argument,
+          fmt::format("frontier node {} is not {}", raw(node), rows_.expected()));
     }
     const std::uint64_t row = rows_.row(node);
     const std::uint64_t degree = rows_.lists.degree(row);
     const auto allowed = limited() ? search_.allowed(at % group_nodes) : AllowedEntries{0, degree};
     if (degree > std::numeric_limits<std::uint32_t>::max()) {
-      return refused(part_, Errc::unimplemented,
-                     fmt::format("node {} has degree {}, at most 2^32-1 works", raw(node), degree));
+      return sampling_refused(
+          part_, Errc::unimplemented,
+          fmt::format("node {} has degree {}, at most 2^32-1 works", raw(node), degree));
     }
     const std::uint64_t begin = rows_.lists.offsets[row] + allowed.begin;
     const std::uint64_t end = rows_.lists.offsets[row] + allowed.end;
     const auto excluded = left_out_.find(at, begin, end);
     const std::uint64_t entries = end - begin - excluded.size();
     if (skipped > entries) {
-      return refused(
+      return sampling_refused(
           part_, Errc::invalid_argument,
           fmt::format("first position {} of node {} of degree {}", skipped, raw(node), entries));
     }
-    if (needs_weights_) {
+    if (reads_entries_) {
       return List{begin, static_cast<std::uint32_t>(end - begin), excluded};
     }
     if (excluded.empty()) {
@@ -317,9 +257,9 @@ class SectionSampler {
     search_.search();
   }
 
-  void plan_group(std::span<Stretch> group) const {
+  void plan_group(std::span<Stretch> group) {
     if (choice_) {
-      return choice_->plan(group);
+      return choice_->plan(section_.key, group);
     }
     for (auto& stretch : group) {
       stretch.taken = stretch.entries;
@@ -394,6 +334,7 @@ class SectionSampler {
         auto& stretch = stretches[drawn++];
         stretch = {.original_id = rows_.original_id(frontier_[i]),
                    .excluded = left_out_.positions(i),
+                   .first_entry = plan_.rows[i].begin,
                    .tree = trees_.empty() ? 0 : trees_[i],
                    .entries = plan_.rows[i].entries,
                    .taken = plan_.counts[i],
@@ -416,7 +357,7 @@ class SectionSampler {
       const auto& row = plan_.rows[i];
       const std::uint32_t count = row.whole ? plan_.counts[i] : (stretch++)->taken;
       plan_.counts[i] = count;
-      TruePositions true_position(needs_weights_ ? none : left_out_.positions(i));
+      TruePositions true_position(reads_entries_ ? none : left_out_.positions(i));
       for (std::uint32_t k = 0; k < count; ++k, ++out) {
         *out = row.begin + true_position(row.whole ? k : *position++);
         __builtin_prefetch(ids.data() + *out);
@@ -453,6 +394,8 @@ class SectionSampler {
   EdgeDir dir_;
   bool needs_weights_ = false;
   bool needs_times_ = false;
+  bool needs_originals_ = false;
+  bool reads_entries_ = false;
   std::unique_ptr<Choice> choice_;  ///< Null: all entries are taken
   StretchSearch search_;            ///< Of the group that is planned
   SectionPlan plan_;
@@ -534,8 +477,7 @@ Result<HopReply> sample(const Part& part, const HopRequest& request, const Choic
 
 Result<HopReply> sample_one_hop(const Part& part, const HopRequest& request, ListsOf lists_of,
                                 std::span<const ChoiceKind> kinds) {
-  TROUPE_RETURN_IF_ERROR(check_choice(part, request, kinds));
-  TROUPE_RETURN_IF_ERROR(check_sections(part, request));
+  TROUPE_RETURN_IF_ERROR(check_hop_request(part, request, kinds));
   const auto& kind = kinds[request.choice];
   return lists_of == ListsOf::owned ? sample<OwnedRows>(part, request, kind)
                                     : sample<HaloRows>(part, request, kind);

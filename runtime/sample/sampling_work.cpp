@@ -31,7 +31,11 @@ Status SamplingWork::take_reply(const Arrived& arrived) {
   return std::visit(
       [&]<class Reply>(const std::shared_ptr<const Reply>& reply) -> Status {
         if constexpr (std::is_same_v<Reply, HopReply>) {
-          return builder_->answer(arrived.question, reply);
+          return walks_ ? walks_->answer(arrived.question, reply)
+                        : builder_->answer(arrived.question, reply);
+        } else if constexpr (std::is_same_v<Reply, EdgesThere>) {
+          return walks_ ? walks_->answer(arrived.question, *reply)
+                        : link_seeds_->answer(arrived.question, *reply);
         } else {
           return link_seeds_->answer(arrived.question, *reply);
         }
@@ -44,13 +48,16 @@ Status SamplingWork::answer_here() {
     const auto part = here(question.part, question.lists_of);
     if (const auto* hop = std::get_if<HopRequest>(&question.request)) {
       TROUPE_ASSIGN_OR_RETURN(auto reply, sample_one_hop(*part, *hop, question.lists_of));
-      TROUPE_RETURN_IF_ERROR(builder_->answer(question.id, std::move(reply)));
+      const auto shared = std::make_shared<const HopReply>(std::move(reply));
+      TROUPE_RETURN_IF_ERROR(walks_ ? walks_->answer(question.id, shared)
+                                    : builder_->answer(question.id, shared));
     } else if (const auto* nodes = std::get_if<FindNodes>(&question.request)) {
       TROUPE_ASSIGN_OR_RETURN(const auto found, find_nodes(*part, *nodes));
       TROUPE_RETURN_IF_ERROR(link_seeds_->answer(question.id, found));
     } else if (const auto* edges = std::get_if<HasEdges>(&question.request)) {
       TROUPE_ASSIGN_OR_RETURN(const auto there, has_edges(*part, *edges));
-      TROUPE_RETURN_IF_ERROR(link_seeds_->answer(question.id, there));
+      TROUPE_RETURN_IF_ERROR(walks_ ? walks_->answer(question.id, there)
+                                    : link_seeds_->answer(question.id, there));
     }
   }
   return ok_status();
@@ -63,6 +70,12 @@ void SamplingWork::grow() {
     link_seeds_.reset();
     seeds_ = std::move(found.seeds);
     links_ = std::move(found.links);
+  }
+  if (inputs_.options->walks) {
+    auto& [type, nodes] = seeds_.groups.front();
+    walks_.emplace(*inputs_.graph, *inputs_.book, inputs_.options, key_, type, std::move(nodes),
+                   *inputs_.halos, inputs_.scratch, std::move(seeds_.times));
+    return;
   }
   builder_.emplace(*inputs_.graph, *inputs_.book, inputs_.options, key_, seeds_, *inputs_.halos,
                    inputs_.scratch);
@@ -87,6 +100,15 @@ std::vector<SampleQuestion> SamplingWork::questions() {
       all.push_back({id, part, lists_of, std::move(request)});
     }
   }
+  if (walks_) {
+    for (auto& [id, part, lists_of, request] : walks_->questions()) {
+      auto& question = all.emplace_back();
+      question.id = id;
+      question.part = part;
+      question.lists_of = lists_of;
+      std::visit([&](auto& of_kind) { question.request = std::move(of_kind); }, request);
+    }
+  }
   return all;
 }
 
@@ -94,9 +116,9 @@ void SamplingWork::split(std::vector<SampleQuestion> questions,
                          std::vector<SampleQuestion>& elsewhere) {
   for (auto& question : questions) {
     const bool lies_here = here(question.part, question.lists_of) != nullptr;
-    if (const auto* hop = std::get_if<HopRequest>(&question.request)) {
-      const auto nodes = hop->num_nodes();
-      frontier_.add(builder_->hop(), nodes, lies_here ? 0 : nodes);
+    if (const auto* request = std::get_if<HopRequest>(&question.request)) {
+      const auto nodes = request->num_nodes();
+      frontier_.add(hop(), nodes, lies_here ? 0 : nodes);
     }
     std::visit([this](auto& request) { request.flow = inputs_.flow; }, question.request);
     (lies_here ? local_ : elsewhere).push_back(std::move(question));
@@ -106,7 +128,7 @@ void SamplingWork::split(std::vector<SampleQuestion> questions,
 /// The hop that was under way is over.
 void SamplingWork::begin_hop(bool asks) {
   if (inputs_.on_hop) {
-    inputs_.on_hop(key_, builder_->hop());
+    inputs_.on_hop(key_, hop());
   }
   if (hop_began_ != TraceTrack::TimePoint{}) {
     inputs_.trace.slice("hop", hop_began_, inputs_.flow);
@@ -117,7 +139,7 @@ void SamplingWork::begin_hop(bool asks) {
 Result<SamplingWork::Step> SamplingWork::step(const std::vector<Arrived>& arrived) {
   if (auto links = std::exchange(positives_, std::nullopt)) {
     link_seeds_.emplace(*inputs_.graph, *inputs_.book, inputs_.options, key_, *std::move(links));
-  } else if (!link_seeds_ && !builder_) {
+  } else if (!link_seeds_ && !builder_ && !walks_) {
     grow();
   }
   for (const auto& reply : arrived) {
@@ -126,7 +148,7 @@ Result<SamplingWork::Step> SamplingWork::step(const std::vector<Arrived>& arrive
   Step step;
   TROUPE_RETURN_IF_ERROR(answer_here());
   for (auto asked = questions(); !asked.empty(); asked = questions()) {
-    if (builder_) {
+    if (builder_ || walks_) {
       begin_hop(true);
     }
     split(std::move(asked), step.ask);
@@ -136,7 +158,7 @@ Result<SamplingWork::Step> SamplingWork::step(const std::vector<Arrived>& arrive
     }
     TROUPE_RETURN_IF_ERROR(answer_here());
   }
-  step.done = builder_ && builder_->done();
+  step.done = is_grown();
   if (step.done) {
     begin_hop(false);
   }
@@ -144,6 +166,9 @@ Result<SamplingWork::Step> SamplingWork::step(const std::vector<Arrived>& arrive
 }
 
 SampledBatch SamplingWork::take() && {
+  if (walks_) {
+    return std::move(*walks_).take();
+  }
   auto batch = std::move(*builder_).take();
   if (links_) {
     for (auto* places : {&links_->sources, &links_->destinations, &links_->negative_sources,

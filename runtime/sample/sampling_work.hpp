@@ -9,6 +9,7 @@
 #include "runtime/sample/frontier_counts.hpp"
 #include "runtime/sample/links/link_seeds.hpp"
 #include "runtime/sample/seed_order.hpp"
+#include "runtime/sample/walks/walk_builder.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -101,6 +102,8 @@ class SamplingWork {
   void split(std::vector<SampleQuestion> questions, std::vector<SampleQuestion>& elsewhere);
   void begin_hop(bool asks);
   void grow();
+  std::uint32_t hop() const { return walks_ ? walks_->step() : builder_->hop(); }
+  bool is_grown() const { return walks_ ? walks_->done() : builder_ && builder_->done(); }
 
   SamplingInputs inputs_;
   BatchKey key_;
@@ -109,6 +112,7 @@ class SamplingWork {
   std::optional<LinkSeeds> link_seeds_;     ///< Until they are found
   std::optional<BatchLinks> links_;         ///< Ends are places among the seeds
   std::optional<BatchBuilder> builder_;
+  std::optional<WalkBuilder> walks_;   ///< In the place of the builder
   std::vector<SampleQuestion> local_;  ///< To be answered in place
   FrontierCounts frontier_;
   TraceTrack::TimePoint hop_began_{};

@@ -1,6 +1,7 @@
 #include "runtime/base/assert.hpp"
 #include "runtime/wire/codec_batch_key.hpp"
 #include "runtime/wire/codec_batch_lists.hpp"
+#include "runtime/wire/codec_batch_walks.hpp"
 #include "runtime/wire/codec_by_hand.hpp"
 #include "runtime/wire/codec_support.hpp"
 #include "runtime/wire/message_fields.hpp"
@@ -64,6 +65,10 @@ struct Growth {
 };
 Growth growth_of(const SampleOptions& options) {
   Growth growth;
+  if (options.walks) {
+    growth.nodes = saturating_mul(options.walks->per_seed, options.walks->length + 1);
+    return growth;
+  }
   std::uint64_t frontier = 1;
   for (const auto& of_hop : options.fanout) {
     std::uint64_t drawn = 0;
@@ -171,6 +176,10 @@ Packer pack_lists(const Batch& batch, const Widths& widths) {
     lists.add(sampled.links->labels);
     lists.add(sampled.links->times, sizeof(std::uint64_t));
   }
+  if (sampled.walks) {
+    lists.add(sampled.walks->nodes);
+    lists.add(sampled.walks->restarts);
+  }
   return lists;
 }
 
@@ -255,6 +264,7 @@ void encode_by_hand(const ReadyBatch& message, Frame& frame) {
     out.setSeedType(raw(sampled.seed_type));
     out.setSeeds(static_cast<std::uint32_t>(sampled.seed_index.size()));
     out.setDisjoint(sampled.disjoint);
+    out.setSubgraph(static_cast<wire::ReadyBatch::Subgraph>(sampled.subgraph));
     write_shape(batch, out);
     out.setIdWidth(widths.ids);
     out.setOriginalWidth(widths.originals);
@@ -264,6 +274,10 @@ void encode_by_hand(const ReadyBatch& message, Frame& frame) {
     out.setHasLinks(sampled.links.has_value());
     if (sampled.links) {
       write_links(*sampled.links, out.initLinks());
+    }
+    out.setHasWalks(sampled.walks.has_value());
+    if (sampled.walks) {
+      write_walks(*sampled.walks, out.initWalks());
     }
     Segments none;
     write_struct(message.trace, out.initTrace(), none);

@@ -1,5 +1,6 @@
 #include "runtime/wire/codec_batch_key.hpp"
 #include "runtime/wire/codec_batch_lists.hpp"
+#include "runtime/wire/codec_batch_walks.hpp"
 #include "runtime/wire/codec_by_hand.hpp"
 #include "runtime/wire/message_fields.hpp"
 #include "runtime/wire/read_fields.hpp"
@@ -50,6 +51,15 @@ Result<SampledBatch> read_header(wire::ReadyBatch::Reader in) {
   out.frontier = static_cast<Frontier>(frontier);
   out.disjoint = in.getDisjoint();
   out.hops = in.getHops();
+  const auto subgraph = static_cast<unsigned>(in.getSubgraph());
+  if (subgraph > static_cast<unsigned>(wire::ReadyBatch::Subgraph::INDUCED) ||
+      (subgraph > 0 && out.hops != 1)) {
+    return corrupt_batch(fmt::format(
+        "subgraph: expected directional (0), or bidirectional (1) or induced (2) with one hop, "
+        "found {} with {} hops",
+        subgraph, out.hops));
+  }
+  out.subgraph = static_cast<Subgraph>(subgraph);
   if (in.getNodes().size() > most_types || in.getEdges().size() > most_types) {
     return corrupt_batch(
         fmt::format("types: expected at most {}, found {} of nodes and {} of edges", most_types,
@@ -178,9 +188,13 @@ Status read_links(Unpacker& lists, wire::ReadyBatch::Reader in, SampledBatch& ou
   return ok_status();
 }
 
-/// Rows of each hop: one for each node of the frontier.
+/// Rows of each hop: one for each node of the frontier, or of the batch where it is closed.
 Status set_row_begin(const SampledBatch& batch, BatchEdges& edges) {
   const auto& ends = batch.nodes[raw(edges.destination_type)].hop_end;
+  if (batch.subgraph != Subgraph::directional) {
+    edges.row_begin = {0, ends.back()};
+    return ok_status();
+  }
   std::uint64_t rows = 0;
   edges.row_begin = {0};
   for (std::uint32_t hop = 0; hop < batch.hops; ++hop) {
@@ -314,6 +328,7 @@ Result<ReadyBatch> read_ready_batch(const Frame& frame, wire::ReadyBatch::Reader
         lists.take<std::int64_t>("labels", sampled.seed_index.size(), sizeof(std::uint64_t)));
   }
   TROUPE_RETURN_IF_ERROR(read_links(lists, in, sampled));
+  TROUPE_RETURN_IF_ERROR(read_walks(lists, in, sampled));
   TROUPE_RETURN_IF_ERROR(lists.all_taken());
   out.batch.sampled = std::make_shared<const SampledBatch>(std::move(sampled));
   TROUPE_RETURN_IF_ERROR(read_features(frame, shape, in.getTargetCols(), out.batch));

@@ -42,6 +42,15 @@ Result<HopSection> read_hop_section(wire::HopSection::Reader in, std::size_t fro
   out.key.words = {in.getKeyLow(), in.getKeyHigh()};
   out.first_position = in.getFirstPosition();
   out.edge_data = {in.getWithEdgeIds(), in.getWithWeights(), in.getWithTimes()};
+  if (in.getWithin() > frontiers || (in.getWithin() > 0 && out.fanout != all_neighbours)) {
+    return corrupt_message("HopRequest",
+                           fmt::format("set of neighbors: expected one of {} with fanout -1, found "
+                                       "{} with fanout {}",
+                                       frontiers, in.getWithin(), out.fanout));
+  }
+  if (in.getWithin() > 0) {
+    out.within = in.getWithin() - 1;
+  }
   return out;
 }
 
@@ -136,7 +145,8 @@ std::uint64_t most_edges(const HopRequest& message, const HopSection& section) {
   const std::uint64_t limit = std::max<std::uint64_t>(message.max_edges, 1);
   if (section.fanout >= 0) {
     // Such answers are cut only between nodes.
-    const auto fanout = static_cast<std::uint64_t>(section.fanout);
+    const auto fanout =
+        most_taken(choice_kinds()[message.choice], static_cast<std::uint32_t>(section.fanout));
     return std::min(saturating_mul(nodes, fanout), std::max(limit, fanout));
   }
   return limit == std::numeric_limits<std::uint64_t>::max() ? saturating_mul(nodes, assumed_degree)
@@ -177,6 +187,7 @@ void encode_by_hand(const HopRequest& message, Frame& frame) {
       sections[i].setWithWeights(section.edge_data.weights);
       sections[i].setWithTimes(section.edge_data.times);
       sections[i].setExcluded(section.excluded.size());
+      sections[i].setWithin(section.within ? *section.within + 1 : 0);
     }
   });
   std::vector<std::uint32_t> trees;

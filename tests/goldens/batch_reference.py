@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-SEED_ORDER, NEIGHBORS, NEGATIVES, INITIAL_WEIGHTS = 1, 2, 3, 6  # domains
+SEED_ORDER, NEIGHBORS, NEGATIVES, WALKS, INITIAL_WEIGHTS, LABOR = 1, 2, 3, 4, 6, 7  # domains
 EVALUATION = 1 << 31  # in the epoch word (decision 0003)
 LOW = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)
@@ -175,6 +175,14 @@ def draw_by_sums(stream, units, fanout, replace):
     return sorted(chosen)
 
 
+def draw_labor(key, neighbors, tree, fanout):
+    """Positions in a list of `neighbors` (original ids), ascending. `fanout` -1 takes all."""
+    if fanout < 0 or len(neighbors) <= fanout:
+        return list(range(len(neighbors)))
+    limit = (fanout << 32) // len(neighbors)
+    return [at for at, node in enumerate(neighbors) if next(words(key, node, tree)) < limit]
+
+
 def permute(position, count, key):
     """Feistel network of 8 rounds on an even number of bits that holds `count`, cycle walking."""
     half_bits = 1
@@ -253,6 +261,10 @@ class Settings:
     inclusive: bool = False
     window: int = 0  # 0: none
     last: bool = False
+    labor: bool = False
+    shared: bool = False
+    induced: bool = False
+    reversed_types: list = field(default_factory=list)  # of each type's reverse edges; -1: none
 
     def allows(self, time, tree):
         """Whether the tree may take an edge of that time."""
@@ -363,7 +375,8 @@ def sample(node_type_count, edge_types, settings, seeds, seed_type=0, epoch=0, b
             asked, found = edge_type.destination_type, edge_type.source_type
             if settings.outwards:
                 asked, found = found, asked
-            key = stream_key(settings.job_seed, NEIGHBORS, number, hop, epoch, batch)
+            key = stream_key(settings.job_seed, LABOR if settings.labor else NEIGHBORS, number,
+                             0 if settings.shared else hop, epoch, batch)
             out = edges[number]
             for at in range(frontier_begin[asked], frontier_end[asked]):
                 node, tree = nodes[asked].originals[at], nodes[asked].trees[at]
@@ -376,7 +389,10 @@ def sample(node_type_count, edge_types, settings, seeds, seed_type=0, epoch=0, b
                               if not links.left_out(number, node, entry[0], settings.outwards)]
                 fanout = settings.fanouts[number][hop]
                 stream = words(key, node, tree)
-                if settings.last:
+                if settings.labor:
+                    neighbors = [neighbor for neighbor, _ in listed]
+                    chosen = draw_labor(key, neighbors, tree, fanout)
+                elif settings.last:
                     chosen = range(max(0, len(listed) - fanout), len(listed))
                 elif settings.by_weight and settings.seed_times and edge_type.times:
                     most = max((edge_type.weights[edge] for _, edge in whole), default=0)
@@ -397,4 +413,139 @@ def sample(node_type_count, edge_types, settings, seeds, seed_type=0, epoch=0, b
             frontier_begin = frontier_end
     for of_type in nodes:
         of_type.hop_end.append(len(of_type.originals))
+    if settings.induced:
+        close_induced(result, edge_types, lists, settings)
+    elif settings.reversed_types:
+        close_reversed(result, edge_types, settings)
     return result
+
+
+def ends_asked(edge_type, settings):
+    """Node types of the rows of an edge type, and of the neighbors in them."""
+    ends = edge_type.destination_type, edge_type.source_type
+    return ends[::-1] if settings.outwards else ends
+
+
+def close_hops(batch):
+    for of_type in batch.nodes:
+        of_type.hop_end = [of_type.hop_end[0], of_type.hop_end[-1]]
+
+
+def close_induced(batch, edge_types, lists, settings):
+    """All edges of the graph among the nodes, for edge types that some hop samples."""
+    for number, edge_type in enumerate(edge_types):
+        asked, found = ends_asked(edge_type, settings)
+        rows, index = batch.nodes[asked], batch.nodes[found].index
+        closed = Edges(row_begin=[0, len(rows.originals)])
+        for node, tree in zip(rows.originals, rows.trees):
+            for neighbor, edge in lists[number].get(node, []):
+                if any(settings.fanouts[number]) and (neighbor, tree) in index:
+                    closed.sources.append(index[neighbor, tree])
+                    closed.edge_ids.append(edge)
+            closed.offsets.append(len(closed.sources))
+        batch.edges[number] = closed
+    close_hops(batch)
+
+
+def drawn_edges(edges, frontier_all):
+    """(node, neighbor, edge id), row by row."""
+    for first, end in zip(edges.row_begin, edges.row_begin[1:]):
+        for row in range(first, end):
+            for at in range(edges.offsets[row], edges.offsets[row + 1]):
+                yield (row - first if frontier_all else row), edges.sources[at], edges.edge_ids[at]
+
+
+def close_reversed(batch, edge_types, settings):
+    """Drawn edges, then reverses of drawn edges where there is none between their ends."""
+    closed = []
+    for number, edge_type in enumerate(edge_types):
+        asked, _ = ends_asked(edge_type, settings)
+        rows = [[] for _ in batch.nodes[asked].originals]
+        pairs = set()
+        for node, neighbor, edge in drawn_edges(batch.edges[number], settings.frontier_all):
+            rows[node].append((neighbor, edge))
+            pairs.add((node, neighbor))
+        for other, reverse in enumerate(settings.reversed_types):
+            if reverse != number:
+                continue
+            for node, neighbor, edge in drawn_edges(batch.edges[other], settings.frontier_all):
+                if (neighbor, node) not in pairs:
+                    rows[neighbor].append((node, edge + len(edge_type.edges)))
+                    pairs.add((neighbor, node))
+        joined = Edges(row_begin=[0, len(rows)])
+        for row in rows:
+            joined.sources += [neighbor for neighbor, _ in row]
+            joined.edge_ids += [edge for _, edge in row]
+            joined.offsets.append(len(joined.sources))
+        closed.append(joined)
+    batch.edges[:] = closed
+    close_hops(batch)
+
+
+@dataclass
+class Walks:
+    """Random walks of one batch (decision 0030)."""
+    steps: int
+    per_seed: int
+    restart_below: int
+    along: list  # edge types of the steps, repeated
+    thresholds: list = field(default_factory=list)  # back, near, far; none: first order
+    restarts: list = field(default_factory=list)  # filled in, as places in the rows of all walks
+    undecided: int = 0
+
+    def walk(self, edge_types, job_seed, outwards, seeds, epoch, batch):
+        """The nodes of each walk, original ids; None where there is none."""
+        lists = [edge_type.neighbor_lists(outwards) for edge_type in edge_types]
+
+        def key(type, hop):
+            return stream_key(job_seed, WALKS, type, hop, epoch, batch)
+
+        def coin(kind, walker, place):
+            return next(words(key(kind, 255), walker, place))
+
+        def neighbors(type, node):
+            return [neighbor for neighbor, _ in lists[type].get(node, [])]
+
+        def step_from(walker, step, at, before):
+            type = self.along[step % len(self.along)]
+            found = neighbors(type, at)
+            if not found:
+                return None
+
+            def drawn(tree):
+                return found[below(words(key(type, step), at, tree), len(found))]
+
+            if not self.thresholds:
+                return drawn(walker)
+            if before is None:
+                return drawn(walker * 256)
+            near = neighbors(type, before)
+            for number in range(252):
+                node = drawn(walker * 256 + number)
+                limit = self.thresholds[0 if node == before else 1 if node in near else 2]
+                if coin(1, walker, step * 256 + number) < limit:
+                    return node
+            self.undecided += 1
+            return node
+
+        rows = []
+        for walker in range(len(seeds) * self.per_seed):
+            seed = seeds[walker // self.per_seed]
+            row, at, before = [seed], seed, None
+            for step in range(self.steps):
+                if step and step % len(self.along) == 0 and self.restart_below and (
+                        at is None or coin(0, walker, step) < self.restart_below):
+                    at, before = seed, None
+                    self.restarts.append(walker * (self.steps + 1) + step + 1)
+                if at is not None:
+                    at, before = step_from(walker, step, at, before), at
+                row.append(at)
+            rows.append(row)
+        return rows
+
+    def node_types(self, edge_types, outwards):
+        """Of each column."""
+        ends = [(edge_types[type].source_type, edge_types[type].destination_type)
+                for type in self.along]
+        ends = ends if outwards else [pair[::-1] for pair in ends]
+        return [ends[0][0]] + [ends[step % len(ends)][1] for step in range(self.steps)]

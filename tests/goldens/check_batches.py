@@ -19,7 +19,8 @@ import batch_reference as reference
 
 FOLDER = pathlib.Path(__file__).resolve().parent / "batches"
 FILES = ["small.txt", "weighted.txt", "disjoint.txt", "temporal.txt",
-         "weighted_temporal.txt", "links.txt", "hetero.txt", "seed_orders.txt"]
+         "weighted_temporal.txt", "links.txt", "hetero.txt", "labor.txt", "subgraph.txt",
+         "walks.txt", "seed_orders.txt"]
 
 
 def numbers(text):
@@ -74,6 +75,11 @@ def seed_times_of(title):
     return [int(word) for word in found[1].split()] if found else []
 
 
+def reversed_types_of(title):
+    found = re.search(r"reversed types ([-\d ]*),", title)
+    return [int(word) for word in found[1].split()] if found else []
+
+
 def links_of(title):
     """The links that a title names, if its batch is one of links."""
     found = re.search(r", links of type (\d+), (binary|triplet) (\d+) tries (\d+)", title)
@@ -112,7 +118,8 @@ def expected_batch(title, job_seed, edge_types, node_types):
         outwards="outwards" in title, frontier_all="frontier all" in title,
         by_weight="by weight" in title, disjoint="disjoint" in title, last=", last," in title,
         inclusive="up to times" in title, window=number_after("window", title),
-        seed_times=seed_times_of(title))
+        seed_times=seed_times_of(title), labor="labor" in title, shared="shared" in title,
+        induced="induced" in title, reversed_types=reversed_types_of(title))
     epoch = number_after("epoch", title) | (reference.EVALUATION if "evaluation" in title else 0)
     number = number_after("batch", title)
     links = links_of(title)
@@ -126,7 +133,7 @@ def expected_batch(title, job_seed, edge_types, node_types):
     for type_number, of_type in enumerate(batch.nodes):
         lines.append(f"nodes {type_number}: {joined(of_type.originals)} | "
                      f"hop_end {joined(of_type.hop_end)}")
-        if settings.disjoint:
+        if settings.disjoint and of_type.trees:
             lines.append(f"  trees {joined(of_type.trees)}")
     for type_number, of_type in enumerate(batch.edges):
         lines.append(f"edges {type_number}: row_begin {joined(of_type.row_begin)}")
@@ -134,6 +141,27 @@ def expected_batch(title, job_seed, edge_types, node_types):
         lines.append(f"  sources {joined(of_type.sources)}")
         lines.append(f"  edge ids {joined(of_type.edge_ids)}")
     return lines
+
+
+def expected_walks(title, job_seed, edge_types, node_types):
+    walks = reference.Walks(
+        number_after("steps", title), number_after("walks of a seed", title),
+        number_after("restart below", title),
+        numbers(re.search(r"along ([\d ]*),", title)[1]),
+        numbers(title.split("thresholds ")[1].split(",")[0]) if "thresholds" in title else [])
+    outwards = "outwards" in title
+    epoch = number_after("epoch", title) | (reference.EVALUATION if "evaluation" in title else 0)
+    seeds = numbers(title.split("seeds ")[1])
+    rows = walks.walk(edge_types, job_seed, outwards, seeds, epoch, number_after("batch", title))
+    types = walks.node_types(edge_types, outwards)
+    nodes = [[] for _ in range(node_types)]
+    for column, type in enumerate(types):
+        for node in seeds if column == 0 else [row[column] for row in rows]:
+            if node is not None and node not in nodes[type]:
+                nodes[type].append(node)
+    return (["walk " + joined(-1 if node is None else node for node in row) for row in rows]
+            + ["restarts " + joined(walks.restarts), f"undecided {walks.undecided}"]
+            + [f"nodes {number}: {joined(of_type)}" for number, of_type in enumerate(nodes)])
 
 
 def expected_order(title, job_seed):
@@ -165,6 +193,8 @@ def differences(text):
         title, *found = section.split("\n")
         if orders:
             expected = expected_order(title, job_seed)
+        elif "walks of a seed" in title:
+            expected = expected_walks(title, job_seed, edge_types, node_types)
         else:
             expected = expected_batch(title, job_seed, edge_types, node_types)
         if len(found) != len(expected):

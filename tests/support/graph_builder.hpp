@@ -4,6 +4,7 @@
 /// without files. The same graph cut differently must give the same batches by original ids.
 #include "runtime/graph/alias_tables.hpp"
 #include "runtime/graph/directory.hpp"
+#include "runtime/graph/list_tables.hpp"
 #include "runtime/graph/part.hpp"
 #include "runtime/partition/partition_book.hpp"
 #include "runtime/partition/partitioner.hpp"
@@ -355,6 +356,21 @@ inline void add_alias_tables(CutGraph& cut, EdgeDir dir) {
   }
   for (auto& part : cut.parts) {
     part = *with_alias_tables(*part, types, dir);
+  }
+}
+
+/// Gives all parts the original ids of neighbors, along all edge types in one direction.
+inline void add_neighbour_originals(CutGraph& cut, EdgeDir dir) {
+  ListTables tables;
+  for (std::size_t e = 0; e < cut.info.edge_types.size(); ++e) {
+    tables.original_ids.push_back(static_cast<EdgeTypeId>(e));
+  }
+  for (auto& part : cut.parts) {
+    auto knowing = std::make_shared<Part>(*part);
+    for (std::size_t t = 0; t < knowing->nodes.size(); ++t) {
+      graph_builder_detail::add_nodes_around(*knowing, cut, t);
+    }
+    part = *with_list_tables(knowing, tables, dir);
   }
 }
 

@@ -4,6 +4,7 @@
 /// neither parts nor messages: runtime/sample/one_hop.cpp finds the stretches and copies the
 /// entries. A new choice is a class in this folder and a row of choices.cpp.
 #include "runtime/base/alias_table.hpp"
+#include "runtime/base/id_list.hpp"
 #include "runtime/base/philox.hpp"
 
 #include <cstdint>
@@ -14,10 +15,13 @@ namespace troupe {
 /// Fanout that takes every entry of a list; no choice is made then.
 inline constexpr std::int32_t all_neighbours = -1;
 
-/// Options of all choices; each ignores those that its row does not name.
+/// Options of all choices; each ignores those that its row does not name. With the options come the
+/// arrays of all lists, for kinds that read more of an entry than its place.
 struct ChoiceOptions {
   std::uint32_t fanout = 0;
   bool replace = false;
+  IdSpan neighbours = {};           ///< Global ids
+  IdSpan neighbour_originals = {};  ///< Original ids, where the kind needs them
 };
 
 /// The entries of one node's list among which a choice is made.
@@ -28,10 +32,11 @@ struct Stretch {
   /// which begin after `sum_before`.
   const std::uint64_t* weight_sums = nullptr;
   std::uint64_t sum_before = 0;
-  /// Positions that are not to be taken, ascending; for kinds that need weights. The others do not see
+  /// Positions that are not to be taken, ascending; for kinds that read entries. The others do not see
   /// such entries.
   std::span<const std::uint32_t> excluded = {};
-  std::uint32_t tree = 0;  ///< That it is drawn for, in disjoint batches
+  std::uint64_t first_entry = 0;  ///< Where it begins in the arrays of all lists
+  std::uint32_t tree = 0;         ///< That it is drawn for, in disjoint batches
   std::uint32_t entries = 0;
   std::uint32_t taken = 0;  ///< Entries that are taken, at most while planned
   bool zero_weights =
@@ -50,12 +55,13 @@ class Choice {
   virtual ~Choice() = default;
 
   /// Sets `taken`, to the most that choose() may take, and `whole` from `entries`.
-  virtual void plan(std::span<Stretch> group) const = 0;
+  virtual void plan(StreamKey key, std::span<Stretch> group) = 0;
   /// Writes the positions taken of each stretch, stretch after stretch: ascending, below its
   /// `entries`, repeats allowed. May lower `taken`.
   /// \param positions  [sum of `taken` as planned]; those of a stretch begin where the ones before it,
   ///   as taken, end
-  /// \requires no stretch is whole or empty
+  /// \requires no stretch is whole or empty; the stretches come in the order of plan(), whose last ones
+  ///   may be left out
   virtual void choose(StreamKey key, std::span<Stretch> group,
                       std::span<std::uint32_t> positions) = 0;
 };

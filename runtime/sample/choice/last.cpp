@@ -9,7 +9,7 @@ class Last : public Choice {
  public:
   explicit Last(std::uint32_t fanout) : fanout_(fanout) {}
 
-  void plan(std::span<Stretch> group) const override {
+  void plan(StreamKey /*key*/, std::span<Stretch> group) override {
     for (auto& stretch : group) {
       stretch.taken = std::min(stretch.entries, fanout_);
       stretch.whole = stretch.entries <= fanout_;

@@ -85,7 +85,7 @@ class Uniform : public Choice {
     }
   }
 
-  void plan(std::span<Stretch> group) const override {
+  void plan(StreamKey /*key*/, std::span<Stretch> group) override {
     for (auto& stretch : group) {
       stretch.whole =
           stretch.entries == 0 || (!options_.replace && stretch.entries <= options_.fanout);

@@ -167,7 +167,7 @@ class Weighted : public Choice {
         distinct_(options.fanout),
         stretches_(options) {}
 
-  void plan(std::span<Stretch> group) const override {
+  void plan(StreamKey /*key*/, std::span<Stretch> group) override {
     for (auto& stretch : group) {
       const bool few = !options_.replace && stretch.entries <= options_.fanout;
       stretch.whole =

@@ -246,7 +246,8 @@ TEST(CheckAgainstGraph, LinksAreForProgramsOfUsers) {
   EXPECT_EQ(own_problems(link_job(), shop()), "");
   EXPECT_EQ(
       problems(link_job(), shop()),
-      "/task/kind: expected \"node\" where Troupe trains, found \"link\"; links are not trained on "
+      "/task/kind: expected \"node\" where Troupe trains, found \"link\"; links and walks are not "
+      "trained on "
       "by the built-in models yet; `troupe run JOB -- PROGRAM` and `troupe batches` give their "
       "batches\n");
 }

@@ -223,18 +223,18 @@ TEST(MakePlan, TakesThePartsOfAPartitionedStoreAsTheyAre) {
 
 TEST(MakePlan, CountsAliasTablesOfWhatIsDrawnByWeight) {
   Job job = two_hosts();
-  EXPECT_EQ(bytes_for(make_plan(job, cora()), "alias tables"), 0U);
+  EXPECT_EQ(bytes_for(make_plan(job, cora()), "tables of lists"), 0U);
   job.sample.choice = "weighted";
-  EXPECT_GE(bytes_for(make_plan(job, cora()), "alias tables"), 10556U * 8U)
+  EXPECT_GE(bytes_for(make_plan(job, cora()), "tables of lists"), 10556U * 8U)
       << "both parts in one process that simulates";
-  EXPECT_LE(bytes_for(make_plan(job, cora()), "alias tables"), (10556U + 2U) * 8U);
+  EXPECT_LE(bytes_for(make_plan(job, cora()), "tables of lists"), (10556U + 2U) * 8U);
   job.partition.halo.hops = 1;
-  EXPECT_EQ(bytes_for(make_plan(job, cora()), "alias tables"), 2U * 10556U * 8U);
-  EXPECT_EQ(bytes_for(make_plan(job, cora(), {.weight_bytes = {400, 4000}}), "alias tables"),
+  EXPECT_EQ(bytes_for(make_plan(job, cora()), "tables of lists"), 2U * 10556U * 8U);
+  EXPECT_EQ(bytes_for(make_plan(job, cora(), {.weight_bytes = {400, 4000}}), "tables of lists"),
             2U * 1000U * 8U)
       << "parts that are there count as they are";
   job.sample.fanout = {-1, 0};
-  EXPECT_EQ(bytes_for(make_plan(job, cora()), "alias tables"), 0U) << "nothing is drawn";
+  EXPECT_EQ(bytes_for(make_plan(job, cora()), "tables of lists"), 0U) << "nothing is drawn";
 }
 
 TEST(MakePlan, ExactInferenceTakesMemoryWhereSomethingIsScored) {

@@ -249,10 +249,130 @@ class ReferenceSampler {
       }
       end_hop();
     }
+    if (options_.subgraph == Subgraph::induced) {
+      close_induced();
+    } else if (options_.subgraph == Subgraph::bidirectional) {
+      close_bidirectional();
+    }
     return batch_;
   }
 
  private:
+  std::optional<std::uint32_t> known(std::size_t type, std::uint64_t original,
+                                     std::uint32_t tree) const {
+    const auto& nodes = batch_.nodes[type];
+    for (std::uint32_t i = 0; i < nodes.originals.size(); ++i) {
+      if (nodes.originals[i] == original && (!options_.disjoint || nodes.trees[i] == tree)) {
+        return i;
+      }
+    }
+    return std::nullopt;
+  }
+
+  bool is_sampled(std::size_t e) const {
+    return std::ranges::any_of(options_.fanout, [e](const auto& hop) { return hop[e] != 0; });
+  }
+
+  void close_hops() {
+    for (auto& nodes : batch_.nodes) {
+      nodes.hop_end = {nodes.hop_end.front(), nodes.hop_end.back()};
+    }
+  }
+
+  void close_induced() {
+    for (std::size_t e = 0; e < graph_.edges.size(); ++e) {
+      const auto& type = graph_.edges[e];
+      const bool in = options_.dir == EdgeDir::in;
+      const auto& rows = batch_.nodes[in ? type.destination : type.source];
+      PlainBatch::Edges closed;
+      closed.offsets = {0};
+      for (std::uint32_t row = 0; row < rows.originals.size(); ++row) {
+        const auto node = rows.originals[row];
+        const auto tree = options_.disjoint ? rows.trees[row] : 0;
+        for (const auto& entry : allowed(type, list_of(type, node, in), tree)) {
+          const auto there = known(in ? type.source : type.destination, entry.neighbor, tree);
+          if (is_sampled(e) && there && !excluded_.contains({e, node, entry.neighbor})) {
+            closed.sources.push_back(*there);
+            add_data(type, entry.edge, closed);
+          }
+        }
+        closed.offsets.push_back(static_cast<std::uint32_t>(closed.sources.size()));
+      }
+      closed.row_begin = {0, static_cast<std::uint32_t>(rows.originals.size())};
+      batch_.edges[e] = std::move(closed);
+    }
+    close_hops();
+  }
+
+  /// Drawn edges as (row node, entry, position).
+  struct Drawn {
+    std::uint32_t node;
+    std::uint32_t entry;
+    std::size_t at;
+  };
+  std::vector<Drawn> drawn(std::size_t e) const {
+    std::vector<Drawn> all;
+    const auto& edges = batch_.edges[e];
+    for (std::size_t hop = 0; hop + 1 < edges.row_begin.size(); ++hop) {
+      for (auto row = edges.row_begin[hop]; row < edges.row_begin[hop + 1]; ++row) {
+        const auto node = options_.frontier == Frontier::all ? row - edges.row_begin[hop] : row;
+        for (auto at = edges.offsets[row]; at < edges.offsets[row + 1]; ++at) {
+          all.push_back({node, edges.sources[at], at});
+        }
+      }
+    }
+    return all;
+  }
+
+  void close_bidirectional() {
+    std::vector<PlainBatch::Edges> closed(batch_.edges.size());
+    for (std::size_t e = 0; e < batch_.edges.size(); ++e) {
+      const auto& type = graph_.edges[e];
+      const auto rows = batch_.nodes[options_.dir == EdgeDir::in ? type.destination : type.source]
+                            .originals.size();
+      std::set<std::pair<std::uint32_t, std::uint32_t>> pairs;
+      std::vector<std::vector<std::uint32_t>> entries(rows);
+      std::vector<std::vector<std::uint64_t>> ids(rows);
+      for (const auto& [node, entry, at] : drawn(e)) {
+        pairs.insert({node, entry});
+        entries[node].push_back(entry);
+        ids[node].push_back(batch_.edges[e].edge_ids[at]);
+      }
+      for (std::size_t from = 0; from < batch_.edges.size(); ++from) {
+        for (const auto& [node, entry, at] : options_.reverse_of[from] == static_cast<EdgeTypeId>(e)
+                                                 ? drawn(from)
+                                                 : std::vector<Drawn>()) {
+          if (pairs.insert({entry, node}).second) {
+            entries[entry].push_back(node);
+            ids[entry].push_back(type.edges.size() + batch_.edges[from].edge_ids[at]);
+          }
+        }
+      }
+      closed[e].offsets = {0};
+      for (std::size_t row = 0; row < rows; ++row) {
+        auto& edges = closed[e];
+        edges.sources.insert(edges.sources.end(), entries[row].begin(), entries[row].end());
+        edges.edge_ids.insert(edges.edge_ids.end(), ids[row].begin(), ids[row].end());
+        edges.offsets.push_back(static_cast<std::uint32_t>(edges.sources.size()));
+      }
+      closed[e].row_begin = {0, static_cast<std::uint32_t>(rows)};
+    }
+    batch_.edges = std::move(closed);
+    close_hops();
+  }
+
+  void add_data(const TestEdgeType& type, std::uint64_t edge, PlainBatch::Edges& edges) const {
+    if (options_.edge_data.edge_ids) {
+      edges.edge_ids.push_back(edge);
+    }
+    if (options_.edge_data.weights && !type.weights.empty()) {
+      edges.weights.push_back(type.weights[edge]);
+    }
+    if (options_.edge_data.times && !type.times.empty()) {
+      edges.times.push_back(type.times[edge]);
+    }
+  }
+
   std::uint32_t number(std::size_t type, std::uint64_t original, std::uint32_t tree) {
     auto& [known, hop_end, trees] = batch_.nodes[type];
     for (std::size_t i = 0; i < known.size(); ++i) {
@@ -285,8 +405,8 @@ class ReferenceSampler {
     for (std::size_t i = fresh ? ends[hop - 1] : 0; i < end; ++i) {
       const std::uint64_t node = batch_.nodes[asked].originals[i];
       const std::uint32_t tree = options_.disjoint ? batch_.nodes[asked].trees[i] : 0;
-      const bool by_weight =
-          choice_kinds()[options_.choice].needs_weights && options_.fanout[hop][e] >= 0;
+      const auto& kind = choice_kinds()[options_.choice];
+      const bool by_weight = kind.needs_weights && options_.fanout[hop][e] >= 0;
       const auto whole = list_of(type, node, in);
       auto list = allowed(type, whole, tree);
       const auto is_excluded = [&](const Entry& entry) {
@@ -301,11 +421,16 @@ class ReferenceSampler {
       if (!by_weight) {
         std::erase_if(list, is_excluded);
       }
-      const auto key = stream_key(options_.job_seed, {.domain = Domain::neighbours,
-                                                      .type = static_cast<std::uint16_t>(e),
-                                                      .hop = static_cast<std::uint8_t>(hop),
-                                                      .epoch = key_.stream_epoch(),
-                                                      .batch = key_.number});
+      const auto key =
+          stream_key(options_.job_seed,
+                     {.domain = kind.name == "labor" ? Domain::labor : Domain::neighbours,
+                      .type = static_cast<std::uint16_t>(e),
+                      .hop = options_.shared ? std::uint8_t{0} : static_cast<std::uint8_t>(hop),
+                      .epoch = key_.stream_epoch(),
+                      .batch = key_.number});
+      if (kind.name == "labor" && options_.fanout[hop][e] >= 0) {
+        list = labor_entries(list, key, tree, options_.fanout[hop][e]);
+      }
       for (const auto position :
            options_.time && !type.times.empty() && by_weight
                ? reference_by_sums(DrawStream(key, node, tree), units_of(type, whole, list),
@@ -313,16 +438,7 @@ class ReferenceSampler {
                : positions(type, list, DrawStream(key, node, tree), options_.fanout[hop][e],
                            left_out)) {
         edges.sources.push_back(number(found, list[position].neighbor, tree));
-        const auto edge = list[position].edge;
-        if (options_.edge_data.edge_ids) {
-          edges.edge_ids.push_back(edge);
-        }
-        if (options_.edge_data.weights && !type.weights.empty()) {
-          edges.weights.push_back(type.weights[edge]);
-        }
-        if (options_.edge_data.times && !type.times.empty()) {
-          edges.times.push_back(type.times[edge]);
-        }
+        add_data(type, list[position].edge, edges);
       }
       edges.offsets.push_back(static_cast<std::uint32_t>(edges.sources.size()));
     }
@@ -336,6 +452,20 @@ class ReferenceSampler {
     friend auto operator<=>(const Entry&, const Entry&) = default;
   };
   using List = std::vector<Entry>;
+
+  /// What LABOR takes of a list.
+  static List labor_entries(const List& list, StreamKey key, std::uint32_t tree,
+                            std::int64_t fanout) {
+    List some;
+    const auto size = static_cast<std::int64_t>(list.size());
+    for (const auto& entry : list) {
+      const std::uint64_t word = DrawStream(key, entry.neighbor, tree).next();
+      if (size <= fanout || word < (static_cast<std::uint64_t>(fanout) << 32) / list.size()) {
+        some.push_back(entry);
+      }
+    }
+    return some;
+  }
 
   /// What of a list the time of a tree allows.
   List allowed(const TestEdgeType& type, const List& list, std::uint32_t tree) const {
@@ -358,6 +488,9 @@ class ReferenceSampler {
   std::vector<std::uint32_t> positions(const TestEdgeType& type, const List& list,
                                        const DrawStream& stream, std::int32_t fanout,
                                        const std::set<std::uint32_t>& left_out) const {
+    if (choice_kinds()[options_.choice].name == "labor" && fanout >= 0) {
+      return reference_positions(stream, static_cast<std::uint32_t>(list.size()), -1, false);
+    }
     if (choice_kinds()[options_.choice].needs_times && fanout >= 0) {
       std::vector<std::uint32_t> last;
       const auto size = static_cast<std::int64_t>(list.size());

@@ -1,6 +1,7 @@
 #include "runtime/base/permutation.hpp"
 #include "runtime/sample/seed_order.hpp"
 #include "tests/runtime/sample/drive_links.hpp"
+#include "tests/runtime/sample/drive_walks.hpp"
 
 #include <cstdlib>
 #include <fstream>
@@ -285,6 +286,132 @@ std::string hetero_batches() {
   return text;
 }
 
+/// LABOR batches of the heterogeneous graph.
+std::string labor_batches() {
+  const auto graph = hetero_graph();
+  std::string text =
+      "# LABOR batches of the heterogeneous graph in golden_batch_test.cpp, by original ids; job "
+      "seed 42. Written by the test.\n" +
+      typed_in_lists_text(graph);
+  SampleOptions options{.fanout = {{3, 2, 4, 1}, {2, -1, 1, 2}},
+                        .choice = place_of_kind(choice_kinds(), "labor"),
+                        .edge_data = {.edge_ids = true},
+                        .job_seed = 42};
+  const auto add = [&](const std::string& more, BatchKey key, std::uint16_t seed_type,
+                       const std::vector<std::uint64_t>& seeds) {
+    auto cut = testing::cut_graph(graph, 3);
+    testing::add_neighbour_originals(cut, options.dir);
+    text += fmt::format("\nfanout 3 2 / 2 all / 4 1 / 1 2, labor{}, seed type {}, seeds {}\n", more,
+                        seed_type, testing::list_text(seeds)) +
+            testing::text_of(testing::drive_plain(cut, options, key, seeds, seed_type));
+  };
+  add(", epoch 0, batch 0", {}, 1, {0, 8, 0, 3});
+  options.shared = true;
+  add(", shared, epoch 3, batch 5", {.epoch = 3, .number = 5}, 1, {0, 5, 4});
+  options.frontier = Frontier::all;
+  options.disjoint = true;
+  add(", shared, frontier all, disjoint", {}, 1, {0, 4});
+  options = {.fanout = options.fanout,
+             .choice = options.choice,
+             .edge_data = options.edge_data,
+             .dir = EdgeDir::out,
+             .job_seed = 42};
+  add(", outwards", {}, 2, {1});
+  return text;
+}
+
+/// Batches of the heterogeneous graph with more edges than are drawn.
+std::string subgraph_batches() {
+  const auto graph = hetero_graph();
+  std::string text =
+      "# Batches with reverse or all edges of the heterogeneous graph in golden_batch_test.cpp, by "
+      "original ids; job seed 42. Written by the test.\n" +
+      typed_in_lists_text(graph);
+  const auto cut = testing::cut_graph(graph, 3);
+  SampleOptions options{
+      .fanout = {{3, 2, 4, 0}, {2, -1, 1, 0}}, .edge_data = {.edge_ids = true}, .job_seed = 42};
+  options.reverse_of = {EdgeTypeId{1}, EdgeTypeId{0}, EdgeTypeId{2}, std::nullopt};
+  const auto add = [&](const std::string& more, const std::vector<std::uint64_t>& seeds) {
+    const bool induced = options.subgraph == Subgraph::induced;
+    text += fmt::format(
+                "\nfanout 3 2 / 2 all / 4 1 / 0 0, {}{}, epoch 0, batch 0, seed type 1, seeds {}\n",
+                induced ? "induced" : "reversed types 1 0 2 -1", more, testing::list_text(seeds)) +
+            testing::text_of(testing::drive_plain(cut, options, {}, seeds, 1));
+  };
+  for (const auto subgraph : {Subgraph::induced, Subgraph::bidirectional}) {
+    options.subgraph = subgraph;
+    options.frontier = Frontier::fresh;
+    options.disjoint = false;
+    options.dir = EdgeDir::in;
+    add("", {0, 8, 0});
+    options.disjoint = true;
+    add(", disjoint", {0, 8, 0});
+    options.disjoint = false;
+    options.frontier = Frontier::all;
+    add(", frontier all", {2, 5});
+    options.dir = EdgeDir::out;
+    add(", frontier all, outwards", {7});
+  }
+  return text;
+}
+
+/// Random walks on the heterogeneous graph.
+std::string walks() {
+  const auto graph = hetero_graph();
+  std::string text =
+      "# Walks on the heterogeneous graph in golden_batch_test.cpp, by original ids, -1 where "
+      "there "
+      "is no node; job seed 42. Written by the test.\n" +
+      typed_in_lists_text(graph);
+  const auto cut = testing::cut_graph(graph, 3);
+  const auto add = [&](const std::string& title, const WalkOptions& of_walks, EdgeDir dir,
+                       BatchKey key, const std::vector<std::uint64_t>& seeds) {
+    SampleOptions options{.dir = dir, .walks = of_walks, .job_seed = 42};
+    const auto plain = testing::walk_plain(cut, options, key, seeds);
+    text += fmt::format("\n{}, steps {}, walks of a seed {}, restart below {}", title,
+                        of_walks.length, of_walks.per_seed, of_walks.restart_below);
+    if (const auto& second = of_walks.second_order) {
+      text += fmt::format(", thresholds {} {} {}", second->back, second->near, second->far);
+    }
+    std::vector<std::uint16_t> along;
+    std::ranges::transform(of_walks.along, std::back_inserter(along),
+                           [](auto t) { return raw(t); });
+    text +=
+        fmt::format(", along {}, seeds {}\n", testing::list_text(along), testing::list_text(seeds));
+    const auto columns = of_walks.length + std::size_t{1};
+    for (std::size_t first = 0; first < plain.nodes.size(); first += columns) {
+      text += "walk";
+      for (std::size_t at = first; at < first + columns; ++at) {
+        const bool none = plain.nodes[at] == testing::no_original;
+        text += none ? " -1" : fmt::format(" {}", plain.nodes[at]);
+      }
+      text += "\n";
+    }
+    text += fmt::format("restarts {}\nundecided {}\n", testing::list_text(plain.restarts),
+                        plain.undecided);
+    for (std::size_t t = 0; t < plain.originals.size(); ++t) {
+      text += fmt::format("nodes {}: {}\n", t, testing::list_text(plain.originals[t]));
+    }
+  };
+  constexpr EdgeTypeId writes{0};
+  constexpr EdgeTypeId written_by{1};
+  constexpr EdgeTypeId cites{2};
+  add("epoch 0, batch 0", {.length = 6, .along = {cites}}, EdgeDir::in, {}, {0, 8, 0, 3});
+  add("epoch 3, batch 5", {.length = 8, .per_seed = 2, .restart_below = 1U << 30, .along = {cites}},
+      EdgeDir::in, {.epoch = 3, .number = 5}, {0, 7});
+  add("epoch 0, batch 1, outwards",
+      {.length = 7, .restart_below = 1U << 31, .along = {written_by, writes}}, EdgeDir::out,
+      {.number = 1}, {0, 4});
+  add("evaluation, epoch 0, batch 0",
+      {.length = 9,
+       .per_seed = 2,
+       .restart_below = 1U << 28,
+       .along = {cites},
+       .second_order = candidate_thresholds(8, 0.5)},
+      EdgeDir::in, {.purpose = Purpose::evaluate}, {0, 8, 2});
+  return text;
+}
+
 /// Batches of links of the heterogeneous graph, between two node types and within one.
 std::string link_batches() {
   const auto graph = hetero_graph();
@@ -414,6 +541,18 @@ TEST(GoldenBatches, ByWeightAmongTimesAreWhatTheyAlwaysWere) {
 
 TEST(GoldenBatches, OfLinksAreWhatTheyAlwaysWere) {
   expect_golden_text("links.txt", link_batches());
+}
+
+TEST(GoldenBatches, OfLaborAreWhatTheyAlwaysWere) {
+  expect_golden_text("labor.txt", labor_batches());
+}
+
+TEST(GoldenBatches, WithReverseOrAllEdgesAreWhatTheyAlwaysWere) {
+  expect_golden_text("subgraph.txt", subgraph_batches());
+}
+
+TEST(GoldenBatches, OfWalksAreWhatTheyAlwaysWere) {
+  expect_golden_text("walks.txt", walks());
 }
 
 TEST(GoldenBatches, OfHeterogeneousGraphsAreWhatTheyAlwaysWere) {

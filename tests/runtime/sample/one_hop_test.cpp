@@ -370,7 +370,7 @@ TEST_F(SampleOneHop, SectionsOfWrongOrderOrPlaceAreRefused) {
 class EverySecond : public Choice {
  public:
   explicit EverySecond(const ChoiceOptions& options) : fanout_(options.fanout) {}
-  void plan(std::span<Stretch> group) const override {
+  void plan(StreamKey /*key*/, std::span<Stretch> group) override {
     for (auto& stretch : group) {
       stretch.whole = stretch.entries <= 1;
       stretch.taken = stretch.entries;
@@ -421,7 +421,7 @@ TEST_F(SampleOneHop, AMadeUpChoiceTakesItsPositionsAndNothingElseChanges) {
 /// Takes the first entry of lists of odd length, and none of others, for which it planned one too.
 class FirstOfOdd : public Choice {
  public:
-  void plan(std::span<Stretch> group) const override {
+  void plan(StreamKey /*key*/, std::span<Stretch> group) override {
     for (auto& stretch : group) {
       stretch.taken = 1;
     }

@@ -37,7 +37,7 @@ struct List {
 /// What one node's choice takes, planned and chosen alone.
 std::vector<std::uint32_t> chosen(Choice& choice, StreamKey key, const List& list) {
   std::array group = {list.stretch()};
-  choice.plan(group);
+  choice.plan({}, group);
   std::vector<std::uint32_t> positions(group[0].taken);
   if (group[0].whole) {
     std::iota(positions.begin(), positions.end(), 0U);
@@ -97,7 +97,7 @@ TEST(Weighted, StretchesOfAGroupDoNotChangeEachOther) {
     std::vector<std::uint32_t> expected;
     for (const auto& list : all) {
       std::array one = {list.stretch()};
-      choice->plan(one);
+      choice->plan({}, one);
       if (!one[0].whole) {
         group.push_back(one[0]);
         const auto alone = chosen(*choice, key, list);
@@ -157,7 +157,7 @@ TEST(Weighted, ListsWithoutZerosUpToTheFanoutAreTakenWhole) {
   const auto choice = make_weighted({.fanout = 4});
   std::array group = {List(1, {1, 2, 3, 4}).stretch(), List(2, {1, 2, 3, 4, 5}).stretch(),
                       List(3, {1, 0}).stretch()};
-  choice->plan(group);
+  choice->plan({}, group);
   EXPECT_TRUE(group[0].whole);
   EXPECT_FALSE(group[1].whole);
   EXPECT_FALSE(group[2].whole);

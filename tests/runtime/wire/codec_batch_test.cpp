@@ -48,6 +48,7 @@ struct Case {
   std::vector<std::vector<std::int32_t>> fanout{{4, 2, 1}, {3, 2, 2}};
   Frontier frontier = Frontier::fresh;
   EdgeData edge_data{};
+  Subgraph subgraph = Subgraph::directional;
   bool disjoint = false;
   bool targets = false;
   bool seeds_only = false;
@@ -69,6 +70,8 @@ ReadyBatch sampled(const Case& c, std::uint64_t number = 3) {
   options.edge_data = c.edge_data;
   options.disjoint = c.disjoint;
   options.frontier = c.frontier;
+  options.subgraph = c.subgraph;
+  options.reverse_of = {EdgeTypeId{0}, EdgeTypeId{2}, EdgeTypeId{1}};
   options.job_seed = 11;
   auto collect = testing::collect_options(cut);
   collect->digest = c.digest;
@@ -90,7 +93,18 @@ void expect_same(const ReadyBatch& back, const ReadyBatch& sent) {
   const auto& a = *back.batch.sampled;
   const auto& b = *sent.batch.sampled;
   // Does not compile when a field is added: then the schema and the codec need it too.
-  const auto& [key, frontier, disjoint, seed_type, seed_index, nodes, edges, links, hops] = a;
+  const auto& [key, frontier, disjoint, subgraph, seed_type, seed_index, nodes, edges, links, walks,
+               hops] = a;
+  EXPECT_EQ(subgraph, b.subgraph);
+  ASSERT_EQ(walks.has_value(), b.walks.has_value());
+  if (walks) {
+    const auto& [steps, column_types, places, restarts, undecided] = *walks;
+    EXPECT_EQ(steps, b.walks->steps);
+    EXPECT_EQ(column_types, b.walks->column_types);
+    EXPECT_EQ(places, b.walks->nodes);
+    EXPECT_EQ(restarts, b.walks->restarts);
+    EXPECT_EQ(undecided, b.walks->undecided);
+  }
   EXPECT_EQ(key, b.key);
   EXPECT_EQ(frontier, b.frontier);
   EXPECT_EQ(disjoint, b.disjoint);
@@ -158,6 +172,10 @@ TEST(ReadyBatchCodec, SampledBatchesComeBackAsTheyWere) {
   cases.push_back({.disjoint = true});
   cases.push_back({.frontier = Frontier::all, .disjoint = true, .digest = DigestMode::off});
   cases.push_back({.disjoint = true, .seeds = {}});
+  cases.push_back({.edge_data = {.edge_ids = true}, .subgraph = Subgraph::bidirectional});
+  cases.push_back({.edge_data = {.weights = true}, .subgraph = Subgraph::induced});
+  cases.push_back({.subgraph = Subgraph::induced, .disjoint = true});
+  cases.push_back({.subgraph = Subgraph::induced, .seeds = {}});
   cases.push_back({.seeds = {}});
   cases.push_back({.targets = true, .seeds = {}});
   cases.push_back({.fanout = {}});
@@ -239,6 +257,81 @@ TEST(ReadyBatchCodec, RefusesBatchesThatNoSamplerMakes) {
   EXPECT_ERROR(with([](auto& s, auto&) { s.hops = 3; }), corrupt, "found");
   EXPECT_ERROR(with([](auto& s, auto&) { s.frontier = Frontier::all; }), corrupt, "found");
   EXPECT_ERROR(with([](auto& s, auto&) { s.nodes[1].ids.pop_back(); }), corrupt, "ends of hops");
+}
+
+TEST(ReadyBatchCodec, RefusesClosedBatchesOfSeveralHops) {
+  const Case induced{.subgraph = Subgraph::induced};
+  EXPECT_OK(with([](auto&, auto&) {}, induced));
+  EXPECT_ERROR(with([](auto& s, auto&) { s.subgraph = Subgraph::induced; }), Errc::data_corruption,
+               "with one hop, found 2 with 2 hops");
+  EXPECT_ERROR(with([](auto& s, auto&) { s.subgraph = static_cast<Subgraph>(3); }, induced),
+               Errc::data_corruption, "subgraph: expected directional (0)");
+  EXPECT_ERROR(with([](auto& s, auto&) { s.subgraph = Subgraph::directional; }, induced),
+               Errc::data_corruption, "offsets");
+}
+
+/// A batch of walks between papers and authors.
+ReadyBatch walked(std::uint64_t number = 3) {
+  const auto cut = testing::cut_graph(academic_graph(false), 3);
+  SampleOptions options;
+  options.walks = WalkOptions{.length = 6,
+                              .per_seed = 2,
+                              .restart_below = 1U << 30,
+                              .along = {EdgeTypeId{1}, EdgeTypeId{2}}};
+  options.job_seed = 11;
+  WalkBuilder builder(cut.info, *cut.book, std::make_shared<SampleOptions>(options),
+                      {Purpose::train, 2, number}, NodeTypeId{0}, cut.globals({5, 1, 20, 5}));
+  while (!builder.done()) {
+    for (const auto& question : builder.questions()) {
+      const auto& request = std::get<HopRequest>(question.request);
+      const auto reply = sample_one_hop(*cut.parts[raw(question.part)], request);
+      EXPECT_OK(builder.answer(question.id, std::make_shared<const HopReply>(*reply)));
+    }
+  }
+  auto collect = testing::collect_options(cut);
+  collect->digest = DigestMode::full;
+  ReadyBatch ready;
+  ready.batch = testing::collect(cut, collect, std::move(builder).take());
+  return ready;
+}
+
+TEST(ReadyBatchCodec, WalksComeBackAsTheyWere) {
+  std::size_t restarts = 0;
+  for (std::uint64_t number = 0; number < 20; ++number) {
+    const ReadyBatch sent = walked(number);
+    restarts += sent.batch.sampled->walks->restarts.size();
+    const Frame frame = to_frame(sent);
+    ASSERT_OK_AND_ASSIGN(const ReadyBatch back, Wire<ReadyBatch>::decode(frame));
+    expect_same(back, sent);
+    EXPECT_EQ(digest_batch(back.batch, DigestMode::full),
+              digest_batch(sent.batch, DigestMode::full));
+    EXPECT_TRUE(same_contents(to_frame(back), frame));
+  }
+  EXPECT_GT(restarts, 20U);
+}
+
+TEST(ReadyBatchCodec, RefusesWalksThatLeadNowhere) {
+  const auto broken = [](auto change) {
+    ReadyBatch sent = walked();
+    auto batch = std::make_shared<SampledBatch>(*sent.batch.sampled);
+    change(*batch->walks);
+    sent.batch.sampled = batch;
+    return Wire<ReadyBatch>::decode(to_frame(sent));
+  };
+  const auto corrupt = Errc::data_corruption;
+  EXPECT_OK(broken([](auto&) {}));
+  EXPECT_OK(broken([](auto& w) { w.nodes[1] = BatchWalks::no_node; }));
+  EXPECT_ERROR(broken([](auto& w) { w.nodes[0] = BatchWalks::no_node; }), corrupt, "in column 0");
+  EXPECT_ERROR(broken([](auto& w) { w.nodes[1] = 20; }), corrupt, "in column 1, found 20");
+  EXPECT_ERROR(broken([](auto& w) { w.nodes.pop_back(); }), corrupt, "walks");
+  EXPECT_ERROR(broken([](auto& w) { w.column_types[1] = NodeTypeId{2}; }), corrupt,
+               "expected node types below 2, found 2");
+  EXPECT_ERROR(broken([](auto& w) { w.column_types[0] = NodeTypeId{1}; }), corrupt,
+               "first is of type 0");
+  EXPECT_ERROR(broken([](auto& w) { w.restarts.front() = 1; }), corrupt, "restarts of walks");
+  EXPECT_ERROR(broken([](auto& w) { w.restarts.push_back(w.restarts.back()); }), corrupt,
+               "restarts of walks");
+  EXPECT_ERROR(broken([](auto& w) { w.restarts.back() = 8 * 7; }), corrupt, "restarts of walks");
 }
 
 TEST(ReadyBatchCodec, RefusesTreesThatNoSeedHas) {

@@ -163,8 +163,9 @@ TEST(HopRequestCodec, EveryFieldComesBack) {
   }
   ASSERT_EQ(sections.size(), 2U);
   for (std::size_t i = 0; i < 2; ++i) {
-    const auto& [edge_type, frontier, fanout, key, first_position, edge_data, excluded] =
+    const auto& [edge_type, frontier, fanout, key, first_position, edge_data, excluded, within] =
         sections[i];
+    EXPECT_EQ(within, request.sections[i].within);
     EXPECT_EQ(edge_type, request.sections[i].edge_type);
     EXPECT_EQ(frontier, request.sections[i].frontier);
     EXPECT_EQ(fanout, request.sections[i].fanout);
@@ -189,6 +190,10 @@ TEST(HopRequestCodec, RefusesNumbersThatNoJobGives) {
                "window: expected below 2^63");
   EXPECT_ERROR(broken([](auto& r) { r.choice = 77; }), Errc::data_corruption,
                "choice: expected below");
+  EXPECT_ERROR(broken([](auto& r) { r.sections[1].within = 2; }), Errc::data_corruption,
+               "set of neighbors: expected one of 2 with fanout -1, found 3");
+  EXPECT_ERROR(broken([](auto& r) { r.sections[0].within = 0; }), Errc::data_corruption,
+               "found 1 with fanout 15");
   EXPECT_ERROR(broken([](auto& r) { r.sections[0].frontier = 2; }), Errc::data_corruption,
                "frontier: expected below 2, found 2");
 }

@@ -54,7 +54,8 @@ inline HopRequest example(HopRequest*) {
                        {.edge_type = static_cast<EdgeTypeId>(9),
                         .key = {},
                         .edge_data = {.weights = true},
-                        .excluded = {{3, NodeId{2}}}}},
+                        .excluded = {{3, NodeId{2}}},
+                        .within = 0}},
           .max_edges = 1000,
           .flow = 1ULL << 63};
 }
@@ -207,6 +208,12 @@ inline ReadyBatch example(ReadyBatch*) {
                    .labels = {0.5F, -1},
                    .times = {-1, 1LL << 62},
                    .edges_drawn = 9};
+  sampled.subgraph = Subgraph::bidirectional;
+  sampled.walks = {.steps = 2,
+                   .column_types = {NodeTypeId{1}, NodeTypeId{0}, NodeTypeId{1}},
+                   .nodes = {0, 1, 1, 1, BatchWalks::no_node, 0},
+                   .restarts = {2, 5},
+                   .undecided = 1ULL << 40};
   ReadyBatch ready;
   ready.batch.sampled = std::make_shared<const SampledBatch>(std::move(sampled));
   ready.batch.rows.resize(2);

@@ -1,0 +1,38 @@
+#pragma once
+/// \file list_tables.hpp
+/// Tables beside a part's neighbor lists that the draws of a job read: made when a part is loaded, so
+/// that stores do not change and other jobs pay nothing.
+#include "runtime/base/result.hpp"
+#include "runtime/graph/part.hpp"
+
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace troupe {
+
+/// Edge types whose lists need tables.
+struct ListTables {
+  std::vector<EdgeTypeId> aliases = {};       ///< Alias tables, and sums of weights with times
+  std::vector<EdgeTypeId> original_ids = {};  ///< Original ids of neighbors
+};
+
+/// Bytes of a neighbor's original id: those of its global id, as both are below the type's count.
+constexpr std::uint64_t neighbour_original_bytes(std::uint64_t count) noexcept {
+  return id_width_bytes(count);
+}
+
+/// The part with the original ids of the neighbors in each list of some edge types in one direction,
+/// those of its halo included.
+/// \errors failed_precondition: a neighbor whose original id the part does not have; out_of_memory
+/// \cost   one pass over the lists, with a random read each; bytes as neighbour_original_bytes()
+Result<std::shared_ptr<const Part>> with_neighbour_originals(const Part& part,
+                                                             std::span<const EdgeTypeId> edge_types,
+                                                             EdgeDir dir);
+
+/// The part with all tables; itself where there are none to make.
+/// \errors as with_alias_tables() and with_neighbour_originals()
+Result<std::shared_ptr<const Part>> with_list_tables(std::shared_ptr<const Part> part,
+                                                     const ListTables& tables, EdgeDir dir);
+
+}  // namespace troupe

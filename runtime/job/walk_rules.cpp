@@ -1,0 +1,214 @@
+#include "runtime/job/walk_rules.hpp"
+
+#include "runtime/base/nearest.hpp"
+#include "runtime/base/saturating.hpp"
+#include "runtime/job/json_places.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <fmt/format.h>
+#include <optional>
+#include <string>
+
+namespace troupe {
+namespace {
+
+/// Places of EdgeTypeIds; nothing where a name is unknown.
+std::vector<std::optional<EdgeTypeId>> types_of_steps(const WalkJob& walk, const GraphInfo& graph) {
+  std::vector<std::optional<EdgeTypeId>> types;
+  for (const auto& name : walk.along) {
+    const auto found = std::ranges::find(graph.edge_types, name, &EdgeTypeInfo::name);
+    types.push_back(found == graph.edge_types.end()
+                        ? std::nullopt
+                        : std::optional(static_cast<EdgeTypeId>(found - graph.edge_types.begin())));
+  }
+  if (walk.along.empty() && graph.edge_types.size() == 1) {
+    types.emplace_back(EdgeTypeId{0});
+  }
+  return types;
+}
+
+struct StepEnds {
+  NodeTypeId from{};
+  NodeTypeId to{};
+};
+StepEnds ends_of(const EdgeTypeInfo& type, EdgeDir dir) {
+  return dir == EdgeDir::in ? StepEnds{type.destination, type.source}
+                            : StepEnds{type.source, type.destination};
+}
+
+bool has_unknown_types(const WalkJob& walk, const GraphInfo& graph, ProblemList& problems) {
+  std::vector<std::string> names;
+  for (const auto& type : graph.edge_types) {
+    names.push_back(type.name);
+  }
+  const auto types = types_of_steps(walk, graph);
+  bool unknown = false;
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    if (!types[i]) {
+      const Nearest best = nearest(walk.along[i], names);
+      problems.add({fmt::format("/task/walk/along/{}", i), "an edge type of the graph",
+                    fmt::format("\"{}\"", walk.along[i]),
+                    best.close ? fmt::format("did you mean \"{}\"?", best.word) : ""});
+      unknown = true;
+    }
+  }
+  if (types.empty()) {
+    problems.add({"/task/walk/along",
+                  fmt::format("edge types of the steps, as the graph has {}", names.size()), "[]",
+                  ""});
+  }
+  return unknown || types.empty();
+}
+
+bool is_second_order(const WalkJob& walk) {
+  return walk.p != 1 || walk.q != 1;
+}
+
+void check_steps(const Job& job, const GraphInfo& graph, NodeTypeId seeds, ProblemList& problems) {
+  const auto& walk = job.task.walk;
+  const auto types = types_of_steps(walk, graph);
+  auto at = seeds;
+  for (std::uint32_t step = 0; step < walk.length; ++step) {
+    const auto& type = graph.edge_types[raw(*types[step % types.size()])];
+    const auto ends = ends_of(type, job.sample.edge_dir);
+    if (ends.from != at) {
+      problems.add({"/task/walk/along",
+                    fmt::format("edge types that lead on from \"{}\" nodes at step {}",
+                                graph.node_types[raw(at)].name, step + 1),
+                    fmt::format("\"{}\"", type.name), "sample.edge_dir says which way they lead"});
+      return;
+    }
+    at = ends.to;
+  }
+  const auto& first = graph.edge_types[raw(*types.front())];
+  if (is_second_order(walk) && (types.size() > 1 || first.source != first.destination)) {
+    problems.add({"/task/walk/along",
+                  "one edge type that joins nodes of one type, with p or q other than 1",
+                  fmt::format("{} types from \"{}\" on", types.size(), first.name), ""});
+  }
+}
+
+bool is_default(const WalkJob& walk) {
+  const WalkJob none;
+  return walk.length == none.length && walk.per_seed == none.per_seed &&
+         walk.restart == none.restart && !is_second_order(walk) && walk.along.empty() &&
+         walk.window == none.window;
+}
+
+}  // namespace
+
+void take_fanout_from_walks(nlohmann::json& root) {
+  const auto kind = root.find("task");
+  if (kind == root.end() || !kind->is_object() || kind->value("kind", nlohmann::json()) != "walk" ||
+      (root.contains("sample") && !root["sample"].is_object()) ||
+      (root.contains("sample") && root["sample"].contains("fanout"))) {
+    return;
+  }
+  const auto along = kind->value(nlohmann::json::json_pointer("/walk/along"), nlohmann::json());
+  auto fanout = nlohmann::json::object();
+  for (const auto& name : along) {
+    if (name.is_string()) {
+      fanout[name.get<std::string>()] = {1};
+    }
+  }
+  if (fanout.empty()) {
+    fanout = {1};
+  } else {
+    fanout["*"] = {0};
+  }
+  root["sample"]["fanout"] = std::move(fanout);
+}
+
+void check_walk_keys(const Job& job, ProblemList& problems) {
+  const auto& walk = job.task.walk;
+  if (!job.task.walks()) {
+    if (!is_default(walk)) {
+      problems.add({"/task/walk", fmt::format("none with kind \"{}\"", job.task.kind), "some",
+                    "set task.kind to \"walk\""});
+    }
+    return;
+  }
+  const auto refuse = [&](const char* key, const char* expected, const std::string& found) {
+    problems.add({key, fmt::format("{} with task.kind \"walk\"", expected), found, ""});
+  };
+  if (job.sample.choice != "uniform" && job.sample.choice != "weighted") {
+    refuse("/sample/choice", "\"uniform\" or \"weighted\"",
+           fmt::format("\"{}\"", job.sample.choice));
+  }
+  if (job.sample.subgraph != Subgraph::directional) {
+    refuse("/sample/subgraph", "\"directional\"", "another");
+  }
+  if (job.sample.disjoint) {
+    refuse("/sample/disjoint", "false", "true");
+  }
+  if (job.sample.edge_data != EdgeData{}) {
+    refuse("/sample/edge_data", "[]", "some");
+  }
+  const auto walks = times(job.sample.batch_size, walk.per_seed);
+  if (times(walks, walk.length + std::uint64_t{1}) >> 32 != 0 ||
+      (is_second_order(walk) && walks >> 24 != 0)) {
+    problems.add({"/sample/batch_size",
+                  is_second_order(walk) ? "fewer than 2^24 walks in a batch with p or q"
+                                        : "fewer than 2^32 nodes on the walks of a batch",
+                  fmt::format("{} walks of {} steps", walks, walk.length), ""});
+  }
+}
+
+void check_walks(const Job& job, const GraphInfo& graph, ProblemList& problems) {
+  if (!job.task.walks() || has_unknown_types(job.task.walk, graph, problems)) {
+    return;
+  }
+  const auto* split = graph.find_split(job.dataset.split);
+  if (split == nullptr) {
+    return;
+  }
+  for (const auto& [role, list] : split->roles) {
+    if (list.count > 0) {
+      return check_steps(job, graph, list.node_type, problems);
+    }
+  }
+}
+
+WalkOptions walk_options(const WalkJob& walk, const GraphInfo& graph) {
+  WalkOptions options;
+  options.length = walk.length;
+  options.per_seed = walk.per_seed;
+  options.restart_below = static_cast<std::uint32_t>(std::floor(walk.restart * 0x1p32));
+  for (const auto& type : types_of_steps(walk, graph)) {
+    options.along.push_back(*type);
+  }
+  if (is_second_order(walk)) {
+    options.second_order = candidate_thresholds(walk.p, walk.q);
+  }
+  options.window = walk.window;
+  return options;
+}
+
+Reach walk_reach(const Job& job, const GraphInfo& graph, const std::vector<std::uint64_t>& seeds) {
+  Reach total{.nodes = seeds,
+              .edges = std::vector<std::uint64_t>(graph.edge_types.size()),
+              .asked = 0,
+              .after = {}};
+  const auto& walk = job.task.walk;
+  const auto types = types_of_steps(walk, graph);
+  std::uint64_t walks = 0;
+  for (const auto count : seeds) {
+    walks = plus(walks, times(count, walk.per_seed));
+  }
+  for (std::uint32_t step = 0; step < walk.length && !types.empty(); ++step) {
+    const auto& type = types[step % types.size()];
+    if (type) {
+      const auto to = raw(ends_of(graph.edge_types[raw(*type)], job.sample.edge_dir).to);
+      total.nodes[to] = std::min(plus(total.nodes[to], walks), graph.node_types[to].count);
+      total.asked = plus(total.asked, walks);
+    }
+  }
+  total.after = {{seeds, total.edges}, {total.nodes, total.edges}};
+  return total;
+}
+
+}  // namespace troupe

@@ -1,0 +1,33 @@
+#pragma once
+/// \file walk_rules.hpp
+/// Jobs whose batches are random walks: their options, and what they go with.
+#include "runtime/graph/graph_info.hpp"
+#include "runtime/job/job.hpp"
+#include "runtime/job/problems.hpp"
+#include "runtime/job/reach.hpp"
+#include "runtime/sample/walks/walk_options.hpp"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <cstdint>
+#include <vector>
+
+namespace troupe {
+
+/// Gives a job of walks the fanout 1 along the types of its steps, where it says none.
+void take_fanout_from_walks(nlohmann::json& root);
+
+/// Adds keys that walks do not go with, or keys of walks where there are none.
+void check_walk_keys(const Job& job, ProblemList& problems);
+
+/// Adds edge types of steps that the graph does not have or that do not lead on from each other.
+void check_walks(const Job& job, const GraphInfo& graph, ProblemList& problems);
+
+/// \requires check_walks() found nothing
+WalkOptions walk_options(const WalkJob& walk, const GraphInfo& graph);
+
+/// The most that one batch of walks can touch.
+/// \param seeds  of one batch, by node type
+Reach walk_reach(const Job& job, const GraphInfo& graph, const std::vector<std::uint64_t>& seeds);
+
+}  // namespace troupe

@@ -1,0 +1,46 @@
+#include "runtime/sample/walks/walk_pairs.hpp"
+
+#include <algorithm>
+#include <cstddef>
+
+namespace troupe {
+namespace {
+
+void add_pairs(const std::vector<std::uint32_t>& sequence, std::uint32_t window, WalkPairs& pairs) {
+  for (std::size_t center = 0; center < sequence.size(); ++center) {
+    const std::size_t first = center - std::min<std::size_t>(center, window);
+    const std::size_t end = std::min(sequence.size(), center + window + 1);
+    for (std::size_t context = first; context < end; ++context) {
+      if (context != center) {
+        pairs.centers.push_back(sequence[center]);
+        pairs.contexts.push_back(sequence[context]);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+WalkPairs walk_pairs(const BatchWalks& walks, std::uint32_t window) {
+  WalkPairs pairs;
+  const auto columns = walks.columns();
+  std::size_t restart = 0;
+  std::vector<std::uint32_t> sequence;
+  for (std::uint32_t first = 0; first < walks.nodes.size(); first += columns) {
+    sequence.clear();
+    for (std::uint32_t place = first; place < first + columns; ++place) {
+      if (restart < walks.restarts.size() && walks.restarts[restart] == place) {
+        ++restart;
+        add_pairs(sequence, window, pairs);
+        sequence = {first};
+      }
+      if (walks.nodes[place] != BatchWalks::no_node) {
+        sequence.push_back(place);
+      }
+    }
+    add_pairs(sequence, window, pairs);
+  }
+  return pairs;
+}
+
+}  // namespace troupe
