@@ -4,6 +4,7 @@
 #include "runtime/base/free_memory.hpp"
 #include "runtime/feature/collecting_work.hpp"
 #include "runtime/graph/list_tables.hpp"
+#include "runtime/job/link_rules.hpp"
 #include "runtime/job/store_memory.hpp"
 #include "runtime/sample/sampling_work.hpp"
 
@@ -27,7 +28,8 @@ Result<BatchSource> BatchSource::open(const Job& job, const PartitionedStore& st
   const auto tables = list_tables(*plan->sample);
   std::vector<std::shared_ptr<const Part>> parts;
   for (std::uint32_t p = 0; p < plan->parts(); ++p) {
-    TROUPE_ASSIGN_OR_RETURN(const auto loaded, here.load_part(static_cast<PartId>(p)));
+    TROUPE_ASSIGN_OR_RETURN(auto loaded, here.load_part(static_cast<PartId>(p)));
+    TROUPE_ASSIGN_OR_RETURN(loaded, with_ends_of(std::move(loaded), job, here));
     TROUPE_ASSIGN_OR_RETURN(auto part, with_list_tables(loaded, tables, plan->sample->dir));
     parts.push_back(std::move(part));
   }

@@ -6,6 +6,7 @@
 #include "runtime/base/free_memory.hpp"
 #include "runtime/feature/cache_policies.hpp"
 #include "runtime/job/collect_options.hpp"
+#include "runtime/job/link_rules.hpp"
 #include "runtime/job/sample_options.hpp"
 #include "runtime/nn/catalog.hpp"
 #include "runtime/wire/codec.hpp"
@@ -197,6 +198,7 @@ Result<std::shared_ptr<const ClusterPlan>> ClusterPlan::make(const Job& job,
   }
   auto sample = sample_options(job, *plan->graph);
   sample.max_edges_per_reply = most_edges_per_reply(job);
+  TROUPE_RETURN_IF_ERROR(take_edge_ends(sample, job, store));
   plan->sample = std::make_shared<const SampleOptions>(std::move(sample));
   const auto reader = hooks.take_only ? BatchReader::user : BatchReader::trainer;
   TROUPE_ASSIGN_OR_RETURN(auto collect, collect_options(job, *plan->graph, reader));

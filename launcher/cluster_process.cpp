@@ -9,6 +9,7 @@
 #include "actors/supervisor.hpp"
 #include "launcher/seconds.hpp"
 #include "runtime/graph/list_tables.hpp"
+#include "runtime/job/link_rules.hpp"
 
 #include <caf/all.hpp>
 
@@ -61,16 +62,19 @@ ClusterProcess::ClusterProcess(ProcessId id, std::shared_ptr<const ClusterPlan> 
 
 Status ClusterProcess::load(const PartitionedStore& store) {
   const auto tables = list_tables(*plan_->sample);
+  std::vector<std::shared_ptr<const Part>> loaded;  // Lists may name nodes of all of them
   const auto prepared = [&](const std::shared_ptr<const Part>& part) {
-    return with_list_tables(part, tables, plan_->sample->dir);
+    return with_list_tables(part, tables, plan_->sample->dir, loaded);
   };
   for (const auto part : plan().maps) {
     if (store.memory() == StoreMemory::copied) {
       TROUPE_ASSIGN_OR_RETURN(const auto bytes, store.part_bytes(part));
       copied_bytes_ += bytes;
     }
-    TROUPE_ASSIGN_OR_RETURN(const auto loaded, store.load_part(part));
-    TROUPE_ASSIGN_OR_RETURN(context_->parts[part], prepared(loaded));
+    TROUPE_ASSIGN_OR_RETURN(auto whole, store.load_part(part));
+    TROUPE_ASSIGN_OR_RETURN(whole, with_ends_of(std::move(whole), plan_->job, store));
+    loaded.push_back(whole);
+    TROUPE_ASSIGN_OR_RETURN(context_->parts[part], prepared(whole));
     if (store.partition().halo_hops > 0 || store.partition().halo_features) {
       context_->halos.push_back(context_->parts[part]);
     }
@@ -82,9 +86,14 @@ Status ClusterProcess::load(const PartitionedStore& store) {
   for (std::uint32_t p = 0;
        samples && plan_->job.partition.replicated_topology && p < store.partition().parts; ++p) {
     if (const auto part = static_cast<PartId>(p); !context_->parts.contains(part)) {
-      TROUPE_ASSIGN_OR_RETURN(const auto loaded, store.load_lists(part));
-      TROUPE_ASSIGN_OR_RETURN(context_->lists[part], prepared(loaded));
+      TROUPE_ASSIGN_OR_RETURN(auto lists, store.load_lists(part));
+      TROUPE_ASSIGN_OR_RETURN(context_->lists[part],
+                              with_ends_of(std::move(lists), plan_->job, store));
+      loaded.push_back(context_->lists[part]);
     }
+  }
+  for (auto& [id, part] : context_->lists) {
+    TROUPE_ASSIGN_OR_RETURN(part, prepared(part));
   }
   return ok_status();
 }

@@ -142,7 +142,17 @@ struct HopReply {
 
 struct FindNodes {
   # Where nodes with certain original ids have gone: asked of the part whose slice of the directory has them.
-  # Segment 0: u64, places in the slice: original ids less the slice's first.
+  # Segment 0: u64, places in the slice: original ids less the slice's first; with `byEdge` numbers of edges.
+
+  byEdge @2 :Bool;
+  # Set by the sampler, where nodes are drawn by degree: the holder finds the nodes that edges with these numbers in its slice end at
+  # (docs/store.md, the ends of edges). Default false.
+
+  edgeType @3 :UInt16;
+  # Set by the sampler, with `byEdge`: position in the graph's list of edge types. The holder checks it. Default 0: the first type.
+
+  out @4 :Bool;
+  # Set by the sampler, with `byEdge`: the nodes are sources. Default false: destinations.
 
   nodeType @0 :UInt16;
   # Set by the sampler: position in the graph's list of node types. The holder checks it. Default 0: the first type.

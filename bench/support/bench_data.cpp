@@ -3,6 +3,7 @@
 #include "launcher/prepare_store.hpp"
 #include "launcher/read_job.hpp"
 #include "runtime/graph/list_tables.hpp"
+#include "runtime/job/link_rules.hpp"
 #include "runtime/job/sample_options.hpp"
 
 #include <fmt/format.h>
@@ -38,9 +39,11 @@ Result<BenchData> open_bench_data(Job job) {
     collect.decoders.push_back(std::move(decoder));
   }
   auto sample = sample_options(job, store.info());
+  TROUPE_RETURN_IF_ERROR(take_edge_ends(sample, job, store));
   std::vector<std::shared_ptr<const Part>> parts;
   for (std::uint32_t p = 0; p < store.partition().parts; ++p) {
-    TROUPE_ASSIGN_OR_RETURN(const auto loaded, store.load_part(static_cast<PartId>(p)));
+    TROUPE_ASSIGN_OR_RETURN(auto loaded, store.load_part(static_cast<PartId>(p)));
+    TROUPE_ASSIGN_OR_RETURN(loaded, with_ends_of(std::move(loaded), job, store));
     TROUPE_ASSIGN_OR_RETURN(auto part, with_list_tables(loaded, list_tables(sample), sample.dir));
     parts.push_back(std::move(part));
   }

@@ -439,6 +439,31 @@ Status read_halo(PartitionInfo& partition, const JsonValue& root, const GraphInf
   return ok_status();
 }
 
+Status read_end_slices(EndSlices& slices, const JsonValue& of_type, const char* direction,
+                       std::uint32_t parts) {
+  TROUPE_ASSIGN_OR_RETURN(const auto entry, of_type.member(direction));
+  TROUPE_ASSIGN_OR_RETURN(slices.nodes, entry.integers("nodes", largest_count));
+  TROUPE_ASSIGN_OR_RETURN(slices.edges, entry.integers("edges", largest_count));
+  return slices.nodes.size() == parts && slices.edges.size() == parts
+             ? ok_status()
+             : Status(entry.error(fmt::format("nodes and edges of {} parts", parts)));
+}
+
+/// Nothing in stores that were written before parts had ends of edges.
+Status read_ends(PartitionInfo& partition, const JsonValue& root, const GraphInfo& info) {
+  if (!root.has("ends")) {
+    return ok_status();
+  }
+  TROUPE_ASSIGN_OR_RETURN(const auto ends, root.member("ends"));
+  for (const auto& type : info.edge_types) {
+    TROUPE_ASSIGN_OR_RETURN(const auto of_type, ends.member(type.name));
+    auto& slices = partition.ends.emplace_back();
+    TROUPE_RETURN_IF_ERROR(read_end_slices(slices.in, of_type, "in", partition.parts));
+    TROUPE_RETURN_IF_ERROR(read_end_slices(slices.out, of_type, "out", partition.parts));
+  }
+  return ok_status();
+}
+
 /// Nothing in stores that have their features from the beginning: those of the first version.
 Status read_later(PartitionInfo& partition, const JsonValue& root) {
   TROUPE_ASSIGN_OR_RETURN(const auto version, root.integer("version", store_layout::later_version));
@@ -531,6 +556,13 @@ std::string partition_to_json(const PartitionInfo& partition, const GraphInfo& i
   if (partition.directory) {
     document["directory"] = true;
   }
+  for (std::size_t type = 0; type < partition.ends.size(); ++type) {
+    auto& of_type = document["ends"][info.edge_types[type].name];
+    for (const auto& [name, slices] :
+         {std::pair("in", &partition.ends[type].in), std::pair("out", &partition.ends[type].out)}) {
+      of_type[name] = {{"nodes", slices->nodes}, {"edges", slices->edges}};
+    }
+  }
   if (partition.features_later) {
     document["features"] = later;
     document["graph_checksum"] = partition.graph_checksum;
@@ -567,6 +599,7 @@ Result<PartitionInfo> partition_from_json(const std::string& text, const GraphIn
   if (root.has("directory")) {
     TROUPE_ASSIGN_OR_RETURN(partition.directory, root.boolean("directory"));
   }
+  TROUPE_RETURN_IF_ERROR(read_ends(partition, root, info));
   TROUPE_RETURN_IF_ERROR(read_later(partition, root));
   TROUPE_ASSIGN_OR_RETURN(partition.files, read_files(root));
   return partition;

@@ -24,15 +24,18 @@ constexpr std::uint64_t neighbour_original_bytes(std::uint64_t count) noexcept {
 
 /// The part with the original ids of the neighbors in each list of some edge types in one direction,
 /// those of its halo included.
-/// \errors failed_precondition: a neighbor whose original id the part does not have; out_of_memory
+/// \param others  parts that know the original ids of nodes that this one does not
+/// \errors failed_precondition: a neighbor whose original id no part here has; out_of_memory
 /// \cost   one pass over the lists, with a random read each; bytes as neighbour_original_bytes()
-Result<std::shared_ptr<const Part>> with_neighbour_originals(const Part& part,
-                                                             std::span<const EdgeTypeId> edge_types,
-                                                             EdgeDir dir);
+Result<std::shared_ptr<const Part>> with_neighbour_originals(
+    const Part& part, std::span<const EdgeTypeId> edge_types, EdgeDir dir,
+    std::span<const std::shared_ptr<const Part>> others = {});
 
 /// The part with all tables; itself where there are none to make.
+/// \param others  as with_neighbour_originals() has them
 /// \errors as with_alias_tables() and with_neighbour_originals()
-Result<std::shared_ptr<const Part>> with_list_tables(std::shared_ptr<const Part> part,
-                                                     const ListTables& tables, EdgeDir dir);
+Result<std::shared_ptr<const Part>> with_list_tables(
+    std::shared_ptr<const Part> part, const ListTables& tables, EdgeDir dir,
+    std::span<const std::shared_ptr<const Part>> others = {});
 
 }  // namespace troupe

@@ -6,6 +6,7 @@
 #include "runtime/base/id_list.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/ranked_set.hpp"
+#include "runtime/graph/edge_ends.hpp"
 #include "runtime/graph/feature_table.hpp"
 #include "runtime/graph/graph_info.hpp"
 
@@ -78,6 +79,13 @@ struct PartEdges {
   const NeighbourLists& lists(EdgeDir dir) const { return dir == EdgeDir::in ? in : out; }
   const NeighbourLists& halo_lists(EdgeDir dir) const {
     return dir == EdgeDir::in ? halo_in : halo_out;
+  }
+  /// The part's slices of the ends of all edges (edge_ends.hpp): nodes with in-edges, with out-edges; or
+  /// empty where no draw needs them.
+  std::span<const EdgeEnd> in_ends;
+  std::span<const EdgeEnd> out_ends;
+  std::span<const EdgeEnd> ends(EdgeDir dir) const {
+    return dir == EdgeDir::in ? in_ends : out_ends;
   }
   /// Of the neighbors in the lists of a direction.
   NodeTypeId neighbour_type(EdgeDir dir) const {

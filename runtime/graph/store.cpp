@@ -2,6 +2,7 @@
 
 #include "runtime/base/digest.hpp"
 #include "runtime/base/files.hpp"
+#include "runtime/graph/end_loader.hpp"
 #include "runtime/graph/graph_json.hpp"
 #include "runtime/graph/part_loader.hpp"
 #include "runtime/graph/split_loader.hpp"
@@ -185,6 +186,19 @@ Result<std::shared_ptr<const Part>> PartitionedStore::load(PartId part, PartScop
   }
   const StoreFiles files(dir_, options_, listed, partition_file);
   return load_part_arrays({files, info_, &partition_, part, scope});
+}
+
+Result<std::shared_ptr<const Part>> PartitionedStore::with_ends(const Part& part,
+                                                                EdgeTypeId type) const {
+  if (partition_.ends.empty()) {
+    return Error(
+        Errc::failed_precondition,
+        fmt::format("{}: expected a store with the ends of edges, which negatives by degree "
+                    "are drawn with, found one without\ntry: partition the graph again",
+                    dir_.string()));
+  }
+  const StoreFiles files(dir_, options_, partition_.files, partition_file);
+  return with_edge_ends(files, info_, partition_, part, type);
 }
 
 Result<SeedList> PartitionedStore::seeds(std::string_view split, std::string_view role) const {

@@ -4,6 +4,7 @@
 /// partitioned one. Every file is checked against size and checksum in
 /// `graph.json`/`partition.json`; a mismatch names file, offset or checksum.
 #include "runtime/base/result.hpp"
+#include "runtime/graph/edge_ends.hpp"
 #include "runtime/graph/graph_info.hpp"
 #include "runtime/graph/part.hpp"
 
@@ -143,7 +144,8 @@ struct PartitionInfo {
   bool features_later = false;
   std::string graph_checksum;  ///< where they come later: of the store that they come from
   std::vector<std::vector<std::uint64_t>> halo_nodes;  ///< [node type][part] named, not owned
-  bool directory = false;  ///< parts keep their slices of the node types' directories
+  bool directory = false;           ///< parts keep their slices of the node types' directories
+  std::vector<EdgeEndSlices> ends = {};  ///< [edge type], or empty in stores without
   std::vector<FileInfo> files;
 };
 
@@ -207,6 +209,9 @@ class PartitionedStore {
   /// What is there also before the features are.
   Result<std::shared_ptr<const Part>> load_without_features(PartId part) const;
   Result<std::shared_ptr<const Part>> load_lists(PartId part) const;
+  /// The part with its slices of the ends of edges of a type.
+  /// \errors failed_precondition: the store has none; as load_part()
+  Result<std::shared_ptr<const Part>> with_ends(const Part& part, EdgeTypeId type) const;
   /// Paths of the part's arrays of features, whether they are there or not.
   std::vector<std::string> feature_files(PartId part) const;
   /// What `troupe add-features` has written of a part: those arrays, and last the manifest that

@@ -200,7 +200,6 @@ struct TaskJob {
   WalkJob walk = {};
   // Of links:
   NegativeOptions negatives = {};
-  std::string negatives_by = "uniform";
   bool exclude = true;
   std::string reverse;  ///< Edge type; empty: the links' own where it joins nodes of one type
 

@@ -58,6 +58,44 @@ const SplitInfo::LinkRole* training_links(const Job& job, const GraphInfo& graph
   return train == split->links.end() ? nullptr : &train->second;
 }
 
+Status take_edge_ends(SampleOptions& options, const Job& job, const PartitionedStore& store) {
+  const auto* links = training_links(job, store.info());
+  if (links == nullptr || !options.links || !options.links->negatives.by_degree ||
+      options.links->negatives.drawn() == 0) {
+    return ok_status();
+  }
+  const auto& ends = store.partition().ends;
+  const auto& type = store.info().edge_types[raw(links->edge_type)];
+  if (ends.empty() || type.count == 0) {
+    return Error(
+        Errc::failed_precondition,
+        ends.empty()
+            ? fmt::format("{}: negatives by degree need a store with the ends of "
+                          "edges, found one without\ntry: partition the graph again",
+                          store.dir().string())
+            : fmt::format("negatives by degree need edges of \"{}\", found none", type.name));
+  }
+  const auto sums = [](const std::vector<std::uint64_t>& edges) {
+    std::vector<std::uint64_t> before{0};
+    for (const auto of_part : edges) {
+      before.push_back(before.back() + of_part);
+    }
+    return before;
+  };
+  options.links->edges_before_in = sums(ends[raw(links->edge_type)].in.edges);
+  options.links->edges_before_out = sums(ends[raw(links->edge_type)].out.edges);
+  return ok_status();
+}
+
+Result<std::shared_ptr<const Part>> with_ends_of(std::shared_ptr<const Part> part, const Job& job,
+                                                 const PartitionedStore& store) {
+  const auto* links = training_links(job, store.info());
+  if (links == nullptr || !job.task.negatives.by_degree || job.task.negatives.drawn() == 0) {
+    return part;
+  }
+  return store.with_ends(*part, links->edge_type);
+}
+
 void check_links(const Job& job, const GraphInfo& graph, ProblemList& problems) {
   if (!job.task.links()) {
     return;

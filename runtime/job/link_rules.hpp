@@ -2,10 +2,13 @@
 /// \file link_rules.hpp
 /// Jobs whose seeds are links, against the graph.
 #include "runtime/graph/graph_info.hpp"
+#include "runtime/graph/store.hpp"
 #include "runtime/job/job.hpp"
 #include "runtime/job/problems.hpp"
+#include "runtime/sample/batch_builder.hpp"
 #include "runtime/sample/links/link_options.hpp"
 
+#include <memory>
 #include <optional>
 
 namespace troupe {
@@ -18,6 +21,15 @@ std::optional<EdgeTypeId> reverse_type(const TaskJob& task, const GraphInfo& gra
 
 /// Links that training goes over, if the job's seeds are links and its split has some.
 const SplitInfo::LinkRole* training_links(const Job& job, const GraphInfo& graph);
+
+/// Gives a job that draws negatives by degree the numbers of edges in the slices of the store.
+/// \errors failed_precondition: the store has no ends of edges, or the links' type no edges
+Status take_edge_ends(SampleOptions& options, const Job& job, const PartitionedStore& store);
+
+/// The part with the ends of edges that the job draws by; itself where it draws by none.
+/// \errors those of PartitionedStore::with_ends
+Result<std::shared_ptr<const Part>> with_ends_of(std::shared_ptr<const Part> part, const Job& job,
+                                                 const PartitionedStore& store);
 
 /// Adds what a job of links lacks: links of the split, a reverse edge type that is one.
 void check_links(const Job& job, const GraphInfo& graph, ProblemList& problems);

@@ -150,6 +150,24 @@ class MemoryEstimate {
 
   /// Halos hold all lists in every part at most.
   std::uint64_t list_tables(const Load& load) const {
+    return plus(tables_of_choice(load), edge_ends(load));
+  }
+
+  /// Of negatives by degree: each node of a slice, at both ends.
+  std::uint64_t edge_ends(const Load& load) const {
+    const auto* links = training_links(job_, graph_);
+    if (links == nullptr || !job_.task.negatives.by_degree) {
+      return 0;
+    }
+    const auto& type = graph_.edge_types[raw(links->edge_type)];
+    const auto nodes = plus(graph_.node_types[raw(type.source)].count,
+                            graph_.node_types[raw(type.destination)].count);
+    const auto loaded =
+        plus(load.mapped, job_.partition.replicated_topology ? times(parts(), load.topologies) : 0);
+    return times(times(plus(nodes / parts(), 2), sizeof(EdgeEnd)), loaded);
+  }
+
+  std::uint64_t tables_of_choice(const Load& load) const {
     const auto* choice = find_kind(choice_kinds(), job_.sample.choice);
     if (choice == nullptr || !reads_entries(*choice)) {
       return 0;

@@ -30,9 +30,14 @@ void add_negatives(std::vector<SchemaRow>& rows) {
        "negative links for each positive one",
        {},
        [](const Json& v, Job& job) { job.task.negatives.per_positive = v.get<std::uint32_t>(); }});
-  rows.push_back({"/task/negatives/by", choice_rule({"uniform", "degree"}), value("\"uniform\""),
-                  "how their other ends are drawn of all nodes of the type",
-                  words({"degree"}, "\"uniform\" works"), put<&Job::task, &TaskJob::negatives_by>});
+  rows.push_back(
+      {"/task/negatives/by",
+       choice_rule({"uniform", "degree"}),
+       value("\"uniform\""),
+       "how their other ends are drawn: each node of the type as likely as the others, or as "
+       "its edges of the links' type are many",
+       {},
+       [](const Json& v, Job& job) { job.task.negatives.by_degree = v == "degree"; }});
   rows.push_back({"/task/negatives/strict",
                   boolean_rule(),
                   value("false"),

@@ -4,6 +4,7 @@
 #include "runtime/base/staged_directory.hpp"
 #include "runtime/graph/graph_json.hpp"
 #include "runtime/graph/store_layout.hpp"
+#include "runtime/partition/end_writer.hpp"
 #include "runtime/partition/part_arrays.hpp"
 #include "runtime/partition/part_writer.hpp"
 
@@ -149,6 +150,7 @@ Result<PartitionInfo> write_partitioned_store(
   written.halo_features = options.halo.features;
   written.directory = true;
   TROUPE_RETURN_IF_ERROR(add_parts(std::move(parts), graph.info(), written));
+  TROUPE_RETURN_IF_ERROR(write_ends(graph, dir, written));
   auto info = graph.info();
   TROUPE_ASSIGN_OR_RETURN(info.files, SplitWriter(graph, relabelling, dir).write());
   TROUPE_RETURN_IF_ERROR(write_new_text_file(dir / store_layout::graph_file, graph_to_json(info)));

@@ -59,9 +59,10 @@ struct Fields<EpochCounters> {
 template <>
 struct Fields<FindNodes> {
   using Root = wire::FindNodes;
-  static constexpr std::tuple fields{field::value("nodeType", &FindNodes::node_type),
-                                     field::array(0, &FindNodes::places),
-                                     field::value("flow", &FindNodes::flow)};
+  static constexpr std::tuple fields{
+      field::value("nodeType", &FindNodes::node_type), field::array(0, &FindNodes::places),
+      field::value("flow", &FindNodes::flow),          field::value("byEdge", &FindNodes::by_edge),
+      field::value("edgeType", &FindNodes::edge_type), field::value("out", &FindNodes::out)};
 };
 
 template <>

@@ -314,6 +314,7 @@ class Links:
     per_positive: int = 1
     tries: int = 1
     strict: bool = False
+    by_degree: bool = False
     reverse: int = -1  # type of the edges back that are left out; -1: nothing is
     negatives: list = field(default_factory=list)  # (source, destination), filled in
     edges_drawn: int = 0
@@ -331,7 +332,11 @@ class Links:
                 key = stream_key(job_seed, NEGATIVES, end_type, 0, epoch, batch)
                 pairs = []
                 for candidate in range(number * self.tries, (number + 1) * self.tries):
-                    end = below(words(key, place, candidate), node_counts[end_type])
+                    if self.by_degree:
+                        ends = sorted(pair[0 if end_is_source else 1] for pair in of_links.edges)
+                        end = ends[below64(words(key, place, candidate), len(ends))]
+                    else:
+                        end = below(words(key, place, candidate), node_counts[end_type])
                     pairs.append((end, destination) if end_is_source else (source, end))
                 no_edges = [pair for pair in pairs if pair not in there]
                 self.edges_drawn += self.strict and not no_edges

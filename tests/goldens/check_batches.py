@@ -89,7 +89,7 @@ def links_of(title):
     pairs = [tuple(map(int, pair.split(">"))) for pair in title.split(", links ")[-1].split()]
     return reference.Links(
         int(found[1]), pairs, found[2] == "binary", int(found[3]), int(found[4]),
-        "strict" in title, int(left_out[1]) if left_out else -1)
+        "strict" in title, "by degree" in title, int(left_out[1]) if left_out else -1)
 
 
 def links_lines(links):

@@ -253,6 +253,29 @@ inline void add_directory(Part& part, const CutGraph& cut, std::size_t type, std
   part.nodes[type].directory = keep(part, std::move(slice));
 }
 
+/// The part's slices of the ends of a type's edges.
+inline void add_ends(Part& part, const TestGraph& graph, std::size_t type, std::uint32_t parts) {
+  const auto& edge_type = graph.edges[type];
+  for (const bool in : {true, false}) {
+    const auto nodes = graph.nodes[in ? edge_type.destination : edge_type.source].count;
+    std::vector<std::uint64_t> degrees(nodes);
+    for (const auto& edge : edge_type.edges) {
+      ++degrees[in ? edge.destination : edge.source];
+    }
+    const DirectorySlices slices{nodes, parts};
+    std::vector<EdgeEnd> ends;
+    std::uint64_t edges = 0;
+    for (auto i = slices.first(raw(part.id)); i < slices.first(raw(part.id) + 1); ++i) {
+      if (degrees[i] > 0) {
+        edges += degrees[i];
+        ends.push_back({i - slices.first(raw(part.id)), edges});
+      }
+    }
+    auto& to = in ? part.edges[type].in_ends : part.edges[type].out_ends;
+    to = keep(part, std::move(ends));
+  }
+}
+
 /// Original ids of all nodes of other parts.
 inline void add_nodes_around(Part& part, const CutGraph& cut, std::size_t type) {
   auto& nodes = part.nodes[type];
@@ -321,6 +344,7 @@ inline CutGraph cut_graph(const TestGraph& graph, const Assignment& assignment, 
       edges.out =
           detail::lists_of(*part, type, EdgeDir::out, owned[type.source][p],
                            graph.nodes[type.source].count, cut.global_of[type.destination], wide);
+      detail::add_ends(*part, graph, part->edges.size() - 1, parts);
     }
     cut.parts.push_back(std::move(part));
   }
@@ -330,6 +354,16 @@ inline CutGraph cut_graph(const TestGraph& graph, const Assignment& assignment, 
 /// Cuts by `scatter`.
 inline CutGraph cut_graph(const TestGraph& graph, std::uint32_t parts, bool wide = false) {
   return cut_graph(graph, scatter(graph, parts), parts, wide);
+}
+
+/// Edges whose ends are in the slices before each part's, and in all.
+inline std::vector<std::uint64_t> edges_before(const CutGraph& cut, std::size_t type, EdgeDir dir) {
+  std::vector<std::uint64_t> before{0};
+  for (const auto& part : cut.parts) {
+    const auto ends = part->edges[type].ends(dir);
+    before.push_back(before.back() + (ends.empty() ? 0 : ends.back().edges_end));
+  }
+  return before;
 }
 
 /// Gives edges skewed weights, a third of them 0.

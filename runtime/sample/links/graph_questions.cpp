@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <fmt/format.h>
+#include <optional>
+#include <span>
 #include <string>
 
 namespace troupe {
@@ -11,6 +13,29 @@ namespace {
 
 Error cannot_say(const Part& part, Errc code, const std::string& what) {
   return {code, fmt::format("links in part {}: {}", raw(part.id), what)};
+}
+
+Result<std::span<const EdgeEnd>> ends_of(const Part& part, const FindNodes& request) {
+  if (raw(request.edge_type) >= part.edges.size()) {
+    return cannot_say(part, Errc::invalid_argument,
+                      fmt::format("expected an edge type below {}, got {}", part.edges.size(),
+                                  raw(request.edge_type)));
+  }
+  const auto& edges = part.edges_of(request.edge_type);
+  const auto type = request.out ? edges.source_type : edges.destination_type;
+  if (type != request.node_type) {
+    return cannot_say(part, Errc::invalid_argument,
+                      fmt::format("expected nodes of type {} at the ends of edge type {}, got {}",
+                                  raw(type), raw(request.edge_type), raw(request.node_type)));
+  }
+  const auto ends = edges.ends(request.out ? EdgeDir::out : EdgeDir::in);
+  if (ends.empty() && !request.places.empty()) {
+    return cannot_say(part, Errc::failed_precondition,
+                      fmt::format("the ends of edge type {} are not loaded, which negatives by "
+                                  "degree are drawn with",
+                                  raw(request.edge_type)));
+  }
+  return ends;
 }
 
 }  // namespace
@@ -27,17 +52,22 @@ Result<NodesFound> find_nodes(const Part& part, const FindNodes& request) {
                       "its store has no directory of nodes, which negative links are found with; "
                       "try: partition the graph again");
   }
+  std::span<const EdgeEnd> ends;
+  if (request.by_edge) {
+    TROUPE_ASSIGN_OR_RETURN(ends, ends_of(part, request));
+  }
+  const auto end = request.by_edge ? (ends.empty() ? 0 : ends.back().edges_end) : directory.size();
   NodesFound found;
   found.nodes.reserve(request.places.size());
   for (const auto place : request.places) {
-    if (place >= directory.size()) {
-      return cannot_say(
-          part, Errc::invalid_argument,
-          fmt::format("expected places below {} of its slice of the directory of node "
-                      "type {}, got {}",
-                      directory.size(), raw(request.node_type), place));
+    const auto at = request.by_edge ? place_of_edge(ends, place) : std::optional(place);
+    if (!at || *at >= directory.size()) {
+      return cannot_say(part, Errc::invalid_argument,
+                        fmt::format("expected places below {} of its slice of the directory of "
+                                    "node type {}, got {}",
+                                    end, raw(request.node_type), place));
     }
-    found.nodes.push_back(directory[place]);
+    found.nodes.push_back(directory[*at]);
   }
   return found;
 }

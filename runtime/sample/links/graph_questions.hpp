@@ -15,8 +15,13 @@ namespace troupe {
 /// ids?
 struct FindNodes {
   NodeTypeId node_type{};
-  std::vector<std::uint64_t> places;  ///< In the part's slice: original ids less the slice's first
-  std::uint64_t flow = 0;             ///< Batch in the trace; 0: none
+  /// In the part's slice: original ids less the slice's first.
+  std::vector<std::uint64_t> places = {};
+  std::uint64_t flow = 0;  ///< Batch in the trace; 0: none
+  /// `places` are numbers of edges instead (graph/edge_ends.hpp), in the part's slice.
+  bool by_edge = false;
+  EdgeTypeId edge_type{};  ///< Of the edges
+  bool out = false;        ///< Nodes are sources; else destinations
 };
 struct NodesFound {
   std::vector<NodeId> nodes;  ///< [places]
@@ -34,8 +39,8 @@ struct EdgesThere {
   std::vector<std::uint8_t> has;  ///< [nodes] 1 or 0
 };
 
-/// \errors invalid_argument: no such node type, a place outside the slice; failed_precondition: the store
-///   has no directory
+/// \errors invalid_argument: no such node or edge type, a place outside the slice; failed_precondition: the
+///   store has no directory, or the part no ends of edges
 Result<NodesFound> find_nodes(const Part& part, const FindNodes& request);
 
 /// \errors invalid_argument: no such edge type, a node that the part does not own, other numbers of nodes

@@ -16,6 +16,7 @@ enum class Negatives : std::uint8_t { none, binary, triplet };
 struct NegativeOptions {
   Negatives kind = Negatives::none;
   std::uint32_t per_positive = 1;
+  bool by_degree = false;   ///< Nodes are as likely as their edges of the links' type are many
   bool strict = false;      ///< A pair with an edge is drawn again, `tries` times in all
   std::uint32_t tries = 4;  ///< Of each negative, where strict
 
@@ -28,6 +29,10 @@ struct LinkOptions {
   bool exclude = true;  ///< No edge of a batch's positive links is drawn in it
   /// Type of the edges from their destinations back, left out too.
   std::optional<EdgeTypeId> reverse = {};
+  /// [parts + 1] where negatives are drawn by degree: edges of the links' type whose destination, or
+  /// source, is in the slices of the directory before a part's.
+  std::vector<std::uint64_t> edges_before_in = {};
+  std::vector<std::uint64_t> edges_before_out = {};
 };
 
 /// The positive links of one batch. All lists are in the order of the links.

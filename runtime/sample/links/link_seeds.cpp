@@ -10,14 +10,13 @@
 #include <limits>
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 
 namespace troupe {
 namespace {
 
-std::uint64_t random_original_id(StreamKey key, std::uint64_t positive, std::uint32_t candidate,
-                                 std::uint64_t nodes) {
-  DrawStream stream(key, positive, candidate);
+std::uint64_t random_original_id(DrawStream stream, std::uint64_t nodes) {
   return nodes <= std::numeric_limits<std::uint32_t>::max()
              ? stream.below(static_cast<std::uint32_t>(nodes))
              : stream.below64(nodes);
@@ -54,6 +53,45 @@ std::uint32_t LinkSeeds::tries() const {
   return negatives.strict ? negatives.tries : 1;
 }
 
+const std::vector<std::uint64_t>& LinkSeeds::edges_before(bool is_source) const {
+  return is_source ? options_->links->edges_before_out : options_->links->edges_before_in;
+}
+
+std::uint64_t LinkSeeds::draw(StreamKey key, std::uint64_t positive, std::uint32_t candidate,
+                              bool is_source) const {
+  DrawStream stream(key, positive, candidate);
+  if (options_->links->negatives.by_degree) {
+    return stream.below64(edges_before(is_source).back());
+  }
+  return random_original_id(stream, book_.count(drawn_type({.is_source = is_source})));
+}
+
+/// The part whose slice of the directory has a candidate.
+/// \param place  its place there, or by degree the number of its edge, is set
+PartId LinkSeeds::part_with(const Candidate& candidate, std::uint64_t& place) const {
+  if (options_->links->negatives.by_degree) {
+    const auto& before = edges_before(candidate.is_source);
+    const auto behind = std::ranges::upper_bound(before, candidate.drawn);
+    place = candidate.drawn - *(behind - 1);
+    return static_cast<PartId>(behind - before.begin() - 1);
+  }
+  const DirectorySlices slices{book_.count(drawn_type(candidate)), book_.parts()};
+  const auto part = slices.part_of(static_cast<OriginalId>(candidate.drawn));
+  place = candidate.drawn - slices.first(raw(part));
+  return part;
+}
+
+FindNodes LinkSeeds::question_for(const Candidate& candidate) const {
+  FindNodes question;
+  question.node_type = drawn_type(candidate);
+  question.by_edge = options_->links->negatives.by_degree;
+  if (question.by_edge) {
+    question.edge_type = links_.edge_type;
+    question.out = candidate.is_source;
+  }
+  return question;
+}
+
 void LinkSeeds::draw_candidates() {
   const auto& negatives = options_->links->negatives;
   if (negatives.kind == Negatives::none) {
@@ -72,27 +110,30 @@ void LinkSeeds::draw_candidates() {
     for (std::uint32_t number = 0; number < negatives.per_positive * tries(); ++number) {
       Candidate candidate;
       candidate.is_source = negatives.kind == Negatives::binary && number / tries() % 2 == 1;
-      candidate.original = static_cast<OriginalId>(random_original_id(
-          keys[candidate.is_source ? 1 : 0], positive, number, book_.count(drawn_type(candidate))));
+      candidate.drawn =
+          draw(keys[candidate.is_source ? 1 : 0], positive, number, candidate.is_source);
       candidates_.push_back(candidate);
     }
   }
 }
 
 void LinkSeeds::ask_for_nodes() {
-  std::map<std::pair<NodeTypeId, PartId>, std::size_t> by_part;  // to its place in pending_
+  const bool by_degree = options_->links->negatives.by_degree;
+  // To its place in pending_. By degree sources and destinations of one type are found apart.
+  std::map<std::tuple<NodeTypeId, bool, PartId>, std::size_t> by_part;
   for (std::uint32_t i = 0; i < candidates_.size(); ++i) {
     const auto type = drawn_type(candidates_[i]);
-    const DirectorySlices slices{book_.count(type), book_.parts()};
-    const auto part = slices.part_of(candidates_[i].original);
-    const auto [at, is_new] = by_part.try_emplace({type, part}, pending_.size());
+    std::uint64_t place = 0;
+    const auto part = part_with(candidates_[i], place);
+    const auto [at, is_new] =
+        by_part.try_emplace({type, by_degree && candidates_[i].is_source, part}, pending_.size());
     if (is_new) {
-      pending_.push_back({static_cast<std::uint32_t>(asked_.size()), part, FindNodes{type, {}}});
+      pending_.push_back(
+          {static_cast<std::uint32_t>(asked_.size()), part, question_for(candidates_[i])});
       asked_.push_back({part, type, {}});
     }
     auto& question = pending_[at->second];
-    std::get<FindNodes>(question.request)
-        .places.push_back(raw(candidates_[i].original) - slices.first(raw(part)));
+    std::get<FindNodes>(question.request).places.push_back(place);
     asked_[question.id].candidates.push_back(i);
   }
   open_ = pending_.size();
@@ -241,7 +282,7 @@ LinkSeeds::Seeds LinkSeeds::take() && {
   const std::uint32_t first_source = 2 * positives;
   const std::uint32_t first_destination = first_source + sources;
   for (const auto number : negatives) {
-    const auto& [is_source, original, node, is_edge] = candidates_[number];
+    const auto& [is_source, drawn, node, is_edge] = candidates_[number];
     const auto positive = static_cast<std::uint32_t>(positive_of(number));
     auto& group = (is_source ? drawn_sources : drawn_destinations).nodes;
     const auto place =

@@ -58,8 +58,8 @@ class LinkSeeds {
   enum class Stage : std::uint8_t { find, check, done };
   /// A candidate for a drawn end.
   struct Candidate {
-    bool is_source = false;  ///< The source is drawn; else the destination
-    OriginalId original{};
+    bool is_source = false;   ///< The source is drawn; else the destination
+    std::uint64_t drawn = 0;  ///< Original id, or by degree the number of an edge
     NodeId node{};
     bool is_edge = false;
   };
@@ -72,6 +72,12 @@ class LinkSeeds {
   NodeTypeId drawn_type(const Candidate& candidate) const;
   std::uint32_t tries() const;
   void draw_candidates();
+  std::uint64_t draw(StreamKey key, std::uint64_t positive, std::uint32_t candidate,
+                     bool is_source) const;
+  /// By degree: edges in the slices before each part's.
+  const std::vector<std::uint64_t>& edges_before(bool is_source) const;
+  FindNodes question_for(const Candidate& candidate) const;
+  PartId part_with(const Candidate& candidate, std::uint64_t& place) const;
   void ask_for_nodes();
   void ask_for_edges();
   void go_on();

@@ -250,6 +250,12 @@ class PartitionedStoreTest : public ::testing::Test {
   Status load_all(StoreOptions options = {}) const {
     TROUPE_ASSIGN_OR_RETURN(const auto loaded, load(dir_, options));
     TROUPE_RETURN_IF_ERROR(loaded.store.seeds("", "train"));
+    for (std::uint32_t p = 0; p < loaded.store.partition().parts; ++p) {
+      TROUPE_ASSIGN_OR_RETURN(const auto lists, loaded.store.load_lists(static_cast<PartId>(p)));
+      for (std::uint16_t type = 0; type < lists->edges.size(); ++type) {
+        TROUPE_RETURN_IF_ERROR(loaded.store.with_ends(*lists, EdgeTypeId{type}));
+      }
+    }
     return ok_status();
   }
 

@@ -100,6 +100,57 @@ TEST_P(SplitLinks, PartsHaveTheirSlicesOfDirectories) {
   }
 }
 
+// Every number of an edge names the node that it ends at, in order of original ids.
+TEST_P(SplitLinks, EndsOfEdgesAreThoseOfTheGraph) {
+  for (const auto memory : {StoreMemory::mapped, StoreMemory::copied}) {
+    ASSERT_OK_AND_ASSIGN(const auto store, open({.memory = memory}));
+    ASSERT_EQ(store.partition().ends.size(), 3U);
+    ASSERT_OK_AND_ASSIGN(const auto graph, GraphStore::open(temp_ / "graph", {}));
+    for (std::uint16_t e = 0; e < 3; ++e) {
+      const auto& type = contents_.info.edge_types[e];
+      const auto& lists = graph.graph()->edges[e].in;
+      std::vector<std::uint64_t> destinations;
+      std::vector<std::uint64_t> sources;
+      for (std::uint64_t node = 0; node + 1 < lists.offsets.size(); ++node) {
+        for (auto at = lists.offsets[node]; at < lists.offsets[node + 1]; ++at) {
+          destinations.push_back(node);
+          sources.push_back(raw(lists.neighbours[at]));
+        }
+      }
+      std::ranges::sort(sources);
+      for (const auto dir : {EdgeDir::in, EdgeDir::out}) {
+        const bool in = dir == EdgeDir::in;
+        const auto nodes =
+            contents_.info.node_types[raw(in ? type.destination : type.source)].count;
+        const DirectorySlices slices{nodes, GetParam()};
+        std::vector<std::uint64_t> found;
+        for (std::uint32_t p = 0; p < GetParam(); ++p) {
+          ASSERT_OK_AND_ASSIGN(const auto bare, store.load_lists(static_cast<PartId>(p)));
+          EXPECT_TRUE(bare->edges[e].ends(dir).empty()) << "only where a job draws by degree";
+          ASSERT_OK_AND_ASSIGN(const auto part, store.with_ends(*bare, EdgeTypeId{e}));
+          const auto& stated = in ? store.partition().ends[e].in : store.partition().ends[e].out;
+          for (std::uint64_t number = 0; number < stated.edges[p]; ++number) {
+            const auto place = place_of_edge(part->edges[e].ends(dir), number);
+            ASSERT_TRUE(place);
+            found.push_back(slices.first(p) + *place);
+          }
+          EXPECT_FALSE(place_of_edge(part->edges[e].ends(dir), stated.edges[p]));
+        }
+        EXPECT_EQ(found, in ? destinations : sources) << "type " << e;
+      }
+    }
+  }
+}
+
+TEST_P(SplitLinks, StoresOfOlderProgramsHaveNoEndsOfEdges) {
+  forge(temp_ / "parts/partition.json", "\"ends\":", "\"else\":");
+  ASSERT_OK_AND_ASSIGN(const auto store, open());
+  ASSERT_OK_AND_ASSIGN(const auto part, store.load_part(PartId{0}));
+  EXPECT_TRUE(store.partition().ends.empty());
+  EXPECT_ERROR(store.with_ends(*part, EdgeTypeId{0}), Errc::failed_precondition,
+               "try: partition the graph again");
+}
+
 TEST_P(SplitLinks, LinksKeepTheirOrderTimesAndLabelsAndGetGlobalIds) {
   for (const auto memory : {StoreMemory::mapped, StoreMemory::copied}) {
     ASSERT_OK_AND_ASSIGN(const auto store, open({.memory = memory}));
@@ -191,6 +242,31 @@ TEST_P(DamagedLinks, ADirectoryOfOtherIdsOrSizeIsAnError) {
 
   std::filesystem::remove(dir / path);
   EXPECT_ERROR(store.load_part(PartId{1}), Errc::not_found, path);
+}
+
+TEST_P(DamagedLinks, EndsOfEdgesThatCannotBeAreErrors) {
+  const auto dir = temp_ / "parts";
+  const std::string path = "part-1/edges-e0/in/ends.npy";
+  ASSERT_OK_AND_ASSIGN(const auto before, open());
+  ASSERT_OK_AND_ASSIGN(const auto bare, before.load_lists(PartId{1}));
+  ASSERT_OK_AND_ASSIGN(const auto part, before.with_ends(*bare, EdgeTypeId{0}));
+  std::vector<std::uint64_t> numbers;
+  for (const auto& [place, edges_end] : part->edges[0].in_ends) {
+    numbers.insert(numbers.end(), {place, edges_end});
+  }
+  ASSERT_GE(numbers.size(), 6U);
+  const auto expect = [&](std::size_t at, std::uint64_t value, const std::string& message) {
+    auto forged = numbers;
+    forged[at] = value;
+    forge_array(dir, path, {forged.size() / 2, 2}, forged, "partition.json");
+    ASSERT_OK_AND_ASSIGN(const auto store, open());
+    EXPECT_ERROR(store.with_ends(*bare, EdgeTypeId{0}), Errc::data_corruption, message);
+  };
+  expect(2, numbers[0], "ends.npy: element 1: expected ascending places below 14 and numbers");
+  expect(numbers.size() - 2, 14, "expected ascending places below 14");
+  expect(3, numbers[1], "ends.npy: element 1");
+  expect(1, 0, "ends.npy: element 0");
+  expect(numbers.size() - 1, numbers.back() + 1, "edges, found");
 }
 
 INSTANTIATE_TEST_SUITE_P(Three, DamagedLinks, ::testing::Values(3U));

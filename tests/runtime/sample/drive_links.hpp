@@ -50,7 +50,12 @@ inline SampledBatch drive_links(const CutGraph& cut, const SampleOptions& option
   SamplingInputs inputs;
   inputs.graph = std::make_shared<const GraphInfo>(cut.info);
   inputs.book = cut.book;
-  inputs.options = std::make_shared<const SampleOptions>(options);
+  auto with_ends = std::make_shared<SampleOptions>(options);
+  if (options.links->negatives.by_degree) {
+    with_ends->links->edges_before_in = edges_before(cut, links.edge_type, EdgeDir::in);
+    with_ends->links->edges_before_out = edges_before(cut, links.edge_type, EdgeDir::out);
+  }
+  inputs.options = std::move(with_ends);
   inputs.halos = halos;
   inputs.lists_here = [&](PartId part) {
     return raw(part) < here ? cut.parts[raw(part)] : std::shared_ptr<const Part>();
@@ -77,6 +82,16 @@ inline SampledBatch drive_links(const CutGraph& cut, const SampleOptions& option
   }
   EXPECT_TRUE(open.empty());
   return std::move(work).take();
+}
+
+/// One end of each edge, in order of original ids.
+inline std::vector<std::uint64_t> ends_in_order(const TestEdgeType& type, bool of_source) {
+  std::vector<std::uint64_t> ends;
+  for (const auto& edge : type.edges) {
+    ends.push_back(of_source ? edge.source : edge.destination);
+  }
+  std::ranges::sort(ends);
+  return ends;
 }
 
 /// Draws negatives one by one, looks edges up in a set, and grows the batch from the edge list.
@@ -107,8 +122,11 @@ inline PlainBatch reference_links(const TestGraph& graph, const SampleOptions& o
       std::vector<std::uint64_t> candidates;
       std::optional<std::uint64_t> chosen;
       for (std::uint32_t t = 0; t < tries; ++t) {
-        candidates.push_back(DrawStream(stream_of_type, i, k * tries + t)
-                                 .below(static_cast<std::uint32_t>(graph.nodes[end_type].count)));
+        DrawStream stream(stream_of_type, i, k * tries + t);
+        candidates.push_back(
+            negatives.by_degree
+                ? ends_in_order(type, of_source)[stream.below64(type.edges.size())]
+                : stream.below(static_cast<std::uint32_t>(graph.nodes[end_type].count)));
         const auto pair = of_source ? std::pair(candidates.back(), destination)
                                     : std::pair(source, candidates.back());
         if (!chosen && !(negatives.strict && there.contains(pair))) {

@@ -422,7 +422,9 @@ std::string link_batches() {
   const auto cut = testing::cut_graph(graph, 3);
   const auto add = [&](const std::string& more, const SampleOptions& options, BatchKey key,
                        const testing::PlainLinks& links) {
-    const auto& [negatives, exclude, reverse] = *options.links;
+    const auto& negatives = options.links->negatives;
+    const bool exclude = options.links->exclude;
+    const auto& reverse = options.links->reverse;
     const bool binary = negatives.kind == Negatives::binary;
     text += fmt::format("\nfanout 3 2 / 2 all / 4 1 / 1 2{}, links of type {}, {} {} tries {}",
                         more, links.edge_type, binary ? "binary" : "triplet",
@@ -458,6 +460,10 @@ std::string link_batches() {
   options.links->exclude = true;
   options.links->reverse = EdgeTypeId{2};
   add(", within a type", options, {}, {.edge_type = 2, .links = {{8, 0}, {0, 0}, {4, 0}}});
+  options.links->negatives = {
+      .kind = Negatives::binary, .per_positive = 3, .by_degree = true, .strict = true, .tries = 2};
+  add(", within a type, by degree, epoch 0, batch 1", options, {.number = 1},
+      {.edge_type = 2, .links = {{8, 0}, {0, 0}, {4, 0}}});
   return text;
 }
 

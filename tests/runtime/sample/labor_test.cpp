@@ -163,6 +163,22 @@ TEST(Labor, ANeighborWhoseOriginalIdIsNotKnownIsNamed) {
                Errc::failed_precondition, "part 1, edge type 0: the original id of");
 }
 
+// A host with all lists and no halos finds the original ids in the other parts.
+TEST(Labor, OriginalIdsOfNeighborsComeFromTheOtherParts) {
+  const auto graph = labor_graph();
+  for (const std::uint32_t parts : {2U, 5U}) {
+    auto cut = testing::cut_graph(graph, parts);
+    const auto raw_parts = cut.parts;
+    ListTables tables{.aliases = {}, .original_ids = {EdgeTypeId{0}, EdgeTypeId{1}, EdgeTypeId{2}}};
+    for (auto& part : cut.parts) {
+      ASSERT_OK_AND_ASSIGN(part, with_list_tables(part, tables, EdgeDir::in, raw_parts));
+    }
+    const auto options = labor({{4, 3, 2}, {2, 1, 3}});
+    EXPECT_EQ(testing::drive_plain(cut, options, labor_key, {1, 17, 59}),
+              ReferenceSampler(graph, options, labor_key).sample({1, 17, 59}));
+  }
+}
+
 // Each entry is taken with probability ⌊fanout · 2^32 / d⌋ / 2^32, whatever the others.
 TEST(Labor, SharesOfInclusionAreFanoutOverDegree) {
   std::vector<double> p_values;

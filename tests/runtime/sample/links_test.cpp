@@ -123,6 +123,36 @@ TEST(LinkBatch, AgreesWithAnObviousSamplerAmongTimes) {
   }
 }
 
+TEST(LinkBatch, AgreesWithAnObviousSamplerByDegree) {
+  const auto graph = shop_graph();
+  for (const auto kind : {Negatives::binary, Negatives::triplet}) {
+    for (const bool strict : {false, true}) {
+      auto options = link_options(kind, strict);
+      options.links->negatives.by_degree = true;
+      expect_twins(graph, options, bought(), "by degree");
+    }
+  }
+  auto options = link_options(Negatives::binary, true);
+  options.links->negatives.by_degree = true;
+  options.links->reverse = EdgeTypeId{2};
+  expect_twins(graph, options, {.edge_type = 2, .links = {{0, 1}, {4, 16}, {30, 2}}},
+               "by degree within items");
+}
+
+TEST(LinkBatch, AgreesWithAnObviousSamplerWhereBatchesHaveMoreEdges) {
+  const auto graph = shop_graph();
+  for (const auto subgraph : {Subgraph::induced, Subgraph::bidirectional}) {
+    for (const bool disjoint : {false, true}) {
+      auto options = link_options(Negatives::binary, true);
+      options.subgraph = subgraph;
+      options.reverse_of = {EdgeTypeId{1}, EdgeTypeId{0}, EdgeTypeId{2}};
+      options.edge_data.edge_ids = true;
+      options.disjoint = disjoint;
+      expect_twins(graph, options, bought(), "more edges");
+    }
+  }
+}
+
 // Links of one node type: their own type leads back.
 TEST(LinkBatch, OfOneNodeTypeLeavesOutBothDirections) {
   TestGraph graph = shop_graph();
@@ -227,6 +257,59 @@ TEST(LinkNegatives, AreUniformOverAllNodesWhateverTheParts) {
     p_values.push_back(testing::uniform_p_value(counts));
   }
   expect_uniform(p_values);
+}
+
+TEST(LinkNegatives, ByDegreeAreAsLikelyAsTheirEdgesAreMany) {
+  const auto graph = shop_graph();
+  const auto ends = testing::ends_in_order(graph.edges[0], /*of_source=*/false);
+  std::vector<double> p_values;
+  const auto cut = cut_graph(graph, 3);
+  for (std::uint32_t trial = 0; trial < 100; ++trial) {
+    std::vector<double> counts(graph.nodes[graph.edges[0].destination].count);
+    auto options = link_options(Negatives::triplet);
+    options.fanout = {};
+    options.links->negatives.per_positive = 20;
+    options.links->negatives.by_degree = true;
+    const PlainLinks links{.edge_type = 0, .links = std::vector<TestEdge>(100, {1, 0})};
+    const auto batch = testing::plain(
+        testing::drive_links(cut, options, {.epoch = trial, .number = 5}, links), cut);
+    for (const auto drawn : batch.links->negative_destinations) {
+      ++counts[drawn];
+    }
+    double statistic = 0;
+    double kinds = 0;
+    for (std::size_t node = 0; node < counts.size(); ++node) {
+      const auto degree = static_cast<double>(std::ranges::count(ends, node));
+      const double expected = 2000 * degree / static_cast<double>(ends.size());
+      if (degree == 0) {
+        ASSERT_EQ(counts[node], 0) << "nodes without edges are not drawn";
+      } else {
+        statistic += (counts[node] - expected) * (counts[node] - expected) / expected;
+        ++kinds;
+      }
+    }
+    p_values.push_back(testing::chi_square_survival(statistic, kinds - 1));
+  }
+  expect_uniform(p_values);
+}
+
+TEST(FindNodesByEdge, RefusesWhatItCannotSay) {
+  const auto cut = cut_graph(shop_graph(), 2);
+  const auto& part = *cut.parts[1];
+  FindNodes request{.node_type = part.edges[0].destination_type, .by_edge = true};
+  const auto edges = part.edges[0].in_ends.back().edges_end;
+  request.places = {0, edges - 1};
+  EXPECT_OK(find_nodes(part, request));
+  request.places = {edges};
+  EXPECT_ERROR(find_nodes(part, request), Errc::invalid_argument, "expected places below");
+  request.edge_type = EdgeTypeId{99};
+  EXPECT_ERROR(find_nodes(part, request), Errc::invalid_argument, "an edge type below");
+  request = {.node_type = part.edges[0].source_type, .places = {0}, .by_edge = true};
+  EXPECT_ERROR(find_nodes(part, request), Errc::invalid_argument, "expected nodes of type");
+  auto without = part;
+  without.edges[0].in_ends = {};
+  request.node_type = part.edges[0].destination_type;
+  EXPECT_ERROR(find_nodes(without, request), Errc::failed_precondition, "are not loaded");
 }
 
 TEST(LinkNegatives, StrictOnesAreNoEdgesUnlessAllTriesAre) {
