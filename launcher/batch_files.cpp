@@ -44,8 +44,8 @@ Status write_array(const fs::path& file, std::span<const T> values, Shape shape)
   const std::array pieces{std::as_bytes(std::span(header)), std::as_bytes(values)};
   return write_new_file(file, pieces);
 }
-template <class T>
-Status write_array(const fs::path& file, const std::vector<T>& values) {
+template <class T, class Allocator>
+Status write_array(const fs::path& file, const std::vector<T, Allocator>& values) {
   return write_array(file, std::span<const T>(values), {values.size()});
 }
 Status write_rows(const fs::path& file, ConstMatrix rows, std::uint64_t cols) {

@@ -76,8 +76,9 @@ OrderedJson stages_json(const RunRecord& record) {
 OrderedJson traffic_json(const Traffic& traffic) {
   OrderedJson json;
   for (const auto& counter : net::LinkTotals::counters()) {
-    if (counter.member == &net::LinkTotals::store_copied_bytes) {
-      continue;  // in its own place
+    if (counter.member == &net::LinkTotals::store_copied_bytes ||
+        counter.member == &net::LinkTotals::scratch_bytes) {
+      continue;  // in their own places
     }
     json[std::string(counter.name)] = traffic.*counter.member;
   }
@@ -164,6 +165,7 @@ std::string report_json(const Report& report, const Job& job) {
   json["notes"] = report.notes;
   json["sampling_version"] = sampling_version;
   json["store_copied_bytes"] = report.traffic.store_copied_bytes;
+  json["scratch_bytes"] = report.traffic.scratch_bytes;
   json["job"] = json_of_text(job.json);
   json["build"] = {{"version", build.version},
                    {"id", build.id},

@@ -67,7 +67,7 @@ Result<NodeRows> Session::State::read(std::span<const NodeId> nodes, NodeTypeId 
   for (std::size_t i = 0; i < index.size() && !from.original_ids.empty(); ++i) {
     rows.original_ids.push_back(from.original_ids[index[i]]);
   }
-  rows.labels = got.labels;
+  rows.labels.assign(got.labels.begin(), got.labels.end());
   rows.targets = Matrix(got.targets.rows(), got.targets.cols());
   std::ranges::copy(got.targets.view().flat(), rows.targets.view().flat().begin());
   return rows;

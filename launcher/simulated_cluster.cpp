@@ -7,6 +7,7 @@
 #include "launcher/director_options.hpp"
 #include "runtime/base/free_memory.hpp"
 #include "runtime/job/store_memory.hpp"
+#include "runtime/sample/batch_scratch.hpp"
 #include "runtime/wire/link_totals.hpp"
 
 #include <caf/all.hpp>
@@ -203,6 +204,7 @@ Traffic SimulatedCluster::traffic() const {
   for (const auto& process : state_->processes) {
     traffic.store_copied_bytes += process->copied_bytes();
   }
+  traffic.scratch_bytes = scratch_bytes();  // of one process in truth
   return traffic;
 }
 

@@ -145,6 +145,9 @@ struct LinkTotals {
   maxQueuedBytes @5 :UInt64;
   storeCopiedBytes @6 :UInt64;
   # Of parts that the process has copied into its memory instead of mapping them.
+
+  scratchBytes @7 :UInt64;
+  # Memory that the process has kept for later batches. Default 0: a process without batches.
 }
 
 struct Notice {

@@ -15,6 +15,7 @@
 #include "runtime/job/job_file.hpp"
 #include "runtime/job/store_memory.hpp"
 #include "runtime/run/state_pieces.hpp"
+#include "runtime/sample/batch_scratch.hpp"
 #include "runtime/wire/messages.hpp"
 
 #include <caf/all.hpp>
@@ -351,6 +352,7 @@ Status MemberProcess::run() {
            [this] {
              auto totals = link_.neighbours().totals();
              totals.store_copied_bytes = copied_bytes_;
+             totals.scratch_bytes = scratch_bytes();
              return totals;
            },
        .decide_end = [ending](const net::EndProcess& end) { ending->decide(net::status_of(end)); },

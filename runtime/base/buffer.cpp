@@ -23,13 +23,15 @@ class BufferPool {
   std::byte* take(std::size_t capacity) {
     if (capacity >= smallest_kept) {
       const std::lock_guard guard(mutex_);
-      auto& blocks = free_[capacity];
-      if (!blocks.empty()) {
-        auto* block = blocks.back();
-        blocks.pop_back();
+      auto& kept = free_[capacity];
+      kept.last_use = ++uses_;
+      if (!kept.blocks.empty()) {
+        auto* block = kept.blocks.back();
+        kept.blocks.pop_back();
         kept_bytes_ -= capacity;
         return block;
       }
+      ++fresh_blocks_;
     }
     return allocate(capacity);
   }
@@ -37,9 +39,12 @@ class BufferPool {
   void give_back(std::byte* block, std::size_t capacity) noexcept {
     if (capacity >= smallest_kept) {
       const std::lock_guard guard(mutex_);
-      if (kept_bytes_ + capacity <= limit_bytes) {
-        free_[capacity].push_back(block);
+      auto& kept = free_[capacity];
+      kept.last_use = ++uses_;
+      if (make_room(capacity)) {
+        kept.blocks.push_back(block);
         kept_bytes_ += capacity;
+        most_bytes_ = std::max(most_bytes_, kept_bytes_);
         return;
       }
     }
@@ -48,7 +53,7 @@ class BufferPool {
 
   BufferPoolStats stats() {
     const std::lock_guard guard(mutex_);
-    return {kept_bytes_, limit_bytes};
+    return {kept_bytes_, limit_bytes, most_bytes_, fresh_blocks_};
   }
 
   /// Never destroyed: segments may outlive every static object.
@@ -58,6 +63,32 @@ class BufferPool {
   }
 
  private:
+  struct Kept {
+    std::vector<std::byte*> blocks;
+    std::uint64_t last_use = 0;
+  };
+
+  /// Releases blocks of other sizes, those that were not used for longest first.
+  bool make_room(std::size_t capacity) noexcept {
+    while (kept_bytes_ + capacity > limit_bytes) {
+      auto oldest = free_.end();
+      for (auto of_size = free_.begin(); of_size != free_.end(); ++of_size) {
+        const bool candidate = of_size->first != capacity && !of_size->second.blocks.empty();
+        if (candidate &&
+            (oldest == free_.end() || of_size->second.last_use < oldest->second.last_use)) {
+          oldest = of_size;
+        }
+      }
+      if (oldest == free_.end()) {
+        return false;
+      }
+      release(oldest->second.blocks.back(), oldest->first);
+      oldest->second.blocks.pop_back();
+      kept_bytes_ -= oldest->first;
+    }
+    return true;
+  }
+
   /// Small blocks come with room to align them, not from the aligned new: that one takes a lock which
   /// all threads share, in glibc.
   static std::byte* allocate(std::size_t capacity) {
@@ -89,8 +120,11 @@ class BufferPool {
   }
 
   std::mutex mutex_;
-  std::map<std::size_t, std::vector<std::byte*>> free_;
+  std::map<std::size_t, Kept> free_;
+  std::uint64_t uses_ = 0;
   std::size_t kept_bytes_ = 0;
+  std::size_t most_bytes_ = 0;
+  std::size_t fresh_blocks_ = 0;
 };
 
 /// Size classes: powers of two and the halves between them, so at most a third of a block is
@@ -114,6 +148,14 @@ Segment Buffer::freeze() && {
   const std::span<const std::byte> view{block_.get(), size_};
   size_ = 0;
   return {std::move(block_), view};
+}
+
+void* take_pooled_block(std::size_t bytes) {
+  return BufferPool::instance().take(capacity_for(bytes));
+}
+
+void give_back_pooled_block(void* block, std::size_t bytes) noexcept {
+  BufferPool::instance().give_back(static_cast<std::byte*>(block), capacity_for(bytes));
 }
 
 BufferPoolStats buffer_pool_stats() {

@@ -26,9 +26,9 @@ struct Segment {
   }
 
   /// A segment that takes over a vector. Nothing is copied.
-  template <class T>
-  static Segment of(std::vector<T> values) {
-    auto owner = std::make_shared<const std::vector<T>>(std::move(values));
+  template <class T, class Allocator>
+  static Segment of(std::vector<T, Allocator> values) {
+    auto owner = std::make_shared<const std::vector<T, Allocator>>(std::move(values));
     const auto bytes = std::as_bytes(std::span<const T>(*owner));
     return {std::move(owner), bytes};
   }
@@ -63,11 +63,20 @@ class Buffer {
   std::size_t size_ = 0;
 };
 
-/// Bytes that the pool keeps for reuse now, and the most it keeps (blocks beyond it are returned to
-/// the system).
+/// A block of the pool for a container (runtime/base/pooled_vector.hpp), aligned to 64 bytes, contents
+/// undefined. Throws std::bad_alloc where there is none.
+/// \param bytes  4096 or more
+void* take_pooled_block(std::size_t bytes);
+/// Takes it back. \param bytes  as when it was taken
+void give_back_pooled_block(void* block, std::size_t bytes) noexcept;
+
+/// The pool keeps blocks that nobody uses, up to a limit. Where one more does not fit, blocks of the
+/// size that was not used for longest are returned to the system.
 struct BufferPoolStats {
-  std::size_t kept_bytes = 0;
+  std::size_t kept_bytes = 0;  ///< Now
   std::size_t limit_bytes = 0;
+  std::size_t most_bytes = 0;    ///< The most that was kept since the start
+  std::size_t fresh_blocks = 0;  ///< Blocks that came from the system since the start
 };
 BufferPoolStats buffer_pool_stats();
 

@@ -5,6 +5,7 @@
 #include "runtime/base/digest.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/matrix.hpp"
+#include "runtime/base/pooled_vector.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/sample/mini_batch.hpp"
 
@@ -17,7 +18,7 @@ namespace troupe {
 /// Rows of one node type, in batch-local order.
 struct BatchRows {
   Matrix features;  ///< [nodes, cols] float32, normalised as the job says; empty without features
-  std::vector<OriginalId> original_ids;  ///< [nodes]
+  PooledVector<OriginalId> original_ids;  ///< [nodes]
 };
 
 /// What a batch digest covers.
@@ -31,7 +32,7 @@ struct BatchDigest {
 struct Batch {
   std::shared_ptr<const SampledBatch> sampled;
   std::vector<BatchRows> rows;  ///< by NodeTypeId
-  std::vector<std::int64_t>
+  PooledVector<std::int64_t>
       labels;      ///< [seeds] classes, -1 = unlabelled; empty if the seed type has none
   Matrix targets;  ///< [seeds, labels] multi-label targets; empty if the seed type has none
   BatchDigest digest = {};  ///< computed while the rows were collected; does not travel

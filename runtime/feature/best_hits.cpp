@@ -29,7 +29,7 @@ std::uint64_t BestHits::count(NodeTypeId type, std::span<const NodeId> read) {
 }
 
 std::uint64_t BestHitsOfEpochs::count(std::uint32_t epoch,
-                                      std::span<const std::vector<NodeId>> read) {
+                                      std::span<const PooledVector<NodeId>> read) {
   const std::lock_guard guard(mutex_);
   if (!now_ || epoch_ != epoch) {
     now_.emplace(room_);

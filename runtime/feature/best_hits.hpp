@@ -2,6 +2,7 @@
 /// \file best_hits.hpp
 /// What the best choice of rows to keep would have found: the limit for the hit rate of a cache.
 #include "runtime/base/ids.hpp"
+#include "runtime/base/pooled_vector.hpp"
 #include "runtime/sample/id_index.hpp"
 
 #include <cstdint>
@@ -42,7 +43,7 @@ class BestHitsOfEpochs {
   /// Counts what a batch read.
   /// \param read  [types]; a row of one type once
   /// \returns as BestHits::count, of the batches of this epoch since another was counted
-  std::uint64_t count(std::uint32_t epoch, std::span<const std::vector<NodeId>> read);
+  std::uint64_t count(std::uint32_t epoch, std::span<const PooledVector<NodeId>> read);
 
  private:
   const std::vector<std::uint64_t> room_;

@@ -30,7 +30,7 @@ void add_hop(DigestBuilder& digest, const Batch& batch, const BatchEdges& edges,
              std::uint32_t hop) {
   const std::uint32_t first_row = edges.row_begin[hop];
   const std::uint32_t end_row = edges.row_begin[hop + 1];
-  std::vector<std::uint32_t> counts;
+  PooledVector<std::uint32_t> counts;
   counts.reserve(end_row - first_row);
   for (std::uint32_t row = first_row; row < end_row; ++row) {
     counts.push_back(edges.offsets[row + 1] - edges.offsets[row]);
@@ -41,7 +41,7 @@ void add_hop(DigestBuilder& digest, const Batch& batch, const BatchEdges& edges,
   add_originals(digest, batch.rows[raw(edges.source_type)],
                 std::span(edges.sources).subspan(first, size));
   each_edge_datum(
-      [&]<class T>(const std::vector<T>& values) {
+      [&]<class T>(const PooledVector<T>& values) {
         if (!values.empty()) {
           digest.add_array(std::span<const T>(values).subspan(first, size));
         }

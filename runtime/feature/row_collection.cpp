@@ -17,15 +17,15 @@ struct RowCollection::State {
   Batch batch;
   std::vector<RowQuestion> questions;
   /// [question][section][node] -> its batch-local index
-  std::vector<std::vector<std::vector<std::uint32_t>>> places;
+  std::vector<std::vector<PooledVector<std::uint32_t>>> places;
   std::vector<bool> answered;
   std::size_t open = 0;
   std::uint32_t distinct_seeds = 0;
-  std::vector<std::int64_t> seed_labels;  ///< [distinct seeds] or empty
-  Matrix seed_targets;                    ///< [distinct seeds, columns] or empty
+  PooledVector<std::int64_t> seed_labels;  ///< [distinct seeds] or empty
+  Matrix seed_targets;                     ///< [distinct seeds, columns] or empty
   bool labels_seen = false;
   std::shared_ptr<const RowCache> cache;
-  std::vector<std::vector<NodeId>> cached;            ///< [types]
+  std::vector<PooledVector<NodeId>> cached;           ///< [types]
   std::span<const std::shared_ptr<const Part>> here;  ///< while questions are made
   std::uint64_t halo_rows = 0;
   std::optional<BatchDigester> digester;  ///< the batch is digested here
@@ -55,7 +55,7 @@ struct RowCollection::State {
   struct Asked {
     PartId part;
     const RowSection& section;
-    const std::vector<std::uint32_t>& places;
+    std::span<const std::uint32_t> places;
     bool with_original_ids;
   };
   Asked asked(std::uint32_t question, std::size_t section) const;
@@ -162,7 +162,7 @@ void RowCollection::State::ask(NodeTypeId type, std::vector<std::size_t>& questi
       options->with_labels && type == sampled().seed_type ? distinct_seeds : 0;
   const bool all = rows || wants_original_ids();
   const auto count = all ? static_cast<std::uint32_t>(wanted_nodes(raw(type))) : labelled;
-  std::vector<std::vector<std::uint32_t>> by_part(book.parts());
+  std::vector<PooledVector<std::uint32_t>> by_part(book.parts());
   for (std::uint32_t i = 0; i < count; ++i) {
     const auto owner = book.owner(type, ids[i]);
     const bool taken = rows && i >= labelled &&
@@ -464,7 +464,7 @@ std::uint64_t RowCollection::cached_rows() const {
   return rows;
 }
 
-std::vector<std::vector<NodeId>> RowCollection::cacheable(const std::vector<bool>& here) const {
+std::vector<PooledVector<NodeId>> RowCollection::cacheable(const std::vector<bool>& here) const {
   auto nodes = state_->cached;
   for (const auto& question : state_->questions) {
     if (here[raw(question.part)]) {

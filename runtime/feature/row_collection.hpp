@@ -86,7 +86,7 @@ class RowCollection {
   std::uint64_t cached_rows() const;
   /// [types] nodes of the batch whose rows a cache of parts elsewhere could have, or has.
   /// \param here  [parts] whether a part lies here
-  std::vector<std::vector<NodeId>> cacheable(const std::vector<bool>& here) const;
+  std::vector<PooledVector<NodeId>> cacheable(const std::vector<bool>& here) const;
   /// Rows that halos of parts here had, and which questions() leave out.
   std::uint64_t halo_rows() const;
   bool done() const;

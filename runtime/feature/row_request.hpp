@@ -4,6 +4,7 @@
 /// holder keeps for the job.
 #include "runtime/base/buffer.hpp"
 #include "runtime/base/ids.hpp"
+#include "runtime/base/pooled_vector.hpp"
 #include "runtime/base/prefetch_row.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/graph/part.hpp"
@@ -29,7 +30,7 @@ struct RowSource {
 struct RowSection {
   NodeTypeId node_type{};
   bool with_rows = true;
-  std::vector<NodeId> nodes;      ///< order is kept; duplicates allowed
+  PooledVector<NodeId> nodes;     ///< order is kept; duplicates allowed
   std::uint64_t label_nodes = 0;  ///< labels are wanted for the first so many of `nodes`
   // For the charge of the answer; these do not travel.
   std::uint64_t row_bytes = 0;    ///< of one row, as the asker knows the table
@@ -63,10 +64,10 @@ struct RowReply {
     std::uint64_t targets = 0;    ///< label_nodes x columns numbers, if the type has them; else 0
   };
   std::vector<Section> sections;
-  Segment rows;                          ///< each section begins at a multiple of 8 bytes
-  std::vector<OriginalId> original_ids;  ///< of all nodes, if asked for
-  std::vector<std::int64_t> labels;
-  std::vector<float> targets;
+  Segment rows;                           ///< each section begins at a multiple of 8 bytes
+  PooledVector<OriginalId> original_ids;  ///< of all nodes, if asked for
+  PooledVector<std::int64_t> labels;
+  PooledVector<float> targets;
 };
 
 /// One section of a reply. Borrowed.

@@ -102,9 +102,14 @@ void EpochPass::scored(const ReadyBatch& ready, const Matrix& outputs) {
   const auto flat = outputs.view().flat();
   outputs_.insert(outputs_.end(), flat.begin(), flat.end());
   const auto& batch = ready.batch;
-  const auto labels =
-      batch.targets.cols() > 0 ? nn::known_labels(batch.targets.view().flat()) : batch.labels;
-  scores_.labels.insert(scores_.labels.end(), labels.begin(), labels.end());
+  const auto add = [this](const auto& labels) {
+    scores_.labels.insert(scores_.labels.end(), labels.begin(), labels.end());
+  };
+  if (batch.targets.cols() > 0) {
+    add(nn::known_labels(batch.targets.view().flat()));
+  } else {
+    add(batch.labels);
+  }
 }
 
 void EpochPass::take_sum(const Reduced& sum) {

@@ -66,14 +66,14 @@ struct BatchBuilder::State {
   std::vector<FrontierShare> shares;  ///< of the hop under way
   std::size_t open = 0;               ///< questions without an answer
   /// Who is asked, as ListPlaces numbers them: [node type][position in the frontier] -> place
-  std::vector<std::vector<std::uint32_t>> asked;
+  std::vector<PooledVector<std::uint32_t>> asked;
   /// [node type][place]; empty for types that no edge type asks for
-  std::vector<std::vector<std::vector<NodeId>>> nodes_at;
-  std::vector<std::vector<std::vector<std::uint32_t>>> trees_at;  ///< As nodes_at, if disjoint
+  std::vector<std::vector<PooledVector<NodeId>>> nodes_at;
+  std::vector<std::vector<PooledVector<std::uint32_t>>> trees_at;  ///< As nodes_at, if disjoint
   /// By node type, if disjoint: each node's tree times the type's number of nodes, plus its id.
-  std::vector<std::vector<NodeId>> keys;
-  std::vector<std::uint64_t> new_keys;             ///< Scratch of number_in_tree()
-  std::vector<std::int64_t> tree_times;            ///< [seeds], or empty without times
+  std::vector<PooledVector<NodeId>> keys;
+  PooledVector<std::uint64_t> new_keys;            ///< Scratch of number_in_tree()
+  PooledVector<std::int64_t> tree_times;           ///< [seeds], or empty without times
   std::vector<std::vector<std::size_t>> share_at;  ///< [edge type][place] -> share, or `nothing`
   std::vector<std::uint64_t> received;             ///< edges so far, by edge type
   std::shared_ptr<const Exclusions> excluded;      ///< Null: no edges
@@ -191,7 +191,7 @@ void BatchBuilder::State::number_seeds(const BatchSeeds& seeds) {
   batch.seed_index.resize(seeds.size());
   std::uint32_t first = 0;  // place of the group's first seed in the batch
   for (const auto& [type, nodes] : seeds.groups) {
-    std::vector<std::uint64_t> ids;
+    PooledVector<std::uint64_t> ids;
     ids.reserve(nodes.size());
     for (const NodeId seed : nodes) {
       TROUPE_ASSERT(book.contains(type, seed), "seed", raw(seed), book.count(type));
@@ -436,7 +436,7 @@ Status BatchBuilder::State::merge_entries(std::size_t edge_type, const Run& run)
     }
   });
   each_edge_datum(
-      [&run]<class T>(std::vector<T>& to, auto values) {
+      [&run]<class T>(PooledVector<T>& to, auto values) {
         if (!values.empty()) {
           std::ranges::transform(values.subspan(run.first, run.count), std::back_inserter(to),
                                  [](auto value) { return static_cast<T>(value); });
@@ -590,7 +590,7 @@ BatchBuilder::BatchBuilder(const GraphInfo& graph, const PartitionBook& book,
     TROUPE_ASSERT(state_->options->disjoint, "trees with times are disjoint");
     TROUPE_ASSERT(seeds.times.empty() || seeds.times.size() == seeds.size(), "times of seeds",
                   seeds.times.size(), seeds.size());
-    state_->tree_times = seeds.times;
+    state_->tree_times.assign(seeds.times.begin(), seeds.times.end());
     state_->tree_times.resize(seeds.size(), state_->options->seed_time);
   }
   state_->excluded = seeds.excluded;

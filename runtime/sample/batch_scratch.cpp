@@ -1,9 +1,25 @@
 #include "runtime/sample/batch_scratch.hpp"
 
+#include "runtime/base/buffer.hpp"
+
+#include <atomic>
 #include <limits>
 #include <utility>
 
 namespace troupe {
+namespace {
+
+std::atomic<std::size_t> table_bytes{0};  ///< Of all scratch of the process
+
+}  // namespace
+
+BatchScratch::~BatchScratch() {
+  table_bytes -= counted_bytes_;
+}
+
+std::uint64_t scratch_bytes() {
+  return table_bytes + buffer_pool_stats().most_bytes;
+}
 
 std::size_t BatchScratch::bytes() const {
   std::size_t bytes = 0;
@@ -38,6 +54,8 @@ std::unique_ptr<BatchScratch> BatchScratchPool::take(const PartitionBook& book, 
 }
 
 void BatchScratchPool::give_back(std::unique_ptr<BatchScratch> scratch) {
+  const auto bytes = scratch->bytes();
+  table_bytes += bytes - std::exchange(scratch->counted_bytes_, bytes);  // they only grow
   const std::lock_guard guard(mutex_);
   kept_.push_back(std::move(scratch));
 }

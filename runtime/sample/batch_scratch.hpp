@@ -1,10 +1,12 @@
 #pragma once
 /// \file batch_scratch.hpp
-/// Memory that batches need while they grow, used by one after the other.
+/// Tables that batches need while they grow, used by one after the other. Their other memory comes from
+/// the pool of blocks (runtime/base/pooled_vector.hpp).
 #include "runtime/partition/partition_book.hpp"
 #include "runtime/sample/node_numbers.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -18,7 +20,20 @@ struct BatchScratch {
 
   std::vector<NodeNumbers>& used(bool disjoint) { return disjoint ? numbers_in_trees : numbers; }
   std::size_t bytes() const;
+
+  BatchScratch() = default;
+  ~BatchScratch();
+  BatchScratch(const BatchScratch&) = delete;
+  BatchScratch& operator=(const BatchScratch&) = delete;
+
+ private:
+  friend class BatchScratchPool;
+  std::size_t counted_bytes_ = 0;  ///< Of its bytes, in scratch_bytes()
 };
+
+/// Memory that this process has kept for later batches: tables, also those in use, and the most that
+/// has lain in the pool of blocks.
+std::uint64_t scratch_bytes();
 
 /// Lifecycle:  one per sampler
 /// Threads:    any

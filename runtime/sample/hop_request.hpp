@@ -4,6 +4,7 @@
 /// that start at its nodes, so that a hop takes one request per holder.
 #include "runtime/base/id_list.hpp"
 #include "runtime/base/philox.hpp"
+#include "runtime/base/pooled_vector.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/graph/edge_data.hpp"
 #include "runtime/graph/part.hpp"
@@ -20,10 +21,10 @@ namespace troupe {
 /// Nodes of one type whose neighbors are requested.
 struct HopFrontier {
   NodeTypeId node_type{};
-  std::vector<NodeId> nodes;  ///< All owned by the part; order is kept; duplicates allowed
-  std::vector<std::uint32_t> trees = {};  ///< [nodes] that they are drawn for; or empty: all for 0
+  PooledVector<NodeId> nodes;  ///< All owned by the part; order is kept; duplicates allowed
+  PooledVector<std::uint32_t> trees = {};  ///< [nodes] that they are drawn for; or empty: all for 0
   /// [nodes] of their trees: limits edges with times, as HopRequest::time says; or empty: no limit.
-  std::vector<std::int64_t> times = {};
+  PooledVector<std::int64_t> times = {};
 };
 
 /// Edges that a request leaves out: all from the node at a place of its frontier to a neighbor.
@@ -78,8 +79,8 @@ struct HopReply {
     EdgeData edge_data{};  ///< As requested
   };
   std::vector<Section> sections;
-  std::vector<std::uint32_t> counts;  ///< [covered nodes], section after section
-  Segment neighbours;                 ///< Global ids; each section begins at a multiple of 8 bytes
+  PooledVector<std::uint32_t> counts;  ///< [covered nodes], section after section
+  Segment neighbours;                  ///< Global ids; each section begins at a multiple of 8 bytes
   /// u64 original edge ids, then i64 times, then f32 weights; of each those of the sections that have
   /// it, an element for each neighbor.
   Segment edge_data;

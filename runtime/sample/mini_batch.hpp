@@ -3,6 +3,7 @@
 /// A sampled mini-batch: seeds, the nodes reached from them, and the edges of each hop over
 /// batch-local indices.
 #include "runtime/base/ids.hpp"
+#include "runtime/base/pooled_vector.hpp"
 #include "runtime/graph/edge_data.hpp"
 
 #include <cstdint>
@@ -41,10 +42,10 @@ struct BatchKey {
 /// the neighbour list. In a disjoint batch each seed has a tree of its own, and a node that is in
 /// several occurs once in each.
 struct BatchNodes {
-  std::vector<NodeId> ids;             ///< distinct in a tree
-  std::vector<std::uint32_t> hop_end;  ///< [hops + 1]: nodes known after the seeds, after hop 1, …
+  PooledVector<NodeId> ids;             ///< distinct in a tree
+  PooledVector<std::uint32_t> hop_end;  ///< [hops + 1]: nodes known after the seeds, after hop 1, …
   /// [nodes] place in the batch of the seed whose tree it is; empty unless disjoint.
-  std::vector<std::uint32_t> trees = {};
+  PooledVector<std::uint32_t> trees = {};
 };
 
 /// The sampled edges of one edge type: CSR over batch-local indices, destination-major (a
@@ -52,15 +53,15 @@ struct BatchNodes {
 /// after hop. With `Frontier::fresh` the rows of hop h are the nodes new in hop h-1, so row r is
 /// simply node r; with `Frontier::all` each hop has a row for every node so far.
 struct BatchEdges {
-  NodeTypeId destination_type{};       ///< of the rows
-  NodeTypeId source_type{};            ///< of `sources`
-  std::vector<std::uint32_t> offsets;  ///< [rows + 1], starts at 0
-  std::vector<std::uint32_t> sources;  ///< [edges] batch-local indices of the drawn neighbours
+  NodeTypeId destination_type{};        ///< of the rows
+  NodeTypeId source_type{};             ///< of `sources`
+  PooledVector<std::uint32_t> offsets;  ///< [rows + 1], starts at 0
+  PooledVector<std::uint32_t> sources;  ///< [edges] batch-local indices of the drawn neighbours
   /// [edges], or empty where not asked for or the graph does not have it.
-  std::vector<EdgeId> edge_ids;  ///< original
-  std::vector<float> weights;
-  std::vector<std::int64_t> times;
-  std::vector<std::uint32_t>
+  PooledVector<EdgeId> edge_ids;  ///< original
+  PooledVector<float> weights;
+  PooledVector<std::int64_t> times;
+  PooledVector<std::uint32_t>
       row_begin;  ///< [hops + 1]: rows of hop h (from 0) are [row_begin[h], row_begin[h+1])
 };
 
@@ -70,14 +71,14 @@ struct BatchLinks {
   EdgeTypeId edge_type{};
   NodeTypeId source_type{};
   NodeTypeId destination_type{};
-  std::vector<std::uint32_t> sources;       ///< [positives]
-  std::vector<std::uint32_t> destinations;  ///< [positives]
+  PooledVector<std::uint32_t> sources;       ///< [positives]
+  PooledVector<std::uint32_t> destinations;  ///< [positives]
   /// [positives, negatives of each], those of one positive one after the other.
-  std::vector<std::uint32_t> negative_sources;
-  std::vector<std::uint32_t> negative_destinations;
-  std::vector<float> labels;        ///< [positives], or empty
-  std::vector<std::int64_t> times;  ///< [positives], or empty
-  std::uint64_t edges_drawn = 0;    ///< Negatives that are edges all the same, where strict
+  PooledVector<std::uint32_t> negative_sources;
+  PooledVector<std::uint32_t> negative_destinations;
+  PooledVector<float> labels;        ///< [positives], or empty
+  PooledVector<std::int64_t> times;  ///< [positives], or empty
+  std::uint64_t edges_drawn = 0;     ///< Negatives that are edges all the same, where strict
 };
 
 /// The walks of a batch of random walks, those of a seed one after the other.
@@ -104,7 +105,7 @@ struct SampledBatch {
   /// all nodes}, and all layers of a model work on all edges.
   Subgraph subgraph = Subgraph::directional;
   NodeTypeId seed_type{};  ///< Of the first seed, where seeds are links
-  std::vector<std::uint32_t>
+  PooledVector<std::uint32_t>
       seed_index;  ///< [seeds] batch-local index of each; equal seeds share one, unless disjoint
   std::vector<BatchNodes> nodes;                   ///< by NodeTypeId
   std::vector<BatchEdges> edges;                   ///< by EdgeTypeId

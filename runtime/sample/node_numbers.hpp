@@ -4,6 +4,7 @@
 #include "runtime/base/assert.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/large_memory.hpp"
+#include "runtime/base/pooled_vector.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -37,7 +38,7 @@ class NodeTable {
   /// As NodeNumbers::number().
   template <class From>
   void number(std::span<const From> ids, std::size_t first, std::size_t count,
-              std::vector<NodeId>& nodes, std::uint32_t* out) {
+              PooledVector<NodeId>& nodes, std::uint32_t* out) {
     for (const std::size_t end = first + count; first < end;) {
       const std::size_t block = std::min(end - first, block_ids);
       if (slots_for(nodes.size() + block) > size_) {
@@ -77,7 +78,7 @@ class NodeTable {
   }
   void forget() { std::memset(slots_.get(), 0xFF, size_ * sizeof(Slot)); }
 
-  void grow(const std::vector<NodeId>& nodes, std::size_t more) {
+  void grow(const PooledVector<NodeId>& nodes, std::size_t more) {
     take(std::max(2 * size_, slots_for(nodes.size() + more)));
     forget();
     for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -151,7 +152,7 @@ class NodeNumbers {
   /// \cost one random read per id, asked for 16 ids before
   template <class From>
   void number(std::span<const From> ids, std::size_t first, std::size_t count,
-              std::vector<NodeId>& nodes, std::uint32_t* out) {
+              PooledVector<NodeId>& nodes, std::uint32_t* out) {
     std::visit([&](auto& table) { table.number(ids, first, count, nodes, out); }, table_);
   }
 

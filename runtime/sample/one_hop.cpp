@@ -29,8 +29,8 @@ struct SectionPlan {
     std::uint32_t entries;  ///< From there to the end of the list
     bool whole;             ///< The entries from `begin` are taken as they lie, without a choice
   };
-  std::vector<Row> rows;
-  std::vector<std::uint32_t> counts;
+  PooledVector<Row> rows;
+  PooledVector<std::uint32_t> counts;
   std::uint64_t edges = 0;
   std::uint64_t resume_position = 0;
 };
@@ -129,8 +129,7 @@ class SectionSampler {
     plan_.rows.reserve(frontier_.size());
     plan_.counts.reserve(frontier_.size());
     for (std::size_t first = 0; first < frontier_.size(); first += group_nodes) {
-      const auto nodes =
-          std::span(frontier_).subspan(first, std::min(group_nodes, frontier_.size() - first));
+      const auto nodes = frontier_.subspan(first, std::min(group_nodes, frontier_.size() - first));
       for (std::size_t i = first + group_nodes;
            i < std::min(first + 2 * group_nodes, frontier_.size()); ++i) {
         if (rows_.has(frontier_[i])) {
@@ -168,9 +167,9 @@ class SectionSampler {
     if (!choice_) {
       return copy_lists(ids, out, data);
     }
-    std::array<std::vector<std::uint64_t>, 2> entries;
+    std::array<PooledVector<std::uint64_t>, 2> entries;
     std::uint64_t written = 0;
-    const auto copy = [&](const std::vector<std::uint64_t>& from) {
+    const auto copy = [&](const PooledVector<std::uint64_t>& from) {
       pick(ids.data(), from, out + written);
       each_edge_datum(
           [&]<class T>(std::span<const T> values, T* to) {
@@ -322,7 +321,7 @@ class SectionSampler {
   /// Finds out which entries the rows of a group take, and starts to load them.
   template <class IdT>
   void draw_group(std::span<const IdT> ids, std::size_t first,
-                  std::vector<std::uint64_t>& entries) {
+                  PooledVector<std::uint64_t>& entries) {
     const std::size_t end = std::min(first + group_nodes, plan_.rows.size());
     std::array<Stretch, group_nodes> stretches;
     std::size_t drawn = 0;
@@ -385,9 +384,9 @@ class SectionSampler {
 
   const Part& part_;
   const HopSection& section_;
-  const std::vector<NodeId>& frontier_;
-  const std::vector<std::uint32_t>& trees_;
-  const std::vector<std::int64_t>& times_;
+  std::span<const NodeId> frontier_;
+  std::span<const std::uint32_t> trees_;
+  std::span<const std::int64_t> times_;
   TimeRule time_rule_;
   const Rows rows_;
   LeftOut left_out_;
@@ -399,7 +398,7 @@ class SectionSampler {
   std::unique_ptr<Choice> choice_;  ///< Null: all entries are taken
   StretchSearch search_;            ///< Of the group that is planned
   SectionPlan plan_;
-  std::vector<std::uint32_t> positions_;  ///< Of one group, row after row
+  PooledVector<std::uint32_t> positions_;  ///< Of one group, row after row
 };
 
 /// Plans as many sections as the reply has room for.

@@ -23,7 +23,7 @@ class Packer {
  public:
   /// Numbers keep their value, floating-point numbers their bits.
   template <class T>
-  void add(const std::vector<T>& list, unsigned width = 4) {
+  void add(const PooledVector<T>& list, unsigned width = 4) {
     if (width == 4) {
       append(narrow_, list);
     } else {
@@ -35,7 +35,7 @@ class Packer {
 
  private:
   template <class Word, class T>
-  static void append(std::vector<Word>& words, const std::vector<T>& list) {
+  static void append(PooledVector<Word>& words, const PooledVector<T>& list) {
     const auto before = words.size();
     words.resize(before + list.size());
     std::ranges::transform(list, words.begin() + static_cast<std::ptrdiff_t>(before), [](T value) {
@@ -47,8 +47,8 @@ class Packer {
       }
     });
   }
-  std::vector<std::uint32_t> narrow_;
-  std::vector<std::uint64_t> wide_;
+  PooledVector<std::uint32_t> narrow_;
+  PooledVector<std::uint64_t> wide_;
 };
 
 class Unpacker {
@@ -56,7 +56,7 @@ class Unpacker {
   Unpacker(Segment narrow, Segment wide) : narrow_(std::move(narrow)), wide_(std::move(wide)) {}
 
   template <class T>
-  Result<std::vector<T>> take(std::string_view what, std::uint64_t size, unsigned width = 4) {
+  Result<PooledVector<T>> take(std::string_view what, std::uint64_t size, unsigned width = 4) {
     return width == 4 ? take_from<T>(what, narrow_.as<std::uint32_t>(), narrow_at_, size)
                       : take_from<T>(what, wide_.as<std::uint64_t>(), wide_at_, size);
   }
@@ -69,13 +69,13 @@ class Unpacker {
 
  private:
   template <class T, class Word>
-  static Result<std::vector<T>> take_from(std::string_view what, std::span<const Word> words,
-                                          std::size_t& at, std::uint64_t size) {
+  static Result<PooledVector<T>> take_from(std::string_view what, std::span<const Word> words,
+                                           std::size_t& at, std::uint64_t size) {
     if (size > words.size() - at) {
       return corrupt_batch(
           fmt::format("{}: expected {} elements, found {}", what, size, words.size() - at));
     }
-    std::vector<T> list(size);
+    PooledVector<T> list(size);
     std::ranges::transform(words.subspan(at, size), list.begin(), [](Word word) {
       if constexpr (std::is_floating_point_v<T>) {
         return std::bit_cast<T>(static_cast<std::uint32_t>(word));

@@ -105,7 +105,7 @@ std::vector<std::uint64_t> feature_sizes(const Batch& batch) {
 }
 
 Segment pack_other_rows(const Batch& batch, std::size_t apart) {
-  std::vector<float> numbers;
+  PooledVector<float> numbers;
   const auto add = [&](const Matrix& rows) {
     const auto flat = rows.view().flat();
     numbers.insert(numbers.end(), flat.begin(), flat.end());

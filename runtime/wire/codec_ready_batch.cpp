@@ -165,7 +165,7 @@ Status read_links(Unpacker& lists, wire::ReadyBatch::Reader in, SampledBatch& ou
   const auto from = in.getLinks();
   auto& links = *out.links;
   struct Ends {
-    std::vector<std::uint32_t>& list;
+    PooledVector<std::uint32_t>& list;
     std::uint32_t size;
     NodeTypeId type;
   };

@@ -67,9 +67,9 @@ Result<RowReply> read_row_reply(const Frame& frame, wire::RowReply::Reader in) {
   }
   // Rows have any dtype: aligned as the widest of them.
   out.rows = segments.aligned(0);
-  TROUPE_ASSIGN_OR_RETURN(out.original_ids, segments.vector<OriginalId>(1));
-  TROUPE_ASSIGN_OR_RETURN(out.labels, segments.vector<std::int64_t>(2));
-  TROUPE_ASSIGN_OR_RETURN(out.targets, segments.vector<float>(3));
+  TROUPE_ASSIGN_OR_RETURN(out.original_ids, segments.pooled<OriginalId>(1));
+  TROUPE_ASSIGN_OR_RETURN(out.labels, segments.pooled<std::int64_t>(2));
+  TROUPE_ASSIGN_OR_RETURN(out.targets, segments.pooled<float>(3));
   TROUPE_RETURN_IF_ERROR(check_sections(out));
   return out;
 }

@@ -74,11 +74,11 @@ Result<HopRequest> read_hop_request(const Frame& frame, wire::HopRequest::Reader
   out.flow = in.getFlow();
   TROUPE_ASSIGN_OR_RETURN(const IdList ids, segments.ids(0, in.getFrontierWidth()));
   IdUnpacker nodes(ids, "HopRequest");
-  TROUPE_ASSIGN_OR_RETURN(const auto all_trees, segments.vector<std::uint32_t>(1));
+  TROUPE_ASSIGN_OR_RETURN(const auto all_trees, segments.pooled<std::uint32_t>(1));
   SectionCutter<std::uint32_t> trees(all_trees, "HopRequest", "trees");
-  TROUPE_ASSIGN_OR_RETURN(const auto all_times, segments.vector<std::int64_t>(2));
+  TROUPE_ASSIGN_OR_RETURN(const auto all_times, segments.pooled<std::int64_t>(2));
   SectionCutter<std::int64_t> times(all_times, "HopRequest", "times");
-  TROUPE_ASSIGN_OR_RETURN(const auto all_excluded, segments.vector<ExcludedEdges>(3));
+  TROUPE_ASSIGN_OR_RETURN(const auto all_excluded, segments.pooled<ExcludedEdges>(3));
   SectionCutter<ExcludedEdges> excluded(all_excluded, "HopRequest", "excluded edges");
   const auto frontier_list = in.getFrontiers();
   TROUPE_RETURN_IF_ERROR(check_entries("HopRequest", "frontiers", frontier_list.size()));
@@ -129,7 +129,7 @@ Result<HopReply> read_hop_reply(const Frame& frame, wire::HopReply::Reader in) {
          .resume_position = section.getResumePosition(),
          .edge_data = {section.getHasEdgeIds(), section.getHasWeights(), section.getHasTimes()}});
   }
-  TROUPE_ASSIGN_OR_RETURN(out.counts, segments.vector<std::uint32_t>(0));
+  TROUPE_ASSIGN_OR_RETURN(out.counts, segments.pooled<std::uint32_t>(0));
   out.neighbours = segments.aligned(1);
   out.edge_data = segments.aligned(2);
   if (const auto sizes = sections_of(out); !sizes) {
@@ -190,13 +190,13 @@ void encode_by_hand(const HopRequest& message, Frame& frame) {
       sections[i].setWithin(section.within ? *section.within + 1 : 0);
     }
   });
-  std::vector<std::uint32_t> trees;
-  std::vector<std::int64_t> times;
+  PooledVector<std::uint32_t> trees;
+  PooledVector<std::int64_t> times;
   for (const auto& frontier : message.frontiers) {
     trees.insert(trees.end(), frontier.trees.begin(), frontier.trees.end());
     times.insert(times.end(), frontier.times.begin(), frontier.times.end());
   }
-  std::vector<ExcludedEdges> excluded;
+  PooledVector<ExcludedEdges> excluded;
   for (const auto& section : message.sections) {
     excluded.insert(excluded.end(), section.excluded.begin(), section.excluded.end());
   }

@@ -55,7 +55,7 @@ Result<IdList> SegmentReader::ids(std::size_t i, std::uint64_t width_bytes) cons
   return IdList{std::move(segment), static_cast<std::uint8_t>(width_bytes)};
 }
 
-IdList pack_ids(const std::vector<NodeId>& ids) {
+IdList pack_ids(std::span<const NodeId> ids) {
   std::uint64_t all_bits = 0;
   for (const auto id : ids) {
     all_bits |= raw(id);
@@ -69,12 +69,11 @@ IdList pack_ids(const std::vector<NodeId>& ids) {
   return all_bits >> 32 == 0 ? pack(std::uint32_t{}) : pack(std::uint64_t{});
 }
 
-std::vector<NodeId> unpack_ids(const IdList& ids) {
-  return unpack_ids(ids, 0, ids.size());
-}
+namespace {
 
-std::vector<NodeId> unpack_ids(const IdList& ids, std::size_t first, std::size_t count) {
-  std::vector<NodeId> out(count);
+template <class Vector>
+Vector unpack(const IdList& ids, std::size_t first, std::size_t count) {
+  Vector out(count);
   ids.ids().visit([&](auto values) {
     std::ranges::transform(values.subspan(first, count), out.begin(),
                            [](auto id) { return static_cast<NodeId>(id); });
@@ -82,13 +81,19 @@ std::vector<NodeId> unpack_ids(const IdList& ids, std::size_t first, std::size_t
   return out;
 }
 
-Result<std::vector<NodeId>> IdUnpacker::take(std::uint64_t count) {
+}  // namespace
+
+std::vector<NodeId> unpack_ids(const IdList& ids) {
+  return unpack<std::vector<NodeId>>(ids, 0, ids.size());
+}
+
+Result<PooledVector<NodeId>> IdUnpacker::take(std::uint64_t count) {
   if (count > ids_.size() - taken_) {
     return corrupt_message(
         message_, fmt::format("ids: expected at least {}, found {}", taken_ + count, ids_.size()));
   }
   taken_ += count;
-  return unpack_ids(ids_, taken_ - count, count);
+  return unpack<PooledVector<NodeId>>(ids_, taken_ - count, count);
 }
 
 Status IdUnpacker::finish() const {

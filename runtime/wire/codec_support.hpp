@@ -3,6 +3,7 @@
 /// What the codecs share: the segments of a frame as arrays, texts, digests. Only for
 /// runtime/wire/*.cpp.
 #include "runtime/base/id_list.hpp"
+#include "runtime/base/pooled_vector.hpp"
 #include "runtime/net/frame_message.hpp"
 #include "runtime/net/saturate.hpp"
 
@@ -10,6 +11,7 @@
 #include <cstdint>
 #include <cstring>
 #include <fmt/format.h>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -47,30 +49,40 @@ class SegmentReader {
   Result<IdList> ids(std::size_t i, std::uint64_t width_bytes) const;
   template <class T>
   Result<std::vector<T>> vector(std::size_t i) const {
-    if (i >= frame_.segments.size()) {
-      return std::vector<T>{};
-    }
-    TROUPE_ASSIGN_OR_RETURN(const Segment segment, elements(i, sizeof(T)));
-    const auto values = segment.as<T>();
-    return std::vector<T>(values.begin(), values.end());
+    return copy<std::vector<T>>(i);
+  }
+  /// The same in memory of the pool.
+  template <class T>
+  Result<PooledVector<T>> pooled(std::size_t i) const {
+    return copy<PooledVector<T>>(i);
   }
 
  private:
+  template <class Vector>
+  Result<Vector> copy(std::size_t i) const {
+    using T = typename Vector::value_type;
+    if (i >= frame_.segments.size()) {
+      return Vector{};
+    }
+    TROUPE_ASSIGN_OR_RETURN(const Segment segment, elements(i, sizeof(T)));
+    const auto values = segment.as<T>();
+    return Vector(values.begin(), values.end());
+  }
+
   const Frame& frame_;
   std::string_view message_;
 };
 
 /// Ids as they travel: 4 bytes each if all fit, else 8.
-IdList pack_ids(const std::vector<NodeId>& ids);
+IdList pack_ids(std::span<const NodeId> ids);
 std::vector<NodeId> unpack_ids(const IdList& ids);
-std::vector<NodeId> unpack_ids(const IdList& ids, std::size_t first, std::size_t count);
 /// The ids of several lists as one.
 template <class Lists, class NodesOf>
 IdList pack_lists(const Lists& lists, NodesOf nodes_of) {
   if (lists.size() == 1) {
     return pack_ids(nodes_of(lists.front()));
   }
-  std::vector<NodeId> all;
+  PooledVector<NodeId> all;
   for (const auto& list : lists) {
     const auto& nodes = nodes_of(list);
     all.insert(all.end(), nodes.begin(), nodes.end());
@@ -84,7 +96,7 @@ class IdUnpacker {
  public:
   IdUnpacker(const IdList& ids, std::string_view message) : ids_(ids), message_(message) {}
   /// \errors data_corruption: fewer are left
-  Result<std::vector<NodeId>> take(std::uint64_t count);
+  Result<PooledVector<NodeId>> take(std::uint64_t count);
   /// \errors data_corruption: some are left
   Status finish() const;
 
@@ -102,9 +114,9 @@ Status expect_equal(std::string_view message, std::string_view what, std::uint64
 Result<std::string> read_text(std::string_view message, capnp::Text::Reader text, std::size_t most);
 
 /// A copy of `values` as a segment; none for none.
-template <class T>
-Segment copy_segment(const std::vector<T>& values) {
-  return values.empty() ? Segment{} : Segment::of(std::vector<T>(values));
+template <class Vector>
+Segment copy_segment(const Vector& values) {
+  return values.empty() ? Segment{} : Segment::of(Vector(values));
 }
 
 }  // namespace troupe::net

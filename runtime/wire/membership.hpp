@@ -114,6 +114,7 @@ struct LinkTotals {
   std::uint64_t max_in_flight_bytes = 0;
   std::uint64_t max_queued_bytes = 0;
   std::uint64_t store_copied_bytes = 0;  ///< of parts that are not mapped
+  std::uint64_t scratch_bytes = 0;       ///< Memory kept for later batches
 
   static constexpr auto counters() {
     return std::to_array<Counter<LinkTotals>>(
@@ -123,7 +124,8 @@ struct LinkTotals {
          {"interruptions", &LinkTotals::interruptions},
          {"max_in_flight_bytes", &LinkTotals::max_in_flight_bytes, CounterSum::largest},
          {"max_queued_bytes", &LinkTotals::max_queued_bytes, CounterSum::largest},
-         {"store_copied_bytes", &LinkTotals::store_copied_bytes}});
+         {"store_copied_bytes", &LinkTotals::store_copied_bytes},
+         {"scratch_bytes", &LinkTotals::scratch_bytes}});
   }
 };
 static_assert(sizeof(LinkTotals) == LinkTotals::counters().size() * sizeof(std::uint64_t),

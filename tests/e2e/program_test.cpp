@@ -80,7 +80,8 @@ TEST_F(Program, QuickstartTrainsToTheAccuracyOfItsRecipe) {
     }
   }
   EXPECT_GT(r["epochs"][29]["rows"], r["epochs"][29]["rows_remote"]);
-  EXPECT_EQ(r["traffic"].size(), net::LinkTotals::counters().size() - 1);
+  EXPECT_EQ(r["traffic"].size(), net::LinkTotals::counters().size() - 2);
+  EXPECT_GT(r["scratch_bytes"], 0);
   EXPECT_GT(r["store_copied_bytes"], 4'000'000) << "there is room for a small store";
   for (const char* key : {"stages", "traffic", "job", "build", "hardware", "sampling_version"}) {
     EXPECT_TRUE(r.contains(key)) << key;

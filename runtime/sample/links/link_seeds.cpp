@@ -306,8 +306,8 @@ LinkSeeds::Seeds LinkSeeds::take() && {
   for (const auto* times : {&links_.times, &links_.times, &drawn_times[1], &drawn_times[0]}) {
     out.seeds.times.insert(out.seeds.times.end(), times->begin(), times->end());
   }
-  out.links.labels = std::move(links_.labels);
-  out.links.times = std::move(links_.times);
+  out.links.labels.assign(links_.labels.begin(), links_.labels.end());
+  out.links.times.assign(links_.times.begin(), links_.times.end());
   out.seeds.groups = {{type.source, std::move(links_.sources)},
                       {type.destination, std::move(links_.destinations)},
                       std::move(drawn_sources),

@@ -49,6 +49,38 @@ TEST(Buffer, ThePoolKeepsNoMoreThanItsLimit) {
   EXPECT_LE(buffer_pool_stats().kept_bytes, limit);
 }
 
+TEST(Buffer, AFullPoolMakesRoomForTheSizesThatAreInUse) {
+  const auto limit = buffer_pool_stats().limit_bytes;
+  constexpr std::size_t old_size = std::size_t{8} << 20;
+  constexpr std::size_t used_size = std::size_t{3} << 20;
+  {
+    std::vector<Buffer> many;
+    for (std::size_t taken = 0; taken < limit; taken += old_size) {
+      many.emplace_back(old_size);
+    }
+  }
+  { const Buffer unlike_them(used_size); }
+  const auto fresh = buffer_pool_stats().fresh_blocks;
+
+  { const Buffer again(used_size); }
+
+  EXPECT_EQ(buffer_pool_stats().fresh_blocks, fresh) << "the block was kept, old ones went";
+  EXPECT_LE(buffer_pool_stats().kept_bytes, limit);
+  EXPECT_EQ(buffer_pool_stats().most_bytes, limit);
+}
+
+TEST(Buffer, FreshBlocksAreCounted) {
+  constexpr std::size_t size = 5 << 12;  // of a class that no other test uses
+  const auto before = buffer_pool_stats().fresh_blocks;
+  {
+    const Buffer first(size);
+    const Buffer second(size);
+    EXPECT_EQ(buffer_pool_stats().fresh_blocks, before + 2);
+  }
+  const Buffer third(size);
+  EXPECT_EQ(buffer_pool_stats().fresh_blocks, before + 2);
+}
+
 TEST(Buffer, FreezingCopiesNothingAndEmptiesTheBuffer) {
   Buffer buffer(5000);
   buffer.as<std::uint32_t>()[7] = 77;

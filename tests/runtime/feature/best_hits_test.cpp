@@ -12,7 +12,7 @@
 namespace troupe {
 namespace {
 
-using Reads = std::vector<std::vector<NodeId>>;  // [types]
+using Reads = std::vector<PooledVector<NodeId>>;  // [types]
 
 /// Some rows are read in nearly every batch, most in few.
 std::vector<Reads> batches_of(std::uint64_t rows, std::size_t types) {

@@ -474,6 +474,7 @@ TEST(BatchBuilder, UsesTheSameMemoryAgain) {
       BatchBuilder builder(cut.info, *cut.book, options, batch_key, NodeTypeId{0},
                            cut.globals({3, 14}, 0), {}, pool);
       EXPECT_EQ(pool->kept_bytes(), 0U) << "what there is is in use";
+      EXPECT_GE(scratch_bytes(), kept.empty() ? 0 : kept.back()) << "and counted";
       finish_batch(builder, cut);
     }
     kept.push_back(pool->kept_bytes());
@@ -481,6 +482,23 @@ TEST(BatchBuilder, UsesTheSameMemoryAgain) {
   EXPECT_GT(kept[0], 0U);
   EXPECT_EQ(kept[1], kept[0]);
   EXPECT_EQ(kept[2], kept[0]);
+}
+
+TEST(BatchBuilder, CountsTheTablesOfTheProcess) {
+  const auto cut = cut_graph(heterogeneous_graph(), 2);
+  const auto options = std::make_shared<SampleOptions>();
+  options->fanout = {{2, 3, 2}};
+  const auto before = scratch_bytes();
+  {
+    const auto pool = std::make_shared<BatchScratchPool>();
+    {
+      BatchBuilder builder(cut.info, *cut.book, options, batch_key, NodeTypeId{0},
+                           cut.globals({3, 14}, 0), {}, pool);
+      finish_batch(builder, cut);
+    }
+    EXPECT_EQ(scratch_bytes(), before + pool->kept_bytes());
+  }
+  EXPECT_EQ(scratch_bytes(), before);
 }
 
 }  // namespace

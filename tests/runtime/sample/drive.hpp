@@ -54,6 +54,12 @@ struct PlainBatch {
   friend bool operator==(const PlainBatch&, const PlainBatch&) = default;
 };
 
+/// In memory of the standard allocator, to be compared.
+template <class T>
+std::vector<T> plain_list(const PooledVector<T>& list) {
+  return {list.begin(), list.end()};
+}
+
 template <class T>
 std::string list_text(const std::vector<T>& values) {
   return fmt::format("{}", fmt::join(values, " "));
@@ -95,29 +101,29 @@ inline void PrintTo(const PlainBatch& batch, std::ostream* out) {
 
 inline PlainBatch plain(const SampledBatch& batch, const CutGraph& cut) {
   PlainBatch result;
-  result.seed_index = batch.seed_index;
+  result.seed_index = plain_list(batch.seed_index);
   for (std::size_t t = 0; t < batch.nodes.size(); ++t) {
     auto& nodes = result.nodes.emplace_back();
     for (const NodeId id : batch.nodes[t].ids) {
       nodes.originals.push_back(cut.original(id, t));
     }
-    nodes.hop_end = batch.nodes[t].hop_end;
-    nodes.trees = batch.nodes[t].trees;
+    nodes.hop_end = plain_list(batch.nodes[t].hop_end);
+    nodes.trees = plain_list(batch.nodes[t].trees);
   }
   for (const auto& from : batch.edges) {
     auto& edges = result.edges.emplace_back();
-    edges.offsets = from.offsets;
-    edges.sources = from.sources;
+    edges.offsets = plain_list(from.offsets);
+    edges.sources = plain_list(from.sources);
     for (const EdgeId id : from.edge_ids) {
       edges.edge_ids.push_back(raw(id));
     }
-    edges.weights = from.weights;
-    edges.times = from.times;
-    edges.row_begin = from.row_begin;
+    edges.weights = plain_list(from.weights);
+    edges.times = plain_list(from.times);
+    edges.row_begin = plain_list(from.row_begin);
   }
   if (batch.links) {
     const auto& links = *batch.links;
-    const auto originals = [&](const std::vector<std::uint32_t>& places, NodeTypeId type) {
+    const auto originals = [&](std::span<const std::uint32_t> places, NodeTypeId type) {
       std::vector<std::uint64_t> ids;
       for (const auto place : places) {
         ids.push_back(result.nodes[raw(type)].originals[place]);

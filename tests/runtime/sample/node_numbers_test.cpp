@@ -22,7 +22,7 @@ std::vector<std::uint64_t> some_ids(std::size_t count, std::uint64_t salt, std::
 }
 
 /// Numbers `ids` in runs of `run`, and compares with a map.
-void expect_numbered(NodeNumbers& numbers, std::vector<NodeId>& nodes,
+void expect_numbered(NodeNumbers& numbers, PooledVector<NodeId>& nodes,
                      std::map<std::uint64_t, std::uint32_t>& known,
                      const std::vector<std::uint64_t>& ids, std::size_t run) {
   std::vector<std::uint32_t> out(ids.size(), 77);
@@ -43,7 +43,7 @@ TEST(NodeNumbers, AreThoseOfFirstAppearanceWhateverTheRunsAndTheWidth) {
     for (const std::size_t run : {1U, 7U, 1023U, 1024U, 1025U, 50'000U}) {
       NodeNumbers numbers(end);
       numbers.begin();
-      std::vector<NodeId> nodes;
+      PooledVector<NodeId> nodes;
       std::map<std::uint64_t, std::uint32_t> known;
       expect_numbered(numbers, nodes, known, some_ids(20'000, run, end), run);
       expect_numbered(numbers, nodes, known, some_ids(20'000, run + 1, end), run);
@@ -55,7 +55,7 @@ TEST(NodeNumbers, OfOneBatchSayNothingInTheNext) {
   NodeNumbers numbers(narrow_end);
   for (std::uint64_t batch = 0; batch < 6; ++batch) {
     numbers.begin();
-    std::vector<NodeId> nodes;
+    PooledVector<NodeId> nodes;
     std::map<std::uint64_t, std::uint32_t> known;
     expect_numbered(numbers, nodes, known, some_ids(batch % 2 == 0 ? 30'000 : 50, batch, 100'000),
                     64);
@@ -69,7 +69,7 @@ TEST(NodeNumbers, TakeIdsUpToTheirEnd) {
     NodeNumbers numbers(end);
     numbers.begin();
     const std::vector<std::uint64_t> ids{end - 1, 0, end - 2, end - 1, 0};
-    std::vector<NodeId> nodes;
+    PooledVector<NodeId> nodes;
     std::vector<std::uint32_t> out(ids.size());
     numbers.number<std::uint64_t>(ids, 0, ids.size(), nodes, out.data());
     EXPECT_EQ(out, (std::vector<std::uint32_t>{0, 1, 2, 0, 1})) << "end " << end;
@@ -80,7 +80,7 @@ TEST(NodeNumbers, ReadNarrowIdsToo) {
   NodeNumbers numbers(wide_end);
   numbers.begin();
   const std::vector<std::uint32_t> ids{9, 8, 9};
-  std::vector<NodeId> nodes;
+  PooledVector<NodeId> nodes;
   std::vector<std::uint32_t> out(3);
   numbers.number<std::uint32_t>(ids, 0, 3, nodes, out.data());
   EXPECT_EQ(out, (std::vector<std::uint32_t>{0, 1, 0}));
@@ -91,7 +91,7 @@ TEST(NodeNumbers, KeepTheMemoryOfTheLargestBatchAndExpectOneLikeTheLast) {
   EXPECT_EQ(numbers.bytes(), 0U) << "a type that no batch reaches takes none";
   numbers.begin();
   EXPECT_EQ(numbers.bytes(), 0U);
-  std::vector<NodeId> nodes;
+  PooledVector<NodeId> nodes;
   std::map<std::uint64_t, std::uint32_t> known;
   expect_numbered(numbers, nodes, known, some_ids(100'000, 1, narrow_end), 1000);
   const auto largest = numbers.bytes();

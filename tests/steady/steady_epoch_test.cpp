@@ -1,0 +1,244 @@
+// In a steady epoch neither sampling nor collecting allocates large blocks.
+#include "runtime/feature/collecting_work.hpp"
+#include "runtime/sample/sampling_work.hpp"
+#include "runtime/sample/seed_order.hpp"
+#include "runtime/wire/codec.hpp"
+#include "tests/steady/counted_blocks.hpp"
+#include "tests/support/expect.hpp"
+#include "tests/support/graph_builder.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <numeric>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace troupe {
+namespace {
+
+using testing::count_blocks;
+using testing::TestEdge;
+using testing::TestGraph;
+
+constexpr std::uint64_t batch_size = 512;
+constexpr std::size_t in_flight = 4;
+
+std::vector<TestEdge> random_edges(std::uint64_t sources, std::uint64_t destinations,
+                                   std::uint64_t edges, std::uint64_t state) {
+  std::vector<TestEdge> list;
+  const auto below = [&state](std::uint64_t end) {
+    state = state * 6364136223846793005U + 1442695040888963407U;
+    return (state >> 33U) % end;
+  };
+  for (std::uint64_t i = 0; i < edges; ++i) {
+    const auto source = below(sources);
+    list.push_back({source, below(destinations)});
+  }
+  return list;
+}
+
+TestGraph homogeneous() {
+  auto graph = testing::plain_graph(40'000, random_edges(40'000, 40'000, 400'000, 1));
+  add_features(graph.nodes[0], 16);
+  return graph;
+}
+
+TestGraph heterogeneous() {
+  TestGraph graph;
+  graph.nodes.push_back({.name = "paper", .count = 30'000});
+  graph.nodes.push_back({.name = "author", .count = 30'000});
+  add_features(graph.nodes[0], 16);
+  add_features(graph.nodes[1], 16, DType::u8);
+  graph.edges.push_back({.name = "writes",
+                         .source = 1,
+                         .destination = 0,
+                         .edges = random_edges(30'000, 30'000, 300'000, 2)});
+  graph.edges.push_back({.name = "written",
+                         .source = 0,
+                         .destination = 1,
+                         .edges = random_edges(30'000, 30'000, 300'000, 3)});
+  graph.edges.push_back({.name = "cites", .edges = random_edges(30'000, 30'000, 300'000, 4)});
+  return graph;
+}
+
+struct Case {
+  const char* name;
+  TestGraph (*graph)();
+  std::set<std::uint32_t> here;  ///< Parts of 2
+  bool disjoint = false;
+  EdgeData edge_data = {};
+};
+
+/// A message as it arrives over a link.
+template <class Message>
+Message carried(const Message& message) {
+  net::Frame frame = net::to_frame(message);
+  auto there = net::Wire<Message>::decode(frame);
+  EXPECT_OK(there);
+  return *std::move(there);
+}
+
+/// A rank with some batches in flight, driven by one thread.
+class Rank {
+ public:
+  explicit Rank(const Case& of)
+      : cut_(testing::cut_graph(of.graph(), 2)),
+        here_(of.here),
+        graph_(std::make_shared<const GraphInfo>(cut_.info)) {
+    auto sample = std::make_shared<SampleOptions>();
+    const std::size_t types = cut_.info.edge_types.size();
+    sample->fanout.assign(2, std::vector<std::int32_t>(types, types > 1 ? 7 : 12));
+    sample->disjoint = of.disjoint;
+    sample->edge_data = of.edge_data;
+    sample_ = std::move(sample);
+    auto collect = std::make_shared<CollectOptions>();
+    for (const auto& type : cut_.info.node_types) {
+      collect->decoders.push_back(*RowDecoder::create(type, Normalize::none));
+    }
+    collect->digest = DigestMode::full;
+    collect->digest_here = true;
+    collect_ = std::move(collect);
+  }
+
+  /// Digests of an epoch's batches. The oldest is dropped, on another thread, when a new one is whole.
+  std::vector<Digest> epoch(std::uint32_t epoch) {
+    std::vector<Digest> digests;
+    for (std::uint64_t number = 0; number < 30; ++number) {
+      auto batch = std::make_unique<Batch>(this->batch({Purpose::train, epoch, number}));
+      digests.push_back(batch->digest.value);
+      EXPECT_GT(batch->sampled->num_edges() * 4, testing::largest_uncounted);
+      under_way_.push_back(std::move(batch));
+      if (under_way_.size() > in_flight) {
+        std::thread([oldest = std::move(under_way_.front())]() mutable { oldest.reset(); }).join();
+        under_way_.pop_front();
+      }
+    }
+    under_way_.clear();
+    return digests;
+  }
+
+  std::size_t scratch_bytes() const { return scratch_->kept_bytes(); }
+
+ private:
+  std::shared_ptr<const Part> part_here(PartId part) const {
+    return here_.contains(raw(part)) ? cut_.parts[raw(part)] : nullptr;
+  }
+
+  Batch batch(BatchKey key) {
+    SamplingInputs sample;
+    sample.graph = graph_;
+    sample.book = cut_.book;
+    sample.options = sample_;
+    sample.halos = halos_;
+    sample.lists_here = [this](PartId part) { return part_here(part); };
+    sample.scratch = scratch_;
+    SamplingWork sampling(std::move(sample), key, NodeTypeId{}, seeds(key));
+    drive(sampling, [&](const SampleQuestion& question) -> SamplingWork::Arrived {
+      const auto request = carried(std::get<HopRequest>(question.request));
+      auto reply = sample_one_hop(*cut_.parts[raw(question.part)], request);
+      EXPECT_OK(reply);
+      return {question.id, std::make_shared<const HopReply>(carried(*reply))};
+    });
+    CollectingInputs collect;
+    collect.book = cut_.book;
+    collect.options = collect_;
+    collect.sampled = std::make_shared<const SampledBatch>(std::move(sampling).take());
+    collect.part_here = [this](PartId part) { return part_here(part); };
+    CollectingWork collecting(std::move(collect));
+    drive(collecting, [&](const RowQuestion& question) -> CollectingWork::Arrived {
+      auto reply = read_part_rows(*cut_.parts[raw(question.part)], carried(question.request));
+      EXPECT_OK(reply);
+      return {question.id, std::make_shared<const RowReply>(carried(*reply))};
+    });
+    return std::move(collecting).take();
+  }
+
+  template <class Work, class Answer>
+  static void drive(Work& work, Answer answer) {
+    std::vector<typename Work::Arrived> arrived;
+    for (bool done = false; !done;) {
+      auto step = work.step(std::exchange(arrived, {}));
+      ASSERT_OK(step);
+      done = step->done;
+      for (const auto& question : step->ask) {
+        arrived.push_back(answer(question));
+      }
+      ASSERT_TRUE(done || step->more || !arrived.empty());
+    }
+  }
+
+  std::vector<NodeId> seeds(BatchKey key) const {
+    std::vector<NodeId> seeds;
+    const std::uint64_t first = (key.epoch * 17 + key.number) * batch_size;
+    for (std::uint64_t i = 0; i < batch_size; ++i) {
+      seeds.push_back(static_cast<NodeId>((first + i) * 7919 % cut_.info.node_types[0].count));
+    }
+    return seeds;
+  }
+
+  testing::CutGraph cut_;
+  std::set<std::uint32_t> here_;
+  std::shared_ptr<const GraphInfo> graph_;
+  std::shared_ptr<const SampleOptions> sample_;
+  std::shared_ptr<const CollectOptions> collect_;
+  std::shared_ptr<const std::vector<std::shared_ptr<const Part>>> halos_ =
+      std::make_shared<const std::vector<std::shared_ptr<const Part>>>();
+  std::shared_ptr<BatchScratchPool> scratch_ = std::make_shared<BatchScratchPool>();
+  std::deque<std::unique_ptr<Batch>> under_way_;
+};
+
+class SteadyEpoch : public ::testing::TestWithParam<Case> {};
+
+TEST_P(SteadyEpoch, AllocatesNoBlockAbove64KiB) {
+  Rank rank(GetParam());
+  const auto cold = count_blocks([&] { rank.epoch(0); });
+  EXPECT_GT(cold, 0U) << "the first epoch fills the pools";
+  rank.epoch(1);
+  const auto kept = rank.scratch_bytes();
+
+  for (std::uint32_t epoch = 2; epoch < 5; ++epoch) {
+    EXPECT_EQ(count_blocks([&] { rank.epoch(epoch); }), 0U)
+        << "epoch " << epoch << ": the largest has " << testing::largest_counted << " bytes";
+  }
+
+  EXPECT_EQ(rank.scratch_bytes(), kept);
+  EXPECT_GT(kept, testing::largest_uncounted);
+  EXPECT_LE(buffer_pool_stats().kept_bytes, buffer_pool_stats().limit_bytes);
+}
+
+TEST_P(SteadyEpoch, HasTheBatchesOfAFreshProcess) {
+  Rank warm(GetParam());
+  warm.epoch(0);
+  warm.epoch(1);
+
+  EXPECT_EQ(warm.epoch(2), Rank(GetParam()).epoch(2));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Graphs, SteadyEpoch,
+    ::testing::Values(Case{"OneTypeHere", homogeneous, {0, 1}},
+                      Case{"OneTypeHalfRemote", homogeneous, {0}},
+                      Case{"OneTypeDisjointHalfRemote", homogeneous, {0}, true},
+                      Case{"EdgeIdsHalfRemote", homogeneous, {1}, false, {.edge_ids = true}},
+                      Case{"ManyTypesHere", heterogeneous, {0, 1}},
+                      Case{"ManyTypesHalfRemote", heterogeneous, {1}},
+                      Case{"ManyTypesRemote", heterogeneous, {}}),
+    [](const auto& of) { return std::string(of.param.name); });
+
+TEST(CountedBlocks, AreThoseAbove64KiB) {
+  EXPECT_EQ(count_blocks([] { std::vector<std::byte>(testing::largest_uncounted); }), 0U);
+  EXPECT_EQ(count_blocks([] {
+              std::thread([] { std::vector<std::byte>(testing::largest_uncounted + 1); }).join();
+            }),
+            1U);
+}
+
+}  // namespace
+}  // namespace troupe
