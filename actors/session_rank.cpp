@@ -90,6 +90,7 @@ void end(Self* self, const Error& why) {
     state.stream->next->deliver(to_caf(why));
   }
   state.stream.reset();
+  state.next.reset();
   state.path->fail_all(why);
   answer_takes(state);
   break_collectives(self, why);

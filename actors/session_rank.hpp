@@ -33,6 +33,8 @@ struct SessionRankOptions {
   BatchesAheadOptions ahead = {};    ///< batches in flight
   std::uint64_t channel_budget = 0;  ///< bytes of batches under way or waiting; 0: not bounded
   std::shared_ptr<const SeedOrder> order;  ///< of training
+  /// Of the job: while one ends, the first batches of the next are asked for. 0: not known.
+  std::uint32_t epochs = 0;
   std::shared_ptr<const SampleOptions> sample;
   std::shared_ptr<const CollectOptions> collect;
   std::vector<std::shared_ptr<const Replicas>> holders;  ///< [parts]
@@ -115,7 +117,7 @@ struct EndRank {
 /// | Ref<EndRank>            | none                   |                                             |
 /// | Ref<net::GradientChunk> | Ref<net::GradientSum>  | invalid_argument                            |
 /// | Ref<net::TakeState>     | Ref<net::StateReply>   |                                             |
-/// Back-pressure: holds at most `ahead.most` batches; keeps shares of the collective under way,
+/// Back-pressure: holds at most `ahead.most` batches, those of the next epoch among them; keeps shares of the collective under way,
 ///   the one before and the next
 /// Ordering:  batches in batch order, whatever the order of arrival
 /// Peer loss: samplers and collector are started anew and asked again. A lost rank fails the

@@ -12,8 +12,9 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-Ref<SampleBatch> request_of(const State& state, std::uint64_t number, bool with_seeds) {
-  const auto& batches = state.stream->batches;
+Ref<SampleBatch> request_of(const State& state, const Stream& stream, std::uint64_t number,
+                            bool with_seeds) {
+  const auto& batches = stream.batches;
   SampleBatch message;
   message.key = batches.key(number);
   message.take_seeds(with_seeds ? batches.seeds(number) : batches.options().order->no_seeds());
@@ -25,29 +26,73 @@ Ref<SampleBatch> request_of(const State& state, std::uint64_t number, bool with_
 
 void pump(Self* self);
 
-void ask_batch(Self* self, std::uint64_t number) {
+/// \param number  of the batch, in the stream with that number
+void take_batch(State& state, std::uint64_t stream, std::uint64_t number,
+                const Result<Ref<ReadyBatch>>& ready) {
+  for (auto* of : {&state.stream, &state.next}) {
+    if (!*of || (*of)->number != stream) {
+      continue;
+    }
+    if (ready) {
+      (*of)->batches.put(number, *ready, size_bytes((*ready)->batch));
+    } else {
+      (*of)->error = ready.error();
+    }
+  }
+}
+
+void ask_batch(Self* self, const Stream& of, std::uint64_t number) {
   auto& state = self->state;
-  state.path->ask(number, request_of(state, number, true),
-                  [self, number, stream = state.stream->number](Result<Ref<ReadyBatch>> ready) {
-                    auto& now = self->state.stream;
-                    if (!now || now->number != stream) {
-                      return;
+  state.path->ask(number, request_of(state, of, number, true),
+                  [self, number, stream = of.number](const Result<Ref<ReadyBatch>>& ready) {
+                    take_batch(self->state, stream, number, ready);
+                    if (self->state.stream) {
+                      pump(self);
                     }
-                    if (ready) {
-                      now->batches.put(number, *ready, size_bytes((*ready)->batch));
-                    } else {
-                      now->error = ready.error();
-                    }
-                    pump(self);
                   });
+}
+
+Stream stream_of(State& state, std::uint32_t epoch, std::uint64_t first_step) {
+  BatchStreamOptions options;
+  options.order = state.options.order;
+  options.epoch = epoch;
+  options.rank = state.options.rank;
+  options.world = state.options.world;
+  options.ahead = state.ahead;
+  options.budget_bytes = state.options.channel_budget;
+  options.first_step = first_step;
+  return {BatchStream<Ref<ReadyBatch>>(std::move(options)), ++state.streams, false, std::nullopt,
+          std::nullopt};
+}
+
+/// Once all batches of the epoch are asked for: those of the next. After an error it asks itself.
+void ask_next_epoch(Self* self) {
+  auto& state = self->state;
+  const auto& batches = state.stream->batches;
+  const auto next = batches.options().epoch + std::uint64_t{1};
+  if (!batches.all_asked() || next >= state.options.epochs) {
+    return;
+  }
+  if (!state.next) {
+    state.next = stream_of(state, static_cast<std::uint32_t>(next), 0);
+  }
+  while (!state.next->error) {
+    const auto number = state.next->batches.ask(batches.load());
+    if (!number) {
+      return;
+    }
+    ask_batch(self, *state.next, *number);
+  }
 }
 
 /// Asks ahead; hands out the next batch if one waits for it and it is here.
 void pump(Self* self) {
   auto& stream = *self->state.stream;
-  while (const auto number = stream.batches.ask()) {
-    ask_batch(self, *number);
+  const auto& next = self->state.next;
+  while (const auto number = stream.batches.ask(next ? next->batches.load() : BatchLoad{})) {
+    ask_batch(self, stream, *number);
   }
+  ask_next_epoch(self);
   if (!stream.next) {
     return;
   }
@@ -61,7 +106,7 @@ void pump(Self* self) {
   } else if (!stream.batches.has_batch()) {
     stream.next.reset();
     stream.taken = true;
-    ask_single(self, request_of(self->state, stream.batches.step(), false),
+    ask_single(self, request_of(self->state, stream, stream.batches.step(), false),
                [promise](const Result<Ref<ReadyBatch>>& ready) mutable {
                  deliver(promise, ready ? Result<TakenBatch>(TakenBatch{*ready, false})
                                         : Result<TakenBatch>(ready.error()));
@@ -94,16 +139,10 @@ void begin_epoch(Self* self, const BeginEpoch& request) {
   if (state.ended) {
     return promise.deliver(to_caf(*state.ended));
   }
-  BatchStreamOptions options;
-  options.order = state.options.order;
-  options.epoch = request.epoch;
-  options.rank = state.options.rank;
-  options.world = state.options.world;
-  options.ahead = state.ahead;
-  options.budget_bytes = state.options.channel_budget;
-  options.first_step = request.first_step;
-  state.stream = Stream{BatchStream<Ref<ReadyBatch>>(std::move(options)), ++state.streams, false,
-                        std::nullopt, std::nullopt};
+  auto begun = std::exchange(state.next, std::nullopt);
+  const bool its = begun && !begun->error && request.first_step == 0 &&
+                   begun->batches.options().epoch == request.epoch;
+  state.stream = its ? *std::move(begun) : stream_of(state, request.epoch, request.first_step);
   promise.deliver(Ref<EpochBegun>(EpochBegun{state.stream->batches.steps()}));
   pump(self);
 }

@@ -53,6 +53,7 @@ struct State {
 
   std::shared_ptr<BatchesAhead> ahead;  ///< Of all epochs
   std::optional<Stream> stream;
+  std::optional<Stream> next;  ///< Of the epoch after it, begun ahead
   std::uint64_t streams = 0;
   std::uint64_t singles = 0;  ///< Batches outside the stream
 

@@ -13,7 +13,8 @@ namespace trainer {
 namespace {
 
 /// \param pass  without what is the same for all passes of the rank
-void begin(Self* self, EpochPassOptions pass, caf::response_promise promise) {
+/// \param next_follows  the rank's next pass is the next epoch
+void begin(Self* self, EpochPassOptions pass, bool next_follows, caf::response_promise promise) {
   auto& state = self->state;
   const auto& options = state.options;
   const auto order = options.orders.find(pass.role);
@@ -34,9 +35,18 @@ void begin(Self* self, EpochPassOptions pass, caf::response_promise promise) {
   pass.stream.world = options.world;
   pass.stream.ahead = state.ahead;
   pass.stream.budget_bytes = options.channel_budget;
+  if (next_follows) {
+    auto& next = pass.next.emplace(pass.stream);
+    next.order = options.orders.at("train");
+    next.purpose = Purpose::train;
+    ++next.epoch;
+    next.first_step = 0;
+    next.max_batches = 0;
+  }
   ++state.pass_number;
   state.last_scores.reset();
-  state.pass.emplace(std::move(pass), state.position, SteadyClock::now());
+  state.pass.emplace(std::move(pass), state.position, SteadyClock::now(),
+                     std::exchange(state.next, std::nullopt));
   state.promises.push_back(std::move(promise));
   pump(self);
 }
@@ -74,7 +84,7 @@ void begin_epoch(Self* self, const net::EpochRequest& request) {
   pass.role = "train";
   pass.stream.epoch = request.epoch;
   pass.stream.first_step = state.position.step;
-  begin(self, std::move(pass), std::move(promise));
+  begin(self, std::move(pass), request.next_follows, std::move(promise));
 }
 
 void begin_scoring(Self* self, const net::ScoreRequest& request) {
@@ -96,7 +106,7 @@ void begin_scoring(Self* self, const net::ScoreRequest& request) {
   pass.stream.purpose = Purpose::evaluate;
   pass.stream.epoch = request.epoch;
   pass.stream.max_batches = request.best ? 0 : state.options.max_eval_batches;
-  begin(self, std::move(pass), std::move(promise));
+  begin(self, std::move(pass), request.next_follows, std::move(promise));
 }
 
 void finish(Self* self) {

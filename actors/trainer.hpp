@@ -58,7 +58,8 @@ struct TrainerOptions {
 /// | Ref<net::Ping>          | Ref<net::Pong>        |                                           |
 /// Every request may be repeated: an epoch or a step that is under way or just over is answered, not
 /// done again.
-/// Back-pressure: holds at most `ahead.most` batches, asked for and not yet trained
+/// Back-pressure: holds at most `ahead.most` batches, asked for and not yet trained, those of the next
+///   epoch among them: they are asked for once all of this one are, where a request says that it follows
 /// Ordering:  trains in batch order, whatever the order of arrival
 /// Peer loss: samplers and collector are started anew and asked again. The epoch fails with the error
 ///   of a lost rank; the director then restores all. Answered `fenced`, the trainer ends: a newer one

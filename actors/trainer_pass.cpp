@@ -9,17 +9,50 @@
 namespace troupe::trainer {
 namespace {
 
+/// What the answer to a request belongs to.
+struct Asked {
+  BatchKey key;
+  std::uint64_t number = 0;  ///< Of the batch, on this rank
+  bool ahead = false;        ///< Requested for the next epoch
+  std::uint64_t drops = 0;   ///< State::next_drops of then
+};
+
+/// A batch of the next epoch that fails is requested again by that epoch, as all of it that are ahead.
+void take_failure(Self* self, const Asked& asked, const Error& why) {
+  auto& state = self->state;
+  if (asked.ahead && asked.drops != state.next_drops) {
+    return;
+  }
+  if (state.pass && state.pass->covers(asked.key)) {
+    return fail(self, why);
+  }
+  ++state.next_drops;
+  state.next.reset();
+  if (state.pass) {
+    state.pass->drop_next();
+  }
+}
+
+void take_batch(Self* self, const Asked& asked, const Result<Ref<ReadyBatch>>& ready) {
+  auto& state = self->state;
+  if (!ready) {
+    return take_failure(self, asked, ready.error());
+  }
+  if (state.pass) {
+    state.pass->put(asked.number, *ready);
+    pump(self);
+  } else if (state.next) {
+    state.next->put(asked.number, *ready, size_bytes((*ready)->batch));
+  }
+}
+
 void ask_ahead(Self* self) {
   auto& state = self->state;
   while (auto request = state.pass->request()) {
-    state.path->ask(request->number, Ref<SampleBatch>(std::move(request->batch)),
-                    [self, number = request->number](const Result<Ref<ReadyBatch>>& ready) {
-                      if (!ready) {
-                        return fail(self, ready.error());
-                      }
-                      self->state.pass->put(number, *ready);
-                      pump(self);
-                    });
+    const Asked asked{request->batch.key, request->number, request->ahead, state.next_drops};
+    state.path->ask(
+        request->number, Ref<SampleBatch>(std::move(request->batch)),
+        [self, asked](const Result<Ref<ReadyBatch>>& ready) { take_batch(self, asked, ready); });
   }
 }
 
@@ -58,11 +91,16 @@ void answer_all(State& state, const caf::message& answer) {
   }
 }
 
+void end_pass(State& state) {
+  state.next = state.pass->take_next();
+  state.pass.reset();
+}
+
 void end_scoring(Self* self) {
   auto& state = self->state;
   const auto request = state.pass->score_request();
   Ref<net::ScoreResult> scores(state.pass->finish_scores(state.learner.out_dim));
-  state.pass.reset();
+  end_pass(state);
   state.last_scores.emplace(request, scores);
   answer_all(state, caf::make_message(std::move(scores)));
 }
@@ -70,7 +108,7 @@ void end_scoring(Self* self) {
 void end_epoch(Self* self) {
   auto& state = self->state;
   state.last_epoch = state.pass->finish_epoch(SteadyClock::now());
-  state.pass.reset();
+  end_pass(state);
   answer_states(self);
   answer_all(state, caf::make_message(Ref<net::EpochResult>(*state.last_epoch)));
 }
@@ -112,6 +150,7 @@ void fail(Self* self, const Error& why) {
   state.exchange->drop();
   state.path->forget();
   state.pass.reset();
+  state.next.reset();
   answer_all(state, caf::make_message(
                         to_caf(Error(why).with(fmt::format("rank {}", raw(state.options.rank))))));
 }

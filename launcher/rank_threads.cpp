@@ -19,7 +19,8 @@ struct Places {
   std::map<Rank, SessionPlace> by_rank;
 };
 
-caf::actor start_rank(Places& places, const RankPlace& at) {
+/// \param epochs  of the job
+caf::actor start_rank(Places& places, const RankPlace& at, std::uint32_t epochs) {
   SessionRankOptions options;
   options.rank = at.options.rank;
   options.world = at.options.world;
@@ -28,6 +29,7 @@ caf::actor start_rank(Places& places, const RankPlace& at) {
   options.order = at.options.orders.at("train");
   options.sample = at.options.sample;
   options.collect = at.options.collect;
+  options.epochs = epochs;
   options.holders = at.host->holders;
   auto actor = spawn_session_rank(at.system, std::move(options), at.data_path);
   const std::lock_guard guard(places.mutex);
@@ -145,8 +147,9 @@ RankThreads::~RankThreads() = default;
 
 void RankThreads::add_to(ClusterHooks& hooks) {
   hooks.take_only = true;
-  hooks.spawn_rank = [places = state_->places](const RankPlace& at) -> Result<caf::actor> {
-    return start_rank(*places, at);
+  hooks.spawn_rank = [places = state_->places, epochs = state_->run->job.train.epochs](
+                         const RankPlace& at) -> Result<caf::actor> {
+    return start_rank(*places, at, epochs);
   };
 }
 

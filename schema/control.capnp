@@ -22,6 +22,10 @@ struct EpochRequest {
 
   epoch @1 :UInt32;
   # Set by the director: counts from 0.
+
+  nextFollows @2 :Bool;
+  # Set by the director: the trainer's next pass is the next epoch, whose first batches it may request before. Default
+  # false: there is none, or the trainer scores first.
 }
 
 struct EpochCounters {
@@ -104,6 +108,9 @@ struct ScoreRequest {
   best @2 :Bool;
   # Set by the director, to a trainer: with the best epoch's parameters, all seeds of the list; else with those of now.
   # Default false. An evaluator has what it inferred last.
+
+  nextFollows @3 :Bool;
+  # Set by the director, to a trainer: as in EpochRequest, of the epoch after `epoch`.
 }
 
 struct ScoreResult {

@@ -31,13 +31,12 @@ std::uint64_t BestHits::count(NodeTypeId type, std::span<const NodeId> read) {
 std::uint64_t BestHitsOfEpochs::count(std::uint32_t epoch,
                                       std::span<const PooledVector<NodeId>> read) {
   const std::lock_guard guard(mutex_);
-  if (!now_ || epoch_ != epoch) {
-    now_.emplace(room_);
-    epoch_ = epoch;
-  }
+  std::erase_if(epochs_,
+                [epoch](const auto& of) { return of.first + 1 < epoch || epoch + 1 < of.first; });
+  auto& now = epochs_.try_emplace(epoch, room_).first->second;
   std::uint64_t more = 0;
   for (std::size_t t = 0; t < read.size(); ++t) {
-    more += now_->count(static_cast<NodeTypeId>(t), read[t]);
+    more += now.count(static_cast<NodeTypeId>(t), read[t]);
   }
   return more;
 }

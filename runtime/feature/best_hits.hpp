@@ -6,8 +6,8 @@
 #include "runtime/sample/id_index.hpp"
 
 #include <cstdint>
+#include <map>
 #include <mutex>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -35,21 +35,20 @@ class BestHits {
   std::vector<OfType> types_;
 };
 
-/// The same for epoch after epoch.
+/// The same for epoch after epoch. The last batches of one may come among the first of the next.
 /// Threads: any number at once
 class BestHitsOfEpochs {
  public:
   explicit BestHitsOfEpochs(std::vector<std::uint64_t> room) : room_(std::move(room)) {}
   /// Counts what a batch read.
   /// \param read  [types]; a row of one type once
-  /// \returns as BestHits::count, of the batches of this epoch since another was counted
+  /// \returns as BestHits::count, of the batches of this epoch since one further away was counted
   std::uint64_t count(std::uint32_t epoch, std::span<const PooledVector<NodeId>> read);
 
  private:
   const std::vector<std::uint64_t> room_;
   std::mutex mutex_;
-  std::uint32_t epoch_ = 0;
-  std::optional<BestHits> now_;
+  std::map<std::uint32_t, BestHits> epochs_;  ///< The one under way and the one after it, begun
 };
 
 }  // namespace troupe

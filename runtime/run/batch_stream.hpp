@@ -34,6 +34,14 @@ struct BatchStreamOptions {
   std::uint64_t budget_bytes = 0;
 };
 
+/// Batches of another stream, with which this one shares its bounds.
+struct BatchLoad {
+  std::uint64_t batches = 0;        ///< Asked for and not yet trained on
+  std::uint64_t under_way = 0;      ///< Asked for and not here
+  std::uint64_t waiting_bytes = 0;  ///< Of those that are here and not taken
+  std::uint64_t largest_bytes = 0;  ///< Of a batch so far
+};
+
 /// \tparam Item what a batch is once it is here
 /// Lifecycle: ask() until it gives nothing, put() what arrives, take() in order, end_step() after each
 ///   step, until over(). A rank may have fewer batches than there are steps
@@ -60,14 +68,24 @@ class BatchStream {
   /// Whether this rank has a batch in the step under way.
   bool has_batch() const { return step_ < batches_; }
 
+  /// Whether a batch is of this pass, of any rank.
+  bool covers(const BatchKey& key) const {
+    return key.purpose == options_.purpose && key.epoch == options_.epoch;
+  }
+
   /// The next batch to ask for, by its number on this rank; nothing while enough are under way.
-  std::optional<std::uint64_t> ask() {
-    if (asked_ >= batches_ || asked_ - std::min(step_, batches_) >= in_flight() ||
-        !budget_has_room()) {
+  /// \param others  counted with this stream's own
+  std::optional<std::uint64_t> ask(const BatchLoad& others = {}) {
+    if (all_asked() || load().batches + others.batches >= in_flight() || !budget_has_room(others)) {
       return std::nullopt;
     }
     missing_.insert(asked_);
     return asked_++;
+  }
+
+  bool all_asked() const { return asked_ >= batches_; }
+  BatchLoad load() const {
+    return {asked_ - std::min(step_, asked_), missing_.size(), waiting_bytes_, largest_};
   }
 
   /// The batch's number over all ranks.
@@ -112,13 +130,16 @@ class BatchStream {
   void end_step() { ++step_; }
 
  private:
-  bool budget_has_room() const {
-    const auto under_way = missing_.size();
-    if (options_.budget_bytes == 0 || (under_way == 0 && waiting_.empty())) {
+  bool budget_has_room(const BatchLoad& others) const {
+    const auto under_way = missing_.size() + others.under_way;
+    if (options_.budget_bytes == 0 ||
+        (under_way == 0 && waiting_.empty() && others.waiting_bytes == 0)) {
       return true;
     }
     // Before the first batch is here nobody knows how large they are.
-    return largest_ > 0 && waiting_bytes_ + (under_way + 1) * largest_ <= options_.budget_bytes;
+    const auto largest = std::max(largest_, others.largest_bytes);
+    const auto waiting_bytes = waiting_bytes_ + others.waiting_bytes;
+    return largest > 0 && waiting_bytes + (under_way + 1) * largest <= options_.budget_bytes;
   }
 
   BatchStreamOptions options_;

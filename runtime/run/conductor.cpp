@@ -70,14 +70,18 @@ Command Conductor::next() {
   switch (phase_) {
     case Phase::train:
       began_ns_ = now_ns();
-      return ToTrainers{net::EpochRequest{.generation = generation_, .epoch = epoch_}};
+      return ToTrainers{
+          net::EpochRequest{.generation = generation_,
+                            .epoch = epoch_,
+                            .next_follows = another_epoch_follows() && !trainers_score_next()}};
     case Phase::infer:
       return ToEvaluators{net::InferRequest{.round = round_, .layer = layer_, .best = false}};
     case Phase::final_infer:
       return ToEvaluators{net::InferRequest{.round = round_, .layer = layer_, .best = true}};
     case Phase::score:
       if (!options_.eval_exact) {
-        return ToTrainers{net::ScoreRequest{.epoch = epoch_, .role = role_}};
+        return ToTrainers{net::ScoreRequest{
+            .epoch = epoch_, .role = role_, .next_follows = another_epoch_follows()}};
       }
       return ToEvaluators{net::ScoreRequest{.epoch = epoch_, .role = role_}};
     case Phase::final_score:
@@ -179,9 +183,17 @@ Status Conductor::restore(const TrainingState& training, const RunRecord& record
   return ok_status();
 }
 
+bool Conductor::evaluation_is_due() const {
+  return epoch_ + 1 == options_.epochs ||
+         (options_.eval_every > 0 && epoch_ % options_.eval_every == 0);
+}
+
+bool Conductor::trainers_score_next() const {
+  return !options_.train_only && !options_.eval_exact && evaluation_is_due() && has_role("val");
+}
+
 void Conductor::after_epoch() {
-  const bool due = epoch_ + 1 == options_.epochs ||
-                   (options_.eval_every > 0 && epoch_ % options_.eval_every == 0);
+  const bool due = evaluation_is_due();
   if (options_.train_only) {
     phase_ = Phase::train;
     return after_evaluation();

@@ -93,6 +93,11 @@ class Conductor {
     over
   };
 
+  /// Whether the epoch is evaluated, if there are seeds to do so.
+  bool evaluation_is_due() const;
+  /// Whether the trainers score sampled batches after the epoch.
+  bool trainers_score_next() const;
+  bool another_epoch_follows() const { return epoch_ + 1 < options_.epochs; }
   void after_epoch();
   void after_evaluation();
   void next_epoch();

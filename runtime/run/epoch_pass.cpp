@@ -8,12 +8,25 @@
 
 namespace troupe {
 
-EpochPass::EpochPass(EpochPassOptions options, net::TrainingState& position, TimePoint now)
+EpochPass::EpochPass(EpochPassOptions options, net::TrainingState& position, TimePoint now,
+                     std::optional<Stream> begun)
     : options_(std::move(options)),
-      stream_(options_.stream),
+      stream_(stream_of(options_.stream, begun)),
       position_(position),
       began_(now),
-      last_step_(now) {}
+      last_step_(now) {
+  if (begun && options_.next && begun->options().epoch == options_.next->epoch) {
+    next_ = std::move(begun);
+  }
+}
+
+/// Those begun where they are of this pass, else new ones.
+EpochPass::Stream EpochPass::stream_of(const BatchStreamOptions& options,
+                                       std::optional<Stream>& begun) {
+  const bool its = begun && begun->covers({options.purpose, options.epoch, 0}) &&
+                   begun->step() == options.first_step;
+  return its ? *std::exchange(begun, std::nullopt) : Stream(options);
+}
 
 bool EpochPass::answers(const net::EpochRequest& request) const {
   return trains() && options_.stream.epoch == request.epoch;
@@ -37,22 +50,43 @@ std::uint64_t EpochPass::flow(const BatchKey& key) const {
 }
 
 std::optional<EpochPass::Request> EpochPass::request() {
-  const auto number = stream_.ask();
-  if (!number) {
+  if (const auto number = stream_.ask(next_ ? next_->load() : BatchLoad{})) {
+    return request_of(stream_, *number, false);
+  }
+  if (!options_.next || !stream_.all_asked()) {
     return std::nullopt;
   }
+  if (!next_) {
+    next_.emplace(*options_.next);
+  }
+  const auto number = next_->ask(stream_.load());
+  return number ? std::optional(request_of(*next_, *number, true)) : std::nullopt;
+}
+
+EpochPass::Request EpochPass::request_of(const Stream& stream, std::uint64_t number,
+                                         bool ahead) const {
   SampleBatch batch;
-  batch.key = stream_.key(*number);
-  batch.take_seeds(stream_.seeds(*number));
+  batch.key = stream.key(number);
+  batch.take_seeds(stream.seeds(number));
   batch.sample = options_.sample;
   batch.collect = options_.collect;
   batch.options = BatchOptions::job;
   batch.flow = flow(batch.key);
-  return Request{*number, std::move(batch)};
+  return Request{number, std::move(batch), ahead};
 }
 
 void EpochPass::put(std::uint64_t number, const Ready& ready) {
-  stream_.put(number, ready, size_bytes(ready->batch));
+  const auto& key = ready->batch.sampled->key;
+  if (stream_.covers(key)) {
+    stream_.put(number, ready, size_bytes(ready->batch));
+  } else if (next_ && next_->covers(key)) {
+    next_->put(number, ready, size_bytes(ready->batch));
+  }
+}
+
+void EpochPass::drop_next() {
+  next_.reset();
+  options_.next.reset();
 }
 
 // ---- work ----

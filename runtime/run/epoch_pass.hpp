@@ -15,6 +15,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -28,12 +29,15 @@ struct EpochPassOptions {
   std::shared_ptr<const SampleOptions> sample;
   std::shared_ptr<const CollectOptions> collect;
   bool traced = false;  ///< Batches have numbers in the trace
+  /// Of the epoch that follows: its first batches are requested once all of this pass are.
+  std::optional<BatchStreamOptions> next = std::nullopt;
 };
 
 /// Decides the next piece of work of a pass, counts what was done, and advances the rank's position
 /// in the run.
 /// Lifecycle: request() until it gives nothing, put() for each answer, then next(); the work that it
-///   names is done before end_step(), after which it all begins again; finish_…() when next() says so
+///   names is done before end_step(), after which it all begins again; finish_…() when next() says so,
+///   and take_next() for the pass after it
 /// Threads:   one at a time
 /// Borrows:   the position, which must outlive the pass
 class EpochPass {
@@ -58,7 +62,11 @@ class EpochPass {
   struct Finish {};    ///< All steps are done
   using Work = std::variant<Wait, Train, Score, Count, JoinStep, SkipStep, Finish>;
 
-  EpochPass(EpochPassOptions options, net::TrainingState& position, TimePoint now);
+  using Stream = BatchStream<Ready>;
+
+  /// \param begun  batches that the pass before has requested: of this pass or of the next
+  EpochPass(EpochPassOptions options, net::TrainingState& position, TimePoint now,
+            std::optional<Stream> begun = std::nullopt);
 
   bool trains() const { return options_.stream.purpose == Purpose::train; }
   bool over() const { return stream_.over(); }
@@ -70,10 +78,18 @@ class EpochPass {
   struct Request {
     std::uint64_t number = 0;  ///< Of the batch, on this rank
     SampleBatch batch;
+    bool ahead = false;  ///< Of the next epoch
   };
-  /// The next batch to request; nothing while enough are under way.
+  /// The next batch to request; nothing while enough are under way, those of the next epoch among
+  /// them.
   std::optional<Request> request();
+  /// Whether a batch is of this pass, not of the next epoch.
+  bool covers(const BatchKey& key) const { return stream_.covers(key); }
   void put(std::uint64_t number, const Ready& ready);
+  /// What has been requested of the next epoch.
+  std::optional<Stream> take_next() { return std::exchange(next_, std::nullopt); }
+  /// Forgets it, and requests nothing more of it.
+  void drop_next();
   /// The batch's number in the trace, the same whenever and wherever it is requested; 0: no trace.
   std::uint64_t flow(const BatchKey& key) const;
 
@@ -110,8 +126,12 @@ class EpochPass {
     return static_cast<std::uint64_t>(time.count());
   }
 
+  static Stream stream_of(const BatchStreamOptions& options, std::optional<Stream>& begun);
+  Request request_of(const Stream& stream, std::uint64_t number, bool ahead) const;
+
   EpochPassOptions options_;
-  BatchStream<Ready> stream_;
+  Stream stream_;
+  std::optional<Stream> next_;
   net::TrainingState& position_;
   bool busy_ = false;  ///< A step is under way
   std::optional<TimePoint> waiting_since_;

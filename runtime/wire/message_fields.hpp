@@ -133,7 +133,8 @@ template <>
 struct Fields<EpochRequest> {
   using Root = wire::EpochRequest;
   static constexpr std::tuple fields{field::value("generation", &EpochRequest::generation),
-                                     field::value("epoch", &EpochRequest::epoch)};
+                                     field::value("epoch", &EpochRequest::epoch),
+                                     field::value("nextFollows", &EpochRequest::next_follows)};
 };
 
 template <>
@@ -177,7 +178,8 @@ struct Fields<ScoreRequest> {
   using Root = wire::ScoreRequest;
   static constexpr std::tuple fields{field::value("epoch", &ScoreRequest::epoch),
                                      field::text("role", &ScoreRequest::role, max_role_bytes),
-                                     field::value("best", &ScoreRequest::best)};
+                                     field::value("best", &ScoreRequest::best),
+                                     field::value("nextFollows", &ScoreRequest::next_follows)};
 };
 
 template <>

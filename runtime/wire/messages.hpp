@@ -74,6 +74,8 @@ struct GradientSum {
 struct EpochRequest {
   std::uint32_t generation = 0;
   std::uint32_t epoch = 0;
+  /// The trainer's next pass is the next epoch: its first batches may be requested before.
+  bool next_follows = false;
 };
 
 /// Where a trainer's time went, and what it moved; sums over an epoch, with those that came with its
@@ -143,8 +145,9 @@ struct InferResult {
 /// those on its host after exact inference, a trainer those of its sampled batches.
 struct ScoreRequest {
   std::uint32_t epoch = 0;
-  std::string role;   ///< "train", "val", "test"
-  bool best = false;  ///< to a trainer: with the best epoch's parameters, all seeds
+  std::string role;           ///< "train", "val", "test"
+  bool best = false;          ///< to a trainer: with the best epoch's parameters, all seeds
+  bool next_follows = false;  ///< to a trainer: as in EpochRequest, of the epoch after `epoch`
 };
 struct ScoreResult {
   std::vector<std::uint64_t> positions;  ///< in the role's seed list

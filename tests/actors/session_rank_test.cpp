@@ -7,18 +7,24 @@
 
 #include <caf/all.hpp>
 
+#include <array>
 #include <atomic>
 #include <future>
+#include <thread>
 
 namespace troupe {
 namespace {
 
 using namespace std::chrono_literals;
 
+/// Requests for batches, by epoch.
+using AskedOfEpochs = std::array<std::atomic<int>, 3>;
+
 /// Answers with a batch that has as many seeds as were asked for, or dies.
-caf::behavior serving_sampler(caf::event_based_actor* self, bool dies) {
+caf::behavior serving_sampler(caf::event_based_actor* self, bool dies, AskedOfEpochs* counts) {
   return {
       [=](const Ref<SampleBatch>& request) -> caf::result<Ref<ReadyBatch>> {
+        ++counts->at(request->key.epoch);
         if (dies) {
           self->quit(caf::exit_reason::kill);
           return caf::delegated<Ref<ReadyBatch>>();
@@ -49,11 +55,12 @@ class SessionRanks : public ::testing::Test {
     options.order = std::make_shared<const SeedOrder>(seeds, 1, 1, true);
     options.sample = std::make_shared<const SampleOptions>();
     options.collect = std::make_shared<const CollectOptions>();
+    options.epochs = epochs_;
     TrainerPeers peers;
     for (std::uint32_t r = 0; r < world; ++r) {
       options.rank = static_cast<Rank>(r);
       peers.trainers.push_back(spawn_session_rank(system_, options, [this] {
-        return DataPath{{system_.spawn(serving_sampler, deaths_-- > 0)},
+        return DataPath{{system_.spawn(serving_sampler, deaths_-- > 0, &asked_)},
                         system_.spawn(testing::idle)};
       }));
     }
@@ -110,6 +117,8 @@ class SessionRanks : public ::testing::Test {
     return answers;
   }
 
+  std::uint32_t epochs_ = 0;
+  AskedOfEpochs asked_{};
   caf::actor_system_config config_;
   caf::actor_system system_{config_};
   std::atomic<int> deaths_{0};
@@ -330,6 +339,41 @@ TEST_F(SessionRanks, BatchesAreAskedForAgainWhenASamplerDies) {
 
   ASSERT_OK(numbers);
   EXPECT_EQ(*numbers, (std::vector<int>{0, 1, 2, 3, 4, 5, 6}));
+}
+
+TEST_F(SessionRanks, TheNextEpochIsAskedForWhileTheOneBeforeItEnds) {
+  epochs_ = 2;
+  start(1);
+  const auto next = [this] { return ask<TakenBatch>(0, NextBatch{}); };
+  const std::vector<int> all{0, 1, 2, 3, 4, 5, 6};
+  ASSERT_OK(ask<EpochBegun>(0, BeginEpoch{0}));
+  EXPECT_EQ(*numbers_of_epoch(next), all);
+
+  for (int waited = 0; waited < 1000 && asked_[1] < 2; ++waited) {
+    std::this_thread::sleep_for(10ms);
+  }
+  EXPECT_EQ(asked_[1], 2) << "as many as may be in flight, before the epoch begins";
+  ASSERT_OK(ask<EpochBegun>(0, BeginEpoch{1}));
+  EXPECT_EQ(*numbers_of_epoch(next), all);
+  ASSERT_OK_AND_ASSIGN(const auto counted, ask<CountedEpoch>(0, CountEpoch{}));
+
+  EXPECT_EQ(counted->counters.batches, 7U);
+  EXPECT_EQ(asked_[0], 7);
+  EXPECT_EQ(asked_[1], 7) << "none twice";
+  EXPECT_EQ(asked_[2], 0) << "the job has no third epoch";
+}
+
+TEST_F(SessionRanks, AnotherEpochThanTheNextBeginsAnew) {
+  epochs_ = 2;
+  start(1);
+  const auto next = [this] { return ask<TakenBatch>(0, NextBatch{}); };
+  ASSERT_OK(ask<EpochBegun>(0, BeginEpoch{0}));
+  ASSERT_OK(numbers_of_epoch(next));
+
+  ASSERT_OK(ask<EpochBegun>(0, BeginEpoch{0}));  // back
+  EXPECT_EQ(*numbers_of_epoch(next), (std::vector<int>{0, 1, 2, 3, 4, 5, 6}));
+  ASSERT_OK(ask<EpochBegun>(0, BeginEpoch{1, 5}));  // in its midst
+  EXPECT_EQ(*numbers_of_epoch(next), (std::vector<int>{5, 6}));
 }
 
 TEST_F(SessionRanks, SamplersThatDieAgainAndAgainFailTheBatch) {

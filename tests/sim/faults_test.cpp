@@ -148,5 +148,35 @@ TEST(FaultSimulation, AShortCutIsMendedByTheLinksAlone) {
   EXPECT_GT(outcome.traffic.resent, 0U);
 }
 
+/// By then batches of the second epoch are under way.
+TEST(FaultSimulation, LossesWhereAnEpochEndsChangeNoBit) {
+  const testing::ScratchFolder scratch;
+  ASSERT_OK_AND_ASSIGN(auto simulation, Simulation::create(scratch.path()));
+  for (const bool heterogeneous : {false, true}) {  // evaluators score, or the trainers
+    auto plan = two_host_plan();
+    plan.heterogeneous = heterogeneous;
+    plan.batches_in_flight = 3;
+    plan.latency_us = 2000;
+    const auto end_of_first = simulation.steps(plan.world()) / 2;
+    for (const auto kind : {FaultKind::lose_sampler, FaultKind::lose_collector,
+                            FaultKind::lose_holder, FaultKind::lose_trainer, FaultKind::cut_link}) {
+      for (const auto after : {0, 1, 3, 6}) {
+        for (const auto step : {end_of_first - 1, end_of_first}) {
+          auto fault = link_fault(kind, step, std::chrono::milliseconds(200));
+          fault.host = ProcessId{static_cast<std::uint32_t>(after % 2)};
+          fault.other = ProcessId{static_cast<std::uint32_t>(1 - after % 2)};
+          fault.rank = Rank{static_cast<std::uint32_t>(after % 2)};
+          fault.after = std::chrono::milliseconds(after);
+
+          const auto outcome = run_with(simulation, plan, fault);
+
+          EXPECT_TRUE(outcome.as_expected) << to_string(kind) << " " << after << " ms after step "
+                                           << step << ": " << outcome.verdict;
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace troupe

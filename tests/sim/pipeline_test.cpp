@@ -26,6 +26,7 @@ namespace {
 using namespace std::chrono_literals;
 
 struct HopEvent {
+  BatchKey key;
   std::uint64_t batch;
   std::uint32_t hop;
   std::chrono::steady_clock::time_point at;
@@ -36,7 +37,7 @@ class EventLog {
  public:
   void add(const BatchKey& key, std::uint32_t hop) {
     const std::lock_guard guard(mutex_);
-    events_.push_back({key.number, hop, std::chrono::steady_clock::now()});
+    events_.push_back({key, key.number, hop, std::chrono::steady_clock::now()});
   }
   std::vector<HopEvent> events() const {
     const std::lock_guard guard(mutex_);
@@ -216,6 +217,48 @@ caf::behavior slow_holder(caf::stateful_actor<SlowHolderState>* self, const caf:
       },
       [=](const Ref<RowRequest>& request) { return self->delegate(holder, request); },
   };
+}
+
+TEST_F(Pipeline, TheNextEpochBeginsBeforeTheOneUnderWayIsOver) {
+  auto job = testing::cora_job(
+      scratch_.path(),
+      {"dataset.path=" + narrow_cora().string(), "cluster.hosts=2", "partition.parts=2",
+       "sample.batch_size=64", "cluster.network.latency_us=5000", "train.epochs=3",
+       "features.normalize=none", "digest=ids", "cluster.batches_in_flight=4"});
+  ASSERT_OK(job);
+  EventLog log;
+  std::mutex mutex;
+  std::map<std::uint32_t, std::chrono::steady_clock::time_point> ended;  // rank 0's last step
+  ClusterHooks hooks;
+  hooks.take_only = true;
+  hooks.pause = [](Rank, std::uint64_t) { return 10ms; };  // as if a step took so long
+  hooks.on_hop = [&log](const BatchKey& key, std::uint32_t hop) { log.add(key, hop); };
+  hooks.on_step = [&](const StepReport& step) {
+    const std::lock_guard guard(mutex);
+    if (step.rank == Rank{0} && step.step == step.steps) {
+      ended[step.epoch] = std::chrono::steady_clock::now();
+    }
+  };
+
+  ASSERT_OK_AND_ASSIGN(const auto record, testing::run_job(*job, std::move(hooks)));
+
+  ASSERT_EQ(record.epochs.size(), 3U);
+  std::map<std::uint32_t, std::size_t> early;  // batches of rank 0 whose sampling began too early
+  for (const auto& event : log.events()) {
+    EXPECT_LT(event.key.epoch, 3U) << "the last epoch asks for no other";
+    if (event.hop == 0 && event.batch % 2 == 0 && event.key.epoch > 0 &&
+        event.at < ended.at(event.key.epoch - 1)) {
+      ++early[event.key.epoch];
+    }
+  }
+  for (const std::uint32_t epoch : {1U, 2U}) {
+    EXPECT_GE(early[epoch], 1U) << epoch;
+    EXPECT_LE(early[epoch], 3U) << "with the batch under way, at most four are in flight";
+  }
+  for (const auto& epoch : record.epochs) {
+    EXPECT_EQ(epoch.counters.batches, 32U) << epoch.epoch;
+    EXPECT_EQ(epoch.counters.seeds, 2048U) << epoch.epoch;
+  }
 }
 
 TEST_F(Pipeline, ASlowHolderDelaysOnlyTheBatchesThatNeedIt) {

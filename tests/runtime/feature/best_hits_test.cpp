@@ -78,6 +78,20 @@ TEST(BestHits, AreThoseOfEachTypeAndOfEachEpoch) {
   }
 }
 
+TEST(BestHits, OfTwoEpochsWhoseBatchesMixAreThoseOfEach) {
+  const std::vector<std::uint64_t> room{20};
+  const auto batches = batches_of(100, 1);
+  BestHitsOfEpochs best(room);
+  std::uint64_t first = 0;
+  std::uint64_t second = 0;
+  for (const auto& batch : batches) {
+    first += best.count(0, batch);
+    second += best.count(1, batch);
+  }
+  EXPECT_EQ(first, best_hits(batches, room));
+  EXPECT_EQ(second, first);
+}
+
 TEST(BestHits, DoNotDependOnTheOrderOrOnThreads) {
   const std::vector<std::uint64_t> room{20};
   const auto batches = batches_of(100, 1);

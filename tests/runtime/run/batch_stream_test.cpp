@@ -129,6 +129,46 @@ TEST(BatchStream, ABatchLargerThanTheBudgetPassesAlone) {
   }
 }
 
+TEST(BatchStream, BatchesOfAnotherCountWithItsOwn) {
+  BatchStream<int> stream(options_of(20, 0, 1));
+
+  EXPECT_FALSE(stream.ask({.batches = 3}));
+  EXPECT_EQ(stream.ask({.batches = 2}), 0U);
+  EXPECT_FALSE(stream.ask({.batches = 2}));
+  EXPECT_EQ(stream.load().batches, 1U);
+  EXPECT_EQ(stream.load().under_way, 1U);
+  EXPECT_FALSE(stream.all_asked());
+  stream.put(0, 10, 100);
+  EXPECT_EQ(stream.load().under_way, 0U);
+  EXPECT_EQ(stream.load().waiting_bytes, 100U);
+  EXPECT_EQ(stream.load().largest_bytes, 100U);
+  ASSERT_TRUE(stream.take());
+  EXPECT_EQ(stream.load().batches, 1U) << "until it is trained on";
+  stream.end_step();
+  EXPECT_EQ(stream.load().batches, 0U);
+}
+
+TEST(BatchStream, BytesOfAnotherCountWithItsOwn) {
+  auto options = options_of(20, 0, 1);
+  options.budget_bytes = 250;
+  BatchStream<int> stream(options);
+
+  EXPECT_FALSE(stream.ask({.batches = 1, .under_way = 1})) << "nobody knows how large it is";
+  EXPECT_FALSE(stream.ask({.batches = 1, .waiting_bytes = 151, .largest_bytes = 100}));
+  EXPECT_EQ(stream.ask({.batches = 1, .waiting_bytes = 150, .largest_bytes = 100}), 0U);
+  EXPECT_FALSE(stream.ask({.batches = 1, .waiting_bytes = 100, .largest_bytes = 100}));
+}
+
+TEST(BatchStream, CoversBatchesOfItsPassAlone) {
+  auto options = options_of(20, 0, 1);
+  options.epoch = 4;
+  const BatchStream<int> stream(options);
+
+  EXPECT_TRUE(stream.covers({Purpose::train, 4, 99}));
+  EXPECT_FALSE(stream.covers({Purpose::train, 5, 0}));
+  EXPECT_FALSE(stream.covers({Purpose::evaluate, 4, 0}));
+}
+
 TEST(BatchStream, BatchesAreTakenInOrderHoweverTheyArrive) {
   BatchStream<int> stream(options_of(20, 0, 1));
   ask_all(stream);

@@ -60,11 +60,13 @@ class Troupe {
 
   std::vector<std::string> log;
   std::vector<std::uint32_t> progress;
+  std::vector<bool> ahead;  ///< By request to the trainers: whether the next epoch follows
 
  private:
   Status answer(const TrainerCommand& command) {
     if (const auto* epoch = std::get_if<net::EpochRequest>(&command)) {
       log.push_back("epoch " + std::to_string(epoch->epoch + 1));
+      ahead.push_back(epoch->next_follows);
       net::EpochResult result;
       result.loss_sum = 6;
       result.loss_weight = 4;
@@ -78,6 +80,7 @@ class Troupe {
     }
     if (const auto* score = std::get_if<net::ScoreRequest>(&command)) {
       log.push_back((score->best ? "sampled best " : "sampled ") + score->role);
+      ahead.push_back(score->next_follows);
       return conductor_.take_scores({score->role == "test" ? scores(2, 1) : next_scores()});
     }
     log.push_back("finish");
@@ -127,6 +130,26 @@ TEST(Conductor, LeadsThroughEpochsEvaluationsAndTheEnd) {
   EXPECT_EQ(troupe.record().valid->accuracy, 0.75);
   EXPECT_EQ(troupe.record().test->accuracy, 0.5);
   EXPECT_EQ(troupe.record().epochs[0].loss, 1.5);
+}
+
+TEST(Conductor, SaysWhichPassTheNextEpochFollows) {
+  const auto said = [](ConductorOptions o) {
+    Troupe troupe(std::move(o));
+    troupe.play({1});
+    return troupe.ahead;
+  };
+  using Said = std::vector<bool>;
+  EXPECT_EQ(said(conductor_options(3, 1)), (Said{true, true, false})) << "evaluators score";
+  auto sampled = conductor_options(3, 2);
+  sampled.eval_exact = false;
+  // Epoch 1, its evaluation, epoch 2 without one, epoch 3 with its own.
+  EXPECT_EQ(said(sampled), (Said{false, true, true, false, false}));
+  sampled.seeds.erase("val");
+  EXPECT_EQ(said(sampled), (Said{true, true, false})) << "nothing is scored";
+  auto taking = conductor_options(2, 1);
+  taking.train_only = true;
+  taking.eval_exact = false;
+  EXPECT_EQ(said(taking), (Said{true, false}));
 }
 
 TEST(Conductor, EvaluatesAfterTheFirstEpochThenEveryNthAndTheLast) {

@@ -237,6 +237,75 @@ TEST_F(PassTest, ARankWithFewerBatchesSkipsAStepWithoutAGradient) {
   }
 }
 
+// ---- the next epoch ----
+
+TEST_F(PassTest, ThePassAfterItTakesOverWhatWasRequestedAhead) {
+  auto of = options(6);
+  of.next = of.stream;
+  of.next->epoch = 6;
+  auto pass = begin(of);
+  std::deque<EpochPass::Request> early;
+  while (!pass.over()) {
+    for (auto& request : request_all(pass)) {
+      EXPECT_EQ(request.ahead, request.batch.key.epoch == 6);
+      request.ahead ? early.push_back(std::move(request))
+                    : pass.put(request.number, ready(request.batch));
+    }
+    ASSERT_TRUE(is<EpochPass::Train>(pass.next(at(0))));
+    pass.end_step();
+  }
+  ASSERT_EQ(early.size(), 1U) << "one while the last batch was trained on";
+  early.push_back(*pass.request());
+  EXPECT_FALSE(pass.request()) << "two in flight";
+  pass.put(early[1].number, ready(early[1].batch));
+  const auto result = pass.finish_epoch(at(1));
+  EXPECT_EQ(result.counters.batches, 3U);
+  EXPECT_EQ(result.counters.seeds, 6U);
+
+  auto after = options(6);
+  after.stream.epoch = 6;
+  EpochPass next(after, position_, at(2), pass.take_next());
+
+  EXPECT_FALSE(next.request()) << "both are known to be under way or here";
+  next.put(early[0].number, ready(early[0].batch));
+  for (const std::uint64_t number : {0U, 1U, 2U}) {
+    bring_batches(next);
+    const auto work = next.next(at(3));
+    ASSERT_TRUE(is<EpochPass::Train>(work));
+    EXPECT_EQ(number_of(std::get<EpochPass::Train>(work).ready), number);
+    next.end_step();
+  }
+  EXPECT_EQ(next.finish_epoch(at(4)).counters.batches, 3U);
+}
+
+TEST_F(PassTest, WhatWasBegunForAnotherEpochIsDropped) {
+  auto of = options(2);
+  of.next = of.stream;
+  of.next->epoch = 6;
+  auto pass = begin(of);
+  request_all(pass);
+
+  auto other = options(6);
+  other.stream.epoch = 7;
+  EpochPass unlike(other, position_, at(0), pass.take_next());
+
+  EXPECT_EQ(request_all(unlike).size(), 2U);
+  EXPECT_FALSE(unlike.take_next());
+}
+
+TEST_F(PassTest, AfterADropNothingIsRequestedAhead) {
+  auto of = options(2);
+  of.next = of.stream;
+  of.next->epoch = 6;
+  auto pass = begin(of);
+  ASSERT_EQ(request_all(pass).size(), 2U) << "its only one, and one of the next epoch";
+
+  pass.drop_next();
+
+  EXPECT_FALSE(pass.request());
+  EXPECT_FALSE(pass.take_next());
+}
+
 // ---- an epoch of training ----
 
 TEST_F(PassTest, AnEpochAdvancesThePositionStepByStep) {
