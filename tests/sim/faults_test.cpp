@@ -152,6 +152,7 @@ TEST(FaultSimulation, AShortCutIsMendedByTheLinksAlone) {
 TEST(FaultSimulation, LossesWhereAnEpochEndsChangeNoBit) {
   const testing::ScratchFolder scratch;
   ASSERT_OK_AND_ASSIGN(auto simulation, Simulation::create(scratch.path()));
+  std::uint32_t rollbacks = 0;
   for (const bool heterogeneous : {false, true}) {  // evaluators score, or the trainers
     auto plan = two_host_plan();
     plan.heterogeneous = heterogeneous;
@@ -172,10 +173,12 @@ TEST(FaultSimulation, LossesWhereAnEpochEndsChangeNoBit) {
 
           EXPECT_TRUE(outcome.as_expected) << to_string(kind) << " " << after << " ms after step "
                                            << step << ": " << outcome.verdict;
+          rollbacks += outcome.rollbacks;
         }
       }
     }
   }
+  EXPECT_GE(rollbacks, 16U) << "one for each lost trainer";
 }
 
 }  // namespace
