@@ -263,9 +263,14 @@ template <>
 FindNodes example<FindNodes>() {
   return {.places = {0, 3, 3}};
 }
+std::vector<NodeId> requested_nodes() {
+  const auto nodes = hop_request().frontiers.at(0).nodes;
+  return {nodes.begin(), nodes.end()};
+}
+
 template <>
 HasEdges example<HasEdges>() {
-  const auto nodes = hop_request().frontiers.at(0).nodes;
+  const auto nodes = requested_nodes();
   return {.nodes = nodes, .neighbours = {nodes.rbegin(), nodes.rend()}};
 }
 template <>
@@ -275,7 +280,7 @@ EdgesThere example<EdgesThere>() {
 
 template <>
 SampleBatch example<SampleBatch>() {
-  const auto nodes = hop_request().frontiers.at(0).nodes;
+  const auto nodes = requested_nodes();
   SampleBatch batch;
   batch.key = {Purpose::train, 1, 2};
   batch.flow = 9;
@@ -290,7 +295,7 @@ template <>
 WriteRows example<WriteRows>() {
   WriteRows write;
   write.operation = 1;
-  write.nodes = hop_request().frontiers.at(0).nodes;
+  write.nodes = requested_nodes();
   write.cols = 2;
   write.rows = Segment::of(std::vector<float>(write.nodes.size() * write.cols, 0.5F));
   return write;

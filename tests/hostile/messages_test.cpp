@@ -39,10 +39,11 @@ TEST(HostileMessages, IdsOutOfRangeAreRefusedByTheirOwner) {
        {std::uint64_t{0}, raw(part.nodes[0].first) - 1, end, end + 1, std::uint64_t{1} << 32,
         std::uint64_t{1'000'000'000'000}, std::uint64_t{1} << 63, ~std::uint64_t{0},
         static_cast<std::uint64_t>(-2)}) {
-    const HopRequest hop = testing::one_hop_request({part.nodes[0].first, static_cast<NodeId>(id)});
+    const std::vector<NodeId> nodes{part.nodes[0].first, static_cast<NodeId>(id)};
+    const HopRequest hop = testing::one_hop_request(nodes);
     ASSERT_OK_AND_ASSIGN(const auto hop_back, Wire<HopRequest>::decode(to_frame(hop)));
     EXPECT_ERROR(sample_one_hop(part, hop_back), Errc::invalid_argument, std::to_string(id));
-    const RowRequest rows = testing::one_row_request(hop.frontiers[0].nodes);
+    const RowRequest rows = testing::one_row_request(nodes);
     ASSERT_OK_AND_ASSIGN(const auto rows_back, Wire<RowRequest>::decode(to_frame(rows)));
     EXPECT_ERROR(read_part_rows(part, rows_back), Errc::invalid_argument, std::to_string(id));
     count.add(true);
