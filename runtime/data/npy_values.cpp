@@ -87,7 +87,7 @@ Status read_floats(const NpyArray& array, const Place& place, Missing missing,
                    std::span<float> out) {
   return visit_elements(array, [&](auto all) -> Status {
     using T = typename decltype(all)::value_type;
-    const auto values = all.subspan(place.first, out.size());
+    const auto values = all.subspan(place.first - place.begin, out.size());
     if constexpr (std::is_floating_point_v<T>) {
       return from_floats(values, place, missing, out);
     } else {
@@ -108,7 +108,7 @@ Status read_integers(const NpyArray& array, const Place& place, std::span<std::i
   }
   return visit_elements(array, [&](auto all) -> Status {
     using T = typename decltype(all)::value_type;
-    const auto values = all.subspan(place.first, out.size());
+    const auto values = all.subspan(place.first - place.begin, out.size());
     if constexpr (std::is_integral_v<T>) {
       for (std::size_t i = 0; i < values.size(); ++i) {
         if (!std::in_range<std::int64_t>(values[i])) {

@@ -14,8 +14,9 @@ namespace troupe::npy_values {
 /// Where values come from, for messages.
 struct Place {
   const std::string& file;
-  std::uint64_t cols;   ///< 1 for a list
-  std::uint64_t first;  ///< number of the first value
+  std::uint64_t cols;       ///< 1 for a list
+  std::uint64_t first;      ///< number of the first value
+  std::uint64_t begin = 0;  ///< number of the array's first element among the file's
 };
 
 /// The feature dtype that holds the numbers: u8 for integers in 0..255, f16 for float16, else f32.

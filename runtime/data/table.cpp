@@ -32,8 +32,8 @@ Status check_ids(const std::string& file, std::uint64_t row, const std::vector<s
 
 class TableFeatures final : public FeatureRows {
  public:
-  explicit TableFeatures(Table table)
-      : table_(std::move(table)), info_{table_.feature_dtype(), table_.cols(), 1.0F} {}
+  TableFeatures(Table table, DType dtype)
+      : table_(std::move(table)), info_{dtype, table_.cols(), 1.0F} {}
   FeatureInfo info() const override { return info_; }
   std::optional<std::uint64_t> rows() const override { return table_.rows(); }
   const std::string& file() const override { return table_.file(); }
@@ -158,34 +158,51 @@ Result<Table> Table::open(const npy_source::Source& source, const std::vector<st
   return table;
 }
 
+Result<Table> Table::of_array(std::string name, ArraySource array) {
+  Table table;
+  TROUPE_RETURN_IF_ERROR(table.add_array({std::move(name), {}, std::move(array)}));
+  return table;
+}
+
 Status Table::add(const npy_source::Source& source, const std::string& file) {
   Piece piece{file, source.dir / file, {}};
-  std::uint64_t cols = 1;
-  bool matrix = false;
-  if (format_ == TableFormat::text) {
-    TROUPE_ASSIGN_OR_RETURN(cols, number_text::count_columns(piece.path));
-    if (cols == 0 && !pieces_.empty()) {
-      return ok_status();  // a further file without rows
-    }
-    matrix = cols != 1;
-  } else {
-    TROUPE_ASSIGN_OR_RETURN(piece.array, source.read(file));
-    const auto& shape = piece.array->shape;
-    if (shape.empty() || shape.size() > 2) {
-      return bad_input(
-          file, fmt::format("expected shape [rows] or [rows, columns], got {}", shape_text(shape)));
-    }
-    matrix = shape.size() == 2;
-    cols = matrix ? shape[1] : 1;
+  if (format_ == TableFormat::npy) {
+    TROUPE_ASSIGN_OR_RETURN(auto array, source.read(file));
+    piece.array.emplace(std::move(array));
+    return add_array(std::move(piece));
   }
+  TROUPE_ASSIGN_OR_RETURN(const auto cols, number_text::count_columns(piece.path));
+  if (cols == 0 && !pieces_.empty()) {
+    return ok_status();  // a further file without rows
+  }
+  return add_piece(std::move(piece), cols, cols != 1);
+}
+
+Status Table::add_array(Piece piece) {
+  const auto& shape = piece.array->shape();
+  if (shape.empty() || shape.size() > 2) {
+    return bad_input(piece.file, fmt::format("expected shape [rows] or [rows, columns], got {}",
+                                             shape_text(shape)));
+  }
+  const bool matrix = shape.size() == 2;
+  const auto cols = matrix ? shape[1] : 1;
+  return add_piece(std::move(piece), cols, matrix);
+}
+
+Status Table::add_piece(Piece piece, std::uint64_t cols, bool matrix) {
   if (!pieces_.empty() && (cols != cols_ || matrix != matrix_)) {
-    return bad_input(file, fmt::format("expected {} columns, as {} has, got {}", cols_,
-                                       pieces_.front().file, cols));
+    return bad_input(piece.file, fmt::format("expected {} columns, as {} has, got {}", cols_,
+                                             pieces_.front().file, cols));
   }
   cols_ = cols;
   matrix_ = matrix;
   pieces_.push_back(std::move(piece));
   return ok_status();
+}
+
+bool Table::as_list() {
+  matrix_ = matrix_ && cols_ != 1;
+  return !matrix_;
 }
 
 std::optional<std::uint64_t> Table::rows() const {
@@ -194,81 +211,95 @@ std::optional<std::uint64_t> Table::rows() const {
     if (!piece.array) {
       return std::nullopt;
     }
-    rows += piece.array->shape.front();
+    rows += piece.array->shape().front();
   }
   return rows;
 }
 
 bool Table::integers() const {
   return std::ranges::all_of(pieces_, [](const Piece& piece) {
-    return piece.array && (piece.array->type.kind == 'i' || piece.array->type.kind == 'u');
+    return piece.array && (piece.array->type().kind == 'i' || piece.array->type().kind == 'u');
   });
 }
 
-DType Table::feature_dtype() const {
+Result<DType> Table::feature_dtype() const {
   if (format_ == TableFormat::text) {
     return DType::f32;
   }
-  const auto first = npy_values::feature_dtype(*pieces_.front().array);
-  const bool same = std::ranges::all_of(pieces_, [&](const Piece& piece) {
-    return npy_values::feature_dtype(*piece.array) == first;
-  });
-  return same ? first : DType::f32;
+  std::optional<DType> all;
+  for (const auto& piece : pieces_) {
+    auto dtype = DType::u8;
+    if (piece.array->type().kind == 'f') {
+      dtype = piece.array->type().bytes == 2 ? DType::f16 : DType::f32;
+    } else {
+      TROUPE_RETURN_IF_ERROR(
+          for_each_block(*piece.array, [&](const NpyArray& block, std::uint64_t) -> Status {
+            dtype = dtype == DType::u8 ? npy_values::feature_dtype(block) : dtype;
+            return ok_status();
+          }));
+    }
+    all = all.value_or(dtype) == dtype ? dtype : DType::f32;
+  }
+  return *all;
 }
 
 std::string Table::shape() const {
   const auto& array = pieces_.front().array;
-  return array ? shape_text(array->shape) : fmt::format("{} columns", cols_);
+  return array ? shape_text(array->shape()) : fmt::format("{} columns", cols_);
 }
 
-/// Calls `read(first element)` for some rows after the others, with `block` as large as they are.
-template <class T, class Read>
-Status Table::for_each_block(const NpyArray& array, std::vector<T>& block, const Read& read) const {
+/// Calls `read(block, first element)` for some rows after the others.
+template <class Read>
+Status Table::for_each_block(const ArraySource& array, const Read& read) const {
   const auto rows_at_once = std::max<std::uint64_t>(1, block_elements / std::max(cols_, 1UL));
   const auto size = array.size();
+  TROUPE_ASSIGN_OR_RETURN(auto cursor, array.cursor());
   for (std::uint64_t first = 0; first < size; first += rows_at_once * cols_) {
-    block.resize(std::min(rows_at_once * cols_, size - first));
-    TROUPE_RETURN_IF_ERROR(read(first));
+    TROUPE_ASSIGN_OR_RETURN(const auto block,
+                            cursor.next(std::min(rows_at_once * cols_, size - first)));
+    TROUPE_RETURN_IF_ERROR(read(block, first));
   }
-  return ok_status();
+  return cursor.finish();
 }
 
 Status Table::read_floats(Executor& executor, Missing missing, const TakeFloats& take) const {
-  std::vector<float> block;
+  std::vector<float> values;
   for (const auto& piece : pieces_) {
     if (!piece.array) {
       TROUPE_RETURN_IF_ERROR(number_text::read_floats(
           piece.path, {.cols = cols_, .missing = missing}, executor, take));
       continue;
     }
-    const auto read = [&](std::uint64_t first) -> Status {
+    const auto read = [&](const NpyArray& block, std::uint64_t first) -> Status {
+      values.resize(block.size());
       TROUPE_RETURN_IF_ERROR(
-          npy_values::read_floats(*piece.array, {piece.file, cols_, first}, missing, block));
-      return take(block);
+          npy_values::read_floats(block, {piece.file, cols_, first, first}, missing, values));
+      return take(values);
     };
-    TROUPE_RETURN_IF_ERROR(for_each_block(*piece.array, block, read));
+    TROUPE_RETURN_IF_ERROR(for_each_block(*piece.array, read));
   }
   return ok_status();
 }
 
 Status Table::read_integers(Executor& executor, const std::vector<std::uint64_t>& ends,
                             const TakeIntegers& take) const {
-  std::vector<std::int64_t> block;
+  std::vector<std::int64_t> values;
   for (const auto& piece : pieces_) {
     if (!piece.array) {
       TROUPE_RETURN_IF_ERROR(
           number_text::read_integers(piece.path, {.cols = cols_, .ends = ends}, executor, take));
       continue;
     }
-    const auto read = [&](std::uint64_t first) -> Status {
+    const auto read = [&](const NpyArray& block, std::uint64_t first) -> Status {
+      values.resize(block.size());
       TROUPE_RETURN_IF_ERROR(
-          npy_values::read_integers(*piece.array, {piece.file, cols_, first}, block));
+          npy_values::read_integers(block, {piece.file, cols_, first, first}, values));
       if (!ends.empty()) {
-        TROUPE_RETURN_IF_ERROR(check_ids(piece.file, first / cols_, ends, block));
+        TROUPE_RETURN_IF_ERROR(check_ids(piece.file, first / cols_, ends, values));
       }
-      return take(block);
+      return take(values);
     };
-    TROUPE_RETURN_IF_ERROR(for_each_block(*piece.array, block, read));
+    TROUPE_RETURN_IF_ERROR(for_each_block(*piece.array, read));
   }
   return ok_status();
 }
@@ -278,7 +309,8 @@ Result<std::unique_ptr<FeatureRows>> features_of(Table table) {
     return bad_input(table.file(), fmt::format("expected 1 to {} features per row, got {}",
                                                store_layout::largest_feature_cols, table.shape()));
   }
-  return std::unique_ptr<FeatureRows>(std::make_unique<TableFeatures>(std::move(table)));
+  TROUPE_ASSIGN_OR_RETURN(const auto dtype, table.feature_dtype());
+  return std::unique_ptr<FeatureRows>(std::make_unique<TableFeatures>(std::move(table), dtype));
 }
 
 Result<std::unique_ptr<LabelRows>> labels_of(Table table, std::optional<std::uint64_t> classes,

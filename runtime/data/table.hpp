@@ -1,7 +1,8 @@
 #pragma once
 /// \file table.hpp
-/// Numbers in rows that lie in one or more files, .npy or text, as one table. Importers make rows of
-/// features, labels and edges of it.
+/// Numbers in rows that lie in one or more files, .npy or text, or in an archive's array, as one
+/// table. Importers make rows of features, labels and edges of it.
+#include "runtime/data/array_source.hpp"
 #include "runtime/data/graph_source.hpp"
 #include "runtime/data/npy_source.hpp"
 #include "runtime/data/number_text.hpp"
@@ -25,6 +26,10 @@ class Table {
   /// \errors invalid_argument: a shape that does not fit; those of opening and mapping
   static Result<Table> open(const npy_source::Source& source, const std::vector<std::string>& files,
                             TableFormat format);
+  /// The rows of one array.
+  /// \param name  for messages
+  /// \errors invalid_argument: not one or two dimensions
+  static Result<Table> of_array(std::string name, ArraySource array);
 
   TableFormat format() const { return format_; }
   std::uint64_t cols() const { return cols_; }
@@ -32,7 +37,10 @@ class Table {
   bool matrix() const { return matrix_; }
   std::optional<std::uint64_t> rows() const;  ///< nothing for text
   bool integers() const;                      ///< by the dtypes; false for text
-  DType feature_dtype() const;                ///< f32 for text
+  /// The dtype that holds the numbers; f32 for text. Integers are read for it.
+  Result<DType> feature_dtype() const;
+  /// Whether rows are numbers without columns, or with one that counts as none from now on.
+  bool as_list();
   const std::string& file() const { return pieces_.front().file; }
   /// Shape or columns, for messages.
   std::string shape() const;
@@ -48,11 +56,13 @@ class Table {
   struct Piece {
     std::string file;
     std::filesystem::path path;
-    std::optional<NpyArray> array;
+    std::optional<ArraySource> array;
   };
   Status add(const npy_source::Source& source, const std::string& file);
-  template <class T, class Read>
-  Status for_each_block(const NpyArray& array, std::vector<T>& block, const Read& read) const;
+  Status add_array(Piece piece);
+  Status add_piece(Piece piece, std::uint64_t cols, bool matrix);
+  template <class Read>
+  Status for_each_block(const ArraySource& array, const Read& read) const;
 
   TableFormat format_ = TableFormat::npy;
   std::uint64_t cols_ = 0;
@@ -67,6 +77,9 @@ Result<std::unique_ptr<graph_source::FeatureRows>> features_of(Table table);
 Result<std::unique_ptr<graph_source::LabelRows>> labels_of(Table table,
                                                            std::optional<std::uint64_t> classes,
                                                            Executor& executor);
+/// All rows, of one column, as classes: integers, or floats that are integers, where NaN is
+/// unlabelled like -1.
+Result<std::unique_ptr<graph_source::LabelRows>> classes_of(Table table, Executor& executor);
 /// All rows as one number per edge. \errors invalid_argument: more columns than one
 Result<std::unique_ptr<graph_source::EdgeValues>> edge_values_of(Table table);
 /// All rows as ids below `end`, which must have one column.

@@ -238,9 +238,10 @@ std::string shape_text(std::span<const std::uint64_t> shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
 }
 
-Result<NpyArray> parse_npy(const Segment& file, std::string_view name) {
-  TROUPE_ASSIGN_OR_RETURN(const auto preamble, parse_preamble(file.bytes, name));
-  const std::string_view text(reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size());
+Result<NpyHeader> parse_npy_header(std::span<const std::byte> start, std::uint64_t file_bytes,
+                                   std::string_view name) {
+  TROUPE_ASSIGN_OR_RETURN(const auto preamble, parse_preamble(start, name));
+  const std::string_view text(reinterpret_cast<const char*>(start.data()), start.size());
   const auto header =
       HeaderParser(text.substr(preamble.header_begin, preamble.data_begin - preamble.header_begin))
           .parse();
@@ -256,14 +257,19 @@ Result<NpyArray> parse_npy(const Segment& file, std::string_view name) {
                              name, shape_text(*header->shape)));
   }
   const auto expected = data_bytes(type, *header->shape);
-  const auto found = file.bytes.size() - preamble.data_begin;
+  const auto found = file_bytes - preamble.data_begin;
   if (!expected || *expected != found) {
     return corrupt(name, fmt::format("expected {} bytes of data for shape {} of {}, found {}",
                                      expected ? fmt::to_string(*expected) : "more than 2^64",
                                      shape_text(*header->shape), to_string(type), found));
   }
-  return NpyArray{type, *header->shape,
-                  aligned(file, file.bytes.subspan(preamble.data_begin), type.bytes)};
+  return NpyHeader{type, *header->shape, preamble.data_begin};
+}
+
+Result<NpyArray> parse_npy(const Segment& file, std::string_view name) {
+  TROUPE_ASSIGN_OR_RETURN(auto header, parse_npy_header(file.bytes, file.bytes.size(), name));
+  auto data = aligned(file, file.bytes.subspan(header.data_begin), header.type.bytes);
+  return NpyArray{header.type, std::move(header.shape), std::move(data)};
 }
 
 Result<NpyArray> map_npy(const std::filesystem::path& path) {

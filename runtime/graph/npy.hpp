@@ -51,6 +51,21 @@ std::string shape_text(std::span<const std::uint64_t> shape);
 ///   unimplemented: Fortran order, big endian, structured or other dtypes, newer versions
 Result<NpyArray> parse_npy(const Segment& file, std::string_view name);
 
+/// What the header of a file says of its array.
+struct NpyHeader {
+  NpyType type;
+  std::vector<std::uint64_t> shape;
+  std::uint64_t data_begin = 0;  ///< bytes before the elements
+};
+/// Headers of arrays without fields are shorter than this.
+inline constexpr std::size_t longest_npy_header = std::size_t{1} << 17;
+
+/// Reads the header of a file of `file_bytes` bytes, which must be as many as it says.
+/// \param start  the first bytes of the file, or all
+/// \errors as parse_npy
+Result<NpyHeader> parse_npy_header(std::span<const std::byte> start, std::uint64_t file_bytes,
+                                   std::string_view name);
+
 /// Maps and parses a file.
 /// \errors as map_file and parse_npy
 Result<NpyArray> map_npy(const std::filesystem::path& path);
