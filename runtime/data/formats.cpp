@@ -37,8 +37,11 @@ EdgeColumnNames columns_of(const FormatOptions& more) {
 }
 
 Result<GraphInfo> make_ogb(const ImportRequest& request, Executor& executor) {
-  return import_ogb(request.sources.front(), request.store,
-                    {request.import, columns_of(request.more)}, executor);
+  OgbOptions options{.import = request.import, .columns = columns_of(request.more)};
+  if (request.more.counts) {
+    TROUPE_ASSIGN_OR_RETURN(options.counts, parse_node_counts(*request.more.counts));
+  }
+  return import_ogb(request.sources.front(), request.store, options, executor);
 }
 
 std::vector<ImportFormat> format_rows() {
@@ -70,9 +73,9 @@ std::vector<ImportFormat> format_rows() {
                                    {request.import, request.more.relations == "one"}, executor);
            }},
       {.name = "ogb",
-       .source = "a folder with raw/ and split/, as OGB's node-property data sets are downloaded",
-       .help = "one node and edge type, or those of triplet-type-list.csv.gz",
-       .options = {"weights", "times"},
+       .source = "a folder with raw/ and split/ (text or .npz), or MAG240M's, as OGB has them",
+       .help = "one node and edge type, or those that the data list",
+       .options = {"weights", "times", "counts"},
        .make = make_ogb},
       {.name = "dgl",
        .source = "a folder with metadata.json, DGL's chunked format",
@@ -124,6 +127,8 @@ std::vector<FormatOption> format_option_rows() {
        &FormatOptions::labels},
       {"weights", "array of edges with their weights", text_rule(0), &FormatOptions::weights},
       {"times", "array of edges with their times", text_rule(0), &FormatOptions::times},
+      {"counts", "numbers of nodes by type, as author=7,paper=9; else the largest id + 1",
+       text_rule(1), &FormatOptions::counts},
   };
 }
 

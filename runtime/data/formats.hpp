@@ -33,6 +33,7 @@ struct FormatOptions {
   std::optional<std::string> labels = {};
   std::optional<std::string> weights = {};
   std::optional<std::string> times = {};
+  std::optional<std::string> counts = {};
 };
 
 /// Options with a meaning for all formats, and those of single formats.

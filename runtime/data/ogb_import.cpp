@@ -4,12 +4,13 @@
 #include "runtime/data/edge_columns.hpp"
 #include "runtime/data/edge_rows.hpp"
 #include "runtime/data/graph_source.hpp"
+#include "runtime/data/ogb_folder.hpp"
+#include "runtime/data/ogb_readers.hpp"
 #include "runtime/data/table.hpp"
 #include "runtime/data/text_lines.hpp"
 #include "runtime/graph/store_layout.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <fmt/format.h>
 #include <set>
@@ -24,23 +25,6 @@ using npy_source::Source;
 
 using Cells = std::vector<std::vector<std::string>>;
 
-enum class EntryKind : std::uint8_t { files, folders };
-
-/// Names in a folder, ascending; none if there is no such folder.
-std::vector<std::string> entries(const fs::path& folder, EntryKind kind) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (auto at = fs::directory_iterator(folder, error); !error && at != fs::directory_iterator();
-       at.increment(error)) {
-    std::error_code ignored;
-    if (at->is_directory(ignored) == (kind == EntryKind::folders)) {
-      names.push_back(at->path().filename().string());
-    }
-  }
-  std::ranges::sort(names);
-  return names;
-}
-
 Result<std::uint64_t> parse_count(const std::string& cell, const std::string& file) {
   std::uint64_t count = 0;
   const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), count);
@@ -52,51 +36,40 @@ Result<std::uint64_t> parse_count(const std::string& cell, const std::string& fi
   return count;
 }
 
+/// The layout of text.
 class OgbDirectory {
  public:
-  OgbDirectory(const fs::path& dir, const OgbOptions& options, Executor& executor)
-      : source_{dir, {}},
+  OgbDirectory(OgbFolder& folder, const OgbOptions& options, Executor& executor)
+      : folder_(folder),
+        source_(folder.source()),
         options_(options.import),
         executor_(executor),
         columns_(options.columns) {}
 
   Result<Graph> read() {
-    TROUPE_RETURN_IF_ERROR(refuse_binary());
-    heterogeneous_ = !find("raw/triplet-type-list").empty();
-    TROUPE_RETURN_IF_ERROR(heterogeneous_ ? read_heterogeneous() : read_plain());
+    TROUPE_RETURN_IF_ERROR(refuse_archives());
+    const bool by_type = !folder_.find_text("raw/triplet-type-list").empty();
+    TROUPE_RETURN_IF_ERROR(by_type ? read_heterogeneous() : read_plain());
     TROUPE_RETURN_IF_ERROR(columns_.check_found("raw"));
-    TROUPE_RETURN_IF_ERROR(read_splits());
-    list_others("raw");
+    TROUPE_RETURN_IF_ERROR(
+        folder_.read_splits(graph_, by_type, !options_.writer.edge_split, executor_));
     return std::move(graph_);
   }
 
  private:
-  Status refuse_binary() const {
-    for (const auto& name : entries(source_.dir / "raw", EntryKind::files)) {
+  Status refuse_archives() const {
+    for (const auto& name : folder_.files("raw")) {
       if (name.ends_with(".npz")) {
-        return Error(
-            Errc::unimplemented,
-            fmt::format("raw/{}: expected csv.gz files, found NumPy's binary npz, which is "
-                        "not read\ntry: save its arrays as .npy and name them in a JSON "
-                        "file for --from npy",
-                        name));
+        return bad_input(
+            "raw/" + name,
+            "expected raw/data.npz or raw/edge_index_dict.npz beside it, found neither");
       }
     }
     return ok_status();
   }
 
-  /// The file with this name before .csv.gz or .csv; empty: there is none.
-  std::string find(const std::string& name) {
-    for (const auto* end : {".csv.gz", ".csv"}) {
-      if (source_.has(name + end)) {
-        taken_.insert(name + end);
-        return name + end;
-      }
-    }
-    return {};
-  }
   Result<std::string> need(const std::string& name) {
-    auto file = find(name);
+    auto file = folder_.find_text(name);
     return file.empty() ? Result<std::string>(Error(
                               Errc::not_found, fmt::format("expected {}.csv.gz, found none", name)))
                         : std::move(file);
@@ -161,7 +134,7 @@ class OgbDirectory {
   /// files, edge_*.
   std::set<std::string> edge_arrays(const std::string& folder) const {
     std::set<std::string> names;
-    for (const auto& file : entries(source_.dir / folder, EntryKind::files)) {
+    for (const auto& file : folder_.files(folder)) {
       auto name = file.substr(0, file.find('.'));
       const bool is_csv = file == name + ".csv.gz" || file == name + ".csv";
       const bool is_array = name == "edge-feat" || name.starts_with("edge_");
@@ -187,10 +160,12 @@ class OgbDirectory {
                                                          *graph_.nodes[edges.destination].count}));
     for (const auto& array : edge_arrays(folder)) {
       if (columns_.wants(array)) {
-        TROUPE_RETURN_IF_ERROR(columns_.take(
-            array, edges, [&] { return open(find(fmt::format("{}/{}", folder, array))); }));
+        TROUPE_RETURN_IF_ERROR(columns_.take(array, edges, [&] {
+          return open(folder_.find_text(fmt::format("{}/{}", folder, array)));
+        }));
       } else if (array == "edge-feat") {
-        TROUPE_ASSIGN_OR_RETURN(auto table, open(find(fmt::format("{}/{}", folder, array))));
+        TROUPE_ASSIGN_OR_RETURN(auto table,
+                                open(folder_.find_text(fmt::format("{}/{}", folder, array))));
         TROUPE_ASSIGN_OR_RETURN(edges.features, features_of(std::move(table)));
       }
     }
@@ -200,8 +175,8 @@ class OgbDirectory {
 
   Status read_plain() {
     TROUPE_ASSIGN_OR_RETURN(const auto count, read_one_count("raw/num-node-list"));
-    TROUPE_RETURN_IF_ERROR(
-        read_nodes("node", count, find("raw/node-feat"), find("raw/node-label")));
+    TROUPE_RETURN_IF_ERROR(read_nodes("node", count, folder_.find_text("raw/node-feat"),
+                                      folder_.find_text("raw/node-label")));
     return read_edges("edge", {"node", "edge", "node"}, "raw");
   }
 
@@ -213,10 +188,11 @@ class OgbDirectory {
     }
     for (std::size_t i = 0; i < nodes[0].size(); ++i) {
       const auto& type = nodes[0][i];
-      TROUPE_RETURN_IF_ERROR(check_name(type, counts));
+      TROUPE_RETURN_IF_ERROR(check_ogb_name(type, counts));
       TROUPE_ASSIGN_OR_RETURN(const auto count, parse_count(nodes[1][i], counts));
-      TROUPE_RETURN_IF_ERROR(read_nodes(type, count, find("raw/node-feat/" + type + "/node-feat"),
-                                        find("raw/node-label/" + type + "/node-label")));
+      TROUPE_RETURN_IF_ERROR(
+          read_nodes(type, count, folder_.find_text("raw/node-feat/" + type + "/node-feat"),
+                     folder_.find_text("raw/node-label/" + type + "/node-label")));
     }
     TROUPE_ASSIGN_OR_RETURN(const auto list, need("raw/triplet-type-list"));
     TROUPE_ASSIGN_OR_RETURN(const auto cells, read_cells(list));
@@ -226,7 +202,7 @@ class OgbDirectory {
         return bad_input(list, fmt::format("expected three names per line, got {}", row.size()));
       }
       for (const auto& name : row) {
-        TROUPE_RETURN_IF_ERROR(check_name(name, list));
+        TROUPE_RETURN_IF_ERROR(check_ogb_name(name, list));
       }
       triples.push_back({row[0], row[1], row[2]});
     }
@@ -239,81 +215,59 @@ class OgbDirectory {
     return ok_status();
   }
 
-  /// Names become parts of paths.
-  static Status check_name(const std::string& name, const std::string& file) {
-    return store_layout::is_valid_name(name)
-               ? ok_status()
-               : Status(
-                     bad_input(file, fmt::format("expected a name of 1 to 100 of a-z A-Z 0-9 _ - "
-                                                 ". , got \"{}\"",
-                                                 name.substr(0, 60))));
-  }
-
-  Status read_splits() {
-    const auto names = entries(source_.dir / "split", EntryKind::folders);
-    for (const auto& name : names) {
-      for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
-        const auto& type = graph_.nodes[i].name;
-        const auto folder = "split/" + name + (heterogeneous_ ? "/" + type : "");
-        TROUPE_RETURN_IF_ERROR(read_split(names.size() == 1 ? "" : name, folder, i));
-      }
-      list_others("split/" + name);
-    }
-    return ok_status();
-  }
-
-  Status read_split(const std::string& split, const std::string& folder, std::size_t nodes) {
-    constexpr std::array<std::array<const char*, 2>, 3> roles{
-        {{"train", "train"}, {"valid", "val"}, {"test", "test"}}};
-    for (const auto& [file_name, role] : roles) {
-      const auto file = find(folder + "/" + file_name);
-      if (file.empty()) {
-        continue;
-      }
-      TROUPE_ASSIGN_OR_RETURN(const auto table, open(file));
-      TROUPE_ASSIGN_OR_RETURN(auto ids, ids_of(table, *graph_.nodes[nodes].count, executor_));
-      if (!graph_.seeds.try_emplace({split, role}, Seeds{nodes, std::move(ids)}).second) {
-        return bad_input(file,
-                         fmt::format("expected {} seeds of one node type, got a second", role));
-      }
-    }
-    return ok_status();
-  }
-
-  /// Says which tables below a folder were not taken.
-  void list_others(const std::string& folder) const {
-    if (!options_.left_out) {
-      return;
-    }
-    std::vector<std::string> others;
-    std::error_code error;
-    for (auto at = fs::recursive_directory_iterator(source_.dir / folder, error);
-         !error && at != fs::recursive_directory_iterator(); at.increment(error)) {
-      auto path = fs::relative(at->path(), source_.dir, error).generic_string();
-      const bool listed = path.find("nodetype-has-") != std::string::npos;
-      if (at->is_regular_file(error) && !listed && !taken_.contains(path)) {
-        others.push_back(std::move(path));
-      }
-    }
-    std::ranges::sort(others);
-    std::ranges::for_each(others, options_.left_out);
-  }
-
-  Source source_;
+  OgbFolder& folder_;
+  const Source& source_;
   const ImportOptions& options_;
   Executor& executor_;
-  bool heterogeneous_ = false;
   Graph graph_;
-  std::set<std::string> taken_;  ///< files
   NamedEdgeColumns columns_;
 };
 
+Result<Graph> read_ogb(OgbFolder& folder, const OgbOptions& options, Executor& executor) {
+  const bool lsc = is_ogb_lsc(folder);
+  if (!lsc && !options.counts.empty()) {
+    return bad_input("--counts",
+                     "expected folders of processed/ as MAG240M has them: other data "
+                     "state their numbers of nodes");
+  }
+  auto graph = lsc                       ? read_ogb_lsc(folder, options, executor)
+               : is_ogb_archives(folder) ? read_ogb_archives(folder, options, executor)
+                                         : OgbDirectory(folder, options, executor).read();
+  if (!graph) {
+    return graph;
+  }
+  folder.report_others(
+      lsc ? std::vector<std::string>{"processed"} : std::vector<std::string>{"raw", "split"},
+      options.import.left_out);
+  return graph;
+}
+
 }  // namespace
+
+Result<std::map<std::string, std::uint64_t>> parse_node_counts(const std::string& text) {
+  std::map<std::string, std::uint64_t> counts;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const auto end = std::min(text.find(',', begin), text.size());
+    const auto item = text.substr(begin, end - begin);
+    const auto equals = item.find('=');
+    if (equals == std::string::npos) {
+      return bad_input("--counts", fmt::format("expected TYPE=NUMBER,..., got \"{}\"", item));
+    }
+    TROUPE_ASSIGN_OR_RETURN(const auto count, parse_count(item.substr(equals + 1), "--counts"));
+    if (!counts.try_emplace(item.substr(0, equals), count).second) {
+      return bad_input(
+          "--counts", fmt::format("expected each type once, got {} twice", item.substr(0, equals)));
+    }
+    begin = end + 1;
+  }
+  return counts;
+}
 
 Result<GraphInfo> import_ogb(const fs::path& dir, const fs::path& out, const OgbOptions& options,
                              Executor& executor) {
+  OgbFolder folder(dir);
   return import_graph({dir, out}, options.import, executor,
-                      [&] { return OgbDirectory(dir, options, executor).read(); });
+                      [&] { return read_ogb(folder, options, executor); });
 }
 
 }  // namespace troupe

@@ -129,11 +129,6 @@ TEST_F(Ogb, RelationsOfSeveralTypesAreNamedInFull) {
   EXPECT_EQ(info.edge_types[1].name, "author.writes.author");
 }
 
-TEST_F(Ogb, BinaryFilesAreRefusedByName) {
-  write_all(in_ / "raw/data.npz", "PK");
-  EXPECT_ERROR(import(), Errc::unimplemented, "raw/data.npz");
-}
-
 TEST_F(Ogb, LinesThatDoNotFitAreNamed) {
   const auto invalid = Errc::invalid_argument;
   raw("edge", "0,1\n2,4\n3,0\n");
