@@ -3,6 +3,8 @@
 #include "runtime/data/document_graph.hpp"
 #include "runtime/data/edge_columns.hpp"
 #include "runtime/data/edge_rows.hpp"
+#include "runtime/data/gathered_labels.hpp"
+#include "runtime/data/labelled_pairs.hpp"
 #include "runtime/data/table.hpp"
 #include "runtime/data/yaml_document.hpp"
 #include "runtime/graph/store_layout.hpp"
@@ -27,45 +29,6 @@ Result<TableFormat> read_graphbolt_format(const JsonValue& value) {
   }
   return name == "csv" ? TableFormat::text : TableFormat::npy;
 }
-
-/// Labels of nodes, gathered from the seeds of all sets.
-class GatheredLabels final : public LabelRows {
- public:
-  GatheredLabels(std::string file, std::uint64_t nodes, std::optional<std::uint64_t> classes)
-      : file_(std::move(file)), classes_(classes), labels_(nodes, -1) {}
-
-  LabelInfo info() const override {
-    return {LabelInfo::Kind::classes, classes_.value_or(static_cast<std::uint64_t>(largest_ + 1))};
-  }
-  std::optional<std::uint64_t> rows() const override { return labels_.size(); }
-  const std::string& file() const override { return file_; }
-  Status read(Executor&, const TakeIntegers& take_classes, const TakeFloats&) const override {
-    return take_classes(labels_);
-  }
-
-  Status set(std::uint64_t node, std::int64_t label, std::uint64_t row, const std::string& file) {
-    const auto end = static_cast<std::int64_t>(classes_.value_or(store_layout::largest_cols));
-    auto& known = labels_[node];
-    if (label < -1 || label >= end || (known != -1 && known != label)) {
-      return bad_input(file, known != -1 && known != label
-                                 ? fmt::format("row {}: expected label {} for node {}, as another "
-                                               "set says, got {}",
-                                               row, known, node, label)
-                                 : fmt::format("row {}: expected a label from -1 (none) to {}, got "
-                                               "{}",
-                                               row, end - 1, label));
-    }
-    known = label;
-    largest_ = std::max(largest_, label);
-    return ok_status();
-  }
-
- private:
-  std::string file_;
-  std::optional<std::uint64_t> classes_;
-  std::vector<std::int64_t> labels_;
-  std::int64_t largest_ = -1;
-};
 
 class GraphboltGraph {
  public:
@@ -140,23 +103,24 @@ class GraphboltGraph {
                               find_nodes(graph_, triples[i].destination, types[i].place()));
       edges.transforms =
           transforms_of(options_.import.edges, {}, edges.source == edges.destination);
-      TROUPE_RETURN_IF_ERROR(open_edges(types[i], edges));
+      TROUPE_ASSIGN_OR_RETURN(edges.rows, open_rows(types[i], edges, PairLayout::columns));
       graph_.edges.push_back(std::move(edges));
     }
     return ok_status();
   }
 
-  Status open_edges(const JsonValue& type, Edges& edges) const {
-    TROUPE_ASSIGN_OR_RETURN(const auto format, read_graphbolt_format(type));
-    TROUPE_ASSIGN_OR_RETURN(auto file, type.string("path"));
+  /// Opens pairs of nodes at the ends of `edges`.
+  Result<std::unique_ptr<EdgeRows>> open_rows(const JsonValue& value, const Edges& edges,
+                                              PairLayout layout) const {
+    TROUPE_ASSIGN_OR_RETURN(const auto format, read_graphbolt_format(value));
+    TROUPE_ASSIGN_OR_RETURN(auto file, value.string("path"));
     const EdgeEnds ends{*graph_.nodes[edges.source].count, *graph_.nodes[edges.destination].count};
     if (format == TableFormat::text) {
-      TROUPE_ASSIGN_OR_RETURN(edges.rows, open_text_pairs(source_, {std::move(file)}, ends));
-    } else {
-      TROUPE_ASSIGN_OR_RETURN(edges.rows,
-                              open_pairs(source_, {{std::move(file)}, PairLayout::columns}, ends));
+      return open_text_pairs(source_, {std::move(file)}, ends);
     }
-    return ok_status();
+    PairFiles files{{std::move(file)}, layout};
+    files.each = layout == PairLayout::rows ? "link" : "edge";
+    return open_pairs(source_, files, ends);
   }
 
   Result<Table> open(const JsonValue& value) const {
@@ -277,33 +241,75 @@ class GraphboltGraph {
     return ok_status();
   }
 
-  Status read_set(const JsonValue& set, const std::pair<std::string, std::string>& name,
-                  std::optional<std::uint64_t> classes) {
-    TROUPE_ASSIGN_OR_RETURN(const auto type, type_of(set, "node"));
-    TROUPE_ASSIGN_OR_RETURN(const auto arrays, set.array("data"));
-    std::optional<Table> seeds;
-    std::optional<Table> labels;
-    for (const auto& array : arrays) {
+  using SetName = std::pair<std::string, std::string>;
+
+  /// The arrays of a set that are of use.
+  struct SetArrays {
+    std::optional<JsonValue> seeds{};
+    std::optional<Table> labels{};
+    bool indexes = false;  ///< Says that there are negative pairs, with label 0
+  };
+
+  Result<SetArrays> read_arrays(const JsonValue& set) const {
+    TROUPE_ASSIGN_OR_RETURN(const auto list, set.array("data"));
+    SetArrays arrays;
+    for (const auto& array : list) {
       TROUPE_ASSIGN_OR_RETURN(const auto what, array.string("name"));
-      if (what == "seeds" || what == "seed_nodes") {
-        TROUPE_ASSIGN_OR_RETURN(seeds, open(array));
+      if (what == "seeds" || what == "seed_nodes" || what == "node_pairs") {
+        arrays.seeds = array;
       } else if (what == "labels") {
-        TROUPE_ASSIGN_OR_RETURN(labels, open(array));
+        TROUPE_ASSIGN_OR_RETURN(arrays.labels, open(array));
+      } else if (what == "indexes") {
+        arrays.indexes = true;
       } else {
         leave_out(fmt::format("{} of {}", what, set.place().substr(1)));
       }
     }
-    if (!seeds || seeds->cols() > 1) {  // pairs of nodes: links to predict
+    return arrays;
+  }
+
+  Status read_set(const JsonValue& set, const SetName& name, std::optional<std::uint64_t> classes) {
+    TROUPE_ASSIGN_OR_RETURN(const auto arrays, read_arrays(set));
+    if (!arrays.seeds) {
       leave_out(set.place().substr(1));
       return ok_status();
     }
+    TROUPE_ASSIGN_OR_RETURN(const auto seeds, open(*arrays.seeds));
+    if (seeds.cols() == 2) {
+      return read_links(set, arrays, name);
+    }
+    if (seeds.cols() > 2) {  // hyperlinks
+      leave_out(set.place().substr(1));
+      return ok_status();
+    }
+    TROUPE_ASSIGN_OR_RETURN(const auto type, type_of(set, "node"));
     TROUPE_ASSIGN_OR_RETURN(const auto nodes, find_nodes(graph_, type, set.place()));
-    TROUPE_ASSIGN_OR_RETURN(auto ids, ids_of(*seeds, *graph_.nodes[nodes].count, executor_));
-    if (labels) {
-      TROUPE_RETURN_IF_ERROR(take_labels(*labels, nodes, ids, classes));
+    TROUPE_ASSIGN_OR_RETURN(auto ids, ids_of(seeds, *graph_.nodes[nodes].count, executor_));
+    if (arrays.labels) {
+      TROUPE_RETURN_IF_ERROR(take_labels(*arrays.labels, nodes, ids, classes));
     }
     if (!graph_.seeds.try_emplace(name, Seeds{nodes, std::move(ids)}).second) {
       return set.error("seeds of one node type for each role");
+    }
+    return ok_status();
+  }
+
+  /// Pairs of nodes: links to predict.
+  Status read_links(const JsonValue& set, const SetArrays& arrays, const SetName& name) {
+    TROUPE_ASSIGN_OR_RETURN(const auto edges, find_edges(set));
+    TROUPE_ASSIGN_OR_RETURN(auto rows,
+                            open_rows(*arrays.seeds, graph_.edges[edges], PairLayout::rows));
+    if (arrays.labels) {
+      const auto negatives = arrays.indexes ? Negatives::by_label_0 : Negatives::none;
+      TROUPE_ASSIGN_OR_RETURN(auto pairs,
+                              with_labels(std::move(rows), *arrays.labels, negatives, executor_));
+      rows = std::move(pairs.rows);
+      if (pairs.negatives > 0) {
+        leave_out(fmt::format("{} negative pairs of {}", pairs.negatives, set.place().substr(1)));
+      }
+    }
+    if (!graph_.links.try_emplace(name, Links{edges, std::move(rows)}).second) {
+      return set.error("links of one edge type for each role");
     }
     return ok_status();
   }

@@ -100,14 +100,15 @@ feature_data:
 tasks:
   - train_set: [{data: [{name: seeds, format: numpy, path: train.npy}]}]
   - name: links
-    train_set: [{data: [{name: seeds, format: numpy, path: writes.npy}]}]
+    train_set: [{data: [{name: seeds, format: numpy, path: triples.npy}]}]
 )";
+  save_npy<std::int64_t>(in_ / "triples.npy", {1, 3}, {0, 1, 2});
   ASSERT_OK_AND_ASSIGN(const auto info, import());
 
   EXPECT_EQ(info.node_types[0].name, "node");
   EXPECT_EQ(info.edge_types[0].name, "edge");
   EXPECT_FALSE(info.node_types[0].labels);
-  EXPECT_EQ(left_out_, (std::vector<std::string>{"tasks/1/train_set/0"})) << "pairs to predict";
+  EXPECT_EQ(left_out_, (std::vector<std::string>{"tasks/1/train_set/0"})) << "hyperlinks";
 }
 
 TEST_F(Graphbolt, TheNameOfFeaturesCanBeStated) {
@@ -161,6 +162,107 @@ TEST_F(Graphbolt, YamlThatGrowsOrNestsWithoutEndIsRefused) {
   EXPECT_ERROR(import(), Errc::invalid_argument, "expected YAML");
   yaml_ = "a: &a [*a]";
   EXPECT_ERROR(import(), Errc::invalid_argument, "expected YAML");
+}
+
+class GraphboltLinks : public Graphbolt {
+ protected:
+  void SetUp() override {
+    Graphbolt::SetUp();
+    yaml_ = yaml_.substr(0, yaml_.find("tasks:"));
+    yaml_ += R"(tasks:
+  - name: link_prediction
+    train_set:
+      - type: author:writes:paper
+        data:
+          - {name: seeds, format: numpy, path: pairs.npy}
+    test_set:
+      - type: author:writes:paper
+        data:
+          - {name: seeds, format: csv, path: test.csv}
+          - {name: labels, format: numpy, path: labels.npy}
+          - {name: indexes, format: numpy, path: none.npy}
+)";
+    save_npy<std::int64_t>(in_ / "pairs.npy", {2, 2}, {1, 3, 0, 2});
+    write_all(in_ / "test.csv", "1,0\n1,2\n0,3\n0,1\n");
+    save_npy<std::uint8_t>(in_ / "labels.npy", {'b', 1}, {4}, {1, 0, 0, 1});
+  }
+  /// The links of a role, "source>destination", with labels where there are some.
+  static std::vector<std::string> links(const GraphStore& store, std::string_view role,
+                                        std::string_view split = "") {
+    const auto list = store.links(split, role);
+    std::vector<std::string> texts;
+    for (std::uint64_t i = 0; list && i < list->size(); ++i) {
+      const auto link = list->at(i);
+      texts.push_back(
+          fmt::format("{}>{}{}", raw(link.source), raw(link.destination),
+                      list->labels().empty() ? "" : fmt::format(" {}", list->labels()[i])));
+    }
+    return texts;
+  }
+};
+
+TEST_F(GraphboltLinks, PairsAreLinksAndMarkedNegativesAreNot) {
+  ASSERT_OK_AND_ASSIGN(const auto graph, store());
+
+  EXPECT_EQ(links(graph, "train"), (std::vector<std::string>{"0>2", "1>3"}));
+  EXPECT_EQ(links(graph, "test"), (std::vector<std::string>{"0>1", "1>0"}));
+  EXPECT_EQ(graph.info().find_split("")->links.at("train").edge_type, EdgeTypeId{1});
+  EXPECT_EQ(left_out_, (std::vector<std::string>{"feature_data year of node",
+                                                 "2 negative pairs of tasks/0/test_set/0"}));
+}
+
+TEST_F(GraphboltLinks, LabelsWithoutMarksAreLabels) {
+  replace("          - {name: indexes, format: numpy, path: none.npy}\n", "");
+  save_npy<float>(in_ / "labels.npy", {4, 1}, {2.5F, 0, 0, -1});
+  ASSERT_OK_AND_ASSIGN(const auto graph, store());
+  EXPECT_EQ(links(graph, "test"),
+            (std::vector<std::string>{"0>1 -1", "0>3 0", "1>0 2.5", "1>2 0"}));
+}
+
+TEST_F(GraphboltLinks, ManyComeInBlocks) {
+  constexpr std::int64_t count = 1'100'000;
+  std::vector<std::int64_t> pairs;
+  std::vector<std::uint8_t> labels;
+  for (std::int64_t i = 0; i < count; ++i) {
+    pairs.push_back(i % 2);
+    pairs.push_back(i % 4);
+    labels.push_back(i % 8 == 1 ? 1 : 0);
+  }
+  save_npy(in_ / "pairs.npy", {count, 2}, pairs);
+  save_npy(in_ / "labels.npy", {count}, labels);
+  replace("format: csv, path: test.csv", "format: numpy, path: pairs.npy");
+  ASSERT_OK_AND_ASSIGN(const auto graph, store());
+  const auto kept = links(graph, "test");
+  EXPECT_EQ(kept.size(), count / 8U);
+  EXPECT_EQ(std::ranges::count(kept, "1>1"), static_cast<std::ptrdiff_t>(count / 8));
+  EXPECT_EQ(links(graph, "train").size(), static_cast<std::size_t>(count));
+}
+
+TEST_F(GraphboltLinks, LinksOfOtherTasksAreOfTheirSplit) {
+  replace("tasks:\n", "tasks:\n  - {name: none}\n");
+  ASSERT_OK_AND_ASSIGN(const auto graph, store());
+  EXPECT_EQ(links(graph, "train", "link_prediction").size(), 2U);
+}
+
+TEST_F(GraphboltLinks, WhatDoesNotFitIsNamed) {
+  const auto invalid = Errc::invalid_argument;
+  save_npy<float>(in_ / "labels.npy", {3}, {1, 0, 1});
+  EXPECT_ERROR(import(), invalid,
+               "labels.npy: expected labels for 4 links or more, one each, got 3");
+  save_npy<float>(in_ / "labels.npy", {5}, {1, 0, 1, 0, 1});
+  EXPECT_ERROR(import(), invalid, "labels.npy: expected labels for 4 links, one each, got 5");
+  save_npy<float>(in_ / "labels.npy", {4, 2}, {1, 0, 1, 0, 1, 0, 1, 0});
+  EXPECT_ERROR(import(), invalid, "labels.npy: expected one label per link, got [4, 2]");
+  SetUp();
+  save_npy<std::int64_t>(in_ / "pairs.npy", {2, 2}, {1, 3, 2, 2});
+  EXPECT_ERROR(import(), invalid, "pairs.npy: row 1: expected a source's node id below 2, got 2");
+  SetUp();
+  write_all(in_ / "test.csv", "1,4\n");
+  EXPECT_ERROR(import(), invalid, "test.csv: line 1: expected an id below 4 in column 1");
+  SetUp();
+  replace("author:writes:paper\n        data:", "paper\n        data:");
+  EXPECT_ERROR(import(), invalid,
+               "/tasks/0/train_set/0: expected the type of edges that the graph has");
 }
 
 class GraphboltEdgeColumns : public Graphbolt {
