@@ -2,6 +2,8 @@
 /// \file format_folders.hpp
 /// A small folder in each format that `import` reads beside plain NumPy files; the marker by which
 /// the fuzz target tells them apart is the file that each begins with.
+#include "tests/support/zip_writer.hpp"
+
 #include "fuzz/array_files.hpp"
 
 #include <map>
@@ -116,6 +118,30 @@ tasks:
           id_file("y.npy", {2}, {0, 2})};
 }
 
+/// With a task whose sets are pairs.
+inline std::vector<File> graphbolt_links_folder() {
+  auto folder = graphbolt_folder();
+  const std::string task = R"(  - name: links
+    train_set:
+      - type: author:writes:paper
+        data:
+          - {name: seeds, format: numpy, path: pairs.npy}
+          - {name: labels, format: csv, path: ratings.csv}
+    test_set:
+      - type: author:writes:paper
+        data:
+          - {name: seeds, format: csv, path: pairs.csv}
+          - {name: labels, format: numpy, path: marks.npy}
+          - {name: indexes, format: numpy, path: marks.npy}
+)";
+  folder.front().bytes.insert(folder.front().bytes.end(), task.begin(), task.end());
+  folder.push_back(id_file("pairs.npy", {2, 2}, {1, 3, 0, 2}));
+  folder.push_back(text_file("ratings.csv", "0.5\n-2\n"));
+  folder.push_back(text_file("pairs.csv", "1,0\n0,1\n1,1\n"));
+  folder.push_back(id_file("marks.npy", {3}, {1, 0, 0}));
+  return folder;
+}
+
 inline std::vector<File> ogb_folder() {
   return {text_file("raw/num-node-list.csv", "4\n"),
           text_file("raw/num-edge-list.csv", "3\n"),
@@ -147,6 +173,63 @@ inline std::vector<File> heterogeneous_ogb_folder() {
           text_file("split/time/nodetype-has-split.csv", "author,paper\nFalse,True\n")};
 }
 
+/// OGB's archives: the target makes one of a folder's files.
+inline std::vector<File> ogb_archives_folder() {
+  return {id_file("raw/data.npz/num_nodes_list.npy", {1}, {4}),
+          id_file("raw/data.npz/num_edges_list.npy", {1}, {3}),
+          id_file("raw/data.npz/edge_index.npy", {2, 3}, {0, 2, 3, 1, 1, 0}),
+          float_file("raw/data.npz/node_feat.npy", {4, 1}, {0.5F, 1, 2, 3}),
+          float_file("raw/data.npz/edge_w.npy", {3, 1}, {0.5F, 1, 2}),
+          id_file("raw/data.npz/edge_t.npy", {3}, {7, -8, 9}),
+          float_file("raw/node-label.npz/node_label.npy", {4, 1}, {2, -1, 1, 0}),
+          text_file("split/time/train.csv", "3\n1\n"),
+          id_file("split/time/valid.npy", {1}, {0}),
+          id_file("split/time/train_links.npy", {2, 2}, {0, 1, 2, 3})};
+}
+
+inline std::vector<File> heterogeneous_ogb_archives_folder() {
+  const std::string writes = "author___writes___paper.npy";
+  const std::string cites = "paper___cites___paper.npy";
+  return {id_file("raw/num_nodes_dict.npz/author.npy", {1}, {2}),
+          id_file("raw/num_nodes_dict.npz/paper.npy", {1}, {3}),
+          id_file("raw/num_edges_dict.npz/" + writes, {1}, {2}),
+          id_file("raw/num_edges_dict.npz/" + cites, {1}, {1}),
+          id_file("raw/edge_index_dict.npz/" + writes, {2, 2}, {0, 1, 2, 0}),
+          id_file("raw/edge_index_dict.npz/" + cites, {2, 1}, {0, 1}),
+          id_file("raw/edge_t_dict.npz/" + writes, {2, 1}, {7, 8}),
+          float_file("raw/edge_feat_dict.npz/" + cites, {1, 2}, {0.25F, 8}),
+          float_file("raw/node_feat_dict.npz/paper.npy", {3, 1}, {1, 2, 3}),
+          id_file("raw/node-label.npz/paper.npy", {3, 1}, {0, 1, 0}),
+          text_file("split/time/paper/train.csv", "0\n1\n"),
+          text_file("split/time/paper/valid.csv", "2\n")};
+}
+
+/// An archive as it lies in a file, so that its own numbers are mutated too.
+inline std::vector<File> ogb_archive_file() {
+  testing::ZipWriter writer;
+  for (const auto& file : ogb_archives_folder()) {
+    const std::string archive = "raw/data.npz/";
+    if (file.name.starts_with(archive)) {
+      writer.add({.name = file.name.substr(archive.size()),
+                  .bytes = {file.bytes.begin(), file.bytes.end()},
+                  .deflate = file.name.ends_with("feat.npy"),
+                  .wide = true});
+    }
+  }
+  return {text_file("raw/data.npz", writer.finish({.wide = true}).text()),
+          text_file("split/time/train.csv", "3\n1\n")};
+}
+
+inline std::vector<File> ogb_lsc_folder() {
+  return {array_file("processed/paper/node_feat.npy", {'f', 2}, {3, 1},
+                     std::vector<std::uint16_t>{0x3C00, 0, 0x4000}),
+          float_file("processed/paper/node_label.npy", {3}, {0, 1, 0}),
+          id_file("processed/author___writes___paper/edge_index.npy", {2, 2}, {0, 1, 2, 0}),
+          id_file("processed/author___writes___paper/edge_t.npy", {2}, {5, -5}),
+          id_file("processed/paper___cites___paper/edge_index.npy", {2, 1}, {0, 1}),
+          id_file("train.npy", {2}, {0, 2})};
+}
+
 inline std::vector<File> triples_folder() {
   return {text_file("train.txt", "ann\tknows\tbob\nbob\tlikes\tan apple\r\n\n#1\tknows\tann\n"),
           text_file("valid.txt", "bob\tknows\tann\n"),
@@ -176,9 +259,14 @@ inline std::map<std::string, std::vector<File>> format_folders() {
           {"dgl-values", with_values(dgl_folder())},
           {"graphbolt", graphbolt_folder()},
           {"graphbolt-values", with_values(graphbolt_folder())},
+          {"graphbolt-links", graphbolt_links_folder()},
           {"ogb", ogb_folder()},
           {"ogb-values", with_values(ogb_folder())},
           {"ogb-heterogeneous", heterogeneous_ogb_folder()},
+          {"ogb-archives", with_values(ogb_archives_folder())},
+          {"ogb-archives-heterogeneous", heterogeneous_ogb_archives_folder()},
+          {"ogb-archive-file", ogb_archive_file()},
+          {"ogb-lsc", ogb_lsc_folder()},
           {"triples", triples_folder()},
           {"edgelist", edgelist_folder()},
           {"edgelist-values", edgelist_with_values_folder()}};

@@ -1,6 +1,7 @@
 // A folder in one of the other formats that are imported, told apart by the file that marks each.
 #include "runtime/data/formats.hpp"
 #include "runtime/graph/store_layout.hpp"
+#include "tests/support/zip_writer.hpp"
 
 #include "fuzz/file_set.hpp"
 #include "fuzz/targets.hpp"
@@ -61,6 +62,32 @@ std::pair<const ImportFormat*, fs::path> format_of(const fs::path& dir) {
   return {find_kind(import_formats(), "ogb"), dir};
 }
 
+/// Makes archives of files in folders named so, raw/data.npz/x.npy, with checksums that are right, so
+/// that mutated arrays reach the checks of what they hold. Every other member is deflated. Files that
+/// are archives stay as they are.
+std::vector<File> with_archives(const std::vector<File>& files) {
+  constexpr std::string_view inside = ".npz/";
+  std::vector<File> out;
+  std::map<std::string, testing::ZipWriter> archives;
+  std::size_t number = 0;
+  for (const auto& file : files) {
+    const auto at = file.name.find(inside);
+    if (at == std::string::npos) {
+      out.push_back(file);
+      continue;
+    }
+    const auto end = at + inside.size() - 1;
+    archives[file.name.substr(0, end)].add({.name = file.name.substr(end + 1),
+                                            .bytes = {file.bytes.begin(), file.bytes.end()},
+                                            .deflate = number++ % 2 == 1});
+  }
+  for (auto& [name, archive] : archives) {
+    const auto text = archive.finish().text();
+    out.push_back({name, {text.begin(), text.end()}});
+  }
+  return out;
+}
+
 Result<GraphInfo> import(const fs::path& dir, const fs::path& out, unsigned asked) {
   InlineExecutor executor;
   const auto [format, source] = format_of(dir);
@@ -88,7 +115,7 @@ void run_import_formats(Input input) {
   static const ScratchFiles target;
   auto files = unpack_files(input);
   std::erase_if(files, [](const File& file) { return !store_layout::is_safe_path(file.name); });
-  source.fill(files);
+  source.fill(with_archives(files));
   target.fill({});
   const auto store_dir = target.path() / "store";
   check_import(import(source.path(), store_dir, asked_for(files)), source.path().string(),
