@@ -2,6 +2,7 @@
 
 #include "runtime/data/edge_columns.hpp"
 #include "runtime/data/feature_convert.hpp"
+#include "runtime/graph/node_counts.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -77,7 +78,9 @@ class Writing {
     for (std::size_t i = 0; i < graph_.edges.size(); ++i) {
       TROUPE_ASSIGN_OR_RETURN(const auto count, write_edges(i));
       TROUPE_RETURN_IF_ERROR(write_edge_features(i, count));
+      note_edges(i, count);
     }
+    TROUPE_RETURN_IF_ERROR(check_counts());
     for (auto& [name, seeds] : graph_.seeds) {
       TROUPE_RETURN_IF_ERROR(writer_.set_seeds(name.first, name.second, node_ids_[seeds.nodes],
                                                std::move(seeds.ids), std::move(seeds.times)));
@@ -105,6 +108,11 @@ class Writing {
       type.labels = nodes.labels->info();
     }
     TROUPE_ASSIGN_OR_RETURN(node_ids_.emplace_back(), writer_.add_node_type(type));
+    auto& counted = counts_.node_types.emplace_back();
+    counted.name = type.name;
+    counted.count = type.count.value_or(0);
+    counted.features = type.features;
+    counted.labels = type.labels;
     return ok_status();
   }
 
@@ -222,6 +230,31 @@ class Writing {
     });
   }
 
+  void note_edges(std::size_t i, std::uint64_t count) {
+    const auto& type = graph_.edges[i];
+    auto& edges = counts_.edge_types.emplace_back();
+    edges.source = static_cast<NodeTypeId>(type.source);
+    edges.destination = static_cast<NodeTypeId>(type.destination);
+    edges.count = count;
+    if (type.transforms.reverse_edges) {
+      auto reverse = edges;
+      std::swap(reverse.source, reverse.destination);
+      counts_.edge_types.push_back(std::move(reverse));
+    }
+  }
+
+  /// A store whose counts nothing confirms does not open.
+  Status check_counts() const {
+    const auto found = find_unconfirmed_count(counts_);
+    if (found.type == nullptr) {
+      return ok_status();
+    }
+    return Error(Errc::invalid_argument,
+                 fmt::format("node type {}: expected a number of nodes near that of its {} edges, "
+                             "as it has no features, no labels and no edges that end there, got {}",
+                             found.type->name, found.edges, found.type->count));
+  }
+
   void report(std::string_view what, std::uint64_t done, std::uint64_t total,
               std::string_view unit) const {
     if (options_.writer.progress) {
@@ -235,6 +268,7 @@ class Writing {
   const ImportOptions& options_;
   Executor& executor_;
   StoreWriter& writer_;
+  GraphInfo counts_;  ///< Only types and how many there are
   std::vector<NodeTypeId> node_ids_;
   std::vector<EdgeTypeId> edge_ids_;
   std::vector<std::optional<FeatureConverter>> node_converters_;

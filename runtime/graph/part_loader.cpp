@@ -2,6 +2,7 @@
 
 #include "runtime/graph/array_checks.hpp"
 #include "runtime/graph/directory.hpp"
+#include "runtime/graph/node_counts.hpp"
 #include "runtime/graph/store_layout.hpp"
 
 #include <algorithm>
@@ -94,24 +95,13 @@ class PartLoader {
   /// Counts of nodes that no array's size confirms must be in proportion to the edges: memory is
   /// taken for them.
   Status check_counts() const {
-    const auto& info = request_.info;
-    for (std::size_t type = 0; type < info.node_types.size(); ++type) {
-      const auto& nodes = info.node_types[type];
-      bool confirmed = (nodes.features && nodes.features->cols > 0) ||
-                       (nodes.labels && (nodes.labels->kind == LabelInfo::Kind::classes ||
-                                         nodes.labels->classes > 0));
-      std::uint64_t edges = 0;
-      for (const auto& edge_type : info.edge_types) {
-        confirmed = confirmed || raw(edge_type.destination) == type;  // offsets, one per node
-        edges += raw(edge_type.source) == type ? edge_type.count : 0;
-      }
-      constexpr std::uint64_t few = std::uint64_t{1} << 20;
-      if (!confirmed && nodes.count > 64 * edges + few) {
-        return Error(Errc::data_corruption,
-                     fmt::format("{}: node type \"{}\": expected a count near its {} edges, as it "
-                                 "has no arrays, found {}",
-                                 store_layout::graph_file, nodes.name, edges, nodes.count));
-      }
+    const auto found = find_unconfirmed_count(request_.info);
+    if (found.type != nullptr) {
+      return Error(
+          Errc::data_corruption,
+          fmt::format("{}: node type \"{}\": expected a count near its {} edges, as it "
+                      "has no arrays, found {}",
+                      store_layout::graph_file, found.type->name, found.edges, found.type->count));
     }
     return ok_status();
   }

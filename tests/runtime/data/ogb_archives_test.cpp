@@ -336,6 +336,19 @@ TEST_F(OgbTypedArchives, HaveTypesFromTheirCounts) {
                                                  "raw/node_year_dict.npz"}));
 }
 
+TEST_F(OgbTypedArchives, CountsThatNothingConfirmsAreErrors) {
+  archive("num_nodes_dict", {{"author", npy_text<std::int64_t>({1}, {4'000'000'000})},
+                             {"paper", npy_text<std::int64_t>({1}, {3})}});
+  EXPECT_ERROR(
+      import(), Errc::invalid_argument,
+      "node type author: expected a number of nodes near that of its 2 edges, as it has no "
+      "features, no labels and no edges that end there, got 4000000000");
+  EXPECT_FALSE(std::filesystem::exists(out_));
+  archive("num_nodes_dict", {{"author", npy_text<std::int64_t>({1}, {1'000'000})},
+                             {"paper", npy_text<std::int64_t>({1}, {3})}});
+  EXPECT_OK(opened(import()));
+}
+
 TEST_F(OgbTypedArchives, NamesThatDoNotFitAreErrors) {
   const auto invalid = Errc::invalid_argument;
   archive("num_edges_dict", {{"author___writes", npy_text<std::int64_t>({1}, {2})}});
