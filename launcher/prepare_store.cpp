@@ -10,6 +10,7 @@
 #include "runtime/job/partition_conflicts.hpp"
 #include "runtime/partition/methods.hpp"
 #include "runtime/partition/partitioner.hpp"
+#include "runtime/run/job_seeds.hpp"
 #include "runtime/run/output_folder.hpp"
 
 #include <algorithm>
@@ -176,9 +177,8 @@ Result<fs::path> place_of_parts(const Job& job, const fs::path& graph,
   return store_folder(job) / ("parts-" + hash.substr(0, 16));
 }
 
-}  // namespace
-
-Result<PartitionedStore> prepare_store(const Job& job, const Say& say) {
+/// Imported and partitioned if need be.
+Result<PartitionedStore> partitioned_store(const Job& job, const Say& say) {
   if (store_kind(job.dataset.path) == StoreKind::partitioned) {
     return open_as_it_is(job, say);
   }
@@ -199,7 +199,17 @@ Result<PartitionedStore> prepare_store(const Job& job, const Say& say) {
   return PartitionedStore::open(path, {});
 }
 
-Result<std::string> dataset_digest(const Job& job) {
+/// As the data are, or the store that they became.
+Result<GraphInfo> graph_info_of(const Job& job, const Say& say) {
+  if (store_kind(job.dataset.path) == StoreKind::partitioned) {
+    TROUPE_ASSIGN_OR_RETURN(const auto store, open_as_it_is(job, say));
+    return store.info();
+  }
+  TROUPE_ASSIGN_OR_RETURN(const auto path, graph_store_path(job, say));
+  return read_graph_info(path);
+}
+
+Result<std::string> store_digest(const Job& job) {
   if (store_kind(job.dataset.path) != StoreKind::partitioned) {
     TROUPE_ASSIGN_OR_RETURN(const auto path, graph_store_path(job, [](const std::string&) {}));
     return graph_checksum(path);
@@ -211,6 +221,25 @@ Result<std::string> dataset_digest(const Job& job) {
     digest.add_array(std::span<const char>(text));
   }
   return to_string(digest.digest());
+}
+
+}  // namespace
+
+Result<PartitionedStore> prepare_store(const Job& job, const Say& say) {
+  TROUPE_ASSIGN_OR_RETURN(auto store, partitioned_store(job, say));
+  return with_own_seeds(job, std::move(store));
+}
+
+Result<std::string> dataset_digest(const Job& job) {
+  TROUPE_ASSIGN_OR_RETURN(auto store, store_digest(job));
+  TROUPE_ASSIGN_OR_RETURN(const auto seeds, own_seeds_digest(job));
+  if (seeds.empty()) {
+    return store;
+  }
+  DigestBuilder both;
+  both.add_array(std::span<const char>(store));
+  both.add_array(std::span<const char>(seeds));
+  return to_string(both.digest());
 }
 
 Result<BorrowedJob> borrow_data(const Job& job, const fs::path& scratch) {
@@ -234,12 +263,9 @@ Result<BorrowedJob> borrow_data(const Job& job, const fs::path& scratch) {
 }
 
 Result<GraphInfo> prepare_graph_info(const Job& job, const Say& say) {
-  if (store_kind(job.dataset.path) == StoreKind::partitioned) {
-    TROUPE_ASSIGN_OR_RETURN(const auto store, open_as_it_is(job, say));
-    return store.info();
-  }
-  TROUPE_ASSIGN_OR_RETURN(const auto path, graph_store_path(job, say));
-  return read_graph_info(path);
+  TROUPE_ASSIGN_OR_RETURN(auto graph, graph_info_of(job, say));
+  TROUPE_RETURN_IF_ERROR(count_own_seeds(job, graph));
+  return graph;
 }
 
 }  // namespace troupe

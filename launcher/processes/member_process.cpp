@@ -14,6 +14,7 @@
 #include "runtime/base/trace.hpp"
 #include "runtime/job/job_file.hpp"
 #include "runtime/job/store_memory.hpp"
+#include "runtime/run/job_seeds.hpp"
 #include "runtime/run/state_pieces.hpp"
 #include "runtime/sample/batch_scratch.hpp"
 #include "runtime/wire/messages.hpp"
@@ -29,18 +30,19 @@ namespace troupe {
 namespace {
 
 /// The job as the director has it.
-Result<Job> read_welcome(const net::Welcome& welcome, const PartitionedStore& store) {
+Result<Job> read_welcome(const net::Welcome& welcome) {
   TROUPE_ASSIGN_OR_RETURN(auto reading, parse_job(welcome.job, welcome.folder, {}));
   if (!reading.problems.empty()) {
     return Error(Errc::invalid_argument, "the director's job: " + to_string(reading.problems));
   }
-  fit_to_graph(reading.job, store.info());
   return std::move(reading.job);
 }
 
-Result<PartitionedStore> open_store(const net::Welcome& welcome) {
+/// The store with the job's own seeds.
+Result<PartitionedStore> open_store(const net::Welcome& welcome, const Job& job) {
   TROUPE_RETURN_IF_ERROR(check_store(welcome));
-  return PartitionedStore::open(welcome.store, {});
+  TROUPE_ASSIGN_OR_RETURN(auto store, PartitionedStore::open(welcome.store, {}));
+  return with_own_seeds(job, std::move(store));
 }
 
 /// "host 0" gives trace-host-0.json.
@@ -159,8 +161,9 @@ Status check_program(bool wanted, bool here) {
 
 Status MemberProcess::start(const net::Welcome& welcome) {
   TROUPE_RETURN_IF_ERROR(check_program(welcome.own_program, fn_ != nullptr));
-  TROUPE_ASSIGN_OR_RETURN(const auto store, open_store(welcome));
-  TROUPE_ASSIGN_OR_RETURN(const auto job, read_welcome(welcome, store));
+  TROUPE_ASSIGN_OR_RETURN(auto job, read_welcome(welcome));
+  TROUPE_ASSIGN_OR_RETURN(const auto store, open_store(welcome, job));
+  fit_to_graph(job, store.info());
   auto hooks_here = this->hooks();
   if (job.trace) {
     tracer_ = std::make_shared<Tracer>();

@@ -3,6 +3,8 @@
 #include "runtime/base/digest.hpp"
 #include "runtime/base/files.hpp"
 #include "runtime/graph/end_loader.hpp"
+#include "runtime/base/id_list.hpp"
+#include "runtime/graph/directory.hpp"
 #include "runtime/graph/graph_json.hpp"
 #include "runtime/graph/part_loader.hpp"
 #include "runtime/graph/split_loader.hpp"
@@ -201,12 +203,58 @@ Result<std::shared_ptr<const Part>> PartitionedStore::with_ends(const Part& part
   return with_edge_ends(files, info_, partition_, part, type);
 }
 
+SplitInfo& split_to_change(GraphInfo& info, std::string_view name) {
+  const auto found = std::ranges::find(info.splits, name, &SplitInfo::name);
+  return found != info.splits.end() ? *found : info.splits.emplace_back(std::string(name));
+}
+
+PartitionedStore PartitionedStore::with_seeds(const std::string& split, const std::string& role,
+                                              SeedList seeds) const {
+  auto store = *this;
+  split_to_change(store.info_, split).roles[role] = {seeds.node_type, seeds.original.size(),
+                                                     !seeds.times.empty()};
+  store.other_seeds_[{split, role}] = std::make_shared<const SeedList>(std::move(seeds));
+  return store;
+}
+
+PartitionedStore PartitionedStore::with_links(const std::string& split, const std::string& role,
+                                              LinkList links) const {
+  auto store = *this;
+  split_to_change(store.info_, split).links[role] = {
+      links.edge_type(), links.size(), !links.times().empty(), !links.labels().empty()};
+  store.other_links_[{split, role}] = std::move(links);
+  return store;
+}
+
+Result<NpyArray> PartitionedStore::load_directory(PartId part, NodeTypeId type) const {
+  if (!partition_.directory) {
+    return Error(Errc::failed_precondition,
+                 fmt::format("{}: expected directories of nodes, found a store without them",
+                             dir_.string()));
+  }
+  const auto& nodes = info_.node_types[raw(type)];
+  const DirectorySlices slices{nodes.count, partition_.parts};
+  const bool narrow = id_width_bytes(nodes.count) == 4;
+  const auto path = store_layout::part_prefix(part) + store_layout::nodes_file(nodes, "directory");
+  return StoreFiles(dir_, options_, partition_.files, partition_file)
+      .load(path, {npy_type(narrow ? DType::u32 : DType::u64),
+                   {slices.first(raw(part) + 1) - slices.first(raw(part))}});
+}
+
 Result<SeedList> PartitionedStore::seeds(std::string_view split, std::string_view role) const {
+  const auto other = other_seeds_.find({std::string(split), std::string(role)});
+  if (other != other_seeds_.end()) {
+    return *other->second;
+  }
   return load_seeds(StoreFiles(dir_, options_, info_.files, graph_file), info_, true,
                     {split, role});
 }
 
 Result<LinkList> PartitionedStore::links(std::string_view split, std::string_view role) const {
+  const auto other = other_links_.find({std::string(split), std::string(role)});
+  if (other != other_links_.end()) {
+    return other->second;
+  }
   return load_links(StoreFiles(dir_, options_, info_.files, graph_file), info_, true,
                     {split, role});
 }

@@ -6,10 +6,12 @@
 #include "runtime/base/result.hpp"
 #include "runtime/graph/edge_ends.hpp"
 #include "runtime/graph/graph_info.hpp"
+#include "runtime/graph/npy.hpp"
 #include "runtime/graph/part.hpp"
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -149,6 +151,9 @@ struct PartitionInfo {
   std::vector<FileInfo> files;
 };
 
+/// The split of a name, which is added where there is none.
+SplitInfo& split_to_change(GraphInfo& info, std::string_view name);
+
 /// What `graph.json` of a store of either kind says; its arrays are not looked at.
 /// \errors as GraphStore::open, but for those of other files
 Result<GraphInfo> read_graph_info(const std::filesystem::path& dir);
@@ -202,6 +207,16 @@ class PartitionedStore {
     return store;
   }
   StoreMemory memory() const { return options_.memory; }
+  /// The same store with other seeds, or links, of a role in place of its own: info() counts them.
+  /// \param seeds  in order of original ids
+  PartitionedStore with_seeds(const std::string& split, const std::string& role,
+                              SeedList seeds) const;
+  PartitionedStore with_links(const std::string& split, const std::string& role,
+                              LinkList links) const;
+  /// The part's slice of a node type's directory: global ids in order of original ids, u32 or u64.
+  /// The ids are not checked.
+  /// \errors failed_precondition: the store has no directories; those of loading
+  Result<NpyArray> load_directory(PartId part, NodeTypeId type) const;
   /// Of all files of a part that are there. \errors those of added_files
   Result<std::uint64_t> part_bytes(PartId part) const;
   /// \errors failed_precondition: its features come later and are not there yet
@@ -229,6 +244,9 @@ class PartitionedStore {
   StoreOptions options_;
   GraphInfo info_;
   PartitionInfo partition_;
+  /// By split and role.
+  std::map<std::pair<std::string, std::string>, std::shared_ptr<const SeedList>> other_seeds_{};
+  std::map<std::pair<std::string, std::string>, LinkList> other_links_{};
 };
 
 /// Whether `dir` holds a store, and of which kind.

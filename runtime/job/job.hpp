@@ -28,11 +28,20 @@
 
 namespace troupe {
 
+/// Files of a role's own seeds; as DatasetJob::path.
+struct SeedFiles {
+  std::filesystem::path ids;
+  std::filesystem::path times;  ///< Empty: seeds have none
+};
+
 struct DatasetJob {
   std::filesystem::path
       path;  ///< absolute, or relative to the working directory (resolved against the job file)
-  std::string split;                  ///< "" is the default split
-  std::optional<StoreMemory> memory;  ///< nothing: "auto" (store_memory.hpp)
+  std::string split;                       ///< "" is the default split
+  std::optional<StoreMemory> memory;       ///< nothing: "auto" (store_memory.hpp)
+  std::map<std::string, SeedFiles> seeds;  ///< By role: seeds in place of the split's
+  std::string
+      seeds_type;  ///< Of their nodes or links; "": that of the split's seeds, or the only one
 };
 
 struct PartitionJob {

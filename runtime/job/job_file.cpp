@@ -124,6 +124,11 @@ class Reader {
     check_between_keys(job_, problems_);
     const auto path = place_.base_dir / job_.dataset.path;
     job_.dataset.path = path.lexically_normal();
+    for (auto& [role, files] : job_.dataset.seeds) {
+      for (auto* file : {&files.ids, &files.times}) {
+        *file = file->empty() ? *file : (place_.base_dir / *file).lexically_normal();
+      }
+    }
     auto& more = job_.partition.more;
     more.split = job_.dataset.split;
     more.file = more.file.empty() ? more.file : (place_.base_dir / more.file).lexically_normal();

@@ -8,6 +8,7 @@
 #include "runtime/job/link_encryption.hpp"
 #include "runtime/job/link_rules.hpp"
 #include "runtime/job/sample_rules.hpp"
+#include "runtime/job/seed_rules.hpp"
 #include "runtime/job/subgraph_rules.hpp"
 #include "runtime/job/walk_rules.hpp"
 #include "runtime/net/ucx.hpp"
@@ -311,6 +312,7 @@ void check_last_batch(const Job& job, const GraphInfo& graph, ProblemList& probl
 void check_between_keys(const Job& job, ProblemList& problems) {
   const auto good = [&](const char* pointer) { return !problems.has(pointer); };
   check_sampling(job, problems);
+  check_seed_files(job, problems);
   if (good("/task/kind")) {
     check_task(job.task, problems);
     check_walk_keys(job, problems);

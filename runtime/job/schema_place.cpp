@@ -376,6 +376,7 @@ void add_links(std::vector<SchemaRow>& rows) {
 std::vector<SchemaRow> place_rows() {
   std::vector<SchemaRow> rows;
   add_dataset(rows);
+  std::ranges::move(seed_file_rows(), std::back_inserter(rows));
   std::ranges::move(method_rows(partition_methods(), partition_options()),
                     std::back_inserter(rows));
   add_partition(rows);

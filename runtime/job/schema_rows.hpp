@@ -21,8 +21,9 @@ std::vector<SchemaRow> model_kind_rows(std::span<const nn::ModelKind> kinds);
 SchemaRow cache_policy_row(std::span<const CachePolicy> policies);
 /// The choice of neighbors and what only some choices read, for learning_rows.
 std::vector<SchemaRow> choice_rows(std::span<const ChoiceKind> kinds);
-std::vector<SchemaRow> task_rows();   ///< task, for learning_rows
-std::vector<SchemaRow> slurm_rows();  ///< cluster.slurm, for place_rows
+std::vector<SchemaRow> seed_file_rows();  ///< dataset.seeds, for place_rows
+std::vector<SchemaRow> task_rows();       ///< task, for learning_rows
+std::vector<SchemaRow> slurm_rows();      ///< cluster.slurm, for place_rows
 std::vector<SchemaRow>
 learning_rows();  ///< task, sample, features, model, train, eval, checkpoint, and the single keys
 

@@ -8,7 +8,8 @@ Status check_same_origin(const CheckpointOrigin& written, const CheckpointOrigin
   if (!written.store.empty() && !now.store.empty() && written.store != now.store) {
     return Error(Errc::failed_precondition,
                  fmt::format("checkpoint: expected the store {} that the run began with, found {}: "
-                             "the store was made anew since\ntry: the store as it was, or another "
+                             "the store, or a file of dataset.seeds, was made anew since\ntry: "
+                             "them as they were, or another "
                              "output folder",
                              written.store, now.store));
   }

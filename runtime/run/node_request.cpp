@@ -1,12 +1,15 @@
 #include "runtime/run/node_request.hpp"
 
 #include "runtime/base/files.hpp"
+#include "runtime/base/id_list.hpp"
+#include "runtime/graph/directory.hpp"
 #include "runtime/graph/npy.hpp"
 
 #include <algorithm>
 #include <charconv>
 #include <fmt/format.h>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 namespace troupe {
@@ -116,8 +119,37 @@ std::uint64_t drop_repeats(Ids& ids, std::uint64_t nodes) {
   });
 }
 
-/// The global ids of distinct nodes, from the parts' lists of original ids.
-Result<std::vector<NodeId>> locate(const PartitionedStore& store, NodeTypeId type, const Ids& ids) {
+Error not_in_one_part(const PartitionedStore& store, std::size_t nodes, std::size_t found) {
+  return {Errc::data_corruption, fmt::format("{}: expected each of {} nodes in one part, found {}",
+                                             store.dir().string(), nodes, found)};
+}
+
+/// From the parts' slices of the directory.
+Result<std::vector<NodeId>> locate_by_directory(const PartitionedStore& store, NodeTypeId type,
+                                                const Ids& ids) {
+  const auto count = store.info().node_types[raw(type)].count;
+  const DirectorySlices slices{count, store.partition().parts};
+  std::vector<std::optional<NpyArray>> opened(slices.parts);
+  std::vector<NodeId> global;
+  global.reserve(ids.size());
+  for (const auto id : ids) {
+    const auto part = slices.part_of(id);
+    auto& slice = opened[raw(part)];
+    if (!slice) {
+      TROUPE_ASSIGN_OR_RETURN(slice, store.load_directory(part, type));
+    }
+    const IdSpan found(slice->data.bytes, slice->type.bytes);
+    global.push_back(found[raw(id) - slices.first(raw(part))]);
+    if (raw(global.back()) >= count) {
+      return not_in_one_part(store, ids.size(), global.size() - 1);
+    }
+  }
+  return global;
+}
+
+/// From the parts' lists of original ids.
+Result<std::vector<NodeId>> locate_by_lists(const PartitionedStore& store, NodeTypeId type,
+                                            const Ids& ids) {
   std::vector<std::size_t> order(ids.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::sort(order, {}, [&](std::size_t i) { return raw(ids[i]); });
@@ -136,9 +168,7 @@ Result<std::vector<NodeId>> locate(const PartitionedStore& store, NodeTypeId typ
     }
   }
   if (found != ids.size()) {
-    return Error(Errc::data_corruption,
-                 fmt::format("{}: expected each of {} nodes in one part, found {}",
-                             store.dir().string(), ids.size(), found));
+    return not_in_one_part(store, ids.size(), found);
   }
   return global;
 }
@@ -147,6 +177,15 @@ Result<std::vector<NodeId>> locate(const PartitionedStore& store, NodeTypeId typ
 
 Result<Ids> read_node_ids(const fs::path& file, std::uint64_t nodes) {
   return file.extension() == ".npy" ? ids_of_npy(file, nodes) : ids_of_text(file, nodes);
+}
+
+Result<std::vector<NodeId>> locate_nodes(const PartitionedStore& store, NodeTypeId type,
+                                         const std::vector<OriginalId>& ids) {
+  // Only ids are read here; whoever loads the parts for more compares checksums.
+  TROUPE_ASSIGN_OR_RETURN(const auto quick,
+                          PartitionedStore::open(store.dir(), {.verify = Verify::sizes}));
+  return store.partition().directory ? locate_by_directory(quick, type, ids)
+                                     : locate_by_lists(quick, type, ids);
 }
 
 Result<FoundNodes> find_nodes(const PartitionedStore& store, const NodeRequest& request) {
@@ -167,11 +206,8 @@ Result<FoundNodes> find_nodes(const PartitionedStore& store, const NodeRequest& 
   }
   const auto nodes = store.info().node_types[raw(request.node_type)].count;
   found.repeats = drop_repeats(found.nodes.original, nodes);
-  // Only original ids are read here; whoever loads the parts for more compares checksums.
-  TROUPE_ASSIGN_OR_RETURN(const auto quick,
-                          PartitionedStore::open(store.dir(), {.verify = Verify::sizes}));
   TROUPE_ASSIGN_OR_RETURN(found.nodes.global,
-                          locate(quick, request.node_type, found.nodes.original));
+                          locate_nodes(store, request.node_type, found.nodes.original));
   return found;
 }
 

@@ -20,6 +20,13 @@ namespace troupe {
 Result<std::vector<OriginalId>> read_node_ids(const std::filesystem::path& file,
                                               std::uint64_t nodes);
 
+/// The global ids of distinct nodes, in the order given: from the parts' directories, or in older
+/// stores from a pass over the original ids of all parts.
+/// \requires the ids are below the type's count
+/// \errors data_corruption: a node is in no part, or in several; those of loading parts
+Result<std::vector<NodeId>> locate_nodes(const PartitionedStore& store, NodeTypeId type,
+                                         const std::vector<OriginalId>& ids);
+
 struct NodeRequest {
   /// One after the other: "train", "val", "test" (of the split), "all" (by original id), or a file
   /// for read_node_ids that ends in .npy or .txt.
@@ -33,7 +40,7 @@ struct FoundNodes {
 };
 /// \errors as read_node_ids; not_found: no such seeds, with those that exist; invalid_argument:
 ///   another source, or no node at all; those of loading parts
-/// \cost  a pass over the original ids of all parts, unless a role alone is asked for
+/// \cost  that of locate_nodes(), unless a role alone is asked for
 Result<FoundNodes> find_nodes(const PartitionedStore& store, const NodeRequest& request);
 
 }  // namespace troupe

@@ -1,0 +1,26 @@
+#include "runtime/job/seed_rules.hpp"
+
+#include <fmt/format.h>
+
+namespace troupe {
+
+void check_seed_files(const Job& job, ProblemList& problems) {
+  for (const auto& [role, files] : job.dataset.seeds) {
+    if (files.ids.empty()) {
+      problems.add({fmt::format("/dataset/seeds/times/{}", role),
+                    fmt::format("dataset.seeds.{} beside it", role), "none", ""});
+    }
+  }
+  if (job.dataset.seeds.empty() && !job.dataset.seeds_type.empty()) {
+    problems.add(
+        {"/dataset/seeds/type", "a file of seeds, such as dataset.seeds.train", "none", ""});
+  }
+  if (!job.dataset.seeds.empty() && job.cluster.launch == "ssh" && job.cluster.ssh.copy) {
+    problems.add(
+        {"/cluster/ssh/copy", "false with dataset.seeds", "true",
+         "bringing them to hosts is not built yet; put the whole store and the files where "
+         "the job names them on every host"});
+  }
+}
+
+}  // namespace troupe

@@ -1,0 +1,299 @@
+#include "runtime/run/job_seeds.hpp"
+
+#include "runtime/base/digest.hpp"
+#include "runtime/base/files.hpp"
+#include "runtime/data/table.hpp"
+#include "runtime/run/node_request.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace troupe {
+namespace {
+
+namespace fs = std::filesystem;
+using RowIds = std::vector<std::uint64_t>;
+
+/// Ids of one role, a row each: a node, or the two ends of a link. In order of ids, equal ones as the
+/// file has them.
+struct OwnSeeds {
+  std::string role;
+  std::uint32_t type = 0;  ///< Of nodes or of edges
+  std::size_t columns = 1;
+  RowIds ids;
+  std::vector<std::int64_t> times;  ///< [rows], or empty
+
+  std::uint64_t rows() const { return ids.size() / columns; }
+};
+
+Result<Table> open_table(const fs::path& file) {
+  const bool npy = file.extension() == ".npy";
+  return Table::open({file.parent_path(), {}}, {file.filename().string()},
+                     npy ? TableFormat::npy : TableFormat::text);
+}
+
+/// \param ends  of the columns
+Result<RowIds> read_rows(const fs::path& file, const RowIds& ends) {
+  TROUPE_ASSIGN_OR_RETURN(const auto table, open_table(file));
+  const bool npy = table.format() == TableFormat::npy;
+  const bool empty_text = !npy && table.cols() == 0;
+  const bool column = npy && ends.size() == 1 && table.matrix();
+  if ((table.cols() != ends.size() && !empty_text) || column) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("{}: expected {}, got {}", table.file(),
+                             ends.size() == 1 ? "one node id per row, [seeds]"
+                                              : "the two ends of a link per row, [links, 2]",
+                             table.shape()));
+  }
+  if (npy && !table.integers()) {  // such as a mask
+    return Error(Errc::invalid_argument,
+                 fmt::format("{}: expected integers, found another dtype", table.file()));
+  }
+  RowIds ids;
+  InlineExecutor executor;
+  TROUPE_RETURN_IF_ERROR(
+      table.read_integers(executor, ends, [&ids](std::span<const std::int64_t> some) {
+        std::ranges::transform(some, std::back_inserter(ids),
+                               [](std::int64_t id) { return static_cast<std::uint64_t>(id); });
+        return ok_status();
+      }));
+  if (ids.empty()) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("{}: expected one seed or more, found none", table.file()));
+  }
+  return ids;
+}
+
+Result<std::vector<std::int64_t>> read_seed_times(const fs::path& file, std::uint64_t seeds) {
+  TROUPE_ASSIGN_OR_RETURN(const auto table, open_table(file));
+  std::vector<std::int64_t> times;
+  InlineExecutor executor;
+  TROUPE_RETURN_IF_ERROR(
+      table.read_integers(executor, {}, [&times](std::span<const std::int64_t> some) {
+        times.insert(times.end(), some.begin(), some.end());
+        return ok_status();
+      }));
+  if (table.cols() > 1 || times.size() != seeds) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("{}: expected {} times, one per seed, got {}", table.file(), seeds,
+                             table.cols() > 1 ? table.shape() : std::to_string(times.size())));
+  }
+  return times;
+}
+
+/// Sorts rows by their ids; each time stays with its row.
+void sort_rows(OwnSeeds& seeds) {
+  const auto columns = seeds.columns;
+  const auto row = [&](std::uint64_t at) {
+    return std::pair(seeds.ids[at * columns], seeds.ids[at * columns + columns - 1]);
+  };
+  RowIds order(seeds.rows());
+  std::iota(order.begin(), order.end(), std::uint64_t{0});
+  std::ranges::stable_sort(order, {}, row);
+  RowIds ids;
+  std::vector<std::int64_t> times;
+  ids.reserve(seeds.ids.size());
+  for (const auto at : order) {
+    for (std::size_t column = 0; column < columns; ++column) {
+      ids.push_back(seeds.ids[at * columns + column]);
+    }
+    if (!seeds.times.empty()) {
+      times.push_back(seeds.times[at]);
+    }
+  }
+  seeds.ids = std::move(ids);
+  seeds.times = std::move(times);
+}
+
+/// The place of a name among types.
+template <class Type>
+Result<std::uint32_t> named_type(const std::vector<Type>& types, const std::string& name) {
+  const auto found = std::ranges::find(types, name, &Type::name);
+  if (found == types.end()) {
+    std::vector<std::string> names;
+    std::ranges::transform(types, std::back_inserter(names), &Type::name);
+    return Error(Errc::invalid_argument,
+                 fmt::format("/dataset/seeds/type: expected one of {}, found \"{}\"",
+                             fmt::join(names, ", "), name));
+  }
+  return static_cast<std::uint32_t>(found - types.begin());
+}
+
+/// The type of all own seeds: as stated, else that of the split's, those of training first, else the
+/// only one.
+template <class Type, class Role, class TypeOf>
+Result<std::uint32_t> type_of_seeds(const Job& job, const std::vector<Type>& types,
+                                    const std::map<std::string, Role>* roles, TypeOf type_of) {
+  if (!job.dataset.seeds_type.empty()) {
+    return named_type(types, job.dataset.seeds_type);
+  }
+  if (roles != nullptr && !roles->empty()) {
+    const auto train = roles->find("train");
+    return type_of(train == roles->end() ? roles->begin()->second : train->second);
+  }
+  if (types.size() == 1) {
+    return std::uint32_t{0};
+  }
+  return Error(Errc::invalid_argument,
+               fmt::format("/dataset/seeds/type: expected one of the data's {} types, as the split "
+                           "\"{}\" has no seeds, found none",
+                           types.size(), job.dataset.split));
+}
+
+Result<std::uint32_t> type_of_seeds(const Job& job, const GraphInfo& graph) {
+  const auto* split = graph.find_split(job.dataset.split);
+  if (job.task.links()) {
+    return type_of_seeds(job, graph.edge_types, split == nullptr ? nullptr : &split->links,
+                         [](const auto& role) { return std::uint32_t{raw(role.edge_type)}; });
+  }
+  return type_of_seeds(job, graph.node_types, split == nullptr ? nullptr : &split->roles,
+                       [](const auto& role) { return std::uint32_t{raw(role.node_type)}; });
+}
+
+Result<std::vector<OwnSeeds>> read_own_seeds(const Job& job, const GraphInfo& graph) {
+  std::vector<OwnSeeds> all;
+  if (job.dataset.seeds.empty()) {
+    return all;
+  }
+  TROUPE_ASSIGN_OR_RETURN(const auto type, type_of_seeds(job, graph));
+  RowIds ends;
+  if (job.task.links()) {
+    const auto& edges = graph.edge_types[type];
+    ends = {graph.node_types[raw(edges.source)].count,
+            graph.node_types[raw(edges.destination)].count};
+  } else {
+    ends = {graph.node_types[type].count};
+  }
+  for (const auto& [role, files] : job.dataset.seeds) {
+    OwnSeeds seeds{role, type, ends.size(), {}, {}};
+    auto ids = read_rows(files.ids, ends);
+    if (!ids) {
+      return std::move(ids).error().with(fmt::format("/dataset/seeds/{}", role));
+    }
+    seeds.ids = *std::move(ids);
+    if (!files.times.empty()) {
+      auto times = read_seed_times(files.times, seeds.rows());
+      if (!times) {
+        return std::move(times).error().with(fmt::format("/dataset/seeds/times/{}", role));
+      }
+      seeds.times = *std::move(times);
+    }
+    sort_rows(seeds);
+    all.push_back(std::move(seeds));
+  }
+  return all;
+}
+
+/// The global ids of nodes, in the order given.
+Result<std::vector<NodeId>> global_ids(const PartitionedStore& store, NodeTypeId type,
+                                       const RowIds& original) {
+  auto distinct = original;
+  std::ranges::sort(distinct);
+  distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+  std::vector<OriginalId> ids;
+  ids.reserve(distinct.size());
+  for (const auto id : distinct) {
+    ids.push_back(static_cast<OriginalId>(id));
+  }
+  TROUPE_ASSIGN_OR_RETURN(const auto global, locate_nodes(store, type, ids));
+  std::vector<NodeId> all;
+  all.reserve(original.size());
+  for (const auto id : original) {
+    const auto at = std::ranges::lower_bound(distinct, id) - distinct.begin();
+    all.push_back(global[static_cast<std::size_t>(at)]);
+  }
+  return all;
+}
+
+Result<SeedList> list_of_nodes(const PartitionedStore& store, OwnSeeds seeds) {
+  SeedList list;
+  list.node_type = static_cast<NodeTypeId>(seeds.type);
+  TROUPE_ASSIGN_OR_RETURN(list.global, global_ids(store, list.node_type, seeds.ids));
+  for (const auto id : seeds.ids) {
+    list.original.push_back(static_cast<OriginalId>(id));
+  }
+  list.times = std::move(seeds.times);
+  return list;
+}
+
+Result<LinkList> list_of_links(const PartitionedStore& store, OwnSeeds seeds) {
+  const auto& type = store.info().edge_types[seeds.type];
+  RowIds sources;
+  RowIds destinations;
+  for (std::uint64_t row = 0; row < seeds.rows(); ++row) {
+    sources.push_back(seeds.ids[2 * row]);
+    destinations.push_back(seeds.ids[2 * row + 1]);
+  }
+  TROUPE_ASSIGN_OR_RETURN(const auto from, global_ids(store, type.source, sources));
+  TROUPE_ASSIGN_OR_RETURN(const auto to, global_ids(store, type.destination, destinations));
+  RowIds ends;
+  for (std::size_t row = 0; row < sources.size(); ++row) {
+    ends.insert(ends.end(), {sources[row], destinations[row], raw(from[row]), raw(to[row])});
+  }
+  const auto rows = Segment::of(std::move(ends));
+  const auto times = Segment::of(std::move(seeds.times));
+  return LinkList(static_cast<EdgeTypeId>(seeds.type), rows.as<std::uint64_t>(), 4,
+                  times.as<std::int64_t>(), {}, {rows.owner, times.owner});
+}
+
+}  // namespace
+
+Status count_own_seeds(const Job& job, GraphInfo& graph) {
+  TROUPE_ASSIGN_OR_RETURN(const auto all, read_own_seeds(job, graph));
+  for (const auto& seeds : all) {
+    auto& split = split_to_change(graph, job.dataset.split);
+    const bool times = !seeds.times.empty();
+    if (job.task.links()) {
+      split.links[seeds.role] = {static_cast<EdgeTypeId>(seeds.type), seeds.rows(), times, false};
+    } else {
+      split.roles[seeds.role] = {static_cast<NodeTypeId>(seeds.type), seeds.rows(), times};
+    }
+  }
+  return ok_status();
+}
+
+Result<PartitionedStore> with_own_seeds(const Job& job, PartitionedStore store) {
+  TROUPE_ASSIGN_OR_RETURN(auto all, read_own_seeds(job, store.info()));
+  for (auto& seeds : all) {
+    const auto role = seeds.role;
+    if (job.task.links()) {
+      TROUPE_ASSIGN_OR_RETURN(auto list, list_of_links(store, std::move(seeds)));
+      store = store.with_links(job.dataset.split, role, std::move(list));
+    } else {
+      TROUPE_ASSIGN_OR_RETURN(auto list, list_of_nodes(store, std::move(seeds)));
+      store = store.with_seeds(job.dataset.split, role, std::move(list));
+    }
+  }
+  return store;
+}
+
+Result<std::string> own_seeds_digest(const Job& job) {
+  if (job.dataset.seeds.empty()) {
+    return std::string();
+  }
+  DigestBuilder digest;
+  digest.add_array(std::span<const char>(job.dataset.seeds_type));
+  for (const auto& [role, files] : job.dataset.seeds) {
+    digest.add_array(std::span<const char>(role));
+    for (const auto& file : {files.ids, files.times}) {
+      DigestBuilder bytes;
+      if (!file.empty()) {
+        TROUPE_RETURN_IF_ERROR(for_each_block(file, [&](std::span<const std::byte> block) {
+          bytes.add_bytes(block);
+          return ok_status();
+        }));
+      }
+      const auto text = to_string(bytes.digest());
+      digest.add_array(std::span<const char>(text));
+    }
+  }
+  return to_string(digest.digest());
+}
+
+}  // namespace troupe
