@@ -141,8 +141,9 @@ Status OgbFolder::read_links(Graph& graph, const std::string& split, const std::
   const auto& edges = graph.edges.front();
   const EdgeEnds ends{end_of(graph.nodes[edges.source]), end_of(graph.nodes[edges.destination])};
   for (const auto& [file_name, role] : ogb_roles) {
+    const auto begin = fmt::format("{}/{}_links", folder, file_name);
     const auto found = [&](std::string_view what) {
-      auto file = fmt::format("{}/{}_links{}.npy", folder, file_name, what);
+      auto file = fmt::format("{}{}.npy", begin, what);
       return has(file) ? file : std::string();
     };
     PairFiles files{{found("")}, PairLayout::either_rows_first};

@@ -205,7 +205,12 @@ Result<std::shared_ptr<const Part>> PartitionedStore::with_ends(const Part& part
 
 SplitInfo& split_to_change(GraphInfo& info, std::string_view name) {
   const auto found = std::ranges::find(info.splits, name, &SplitInfo::name);
-  return found != info.splits.end() ? *found : info.splits.emplace_back(std::string(name));
+  if (found != info.splits.end()) {
+    return *found;
+  }
+  SplitInfo added;
+  added.name = name;
+  return info.splits.emplace_back(std::move(added));
 }
 
 PartitionedStore PartitionedStore::with_seeds(const std::string& split, const std::string& role,
