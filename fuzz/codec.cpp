@@ -38,7 +38,7 @@ BatchBuilder start_batch(std::int32_t fanout, EdgeData edge_data) {
 }
 
 std::shared_ptr<const SampledBatch> sampled_batch() {
-  auto builder = start_batch(3, {});
+  auto builder = start_batch(3, {.entries = true});
   return std::make_shared<const SampledBatch>(finish(builder));
 }
 
@@ -145,6 +145,7 @@ void use(const RowReply& reply) {
   static const auto sampled = sampled_batch();
   auto options = std::make_shared<CollectOptions>();
   options->decoders.push_back(*RowDecoder::create(graph.info.node_types[0], Normalize::row));
+  options->edge_decoders.push_back(*RowDecoder::create(graph.info.edge_types[0]));
   options->digest = DigestMode::full;
   RowCollection rows(*graph.book, options, sampled);
   const auto questions = rows.questions();

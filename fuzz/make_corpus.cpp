@@ -191,7 +191,7 @@ HopRequest hop_request() {
   const auto& graph = small_graph();
   HopRequest request;
   request.frontiers.emplace_back();
-  request.sections.push_back({.fanout = 3, .edge_data = {true, true, true}});
+  request.sections.push_back({.fanout = 3, .edge_data = {true, true, true, true}});
   request.time = {.inclusive = true, .window = std::uint64_t{1} << 40};
   for (std::uint64_t i = 0; i < 6; ++i) {
     request.frontiers[0].nodes.push_back(advance(graph.parts[0]->nodes[0].first, i));
@@ -206,6 +206,7 @@ RowRequest row_request() {
   RowRequest request;
   request.with_original_ids = true;
   request.sections.push_back({.nodes = hop_request().frontiers[0].nodes, .label_nodes = 2});
+  request.tables.push_back({{TableName::Kind::edge_features, 0}, {0, 3, 3, 7}});
   return request;
 }
 
@@ -306,7 +307,7 @@ ReadyBatch example<ReadyBatch>() {
   const auto& graph = small_graph();
   auto options = std::make_shared<SampleOptions>();
   options->fanout = {{3}, {2}};
-  options->edge_data = {true, true, true};
+  options->edge_data = {true, true, true, true};
   options->disjoint = true;
   BatchBuilder builder(graph.info, *graph.book, options, {}, NodeTypeId{},
                        graph.globals({1, 2, 3, 2}));
@@ -319,6 +320,7 @@ ReadyBatch example<ReadyBatch>() {
   auto collect = std::make_shared<CollectOptions>();
   collect->decoders.push_back(
       checked(RowDecoder::create(graph.info.node_types[0], Normalize::row)));
+  collect->edge_decoders.push_back(checked(RowDecoder::create(graph.info.edge_types[0])));
   collect->digest = DigestMode::full;
   auto sampled = std::move(builder).take();
   sampled.links = {.sources = {0, 1},

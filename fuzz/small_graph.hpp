@@ -11,6 +11,7 @@ inline const testing::CutGraph& small_graph() {
     testing::add_features(graph.nodes[0], 5);
     testing::add_weights(graph.edges[0]);
     testing::add_times(graph.edges[0]);
+    testing::add_edge_features(graph.edges[0], 2);
     return testing::cut_graph(graph, 2);
   }();
   return cut;

@@ -22,13 +22,18 @@ struct LoadedGraph {
 };
 
 inline Batch collect_rows(const LoadedGraph& graph, const PartitionBook& book,
-                          std::shared_ptr<const SampledBatch> sampled) {
+                          std::shared_ptr<const SampledBatch> sampled, bool entries) {
   auto options = std::make_shared<CollectOptions>();
   options->digest = DigestMode::full;
   for (const auto& type : graph.info.node_types) {
     auto decoder = RowDecoder::create(type, type.column_stats ? Normalize::column : Normalize::row);
     require(decoder.ok(), "a type that was read has a decoder");
     options->decoders.push_back(*std::move(decoder));
+  }
+  for (std::size_t e = 0; entries && e < graph.info.edge_types.size(); ++e) {
+    auto decoder = RowDecoder::create(graph.info.edge_types[e]);
+    require(decoder.ok(), "a type that was read has a decoder");
+    options->edge_decoders.push_back(*std::move(decoder));
   }
   RowCollection rows(book, options, std::move(sampled));
   const auto questions = rows.questions();
@@ -48,7 +53,9 @@ inline void make_batch(const LoadedGraph& graph, const SeedList& seeds, EdgeDir 
                      std::vector<std::int32_t>(graph.info.edge_types.size(), all_neighbours)};
   options->dir = dir;
   options->frontier = frontier;
-  options->edge_data = {true, true, true};  // what there is
+  // What there is; features lie beside the main lists.
+  const bool entries = dir == EdgeDir::in || graph.parts.front()->complete_for == CompleteFor::out;
+  options->edge_data = {true, true, true, entries};
   options->max_edges_per_reply = 100;
   const auto count = std::min<std::size_t>(seeds.global.size(), 32);
   BatchBuilder builder(graph.info, book, options, {}, seeds.node_type,
@@ -60,7 +67,8 @@ inline void make_batch(const LoadedGraph& graph, const SeedList& seeds, EdgeDir 
       require(builder.answer(question.id, *reply).ok(), "and the answer fits the question");
     }
   }
-  collect_rows(graph, book, std::make_shared<const SampledBatch>(std::move(builder).take()));
+  collect_rows(graph, book, std::make_shared<const SampledBatch>(std::move(builder).take()),
+               entries);
 }
 
 /// Batches in every direction that the lists are complete for.

@@ -125,7 +125,8 @@ Status write_nodes(const fs::path& folder, const Batch& batch, NodeTypeId id,
   return ok_status();
 }
 
-Status write_edges(const fs::path& folder, const BatchEdges& edges, EdgeData data) {
+Status write_edges(const fs::path& folder, const Batch& batch, EdgeTypeId id, EdgeData data) {
+  const auto& edges = batch.sampled->edges[raw(id)];
   TROUPE_RETURN_IF_ERROR(make_folder(folder));
   TROUPE_RETURN_IF_ERROR(write_array(folder / "row_begin.npy", edges.row_begin));
   TROUPE_RETURN_IF_ERROR(write_array(folder / "offsets.npy", edges.offsets));
@@ -140,8 +141,14 @@ Status write_edges(const fs::path& folder, const BatchEdges& edges, EdgeData dat
   if (has(data.weights, edges.weights)) {
     TROUPE_RETURN_IF_ERROR(write_array(folder / "weights.npy", edges.weights));
   }
-  return has(data.times, edges.times) ? write_array(folder / "times.npy", edges.times)
-                                      : ok_status();
+  if (has(data.times, edges.times)) {
+    TROUPE_RETURN_IF_ERROR(write_array(folder / "times.npy", edges.times));
+  }
+  if (data.entries) {
+    const auto& rows = batch.edge_features[raw(id)];
+    return write_rows(folder / "features.npy", rows.view(), rows.cols());
+  }
+  return ok_status();
 }
 
 /// The first error of tasks that run side by side, by batch; no batch after it is begun.
@@ -177,8 +184,11 @@ OrderedJson types_json(const Job& job, const BatchSource& source) {
   for (const auto& type : graph.edge_types) {
     const auto& from = graph.node_types[raw(type.source)].name;
     const auto& to = graph.node_types[raw(type.destination)].name;
-    edges.push_back(
-        {{"name", type.name}, {"rows_of", in ? to : from}, {"sources_of", in ? from : to}});
+    const bool collected = type.features && source.options().edge_data.entries;
+    edges.push_back({{"name", type.name},
+                     {"rows_of", in ? to : from},
+                     {"sources_of", in ? from : to},
+                     {"features", collected ? type.features->cols : 0}});
   }
   return {{"node_types", std::move(nodes)}, {"edge_types", std::move(edges)}};
 }
@@ -207,7 +217,8 @@ Status write_batch(const fs::path& folder, const Batch& batch, const GraphInfo& 
   }
   for (std::size_t t = 0; t < graph.edge_types.size(); ++t) {
     const auto& type = graph.edge_types[t];
-    TROUPE_RETURN_IF_ERROR(write_edges(folder / ("edges-" + type.name), batch.sampled->edges[t],
+    TROUPE_RETURN_IF_ERROR(write_edges(folder / ("edges-" + type.name), batch,
+                                       static_cast<EdgeTypeId>(t),
                                        options.edge_data & edge_data_of(type)));
   }
   return ok_status();

@@ -155,6 +155,14 @@ Result<PartitionedStore> open_as_it_is(const Job& job, const Say& say) {
                              job.dataset.path.string(), to_string(found.complete_for),
                              to_string(job.sample.edge_dir)));
   }
+  if (job.sample.edge_data.entries && job.sample.edge_dir == EdgeDir::out &&
+      found.complete_for == CompleteFor::both) {
+    return Error(Errc::failed_precondition,
+                 fmt::format("/sample/edge_data: the store {} is complete for \"both\", where "
+                             "features of edges lie beside the lists of in-edges alone; the job "
+                             "follows edges \"out\"\ntry: partition it with --complete-for out",
+                             job.dataset.path.string()));
+  }
   warn_of_other_hotness(job, store, say);
   return store;
 }

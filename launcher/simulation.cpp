@@ -45,7 +45,7 @@ Result<Job> Simulation::job_of(const FaultPlan& plan) const {
                  "batches_in_flight": {}, "window": {}, "replicas": {}, "placement": "{}",
                  {}
                  "network": {{ "latency_us": {}, "bandwidth_gbps": {} }} }},
-    "sample": {{ "fanout": [3, 2], "batch_size": {} }},
+    "sample": {{ "fanout": [3, 2], "batch_size": {}, "edge_data": [{}] }},
     "features": {{ "cache": {} }},
     "eval": {{ "mode": "{}" }},
     "model": {{ "hidden": 2, "dropout": 0.5 }},
@@ -56,7 +56,7 @@ Result<Job> Simulation::job_of(const FaultPlan& plan) const {
       plan.heterogeneous ? "heterogeneous" : "data", plan.parts, plan.hosts, plan.trainers_per_host,
       plan.samplers, plan.batches_in_flight, plan.window_bytes, plan.replicas, plan.placement,
       plan.servers > 0 ? fmt::format("\"servers\": {},", plan.servers) : "", plan.latency_us,
-      plan.bandwidth_gbps, batch_size,
+      plan.bandwidth_gbps, batch_size, plan.heterogeneous ? "\"features\"" : "",
       plan.row_cache > 0
           ? fmt::format("{{ \"policy\": \"degree\", \"budget\": {} }}", plan.row_cache)
           : "{}",

@@ -76,8 +76,9 @@ Status make_heterogeneous_simulation_data(const std::filesystem::path& dir,
   TROUPE_ASSIGN_OR_RETURN(const auto author,
                           writer.add_node_type({"author", authors, columns, classes}));
   TROUPE_ASSIGN_OR_RETURN(const auto paper, writer.add_node_type({"paper", papers, narrow, {}}));
-  TROUPE_ASSIGN_OR_RETURN(const auto writes,
-                          writer.add_edge_type({"writes", author, paper, {.reverse_edges = true}}));
+  NewEdgeType writing{"writes", author, paper, {.reverse_edges = true}};
+  writing.features = narrow;
+  TROUPE_ASSIGN_OR_RETURN(const auto writes, writer.add_edge_type(writing));
   DrawStream draw(stream_key(7, {.domain = Domain::generators}), 0);
   std::vector<std::uint64_t> who;
   std::vector<std::uint64_t> what;
@@ -87,6 +88,8 @@ Status make_heterogeneous_simulation_data(const std::filesystem::path& dir,
       what.push_back(p);
     }
   }
+  const auto of_writing = random_rows(draw, who.size() * narrow.cols);
+  TROUPE_RETURN_IF_ERROR(writer.add_edge_features(writes, std::as_bytes(std::span(of_writing))));
   TROUPE_RETURN_IF_ERROR(writer.add_edges(writes, who, what));
   const auto of_authors = random_rows(draw, authors * columns.cols);
   const auto of_papers = random_rows(draw, papers * narrow.cols);

@@ -80,8 +80,9 @@ struct ReadyBatch {
   # The rows of an edge type follow from the ends of hops of its destination type, `frontier` and `subgraph`.
   # Segment 1, u64, likewise: node ids, original ids where their width is 8; per edge type edge ids where their width is 8, and i64
   # times; then i64 labels, one per seed, if `hasLabels`; then i64 times of the links.
-  # Segment 2, f32: the feature rows of the node type with the most numbers, the first of these.
-  # Segment 3, f32: the feature rows of the other node types; then the targets [seeds, `targetCols`].
+  # Segment 2, f32: the feature rows of the type with the most numbers, the first of these: of nodes, or after them of edges.
+  # Segment 3, f32: the feature rows of the other node types; then the targets [seeds, `targetCols`]; then the feature rows of the other
+  # edge types, one for each edge.
 
   struct Nodes {
     nodes @0 :UInt32;
@@ -104,6 +105,8 @@ struct ReadyBatch {
     hasWeights @4 :Bool;
     hasTimes @5 :Bool;
     # Default false: not asked for, or the graph does not have them.
+    featureCols @6 :UInt32;
+    # Numbers per row of features. Default 0: no rows.
   }
 
   enum Frontier {

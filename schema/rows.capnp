@@ -1,5 +1,5 @@
 @0xe83c9d51a7402b03;
-# Reading and writing rows of nodes: method 2, `read_rows`, and method 27, `write_rows`, which is answered with Done.
+# Reading and writing rows of nodes, reading rows of edges: method 2, `read_rows`, and method 27, `write_rows`, which is answered with Done.
 # Who:        a feature collector (or the exact inference of another host) asks the holder of the part that owns the nodes.
 # Ordering:   replies may overtake each other; they are matched by request id. Reads are
 #             idempotent. A write is applied once: it carries a number, contiguous per writer and part.
@@ -30,9 +30,22 @@ struct RowSection {
   # Set by the collector: labels are wanted for the first so many nodes, 0..nodes. Default 0: none.
 }
 
+struct TableSection {
+  # Rows of one table, read by place: the stored feature rows of the edges in the part's main lists.
+
+  type @0 :UInt16;
+  # Set by the collector: position in the graph's list of edge types; tables are in ascending order of it. The holder checks both.
+  # Default 0: the first type.
+
+  rows @1 :UInt64;
+  # Set by the collector: how many places of segment 1 are this table's. Tables lie there one after another.
+}
+
 struct RowRequest {
   # Segment 0: the nodes of all sections, global ids of `nodeWidth` bytes each, all owned by the receiver's part, order kept,
   # duplicates allowed.
+  # Segment 1: the places of the rows of all tables, `tableWidth` bytes each: entry numbers of edges, as hop replies have them
+  # (sampling.capnp); order kept, duplicates allowed. The holder checks them against the table.
 
   source @0 :SourceKind;
   # Set by the collector: which table. Default `features`.
@@ -52,6 +65,12 @@ struct RowRequest {
 
   sections @5 :List(RowSection);
   # Set by the collector: one per node type.
+
+  tables @6 :List(TableSection);
+  # Set by the collector, with source `features`: one per edge type whose features are wanted. Default: none.
+
+  tableWidth @7 :UInt8 = 8;
+  # Set by the collector: bytes per place in segment 1: 4 where all fit, else 8. Nothing else is valid.
 }
 
 struct RowReplySection {
@@ -68,13 +87,25 @@ struct RowReplySection {
   # Set by the holder: numbers in segment 3; `labelNodes` times the target columns, or 0 if the type has none.
 }
 
+struct RowReplyTable {
+  rows @0 :UInt64;
+  # Set by the holder: rows of the request's table.
+
+  rowBytes @1 :UInt32;
+  # Set by the holder: bytes per row.
+}
+
 struct RowReply {
-  # Segment 0: rows in the order of the request, in the stored dtype; each section begins at a multiple of 8 bytes, zeros between.
+  # Segment 0: rows in the order of the request, in the stored dtype, those of sections, then those of tables; each section and table
+  # begins at a multiple of 8 bytes, zeros between.
   # Segment 1: u64 original ids, one per node, or empty.
   # Segment 2: i64 class labels of the first `labelNodes` nodes of each section.
   # Segment 3: f32 targets [labelNodes, columns] of each section.
 
   sections @0 :List(RowReplySection);
+  # Set by the holder: as many as the request has.
+
+  tables @1 :List(RowReplyTable);
   # Set by the holder: as many as the request has.
 }
 

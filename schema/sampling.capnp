@@ -64,8 +64,9 @@ struct HopSection {
   withEdgeIds @6 :Bool;
   withWeights @7 :Bool;
   withTimes @8 :Bool;
-  # Set by the sampler, from the job's `sample.edge_data`, where the edge type has it: the reply carries it for each neighbor. Default
-  # false.
+  withEntries @11 :Bool;
+  # Set by the sampler, from the job's `sample.edge_data`, where the edge type has it: the reply carries it for each neighbor. Entries:
+  # the edges' places in the holder's main lists, by which rows of their features are requested (rows.capnp). Default false.
 }
 
 struct HopRequest {
@@ -126,14 +127,15 @@ struct HopReplySection {
   hasEdgeIds @3 :Bool;
   hasWeights @4 :Bool;
   hasTimes @5 :Bool;
+  hasEntries @6 :Bool;
   # Set by the holder, as the section was requested: segment 2 has it for the section's neighbors. Default false.
 }
 
 struct HopReply {
   # Segment 0: u32 per covered frontier node, how many neighbors it got; section after section.
   # Segment 1: the neighbors, global ids, as many as segment 0 adds up to; each section begins at a multiple of 8 bytes, zeros between.
-  # Segment 2: u64 original edge ids, then i64 times, then f32 weights; of each those of the sections that have it, as many as
-  # neighbors.
+  # Segment 2: u64 original edge ids, then u64 entry numbers, then i64 times, then f32 weights; of each those of the sections that have
+  # it, as many as neighbors.
 
   sections @0 :List(HopReplySection);
   # Set by the holder: the request's first so many sections are answered. Those that are missing, and what is missing of the last

@@ -14,6 +14,9 @@ std::uint64_t size_bytes(const Batch& batch) {
   for (const auto& rows : batch.rows) {
     sum += rows.features.view().flat().size_bytes() + bytes(rows.original_ids);
   }
+  for (const auto& rows : batch.edge_features) {
+    sum += rows.view().flat().size_bytes();
+  }
   sum += bytes(batch.sampled->seed_index);
   for (const auto& nodes : batch.sampled->nodes) {
     sum += bytes(nodes.ids);

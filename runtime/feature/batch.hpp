@@ -35,6 +35,10 @@ struct Batch {
   PooledVector<std::int64_t>
       labels;      ///< [seeds] classes, -1 = unlabelled; empty if the seed type has none
   Matrix targets;  ///< [seeds, labels] multi-label targets; empty if the seed type has none
+  /// By EdgeTypeId: features of the sampled edges, [edges, cols] float32 in the order of
+  /// BatchEdges::sources; without columns where they are not asked for or the type has none. Empty: of
+  /// no type.
+  std::vector<Matrix> edge_features = {};
   BatchDigest digest = {};  ///< computed while the rows were collected; does not travel
 };
 
@@ -43,9 +47,9 @@ std::uint64_t size_bytes(const Batch& batch);
 
 /// XXH3-128 over: seeds (original ids), or the ends of positive and negative links (original ids of
 /// sources, then of destinations), their labels and times; of walks the original ids of their nodes and
-/// their restarts; then per hop and edge type the row counts and original ids
-/// of the drawn neighbours, edge ids if asked for, then (full) feature rows of all nodes and labels
-/// of the seeds. Independent of the partitioning.
+/// their restarts; then per hop and edge type the row counts and original ids of the drawn neighbours,
+/// edge ids, times and weights if asked for, then (full) feature rows of all nodes, those of the edges
+/// of each type if asked for, and labels of the seeds. Independent of the partitioning.
 /// \param mode  full or ids; zero for off
 /// \requires original ids
 Digest digest_batch(const Batch& batch, DigestMode mode);

@@ -40,7 +40,7 @@ void add_hop(DigestBuilder& digest, const Batch& batch, const BatchEdges& edges,
   const std::uint32_t size = edges.offsets[end_row] - first;
   add_originals(digest, batch.rows[raw(edges.source_type)],
                 std::span(edges.sources).subspan(first, size));
-  each_edge_datum(
+  each_stored_datum(
       [&]<class T>(const PooledVector<T>& values) {
         if (!values.empty()) {
           digest.add_array(std::span<const T>(values).subspan(first, size));
@@ -144,6 +144,11 @@ void BatchDigester::feed_rows(const Batch& batch, std::size_t type, std::size_t 
 BatchDigest BatchDigester::finish(const Batch& batch) {
   feed_rows(batch, batch.rows.size(), 0);
   if (mode_ == DigestMode::full) {
+    for (const auto& rows : batch.edge_features) {
+      if (rows.cols() > 0) {
+        digest_.add_array(rows.view().flat());
+      }
+    }
     digest_.add_array(std::span<const std::int64_t>(batch.labels));
     digest_.add_array(batch.targets.view().flat());
   }

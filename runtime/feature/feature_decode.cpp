@@ -53,6 +53,13 @@ bool decodable(DType dtype) {
   }
 }
 
+Error undecodable(std::string_view what, std::string_view name, DType dtype) {
+  return Error(Errc::unimplemented,
+               fmt::format("features of {} type \"{}\": expected dtype u8, f16, bf16, f32 or f64, "
+                           "got {}",
+                           what, name, to_string(dtype)));
+}
+
 void to_float32(const FeatureInfo& info, const std::byte* row, std::span<float> out) {
   switch (info.dtype) {
     case DType::u8:
@@ -84,10 +91,7 @@ Result<RowDecoder> RowDecoder::create(const NodeTypeInfo& type, Normalize normal
   decoder.normalize_ = normalize;
   const auto cols = decoder.info_.cols;
   if (!decodable(decoder.info_.dtype)) {
-    return Error(Errc::unimplemented,
-                 fmt::format("features of node type \"{}\": expected dtype u8, f16, bf16, f32 or "
-                             "f64, got {}",
-                             type.name, to_string(decoder.info_.dtype)));
+    return undecodable("node", type.name, decoder.info_.dtype);
   }
   if (normalize != Normalize::column) {
     return decoder;
@@ -101,6 +105,18 @@ Result<RowDecoder> RowDecoder::create(const NodeTypeInfo& type, Normalize normal
                     type.name, cols, type.column_stats ? type.column_stats->mean.size() : 0));
   }
   decoder.scale_ = ColumnScale(*type.column_stats);
+  return decoder;
+}
+
+Result<RowDecoder> RowDecoder::create(const EdgeTypeInfo& type) {
+  RowDecoder decoder;
+  if (!type.features) {
+    return decoder;
+  }
+  decoder.info_ = *type.features;
+  if (!decodable(decoder.info_.dtype)) {
+    return undecodable("edge", type.name, decoder.info_.dtype);
+  }
   return decoder;
 }
 

@@ -3,6 +3,7 @@
 #include "runtime/base/assert.hpp"
 #include "runtime/feature/batch_digester.hpp"
 #include "runtime/feature/row_placement.hpp"
+#include "runtime/feature/table_collection.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -29,6 +30,7 @@ struct RowCollection::State {
   std::span<const std::shared_ptr<const Part>> here;  ///< while questions are made
   std::uint64_t halo_rows = 0;
   std::optional<BatchDigester> digester;  ///< the batch is digested here
+  std::optional<TableCollection> tables;  ///< after prepare()
 
   State(const PartitionBook& b, std::shared_ptr<const CollectOptions> o)
       : book(b), options(std::move(o)) {}
@@ -50,6 +52,8 @@ struct RowCollection::State {
   bool take_from_cache(NodeTypeId type, std::uint32_t place, PartId owner);
   bool take_from_halo(NodeTypeId type, std::uint32_t place, PartId owner);
   void ask(NodeTypeId type, std::vector<std::size_t>& question_of);
+  void ask_tables(std::vector<std::size_t>& question_of);
+  std::size_t question_for(PartId part, std::vector<std::size_t>& question_of);
   Status check_open(std::uint32_t question) const;
   /// The section of a question and what is known of it.
   struct Asked {
@@ -103,6 +107,7 @@ void RowCollection::State::prepare() {
     }
     ask(static_cast<NodeTypeId>(t), question_of);
   }
+  ask_tables(question_of);
   open = questions.size();
   answered.resize(questions.size());
 }
@@ -176,15 +181,7 @@ void RowCollection::State::ask(NodeTypeId type, std::vector<std::size_t>& questi
     if (group.empty()) {
       continue;
     }
-    if (question_of[p] >= questions.size()) {
-      question_of[p] = questions.size();
-      questions.push_back({.id = static_cast<std::uint32_t>(questions.size()),
-                           .part = static_cast<PartId>(p),
-                           .request = {}});
-      questions.back().request.source = options->source;
-      questions.back().request.with_original_ids = wants_original_ids();
-      places.emplace_back();
-    }
+    const auto question = question_for(static_cast<PartId>(p), question_of);
     RowSection section;
     section.node_type = type;
     section.with_rows = rows;
@@ -197,8 +194,32 @@ void RowCollection::State::ask(NodeTypeId type, std::vector<std::size_t>& questi
     }
     const auto first_unlabelled = std::ranges::lower_bound(group, labelled);
     section.label_nodes = static_cast<std::uint64_t>(first_unlabelled - group.begin());
-    questions[question_of[p]].request.sections.push_back(std::move(section));
-    places[question_of[p]].push_back(std::move(group));
+    questions[question].request.sections.push_back(std::move(section));
+    places[question].push_back(std::move(group));
+  }
+}
+
+/// The question to a part, made where it has none yet.
+std::size_t RowCollection::State::question_for(PartId part, std::vector<std::size_t>& question_of) {
+  auto& question = question_of[raw(part)];
+  if (question >= questions.size()) {
+    question = questions.size();
+    questions.push_back({.id = static_cast<std::uint32_t>(question), .part = part, .request = {}});
+    questions.back().request.source = options->source;
+    questions.back().request.with_original_ids = wants_original_ids();
+    places.emplace_back();
+  }
+  return question;
+}
+
+/// Rows of edges, each of the part whose list has the edge.
+void RowCollection::State::ask_tables(std::vector<std::size_t>& question_of) {
+  tables.emplace(book, *options, batch);
+  for (std::uint32_t p = 0; p < book.parts(); ++p) {
+    const auto part = static_cast<PartId>(p);
+    if (auto sections = tables->sections_for(part); !sections.empty()) {
+      questions[question_for(part, question_of)].request.tables = std::move(sections);
+    }
   }
 }
 
@@ -392,7 +413,7 @@ Status RowCollection::State::read_part(std::uint32_t question, const Part& part,
     TROUPE_RETURN_IF_ERROR(take_labels(of, sections[i]));
     take_original_ids_from(of, part);
   }
-  return ok_status();
+  return tables->place_from(part, of_question.request.tables, batch);
 }
 
 RowCollection::RowCollection(const PartitionBook& book,
@@ -433,6 +454,8 @@ Status RowCollection::answer(std::uint32_t question, const RowReply& reply) {
           {.nodes = of.section.nodes, .places = of.places, .packed = sections[i].rows});
     }
   }
+  const auto& asked = s.questions[question];
+  TROUPE_RETURN_IF_ERROR(s.tables->place(asked.part, asked.request.tables, reply, s.batch));
   s.place_all(rows, 1);
   s.close(question);
   return ok_status();

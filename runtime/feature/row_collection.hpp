@@ -22,6 +22,8 @@ class RowDecoder {
  public:
   /// \errors failed_precondition: `column` without statistics in the store
   static Result<RowDecoder> create(const NodeTypeInfo& type, Normalize normalize);
+  /// Of features of edges, which are not normalized.
+  static Result<RowDecoder> create(const EdgeTypeInfo& type);
   /// Decodes plain float32 rows (tensors).
   static RowDecoder plain(std::uint64_t cols);
 
@@ -39,6 +41,9 @@ class RowDecoder {
 
 struct CollectOptions {
   std::vector<RowDecoder> decoders;  ///< by NodeTypeId; cols() == 0 where the type has no features
+  /// By EdgeTypeId, of features of edges; cols() == 0 where none are wanted. Empty: of no type. Read with
+  /// source `features` alone, and only where batches have the entry numbers.
+  std::vector<RowDecoder> edge_decoders = {};
   /// By NodeTypeId: of one node's label or targets, for the charge of answers. Default: none have any.
   std::vector<std::uint64_t> label_bytes;
   RowSource source;
@@ -50,6 +55,11 @@ struct CollectOptions {
   /// Rows and original ids of the distinct seeds alone, which come first: BatchRows has so many
   /// rows, and none of other types. Only with digest off.
   bool seeds_only = false;
+
+  bool wants_edge_features(std::size_t type) const {
+    return type < edge_decoders.size() && edge_decoders[type].cols() > 0 && !seeds_only &&
+           source.kind == RowSource::Kind::features;
+  }
 };
 
 /// Lifecycle: construct; answer every question (any order); take the batch when done().
@@ -68,7 +78,7 @@ class RowCollection {
   RowCollection(RowCollection&&) noexcept;
   RowCollection& operator=(RowCollection&&) noexcept;
 
-  /// At most one per part, however many node types there are. Valid until take().
+  /// At most one per part, however many node and edge types there are. Valid until take().
   const std::vector<RowQuestion>& questions() const;
   /// \errors invalid_argument: unknown or answered question; data_corruption: sizes that do not fit
   /// the request

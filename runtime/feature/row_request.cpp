@@ -5,12 +5,16 @@
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
+#include <functional>
+#include <iterator>
 #include <limits>
 #include <string_view>
 #include <utility>
 
 namespace troupe {
 namespace {
+
+constexpr std::string_view reply_name = "row reply";
 
 Error refused(const Part& part, Errc code, const std::string& what) {
   return {code, fmt::format("reading rows of part {}: {}", raw(part.id), what)};
@@ -65,7 +69,26 @@ Status check_request(const Part& part, const RowRequest& request, bool rows) {
     TROUPE_RETURN_IF_ERROR(check_section(part, section, rows));
     before = &section;
   }
+  const auto table = std::ranges::adjacent_find(request.tables, std::ranges::greater_equal(),
+                                                &TableSection::table);
+  if (table != request.tables.end()) {
+    return refused(part, Errc::invalid_argument,
+                   fmt::format("expected tables in ascending order, none twice, got {} after {}",
+                               to_string(std::next(table)->table), to_string(table->table)));
+  }
   return ok_status();
+}
+
+void copy_table(const StoredTable& table, std::span<const std::uint64_t> rows,
+                std::span<std::byte> to) {
+  std::byte* out = to.data();
+  for (std::size_t i = 0; i < rows.size() && table.row_bytes > 0; ++i) {
+    if (i + rows_ahead < rows.size()) {
+      prefetch_row(table.row(rows[i + rows_ahead]));
+    }
+    std::memcpy(out, table.row(rows[i]).data(), table.row_bytes);
+    out += table.row_bytes;
+  }
 }
 
 void copy_rows(const PartNodes& nodes, std::span<const NodeId> wanted, std::span<std::byte> to) {
@@ -96,35 +119,46 @@ void read_labels(const PartNodes& nodes, const RowSection& section, RowReply& re
   }
 }
 
-/// Calls `f` with each section.
-template <class F>
-Status cut_sections(const RowReply& reply, F f) {
-  constexpr std::string_view message = "row reply";
-  SectionCutter<std::byte> rows(reply.rows.bytes, message, "bytes of rows");
-  SectionCutter<OriginalId> ids(reply.original_ids, message, "original ids");
-  SectionCutter<std::int64_t> labels(reply.labels, message, "labels");
-  SectionCutter<float> targets(reply.targets, message, "targets");
+/// Takes `count` rows.
+Result<std::span<const std::byte>> cut_rows(SectionCutter<std::byte>& rows, std::uint64_t count,
+                                            std::uint64_t row_bytes) {
+  if (row_bytes != 0 && count > rows.left_aligned() / row_bytes) {
+    return Error(Errc::data_corruption,
+                 fmt::format("{}: expected {} rows of {} bytes or more, found {}", reply_name,
+                             count, row_bytes, rows.left_aligned() / row_bytes));
+  }
+  return rows.take_aligned(count * row_bytes);
+}
+
+/// Calls `f` with each section, then `g` with each table.
+template <class F, class G>
+Status cut_reply(const RowReply& reply, F f, G g) {
+  SectionCutter<std::byte> rows(reply.rows.bytes, reply_name, "bytes of rows");
+  SectionCutter<OriginalId> ids(reply.original_ids, reply_name, "original ids");
+  SectionCutter<std::int64_t> labels(reply.labels, reply_name, "labels");
+  SectionCutter<float> targets(reply.targets, reply_name, "targets");
   const bool with_ids = ids.left() != 0;
   for (const auto& section : reply.sections) {
-    const std::uint64_t row_bytes = section.row_bytes;
-    if (row_bytes != 0 && section.nodes > rows.left_aligned() / row_bytes) {
-      return Error(Errc::data_corruption,
-                   fmt::format("{}: expected {} rows of {} bytes or more, found {}", message,
-                               section.nodes, row_bytes, rows.left_aligned() / row_bytes));
-    }
     RowSectionView view;
     view.row_bytes = section.row_bytes;
-    TROUPE_ASSIGN_OR_RETURN(view.rows, rows.take_aligned(section.nodes * row_bytes));
+    TROUPE_ASSIGN_OR_RETURN(view.rows, cut_rows(rows, section.nodes, section.row_bytes));
     TROUPE_ASSIGN_OR_RETURN(view.original_ids, ids.take(with_ids ? section.nodes : 0));
     TROUPE_ASSIGN_OR_RETURN(view.labels, labels.take(section.labels));
     TROUPE_ASSIGN_OR_RETURN(view.targets, targets.take(section.targets));
     f(view);
+  }
+  for (const auto& table : reply.tables) {
+    TROUPE_ASSIGN_OR_RETURN(const auto its_rows, cut_rows(rows, table.rows, table.row_bytes));
+    g(TableRows{its_rows, table.row_bytes});
   }
   TROUPE_RETURN_IF_ERROR(rows.finish());
   TROUPE_RETURN_IF_ERROR(ids.finish());
   TROUPE_RETURN_IF_ERROR(labels.finish());
   return targets.finish();
 }
+
+constexpr auto skip_sections = [](const RowSectionView&) {};
+constexpr auto skip_tables = [](const TableRows&) {};
 
 }  // namespace
 
@@ -136,43 +170,92 @@ std::uint64_t RowRequest::num_nodes() const {
   return nodes;
 }
 
+std::string to_string(const TableName& name) {
+  return fmt::format("features of edge type {}", name.type);
+}
+
 Result<std::vector<RowSectionView>> sections_of(const RowReply& reply) {
   std::vector<RowSectionView> views;
   views.reserve(reply.sections.size());
+  TROUPE_RETURN_IF_ERROR(cut_reply(
+      reply, [&](const RowSectionView& view) { views.push_back(view); }, skip_tables));
+  return views;
+}
+
+Result<std::vector<TableRows>> tables_of(const RowReply& reply) {
+  std::vector<TableRows> views;
+  views.reserve(reply.tables.size());
   TROUPE_RETURN_IF_ERROR(
-      cut_sections(reply, [&](const RowSectionView& view) { views.push_back(view); }));
+      cut_reply(reply, skip_sections, [&](const TableRows& view) { views.push_back(view); }));
   return views;
 }
 
 Status check_sections(const RowReply& reply) {
-  return cut_sections(reply, [](const RowSectionView&) {});
+  return cut_reply(reply, skip_sections, skip_tables);
 }
 
-OpenRowReply::OpenRowReply(const RowRequest& request, std::span<const std::uint64_t> row_bytes) {
+OpenRowReply::OpenRowReply(const RowRequest& request, std::span<const std::uint64_t> row_bytes,
+                           std::span<const std::uint64_t> table_row_bytes) {
   std::uint64_t bytes = 0;
+  const auto add = [&](std::uint64_t size) {
+    places_.push_back({section_begin(bytes, size), size});
+    bytes = places_.back().begin + size;
+  };
   for (std::size_t i = 0; i < request.sections.size(); ++i) {
     const std::uint64_t nodes = request.sections[i].nodes.size();
     reply.sections.push_back(
         {.nodes = nodes, .row_bytes = static_cast<std::uint32_t>(row_bytes[i])});
-    begins_.push_back(section_begin(bytes, nodes * row_bytes[i]));
-    bytes = begins_.back() + nodes * row_bytes[i];
+    add(nodes * row_bytes[i]);
+  }
+  for (std::size_t i = 0; i < table_row_bytes.size(); ++i) {
+    const std::uint64_t rows = request.tables[i].rows.size();
+    reply.tables.push_back({rows, static_cast<std::uint32_t>(table_row_bytes[i])});
+    add(rows * table_row_bytes[i]);
   }
   buffer_ = Buffer(bytes);
   std::uint64_t end = 0;
-  for (std::size_t i = 0; i < begins_.size(); ++i) {
-    std::ranges::fill(buffer_.bytes().subspan(end, begins_[i] - end), std::byte{});
-    end = begins_[i] + rows(i).size();
+  for (const auto& place : places_) {
+    std::ranges::fill(buffer_.bytes().subspan(end, place.begin - end), std::byte{});
+    end = place.begin + place.bytes;
   }
 }
 
+std::span<std::byte> OpenRowReply::at(const Place& place) const {
+  return buffer_.bytes().subspan(place.begin, place.bytes);
+}
+
 std::span<std::byte> OpenRowReply::rows(std::size_t section) const {
-  const auto& of = reply.sections[section];
-  return buffer_.bytes().subspan(begins_[section], of.nodes * of.row_bytes);
+  return at(places_[section]);
+}
+
+std::span<std::byte> OpenRowReply::table(std::size_t table) const {
+  return at(places_[reply.sections.size() + table]);
 }
 
 RowReply OpenRowReply::close() && {
   reply.rows = std::move(buffer_).freeze();
   return std::move(reply);
+}
+
+Result<StoredTable> find_table(const Part& part, const TableSection& section) {
+  const auto type = section.table.type;
+  if (type >= part.edges.size() || !part.edges[type].features) {
+    return refused(part, Errc::invalid_argument,
+                   fmt::format("there are no {}", to_string(section.table)));
+  }
+  const auto& features = *part.edges[type].features;
+  const StoredTable table{features.rows, features.row_bytes(), features.data.bytes};
+  if (table.row_bytes > std::numeric_limits<std::uint32_t>::max()) {
+    return refused(part, Errc::unimplemented,
+                   fmt::format("rows of {} bytes, at most 2^32-1 work", table.row_bytes));
+  }
+  const auto most = section.rows.empty() ? 0 : std::ranges::max(section.rows);
+  if (!section.rows.empty() && most >= table.rows) {
+    return refused(part, Errc::invalid_argument,
+                   fmt::format("{}: expected rows below {}, got {}", to_string(section.table),
+                               table.rows, most));
+  }
+  return table;
 }
 
 Result<RowReply> read_part_rows(const Part& part, const RowRequest& request) {
@@ -182,7 +265,14 @@ Result<RowReply> read_part_rows(const Part& part, const RowRequest& request) {
     const auto& nodes = part.nodes_of(section.node_type);
     row_bytes.push_back(section.with_rows ? nodes.features->row_bytes() : 0);
   }
-  OpenRowReply open(request, row_bytes);
+  std::vector<StoredTable> tables;
+  std::vector<std::uint64_t> table_row_bytes;
+  for (const auto& section : request.tables) {
+    TROUPE_ASSIGN_OR_RETURN(const auto table, find_table(part, section));
+    tables.push_back(table);
+    table_row_bytes.push_back(table.row_bytes);
+  }
+  OpenRowReply open(request, row_bytes, table_row_bytes);
   auto& ids = open.reply.original_ids;
   ids.reserve(request.with_original_ids ? request.num_nodes() : 0);
   for (std::size_t i = 0; i < request.sections.size(); ++i) {
@@ -196,6 +286,9 @@ Result<RowReply> read_part_rows(const Part& part, const RowRequest& request) {
                        [&](std::size_t, OriginalId id) { ids.push_back(id); });
     }
     read_labels(nodes, section, open.reply, open.reply.sections[i]);
+  }
+  for (std::size_t i = 0; i < tables.size(); ++i) {
+    copy_table(tables[i], request.tables[i].rows, open.table(i));
   }
   return std::move(open).close();
 }

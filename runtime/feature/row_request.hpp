@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace troupe {
@@ -37,12 +38,31 @@ struct RowSection {
   std::uint64_t label_bytes = 0;  ///< of one node's label or targets
 };
 
-/// Asks one holder for rows of nodes that its part owns, of one node type or several.
+/// Names a table of a part whose rows are read by place.
+struct TableName {
+  enum class Kind : std::uint8_t { edge_features = 0 };
+  Kind kind = Kind::edge_features;
+  std::uint16_t type = 0;  ///< Edge type
+  friend auto operator<=>(const TableName&, const TableName&) = default;
+};
+std::string to_string(const TableName& name);
+
+/// Rows of one table that are requested.
+struct TableSection {
+  TableName table;
+  std::vector<std::uint64_t> rows;  ///< Entry numbers of edges; order is kept; duplicates allowed
+  // For the charge of the answer; does not travel.
+  std::uint64_t row_bytes = 0;
+};
+
+/// Asks one holder for rows of nodes that its part owns, of one node type or several, and for rows of
+/// tables.
 struct RowRequest {
   RowSource source;
   bool with_original_ids = false;
-  std::vector<RowSection> sections;  ///< in ascending order of node types
-  std::uint64_t flow = 0;            ///< of the batch in the trace; 0: none
+  std::vector<RowSection> sections;       ///< in ascending order of node types
+  std::vector<TableSection> tables = {};  ///< in ascending order of tables; none with tensors
+  std::uint64_t flow = 0;                 ///< of the batch in the trace; 0: none
 
   /// Nodes of all sections.
   std::uint64_t num_nodes() const;
@@ -63,8 +83,13 @@ struct RowReply {
     std::uint64_t labels = 0;     ///< label_nodes classes, if the type has them; else 0
     std::uint64_t targets = 0;    ///< label_nodes x columns numbers, if the type has them; else 0
   };
+  struct Table {
+    std::uint64_t rows = 0;
+    std::uint32_t row_bytes = 0;
+  };
   std::vector<Section> sections;
-  Segment rows;                           ///< each section begins at a multiple of 8 bytes
+  std::vector<Table> tables = {};
+  Segment rows;  ///< of sections, then of tables; each begins at a multiple of 8 bytes
   PooledVector<OriginalId> original_ids;  ///< of all nodes, if asked for
   PooledVector<std::int64_t> labels;
   PooledVector<float> targets;
@@ -79,30 +104,61 @@ struct RowSectionView {
   std::span<const float> targets;  ///< [label nodes, columns]
 };
 
+/// Rows of one table of a reply. Borrowed.
+struct TableRows {
+  std::span<const std::byte> rows;  ///< [rows, row_bytes]
+  std::uint32_t row_bytes = 0;
+};
+
 /// \errors data_corruption: sizes that do not agree with each other (named)
 Result<std::vector<RowSectionView>> sections_of(const RowReply& reply);
+/// The same errors.
+Result<std::vector<TableRows>> tables_of(const RowReply& reply);
 /// The same errors.
 Status check_sections(const RowReply& reply);
 
 /// A reply whose rows are still to be written.
 class OpenRowReply {
  public:
-  /// \param row_bytes  [sections]; 0: without rows
-  OpenRowReply(const RowRequest& request, std::span<const std::uint64_t> row_bytes);
+  /// \param row_bytes        [sections]; 0: without rows
+  /// \param table_row_bytes  [tables]; empty: the request has none
+  OpenRowReply(const RowRequest& request, std::span<const std::uint64_t> row_bytes,
+               std::span<const std::uint64_t> table_row_bytes = {});
   /// Where the rows of a section go: [nodes, row_bytes].
   std::span<std::byte> rows(std::size_t section) const;
+  /// Where those of a table go.
+  std::span<std::byte> table(std::size_t table) const;
   RowReply close() &&;
 
   RowReply reply;  ///< All but the rows
 
  private:
+  struct Place {
+    std::uint64_t begin;
+    std::uint64_t bytes;
+  };
+  std::span<std::byte> at(const Place& place) const;
   Buffer buffer_;
-  std::vector<std::uint64_t> begins_;  ///< [sections]
+  std::vector<Place> places_;  ///< [sections, then tables]
 };
 
-/// Reads features, original ids and labels of a part.
+/// A table as a part has it. Borrowed.
+struct StoredTable {
+  std::uint64_t rows = 0;
+  std::uint64_t row_bytes = 0;
+  std::span<const std::byte> bytes;  ///< [rows, row_bytes]
+
+  std::span<const std::byte> row(std::uint64_t i) const {
+    return bytes.subspan(i * row_bytes, row_bytes);
+  }
+};
+/// Finds a table, and that it has all the rows of a section.
+/// \errors invalid_argument: no such table, no such row (with the values)
+Result<StoredTable> find_table(const Part& part, const TableSection& section);
+
+/// Reads features, original ids and labels of a part, and rows of its tables.
 /// \errors invalid_argument: a node the part does not own, no features, no such node type (with the
-///   values)
+///   values); those of find_table()
 Result<RowReply> read_part_rows(const Part& part, const RowRequest& request);
 /// Reads labels of a part. The caller reads features and original ids where they lie.
 /// \errors the same

@@ -87,6 +87,8 @@ struct PartEdges {
   std::span<const EdgeEnd> ends(EdgeDir dir) const {
     return dir == EdgeDir::in ? in_ends : out_ends;
   }
+  /// Whether the lists of a direction are the main ones, whose order rows of features have.
+  bool main_lists(EdgeDir dir) const { return in.present() == (dir == EdgeDir::in); }
   /// Of the neighbors in the lists of a direction.
   NodeTypeId neighbour_type(EdgeDir dir) const {
     return dir == EdgeDir::in ? source_type : destination_type;

@@ -19,6 +19,12 @@ Result<CollectOptions> collect_options(const Job& job, const GraphInfo& graph, B
     collect.decoders.push_back(std::move(decoder));
     collect.label_bytes.push_back(type.labels ? type.labels->row_bytes() : 0);
   }
+  if (job.sample.edge_data.entries) {
+    for (const auto& type : graph.edge_types) {
+      TROUPE_ASSIGN_OR_RETURN(auto decoder, RowDecoder::create(type));
+      collect.edge_decoders.push_back(std::move(decoder));
+    }
+  }
   collect.with_labels = job.features.collect && !job.task.links();
   collect.digest = job.digest;
   collect.digest_here = true;

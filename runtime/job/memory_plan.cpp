@@ -216,6 +216,12 @@ class MemoryEstimate {
         stored = plus(stored, times(reach_.nodes[t], features->row_bytes()));
       }
     }
+    for (std::size_t e = 0; e < reach_.edges.size() && job_.sample.edge_data.entries; ++e) {
+      if (const auto& features = graph_.edge_types[e].features) {
+        rows = plus(rows, product(reach_.edges[e], features->cols));
+        stored = plus(stored, times(reach_.edges[e], features->row_bytes()));
+      }
+    }
     const auto nodes =
         std::accumulate(reach_.nodes.begin(), reach_.nodes.end(), std::uint64_t{0}, plus);
     const auto edges =

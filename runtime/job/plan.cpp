@@ -73,6 +73,12 @@ BatchCost batch_cost(const Job& job, const GraphInfo& graph, const Counts& count
   for (std::size_t e = 0; e < most.edges.size(); ++e) {
     cost.edges.push_back({graph.edge_types[e].name, most.edges[e]});
     cost.max_edges = plus(cost.max_edges, most.edges[e]);
+    if (const auto& type = graph.edge_types[e]; job.sample.edge_data.entries && type.features) {
+      const auto cols = type.features->cols;
+      cost.feature_bytes =
+          plus(cost.feature_bytes, times(most.edges[e], times(cols, sizeof(float))));
+      moved = plus(moved, times(most.edges[e], plus(8, type.features->row_bytes())));
+    }
   }
   const std::uint64_t per_edge = counts.id_bytes + job.sample.edge_data.bytes();
   moved = plus(moved, times(cost.max_edges, per_edge));
@@ -82,7 +88,7 @@ BatchCost batch_cost(const Job& job, const GraphInfo& graph, const Counts& count
 
 /// Bytes of an edge in neighbour lists.
 std::uint64_t list_entry_bytes(const EdgeTypeInfo& type, const Counts& counts) {
-  return counts.id_bytes + edge_data_of(type).bytes();
+  return counts.id_bytes + edge_data_of(type).stored().bytes();
 }
 
 /// Neighbour lists of the whole graph.

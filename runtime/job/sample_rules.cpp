@@ -16,6 +16,26 @@ void check_lists_cache(const Job& job, ProblemList& problems) {
   }
 }
 
+/// What features of edges go with: they are read where their lists are.
+void check_edge_features(const Job& job, ProblemList& problems) {
+  if (!job.sample.edge_data.entries) {
+    return;
+  }
+  if (job.sample.cache_bytes > 0) {
+    problems.add({"/sample/cache/budget", "none with \"features\" in sample.edge_data",
+                  fmt::format("{} bytes", job.sample.cache_bytes),
+                  "lists that are kept have no features of edges, their owners are asked"});
+  }
+  if (!job.features.collect) {
+    problems.add({"/sample/edge_data", "no \"features\" with features.collect false",
+                  "\"features\"", ""});
+  }
+  if (job.sample.subgraph == Subgraph::bidirectional) {
+    problems.add({"/sample/edge_data", "no \"features\" with sample.subgraph \"bidirectional\"",
+                  "\"features\"", "reverse edges have none"});
+  }
+}
+
 /// What the times of seeds go with.
 void check_time(const Job& job, ProblemList& problems) {
   const auto& time = job.sample.time;
@@ -63,6 +83,9 @@ void check_sampling(const Job& job, ProblemList& problems) {
   const auto good = [&](const char* pointer) { return !problems.has(pointer); };
   if (good("/sample/cache/budget")) {
     check_lists_cache(job, problems);
+  }
+  if (good("/sample/edge_data") && good("/sample/cache/budget") && good("/features/collect")) {
+    check_edge_features(job, problems);
   }
   if (good("/sample/choice") && good("/sample/time/at") && good("/sample/time/window")) {
     check_time(job, problems);

@@ -131,13 +131,15 @@ void add_sample(std::vector<SchemaRow>& rows) {
        [](const Json& v, Job& job) { job.sample.time.rule.window = v.get<std::uint64_t>(); }});
   rows.push_back(
       {"/sample/edge_data",
-       {.type = ValueType::choice_list, .words = {"ids", "weights", "times"}, .max_items = 3},
+       {.type = ValueType::choice_list,
+        .words = {"ids", "weights", "times", "features"},
+        .max_items = 4},
        value("[]"),
-       "what batches carry of their edges: original edge ids, weights, times",
+       "what batches carry of their edges: original edge ids, weights, times, rows of features",
        {},
        [](const Json& v, Job& job) {
          const auto has = [&](const char* word) { return std::ranges::find(v, word) != v.end(); };
-         job.sample.edge_data = {has("ids"), has("weights"), has("times")};
+         job.sample.edge_data = {has("ids"), has("weights"), has("times"), has("features")};
        }});
   rows.push_back(
       {"/sample/cache/budget",

@@ -31,7 +31,7 @@ inline constexpr std::size_t max_segments = 4;
 /// Fixed prefix of every frame on the wire: little endian, no padding.
 struct FrameHeader {
   static constexpr std::uint32_t expected_magic = 0x31545254;  // "TRT1"
-  static constexpr std::uint16_t protocol_version = 5;
+  static constexpr std::uint16_t protocol_version = 6;
 
   std::uint32_t magic = expected_magic;
   std::uint16_t version = protocol_version;

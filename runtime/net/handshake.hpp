@@ -31,8 +31,8 @@ using SessionKey = std::array<std::byte, 32>;
 
 /// Of the protocol, both ends included; the newest that both speak is taken.
 struct VersionRange {
-  std::uint16_t oldest = 5;
-  std::uint16_t newest = 5;
+  std::uint16_t oldest = 6;
+  std::uint16_t newest = 6;
   friend bool operator==(const VersionRange&, const VersionRange&) = default;
 };
 

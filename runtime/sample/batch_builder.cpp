@@ -101,8 +101,7 @@ struct BatchBuilder::State {
   };
   Range frontier(NodeTypeId type) const {
     const auto& ends = batch.nodes[raw(type)].hop_end;
-    const bool from_start = batch.frontier == Frontier::all || hop == 0 || closing;
-    return {from_start ? 0 : ends[hop - 1], ends[hop]};
+    return {closing ? 0 : batch.first_row_node(type, hop), ends[hop]};
   }
   std::int32_t fanout(std::size_t edge_type) const {
     if (!closing) {
@@ -115,6 +114,16 @@ struct BatchBuilder::State {
   StreamKey key_of(std::size_t edge_type) const;
   EdgeData edge_data(std::size_t edge_type) const {
     return options->edge_data & edge_data_of(graph.edge_types[edge_type]);
+  }
+  /// Whether features of edges are wanted along an edge type of the hop that starts at a node type:
+  /// only owners of lists have them.
+  bool needs_owners(NodeTypeId type) const {
+    for (std::size_t e = 0; e < batch.edges.size(); ++e) {
+      if (batch.edges[e].destination_type == type && fanout(e) != 0 && edge_data(e).entries) {
+        return true;
+      }
+    }
+    return false;
   }
   std::size_t places() const { return list_places.count(); }
 
@@ -213,10 +222,12 @@ void BatchBuilder::State::find_who_has() {
   for (std::size_t t = 0; t < asked.size(); ++t) {
     const auto type = static_cast<NodeTypeId>(t);
     const Range range = frontier(type);
+    const bool owners = needs_owners(type);
     asked[t].clear();
     asked[t].reserve(range.size());
     for (std::uint32_t i = range.begin; i < range.end; ++i) {
-      asked[t].push_back(list_places.of(type, batch.nodes[t].ids[i]));
+      const auto id = batch.nodes[t].ids[i];
+      asked[t].push_back(owners ? raw(book.owner(type, id)) : list_places.of(type, id));
     }
   }
 }
@@ -361,7 +372,8 @@ Status BatchBuilder::State::take_section(FrontierShare& share, const HopSectionV
       answer, std::move(reply),
       {.fanout = choice_kinds()[options->choice].on_average ? all_neighbours : fanout(edge_type),
        .edge_data = edge_data(edge_type),
-       .end = book.count(batch.edges[edge_type].source_type)});
+       .end = book.count(batch.edges[edge_type].source_type),
+       .entries = graph.edge_types[edge_type].count});
 }
 
 Status BatchBuilder::State::take_reply(std::uint32_t number,

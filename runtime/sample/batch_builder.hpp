@@ -86,7 +86,7 @@ struct HopQuestion {
 class BatchBuilder {
  public:
   /// \param here  parts that lie here and keep lists of nodes around them: what these have is asked
-  ///   of them and not of its owner
+  ///   of them and not of its owner, but for nodes whose edges' features are wanted
   /// \param scratch  memory that batches use one after the other; null: its own
   /// \param seed_times  [seeds], or empty: SampleOptions::seed_time for all. Not read without
   ///   SampleOptions::time

@@ -63,6 +63,15 @@ Status check_ids(const FrontierShare& share, const HopSectionView& answer, std::
   return ok_status();
 }
 
+/// The owner checks them against its own lists when rows are requested.
+Status check_entries(const FrontierShare& share, const HopSectionView& answer, std::uint64_t end) {
+  const auto most = answer.entries.empty() ? 0 : std::ranges::max(answer.entries);
+  if (!answer.entries.empty() && most >= end) {
+    return corrupt(share, fmt::format("expected entry numbers below {}, got {}", end, most));
+  }
+  return ok_status();
+}
+
 }  // namespace
 
 Status FrontierShare::take(HopSectionView answer, std::shared_ptr<const HopReply> reply,
@@ -70,6 +79,7 @@ Status FrontierShare::take(HopSectionView answer, std::shared_ptr<const HopReply
   TROUPE_RETURN_IF_ERROR(check_sizes(*this, answer, expected.edge_data));
   TROUPE_RETURN_IF_ERROR(check_counts(*this, answer, expected.fanout));
   TROUPE_RETURN_IF_ERROR(check_ids(*this, answer, expected.end));
+  TROUPE_RETURN_IF_ERROR(check_entries(*this, answer, expected.entries));
   resume_position_ = answer.resume_position;
   covered_ += answer.counts.size() - (answer.resume_position != 0 ? 1 : 0);
   answers_.push_back({answer, std::move(reply)});

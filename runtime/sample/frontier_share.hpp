@@ -36,7 +36,8 @@ class FrontierShare {
   struct Expected {
     std::int32_t fanout;
     EdgeData edge_data;
-    std::uint64_t end;  ///< Every neighbor's id is below it
+    std::uint64_t end;      ///< Every neighbor's id is below it
+    std::uint64_t entries;  ///< Every entry number is
   };
   /// Takes an answer to missing().
   /// \param reply  keeps the answer alive

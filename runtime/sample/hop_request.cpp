@@ -27,6 +27,7 @@ Status cut_edge_data(const HopReply& reply, std::span<HopSectionView> views,
                      std::string_view message) {
   SectionCutter<std::byte> bytes(reply.edge_data.bytes, message, "bytes of edge data");
   TROUPE_RETURN_IF_ERROR(cut_column(bytes, views, &EdgeData::edge_ids, &HopSectionView::edge_ids));
+  TROUPE_RETURN_IF_ERROR(cut_column(bytes, views, &EdgeData::entries, &HopSectionView::entries));
   TROUPE_RETURN_IF_ERROR(cut_column(bytes, views, &EdgeData::times, &HopSectionView::times));
   TROUPE_RETURN_IF_ERROR(cut_column(bytes, views, &EdgeData::weights, &HopSectionView::weights));
   return bytes.finish();

@@ -81,8 +81,8 @@ struct HopReply {
   std::vector<Section> sections;
   PooledVector<std::uint32_t> counts;  ///< [covered nodes], section after section
   Segment neighbours;                  ///< Global ids; each section begins at a multiple of 8 bytes
-  /// u64 original edge ids, then i64 times, then f32 weights; of each those of the sections that have
-  /// it, an element for each neighbor.
+  /// u64 original edge ids, then u64 entry numbers, then i64 times, then f32 weights; of each those of
+  /// the sections that have it, an element for each neighbor.
   Segment edge_data;
 };
 
@@ -92,6 +92,7 @@ struct HopSectionView {
   IdSpan neighbours;  ///< [sum of counts]
   EdgeData edge_data{};
   std::span<const std::uint64_t> edge_ids;  ///< [sum of counts], or empty
+  std::span<const std::uint64_t> entries;   ///< likewise
   std::span<const float> weights;           ///< likewise
   std::span<const std::int64_t> times;      ///< likewise
   std::uint64_t resume_position = 0;

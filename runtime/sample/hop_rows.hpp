@@ -13,7 +13,9 @@ namespace troupe {
 /// The lists of the nodes that a part owns.
 struct OwnedRows {
   OwnedRows(const Part& part, NodeTypeId node_type, EdgeTypeId edge_type, EdgeDir dir)
-      : nodes(part.nodes_of(node_type)), lists(part.edges_of(edge_type).lists(dir)) {}
+      : nodes(part.nodes_of(node_type)),
+        lists(part.edges_of(edge_type).lists(dir)),
+        has_entries(part.edges_of(edge_type).main_lists(dir)) {}
   std::uint64_t count() const { return nodes.count; }
   bool has(NodeId id) const { return nodes.owns(id); }
   std::uint64_t row(NodeId id) const { return nodes.local(id); }
@@ -24,6 +26,7 @@ struct OwnedRows {
 
   const PartNodes& nodes;
   const NeighbourLists& lists;
+  bool has_entries;  ///< Places in the lists are entry numbers
 };
 
 /// The lists that it keeps of nodes of other parts.
@@ -42,6 +45,7 @@ struct HaloRows {
 
   const PartNodes& nodes;
   const NeighbourLists& lists;
+  static constexpr bool has_entries = false;
 };
 
 }  // namespace troupe

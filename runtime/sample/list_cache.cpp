@@ -91,7 +91,7 @@ std::shared_ptr<const SampleOptions> one_hop_of(const SampleOptions& options, st
 
 EdgeData kept_data(const SampleOptions& options) {
   const bool times = options.time || choice_kinds()[options.choice].needs_times;
-  return options.edge_data |
+  return options.edge_data.stored() |
          EdgeData{.weights = !list_tables(options).aliases.empty(), .times = times};
 }
 
@@ -226,7 +226,7 @@ bool ListCacheBuilder::add(const ListPiece& piece, const SampledBatch& batch,
     for (const auto source : sampled.sources) {
       edges.neighbours.push_back(raw(ids[source]));
     }
-    each_edge_datum(
+    each_stored_datum(
         []<class T>(std::vector<T>& to, const auto& from) {
           std::ranges::transform(from, std::back_inserter(to),
                                  [](auto value) { return static_cast<T>(value); });
@@ -274,7 +274,7 @@ Result<std::shared_ptr<const Part>> ListCacheBuilder::take(PartId id) && {
       lists.neighbours =
           keep(pick_lists<std::uint64_t>(from.neighbours, from.offsets, order), part->owners);
     }
-    each_edge_datum(
+    each_stored_datum(
         [&]<class T>(std::span<const T>& to, const std::vector<T>& values) {
           if (!values.empty()) {
             to = keep(pick_lists<T>(values, from.offsets, order), part->owners);

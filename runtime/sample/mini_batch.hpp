@@ -61,6 +61,9 @@ struct BatchEdges {
   PooledVector<EdgeId> edge_ids;  ///< original
   PooledVector<float> weights;
   PooledVector<std::int64_t> times;
+  /// Entry numbers in the main lists of the part that owns the row's node: what rows of features are
+  /// asked for by. Like global ids they follow from the partitioning; they do not travel.
+  PooledVector<std::uint64_t> entries = {};
   PooledVector<std::uint32_t>
       row_begin;  ///< [hops + 1]: rows of hop h (from 0) are [row_begin[h], row_begin[h+1])
 };
@@ -113,6 +116,12 @@ struct SampledBatch {
   /// Of random walks: the batch has their nodes, and no edges.
   std::optional<BatchWalks> walks = std::nullopt;
   std::uint32_t hops = 0;
+
+  /// The node of the first row of a hop along any edge type; the others follow.
+  std::uint32_t first_row_node(NodeTypeId destination_type, std::uint32_t hop) const {
+    const bool from_start = frontier == Frontier::all || hop == 0;
+    return from_start ? 0 : nodes[raw(destination_type)].hop_end[hop - 1];
+  }
 
   std::uint64_t num_seeds() const;  ///< Nodes, or positive links
   std::uint64_t num_nodes() const;

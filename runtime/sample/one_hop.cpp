@@ -94,7 +94,7 @@ class SectionSampler {
           fmt::format("edge type {} has lists for {} nodes, its frontier's node type {}", edge_type,
                       lists.offsets.size() - 1, rows_.count()));
     }
-    TROUPE_RETURN_IF_ERROR(try_each_edge_datum(
+    TROUPE_RETURN_IF_ERROR(try_each_stored_datum(
         [&](bool wanted, const auto& of_lists, std::string_view name) -> Status {
           if (wanted && of_lists.size() != lists.neighbours.size()) {
             return sampling_refused(part_, Errc::failed_precondition,
@@ -103,6 +103,12 @@ class SectionSampler {
           return ok_status();
         },
         section_.edge_data, lists, edge_data_names));
+    if (section_.edge_data.entries && !rows_.has_entries) {
+      return refused(part_, Errc::failed_precondition,
+                     fmt::format("edge type {} has no features beside these lists: they lie beside "
+                                 "the main lists of the nodes' owner",
+                                 edge_type));
+    }
     if (needs_times_ && lists.times.size() != lists.neighbours.size()) {
       return sampling_refused(part_, Errc::failed_precondition,
                               fmt::format("edge type {} has no times stored", edge_type));
@@ -171,13 +177,16 @@ class SectionSampler {
     std::uint64_t written = 0;
     const auto copy = [&](const PooledVector<std::uint64_t>& from) {
       pick(ids.data(), from, out + written);
-      each_edge_datum(
+      each_stored_datum(
           [&]<class T>(std::span<const T> values, T* to) {
             if (to != nullptr) {
               pick(values.data(), from, to + written);
             }
           },
           rows_.lists, data);
+      if (data.entries != nullptr) {
+        std::ranges::copy(from, data.entries + written);
+      }
       written += from.size();
     };
     fetch_original_ids(0);
@@ -303,10 +312,21 @@ class SectionSampler {
         }
       };
       copy(ids, out);
-      each_edge_datum(copy, rows_.lists, data);
+      each_stored_datum(copy, rows_.lists, data);
+      if (data.entries != nullptr) {
+        write_entries(plan_.rows[i].begin, plan_.counts[i], positions, data.entries + written);
+      }
       written += plan_.counts[i];
     }
     return written;
+  }
+
+  /// \param positions  of the entries after `begin`; empty: the first ones
+  static void write_entries(std::uint64_t begin, std::uint32_t count,
+                            std::span<const std::uint32_t> positions, std::uint64_t* to) {
+    for (std::uint32_t k = 0; k < count; ++k) {
+      to[k] = begin + (positions.empty() ? k : positions[k]);
+    }
   }
 
   /// Of the rows of a group among which a choice is made.

@@ -13,6 +13,7 @@ namespace troupe {
 /// Where the data of a section's edges go; null: not requested.
 struct DataPlaces {
   std::uint64_t* edge_ids = nullptr;
+  std::uint64_t* entries = nullptr;
   float* weights = nullptr;
   std::int64_t* times = nullptr;
 };
@@ -72,6 +73,7 @@ class DataWriter {
     std::uint64_t written = 0;
   };
   Column<std::uint64_t> edge_ids;
+  Column<std::uint64_t> entries;
   Column<float> weights;
   Column<std::int64_t> times;
 

@@ -110,7 +110,7 @@ struct Widths {
   std::uint8_t edge_ids = 8;
 };
 
-/// The node type whose feature rows are a segment of their own: the most numbers, the first of these.
+/// The type whose feature rows are a segment of their own: the most numbers, the first of these.
 template <class Sizes>
 std::size_t largest(const Sizes& sizes) {
   return static_cast<std::size_t>(std::ranges::max_element(sizes) - sizes.begin());

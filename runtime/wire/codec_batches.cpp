@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <utility>
 
 namespace troupe::net {
@@ -96,12 +97,24 @@ std::uint64_t seeds_of(const SampleBatch& message) {
 
 // ---- ready batches ----
 
-std::vector<std::uint64_t> feature_sizes(const Batch& batch) {
-  std::vector<std::uint64_t> sizes;
-  for (const auto& rows : batch.rows) {
-    sizes.push_back(rows.features.view().size());
+/// Rows of a batch in their order: of the node types, then of the edge types.
+std::vector<const Matrix*> feature_rows(const Batch& batch) {
+  std::vector<const Matrix*> rows;
+  for (const auto& of_type : batch.rows) {
+    rows.push_back(&of_type.features);
   }
-  return sizes;
+  for (const auto& of_type : batch.edge_features) {
+    rows.push_back(&of_type);
+  }
+  return rows;
+}
+
+/// Those that are a segment of their own.
+std::size_t rows_apart(const std::vector<const Matrix*>& rows) {
+  std::vector<std::uint64_t> sizes;
+  std::ranges::transform(rows, std::back_inserter(sizes),
+                         [](const Matrix* of_type) { return of_type->view().size(); });
+  return largest(sizes);
 }
 
 Segment pack_other_rows(const Batch& batch, std::size_t apart) {
@@ -110,12 +123,18 @@ Segment pack_other_rows(const Batch& batch, std::size_t apart) {
     const auto flat = rows.view().flat();
     numbers.insert(numbers.end(), flat.begin(), flat.end());
   };
-  for (std::size_t t = 0; t < batch.rows.size(); ++t) {
-    if (t != apart) {
-      add(batch.rows[t].features);
+  const auto rows = feature_rows(batch);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (i == batch.rows.size()) {
+      add(batch.targets);
+    }
+    if (i != apart) {
+      add(*rows[i]);
     }
   }
-  add(batch.targets);
+  if (rows.size() == batch.rows.size()) {
+    add(batch.targets);
+  }
   return numbers.empty() ? Segment{} : Segment::of(std::move(numbers));
 }
 
@@ -138,6 +157,9 @@ void write_shape(const Batch& batch, wire::ReadyBatch::Builder out) {
     edges[e].setHasEdgeIds(!of_type.edge_ids.empty());
     edges[e].setHasWeights(!of_type.weights.empty());
     edges[e].setHasTimes(!of_type.times.empty());
+    edges[e].setFeatureCols(e < batch.edge_features.size()
+                                ? static_cast<std::uint32_t>(batch.edge_features[e].cols())
+                                : 0);
   }
 }
 
@@ -236,7 +258,13 @@ std::uint64_t reply_bytes(const SampleBatch& message) {
     }
     const auto growth = growth_of(*message.sample);
     const std::uint64_t node_bytes = saturating_add(saturating_mul(cols, sizeof(float)), 40);
-    const std::uint64_t edge_bytes = 4 + message.sample->edge_data.bytes();
+    std::uint64_t edge_cols = 0;
+    for (const auto& decoder : message.collect->edge_decoders) {
+      edge_cols = std::max(edge_cols, decoder.cols());
+    }
+    // Entry numbers stay behind.
+    const std::uint64_t edge_bytes = saturating_add(saturating_mul(edge_cols, sizeof(float)),
+                                                    4 + message.sample->edge_data.stored().bytes());
     const auto& labels = message.collect->label_bytes;
     const auto type = raw(message.seed_type);
     const auto reached = saturating_add(saturating_mul(growth.nodes, node_bytes),
@@ -283,8 +311,9 @@ void encode_by_hand(const ReadyBatch& message, Frame& frame) {
     write_struct(message.trace, out.initTrace(), none);
   });
   Packer lists = pack_lists(batch, widths);
-  const auto apart = largest(feature_sizes(batch));
-  frame.segments = {lists.narrow(), lists.wide(), batch.rows[apart].features.share(),
+  const auto rows = feature_rows(batch);
+  const auto apart = rows_apart(rows);
+  frame.segments = {lists.narrow(), lists.wide(), rows[apart]->share(),
                     pack_other_rows(batch, apart)};
 }
 

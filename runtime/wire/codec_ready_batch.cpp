@@ -27,6 +27,7 @@ struct Shape {
   std::vector<std::uint32_t> originals;  ///< by node type
   std::vector<std::uint32_t> feature_rows;
   std::vector<std::uint32_t> feature_cols;
+  std::vector<std::uint32_t> edge_feature_cols;  ///< by edge type
 };
 
 Shape read_shape(wire::ReadyBatch::Reader in) {
@@ -36,6 +37,9 @@ Shape read_shape(wire::ReadyBatch::Reader in) {
     shape.originals.push_back(of_type.getOriginals());
     shape.feature_rows.push_back(of_type.getFeatureRows());
     shape.feature_cols.push_back(of_type.getFeatureCols());
+  }
+  for (const auto of_type : in.getEdges()) {
+    shape.edge_feature_cols.push_back(of_type.getFeatureCols());
   }
   return shape;
 }
@@ -274,6 +278,23 @@ Status check_count(const SampledBatch& batch, std::size_t type, std::string_view
   return ok_status();
 }
 
+/// Rows of edges, which come last.
+Status read_edge_features(const Shape& shape, std::size_t apart, RowCutter& largest_rows,
+                          RowCutter& other_rows, Batch& out) {
+  const auto& cols = shape.edge_feature_cols;
+  if (std::ranges::all_of(cols, [](std::uint32_t of_type) { return of_type == 0; })) {
+    return ok_status();
+  }
+  out.edge_features.resize(cols.size());
+  for (std::size_t e = 0; e < cols.size(); ++e) {
+    TROUPE_ASSIGN_OR_RETURN(
+        out.edge_features[e],
+        (out.rows.size() + e == apart ? largest_rows : other_rows)
+            .take(cols[e] == 0 ? 0 : out.sampled->edges[e].sources.size(), cols[e]));
+  }
+  return ok_status();
+}
+
 Status read_features(const Frame& frame, const Shape& shape, std::uint32_t target_cols,
                      Batch& out) {
   const SegmentReader segments(frame, ready_batch_name);
@@ -281,6 +302,9 @@ Status read_features(const Frame& frame, const Shape& shape, std::uint32_t targe
   for (std::size_t t = 0; t < out.rows.size(); ++t) {
     TROUPE_RETURN_IF_ERROR(check_count(*out.sampled, t, "feature rows", shape.feature_rows[t]));
     sizes.push_back(std::uint64_t{shape.feature_rows[t]} * shape.feature_cols[t]);
+  }
+  for (std::size_t e = 0; e < shape.edge_feature_cols.size(); ++e) {
+    sizes.push_back(out.sampled->edges[e].sources.size() * shape.edge_feature_cols[e]);
   }
   const auto apart = largest(sizes);
   TROUPE_ASSIGN_OR_RETURN(auto first, segments.elements(2, sizeof(float)));
@@ -296,6 +320,7 @@ Status read_features(const Frame& frame, const Shape& shape, std::uint32_t targe
     TROUPE_ASSIGN_OR_RETURN(out.targets,
                             other_rows.take(out.sampled->seed_index.size(), target_cols));
   }
+  TROUPE_RETURN_IF_ERROR(read_edge_features(shape, apart, largest_rows, other_rows, out));
   TROUPE_RETURN_IF_ERROR(largest_rows.all_taken());
   return other_rows.all_taken();
 }

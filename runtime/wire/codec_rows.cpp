@@ -2,6 +2,9 @@
 #include "runtime/wire/codec_support.hpp"
 #include "schema/rows.capnp.h"
 
+#include <algorithm>
+#include <iterator>
+
 namespace troupe::net {
 namespace {
 
@@ -20,9 +23,26 @@ Result<RowSource::Kind> to_source_kind(wire::SourceKind kind) {
                                      static_cast<unsigned>(kind)));
 }
 
+Status read_tables(const SegmentReader& segments, wire::RowRequest::Reader in, RowRequest& out) {
+  TROUPE_ASSIGN_OR_RETURN(const IdList places, segments.ids(1, in.getTableWidth()));
+  IdUnpacker rows(places, "RowRequest");
+  const auto table_list = in.getTables();
+  TROUPE_RETURN_IF_ERROR(check_entries("RowRequest", "tables", table_list.size()));
+  out.tables.reserve(table_list.size());
+  for (const auto table : table_list) {
+    auto& section = out.tables.emplace_back();
+    section.table.type = table.getType();
+    TROUPE_ASSIGN_OR_RETURN(const auto its_rows, rows.take(table.getRows()));
+    section.rows.reserve(its_rows.size());
+    std::ranges::transform(its_rows, std::back_inserter(section.rows),
+                           [](NodeId place) { return raw(place); });
+  }
+  return rows.finish();
+}
+
 Result<RowRequest> read_row_request(const Frame& frame, wire::RowRequest::Reader in) {
   const SegmentReader segments(frame, "RowRequest");
-  TROUPE_RETURN_IF_ERROR(segments.at_most(1));
+  TROUPE_RETURN_IF_ERROR(segments.at_most(2));
   RowRequest out;
   TROUPE_ASSIGN_OR_RETURN(out.source.kind, to_source_kind(in.getSource()));
   out.source.tensor = in.getTensor();
@@ -46,6 +66,7 @@ Result<RowRequest> read_row_request(const Frame& frame, wire::RowRequest::Reader
     }
   }
   TROUPE_RETURN_IF_ERROR(nodes.finish());
+  TROUPE_RETURN_IF_ERROR(read_tables(segments, in, out));
   return out;
 }
 
@@ -65,6 +86,11 @@ Result<RowReply> read_row_reply(const Frame& frame, wire::RowReply::Reader in) {
                                                      section.getNodes(), section.getLabels()));
     }
   }
+  const auto table_list = in.getTables();
+  TROUPE_RETURN_IF_ERROR(check_entries("RowReply", "tables", table_list.size()));
+  for (const auto table : table_list) {
+    out.tables.push_back({table.getRows(), table.getRowBytes()});
+  }
   // Rows have any dtype: aligned as the widest of them.
   out.rows = segments.aligned(0);
   TROUPE_ASSIGN_OR_RETURN(out.original_ids, segments.pooled<OriginalId>(1));
@@ -79,6 +105,12 @@ Result<RowReply> read_row_reply(const Frame& frame, wire::RowReply::Reader in) {
 void encode_by_hand(const RowRequest& message, Frame& frame) {
   IdList nodes = pack_lists(
       message.sections, [](const RowSection& section) -> const auto& { return section.nodes; });
+  std::vector<NodeId> all_places;
+  for (const auto& table : message.tables) {
+    std::ranges::transform(table.rows, std::back_inserter(all_places),
+                           [](std::uint64_t place) { return static_cast<NodeId>(place); });
+  }
+  IdList places = pack_ids(all_places);
   write_message<wire::RowRequest>(frame, [&](wire::RowRequest::Builder out) {
     out.setSource(message.source.kind == RowSource::Kind::features ? wire::SourceKind::FEATURES
                                                                    : wire::SourceKind::TENSOR);
@@ -94,8 +126,17 @@ void encode_by_hand(const RowRequest& message, Frame& frame) {
       sections[i].setWithRows(section.with_rows);
       sections[i].setLabelNodes(section.label_nodes);
     }
+    out.setTableWidth(places.width_bytes);
+    auto tables = out.initTables(static_cast<unsigned>(message.tables.size()));
+    for (unsigned i = 0; i < tables.size(); ++i) {
+      tables[i].setType(message.tables[i].table.type);
+      tables[i].setRows(message.tables[i].rows.size());
+    }
   });
   frame.segments = {std::move(nodes.segment)};
+  if (!all_places.empty()) {
+    frame.segments.push_back(std::move(places.segment));
+  }
 }
 
 Result<RowRequest> decode_by_hand(const Frame& frame, ReadAs<RowRequest>) {
@@ -112,6 +153,10 @@ std::uint64_t reply_bytes(const RowRequest& message) {
     bytes = saturating_add(bytes, saturating_mul(section.label_nodes, section.label_bytes));
     bytes = saturating_add(bytes, row_section_overhead_bytes);
   }
+  for (const auto& table : message.tables) {
+    bytes = saturating_add(bytes, saturating_mul(table.rows.size(), table.row_bytes));
+    bytes = saturating_add(bytes, row_section_overhead_bytes);
+  }
   return bytes;
 }
 
@@ -123,6 +168,11 @@ void encode_by_hand(const RowReply& message, Frame& frame) {
       sections[i].setRowBytes(message.sections[i].row_bytes);
       sections[i].setLabels(message.sections[i].labels);
       sections[i].setTargets(message.sections[i].targets);
+    }
+    auto tables = out.initTables(static_cast<unsigned>(message.tables.size()));
+    for (unsigned i = 0; i < tables.size(); ++i) {
+      tables[i].setRows(message.tables[i].rows);
+      tables[i].setRowBytes(message.tables[i].row_bytes);
     }
   });
   frame.segments = {message.rows, copy_segment(message.original_ids), copy_segment(message.labels),

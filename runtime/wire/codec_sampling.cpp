@@ -41,7 +41,8 @@ Result<HopSection> read_hop_section(wire::HopSection::Reader in, std::size_t fro
   }
   out.key.words = {in.getKeyLow(), in.getKeyHigh()};
   out.first_position = in.getFirstPosition();
-  out.edge_data = {in.getWithEdgeIds(), in.getWithWeights(), in.getWithTimes()};
+  out.edge_data = {in.getWithEdgeIds(), in.getWithWeights(), in.getWithTimes(),
+                   in.getWithEntries()};
   if (in.getWithin() > frontiers || (in.getWithin() > 0 && out.fanout != all_neighbours)) {
     return corrupt_message("HopRequest",
                            fmt::format("set of neighbors: expected one of {} with fanout -1, found "
@@ -123,11 +124,11 @@ Result<HopReply> read_hop_reply(const Frame& frame, wire::HopReply::Reader in) {
   const auto section_list = in.getSections();
   TROUPE_RETURN_IF_ERROR(check_entries("HopReply", "sections", section_list.size()));
   for (const auto section : section_list) {
-    out.sections.push_back(
-        {.nodes = section.getNodes(),
-         .width_bytes = section.getNeighbourWidth(),
-         .resume_position = section.getResumePosition(),
-         .edge_data = {section.getHasEdgeIds(), section.getHasWeights(), section.getHasTimes()}});
+    out.sections.push_back({.nodes = section.getNodes(),
+                            .width_bytes = section.getNeighbourWidth(),
+                            .resume_position = section.getResumePosition(),
+                            .edge_data = {section.getHasEdgeIds(), section.getHasWeights(),
+                                          section.getHasTimes(), section.getHasEntries()}});
   }
   TROUPE_ASSIGN_OR_RETURN(out.counts, segments.pooled<std::uint32_t>(0));
   out.neighbours = segments.aligned(1);
@@ -186,6 +187,7 @@ void encode_by_hand(const HopRequest& message, Frame& frame) {
       sections[i].setWithEdgeIds(section.edge_data.edge_ids);
       sections[i].setWithWeights(section.edge_data.weights);
       sections[i].setWithTimes(section.edge_data.times);
+      sections[i].setWithEntries(section.edge_data.entries);
       sections[i].setExcluded(section.excluded.size());
       sections[i].setWithin(section.within ? *section.within + 1 : 0);
     }
@@ -244,6 +246,7 @@ void encode_by_hand(const HopReply& message, Frame& frame) {
       sections[i].setHasEdgeIds(message.sections[i].edge_data.edge_ids);
       sections[i].setHasWeights(message.sections[i].edge_data.weights);
       sections[i].setHasTimes(message.sections[i].edge_data.times);
+      sections[i].setHasEntries(message.sections[i].edge_data.entries);
     }
   });
   frame.segments = {copy_segment(message.counts), message.neighbours, message.edge_data};

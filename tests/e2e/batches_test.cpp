@@ -108,6 +108,11 @@ class FileDigest {
     for (const auto& type : list["node_types"]) {
       add_array(digest_, values<float>("nodes-" + type["name"].get<std::string>() + "/features"));
     }
+    for (const auto& type : list["edge_types"]) {
+      if (type["features"] > 0) {
+        add_array(digest_, values<float>("edges-" + type["name"].get<std::string>() + "/features"));
+      }
+    }
     add_array(digest_, values<std::int64_t>("labels"));
     add_array(digest_, values<float>("targets"));
     return to_string(digest_.digest());
@@ -269,6 +274,44 @@ TEST_F(Batches, HeterogeneousGraphsHaveFilesForEveryType) {
     EXPECT_EQ(fs::exists(batch / "edges-rev_appears/times.npy"), has_data);
     fs::remove_all(path("b"));
   }
+}
+
+TEST_F(Batches, FeaturesOfEdgesAreThoseOfTheirIds) {
+  ASSERT_OK(testing::write_heterogeneous_store(scratch_.path() / "graph"));
+  job_ = path("job.json");
+  std::ofstream(job_) << testing::heterogeneous_job_text(path("graph"), path("out"));
+  for (const std::string dir : {"in", "out"}) {
+    Words settings{R"(sample.edge_data=["features", "ids"])", "sample.edge_dir=" + dir,
+                   "partition.parts=3", "cluster.hosts=2"};
+    const auto list = batches("b-" + dir, settings);
+    expect_digests_of_files("b-" + dir, list);
+    settings.emplace_back("cluster.launch=local");
+    EXPECT_EQ(list["digest"], digest_of_run(settings, "1")) << "in processes";
+    const auto rows = array("b-" + dir + "/batch-0/edges-writes/features.npy");
+    const auto ids = array("b-" + dir + "/batch-0/edges-writes/edge_ids.npy").as<std::int64_t>();
+    ASSERT_EQ(rows.shape, (std::vector<std::size_t>{ids.size(), 2}));
+    ASSERT_FALSE(ids.empty());
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      EXPECT_EQ(rows.as<float>()[2 * i], static_cast<float>(ids[i]));
+    }
+  }
+  const auto without = batches("without", {});
+  EXPECT_EQ(without["edge_types"][0]["features"], 0);
+  EXPECT_FALSE(fs::exists(path("without/batch-0/edges-writes/features.npy")));
+}
+
+TEST_F(Batches, AStoreForBothDirectionsHasFeaturesOfInEdgesAlone) {
+  ASSERT_OK(testing::write_heterogeneous_store(scratch_.path() / "graph"));
+  const auto parted = testing::run_process({TROUPE_PROGRAM, "partition", "--parts", "2",
+                                            "--complete-for", "both", path("graph"), path("parts")},
+                                           path(""));
+  ASSERT_EQ(parted.exit_code, 0) << parted.err;
+  job_ = path("job.json");
+  std::ofstream(job_) << testing::heterogeneous_job_text(path("parts"), path("out"));
+  const std::string features = R"(sample.edge_data=["features"])";
+
+  EXPECT_GT(batches("in", {features})["batches"].size(), 0U);
+  expect_refused(3, "/sample/edge_data: the store", {features, "sample.edge_dir=out"}, {});
 }
 
 TEST_F(Batches, DisjointBatchesHaveTrees) {

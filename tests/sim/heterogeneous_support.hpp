@@ -19,7 +19,8 @@ inline constexpr std::uint64_t papers = 500;
 inline constexpr std::uint64_t venues = 9;
 
 /// Authors of three classes write papers that appear in venues of their class; of the authors' own
-/// columns little can be learned. Who wrote what has weights, what appeared where has times.
+/// columns little can be learned. Who wrote what has weights, what appeared where has times; both have
+/// features.
 inline Status write_heterogeneous_store(const std::filesystem::path& out) {
   InlineExecutor executor;
   TROUPE_ASSIGN_OR_RETURN(auto writer, StoreWriter::create(out, {}, executor));
@@ -31,12 +32,16 @@ inline Status write_heterogeneous_store(const std::filesystem::path& out) {
                           writer.add_node_type({"author", authors, narrow, classes}));
   TROUPE_ASSIGN_OR_RETURN(const auto paper, writer.add_node_type({"paper", papers, bytes, {}}));
   TROUPE_ASSIGN_OR_RETURN(const auto venue, writer.add_node_type({"venue", venues, one_hot, {}}));
+  const FeatureInfo numbered{DType::f32, 2, 1.0F};
+  const FeatureInfo scaled{DType::u8, 3, 0.5F};
   TROUPE_ASSIGN_OR_RETURN(
       const auto writes,
-      writer.add_edge_type({"writes", author, paper, {.reverse_edges = true}, true}));
+      writer.add_edge_type(
+          {"writes", author, paper, {.reverse_edges = true}, true, false, numbered}));
   TROUPE_ASSIGN_OR_RETURN(
       const auto appears,
-      writer.add_edge_type({"appears", paper, venue, {.reverse_edges = true}, false, true}));
+      writer.add_edge_type(
+          {"appears", paper, venue, {.reverse_edges = true}, false, true, scaled}));
 
   DrawStream draw(stream_key(7, {.domain = Domain::generators}), 0);
   std::vector<std::uint64_t> who;
@@ -58,6 +63,17 @@ inline Status write_heterogeneous_store(const std::filesystem::path& out) {
   }
   TROUPE_RETURN_IF_ERROR(
       writer.add_edges(writes, {.sources = who, .destinations = what, .weights = shares}));
+  std::vector<float> of_writing;  // the edge's id, and its third
+  for (std::size_t e = 0; e < who.size(); ++e) {
+    of_writing.push_back(static_cast<float>(e));
+    of_writing.push_back(static_cast<float>(e) / 3);
+  }
+  TROUPE_RETURN_IF_ERROR(writer.add_edge_features(writes, std::as_bytes(std::span(of_writing))));
+  std::vector<std::uint8_t> of_appearing;
+  for (std::size_t i = 0; i < papers * scaled.cols; ++i) {
+    of_appearing.push_back(static_cast<std::uint8_t>(i * 7));
+  }
+  TROUPE_RETURN_IF_ERROR(writer.add_edge_features(appears, std::as_bytes(std::span(of_appearing))));
   std::vector<std::int64_t> years;
   for (std::uint64_t p = 0; p < papers; ++p) {
     years.push_back(static_cast<std::int64_t>(1990 + p * 7 % 30));
@@ -100,6 +116,8 @@ inline Status write_heterogeneous_store(const std::filesystem::path& out) {
     TROUPE_RETURN_IF_ERROR(writer.set_seeds("in_2005", name, author, roles[role], one));
     TROUPE_RETURN_IF_ERROR(writer.set_seeds("by_year", name, author, roles[role], times));
   }
+  const auto some = [](const std::vector<std::uint64_t>& all) { return std::span(all).first(200); };
+  TROUPE_RETURN_IF_ERROR(writer.set_links("written", "train", writes, {some(who), some(what)}));
   TROUPE_ASSIGN_OR_RETURN(const auto info, writer.finish());
   return info.node_types.size() == 3 ? ok_status()
                                      : Status(Error(Errc::internal, "expected three node types"));

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -44,6 +45,8 @@ struct TestEdgeType {
   std::vector<TestEdge> edges{};
   std::vector<float> weights{};       ///< [edges] or empty
   std::vector<std::int64_t> times{};  ///< [edges] or empty; lists are then in order of time
+  std::uint64_t cols = 0;             ///< 0: no features
+  std::vector<float> features{};      ///< [edges, cols]
 };
 
 struct TestGraph {
@@ -196,6 +199,18 @@ inline NeighbourLists lists_of(Part& part, const TestEdgeType& type, EdgeDir dir
   return result;
 }
 
+/// Beside the lists: rows in their order.
+inline std::optional<FeatureTable> edge_features(const TestEdgeType& type,
+                                                 const NeighbourLists& lists) {
+  if (type.cols == 0) {
+    return std::nullopt;
+  }
+  auto rows = rows_of(type.features, type.cols, {lists.edge_ids.begin(), lists.edge_ids.end()});
+  return FeatureTable{.info = {.dtype = DType::f32, .cols = type.cols},
+                      .rows = lists.edge_ids.size(),
+                      .data = Segment::of(std::move(rows))};
+}
+
 inline PartNodes nodes_of(Part& part, const TestNodeType& type, NodeId first,
                           const std::vector<std::uint64_t>& owned) {
   PartNodes nodes;
@@ -238,6 +253,9 @@ inline GraphInfo info_of(const TestGraph& graph) {
     edge_type.has_edge_ids = true;
     edge_type.has_weights = !type.weights.empty();
     edge_type.has_times = !type.times.empty();
+    if (type.cols > 0) {
+      edge_type.features = FeatureInfo{.dtype = DType::f32, .cols = type.cols};
+    }
   }
   return info;
 }
@@ -345,6 +363,7 @@ inline CutGraph cut_graph(const TestGraph& graph, const Assignment& assignment, 
           detail::lists_of(*part, type, EdgeDir::out, owned[type.source][p],
                            graph.nodes[type.source].count, cut.global_of[type.destination], wide);
       detail::add_ends(*part, graph, part->edges.size() - 1, parts);
+      edges.features = detail::edge_features(type, edges.in);
     }
     cut.parts.push_back(std::move(part));
   }
@@ -379,6 +398,30 @@ inline void add_times(TestEdgeType& type) {
   for (std::uint64_t e = 0; e < type.edges.size(); ++e) {
     const auto step = static_cast<std::int64_t>(e * 7 % 13);
     type.times.push_back(e % 3 == 0 ? -step : step << 33);
+  }
+}
+
+/// Gives edges features: edge id + column / 8, a little more for each type.
+inline void add_edge_features(TestEdgeType& type, std::uint64_t cols) {
+  type.cols = cols;
+  for (std::uint64_t e = 0; e < type.edges.size(); ++e) {
+    for (std::uint64_t c = 0; c < cols; ++c) {
+      type.features.push_back(static_cast<float>(e + type.source) + static_cast<float>(c) / 8);
+    }
+  }
+}
+
+/// Leaves the parts the lists of out-neighbors alone, with the features beside them.
+inline void keep_out_lists(CutGraph& cut, const TestGraph& graph) {
+  for (auto& part : cut.parts) {
+    auto only = std::make_shared<Part>(*part);
+    only->complete_for = CompleteFor::out;
+    for (std::size_t e = 0; e < graph.edges.size(); ++e) {
+      only->edges[e].in = {};
+      only->edges[e].features =
+          graph_builder_detail::edge_features(graph.edges[e], only->edges[e].out);
+    }
+    part = std::move(only);
   }
 }
 

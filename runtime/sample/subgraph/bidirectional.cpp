@@ -49,7 +49,7 @@ EdgeData common_data(std::uint32_t type, const GraphInfo& graph,
       data = data & edge_data_of(graph.edge_types[from]);
     }
   }
-  return data;
+  return data.stored();  // features of edges lie where their lists do
 }
 
 /// All edges of the closed batch of one type: drawn ones, then reverses.
@@ -94,7 +94,7 @@ BatchEdges by_row(const SampledBatch& batch, std::uint32_t type, std::vector<Clo
     ++closed.offsets[edge.row + std::size_t{1}];
     closed.sources.push_back(edge.entry);
     each_edge_datum(
-        [&edge]<class T>(bool has, std::vector<T>& to, const std::vector<T>& from) {
+        [&edge]<class T>(bool has, PooledVector<T>& to, const PooledVector<T>& from) {
           if (has && !from.empty()) {
             to.push_back(from[edge.drawn]);
           }

@@ -16,7 +16,7 @@ InducedNodes::InducedNodes(const BatchNodes& nodes, std::uint64_t count)
   }
 }
 
-std::vector<NodeId> InducedNodes::distinct() const {
+PooledVector<NodeId> InducedNodes::distinct() const {
   auto ids = nodes_.ids;
   std::ranges::sort(ids);
   const auto repeated = std::ranges::unique(ids);
@@ -37,7 +37,7 @@ Status add_induced(const InducedEntries& entries, const InducedNodes& nodes, Bat
     if (found) {
       edges.sources.push_back(*found);
       each_edge_datum(
-          [at]<class T>(std::vector<T>& to, auto values) {
+          [at]<class T>(PooledVector<T>& to, auto values) {
             if (!values.empty()) {
               to.push_back(static_cast<T>(values[at]));
             }

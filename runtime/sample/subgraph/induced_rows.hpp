@@ -22,7 +22,7 @@ class InducedNodes {
   InducedNodes(const BatchNodes& nodes, std::uint64_t count);
 
   /// The set that lists are requested within: ascending, none twice.
-  std::vector<NodeId> distinct() const;
+  PooledVector<NodeId> distinct() const;
   bool disjoint() const { return !nodes_.trees.empty(); }
   /// Batch-local index of a node, in a tree if disjoint.
   std::optional<std::uint32_t> find(std::uint64_t id, std::uint32_t tree) const {

@@ -19,6 +19,17 @@ inline std::shared_ptr<CollectOptions> collect_options(const CutGraph& cut,
   return options;
 }
 
+/// With features of edges, of batches that have entry numbers.
+inline std::shared_ptr<CollectOptions> collect_with_edges(const CutGraph& cut) {
+  auto options = collect_options(cut);
+  for (const auto& type : cut.info.edge_types) {
+    const auto decoder = RowDecoder::create(type);
+    EXPECT_OK(decoder);
+    options->edge_decoders.push_back(*decoder);
+  }
+  return options;
+}
+
 /// How questions are answered: by replies (last first), or straight from the parts.
 enum class Answers { replies, parts };
 

@@ -2,6 +2,8 @@
 
 #include "tests/support/expect.hpp"
 
+#include <array>
+
 namespace troupe {
 namespace {
 
@@ -55,6 +57,30 @@ TEST(OptionsOfCollecting, WithoutCollectingThereAreIdsAlone) {
   EXPECT_FALSE(options.with_labels);
   EXPECT_TRUE(options.label_bytes.empty());
   EXPECT_TRUE(options.with_original_ids);
+}
+
+TEST(OptionsOfCollecting, NameRowsOfEdgesOnlyWhereTheJobWantsThem) {
+  auto info = authors_and_tags();
+  info.edge_types.resize(2);
+  info.edge_types[1].features = FeatureInfo{DType::u8, 3, 0.5F};
+  auto job = job_without_readers();
+  job.features.normalize = Normalize::row;  // of nodes
+  ASSERT_OK_AND_ASSIGN(const auto without, collect_options(job, info, BatchReader::user));
+  EXPECT_TRUE(without.edge_decoders.empty());
+  EXPECT_FALSE(without.wants_edge_features(1));
+
+  job.sample.edge_data.entries = true;
+  ASSERT_OK_AND_ASSIGN(const auto with, collect_options(job, info, BatchReader::user));
+  EXPECT_FALSE(with.wants_edge_features(0));
+  EXPECT_TRUE(with.wants_edge_features(1));
+  std::array<float, 3> row{};
+  constexpr std::array bytes{std::byte{2}, std::byte{0}, std::byte{5}};
+  with.edge_decoders[1].decode(bytes, row);
+  EXPECT_EQ(row, (std::array{1.0F, 0.0F, 2.5F})) << "scaled, not normalized";
+
+  info.edge_types[1].features->dtype = DType::i64;
+  EXPECT_ERROR(collect_options(job, info, BatchReader::user), Errc::unimplemented,
+               "features of edge type \"\": expected dtype u8");
 }
 
 TEST(OptionsOfCollecting, RowsNormalizedByColumnNeedStatistics) {

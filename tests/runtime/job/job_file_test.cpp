@@ -223,6 +223,25 @@ TEST(ParseJob, LeavesTheSchemaToEditors) {
                   "/dataset/$schema: expected a known key");
 }
 
+TEST(ParseJob, FeaturesOfEdgesGoNeitherWithKeptListsNorWithoutRows) {
+  const auto problems = [](const std::vector<std::string>& more) {
+    std::vector<std::string> all = {R"(sample.edge_data=["features", "ids"])"};
+    all.insert(all.end(), more.begin(), more.end());
+    const auto reading = parse_job(
+        R"({"dataset": {"path": "."}, "sample": {"fanout": [2]}, "output": "o"})", "", all);
+    EXPECT_OK(reading);
+    EXPECT_EQ(reading->job.sample.edge_data, (EdgeData{.edge_ids = true, .entries = true}));
+    return to_string(reading->problems);
+  };
+  EXPECT_EQ(problems({}), "");
+  EXPECT_CONTAINS(
+      problems({"sample.cache.budget=1MB"}),
+      "/sample/cache/budget: expected none with \"features\" in sample.edge_data, found "
+      "1000000 bytes; lists that are kept have no features");
+  EXPECT_CONTAINS(problems({"features.collect=false"}),
+                  "/sample/edge_data: expected no \"features\" with features.collect false");
+}
+
 TEST(ReadJob, TakesTheNameFromJsoncToo) {
   const testing::ScratchFolder scratch;
   const auto file = scratch.path() / "first.jsonc";

@@ -207,6 +207,14 @@ TEST(CheckAgainstGraph, RefusesDataThatNoSampledEdgeHas) {
             "ids along any edge type that is sampled; import the graph with edge ids\n"
             "/sample/edge_data: expected data that sampled edges have, found \"weights\", and no "
             "weights along any edge type that is sampled; import the graph with weights\n");
+  job.sample.edge_data = {.entries = true};
+  EXPECT_EQ(own(),
+            "/sample/edge_data: expected data that sampled edges have, found \"features\", and no "
+            "features along any edge type that is sampled; import the graph with features\n");
+  info.edge_types[0].features = FeatureInfo{DType::f16, 4, 1.0F};
+  EXPECT_EQ(own(), "");
+  job.sample.fanout_of = {{"cites", {0, 0}}};
+  EXPECT_NE(own(), "");
 }
 
 // ---- links ----

@@ -179,6 +179,25 @@ TEST(MakePlan, BatchesWithoutFeaturesCountNone) {
   EXPECT_EQ(without.store_bytes, with.store_bytes);
 }
 
+TEST(MakePlan, CountsFeaturesOfEdgesWhereBatchesHaveThem) {
+  auto job = two_hosts();
+  auto info = cora();
+  info.edge_types[0].features = FeatureInfo{DType::f16, 300, 1.0F};
+  const auto without = make_plan(job, info);
+  job.sample.edge_data.entries = true;
+  const auto with = make_plan(job, info);
+
+  const auto edges = with.batch.max_edges;
+  EXPECT_EQ(with.batch.feature_bytes, without.batch.feature_bytes + edges * 300 * 4);
+  // Half of it comes from the other host: an entry number both ways, and the row as it is stored.
+  EXPECT_NEAR(static_cast<double>(with.batch.wire_bytes),
+              static_cast<double>(without.batch.wire_bytes + edges * (8 + 8 + 600) / 2), 2);
+  EXPECT_GE(bytes_for(with, "batches in flight"),
+            bytes_for(without, "batches in flight") + 2 * 3 * edges * 300 * 4);
+  EXPECT_EQ(with.store_bytes, without.store_bytes);
+  EXPECT_EQ(with.list_bytes, without.list_bytes) << "lists store no entry numbers";
+}
+
 /// 200 MB of feature rows in a batch of all nodes at most, 1000 batches.
 TEST(MakePlan, CountsTheMostBatchesInFlight) {
   auto graph = cora();

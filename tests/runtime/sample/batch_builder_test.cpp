@@ -2,6 +2,8 @@
 
 #include "tests/runtime/sample/drive.hpp"
 
+#include <numeric>
+
 namespace troupe {
 namespace {
 
@@ -347,6 +349,45 @@ TEST(BatchBuilder, AsksEachPartOncePerHop) {
   EXPECT_TRUE(builder.questions().empty()) << "questions are handed out once";
   EXPECT_EQ(builder.hop(), 0U);
   EXPECT_EQ(builder.key(), batch_key);
+}
+
+TEST(BatchBuilder, WhereFeaturesOfEdgesAreWantedOwnersAreAskedAndNoHalos) {
+  auto graph = heterogeneous_graph();
+  testing::add_edge_features(graph.edges[2], 3);  // of lists of authors
+  const auto cut = cut_graph(graph, 2);
+  auto keeps_all = std::make_shared<Part>(*cut.parts[0]);
+  for (std::size_t t = 0; t < graph.nodes.size(); ++t) {
+    std::vector<std::uint64_t> others;
+    for (std::uint64_t id = 0; id < graph.nodes[t].count; ++id) {
+      if (!keeps_all->nodes[t].owns(static_cast<NodeId>(id))) {
+        others.push_back(id);
+      }
+    }
+    keeps_all->nodes[t].halo_listed = RankedSet(others, graph.nodes[t].count);
+  }
+  const std::vector<std::shared_ptr<const Part>> here = {keeps_all};
+  const auto asked = [&](std::uint16_t seed_type, std::vector<std::int32_t> fanout,
+                         EdgeData edge_data) {
+    SampleOptions options;
+    options.fanout = {std::move(fanout)};
+    options.edge_data = edge_data;
+    std::vector<std::uint64_t> seeds(10);
+    std::iota(seeds.begin(), seeds.end(), std::uint64_t{0});
+    BatchBuilder builder(cut.info, *cut.book, std::make_shared<SampleOptions>(options), batch_key,
+                         static_cast<NodeTypeId>(seed_type), cut.globals(seeds, seed_type), here);
+    std::set<std::pair<PartId, ListsOf>> places;
+    for (const auto& question : builder.questions()) {
+      places.emplace(question.part, question.lists_of);
+    }
+    return places;
+  };
+  using Places = std::set<std::pair<PartId, ListsOf>>;
+  const Places kept = {{PartId{0}, ListsOf::owned}, {PartId{0}, ListsOf::halo}};
+  const Places owners = {{PartId{0}, ListsOf::owned}, {PartId{1}, ListsOf::owned}};
+  EXPECT_EQ(asked(1, {2, 2, 2}, {}), kept);
+  EXPECT_EQ(asked(1, {2, 2, 2}, {.entries = true}), owners);
+  EXPECT_EQ(asked(0, {2, 2, 2}, {.entries = true}), kept) << "papers' lists have no features";
+  EXPECT_EQ(asked(1, {2, 2, 0}, {.entries = true}), Places{}) << "nothing is drawn";
 }
 
 TEST(BatchBuilder, HeterogeneousGraphsAgreeWithTheObviousSampler) {

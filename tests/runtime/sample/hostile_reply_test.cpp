@@ -97,6 +97,34 @@ TEST_F(HostileReply, EdgeIdsOfTheWrongSizeAreRefused) {
                  [](HopReply& reply) { reply.edge_data.bytes = reply.edge_data.bytes.first(31); });
 }
 
+TEST_F(HostileReply, EntryNumbersThatCannotBeAreRefused) {
+  auto with_features = graph();
+  testing::add_edge_features(with_features.edges[0], 2);
+  cut_ = testing::cut_graph(with_features, 1);
+  auto options = std::make_shared<SampleOptions>(testing::fanouts({2}));
+  options->edge_data = {.entries = true};
+  BatchBuilder builder(cut_.info, *cut_.book, options, {}, NodeTypeId{}, cut_.globals({0, 1}));
+  const auto question = builder.questions().at(0);
+  ASSERT_OK_AND_ASSIGN(const auto good, sample_one_hop(*cut_.parts[0], question.request));
+  const auto answer = [&](std::vector<std::uint64_t> entries) {
+    BatchBuilder again(cut_.info, *cut_.book, options, {}, NodeTypeId{}, cut_.globals({0, 1}));
+    HopReply reply = good;
+    reply.edge_data = Segment::of(std::move(entries));
+    return again.answer(again.questions().at(0).id, reply);
+  };
+  EXPECT_OK(answer({0, 5, 5, 1}));
+  EXPECT_ERROR(answer({0, 1, 2, 6}), Errc::data_corruption,
+               "expected entry numbers below 6, got 6");
+  EXPECT_ERROR(answer({~std::uint64_t{0}, 1, 2, 3}), Errc::data_corruption, "below 6");
+  EXPECT_ERROR(answer({0, 1, 2}), Errc::data_corruption, "32 bytes of edge data or more, found 24");
+  EXPECT_ERROR(answer({}), Errc::data_corruption, "32 bytes of edge data or more, found 0");
+  HopReply without = good;
+  without.edge_data = {};
+  without.sections[0].edge_data = {};
+  EXPECT_ERROR(builder.answer(question.id, without), Errc::data_corruption,
+               "expected 4 features, got 0");
+}
+
 TEST_F(HostileReply, PlacesToGoOnMustFollowFromTheCounts) {
   expect_corrupt(2, "cannot go on at position 2",
                  [](HopReply& reply) { reply.sections[0].resume_position = 2; });

@@ -312,6 +312,61 @@ TEST_F(SampleOneHop, DataOfEdgesIsOfTheEntriesThatAreTaken) {
   }
 }
 
+TEST_F(SampleOneHop, EntryNumbersAreTheEdgesPlacesInTheMainLists) {
+  testing::add_weights(graph_.edges[0]);
+  auto both = cut_graph(graph_, 2);
+  testing::add_alias_tables(both, EdgeDir::in);
+  auto out = cut_graph(graph_, 2);
+  testing::keep_out_lists(out, graph_);
+  testing::add_alias_tables(out, EdgeDir::out);
+  for (const auto dir : {EdgeDir::in, EdgeDir::out}) {
+    const auto& part = *(dir == EdgeDir::in ? both : out).parts[0];
+    const auto& lists = part.edges[0].lists(dir);
+    for (const auto* choice : {"uniform", "weighted"}) {
+      for (const auto fanout : {all_neighbours, 0, 3, 100}) {
+        HopRequest ask = request(fanout, 0);
+        ask.dir = dir;
+        ask.choice = place_of_kind(choice_kinds(), choice);
+        ask.sections[0].edge_data = {.edge_ids = true, .entries = true};
+        for (std::uint64_t i = part.nodes[0].count; i-- > 0;) {
+          const auto node = static_cast<NodeId>(raw(part.nodes[0].first) + i);
+          const auto place = ask.frontiers[0].nodes.size();
+          ask.frontiers[0].nodes.push_back(node);
+          if (lists.degree(i) > 1) {  // leave one out
+            const auto neighbor = lists.neighbours[lists.offsets[i] + 1];
+            ask.sections[0].excluded.push_back({place, neighbor});
+          }
+        }
+        ASSERT_OK_AND_ASSIGN(const HopReply reply, sample_one_hop(part, ask));
+        EXPECT_EQ(reply.sections[0].edge_data, ask.sections[0].edge_data);
+        ASSERT_OK_AND_ASSIGN(const auto sections, sections_of(reply));
+        const auto& [ids, entries] = std::tie(sections[0].edge_ids, sections[0].entries);
+        ASSERT_EQ(entries.size(), sections[0].neighbours.size());
+        for (std::size_t i = 0; i < entries.size(); ++i) {
+          ASSERT_LT(entries[i], lists.edge_ids.size());
+          EXPECT_EQ(lists.edge_ids[entries[i]], ids[i]);
+        }
+        EXPECT_EQ(entries.empty(), fanout == 0);
+      }
+    }
+  }
+}
+
+TEST_F(SampleOneHop, ListsThatHaveNoFeaturesBesideThemGiveNoEntryNumbers) {
+  HopRequest ask = request(3, 5);
+  ask.sections[0].edge_data.entries = true;
+  EXPECT_OK(sample_one_hop(part_, ask));
+  ask.dir = EdgeDir::out;  // the part has both
+  EXPECT_ERROR(sample_one_hop(part_, ask), Errc::failed_precondition,
+               "no features beside these lists");
+  HopRequest around = request(3, 0);
+  around.frontiers[0].nodes = {static_cast<NodeId>(raw(part_.nodes[0].first) + 3)};
+  EXPECT_OK(sample_one_hop(with_halo(part_, 2), around, ListsOf::halo));
+  around.sections[0].edge_data.entries = true;
+  EXPECT_ERROR(sample_one_hop(with_halo(part_, 2), around, ListsOf::halo),
+               Errc::failed_precondition, "the main lists of the nodes' owner");
+}
+
 TEST_F(SampleOneHop, AHaloGivesByWeightWhatTheOwnerGives) {
   testing::add_weights(graph_.edges[0]);
   auto cut = cut_graph(graph_, 1);

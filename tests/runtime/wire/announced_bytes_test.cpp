@@ -6,7 +6,7 @@
 namespace troupe::net {
 namespace {
 
-using testing::collect_options;
+using testing::collect_with_edges;
 using testing::cut_graph;
 using testing::drive;
 using testing::fanouts;
@@ -14,10 +14,14 @@ using testing::featured_graph;
 
 TEST(AnnouncedBytes, RowsAreAnnouncedExactly) {
   for (const DType dtype : {DType::f32, DType::u8}) {
-    const auto cut = cut_graph(featured_graph(dtype), 3);
+    auto graph = featured_graph(dtype);
+    testing::add_edge_features(graph.edges[0], 3);
+    const auto cut = cut_graph(graph, 3);
+    auto options = fanouts({4, 3});
+    options.edge_data.entries = true;
     const auto sampled =
-        std::make_shared<const SampledBatch>(drive(cut, fanouts({4, 3}), {}, {5, 1, 20, 5, 34}));
-    const RowCollection collection(*cut.book, collect_options(cut), sampled);
+        std::make_shared<const SampledBatch>(drive(cut, options, {}, {5, 1, 20, 5, 34}));
+    const RowCollection collection(*cut.book, collect_with_edges(cut), sampled);
     for (const auto& question : collection.questions()) {
       ASSERT_OK_AND_ASSIGN(const auto reply,
                            read_part_rows(*cut.parts[raw(question.part)], question.request));
@@ -25,10 +29,10 @@ TEST(AnnouncedBytes, RowsAreAnnouncedExactly) {
       for (const auto& segment : to_frame(reply).segments) {
         segments += segment.bytes.size();
       }
-      // Besides, what a failure may take, and the head of the section.
+      // Besides, what a failure may take, and the heads of section and table.
       const auto announced = Wire<RowRequest>::reply_bytes(question.request);
       EXPECT_GE(announced, segments + largest_failure_bytes);
-      EXPECT_LE(announced, segments + largest_failure_bytes + 64);
+      EXPECT_LE(announced, segments + largest_failure_bytes + 112);
       EXPECT_LE(to_frame(reply).size_bytes(), announced);
     }
   }
@@ -42,6 +46,7 @@ TEST(AnnouncedBytes, HopsAreBounded) {
       for (const bool replace : {false, true}) {
         HopRequest request = testing::one_hop_request();
         request.sections[0].fanout = fanout;
+        request.sections[0].edge_data = {.edge_ids = true, .entries = true};
         request.max_edges = max_edges;
         request.replace = replace && fanout >= 0;
         for (std::uint64_t i = 0; i < part.nodes[0].count; ++i) {

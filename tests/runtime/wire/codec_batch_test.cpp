@@ -39,6 +39,8 @@ testing::TestGraph academic_graph(bool targets) {
   }
   testing::add_weights(writes);
   testing::add_times(written);
+  testing::add_edge_features(graph.edges[0], 7);  // more numbers than any node type
+  testing::add_edge_features(written, 2);
   graph.edges.push_back(std::move(writes));
   graph.edges.push_back(std::move(written));
   return graph;
@@ -56,8 +58,12 @@ struct Case {
   std::vector<std::uint64_t> seeds{5, 1, 20, 5, 34};
 };
 
-constexpr std::array<EdgeData, 4> some_edge_data{
-    {{}, {.edge_ids = true}, {.weights = true, .times = true}, {true, true, true}}};
+constexpr std::array<EdgeData, 6> some_edge_data{{{},
+                                                  {.edge_ids = true},
+                                                  {.weights = true, .times = true},
+                                                  {true, true, true},
+                                                  {.entries = true},
+                                                  {true, true, true, true}}};
 
 ReadyBatch sampled(const Case& c, std::uint64_t number = 3) {
   static std::map<bool, CutGraph> graphs;
@@ -73,7 +79,8 @@ ReadyBatch sampled(const Case& c, std::uint64_t number = 3) {
   options.subgraph = c.subgraph;
   options.reverse_of = {EdgeTypeId{0}, EdgeTypeId{2}, EdgeTypeId{1}};
   options.job_seed = 11;
-  auto collect = testing::collect_options(cut);
+  auto collect =
+      c.edge_data.entries ? testing::collect_with_edges(cut) : testing::collect_options(cut);
   collect->digest = c.digest;
   collect->with_original_ids = c.digest != DigestMode::off;
   collect->seeds_only = c.seeds_only;
@@ -123,8 +130,9 @@ void expect_same(const ReadyBatch& back, const ReadyBatch& sent) {
   }
   ASSERT_EQ(edges.size(), b.edges.size());
   for (std::size_t e = 0; e < edges.size(); ++e) {
-    const auto& [destination, source, offsets, sources, edge_ids, weights, times, row_begin] =
-        edges[e];
+    const auto& [destination, source, offsets, sources, edge_ids, weights, times, entries,
+                 row_begin] = edges[e];
+    EXPECT_TRUE(entries.empty()) << "they stay where they are used";
     EXPECT_EQ(destination, b.edges[e].destination_type);
     EXPECT_EQ(source, b.edges[e].source_type);
     EXPECT_EQ(offsets, b.edges[e].offsets);
@@ -149,7 +157,11 @@ void expect_same(const ReadyBatch& back, const ReadyBatch& sent) {
     EXPECT_EQ(times, b.links->times);
     EXPECT_EQ(edges_drawn, b.links->edges_drawn);
   }
-  const auto& [same_sampled, rows, labels, targets, digest] = back.batch;
+  const auto& [same_sampled, rows, labels, targets, edge_features, digest] = back.batch;
+  ASSERT_EQ(edge_features.size(), sent.batch.edge_features.size());
+  for (std::size_t e = 0; e < edge_features.size(); ++e) {
+    EXPECT_TRUE(same_floats(edge_features[e], sent.batch.edge_features[e])) << e;
+  }
   EXPECT_EQ(digest.mode, DigestMode::off) << "it is computed again";
   EXPECT_EQ(rows.size(), sent.batch.rows.size());
   EXPECT_EQ(labels, sent.batch.labels);
@@ -170,6 +182,8 @@ TEST(ReadyBatchCodec, SampledBatchesComeBackAsTheyWere) {
   cases.push_back({.digest = DigestMode::off});
   cases.push_back({.digest = DigestMode::ids});
   cases.push_back({.disjoint = true});
+  cases.push_back({.edge_data = {.entries = true}, .disjoint = true, .targets = true});
+  cases.push_back({.edge_data = {.entries = true}, .targets = true, .seeds = {}});
   cases.push_back({.frontier = Frontier::all, .disjoint = true, .digest = DigestMode::off});
   cases.push_back({.disjoint = true, .seeds = {}});
   cases.push_back({.edge_data = {.edge_ids = true}, .subgraph = Subgraph::bidirectional});
@@ -215,6 +229,17 @@ TEST(ReadyBatchCodec, TheLargestFeatureRowsAreNotCopiedOnEitherSide) {
   ASSERT_OK_AND_ASSIGN(const ReadyBatch back, Wire<ReadyBatch>::decode(frame));
 
   EXPECT_EQ(std::as_const(back.batch.rows[0].features).data(), sent.batch.rows[0].features.data());
+}
+
+TEST(ReadyBatchCodec, LargerFeaturesOfEdgesAreNotCopiedInstead) {
+  const ReadyBatch sent = sampled({.edge_data = {.entries = true}});
+  const Frame frame = to_frame(sent);
+  const auto& rows = sent.batch.edge_features[0];
+  EXPECT_EQ(static_cast<const void*>(frame.segments[2].bytes.data()), rows.data());
+
+  ASSERT_OK_AND_ASSIGN(const ReadyBatch back, Wire<ReadyBatch>::decode(frame));
+
+  EXPECT_EQ(std::as_const(back.batch.edge_features[0]).data(), rows.data());
 }
 
 TEST(ReadyBatchCodec, SurvivesAWireThatCutsFramesIntoPieces) {
@@ -382,6 +407,11 @@ TEST(ReadyBatchCodec, RefusesRowsThatDoNotFit) {
                corrupt, "segment 3: expected 5 rows of 3 numbers");
   EXPECT_ERROR(with([](auto&, Batch& b) { b.targets = Matrix::zeros(6, 3); }, {.targets = true}),
                corrupt, "bytes left of segment 3: expected 0, found 12");
+  const Case features{.edge_data = {.entries = true}};
+  EXPECT_ERROR(with([](auto&, Batch& b) { b.edge_features[0] = Matrix::zeros(3, 7); }, features),
+               corrupt, "expected 30 rows of 5 numbers");
+  EXPECT_ERROR(with([](auto&, Batch& b) { b.edge_features[2] = Matrix::zeros(900, 2); }, features),
+               corrupt, "found");
 }
 
 // ---- links ----
@@ -537,6 +567,8 @@ TEST(ReadyBatchCodec, EveryNumberOfTheMessageIsHeldAgainstTheSegments) {
       {[](auto m) { m.getEdges()[0].setHasEdgeIds(false); }, "segment 0"},
       {[](auto m) { m.getEdges()[0].setHasWeights(true); }, "found"},
       {[](auto m) { m.getEdges()[0].setHasTimes(true); }, "found"},
+      {[](auto m) { m.getEdges()[0].setFeatureCols(1); }, "found"},
+      {[](auto m) { m.getEdges()[0].setFeatureCols(~0U); }, "numbers, found"},
       {[](auto m) { m.initEdges(1); }, "found"},
       {[](auto m) { m.initNodes(0); }, "expected one of 0 node types"},
       {[](auto m) { m.initNodes(70'000); }, "types: expected at most 65536"},

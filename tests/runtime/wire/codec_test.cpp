@@ -208,7 +208,8 @@ TEST(SectionLists, OfMoreEntriesThanAGraphHasTypesAreRefused) {
   for (const auto& error :
        {many(HopRequest{}, &HopRequest::frontiers), many(HopRequest{}, &HopRequest::sections),
         many(HopReply{}, &HopReply::sections), many(RowRequest{}, &RowRequest::sections),
-        many(RowReply{}, &RowReply::sections)}) {
+        many(RowReply{}, &RowReply::sections), many(RowRequest{}, &RowRequest::tables),
+        many(RowReply{}, &RowReply::tables)}) {
     EXPECT_EQ(error.code(), Errc::data_corruption);
     EXPECT_NE(error.what().find("expected at most 65536, found 65537"), std::string::npos)
         << error.what();
@@ -336,7 +337,7 @@ TEST(HopReplyCodec, RefusesNumbersThatDoNotAgree) {
     return Wire<HopReply>::decode(to_frame(reply));
   };
   EXPECT_ERROR(broken([](auto& r) { r.counts[1] = 1; }), Errc::data_corruption,
-               "expected 80 bytes of edge data or more, found 72");
+               "expected 112 bytes of edge data or more, found 96");
   EXPECT_ERROR(broken([](auto& r) { r.counts[1] = 9; }), Errc::data_corruption,
                "bytes of ids or more");
   EXPECT_ERROR(broken([](auto& r) { r.counts[3] = 1; }), Errc::data_corruption,
@@ -350,9 +351,11 @@ TEST(HopReplyCodec, RefusesNumbersThatDoNotAgree) {
   EXPECT_ERROR(broken([](auto& r) { r.edge_data = array<std::uint64_t>({1}); }),
                Errc::data_corruption, "expected 24 bytes of edge data or more, found 8");
   EXPECT_ERROR(broken([](auto& r) { r.sections[0].edge_data = {}; }), Errc::data_corruption,
-               "expected 24 bytes of edge data, found 72");
+               "expected 24 bytes of edge data, found 96");
   EXPECT_ERROR(broken([](auto& r) { r.sections[0].edge_data.weights = true; }),
-               Errc::data_corruption, "expected 76 bytes of edge data or more, found 72");
+               Errc::data_corruption, "expected 100 bytes of edge data or more, found 96");
+  EXPECT_ERROR(broken([](auto& r) { r.sections[1].edge_data.entries = true; }),
+               Errc::data_corruption, "expected 104 bytes of edge data or more, found 96");
   EXPECT_ERROR(broken([](auto& r) { r.sections[0].width_bytes = 3; }), Errc::data_corruption,
                "ids of 4 or 8 bytes, found 3");
   EXPECT_ERROR(broken([](auto& r) { r.sections[0].width_bytes = 8; }), Errc::data_corruption,
@@ -364,7 +367,7 @@ TEST(HopReplyCodec, RefusesNumbersThatDoNotAgree) {
 TEST(RowCodec, EveryFieldComesBack) {
   const RowRequest request = example(static_cast<RowRequest*>(nullptr));
   ASSERT_OK_AND_ASSIGN(const RowRequest back, Wire<RowRequest>::decode(to_frame(request)));
-  const auto& [source, with_original_ids, sections, flow] = back;
+  const auto& [source, with_original_ids, sections, tables, flow] = back;
   EXPECT_EQ(source.kind, RowSource::Kind::tensor);
   EXPECT_EQ(source.tensor, 3U);
   EXPECT_TRUE(with_original_ids);
@@ -379,18 +382,52 @@ TEST(RowCodec, EveryFieldComesBack) {
     EXPECT_EQ(row_bytes, 0U) << "for the asker's charge only";
     EXPECT_EQ(label_bytes, 0U);
   }
+  ASSERT_EQ(tables.size(), 2U);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const auto& [table, rows, row_bytes] = tables[i];
+    EXPECT_EQ(table, request.tables[i].table);
+    EXPECT_EQ(rows, request.tables[i].rows);
+    EXPECT_EQ(row_bytes, 0U) << "for the asker's charge only";
+  }
+}
+
+TEST(RowCodec, PlacesInTablesTakeAsFewBytesAsTheyFit) {
+  RowRequest request;
+  request.tables = {{{.type = 2}, {1, 2, 3}}};
+  EXPECT_EQ(to_frame(request).segments.at(1).bytes.size(), 3 * 4U);
+  request.tables[0].rows[1] = 1ULL << 32;
+  EXPECT_EQ(to_frame(request).segments.at(1).bytes.size(), 3 * 8U);
+  ASSERT_OK_AND_ASSIGN(const auto back, Wire<RowRequest>::decode(to_frame(request)));
+  EXPECT_EQ(back.tables[0].rows, request.tables[0].rows);
+}
+
+TEST(RowCodec, ChargesRowsOfTables) {
+  RowRequest request;
+  const auto nothing = Wire<RowRequest>::reply_bytes(request);
+  request.tables = {{{.type = 2}, {1, 2, 3}, 400}, {{.type = 3}, {5}, 7}};
+  RowReply reply;
+  reply.tables = {{3, 400}, {1, 7}};
+  reply.rows = pattern_segment(1207, 1);
+  const auto charge = Wire<RowRequest>::reply_bytes(request);
+  EXPECT_GE(charge, to_frame(reply).size_bytes());
+  EXPECT_LE(charge, nothing + 1207 + 100);
 }
 
 TEST(RowCodec, RowsAreNotCopiedOnEitherSide) {
   const RowReply reply = example(static_cast<RowReply*>(nullptr));
   ASSERT_OK_AND_ASSIGN(const RowReply back, Wire<RowReply>::decode(to_frame(reply)));
-  const auto& [sections, rows, original_ids, labels, targets] = back;
+  const auto& [sections, tables, rows, original_ids, labels, targets] = back;
   EXPECT_EQ(rows.bytes.data(), reply.rows.bytes.data());
   ASSERT_EQ(sections.size(), 2U);
   EXPECT_EQ(sections[1].row_bytes, 6U);
   EXPECT_EQ(original_ids, reply.original_ids);
   EXPECT_EQ(labels, reply.labels);
   EXPECT_EQ(targets, reply.targets);
+  ASSERT_EQ(tables.size(), 2U);
+  ASSERT_OK_AND_ASSIGN(const auto of_tables, tables_of(back));
+  EXPECT_EQ(of_tables[0].rows.data(), rows.bytes.data() + 72);
+  EXPECT_EQ(of_tables[1].rows.data(), rows.bytes.data() + 96);
+  EXPECT_EQ(of_tables[1].row_bytes, 5U);
   ASSERT_OK_AND_ASSIGN(const auto views, sections_of(back));
   EXPECT_EQ(views[1].rows.data(), rows.bytes.data() + 64);
   EXPECT_EQ(views[1].original_ids[0], static_cast<OriginalId>(3));
@@ -442,9 +479,15 @@ TEST(RowCodec, RefusesNumbersThatDoNotAgree) {
     return Wire<RowReply>::decode(to_frame(reply));
   };
   EXPECT_ERROR(broken([](auto& r) { r.sections[1].row_bytes = 0; }), Errc::data_corruption,
-               "expected 60 bytes of rows, found 70");
-  EXPECT_ERROR(broken([](auto& r) { r.sections[1].row_bytes = 7; }), Errc::data_corruption,
-               "expected 1 rows of 7 bytes or more");
+               "expected 93 bytes of rows, found 101");
+  EXPECT_ERROR(broken([](auto& r) { r.sections[1].row_bytes = 38; }), Errc::data_corruption,
+               "expected 1 rows of 38 bytes or more");
+  EXPECT_ERROR(broken([](auto& r) { r.tables[0].rows = ~0ULL; }), Errc::data_corruption,
+               "rows of 12 bytes or more");
+  EXPECT_ERROR(broken([](auto& r) { r.tables[1].row_bytes = 6; }), Errc::data_corruption,
+               "expected 1 rows of 6 bytes or more, found 0");
+  EXPECT_ERROR(broken([](auto& r) { r.tables.pop_back(); }), Errc::data_corruption,
+               "expected 96 bytes of rows, found 101");
   EXPECT_ERROR(broken([](auto& r) { r.sections[0].nodes = ~0ULL; }), Errc::data_corruption,
                "rows of 20 bytes or more");
   EXPECT_ERROR(broken([](auto& r) { r.original_ids.pop_back(); }), Errc::data_corruption,

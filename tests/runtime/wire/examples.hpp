@@ -49,7 +49,7 @@ inline HopRequest example(HopRequest*) {
                         .fanout = 15,
                         .key = {{0xDEADBEEF, 0x12345678}},
                         .first_position = 99,
-                        .edge_data = {.edge_ids = true, .times = true},
+                        .edge_data = {.edge_ids = true, .times = true, .entries = true},
                         .excluded = {{0, NodeId{8}}, {0, NodeId{1ULL << 40}}}},
                        {.edge_type = static_cast<EdgeTypeId>(9),
                         .key = {},
@@ -71,7 +71,9 @@ inline EdgesThere example(EdgesThere*) {
 }
 inline HopReply example(HopReply*) {
   return {
-      .sections = {{.nodes = 3, .width_bytes = 4, .edge_data = {.edge_ids = true, .times = true}},
+      .sections = {{.nodes = 3,
+                    .width_bytes = 4,
+                    .edge_data = {.edge_ids = true, .times = true, .entries = true}},
                    {.nodes = 1,
                     .width_bytes = 8,
                     .resume_position = 3,
@@ -79,8 +81,8 @@ inline HopReply example(HopReply*) {
       .counts = {2, 0, 1, 2},
       // 3 ids of 4 bytes, 4 bytes of nothing, 2 ids of 8
       .neighbours = array<std::uint64_t>({1 | 2ULL << 32, 9, 8, 7}),
-      // 5 ids and 3 times of 8 bytes, 2 weights of 4
-      .edge_data = array<std::uint64_t>({10, 20, 30, 40, 50, ~0ULL, 0, 1ULL << 40,
+      // 5 ids, 3 entry numbers and 3 times of 8 bytes, 2 weights of 4
+      .edge_data = array<std::uint64_t>({10, 20, 30, 40, 50, 0, 6, 1ULL << 33, ~0ULL, 0, 1ULL << 40,
                                          std::bit_cast<std::uint64_t>(std::array{0.5F, 2.0F})})};
 }
 inline RowRequest example(RowRequest*) {
@@ -91,12 +93,15 @@ inline RowRequest example(RowRequest*) {
                         .nodes = nodes({4, 4, 2}),
                         .label_nodes = 2},
                        {.node_type = static_cast<NodeTypeId>(5), .nodes = nodes({1ULL << 33})}},
+          .tables = {{{.type = 3}, {7, 7, 0}}, {{.type = 4}, {1ULL << 34}}},
           .flow = 77};
 }
 inline RowReply example(RowReply*) {
   return {.sections = {{.nodes = 3, .row_bytes = 20, .labels = 2, .targets = 2},
                        {.nodes = 1, .row_bytes = 6}},
-          .rows = pattern_segment(64 + 6, 1),
+          .tables = {{.rows = 2, .row_bytes = 12}, {.rows = 1, .row_bytes = 5}},
+          // 60 bytes, 4 of nothing, 6 bytes, 2 of nothing, 24 bytes, 5 bytes
+          .rows = pattern_segment(64 + 8 + 24 + 5, 1),
           .original_ids = {static_cast<OriginalId>(8), static_cast<OriginalId>(1ULL << 50),
                            static_cast<OriginalId>(0), static_cast<OriginalId>(3)},
           .labels = {-1, 5},
@@ -221,6 +226,7 @@ inline ReadyBatch example(ReadyBatch*) {
   ready.batch.rows[1] = {Matrix::zeros(2, 2), {OriginalId{7}, OriginalId{8}}};
   ready.batch.labels = {-1, 4, -1};
   ready.batch.targets = Matrix::zeros(3, 2);
+  ready.batch.edge_features.push_back(Matrix::zeros(3, 4));
   ready.trace = {1, 2, {{3, 30}, {4, 40}}, 5, 6, 7, 8};
   return ready;
 }

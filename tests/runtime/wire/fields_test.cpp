@@ -209,6 +209,7 @@ template <>
 RowRequest full_example<RowRequest>() {
   auto narrow = example(static_cast<RowRequest*>(nullptr));
   narrow.sections[1].nodes[0] = NodeId{1};
+  narrow.tables[1].rows[0] = 1;
   return narrow;
 }
 template <>
