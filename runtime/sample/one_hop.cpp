@@ -104,10 +104,11 @@ class SectionSampler {
         },
         section_.edge_data, lists, edge_data_names));
     if (section_.edge_data.entries && !rows_.has_entries) {
-      return refused(part_, Errc::failed_precondition,
-                     fmt::format("edge type {} has no features beside these lists: they lie beside "
-                                 "the main lists of the nodes' owner",
-                                 edge_type));
+      return sampling_refused(
+          part_, Errc::failed_precondition,
+          fmt::format("edge type {} has no features beside these lists: they lie beside "
+                      "the main lists of the nodes' owner",
+                      edge_type));
     }
     if (needs_times_ && lists.times.size() != lists.neighbours.size()) {
       return sampling_refused(part_, Errc::failed_precondition,

@@ -275,7 +275,8 @@ Status WalkBuilder::State::take_entries(std::uint32_t question,
   }
   const auto type = edge_type(step);
   TROUPE_RETURN_IF_ERROR(entries->share->take(
-      sections->front(), reply, {.fanout = 1, .edge_data = {}, .end = book.count(to(type))}));
+      sections->front(), reply,
+      {.fanout = 1, .edge_data = {}, .end = book.count(to(type)), .entries = 0}));
   if (!entries->share->complete()) {
     post(std::move(entries));
     return ok_status();
