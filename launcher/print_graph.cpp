@@ -1,5 +1,7 @@
 #include "launcher/print_graph.hpp"
 
+#include "runtime/graph/npy.hpp"
+
 #include <algorithm>
 #include <fmt/format.h>
 #include <span>
@@ -22,6 +24,14 @@ void print_links(const GraphInfo& graph, const SplitInfo& split) {
   }
 }
 
+/// ", columns age i64, tags f32 [4]"
+void print_columns(const std::vector<ColumnInfo>& columns) {
+  for (const auto& column : columns) {
+    fmt::print("{} {} {}{}", &column == columns.data() ? ", columns" : ",", column.name,
+               to_string(column.dtype), column.shape.empty() ? "" : " " + shape_text(column.shape));
+  }
+}
+
 }  // namespace
 
 void print_graph(const GraphInfo& graph) {
@@ -34,13 +44,16 @@ void print_graph(const GraphInfo& graph) {
       fmt::print(", {} {}", type.labels->classes,
                  type.labels->kind == LabelInfo::Kind::classes ? "classes" : "target columns");
     }
+    print_columns(type.columns);
     fmt::print("\n");
   }
   const auto shown = std::min(graph.edge_types.size(), most_types_shown);
   for (const auto& type : std::span(graph.edge_types).first(shown)) {
-    fmt::print("edges {}: {} ({} -> {})\n", type.name, type.count,
+    fmt::print("edges {}: {} ({} -> {})", type.name, type.count,
                graph.node_types[raw(type.source)].name,
                graph.node_types[raw(type.destination)].name);
+    print_columns(type.columns);
+    fmt::print("\n");
   }
   if (shown < graph.edge_types.size()) {
     std::uint64_t edges = 0;

@@ -74,11 +74,21 @@ class Writing {
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
       TROUPE_RETURN_IF_ERROR(write_features(i));
       TROUPE_RETURN_IF_ERROR(write_labels(i));
+      TROUPE_RETURN_IF_ERROR(write_columns(
+          graph_.nodes[i].columns, "node of type " + graph_.nodes[i].name, *graph_.nodes[i].count,
+          [&](std::size_t column, std::span<const std::byte> rows) {
+            return writer_.add_column(node_ids_[i], column, rows);
+          }));
     }
     for (std::size_t i = 0; i < graph_.edges.size(); ++i) {
       TROUPE_ASSIGN_OR_RETURN(const auto count, write_edges(i));
       TROUPE_RETURN_IF_ERROR(write_edge_features(i, count));
       note_edges(i, count);
+      TROUPE_RETURN_IF_ERROR(
+          write_columns(graph_.edges[i].columns, "edge of type " + graph_.edges[i].name, count,
+                        [&](std::size_t column, std::span<const std::byte> rows) {
+                          return writer_.add_edge_column(edge_ids_[i], column, rows);
+                        }));
     }
     TROUPE_RETURN_IF_ERROR(check_counts());
     for (auto& [name, seeds] : graph_.seeds) {
@@ -107,12 +117,14 @@ class Writing {
     if (nodes.labels) {
       type.labels = nodes.labels->info();
     }
+    type.columns = infos_of(nodes.columns);
     TROUPE_ASSIGN_OR_RETURN(node_ids_.emplace_back(), writer_.add_node_type(type));
     auto& counted = counts_.node_types.emplace_back();
     counted.name = type.name;
     counted.count = type.count.value_or(0);
     counted.features = type.features;
     counted.labels = type.labels;
+    counted.columns = type.columns;
     return ok_status();
   }
 
@@ -132,7 +144,38 @@ class Writing {
                                    {options_.features.dtype, Normalize::none}, folder_));
       type.features = converter->info();
     }
+    type.columns = infos_of(edges.columns);
     TROUPE_ASSIGN_OR_RETURN(edge_ids_.emplace_back(), writer_.add_edge_type(type));
+    return ok_status();
+  }
+
+  static std::vector<ColumnInfo> infos_of(const std::vector<ColumnArray>& columns) {
+    std::vector<ColumnInfo> infos;
+    for (const auto& column : columns) {
+      infos.push_back(column.info);
+    }
+    return infos;
+  }
+
+  /// \param each  what a row is of
+  /// \param add   takes whole rows of a column
+  template <class Add>
+  Status write_columns(const std::vector<ColumnArray>& columns, const std::string& each,
+                       std::uint64_t count, Add add) {
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      const auto& [info, file, rows, data] = columns[i];
+      if (rows != count) {
+        return wrong_rows(file, each, count, rows);
+      }
+      constexpr std::size_t block_bytes = std::size_t{1} << 22;
+      const auto block = std::max<std::size_t>(1, block_bytes / info.row_bytes());
+      for (std::uint64_t first = 0; first < rows; first += block) {
+        const auto taken = std::min<std::uint64_t>(block, rows - first);
+        TROUPE_RETURN_IF_ERROR(
+            add(i, data.bytes.subspan(first * info.row_bytes(), taken * info.row_bytes())));
+        report("columns", first + taken, rows, "rows");
+      }
+    }
     return ok_status();
   }
 
@@ -299,6 +342,9 @@ Status settle_count(Nodes& nodes, const std::string& stated_in) {
   }
   if (nodes.labels) {
     TROUPE_RETURN_IF_ERROR(settle(nodes.labels->rows(), nodes.labels->file()));
+  }
+  for (const auto& column : nodes.columns) {
+    TROUPE_RETURN_IF_ERROR(settle(column.rows, column.file));
   }
   return ok_status();
 }

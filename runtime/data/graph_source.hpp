@@ -2,6 +2,7 @@
 /// \file graph_source.hpp
 /// What an importer found, as things that can be read block by block, and the one way from there
 /// into a store. Importers say where numbers lie; what is done with them is the same for all.
+#include "runtime/base/buffer.hpp"
 #include "runtime/base/executor.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/data/import_options.hpp"
@@ -67,11 +68,20 @@ class EdgeValues {
   virtual Status read_times(Executor& executor, const TakeIntegers& take) const = 0;
 };
 
+/// A named column as it lies in a file, in the dtype that is stored.
+struct ColumnArray {
+  ColumnInfo info;
+  std::string file;  ///< for messages
+  std::uint64_t rows = 0;
+  Segment data;
+};
+
 struct Nodes {
   std::string name;
   std::optional<std::uint64_t> count;  ///< nothing: the largest id in an edge + 1
   std::unique_ptr<FeatureRows> features{};
   std::unique_ptr<LabelRows> labels{};
+  std::vector<ColumnArray> columns{};
 };
 
 struct Edges {
@@ -79,6 +89,7 @@ struct Edges {
   std::size_t source = 0;  ///< place among the node types
   std::size_t destination = 0;
   EdgeTransforms transforms{};
+  std::vector<ColumnArray> columns{};
   std::unique_ptr<EdgeRows> rows{};
   std::unique_ptr<FeatureRows> features{};
   std::optional<std::uint64_t> count{};   ///< as the source states it
@@ -110,7 +121,7 @@ struct Graph {
   std::vector<std::pair<std::string, std::string>> files{};
 };
 
-/// Sets the number of nodes: what is stated, features and labels must agree.
+/// Sets the number of nodes: what is stated, features, labels and columns must agree.
 /// \param stated_in  says where the number was stated, for messages
 Status settle_count(Nodes& nodes, const std::string& stated_in);
 

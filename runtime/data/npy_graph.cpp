@@ -7,6 +7,7 @@
 #include "runtime/graph/store_layout.hpp"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 
 namespace troupe {
@@ -69,7 +70,8 @@ class Document {
   }
 
   Status read_nodes(const JsonValue::Member& type) {
-    TROUPE_ASSIGN_OR_RETURN(const auto object, known(type.value, {"count", "features", "labels"}));
+    TROUPE_ASSIGN_OR_RETURN(const auto object,
+                            known(type.value, {"count", "features", "labels", "columns"}));
     Nodes nodes;
     nodes.name = type.key;
     if (const auto* count = object.find("count")) {
@@ -82,6 +84,7 @@ class Document {
       TROUPE_ASSIGN_OR_RETURN(auto table, open(*labels));
       TROUPE_ASSIGN_OR_RETURN(nodes.labels, labels_of(std::move(table), {}, executor_));
     }
+    TROUPE_ASSIGN_OR_RETURN(nodes.columns, read_columns(object));
     TROUPE_RETURN_IF_ERROR(settle_count(nodes, type.value.place() + "/count"));
     graph_.nodes.push_back(std::move(nodes));
     return ok_status();
@@ -119,6 +122,65 @@ class Document {
     return npy_source::open_sparse(source_, std::move(files), columns);
   }
 
+  /// Arrays by name, each a file, or a file with its dtype: bf16 is stored as u16.
+  Result<std::vector<ColumnArray>> read_columns(const Known& type) const {
+    std::vector<ColumnArray> columns;
+    const auto* value = type.find("columns");
+    if (value == nullptr) {
+      return columns;
+    }
+    TROUPE_ASSIGN_OR_RETURN(const auto members, value->members());
+    for (const auto& member : members) {
+      ColumnArray column;
+      column.info.name = member.key;
+      bool words = false;  // of bf16
+      if (auto file = member.value.string()) {
+        column.file = *std::move(file);
+      } else {
+        TROUPE_ASSIGN_OR_RETURN(const auto object, known(member.value, {"file", "dtype"}));
+        TROUPE_ASSIGN_OR_RETURN(column.file, member.value.string("file"));
+        TROUPE_ASSIGN_OR_RETURN(const auto dtype, member.value.string("dtype"));
+        if (dtype != to_string(DType::bf16)) {
+          return member.value.error("\"dtype\": \"bf16\", of an array of u16, or the file alone");
+        }
+        words = true;
+      }
+      TROUPE_RETURN_IF_ERROR(read_column(words, column));
+      columns.push_back(std::move(column));
+    }
+    return columns;
+  }
+
+  Status read_column(bool words, ColumnArray& column) const {
+    TROUPE_ASSIGN_OR_RETURN(auto array, source_.read(column.file));
+    constexpr std::array dtypes{DType::u8,  DType::f16, DType::f32,
+                                DType::f64, DType::i32, DType::i64};
+    const auto* dtype = std::ranges::find(dtypes, array.type, npy_type);
+    if (words ? array.type != npy_type(DType::bf16) : dtype == dtypes.end()) {
+      return npy_source::bad_input(
+          column.file,
+          words ? fmt::format("expected an array of u16 for bf16, got {}", to_string(array.type))
+                : fmt::format("expected an array of uint8, float16, float32, float64, int32 or "
+                              "int64, got {}\ntry: {{\"file\": FILE, \"dtype\": \"bf16\"}} for "
+                              "bfloat16 as uint16",
+                              to_string(array.type)));
+    }
+    column.info.dtype = words ? DType::bf16 : *dtype;
+    if (array.shape.empty()) {
+      return npy_source::bad_input(column.file, "expected an array with rows, got a single value");
+    }
+    column.rows = array.shape.front();
+    column.info.shape.assign(array.shape.begin() + 1, array.shape.end());
+    const auto fault = store_layout::fault_of(column.info);
+    if (!fault.empty()) {
+      return npy_source::bad_input(
+          column.file, fmt::format("expected {}, got \"{}\" of shape {}", fault, column.info.name,
+                                   shape_text(array.shape)));
+    }
+    column.data = std::move(array.data);
+    return ok_status();
+  }
+
   Result<std::size_t> node_type(const JsonValue& value) const {
     TROUPE_ASSIGN_OR_RETURN(const auto name, value.string());
     return find_nodes(graph_, name, value.place());
@@ -150,7 +212,7 @@ class Document {
     const auto& value = type.value;
     TROUPE_ASSIGN_OR_RETURN(
         const auto object,
-        known(value, {"source", "destination", "edges", "weights", "times", "features",
+        known(value, {"source", "destination", "edges", "weights", "times", "features", "columns",
                       "symmetrize", "dedup", "drop_self_loops", "reverse_edges"}));
     Edges edges;
     edges.name = type.key;
@@ -169,6 +231,7 @@ class Document {
       TROUPE_ASSIGN_OR_RETURN(auto table, open(*features));
       TROUPE_ASSIGN_OR_RETURN(edges.features, features_of(std::move(table)));
     }
+    TROUPE_ASSIGN_OR_RETURN(edges.columns, read_columns(object));
     graph_.edges.push_back(std::move(edges));
     return ok_status();
   }

@@ -40,6 +40,25 @@ Status check_features(const std::string& what, const std::optional<FeatureInfo>&
   return ok_status();
 }
 
+Status check_columns_of(const std::string& what, const std::vector<ColumnInfo>& columns) {
+  if (columns.size() > store_layout::most_columns) {
+    return invalid(fmt::format("{}: expected at most {} columns, got {}", what,
+                               store_layout::most_columns, columns.size()));
+  }
+  for (auto column = columns.begin(); column != columns.end(); ++column) {
+    const auto fault = store_layout::fault_of(*column);
+    if (!fault.empty()) {
+      return invalid(fmt::format("{}: column \"{}\": expected {}", what, column->name, fault));
+    }
+    if (std::find_if(columns.begin(), column, [&](const ColumnInfo& other) {
+          return other.name == column->name;
+        }) != column) {
+      return invalid(fmt::format("{}: column \"{}\": expected each name once", what, column->name));
+    }
+  }
+  return ok_status();
+}
+
 /// The largest id + 1, on all cores.
 std::uint64_t end_of(std::span<const std::uint64_t> ids, Executor& executor) {
   constexpr std::size_t chunk = std::size_t{1} << 16;
@@ -63,15 +82,16 @@ Status StoreWriter::State::check_node_type(const NewNodeType& type) const {
     return invalid(
         fmt::format("node type {}: expected a new name, it is there already", type.name));
   }
-  if (!type.count && (type.features || type.labels)) {
-    return invalid(fmt::format("node type {}: expected a count beside features or labels, got none",
-                               type.name));
+  if (!type.count && (type.features || type.labels || !type.columns.empty())) {
+    return invalid(fmt::format(
+        "node type {}: expected a count beside features, labels or columns, got none", type.name));
   }
   if (type.count.value_or(0) > store_layout::largest_count) {
     return invalid(fmt::format("node type {}: expected a count of at most {}, got {}", type.name,
                                store_layout::largest_count, *type.count));
   }
   TROUPE_RETURN_IF_ERROR(check_features("node type " + type.name, type.features));
+  TROUPE_RETURN_IF_ERROR(check_columns_of("node type " + type.name, type.columns));
   if (type.labels && type.labels->classes > store_layout::largest_cols) {
     return invalid(fmt::format("node type {}: expected at most {} classes or targets, got {}",
                                type.name, store_layout::largest_cols, type.labels->classes));
@@ -90,6 +110,7 @@ Result<NodeTypeId> StoreWriter::State::add_node_type(const NewNodeType& type) {
   rows.info.count = type.count.value_or(0);
   rows.info.features = type.features;
   rows.info.labels = type.labels;
+  rows.info.columns = type.columns;
   rows.counted = type.count.has_value();
   TROUPE_RETURN_IF_ERROR(open_row_files(rows));
   nodes_.push_back(std::move(rows));
@@ -128,6 +149,7 @@ Status StoreWriter::State::check_edge_type(const NewEdgeType& type) const {
         fmt::format("{}: expected no dedup with times, as parallel edges differ by them", name));
   }
   TROUPE_RETURN_IF_ERROR(check_features(name, type.features));
+  TROUPE_RETURN_IF_ERROR(check_columns_of(name, type.columns));
   return transforms.reverse_edges ? check_name("edge type", "rev_" + type.name) : ok_status();
 }
 
@@ -146,6 +168,8 @@ Result<EdgeTypeId> StoreWriter::State::add_edge_type(const NewEdgeType& type) {
   edges.info.has_weights = type.weights;
   edges.info.has_times = type.times;
   edges.info.features = type.features;
+  edges.info.columns = type.columns;
+  edges.columns.resize(type.columns.size());
   edges.transforms = type.transforms;
   if (type.transforms.reverse_edges) {
     auto& reverse = edges_.emplace_back();
@@ -282,6 +306,14 @@ Status StoreWriter::add_edge_features(EdgeTypeId type, std::span<const std::byte
 }
 Status StoreWriter::add_features(NodeTypeId type, std::span<const std::byte> rows) {
   return state_->add_features(type, rows);
+}
+Status StoreWriter::add_column(NodeTypeId type, std::size_t column,
+                               std::span<const std::byte> rows) {
+  return state_->add_column(type, column, rows);
+}
+Status StoreWriter::add_edge_column(EdgeTypeId type, std::size_t column,
+                                    std::span<const std::byte> rows) {
+  return state_->add_edge_column(type, column, rows);
 }
 Status StoreWriter::add_labels(NodeTypeId type, std::span<const std::int64_t> labels) {
   TROUPE_RETURN_IF_ERROR(state_->check_labels(type, labels));

@@ -52,10 +52,11 @@ struct EdgeTransforms {
 
 struct NewNodeType {
   std::string name;
-  /// Not stated: the largest id in an edge + 1. Must be stated with features or labels.
+  /// Not stated: the largest id in an edge + 1. Must be stated with features, labels or columns.
   std::optional<std::uint64_t> count;
   std::optional<FeatureInfo> features;
   std::optional<LabelInfo> labels;
+  std::vector<ColumnInfo> columns = {};
 };
 
 struct NewEdgeType {
@@ -66,6 +67,7 @@ struct NewEdgeType {
   bool weights = false;
   bool times = false;  ///< its lists are in order of time; not with dedup
   std::optional<FeatureInfo> features = std::nullopt;
+  std::vector<ColumnInfo> columns = {};
 };
 
 /// Edges in the order given: edge i goes from sources[i] to destinations[i].
@@ -125,6 +127,11 @@ class StoreWriter {
   Status add_labels(NodeTypeId type, std::span<const std::int64_t> labels);
   /// Rows of targets of the next nodes: 0, 1, or NaN where unknown.
   Status add_targets(NodeTypeId type, std::span<const float> targets);
+  /// The next whole rows of a column, as it says.
+  /// \param column  place among those of the type
+  Status add_column(NodeTypeId type, std::size_t column, std::span<const std::byte> rows);
+  /// The same for edges, in the order in which they are given. Derived edges have the row of theirs.
+  Status add_edge_column(EdgeTypeId type, std::size_t column, std::span<const std::byte> rows);
   /// The seeds of a split and role (train, val or test), in any order; duplicates are kept.
   /// \param times  one per seed, or none at all
   Status set_seeds(const std::string& split, const std::string& role, NodeTypeId type,

@@ -117,7 +117,7 @@ Status StoreWriter::State::finish_edges(WrittenEdges& edges) {
   const auto id_end = derived ? 2 * given : given;
   info.edge_id_end = id_end == info.count ? 0 : id_end;
   info_.files.insert(info_.files.end(), written.files.begin(), written.files.end());
-  return info.features ? finish_edge_features(edges) : ok_status();
+  return finish_edge_rows(edges);
 }
 
 Status StoreWriter::State::check_columns() const {

@@ -17,7 +17,10 @@ Result<RowFile> StoreWriter::State::open_rows(const NodeRows& rows, std::string_
                                               DType dtype, std::vector<std::uint64_t> shape) {
   const auto path = store_layout::nodes_file(rows.info, what);
   TROUPE_RETURN_IF_ERROR(make_folder_of(path));
-  const auto width = shape.size() == 2 ? shape[1] : 1;
+  std::uint64_t width = 1;  // below 2^25
+  for (std::size_t i = 1; i < shape.size(); ++i) {
+    width *= shape[i];
+  }
   std::uint64_t bytes = 0;
   if (__builtin_mul_overflow(width * size_bytes(dtype), shape[0], &bytes) ||
       bytes > store_layout::largest_count) {
@@ -42,6 +45,11 @@ Status StoreWriter::State::open_row_files(NodeRows& rows) {
     const auto shape = classes ? std::vector{count} : std::vector{count, labels->classes};
     TROUPE_ASSIGN_OR_RETURN(rows.labels, open_rows(rows, classes ? "labels" : "targets",
                                                    classes ? DType::i64 : DType::f32, shape));
+  }
+  for (const auto& column : rows.info.columns) {
+    TROUPE_ASSIGN_OR_RETURN(auto file, open_rows(rows, "columns/" + column.name, column.dtype,
+                                                 store_layout::column_shape(column, count)));
+    rows.columns.push_back(std::move(file));
   }
   return ok_status();
 }
@@ -70,6 +78,17 @@ Status StoreWriter::State::add_features(NodeTypeId type, std::span<const std::by
   }
   auto& rows = nodes_[raw(type)];
   return write_rows(rows, *rows.features, bytes);
+}
+
+Status StoreWriter::State::add_column(NodeTypeId type, std::size_t column,
+                                      std::span<const std::byte> bytes) {
+  if (raw(type) >= nodes_.size() || column >= nodes_[raw(type)].columns.size()) {
+    return Error(
+        Errc::invalid_argument,
+        fmt::format("columns: expected a node type with column {}, got {}", column, raw(type)));
+  }
+  auto& rows = nodes_[raw(type)];
+  return write_rows(rows, rows.columns[column], bytes);
 }
 
 Status StoreWriter::State::add_rows(NodeTypeId type, LabelInfo::Kind kind,
@@ -119,63 +138,108 @@ Status StoreWriter::State::finish_rows(NodeRows& rows) {
     TROUPE_ASSIGN_OR_RETURN(const auto array, map_npy(staged_.path() / rows.features->path));
     rows.info.column_stats = column_stats({*rows.info.features, rows.info.count, array.data});
   }
-  return rows.labels ? close_rows(rows, *rows.labels) : ok_status();
+  if (rows.labels) {
+    TROUPE_RETURN_IF_ERROR(close_rows(rows, *rows.labels));
+  }
+  for (auto& column : rows.columns) {
+    TROUPE_RETURN_IF_ERROR(close_rows(rows, column));
+  }
+  return ok_status();
+}
+
+Status StoreWriter::State::add_given_rows(GivenRows& to, const std::string& what,
+                                          std::size_t row_bytes, std::span<const std::byte> rows) {
+  if (row_bytes == 0 || rows.size() % row_bytes != 0) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("{}: row {}: expected whole rows of {} bytes, got {} bytes", what,
+                             to.count, row_bytes, rows.size()));
+  }
+  if (!to.rows) {
+    TROUPE_ASSIGN_OR_RETURN(to.rows, ScratchFile::create(staged_.path()));
+  }
+  to.count += rows.size() / row_bytes;
+  return to.rows->append(rows);
 }
 
 Status StoreWriter::State::add_edge_features(EdgeTypeId type, std::span<const std::byte> rows) {
   TROUPE_ASSIGN_OR_RETURN(auto* const edges, given_edges(type));
   const auto& features = edges->info.features;
-  const auto row_bytes = features ? features->row_bytes() : 0;
-  if (row_bytes == 0 || rows.size() % row_bytes != 0) {
-    return Error(
-        Errc::invalid_argument,
-        fmt::format("features of edge type {}: row {}: expected whole rows of {} bytes, got "
-                    "{} bytes",
-                    edges->info.name, edges->feature_rows, row_bytes, rows.size()));
-  }
-  if (!edges->features) {
-    TROUPE_ASSIGN_OR_RETURN(edges->features, ScratchFile::create(staged_.path()));
-  }
-  edges->feature_rows += rows.size() / row_bytes;
-  return edges->features->append(rows);
+  return add_given_rows(edges->features, "features of edge type " + edges->info.name,
+                        features ? features->row_bytes() : 0, rows);
 }
 
-/// Puts the rows in the order of the lists, which are written.
-Status StoreWriter::State::finish_edge_features(const WrittenEdges& edges) {
+Status StoreWriter::State::add_edge_column(EdgeTypeId type, std::size_t column,
+                                           std::span<const std::byte> rows) {
+  TROUPE_ASSIGN_OR_RETURN(auto* const edges, given_edges(type));
+  if (column >= edges->columns.size()) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("columns: expected an edge type with column {}, got {}", column,
+                             edges->info.name));
+  }
+  const auto& info = edges->info.columns[column];
+  return add_given_rows(edges->columns[column],
+                        fmt::format("column {} of edge type {}", info.name, edges->info.name),
+                        info.row_bytes(), rows);
+}
+
+/// Features and columns, once the lists are written.
+Status StoreWriter::State::finish_edge_rows(const WrittenEdges& edges) {
   const auto& info = edges.info;
   const auto& given = edges.reverse_of ? edges_[*edges.reverse_of] : edges;
-  if (given.feature_rows != given.given) {
-    return Error(Errc::invalid_argument,
-                 fmt::format("features of edge type {}: expected {} rows, one per edge, got {}",
-                             info.name, given.given, given.feature_rows));
+  if (info.features) {
+    TROUPE_RETURN_IF_ERROR(
+        finish_given_rows(edges, given.features,
+                          {"features of edge type " + info.name,
+                           store_layout::edges_file(info, EdgeDir::in, "features"),
+                           info.features->dtype,
+                           {info.count, info.features->cols},
+                           info.features->row_bytes()}));
   }
-  const auto path = store_layout::edges_file(info, EdgeDir::in, "features");
-  const auto row_bytes = info.features->row_bytes();
-  TROUPE_RETURN_IF_ERROR(check_space(path, info.count * row_bytes));
-  TROUPE_ASSIGN_OR_RETURN(auto stream,
-                          NpyStream::create(staged_.path() / path, npy_type(info.features->dtype),
-                                            {info.count, info.features->cols}));
+  for (std::size_t i = 0; i < info.columns.size(); ++i) {
+    const auto& column = info.columns[i];
+    const auto path = store_layout::column_file(info, EdgeDir::in, column);
+    TROUPE_RETURN_IF_ERROR(make_folder_of(path));
+    TROUPE_RETURN_IF_ERROR(finish_given_rows(
+        edges, given.columns[i],
+        {fmt::format("column {} of edge type {}", column.name, info.name), path, column.dtype,
+         store_layout::column_shape(column, info.count), column.row_bytes()}));
+  }
+  return ok_status();
+}
+
+/// Puts the rows in the order of the lists.
+Status StoreWriter::State::finish_given_rows(const WrittenEdges& edges, const GivenRows& given,
+                                             const EdgeRowFile& file) {
+  const auto& info = edges.info;
+  const auto given_edges = edges.reverse_of ? edges_[*edges.reverse_of].given : edges.given;
+  if (given.count != given_edges) {
+    return Error(Errc::invalid_argument, fmt::format("{}: expected {} rows, one per edge, got {}",
+                                                     file.what, given_edges, given.count));
+  }
+  TROUPE_RETURN_IF_ERROR(check_space(file.path, info.count * file.row_bytes));
+  TROUPE_ASSIGN_OR_RETURN(
+      auto stream, NpyStream::create(staged_.path() / file.path, npy_type(file.dtype), file.shape));
   Segment rows;
-  if (given.features) {
-    TROUPE_ASSIGN_OR_RETURN(rows, given.features->map());
+  if (given.rows) {
+    TROUPE_ASSIGN_OR_RETURN(rows, given.rows->map());
   }
   const auto ids_path = store_layout::edges_file(info, EdgeDir::in, "edge_ids");
   TROUPE_ASSIGN_OR_RETURN(const auto ids, map_npy(staged_.path() / ids_path));
   std::vector<std::byte> block;
   std::uint64_t done = 0;
   for (const auto id : ids.as<std::uint64_t>()) {
-    const auto row = rows.bytes.subspan((id % given.given) * row_bytes, row_bytes);
+    const auto row = rows.bytes.subspan((id % given_edges) * file.row_bytes, file.row_bytes);
     block.insert(block.end(), row.begin(), row.end());
     ++done;
     if (block.size() >= block_bytes) {
-      report(fmt::format("writing features of {}", info.name), done, info.count, "rows");
+      report("writing " + file.what, done, info.count, "rows");
       TROUPE_RETURN_IF_ERROR(stream.write(block));
       block.clear();
     }
   }
   TROUPE_RETURN_IF_ERROR(stream.write(block));
   TROUPE_RETURN_IF_ERROR(stream.close());
-  info_.files.push_back(stream.info(path));
+  info_.files.push_back(stream.info(file.path));
   return ok_status();
 }
 

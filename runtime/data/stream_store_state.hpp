@@ -30,6 +30,13 @@ struct NodeRows {
   std::uint64_t least_count = 0;  ///< largest id in an edge + 1
   std::optional<RowFile> features;
   std::optional<RowFile> labels;  ///< or targets
+  std::vector<RowFile> columns = {};
+};
+
+/// Rows of edges in the order given, until the order of the lists is known.
+struct GivenRows {
+  std::uint64_t count = 0;
+  std::optional<ScratchFile> rows = std::nullopt;  ///< not of a reverse type
 };
 
 struct WrittenEdges {
@@ -37,9 +44,9 @@ struct WrittenEdges {
   EdgeTransforms transforms;
   std::optional<std::size_t> reverse_of;  ///< edge type whose reverses these are
   std::uint64_t given = 0;                ///< edges before any transform
-  std::uint64_t feature_rows = 0;         ///< given
-  std::optional<ScratchFile> features;    ///< the rows in the order given; not of a reverse type
-  std::unique_ptr<EdgeLists> lists;       ///< once edges were given
+  GivenRows features = {};
+  std::vector<GivenRows> columns = {};
+  std::unique_ptr<EdgeLists> lists;  ///< once edges were given
 };
 
 struct WrittenSeeds {
@@ -79,6 +86,8 @@ class StoreWriter::State {
   Result<EdgeTypeId> add_edge_type(const NewEdgeType& type);
   Status add_edges(EdgeTypeId type, const EdgePiece& piece);
   Status add_edge_features(EdgeTypeId type, std::span<const std::byte> rows);
+  Status add_column(NodeTypeId type, std::size_t column, std::span<const std::byte> rows);
+  Status add_edge_column(EdgeTypeId type, std::size_t column, std::span<const std::byte> rows);
   Status add_rows(NodeTypeId type, LabelInfo::Kind kind, std::span<const std::byte> bytes);
   Status add_features(NodeTypeId type, std::span<const std::byte> bytes);
   Status check_labels(NodeTypeId type, std::span<const std::int64_t> labels) const;
@@ -108,7 +117,19 @@ class StoreWriter::State {
   Status settle_counts();
   Status check_columns() const;
   Status finish_edges(stream_store::WrittenEdges& edges);
-  Status finish_edge_features(const stream_store::WrittenEdges& edges);
+  /// An array of rows of edges on its way to disk.
+  struct EdgeRowFile {
+    std::string what;  ///< for messages
+    std::string path;
+    DType dtype;
+    std::vector<std::uint64_t> shape;
+    std::size_t row_bytes;
+  };
+  Status add_given_rows(stream_store::GivenRows& to, const std::string& what, std::size_t row_bytes,
+                        std::span<const std::byte> rows);
+  Status finish_edge_rows(const stream_store::WrittenEdges& edges);
+  Status finish_given_rows(const stream_store::WrittenEdges& edges,
+                           const stream_store::GivenRows& given, const EdgeRowFile& file);
   Status finish_seeds();
   Status write_seed_times(const stream_store::RoleName& name, std::span<const std::int64_t> times);
   Status begin_edge_split();

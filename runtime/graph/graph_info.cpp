@@ -71,4 +71,12 @@ const SplitInfo* GraphInfo::find_split(std::string_view name) const {
   return found == splits.end() ? nullptr : &*found;
 }
 
+std::uint64_t ColumnInfo::row_values() const noexcept {
+  std::uint64_t values = 1;
+  for (const auto extent : shape) {
+    values *= extent;
+  }
+  return values;
+}
+
 }  // namespace troupe

@@ -37,6 +37,18 @@ struct FeatureInfo {
   std::size_t row_bytes() const noexcept { return cols * size_bytes(dtype); }
 };
 
+/// A named column: an array beside the nodes or edges of a type, with a row for each. Handed out as
+/// it is stored.
+struct ColumnInfo {
+  std::string name;  ///< Unique in its type
+  DType dtype = DType::f32;
+  std::vector<std::uint64_t> shape = {};  ///< Of a row: up to three extents, none 0
+
+  std::uint64_t row_values() const noexcept;  ///< Product of the shape; 1 without extents
+  std::size_t row_bytes() const noexcept { return row_values() * size_bytes(dtype); }
+  friend bool operator==(const ColumnInfo&, const ColumnInfo&) = default;
+};
+
 /// Class labels (one i64 per node, -1 = unlabelled) or multi-label targets (f32, one column per
 /// label).
 struct LabelInfo {
@@ -63,6 +75,7 @@ struct NodeTypeInfo {
   std::optional<FeatureInfo> features;
   std::optional<LabelInfo> labels;
   std::optional<ColumnStats> column_stats;
+  std::vector<ColumnInfo> columns = {};
 };
 
 struct EdgeTypeInfo {
@@ -76,6 +89,7 @@ struct EdgeTypeInfo {
   std::optional<FeatureInfo> features = std::nullopt;
   /// Original edge ids lie below it; 0: below `count`. Larger where edges were dropped or derived.
   std::uint64_t edge_id_end = 0;
+  std::vector<ColumnInfo> columns = {};
 
   std::uint64_t end_of_edge_ids() const { return edge_id_end == 0 ? count : edge_id_end; }
 };

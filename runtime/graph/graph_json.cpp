@@ -72,6 +72,15 @@ Json features_to_json(const FeatureInfo& features) {
   return {{"dtype", to_string(features.dtype)}, {"cols", features.cols}, {"scale", features.scale}};
 }
 
+Json columns_to_json(const std::vector<ColumnInfo>& columns) {
+  auto list = Json::array();
+  for (const auto& column : columns) {
+    list.push_back(
+        {{"name", column.name}, {"dtype", to_string(column.dtype)}, {"shape", column.shape}});
+  }
+  return list;
+}
+
 Json node_type_to_json(const NodeTypeInfo& type) {
   Json entry{{"name", type.name}, {"count", type.count}};
   if (type.features) {
@@ -84,6 +93,9 @@ Json node_type_to_json(const NodeTypeInfo& type) {
   }
   if (type.column_stats) {
     entry["column_stats"] = {{"mean", type.column_stats->mean}, {"sd", type.column_stats->sd}};
+  }
+  if (!type.columns.empty()) {
+    entry["columns"] = columns_to_json(type.columns);
   }
   return entry;
 }
@@ -101,6 +113,9 @@ Json edge_type_to_json(const EdgeTypeInfo& type, const GraphInfo& info) {
   }
   if (type.features) {
     entry["features"] = features_to_json(*type.features);
+  }
+  if (!type.columns.empty()) {
+    entry["columns"] = columns_to_json(type.columns);
   }
   return entry;
 }
@@ -202,6 +217,45 @@ Result<std::vector<double>> read_column(const JsonValue& entry, const std::strin
   return values;
 }
 
+/// Reads the list `key`, whose items have unique names and at most `most` entries.
+template <class Item, class Read>
+Result<std::vector<Item>> read_list(const JsonValue& root, const std::string& key, std::size_t most,
+                                    Read read) {
+  TROUPE_ASSIGN_OR_RETURN(const auto entries, root.array(key));
+  if (entries.size() > most) {
+    return root.error(
+        fmt::format("at most {} entries in \"{}\" ({} are there)", most, key, entries.size()));
+  }
+  std::vector<Item> items;
+  std::set<std::string> names;
+  for (const auto& entry : entries) {
+    TROUPE_ASSIGN_OR_RETURN(auto item, read(entry));
+    if (!names.insert(item.name).second) {
+      return entry.error("each name once");
+    }
+    items.push_back(std::move(item));
+  }
+  return items;
+}
+
+Result<ColumnInfo> read_column_info(const JsonValue& entry) {
+  ColumnInfo column;
+  TROUPE_ASSIGN_OR_RETURN(column.name, entry.string("name"));
+  TROUPE_ASSIGN_OR_RETURN(const auto dtype_name, entry.string("dtype"));
+  const auto dtype = parse_dtype(dtype_name);
+  column.dtype = dtype.value_or(DType::boolean);  // which no column has
+  TROUPE_ASSIGN_OR_RETURN(column.shape, entry.integers("shape", largest_cols));
+  const auto fault = store_layout::fault_of(column);
+  return fault.empty() ? Result<ColumnInfo>(std::move(column)) : entry.error(fault);
+}
+
+/// Nothing in stores that have none.
+Result<std::vector<ColumnInfo>> read_columns(const JsonValue& type) {
+  return type.has("columns")
+             ? read_list<ColumnInfo>(type, "columns", store_layout::most_columns, read_column_info)
+             : Result<std::vector<ColumnInfo>>(std::vector<ColumnInfo>());
+}
+
 Result<NodeTypeInfo> read_node_type(const JsonValue& entry) {
   NodeTypeInfo type;
   TROUPE_ASSIGN_OR_RETURN(type.name, read_name(entry));
@@ -222,6 +276,7 @@ Result<NodeTypeInfo> read_node_type(const JsonValue& entry) {
     TROUPE_ASSIGN_OR_RETURN(columns.sd, read_column(stats, "sd", cols));
     type.column_stats = std::move(columns);
   }
+  TROUPE_ASSIGN_OR_RETURN(type.columns, read_columns(entry));
   return type;
 }
 
@@ -261,6 +316,7 @@ Result<EdgeTypeInfo> read_edge_type(const JsonValue& entry, const GraphInfo& inf
     TROUPE_ASSIGN_OR_RETURN(const auto features, entry.member("features"));
     TROUPE_ASSIGN_OR_RETURN(type.features, read_features(features));
   }
+  TROUPE_ASSIGN_OR_RETURN(type.columns, read_columns(entry));
   return type;
 }
 
@@ -303,27 +359,6 @@ Result<SplitInfo> read_split(const JsonValue& entry, const GraphInfo& info) {
     TROUPE_ASSIGN_OR_RETURN(links.has_labels, role.value.boolean("labels"));
   }
   return split;
-}
-
-/// Reads the list `key`, whose items have unique names and at most `most` entries.
-template <class Item, class Read>
-Result<std::vector<Item>> read_list(const JsonValue& root, const std::string& key, std::size_t most,
-                                    Read read) {
-  TROUPE_ASSIGN_OR_RETURN(const auto entries, root.array(key));
-  if (entries.size() > most) {
-    return root.error(
-        fmt::format("at most {} entries in \"{}\" ({} are there)", most, key, entries.size()));
-  }
-  std::vector<Item> items;
-  std::set<std::string> names;
-  for (const auto& entry : entries) {
-    TROUPE_ASSIGN_OR_RETURN(auto item, read(entry));
-    if (!names.insert(item.name).second) {
-      return entry.error("each name once");
-    }
-    items.push_back(std::move(item));
-  }
-  return items;
 }
 
 /// Checks one type's first node ids: parts + 1 of them, ascending from 0 to the type's count.

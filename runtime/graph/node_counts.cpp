@@ -7,7 +7,7 @@ namespace troupe {
 UnconfirmedCount find_unconfirmed_count(const GraphInfo& info) {
   for (std::size_t type = 0; type < info.node_types.size(); ++type) {
     const auto& nodes = info.node_types[type];
-    bool confirmed = (nodes.features && nodes.features->cols > 0) ||
+    bool confirmed = (nodes.features && nodes.features->cols > 0) || !nodes.columns.empty() ||
                      (nodes.labels && (nodes.labels->kind == LabelInfo::Kind::classes ||
                                        nodes.labels->classes > 0));
     std::uint64_t edges = 0;

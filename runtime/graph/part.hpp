@@ -48,6 +48,7 @@ struct PartNodes {
       labels;  ///< [count] classes, -1 = unlabelled; empty if the type has none
   std::span<const float>
       targets;  ///< [count, classes] multi-label targets; empty if the type has none
+  std::vector<FeatureTable> columns = {};  ///< [columns of the type], in order of local indices
   /// Nodes of this type that the part's lists name but other parts own: ascending global ids, and
   /// their original ids.
   std::span<const std::uint64_t> halo_ids;
@@ -72,6 +73,7 @@ struct PartEdges {
   NeighbourLists out;  ///< owned sources -> destinations
   /// [edges of `in`, or of `out` where there is no `in`; cols]
   std::optional<FeatureTable> features;
+  std::vector<FeatureTable> columns = {};  ///< [columns of the type], in the same order
   /// Whole lists of nodes that other parts own: those with halo_hops of at most the part's
   /// `halo_hops`, in the order of halo_ids.
   NeighbourLists halo_in;

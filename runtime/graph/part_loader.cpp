@@ -88,7 +88,26 @@ class PartLoader {
     if (info.labels) {
       TROUPE_RETURN_IF_ERROR(load_labels(nodes, info));
     }
+    TROUPE_RETURN_IF_ERROR(load_columns(
+        info.columns, nodes.count,
+        [&](const ColumnInfo& column) { return store_layout::column_file(info, column); },
+        nodes.columns));
     part_.nodes.push_back(std::move(nodes));
+    return ok_status();
+  }
+
+  /// \param path_of  of a column
+  template <class PathOf>
+  Status load_columns(const std::vector<ColumnInfo>& columns, std::uint64_t rows, PathOf path_of,
+                      std::vector<FeatureTable>& to) {
+    for (const auto& column : columns) {
+      const auto shape = store_layout::column_shape(column, rows);
+      TROUPE_ASSIGN_OR_RETURN(auto array,
+                              load_array(prefix_ + path_of(column),
+                                         {npy_type(column.dtype), {shape.begin(), shape.end()}}));
+      to.push_back(
+          {{.dtype = column.dtype, .cols = column.row_values()}, rows, std::move(array.data)});
+    }
     return ok_status();
   }
 
@@ -263,6 +282,13 @@ class PartLoader {
       TROUPE_ASSIGN_OR_RETURN(auto array, load_array(path, {npy_type(info.features->dtype),
                                                             {rows, info.features->cols}}));
       edges.features = FeatureTable{*info.features, rows, std::move(array.data)};
+    }
+    if (!lists_only()) {
+      const auto dir = edges.in.present() ? EdgeDir::in : EdgeDir::out;
+      TROUPE_RETURN_IF_ERROR(load_columns(
+          info.columns, edges.lists(dir).neighbours.size(),
+          [&](const ColumnInfo& column) { return store_layout::column_file(info, dir, column); },
+          edges.columns));
     }
     part_.edges.push_back(std::move(edges));
     return ok_status();

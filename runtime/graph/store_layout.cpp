@@ -57,4 +57,34 @@ bool is_safe_path(std::string_view path) {
   return false;
 }
 
+std::string column_file(const NodeTypeInfo& type, const ColumnInfo& column) {
+  return nodes_file(type, "columns/" + column.name);
+}
+
+std::string column_file(const EdgeTypeInfo& type, EdgeDir dir, const ColumnInfo& column) {
+  return edges_file(type, dir, "columns/" + column.name);
+}
+
+std::vector<std::uint64_t> column_shape(const ColumnInfo& column, std::uint64_t rows) {
+  std::vector<std::uint64_t> shape = {rows};
+  shape.insert(shape.end(), column.shape.begin(), column.shape.end());
+  return shape;
+}
+
+std::string fault_of(const ColumnInfo& column) {
+  if (!is_valid_name(column.name)) {
+    return "a column's name of 1 to 100 of a-z A-Z 0-9 _ - . (no '.' first)";
+  }
+  if (!is_column_dtype(column.dtype)) {
+    return "a column's dtype (" + std::string(column_dtypes) + ")";
+  }
+  std::uint64_t values = 1;
+  bool fits = column.shape.size() <= most_extents;
+  for (const auto extent : column.shape) {
+    fits = fits && extent != 0 && extent <= largest_cols / values;
+    values = fits ? values * extent : values;
+  }
+  return fits ? "" : "a column's rows of up to 3 extents above 0 and 2^24 values together";
+}
+
 }  // namespace troupe::store_layout

@@ -35,12 +35,27 @@ constexpr bool is_feature_dtype(DType dtype) {
   return dtype == DType::u8 || dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::f32;
 }
 
+/// Whether a column may be stored so.
+constexpr bool is_column_dtype(DType dtype) {
+  return is_feature_dtype(dtype) || dtype == DType::f64 || dtype == DType::i32 ||
+         dtype == DType::i64;
+}
+inline constexpr std::string_view column_dtypes = "u8, f16, bf16, f32, f64, i32, i64";
+inline constexpr std::size_t most_extents = 3;     ///< Of a column's row
+inline constexpr std::size_t most_columns = 1024;  ///< Of a type
+
 /// "" for a whole graph, "part-K/" for a part.
 std::string part_prefix(PartId part);
 /// "nodes-T/WHAT.npy"
 std::string nodes_file(const NodeTypeInfo& type, std::string_view what);
 /// "edges-E/in/WHAT.npy"
 std::string edges_file(const EdgeTypeInfo& type, EdgeDir dir, std::string_view what);
+/// "nodes-T/columns/NAME.npy"
+std::string column_file(const NodeTypeInfo& type, const ColumnInfo& column);
+/// "edges-E/in/columns/NAME.npy"
+std::string column_file(const EdgeTypeInfo& type, EdgeDir dir, const ColumnInfo& column);
+/// Shape of a column of so many rows.
+std::vector<std::uint64_t> column_shape(const ColumnInfo& column, std::uint64_t rows);
 /// Whether a file of a part is one of those that sampling reads: original ids, the directory, lists
 /// and their ids.
 bool is_for_sampling(std::string_view path);
@@ -51,6 +66,9 @@ std::string split_file(std::string_view split, std::string_view role, std::strin
 
 /// Whether a type or split may have this name: 1 to 100 of a-z A-Z 0-9 _ - . and no '.' first.
 bool is_valid_name(std::string_view name);
+/// Whether a column has a dtype, a shape and a name that are stored. \returns what is expected, empty
+/// where it has
+std::string fault_of(const ColumnInfo& column);
 /// Whether a listed path stays inside the store.
 bool is_safe_path(std::string_view path);
 

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -78,12 +79,16 @@ class PartArrays {
     return ok_status();
   }
 
+  /// Extents of a row; nothing: the columns of the table.
+  using RowShape = std::optional<std::vector<std::uint64_t>>;
+
   /// Rows of nodes. \requires each is below `table.rows`
   Status write_rows(const std::string& path, const FeatureTable& table,
-                    std::span<const std::uint64_t> nodes);
+                    std::span<const std::uint64_t> nodes, const RowShape& shape = {});
   /// Rows of the edges in the lists of nodes. \param table  in the order of the type's in-lists
   Status write_edge_rows(const std::string& path, const FeatureTable& table,
-                         const WholeLists& lists, std::span<const std::uint64_t> nodes);
+                         const WholeLists& lists, std::span<const std::uint64_t> nodes,
+                         const RowShape& shape = {});
 
   const std::vector<FileInfo>& files() const { return files_; }
 
@@ -91,7 +96,7 @@ class PartArrays {
   Result<NpyStream> open_stream(const std::string& path, NpyType type,
                                 std::vector<std::uint64_t> shape) const;
   Result<Column<std::byte>> open_bytes(const std::string& path, const FeatureInfo& info,
-                                       std::uint64_t rows) const;
+                                       std::uint64_t rows, const RowShape& row_shape) const;
 
   std::filesystem::path dir_;
   std::vector<FileInfo> files_;

@@ -53,12 +53,17 @@ class PartWriter {
     const auto main = has_in ? main_lists(type, EdgeDir::in, source_.lists.in[type])
                              : main_lists(type, EdgeDir::out, source_.lists.out[type]);
     written_.edges.push_back(main.edges);
+    const auto& whole = source_.graph.graph()->edges[type];
+    for (std::size_t i = 0; i < info.columns.size(); ++i) {
+      const auto dir = has_in ? EdgeDir::in : EdgeDir::out;
+      TROUPE_RETURN_IF_ERROR(arrays_.write_edge_rows(
+          store_layout::part_prefix(part_) + store_layout::column_file(info, dir, info.columns[i]),
+          whole.columns[i], *main.lists, main.nodes, info.columns[i].shape));
+    }
     if (!info.features || source_.features_later) {
       return ok_status();
     }
-    return arrays_.write_edge_rows(main.path("features"),
-                                   *source_.graph.graph()->edges[type].features, *main.lists,
-                                   main.nodes);
+    return arrays_.write_edge_rows(main.path("features"), *whole.features, *main.lists, main.nodes);
   }
 
   ListsToWrite lists_of(std::size_t type, EdgeDir dir, const WholeLists& lists,
@@ -196,6 +201,11 @@ class PartWriter {
     }
     if (info.labels) {
       TROUPE_RETURN_IF_ERROR(write_labels(info, nodes, own));
+    }
+    for (std::size_t i = 0; i < info.columns.size(); ++i) {
+      TROUPE_RETURN_IF_ERROR(arrays_.write_rows(
+          store_layout::part_prefix(part_) + store_layout::column_file(info, info.columns[i]),
+          nodes.columns[i], own, info.columns[i].shape));
     }
     return id_width_bytes(info.count) == 4 ? write_directory<std::uint32_t>(type)
                                            : write_directory<std::uint64_t>(type);

@@ -116,9 +116,10 @@ TEST_F(NpyGraph, WhatLiesOnEdgesFollowsThemIntoTheLists) {
 
 TEST_F(NpyGraph, UnknownKeysAreNamedByPointerWithTheNearest) {
   replace(R"({"node_types": {"a": {"cuont": 1}}, "edge_types": {}})");
-  EXPECT_ERROR(import(), Errc::invalid_argument,
-               "/node_types/a/cuont: expected one of count, features, labels, found an unknown "
-               "key\ntry: \"count\"");
+  EXPECT_ERROR(
+      import(), Errc::invalid_argument,
+      "/node_types/a/cuont: expected one of count, features, labels, columns, found an unknown "
+      "key\ntry: \"count\"");
   replace(R"({"node_types": {}, "edge_types": {}, "split": {}})");
   EXPECT_ERROR(import(), Errc::invalid_argument, "/split: expected one of");
   write("splits", R"("": {"valid": {"paper": "train.npy"}})");
