@@ -92,9 +92,9 @@ struct BatchWalks {
   std::vector<NodeTypeId> column_types;  ///< [steps + 1] node types of the columns
   /// [walks, steps + 1] batch-local indices; `no_node` where a walk found no neighbor, and from there on
   /// unless it returns to its seed. Column 0 has the seeds.
-  std::vector<std::uint32_t> nodes;
+  PooledVector<std::uint32_t> nodes;
   /// Places in `nodes`, ascending, of the steps before which a walk returned to its seed.
-  std::vector<std::uint32_t> restarts = {};
+  PooledVector<std::uint32_t> restarts = {};
   std::uint64_t undecided = 0;  ///< Steps of second-order walks whose candidates were all rejected
 
   std::uint32_t columns() const { return steps + 1; }

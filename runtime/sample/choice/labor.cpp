@@ -52,7 +52,8 @@ class Labor : public PositionsAhead {
     return stretch.entries <= fanout_ && stretch.excluded.empty();
   }
 
-  void find(StreamKey key, const Stretch& stretch, std::vector<std::uint32_t>& positions) override {
+  void find(StreamKey key, const Stretch& stretch,
+            PooledVector<std::uint32_t>& positions) override {
     const std::uint64_t left = stretch.entries - stretch.excluded.size();
     if (fanout_ == 0) {
       return;
@@ -67,7 +68,7 @@ class Labor : public PositionsAhead {
     }
   }
 
-  static void add_all(const Stretch& stretch, std::vector<std::uint32_t>& positions) {
+  static void add_all(const Stretch& stretch, PooledVector<std::uint32_t>& positions) {
     for (std::uint32_t i = 0; i < stretch.entries; ++i) {
       if (!std::ranges::binary_search(stretch.excluded, i)) {
         positions.push_back(i);
@@ -78,7 +79,7 @@ class Labor : public PositionsAhead {
   /// A position is written before its word is compared: no branch is guessed wrong.
   template <class IdT>
   static void add_below(StreamKey key, const Stretch& stretch, const IdT* originals,
-                        std::uint32_t threshold, std::vector<std::uint32_t>& positions) {
+                        std::uint32_t threshold, PooledVector<std::uint32_t>& positions) {
     const auto begin = positions.size();
     auto end = begin;
     for (std::uint32_t first = 0; first < stretch.entries; first += labor_block) {

@@ -3,13 +3,13 @@
 /// Base of choices that read whole lists: how many entries they take is known only once they have chosen,
 /// so they choose while a reply is planned, which then needs no more memory than its edges.
 #include "runtime/base/assert.hpp"
+#include "runtime/base/pooled_vector.hpp"
 #include "runtime/sample/choice/choice.hpp"
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 namespace troupe {
 
@@ -49,10 +49,10 @@ class PositionsAhead : public Choice {
   virtual bool takes_all(const Stretch& stretch) const = 0;
   /// Appends the positions taken, ascending, without the excluded ones.
   virtual void find(StreamKey key, const Stretch& stretch,
-                    std::vector<std::uint32_t>& positions) = 0;
+                    PooledVector<std::uint32_t>& positions) = 0;
 
-  std::vector<std::uint32_t> positions_;  ///< Of all stretches planned and not whole
-  std::size_t next_ = 0;                  ///< Of them, not yet handed out
+  PooledVector<std::uint32_t> positions_;  ///< Of all stretches planned and not whole
+  std::size_t next_ = 0;                   ///< Of them, not yet handed out
 };
 
 }  // namespace troupe

@@ -61,7 +61,7 @@ class Within : public PositionsAhead {
   bool takes_all(const Stretch& /*stretch*/) const override { return false; }
 
   void find(StreamKey /*key*/, const Stretch& stretch,
-            std::vector<std::uint32_t>& positions) override {
+            PooledVector<std::uint32_t>& positions) override {
     neighbours_.visit([&](auto all) {
       const auto list = all.subspan(stretch.first_entry, stretch.entries);
       for (std::uint32_t i = 0; i < list.size(); ++i) {

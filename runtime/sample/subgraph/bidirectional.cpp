@@ -1,6 +1,7 @@
 #include "runtime/sample/subgraph/bidirectional.hpp"
 
 #include "runtime/base/assert.hpp"
+#include "runtime/base/pooled_vector.hpp"
 #include "runtime/graph/edge_data.hpp"
 #include "runtime/sample/id_index.hpp"
 
@@ -53,9 +54,9 @@ EdgeData common_data(std::uint32_t type, const GraphInfo& graph,
 }
 
 /// All edges of the closed batch of one type: drawn ones, then reverses.
-std::vector<ClosedEdge> closed_edges(const SampledBatch& batch, std::uint32_t type,
-                                     std::span<const std::optional<EdgeTypeId>> reverse_of) {
-  std::vector<ClosedEdge> all;
+PooledVector<ClosedEdge> closed_edges(const SampledBatch& batch, std::uint32_t type,
+                                      std::span<const std::optional<EdgeTypeId>> reverse_of) {
+  PooledVector<ClosedEdge> all;
   IdIndex known;
   const auto& own = batch.edges[type];
   all.reserve(2 * own.sources.size());
@@ -81,7 +82,7 @@ std::vector<ClosedEdge> closed_edges(const SampledBatch& batch, std::uint32_t ty
 }
 
 /// The edges by row; those of a row stay in order.
-BatchEdges by_row(const SampledBatch& batch, std::uint32_t type, std::vector<ClosedEdge> all,
+BatchEdges by_row(const SampledBatch& batch, std::uint32_t type, PooledVector<ClosedEdge> all,
                   EdgeData data, std::uint64_t end_of_ids) {
   const auto& own = batch.edges[type];
   const auto rows = batch.nodes[raw(own.destination_type)].ids.size();

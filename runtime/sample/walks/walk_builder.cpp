@@ -30,9 +30,9 @@ struct WalkBuilder::State {
   /// Entries requested of one place.
   struct Entries {
     std::uint32_t place = 0;
-    std::vector<NodeId> nodes = {};
-    std::vector<std::uint32_t> trees = {};
-    std::vector<std::uint32_t> walkers = {};  ///< [nodes]
+    PooledVector<NodeId> nodes = {};
+    PooledVector<std::uint32_t> trees = {};
+    PooledVector<std::uint32_t> walkers = {};  ///< [nodes]
     std::optional<FrontierShare> share = std::nullopt;
   };
   /// Pairs asked of one part: candidates by walker and number in the round.
@@ -54,11 +54,11 @@ struct WalkBuilder::State {
   std::vector<NodeId> seeds;
   std::vector<std::int64_t> times;  ///< [seeds], or empty without times
   SampledBatch batch;
-  std::vector<Walker> walkers;
+  PooledVector<Walker> walkers;
   std::uint32_t step = 0;
   std::uint32_t round = 0;
-  std::vector<std::optional<NodeId>> next;           ///< [walkers] of the step under way
-  std::vector<std::uint32_t> undecided;              ///< Walkers without a next node yet, ascending
+  PooledVector<std::optional<NodeId>> next;          ///< [walkers] of the step under way
+  PooledVector<std::uint32_t> undecided;             ///< Walkers without a next node yet, ascending
   std::map<std::uint32_t, CandidateChoice> choices;  ///< Of the round, by walker
   std::vector<std::unique_ptr<Entries>> answered;    ///< Of the round
   std::vector<WalkQuestion> pending;
@@ -135,7 +135,7 @@ void WalkBuilder::State::begin(NodeTypeId seed_type) {
   batch.key = key;
   batch.seed_type = seed_type;
   batch.nodes.resize(graph.node_types.size());
-  std::vector<std::uint64_t> ids;
+  PooledVector<std::uint64_t> ids;
   for (const NodeId seed : seeds) {
     TROUPE_ASSERT(book.contains(seed_type, seed), "seed", raw(seed), book.count(seed_type));
     ids.push_back(raw(seed));
@@ -290,7 +290,7 @@ Status WalkBuilder::State::take_entries(std::uint32_t question,
 
 /// All entries of the round are there.
 void WalkBuilder::State::read_entries() {
-  std::vector<std::uint32_t> drawn(walkers.size());  // candidates of the round so far
+  PooledVector<std::uint32_t> drawn(walkers.size());  // candidates of the round so far
   for (const auto& entries : std::exchange(answered, {})) {
     for (const auto w : entries->walkers) {
       std::optional<NodeId> node;
@@ -345,7 +345,7 @@ void WalkBuilder::State::ask_for_edges() {
 
 /// Walks whose candidates were all rejected draw more, until the last round.
 void WalkBuilder::State::end_round() {
-  std::vector<std::uint32_t> rejected;
+  PooledVector<std::uint32_t> rejected;
   const bool last = round + 1 == CandidateRounds::count;
   for (const auto& [w, choice] : std::exchange(choices, {})) {
     next[w] = choice.taken();
@@ -367,8 +367,8 @@ void WalkBuilder::State::end_round() {
 }
 
 void WalkBuilder::State::end_step() {
-  std::vector<std::uint64_t> ids;
-  std::vector<std::uint32_t> movers;
+  PooledVector<std::uint64_t> ids;
+  PooledVector<std::uint32_t> movers;
   for (std::uint32_t w = 0; w < walkers.size(); ++w) {
     auto& walker = walkers[w];
     if (!walker.ended && next[w]) {
@@ -379,7 +379,7 @@ void WalkBuilder::State::end_step() {
       walker.ended = true;
     }
   }
-  std::vector<std::uint32_t> places_of(ids.size());
+  PooledVector<std::uint32_t> places_of(ids.size());
   number(batch.walks->column_types[step + 1], ids, places_of.data());
   for (std::size_t i = 0; i < movers.size(); ++i) {
     batch.walks->nodes[movers[i] * std::size_t{batch.walks->columns()} + step + 1] = places_of[i];

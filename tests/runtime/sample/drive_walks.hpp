@@ -92,7 +92,7 @@ inline PlainWalks walk_plain(const CutGraph& cut, const SampleOptions& options, 
     const auto type = raw(walks.column_types[place % walks.columns()]);
     plain.nodes.push_back(node == BatchWalks::no_node ? no_original : plain.originals[type][node]);
   }
-  plain.restarts = walks.restarts;
+  plain.restarts.assign(walks.restarts.begin(), walks.restarts.end());
   plain.undecided = walks.undecided;
   return plain;
 }
