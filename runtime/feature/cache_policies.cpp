@@ -23,6 +23,10 @@ std::vector<CachePolicy> policy_rows() {
        .options = {"budget", "ratio", "measure", "presample_batches"},
        .policy = Policy::presample},
       {.name = "lru", .help = "those read last", .options = room, .policy = {}},
+      {.name = "future",
+       .help = "those that its next batches read first",
+       .options = room,
+       .policy = {}},
   };
 }
 

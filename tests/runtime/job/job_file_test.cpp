@@ -352,8 +352,8 @@ TEST(ParseJob, RefusesWhatIsNotBuiltYetAndSaysWhatWorks) {
             "/checkpoint/copies: expected 1: all simulated hosts share one file system, found 2, "
             "which is not built yet\n");
   for (const std::string setting :
-       {"features.cache.policy=lru", "model.kind=rgcn", "model.norm=batch",
-        "train.optimizer.kind=adagrad", "eval.split=mask1"}) {
+       {"features.cache.policy=lru", "features.cache.policy=future", "model.kind=rgcn",
+        "model.norm=batch", "train.optimizer.kind=adagrad", "eval.split=mask1"}) {
     EXPECT_CONTAINS(problems_of(minimal, {setting}), "which is not built yet") << setting;
   }
 }
