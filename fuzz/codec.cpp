@@ -146,6 +146,8 @@ void use(const RowReply& reply) {
   auto options = std::make_shared<CollectOptions>();
   options->decoders.push_back(*RowDecoder::create(graph.info.node_types[0], Normalize::row));
   options->edge_decoders.push_back(*RowDecoder::create(graph.info.edge_types[0]));
+  options->columns = {{{TableName::Kind::node_column, 0, 0}, graph.info.node_types[0].columns[0]},
+                      {{TableName::Kind::edge_column, 0, 0}, graph.info.edge_types[0].columns[0]}};
   options->digest = DigestMode::full;
   RowCollection rows(*graph.book, options, sampled);
   const auto questions = rows.questions();

@@ -14,7 +14,8 @@ namespace troupe::fuzz {
 
 inline std::vector<File> npy_graph_folder() {
   return {text_file("graph.json", R"({"node_types": {
-  "author": {"count": 3, "features": "x.npy", "labels": "y.npy"},
+  "author": {"count": 3, "features": "x.npy", "labels": "y.npy",
+             "columns": {"rank": "y.npy", "wide": "x.npy"}},
   "paper": {"count": 4, "features": {"indptr": "indptr.npy", "indices": "indices.npy",
             "data": "data.npy", "columns": 5}},
   "venue": {"count": 2, "features": "one-hot"}},
@@ -22,7 +23,8 @@ inline std::vector<File> npy_graph_folder() {
   "cites": {"source": "paper", "destination": "paper", "edges": "cites.npy"},
   "in": {"source": "paper", "destination": "venue", "edges": "in.npy", "reverse_edges": true},
   "wrote": {"source": "author", "destination": "paper", "edges": "wrote.npy",
-            "weights": "w.npy", "times": "t.npy", "features": "e.npy"}},
+            "weights": "w.npy", "times": "t.npy", "features": "e.npy",
+            "columns": {"rate": "w.npy"}}},
  "splits": {"": {"train": {"paper": "train.npy"}}, "40": {"val": {"author":
   {"ids": "v.npy", "times": "vt.npy"}}}},
  "links": {"": {"train": {"wrote": {"ends": "l.npy", "times": "t.npy", "labels": "w.npy"}},

@@ -206,7 +206,9 @@ RowRequest row_request() {
   RowRequest request;
   request.with_original_ids = true;
   request.sections.push_back({.nodes = hop_request().frontiers[0].nodes, .label_nodes = 2});
-  request.tables.push_back({{TableName::Kind::edge_features, 0}, {0, 3, 3, 7}});
+  request.tables = {{{TableName::Kind::edge_features, 0, 0}, {0, 3, 3, 7}},
+                    {{TableName::Kind::node_column, 0, 0}, {5, 1}},
+                    {{TableName::Kind::edge_column, 0, 0}, {9}}};
   return request;
 }
 
@@ -321,6 +323,8 @@ ReadyBatch example<ReadyBatch>() {
   collect->decoders.push_back(
       checked(RowDecoder::create(graph.info.node_types[0], Normalize::row)));
   collect->edge_decoders.push_back(checked(RowDecoder::create(graph.info.edge_types[0])));
+  collect->columns = {{{TableName::Kind::node_column, 0, 0}, graph.info.node_types[0].columns[0]},
+                      {{TableName::Kind::edge_column, 0, 0}, graph.info.edge_types[0].columns[0]}};
   collect->digest = DigestMode::full;
   auto sampled = std::move(builder).take();
   sampled.links = {.sources = {0, 1},

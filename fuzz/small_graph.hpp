@@ -12,6 +12,9 @@ inline const testing::CutGraph& small_graph() {
     testing::add_weights(graph.edges[0]);
     testing::add_times(graph.edges[0]);
     testing::add_edge_features(graph.edges[0], 2);
+    graph.nodes[0].columns = {testing::test_column({"age", DType::i64, {}}, 60, 1)};
+    graph.edges[0].columns = {
+        testing::test_column({"kind", DType::u8, {3}}, graph.edges[0].edges.size(), 2)};
     return testing::cut_graph(graph, 2);
   }();
   return cut;

@@ -35,6 +35,18 @@ inline Batch collect_rows(const LoadedGraph& graph, const PartitionBook& book,
     require(decoder.ok(), "a type that was read has a decoder");
     options->edge_decoders.push_back(*std::move(decoder));
   }
+  const auto add_columns = [&](TableName::Kind kind, const auto& types) {
+    for (std::size_t t = 0; t < types.size(); ++t) {
+      for (std::size_t c = 0; c < types[t].columns.size(); ++c) {
+        const TableName name{kind, static_cast<std::uint16_t>(t), static_cast<std::uint16_t>(c)};
+        options->columns.push_back({name, types[t].columns[c]});
+      }
+    }
+  };
+  add_columns(TableName::Kind::node_column, graph.info.node_types);
+  if (entries) {
+    add_columns(TableName::Kind::edge_column, graph.info.edge_types);
+  }
   RowCollection rows(book, options, std::move(sampled));
   const auto questions = rows.questions();
   for (const auto& question : questions) {
@@ -56,6 +68,9 @@ inline void make_batch(const LoadedGraph& graph, const SeedList& seeds, EdgeDir 
   // What there is; features lie beside the main lists.
   const bool entries = dir == EdgeDir::in || graph.parts.front()->complete_for == CompleteFor::out;
   options->edge_data = {true, true, true, entries};
+  for (std::size_t e = 0; entries && e < graph.info.edge_types.size(); ++e) {
+    options->entries_of.push_back(static_cast<EdgeTypeId>(e));
+  }
   options->max_edges_per_reply = 100;
   const auto count = std::min<std::size_t>(seeds.global.size(), 32);
   BatchBuilder builder(graph.info, book, options, {}, seeds.node_type,

@@ -4,6 +4,7 @@
 #include "runtime/base/files.hpp"
 #include "runtime/base/json_text.hpp"
 #include "runtime/graph/npy.hpp"
+#include "runtime/graph/store_layout.hpp"
 #include "runtime/sample/walks/walk_pairs.hpp"
 
 #include <nlohmann/json.hpp>
@@ -105,6 +106,26 @@ Status write_seeds(const fs::path& folder, const Batch& batch) {
   }
   if (batch.targets.cols() > 0) {
     return write_rows(folder / "targets.npy", batch.targets.view(), batch.targets.cols());
+  }
+  return ok_status();
+}
+
+/// Columns of a type into a folder of their own, if it has some.
+Status write_columns(const fs::path& folder, const Batch& batch, bool of_edges, std::size_t type) {
+  bool made = false;
+  for (const auto& column : batch.columns) {
+    if (column.of_edges != of_edges || column.type != type) {
+      continue;
+    }
+    if (!made) {
+      TROUPE_RETURN_IF_ERROR(make_folder(folder / "columns"));
+      made = true;
+    }
+    const auto header = npy_header(npy_type(column.info.dtype),
+                                   store_layout::column_shape(column.info, column.rows));
+    const std::array pieces{std::as_bytes(std::span(header)), column.values.bytes};
+    TROUPE_RETURN_IF_ERROR(
+        write_new_file(folder / "columns" / (column.info.name + ".npy"), pieces));
   }
   return ok_status();
 }
@@ -212,14 +233,16 @@ Status write_batch(const fs::path& folder, const Batch& batch, const GraphInfo& 
   }
   for (std::size_t t = 0; t < graph.node_types.size(); ++t) {
     const auto& type = graph.node_types[t];
-    TROUPE_RETURN_IF_ERROR(
-        write_nodes(folder / ("nodes-" + type.name), batch, static_cast<NodeTypeId>(t), type));
+    const auto of_type = folder / ("nodes-" + type.name);
+    TROUPE_RETURN_IF_ERROR(write_nodes(of_type, batch, static_cast<NodeTypeId>(t), type));
+    TROUPE_RETURN_IF_ERROR(write_columns(of_type, batch, false, t));
   }
   for (std::size_t t = 0; t < graph.edge_types.size(); ++t) {
     const auto& type = graph.edge_types[t];
-    TROUPE_RETURN_IF_ERROR(write_edges(folder / ("edges-" + type.name), batch,
-                                       static_cast<EdgeTypeId>(t),
+    const auto of_type = folder / ("edges-" + type.name);
+    TROUPE_RETURN_IF_ERROR(write_edges(of_type, batch, static_cast<EdgeTypeId>(t),
                                        options.edge_data & edge_data_of(type)));
+    TROUPE_RETURN_IF_ERROR(write_columns(of_type, batch, true, t));
   }
   return ok_status();
 }

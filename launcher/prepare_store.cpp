@@ -6,6 +6,7 @@
 #include "runtime/base/files.hpp"
 #include "runtime/data/npy_import.hpp"
 #include "runtime/graph/store_layout.hpp"
+#include "runtime/job/columns.hpp"
 #include "runtime/job/fanout.hpp"
 #include "runtime/job/partition_conflicts.hpp"
 #include "runtime/partition/methods.hpp"
@@ -155,13 +156,14 @@ Result<PartitionedStore> open_as_it_is(const Job& job, const Say& say) {
                              job.dataset.path.string(), to_string(found.complete_for),
                              to_string(job.sample.edge_dir)));
   }
-  if (job.sample.edge_data.entries && job.sample.edge_dir == EdgeDir::out &&
+  if (reads_rows_of_edges(job) && job.sample.edge_dir == EdgeDir::out &&
       found.complete_for == CompleteFor::both) {
-    return Error(Errc::failed_precondition,
-                 fmt::format("/sample/edge_data: the store {} is complete for \"both\", where "
-                             "features of edges lie beside the lists of in-edges alone; the job "
-                             "follows edges \"out\"\ntry: partition it with --complete-for out",
-                             job.dataset.path.string()));
+    return Error(
+        Errc::failed_precondition,
+        fmt::format("/sample/edge_data: the store {} is complete for \"both\", where "
+                    "features and columns of edges lie beside the lists of in-edges alone; the job "
+                    "follows edges \"out\"\ntry: partition it with --complete-for out",
+                    job.dataset.path.string()));
   }
   warn_of_other_hotness(job, store, say);
   return store;

@@ -46,6 +46,7 @@ struct NodeRows {
   std::vector<OriginalId> original_ids;  ///< [nodes]
   std::vector<std::int64_t> labels;      ///< [nodes], -1: unlabelled; empty if the type has none
   Matrix targets;                        ///< [nodes, labels]; empty if the type has none
+  std::vector<BatchColumn> columns{};    ///< Those of the type that the job names, [nodes] each
 };
 
 /// Edges with original ids first, first + 1, …, first + count - 1.
@@ -136,6 +137,11 @@ class Session {
   /// \param nodes  global ids; duplicates allowed
   /// \errors invalid_argument: a node that is not there
   Result<NodeRows> read_rows(std::span<const NodeId> nodes, NodeTypeId node_type = {});
+
+  /// Reads a named column of nodes, also one that `features.columns` does not name.
+  /// \errors invalid_argument: a node that is not there; not_found: no such column
+  Result<BatchColumn> read_column(const std::string& name, std::span<const NodeId> nodes,
+                                  NodeTypeId node_type = {});
 
   // ---- writable tensors: a float32 row per node, kept by the holders of the nodes' parts ----
 

@@ -20,6 +20,20 @@ CollectOptions collect_nothing(std::size_t types) {
   return collect;
 }
 
+/// The rows of a column at some places.
+BatchColumn rows_at(const BatchColumn& column, std::span<const std::uint32_t> places) {
+  const auto row_bytes = column.info.row_bytes();
+  Buffer values(places.size() * row_bytes);
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    std::ranges::copy(column.values.bytes.subspan(places[i] * row_bytes, row_bytes),
+                      values.data() + i * row_bytes);
+  }
+  auto rows = column;
+  rows.rows = places.size();
+  rows.values = std::move(values).freeze();
+  return rows;
+}
+
 /// A holder that was started again has lost what was written to it.
 Error written_is_lost(const Error& why, const std::string& doing) {
   return Error(Errc::peer_lost, why.what()).with(doing);
@@ -67,6 +81,11 @@ Result<NodeRows> Session::State::read(std::span<const NodeId> nodes, NodeTypeId 
   for (std::size_t i = 0; i < index.size() && !from.original_ids.empty(); ++i) {
     rows.original_ids.push_back(from.original_ids[index[i]]);
   }
+  for (const auto& column : got.columns) {
+    if (!column.of_edges && column.type == raw(type)) {
+      rows.columns.push_back(rows_at(column, index));
+    }
+  }
   rows.labels.assign(got.labels.begin(), got.labels.end());
   rows.targets = Matrix(got.targets.rows(), got.targets.cols());
   std::ranges::copy(got.targets.view().flat(), rows.targets.view().flat().begin());
@@ -102,6 +121,24 @@ Result<CollectOptions> Session::State::all_rows() const {
 Result<NodeRows> Session::read_rows(std::span<const NodeId> nodes, NodeTypeId node_type) {
   TROUPE_ASSIGN_OR_RETURN(auto collect, state_->all_rows());
   return state_->read(nodes, node_type, std::move(collect));
+}
+
+Result<BatchColumn> Session::read_column(const std::string& name, std::span<const NodeId> nodes,
+                                         NodeTypeId node_type) {
+  auto& s = *state_;
+  TROUPE_RETURN_IF_ERROR(s.check_nodes(nodes, node_type));
+  const auto& graph = *s.place.host->graph;
+  const auto& columns = graph.node_types[raw(node_type)].columns;
+  const auto found = std::ranges::find(columns, name, &ColumnInfo::name);
+  if (found == columns.end()) {
+    return Error(Errc::not_found, fmt::format("column \"{}\" of node type {}: the graph has none",
+                                              name, graph.node_types[raw(node_type)].name));
+  }
+  auto collect = collect_nothing(graph.node_types.size());
+  const auto place = static_cast<std::uint16_t>(found - columns.begin());
+  collect.columns = {{{TableName::Kind::node_column, raw(node_type), place}, *found}};
+  TROUPE_ASSIGN_OR_RETURN(auto rows, s.read(nodes, node_type, std::move(collect)));
+  return std::move(rows.columns.front());
 }
 
 Result<Matrix> Session::read_rows(std::uint32_t tensor, std::span<const NodeId> nodes,

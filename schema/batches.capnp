@@ -79,7 +79,8 @@ struct ReadyBatch {
   # them before which a walk returned to its seed.
   # The rows of an edge type follow from the ends of hops of its destination type, `frontier` and `subgraph`.
   # Segment 1, u64, likewise: node ids, original ids where their width is 8; per edge type edge ids where their width is 8, and i64
-  # times; then i64 labels, one per seed, if `hasLabels`; then i64 times of the links.
+  # times; then i64 labels, one per seed, if `hasLabels`; then i64 times of the links; then the bytes of each of `columns`, in whole
+  # words, zeros after the last row.
   # Segment 2, f32: the feature rows of the type with the most numbers, the first of these: of nodes, or after them of edges.
   # Segment 3, f32: the feature rows of the other node types; then the targets [seeds, `targetCols`]; then the feature rows of the other
   # edge types, one for each edge.
@@ -195,4 +196,20 @@ struct ReadyBatch {
   subgraph @16 :Subgraph;
   # Set by the sampler, from the job's `sample.subgraph`. Unless directional, `hops` is 1, and an edge type has one row for every node
   # of its destination type. Default: only edges that were drawn.
+
+  struct Column {
+    # A named column of the nodes of a type, or of the edges: as many rows as these.
+    ofEdges @0 :Bool;
+    type @1 :UInt16;
+    # Node or edge type.
+    name @2 :Text;
+    # At most 100 bytes.
+    dtype @3 :Text;
+    # As in graph.json: u8, f16, bf16, f32, f64, i32 or i64.
+    shape @4 :List(UInt64);
+    # Of a row: at most 3 extents.
+  }
+
+  columns @19 :List(Column);
+  # Set by the collector, in the order of node types, then of edge types. Default: none.
 }

@@ -30,22 +30,34 @@ struct RowSection {
   # Set by the collector: labels are wanted for the first so many nodes, 0..nodes. Default 0: none.
 }
 
+enum TableKind {
+  edgeFeatures @0;  # the stored feature rows of the edges in the part's main lists
+  nodeColumn @1;    # a named column of the part's nodes
+  edgeColumn @2;    # a named column of the edges in its main lists
+}
+
 struct TableSection {
-  # Rows of one table, read by place: the stored feature rows of the edges in the part's main lists.
+  # Rows of one table, read by place.
 
   type @0 :UInt16;
-  # Set by the collector: position in the graph's list of edge types; tables are in ascending order of it. The holder checks both.
-  # Default 0: the first type.
+  # Set by the collector: position in the graph's list of node or edge types. Default 0: the first type.
 
   rows @1 :UInt64;
   # Set by the collector: how many places of segment 1 are this table's. Tables lie there one after another.
+
+  kind @2 :TableKind;
+  # Set by the collector. Default `edgeFeatures`.
+
+  column @3 :UInt16;
+  # Set by the collector: position in the type's list of columns. Tables are in ascending order of (kind, type, column), none twice.
+  # The holder checks all three. Default 0: the first column, or features.
 }
 
 struct RowRequest {
   # Segment 0: the nodes of all sections, global ids of `nodeWidth` bytes each, all owned by the receiver's part, order kept,
   # duplicates allowed.
   # Segment 1: the places of the rows of all tables, `tableWidth` bytes each: entry numbers of edges, as hop replies have them
-  # (sampling.capnp); order kept, duplicates allowed. The holder checks them against the table.
+  # (sampling.capnp), positions of nodes inside the part; order kept, duplicates allowed. The holder checks them against the table.
 
   source @0 :SourceKind;
   # Set by the collector: which table. Default `features`.
@@ -67,7 +79,7 @@ struct RowRequest {
   # Set by the collector: one per node type.
 
   tables @6 :List(TableSection);
-  # Set by the collector, with source `features`: one per edge type whose features are wanted. Default: none.
+  # Set by the collector, with source `features`: one per edge type whose features are wanted, and per column. Default: none.
 
   tableWidth @7 :UInt8 = 8;
   # Set by the collector: bytes per place in segment 1: 4 where all fit, else 8. Nothing else is valid.

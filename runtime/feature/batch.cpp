@@ -2,9 +2,29 @@
 
 #include "runtime/graph/edge_data.hpp"
 
+#include <algorithm>
 #include <type_traits>
 
 namespace troupe {
+
+namespace {
+
+const BatchColumn* find_in(const Batch& batch, bool of_edges, std::uint16_t type,
+                           std::string_view name) {
+  const auto found = std::ranges::find_if(batch.columns, [&](const BatchColumn& column) {
+    return column.of_edges == of_edges && column.type == type && column.info.name == name;
+  });
+  return found == batch.columns.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+const BatchColumn* find_column(const Batch& batch, NodeTypeId type, std::string_view name) {
+  return find_in(batch, false, raw(type), name);
+}
+const BatchColumn* find_column(const Batch& batch, EdgeTypeId type, std::string_view name) {
+  return find_in(batch, true, raw(type), name);
+}
 
 std::uint64_t size_bytes(const Batch& batch) {
   const auto bytes = [](const auto& values) -> std::uint64_t {
@@ -16,6 +36,9 @@ std::uint64_t size_bytes(const Batch& batch) {
   }
   for (const auto& rows : batch.edge_features) {
     sum += rows.view().flat().size_bytes();
+  }
+  for (const auto& column : batch.columns) {
+    sum += column.values.bytes.size();
   }
   sum += bytes(batch.sampled->seed_index);
   for (const auto& nodes : batch.sampled->nodes) {

@@ -2,15 +2,19 @@
 /// \file batch.hpp
 /// A batch as the trainer gets it: the sampled neighbourhood with feature rows, original ids and
 /// labels.
+#include "runtime/base/buffer.hpp"
 #include "runtime/base/digest.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/matrix.hpp"
 #include "runtime/base/pooled_vector.hpp"
 #include "runtime/base/result.hpp"
+#include "runtime/graph/graph_info.hpp"
 #include "runtime/sample/mini_batch.hpp"
 
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <string_view>
 #include <vector>
 
 namespace troupe {
@@ -29,6 +33,21 @@ struct BatchDigest {
   Digest value;
 };
 
+/// A named column of the nodes or edges of a batch, as it is stored.
+struct BatchColumn {
+  bool of_edges = false;
+  std::uint16_t type = 0;  ///< NodeTypeId or EdgeTypeId
+  ColumnInfo info;
+  std::uint64_t rows = 0;  ///< [nodes of the type], or [edges] in the order of BatchEdges::sources
+  Segment values = {};     ///< [rows, info.shape]; bf16 as its words
+
+  /// \requires T fits info.dtype
+  template <class T>
+  std::span<const T> as() const {
+    return values.as<T>();
+  }
+};
+
 struct Batch {
   std::shared_ptr<const SampledBatch> sampled;
   std::vector<BatchRows> rows;  ///< by NodeTypeId
@@ -39,8 +58,13 @@ struct Batch {
   /// BatchEdges::sources; without columns where they are not asked for or the type has none. Empty: of
   /// no type.
   std::vector<Matrix> edge_features = {};
+  std::vector<BatchColumn> columns = {};  ///< In the order of node types, then of edge types
   BatchDigest digest = {};  ///< computed while the rows were collected; does not travel
 };
+
+/// The column of a type; null: the batch has none of that name.
+const BatchColumn* find_column(const Batch& batch, NodeTypeId type, std::string_view name);
+const BatchColumn* find_column(const Batch& batch, EdgeTypeId type, std::string_view name);
 
 /// Memory that its arrays take.
 std::uint64_t size_bytes(const Batch& batch);
@@ -49,7 +73,7 @@ std::uint64_t size_bytes(const Batch& batch);
 /// sources, then of destinations), their labels and times; of walks the original ids of their nodes and
 /// their restarts; then per hop and edge type the row counts and original ids of the drawn neighbours,
 /// edge ids, times and weights if asked for, then (full) feature rows of all nodes, those of the edges
-/// of each type if asked for, and labels of the seeds. Independent of the partitioning.
+/// of each type if asked for, bytes of columns, and labels of the seeds. Independent of the partitioning.
 /// \param mode  full or ids; zero for off
 /// \requires original ids
 Digest digest_batch(const Batch& batch, DigestMode mode);

@@ -149,6 +149,10 @@ BatchDigest BatchDigester::finish(const Batch& batch) {
         digest_.add_array(rows.view().flat());
       }
     }
+    for (const auto& column : batch.columns) {
+      digest_.add(column.values.bytes.size());
+      digest_.add_bytes(column.values.bytes);
+    }
     digest_.add_array(std::span<const std::int64_t>(batch.labels));
     digest_.add_array(batch.targets.view().flat());
   }

@@ -39,11 +39,20 @@ class RowDecoder {
   ColumnScale scale_;
 };
 
+/// A named column that batches have.
+struct WantedColumn {
+  TableName table;  ///< Of nodes or edges
+  ColumnInfo info;
+};
+
 struct CollectOptions {
   std::vector<RowDecoder> decoders;  ///< by NodeTypeId; cols() == 0 where the type has no features
   /// By EdgeTypeId, of features of edges; cols() == 0 where none are wanted. Empty: of no type. Read with
   /// source `features` alone, and only where batches have the entry numbers.
   std::vector<RowDecoder> edge_decoders = {};
+  /// Ascending by table. Read with source `features` alone; those of edges only where batches have the
+  /// entry numbers.
+  std::vector<WantedColumn> columns = {};
   /// By NodeTypeId: of one node's label or targets, for the charge of answers. Default: none have any.
   std::vector<std::uint64_t> label_bytes;
   RowSource source;
@@ -56,9 +65,9 @@ struct CollectOptions {
   /// rows, and none of other types. Only with digest off.
   bool seeds_only = false;
 
+  bool wants_tables() const { return !seeds_only && source.kind == RowSource::Kind::features; }
   bool wants_edge_features(std::size_t type) const {
-    return type < edge_decoders.size() && edge_decoders[type].cols() > 0 && !seeds_only &&
-           source.kind == RowSource::Kind::features;
+    return type < edge_decoders.size() && edge_decoders[type].cols() > 0 && wants_tables();
   }
 };
 

@@ -171,7 +171,10 @@ std::uint64_t RowRequest::num_nodes() const {
 }
 
 std::string to_string(const TableName& name) {
-  return fmt::format("features of edge type {}", name.type);
+  return name.kind == TableName::Kind::edge_features
+             ? fmt::format("features of edge type {}", name.type)
+             : fmt::format("column {} of {} type {}", name.column,
+                           name.kind == TableName::Kind::node_column ? "node" : "edge", name.type);
 }
 
 Result<std::vector<RowSectionView>> sections_of(const RowReply& reply) {
@@ -237,14 +240,35 @@ RowReply OpenRowReply::close() && {
   return std::move(reply);
 }
 
-Result<StoredTable> find_table(const Part& part, const TableSection& section) {
-  const auto type = section.table.type;
-  if (type >= part.edges.size() || !part.edges[type].features) {
-    return refused(part, Errc::invalid_argument,
-                   fmt::format("there are no {}", to_string(section.table)));
+namespace {
+
+/// Null: there is none.
+const FeatureTable* table_of(const Part& part, const TableName& name) {
+  const auto column_of = [&](const auto& types) -> const FeatureTable* {
+    return name.type < types.size() && name.column < types[name.type].columns.size()
+               ? &types[name.type].columns[name.column]
+               : nullptr;
+  };
+  if (name.kind == TableName::Kind::node_column) {
+    return column_of(part.nodes);
   }
-  const auto& features = *part.edges[type].features;
-  const StoredTable table{features.rows, features.row_bytes(), features.data.bytes};
+  if (name.kind == TableName::Kind::edge_column) {
+    return column_of(part.edges);
+  }
+  return name.type < part.edges.size() && part.edges[name.type].features
+             ? &*part.edges[name.type].features
+             : nullptr;
+}
+
+}  // namespace
+
+Result<StoredTable> find_table(const Part& part, const TableSection& section) {
+  const auto* found = table_of(part, section.table);
+  if (found == nullptr) {
+    return refused(part, Errc::invalid_argument,
+                   fmt::format("there is no table \"{}\"", to_string(section.table)));
+  }
+  const StoredTable table{found->rows, found->row_bytes(), found->data.bytes};
   if (table.row_bytes > std::numeric_limits<std::uint32_t>::max()) {
     return refused(part, Errc::unimplemented,
                    fmt::format("rows of {} bytes, at most 2^32-1 work", table.row_bytes));

@@ -40,9 +40,10 @@ struct RowSection {
 
 /// Names a table of a part whose rows are read by place.
 struct TableName {
-  enum class Kind : std::uint8_t { edge_features = 0 };
+  enum class Kind : std::uint8_t { edge_features = 0, node_column = 1, edge_column = 2 };
   Kind kind = Kind::edge_features;
-  std::uint16_t type = 0;  ///< Edge type
+  std::uint16_t type = 0;    ///< Node or edge type
+  std::uint16_t column = 0;  ///< Place among the columns of the type
   friend auto operator<=>(const TableName&, const TableName&) = default;
 };
 std::string to_string(const TableName& name);
@@ -50,7 +51,8 @@ std::string to_string(const TableName& name);
 /// Rows of one table that are requested.
 struct TableSection {
   TableName table;
-  std::vector<std::uint64_t> rows;  ///< Entry numbers of edges; order is kept; duplicates allowed
+  /// Entry numbers of edges, local indices of nodes; order is kept; duplicates allowed.
+  std::vector<std::uint64_t> rows;
   // For the charge of the answer; does not travel.
   std::uint64_t row_bytes = 0;
 };

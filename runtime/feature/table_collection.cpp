@@ -2,6 +2,7 @@
 
 #include "runtime/base/assert.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <string>
 #include <utility>
@@ -21,38 +22,86 @@ TableCollection::TableCollection(const PartitionBook& book, const CollectOptions
   const auto& sampled = *batch.sampled;
   for (std::size_t type = 0; type < sampled.edges.size(); ++type) {
     if (options.wants_edge_features(type)) {
+      const auto& decoder = options.edge_decoders[type];
       batch.edge_features.resize(sampled.edges.size());
-      batch.edge_features[type] =
-          Matrix(sampled.edges[type].sources.size(), options.edge_decoders[type].cols());
-      add_edges(book, sampled, static_cast<EdgeTypeId>(type));
+      batch.edge_features[type] = Matrix(sampled.edges[type].sources.size(), decoder.cols());
+      add_edges(book, sampled,
+                {{TableName::Kind::edge_features, static_cast<std::uint16_t>(type)},
+                 0,
+                 decoder.row_bytes()});
+    }
+  }
+  for (const auto& column : options.columns) {
+    if (options.wants_tables()) {
+      make_column(column, batch);
+      const Wanted wanted{column.table, columns_.size() - 1, column.info.row_bytes()};
+      column.table.kind == TableName::Kind::node_column ? add_nodes(book, sampled, wanted)
+                                                        : add_edges(book, sampled, wanted);
     }
   }
 }
 
+void TableCollection::make_column(const WantedColumn& wanted, Batch& batch) {
+  const auto& sampled = *batch.sampled;
+  auto& column = batch.columns.emplace_back();
+  column.of_edges = wanted.table.kind == TableName::Kind::edge_column;
+  column.type = wanted.table.type;
+  column.info = wanted.info;
+  column.rows = column.of_edges ? sampled.edges[column.type].sources.size()
+                                : sampled.nodes[column.type].ids.size();
+  columns_.emplace_back(column.rows * wanted.info.row_bytes());
+  column.values = columns_.back().share();
+}
+
+/// \requires tables come in ascending order
+void TableCollection::add(PartId part, const Wanted& wanted, std::uint64_t row,
+                          std::uint32_t place) {
+  auto& [sections, targets] = asked_[raw(part)];
+  if (sections.empty() || sections.back().table != wanted.table) {
+    sections.push_back({wanted.table, {}, wanted.row_bytes});
+    targets.push_back({wanted.column, {}});
+  }
+  sections.back().rows.push_back(row);
+  targets.back().places.push_back(place);
+}
+
 void TableCollection::add_edges(const PartitionBook& book, const SampledBatch& sampled,
-                                EdgeTypeId type) {
-  const auto& edges = sampled.edges[raw(type)];
+                                const Wanted& wanted) {
+  const auto& edges = sampled.edges[wanted.table.type];
   TROUPE_ASSERT(edges.entries.size() == edges.sources.size(), "entry numbers, edges of a type",
-                edges.entries.size(), edges.sources.size(), raw(type));
+                edges.entries.size(), edges.sources.size(), wanted.table.type);
   const auto& ids = sampled.nodes[raw(edges.destination_type)].ids;
-  const TableName name{TableName::Kind::edge_features, raw(type)};
   for (std::uint32_t hop = 0; hop < sampled.hops; ++hop) {
     const auto first_node = sampled.first_row_node(edges.destination_type, hop);
     for (auto row = edges.row_begin[hop]; row < edges.row_begin[hop + 1]; ++row) {
-      if (edges.offsets[row] == edges.offsets[row + 1]) {
-        continue;
-      }
       const auto node = ids[first_node + (row - edges.row_begin[hop])];
-      auto& [sections, places] = asked_[raw(book.owner(edges.destination_type, node))];
-      if (sections.empty() || sections.back().table != name) {
-        sections.push_back({name, {}, options_.edge_decoders[raw(type)].row_bytes()});
-        places.emplace_back();
-      }
+      const auto owner = book.owner(edges.destination_type, node);
       for (auto at = edges.offsets[row]; at < edges.offsets[row + 1]; ++at) {
-        sections.back().rows.push_back(edges.entries[at]);
-        places.back().push_back(at);
+        add(owner, wanted, edges.entries[at], at);
       }
     }
+  }
+}
+
+void TableCollection::add_nodes(const PartitionBook& book, const SampledBatch& sampled,
+                                const Wanted& wanted) {
+  const auto type = static_cast<NodeTypeId>(wanted.table.type);
+  const auto& ids = sampled.nodes[wanted.table.type].ids;
+  for (std::uint32_t i = 0; i < ids.size(); ++i) {
+    const auto owner = book.owner(type, ids[i]);
+    add(owner, wanted, raw(ids[i]) - raw(book.range(type, owner).first), i);
+  }
+}
+
+/// Puts the row of a section at `i` in its place.
+void TableCollection::put(const TableSection& section, const Target& target, std::size_t i,
+                          std::span<const std::byte> row, Batch& batch) const {
+  const auto place = target.places[i];
+  if (section.table.kind == TableName::Kind::edge_features) {
+    const auto type = section.table.type;
+    options_.edge_decoders[type].decode(row, batch.edge_features[type].view().row(place));
+  } else {
+    std::ranges::copy(row, columns_[target.column].data() + place * section.row_bytes);
   }
 }
 
@@ -88,12 +137,9 @@ Status TableCollection::place(PartId part, std::span<const TableSection> section
                         fmt::format("{}: expected {} rows, got {}", to_string(section.table),
                                     section.rows.size(), table.rows.size() / section.row_bytes));
     }
-    const auto& decoder = options_.edge_decoders[section.table.type];
-    const auto out = batch.edge_features[section.table.type].view();
-    const auto& places = asked_[raw(part)].places[s];
-    for (std::size_t i = 0; i < places.size(); ++i) {
-      decoder.decode(table.rows.subspan(i * section.row_bytes, section.row_bytes),
-                     out.row(places[i]));
+    const auto& target = asked_[raw(part)].targets[s];
+    for (std::size_t i = 0; i < section.rows.size(); ++i) {
+      put(section, target, i, table.rows.subspan(i * section.row_bytes, section.row_bytes), batch);
     }
   }
   return ok_status();
@@ -105,14 +151,12 @@ Status TableCollection::place_from(const Part& part, std::span<const TableSectio
     const auto& section = sections[s];
     TROUPE_ASSIGN_OR_RETURN(const auto table, find_table(part, section));
     TROUPE_RETURN_IF_ERROR(check_size(part.id, section, table.row_bytes));
-    const auto& decoder = options_.edge_decoders[section.table.type];
-    const auto out = batch.edge_features[section.table.type].view();
-    const auto& places = asked_[raw(part.id)].places[s];
-    for (std::size_t i = 0; i < places.size(); ++i) {
-      if (i + rows_ahead < places.size()) {
+    const auto& target = asked_[raw(part.id)].targets[s];
+    for (std::size_t i = 0; i < section.rows.size(); ++i) {
+      if (i + rows_ahead < section.rows.size()) {
         prefetch_row(table.row(section.rows[i + rows_ahead]));
       }
-      decoder.decode(table.row(section.rows[i]), out.row(places[i]));
+      put(section, target, i, table.row(section.rows[i]), batch);
     }
   }
   return ok_status();

@@ -1,5 +1,7 @@
 #include "runtime/job/collect_options.hpp"
 
+#include "runtime/job/columns.hpp"
+
 #include <utility>
 
 namespace troupe {
@@ -24,6 +26,9 @@ Result<CollectOptions> collect_options(const Job& job, const GraphInfo& graph, B
       TROUPE_ASSIGN_OR_RETURN(auto decoder, RowDecoder::create(type));
       collect.edge_decoders.push_back(std::move(decoder));
     }
+  }
+  if (job.features.collect) {
+    collect.columns = wanted_columns(job, graph);
   }
   collect.with_labels = job.features.collect && !job.task.links();
   collect.digest = job.digest;

@@ -217,7 +217,8 @@ struct TaskJob {
 };
 
 struct FeaturesJob {
-  bool collect = true;  ///< false: batches come without features and labels
+  bool collect = true;                    ///< false: batches come without features and labels
+  std::vector<std::string> columns = {};  ///< Named ones that batches have (columns.hpp)
   Normalize normalize = Normalize::none;
   std::string cache_policy = "none";  ///< A row of cache_policies()
   std::uint64_t cache_bytes = 0;      ///< per rank

@@ -2,6 +2,7 @@
 
 #include "runtime/base/nearest.hpp"
 #include "runtime/feature/cache_policies.hpp"
+#include "runtime/job/columns.hpp"
 #include "runtime/job/fanout.hpp"
 #include "runtime/job/graph_types.hpp"
 #include "runtime/job/layout.hpp"
@@ -399,6 +400,7 @@ std::vector<JobProblem> check_against_graph(const Job& job, const GraphInfo& gra
   if (!problems.has("/sample/fanout")) {
     check_weights(job, graph, problems);
     check_edge_data(job, graph, problems);
+    check_columns(job, graph, problems);
     check_times(job, graph, problems);
     check_subgraph(job, graph, problems);
   }

@@ -4,6 +4,7 @@
 #include "runtime/base/saturating.hpp"
 #include "runtime/graph/alias_tables.hpp"
 #include "runtime/graph/list_tables.hpp"
+#include "runtime/job/columns.hpp"
 #include "runtime/job/fanout.hpp"
 #include "runtime/job/job_file.hpp"
 #include "runtime/job/link_rules.hpp"
@@ -222,6 +223,16 @@ class MemoryEstimate {
         stored = plus(stored, times(reach_.edges[e], features->row_bytes()));
       }
     }
+    const auto columns = wanted_columns(job_, graph_);
+    const auto add_columns = [&](TableName::Kind kind, const std::vector<std::uint64_t>& reached) {
+      for (std::size_t t = 0; t < reached.size(); ++t) {
+        const auto bytes = times(reached[t], column_bytes(columns, kind, t));
+        rows = plus(rows, bytes);
+        stored = plus(stored, bytes);
+      }
+    };
+    add_columns(TableName::Kind::node_column, reach_.nodes);
+    add_columns(TableName::Kind::edge_column, reach_.edges);
     const auto nodes =
         std::accumulate(reach_.nodes.begin(), reach_.nodes.end(), std::uint64_t{0}, plus);
     const auto edges =

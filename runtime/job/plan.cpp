@@ -3,6 +3,7 @@
 #include "runtime/base/id_list.hpp"
 #include "runtime/base/ranked_set.hpp"
 #include "runtime/base/saturating.hpp"
+#include "runtime/job/columns.hpp"
 #include "runtime/job/job_file.hpp"
 #include "runtime/job/link_rules.hpp"
 #include "runtime/job/memory_plan.hpp"
@@ -60,7 +61,14 @@ BatchCost batch_cost(const Job& job, const GraphInfo& graph, const Counts& count
   BatchCost cost;
   std::uint64_t moved = times(
       most.asked, 8 + (job.sample.in_trees() ? 4U : 0U) + (job.sample.time.given() ? 8U : 0U));
+  const auto columns = wanted_columns(job, graph);
+  const auto add_columns = [&](TableName::Kind kind, std::size_t type, std::uint64_t rows) {
+    const auto bytes = column_bytes(columns, kind, type);
+    cost.feature_bytes = plus(cost.feature_bytes, times(rows, bytes));
+    moved = plus(moved, times(rows, bytes == 0 ? 0 : plus(8, bytes)));
+  };
   for (std::size_t t = 0; t < most.nodes.size(); ++t) {
+    add_columns(TableName::Kind::node_column, t, most.nodes[t]);
     const auto& type = graph.node_types[t];
     const bool collected = type.features.has_value() && job.features.collect;
     const auto cols = collected ? type.features->cols : 0;
@@ -73,6 +81,7 @@ BatchCost batch_cost(const Job& job, const GraphInfo& graph, const Counts& count
   for (std::size_t e = 0; e < most.edges.size(); ++e) {
     cost.edges.push_back({graph.edge_types[e].name, most.edges[e]});
     cost.max_edges = plus(cost.max_edges, most.edges[e]);
+    add_columns(TableName::Kind::edge_column, e, most.edges[e]);
     if (const auto& type = graph.edge_types[e]; job.sample.edge_data.entries && type.features) {
       const auto cols = type.features->cols;
       cost.feature_bytes =
@@ -104,6 +113,15 @@ std::uint64_t list_bytes(const Job& job, const GraphInfo& graph, const Counts& c
   return bytes;
 }
 
+/// Of a row of each.
+std::uint64_t bytes_of_columns(const std::vector<ColumnInfo>& columns) {
+  std::uint64_t bytes = 0;
+  for (const auto& column : columns) {
+    bytes += column.row_bytes();
+  }
+  return bytes;
+}
+
 /// Arrays of all parts: lists, original ids, directories, features of nodes and edges, labels, and
 /// the ids of other parts' nodes that the lists name. Halos hold all lists in every part at most.
 std::uint64_t store_bytes(const Job& job, const GraphInfo& graph, const Counts& counts) {
@@ -123,9 +141,11 @@ std::uint64_t store_bytes(const Job& job, const GraphInfo& graph, const Counts& 
       labels = type.labels->kind == LabelInfo::Kind::classes ? 8 : times(type.labels->classes, 4);
     }
     bytes = plus(bytes, times(type.count, plus(plus(8 + id_width_bytes(type.count), labels), row)));
+    bytes = plus(bytes, times(type.count, bytes_of_columns(type.columns)));
   }
   for (const EdgeTypeInfo& type : graph.edge_types) {
     bytes = plus(bytes, times(type.count, type.features ? type.features->row_bytes() : 0));
+    bytes = plus(bytes, times(type.count, bytes_of_columns(type.columns)));
   }
   if (job.partition.halo.hops > 0 || job.partition.halo.features) {
     bytes = plus(bytes, times(halo_index_bytes(graph), parts));

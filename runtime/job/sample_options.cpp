@@ -1,5 +1,6 @@
 #include "runtime/job/sample_options.hpp"
 
+#include "runtime/job/columns.hpp"
 #include "runtime/job/fanout.hpp"
 #include "runtime/job/link_rules.hpp"
 #include "runtime/job/subgraph_rules.hpp"
@@ -14,6 +15,7 @@ SampleOptions sample_options(const Job& job, const GraphInfo& graph) {
   options.replace = job.sample.replace;
   options.shared = job.sample.shared;
   options.edge_data = job.sample.edge_data;
+  options.entries_of = types_of_edge_columns(job, graph);
   options.dir = job.sample.edge_dir;
   options.frontier = job.sample.frontier;
   options.disjoint = job.sample.in_trees();

@@ -1,5 +1,6 @@
 #include "runtime/job/sample_rules.hpp"
 
+#include "runtime/job/columns.hpp"
 #include "runtime/sample/choice/choices.hpp"
 
 #include <fmt/format.h>
@@ -16,23 +17,26 @@ void check_lists_cache(const Job& job, ProblemList& problems) {
   }
 }
 
-/// What features of edges go with: they are read where their lists are.
+/// What columns and features of edges go with: those are read where their lists are.
 void check_edge_features(const Job& job, ProblemList& problems) {
-  if (!job.sample.edge_data.entries) {
-    return;
+  if (!job.features.columns.empty() && !job.features.collect) {
+    problems.add({"/features/columns", "none with features.collect false",
+                  fmt::format("\"{}\"", job.features.columns.front()), ""});
   }
-  if (job.sample.cache_bytes > 0) {
-    problems.add({"/sample/cache/budget", "none with \"features\" in sample.edge_data",
+  if (job.sample.cache_bytes > 0 && reads_rows_of_edges(job)) {
+    problems.add({"/sample/cache/budget",
+                  "none with \"features\" in sample.edge_data or columns of edges",
                   fmt::format("{} bytes", job.sample.cache_bytes),
-                  "lists that are kept have no features of edges, their owners are asked"});
+                  "lists that are kept have no rows of edges, their owners are asked"});
   }
-  if (!job.features.collect) {
-    problems.add({"/sample/edge_data", "no \"features\" with features.collect false",
-                  "\"features\"", ""});
+  if (job.sample.edge_data.entries && !job.features.collect) {
+    problems.add(
+        {"/sample/edge_data", "no \"features\" with features.collect false", "\"features\"", ""});
   }
-  if (job.sample.subgraph == Subgraph::bidirectional) {
-    problems.add({"/sample/edge_data", "no \"features\" with sample.subgraph \"bidirectional\"",
-                  "\"features\"", "reverse edges have none"});
+  if (job.sample.subgraph == Subgraph::bidirectional && reads_rows_of_edges(job)) {
+    problems.add({"/sample/subgraph",
+                  "\"directional\" or \"induced\" with features or columns of edges",
+                  "\"bidirectional\"", "reverse edges have none"});
   }
 }
 
@@ -84,7 +88,8 @@ void check_sampling(const Job& job, ProblemList& problems) {
   if (good("/sample/cache/budget")) {
     check_lists_cache(job, problems);
   }
-  if (good("/sample/edge_data") && good("/sample/cache/budget") && good("/features/collect")) {
+  if (good("/sample/edge_data") && good("/sample/cache/budget") && good("/features/collect") &&
+      good("/features/columns")) {
     check_edge_features(job, problems);
   }
   if (good("/sample/choice") && good("/sample/time/at") && good("/sample/time/window")) {

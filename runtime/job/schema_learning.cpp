@@ -159,6 +159,14 @@ void add_features(std::vector<SchemaRow>& rows) {
        "false: batches have no features and labels; for user programs and `troupe batches`",
        {},
        put<&Job::features, &FeaturesJob::collect>});
+  rows.push_back(
+      {"/features/columns",
+       {.type = ValueType::text_list, .max_items = 1024},
+       value("[]"),
+       "named columns that batches have, as they are stored: \"nodes-TYPE/NAME\" or "
+       "\"edges-TYPE/NAME\"",
+       {},
+       [](const Json& v, Job& job) { job.features.columns = v.get<std::vector<std::string>>(); }});
   rows.push_back({"/features/normalize",
                   choice_rule({"none", "row", "column"}),
                   value("\"none\""),

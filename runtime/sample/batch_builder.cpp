@@ -113,7 +113,11 @@ struct BatchBuilder::State {
   }
   StreamKey key_of(std::size_t edge_type) const;
   EdgeData edge_data(std::size_t edge_type) const {
-    return options->edge_data & edge_data_of(graph.edge_types[edge_type]);
+    auto data = options->edge_data & edge_data_of(graph.edge_types[edge_type]);
+    data.entries = data.entries ||
+                   std::ranges::find(options->entries_of, static_cast<EdgeTypeId>(edge_type)) !=
+                       options->entries_of.end();
+    return data;
   }
   /// Whether features of edges are wanted along an edge type of the hop that starts at a node type:
   /// only owners of lists have them.

@@ -29,6 +29,8 @@ struct SampleOptions {
   bool replace = false;
   bool shared = false;   ///< All hops draw with the words of the first, where the choice reads it
   EdgeData edge_data{};  ///< What batches carry of the edges of the types that have it
+  /// Edge types of which batches have entry numbers whatever `edge_data` says: for columns of edges.
+  std::vector<EdgeTypeId> entries_of{};
   EdgeDir dir = EdgeDir::in;
   Frontier frontier = Frontier::fresh;
   bool disjoint = false;           ///< Each seed has a tree of its own, drawn for itself

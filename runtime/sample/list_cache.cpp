@@ -79,6 +79,7 @@ std::shared_ptr<const SampleOptions> one_hop_of(const SampleOptions& options, st
   fetch.fanout = {std::vector<std::int32_t>(types, all_neighbours)};
   fetch.replace = false;
   fetch.edge_data = kept_data(options);
+  fetch.entries_of.clear();
   fetch.frontier = Frontier::fresh;
   fetch.disjoint = false;
   fetch.subgraph = Subgraph::directional;

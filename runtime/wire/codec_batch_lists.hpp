@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,6 +30,14 @@ class Packer {
       append(narrow_, list);
     } else {
       append(wide_, list);
+    }
+  }
+  /// In whole words, zeros after the last byte.
+  void add_bytes(std::span<const std::byte> bytes) {
+    const auto before = wide_.size();
+    wide_.resize(before + (bytes.size() + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t));
+    if (!bytes.empty()) {
+      std::memcpy(wide_.data() + before, bytes.data(), bytes.size());
     }
   }
   Segment narrow() { return Segment::of(std::move(narrow_)); }
@@ -59,6 +69,14 @@ class Unpacker {
   Result<PooledVector<T>> take(std::string_view what, std::uint64_t size, unsigned width = 4) {
     return width == 4 ? take_from<T>(what, narrow_.as<std::uint32_t>(), narrow_at_, size)
                       : take_from<T>(what, wide_.as<std::uint64_t>(), wide_at_, size);
+  }
+  /// Bytes in whole words of the wide list.
+  Result<Segment> take_bytes(std::string_view what, std::uint64_t size) {
+    const auto words = size / sizeof(std::uint64_t) + (size % sizeof(std::uint64_t) != 0 ? 1 : 0);
+    TROUPE_ASSIGN_OR_RETURN(auto list, take<std::uint64_t>(what, words, sizeof(std::uint64_t)));
+    auto segment = Segment::of(std::move(list));
+    segment.bytes = segment.bytes.first(size);
+    return segment;
   }
   Status all_taken() const {
     TROUPE_RETURN_IF_ERROR(expect_equal(ready_batch_name, "elements of segment 0", narrow_at_,

@@ -202,6 +202,9 @@ Packer pack_lists(const Batch& batch, const Widths& widths) {
     lists.add(sampled.walks->nodes);
     lists.add(sampled.walks->restarts);
   }
+  for (const auto& column : batch.columns) {
+    lists.add_bytes(column.values.bytes);
+  }
   return lists;
 }
 
@@ -214,6 +217,21 @@ void write_links(const BatchLinks& links, wire::ReadyBatch::Links::Builder out) 
   out.setHasLabels(!links.labels.empty());
   out.setHasTimes(!links.times.empty());
   out.setEdgesDrawn(links.edges_drawn);
+}
+
+void write_columns(const Batch& batch, wire::ReadyBatch::Builder out) {
+  auto columns = out.initColumns(static_cast<unsigned>(batch.columns.size()));
+  for (unsigned i = 0; i < columns.size(); ++i) {
+    const auto& column = batch.columns[i];
+    columns[i].setOfEdges(column.of_edges);
+    columns[i].setType(column.type);
+    columns[i].setName(column.info.name);
+    columns[i].setDtype(std::string(to_string(column.info.dtype)));
+    auto shape = columns[i].initShape(static_cast<unsigned>(column.info.shape.size()));
+    for (unsigned k = 0; k < shape.size(); ++k) {
+      shape.set(k, column.info.shape[k]);
+    }
+  }
 }
 
 }  // namespace
@@ -257,14 +275,18 @@ std::uint64_t reply_bytes(const SampleBatch& message) {
       cols = std::max(cols, decoder.cols());
     }
     const auto growth = growth_of(*message.sample);
-    const std::uint64_t node_bytes = saturating_add(saturating_mul(cols, sizeof(float)), 40);
+    std::uint64_t node_bytes = saturating_add(saturating_mul(cols, sizeof(float)), 40);
     std::uint64_t edge_cols = 0;
     for (const auto& decoder : message.collect->edge_decoders) {
       edge_cols = std::max(edge_cols, decoder.cols());
     }
     // Entry numbers stay behind.
-    const std::uint64_t edge_bytes = saturating_add(saturating_mul(edge_cols, sizeof(float)),
-                                                    4 + message.sample->edge_data.stored().bytes());
+    std::uint64_t edge_bytes = saturating_add(saturating_mul(edge_cols, sizeof(float)),
+                                              4 + message.sample->edge_data.stored().bytes());
+    for (const auto& column : message.collect->columns) {
+      auto& bytes = column.table.kind == TableName::Kind::node_column ? node_bytes : edge_bytes;
+      bytes = saturating_add(bytes, column.info.row_bytes());
+    }
     const auto& labels = message.collect->label_bytes;
     const auto type = raw(message.seed_type);
     const auto reached = saturating_add(saturating_mul(growth.nodes, node_bytes),
@@ -307,6 +329,7 @@ void encode_by_hand(const ReadyBatch& message, Frame& frame) {
     if (sampled.walks) {
       write_walks(*sampled.walks, out.initWalks());
     }
+    write_columns(batch, out);
     Segments none;
     write_struct(message.trace, out.initTrace(), none);
   });

@@ -1,3 +1,4 @@
+#include "runtime/graph/store_layout.hpp"
 #include "runtime/wire/codec_batch_key.hpp"
 #include "runtime/wire/codec_batch_lists.hpp"
 #include "runtime/wire/codec_batch_walks.hpp"
@@ -325,6 +326,45 @@ Status read_features(const Frame& frame, const Shape& shape, std::uint32_t targe
   return other_rows.all_taken();
 }
 
+Result<ColumnInfo> read_column_info(wire::ReadyBatch::Column::Reader in) {
+  ColumnInfo info;
+  TROUPE_ASSIGN_OR_RETURN(info.name, read_text(ready_batch_name, in.getName(), 100));
+  TROUPE_ASSIGN_OR_RETURN(const auto dtype, read_text(ready_batch_name, in.getDtype(), 16));
+  info.dtype = parse_dtype(dtype).value_or(DType::boolean);  // which no column has
+  for (const auto extent : in.getShape()) {
+    info.shape.push_back(extent);
+    if (info.shape.size() > store_layout::most_extents) {
+      break;
+    }
+  }
+  const auto fault = store_layout::fault_of(info);
+  return fault.empty() ? Result<ColumnInfo>(std::move(info))
+                       : corrupt_batch(fmt::format("columns: expected {}", fault));
+}
+
+/// The last lists of segment 1.
+Status read_columns(Unpacker& lists, wire::ReadyBatch::Reader in, const SampledBatch& sampled,
+                    Batch& out) {
+  TROUPE_RETURN_IF_ERROR(check_entries(ready_batch_name, "columns", in.getColumns().size()));
+  for (const auto from : in.getColumns()) {
+    BatchColumn column;
+    column.of_edges = from.getOfEdges();
+    column.type = from.getType();
+    const auto types = column.of_edges ? sampled.edges.size() : sampled.nodes.size();
+    if (column.type >= types) {
+      return corrupt_batch(
+          fmt::format("columns: expected a type below {}, found {}", types, column.type));
+    }
+    TROUPE_ASSIGN_OR_RETURN(column.info, read_column_info(from));
+    column.rows = column.of_edges ? sampled.edges[column.type].sources.size()
+                                  : sampled.nodes[column.type].ids.size();
+    TROUPE_ASSIGN_OR_RETURN(column.values,
+                            lists.take_bytes("columns", column.rows * column.info.row_bytes()));
+    out.columns.push_back(std::move(column));
+  }
+  return ok_status();
+}
+
 Result<ReadyBatch> read_ready_batch(const Frame& frame, wire::ReadyBatch::Reader in) {
   const SegmentReader segments(frame, ready_batch_name);
   TROUPE_RETURN_IF_ERROR(segments.at_most(max_segments));
@@ -354,6 +394,7 @@ Result<ReadyBatch> read_ready_batch(const Frame& frame, wire::ReadyBatch::Reader
   }
   TROUPE_RETURN_IF_ERROR(read_links(lists, in, sampled));
   TROUPE_RETURN_IF_ERROR(read_walks(lists, in, sampled));
+  TROUPE_RETURN_IF_ERROR(read_columns(lists, in, sampled, out.batch));
   TROUPE_RETURN_IF_ERROR(lists.all_taken());
   out.batch.sampled = std::make_shared<const SampledBatch>(std::move(sampled));
   TROUPE_RETURN_IF_ERROR(read_features(frame, shape, in.getTargetCols(), out.batch));

@@ -31,7 +31,12 @@ Status read_tables(const SegmentReader& segments, wire::RowRequest::Reader in, R
   out.tables.reserve(table_list.size());
   for (const auto table : table_list) {
     auto& section = out.tables.emplace_back();
-    section.table.type = table.getType();
+    const auto kind = static_cast<unsigned>(table.getKind());
+    if (kind > static_cast<unsigned>(wire::TableKind::EDGE_COLUMN)) {
+      return corrupt_message("RowRequest",
+                             fmt::format("table: expected a kind from 0 to 2, found {}", kind));
+    }
+    section.table = {static_cast<TableName::Kind>(kind), table.getType(), table.getColumn()};
     TROUPE_ASSIGN_OR_RETURN(const auto its_rows, rows.take(table.getRows()));
     section.rows.reserve(its_rows.size());
     std::ranges::transform(its_rows, std::back_inserter(section.rows),
@@ -129,7 +134,9 @@ void encode_by_hand(const RowRequest& message, Frame& frame) {
     out.setTableWidth(places.width_bytes);
     auto tables = out.initTables(static_cast<unsigned>(message.tables.size()));
     for (unsigned i = 0; i < tables.size(); ++i) {
+      tables[i].setKind(static_cast<wire::TableKind>(message.tables[i].table.kind));
       tables[i].setType(message.tables[i].table.type);
+      tables[i].setColumn(message.tables[i].table.column);
       tables[i].setRows(message.tables[i].rows.size());
     }
   });

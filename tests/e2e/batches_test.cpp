@@ -300,6 +300,37 @@ TEST_F(Batches, FeaturesOfEdgesAreThoseOfTheirIds) {
   EXPECT_FALSE(fs::exists(path("without/batch-0/edges-writes/features.npy")));
 }
 
+TEST_F(Batches, NamedColumnsAreWrittenAsTheyWereImported) {
+  ASSERT_OK(testing::write_heterogeneous_store(scratch_.path() / "graph"));
+  job_ = path("job.json");
+  std::ofstream(job_) << testing::heterogeneous_job_text(path("graph"), path("out"));
+  Words settings{R"(features.columns=["nodes-author/at", "edges-writes/kind"])",
+                 R"(sample.edge_data=["ids"])", "partition.parts=3", "cluster.hosts=2"};
+  const auto list = batches("b", settings);
+  settings.emplace_back("cluster.launch=local");
+  EXPECT_EQ(list["digest"], digest_of_run(settings, "1")) << "in processes";
+  const auto places = array("b/batch-0/nodes-author/columns/at.npy");
+  const auto ids = array("b/batch-0/nodes-author/ids.npy").as<std::int64_t>();
+  EXPECT_EQ(places.descr, "<f8");
+  ASSERT_EQ(places.shape, (std::vector<std::size_t>{ids.size(), 2}));
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    EXPECT_EQ(places.as<double>()[2 * i + 1], static_cast<double>(ids[i]) * 3);
+  }
+  const auto kinds = array("b/batch-0/edges-writes/columns/kind.npy");
+  const auto edges = array("b/batch-0/edges-writes/edge_ids.npy").as<std::int64_t>();
+  EXPECT_EQ(kinds.descr, "|u1");
+  ASSERT_EQ(kinds.shape, (std::vector<std::size_t>{edges.size(), 3}));
+  for (std::size_t i = 0; i < edges.size(); ++i) {
+    EXPECT_EQ(kinds.as<std::uint8_t>()[3 * i], edges[i] % 256);
+  }
+  EXPECT_FALSE(fs::exists(path("b/batch-0/nodes-author/columns/age.npy"))) << "not asked for";
+  EXPECT_FALSE(fs::exists(path("b/batch-0/nodes-paper/columns")));
+  const auto shown = testing::run_process({TROUPE_PROGRAM, "inspect", path("graph")}, path(""));
+  EXPECT_NE(shown.out.find("classes, columns age i64, at f64 [2]\n"), std::string::npos)
+      << shown.out;
+  EXPECT_NE(shown.out.find("(author -> paper), columns kind u8 [3]\n"), std::string::npos);
+}
+
 TEST_F(Batches, AStoreForBothDirectionsHasFeaturesOfInEdgesAlone) {
   ASSERT_OK(testing::write_heterogeneous_store(scratch_.path() / "graph"));
   const auto parted = testing::run_process({TROUPE_PROGRAM, "partition", "--parts", "2",

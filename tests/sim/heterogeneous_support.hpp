@@ -20,7 +20,7 @@ inline constexpr std::uint64_t venues = 9;
 
 /// Authors of three classes write papers that appear in venues of their class; of the authors' own
 /// columns little can be learned. Who wrote what has weights, what appeared where has times; both have
-/// features.
+/// features. Authors and writing have named columns.
 inline Status write_heterogeneous_store(const std::filesystem::path& out) {
   InlineExecutor executor;
   TROUPE_ASSIGN_OR_RETURN(auto writer, StoreWriter::create(out, {}, executor));
@@ -28,16 +28,20 @@ inline Status write_heterogeneous_store(const std::filesystem::path& out) {
   const FeatureInfo bytes{DType::u8, 12, 1.0F};
   const FeatureInfo one_hot{DType::f32, venues, 1.0F};
   const LabelInfo classes{LabelInfo::Kind::classes, 3};
-  TROUPE_ASSIGN_OR_RETURN(const auto author,
-                          writer.add_node_type({"author", authors, narrow, classes}));
+  TROUPE_ASSIGN_OR_RETURN(
+      const auto author,
+      writer.add_node_type({"author",
+                            authors,
+                            narrow,
+                            classes,
+                            {{"age", DType::i64, {}}, {"at", DType::f64, {2}}}}));
   TROUPE_ASSIGN_OR_RETURN(const auto paper, writer.add_node_type({"paper", papers, bytes, {}}));
   TROUPE_ASSIGN_OR_RETURN(const auto venue, writer.add_node_type({"venue", venues, one_hot, {}}));
   const FeatureInfo numbered{DType::f32, 2, 1.0F};
   const FeatureInfo scaled{DType::u8, 3, 0.5F};
-  TROUPE_ASSIGN_OR_RETURN(
-      const auto writes,
-      writer.add_edge_type(
-          {"writes", author, paper, {.reverse_edges = true}, true, false, numbered}));
+  NewEdgeType writing{"writes", author, paper, {.reverse_edges = true}, true, false, numbered};
+  writing.columns = {{"kind", DType::u8, {3}}};
+  TROUPE_ASSIGN_OR_RETURN(const auto writes, writer.add_edge_type(writing));
   TROUPE_ASSIGN_OR_RETURN(
       const auto appears,
       writer.add_edge_type(
@@ -69,6 +73,22 @@ inline Status write_heterogeneous_store(const std::filesystem::path& out) {
     of_writing.push_back(static_cast<float>(e) / 3);
   }
   TROUPE_RETURN_IF_ERROR(writer.add_edge_features(writes, std::as_bytes(std::span(of_writing))));
+  std::vector<std::uint8_t> kinds;  // the edge's id in three bytes
+  for (std::size_t e = 0; e < who.size(); ++e) {
+    for (const auto byte : {e % 256, e / 256, std::size_t{7}}) {
+      kinds.push_back(static_cast<std::uint8_t>(byte));
+    }
+  }
+  TROUPE_RETURN_IF_ERROR(writer.add_edge_column(writes, 0, std::as_bytes(std::span(kinds))));
+  std::vector<std::int64_t> ages;
+  std::vector<double> at;
+  for (std::uint64_t a = 0; a < authors; ++a) {
+    ages.push_back(1000 - static_cast<std::int64_t>(a));
+    at.push_back(static_cast<double>(a) / 7);
+    at.push_back(static_cast<double>(a) * 3);
+  }
+  TROUPE_RETURN_IF_ERROR(writer.add_column(author, 0, std::as_bytes(std::span(ages))));
+  TROUPE_RETURN_IF_ERROR(writer.add_column(author, 1, std::as_bytes(std::span(at))));
   std::vector<std::uint8_t> of_appearing;
   for (std::size_t i = 0; i < papers * scaled.cols; ++i) {
     of_appearing.push_back(static_cast<std::uint8_t>(i * 7));

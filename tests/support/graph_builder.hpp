@@ -27,6 +27,12 @@ struct TestEdge {
   std::uint64_t destination;
 };
 
+/// A named column; [rows, info.row_bytes()].
+struct TestColumn {
+  ColumnInfo info;
+  std::vector<std::byte> bytes{};
+};
+
 struct TestNodeType {
   std::string name = "node";
   std::uint64_t count = 0;
@@ -36,6 +42,7 @@ struct TestNodeType {
   std::vector<std::int64_t> labels{};  ///< [count] or empty
   std::uint64_t target_cols = 0;
   std::vector<float> targets{};  ///< [count, target_cols] or empty
+  std::vector<TestColumn> columns{};
 };
 
 struct TestEdgeType {
@@ -47,6 +54,7 @@ struct TestEdgeType {
   std::vector<std::int64_t> times{};  ///< [edges] or empty; lists are then in order of time
   std::uint64_t cols = 0;             ///< 0: no features
   std::vector<float> features{};      ///< [edges, cols]
+  std::vector<TestColumn> columns{};
 };
 
 struct TestGraph {
@@ -199,6 +207,17 @@ inline NeighbourLists lists_of(Part& part, const TestEdgeType& type, EdgeDir dir
   return result;
 }
 
+inline std::vector<FeatureTable> columns_of(const std::vector<TestColumn>& columns,
+                                            std::span<const std::uint64_t> rows) {
+  std::vector<FeatureTable> tables;
+  for (const auto& [info, bytes] : columns) {
+    tables.push_back({{.dtype = info.dtype, .cols = info.row_values()},
+                      rows.size(),
+                      Segment::of(rows_of(bytes, info.row_bytes(), {rows.begin(), rows.end()}))});
+  }
+  return tables;
+}
+
 /// Beside the lists: rows in their order.
 inline std::optional<FeatureTable> edge_features(const TestEdgeType& type,
                                                  const NeighbourLists& lists) {
@@ -225,6 +244,7 @@ inline PartNodes nodes_of(Part& part, const TestNodeType& type, NodeId first,
   if (!type.labels.empty()) {
     nodes.labels = keep(part, rows_of(type.labels, 1, owned));
   }
+  nodes.columns = columns_of(type.columns, owned);
   if (!type.targets.empty()) {
     nodes.targets = keep(part, rows_of(type.targets, type.target_cols, owned));
   }
@@ -243,6 +263,9 @@ inline GraphInfo info_of(const TestGraph& graph) {
     if (!type.labels.empty()) {
       node_type.labels = LabelInfo{.kind = LabelInfo::Kind::classes, .classes = 5};
     }
+    for (const auto& column : type.columns) {
+      node_type.columns.push_back(column.info);
+    }
   }
   for (const auto& type : graph.edges) {
     auto& edge_type = info.edge_types.emplace_back();
@@ -255,6 +278,9 @@ inline GraphInfo info_of(const TestGraph& graph) {
     edge_type.has_times = !type.times.empty();
     if (type.cols > 0) {
       edge_type.features = FeatureInfo{.dtype = DType::f32, .cols = type.cols};
+    }
+    for (const auto& column : type.columns) {
+      edge_type.columns.push_back(column.info);
     }
   }
   return info;
@@ -364,6 +390,7 @@ inline CutGraph cut_graph(const TestGraph& graph, const Assignment& assignment, 
                            graph.nodes[type.source].count, cut.global_of[type.destination], wide);
       detail::add_ends(*part, graph, part->edges.size() - 1, parts);
       edges.features = detail::edge_features(type, edges.in);
+      edges.columns = detail::columns_of(type.columns, edges.in.edge_ids);
     }
     cut.parts.push_back(std::move(part));
   }
@@ -411,6 +438,16 @@ inline void add_edge_features(TestEdgeType& type, std::uint64_t cols) {
   }
 }
 
+/// A column of so many rows, whose bytes tell rows and columns apart.
+inline TestColumn test_column(ColumnInfo info, std::uint64_t rows, unsigned salt) {
+  TestColumn column{std::move(info), {}};
+  const auto row_bytes = column.info.row_bytes();
+  for (std::uint64_t i = 0; i < rows * row_bytes; ++i) {
+    column.bytes.push_back(static_cast<std::byte>(i / row_bytes * 31 + i % row_bytes * 7 + salt));
+  }
+  return column;
+}
+
 /// Leaves the parts the lists of out-neighbors alone, with the features beside them.
 inline void keep_out_lists(CutGraph& cut, const TestGraph& graph) {
   for (auto& part : cut.parts) {
@@ -420,6 +457,8 @@ inline void keep_out_lists(CutGraph& cut, const TestGraph& graph) {
       only->edges[e].in = {};
       only->edges[e].features =
           graph_builder_detail::edge_features(graph.edges[e], only->edges[e].out);
+      only->edges[e].columns =
+          graph_builder_detail::columns_of(graph.edges[e].columns, only->edges[e].out.edge_ids);
     }
     part = std::move(only);
   }

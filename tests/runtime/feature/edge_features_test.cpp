@@ -304,8 +304,8 @@ TEST_F(HostileEdgeRows, RowsThatAPartDoesNotHaveAreRefused) {
   refused({features_of(0), {0, edges}},
           fmt::format("features of edge type 0: expected rows below {0}, got {0}", edges));
   refused({features_of(0), {~std::uint64_t{0}}}, "got 18446744073709551615");
-  refused({features_of(2), {}}, "there are no features of edge type 2");
-  refused({features_of(3), {}}, "there are no features of edge type 3");
+  refused({features_of(2), {}}, "there is no table \"features of edge type 2\"");
+  refused({features_of(3), {}}, "there is no table \"features of edge type 3\"");
   request.tables = {{features_of(1), {}}, {features_of(1), {}}};
   EXPECT_ERROR(read_part_rows(part, request), Errc::invalid_argument, "in ascending order");
   request.tables = {{features_of(0), {edges - 1, 0, 0}}, {features_of(1), {}}};
@@ -323,7 +323,7 @@ TEST_F(HostileEdgeRows, APartWithOtherFeaturesIsRefused) {
                "features of edge type 0: expected rows of 20 bytes, got 16");
   part.edges[0].features.reset();
   EXPECT_ERROR(collection_.answer_from(0, part), Errc::invalid_argument,
-               "there are no features of edge type 0");
+               "there is no table \"features of edge type 0\"");
 }
 
 }  // namespace

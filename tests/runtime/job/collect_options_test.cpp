@@ -1,5 +1,7 @@
 #include "runtime/job/collect_options.hpp"
 
+#include "runtime/job/columns.hpp"
+#include "runtime/job/sample_options.hpp"
 #include "tests/support/expect.hpp"
 
 #include <array>
@@ -81,6 +83,32 @@ TEST(OptionsOfCollecting, NameRowsOfEdgesOnlyWhereTheJobWantsThem) {
   info.edge_types[1].features->dtype = DType::i64;
   EXPECT_ERROR(collect_options(job, info, BatchReader::user), Errc::unimplemented,
                "features of edge type \"\": expected dtype u8");
+}
+
+TEST(OptionsOfCollecting, NameColumnsInTheOrderOfTypes) {
+  auto info = authors_and_tags();
+  info.node_types[1].columns = {{"age", DType::i64, {}}, {"place", DType::f64, {2}}};
+  info.edge_types.resize(2);
+  info.edge_types[1].name = "wrote";
+  info.edge_types[1].columns = {{"kind", DType::u8, {3}}};
+  auto job = job_without_readers();
+  job.sample.fanout = {2, 2};
+  job.features.columns = {"edges-wrote/kind", "nodes-tag/place", "nodes-tag/place"};
+  ASSERT_OK_AND_ASSIGN(const auto options, collect_options(job, info, BatchReader::user));
+
+  ASSERT_EQ(options.columns.size(), 2U);
+  EXPECT_EQ(options.columns[0].table, (TableName{TableName::Kind::node_column, 1, 1}));
+  EXPECT_EQ(options.columns[0].info, info.node_types[1].columns[1]);
+  EXPECT_EQ(options.columns[1].table, (TableName{TableName::Kind::edge_column, 1, 0}));
+  EXPECT_EQ(sample_options(job, info).entries_of, (std::vector{EdgeTypeId{1}}));
+  EXPECT_TRUE(reads_rows_of_edges(job));
+  EXPECT_EQ(column_bytes(options.columns, TableName::Kind::node_column, 1), 16U);
+  EXPECT_EQ(column_bytes(options.columns, TableName::Kind::edge_column, 1), 3U);
+  EXPECT_EQ(column_bytes(options.columns, TableName::Kind::node_column, 0), 0U);
+
+  job.features.columns = {"nodes-tag/age"};
+  EXPECT_TRUE(sample_options(job, info).entries_of.empty());
+  EXPECT_FALSE(reads_rows_of_edges(job));
 }
 
 TEST(OptionsOfCollecting, RowsNormalizedByColumnNeedStatistics) {

@@ -236,8 +236,15 @@ TEST(ParseJob, FeaturesOfEdgesGoNeitherWithKeptListsNorWithoutRows) {
   EXPECT_EQ(problems({}), "");
   EXPECT_CONTAINS(
       problems({"sample.cache.budget=1MB"}),
-      "/sample/cache/budget: expected none with \"features\" in sample.edge_data, found "
-      "1000000 bytes; lists that are kept have no features");
+      "/sample/cache/budget: expected none with \"features\" in sample.edge_data or columns "
+      "of edges, found 1000000 bytes; lists that are kept have no rows");
+  const auto columns = [&](const std::string& column, const std::string& setting) {
+    return problems({R"(features.columns=[")" + column + R"("])", setting});
+  };
+  EXPECT_EQ(columns("nodes-a/b", "seed=2"), "");
+  EXPECT_CONTAINS(columns("nodes-a/b", "features.collect=false"),
+                  "/features/columns: expected none with features.collect false, found "
+                  "\"nodes-a/b\"");
   EXPECT_CONTAINS(problems({"features.collect=false"}),
                   "/sample/edge_data: expected no \"features\" with features.collect false");
 }

@@ -217,6 +217,25 @@ TEST(CheckAgainstGraph, RefusesDataThatNoSampledEdgeHas) {
   EXPECT_NE(own(), "");
 }
 
+TEST(CheckAgainstGraph, NamesColumnsThatTheGraphDoesNotHave) {
+  GraphInfo info = graph();
+  info.edge_types.resize(1);
+  info.edge_types[0].name = "cites";
+  Job job;
+  job.sample.fanout = {5};
+  job.features.columns = {"edges-cites/since"};
+  const auto own = [&] { return to_string(check_against_graph(job, info, JobTrainer::own)); };
+  EXPECT_EQ(own(),
+            "/features/columns: expected columns that the graph has, found \"edges-cites/since\"; "
+            "the graph has none; import it with columns\n");
+  info.edge_types[0].columns = {{"since", DType::i64, {}}};
+  EXPECT_EQ(own(), "");
+  job.features.columns = {"nodes-cites/since"};
+  EXPECT_EQ(own(),
+            "/features/columns: expected columns that the graph has, found \"nodes-cites/since\"; "
+            "did you mean \"edges-cites/since\"?\n");
+}
+
 // ---- links ----
 
 /// Users buy items, and the edges back; items go with items.

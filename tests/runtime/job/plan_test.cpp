@@ -3,6 +3,8 @@
 #include "runtime/base/ranked_set.hpp"
 #include "tests/support/expect.hpp"
 
+#include <fmt/format.h>
+
 namespace troupe {
 namespace {
 
@@ -196,6 +198,25 @@ TEST(MakePlan, CountsFeaturesOfEdgesWhereBatchesHaveThem) {
             bytes_for(without, "batches in flight") + 2 * 3 * edges * 300 * 4);
   EXPECT_EQ(with.store_bytes, without.store_bytes);
   EXPECT_EQ(with.list_bytes, without.list_bytes) << "lists store no entry numbers";
+}
+
+TEST(MakePlan, CountsNamedColumnsOfBatchesAndOfTheStore) {
+  auto job = two_hosts();
+  auto info = cora();
+  const auto plain = make_plan(job, info);
+  info.node_types[0].columns = {{"age", DType::i64, {}}, {"place", DType::f64, {2}}};
+  info.edge_types[0].columns = {{"kind", DType::u8, {100}}};
+  const auto stored = make_plan(job, info);
+  EXPECT_EQ(stored.store_bytes, plain.store_bytes + 2708U * 24U + 10556U * 100U);
+  EXPECT_EQ(stored.batch.feature_bytes, plain.batch.feature_bytes) << "none is wanted";
+  const auto node = fmt::format("nodes-{}/place", info.node_types[0].name);
+  const auto edge = fmt::format("edges-{}/kind", info.edge_types[0].name);
+  job.features.columns = {node, edge};
+  const auto with = make_plan(job, info);
+  const auto bytes = with.batch.max_nodes * 16 + with.batch.max_edges * 100;
+  EXPECT_EQ(with.batch.feature_bytes, plain.batch.feature_bytes + bytes);
+  EXPECT_GE(bytes_for(with, "batches in flight"),
+            bytes_for(plain, "batches in flight") + 2 * 3 * bytes);
 }
 
 /// 200 MB of feature rows in a batch of all nodes at most, 1000 batches.

@@ -4,9 +4,11 @@
 #include "tests/runtime/feature/collect.hpp"
 #include "tests/runtime/net/net_test_support.hpp"
 #include "tests/runtime/sample/drive_links.hpp"
+#include "tests/runtime/wire/examples.hpp"
 
 #include <capnp/serialize.h>
 
+#include <functional>
 #include <set>
 #include <string>
 
@@ -157,7 +159,16 @@ void expect_same(const ReadyBatch& back, const ReadyBatch& sent) {
     EXPECT_EQ(times, b.links->times);
     EXPECT_EQ(edges_drawn, b.links->edges_drawn);
   }
-  const auto& [same_sampled, rows, labels, targets, edge_features, digest] = back.batch;
+  const auto& [same_sampled, rows, labels, targets, edge_features, columns, digest] = back.batch;
+  ASSERT_EQ(columns.size(), sent.batch.columns.size());
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const auto& [of_edges, type, info, column_rows, values] = columns[i];
+    EXPECT_EQ(of_edges, sent.batch.columns[i].of_edges);
+    EXPECT_EQ(type, sent.batch.columns[i].type);
+    EXPECT_EQ(info, sent.batch.columns[i].info);
+    EXPECT_EQ(column_rows, sent.batch.columns[i].rows);
+    EXPECT_TRUE(std::ranges::equal(values.bytes, sent.batch.columns[i].values.bytes)) << i;
+  }
   ASSERT_EQ(edge_features.size(), sent.batch.edge_features.size());
   for (std::size_t e = 0; e < edge_features.size(); ++e) {
     EXPECT_TRUE(same_floats(edge_features[e], sent.batch.edge_features[e])) << e;
@@ -240,6 +251,26 @@ TEST(ReadyBatchCodec, LargerFeaturesOfEdgesAreNotCopiedInstead) {
   ASSERT_OK_AND_ASSIGN(const ReadyBatch back, Wire<ReadyBatch>::decode(frame));
 
   EXPECT_EQ(std::as_const(back.batch.edge_features[0]).data(), rows.data());
+}
+
+TEST(ReadyBatchCodec, ColumnsComeBackAsTheyWere) {
+  const auto sent = example(static_cast<ReadyBatch*>(nullptr));
+  ASSERT_OK_AND_ASSIGN(const ReadyBatch back, Wire<ReadyBatch>::decode(to_frame(sent)));
+  expect_same(back, sent);
+  const auto broken = [](const std::function<void(BatchColumn&)>& spoil) {
+    auto bad = example(static_cast<ReadyBatch*>(nullptr));
+    spoil(bad.batch.columns[1]);
+    return Wire<ReadyBatch>::decode(to_frame(bad));
+  };
+  const auto corrupt = Errc::data_corruption;
+  EXPECT_ERROR(broken([](auto& c) { c.type = 1; }), corrupt, "a type below 1, found 1");
+  EXPECT_ERROR(broken([](auto& c) { c.info.dtype = DType::u32; }), corrupt, "a column's dtype");
+  EXPECT_ERROR(broken([](auto& c) { c.info.shape = {1, 2, 3, 1}; }), corrupt, "up to 3 extents");
+  EXPECT_ERROR(broken([](auto& c) { c.info.shape = {1U << 24}; }), corrupt, "columns: expected");
+  EXPECT_ERROR(broken([](auto& c) { c.info.name = "a/b"; }), corrupt, "a column's name");
+  EXPECT_ERROR(broken([](auto& c) { c.info.name.assign(200, 'x'); }), corrupt, "at most 100 bytes");
+  EXPECT_ERROR(broken([](auto& c) { c.values = {}; }), corrupt, "columns: expected 2 elements");
+  EXPECT_ERROR(broken([](auto& c) { c.info.shape = {1}; }), corrupt, "elements of segment 1");
 }
 
 TEST(ReadyBatchCodec, SurvivesAWireThatCutsFramesIntoPieces) {

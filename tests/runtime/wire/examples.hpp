@@ -86,15 +86,16 @@ inline HopReply example(HopReply*) {
                                          std::bit_cast<std::uint64_t>(std::array{0.5F, 2.0F})})};
 }
 inline RowRequest example(RowRequest*) {
-  return {.source = {RowSource::Kind::tensor, 3},
-          .with_original_ids = true,
-          .sections = {{.node_type = static_cast<NodeTypeId>(2),
-                        .with_rows = false,
-                        .nodes = nodes({4, 4, 2}),
-                        .label_nodes = 2},
-                       {.node_type = static_cast<NodeTypeId>(5), .nodes = nodes({1ULL << 33})}},
-          .tables = {{{.type = 3}, {7, 7, 0}}, {{.type = 4}, {1ULL << 34}}},
-          .flow = 77};
+  return {
+      .source = {RowSource::Kind::tensor, 3},
+      .with_original_ids = true,
+      .sections = {{.node_type = static_cast<NodeTypeId>(2),
+                    .with_rows = false,
+                    .nodes = nodes({4, 4, 2}),
+                    .label_nodes = 2},
+                   {.node_type = static_cast<NodeTypeId>(5), .nodes = nodes({1ULL << 33})}},
+      .tables = {{{.type = 3}, {7, 7, 0}}, {{TableName::Kind::edge_column, 4, 2}, {1ULL << 34}}},
+      .flow = 77};
 }
 inline RowReply example(RowReply*) {
   return {.sections = {{.nodes = 3, .row_bytes = 20, .labels = 2, .targets = 2},
@@ -227,6 +228,13 @@ inline ReadyBatch example(ReadyBatch*) {
   ready.batch.labels = {-1, 4, -1};
   ready.batch.targets = Matrix::zeros(3, 2);
   ready.batch.edge_features.push_back(Matrix::zeros(3, 4));
+  const auto column = [&](bool of_edges, std::uint16_t type, ColumnInfo info, std::uint64_t rows) {
+    const auto bytes = rows * info.row_bytes();
+    ready.batch.columns.push_back(
+        {of_edges, type, std::move(info), rows, pattern_segment(bytes, 1)});
+  };
+  column(false, 1, {"age", DType::i64, {}}, 2);
+  column(true, 0, {"kind", DType::u8, {1, 3}}, 3);  // 9 bytes, 7 of nothing
   ready.trace = {1, 2, {{3, 30}, {4, 40}}, 5, 6, 7, 8};
   return ready;
 }

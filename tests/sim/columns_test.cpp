@@ -1,0 +1,126 @@
+// Whole runs and sessions whose batches have named columns: the same bits whatever the layout.
+#include "tests/sim/heterogeneous_run.hpp"
+#include "tests/sim/session_support.hpp"
+
+#include <mutex>
+#include <optional>
+
+namespace troupe {
+namespace {
+
+using testing::Settings;
+
+constexpr const char* all_columns =
+    R"(features.columns=["nodes-author/age", "nodes-author/at", "edges-writes/kind"])";
+
+class ColumnRun : public testing::HeterogeneousRun {
+ protected:
+  Result<RunRecord> with_columns(const Settings& settings) const {
+    Settings all = {"train.epochs=2", all_columns};
+    all.insert(all.end(), settings.begin(), settings.end());
+    return run(all);
+  }
+};
+
+TEST_F(ColumnRun, LayoutsChangeNeitherBatchesNorParameters) {
+  for (const Settings& way : std::vector<Settings>{
+           {}, {"sample.edge_dir=out", "sample.replace=true"}, {"sample.frontier=all"}}) {
+    ASSERT_OK_AND_ASSIGN(plain_, with_columns(way));
+    for (const Settings& layout :
+         std::vector<Settings>{{"partition.parts=1"},
+                               {"partition.parts=7", "cluster.samplers_per_trainer=2"},
+                               {"partition.halo=2", "partition.halo_features=true"},
+                               {"partition.topology=replicated"},
+                               {"cluster.window=65536", "cluster.placement=server_client"},
+                               {"partition.order=hotness", "features.cache.policy=hotness",
+                                "features.cache.budget=20KB"}}) {
+      auto both = way;
+      both.insert(both.end(), layout.begin(), layout.end());
+      ASSERT_OK_AND_ASSIGN(const auto record, with_columns(both));
+      expect_same_bits(record, layout.front());
+    }
+  }
+}
+
+TEST_F(ColumnRun, ColumnsChangeTheDigestAndNothingThatIsLearned) {
+  ASSERT_OK_AND_ASSIGN(const auto record, with_columns({"train.epochs=6"}));
+  EXPECT_NE(record.batches, plain_.batches);
+  EXPECT_EQ(record.parameters, plain_.parameters);
+  EXPECT_ERROR(with_columns({"sample.cache.budget=1MB"}), Errc::invalid_argument,
+               "/sample/cache/budget");
+  EXPECT_ERROR(run({R"(features.columns=["nodes-author/agee"])"}), Errc::invalid_argument,
+               "does not fit its data");
+}
+
+class ColumnSession : public testing::SessionTest {
+ protected:
+  void SetUp() override { ASSERT_OK(testing::write_heterogeneous_store(folder_.path() / "graph")); }
+  testing::Overrides job(const testing::Overrides& more = {}) const {
+    return testing::with({"dataset.path=" + (folder_.path() / "graph").string(), "train.epochs=1",
+                          R"(sample.edge_data=["ids"])", all_columns},
+                         more);
+  }
+};
+
+void expect_author_rows(const BatchColumn& age, const BatchColumn& at,
+                        const std::vector<OriginalId>& ids) {
+  ASSERT_EQ(age.rows, ids.size());
+  const auto ages = age.as<std::int64_t>();
+  const auto places = at.as<double>();
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    EXPECT_EQ(ages[i], 1000 - static_cast<std::int64_t>(raw(ids[i])));
+    EXPECT_EQ(places[2 * i], static_cast<double>(raw(ids[i])) / 7);
+    EXPECT_EQ(places[2 * i + 1], static_cast<double>(raw(ids[i])) * 3);
+  }
+}
+
+Status take_columns(Session& session, std::mutex& mutex, std::uint64_t& rows) {
+  for (const Batch& batch : session.epoch(0)) {
+    const std::lock_guard guard(mutex);
+    const auto* age = find_column(batch, NodeTypeId{0}, "age");
+    const auto* at = find_column(batch, NodeTypeId{0}, "at");
+    const auto* kind = find_column(batch, EdgeTypeId{0}, "kind");
+    EXPECT_TRUE(age != nullptr && at != nullptr && kind != nullptr);
+    if (kind == nullptr) {
+      return session.status();
+    }
+    expect_author_rows(*age, *at, batch.rows[0].original_ids);
+    const auto& ids = batch.sampled->edges[0].edge_ids;
+    const auto kinds = kind->as<std::uint8_t>();
+    EXPECT_EQ(kinds.size(), 3 * ids.size());
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      EXPECT_EQ(kinds[3 * i] + 256U * kinds[3 * i + 1], raw(ids[i]));
+    }
+    rows += ids.size();
+  }
+  const std::vector<NodeId> nodes = {NodeId{7}, NodeId{200}, NodeId{7}};
+  TROUPE_ASSIGN_OR_RETURN(const auto found, session.read_rows(nodes));
+  EXPECT_EQ(found.columns.size(), 2U);
+  expect_author_rows(found.columns[0], found.columns[1], found.original_ids);
+  TROUPE_ASSIGN_OR_RETURN(const auto ages, session.read_column("age", nodes));
+  EXPECT_EQ(ages.rows, 3U);
+  EXPECT_EQ(ages.as<std::int64_t>()[1], found.columns[0].as<std::int64_t>()[1]);
+  EXPECT_ERROR(session.read_column("agee", nodes), Errc::not_found, "\"agee\" of node type author");
+  return session.status();
+}
+
+TEST_F(ColumnSession, BatchesAndRowsHaveThem) {
+  std::optional<Digest> digest;
+  for (const testing::Overrides& layout :
+       std::vector<testing::Overrides>{{"cluster.trainers_per_host=2"},
+                                       {"cluster.hosts=2", "partition.parts=3"},
+                                       {"cluster.hosts=2", "cluster.placement=server_client"}}) {
+    SCOPED_TRACE(layout.back());
+    std::mutex mutex;
+    std::uint64_t rows = 0;
+    const auto ran =
+        run(job(layout), [&](Session& session) { return take_columns(session, mutex, rows); });
+    ASSERT_OK(ran.status);
+    EXPECT_GT(rows, 100U);
+    digest = digest.value_or(ran.batches);
+    EXPECT_EQ(to_string(ran.batches), to_string(*digest));
+  }
+}
+
+}  // namespace
+}  // namespace troupe
