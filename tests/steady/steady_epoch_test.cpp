@@ -86,9 +86,9 @@ Message carried(const Message& message) {
 }
 
 /// A rank with some batches in flight, driven by one thread.
-class Rank {
+class DrivenRank {
  public:
-  explicit Rank(const Case& of)
+  explicit DrivenRank(const Case& of)
       : cut_(testing::cut_graph(of.graph(), 2)),
         here_(of.here),
         graph_(std::make_shared<const GraphInfo>(cut_.info)) {
@@ -197,7 +197,7 @@ class Rank {
 class SteadyEpoch : public ::testing::TestWithParam<Case> {};
 
 TEST_P(SteadyEpoch, AllocatesNoBlockAbove64KiB) {
-  Rank rank(GetParam());
+  DrivenRank rank(GetParam());
   const auto cold = count_blocks([&] { rank.epoch(0); });
   EXPECT_GT(cold, 0U) << "the first epoch fills the pools";
   rank.epoch(1);
@@ -215,11 +215,11 @@ TEST_P(SteadyEpoch, AllocatesNoBlockAbove64KiB) {
 
 TEST(SteadyBatches, AreThoseOfAFreshProcess) {
   for (const auto& of : {Case{"One type", homogeneous, {0}}, Case{"Many", heterogeneous, {1}}}) {
-    Rank warm(of);
+    DrivenRank warm(of);
     warm.epoch(0);
     warm.epoch(1);
 
-    EXPECT_EQ(warm.epoch(2), Rank(of).epoch(2)) << of.name;
+    EXPECT_EQ(warm.epoch(2), DrivenRank(of).epoch(2)) << of.name;
   }
 }
 
@@ -234,11 +234,13 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"ManyTypesRemote", heterogeneous, {}}),
     [](const auto& of) { return std::string(of.param.name); });
 
-TEST(CountedBlocks, AreThoseAbove64KiB) {
-  EXPECT_EQ(count_blocks([] { std::vector<std::byte>(testing::largest_uncounted); }), 0U);
-  EXPECT_EQ(count_blocks([] {
-              std::thread([] { std::vector<std::byte>(testing::largest_uncounted + 1); }).join();
-            }),
+TEST(CountedBlocks, AreThoseAbove64KiBOfAnyThread) {
+  const auto allocate = [](std::size_t bytes) {
+    const std::vector<std::byte> block(bytes);
+    EXPECT_NE(block.data(), nullptr);
+  };
+  EXPECT_EQ(count_blocks([&] { allocate(testing::largest_uncounted); }), 0U);
+  EXPECT_EQ(count_blocks([&] { std::thread(allocate, testing::largest_uncounted + 1).join(); }),
             1U);
 }
 
