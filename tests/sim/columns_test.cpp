@@ -63,7 +63,7 @@ class ColumnSession : public testing::SessionTest {
 };
 
 void expect_author_rows(const BatchColumn& age, const BatchColumn& at,
-                        const std::vector<OriginalId>& ids) {
+                        const PooledVector<OriginalId>& ids) {
   ASSERT_EQ(age.rows, ids.size());
   const auto ages = age.as<std::int64_t>();
   const auto places = at.as<double>();
