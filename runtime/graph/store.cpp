@@ -2,9 +2,9 @@
 
 #include "runtime/base/digest.hpp"
 #include "runtime/base/files.hpp"
-#include "runtime/graph/end_loader.hpp"
 #include "runtime/base/id_list.hpp"
 #include "runtime/graph/directory.hpp"
+#include "runtime/graph/end_loader.hpp"
 #include "runtime/graph/graph_json.hpp"
 #include "runtime/graph/part_loader.hpp"
 #include "runtime/graph/split_loader.hpp"

@@ -146,7 +146,7 @@ struct PartitionInfo {
   bool features_later = false;
   std::string graph_checksum;  ///< where they come later: of the store that they come from
   std::vector<std::vector<std::uint64_t>> halo_nodes;  ///< [node type][part] named, not owned
-  bool directory = false;           ///< parts keep their slices of the node types' directories
+  bool directory = false;                ///< parts keep their slices of the node types' directories
   std::vector<EdgeEndSlices> ends = {};  ///< [edge type], or empty in stores without
   std::vector<FileInfo> files;
 };
