@@ -55,6 +55,10 @@ void use_partitioned(const std::filesystem::path& dir, StoreMemory memory) {
       require(!loaded.error().what().empty(), "an error has a sentence");
       return;
     }
+    for (std::size_t type = 0; type < store->info().edge_types.size(); ++type) {
+      const auto ends = store->with_ends(**loaded, static_cast<EdgeTypeId>(type));
+      require(ends.ok() || !ends.error().what().empty(), "an error has a sentence");
+    }
     graph.parts.push_back(*std::move(loaded));
   }
   for (const auto& split : store->info().splits) {

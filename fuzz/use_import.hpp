@@ -25,6 +25,10 @@ inline void cut_and_use(const GraphStore& store, const std::filesystem::path& ou
   for (std::uint32_t part = 0; part < 2; ++part) {
     auto loaded = parts->load_part(static_cast<PartId>(part));
     require(loaded.ok(), "every part loads");
+    for (std::size_t type = 0; type < parts->info().edge_types.size(); ++type) {
+      const auto ends = parts->with_ends(**loaded, static_cast<EdgeTypeId>(type));
+      require(ends.ok(), "the ends of edges of every part load");
+    }
     graph.parts.push_back(*std::move(loaded));
   }
   for (const auto& split : parts->info().splits) {

@@ -48,6 +48,7 @@ class HostileStore : public ::testing::Test {
     TROUPE_ASSIGN_OR_RETURN(const auto seeds, store.seeds("", "train"));
     for (std::uint32_t part = 0; part < 2; ++part) {
       TROUPE_ASSIGN_OR_RETURN(const auto loaded, store.load_part(static_cast<PartId>(part)));
+      TROUPE_ASSIGN_OR_RETURN(const auto with_ends, store.with_ends(*loaded, EdgeTypeId{0}));
     }
     return seeds.global.empty() ? Error(Errc::internal, "no seeds") : ok_status();
   }
