@@ -19,8 +19,7 @@ InducedNodes::InducedNodes(const BatchNodes& nodes, std::uint64_t count)
 PooledVector<NodeId> InducedNodes::distinct() const {
   auto ids = nodes_.ids;
   std::ranges::sort(ids);
-  const auto repeated = std::ranges::unique(ids);
-  ids.erase(repeated.begin(), repeated.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
   return ids;
 }
 
