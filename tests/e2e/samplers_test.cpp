@@ -46,15 +46,15 @@ class SamplerExamples : public ::testing::Test {
 TEST_F(SamplerExamples, GiveTheBatchesOfTheReadme) {
   const auto text = readme();
   for (const std::string job : {"labor", "induced", "bidirectional"}) {
-    const auto ran = troupe("run", job, {});
+    const auto folder = (scratch_.path() / job).string();
+    const auto ran = troupe("run", job, {"output=" + folder});
     ASSERT_EQ(ran.exit_code, 0) << job << ": " << ran.err;
     const auto batches = digest_line(ran.out, "batches");
     ASSERT_EQ(batches.size(), 11U + 32U) << ran.out;
     EXPECT_NE(text.find(batches), std::string::npos) << job << ": " << batches;
-    const auto spread =
-        troupe("run", job,
-               {"cluster.hosts=3", "partition.parts=5", "partition.halo=1",
-                "cluster.samplers_per_trainer=2", "output=runs/" + job + "-spread"});
+    const auto spread = troupe("run", job,
+                               {"cluster.hosts=3", "partition.parts=5", "partition.halo=1",
+                                "cluster.samplers_per_trainer=2", "output=" + folder + "-spread"});
     ASSERT_EQ(spread.exit_code, 0) << job << ": " << spread.err;
     EXPECT_EQ(digest_line(spread.out, "batches"), batches) << job;
   }
