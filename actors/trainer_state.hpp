@@ -47,7 +47,8 @@ struct State {
   std::shared_ptr<BatchesAhead> ahead;  ///< Of all passes
   std::optional<EpochPass> pass;
   std::optional<EpochPass::Stream> next;  ///< Requested of the next epoch, between two passes
-  std::uint64_t next_drops = 0;  ///< Times that such requests were forgotten: late errors are told
+  std::uint64_t next_drops =
+      0;  ///< How often such requests were forgotten: an error of an earlier count is ignored
   std::vector<caf::response_promise>
       promises;  ///< Of the pass; repeats of its request wait together
   std::uint64_t pass_number =

@@ -1,8 +1,8 @@
 #pragma once
 /// \file pooled_vector.hpp
 /// Vectors of batches and their messages. Their large blocks come from the pool of `Buffer` and return
-/// to it, whichever thread drops the vector: a fresh block of the system costs page faults, each
-/// batch anew.
+/// to it, whichever thread drops the vector. Fresh blocks of the system would cost page faults in every
+/// batch.
 #include "runtime/base/buffer.hpp"
 
 #include <algorithm>

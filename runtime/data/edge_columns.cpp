@@ -51,6 +51,18 @@ Status NamedEdgeColumns::take(const std::string& array, Edges& edges,
   return ok_status();
 }
 
+Status NamedEdgeColumns::offer(const std::string& array, std::string_view features, Edges& edges,
+                               const std::function<Result<Table>()>& open) {
+  if (wants(array)) {
+    return take(array, edges, open);
+  }
+  if (array == features) {
+    TROUPE_ASSIGN_OR_RETURN(auto table, open());
+    TROUPE_ASSIGN_OR_RETURN(edges.features, features_of(std::move(table)));
+  }
+  return ok_status();
+}
+
 Status NamedEdgeColumns::check_found(std::string_view place) const {
   TROUPE_RETURN_IF_ERROR(check_name(place, "weights", names_.weights, arrays_));
   return check_name(place, "times", names_.times, arrays_);

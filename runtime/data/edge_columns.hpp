@@ -30,8 +30,8 @@ struct EdgeColumnNames {
 namespace troupe::graph_source {
 
 /// Gives edge types the arrays that the user named.
-/// Lifecycle: wants() for every array of edges, take() for those that it wants; check_found() at the
-///   end
+/// Lifecycle: wants() for every array of edges, take() for those that it wants, or offer() for every
+///   one; check_found() at the end
 class NamedEdgeColumns {
  public:
   explicit NamedEdgeColumns(const EdgeColumnNames& names) : names_(names) {}
@@ -41,6 +41,11 @@ class NamedEdgeColumns {
   /// \errors invalid_argument: more than one number per edge, or a second array of the name; those
   ///   of `open`
   Status take(const std::string& array, Edges& edges, const std::function<Result<Table>()>& open);
+  /// Makes an array weights or times of `edges` where it is wanted, else their features where its name
+  /// is `features`.
+  /// \errors as take()
+  Status offer(const std::string& array, std::string_view features, Edges& edges,
+               const std::function<Result<Table>()>& open);
   /// \param place  where arrays of edges are listed, for messages
   /// \errors not_found: no edge type has an array of a stated name
   Status check_found(std::string_view place) const;

@@ -107,13 +107,10 @@ class OgbArchives {
     return ok_status();
   }
 
-  /// One column is classes, several are targets.
   Status read_labels(Nodes& nodes, const Archive& archive, const std::string& array) {
     if (has(archive, array)) {
       TROUPE_ASSIGN_OR_RETURN(auto rows, table(archive, array));
-      const bool targets = rows.matrix() && rows.cols() != 1;
-      TROUPE_ASSIGN_OR_RETURN(nodes.labels, targets ? labels_of(std::move(rows), {}, executor_)
-                                                    : classes_of(std::move(rows), executor_));
+      TROUPE_ASSIGN_OR_RETURN(nodes.labels, ogb_labels_of(std::move(rows), executor_));
     }
     return ok_status();
   }
@@ -122,14 +119,7 @@ class OgbArchives {
   /// \param name  as users name it
   Status take_edge_array(Edges& edges, const Archive& archive, const std::string& array,
                          const std::string& name) {
-    if (columns_.wants(name)) {
-      return columns_.take(name, edges, [&] { return table(archive, array); });
-    }
-    if (name == "edge_feat") {
-      TROUPE_ASSIGN_OR_RETURN(auto rows, table(archive, array));
-      TROUPE_ASSIGN_OR_RETURN(edges.features, features_of(std::move(rows)));
-    }
-    return ok_status();
+    return columns_.offer(name, "edge_feat", edges, [&] { return table(archive, array); });
   }
 
   Status open_edges(Edges& edges, const Archive& archive, const std::string& array) {

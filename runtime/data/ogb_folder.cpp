@@ -189,16 +189,25 @@ Status check_ogb_name(const std::string& name, const std::string& file) {
                                                   name.substr(0, 60))));
 }
 
+Result<std::unique_ptr<LabelRows>> ogb_labels_of(Table table, Executor& executor) {
+  const bool targets = table.matrix() && table.cols() != 1;
+  return targets ? labels_of(std::move(table), {}, executor)
+                 : classes_of(std::move(table), executor);
+}
+
 Result<TypeTriple> parse_ogb_triple(const std::string& text, const std::string& file) {
-  constexpr std::string_view between = "___";
+  constexpr auto between = ogb_triple_separator;
   const auto first = text.find(between);
-  const auto second = first == std::string::npos ? first : text.find(between, first + 3);
-  if (second == std::string::npos || text.find(between, second + 3) != std::string::npos) {
+  const auto second =
+      first == std::string::npos ? first : text.find(between, first + between.size());
+  if (second == std::string::npos ||
+      text.find(between, second + between.size()) != std::string::npos) {
     return bad_input(file, fmt::format("expected source___relation___destination, got \"{}\"",
                                        text.substr(0, 60)));
   }
-  TypeTriple triple{text.substr(0, first), text.substr(first + 3, second - first - 3),
-                    text.substr(second + 3)};
+  const auto relation = first + between.size();
+  TypeTriple triple{text.substr(0, first), text.substr(relation, second - relation),
+                    text.substr(second + between.size())};
   for (const auto& name : {triple.source, triple.relation, triple.destination}) {
     TROUPE_RETURN_IF_ERROR(check_ogb_name(name, file));
   }

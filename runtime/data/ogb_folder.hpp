@@ -10,6 +10,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <set>
 #include <string>
 #include <string_view>
@@ -65,6 +66,11 @@ class OgbFolder {
 /// Node and edge types become parts of paths and names of a store's types.
 /// \errors invalid_argument
 Status check_ogb_name(const std::string& name, const std::string& file);
+/// Labels in one column are classes, in several targets.
+/// \errors invalid_argument: other numbers
+Result<std::unique_ptr<graph_source::LabelRows>> ogb_labels_of(Table table, Executor& executor);
+
+inline constexpr std::string_view ogb_triple_separator = "___";
 /// Reads "head___relation___tail". \errors invalid_argument
 Result<graph_source::TypeTriple> parse_ogb_triple(const std::string& text, const std::string& file);
 

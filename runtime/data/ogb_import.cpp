@@ -159,15 +159,9 @@ class OgbDirectory {
                                                         {*graph_.nodes[edges.source].count,
                                                          *graph_.nodes[edges.destination].count}));
     for (const auto& array : edge_arrays(folder)) {
-      if (columns_.wants(array)) {
-        TROUPE_RETURN_IF_ERROR(columns_.take(array, edges, [&] {
-          return open(folder_.find_text(fmt::format("{}/{}", folder, array)));
-        }));
-      } else if (array == "edge-feat") {
-        TROUPE_ASSIGN_OR_RETURN(auto table,
-                                open(folder_.find_text(fmt::format("{}/{}", folder, array))));
-        TROUPE_ASSIGN_OR_RETURN(edges.features, features_of(std::move(table)));
-      }
+      TROUPE_RETURN_IF_ERROR(columns_.offer(array, "edge-feat", edges, [&] {
+        return open(folder_.find_text(fmt::format("{}/{}", folder, array)));
+      }));
     }
     graph_.edges.push_back(std::move(edges));
     return ok_status();

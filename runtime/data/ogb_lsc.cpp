@@ -14,10 +14,8 @@ namespace {
 using namespace graph_source;
 using npy_source::bad_input;
 
-constexpr std::string_view between_names = "___";
-
 bool is_triple(const std::string& folder) {
-  return folder.find(between_names) != std::string::npos;
+  return folder.find(ogb_triple_separator) != std::string::npos;
 }
 
 class OgbLsc {
@@ -83,9 +81,7 @@ class OgbLsc {
     const auto labels = fmt::format("processed/{}/node_label.npy", type);
     if (folder_.has(labels)) {
       TROUPE_ASSIGN_OR_RETURN(auto table, open(labels));
-      const bool targets = table.matrix() && table.cols() != 1;
-      TROUPE_ASSIGN_OR_RETURN(nodes.labels, targets ? labels_of(std::move(table), {}, executor_)
-                                                    : classes_of(std::move(table), executor_));
+      TROUPE_ASSIGN_OR_RETURN(nodes.labels, ogb_labels_of(std::move(table), executor_));
     }
     TROUPE_RETURN_IF_ERROR(settle_count(nodes, "--counts"));
     graph_.nodes.push_back(std::move(nodes));
@@ -121,14 +117,7 @@ class OgbLsc {
     }
     const auto name = file.substr(0, file.size() - end.size());
     const auto path = fmt::format("{}/{}", place, file);
-    if (columns_.wants(name)) {
-      return columns_.take(name, edges, [&] { return open(path); });
-    }
-    if (name == "edge_feat") {
-      TROUPE_ASSIGN_OR_RETURN(auto table, open(path));
-      TROUPE_ASSIGN_OR_RETURN(edges.features, features_of(std::move(table)));
-    }
-    return ok_status();
+    return columns_.offer(name, "edge_feat", edges, [&] { return open(path); });
   }
 
   /// Ids that users exported beside split_dict.pt, of the one node type with labels.

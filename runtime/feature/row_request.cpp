@@ -79,26 +79,17 @@ Status check_request(const Part& part, const RowRequest& request, bool rows) {
   return ok_status();
 }
 
-void copy_table(const StoredTable& table, std::span<const std::uint64_t> rows,
-                std::span<std::byte> to) {
-  std::byte* out = to.data();
-  for (std::size_t i = 0; i < rows.size() && table.row_bytes > 0; ++i) {
-    if (i + rows_ahead < rows.size()) {
-      prefetch_row(table.row(rows[i + rows_ahead]));
-    }
-    std::memcpy(out, table.row(rows[i]).data(), table.row_bytes);
-    out += table.row_bytes;
-  }
-}
-
-void copy_rows(const PartNodes& nodes, std::span<const NodeId> wanted, std::span<std::byte> to) {
-  const std::size_t row_bytes = nodes.features->row_bytes();
+/// \param place_of  place in the table of an item of `wanted`
+template <class T, class PlaceOf>
+void copy_rows(const FeatureTable& table, std::span<const T> wanted, PlaceOf place_of,
+               std::span<std::byte> to) {
+  const std::size_t row_bytes = table.row_bytes();
   std::byte* out = to.data();
   for (std::size_t i = 0; i < wanted.size() && row_bytes > 0; ++i) {
     if (i + rows_ahead < wanted.size()) {
-      prefetch_row(nodes.features->row(nodes.local(wanted[i + rows_ahead])));
+      prefetch_row(table.row(place_of(wanted[i + rows_ahead])));
     }
-    std::memcpy(out, nodes.features->row(nodes.local(wanted[i])).data(), row_bytes);
+    std::memcpy(out, table.row(place_of(wanted[i])).data(), row_bytes);
     out += row_bytes;
   }
 }
@@ -262,24 +253,23 @@ const FeatureTable* table_of(const Part& part, const TableName& name) {
 
 }  // namespace
 
-Result<StoredTable> find_table(const Part& part, const TableSection& section) {
+Result<const FeatureTable*> find_table(const Part& part, const TableSection& section) {
   const auto* found = table_of(part, section.table);
   if (found == nullptr) {
     return refused(part, Errc::invalid_argument,
                    fmt::format("there is no table \"{}\"", to_string(section.table)));
   }
-  const StoredTable table{found->rows, found->row_bytes(), found->data.bytes};
-  if (table.row_bytes > std::numeric_limits<std::uint32_t>::max()) {
+  if (found->row_bytes() > std::numeric_limits<std::uint32_t>::max()) {
     return refused(part, Errc::unimplemented,
-                   fmt::format("rows of {} bytes, at most 2^32-1 work", table.row_bytes));
+                   fmt::format("rows of {} bytes, at most 2^32-1 work", found->row_bytes()));
   }
   const auto most = section.rows.empty() ? 0 : std::ranges::max(section.rows);
-  if (!section.rows.empty() && most >= table.rows) {
+  if (!section.rows.empty() && most >= found->rows) {
     return refused(part, Errc::invalid_argument,
                    fmt::format("{}: expected rows below {}, got {}", to_string(section.table),
-                               table.rows, most));
+                               found->rows, most));
   }
-  return table;
+  return found;
 }
 
 Result<RowReply> read_part_rows(const Part& part, const RowRequest& request) {
@@ -289,12 +279,11 @@ Result<RowReply> read_part_rows(const Part& part, const RowRequest& request) {
     const auto& nodes = part.nodes_of(section.node_type);
     row_bytes.push_back(section.with_rows ? nodes.features->row_bytes() : 0);
   }
-  std::vector<StoredTable> tables;
+  std::vector<const FeatureTable*> tables;
   std::vector<std::uint64_t> table_row_bytes;
   for (const auto& section : request.tables) {
-    TROUPE_ASSIGN_OR_RETURN(const auto table, find_table(part, section));
-    tables.push_back(table);
-    table_row_bytes.push_back(table.row_bytes);
+    TROUPE_ASSIGN_OR_RETURN(tables.emplace_back(), find_table(part, section));
+    table_row_bytes.push_back(tables.back()->row_bytes());
   }
   OpenRowReply open(request, row_bytes, table_row_bytes);
   auto& ids = open.reply.original_ids;
@@ -303,7 +292,9 @@ Result<RowReply> read_part_rows(const Part& part, const RowRequest& request) {
     const auto& section = request.sections[i];
     const auto& nodes = part.nodes_of(section.node_type);
     if (section.with_rows) {
-      copy_rows(nodes, section.nodes, open.rows(i));
+      copy_rows(
+          *nodes.features, std::span<const NodeId>(section.nodes),
+          [&nodes](NodeId id) { return nodes.local(id); }, open.rows(i));
     }
     if (request.with_original_ids) {
       each_original_id(nodes, section.nodes,
@@ -312,7 +303,8 @@ Result<RowReply> read_part_rows(const Part& part, const RowRequest& request) {
     read_labels(nodes, section, open.reply, open.reply.sections[i]);
   }
   for (std::size_t i = 0; i < tables.size(); ++i) {
-    copy_table(tables[i], request.tables[i].rows, open.table(i));
+    copy_rows(*tables[i], std::span<const std::uint64_t>(request.tables[i].rows), std::identity(),
+              open.table(i));
   }
   return std::move(open).close();
 }

@@ -144,19 +144,10 @@ class OpenRowReply {
   std::vector<Place> places_;  ///< [sections, then tables]
 };
 
-/// A table as a part has it. Borrowed.
-struct StoredTable {
-  std::uint64_t rows = 0;
-  std::uint64_t row_bytes = 0;
-  std::span<const std::byte> bytes;  ///< [rows, row_bytes]
-
-  std::span<const std::byte> row(std::uint64_t i) const {
-    return bytes.subspan(i * row_bytes, row_bytes);
-  }
-};
-/// Finds a table, and that it has all the rows of a section.
+/// Finds a table of a part, and that it has all the rows of a section.
+/// \returns not null; of the part
 /// \errors invalid_argument: no such table, no such row (with the values)
-Result<StoredTable> find_table(const Part& part, const TableSection& section);
+Result<const FeatureTable*> find_table(const Part& part, const TableSection& section);
 
 /// Reads features, original ids and labels of a part, and rows of its tables.
 /// \errors invalid_argument: a node the part does not own, no features, no such node type (with the

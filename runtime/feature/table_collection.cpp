@@ -71,16 +71,12 @@ void TableCollection::add_edges(const PartitionBook& book, const SampledBatch& s
   TROUPE_ASSERT(edges.entries.size() == edges.sources.size(), "entry numbers, edges of a type",
                 edges.entries.size(), edges.sources.size(), wanted.table.type);
   const auto& ids = sampled.nodes[raw(edges.destination_type)].ids;
-  for (std::uint32_t hop = 0; hop < sampled.hops; ++hop) {
-    const auto first_node = sampled.first_row_node(edges.destination_type, hop);
-    for (auto row = edges.row_begin[hop]; row < edges.row_begin[hop + 1]; ++row) {
-      const auto node = ids[first_node + (row - edges.row_begin[hop])];
-      const auto owner = book.owner(edges.destination_type, node);
-      for (auto at = edges.offsets[row]; at < edges.offsets[row + 1]; ++at) {
-        add(owner, wanted, edges.entries[at], at);
-      }
+  sampled.each_row(edges, [&](std::uint32_t node, std::uint32_t row) {
+    const auto owner = book.owner(edges.destination_type, ids[node]);
+    for (auto at = edges.offsets[row]; at < edges.offsets[row + 1]; ++at) {
+      add(owner, wanted, edges.entries[at], at);
     }
-  }
+  });
 }
 
 void TableCollection::add_nodes(const PartitionBook& book, const SampledBatch& sampled,
@@ -149,8 +145,9 @@ Status TableCollection::place_from(const Part& part, std::span<const TableSectio
                                    Batch& batch) const {
   for (std::size_t s = 0; s < sections.size(); ++s) {
     const auto& section = sections[s];
-    TROUPE_ASSIGN_OR_RETURN(const auto table, find_table(part, section));
-    TROUPE_RETURN_IF_ERROR(check_size(part.id, section, table.row_bytes));
+    TROUPE_ASSIGN_OR_RETURN(const auto* const found, find_table(part, section));
+    const auto& table = *found;
+    TROUPE_RETURN_IF_ERROR(check_size(part.id, section, table.row_bytes()));
     const auto& target = asked_[raw(part.id)].targets[s];
     for (std::size_t i = 0; i < section.rows.size(); ++i) {
       if (i + rows_ahead < section.rows.size()) {

@@ -92,6 +92,10 @@ struct EdgeTypeInfo {
   std::vector<ColumnInfo> columns = {};
 
   std::uint64_t end_of_edge_ids() const { return edge_id_end == 0 ? count : edge_id_end; }
+  /// Of the nodes that have the lists of a direction.
+  NodeTypeId list_type(EdgeDir dir) const { return dir == EdgeDir::in ? destination : source; }
+  /// Of the neighbors in them.
+  NodeTypeId neighbour_type(EdgeDir dir) const { return dir == EdgeDir::in ? source : destination; }
 };
 
 /// The seed lists of one split by role, "train", "val" and "test": nodes, links (edges as seeds), or

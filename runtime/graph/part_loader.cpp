@@ -337,9 +337,8 @@ class PartLoader {
       return prefix_ +
              store_layout::edges_file(info, dir, std::string(wanted.prefix) + std::string(what));
     };
-    const auto owner_type = dir == EdgeDir::in ? info.destination : info.source;
-    const auto other_type = dir == EdgeDir::in ? info.source : info.destination;
-    const auto other_count = request_.info.node_types[raw(other_type)].count;
+    const auto owner_type = info.list_type(dir);
+    const auto other_count = request_.info.node_types[raw(info.neighbour_type(dir))].count;
     const bool narrow = id_width_bytes(other_count) == 4;
     const auto lists_of = wanted.prefix.empty() ? part_.nodes_of(owner_type).count
                                                 : part_.nodes_of(owner_type).halo_listed.size();

@@ -114,7 +114,7 @@ EdgeData sampled_data(const SampleJob& sample, const GraphInfo& graph) {
   const auto fanout = fanout_by_hop(sample, graph);
   EdgeData there;
   for (std::size_t type = 0; type < graph.edge_types.size(); ++type) {
-    if (std::ranges::any_of(fanout, [type](const auto& hop) { return hop[type] != 0; })) {
+    if (is_sampled(fanout, type)) {
       there = there | edge_data_of(graph.edge_types[type]);
     }
   }

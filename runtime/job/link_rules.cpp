@@ -58,10 +58,14 @@ const SplitInfo::LinkRole* training_links(const Job& job, const GraphInfo& graph
   return train == split->links.end() ? nullptr : &train->second;
 }
 
+const SplitInfo::LinkRole* links_by_degree(const Job& job, const GraphInfo& graph) {
+  const auto& negatives = job.task.negatives;
+  return negatives.by_degree && negatives.drawn() > 0 ? training_links(job, graph) : nullptr;
+}
+
 Status take_edge_ends(SampleOptions& options, const Job& job, const PartitionedStore& store) {
-  const auto* links = training_links(job, store.info());
-  if (links == nullptr || !options.links || !options.links->negatives.by_degree ||
-      options.links->negatives.drawn() == 0) {
+  const auto* links = links_by_degree(job, store.info());
+  if (links == nullptr) {
     return ok_status();
   }
   const auto& ends = store.partition().ends;
@@ -89,8 +93,8 @@ Status take_edge_ends(SampleOptions& options, const Job& job, const PartitionedS
 
 Result<std::shared_ptr<const Part>> with_ends_of(std::shared_ptr<const Part> part, const Job& job,
                                                  const PartitionedStore& store) {
-  const auto* links = training_links(job, store.info());
-  if (links == nullptr || !job.task.negatives.by_degree || job.task.negatives.drawn() == 0) {
+  const auto* links = links_by_degree(job, store.info());
+  if (links == nullptr) {
     return part;
   }
   return store.with_ends(*part, links->edge_type);

@@ -22,6 +22,9 @@ std::optional<EdgeTypeId> reverse_type(const TaskJob& task, const GraphInfo& gra
 /// Links that training goes over, if the job's seeds are links and its split has some.
 const SplitInfo::LinkRole* training_links(const Job& job, const GraphInfo& graph);
 
+/// Links that the job trains on with negatives drawn by degree; null: it draws none so.
+const SplitInfo::LinkRole* links_by_degree(const Job& job, const GraphInfo& graph);
+
 /// Gives a job that draws negatives by degree the numbers of edges in the slices of the store.
 /// \errors failed_precondition: the store has no ends of edges, or the links' type no edges
 Status take_edge_ends(SampleOptions& options, const Job& job, const PartitionedStore& store);

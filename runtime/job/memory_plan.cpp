@@ -95,8 +95,7 @@ class MemoryEstimate {
       }
     }
     batch_seeds_.resize(graph_.node_types.size());
-    reach_ = job_.task.walks() ? walk_reach(job_, graph_, batch_seeds_)
-                               : reach(job_.sample, graph_, batch_seeds_);
+    reach_ = reach_of_batch(job_, graph_, batch_seeds_);
   }
 
   MemoryPlan of(const Load& load) const {
@@ -156,8 +155,8 @@ class MemoryEstimate {
 
   /// Of negatives by degree: each node of a slice, at both ends.
   std::uint64_t edge_ends(const Load& load) const {
-    const auto* links = training_links(job_, graph_);
-    if (links == nullptr || !job_.task.negatives.by_degree) {
+    const auto* links = links_by_degree(job_, graph_);
+    if (links == nullptr) {
       return 0;
     }
     const auto& type = graph_.edge_types[raw(links->edge_type)];
@@ -180,7 +179,7 @@ class MemoryEstimate {
       const auto& info = graph_.edge_types[raw(type)];
       edges = plus(edges, info.count);
       times_too = times_too || info.has_times;
-      const auto end = job_.sample.edge_dir == EdgeDir::in ? info.source : info.destination;
+      const auto end = info.neighbour_type(job_.sample.edge_dir);
       id_bytes = std::max(id_bytes, neighbour_original_bytes(graph_.node_types[raw(end)].count));
     }
     auto of_part = job_.partition.halo.hops > 0 ? edges : plus(edges / parts(), 1);

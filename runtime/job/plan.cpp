@@ -56,8 +56,7 @@ Counts count(const Job& job, const GraphInfo& graph) {
 /// \param owners  processes that hold parts
 BatchCost batch_cost(const Job& job, const GraphInfo& graph, const Counts& counts,
                      std::size_t owners) {
-  const Reach most = job.task.walks() ? walk_reach(job, graph, counts.batch_seeds)
-                                      : reach(job.sample, graph, counts.batch_seeds);
+  const Reach most = reach_of_batch(job, graph, counts.batch_seeds);
   BatchCost cost;
   std::uint64_t moved = times(
       most.asked, 8 + (job.sample.in_trees() ? 4U : 0U) + (job.sample.time.given() ? 8U : 0U));
@@ -104,7 +103,7 @@ std::uint64_t list_entry_bytes(const EdgeTypeInfo& type, const Counts& counts) {
 std::uint64_t list_bytes(const Job& job, const GraphInfo& graph, const Counts& counts) {
   std::uint64_t bytes = 0;
   for (const EdgeTypeInfo& type : graph.edge_types) {
-    const auto end = job.sample.edge_dir == EdgeDir::in ? type.destination : type.source;
+    const auto end = type.list_type(job.sample.edge_dir);
     const std::uint64_t rows =
         raw(end) < graph.node_types.size() ? graph.node_types[raw(end)].count : 0;
     bytes = plus(bytes, times(plus(rows, job.partition.parts), 8));

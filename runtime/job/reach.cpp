@@ -3,6 +3,7 @@
 #include "runtime/base/saturating.hpp"
 #include "runtime/job/fanout.hpp"
 #include "runtime/job/subgraph_rules.hpp"
+#include "runtime/sample/batch_builder.hpp"
 #include "runtime/sample/choice/choices.hpp"
 
 #include <algorithm>
@@ -42,12 +43,9 @@ void close(const SampleJob& sample, const GraphInfo& graph, std::uint64_t trees,
       auto& edges = total.edges[raw(*reverses[e])];
       edges = plus(edges, drawn[e]);
     }
-    const bool sampled =
-        std::ranges::any_of(fanout, [e](const auto& of_hop) { return of_hop[e] != 0; });
-    if (sample.subgraph == Subgraph::induced && sampled) {
+    if (sample.subgraph == Subgraph::induced && is_sampled(fanout, e)) {
       total.edges[e] = times(trees, type.count);
-      const auto from = sample.edge_dir == EdgeDir::in ? type.destination : type.source;
-      total.asked = plus(total.asked, total.nodes[raw(from)]);
+      total.asked = plus(total.asked, total.nodes[raw(type.list_type(sample.edge_dir))]);
     }
   }
   if (sample.subgraph != Subgraph::directional) {  // every layer works on all of it

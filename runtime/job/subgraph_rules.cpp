@@ -2,18 +2,14 @@
 
 #include "runtime/job/fanout.hpp"
 #include "runtime/job/link_rules.hpp"
+#include "runtime/sample/batch_builder.hpp"
 
-#include <algorithm>
 #include <cstddef>
 #include <fmt/format.h>
 #include <string>
 
 namespace troupe {
 namespace {
-
-bool is_sampled(const std::vector<std::vector<std::int32_t>>& fanout, std::size_t type) {
-  return std::ranges::any_of(fanout, [type](const auto& of_hop) { return of_hop[type] != 0; });
-}
 
 std::optional<EdgeTypeId> reverse_of(const EdgeTypeInfo& type, std::size_t own,
                                      const GraphInfo& graph) {

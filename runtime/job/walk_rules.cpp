@@ -31,15 +31,6 @@ std::vector<std::optional<EdgeTypeId>> types_of_steps(const WalkJob& walk, const
   return types;
 }
 
-struct StepEnds {
-  NodeTypeId from{};
-  NodeTypeId to{};
-};
-StepEnds ends_of(const EdgeTypeInfo& type, EdgeDir dir) {
-  return dir == EdgeDir::in ? StepEnds{type.destination, type.source}
-                            : StepEnds{type.source, type.destination};
-}
-
 bool has_unknown_types(const WalkJob& walk, const GraphInfo& graph, ProblemList& problems) {
   std::vector<std::string> names;
   for (const auto& type : graph.edge_types) {
@@ -74,15 +65,14 @@ void check_steps(const Job& job, const GraphInfo& graph, NodeTypeId seeds, Probl
   auto at = seeds;
   for (std::uint32_t step = 0; step < walk.length; ++step) {
     const auto& type = graph.edge_types[raw(*types[step % types.size()])];
-    const auto ends = ends_of(type, job.sample.edge_dir);
-    if (ends.from != at) {
+    if (type.list_type(job.sample.edge_dir) != at) {
       problems.add({"/task/walk/along",
                     fmt::format("edge types that lead on from \"{}\" nodes at step {}",
                                 graph.node_types[raw(at)].name, step + 1),
                     fmt::format("\"{}\"", type.name), "sample.edge_dir says which way they lead"});
       return;
     }
-    at = ends.to;
+    at = type.neighbour_type(job.sample.edge_dir);
   }
   const auto& first = graph.edge_types[raw(*types.front())];
   if (is_second_order(walk) && (types.size() > 1 || first.source != first.destination)) {
@@ -188,6 +178,11 @@ WalkOptions walk_options(const WalkJob& walk, const GraphInfo& graph) {
   return options;
 }
 
+Reach reach_of_batch(const Job& job, const GraphInfo& graph,
+                     const std::vector<std::uint64_t>& seeds) {
+  return job.task.walks() ? walk_reach(job, graph, seeds) : reach(job.sample, graph, seeds);
+}
+
 Reach walk_reach(const Job& job, const GraphInfo& graph, const std::vector<std::uint64_t>& seeds) {
   Reach total{.nodes = seeds,
               .edges = std::vector<std::uint64_t>(graph.edge_types.size()),
@@ -202,7 +197,7 @@ Reach walk_reach(const Job& job, const GraphInfo& graph, const std::vector<std::
   for (std::uint32_t step = 0; step < walk.length && !types.empty(); ++step) {
     const auto& type = types[step % types.size()];
     if (type) {
-      const auto to = raw(ends_of(graph.edge_types[raw(*type)], job.sample.edge_dir).to);
+      const auto to = raw(graph.edge_types[raw(*type)].neighbour_type(job.sample.edge_dir));
       total.nodes[to] = std::min(plus(total.nodes[to], walks), graph.node_types[to].count);
       total.asked = plus(total.asked, walks);
     }

@@ -30,4 +30,9 @@ WalkOptions walk_options(const WalkJob& walk, const GraphInfo& graph);
 /// \param seeds  of one batch, by node type
 Reach walk_reach(const Job& job, const GraphInfo& graph, const std::vector<std::uint64_t>& seeds);
 
+/// The most that one batch of a job can touch: of walks, or of sampled hops.
+/// \param seeds  as walk_reach() has them
+Reach reach_of_batch(const Job& job, const GraphInfo& graph,
+                     const std::vector<std::uint64_t>& seeds);
+
 }  // namespace troupe

@@ -14,7 +14,7 @@ namespace {
 std::vector<std::uint64_t> degrees(const GraphStore& graph, std::size_t type, EdgeDir dir) {
   const auto& info = graph.info().edge_types[type];
   const auto& lists = graph.graph()->edges[type].in;
-  const auto end = raw(dir == EdgeDir::in ? info.destination : info.source);
+  const auto end = raw(info.list_type(dir));
   std::vector<std::uint64_t> degrees(graph.info().node_types[end].count);
   if (dir == EdgeDir::in) {
     for (std::size_t node = 0; node < degrees.size(); ++node) {

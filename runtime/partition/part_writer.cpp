@@ -69,7 +69,7 @@ class PartWriter {
   ListsToWrite lists_of(std::size_t type, EdgeDir dir, const WholeLists& lists,
                         std::span<const std::uint64_t> nodes, std::string_view name) const {
     const auto& info = info_.edge_types[type];
-    const auto other = raw(dir == EdgeDir::in ? info.source : info.destination);
+    const auto other = raw(info.neighbour_type(dir));
     ListsToWrite write;
     write.lists = &lists;
     write.data = &source_.graph.graph()->edges[type].in;
@@ -87,7 +87,7 @@ class PartWriter {
 
   ListsToWrite main_lists(std::size_t type, EdgeDir dir, const WholeLists& lists) const {
     const auto& info = info_.edge_types[type];
-    const auto owner = raw(dir == EdgeDir::in ? info.destination : info.source);
+    const auto owner = raw(info.list_type(dir));
     return lists_of(type, dir, lists, source_.relabelling.owned(owner, part_), "");
   }
 
@@ -97,7 +97,7 @@ class PartWriter {
       return ok_status();
     }
     const auto& info = info_.edge_types[type];
-    const auto nodes = halo_with_lists(raw(dir == EdgeDir::in ? info.destination : info.source));
+    const auto nodes = halo_with_lists(raw(info.list_type(dir)));
     return write_lists(info, lists_of(type, dir, lists, nodes, "halo_"));
   }
 

@@ -31,6 +31,10 @@ std::vector<EdgeTypeId> drawn_types(const std::vector<std::vector<std::int32_t>>
   return types;
 }
 
+bool is_sampled(const std::vector<std::vector<std::int32_t>>& fanout, std::size_t edge_type) {
+  return std::ranges::any_of(fanout, [edge_type](const auto& hop) { return hop[edge_type] != 0; });
+}
+
 ListTables list_tables(const SampleOptions& options) {
   const auto& kind = choice_kinds()[options.choice];
   const auto drawn = drawn_types(options.fanout);
@@ -107,9 +111,7 @@ struct BatchBuilder::State {
     if (!closing) {
       return options->fanout[hop][edge_type];
     }
-    const bool asked_for = std::ranges::any_of(
-        options->fanout, [edge_type](const auto& of_hop) { return of_hop[edge_type] != 0; });
-    return asked_for ? all_neighbours : 0;
+    return is_sampled(options->fanout, edge_type) ? all_neighbours : 0;
   }
   StreamKey key_of(std::size_t edge_type) const;
   EdgeData edge_data(std::size_t edge_type) const {

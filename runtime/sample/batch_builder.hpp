@@ -48,6 +48,8 @@ struct SampleOptions {
 /// Edge types along which some hop draws: with a fanout above 0.
 /// \param fanout  [hop][edge type]
 std::vector<EdgeTypeId> drawn_types(const std::vector<std::vector<std::int32_t>>& fanout);
+/// Whether some hop follows an edge type. \param fanout  [hop][edge type]
+bool is_sampled(const std::vector<std::vector<std::int32_t>>& fanout, std::size_t edge_type);
 
 /// Tables that lists need: along the types that the choice draws along.
 ListTables list_tables(const SampleOptions& options);

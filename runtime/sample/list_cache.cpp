@@ -11,17 +11,9 @@
 namespace troupe {
 namespace {
 
-/// The node type whose lists an edge type has.
-NodeTypeId lists_of(const EdgeTypeInfo& edges, EdgeDir dir) {
-  return dir == EdgeDir::in ? edges.destination : edges.source;
-}
-NodeTypeId neighbours_of(const EdgeTypeInfo& edges, EdgeDir dir) {
-  return dir == EdgeDir::in ? edges.source : edges.destination;
-}
-
 bool has_lists(const GraphInfo& graph, NodeTypeId type, EdgeDir dir) {
   return std::ranges::any_of(graph.edge_types,
-                             [&](const auto& edges) { return lists_of(edges, dir) == type; });
+                             [&](const auto& edges) { return edges.list_type(dir) == type; });
 }
 
 /// What finding a node takes: a bit in each of two ranked sets, and their counts.
@@ -185,8 +177,8 @@ std::uint64_t ListCacheBuilder::bytes_of(const ListPiece& piece, const SampledBa
   }
   for (std::size_t e = 0; e < edges_.size(); ++e) {
     const auto& type = graph_->edge_types[e];
-    if (lists_of(type, fetch_->dir) == piece.type) {
-      const auto end = graph_->node_types[raw(neighbours_of(type, fetch_->dir))].count;
+    if (type.list_type(fetch_->dir) == piece.type) {
+      const auto end = graph_->node_types[raw(type.neighbour_type(fetch_->dir))].count;
       const bool drawn =
           std::ranges::find(weighted_, static_cast<EdgeTypeId>(e)) != weighted_.end();
       const std::uint64_t each = id_width_bytes(end) +
@@ -214,12 +206,12 @@ bool ListCacheBuilder::add(const ListPiece& piece, const SampledBatch& batch,
   }
   for (std::size_t e = 0; e < edges_.size(); ++e) {
     const auto& type = graph_->edge_types[e];
-    if (lists_of(type, fetch_->dir) != piece.type) {
+    if (type.list_type(fetch_->dir) != piece.type) {
       continue;
     }
     auto& edges = edges_[e];
     const auto& sampled = batch.edges[e];
-    const auto& ids = batch.nodes[raw(neighbours_of(type, fetch_->dir))].ids;
+    const auto& ids = batch.nodes[raw(type.neighbour_type(fetch_->dir))].ids;
     const auto before = edges.neighbours.size();
     for (std::size_t i = 1; i <= original_ids.size(); ++i) {
       edges.offsets.push_back(before + sampled.offsets[i]);
@@ -257,7 +249,7 @@ Result<std::shared_ptr<const Part>> ListCacheBuilder::take(PartId id) && {
   }
   for (std::size_t e = 0; e < edges_.size(); ++e) {
     const auto& type = graph_->edge_types[e];
-    const auto& order = places[raw(lists_of(type, fetch_->dir))];
+    const auto& order = places[raw(type.list_type(fetch_->dir))];
     part->edges[e].source_type = type.source;
     part->edges[e].destination_type = type.destination;
     auto from = std::exchange(edges_[e], {});
@@ -267,7 +259,7 @@ Result<std::shared_ptr<const Part>> ListCacheBuilder::take(PartId id) && {
       offsets.push_back(offsets.back() + from.offsets[place + 1] - from.offsets[place]);
     }
     lists.offsets = keep(std::move(offsets), part->owners);
-    const auto end = graph_->node_types[raw(neighbours_of(type, fetch_->dir))].count;
+    const auto end = graph_->node_types[raw(type.neighbour_type(fetch_->dir))].count;
     if (id_width_bytes(end) == 4) {
       lists.neighbours =
           keep(pick_lists<std::uint32_t>(from.neighbours, from.offsets, order), part->owners);

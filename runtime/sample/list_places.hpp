@@ -21,7 +21,7 @@ class ListPlaces {
 
   std::uint32_t count() const { return book_.parts() + static_cast<std::uint32_t>(here_.size()); }
 
-  /// The owner; or the halo of a part that lies here, if the owner does not.
+  /// The place of the node's owner; if that part is not here, a halo here that has the node's lists.
   std::uint32_t of(NodeTypeId type, NodeId id) const {
     const auto owner = book_.owner(type, id);
     auto found = raw(owner);

@@ -123,6 +123,18 @@ struct SampledBatch {
     return from_start ? 0 : nodes[raw(destination_type)].hop_end[hop - 1];
   }
 
+  /// Calls `f(node, row)` for each row of a type's edges, hop by hop: `node` is its batch-local index.
+  template <class F>
+  void each_row(const BatchEdges& of_type, F&& f) const {
+    for (std::uint32_t hop = 0; hop < hops; ++hop) {
+      const auto first_node = first_row_node(of_type.destination_type, hop);
+      const auto first_row = of_type.row_begin[hop];
+      for (auto row = first_row; row < of_type.row_begin[hop + 1]; ++row) {
+        f(first_node + (row - first_row), row);
+      }
+    }
+  }
+
   std::uint64_t num_seeds() const;  ///< Nodes, or positive links
   std::uint64_t num_nodes() const;
   std::uint64_t num_edges() const;

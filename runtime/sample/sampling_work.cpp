@@ -31,11 +31,9 @@ Status SamplingWork::take_reply(const Arrived& arrived) {
   return std::visit(
       [&]<class Reply>(const std::shared_ptr<const Reply>& reply) -> Status {
         if constexpr (std::is_same_v<Reply, HopReply>) {
-          return walks_ ? walks_->answer(arrived.question, reply)
-                        : builder_->answer(arrived.question, reply);
+          return take_lists(arrived.question, reply);
         } else if constexpr (std::is_same_v<Reply, EdgesThere>) {
-          return walks_ ? walks_->answer(arrived.question, *reply)
-                        : link_seeds_->answer(arrived.question, *reply);
+          return take_edges(arrived.question, *reply);
         } else {
           return link_seeds_->answer(arrived.question, *reply);
         }
@@ -43,21 +41,28 @@ Status SamplingWork::take_reply(const Arrived& arrived) {
       arrived.reply);
 }
 
+Status SamplingWork::take_lists(std::uint32_t question,
+                                const std::shared_ptr<const HopReply>& reply) {
+  return walks_ ? walks_->answer(question, reply) : builder_->answer(question, reply);
+}
+
+Status SamplingWork::take_edges(std::uint32_t question, const EdgesThere& there) {
+  return walks_ ? walks_->answer(question, there) : link_seeds_->answer(question, there);
+}
+
 Status SamplingWork::answer_here() {
   for (const auto& question : std::exchange(local_, {})) {
     const auto part = here(question.part, question.lists_of);
     if (const auto* hop = std::get_if<HopRequest>(&question.request)) {
       TROUPE_ASSIGN_OR_RETURN(auto reply, sample_one_hop(*part, *hop, question.lists_of));
-      const auto shared = std::make_shared<const HopReply>(std::move(reply));
-      TROUPE_RETURN_IF_ERROR(walks_ ? walks_->answer(question.id, shared)
-                                    : builder_->answer(question.id, shared));
+      TROUPE_RETURN_IF_ERROR(
+          take_lists(question.id, std::make_shared<const HopReply>(std::move(reply))));
     } else if (const auto* nodes = std::get_if<FindNodes>(&question.request)) {
       TROUPE_ASSIGN_OR_RETURN(const auto found, find_nodes(*part, *nodes));
       TROUPE_RETURN_IF_ERROR(link_seeds_->answer(question.id, found));
     } else if (const auto* edges = std::get_if<HasEdges>(&question.request)) {
       TROUPE_ASSIGN_OR_RETURN(const auto there, has_edges(*part, *edges));
-      TROUPE_RETURN_IF_ERROR(walks_ ? walks_->answer(question.id, there)
-                                    : link_seeds_->answer(question.id, there));
+      TROUPE_RETURN_IF_ERROR(take_edges(question.id, there));
     }
   }
   return ok_status();

@@ -100,6 +100,8 @@ class SamplingWork {
   Status answer_here();
   std::vector<SampleQuestion> questions();
   void split(std::vector<SampleQuestion> questions, std::vector<SampleQuestion>& elsewhere);
+  Status take_lists(std::uint32_t question, const std::shared_ptr<const HopReply>& reply);
+  Status take_edges(std::uint32_t question, const EdgesThere& there);
   void begin_hop(bool asks);
   void grow();
   std::uint32_t hop() const { return walks_ ? walks_->step() : builder_->hop(); }

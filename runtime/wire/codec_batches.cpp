@@ -123,17 +123,16 @@ Segment pack_other_rows(const Batch& batch, std::size_t apart) {
     const auto flat = rows.view().flat();
     numbers.insert(numbers.end(), flat.begin(), flat.end());
   };
-  const auto rows = feature_rows(batch);
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (i == batch.rows.size()) {
-      add(batch.targets);
-    }
-    if (i != apart) {
-      add(*rows[i]);
+  for (std::size_t t = 0; t < batch.rows.size(); ++t) {
+    if (t != apart) {
+      add(batch.rows[t].features);
     }
   }
-  if (rows.size() == batch.rows.size()) {
-    add(batch.targets);
+  add(batch.targets);
+  for (std::size_t e = 0; e < batch.edge_features.size(); ++e) {
+    if (batch.rows.size() + e != apart) {
+      add(batch.edge_features[e]);
+    }
   }
   return numbers.empty() ? Segment{} : Segment::of(std::move(numbers));
 }

@@ -13,6 +13,18 @@ namespace troupe::testing {
 
 using Settings = std::vector<std::string>;
 
+/// Layouts that no way of sampling may be seen in.
+inline std::vector<Settings> run_layouts() {
+  return {{"partition.parts=1"},
+          {"partition.parts=7", "cluster.samplers_per_trainer=2"},
+          {"partition.method=fennel", "cluster.batches_in_flight=1"},
+          {"partition.halo=2", "partition.halo_features=true"},
+          {"partition.topology=replicated"},
+          {"cluster.window=65536", "cluster.network.latency_us=200"},
+          {"cluster.placement=worker", "cluster.threads=1"},
+          {"cluster.replicas=2"}};
+}
+
 class HeterogeneousRun : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -38,6 +50,20 @@ class HeterogeneousRun : public ::testing::Test {
     const auto& before = plain_.epochs.back().counters;
     EXPECT_EQ(counters.frontier.nodes, before.frontier.nodes) << what;
     EXPECT_EQ(counters.rows, before.rows) << what;
+  }
+
+  /// The same for `run` with the settings of each of run_layouts() and `more` after those of `way`.
+  template <class Run>
+  void expect_same_bits_in_layouts(const Settings& way, const std::vector<Settings>& more,
+                                   Run run) const {
+    auto layouts = run_layouts();
+    layouts.insert(layouts.end(), more.begin(), more.end());
+    for (const auto& layout : layouts) {
+      auto both = way;
+      both.insert(both.end(), layout.begin(), layout.end());
+      ASSERT_OK_AND_ASSIGN(const auto record, run(both));
+      expect_same_bits(record, layout.front());
+    }
   }
 
   ScratchFolder scratch_;

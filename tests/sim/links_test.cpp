@@ -79,19 +79,7 @@ TEST_F(LinkSessions, LayoutsDoNotChangeTheBatches) {
                               {"task.exclude=none"}}) {
     const auto expected = run(job(way), take_links);
     ASSERT_OK(expected.status);
-    for (const Overrides& layout :
-         std::vector<Overrides>{{"cluster.hosts=2"},
-                                {"cluster.hosts=2", "partition.parts=5"},
-                                {"cluster.hosts=3", "partition.parts=2"},
-                                {"cluster.trainers_per_host=2", "cluster.samplers_per_trainer=2"},
-                                {"cluster.hosts=2", "partition.parts=2", "partition.halo=1"},
-                                {"cluster.hosts=2", "partition.topology=replicated"},
-                                {"cluster.hosts=2", "cluster.placement=worker"},
-                                {"cluster.hosts=2", "cluster.placement=server_client"},
-                                {"cluster.hosts=2", "sample.cache.budget=1MB"},
-                                {"cluster.hosts=2", "cluster.replicas=2", "cluster.threads=1"},
-                                {"cluster.hosts=2", "cluster.network.latency_us=200",
-                                 "cluster.window=65536", "cluster.batches_in_flight=16"}}) {
+    for (const auto& layout : testing::session_layouts()) {
       SCOPED_TRACE(layout.back());
       const auto spread = run(job(with(way, layout)), take_links);
       EXPECT_OK(spread.status);

@@ -52,6 +52,22 @@ class SessionTest : public ::testing::Test {
   double longest_step_s_ = 3600;
 };
 
+/// Layouts that no kind of batch may be seen in.
+inline std::vector<Overrides> session_layouts() {
+  return {{"cluster.hosts=2"},
+          {"cluster.hosts=2", "partition.parts=5"},
+          {"cluster.hosts=3", "partition.parts=2"},
+          {"cluster.trainers_per_host=2", "cluster.samplers_per_trainer=2"},
+          {"cluster.hosts=2", "partition.parts=2", "partition.halo=1"},
+          {"cluster.hosts=2", "partition.topology=replicated"},
+          {"cluster.hosts=2", "cluster.placement=worker"},
+          {"cluster.hosts=2", "cluster.placement=server_client"},
+          {"cluster.hosts=2", "sample.cache.budget=1MB"},
+          {"cluster.hosts=2", "cluster.replicas=2", "cluster.threads=1"},
+          {"cluster.hosts=2", "cluster.network.latency_us=200", "cluster.window=65536",
+           "cluster.batches_in_flight=16"}};
+}
+
 inline Status take_all(Session& session) {
   for (auto e = session.first_epoch(); e < session.epochs(); ++e) {
     std::uint64_t turns = 0;

@@ -490,6 +490,25 @@ inline void add_neighbour_originals(CutGraph& cut, EdgeDir dir) {
   }
 }
 
+/// Papers that cite papers and that authors write, with the reverse of writing.
+inline TestGraph papers_and_authors() {
+  TestGraph graph;
+  graph.nodes = {{.name = "paper", .count = 40}, {.name = "author", .count = 15}};
+  graph.edges = {{.name = "writes", .source = 1, .destination = 0},
+                 {.name = "cites", .source = 0, .destination = 0},
+                 {.name = "written_by", .source = 0, .destination = 1}};
+  for (std::uint64_t i = 0; i < 40; ++i) {
+    for (std::uint64_t k = 0; k < 1 + i % 4; ++k) {
+      graph.edges[0].edges.push_back({(i * 3 + k * 5) % 15, i});
+      graph.edges[2].edges.push_back({i, (i * 3 + k * 5) % 15});
+    }
+    for (std::uint64_t k = 0; k < i % 7; ++k) {
+      graph.edges[1].edges.push_back({(i * i + 11 * k) % 40, i});
+    }
+  }
+  return graph;
+}
+
 /// A graph of `nodes` nodes with skewed degrees: node i gets about `degree` in-edges, some several
 /// times, some from itself; nodes divisible by 10 get none, node 1 gets one from every node.
 inline TestGraph skewed_graph(std::uint64_t nodes, std::uint64_t degree) {

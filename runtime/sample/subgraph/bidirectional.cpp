@@ -26,15 +26,11 @@ struct ClosedEdge {
 /// Calls `f(node, position)` for each drawn edge of a type, row by row.
 template <class F>
 void each_drawn(const SampledBatch& batch, const BatchEdges& edges, F&& f) {
-  for (std::uint32_t hop = 0; hop < batch.hops; ++hop) {
-    const bool all = batch.frontier == Frontier::all;
-    for (auto row = edges.row_begin[hop]; row < edges.row_begin[hop + 1]; ++row) {
-      const auto node = all ? row - edges.row_begin[hop] : row;
-      for (auto at = edges.offsets[row]; at < edges.offsets[row + 1]; ++at) {
-        f(node, at);
-      }
+  batch.each_row(edges, [&](std::uint32_t node, std::uint32_t row) {
+    for (auto at = edges.offsets[row]; at < edges.offsets[row + 1]; ++at) {
+      f(node, at);
     }
-  }
+  });
 }
 
 std::uint64_t ends_of(std::uint32_t row, std::uint32_t entry) {

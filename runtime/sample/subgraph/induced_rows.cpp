@@ -8,19 +8,14 @@
 namespace troupe {
 
 InducedNodes::InducedNodes(const BatchNodes& nodes, std::uint64_t count)
-    : nodes_(nodes), count_(count) {
+    : nodes_(nodes), count_(count), distinct_(nodes.ids) {
   index_.reserve(nodes.ids.size());
   for (std::uint32_t i = 0; i < nodes.ids.size(); ++i) {
     const std::uint64_t tree = disjoint() ? nodes.trees[i] : 0;
     index_.find_or_insert(tree * count + raw(nodes.ids[i]), i);
   }
-}
-
-PooledVector<NodeId> InducedNodes::distinct() const {
-  auto ids = nodes_.ids;
-  std::ranges::sort(ids);
-  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
-  return ids;
+  std::ranges::sort(distinct_);
+  distinct_.erase(std::unique(distinct_.begin(), distinct_.end()), distinct_.end());
 }
 
 Status add_induced(const InducedEntries& entries, const InducedNodes& nodes, BatchEdges& edges) {

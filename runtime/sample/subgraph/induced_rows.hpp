@@ -22,7 +22,7 @@ class InducedNodes {
   InducedNodes(const BatchNodes& nodes, std::uint64_t count);
 
   /// The set that lists are requested within: ascending, none twice.
-  PooledVector<NodeId> distinct() const;
+  const PooledVector<NodeId>& distinct() const { return distinct_; }
   bool disjoint() const { return !nodes_.trees.empty(); }
   /// Batch-local index of a node, in a tree if disjoint.
   std::optional<std::uint32_t> find(std::uint64_t id, std::uint32_t tree) const {
@@ -33,6 +33,7 @@ class InducedNodes {
   const BatchNodes& nodes_;
   std::uint64_t count_;
   IdIndex index_;
+  PooledVector<NodeId> distinct_;
 };
 
 /// The entries of an answer that are of one node's list.

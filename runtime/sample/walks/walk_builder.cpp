@@ -84,12 +84,10 @@ struct WalkBuilder::State {
     return walks().along[of_step % walks().along.size()];
   }
   NodeTypeId from(EdgeTypeId type) const {
-    const auto& info = graph.edge_types[raw(type)];
-    return options->dir == EdgeDir::in ? info.destination : info.source;
+    return graph.edge_types[raw(type)].list_type(options->dir);
   }
   NodeTypeId to(EdgeTypeId type) const {
-    const auto& info = graph.edge_types[raw(type)];
-    return options->dir == EdgeDir::in ? info.source : info.destination;
+    return graph.edge_types[raw(type)].neighbour_type(options->dir);
   }
   StreamKey stream(Domain domain, std::uint16_t type, std::uint8_t hop) const {
     return stream_key(options->job_seed, {.domain = domain,

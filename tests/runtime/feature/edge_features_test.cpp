@@ -1,5 +1,6 @@
 // Features of the sampled edges: rows that come by entry number, against the edge list.
 #include "tests/runtime/feature/collect.hpp"
+#include "tests/runtime/feature/hostile_replies.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -24,21 +25,8 @@ constexpr BatchKey edge_key{.epoch = 1, .number = 5};
 
 /// Papers that cite papers and that authors write; the reverse of writing has no features.
 testing::TestGraph graph_with_edge_features() {
-  testing::TestGraph graph;
-  graph.nodes = {{.name = "paper", .count = 40}, {.name = "author", .count = 15}};
+  auto graph = testing::papers_and_authors();
   testing::add_features(graph.nodes[0], 3);
-  graph.edges = {{.name = "writes", .source = 1, .destination = 0},
-                 {.name = "cites", .source = 0, .destination = 0},
-                 {.name = "written_by", .source = 0, .destination = 1}};
-  for (std::uint64_t i = 0; i < 40; ++i) {
-    for (std::uint64_t k = 0; k < 1 + i % 4; ++k) {
-      graph.edges[0].edges.push_back({(i * 3 + k * 5) % 15, i});
-      graph.edges[2].edges.push_back({i, (i * 3 + k * 5) % 15});
-    }
-    for (std::uint64_t k = 0; k < i % 7; ++k) {
-      graph.edges[1].edges.push_back({(i * i + 11 * k) % 40, i});
-    }
-  }
   for (auto& type : graph.edges) {
     testing::add_weights(type);
   }
@@ -240,31 +228,13 @@ TEST(EdgeFeatures, FullDigestsCoverThemAndIdsDoNot) {
 }
 
 /// One collection over two parts, along one edge type with features, and its correct replies.
-class HostileEdgeRows : public ::testing::Test {
+class HostileEdgeRows : public testing::HostileReplies {
  protected:
   HostileEdgeRows()
-      : graph_(graph_with_edge_features()),
-        cut_(cut_graph(graph_, 2)),
-        collection_(*cut_.book, collect_with_edges(cut_),
-                    std::make_shared<const SampledBatch>(
-                        drive(cut_, options_of_way({}), edge_key, edge_seeds, 0))) {
-    for (const auto& question : collection_.questions()) {
-      auto reply = read_part_rows(*cut_.parts[raw(question.part)], question.request);
-      EXPECT_OK(reply);
-      replies_.push_back(*reply);
-    }
-  }
-
-  void expect_corrupt(const std::string& text, const std::function<void(RowReply&)>& spoil) {
-    RowReply bad = replies_[0];
-    spoil(bad);
-    EXPECT_ERROR(collection_.answer(0, bad), Errc::data_corruption, text);
-  }
-
-  testing::TestGraph graph_;
-  CutGraph cut_;
-  RowCollection collection_;
-  std::vector<RowReply> replies_;
+      : HostileReplies(cut_graph(graph_with_edge_features(), 2), collect_with_edges,
+                       [](const CutGraph& cut) {
+                         return drive(cut, options_of_way({}), edge_key, edge_seeds, 0);
+                       }) {}
 };
 
 TEST_F(HostileEdgeRows, SizesThatDoNotFitTheRequestAreRefused) {

@@ -1,6 +1,7 @@
 #include "runtime/feature/row_collection.hpp"
 
 #include "tests/runtime/feature/collect.hpp"
+#include "tests/runtime/feature/hostile_replies.hpp"
 
 namespace troupe {
 namespace {
@@ -201,30 +202,15 @@ TEST(RowCollection, GraphsWithoutLabelsGiveNone) {
 }
 
 /// One collection over two parts and its correct replies.
-class HostileRows : public ::testing::Test {
+class HostileRows : public testing::HostileReplies {
  protected:
   HostileRows()
-      : cut_(cut_graph(featured_graph(), 2)),
-        sampled_(
-            std::make_shared<const SampledBatch>(drive(cut_, fanouts({4}), {}, collected_seeds))),
-        collection_(*cut_.book, collect_options(cut_), sampled_) {
-    for (const auto& question : collection_.questions()) {
-      auto reply = read_part_rows(*cut_.parts[raw(question.part)], question.request);
-      EXPECT_OK(reply);
-      replies_.push_back(*reply);
-    }
-  }
-
-  void expect_corrupt(const std::string& text, const std::function<void(RowReply&)>& spoil) {
-    RowReply bad = replies_[0];
-    spoil(bad);
-    EXPECT_ERROR(collection_.answer(0, bad), Errc::data_corruption, text);
-  }
-
-  testing::CutGraph cut_;
-  std::shared_ptr<const SampledBatch> sampled_;
-  RowCollection collection_;
-  std::vector<RowReply> replies_;
+      : HostileReplies(
+            cut_graph(featured_graph(), 2),
+            [](const testing::CutGraph& cut) { return collect_options(cut); },
+            [](const testing::CutGraph& cut) {
+              return drive(cut, fanouts({4}), {}, collected_seeds);
+            }) {}
 };
 
 TEST_F(HostileRows, SizesThatDoNotFitTheRequestAreRefused) {

@@ -190,28 +190,8 @@ TEST(BatchBuilder, EdgeIdsAreLeftOutUnlessAskedFor) {
   EXPECT_TRUE(batch.edges[0].edge_ids.empty());
 }
 
-/// Two node types, three edge types: author -writes-> paper, paper -cites-> paper, paper -by->
-/// author.
-TestGraph heterogeneous_graph() {
-  TestGraph graph;
-  graph.nodes = {{.name = "paper", .count = 40}, {.name = "author", .count = 15}};
-  graph.edges = {{.name = "writes", .source = 1, .destination = 0},
-                 {.name = "cites", .source = 0, .destination = 0},
-                 {.name = "by", .source = 0, .destination = 1}};
-  for (std::uint64_t i = 0; i < 40; ++i) {
-    for (std::uint64_t k = 0; k < 1 + i % 4; ++k) {
-      graph.edges[0].edges.push_back({(i * 3 + k * 5) % 15, i});
-      graph.edges[2].edges.push_back({i, (i * 3 + k * 5) % 15});
-    }
-    for (std::uint64_t k = 0; k < i % 7; ++k) {
-      graph.edges[1].edges.push_back({(i * i + 11 * k) % 40, i});
-    }
-  }
-  return graph;
-}
-
 TEST(BatchBuilder, DataOfEdgesComesWithThemWhereTheTypeHasIt) {
-  auto graph = heterogeneous_graph();
+  auto graph = testing::papers_and_authors();
   testing::add_weights(graph.edges[0]);
   testing::add_weights(graph.edges[1]);
   testing::add_times(graph.edges[1]);
@@ -244,7 +224,7 @@ TEST(BatchBuilder, DataOfEdgesComesWithThemWhereTheTypeHasIt) {
 }
 
 TEST(BatchBuilder, DisjointBatchesAgreeWithTheObviousSampler) {
-  auto graph = heterogeneous_graph();
+  auto graph = testing::papers_and_authors();
   for (auto& type : graph.edges) {
     testing::add_weights(type);
   }
@@ -352,7 +332,7 @@ TEST(BatchBuilder, AsksEachPartOncePerHop) {
 }
 
 TEST(BatchBuilder, WhereFeaturesOfEdgesAreWantedOwnersAreAskedAndNoHalos) {
-  auto graph = heterogeneous_graph();
+  auto graph = testing::papers_and_authors();
   testing::add_edge_features(graph.edges[2], 3);  // of lists of authors
   const auto cut = cut_graph(graph, 2);
   auto keeps_all = std::make_shared<Part>(*cut.parts[0]);
@@ -391,7 +371,7 @@ TEST(BatchBuilder, WhereFeaturesOfEdgesAreWantedOwnersAreAskedAndNoHalos) {
 }
 
 TEST(BatchBuilder, HeterogeneousGraphsAgreeWithTheObviousSampler) {
-  const TestGraph graph = heterogeneous_graph();
+  const TestGraph graph = testing::papers_and_authors();
   SampleOptions options;
   options.fanout = {{2, 3, 2}, {2, 0, all_neighbours}, {1, 2, 3}};
   options.edge_data.edge_ids = true;
@@ -414,7 +394,7 @@ TEST(BatchBuilder, HeterogeneousGraphsAgreeWithTheObviousSampler) {
 }
 
 TEST(BatchBuilder, AsksEachPartOncePerHopAlongAllEdgeTypes) {
-  const auto cut = cut_graph(heterogeneous_graph(), 3);
+  const auto cut = cut_graph(testing::papers_and_authors(), 3);
   SampleOptions options;
   options.fanout = {{2, 2, 2}, {2, 2, 2}};
   BatchBuilder builder(cut.info, *cut.book, std::make_shared<SampleOptions>(options), batch_key,
@@ -437,7 +417,7 @@ TEST(BatchBuilder, AsksEachPartOncePerHopAlongAllEdgeTypes) {
 }
 
 TEST(BatchBuilder, RepliesCutAmidEdgeTypesGiveTheSameBatch) {
-  const TestGraph graph = heterogeneous_graph();
+  const TestGraph graph = testing::papers_and_authors();
   SampleOptions options;
   options.fanout = {{2, 3, 2}, {all_neighbours, all_neighbours, 2}, {1, all_neighbours, 3}};
   options.edge_data.edge_ids = true;
@@ -454,7 +434,7 @@ TEST(BatchBuilder, RepliesCutAmidEdgeTypesGiveTheSameBatch) {
 }
 
 TEST(BatchBuilder, EdgesSayWhichNodeTypesTheyJoin) {
-  const TestGraph graph = heterogeneous_graph();
+  const TestGraph graph = testing::papers_and_authors();
   SampleOptions options;
   options.fanout = {{1, 1, 1}};
   options.dir = EdgeDir::out;
@@ -478,7 +458,7 @@ void finish_batch(BatchBuilder& builder, const CutGraph& cut) {
 }
 
 TEST(BatchBuilder, MemoryOfEarlierBatchesChangesNone) {
-  const TestGraph graph = heterogeneous_graph();
+  const TestGraph graph = testing::papers_and_authors();
   const auto cut = cut_graph(graph, 2);
   const auto options = std::make_shared<SampleOptions>();
   options->fanout = {{2, 3, 2}, {all_neighbours, 2, 2}};
@@ -505,7 +485,7 @@ TEST(BatchBuilder, MemoryOfEarlierBatchesChangesNone) {
 }
 
 TEST(BatchBuilder, UsesTheSameMemoryAgain) {
-  const auto cut = cut_graph(heterogeneous_graph(), 2);
+  const auto cut = cut_graph(testing::papers_and_authors(), 2);
   const auto options = std::make_shared<SampleOptions>();
   options->fanout = {{2, 3, 2}};
   const auto pool = std::make_shared<BatchScratchPool>();
@@ -526,7 +506,7 @@ TEST(BatchBuilder, UsesTheSameMemoryAgain) {
 }
 
 TEST(BatchBuilder, CountsTheTablesOfTheProcess) {
-  const auto cut = cut_graph(heterogeneous_graph(), 2);
+  const auto cut = cut_graph(testing::papers_and_authors(), 2);
   const auto options = std::make_shared<SampleOptions>();
   options->fanout = {{2, 3, 2}};
   const auto before = scratch_bytes();
