@@ -66,7 +66,7 @@ void finish(Evaluator* self) {
 void store_outputs(Evaluator* self) {
   auto& state = self->state;
   auto& layer = *state.layer;
-  const auto& outputs = state.inference->outputs();
+  const auto outputs = state.inference->outputs();
   layer.stores_missing = outputs.size();
   if (outputs.empty()) {
     return finish(self);
@@ -122,8 +122,12 @@ void compute(Evaluator* self, std::uint64_t block, const Ref<ReadyBatch>& ready,
 void ask(Evaluator* self, ExactInference::Ask asked) {
   auto& state = self->state;
   const auto block = asked.block;
-  const auto flow = asked.request.flow;
-  state.path->ask(block, Ref<SampleBatch>(std::move(asked.request)),
+  const auto flow = asked.flow;
+  if (!asked.request) {
+    state.inference->arrived(block);
+    return compute(self, block, nullptr, flow);
+  }
+  state.path->ask(block, Ref<SampleBatch>(*std::move(asked.request)),
                   [self, block, flow](const Result<Ref<ReadyBatch>>& ready) {
                     if (!ready) {
                       return fail(self, ready.error());

@@ -11,6 +11,7 @@
 #include "runtime/run/outputs.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -114,14 +115,16 @@ Status predict(const PreparedRun& run, const PredictArguments& arguments, const 
   TROUPE_ASSIGN_OR_RETURN(auto cluster, SimulatedCluster::create(job, store, std::move(hooks)));
   RunSetup setup;
   setup.parameters = std::move(parameters);
+  const auto began = std::chrono::steady_clock::now();
   TROUPE_ASSIGN_OR_RETURN(const auto result, cluster->run(std::move(setup)));
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - began;
   cluster.reset();
   progress.reset();  // with its live line, before other lines
   const auto folder = arguments.out.empty() ? job.output / "predict" : arguments.out;
   TROUPE_RETURN_IF_ERROR(write_predictions(folder, nodes->original, result.outputs->view()));
-  say(fmt::format("{} of {} nodes, {} columns, in {}\nparameters {}",
+  say(fmt::format("{} of {} nodes, {} columns, in {}\ncomputed in {:.1f} s\nparameters {}",
                   arguments.embeddings ? "embeddings" : "logits", result.outputs->rows(),
-                  result.outputs->cols(), (folder / "predictions.npy").string(),
+                  result.outputs->cols(), (folder / "predictions.npy").string(), seconds.count(),
                   to_string(result.record.best_parameters)));
   return ok_status();
 }

@@ -29,6 +29,8 @@ class RowDecoder {
 
   std::uint64_t cols() const { return info_.cols; }
   std::size_t row_bytes() const;
+  /// Stored rows are float32 and stay as they are.
+  bool keeps_rows() const { return info_.dtype == DType::f32 && normalize_ == Normalize::none; }
   /// One stored row to float32.
   /// \param out [cols]
   void decode(std::span<const std::byte> row, std::span<float> out) const;

@@ -6,6 +6,7 @@
 #include "runtime/graph/list_tables.hpp"
 #include "runtime/job/columns.hpp"
 #include "runtime/job/fanout.hpp"
+#include "runtime/job/in_place_memory.hpp"
 #include "runtime/job/job_file.hpp"
 #include "runtime/job/link_rules.hpp"
 #include "runtime/job/reach.hpp"
@@ -358,6 +359,11 @@ class MemoryEstimate {
       return 0;
     }
     const auto per_evaluator = divide_up(load.served, std::max<std::uint64_t>(load.evaluators, 1));
+    if (per_evaluator >= parts()) {
+      if (const auto in_place = in_place_bytes(*model_, graph_, job_.features.normalize, parts())) {
+        return *in_place;
+      }
+    }
     std::uint64_t most = 0;
     for (const auto& stage : model_->infer_stages()) {
       for (const auto& output : stage.outputs) {

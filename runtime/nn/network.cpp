@@ -1,6 +1,7 @@
 #include "runtime/nn/network.hpp"
 
 #include "runtime/base/assert.hpp"
+#include "runtime/nn/network_layer_call.hpp"
 #include "runtime/nn/ops/cpu_block_ops.hpp"
 
 #include <algorithm>
@@ -8,20 +9,6 @@
 #include <utility>
 
 namespace troupe::nn {
-
-/// One layer at work on one batch, or on a block of exact inference.
-struct Network::LayerCall {
-  Tape& tape;
-  const Layer& layer;
-  const std::vector<LayerBlock>& blocks;           ///< by edge type
-  const std::vector<LayerBlock>* below = nullptr;  ///< of the layer below
-  std::vector<Rows> rows;                          ///< by node type
-  const ForwardInput* dropout = nullptr;           ///< null: without
-  bool messages = false;
-  std::size_t count(const Node& node) const {
-    return blocks[layer.edges[node.edges.front()].type].num_dst;
-  }
-};
 
 Activations::Activations(std::unique_ptr<BlockOps> ops)
     : ops_(ops ? std::move(ops) : std::make_unique<CpuBlockOps>()), tape_(*ops_) {}
@@ -158,10 +145,12 @@ std::vector<ConvTerms> Network::record_edges(const LayerCall& call, const Node* 
     terms[e] = conv_->record({.tape = call.tape,
                               .shape = edge.shape,
                               .parameter = edge.parameter,
-                              .source = call.rows[edge.source],
+                              .source = call.own ? call.sources[e] : call.rows[edge.source],
                               .block = call.blocks[edge.type],
                               .below = call.below ? &(*call.below)[edge.type] : nullptr,
-                              .messages = call.messages});
+                              .messages = call.messages,
+                              .own = call.own,
+                              .multiplied = call.own && conv_->source_use(edge.shape).product});
   }
   return terms;
 }
@@ -180,7 +169,7 @@ Rows Network::record_node(const LayerCall& call, const Node& node, std::vector<C
     // Own rows are added last to neighbors along one edge type, first to those along several: two
     // orders of one sum, which parameters trained by earlier versions depend on.
     const auto at = options_.heterogeneous() ? sum.begin() : sum.end();
-    sum.insert(at, call.tape.own(call.rows[node.type], own));
+    sum.insert(at, call.tape.own(call.own.value_or(call.rows[node.type]), own));
   }
   if (!call.layer.last) {
     ending.norm = options_.layer_norm;
@@ -221,121 +210,6 @@ ConstMatrix Network::forward(Executor& executor, std::span<const float> paramete
 void Network::backward(ConstMatrix grad_logits, Activations& activations,
                        std::span<float> gradient) const {
   activations.tape_.backward(activations.logits_, grad_logits, gradient);
-}
-
-// ---- exact inference ----
-
-/// Messages replace rows where there is one edge type; else they are sent as they are, and each
-/// host makes the messages of the rows that it reads.
-bool Network::sends_messages() const {
-  return !options_.heterogeneous() &&
-         conv_->message_cols(layers_.front().edges.front().shape).has_value();
-}
-
-std::size_t Network::message_cols(const Layer& layer) const {
-  return *conv_->message_cols(layer.edges.front().shape);
-}
-
-std::vector<InferStage> Network::infer_stages() const {
-  const auto types = options_.types.nodes.size();
-  const bool messages = sends_messages();
-  std::vector<InferStage> stages;
-  if (messages) {
-    stages.push_back({.outputs = {{NodeTypeId{0}, message_cols(layers_.front()), {EdgeTypeId{0}}}},
-                      .in_cols = {options_.types.nodes.front().cols},
-                      .neighbor_rows = false});
-  }
-  for (const Layer& layer : layers_) {
-    InferStage stage{.outputs = {}, .in_cols = std::vector<std::uint64_t>(types)};
-    for (const std::size_t type : layer.inputs) {
-      stage.in_cols[type] = messages ? message_cols(layer) : cols_before(layer.number, type);
-    }
-    for (const Node& node : layer.nodes) {
-      auto& output = stage.outputs.emplace_back();
-      output.type = static_cast<NodeTypeId>(node.type);
-      output.cols = messages && !layer.last ? message_cols(layers_[layer.number + 1]) : layer.out;
-      for (const std::size_t e : node.edges) {
-        output.edges.push_back(static_cast<EdgeTypeId>(layer.edges[e].type));
-      }
-    }
-    stages.push_back(std::move(stage));
-  }
-  return stages;
-}
-
-std::vector<InferStage> Network::embedding_stages() const {
-  TROUPE_ASSERT(layers_.size() > 1, "embeddings of layers", layers_.size());
-  auto stages = infer_stages();
-  stages.pop_back();
-  for (auto& output : stages.back().outputs) {
-    output.cols = options_.hidden;
-  }
-  return stages;
-}
-
-Matrix Network::infer(Executor& executor, std::span<const float> parameters,
-                      const InferInput& input) const {
-  const bool messages = sends_messages();
-  const std::size_t stages = layers_.size() + (messages ? 1 : 0);
-  TROUPE_ASSERT(input.stage < stages && input.blocks.size() == options_.types.edges.size() &&
-                    input.rows.size() == options_.types.nodes.size(),
-                "stage, edge types, node types", input.stage, stages, input.blocks.size(),
-                input.rows.size());
-  if (messages && input.stage == 0) {
-    return infer_messages(executor, parameters, layers_.front(), input.blocks.front(),
-                          input.rows.front());
-  }
-  const Layer& layer = layers_[input.stage - (messages ? 1 : 0)];
-  Matrix rows = infer_rows(executor, parameters, layer, input);
-  if (!messages || layer.last || input.embeddings) {
-    return rows;
-  }
-  return infer_messages(executor, parameters, layers_[layer.number + 1], input.blocks.front(),
-                        std::as_const(rows).view());
-}
-
-Matrix Network::infer_messages(Executor& executor, std::span<const float> parameters,
-                               const Layer& layer, const LayerBlock& block,
-                               ConstMatrix rows) const {
-  const Edge& edge = layer.edges.front();
-  TROUPE_ASSERT(rows.rows >= block.num_dst && rows.cols == edge.shape.source, "rows for messages",
-                rows.rows, block.num_dst, rows.cols, edge.shape.source);
-  Activations activations;
-  Tape& tape = activations.tape_;
-  tape.begin(executor, parameters_, parameters, false);
-  const Rows source = tape.input(rows.slice(0, block.num_dst));
-  const Rows made = conv_->messages({.tape = tape,
-                                     .shape = edge.shape,
-                                     .parameter = edge.parameter,
-                                     .source = source,
-                                     .block = block,
-                                     .below = nullptr});
-  const ConstMatrix values = tape.value(made);
-  Matrix out(values.rows, values.cols);
-  std::ranges::copy(values.flat(), out.data());
-  return out;
-}
-
-Matrix Network::infer_rows(Executor& executor, std::span<const float> parameters,
-                           const Layer& layer, const InferInput& input) const {
-  const std::size_t type = raw(input.type);
-  const auto node = std::ranges::find(layer.nodes, type, &Node::type);
-  TROUPE_ASSERT(node != layer.nodes.end(), "a layer without rows of a type", layer.number, type);
-  Activations activations;
-  Tape& tape = activations.tape_;
-  tape.begin(executor, parameters_, parameters, false);
-  LayerCall call{.tape = tape,
-                 .layer = layer,
-                 .blocks = input.blocks,
-                 .rows = std::vector<Rows>(input.rows.size()),
-                 .messages = sends_messages()};
-  for (const std::size_t read : layer.inputs) {
-    call.rows[read] = tape.input(input.rows[read]);
-  }
-  Matrix out(call.count(*node), layer.out);
-  auto terms = record_edges(call, &*node);
-  record_node(call, *node, terms, out.view());
-  return out;
 }
 
 }  // namespace troupe::nn

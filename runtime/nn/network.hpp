@@ -74,6 +74,11 @@ struct InferStage {
   bool neighbor_rows = true;
 };
 
+/// Whether exact inference in place turns features into float32 rows first: they take no more than
+/// the outputs of all stages together, which are kept anyway.
+/// \param nodes  by node type
+bool features_fit(const std::vector<InferStage>& stages, std::span<const std::uint64_t> nodes);
+
 /// A block of one stage of exact inference.
 struct InferInput {
   std::uint32_t stage = 0;
@@ -83,6 +88,15 @@ struct InferInput {
   /// The last but one layer: rows as the last layer takes them, whatever the stage makes of them
   /// besides: the nodes' embeddings.
   bool embeddings = false;
+};
+
+/// A block of one stage of exact inference that reads sources where they lie.
+struct InPlaceInput {
+  std::uint32_t stage = 0;
+  NodeTypeId type{};                 ///< of the destinations
+  std::vector<LayerBlock> blocks;    ///< by edge type; sources are rows of `sources`
+  std::vector<ConstMatrix> sources;  ///< by edge type: the sources' rows, or their source_product()
+  ConstMatrix own;                   ///< [num_dst, in_cols of the stage] the destinations' rows
 };
 
 /// What forward() keeps for backward(). Reused between batches to spare allocations.
@@ -144,6 +158,19 @@ class Network {
   Matrix infer(Executor& executor, std::span<const float> parameters,
                const InferInput& input) const;
 
+  /// Whether every convolution reads sources along edges alone, so that infer_in_place() can be used.
+  bool reads_in_place() const;
+  /// Columns of the product that a stage makes of the sources of an edge type; 0: it takes their rows.
+  /// \requires reads_in_place()
+  std::size_t source_product_cols(std::uint32_t stage, EdgeTypeId edge_type) const;
+  /// That product of some rows. \param out  [rows, source_product_cols]
+  void source_product(Executor& executor, std::span<const float> parameters, std::uint32_t stage,
+                      EdgeTypeId edge_type, ConstMatrix rows, MutMatrix out) const;
+  /// One block of a stage, the same bits as infer() gives. \param out  [num_dst, cols of the output]
+  /// \requires reads_in_place()
+  void infer_in_place(Executor& executor, std::span<const float> parameters,
+                      const InPlaceInput& input, MutMatrix out) const;
+
  private:
   struct Edge {
     std::size_t type = 0;
@@ -176,6 +203,7 @@ class Network {
   std::vector<ConvTerms> record_edges(const LayerCall& call, const Node* only) const;
   Rows record_node(const LayerCall& call, const Node& node, std::vector<ConvTerms>& terms,
                    MutMatrix into) const;
+  const Edge& edge_of(std::uint32_t layer, EdgeTypeId edge_type) const;
   bool sends_messages() const;
   std::size_t message_cols(const Layer& layer) const;
   Matrix infer_messages(Executor& executor, std::span<const float> parameters, const Layer& layer,

@@ -175,6 +175,42 @@ void ExactInference::cancel() {
   left_.clear();
   in_flight_.clear();
   outputs_.clear();
+  whole_.clear();
+}
+
+void ExactInference::make_outputs() {
+  whole_.resize(has_whole_graph() ? host_.graph->node_types.size() : 0);
+  for (const auto& output : stage().outputs) {
+    if (!whole_.empty()) {
+      whole_[raw(output.type)] =
+          std::make_shared<Matrix>(host_.book->count(output.type), output.cols);
+    }
+    for (const auto& [id, part] : host_.parts) {
+      const auto& nodes = part->nodes_of(output.type);
+      auto& of_part = outputs_[{id, output.type}];
+      of_part = whole_.empty()
+                    ? Output{std::make_shared<Matrix>(nodes.count, output.cols), 0, nodes.count}
+                    : Output{whole_[raw(output.type)], raw(nodes.first), nodes.count};
+    }
+  }
+}
+
+/// Nothing: the layer goes by sampled blocks.
+std::optional<std::vector<InPlaceBlock>> ExactInference::blocks_in_place() const {
+  const bool has_inputs = layer_ == 0 || (!inputs_.empty() && inputs_layer_ == layer_);
+  if (whole_.empty() || !has_inputs || !options_.network->reads_in_place()) {
+    return std::nullopt;
+  }
+  return in_place_blocks({.network = options_.network,
+                          .stages = stages_,
+                          .stage = layer_,
+                          .dir = options_.dir,
+                          .decoders = options_.decoders,
+                          .parts = host_.parts,
+                          .parameters = parameters_,
+                          .inputs = inputs_,
+                          .outputs = whole_,
+                          .block_bytes = options_.block_bytes});
 }
 
 void ExactInference::begin(std::uint32_t layer) {
@@ -188,14 +224,22 @@ void ExactInference::begin(std::uint32_t layer) {
   next_block_ = 0;
   work_done_ = 0;
   result_ = {};
+  make_outputs();
+  if (auto blocks = blocks_in_place()) {
+    for (auto& block : *blocks) {
+      left_.push_back({.output = block.output,
+                       .nodes = block.block.nodes,
+                       .round = block.round,
+                       .in_place = std::move(block.block)});
+    }
+    return;
+  }
   for (const auto& [id, part] : host_.parts) {
     for (const auto& output : stage().outputs) {
       const auto nodes = part->nodes_of(output.type).count;
-      const OutputKey key{id, output.type};
-      outputs_[key] = std::make_shared<Matrix>(nodes, output.cols);
       for (const auto& block :
            inference_blocks(block_inputs(*part, output), nodes, options_.block_bytes)) {
-        left_.push_back({.output = key, .nodes = block});
+        left_.push_back({.output = OutputKey{id, output.type}, .nodes = block});
       }
     }
   }
@@ -209,25 +253,30 @@ std::uint64_t ExactInference::flow(std::uint64_t block) const {
 }
 
 ExactInference::Ask ExactInference::ask(std::uint64_t number, const Block& block) const {
-  const auto [part, type] = block.output;
+  Ask ask{.block = number, .flow = flow(number), .request = {}};
+  if (block.in_place) {
+    return ask;
+  }
+  const auto [part, type] = *block.output;
   const auto first = host_.parts.at(part)->nodes_of(type).first;
-  Ask ask{.block = number, .request = {}};
-  ask.request.key = {Purpose::evaluate, 0, block.nodes.first};
-  ask.request.seed_type = type;
-  ask.request.sample = sample_;
-  ask.request.collect = collect_;
-  ask.request.flow = flow(number);
+  auto& request = ask.request.emplace();
+  request.key = {Purpose::evaluate, 0, block.nodes.first};
+  request.seed_type = type;
+  request.sample = sample_;
+  request.collect = collect_;
+  request.flow = ask.flow;
   for (std::uint64_t i = 0; i < block.nodes.count; ++i) {
-    ask.request.seeds.push_back(advance(first, block.nodes.first + i));
+    request.seeds.push_back(advance(first, block.nodes.first + i));
   }
   return ask;
 }
 
 std::vector<ExactInference::Ask> ExactInference::next() {
   std::vector<Ask> asks;
-  while (!left_.empty() && in_flight_.size() < most_in_flight) {
+  while (!left_.empty() && in_flight_.size() < most_in_flight &&
+         (in_flight_.empty() || in_flight_.begin()->second.round == left_.front().round)) {
     const auto number = next_block_++;
-    const auto& block = in_flight_.emplace(number, left_.front()).first->second;
+    const auto& block = in_flight_.emplace(number, std::move(left_.front())).first->second;
     left_.pop_front();
     asks.push_back(ask(number, block));
   }
@@ -241,39 +290,65 @@ void ExactInference::arrived(std::uint64_t block) {
 InferBlock ExactInference::computation(std::uint64_t block,
                                        std::shared_ptr<const ReadyBatch> ready) const {
   const auto& of = in_flight_.at(block);
-  return {.network = options_.network,
-          .parameters = parameters_,
-          .layer = layer_,
-          .output = output_of(stage(), of.output.second),
-          .nodes = of.nodes,
-          .embeddings = options_.embeddings && layer_ + 1 == stages_.size(),
-          .ready = std::move(ready),
-          .to = outputs_.at(of.output)};
-}
-
-std::uint64_t InferBlock::run(Executor& executor) const {
-  const auto& batch = ready->batch;
-  const auto rows = network->infer(executor, parameters.as<float>(),
-                                   infer_input(batch, output, layer, embeddings));
-  std::ranges::copy(rows.view().flat(), to->view().slice(nodes.first, nodes.count).data);
-  return batch.sampled->num_edges();
+  if (of.in_place) {
+    return *of.in_place;
+  }
+  const auto& to = outputs_.at(*of.output);
+  const bool embeddings = options_.embeddings && layer_ + 1 == stages_.size();
+  return {.nodes = of.nodes,
+          .first_row = to.first,
+          .to = to.rows,
+          .make = [network = options_.network, parameters = parameters_, layer = layer_,
+                   output = output_of(stage(), of.output->second), embeddings,
+                   ready = std::move(ready)](Executor& executor, MutMatrix rows) {
+            const auto& batch = ready->batch;
+            const auto made = network->infer(executor, parameters.as<float>(),
+                                             infer_input(batch, output, layer, embeddings));
+            std::ranges::copy(made.view().flat(), rows.data);
+            return batch.sampled->num_edges();
+          }};
 }
 
 void ExactInference::computed(std::uint64_t block, std::uint64_t edges) {
   const auto of = in_flight_.extract(block).mapped();
+  ++blocks_done_;
+  if (!of.output) {
+    return;
+  }
   result_.nodes += of.nodes.count;
   result_.edges += edges;
-  const auto& output = output_of(stage(), of.output.second);
+  const auto& output = output_of(stage(), of.output->second);
   work_done_ +=
       inference_work(stage(), read_cols(stage(), output), output.cols, of.nodes.count, edges);
-  ++blocks_done_;
+}
+
+/// Rows of a part that lie in a matrix of the whole graph are shared, if they begin at a cache line.
+std::map<ExactInference::OutputKey, std::shared_ptr<const Matrix>> ExactInference::outputs() const {
+  std::map<OutputKey, std::shared_ptr<const Matrix>> rows;
+  for (const auto& [key, output] : outputs_) {
+    const auto cols = output.rows->cols();
+    if (output.count == output.rows->rows()) {
+      rows[key] = output.rows;
+      continue;
+    }
+    const auto of_part =
+        std::as_const(*output.rows).view().slice(output.first, output.count).flat();
+    rows[key] = std::make_shared<const Matrix>(
+        Matrix::of({output.rows, std::as_bytes(of_part)}, output.count, cols));
+  }
+  return rows;
 }
 
 net::InferResult ExactInference::finish() {
   if (layer_ + 1 == stages_.size()) {
-    logits_.insert(outputs_.begin(), outputs_.end());
+    logits_ = outputs();
+    inputs_.clear();
+  } else {
+    inputs_ = std::move(whole_);
+    inputs_layer_ = layer_ + 1;
   }
   outputs_.clear();
+  whole_.clear();
   finished_.emplace(request_, result_);
   return result_;
 }

@@ -2,13 +2,15 @@
 /// \file exact_inference.hpp
 /// Exact layer-wise inference on one host: every layer's outputs of all nodes of its parts, from all
 /// their neighbors, block by block. Names the batches that are needed and computes their outputs;
-/// knows no actors.
+/// knows no actors. A process that has all of the graph computes its stages in place
+/// (in_place_stage.hpp) where it can; its blocks need no batches.
 #include "runtime/base/executor.hpp"
 #include "runtime/base/matrix.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/feature/ready_batch.hpp"
 #include "runtime/graph/store.hpp"
 #include "runtime/nn/network.hpp"
+#include "runtime/run/in_place_stage.hpp"
 #include "runtime/run/inference_blocks.hpp"
 #include "runtime/run/inference_progress.hpp"
 #include "runtime/wire/messages.hpp"
@@ -46,21 +48,6 @@ struct InferenceHost {
   bool traced = false;  ///< Blocks have numbers in the trace
 };
 
-/// The computation of one block.
-struct InferBlock {
-  std::shared_ptr<const nn::Network> network;
-  Segment parameters;  ///< float32
-  std::uint32_t layer = 0;
-  nn::InferStage::Output output;
-  InferenceBlock nodes;
-  bool embeddings = false;  ///< Copies the inputs of the layer instead of computing it
-  std::shared_ptr<const ReadyBatch> ready;
-  std::shared_ptr<Matrix> to;  ///< Rows of the whole part; other blocks write others
-
-  /// Writes the rows of its nodes.
-  /// \returns edges of the block
-  std::uint64_t run(Executor& executor) const;
-};
 struct BlockInferred {
   std::uint64_t edges = 0;
 };
@@ -68,17 +55,19 @@ struct BlockInferred {
 /// The stages that exact inference takes.
 std::vector<nn::InferStage> stages_of(const nn::Network& network, bool embeddings);
 
-/// Lifecycle: per layer accept() and begin(); next() and, for each answer, arrived(), a computation() and
-///   computed(), until that says so; then outputs(). Parameters are set before the first layer
+/// Lifecycle: per layer accept() and begin(); next() and, for each block whose answer has come or that needs
+///   none, arrived(), a computation() and computed(), until that says so; then outputs(). Parameters are set before the first layer
 /// Threads:   one at a time; computations on any
 class ExactInference {
  public:
   /// Rows that a layer makes: of one node type in one part.
   using OutputKey = std::pair<PartId, NodeTypeId>;
-  /// A block to be sampled with all neighbors and collected. Two are in flight at most.
+  /// A block to be computed, after it was sampled with all neighbors and collected. Two are in flight at
+  /// most.
   struct Ask {
-    std::uint64_t block = 0;  ///< Unique in the layer
-    SampleBatch request;
+    std::uint64_t block = 0;             ///< Unique in the layer
+    std::uint64_t flow = 0;              ///< Its number in the trace; 0: none
+    std::optional<SampleBatch> request;  ///< None: nothing has to be sampled
   };
 
   ExactInference(ExactInferenceOptions options, InferenceHost host);
@@ -105,15 +94,16 @@ class ExactInference {
   /// Drops the layer under way.
   void cancel();
 
-  /// The blocks that may be requested now, and were not before.
+  /// The blocks that may be requested or computed now, and were not before.
   std::vector<Ask> next();
   void arrived(std::uint64_t block);
-  /// The computation of a block that has arrived.
+  /// The computation of a block that has arrived. \param ready  null: nothing was requested
   InferBlock computation(std::uint64_t block, std::shared_ptr<const ReadyBatch> ready) const;
   void computed(std::uint64_t block, std::uint64_t edges);
   /// All blocks of the layer are computed.
   bool done() const { return left_.empty() && in_flight_.empty(); }
-  const std::map<OutputKey, std::shared_ptr<Matrix>>& outputs() const { return outputs_; }
+  /// \requires done()
+  std::map<OutputKey, std::shared_ptr<const Matrix>> outputs() const;
   /// The number of the tensor that holders keep the layer's outputs as.
   std::uint32_t tensor() const { return layer_ + 1; }
   /// The outputs of the last layer become the logits. Nodes and edges of the layer.
@@ -129,8 +119,10 @@ class ExactInference {
 
  private:
   struct Block {
-    OutputKey output{};
+    std::optional<OutputKey> output;  ///< None: rows on the way to outputs
     InferenceBlock nodes;
+    std::uint32_t round = 0;  ///< Begins when no block of an earlier round is left
+    std::optional<InferBlock> in_place = {};
     bool arrived = false;
   };
   const nn::InferStage& stage() const { return stages_[layer_]; }
@@ -140,6 +132,9 @@ class ExactInference {
   std::shared_ptr<const CollectOptions> stage_inputs() const;
   std::shared_ptr<const SampleOptions> stage_sample() const;
   BlockInputs block_inputs(const Part& part, const nn::InferStage::Output& output) const;
+  bool has_whole_graph() const { return host_.parts.size() == host_.book->parts(); }
+  void make_outputs();
+  std::optional<std::vector<InPlaceBlock>> blocks_in_place() const;
   std::uint64_t flow(std::uint64_t block) const;
   Ask ask(std::uint64_t number, const Block& block) const;
 
@@ -158,7 +153,16 @@ class ExactInference {
   std::deque<Block> left_;
   std::map<std::uint64_t, Block> in_flight_;
   std::uint64_t next_block_ = 0;
-  std::map<OutputKey, std::shared_ptr<Matrix>> outputs_;
+  /// Where the rows of a part go: into its own matrix, or that of the whole graph.
+  struct Output {
+    std::shared_ptr<Matrix> rows;
+    std::uint64_t first = 0;
+    std::uint64_t count = 0;
+  };
+  std::map<OutputKey, Output> outputs_;
+  WholeRows whole_;   ///< By node type, of the layer under way; empty: not all is here
+  WholeRows inputs_;  ///< whole_ of a layer that is finished
+  std::uint32_t inputs_layer_ = 0;  ///< The layer after it
   std::uint64_t work_done_ = 0;
   net::InferResult result_;
   std::uint64_t blocks_done_ = 0;

@@ -37,6 +37,14 @@ struct BlockCounts {
   std::uint64_t edges = 0;
 };
 
+/// How a convolution reads the rows of sources.
+struct SourceUse {
+  /// Along edges alone: sources may lie anywhere and be as many as the graph has.
+  bool in_place = false;
+  /// After a product with this parameter (0: its first one); none: as they are.
+  std::optional<std::size_t> product = {};
+};
+
 /// A convolution at work on one block.
 struct ConvCall {
   Tape& tape;
@@ -46,6 +54,10 @@ struct ConvCall {
   const LayerBlock& block;
   const LayerBlock* below;  ///< block of the same edge type in the layer below; null: none
   bool messages = false;    ///< `source` has what messages() made
+  /// [block.num_dst or more] the destinations' rows, where sources are read in place; none: the
+  /// first of `source`.
+  std::optional<Rows> own = {};
+  bool multiplied = false;  ///< `source` is that product already (SourceUse)
 };
 
 /// Threads: immutable; any number of threads at once
@@ -72,6 +84,9 @@ class Conv {
   virtual std::optional<std::size_t> message_cols(const ConvShape& /*shape*/) const {
     return std::nullopt;
   }
+  /// Exact inference that has all rows at hand reads sources where they lie, and makes the product of
+  /// each once instead of in every block.
+  virtual SourceUse source_use(const ConvShape& /*shape*/) const { return {}; }
   /// Messages [block.num_dst, message_cols] of the destinations, from their rows `call.source`.
   virtual Rows messages(const ConvCall& call) const { return call.source; }
 };

@@ -16,19 +16,30 @@ ConvTerms GinConv::record(const ConvCall& call) const {
   Tape& tape = call.tape;
   const std::size_t first = call.parameter;
   const std::size_t rows = call.block.num_dst;
-  const auto sum_of = [&](Rows of) -> std::vector<Term> {
-    return {tape.aggregate(of, call.block, Aggregator::sum), tape.scaled(of, 1 + options_.eps)};
+  const auto sum_of = [&](Rows of, Rows own) -> std::vector<Term> {
+    return {tape.aggregate(of, call.block, Aggregator::sum), tape.scaled(own, 1 + options_.eps)};
   };
   const Ending ending{.biases = {first + 1}, .relu = true};
   Rows middle;
-  if (hidden(call.shape) < call.shape.source) {  // the product first, where rows get narrower
-    middle =
-        tape.combine(sum_of(tape.linear(call.source, call.block.num_src, first)), rows, ending);
+  if (source_use(call.shape).product) {
+    const Rows narrow =
+        call.multiplied ? call.source : tape.linear(call.source, call.block.num_src, first);
+    const Rows own = call.own ? tape.linear(*call.own, rows, first) : narrow;
+    middle = tape.combine(sum_of(narrow, own), rows, ending);
   } else {
-    const Rows sums = tape.combine(sum_of(call.source), rows, {});
+    const Rows sums = tape.combine(sum_of(call.source, call.own.value_or(call.source)), rows, {});
     middle = tape.combine({tape.own(sums, {first})}, rows, ending);
   }
   return {.neighbors = {tape.own(middle, {first + 2})}, .own = {}, .biases = {first + 3}};
+}
+
+/// The product comes first where rows get narrower.
+SourceUse GinConv::source_use(const ConvShape& shape) const {
+  SourceUse use{.in_place = true};
+  if (hidden(shape) < shape.source) {
+    use.product = 0;
+  }
+  return use;
 }
 
 std::uint64_t GinConv::pass_numbers(const ConvShape& shape, const BlockCounts& counts) const {

@@ -17,6 +17,7 @@ class GinConv final : public Conv {
   std::vector<NewParameter> parameters(const ConvShape& shape) const override;
   ConvTerms record(const ConvCall& call) const override;
   std::uint64_t pass_numbers(const ConvShape& shape, const BlockCounts& counts) const override;
+  SourceUse source_use(const ConvShape& shape) const override;
 
  private:
   std::size_t hidden(const ConvShape& shape) const {

@@ -24,12 +24,21 @@ ConvTerms SageConv::record(const ConvCall& call) const {
   const std::size_t left = call.parameter;
   ConvTerms terms{.neighbors = {}, .own = {left + 2}, .biases = {left + 1}};
   if (is_narrowing(call.shape, aggregator_)) {
-    const Rows narrow = call.tape.linear(call.source, call.block.num_src, left);
+    const Rows narrow =
+        call.multiplied ? call.source : call.tape.linear(call.source, call.block.num_src, left);
     terms.neighbors.push_back(call.tape.aggregate(narrow, call.block, aggregator_));
   } else {
     terms.neighbors.push_back(call.tape.aggregate(call.source, call.block, aggregator_, {left}));
   }
   return terms;
+}
+
+SourceUse SageConv::source_use(const ConvShape& shape) const {
+  SourceUse use{.in_place = true};
+  if (is_narrowing(shape, aggregator_)) {
+    use.product = 0;
+  }
+  return use;
 }
 
 std::uint64_t SageConv::pass_numbers(const ConvShape& shape, const BlockCounts& counts) const {

@@ -1,0 +1,194 @@
+// Exact inference of networks, stage by stage.
+#include "runtime/base/assert.hpp"
+#include "runtime/nn/network.hpp"
+#include "runtime/nn/network_layer_call.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace troupe::nn {
+
+bool features_fit(const std::vector<InferStage>& stages, std::span<const std::uint64_t> nodes) {
+  std::uint64_t features = 0;
+  std::uint64_t outputs = 0;
+  for (std::size_t t = 0; t < nodes.size(); ++t) {
+    features = plus(features, times(nodes[t], stages.front().in_cols[t]));
+  }
+  for (const InferStage& stage : stages) {
+    for (const auto& output : stage.outputs) {
+      outputs = plus(outputs, times(nodes[raw(output.type)], output.cols));
+    }
+  }
+  return features <= outputs;
+}
+
+/// Messages replace rows where there is one edge type; else they are sent as they are, and each
+/// host makes the messages of the rows that it reads.
+bool Network::sends_messages() const {
+  return !options_.heterogeneous() &&
+         conv_->message_cols(layers_.front().edges.front().shape).has_value();
+}
+
+std::size_t Network::message_cols(const Layer& layer) const {
+  return *conv_->message_cols(layer.edges.front().shape);
+}
+
+std::vector<InferStage> Network::infer_stages() const {
+  const auto types = options_.types.nodes.size();
+  const bool messages = sends_messages();
+  std::vector<InferStage> stages;
+  if (messages) {
+    stages.push_back({.outputs = {{NodeTypeId{0}, message_cols(layers_.front()), {EdgeTypeId{0}}}},
+                      .in_cols = {options_.types.nodes.front().cols},
+                      .neighbor_rows = false});
+  }
+  for (const Layer& layer : layers_) {
+    InferStage stage{.outputs = {}, .in_cols = std::vector<std::uint64_t>(types)};
+    for (const std::size_t type : layer.inputs) {
+      stage.in_cols[type] = messages ? message_cols(layer) : cols_before(layer.number, type);
+    }
+    for (const Node& node : layer.nodes) {
+      auto& output = stage.outputs.emplace_back();
+      output.type = static_cast<NodeTypeId>(node.type);
+      output.cols = messages && !layer.last ? message_cols(layers_[layer.number + 1]) : layer.out;
+      for (const std::size_t e : node.edges) {
+        output.edges.push_back(static_cast<EdgeTypeId>(layer.edges[e].type));
+      }
+    }
+    stages.push_back(std::move(stage));
+  }
+  return stages;
+}
+
+std::vector<InferStage> Network::embedding_stages() const {
+  TROUPE_ASSERT(layers_.size() > 1, "embeddings of layers", layers_.size());
+  auto stages = infer_stages();
+  stages.pop_back();
+  for (auto& output : stages.back().outputs) {
+    output.cols = options_.hidden;
+  }
+  return stages;
+}
+
+Matrix Network::infer(Executor& executor, std::span<const float> parameters,
+                      const InferInput& input) const {
+  const bool messages = sends_messages();
+  const std::size_t stages = layers_.size() + (messages ? 1 : 0);
+  TROUPE_ASSERT(input.stage < stages && input.blocks.size() == options_.types.edges.size() &&
+                    input.rows.size() == options_.types.nodes.size(),
+                "stage, edge types, node types", input.stage, stages, input.blocks.size(),
+                input.rows.size());
+  if (messages && input.stage == 0) {
+    return infer_messages(executor, parameters, layers_.front(), input.blocks.front(),
+                          input.rows.front());
+  }
+  const Layer& layer = layers_[input.stage - (messages ? 1 : 0)];
+  Matrix rows = infer_rows(executor, parameters, layer, input);
+  if (!messages || layer.last || input.embeddings) {
+    return rows;
+  }
+  return infer_messages(executor, parameters, layers_[layer.number + 1], input.blocks.front(),
+                        std::as_const(rows).view());
+}
+
+Matrix Network::infer_messages(Executor& executor, std::span<const float> parameters,
+                               const Layer& layer, const LayerBlock& block,
+                               ConstMatrix rows) const {
+  const Edge& edge = layer.edges.front();
+  TROUPE_ASSERT(rows.rows >= block.num_dst && rows.cols == edge.shape.source, "rows for messages",
+                rows.rows, block.num_dst, rows.cols, edge.shape.source);
+  Activations activations;
+  Tape& tape = activations.tape_;
+  tape.begin(executor, parameters_, parameters, false);
+  const Rows source = tape.input(rows.slice(0, block.num_dst));
+  const Rows made = conv_->messages({.tape = tape,
+                                     .shape = edge.shape,
+                                     .parameter = edge.parameter,
+                                     .source = source,
+                                     .block = block,
+                                     .below = nullptr});
+  const ConstMatrix values = tape.value(made);
+  Matrix out(values.rows, values.cols);
+  std::ranges::copy(values.flat(), out.data());
+  return out;
+}
+
+Matrix Network::infer_rows(Executor& executor, std::span<const float> parameters,
+                           const Layer& layer, const InferInput& input) const {
+  const std::size_t type = raw(input.type);
+  const auto node = std::ranges::find(layer.nodes, type, &Node::type);
+  TROUPE_ASSERT(node != layer.nodes.end(), "a layer without rows of a type", layer.number, type);
+  Activations activations;
+  Tape& tape = activations.tape_;
+  tape.begin(executor, parameters_, parameters, false);
+  LayerCall call{.tape = tape,
+                 .layer = layer,
+                 .blocks = input.blocks,
+                 .rows = std::vector<Rows>(input.rows.size()),
+                 .messages = sends_messages()};
+  for (const std::size_t read : layer.inputs) {
+    call.rows[read] = tape.input(input.rows[read]);
+  }
+  Matrix out(call.count(*node), layer.out);
+  auto terms = record_edges(call, &*node);
+  record_node(call, *node, terms, out.view());
+  return out;
+}
+
+// ---- in place ----
+
+bool Network::reads_in_place() const {
+  const auto in_place = [this](const Edge& edge) { return conv_->source_use(edge.shape).in_place; };
+  return !sends_messages() && std::ranges::all_of(layers_, [&](const Layer& layer) {
+    return std::ranges::all_of(layer.edges, in_place);
+  });
+}
+
+/// \requires the layer has the edge type
+const Network::Edge& Network::edge_of(std::uint32_t layer, EdgeTypeId edge_type) const {
+  const auto& edges = layers_.at(layer).edges;
+  const auto edge = std::ranges::find(edges, raw(edge_type), &Edge::type);
+  TROUPE_ASSERT(edge != edges.end(), "a layer without an edge type", layer, raw(edge_type));
+  return *edge;
+}
+
+std::size_t Network::source_product_cols(std::uint32_t stage, EdgeTypeId edge_type) const {
+  const Edge& edge = edge_of(stage, edge_type);
+  const auto product = conv_->source_use(edge.shape).product;
+  return product ? layout()[edge.parameter + *product].rows : 0;
+}
+
+void Network::source_product(Executor& executor, std::span<const float> parameters,
+                             std::uint32_t stage, EdgeTypeId edge_type, ConstMatrix rows,
+                             MutMatrix out) const {
+  const Edge& edge = edge_of(stage, edge_type);
+  Activations activations;
+  Tape& tape = activations.tape_;
+  tape.begin(executor, parameters_, parameters, false);
+  const std::size_t weight = edge.parameter + *conv_->source_use(edge.shape).product;
+  tape.combine({tape.own(tape.input(rows), {weight})}, rows.rows, {}, out);
+}
+
+void Network::infer_in_place(Executor& executor, std::span<const float> parameters,
+                             const InPlaceInput& input, MutMatrix out) const {
+  const Layer& layer = layers_.at(input.stage);
+  const auto node = std::ranges::find(layer.nodes, raw(input.type), &Node::type);
+  TROUPE_ASSERT(node != layer.nodes.end(), "a layer without rows of a type", layer.number,
+                raw(input.type));
+  Activations activations;
+  Tape& tape = activations.tape_;
+  tape.begin(executor, parameters_, parameters, false);
+  LayerCall call{.tape = tape,
+                 .layer = layer,
+                 .blocks = input.blocks,
+                 .rows = {},
+                 .sources = std::vector<Rows>(layer.edges.size()),
+                 .own = tape.input(input.own)};
+  for (const std::size_t e : node->edges) {
+    call.sources[e] = tape.input(input.sources[layer.edges[e].type]);
+  }
+  auto terms = record_edges(call, &*node);
+  record_node(call, *node, terms, out);
+}
+
+}  // namespace troupe::nn

@@ -1,0 +1,287 @@
+#include "runtime/run/in_place_stage.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace troupe {
+namespace {
+
+/// What the computations of a stage share; the matrices are filled round by round.
+struct Shared {
+  std::shared_ptr<const nn::Network> network;
+  Segment parameters;
+  std::uint32_t stage = 0;
+  EdgeDir dir = EdgeDir::in;
+  std::map<PartId, std::shared_ptr<const Part>> parts;
+  std::vector<ConstMatrix> rows;     ///< by node type, as the stage reads them
+  std::vector<ConstMatrix> sources;  ///< by edge type: those rows, or their products
+  std::vector<std::shared_ptr<const Matrix>> owners;
+};
+
+constexpr std::uint64_t rows_in_task = 512;
+constexpr std::uint64_t most_edges = std::numeric_limits<std::uint32_t>::max();
+
+class StageBuilder {
+ public:
+  explicit StageBuilder(const InPlaceStage& stage)
+      : stage_(stage), of_(stage.stages[stage.stage]) {}
+
+  std::optional<std::vector<InPlaceBlock>> build() {
+    shared_->network = stage_.network;
+    shared_->parameters = stage_.parameters;
+    shared_->stage = stage_.stage;
+    shared_->dir = stage_.dir;
+    shared_->parts = stage_.parts;
+    if (!find_rows() || !lists_fit()) {
+      return std::nullopt;
+    }
+    find_sources();
+    for (const auto& output : of_.outputs) {
+      for (const auto& [id, part] : stage_.parts) {
+        add_outputs(output, *part);
+      }
+    }
+    return std::move(blocks_);
+  }
+
+ private:
+  std::uint64_t nodes(NodeTypeId type) const {
+    std::uint64_t count = 0;
+    for (const auto& [id, part] : stage_.parts) {
+      count += part->nodes_of(type).count;
+    }
+    return count;
+  }
+
+  /// Rows that the stage reads, by type: outputs of the stage before, or features.
+  bool find_rows() {
+    const auto types = of_.in_cols.size();
+    std::vector<std::uint64_t> counts;
+    bool lie_here = true;
+    for (std::size_t t = 0; t < types; ++t) {
+      counts.push_back(nodes(static_cast<NodeTypeId>(t)));
+      shared_->rows.push_back({nullptr, counts[t], 0});
+      if (of_.in_cols[t] > 0 && stage_.stage > 0) {
+        shared_->rows[t] = std::as_const(*stage_.inputs[t]).view();
+        shared_->owners.push_back(stage_.inputs[t]);
+      }
+      lie_here = lie_here && (of_.in_cols[t] == 0 || stored_rows(t));
+    }
+    if (stage_.stage > 0) {
+      return true;
+    }
+    if (!lie_here && !nn::features_fit(stage_.stages, counts)) {
+      return false;
+    }
+    for (std::size_t t = 0; t < types; ++t) {
+      if (of_.in_cols[t] > 0) {
+        const auto stored = stored_rows(t);
+        shared_->rows[t] = stored ? *stored : decoded_rows(t, counts[t]);
+      }
+    }
+    return true;
+  }
+
+  /// Features as they are stored, where that is one float32 matrix.
+  std::optional<ConstMatrix> stored_rows(std::size_t type) const {
+    const auto& table = stage_.parts.begin()->second->nodes[type].features;
+    const auto* at = table ? table->data.bytes.data() : nullptr;
+    if (stage_.parts.size() != 1 || !stage_.decoders[type].keeps_rows() || at == nullptr ||
+        reinterpret_cast<std::uintptr_t>(at) % alignof(float) != 0) {
+      return std::nullopt;
+    }
+    return ConstMatrix{reinterpret_cast<const float*>(at), table->rows, table->info.cols};
+  }
+
+  ConstMatrix decoded_rows(std::size_t type, std::uint64_t count) {
+    const auto& decoder = stage_.decoders[type];
+    const auto rows = std::make_shared<Matrix>(count, decoder.cols());
+    for (const auto& [id, part] : stage_.parts) {
+      const auto& own = part->nodes[type];
+      add_chunks(rows, raw(own.first), own.count, 0,
+                 [decoder, part = part, type](std::uint64_t first, MutMatrix out) {
+                   const auto& table = *part->nodes[type].features;
+                   for (std::size_t i = 0; i < out.rows; ++i) {
+                     decoder.decode(table.row(first + i), out.row(i));
+                   }
+                 });
+    }
+    return std::as_const(*rows).view();
+  }
+
+  /// Blocks for rows on the way to the outputs, made chunk by chunk on all threads.
+  template <class Make>
+  void add_chunks(const std::shared_ptr<Matrix>& to, std::uint64_t first_row, std::uint64_t count,
+                  std::uint32_t round, Make make) {
+    shared_->owners.push_back(to);
+    for (const auto& nodes : even_blocks(count, to->cols())) {
+      const auto run = [make, first = nodes.first](Executor& executor, MutMatrix rows) {
+        executor.parallel_for((rows.rows + rows_in_task - 1) / rows_in_task, [&](std::size_t task) {
+          const auto begin = task * rows_in_task;
+          make(first + begin, rows.slice(begin, std::min(rows_in_task, rows.rows - begin)));
+        });
+        return std::uint64_t{0};
+      };
+      blocks_.push_back({.block = {nodes, first_row, to, run}, .round = round, .output = {}});
+    }
+  }
+
+  std::vector<InferenceBlock> even_blocks(std::uint64_t count, std::uint64_t cols) const {
+    const auto fitting = std::max<std::uint64_t>(
+        stage_.block_bytes / (std::max<std::uint64_t>(cols, 1) * sizeof(float)), 1);
+    std::vector<InferenceBlock> blocks;
+    for (std::uint64_t first = 0; first < count; first += fitting) {
+      blocks.push_back({first, std::min(fitting, count - first)});
+    }
+    return blocks;
+  }
+
+  /// A block counts its edges and its sources in 32 bits.
+  bool lists_fit() const {
+    for (const auto& [id, part] : stage_.parts) {
+      for (const auto& output : of_.outputs) {
+        for (const auto e : output.edges) {
+          const auto& lists = part->edges_of(e).lists(stage_.dir);
+          const auto sources = shared_->rows[raw(source_of(e))].rows;
+          if (!lists.present() || lists.neighbours.width_bytes() != sizeof(std::uint32_t) ||
+              sources > most_edges || longest(lists) > most_edges) {
+            return false;
+          }
+        }
+      }
+    }
+    return true;
+  }
+
+  static std::uint64_t longest(const NeighbourLists& lists) {
+    std::uint64_t most = 0;
+    for (std::size_t i = 0; i + 1 < lists.offsets.size(); ++i) {
+      most = std::max(most, lists.degree(i));
+    }
+    return most;
+  }
+
+  NodeTypeId source_of(EdgeTypeId edge) const {
+    return stage_.network->options().types.edges[raw(edge)].source;
+  }
+
+  void find_sources() {
+    shared_->sources.resize(stage_.network->options().types.edges.size());
+    for (const auto& output : of_.outputs) {
+      for (const auto e : output.edges) {
+        const ConstMatrix rows = shared_->rows[raw(source_of(e))];
+        const auto cols = stage_.network->source_product_cols(stage_.stage, e);
+        shared_->sources[raw(e)] = cols > 0 ? products(e, rows, cols) : rows;
+      }
+    }
+  }
+
+  ConstMatrix products(EdgeTypeId edge, ConstMatrix rows, std::uint64_t cols) {
+    const auto to = std::make_shared<Matrix>(rows.rows, cols);
+    shared_->owners.push_back(to);
+    for (const auto& nodes : even_blocks(rows.rows, rows.cols)) {
+      const auto run = [shared = shared_, edge, source = rows.slice(nodes.first, nodes.count)](
+                           Executor& executor, MutMatrix out) {
+        shared->network->source_product(executor, shared->parameters.as<float>(), shared->stage,
+                                        edge, source, out);
+        return std::uint64_t{0};
+      };
+      blocks_.push_back({.block = {nodes, 0, to, run}, .round = 1, .output = {}});
+    }
+    return std::as_const(*to).view();
+  }
+
+  void add_outputs(const nn::InferStage::Output& output, const Part& part) {
+    const auto& own = part.nodes_of(output.type);
+    for (const auto& nodes : cut(output, part)) {
+      const auto run = [shared = shared_, output, id = part.id, nodes](Executor& executor,
+                                                                       MutMatrix rows) {
+        return sum_in_place(*shared, output, *shared->parts.at(id), nodes, executor, rows);
+      };
+      blocks_.push_back({.block = {nodes, raw(own.first), stage_.outputs[raw(output.type)], run},
+                         .round = 2,
+                         .output = std::pair(part.id, output.type)});
+    }
+  }
+
+  /// Consecutive nodes whose rows on the way take at most `block_bytes`, with at most as many edges as it
+  /// has bytes for 16 an edge, which bounds the time of a block; at least one node each.
+  std::vector<InferenceBlock> cut(const nn::InferStage::Output& output, const Part& part) const {
+    const auto in_cols = *std::ranges::max_element(of_.in_cols);
+    const auto row_bytes = (in_cols * output.edges.size() + 2 * output.cols) * sizeof(float);
+    const auto most_rows =
+        std::max<std::uint64_t>(stage_.block_bytes / std::max<std::uint64_t>(row_bytes, 1), 1);
+    const auto edges_in_block =
+        std::min(stage_.block_bytes / 16, most_edges);  // one more list may follow
+    std::vector<InferenceBlock> blocks;
+    std::uint64_t edges = 0;
+    for (std::uint64_t node = 0; node < part.nodes_of(output.type).count; ++node) {
+      std::uint64_t degree = 0;
+      for (const auto e : output.edges) {
+        degree = std::max(degree, part.edges_of(e).lists(stage_.dir).degree(node));
+      }
+      if (blocks.empty() || blocks.back().count == most_rows || edges + degree > edges_in_block) {
+        blocks.push_back({node, 0});
+        edges = 0;
+      }
+      edges += degree;
+      ++blocks.back().count;
+    }
+    return blocks;
+  }
+
+  static std::uint64_t sum_in_place(const Shared& shared, const nn::InferStage::Output& output,
+                                    const Part& part, const InferenceBlock& nodes,
+                                    Executor& executor, MutMatrix rows) {
+    nn::InPlaceInput input;
+    input.stage = shared.stage;
+    input.type = output.type;
+    input.blocks.resize(shared.sources.size());
+    input.sources = shared.sources;
+    input.own = shared.rows[raw(output.type)].slice(
+        raw(part.nodes_of(output.type).first) + nodes.first, nodes.count);
+    std::vector<std::vector<std::uint32_t>> offsets;
+    offsets.reserve(output.edges.size());
+    std::uint64_t edges = 0;
+    for (const auto e : output.edges) {
+      const auto& lists = part.edges_of(e).lists(shared.dir);
+      const auto begin = lists.offsets[nodes.first];
+      const auto count = lists.offsets[nodes.first + nodes.count] - begin;
+      auto& of_edge = offsets.emplace_back();
+      for (std::uint64_t i = 0; i <= nodes.count; ++i) {
+        of_edge.push_back(static_cast<std::uint32_t>(lists.offsets[nodes.first + i] - begin));
+      }
+      input.blocks[raw(e)] = {
+          .num_dst = static_cast<std::uint32_t>(nodes.count),
+          .num_src = static_cast<std::uint32_t>(shared.sources[raw(e)].rows),
+          .offsets = of_edge,
+          .sources = lists.neighbours.visit([&](auto ids) { return narrow(ids, begin, count); })};
+      edges += count;
+    }
+    shared.network->infer_in_place(executor, shared.parameters.as<float>(), input, rows);
+    return edges;
+  }
+
+  static std::span<const std::uint32_t> narrow(std::span<const std::uint32_t> ids,
+                                               std::uint64_t begin, std::uint64_t count) {
+    return ids.subspan(begin, count);
+  }
+  static std::span<const std::uint32_t> narrow(std::span<const std::uint64_t> /*ids*/,
+                                               std::uint64_t /*begin*/, std::uint64_t /*count*/) {
+    return {};  // lists_fit() refused them
+  }
+
+  const InPlaceStage& stage_;
+  const nn::InferStage& of_;
+  std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
+  std::vector<InPlaceBlock> blocks_;
+};
+
+}  // namespace
+
+std::optional<std::vector<InPlaceBlock>> in_place_blocks(const InPlaceStage& stage) {
+  return StageBuilder(stage).build();
+}
+
+}  // namespace troupe

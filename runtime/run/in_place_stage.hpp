@@ -1,0 +1,66 @@
+#pragma once
+/// \file in_place_stage.hpp
+/// A stage of exact inference in a process that has all of the graph: rows are summed where they lie,
+/// instead of being sampled, numbered and copied block by block. The bits are the same.
+#include "runtime/base/executor.hpp"
+#include "runtime/base/ids.hpp"
+#include "runtime/base/matrix.hpp"
+#include "runtime/feature/row_collection.hpp"
+#include "runtime/graph/part.hpp"
+#include "runtime/nn/network.hpp"
+#include "runtime/run/inference_blocks.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace troupe {
+
+/// The computation of some rows of a matrix; other computations make others.
+struct InferBlock {
+  InferenceBlock nodes;         ///< by local index
+  std::uint64_t first_row = 0;  ///< of `to`: where the node with index 0 goes
+  std::shared_ptr<Matrix> to;
+  /// Writes the rows of the nodes. \returns edges that were read
+  std::function<std::uint64_t(Executor&, MutMatrix rows)> make;
+
+  std::uint64_t run(Executor& executor) const {
+    return make(executor, to->view().slice(first_row + nodes.first, nodes.count));
+  }
+};
+
+/// Rows of the whole graph by node type; ids of a type are rows. Null: none.
+using WholeRows = std::vector<std::shared_ptr<Matrix>>;
+
+struct InPlaceStage {
+  std::shared_ptr<const nn::Network> network;
+  const std::vector<nn::InferStage>& stages;
+  std::uint32_t stage = 0;
+  EdgeDir dir = EdgeDir::in;
+  const std::vector<RowDecoder>& decoders;                     ///< by node type, of the features
+  const std::map<PartId, std::shared_ptr<const Part>>& parts;  ///< all of the graph
+  Segment parameters = {};                                     ///< float32
+  WholeRows inputs = {};  ///< the outputs of the stage before; of the first stage none
+  WholeRows outputs = {};
+
+  std::uint64_t block_bytes = nn::infer_block_bytes;
+};
+
+/// A computation of a stage in place.
+struct InPlaceBlock {
+  InferBlock block;
+  std::uint32_t round = 0;  ///< begins when all computations of the rounds before are done
+  std::optional<std::pair<PartId, NodeTypeId>> output;  ///< none: rows on the way to the outputs
+};
+
+/// The computations of a stage, in order of rounds: rows of features that do not lie as float32 yet,
+/// products of sources, outputs.
+/// \returns nothing where the stage has to go by sampled blocks: features are too wide to be turned into
+///   float32, ids have 8 bytes, a list has 2^32 entries or more
+/// \requires the network reads in place
+std::optional<std::vector<InPlaceBlock>> in_place_blocks(const InPlaceStage& stage);
+
+}  // namespace troupe
