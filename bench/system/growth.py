@@ -15,7 +15,8 @@ nodes      10^5, 10^6 (25 edges a node, 100 columns), 10^7, 2 x 10^7 (16, 16)
 batch      64 to 8,192 seeds
 fanout     two hops of 5 to 50
 parts      1 to 16, all at one host
-hosts      1 to 16 simulated ones on the same cores, each with a part and a rank, over links without delay
+hosts      1 to 16 simulated ones on the same cores, each with a part and a rank, over links without delay; 8 batches in
+           flight are dealt to them, 16 hosts have one each
 in_flight  1 to 32 batches
 scratch    one hop with a frontier of 2^20 seeds: what a process keeps for later batches
 """
@@ -44,7 +45,7 @@ SWEEPS = {
     "batch": [(BASE, {"batch": 64 << k}) for k in range(8)],
     "fanout": [(BASE, {"fanout": [k, k]}) for k in (5, 10, 15, 20, 30, 40, 50)],
     "parts": [(BASE, {"parts": parts}) for parts in SEVERAL],
-    "hosts": [(BASE, {"parts": hosts, "hosts": hosts}) for hosts in SEVERAL],
+    "hosts": [(BASE, {"parts": hosts, "hosts": hosts, "in_flight": max(1, 8 // hosts)}) for hosts in SEVERAL],
     "in_flight": [(BASE, {"in_flight": 1 << k}) for k in range(6)],
     "scratch": [(SIZES[2], {"batch": 1 << 20, "fanout": [10], "in_flight": 1})],
 }
