@@ -10,6 +10,7 @@ import time
 
 FANOUT = [15, 10, 5]  # from the seeds outward
 BATCH = 1024
+LINKS = 341  # of a batch, with a negative each
 LAYER_SIZES = [100, 256, 256, 47]
 
 
@@ -48,8 +49,9 @@ def use_threads(threads):
     return torch
 
 
-def load_graph(folder, features=True):
-    """The arrays that `troupe generate --npy` wrote, as tensors: in-neighbors of each node, rows, classes, seeds."""
+def load_graph(folder, features=True, weights=False, links=False):
+    """The arrays that `troupe generate --npy` and edge_columns.py wrote, as tensors: in-neighbors of each node, their
+    weights, rows, classes, seeds, links."""
     import numpy
     import torch
 
@@ -61,17 +63,21 @@ def load_graph(folder, features=True):
     if features:
         graph["x"] = array("x.npy")
         graph["y"] = array("y.npy").long()
+    if weights:
+        graph["weights"] = array("weights.npy")
+    if links:
+        graph["links"] = array("links.npy")
     return graph
 
 
-def shuffled_seeds(train, batches):
+def shuffled_seeds(seeds, batches, size=BATCH):
     """Seeds of that many whole batches, drawn once for all systems; several epochs where one is too short."""
     import torch
 
     generator = torch.Generator().manual_seed(0)
-    per_epoch = len(train) // BATCH
-    epochs = [train[torch.randperm(len(train), generator=generator)][: per_epoch * BATCH] for _ in range(-(-batches // per_epoch))]
-    return torch.cat(epochs)[: batches * BATCH].contiguous()
+    per_epoch = len(seeds) // size
+    epochs = [seeds[torch.randperm(len(seeds), generator=generator)][: per_epoch * size] for _ in range(-(-batches // per_epoch))]
+    return torch.cat(epochs)[: batches * size].contiguous()
 
 
 class Pace:

@@ -5,31 +5,32 @@
     bench/peers/run.py --environments ENVIRONMENTS --build build/release --data FOLDER --out bench/results/peers_DATE.jsonl
 
 Every system is first tried briefly with several numbers of threads and workers (batches in flight and samplers for
-Troupe); the fastest setting takes part in the turns. Each line of the result file is a JSON object: "about" (commit,
+Troupe), on one core (--cores 0) with those that make sense there; the fastest setting takes part in the turns. Each line of the result file is a JSON object: "about" (commit,
 processor, flags, date), "try", "turn", or a system with "skipped" and the reason. table.py prints tables of it.
 Two hosts are two network namespaces joined by a veth pair, one core each; that part needs root.
 """
 
 import argparse
-import datetime
 import json
 import os
 import re
-import resource
 import shutil
 import signal
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, os.path.join(ROOT, "bench", "support"))
+from machine import Failed, Machine, Results, about, last_line  # noqa: E402
+
 RMAT = {"nodes": 2449029, "edges": 61859140}
 SEEDS = 65536
 FANOUT = [15, 10, 5]
 BATCH = 1024
+LINKS = 341  # of a batch: with a negative each they have three ends, so about BATCH seeds
 ADDRESSES = ["10.77.0.1", "10.77.0.2"]
 
 # Python environment, and the frontier that Troupe is set to beside it.
@@ -46,84 +47,6 @@ NEEDS = {
     "glt": "import graphlearn_torch",
     "pymetis": "import pymetis",
 }
-
-
-class Failed(Exception):
-    """A measurement that ended without a result; the text says why."""
-
-
-def last_line(text):
-    lines = [line for line in text.splitlines() if line.strip()]
-    return lines[-1].strip()[:300] if lines else "no output"
-
-
-class Machine:
-    """Runs programs and knows how many cores others kept busy meanwhile."""
-
-    def __init__(self, cores):
-        self.cores = cores
-
-    @staticmethod
-    def _busy():
-        with open("/proc/stat") as stat:
-            ticks = [int(word) for word in stat.readline().split()[1:9]]
-        return (ticks[0] + ticks[1] + ticks[2] + sum(ticks[5:8])) / os.sysconf("SC_CLK_TCK")
-
-    @staticmethod
-    def _children():
-        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return usage.ru_utime + usage.ru_stime
-
-    def run(self, commands, limit, cores=None):
-        """Runs `commands` side by side, each a list of words, until all have ended.
-
-        Returns their outputs and the number of cores that others kept busy.
-        Raises Failed for an exit code other than 0 and when `limit` seconds are over.
-        """
-        cores = cores or [",".join(map(str, self.cores))] * len(commands)
-        busy, own, began = self._busy(), self._children(), time.time()
-        with tempfile.TemporaryDirectory() as folder:
-            children = []
-            for i, command in enumerate(commands):
-                with open(os.path.join(folder, str(i)), "w") as out:
-                    children.append(
-                        subprocess.Popen(
-                            ["taskset", "--cpu-list", cores[i]] + command,
-                            stdout=out,
-                            stderr=subprocess.STDOUT,
-                            start_new_session=True,
-                            env=dict(os.environ, PYTHONWARNINGS="ignore"),
-                        )
-                    )
-            problem = self._wait(children, began + limit)
-            outputs = [open(os.path.join(folder, str(i)), errors="replace").read() for i in range(len(commands))]
-        others = (self._busy() - busy - (self._children() - own)) / (time.time() - began)
-        if problem:
-            raise Failed(f"{problem}: {last_line(outputs[0])}")
-        return outputs, round(max(0.0, others), 2)
-
-    @staticmethod
-    def _wait(children, until):
-        """Waits until all have ended or one has failed, then ends the rest. Returns what went wrong."""
-        problem = ""
-        try:
-            while not problem and any(child.poll() is None for child in children):
-                time.sleep(0.02)
-                if time.time() > until:
-                    problem = "not done in time"
-                elif any(child.poll() for child in children):
-                    break
-            failed = [child.returncode for child in children if child.poll()]
-            if failed and not problem:
-                problem = f"exit code {failed[0]}"
-        finally:
-            for child in children:
-                try:
-                    os.killpg(child.pid, signal.SIGKILL)  # also the processes that it started
-                except ProcessLookupError:
-                    pass
-                child.wait()
-        return problem
 
 
 class Network:
@@ -162,34 +85,15 @@ class Network:
             subprocess.run(["ip", "netns", "delete", self.name(host)], capture_output=True)
 
 
-class Results:
-    """The result file, line by line."""
-
-    def __init__(self, path):
-        self.path = path
-        self.skipped = set()
-        open(path, "w").close()
-
-    def add(self, kind, **fields):
-        line = json.dumps({"kind": kind, **fields})
-        with open(self.path, "a") as out:
-            out.write(line + "\n")
-        print(line, flush=True)
-
-    def skip(self, bench, system, reason, **fields):
-        if (bench, system, reason) not in self.skipped:
-            self.skipped.add((bench, system, reason))
-            self.add("skipped", bench=bench, system=system, skipped=reason, **fields)
-
-
 class Data:
     """The graphs that all systems read: NumPy files, and the stores that Troupe makes of them."""
 
-    def __init__(self, folder, troupe, graph, small):
+    def __init__(self, folder, troupe, graph, small, edge_columns):
         self.folder = folder
         self.troupe = troupe
         self.graph = graph
         self.small = small
+        self.edge_columns = edge_columns  # the Python that makes them, with NumPy; "" where no measurement needs them
 
     def npy(self, graph):
         return os.path.join(self.folder, graph)
@@ -215,12 +119,30 @@ class Data:
                 self._make(source + "-store", ["import", "--from", "npy", source, source + "-store"])
                 self._make(source + "-parts1", ["partition", source + "-store", source + "-parts1", "--parts", "1"])
         self._make(self.npy("rmat8-parts2"), ["partition", self.npy("rmat8-store"), self.npy("rmat8-parts2"), "--parts", "2"])
+        if self.edge_columns:
+            self._prepare_edge_columns(self.edge_columns)
         for name in ("cnr2000", "ego_twitter"):
             edges = os.path.join(self.small, name, "edges.txt.gz")
             if self.small and os.path.exists(edges):
                 words = ["import", "--from", "edgelist", "--symmetrize", "--dedup", "--drop-self-loops"]
                 words += ["--ids", "text"] if name == "ego_twitter" else []
                 self._make(self.store(name), words + [edges, self.store(name)])
+
+    def _prepare_edge_columns(self, python):
+        """The graph with weights of edges, and with some edges as links; the arrays of the graph itself are shared."""
+        arrays = self.npy(self.graph) + "-edges"
+        if os.path.exists(arrays + "-parts1"):
+            return
+        os.makedirs(arrays, exist_ok=True)
+        for name in ("indptr.npy", "indices64.npy", "x.npy", "y.npy", "train_idx.npy"):
+            if not os.path.lexists(os.path.join(arrays, name)):
+                os.symlink(os.path.join(self.npy(self.graph), name), os.path.join(arrays, name))
+        subprocess.run([python, os.path.join(ROOT, "bench", "system", "edge_columns.py"), arrays], check=True)
+        self._make(arrays + "-store", ["import", "--from", "npy", os.path.join(arrays, "weights.json"), arrays + "-store"])
+        self._make(arrays + "-parts1", ["partition", arrays + "-store", arrays + "-parts1", "--parts", "1"])
+        shutil.rmtree(arrays + "-store")
+        for name in ("edges.npy", "times.npy"):
+            os.remove(os.path.join(arrays, name))
 
     def _make(self, target, words):
         if not os.path.exists(target):
@@ -234,7 +156,8 @@ class Bench:
         self.build = os.path.realpath(options.build)
         self.troupe = os.path.join(self.build, "launcher", "troupe")
         self.machine = Machine(options.cores)
-        self.data = Data(os.path.realpath(options.data), self.troupe, options.graph, options.small)
+        columns = self.python("torch21") if {"weighted", "links"} & set(options.only.split(",")) else ""
+        self.data = Data(os.path.realpath(options.data), self.troupe, options.graph, options.small, columns)
         self.results = None
         self.rounds = options.rounds
         self.unusable = {}
@@ -270,31 +193,31 @@ class Bench:
 
     # ---- Troupe ----
 
-    def job(self, folder, store, frontier, replace, setting, **more):
-        """Writes a job file. Returns its path."""
+    def job(self, folder, store, frontier, replace, setting, **sections):
+        """Writes a job file with `sections` over what all have. Returns its path."""
         in_flight, samplers, threads = setting
         job = {
             "dataset": {"path": store},
             "cluster": {"batches_in_flight": in_flight, "samplers_per_trainer": samplers, "threads": threads},
             "sample": {"fanout": FANOUT, "batch_size": BATCH, "frontier": frontier, "replace": replace},
             "model": {"kind": "graphsage", "layers": 3, "hidden": 256},
-            "train": {"epochs": more.pop("epochs", 1)},
+            "train": {"epochs": 1},
             "eval": {"every": 0, "predictions": False},
             "digest": "off",
             "seed": 1,
             "output": os.path.join(folder, "run"),
         }
-        job["cluster"].update(more)
+        for section, values in sections.items():
+            job.setdefault(section, {}).update(values)
         path = os.path.join(folder, "job.json")
         with open(path, "w") as out:
             json.dump(job, out)
         return path
 
-    def take(self, features, frontier, replace, setting, epochs):
+    def take(self, store, sections, frontier, replace, setting, epochs):
         """Batches through Troupe's actors, taken by a program that trains nothing."""
-        store = self.data.npy(self.data.graph) + ("" if features else "-without-features") + "-parts1"
         with tempfile.TemporaryDirectory() as folder:
-            job = self.job(folder, store, frontier, replace, setting)
+            job = self.job(folder, store, frontier, replace, setting, **sections)
             command = [self.troupe, "run", job, "--", os.path.join(self.build, "bench", "troupe_take"), str(epochs + 1)]
             outputs, others = self.machine.run([command], 240)
         rates, edges, rows = self._epochs(outputs[0])
@@ -316,7 +239,7 @@ class Bench:
     def train(self, frontier, replace, setting, epochs):
         store = self.data.npy(self.data.graph) + "-parts1"
         with tempfile.TemporaryDirectory() as folder:
-            job = self.job(folder, store, frontier, replace, setting, epochs=epochs + 1)
+            job = self.job(folder, store, frontier, replace, setting, train={"epochs": epochs + 1})
             _, others = self.machine.run([[self.troupe, "run", job]], 400)
             with open(os.path.join(folder, "run", "report.json")) as file:
                 counted = json.load(file)["epochs"][1:]
@@ -339,12 +262,14 @@ class Bench:
                 frontier,
                 replace,
                 setting,
-                launch="manual",
-                hosts=2,
-                listen=director,
-                transport="tcp",
-                trusted_network=True,
-                token_file=token,
+                cluster={
+                    "launch": "manual",
+                    "hosts": 2,
+                    "listen": director,
+                    "transport": "tcp",
+                    "trusted_network": True,
+                    "token_file": token,
+                },
             )
             join = [self.troupe, "join", job, "--director", director, "--token-file", token, "--host-rank"]
             waiting = ["sh", "-c", f'until [ -s "{token}" ]; do sleep 0.1; done; sleep 0.5; exec "$@"', "sh"]
@@ -436,35 +361,59 @@ class Bench:
 
     # ---- what is measured ----
 
+    def settings(self, several, one):
+        """What is tried: `one` where all share one core."""
+        return several if len(self.machine.cores) > 1 else one
+
+    def loaders(self, bench, systems, features, choice="uniform", links=False):
+        """Batches of the peers' loaders and of Troupe's, by the same choice of neighbors."""
+        graph = self.data.npy(self.data.graph) + ("-edges" if choice == "weighted" or links else "")
+        store = graph + "-parts1" if graph.endswith("-edges") or features else graph + "-without-features-parts1"
+        sections = {"sample": {"choice": choice}, "features": {"collect": features}}
+        if links:
+            sections["sample"].update(batch_size=LINKS, drop_last=True)
+            sections["task"] = {"kind": "link", "exclude": "none", "negatives": {"kind": "triplet"}}
+
+        def peer(system, setting, trying):
+            words = ["--graph", graph, "--system", system, "--features", str(int(features)), "--choice", choice]
+            words += ["--links", str(int(links)), "--threads", str(setting[0]), "--workers", str(setting[1])]
+            words += ["--batches", str(SEEDS // BATCH), "--seconds", "2" if trying else "5"]
+            return self.peer(system, "loader.py", words)
+
+        def ours(frontier, replace, setting, trying):
+            return self.take(store, sections, frontier, replace, setting, 1 if trying else 3)
+
+        settings = self.settings([[2, 0], [1, 1], [1, 2]], [[1, 0]])  # threads, workers
+        glt = self.settings([[1, 0], [2, 0]], [[1, 0]])  # its workers load seeds alone
+        contests = self.contests(
+            bench,
+            systems,
+            {**dict.fromkeys(systems, settings), "glt": glt},
+            peer,
+            self.settings([[1, 1, 2], [8, 1, 2], [8, 2, 2]], [[1, 1, 1], [8, 1, 1]]),
+            ours,
+            graph=self.data.graph,
+            features=features,
+        )
+        self.turns(bench, contests)
+
     def bench_loader(self):
-        graph = self.data.npy(self.data.graph)
-        settings = [[2, 0], [1, 1], [1, 2]]  # threads, workers
         for features in (False, True):
+            self.loaders("loader", PEERS, features)
 
-            def peer(system, setting, trying):
-                words = ["--graph", graph, "--system", system, "--features", str(int(features))]
-                words += ["--threads", str(setting[0]), "--workers", str(setting[1])]
-                words += ["--batches", str(SEEDS // BATCH), "--seconds", "2" if trying else "5"]
-                return self.peer(system, "loader.py", words)
+    def bench_labor(self):
+        for features in (False, True):
+            self.loaders("labor", ["dgl", "graphbolt"], features, choice="labor")
 
-            def ours(frontier, replace, setting, trying):
-                return self.take(features, frontier, replace, setting, 1 if trying else 3)
+    def bench_weighted(self):
+        self.loaders("weighted", ["dgl", "graphbolt", "pyg"], False, choice="weighted")
 
-            contests = self.contests(
-                "loader",
-                PEERS,
-                {**dict.fromkeys(PEERS, settings), "glt": [[1, 0], [2, 0]]},  # its workers load seeds alone
-                peer,
-                [[1, 1, 2], [8, 1, 2], [8, 2, 2]],
-                ours,
-                graph=self.data.graph,
-                features=features,
-            )
-            self.turns("loader", contests)
+    def bench_links(self):
+        self.loaders("links", ["dgl", "graphbolt", "pyg"], False, links=True)
 
     def bench_train(self):
         graph = self.data.npy(self.data.graph)
-        settings = [[2, 0], [2, 1], [1, 1]]
+        settings = self.settings([[2, 0], [2, 1], [1, 1]], [[1, 0]])
 
         def peer(system, setting, trying):
             words = ["--graph", graph, "--system", system, "--threads", str(setting[0]), "--workers", str(setting[1])]
@@ -474,16 +423,18 @@ class Bench:
             return self.train(frontier, replace, setting, 1)
 
         systems = ["dgl", "graphbolt", "pyg"]
+        threads = len(self.machine.cores)
         contests = self.contests(
-            "train", systems, dict.fromkeys(systems, settings), peer, [[4, 1, 2]], ours, graph=self.data.graph
+            "train", systems, dict.fromkeys(systems, settings), peer, [[4, 1, threads]], ours, graph=self.data.graph
         )
         self.turns("train", contests)
         self.results.skip("train", "glt", "it has no layers of its own: PyG's train on its batches")
 
     def bench_two_hosts(self):
-        if os.geteuid() != 0:
+        reason = "network namespaces need root" if os.geteuid() != 0 else "each host needs a core"
+        if os.geteuid() != 0 or len(self.machine.cores) < 2:
             for system in ("dgl", "glt"):
-                self.results.skip("two_hosts", system, "network namespaces need root")
+                self.results.skip("two_hosts", system, reason)
             return
 
         def peer(system, setting, trying):
@@ -568,32 +519,8 @@ class Bench:
                 self.results.skip("accuracy", "pyg", str(failed), job=name)
 
     def about(self):
-        def git(*words):
-            return subprocess.run(["git", "-C", ROOT] + list(words), capture_output=True, text=True).stdout.strip()
-
-        with open("/proc/cpuinfo") as info:
-            processor = re.search(r"model name\s*: (.*)", info.read()).group(1)
-        with open(os.path.join(self.build, "CMakeCache.txt")) as cache:
-            text = cache.read()
-        flags = {
-            key: re.search(rf"^{key}:\w+=(.*)$", text, re.M).group(1)
-            for key in ("CMAKE_BUILD_TYPE", "TROUPE_OPTIMIZE", "TROUPE_PROCESSOR")
-        }
-        version = subprocess.run([self.troupe, "--version"], capture_output=True, text=True).stdout.strip()
-        self.results.add(
-            "about",
-            commit=git("rev-parse", "--short", "HEAD"),
-            changed=bool(git("status", "--porcelain", "--untracked-files=no")),
-            troupe=version,
-            flags=flags,
-            processor=processor,
-            cores=self.options.cores,
-            date=datetime.date.today().isoformat(),
-            rounds=self.rounds,
-            fanout=FANOUT,
-            batch_size=BATCH,
-            seeds=SEEDS,
-        )
+        fields = {"cores": self.machine.cores, "rounds": self.rounds, "fanout": FANOUT, "batch_size": BATCH, "seeds": SEEDS}
+        self.results.add("about", **about(self.build), **fields)
 
 
 def test_score(report):
@@ -619,13 +546,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--environments", required=True, help="folder that setup.sh filled")
     parser.add_argument("--build", required=True, help="release build with -DTROUPE_BUILD_BENCH=ON")
-    parser.add_argument("--data", required=True, help="folder for graphs and stores (20 GB; kept)")
+    parser.add_argument("--data", required=True, help="folder for graphs and stores (20 GB, 8 more for weighted and links; kept)")
     parser.add_argument("--small", default="", help="folder with cnr2000/edges.txt.gz and ego_twitter/edges.txt.gz")
     parser.add_argument("--out", help="the result file, replaced")
-    parser.add_argument("--graph", choices=["rmat", "rmat8"], default="rmat", help="of loader and train")
+    parser.add_argument("--graph", choices=["rmat", "rmat8"], default="rmat", help="of all but two_hosts")
     parser.add_argument("--cores", type=lambda text: [int(core) for core in text.split(",")], default=[0, 1])
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--only", default="loader,train,two_hosts,metis", help="comma-separated; accuracy is measured where it is named")
+    parser.add_argument("--only", default="loader,train,two_hosts,metis", help="comma-separated; further: labor, weighted, links, accuracy")
     options = parser.parse_args()
     for tool in ("taskset", "ip", "unshare"):
         if shutil.which(tool) is None:

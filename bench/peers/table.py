@@ -11,6 +11,10 @@ GRAPHS = {"rmat": "R-MAT", "rmat8": "R-MAT/8"}
 TITLES = {
     ("loader", False): "Sampling, ms per batch",
     ("loader", True): "Sampling and rows, ms per batch",
+    ("labor", False): "Sampling by LABOR, ms per batch",
+    ("labor", True): "Sampling by LABOR, and rows, ms per batch",
+    ("weighted", False): "Sampling by weight, ms per batch",
+    ("links", False): "Sampling from links, ms per batch",
     ("train", None): "Training step, ms",
     ("two_hosts", None): "Two hosts, batches/s",
 }
@@ -28,6 +32,16 @@ def summary(lines):
 
 def shown(median, least, most):
     return f"{median:.1f} ({least:.1f}–{most:.1f})"
+
+
+def edges_per_second(lines):
+    """Millions, the median of all rounds; none of hosts, which count batches."""
+    return statistics.median(line["edges_per_batch"] / line["ms_per_batch"] / 1e3 for line in lines)
+
+
+def content(lines):
+    """Edges and distinct nodes of a batch, in thousands."""
+    return f"{lines[-1]['edges_per_batch'] / 1e3:.1f}, {lines[-1]['rows_per_batch'] / 1e3:.1f}"
 
 
 def setting_text(bench, system, setting):
@@ -53,25 +67,38 @@ def print_table(header, rows):
     print()
 
 
-def print_contests(bench, features, lines):
+def groups_of(bench, features, lines):
+    """The turns of each peer, and Troupe's beside it."""
     groups = collections.defaultdict(lambda: {"theirs": [], "ours": []})
     for line in lines:
         if line["kind"] == "turn" and line["bench"] == bench and line.get("features") == features:
             groups[line["beside"]]["ours" if line["system"] == "troupe" else "theirs"].append(line)
-    rows = []
-    for peer, group in groups.items():
-        if not group["theirs"] or not group["ours"]:
-            continue
+    return {peer: group for peer, group in groups.items() if group["theirs"] and group["ours"]}
+
+
+def print_contests(bench, features, lines):
+    rows, rates = [], []
+    loads = features is not None  # else it trains, or counts the batches of two hosts
+    for peer, group in groups_of(bench, features, lines).items():
         theirs, ours = summary(group["theirs"]), summary(group["ours"])
         faster = ours[0] / theirs[0] if bench == "two_hosts" else theirs[0] / ours[0]
+        row = [NAMES[peer], frontier_text(group["ours"][0]), shown(*theirs), shown(*ours), f"{faster:.1f}"]
+        if loads:
+            rates.append((edges_per_second(group["theirs"]), edges_per_second(group["ours"]), NAMES[peer]))
+            row += [f"{rates[-1][0]:.1f}", f"{rates[-1][1]:.1f}", content(group["theirs"]), content(group["ours"])]
         settings = [setting_text(bench, line["system"], line["setting"]) for line in (group["theirs"][0], group["ours"][0])]
-        rows.append(
-            [NAMES[peer], frontier_text(group["ours"][0]), shown(*theirs), shown(*ours), f"{faster:.1f}", "; ".join(settings)]
-        )
-    if rows:
-        graph = next(line["graph"] for line in lines if line.get("bench") == bench and "graph" in line)
-        print(f"{TITLES[bench, features]} ({GRAPHS[graph]}):\n")
-        print_table(["peer", "frontier", "peer's", "Troupe's", "Troupe is times as fast", "settings"], rows)
+        rows.append(row + ["; ".join(settings)])
+    if not rows:
+        return
+    graph = next(line["graph"] for line in lines if line.get("bench") == bench and "graph" in line)
+    print(f"{TITLES[bench, features]} ({GRAPHS[graph]}):\n")
+    header = ["peer", "frontier", "peer's", "Troupe's", "Troupe is times as fast"]
+    if loads:
+        header += ["peer's M edges/s", "Troupe's", "peer's edges, nodes, thousands", "Troupe's"]
+    print_table(header + ["settings"], rows)
+    if loads:
+        theirs, ours, name = max(rates)
+        print(f"The fastest peer, {name}, has {theirs:.1f} M edges/s, Troupe beside it {ours:.1f} M: {ours / theirs:.1f} times.\n")
 
 
 def print_metis(lines):
@@ -121,10 +148,8 @@ def main():
     about = next(line for line in lines if line["kind"] == "about")
     flags = " ".join(f"{key}={value}" for key, value in about["flags"].items())
     print(f"Commit {about['commit']}, {about['processor']}, cores {about['cores']}, {flags}, {about['date']}\n")
-    print_contests("loader", False, lines)
-    print_contests("loader", True, lines)
-    print_contests("train", None, lines)
-    print_contests("two_hosts", None, lines)
+    for bench, features in TITLES:
+        print_contests(bench, features, lines)
     print_metis(lines)
     print_accuracy(lines)
     print_left_out(lines)

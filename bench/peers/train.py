@@ -74,6 +74,9 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
     options.features = 1
+    options.links = 0
+    options.choice = "uniform"
+    options.batch_size = common.BATCH
 
     torch = common.use_threads(options.threads)
     torch.manual_seed(0)

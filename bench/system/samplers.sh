@@ -14,24 +14,7 @@ cd "$folder"
 make_graph() { # R-MAT in both directions, weights log-normal, times uniform in [0, 2^30)
   "$build"/launcher/troupe generate rmat arrays --npy --nodes 600000 --edges 15000000 --symmetrize \
     --features 100 --classes 47 --train 60000 >&2
-  "${PYTHON:-python3}" - <<'PY'
-import numpy as np
-offsets, sources = np.load("arrays/indptr.npy"), np.load("arrays/indices64.npy")
-destinations = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-np.save("arrays/edges.npy", np.stack([sources, destinations]))
-random = np.random.default_rng(1)
-np.save("arrays/weights.npy", random.lognormal(0, 1, len(sources)).astype(np.float32))
-np.save("arrays/times.npy", random.integers(0, 1 << 30, len(sources)))
-some = random.integers(0, len(sources), 20_000)  # as many batches as of nodes
-np.save("arrays/links.npy", np.stack([sources[some], destinations[some]], 1))
-graph = """{"node_types": {"node": {"features": "x.npy", "labels": "y.npy"}},
- "edge_types": {"edge": {"source": "node", "destination": "node", "edges": "edges.npy", %s}},
- "splits": {"": {"train": {"node": "train_idx.npy"}}},
- "links": {"": {"train": {"edge": "links.npy"}}}}"""
-columns = {data: f'"{data}": "{data}.npy"' for data in ("weights", "times")}
-for name, data in (*columns.items(), ("both", ", ".join(columns.values()))):
-    open(f"arrays/{name}.json", "w").write(graph % data)
-PY
+  "${PYTHON:-python3}" "$here/edge_columns.py" arrays
   for data in weights times both; do
     "$build"/launcher/troupe import --from npy "arrays/$data.json" "$data-store" >&2
     "$build"/launcher/troupe partition "$data-store" "$data" --parts 1 >&2

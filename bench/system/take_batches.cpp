@@ -2,6 +2,7 @@
 // Each rank prints what its process did: batches, time, processor time, and the parts that it has mapped.
 #include "launcher/session.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <fmt/format.h>
 #include <fstream>
@@ -54,13 +55,14 @@ Status take_epoch(Session& session, std::uint32_t epoch) {
   TROUPE_RETURN_IF_ERROR(session.status());
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
   const auto cpu = processor_seconds() - cpu_began;
+  const auto per = std::max<std::uint64_t>(batches, 1);  // a rank may have none
   fmt::print(
       "rank {} epoch {}: {} batches in {:.2f} s = {:.2f} batches/s; {:.1f} ms of processor per "
       "batch; "
       "{} nodes, {} edges per batch; maps {}\n",
       raw(session.rank()), epoch, batches, took.count(),
-      static_cast<double>(batches) / took.count(), 1000 * cpu / static_cast<double>(batches),
-      nodes / batches, edges / batches, mapped_parts());
+      static_cast<double>(batches) / took.count(), 1000 * cpu / static_cast<double>(per),
+      nodes / per, edges / per, mapped_parts());
   std::fflush(stdout);
   return ok_status();
 }
