@@ -254,14 +254,14 @@ class SectionSampler {
     if (!limited()) {
       return;
     }
-    search_.clear();
+    search_.begin(time_rule_);
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       std::span<const std::int64_t> times;  // none of a node that list_of() refuses
       if (rows_.has(nodes[i])) {
         const std::uint64_t row = rows_.row(nodes[i]);
         times = rows_.lists.times.subspan(rows_.lists.offsets[row], rows_.lists.degree(row));
       }
-      search_.add(times, times_[first + i], time_rule_);
+      search_.add(times, times_[first + i]);
     }
     search_.search();
   }
