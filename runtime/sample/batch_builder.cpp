@@ -74,9 +74,6 @@ struct BatchBuilder::State {
   /// [node type][place]; empty for types that no edge type asks for
   std::vector<std::vector<PooledVector<NodeId>>> nodes_at;
   std::vector<std::vector<PooledVector<std::uint32_t>>> trees_at;  ///< As nodes_at, if disjoint
-  /// By node type, if disjoint: each node's tree times the type's number of nodes, plus its id.
-  std::vector<PooledVector<NodeId>> keys;
-  PooledVector<std::uint64_t> new_keys;            ///< Scratch of number_in_tree()
   PooledVector<std::int64_t> tree_times;           ///< [seeds], or empty without times
   std::vector<std::vector<std::size_t>> share_at;  ///< [edge type][place] -> share, or `nothing`
   std::vector<std::uint64_t> received;             ///< edges so far, by edge type
@@ -143,7 +140,10 @@ struct BatchBuilder::State {
   Status take_section(FrontierShare& share, const HopSectionView& answer,
                       std::shared_ptr<const HopReply> reply);
   Status take_reply(std::uint32_t number, const std::shared_ptr<const HopReply>& reply);
-  NodeNumbers& numbers(std::size_t type) { return scratch->used(options->disjoint)[type]; }
+  template <class F>
+  auto with_numbers(std::size_t type, F&& f) {
+    return options->disjoint ? f(scratch->numbers_in_trees[type]) : f(scratch->numbers[type]);
+  }
   /// Entries of an answer that lie one after the other, in disjoint batches of one tree.
   struct Run {
     const HopSectionView* answer = nullptr;
@@ -192,9 +192,10 @@ void BatchBuilder::State::begin(BatchKey key, const BatchSeeds& seeds) {
     batch.edges[e].row_begin = {0};
   }
 
-  keys.resize(batch.nodes.size());
   for (std::size_t type = 0; type < batch.nodes.size(); ++type) {
-    batch.nodes[type].ids.reserve(numbers(type).expected());
+    const auto expected = with_numbers(type, [](auto& numbers) { return numbers.expected(); });
+    batch.nodes[type].ids.reserve(expected);
+    batch.nodes[type].trees.reserve(options->disjoint ? expected : 0);
   }
   number_seeds(seeds);
   for (auto& nodes : batch.nodes) {
@@ -217,8 +218,8 @@ void BatchBuilder::State::number_seeds(const BatchSeeds& seeds) {
       number_in_tree<std::uint64_t>(raw(type), std::span(ids).subspan(i, 1), first + i, index + i);
     }
     if (!options->disjoint) {
-      numbers(raw(type)).number<std::uint64_t>(ids, 0, ids.size(), batch.nodes[raw(type)].ids,
-                                               index);
+      scratch->numbers[raw(type)].number<std::uint64_t>(ids, 0, ids.size(),
+                                                        batch.nodes[raw(type)].ids, index);
     }
     first += static_cast<std::uint32_t>(ids.size());
   }
@@ -419,17 +420,9 @@ Status BatchBuilder::State::take_reply(std::uint32_t number,
 template <class From>
 void BatchBuilder::State::number_in_tree(std::size_t type, std::span<const From> ids,
                                          std::uint32_t tree, std::uint32_t* out) {
-  const std::uint64_t first_key = tree * book.count(static_cast<NodeTypeId>(type));
-  new_keys.clear();
-  for (const From id : ids) {
-    new_keys.push_back(first_key + id);
-  }
   auto& nodes = batch.nodes[type];
-  numbers(type).number<std::uint64_t>(new_keys, 0, new_keys.size(), keys[type], out);
-  for (std::size_t i = nodes.ids.size(); i < keys[type].size(); ++i) {
-    nodes.ids.push_back(static_cast<NodeId>(raw(keys[type][i]) - first_key));
-    nodes.trees.push_back(tree);
-  }
+  scratch->numbers_in_trees[type].number(tree, ids, nodes.ids, out);
+  nodes.trees.resize(nodes.ids.size(), tree);
 }
 
 /// Numbers the neighbors of a run and adds their edges.
@@ -450,7 +443,7 @@ Status BatchBuilder::State::merge_entries(std::size_t edge_type, const Run& run)
     if (options->disjoint) {
       number_in_tree(node_type, neighbours.subspan(run.first, run.count), run.tree, out);
     } else {
-      numbers(node_type).number(neighbours, run.first, run.count, ids, out);
+      scratch->numbers[node_type].number(neighbours, run.first, run.count, ids, out);
     }
   });
   each_edge_datum(
@@ -645,7 +638,9 @@ const BatchKey& BatchBuilder::key() const {
 SampledBatch BatchBuilder::take() && {
   TROUPE_ASSERT(done(), "the batch is not complete: hop", hop());
   for (std::size_t type = 0; type < state_->batch.nodes.size(); ++type) {
-    state_->numbers(type).end(state_->batch.nodes[type].ids.size());
+    state_->with_numbers(type, [nodes = state_->batch.nodes[type].ids.size()](auto& numbers) {
+      numbers.end(nodes);
+    });
   }
   return std::move(state_->batch);
 }

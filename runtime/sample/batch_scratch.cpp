@@ -3,7 +3,7 @@
 #include "runtime/base/buffer.hpp"
 
 #include <atomic>
-#include <limits>
+#include <span>
 #include <utility>
 
 namespace troupe {
@@ -23,10 +23,11 @@ std::uint64_t scratch_bytes() {
 
 std::size_t BatchScratch::bytes() const {
   std::size_t bytes = 0;
-  for (const auto* all : {&numbers, &numbers_in_trees}) {
-    for (const auto& of_type : *all) {
-      bytes += of_type.bytes();
-    }
+  for (const auto& of_type : numbers) {
+    bytes += of_type.bytes();
+  }
+  for (const auto& of_type : numbers_in_trees) {
+    bytes += of_type.bytes();
   }
   return bytes;
 }
@@ -43,11 +44,15 @@ std::unique_ptr<BatchScratch> BatchScratchPool::take(const PartitionBook& book, 
   if (!scratch) {
     scratch = std::make_unique<BatchScratch>();
     for (std::size_t type = 0; type < book.node_types(); ++type) {
-      scratch->numbers.emplace_back(book.count(static_cast<NodeTypeId>(type)));
-      scratch->numbers_in_trees.emplace_back(std::numeric_limits<std::uint64_t>::max());
+      const auto nodes = book.count(static_cast<NodeTypeId>(type));
+      scratch->numbers.emplace_back(nodes);
+      scratch->numbers_in_trees.emplace_back(nodes);
     }
   }
-  for (auto& numbers : scratch->used(disjoint)) {
+  for (auto& numbers : scratch->numbers_in_trees) {
+    numbers.begin();
+  }
+  for (auto& numbers : disjoint ? std::span<NodeNumbers>() : scratch->numbers) {
     numbers.begin();
   }
   return scratch;

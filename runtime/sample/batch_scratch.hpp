@@ -4,6 +4,7 @@
 /// the pool of blocks (runtime/base/pooled_vector.hpp).
 #include "runtime/partition/partition_book.hpp"
 #include "runtime/sample/node_numbers.hpp"
+#include "runtime/sample/tree_numbers.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -16,9 +17,8 @@ namespace troupe {
 /// What one batch uses at a time.
 struct BatchScratch {
   std::vector<NodeNumbers> numbers;           ///< By node type
-  std::vector<NodeNumbers> numbers_in_trees;  ///< Of disjoint batches: by node type, ids with trees
+  std::vector<TreeNumbers> numbers_in_trees;  ///< Of disjoint batches: by node type
 
-  std::vector<NodeNumbers>& used(bool disjoint) { return disjoint ? numbers_in_trees : numbers; }
   std::size_t bytes() const;
 
   BatchScratch() = default;

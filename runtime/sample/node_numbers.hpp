@@ -20,6 +20,9 @@
 
 namespace troupe {
 
+/// Ids that a table makes room for at once.
+inline constexpr std::size_t numbered_at_once = 1024;
+
 /// Open addressing with linear probing, multiplicative hash. Slots are as narrow as the ids allow: what
 /// costs is memory that is not in the cache.
 /// Threads: one at a time
@@ -29,24 +32,34 @@ class NodeTable {
   /// Forgets all nodes; room for so many without growing.
   void begin(std::size_t nodes) {
     size_ = 0;
+    used_ = 0;
     if (nodes > 0) {
-      take(slots_for(nodes + block_ids));
+      take(slots_for(nodes));
       forget();
     }
   }
 
-  /// As NodeNumbers::number().
+  /// Adds a node that has a number. \requires it is not known, and begin() made room for it
+  void add(NodeId node, std::uint32_t number) {
+    const auto id = static_cast<IdT>(raw(node));
+    slots_.get()[place(id)] = {id, number};
+    ++used_;
+  }
+
+  /// As NodeNumbers::number(). Grows only where it knows all of `nodes`.
   template <class From>
   void number(std::span<const From> ids, std::size_t first, std::size_t count,
               PooledVector<NodeId>& nodes, std::uint32_t* out) {
     for (const std::size_t end = first + count; first < end;) {
-      const std::size_t block = std::min(end - first, block_ids);
-      if (slots_for(nodes.size() + block) > size_) {
+      const std::size_t block = std::min(end - first, numbered_at_once);
+      if (slots_for(used_ + block) > size_) {
         grow(nodes, block);
       }
       const std::size_t before = nodes.size();
       nodes.resize(before + block);
-      nodes.resize(before + number_block(ids, first, block, nodes.data() + before, before, out));
+      const auto added = number_block(ids, first, block, nodes.data() + before, before, out);
+      nodes.resize(before + added);
+      used_ += added;
       first += block;
       out += block;
     }
@@ -56,7 +69,6 @@ class NodeTable {
 
  private:
   static constexpr IdT empty = std::numeric_limits<IdT>::max();
-  static constexpr std::size_t block_ids = 1024;
   static constexpr std::size_t ahead = 16;
   struct Slot {
     IdT id;
@@ -79,11 +91,12 @@ class NodeTable {
   void forget() { std::memset(slots_.get(), 0xFF, size_ * sizeof(Slot)); }
 
   void grow(const PooledVector<NodeId>& nodes, std::size_t more) {
+    TROUPE_ASSERT(used_ == nodes.size(), "a table of all nodes grows", used_, nodes.size());
     take(std::max(2 * size_, slots_for(nodes.size() + more)));
     forget();
+    used_ = 0;
     for (std::size_t i = 0; i < nodes.size(); ++i) {
-      const auto id = static_cast<IdT>(raw(nodes[i]));
-      slots_.get()[place(id)] = {id, static_cast<std::uint32_t>(i)};
+      add(nodes[i], static_cast<std::uint32_t>(i));
     }
   }
 
@@ -121,7 +134,8 @@ class NodeTable {
 
   std::shared_ptr<Slot[]> slots_;
   std::size_t capacity_ = 0;
-  std::size_t size_ = 0;  ///< Slots in use
+  std::size_t size_ = 0;  ///< Slots that serve
+  std::size_t used_ = 0;  ///< Of them, by nodes
   int shift_ = 64;
 };
 
@@ -139,7 +153,8 @@ class NodeNumbers {
 
   /// Forgets all nodes. Room for as many as a batch of late had.
   void begin() {
-    std::visit([&](auto& table) { table.begin(expected_); }, table_);
+    const auto room = expected_ == 0 ? 0 : expected_ + numbered_at_once;
+    std::visit([room](auto& table) { table.begin(room); }, table_);
   }
   /// Says how many nodes a batch had.
   void end(std::size_t nodes) { expected_ = std::max(nodes, expected_ - expected_ / 8); }

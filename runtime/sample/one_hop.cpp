@@ -190,10 +190,10 @@ class SectionSampler {
       }
       written += from.size();
     };
-    fetch_original_ids(0);
+    fetch(0);
     for (std::size_t first = 0, group = 0; first < plan_.rows.size();
          first += group_nodes, ++group) {
-      fetch_original_ids(first + group_nodes);
+      fetch(first + group_nodes);
       draw_group(ids, first, entries[group % 2]);
       copy(entries[(group + 1) % 2]);
       entries[(group + 1) % 2].clear();
@@ -254,14 +254,14 @@ class SectionSampler {
     if (!limited()) {
       return;
     }
-    search_.clear();
+    search_.begin(time_rule_);
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       std::span<const std::int64_t> times;  // none of a node that list_of() refuses
       if (rows_.has(nodes[i])) {
         const std::uint64_t row = rows_.row(nodes[i]);
         times = rows_.lists.times.subspan(rows_.lists.offsets[row], rows_.lists.degree(row));
       }
-      search_.add(times, times_[first + i], time_rule_);
+      search_.add(times, times_[first + i]);
     }
     search_.search();
   }
@@ -330,11 +330,17 @@ class SectionSampler {
     }
   }
 
-  /// Of the rows of a group among which a choice is made.
-  void fetch_original_ids(std::size_t first) const {
+  /// Starts to load what is known of the rows of a group among which a choice is made.
+  void fetch(std::size_t first) const {
     for (std::size_t i = first; i < std::min(first + group_nodes, plan_.rows.size()); ++i) {
-      if (!plan_.rows[i].whole) {
+      const auto& row = plan_.rows[i];
+      if (!row.whole) {
         __builtin_prefetch(&rows_.original_id(frontier_[i]));
+        if (needs_weights_ && limited()) {
+          const auto* const sums = rows_.lists.weight_sums.data() + row.begin;
+          __builtin_prefetch(sums - 1);
+          __builtin_prefetch(sums + row.entries - 1);
+        }
       }
     }
   }

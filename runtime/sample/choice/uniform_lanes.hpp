@@ -4,34 +4,15 @@
 /// code, which stays the definition.
 #include "runtime/base/lanes.hpp"
 #include "runtime/sample/choice/choice.hpp"
+#include "runtime/sample/choice/sorting_network.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <utility>
-#include <vector>
 
 namespace troupe {
-
-/// Comparators that sort `size` values (Batcher's odd-even merge sort: "Sorting networks and their
-/// applications", AFIPS 1968), each a pair of places, the lower one first.
-inline std::vector<std::pair<std::uint8_t, std::uint8_t>> sorting_network(std::uint32_t size) {
-  std::vector<std::pair<std::uint8_t, std::uint8_t>> network;
-  for (std::uint32_t p = 1; p < size; p *= 2) {
-    for (std::uint32_t k = p; k >= 1; k /= 2) {
-      for (std::uint32_t j = k % p; j + k < size; j += 2 * k) {
-        for (std::uint32_t i = j; i < std::min(j + k, size - k); ++i) {
-          if (i / (p * 2) == (i + k) / (p * 2)) {
-            network.emplace_back(static_cast<std::uint8_t>(i), static_cast<std::uint8_t>(i + k));
-          }
-        }
-      }
-    }
-  }
-  return network;
-}
 
 /// Lifecycle: one per fanout; keeps its scratch
 /// Threads:   one at a time
@@ -53,12 +34,7 @@ class UniformLanes {
   std::uint32_t draw(StreamKey key, std::span<const Stretch> stretches, std::uint32_t* positions) {
     load(stretches);
     const std::uint32_t again = choose(key.words);
-    for (const auto& [low, high] : network_) {
-      const Words a = chosen_[low];
-      const Words b = chosen_[high];
-      chosen_[low] = a < b ? a : b;
-      chosen_[high] = a < b ? b : a;
-    }
+    sort_lanes(network_, chosen_.data());
     for (std::size_t lane = 0; lane < stretches.size(); ++lane) {
       for (std::uint32_t k = 0; k < fanout_; ++k) {
         *positions++ = chosen_[k][lane];
@@ -117,7 +93,7 @@ class UniformLanes {
 
   std::uint32_t fanout_;
   bool replace_;
-  std::vector<std::pair<std::uint8_t, std::uint8_t>> network_;
+  SortingNetwork network_;
   Words id_low_ = {};
   Words id_high_ = {};
   Words trees_ = {};

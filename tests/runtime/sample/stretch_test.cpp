@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
 
 namespace troupe {
@@ -13,7 +14,8 @@ constexpr std::int64_t highest = std::numeric_limits<std::int64_t>::max();
 std::pair<std::uint64_t, std::uint64_t> allowed(const std::vector<std::int64_t>& times,
                                                 std::int64_t until, TimeRule rule = {}) {
   StretchSearch search;
-  search.add(times, until, rule);
+  search.begin(rule);
+  search.add(times, until);
   search.search();
   return {search.allowed(0).begin, search.allowed(0).end};
 }
@@ -62,9 +64,9 @@ TEST(AllowedEntries, ManyListsAreSearchedAtOnce) {
   for (const auto rule : {TimeRule{}, TimeRule{.inclusive = true}, TimeRule{.window = 9},
                           TimeRule{.inclusive = true, .window = 30}}) {
     for (const std::int64_t until : {-60, -50, -49, 0, 1, 70, 1000}) {
-      search.clear();
+      search.begin(rule);
       for (const auto& list : lists) {
-        search.add(list, until, rule);
+        search.add(list, until);
       }
       search.search();
       for (std::size_t i = 0; i < lists.size(); ++i) {
@@ -78,6 +80,39 @@ TEST(AllowedEntries, ManyListsAreSearchedAtOnce) {
           ASSERT_EQ(k >= found.begin && k < found.end, is_allowed)
               << "list of " << i << ", entry " << k << ", until " << until;
         }
+      }
+    }
+  }
+}
+
+TEST(AllowedEntries, OfListsOfAnySizeAreThoseOfABinarySearch) {
+  std::uint64_t state = 11;
+  const auto next = [&state](std::uint64_t end) {
+    state = state * 6364136223846793005U + 1442695040888963407U;
+    return static_cast<std::int64_t>((state >> 20U) % end);
+  };
+  StretchSearch search;
+  for (const std::uint64_t size : {1U, 2U, 3U, 255U, 256U, 257U, 10'000U, 65'537U}) {
+    std::vector<std::int64_t> times(size);
+    std::ranges::generate(times, [&] { return next(size); });
+    std::ranges::sort(times);
+    for (const std::uint64_t window : {std::uint64_t{0}, std::uint64_t{1}, size / 3 + 1}) {
+      std::vector<std::int64_t> until(200);
+      std::ranges::generate(until, [&] { return next(size + 2) - 1; });
+      search.begin({.inclusive = size % 2 == 0, .window = window});
+      for (const auto time : until) {
+        search.add(times, time);
+      }
+      search.search();
+      for (std::size_t i = 0; i < until.size(); ++i) {
+        const auto end = size % 2 == 0 ? std::ranges::upper_bound(times, until[i])
+                                       : std::ranges::lower_bound(times, until[i]);
+        const auto begin =
+            window == 0 ? times.begin()
+                        : std::min(end, std::ranges::lower_bound(
+                                            times, until[i] - static_cast<std::int64_t>(window)));
+        ASSERT_EQ(search.allowed(i).begin, begin - times.begin()) << "until " << until[i];
+        ASSERT_EQ(search.allowed(i).end, end - times.begin()) << "until " << until[i];
       }
     }
   }

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <numeric>
 
 namespace troupe {
 namespace {
@@ -105,42 +104,6 @@ TEST(UniformLanes, LeaveOutLanesWhoseWordMayBeRejected) {
   EXPECT_EQ(again & 2, 0U);
   const auto of_two = lanes.draw(StreamKey{{1, 2}}, std::span(group).first(2), positions.data());
   EXPECT_EQ(of_two, again & 3) << "stretches that are not there are not drawn again";
-}
-
-TEST(SortingNetwork, SortsEverySequenceOfZerosAndOnes) {
-  for (std::uint32_t size = 1; size <= 12; ++size) {
-    const auto network = sorting_network(size);
-    for (std::uint32_t bits = 0; bits < 1U << size; ++bits) {  // Knuth: these decide for all
-      std::vector<std::uint32_t> values(size);
-      for (std::uint32_t i = 0; i < size; ++i) {
-        values[i] = bits >> i & 1;
-      }
-      for (const auto& [low, high] : network) {
-        if (values[low] > values[high]) {
-          std::swap(values[low], values[high]);
-        }
-      }
-      ASSERT_TRUE(std::ranges::is_sorted(values)) << size << " values, bits " << bits;
-    }
-  }
-}
-
-TEST(SortingNetwork, SortsLongSequences) {
-  for (std::uint32_t size = 13; size <= 64; ++size) {
-    const auto network = sorting_network(size);
-    for (std::uint32_t round = 0; round < 200; ++round) {
-      std::vector<std::uint32_t> values(size);
-      for (std::uint32_t i = 0; i < size; ++i) {
-        values[i] = philox4x32_10({i, round, size, 0}, {1, 2})[0] >> (round % 32);
-      }
-      for (const auto& [low, high] : network) {
-        if (values[low] > values[high]) {
-          std::swap(values[low], values[high]);
-        }
-      }
-      ASSERT_TRUE(std::ranges::is_sorted(values)) << size << " values, round " << round;
-    }
-  }
 }
 
 }  // namespace
