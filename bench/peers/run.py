@@ -5,8 +5,9 @@
     bench/peers/run.py --environments ENVIRONMENTS --build build/release --data FOLDER --out bench/results/peers_DATE.jsonl
 
 Every system is first tried briefly with several numbers of threads and workers (batches in flight and samplers for
-Troupe), on one core (--cores 0) with those that make sense there; the fastest setting takes part in the turns. Each line of the result file is a JSON object: "about" (commit,
-processor, flags, date), "try", "turn", or a system with "skipped" and the reason. table.py prints tables of it.
+Troupe), on one core (--cores 0) with those that make sense there; the fastest setting takes part in the turns. Each line
+of the result file is a JSON object: "about" (commit, processor, flags, date), "try", "turn", or a system with "skipped"
+and the reason. table.py prints tables of it.
 Two hosts are two network namespaces joined by a veth pair, one core each; that part needs root.
 """
 
@@ -46,6 +47,7 @@ NEEDS = {
     "pyg": "import torch_geometric.typing as t; assert t.WITH_PYG_LIB, 'its loader needs pyg-lib, which is not installed'",
     "glt": "import graphlearn_torch",
     "pymetis": "import pymetis",
+    "torch": "import torch",
 }
 
 
@@ -430,6 +432,28 @@ class Bench:
         self.turns("train", contests)
         self.results.skip("train", "glt", "it has no layers of its own: PyG's train on its batches")
 
+    def bench_inference(self):
+        """A model over the whole graph: torch's sparse products, and predict with a model of one epoch."""
+        if "torch" in self.unusable:
+            self.results.skip("inference", "torch", self.unusable["torch"])
+            return
+        threads = len(self.machine.cores)
+        graph = self.data.npy(self.data.graph)
+
+        def theirs():
+            return self.peer("torch", "inference.py", ["--graph", graph, "--threads", str(threads)], limit=900)
+
+        with tempfile.TemporaryDirectory() as folder:
+            job = self.job(folder, graph + "-parts1", "new", False, (4, 1, threads))
+            self.machine.run([[self.troupe, "run", job]], 400)
+            command = [self.troupe, "predict", job, "--model", os.path.join(folder, "run", "model.safetensors"), "--nodes", "all"]
+
+            def ours():
+                outputs, others = self.machine.run([command], 900)
+                return {"seconds": float(re.search(r"^computed in ([0-9.]+) s$", outputs[0], re.M).group(1))}, others
+
+            self.turns("inference", [("torch", theirs, ours, {"graph": self.data.graph})])
+
     def bench_two_hosts(self):
         reason = "network namespaces need root" if os.geteuid() != 0 else "each host needs a core"
         if os.geteuid() != 0 or len(self.machine.cores) < 2:
@@ -552,7 +576,7 @@ def main():
     parser.add_argument("--graph", choices=["rmat", "rmat8"], default="rmat", help="of all but two_hosts")
     parser.add_argument("--cores", type=lambda text: [int(core) for core in text.split(",")], default=[0, 1])
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--only", default="loader,train,two_hosts,metis", help="comma-separated; further: labor, weighted, links, accuracy")
+    parser.add_argument("--only", default="loader,train,two_hosts,metis", help="comma-separated; further: inference, labor, weighted, links, accuracy")
     options = parser.parse_args()
     for tool in ("taskset", "ip", "unshare"):
         if shutil.which(tool) is None:

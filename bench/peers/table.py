@@ -6,7 +6,7 @@ import json
 import statistics
 import sys
 
-NAMES = {"dgl": "DGL", "graphbolt": "GraphBolt", "pyg": "PyG", "glt": "GLT", "pymetis": "pymetis"}
+NAMES = {"dgl": "DGL", "graphbolt": "GraphBolt", "pyg": "PyG", "glt": "GLT", "pymetis": "pymetis", "torch": "torch"}
 GRAPHS = {"rmat": "R-MAT", "rmat8": "R-MAT/8"}
 TITLES = {
     ("loader", False): "Sampling, ms per batch",
@@ -119,6 +119,16 @@ def print_metis(lines):
     print()
 
 
+def print_inference(lines):
+    group = groups_of("inference", None, lines).get("torch")
+    if group:
+        theirs, ours = ([line["seconds"] for line in group[side]] for side in ("theirs", "ours"))
+        medians = statistics.median(theirs), statistics.median(ours)
+        print("Exact inference, s (least–most):\n\n| torch | Troupe | Troupe / torch |\n|--:|--:|--:|")
+        cells = [f"{median:.1f} ({min(all):.1f}–{max(all):.1f})" for median, all in zip(medians, (theirs, ours))]
+        print(f"| {cells[0]} | {cells[1]} | {medians[1] / medians[0]:.2f} |\n")
+
+
 def print_accuracy(lines):
     cells = collections.defaultdict(dict)
     for line in lines:
@@ -150,6 +160,7 @@ def main():
     print(f"Commit {about['commit']}, {about['processor']}, cores {about['cores']}, {flags}, {about['date']}\n")
     for bench, features in TITLES:
         print_contests(bench, features, lines)
+    print_inference(lines)
     print_metis(lines)
     print_accuracy(lines)
     print_left_out(lines)
