@@ -126,7 +126,7 @@ run() { # NAME KILL: an epoch; with KILL 1 the process of host 2 is killed after
     fi
     sleep 0.5
   done
-  wait "$director" || { tail -20 "$folder/$name.log" "$folder/$name".host-*; exit 1; }
+  wait "$director" || { tail -n 20 "$folder/$name.log" "$folder/$name".host-*; exit 1; }
   say "$name: $((SECONDS - began)) s with start and end; $(grep '^epoch 1.*seeds/s' "$folder/$name.log")"
   if [ "$kill_it" = 1 ]; then
     [ -n "$killed" ] || { say "$name: nobody was killed: no step $kill_at"; exit 1; }
