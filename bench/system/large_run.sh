@@ -3,7 +3,7 @@
 # on its memory of a third of the store's bytes; then the same with a process killed in the middle, which must have the
 # same digests.
 #   bench/system/large_run.sh BUILD DATA OUT
-# BUILD has the program (release); DATA gets the graph, once (12 GB, 30 GB while it is made); OUT is a text file, replaced.
+# BUILD has the program (release); DATA gets the graph, once (14 GB, 32 GB while it is made); OUT is a text file, replaced.
 # From the environment: NODES, EDGES (directed), COLUMNS (f16), SEEDS, CAP (bytes; else a third of the store), KILL_AT (the
 # step after which host 2 is killed), SETTINGS (further KEY=VALUE for --set, separated by spaces).
 # Bounds are memory groups of the kernel (cgroup v2 or v1), which count mapped files too and need root; without them nothing
@@ -46,9 +46,9 @@ make_groups() { # where they are, and the names of their files
   for at in /sys/fs/cgroup /sys/fs/cgroup/memory; do
     if [ -e "$at/cgroup.controllers" ] && grep -qw memory "$at/cgroup.controllers"; then
       echo +memory >"$at/cgroup.subtree_control" 2>/dev/null || continue
-      limit=memory.max peak=memory.peak anonymous=anon mapped=file
+      limit=memory.max peak=memory.peak anonymous=anon
     elif [ -e "$at/memory.limit_in_bytes" ]; then
-      limit=memory.limit_in_bytes peak=memory.max_usage_in_bytes anonymous=total_rss mapped=total_cache
+      limit=memory.limit_in_bytes peak=memory.max_usage_in_bytes anonymous=total_rss
     else
       continue
     fi
@@ -94,12 +94,11 @@ new_groups() {
 
 trap 'kill -9 $(jobs -p) 2>/dev/null || true; wait; remove_groups; [ -z "$groups" ] || rmdir "$groups"; rm -r "$folder"' EXIT
 
-keep_largest() { # NAME: anonymous and mapped bytes of the hosts, now and then
+keep_largest() { # NAME: anonymous bytes of the hosts, now and then
   local k
   [ -n "$groups" ] || return 0
   for k in 0 1 2 3; do
-    awk -v a="$anonymous" -v m="$mapped" -v k="$k" '$1 == a { x = $2 } $1 == m { y = $2 } END { print k, x, y }' \
-      "$groups/host-$k/memory.stat" >>"$folder/$1.memory"
+    awk -v name="$anonymous" -v k="$k" '$1 == name { print k, $2 }' "$groups/host-$k/memory.stat" >>"$folder/$1.memory"
   done
 }
 
@@ -127,7 +126,7 @@ run() { # NAME KILL: an epoch; with KILL 1 the process of host 2 is killed after
     fi
     sleep 0.5
   done
-  wait "$director" || { tail -20 "$folder/$name.log" "$folder/$name".host-*; exit 1; }
+  wait "$director" || { tail -n 20 "$folder/$name.log" "$folder/$name".host-*; exit 1; }
   say "$name: $((SECONDS - began)) s with start and end; $(grep '^epoch 1.*seeds/s' "$folder/$name.log")"
   if [ "$kill_it" = 1 ]; then
     [ -n "$killed" ] || { say "$name: nobody was killed: no step $kill_at"; exit 1; }

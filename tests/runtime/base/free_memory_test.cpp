@@ -22,6 +22,14 @@ class FreeMemory : public ::testing::Test {
     write("sys/fs/cgroup" + group + "/memory.stat",
           "anon 5\nactive_file 7\ninactive_file " + std::to_string(files) + "\n");
   }
+  void limit_v1(const std::string& group, const std::string& most, std::uint64_t used,
+                std::uint64_t files) {
+    const auto folder = "sys/fs/cgroup/memory" + group;
+    write(folder + "/memory.limit_in_bytes", most + "\n");
+    write(folder + "/memory.usage_in_bytes", std::to_string(used) + "\n");
+    write(folder + "/memory.stat",
+          "cache 8\ninactive_file 7\ntotal_inactive_file " + std::to_string(files) + "\n");
+  }
   std::uint64_t found() const { return free_memory_bytes(root_.path()); }
 
   testing::ScratchFolder root_;
@@ -43,6 +51,19 @@ TEST_F(FreeMemory, IsAtMostWhatTheNearestLimitOfTheControlGroupsLeaves) {
   EXPECT_EQ(found(), 100000U);
   limit("", "50000", 60000, 0);
   EXPECT_EQ(found(), 0U) << "over its limit";
+}
+
+TEST_F(FreeMemory, IsAtMostWhatControlGroupsOfVersion1Leave) {
+  write("proc/meminfo", "MemAvailable: 4000 kB\n");
+  write("proc/self/cgroup", "9:cpu:/job\n4:hugetlb,memory:/job/step\n1:memory_not:/job\n0::/\n");
+  limit_v1("/job/step", "9223372036854771712", 900, 0);
+  EXPECT_EQ(found(), 4000U << 10U) << "no limit";
+  limit_v1("/job", "1000000", 300000, 100000);
+  EXPECT_EQ(found(), 800000U) << "files of the groups in it, too, can be dropped";
+  limit_v1("/job/step", "400000", 300000, 0);
+  EXPECT_EQ(found(), 100000U);
+  limit_v1("", "50000", 20000, 0);
+  EXPECT_EQ(found(), 30000U) << "the container's own group, mounted as the root";
 }
 
 TEST_F(FreeMemory, IsNoneWhereNothingIsKnown) {
