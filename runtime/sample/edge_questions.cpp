@@ -3,6 +3,7 @@
 #include "runtime/sample/id_index.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <fmt/format.h>
 #include <functional>
 #include <optional>
@@ -27,35 +28,49 @@ Result<const PartEdges*> edges_asked_for(const Part& part, EdgeTypeId type) {
   return &part.edges_of(type);
 }
 
-/// Places in a request by edge: numbers that follow each other need no table.
+/// Places in a request by edge: numbers that follow each other need no table, and for others most edges
+/// of a part are told apart by one bit of few.
 class PlacesOfEdges {
  public:
+  /// \param edges  ascending, none twice, below 2^64 - 1
   explicit PlacesOfEdges(const std::vector<EdgeId>& edges)
       : first_(edges.empty() ? 0 : raw(edges.front())), count_(edges.size()) {
     dense_ = edges.empty() || raw(edges.back()) - first_ == count_ - 1;
     if (dense_) {
       return;
     }
-    span_ = raw(edges.back()) - first_;
+    const auto bits = std::bit_ceil(std::max<std::size_t>(64, bits_per_edge * edges.size()));
+    shift_ = 64 - std::countr_zero(bits);
+    maybe_.resize(bits / 64);
     index_.reserve(edges.size());
     for (std::size_t i = 0; i < edges.size(); ++i) {
-      index_.find_or_insert(raw(edges[i]) - first_, static_cast<std::uint32_t>(i));
+      const auto bit = bit_of(raw(edges[i]));
+      maybe_[bit / 64] |= std::uint64_t{1} << bit % 64;
+      index_.find_or_insert(raw(edges[i]), static_cast<std::uint32_t>(i));
     }
   }
   std::optional<std::uint64_t> find(std::uint64_t edge) const {
-    const auto behind = edge - first_;  // huge before the first one
     if (dense_) {
+      const auto behind = edge - first_;  // huge before the first one
       return behind < count_ ? std::optional(behind) : std::nullopt;
     }
-    const auto found = behind <= span_ ? index_.find(behind) : std::nullopt;
+    const auto bit = bit_of(edge);
+    if ((maybe_[bit / 64] >> bit % 64 & 1) == 0) {
+      return std::nullopt;
+    }
+    const auto found = index_.find(edge);
     return found ? std::optional<std::uint64_t>(*found) : std::nullopt;
   }
 
  private:
+  static constexpr std::size_t bits_per_edge = 16;
+  std::uint64_t bit_of(std::uint64_t edge) const { return edge * 0x9E3779B97F4A7C15U >> shift_; }
+
   std::uint64_t first_;
   std::uint64_t count_;
-  std::uint64_t span_ = 0;
   bool dense_ = false;
+  int shift_ = 0;
+  std::vector<std::uint64_t> maybe_;  ///< A bit for each hash
   IdIndex index_;
 };
 
@@ -109,13 +124,15 @@ Result<EdgesFound> find_edges(const Part& part, const FindEdges& request) {
   const auto& nodes = part.nodes_of(in ? edges->destination_type : edges->source_type);
   const PlacesOfEdges places(asked);
   EdgesFound found;
+  std::uint64_t row = 0;
   for (std::uint64_t entry = 0; entry < lists.edge_ids.size() && !asked.empty(); ++entry) {
     const auto place = places.find(lists.edge_ids[entry]);
     if (!place) {
       continue;
     }
-    const auto behind = std::ranges::upper_bound(lists.offsets, entry);
-    const auto row = static_cast<std::uint64_t>(behind - lists.offsets.begin() - 1);
+    while (lists.offsets[row + 1] <= entry) {
+      ++row;
+    }
     const auto node = static_cast<NodeId>(raw(nodes.first) + row);
     const auto neighbour = lists.neighbours[entry];
     found.places.push_back(*place);

@@ -148,6 +148,36 @@ TEST(FindEdges, GivesTheEndsOfTheListOfEdges) {
   }
 }
 
+TEST(FindEdges, OfManyEdgesThoseThatAreAskedForAreFound) {
+  std::vector<TestEdge> edges;
+  for (std::uint64_t e = 0; e < 5000; ++e) {
+    edges.push_back({e * 31 % 211, e * e % 211});
+  }
+  const auto cut = cut_graph(testing::plain_graph(211, edges), 3);
+  for (const std::uint64_t step : {1U, 2U, 3U, 7U, 64U, 1000U, 4999U}) {
+    FindEdges request;
+    std::uint64_t there = 0;
+    for (std::uint64_t i = 0; i < 3000; ++i) {
+      request.edges.push_back(EdgeId{17 + i * step});
+      there += 17 + i * step < edges.size() ? 1U : 0U;
+    }
+    std::vector<std::uint64_t> places;
+    for (const auto& part : cut.parts) {
+      ASSERT_OK_AND_ASSIGN(const auto found, find_edges(*part, request));
+      for (std::size_t i = 0; i < found.places.size(); ++i) {
+        const auto& edge = edges[17 + found.places[i] * step];
+        EXPECT_EQ(found.sources[i], cut.global(edge.source));
+        EXPECT_EQ(found.destinations[i], cut.global(edge.destination));
+      }
+      places.insert(places.end(), found.places.begin(), found.places.end());
+    }
+    std::ranges::sort(places);
+    std::vector<std::uint64_t> expected(there);
+    std::iota(expected.begin(), expected.end(), std::uint64_t{0});
+    EXPECT_EQ(places, expected) << "every " << step;
+  }
+}
+
 TEST(FindEdges, AnEdgeThatWasLeftOutIsNamed) {
   const auto cut = cut_graph(rated_films(), 3);
   const std::vector<EdgeId> edges{EdgeId{1}, EdgeId{4}, EdgeId{2}};
