@@ -51,8 +51,7 @@ EdgeLookup::EdgeLookup(const PartitionBook& book, const EdgeTypeInfo& type, Edge
       question_{number, {edges.begin(), edges.end()}} {
   auto& asked = question_.edges;
   std::ranges::sort(asked);
-  const auto same = std::ranges::unique(asked);
-  asked.erase(same.begin(), same.end());
+  asked.erase(std::unique(asked.begin(), asked.end()), asked.end());
   places_.reserve(edges.size());
   for (const auto edge : edges) {
     const auto at = std::ranges::lower_bound(asked, edge);
