@@ -103,6 +103,8 @@ class Session {
   Result<LinkList> links(const std::string& role) const;
   /// This rank's even share of the edges of one type: a range of original edge ids, of all ranks
   /// together 0 to the number of edges.
+  /// Of types with edges that the import has derived or left out, some of these ids are not in the graph,
+  /// and others lie above.
   /// \errors invalid_argument: no such type
   Result<EdgeShare> edges(EdgeTypeId edge_type = {}) const;
 
