@@ -4,6 +4,7 @@
 #include "actors/offload.hpp"
 #include "runtime/feature/tensor_rows.hpp"
 #include "runtime/feature/writable_tensors.hpp"
+#include "runtime/sample/edge_questions.hpp"
 #include "runtime/sample/links/graph_questions.hpp"
 #include "runtime/sample/one_hop.hpp"
 #include "runtime/wire/messages.hpp"
@@ -96,6 +97,14 @@ caf::behavior holder(Holder* self, std::shared_ptr<const Part> part,
       [self](const Ref<HasEdges>& request) {
         serve(self, {"check edges", request->flow},
               [part = self->state.part, request] { return has_edges(*part, *request); });
+      },
+      [self](const Ref<CountEdges>& request) {
+        serve(self, {"count edges", 0},
+              [part = self->state.part, request] { return count_edges(*part, *request); });
+      },
+      [self](const Ref<FindEdges>& request) {
+        serve(self, {"find edges", 0},
+              [part = self->state.part, request] { return find_edges(*part, *request); });
       },
       [self](const Ref<RowRequest>& request) {
         if (serve_writable(self, *request)) {

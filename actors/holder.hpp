@@ -22,6 +22,8 @@ inline constexpr std::size_t holder_max_under_way = 65536;
 /// | Ref<HopRequest>      | Ref<HopReply>    | invalid_argument, overloaded                 |
 /// | Ref<FindNodes>       | Ref<NodesFound>  | invalid_argument, overloaded; failed_precondition: no directory |
 /// | Ref<HasEdges>        | Ref<EdgesThere>  | invalid_argument, overloaded                 |
+/// | Ref<CountEdges>      | Ref<EdgesCounted> | invalid_argument, overloaded; failed_precondition: no whole lists |
+/// | Ref<FindEdges>       | Ref<EdgesFound>  | invalid_argument, overloaded; failed_precondition: no edge ids |
 /// | Ref<RowRequest>      | Ref<RowReply>    | invalid_argument, not_found, overloaded      |
 /// | Ref<StoreTensor>     | Ref<net::Done>   | invalid_argument; only from its own host     |
 /// | Ref<WriteRows>       | Ref<net::Done>   | invalid_argument, failed_precondition        |

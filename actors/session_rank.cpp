@@ -78,6 +78,45 @@ void write(Self* self, const WriteTensor& request) {
       shares, [promise](const Result<Ref<net::Done>>& done) mutable { deliver(promise, done); });
 }
 
+// ---- edges ----
+
+/// Delivers the replies to all questions, or the first error.
+template <class Reply, class Request>
+void ask_holders(Self* self, const AskHolders<Request>& asked) {
+  struct Progress {
+    HolderReplies<Reply> found;
+    std::size_t missing = 0;
+    bool failed = false;
+  };
+  auto promise = self->make_response_promise();
+  const auto count = asked.questions.size();
+  if (count == 0) {
+    return promise.deliver(Ref<HolderReplies<Reply>>(HolderReplies<Reply>{}));
+  }
+  const auto progress = std::make_shared<Progress>();
+  progress->found.replies.resize(count);
+  progress->missing = count;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto& [part, question] = asked.questions[i];
+    self->state.holders->request<Reply>(
+        self->state.options.holders[raw(part)], question,
+        [promise, progress, i](const Result<Ref<Reply>>& reply) mutable {
+          --progress->missing;
+          if (progress->failed) {
+            return;
+          }
+          if (!reply) {
+            progress->failed = true;
+            return promise.deliver(to_caf(reply.error()));
+          }
+          progress->found.replies[i] = *reply;
+          if (progress->missing == 0) {
+            promise.deliver(Ref<HolderReplies<Reply>>(std::move(progress->found)));
+          }
+        });
+  }
+}
+
 // ---- the end ----
 
 void end(Self* self, const Error& why) {
@@ -122,6 +161,8 @@ caf::behavior behavior(Self* self, SessionRankOptions options, SpawnDataPath dat
         });
       },
       [self](const Ref<WriteTensor>& request) { write(self, *request); },
+      [self](const Ref<AskHolders<CountEdges>>& asked) { ask_holders<EdgesCounted>(self, *asked); },
+      [self](const Ref<AskHolders<FindEdges>>& asked) { ask_holders<EdgesFound>(self, *asked); },
       [self](const Ref<Contribute>& request) { contribute(self, *request); },
       [self](const Ref<net::GradientChunk>& share) { take_share(self, share); },
       [self](const Ref<OperationDeadline>& deadline) { check_deadline(self, *deadline); },

@@ -9,6 +9,7 @@
 #include "runtime/feature/writable_tensors.hpp"
 #include "runtime/run/batches_ahead.hpp"
 #include "runtime/run/reduction.hpp"
+#include "runtime/sample/edge_questions.hpp"
 #include "runtime/sample/seed_order.hpp"
 #include "runtime/wire/messages.hpp"
 
@@ -19,6 +20,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace troupe {
@@ -95,6 +97,16 @@ struct WriteTensor {
   std::map<PartId, Ref<WriteRows>> shares;
 };
 
+/// Asks holders of parts. Answered with HolderReplies when all have answered.
+template <class Request>
+struct AskHolders {
+  std::vector<std::pair<PartId, Ref<Request>>> questions;
+};
+template <class Reply>
+struct HolderReplies {
+  std::vector<Ref<Reply>> replies;  ///< [questions]
+};
+
 /// The rank has ended its work, or must: all that waits, here and at other ranks, is answered with
 /// this.
 struct EndRank {
@@ -114,6 +126,8 @@ struct EndRank {
 /// | Ref<OfferState>         | Ref<net::Done>         |                                             |
 /// | Ref<GatherStates>       | Ref<GatheredStates>    | those of peers                              |
 /// | Ref<WriteTensor>        | Ref<net::Done>         | those of the holders                        |
+/// | Ref<AskHolders<CountEdges>> | Ref<HolderReplies<EdgesCounted>> | those of the holders      |
+/// | Ref<AskHolders<FindEdges>>  | Ref<HolderReplies<EdgesFound>>   | those of the holders      |
 /// | Ref<EndRank>            | none                   |                                             |
 /// | Ref<net::GradientChunk> | Ref<net::GradientSum>  | invalid_argument                            |
 /// | Ref<net::TakeState>     | Ref<net::StateReply>   |                                             |

@@ -4,6 +4,7 @@
 #include "runtime/feature/tensor_rows.hpp"
 #include "runtime/run/gradient_reducer.hpp"
 #include "runtime/sample/batch_builder.hpp"
+#include "runtime/sample/edge_lookup.hpp"
 #include "runtime/sample/links/graph_questions.hpp"
 #include "runtime/sample/links/link_seeds.hpp"
 
@@ -123,6 +124,43 @@ void use(const EdgesThere& there) {
     }
   }
   require(std::move(seeds).take().links.edges_drawn <= 4, "of four negatives");
+}
+
+void use(const CountEdges& request) {
+  for (const auto& part : small_graph().parts) {
+    const auto counted = count_edges(*part, request);
+    require(!counted.ok() || counted->degrees.size() == request.nodes.size(), "one for each node");
+  }
+}
+
+void use(const EdgesCounted& counted) {
+  const auto& graph = small_graph();
+  const auto nodes = graph.globals({1, 2, 1});
+  DegreeLookup lookup(*graph.book, NodeTypeId{}, {}, nodes);
+  for (std::size_t i = 0; i < lookup.questions().size(); ++i) {
+    if (!lookup.answer(i, counted).ok()) {
+      return;
+    }
+  }
+  require(std::move(lookup).degrees().size() == nodes.size(), "a degree for each node");
+}
+
+void use(const FindEdges& request) {
+  for (const auto& part : small_graph().parts) {
+    const auto found = find_edges(*part, request);
+    require(!found.ok() || found->places.size() <= request.edges.size(), "each edge once");
+  }
+}
+
+void use(const EdgesFound& found) {
+  const auto& graph = small_graph();
+  const std::vector<EdgeId> edges{EdgeId{0}, EdgeId{3}, EdgeId{5}, EdgeId{3}};
+  EdgeLookup lookup(*graph.book, graph.info.edge_types[0], EdgeTypeId{}, edges);
+  if (!lookup.answer(PartId{}, found).ok()) {
+    return;
+  }
+  const auto ends = std::move(lookup).take();
+  require(!ends.ok() || ends->destinations.size() == edges.size(), "ends of each edge");
 }
 
 void use(const RowRequest& request) {

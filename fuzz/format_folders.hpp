@@ -58,6 +58,7 @@ inline std::vector<File> dgl_folder() {
   "feat": {"format": {"name": "numpy"}, "data": ["f0.npy", "f1.npy"]},
   "label": {"format": {"name": "numpy"}, "data": ["l0.npy", "l1.npy"]},
   "train_mask": {"format": {"name": "numpy"}, "data": ["m0.npy", "m1.npy"]},
+  "node_c": {"format": {"name": "numpy"}, "data": ["f0.npy", "f1.npy"]},
   "test_idx": {"format": {"name": "csv", "delimiter": " "}, "data": ["test.csv"]}}},
  "edge_data": {"author:writes:paper": {
   "feat": {"format": {"name": "numpy"}, "data": ["weight.npy"]},
@@ -99,6 +100,7 @@ feature_data:
     name: feat
     format: numpy
     path: feat.npy
+  - {domain: node, type: author, name: node_c, format: csv, path: node_c.csv}
   - {domain: edge, type: "author:writes:paper", name: feat, format: numpy, path: efeat.npy}
   - {domain: edge, type: "author:writes:paper", name: edge_w, format: numpy, path: efeat.npy}
   - {domain: edge, type: "paper:cites:paper", name: edge_t, format: csv, path: t.csv}
@@ -113,6 +115,7 @@ tasks:
 )"),
           text_file("cites.csv", "0,1\n2,1\n3,0\n"),
           text_file("t.csv", "7\n-8\n9\n"),
+          text_file("node_c.csv", "0.5,1\n2,-3e-2\n"),
           id_file("writes.npy", {2, 2}, {0, 1, 3, 2}),
           float_file("feat.npy", {4, 1}, {0, 1, 2, 3}),
           float_file("efeat.npy", {2, 1}, {5, 6}),
@@ -150,6 +153,7 @@ inline std::vector<File> ogb_folder() {
           text_file("raw/edge.csv", "0,1\n2,1\n3,0\n"),
           text_file("raw/edge_w.csv", "0.5\n1\n2\n"),
           text_file("raw/edge_t.csv", "7\n-8\n9\n"),
+          text_file("raw/node_c.csv", "1\n2\n3\n4\n"),
           text_file("raw/node-feat.csv", "0.5,1\n2,-3e-2\n4,5\n6,7\n"),
           text_file("raw/node-label.csv", "2\n0\n1\n0\n"),
           text_file("split/time/train.csv", "3\n1\n"),
@@ -183,6 +187,7 @@ inline std::vector<File> ogb_archives_folder() {
           float_file("raw/data.npz/node_feat.npy", {4, 1}, {0.5F, 1, 2, 3}),
           float_file("raw/data.npz/edge_w.npy", {3, 1}, {0.5F, 1, 2}),
           id_file("raw/data.npz/edge_t.npy", {3}, {7, -8, 9}),
+          float_file("raw/data.npz/node_c.npy", {4, 1, 1}, {4, 3, 2, 1}),
           float_file("raw/node-label.npz/node_label.npy", {4, 1}, {2, -1, 1, 0}),
           text_file("split/time/train.csv", "3\n1\n"),
           id_file("split/time/valid.npy", {1}, {0}),
@@ -228,6 +233,7 @@ inline std::vector<File> ogb_lsc_folder() {
           float_file("processed/paper/node_label.npy", {3}, {0, 1, 0}),
           id_file("processed/author___writes___paper/edge_index.npy", {2, 2}, {0, 1, 2, 0}),
           id_file("processed/author___writes___paper/edge_t.npy", {2}, {5, -5}),
+          id_file("processed/paper/node_c.npy", {3, 2}, {1, 2, 3, 4, 5, 6}),
           id_file("processed/paper___cites___paper/edge_index.npy", {2, 1}, {0, 1}),
           id_file("train.npy", {2}, {0, 2})};
 }
@@ -248,10 +254,18 @@ inline std::vector<File> edgelist_with_values_folder() {
           text_file("options", "\x40")};
 }
 
-/// A folder with weights and times asked for.
-inline std::vector<File> with_values(std::vector<File> folder) {
-  folder.push_back(text_file("options", "\x40"));
+/// A folder with options asked for, as the fuzz target has them.
+inline std::vector<File> with_options(std::vector<File> folder, const std::string& options) {
+  folder.push_back(text_file("options", options));
   return folder;
+}
+/// Weights and times.
+inline std::vector<File> with_values(std::vector<File> folder) {
+  return with_options(std::move(folder), "\x40");
+}
+/// Weights, times and named columns.
+inline std::vector<File> with_columns(std::vector<File> folder) {
+  return with_options(std::move(folder), "\x40\x01");
 }
 
 /// By the names of the corpus' inputs.
@@ -259,19 +273,26 @@ inline std::map<std::string, std::vector<File>> format_folders() {
   return {{"npy-graph", npy_graph_folder()},
           {"dgl", dgl_folder()},
           {"dgl-values", with_values(dgl_folder())},
+          {"dgl-columns", with_columns(dgl_folder())},
           {"graphbolt", graphbolt_folder()},
+          {"graphbolt-columns", with_columns(graphbolt_folder())},
           {"graphbolt-values", with_values(graphbolt_folder())},
           {"graphbolt-links", graphbolt_links_folder()},
           {"ogb", ogb_folder()},
           {"ogb-values", with_values(ogb_folder())},
+          {"ogb-columns", with_columns(ogb_folder())},
           {"ogb-heterogeneous", heterogeneous_ogb_folder()},
           {"ogb-archives", with_values(ogb_archives_folder())},
+          {"ogb-archives-columns", with_columns(ogb_archives_folder())},
           {"ogb-archives-heterogeneous", heterogeneous_ogb_archives_folder()},
           {"ogb-archive-file", ogb_archive_file()},
           {"ogb-lsc", ogb_lsc_folder()},
+          {"ogb-lsc-columns", with_options(ogb_lsc_folder(), std::string("\x00\x01", 2))},
           {"triples", triples_folder()},
           {"edgelist", edgelist_folder()},
-          {"edgelist-values", edgelist_with_values_folder()}};
+          {"edgelist-values", edgelist_with_values_folder()},
+          {"edgelist-columns",
+           with_columns({text_file("edges.txt", "0 1 0.5 7\n2,1,1e-3,-8\r\n3;0;0;9\n")})}};
 }
 
 }  // namespace troupe::fuzz

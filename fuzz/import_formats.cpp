@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The first byte of the file "options": what a user may ask for, symmetrize before reverse_edges.
+/// The first two bytes of the file "options": what a user may ask for, symmetrize before reverse_edges.
 enum Asked : unsigned {
   symmetrize = 1,
   dedup = 2,
@@ -25,11 +25,16 @@ enum Asked : unsigned {
   one_type = 32,
   edge_values = 64,  // weights and times
   edge_split = 128,
+  named_columns = 256,
 };
 
 unsigned asked_for(const std::vector<File>& files) {
   const auto found = std::ranges::find(files, "options", &File::name);
-  return found == files.end() || found->bytes.empty() ? 0U : found->bytes.front();
+  if (found == files.end() || found->bytes.empty()) {
+    return 0;
+  }
+  const auto& bytes = found->bytes;
+  return bytes[0] + (bytes.size() > 1 ? 256U * bytes[1] : 0U);
 }
 
 ImportOptions import_options(unsigned asked) {
@@ -101,6 +106,10 @@ Result<GraphInfo> import(const fs::path& dir, const fs::path& out, unsigned aske
     }
     request.more.weights = "edge_w";
     request.more.times = "edge_t";
+  }
+  if ((asked & named_columns) != 0) {
+    request.more.named_columns = {"edge_t:i64", "node_c"};
+    request.more.edge_columns = {"rate=2:f64", "when=3:i64"};
   }
   if ((asked & edge_split) != 0 && format->name != "triples") {  // these have links of their own
     request.import.writer.edge_split = EdgeSplit{0.5, 0.25, 0.25};

@@ -282,6 +282,23 @@ EdgesThere example<EdgesThere>() {
 }
 
 template <>
+CountEdges example<CountEdges>() {
+  return {.nodes = requested_nodes()};
+}
+template <>
+FindEdges example<FindEdges>() {
+  return {.edges = {EdgeId{0}, EdgeId{3}, EdgeId{5}}};
+}
+template <>
+EdgesCounted example<EdgesCounted>() {
+  return {.degrees = {4, 0, 4}};
+}
+template <>
+EdgesFound example<EdgesFound>() {
+  return checked(find_edges(*small_graph().parts[0], example<FindEdges>()));
+}
+
+template <>
 SampleBatch example<SampleBatch>() {
   const auto nodes = requested_nodes();
   SampleBatch batch;

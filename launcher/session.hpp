@@ -11,6 +11,7 @@
 #include "runtime/feature/batch.hpp"
 #include "runtime/graph/graph_info.hpp"
 #include "runtime/graph/store.hpp"
+#include "runtime/sample/edge_lookup.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -54,6 +55,9 @@ struct EdgeShare {
   EdgeId first{};
   std::uint64_t count = 0;
 };
+
+/// Ids that one pass over the parts finds at most (Session::find_edges).
+inline constexpr std::size_t edge_lookup_piece = std::size_t{1} << 20;
 
 class EpochRange;
 
@@ -99,6 +103,8 @@ class Session {
   Result<LinkList> links(const std::string& role) const;
   /// This rank's even share of the edges of one type: a range of original edge ids, of all ranks
   /// together 0 to the number of edges.
+  /// Of types with edges that the import has derived or left out, some of these ids are not in the graph,
+  /// and others lie above.
   /// \errors invalid_argument: no such type
   Result<EdgeShare> edges(EdgeTypeId edge_type = {}) const;
 
@@ -142,6 +148,20 @@ class Session {
   /// \errors invalid_argument: a node that is not there; not_found: no such column
   Result<BatchColumn> read_column(const std::string& name, std::span<const NodeId> nodes,
                                   NodeTypeId node_type = {});
+
+  /// Degrees of nodes: how many edges of a type are in their lists of a direction, parallel edges each.
+  /// \param nodes  global ids of the type's destinations (`in`) or sources (`out`); duplicates allowed
+  /// \errors invalid_argument: an edge type or node that is not there; failed_precondition: the parts are
+  ///   not complete for the direction (`complete_for` "both" is)
+  Result<std::vector<std::uint64_t>> degrees(std::span<const NodeId> nodes,
+                                             EdgeTypeId edge_type = {}, EdgeDir dir = EdgeDir::in);
+  /// Finds the nodes that edges are between.
+  /// \param edges  original edge ids, as `edges()` and batches have them; duplicates allowed
+  /// \returns global ids, in the order of `edges`
+  /// \cost one pass over the edge ids of all parts per `edge_lookup_piece` ids: ask for many at once
+  /// \errors invalid_argument: an edge type that is not there, an id that no edge can have; not_found: an
+  ///   edge that the import has left out; failed_precondition: the store has no edge ids
+  Result<EdgeNodes> find_edges(std::span<const EdgeId> edges, EdgeTypeId edge_type = {});
 
   // ---- writable tensors: a float32 row per node, kept by the holders of the nodes' parts ----
 

@@ -59,6 +59,9 @@ void add_table_option(CLI::App& command, const OptionRow<Options>& row, Options&
           if constexpr (std::is_same_v<Value, std::vector<std::string>> ||
                         std::is_same_v<Value, std::vector<std::uint32_t>>) {
             option->delimiter(',');
+            if (row.rule.type == ValueType::text_list) {
+              option->allow_extra_args(false);  // any word may be one, also the next argument
+            }
             if (row.rule.min_items == 2 && row.rule.max_items == 2) {
               option->expected(2)->type_name("A,B");
             }

@@ -1,6 +1,6 @@
 @0xd5a1b0c46e7f2202;
 # One hop of neighbor sampling: method 1, `sample_neighbors`. Questions for batches of links: methods 5, `has_edges`, and 8,
-# `find_nodes`.
+# `find_nodes`. Questions of programs about edges: methods 9, `count_edges`, and 10, `find_edges`.
 # Who:        a sampler asks the holder of the part that owns the frontier nodes, once per hop, along all edge types; the holder
 #             answers.
 # Ordering:   replies may overtake each other; they are matched by request id. Requests are idempotent: the same request gets the
@@ -184,4 +184,33 @@ struct HasEdges {
 
 struct EdgesThere {
   # Segment 0: u8, in the order of the request: 1 if the edge is there, 0 if not. Nothing else is valid.
+}
+
+struct CountEdges {
+  # How many edges nodes have: asked of the part that owns the nodes.
+  # Segment 0: u64, nodes of the receiver's part, global ids.
+
+  edgeType @0 :UInt16;
+  # Set by the rank: position in the graph's list of edge types. The holder checks it. Default 0: the first type.
+
+  out @1 :Bool;
+  # Set by the rank: the lists of out-edges are read. Default false: those of in-edges.
+}
+
+struct EdgesCounted {
+  # Segment 0: u64, the lengths of the lists, in the order of the request.
+}
+
+struct FindEdges {
+  # Which nodes edges are between: asked of every part. Each edge is in the lists of one.
+  # Segment 0: u64, original edge ids, ascending, none twice.
+
+  edgeType @0 :UInt16;
+  # Set by the rank: position in the graph's list of edge types. The holder checks it. Default 0: the first type.
+}
+
+struct EdgesFound {
+  # Segment 0: u64, places in the request of the edges that the part has, in any order.
+  # Segment 1: u64, as many sources, global ids.
+  # Segment 2: u64, as many destinations, global ids.
 }

@@ -1,5 +1,6 @@
 #include "runtime/data/dgl_import.hpp"
 
+#include "runtime/data/column_rows.hpp"
 #include "runtime/data/document_graph.hpp"
 #include "runtime/data/edge_columns.hpp"
 #include "runtime/data/edge_rows.hpp"
@@ -88,7 +89,11 @@ Result<std::vector<std::uint64_t>> masked_nodes(const Table& mask, std::uint64_t
 class DglGraph {
  public:
   DglGraph(const Source& source, const DglOptions& options, Executor& executor)
-      : source_(source), options_(options), executor_(executor), columns_(options.columns) {}
+      : source_(source),
+        options_(options),
+        executor_(executor),
+        columns_(options.columns),
+        named_(options.named) {}
 
   Result<Graph> read(const JsonValue& document) {
     TROUPE_RETURN_IF_ERROR(read_node_types(document));
@@ -103,6 +108,7 @@ class DglGraph {
     TROUPE_RETURN_IF_ERROR(check_found(options_.features, found_features_));
     TROUPE_RETURN_IF_ERROR(check_found(options_.labels, found_labels_));
     TROUPE_RETURN_IF_ERROR(columns_.check_found("/edge_data"));
+    TROUPE_RETURN_IF_ERROR(named_.check_found("/node_data, /edge_data"));
     return std::move(graph_);
   }
 
@@ -231,20 +237,45 @@ class DglGraph {
     return Table::open(source_, array.files, array.format);
   }
 
+  /// \param type  of nodes or edges
+  template <class Type>
+  Status take_named(const Array& array, Type& type) const {
+    return named_.take(array.name, type.name, type.columns,
+                       [&](const NamedColumn& column) -> Result<std::unique_ptr<ColumnRows>> {
+                         TROUPE_ASSIGN_OR_RETURN(const auto files, array_files(array.value));
+                         return column_of_files(column, source_, files.files, files.format);
+                       });
+  }
+
+  /// Whether an array is the one that the user stated, or where none is stated the usual one that
+  /// nothing else has taken.
+  static bool is_array(const Array& array, const std::optional<std::string>& stated,
+                       std::string_view usual, bool taken) {
+    return stated ? array.name == *stated : array.name == usual && !taken;
+  }
+
   Status take_node_data(const Array& array) {
     auto& nodes = graph_.nodes[array.type];
-    if (array.name == options_.features.value_or("feat")) {
+    const bool named = named_.wants(array.name);
+    if (named) {
+      TROUPE_RETURN_IF_ERROR(take_named(array, nodes));
+    }
+    if (is_array(array, options_.features, "feat", named)) {
       found_features_ = true;
       TROUPE_ASSIGN_OR_RETURN(auto table, open(array.value));
       TROUPE_ASSIGN_OR_RETURN(nodes.features, features_of(std::move(table)));
       return ok_status();
     }
-    if (array.name == options_.labels.value_or("label")) {
+    if (is_array(array, options_.labels, "label", named)) {
       found_labels_ = true;
       TROUPE_ASSIGN_OR_RETURN(auto table, open(array.value));
       TROUPE_ASSIGN_OR_RETURN(nodes.labels, labels_of(std::move(table), {}, executor_));
       return ok_status();
     }
+    return named ? ok_status() : take_role(array);
+  }
+
+  Status take_role(const Array& array) {
     for (const std::string role : {"train", "val", "test"}) {
       if (array.name == role + "_mask" || array.name == role + "_idx") {
         return take_seeds(array, role, array.name == role + "_mask");
@@ -273,13 +304,16 @@ class DglGraph {
 
   Status take_edge_data(const Array& array) {
     auto& edges = graph_.edges[array.type];
-    const bool taken = columns_.wants(array.name);
-    if (taken) {
+    const bool values = columns_.wants(array.name);
+    const bool named = named_.wants(array.name);
+    const bool taken = values || named;
+    if (values) {
       TROUPE_RETURN_IF_ERROR(columns_.take(array.name, edges, [&] { return open(array.value); }));
     }
-    const bool features =
-        options_.features ? array.name == options_.features : array.name == "feat" && !taken;
-    if (features) {
+    if (named) {
+      TROUPE_RETURN_IF_ERROR(take_named(array, edges));
+    }
+    if (is_array(array, options_.features, "feat", taken)) {
       found_features_ = true;
       TROUPE_ASSIGN_OR_RETURN(auto table, open(array.value));
       TROUPE_ASSIGN_OR_RETURN(edges.features, features_of(std::move(table)));
@@ -311,6 +345,7 @@ class DglGraph {
   bool found_features_ = false;
   bool found_labels_ = false;
   NamedEdgeColumns columns_;
+  NamedColumns named_;
 };
 
 }  // namespace

@@ -6,10 +6,12 @@
 #include "runtime/base/result.hpp"
 #include "runtime/data/edge_columns.hpp"
 #include "runtime/data/import_options.hpp"
+#include "runtime/data/named_columns.hpp"
 
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace troupe {
 
@@ -19,6 +21,8 @@ struct DglOptions {
   std::optional<std::string> features{};  ///< of nodes and edges; else "feat"
   std::optional<std::string> labels{};    ///< of nodes; else "label"
   EdgeColumnNames columns{};              ///< of edges; taken as features only if named twice
+  /// Of nodes and edges; taken as anything else only if named for that too.
+  std::vector<NamedColumn> named{};
 };
 
 /// Reads `dir`/metadata.json. Seeds are what train_mask, val_mask, test_mask (0 or 1 per node) or

@@ -69,6 +69,32 @@ std::string found(std::string_view field) {
   return field.empty() ? "nothing" : fmt::format("\"{}\"", field.substr(0, 60));
 }
 
+/// Reads the fields of named columns. \returns why not; empty: they were read
+std::string read_columns(std::string_view line, const Format& format, Values& values) {
+  std::size_t missing = format.columns.size();
+  Fields fields(line);
+  for (std::uint32_t field = 0; missing > 0 && !fields.done(); ++field) {
+    const auto text = fields.next();
+    for (std::size_t i = 0; i < format.columns.size(); ++i) {
+      const auto& column = format.columns[i];
+      if (column.field != field) {
+        continue;
+      }
+      --missing;
+      if (!number_text::append(text, column.dtype, values.columns[i])) {
+        return fmt::format("expected {} in column {}, as {}, got {}",
+                           number_text::number_of(column.dtype), field, column.name, found(text));
+      }
+    }
+  }
+  if (missing == 0) {
+    return {};
+  }
+  const auto last = std::ranges::max_element(format.columns, {}, &LineColumn::field);
+  return fmt::format("expected {} in column {}, as {}, got nothing",
+                     number_text::number_of(last->dtype), last->field, last->name);
+}
+
 /// Reads weight and time where the format has them. \returns why not; empty: they were read
 std::string read_values(const Cells& cells, const Format& format, Values& values) {
   if (format.weight_column) {
@@ -85,12 +111,22 @@ std::string read_values(const Cells& cells, const Format& format, Values& values
   return {};
 }
 
+std::string read_beside(std::string_view line, const Cells& cells, const Format& format,
+                        Values& values) {
+  auto what = read_values(cells, format, values);
+  return what.empty() ? read_columns(line, format, values) : what;
+}
+
 template <class Edges>
-void clear(Edges& edges) {
+void clear(Edges& edges, const Format& format) {
   edges.sources.clear();
   edges.destinations.clear();
   edges.values.weights.clear();
   edges.values.times.clear();
+  edges.values.columns.resize(format.columns.size());
+  for (auto& column : edges.values.columns) {
+    column.clear();
+  }
 }
 
 }  // namespace
@@ -103,7 +139,7 @@ bool is_header(std::string_view line, const Format& format) {
 }
 
 void parse_numbers(std::string_view text, const Format& format, Numbers& numbers) {
-  clear(numbers);
+  clear(numbers, format);
   for_each_data_line(text, numbers, [&](std::string_view line) -> std::string {
     const auto cells = cells_of(line, format);
     if (!cells.ends()) {
@@ -117,12 +153,12 @@ void parse_numbers(std::string_view text, const Format& format, Numbers& numbers
     }
     numbers.sources.push_back(source);
     numbers.destinations.push_back(destination);
-    return what.empty() ? read_values(cells, format, numbers.values) : what;
+    return what.empty() ? read_beside(line, cells, format, numbers.values) : what;
   });
 }
 
 void parse_names(std::string_view text, const Format& format, Names& names) {
-  clear(names);
+  clear(names, format);
   for_each_data_line(text, names, [&](std::string_view line) -> std::string {
     const auto cells = cells_of(line, format);
     if (!cells.ends()) {
@@ -130,7 +166,7 @@ void parse_names(std::string_view text, const Format& format, Names& names) {
     }
     names.sources.push_back(cells.source);
     names.destinations.push_back(cells.destination);
-    return read_values(cells, format, names.values);
+    return read_beside(line, cells, format, names.values);
   });
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 /// \file edge_text.hpp
 /// Lines of text that say edges: cut into fields and numbers. Used by the importer of edge lists.
+#include "runtime/data/named_columns.hpp"
 #include "runtime/data/text_lines.hpp"
 
 #include <cstddef>
@@ -19,6 +20,7 @@ struct Format {
   std::uint64_t end_id = 0;  ///< ids lie below it
   std::optional<std::uint32_t> weight_column = {};
   std::optional<std::uint32_t> time_column = {};
+  std::vector<LineColumn> columns = {};
 };
 
 /// Whether a line names columns rather than ids: a letter begins where its source should be a
@@ -29,6 +31,7 @@ bool is_header(std::string_view line, const Format& format);
 struct Values {
   std::vector<float> weights;  ///< finite and at least 0
   std::vector<std::int64_t> times;
+  std::vector<std::vector<std::byte>> columns;  ///< As in the format, each as bytes of its dtype
 };
 
 /// The edges of some lines.

@@ -27,6 +27,7 @@ class EdgelistImport {
     format_.first_id = options.first_id;
     format_.weight_column = options.weight_column;
     format_.time_column = options.time_column;
+    format_.columns = options.columns;
     format_.end_id = options.nodes.value_or(std::uint64_t{1} << 32) + options.first_id;
   }
 
@@ -35,9 +36,16 @@ class EdgelistImport {
         const auto node,
         writer_.add_node_type(
             {"node", options_.text_ids ? std::optional<std::uint64_t>() : options_.nodes, {}, {}}));
-    TROUPE_ASSIGN_OR_RETURN(edge_, writer_.add_edge_type({"edge", node, node, options_.import.edges,
-                                                          options_.weight_column.has_value(),
-                                                          options_.time_column.has_value()}));
+    NewEdgeType type{"edge",
+                     node,
+                     node,
+                     options_.import.edges,
+                     options_.weight_column.has_value(),
+                     options_.time_column.has_value()};
+    for (const auto& column : options_.columns) {
+      type.columns.push_back({column.name, column.dtype});
+    }
+    TROUPE_ASSIGN_OR_RETURN(edge_, writer_.add_edge_type(type));
     for (const auto& file : files) {
       TROUPE_RETURN_IF_ERROR(read(file));
     }
@@ -64,7 +72,8 @@ class EdgelistImport {
 
   Status take(const edge_text::Numbers& numbers) {
     return deliver(
-        {numbers.sources, numbers.destinations, numbers.values.weights, numbers.values.times});
+        {numbers.sources, numbers.destinations, numbers.values.weights, numbers.values.times},
+        numbers.values);
   }
 
   Status take(const edge_text::Names& names) {
@@ -74,24 +83,32 @@ class EdgelistImport {
       sources_.push_back(dictionary_.number_of(names.sources[edge]));
       destinations_.push_back(dictionary_.number_of(names.destinations[edge]));
     }
-    return deliver({sources_, destinations_, names.values.weights, names.values.times});
+    return deliver({sources_, destinations_, names.values.weights, names.values.times},
+                   names.values);
   }
 
   std::string hint() const {
-    const bool values = options_.weight_column || options_.time_column;
-    const std::string columns = values ? "--columns, --weight-column, --time-column" : "--columns";
+    const bool named = !options_.columns.empty();
+    const bool values = options_.weight_column || options_.time_column || named;
+    const auto columns =
+        fmt::format("--columns{}{}", values ? ", --weight-column, --time-column" : "",
+                    named ? ", --edge-columns" : "");
     if (options_.text_ids) {
       return values ? "\ntry: --header if the first line has names, " + columns : "";
     }
     return "\ntry: --ids text for ids that are no numbers, " + columns + ", --first-id or --nodes";
   }
 
-  Status deliver(const EdgePiece& piece) {
+  Status deliver(const EdgePiece& piece, const edge_text::Values& values) {
     edges_ += piece.sources.size();
     if (options_.import.writer.progress) {
       options_.import.writer.progress({"reading edges", edges_, 0, "edges"});
     }
-    return writer_.add_edges(edge_, piece);
+    TROUPE_RETURN_IF_ERROR(writer_.add_edges(edge_, piece));
+    for (std::size_t i = 0; i < values.columns.size(); ++i) {
+      TROUPE_RETURN_IF_ERROR(writer_.add_edge_column(edge_, i, values.columns[i]));
+    }
+    return ok_status();
   }
 
   const EdgelistOptions& options_;

@@ -4,12 +4,14 @@
 #include "runtime/base/executor.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/data/import_options.hpp"
+#include "runtime/data/named_columns.hpp"
 #include "runtime/graph/graph_info.hpp"
 
 #include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <span>
+#include <vector>
 
 namespace troupe {
 
@@ -23,6 +25,7 @@ struct EdgelistOptions {
   bool header = false;    ///< the first line with data of every file is no edge
   bool text_ids = false;  ///< ids are any text; nodes are numbered in order of first appearance
   std::optional<std::uint64_t> nodes;  ///< not stated: the largest id + 1
+  std::vector<LineColumn> columns{};   ///< Fields with named columns of edges
 };
 
 /// Reads the files one after the other; an edge's original id is its number among all lines with an
@@ -30,7 +33,7 @@ struct EdgelistOptions {
 /// lines that begin with #, % or //, and the first line of a file that has a letter where its
 /// source's number should be (a header; not with text_ids). Where a column of weights or times is
 /// stated, every edge has one: a finite number of 0 or more, rounded to f32, or an integer of 64
-/// bits. Files may be compressed by gzip or zstd, found by their first bytes. Text ids are kept in
+/// bits; likewise for named columns, as number_text::append() reads them. Files may be compressed by gzip or zstd, found by their first bytes. Text ids are kept in
 /// the store as nodes-node/names.txt, line i + 1 for node i; while importing they are all in memory,
 /// beside `memory_bytes`.
 /// \errors not_found: a file is missing; invalid_argument: a line that does not fit, with file, line

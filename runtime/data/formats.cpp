@@ -20,15 +20,16 @@ Result<GraphInfo> make_edgelist(const ImportRequest& request, Executor& executor
   const auto column = [](std::optional<std::uint64_t> number) {
     return number ? std::optional(static_cast<std::uint32_t>(*number)) : std::nullopt;
   };
-  const EdgelistOptions options{.import = request.import,
-                                .source_column = more.columns.front(),
-                                .destination_column = more.columns.back(),
-                                .first_id = more.first_id,
-                                .weight_column = column(more.weight_column),
-                                .time_column = column(more.time_column),
-                                .header = more.header,
-                                .text_ids = more.ids == "text",
-                                .nodes = more.nodes};
+  EdgelistOptions options{.import = request.import,
+                          .source_column = more.columns.front(),
+                          .destination_column = more.columns.back(),
+                          .first_id = more.first_id,
+                          .weight_column = column(more.weight_column),
+                          .time_column = column(more.time_column),
+                          .header = more.header,
+                          .text_ids = more.ids == "text",
+                          .nodes = more.nodes};
+  TROUPE_ASSIGN_OR_RETURN(options.columns, parse_line_columns(more.edge_columns));
   return import_edgelist(request.sources, request.store, options, executor);
 }
 
@@ -41,7 +42,22 @@ Result<GraphInfo> make_ogb(const ImportRequest& request, Executor& executor) {
   if (request.more.counts) {
     TROUPE_ASSIGN_OR_RETURN(options.counts, parse_node_counts(*request.more.counts));
   }
+  TROUPE_ASSIGN_OR_RETURN(options.named, parse_named_columns(request.more.named_columns));
   return import_ogb(request.sources.front(), request.store, options, executor);
+}
+
+Result<GraphInfo> make_dgl(const ImportRequest& request, Executor& executor) {
+  const auto& more = request.more;
+  DglOptions options{request.import, more.features, more.labels, columns_of(more)};
+  TROUPE_ASSIGN_OR_RETURN(options.named, parse_named_columns(more.named_columns));
+  return import_dgl(request.sources.front(), request.store, options, executor);
+}
+
+Result<GraphInfo> make_graphbolt(const ImportRequest& request, Executor& executor) {
+  const auto& more = request.more;
+  GraphboltOptions options{request.import, more.features, columns_of(more)};
+  TROUPE_ASSIGN_OR_RETURN(options.named, parse_named_columns(more.named_columns));
+  return import_graphbolt(request.sources.front(), request.store, options, executor);
 }
 
 std::vector<ImportFormat> format_rows() {
@@ -56,7 +72,8 @@ std::vector<ImportFormat> format_rows() {
       {.name = "edgelist",
        .source = "text files with an edge a line, read one after the other as one list",
        .help = "one node type `node`, one edge type `edge`",
-       .options = {"columns", "weight_column", "time_column", "ids", "first_id", "nodes", "header"},
+       .options = {"columns", "weight_column", "time_column", "edge_columns", "ids", "first_id",
+                   "nodes", "header"},
        .several = true,
        .features = false,
        .make = make_edgelist},
@@ -75,31 +92,20 @@ std::vector<ImportFormat> format_rows() {
       {.name = "ogb",
        .source = "a folder with raw/ and split/ (text or .npz), or MAG240M's, as OGB has them",
        .help = "one node and edge type, or those that the data list",
-       .options = {"weights", "times", "counts"},
+       .options = {"weights", "times", "named_columns", "counts"},
        .make = make_ogb},
       {.name = "dgl",
        .source = "a folder with metadata.json, DGL's chunked format",
        .help = "any node and edge types",
-       .options = {"features", "labels", "weights", "times"},
+       .options = {"features", "labels", "weights", "times", "named_columns"},
        .marker = "metadata.json",
-       .make =
-           [](const ImportRequest& request, Executor& executor) {
-             return import_dgl(request.sources.front(), request.store,
-                               {request.import, request.more.features, request.more.labels,
-                                columns_of(request.more)},
-                               executor);
-           }},
+       .make = make_dgl},
       {.name = "graphbolt",
        .source = "a folder with metadata.yaml, as DGL's GraphBolt has it before preprocessing",
        .help = "any node and edge types",
-       .options = {"features", "weights", "times"},
+       .options = {"features", "weights", "times", "named_columns"},
        .marker = "metadata.yaml",
-       .make =
-           [](const ImportRequest& request, Executor& executor) {
-             return import_graphbolt(
-                 request.sources.front(), request.store,
-                 {request.import, request.more.features, columns_of(request.more)}, executor);
-           }},
+       .make = make_graphbolt},
   };
 }
 
@@ -127,6 +133,14 @@ std::vector<FormatOption> format_option_rows() {
        &FormatOptions::labels},
       {"weights", "array of edges with their weights", text_rule(0), &FormatOptions::weights},
       {"times", "array of edges with their times", text_rule(0), &FormatOptions::times},
+      {"named_columns",
+       "arrays of nodes and edges to keep as named columns, as year,price:f64",
+       {.type = ValueType::text_list},
+       &FormatOptions::named_columns},
+      {"edge_columns",
+       "columns to keep as named columns of edges, counted from 0, as rating=2,year=3:i32",
+       {.type = ValueType::text_list},
+       &FormatOptions::edge_columns},
       {"counts", "numbers of nodes by type, as author=7,paper=9; else the largest id + 1",
        text_rule(1), &FormatOptions::counts},
   };

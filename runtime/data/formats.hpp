@@ -34,6 +34,8 @@ struct FormatOptions {
   std::optional<std::string> weights = {};
   std::optional<std::string> times = {};
   std::optional<std::string> counts = {};
+  std::vector<std::string> named_columns = {};
+  std::vector<std::string> edge_columns = {};
 };
 
 /// Options with a meaning for all formats, and those of single formats.

@@ -149,10 +149,10 @@ class Writing {
     return ok_status();
   }
 
-  static std::vector<ColumnInfo> infos_of(const std::vector<ColumnArray>& columns) {
+  static std::vector<ColumnInfo> infos_of(const std::vector<std::unique_ptr<ColumnRows>>& columns) {
     std::vector<ColumnInfo> infos;
     for (const auto& column : columns) {
-      infos.push_back(column.info);
+      infos.push_back(column->info());
     }
     return infos;
   }
@@ -160,21 +160,21 @@ class Writing {
   /// \param each  what a row is of
   /// \param add   takes whole rows of a column
   template <class Add>
-  Status write_columns(const std::vector<ColumnArray>& columns, const std::string& each,
-                       std::uint64_t count, Add add) {
+  Status write_columns(const std::vector<std::unique_ptr<ColumnRows>>& columns,
+                       const std::string& each, std::uint64_t count, Add add) {
     for (std::size_t i = 0; i < columns.size(); ++i) {
-      const auto& [info, file, rows, data] = columns[i];
-      if (rows != count) {
-        return wrong_rows(file, each, count, rows);
+      const auto& column = *columns[i];
+      if (column.rows().value_or(count) != count) {
+        return wrong_rows(column.file(), each, count, *column.rows());
       }
-      constexpr std::size_t block_bytes = std::size_t{1} << 22;
-      const auto block = std::max<std::size_t>(1, block_bytes / info.row_bytes());
-      for (std::uint64_t first = 0; first < rows; first += block) {
-        const auto taken = std::min<std::uint64_t>(block, rows - first);
-        TROUPE_RETURN_IF_ERROR(
-            add(i, data.bytes.subspan(first * info.row_bytes(), taken * info.row_bytes())));
-        report("columns", first + taken, rows, "rows");
-      }
+      RowCount rows(column.file(), each, count, column.info().row_bytes());
+      const auto take = [&](std::span<const std::byte> some) -> Status {
+        TROUPE_RETURN_IF_ERROR(rows.add(some.size()));
+        report("columns", rows.rows(), count, "rows");
+        return add(i, some);
+      };
+      TROUPE_RETURN_IF_ERROR(column.read(executor_, take));
+      TROUPE_RETURN_IF_ERROR(rows.finish());
     }
     return ok_status();
   }
@@ -344,7 +344,7 @@ Status settle_count(Nodes& nodes, const std::string& stated_in) {
     TROUPE_RETURN_IF_ERROR(settle(nodes.labels->rows(), nodes.labels->file()));
   }
   for (const auto& column : nodes.columns) {
-    TROUPE_RETURN_IF_ERROR(settle(column.rows, column.file));
+    TROUPE_RETURN_IF_ERROR(settle(column->rows(), column->file()));
   }
   return ok_status();
 }

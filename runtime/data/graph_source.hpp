@@ -2,7 +2,6 @@
 /// \file graph_source.hpp
 /// What an importer found, as things that can be read block by block, and the one way from there
 /// into a store. Importers say where numbers lie; what is done with them is the same for all.
-#include "runtime/base/buffer.hpp"
 #include "runtime/base/executor.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/data/import_options.hpp"
@@ -68,12 +67,15 @@ class EdgeValues {
   virtual Status read_times(Executor& executor, const TakeIntegers& take) const = 0;
 };
 
-/// A named column as it lies in a file, in the dtype that is stored.
-struct ColumnArray {
-  ColumnInfo info;
-  std::string file;  ///< for messages
-  std::uint64_t rows = 0;
-  Segment data;
+/// Rows of a named column in the dtype that is stored. Errors name the file.
+class ColumnRows {
+ public:
+  virtual ~ColumnRows() = default;
+  virtual const ColumnInfo& info() const = 0;
+  virtual std::optional<std::uint64_t> rows() const = 0;  ///< nothing: known once they are read
+  virtual const std::string& file() const = 0;            ///< for messages
+  /// Hands out whole rows in order.
+  virtual Status read(Executor& executor, const TakeBytes& take) const = 0;
 };
 
 struct Nodes {
@@ -81,7 +83,7 @@ struct Nodes {
   std::optional<std::uint64_t> count;  ///< nothing: the largest id in an edge + 1
   std::unique_ptr<FeatureRows> features{};
   std::unique_ptr<LabelRows> labels{};
-  std::vector<ColumnArray> columns{};
+  std::vector<std::unique_ptr<ColumnRows>> columns{};
 };
 
 struct Edges {
@@ -89,7 +91,7 @@ struct Edges {
   std::size_t source = 0;  ///< place among the node types
   std::size_t destination = 0;
   EdgeTransforms transforms{};
-  std::vector<ColumnArray> columns{};
+  std::vector<std::unique_ptr<ColumnRows>> columns{};
   std::unique_ptr<EdgeRows> rows{};
   std::unique_ptr<FeatureRows> features{};
   std::optional<std::uint64_t> count{};   ///< as the source states it

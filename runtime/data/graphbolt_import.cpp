@@ -1,5 +1,6 @@
 #include "runtime/data/graphbolt_import.hpp"
 
+#include "runtime/data/column_rows.hpp"
 #include "runtime/data/document_graph.hpp"
 #include "runtime/data/edge_columns.hpp"
 #include "runtime/data/edge_rows.hpp"
@@ -33,7 +34,11 @@ Result<TableFormat> read_graphbolt_format(const JsonValue& value) {
 class GraphboltGraph {
  public:
   GraphboltGraph(const Source& source, const GraphboltOptions& options, Executor& executor)
-      : source_(source), options_(options), executor_(executor), columns_(options.columns) {}
+      : source_(source),
+        options_(options),
+        executor_(executor),
+        columns_(options.columns),
+        named_(options.named) {}
 
   Result<Graph> read(const JsonValue& document) {
     TROUPE_ASSIGN_OR_RETURN(const auto graph, document.member("graph"));
@@ -54,6 +59,7 @@ class GraphboltGraph {
                                                 *options_.features));
     }
     TROUPE_RETURN_IF_ERROR(columns_.check_found("/feature_data"));
+    TROUPE_RETURN_IF_ERROR(named_.check_found("/feature_data"));
     return std::move(graph_);
   }
 
@@ -147,9 +153,9 @@ class GraphboltGraph {
     return ok_status();
   }
 
-  /// Arrays that GraphBolt keeps beside the lists for sampling: only weights and times are taken.
+  /// Arrays that GraphBolt keeps beside the lists for sampling: no features are taken.
   Status take_graph_data(const Feature& feature) {
-    TROUPE_ASSIGN_OR_RETURN(const bool taken, take_column(feature));
+    TROUPE_ASSIGN_OR_RETURN(const bool taken, take_columns(feature));
     if (!taken) {
       leave_out(fmt::format("graph/feature_data {} of {}", feature.name, feature.domain));
     }
@@ -157,7 +163,7 @@ class GraphboltGraph {
   }
 
   Status take(const Feature& feature) {
-    TROUPE_ASSIGN_OR_RETURN(const bool taken, take_column(feature));
+    TROUPE_ASSIGN_OR_RETURN(const bool taken, take_columns(feature));
     const bool features =
         options_.features ? feature.name == options_.features : feature.name == "feat" && !taken;
     if (features && (feature.domain == "node" || feature.domain == "edge")) {
@@ -169,15 +175,38 @@ class GraphboltGraph {
     return ok_status();
   }
 
-  /// Takes weights and times. \returns whether the array is such
-  Result<bool> take_column(const Feature& feature) {
-    if (feature.domain != "edge" || !columns_.wants(feature.name)) {
-      return false;
+  /// Takes weights, times and named columns. \returns whether the array is such
+  Result<bool> take_columns(const Feature& feature) {
+    const bool of_edges = feature.domain == "edge";
+    const bool named = (of_edges || feature.domain == "node") && named_.wants(feature.name);
+    const bool values = of_edges && columns_.wants(feature.name);
+    if (named && !of_edges) {
+      TROUPE_ASSIGN_OR_RETURN(const auto type, type_of(feature.array, "node"));
+      TROUPE_ASSIGN_OR_RETURN(const auto nodes, find_nodes(graph_, type, feature.array.place()));
+      TROUPE_RETURN_IF_ERROR(take_named(feature, graph_.nodes[nodes]));
     }
-    TROUPE_ASSIGN_OR_RETURN(const auto edges, find_edges(feature.array));
-    TROUPE_RETURN_IF_ERROR(
-        columns_.take(feature.name, graph_.edges[edges], [&] { return open(feature.array); }));
-    return true;
+    if (of_edges && (named || values)) {
+      TROUPE_ASSIGN_OR_RETURN(const auto place, find_edges(feature.array));
+      auto& edges = graph_.edges[place];
+      TROUPE_RETURN_IF_ERROR(named ? take_named(feature, edges) : ok_status());
+      if (values) {
+        TROUPE_RETURN_IF_ERROR(
+            columns_.take(feature.name, edges, [&] { return open(feature.array); }));
+      }
+    }
+    return named || values;
+  }
+
+  /// \param type  of nodes or edges
+  template <class Type>
+  Status take_named(const Feature& feature, Type& type) const {
+    return named_.take(feature.name, type.name, type.columns,
+                       [&](const NamedColumn& column) -> Result<std::unique_ptr<ColumnRows>> {
+                         TROUPE_ASSIGN_OR_RETURN(const auto format,
+                                                 read_graphbolt_format(feature.array));
+                         TROUPE_ASSIGN_OR_RETURN(auto file, feature.array.string("path"));
+                         return column_of_files(column, source_, {std::move(file)}, format);
+                       });
   }
 
   Status take_features(const Feature& feature) {
@@ -352,6 +381,7 @@ class GraphboltGraph {
   std::vector<std::unique_ptr<GatheredLabels>> labels_;  ///< by node type
   bool found_features_ = false;
   NamedEdgeColumns columns_;
+  NamedColumns named_;
 };
 
 }  // namespace

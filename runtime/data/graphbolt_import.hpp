@@ -5,10 +5,12 @@
 #include "runtime/base/result.hpp"
 #include "runtime/data/edge_columns.hpp"
 #include "runtime/data/import_options.hpp"
+#include "runtime/data/named_columns.hpp"
 
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace troupe {
 
@@ -17,6 +19,8 @@ struct GraphboltOptions {
   /// Of nodes and edges; else "feat". Stated, it must be there.
   std::optional<std::string> features{};
   EdgeColumnNames columns{};  ///< of edges; taken as features only if named twice
+  /// Of nodes and edges; taken as anything else only if named for that too.
+  std::vector<NamedColumn> named{};
 };
 
 /// Reads `dir`/metadata.yaml. The first task's sets become the default split, those of others splits

@@ -1,5 +1,6 @@
 #include "runtime/data/npy_graph.hpp"
 
+#include "runtime/data/column_rows.hpp"
 #include "runtime/data/document_graph.hpp"
 #include "runtime/data/edge_rows.hpp"
 #include "runtime/data/npy_values.hpp"
@@ -7,7 +8,6 @@
 #include "runtime/graph/store_layout.hpp"
 
 #include <algorithm>
-#include <array>
 #include <fmt/format.h>
 
 namespace troupe {
@@ -123,62 +123,34 @@ class Document {
   }
 
   /// Arrays by name, each a file, or a file with its dtype: bf16 is stored as u16.
-  Result<std::vector<ColumnArray>> read_columns(const Known& type) const {
-    std::vector<ColumnArray> columns;
+  Result<std::vector<std::unique_ptr<ColumnRows>>> read_columns(const Known& type) const {
+    std::vector<std::unique_ptr<ColumnRows>> columns;
     const auto* value = type.find("columns");
     if (value == nullptr) {
       return columns;
     }
     TROUPE_ASSIGN_OR_RETURN(const auto members, value->members());
     for (const auto& member : members) {
-      ColumnArray column;
-      column.info.name = member.key;
-      bool words = false;  // of bf16
-      if (auto file = member.value.string()) {
-        column.file = *std::move(file);
-      } else {
+      NamedColumn column{member.key};
+      auto file = member.value.string();
+      if (!file) {
         TROUPE_ASSIGN_OR_RETURN(const auto object, known(member.value, {"file", "dtype"}));
-        TROUPE_ASSIGN_OR_RETURN(column.file, member.value.string("file"));
+        file = member.value.string("file");
         TROUPE_ASSIGN_OR_RETURN(const auto dtype, member.value.string("dtype"));
         if (dtype != to_string(DType::bf16)) {
           return member.value.error("\"dtype\": \"bf16\", of an array of u16, or the file alone");
         }
-        words = true;
+        column.dtype = DType::bf16;
       }
-      TROUPE_RETURN_IF_ERROR(read_column(words, column));
-      columns.push_back(std::move(column));
+      TROUPE_ASSIGN_OR_RETURN(const auto name, std::move(file));
+      TROUPE_ASSIGN_OR_RETURN(auto array, source_.read(name));
+      std::vector<ColumnPiece> pieces;
+      pieces.push_back({name, ArraySource(std::move(array))});
+      TROUPE_ASSIGN_OR_RETURN(
+          columns.emplace_back(),
+          column_of_arrays(column, std::move(pieces), R"({"file": FILE, "dtype": "bf16"})"));
     }
     return columns;
-  }
-
-  Status read_column(bool words, ColumnArray& column) const {
-    TROUPE_ASSIGN_OR_RETURN(auto array, source_.read(column.file));
-    constexpr std::array dtypes{DType::u8,  DType::f16, DType::f32,
-                                DType::f64, DType::i32, DType::i64};
-    const auto* dtype = std::ranges::find(dtypes, array.type, npy_type);
-    if (words ? array.type != npy_type(DType::bf16) : dtype == dtypes.end()) {
-      return npy_source::bad_input(
-          column.file,
-          words ? fmt::format("expected an array of u16 for bf16, got {}", to_string(array.type))
-                : fmt::format("expected an array of uint8, float16, float32, float64, int32 or "
-                              "int64, got {}\ntry: {{\"file\": FILE, \"dtype\": \"bf16\"}} for "
-                              "bfloat16 as uint16",
-                              to_string(array.type)));
-    }
-    column.info.dtype = words ? DType::bf16 : *dtype;
-    if (array.shape.empty()) {
-      return npy_source::bad_input(column.file, "expected an array with rows, got a single value");
-    }
-    column.rows = array.shape.front();
-    column.info.shape.assign(array.shape.begin() + 1, array.shape.end());
-    const auto fault = store_layout::fault_of(column.info);
-    if (!fault.empty()) {
-      return npy_source::bad_input(
-          column.file, fmt::format("expected {}, got \"{}\" of shape {}", fault, column.info.name,
-                                   shape_text(array.shape)));
-    }
-    column.data = std::move(array.data);
-    return ok_status();
   }
 
   Result<std::size_t> node_type(const JsonValue& value) const {

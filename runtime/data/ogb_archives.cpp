@@ -1,5 +1,7 @@
 // OGB's binary layout: arrays in .npz archives.
 #include "runtime/data/archive_pairs.hpp"
+#include "runtime/data/column_rows.hpp"
+#include "runtime/data/ogb_arrays.hpp"
 #include "runtime/data/ogb_readers.hpp"
 #include "runtime/graph/store_layout.hpp"
 
@@ -35,12 +37,12 @@ std::vector<std::string> array_names(const ZipArchive& archive) {
 class OgbArchives {
  public:
   OgbArchives(OgbFolder& folder, const OgbOptions& options, Executor& executor)
-      : folder_(folder), options_(options), executor_(executor), columns_(options.columns) {}
+      : folder_(folder), options_(options), executor_(executor), arrays_(options) {}
 
   Result<Graph> read() {
     const bool by_type = !folder_.has(plain_archive);
     TROUPE_RETURN_IF_ERROR(by_type ? read_types() : read_plain());
-    TROUPE_RETURN_IF_ERROR(columns_.check_found("raw"));
+    TROUPE_RETURN_IF_ERROR(arrays_.check_found("raw"));
     for (const auto& archive : opened_) {
       for (const auto& member : archive->members()) {
         if (!taken_.contains(member_name(*archive, member.name))) {
@@ -99,16 +101,30 @@ class OgbArchives {
     return count;
   }
 
-  Status read_features(Nodes& nodes, const Archive& archive, const std::string& array) {
-    if (has(archive, array)) {
-      TROUPE_ASSIGN_OR_RETURN(auto rows, table(archive, array));
-      TROUPE_ASSIGN_OR_RETURN(nodes.features, features_of(std::move(rows)));
-    }
-    return ok_status();
+  OgbOpen open_array(const Archive& archive, const std::string& array) {
+    return {
+        [this, archive, array] { return table(archive, array); },
+        [this, archive, array](const NamedColumn& column) -> Result<std::unique_ptr<ColumnRows>> {
+          TROUPE_ASSIGN_OR_RETURN(auto found, source(archive, array));
+          std::vector<ColumnPiece> pieces;
+          pieces.push_back({member_name(*archive, array), std::move(found)});
+          return column_of_arrays(column, std::move(pieces), named_bf16_hint);
+        }};
   }
 
-  Status read_labels(Nodes& nodes, const Archive& archive, const std::string& array) {
-    if (has(archive, array)) {
+  /// Gives nodes an array with a row for each, if it is there and of use.
+  /// \param name  as users name it
+  Status take_node_array(Nodes& nodes, const Archive& archive, const std::string& array,
+                         const std::string& name) {
+    if (!has(archive, array)) {
+      return ok_status();
+    }
+    TROUPE_ASSIGN_OR_RETURN(const bool taken,
+                            arrays_.offer(name, nodes, open_array(archive, array)));
+    if (!taken && name == "node_feat") {
+      TROUPE_ASSIGN_OR_RETURN(auto rows, table(archive, array));
+      TROUPE_ASSIGN_OR_RETURN(nodes.features, features_of(std::move(rows)));
+    } else if (!taken && name == "node_label") {
       TROUPE_ASSIGN_OR_RETURN(auto rows, table(archive, array));
       TROUPE_ASSIGN_OR_RETURN(nodes.labels, ogb_labels_of(std::move(rows), executor_));
     }
@@ -119,7 +135,7 @@ class OgbArchives {
   /// \param name  as users name it
   Status take_edge_array(Edges& edges, const Archive& archive, const std::string& array,
                          const std::string& name) {
-    return columns_.offer(name, "edge_feat", edges, [&] { return table(archive, array); });
+    return arrays_.offer(name, "edge_feat", edges, open_array(archive, array));
   }
 
   Status open_edges(Edges& edges, const Archive& archive, const std::string& array) {
@@ -136,8 +152,12 @@ class OgbArchives {
     TROUPE_ASSIGN_OR_RETURN(const auto labels, open_if_there(labels_archive));
     Nodes nodes{"node", {}};
     TROUPE_ASSIGN_OR_RETURN(nodes.count, one_count(data, "num_nodes_list"));
-    TROUPE_RETURN_IF_ERROR(read_features(nodes, data, "node_feat"));
-    TROUPE_RETURN_IF_ERROR(read_labels(nodes, labels, "node_label"));
+    for (const auto& array : array_names(*data)) {
+      if (array.starts_with("node_")) {
+        TROUPE_RETURN_IF_ERROR(take_node_array(nodes, data, array, array));
+      }
+    }
+    TROUPE_RETURN_IF_ERROR(take_node_array(nodes, labels, "node_label", "node_label"));
     TROUPE_RETURN_IF_ERROR(settle_count(nodes, member_name(*data, "num_nodes_list")));
     graph_.nodes.push_back(std::move(nodes));
     Edges edges;
@@ -155,14 +175,16 @@ class OgbArchives {
 
   Status read_types() {
     TROUPE_ASSIGN_OR_RETURN(const auto counts, open(node_counts_archive));
-    TROUPE_ASSIGN_OR_RETURN(const auto features, open_if_there("raw/node_feat_dict.npz"));
+    TROUPE_ASSIGN_OR_RETURN(const auto arrays, open_archives("node_"));
     TROUPE_ASSIGN_OR_RETURN(const auto labels, open_if_there(labels_archive));
     for (const auto& type : array_names(*counts)) {
       TROUPE_RETURN_IF_ERROR(check_ogb_name(type, node_counts_archive));
       Nodes nodes{type, {}};
       TROUPE_ASSIGN_OR_RETURN(nodes.count, one_count(counts, type));
-      TROUPE_RETURN_IF_ERROR(read_features(nodes, features, type));
-      TROUPE_RETURN_IF_ERROR(read_labels(nodes, labels, type));
+      for (const auto& [name, archive] : arrays) {
+        TROUPE_RETURN_IF_ERROR(take_node_array(nodes, archive, type, name));
+      }
+      TROUPE_RETURN_IF_ERROR(take_node_array(nodes, labels, type, "node_label"));
       TROUPE_RETURN_IF_ERROR(settle_count(nodes, member_name(*counts, type)));
       graph_.nodes.push_back(std::move(nodes));
     }
@@ -172,7 +194,7 @@ class OgbArchives {
   Status read_edge_types() {
     TROUPE_ASSIGN_OR_RETURN(const auto counts, open(edge_counts_archive));
     TROUPE_ASSIGN_OR_RETURN(const auto pairs, open(pairs_archive));
-    TROUPE_ASSIGN_OR_RETURN(const auto arrays, open_edge_archives());
+    TROUPE_ASSIGN_OR_RETURN(const auto arrays, open_archives("edge_"));
     const auto types = array_names(*counts);
     std::vector<TypeTriple> triples;
     for (const auto& type : types) {
@@ -198,14 +220,15 @@ class OgbArchives {
     return ok_status();
   }
 
-  /// Archives of arrays with a row per edge, raw/NAME_dict.npz or raw/NAME.npz, by NAME.
-  Result<std::vector<std::pair<std::string, Archive>>> open_edge_archives() {
+  /// Archives of arrays with a row per node or edge, raw/NAME_dict.npz or raw/NAME.npz, by NAME.
+  /// \param begin  of their names
+  Result<std::vector<std::pair<std::string, Archive>>> open_archives(std::string_view begin) {
     constexpr std::string_view end = ".npz";
     constexpr std::string_view of_types = "_dict";
     std::vector<std::pair<std::string, Archive>> archives;
     for (const auto& file : folder_.files("raw")) {
       const auto path = "raw/" + file;
-      if (!file.starts_with("edge_") || !file.ends_with(end) || path == pairs_archive) {
+      if (!file.starts_with(begin) || !file.ends_with(end) || path == pairs_archive) {
         continue;
       }
       auto name = file.substr(0, file.size() - end.size());
@@ -224,7 +247,7 @@ class OgbArchives {
   Graph graph_;
   std::vector<Archive> opened_;
   std::set<std::string> taken_;  ///< Names of members, with their archives'
-  NamedEdgeColumns columns_;
+  OgbArrays arrays_;
 };
 
 }  // namespace

@@ -1,9 +1,10 @@
 #include "runtime/data/ogb_import.hpp"
 
 #include "runtime/base/files.hpp"
-#include "runtime/data/edge_columns.hpp"
+#include "runtime/data/column_rows.hpp"
 #include "runtime/data/edge_rows.hpp"
 #include "runtime/data/graph_source.hpp"
+#include "runtime/data/ogb_arrays.hpp"
 #include "runtime/data/ogb_folder.hpp"
 #include "runtime/data/ogb_readers.hpp"
 #include "runtime/data/table.hpp"
@@ -13,6 +14,7 @@
 #include <algorithm>
 #include <charconv>
 #include <fmt/format.h>
+#include <map>
 #include <set>
 
 namespace troupe {
@@ -36,6 +38,14 @@ Result<std::uint64_t> parse_count(const std::string& cell, const std::string& fi
   return count;
 }
 
+/// Whether a file has a row for each of the nodes or edges.
+/// \param of  "node" or "edge"
+bool is_array_name(std::string_view name, std::string_view of) {
+  const bool ours = name.starts_with(of);
+  const auto rest = ours ? name.substr(of.size()) : std::string_view();
+  return rest.starts_with('_') || rest == "-feat" || (rest == "-label" && of == "node");
+}
+
 /// The layout of text.
 class OgbDirectory {
  public:
@@ -44,13 +54,13 @@ class OgbDirectory {
         source_(folder.source()),
         options_(options.import),
         executor_(executor),
-        columns_(options.columns) {}
+        arrays_(options) {}
 
   Result<Graph> read() {
     TROUPE_RETURN_IF_ERROR(refuse_archives());
     const bool by_type = !folder_.find_text("raw/triplet-type-list").empty();
     TROUPE_RETURN_IF_ERROR(by_type ? read_heterogeneous() : read_plain());
-    TROUPE_RETURN_IF_ERROR(columns_.check_found("raw"));
+    TROUPE_RETURN_IF_ERROR(arrays_.check_found("raw"));
     TROUPE_RETURN_IF_ERROR(
         folder_.read_splits(graph_, by_type, !options_.writer.edge_split, executor_));
     return std::move(graph_);
@@ -115,29 +125,45 @@ class OgbDirectory {
     return parse_count(cells.front().front(), file);
   }
 
-  Status read_nodes(const std::string& name, std::uint64_t count, const std::string& features,
-                    const std::string& labels) {
+  /// Where the arrays of a node type lie, by their names.
+  using NodeArrays = std::map<std::string, std::string>;
+
+  Status read_nodes(const std::string& name, std::uint64_t count, const NodeArrays& places) {
     Nodes nodes{name, count};
-    if (!features.empty()) {
-      TROUPE_ASSIGN_OR_RETURN(auto table, open(features));
-      TROUPE_ASSIGN_OR_RETURN(nodes.features, features_of(std::move(table)));
-    }
-    if (!labels.empty()) {
-      TROUPE_ASSIGN_OR_RETURN(auto table, open(labels));
-      TROUPE_ASSIGN_OR_RETURN(nodes.labels, labels_of(std::move(table), {}, executor_));
+    for (const auto& [array, place] : places) {
+      TROUPE_ASSIGN_OR_RETURN(const bool taken, arrays_.offer(array, nodes, open_text(place)));
+      if (taken || (array != "node-feat" && array != "node-label")) {
+        continue;
+      }
+      TROUPE_ASSIGN_OR_RETURN(auto table, open(folder_.find_text(place)));
+      if (array == "node-feat") {
+        TROUPE_ASSIGN_OR_RETURN(nodes.features, features_of(std::move(table)));
+      } else {
+        TROUPE_ASSIGN_OR_RETURN(nodes.labels, labels_of(std::move(table), {}, executor_));
+      }
     }
     graph_.nodes.push_back(std::move(nodes));
     return ok_status();
   }
 
-  /// Names before .csv.gz or .csv of files with a row per edge: edge-feat, and OGB's additional edge
-  /// files, edge_*.
-  std::set<std::string> edge_arrays(const std::string& folder) const {
+  /// A file as it is before .csv.gz or .csv.
+  OgbOpen open_text(const std::string& place) {
+    return {[this, place] { return open(folder_.find_text(place)); },
+            [this, place](const NamedColumn& column) {
+              return column_of_files(column, source_, {folder_.find_text(place)},
+                                     TableFormat::text);
+            }};
+  }
+
+  /// Names before .csv.gz or .csv of files with a row per node or edge: "node-feat", "edge-feat",
+  /// and OGB's additional files, node_* and edge_*.
+  /// \param of  "node" or "edge"
+  std::set<std::string> arrays_in(const std::string& folder, const std::string& of) const {
     std::set<std::string> names;
     for (const auto& file : folder_.files(folder)) {
       auto name = file.substr(0, file.find('.'));
       const bool is_csv = file == name + ".csv.gz" || file == name + ".csv";
-      const bool is_array = name == "edge-feat" || name.starts_with("edge_");
+      const bool is_array = is_array_name(name, of);
       if (is_csv && is_array &&
           source_.has(fmt::format("{}/{}", folder, file))) {  // not so: a link to nothing
         names.insert(std::move(name));
@@ -158,10 +184,9 @@ class OgbDirectory {
     TROUPE_ASSIGN_OR_RETURN(edges.rows, open_text_pairs(source_, {std::move(file)},
                                                         {*graph_.nodes[edges.source].count,
                                                          *graph_.nodes[edges.destination].count}));
-    for (const auto& array : edge_arrays(folder)) {
-      TROUPE_RETURN_IF_ERROR(columns_.offer(array, "edge-feat", edges, [&] {
-        return open(folder_.find_text(fmt::format("{}/{}", folder, array)));
-      }));
+    for (const auto& array : arrays_in(folder, "edge")) {
+      TROUPE_RETURN_IF_ERROR(
+          arrays_.offer(array, "edge-feat", edges, open_text(fmt::format("{}/{}", folder, array))));
     }
     graph_.edges.push_back(std::move(edges));
     return ok_status();
@@ -169,9 +194,24 @@ class OgbDirectory {
 
   Status read_plain() {
     TROUPE_ASSIGN_OR_RETURN(const auto count, read_one_count("raw/num-node-list"));
-    TROUPE_RETURN_IF_ERROR(read_nodes("node", count, folder_.find_text("raw/node-feat"),
-                                      folder_.find_text("raw/node-label")));
+    NodeArrays places;
+    for (const auto& array : arrays_in("raw", "node")) {
+      places[array] = "raw/" + array;
+    }
+    TROUPE_RETURN_IF_ERROR(read_nodes("node", count, places));
     return read_edges("edge", {"node", "edge", "node"}, "raw");
+  }
+
+  /// Those in folders of their own, raw/ARRAY/TYPE/ARRAY.
+  NodeArrays node_arrays_of(const std::string& type) const {
+    NodeArrays places;
+    for (const auto& array : folder_.folders("raw")) {
+      const auto folder = fmt::format("raw/{}/{}", array, type);
+      if (is_array_name(array, "node") && arrays_in(folder, "node").contains(array)) {
+        places[array] = fmt::format("{}/{}", folder, array);
+      }
+    }
+    return places;
   }
 
   Status read_heterogeneous() {
@@ -184,9 +224,7 @@ class OgbDirectory {
       const auto& type = nodes[0][i];
       TROUPE_RETURN_IF_ERROR(check_ogb_name(type, counts));
       TROUPE_ASSIGN_OR_RETURN(const auto count, parse_count(nodes[1][i], counts));
-      TROUPE_RETURN_IF_ERROR(
-          read_nodes(type, count, folder_.find_text("raw/node-feat/" + type + "/node-feat"),
-                     folder_.find_text("raw/node-label/" + type + "/node-label")));
+      TROUPE_RETURN_IF_ERROR(read_nodes(type, count, node_arrays_of(type)));
     }
     TROUPE_ASSIGN_OR_RETURN(const auto list, need("raw/triplet-type-list"));
     TROUPE_ASSIGN_OR_RETURN(const auto cells, read_cells(list));
@@ -214,7 +252,7 @@ class OgbDirectory {
   const ImportOptions& options_;
   Executor& executor_;
   Graph graph_;
-  NamedEdgeColumns columns_;
+  OgbArrays arrays_;
 };
 
 Result<Graph> read_ogb(OgbFolder& folder, const OgbOptions& options, Executor& executor) {

@@ -6,11 +6,13 @@
 #include "runtime/base/result.hpp"
 #include "runtime/data/edge_columns.hpp"
 #include "runtime/data/import_options.hpp"
+#include "runtime/data/named_columns.hpp"
 
 #include <cstdint>
 #include <filesystem>
 #include <map>
 #include <string>
+#include <vector>
 
 namespace troupe {
 
@@ -19,6 +21,8 @@ struct OgbOptions {
   /// Of edges, by names of files without their ending, or of arrays in an archive: edge_weight,
   /// edge_year, edge-feat of one column.
   EdgeColumnNames columns{};
+  /// Of nodes and edges, by such names too; taken as features or labels no longer.
+  std::vector<NamedColumn> named{};
   /// Numbers of nodes by type, for data that do not state them.
   std::map<std::string, std::uint64_t> counts{};
 };

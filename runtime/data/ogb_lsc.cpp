@@ -1,5 +1,7 @@
 // OGB-LSC's MAG240M: a folder per type, with .npy files.
+#include "runtime/data/column_rows.hpp"
 #include "runtime/data/edge_rows.hpp"
+#include "runtime/data/ogb_arrays.hpp"
 #include "runtime/data/ogb_readers.hpp"
 #include "runtime/graph/store_layout.hpp"
 
@@ -21,7 +23,7 @@ bool is_triple(const std::string& folder) {
 class OgbLsc {
  public:
   OgbLsc(OgbFolder& folder, const OgbOptions& options, Executor& executor)
-      : folder_(folder), options_(options), executor_(executor), columns_(options.columns) {}
+      : folder_(folder), options_(options), executor_(executor), arrays_(options) {}
 
   Result<Graph> read() {
     std::set<std::string> types;
@@ -45,7 +47,7 @@ class OgbLsc {
     for (std::size_t i = 0; i < triples_.size(); ++i) {
       TROUPE_RETURN_IF_ERROR(read_edges(names[i], triples_[i], places_[i]));
     }
-    TROUPE_RETURN_IF_ERROR(columns_.check_found("processed"));
+    TROUPE_RETURN_IF_ERROR(arrays_.check_found("processed"));
     TROUPE_RETURN_IF_ERROR(read_split());
     return std::move(graph_);
   }
@@ -73,15 +75,9 @@ class OgbLsc {
     if (stated != options_.counts.end()) {
       nodes.count = stated->second;
     }
-    const auto features = fmt::format("processed/{}/node_feat.npy", type);
-    if (folder_.has(features)) {
-      TROUPE_ASSIGN_OR_RETURN(auto table, open(features));
-      TROUPE_ASSIGN_OR_RETURN(nodes.features, features_of(std::move(table)));
-    }
-    const auto labels = fmt::format("processed/{}/node_label.npy", type);
-    if (folder_.has(labels)) {
-      TROUPE_ASSIGN_OR_RETURN(auto table, open(labels));
-      TROUPE_ASSIGN_OR_RETURN(nodes.labels, ogb_labels_of(std::move(table), executor_));
+    const auto place = "processed/" + type;
+    for (const auto& array : arrays_in(place, "node_")) {
+      TROUPE_RETURN_IF_ERROR(take_node_array(nodes, place, array));
     }
     TROUPE_RETURN_IF_ERROR(settle_count(nodes, "--counts"));
     graph_.nodes.push_back(std::move(nodes));
@@ -102,22 +98,49 @@ class OgbLsc {
     TROUPE_ASSIGN_OR_RETURN(edges.rows,
                             open_pairs(folder_.source(), {{std::move(pairs)}, PairLayout::columns},
                                        {end(edges.source), end(edges.destination)}));
-    for (const auto& file : folder_.files(place)) {
-      TROUPE_RETURN_IF_ERROR(take_edge_array(edges, place, file));
+    for (const auto& array : arrays_in(place, "edge_")) {
+      if (array != "edge_index") {
+        TROUPE_RETURN_IF_ERROR(arrays_.offer(array, "edge_feat", edges, open_npy(place, array)));
+      }
     }
     graph_.edges.push_back(std::move(edges));
     return ok_status();
   }
 
-  /// Files edge_*.npy have a row per edge.
-  Status take_edge_array(Edges& edges, const std::string& place, const std::string& file) {
+  /// Names before .npy of the files that begin so: they have a row per node or edge.
+  std::vector<std::string> arrays_in(const std::string& place, std::string_view begin) const {
     constexpr std::string_view end = ".npy";
-    if (!file.starts_with("edge_") || !file.ends_with(end) || file == "edge_index.npy") {
+    std::vector<std::string> names;
+    for (const auto& file : folder_.files(place)) {
+      if (file.starts_with(begin) && file.ends_with(end)) {
+        names.push_back(file.substr(0, file.size() - end.size()));
+      }
+    }
+    return names;
+  }
+
+  OgbOpen open_npy(const std::string& place, const std::string& array) {
+    const auto file = fmt::format("{}/{}.npy", place, array);
+    return {[this, file] { return open(file); },
+            [this, file](const NamedColumn& column) {
+              folder_.take(file);
+              return column_of_files(column, folder_.source(), {file}, TableFormat::npy);
+            }};
+  }
+
+  Status take_node_array(Nodes& nodes, const std::string& place, const std::string& array) {
+    const auto array_open = open_npy(place, array);
+    TROUPE_ASSIGN_OR_RETURN(const bool taken, arrays_.offer(array, nodes, array_open));
+    if (taken || (array != "node_feat" && array != "node_label")) {
       return ok_status();
     }
-    const auto name = file.substr(0, file.size() - end.size());
-    const auto path = fmt::format("{}/{}", place, file);
-    return columns_.offer(name, "edge_feat", edges, [&] { return open(path); });
+    TROUPE_ASSIGN_OR_RETURN(auto table, array_open.table());
+    if (array == "node_feat") {
+      TROUPE_ASSIGN_OR_RETURN(nodes.features, features_of(std::move(table)));
+    } else {
+      TROUPE_ASSIGN_OR_RETURN(nodes.labels, ogb_labels_of(std::move(table), executor_));
+    }
+    return ok_status();
   }
 
   /// Ids that users exported beside split_dict.pt, of the one node type with labels.
@@ -144,7 +167,7 @@ class OgbLsc {
   Graph graph_;
   std::vector<std::string> places_;  ///< Folders of edge types
   std::vector<TypeTriple> triples_;  ///< As many
-  NamedEdgeColumns columns_;
+  OgbArrays arrays_;
 };
 
 }  // namespace

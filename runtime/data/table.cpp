@@ -304,6 +304,15 @@ Status Table::read_integers(Executor& executor, const std::vector<std::uint64_t>
   return ok_status();
 }
 
+Status Table::read_text(Executor& executor, DType dtype, const TakeBytes& take) const {
+  TROUPE_ASSERT(format_ == TableFormat::text, "arrays are no text");
+  for (const auto& piece : pieces_) {
+    TROUPE_RETURN_IF_ERROR(
+        number_text::read_values(piece.path, {.cols = cols_}, dtype, executor, take));
+  }
+  return ok_status();
+}
+
 Result<std::unique_ptr<FeatureRows>> features_of(Table table) {
   if (table.cols() == 0 || table.cols() > store_layout::largest_feature_cols) {
     return bad_input(table.file(), fmt::format("expected 1 to {} features per row, got {}",

@@ -51,6 +51,9 @@ class Table {
   /// \param ends  as number_text::Format::ends
   Status read_integers(Executor& executor, const std::vector<std::uint64_t>& ends,
                        const graph_source::TakeIntegers& take) const;
+  /// The same of text, as bytes of values of a column's dtype.
+  /// \requires format() is text
+  Status read_text(Executor& executor, DType dtype, const TakeBytes& take) const;
 
  private:
   struct Piece {

@@ -95,6 +95,43 @@ struct Fields<EdgesThere> {
   }
 };
 
+// ---- edges ----
+
+template <>
+struct Fields<CountEdges> {
+  using Root = wire::CountEdges;
+  static constexpr std::tuple fields{field::value("edgeType", &CountEdges::edge_type),
+                                     field::value("out", &CountEdges::out),
+                                     field::array(0, &CountEdges::nodes)};
+};
+
+template <>
+struct Fields<EdgesCounted> {
+  using Root = wire::EdgesCounted;
+  static constexpr std::tuple fields{field::array(0, &EdgesCounted::degrees)};
+};
+
+template <>
+struct Fields<FindEdges> {
+  using Root = wire::FindEdges;
+  static constexpr std::tuple fields{field::value("edgeType", &FindEdges::edge_type),
+                                     field::array(0, &FindEdges::edges)};
+};
+
+template <>
+struct Fields<EdgesFound> {
+  using Root = wire::EdgesFound;
+  static constexpr std::tuple fields{field::array(0, &EdgesFound::places),
+                                     field::array(1, &EdgesFound::sources),
+                                     field::array(2, &EdgesFound::destinations)};
+
+  static Status check(std::string_view message, const EdgesFound& found) {
+    TROUPE_RETURN_IF_ERROR(
+        expect_equal(message, "sources", found.places.size(), found.sources.size()));
+    return expect_equal(message, "destinations", found.places.size(), found.destinations.size());
+  }
+};
+
 // ---- gradients ----
 
 template <>

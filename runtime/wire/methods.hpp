@@ -7,6 +7,7 @@
 #include "runtime/feature/row_request.hpp"
 #include "runtime/feature/writable_tensors.hpp"
 #include "runtime/net/frame.hpp"
+#include "runtime/sample/edge_questions.hpp"
 #include "runtime/sample/links/graph_questions.hpp"
 #include "runtime/sample/one_hop.hpp"
 #include "runtime/wire/membership.hpp"
@@ -42,6 +43,13 @@ inline std::uint64_t reply_bytes(const HasEdges& request) {
 }
 inline std::uint64_t reply_bytes(const FindNodes& request) {
   return small_reply_bytes + sizeof(NodeId) * request.places.size();
+}
+inline std::uint64_t reply_bytes(const CountEdges& request) {
+  return small_reply_bytes + sizeof(std::uint64_t) * request.nodes.size();
+}
+/// As if the part had them all: place and both ends of each.
+inline std::uint64_t reply_bytes(const FindEdges& request) {
+  return small_reply_bytes + 3 * sizeof(std::uint64_t) * request.edges.size();
 }
 
 /// Charge for the answer to a request: a number of bytes, or a function of the request.
@@ -101,6 +109,8 @@ inline constexpr std::tuple methods{
     Of<SampleBatch, ReadyBatch>{4, "sample_batch", {control, rows}, reply_bytes, at_length},
     Of<HasEdges, EdgesThere>{5, "has_edges", {samples, samples}, reply_bytes, prompt},
     Of<FindNodes, NodesFound>{8, "find_nodes", {samples, samples}, reply_bytes, prompt},
+    Of<CountEdges, EdgesCounted>{9, "count_edges", {samples, samples}, reply_bytes, prompt},
+    Of<FindEdges, EdgesFound>{10, "find_edges", {samples, samples}, reply_bytes, prompt},
     Of<EpochRequest, EpochResult>{16, "run_epoch", commands, control_reply_bytes, at_length},
     Of<InferRequest, InferResult>{17, "infer_layer", commands, control_reply_bytes, at_length},
     Of<ScoreRequest, ScoreResult>{18, "score", commands, control_reply_bytes, at_length},

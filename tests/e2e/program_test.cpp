@@ -499,6 +499,26 @@ TEST_F(Program, ImportTakesWeightsAndTimesOfAnEdgeListByTheirColumns) {
       << refused.err;
 }
 
+TEST_F(Program, ImportTakesNamedColumnsOfSeveralEdgeLists) {
+  const auto edges = folder() + "/edges.txt";
+  std::ofstream(edges) << "0 1 0.5 120\n2 1 2 -3\n1 3 1e-3 0\n";
+
+  const auto import = troupe({"import", "--from", "edgelist", "--edge-columns", "rate=2,day=3:i32",
+                              edges, edges, folder() + "/store"});
+  const auto refused = troupe(
+      {"import", "--from", "edgelist", "--named-columns", "day", edges, folder() + "/other"});
+
+  EXPECT_EQ(import.exit_code, 0) << import.err;
+  EXPECT_NE(import.out.find("edges edge: 6 (node -> node), columns rate f32, day i32"),
+            std::string::npos)
+      << import.out;
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_NE(refused.err.find("--named-columns: expected a format that reads it (ogb, dgl, "
+                             "graphbolt), got edgelist"),
+            std::string::npos)
+      << refused.err;
+}
+
 TEST_F(Program, ADifferentPartitionSectionThanTheStoresIsAnError) {
   const auto store = folder() + "/store";
   const auto parts = folder() + "/parts";

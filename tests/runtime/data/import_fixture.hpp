@@ -35,6 +35,28 @@ inline std::vector<std::string> edges_with_values(const GraphStore& store, std::
   return list;
 }
 
+using ColumnInfos = std::vector<ColumnInfo>;
+
+/// All values of a column, row by row.
+template <class T>
+std::vector<T> column_values(const FeatureTable& table) {
+  const auto values = table.data.as<T>();
+  return {values.begin(), values.end()};
+}
+
+/// Rows of an edge type's column by edge id.
+template <class T>
+std::map<std::uint64_t, T> values_by_edge(const GraphStore& graph, std::size_t type,
+                                          std::size_t column) {
+  const auto& edges = graph.graph()->edges[type];
+  const auto values = edges.columns[column].data.as<T>();
+  std::map<std::uint64_t, T> by_edge;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    by_edge[edges.in.edge_ids.empty() ? i : edges.in.edge_ids[i]] = values[i];
+  }
+  return by_edge;
+}
+
 /// Tests write what they are about below `in_`, and import it to `out_` by a function of their own.
 class ImportTest : public ::testing::Test {
  protected:

@@ -265,6 +265,32 @@ TEST(LinkQuestionCodecs, RefuseListsThatDoNotFit) {
   EXPECT_OK(Wire<EdgesThere>::decode(to_frame(EdgesThere{})));
 }
 
+TEST(EdgeQuestionCodecs, RefuseListsThatDoNotFit) {
+  auto found = example(static_cast<EdgesFound*>(nullptr));
+  EXPECT_OK(Wire<EdgesFound>::decode(to_frame(found)));
+  found.sources.pop_back();
+  EXPECT_ERROR(Wire<EdgesFound>::decode(to_frame(found)), Errc::data_corruption, "sources");
+  found.sources.push_back(NodeId{1});
+  found.destinations.push_back(NodeId{1});
+  EXPECT_ERROR(Wire<EdgesFound>::decode(to_frame(found)), Errc::data_corruption, "destinations");
+  EXPECT_OK(Wire<EdgesFound>::decode(to_frame(EdgesFound{})));
+}
+
+TEST(EdgeQuestionCodecs, ChargeWhatTheAnswerMayTake) {
+  FindEdges request;
+  request.edges.resize(1000);
+  EdgesFound found;
+  found.places.resize(1000);
+  found.sources.resize(1000);
+  found.destinations.resize(1000);
+  EXPECT_LE(to_frame(found).size_bytes(), Wire<FindEdges>::reply_bytes(request));
+  CountEdges counting;
+  counting.nodes.resize(1000);
+  EdgesCounted counted;
+  counted.degrees.resize(1000);
+  EXPECT_LE(to_frame(counted).size_bytes(), Wire<CountEdges>::reply_bytes(counting));
+}
+
 TEST(HopRequestCodec, ChargesWhatTheAnswerMayTake) {
   HopRequest request = testing::one_hop_request(nodes({1, 2, 3}));
   auto& fanout = request.sections[0].fanout;
