@@ -1,4 +1,5 @@
 #include "runtime/base/assert.hpp"
+#include "runtime/base/pooled_vector.hpp"
 #include "runtime/feature/batch_digester.hpp"
 #include "runtime/graph/edge_data.hpp"
 
@@ -65,7 +66,7 @@ void add_links(DigestBuilder& digest, const Batch& batch) {
 /// Original ids of the nodes of walks, 2^64 - 1 where there is none, and restarts.
 void add_walks(DigestBuilder& digest, const Batch& batch) {
   const auto& walks = *batch.sampled->walks;
-  std::vector<OriginalId> nodes(walks.nodes.size(), OriginalId{~std::uint64_t{0}});
+  PooledVector<OriginalId> nodes(walks.nodes.size(), OriginalId{~std::uint64_t{0}});
   for (std::size_t place = 0; place < nodes.size(); ++place) {
     if (walks.nodes[place] != BatchWalks::no_node) {
       const auto type = walks.column_types[place % walks.columns()];

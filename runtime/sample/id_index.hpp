@@ -3,13 +3,13 @@
 /// Numbers distinct ids by first appearance: the dedup table of a batch. Not a general map: nothing
 /// is ever removed.
 #include "runtime/base/assert.hpp"
+#include "runtime/base/pooled_vector.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 namespace troupe {
 
@@ -85,7 +85,7 @@ class IdIndex {
   }
 
   void resize(std::size_t slots) {
-    std::vector<Slot> old(slots);
+    PooledVector<Slot> old(slots);
     old.swap(slots_);
     shift_ = 64 - std::countr_zero(slots);
     for (const Slot& slot : old) {
@@ -95,7 +95,7 @@ class IdIndex {
     }
   }
 
-  std::vector<Slot> slots_;
+  PooledVector<Slot> slots_;
   std::size_t size_ = 0;
   int shift_ = 64;
 };

@@ -4,6 +4,7 @@
 /// membership_fields.hpp). The codec (write_fields.hpp, read_fields.hpp), tests and example messages follow from the
 /// lists. A name is that of the schema; a kind says how the member of the C++ struct travels.
 #include "runtime/base/buffer.hpp"
+#include "runtime/base/pooled_vector.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -118,6 +119,10 @@ constexpr auto array(std::size_t segment, Segment Struct::*member) {
 template <class Struct, class Element>
 constexpr auto array(std::size_t segment, std::vector<Element> Struct::*member) {
   return Array<Struct, std::vector<Element>, Element>{segment, member};
+}
+template <class Struct, class Element>
+constexpr auto array(std::size_t segment, PooledVector<Element> Struct::*member) {
+  return Array<Struct, PooledVector<Element>, Element>{segment, member};
 }
 template <class Struct>
 constexpr auto counters() {

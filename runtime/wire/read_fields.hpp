@@ -134,6 +134,8 @@ Status read_field(const field::Array<S, M, E>& field, std::type_identity_t<S>& t
                   FieldReader& in) {
   if constexpr (std::is_same_v<M, Segment>) {
     TROUPE_ASSIGN_OR_RETURN(to.*field.member, in.segments.elements(field.segment, sizeof(E)));
+  } else if constexpr (std::is_same_v<M, PooledVector<E>>) {
+    TROUPE_ASSIGN_OR_RETURN(to.*field.member, in.segments.template pooled<E>(field.segment));
   } else {
     TROUPE_ASSIGN_OR_RETURN(to.*field.member, in.segments.template vector<E>(field.segment));
   }

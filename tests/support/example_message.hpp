@@ -54,8 +54,8 @@ class ExampleMaker {
       fill_fields(value);
     }
   }
-  template <class T>
-  void fill_list(std::vector<T>& list) {
+  template <class List>
+  void fill_list(List& list) {
     list.resize(3);
     for (auto& entry : list) {
       fill_value(entry);

@@ -1,6 +1,7 @@
 #pragma once
 /// \file stretch_draws.hpp
 /// Weighted draws from stretches of lists, by running sums of the weights.
+#include "runtime/base/pooled_vector.hpp"
 #include "runtime/sample/choice/draws_by_sums.hpp"
 #include "runtime/sample/choice/taken_positions.hpp"
 #include "runtime/sample/choice/weighted.hpp"
@@ -145,7 +146,7 @@ class StretchDraws {
   TakenPositions positions_;
   DrawsBySums left_;
   std::vector<List> open_;
-  std::vector<Draw> draws_;  ///< Of all lists, list after list
+  PooledVector<Draw> draws_;  ///< Of all lists, list after list
 };
 
 }  // namespace troupe

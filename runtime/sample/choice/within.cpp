@@ -47,7 +47,7 @@ class NodeSet {
 
  private:
   std::uint64_t lowest_ = 0;
-  std::vector<std::uint64_t> bits_;
+  PooledVector<std::uint64_t> bits_;
   bool sparse_ = false;
   IdIndex table_;
 };

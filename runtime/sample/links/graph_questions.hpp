@@ -3,11 +3,11 @@
 /// What link batches ask parts besides neighbors: where nodes have gone, and whether edges are there.
 /// Facts of the graph, so that any copy of a part gives the same answer at any time.
 #include "runtime/base/ids.hpp"
+#include "runtime/base/pooled_vector.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/graph/part.hpp"
 
 #include <cstdint>
-#include <vector>
 
 namespace troupe {
 
@@ -16,7 +16,7 @@ namespace troupe {
 struct FindNodes {
   NodeTypeId node_type{};
   /// In the part's slice: original ids less the slice's first.
-  std::vector<std::uint64_t> places = {};
+  PooledVector<std::uint64_t> places = {};
   std::uint64_t flow = 0;  ///< Batch in the trace; 0: none
   /// `places` are numbers of edges instead (graph/edge_ends.hpp), in the part's slice.
   bool by_edge = false;
@@ -24,19 +24,19 @@ struct FindNodes {
   bool out = false;        ///< Nodes are sources; else destinations
 };
 struct NodesFound {
-  std::vector<NodeId> nodes;  ///< [places]
+  PooledVector<NodeId> nodes;  ///< [places]
 };
 
 /// To the part that owns nodes: are neighbors in their lists of a direction?
 struct HasEdges {
   EdgeTypeId edge_type{};
   bool out = false;  ///< Lists of out-edges are read; else those of in-edges
-  std::vector<NodeId> nodes;
-  std::vector<NodeId> neighbours;  ///< [nodes]
-  std::uint64_t flow = 0;          ///< Batch in the trace; 0: none
+  PooledVector<NodeId> nodes;
+  PooledVector<NodeId> neighbours;  ///< [nodes]
+  std::uint64_t flow = 0;           ///< Batch in the trace; 0: none
 };
 struct EdgesThere {
-  std::vector<std::uint8_t> has;  ///< [nodes] 1 or 0
+  PooledVector<std::uint8_t> has;  ///< [nodes] 1 or 0
 };
 
 /// \errors invalid_argument: no such node or edge type, a place outside the slice; failed_precondition: the

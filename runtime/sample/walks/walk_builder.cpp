@@ -37,7 +37,7 @@ struct WalkBuilder::State {
   };
   /// Pairs asked of one part: candidates by walker and number in the round.
   struct Pairs {
-    std::vector<std::pair<std::uint32_t, std::size_t>> candidates = {};
+    PooledVector<std::pair<std::uint32_t, std::size_t>> candidates = {};
   };
   struct Asked {
     PartId part{};
