@@ -3,6 +3,7 @@
 #include "launcher/prepare_store.hpp"
 #include "launcher/read_job.hpp"
 #include "runtime/graph/list_tables.hpp"
+#include "runtime/job/collect_options.hpp"
 #include "runtime/job/link_rules.hpp"
 #include "runtime/job/sample_options.hpp"
 
@@ -24,6 +25,7 @@ Result<std::shared_ptr<const SeedOrder>> training_order(const Job& job,
 }
 
 }  // namespace
+
 Result<BenchData> open_bench_data(Job job) {
   const Say say = [](const std::string& text) { fmt::print(stderr, "{}\n", text); };
   TROUPE_ASSIGN_OR_RETURN(auto store, prepare_store(job, say));
@@ -32,12 +34,7 @@ Result<BenchData> open_bench_data(Job job) {
   if (!fit_to_graph_or_print(job, store.info(), trainer)) {
     return Error(Errc::invalid_argument, "the job does not fit its data");
   }
-  CollectOptions collect;
-  collect.digest = job.digest;
-  for (const auto& type : store.info().node_types) {
-    TROUPE_ASSIGN_OR_RETURN(auto decoder, RowDecoder::create(type, job.features.normalize));
-    collect.decoders.push_back(std::move(decoder));
-  }
+  TROUPE_ASSIGN_OR_RETURN(auto collect, collect_options(job, store.info(), BatchReader::trainer));
   auto sample = sample_options(job, store.info());
   TROUPE_RETURN_IF_ERROR(take_edge_ends(sample, job, store));
   std::vector<std::shared_ptr<const Part>> parts;
