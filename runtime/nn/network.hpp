@@ -204,6 +204,7 @@ class Network {
   Rows record_node(const LayerCall& call, const Node& node, std::vector<ConvTerms>& terms,
                    MutMatrix into) const;
   const Edge& edge_of(std::uint32_t layer, EdgeTypeId edge_type) const;
+  static const Node& node_of(const Layer& layer, NodeTypeId type);
   bool sends_messages() const;
   std::size_t message_cols(const Layer& layer) const;
   Matrix infer_messages(Executor& executor, std::span<const float> parameters, const Layer& layer,

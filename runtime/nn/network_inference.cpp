@@ -113,11 +113,17 @@ Matrix Network::infer_messages(Executor& executor, std::span<const float> parame
   return out;
 }
 
+/// \requires the layer has rows of the type
+const Network::Node& Network::node_of(const Layer& layer, NodeTypeId type) {
+  const auto node = std::ranges::find(layer.nodes, raw(type), &Node::type);
+  TROUPE_ASSERT(node != layer.nodes.end(), "a layer without rows of a type", layer.number,
+                raw(type));
+  return *node;
+}
+
 Matrix Network::infer_rows(Executor& executor, std::span<const float> parameters,
                            const Layer& layer, const InferInput& input) const {
-  const std::size_t type = raw(input.type);
-  const auto node = std::ranges::find(layer.nodes, type, &Node::type);
-  TROUPE_ASSERT(node != layer.nodes.end(), "a layer without rows of a type", layer.number, type);
+  const Node& node = node_of(layer, input.type);
   Activations activations;
   Tape& tape = activations.tape_;
   tape.begin(executor, parameters_, parameters, false);
@@ -129,9 +135,9 @@ Matrix Network::infer_rows(Executor& executor, std::span<const float> parameters
   for (const std::size_t read : layer.inputs) {
     call.rows[read] = tape.input(input.rows[read]);
   }
-  Matrix out(call.count(*node), layer.out);
-  auto terms = record_edges(call, &*node);
-  record_node(call, *node, terms, out.view());
+  Matrix out(call.count(node), layer.out);
+  auto terms = record_edges(call, &node);
+  record_node(call, node, terms, out.view());
   return out;
 }
 
@@ -172,9 +178,7 @@ void Network::source_product(Executor& executor, std::span<const float> paramete
 void Network::infer_in_place(Executor& executor, std::span<const float> parameters,
                              const InPlaceInput& input, MutMatrix out) const {
   const Layer& layer = layers_.at(input.stage);
-  const auto node = std::ranges::find(layer.nodes, raw(input.type), &Node::type);
-  TROUPE_ASSERT(node != layer.nodes.end(), "a layer without rows of a type", layer.number,
-                raw(input.type));
+  const Node& node = node_of(layer, input.type);
   Activations activations;
   Tape& tape = activations.tape_;
   tape.begin(executor, parameters_, parameters, false);
@@ -184,11 +188,11 @@ void Network::infer_in_place(Executor& executor, std::span<const float> paramete
                  .rows = {},
                  .sources = std::vector<Rows>(layer.edges.size()),
                  .own = tape.input(input.own)};
-  for (const std::size_t e : node->edges) {
+  for (const std::size_t e : node.edges) {
     call.sources[e] = tape.input(input.sources[layer.edges[e].type]);
   }
-  auto terms = record_edges(call, &*node);
-  record_node(call, *node, terms, out);
+  auto terms = record_edges(call, &node);
+  record_node(call, node, terms, out);
 }
 
 }  // namespace troupe::nn

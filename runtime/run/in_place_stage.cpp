@@ -1,5 +1,7 @@
 #include "runtime/run/in_place_stage.hpp"
 
+#include "runtime/nn/ops/linear.hpp"
+
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -19,7 +21,6 @@ struct Shared {
   std::vector<std::shared_ptr<const Matrix>> owners;
 };
 
-constexpr std::uint64_t rows_in_task = 512;
 constexpr std::uint64_t most_edges = std::numeric_limits<std::uint32_t>::max();
 
 class StageBuilder {
@@ -58,26 +59,24 @@ class StageBuilder {
   bool find_rows() {
     const auto types = of_.in_cols.size();
     std::vector<std::uint64_t> counts;
-    bool lie_here = true;
     for (std::size_t t = 0; t < types; ++t) {
       counts.push_back(nodes(static_cast<NodeTypeId>(t)));
       shared_->rows.push_back({nullptr, counts[t], 0});
-      if (of_.in_cols[t] > 0 && stage_.stage > 0) {
+    }
+    const bool fit = nn::features_fit(stage_.stages, counts);
+    for (std::size_t t = 0; t < types; ++t) {
+      if (of_.in_cols[t] == 0) {
+        continue;
+      }
+      if (stage_.stage > 0) {
         shared_->rows[t] = std::as_const(*stage_.inputs[t]).view();
         shared_->owners.push_back(stage_.inputs[t]);
-      }
-      lie_here = lie_here && (of_.in_cols[t] == 0 || stored_rows(t));
-    }
-    if (stage_.stage > 0) {
-      return true;
-    }
-    if (!lie_here && !nn::features_fit(stage_.stages, counts)) {
-      return false;
-    }
-    for (std::size_t t = 0; t < types; ++t) {
-      if (of_.in_cols[t] > 0) {
-        const auto stored = stored_rows(t);
-        shared_->rows[t] = stored ? *stored : decoded_rows(t, counts[t]);
+      } else if (const auto stored = stored_rows(t)) {
+        shared_->rows[t] = *stored;
+      } else if (fit) {
+        shared_->rows[t] = decoded_rows(t, counts[t]);
+      } else {
+        return false;
       }
     }
     return true;
@@ -96,35 +95,24 @@ class StageBuilder {
 
   ConstMatrix decoded_rows(std::size_t type, std::uint64_t count) {
     const auto& decoder = stage_.decoders[type];
-    const auto rows = std::make_shared<Matrix>(count, decoder.cols());
+    const auto to = std::make_shared<Matrix>(count, decoder.cols());
+    shared_->owners.push_back(to);
     for (const auto& [id, part] : stage_.parts) {
       const auto& own = part->nodes[type];
-      add_chunks(rows, raw(own.first), own.count, 0,
-                 [decoder, part = part, type](std::uint64_t first, MutMatrix out) {
-                   const auto& table = *part->nodes[type].features;
-                   for (std::size_t i = 0; i < out.rows; ++i) {
-                     decoder.decode(table.row(first + i), out.row(i));
-                   }
-                 });
+      for (const auto& nodes : even_blocks(own.count, to->cols())) {
+        const auto run = [decoder, part = part, type, nodes](Executor& executor, MutMatrix rows) {
+          const auto& table = *part->nodes[type].features;
+          nn::for_each_chunk(executor, rows.rows, [&](std::size_t first, std::size_t chunk) {
+            for (std::size_t i = first; i < first + chunk; ++i) {
+              decoder.decode(table.row(nodes.first + i), rows.row(i));
+            }
+          });
+          return std::uint64_t{0};
+        };
+        blocks_.push_back({.block = {nodes, raw(own.first), to, run}, .round = 0, .output = {}});
+      }
     }
-    return std::as_const(*rows).view();
-  }
-
-  /// Blocks for rows on the way to the outputs, made chunk by chunk on all threads.
-  template <class Make>
-  void add_chunks(const std::shared_ptr<Matrix>& to, std::uint64_t first_row, std::uint64_t count,
-                  std::uint32_t round, Make make) {
-    shared_->owners.push_back(to);
-    for (const auto& nodes : even_blocks(count, to->cols())) {
-      const auto run = [make, first = nodes.first](Executor& executor, MutMatrix rows) {
-        executor.parallel_for((rows.rows + rows_in_task - 1) / rows_in_task, [&](std::size_t task) {
-          const auto begin = task * rows_in_task;
-          make(first + begin, rows.slice(begin, std::min(rows_in_task, rows.rows - begin)));
-        });
-        return std::uint64_t{0};
-      };
-      blocks_.push_back({.block = {nodes, first_row, to, run}, .round = round, .output = {}});
-    }
+    return std::as_const(*to).view();
   }
 
   std::vector<InferenceBlock> even_blocks(std::uint64_t count, std::uint64_t cols) const {

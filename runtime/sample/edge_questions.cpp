@@ -28,8 +28,8 @@ Result<const PartEdges*> edges_asked_for(const Part& part, EdgeTypeId type) {
   return &part.edges_of(type);
 }
 
-/// Places in a request by edge: numbers that follow each other need no table, and for others most edges
-/// of a part are told apart by one bit of few.
+/// Finds the place of an edge in a request. Numbers that follow each other need no table; for others a
+/// filter, a bit for each hash, turns down most edges that were not asked for.
 class PlacesOfEdges {
  public:
   /// \param edges  ascending, none twice, below 2^64 - 1

@@ -99,7 +99,7 @@ class StretchSearch {
 
   TimeRule rule_;
   std::vector<Search> searches_;     ///< For each list: until; where there is a window, since
-  std::vector<std::uint32_t> open_;  ///< Searches that go on
+  std::vector<std::uint32_t> open_;  ///< Searches that are not done
 };
 
 }  // namespace troupe

@@ -44,7 +44,7 @@ class WeightedLanes {
   struct Taken {
     std::uint32_t positions;  ///< That many
     std::uint32_t draws;      ///< Made for them, a multiple of 4
-    bool complete;  ///< They are ascending; else scalar code has to go on after these draws
+    bool complete;            ///< All, in ascending order; if false, scalar code draws the rest
   };
   /// Positions of the next stretch of the group.
   /// \param out  [fanout]
