@@ -1,0 +1,70 @@
+#include "gpu/base/emulated_device.hpp"
+
+#include <fmt/format.h>
+
+namespace troupe::gpu {
+
+void EmulatedStream::running_sum(const std::uint32_t* in, std::size_t n, std::uint32_t* out) {
+  launch([=] {
+    out[0] = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      out[i + 1] = out[i] + in[i];
+    }
+  });
+}
+
+void EmulatedStream::stable_order(const std::uint32_t* keys, std::size_t n, std::uint32_t end,
+                                  std::uint32_t* order) {
+  launch([=] {
+    std::vector<std::uint32_t> next(std::size_t{end} + 1);
+    for (std::size_t i = 0; i < n; ++i) {
+      ++next[keys[i] + std::size_t{1}];
+    }
+    std::partial_sum(next.begin(), next.end(), next.begin());
+    for (std::size_t i = 0; i < n; ++i) {
+      order[next[keys[i]]++] = static_cast<std::uint32_t>(i);
+    }
+  });
+}
+
+Status EmulatedStream::finish() {
+  if (failed()) {
+    return status_;
+  }
+  const auto done = record();
+  if (auto status = device_->schedule().run_until(done); !status) {
+    fail(status.error());
+  }
+  return status_;
+}
+
+void EmulatedStream::fail(Error error) {
+  if (!failed()) {
+    status_ = std::move(error);
+  }
+}
+
+std::byte* EmulatedStream::allocate(std::size_t bytes) {
+  if (failed()) {
+    return nullptr;
+  }
+  auto& memory = device_->memory();
+  std::byte* block = memory.take(bytes);
+  if (block == nullptr) {
+    // What was given back may still wait in the streams.
+    if (auto status = device_->schedule().run_all(); !status) {
+      fail(status.error());
+      return nullptr;
+    }
+    memory.sweep();
+    block = memory.take(bytes);
+  }
+  if (block == nullptr) {
+    fail({Errc::out_of_memory,
+          fmt::format("emulated device: expected room for {} more bytes, found {} of {} in use",
+                      bytes, memory.used_bytes(), memory.size_bytes())});
+  }
+  return block;
+}
+
+}  // namespace troupe::gpu

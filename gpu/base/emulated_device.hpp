@@ -1,0 +1,181 @@
+#pragma once
+/// \file emulated_device.hpp
+/// A device that is none: kernels run on the CPU, each element once and in shuffled order, streams in
+/// any order that events allow. It gives the bits that a GPU would, products, exponentials and
+/// logarithms aside, and is for tests and for trying a job out: it is slower than the CPU it runs on.
+#include "gpu/base/array.hpp"
+#include "gpu/base/emulated_memory.hpp"
+#include "gpu/base/emulated_schedule.hpp"
+#include "runtime/base/result.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace troupe::gpu {
+
+struct EmulatedOptions {
+  std::uint64_t memory_bytes = std::uint64_t{1} << 30;
+  std::uint64_t seed = 1;  ///< of all orders
+  unsigned threads = 1;    ///< that run the elements of a kernel at the same time
+  std::optional<std::uint64_t> left_out_wait = {};  ///< EmulatedSchedule
+};
+
+/// Threads: launching on any; only one at a time may wait for work
+class EmulatedDevice {
+ public:
+  explicit EmulatedDevice(const EmulatedOptions& options = {})
+      : options_(options),
+        schedule_(options.seed, options.left_out_wait),
+        memory_(options.memory_bytes) {}
+
+  const EmulatedOptions& options() const { return options_; }
+  EmulatedSchedule& schedule() { return schedule_; }
+  EmulatedMemory& memory() { return memory_; }
+  /// Another number for each kernel.
+  std::uint64_t next_seed() { return options_.seed + 0x9E3779B97F4A7C15U * ++launched_; }
+
+ private:
+  EmulatedOptions options_;
+  EmulatedSchedule schedule_;
+  EmulatedMemory memory_;
+  std::atomic<std::uint64_t> launched_ = 0;
+};
+
+/// Calls body(i) for i in [0, n), each once, in an order that the seed decides.
+template <class Body>
+void for_each_shuffled(std::size_t n, std::uint64_t seed, unsigned threads, const Body& body) {
+  if (n == 0) {
+    return;
+  }
+  // Steps of a length that has no divisor in common with n visit all elements.
+  std::size_t stride = (seed >> 17) % n | 1U;
+  while (std::gcd(stride, n) != 1) {
+    ++stride;
+  }
+  stride %= n;
+  const std::size_t start = (seed >> 5) % n;
+  const auto run = [&](std::size_t first, std::size_t last) {
+    auto i = static_cast<std::size_t>((start + static_cast<unsigned __int128>(stride) * first) % n);
+    for (std::size_t k = first; k < last; ++k) {
+      body(i);
+      i += stride;
+      i = i >= n ? i - n : i;
+    }
+  };
+  const std::size_t parts = std::min<std::size_t>(threads, n / 64 + 1);
+  std::vector<std::jthread> others;
+  for (std::size_t part = 1; part < parts; ++part) {
+    others.emplace_back([&run, n, part, parts] { run(part * n / parts, (part + 1) * n / parts); });
+  }
+  run(0, n / parts);
+}
+
+/// One stream of an emulated device. What CudaStream does on a GPU (cuda_stream.cuh): stages are
+/// templates over it. Calls return at once; the work runs when somebody waits for it.
+/// After an error everything does nothing, and finish() says what it was.
+/// Threads: one at a time
+class EmulatedStream {
+ public:
+  explicit EmulatedStream(std::shared_ptr<EmulatedDevice> device)
+      : device_(std::move(device)), number_(device_->schedule().add_stream()) {}
+
+  /// \errors out_of_memory, by finish(); the array is empty then
+  template <class T>
+  Array<T> array(std::size_t size) {
+    std::byte* const block = allocate(size * sizeof(T));
+    if (block == nullptr) {
+      return {};
+    }
+    return {std::shared_ptr<void>(block, GiveBack{device_, number_}), size};
+  }
+
+  /// body(i) for i in [0, n), in any order.
+  template <class Body>
+  void for_each(std::size_t n, Body body) {
+    launch([n, body, seed = device_->next_seed(), threads = device_->options().threads] {
+      for_each_shuffled(n, seed, threads, body);
+    });
+  }
+  /// body(row, column) for all elements of a matrix, in any order.
+  template <class Body>
+  void for_rows(std::size_t rows, std::size_t cols, Body body) {
+    for_each(rows * cols, [cols, body](std::size_t i) { body(i / cols, i % cols); });
+  }
+
+  /// out[i] = in[0] + … + in[i - 1], for i in [0, n].
+  void running_sum(const std::uint32_t* in, std::size_t n, std::uint32_t* out);
+  /// order = the positions of the keys by ascending key, equal keys in their order.
+  /// \param keys   [n], below `end`
+  /// \param order  [n]
+  void stable_order(const std::uint32_t* keys, std::size_t n, std::uint32_t end,
+                    std::uint32_t* order);
+
+  /// Host memory of copies must stay as it is until the work is done.
+  void upload(const void* host, void* device, std::size_t bytes) { copy(host, device, bytes); }
+  void download(const void* device, void* host, std::size_t bytes) { copy(device, host, bytes); }
+  void copy(const void* from, void* to, std::size_t bytes) {
+    launch([=] { std::memcpy(to, from, bytes); });
+  }
+  void zero(void* at, std::size_t bytes) {
+    launch([=] { std::memset(at, 0, bytes); });
+  }
+  template <class T>
+  Array<T> uploaded(std::span<const T> values) {
+    Array<T> result = array<T>(values.size());
+    upload(values.data(), result.data(), values.size_bytes());
+    return result;
+  }
+  /// Waits, and reads one value; after an error a zero.
+  template <class T>
+  T read(const T* at) {
+    T value{};
+    download(at, &value, sizeof value);
+    return finish() ? value : T{};
+  }
+
+  EmulatedEvent record() { return device_->schedule().record(number_); }
+  void wait(EmulatedEvent event) { device_->schedule().wait(number_, std::move(event)); }
+
+  /// Waits until all work is done. \returns the first error of the stream
+  Status finish();
+  bool failed() const { return !status_; }
+  /// Keeps an error, unless there is one.
+  void fail(Error error);
+
+  /// Host code as a piece of work: for libraries that have no kernels.
+  void launch(EmulatedSchedule::Work work) {
+    if (!failed()) {
+      device_->schedule().launch(number_, std::move(work));
+    }
+  }
+  EmulatedDevice& device() { return *device_; }
+
+ private:
+  struct GiveBack {
+    std::shared_ptr<EmulatedDevice> device;
+    std::size_t stream;
+    void operator()(void* block) const {
+      device->schedule().launch(stream, [d = device.get(), block] {
+        d->memory().give_back(static_cast<std::byte*>(block));
+      });
+    }
+  };
+  std::byte* allocate(std::size_t bytes);
+
+  std::shared_ptr<EmulatedDevice> device_;
+  std::size_t number_;
+  Status status_ = ok_status();
+};
+
+}  // namespace troupe::gpu

@@ -1,0 +1,51 @@
+#pragma once
+/// \file emulated_memory.hpp
+/// The memory of an emulated device: of a given size, and poisoned before and after use.
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace troupe::gpu {
+
+/// Threads: any
+class EmulatedMemory {
+ public:
+  explicit EmulatedMemory(std::uint64_t size_bytes) : size_(size_bytes) {}
+
+  /// \returns null: there is not so much left
+  std::byte* take(std::size_t bytes);
+  /// The block is poisoned, and given back to the system only by sweep(): work that uses it too late
+  /// reads poison instead of what came after it.
+  void give_back(std::byte* block);
+  /// Nothing runs or waits to run any more.
+  void sweep();
+
+  std::uint64_t size_bytes() const { return size_; }
+  std::uint64_t used_bytes() const;
+  std::uint64_t most_bytes() const;  ///< the most that was used at a time
+
+  /// Every byte of memory that is not in use. As float32 about -3e-16, as index out of any range.
+  static constexpr std::uint8_t poison = 0xA5;
+
+ private:
+  struct Free {
+    void operator()(std::byte* block) const;
+  };
+  using Block = std::unique_ptr<std::byte, Free>;
+  struct Used {
+    Block block;
+    std::size_t bytes;
+  };
+
+  std::uint64_t size_;
+  mutable std::mutex mutex_;
+  std::uint64_t used_ = 0;
+  std::uint64_t most_ = 0;
+  std::map<std::byte*, Used> blocks_;
+  std::vector<Block> given_back_;
+};
+
+}  // namespace troupe::gpu

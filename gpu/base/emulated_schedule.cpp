@@ -1,0 +1,88 @@
+#include "gpu/base/emulated_schedule.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace troupe::gpu {
+
+EmulatedSchedule::EmulatedSchedule(std::uint64_t seed, std::optional<std::uint64_t> left_out)
+    : random_(seed), left_out_(left_out) {}
+
+std::size_t EmulatedSchedule::add_stream() {
+  const std::lock_guard lock(mutex_);
+  streams_.emplace_back();
+  return streams_.size() - 1;
+}
+
+void EmulatedSchedule::launch(std::size_t stream, Work work) {
+  const std::lock_guard lock(mutex_);
+  streams_[stream].push_back({std::move(work), {}});
+}
+
+EmulatedEvent EmulatedSchedule::record(std::size_t stream) {
+  auto event = std::make_shared<bool>(false);
+  launch(stream, [event] { *event = true; });
+  return event;
+}
+
+void EmulatedSchedule::wait(std::size_t stream, EmulatedEvent event) {
+  const std::lock_guard lock(mutex_);
+  if (waits_++ != left_out_) {
+    streams_[stream].push_back({{}, std::move(event)});
+  }
+}
+
+bool EmulatedSchedule::step() {
+  Work work;
+  {
+    const std::lock_guard lock(mutex_);
+    std::vector<std::deque<Entry>*> able;
+    for (auto& stream : streams_) {
+      if (!stream.empty() && (stream.front().work || *stream.front().event)) {
+        able.push_back(&stream);
+      }
+    }
+    if (able.empty()) {
+      return false;
+    }
+    auto& chosen = *able[random_() % able.size()];
+    work = std::move(chosen.front().work);
+    chosen.pop_front();
+  }
+  if (work) {
+    work();
+  }
+  return true;
+}
+
+bool EmulatedSchedule::idle() {
+  const std::lock_guard lock(mutex_);
+  return std::ranges::all_of(streams_, [](const auto& stream) { return stream.empty(); });
+}
+
+namespace {
+
+Error nothing_can_run() {
+  return {Errc::internal,
+          "the emulated device's streams wait for each other: expected an event of each wait to be "
+          "recorded before it"};
+}
+
+}  // namespace
+
+Status EmulatedSchedule::run_until(const EmulatedEvent& event) {
+  while (!*event) {
+    if (!step()) {
+      return nothing_can_run();
+    }
+  }
+  return ok_status();
+}
+
+Status EmulatedSchedule::run_all() {
+  while (step()) {
+  }
+  return idle() ? ok_status() : Status(nothing_can_run());
+}
+
+}  // namespace troupe::gpu

@@ -1,0 +1,56 @@
+#pragma once
+/// \file shared.hpp
+/// What kernel bodies need to compile as plain C++ and under nvcc alike. A body is a struct of raw
+/// pointers and sizes with `operator()(std::size_t i) const`: one call per element, in any order, any
+/// number of them at once. Bodies call constexpr functions of runtime/ (Philox, draws, ids) as they
+/// are: nvcc gets --expt-relaxed-constexpr.
+#include <cstddef>
+#include <cstdint>
+#ifdef __CUDACC__
+#include <cuda/atomic>
+#define TROUPE_HD __host__ __device__
+#else
+#include <atomic>
+#define TROUPE_HD
+#endif
+
+namespace troupe::gpu {
+
+#ifdef __CUDACC__
+template <class T>
+using AtomicRef = cuda::atomic_ref<T, cuda::thread_scope_device>;
+inline constexpr auto relaxed = cuda::std::memory_order_relaxed;
+#else
+template <class T>
+using AtomicRef = std::atomic_ref<T>;
+inline constexpr auto relaxed = std::memory_order_relaxed;
+#endif
+
+/// Puts `desired` where `expected` is. \returns what was there before
+template <class T>
+TROUPE_HD T compare_and_put(T& at, T expected, T desired) {
+  AtomicRef<T> ref(at);
+  ref.compare_exchange_strong(expected, desired, relaxed);
+  return expected;
+}
+
+/// The smaller of what is there and `value` stays.
+template <class T>
+TROUPE_HD void put_min(T& at, T value) {
+#ifdef __CUDACC__
+  AtomicRef<T>(at).fetch_min(value, relaxed);
+#else
+  AtomicRef<T> ref(at);
+  T seen = ref.load(relaxed);
+  while (value < seen && !ref.compare_exchange_weak(seen, value, relaxed)) {
+  }
+#endif
+}
+
+/// Sets bits. \returns what was there before
+template <class T>
+TROUPE_HD T put_bits(T& at, T bits) {
+  return AtomicRef<T>(at).fetch_or(bits, relaxed);
+}
+
+}  // namespace troupe::gpu

@@ -1,0 +1,192 @@
+#include "gpu/base/emulated_device.hpp"
+
+#include "gpu/base/shared.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <set>
+
+namespace troupe::gpu {
+namespace {
+
+TEST(ForEachShuffled, TakesEachElementOnceInAnotherOrderPerSeed) {
+  for (const std::size_t n : {0UL, 1UL, 2UL, 3UL, 31UL, 32UL, 33UL, 1023UL, 4096UL}) {
+    std::set<std::vector<std::size_t>> orders;
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+      std::vector<std::size_t> order;
+      for_each_shuffled(n, seed * 0x9E3779B97F4A7C15U, 1,
+                        [&](std::size_t i) { order.push_back(i); });
+      orders.insert(order);
+      std::ranges::sort(order);
+      ASSERT_EQ(order.size(), n);
+      for (std::size_t i = 0; i < n; ++i) {
+        ASSERT_EQ(order[i], i) << n << " elements, seed " << seed;
+      }
+    }
+    EXPECT_GE(orders.size(), n < 3 ? std::size_t{1} : std::min<std::size_t>(n, 10)) << n;
+  }
+}
+
+TEST(ForEachShuffled, ThreadsTakeEachElementOnce) {
+  std::vector<int> taken(10000);
+  for_each_shuffled(taken.size(), 77, 4, [&](std::size_t i) { ++taken[i]; });
+  EXPECT_TRUE(std::ranges::all_of(taken, [](int count) { return count == 1; }));
+}
+
+struct AddOne {
+  std::uint32_t* at;
+  void operator()(std::size_t i) const { ++at[i]; }
+};
+
+struct Smallest {
+  std::uint32_t* at;
+  void operator()(std::size_t i) const {
+    put_min(*at, static_cast<std::uint32_t>(i * 7919 % 4093));
+  }
+};
+
+class EmulatedStreamTest : public testing::TestWithParam<unsigned> {
+ protected:
+  std::shared_ptr<EmulatedDevice> device() {
+    return std::make_shared<EmulatedDevice>(
+        EmulatedOptions{.memory_bytes = 1 << 20, .seed = 5, .threads = GetParam()});
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Threads, EmulatedStreamTest, testing::Values(1, 3));
+
+TEST_P(EmulatedStreamTest, RunsKernelsCopiesAndSums) {
+  EmulatedStream on(device());
+  std::vector<std::uint32_t> values(1000);
+  std::iota(values.begin(), values.end(), 0U);
+  const auto array = on.uploaded(std::span<const std::uint32_t>(values));
+  on.for_each(values.size(), AddOne{array.data()});
+  const auto sums = on.array<std::uint32_t>(values.size() + 1);
+  on.running_sum(array.data(), values.size(), sums.data());
+  EXPECT_EQ(on.read(sums.data() + 3), 1U + 2U + 3U);
+  EXPECT_EQ(on.read(sums.data() + 1000), 500500U);
+  const auto least = on.array<std::uint32_t>(1);
+  on.copy(sums.data() + 1000, least.data(), sizeof(std::uint32_t));
+  on.for_each(4093, Smallest{least.data()});
+  EXPECT_EQ(on.read(least.data()), 0U);
+  EXPECT_TRUE(on.finish());
+}
+
+TEST_P(EmulatedStreamTest, OrdersEqualKeysAsTheyCome) {
+  EmulatedStream on(device());
+  const std::vector<std::uint32_t> keys{3, 0, 3, 2, 0, 3};
+  const auto on_device = on.uploaded(std::span<const std::uint32_t>(keys));
+  const auto order = on.array<std::uint32_t>(keys.size());
+  on.stable_order(on_device.data(), keys.size(), 4, order.data());
+  std::vector<std::uint32_t> got(keys.size());
+  on.download(order.data(), got.data(), order.size_bytes());
+  ASSERT_TRUE(on.finish());
+  EXPECT_EQ(got, (std::vector<std::uint32_t>{1, 4, 3, 0, 2, 5}));
+}
+
+TEST_P(EmulatedStreamTest, MemoryIsPoisonedBeforeAndAfterUse) {
+  const auto of = device();
+  EmulatedStream on(of);
+  auto array = on.array<std::uint32_t>(4);
+  EXPECT_EQ(on.read(array.data()), 0xA5A5A5A5U);
+  on.zero(array.data(), array.size_bytes());
+  EXPECT_EQ(on.read(array.data()), 0U);
+  const auto* const late = array.data();
+  array = {};
+  EXPECT_EQ(on.read(late), 0xA5A5A5A5U);
+  EXPECT_EQ(of->memory().used_bytes(), 0U);
+}
+
+TEST_P(EmulatedStreamTest, TooLargeAnArrayFailsTheStream) {
+  const auto of = device();
+  EmulatedStream on(of);
+  {
+    const auto most = on.array<std::byte>((1 << 20) - 100);
+    ASSERT_FALSE(most.empty());
+    EXPECT_FALSE(on.failed());
+  }
+  // The first one's memory is still waiting to be given back.
+  const auto again = on.array<std::byte>(1 << 20);
+  ASSERT_FALSE(again.empty());
+  const auto none = on.array<std::byte>(1);
+  EXPECT_TRUE(none.empty());
+  on.for_each(5, AddOne{nullptr});  // does nothing
+  EXPECT_EQ(on.read<std::uint32_t>(nullptr), 0U);
+  const auto status = on.finish();
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code(), Errc::out_of_memory);
+  EXPECT_EQ(status.error().what(),
+            "emulated device: expected room for 1 more bytes, found 1048576 of 1048576 in use");
+}
+
+/// sample → gather → train over two slots of memory, on a stream each. \returns what was trained on
+std::uint64_t three_streams(const EmulatedOptions& options, std::uint64_t* waits = nullptr) {
+  constexpr std::uint32_t batches = 6;
+  const auto device = std::make_shared<EmulatedDevice>(options);
+  EmulatedStream sampling(device);
+  EmulatedStream gathering(device);
+  EmulatedStream training(device);
+  const auto ids = sampling.array<std::uint32_t>(2);
+  const auto rows = gathering.array<std::uint32_t>(2);
+  const auto seen = training.array<std::uint64_t>(1);
+  training.zero(seen.data(), seen.size_bytes());
+  std::array<EmulatedEvent, 2> gathered;
+  std::array<EmulatedEvent, 2> trained;
+  for (std::uint32_t b = 0; b < batches; ++b) {
+    const std::size_t slot = b % 2;
+    if (b >= 2) {
+      sampling.wait(gathered[slot]);
+    }
+    sampling.for_each(1, [id = ids.data() + slot, b](std::size_t) { *id = b; });
+    gathering.wait(sampling.record());
+    if (b >= 2) {
+      gathering.wait(trained[slot]);
+    }
+    gathering.for_each(
+        1, [id = ids.data() + slot, row = rows.data() + slot](std::size_t) { *row = 100 + *id; });
+    gathered[slot] = gathering.record();
+    training.wait(gathered[slot]);
+    training.for_each(1, [row = rows.data() + slot, to = seen.data()](std::size_t) {
+      *to = (*to ^ *row) * 1099511628211U;
+    });
+    trained[slot] = training.record();
+  }
+  const auto result = training.read(seen.data());
+  EXPECT_TRUE(gathering.finish() && sampling.finish());
+  if (waits != nullptr) {
+    *waits = device->schedule().waits();
+  }
+  return result;
+}
+
+TEST(EmulatedSchedule, EachWaitThatIsLeftOutIsNoticed) {
+  std::uint64_t waits = 0;
+  const auto right = three_streams({}, &waits);
+  for (std::uint64_t seed = 0; seed < 1000; ++seed) {
+    ASSERT_EQ(three_streams({.seed = seed}), right) << "seed " << seed;
+  }
+  ASSERT_EQ(waits, 20U);
+  for (std::uint64_t wait = 0; wait < waits; ++wait) {
+    bool noticed = false;
+    for (std::uint64_t seed = 0; seed < 200 && !noticed; ++seed) {
+      noticed = three_streams({.seed = seed, .left_out_wait = wait}) != right;
+    }
+    EXPECT_TRUE(noticed) << "wait " << wait << " is not needed";
+  }
+}
+
+TEST(EmulatedSchedule, StreamsThatWaitForEachOtherAreAnError) {
+  EmulatedSchedule schedule(1);
+  const auto a = schedule.add_stream();
+  const auto never = std::make_shared<const bool>(false);
+  schedule.wait(a, never);
+  const auto status = schedule.run_until(schedule.record(a));
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code(), Errc::internal);
+  EXPECT_FALSE(schedule.run_all());
+}
+
+}  // namespace
+}  // namespace troupe::gpu
