@@ -1,0 +1,61 @@
+// What CudaStream takes from CUB, which is slow to compile.
+#include "gpu/base/cuda_stream.cuh"
+
+#include <cub/device/device_radix_sort.cuh>
+#include <cub/device/device_scan.cuh>
+
+namespace troupe::gpu {
+namespace {
+
+struct FillPositions {
+  std::uint32_t* at;
+  TROUPE_HD void operator()(std::size_t i) const { at[i] = static_cast<std::uint32_t>(i); }
+};
+
+int bits_of(std::uint32_t end) {
+  int bits = 0;
+  while (bits < 32 && (std::uint64_t{1} << bits) < end) {
+    ++bits;
+  }
+  return bits > 0 ? bits : 1;
+}
+
+}  // namespace
+
+void CudaStream::running_sum(const std::uint32_t* in, std::size_t n, std::uint32_t* out) {
+  zero(out, sizeof(std::uint32_t));
+  if (n == 0 || failed()) {
+    return;
+  }
+  std::size_t bytes = 0;
+  check(cub::DeviceScan::InclusiveSum(nullptr, bytes, in, out + 1, n, stream_.get()), "running sum",
+        n);
+  const auto scratch = array<std::byte>(bytes);
+  if (!failed()) {
+    check(cub::DeviceScan::InclusiveSum(scratch.data(), bytes, in, out + 1, n, stream_.get()),
+          "running sum", n);
+  }
+}
+
+void CudaStream::stable_order(const std::uint32_t* keys, std::size_t n, std::uint32_t end,
+                              std::uint32_t* order) {
+  if (n == 0 || failed()) {
+    return;
+  }
+  const auto positions = array<std::uint32_t>(n);
+  const auto sorted = array<std::uint32_t>(n);
+  for_each(n, FillPositions{positions.data()});
+  std::size_t bytes = 0;
+  const auto sort = [&](void* scratch) {
+    if (!failed()) {
+      check(cub::DeviceRadixSort::SortPairs(scratch, bytes, keys, sorted.data(), positions.data(),
+                                            order, n, 0, bits_of(end), stream_.get()),
+            "sort", n);
+    }
+  };
+  sort(nullptr);
+  const auto scratch = array<std::byte>(bytes);
+  sort(scratch.data());
+}
+
+}  // namespace troupe::gpu

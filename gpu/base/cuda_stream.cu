@@ -1,0 +1,62 @@
+#include "gpu/base/cuda_stream.cuh"
+
+#include <string>
+
+namespace troupe::gpu {
+Error cuda_error(int error, const char* operation, std::size_t size, int device) {
+  const auto code = static_cast<cudaError_t>(error);
+  std::string what = "CUDA device ";
+  what.append(std::to_string(device)).append(": ").append(operation);
+  what.append(" of ").append(std::to_string(size)).append(": ").append(cudaGetErrorString(code));
+  what.append(" (").append(cudaGetErrorName(code)).append(")");
+  return {code == cudaErrorMemoryAllocation ? Errc::out_of_memory : Errc::cuda_failure,
+          std::move(what)};
+}
+
+CudaStream::CudaStream(int device) : device_(device) {
+  check(cudaSetDevice(device), "choice", 1);
+  cudaStream_t stream = nullptr;
+  if (!failed()) {
+    check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "stream", 1);
+  }
+  stream_ = Handle(stream, [](cudaStream_t s) {
+    if (s != nullptr) {
+      cudaStreamDestroy(s);
+    }
+  });
+}
+
+void* CudaStream::allocate(std::size_t bytes) {
+  void* block = nullptr;
+  if (!failed()) {
+    check(cudaMallocAsync(&block, bytes > 0 ? bytes : 1, stream_.get()), "memory", bytes);
+  }
+  return failed() ? nullptr : block;
+}
+
+CudaEvent CudaStream::record() {
+  cudaEvent_t event = nullptr;
+  if (!failed()) {
+    check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "event", 1);
+  }
+  CudaEvent result(event);
+  if (!failed()) {
+    check(cudaEventRecord(event, stream_.get()), "event", 1);
+  }
+  return result;
+}
+
+void CudaStream::wait(const CudaEvent& event) {
+  if (!failed()) {
+    check(cudaStreamWaitEvent(stream_.get(), event.get(), 0), "wait", 1);
+  }
+}
+
+Status CudaStream::finish() {
+  if (!failed()) {
+    check(cudaStreamSynchronize(stream_.get()), "wait", 1);
+  }
+  return error_ ? Status(*error_) : ok_status();
+}
+
+}  // namespace troupe::gpu

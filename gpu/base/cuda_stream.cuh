@@ -1,0 +1,167 @@
+#pragma once
+/// \file cuda_stream.cuh
+/// One stream of a CUDA device, with the operations of EmulatedStream (emulated_device.hpp). Memory
+/// comes from the device's pool in the order of the stream. Only for .cu files.
+#include "gpu/base/array.hpp"
+#include "gpu/base/cuda_error.hpp"
+#include "gpu/base/shared.hpp"
+#include "runtime/base/result.hpp"
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+
+namespace troupe::gpu {
+
+template <class Body>
+__global__ void __launch_bounds__(256) for_each_kernel(std::size_t n, Body body) {
+  const std::size_t step = std::size_t{gridDim.x} * blockDim.x;
+  for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += step) {
+    body(i);
+  }
+}
+
+/// A block's threads take columns side by side, so that they read and write neighboring elements.
+template <class Body>
+__global__ void __launch_bounds__(256)
+    for_rows_kernel(std::size_t rows, std::size_t cols, Body body) {
+  const std::size_t step = std::size_t{gridDim.x} * blockDim.y;
+  for (std::size_t r = std::size_t{blockIdx.x} * blockDim.y + threadIdx.y; r < rows; r += step) {
+    for (std::size_t c = threadIdx.x; c < cols; c += blockDim.x) {
+      body(r, c);
+    }
+  }
+}
+
+/// An event of a CUDA device.
+class CudaEvent {
+ public:
+  CudaEvent() = default;
+  explicit CudaEvent(cudaEvent_t event)
+      : event_(event, [](cudaEvent_t e) {
+          if (e != nullptr) {
+            cudaEventDestroy(e);
+          }
+        }) {}
+  cudaEvent_t get() const { return event_.get(); }
+
+ private:
+  std::shared_ptr<CUevent_st> event_;
+};
+
+/// After an error everything does nothing, and finish() says what it was.
+/// Threads: one at a time
+class CudaStream {
+ public:
+  /// \param device  number of the CUDA device
+  explicit CudaStream(int device);
+
+  template <class T>
+  Array<T> array(std::size_t size) {
+    void* const block = allocate(size * sizeof(T));
+    if (block == nullptr) {
+      return {};
+    }
+    return {std::shared_ptr<void>(block, GiveBack{stream_}), size};
+  }
+
+  template <class Body>
+  void for_each(std::size_t n, Body body) {
+    if (n > 0 && !failed()) {
+      for_each_kernel<<<blocks_of(n, 256), 256, 0, stream_.get()>>>(n, body);
+      check(cudaGetLastError(), "kernel", n);
+    }
+  }
+  template <class Body>
+  void for_rows(std::size_t rows, std::size_t cols, Body body) {
+    if (rows > 0 && cols > 0 && !failed()) {
+      unsigned across = 32;
+      while (across < 256 && across < cols) {
+        across *= 2;
+      }
+      const dim3 block(across, 256 / across);
+      for_rows_kernel<<<blocks_of(rows, block.y), block, 0, stream_.get()>>>(rows, cols, body);
+      check(cudaGetLastError(), "kernel", rows * cols);
+    }
+  }
+
+  void running_sum(const std::uint32_t* in, std::size_t n, std::uint32_t* out);
+  void stable_order(const std::uint32_t* keys, std::size_t n, std::uint32_t end,
+                    std::uint32_t* order);
+
+  void upload(const void* host, void* device, std::size_t bytes) {
+    copy_as(host, device, bytes, cudaMemcpyHostToDevice);
+  }
+  void download(const void* device, void* host, std::size_t bytes) {
+    copy_as(device, host, bytes, cudaMemcpyDeviceToHost);
+  }
+  void copy(const void* from, void* to, std::size_t bytes) {
+    copy_as(from, to, bytes, cudaMemcpyDeviceToDevice);
+  }
+  void zero(void* at, std::size_t bytes) {
+    if (bytes > 0 && !failed()) {
+      check(cudaMemsetAsync(at, 0, bytes, stream_.get()), "fill", bytes);
+    }
+  }
+  template <class T>
+  Array<T> uploaded(std::span<const T> values) {
+    Array<T> result = array<T>(values.size());
+    upload(values.data(), result.data(), values.size_bytes());
+    return result;
+  }
+  template <class T>
+  T read(const T* at) {
+    T value{};
+    download(at, &value, sizeof value);
+    return finish() ? value : T{};
+  }
+
+  CudaEvent record();
+  void wait(const CudaEvent& event);
+
+  Status finish();
+  bool failed() const { return error_.has_value(); }
+  /// Keeps an error, unless there is one.
+  void fail(Error error) {
+    if (!failed()) {
+      static_cast<void>(error_.emplace(std::move(error)));
+    }
+  }
+  cudaStream_t get() const { return stream_.get(); }
+
+ private:
+  using Handle = std::shared_ptr<CUstream_st>;
+  struct GiveBack {
+    Handle stream;
+    void operator()(void* block) const { cudaFreeAsync(block, stream.get()); }
+  };
+
+  static unsigned blocks_of(std::size_t n, std::size_t each) {
+    constexpr std::size_t most = std::size_t{1} << 20;
+    const std::size_t blocks = (n + each - 1) / each;
+    return static_cast<unsigned>(blocks < most ? blocks : most);
+  }
+  void* allocate(std::size_t bytes);
+  void copy_as(const void* from, void* to, std::size_t bytes, cudaMemcpyKind kind) {
+    if (bytes > 0 && !failed()) {
+      check(cudaMemcpyAsync(to, from, bytes, kind, stream_.get()), "copy", bytes);
+    }
+  }
+  /// Keeps an error with operation, size and device.
+  void check(cudaError_t error, const char* operation, std::size_t size) {
+    if (error != cudaSuccess) {
+      fail(cuda_error(error, operation, size, device_));
+    }
+  }
+
+  int device_;
+  Handle stream_;
+  std::optional<Error> error_;
+};
+
+}  // namespace troupe::gpu
