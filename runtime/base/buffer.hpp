@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace troupe {
@@ -41,6 +42,9 @@ class Buffer {
   Buffer() = default;
   /// Takes a block of at least `size_bytes` from the process's pool.
   explicit Buffer(std::size_t size_bytes);
+  /// Memory from elsewhere, which goes back with its last user.
+  Buffer(std::shared_ptr<std::byte> block, std::size_t size_bytes)
+      : block_(std::move(block)), size_(size_bytes) {}
 
   std::size_t size() const noexcept { return size_; }
   std::byte* data() const noexcept { return block_.get(); }

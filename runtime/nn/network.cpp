@@ -1,6 +1,7 @@
 #include "runtime/nn/network.hpp"
 
 #include "runtime/base/assert.hpp"
+#include "runtime/nn/device_copies.hpp"
 #include "runtime/nn/network_layer_call.hpp"
 #include "runtime/nn/ops/cpu_block_ops.hpp"
 
@@ -11,7 +12,15 @@
 namespace troupe::nn {
 
 Activations::Activations(std::unique_ptr<BlockOps> ops)
-    : ops_(ops ? std::move(ops) : std::make_unique<CpuBlockOps>()), tape_(*ops_) {}
+    : ops_(ops ? std::move(ops) : std::make_unique<CpuBlockOps>()),
+      copies_(ops_->memory() == nullptr ? nullptr : std::make_unique<DeviceCopies>(*ops_)),
+      tape_(*ops_) {}
+
+Activations::~Activations() = default;
+
+Status Activations::status() const {
+  return copies_ ? copies_->status() : ok_status();
+}
 
 Network::Network(ModelOptions options, const std::vector<LayerTypes>& layers,
                  std::unique_ptr<const Conv> conv)
@@ -188,6 +197,16 @@ Rows Network::record_node(const LayerCall& call, const Node& node, std::vector<C
 ConstMatrix Network::forward(Executor& executor, std::span<const float> parameters,
                              const ForwardInput& input, Activations& activations) const {
   check_shapes(input);
+  if (!activations.copies_) {
+    return record(executor, parameters, input, activations);
+  }
+  DeviceCopies& copies = *activations.copies_;
+  return copies.logits(
+      record(executor, copies.parameters(parameters), copies.input(input), activations));
+}
+
+ConstMatrix Network::record(Executor& executor, std::span<const float> parameters,
+                            const ForwardInput& input, Activations& activations) const {
   Tape& tape = activations.tape_;
   tape.begin(executor, parameters_, parameters, true);
   std::vector<Rows> rows = record_features(tape, input);
@@ -209,7 +228,13 @@ ConstMatrix Network::forward(Executor& executor, std::span<const float> paramete
 
 void Network::backward(ConstMatrix grad_logits, Activations& activations,
                        std::span<float> gradient) const {
-  activations.tape_.backward(activations.logits_, grad_logits, gradient);
+  if (!activations.copies_) {
+    return activations.tape_.backward(activations.logits_, grad_logits, gradient);
+  }
+  DeviceCopies& copies = *activations.copies_;
+  activations.tape_.backward(activations.logits_, copies.grad_logits(grad_logits),
+                             copies.gradient(gradient.size()));
+  copies.fetch(gradient);
 }
 
 }  // namespace troupe::nn

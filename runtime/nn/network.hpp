@@ -99,16 +99,24 @@ struct InPlaceInput {
   ConstMatrix own;                   ///< [num_dst, in_cols of the stage] the destinations' rows
 };
 
+class DeviceCopies;
+
 /// What forward() keeps for backward(). Reused between batches to spare allocations.
 class Activations {
  public:
   /// \param ops  null: on the CPU
   explicit Activations(std::unique_ptr<BlockOps> ops = nullptr);
+  Activations(const Activations&) = delete;
+  Activations& operator=(const Activations&) = delete;
+  ~Activations();
   BlockOps& ops() { return *ops_; }
+  /// \errors of the device that computes the operations; results are zeros from there on
+  Status status() const;
 
  private:
   friend class Network;
   std::unique_ptr<BlockOps> ops_;
+  std::unique_ptr<DeviceCopies> copies_;  ///< null: operations work in host memory
   Tape tape_;
   Rows logits_;
 };
@@ -133,7 +141,8 @@ class Network {
   }
 
   /// Logits of the seeds' type, shape [num_dst of the last layer's blocks, out_dim]; valid until
-  /// the next forward on `activations`. The same bits for any executor.
+  /// the next forward on `activations`. The same bits for any executor. All arrays are in host memory,
+  /// wherever the operations of `activations` are computed.
   /// \requires shapes fit (asserted); `input` and `parameters` stay alive until backward()
   ConstMatrix forward(Executor& executor, std::span<const float> parameters,
                       const ForwardInput& input, Activations& activations) const;
@@ -199,6 +208,8 @@ class Network {
   void add_edge(EdgeTypeId type, Layer& layer);
   void add_norm(Layer& layer, Node& node);
   void check_shapes(const ForwardInput& input) const;
+  ConstMatrix record(Executor& executor, std::span<const float> parameters,
+                     const ForwardInput& input, Activations& activations) const;
   std::vector<Rows> record_features(Tape& tape, const ForwardInput& input) const;
   std::vector<ConvTerms> record_edges(const LayerCall& call, const Node* only) const;
   Rows record_node(const LayerCall& call, const Node& node, std::vector<ConvTerms>& terms,

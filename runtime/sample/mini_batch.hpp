@@ -148,6 +148,10 @@ struct LayerBlock {
   std::span<const std::uint32_t> offsets;  ///< [num_dst + 1], absolute positions in `sources`
   std::span<const std::uint32_t>
       sources;  ///< of the whole batch; row i is [offsets[i], offsets[i+1])
+  /// Of its rows; where the arrays are in a device's memory it cannot be seen in `offsets`.
+  std::optional<std::uint32_t> edges = std::nullopt;
+
+  std::uint32_t num_edges() const { return edges ? *edges : offsets[num_dst] - offsets[0]; }
 };
 
 /// The block of layer `layer` (0 = nearest the input) of a model with `layers` layers, for a batch

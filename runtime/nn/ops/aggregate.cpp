@@ -106,13 +106,19 @@ TROUPE_HOT void aggregate_rows(Aggregator aggregator, const LayerBlock& block, s
   }
 }
 
+EdgesBySource::Lists EdgesBySource::prepare(const LayerBlock& block) {
+  const std::size_t edges = block.num_edges();
+  offsets_ = offset_memory_.get(std::size_t{block.num_src} + 1);
+  destinations_ = destination_memory_.get(edges);
+  edges_ = edge_memory_.get(edges);
+  inverse_degree_ = inverse_memory_.get(block.num_dst);
+  return {offsets_, destinations_, edges_, inverse_degree_};
+}
+
 void EdgesBySource::build(const LayerBlock& block) {
   const std::uint32_t begin = block.offsets[0];
   const std::uint32_t end = block.offsets[block.num_dst];
-  offsets_ = offset_memory_.get(std::size_t{block.num_src} + 1);
-  destinations_ = destination_memory_.get(end - begin);
-  edges_ = edge_memory_.get(end - begin);
-  inverse_degree_ = inverse_memory_.get(block.num_dst);
+  prepare(block);
   // Counts at [source + 1], then their running sum; placing edges moves each start to its end,
   // which is the next start.
   std::ranges::fill(offsets_, 0U);

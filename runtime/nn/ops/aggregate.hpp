@@ -32,7 +32,22 @@ void aggregate_rows(Aggregator aggregator, const LayerBlock& block, std::size_t 
 /// reach a source in a fixed order without atomics. Reused between batches.
 class EdgesBySource {
  public:
-  /// \cost one pass to count, one to place; serial
+  explicit EdgesBySource(PassMemory* memory = nullptr)
+      : offset_memory_(memory),
+        destination_memory_(memory),
+        edge_memory_(memory),
+        inverse_memory_(memory) {}
+
+  /// Where the lists go.
+  struct Lists {
+    std::span<std::uint32_t> offsets;       ///< [num_src + 1], starts at 0
+    std::span<std::uint32_t> destinations;  ///< [edges]
+    std::span<std::uint32_t> edges;         ///< [edges]
+    std::span<float> inverse_degree;        ///< [num_dst]
+  };
+  /// Room for a block's lists, to be filled by the caller.
+  Lists prepare(const LayerBlock& block);
+  /// Fills them. \cost one pass to count, one to place; serial
   void build(const LayerBlock& block);
 
   std::size_t num_src() const { return offsets_.empty() ? 0 : offsets_.size() - 1; }

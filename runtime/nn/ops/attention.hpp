@@ -23,7 +23,7 @@ struct AttentionShape {
   std::size_t heads = 1;
   bool one_loop = false;
 
-  std::size_t edges() const { return block->offsets[block->num_dst] - block->offsets[0]; }
+  std::size_t edges() const { return block->num_edges(); }
   /// Rows of the weights.
   std::size_t rows() const { return edges() + (one_loop ? block->num_dst : 0); }
 };

@@ -11,6 +11,7 @@
 #include "runtime/base/executor.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/matrix.hpp"
+#include "runtime/base/result.hpp"
 #include "runtime/nn/ops/aggregate.hpp"
 #include "runtime/nn/ops/attention.hpp"
 #include "runtime/nn/ops/dropout.hpp"
@@ -87,9 +88,24 @@ struct UseWork {
 /// Threads:    one caller at a time; work inside runs on the executor that is passed in
 /// Guarantees: the same bits for any executor. A row of a result depends on its own terms alone
 /// Owns:       scratch memory, kept between calls
+/// Operands and results are in host memory; those of a device in its memory, which the host does not
+/// read: `memory()` then gives it, and only offsets, sizes and options come from the host. Losses are
+/// always in host memory.
 class BlockOps {
  public:
   virtual ~BlockOps() = default;
+
+  /// Of a device; null: the operands are in host memory.
+  virtual PassMemory* memory() { return nullptr; }
+  /// \param host  stays as it is until the next download()
+  virtual void upload(const void* host, void* to, std::size_t size_bytes) = 0;
+  /// Waits until all is computed that `from` depends on.
+  /// \errors the first of any operation since the start; results are undefined from there on
+  virtual Status download(const void* from, void* host, std::size_t size_bytes) = 0;
+  virtual void copy(std::span<const float> from, std::span<float> to) = 0;
+  /// to += from
+  virtual void add(std::span<const float> from, std::span<float> to) = 0;
+  virtual void zero(std::span<float> values) = 0;
 
   /// Writes `out`, and `summed` and `argmax` of the terms.
   virtual void combine(Executor& executor, const Combination& combination) = 0;
@@ -142,6 +158,10 @@ class BlockOps {
   /// Gradient of the weights that an `attend` term used. \param grad  [num_dst, …] of its rows
   virtual void attend_weights_gradient(Executor& executor, const AttentionShape& shape,
                                        ConstMatrix x, ConstMatrix grad, MutMatrix grad_weights) = 0;
+
+  /// Factors of graph convolutions (GcnFactors::build()).
+  virtual EdgeFactors degree_factors(const LayerBlock& block, const LayerBlock* below,
+                                     GcnFactors& memory) = 0;
 
   /// out = x with a mask's elements dropped and the others scaled; may be the same memory.
   virtual void drop(Executor& executor, ConstMatrix x, const DropoutMask& mask,

@@ -5,6 +5,8 @@
 #include "runtime/nn/ops/row_kernels.hpp"
 
 #include <algorithm>
+#include <cstring>
+#include <functional>
 
 namespace troupe::nn {
 namespace {
@@ -114,6 +116,27 @@ void add_use(const UseWork& use, std::size_t first, MutMatrix rows, Into into, M
 
 }  // namespace
 
+void CpuBlockOps::upload(const void* host, void* to, std::size_t size_bytes) {
+  std::memcpy(to, host, size_bytes);
+}
+
+Status CpuBlockOps::download(const void* from, void* host, std::size_t size_bytes) {
+  std::memcpy(host, from, size_bytes);
+  return ok_status();
+}
+
+void CpuBlockOps::copy(std::span<const float> from, std::span<float> to) {
+  std::ranges::copy(from, to.begin());
+}
+
+void CpuBlockOps::add(std::span<const float> from, std::span<float> to) {
+  std::ranges::transform(to, from, to.begin(), std::plus<>());
+}
+
+void CpuBlockOps::zero(std::span<float> values) {
+  std::ranges::fill(values, 0.0F);
+}
+
 void CpuBlockOps::combine(Executor& executor, const Combination& combination) {
   for_each_chunk(executor, combination.out.rows, [&](std::size_t first, std::size_t count) {
     const MutMatrix rows = combination.conv.slice(first, count);
@@ -212,6 +235,11 @@ void CpuBlockOps::attend_weights_gradient(Executor& executor, const AttentionSha
   for_each_chunk(executor, grad.rows, [&](std::size_t first, std::size_t count) {
     attend_weight_rows(shape, x, grad.slice(first, count), first, grad_weights);
   });
+}
+
+EdgeFactors CpuBlockOps::degree_factors(const LayerBlock& block, const LayerBlock* below,
+                                        GcnFactors& memory) {
+  return memory.build(block, below);
 }
 
 void CpuBlockOps::drop(Executor& executor, ConstMatrix x, const DropoutMask& mask,

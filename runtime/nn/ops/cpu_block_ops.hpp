@@ -9,6 +9,11 @@ namespace troupe::nn {
 /// Threads, guarantees: as `BlockOps`.
 class CpuBlockOps final : public BlockOps {
  public:
+  void upload(const void* host, void* to, std::size_t size_bytes) override;
+  Status download(const void* from, void* host, std::size_t size_bytes) override;
+  void copy(std::span<const float> from, std::span<float> to) override;
+  void add(std::span<const float> from, std::span<float> to) override;
+  void zero(std::span<float> values) override;
   void combine(Executor& executor, const Combination& combination) override;
   std::span<const float> finish_backward(Executor& executor, const Finish& finish,
                                          const FinishState& state, MutMatrix grad) override;
@@ -27,6 +32,8 @@ class CpuBlockOps final : public BlockOps {
                           MutMatrix grad_destination) override;
   void attend_weights_gradient(Executor& executor, const AttentionShape& shape, ConstMatrix x,
                                ConstMatrix grad, MutMatrix grad_weights) override;
+  EdgeFactors degree_factors(const LayerBlock& block, const LayerBlock* below,
+                             GcnFactors& memory) override;
   void drop(Executor& executor, ConstMatrix x, const DropoutMask& mask,
             std::span<const OriginalId> ids, MutMatrix out) override;
   void add_parameters(std::span<const std::span<const float>> values,

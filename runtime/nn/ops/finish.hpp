@@ -30,6 +30,9 @@ struct Finish {
 
 /// What a combination keeps of its end for backward. The views lie in the memory beside them.
 struct FinishState {
+  explicit FinishState(PassMemory* memory = nullptr)
+      : conv_memory(memory), output_memory(memory), lengths_memory(memory), stats_memory(memory) {}
+
   ConstMatrix conv;            ///< [rows, cols] before layer normalization and ReLU
   ConstMatrix output;          ///< [rows, cols] after ReLU and the next layer's dropout
   std::span<float> lengths;    ///< [rows] for l2

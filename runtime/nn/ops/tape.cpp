@@ -7,7 +7,7 @@
 
 namespace troupe::nn {
 
-Tape::Tape(BlockOps& ops) : ops_(ops) {}
+Tape::Tape(BlockOps& ops) : ops_(ops), shared_gradient_(ops.memory()) {}
 
 Tape::~Tape() = default;
 
@@ -26,7 +26,7 @@ void Tape::begin(Executor& executor, const ParameterList& list, std::span<const 
 
 Tape::Operation& Tape::append() {
   if (used_ == operations_.size()) {
-    operations_.push_back(std::make_unique<Operation>());
+    operations_.push_back(std::make_unique<Operation>(ops_.memory()));
   }
   return *operations_[used_++];
 }
@@ -141,9 +141,9 @@ Term Tape::attend(Rows rows, Rows weights, const LayerBlock& block, bool mean) {
 
 EdgeFactors Tape::degree_factors(const LayerBlock& block, const LayerBlock* below) {
   if (factors_ == factor_memory_.size()) {
-    factor_memory_.push_back(std::make_unique<GcnFactors>());
+    factor_memory_.push_back(std::make_unique<GcnFactors>(ops_.memory()));
   }
-  return factor_memory_[factors_++]->build(block, below);
+  return ops_.degree_factors(block, below, *factor_memory_[factors_++]);
 }
 
 /// One parameter, or the sum of several in `sum`: as a matrix.

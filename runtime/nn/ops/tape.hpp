@@ -118,6 +118,7 @@ class Tape {
   struct Operation;
   struct ParameterGradients;
   struct SortedBlock {
+    explicit SortedBlock(PassMemory* memory) : edges(memory) {}
     const LayerBlock* block = nullptr;
     EdgesBySource edges;
   };
@@ -154,6 +155,7 @@ class Tape {
   std::vector<std::unique_ptr<GcnFactors>> factor_memory_;
   std::vector<std::unique_ptr<SortedBlock>> sorted_;  ///< the first so many are of this pass
   std::size_t blocks_sorted_ = 0;
+  GrowBuffer<float> shared_gradient_;  ///< of a parameter that several operations use
 };
 
 }  // namespace troupe::nn

@@ -32,7 +32,7 @@ void Tape::sort_by_source() {
       return;
     }
     if (blocks_sorted_ == sorted_.size()) {
-      sorted_.push_back(std::make_unique<SortedBlock>());
+      sorted_.push_back(std::make_unique<SortedBlock>(ops_.memory()));
     }
     sorted_[blocks_sorted_++]->block = block;
   };
@@ -60,11 +60,12 @@ void Tape::backward(Rows result, ConstMatrix grad, std::span<float> gradient) {
   const ConstMatrix out = value(result);
   TROUPE_ASSERT(grad.rows == out.rows && grad.cols == out.cols, "gradient of the result", grad.rows,
                 grad.cols, out.rows, out.cols);
-  ParameterGradients gradients{*list_, gradient, std::vector<bool>(list_->layout().size()), {}};
+  ParameterGradients gradients{ops_, *list_, gradient, std::vector<bool>(list_->layout().size()),
+                               shared_gradient_};
   sort_by_source();
   Operation& last = *operations_[result.index];
   last.gradient = last.slot.gradient.matrix(grad.rows, grad.cols);
-  std::ranges::copy(grad.flat(), last.gradient.data);
+  ops_.copy(grad.flat(), last.gradient.flat());
   for (std::size_t i = std::size_t{result.index} + 1; i-- > 0;) {
     Operation& operation = *operations_[i];
     if (operation.wants_gradient && (i == result.index || collect_gradient(operation))) {
@@ -88,7 +89,7 @@ bool Tape::collect_gradient(Operation& operation) {
   const ConstMatrix value = operation.value;
   operation.gradient = operation.slot.gradient.matrix(value.rows, value.cols);
   if (uses.empty()) {
-    std::ranges::fill(operation.gradient.flat(), 0.0F);
+    ops_.zero(operation.gradient.flat());
   } else {
     ops_.source_gradient(*executor_, uses, operation.gradient);
   }
@@ -152,14 +153,11 @@ void Tape::combination_backward(Operation& operation, MutMatrix grad,
   const auto sums = ops_.finish_backward(*executor_, operation.finish, operation.slot.finish, grad);
   const std::size_t cols = grad.cols;
   gradients.add(operation.ending.biases,
-                [&](std::span<float> out) { std::ranges::copy(sums.first(cols), out.begin()); });
+                [&](std::span<float> out) { ops_.copy(sums.first(cols), out); });
   if (operation.ending.norm) {
     const std::size_t gain = operation.ending.norm_gain;
-    gradients.add({gain}, [&](std::span<float> out) {
-      std::ranges::copy(sums.subspan(cols, cols), out.begin());
-    });
-    gradients.add({gain + 1},
-                  [&](std::span<float> out) { std::ranges::copy(sums.last(cols), out.begin()); });
+    gradients.add({gain}, [&](std::span<float> out) { ops_.copy(sums.subspan(cols, cols), out); });
+    gradients.add({gain + 1}, [&](std::span<float> out) { ops_.copy(sums.last(cols), out); });
   }
   for (std::size_t t = 0; t < operation.terms.size(); ++t) {
     term_backward(operation, t, grad, gradients);

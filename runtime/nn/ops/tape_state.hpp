@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -15,7 +14,12 @@ namespace troupe::nn {
 
 /// Memory of an operation, kept for the operation in the same place of the next pass.
 struct Tape::Slot {
+  explicit Slot(PassMemory* from) : finish(from), bias(from), gradient(from), memory(from) {}
+
   struct OfTerm {
+    explicit OfTerm(PassMemory* from)
+        : weight(from), summed(from), argmax(from), grad_summed(from), grad_weights(from) {}
+
     GrowBuffer<float> weight;  ///< sum of several parameters
     GrowBuffer<float> summed;
     GrowBuffer<std::uint32_t> argmax;
@@ -26,16 +30,19 @@ struct Tape::Slot {
   GrowBuffer<float> bias;  ///< sum of several parameters
   GrowBuffer<float> gradient;
   std::vector<std::unique_ptr<OfTerm>> terms;
+  PassMemory* memory;
 
   OfTerm& term(std::size_t position) {
     while (terms.size() <= position) {
-      terms.push_back(std::make_unique<OfTerm>());
+      terms.push_back(std::make_unique<OfTerm>(memory));
     }
     return *terms[position];
   }
 };
 
 struct Tape::Operation {
+  explicit Operation(PassMemory* memory) : slot(memory) {}
+
   struct OrderedUse {
     std::uint32_t order;
     UseWork work;
@@ -76,10 +83,11 @@ struct Tape::Operation {
 
 /// The flat gradient, slice by slice: the first to write a slice overwrites it.
 struct Tape::ParameterGradients {
+  BlockOps& ops;
   const ParameterList& list;
   std::span<float> flat;
   std::vector<bool> written;
-  std::vector<float> scratch;
+  GrowBuffer<float>& scratch;
 
   /// Lets `write` fill the gradient of one of equal parameters, and gives all of them the same.
   template <class Write>
@@ -91,16 +99,15 @@ struct Tape::ParameterGradients {
     std::span<float> fresh = first;
     const bool any_written = std::ranges::any_of(numbers, [&](auto n) { return written[n]; });
     if (any_written) {
-      scratch.resize(first.size());
-      fresh = scratch;
+      fresh = scratch.get(first.size());
     }
     write(fresh);
     for (const std::size_t number : numbers) {
       const auto to = list.vector_of(number, flat);
       if (written[number]) {
-        std::ranges::transform(to, fresh, to.begin(), std::plus<>());
+        ops.add(fresh, to);
       } else if (to.data() != fresh.data()) {
-        std::ranges::copy(fresh, to.begin());
+        ops.copy(fresh, to);
       }
       written[number] = true;
     }
@@ -108,7 +115,7 @@ struct Tape::ParameterGradients {
   void clear_unwritten() {
     for (std::size_t number = 0; number < written.size(); ++number) {
       if (!written[number]) {
-        std::ranges::fill(list.vector_of(number, flat), 0.0F);
+        ops.zero(list.vector_of(number, flat));
       }
     }
   }

@@ -86,17 +86,17 @@ TROUPE_HOT void weighted_sum_backward_rows(const EdgeFactors& factors,
 }
 
 EdgeFactors GcnFactors::build(const LayerBlock& block, const LayerBlock* below) {
-  const auto destination = destination_memory_.get(block.num_dst);
+  const Room room = prepare(block);
+  const auto& [source, destination] = room;
   for (std::uint32_t i = 0; i < block.num_dst; ++i) {
     destination[i] = inverse_root(1 + edges_from_others(block, i));
   }
-  const auto source = source_memory_.get(block.num_src);
   std::ranges::copy(destination, source.begin());
   for (std::uint32_t j = block.num_dst; j < block.num_src; ++j) {
     const bool counted = below != nullptr && j < below->num_dst;
     source[j] = counted ? inverse_root(1 + edges_from_others(*below, j)) : 1.0F;
   }
-  return {.source = source, .destination = destination, .edge = {}, .one_loop = true};
+  return room.factors();
 }
 
 }  // namespace troupe::nn

@@ -43,6 +43,22 @@ void weighted_sum_backward_rows(const EdgeFactors& factors, const EdgesBySource&
 /// node, 1 / sqrt(deg i * deg j), both sampled in-degrees with the loop (PyG's GCNConv on a sampled batch).
 class GcnFactors {
  public:
+  explicit GcnFactors(PassMemory* memory = nullptr)
+      : source_memory_(memory), destination_memory_(memory) {}
+
+  /// Where the factors go.
+  struct Room {
+    std::span<float> source;       ///< [num_src]
+    std::span<float> destination;  ///< [num_dst]
+    EdgeFactors factors() const {
+      return {.source = source, .destination = destination, .edge = {}, .one_loop = true};
+    }
+  };
+  /// Room for a block's factors, to be filled by the caller.
+  Room prepare(const LayerBlock& block) {
+    return {source_memory_.get(block.num_src), destination_memory_.get(block.num_dst)};
+  }
+  /// Fills them.
   /// \param below  the block of the layer below, whose destinations are this one's
   ///   sources: in-edges of sources that are no destinations here are counted there. Null, or a
   ///   source that is no destination there either: none were sampled, degree 1

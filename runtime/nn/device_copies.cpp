@@ -1,0 +1,82 @@
+#include "runtime/nn/device_copies.hpp"
+
+#include <algorithm>
+
+namespace troupe::nn {
+
+DeviceCopies::DeviceCopies(BlockOps& ops)
+    : ops_(ops), parameters_(ops.memory()), gradient_(ops.memory()), grad_logits_(ops.memory()) {}
+
+const std::byte* DeviceCopies::copied(std::span<const std::byte> host) {
+  const auto of_pass = std::span(copies_).first(used_);
+  const auto found = std::ranges::find_if(of_pass, [host](const auto& copy) {
+    return copy->host.data() == host.data() && copy->host.size() >= host.size();
+  });
+  if (found != of_pass.end()) {
+    return (*found)->device;
+  }
+  if (used_ == copies_.size()) {
+    copies_.push_back(std::make_unique<Copy>(ops_.memory()));
+  }
+  Copy& copy = *copies_[used_++];
+  copy.host = host;
+  copy.device = copy.memory.get(host.size()).data();
+  ops_.upload(host.data(), copy.device, host.size());
+  return copy.device;
+}
+
+std::span<const float> DeviceCopies::parameters(std::span<const float> host) {
+  const auto device = parameters_.get(host.size());
+  ops_.upload(host.data(), device.data(), host.size_bytes());
+  return device;
+}
+
+const ForwardInput& DeviceCopies::input(const ForwardInput& host) {
+  used_ = 0;
+  input_ = host;
+  for (ConstMatrix& features : input_.features) {
+    const std::span<const float> values(features.data, features.size());
+    features.data = copied(values).data();
+  }
+  if (host.dropout.training) {
+    for (auto& ids : input_.ids) {
+      ids = copied(ids);
+    }
+  }
+  for (auto& layer : input_.blocks) {
+    for (LayerBlock& block : layer) {
+      block.edges = block.num_edges();
+      block.offsets = copied(block.offsets);
+      block.sources = copied(block.sources);
+    }
+  }
+  return input_;
+}
+
+ConstMatrix DeviceCopies::grad_logits(ConstMatrix host) {
+  const MutMatrix device = grad_logits_.matrix(host.rows, host.cols);
+  ops_.upload(host.data, device.data, host.size() * sizeof(float));
+  return device;
+}
+
+ConstMatrix DeviceCopies::logits(ConstMatrix device) {
+  if (logits_.rows() < device.rows || logits_.cols() != device.cols) {
+    logits_ = Matrix(device.rows, device.cols);
+  }
+  const MutMatrix host = logits_.view().slice(0, device.rows);
+  download(device.data, host.flat());
+  return host;
+}
+
+void DeviceCopies::fetch(std::span<float> gradient) {
+  download(gradient_.get(gradient.size()).data(), gradient);
+}
+
+void DeviceCopies::download(const float* from, std::span<float> to) {
+  if (auto status = ops_.download(from, to.data(), to.size_bytes()); !status) {
+    status_ = std::move(status);
+    std::ranges::fill(to, 0.0F);
+  }
+}
+
+}  // namespace troupe::nn
