@@ -13,6 +13,14 @@
 #include <atomic>
 #define TROUPE_HD
 #endif
+// nvcc's two halves know different words for it.
+#ifdef __CUDA_ARCH__
+#define TROUPE_UNROLL _Pragma("unroll")
+#elif defined(__CUDACC__)
+#define TROUPE_UNROLL
+#else
+#define TROUPE_UNROLL _Pragma("GCC unroll 32")
+#endif
 
 namespace troupe::gpu {
 

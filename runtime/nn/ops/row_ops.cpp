@@ -9,9 +9,6 @@
 namespace troupe::nn {
 namespace {
 
-constexpr float layer_norm_eps = 1e-5F;
-constexpr float shortest_length = 1e-12F;
-
 /// Sum of term(0) … term(n-1) in an order that vectorises: 16 running sums, then those in order.
 template <class Term>
 float lane_sum(std::size_t n, Term term) {

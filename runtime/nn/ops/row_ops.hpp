@@ -1,5 +1,5 @@
 #pragma once
-/// \file ops.hpp
+/// \file row_ops.hpp
 /// Operations on rows between layers: ReLU, layer normalisation, division by the row's length. All
 /// run on the calling thread; a row's bits depend on that row alone. Backward functions turn the
 /// gradient of the output into that of the input, in place.
@@ -8,6 +8,9 @@
 #include <span>
 
 namespace troupe::nn {
+
+inline constexpr float layer_norm_eps = 1e-5F;
+inline constexpr float shortest_length = 1e-12F;  ///< that rows are divided by
 
 /// y = max(x, 0); NaN stays NaN, so that a diverged model shows. `x` and `y` may be the same
 /// memory.

@@ -1,0 +1,131 @@
+#include "gpu/nn/cublas.cuh"
+
+#include <dlfcn.h>
+#include <string>
+
+namespace troupe::gpu {
+
+/// Its functions by name. Never unloaded: other parts of a program may use it.
+struct CublasProducts::Library {
+  decltype(&cublasCreate_v2) create = nullptr;
+  decltype(&cublasDestroy_v2) destroy = nullptr;
+  decltype(&cublasSetStream_v2) set_stream = nullptr;
+  decltype(&cublasSetWorkspace_v2) set_workspace = nullptr;
+  decltype(&cublasSetMathMode) set_math_mode = nullptr;
+  decltype(&cublasSgemm_v2) sgemm = nullptr;
+
+  static Result<Library> load() {
+    constexpr const char* name = "libcublas.so.13";
+    void* const file = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (file == nullptr) {
+      return Error(Errc::not_found, std::string("matrix products on a GPU: expected ")
+                                        .append(name)
+                                        .append(" of CUDA 13, found none (")
+                                        .append(dlerror())
+                                        .append("); try: install cuBLAS of CUDA 13, or set "
+                                                "LD_LIBRARY_PATH to the folder that has it"));
+    }
+    Library library;
+    const char* missing = nullptr;
+    const auto find = [&](auto& function, const char* symbol) {
+      function = reinterpret_cast<std::decay_t<decltype(function)>>(dlsym(file, symbol));
+      missing = function == nullptr ? symbol : missing;
+    };
+    find(library.create, "cublasCreate_v2");
+    find(library.destroy, "cublasDestroy_v2");
+    find(library.set_stream, "cublasSetStream_v2");
+    find(library.set_workspace, "cublasSetWorkspace_v2");
+    find(library.set_math_mode, "cublasSetMathMode");
+    find(library.sgemm, "cublasSgemm_v2");
+    if (missing != nullptr) {
+      return Error(Errc::not_found,
+                   std::string(name).append(": expected a function ").append(missing));
+    }
+    return library;
+  }
+};
+
+struct CublasProducts::Handle {
+  Library library;
+  cublasHandle_t handle = nullptr;
+  Array<std::byte> workspace;
+
+  ~Handle() {
+    if (handle != nullptr) {
+      library.destroy(handle);
+    }
+  }
+
+  struct Operand {
+    const float* data;
+    cublasOperation_t op;
+    std::size_t pitch;
+  };
+  /// c [n, m] = a b, or += : column-major c has m rows and n columns.
+  void multiply(CudaStream& on, Operand a, Operand b, std::size_t m, std::size_t n, std::size_t k,
+                float* c, bool add) const {
+    if (m == 0 || n == 0 || on.failed()) {
+      return;
+    }
+    const float one = 1;
+    const float keep = add ? 1.0F : 0.0F;
+    const auto dim = [](std::size_t size) { return static_cast<int>(size); };
+    const auto status = library.sgemm(handle, a.op, b.op, dim(m), dim(n), dim(k), &one, a.data,
+                                      dim(a.pitch), b.data, dim(b.pitch), &keep, c, dim(m));
+    if (status != CUBLAS_STATUS_SUCCESS) {
+      std::string what = "cuBLAS: product of ";
+      what.append(std::to_string(m)).append(" x ").append(std::to_string(k)).append(" x ");
+      what.append(std::to_string(n)).append(": status ").append(std::to_string(status));
+      on.fail({Errc::cuda_failure, std::move(what)});
+    }
+  }
+};
+
+Result<CublasProducts> CublasProducts::create(CudaStream& on) {
+  TROUPE_ASSIGN_OR_RETURN(const auto library, Library::load());
+  auto handle = std::make_shared<Handle>();
+  handle->library = library;
+  constexpr std::size_t workspace_bytes = std::size_t{32} << 20;  // what cuBLAS advises for sm_90
+  handle->workspace = on.array<std::byte>(workspace_bytes);
+  TROUPE_RETURN_IF_ERROR(on.finish());
+  auto status = library.create(&handle->handle);
+  if (status == CUBLAS_STATUS_SUCCESS) {
+    status = library.set_stream(handle->handle, on.get());
+  }
+  if (status == CUBLAS_STATUS_SUCCESS) {
+    status = library.set_workspace(handle->handle, handle->workspace.data(), workspace_bytes);
+  }
+  if (status == CUBLAS_STATUS_SUCCESS) {
+    status = library.set_math_mode(handle->handle, CUBLAS_PEDANTIC_MATH);
+  }
+  if (status != CUBLAS_STATUS_SUCCESS) {
+    return Error(Errc::cuda_failure,
+                 std::string("cuBLAS: start: status ").append(std::to_string(status)));
+  }
+  return CublasProducts(std::move(handle));
+}
+
+// Row-major matrices are the transposes of what cuBLAS sees.
+void CublasProducts::forward(CudaStream& on, ConstMatrix x, ConstMatrix weight, MutMatrix y,
+                             bool add) const {
+  handle_->multiply(on, {weight.data, CUBLAS_OP_T, weight.cols}, {x.data, CUBLAS_OP_N, x.cols},
+                    y.cols, y.rows, x.cols, y.data, add);
+}
+
+void CublasProducts::backward(CudaStream& on, ConstMatrix grad, ConstMatrix weight,
+                              MutMatrix grad_x, bool add) const {
+  handle_->multiply(on, {weight.data, CUBLAS_OP_N, weight.cols},
+                    {grad.data, CUBLAS_OP_N, grad.cols}, grad_x.cols, grad_x.rows, grad.cols,
+                    grad_x.data, add);
+}
+
+void CublasProducts::weight_gradient(CudaStream& on, ConstMatrix grad, ConstMatrix x,
+                                     MutMatrix grad_weight) const {
+  if (grad.rows == 0) {
+    return on.zero(grad_weight.data, grad_weight.size() * sizeof(float));
+  }
+  handle_->multiply(on, {x.data, CUBLAS_OP_N, x.cols}, {grad.data, CUBLAS_OP_T, grad.cols},
+                    grad_weight.cols, grad_weight.rows, grad.rows, grad_weight.data, false);
+}
+
+}  // namespace troupe::gpu

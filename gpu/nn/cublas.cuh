@@ -1,0 +1,35 @@
+#pragma once
+/// \file cublas.cuh
+/// cuBLAS, loaded when it is wanted, so that the program starts where it is not installed. Only for .cu
+/// files.
+#include "gpu/base/cuda_stream.cuh"
+#include "runtime/base/matrix.hpp"
+#include "runtime/base/result.hpp"
+
+#include <cublas_v2.h>
+
+#include <memory>
+
+namespace troupe::gpu {
+
+/// Matrix products of one stream.
+class CublasProducts {
+ public:
+  /// \errors not_found: no cuBLAS, or without a function that is needed; cuda_failure
+  static Result<CublasProducts> create(CudaStream& on);
+
+  void forward(CudaStream& on, ConstMatrix x, ConstMatrix weight, MutMatrix y, bool add) const;
+  void backward(CudaStream& on, ConstMatrix grad, ConstMatrix weight, MutMatrix grad_x,
+                bool add) const;
+  void weight_gradient(CudaStream& on, ConstMatrix grad, ConstMatrix x,
+                       MutMatrix grad_weight) const;
+
+ private:
+  struct Library;
+  struct Handle;
+  explicit CublasProducts(std::shared_ptr<Handle> handle) : handle_(std::move(handle)) {}
+
+  std::shared_ptr<Handle> handle_;
+};
+
+}  // namespace troupe::gpu

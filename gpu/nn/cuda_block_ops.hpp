@@ -1,0 +1,16 @@
+#pragma once
+/// \file cuda_block_ops.hpp
+/// Block operations on a CUDA device. Built only where there is a CUDA compiler.
+#include "runtime/base/result.hpp"
+#include "runtime/nn/ops/block_ops.hpp"
+
+#include <memory>
+
+namespace troupe::gpu {
+
+/// On a stream of their own, with cuBLAS for products: in float32 without TF32, with a workspace of
+/// their own, so that equal operands give equal bits on devices of one model.
+/// \errors not_found: no cuBLAS; cuda_failure
+Result<std::unique_ptr<nn::BlockOps>> make_cuda_block_ops(int device);
+
+}  // namespace troupe::gpu

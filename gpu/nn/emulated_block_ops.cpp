@@ -1,0 +1,39 @@
+#include "gpu/nn/emulated_block_ops.hpp"
+
+#include "gpu/nn/device_block_ops.hpp"
+
+#include <utility>
+
+namespace troupe::gpu {
+namespace {
+
+/// The CPU's products: a row's bits do not depend on the rows beside it.
+struct EmulatedProducts {
+  static void forward(EmulatedStream& on, ConstMatrix x, ConstMatrix weight, MutMatrix y,
+                      bool add) {
+    on.launch([=] { nn::linear_rows(x, weight, y, add ? nn::Into::add : nn::Into::overwrite); });
+  }
+  static void backward(EmulatedStream& on, ConstMatrix grad, ConstMatrix weight, MutMatrix grad_x,
+                       bool add) {
+    on.launch([=] {
+      nn::linear_backward_rows(grad, weight, grad_x, add ? nn::Into::add : nn::Into::overwrite);
+    });
+  }
+  static void weight_gradient(EmulatedStream& on, ConstMatrix grad, ConstMatrix x,
+                              MutMatrix grad_weight) {
+    on.launch([=] {
+      InlineExecutor executor;
+      nn::GrowBuffer<float> partials;
+      nn::weight_gradient(executor, grad, x, partials, grad_weight);
+    });
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<nn::BlockOps> make_emulated_block_ops(std::shared_ptr<EmulatedDevice> device) {
+  return std::make_unique<DeviceBlockOps<EmulatedStream, EmulatedProducts>>(
+      EmulatedStream(std::move(device)), EmulatedProducts{});
+}
+
+}  // namespace troupe::gpu

@@ -1,0 +1,14 @@
+#pragma once
+/// \file emulated_block_ops.hpp
+/// Block operations on an emulated device, with the CPU's bits in everything.
+#include "gpu/base/emulated_device.hpp"
+#include "runtime/nn/ops/block_ops.hpp"
+
+#include <memory>
+
+namespace troupe::gpu {
+
+/// On a stream of their own.
+std::unique_ptr<nn::BlockOps> make_emulated_block_ops(std::shared_ptr<EmulatedDevice> device);
+
+}  // namespace troupe::gpu
