@@ -1,7 +1,7 @@
 #pragma once
 /// \file learner.hpp
 /// The learner: parameters and optimizer of one rank, and the place where batches are computed. The
-/// trainer and the evaluator know only its messages; a device can take them in its place.
+/// trainer and the evaluator know only its messages, not where it computes.
 #include "actors/message.hpp"
 #include "runtime/base/executor.hpp"
 #include "runtime/feature/ready_batch.hpp"
@@ -57,7 +57,7 @@ struct LearnerHandle {
   std::size_t out_dim = 0;         ///< Of the network
 };
 
-/// Starts a learner whose batches are computed on the compute pool.
+/// Starts a learner whose batches are computed on the compute pool, or on a device that it waits for.
 /// | receives                 | replies                   | errors                                  |
 /// |--------------------------|---------------------------|-----------------------------------------|
 /// | Ref<BeginLearning>       | none                      |                                         |
@@ -72,9 +72,11 @@ struct LearnerHandle {
 /// Back-pressure: keeps what it is sent; a trainer sends the next batch after the answer to one
 /// Ordering:  what changes or uses the parameters is done in order of arrival. While a batch is
 ///   computed parameters can be read: computing does not change them
+/// \param ops  of the device; null: on the compute pool
 /// \errors as Learner::create()
-Result<LearnerHandle> spawn_cpu_learner(caf::actor_system& system, const LearnerOptions& options,
-                                        std::shared_ptr<Executor> executor);
+Result<LearnerHandle> spawn_learner(caf::actor_system& system, const LearnerOptions& options,
+                                    std::shared_ptr<Executor> executor,
+                                    std::unique_ptr<nn::BlockOps> ops = nullptr);
 /// Starts the counterpart of an evaluator: takes Ref<InferBlock>, replies Ref<BlockInferred>.
 caf::actor spawn_cpu_inferrer(caf::actor_system& system, std::shared_ptr<Executor> executor);
 

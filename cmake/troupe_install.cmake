@@ -3,8 +3,9 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set(objects_of_library $<TARGET_OBJECTS:troupe_build_id>)
-set(rooms_of_library base net graph data generate partition sample feature wire nn job run actors launcher schema)
+# Users' programs need no CUDA to link; they have the emulated device.
+set(objects_of_library $<TARGET_OBJECTS:troupe_build_id> $<TARGET_OBJECTS:troupe_without_cuda>)
+set(rooms_of_library base net graph data generate partition sample feature wire nn job run gpu actors launcher schema)
 foreach(room IN LISTS rooms_of_library)
   get_target_property(type troupe_${room} TYPE)
   if(type STREQUAL "STATIC_LIBRARY")

@@ -306,8 +306,12 @@ Result<caf::actor> ClusterProcess::start_trainer(Rank rank, std::uint32_t genera
   } else {
     LearnerHandle learner;
     if (!plan_->take_only()) {
-      TROUPE_ASSIGN_OR_RETURN(
-          learner, spawn_cpu_learner(runtime_.system(), options.learner, runtime_.compute()));
+      std::unique_ptr<nn::BlockOps> ops;
+      if (devices_) {
+        TROUPE_ASSIGN_OR_RETURN(ops, devices_->block_ops(rank));
+      }
+      TROUPE_ASSIGN_OR_RETURN(learner, spawn_learner(runtime_.system(), options.learner,
+                                                     runtime_.compute(), std::move(ops)));
     }
     trainer = spawn_trainer(runtime_.system(), std::move(options), path, std::move(learner));
   }
@@ -342,6 +346,10 @@ Result<caf::actor> ClusterProcess::start_evaluator() {
 
 Status ClusterProcess::start_actors() {
   const auto& here = plan();
+  if (!here.ranks.empty() && !plan_->take_only() && !hooks_->spawn_rank) {
+    TROUPE_ASSIGN_OR_RETURN(devices_,
+                            gpu::open_devices(plan_->job.cluster.device_on(raw(context_->host))));
+  }
   for (const auto part : here.serves) {
     TROUPE_RETURN_IF_ERROR(start_holder(part));
   }

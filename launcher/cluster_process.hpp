@@ -6,6 +6,7 @@
 #include "actors/gate.hpp"
 #include "actors/host_context.hpp"
 #include "actors/replica_client.hpp"
+#include "gpu/run/devices.hpp"
 #include "launcher/cluster_hooks.hpp"
 #include "launcher/cluster_plan.hpp"
 #include "launcher/cluster_runtime.hpp"
@@ -85,6 +86,7 @@ class ClusterProcess : public std::enable_shared_from_this<ClusterProcess> {
   const ProcessId id_;
   const std::shared_ptr<const ClusterPlan> plan_;
   ClusterRuntime& runtime_;
+  std::shared_ptr<gpu::Devices> devices_;  ///< that ranks here compute on; null: the CPU
   const std::shared_ptr<const ClusterHooks> hooks_;
   const std::shared_ptr<HostContext> context_ = std::make_shared<HostContext>();
   std::uint64_t copied_bytes_ = 0;

@@ -31,7 +31,7 @@ struct EmulatedOptions {
   std::optional<std::uint64_t> left_out_wait = {};  ///< EmulatedSchedule
 };
 
-/// Threads: launching on any; only one at a time may wait for work
+/// Threads: any
 class EmulatedDevice {
  public:
   explicit EmulatedDevice(const EmulatedOptions& options = {})

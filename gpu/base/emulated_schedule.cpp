@@ -71,6 +71,7 @@ Error nothing_can_run() {
 }  // namespace
 
 Status EmulatedSchedule::run_until(const EmulatedEvent& event) {
+  const std::lock_guard running(running_);
   while (!*event) {
     if (!step()) {
       return nothing_can_run();
@@ -80,6 +81,7 @@ Status EmulatedSchedule::run_until(const EmulatedEvent& event) {
 }
 
 Status EmulatedSchedule::run_all() {
+  const std::lock_guard running(running_);
   while (step()) {
   }
   return idle() ? ok_status() : Status(nothing_can_run());

@@ -19,7 +19,7 @@ namespace troupe::gpu {
 /// Happens once, when all work that was launched before it in its stream is done.
 using EmulatedEvent = std::shared_ptr<const bool>;
 
-/// Threads: launch(), record() and wait() on any thread; run() on one at a time
+/// Threads: any; one of them runs work at a time
 class EmulatedSchedule {
  public:
   using Work = std::function<void()>;
@@ -51,7 +51,8 @@ class EmulatedSchedule {
   bool step();
   bool idle();
 
-  std::mutex mutex_;  ///< of the queues; not held while work runs
+  std::mutex running_;  ///< held while work runs
+  std::mutex mutex_;    ///< of the queues; not held while work runs
   std::deque<std::deque<Entry>> streams_;
   std::mt19937_64 random_;
   std::optional<std::uint64_t> left_out_;

@@ -57,11 +57,12 @@ Status read_attribute(const std::string& word, HostSpec& host) {
     return ok_status();
   }
   if (key == "device") {
-    return value == "cpu" ? ok_status()
-                          : Status(Error(Errc::unimplemented,
-                                         fmt::format("device: expected cpu, found \"{}\": no other "
-                                                     "device is built yet",
-                                                     value)));
+    auto device = parse_device(value);
+    if (!device) {
+      return std::move(device.error()).with("device");
+    }
+    host.device = *std::move(device);
+    return ok_status();
   }
   if (key == "env") {
     if (value.find('=') == std::string::npos || value.starts_with('=')) {

@@ -3,11 +3,13 @@
 /// Hosts as job files and host files name them, one a line:
 ///
 ///     ADDRESS [SLOTS] [user=U] [port=P] [key=FILE] [dir=DIR] [program=FILE] [listen=HOST]
-///             [threads=N] [cores=LIST] [device=cpu] [env=NAME=VALUE]...
+///             [threads=N] [cores=LIST] [device=DEVICE] [env=NAME=VALUE]...
 #include "runtime/base/result.hpp"
+#include "runtime/job/device_choice.hpp"
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,14 +21,15 @@ struct HostSpec {
   std::string address = {};  ///< for ssh: a name or an address
   std::uint32_t slots = 0;   ///< ranks
   std::string user = {};
-  std::uint16_t port = 0;                 ///< of its ssh server
-  std::string key = {};                   ///< file with the private key
-  std::string dir = {};                   ///< working folder there
-  std::string program = {};               ///< `troupe` there
-  std::string listen = {};                ///< address that its processes listen at
-  std::uint32_t threads = 0;              ///< compute threads of each of its processes
-  std::vector<std::uint32_t> cores = {};  ///< that its processes may use; empty: all
-  std::vector<std::string> env = {};      ///< NAME=VALUE each
+  std::uint16_t port = 0;                   ///< of its ssh server
+  std::string key = {};                     ///< file with the private key
+  std::string dir = {};                     ///< working folder there
+  std::string program = {};                 ///< `troupe` there
+  std::string listen = {};                  ///< address that its processes listen at
+  std::uint32_t threads = 0;                ///< compute threads of each of its processes
+  std::vector<std::uint32_t> cores = {};    ///< that its processes may use; empty: all
+  std::optional<DeviceChoice> device = {};  ///< what its ranks compute on
+  std::vector<std::string> env = {};        ///< NAME=VALUE each
   friend bool operator==(const HostSpec&, const HostSpec&) = default;
 };
 

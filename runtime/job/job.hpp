@@ -112,6 +112,7 @@ struct ClusterJob {
   std::uint32_t batches_in_flight = 0;  ///< 0: "auto"
   std::uint32_t threads =
       0;  ///< compute threads per process (one process in `simulate`); 0: one per core
+  DeviceChoice device;  ///< of each process with ranks
   NetworkJob network;
   std::uint64_t channel_budget = 0;  ///< bytes of batches on the way to a rank; 0: not bounded
   std::string transport = "auto";
@@ -137,6 +138,9 @@ struct ClusterJob {
   }
   std::uint32_t threads_on(std::uint32_t host) const {
     return host < named.size() && named[host].threads > 0 ? named[host].threads : threads;
+  }
+  const DeviceChoice& device_on(std::uint32_t host) const {
+    return host < named.size() && named[host].device ? *named[host].device : device;
   }
   std::uint32_t world() const {
     std::uint32_t sum = 0;

@@ -198,6 +198,16 @@ void check_hosts(const Job& job, ProblemList& problems) {
     problems.add({"/cluster/listen", "HOST:PORT with launch \"manual\"", "nothing",
                   "where the other hosts reach this one"});
   }
+  const auto other = std::ranges::find_if(cluster.named, [&](const HostSpec& host) {
+    return host.device && host.device->kind != cluster.device.kind;
+  });
+  if (other != cluster.named.end()) {
+    problems.add({"/cluster/hosts",
+                  fmt::format("device={} on all hosts, as cluster.device says",
+                              to_string(cluster.device.kind)),
+                  fmt::format("device={} on {}", to_string(*other->device), other->address),
+                  "a run has devices of one kind, because they give different bits"});
+  }
   if (cluster.launch == "ssh" && cluster.named.empty()) {
     problems.add({"/cluster/hosts", "the hosts' addresses with launch \"ssh\"",
                   std::to_string(cluster.hosts), "or cluster.host_file"});

@@ -63,10 +63,16 @@ JobProblem bad_value_problem(const SchemaRow& row, const Json& value) {
 }
 
 std::optional<JobProblem> bad_line_problem(const SchemaRow& row, const Json& value) {
-  if (row.check_line == nullptr || !value.is_array()) {
+  if (row.check_line == nullptr) {
     return std::nullopt;
   }
-  for (const auto& line : value) {
+  if (value.is_string()) {
+    const auto good = row.check_line(value.get<std::string>());
+    return good ? std::nullopt
+                : std::optional(JobProblem{row.pointer, "a text as in docs/job-file.md",
+                                           good.error().what(), ""});
+  }
+  for (const auto& line : value.is_array() ? value : Json::array()) {
     if (const auto good = row.check_line(line.get<std::string>()); !good) {
       return JobProblem{row.pointer, "lines as in docs/deployment.md",
                         fmt::format("{}: {}", json_text(line), good.error().what()), ""};

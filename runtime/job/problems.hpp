@@ -22,7 +22,7 @@ std::string json_text(const nlohmann::json& value);
 std::string unknown_key_hint(const std::string& section, const std::string& key);
 
 JobProblem bad_value_problem(const SchemaRow& row, const nlohmann::json& value);
-/// The first text of a list that the row's check_line refuses.
+/// The text, or the first one of a list, that the row's check_line refuses.
 /// \requires fits(row.rule, value)
 std::optional<JobProblem> bad_line_problem(const SchemaRow& row, const nlohmann::json& value);
 JobProblem not_built_problem(const SchemaRow& row, const nlohmann::json& value);

@@ -47,7 +47,7 @@ struct SchemaRow {
   NotBuilt not_built = {};
   /// Puts a value that fits the rule into the job; null where nothing of it is built.
   std::function<void(const nlohmann::json& value, Job& job)> apply = nullptr;
-  /// What each text of a list must be besides; null: any.
+  /// What a text, or each text of a list, must be besides; null: any.
   Status (*check_line)(const std::string& line) = nullptr;
 };
 

@@ -46,7 +46,8 @@ Matrix binary_targets(std::span<const std::int64_t> labels) {
 
 }  // namespace
 
-Result<std::unique_ptr<Learner>> Learner::create(const LearnerOptions& options) {
+Result<std::unique_ptr<Learner>> Learner::create(const LearnerOptions& options,
+                                                 std::unique_ptr<nn::BlockOps> ops) {
   if (options.loss != "cross_entropy" && options.loss != "bce_logits") {
     return Error(
         Errc::invalid_argument,
@@ -65,15 +66,16 @@ Result<std::unique_ptr<Learner>> Learner::create(const LearnerOptions& options) 
   TROUPE_ASSIGN_OR_RETURN(auto network, nn::make_network(options.model));
   TROUPE_ASSIGN_OR_RETURN(auto optimizer,
                           nn::make_optimizer(options.optimizer, network->num_parameters()));
-  return std::unique_ptr<Learner>(new Learner(options, std::move(network), std::move(optimizer)));
+  return std::unique_ptr<Learner>(
+      new Learner(options, std::move(network), std::move(optimizer), std::move(ops)));
 }
 
 Learner::Learner(const LearnerOptions& options, std::unique_ptr<nn::Network> network,
-                 std::unique_ptr<nn::Optimizer> optimizer)
+                 std::unique_ptr<nn::Optimizer> optimizer, std::unique_ptr<nn::BlockOps> ops)
     : options_(options),
       network_(std::move(network)),
       optimizer_(std::move(optimizer)),
-      activations_(std::make_unique<nn::Activations>()),
+      activations_(std::make_unique<nn::Activations>(std::move(ops))),
       parameters_(network_->initial_parameters(options.job_seed)),
       gradient_(parameters_.size()) {
   begin_epoch(0);
@@ -136,6 +138,7 @@ Result<Learner::Share> Learner::compute(Executor& executor, const Batch& batch) 
   TROUPE_ASSIGN_OR_RETURN(const auto input,
                           forward_input(network_->options(), options_.job_seed, batch, true));
   const auto logits = network_->forward(executor, parameters_, input, *activations_);
+  TROUPE_RETURN_IF_ERROR(activations_->status());
   const auto expanded = expand_seeds(logits, sampled.seed_index);
   Matrix grad(expanded.rows(), expanded.cols());
   const auto result = loss(expanded.view(), batch, grad.view());
@@ -145,6 +148,7 @@ Result<Learner::Share> Learner::compute(Executor& executor, const Batch& batch) 
   const auto grad_logits =
       collapse_seeds(std::as_const(grad).view(), sampled.seed_index, logits.rows);
   network_->backward(grad_logits.view(), *activations_, gradient_);
+  TROUPE_RETURN_IF_ERROR(activations_->status());
   return Share{result.sum, result.weight, gradient_};
 }
 
@@ -188,6 +192,7 @@ Result<Matrix> Learner::outputs_of(Executor& executor, std::span<const float> pa
   TROUPE_ASSIGN_OR_RETURN(const auto input,
                           forward_input(network_->options(), options_.job_seed, batch, false));
   const auto logits = network_->forward(executor, parameters, input, *activations_);
+  TROUPE_RETURN_IF_ERROR(activations_->status());
   return expand_seeds(logits, batch.sampled->seed_index);
 }
 

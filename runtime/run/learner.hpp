@@ -37,8 +37,10 @@ struct LearnerOptions {
 /// Threads:   one at a time; the work inside runs on the executor that is passed in
 class Learner {
  public:
+  /// \param ops  where batches are computed; null: on the CPU
   /// \errors as make_network, make_optimizer and check_schedule
-  static Result<std::unique_ptr<Learner>> create(const LearnerOptions& options);
+  static Result<std::unique_ptr<Learner>> create(const LearnerOptions& options,
+                                                 std::unique_ptr<nn::BlockOps> ops = nullptr);
 
   /// Sets the learning rate of `epoch` (from 0). To be called before each epoch's first apply(), in
   /// a run that continues too.
@@ -52,7 +54,7 @@ class Learner {
     std::span<const float> gradient;  ///< valid until the next compute()
   };
   /// \errors failed_precondition: the batch has no features, or labels of another kind than the
-  /// loss needs
+  /// loss needs; those of a device
   Result<Share> compute(Executor& executor, const Batch& batch);
 
   /// One optimizer step with the mean gradient over all ranks, clipped. With weight 0 (no labelled
@@ -81,7 +83,7 @@ class Learner {
 
  private:
   Learner(const LearnerOptions& options, std::unique_ptr<nn::Network> network,
-          std::unique_ptr<nn::Optimizer> optimizer);
+          std::unique_ptr<nn::Optimizer> optimizer, std::unique_ptr<nn::BlockOps> ops);
   Status check_labels(const Batch& batch) const;
   Result<Matrix> outputs_of(Executor& executor, std::span<const float> parameters,
                             const Batch& batch);

@@ -61,7 +61,7 @@ class TrainerFencing : public ::testing::Test {
  protected:
   void start(std::chrono::milliseconds fenced_for) {
     auto options = lone_batch_options(fenced_for);
-    auto learner = spawn_cpu_learner(*system_, options.learner, system_.executor());
+    auto learner = spawn_learner(*system_, options.learner, system_.executor());
     ASSERT_OK(learner);
     system_.add("learner", learner->actor);
     trainer_ = system_.add("trainer", spawn_trainer(

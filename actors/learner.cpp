@@ -1,5 +1,6 @@
-#include "actors/error.hpp"
 #include "actors/learner.hpp"
+
+#include "actors/error.hpp"
 #include "actors/offload.hpp"
 
 #include <caf/all.hpp>
@@ -12,7 +13,7 @@
 namespace troupe {
 namespace {
 
-struct CpuLearnerState {
+struct LearnerState {
   const char* name = "troupe.learner";
   std::shared_ptr<Executor> executor;
   std::shared_ptr<Learner> learner;  ///< One task has it at a time
@@ -20,9 +21,9 @@ struct CpuLearnerState {
   bool applying = false;             ///< The task changes the parameters
   std::deque<std::function<void()>> waiting;
 };
-using CpuLearner = caf::stateful_actor<CpuLearnerState>;
+using LearnerActor = caf::stateful_actor<LearnerState>;
 
-void next(CpuLearner* self) {
+void next(LearnerActor* self) {
   auto& state = self->state;
   while (!state.busy && !state.waiting.empty()) {
     auto first = std::move(state.waiting.front());
@@ -32,14 +33,14 @@ void next(CpuLearner* self) {
 }
 
 /// Runs `rest` when no task has the learner and what came before is done.
-void in_turn(CpuLearner* self, std::function<void()> rest) {
+void in_turn(LearnerActor* self, std::function<void()> rest) {
   self->state.waiting.push_back(std::move(rest));
   next(self);
 }
 
 /// Runs `work(learner, executor)` on the compute pool, in turn; the requester gets its result.
 template <class Reply, class Work>
-void compute(CpuLearner* self, Work work, bool applies = false) {
+void compute(LearnerActor* self, Work work, bool applies = false) {
   in_turn(self, [self, work = std::move(work), applies,
                  promise = self->make_response_promise()]() mutable {
     auto& state = self->state;
@@ -60,7 +61,7 @@ void compute(CpuLearner* self, Work work, bool applies = false) {
 
 /// Reads the learner: at once while a batch is computed, since that changes no parameters.
 template <class Reply, class Get>
-void read(CpuLearner* self, Get get) {
+void read(LearnerActor* self, Get get) {
   auto answer = [self, get = std::move(get), promise = self->make_response_promise()]() mutable {
     promise.deliver(Ref<Reply>(get(std::as_const(*self->state.learner))));
   };
@@ -112,8 +113,8 @@ Status restore(Learner& learner, const net::TrainingState& from) {
                          from.global_step);
 }
 
-caf::behavior cpu_learner(CpuLearner* self, std::shared_ptr<Executor> executor,
-                          std::shared_ptr<Learner> learner) {
+caf::behavior learner_behavior(LearnerActor* self, std::shared_ptr<Executor> executor,
+                               std::shared_ptr<Learner> learner) {
   self->state.executor = std::move(executor);
   self->state.learner = std::move(learner);
   return {
@@ -186,12 +187,14 @@ caf::behavior cpu_inferrer(caf::event_based_actor* self,
 
 }  // namespace
 
-Result<LearnerHandle> spawn_cpu_learner(caf::actor_system& system, const LearnerOptions& options,
-                                        std::shared_ptr<Executor> executor) {
-  TROUPE_ASSIGN_OR_RETURN(std::shared_ptr<Learner> learner, Learner::create(options));
+Result<LearnerHandle> spawn_learner(caf::actor_system& system, const LearnerOptions& options,
+                                    std::shared_ptr<Executor> executor,
+                                    std::unique_ptr<nn::BlockOps> ops) {
+  TROUPE_ASSIGN_OR_RETURN(std::shared_ptr<Learner> learner,
+                          Learner::create(options, std::move(ops)));
   LearnerHandle handle{.num_parameters = learner->network().num_parameters(),
                        .out_dim = learner->network().options().out_dim};
-  handle.actor = system.spawn(cpu_learner, std::move(executor), std::move(learner));
+  handle.actor = system.spawn(learner_behavior, std::move(executor), std::move(learner));
   return handle;
 }
 

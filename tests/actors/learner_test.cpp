@@ -12,12 +12,12 @@ Ref<ReadyBatch> small_batch(std::vector<std::int64_t> labels = {1, 0}) {
   return Ref<ReadyBatch>(ReadyBatch{testing::two_nodes({0, 1}, std::move(labels)), {}});
 }
 
-class CpuLearnerTest : public ::testing::Test {
+class LearnerActorTest : public ::testing::Test {
  protected:
-  CpuLearnerTest() {
+  LearnerActorTest() {
     auto options = testing::small_learner();
     options.model.in_dim = 2;
-    const auto started = spawn_cpu_learner(*system_, options, system_.executor());
+    const auto started = spawn_learner(*system_, options, system_.executor());
     EXPECT_OK(started);
     handle_ = *started;
     system_.add("learner", handle_.actor);
@@ -65,12 +65,12 @@ class CpuLearnerTest : public ::testing::Test {
   LearnerHandle handle_;
 };
 
-TEST_F(CpuLearnerTest, ItsHandleSaysHowLargeTheNetworkIs) {
+TEST_F(LearnerActorTest, ItsHandleSaysHowLargeTheNetworkIs) {
   EXPECT_EQ(handle_.num_parameters, parameters().size());
   EXPECT_EQ(handle_.out_dim, 2U);
 }
 
-TEST_F(CpuLearnerTest, ParametersAreReadWhileABatchIsComputed) {
+TEST_F(LearnerActorTest, ParametersAreReadWhileABatchIsComputed) {
   const auto trained = begin(TrainBatch{.ready = small_batch()});
 
   EXPECT_OK(ask<net::StateReply>(TakeSnapshot{}));
@@ -83,7 +83,7 @@ TEST_F(CpuLearnerTest, ParametersAreReadWhileABatchIsComputed) {
   EXPECT_EQ(share->values.bytes.size(), handle_.num_parameters * sizeof(float));
 }
 
-TEST_F(CpuLearnerTest, WhatIsReadDuringAStepIsOfAfterIt) {
+TEST_F(LearnerActorTest, WhatIsReadDuringAStepIsOfAfterIt) {
   const auto before = parameters();
   Reduced mean{std::vector<float>(handle_.num_parameters, 1.0F), 1, 0, {}};
   const auto applied = begin(ApplyStep{std::move(mean), false});
@@ -99,7 +99,7 @@ TEST_F(CpuLearnerTest, WhatIsReadDuringAStepIsOfAfterIt) {
   }
 }
 
-TEST_F(CpuLearnerTest, GoesBackToASnapshotAfterTheTaskUnderWay) {
+TEST_F(LearnerActorTest, GoesBackToASnapshotAfterTheTaskUnderWay) {
   net::TrainingState position;
   position.global_step = 7;
   ASSERT_OK_AND_ASSIGN(const auto first, ask<net::StateReply>(TakeSnapshot{position}));
@@ -117,7 +117,7 @@ TEST_F(CpuLearnerTest, GoesBackToASnapshotAfterTheTaskUnderWay) {
   EXPECT_EQ(parameters(), first->state->parameters);
 }
 
-TEST_F(CpuLearnerTest, KeepsTheBestParametersAndScoresWithThem) {
+TEST_F(LearnerActorTest, KeepsTheBestParametersAndScoresWithThem) {
   ASSERT_OK(ask<net::Done>(net::KeepBest{}));
   ASSERT_OK_AND_ASSIGN(const auto best, ask<net::ParameterVector>(net::ReadParameters{true}));
   ASSERT_OK_AND_ASSIGN(const auto then, compute<Matrix>(ScoreBatch{small_batch()}));
@@ -133,14 +133,14 @@ TEST_F(CpuLearnerTest, KeepsTheBestParametersAndScoresWithThem) {
   EXPECT_NE(end->parameters, end->best_parameters);
 }
 
-TEST_F(CpuLearnerTest, ABatchThatCannotBeTrainedFailsAndTheNextIsTrained) {
+TEST_F(LearnerActorTest, ABatchThatCannotBeTrainedFailsAndTheNextIsTrained) {
   EXPECT_ERROR(compute<Contribution>(TrainBatch{.ready = small_batch({1, 7})}),
                Errc::failed_precondition, "labels: expected -1 to 1, found 7");
 
   step();
 }
 
-TEST_F(CpuLearnerTest, AStateOfOtherSizesIsRefused) {
+TEST_F(LearnerActorTest, AStateOfOtherSizesIsRefused) {
   auto state = std::make_shared<net::TrainingState>();
   state->parameters = {1.F, 2.F};
 

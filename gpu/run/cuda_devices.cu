@@ -1,0 +1,90 @@
+#include "gpu/base/cuda_error.hpp"
+#include "gpu/nn/cuda_block_ops.hpp"
+#include "gpu/run/devices.hpp"
+
+#include <cuda_runtime.h>
+
+#include <string>
+#include <utility>
+
+namespace troupe::gpu {
+namespace {
+
+std::string version_text(int version) {
+  return std::to_string(version / 1000).append(".").append(std::to_string(version % 1000 / 10));
+}
+
+/// Tells apart why there is no device.
+Error no_devices(cudaError_t error) {
+  int driver = 0;
+  int runtime = 0;
+  cudaDriverGetVersion(&driver);
+  cudaRuntimeGetVersion(&runtime);
+  if (driver == 0) {
+    return {Errc::not_found,
+            "CUDA devices: expected an NVIDIA driver, found none; try: the device \"cpu\""};
+  }
+  if (error == cudaErrorInsufficientDriver) {
+    std::string what = "CUDA devices: expected a driver for CUDA ";
+    what.append(version_text(runtime)).append(" or later, found one for ");
+    what.append(version_text(driver));
+    return {Errc::failed_precondition, std::move(what)};
+  }
+  if (error == cudaSuccess || error == cudaErrorNoDevice) {
+    return {Errc::not_found, "CUDA devices: expected a GPU, found none"};
+  }
+  return cuda_error(error, "count of devices", 0, 0);
+}
+
+class CudaDevices final : public Devices {
+ public:
+  struct Device {
+    int number;
+    std::string name;
+  };
+  explicit CudaDevices(std::vector<Device> devices) : devices_(std::move(devices)) {}
+  std::vector<std::string> names() const override {
+    std::vector<std::string> names;
+    for (const Device& device : devices_) {
+      names.push_back(device.name);
+    }
+    return names;
+  }
+  Result<std::unique_ptr<nn::BlockOps>> block_ops(Rank rank) override {
+    return make_cuda_block_ops(devices_[raw(rank) % devices_.size()].number);
+  }
+
+ private:
+  std::vector<Device> devices_;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<Devices>> open_cuda_devices(std::span<const std::uint32_t> numbers) {
+  int count = 0;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  if (error != cudaSuccess || count == 0) {
+    return no_devices(error);
+  }
+  std::vector<std::uint32_t> wanted(numbers.begin(), numbers.end());
+  for (int i = 0; numbers.empty() && i < count; ++i) {
+    wanted.push_back(static_cast<std::uint32_t>(i));
+  }
+  std::vector<CudaDevices::Device> devices;
+  for (const std::uint32_t number : wanted) {
+    if (number >= static_cast<std::uint32_t>(count)) {
+      std::string what = "CUDA devices: expected one of number ";
+      what.append(std::to_string(number)).append(", found ").append(std::to_string(count));
+      return Error(Errc::not_found, std::move(what));
+    }
+    cudaDeviceProp properties{};
+    const auto device = static_cast<int>(number);
+    if (const auto found = cudaGetDeviceProperties(&properties, device); found != cudaSuccess) {
+      return cuda_error(found, "properties", 0, device);
+    }
+    devices.push_back({device, properties.name});
+  }
+  return std::shared_ptr<Devices>(std::make_shared<CudaDevices>(std::move(devices)));
+}
+
+}  // namespace troupe::gpu

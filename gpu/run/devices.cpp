@@ -1,0 +1,48 @@
+#include "gpu/run/devices.hpp"
+
+#include "gpu/base/emulated_device.hpp"
+#include "gpu/nn/emulated_block_ops.hpp"
+
+#include <fmt/format.h>
+
+namespace troupe::gpu {
+namespace {
+
+class EmulatedDevices final : public Devices {
+ public:
+  explicit EmulatedDevices(std::uint32_t count) {
+    for (std::uint32_t i = 0; i < count; ++i) {
+      devices_.push_back(std::make_shared<EmulatedDevice>(
+          EmulatedOptions{.memory_bytes = std::uint64_t{4} << 30, .seed = i + std::uint64_t{1}}));
+    }
+  }
+  std::vector<std::string> names() const override {
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < devices_.size(); ++i) {
+      names.push_back(fmt::format("emulated device {}", i));
+    }
+    return names;
+  }
+  Result<std::unique_ptr<nn::BlockOps>> block_ops(Rank rank) override {
+    return make_emulated_block_ops(devices_[raw(rank) % devices_.size()]);
+  }
+
+ private:
+  std::vector<std::shared_ptr<EmulatedDevice>> devices_;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<Devices>> open_devices(const DeviceChoice& choice) {
+  switch (choice.kind) {
+    case DeviceKind::cpu:
+      break;
+    case DeviceKind::cuda:
+      return open_cuda_devices(choice.numbers);
+    case DeviceKind::emulated:
+      return std::shared_ptr<Devices>(std::make_shared<EmulatedDevices>(choice.count));
+  }
+  return std::shared_ptr<Devices>();
+}
+
+}  // namespace troupe::gpu

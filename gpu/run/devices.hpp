@@ -1,0 +1,37 @@
+#pragma once
+/// \file devices.hpp
+/// The devices of a process.
+#include "runtime/base/ids.hpp"
+#include "runtime/base/result.hpp"
+#include "runtime/job/device_choice.hpp"
+#include "runtime/nn/ops/block_ops.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace troupe::gpu {
+
+/// Threads: any number at once
+class Devices {
+ public:
+  virtual ~Devices() = default;
+  /// For messages and the report, e.g. "NVIDIA H200".
+  virtual std::vector<std::string> names() const = 0;
+  /// Block operations of a rank, on device rank mod the number of devices.
+  /// \errors not_found: no cuBLAS; cuda_failure
+  virtual Result<std::unique_ptr<nn::BlockOps>> block_ops(Rank rank) = 0;
+};
+
+/// \returns null: the CPU
+/// \errors not_found: no such device, or no driver; failed_precondition: the driver is too old;
+///   unimplemented: this build has no CUDA
+Result<std::shared_ptr<Devices>> open_devices(const DeviceChoice& choice);
+
+/// \param numbers  empty: all
+Result<std::shared_ptr<Devices>> open_cuda_devices(std::span<const std::uint32_t> numbers);
+
+}  // namespace troupe::gpu

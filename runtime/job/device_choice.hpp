@@ -1,0 +1,33 @@
+#pragma once
+/// \file device_choice.hpp
+/// On what a process computes, as `cluster.device` and lines of hosts say it:
+/// `cpu`, `cuda` (all CUDA devices), `cuda:LIST` (those of these numbers, like 0,2-3), `emulated:N`
+/// (N devices that the CPU plays).
+#include "runtime/base/result.hpp"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace troupe {
+
+enum class DeviceKind : std::uint8_t { cpu, cuda, emulated };
+
+std::string_view to_string(DeviceKind kind) noexcept;
+
+struct DeviceChoice {
+  DeviceKind kind = DeviceKind::cpu;
+  std::vector<std::uint32_t> numbers = {};  ///< of CUDA devices; empty: all
+  std::uint32_t count = 0;                  ///< of emulated devices
+  friend bool operator==(const DeviceChoice&, const DeviceChoice&) = default;
+};
+
+/// Devices of one kind that a process may have.
+inline constexpr std::uint32_t most_devices = 64;
+
+/// \errors invalid_argument
+Result<DeviceChoice> parse_device(std::string_view text);
+std::string to_string(const DeviceChoice& choice);
+
+}  // namespace troupe
