@@ -339,7 +339,7 @@ void BatchBuilder::State::post(Question question) {
                                 .edge_data = edge_data(edge_type),
                                 .excluded = excluded
                                                 ? excluded->of(share.edge_type(), share.missing())
-                                                : std::vector<ExcludedEdges>()});
+                                                : PooledVector<ExcludedEdges>()});
     if (closing) {
       const auto type = raw(batch.edges[edge_type].source_type);
       if (!sets[type]) {

@@ -51,8 +51,8 @@ struct WalkBuilder::State {
   BatchKey key;
   std::shared_ptr<BatchScratchPool> pool;
   std::unique_ptr<BatchScratch> scratch;
-  std::vector<NodeId> seeds;
-  std::vector<std::int64_t> times;  ///< [seeds], or empty without times
+  PooledVector<NodeId> seeds;
+  PooledVector<std::int64_t> times;  ///< [seeds], or empty without times
   SampledBatch batch;
   PooledVector<Walker> walkers;
   std::uint32_t step = 0;
@@ -409,10 +409,10 @@ void WalkBuilder::State::finish() {
 
 WalkBuilder::WalkBuilder(const GraphInfo& graph, const PartitionBook& book,
                          std::shared_ptr<const SampleOptions> options, BatchKey key,
-                         NodeTypeId seed_type, std::vector<NodeId> seeds,
+                         NodeTypeId seed_type, PooledVector<NodeId> seeds,
                          std::span<const std::shared_ptr<const Part>> here,
                          std::shared_ptr<BatchScratchPool> scratch,
-                         std::vector<std::int64_t> seed_times)
+                         PooledVector<std::int64_t> seed_times)
     : state_(
           std::make_unique<State>(graph, book, std::move(options), key, here, std::move(scratch))) {
   TROUPE_ASSERT(state_->options->walks && !state_->walks().along.empty(), "options of walks");
