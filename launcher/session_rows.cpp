@@ -229,7 +229,7 @@ Status Session::State::write(const TensorKey& key, std::span<const NodeId> nodes
                              key.first, nodes.size(), cols, rows.rows, rows.cols));
   }
   const auto& host = *place.host;
-  std::map<PartId, std::pair<std::vector<NodeId>, std::vector<float>>> shares;
+  std::map<PartId, std::pair<PooledVector<NodeId>, std::vector<float>>> shares;
   if (nodes.empty()) {  // makes the tensor everywhere
     for (std::uint32_t p = 0; p < host.book->parts(); ++p) {
       shares[static_cast<PartId>(p)];

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 #include <functional>
 #include <numeric>
+#include <span>
 #include <thread>
 
 namespace troupe {
@@ -36,7 +37,7 @@ struct Reads {
 
 Result<SampledBatch> sample(const GraphStore& store, const PartitionBook& book,
                             const std::shared_ptr<const SampleOptions>& options, BatchKey key,
-                            NodeTypeId type, const std::vector<NodeId>& seeds) {
+                            NodeTypeId type, std::span<const NodeId> seeds) {
   BatchBuilder builder(store.info(), book, options, key, type, seeds);
   while (!builder.done()) {
     for (const auto& question : builder.questions()) {

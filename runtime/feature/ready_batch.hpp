@@ -2,6 +2,7 @@
 /// \file ready_batch.hpp
 /// Asking for a batch, and the answer: between a trainer, an evaluator or a session and its sampler,
 /// in one process or over a link (runtime/wire/codec_batches.cpp).
+#include "runtime/base/pooled_vector.hpp"
 #include "runtime/feature/batch.hpp"
 #include "runtime/feature/batch_trace.hpp"
 #include "runtime/feature/row_collection.hpp"
@@ -24,13 +25,13 @@ enum class BatchOptions : std::uint8_t { own = 0, job = 1 };
 struct SampleBatch {
   BatchKey key;
   NodeTypeId seed_type{};
-  std::vector<NodeId> seeds;
+  PooledVector<NodeId> seeds;
   std::shared_ptr<const SampleOptions> sample;    ///< null after a journey
   std::shared_ptr<const CollectOptions> collect;  ///< null after a journey
   std::uint64_t flow = 0;                         ///< the batch in the trace; 0: none
   BatchOptions options = BatchOptions::own;
-  std::vector<std::int64_t> times =
-      {};  ///< [seeds]; or empty: SampleOptions::seed_time, where read
+  /// [seeds]; or empty: SampleOptions::seed_time, where read.
+  PooledVector<std::int64_t> times = {};
   std::optional<PositiveLinks> links = std::nullopt;  ///< In the place of nodes as seeds
 
   /// Takes what an order of seeds says of a batch.

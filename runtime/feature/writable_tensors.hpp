@@ -5,6 +5,7 @@
 #include "runtime/base/buffer.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/matrix.hpp"
+#include "runtime/base/pooled_vector.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/feature/row_request.hpp"
 #include "runtime/graph/part.hpp"
@@ -27,10 +28,10 @@ struct WriteRows {
   std::uint64_t operation = 0;
   std::uint32_t tensor = 0;
   NodeTypeId node_type{};
-  std::uint32_t cols = 0;     ///< 1..max_tensor_cols; of the tensor, always the same
-  bool add = false;           ///< adds to the rows instead of replacing them
-  std::vector<NodeId> nodes;  ///< rows of a node named twice are applied in order
-  Segment rows;               ///< float32 [nodes, cols]
+  std::uint32_t cols = 0;      ///< 1..max_tensor_cols; of the tensor, always the same
+  bool add = false;            ///< adds to the rows instead of replacing them
+  PooledVector<NodeId> nodes;  ///< rows of a node named twice are applied in order
+  Segment rows;                ///< float32 [nodes, cols]
 };
 
 /// Threads: one at a time.

@@ -3,6 +3,7 @@
 /// Grows one mini-batch hop by hop: says which neighbours to ask which part for, takes the replies
 /// in any order, numbers new nodes by first appearance. Knows no actors; a sampler drives many of
 /// these at once.
+#include "runtime/base/pooled_vector.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/graph/list_tables.hpp"
 #include "runtime/partition/partition_book.hpp"
@@ -57,15 +58,14 @@ ListTables list_tables(const SampleOptions& options);
 /// Seeds of one node type.
 struct SeedGroup {
   NodeTypeId type{};
-  std::vector<NodeId> nodes;
+  PooledVector<NodeId> nodes;
 };
 
 /// What a batch grows from.
 struct BatchSeeds {
   std::vector<SeedGroup> groups;  ///< Seeds are numbered group after group
-  std::vector<std::int64_t> times =
-      {};  ///< Of all seeds; or empty: SampleOptions::seed_time. Not read
-           ///< without SampleOptions::time
+  /// Of all seeds; or empty: SampleOptions::seed_time. Not read without SampleOptions::time.
+  PooledVector<std::int64_t> times = {};
   std::shared_ptr<const Exclusions> excluded = nullptr;  ///< Null: no edges
 
   std::uint64_t size() const;

@@ -1,7 +1,7 @@
 #pragma once
 /// \file frontier_share.hpp
 /// What one place is asked along one edge type in a hop, and what it has answered. For
-/// batch_builder.cpp only.
+/// batch_builder*.cpp and walk_builder*.cpp only.
 #include "runtime/base/result.hpp"
 #include "runtime/sample/hop_request.hpp"
 

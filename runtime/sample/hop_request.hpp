@@ -44,7 +44,7 @@ struct HopSection {
                                          ///< HopReply::Section::resume_position; else 0
   EdgeData edge_data{};                  ///< What comes with the neighbors
   /// Ascending, none twice: entries that are as if they were not in the lists. Fanouts stay full.
-  std::vector<ExcludedEdges> excluded = {};
+  PooledVector<ExcludedEdges> excluded = {};
   /// With fanout all_neighbours: place in HopRequest::frontiers of nodes of the neighbors' type; of the
   /// lists only the entries are taken that lead to them.
   std::optional<std::uint32_t> within = std::nullopt;

@@ -2,6 +2,7 @@
 /// \file left_out.hpp
 /// Entries of the lists of a hop that are not drawn, because their edges are excluded. For one_hop.cpp
 /// only.
+#include "runtime/base/pooled_vector.hpp"
 #include "runtime/graph/part.hpp"
 #include "runtime/sample/hop_request.hpp"
 #include "runtime/sample/links/list_search.hpp"
@@ -105,9 +106,9 @@ class LeftOut {
   std::span<const ExcludedEdges> excluded_;
   ListSearch search_;
   std::size_t next_ = 0;  ///< Of excluded_
-  std::vector<Row> rows_;
+  PooledVector<Row> rows_;
   std::size_t at_ = 0;  ///< Of rows_
-  std::vector<std::uint32_t> kept_;
+  PooledVector<std::uint32_t> kept_;
 };
 
 }  // namespace troupe

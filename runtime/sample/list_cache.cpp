@@ -96,8 +96,8 @@ std::uint64_t ListPiece::count() const {
   return sum;
 }
 
-std::vector<NodeId> ListPiece::nodes() const {
-  std::vector<NodeId> ids;
+PooledVector<NodeId> ListPiece::nodes() const {
+  PooledVector<NodeId> ids;
   for (const auto& range : ranges) {
     for (std::uint64_t i = 0; i < range.count; ++i) {
       ids.push_back(static_cast<NodeId>(raw(range.first) + i));

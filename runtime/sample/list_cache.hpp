@@ -2,6 +2,7 @@
 /// \file list_cache.hpp
 /// Neighbour lists of nodes of other hosts that a rank keeps. What a batch holds does not depend on
 /// them; who is asked for it does.
+#include "runtime/base/pooled_vector.hpp"
 #include "runtime/graph/graph_info.hpp"
 #include "runtime/graph/part.hpp"
 #include "runtime/graph/store.hpp"
@@ -30,7 +31,7 @@ struct ListPiece {
   std::vector<Range> ranges = {};
 
   std::uint64_t count() const;
-  std::vector<NodeId> nodes() const;
+  PooledVector<NodeId> nodes() const;
 };
 
 struct PieceLimits {

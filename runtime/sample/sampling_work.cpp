@@ -8,7 +8,7 @@
 namespace troupe {
 
 SamplingWork::SamplingWork(SamplingInputs inputs, BatchKey key, NodeTypeId seed_type,
-                           std::vector<NodeId> seeds, std::vector<std::int64_t> seed_times)
+                           PooledVector<NodeId> seeds, PooledVector<std::int64_t> seed_times)
     : inputs_(std::move(inputs)),
       key_(key),
       seeds_{.groups = {{seed_type, std::move(seeds)}}, .times = std::move(seed_times)} {}

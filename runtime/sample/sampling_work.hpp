@@ -77,8 +77,8 @@ class SamplingWork {
   /// Nothing is computed yet.
   /// \param seed_times  [seeds], or empty; as BatchBuilder has them
   /// \requires the seeds are in the book
-  SamplingWork(SamplingInputs inputs, BatchKey key, NodeTypeId seed_type, std::vector<NodeId> seeds,
-               std::vector<std::int64_t> seed_times = {});
+  SamplingWork(SamplingInputs inputs, BatchKey key, NodeTypeId seed_type,
+               PooledVector<NodeId> seeds, PooledVector<std::int64_t> seed_times = {});
   /// Of nodes, or of links, for which ends of negative ones are found first.
   /// \requires all nodes are in the book; options of links for links
   SamplingWork(SamplingInputs inputs, BatchKey key, OrderedSeeds seeds);

@@ -52,7 +52,7 @@ std::uint64_t SeedOrder::num_steps(std::uint32_t world) const {
   return num_batches() / world + (num_batches() % world != 0 ? 1 : 0);
 }
 
-std::vector<std::uint64_t> SeedOrder::positions(std::uint32_t epoch, std::uint64_t number) const {
+PooledVector<std::uint64_t> SeedOrder::positions(std::uint32_t epoch, std::uint64_t number) const {
   TROUPE_ASSERT(number < num_batches(), "batch past the end", number, num_batches());
   const auto rank = shares_.empty() ? 0 : number % shares_.size();
   const auto all = shares_.empty() ? num_seeds() : shares_[rank].size();
@@ -64,7 +64,7 @@ std::vector<std::uint64_t> SeedOrder::positions(std::uint32_t epoch, std::uint64
                         .epoch = epoch,
                         .batch = rank};
   const Permutation order(stream_key(job_seed_, name), all);
-  std::vector<std::uint64_t> positions(count);
+  PooledVector<std::uint64_t> positions(count);
   for (std::uint64_t i = 0; i < count; ++i) {
     const auto at = shuffle_ ? order(first + i) : first + i;
     positions[i] = shares_.empty() ? at : shares_[rank][at];
@@ -72,8 +72,8 @@ std::vector<std::uint64_t> SeedOrder::positions(std::uint32_t epoch, std::uint64
   return positions;
 }
 
-std::vector<NodeId> SeedOrder::batch(std::uint32_t epoch, std::uint64_t number) const {
-  std::vector<NodeId> nodes;
+PooledVector<NodeId> SeedOrder::batch(std::uint32_t epoch, std::uint64_t number) const {
+  PooledVector<NodeId> nodes;
   const auto at = positions(epoch, number);
   nodes.reserve(at.size());
   for (const std::uint64_t position : at) {

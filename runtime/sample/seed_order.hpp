@@ -2,6 +2,7 @@
 /// \file seed_order.hpp
 /// Which seeds a batch has. Every rank computes this alone (design, section 3.1).
 #include "runtime/base/ids.hpp"
+#include "runtime/base/pooled_vector.hpp"
 #include "runtime/graph/store.hpp"
 #include "runtime/sample/links/link_options.hpp"
 #include "runtime/sample/mini_batch.hpp"
@@ -17,8 +18,8 @@ namespace troupe {
 /// The seeds of one batch: nodes, or links.
 struct OrderedSeeds {
   NodeTypeId type{};  ///< Of the nodes
-  std::vector<NodeId> nodes;
-  std::vector<std::int64_t> times;  ///< [nodes], or empty where the split has none
+  PooledVector<NodeId> nodes;
+  PooledVector<std::int64_t> times;  ///< [nodes], or empty where the split has none
   std::optional<PositiveLinks> links;
   friend bool operator==(const OrderedSeeds&, const OrderedSeeds&) = default;
 };
@@ -52,9 +53,9 @@ class SeedOrder {
 
   /// Positions in the seed list of batch `number` of `epoch`, in batch order.
   /// \requires number < num_batches()
-  std::vector<std::uint64_t> positions(std::uint32_t epoch, std::uint64_t number) const;
+  PooledVector<std::uint64_t> positions(std::uint32_t epoch, std::uint64_t number) const;
   /// The same as global ids. \requires seeds are nodes
-  std::vector<NodeId> batch(std::uint32_t epoch, std::uint64_t number) const;
+  PooledVector<NodeId> batch(std::uint32_t epoch, std::uint64_t number) const;
   /// The same with all that the list says of them.
   OrderedSeeds seeds_of(std::uint32_t epoch, std::uint64_t number) const;
   /// Of a batch without any.

@@ -33,8 +33,8 @@ Result<SampleBatch> read_sample_batch(const Frame& frame, wire::SampleBatch::Rea
   out.options = static_cast<BatchOptions>(options);
   TROUPE_ASSIGN_OR_RETURN(const IdList seeds, segments.ids(0, in.getSeedWidth()));
   out.seeds = unpack_ids(seeds);
-  TROUPE_ASSIGN_OR_RETURN(out.times, segments.vector<std::int64_t>(1));
-  TROUPE_ASSIGN_OR_RETURN(auto labels, segments.vector<float>(2));
+  TROUPE_ASSIGN_OR_RETURN(out.times, segments.pooled<std::int64_t>(1));
+  TROUPE_ASSIGN_OR_RETURN(auto labels, segments.pooled<float>(2));
   const auto seed_count = out.seeds.size() / (in.getLinks() ? 2 : 1);
   if (!out.times.empty() && out.times.size() != seed_count) {
     return corrupt_message("SampleBatch", fmt::format("times: expected {} or none, found {}",

@@ -71,9 +71,8 @@ IdList pack_ids(std::span<const NodeId> ids) {
 
 namespace {
 
-template <class Vector>
-Vector unpack(const IdList& ids, std::size_t first, std::size_t count) {
-  Vector out(count);
+PooledVector<NodeId> unpack(const IdList& ids, std::size_t first, std::size_t count) {
+  PooledVector<NodeId> out(count);
   ids.ids().visit([&](auto values) {
     std::ranges::transform(values.subspan(first, count), out.begin(),
                            [](auto id) { return static_cast<NodeId>(id); });
@@ -83,8 +82,8 @@ Vector unpack(const IdList& ids, std::size_t first, std::size_t count) {
 
 }  // namespace
 
-std::vector<NodeId> unpack_ids(const IdList& ids) {
-  return unpack<std::vector<NodeId>>(ids, 0, ids.size());
+PooledVector<NodeId> unpack_ids(const IdList& ids) {
+  return unpack(ids, 0, ids.size());
 }
 
 Result<PooledVector<NodeId>> IdUnpacker::take(std::uint64_t count) {
@@ -93,7 +92,7 @@ Result<PooledVector<NodeId>> IdUnpacker::take(std::uint64_t count) {
         message_, fmt::format("ids: expected at least {}, found {}", taken_ + count, ids_.size()));
   }
   taken_ += count;
-  return unpack<PooledVector<NodeId>>(ids_, taken_ - count, count);
+  return unpack(ids_, taken_ - count, count);
 }
 
 Status IdUnpacker::finish() const {

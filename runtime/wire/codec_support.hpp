@@ -75,7 +75,7 @@ class SegmentReader {
 
 /// Ids as they travel: 4 bytes each if all fit, else 8.
 IdList pack_ids(std::span<const NodeId> ids);
-std::vector<NodeId> unpack_ids(const IdList& ids);
+PooledVector<NodeId> unpack_ids(const IdList& ids);
 /// The ids of several lists as one.
 template <class Lists, class NodesOf>
 IdList pack_lists(const Lists& lists, NodesOf nodes_of) {

@@ -1,5 +1,6 @@
 // In a steady epoch neither sampling nor collecting allocates large blocks.
 #include "runtime/feature/collecting_work.hpp"
+#include "runtime/feature/ready_batch.hpp"
 #include "runtime/graph/list_tables.hpp"
 #include "runtime/sample/sampling_work.hpp"
 #include "runtime/sample/seed_order.hpp"
@@ -29,7 +30,6 @@ using testing::count_blocks;
 using testing::TestEdge;
 using testing::TestGraph;
 
-constexpr std::uint64_t batch_size = 512;
 constexpr std::size_t in_flight = 4;
 
 std::vector<TestEdge> random_edges(std::uint64_t sources, std::uint64_t destinations,
@@ -75,10 +75,15 @@ struct Case {
   TestGraph (*graph)();
   std::set<std::uint32_t> here;  ///< Parts of 2
   void (*adjust)(SampleOptions&) = [](SampleOptions&) {};
+  std::uint64_t batch_size = 512;
 };
 
 void disjoint(SampleOptions& options) {
   options.disjoint = true;
+}
+void small_trees(SampleOptions& options) {
+  options.disjoint = true;
+  options.fanout = {{2}, {2}};
 }
 void edge_ids(SampleOptions& options) {
   options.edge_data.edge_ids = true;
@@ -107,6 +112,13 @@ void second_order_walks(SampleOptions& options) {
                    .second_order = candidate_thresholds(0.5, 2)};
 }
 
+void small_links(SampleOptions& options) {
+  options.fanout = {{2}, {2}};
+  options.links = LinkOptions{.negatives = {.kind = Negatives::binary, .strict = true}};
+}
+
+constexpr std::uint64_t many_seeds = 9'000;  // more than 64 KiB of ids
+
 /// A message as it arrives over a link.
 template <class Message>
 Message carried(const Message& message) {
@@ -119,8 +131,9 @@ Message carried(const Message& message) {
 /// A rank with some batches in flight, driven by one thread.
 class DrivenRank {
  public:
-  explicit DrivenRank(const Case& of)
-      : cut_(testing::cut_graph(of.graph(), 2)),
+  explicit DrivenRank(const Case& of) : DrivenRank(of, of.graph()) {}
+  DrivenRank(const Case& of, const TestGraph& graph)
+      : cut_(testing::cut_graph(graph, 2)),
         here_(of.here),
         graph_(std::make_shared<const GraphInfo>(cut_.info)) {
     auto sample = std::make_shared<SampleOptions>();
@@ -131,13 +144,8 @@ class DrivenRank {
     for (auto& part : cut_.parts) {
       part = *with_list_tables(part, list_tables(*sample_), sample_->dir, cut_.parts);
     }
-    auto seeds = std::make_shared<SeedList>();
-    for (std::uint64_t i = 0; i < cut_.info.node_types[0].count; ++i) {
-      seeds->original.push_back(OriginalId{i});
-      seeds->global.push_back(cut_.global(i));
-    }
-    order_ =
-        std::make_unique<SeedOrder>(seeds, batch_size, 1, true, SeedShares(), ShortBatch::dropped);
+    order_ = std::make_unique<SeedOrder>(sample_->links ? order_of(links_of(graph), of.batch_size)
+                                                        : order_of(seeds(), of.batch_size));
     auto collect = std::make_shared<CollectOptions>();
     for (const auto& type : cut_.info.node_types) {
       collect->decoders.push_back(*RowDecoder::create(type, Normalize::none));
@@ -170,6 +178,31 @@ class DrivenRank {
   std::size_t scratch_bytes() const { return scratch_->kept_bytes(); }
 
  private:
+  template <class List>
+  static SeedOrder order_of(std::shared_ptr<const List> list, std::uint64_t batch_size) {
+    return {std::move(list), batch_size, 1, true, SeedShares(), ShortBatch::dropped};
+  }
+  std::shared_ptr<const SeedList> seeds() const {
+    auto seeds = std::make_shared<SeedList>();
+    for (std::uint64_t i = 0; i < cut_.info.node_types[0].count; ++i) {
+      seeds->original.push_back(OriginalId{i});
+      seeds->global.push_back(cut_.global(i));
+    }
+    return seeds;
+  }
+  /// All edges, with times and labels.
+  std::shared_ptr<const LinkList> links_of(const TestGraph& graph) {
+    for (const auto& [source, destination] : graph.edges[0].edges) {
+      for (const auto id : {source, destination}) {
+        link_ends_.push_back(raw(cut_.global(id)));
+      }
+    }
+    link_times_.assign(graph.edges[0].edges.size(), 7);
+    link_labels_.assign(graph.edges[0].edges.size(), 1);
+    return std::make_shared<const LinkList>(EdgeTypeId{0}, link_ends_, 2, link_times_, link_labels_,
+                                            std::vector<std::shared_ptr<const void>>());
+  }
+
   std::shared_ptr<const Part> part_here(PartId part) const {
     return here_.contains(raw(part)) ? cut_.parts[raw(part)] : nullptr;
   }
@@ -182,10 +215,19 @@ class DrivenRank {
     sample.halos = halos_;
     sample.lists_here = [this](PartId part) { return part_here(part); };
     sample.scratch = scratch_;
+    SampleBatch request;
+    request.key = key;
+    request.take_seeds(order_->seeds_of(key.epoch, key.number % order_->num_batches()));
+    request = carried(request);
     SamplingWork sampling(std::move(sample), key,
-                          order_->seeds_of(key.epoch, key.number % order_->num_batches()));
+                          {request.seed_type, request.seeds, request.times, request.links});
     drive(sampling, [&](const SampleQuestion& question) -> SamplingWork::Arrived {
       const Part& part = *cut_.parts[raw(question.part)];
+      if (const auto* nodes = std::get_if<FindNodes>(&question.request)) {
+        auto found = find_nodes(part, carried(*nodes));
+        EXPECT_OK(found);
+        return {question.id, std::make_shared<const NodesFound>(carried(*found))};
+      }
       if (const auto* edges = std::get_if<HasEdges>(&question.request)) {
         auto there = has_edges(part, carried(*edges));
         EXPECT_OK(there);
@@ -227,6 +269,9 @@ class DrivenRank {
   std::set<std::uint32_t> here_;
   std::shared_ptr<const GraphInfo> graph_;
   std::shared_ptr<const SampleOptions> sample_;
+  std::vector<std::uint64_t> link_ends_;
+  std::vector<std::int64_t> link_times_;
+  std::vector<float> link_labels_;
   std::unique_ptr<SeedOrder> order_;
   std::shared_ptr<const CollectOptions> collect_;
   std::shared_ptr<const std::vector<std::shared_ptr<const Part>>> halos_ =
@@ -275,6 +320,10 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"InducedTreesHalfRemote", homogeneous, {1}, induced_trees},
                       Case{"WalksHalfRemote", homogeneous, {0}, walks},
                       Case{"SecondOrderWalksHalfRemote", homogeneous, {1}, second_order_walks},
+                      Case{"ManySeedsHalfRemote", homogeneous, {0}, [](auto&) {}, many_seeds},
+                      Case{"ManyTreesHalfRemote", homogeneous, {0}, small_trees, many_seeds},
+                      Case{"ManyWalksHalfRemote", homogeneous, {1}, walks, many_seeds},
+                      Case{"ManyLinksHalfRemote", homogeneous, {0}, small_links, many_seeds},
                       Case{"ManyTypesHere", heterogeneous, {0, 1}},
                       Case{"ManyTypesHalfRemote", heterogeneous, {1}},
                       Case{"ManyTypesRemote", heterogeneous, {}}),

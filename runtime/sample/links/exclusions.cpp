@@ -16,9 +16,10 @@ void Exclusions::finish() {
   }
 }
 
-std::vector<ExcludedEdges> Exclusions::of(EdgeTypeId type, std::span<const NodeId> frontier) const {
+PooledVector<ExcludedEdges> Exclusions::of(EdgeTypeId type,
+                                           std::span<const NodeId> frontier) const {
   const auto& [edges, first] = types_[raw(type)];
-  std::vector<ExcludedEdges> found;
+  PooledVector<ExcludedEdges> found;
   for (std::size_t place = 0; !edges.empty() && place < frontier.size(); ++place) {
     const auto at = first.find(raw(frontier[place]));
     for (std::size_t i = at.value_or(static_cast<std::uint32_t>(edges.size()));

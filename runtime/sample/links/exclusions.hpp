@@ -1,6 +1,7 @@
 #pragma once
 /// \file exclusions.hpp
 /// Edges that no hop of a batch draws.
+#include "runtime/base/pooled_vector.hpp"
 #include "runtime/sample/hop_request.hpp"
 #include "runtime/sample/id_index.hpp"
 
@@ -24,12 +25,12 @@ class Exclusions {
   void finish();
 
   /// Those in the lists of a frontier's nodes.
-  std::vector<ExcludedEdges> of(EdgeTypeId type, std::span<const NodeId> frontier) const;
+  PooledVector<ExcludedEdges> of(EdgeTypeId type, std::span<const NodeId> frontier) const;
 
  private:
   struct OfType {
-    std::vector<std::pair<NodeId, NodeId>> edges;  ///< Ascending, none twice
-    IdIndex first;                                 ///< Place of a node's first one
+    PooledVector<std::pair<NodeId, NodeId>> edges;  ///< Ascending, none twice
+    IdIndex first;                                  ///< Place of a node's first one
   };
   std::vector<OfType> types_;
 };

@@ -2,6 +2,7 @@
 /// \file link_options.hpp
 /// Links as seeds: what comes with the positive ones, and what their batches leave out.
 #include "runtime/base/ids.hpp"
+#include "runtime/base/pooled_vector.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -38,11 +39,11 @@ struct LinkOptions {
 /// The positive links of one batch. All lists are in the order of the links.
 struct PositiveLinks {
   EdgeTypeId edge_type{};
-  std::vector<NodeId> sources;
-  std::vector<NodeId> destinations;  ///< [sources]
+  PooledVector<NodeId> sources;
+  PooledVector<NodeId> destinations;  ///< [sources]
   /// [sources], or empty: SampleOptions::seed_time, where read.
-  std::vector<std::int64_t> times = {};
-  std::vector<float> labels = {};  ///< [sources], or empty
+  PooledVector<std::int64_t> times = {};
+  PooledVector<float> labels = {};  ///< [sources], or empty
   friend bool operator==(const PositiveLinks&, const PositiveLinks&) = default;
 };
 

@@ -250,8 +250,8 @@ void LinkSeeds::exclude(Exclusions& exclusions) const {
 }
 
 /// The first candidate of each negative that is no edge; the first one where all are.
-std::vector<std::size_t> LinkSeeds::chosen(std::uint64_t& edges_drawn) const {
-  std::vector<std::size_t> chosen;
+PooledVector<std::size_t> LinkSeeds::chosen(std::uint64_t& edges_drawn) const {
+  PooledVector<std::size_t> chosen;
   for (std::size_t first = 0; first < candidates_.size(); first += tries()) {
     std::size_t at = first;
     while (at < first + tries() && candidates_[at].is_edge) {
@@ -275,7 +275,7 @@ LinkSeeds::Seeds LinkSeeds::take() && {
   const auto negatives = chosen(out.links.edges_drawn);
   SeedGroup drawn_sources{type.source, {}};
   SeedGroup drawn_destinations{type.destination, {}};
-  std::array<std::vector<std::int64_t>, 2> drawn_times;  // of destinations, of sources
+  std::array<PooledVector<std::int64_t>, 2> drawn_times;  // of destinations, of sources
   const auto sources = static_cast<std::uint32_t>(std::ranges::count_if(
       negatives, [this](std::size_t number) { return candidates_[number].is_source; }));
   // Places among the seeds: sources, destinations, drawn sources, drawn destinations.

@@ -2,6 +2,7 @@
 /// \file link_seeds.hpp
 /// Turns the positive links of a batch into what the batch grows from: its seeds with the ends of
 /// negative links, and the edges that it leaves out (decision 0030).
+#include "runtime/base/pooled_vector.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/graph/graph_info.hpp"
 #include "runtime/partition/partition_book.hpp"
@@ -65,8 +66,8 @@ class LinkSeeds {
   };
   struct Asked {
     PartId part{};
-    NodeTypeId node_type{};                 ///< Of a search
-    std::vector<std::uint32_t> candidates;  ///< By number; empty once answered
+    NodeTypeId node_type{};                  ///< Of a search
+    PooledVector<std::uint32_t> candidates;  ///< By number; empty once answered
   };
 
   NodeTypeId drawn_type(const Candidate& candidate) const;
@@ -83,7 +84,7 @@ class LinkSeeds {
   void go_on();
   Result<Asked*> open(std::uint32_t question, std::size_t answers);
   std::size_t positive_of(std::size_t candidate) const;
-  std::vector<std::size_t> chosen(std::uint64_t& edges_drawn) const;
+  PooledVector<std::size_t> chosen(std::uint64_t& edges_drawn) const;
   /// Ends of the pair that a candidate makes.
   std::pair<NodeId, NodeId> ends(std::size_t candidate) const;
   void exclude(Exclusions& exclusions) const;
@@ -94,7 +95,7 @@ class LinkSeeds {
   BatchKey key_;
   PositiveLinks links_;
   Stage stage_ = Stage::find;
-  std::vector<Candidate> candidates_;  ///< [links, per_positive, tries]
+  PooledVector<Candidate> candidates_;  ///< [links, per_positive, tries]
   std::vector<LinkQuestion> pending_;
   std::vector<Asked> asked_;  ///< By question
   std::size_t open_ = 0;

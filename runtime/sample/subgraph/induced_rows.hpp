@@ -1,6 +1,6 @@
 #pragma once
 /// \file induced_rows.hpp
-/// Rows of a batch that has all edges of the graph among its nodes. For batch_builder.cpp only.
+/// Rows of a batch that has all edges of the graph among its nodes. For batch_builder*.cpp only.
 #include "runtime/base/result.hpp"
 #include "runtime/sample/hop_request.hpp"
 #include "runtime/sample/id_index.hpp"

@@ -1,7 +1,7 @@
 #pragma once
 /// \file candidates.hpp
 /// Candidates for the next node of second-order walks: which are requested, and the first that is taken.
-/// For walk_builder.cpp only.
+/// For walk_builder*.cpp only.
 #include "runtime/base/ids.hpp"
 #include "runtime/base/philox.hpp"
 #include "runtime/sample/walks/walk_options.hpp"

@@ -2,6 +2,7 @@
 /// \file walk_builder.hpp
 /// Grows the walks of one batch step by step: says which neighbors to ask which part for, takes the replies
 /// in any order. Knows no actors; as BatchBuilder for sampled neighborhoods.
+#include "runtime/base/pooled_vector.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/graph/graph_info.hpp"
 #include "runtime/partition/partition_book.hpp"
@@ -42,9 +43,9 @@ class WalkBuilder {
   ///   2^32 places in BatchWalks::nodes, and below 2^24 walks of second order
   WalkBuilder(const GraphInfo& graph, const PartitionBook& book,
               std::shared_ptr<const SampleOptions> options, BatchKey key, NodeTypeId seed_type,
-              std::vector<NodeId> seeds, std::span<const std::shared_ptr<const Part>> here = {},
+              PooledVector<NodeId> seeds, std::span<const std::shared_ptr<const Part>> here = {},
               std::shared_ptr<BatchScratchPool> scratch = nullptr,
-              std::vector<std::int64_t> seed_times = {});
+              PooledVector<std::int64_t> seed_times = {});
   ~WalkBuilder();
   WalkBuilder(WalkBuilder&&) noexcept;
   WalkBuilder& operator=(WalkBuilder&&) noexcept;

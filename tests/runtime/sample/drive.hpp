@@ -60,8 +60,8 @@ std::vector<T> plain_list(const PooledVector<T>& list) {
   return {list.begin(), list.end()};
 }
 
-template <class T>
-std::string list_text(const std::vector<T>& values) {
+template <class List>
+std::string list_text(const List& values) {
   return fmt::format("{}", fmt::join(values, " "));
 }
 

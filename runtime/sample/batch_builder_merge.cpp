@@ -1,0 +1,185 @@
+// Replies of a hop: taken as they come, numbered in frontier order when all are there.
+#include "runtime/sample/batch_builder_state.hpp"
+#include "runtime/sample/subgraph/bidirectional.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <iterator>
+#include <utility>
+
+namespace troupe {
+namespace {
+
+constexpr std::size_t longest_run = std::size_t{1} << 20;  // entries
+
+}  // namespace
+
+Status BatchBuilder::State::take_section(FrontierShare& share, const HopSectionView& answer,
+                                         std::shared_ptr<const HopReply> reply) {
+  const auto edge_type = raw(share.edge_type());
+  received[edge_type] += answer.neighbours.size();
+  if (received[edge_type] > most_local) {
+    return Error(
+        Errc::invalid_argument,
+        fmt::format("sampling: a batch holds fewer than 2^32 edges of a type, edge type {} "
+                    "has {}\ntry: a smaller batch size or fanout",
+                    edge_type, received[edge_type]));
+  }
+  return share.take(
+      answer, std::move(reply),
+      {.fanout = choice_kinds()[options->choice].on_average ? all_neighbours : fanout(edge_type),
+       .edge_data = edge_data(edge_type),
+       .end = book.count(batch.edges[edge_type].source_type),
+       .entries = graph.edge_types[edge_type].count});
+}
+
+Status BatchBuilder::State::take_reply(std::uint32_t number,
+                                       const std::shared_ptr<const HopReply>& reply) {
+  const std::size_t first = next_question - questions.size();
+  if (number >= next_question || number < first || questions[number - first].shares.empty()) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("sampling: no reply is awaited for question {}; {} were asked", number,
+                             next_question));
+  }
+  Question question{.place = questions[number - first].place,
+                    .shares = std::exchange(questions[number - first].shares, {})};
+  const PartId part = shares[question.shares.front()].part();
+  auto sections = sections_of(*reply);
+  if (!sections) {
+    return std::move(sections).error().with(fmt::format("neighbours from part {}", raw(part)));
+  }
+  if (sections->empty() || sections->size() > question.shares.size()) {
+    return Error(Errc::data_corruption,
+                 fmt::format("neighbours from part {}: expected answers for 1 to {} edge types, "
+                             "got {}",
+                             raw(part), question.shares.size(), sections->size()));
+  }
+  for (std::size_t i = 0; i < sections->size(); ++i) {
+    TROUPE_RETURN_IF_ERROR(take_section(shares[question.shares[i]], (*sections)[i], reply));
+  }
+  std::erase_if(question.shares, [&](std::size_t share) { return shares[share].complete(); });
+  --open;
+  if (!question.shares.empty()) {
+    post(std::move(question));
+    return ok_status();
+  }
+  return open == 0 ? merge_hop() : ok_status();
+}
+
+/// Numbers the neighbors of a run and adds their edges.
+Status BatchBuilder::State::merge_entries(std::size_t edge_type, const Run& run) {
+  BatchEdges& edges = batch.edges[edge_type];
+  const auto node_type = raw(edges.source_type);
+  auto& ids = batch.nodes[node_type].ids;
+  if (ids.size() + run.count > most_local) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("sampling: a batch holds fewer than 2^32 nodes of a type, node type "
+                             "{} has {}\ntry: a smaller batch size or fanout",
+                             node_type, ids.size() + run.count));
+  }
+  const std::size_t before = edges.sources.size();
+  edges.sources.resize(before + run.count);
+  auto* const out = edges.sources.data() + before;
+  run.answer->neighbours.visit([&](auto neighbours) {
+    if (options->disjoint) {
+      number_in_tree(node_type, neighbours.subspan(run.first, run.count), run.tree, out);
+    } else {
+      scratch->numbers[node_type].number(neighbours, run.first, run.count, ids, out);
+    }
+  });
+  each_edge_datum(
+      [&run]<class T>(PooledVector<T>& to, auto values) {
+        if (!values.empty()) {
+          std::ranges::transform(values.subspan(run.first, run.count), std::back_inserter(to),
+                                 [](auto value) { return static_cast<T>(value); });
+        }
+      },
+      edges, *run.answer);
+  return ok_status();
+}
+
+/// Puts the answers along one edge type in frontier order and numbers the nodes that are new.
+Status BatchBuilder::State::merge(std::size_t edge_type) {
+  BatchEdges& edges = batch.edges[edge_type];
+  const auto& places = asked[raw(edges.destination_type)];
+  const auto& at = share_at[edge_type];
+  edges.offsets.reserve(edges.offsets.size() + places.size());
+  edges.sources.reserve(received[edge_type]);
+  const auto& trees = batch.nodes[raw(edges.destination_type)].trees;
+  const auto first_node = frontier(edges.destination_type).begin;
+  Run run;  // numbered together
+  Status status = ok_status();
+  const auto number_run = [&] {
+    if (run.count > 0 && status.ok()) {
+      status = merge_entries(edge_type, run);
+    }
+  };
+  std::uint32_t offset = edges.offsets.back();
+  for (std::size_t i = 0; i < places.size() && !at.empty(); ++i) {
+    const std::uint32_t tree = options->disjoint ? trees[first_node + i] : 0;
+    shares[at[places[i]]].next_node(
+        [&](const HopSectionView& answer, std::size_t first, std::uint32_t count) {
+          if (run.answer != &answer || run.count + count > longest_run || run.tree != tree) {
+            number_run();
+            run = {&answer, first, 0, tree};
+          }
+          run.count += count;
+          offset += count;
+        });
+    edges.offsets.push_back(offset);
+  }
+  number_run();
+  TROUPE_RETURN_IF_ERROR(status);
+  edges.offsets.resize(edges.row_begin.back() + places.size() + 1, edges.offsets.back());
+  edges.row_begin.push_back(static_cast<std::uint32_t>(edges.offsets.size() - 1));
+  return ok_status();
+}
+
+/// Replaces the drawn edges of a type by all edges among the nodes of the batch.
+Status BatchBuilder::State::merge_induced(std::size_t edge_type) {
+  BatchEdges edges;
+  edges.destination_type = batch.edges[edge_type].destination_type;
+  edges.source_type = batch.edges[edge_type].source_type;
+  const auto& places = asked[raw(edges.destination_type)];
+  const auto& trees = batch.nodes[raw(edges.destination_type)].trees;
+  const auto& at = share_at[edge_type];
+  const auto& nodes = induced[raw(edges.source_type)];
+  edges.offsets.reserve(places.size() + 1);
+  edges.offsets.push_back(0);
+  Status status = ok_status();
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (!at.empty()) {
+      shares[at[places[i]]].next_node([&](const HopSectionView& answer, std::size_t first,
+                                          std::uint32_t count) {
+        if (status.ok()) {
+          status =
+              add_induced({answer, first, count, options->disjoint ? trees[i] : 0}, nodes, edges);
+        }
+      });
+    }
+    edges.offsets.push_back(static_cast<std::uint32_t>(edges.sources.size()));
+  }
+  edges.row_begin = {0, static_cast<std::uint32_t>(places.size())};
+  batch.edges[edge_type] = std::move(edges);
+  return status;
+}
+
+Status BatchBuilder::State::merge_hop() {
+  for (std::size_t e = 0; e < batch.edges.size(); ++e) {
+    TROUPE_RETURN_IF_ERROR(closing ? merge_induced(e) : merge(e));
+  }
+  if (std::exchange(closing, false)) {
+    batch.subgraph = Subgraph::induced;
+    induced.clear();
+    close_hops(batch);
+    hop = batch.hops;
+    return ok_status();
+  }
+  for (auto& nodes : batch.nodes) {
+    nodes.hop_end.push_back(static_cast<std::uint32_t>(nodes.ids.size()));
+  }
+  ++hop;
+  return go_on();
+}
+
+}  // namespace troupe
