@@ -1,6 +1,7 @@
 #include "gpu/sample/graph_arrays.hpp"
 
 #include "gpu/sample/number_bodies.hpp"
+#include "runtime/sample/batch_builder.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -161,7 +162,17 @@ Error too_many_edges(std::size_t edge_type, std::uint64_t edges) {
                       edge_type, edges)};
 }
 
-Status check_device_seeds(std::span<const std::uint64_t> counts, const BatchSeeds& seeds) {
+SamplingPlan sampling_plan(const SampleOptions& options) {
+  return {.fanout = options.fanout,
+          .replace = options.replace,
+          .shared = options.shared,
+          .frontier = options.frontier,
+          .domain = choice_kinds()[options.choice].domain,
+          .job_seed = options.job_seed};
+}
+
+Result<std::vector<SeedsOfType>> seeds_for_device(std::span<const std::uint64_t> counts,
+                                                  const BatchSeeds& seeds) {
   if (seeds.excluded) {
     return no_kernel("excluded edges are");
   }
@@ -171,6 +182,7 @@ Status check_device_seeds(std::span<const std::uint64_t> counts, const BatchSeed
                              "than 2^31 seeds, got {} groups of {}",
                              seeds.groups.size(), seeds.size()));
   }
+  std::vector<SeedsOfType> groups;
   for (const auto& [type, nodes] : seeds.groups) {
     const auto count = raw(type) < counts.size() ? counts[raw(type)] : 0;
     const auto bad = std::ranges::find_if(nodes, [&](NodeId id) { return raw(id) >= count; });
@@ -184,8 +196,9 @@ Status check_device_seeds(std::span<const std::uint64_t> counts, const BatchSeed
                    fmt::format("sampling on a device: seeds of node type {}, of {}", raw(type),
                                counts.size()));
     }
+    groups.push_back({type, nodes});
   }
-  return ok_status();
+  return groups;
 }
 
 }  // namespace troupe::gpu

@@ -1,13 +1,19 @@
 #pragma once
 /// \file graph_arrays.hpp
-/// The arrays of a part that sampling on a device reads, and the settings that it is built for.
+/// What sampling on a device reads of a part and of a job, in headers that nvcc compiles fast.
+#include "runtime/base/philox.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/graph/part.hpp"
-#include "runtime/sample/batch_builder.hpp"
+#include "runtime/sample/mini_batch.hpp"
 
 #include <cstdint>
 #include <span>
 #include <vector>
+
+namespace troupe {
+struct SampleOptions;
+struct BatchSeeds;
+}  // namespace troupe
 
 namespace troupe::gpu {
 
@@ -32,6 +38,22 @@ struct GraphArrays {
   std::uint64_t bytes() const;
 };
 
+/// What of a job's options decides a batch.
+struct SamplingPlan {
+  std::vector<std::vector<std::int32_t>> fanout = {};  ///< [hop][edge type], or all_neighbours
+  bool replace = false;
+  bool shared = false;  ///< All hops draw with the words of the first
+  Frontier frontier = Frontier::fresh;
+  Domain domain = Domain::neighbours;  ///< Of the draws
+  std::uint64_t job_seed = 0;
+};
+
+/// Seeds of one type after those of another. Borrowed.
+struct SeedsOfType {
+  NodeTypeId type{};
+  std::span<const NodeId> nodes = {};
+};
+
 /// Whether batches of a job can be sampled on a device.
 /// \errors unimplemented: a setting that has no kernel, which is named
 Status check_device_sampling(const SampleOptions& options);
@@ -42,12 +64,17 @@ Status check_device_sampling(const SampleOptions& options);
 Result<GraphArrays> arrays_for_device(const GraphInfo& graph, const Part& part,
                                       const SampleOptions& options);
 
-/// A batch is too large for a device.
-Error too_many_candidates(std::size_t node_type, std::uint64_t nodes);
-Error too_many_edges(std::size_t edge_type, std::uint64_t edges);
+/// \requires check_device_sampling()
+SamplingPlan sampling_plan(const SampleOptions& options);
+
 /// \param counts  nodes by NodeTypeId
 /// \errors invalid_argument: no group, a type or a seed that the graph does not have, 2^31 seeds or more;
 ///   unimplemented: excluded edges
-Status check_device_seeds(std::span<const std::uint64_t> counts, const BatchSeeds& seeds);
+Result<std::vector<SeedsOfType>> seeds_for_device(std::span<const std::uint64_t> counts,
+                                                  const BatchSeeds& seeds);
+
+/// A batch is too large for a device.
+Error too_many_candidates(std::size_t node_type, std::uint64_t nodes);
+Error too_many_edges(std::size_t edge_type, std::uint64_t edges);
 
 }  // namespace troupe::gpu

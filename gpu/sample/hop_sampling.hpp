@@ -4,6 +4,7 @@
 #include "gpu/sample/device_batch.hpp"
 #include "gpu/sample/device_graph.hpp"
 #include "gpu/sample/hop_bodies.hpp"
+#include "runtime/sample/choice/choice.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -23,19 +24,19 @@ using NodesExpected = std::vector<std::uint64_t>;
 template <class Stream>
 class HopSampling {
  public:
-  HopSampling(Stream& on, const DeviceGraph& graph, const SampleOptions& options,
+  HopSampling(Stream& on, const DeviceGraph& graph, const SamplingPlan& plan,
               NodesExpected& expected)
       : on_(on),
         graph_(graph),
-        options_(options),
+        plan_(plan),
         expected_(expected),
         nodes_(graph.nodes.size()),
         edges_(graph.edges.size()),
         sizes_(graph.edges.size() + graph.nodes.size()),
         long_sums_(graph.edges.size()) {}
 
-  /// \requires the seeds are in the graph
-  Result<DeviceBatch> run(BatchKey key, const BatchSeeds& seeds) {
+  /// \param seeds  of seeds_for_device()
+  Result<DeviceBatch> run(BatchKey key, std::span<const SeedsOfType> seeds) {
     begin(key, seeds);
     number_seeds(seeds);
     for (std::uint32_t hop = 0; hop < batch_.hops; ++hop) {
@@ -81,10 +82,10 @@ class HopSampling {
   };
 
   ListRule rule(std::size_t type, std::uint32_t hop) const {
-    const auto fanout = options_.fanout[hop][type];
+    const auto fanout = plan_.fanout[hop][type];
     return {.fanout = static_cast<std::uint32_t>(std::max(fanout, 0)),
             .all = fanout == all_neighbours,
-            .replace = options_.replace};
+            .replace = plan_.replace};
   }
   /// Nodes of a type, on the device.
   std::uint32_t* end_of(std::size_t node_type) const {
@@ -108,11 +109,11 @@ class HopSampling {
     }
   }
 
-  void begin(BatchKey key, const BatchSeeds& seeds) {
+  void begin(BatchKey key, std::span<const SeedsOfType> seeds) {
     batch_.key = key;
-    batch_.frontier = options_.frontier;
-    batch_.seed_type = seeds.groups.front().type;
-    batch_.hops = static_cast<std::uint32_t>(options_.fanout.size());
+    batch_.frontier = plan_.frontier;
+    batch_.seed_type = seeds.front().type;
+    batch_.hops = static_cast<std::uint32_t>(plan_.fanout.size());
     batch_.nodes.resize(nodes_.size());
     batch_.edges.resize(edges_.size());
     device_sizes_ = on_.template array<std::uint32_t>(sizes_.size());
@@ -154,10 +155,13 @@ class HopSampling {
     return std::min(nodes_[type].most + candidates, graph_.nodes[type].count);
   }
 
-  void number_seeds(const BatchSeeds& seeds) {
-    batch_.seed_index = on_.template array<std::uint32_t>(seeds.size());
+  void number_seeds(std::span<const SeedsOfType> seeds) {
     std::size_t first = 0;
-    for (const auto& [node_type, group] : seeds.groups) {
+    for (const auto& group : seeds) {
+      first += group.nodes.size();
+    }
+    batch_.seed_index = on_.template array<std::uint32_t>(std::exchange(first, 0));
+    for (const auto& [node_type, group] : seeds) {
       const std::size_t type = raw(node_type);
       const auto count = static_cast<std::uint32_t>(group.size());
       const auto ids = on_.template array<std::uint64_t>(count);
@@ -185,11 +189,11 @@ class HopSampling {
     for (std::size_t type = 0; type < edges_.size() && !on_.failed(); ++type) {
       auto& at = edges_[type].hops.emplace_back();
       const auto destination = raw(graph_.edges[type].destination_type);
-      if (options_.frontier == Frontier::fresh && hop > 0) {
+      if (plan_.frontier == Frontier::fresh && hop > 0) {
         at.first_row_node = batch_.nodes[destination].hop_end[hop - 1];
       }
       const std::size_t rows = nodes_[destination].most - at.first_row_node;
-      if (options_.fanout[hop][type] != 0 && rows > 0) {
+      if (plan_.fanout[hop][type] != 0 && rows > 0) {
         count_edges(type, at, rows, rule(type, hop));
       }
     }
@@ -306,10 +310,10 @@ class HopSampling {
     }
   }
   StreamKey key_of(std::size_t type, std::uint32_t hop) const {
-    return stream_key(options_.job_seed,
-                      {.domain = choice_kinds()[options_.choice].domain,
+    return stream_key(plan_.job_seed,
+                      {.domain = plan_.domain,
                        .type = static_cast<std::uint16_t>(type),
-                       .hop = options_.shared ? std::uint8_t{0} : static_cast<std::uint8_t>(hop),
+                       .hop = plan_.shared ? std::uint8_t{0} : static_cast<std::uint8_t>(hop),
                        .epoch = batch_.key.stream_epoch(),
                        .batch = batch_.key.number});
   }
@@ -380,7 +384,7 @@ class HopSampling {
 
   Stream& on_;
   const DeviceGraph& graph_;
-  const SampleOptions& options_;
+  const SamplingPlan& plan_;
   NodesExpected& expected_;
   DeviceBatch batch_;
   std::vector<Nodes> nodes_;

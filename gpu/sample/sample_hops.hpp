@@ -18,30 +18,26 @@ namespace troupe::gpu {
 template <class Stream>
 class HopSampler {
  public:
-  /// \param options  of which `graph` was made
-  HopSampler(Stream& on, std::shared_ptr<const DeviceGraph> graph,
-             std::shared_ptr<const SampleOptions> options)
-      : on_(on),
-        graph_(std::move(graph)),
-        options_(std::move(options)),
-        expected_(graph_->nodes.size()) {
+  /// \param plan  of the options that `graph` was made with
+  HopSampler(Stream& on, std::shared_ptr<const DeviceGraph> graph, SamplingPlan plan)
+      : on_(on), graph_(std::move(graph)), plan_(std::move(plan)), expected_(graph_->nodes.size()) {
     for (const auto& nodes : graph_->nodes) {
       counts_.push_back(nodes.count);
     }
   }
 
   /// The work is launched, and waited for once per hop and once at the end.
-  /// \errors those of check_device_seeds(); invalid_argument: too many nodes or edges; those of the
+  /// \errors those of seeds_for_device(); invalid_argument: too many nodes or edges; those of the
   ///   stream, which is lost then
   Result<DeviceBatch> sample(BatchKey key, const BatchSeeds& seeds) {
-    TROUPE_RETURN_IF_ERROR(check_device_seeds(counts_, seeds));
-    return HopSampling<Stream>(on_, *graph_, *options_, expected_).run(key, seeds);
+    TROUPE_ASSIGN_OR_RETURN(const auto groups, seeds_for_device(counts_, seeds));
+    return HopSampling<Stream>(on_, *graph_, plan_, expected_).run(key, groups);
   }
 
  private:
   Stream& on_;
   std::shared_ptr<const DeviceGraph> graph_;
-  std::shared_ptr<const SampleOptions> options_;
+  SamplingPlan plan_;
   std::vector<std::uint64_t> counts_;  ///< Nodes by type
   NodesExpected expected_;
 };

@@ -112,7 +112,7 @@ class DrawStream {
   }
 
  private:
-  __extension__ using Wide = unsigned __int128;
+  __extension__ typedef unsigned __int128 Wide;  // NOLINT(modernize-use-using): nvcc takes no other
 
   constexpr Wide next64() noexcept {
     const std::uint64_t high = next();

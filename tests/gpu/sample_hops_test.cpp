@@ -1,5 +1,6 @@
 #include "gpu/sample/sample_hops.hpp"
 
+#include "gpu/sample/device_sampler.hpp"
 #include "tests/gpu/sample_support.hpp"
 #include "tests/runtime/sample/golden_graphs.hpp"
 
@@ -158,7 +159,7 @@ TEST_P(SampleHops, OfSeedsOfSeveralTypes) {
   EmulatedSampling sampling(cut, options, device());
   gpu::HopSampler<gpu::EmulatedStream> sampler(sampling.stream(),
                                                std::make_shared<gpu::DeviceGraph>(sampling.graph()),
-                                               std::make_shared<SampleOptions>(options));
+                                               gpu::sampling_plan(options));
   ASSERT_OK_AND_ASSIGN(const auto batch, sampler.sample({}, seeds));
   ASSERT_OK_AND_ASSIGN(const auto got, gpu::download_batch(sampling.stream(), batch));
   testing::expect_same(got, std::move(builder).take(), "groups");
@@ -289,12 +290,11 @@ TEST(SampleHopsLimits, RefuseMoreEdgesThanIndicesReach) {
   arrays.lists.resize(1);
   arrays.lists[0].lists.offsets = offsets;
   arrays.lists[0].lists.neighbours = std::span(&nothing, 1);
-  const auto options = std::make_shared<SampleOptions>(testing::fanouts({-1}));
   gpu::EmulatedStream on(std::make_shared<gpu::EmulatedDevice>());
   ASSERT_OK_AND_ASSIGN(auto graph, gpu::upload_graph(on, arrays));
   graph.edges[0].entries = offsets.back();
   gpu::HopSampler<gpu::EmulatedStream> sampler(
-      on, std::make_shared<gpu::DeviceGraph>(std::move(graph)), options);
+      on, std::make_shared<gpu::DeviceGraph>(std::move(graph)), {.fanout = {{-1}}});
   const auto sample = [&](std::vector<NodeId> seeds) {
     return sampler.sample({}, {.groups = {{NodeTypeId{0}, std::move(seeds)}}});
   };
@@ -304,6 +304,36 @@ TEST(SampleHopsLimits, RefuseMoreEdgesThanIndicesReach) {
                "edge type 0 has 4294967296");
   EXPECT_ERROR(sample({NodeId{3}}), Errc::invalid_argument,
                "a hop leads to fewer than 2^31 nodes of a type, node type 0 has 2147483648");
+}
+
+TEST(DeviceSampler, SamplesBatchAfterBatchOnTheEmulatedDevice) {
+  const auto cut = testing::cut_graph(testing::long_tailed_hetero_graph(5), 1);
+  const SampleOptions options{.fanout = {{4, 4, 4, 4, 4}, {3, 3, 3, 3, 3}}, .job_seed = 3};
+  const auto device = std::make_shared<gpu::EmulatedDevice>();
+  ASSERT_OK_AND_ASSIGN(const auto sampler,
+                       gpu::make_emulated_sampler(device, cut.info, *cut.parts[0], options));
+  ASSERT_OK_AND_ASSIGN(const auto arrays, gpu::arrays_for_device(cut.info, *cut.parts[0], options));
+  EXPECT_EQ(sampler->graph_bytes(), arrays.bytes());
+  for (std::uint64_t number = 0; number < 5; ++number) {
+    const auto seeds = testing::random_seeds(50, 500, number);
+    const BatchKey key{.number = number};
+    ASSERT_OK_AND_ASSIGN(
+        const auto batch,
+        sampler->sample(key, {.groups = {{NodeTypeId{1}, cut.globals(seeds, 1)}}}));
+    ASSERT_OK_AND_ASSIGN(const auto got, sampler->download(batch));
+    testing::expect_same(got, testing::drive(cut, options, key, seeds, 1),
+                         fmt::format("batch {}", number));
+  }
+  EXPECT_ERROR(sampler->sample({}, {.groups = {{NodeTypeId{1}, {NodeId{500}}}}}),
+               Errc::invalid_argument, "seed 500");
+  auto refused = options;
+  refused.disjoint = true;
+  EXPECT_ERROR(gpu::make_emulated_sampler(device, cut.info, *cut.parts[0], refused),
+               Errc::unimplemented, "disjoint");
+  const auto small = std::make_shared<gpu::EmulatedDevice>(
+      gpu::EmulatedOptions{.memory_bytes = arrays.bytes() - 1});
+  EXPECT_ERROR(gpu::make_emulated_sampler(small, cut.info, *cut.parts[0], options),
+               Errc::out_of_memory, "emulated device");
 }
 
 TEST(DeviceSampling, RefusesWhatHasNoKernel) {
@@ -362,9 +392,7 @@ TEST(DeviceSampling, RefusesPartsThatMissSomething) {
 TEST(DeviceSampling, RefusesSeedsThatAreNotThere) {
   const auto cut = testing::cut_graph(testing::long_tailed_graph(50, 1), 1);
   const std::vector<std::uint64_t> counts{50};
-  const auto check = [&](const BatchSeeds& seeds) {
-    return gpu::check_device_seeds(counts, seeds);
-  };
+  const auto check = [&](const BatchSeeds& seeds) { return gpu::seeds_for_device(counts, seeds); };
   EXPECT_OK(check({.groups = {{NodeTypeId{0}, {NodeId{49}}}}}));
   EXPECT_ERROR(check({.groups = {{NodeTypeId{0}, {NodeId{1}, NodeId{50}}}}}),
                Errc::invalid_argument, "seed 50 of node type 0, which has 50 nodes");

@@ -78,16 +78,13 @@ class EmulatedSampling {
  public:
   EmulatedSampling(const CutGraph& cut, const SampleOptions& options,
                    const gpu::EmulatedOptions& device = {})
-      : cut_(cut),
-        device_(std::make_shared<gpu::EmulatedDevice>(device)),
-        on_(device_),
-        options_(std::make_shared<SampleOptions>(options)) {
+      : cut_(cut), device_(std::make_shared<gpu::EmulatedDevice>(device)), on_(device_) {
     const auto arrays = gpu::arrays_for_device(cut.info, *cut.parts.front(), options);
     EXPECT_OK(arrays);
     auto graph = gpu::upload_graph(on_, *arrays);
     EXPECT_OK(graph);
     graph_ = std::make_shared<gpu::DeviceGraph>(*std::move(graph));
-    sampler_.emplace(on_, graph_, options_);
+    sampler_.emplace(on_, graph_, gpu::sampling_plan(options));
   }
 
   Result<gpu::DeviceBatch> on_device(BatchKey key, const std::vector<std::uint64_t>& seeds,
@@ -112,7 +109,6 @@ class EmulatedSampling {
   const CutGraph& cut_;
   std::shared_ptr<gpu::EmulatedDevice> device_;
   gpu::EmulatedStream on_;
-  std::shared_ptr<const SampleOptions> options_;
   std::shared_ptr<const gpu::DeviceGraph> graph_;
   std::optional<gpu::HopSampler<gpu::EmulatedStream>> sampler_;
 };
