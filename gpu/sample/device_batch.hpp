@@ -5,6 +5,7 @@
 #include "runtime/sample/mini_batch.hpp"
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace troupe::gpu {
@@ -76,7 +77,7 @@ Result<SampledBatch> download_batch(Stream& on, const DeviceBatch& from) {
                     to.edges[e]);
   }
   TROUPE_RETURN_IF_ERROR(on.finish());
-  return to;
+  return Result<SampledBatch>(std::move(to));
 }
 
 }  // namespace troupe::gpu

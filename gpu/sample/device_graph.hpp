@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace troupe::gpu {
@@ -74,7 +75,7 @@ Result<DeviceGraph> upload_graph(Stream& on, const GraphArrays& arrays) {
     to.aliases = uploaded_array(on, lists.aliases);
   }
   TROUPE_RETURN_IF_ERROR(on.finish());
-  return graph;
+  return Result<DeviceGraph>(std::move(graph));
 }
 
 }  // namespace troupe::gpu

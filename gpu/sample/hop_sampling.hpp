@@ -51,7 +51,7 @@ class HopSampling {
     for (std::size_t type = 0; type < nodes_.size(); ++type) {
       batch_.nodes[type].ids = std::move(nodes_[type].ids);
     }
-    return std::move(batch_);
+    return Result<DeviceBatch>(std::move(batch_));
   }
 
  private:

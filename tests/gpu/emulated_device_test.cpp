@@ -47,7 +47,7 @@ struct Smallest {
   }
 };
 
-class EmulatedStreamTest : public testing::TestWithParam<unsigned> {
+class EmulatedStreamTest : public ::testing::TestWithParam<unsigned> {
  protected:
   std::shared_ptr<EmulatedDevice> device() {
     return std::make_shared<EmulatedDevice>(
@@ -55,7 +55,7 @@ class EmulatedStreamTest : public testing::TestWithParam<unsigned> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Threads, EmulatedStreamTest, testing::Values(1, 3));
+INSTANTIATE_TEST_SUITE_P(Threads, EmulatedStreamTest, ::testing::Values(1, 3));
 
 TEST_P(EmulatedStreamTest, RunsKernelsCopiesAndSums) {
   EmulatedStream on(device());

@@ -93,9 +93,9 @@ std::vector<std::vector<std::uint64_t>> random_rounds(std::uint64_t seed, std::u
   return rounds;
 }
 
-class NumberCandidates : public testing::TestWithParam<unsigned> {};
+class NumberCandidates : public ::testing::TestWithParam<unsigned> {};
 
-INSTANTIATE_TEST_SUITE_P(Threads, NumberCandidates, testing::Values(1, 4));
+INSTANTIATE_TEST_SUITE_P(Threads, NumberCandidates, ::testing::Values(1, 4));
 
 TEST_P(NumberCandidates, ByFirstAppearanceInAnyOrderOfThreads) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
