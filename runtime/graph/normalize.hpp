@@ -20,6 +20,9 @@ class ColumnScale {
   explicit ColumnScale(const ColumnStats& stats);
   /// \requires as many columns as the statistics have
   void apply(std::span<float> row) const;
+  /// By column: (x - means) / divisors.
+  std::span<const float> means() const { return mean_; }
+  std::span<const float> divisors() const { return divisor_; }
 
  private:
   std::vector<float> mean_;

@@ -1,0 +1,138 @@
+#pragma once
+/// \file gather_bodies.hpp
+/// Kernel bodies that gather rows of tables: decoded to float32 and normalized, with the bits of
+/// runtime/feature/feature_decode.cpp.
+#include "gpu/base/shared.hpp"
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+namespace troupe::gpu {
+
+struct DecodeF32 {
+  using Stored = float;
+  TROUPE_HD float operator()(Stored value) const { return value; }
+};
+struct DecodeF64 {
+  using Stored = double;
+  TROUPE_HD float operator()(Stored value) const { return static_cast<float>(value); }
+};
+struct DecodeU8 {
+  using Stored = std::uint8_t;
+  float scale;
+  TROUPE_HD float operator()(Stored value) const { return static_cast<float>(value) * scale; }
+};
+struct DecodeBf16 {
+  using Stored = std::uint16_t;
+  TROUPE_HD float operator()(Stored word) const {
+    return std::bit_cast<float>(static_cast<std::uint32_t>(word) << 16);
+  }
+};
+/// Exact: the exponent is put right by a multiplication, which also handles subnormals.
+struct DecodeF16 {
+  using Stored = std::uint16_t;
+  TROUPE_HD float operator()(Stored half) const {
+    const std::uint32_t magnitude = (half & 0x7FFFU) << 13;
+    const std::uint32_t sign = (half & 0x8000U) << 16;
+    const bool special =
+        (half & 0x7C00U) == 0x7C00U;  // infinities and NaN keep the highest exponent
+    const float scaled = std::bit_cast<float>(magnitude) * 0x1p112F;
+    const std::uint32_t bits =
+        special ? magnitude | 0x7F800000U : std::bit_cast<std::uint32_t>(scaled);
+    return std::bit_cast<float>(bits | sign);
+  }
+};
+
+struct AsStored {
+  TROUPE_HD float operator()(float x, std::size_t /*row*/, std::size_t /*col*/) const { return x; }
+};
+struct DividedByRow {
+  const float* divisors;  ///< [rows]
+  TROUPE_HD float operator()(float x, std::size_t row, std::size_t /*col*/) const {
+    return x / divisors[row];
+  }
+};
+struct ScaledByColumn {
+  const float* means;     ///< [cols]
+  const float* divisors;  ///< [cols]
+  TROUPE_HD float operator()(float x, std::size_t /*row*/, std::size_t col) const {
+    return (x - means[col]) / divisors[col];
+  }
+};
+
+/// Rows of a table that are gathered.
+template <class StoredT>
+struct TableRows {
+  using Stored = StoredT;
+  const Stored* table;         ///< [rows of the table, cols]
+  const std::uint64_t* index;  ///< [rows] places in the table
+  std::uint64_t cols;
+
+  TROUPE_HD const Stored* row(std::size_t i) const { return table + index[i] * cols; }
+};
+
+/// divisors[row] = max(sum, 1), the sum in float64 over the columns in order.
+template <class Decode>
+struct FindRowDivisor {
+  TableRows<typename Decode::Stored> rows;
+  Decode decode;
+  float* divisors;
+
+  TROUPE_HD void operator()(std::size_t row) const {
+    const auto* const from = rows.row(row);
+    double sum = 0;
+    for (std::uint64_t col = 0; col < rows.cols; ++col) {
+      sum += static_cast<double>(decode(from[col]));
+    }
+    divisors[row] = static_cast<float>(sum < 1.0 ? 1.0 : sum);
+  }
+};
+
+/// Values that one access to memory moves.
+template <class T, unsigned Width>
+struct alignas(sizeof(T) * Width) Pack {
+  T values[Width];
+};
+
+/// One pack of columns of a row. \requires Width divides the columns
+template <class Decode, class Scale, unsigned Width>
+struct GatherPack {
+  using Stored = typename Decode::Stored;
+  TableRows<Stored> rows;
+  Decode decode;
+  Scale scale;
+  float* out;  ///< [rows, cols]
+
+  TROUPE_HD void operator()(std::size_t row, std::size_t pack) const {
+    const std::size_t first = pack * Width;
+    const auto from = *reinterpret_cast<const Pack<Stored, Width>*>(rows.row(row) + first);
+    Pack<float, Width> to;
+    for (unsigned k = 0; k < Width; ++k) {
+      to.values[k] = scale(decode(from.values[k]), row, first + k);
+    }
+    *reinterpret_cast<Pack<float, Width>*>(out + row * rows.cols + first) = to;
+  }
+};
+
+/// One column of a row as it is stored.
+template <class T>
+struct GatherValue {
+  TableRows<T> rows;
+  T* out;  ///< [rows, cols]
+
+  TROUPE_HD void operator()(std::size_t row, std::size_t col) const {
+    out[row * rows.cols + col] = rows.row(row)[col];
+  }
+};
+
+/// index[i] = the node of seed i.
+struct FindSeedNode {
+  const std::uint64_t* ids;  ///< Of the nodes of the batch
+  const std::uint32_t* seed_index;
+  std::uint64_t* index;
+
+  TROUPE_HD void operator()(std::size_t i) const { index[i] = ids[seed_index[i]]; }
+};
+
+}  // namespace troupe::gpu

@@ -1,0 +1,183 @@
+#pragma once
+/// \file gather_rows.hpp
+/// Tables in a device's memory, and the rows of batches out of them: one template over the streams of
+/// gpu/base.
+#include "gpu/base/array.hpp"
+#include "gpu/feature/feature_arrays.hpp"
+#include "gpu/feature/gather_bodies.hpp"
+#include "gpu/sample/device_batch.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace troupe::gpu {
+
+struct DeviceTable {
+  FeatureInfo info{.cols = 0};  ///< No columns: no table
+  Normalize normalize = Normalize::none;
+  Array<std::byte> rows;
+  Array<float> means;
+  Array<float> divisors;
+};
+
+/// Threads: immutable after the upload
+struct DeviceFeatures {
+  struct Nodes {
+    DeviceTable features;
+    Array<std::uint64_t> original_ids;
+    Array<std::int64_t> labels;
+    Array<float> targets;
+    std::uint64_t target_cols = 0;
+  };
+  std::vector<Nodes> nodes;        ///< By NodeTypeId
+  std::vector<DeviceTable> edges;  ///< By EdgeTypeId
+  std::uint64_t bytes = 0;         ///< On the device
+};
+
+/// Float32 rows on a device, [rows, cols] row-major without padding.
+struct DeviceRows {
+  Array<float> values;
+  std::uint64_t rows = 0;
+  std::uint64_t cols = 0;
+};
+
+/// Rows of a batch, in its order.
+struct DeviceBatchRows {
+  std::vector<DeviceRows> nodes;                   ///< By NodeTypeId
+  std::vector<Array<std::uint64_t>> original_ids;  ///< By NodeTypeId; [nodes], or empty
+  std::vector<DeviceRows> edges;                   ///< By EdgeTypeId; empty: of no type
+  Array<std::int64_t> labels;                      ///< [seeds] or empty
+  DeviceRows targets;                              ///< [seeds, labels], or no columns
+};
+
+/// Rows of a table, decoded and normalized.
+/// \param index  on the device: [rows] places in the table
+template <class Stream>
+DeviceRows gather_rows(Stream& on, const DeviceTable& table, const std::uint64_t* index,
+                       std::uint64_t rows) {
+  DeviceRows out{on.template array<float>(rows * table.info.cols), rows, table.info.cols};
+  const auto cols = table.info.cols;
+  if (on.failed() || rows * cols == 0) {
+    return out;
+  }
+  const auto gather = [&]<class Decode, class Scale>(const Decode& decode, const Scale& scale) {
+    using Stored = typename Decode::Stored;
+    const TableRows<Stored> from{reinterpret_cast<const Stored*>(table.rows.data()), index, cols};
+    constexpr unsigned width = 4;
+    if (cols % width == 0) {
+      on.for_rows(rows, cols / width,
+                  GatherPack<Decode, Scale, width>{from, decode, scale, out.values.data()});
+    } else {
+      on.for_rows(rows, cols, GatherPack<Decode, Scale, 1>{from, decode, scale, out.values.data()});
+    }
+  };
+  const auto normalize = [&]<class Decode>(const Decode& decode) {
+    using Stored = typename Decode::Stored;
+    if (table.normalize == Normalize::column) {
+      gather(decode, ScaledByColumn{table.means.data(), table.divisors.data()});
+    } else if (table.normalize == Normalize::row) {
+      const auto divisors = on.template array<float>(rows);
+      const TableRows<Stored> from{reinterpret_cast<const Stored*>(table.rows.data()), index, cols};
+      on.for_each(rows, FindRowDivisor<Decode>{from, decode, divisors.data()});
+      gather(decode, DividedByRow{divisors.data()});
+    } else {
+      gather(decode, AsStored{});
+    }
+  };
+  switch (table.info.dtype) {
+    case DType::u8:
+      normalize(DecodeU8{table.info.scale});
+      break;
+    case DType::f16:
+      normalize(DecodeF16{});
+      break;
+    case DType::bf16:
+      normalize(DecodeBf16{});
+      break;
+    case DType::f64:
+      normalize(DecodeF64{});
+      break;
+    default:  // f32: features_for_device() lets no other through
+      normalize(DecodeF32{});
+  }
+  return out;
+}
+
+/// Rows of values as they are stored.
+template <class T, class Stream>
+Array<T> gather_values(Stream& on, const Array<T>& table, std::uint64_t cols,
+                       const std::uint64_t* index, std::uint64_t rows) {
+  auto out = on.template array<T>(rows * cols);
+  on.for_rows(rows, cols, GatherValue<T>{{table.data(), index, cols}, out.data()});
+  return out;
+}
+
+template <class Stream>
+Result<DeviceFeatures> upload_features(Stream& on, const FeatureArrays& arrays) {
+  const auto uploaded = [&on]<class T>(std::span<const T> values) {
+    return values.empty() ? on.template array<T>(0) : on.uploaded(values);
+  };
+  const auto uploaded_table = [&](const TableArrays& table) {
+    return DeviceTable{table.info, table.normalize, uploaded(table.rows),
+                       uploaded(std::span<const float>(table.means)),
+                       uploaded(std::span<const float>(table.divisors))};
+  };
+  DeviceFeatures features;
+  features.bytes = arrays.bytes();
+  for (const auto& nodes : arrays.nodes) {
+    features.nodes.push_back({uploaded_table(nodes.features), uploaded(nodes.original_ids),
+                              uploaded(nodes.labels), uploaded(nodes.targets), nodes.target_cols});
+  }
+  for (const auto& table : arrays.edges) {
+    features.edges.push_back(uploaded_table(table));
+  }
+  TROUPE_RETURN_IF_ERROR(on.finish());
+  return Result<DeviceFeatures>(std::move(features));
+}
+
+/// Launches the work for a batch; does not wait.
+/// \requires `on` has waited for the batch; seeds are of one type; it has entry numbers of the types whose
+///   features are wanted
+template <class Stream>
+DeviceBatchRows gather_batch(Stream& on, const DeviceFeatures& features, const DeviceBatch& batch) {
+  DeviceBatchRows rows;
+  rows.original_ids.resize(features.nodes.size());
+  for (std::size_t type = 0; type < features.nodes.size(); ++type) {
+    const auto& from = features.nodes[type];
+    const auto& nodes = batch.nodes[type];
+    rows.nodes.push_back(gather_rows(on, from.features, nodes.ids.data(), nodes.count()));
+    if (!from.original_ids.empty()) {
+      rows.original_ids[type] =
+          gather_values(on, from.original_ids, 1, nodes.ids.data(), nodes.count());
+    }
+  }
+  bool has_edges = false;
+  for (const auto& table : features.edges) {
+    has_edges = has_edges || table.info.cols > 0;
+  }
+  for (std::size_t type = 0; has_edges && type < features.edges.size(); ++type) {
+    const auto& edges = batch.edges[type];
+    const bool wanted = features.edges[type].info.cols > 0;
+    rows.edges.push_back(gather_rows(on, features.edges[type], edges.entries.data(),
+                                     wanted ? edges.sources.size() : 0));
+  }
+  const auto& labels = features.nodes[raw(batch.seed_type)];
+  const auto seeds = batch.seed_index.size();
+  const auto index = on.template array<std::uint64_t>(seeds);
+  on.for_each(seeds, FindSeedNode{batch.nodes[raw(batch.seed_type)].ids.data(),
+                                  batch.seed_index.data(), index.data()});
+  if (!labels.labels.empty()) {
+    rows.labels = gather_values(on, labels.labels, 1, index.data(), seeds);
+  }
+  if (!labels.targets.empty()) {
+    rows.targets = {gather_values(on, labels.targets, labels.target_cols, index.data(), seeds),
+                    seeds, labels.target_cols};
+  }
+  return rows;
+}
+
+}  // namespace troupe::gpu

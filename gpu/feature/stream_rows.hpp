@@ -1,0 +1,74 @@
+#pragma once
+/// \file stream_rows.hpp
+/// DeviceRowSource over the streams of gpu/base. For emulated_rows.cpp and cuda_rows.cu only.
+#include "gpu/feature/device_rows.hpp"
+
+#include <memory>
+#include <utility>
+
+namespace troupe::gpu {
+
+template <class Stream>
+class StreamRows : public DeviceRowSource {
+ public:
+  /// \param arrays  are not needed afterwards
+  static Result<std::unique_ptr<DeviceRowSource>> create(Stream stream,
+                                                         const FeatureArrays& arrays) {
+    auto source = std::unique_ptr<StreamRows>(new StreamRows(std::move(stream)));
+    TROUPE_ASSIGN_OR_RETURN(source->features_, upload_features(source->on_, arrays));
+    return std::unique_ptr<DeviceRowSource>(std::move(source));
+  }
+
+  Result<DeviceBatchRows> gather(const DeviceBatch& batch) override {
+    auto rows = gather_batch(on_, features_, batch);
+    TROUPE_RETURN_IF_ERROR(on_.finish());
+    return Result<DeviceBatchRows>(std::move(rows));
+  }
+
+  Result<Batch> download(std::shared_ptr<const SampledBatch> sampled,
+                         const DeviceBatchRows& rows) override {
+    Batch batch;
+    batch.sampled = std::move(sampled);
+    batch.rows.resize(rows.nodes.size());
+    for (std::size_t type = 0; type < rows.nodes.size(); ++type) {
+      batch.rows[type].features = matrix_of(rows.nodes[type]);
+      take(rows.original_ids[type], batch.rows[type].original_ids);
+    }
+    for (const auto& of_type : rows.edges) {
+      batch.edge_features.push_back(matrix_of(of_type));
+    }
+    take(rows.labels, batch.labels);
+    batch.targets = matrix_of(rows.targets);
+    TROUPE_RETURN_IF_ERROR(on_.finish());
+    return Result<Batch>(std::move(batch));
+  }
+
+  std::uint64_t table_bytes() const override { return features_.bytes; }
+
+ private:
+  explicit StreamRows(Stream stream) : on_(std::move(stream)) {}
+
+  Matrix matrix_of(const DeviceRows& rows) {
+    if (rows.cols == 0) {
+      return {};
+    }
+    Matrix matrix(rows.rows, rows.cols);
+    if (!rows.values.empty()) {
+      on_.download(rows.values.data(), matrix.data(), rows.values.size_bytes());
+    }
+    return matrix;
+  }
+  template <class T, class U>
+  void take(const Array<T>& array, PooledVector<U>& list) {
+    static_assert(sizeof(T) == sizeof(U));
+    list.resize(array.size());
+    if (!array.empty()) {
+      on_.download(array.data(), list.data(), array.size_bytes());
+    }
+  }
+
+  Stream on_;
+  DeviceFeatures features_;
+};
+
+}  // namespace troupe::gpu

@@ -1,0 +1,83 @@
+#pragma once
+/// \file device_batch.hpp
+/// A sampled mini-batch in a device's memory: the arrays of runtime/sample/mini_batch.hpp.
+#include "gpu/base/array.hpp"
+#include "runtime/sample/mini_batch.hpp"
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace troupe::gpu {
+
+struct DeviceBatchNodes {
+  Array<std::uint64_t> ids;            ///< Global; may have room for more than there are
+  std::vector<std::uint32_t> hop_end;  ///< [hops + 1]
+
+  std::uint32_t count() const { return hop_end.empty() ? 0 : hop_end.back(); }
+};
+
+struct DeviceBatchEdges {
+  NodeTypeId destination_type{};
+  NodeTypeId source_type{};
+  Array<std::uint32_t> offsets;  ///< [rows + 1]
+  Array<std::uint32_t> sources;  ///< [edges]
+  // [edges], or empty where not asked for.
+  Array<std::uint64_t> edge_ids;
+  Array<float> weights;
+  Array<std::int64_t> times;
+  Array<std::uint64_t> entries;
+  std::vector<std::uint32_t> row_begin;  ///< [hops + 1]
+};
+
+/// Sizes are known to the host, contents lie on the device.
+struct DeviceBatch {
+  BatchKey key;
+  Frontier frontier = Frontier::fresh;
+  NodeTypeId seed_type{};
+  Array<std::uint32_t> seed_index;  ///< [seeds]
+  std::vector<DeviceBatchNodes> nodes;
+  std::vector<DeviceBatchEdges> edges;
+  std::uint32_t hops = 0;
+};
+
+/// The batch in the host's memory, equal in every array to what runtime/sample makes. Waits.
+/// \param on  a stream (gpu/base) that has waited for the one that made the batch
+/// \errors those of the stream
+template <class Stream>
+Result<SampledBatch> download_batch(Stream& on, const DeviceBatch& from) {
+  SampledBatch to;
+  to.key = from.key;
+  to.frontier = from.frontier;
+  to.seed_type = from.seed_type;
+  to.hops = from.hops;
+  const auto take = [&on]<class T, class U>(const Array<T>& array, std::size_t size,
+                                            PooledVector<U>& list) {
+    static_assert(sizeof(T) == sizeof(U));
+    list.resize(size);
+    if (size > 0) {
+      on.download(array.data(), list.data(), size * sizeof(T));
+    }
+  };
+  take(from.seed_index, from.seed_index.size(), to.seed_index);
+  to.nodes.resize(from.nodes.size());
+  for (std::size_t t = 0; t < from.nodes.size(); ++t) {
+    take(from.nodes[t].ids, from.nodes[t].count(), to.nodes[t].ids);
+    to.nodes[t].hop_end = from.nodes[t].hop_end;
+  }
+  to.edges.resize(from.edges.size());
+  for (std::size_t e = 0; e < from.edges.size(); ++e) {
+    const auto& edges = from.edges[e];
+    to.edges[e].destination_type = edges.destination_type;
+    to.edges[e].source_type = edges.source_type;
+    to.edges[e].row_begin = edges.row_begin;
+    take(edges.offsets, edges.offsets.size(), to.edges[e].offsets);
+    take(edges.sources, edges.sources.size(), to.edges[e].sources);
+    each_edge_datum([&](const auto& array, auto& list) { take(array, array.size(), list); }, edges,
+                    to.edges[e]);
+  }
+  TROUPE_RETURN_IF_ERROR(on.finish());
+  return Result<SampledBatch>(std::move(to));
+}
+
+}  // namespace troupe::gpu

@@ -1,0 +1,399 @@
+#pragma once
+/// \file hop_sampling.hpp
+/// One batch on its way, hop by hop, on a stream. For sample_hops.hpp only.
+#include "gpu/sample/device_batch.hpp"
+#include "gpu/sample/device_graph.hpp"
+#include "gpu/sample/hop_bodies.hpp"
+#include "runtime/sample/choice/choice.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace troupe::gpu {
+
+/// The most nodes of each type that a batch had room for: where the next one begins.
+using NodesExpected = std::vector<std::uint64_t>;
+
+/// Lifecycle: run(), once
+/// Borrows:   everything that it is made with
+template <class Stream>
+class HopSampling {
+ public:
+  HopSampling(Stream& on, const DeviceGraph& graph, const SamplingPlan& plan,
+              NodesExpected& expected)
+      : on_(on),
+        graph_(graph),
+        plan_(plan),
+        expected_(expected),
+        nodes_(graph.nodes.size()),
+        edges_(graph.edges.size()),
+        sizes_(graph.edges.size() + graph.nodes.size()),
+        long_sums_(graph.edges.size()) {}
+
+  /// \param seeds  of seeds_for_device()
+  Result<DeviceBatch> run(BatchKey key, std::span<const SeedsOfType> seeds) {
+    begin(key, seeds);
+    number_seeds(seeds);
+    for (std::uint32_t hop = 0; hop < batch_.hops; ++hop) {
+      count(hop);
+      TROUPE_RETURN_IF_ERROR(read_sizes());
+      TROUPE_RETURN_IF_ERROR(make_room(hop));
+      draw(hop);
+      number();
+    }
+    assemble();
+    TROUPE_RETURN_IF_ERROR(read_sizes());
+    for (std::size_t type = 0; type < nodes_.size(); ++type) {
+      batch_.nodes[type].ids = std::move(nodes_[type].ids);
+    }
+    return Result<DeviceBatch>(std::move(batch_));
+  }
+
+ private:
+  struct Nodes {
+    Array<std::uint64_t> ids;
+    Array<std::uint64_t> words;   ///< Of the table
+    Array<std::uint32_t> values;  ///< Of the table, where ids have 8 bytes
+    std::uint32_t bits = 0;       ///< Of the table; 0: none yet
+    std::uint64_t most = 0;       ///< There are at most so many nodes
+    // Of the hop under way.
+    std::uint64_t candidates = 0;
+    std::vector<CandidateSlice> slices = {};
+  };
+  /// A hop along an edge type.
+  struct HopEdges {
+    Array<std::uint32_t> row_offsets;  ///< Empty where nothing is drawn
+    Array<std::uint32_t> own_slots;    ///< But of the last hop
+    Array<std::uint64_t> own_entries;
+    std::uint32_t* slots = nullptr;    ///< Positions, then slots of the table, then indices
+    std::uint64_t* entries = nullptr;  ///< Null where no data of edges is wanted
+    std::uint32_t first_row_node = 0;
+    std::uint64_t count = 0;
+  };
+  struct Edges {
+    std::vector<HopEdges> hops = {};
+    std::uint64_t count = 0;       ///< Of all hops so far
+    Array<std::uint64_t> entries;  ///< Of all hops
+  };
+
+  ListRule rule(std::size_t type, std::uint32_t hop) const {
+    const auto fanout = plan_.fanout[hop][type];
+    return {.fanout = static_cast<std::uint32_t>(std::max(fanout, 0)),
+            .all = fanout == all_neighbours,
+            .replace = plan_.replace};
+  }
+  /// Nodes of a type, on the device.
+  std::uint32_t* end_of(std::size_t node_type) const {
+    return device_sizes_.data() + edges_.size() + node_type;
+  }
+  HopRows rows_of(std::size_t type, const HopEdges& at) const {
+    const auto destination = raw(graph_.edges[type].destination_type);
+    return {.nodes = nodes_[destination].ids.data() + at.first_row_node,
+            .offsets = graph_.edges[type].offsets.data(),
+            .first = at.first_row_node,
+            .end = end_of(destination)};
+  }
+  bool wants_entries(std::size_t type) const { return graph_.edges[type].data != EdgeData{}; }
+  template <class F>
+  void with_table(std::size_t type, F&& f) const {
+    const auto& nodes = nodes_[type];
+    if (graph_.nodes[type].id_bytes == 4) {
+      f(NodeTable<std::uint32_t>{nodes.words.data(), nullptr, nodes.bits});
+    } else {
+      f(NodeTable<std::uint64_t>{nodes.words.data(), nodes.values.data(), nodes.bits});
+    }
+  }
+
+  void begin(BatchKey key, std::span<const SeedsOfType> seeds) {
+    batch_.key = key;
+    batch_.frontier = plan_.frontier;
+    batch_.seed_type = seeds.front().type;
+    batch_.hops = static_cast<std::uint32_t>(plan_.fanout.size());
+    batch_.nodes.resize(nodes_.size());
+    batch_.edges.resize(edges_.size());
+    device_sizes_ = on_.template array<std::uint32_t>(sizes_.size());
+    device_long_sums_ = on_.template array<std::uint64_t>(long_sums_.size());
+    on_.zero(device_sizes_.data(), device_sizes_.size_bytes());
+  }
+
+  /// Makes room for so many nodes of a type, at most half a table.
+  void reserve(std::size_t type, std::uint64_t count) {
+    auto& nodes = nodes_[type];
+    expected_[type] = std::max(expected_[type], count);
+    count = expected_[type];
+    if (nodes.bits > 0 && count <= nodes.ids.size()) {
+      return;
+    }
+    auto ids = on_.template array<std::uint64_t>(count);
+    if (on_.failed()) {
+      return;
+    }
+    if (nodes.most > 0) {
+      on_.copy(nodes.ids.data(), ids.data(), nodes.most * sizeof(std::uint64_t));
+    }
+    nodes.ids = std::move(ids);
+    nodes.bits = 1;
+    while ((std::uint64_t{1} << nodes.bits) < 2 * count) {
+      ++nodes.bits;
+    }
+    const std::size_t slots = std::size_t{1} << nodes.bits;
+    nodes.words = on_.template array<std::uint64_t>(slots);
+    const bool has_values = graph_.nodes[type].id_bytes == 8;
+    nodes.values = on_.template array<std::uint32_t>(has_values ? slots : 0);
+    with_table(type, [&]<class Table>(const Table& table) {
+      on_.for_each(slots, EmptySlot<Table>{table});
+      on_.for_each(nodes.most, InsertKnown<Table>{table, nodes.ids.data(), end_of(type)});
+    });
+  }
+  /// At most so many nodes of a type, if there are so many candidates.
+  std::uint64_t most_nodes(std::size_t type, std::uint64_t candidates) const {
+    return std::min(nodes_[type].most + candidates, graph_.nodes[type].count);
+  }
+
+  void number_seeds(std::span<const SeedsOfType> seeds) {
+    std::size_t first = 0;
+    for (const auto& group : seeds) {
+      first += group.nodes.size();
+    }
+    batch_.seed_index = on_.template array<std::uint32_t>(std::exchange(first, 0));
+    for (const auto& [node_type, group] : seeds) {
+      const std::size_t type = raw(node_type);
+      const auto count = static_cast<std::uint32_t>(group.size());
+      const auto ids = on_.template array<std::uint64_t>(count);
+      reserve(type, most_nodes(type, count));
+      if (on_.failed() || count == 0) {
+        continue;
+      }
+      on_.upload(group.data(), ids.data(), ids.size_bytes());
+      auto* const slots = batch_.seed_index.data() + first;
+      with_table(type, [&]<class Table>(const Table& table) {
+        on_.for_each(count, InsertCandidate<Table>{table, ids.data(), slots});
+        const CandidateSlice slice{slots, 0, count};
+        number_candidates(on_, table, std::span(&slice, 1), count, nodes_[type].ids.data(),
+                          end_of(type));
+      });
+      nodes_[type].most = most_nodes(type, count);
+      first += count;
+    }
+  }
+
+  /// Counts what a hop takes. The number of its rows is known on the device alone.
+  void count(std::uint32_t hop) {
+    on_.zero(device_sizes_.data(), edges_.size() * sizeof(std::uint32_t));
+    on_.zero(device_long_sums_.data(), device_long_sums_.size_bytes());
+    for (std::size_t type = 0; type < edges_.size() && !on_.failed(); ++type) {
+      auto& at = edges_[type].hops.emplace_back();
+      const auto destination = raw(graph_.edges[type].destination_type);
+      if (plan_.frontier == Frontier::fresh && hop > 0) {
+        at.first_row_node = batch_.nodes[destination].hop_end[hop - 1];
+      }
+      const std::size_t rows = nodes_[destination].most - at.first_row_node;
+      if (plan_.fanout[hop][type] != 0 && rows > 0) {
+        count_edges(type, at, rows, rule(type, hop));
+      }
+    }
+  }
+  /// \param rows  at most so many
+  void count_edges(std::size_t type, HopEdges& at, std::size_t rows, const ListRule& rule) {
+    const auto counts = on_.template array<std::uint32_t>(rows);
+    at.row_offsets = on_.template array<std::uint32_t>(rows + 1);
+    if (on_.failed()) {
+      return;
+    }
+    on_.for_each(rows, CountRow{rows_of(type, at), rule, counts.data()});
+    on_.running_sum(counts.data(), rows, at.row_offsets.data());
+    on_.copy(at.row_offsets.data() + rows, device_sizes_.data() + type, sizeof(std::uint32_t));
+    const std::uint64_t by_fanout =
+        rule.all ? ~std::uint64_t{0} : rows * std::uint64_t{rule.fanout};
+    const bool entries_repeat = rule.replace && !rule.all;
+    const auto most = entries_repeat ? by_fanout : std::min(by_fanout, graph_.edges[type].entries);
+    if (most > most_candidates) {
+      on_.for_each(rows, AddUpCount{counts.data(), device_long_sums_.data() + type});
+    }
+  }
+
+  /// The round trip of a hop. Brings the sizes that memory is needed for.
+  ///
+  /// A batch could do with one round trip in all, as the kernels read the number of rows on the device
+  /// anyway: with arrays as large as those of the largest batch so far, a check on the device that
+  /// they suffice, which later kernels heed, and a second try with larger ones where they do not.
+  Status read_sizes() {
+    on_.download(device_sizes_.data(), sizes_.data(), device_sizes_.size_bytes());
+    on_.download(device_long_sums_.data(), long_sums_.data(), device_long_sums_.size_bytes());
+    TROUPE_RETURN_IF_ERROR(on_.finish());
+    for (std::size_t type = 0; type < nodes_.size(); ++type) {
+      const std::uint32_t end = sizes_[edges_.size() + type];
+      batch_.nodes[type].hop_end.push_back(end);
+      nodes_[type].most = end;
+    }
+    return ok_status();
+  }
+
+  Status make_room(std::uint32_t hop) {
+    for (auto& nodes : nodes_) {
+      nodes.candidates = 0;
+      nodes.slices.clear();
+    }
+    for (std::size_t type = 0; type < edges_.size(); ++type) {
+      const std::uint64_t count = long_sums_[type] > 0 ? long_sums_[type] : sizes_[type];
+      edges_[type].hops[hop].count = count;
+      edges_[type].count += count;
+      if (edges_[type].count > std::numeric_limits<std::uint32_t>::max()) {
+        return too_many_edges(type, edges_[type].count);
+      }
+      nodes_[raw(graph_.edges[type].source_type)].candidates += count;
+    }
+    for (std::size_t type = 0; type < nodes_.size(); ++type) {
+      const auto candidates = nodes_[type].candidates;
+      const auto count = most_nodes(type, candidates);
+      if (std::max(candidates, count) > most_candidates) {
+        return too_many_candidates(type, std::max(candidates, count));
+      }
+      if (candidates > 0) {
+        reserve(type, count);
+      }
+    }
+    for (std::size_t type = 0; type < edges_.size(); ++type) {
+      make_room_for_edges(type, hop);
+    }
+    return on_.failed() ? on_.finish() : ok_status();
+  }
+  /// The edges of the last hop, which are most of them, go where those of the batch lie.
+  void make_room_for_edges(std::size_t type, std::uint32_t hop) {
+    auto& edges = edges_[type];
+    auto& at = edges.hops[hop];
+    const bool last = hop + 1 == batch_.hops;
+    auto& slots = last ? batch_.edges[type].sources : at.own_slots;
+    auto& entries = last ? edges.entries : at.own_entries;
+    const std::size_t size = last ? edges.count : at.count;
+    slots = on_.template array<std::uint32_t>(size);
+    entries = on_.template array<std::uint64_t>(wants_entries(type) ? size : 0);
+    if (!on_.failed()) {
+      at.slots = slots.data() + (size - at.count);
+      at.entries = entries.empty() ? nullptr : entries.data() + (size - at.count);
+    }
+  }
+
+  void draw(std::uint32_t hop) {
+    for (std::size_t type = 0; type < edges_.size(); ++type) {
+      const auto& at = edges_[type].hops[hop];
+      const auto& lists = graph_.edges[type];
+      if (at.count == 0) {
+        continue;
+      }
+      const auto rows = rows_of(type, at);
+      const auto of_hop = rule(type, hop);
+      const std::size_t num_rows =
+          batch_.nodes[raw(lists.destination_type)].hop_end[hop] - at.first_row_node;
+      if (!of_hop.all) {
+        on_.for_each(num_rows,
+                     DrawRow{rows, of_hop, key_of(type, hop),
+                             graph_.nodes[raw(lists.destination_type)].original_ids.data(),
+                             at.row_offsets.data(), at.slots});
+      }
+      auto& slices = nodes_[raw(lists.source_type)].slices;
+      const CandidateSlice slice{at.slots,
+                                 slices.empty() ? 0 : slices.back().first + slices.back().count,
+                                 static_cast<std::uint32_t>(at.count)};
+      slices.push_back(slice);
+      with_table(raw(lists.source_type), [&]<class Id>(const NodeTable<Id>& table) {
+        on_.for_each(slice.count, TakeEntry<Id, NodeTable<Id>>{
+                                      rows, of_hop, at.row_offsets.data(), num_rows,
+                                      reinterpret_cast<const Id*>(lists.neighbours.data()), table,
+                                      slice, at.entries});
+      });
+    }
+  }
+  StreamKey key_of(std::size_t type, std::uint32_t hop) const {
+    return stream_key(plan_.job_seed,
+                      {.domain = plan_.domain,
+                       .type = static_cast<std::uint16_t>(type),
+                       .hop = plan_.shared ? std::uint8_t{0} : static_cast<std::uint8_t>(hop),
+                       .epoch = batch_.key.stream_epoch(),
+                       .batch = batch_.key.number});
+  }
+
+  void number() {
+    for (std::size_t type = 0; type < nodes_.size(); ++type) {
+      auto& nodes = nodes_[type];
+      if (nodes.candidates > 0) {
+        with_table(type, [&](const auto& table) {
+          number_candidates(on_, table, nodes.slices, nodes.candidates, nodes.ids.data(),
+                            end_of(type));
+        });
+        nodes.most = most_nodes(type, nodes.candidates);
+      }
+    }
+  }
+
+  /// Puts the hops of each edge type one after the other.
+  void assemble() {
+    for (std::size_t type = 0; type < edges_.size() && !on_.failed(); ++type) {
+      auto& to = batch_.edges[type];
+      const auto& from = edges_[type];
+      to.destination_type = graph_.edges[type].destination_type;
+      to.source_type = graph_.edges[type].source_type;
+      to.row_begin = {0};
+      for (std::uint32_t hop = 0; hop < batch_.hops; ++hop) {
+        const auto end = batch_.nodes[raw(to.destination_type)].hop_end[hop];
+        to.row_begin.push_back(to.row_begin.back() + end - from.hops[hop].first_row_node);
+      }
+      to.offsets = on_.template array<std::uint32_t>(to.row_begin.back() + std::size_t{1});
+      on_.zero(to.offsets.data(), sizeof(std::uint32_t));
+      if (!on_.failed()) {
+        assemble_hops(from, to);
+        take_data(graph_.edges[type], std::move(edges_[type].entries), to);
+      }
+    }
+  }
+  void assemble_hops(const Edges& from, DeviceBatchEdges& to) {
+    std::uint32_t before = 0;
+    for (std::uint32_t hop = 0; hop < batch_.hops; ++hop) {
+      const auto& at = from.hops[hop];
+      const std::size_t rows = to.row_begin[hop + 1] - to.row_begin[hop];
+      on_.for_each(rows, PlaceOffset{at.row_offsets.data(), before,
+                                     to.offsets.data() + to.row_begin[hop] + 1});
+      const auto count = static_cast<std::uint32_t>(at.count);
+      if (count > 0 && hop + 1 < batch_.hops) {
+        on_.copy(at.slots, to.sources.data() + before, count * sizeof(std::uint32_t));
+        if (at.entries != nullptr) {
+          on_.copy(at.entries, from.entries.data() + before, count * sizeof(std::uint64_t));
+        }
+      }
+      before += count;
+    }
+  }
+  void take_data(const DeviceLists& lists, Array<std::uint64_t> entries, DeviceBatchEdges& to) {
+    each_stored_datum(
+        [&]<class T>(bool wanted, const Array<T>& values, Array<T>& taken) {
+          if (wanted && !entries.empty()) {
+            taken = on_.template array<T>(entries.size());
+            on_.for_each(entries.size(), TakeDatum<T>{values.data(), entries.data(), taken.data()});
+          }
+        },
+        lists.data, lists, to);
+    if (lists.data.entries) {
+      to.entries = std::move(entries);
+    }
+  }
+
+  Stream& on_;
+  const DeviceGraph& graph_;
+  const SamplingPlan& plan_;
+  NodesExpected& expected_;
+  DeviceBatch batch_;
+  std::vector<Nodes> nodes_;
+  std::vector<Edges> edges_;
+  std::vector<std::uint32_t> sizes_;  ///< Edges of the hop by type, nodes by type
+  std::vector<std::uint64_t>
+      long_sums_;  ///< Edges of the hop by type, where they may be many; else 0
+  Array<std::uint32_t> device_sizes_;
+  Array<std::uint64_t> device_long_sums_;
+};
+
+}  // namespace troupe::gpu

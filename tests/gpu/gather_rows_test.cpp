@@ -1,0 +1,294 @@
+#include "gpu/feature/gather_rows.hpp"
+
+#include "gpu/feature/device_rows.hpp"
+#include "gpu/sample/device_sampler.hpp"
+#include "tests/gpu/sample_support.hpp"
+#include "tests/runtime/feature/collect.hpp"
+
+#include <bit>
+#include <cstring>
+#include <sys/mman.h>
+
+namespace troupe {
+namespace {
+
+using testing::CutGraph;
+
+NodeTypeInfo type_with(DType dtype, std::uint64_t cols) {
+  NodeTypeInfo type;
+  type.name = "paper";
+  type.features = FeatureInfo{.dtype = dtype, .cols = cols, .scale = 0.37F};
+  type.column_stats.emplace();
+  for (std::uint64_t c = 0; c < cols; ++c) {
+    type.column_stats->mean.push_back(0.1 * static_cast<double>(c) - 1);
+    type.column_stats->sd.push_back(c % 3 == 0 ? 0 : 0.7 + static_cast<double>(c));
+  }
+  return type;
+}
+
+/// Stored values of any kind: small ones, and words of any bits.
+std::vector<std::byte> stored_values(DType dtype, std::size_t count, std::mt19937_64& random) {
+  std::vector<std::byte> bytes;
+  const auto put = [&bytes](auto value) {
+    const auto of_value = std::as_bytes(std::span(&value, 1));
+    bytes.insert(bytes.end(), of_value.begin(), of_value.end());
+  };
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto word = random();
+    const double small = static_cast<double>(word % 2000) / 700.0 - 1;
+    if (dtype == DType::f32) {
+      put(i % 5 == 0 ? std::bit_cast<float>(static_cast<std::uint32_t>(word))
+                     : static_cast<float>(small));
+    } else if (dtype == DType::f64) {
+      put(i % 5 == 0 ? std::bit_cast<double>(word) : small);
+    } else if (dtype == DType::u8) {
+      put(static_cast<std::uint8_t>(word));
+    } else {
+      put(static_cast<std::uint16_t>(word));
+    }
+  }
+  return bytes;
+}
+
+std::vector<std::uint32_t> bits_of(std::span<const float> values) {
+  std::vector<std::uint32_t> bits(values.size());
+  std::ranges::transform(values, bits.begin(), std::bit_cast<std::uint32_t, float>);
+  return bits;
+}
+
+/// A table of one node type on an emulated device, and rows of it beside those of RowDecoder.
+class GatheredRows {
+ public:
+  GatheredRows(NodeTypeInfo type, Normalize normalize, std::vector<std::byte> bytes,
+               const gpu::EmulatedOptions& options)
+      : type_(std::move(type)),
+        bytes_(std::move(bytes)),
+        on_(std::make_shared<gpu::EmulatedDevice>(options)),
+        decoder_(*RowDecoder::create(type_, normalize)) {
+    auto& part_nodes = part_.nodes.emplace_back();
+    type_.count = bytes_.size() / type_.features->row_bytes();
+    part_nodes.count = type_.count;
+    part_nodes.features = FeatureTable{*type_.features, type_.count, {nullptr, bytes_}};
+    GraphInfo graph;
+    graph.node_types = {type_};
+    const auto arrays = gpu::features_for_device(graph, part_, {.normalize = normalize});
+    EXPECT_OK(arrays);
+    auto features = gpu::upload_features(on_, *arrays);
+    EXPECT_OK(features);
+    features_ = *std::move(features);
+  }
+
+  void expect_same(const std::vector<std::uint64_t>& index, const std::string& what) {
+    const auto cols = decoder_.cols();
+    const auto places = gpu::uploaded_array(on_, std::span<const std::uint64_t>(index));
+    const auto rows =
+        gpu::gather_rows(on_, features_.nodes[0].features, places.data(), index.size());
+    std::vector<float> got(index.size() * cols);
+    if (!got.empty()) {
+      on_.download(rows.values.data(), got.data(), got.size() * sizeof(float));
+    }
+    ASSERT_TRUE(on_.finish());
+    std::vector<float> expected(got.size());
+    for (std::size_t i = 0; i < index.size(); ++i) {
+      decoder_.decode(part_.nodes[0].features->row(index[i]),
+                      std::span(expected).subspan(i * cols, cols));
+    }
+    EXPECT_EQ(bits_of(got), bits_of(expected)) << what;
+  }
+
+ private:
+  NodeTypeInfo type_;
+  std::vector<std::byte> bytes_;
+  Part part_;
+  gpu::EmulatedStream on_;
+  RowDecoder decoder_;
+  gpu::DeviceFeatures features_;
+};
+
+constexpr std::array all_normalizations{Normalize::none, Normalize::row, Normalize::column};
+constexpr std::array all_dtypes{DType::u8, DType::f16, DType::bf16, DType::f32, DType::f64};
+
+class GatherRows : public ::testing::TestWithParam<unsigned> {};
+
+INSTANTIATE_TEST_SUITE_P(Threads, GatherRows, ::testing::Values(1, 4));
+
+TEST_P(GatherRows, HaveTheHostsBitsForEachTypeAndShape) {
+  std::mt19937_64 random(3);
+  for (const auto dtype : all_dtypes) {
+    for (const auto normalize : all_normalizations) {
+      for (const std::uint64_t cols : {1U, 4U, 31U, 32U, 33U, 1023U}) {
+        constexpr std::uint64_t table = 70;
+        GatheredRows rows(type_with(dtype, cols), normalize,
+                          stored_values(dtype, table * cols, random),
+                          {.seed = cols, .threads = GetParam()});
+        for (const std::size_t count : {0U, 1U, 31U, 32U, 33U, 1023U}) {
+          std::vector<std::uint64_t> index(cols < 1000 ? count : count % 100);
+          std::ranges::generate(index, [&] { return random() % table; });
+          rows.expect_same(index,
+                           fmt::format("{}, normalize {}, {} columns, {} rows", to_string(dtype),
+                                       static_cast<int>(normalize), cols, index.size()));
+        }
+      }
+    }
+  }
+}
+
+TEST_P(GatherRows, DecodeEveryHalf) {
+  std::vector<std::uint16_t> all(65536);
+  std::iota(all.begin(), all.end(), std::uint16_t{0});
+  const auto bytes = std::as_bytes(std::span(all));
+  for (const auto dtype : {DType::f16, DType::bf16}) {
+    GatheredRows rows(type_with(dtype, 65536), Normalize::none, {bytes.begin(), bytes.end()},
+                      {.threads = GetParam()});
+    rows.expect_same({0}, std::string(to_string(dtype)));
+  }
+}
+
+/// Rows far behind the first 2^31 bytes: only those that are read are given memory.
+template <class Decode>
+void expect_far_rows(const Decode& decode) {
+  using Stored = typename Decode::Stored;
+  constexpr std::size_t bytes = (std::size_t{1} << 33) + 4096;
+  constexpr std::uint64_t cols = 96;
+  void* const mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(mapped, MAP_FAILED);
+  auto* const table = static_cast<Stored*>(mapped);
+  const std::uint64_t last = bytes / sizeof(Stored) / cols - 1;
+  const std::vector<std::uint64_t> index{last, last / 2, 0};
+  for (std::size_t i = 0; i < 3; ++i) {
+    for (std::uint64_t c = 0; c < cols; ++c) {
+      table[index[i] * cols + c] = static_cast<Stored>(1 + c + i);
+    }
+  }
+  gpu::EmulatedStream on(std::make_shared<gpu::EmulatedDevice>());
+  const gpu::TableRows<Stored> rows{table, index.data(), cols};
+  std::vector<float> divisors(3);
+  std::vector<float> single(3 * cols);
+  std::vector<float> packed(3 * cols);
+  on.for_each(3, gpu::FindRowDivisor<Decode>{rows, decode, divisors.data()});
+  on.for_rows(3, cols, gpu::GatherPack<Decode, gpu::AsStored, 1>{rows, decode, {}, single.data()});
+  on.for_rows(3, cols / 4,
+              gpu::GatherPack<Decode, gpu::AsStored, 4>{rows, decode, {}, packed.data()});
+  ASSERT_TRUE(on.finish());
+  for (std::size_t i = 0; i < 3; ++i) {
+    double sum = 0;
+    for (std::uint64_t c = 0; c < cols; ++c) {
+      const float expected = decode(static_cast<Stored>(1 + c + i));
+      EXPECT_EQ(single[i * cols + c], expected);
+      EXPECT_EQ(packed[i * cols + c], expected);
+      sum += static_cast<double>(expected);
+    }
+    EXPECT_EQ(divisors[i], static_cast<float>(std::max(sum, 1.0)));
+  }
+  munmap(mapped, bytes);
+}
+
+TEST(GatherFarRows, AddressTablesBehindTwoGibibytes) {
+  expect_far_rows(gpu::DecodeF32{});
+  expect_far_rows(gpu::DecodeF16{});
+  expect_far_rows(gpu::DecodeU8{0.5F});
+  expect_far_rows(gpu::DecodeF64{});
+}
+
+/// A heterogeneous graph whose types have features of different kinds, labels and targets.
+testing::TestGraph featured_hetero_graph() {
+  auto graph = testing::long_tailed_hetero_graph(21);
+  testing::add_features(graph.nodes[1], 8);
+  testing::add_features(graph.nodes[2], 5, DType::u8);
+  graph.nodes[0].target_cols = 3;
+  for (std::uint64_t i = 0; i < 3 * graph.nodes[0].count; ++i) {
+    graph.nodes[0].targets.push_back(static_cast<float>(i % 7));
+  }
+  testing::add_edge_features(graph.edges[2], 3);
+  return graph;
+}
+
+void expect_same_rows(const Batch& got, const Batch& expected) {
+  ASSERT_EQ(got.rows.size(), expected.rows.size());
+  const auto same = [](const Matrix& a, const Matrix& b) {
+    EXPECT_EQ(a.rows(), b.rows());
+    EXPECT_EQ(a.cols(), b.cols());
+    EXPECT_EQ(bits_of(a.view().flat()), bits_of(b.view().flat()));
+  };
+  for (std::size_t t = 0; t < got.rows.size(); ++t) {
+    same(got.rows[t].features, expected.rows[t].features);
+    EXPECT_EQ(got.rows[t].original_ids, expected.rows[t].original_ids) << t;
+  }
+  ASSERT_EQ(got.edge_features.size(), expected.edge_features.size());
+  for (std::size_t e = 0; e < got.edge_features.size(); ++e) {
+    same(got.edge_features[e], expected.edge_features[e]);
+  }
+  EXPECT_EQ(got.labels, expected.labels);
+  same(got.targets, expected.targets);
+}
+
+TEST_P(GatherRows, OfBatchesHaveTheHostsDigest) {
+  const auto graph = featured_hetero_graph();
+  const auto cut = testing::cut_graph(graph, 1);
+  SampleOptions options{.fanout = {{4, 4, 4, 4, 4}, {3, 3, -1, 3, 3}}, .job_seed = 3};
+  options.edge_data.entries = true;
+  const auto collect_options = testing::collect_with_edges(cut);
+  const gpu::FeaturePlan plan{.edge_features = {EdgeTypeId{0}, EdgeTypeId{2}}};
+  for (std::uint64_t order = 1; order <= 20; ++order) {
+    const auto device = std::make_shared<gpu::EmulatedDevice>(
+        gpu::EmulatedOptions{.seed = order, .threads = GetParam()});
+    ASSERT_OK_AND_ASSIGN(const auto sampler,
+                         gpu::make_emulated_sampler(device, cut.info, *cut.parts[0], options));
+    ASSERT_OK_AND_ASSIGN(const auto rows,
+                         gpu::make_emulated_row_source(device, cut.info, *cut.parts[0], plan));
+    ASSERT_OK_AND_ASSIGN(const auto arrays,
+                         gpu::features_for_device(cut.info, *cut.parts[0], plan));
+    EXPECT_EQ(rows->table_bytes(), arrays.bytes());
+    for (std::uint16_t type = 0; type < 3; ++type) {
+      const auto seeds = testing::random_seeds(type == 2 ? 0 : 33, 300, order);
+      const BatchKey key{.number = order};
+      const auto expected =
+          testing::collect(cut, collect_options, testing::drive(cut, options, key, seeds, type));
+      ASSERT_OK_AND_ASSIGN(
+          const auto batch,
+          sampler->sample(key,
+                          {.groups = {{static_cast<NodeTypeId>(type), cut.globals(seeds, type)}}}));
+      ASSERT_OK_AND_ASSIGN(const auto gathered, rows->gather(batch));
+      ASSERT_OK_AND_ASSIGN(auto sampled, sampler->download(batch));
+      ASSERT_OK_AND_ASSIGN(
+          const auto got,
+          rows->download(std::make_shared<const SampledBatch>(std::move(sampled)), gathered));
+      expect_same_rows(got, expected);
+      EXPECT_EQ(digest_batch(got, DigestMode::full), digest_batch(expected, DigestMode::full));
+    }
+  }
+}
+
+TEST(FeaturesForDevice, RefuseWhatThePartDoesNotHave) {
+  const auto graph = featured_hetero_graph();
+  const auto whole = testing::cut_graph(graph, 1);
+  const auto arrays_of = [](const CutGraph& cut, const gpu::FeaturePlan& plan,
+                            std::size_t part = 0) {
+    return gpu::features_for_device(cut.info, *cut.parts[part], plan);
+  };
+  EXPECT_OK(arrays_of(whole, {}));
+  EXPECT_ERROR(arrays_of(testing::cut_graph(graph, 2), {}, 1), Errc::failed_precondition,
+               "expected all 300 nodes of type \"author\" in the part");
+  EXPECT_ERROR(arrays_of(whole, {.normalize = Normalize::column}), Errc::failed_precondition,
+               "normalising columns needs statistics");
+  auto more = testing::cut_graph(graph, 1);
+  more.info.node_types[1].features->cols = 9;
+  EXPECT_ERROR(arrays_of(more, {}), Errc::failed_precondition,
+               "expected 500 rows of paper in the part, 18000 bytes, found 0");
+  more = testing::cut_graph(graph, 1);
+  more.info.node_types[1].features->dtype = DType::i32;
+  EXPECT_ERROR(arrays_of(more, {}), Errc::unimplemented, "expected dtype u8, f16");
+  more = testing::cut_graph(graph, 1);
+  more.info.edge_types[0].features = FeatureInfo{.cols = 2};
+  EXPECT_OK(arrays_of(more, {}));
+  EXPECT_ERROR(arrays_of(more, {.edge_features = {EdgeTypeId{0}}}), Errc::failed_precondition,
+               "rows of writes in the part");
+  const auto small =
+      std::make_shared<gpu::EmulatedDevice>(gpu::EmulatedOptions{.memory_bytes = 99});
+  EXPECT_ERROR(gpu::make_emulated_row_source(small, whole.info, *whole.parts[0], {}),
+               Errc::out_of_memory, "emulated device");
+}
+
+}  // namespace
+}  // namespace troupe
