@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <string>
 
 namespace troupe {
 
@@ -34,6 +35,7 @@ class Cluster {
   virtual std::uint32_t reports_per_step() const = 0;
   virtual const nn::ParameterLayout& layout() const = 0;  ///< empty if trainers only take batches
   virtual std::size_t threads() const = 0;                ///< compute threads of a process
+  virtual std::string devices() const = 0;                ///< device_text() of the run
 };
 
 }  // namespace troupe

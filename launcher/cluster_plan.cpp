@@ -207,6 +207,8 @@ Result<std::shared_ptr<const ClusterPlan>> ClusterPlan::make(const Job& job,
   TROUPE_ASSIGN_OR_RETURN(plan->lists_cache, lists_cache_options(job, store.partition()));
   if (!hooks.take_only) {
     TROUPE_ASSIGN_OR_RETURN(plan->network, nn::make_network(job.model));
+    TROUPE_ASSIGN_OR_RETURN(plan->devices,
+                            device_plan(plan->job, plan->layout, *plan->sample, *plan->collect));
   }
   plan->inference = hooks.inference;
   if (plan->inference) {

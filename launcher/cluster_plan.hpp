@@ -6,6 +6,7 @@
 #include "actors/gate.hpp"
 #include "actors/trainer.hpp"
 #include "launcher/cluster_hooks.hpp"
+#include "launcher/device_plan.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/graph/store.hpp"
 #include "runtime/job/job.hpp"
@@ -47,6 +48,7 @@ struct ClusterPlan {
   std::shared_ptr<const CacheOptions> cache;            ///< null: none
   std::shared_ptr<const ListCacheOptions> lists_cache;  ///< null: none
   std::shared_ptr<const nn::Network> network;           ///< null if trainers only take batches
+  DevicePlan devices;
   std::optional<InferenceTask> inference;  ///< its nodes are the seeds of `inference_role`
 
   /// \param hooks  `take_only`: no model; `inference`

@@ -2,6 +2,7 @@
 
 #include "actors/batch_server.hpp"
 #include "actors/collector.hpp"
+#include "actors/device_sampler.hpp"
 #include "actors/holder.hpp"
 #include "actors/local_messages.hpp"
 #include "actors/message.hpp"
@@ -250,6 +251,28 @@ DataPath ClusterProcess::start_data_path(const std::string& owner) {
   return path;
 }
 
+/// The rank's device makes its batches; what else is requested goes to samplers of the host.
+Result<SpawnDataPath> ClusterProcess::device_path_of(Rank rank) {
+  TROUPE_ASSIGN_OR_RETURN(
+      std::shared_ptr<gpu::DeviceBatches> batches,
+      gpu::DeviceBatches::create(
+          *devices_, rank, *plan_->graph, *context_->local_part(PartId{0}), *plan_->sample,
+          gpu::feature_plan(*plan_->collect, plan_->job.features.normalize)));
+  return SpawnDataPath([self = shared_from_this(), rank, batches] {
+    auto path = self->start_data_path(trainer_name(rank));
+    const auto name = "device sampler of " + trainer_name(rank);
+    DeviceSamplerOptions options{.batches = batches,
+                                 .sample = self->plan_->sample,
+                                 .collect = self->plan_->collect,
+                                 .on_host = path.samplers.front(),
+                                 .executor = self->runtime_.compute(),
+                                 .trace = self->track(name)};
+    path.samplers = {spawn_device_sampler(self->runtime_.system(), std::move(options))};
+    self->know(name, path.samplers.front());
+    return path;
+  });
+}
+
 SpawnDataPath ClusterProcess::data_path_of(const std::string& owner) {
   return [self = shared_from_this(), owner] { return self->start_data_path(owner); };
 }
@@ -297,8 +320,11 @@ Result<caf::actor> ClusterProcess::start_trainer(Rank rank, std::uint32_t genera
   options.pause = hooks_->pause;
   options.generation = generation;
   options.trace = track(trainer_name(rank));
-  const auto path = plan_->layout.samplers_of(rank).empty() ? data_path_of(trainer_name(rank))
-                                                            : remote_path_of(rank);
+  auto path = plan_->layout.samplers_of(rank).empty() ? data_path_of(trainer_name(rank))
+                                                      : remote_path_of(rank);
+  if (devices_ && plan_->devices.batches) {
+    TROUPE_ASSIGN_OR_RETURN(path, device_path_of(rank));
+  }
   caf::actor trainer;
   if (hooks_->spawn_rank) {
     TROUPE_ASSIGN_OR_RETURN(

@@ -69,6 +69,7 @@ class ClusterProcess : public std::enable_shared_from_this<ClusterProcess> {
 
  private:
   DataPath start_data_path(const std::string& owner);
+  Result<SpawnDataPath> device_path_of(Rank rank);
   SpawnDataPath data_path_of(const std::string& owner);
   Result<caf::actor> start_holder(PartId part);
   Result<caf::actor> start_trainer(Rank rank, std::uint32_t generation);

@@ -100,6 +100,7 @@ OrderedJson hardware_json(const Report& report) {
   return {{"cpu", cpu_model()},
           {"cores", std::thread::hardware_concurrency()},
           {"threads", report.threads},
+          {"devices", report.devices.empty() ? OrderedJson() : OrderedJson(report.devices)},
           {"memory_bytes", static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
                                static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE))},
           {"peak_memory_bytes", peak_memory_bytes()}};

@@ -26,6 +26,7 @@ struct Report {
   Traffic traffic;
   std::vector<std::string> notes;  ///< losses and what was done about them
   std::size_t threads = 0;
+  std::string devices;  ///< device_text() of the run; empty: CPUs alone
   double load_seconds = 0;
   double run_seconds = 0;
 };

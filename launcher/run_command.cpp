@@ -273,6 +273,10 @@ ExitCode run_cluster(const Job& job, const PartitionedStore& store, Report& repo
     return print_error(cluster.error());
   }
   const auto layout = (*cluster)->layout();
+  report.devices = (*cluster)->devices();
+  if (!report.devices.empty()) {
+    say(report.devices);
+  }
   RunSetup setup;
   auto digest = dataset_digest(job);
   if (!digest) {

@@ -189,6 +189,10 @@ const nn::ParameterLayout& SimulatedCluster::layout() const {
   return state_->plan->network ? state_->plan->network->layout() : none;
 }
 
+std::string SimulatedCluster::devices() const {
+  return device_text(state_->plan->job, state_->plan->devices);
+}
+
 std::size_t SimulatedCluster::threads() const {
   return state_->runtime->compute()->concurrency();
 }

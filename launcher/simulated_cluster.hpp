@@ -51,6 +51,7 @@ class SimulatedCluster final : public Cluster {
   std::uint32_t reports_per_step() const override;
   const nn::ParameterLayout& layout() const override;
   std::size_t threads() const override;
+  std::string devices() const override;
   Traffic traffic() const;
   /// Compares the bytes that were really in flight and queued with the windows, at every link end.
   /// \errors internal: the processes and what was over which window

@@ -27,9 +27,10 @@ class DeviceRowSource {
   virtual Result<DeviceBatchRows> gather(const DeviceBatch& batch) = 0;
   /// The batch as runtime/feature makes it. Waits.
   /// \param sampled  the downloaded batch
+  /// \param features  of nodes, too; else they have no columns
   /// \errors out_of_memory or cuda_failure
   virtual Result<Batch> download(std::shared_ptr<const SampledBatch> sampled,
-                                 const DeviceBatchRows& rows) = 0;
+                                 const DeviceBatchRows& rows, bool features = true) = 0;
   /// Memory of the tables on the device.
   virtual std::uint64_t table_bytes() const = 0;
 };

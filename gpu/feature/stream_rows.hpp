@@ -25,13 +25,15 @@ class StreamRows : public DeviceRowSource {
     return Result<DeviceBatchRows>(std::move(rows));
   }
 
-  Result<Batch> download(std::shared_ptr<const SampledBatch> sampled,
-                         const DeviceBatchRows& rows) override {
+  Result<Batch> download(std::shared_ptr<const SampledBatch> sampled, const DeviceBatchRows& rows,
+                         bool features) override {
     Batch batch;
     batch.sampled = std::move(sampled);
     batch.rows.resize(rows.nodes.size());
     for (std::size_t type = 0; type < rows.nodes.size(); ++type) {
-      batch.rows[type].features = matrix_of(rows.nodes[type]);
+      if (features) {
+        batch.rows[type].features = matrix_of(rows.nodes[type]);
+      }
       take(rows.original_ids[type], batch.rows[type].original_ids);
     }
     for (const auto& of_type : rows.edges) {

@@ -51,10 +51,22 @@ class CudaDevices final : public Devices {
     return names;
   }
   Result<std::unique_ptr<nn::BlockOps>> block_ops(Rank rank) override {
-    return make_cuda_block_ops(devices_[raw(rank) % devices_.size()].number);
+    return make_cuda_block_ops(number_of(rank));
+  }
+  Result<std::unique_ptr<DeviceSampler>> sampler(Rank rank, const GraphInfo& graph,
+                                                 const Part& part,
+                                                 const SampleOptions& options) override {
+    return make_cuda_sampler(number_of(rank), graph, part, options);
+  }
+  Result<std::unique_ptr<DeviceRowSource>> row_source(Rank rank, const GraphInfo& graph,
+                                                      const Part& part,
+                                                      const FeaturePlan& plan) override {
+    return make_cuda_row_source(number_of(rank), graph, part, plan);
   }
 
  private:
+  int number_of(Rank rank) const { return devices_[raw(rank) % devices_.size()].number; }
+
   std::vector<Device> devices_;
 };
 

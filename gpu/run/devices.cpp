@@ -24,10 +24,24 @@ class EmulatedDevices final : public Devices {
     return names;
   }
   Result<std::unique_ptr<nn::BlockOps>> block_ops(Rank rank) override {
-    return make_emulated_block_ops(devices_[raw(rank) % devices_.size()]);
+    return make_emulated_block_ops(of(rank));
+  }
+  Result<std::unique_ptr<DeviceSampler>> sampler(Rank rank, const GraphInfo& graph,
+                                                 const Part& part,
+                                                 const SampleOptions& options) override {
+    return make_emulated_sampler(of(rank), graph, part, options);
+  }
+  Result<std::unique_ptr<DeviceRowSource>> row_source(Rank rank, const GraphInfo& graph,
+                                                      const Part& part,
+                                                      const FeaturePlan& plan) override {
+    return make_emulated_row_source(of(rank), graph, part, plan);
   }
 
  private:
+  const std::shared_ptr<EmulatedDevice>& of(Rank rank) const {
+    return devices_[raw(rank) % devices_.size()];
+  }
+
   std::vector<std::shared_ptr<EmulatedDevice>> devices_;
 };
 

@@ -1,6 +1,8 @@
 #pragma once
 /// \file devices.hpp
 /// The devices of a process.
+#include "gpu/feature/device_rows.hpp"
+#include "gpu/sample/device_sampler.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/job/device_choice.hpp"
@@ -24,6 +26,15 @@ class Devices {
   /// Block operations of a rank, on device rank mod the number of devices.
   /// \errors not_found: no cuBLAS; cuda_failure
   virtual Result<std::unique_ptr<nn::BlockOps>> block_ops(Rank rank) = 0;
+  /// What makes the rank's batches on the same device.
+  /// \param part  has the whole graph; is not needed afterwards
+  /// \errors those of make_cuda_sampler() and make_cuda_row_source()
+  virtual Result<std::unique_ptr<DeviceSampler>> sampler(Rank rank, const GraphInfo& graph,
+                                                         const Part& part,
+                                                         const SampleOptions& options) = 0;
+  virtual Result<std::unique_ptr<DeviceRowSource>> row_source(Rank rank, const GraphInfo& graph,
+                                                              const Part& part,
+                                                              const FeaturePlan& plan) = 0;
 };
 
 /// \returns null: the CPU

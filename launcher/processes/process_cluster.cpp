@@ -35,6 +35,9 @@ class ProcessCluster final : public Cluster {
   std::uint32_t reports_per_step() const override { return 1; }
   const nn::ParameterLayout& layout() const override;
   std::size_t threads() const override { return compute_threads(group_->plan().job.cluster); }
+  std::string devices() const override {
+    return device_text(group_->plan().job, group_->plan().devices);
+  }
 
  private:
   void guard_handles(DirectorOptions& options);

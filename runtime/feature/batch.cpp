@@ -37,6 +37,11 @@ std::uint64_t size_bytes(const Batch& batch) {
   for (const auto& rows : batch.edge_features) {
     sum += rows.view().flat().size_bytes();
   }
+  if (batch.on_device) {
+    for (const ConstMatrix& rows : batch.on_device->features) {
+      sum += rows.size() * sizeof(float);
+    }
+  }
   for (const auto& column : batch.columns) {
     sum += column.values.bytes.size();
   }

@@ -8,6 +8,7 @@
 #include "runtime/base/matrix.hpp"
 #include "runtime/base/pooled_vector.hpp"
 #include "runtime/base/result.hpp"
+#include "runtime/feature/batch_on_device.hpp"
 #include "runtime/graph/graph_info.hpp"
 #include "runtime/sample/mini_batch.hpp"
 
@@ -60,6 +61,8 @@ struct Batch {
   std::vector<Matrix> edge_features = {};
   std::vector<BatchColumn> columns = {};  ///< In the order of node types, then of edge types
   BatchDigest digest = {};  ///< computed while the rows were collected; does not travel
+  /// Where a device made it: `features` of nodes are there alone. Does not travel.
+  std::shared_ptr<const BatchOnDevice> on_device = {};
 };
 
 /// The column of a type; null: the batch has none of that name.

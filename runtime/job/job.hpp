@@ -171,6 +171,9 @@ struct SampleTimeJob {
   bool given() const { return at || of_split; }  ///< Else times are not read
 };
 
+/// Where batches are made.
+enum class SampleOn : std::uint8_t { automatic, host, device };
+
 struct SampleJob {
   std::vector<std::int32_t> fanout;  ///< per hop; -1 = all neighbours; empty: all types are named
   std::map<std::string, std::vector<std::int32_t>> fanout_of;  ///< of edge types by name, instead
@@ -188,6 +191,7 @@ struct SampleJob {
   SampleTimeJob time = {};
   EdgeData edge_data{};           ///< What batches carry of their edges
   std::uint64_t cache_bytes = 0;  ///< of other hosts' neighbour lists, per rank
+  SampleOn on = SampleOn::automatic;
 
   /// Batches are disjoint.
   bool in_trees() const { return disjoint || time.given(); }

@@ -129,6 +129,17 @@ void add_sample(std::vector<SchemaRow>& rows) {
        "no edges that are earlier than the seed's time minus this",
        {},
        [](const Json& v, Job& job) { job.sample.time.rule.window = v.get<std::uint64_t>(); }});
+  rows.push_back({"/sample/on",
+                  choice_rule({"auto", "host", "device"}),
+                  value("\"auto\""),
+                  "where a rank's batches are made: on its device, or on the host; auto: on the "
+                  "device where that is built (docs/gpu.md)",
+                  {},
+                  [](const Json& v, Job& job) {
+                    job.sample.on = v == "device" ? SampleOn::device
+                                    : v == "host" ? SampleOn::host
+                                                  : SampleOn::automatic;
+                  }});
   rows.push_back(
       {"/sample/edge_data",
        {.type = ValueType::choice_list,

@@ -1,19 +1,36 @@
 #include "runtime/nn/device_copies.hpp"
 
 #include <algorithm>
+#include <functional>
 
 namespace troupe::nn {
 
 DeviceCopies::DeviceCopies(BlockOps& ops)
     : ops_(ops), parameters_(ops.memory()), gradient_(ops.memory()), grad_logits_(ops.memory()) {}
 
+const std::byte* DeviceCopies::find(std::span<const std::byte> host) const {
+  for (std::size_t i = 0; i < used_; ++i) {
+    const Copy& copy = *copies_[i];
+    if (copy.host.data() == host.data() && copy.host.size() >= host.size()) {
+      return copy.device;
+    }
+  }
+  if (input_.on_device == nullptr) {
+    return nullptr;
+  }
+  const std::less_equal<> before;
+  for (const ArrayOnDevice& array : input_.on_device->arrays) {
+    const auto* const end = array.host.data() + array.host.size();
+    if (before(array.host.data(), host.data()) && before(host.data() + host.size(), end)) {
+      return array.device + (host.data() - array.host.data());
+    }
+  }
+  return nullptr;
+}
+
 const std::byte* DeviceCopies::copied(std::span<const std::byte> host) {
-  const auto of_pass = std::span(copies_).first(used_);
-  const auto found = std::ranges::find_if(of_pass, [host](const auto& copy) {
-    return copy->host.data() == host.data() && copy->host.size() >= host.size();
-  });
-  if (found != of_pass.end()) {
-    return (*found)->device;
+  if (const auto* const there = find(host); there != nullptr) {
+    return there;
   }
   if (used_ == copies_.size()) {
     copies_.push_back(std::make_unique<Copy>(ops_.memory()));
@@ -35,6 +52,9 @@ const ForwardInput& DeviceCopies::input(const ForwardInput& host) {
   used_ = 0;
   input_ = host;
   for (ConstMatrix& features : input_.features) {
+    if (input_.on_device != nullptr) {
+      break;
+    }
     const std::span<const float> values(features.data, features.size());
     features.data = copied(values).data();
   }

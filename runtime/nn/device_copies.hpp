@@ -45,6 +45,8 @@ class DeviceCopies {
     std::byte* device = nullptr;
   };
 
+  /// On the device: null where it must be copied.
+  const std::byte* find(std::span<const std::byte> host) const;
   const std::byte* copied(std::span<const std::byte> host);
   template <class T>
   std::span<const T> copied(std::span<const T> host) {

@@ -12,6 +12,7 @@
 #include "runtime/base/ids.hpp"
 #include "runtime/base/matrix.hpp"
 #include "runtime/base/result.hpp"
+#include "runtime/feature/batch_on_device.hpp"
 #include "runtime/nn/conv/conv.hpp"
 #include "runtime/nn/network_layers.hpp"
 #include "runtime/nn/ops/tape.hpp"
@@ -52,6 +53,8 @@ struct ForwardInput {
   std::vector<ConstMatrix> features;             ///< by node type: [nodes, columns]
   std::vector<std::span<const OriginalId>> ids;  ///< by node type; read by dropout only
   DropoutContext dropout;                        ///< its node type is set by the network
+  /// Arrays that the device which computes has already; null: none. With it `features` are there alone.
+  const BatchOnDevice* on_device = nullptr;
 };
 
 /// Default size of the input rows of a block of exact inference; results do not depend on it.

@@ -37,16 +37,15 @@ Status check_types(const nn::ModelOptions& model, const SampledBatch& sampled) {
   return ok_status();
 }
 
-Status check_rows(const nn::ModelTypes::Node& type, const BatchRows& rows, std::size_t nodes,
-                  bool drops, const SampledBatch& sampled) {
+Status check_rows(const nn::ModelTypes::Node& type, ConstMatrix features, const BatchRows& rows,
+                  std::size_t nodes, bool drops, const SampledBatch& sampled) {
   if (type.cols == 0) {
     return ok_status();  // no layer reads them
   }
-  if (rows.features.rows() != nodes || rows.features.cols() != type.cols) {
+  if (features.rows != nodes || features.cols != type.cols) {
     return unfit(sampled, fmt::format("expected features of {} \"{}\" nodes in {} columns, found "
                                       "{} in {}",
-                                      nodes, type.name, type.cols, rows.features.rows(),
-                                      rows.features.cols()));
+                                      nodes, type.name, type.cols, features.rows, features.cols));
   }
   if (drops && rows.original_ids.size() != nodes) {
     return unfit(sampled, fmt::format("expected original ids of {} \"{}\" nodes, found {}", nodes,
@@ -67,11 +66,14 @@ Result<nn::ForwardInput> forward_input(const nn::ModelOptions& model, std::uint6
                    .stream_epoch = sampled.key.stream_epoch(),
                    .batch = sampled.key.number,
                    .node_type = raw(sampled.seed_type)};
+  input.on_device = batch.on_device.get();
   for (std::size_t t = 0; t < sampled.nodes.size(); ++t) {
-    TROUPE_RETURN_IF_ERROR(check_rows(model.types.nodes[t], batch.rows[t],
+    const ConstMatrix features =
+        batch.on_device ? batch.on_device->features[t] : batch.rows[t].features.view();
+    TROUPE_RETURN_IF_ERROR(check_rows(model.types.nodes[t], features, batch.rows[t],
                                       sampled.nodes[t].ids.size(), training && model.drops(),
                                       sampled));
-    input.features.push_back(batch.rows[t].features.view());
+    input.features.push_back(features);
     input.ids.emplace_back(batch.rows[t].original_ids);
   }
   for (std::uint32_t layer = 0; layer < model.layers; ++layer) {

@@ -1,0 +1,52 @@
+#pragma once
+/// \file device_batches.hpp
+/// Whole batches made on a device: sampled, their rows gathered, ready for a learner there. Knows no
+/// actors.
+#include "gpu/run/devices.hpp"
+#include "runtime/feature/batch.hpp"
+#include "runtime/feature/row_collection.hpp"
+#include "runtime/sample/batch_builder.hpp"
+
+#include <cstdint>
+#include <memory>
+
+namespace troupe::gpu {
+
+/// Whether batches can be made on a device.
+/// \errors unimplemented: what has no kernel yet
+Status check_device_batches(const SampleOptions& sample, const CollectOptions& collect);
+/// \requires check_device_batches()
+FeaturePlan feature_plan(const CollectOptions& collect, Normalize normalize);
+
+/// Lifecycle: after an error of the device nothing works any more
+/// Threads:   one at a time
+class DeviceBatches {
+ public:
+  /// Both on the same device, of the same part and of the options that make() is for.
+  DeviceBatches(std::unique_ptr<DeviceSampler> sampler, std::unique_ptr<DeviceRowSource> rows)
+      : sampler_(std::move(sampler)), rows_(std::move(rows)) {}
+
+  /// The batch that runtime/sample and runtime/feature make, but that features of nodes lie on the
+  /// device alone (Batch::on_device). Nodes, edges and labels are on the host, too.
+  /// \param digest  `full` copies the features back for it
+  /// \errors those of DeviceSampler::sample()
+  Result<Batch> make(BatchKey key, const BatchSeeds& seeds, DigestMode digest);
+
+  /// Of a rank, on its device.
+  /// \param part  has the whole graph; is not needed afterwards
+  /// \requires check_device_batches()
+  /// \errors those of Devices::sampler() and Devices::row_source()
+  static Result<std::unique_ptr<DeviceBatches>> create(Devices& devices, Rank rank,
+                                                       const GraphInfo& graph, const Part& part,
+                                                       const SampleOptions& sample,
+                                                       const FeaturePlan& features);
+
+  /// Memory of the graph and its tables on the device.
+  std::uint64_t resident_bytes() const { return sampler_->graph_bytes() + rows_->table_bytes(); }
+
+ private:
+  std::unique_ptr<DeviceSampler> sampler_;
+  std::unique_ptr<DeviceRowSource> rows_;
+};
+
+}  // namespace troupe::gpu

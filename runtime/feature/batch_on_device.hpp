@@ -1,0 +1,26 @@
+#pragma once
+/// \file batch_on_device.hpp
+/// Arrays of a batch that lie in a device's memory as well, or there alone.
+#include "runtime/base/matrix.hpp"
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace troupe {
+
+/// An array of the host and its copy on a device. An array of the host may be a part of it.
+struct ArrayOnDevice {
+  std::span<const std::byte> host;
+  const std::byte* device = nullptr;
+};
+
+/// For a learner on the same device. Contents are complete.
+struct BatchOnDevice {
+  std::vector<ConstMatrix> features;  ///< By NodeTypeId: on the device, which alone has them
+  std::vector<ArrayOnDevice> arrays;  ///< Of the batch
+  std::shared_ptr<const void> memory;
+};
+
+}  // namespace troupe
