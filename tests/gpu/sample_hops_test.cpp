@@ -49,6 +49,7 @@ TEST_P(SampleHops, OfAllOptions) {
       options.frontier = (variant & 2) != 0 ? Frontier::all : Frontier::fresh;
       options.dir = (variant & 4) != 0 ? EdgeDir::out : EdgeDir::in;
       options.edge_data.edge_ids = (variant & 8) != 0;
+      options.shared = variant == 5;
       const BatchKey key{.purpose = variant % 3 == 0 ? Purpose::evaluate : Purpose::train,
                          .number = std::uint64_t{1} << 33};
       expect_host_batches(
