@@ -34,6 +34,15 @@ void* CudaStream::allocate(std::size_t bytes) {
   return failed() ? nullptr : block;
 }
 
+void* CudaStream::allocate_host(std::size_t bytes) {
+  void* block = nullptr;
+  if (!failed()) {
+    check(cudaHostAlloc(&block, bytes > 0 ? bytes : 1, cudaHostAllocMapped), "pinned memory",
+          bytes);
+  }
+  return failed() ? nullptr : block;
+}
+
 CudaEvent CudaStream::record() {
   cudaEvent_t event = nullptr;
   if (!failed()) {

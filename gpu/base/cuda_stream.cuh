@@ -70,6 +70,15 @@ class CudaStream {
     return {std::shared_ptr<void>(block, GiveBack{stream_}), size};
   }
 
+  template <class T>
+  Array<T> host_array(std::size_t size) {
+    void* const block = allocate_host(size * sizeof(T));
+    if (block == nullptr) {
+      return {};
+    }
+    return {std::shared_ptr<void>(block, GiveBackHost{stream_}), size};
+  }
+
   template <class Body>
   void for_each(std::size_t n, Body body) {
     if (n > 0 && !failed()) {
@@ -141,12 +150,21 @@ class CudaStream {
     void operator()(void* block) const { cudaFreeAsync(block, stream.get()); }
   };
 
+  struct GiveBackHost {
+    Handle stream;
+    void operator()(void* block) const {
+      cudaStreamSynchronize(stream.get());
+      cudaFreeHost(block);
+    }
+  };
+
   static unsigned blocks_of(std::size_t n, std::size_t each) {
     constexpr std::size_t most = std::size_t{1} << 20;
     const std::size_t blocks = (n + each - 1) / each;
     return static_cast<unsigned>(blocks < most ? blocks : most);
   }
   void* allocate(std::size_t bytes);
+  void* allocate_host(std::size_t bytes);
   void copy_as(const void* from, void* to, std::size_t bytes, cudaMemcpyKind kind) {
     if (bytes > 0 && !failed()) {
       check(cudaMemcpyAsync(to, from, bytes, kind, stream_.get()), "copy", bytes);

@@ -100,6 +100,18 @@ class EmulatedStream {
     return {std::shared_ptr<void>(block, GiveBack{device_, number_}), size};
   }
 
+  /// Memory of the host that kernels can read: larger than the device's, and slower. The host may write
+  /// to it before they do.
+  template <class T>
+  Array<T> host_array(std::size_t size) {
+    if (failed()) {
+      return {};
+    }
+    auto block = std::make_shared<std::vector<std::byte>>(size * sizeof(T) + 1);
+    void* const at = block->data();
+    return {std::shared_ptr<void>(at, GiveBackHost{device_, number_, std::move(block)}), size};
+  }
+
   /// body(i) for i in [0, n), in any order.
   template <class Body>
   void for_each(std::size_t n, Body body) {
@@ -169,6 +181,15 @@ class EmulatedStream {
       device->schedule().launch(stream, [d = device.get(), block] {
         d->memory().give_back(static_cast<std::byte*>(block));
       });
+    }
+  };
+  /// Keeps the block until the work before it is done.
+  struct GiveBackHost {
+    std::shared_ptr<EmulatedDevice> device;
+    std::size_t stream;
+    std::shared_ptr<std::vector<std::byte>> block;
+    void operator()(void* /*at*/) const {
+      device->schedule().launch(stream, [b = block] {});
     }
   };
   std::byte* allocate(std::size_t bytes);

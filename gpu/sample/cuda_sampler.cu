@@ -7,9 +7,11 @@ namespace troupe::gpu {
 
 Result<std::unique_ptr<DeviceSampler>> make_cuda_sampler(int device, const GraphInfo& graph,
                                                          const Part& part,
-                                                         const SampleOptions& options) {
+                                                         const SampleOptions& options,
+                                                         Topology topology) {
   TROUPE_ASSIGN_OR_RETURN(const auto arrays, arrays_for_device(graph, part, options));
-  return StreamSampler<CudaStream>::create(CudaStream(device), arrays, sampling_plan(options));
+  return StreamSampler<CudaStream>::create(CudaStream(device), arrays, sampling_plan(options),
+                                           topology);
 }
 
 }  // namespace troupe::gpu

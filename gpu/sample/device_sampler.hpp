@@ -2,7 +2,7 @@
 /// \file device_sampler.hpp
 /// Sampling of batches on a device, whichever it is.
 #include "gpu/sample/device_batch.hpp"
-#include "gpu/sample/graph_arrays.hpp"
+#include "gpu/sample/device_graph.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -29,8 +29,12 @@ class DeviceSampler {
   /// The batch in the host's memory. Waits.
   /// \errors out_of_memory or cuda_failure
   virtual Result<SampledBatch> download(const DeviceBatch& batch) = 0;
-  /// Memory of the graph on the device.
-  virtual std::uint64_t graph_bytes() const = 0;
+  /// Memory that the graph takes, on the device and of the host.
+  struct GraphBytes {
+    std::uint64_t device = 0;
+    std::uint64_t pinned = 0;
+  };
+  virtual GraphBytes graph_bytes() const = 0;
 };
 
 /// Uploads a graph. \param part  is not needed afterwards
@@ -38,10 +42,12 @@ class DeviceSampler {
 Result<std::unique_ptr<DeviceSampler>> make_emulated_sampler(std::shared_ptr<EmulatedDevice> device,
                                                              const GraphInfo& graph,
                                                              const Part& part,
-                                                             const SampleOptions& options);
+                                                             const SampleOptions& options,
+                                                             Topology topology = Topology::device);
 /// Only where the program has code for GPUs. \param device  number of the CUDA device
 Result<std::unique_ptr<DeviceSampler>> make_cuda_sampler(int device, const GraphInfo& graph,
                                                          const Part& part,
-                                                         const SampleOptions& options);
+                                                         const SampleOptions& options,
+                                                         Topology topology = Topology::device);
 
 }  // namespace troupe::gpu

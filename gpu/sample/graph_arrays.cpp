@@ -49,6 +49,14 @@ Status take_lists(const GraphInfo& graph, const Part& part, const SampleOptions&
                                name, row, from.degree(row)));
     }
   }
+  const auto drawn = list_tables(options).aliases;
+  if (std::ranges::find(drawn, static_cast<EdgeTypeId>(type)) != drawn.end()) {
+    if (from.aliases.size() != from.neighbours.size()) {
+      return missing("alias tables");
+    }
+    to.lists.aliases = from.aliases;
+    to.lists.zero_weights = from.zero_weights;
+  }
   to.lists.offsets = from.offsets;
   to.lists.neighbours = from.neighbours;
   to.lists.edge_ids = to.data.edge_ids ? from.edge_ids : std::span<const std::uint64_t>();
@@ -84,7 +92,7 @@ std::uint64_t GraphArrays::bytes() const {
 
 Status check_device_sampling(const SampleOptions& options) {
   const auto& kind = choice_kinds()[options.choice];
-  if (kind.name != "uniform") {
+  if (kind.name != "uniform" && kind.name != "weighted") {
     return no_kernel(fmt::format("choice \"{}\" is", kind.name));
   }
   if (options.walks) {
@@ -165,6 +173,7 @@ Error too_many_edges(std::size_t edge_type, std::uint64_t edges) {
 SamplingPlan sampling_plan(const SampleOptions& options) {
   return {.fanout = options.fanout,
           .replace = options.replace,
+          .weighted = choice_kinds()[options.choice].needs_weights,
           .shared = options.shared,
           .frontier = options.frontier,
           .domain = choice_kinds()[options.choice].domain,

@@ -42,7 +42,8 @@ struct GraphArrays {
 struct SamplingPlan {
   std::vector<std::vector<std::int32_t>> fanout = {};  ///< [hop][edge type], or all_neighbours
   bool replace = false;
-  bool shared = false;  ///< All hops draw with the words of the first
+  bool weighted = false;  ///< Else uniform
+  bool shared = false;    ///< All hops draw with the words of the first
   Frontier frontier = Frontier::fresh;
   Domain domain = Domain::neighbours;  ///< Of the draws
   std::uint64_t job_seed = 0;

@@ -96,24 +96,37 @@ TROUPE_HD inline void draw_distinct(DrawStream& stream, std::uint32_t degree, st
   }
 }
 
-/// Draws the positions taken of a row's list, ascending, where it is not taken whole. They are sorted in
-/// place in the output: no array of a thread's own, which would lie in slow memory.
-struct DrawRow {
-  HopRows rows;
-  ListRule rule;
+/// Where rows draw from, and where their positions go.
+struct RowDraws {
   StreamKey key;
   const std::uint64_t* original_ids;
   const std::uint32_t* row_offsets;  ///< [rows + 1]
   std::uint32_t* positions;          ///< [edges]
 
+  TROUPE_HD DrawStream stream(std::uint64_t node) const {
+    return DrawStream(key, original_ids[node]);
+  }
+  TROUPE_HD std::uint32_t count(std::size_t row) const {
+    return row_offsets[row + 1] - row_offsets[row];
+  }
+  TROUPE_HD std::uint32_t* out(std::size_t row) const { return positions + row_offsets[row]; }
+};
+
+/// Draws the positions taken of a row's list, ascending, where it is not taken whole. They are sorted in
+/// place in the output: no array of a thread's own, which would lie in slow memory.
+struct DrawRow {
+  HopRows rows;
+  ListRule rule;
+  RowDraws draws;
+
   TROUPE_HD void operator()(std::size_t row) const {
     const auto degree = static_cast<std::uint32_t>(rows.degree(row));
-    const std::uint32_t count = row_offsets[row + 1] - row_offsets[row];
+    const std::uint32_t count = draws.count(row);
     if (rule.whole(degree, count)) {
       return;
     }
-    std::uint32_t* const out = positions + row_offsets[row];
-    DrawStream stream(key, original_ids[rows.nodes[row]]);
+    std::uint32_t* const out = draws.out(row);
+    DrawStream stream = draws.stream(rows.nodes[row]);
     if (!rule.replace) {
       draw_distinct(stream, degree, count, out);
       return;

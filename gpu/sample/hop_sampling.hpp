@@ -3,7 +3,9 @@
 /// One batch on its way, hop by hop, on a stream. For sample_hops.hpp only.
 #include "gpu/sample/device_batch.hpp"
 #include "gpu/sample/device_graph.hpp"
+#include "gpu/sample/growing_nodes.hpp"
 #include "gpu/sample/hop_bodies.hpp"
+#include "gpu/sample/weighted_bodies.hpp"
 #include "runtime/sample/choice/choice.hpp"
 
 #include <algorithm>
@@ -16,9 +18,6 @@
 
 namespace troupe::gpu {
 
-/// The most nodes of each type that a batch had room for: where the next one begins.
-using NodesExpected = std::vector<std::uint64_t>;
-
 /// Lifecycle: run(), once
 /// Borrows:   everything that it is made with
 template <class Stream>
@@ -29,8 +28,8 @@ class HopSampling {
       : on_(on),
         graph_(graph),
         plan_(plan),
-        expected_(expected),
-        nodes_(graph.nodes.size()),
+        nodes_(on, graph.nodes, expected),
+        hop_nodes_(graph.nodes.size()),
         edges_(graph.edges.size()),
         sizes_(graph.edges.size() + graph.nodes.size()),
         long_sums_(graph.edges.size()) {}
@@ -48,20 +47,15 @@ class HopSampling {
     }
     assemble();
     TROUPE_RETURN_IF_ERROR(read_sizes());
-    for (std::size_t type = 0; type < nodes_.size(); ++type) {
-      batch_.nodes[type].ids = std::move(nodes_[type].ids);
+    for (std::size_t type = 0; type < batch_.nodes.size(); ++type) {
+      batch_.nodes[type].ids = nodes_.take_ids(type);
     }
     return Result<DeviceBatch>(std::move(batch_));
   }
 
  private:
-  struct Nodes {
-    Array<std::uint64_t> ids;
-    Array<std::uint64_t> words;   ///< Of the table
-    Array<std::uint32_t> values;  ///< Of the table, where ids have 8 bytes
-    std::uint32_t bits = 0;       ///< Of the table; 0: none yet
-    std::uint64_t most = 0;       ///< There are at most so many nodes
-    // Of the hop under way.
+  /// Nodes of one type that the hop under way leads to.
+  struct HopNodes {
     std::uint64_t candidates = 0;
     std::vector<CandidateSlice> slices = {};
   };
@@ -87,72 +81,27 @@ class HopSampling {
             .all = fanout == all_neighbours,
             .replace = plan_.replace};
   }
-  /// Nodes of a type, on the device.
-  std::uint32_t* end_of(std::size_t node_type) const {
-    return device_sizes_.data() + edges_.size() + node_type;
-  }
   HopRows rows_of(std::size_t type, const HopEdges& at) const {
     const auto destination = raw(graph_.edges[type].destination_type);
-    return {.nodes = nodes_[destination].ids.data() + at.first_row_node,
+    return {.nodes = nodes_.ids(destination) + at.first_row_node,
             .offsets = graph_.edges[type].offsets.data(),
             .first = at.first_row_node,
-            .end = end_of(destination)};
+            .end = nodes_.end(destination)};
   }
   bool wants_entries(std::size_t type) const { return graph_.edges[type].data != EdgeData{}; }
-  template <class F>
-  void with_table(std::size_t type, F&& f) const {
-    const auto& nodes = nodes_[type];
-    if (graph_.nodes[type].id_bytes == 4) {
-      f(NodeTable<std::uint32_t>{nodes.words.data(), nullptr, nodes.bits});
-    } else {
-      f(NodeTable<std::uint64_t>{nodes.words.data(), nodes.values.data(), nodes.bits});
-    }
-  }
-
   void begin(BatchKey key, std::span<const SeedsOfType> seeds) {
     batch_.key = key;
     batch_.frontier = plan_.frontier;
     batch_.seed_type = seeds.front().type;
     batch_.hops = static_cast<std::uint32_t>(plan_.fanout.size());
-    batch_.nodes.resize(nodes_.size());
+    batch_.nodes.resize(hop_nodes_.size());
     batch_.edges.resize(edges_.size());
     device_sizes_ = on_.template array<std::uint32_t>(sizes_.size());
     device_long_sums_ = on_.template array<std::uint64_t>(long_sums_.size());
     on_.zero(device_sizes_.data(), device_sizes_.size_bytes());
-  }
-
-  /// Makes room for so many nodes of a type, at most half a table.
-  void reserve(std::size_t type, std::uint64_t count) {
-    auto& nodes = nodes_[type];
-    expected_[type] = std::max(expected_[type], count);
-    count = expected_[type];
-    if (nodes.bits > 0 && count <= nodes.ids.size()) {
-      return;
+    if (!on_.failed()) {
+      nodes_.begin(device_sizes_.data() + edges_.size());
     }
-    auto ids = on_.template array<std::uint64_t>(count);
-    if (on_.failed()) {
-      return;
-    }
-    if (nodes.most > 0) {
-      on_.copy(nodes.ids.data(), ids.data(), nodes.most * sizeof(std::uint64_t));
-    }
-    nodes.ids = std::move(ids);
-    nodes.bits = 1;
-    while ((std::uint64_t{1} << nodes.bits) < 2 * count) {
-      ++nodes.bits;
-    }
-    const std::size_t slots = std::size_t{1} << nodes.bits;
-    nodes.words = on_.template array<std::uint64_t>(slots);
-    const bool has_values = graph_.nodes[type].id_bytes == 8;
-    nodes.values = on_.template array<std::uint32_t>(has_values ? slots : 0);
-    with_table(type, [&]<class Table>(const Table& table) {
-      on_.for_each(slots, EmptySlot<Table>{table});
-      on_.for_each(nodes.most, InsertKnown<Table>{table, nodes.ids.data(), end_of(type)});
-    });
-  }
-  /// At most so many nodes of a type, if there are so many candidates.
-  std::uint64_t most_nodes(std::size_t type, std::uint64_t candidates) const {
-    return std::min(nodes_[type].most + candidates, graph_.nodes[type].count);
   }
 
   void number_seeds(std::span<const SeedsOfType> seeds) {
@@ -165,19 +114,17 @@ class HopSampling {
       const std::size_t type = raw(node_type);
       const auto count = static_cast<std::uint32_t>(group.size());
       const auto ids = on_.template array<std::uint64_t>(count);
-      reserve(type, most_nodes(type, count));
+      nodes_.reserve(type, nodes_.most_with(type, count));
       if (on_.failed() || count == 0) {
         continue;
       }
       on_.upload(group.data(), ids.data(), ids.size_bytes());
       auto* const slots = batch_.seed_index.data() + first;
-      with_table(type, [&]<class Table>(const Table& table) {
+      nodes_.with_table(type, [&]<class Table>(const Table& table) {
         on_.for_each(count, InsertCandidate<Table>{table, ids.data(), slots});
-        const CandidateSlice slice{slots, 0, count};
-        number_candidates(on_, table, std::span(&slice, 1), count, nodes_[type].ids.data(),
-                          end_of(type));
       });
-      nodes_[type].most = most_nodes(type, count);
+      const CandidateSlice slice{slots, 0, count};
+      nodes_.number(type, std::span(&slice, 1), count);
       first += count;
     }
   }
@@ -192,7 +139,7 @@ class HopSampling {
       if (plan_.frontier == Frontier::fresh && hop > 0) {
         at.first_row_node = batch_.nodes[destination].hop_end[hop - 1];
       }
-      const std::size_t rows = nodes_[destination].most - at.first_row_node;
+      const std::size_t rows = nodes_.most(destination) - at.first_row_node;
       if (plan_.fanout[hop][type] != 0 && rows > 0) {
         count_edges(type, at, rows, rule(type, hop));
       }
@@ -205,7 +152,13 @@ class HopSampling {
     if (on_.failed()) {
       return;
     }
-    on_.for_each(rows, CountRow{rows_of(type, at), rule, counts.data()});
+    if (plan_.weighted && !rule.all) {
+      on_.for_each(rows,
+                   CountWeightedRow{rows_of(type, at), rule, graph_.edges[type].aliases.data(),
+                                    graph_.edges[type].zero_weights, counts.data()});
+    } else {
+      on_.for_each(rows, CountRow{rows_of(type, at), rule, counts.data()});
+    }
     on_.running_sum(counts.data(), rows, at.row_offsets.data());
     on_.copy(at.row_offsets.data() + rows, device_sizes_.data() + type, sizeof(std::uint32_t));
     const std::uint64_t by_fanout =
@@ -226,18 +179,17 @@ class HopSampling {
     on_.download(device_sizes_.data(), sizes_.data(), device_sizes_.size_bytes());
     on_.download(device_long_sums_.data(), long_sums_.data(), device_long_sums_.size_bytes());
     TROUPE_RETURN_IF_ERROR(on_.finish());
-    for (std::size_t type = 0; type < nodes_.size(); ++type) {
+    for (std::size_t type = 0; type < batch_.nodes.size(); ++type) {
       const std::uint32_t end = sizes_[edges_.size() + type];
       batch_.nodes[type].hop_end.push_back(end);
-      nodes_[type].most = end;
+      nodes_.set_most(type, end);
     }
     return ok_status();
   }
 
   Status make_room(std::uint32_t hop) {
-    for (auto& nodes : nodes_) {
-      nodes.candidates = 0;
-      nodes.slices.clear();
+    for (auto& nodes : hop_nodes_) {
+      nodes = {};
     }
     for (std::size_t type = 0; type < edges_.size(); ++type) {
       const std::uint64_t count = long_sums_[type] > 0 ? long_sums_[type] : sizes_[type];
@@ -246,16 +198,16 @@ class HopSampling {
       if (edges_[type].count > std::numeric_limits<std::uint32_t>::max()) {
         return too_many_edges(type, edges_[type].count);
       }
-      nodes_[raw(graph_.edges[type].source_type)].candidates += count;
+      hop_nodes_[raw(graph_.edges[type].source_type)].candidates += count;
     }
-    for (std::size_t type = 0; type < nodes_.size(); ++type) {
-      const auto candidates = nodes_[type].candidates;
-      const auto count = most_nodes(type, candidates);
+    for (std::size_t type = 0; type < hop_nodes_.size(); ++type) {
+      const auto candidates = hop_nodes_[type].candidates;
+      const auto count = nodes_.most_with(type, candidates);
       if (std::max(candidates, count) > most_candidates) {
         return too_many_candidates(type, std::max(candidates, count));
       }
       if (candidates > 0) {
-        reserve(type, count);
+        nodes_.reserve(type, count);
       }
     }
     for (std::size_t type = 0; type < edges_.size(); ++type) {
@@ -290,23 +242,35 @@ class HopSampling {
       const auto of_hop = rule(type, hop);
       const std::size_t num_rows =
           batch_.nodes[raw(lists.destination_type)].hop_end[hop] - at.first_row_node;
-      if (!of_hop.all) {
-        on_.for_each(num_rows,
-                     DrawRow{rows, of_hop, key_of(type, hop),
-                             graph_.nodes[raw(lists.destination_type)].original_ids.data(),
-                             at.row_offsets.data(), at.slots});
-      }
-      auto& slices = nodes_[raw(lists.source_type)].slices;
+      draw_positions(type, hop, rows, num_rows);
+      auto& slices = hop_nodes_[raw(lists.source_type)].slices;
       const CandidateSlice slice{at.slots,
                                  slices.empty() ? 0 : slices.back().first + slices.back().count,
                                  static_cast<std::uint32_t>(at.count)};
       slices.push_back(slice);
-      with_table(raw(lists.source_type), [&]<class Id>(const NodeTable<Id>& table) {
+      nodes_.with_table(raw(lists.source_type), [&]<class Id>(const NodeTable<Id>& table) {
         on_.for_each(slice.count, TakeEntry<Id, NodeTable<Id>>{
                                       rows, of_hop, at.row_offsets.data(), num_rows,
                                       reinterpret_cast<const Id*>(lists.neighbours.data()), table,
                                       slice, at.entries});
       });
+    }
+  }
+  void draw_positions(std::size_t type, std::uint32_t hop, const HopRows& rows,
+                      std::size_t num_rows) {
+    const auto& at = edges_[type].hops[hop];
+    const auto& lists = graph_.edges[type];
+    const auto of_hop = rule(type, hop);
+    const RowDraws draws{key_of(type, hop),
+                         graph_.nodes[raw(lists.destination_type)].original_ids.data(),
+                         at.row_offsets.data(), at.slots};
+    if (of_hop.all) {
+      return;
+    }
+    if (plan_.weighted) {
+      on_.for_each(num_rows, DrawWeightedRow{rows, of_hop, lists.aliases.data(), draws});
+    } else {
+      on_.for_each(num_rows, DrawRow{rows, of_hop, draws});
     }
   }
   StreamKey key_of(std::size_t type, std::uint32_t hop) const {
@@ -319,14 +283,10 @@ class HopSampling {
   }
 
   void number() {
-    for (std::size_t type = 0; type < nodes_.size(); ++type) {
-      auto& nodes = nodes_[type];
-      if (nodes.candidates > 0) {
-        with_table(type, [&](const auto& table) {
-          number_candidates(on_, table, nodes.slices, nodes.candidates, nodes.ids.data(),
-                            end_of(type));
-        });
-        nodes.most = most_nodes(type, nodes.candidates);
+    for (std::size_t type = 0; type < hop_nodes_.size(); ++type) {
+      const auto& [candidates, slices] = hop_nodes_[type];
+      if (candidates > 0) {
+        nodes_.number(type, slices, candidates);
       }
     }
   }
@@ -385,9 +345,9 @@ class HopSampling {
   Stream& on_;
   const DeviceGraph& graph_;
   const SamplingPlan& plan_;
-  NodesExpected& expected_;
   DeviceBatch batch_;
-  std::vector<Nodes> nodes_;
+  GrowingNodes<Stream> nodes_;
+  std::vector<HopNodes> hop_nodes_;
   std::vector<Edges> edges_;
   std::vector<std::uint32_t> sizes_;  ///< Edges of the hop by type, nodes by type
   std::vector<std::uint64_t>

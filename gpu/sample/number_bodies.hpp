@@ -147,7 +147,7 @@ struct MarkFirst {
 
   TROUPE_HD void operator()(std::size_t i) const {
     const std::uint32_t place = slice.first + static_cast<std::uint32_t>(i);
-    first[place] = table.value(slice.slots[i]) == (candidate_bit | place) ? 1 : 0;
+    first[place] = table.value(slice.slots[i]) == (candidate_bit | place) ? 1U : 0U;
   }
 };
 

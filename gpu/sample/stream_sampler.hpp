@@ -14,10 +14,10 @@ class StreamSampler : public DeviceSampler {
  public:
   /// \param arrays  are not needed afterwards
   static Result<std::unique_ptr<DeviceSampler>> create(Stream stream, const GraphArrays& arrays,
-                                                       SamplingPlan plan) {
+                                                       SamplingPlan plan, Topology topology) {
     auto sampler = std::unique_ptr<StreamSampler>(new StreamSampler(std::move(stream)));
-    TROUPE_ASSIGN_OR_RETURN(auto graph, upload_graph(sampler->on_, arrays));
-    sampler->graph_bytes_ = graph.bytes;
+    TROUPE_ASSIGN_OR_RETURN(auto graph, upload_graph(sampler->on_, arrays, topology));
+    sampler->graph_bytes_ = {graph.bytes, graph.pinned_bytes};
     sampler->sampler_ = std::make_unique<HopSampler<Stream>>(
         sampler->on_, std::make_shared<const DeviceGraph>(std::move(graph)), std::move(plan));
     return std::unique_ptr<DeviceSampler>(std::move(sampler));
@@ -29,13 +29,13 @@ class StreamSampler : public DeviceSampler {
   Result<SampledBatch> download(const DeviceBatch& batch) override {
     return download_batch(on_, batch);
   }
-  std::uint64_t graph_bytes() const override { return graph_bytes_; }
+  GraphBytes graph_bytes() const override { return graph_bytes_; }
 
  private:
   explicit StreamSampler(Stream stream) : on_(std::move(stream)) {}
 
   Stream on_;
-  std::uint64_t graph_bytes_ = 0;
+  GraphBytes graph_bytes_;
   std::unique_ptr<HopSampler<Stream>> sampler_;
 };
 

@@ -41,7 +41,8 @@ TEST(DeviceSampler, SamplesBatchAfterBatchOnTheEmulatedDevice) {
   ASSERT_OK_AND_ASSIGN(const auto sampler,
                        gpu::make_emulated_sampler(device, cut.info, *cut.parts[0], options));
   ASSERT_OK_AND_ASSIGN(const auto arrays, gpu::arrays_for_device(cut.info, *cut.parts[0], options));
-  EXPECT_EQ(sampler->graph_bytes(), arrays.bytes());
+  EXPECT_EQ(sampler->graph_bytes().device, arrays.bytes());
+  EXPECT_EQ(sampler->graph_bytes().pinned, 0U);
   for (std::uint64_t number = 0; number < 5; ++number) {
     const auto seeds = testing::random_seeds(50, 500, number);
     const BatchKey key{.number = number};
@@ -62,6 +63,41 @@ TEST(DeviceSampler, SamplesBatchAfterBatchOnTheEmulatedDevice) {
       gpu::EmulatedOptions{.memory_bytes = arrays.bytes() - 1});
   EXPECT_ERROR(gpu::make_emulated_sampler(small, cut.info, *cut.parts[0], options),
                Errc::out_of_memory, "emulated device");
+}
+
+TEST(DeviceSampler, KeepsListsInMemoryOfTheHost) {
+  const auto cut = testing::cut_graph(testing::long_tailed_graph(3000, 5), 1);
+  auto options = testing::fanouts({4, 3});
+  ASSERT_OK_AND_ASSIGN(const auto arrays, gpu::arrays_for_device(cut.info, *cut.parts[0], options));
+  const auto originals = 3000 * sizeof(std::uint64_t);
+  // Less than the lists take.
+  const auto device = std::make_shared<gpu::EmulatedDevice>(
+      gpu::EmulatedOptions{.memory_bytes = arrays.bytes() - originals});
+  {
+    ASSERT_OK_AND_ASSIGN(const auto sampler,
+                         gpu::make_emulated_sampler(device, cut.info, *cut.parts[0], options,
+                                                    gpu::Topology::pinned));
+    EXPECT_EQ(sampler->graph_bytes().device, originals);
+    EXPECT_EQ(sampler->graph_bytes().pinned, arrays.bytes() - originals);
+    EXPECT_EQ(device->memory().used_bytes(), originals);
+    const auto seeds = testing::random_seeds(50, 3000, 1);
+    ASSERT_OK_AND_ASSIGN(const auto batch,
+                         sampler->sample({}, {.groups = {{NodeTypeId{0}, cut.globals(seeds)}}}));
+    ASSERT_OK_AND_ASSIGN(const auto got, sampler->download(batch));
+    testing::expect_same(got, testing::drive(cut, options, {}, seeds), "pinned");
+  }
+  EXPECT_OK(device->schedule().run_all());
+  EXPECT_EQ(device->memory().used_bytes(), 0U);
+}
+
+TEST(EmulatedHostArray, StaysUntilTheWorkBeforeItsEndIsDone) {
+  gpu::EmulatedStream on(std::make_shared<gpu::EmulatedDevice>());
+  auto host = on.host_array<std::uint32_t>(1000);
+  std::fill_n(host.data(), host.size(), 7U);
+  const auto copy = on.array<std::uint32_t>(host.size());
+  on.copy(host.data(), copy.data(), copy.size_bytes());
+  host = {};
+  EXPECT_EQ(on.read(copy.data() + 999), 7U);
 }
 
 TEST(DeviceSampling, RefusesWhatHasNoKernel) {

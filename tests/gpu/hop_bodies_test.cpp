@@ -40,8 +40,9 @@ std::vector<std::vector<std::uint32_t>> drawn_positions(const DegreesOnly& lists
   on.running_sum(counts.data(), bound, row_offsets.data());
   EXPECT_TRUE(on.finish());
   std::vector<std::uint32_t> positions(row_offsets.back(), 0xA5A5A5A5U);
-  on.for_each(end, DrawRow{rows, rule, key, lists.original_ids.data(), row_offsets.data(),
-                           positions.data()});
+  on.for_each(
+      end,
+      DrawRow{rows, rule, {key, lists.original_ids.data(), row_offsets.data(), positions.data()}});
   EXPECT_TRUE(on.finish());
   std::vector<std::vector<std::uint32_t>> result;
   for (std::size_t row = 0; row < bound; ++row) {

@@ -49,6 +49,7 @@ TEST_P(SampleHops, OfAllOptions) {
       options.frontier = (variant & 2) != 0 ? Frontier::all : Frontier::fresh;
       options.dir = (variant & 4) != 0 ? EdgeDir::out : EdgeDir::in;
       options.edge_data.edge_ids = (variant & 8) != 0;
+      options.shared = variant == 5;
       const BatchKey key{.purpose = variant % 3 == 0 ? Purpose::evaluate : Purpose::train,
                          .number = std::uint64_t{1} << 33};
       expect_host_batches(
@@ -180,8 +181,11 @@ TEST_P(SampleHops, MakeGoldenBatches) {
   const auto expect_golden = [&](const testing::TestGraph& graph, const std::string& name,
                                  const std::vector<Golden>& batches) {
     const auto text = contents(name);
-    const auto cut = testing::cut_graph(graph, 1);
     for (const auto& [title, options, key, seeds, seed_type] : batches) {
+      auto cut = testing::cut_graph(graph, 1);
+      if (!graph.edges[0].weights.empty()) {
+        testing::add_alias_tables(cut, options.dir);
+      }
       EmulatedSampling sampling(cut, options, device());
       const auto got =
           testing::text_of(testing::plain(sampling.sample(key, seeds, seed_type), cut));
@@ -213,6 +217,39 @@ TEST_P(SampleHops, MakeGoldenBatches) {
         {5, 11}},
        {"fanout 10 3, epoch 2, batch 7",
         testing::fanouts({10, 3}),
+        {.epoch = 2, .number = 7},
+        {0}}});
+  auto weighted_graph = testing::small_graph();
+  testing::add_golden_weights(weighted_graph.edges[0]);
+  const auto by_weight = [&](const std::vector<std::int32_t>& per_hop, Frontier frontier,
+                             bool replace, EdgeDir dir) {
+    auto options = with(testing::fanouts(per_hop), frontier, replace, dir);
+    options.choice = place_of_kind(choice_kinds(), "weighted");
+    return options;
+  };
+  const auto few_by_weight = by_weight({4, 2}, Frontier::fresh, false, EdgeDir::in);
+  expect_golden(
+      weighted_graph, "weighted.txt",
+      {{"fanout 4 2, epoch 0, batch 0, by weight", few_by_weight, {}, {0, 1, 11, 0}},
+       {"fanout 4 2, epoch 1, batch 9, by weight",
+        few_by_weight,
+        {.epoch = 1, .number = 9},
+        {0, 2, 3, 4, 5}},
+       {"fanout 4 2, evaluation, by weight", few_by_weight, {.purpose = Purpose::evaluate}, {0}},
+       {"fanout 4 2, frontier all, by weight",
+        by_weight({4, 2}, Frontier::all, false, EdgeDir::in),
+        {},
+        {0, 10}},
+       {"fanout 3 3, with replacement, by weight",
+        by_weight({3, 3}, Frontier::fresh, true, EdgeDir::in),
+        {},
+        {0, 1, 10}},
+       {"fanout 2 all, outwards, by weight",
+        by_weight({2, -1}, Frontier::fresh, false, EdgeDir::out),
+        {},
+        {5, 11}},
+       {"fanout 8 3, epoch 2, batch 7, by weight",
+        by_weight({8, 3}, Frontier::fresh, false, EdgeDir::in),
         {.epoch = 2, .number = 7},
         {0}}});
   const SampleOptions typed{

@@ -11,6 +11,7 @@
 namespace troupe {
 namespace {
 
+using testing::add_golden_weights;
 using testing::CutGraph;
 using testing::hetero_graph;
 using testing::small_graph;
@@ -65,14 +66,6 @@ std::string small_batches() {
   options.replace = true;
   add("fanout 10 3, epoch 2, batch 7, with replacement", options, {.epoch = 2, .number = 7}, {0});
   return text;
-}
-
-/// Weights from 0 to a million times the others'.
-void add_golden_weights(testing::TestEdgeType& type) {
-  for (std::size_t e = 0; e < type.edges.size(); ++e) {
-    const float skewed = 0.3F * static_cast<float>(1 + e % 4);
-    type.weights.push_back(e == 4 ? 1e6F : e % 5 == 2 ? 0.0F : skewed);
-  }
 }
 
 /// The small graph with weights.

@@ -51,4 +51,12 @@ inline TestGraph hetero_graph() {
   return graph;
 }
 
+/// Weights from 0 to a million times the others'.
+inline void add_golden_weights(TestEdgeType& type) {
+  for (std::size_t e = 0; e < type.edges.size(); ++e) {
+    const float skewed = 0.3F * static_cast<float>(1 + e % 4);
+    type.weights.push_back(e == 4 ? 1e6F : e % 5 == 2 ? 0.0F : skewed);
+  }
+}
+
 }  // namespace troupe::testing
