@@ -197,16 +197,16 @@ void add_cluster(std::vector<SchemaRow>& rows) {
                   "compute threads per process; 0: one per core; the results do not depend on it",
                   {},
                   put<&Job::cluster, &ClusterJob::threads>});
-  rows.push_back({"/cluster/device",
-                  text_rule(1),
-                  value("\"cpu\""),
-                  "what ranks compute on: `cpu`; `cuda`, all GPUs of a host, or `cuda:0,2`; "
-                  "`emulated:N`, N devices that the CPU plays (docs/gpu.md)",
-                  {},
-                  [](const Json& v, Job& job) {
-                    job.cluster.device = *parse_device(v.get<std::string>());
-                  },
-                  &check_line<&parse_device>});
+  rows.push_back(
+      {"/cluster/device",
+       text_rule(1),
+       value("\"cpu\""),
+       "what ranks compute on: `cpu`; `cuda`, all GPUs of a host, or `cuda:0,2`; "
+       "`emulated:N`, N devices that the CPU plays, with `,SIZE` of so much memory each "
+       "(docs/gpu.md)",
+       {},
+       [](const Json& v, Job& job) { job.cluster.device = *parse_device(v.get<std::string>()); },
+       &check_line<&parse_device>});
 }
 
 void add_ssh(std::vector<SchemaRow>& rows) {
