@@ -1,12 +1,19 @@
-# TROUPE_CUDA_COMPILER_FOUND, and the language CUDA where there is a compiler: that of ./bootstrap cuda, else the one in PATH
-# or in the environment's CUDACXX. Compiled for compute capability 9.0, with its PTX for later ones.
+# TROUPE_CUDA_COMPILER_FOUND, and the language CUDA where there is a compiler of CUDA 13 or later: that of ./bootstrap cuda,
+# else the one in the environment's CUDACXX or in PATH. TROUPE_CUDA_SKIPPED: the reason where there is none. Compiled for
+# compute capability 9.0, with its PTX for later ones.
 set(TROUPE_CUDA_COMPILER_FOUND FALSE)
+set(TROUPE_CUDA_SKIPPED "")
+set(oldest_cuda 13)
 if(NOT TROUPE_CUDA)
+  set(TROUPE_CUDA_SKIPPED "TROUPE_CUDA is OFF")
   return()
 endif()
 set(fetched ${PROJECT_SOURCE_DIR}/build/cuda/nvidia/cu13/bin/nvcc)
-if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX} AND EXISTS ${fetched})
-  set(CMAKE_CUDA_COMPILER ${fetched})
+if(NOT CMAKE_CUDA_COMPILER)
+  unset(CMAKE_CUDA_COMPILER CACHE)  # an earlier search that found none
+  if(NOT DEFINED ENV{CUDACXX} AND EXISTS ${fetched})
+    set(CMAKE_CUDA_COMPILER ${fetched})
+  endif()
 endif()
 if(NOT CMAKE_CUDA_ARCHITECTURES)
   set(CMAKE_CUDA_ARCHITECTURES 90)
@@ -14,12 +21,31 @@ endif()
 include(CheckLanguage)
 check_language(CUDA)
 if(NOT CMAKE_CUDA_COMPILER)
-  message(STATUS "No CUDA compiler: built without GPUs; try: ./bootstrap cuda")
+  set(TROUPE_CUDA_SKIPPED "no CUDA compiler found")
+  # What .ci/run could not fetch.
+  if(EXISTS ${PROJECT_SOURCE_DIR}/build/cuda/failed.txt)
+    file(STRINGS ${PROJECT_SOURCE_DIR}/build/cuda/failed.txt reason LIMIT_COUNT 1)
+    string(APPEND TROUPE_CUDA_SKIPPED ": ${reason}")
+  endif()
+else()
+  set(CMAKE_CUDA_FLAGS_DEBUG "")  # optimized as everything that batches pass through
+  set(CMAKE_CUDA_FLAGS_RELEASE "")
+  enable_language(CUDA)
+  if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS oldest_cuda)
+    set(TROUPE_CUDA_SKIPPED
+      "expected a CUDA compiler of version ${oldest_cuda} or later, found ${CMAKE_CUDA_COMPILER_VERSION}")
+  endif()
+endif()
+if(TROUPE_CUDA_SKIPPED)
+  message(STATUS "Built without GPUs: ${TROUPE_CUDA_SKIPPED}; try: ./bootstrap cuda compiler")
   return()
 endif()
-set(CMAKE_CUDA_FLAGS_DEBUG "")  # optimized as everything that batches pass through
-set(CMAKE_CUDA_FLAGS_RELEASE "")
-enable_language(CUDA)
 set(CUDAToolkit_ROOT ${CMAKE_CUDA_COMPILER_TOOLKIT_ROOT})
 find_package(CUDAToolkit REQUIRED)
+# Beside another toolkit the package mixes the two.
+cmake_path(IS_PREFIX CMAKE_CUDA_COMPILER_TOOLKIT_ROOT ${CUDAToolkit_LIBRARY_DIR} NORMALIZE of_the_compiler)
+if(NOT of_the_compiler)
+  message(FATAL_ERROR "CUDA: expected libraries under ${CMAKE_CUDA_COMPILER_TOOLKIT_ROOT}, found ${CUDAToolkit_LIBRARY_DIR}; "
+    "try: -DCUDAToolkit_ROOT=${CMAKE_CUDA_COMPILER_TOOLKIT_ROOT}, or -DTROUPE_CUDA=OFF")
+endif()
 set(TROUPE_CUDA_COMPILER_FOUND TRUE)

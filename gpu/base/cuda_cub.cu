@@ -24,7 +24,7 @@ int bits_of(std::uint32_t end) {
 
 void CudaStream::running_sum(const std::uint32_t* in, std::size_t n, std::uint32_t* out) {
   zero(out, sizeof(std::uint32_t));
-  if (n == 0 || failed()) {
+  if (n == 0 || !ready()) {
     return;
   }
   std::size_t bytes = 0;
@@ -39,7 +39,7 @@ void CudaStream::running_sum(const std::uint32_t* in, std::size_t n, std::uint32
 
 void CudaStream::stable_order(const std::uint32_t* keys, std::size_t n, std::uint32_t end,
                               std::uint32_t* order) {
-  if (n == 0 || failed()) {
+  if (n == 0 || !ready()) {
     return;
   }
   const auto positions = array<std::uint32_t>(n);

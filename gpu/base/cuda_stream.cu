@@ -14,9 +14,8 @@ Error cuda_error(int error, const char* operation, std::size_t size, int device)
 }
 
 CudaStream::CudaStream(int device) : device_(device) {
-  check(cudaSetDevice(device), "choice", 1);
   cudaStream_t stream = nullptr;
-  if (!failed()) {
+  if (ready()) {
     check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "stream", 1);
   }
   stream_ = Handle(stream, [](cudaStream_t s) {
@@ -28,7 +27,7 @@ CudaStream::CudaStream(int device) : device_(device) {
 
 void* CudaStream::allocate(std::size_t bytes) {
   void* block = nullptr;
-  if (!failed()) {
+  if (ready()) {
     check(cudaMallocAsync(&block, bytes > 0 ? bytes : 1, stream_.get()), "memory", bytes);
   }
   return failed() ? nullptr : block;
@@ -45,7 +44,7 @@ void* CudaStream::allocate_host(std::size_t bytes) {
 
 CudaEvent CudaStream::record() {
   cudaEvent_t event = nullptr;
-  if (!failed()) {
+  if (ready()) {
     check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "event", 1);
   }
   CudaEvent result(event);
@@ -56,13 +55,13 @@ CudaEvent CudaStream::record() {
 }
 
 void CudaStream::wait(const CudaEvent& event) {
-  if (!failed()) {
+  if (ready()) {
     check(cudaStreamWaitEvent(stream_.get(), event.get(), 0), "wait", 1);
   }
 }
 
 Status CudaStream::finish() {
-  if (!failed()) {
+  if (ready()) {
     check(cudaStreamSynchronize(stream_.get()), "wait", 1);
   }
   return error_ ? Status(*error_) : ok_status();

@@ -81,14 +81,14 @@ class CudaStream {
 
   template <class Body>
   void for_each(std::size_t n, Body body) {
-    if (n > 0 && !failed()) {
+    if (n > 0 && ready()) {
       for_each_kernel<<<blocks_of(n, 256), 256, 0, stream_.get()>>>(n, body);
       check(cudaGetLastError(), "kernel", n);
     }
   }
   template <class Body>
   void for_rows(std::size_t rows, std::size_t cols, Body body) {
-    if (rows > 0 && cols > 0 && !failed()) {
+    if (rows > 0 && cols > 0 && ready()) {
       unsigned across = 32;
       while (across < 256 && across < cols) {
         across *= 2;
@@ -113,7 +113,7 @@ class CudaStream {
     copy_as(from, to, bytes, cudaMemcpyDeviceToDevice);
   }
   void zero(void* at, std::size_t bytes) {
-    if (bytes > 0 && !failed()) {
+    if (bytes > 0 && ready()) {
       check(cudaMemsetAsync(at, 0, bytes, stream_.get()), "fill", bytes);
     }
   }
@@ -135,6 +135,14 @@ class CudaStream {
 
   Status finish();
   bool failed() const { return error_.has_value(); }
+  /// Makes the device the calling thread's, which is what launches need: threads take turns.
+  /// \returns false: the stream has failed
+  bool ready() {
+    if (!failed()) {
+      check(cudaSetDevice(device_), "choice", 1);
+    }
+    return !failed();
+  }
   /// Keeps an error, unless there is one.
   void fail(Error error) {
     if (!failed()) {
@@ -166,7 +174,7 @@ class CudaStream {
   void* allocate(std::size_t bytes);
   void* allocate_host(std::size_t bytes);
   void copy_as(const void* from, void* to, std::size_t bytes, cudaMemcpyKind kind) {
-    if (bytes > 0 && !failed()) {
+    if (bytes > 0 && ready()) {
       check(cudaMemcpyAsync(to, from, bytes, kind, stream_.get()), "copy", bytes);
     }
   }

@@ -40,7 +40,8 @@ class DeviceRowSource {
 Result<std::unique_ptr<DeviceRowSource>> make_emulated_row_source(
     std::shared_ptr<EmulatedDevice> device, const GraphInfo& graph, const Part& part,
     const FeaturePlan& plan);
-/// Only where the program has code for GPUs. \param device  number of the CUDA device
+/// \param device  number of the CUDA device
+/// \errors besides: unimplemented: this build has no CUDA
 Result<std::unique_ptr<DeviceRowSource>> make_cuda_row_source(int device, const GraphInfo& graph,
                                                               const Part& part,
                                                               const FeaturePlan& plan);

@@ -1,18 +1,48 @@
 #include "gpu/nn/cublas.cuh"
+#include "gpu/nn/cublas_api.cuh"
 
 #include <dlfcn.h>
 #include <string>
+#include <type_traits>
+#if __has_include(<cublas_v2.h>)
+#include <cublas_v2.h>
+#endif
 
 namespace troupe::gpu {
 
+#if __has_include(<cublas_v2.h>)
+namespace {
+
+static_assert(CUBLAS_VER_MAJOR == 13 && std::is_same_v<cublasHandle_t, cublas::Handle>);
+static_assert(CUBLAS_STATUS_SUCCESS == cublas::success && CUBLAS_OP_N == cublas::as_is &&
+              CUBLAS_OP_T == cublas::transposed && CUBLAS_PEDANTIC_MATH == cublas::pedantic_math);
+static_assert(sizeof(cublasStatus_t) == sizeof(int) && sizeof(cublasOperation_t) == sizeof(int) &&
+              sizeof(cublasMath_t) == sizeof(int));
+using BlasStatus = cublasStatus_t;
+static_assert(std::is_same_v<decltype(&cublasCreate_v2), BlasStatus (*)(cublas::Handle*)>);
+static_assert(std::is_same_v<decltype(&cublasDestroy_v2), BlasStatus (*)(cublas::Handle)>);
+static_assert(
+    std::is_same_v<decltype(&cublasSetStream_v2), BlasStatus (*)(cublas::Handle, cudaStream_t)>);
+static_assert(std::is_same_v<decltype(&cublasSetWorkspace_v2),
+                             BlasStatus (*)(cublas::Handle, void*, std::size_t)>);
+static_assert(
+    std::is_same_v<decltype(&cublasSetMathMode), BlasStatus (*)(cublas::Handle, cublasMath_t)>);
+static_assert(std::is_same_v<decltype(&cublasSgemm_v2),
+                             BlasStatus (*)(cublas::Handle, cublasOperation_t, cublasOperation_t,
+                                            int, int, int, const float*, const float*, int,
+                                            const float*, int, const float*, float*, int)>);
+
+}  // namespace
+#endif
+
 /// Its functions by name. Never unloaded: other parts of a program may use it.
 struct CublasProducts::Library {
-  decltype(&cublasCreate_v2) create = nullptr;
-  decltype(&cublasDestroy_v2) destroy = nullptr;
-  decltype(&cublasSetStream_v2) set_stream = nullptr;
-  decltype(&cublasSetWorkspace_v2) set_workspace = nullptr;
-  decltype(&cublasSetMathMode) set_math_mode = nullptr;
-  decltype(&cublasSgemm_v2) sgemm = nullptr;
+  cublas::Create create = nullptr;
+  cublas::Destroy destroy = nullptr;
+  cublas::SetStream set_stream = nullptr;
+  cublas::SetWorkspace set_workspace = nullptr;
+  cublas::SetMathMode set_math_mode = nullptr;
+  cublas::Sgemm sgemm = nullptr;
 
   static Result<Library> load() {
     constexpr const char* name = "libcublas.so.13";
@@ -47,7 +77,7 @@ struct CublasProducts::Library {
 
 struct CublasProducts::Handle {
   Library library;
-  cublasHandle_t handle = nullptr;
+  cublas::Handle handle = nullptr;
   Array<std::byte> workspace;
 
   ~Handle() {
@@ -58,13 +88,13 @@ struct CublasProducts::Handle {
 
   struct Operand {
     const float* data;
-    cublasOperation_t op;
+    int op;
     std::size_t pitch;
   };
   /// c [n, m] = a b, or += : column-major c has m rows and n columns.
   void multiply(CudaStream& on, Operand a, Operand b, std::size_t m, std::size_t n, std::size_t k,
                 float* c, bool add) const {
-    if (m == 0 || n == 0 || on.failed()) {
+    if (m == 0 || n == 0 || !on.ready()) {
       return;
     }
     const float one = 1;
@@ -72,7 +102,7 @@ struct CublasProducts::Handle {
     const auto dim = [](std::size_t size) { return static_cast<int>(size); };
     const auto status = library.sgemm(handle, a.op, b.op, dim(m), dim(n), dim(k), &one, a.data,
                                       dim(a.pitch), b.data, dim(b.pitch), &keep, c, dim(m));
-    if (status != CUBLAS_STATUS_SUCCESS) {
+    if (status != cublas::success) {
       std::string what = "cuBLAS: product of ";
       what.append(std::to_string(m)).append(" x ").append(std::to_string(k)).append(" x ");
       what.append(std::to_string(n)).append(": status ").append(std::to_string(status));
@@ -89,16 +119,16 @@ Result<CublasProducts> CublasProducts::create(CudaStream& on) {
   handle->workspace = on.array<std::byte>(workspace_bytes);
   TROUPE_RETURN_IF_ERROR(on.finish());
   auto status = library.create(&handle->handle);
-  if (status == CUBLAS_STATUS_SUCCESS) {
+  if (status == cublas::success) {
     status = library.set_stream(handle->handle, on.get());
   }
-  if (status == CUBLAS_STATUS_SUCCESS) {
+  if (status == cublas::success) {
     status = library.set_workspace(handle->handle, handle->workspace.data(), workspace_bytes);
   }
-  if (status == CUBLAS_STATUS_SUCCESS) {
-    status = library.set_math_mode(handle->handle, CUBLAS_PEDANTIC_MATH);
+  if (status == cublas::success) {
+    status = library.set_math_mode(handle->handle, cublas::pedantic_math);
   }
-  if (status != CUBLAS_STATUS_SUCCESS) {
+  if (status != cublas::success) {
     return Error(Errc::cuda_failure,
                  std::string("cuBLAS: start: status ").append(std::to_string(status)));
   }
@@ -108,14 +138,14 @@ Result<CublasProducts> CublasProducts::create(CudaStream& on) {
 // Row-major matrices are the transposes of what cuBLAS sees.
 void CublasProducts::forward(CudaStream& on, ConstMatrix x, ConstMatrix weight, MutMatrix y,
                              bool add) const {
-  handle_->multiply(on, {weight.data, CUBLAS_OP_T, weight.cols}, {x.data, CUBLAS_OP_N, x.cols},
-                    y.cols, y.rows, x.cols, y.data, add);
+  handle_->multiply(on, {weight.data, cublas::transposed, weight.cols},
+                    {x.data, cublas::as_is, x.cols}, y.cols, y.rows, x.cols, y.data, add);
 }
 
 void CublasProducts::backward(CudaStream& on, ConstMatrix grad, ConstMatrix weight,
                               MutMatrix grad_x, bool add) const {
-  handle_->multiply(on, {weight.data, CUBLAS_OP_N, weight.cols},
-                    {grad.data, CUBLAS_OP_N, grad.cols}, grad_x.cols, grad_x.rows, grad.cols,
+  handle_->multiply(on, {weight.data, cublas::as_is, weight.cols},
+                    {grad.data, cublas::as_is, grad.cols}, grad_x.cols, grad_x.rows, grad.cols,
                     grad_x.data, add);
 }
 
@@ -124,7 +154,7 @@ void CublasProducts::weight_gradient(CudaStream& on, ConstMatrix grad, ConstMatr
   if (grad.rows == 0) {
     return on.zero(grad_weight.data, grad_weight.size() * sizeof(float));
   }
-  handle_->multiply(on, {x.data, CUBLAS_OP_N, x.cols}, {grad.data, CUBLAS_OP_T, grad.cols},
+  handle_->multiply(on, {x.data, cublas::as_is, x.cols}, {grad.data, cublas::transposed, grad.cols},
                     grad_weight.cols, grad_weight.rows, grad.rows, grad_weight.data, false);
 }
 

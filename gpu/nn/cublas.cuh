@@ -6,8 +6,6 @@
 #include "runtime/base/matrix.hpp"
 #include "runtime/base/result.hpp"
 
-#include <cublas_v2.h>
-
 #include <memory>
 
 namespace troupe::gpu {

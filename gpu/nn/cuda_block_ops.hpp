@@ -1,6 +1,6 @@
 #pragma once
 /// \file cuda_block_ops.hpp
-/// Block operations on a CUDA device. Built only where there is a CUDA compiler.
+/// Block operations on a CUDA device.
 #include "runtime/base/result.hpp"
 #include "runtime/nn/ops/block_ops.hpp"
 
@@ -10,7 +10,7 @@ namespace troupe::gpu {
 
 /// On a stream of their own, with cuBLAS for products: in float32 without TF32, with a workspace of
 /// their own, so that equal operands give equal bits on devices of one model.
-/// \errors not_found: no cuBLAS; cuda_failure
+/// \errors not_found: no cuBLAS; cuda_failure; unimplemented: this build has no CUDA
 Result<std::unique_ptr<nn::BlockOps>> make_cuda_block_ops(int device);
 
 }  // namespace troupe::gpu

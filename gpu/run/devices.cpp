@@ -10,10 +10,11 @@ namespace {
 
 class EmulatedDevices final : public Devices {
  public:
-  explicit EmulatedDevices(std::uint32_t count) {
-    for (std::uint32_t i = 0; i < count; ++i) {
+  explicit EmulatedDevices(const DeviceChoice& choice) {
+    const auto memory = choice.memory_bytes > 0 ? choice.memory_bytes : emulated_memory_bytes;
+    for (std::uint32_t i = 0; i < choice.count; ++i) {
       devices_.push_back(std::make_shared<EmulatedDevice>(
-          EmulatedOptions{.memory_bytes = std::uint64_t{4} << 30, .seed = i + std::uint64_t{1}}));
+          EmulatedOptions{.memory_bytes = memory, .seed = i + std::uint64_t{1}}));
     }
   }
   std::vector<std::string> names() const override {
@@ -54,7 +55,7 @@ Result<std::shared_ptr<Devices>> open_devices(const DeviceChoice& choice) {
     case DeviceKind::cuda:
       return open_cuda_devices(choice.numbers);
     case DeviceKind::emulated:
-      return std::shared_ptr<Devices>(std::make_shared<EmulatedDevices>(choice.count));
+      return std::shared_ptr<Devices>(std::make_shared<EmulatedDevices>(choice));
   }
   return std::shared_ptr<Devices>();
 }

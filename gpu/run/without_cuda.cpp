@@ -1,12 +1,40 @@
-// In place of cuda_devices.cu where there is no CUDA compiler.
+// In place of the .cu files where there is no CUDA compiler.
+#include "gpu/feature/device_rows.hpp"
+#include "gpu/nn/cuda_block_ops.hpp"
 #include "gpu/run/devices.hpp"
+#include "gpu/sample/device_sampler.hpp"
 
 namespace troupe::gpu {
+namespace {
+
+Error built_without_cuda() {
+  return {Errc::unimplemented,
+          "CUDA devices: this program was built without a CUDA compiler; try: "
+          "./bootstrap cuda, then build again; or the device \"cpu\""};
+}
+
+}  // namespace
 
 Result<std::shared_ptr<Devices>> open_cuda_devices(std::span<const std::uint32_t> /*numbers*/) {
-  return Error(Errc::unimplemented,
-               "CUDA devices: this program was built without a CUDA compiler; try: "
-               "./bootstrap cuda, then build again; or the device \"cpu\"");
+  return built_without_cuda();
+}
+
+Result<std::unique_ptr<nn::BlockOps>> make_cuda_block_ops(int /*device*/) {
+  return built_without_cuda();
+}
+
+Result<std::unique_ptr<DeviceSampler>> make_cuda_sampler(int /*device*/, const GraphInfo& /*graph*/,
+                                                         const Part& /*part*/,
+                                                         const SampleOptions& /*options*/,
+                                                         Topology /*topology*/) {
+  return built_without_cuda();
+}
+
+Result<std::unique_ptr<DeviceRowSource>> make_cuda_row_source(int /*device*/,
+                                                              const GraphInfo& /*graph*/,
+                                                              const Part& /*part*/,
+                                                              const FeaturePlan& /*plan*/) {
+  return built_without_cuda();
 }
 
 }  // namespace troupe::gpu

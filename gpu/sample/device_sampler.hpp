@@ -44,7 +44,8 @@ Result<std::unique_ptr<DeviceSampler>> make_emulated_sampler(std::shared_ptr<Emu
                                                              const Part& part,
                                                              const SampleOptions& options,
                                                              Topology topology = Topology::device);
-/// Only where the program has code for GPUs. \param device  number of the CUDA device
+/// \param device  number of the CUDA device
+/// \errors besides: unimplemented: this build has no CUDA
 Result<std::unique_ptr<DeviceSampler>> make_cuda_sampler(int device, const GraphInfo& graph,
                                                          const Part& part,
                                                          const SampleOptions& options,

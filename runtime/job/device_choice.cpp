@@ -1,10 +1,14 @@
 #include "runtime/job/device_choice.hpp"
 
+#include "runtime/base/value_rule.hpp"
 #include "runtime/job/process_list.hpp"
+
+#include <nlohmann/json.hpp>
 
 #include <charconv>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <string>
 
 namespace troupe {
 
@@ -19,6 +23,34 @@ std::string_view to_string(DeviceKind kind) noexcept {
   }
   return "cpu";
 }
+
+namespace {
+
+/// N or N,SIZE
+Result<DeviceChoice> parse_emulated(std::string_view text) {
+  DeviceChoice choice{.kind = DeviceKind::emulated};
+  const auto number = text.substr(0, text.find(','));
+  const auto [rest, problem] = std::from_chars(number.begin(), number.end(), choice.count);
+  if (problem != std::errc{} || rest != number.end() || choice.count == 0 ||
+      choice.count > most_devices) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("emulated devices: expected a number 1..{}, found \"{}\"",
+                             most_devices, number));
+  }
+  if (number.size() < text.size()) {
+    const std::string size(text.substr(number.size() + 1));
+    choice.memory_bytes = parse_bytes(nlohmann::json(size)).value_or(0);
+    if (choice.memory_bytes == 0) {
+      return Error(
+          Errc::invalid_argument,
+          fmt::format("memory of emulated devices: expected a size like 512MB, found \"{}\"",
+                      size));
+    }
+  }
+  return choice;
+}
+
+}  // namespace
 
 Result<DeviceChoice> parse_device(std::string_view text) {
   constexpr std::string_view cuda_list = "cuda:";
@@ -36,23 +68,19 @@ Result<DeviceChoice> parse_device(std::string_view text) {
     return DeviceChoice{.kind = DeviceKind::cuda, .numbers = std::move(numbers)};
   }
   if (text.starts_with(emulated)) {
-    const auto number = text.substr(emulated.size());
-    std::uint32_t count = 0;
-    const auto [rest, problem] = std::from_chars(number.begin(), number.end(), count);
-    if (problem == std::errc{} && rest == number.end() && count > 0 && count <= most_devices) {
-      return DeviceChoice{.kind = DeviceKind::emulated, .count = count};
-    }
-    return Error(Errc::invalid_argument,
-                 fmt::format("emulated devices: expected a number 1..{}, found \"{}\"",
-                             most_devices, number));
+    return parse_emulated(text.substr(emulated.size()));
   }
   return Error(Errc::invalid_argument,
-               fmt::format("expected cpu, cuda, cuda:LIST or emulated:N, found \"{}\"", text));
+               fmt::format("expected cpu, cuda, cuda:LIST, emulated:N or emulated:N,SIZE, "
+                           "found \"{}\"",
+                           text));
 }
 
 std::string to_string(const DeviceChoice& choice) {
   if (choice.kind == DeviceKind::emulated) {
-    return fmt::format("emulated:{}", choice.count);
+    return choice.memory_bytes == 0
+               ? fmt::format("emulated:{}", choice.count)
+               : fmt::format("emulated:{},{}B", choice.count, choice.memory_bytes);
   }
   return choice.numbers.empty()
              ? std::string(to_string(choice.kind))

@@ -2,7 +2,7 @@
 /// \file device_choice.hpp
 /// On what a process computes, as `cluster.device` and lines of hosts say it:
 /// `cpu`, `cuda` (all CUDA devices), `cuda:LIST` (those of these numbers, like 0,2-3), `emulated:N`
-/// (N devices that the CPU plays).
+/// (N devices that the CPU plays), `emulated:N,SIZE` (with so much memory each, like 512MB).
 #include "runtime/base/result.hpp"
 
 #include <cstdint>
@@ -20,11 +20,15 @@ struct DeviceChoice {
   DeviceKind kind = DeviceKind::cpu;
   std::vector<std::uint32_t> numbers = {};  ///< of CUDA devices; empty: all
   std::uint32_t count = 0;                  ///< of emulated devices
+  std::uint64_t memory_bytes = 0;           ///< of each emulated device; 0: emulated_memory_bytes
   friend bool operator==(const DeviceChoice&, const DeviceChoice&) = default;
 };
 
 /// Devices of one kind that a process may have.
 inline constexpr std::uint32_t most_devices = 64;
+
+/// Memory of an emulated device, unless the choice says another size.
+inline constexpr std::uint64_t emulated_memory_bytes = std::uint64_t{4} << 30;
 
 /// \errors invalid_argument
 Result<DeviceChoice> parse_device(std::string_view text);

@@ -202,7 +202,8 @@ void add_cluster(std::vector<SchemaRow>& rows) {
        text_rule(1),
        value("\"cpu\""),
        "what ranks compute on: `cpu`; `cuda`, all GPUs of a host, or `cuda:0,2`; "
-       "`emulated:N`, N devices that the CPU plays (docs/gpu.md)",
+       "`emulated:N`, N devices that the CPU plays, with `,SIZE` of so much memory each "
+       "(docs/gpu.md)",
        {},
        [](const Json& v, Job& job) { job.cluster.device = *parse_device(v.get<std::string>()); },
        &check_line<&parse_device>});

@@ -1,5 +1,6 @@
 // The learner of one rank: what is done in turn, and what is read while a batch is computed.
 #include "actors/learner.hpp"
+
 #include "tests/actors/scripted_system.hpp"
 #include "tests/runtime/run/learner_support.hpp"
 #include "tests/support/expect.hpp"

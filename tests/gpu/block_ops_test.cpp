@@ -1,5 +1,7 @@
-// Networks on an emulated device against the CPU: every operation that they are made of, bit for bit.
+// Networks on a device against the CPU: on an emulated one bit for bit, on a GPU within the tolerance of
+// its products and exponentials. The operations without those: exact_block_ops_test.cpp.
 #include "gpu/nn/emulated_block_ops.hpp"
+#include "tests/gpu/test_device.hpp"
 #include "tests/runtime/nn/heterogeneous_support.hpp"
 #include "tests/runtime/nn/network_support.hpp"
 
@@ -96,15 +98,23 @@ std::vector<std::uint32_t> rows_for(std::uint32_t layers, std::uint32_t seeds) {
   return rows;
 }
 
-std::unique_ptr<Activations> on_device(std::shared_ptr<EmulatedDevice> device) {
-  return std::make_unique<Activations>(make_emulated_block_ops(std::move(device)));
+/// Largest difference between a GPU's logits or gradients and the CPU's, of the largest value.
+constexpr double gpu_tolerance = 1e-4;
+
+void expect_same_values(const std::vector<float>& actual, const std::vector<float>& expected,
+                        bool to_the_bit, const std::string& what) {
+  if (to_the_bit) {
+    EXPECT_TRUE(nn::testing::same_bits(actual, expected)) << what;
+    return;
+  }
+  const std::vector<double> truth(expected.begin(), expected.end());
+  nn::testing::expect_close<float>(actual, truth, gpu_tolerance, what);
 }
 
 /// Passes over batches of several sizes in turn, in the same memory.
-void expect_bits_of_the_cpu(const nn::Network& network, const std::vector<HeteroBatch>& batches,
-                            const EmulatedOptions& options) {
-  const auto device = std::make_shared<EmulatedDevice>(options);
-  const auto there = on_device(device);
+void expect_passes_of_the_cpu(const nn::Network& network, const std::vector<HeteroBatch>& batches,
+                              std::unique_ptr<nn::BlockOps> ops, bool to_the_bit) {
+  const auto there = std::make_unique<Activations>(std::move(ops));
   const auto here = std::make_unique<Activations>();
   InlineExecutor executor;
   const auto parameters = network.initial_parameters(3);
@@ -114,42 +124,64 @@ void expect_bits_of_the_cpu(const nn::Network& network, const std::vector<Hetero
           run_pass(network, executor, parameters, batches[b].input(training), *here);
       const auto actual =
           run_pass(network, executor, parameters, batches[b].input(training), *there);
-      EXPECT_TRUE(there->status());
-      EXPECT_TRUE(nn::testing::same_bits(actual.logits, expected.logits))
-          << "batch " << b << " training " << training;
-      EXPECT_TRUE(nn::testing::same_bits(actual.gradient, expected.gradient))
-          << "batch " << b << " training " << training;
+      EXPECT_OK(there->status());
+      const auto what = fmt::format("batch {}, training {}", b, training);
+      expect_same_values(actual.logits, expected.logits, to_the_bit,
+                         fmt::format("logits of {}", what));
+      expect_same_values(actual.gradient, expected.gradient, to_the_bit,
+                         fmt::format("gradient of {}", what));
     }
   }
 }
 
-class DeviceBlockOpsTest : public ::testing::TestWithParam<Case> {};
-
-INSTANTIATE_TEST_SUITE_P(Models, DeviceBlockOpsTest, ::testing::ValuesIn(cases()),
-                         [](const auto& of) { return std::string(of.param.name); });
-
-TEST_P(DeviceBlockOpsTest, HasTheBitsOfTheCpu) {
-  const ModelOptions& options = GetParam().options;
-  const auto network = network_of(options);
-  std::vector<HeteroBatch> batches;
-  for (const std::uint32_t seeds : {1U, 31U, 200U, 32U, 511U, 33U}) {
-    batches.push_back(batch_of(options, rows_for(options.layers, seeds), seeds));
-  }
-  expect_bits_of_the_cpu(*network, batches, {.seed = 1, .threads = 1});
+void expect_bits_of_the_cpu(const nn::Network& network, const std::vector<HeteroBatch>& batches,
+                            const EmulatedOptions& options) {
+  expect_passes_of_the_cpu(
+      network, batches, make_emulated_block_ops(std::make_shared<EmulatedDevice>(options)), true);
 }
 
-TEST_P(DeviceBlockOpsTest, HasThemInAnyOrderAndOnThreads) {
-  const ModelOptions& options = GetParam().options;
-  const auto network = network_of(options);
-  std::vector<HeteroBatch> batches;
-  batches.push_back(batch_of(options, rows_for(options.layers, 40), 9));
-  for (std::uint64_t seed = 2; seed < 6; ++seed) {
-    expect_bits_of_the_cpu(*network, batches, {.seed = seed, .threads = 1});
+class ModelsOnDevice : public troupe::testing::OnEachDevice {};
+
+INSTANTIATE_TEST_SUITE_P(Devices, ModelsOnDevice,
+                         ::testing::Values(troupe::testing::one_thread,
+                                           troupe::testing::cuda_device),
+                         troupe::testing::name_of_device);
+
+TEST_P(ModelsOnDevice, HaveTheValuesOfTheCpu) {
+  for (const auto& [name, model] : cases()) {
+    SCOPED_TRACE(name);
+    const auto network = network_of(model);
+    std::vector<HeteroBatch> batches;
+    for (const std::uint32_t seeds : {1U, 31U, 200U, 32U, 511U, 33U}) {
+      batches.push_back(batch_of(model, rows_for(model.layers, seeds), seeds));
+    }
+    expect_passes_of_the_cpu(*network, batches, on().block_ops(), !GetParam().cuda);
   }
-  expect_bits_of_the_cpu(*network, batches, {.seed = 6, .threads = 2});
 }
 
-TEST(DeviceBlockOps, HaveTheBitsOfTheCpuOnHeterogeneousGraphs) {
+TEST_P(ModelsOnDevice, HaveEqualBitsEachTime) {
+  for (const auto& [name, model] : cases()) {
+    SCOPED_TRACE(name);
+    const auto network = network_of(model);
+    const auto batch = batch_of(model, rows_for(model.layers, 100), 5);
+    const auto parameters = network->initial_parameters(3);
+    InlineExecutor executor;
+    std::vector<PassResult> passes;
+    for (std::uint64_t order = 1; order <= 2; ++order) {
+      Activations there(on(order).block_ops());
+      for (int i = 0; i < 2; ++i) {
+        passes.push_back(run_pass(*network, executor, parameters, batch.input(true), there));
+      }
+      ASSERT_OK(there.status());
+    }
+    for (const PassResult& pass : passes) {
+      EXPECT_TRUE(nn::testing::same_bits(pass.logits, passes[0].logits));
+      EXPECT_TRUE(nn::testing::same_bits(pass.gradient, passes[0].gradient));
+    }
+  }
+}
+
+TEST_P(ModelsOnDevice, HaveTheValuesOfTheCpuOnHeterogeneousGraphs) {
   ModelOptions options = small("graphsage");
   options.types = nn::testing::golden_types(0);
   options.dropout = 0.25F;
@@ -160,15 +192,31 @@ TEST(DeviceBlockOps, HaveTheBitsOfTheCpuOnHeterogeneousGraphs) {
       options.types, {{700, 900, 20}, {300, 400, 10}, {64, 0, 0}}, 4));
   batches.push_back(
       nn::testing::random_hetero_batch(options.types, {{11, 17, 4}, {8, 9, 3}, {3, 2, 1}}, 5));
-  expect_bits_of_the_cpu(*network, batches, {});
+  expect_passes_of_the_cpu(*network, batches, on().block_ops(), !GetParam().cuda);
+}
+
+class EmulatedBlockOpsTest : public ::testing::TestWithParam<Case> {};
+
+INSTANTIATE_TEST_SUITE_P(Models, EmulatedBlockOpsTest, ::testing::ValuesIn(cases()),
+                         [](const auto& of) { return std::string(of.param.name); });
+
+TEST_P(EmulatedBlockOpsTest, HaveTheBitsOfTheCpuInAnyOrderAndOnThreads) {
+  const ModelOptions& options = GetParam().options;
+  const auto network = network_of(options);
+  std::vector<HeteroBatch> batches;
+  batches.push_back(batch_of(options, rows_for(options.layers, 40), 9));
+  for (std::uint64_t seed = 2; seed < 6; ++seed) {
+    expect_bits_of_the_cpu(*network, batches, {.seed = seed, .threads = 1});
+  }
+  expect_bits_of_the_cpu(*network, batches, {.seed = 6, .threads = 2});
 }
 
 TEST(DeviceBlockOps, TooLittleMemoryIsAnErrorAndGivesZeros) {
   const ModelOptions options = small("graphsage");
   const auto network = network_of(options);
   const auto batch = batch_of(options, rows_for(2, 200), 1);
-  const auto there =
-      on_device(std::make_shared<EmulatedDevice>(EmulatedOptions{.memory_bytes = 4096}));
+  const auto there = std::make_unique<Activations>(make_emulated_block_ops(
+      std::make_shared<EmulatedDevice>(EmulatedOptions{.memory_bytes = 4096})));
   InlineExecutor executor;
   const auto result =
       run_pass(*network, executor, network->initial_parameters(1), batch.input(false), *there);
@@ -184,7 +232,7 @@ TEST(DeviceBlockOps, GiveAllMemoryBack) {
   {
     const ModelOptions options = small("gat");
     const auto network = network_of(options);
-    const auto there = on_device(device);
+    const auto there = std::make_unique<Activations>(make_emulated_block_ops(device));
     InlineExecutor executor;
     run_pass(*network, executor, network->initial_parameters(1),
              batch_of(options, rows_for(2, 30), 1).input(true), *there);

@@ -34,12 +34,16 @@ TEST(SampleHopsLimits, RefuseMoreEdgesThanIndicesReach) {
                "a hop leads to fewer than 2^31 nodes of a type, node type 0 has 2147483648");
 }
 
-TEST(DeviceSampler, SamplesBatchAfterBatchOnTheEmulatedDevice) {
+class DeviceSamplerTest : public testing::OnEachDevice {};
+
+INSTANTIATE_TEST_SUITE_P(Devices, DeviceSamplerTest,
+                         ::testing::Values(testing::one_thread, testing::cuda_device),
+                         testing::name_of_device);
+
+TEST_P(DeviceSamplerTest, SamplesBatchAfterBatch) {
   const auto cut = testing::cut_graph(testing::long_tailed_hetero_graph(5), 1);
   const SampleOptions options{.fanout = {{4, 4, 4, 4, 4}, {3, 3, 3, 3, 3}}, .job_seed = 3};
-  const auto device = std::make_shared<gpu::EmulatedDevice>();
-  ASSERT_OK_AND_ASSIGN(const auto sampler,
-                       gpu::make_emulated_sampler(device, cut.info, *cut.parts[0], options));
+  ASSERT_OK_AND_ASSIGN(const auto sampler, on().sampler(cut, options));
   ASSERT_OK_AND_ASSIGN(const auto arrays, gpu::arrays_for_device(cut.info, *cut.parts[0], options));
   EXPECT_EQ(sampler->graph_bytes().device, arrays.bytes());
   EXPECT_EQ(sampler->graph_bytes().pinned, 0U);
@@ -57,8 +61,13 @@ TEST(DeviceSampler, SamplesBatchAfterBatchOnTheEmulatedDevice) {
                Errc::invalid_argument, "seed 500");
   auto refused = options;
   refused.disjoint = true;
-  EXPECT_ERROR(gpu::make_emulated_sampler(device, cut.info, *cut.parts[0], refused),
-               Errc::unimplemented, "disjoint");
+  EXPECT_ERROR(on().sampler(cut, refused), Errc::unimplemented, "disjoint");
+}
+
+TEST(DeviceSampler, GraphsThatDoNotFitAreRefused) {
+  const auto cut = testing::cut_graph(testing::long_tailed_hetero_graph(5), 1);
+  const SampleOptions options{.fanout = {{4, 4, 4, 4, 4}}};
+  ASSERT_OK_AND_ASSIGN(const auto arrays, gpu::arrays_for_device(cut.info, *cut.parts[0], options));
   const auto small = std::make_shared<gpu::EmulatedDevice>(
       gpu::EmulatedOptions{.memory_bytes = arrays.bytes() - 1});
   EXPECT_ERROR(gpu::make_emulated_sampler(small, cut.info, *cut.parts[0], options),

@@ -5,8 +5,13 @@
 #include "tests/gpu/sample_support.hpp"
 #include "tests/runtime/feature/collect.hpp"
 
+#include <algorithm>
+#include <array>
 #include <bit>
+#include <cmath>
 #include <cstring>
+#include <numeric>
+#include <random>
 #include <sys/mman.h>
 
 namespace troupe {
@@ -56,77 +61,102 @@ std::vector<std::uint32_t> bits_of(std::span<const float> values) {
   return bits;
 }
 
-/// A table of one node type on an emulated device, and rows of it beside those of RowDecoder.
+/// The same with one NaN for all: a GPU's arithmetic has only that one.
+std::vector<std::uint32_t> bits_but_nans(std::span<const float> values) {
+  auto bits = bits_of(values);
+  for (std::size_t i = 0; i < bits.size(); ++i) {
+    bits[i] = std::isnan(values[i]) ? 0x7FFFFFFFU : bits[i];
+  }
+  return bits;
+}
+
+/// A table of one node type on a device, and rows of it beside those of RowDecoder.
 class GatheredRows {
  public:
-  GatheredRows(NodeTypeInfo type, Normalize normalize, std::vector<std::byte> bytes,
-               const gpu::EmulatedOptions& options)
-      : type_(std::move(type)),
+  GatheredRows(const testing::TestDevice& device, std::uint64_t order, NodeTypeInfo type,
+               Normalize normalize, std::vector<std::byte> bytes)
+      : device_(device),
         bytes_(std::move(bytes)),
-        on_(std::make_shared<gpu::EmulatedDevice>(options)),
-        decoder_(*RowDecoder::create(type_, normalize)) {
-    auto& part_nodes = part_.nodes.emplace_back();
-    type_.count = bytes_.size() / type_.features->row_bytes();
-    part_nodes.count = type_.count;
-    part_nodes.features = FeatureTable{*type_.features, type_.count, {nullptr, bytes_}};
-    GraphInfo graph;
-    graph.node_types = {type_};
-    const auto arrays = gpu::features_for_device(graph, part_, {.normalize = normalize});
-    EXPECT_OK(arrays);
-    auto features = gpu::upload_features(on_, *arrays);
-    EXPECT_OK(features);
-    features_ = *std::move(features);
+        decoder_(*RowDecoder::create(type, normalize)),
+        cut_(cut_of(std::move(type), bytes_)) {
+    const testing::OnTestDevice on(device, order);
+    auto sampler = on.sampler(cut_, testing::fanouts({}));
+    EXPECT_OK(sampler);
+    sampler_ = *std::move(sampler);
+    auto rows = on.rows(cut_, {.normalize = normalize});
+    EXPECT_OK(rows);
+    rows_ = *std::move(rows);
   }
 
-  void expect_same(const std::vector<std::uint64_t>& index, const std::string& what) {
+  /// \param seeds  nodes without duplicates
+  void expect_same(const std::vector<NodeId>& seeds, const std::string& what) {
+    ASSERT_OK_AND_ASSIGN(const auto batch,
+                         sampler_->sample({}, {.groups = {{NodeTypeId{0}, seeds}}}));
+    ASSERT_OK_AND_ASSIGN(const auto gathered, rows_->gather(batch));
+    ASSERT_OK_AND_ASSIGN(auto sampled, sampler_->download(batch));
+    ASSERT_OK_AND_ASSIGN(
+        const auto got,
+        rows_->download(std::make_shared<const SampledBatch>(std::move(sampled)), gathered));
+    const auto values = got.rows[0].features.view().flat();
     const auto cols = decoder_.cols();
-    const auto places = gpu::uploaded_array(on_, std::span<const std::uint64_t>(index));
-    const auto rows =
-        gpu::gather_rows(on_, features_.nodes[0].features, places.data(), index.size());
-    std::vector<float> got(index.size() * cols);
-    if (!got.empty()) {
-      on_.download(rows.values.data(), got.data(), got.size() * sizeof(float));
-    }
-    ASSERT_TRUE(on_.finish());
-    std::vector<float> expected(got.size());
-    for (std::size_t i = 0; i < index.size(); ++i) {
-      decoder_.decode(part_.nodes[0].features->row(index[i]),
+    std::vector<float> expected(seeds.size() * cols);
+    for (std::size_t i = 0; i < seeds.size(); ++i) {
+      decoder_.decode(cut_.parts[0]->nodes[0].features->row(raw(seeds[i])),
                       std::span(expected).subspan(i * cols, cols));
     }
-    EXPECT_EQ(bits_of(got), bits_of(expected)) << what;
+    if (device_.cuda) {
+      EXPECT_EQ(bits_but_nans(values), bits_but_nans(expected)) << what;
+    } else {
+      EXPECT_EQ(bits_of(values), bits_of(expected)) << what;
+    }
   }
 
  private:
-  NodeTypeInfo type_;
+  static CutGraph cut_of(NodeTypeInfo type, std::span<const std::byte> bytes) {
+    type.count = bytes.size() / type.features->row_bytes();
+    auto cut = testing::cut_graph(testing::plain_graph(type.count, {}), 1);
+    type.name = cut.info.node_types[0].name;
+    auto part = std::make_shared<Part>(*cut.parts[0]);
+    part->nodes[0].features = FeatureTable{*type.features, type.count, {nullptr, bytes}};
+    cut.parts[0] = std::move(part);
+    cut.info.node_types[0] = std::move(type);
+    return cut;
+  }
+
+  testing::TestDevice device_;
   std::vector<std::byte> bytes_;
-  Part part_;
-  gpu::EmulatedStream on_;
   RowDecoder decoder_;
-  gpu::DeviceFeatures features_;
+  CutGraph cut_;
+  std::unique_ptr<gpu::DeviceSampler> sampler_;
+  std::unique_ptr<gpu::DeviceRowSource> rows_;
 };
 
 constexpr std::array all_normalizations{Normalize::none, Normalize::row, Normalize::column};
 constexpr std::array all_dtypes{DType::u8, DType::f16, DType::bf16, DType::f32, DType::f64};
 
-class GatherRows : public ::testing::TestWithParam<unsigned> {};
+class GatherRows : public testing::OnEachDevice {};
 
-INSTANTIATE_TEST_SUITE_P(Threads, GatherRows, ::testing::Values(1, 4));
+INSTANTIATE_TEST_SUITE_P(Devices, GatherRows, ::testing::ValuesIn(testing::tested_devices),
+                         testing::name_of_device);
 
 TEST_P(GatherRows, HaveTheHostsBitsForEachTypeAndShape) {
   std::mt19937_64 random(3);
   for (const auto dtype : all_dtypes) {
     for (const auto normalize : all_normalizations) {
       for (const std::uint64_t cols : {1U, 4U, 31U, 32U, 33U, 1023U}) {
-        constexpr std::uint64_t table = 70;
-        GatheredRows rows(type_with(dtype, cols), normalize,
-                          stored_values(dtype, table * cols, random),
-                          {.seed = cols, .threads = GetParam()});
+        std::vector<NodeId> nodes(cols < 1000 ? 1100 : 40);
+        for (std::size_t i = 0; i < nodes.size(); ++i) {
+          nodes[i] = static_cast<NodeId>(i);
+        }
+        GatheredRows rows(GetParam(), cols, type_with(dtype, cols), normalize,
+                          stored_values(dtype, nodes.size() * cols, random));
         for (const std::size_t count : {0U, 1U, 31U, 32U, 33U, 1023U}) {
-          std::vector<std::uint64_t> index(cols < 1000 ? count : count % 100);
-          std::ranges::generate(index, [&] { return random() % table; });
-          rows.expect_same(index,
+          std::ranges::shuffle(nodes, random);
+          const auto end =
+              nodes.begin() + static_cast<std::ptrdiff_t>(std::min(count, nodes.size()));
+          rows.expect_same({nodes.begin(), end},
                            fmt::format("{}, normalize {}, {} columns, {} rows", to_string(dtype),
-                                       static_cast<int>(normalize), cols, index.size()));
+                                       static_cast<int>(normalize), cols, count));
         }
       }
     }
@@ -138,9 +168,9 @@ TEST_P(GatherRows, DecodeEveryHalf) {
   std::iota(all.begin(), all.end(), std::uint16_t{0});
   const auto bytes = std::as_bytes(std::span(all));
   for (const auto dtype : {DType::f16, DType::bf16}) {
-    GatheredRows rows(type_with(dtype, 65536), Normalize::none, {bytes.begin(), bytes.end()},
-                      {.threads = GetParam()});
-    rows.expect_same({0}, std::string(to_string(dtype)));
+    GatheredRows rows(GetParam(), 1, type_with(dtype, 65536), Normalize::none,
+                      {bytes.begin(), bytes.end()});
+    rows.expect_same({NodeId{0}}, std::string(to_string(dtype)));
   }
 }
 
@@ -230,13 +260,10 @@ TEST_P(GatherRows, OfBatchesHaveTheHostsDigest) {
   options.edge_data.entries = true;
   const auto collect_options = testing::collect_with_edges(cut);
   const gpu::FeaturePlan plan{.edge_features = {EdgeTypeId{0}, EdgeTypeId{2}}};
-  for (std::uint64_t order = 1; order <= 20; ++order) {
-    const auto device = std::make_shared<gpu::EmulatedDevice>(
-        gpu::EmulatedOptions{.seed = order, .threads = GetParam()});
-    ASSERT_OK_AND_ASSIGN(const auto sampler,
-                         gpu::make_emulated_sampler(device, cut.info, *cut.parts[0], options));
-    ASSERT_OK_AND_ASSIGN(const auto rows,
-                         gpu::make_emulated_row_source(device, cut.info, *cut.parts[0], plan));
+  for (std::uint64_t order = 1; order <= orders(20); ++order) {
+    const auto device = on(order);
+    ASSERT_OK_AND_ASSIGN(const auto sampler, device.sampler(cut, options));
+    ASSERT_OK_AND_ASSIGN(const auto rows, device.rows(cut, plan));
     ASSERT_OK_AND_ASSIGN(const auto arrays,
                          gpu::features_for_device(cut.info, *cut.parts[0], plan));
     EXPECT_EQ(rows->table_bytes(), arrays.bytes());

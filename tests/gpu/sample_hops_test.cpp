@@ -10,27 +10,26 @@ namespace troupe {
 namespace {
 
 using testing::CutGraph;
+using testing::DeviceSampling;
 using testing::EmulatedSampling;
 
-class SampleHops : public ::testing::TestWithParam<unsigned> {
+class SampleHops : public testing::OnEachDevice {
  protected:
-  gpu::EmulatedOptions device(std::uint64_t seed = 1) const {
-    return {.seed = seed, .threads = GetParam()};
-  }
   /// Compares batches of the device, in some orders, with one of the host.
   void expect_host_batches(const CutGraph& cut, const SampleOptions& options, BatchKey key,
                            const std::vector<std::uint64_t>& seeds, std::uint16_t seed_type,
-                           std::uint64_t orders, const std::string& what) const {
+                           std::uint64_t most_orders, const std::string& what) const {
     const auto expected = testing::drive(cut, options, key, seeds, seed_type);
-    for (std::uint64_t order = 1; order <= orders; ++order) {
-      EmulatedSampling sampling(cut, options, device(order));
+    for (std::uint64_t order = 1; order <= orders(most_orders); ++order) {
+      DeviceSampling sampling(on(order), cut, options);
       testing::expect_same(sampling.sample(key, seeds, seed_type), expected,
                            fmt::format("{}, order {}", what, order));
     }
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Threads, SampleHops, ::testing::Values(1, 4));
+INSTANTIATE_TEST_SUITE_P(Devices, SampleHops, ::testing::ValuesIn(testing::tested_devices),
+                         testing::name_of_device);
 
 TEST_P(SampleHops, GiveTheHostsBatchesInAnyOrder) {
   const auto cut = testing::cut_graph(testing::long_tailed_graph(2000, 1), 1);
@@ -62,7 +61,7 @@ TEST_P(SampleHops, OfAllOptions) {
 TEST_P(SampleHops, OfAnyNumberOfSeeds) {
   const auto cut = testing::cut_graph(testing::long_tailed_graph(1200, 4), 1);
   const auto options = testing::fanouts({4, 3});
-  EmulatedSampling sampling(cut, options, device());
+  DeviceSampling sampling(on(), cut, options);
   std::uint64_t number = 0;
   for (const std::size_t count : {0U, 1U, 31U, 1023U, 32U, 33U, 0U, 2U}) {
     const BatchKey key{.number = number++};
@@ -156,13 +155,8 @@ TEST_P(SampleHops, OfSeedsOfSeveralTypes) {
       ASSERT_OK(builder.answer(question.id, *reply));
     }
   }
-  EmulatedSampling sampling(cut, options, device());
-  gpu::HopSampler<gpu::EmulatedStream> sampler(sampling.stream(),
-                                               std::make_shared<gpu::DeviceGraph>(sampling.graph()),
-                                               gpu::sampling_plan(options));
-  ASSERT_OK_AND_ASSIGN(const auto batch, sampler.sample({}, seeds));
-  ASSERT_OK_AND_ASSIGN(const auto got, gpu::download_batch(sampling.stream(), batch));
-  testing::expect_same(got, std::move(builder).take(), "groups");
+  DeviceSampling sampling(on(), cut, options);
+  testing::expect_same(sampling.sample({}, seeds), std::move(builder).take(), "groups");
 }
 
 TEST_P(SampleHops, MakeGoldenBatches) {
@@ -186,7 +180,7 @@ TEST_P(SampleHops, MakeGoldenBatches) {
       if (!graph.edges[0].weights.empty()) {
         testing::add_alias_tables(cut, options.dir);
       }
-      EmulatedSampling sampling(cut, options, device());
+      DeviceSampling sampling(on(), cut, options);
       const auto got =
           testing::text_of(testing::plain(sampling.sample(key, seeds, seed_type), cut));
       const auto block = fmt::format("\n{}, seeds {}\n{}\n", title, testing::list_text(seeds), got);

@@ -3,6 +3,7 @@
 /// Batches of an emulated device beside those of runtime/sample, array by array.
 #include "gpu/base/emulated_device.hpp"
 #include "gpu/sample/sample_hops.hpp"
+#include "tests/gpu/test_device.hpp"
 #include "tests/runtime/sample/drive.hpp"
 
 #include <gtest/gtest.h>
@@ -73,7 +74,35 @@ inline std::vector<std::uint64_t> random_seeds(std::size_t count, std::uint64_t 
   return seeds;
 }
 
-/// A graph of one part on an emulated device.
+/// A graph of one part on a device.
+class DeviceSampling {
+ public:
+  DeviceSampling(const OnTestDevice& on, const CutGraph& cut, const SampleOptions& options)
+      : cut_(cut) {
+    auto sampler = on.sampler(cut, options);
+    EXPECT_OK(sampler);
+    sampler_ = *std::move(sampler);
+  }
+
+  SampledBatch sample(BatchKey key, const BatchSeeds& seeds) {
+    const auto batch = sampler_->sample(key, seeds);
+    EXPECT_OK(batch);
+    auto downloaded = sampler_->download(*batch);
+    EXPECT_OK(downloaded);
+    return *std::move(downloaded);
+  }
+  SampledBatch sample(BatchKey key, const std::vector<std::uint64_t>& seeds,
+                      std::uint16_t seed_type = 0) {
+    const auto type = static_cast<NodeTypeId>(seed_type);
+    return sample(key, {.groups = {{type, cut_.globals(seeds, seed_type)}}});
+  }
+
+ private:
+  const CutGraph& cut_;
+  std::unique_ptr<gpu::DeviceSampler> sampler_;
+};
+
+/// A graph of one part on an emulated device, whose inside can be seen.
 class EmulatedSampling {
  public:
   EmulatedSampling(const CutGraph& cut, const SampleOptions& options,

@@ -19,7 +19,7 @@ TEST(HostLine, SaysWhatDiffersFromTheJob) {
   ASSERT_OK_AND_ASSIGN(
       const auto host,
       parse_host("  10.0.0.2  3 user=me port=2222 key=/k/id dir=/w program=/b/troupe "
-                 "listen=10.1.0.2 threads=2 cores=0,2-3 device=cpu env=A=1 env=B=x=y "));
+                 "listen=10.1.0.2 threads=2 cores=0,2-3 device=cuda:0,2 env=A=1 env=B=x=y "));
 
   EXPECT_EQ(host, (HostSpec{.address = "10.0.0.2",
                             .slots = 3,
@@ -31,6 +31,7 @@ TEST(HostLine, SaysWhatDiffersFromTheJob) {
                             .listen = "10.1.0.2",
                             .threads = 2,
                             .cores = {0, 2, 3},
+                            .device = DeviceChoice{.kind = DeviceKind::cuda, .numbers = {0, 2}},
                             .env = {"A=1", "B=x=y"}}));
 }
 
@@ -51,13 +52,11 @@ TEST(HostLine, RefusesWhatItCannotMean) {
            {"a threads=0", "1..1024"},
            {"a cores=3-1", "ascending"},
            {"a cores=1024", "0..1023"},
+           {"a device=gpu:0", "device: expected cpu, cuda"},
+           {"a device=", "device"},
        }) {
     EXPECT_ERROR(parse_host(line), Errc::invalid_argument, problem);
   }
-}
-
-TEST(HostLine, ADeviceThatIsNotBuiltYetIsRefusedAsThat) {
-  EXPECT_ERROR(parse_host("a device=gpu:0"), Errc::unimplemented, "found \"gpu:0\"");
 }
 
 TEST(HostLines, LeavesOutEmptyLinesAndRemarks) {

@@ -1,0 +1,136 @@
+#include "runtime/job/device_choice.hpp"
+
+#include "runtime/job/job_file.hpp"
+#include "tests/support/expect.hpp"
+
+#include <fmt/format.h>
+
+namespace troupe {
+namespace {
+
+TEST(ParseDevice, TakesEachKindAndGivesItBackAsText) {
+  for (const auto& [text, choice] : std::vector<std::pair<std::string, DeviceChoice>>{
+           {"cpu", {}},
+           {"cuda", {.kind = DeviceKind::cuda}},
+           {"cuda:0", {.kind = DeviceKind::cuda, .numbers = {0}}},
+           {"cuda:1,3", {.kind = DeviceKind::cuda, .numbers = {1, 3}}},
+           {"emulated:1", {.kind = DeviceKind::emulated, .count = 1}},
+           {"emulated:64", {.kind = DeviceKind::emulated, .count = 64}},
+           {"emulated:2,65536B", {.kind = DeviceKind::emulated, .count = 2, .memory_bytes = 65536}},
+       }) {
+    ASSERT_OK_AND_ASSIGN(const auto parsed, parse_device(text));
+    EXPECT_EQ(parsed, choice) << text;
+    EXPECT_EQ(to_string(parsed), text);
+  }
+  ASSERT_OK_AND_ASSIGN(const auto range, parse_device("cuda:0,2-4"));
+  EXPECT_EQ(to_string(range), "cuda:0,2,3,4");
+  ASSERT_OK_AND_ASSIGN(const auto sized, parse_device("emulated:1,2 KiB"));
+  EXPECT_EQ(sized.memory_bytes, 2048U);
+}
+
+TEST(ParseDevice, RefusesEverythingElse) {
+  for (const char* const text : {"",
+                                 "CPU",
+                                 "cpu:0",
+                                 "cpu ",
+                                 " cpu",
+                                 "gpu",
+                                 "gpu:0",
+                                 "cud",
+                                 "cudaa",
+                                 "cuda:",
+                                 "cuda:x",
+                                 "cuda:-1",
+                                 "cuda:64",
+                                 "cuda:1,1",
+                                 "cuda:2,1",
+                                 "cuda:3-1",
+                                 "cuda:0,",
+                                 "cuda:,0",
+                                 "cuda: 0",
+                                 "cuda:0;1",
+                                 "cuda:99999999999999999999",
+                                 "emulated",
+                                 "emulated:",
+                                 "emulated:0",
+                                 "emulated:65",
+                                 "emulated:-1",
+                                 "emulated:+1",
+                                 "emulated:1x",
+                                 "emulated:1 ",
+                                 "emulated:1.5",
+                                 "emulated:18446744073709551617",
+                                 "emulated:1,",
+                                 "emulated:1,0B",
+                                 "emulated:1,5",
+                                 "emulated:1,5XB",
+                                 "emulated:1,-5MB",
+                                 "emulated:1,99999999TB",
+                                 "emulated:1,1MB,2",
+                                 "emulated:,1MB"}) {
+    SCOPED_TRACE(text);
+    EXPECT_ERROR(parse_device(text), Errc::invalid_argument, "expected");
+  }
+  // Bytes that are no text.
+  for (const std::string& text :
+       {std::string("cuda\0", 5), std::string("emulated:1\0", 11), std::string(100000, 'c'),
+        std::string("\xff\xfe"), fmt::format("cuda:{:1>100000}", 1)}) {
+    EXPECT_FALSE(parse_device(text).ok());
+  }
+}
+
+/// Problems of a job with these settings of `cluster`.
+std::string device_problems(const std::string& cluster, Job* job = nullptr) {
+  const auto text = fmt::format(
+      R"({{"dataset": {{"path": "d"}}, "sample": {{"fanout": [2]}}, "cluster": {}}})", cluster);
+  const auto reading = parse_job(text, "base", {});
+  EXPECT_OK(reading);
+  if (job != nullptr) {
+    *job = reading->job;
+  }
+  return to_string(reading->problems);
+}
+
+TEST(JobDevice, IsTheCpuUnlessTheJobSaysAnother) {
+  Job job;
+  EXPECT_EQ(device_problems("{}", &job), "");
+  EXPECT_EQ(job.cluster.device, DeviceChoice{});
+  EXPECT_EQ(device_problems(R"({"device": "cuda:0,2"})", &job), "");
+  EXPECT_EQ(to_string(job.cluster.device), "cuda:0,2");
+  EXPECT_EQ(job.cluster.device_on(0), job.cluster.device);
+}
+
+TEST(JobDevice, NamesWhatItCannotMean) {
+  const auto problem = device_problems(R"({"device": "gpu"})");
+  EXPECT_NE(problem.find("/cluster/device"), std::string::npos) << problem;
+  EXPECT_NE(problem.find("found \"gpu\""), std::string::npos) << problem;
+  EXPECT_NE(device_problems(R"({"device": 1})"), "");
+  EXPECT_NE(device_problems(R"({"device": ""})"), "");
+}
+
+TEST(JobDevice, OfAHostGoesBeforeThatOfAll) {
+  Job job;
+  EXPECT_EQ(device_problems(R"({"launch": "local", "hosts": ["a device=cuda:1", "b"],
+                                "device": "cuda"})",
+                            &job),
+            "");
+  EXPECT_EQ(to_string(job.cluster.device_on(0)), "cuda:1");
+  EXPECT_EQ(to_string(job.cluster.device_on(1)), "cuda");
+}
+
+TEST(JobDevice, AllHostsHaveOneKind) {
+  for (const std::string cluster :
+       {R"({"launch": "local", "hosts": ["a device=cuda:1", "b"]})",
+        R"({"launch": "local", "hosts": ["a", "b device=emulated:1"], "device": "cuda"})",
+        R"({"launch": "local", "hosts": ["a device=cpu", "b"], "device": "emulated:2"})"}) {
+    const auto problem = device_problems(cluster);
+    EXPECT_NE(problem.find("/cluster/hosts"), std::string::npos) << problem;
+    EXPECT_NE(problem.find("a run has devices of one kind"), std::string::npos) << problem;
+  }
+  EXPECT_EQ(device_problems(R"({"launch": "local", "hosts": ["a device=emulated:1", "b"],
+                                "device": "emulated:4"})"),
+            "");
+}
+
+}  // namespace
+}  // namespace troupe
