@@ -31,11 +31,10 @@ using DeviceSamplerActor = caf::stateful_actor<DeviceSamplerState>;
 
 Result<ReadyBatch> make_batch(const DeviceSamplerOptions& options, const SampleBatch& request) {
   const bool trains = request.key.purpose == Purpose::train;
+  const BatchSeeds seeds{.groups = {{request.seed_type, request.seeds}}, .times = request.times};
   TROUPE_ASSIGN_OR_RETURN(
-      Batch batch,
-      options.batches->make(request.key,
-                            {request.seed_type, request.seeds, request.times, request.links},
-                            trains ? options.collect->digest : DigestMode::off));
+      Batch batch, options.batches->make(request.key, seeds,
+                                         trains ? options.collect->digest : DigestMode::off));
   BatchTrace trace;
   trace.rows = batch.sampled->num_nodes();
   return ReadyBatch{std::move(batch), std::move(trace)};
@@ -53,14 +52,13 @@ void make_next(DeviceSamplerActor* self) {
       self, *state.options.executor,
       [options = state.options, request = next.request] { return make_batch(options, *request); },
       [self, next](Result<ReadyBatch> made) mutable {
-        auto& state = self->state;
         if (made) {
           const auto took = std::chrono::steady_clock::now() - next.began;
           made->trace.sample_ns = static_cast<std::uint64_t>(took.count());
-          state.options.trace.slice("sample", next.began, next.request->flow);
+          self->state.options.trace.slice("sample", next.began, next.request->flow);
         }
         deliver(next.promise, std::move(made));
-        state.busy = false;
+        self->state.busy = false;
         make_next(self);
       });
 }

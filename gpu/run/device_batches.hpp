@@ -42,7 +42,9 @@ class DeviceBatches {
                                                        const FeaturePlan& features);
 
   /// Memory of the graph and its tables on the device.
-  std::uint64_t resident_bytes() const { return sampler_->graph_bytes() + rows_->table_bytes(); }
+  std::uint64_t resident_bytes() const {
+    return sampler_->graph_bytes().device + rows_->table_bytes();
+  }
 
  private:
   std::unique_ptr<DeviceSampler> sampler_;
