@@ -34,6 +34,14 @@ std::vector<SchemaRow> model_kind_rows(std::span<const nn::ModelKind> kinds) {
            ": attention heads; they divide `hidden`, and the last layer gives their mean",
        {},
        put<&Job::model, &ModelOptions::heads>});
+  rows.push_back({"/model/residual",
+                  boolean_rule(),
+                  value("false"),
+                  readers_of(kinds, "residual", "`") +
+                      ": each layer adds the node's row before it, times a matrix of its own where "
+                      "the columns differ",
+                  {},
+                  put<&Job::model, &ModelOptions::residual>});
   return rows;
 }
 

@@ -13,8 +13,9 @@
 namespace troupe::nn {
 namespace {
 
-constexpr std::array<std::string_view, 1> sage_options = {"aggregator"};
-constexpr std::array<std::string_view, 1> gat_options = {"heads"};
+constexpr std::array<std::string_view, 2> sage_options = {"aggregator", "residual"};
+constexpr std::array<std::string_view, 2> gat_options = {"heads", "residual"};
+constexpr std::array<std::string_view, 1> gin_options = {"residual"};
 
 constexpr std::array kinds = {
     ModelKind{.name = "graphsage",
@@ -39,6 +40,7 @@ constexpr std::array kinds = {
     ModelKind{
         .name = "gin",
         .help = "graph isomorphism network (Xu et al., 2019), with a perceptron of two layers",
+        .options = gin_options,
         .make = [](const ModelOptions&) -> std::unique_ptr<const Conv> {
           return std::make_unique<GinConv>(GinOptions());
         }},
@@ -146,6 +148,11 @@ Result<std::unique_ptr<Network>> make_network(const ModelOptions& options, const
                  fmt::format("model kind: expected one for a graph of {} node types and {} edge "
                              "types, got \"{}\"",
                              types.nodes.size(), types.edges.size(), kind.name));
+  }
+  if (options.residual && !reads_option(kind, "residual")) {
+    return Error(Errc::unimplemented,
+                 fmt::format("model residual: expected a kind among {}, got \"{}\"",
+                             readers_of(kinds, "residual", "\""), kind.name));
   }
   TROUPE_ASSIGN_OR_RETURN(const auto layers, layer_types(types, options.layers));
   for (const NodeTypeId type : layers.front().inputs) {

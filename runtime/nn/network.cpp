@@ -35,6 +35,7 @@ Network::Network(ModelOptions options, const std::vector<LayerTypes>& layers,
     }
     for (Node& node : layer.nodes) {
       add_norm(layer, node);
+      add_skip(layer, node);
     }
     layers_.push_back(std::move(layer));
   }
@@ -77,6 +78,18 @@ void Network::add_norm(Layer& layer, Node& node) {
   const auto prefix = name_of("norm", layer.number, options_.types.nodes[node.type].name);
   node.norm = parameters_.add({.name = prefix + "weight", .rows = layer.out, .value = 1});
   parameters_.add({.name = prefix + "bias", .rows = layer.out});
+}
+
+void Network::add_skip(Layer& layer, Node& node) {
+  const std::size_t cols = cols_before(layer.number, node.type);
+  if (!options_.residual || cols == layer.out) {
+    return;
+  }
+  node.skip = parameters_.add(
+      {.name = name_of("skip", layer.number, options_.types.nodes[node.type].name) + "weight",
+       .rows = layer.out,
+       .cols = cols,
+       .bound = linear_bound(cols)});
 }
 
 std::uint64_t Network::pass_numbers(std::uint32_t layer, EdgeTypeId edge_type,
@@ -165,16 +178,25 @@ Rows Network::record_node(const LayerCall& call, const Node& node, std::vector<C
     std::ranges::copy(terms[e].own, std::back_inserter(own));
     std::ranges::copy(terms[e].biases, std::back_inserter(ending.biases));
   }
+  const Rows before = call.own ? *call.own : call.rows[node.type];
+  if (node.skip) {
+    own.push_back(*node.skip);
+  }
   if (!own.empty()) {
     // Own rows are added last to neighbors along one edge type, first to those along several: two
     // orders of one sum, which parameters trained by earlier versions depend on.
     const auto at = options_.heterogeneous() ? sum.begin() : sum.end();
-    sum.insert(at, call.tape.own(call.own.value_or(call.rows[node.type]), own));
+    sum.insert(at, call.tape.own(before, own));
+  }
+  if (options_.residual && !node.skip) {
+    sum.push_back(call.tape.own(before));
   }
   if (!call.layer.last) {
     ending.norm = options_.layer_norm;
     ending.norm_gain = node.norm;
-    ending.relu = true;
+    ending.relu = options_.activation == Activation::relu;
+    ending.activation = ending.relu ? Activation::none : options_.activation;
+    ending.slope = options_.slope;
   }
   if (!call.layer.last && call.dropout != nullptr) {
     ending.mask = mask_before(*call.dropout, node.type, call.layer.number + 1, options_.dropout);

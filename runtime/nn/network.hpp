@@ -3,9 +3,10 @@
 /// Networks of convolutions over the blocks of a batch, and layer by layer over a whole graph.
 ///
 /// A row of node type v after a layer is the sum of the convolutions along the edge types that end
-/// at v and take part (network_layers.hpp), and a bias; then, as set, division by its length, layer
-/// normalization, ReLU and the dropout of the next layer's input. Only the seeds' type has rows
-/// after the last layer, its logits, which nothing but the division follows. A graph of one node
+/// at v and take part (network_layers.hpp), and a bias, and with residuals its row before the layer;
+/// then, as set, division by its length, layer normalization, activation and the dropout of the next
+/// layer's input. Only the seeds' type has rows after the last layer, its logits, which nothing but
+/// the division follows. A graph of one node
 /// type and one edge type is the simplest case. Parameters, gradients and activations come from
 /// outside.
 #include "runtime/base/executor.hpp"
@@ -20,6 +21,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -36,6 +38,10 @@ struct ModelOptions {
   std::uint32_t heads = 1;  ///< of gat; they divide `hidden`
   bool layer_norm = false;  ///< between layer and ReLU, not after the last; eps 1e-5
   bool l2 = false;          ///< rows of each layer's output divided by max(norm, 1e-12)
+  Activation activation = Activation::relu;  ///< after every layer but the last
+  float slope = 0.01F;                       ///< of leaky ReLU below 0
+  /// Each layer's sum has the row before it, times a matrix where the columns differ.
+  bool residual = false;
   float dropout = 0;        ///< on the input of every layer but the first
   float input_dropout = 0;  ///< on the input of the first layer
   ModelTypes types = {};    ///< empty: one node type of `in_dim` columns and one edge type
@@ -181,8 +187,9 @@ class Network {
   /// A node type that a layer gives rows of.
   struct Node {
     std::size_t type = 0;
-    std::vector<std::size_t> edges;  ///< positions in Layer::edges of those that end here
-    std::size_t norm = 0;            ///< parameters gain and bias, if the layer has them
+    std::vector<std::size_t> edges;        ///< positions in Layer::edges of those that end here
+    std::size_t norm = 0;                  ///< parameters gain and bias, if the layer has them
+    std::optional<std::size_t> skip = {};  ///< parameter of the residual; none: as it is, if at all
   };
   struct Layer {
     std::uint32_t number = 0;
@@ -198,6 +205,7 @@ class Network {
   std::string name_of(std::string_view what, std::uint32_t layer, const std::string& type) const;
   void add_edge(EdgeTypeId type, Layer& layer);
   void add_norm(Layer& layer, Node& node);
+  void add_skip(Layer& layer, Node& node);
   void check_shapes(const ForwardInput& input) const;
   std::vector<Rows> record_features(Tape& tape, const ForwardInput& input) const;
   std::vector<ConvTerms> record_edges(const LayerCall& call, const Node* only) const;

@@ -12,8 +12,14 @@ void finish_backward_rows(const Finish& finish, const FinishState& state, std::s
   const std::size_t cols = grad.cols;
   if (finish.relu) {
     relu_backward_rows(state.output.slice(first, grad.rows), finish.mask.scale, grad);
-  } else if (finish.mask.active()) {
-    dropout_rows(finish.mask, finish.ids.subspan(first, grad.rows), grad);
+  } else {
+    if (finish.mask.active()) {
+      dropout_rows(finish.mask, finish.ids.subspan(first, grad.rows), grad);
+    }
+    if (finish.activates()) {
+      activate_backward_rows(finish.activation, finish.slope, state.output.slice(first, grad.rows),
+                             finish.mask.scale, grad);
+    }
   }
   if (finish.norm()) {
     layer_norm_backward_rows(state.conv.slice(first, grad.rows),
@@ -45,14 +51,16 @@ void finish_rows(const Finish& finish, const FinishState& state, std::size_t fir
   if (finish.l2) {
     l2_normalize_rows(conv, state.lengths.subspan(first, conv.rows));
   }
-  ConstMatrix before_relu = conv;
+  ConstMatrix activated = conv;
   if (finish.norm()) {
     layer_norm_rows(conv, finish.norm_gain, finish.norm_bias, state.stats.subspan(first, conv.rows),
                     out);
-    before_relu = out;
+    activated = out;
   }
   if (finish.relu) {
-    relu_rows(before_relu, out);
+    relu_rows(activated, out);
+  } else if (finish.activates()) {
+    activate_rows(finish.activation, finish.slope, activated, out);
   }
   if (finish.mask.active()) {
     dropout_rows(finish.mask, finish.ids.subspan(first, out.rows), out);

@@ -56,6 +56,37 @@ TROUPE_HOT void relu_backward_rows(ConstMatrix y, float scale, MutMatrix grad) {
   }
 }
 
+TROUPE_HOT void activate_rows(Activation activation, float slope, ConstMatrix x, MutMatrix y) {
+  check_same_shape(x, y);
+  if (activation == Activation::elu) {
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      y.data[i] = x.data[i] > 0.0F ? x.data[i] : std::expm1(x.data[i]);
+    }
+    return;
+  }
+  TROUPE_ASSERT(activation == Activation::leaky_relu, "activation", static_cast<int>(activation));
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    y.data[i] = x.data[i] > 0.0F ? x.data[i] : x.data[i] * slope;
+  }
+}
+
+TROUPE_HOT void activate_backward_rows(Activation activation, float slope, ConstMatrix y,
+                                       float scale, MutMatrix grad) {
+  check_same_shape(y, grad);
+  const float* __restrict out = y.data;
+  float* __restrict g = grad.data;
+  if (activation == Activation::elu) {
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      g[i] *= out[i] > 0.0F ? 1.0F : out[i] / scale + 1.0F;
+    }
+    return;
+  }
+  TROUPE_ASSERT(activation == Activation::leaky_relu, "activation", static_cast<int>(activation));
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    g[i] *= out[i] > 0.0F ? 1.0F : slope;
+  }
+}
+
 TROUPE_HOT void layer_norm_rows(ConstMatrix x, std::span<const float> gain,
                                 std::span<const float> bias, std::span<NormStats> stats,
                                 MutMatrix y) {

@@ -217,6 +217,8 @@ Rows Tape::combine(std::vector<Term> terms, std::size_t rows, const Ending& endi
                       .norm_gain = {},
                       .norm_bias = {},
                       .relu = ending.relu,
+                      .activation = ending.activation,
+                      .slope = ending.slope,
                       .mask = ending.mask,
                       .ids = ending.ids};
   if (ending.norm) {

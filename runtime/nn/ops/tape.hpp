@@ -44,6 +44,8 @@ struct Ending {
   bool norm = false;          ///< layer normalization
   std::size_t norm_gain = 0;  ///< parameter; the one after it is the bias
   bool relu = false;
+  Activation activation = Activation::none;  ///< instead of ReLU: ELU or leaky ReLU
+  float slope = 0;                           ///< of leaky ReLU below 0
   DropoutMask mask = {};
   std::span<const OriginalId> ids = {};
 };

@@ -351,6 +351,23 @@ TEST(ParseJob, HeadsAreForGatAndDivideTheColumnsBetweenLayers) {
   EXPECT_EQ(problems_with("model", R"({"kind": "gat", "heads": 8, "hidden": 64})"), "");
 }
 
+TEST(ParseJob, ReadsActivationAndResidual) {
+  const auto job =
+      parse(minimal, {"model.activation=leaky_relu", "model.slope=0.2", "model.residual=true"}).job;
+  EXPECT_EQ(job.model.activation, nn::Activation::leaky_relu);
+  EXPECT_EQ(job.model.slope, 0.2F);
+  EXPECT_TRUE(job.model.residual);
+  EXPECT_EQ(parse(minimal, {"model.activation=elu"}).job.model.activation, nn::Activation::elu);
+}
+
+TEST(ParseJob, SlopeIsForLeakyReluAndResidualForKindsWhoseRowsTravel) {
+  EXPECT_EQ(problems_with("model.slope", "0.5"),
+            "/model/slope: expected 0.01 unless `activation` is \"leaky_relu\", found 0.5\n");
+  EXPECT_EQ(problems_with("model", R"({"kind": "gcn", "residual": true})"),
+            "/model/residual: expected false with kind \"gcn\", found true; it is for "
+            "\"graphsage\", \"gat\", \"gin\"\n");
+}
+
 TEST(ParseJob, RefusesWhatIsNotBuiltYetAndSaysWhatWorks) {
   const auto kind = problems_with("model.kind", "rgcn");
   EXPECT_TRUE(kind.starts_with("/model/kind: expected \"graphsage\", \"gcn\", ")) << kind;

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
+
 namespace troupe::nn {
 namespace {
 
@@ -63,6 +65,18 @@ std::vector<ModelOptions> sage_kinds() {
         all.back().in_dim = 6;  // narrower than hidden: the aggregation comes first
         all.back().dropout = 0;
       }
+    }
+  }
+  for (const auto activation : {Activation::elu, Activation::leaky_relu}) {
+    for (const bool more : {false, true}) {
+      all.push_back(narrowing(more, more));
+      all.back().activation = activation;
+      all.back().slope = 0.2F;
+      all.back().residual = true;  // the layer in the middle has equal columns
+      all.push_back(all.back());
+      all.back().residual = more;
+      all.back().dropout = 0;
+      all.back().out_dim = 8;  // the last layer, too
     }
   }
   return all;
@@ -165,6 +179,43 @@ TEST(Network, EmptyBatchGivesNoLogitsAndAZeroGradient) {
     EXPECT_EQ(std::ranges::count(result.gradient, 0.0F),
               static_cast<std::ptrdiff_t>(model->num_parameters()));
   }
+}
+
+TEST(Network, ResidualsHaveAMatrixWhereColumnsDiffer) {
+  const auto model =
+      network_of({.layers = 3, .in_dim = 4, .hidden = 8, .out_dim = 3, .residual = true});
+  std::vector<std::string> skips;
+  for (const ParameterSlice& slice : model->layout()) {
+    if (slice.name.starts_with("skip")) {
+      skips.push_back(fmt::format("{} {}x{}", slice.name, slice.rows, slice.cols));
+    }
+  }
+
+  EXPECT_EQ(skips, (std::vector<std::string>{"skip1.weight 8x4", "skip3.weight 3x8"}));
+}
+
+TEST(Network, AResidualAddsTheRowsBeforeTheLayer) {
+  // GIN without edges, its products zero: what remains is the residual, identity in both layers.
+  const auto model = network_of(
+      {.kind = "gin", .layers = 2, .in_dim = 3, .hidden = 3, .out_dim = 3, .residual = true});
+  const OwnedBlock empty{.num_dst = 4, .num_src = 4, .offsets = {0, 0, 0, 0, 0}, .sources = {}};
+  const Matrix x = random_matrix(4, 3, 1);
+  InlineExecutor executor;
+  Activations activations;
+  const std::vector<float> zeros(model->num_parameters());
+
+  const ConstMatrix out = model->forward(
+      executor, zeros, one_type_input({empty.view(), empty.view()}, x.view()), activations);
+
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    EXPECT_EQ(out.data[i], std::max(x.data()[i], 0.0F)) << i;
+  }
+}
+
+TEST(Network, ResidualsAreRefusedWhereRowsTravelAsMessages) {
+  EXPECT_ERROR(
+      make_network({.kind = "gcn", .in_dim = 4, .hidden = 8, .out_dim = 3, .residual = true}),
+      Errc::unimplemented, "model residual: expected a kind among \"graphsage\"");
 }
 
 TEST(Network, LayoutNamesEachSliceInOrder) {

@@ -34,6 +34,10 @@ std::vector<InPlaceCase> cases() {
   auto sum = sage;
   sum.aggregator = nn::Aggregator::sum;
   all.push_back({"sum", sum});
+  auto residual = sage;
+  residual.activation = nn::Activation::elu;
+  residual.residual = true;
+  all.push_back({"residual", residual});
   all.push_back({"gin", {.kind = "gin", .hidden = 8, .out_dim = 4}});
   all.push_back({"gin_narrow", {.kind = "gin", .hidden = 3, .out_dim = 4}});
   all.push_back(
