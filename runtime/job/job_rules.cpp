@@ -340,7 +340,7 @@ void check_between_keys(const Job& job, ProblemList& problems) {
       good("/train/schedule/factor") && good("/train/schedule/end_lr")) {
     check_schedule(job.train.schedule, problems);
   }
-  check_model_keys(job.model, problems);
+  check_model_keys(job, problems);
 }
 
 void fit_to_graph(Job& job, const GraphInfo& graph) {

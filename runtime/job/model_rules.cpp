@@ -17,15 +17,27 @@ void refuse_unread(const nn::ModelOptions& model, const std::string& key,
 }
 
 void check_heads(const nn::ModelOptions& model, ProblemList& problems) {
-  if (model.layers > 1 && model.hidden % model.heads != 0) {
+  if (model.layers > 1 && model.concat && model.hidden % model.heads != 0) {
     problems.add({"/model/heads", fmt::format("a divisor of hidden, {}", model.hidden),
                   fmt::to_string(model.heads), ""});
   }
 }
 
+void check_edge_weights(const Job& job, ProblemList& problems) {
+  if (!job.sample.edge_data.weights) {
+    problems.add({"/model/edge_weights", "false without \"weights\" in sample.edge_data", "true",
+                  "sample.edge_data [\"weights\"] brings the weights"});
+  }
+  if (job.model.aggregator == nn::Aggregator::max) {
+    problems.add({"/model/edge_weights", "false with aggregator \"max\"",
+                  "true, which is not built yet for it", "\"mean\" and \"sum\" work"});
+  }
+}
+
 }  // namespace
 
-void check_model_keys(const nn::ModelOptions& model, ProblemList& problems) {
+void check_model_keys(const Job& job, ProblemList& problems) {
+  const nn::ModelOptions& model = job.model;
   const nn::ModelOptions unset;
   const auto good = [&](const std::string& pointer) { return !problems.has(pointer); };
   const auto* kind = good("/model/kind") ? nn::find_model_kind(model.kind) : nullptr;
@@ -41,8 +53,21 @@ void check_model_keys(const nn::ModelOptions& model, ProblemList& problems) {
   } else if (kind != nullptr && good("/model/heads") && good("/model/hidden")) {
     check_heads(model, problems);
   }
-  if (unread("residual") && model.residual) {
-    refuse_unread(model, "residual", "false", "true", problems);
+  if (unread("bases") && model.bases != unset.bases) {
+    refuse_unread(model, "bases", "0", fmt::to_string(model.bases), problems);
+  }
+  const auto refuse_switch = [&](const char* key, bool found, bool fallback) {
+    if (unread(key) && found != fallback) {
+      refuse_unread(model, key, fallback ? "true" : "false", found ? "true" : "false", problems);
+    }
+  };
+  refuse_switch("concat", model.concat, unset.concat);
+  refuse_switch("loops", model.loops, unset.loops);
+  refuse_switch("share_weights", model.share_weights, unset.share_weights);
+  refuse_switch("edge_weights", model.edge_weights, unset.edge_weights);
+  refuse_switch("residual", model.residual, unset.residual);
+  if (good("/model/edge_weights") && model.edge_weights) {
+    check_edge_weights(job, problems);
   }
   if (good("/model/activation") && good("/model/slope") && model.slope != unset.slope &&
       model.activation != nn::Activation::leaky_relu) {

@@ -27,10 +27,16 @@ std::vector<SchemaRow> model_rows() {
                   "columns between layers",
                   {},
                   put<&Job::model, &ModelOptions::hidden>});
-  rows.push_back({"/model/norm", choice_rule({"none", "layer", "batch"}), value("\"none\""),
-                  "normalization between a layer and its activation, not after the last",
-                  words({"batch"}, "\"none\" or \"layer\""),
-                  [](const Json& v, Job& job) { job.model.layer_norm = v == "layer"; }});
+  rows.push_back({"/model/norm",
+                  choice_rule({"none", "layer", "batch"}),
+                  value("\"none\""),
+                  "normalization between a layer and its activation, not after the last: of each "
+                  "row, or of columns over the rows that a rank's batch has there",
+                  {},
+                  [](const Json& v, Job& job) {
+                    job.model.layer_norm = v == "layer";
+                    job.model.batch_norm = v == "batch";
+                  }});
   rows.push_back({"/model/activation",
                   choice_rule({"relu", "elu", "leaky_relu"}),
                   value("\"relu\""),
@@ -53,6 +59,13 @@ std::vector<SchemaRow> model_rows() {
                   "divide rows of each layer's output by their length",
                   {},
                   put<&Job::model, &ModelOptions::l2>});
+  rows.push_back({"/model/input",
+                  choice_rule({"features", "linear"}),
+                  value("\"features\""),
+                  "what the first layer reads: features, or a product of each node type's with a "
+                  "matrix of its own, of `hidden` columns, plus a bias",
+                  {},
+                  [](const Json& v, Job& job) { job.model.linear_input = v == "linear"; }});
   rows.push_back({"/model/dropout",
                   number_rule({.low = 0, .high = 1, .open_high = true}),
                   value("0"),
@@ -62,7 +75,7 @@ std::vector<SchemaRow> model_rows() {
   rows.push_back({"/model/input_dropout",
                   number_rule({.low = 0, .high = 1, .open_high = true}),
                   value("0"),
-                  "on the input of the first layer",
+                  "on the features",
                   {},
                   put<&Job::model, &ModelOptions::input_dropout>});
   return rows;

@@ -16,6 +16,7 @@ Activations::Activations(std::unique_ptr<BlockOps> ops)
 Network::Network(ModelOptions options, const std::vector<LayerTypes>& layers,
                  std::unique_ptr<const Conv> conv)
     : options_(std::move(options)), conv_(std::move(conv)) {
+  add_inputs(layers.front());
   for (std::uint32_t i = 0; i < options_.layers; ++i) {
     const bool last = i + 1 == options_.layers;
     Layer layer{.number = i,
@@ -30,10 +31,12 @@ Network::Network(ModelOptions options, const std::vector<LayerTypes>& layers,
     for (const NodeTypeId type : layers[i].outputs) {
       layer.nodes.push_back({.type = raw(type), .edges = {}});
     }
+    add_shared(layers[i], layer);
     for (const EdgeTypeId type : layers[i].edges) {
       add_edge(type, layer);
     }
     for (Node& node : layer.nodes) {
+      add_node(layer, node);
       add_norm(layer, node);
       add_skip(layer, node);
     }
@@ -42,7 +45,8 @@ Network::Network(ModelOptions options, const std::vector<LayerTypes>& layers,
 }
 
 std::size_t Network::cols_before(std::uint32_t layer, std::size_t node_type) const {
-  return layer == 0 ? options_.types.nodes[node_type].cols : options_.hidden;
+  return layer == 0 && !options_.linear_input ? options_.types.nodes[node_type].cols
+                                              : options_.hidden;
 }
 
 std::string Network::name_of(std::string_view what, std::uint32_t layer,
@@ -51,33 +55,80 @@ std::string Network::name_of(std::string_view what, std::uint32_t layer,
                                   : fmt::format("{}{}.", what, layer + 1);
 }
 
-void Network::add_edge(EdgeTypeId type, Layer& layer) {
+void Network::add_inputs(const LayerTypes& first) {
+  if (!options_.linear_input) {
+    return;
+  }
+  inputs_.resize(options_.types.nodes.size());
+  for (const NodeTypeId type : first.inputs) {
+    const auto& node = options_.types.nodes[raw(type)];
+    const auto prefix =
+        options_.heterogeneous() ? fmt::format("input.{}.", node.name) : std::string("input.");
+    const float bound = linear_bound(node.cols);
+    inputs_[raw(type)] = parameters_.add(
+        {.name = prefix + "weight", .rows = options_.hidden, .cols = node.cols, .bound = bound});
+    parameters_.add({.name = prefix + "bias", .rows = options_.hidden, .bound = bound});
+  }
+}
+
+ConvShape Network::shape_of(EdgeTypeId type, const Layer& layer) const {
   const auto& of_type = options_.types.edges[raw(type)];
-  const std::size_t source = raw(of_type.source);
-  const std::size_t destination = raw(of_type.destination);
-  Edge edge{.type = raw(type),
-            .source = source,
-            .shape = {.source = cols_before(layer.number, source),
-                      .destination = cols_before(layer.number, destination),
-                      .out = layer.out,
-                      .last = layer.last},
-            .parameter = layout().size()};
-  for (NewParameter& parameter : conv_->parameters(edge.shape)) {
-    parameter.name = name_of("conv", layer.number, of_type.name) + parameter.name;
+  return {.source = cols_before(layer.number, raw(of_type.source)),
+          .destination = cols_before(layer.number, raw(of_type.destination)),
+          .out = layer.out,
+          .last = layer.last};
+}
+
+void Network::add_parameters(std::vector<NewParameter> parameters, const std::string& prefix) {
+  for (NewParameter& parameter : parameters) {
+    parameter.name = prefix + parameter.name;
     parameters_.add(parameter);
   }
+}
+
+void Network::add_shared(const LayerTypes& types, Layer& layer) {
+  std::vector<ConvShape> shapes;
+  for (const EdgeTypeId type : types.edges) {
+    shapes.push_back(shape_of(type, layer));
+  }
+  layer.shared = layout().size();
+  add_parameters(conv_->shared_parameters(shapes), fmt::format("conv{}.", layer.number + 1));
+}
+
+void Network::add_node(Layer& layer, Node& node) {
+  const std::size_t cols = cols_before(layer.number, node.type);
+  node.conv = layout().size();
+  add_parameters(conv_->node_parameters(
+                     {.source = cols, .destination = cols, .out = layer.out, .last = layer.last}),
+                 name_of("conv", layer.number, options_.types.nodes[node.type].name));
+}
+
+void Network::add_edge(EdgeTypeId type, Layer& layer) {
+  const auto& of_type = options_.types.edges[raw(type)];
+  const std::size_t destination = raw(of_type.destination);
+  const Edge edge{.type = raw(type),
+                  .source = raw(of_type.source),
+                  .destination = destination,
+                  .shape = shape_of(type, layer),
+                  .parameter = layout().size()};
+  add_parameters(conv_->parameters(edge.shape), name_of("conv", layer.number, of_type.name));
   const auto node = std::ranges::find(layer.nodes, destination, &Node::type);
   node->edges.push_back(layer.edges.size());
   layer.edges.push_back(edge);
 }
 
 void Network::add_norm(Layer& layer, Node& node) {
-  if (!options_.layer_norm || layer.last) {
+  if (!(options_.layer_norm || options_.batch_norm) || layer.last) {
     return;
   }
   const auto prefix = name_of("norm", layer.number, options_.types.nodes[node.type].name);
   node.norm = parameters_.add({.name = prefix + "weight", .rows = layer.out, .value = 1});
   parameters_.add({.name = prefix + "bias", .rows = layer.out});
+  if (options_.batch_norm) {
+    parameters_.add({.name = prefix + "running_mean", .rows = layer.out, .trained = false});
+    parameters_.add(
+        {.name = prefix + "running_var", .rows = layer.out, .value = 1, .trained = false});
+  }
 }
 
 void Network::add_skip(Layer& layer, Node& node) {
@@ -143,8 +194,20 @@ std::vector<Rows> Network::record_features(Tape& tape, const ForwardInput& input
       const auto count = input.features[type].rows;
       rows[type] = tape.drop(rows[type], mask, input.ids[type].first(count));
     }
+    if (options_.linear_input) {
+      rows[type] = record_input(tape, type, rows[type], input.features[type].rows, {});
+    }
   }
   return rows;
+}
+
+/// Rows of a node type as the first layer reads them, where the input is linear.
+Rows Network::record_input(Tape& tape, std::size_t node_type, Rows rows, std::size_t count,
+                           MutMatrix into) const {
+  const std::size_t weight = inputs_[node_type];
+  Ending ending;
+  ending.biases = {weight + 1};
+  return tape.combine({tape.own(rows, {weight})}, count, ending, into);
 }
 
 /// Terms by position in Layer::edges. \param only  of the edges that end at this node; null: all
@@ -163,21 +226,46 @@ std::vector<ConvTerms> Network::record_edges(const LayerCall& call, const Node* 
                               .below = call.below ? &(*call.below)[edge.type] : nullptr,
                               .messages = call.messages,
                               .own = call.own,
-                              .multiplied = call.own && conv_->source_use(edge.shape).product});
+                              .multiplied = call.own && conv_->source_use(edge.shape).product,
+                              .destination = call.own ? *call.own : call.rows[edge.destination],
+                              .shared = call.layer.shared});
   }
   return terms;
+}
+
+/// What follows the sum of a node type's rows, without biases.
+Ending Network::ending_of(const LayerCall& call, const Node& node) const {
+  Ending ending{.l2 = options_.l2};
+  if (call.layer.last) {
+    return ending;
+  }
+  ending.norm = options_.layer_norm;
+  ending.norm_gain = node.norm;
+  ending.relu = options_.activation == Activation::relu;
+  ending.activation = ending.relu ? Activation::none : options_.activation;
+  ending.slope = options_.slope;
+  if (call.dropout != nullptr) {
+    ending.mask = mask_before(*call.dropout, node.type, call.layer.number + 1, options_.dropout);
+    if (ending.mask.active()) {
+      ending.ids = call.dropout->ids[node.type];
+    }
+  }
+  return ending;
 }
 
 Rows Network::record_node(const LayerCall& call, const Node& node, std::vector<ConvTerms>& terms,
                           MutMatrix into) const {
   std::vector<Term> sum;
   std::vector<std::size_t> own;
-  Ending ending{.l2 = options_.l2};
+  Ending ending = ending_of(call, node);
   for (const std::size_t e : node.edges) {
     std::ranges::move(terms[e].neighbors, std::back_inserter(sum));
     std::ranges::copy(terms[e].own, std::back_inserter(own));
     std::ranges::copy(terms[e].biases, std::back_inserter(ending.biases));
   }
+  const ConvTerms once = conv_->node_terms(node.conv);
+  std::ranges::copy(once.own, std::back_inserter(own));
+  std::ranges::copy(once.biases, std::back_inserter(ending.biases));
   const Rows before = call.own ? *call.own : call.rows[node.type];
   if (node.skip) {
     own.push_back(*node.skip);
@@ -191,20 +279,14 @@ Rows Network::record_node(const LayerCall& call, const Node& node, std::vector<C
   if (options_.residual && !node.skip) {
     sum.push_back(call.tape.own(before));
   }
-  if (!call.layer.last) {
-    ending.norm = options_.layer_norm;
-    ending.norm_gain = node.norm;
-    ending.relu = options_.activation == Activation::relu;
-    ending.activation = ending.relu ? Activation::none : options_.activation;
-    ending.slope = options_.slope;
+  if (call.layer.last || !options_.batch_norm) {
+    return call.tape.combine(std::move(sum), call.count(node), ending, into);
   }
-  if (!call.layer.last && call.dropout != nullptr) {
-    ending.mask = mask_before(*call.dropout, node.type, call.layer.number + 1, options_.dropout);
-    if (ending.mask.active()) {
-      ending.ids = call.dropout->ids[node.type];
-    }
-  }
-  return call.tape.combine(std::move(sum), call.count(node), ending, into);
+  const Ending before_norm{.biases = ending.biases, .l2 = std::exchange(ending.l2, false)};
+  ending.biases.clear();
+  const Rows rows = call.tape.combine(std::move(sum), call.count(node), before_norm);
+  const bool training = call.dropout != nullptr && call.dropout->dropout.training;
+  return call.tape.batch_norm(rows, node.norm, training, ending, into);
 }
 
 ConstMatrix Network::forward(Executor& executor, std::span<const float> parameters,

@@ -162,10 +162,14 @@ ModelMetadata model_metadata(const nn::ModelOptions& options) {
                          {"in_dim", fmt::to_string(options.in_dim)},
                          {"out_dim", fmt::to_string(options.out_dim)},
                          {"layer_norm", options.layer_norm ? "true" : "false"},
+                         {"batch_norm", options.batch_norm ? "true" : "false"},
                          {"l2", options.l2 ? "true" : "false"},
-                         {"residual", options.residual ? "true" : "false"}};
-  if (options.layers > 1) {
+                         {"residual", options.residual ? "true" : "false"},
+                         {"input", options.linear_input ? "linear" : "features"}};
+  if (options.layers > 1 || options.linear_input) {
     metadata["hidden"] = fmt::to_string(options.hidden);
+  }
+  if (options.layers > 1) {
     metadata["activation"] = name_of(options.activation);
   }
   if (options.activation == nn::Activation::leaky_relu) {
@@ -175,8 +179,17 @@ ModelMetadata model_metadata(const nn::ModelOptions& options) {
   if (kind != nullptr && reads_option(*kind, "aggregator")) {
     metadata["aggregator"] = name_of(options.aggregator);
   }
+  if (kind != nullptr && reads_option(*kind, "edge_weights")) {
+    metadata["edge_weights"] = options.edge_weights ? "true" : "false";
+  }
   if (kind != nullptr && reads_option(*kind, "heads")) {
     metadata["heads"] = fmt::to_string(options.heads);
+  }
+  if (kind != nullptr && reads_option(*kind, "concat")) {
+    metadata["concat"] = options.concat ? "true" : "false";
+  }
+  if (kind != nullptr && reads_option(*kind, "loops")) {
+    metadata["loops"] = options.loops ? "true" : "false";
   }
   if (options.heterogeneous()) {
     add_types(options.types, metadata);

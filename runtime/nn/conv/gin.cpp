@@ -17,7 +17,9 @@ ConvTerms GinConv::record(const ConvCall& call) const {
   const std::size_t first = call.parameter;
   const std::size_t rows = call.block.num_dst;
   const auto sum_of = [&](Rows of, Rows own) -> std::vector<Term> {
-    return {tape.aggregate(of, call.block, Aggregator::sum), tape.scaled(own, 1 + options_.eps)};
+    return {options_.weighted ? tape.weighted_aggregate(of, call.block, Aggregator::sum)
+                              : tape.aggregate(of, call.block, Aggregator::sum),
+            tape.scaled(own, 1 + options_.eps)};
   };
   const Ending ending{.biases = {first + 1}, .relu = true};
   Rows middle;
@@ -35,7 +37,7 @@ ConvTerms GinConv::record(const ConvCall& call) const {
 
 /// The product comes first where rows get narrower.
 SourceUse GinConv::source_use(const ConvShape& shape) const {
-  SourceUse use{.in_place = true};
+  SourceUse use{.in_place = !options_.weighted};
   if (hidden(shape) < shape.source) {
     use.product = 0;
   }

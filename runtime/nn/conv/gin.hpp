@@ -8,6 +8,7 @@ namespace troupe::nn {
 
 struct GinOptions {
   float eps = 0;
+  bool weighted = false;   ///< neighbors' rows count times the weights of their edges
   std::size_t hidden = 0;  ///< columns between the two products; 0: those of the result
 };
 

@@ -13,9 +13,11 @@
 #include "runtime/base/matrix.hpp"
 #include "runtime/nn/ops/aggregate.hpp"
 #include "runtime/nn/ops/attention.hpp"
+#include "runtime/nn/ops/batch_norm.hpp"
 #include "runtime/nn/ops/dropout.hpp"
 #include "runtime/nn/ops/finish.hpp"
 #include "runtime/nn/ops/loss.hpp"
+#include "runtime/nn/ops/pair_attention.hpp"
 #include "runtime/nn/ops/weighted_sum.hpp"
 #include "runtime/sample/mini_batch.hpp"
 
@@ -34,6 +36,7 @@ enum class Reach : std::uint8_t {
   attend,        ///< the same with weights by edge and head (attention.hpp)
   head_scores,   ///< of a use only: the scores of heads
   attention,     ///< of a use only: the scores that attention gave weights
+  pair,          ///< of a use only: the sources' rows of a pair attention
 };
 
 /// Along which edges a term reaches its sources, and how it weighs them.
@@ -76,11 +79,12 @@ struct UseWork {
   Path path;
   const EdgesBySource* by_source = nullptr;  ///< unless `own`
   /// Of `own` [rows, out] the gradient of the result; of `head_scores` and `attention` that of the
-  /// scores; else [num_dst, in] that of the summed rows.
+  /// scores, as of `pair`; else [num_dst, in] that of the summed rows.
   ConstMatrix grad;
   /// Of `own`: [out, in] of the product; no data: no product. Of `head_scores` the heads' vectors.
   ConstMatrix weight;
   std::span<const std::uint32_t> argmax;
+  const PairAttention* pair = nullptr;  ///< of `pair`
 };
 
 /// A set of functions behind the block operations.
@@ -143,6 +147,15 @@ class BlockOps {
   virtual void attend_weights_gradient(Executor& executor, const AttentionShape& shape,
                                        ConstMatrix x, ConstMatrix grad, MutMatrix grad_weights) = 0;
 
+  /// Weights of the edges of all parts together (pair_attention.hpp).
+  virtual void pair_attention(Executor& executor, std::span<const PairAttention> parts) = 0;
+  /// Turns gradients of the weights into those of the scores, and writes those of destinations.
+  virtual void pair_attention_backward(Executor& executor, std::span<const PairAttention> parts,
+                                       std::span<const PairGradient> grads) = 0;
+  /// grad_vectors, overwritten. \param grad  of the scores
+  virtual void pair_vectors_gradient(Executor& executor, const PairAttention& part,
+                                     ConstMatrix grad, MutMatrix grad_vectors) = 0;
+
   /// out = x with a mask's elements dropped and the others scaled; may be the same memory.
   virtual void drop(Executor& executor, ConstMatrix x, const DropoutMask& mask,
                     std::span<const OriginalId> ids, MutMatrix out) = 0;
@@ -150,6 +163,25 @@ class BlockOps {
   /// sum [n] = the first, plus each of the others in order.
   virtual void add_parameters(std::span<const std::span<const float>> values,
                               std::span<float> sum) = 0;
+
+  /// Batch normalization with what follows it (batch_norm.hpp): writes the statistics, and `out`.
+  virtual void batch_norm(Executor& executor, const BatchNorm& norm, const FinishState& state,
+                          MutMatrix out) = 0;
+  /// Turns `grad` of the result into that of the rows, in place.
+  /// \returns [2 * cols] gradients of gain and bias, until the next call
+  virtual std::span<const float> batch_norm_backward(Executor& executor, const BatchNorm& norm,
+                                                     const FinishState& state, MutMatrix grad) = 0;
+
+  /// Mixtures of parameters: sum [out, in] = sum over b of coefficients[b] times block b of `bases`,
+  /// [number of coefficients * out, in].
+  virtual void mix_parameters(std::span<const float> coefficients, ConstMatrix bases,
+                              MutMatrix sum) = 0;
+  /// grad_coefficients, overwritten. \param grad  [out, in] of the sum
+  virtual void mix_coefficients_gradient(ConstMatrix grad, ConstMatrix bases,
+                                         std::span<float> grad_coefficients) = 0;
+  /// grad_bases, overwritten.
+  virtual void mix_bases_gradient(ConstMatrix grad, std::span<const float> coefficients,
+                                  MutMatrix grad_bases) = 0;
 
   /// Losses over seeds (loss.hpp).
   virtual LossResult cross_entropy(ConstMatrix logits, std::span<const std::int64_t> labels,

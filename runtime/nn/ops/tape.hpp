@@ -33,7 +33,7 @@ struct Term {
   /// Numbers of the parameters whose sum the term's rows are multiplied with, all of one shape
   /// [out, in]; empty: no product.
   std::vector<std::size_t> weights;
-  std::optional<Rows> weights_of_edges = {};  ///< of attend(): what attention() gave
+  std::optional<Rows> weights_of_edges = {};  ///< of attend(): weights of attention()
   std::uint32_t order = 0;                    ///< among all terms of the pass
 };
 
@@ -92,17 +92,49 @@ class Tape {
   /// Weights of a block's edges: softmax over in-edges of leaky_relu(source + destination), per
   /// head. \param source, destination  scores of both ends
   Rows attention(Rows source, Rows destination, const LayerBlock& block, const Attention& how);
+  /// Attention along one block whose scores come from rows of both ends (PairAttention).
+  struct Pair {
+    Rows source;
+    Rows destination;
+    std::size_t vectors = 0;  ///< parameter [heads, columns of a head]; of `product` [heads, 1]
+    const LayerBlock* block = nullptr;
+    PairScore score = PairScore::dynamic;
+    float slope = 0.2F;
+    float scale = 1;
+    bool one_loop = false;
+  };
+  /// Weights of the edges of several blocks with the same destinations, one softmax over them all.
+  /// \returns for each part what attention() gives
+  std::vector<Rows> pair_attention(std::span<const Pair> parts);
   /// In-neighbors' rows times the weights of attention(). \param mean  over the heads, instead of
   /// one after the other
   Term attend(Rows rows, Rows weights, const LayerBlock& block, bool mean);
 
+  /// A matrix mixed from parameters, whose number can stand for a weight in this pass.
+  /// \param bases         parameter [n * out, in]: n matrices one below the other
+  /// \param coefficients  parameter [n]
+  std::size_t mix(std::size_t bases, std::size_t coefficients);
+
   /// Factors of graph convolutions with one self loop per node (GcnFactors), in the tape's memory.
   EdgeFactors degree_factors(const LayerBlock& block, const LayerBlock* below);
+  /// The same with the block's weights of edges.
+  EdgeFactors weighted_degree_factors(const LayerBlock& block, const LayerBlock* below);
+  /// In-neighbors' rows times the block's weights of edges, as aggregate() takes them; the same as
+  /// that where the block has none. \requires mean or sum
+  Term weighted_aggregate(Rows rows, const LayerBlock& block, Aggregator aggregator,
+                          std::vector<std::size_t> weights = {});
 
   /// The combination of terms, shape [rows, cols].
   /// \param into  where the result goes; no data: into the tape's memory
   Rows combine(std::vector<Term> terms, std::size_t rows, const Ending& ending,
                MutMatrix into = {});
+  /// Rows normalized by column over the batch, in training, else with running statistics; then the
+  /// activation and dropout of `ending`.
+  /// \param gain      parameter [cols]; the three after it are the bias, and the running mean and variance,
+  ///   whose "gradients" are the batch's mean and unbiased variance; those of no rows are the running ones
+  /// \param into      where the result goes; no data: into the tape's memory
+  Rows batch_norm(Rows rows, std::size_t gain, bool training, const Ending& ending,
+                  MutMatrix into = {});
   /// The first `count` rows times weight [out, in].
   Rows linear(Rows rows, std::size_t count, std::size_t weight);
 
@@ -119,12 +151,16 @@ class Tape {
   struct Slot;
   struct Operation;
   struct ParameterGradients;
+  struct Mixture;
   struct SortedBlock {
     const LayerBlock* block = nullptr;
     EdgesBySource edges;
   };
 
   Operation& append();
+  GcnFactors& next_factors();
+  ConstMatrix parameter(std::size_t number) const;
+  void mixtures_backward(ParameterGradients& gradients);
   MutMatrix parameters_of(const std::vector<std::size_t>& numbers, GrowBuffer<float>& sum) const;
   TermWork work_of(const Term& term, std::size_t position, std::size_t rows, bool first,
                    Slot& slot);
@@ -137,6 +173,8 @@ class Tape {
   void drop_backward(Operation& operation, MutMatrix grad);
   void head_scores_backward(Operation& operation, ConstMatrix grad, ParameterGradients& gradients);
   void attention_backward(Operation& operation, MutMatrix grad);
+  void pair_attention_backward(Operation& first, ParameterGradients& gradients);
+  void batch_norm_backward(Operation& operation, MutMatrix grad, ParameterGradients& gradients);
   void combination_backward(Operation& operation, MutMatrix grad, ParameterGradients& gradients);
   void operation_backward(Operation& operation, MutMatrix grad, ParameterGradients& gradients);
   void term_backward(Operation& operation, std::size_t position, ConstMatrix grad,
@@ -152,7 +190,9 @@ class Tape {
   std::uint32_t terms_ = 0;
   std::size_t used_ = 0;     ///< operations of this pass
   std::size_t factors_ = 0;  ///< memories of factors in use
+  std::size_t mixed_ = 0;    ///< mixtures of this pass
   std::vector<std::unique_ptr<Operation>> operations_;
+  std::vector<std::unique_ptr<Mixture>> mixtures_;
   std::vector<std::unique_ptr<GcnFactors>> factor_memory_;
   std::vector<std::unique_ptr<SortedBlock>> sorted_;  ///< the first so many are of this pass
   std::size_t blocks_sorted_ = 0;

@@ -23,7 +23,8 @@ struct Tape::Slot {
     GrowBuffer<float> grad_weights;  ///< of edges
   };
   FinishState finish;
-  GrowBuffer<float> bias;  ///< sum of several parameters
+  GrowBuffer<float> statistics;  ///< mean and variance
+  GrowBuffer<float> bias;        ///< sum of several parameters
   GrowBuffer<float> gradient;
   std::vector<std::unique_ptr<OfTerm>> terms;
 
@@ -40,7 +41,15 @@ struct Tape::Operation {
     std::uint32_t order;
     UseWork work;
   };
-  enum class Kind : std::uint8_t { input, drop, combination, head_scores, attention };
+  enum class Kind : std::uint8_t {
+    input,
+    drop,
+    combination,
+    head_scores,
+    attention,
+    pair_attention,
+    batch_norm,
+  };
 
   Kind kind = Kind::input;
   ConstMatrix value;
@@ -52,14 +61,23 @@ struct Tape::Operation {
   Finish finish;
   // Others:
   Rows source;
-  Rows destination;         ///< of attention
+  Rows destination;         ///< of attention, also by pairs
   std::uint32_t order = 0;  ///< of the use of the source; the destination's is the next
-  std::size_t vectors = 0;  ///< parameter of head scores
+  std::size_t vectors = 0;  ///< parameter of head scores, or of attention by pairs
   BlockOps::AttentionWork attention;
+  PairAttention pair;
+  BatchNorm batch_norm;   ///< its gain is the parameter `vectors`
+  std::size_t part = 0;   ///< of a pair attention of so many `parts`, in operations that follow
+  std::size_t parts = 0;  ///< each other
   // Of backward:
   std::vector<OrderedUse> uses;
   MutMatrix gradient;
   Slot slot;
+
+  bool is_attention() const { return kind == Kind::attention || kind == Kind::pair_attention; }
+  const AttentionShape& shape() const {
+    return kind == Kind::attention ? attention.shape : pair.shape;
+  }
 
   /// For the next pass; memory stays.
   void begin(Kind of, bool gradient_wanted) {
@@ -74,12 +92,28 @@ struct Tape::Operation {
   }
 };
 
+/// A matrix mixed from parameters, as if it were one.
+struct Tape::Mixture {
+  std::size_t bases = 0;  ///< parameters
+  std::size_t coefficients = 0;
+  ConstMatrix value;
+  MutMatrix gradient;
+  GrowBuffer<float> memory;
+  GrowBuffer<float> gradient_memory;
+};
+
 /// The flat gradient, slice by slice: the first to write a slice overwrites it.
 struct Tape::ParameterGradients {
   const ParameterList& list;
   std::span<float> flat;
-  std::vector<bool> written;
+  std::vector<bool> written;  ///< of parameters, then of mixtures
   std::vector<float> scratch;
+  std::span<const std::unique_ptr<Mixture>> mixtures;
+
+  std::span<float> gradient_of(std::size_t number) const {
+    const std::size_t own = list.layout().size();
+    return number < own ? list.vector_of(number, flat) : mixtures[number - own]->gradient.flat();
+  }
 
   /// Lets `write` fill the gradient of one of equal parameters, and gives all of them the same.
   template <class Write>
@@ -87,7 +121,7 @@ struct Tape::ParameterGradients {
     if (numbers.empty()) {
       return;
     }
-    const auto first = list.vector_of(numbers.front(), flat);
+    const auto first = gradient_of(numbers.front());
     std::span<float> fresh = first;
     const bool any_written = std::ranges::any_of(numbers, [&](auto n) { return written[n]; });
     if (any_written) {
@@ -96,7 +130,7 @@ struct Tape::ParameterGradients {
     }
     write(fresh);
     for (const std::size_t number : numbers) {
-      const auto to = list.vector_of(number, flat);
+      const auto to = gradient_of(number);
       if (written[number]) {
         std::ranges::transform(to, fresh, to.begin(), std::plus<>());
       } else if (to.data() != fresh.data()) {
@@ -106,7 +140,7 @@ struct Tape::ParameterGradients {
     }
   }
   void clear_unwritten() {
-    for (std::size_t number = 0; number < written.size(); ++number) {
+    for (std::size_t number = 0; number < list.layout().size(); ++number) {
       if (!written[number]) {
         std::ranges::fill(list.vector_of(number, flat), 0.0F);
       }

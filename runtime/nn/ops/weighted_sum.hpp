@@ -49,6 +49,12 @@ class GcnFactors {
   /// \returns views that stay valid until the next build()
   /// \cost one pass over the edges; serial
   EdgeFactors build(const LayerBlock& block, const LayerBlock* below = nullptr);
+  /// The same of a graph with weights of edges: w_ij / sqrt(deg i * deg j), a degree being the sum of the
+  /// weights of the in-edges from other nodes + 1; 0 where it is not above 0. A block without weights
+  /// has ones.
+  EdgeFactors build_weighted(const LayerBlock& block, const LayerBlock* below = nullptr);
+  /// Factors of the mean of in-neighbors' rows times their edges' weights: weight / number of in-edges.
+  EdgeFactors build_mean(const LayerBlock& block);
 
  private:
   GrowBuffer<float> source_memory_;

@@ -40,9 +40,9 @@ void PrintTo(const ActivationCase& of, std::ostream* out) {
   *out << of.name;
 }
 
-class Activations : public ::testing::TestWithParam<ActivationCase> {};
+class EachActivation : public ::testing::TestWithParam<ActivationCase> {};
 
-TEST_P(Activations, MatchTheirGoldens) {
+TEST_P(EachActivation, MatchTheirGoldens) {
   const auto& of = GetParam();
   const std::string path = "ops/" + of.name + "/";
   const Matrix x = golden_matrix(path + "x");
@@ -56,7 +56,7 @@ TEST_P(Activations, MatchTheirGoldens) {
   expect_golden(grad.view(), path + "grad_x", ops_tolerance);
 }
 
-TEST_P(Activations, HaveTheGradientOfTheResultBeforeADropoutScaledIt) {
+TEST_P(EachActivation, HaveTheGradientOfTheResultBeforeADropoutScaledIt) {
   const auto& of = GetParam();
   const Matrix x = golden_matrix("ops/" + of.name + "/x");
   Matrix y(x.rows(), x.cols());
@@ -72,7 +72,7 @@ TEST_P(Activations, HaveTheGradientOfTheResultBeforeADropoutScaledIt) {
   EXPECT_TRUE(same_bits(grad.view().flat(), same.view().flat()));
 }
 
-TEST_P(Activations, KeepNanInPlace) {
+TEST_P(EachActivation, KeepNanInPlace) {
   Matrix x = matrix_of({NAN, -1, 0, 2}, 1, 4);
 
   activate_rows(GetParam().activation, GetParam().slope, x.view(), x.view());
@@ -84,7 +84,7 @@ TEST_P(Activations, KeepNanInPlace) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Goldens, Activations,
+    Goldens, EachActivation,
     ::testing::Values(ActivationCase{"elu", Activation::elu, 0},
                       ActivationCase{"leaky_relu_0.01", Activation::leaky_relu, 0.01F},
                       ActivationCase{"leaky_relu_0.2", Activation::leaky_relu, 0.2F}));
