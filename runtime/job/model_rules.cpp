@@ -17,7 +17,8 @@ void refuse_unread(const nn::ModelOptions& model, const std::string& key,
 }
 
 void check_heads(const nn::ModelOptions& model, ProblemList& problems) {
-  if (model.layers > 1 && model.concat && model.hidden % model.heads != 0) {
+  if ((model.layers > 1 || model.kind == "hgt") && model.concat &&
+      model.hidden % model.heads != 0) {
     problems.add({"/model/heads", fmt::format("a divisor of hidden, {}", model.hidden),
                   fmt::to_string(model.heads), ""});
   }
@@ -64,6 +65,7 @@ void check_model_keys(const Job& job, ProblemList& problems) {
   refuse_switch("concat", model.concat, unset.concat);
   refuse_switch("loops", model.loops, unset.loops);
   refuse_switch("share_weights", model.share_weights, unset.share_weights);
+  refuse_switch("train_eps", model.train_eps, unset.train_eps);
   refuse_switch("edge_weights", model.edge_weights, unset.edge_weights);
   refuse_switch("residual", model.residual, unset.residual);
   if (good("/model/edge_weights") && model.edge_weights) {

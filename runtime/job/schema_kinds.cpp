@@ -9,6 +9,7 @@ using namespace schema_fields;
 
 }  // namespace
 
+// NOLINTNEXTLINE(readability-function-size): a table
 std::vector<SchemaRow> model_kind_rows(std::span<const nn::ModelKind> kinds) {
   using nn::ModelOptions;
   std::vector<SchemaRow> rows;
@@ -64,6 +65,12 @@ std::vector<SchemaRow> model_kind_rows(std::span<const nn::ModelKind> kinds) {
                       "its own",
                   {},
                   put<&Job::model, &ModelOptions::bases>});
+  rows.push_back({"/model/train_eps",
+                  boolean_rule(),
+                  value("false"),
+                  readers_of(kinds, "train_eps", "`") + ": eps is a parameter that starts at 0",
+                  {},
+                  put<&Job::model, &ModelOptions::train_eps>});
   rows.push_back({"/model/edge_weights",
                   boolean_rule(),
                   value("false"),

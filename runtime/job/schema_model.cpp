@@ -9,6 +9,7 @@ using namespace schema_fields;
 
 }  // namespace
 
+// NOLINTNEXTLINE(readability-function-size): a table
 std::vector<SchemaRow> model_rows() {
   using nn::ModelOptions;
   std::vector<SchemaRow> rows;

@@ -4,6 +4,7 @@
 #include "runtime/nn/conv/gatv2.hpp"
 #include "runtime/nn/conv/gcn.hpp"
 #include "runtime/nn/conv/gin.hpp"
+#include "runtime/nn/conv/hgt.hpp"
 #include "runtime/nn/conv/rgat.hpp"
 #include "runtime/nn/conv/rgcn.hpp"
 #include "runtime/nn/conv/sage.hpp"
@@ -22,8 +23,9 @@ constexpr std::array<std::string_view, 4> gat_options = {"heads", "concat", "loo
 constexpr std::array<std::string_view, 5> gatv2_options = {"heads", "concat", "loops",
                                                            "share_weights", "residual"};
 constexpr std::array<std::string_view, 3> rgat_options = {"heads", "concat", "residual"};
+constexpr std::array<std::string_view, 1> hgt_options = {"heads"};
 constexpr std::array<std::string_view, 2> rgcn_options = {"bases", "residual"};
-constexpr std::array<std::string_view, 2> gin_options = {"edge_weights", "residual"};
+constexpr std::array<std::string_view, 3> gin_options = {"train_eps", "edge_weights", "residual"};
 
 GatOptions gat(const ModelOptions& options) {
   return {.heads = options.heads, .one_loop = options.loops, .concat = options.concat};
@@ -60,7 +62,8 @@ constexpr std::array kinds = {
         .help = "graph isomorphism network (Xu et al., 2019), with a perceptron of two layers",
         .options = gin_options,
         .make = [](const ModelOptions& options) -> std::unique_ptr<const Conv> {
-          return std::make_unique<GinConv>(GinOptions{.weighted = options.edge_weights});
+          return std::make_unique<GinConv>(
+              GinOptions{.trained = options.train_eps, .weighted = options.edge_weights});
         }},
     ModelKind{.name = "rgcn",
               .help = "relational graph convolutional network (Schlichtkrull et al., 2018)",
@@ -77,7 +80,14 @@ constexpr std::array kinds = {
         .make = [](const ModelOptions& options) -> std::unique_ptr<const Conv> {
           return std::make_unique<RgatConv>(gat(options));
         }},
-    ModelKind{.name = "hgt", .help = "heterogeneous graph transformer (Hu et al., 2020)"},
+    ModelKind{.name = "hgt",
+              .help = "heterogeneous graph transformer (Hu et al., 2020)",
+              .heterogeneous = true,
+              .options = hgt_options,
+              .make = [](const ModelOptions& options) -> std::unique_ptr<const Conv> {
+                return std::make_unique<HgtConv>(
+                    HgtOptions{.heads = options.heads, .width = options.hidden});
+              }},
 };
 
 constexpr std::uint64_t widest_row = std::uint64_t{1} << 24;
@@ -114,8 +124,12 @@ Status check_options(const ModelOptions& options) {
     TROUPE_RETURN_IF_ERROR(check_dim("hidden", options.hidden));
   }
   TROUPE_RETURN_IF_ERROR(check_probability("dropout", options.dropout));
-  if (options.heads < 1 ||
-      (options.layers > 1 && options.concat && options.hidden % options.heads != 0)) {
+  const bool always = options.kind == "hgt";  // its last layer has heads of `hidden` columns, too
+  if (always) {
+    TROUPE_RETURN_IF_ERROR(check_dim("hidden", options.hidden));
+  }
+  const bool divided = options.concat && (options.layers > 1 || always);
+  if (options.heads < 1 || (divided && options.hidden % options.heads != 0)) {
     return Error(Errc::invalid_argument,
                  fmt::format("model heads: expected a divisor of hidden, {} columns, got {}",
                              options.hidden, options.heads));

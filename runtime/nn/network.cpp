@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <iterator>
 #include <utility>
 
 namespace troupe::nn {
@@ -32,6 +33,7 @@ Network::Network(ModelOptions options, const std::vector<LayerTypes>& layers,
       layer.nodes.push_back({.type = raw(type), .edges = {}});
     }
     add_shared(layers[i], layer);
+    add_sources(layers[i], layer);
     for (const EdgeTypeId type : layers[i].edges) {
       add_edge(type, layer);
     }
@@ -93,6 +95,25 @@ void Network::add_shared(const LayerTypes& types, Layer& layer) {
   }
   layer.shared = layout().size();
   add_parameters(conv_->shared_parameters(shapes), fmt::format("conv{}.", layer.number + 1));
+}
+
+/// Of the node types that edges start at, in their order.
+void Network::add_sources(const LayerTypes& types, Layer& layer) {
+  if (!conv_->is_joint()) {
+    return;
+  }
+  layer.source_parameters.resize(options_.types.nodes.size());
+  for (const NodeTypeId input : types.inputs) {
+    const auto starts = [&](EdgeTypeId e) { return options_.types.edges[raw(e)].source == input; };
+    if (std::ranges::any_of(types.edges, starts)) {
+      const std::size_t cols = cols_before(layer.number, raw(input));
+      layer.source_parameters[raw(input)] = layout().size();
+      add_parameters(
+          conv_->source_parameters(
+              {.source = cols, .destination = cols, .out = layer.out, .last = layer.last}),
+          name_of("conv", layer.number, options_.types.nodes[raw(input)].name));
+    }
+  }
 }
 
 void Network::add_node(Layer& layer, Node& node) {
@@ -212,23 +233,60 @@ Rows Network::record_input(Tape& tape, std::size_t node_type, Rows rows, std::si
 
 /// Terms by position in Layer::edges. \param only  of the edges that end at this node; null: all
 std::vector<ConvTerms> Network::record_edges(const LayerCall& call, const Node* only) const {
+  if (conv_->is_joint()) {
+    return record_joint(call, only);
+  }
   std::vector<ConvTerms> terms(call.layer.edges.size());
   for (std::size_t e = 0; e < terms.size(); ++e) {
-    if (only != nullptr && !std::ranges::binary_search(only->edges, e)) {
+    if (only == nullptr || std::ranges::binary_search(only->edges, e)) {
+      terms[e] = conv_->record(edge_call(call, e));
+    }
+  }
+  return terms;
+}
+
+ConvCall Network::edge_call(const LayerCall& call, std::size_t edge) const {
+  const Edge& of = call.layer.edges[edge];
+  return {.tape = call.tape,
+          .shape = of.shape,
+          .parameter = of.parameter,
+          .source = call.own ? call.sources[edge] : call.rows[of.source],
+          .block = call.blocks[of.type],
+          .below = call.below ? &(*call.below)[of.type] : nullptr,
+          .messages = call.messages,
+          .own = call.own,
+          .multiplied = call.own && conv_->source_use(of.shape).product,
+          .destination = call.own ? *call.own : call.rows[of.destination],
+          .shared = call.layer.shared};
+}
+
+/// A node type's terms stand at the first of its edge types.
+std::vector<ConvTerms> Network::record_joint(const LayerCall& call, const Node* only) const {
+  std::vector<ConvTerms> terms(call.layer.edges.size());
+  std::vector<std::vector<Rows>> prepared(options_.types.nodes.size());
+  for (const Node& node : call.layer.nodes) {
+    if (only != nullptr && &node != only) {
       continue;
     }
-    const Edge& edge = call.layer.edges[e];
-    terms[e] = conv_->record({.tape = call.tape,
-                              .shape = edge.shape,
-                              .parameter = edge.parameter,
-                              .source = call.own ? call.sources[e] : call.rows[edge.source],
-                              .block = call.blocks[edge.type],
-                              .below = call.below ? &(*call.below)[edge.type] : nullptr,
-                              .messages = call.messages,
-                              .own = call.own,
-                              .multiplied = call.own && conv_->source_use(edge.shape).product,
-                              .destination = call.own ? *call.own : call.rows[edge.destination],
-                              .shared = call.layer.shared});
+    std::vector<ConvCall> edges;
+    for (const std::size_t e : node.edges) {
+      const std::size_t source = call.layer.edges[e].source;
+      if (prepared[source].empty()) {
+        prepared[source] = conv_->record_source(call.tape, call.rows[source],
+                                                call.layer.source_parameters[source]);
+      }
+      edges.push_back(edge_call(call, e));
+      edges.back().prepared = prepared[source];
+    }
+    const std::size_t cols = cols_before(call.layer.number, node.type);
+    terms[node.edges.front()] = conv_->record_joint({.tape = call.tape,
+                                                     .shape = {.source = cols,
+                                                               .destination = cols,
+                                                               .out = call.layer.out,
+                                                               .last = call.layer.last},
+                                                     .parameter = node.conv,
+                                                     .own = call.rows[node.type],
+                                                     .edges = edges});
   }
   return terms;
 }

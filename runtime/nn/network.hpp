@@ -50,6 +50,7 @@ struct ModelOptions {
   /// Every node type's features times a matrix of its own, plus a bias, to `hidden` columns, come before the
   /// first layer.
   bool linear_input = false;
+  bool train_eps = false;     ///< of gin
   bool edge_weights = false;  ///< neighbors' rows count times the weights of their edges
   float dropout = 0;          ///< on the input of every layer but the first
   float input_dropout = 0;    ///< on the input of the first layer
@@ -210,7 +211,8 @@ class Network {
     std::size_t shared = 0;  ///< parameters of Conv::shared_parameters()
     std::vector<Edge> edges;
     std::vector<Node> nodes;
-    std::vector<std::size_t> inputs;  ///< node types
+    std::vector<std::size_t> inputs;                  ///< node types
+    std::vector<std::size_t> source_parameters = {};  ///< by node type: Conv::source_parameters()
   };
   struct LayerCall;
 
@@ -220,12 +222,15 @@ class Network {
   void add_inputs(const LayerTypes& first);
   void add_parameters(std::vector<NewParameter> parameters, const std::string& prefix);
   void add_shared(const LayerTypes& types, Layer& layer);
+  void add_sources(const LayerTypes& types, Layer& layer);
   void add_edge(EdgeTypeId type, Layer& layer);
   void add_node(Layer& layer, Node& node);
   void add_norm(Layer& layer, Node& node);
   void add_skip(Layer& layer, Node& node);
   void check_shapes(const ForwardInput& input) const;
   std::vector<Rows> record_features(Tape& tape, const ForwardInput& input) const;
+  ConvCall edge_call(const LayerCall& call, std::size_t edge) const;
+  std::vector<ConvTerms> record_joint(const LayerCall& call, const Node* only) const;
   std::vector<ConvTerms> record_edges(const LayerCall& call, const Node* only) const;
   Ending ending_of(const LayerCall& call, const Node& node) const;
   Rows record_node(const LayerCall& call, const Node& node, std::vector<ConvTerms>& terms,

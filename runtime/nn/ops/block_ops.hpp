@@ -16,6 +16,7 @@
 #include "runtime/nn/ops/batch_norm.hpp"
 #include "runtime/nn/ops/dropout.hpp"
 #include "runtime/nn/ops/finish.hpp"
+#include "runtime/nn/ops/head_products.hpp"
 #include "runtime/nn/ops/loss.hpp"
 #include "runtime/nn/ops/pair_attention.hpp"
 #include "runtime/nn/ops/weighted_sum.hpp"
@@ -37,6 +38,7 @@ enum class Reach : std::uint8_t {
   head_scores,   ///< of a use only: the scores of heads
   attention,     ///< of a use only: the scores that attention gave weights
   pair,          ///< of a use only: the sources' rows of a pair attention
+  head_product,  ///< of a use only: the rows of products by head
 };
 
 /// Along which edges a term reaches its sources, and how it weighs them.
@@ -163,6 +165,24 @@ class BlockOps {
   /// sum [n] = the first, plus each of the others in order.
   virtual void add_parameters(std::span<const std::span<const float>> values,
                               std::span<float> sum) = 0;
+
+  /// Sum of the products of the elements of two matrices: the gradient of a factor of rows.
+  virtual float factor_gradient(Executor& executor, ConstMatrix grad, ConstMatrix x) = 0;
+
+  /// Products by head of the first y.rows rows of x (head_products.hpp).
+  virtual void head_products(Executor& executor, ConstMatrix x, ConstMatrix weights,
+                             MutMatrix y) = 0;
+  /// grad_weights, overwritten.
+  virtual void head_products_gradient(Executor& executor, ConstMatrix grad, ConstMatrix x,
+                                      MutMatrix grad_weights) = 0;
+  /// y = share * fresh + (1 - share) * old, the share that of a parameter `gate` [1].
+  virtual void gate(Executor& executor, std::span<const float> gate, ConstMatrix fresh,
+                    ConstMatrix old, MutMatrix y) = 0;
+  /// Gradients through a gate. \param grad  of y; becomes that of `fresh`
+  /// \param grad_old  overwritten  \param grad_gate  [1], overwritten
+  virtual void gate_backward(Executor& executor, std::span<const float> gate, ConstMatrix fresh,
+                             ConstMatrix old, MutMatrix grad, MutMatrix grad_old,
+                             std::span<float> grad_gate) = 0;
 
   /// Batch normalization with what follows it (batch_norm.hpp): writes the statistics, and `out`.
   virtual void batch_norm(Executor& executor, const BatchNorm& norm, const FinishState& state,

@@ -98,6 +98,9 @@ void add_use(const UseWork& use, std::size_t first, MutMatrix rows, Into into, M
   if (use.path.reach == Reach::head_scores) {
     return head_score_backward_rows(use.grad.slice(first, rows.rows), use.weight, rows, into);
   }
+  if (use.path.reach == Reach::head_product) {
+    return head_product_backward_rows(use.grad.slice(first, rows.rows), use.weight, rows, into);
+  }
   if (use.path.reach == Reach::own) {
     const ConstMatrix grad = use.grad.slice(first, rows.rows);
     return has_data(use.weight) ? linear_backward_rows(grad, use.weight, rows, into)
@@ -216,33 +219,6 @@ void CpuBlockOps::attend_weights_gradient(Executor& executor, const AttentionSha
   });
 }
 
-void CpuBlockOps::pair_attention(Executor& executor, std::span<const PairAttention> parts) {
-  for_each_chunk(
-      executor, parts.front().shape.block->num_dst,
-      [&](std::size_t first, std::size_t count) { pair_attention_rows(parts, first, count); });
-}
-
-void CpuBlockOps::pair_attention_backward(Executor& executor, std::span<const PairAttention> parts,
-                                          std::span<const PairGradient> grads) {
-  for_each_chunk(executor, parts.front().shape.block->num_dst,
-                 [&](std::size_t first, std::size_t count) {
-                   pair_attention_backward_rows(parts, grads, first, count);
-                 });
-}
-
-void CpuBlockOps::pair_vectors_gradient(Executor& executor, const PairAttention& part,
-                                        ConstMatrix grad, MutMatrix grad_vectors) {
-  const std::size_t rows = part.shape.block->num_dst;
-  const MutMatrix partials = weight_partials_.matrix(chunk_count(rows), grad_vectors.size());
-  for_each_chunk(executor, rows, [&](std::size_t first, std::size_t count) {
-    const auto part_sum = partials.row(first / chunk_rows);
-    std::ranges::fill(part_sum, 0.0F);
-    pair_attention_vector_rows(part, grad, first, count,
-                               {part_sum.data(), grad_vectors.rows, grad_vectors.cols});
-  });
-  add_partials(partials, grad_vectors.flat());
-}
-
 void CpuBlockOps::drop(Executor& executor, ConstMatrix x, const DropoutMask& mask,
                        std::span<const OriginalId> ids, MutMatrix out) {
   for_each_chunk(executor, x.rows, [&](std::size_t first, std::size_t count) {
@@ -259,41 +235,6 @@ void CpuBlockOps::add_parameters(std::span<const std::span<const float>> values,
   std::ranges::fill(sum, 0.0F);
   for (const auto& value : values) {
     add_scaled_row(value.data(), 1.0F, sum.data(), sum.size());
-  }
-}
-
-void CpuBlockOps::batch_norm(Executor& executor, const BatchNorm& norm, const FinishState& state,
-                             MutMatrix out) {
-  batch_statistics(executor, norm, weight_partials_);
-  nn::batch_norm(executor, norm, state, out);
-}
-
-std::span<const float> CpuBlockOps::batch_norm_backward(Executor& executor, const BatchNorm& norm,
-                                                        const FinishState& state, MutMatrix grad) {
-  return nn::batch_norm_backward(executor, norm, state, grad, finish_);
-}
-
-void CpuBlockOps::mix_parameters(std::span<const float> coefficients, ConstMatrix bases,
-                                 MutMatrix sum) {
-  std::ranges::fill(sum.flat(), 0.0F);
-  for (std::size_t b = 0; b < coefficients.size(); ++b) {
-    add_scaled_row(bases.row(b * sum.rows).data(), coefficients[b], sum.data, sum.size());
-  }
-}
-
-void CpuBlockOps::mix_coefficients_gradient(ConstMatrix grad, ConstMatrix bases,
-                                            std::span<float> grad_coefficients) {
-  for (std::size_t b = 0; b < grad_coefficients.size(); ++b) {
-    grad_coefficients[b] = dot_row(grad.data, bases.row(b * grad.rows).data(), grad.size());
-  }
-}
-
-void CpuBlockOps::mix_bases_gradient(ConstMatrix grad, std::span<const float> coefficients,
-                                     MutMatrix grad_bases) {
-  for (std::size_t b = 0; b < coefficients.size(); ++b) {
-    float* out = grad_bases.row(b * grad.rows).data();
-    std::ranges::copy(grad.flat(), out);
-    scale_row(coefficients[b], out, grad.size());
   }
 }
 

@@ -36,6 +36,15 @@ class CpuBlockOps final : public BlockOps {
             std::span<const OriginalId> ids, MutMatrix out) override;
   void add_parameters(std::span<const std::span<const float>> values,
                       std::span<float> sum) override;
+  float factor_gradient(Executor& executor, ConstMatrix grad, ConstMatrix x) override;
+  void head_products(Executor& executor, ConstMatrix x, ConstMatrix weights, MutMatrix y) override;
+  void head_products_gradient(Executor& executor, ConstMatrix grad, ConstMatrix x,
+                              MutMatrix grad_weights) override;
+  void gate(Executor& executor, std::span<const float> gate, ConstMatrix fresh, ConstMatrix old,
+            MutMatrix y) override;
+  void gate_backward(Executor& executor, std::span<const float> gate, ConstMatrix fresh,
+                     ConstMatrix old, MutMatrix grad, MutMatrix grad_old,
+                     std::span<float> grad_gate) override;
   void batch_norm(Executor& executor, const BatchNorm& norm, const FinishState& state,
                   MutMatrix out) override;
   std::span<const float> batch_norm_backward(Executor& executor, const BatchNorm& norm,
@@ -54,6 +63,7 @@ class CpuBlockOps final : public BlockOps {
  private:
   GrowBuffer<float> weight_partials_;
   FinishScratch finish_;
+  HeadProductScratch heads_;
 };
 
 }  // namespace troupe::nn

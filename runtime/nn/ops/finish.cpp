@@ -1,5 +1,6 @@
 #include "runtime/nn/ops/finish.hpp"
 
+#include "runtime/base/assert.hpp"
 #include "runtime/nn/ops/linear.hpp"
 
 #include <algorithm>
@@ -16,7 +17,10 @@ void finish_backward_rows(const Finish& finish, const FinishState& state, std::s
     if (finish.mask.active()) {
       dropout_rows(finish.mask, finish.ids.subspan(first, grad.rows), grad);
     }
-    if (finish.activates()) {
+    if (finish.activation == Activation::gelu) {
+      TROUPE_ASSERT(!finish.norm(), "GELU after layer normalization");
+      gelu_backward_rows(state.conv.slice(first, grad.rows), grad);
+    } else if (finish.activates()) {
       activate_backward_rows(finish.activation, finish.slope, state.output.slice(first, grad.rows),
                              finish.mask.scale, grad);
     }

@@ -20,7 +20,7 @@ struct Finish {
   std::span<const float> norm_gain = {};  ///< [cols] gain of layer normalization; empty: none
   std::span<const float> norm_bias = {};  ///< [cols] bias of layer normalization
   bool relu = false;
-  Activation activation = Activation::none;  ///< Instead of ReLU: ELU or leaky ReLU
+  Activation activation = Activation::none;  ///< Instead of ReLU; GELU without a norm
   float slope = 0;                           ///< Of leaky ReLU below 0
   DropoutMask mask = {};                     ///< Dropout of the next layer's input
   std::span<const OriginalId> ids = {};      ///< [rows] original ids, if the mask is active
@@ -28,7 +28,9 @@ struct Finish {
   bool norm() const { return !norm_gain.empty(); }
   bool activates() const { return relu || activation != Activation::none; }
   /// True if backward needs the rows before normalization beside the result.
-  bool keeps_conv() const { return norm() || (l2 && activates()); }
+  bool keeps_conv() const {
+    return norm() || (l2 && activates()) || activation == Activation::gelu;
+  }
 };
 
 /// What a combination keeps of its end for backward. The views lie in the memory beside them.

@@ -25,9 +25,10 @@ enum class Activation : std::uint8_t {
   relu,        ///< max(x, 0)
   elu,         ///< x above 0, else exp(x) - 1 (Clevert et al., 2016, with alpha 1)
   leaky_relu,  ///< x above 0, else slope x
+  gelu,        ///< x times the normal distribution function at x (Hendrycks and Gimpel, 2016)
 };
 
-/// y = the activation of x, for ELU and leaky ReLU; NaN stays NaN. `x` and `y` may be the same
+/// y = the activation of x, for all but ReLU; NaN stays NaN. `x` and `y` may be the same
 /// memory.
 /// \param slope  of leaky ReLU below 0
 void activate_rows(Activation activation, float slope, ConstMatrix x, MutMatrix y);
@@ -37,6 +38,9 @@ void activate_rows(Activation activation, float slope, ConstMatrix x, MutMatrix 
 /// \param scale  of a dropout between; dropped elements have a gradient of 0 already
 void activate_backward_rows(Activation activation, float slope, ConstMatrix y, float scale,
                             MutMatrix grad);
+
+/// The gradient of GELU. \param x  what it was computed from
+void gelu_backward_rows(ConstMatrix x, MutMatrix grad);
 
 /// What layer_norm_rows keeps of a row.
 struct NormStats {

@@ -69,6 +69,12 @@ Term Tape::scaled(Rows rows, float factor) {
   return {rows, path, {}, {}, terms_++};
 }
 
+Term Tape::scaled_by(Rows rows, float factor, std::size_t parameter) {
+  Term term = scaled(rows, factor + list_->vector_of(parameter, parameters_).front());
+  term.factor = parameter;
+  return term;
+}
+
 Term Tape::aggregate(Rows rows, const LayerBlock& block, Aggregator aggregator,
                      std::vector<std::size_t> weights) {
   Path path;

@@ -35,6 +35,7 @@ struct Term {
   std::vector<std::size_t> weights;
   std::optional<Rows> weights_of_edges = {};  ///< of attend(): weights of attention()
   std::uint32_t order = 0;                    ///< among all terms of the pass
+  std::optional<std::size_t> factor = {};     ///< parameter in the factor of own rows
 };
 
 /// What follows the sum of a combination's terms, by parameter number.
@@ -76,6 +77,8 @@ class Tape {
   /// Own rows times a factor each. \param factors [rows]
   Term scaled(Rows rows, std::span<const float> factors);
   Term scaled(Rows rows, float factor);
+  /// Own rows times `factor` plus a parameter [1].
+  Term scaled_by(Rows rows, float factor, std::size_t parameter);
   /// In-neighbors' rows. \param weights  [out, in] of the product after the sum; empty: none
   Term aggregate(Rows rows, const LayerBlock& block, Aggregator aggregator,
                  std::vector<std::size_t> weights = {});
@@ -106,6 +109,13 @@ class Tape {
   /// Weights of the edges of several blocks with the same destinations, one softmax over them all.
   /// \returns for each part what attention() gives
   std::vector<Rows> pair_attention(std::span<const Pair> parts);
+  /// The first `count` rows, the columns of each head times a matrix of its own.
+  /// \param weights  parameter [heads * columns, columns]
+  Rows head_products(Rows rows, std::size_t count, std::size_t weights);
+  /// share * fresh + (1 - share) * old, with share = 1 / (1 + exp(-gate)).
+  /// \param old   as many rows as `fresh` or more
+  /// \param gate  parameter [1]
+  Rows gate(Rows fresh, Rows old, std::size_t gate);
   /// In-neighbors' rows times the weights of attention(). \param mean  over the heads, instead of
   /// one after the other
   Term attend(Rows rows, Rows weights, const LayerBlock& block, bool mean);
@@ -174,6 +184,9 @@ class Tape {
   void head_scores_backward(Operation& operation, ConstMatrix grad, ParameterGradients& gradients);
   void attention_backward(Operation& operation, MutMatrix grad);
   void pair_attention_backward(Operation& first, ParameterGradients& gradients);
+  void head_products_backward(Operation& operation, ConstMatrix grad,
+                              ParameterGradients& gradients);
+  void gate_backward(Operation& operation, MutMatrix grad, ParameterGradients& gradients);
   void batch_norm_backward(Operation& operation, MutMatrix grad, ParameterGradients& gradients);
   void combination_backward(Operation& operation, MutMatrix grad, ParameterGradients& gradients);
   void operation_backward(Operation& operation, MutMatrix grad, ParameterGradients& gradients);

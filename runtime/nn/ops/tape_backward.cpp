@@ -132,6 +132,10 @@ void Tape::operation_backward(Operation& operation, MutMatrix grad, ParameterGra
       return head_scores_backward(operation, grad, gradients);
     case Operation::Kind::attention:
       return attention_backward(operation, grad);
+    case Operation::Kind::head_products:
+      return head_products_backward(operation, grad, gradients);
+    case Operation::Kind::gate:
+      return gate_backward(operation, grad, gradients);
     case Operation::Kind::batch_norm:
       return batch_norm_backward(operation, grad, gradients);
     case Operation::Kind::pair_attention:
@@ -181,6 +185,11 @@ void Tape::term_backward(Operation& operation, std::size_t position, ConstMatrix
     const ConstMatrix x = own ? work.source.slice(0, grad.rows) : ConstMatrix(work.summed);
     gradients.add(term.weights, [&](std::span<float> out) {
       ops_.weight_gradient(*executor_, grad, x, {out.data(), work.weight.rows, work.weight.cols});
+    });
+  }
+  if (term.factor) {
+    gradients.add({*term.factor}, [&](std::span<float> out) {
+      out.front() = ops_.factor_gradient(*executor_, grad, work.source.slice(0, grad.rows));
     });
   }
   UseWork use_work{term.path, nullptr, grad, {}, work.argmax};

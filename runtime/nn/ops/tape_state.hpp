@@ -49,6 +49,8 @@ struct Tape::Operation {
     attention,
     pair_attention,
     batch_norm,
+    head_products,
+    gate,
   };
 
   Kind kind = Kind::input;
@@ -61,9 +63,9 @@ struct Tape::Operation {
   Finish finish;
   // Others:
   Rows source;
-  Rows destination;         ///< of attention, also by pairs
+  Rows destination;         ///< of attention, also by pairs; of a gate the old rows
   std::uint32_t order = 0;  ///< of the use of the source; the destination's is the next
-  std::size_t vectors = 0;  ///< parameter of head scores, or of attention by pairs
+  std::size_t vectors = 0;  ///< parameter of head scores and others
   BlockOps::AttentionWork attention;
   PairAttention pair;
   BatchNorm batch_norm;   ///< its gain is the parameter `vectors`

@@ -5,7 +5,7 @@ Everything is computed in float64 from float32 inputs. Run it in this folder: py
 """
 import numpy as np
 import torch
-from torch_geometric.nn import GATConv, HeteroConv
+from torch_geometric.nn import GATConv, HeteroConv, HGTConv
 
 HERE = "../heterogeneous/"
 EDGES = [("writes", "author", "paper"), ("cites", "paper", "paper"), ("holds", "venue", "paper")]
@@ -78,5 +78,47 @@ def attention_per_relation(name, heads, cols, concat):
         save(f"{name}_grad_x_{kind}", rows.grad.numpy())
 
 
+def by_head(relations, edge, heads):
+    """Matrices [in, out] of the heads of an edge type, as [heads * out, in]."""
+    matrices = relations.view(heads, len(EDGES), *relations.shape[1:])[:, edge]
+    return matrices.transpose(1, 2).reshape(-1, matrices.shape[1])
+
+
+def transformer(name, heads, width):
+    x = features()
+    edge_types = [(s, e, d) for e, s, d in EDGES]
+    conv = HGTConv({kind: rows.shape[1] for kind, rows in x.items()}, width,
+                   (list(x), edge_types), heads=heads)
+    set_parameters(conv.parameters())
+    out = conv(x, {(s, e, d): edge_index(e) for e, s, d in EDGES})["paper"][:PAPERS]
+    grad_out = random(PAPERS, width)
+    (out * torch.tensor(grad_out, dtype=torch.float64)).sum().backward()
+
+    def in_order(of):
+        """Keys and values of each type; relations; queries, result and skip of papers."""
+        parts = []
+        for kind in x:
+            lin = conv.kqv_lin.lins[kind]
+            for third in (0, 2):
+                rows = slice(third * width, (third + 1) * width)
+                parts += [of(lin.weight)[rows], of(lin.bias)[rows]]
+        for i, (e, s, d) in enumerate(EDGES):
+            parts += [by_head(of(conv.k_rel.weight), i, heads),
+                      by_head(of(conv.v_rel.weight), i, heads), of(conv.p_rel[f"{s}__{e}__{d}"])]
+        lin, result = conv.kqv_lin.lins["paper"], conv.out_lin.lins["paper"]
+        parts += [of(lin.weight)[width:2 * width], of(lin.bias)[width:2 * width],
+                  of(result.weight), of(result.bias)]
+        return parts + ([of(conv.skip["paper"])] if width == x["paper"].shape[1] else [])
+
+    save(name + "_parameters", flat(in_order(lambda p: p)).astype(np.float32))
+    save(name + "_grad_out", grad_out)
+    save(name + "_out", out.detach().numpy())
+    save(name + "_gradient", flat(in_order(lambda p: p.grad)))
+    for kind, rows in x.items():
+        save(f"{name}_grad_x_{kind}", rows.grad.numpy())
+
+
 attention_per_relation("rgat_concat", heads=2, cols=3, concat=True)
 attention_per_relation("rgat_mean", heads=2, cols=3, concat=False)
+transformer("hgt_skip", heads=2, width=6)  # as many columns as papers have
+transformer("hgt_plain", heads=2, width=4)

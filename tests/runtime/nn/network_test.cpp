@@ -361,8 +361,8 @@ TEST(MakeNetwork, OneLayerNeedsNoHiddenWidth) {
   EXPECT_OK(make_network({.layers = 1, .in_dim = 4, .hidden = 0, .out_dim = 3}));
 }
 
-TEST(MakeNetwork, RefusesAKindThatIsNotBuilt) {
-  EXPECT_ERROR(make_network({.kind = "hgt", .layers = 1, .in_dim = 1, .out_dim = 1}),
+TEST(MakeNetwork, RefusesAKindThatItDoesNotKnow) {
+  EXPECT_ERROR(make_network({.kind = "planned", .layers = 1, .in_dim = 1, .out_dim = 1}),
                Errc::unimplemented, "model kind: expected graphsage or gcn");
 }
 

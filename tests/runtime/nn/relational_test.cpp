@@ -1,5 +1,6 @@
 // R-GCN and attention per relation, against PyTorch Geometric, and as models.
 #include "runtime/nn/catalog.hpp"
+#include "runtime/nn/conv/hgt.hpp"
 #include "runtime/nn/conv/rgat.hpp"
 #include "runtime/nn/conv/rgcn.hpp"
 #include "runtime/nn/conv/sage.hpp"
@@ -196,6 +197,43 @@ TEST(Rgat, MatchesOutputAndGradientsOfPyTorchGeometric) {
   }
 }
 
+TEST(Hgt, MatchesOutputAndGradientsOfPyTorchGeometric) {
+  const HeteroBatch batch = golden_hetero_batch(1);
+  const ForwardInput input = batch.input(false);
+  for (const bool skip : {true, false}) {
+    const std::string path = skip ? "relational/hgt_skip" : "relational/hgt_plain";
+    const std::size_t width = skip ? 6 : 4;
+
+    const auto run = run_layer(HgtConv({.heads = 2, .width = width}), golden_types(1), 1,
+                               input.blocks[0], batch.features, golden_floats(path + "_parameters"),
+                               golden_matrix(path + "_grad_out"));
+
+    expect_golden(run.out.view(), path + "_out", relational_tolerance);
+    expect_golden_gradient(run, path + "_gradient", relational_tolerance);
+    expect_golden(run.grad_x[0].view(), path + "_grad_x_author", relational_tolerance);
+    expect_golden(run.grad_x[1].view(), path + "_grad_x_paper", relational_tolerance);
+    expect_golden(run.grad_x[2].view(), path + "_grad_x_venue", relational_tolerance);
+  }
+}
+
+/// Products by head, GELU and the gate, around the end of a chunk.
+TEST(HeadProducts, HaveTheGradientOfDifferencesWithGeluAndGate) {
+  for (const std::size_t rows : {1U, 511U, 512U, 513U}) {
+    const Matrix x = random_matrix(rows + 2, 6, 1);
+    ParameterList list;
+    const auto heads = list.add({.name = "heads", .rows = 6, .cols = 2});
+    const auto gate = list.add({.name = "gate", .rows = 1});
+    TapeOf tape(list, [&, rows](Tape& t, Rows input) {
+      Ending ending;
+      ending.activation = Activation::gelu;
+      const Rows bent = t.combine({t.own(t.head_products(input, rows, heads))}, rows, ending);
+      return t.gate(bent, input, gate);
+    });
+
+    expect_differences(tape, 13, x.view(), rows, 6);
+  }
+}
+
 struct RelationalModel {
   std::string name;
   ModelOptions options;
@@ -225,6 +263,11 @@ std::vector<RelationalModel> relational_models() {
   linear.linear_input = true;
   linear.input_dropout = 0.2F;
   add("sage_linear", "graphsage").linear_input = true;
+  add("hgt", "hgt").heads = 2;
+  auto& hgt_linear = add("hgt_linear", "hgt");
+  hgt_linear.heads = 3;
+  hgt_linear.linear_input = true;
+  hgt_linear.layer_norm = true;
   add("rgcn_batch_norm", "rgcn").batch_norm = true;
   add("rgat", "rgat").heads = 2;
   auto& mean = add("rgat_mean", "rgat");
@@ -295,7 +338,7 @@ TEST(Relational, ATypeThatReachesNothingChangesNoBit) {
   const OwnedBlock none{.num_dst = 0, .num_src = 0, .offsets = {0}, .sources = {}};
   const Matrix x = random_matrix(90, 6, 3);
   const Matrix other = random_matrix(4, 2, 4);
-  for (const std::string kind : {"rgcn", "rgat"}) {
+  for (const std::string kind : {"rgcn", "rgat", "hgt"}) {
     ModelOptions options{.kind = kind, .layers = 2, .in_dim = 6, .hidden = 8, .out_dim = 3};
     const auto alone = network_of(options);
     options.types = {

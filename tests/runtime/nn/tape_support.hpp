@@ -189,6 +189,13 @@ inline LayerRun run_layer(const Conv& conv, const ModelTypes& types, std::size_t
     }
   }
   const std::size_t shared = add(conv.shared_parameters(shapes));
+  std::vector<std::size_t> of_source(x.size());
+  for (std::size_t t = 0; conv.is_joint() && t < x.size(); ++t) {
+    const auto starts = [&](std::size_t e) { return raw(types.edges[e].source) == t; };
+    if (std::ranges::any_of(edges, starts)) {
+      of_source[t] = add(conv.source_parameters({.source = x[t].cols()}));
+    }
+  }
   std::vector<std::size_t> first;
   for (const ConvShape& shape : shapes) {
     first.push_back(add(conv.parameters(shape)));
@@ -206,15 +213,33 @@ inline LayerRun run_layer(const Conv& conv, const ModelTypes& types, std::size_t
   }
   const ConvTerms once = conv.node_terms(node);
   ConvTerms sum{.neighbors = {}, .own = once.own, .biases = once.biases};
+  std::vector<ConvCall> calls;
+  std::vector<std::vector<Rows>> prepared(x.size());
   for (std::size_t i = 0; i < edges.size(); ++i) {
-    ConvTerms terms = conv.record({.tape = tape,
-                                   .shape = shapes[i],
-                                   .parameter = first[i],
-                                   .source = inputs[raw(types.edges[edges[i]].source)],
-                                   .block = blocks[edges[i]],
-                                   .below = nullptr,
-                                   .destination = inputs[node_type],
-                                   .shared = shared});
+    const std::size_t source = raw(types.edges[edges[i]].source);
+    if (conv.is_joint() && prepared[source].empty()) {
+      prepared[source] = conv.record_source(tape, inputs[source], of_source[source]);
+    }
+    calls.push_back({.tape = tape,
+                     .shape = shapes[i],
+                     .parameter = first[i],
+                     .source = inputs[source],
+                     .block = blocks[edges[i]],
+                     .below = nullptr,
+                     .destination = inputs[node_type],
+                     .shared = shared,
+                     .prepared = prepared[source]});
+  }
+  if (conv.is_joint()) {
+    sum = conv.record_joint({.tape = tape,
+                             .shape = shapes.front(),
+                             .parameter = node,
+                             .own = inputs[node_type],
+                             .edges = calls});
+    calls.clear();
+  }
+  for (const ConvCall& call : calls) {
+    ConvTerms terms = conv.record(call);
     std::ranges::move(terms.neighbors, std::back_inserter(sum.neighbors));
     std::ranges::copy(terms.own, std::back_inserter(sum.own));
     std::ranges::copy(terms.biases, std::back_inserter(sum.biases));

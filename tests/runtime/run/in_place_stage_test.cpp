@@ -45,11 +45,15 @@ std::vector<InPlaceCase> cases() {
   all.push_back({"rgcn", {.kind = "rgcn", .hidden = 6, .out_dim = 4}});
   all.push_back({"rgcn_bases", {.kind = "rgcn", .hidden = 6, .out_dim = 4, .bases = 2}});
   all.push_back({"gin", {.kind = "gin", .hidden = 8, .out_dim = 4}});
+  all.push_back({"gin_eps", {.kind = "gin", .hidden = 8, .out_dim = 4, .train_eps = true}});
   all.push_back({"gin_narrow", {.kind = "gin", .hidden = 3, .out_dim = 4}});
   all.push_back(
       {.name = "gcn", .model = {.kind = "gcn", .hidden = 6, .out_dim = 4}, .in_place = false});
   all.push_back({.name = "gcn_linear",
                  .model = {.kind = "gcn", .hidden = 6, .out_dim = 4, .linear_input = true},
+                 .in_place = false});
+  all.push_back({.name = "hgt",
+                 .model = {.kind = "hgt", .hidden = 6, .out_dim = 4, .heads = 2},
                  .in_place = false});
   all.push_back({.name = "rgat",
                  .model = {.kind = "rgat", .hidden = 6, .out_dim = 4, .heads = 2},
