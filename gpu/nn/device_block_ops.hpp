@@ -4,17 +4,14 @@
 /// (emulated_block_ops.hpp) and CUDA's (cuda_block_ops.cu). Sums have the CPU's order, so that all but
 /// products and exponentials have its bits; on the emulated device those too.
 #include "gpu/base/array.hpp"
-#include "gpu/nn/attention_bodies.hpp"
-#include "gpu/nn/row_bodies.hpp"
-#include "gpu/nn/sum_bodies.hpp"
+#include "gpu/nn/block_launches.hpp"
 #include "runtime/nn/ops/block_ops.hpp"
 #include "runtime/nn/ops/linear.hpp"
 
 #include <algorithm>
-#include <array>
 #include <memory>
+#include <span>
 #include <utility>
-#include <vector>
 
 namespace troupe::gpu {
 
@@ -25,10 +22,14 @@ namespace troupe::gpu {
 ///   weight_gradient(stream, grad [n, out], x [n, in], grad_weight [out, in])
 /// Threads: one caller at a time; the executors that are passed in are not used
 template <class Stream, class Products>
-class DeviceBlockOps final : public nn::BlockOps, private nn::PassMemory {
+class DeviceBlockOps final : public nn::BlockOps,
+                             private nn::PassMemory,
+                             private BlockLaunches<Stream, Products> {
+  using Launches = BlockLaunches<Stream, Products>;
+
  public:
   DeviceBlockOps(Stream stream, Products products)
-      : stream_(std::move(stream)), products_(std::move(products)) {}
+      : Launches(std::move(stream), std::move(products)) {}
 
   nn::PassMemory* memory() override { return this; }
   void upload(const void* host, void* to, std::size_t size_bytes) override {
@@ -45,6 +46,9 @@ class DeviceBlockOps final : public nn::BlockOps, private nn::PassMemory {
     stream_.for_each(from.size(), PutElement{from.data(), to.data(), true});
   }
   void zero(std::span<float> values) override { stream_.zero(values.data(), values.size_bytes()); }
+  void scale(float factor, std::span<float> values) override {
+    stream_.for_each(values.size(), ScaleElement{factor, values.data()});
+  }
 
   void combine(Executor& /*executor*/, const nn::Combination& combination) override {
     bool add = false;
@@ -57,7 +61,7 @@ class DeviceBlockOps final : public nn::BlockOps, private nn::PassMemory {
       stream_.for_rows(rows.rows, rows.cols,
                        AddBias{combination.bias.data(), rows.cols, rows.data});
     }
-    finish(combination);
+    put_finish(combination.finish, combination.state, rows, combination.out);
   }
 
   std::span<const float> finish_backward(Executor& /*executor*/, const nn::Finish& finish,
@@ -68,8 +72,8 @@ class DeviceBlockOps final : public nn::BlockOps, private nn::PassMemory {
     const auto partials = stream_.template array<float>(chunks * pitch);
     if (finish.relu) {
       stream_.for_each(grad.size(), ReluBackward{state.output.data, finish.mask.scale, grad.data});
-    } else if (finish.mask.active()) {
-      drop_rows(grad, finish.mask, finish.ids, grad);
+    } else {
+      activation_backward(finish, state, grad);
     }
     if (finish.norm()) {
       stream_.for_rows(chunks, cols,
@@ -179,16 +183,122 @@ class DeviceBlockOps final : public nn::BlockOps, private nn::PassMemory {
   }
 
   nn::EdgeFactors degree_factors(const LayerBlock& block, const LayerBlock* below,
-                                 nn::GcnFactors& memory) override {
-    const auto room = memory.prepare(block);
-    stream_.for_each(room.destination.size(), DegreeFactor{edges_of(block), room.destination.size(),
-                                                           room.destination.data()});
+                                 nn::DegreeFactors how, nn::GcnFactors& memory) override {
+    const auto room = memory.prepare(block, how);
+    const std::span<float> destination = room.destination;
+    if (how == nn::DegreeFactors::mean) {
+      stream_.for_each(destination.size(), MeanFactor{edges_of(block), destination.data()});
+      return room.factors;
+    }
+    const bool weighted = how == nn::DegreeFactors::weighted;
+    stream_.for_each(destination.size(), DegreeFactor{edges_of(block), destination.size(), weighted,
+                                                      weights_of(block), destination.data()});
     // Destinations are the first sources; other sources have what they got below.
     const std::size_t counted = below == nullptr ? 0 : below->num_dst;
-    stream_.for_each(room.source.size(), DegreeFactor{below == nullptr ? Edges{} : edges_of(*below),
-                                                      counted, room.source.data()});
-    stream_.copy(room.destination.data(), room.source.data(), room.destination.size_bytes());
-    return room.factors();
+    stream_.for_each(
+        room.source.size(),
+        DegreeFactor{below == nullptr ? Edges{} : edges_of(*below), counted, weighted,
+                     below == nullptr ? nullptr : weights_of(*below), room.source.data()});
+    stream_.copy(destination.data(), room.source.data(), destination.size_bytes());
+    return room.factors;
+  }
+
+  void pair_attention(Executor& /*executor*/, std::span<const nn::PairAttention> parts) override {
+    pair_attention_stage(stream_, std::span<const Pairs>(all_pairs_of(parts)));
+  }
+  void pair_attention_backward(Executor& /*executor*/, std::span<const nn::PairAttention> parts,
+                               std::span<const nn::PairGradient> grads) override {
+    pair_attention_backward_stage(stream_, std::span<const Pairs>(all_pairs_of(parts)), grads);
+  }
+  void pair_vectors_gradient(Executor& /*executor*/, const nn::PairAttention& part,
+                             ConstMatrix grad, MutMatrix grad_vectors) override {
+    const std::size_t chunks = nn::chunk_count(part.shape.block->num_dst);
+    const auto partials = stream_.template array<float>(chunks * grad_vectors.size());
+    stream_.for_rows(chunks, grad_vectors.size(),
+                     PairVectorSums{pairs_of(part), grad.data, nn::chunk_rows, partials.data()});
+    add_partials(partials.data(), chunks, grad_vectors.flat());
+  }
+
+  void batch_norm(Executor& /*executor*/, const nn::BatchNorm& norm, const nn::FinishState& state,
+                  MutMatrix out) override {
+    if (norm.training) {
+      batch_statistics(norm);
+    }
+    stream_.for_rows(out.rows, out.cols, NormalizeColumns{normalizing(norm), out.data});
+    put_finish(norm.after, state, out, out);
+  }
+  std::span<const float> batch_norm_backward(Executor& executor, const nn::BatchNorm& norm,
+                                             const nn::FinishState& state,
+                                             MutMatrix grad) override {
+    finish_backward(executor, norm.after, state, grad);
+    const std::size_t chunks = nn::chunk_count(grad.rows);
+    const std::size_t pitch = 2 * grad.cols;
+    const auto partials = stream_.template array<float>(chunks * pitch);
+    stream_.for_rows(
+        chunks, grad.cols,
+        ColumnGradientSums{normalizing(norm), grad.data, nn::chunk_rows, partials.data()});
+    column_sums_ = stream_.template array<float>(pitch);
+    add_partials(partials.data(), chunks, {column_sums_.data(), pitch});
+    stream_.for_rows(grad.rows, grad.cols,
+                     NormalizeBackward{normalizing(norm), column_sums_.data(), grad.data});
+    return {column_sums_.data(), pitch};
+  }
+
+  void mix_parameters(std::span<const float> coefficients, ConstMatrix bases,
+                      MutMatrix sum) override {
+    stream_.for_each(sum.size(), MixBases{coefficients.data(), coefficients.size(), bases.data,
+                                          sum.size(), sum.data});
+  }
+  void mix_coefficients_gradient(ConstMatrix grad, ConstMatrix bases,
+                                 std::span<float> grad_coefficients) override {
+    stream_.for_each(grad_coefficients.size(),
+                     BasisProduct{grad.data, bases.data, grad.size(), grad_coefficients.data()});
+  }
+  void mix_bases_gradient(ConstMatrix grad, std::span<const float> coefficients,
+                          MutMatrix grad_bases) override {
+    stream_.for_rows(coefficients.size(), grad.size(),
+                     SpreadToBases{grad.data, coefficients.data(), grad.size(), grad_bases.data});
+  }
+  void factor_gradient(Executor& /*executor*/, ConstMatrix grad, ConstMatrix x,
+                       std::span<float> sum) override {
+    const std::size_t chunks = nn::chunk_count(grad.rows);
+    const auto partials = stream_.template array<float>(chunks);
+    stream_.for_each(chunks, ChunkProduct{grad.data, x.data, grad.rows, grad.cols, nn::chunk_rows,
+                                          partials.data()});
+    add_partials(partials.data(), chunks, sum);
+  }
+
+  void head_products(Executor& /*executor*/, ConstMatrix x, ConstMatrix weights,
+                     MutMatrix y) override {
+    put_head_products(x, weights, y, false, false);
+  }
+  void head_products_gradient(Executor& /*executor*/, ConstMatrix grad, ConstMatrix x,
+                              MutMatrix grad_weights) override {
+    const std::size_t columns = grad_weights.cols;
+    const auto of_grad = stream_.template array<float>(grad.rows * columns);
+    const auto of_x = stream_.template array<float>(grad.rows * columns);
+    for (std::size_t h = 0; h < x.cols / columns; ++h) {
+      stream_.for_rows(grad.rows, columns,
+                       TakeHead{grad.data, grad.cols, columns, h, of_grad.data()});
+      stream_.for_rows(grad.rows, columns, TakeHead{x.data, x.cols, columns, h, of_x.data()});
+      products_.weight_gradient(stream_, {of_grad.data(), grad.rows, columns},
+                                {of_x.data(), grad.rows, columns},
+                                grad_weights.slice(h * columns, columns));
+    }
+  }
+  void gate(Executor& /*executor*/, std::span<const float> gate, ConstMatrix fresh, ConstMatrix old,
+            MutMatrix y) override {
+    stream_.for_each(y.size(), Gate{gate.data(), fresh.data, old.data, y.data});
+  }
+  void gate_backward(Executor& /*executor*/, std::span<const float> gate, ConstMatrix fresh,
+                     ConstMatrix old, MutMatrix grad, MutMatrix grad_old,
+                     std::span<float> grad_gate) override {
+    const std::size_t chunks = nn::chunk_count(grad.rows);
+    const auto partials = stream_.template array<float>(chunks);
+    stream_.for_each(chunks, GateSums{grad.data, fresh.data, old.data, grad.rows, grad.cols,
+                                      nn::chunk_rows, partials.data()});
+    stream_.for_each(1, GateGradient{gate.data(), partials.data(), chunks, grad_gate.data()});
+    stream_.for_each(grad.size(), GateBackward{gate.data(), grad.data, grad_old.data});
   }
 
   void drop(Executor& /*executor*/, ConstMatrix x, const nn::DropoutMask& mask,
@@ -220,188 +330,25 @@ class DeviceBlockOps final : public nn::BlockOps, private nn::PassMemory {
     return {std::shared_ptr<std::byte>(std::move(array), first), size_bytes};
   }
 
-  static Edges edges_of(const LayerBlock& block) {
-    return {block.offsets.data(), block.sources.data()};
-  }
-  static OutEdges out_edges_of(const nn::EdgesBySource& lists) {
-    return {lists.offsets().data(), lists.destinations().data(), lists.edges().data(),
-            lists.inverse_degree().data()};
-  }
-  static Factors factors_of(const nn::EdgeFactors& factors) {
-    const auto data = [](std::span<const float> values) {
-      return values.empty() ? nullptr : values.data();
-    };
-    return {data(factors.source), data(factors.destination), data(factors.edge), factors.one_loop};
-  }
-  static Attending shape_of(const nn::AttentionShape& shape) {
-    return {edges_of(*shape.block), shape.block->num_dst, shape.edges(), shape.heads,
-            shape.one_loop};
-  }
-  static HeadColumns heads_of(const nn::AttentionShape& shape, std::size_t source_cols,
-                              std::size_t out_cols) {
-    const std::size_t columns = source_cols / shape.heads;
-    const bool mean = shape.heads > 1 && out_cols == columns;
-    return {shape.heads, columns, mean, mean ? 1.0F / static_cast<float>(shape.heads) : 1.0F};
-  }
+  using Launches::activation_backward;
+  using Launches::add_partials;
+  using Launches::add_term;
+  using Launches::add_use;
+  using Launches::all_pairs_of;
+  using Launches::batch_statistics;
+  using Launches::drop_rows;
+  using Launches::edges_of;
+  using Launches::heads_of;
+  using Launches::normalizing;
+  using Launches::pairs_of;
+  using Launches::products_;
+  using Launches::put_finish;
+  using Launches::put_head_products;
+  using Launches::reached_by;
+  using Launches::shape_of;
+  using Launches::stream_;
+  using Launches::weights_of;
 
-  void add_partials(const float* partials, std::size_t chunks, std::span<float> sums) {
-    stream_.for_rows(1, sums.size(),
-                     ColumnSums{partials, chunks, sums.size(), std::max<std::size_t>(chunks, 1),
-                                sums.size(), sums.data()});
-  }
-
-  void drop_rows(ConstMatrix x, const nn::DropoutMask& mask, std::span<const OriginalId> ids,
-                 MutMatrix out) {
-    if (mask.active()) {
-      stream_.for_rows(
-          out.rows, out.cols,
-          Drop{mask.key.words, mask.p, mask.scale, ids.data(), out.cols, x.data, out.data});
-    } else if (x.data != out.data) {
-      copy(x.flat(), out.flat());
-    }
-  }
-
-  void put_rows(const float* in, MutMatrix out, bool add) {
-    stream_.for_each(out.size(), PutElement{in, out.data, add});
-  }
-  void put_scaled(const nn::Path& path, const float* in, std::size_t first, MutMatrix out,
-                  bool add) {
-    const float* const scale = path.scale.empty() ? nullptr : path.scale.data() + first;
-    stream_.for_rows(out.rows, out.cols,
-                     PutScaled{in, scale, path.factor, out.cols, out.data, add});
-  }
-
-  void sum_in_edges(const nn::TermWork& term, MutMatrix out) {
-    const nn::Path& path = term.path;
-    const Edges block = edges_of(*path.block);
-    const float* const x = term.source.data;
-    if (path.reach == nn::Reach::weighted_sum) {
-      stream_.for_rows(out.rows, out.cols,
-                       WeightedInEdges{block, factors_of(path.factors), x, out.cols, out.data});
-    } else if (path.reach == nn::Reach::attend) {
-      stream_.for_rows(
-          out.rows, out.cols,
-          Attend{shape_of(path.attention), heads_of(path.attention, term.source.cols, out.cols),
-                 path.weights.data, x, out.data});
-    } else if (path.aggregator == nn::Aggregator::max) {
-      std::uint32_t* const argmax = term.argmax.empty() ? nullptr : term.argmax.data();
-      stream_.for_rows(out.rows, out.cols, MaxInEdges{block, x, out.cols, out.data, argmax});
-    } else {
-      const bool mean = path.aggregator == nn::Aggregator::mean;
-      stream_.for_rows(out.rows, out.cols, SumInEdges{block, x, out.cols, mean, out.data});
-    }
-  }
-
-  void add_term(const nn::TermWork& term, MutMatrix rows, bool add) {
-    const bool product = term.weight.data != nullptr;
-    if (term.path.reach == nn::Reach::own) {
-      if (product) {
-        products_.forward(stream_, term.source.slice(0, rows.rows), term.weight, rows, add);
-      } else {
-        put_scaled(term.path, term.source.data, 0, rows, add);
-      }
-      return;
-    }
-    if (term.summed.data == nullptr) {
-      return sum_in_edges(term, rows);
-    }
-    sum_in_edges(term, term.summed);
-    if (product) {
-      products_.forward(stream_, term.summed, term.weight, rows, add);
-    } else {
-      put_rows(term.summed.data, rows, add);
-    }
-  }
-
-  void finish(const nn::Combination& combination) {
-    const nn::Finish& finish = combination.finish;
-    const nn::FinishState& state = combination.state;
-    const MutMatrix conv = combination.conv;
-    const MutMatrix out = combination.out;
-    if (finish.l2) {
-      stream_.for_each(conv.rows, L2Normalize{conv.cols, conv.data, state.lengths.data()});
-    }
-    const float* before_relu = conv.data;
-    if (finish.norm()) {
-      stream_.for_each(conv.rows,
-                       LayerNorm{conv.data, finish.norm_gain.data(), finish.norm_bias.data(),
-                                 conv.cols, state.stats.data(), out.data});
-      before_relu = out.data;
-    }
-    if (finish.relu) {
-      stream_.for_each(out.size(), Relu{before_relu, out.data});
-    }
-    if (finish.mask.active()) {
-      drop_rows(out, finish.mask, finish.ids, out);
-    }
-  }
-
-  static std::size_t reached_by(const nn::UseWork& use) {
-    return use.by_source == nullptr ? use.grad.rows : use.by_source->num_src();
-  }
-
-  /// Rows [first, first + rows.rows) of a use.
-  void add_use(const nn::UseWork& use, std::size_t first, MutMatrix rows, bool add) {
-    if (rows.rows == 0) {
-      return;
-    }
-    const nn::Path& path = use.path;
-    if (path.reach == nn::Reach::own) {
-      const ConstMatrix grad = use.grad.slice(first, rows.rows);
-      if (use.weight.data != nullptr) {
-        products_.backward(stream_, grad, use.weight, rows, add);
-      } else {
-        put_scaled(path, grad.data, first, rows, add);
-      }
-      return;
-    }
-    if (path.reach == nn::Reach::head_scores) {
-      const ConstMatrix grad = use.grad.slice(first, rows.rows);
-      stream_.for_rows(rows.rows, rows.cols,
-                       HeadScoreBackward{grad.data, use.weight.data, use.weight.rows,
-                                         use.weight.cols, rows.data, add});
-      return;
-    }
-    add_out_edges(use, first, rows, add);
-  }
-
-  void add_out_edges(const nn::UseWork& use, std::size_t first, MutMatrix rows, bool add) {
-    const nn::Path& path = use.path;
-    OutEdges out_edges = out_edges_of(*use.by_source);
-    // Bodies count rows from the first source.
-    float* const from_start = rows.data - first * rows.cols;
-    const auto launch = [&](auto body) {
-      stream_.for_rows(rows.rows, rows.cols, Shifted<decltype(body)>{body, first});
-    };
-    if (path.reach == nn::Reach::weighted_sum) {
-      launch(WeightedOutEdges{out_edges, factors_of(path.factors), use.grad.data, use.grad.rows,
-                              rows.cols, from_start, add});
-    } else if (path.reach == nn::Reach::attend) {
-      launch(AttendBackward{shape_of(path.attention),
-                            heads_of(path.attention, rows.cols, use.grad.cols), out_edges,
-                            path.weights.data, use.grad.data, from_start, add});
-    } else if (path.reach == nn::Reach::attention) {
-      launch(SoftmaxSource{shape_of(path.attention), out_edges, use.grad.data, from_start, add});
-    } else {
-      launch(SumOutEdges{out_edges, passing_of(path.aggregator), use.grad.data, use.argmax.data(),
-                         rows.cols, from_start, add});
-    }
-  }
-
-  static Passing passing_of(nn::Aggregator aggregator) {
-    switch (aggregator) {
-      case nn::Aggregator::max:
-        return Passing::max;
-      case nn::Aggregator::sum:
-        return Passing::sum;
-      case nn::Aggregator::mean:
-        break;
-    }
-    return Passing::mean;
-  }
-
-  Stream stream_;
-  Products products_;
   Array<float> column_sums_;
 };
 

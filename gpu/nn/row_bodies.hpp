@@ -53,16 +53,36 @@ struct PutElement {
   TROUPE_HD void operator()(std::size_t i) const { put(out + i, in[i], add); }
 };
 
+struct FillElement {
+  float value;
+  float* out;
+  TROUPE_HD void operator()(std::size_t i) const { out[i] = value; }
+};
+
+struct DivideElement {
+  float divisor;
+  float* out;
+  TROUPE_HD void operator()(std::size_t i) const { out[i] /= divisor; }
+};
+
+struct ScaleElement {
+  float factor;
+  float* out;
+  TROUPE_HD void operator()(std::size_t i) const { out[i] *= factor; }
+};
+
 /// out[r, c] = or += x[r, c] * factor of the row.
 struct PutScaled {
   const float* x;
   const float* scale;  ///< [rows], or null
   float factor;
+  const float* plus;  ///< is added to the factor of all rows; or null
   std::size_t cols;
   float* out;
   bool add;
   TROUPE_HD void operator()(std::size_t r, std::size_t c) const {
-    const float by = scale == nullptr ? factor : scale[r];
+    const float of_all = plus == nullptr ? factor : factor + *plus;
+    const float by = scale == nullptr ? of_all : scale[r];
     put(out + r * cols + c, x[r * cols + c] * by, add);
   }
 };
@@ -89,6 +109,51 @@ struct ReluBackward {
   TROUPE_HD void operator()(std::size_t i) const {
     const float passed = grad[i] * scale;
     grad[i] = y[i] <= 0.0F ? 0.0F : passed;
+  }
+};
+
+TROUPE_HD inline float normal_below(float x) {
+  return 0.5F * (1.0F + erff(x * 0.707106781186547524F));
+}
+
+/// All but ReLU.
+struct Activate {
+  nn::Activation activation;
+  float slope;
+  const float* x;
+  float* y;
+  TROUPE_HD void operator()(std::size_t i) const {
+    const float value = x[i];
+    if (activation == nn::Activation::gelu) {
+      y[i] = value * normal_below(value);
+    } else if (activation == nn::Activation::elu) {
+      y[i] = value > 0.0F ? value : expm1f(value);
+    } else {
+      y[i] = value > 0.0F ? value : value * slope;
+    }
+  }
+};
+
+/// Of ELU and leaky ReLU. \param y  what came out, dropout included
+struct ActivateBackward {
+  nn::Activation activation;
+  float slope;
+  const float* y;
+  float scale;
+  float* grad;
+  TROUPE_HD void operator()(std::size_t i) const {
+    const float below = activation == nn::Activation::elu ? y[i] / scale + 1.0F : slope;
+    grad[i] *= y[i] > 0.0F ? 1.0F : below;
+  }
+};
+
+struct GeluBackward {
+  const float* x;
+  float* grad;
+  TROUPE_HD void operator()(std::size_t i) const {
+    const float value = x[i];
+    const float density = expf(-0.5F * value * value) * 0.398942280401432678F;
+    grad[i] *= normal_below(value) + value * density;
   }
 };
 

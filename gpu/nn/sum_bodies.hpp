@@ -162,19 +162,36 @@ struct WeightedOutEdges {
   }
 };
 
-/// factors[i] = 1 / sqrt(1 + in-edges of i from others), 1 for rows past the block's.
+/// factors[i] = 1 / sqrt(1 + in-edges of i from others, or their weights), 1 for rows past the block's.
 struct DegreeFactor {
   Edges block;
   std::size_t destinations;
+  bool weighted;
+  const float* weights;  ///< by position in `sources`; null: ones
   float* factors;
   TROUPE_HD void operator()(std::size_t i) const {
     std::size_t others = 0;
+    float sum = 1;
     if (i < destinations) {
       for (std::uint32_t e = block.offsets[i]; e < block.offsets[i + 1]; ++e) {
-        others += block.sources[e] != i ? 1U : 0U;
+        if (block.sources[e] != i) {
+          ++others;
+          sum += Factors::at(weights, e);
+        }
       }
     }
-    factors[i] = 1.0F / sqrtf(static_cast<float>(1 + others));
+    const float degree = weighted ? sum : static_cast<float>(1 + others);
+    factors[i] = degree > 0 ? 1.0F / sqrtf(degree) : 0.0F;
+  }
+};
+
+/// factors[i] = 1 / number of in-edges; 0 where there is none.
+struct MeanFactor {
+  Edges block;
+  float* factors;
+  TROUPE_HD void operator()(std::size_t i) const {
+    const std::uint32_t degree = block.offsets[i + 1] - block.offsets[i];
+    factors[i] = degree == 0 ? 0.0F : 1.0F / static_cast<float>(degree);
   }
 };
 

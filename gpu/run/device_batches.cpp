@@ -32,6 +32,7 @@ std::shared_ptr<const BatchOnDevice> on_device(DeviceBatch sampled, DeviceBatchR
   for (std::size_t e = 0; e < held->sampled.edges.size(); ++e) {
     both(batch.sampled->edges[e].offsets, held->sampled.edges[e].offsets);
     both(batch.sampled->edges[e].sources, held->sampled.edges[e].sources);
+    both(batch.sampled->edges[e].weights, held->sampled.edges[e].weights);
   }
   result->memory = held;
   return result;

@@ -22,6 +22,24 @@ std::string heterogeneous_kinds() {
   return fmt::format("{}", fmt::join(names, " or "));
 }
 
+/// Of the rows that the first layer's edges come from.
+void check_equal_columns(const nn::ModelTypes& types, const nn::LayerTypes& first,
+                         ProblemList& problems) {
+  const auto source = [&](EdgeTypeId edge) -> const nn::ModelTypes::Node& {
+    return types.nodes[raw(types.edges[raw(edge)].source)];
+  };
+  const auto& one = source(first.edges.front());
+  for (const EdgeTypeId edge : first.edges) {
+    if (source(edge).cols != one.cols) {
+      problems.add({"/model/bases", "0 where node types have features of different widths",
+                    fmt::format("{} columns of \"{}\" and {} of \"{}\"", one.cols, one.name,
+                                source(edge).cols, source(edge).name),
+                    "or model.input \"linear\""});
+      return;
+    }
+  }
+}
+
 }  // namespace
 
 bool has_types(const GraphInfo& graph) {
@@ -69,6 +87,9 @@ void check_model_types(const Job& job, const GraphInfo& graph, NodeTypeId seeds,
                   fmt::format("\"{}\", which is not built yet for it", job.model.kind), ""});
   }
   const auto layers = nn::layer_types(model_types(job, graph, seeds), job.model.layers);
+  if (layers && job.model.bases > 0 && !job.model.linear_input) {
+    check_equal_columns(model_types(job, graph, seeds), layers->front(), problems);
+  }
   if (!layers) {
     problems.add({"/model/layers", "layers in which something comes to the seeds",
                   layers.error().what(), "edges in both directions help: \"reverse_edges\""});

@@ -8,6 +8,7 @@
 #include "runtime/job/layout.hpp"
 #include "runtime/job/link_encryption.hpp"
 #include "runtime/job/link_rules.hpp"
+#include "runtime/job/model_rules.hpp"
 #include "runtime/job/sample_rules.hpp"
 #include "runtime/job/seed_rules.hpp"
 #include "runtime/job/subgraph_rules.hpp"
@@ -133,32 +134,6 @@ JobProblem missing_split(const Job& job, const GraphInfo& graph) {
   const Nearest best = nearest(job.dataset.split, names);
   return {"/dataset/split", names.empty() ? "data with a split" : list, quoted(job.dataset.split),
           best.close ? fmt::format("did you mean \"{}\"?", best.word) : ""};
-}
-
-/// A key of `model` that the kind does not read, but has another value than its default.
-JobProblem unread_key(const nn::ModelOptions& model, const std::string& key,
-                      const std::string& fallback, const std::string& found) {
-  return {"/model/" + key, fmt::format("{} with kind \"{}\"", fallback, model.kind), found,
-          fmt::format("it is for {}", readers_of(nn::model_kinds(), key, "\""))};
-}
-
-void check_aggregator(const nn::ModelOptions& model, ProblemList& problems) {
-  const auto* kind = nn::find_model_kind(model.kind);
-  if (kind != nullptr && !reads_option(*kind, "aggregator") &&
-      model.aggregator != nn::Aggregator::mean) {
-    const bool max = model.aggregator == nn::Aggregator::max;
-    problems.add(unread_key(model, "aggregator", "\"mean\"", max ? "\"max\"" : "\"sum\""));
-  }
-}
-
-void check_heads(const nn::ModelOptions& model, ProblemList& problems) {
-  const auto* kind = nn::find_model_kind(model.kind);
-  if (kind != nullptr && !reads_option(*kind, "heads") && model.heads != 1) {
-    problems.add(unread_key(model, "heads", "1", fmt::to_string(model.heads)));
-  } else if (model.layers > 1 && model.hidden % model.heads != 0) {
-    problems.add({"/model/heads", fmt::format("a divisor of hidden, {}", model.hidden),
-                  fmt::to_string(model.heads), no_hint});
-  }
 }
 
 /// Keys that a schedule does not use are at their defaults.
@@ -375,12 +350,7 @@ void check_between_keys(const Job& job, ProblemList& problems) {
       good("/train/schedule/factor") && good("/train/schedule/end_lr")) {
     check_schedule(job.train.schedule, problems);
   }
-  if (good("/model/kind") && good("/model/aggregator")) {
-    check_aggregator(job.model, problems);
-  }
-  if (good("/model/kind") && good("/model/heads") && good("/model/hidden")) {
-    check_heads(job.model, problems);
-  }
+  check_model_keys(job, problems);
 }
 
 void fit_to_graph(Job& job, const GraphInfo& graph) {

@@ -265,7 +265,7 @@ class MemoryEstimate {
   }
 
   std::uint64_t cols_of(std::size_t layer, std::size_t type) const {
-    if (layer > 0) {
+    if (layer > 0 || job_.model.linear_input) {
       return job_.model.hidden;
     }
     const auto& features = graph_.node_types[type].features;
@@ -290,9 +290,12 @@ class MemoryEstimate {
       }
       for (std::size_t t = 0; t < graph_.node_types.size(); ++t) {
         // The convolution's rows and the layer's, their gradient, lengths and statistics.
-        sum = plus(sum, product(targets.nodes[t], times(out + 2, 3)));
+        sum = plus(sum, product(targets.nodes[t], times(out + 2, job_.model.batch_norm ? 5 : 3)));
         const bool dropped = layer == 0 && job_.model.input_dropout > 0;
-        const bool input_gradient = layer > 0;
+        const bool input_gradient = layer > 0 || job_.model.linear_input;
+        if (layer == 0 && job_.model.linear_input) {
+          sum = plus(sum, product(sources.nodes[t], job_.model.hidden));
+        }
         sum = plus(sum, product(sources.nodes[t],
                                 times(cols_of(layer, t),
                                       (dropped ? 1U : 0U) + (input_gradient ? 1U : 0U))));

@@ -9,6 +9,7 @@ using namespace schema_fields;
 
 }  // namespace
 
+// NOLINTNEXTLINE(readability-function-size): a table
 std::vector<SchemaRow> model_kind_rows(std::span<const nn::ModelKind> kinds) {
   using nn::ModelOptions;
   std::vector<SchemaRow> rows;
@@ -34,6 +35,58 @@ std::vector<SchemaRow> model_kind_rows(std::span<const nn::ModelKind> kinds) {
            ": attention heads; they divide `hidden`, and the last layer gives their mean",
        {},
        put<&Job::model, &ModelOptions::heads>});
+  rows.push_back({"/model/concat",
+                  boolean_rule(),
+                  value("true"),
+                  readers_of(kinds, "concat", "`") +
+                      ": heads stand one after the other between layers; false: their mean, each "
+                      "of `hidden` columns",
+                  {},
+                  put<&Job::model, &ModelOptions::concat>});
+  rows.push_back({"/model/loops",
+                  boolean_rule(),
+                  value("true"),
+                  readers_of(kinds, "loops", "`") +
+                      ": each node has exactly one self loop; false: edges as they are",
+                  {},
+                  put<&Job::model, &ModelOptions::loops>});
+  rows.push_back(
+      {"/model/share_weights",
+       boolean_rule(),
+       value("false"),
+       readers_of(kinds, "share_weights", "`") + ": one matrix for sources and destinations",
+       {},
+       put<&Job::model, &ModelOptions::share_weights>});
+  rows.push_back({"/model/bases",
+                  integer_rule(0, 4096),
+                  value("0"),
+                  readers_of(kinds, "bases", "`") +
+                      ": matrices that those of a layer's edge types are mixed from; 0: each has "
+                      "its own",
+                  {},
+                  put<&Job::model, &ModelOptions::bases>});
+  rows.push_back({"/model/train_eps",
+                  boolean_rule(),
+                  value("false"),
+                  readers_of(kinds, "train_eps", "`") + ": eps is a parameter that starts at 0",
+                  {},
+                  put<&Job::model, &ModelOptions::train_eps>});
+  rows.push_back({"/model/edge_weights",
+                  boolean_rule(),
+                  value("false"),
+                  readers_of(kinds, "edge_weights", "`") +
+                      ": neighbors count by the weights of their edges, which `sample.edge_data` "
+                      "asks for",
+                  {},
+                  put<&Job::model, &ModelOptions::edge_weights>});
+  rows.push_back({"/model/residual",
+                  boolean_rule(),
+                  value("false"),
+                  readers_of(kinds, "residual", "`") +
+                      ": each layer adds the node's row before it, times a matrix of its own where "
+                      "the columns differ",
+                  {},
+                  put<&Job::model, &ModelOptions::residual>});
   return rows;
 }
 

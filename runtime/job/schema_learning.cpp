@@ -218,47 +218,6 @@ void add_features(std::vector<SchemaRow>& rows) {
        put<&Job::features, &FeaturesJob::cache_measure>});
 }
 
-void add_model(std::vector<SchemaRow>& rows) {
-  using nn::ModelOptions;
-  for (auto& row : model_kind_rows(nn::model_kinds())) {
-    rows.push_back(std::move(row));
-  }
-  rows.push_back({"/model/layers",
-                  integer_rule(1, 16),
-                  derived("length of `sample.fanout`"),
-                  "number of layers, one per hop",
-                  {},
-                  put<&Job::model, &ModelOptions::layers>});
-  rows.push_back({"/model/hidden",
-                  integer_rule(1, 65536),
-                  value("64"),
-                  "columns between layers",
-                  {},
-                  put<&Job::model, &ModelOptions::hidden>});
-  rows.push_back({"/model/norm", choice_rule({"none", "layer", "batch"}), value("\"none\""),
-                  "normalisation between a layer and its ReLU, not after the last",
-                  words({"batch"}, "\"none\" or \"layer\""),
-                  [](const Json& v, Job& job) { job.model.layer_norm = v == "layer"; }});
-  rows.push_back({"/model/l2",
-                  boolean_rule(),
-                  value("false"),
-                  "divide rows of each layer's output by their length",
-                  {},
-                  put<&Job::model, &ModelOptions::l2>});
-  rows.push_back({"/model/dropout",
-                  number_rule({.low = 0, .high = 1, .open_high = true}),
-                  value("0"),
-                  "on the input of every layer but the first",
-                  {},
-                  put<&Job::model, &ModelOptions::dropout>});
-  rows.push_back({"/model/input_dropout",
-                  number_rule({.low = 0, .high = 1, .open_high = true}),
-                  value("0"),
-                  "on the input of the first layer",
-                  {},
-                  put<&Job::model, &ModelOptions::input_dropout>});
-}
-
 void add_optimizer(std::vector<SchemaRow>& rows) {
   rows.push_back(
       {"/train/optimizer/kind", choice_rule({"adam", "adamw", "sgd", "adagrad"}), value("\"adam\""),
@@ -483,7 +442,9 @@ std::vector<SchemaRow> learning_rows() {
   }
   add_sample(rows);
   add_features(rows);
-  add_model(rows);
+  for (auto& row : model_rows()) {
+    rows.push_back(std::move(row));
+  }
   add_train(rows);
   add_eval(rows);
   add_checkpoint(rows);

@@ -1,8 +1,12 @@
 #include "runtime/nn/catalog.hpp"
 
 #include "runtime/nn/conv/gat.hpp"
+#include "runtime/nn/conv/gatv2.hpp"
 #include "runtime/nn/conv/gcn.hpp"
 #include "runtime/nn/conv/gin.hpp"
+#include "runtime/nn/conv/hgt.hpp"
+#include "runtime/nn/conv/rgat.hpp"
+#include "runtime/nn/conv/rgcn.hpp"
 #include "runtime/nn/conv/sage.hpp"
 
 #include <array>
@@ -13,8 +17,19 @@
 namespace troupe::nn {
 namespace {
 
-constexpr std::array<std::string_view, 1> sage_options = {"aggregator"};
-constexpr std::array<std::string_view, 1> gat_options = {"heads"};
+constexpr std::array<std::string_view, 3> sage_options = {"aggregator", "edge_weights", "residual"};
+constexpr std::array<std::string_view, 1> gcn_options = {"edge_weights"};
+constexpr std::array<std::string_view, 4> gat_options = {"heads", "concat", "loops", "residual"};
+constexpr std::array<std::string_view, 5> gatv2_options = {"heads", "concat", "loops",
+                                                           "share_weights", "residual"};
+constexpr std::array<std::string_view, 3> rgat_options = {"heads", "concat", "residual"};
+constexpr std::array<std::string_view, 1> hgt_options = {"heads"};
+constexpr std::array<std::string_view, 2> rgcn_options = {"bases", "residual"};
+constexpr std::array<std::string_view, 3> gin_options = {"train_eps", "edge_weights", "residual"};
+
+GatOptions gat(const ModelOptions& options) {
+  return {.heads = options.heads, .one_loop = options.loops, .concat = options.concat};
+}
 
 constexpr std::array kinds = {
     ModelKind{.name = "graphsage",
@@ -22,28 +37,57 @@ constexpr std::array kinds = {
               .heterogeneous = true,
               .options = sage_options,
               .make = [](const ModelOptions& options) -> std::unique_ptr<const Conv> {
-                return std::make_unique<SageConv>(options.aggregator);
+                return std::make_unique<SageConv>(options.aggregator, options.edge_weights);
               }},
     ModelKind{.name = "gcn",
               .help = "graph convolutional network (Kipf and Welling, 2017), symmetric norm",
-              .make = [](const ModelOptions&) -> std::unique_ptr<const Conv> {
-                return std::make_unique<GcnConv>();
+              .options = gcn_options,
+              .make = [](const ModelOptions& options) -> std::unique_ptr<const Conv> {
+                return std::make_unique<GcnConv>(options.edge_weights);
               }},
     ModelKind{.name = "gat",
               .help = "graph attention network (Veličković et al., 2018)",
               .options = gat_options,
               .make = [](const ModelOptions& options) -> std::unique_ptr<const Conv> {
-                return std::make_unique<GatConv>(GatOptions{.heads = options.heads});
+                return std::make_unique<GatConv>(gat(options));
               }},
-    ModelKind{.name = "gatv2", .help = "graph attention with dynamic scores (Brody et al., 2022)"},
+    ModelKind{.name = "gatv2",
+              .help = "graph attention with dynamic scores (Brody et al., 2022)",
+              .options = gatv2_options,
+              .make = [](const ModelOptions& options) -> std::unique_ptr<const Conv> {
+                return std::make_unique<Gatv2Conv>(gat(options), options.share_weights);
+              }},
     ModelKind{
         .name = "gin",
         .help = "graph isomorphism network (Xu et al., 2019), with a perceptron of two layers",
-        .make = [](const ModelOptions&) -> std::unique_ptr<const Conv> {
-          return std::make_unique<GinConv>(GinOptions());
+        .options = gin_options,
+        .make = [](const ModelOptions& options) -> std::unique_ptr<const Conv> {
+          return std::make_unique<GinConv>(
+              GinOptions{.trained = options.train_eps, .weighted = options.edge_weights});
         }},
     ModelKind{.name = "rgcn",
-              .help = "relational graph convolutional network (Schlichtkrull et al., 2018)"},
+              .help = "relational graph convolutional network (Schlichtkrull et al., 2018)",
+              .heterogeneous = true,
+              .options = rgcn_options,
+              .make = [](const ModelOptions& options) -> std::unique_ptr<const Conv> {
+                return std::make_unique<RgcnConv>(options.bases);
+              }},
+    ModelKind{
+        .name = "rgat",
+        .help = "graph attention along each edge type, and their sum (Busbridge et al., 2019)",
+        .heterogeneous = true,
+        .options = rgat_options,
+        .make = [](const ModelOptions& options) -> std::unique_ptr<const Conv> {
+          return std::make_unique<RgatConv>(gat(options));
+        }},
+    ModelKind{.name = "hgt",
+              .help = "heterogeneous graph transformer (Hu et al., 2020)",
+              .heterogeneous = true,
+              .options = hgt_options,
+              .make = [](const ModelOptions& options) -> std::unique_ptr<const Conv> {
+                return std::make_unique<HgtConv>(
+                    HgtOptions{.heads = options.heads, .width = options.hidden});
+              }},
 };
 
 constexpr std::uint64_t widest_row = std::uint64_t{1} << 24;
@@ -76,11 +120,16 @@ Status check_options(const ModelOptions& options) {
     TROUPE_RETURN_IF_ERROR(check_dim("in_dim", options.in_dim));
   }
   TROUPE_RETURN_IF_ERROR(check_dim("out_dim", options.out_dim));
-  if (options.layers > 1) {
+  if (options.layers > 1 || options.linear_input) {
     TROUPE_RETURN_IF_ERROR(check_dim("hidden", options.hidden));
   }
   TROUPE_RETURN_IF_ERROR(check_probability("dropout", options.dropout));
-  if (options.heads < 1 || (options.layers > 1 && options.hidden % options.heads != 0)) {
+  const bool always = options.kind == "hgt";  // its last layer has heads of `hidden` columns, too
+  if (always) {
+    TROUPE_RETURN_IF_ERROR(check_dim("hidden", options.hidden));
+  }
+  const bool divided = options.concat && (options.layers > 1 || always);
+  if (options.heads < 1 || (divided && options.hidden % options.heads != 0)) {
     return Error(Errc::invalid_argument,
                  fmt::format("model heads: expected a divisor of hidden, {} columns, got {}",
                              options.hidden, options.heads));
@@ -90,6 +139,27 @@ Status check_options(const ModelOptions& options) {
 
 ModelTypes one_type(std::uint64_t cols) {
   return {.nodes = {{"node", cols}}, .edges = {{"edge", NodeTypeId{0}, NodeTypeId{0}}}};
+}
+
+/// Matrices of all edge types are mixed from the same ones, so they have one shape.
+Status check_bases(const ModelOptions& options, const LayerTypes& first) {
+  if (options.bases == 0 || options.linear_input) {
+    return ok_status();
+  }
+  const auto& types = options.types;
+  const auto source = [&](EdgeTypeId edge) -> const ModelTypes::Node& {
+    return types.nodes[raw(types.edges[raw(edge)].source)];
+  };
+  const auto& one = source(first.edges.front());
+  for (const EdgeTypeId edge : first.edges) {
+    if (source(edge).cols != one.cols) {
+      return Error(Errc::invalid_argument,
+                   fmt::format("model bases: expected features of equally many columns, got {} of "
+                               "\"{}\" and {} of \"{}\"",
+                               one.cols, one.name, source(edge).cols, source(edge).name));
+    }
+  }
+  return ok_status();
 }
 
 Status check_slices(const Network& network) {
@@ -147,12 +217,25 @@ Result<std::unique_ptr<Network>> make_network(const ModelOptions& options, const
                              "types, got \"{}\"",
                              types.nodes.size(), types.edges.size(), kind.name));
   }
+  if (options.edge_weights &&
+      (!reads_option(kind, "edge_weights") || options.aggregator == Aggregator::max)) {
+    return Error(Errc::unimplemented,
+                 fmt::format("model edge_weights: expected a kind among {}, without the aggregator "
+                             "max, got \"{}\"",
+                             readers_of(kinds, "edge_weights", "\""), kind.name));
+  }
+  if (options.residual && !reads_option(kind, "residual")) {
+    return Error(Errc::unimplemented,
+                 fmt::format("model residual: expected a kind among {}, got \"{}\"",
+                             readers_of(kinds, "residual", "\""), kind.name));
+  }
   TROUPE_ASSIGN_OR_RETURN(const auto layers, layer_types(types, options.layers));
   for (const NodeTypeId type : layers.front().inputs) {
     const auto& of_type = types.nodes[raw(type)];
     TROUPE_RETURN_IF_ERROR(
         check_dim(fmt::format("features of \"{}\"", of_type.name), of_type.cols));
   }
+  TROUPE_RETURN_IF_ERROR(check_bases(complete, layers.front()));
   auto network = std::make_unique<Network>(complete, layers, kind.make(complete));
   TROUPE_RETURN_IF_ERROR(check_slices(*network));
   return network;

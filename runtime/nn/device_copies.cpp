@@ -68,6 +68,7 @@ const ForwardInput& DeviceCopies::input(const ForwardInput& host) {
       block.edges = block.num_edges();
       block.offsets = copied(block.offsets);
       block.sources = copied(block.sources);
+      block.weights = copied(block.weights);
     }
   }
   return input_;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <iterator>
 #include <utility>
 
 namespace troupe::nn {
@@ -25,6 +26,7 @@ Status Activations::status() const {
 Network::Network(ModelOptions options, const std::vector<LayerTypes>& layers,
                  std::unique_ptr<const Conv> conv)
     : options_(std::move(options)), conv_(std::move(conv)) {
+  add_inputs(layers.front());
   for (std::uint32_t i = 0; i < options_.layers; ++i) {
     const bool last = i + 1 == options_.layers;
     Layer layer{.number = i,
@@ -39,18 +41,23 @@ Network::Network(ModelOptions options, const std::vector<LayerTypes>& layers,
     for (const NodeTypeId type : layers[i].outputs) {
       layer.nodes.push_back({.type = raw(type), .edges = {}});
     }
+    add_shared(layers[i], layer);
+    add_sources(layers[i], layer);
     for (const EdgeTypeId type : layers[i].edges) {
       add_edge(type, layer);
     }
     for (Node& node : layer.nodes) {
+      add_node(layer, node);
       add_norm(layer, node);
+      add_skip(layer, node);
     }
     layers_.push_back(std::move(layer));
   }
 }
 
 std::size_t Network::cols_before(std::uint32_t layer, std::size_t node_type) const {
-  return layer == 0 ? options_.types.nodes[node_type].cols : options_.hidden;
+  return layer == 0 && !options_.linear_input ? options_.types.nodes[node_type].cols
+                                              : options_.hidden;
 }
 
 std::string Network::name_of(std::string_view what, std::uint32_t layer,
@@ -59,33 +66,111 @@ std::string Network::name_of(std::string_view what, std::uint32_t layer,
                                   : fmt::format("{}{}.", what, layer + 1);
 }
 
-void Network::add_edge(EdgeTypeId type, Layer& layer) {
+void Network::add_inputs(const LayerTypes& first) {
+  if (!options_.linear_input) {
+    return;
+  }
+  inputs_.resize(options_.types.nodes.size());
+  for (const NodeTypeId type : first.inputs) {
+    const auto& node = options_.types.nodes[raw(type)];
+    const auto prefix =
+        options_.heterogeneous() ? fmt::format("input.{}.", node.name) : std::string("input.");
+    const float bound = linear_bound(node.cols);
+    inputs_[raw(type)] = parameters_.add(
+        {.name = prefix + "weight", .rows = options_.hidden, .cols = node.cols, .bound = bound});
+    parameters_.add({.name = prefix + "bias", .rows = options_.hidden, .bound = bound});
+  }
+}
+
+ConvShape Network::shape_of(EdgeTypeId type, const Layer& layer) const {
   const auto& of_type = options_.types.edges[raw(type)];
-  const std::size_t source = raw(of_type.source);
-  const std::size_t destination = raw(of_type.destination);
-  Edge edge{.type = raw(type),
-            .source = source,
-            .shape = {.source = cols_before(layer.number, source),
-                      .destination = cols_before(layer.number, destination),
-                      .out = layer.out,
-                      .last = layer.last},
-            .parameter = layout().size()};
-  for (NewParameter& parameter : conv_->parameters(edge.shape)) {
-    parameter.name = name_of("conv", layer.number, of_type.name) + parameter.name;
+  return {.source = cols_before(layer.number, raw(of_type.source)),
+          .destination = cols_before(layer.number, raw(of_type.destination)),
+          .out = layer.out,
+          .last = layer.last};
+}
+
+void Network::add_parameters(std::vector<NewParameter> parameters, const std::string& prefix) {
+  for (NewParameter& parameter : parameters) {
+    parameter.name = prefix + parameter.name;
     parameters_.add(parameter);
   }
+}
+
+void Network::add_shared(const LayerTypes& types, Layer& layer) {
+  std::vector<ConvShape> shapes;
+  for (const EdgeTypeId type : types.edges) {
+    shapes.push_back(shape_of(type, layer));
+  }
+  layer.shared = layout().size();
+  add_parameters(conv_->shared_parameters(shapes), fmt::format("conv{}.", layer.number + 1));
+}
+
+/// Of the node types that edges start at, in their order.
+void Network::add_sources(const LayerTypes& types, Layer& layer) {
+  if (!conv_->is_joint()) {
+    return;
+  }
+  layer.source_parameters.resize(options_.types.nodes.size());
+  for (const NodeTypeId input : types.inputs) {
+    const auto starts = [&](EdgeTypeId e) { return options_.types.edges[raw(e)].source == input; };
+    if (std::ranges::any_of(types.edges, starts)) {
+      const std::size_t cols = cols_before(layer.number, raw(input));
+      layer.source_parameters[raw(input)] = layout().size();
+      add_parameters(
+          conv_->source_parameters(
+              {.source = cols, .destination = cols, .out = layer.out, .last = layer.last}),
+          name_of("conv", layer.number, options_.types.nodes[raw(input)].name));
+    }
+  }
+}
+
+void Network::add_node(Layer& layer, Node& node) {
+  const std::size_t cols = cols_before(layer.number, node.type);
+  node.conv = layout().size();
+  add_parameters(conv_->node_parameters(
+                     {.source = cols, .destination = cols, .out = layer.out, .last = layer.last}),
+                 name_of("conv", layer.number, options_.types.nodes[node.type].name));
+}
+
+void Network::add_edge(EdgeTypeId type, Layer& layer) {
+  const auto& of_type = options_.types.edges[raw(type)];
+  const std::size_t destination = raw(of_type.destination);
+  const Edge edge{.type = raw(type),
+                  .source = raw(of_type.source),
+                  .destination = destination,
+                  .shape = shape_of(type, layer),
+                  .parameter = layout().size()};
+  add_parameters(conv_->parameters(edge.shape), name_of("conv", layer.number, of_type.name));
   const auto node = std::ranges::find(layer.nodes, destination, &Node::type);
   node->edges.push_back(layer.edges.size());
   layer.edges.push_back(edge);
 }
 
 void Network::add_norm(Layer& layer, Node& node) {
-  if (!options_.layer_norm || layer.last) {
+  if (!(options_.layer_norm || options_.batch_norm) || layer.last) {
     return;
   }
   const auto prefix = name_of("norm", layer.number, options_.types.nodes[node.type].name);
   node.norm = parameters_.add({.name = prefix + "weight", .rows = layer.out, .value = 1});
   parameters_.add({.name = prefix + "bias", .rows = layer.out});
+  if (options_.batch_norm) {
+    parameters_.add({.name = prefix + "running_mean", .rows = layer.out, .trained = false});
+    parameters_.add(
+        {.name = prefix + "running_var", .rows = layer.out, .value = 1, .trained = false});
+  }
+}
+
+void Network::add_skip(Layer& layer, Node& node) {
+  const std::size_t cols = cols_before(layer.number, node.type);
+  if (!options_.residual || cols == layer.out) {
+    return;
+  }
+  node.skip = parameters_.add(
+      {.name = name_of("skip", layer.number, options_.types.nodes[node.type].name) + "weight",
+       .rows = layer.out,
+       .cols = cols,
+       .bound = linear_bound(cols)});
 }
 
 std::uint64_t Network::pass_numbers(std::uint32_t layer, EdgeTypeId edge_type,
@@ -139,59 +224,136 @@ std::vector<Rows> Network::record_features(Tape& tape, const ForwardInput& input
       const auto count = input.features[type].rows;
       rows[type] = tape.drop(rows[type], mask, input.ids[type].first(count));
     }
+    if (options_.linear_input) {
+      rows[type] = record_input(tape, type, rows[type], input.features[type].rows, {});
+    }
   }
   return rows;
 }
 
+/// Rows of a node type as the first layer reads them, where the input is linear.
+Rows Network::record_input(Tape& tape, std::size_t node_type, Rows rows, std::size_t count,
+                           MutMatrix into) const {
+  const std::size_t weight = inputs_[node_type];
+  Ending ending;
+  ending.biases = {weight + 1};
+  return tape.combine({tape.own(rows, {weight})}, count, ending, into);
+}
+
 /// Terms by position in Layer::edges. \param only  of the edges that end at this node; null: all
 std::vector<ConvTerms> Network::record_edges(const LayerCall& call, const Node* only) const {
+  if (conv_->is_joint()) {
+    return record_joint(call, only);
+  }
   std::vector<ConvTerms> terms(call.layer.edges.size());
   for (std::size_t e = 0; e < terms.size(); ++e) {
-    if (only != nullptr && !std::ranges::binary_search(only->edges, e)) {
-      continue;
+    if (only == nullptr || std::ranges::binary_search(only->edges, e)) {
+      terms[e] = conv_->record(edge_call(call, e));
     }
-    const Edge& edge = call.layer.edges[e];
-    terms[e] = conv_->record({.tape = call.tape,
-                              .shape = edge.shape,
-                              .parameter = edge.parameter,
-                              .source = call.own ? call.sources[e] : call.rows[edge.source],
-                              .block = call.blocks[edge.type],
-                              .below = call.below ? &(*call.below)[edge.type] : nullptr,
-                              .messages = call.messages,
-                              .own = call.own,
-                              .multiplied = call.own && conv_->source_use(edge.shape).product});
   }
   return terms;
+}
+
+ConvCall Network::edge_call(const LayerCall& call, std::size_t edge) const {
+  const Edge& of = call.layer.edges[edge];
+  return {.tape = call.tape,
+          .shape = of.shape,
+          .parameter = of.parameter,
+          .source = call.own ? call.sources[edge] : call.rows[of.source],
+          .block = call.blocks[of.type],
+          .below = call.below ? &(*call.below)[of.type] : nullptr,
+          .messages = call.messages,
+          .own = call.own,
+          .multiplied = call.own && conv_->source_use(of.shape).product,
+          .destination = call.own ? *call.own : call.rows[of.destination],
+          .shared = call.layer.shared};
+}
+
+/// A node type's terms stand at the first of its edge types.
+std::vector<ConvTerms> Network::record_joint(const LayerCall& call, const Node* only) const {
+  std::vector<ConvTerms> terms(call.layer.edges.size());
+  std::vector<std::vector<Rows>> prepared(options_.types.nodes.size());
+  for (const Node& node : call.layer.nodes) {
+    if (only != nullptr && &node != only) {
+      continue;
+    }
+    std::vector<ConvCall> edges;
+    for (const std::size_t e : node.edges) {
+      const std::size_t source = call.layer.edges[e].source;
+      if (prepared[source].empty()) {
+        prepared[source] = conv_->record_source(call.tape, call.rows[source],
+                                                call.layer.source_parameters[source]);
+      }
+      edges.push_back(edge_call(call, e));
+      edges.back().prepared = prepared[source];
+    }
+    const std::size_t cols = cols_before(call.layer.number, node.type);
+    terms[node.edges.front()] = conv_->record_joint({.tape = call.tape,
+                                                     .shape = {.source = cols,
+                                                               .destination = cols,
+                                                               .out = call.layer.out,
+                                                               .last = call.layer.last},
+                                                     .parameter = node.conv,
+                                                     .own = call.rows[node.type],
+                                                     .edges = edges});
+  }
+  return terms;
+}
+
+/// What follows the sum of a node type's rows, without biases.
+Ending Network::ending_of(const LayerCall& call, const Node& node) const {
+  Ending ending{.l2 = options_.l2};
+  if (call.layer.last) {
+    return ending;
+  }
+  ending.norm = options_.layer_norm;
+  ending.norm_gain = node.norm;
+  ending.relu = options_.activation == Activation::relu;
+  ending.activation = ending.relu ? Activation::none : options_.activation;
+  ending.slope = options_.slope;
+  if (call.dropout != nullptr) {
+    ending.mask = mask_before(*call.dropout, node.type, call.layer.number + 1, options_.dropout);
+    if (ending.mask.active()) {
+      ending.ids = call.dropout->ids[node.type];
+    }
+  }
+  return ending;
 }
 
 Rows Network::record_node(const LayerCall& call, const Node& node, std::vector<ConvTerms>& terms,
                           MutMatrix into) const {
   std::vector<Term> sum;
   std::vector<std::size_t> own;
-  Ending ending{.l2 = options_.l2};
+  Ending ending = ending_of(call, node);
   for (const std::size_t e : node.edges) {
     std::ranges::move(terms[e].neighbors, std::back_inserter(sum));
     std::ranges::copy(terms[e].own, std::back_inserter(own));
     std::ranges::copy(terms[e].biases, std::back_inserter(ending.biases));
   }
+  const ConvTerms once = conv_->node_terms(node.conv);
+  std::ranges::copy(once.own, std::back_inserter(own));
+  std::ranges::copy(once.biases, std::back_inserter(ending.biases));
+  const Rows before = call.own ? *call.own : call.rows[node.type];
+  if (node.skip) {
+    own.push_back(*node.skip);
+  }
   if (!own.empty()) {
     // Own rows are added last to neighbors along one edge type, first to those along several: two
     // orders of one sum, which parameters trained by earlier versions depend on.
     const auto at = options_.heterogeneous() ? sum.begin() : sum.end();
-    sum.insert(at, call.tape.own(call.own.value_or(call.rows[node.type]), own));
+    sum.insert(at, call.tape.own(before, own));
   }
-  if (!call.layer.last) {
-    ending.norm = options_.layer_norm;
-    ending.norm_gain = node.norm;
-    ending.relu = true;
+  if (options_.residual && !node.skip) {
+    sum.push_back(call.tape.own(before));
   }
-  if (!call.layer.last && call.dropout != nullptr) {
-    ending.mask = mask_before(*call.dropout, node.type, call.layer.number + 1, options_.dropout);
-    if (ending.mask.active()) {
-      ending.ids = call.dropout->ids[node.type];
-    }
+  if (call.layer.last || !options_.batch_norm) {
+    return call.tape.combine(std::move(sum), call.count(node), ending, into);
   }
-  return call.tape.combine(std::move(sum), call.count(node), ending, into);
+  const Ending before_norm{.biases = ending.biases, .l2 = std::exchange(ending.l2, false)};
+  ending.biases.clear();
+  const Rows rows = call.tape.combine(std::move(sum), call.count(node), before_norm);
+  const bool training = call.dropout != nullptr && call.dropout->dropout.training;
+  return call.tape.batch_norm(rows, node.norm, training, ending, into);
 }
 
 ConstMatrix Network::forward(Executor& executor, std::span<const float> parameters,

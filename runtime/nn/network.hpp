@@ -3,9 +3,10 @@
 /// Networks of convolutions over the blocks of a batch, and layer by layer over a whole graph.
 ///
 /// A row of node type v after a layer is the sum of the convolutions along the edge types that end
-/// at v and take part (network_layers.hpp), and a bias; then, as set, division by its length, layer
-/// normalization, ReLU and the dropout of the next layer's input. Only the seeds' type has rows
-/// after the last layer, its logits, which nothing but the division follows. A graph of one node
+/// at v and take part (network_layers.hpp), and a bias, and with residuals its row before the layer;
+/// then, as set, division by its length, layer normalization, activation and the dropout of the next
+/// layer's input. Only the seeds' type has rows after the last layer, its logits, which nothing but
+/// the division follows. A graph of one node
 /// type and one edge type is the simplest case. Parameters, gradients and activations come from
 /// outside.
 #include "runtime/base/executor.hpp"
@@ -21,6 +22,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -34,12 +36,26 @@ struct ModelOptions {
   std::uint64_t in_dim = 0;  ///< columns of the seeds' type; read only where `types` is empty
   std::uint64_t hidden = 0;
   std::uint64_t out_dim = 0;
-  std::uint32_t heads = 1;  ///< of gat; they divide `hidden`
-  bool layer_norm = false;  ///< between layer and ReLU, not after the last; eps 1e-5
-  bool l2 = false;          ///< rows of each layer's output divided by max(norm, 1e-12)
-  float dropout = 0;        ///< on the input of every layer but the first
-  float input_dropout = 0;  ///< on the input of the first layer
-  ModelTypes types = {};    ///< empty: one node type of `in_dim` columns and one edge type
+  std::uint32_t heads = 1;  ///< of attention
+  bool concat = true;  ///< heads one after the other, but in the last layer: they divide `hidden`
+  bool loops = true;   ///< of attention: each node has exactly one self loop
+  std::uint32_t bases = 0;  ///< of rgcn: matrices that those of edge types are mixed from; 0: none
+  bool share_weights = false;  ///< of gatv2: one matrix for both ends of an edge
+  bool batch_norm = false;     ///< in its place: over the rows of the batch, or running statistics
+  bool layer_norm = false;     ///< between layer and ReLU, not after the last; eps 1e-5
+  bool l2 = false;             ///< rows of each layer's output divided by max(norm, 1e-12)
+  Activation activation = Activation::relu;  ///< after every layer but the last
+  float slope = 0.01F;                       ///< of leaky ReLU below 0
+  /// Each layer's sum has the row before it, times a matrix where the columns differ.
+  bool residual = false;
+  /// Every node type's features times a matrix of its own, plus a bias, to `hidden` columns, come before the
+  /// first layer.
+  bool linear_input = false;
+  bool train_eps = false;     ///< of gin
+  bool edge_weights = false;  ///< neighbors' rows count times the weights of their edges
+  float dropout = 0;          ///< on the input of every layer but the first
+  float input_dropout = 0;    ///< on the input of the first layer
+  ModelTypes types = {};      ///< empty: one node type of `in_dim` columns and one edge type
   bool heterogeneous() const { return types.heterogeneous(); }
   /// Whether training drops elements of some layer's input: masks need original ids of the rows.
   bool drops() const { return input_dropout > 0 || (dropout > 0 && layers > 1); }
@@ -160,7 +176,8 @@ class Network {
                              const BlockCounts& counts) const;
 
   /// The stages of exact inference, in order; the last one gives the logits. One per layer, or one
-  /// more where convolutions send messages (conv/conv.hpp): the first makes those of the features.
+  /// more where convolutions send messages (conv/conv.hpp) or the input is linear: the first makes
+  /// those of the features, and reads the nodes' own rows alone.
   std::vector<InferStage> infer_stages() const;
   /// The stages that end with the nodes' embeddings. \requires two layers or more
   std::vector<InferStage> embedding_stages() const;
@@ -186,7 +203,8 @@ class Network {
  private:
   struct Edge {
     std::size_t type = 0;
-    std::size_t source = 0;
+    std::size_t source = 0;       ///< node type
+    std::size_t destination = 0;  ///< node type
     ConvShape shape;
     std::size_t parameter = 0;
   };
@@ -194,32 +212,51 @@ class Network {
   struct Node {
     std::size_t type = 0;
     std::vector<std::size_t> edges;  ///< positions in Layer::edges of those that end here
-    std::size_t norm = 0;            ///< parameters gain and bias, if the layer has them
+    std::size_t conv = 0;            ///< parameters of Conv::node_parameters()
+    std::size_t norm = 0;            ///< parameters gain and bias, and running statistics, if any
+    std::optional<std::size_t> skip = {};  ///< parameter of the residual; none: as it is, if at all
   };
   struct Layer {
     std::uint32_t number = 0;
     std::size_t out = 0;
     bool last = false;
+    std::size_t shared = 0;  ///< parameters of Conv::shared_parameters()
     std::vector<Edge> edges;
     std::vector<Node> nodes;
-    std::vector<std::size_t> inputs;  ///< node types
+    std::vector<std::size_t> inputs;                  ///< node types
+    std::vector<std::size_t> source_parameters = {};  ///< by node type: Conv::source_parameters()
   };
   struct LayerCall;
 
   std::size_t cols_before(std::uint32_t layer, std::size_t node_type) const;
   std::string name_of(std::string_view what, std::uint32_t layer, const std::string& type) const;
+  ConvShape shape_of(EdgeTypeId type, const Layer& layer) const;
+  void add_inputs(const LayerTypes& first);
+  void add_parameters(std::vector<NewParameter> parameters, const std::string& prefix);
+  void add_shared(const LayerTypes& types, Layer& layer);
+  void add_sources(const LayerTypes& types, Layer& layer);
   void add_edge(EdgeTypeId type, Layer& layer);
+  void add_node(Layer& layer, Node& node);
   void add_norm(Layer& layer, Node& node);
+  void add_skip(Layer& layer, Node& node);
   void check_shapes(const ForwardInput& input) const;
   ConstMatrix record(Executor& executor, std::span<const float> parameters,
                      const ForwardInput& input, Activations& activations) const;
   std::vector<Rows> record_features(Tape& tape, const ForwardInput& input) const;
+  ConvCall edge_call(const LayerCall& call, std::size_t edge) const;
+  std::vector<ConvTerms> record_joint(const LayerCall& call, const Node* only) const;
   std::vector<ConvTerms> record_edges(const LayerCall& call, const Node* only) const;
+  Ending ending_of(const LayerCall& call, const Node& node) const;
   Rows record_node(const LayerCall& call, const Node& node, std::vector<ConvTerms>& terms,
                    MutMatrix into) const;
-  const Edge& edge_of(std::uint32_t layer, EdgeTypeId edge_type) const;
+  const Edge& edge_of(std::uint32_t stage, EdgeTypeId edge_type) const;
   static const Node& node_of(const Layer& layer, NodeTypeId type);
+  Rows record_input(Tape& tape, std::size_t node_type, Rows rows, std::size_t count,
+                    MutMatrix into) const;
+  void infer_input(Executor& executor, std::span<const float> parameters, std::size_t node_type,
+                   ConstMatrix rows, MutMatrix out) const;
   bool sends_messages() const;
+  std::uint32_t first_layer_stage() const;
   std::size_t message_cols(const Layer& layer) const;
   Matrix infer_messages(Executor& executor, std::span<const float> parameters, const Layer& layer,
                         const LayerBlock& block, ConstMatrix rows) const;
@@ -230,6 +267,7 @@ class Network {
   std::unique_ptr<const Conv> conv_;
   ParameterList parameters_;
   std::vector<Layer> layers_;
+  std::vector<std::size_t> inputs_;  ///< by node type: weight and bias of a linear input
 };
 
 }  // namespace troupe::nn

@@ -29,6 +29,11 @@ bool Network::sends_messages() const {
          conv_->message_cols(layers_.front().edges.front().shape).has_value();
 }
 
+/// The stage of the first layer: one comes before it where something is made of the features.
+std::uint32_t Network::first_layer_stage() const {
+  return sends_messages() || options_.linear_input ? 1 : 0;
+}
+
 std::size_t Network::message_cols(const Layer& layer) const {
   return *conv_->message_cols(layer.edges.front().shape);
 }
@@ -41,6 +46,14 @@ std::vector<InferStage> Network::infer_stages() const {
     stages.push_back({.outputs = {{NodeTypeId{0}, message_cols(layers_.front()), {EdgeTypeId{0}}}},
                       .in_cols = {options_.types.nodes.front().cols},
                       .neighbor_rows = false});
+  } else if (options_.linear_input) {
+    InferStage stage{.outputs = {}, .in_cols = std::vector<std::uint64_t>(types)};
+    for (const std::size_t type : layers_.front().inputs) {
+      stage.outputs.push_back({static_cast<NodeTypeId>(type), options_.hidden, {}});
+      stage.in_cols[type] = options_.types.nodes[type].cols;
+    }
+    stage.neighbor_rows = false;
+    stages.push_back(std::move(stage));
   }
   for (const Layer& layer : layers_) {
     InferStage stage{.outputs = {}, .in_cols = std::vector<std::uint64_t>(types)};
@@ -73,22 +86,40 @@ std::vector<InferStage> Network::embedding_stages() const {
 Matrix Network::infer(Executor& executor, std::span<const float> parameters,
                       const InferInput& input) const {
   const bool messages = sends_messages();
-  const std::size_t stages = layers_.size() + (messages ? 1 : 0);
+  const std::uint32_t before = first_layer_stage();
+  const std::size_t stages = layers_.size() + before;
   TROUPE_ASSERT(input.stage < stages && input.blocks.size() == options_.types.edges.size() &&
                     input.rows.size() == options_.types.nodes.size(),
                 "stage, edge types, node types", input.stage, stages, input.blocks.size(),
                 input.rows.size());
-  if (messages && input.stage == 0) {
-    return infer_messages(executor, parameters, layers_.front(), input.blocks.front(),
-                          input.rows.front());
+  if (input.stage < before) {
+    const std::size_t type = raw(input.type);
+    ConstMatrix rows = input.rows[type];
+    Matrix projected;
+    if (options_.linear_input) {
+      projected = Matrix(rows.rows, options_.hidden);
+      infer_input(executor, parameters, type, rows, projected.view());
+      rows = std::as_const(projected).view();
+    }
+    return messages
+               ? infer_messages(executor, parameters, layers_.front(), input.blocks.front(), rows)
+               : std::move(projected);
   }
-  const Layer& layer = layers_[input.stage - (messages ? 1 : 0)];
+  const Layer& layer = layers_[input.stage - before];
   Matrix rows = infer_rows(executor, parameters, layer, input);
   if (!messages || layer.last || input.embeddings) {
     return rows;
   }
   return infer_messages(executor, parameters, layers_[layer.number + 1], input.blocks.front(),
                         std::as_const(rows).view());
+}
+
+void Network::infer_input(Executor& executor, std::span<const float> parameters,
+                          std::size_t node_type, ConstMatrix rows, MutMatrix out) const {
+  Activations activations;
+  Tape& tape = activations.tape_;
+  tape.begin(executor, parameters_, parameters, false);
+  record_input(tape, node_type, tape.input(rows), rows.rows, out);
 }
 
 Matrix Network::infer_messages(Executor& executor, std::span<const float> parameters,
@@ -150,11 +181,11 @@ bool Network::reads_in_place() const {
   });
 }
 
-/// \requires the layer has the edge type
-const Network::Edge& Network::edge_of(std::uint32_t layer, EdgeTypeId edge_type) const {
-  const auto& edges = layers_.at(layer).edges;
+/// \requires the stage is one of a layer that has the edge type
+const Network::Edge& Network::edge_of(std::uint32_t stage, EdgeTypeId edge_type) const {
+  const auto& edges = layers_.at(stage - first_layer_stage()).edges;
   const auto edge = std::ranges::find(edges, raw(edge_type), &Edge::type);
-  TROUPE_ASSERT(edge != edges.end(), "a layer without an edge type", layer, raw(edge_type));
+  TROUPE_ASSERT(edge != edges.end(), "a stage without an edge type", stage, raw(edge_type));
   return *edge;
 }
 
@@ -177,7 +208,10 @@ void Network::source_product(Executor& executor, std::span<const float> paramete
 
 void Network::infer_in_place(Executor& executor, std::span<const float> parameters,
                              const InPlaceInput& input, MutMatrix out) const {
-  const Layer& layer = layers_.at(input.stage);
+  if (input.stage < first_layer_stage()) {
+    return infer_input(executor, parameters, raw(input.type), input.own, out);
+  }
+  const Layer& layer = layers_.at(input.stage - first_layer_stage());
   const Node& node = node_of(layer, input.type);
   Activations activations;
   Tape& tape = activations.tape_;

@@ -34,7 +34,8 @@ std::size_t ParameterList::add(const NewParameter& parameter) {
   layout_.push_back({.name = parameter.name,
                      .offset = num_parameters(layout_),
                      .rows = parameter.rows,
-                     .cols = parameter.cols});
+                     .cols = parameter.cols,
+                     .trained = parameter.trained});
   starts_.push_back({parameter.bound, parameter.value});
   return layout_.size() - 1;
 }

@@ -20,6 +20,8 @@ struct ParameterSlice {
   std::size_t offset = 0;
   std::size_t rows = 0;
   std::size_t cols = 0;
+  /// False: running statistics, which have the batch's in place of a gradient and no optimizer changes.
+  bool trained = true;
   std::size_t size() const { return rows * cols; }
 };
 using ParameterLayout = std::vector<ParameterSlice>;
@@ -33,6 +35,7 @@ struct NewParameter {
   std::size_t cols = 1;
   float bound = 0;  ///< uniform in ±bound, from the parameter's own stream
   float value = 0;  ///< where `bound` is 0
+  bool trained = true;
 };
 
 /// Glorot and Bengio: "Understanding the difficulty of training deep feedforward neural networks",

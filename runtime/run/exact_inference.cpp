@@ -149,6 +149,7 @@ std::shared_ptr<const CollectOptions> ExactInference::stage_inputs() const {
 std::shared_ptr<const SampleOptions> ExactInference::stage_sample() const {
   SampleOptions sample;
   sample.dir = options_.dir;
+  sample.edge_data.weights = options_.network->options().edge_weights;
   auto& fanout = sample.fanout.emplace_back(host_.graph->edge_types.size(), 0);
   for (const auto& output : stage().outputs) {
     for (const auto e : output.edges) {

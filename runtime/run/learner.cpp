@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <iterator>
 #include <limits>
 
 namespace troupe {
@@ -78,6 +79,8 @@ Learner::Learner(const LearnerOptions& options, std::unique_ptr<nn::Network> net
       activations_(std::make_unique<nn::Activations>(std::move(ops))),
       parameters_(network_->initial_parameters(options.job_seed)),
       gradient_(parameters_.size()) {
+  std::ranges::copy_if(network_->layout(), std::back_inserter(statistics_),
+                       [](const nn::ParameterSlice& slice) { return !slice.trained; });
   begin_epoch(0);
 }
 
@@ -149,6 +152,12 @@ Result<Learner::Share> Learner::compute(Executor& executor, const Batch& batch) 
       collapse_seeds(std::as_const(grad).view(), sampled.seed_index, logits.rows);
   network_->backward(grad_logits.view(), *activations_, gradient_);
   TROUPE_RETURN_IF_ERROR(activations_->status());
+  for (const auto& slice :
+       statistics_) {  // the mean over the ranks is weighted as that of gradients
+    for (float& value : std::span(gradient_).subspan(slice.offset, slice.size())) {
+      value *= static_cast<float>(result.weight);
+    }
+  }
   return Share{result.sum, result.weight, gradient_};
 }
 
@@ -157,6 +166,34 @@ void Learner::apply(std::span<const float> mean_gradient, std::uint64_t weight) 
   if (weight == 0) {
     return;
   }
+  if (!statistics_.empty()) {
+    return apply_with_statistics(mean_gradient);
+  }
+  step(mean_gradient);
+}
+
+/// Statistics move toward the batch's as PyTorch moves them, by a tenth; the optimizer does not see
+/// them.
+void Learner::apply_with_statistics(std::span<const float> mean_gradient) {
+  constexpr float momentum = 0.1F;
+  std::vector<float> gradient(mean_gradient.begin(), mean_gradient.end());
+  std::vector<float> moved;
+  for (const auto& slice : statistics_) {
+    for (std::size_t i = slice.offset; i < slice.offset + slice.size(); ++i) {
+      moved.push_back((1 - momentum) * parameters_[i] + momentum * mean_gradient[i]);
+      gradient[i] = 0;
+    }
+  }
+  step(gradient);
+  auto next = moved.begin();
+  for (const auto& slice : statistics_) {
+    std::copy_n(next, slice.size(),
+                parameters_.begin() + static_cast<std::ptrdiff_t>(slice.offset));
+    next += static_cast<std::ptrdiff_t>(slice.size());
+  }
+}
+
+void Learner::step(std::span<const float> mean_gradient) {
   const double factor =
       options_.clip > 0 ? nn::clip_factor(nn::gradient_length(mean_gradient), options_.clip) : 1;
   if (factor == 1) {

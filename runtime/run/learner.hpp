@@ -82,6 +82,8 @@ class Learner {
   double lr() const { return optimizer_->lr(); }
 
  private:
+  void step(std::span<const float> mean_gradient);
+  void apply_with_statistics(std::span<const float> mean_gradient);
   Learner(const LearnerOptions& options, std::unique_ptr<nn::Network> network,
           std::unique_ptr<nn::Optimizer> optimizer, std::unique_ptr<nn::BlockOps> ops);
   Status check_labels(const Batch& batch) const;
@@ -95,7 +97,8 @@ class Learner {
   std::unique_ptr<nn::Activations> activations_;
   std::vector<float> parameters_;
   std::vector<float> gradient_;
-  std::vector<float> clipped_;  ///< scratch
+  std::vector<float> clipped_;                  ///< scratch
+  std::vector<nn::ParameterSlice> statistics_;  ///< slices that are not trained
   Parameters best_;
   std::uint64_t steps_ = 0;
 };

@@ -87,6 +87,17 @@ const char* name_of(nn::Aggregator aggregator) {
   }
 }
 
+const char* name_of(nn::Activation activation) {
+  switch (activation) {
+    case nn::Activation::elu:
+      return "elu";
+    case nn::Activation::leaky_relu:
+      return "leaky_relu";
+    default:
+      return "relu";
+  }
+}
+
 Status check_metadata(const ModelMetadata& found, const ModelMetadata& expected) {
   for (const auto& [key, value] : expected) {
     const auto entry = found.find(key);
@@ -151,16 +162,34 @@ ModelMetadata model_metadata(const nn::ModelOptions& options) {
                          {"in_dim", fmt::to_string(options.in_dim)},
                          {"out_dim", fmt::to_string(options.out_dim)},
                          {"layer_norm", options.layer_norm ? "true" : "false"},
-                         {"l2", options.l2 ? "true" : "false"}};
-  if (options.layers > 1) {
+                         {"batch_norm", options.batch_norm ? "true" : "false"},
+                         {"l2", options.l2 ? "true" : "false"},
+                         {"residual", options.residual ? "true" : "false"},
+                         {"input", options.linear_input ? "linear" : "features"}};
+  if (options.layers > 1 || options.linear_input) {
     metadata["hidden"] = fmt::to_string(options.hidden);
+  }
+  if (options.layers > 1) {
+    metadata["activation"] = name_of(options.activation);
+  }
+  if (options.activation == nn::Activation::leaky_relu) {
+    metadata["slope"] = fmt::to_string(options.slope);
   }
   const auto* kind = nn::find_model_kind(options.kind);
   if (kind != nullptr && reads_option(*kind, "aggregator")) {
     metadata["aggregator"] = name_of(options.aggregator);
   }
+  if (kind != nullptr && reads_option(*kind, "edge_weights")) {
+    metadata["edge_weights"] = options.edge_weights ? "true" : "false";
+  }
   if (kind != nullptr && reads_option(*kind, "heads")) {
     metadata["heads"] = fmt::to_string(options.heads);
+  }
+  if (kind != nullptr && reads_option(*kind, "concat")) {
+    metadata["concat"] = options.concat ? "true" : "false";
+  }
+  if (kind != nullptr && reads_option(*kind, "loops")) {
+    metadata["loops"] = options.loops ? "true" : "false";
   }
   if (options.heterogeneous()) {
     add_types(options.types, metadata);

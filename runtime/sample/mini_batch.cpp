@@ -39,7 +39,8 @@ LayerBlock edge_block(const SampledBatch& batch, EdgeTypeId type, std::uint32_t 
     return {.num_dst = rows,
             .num_src = batch.nodes[raw(edges.source_type)].hop_end.back(),
             .offsets = std::span(edges.offsets).first(rows + std::size_t{1}),
-            .sources = edges.sources};
+            .sources = edges.sources,
+            .weights = edges.weights};
   }
   TROUPE_ASSERT(layer < layers && layers <= batch.hops, "layer, layers, hops", layer, layers,
                 batch.hops);
@@ -49,7 +50,8 @@ LayerBlock edge_block(const SampledBatch& batch, EdgeTypeId type, std::uint32_t 
   return {.num_dst = num_dst,
           .num_src = batch.nodes[raw(edges.source_type)].hop_end[hop + 1],
           .offsets = std::span(edges.offsets).subspan(first_row, num_dst + 1),
-          .sources = edges.sources};
+          .sources = edges.sources,
+          .weights = edges.weights};
 }
 
 }  // namespace troupe

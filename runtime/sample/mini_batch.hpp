@@ -147,7 +147,8 @@ struct LayerBlock {
   std::uint32_t num_src = 0;
   std::span<const std::uint32_t> offsets;  ///< [num_dst + 1], absolute positions in `sources`
   std::span<const std::uint32_t>
-      sources;  ///< of the whole batch; row i is [offsets[i], offsets[i+1])
+      sources;                          ///< of the whole batch; row i is [offsets[i], offsets[i+1])
+  std::span<const float> weights = {};  ///< of the edges, by position in `sources`; empty: none
   /// Of its rows; where the arrays are in a device's memory it cannot be seen in `offsets`.
   std::optional<std::uint32_t> edges = std::nullopt;
 

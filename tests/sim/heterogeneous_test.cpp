@@ -53,6 +53,25 @@ TEST_F(HeterogeneousRun, LayoutsChangeNeitherBatchesNorParameters) {
   expect_same(2, {"cluster.hosts=2", "cluster.window=65536"});
 }
 
+TEST_F(HeterogeneousRun, LayoutsChangeNoKindOfModel) {
+  for (const Settings& model : std::vector<Settings>{
+           {"model.kind=rgcn", "model.bases=2", "model.input=linear"},
+           {"model.kind=rgat", "model.heads=2", "model.residual=true"},
+           {"model.kind=hgt", "model.heads=2", "model.input=linear"},
+           {"model.kind=graphsage", "model.norm=batch", "model.activation=leaky_relu"}}) {
+    const std::string name = fmt::format("{}", fmt::join(model, " "));
+    const auto with = [&](Settings settings) {
+      settings.insert(settings.end(), model.begin(), model.end());
+      return settings;
+    };
+    ASSERT_OK_AND_ASSIGN(const auto alone, run(with({"cluster.trainers_per_host=2"})));
+    ASSERT_OK_AND_ASSIGN(const auto apart, run(with({"cluster.hosts=2", "partition.parts=3"})));
+    EXPECT_EQ(apart.parameters, alone.parameters) << name;
+    EXPECT_EQ(apart.best_parameters, alone.best_parameters) << name;
+    EXPECT_EQ(apart.outputs, alone.outputs) << name;
+  }
+}
+
 TEST_F(HeterogeneousRun, FanoutsFrontierAndFeaturesChangeTheBatches) {
   ASSERT_OK_AND_ASSIGN(const auto plain, run({}));
   for (const std::string setting :
@@ -74,7 +93,7 @@ TEST_F(HeterogeneousRun, LearnsWhatLiesTwoHopsAway) {
 
 TEST_F(HeterogeneousRun, GoesOnFromACheckpointWithTheSameBits) {
   const Settings settings = {"checkpoint.every.steps=3", "train.epochs=3", "cluster.hosts=2",
-                             "partition.parts=2"};
+                             "partition.parts=2", "model.norm=batch"};
   ASSERT_OK_AND_ASSIGN(const auto right, run(settings));
   ASSERT_OK_AND_ASSIGN(auto made, job(settings));
   ASSERT_OK_AND_ASSIGN(const auto stored, prepare_store(made, [](const std::string&) {}));

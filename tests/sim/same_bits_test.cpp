@@ -109,6 +109,12 @@ TEST_F(SameBits, TheSameHoldsForEveryWayOfSampling) {
                                       {"sample.drop_last=true", "sample.batch_size=30"},
                                       {"model.aggregator=max"},
                                       {"model.norm=layer", "model.l2=true"},
+                                      {"model.norm=batch", "model.input=linear"},
+                                      {"model.residual=true", "model.activation=elu"},
+                                      {"model.kind=gatv2", "model.heads=2"},
+                                      {"model.kind=rgcn", "model.bases=2"},
+                                      {"model.kind=rgat", "model.heads=2"},
+                                      {"model.kind=hgt", "model.heads=2"},
                                       {"features.normalize=column"}};
   for (const auto& way : ways) {
     SCOPED_TRACE(way.front());

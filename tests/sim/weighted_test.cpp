@@ -26,7 +26,8 @@ TEST_F(WeightedRun, LayoutsChangeNeitherBatchesNorParameters) {
                              {"sample.frontier=all"},
                              {"sample.edge_dir=out"},
                              {"sample.disjoint=true"},
-                             {R"(sample.edge_data=["ids", "weights", "times"])"}}) {
+                             {R"(sample.edge_data=["ids", "weights", "times"])"},
+                             {R"(sample.edge_data=["weights"])", "model.edge_weights=true"}}) {
     SCOPED_TRACE(way.empty() ? "" : way.front());
     ASSERT_OK_AND_ASSIGN(plain_, by_weight(way));
     expect_same_bits_in_layouts(way, {{"partition.halo=1"}, {"dataset.memory=mapped"}},
@@ -53,6 +54,15 @@ TEST_F(WeightedRun, DataOfEdgesChangesDigestsAndNothingThatIsLearned) {
     EXPECT_TRUE(digests.insert(to_string(*record.batches)).second) << data;
     EXPECT_EQ(record.parameters, plain_.parameters) << data;
   }
+}
+
+TEST_F(WeightedRun, WeightsInMessagesChangeWhatIsLearnedAndScored) {
+  const std::string data = R"(sample.edge_data=["weights"])";
+  ASSERT_OK_AND_ASSIGN(plain_, by_weight({data}));
+  ASSERT_OK_AND_ASSIGN(const auto record, by_weight({data, "model.edge_weights=true"}));
+  EXPECT_EQ(record.batches, plain_.batches);
+  EXPECT_NE(record.parameters, plain_.parameters);
+  EXPECT_NE(record.outputs, plain_.outputs);
 }
 
 TEST_F(WeightedRun, WeightsChangeTheBatches) {

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace troupe::nn {
@@ -58,6 +59,19 @@ struct ConvCall {
   /// first of `source`.
   std::optional<Rows> own = {};
   bool multiplied = false;  ///< `source` is that product already (SourceUse)
+  /// [block.num_dst or more] rows of the destination type; none: those of `source`.
+  std::optional<Rows> destination = {};
+  std::size_t shared = 0;           ///< number of the layer's first shared parameter
+  std::vector<Rows> prepared = {};  ///< what record_source() made of the source type's rows
+};
+
+/// The edge types that end at a node type, of a convolution that records them together.
+struct JointCall {
+  Tape& tape;
+  ConvShape shape;        ///< `source` and `destination` are the columns of the node type's rows
+  std::size_t parameter;  ///< number of the first of node_parameters()
+  Rows own;               ///< rows of the node type before the layer, destinations first
+  std::span<const ConvCall> edges;
 };
 
 /// Threads: immutable; any number of threads at once
@@ -67,6 +81,29 @@ class Conv {
 
   /// Parameters in order; names without the layer's prefix, e.g. "lin_l.weight".
   virtual std::vector<NewParameter> parameters(const ConvShape& shape) const = 0;
+
+  /// Parameters that a layer has once, for all edge types. \param shapes  by edge type that takes part
+  virtual std::vector<NewParameter> shared_parameters(std::span<const ConvShape> /*shapes*/) const {
+    return {};
+  }
+  /// Parameters that a layer has once for each node type with rows after it, whatever edge types end there.
+  /// \param shape  `source` and `destination` are the columns of that type's rows
+  virtual std::vector<NewParameter> node_parameters(const ConvShape& /*shape*/) const { return {}; }
+  /// What these add to the rows: `own` and `biases` alone. \param parameter  number of the first one
+  virtual ConvTerms node_terms(std::size_t /*parameter*/) const { return {}; }
+
+  /// Whether record_joint() takes the place of record().
+  virtual bool is_joint() const { return false; }
+  /// Parameters that a layer has once for each node type that edges start at, of a joint one.
+  virtual std::vector<NewParameter> source_parameters(const ConvShape& /*shape*/) const {
+    return {};
+  }
+  /// Rows made of a source type's rows once in a layer, whatever edge types read them.
+  virtual std::vector<Rows> record_source(Tape& /*tape*/, Rows /*rows*/,
+                                          std::size_t /*parameter*/) const {
+    return {};
+  }
+  virtual ConvTerms record_joint(const JointCall& /*call*/) const { return {}; }
 
   /// Records operations on sources and returns the terms that end at destinations.
   virtual ConvTerms record(const ConvCall& call) const = 0;

@@ -4,7 +4,7 @@ namespace troupe::nn {
 
 std::vector<NewParameter> GatConv::parameters(const ConvShape& shape) const {
   const std::size_t heads = options_.heads;
-  const auto cols = is_mean(shape) ? shape.out : shape.out / heads;
+  const std::size_t cols = options_.head_cols(shape);
   const auto all = heads * cols;
   return {{.name = "lin.weight",
            .rows = all,
@@ -23,7 +23,7 @@ ConvTerms GatConv::record(const ConvCall& call) const {
   const Rows weights = tape.attention(tape.head_scores(rows, block.num_src, first + 1),
                                       tape.head_scores(rows, block.num_dst, first + 2), block,
                                       {.slope = 0.2F, .one_loop = options_.one_loop});
-  return {.neighbors = {tape.attend(rows, weights, block, is_mean(call.shape))},
+  return {.neighbors = {tape.attend(rows, weights, block, options_.is_mean(call.shape))},
           .own = {},
           .biases = {first + 3}};
 }
@@ -31,7 +31,7 @@ ConvTerms GatConv::record(const ConvCall& call) const {
 /// Rows of all heads, their scores, and the weights of edges and loops, each with its gradient.
 std::uint64_t GatConv::pass_numbers(const ConvShape& shape, const BlockCounts& counts) const {
   const std::uint64_t heads = options_.heads;
-  const std::uint64_t cols = is_mean(shape) ? times(shape.out, heads) : shape.out;
+  const std::uint64_t cols = times(options_.head_cols(shape), heads);
   const auto rows = times(counts.sources, times(plus(cols, 2 * heads), 2));
   return plus(rows, times(plus(counts.edges, counts.destinations), 3 * heads));
 }

@@ -3,7 +3,7 @@
 /// Graph attention networks (Veličković et al., ICLR 2018): sum of a_ij W x_j + b over in-neighbors
 /// and the node itself, exactly one self loop each, with a_ij = softmax over them of
 /// leaky_relu(att_src W x_j + att_dst W x_i, 0.2), for each of several heads. Heads stand one after
-/// the other, in the last layer their mean. What PyG's GATConv computes, without dropout of a_ij.
+/// the other, in the last layer their mean, or their mean in all layers. What PyG's GATConv computes, without dropout of a_ij.
 #include "runtime/nn/conv/conv.hpp"
 
 namespace troupe::nn {
@@ -11,7 +11,14 @@ namespace troupe::nn {
 struct GatOptions {
   std::uint32_t heads = 1;
   bool one_loop = true;   ///< false: edges as they are
+  bool concat = true;     ///< heads one after the other; false: their mean, in all layers
   bool mean_last = true;  ///< the last layer gives the mean of its heads
+
+  bool is_mean(const ConvShape& shape) const { return !concat || (shape.last && mean_last); }
+  /// Columns of one head.
+  std::size_t head_cols(const ConvShape& shape) const {
+    return is_mean(shape) ? shape.out : shape.out / heads;
+  }
 };
 
 class GatConv final : public Conv {
@@ -22,8 +29,6 @@ class GatConv final : public Conv {
   std::uint64_t pass_numbers(const ConvShape& shape, const BlockCounts& counts) const override;
 
  private:
-  bool is_mean(const ConvShape& shape) const { return shape.last && options_.mean_last; }
-
   GatOptions options_;
 };
 

@@ -17,20 +17,25 @@ std::vector<NewParameter> GcnConv::parameters(const ConvShape& shape) const {
           {.name = "bias", .rows = shape.out}};
 }
 
+EdgeFactors GcnConv::factors(const ConvCall& call, const LayerBlock* below) const {
+  return weighted_ ? call.tape.weighted_degree_factors(call.block, below)
+                   : call.tape.degree_factors(call.block, below);
+}
+
 ConvTerms GcnConv::record(const ConvCall& call) const {
   const std::size_t weight = call.parameter;
-  EdgeFactors factors = call.tape.degree_factors(call.block, call.below);
+  EdgeFactors of = factors(call, call.below);
   Rows rows = call.source;
   if (call.messages) {
-    factors.source = {};  // in the messages already
+    of.source = {};  // in the messages already
   } else if (is_narrowing(call.shape)) {
     rows = call.tape.linear(rows, call.block.num_src, weight);
   }
   ConvTerms terms{.neighbors = {}, .own = {}, .biases = {weight + 1}};
   if (is_narrowing(call.shape)) {
-    terms.neighbors.push_back(call.tape.weighted_sum(rows, call.block, factors));
+    terms.neighbors.push_back(call.tape.weighted_sum(rows, call.block, of));
   } else {
-    terms.neighbors.push_back(call.tape.weighted_sum(rows, call.block, factors, {weight}));
+    terms.neighbors.push_back(call.tape.weighted_sum(rows, call.block, of, {weight}));
   }
   return terms;
 }
@@ -45,7 +50,7 @@ std::optional<std::size_t> GcnConv::message_cols(const ConvShape& shape) const {
 }
 
 Rows GcnConv::messages(const ConvCall& call) const {
-  const auto own = call.tape.degree_factors(call.block, nullptr).destination;
+  const auto own = factors(call, nullptr).destination;
   const Rows rows = is_narrowing(call.shape)
                         ? call.tape.linear(call.source, call.block.num_dst, call.parameter)
                         : call.source;

@@ -13,11 +13,18 @@ namespace troupe::nn {
 
 class GcnConv final : public Conv {
  public:
+  /// \param weighted  edges count by their weights, also in degrees
+  explicit GcnConv(bool weighted = false) : weighted_(weighted) {}
   std::vector<NewParameter> parameters(const ConvShape& shape) const override;
   ConvTerms record(const ConvCall& call) const override;
   std::uint64_t pass_numbers(const ConvShape& shape, const BlockCounts& counts) const override;
   std::optional<std::size_t> message_cols(const ConvShape& shape) const override;
   Rows messages(const ConvCall& call) const override;
+
+ private:
+  EdgeFactors factors(const ConvCall& call, const LayerBlock* below) const;
+
+  bool weighted_;
 };
 
 }  // namespace troupe::nn

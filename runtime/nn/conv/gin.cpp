@@ -6,10 +6,15 @@ std::vector<NewParameter> GinConv::parameters(const ConvShape& shape) const {
   const std::size_t middle = hidden(shape);
   const float first = linear_bound(shape.source);
   const float second = linear_bound(middle);
-  return {{.name = "nn.0.weight", .rows = middle, .cols = shape.source, .bound = first},
-          {.name = "nn.0.bias", .rows = middle, .bound = first},
-          {.name = "nn.2.weight", .rows = shape.out, .cols = middle, .bound = second},
-          {.name = "nn.2.bias", .rows = shape.out, .bound = second}};
+  std::vector<NewParameter> parameters{
+      {.name = "nn.0.weight", .rows = middle, .cols = shape.source, .bound = first},
+      {.name = "nn.0.bias", .rows = middle, .bound = first},
+      {.name = "nn.2.weight", .rows = shape.out, .cols = middle, .bound = second},
+      {.name = "nn.2.bias", .rows = shape.out, .bound = second}};
+  if (options_.trained) {
+    parameters.push_back({.name = "eps", .rows = 1, .value = options_.eps});
+  }
+  return parameters;
 }
 
 ConvTerms GinConv::record(const ConvCall& call) const {
@@ -17,7 +22,10 @@ ConvTerms GinConv::record(const ConvCall& call) const {
   const std::size_t first = call.parameter;
   const std::size_t rows = call.block.num_dst;
   const auto sum_of = [&](Rows of, Rows own) -> std::vector<Term> {
-    return {tape.aggregate(of, call.block, Aggregator::sum), tape.scaled(own, 1 + options_.eps)};
+    return {
+        options_.weighted ? tape.weighted_aggregate(of, call.block, Aggregator::sum)
+                          : tape.aggregate(of, call.block, Aggregator::sum),
+        options_.trained ? tape.scaled_by(own, 1, first + 4) : tape.scaled(own, 1 + options_.eps)};
   };
   const Ending ending{.biases = {first + 1}, .relu = true};
   Rows middle;
@@ -35,7 +43,7 @@ ConvTerms GinConv::record(const ConvCall& call) const {
 
 /// The product comes first where rows get narrower.
 SourceUse GinConv::source_use(const ConvShape& shape) const {
-  SourceUse use{.in_place = true};
+  SourceUse use{.in_place = !options_.weighted};
   if (hidden(shape) < shape.source) {
     use.product = 0;
   }

@@ -1,13 +1,15 @@
 #pragma once
 /// \file gin.hpp
 /// Graph isomorphism networks (Xu et al., ICLR 2019): W2 relu(W1 ((1 + eps) x_i + sum_j x_j) + b1) + b2
-/// over in-neighbors j. What PyG's GINConv computes with a perceptron of two layers and a fixed eps.
+/// over in-neighbors j. What PyG's GINConv computes with a perceptron of two layers, eps fixed or trained.
 #include "runtime/nn/conv/conv.hpp"
 
 namespace troupe::nn {
 
 struct GinOptions {
-  float eps = 0;
+  float eps = 0;           ///< where it is not trained; else where it starts
+  bool trained = false;    ///< eps is a parameter
+  bool weighted = false;   ///< neighbors' rows count times the weights of their edges
   std::size_t hidden = 0;  ///< columns between the two products; 0: those of the result
 };
 

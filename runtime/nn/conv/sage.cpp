@@ -1,5 +1,7 @@
 #include "runtime/nn/conv/sage.hpp"
 
+#include <utility>
+
 namespace troupe::nn {
 namespace {
 
@@ -20,21 +22,26 @@ std::vector<NewParameter> SageConv::parameters(const ConvShape& shape) const {
            .bound = linear_bound(shape.destination)}};
 }
 
+Term SageConv::neighbors(const ConvCall& call, Rows rows, std::vector<std::size_t> weights) const {
+  return weighted_ ? call.tape.weighted_aggregate(rows, call.block, aggregator_, std::move(weights))
+                   : call.tape.aggregate(rows, call.block, aggregator_, std::move(weights));
+}
+
 ConvTerms SageConv::record(const ConvCall& call) const {
   const std::size_t left = call.parameter;
   ConvTerms terms{.neighbors = {}, .own = {left + 2}, .biases = {left + 1}};
   if (is_narrowing(call.shape, aggregator_)) {
     const Rows narrow =
         call.multiplied ? call.source : call.tape.linear(call.source, call.block.num_src, left);
-    terms.neighbors.push_back(call.tape.aggregate(narrow, call.block, aggregator_));
+    terms.neighbors.push_back(neighbors(call, narrow, {}));
   } else {
-    terms.neighbors.push_back(call.tape.aggregate(call.source, call.block, aggregator_, {left}));
+    terms.neighbors.push_back(neighbors(call, call.source, {left}));
   }
   return terms;
 }
 
 SourceUse SageConv::source_use(const ConvShape& shape) const {
-  SourceUse use{.in_place = true};
+  SourceUse use{.in_place = !weighted_};  // lists that are read in place come without weights
   if (is_narrowing(shape, aggregator_)) {
     use.product = 0;
   }

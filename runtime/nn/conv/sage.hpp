@@ -9,14 +9,19 @@ namespace troupe::nn {
 
 class SageConv final : public Conv {
  public:
-  explicit SageConv(Aggregator aggregator) : aggregator_(aggregator) {}
+  /// \param weighted  neighbors' rows count times the weights of their edges; not for the maximum
+  explicit SageConv(Aggregator aggregator, bool weighted = false)
+      : aggregator_(aggregator), weighted_(weighted) {}
   std::vector<NewParameter> parameters(const ConvShape& shape) const override;
   ConvTerms record(const ConvCall& call) const override;
   std::uint64_t pass_numbers(const ConvShape& shape, const BlockCounts& counts) const override;
   SourceUse source_use(const ConvShape& shape) const override;
 
  private:
+  Term neighbors(const ConvCall& call, Rows rows, std::vector<std::size_t> weights) const;
+
   Aggregator aggregator_;
+  bool weighted_;
 };
 
 }  // namespace troupe::nn

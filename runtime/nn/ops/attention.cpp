@@ -2,6 +2,7 @@
 
 #include "runtime/base/assert.hpp"
 #include "runtime/base/hot.hpp"
+#include "runtime/nn/ops/attention_edges.hpp"
 #include "runtime/nn/ops/row_kernels.hpp"
 
 #include <algorithm>
@@ -10,46 +11,6 @@
 
 namespace troupe::nn {
 namespace {
-
-/// An edge that counts: its row in the weights and its source.
-struct Weighed {
-  std::size_t row;
-  std::size_t source;
-};
-
-/// Calls `body` for each edge of a destination that counts, in order; the loop last.
-template <class Body>
-void for_each_edge(const AttentionShape& shape, std::size_t destination, const Body& body) {
-  const LayerBlock& block = *shape.block;
-  for (std::uint32_t e = block.offsets[destination]; e < block.offsets[destination + 1]; ++e) {
-    const std::size_t source = block.sources[e];
-    if (!shape.one_loop || source != destination) {
-      body(Weighed{e - block.offsets[0], source});
-    }
-  }
-  if (shape.one_loop) {
-    body(Weighed{shape.edges() + destination, destination});
-  }
-}
-
-/// The same for the out-edges of a source, with the destination in place of the source.
-template <class Body>
-void for_each_out_edge(const AttentionShape& shape, const EdgesBySource& by_source,
-                       std::size_t source, const Body& body) {
-  for (std::uint32_t k = by_source.offsets()[source]; k < by_source.offsets()[source + 1]; ++k) {
-    const std::size_t destination = by_source.destinations()[k];
-    if (!shape.one_loop || source != destination) {
-      body(Weighed{by_source.edges()[k] - shape.block->offsets[0], destination});
-    }
-  }
-  if (shape.one_loop && source < shape.block->num_dst) {
-    body(Weighed{shape.edges() + source, source});
-  }
-}
-
-float leaky(float value, float slope) {
-  return value > 0 ? value : value * slope;
-}
 
 /// Columns of a head, and the factor of its rows in the result: 1, or 1 / heads for the mean.
 struct Heads {

@@ -14,9 +14,12 @@
 #include "runtime/base/result.hpp"
 #include "runtime/nn/ops/aggregate.hpp"
 #include "runtime/nn/ops/attention.hpp"
+#include "runtime/nn/ops/batch_norm.hpp"
 #include "runtime/nn/ops/dropout.hpp"
 #include "runtime/nn/ops/finish.hpp"
+#include "runtime/nn/ops/head_products.hpp"
 #include "runtime/nn/ops/loss.hpp"
+#include "runtime/nn/ops/pair_attention.hpp"
 #include "runtime/nn/ops/weighted_sum.hpp"
 #include "runtime/sample/mini_batch.hpp"
 
@@ -35,6 +38,8 @@ enum class Reach : std::uint8_t {
   attend,        ///< the same with weights by edge and head (attention.hpp)
   head_scores,   ///< of a use only: the scores of heads
   attention,     ///< of a use only: the scores that attention gave weights
+  pair,          ///< of a use only: the sources' rows of a pair attention
+  head_product,  ///< of a use only: the rows of products by head
 };
 
 /// Along which edges a term reaches its sources, and how it weighs them.
@@ -48,7 +53,13 @@ struct Path {
   std::size_t out_cols = 0;                  ///< columns of the result of `attend`
   /// [rows] factors of the rows, of `own` without a product; empty: ones.
   std::span<const float> scale = {};
-  float factor = 1;  ///< of all rows, where `scale` is empty
+  float factor = 1;                         ///< of all rows, where `scale` is empty
+  const float* factor_parameter = nullptr;  ///< is added to `factor`; null: nothing is
+
+  /// \requires operands are in host memory
+  float row_factor() const {
+    return factor_parameter == nullptr ? factor : factor + *factor_parameter;
+  }
 };
 
 /// A term as a set of functions computes it.
@@ -77,11 +88,12 @@ struct UseWork {
   Path path;
   const EdgesBySource* by_source = nullptr;  ///< unless `own`
   /// Of `own` [rows, out] the gradient of the result; of `head_scores` and `attention` that of the
-  /// scores; else [num_dst, in] that of the summed rows.
+  /// scores, as of `pair`; else [num_dst, in] that of the summed rows.
   ConstMatrix grad;
   /// Of `own`: [out, in] of the product; no data: no product. Of `head_scores` the heads' vectors.
   ConstMatrix weight;
   std::span<const std::uint32_t> argmax;
+  const PairAttention* pair = nullptr;  ///< of `pair`
 };
 
 /// A set of functions behind the block operations.
@@ -106,6 +118,7 @@ class BlockOps {
   /// to += from
   virtual void add(std::span<const float> from, std::span<float> to) = 0;
   virtual void zero(std::span<float> values) = 0;
+  virtual void scale(float factor, std::span<float> values) = 0;
 
   /// Writes `out`, and `summed` and `argmax` of the terms.
   virtual void combine(Executor& executor, const Combination& combination) = 0;
@@ -159,9 +172,18 @@ class BlockOps {
   virtual void attend_weights_gradient(Executor& executor, const AttentionShape& shape,
                                        ConstMatrix x, ConstMatrix grad, MutMatrix grad_weights) = 0;
 
-  /// Factors of graph convolutions (GcnFactors::build()).
+  /// Factors of a block's edges (weighted_sum.hpp).
   virtual EdgeFactors degree_factors(const LayerBlock& block, const LayerBlock* below,
-                                     GcnFactors& memory) = 0;
+                                     DegreeFactors how, GcnFactors& memory) = 0;
+
+  /// Weights of the edges of all parts together (pair_attention.hpp).
+  virtual void pair_attention(Executor& executor, std::span<const PairAttention> parts) = 0;
+  /// Turns gradients of the weights into those of the scores, and writes those of destinations.
+  virtual void pair_attention_backward(Executor& executor, std::span<const PairAttention> parts,
+                                       std::span<const PairGradient> grads) = 0;
+  /// grad_vectors, overwritten. \param grad  of the scores
+  virtual void pair_vectors_gradient(Executor& executor, const PairAttention& part,
+                                     ConstMatrix grad, MutMatrix grad_vectors) = 0;
 
   /// out = x with a mask's elements dropped and the others scaled; may be the same memory.
   virtual void drop(Executor& executor, ConstMatrix x, const DropoutMask& mask,
@@ -170,6 +192,45 @@ class BlockOps {
   /// sum [n] = the first, plus each of the others in order.
   virtual void add_parameters(std::span<const std::span<const float>> values,
                               std::span<float> sum) = 0;
+
+  /// sum [1] = the sum of the products of the elements of two matrices: the gradient of a factor of
+  /// rows.
+  virtual void factor_gradient(Executor& executor, ConstMatrix grad, ConstMatrix x,
+                               std::span<float> sum) = 0;
+
+  /// Products by head of the first y.rows rows of x (head_products.hpp).
+  virtual void head_products(Executor& executor, ConstMatrix x, ConstMatrix weights,
+                             MutMatrix y) = 0;
+  /// grad_weights, overwritten.
+  virtual void head_products_gradient(Executor& executor, ConstMatrix grad, ConstMatrix x,
+                                      MutMatrix grad_weights) = 0;
+  /// y = share * fresh + (1 - share) * old, the share that of a parameter `gate` [1].
+  virtual void gate(Executor& executor, std::span<const float> gate, ConstMatrix fresh,
+                    ConstMatrix old, MutMatrix y) = 0;
+  /// Gradients through a gate. \param grad  of y; becomes that of `fresh`
+  /// \param grad_old  overwritten  \param grad_gate  [1], overwritten
+  virtual void gate_backward(Executor& executor, std::span<const float> gate, ConstMatrix fresh,
+                             ConstMatrix old, MutMatrix grad, MutMatrix grad_old,
+                             std::span<float> grad_gate) = 0;
+
+  /// Batch normalization with what follows it (batch_norm.hpp): writes the statistics, and `out`.
+  virtual void batch_norm(Executor& executor, const BatchNorm& norm, const FinishState& state,
+                          MutMatrix out) = 0;
+  /// Turns `grad` of the result into that of the rows, in place.
+  /// \returns [2 * cols] gradients of gain and bias, until the next call
+  virtual std::span<const float> batch_norm_backward(Executor& executor, const BatchNorm& norm,
+                                                     const FinishState& state, MutMatrix grad) = 0;
+
+  /// Mixtures of parameters: sum [out, in] = sum over b of coefficients[b] times block b of `bases`,
+  /// [number of coefficients * out, in].
+  virtual void mix_parameters(std::span<const float> coefficients, ConstMatrix bases,
+                              MutMatrix sum) = 0;
+  /// grad_coefficients, overwritten. \param grad  [out, in] of the sum
+  virtual void mix_coefficients_gradient(ConstMatrix grad, ConstMatrix bases,
+                                         std::span<float> grad_coefficients) = 0;
+  /// grad_bases, overwritten.
+  virtual void mix_bases_gradient(ConstMatrix grad, std::span<const float> coefficients,
+                                  MutMatrix grad_bases) = 0;
 
   /// Losses over seeds (loss.hpp).
   virtual LossResult cross_entropy(ConstMatrix logits, std::span<const std::int64_t> labels,

@@ -26,14 +26,15 @@ void add_rows(ConstMatrix from, MutMatrix to, Into into) {
 /// Rows [first, first + to.rows) of own rows times their factors.
 void add_scaled_rows(const Path& path, ConstMatrix from, std::size_t first, MutMatrix to,
                      Into into) {
-  if (path.scale.empty() && path.factor == 1) {
+  const float of_all = path.row_factor();
+  if (path.scale.empty() && of_all == 1) {
     return add_rows(from, to, into);
   }
   if (into == Into::overwrite) {
     add_rows(from, to, into);
   }
   for (std::size_t r = 0; r < to.rows; ++r) {
-    const float factor = path.scale.empty() ? path.factor : path.scale[first + r];
+    const float factor = path.scale.empty() ? of_all : path.scale[first + r];
     if (into == Into::overwrite) {
       scale_row(factor, to.row(r).data(), to.cols);
     } else {
@@ -88,6 +89,8 @@ void sources_of(const UseWork& use, std::size_t first, MutMatrix out) {
                                   first, out);
     case Reach::attention:
       return attention_source_rows(use.path.attention, *use.by_source, use.grad, first, out);
+    case Reach::pair:
+      return pair_attention_source_rows(*use.pair, *use.by_source, use.grad, first, out);
     default:
       return aggregate_backward_rows(use.path.aggregator, *use.by_source, first, use.grad,
                                      use.argmax, out);
@@ -97,6 +100,9 @@ void sources_of(const UseWork& use, std::size_t first, MutMatrix out) {
 void add_use(const UseWork& use, std::size_t first, MutMatrix rows, Into into, Matrix& scratch) {
   if (use.path.reach == Reach::head_scores) {
     return head_score_backward_rows(use.grad.slice(first, rows.rows), use.weight, rows, into);
+  }
+  if (use.path.reach == Reach::head_product) {
+    return head_product_backward_rows(use.grad.slice(first, rows.rows), use.weight, rows, into);
   }
   if (use.path.reach == Reach::own) {
     const ConstMatrix grad = use.grad.slice(first, rows.rows);
@@ -135,6 +141,10 @@ void CpuBlockOps::add(std::span<const float> from, std::span<float> to) {
 
 void CpuBlockOps::zero(std::span<float> values) {
   std::ranges::fill(values, 0.0F);
+}
+
+void CpuBlockOps::scale(float factor, std::span<float> values) {
+  scale_row(factor, values.data(), values.size());
 }
 
 void CpuBlockOps::combine(Executor& executor, const Combination& combination) {
@@ -238,8 +248,8 @@ void CpuBlockOps::attend_weights_gradient(Executor& executor, const AttentionSha
 }
 
 EdgeFactors CpuBlockOps::degree_factors(const LayerBlock& block, const LayerBlock* below,
-                                        GcnFactors& memory) {
-  return memory.build(block, below);
+                                        DegreeFactors how, GcnFactors& memory) {
+  return memory.build(block, below, how);
 }
 
 void CpuBlockOps::drop(Executor& executor, ConstMatrix x, const DropoutMask& mask,

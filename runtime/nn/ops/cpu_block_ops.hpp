@@ -14,6 +14,7 @@ class CpuBlockOps final : public BlockOps {
   void copy(std::span<const float> from, std::span<float> to) override;
   void add(std::span<const float> from, std::span<float> to) override;
   void zero(std::span<float> values) override;
+  void scale(float factor, std::span<float> values) override;
   void combine(Executor& executor, const Combination& combination) override;
   std::span<const float> finish_backward(Executor& executor, const Finish& finish,
                                          const FinishState& state, MutMatrix grad) override;
@@ -32,12 +33,37 @@ class CpuBlockOps final : public BlockOps {
                           MutMatrix grad_destination) override;
   void attend_weights_gradient(Executor& executor, const AttentionShape& shape, ConstMatrix x,
                                ConstMatrix grad, MutMatrix grad_weights) override;
-  EdgeFactors degree_factors(const LayerBlock& block, const LayerBlock* below,
+  EdgeFactors degree_factors(const LayerBlock& block, const LayerBlock* below, DegreeFactors how,
                              GcnFactors& memory) override;
+  void pair_attention(Executor& executor, std::span<const PairAttention> parts) override;
+  void pair_attention_backward(Executor& executor, std::span<const PairAttention> parts,
+                               std::span<const PairGradient> grads) override;
+  void pair_vectors_gradient(Executor& executor, const PairAttention& part, ConstMatrix grad,
+                             MutMatrix grad_vectors) override;
   void drop(Executor& executor, ConstMatrix x, const DropoutMask& mask,
             std::span<const OriginalId> ids, MutMatrix out) override;
   void add_parameters(std::span<const std::span<const float>> values,
                       std::span<float> sum) override;
+  void factor_gradient(Executor& executor, ConstMatrix grad, ConstMatrix x,
+                       std::span<float> sum) override;
+  void head_products(Executor& executor, ConstMatrix x, ConstMatrix weights, MutMatrix y) override;
+  void head_products_gradient(Executor& executor, ConstMatrix grad, ConstMatrix x,
+                              MutMatrix grad_weights) override;
+  void gate(Executor& executor, std::span<const float> gate, ConstMatrix fresh, ConstMatrix old,
+            MutMatrix y) override;
+  void gate_backward(Executor& executor, std::span<const float> gate, ConstMatrix fresh,
+                     ConstMatrix old, MutMatrix grad, MutMatrix grad_old,
+                     std::span<float> grad_gate) override;
+  void batch_norm(Executor& executor, const BatchNorm& norm, const FinishState& state,
+                  MutMatrix out) override;
+  std::span<const float> batch_norm_backward(Executor& executor, const BatchNorm& norm,
+                                             const FinishState& state, MutMatrix grad) override;
+  void mix_parameters(std::span<const float> coefficients, ConstMatrix bases,
+                      MutMatrix sum) override;
+  void mix_coefficients_gradient(ConstMatrix grad, ConstMatrix bases,
+                                 std::span<float> grad_coefficients) override;
+  void mix_bases_gradient(ConstMatrix grad, std::span<const float> coefficients,
+                          MutMatrix grad_bases) override;
   LossResult cross_entropy(ConstMatrix logits, std::span<const std::int64_t> labels,
                            MutMatrix grad_logits) override;
   LossResult bce_logits(ConstMatrix logits, ConstMatrix targets, float pos_weight,
@@ -46,6 +72,7 @@ class CpuBlockOps final : public BlockOps {
  private:
   GrowBuffer<float> weight_partials_;
   FinishScratch finish_;
+  HeadProductScratch heads_;
 };
 
 }  // namespace troupe::nn

@@ -1,5 +1,6 @@
 #include "runtime/nn/ops/finish.hpp"
 
+#include "runtime/base/assert.hpp"
 #include "runtime/nn/ops/linear.hpp"
 
 #include <algorithm>
@@ -12,8 +13,17 @@ void finish_backward_rows(const Finish& finish, const FinishState& state, std::s
   const std::size_t cols = grad.cols;
   if (finish.relu) {
     relu_backward_rows(state.output.slice(first, grad.rows), finish.mask.scale, grad);
-  } else if (finish.mask.active()) {
-    dropout_rows(finish.mask, finish.ids.subspan(first, grad.rows), grad);
+  } else {
+    if (finish.mask.active()) {
+      dropout_rows(finish.mask, finish.ids.subspan(first, grad.rows), grad);
+    }
+    if (finish.activation == Activation::gelu) {
+      TROUPE_ASSERT(!finish.norm(), "GELU after layer normalization");
+      gelu_backward_rows(state.conv.slice(first, grad.rows), grad);
+    } else if (finish.activates()) {
+      activate_backward_rows(finish.activation, finish.slope, state.output.slice(first, grad.rows),
+                             finish.mask.scale, grad);
+    }
   }
   if (finish.norm()) {
     layer_norm_backward_rows(state.conv.slice(first, grad.rows),
@@ -45,14 +55,16 @@ void finish_rows(const Finish& finish, const FinishState& state, std::size_t fir
   if (finish.l2) {
     l2_normalize_rows(conv, state.lengths.subspan(first, conv.rows));
   }
-  ConstMatrix before_relu = conv;
+  ConstMatrix activated = conv;
   if (finish.norm()) {
     layer_norm_rows(conv, finish.norm_gain, finish.norm_bias, state.stats.subspan(first, conv.rows),
                     out);
-    before_relu = out;
+    activated = out;
   }
   if (finish.relu) {
-    relu_rows(before_relu, out);
+    relu_rows(activated, out);
+  } else if (finish.activates()) {
+    activate_rows(finish.activation, finish.slope, activated, out);
   }
   if (finish.mask.active()) {
     dropout_rows(finish.mask, finish.ids.subspan(first, out.rows), out);

@@ -1,7 +1,7 @@
 #pragma once
 /// \file finish.hpp
-/// End of a combination (block_ops.hpp): division by the row's length, layer normalization, ReLU
-/// and the dropout of the next layer's input, as set. Runs on chunks of rows while they are in the
+/// End of a combination (block_ops.hpp): division by the row's length, layer normalization, an
+/// activation and the dropout of the next layer's input, as set. Runs on chunks of rows while they are in the
 /// cache.
 #include "runtime/base/executor.hpp"
 #include "runtime/base/ids.hpp"
@@ -20,12 +20,17 @@ struct Finish {
   std::span<const float> norm_gain = {};  ///< [cols] gain of layer normalization; empty: none
   std::span<const float> norm_bias = {};  ///< [cols] bias of layer normalization
   bool relu = false;
-  DropoutMask mask = {};                 ///< Dropout of the next layer's input
-  std::span<const OriginalId> ids = {};  ///< [rows] original ids, if the mask is active
+  Activation activation = Activation::none;  ///< Instead of ReLU; GELU without a norm
+  float slope = 0;                           ///< Of leaky ReLU below 0
+  DropoutMask mask = {};                     ///< Dropout of the next layer's input
+  std::span<const OriginalId> ids = {};      ///< [rows] original ids, if the mask is active
 
   bool norm() const { return !norm_gain.empty(); }
+  bool activates() const { return relu || activation != Activation::none; }
   /// True if backward needs the rows before normalization beside the result.
-  bool keeps_conv() const { return norm() || (l2 && relu); }
+  bool keeps_conv() const {
+    return norm() || (l2 && activates()) || activation == Activation::gelu;
+  }
 };
 
 /// What a combination keeps of its end for backward. The views lie in the memory beside them.
@@ -33,8 +38,8 @@ struct FinishState {
   explicit FinishState(PassMemory* memory = nullptr)
       : conv_memory(memory), output_memory(memory), lengths_memory(memory), stats_memory(memory) {}
 
-  ConstMatrix conv;            ///< [rows, cols] before layer normalization and ReLU
-  ConstMatrix output;          ///< [rows, cols] after ReLU and the next layer's dropout
+  ConstMatrix conv;            ///< [rows, cols] before layer normalization and activation
+  ConstMatrix output;          ///< [rows, cols] after activation and the next layer's dropout
   std::span<float> lengths;    ///< [rows] for l2
   std::span<NormStats> stats;  ///< [rows] for layer normalization
 

@@ -30,6 +30,13 @@ float lane_sum(std::size_t n, Term term) {
   return total;
 }
 
+constexpr float inverse_root_of_two_pi = 0.398942280401432678F;
+
+/// Share of a normal distribution below x.
+inline float normal_below(float x) {
+  return 0.5F * (1.0F + std::erf(x * 0.707106781186547524F));
+}
+
 void check_same_shape(ConstMatrix a, ConstMatrix b) {
   TROUPE_ASSERT(a.rows == b.rows && a.cols == b.cols, "shapes", a.rows, a.cols, b.rows, b.cols);
 }
@@ -50,6 +57,52 @@ TROUPE_HOT void relu_backward_rows(ConstMatrix y, float scale, MutMatrix grad) {
   for (std::size_t i = 0; i < y.size(); ++i) {
     const float passed = g[i] * scale;
     g[i] = out[i] <= 0.0F ? 0.0F : passed;
+  }
+}
+
+TROUPE_HOT void gelu_backward_rows(ConstMatrix x, MutMatrix grad) {
+  check_same_shape(x, grad);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const float value = x.data[i];
+    const float density = std::exp(-0.5F * value * value) * inverse_root_of_two_pi;
+    grad.data[i] *= normal_below(value) + value * density;
+  }
+}
+
+TROUPE_HOT void activate_rows(Activation activation, float slope, ConstMatrix x, MutMatrix y) {
+  check_same_shape(x, y);
+  if (activation == Activation::gelu) {
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      y.data[i] = x.data[i] * normal_below(x.data[i]);
+    }
+    return;
+  }
+  if (activation == Activation::elu) {
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      y.data[i] = x.data[i] > 0.0F ? x.data[i] : std::expm1(x.data[i]);
+    }
+    return;
+  }
+  TROUPE_ASSERT(activation == Activation::leaky_relu, "activation", static_cast<int>(activation));
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    y.data[i] = x.data[i] > 0.0F ? x.data[i] : x.data[i] * slope;
+  }
+}
+
+TROUPE_HOT void activate_backward_rows(Activation activation, float slope, ConstMatrix y,
+                                       float scale, MutMatrix grad) {
+  check_same_shape(y, grad);
+  const float* __restrict out = y.data;
+  float* __restrict g = grad.data;
+  if (activation == Activation::elu) {
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      g[i] *= out[i] > 0.0F ? 1.0F : out[i] / scale + 1.0F;
+    }
+    return;
+  }
+  TROUPE_ASSERT(activation == Activation::leaky_relu, "activation", static_cast<int>(activation));
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    g[i] *= out[i] > 0.0F ? 1.0F : slope;
   }
 }
 

@@ -1,10 +1,11 @@
 #pragma once
 /// \file row_ops.hpp
-/// Operations on rows between layers: ReLU, layer normalisation, division by the row's length. All
+/// Operations on rows between layers: activations, layer normalization, division by the row's length. All
 /// run on the calling thread; a row's bits depend on that row alone. Backward functions turn the
 /// gradient of the output into that of the input, in place.
 #include "runtime/base/matrix.hpp"
 
+#include <cstdint>
 #include <span>
 
 namespace troupe::nn {
@@ -20,6 +21,29 @@ void relu_rows(ConstMatrix x, MutMatrix y);
 /// \param y what came out, dropout included: elements above 0 pass
 /// \param scale of the elements that pass: 1, or 1 / (1 - p)
 void relu_backward_rows(ConstMatrix y, float scale, MutMatrix grad);
+
+/// Functions of single elements that end a layer.
+enum class Activation : std::uint8_t {
+  none,
+  relu,        ///< max(x, 0)
+  elu,         ///< x above 0, else exp(x) - 1 (Clevert et al., 2016, with alpha 1)
+  leaky_relu,  ///< x above 0, else slope x
+  gelu,        ///< x times the normal distribution function at x (Hendrycks and Gimpel, 2016)
+};
+
+/// y = the activation of x, for all but ReLU; NaN stays NaN. `x` and `y` may be the same
+/// memory.
+/// \param slope  of leaky ReLU below 0
+void activate_rows(Activation activation, float slope, ConstMatrix x, MutMatrix y);
+
+/// The gradient of activate_rows(), at 0 that of the side below.
+/// \param y      its result, times `scale`
+/// \param scale  of a dropout between; dropped elements have a gradient of 0 already
+void activate_backward_rows(Activation activation, float slope, ConstMatrix y, float scale,
+                            MutMatrix grad);
+
+/// The gradient of GELU. \param x  what it was computed from
+void gelu_backward_rows(ConstMatrix x, MutMatrix grad);
 
 /// What layer_norm_rows keeps of a row.
 struct NormStats {

@@ -22,6 +22,7 @@ void Tape::begin(Executor& executor, const ParameterList& list, std::span<const 
   terms_ = 0;
   used_ = 0;
   factors_ = 0;
+  mixed_ = 0;
 }
 
 Tape::Operation& Tape::append() {
@@ -68,6 +69,13 @@ Term Tape::scaled(Rows rows, float factor) {
   return {rows, path, {}, {}, terms_++};
 }
 
+Term Tape::scaled_by(Rows rows, float factor, std::size_t parameter) {
+  Term term = scaled(rows, factor);
+  term.path.factor_parameter = list_->vector_of(parameter, parameters_).data();
+  term.factor = parameter;
+  return term;
+}
+
 Term Tape::aggregate(Rows rows, const LayerBlock& block, Aggregator aggregator,
                      std::vector<std::size_t> weights) {
   Path path;
@@ -86,64 +94,56 @@ Term Tape::weighted_sum(Rows rows, const LayerBlock& block, const EdgeFactors& f
   return {rows, path, std::move(weights), {}, terms_++};
 }
 
-Rows Tape::head_scores(Rows rows, std::size_t count, std::size_t vectors) {
-  const ConstMatrix x = value(rows);
-  const ConstMatrix of_heads = list_->matrix_of(vectors, parameters_);
-  TROUPE_ASSERT(count <= x.rows && of_heads.size() == x.cols, "scores of heads", count, x.rows,
-                of_heads.rows, of_heads.cols, x.cols);
-  Operation& operation = append();
-  operation.begin(Operation::Kind::head_scores, true);
-  const MutMatrix scores = operation.slot.finish.output_memory.matrix(count, of_heads.rows);
-  ops_.head_scores(*executor_, x.slice(0, count), of_heads, scores);
-  operation.value = scores;
-  operation.source = rows;
-  operation.vectors = vectors;
-  operation.order = terms_++;
-  return last();
-}
-
-Rows Tape::attention(Rows source, Rows destination, const LayerBlock& block, const Attention& how) {
-  const ConstMatrix from = value(source);
-  const ConstMatrix to = value(destination);
-  TROUPE_ASSERT(block.num_src <= from.rows && block.num_dst <= to.rows && from.cols == to.cols &&
-                    (!how.one_loop || block.num_dst <= block.num_src),
-                "scores for attention", block.num_src, from.rows, block.num_dst, to.rows, from.cols,
-                to.cols);
-  Operation& operation = append();
-  operation.begin(Operation::Kind::attention, true);
-  const AttentionShape shape{&block, from.cols, how.one_loop};
-  const MutMatrix weights = operation.slot.finish.output_memory.matrix(shape.rows(), from.cols);
-  operation.attention = {shape, how.slope, from, to, weights};
-  ops_.attention(*executor_, operation.attention);
-  operation.value = weights;
-  operation.source = source;
-  operation.destination = destination;
-  operation.order = terms_;
-  terms_ += 2;
-  return last();
-}
-
-Term Tape::attend(Rows rows, Rows weights, const LayerBlock& block, bool mean) {
-  const ConstMatrix of_edges = value(weights);
-  const std::size_t cols = value(rows).cols;
-  const auto& shape = operations_[weights.index]->attention.shape;
-  TROUPE_ASSERT(operations_[weights.index]->kind == Operation::Kind::attention &&
-                    shape.block == &block && cols % shape.heads == 0,
-                "attention of another block", shape.heads, cols);
-  Path path;
-  path.reach = Reach::attend;
-  path.block = &block;
-  path.attention = shape;
-  path.weights = of_edges;
-  path.out_cols = mean ? cols / shape.heads : cols;
-  return {rows, path, {}, weights, terms_++};
-}
-
-EdgeFactors Tape::degree_factors(const LayerBlock& block, const LayerBlock* below) {
+GcnFactors& Tape::next_factors() {
   if (factors_ == factor_memory_.size()) {
     factor_memory_.push_back(std::make_unique<GcnFactors>(ops_.memory()));
   }
-  return ops_.degree_factors(block, below, *factor_memory_[factors_++]);
+  return *factor_memory_[factors_++];
+}
+
+EdgeFactors Tape::degree_factors(const LayerBlock& block, const LayerBlock* below) {
+  return ops_.degree_factors(block, below, DegreeFactors::normalized, next_factors());
+}
+
+EdgeFactors Tape::weighted_degree_factors(const LayerBlock& block, const LayerBlock* below) {
+  return ops_.degree_factors(block, below, DegreeFactors::weighted, next_factors());
+}
+
+Term Tape::weighted_aggregate(Rows rows, const LayerBlock& block, Aggregator aggregator,
+                              std::vector<std::size_t> weights) {
+  if (block.weights.empty()) {
+    return aggregate(rows, block, aggregator, std::move(weights));
+  }
+  TROUPE_ASSERT(aggregator != Aggregator::max, "maximum of weighted rows");
+  const bool mean = aggregator == Aggregator::mean;
+  const EdgeFactors factors =
+      mean ? ops_.degree_factors(block, nullptr, DegreeFactors::mean, next_factors())
+           : EdgeFactors{.source = {}, .destination = {}, .edge = block.weights};
+  return weighted_sum(rows, block, factors, std::move(weights));
+}
+
+std::size_t Tape::mix(std::size_t bases, std::size_t coefficients) {
+  const ConstMatrix all = list_->matrix_of(bases, parameters_);
+  const auto of_each = list_->vector_of(coefficients, parameters_);
+  TROUPE_ASSERT(!of_each.empty() && all.rows % of_each.size() == 0, "mixture", all.rows,
+                of_each.size());
+  if (mixed_ == mixtures_.size()) {
+    mixtures_.push_back(std::make_unique<Mixture>(ops_.memory()));
+  }
+  Mixture& mixture = *mixtures_[mixed_];
+  mixture.bases = bases;
+  mixture.coefficients = coefficients;
+  const MutMatrix sum = mixture.memory.matrix(all.rows / of_each.size(), all.cols);
+  ops_.mix_parameters(of_each, all, sum);
+  mixture.value = sum;
+  return list_->layout().size() + mixed_++;
+}
+
+/// A parameter, or a mixture of some.
+ConstMatrix Tape::parameter(std::size_t number) const {
+  const std::size_t own = list_->layout().size();
+  TROUPE_ASSERT(number < own + mixed_, "number of a parameter", number, own, mixed_);
+  return number < own ? list_->matrix_of(number, parameters_) : mixtures_[number - own]->value;
 }
 
 /// One parameter, or the sum of several in `sum`: as a matrix.
@@ -152,7 +152,7 @@ MutMatrix Tape::parameters_of(const std::vector<std::size_t>& numbers,
   if (numbers.empty()) {
     return {};
   }
-  const ConstMatrix first = list_->matrix_of(numbers.front(), parameters_);
+  const ConstMatrix first = parameter(numbers.front());
   if (numbers.size() == 1) {
     // Views of parameters are read only; the type serves both cases.
     return {const_cast<float*>(first.data), first.rows, first.cols};  // NOLINT
@@ -160,7 +160,7 @@ MutMatrix Tape::parameters_of(const std::vector<std::size_t>& numbers,
   std::vector<std::span<const float>> values;
   values.reserve(numbers.size());
   for (const std::size_t number : numbers) {
-    values.push_back(list_->vector_of(number, parameters_));
+    values.push_back(parameter(number).flat());
   }
   const MutMatrix result = sum.matrix(first.rows, first.cols);
   ops_.add_parameters(values, result.flat());
@@ -217,6 +217,8 @@ Rows Tape::combine(std::vector<Term> terms, std::size_t rows, const Ending& endi
                       .norm_gain = {},
                       .norm_bias = {},
                       .relu = ending.relu,
+                      .activation = ending.activation,
+                      .slope = ending.slope,
                       .mask = ending.mask,
                       .ids = ending.ids};
   if (ending.norm) {

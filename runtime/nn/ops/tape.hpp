@@ -33,8 +33,9 @@ struct Term {
   /// Numbers of the parameters whose sum the term's rows are multiplied with, all of one shape
   /// [out, in]; empty: no product.
   std::vector<std::size_t> weights;
-  std::optional<Rows> weights_of_edges = {};  ///< of attend(): what attention() gave
+  std::optional<Rows> weights_of_edges = {};  ///< of attend(): weights of attention()
   std::uint32_t order = 0;                    ///< among all terms of the pass
+  std::optional<std::size_t> factor = {};     ///< parameter in the factor of own rows
 };
 
 /// What follows the sum of a combination's terms, by parameter number.
@@ -44,6 +45,8 @@ struct Ending {
   bool norm = false;          ///< layer normalization
   std::size_t norm_gain = 0;  ///< parameter; the one after it is the bias
   bool relu = false;
+  Activation activation = Activation::none;  ///< instead of ReLU: ELU or leaky ReLU
+  float slope = 0;                           ///< of leaky ReLU below 0
   DropoutMask mask = {};
   std::span<const OriginalId> ids = {};
 };
@@ -74,6 +77,8 @@ class Tape {
   /// Own rows times a factor each. \param factors [rows]
   Term scaled(Rows rows, std::span<const float> factors);
   Term scaled(Rows rows, float factor);
+  /// Own rows times `factor` plus a parameter [1].
+  Term scaled_by(Rows rows, float factor, std::size_t parameter);
   /// In-neighbors' rows. \param weights  [out, in] of the product after the sum; empty: none
   Term aggregate(Rows rows, const LayerBlock& block, Aggregator aggregator,
                  std::vector<std::size_t> weights = {});
@@ -90,17 +95,56 @@ class Tape {
   /// Weights of a block's edges: softmax over in-edges of leaky_relu(source + destination), per
   /// head. \param source, destination  scores of both ends
   Rows attention(Rows source, Rows destination, const LayerBlock& block, const Attention& how);
+  /// Attention along one block whose scores come from rows of both ends (PairAttention).
+  struct Pair {
+    Rows source;
+    Rows destination;
+    std::size_t vectors = 0;  ///< parameter [heads, columns of a head]; of `product` [heads, 1]
+    const LayerBlock* block = nullptr;
+    PairScore score = PairScore::dynamic;
+    float slope = 0.2F;
+    float scale = 1;
+    bool one_loop = false;
+  };
+  /// Weights of the edges of several blocks with the same destinations, one softmax over them all.
+  /// \returns for each part what attention() gives
+  std::vector<Rows> pair_attention(std::span<const Pair> parts);
+  /// The first `count` rows, the columns of each head times a matrix of its own.
+  /// \param weights  parameter [heads * columns, columns]
+  Rows head_products(Rows rows, std::size_t count, std::size_t weights);
+  /// share * fresh + (1 - share) * old, with share = 1 / (1 + exp(-gate)).
+  /// \param old   as many rows as `fresh` or more
+  /// \param gate  parameter [1]
+  Rows gate(Rows fresh, Rows old, std::size_t gate);
   /// In-neighbors' rows times the weights of attention(). \param mean  over the heads, instead of
   /// one after the other
   Term attend(Rows rows, Rows weights, const LayerBlock& block, bool mean);
 
+  /// A matrix mixed from parameters, whose number can stand for a weight in this pass.
+  /// \param bases         parameter [n * out, in]: n matrices one below the other
+  /// \param coefficients  parameter [n]
+  std::size_t mix(std::size_t bases, std::size_t coefficients);
+
   /// Factors of graph convolutions with one self loop per node (GcnFactors), in the tape's memory.
   EdgeFactors degree_factors(const LayerBlock& block, const LayerBlock* below);
+  /// The same with the block's weights of edges.
+  EdgeFactors weighted_degree_factors(const LayerBlock& block, const LayerBlock* below);
+  /// In-neighbors' rows times the block's weights of edges, as aggregate() takes them; the same as
+  /// that where the block has none. \requires mean or sum
+  Term weighted_aggregate(Rows rows, const LayerBlock& block, Aggregator aggregator,
+                          std::vector<std::size_t> weights = {});
 
   /// The combination of terms, shape [rows, cols].
   /// \param into  where the result goes; no data: into the tape's memory
   Rows combine(std::vector<Term> terms, std::size_t rows, const Ending& ending,
                MutMatrix into = {});
+  /// Rows normalized by column over the batch, in training, else with running statistics; then the
+  /// activation and dropout of `ending`.
+  /// \param gain      parameter [cols]; the three after it are the bias, and the running mean and variance,
+  ///   whose "gradients" are the batch's mean and unbiased variance; those of no rows are the running ones
+  /// \param into      where the result goes; no data: into the tape's memory
+  Rows batch_norm(Rows rows, std::size_t gain, bool training, const Ending& ending,
+                  MutMatrix into = {});
   /// The first `count` rows times weight [out, in].
   Rows linear(Rows rows, std::size_t count, std::size_t weight);
 
@@ -117,6 +161,7 @@ class Tape {
   struct Slot;
   struct Operation;
   struct ParameterGradients;
+  struct Mixture;
   struct SortedBlock {
     explicit SortedBlock(PassMemory* memory) : edges(memory) {}
     const LayerBlock* block = nullptr;
@@ -124,6 +169,9 @@ class Tape {
   };
 
   Operation& append();
+  GcnFactors& next_factors();
+  ConstMatrix parameter(std::size_t number) const;
+  void mixtures_backward(ParameterGradients& gradients);
   MutMatrix parameters_of(const std::vector<std::size_t>& numbers, GrowBuffer<float>& sum) const;
   TermWork work_of(const Term& term, std::size_t position, std::size_t rows, bool first,
                    Slot& slot);
@@ -136,6 +184,11 @@ class Tape {
   void drop_backward(Operation& operation, MutMatrix grad);
   void head_scores_backward(Operation& operation, ConstMatrix grad, ParameterGradients& gradients);
   void attention_backward(Operation& operation, MutMatrix grad);
+  void pair_attention_backward(Operation& first, ParameterGradients& gradients);
+  void head_products_backward(Operation& operation, ConstMatrix grad,
+                              ParameterGradients& gradients);
+  void gate_backward(Operation& operation, MutMatrix grad, ParameterGradients& gradients);
+  void batch_norm_backward(Operation& operation, MutMatrix grad, ParameterGradients& gradients);
   void combination_backward(Operation& operation, MutMatrix grad, ParameterGradients& gradients);
   void operation_backward(Operation& operation, MutMatrix grad, ParameterGradients& gradients);
   void term_backward(Operation& operation, std::size_t position, ConstMatrix grad,
@@ -151,7 +204,9 @@ class Tape {
   std::uint32_t terms_ = 0;
   std::size_t used_ = 0;     ///< operations of this pass
   std::size_t factors_ = 0;  ///< memories of factors in use
+  std::size_t mixed_ = 0;    ///< mixtures of this pass
   std::vector<std::unique_ptr<Operation>> operations_;
+  std::vector<std::unique_ptr<Mixture>> mixtures_;
   std::vector<std::unique_ptr<GcnFactors>> factor_memory_;
   std::vector<std::unique_ptr<SortedBlock>> sorted_;  ///< the first so many are of this pass
   std::size_t blocks_sorted_ = 0;

@@ -38,8 +38,8 @@ void Tape::sort_by_source() {
   };
   for (std::size_t i = 0; i < used_; ++i) {
     const Operation& operation = *operations_[i];
-    if (operation.kind == Operation::Kind::attention) {
-      add(operation.attention.shape.block);
+    if (operation.is_attention()) {
+      add(operation.shape().block);
     }
     for (const Term& term : operation.terms) {
       if (term.path.reach != Reach::own && operations_[term.source.index]->wants_gradient) {
@@ -60,8 +60,16 @@ void Tape::backward(Rows result, ConstMatrix grad, std::span<float> gradient) {
   const ConstMatrix out = value(result);
   TROUPE_ASSERT(grad.rows == out.rows && grad.cols == out.cols, "gradient of the result", grad.rows,
                 grad.cols, out.rows, out.cols);
-  ParameterGradients gradients{ops_, *list_, gradient, std::vector<bool>(list_->layout().size()),
-                               shared_gradient_};
+  const std::span mixtures = std::span(mixtures_).first(mixed_);
+  for (const auto& mixture : mixtures) {
+    mixture->gradient = mixture->gradient_memory.matrix(mixture->value.rows, mixture->value.cols);
+  }
+  ParameterGradients gradients{ops_,
+                               *list_,
+                               gradient,
+                               std::vector<bool>(list_->layout().size() + mixed_),
+                               shared_gradient_,
+                               mixtures};
   sort_by_source();
   Operation& last = *operations_[result.index];
   last.gradient = last.slot.gradient.matrix(grad.rows, grad.cols);
@@ -72,12 +80,32 @@ void Tape::backward(Rows result, ConstMatrix grad, std::span<float> gradient) {
       operation_backward(operation, operation.gradient, gradients);
     }
   }
+  mixtures_backward(gradients);
   gradients.clear_unwritten();
+}
+
+void Tape::mixtures_backward(ParameterGradients& gradients) {
+  for (std::size_t i = 0; i < mixed_; ++i) {
+    if (!gradients.written[list_->layout().size() + i]) {
+      continue;
+    }
+    const Mixture& mixture = *mixtures_[i];
+    const ConstMatrix bases = list_->matrix_of(mixture.bases, parameters_);
+    const auto coefficients = list_->vector_of(mixture.coefficients, parameters_);
+    gradients.add({mixture.coefficients}, [&](std::span<float> out) {
+      ops_.mix_coefficients_gradient(mixture.gradient, bases, out);
+    });
+    gradients.add({mixture.bases}, [&](std::span<float> out) {
+      ops_.mix_bases_gradient(mixture.gradient, coefficients, {out.data(), bases.rows, bases.cols});
+    });
+  }
 }
 
 bool Tape::collect_gradient(Operation& operation) {
   const bool is_input = operation.kind == Operation::Kind::input;
-  if (operation.uses.empty() && !is_input) {
+  // The first part of an attention works for the others too.
+  const bool first_part = operation.kind == Operation::Kind::pair_attention && operation.part == 0;
+  if (operation.uses.empty() && !is_input && !first_part) {
     return false;
   }
   std::ranges::sort(operation.uses, {}, &Operation::OrderedUse::order);
@@ -108,6 +136,14 @@ void Tape::operation_backward(Operation& operation, MutMatrix grad, ParameterGra
       return head_scores_backward(operation, grad, gradients);
     case Operation::Kind::attention:
       return attention_backward(operation, grad);
+    case Operation::Kind::head_products:
+      return head_products_backward(operation, grad, gradients);
+    case Operation::Kind::gate:
+      return gate_backward(operation, grad, gradients);
+    case Operation::Kind::batch_norm:
+      return batch_norm_backward(operation, grad, gradients);
+    case Operation::Kind::pair_attention:
+      return pair_attention_backward(operation, gradients);
   }
 }
 
@@ -121,31 +157,6 @@ void Tape::use(Rows rows, std::uint32_t order, const UseWork& work) {
 void Tape::drop_backward(Operation& operation, MutMatrix grad) {
   ops_.drop(*executor_, grad, operation.ending.mask, operation.ending.ids, grad);
   use(operation.source, operation.order, {{}, nullptr, grad, {}, {}});
-}
-
-void Tape::head_scores_backward(Operation& operation, ConstMatrix grad,
-                                ParameterGradients& gradients) {
-  const ConstMatrix vectors = list_->matrix_of(operation.vectors, parameters_);
-  gradients.add({operation.vectors}, [&](std::span<float> out) {
-    ops_.head_scores_gradient(*executor_, grad, value(operation.source).slice(0, grad.rows),
-                              {out.data(), vectors.rows, vectors.cols});
-  });
-  Path path;
-  path.reach = Reach::head_scores;
-  use(operation.source, operation.order, {path, nullptr, grad, vectors, {}});
-}
-
-void Tape::attention_backward(Operation& operation, MutMatrix grad) {
-  const auto& shape = operation.attention.shape;
-  const MutMatrix of_destinations =
-      operation.slot.term(0).grad_summed.matrix(shape.block->num_dst, shape.heads);
-  ops_.attention_backward(*executor_, operation.attention, grad, of_destinations);
-  Path path;
-  path.reach = Reach::attention;
-  path.block = shape.block;
-  path.attention = shape;
-  use(operation.source, operation.order, {path, &by_source(*shape.block), grad, {}, {}});
-  use(operation.destination, operation.order + 1, {{}, nullptr, of_destinations, {}, {}});
 }
 
 void Tape::combination_backward(Operation& operation, MutMatrix grad,
@@ -175,6 +186,11 @@ void Tape::term_backward(Operation& operation, std::size_t position, ConstMatrix
     const ConstMatrix x = own ? work.source.slice(0, grad.rows) : ConstMatrix(work.summed);
     gradients.add(term.weights, [&](std::span<float> out) {
       ops_.weight_gradient(*executor_, grad, x, {out.data(), work.weight.rows, work.weight.cols});
+    });
+  }
+  if (term.factor) {
+    gradients.add({*term.factor}, [&](std::span<float> out) {
+      ops_.factor_gradient(*executor_, grad, work.source.slice(0, grad.rows), out);
     });
   }
   UseWork use_work{term.path, nullptr, grad, {}, work.argmax};

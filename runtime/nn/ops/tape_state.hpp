@@ -14,7 +14,8 @@ namespace troupe::nn {
 
 /// Memory of an operation, kept for the operation in the same place of the next pass.
 struct Tape::Slot {
-  explicit Slot(PassMemory* from) : finish(from), bias(from), gradient(from), memory(from) {}
+  explicit Slot(PassMemory* from)
+      : finish(from), statistics(from), bias(from), gradient(from), memory(from) {}
 
   struct OfTerm {
     explicit OfTerm(PassMemory* from)
@@ -27,7 +28,8 @@ struct Tape::Slot {
     GrowBuffer<float> grad_weights;  ///< of edges
   };
   FinishState finish;
-  GrowBuffer<float> bias;  ///< sum of several parameters
+  GrowBuffer<float> statistics;  ///< mean and variance
+  GrowBuffer<float> bias;        ///< sum of several parameters
   GrowBuffer<float> gradient;
   std::vector<std::unique_ptr<OfTerm>> terms;
   PassMemory* memory;
@@ -47,7 +49,17 @@ struct Tape::Operation {
     std::uint32_t order;
     UseWork work;
   };
-  enum class Kind : std::uint8_t { input, drop, combination, head_scores, attention };
+  enum class Kind : std::uint8_t {
+    input,
+    drop,
+    combination,
+    head_scores,
+    attention,
+    pair_attention,
+    batch_norm,
+    head_products,
+    gate,
+  };
 
   Kind kind = Kind::input;
   ConstMatrix value;
@@ -59,14 +71,23 @@ struct Tape::Operation {
   Finish finish;
   // Others:
   Rows source;
-  Rows destination;         ///< of attention
+  Rows destination;         ///< of attention, also by pairs; of a gate the old rows
   std::uint32_t order = 0;  ///< of the use of the source; the destination's is the next
-  std::size_t vectors = 0;  ///< parameter of head scores
+  std::size_t vectors = 0;  ///< parameter of head scores and others
   BlockOps::AttentionWork attention;
+  PairAttention pair;
+  BatchNorm batch_norm;   ///< its gain is the parameter `vectors`
+  std::size_t part = 0;   ///< of a pair attention of so many `parts`, in operations that follow
+  std::size_t parts = 0;  ///< each other
   // Of backward:
   std::vector<OrderedUse> uses;
   MutMatrix gradient;
   Slot slot;
+
+  bool is_attention() const { return kind == Kind::attention || kind == Kind::pair_attention; }
+  const AttentionShape& shape() const {
+    return kind == Kind::attention ? attention.shape : pair.shape;
+  }
 
   /// For the next pass; memory stays.
   void begin(Kind of, bool gradient_wanted) {
@@ -81,13 +102,31 @@ struct Tape::Operation {
   }
 };
 
+/// A matrix mixed from parameters, as if it were one.
+struct Tape::Mixture {
+  explicit Mixture(PassMemory* from) : memory(from), gradient_memory(from) {}
+
+  std::size_t bases = 0;  ///< parameters
+  std::size_t coefficients = 0;
+  ConstMatrix value;
+  MutMatrix gradient;
+  GrowBuffer<float> memory;
+  GrowBuffer<float> gradient_memory;
+};
+
 /// The flat gradient, slice by slice: the first to write a slice overwrites it.
 struct Tape::ParameterGradients {
   BlockOps& ops;
   const ParameterList& list;
   std::span<float> flat;
-  std::vector<bool> written;
+  std::vector<bool> written;  ///< of parameters, then of mixtures
   GrowBuffer<float>& scratch;
+  std::span<const std::unique_ptr<Mixture>> mixtures;
+
+  std::span<float> gradient_of(std::size_t number) const {
+    const std::size_t own = list.layout().size();
+    return number < own ? list.vector_of(number, flat) : mixtures[number - own]->gradient.flat();
+  }
 
   /// Lets `write` fill the gradient of one of equal parameters, and gives all of them the same.
   template <class Write>
@@ -95,7 +134,7 @@ struct Tape::ParameterGradients {
     if (numbers.empty()) {
       return;
     }
-    const auto first = list.vector_of(numbers.front(), flat);
+    const auto first = gradient_of(numbers.front());
     std::span<float> fresh = first;
     const bool any_written = std::ranges::any_of(numbers, [&](auto n) { return written[n]; });
     if (any_written) {
@@ -103,7 +142,7 @@ struct Tape::ParameterGradients {
     }
     write(fresh);
     for (const std::size_t number : numbers) {
-      const auto to = list.vector_of(number, flat);
+      const auto to = gradient_of(number);
       if (written[number]) {
         ops.add(fresh, to);
       } else if (to.data() != fresh.data()) {
@@ -113,7 +152,7 @@ struct Tape::ParameterGradients {
     }
   }
   void clear_unwritten() {
-    for (std::size_t number = 0; number < written.size(); ++number) {
+    for (std::size_t number = 0; number < list.layout().size(); ++number) {
       if (!written[number]) {
         ops.zero(list.vector_of(number, flat));
       }

@@ -33,6 +33,31 @@ std::size_t edges_from_others(const LayerBlock& block, std::uint32_t destination
   return count;
 }
 
+/// Sum of the weights of these, and of the loop that each node has.
+float weight_from_others(const LayerBlock& block, std::uint32_t destination) {
+  float sum = 1;
+  for (std::uint32_t e = block.offsets[destination]; e < block.offsets[destination + 1]; ++e) {
+    if (block.sources[e] != destination) {
+      sum += factor_of(block.weights, e);
+    }
+  }
+  return sum;
+}
+
+/// Factors of destinations, and of sources: those known here or in the block below.
+template <class Factor>
+void fill_degrees(const LayerBlock& block, const LayerBlock* below, const Factor& factor,
+                  std::span<float> destination, std::span<float> source) {
+  for (std::uint32_t i = 0; i < block.num_dst; ++i) {
+    destination[i] = factor(block, i);
+  }
+  std::ranges::copy(destination, source.begin());
+  for (std::uint32_t j = block.num_dst; j < block.num_src; ++j) {
+    const bool counted = below != nullptr && j < below->num_dst;
+    source[j] = counted ? factor(*below, j) : 1.0F;
+  }
+}
+
 }  // namespace
 
 TROUPE_HOT void weighted_sum_rows(const EdgeFactors& factors, const LayerBlock& block,
@@ -85,18 +110,57 @@ TROUPE_HOT void weighted_sum_backward_rows(const EdgeFactors& factors,
   }
 }
 
+GcnFactors::Room GcnFactors::prepare(const LayerBlock& block, DegreeFactors how) {
+  const bool mean = how == DegreeFactors::mean;
+  Room room{.source = source_memory_.get(mean ? 0 : block.num_src),
+            .destination = destination_memory_.get(block.num_dst),
+            .factors = {}};
+  room.factors = {
+      .source = room.source,
+      .destination = room.destination,
+      .edge = how == DegreeFactors::normalized ? std::span<const float>() : block.weights,
+      .one_loop = !mean};
+  return room;
+}
+
+EdgeFactors GcnFactors::build(const LayerBlock& block, const LayerBlock* below, DegreeFactors how) {
+  switch (how) {
+    case DegreeFactors::normalized:
+      break;
+    case DegreeFactors::weighted:
+      return build_weighted(block, below);
+    case DegreeFactors::mean:
+      return build_mean(block);
+  }
+  return build(block, below);
+}
+
 EdgeFactors GcnFactors::build(const LayerBlock& block, const LayerBlock* below) {
-  const Room room = prepare(block);
-  const auto& [source, destination] = room;
+  const Room room = prepare(block, DegreeFactors::normalized);
+  const auto factor = [](const LayerBlock& of, std::uint32_t node) {
+    return inverse_root(1 + edges_from_others(of, node));
+  };
+  fill_degrees(block, below, factor, room.destination, room.source);
+  return room.factors;
+}
+
+EdgeFactors GcnFactors::build_weighted(const LayerBlock& block, const LayerBlock* below) {
+  const Room room = prepare(block, DegreeFactors::weighted);
+  const auto factor = [](const LayerBlock& of, std::uint32_t node) {
+    const float degree = weight_from_others(of, node);
+    return degree > 0 ? 1.0F / std::sqrt(degree) : 0.0F;
+  };
+  fill_degrees(block, below, factor, room.destination, room.source);
+  return room.factors;
+}
+
+EdgeFactors GcnFactors::build_mean(const LayerBlock& block) {
+  const Room room = prepare(block, DegreeFactors::mean);
   for (std::uint32_t i = 0; i < block.num_dst; ++i) {
-    destination[i] = inverse_root(1 + edges_from_others(block, i));
+    const std::uint32_t degree = block.offsets[i + 1] - block.offsets[i];
+    room.destination[i] = degree == 0 ? 0.0F : 1.0F / static_cast<float>(degree);
   }
-  std::ranges::copy(destination, source.begin());
-  for (std::uint32_t j = block.num_dst; j < block.num_src; ++j) {
-    const bool counted = below != nullptr && j < below->num_dst;
-    source[j] = counted ? inverse_root(1 + edges_from_others(*below, j)) : 1.0F;
-  }
-  return room.factors();
+  return room.factors;
 }
 
 }  // namespace troupe::nn

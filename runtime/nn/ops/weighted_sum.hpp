@@ -39,6 +39,9 @@ void weighted_sum_rows(const EdgeFactors& factors, const LayerBlock& block, std:
 void weighted_sum_backward_rows(const EdgeFactors& factors, const EdgesBySource& by_source,
                                 std::size_t first, ConstMatrix grad_out, MutMatrix grad_x);
 
+/// Which factors of a block GcnFactors makes.
+enum class DegreeFactors : std::uint8_t { normalized, weighted, mean };
+
 /// Computes the factors of graph convolutions, and keeps their memory between batches: one self loop per
 /// node, 1 / sqrt(deg i * deg j), both sampled in-degrees with the loop (PyG's GCNConv on a sampled batch).
 class GcnFactors {
@@ -50,21 +53,23 @@ class GcnFactors {
   struct Room {
     std::span<float> source;       ///< [num_src]
     std::span<float> destination;  ///< [num_dst]
-    EdgeFactors factors() const {
-      return {.source = source, .destination = destination, .edge = {}, .one_loop = true};
-    }
+    EdgeFactors factors;           ///< that they make
   };
-  /// Room for a block's factors, to be filled by the caller.
-  Room prepare(const LayerBlock& block) {
-    return {source_memory_.get(block.num_src), destination_memory_.get(block.num_dst)};
-  }
-  /// Fills them.
+  /// Room for a block's factors, to be filled by the caller. Of the mean there are none of sources.
+  Room prepare(const LayerBlock& block, DegreeFactors how);
+  EdgeFactors build(const LayerBlock& block, const LayerBlock* below, DegreeFactors how);
   /// \param below  the block of the layer below, whose destinations are this one's
   ///   sources: in-edges of sources that are no destinations here are counted there. Null, or a
   ///   source that is no destination there either: none were sampled, degree 1
   /// \returns views that stay valid until the next build()
   /// \cost one pass over the edges; serial
   EdgeFactors build(const LayerBlock& block, const LayerBlock* below = nullptr);
+  /// The same of a graph with weights of edges: w_ij / sqrt(deg i * deg j), a degree being the sum of the
+  /// weights of the in-edges from other nodes + 1; 0 where it is not above 0. A block without weights
+  /// has ones.
+  EdgeFactors build_weighted(const LayerBlock& block, const LayerBlock* below = nullptr);
+  /// Factors of the mean of in-neighbors' rows times their edges' weights: weight / number of in-edges.
+  EdgeFactors build_mean(const LayerBlock& block);
 
  private:
   GrowBuffer<float> source_memory_;

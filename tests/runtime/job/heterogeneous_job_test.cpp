@@ -127,7 +127,9 @@ TEST(HeterogeneousFanout, RefusesWhatIsNoListOrOfAnotherLength) {
 TEST(CheckTypes, RefusesModelsThatAreNotBuilt) {
   Job bad = job("[3, 2]", {"model.kind=gcn", "eval.mode=exact"});
   EXPECT_EQ(heterogeneous_problems(bad, heterogeneous_graph()),
-            "/model/kind: expected \"graphsage\" for a graph of 3 node types and 4 edge types, "
+            "/model/kind: expected \"graphsage\" or \"rgcn\" or \"rgat\" or \"hgt\" for a graph of "
+            "3 node "
+            "types and 4 edge types, "
             "found \"gcn\", which is not built yet for it\n");
   EXPECT_EQ(heterogeneous_problems(bad, heterogeneous_graph(), JobTrainer::own), "");
 }

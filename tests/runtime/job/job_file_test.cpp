@@ -345,22 +345,61 @@ TEST(ParseJob, RefusesDuplicateKeys) {
 
 TEST(ParseJob, HeadsAreForGatAndDivideTheColumnsBetweenLayers) {
   EXPECT_EQ(problems_with("model.heads", "4"),
-            "/model/heads: expected 1 with kind \"graphsage\", found 4; it is for \"gat\"\n");
+            "/model/heads: expected 1 with kind \"graphsage\", found 4; it is for \"gat\", "
+            "\"gatv2\", \"rgat\", \"hgt\"\n");
   EXPECT_EQ(problems_with("model", R"({"kind": "gat", "heads": 5, "hidden": 64})"),
             "/model/heads: expected a divisor of hidden, 64, found 5\n");
   EXPECT_EQ(problems_with("model", R"({"kind": "gat", "heads": 8, "hidden": 64})"), "");
+  EXPECT_EQ(problems_with("model", R"({"kind": "gat", "heads": 5, "concat": false})"), "");
+  EXPECT_EQ(problems_with("model", R"({"kind": "gat", "share_weights": true})"),
+            "/model/share_weights: expected false with kind \"gat\", found true; it is for "
+            "\"gatv2\"\n");
+}
+
+TEST(ParseJob, ReadsActivationAndResidual) {
+  const auto job =
+      parse(minimal, {"model.activation=leaky_relu", "model.slope=0.2", "model.residual=true"}).job;
+  EXPECT_EQ(job.model.activation, nn::Activation::leaky_relu);
+  EXPECT_EQ(job.model.slope, 0.2F);
+  EXPECT_TRUE(job.model.residual);
+  EXPECT_TRUE(parse(minimal, {"model.input=linear"}).job.model.linear_input);
+  EXPECT_EQ(parse(minimal, {"model.activation=elu"}).job.model.activation, nn::Activation::elu);
+}
+
+TEST(ParseJob, SlopeIsForLeakyReluAndResidualForKindsWhoseRowsTravel) {
+  EXPECT_EQ(problems_with("model.slope", "0.5"),
+            "/model/slope: expected 0.01 unless `activation` is \"leaky_relu\", found 0.5\n");
+  EXPECT_EQ(problems_with("model", R"({"kind": "gcn", "residual": true})"),
+            "/model/residual: expected false with kind \"gcn\", found true; it is for "
+            "\"graphsage\", \"gat\", \"gatv2\", \"gin\", \"rgcn\", \"rgat\"\n");
+}
+
+TEST(ParseJob, EdgeWeightsNeedTheWeightsOfBatches) {
+  EXPECT_EQ(problems_with("model.edge_weights", "true"),
+            "/model/edge_weights: expected false without \"weights\" in sample.edge_data, found "
+            "true; sample.edge_data [\"weights\"] brings the weights\n");
+  EXPECT_EQ(problems_of(minimal, {"model.edge_weights=true", "sample.edge_data=[\"weights\"]"}),
+            "");
+  EXPECT_CONTAINS(problems_of(minimal, {"model.edge_weights=true", "model.aggregator=max",
+                                        "sample.edge_data=[\"weights\"]"}),
+                  "which is not built yet for it");
+  EXPECT_CONTAINS(problems_of(minimal, {"model.edge_weights=true", "model.kind=gat",
+                                        "sample.edge_data=[\"weights\"]"}),
+                  "it is for \"graphsage\", \"gcn\", \"gin\"");
+}
+
+TEST(ParseJob, BasesAreForRgcn) {
+  EXPECT_EQ(parse(minimal, {"model.kind=rgcn", "model.bases=3"}).job.model.bases, 3U);
+  EXPECT_EQ(problems_with("model.bases", "3"),
+            "/model/bases: expected 0 with kind \"graphsage\", found 3; it is for \"rgcn\"\n");
 }
 
 TEST(ParseJob, RefusesWhatIsNotBuiltYetAndSaysWhatWorks) {
-  const auto kind = problems_with("model.kind", "rgcn");
-  EXPECT_TRUE(kind.starts_with("/model/kind: expected \"graphsage\", \"gcn\", ")) << kind;
-  EXPECT_TRUE(kind.ends_with(", found \"rgcn\", which is not built yet\n")) << kind;
   EXPECT_EQ(problems_with("checkpoint.copies", "2"),
             "/checkpoint/copies: expected 1: all simulated hosts share one file system, found 2, "
             "which is not built yet\n");
-  for (const std::string setting :
-       {"features.cache.policy=lru", "features.cache.policy=future", "model.kind=rgcn",
-        "model.norm=batch", "train.optimizer.kind=adagrad", "eval.split=mask1"}) {
+  for (const std::string setting : {"features.cache.policy=lru", "features.cache.policy=future",
+                                    "train.optimizer.kind=adagrad", "eval.split=mask1"}) {
     EXPECT_CONTAINS(problems_of(minimal, {setting}), "which is not built yet") << setting;
   }
 }

@@ -4,6 +4,7 @@
 #include "runtime/nn/catalog.hpp"
 #include "tests/runtime/nn/network_support.hpp"
 #include "tests/runtime/nn/nn_support.hpp"
+#include "tests/runtime/nn/tape_support.hpp"
 #include "tests/support/expect.hpp"
 
 #include <gtest/gtest.h>
@@ -19,6 +20,14 @@ namespace {
 using namespace testing;  // NOLINT(google-build-using-namespace)
 
 class GinLayer : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(GinLayer, WithATrainedEpsMatchesOutputAndGradients) {
+  const std::string graph = std::string("layers/") + GetParam();
+  const auto hidden = golden_floats(graph + "/gin_eps_trained/nn_0_bias").size();
+
+  expect_conv_golden(GinConv({.trained = true, .hidden = hidden}), graph, "gin_eps_trained",
+                     {"nn_0_weight", "nn_0_bias", "nn_2_weight", "nn_2_bias", "eps"});
+}
 
 TEST_P(GinLayer, MatchesOutputAndGradients) {
   const std::string graph = std::string("layers/") + GetParam();
@@ -74,6 +83,47 @@ TEST(Gin, GradientMatchesFiniteDifferencesThroughLayers) {
   expect_gradient_of_differences(*network, one_type_input({lower.view(), upper.view()}, x.view()),
                                  3e-3);
   EXPECT_EQ(network->layout()[2].name, "conv1.nn.2.weight");
+}
+
+TEST(Gin, ATrainedEpsHasTheGradientOfDifferencesAroundTheEndOfAChunk) {
+  for (const std::uint32_t rows : {1U, 511U, 512U, 513U}) {
+    const Matrix x = random_matrix(rows + 3, 5, rows);
+    ParameterList list;
+    const auto eps = list.add({.name = "eps", .rows = 1});
+    TapeOf tape(list, [&, rows](Tape& t, Rows input) {
+      return t.combine({t.scaled_by(input, 1, eps), t.own(input)}, rows, {});
+    });
+
+    expect_differences(tape, 1, x.view(), rows, 5);
+  }
+}
+
+TEST(Gin, ATrainedEpsStartsAtZeroWithTheBitsOfTheFixedOne) {
+  ModelOptions options{.kind = "gin", .layers = 2, .in_dim = 7, .hidden = 3, .out_dim = 3};
+  const auto fixed = network_of(options);
+  options.train_eps = true;
+  const auto trained = network_of(options);
+  EXPECT_EQ(trained->layout()[4].name, "conv1.eps");
+  expect_inference_has_bits_of_forward(*trained);
+  const OwnedBlock graph = random_block(60, 60, 6, 5);
+  const Matrix x = random_matrix(60, 7, 1);
+  const auto input = one_type_input({graph.view(), graph.view()}, x.view());
+  std::vector<float> parameters = trained->initial_parameters(2);
+  std::vector<float> without;
+  for (const ParameterSlice& slice : trained->layout()) {
+    const auto values = std::span(parameters).subspan(slice.offset, slice.size());
+    if (!slice.name.ends_with("eps")) {
+      without.insert(without.end(), values.begin(), values.end());
+    } else {
+      EXPECT_EQ(values.front(), 0);
+    }
+  }
+  InlineExecutor executor;
+  nn::Activations one;
+  nn::Activations two;
+
+  EXPECT_TRUE(same_bits(run_pass(*trained, executor, parameters, input, one).logits,
+                        run_pass(*fixed, executor, without, input, two).logits));
 }
 
 TEST(Gin, ExactInferenceHasTheBitsOfForwardOnTheWholeGraph) {

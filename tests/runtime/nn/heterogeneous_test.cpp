@@ -116,6 +116,8 @@ std::vector<ModelOptions> kinds() {
                        .out_dim = hidden == 4 ? 6U : 5U,
                        .layer_norm = more,
                        .l2 = more,
+                       .activation = more ? Activation::elu : Activation::relu,
+                       .residual = more,
                        .dropout = more ? 0.0F : 0.3F,
                        .input_dropout = more ? 0.0F : 0.2F,
                        .types = golden_types(0)});
@@ -215,6 +217,8 @@ TEST(HeteroSage, ExactInferenceInPiecesHasTheBitsOfForwardOnTheWholeGraph) {
                                      .out_dim = 3,
                                      .layer_norm = more,
                                      .l2 = more,
+                                     .activation = more ? Activation::leaky_relu : Activation::relu,
+                                     .residual = more,
                                      .types = types});
     const auto parameters = network->initial_parameters(2);
     ComputePool pool(2);

@@ -114,7 +114,17 @@ inline void expect_gradient_of_differences(const Network& model, const ForwardIn
     }
     return sum;
   };
+  // Batch normalization cancels biases before it, and softmax those of keys: what is left of their
+  // gradient is rounding.
+  const bool cancels = model.options().batch_norm || model.options().kind == "hgt";
+  double least = 0;
+  for (std::size_t i = 0; i < at.gradient.size() && cancels; ++i) {
+    least += 1e-4 * std::abs(at.gradient[i]);
+  }
   for (std::size_t slice = 0; slice < model.layout().size(); ++slice) {
+    if (!model.layout()[slice].trained) {
+      continue;
+    }
     const auto direction = direction_of(model, slice);
     double expected = 0;
     double scale = 0;
@@ -130,7 +140,7 @@ inline void expect_gradient_of_differences(const Network& model, const ForwardIn
       best = std::min(best, std::abs(slope - expected));
     }
     EXPECT_GT(scale, 0) << model.layout()[slice].name << " does not reach the logits";
-    EXPECT_LE(best, tolerance * scale) << model.layout()[slice].name;
+    EXPECT_LE(best, tolerance * std::max(scale, least)) << model.layout()[slice].name;
   }
 }
 

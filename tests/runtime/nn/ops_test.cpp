@@ -31,6 +31,64 @@ TEST(Relu, KeepsNanSoThatDivergenceShows) {
   EXPECT_EQ(std::vector<float>(x.data() + 1, x.data() + 4), (std::vector<float>{0, 0, 2}));
 }
 
+struct ActivationCase {
+  std::string name;
+  Activation activation;
+  float slope;
+};
+void PrintTo(const ActivationCase& of, std::ostream* out) {
+  *out << of.name;
+}
+
+class EachActivation : public ::testing::TestWithParam<ActivationCase> {};
+
+TEST_P(EachActivation, MatchTheirGoldens) {
+  const auto& of = GetParam();
+  const std::string path = "ops/" + of.name + "/";
+  const Matrix x = golden_matrix(path + "x");
+  Matrix grad = golden_matrix(path + "grad_out");
+  Matrix y(x.rows(), x.cols());
+
+  activate_rows(of.activation, of.slope, x.view(), y.view());
+  activate_backward_rows(of.activation, of.slope, y.view(), 1.0F, grad.view());
+
+  expect_golden(y.view(), path + "out", ops_tolerance);
+  expect_golden(grad.view(), path + "grad_x", ops_tolerance);
+}
+
+TEST_P(EachActivation, HaveTheGradientOfTheResultBeforeADropoutScaledIt) {
+  const auto& of = GetParam();
+  const Matrix x = golden_matrix("ops/" + of.name + "/x");
+  Matrix y(x.rows(), x.cols());
+  activate_rows(of.activation, of.slope, x.view(), y.view());
+  Matrix scaled = copy_of(y.view());
+  std::ranges::for_each(scaled.view().flat(), [](float& value) { value *= 4; });
+  Matrix grad = golden_matrix("ops/" + of.name + "/grad_out");
+  Matrix same = copy_of(grad.view());
+
+  activate_backward_rows(of.activation, of.slope, y.view(), 1.0F, grad.view());
+  activate_backward_rows(of.activation, of.slope, scaled.view(), 4.0F, same.view());
+
+  EXPECT_TRUE(same_bits(grad.view().flat(), same.view().flat()));
+}
+
+TEST_P(EachActivation, KeepNanInPlace) {
+  Matrix x = matrix_of({NAN, -1, 0, 2}, 1, 4);
+
+  activate_rows(GetParam().activation, GetParam().slope, x.view(), x.view());
+
+  EXPECT_TRUE(std::isnan(x.data()[0]));
+  EXPECT_LT(x.data()[1], 0);
+  EXPECT_EQ(x.data()[2], 0);
+  EXPECT_EQ(x.data()[3], 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Goldens, EachActivation,
+    ::testing::Values(ActivationCase{"elu", Activation::elu, 0},
+                      ActivationCase{"leaky_relu_0.01", Activation::leaky_relu, 0.01F},
+                      ActivationCase{"leaky_relu_0.2", Activation::leaky_relu, 0.2F}));
+
 TEST(LayerNorm, MatchesGolden) {
   const std::string path = "ops/layer_norm/";
   const Matrix x = golden_matrix(path + "x");

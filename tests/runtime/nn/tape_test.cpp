@@ -2,14 +2,12 @@
 #include "runtime/nn/ops/tape.hpp"
 
 #include "runtime/nn/catalog.hpp"
-#include "runtime/nn/ops/cpu_block_ops.hpp"
 #include "tests/runtime/nn/network_support.hpp"
 #include "tests/runtime/nn/nn_support.hpp"
+#include "tests/runtime/nn/tape_support.hpp"
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -18,81 +16,6 @@ namespace troupe::nn {
 namespace {
 
 using namespace testing;  // NOLINT(google-build-using-namespace)
-
-/// What a test records: from an input to a result.
-using Record = std::function<Rows(Tape&, Rows)>;
-
-class TapeOf {
- public:
-  TapeOf(ParameterList list, Record record) : list_(std::move(list)), record_(std::move(record)) {}
-
-  double value(std::span<const float> parameters, ConstMatrix x, ConstMatrix grad) {
-    tape_.begin(executor_, list_, parameters, true);
-    const ConstMatrix out = tape_.value(record_(tape_, tape_.input(x, true)));
-    double sum = 0;
-    for (std::size_t i = 0; i < out.size(); ++i) {
-      sum += static_cast<double>(out.data[i]) * grad.data[i];
-    }
-    return sum;
-  }
-  struct Gradients {
-    std::vector<float> parameters;
-    Matrix input;
-  };
-  Gradients backward(std::span<const float> parameters, ConstMatrix x, ConstMatrix grad) {
-    tape_.begin(executor_, list_, parameters, true);
-    const Rows input = tape_.input(x, true);
-    const Rows result = record_(tape_, input);
-    Gradients gradients{std::vector<float>(parameters.size(), NAN), {}};
-    tape_.backward(result, grad, gradients.parameters);
-    gradients.input = copy_of(tape_.gradient(input));
-    return gradients;
-  }
-
- private:
-  ParameterList list_;
-  Record record_;
-  CpuBlockOps ops_;
-  Tape tape_{ops_};
-  InlineExecutor executor_;
-};
-
-/// The gradients of a result [rows, cols] along random directions, of parameters and input, against
-/// differences.
-void expect_differences(TapeOf& tape, std::size_t parameters, ConstMatrix x, std::size_t rows,
-                        std::size_t cols) {
-  const Matrix grad = random_matrix(rows, cols, 5);
-  const Matrix start = random_matrix(parameters, 1, 6);
-  const auto flat = std::as_const(start).view().flat();
-  const auto gradients = tape.backward(flat, x, grad.view());
-  const auto check = [&](std::span<const float> gradient, bool of_input, std::uint64_t seed) {
-    const Matrix direction = random_matrix(gradient.size(), 1, seed);
-    double expected = 0;
-    double scale = 0;
-    for (std::size_t i = 0; i < gradient.size(); ++i) {
-      const double term = static_cast<double>(gradient[i]) * direction.data()[i];
-      expected += term;
-      scale += std::abs(term);
-    }
-    double best = HUGE_VAL;  // a kink between two ends spoils a difference
-    for (const float step : {1e-2F, 3e-3F, 1e-3F, 3e-4F, 1e-4F}) {
-      const auto moved = [&](float by) {
-        Matrix values = of_input ? copy_of(x) : copy_of(start.view());
-        for (std::size_t i = 0; i < gradient.size(); ++i) {
-          values.data()[i] += by * direction.data()[i];
-        }
-        const auto view = std::as_const(values).view();
-        return of_input ? tape.value(flat, view, grad.view())
-                        : tape.value(view.flat(), x, grad.view());
-      };
-      best = std::min(best, std::abs((moved(step) - moved(-step)) / (2.0 * step) - expected));
-    }
-    EXPECT_GT(scale, 0) << of_input;
-    EXPECT_LE(best, 2e-3 * scale) << (of_input ? "input" : "parameters");
-  };
-  check(gradients.parameters, false, 7);
-  check(std::as_const(gradients.input).view().flat(), true, 8);
-}
 
 TEST(Tape, GivesGradientsOfInputsAndParametersThroughEveryKindOfTerm) {
   const OwnedBlock block = random_block(600, 1100, 6, 3);

@@ -34,10 +34,30 @@ std::vector<InPlaceCase> cases() {
   auto sum = sage;
   sum.aggregator = nn::Aggregator::sum;
   all.push_back({"sum", sum});
+  auto residual = sage;
+  residual.activation = nn::Activation::elu;
+  residual.residual = true;
+  all.push_back({"residual", residual});
+  auto linear = sage;
+  linear.linear_input = true;
+  all.push_back({"linear", linear});
+  all.push_back({"linear_u8", linear, DType::u8});
+  all.push_back({"rgcn", {.kind = "rgcn", .hidden = 6, .out_dim = 4}});
+  all.push_back({"rgcn_bases", {.kind = "rgcn", .hidden = 6, .out_dim = 4, .bases = 2}});
   all.push_back({"gin", {.kind = "gin", .hidden = 8, .out_dim = 4}});
+  all.push_back({"gin_eps", {.kind = "gin", .hidden = 8, .out_dim = 4, .train_eps = true}});
   all.push_back({"gin_narrow", {.kind = "gin", .hidden = 3, .out_dim = 4}});
   all.push_back(
       {.name = "gcn", .model = {.kind = "gcn", .hidden = 6, .out_dim = 4}, .in_place = false});
+  all.push_back({.name = "gcn_linear",
+                 .model = {.kind = "gcn", .hidden = 6, .out_dim = 4, .linear_input = true},
+                 .in_place = false});
+  all.push_back({.name = "hgt",
+                 .model = {.kind = "hgt", .hidden = 6, .out_dim = 4, .heads = 2},
+                 .in_place = false});
+  all.push_back({.name = "rgat",
+                 .model = {.kind = "rgat", .hidden = 6, .out_dim = 4, .heads = 2},
+                 .in_place = false});
   all.push_back({.name = "gat",
                  .model = {.kind = "gat", .hidden = 6, .out_dim = 4, .heads = 2},
                  .in_place = false});

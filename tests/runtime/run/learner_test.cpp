@@ -61,6 +61,100 @@ TEST(Learner, AStepWithItsOwnGradientEqualsOneWithTheMeanOfOneRank) {
   EXPECT_EQ(alone->steps(), 6U);
 }
 
+/// Ends of the running statistics in the parameters, and the values there.
+std::vector<float> statistics_of(const Learner& learner) {
+  std::vector<float> values;
+  const auto parameters = learner.snapshot();
+  for (const auto& slice : learner.network().layout()) {
+    if (!slice.trained) {
+      const auto begin = parameters->begin() + static_cast<std::ptrdiff_t>(slice.offset);
+      values.insert(values.end(), begin, begin + static_cast<std::ptrdiff_t>(slice.size()));
+    }
+  }
+  return values;
+}
+
+/// The same nodes, sampled over two hops of which the second finds nothing new.
+Batch two_hops(std::vector<std::uint32_t> seeds, std::vector<std::int64_t> labels) {
+  Batch batch = two_nodes(std::move(seeds), std::move(labels));
+  auto sampled = *batch.sampled;
+  sampled.hops = 2;
+  sampled.nodes[0].hop_end = {2, 2, 2};
+  sampled.edges[0].row_begin = {0, 2, 2};
+  batch.sampled = std::make_shared<const SampledBatch>(std::move(sampled));
+  return batch;
+}
+
+LearnerOptions with_batch_norm() {
+  auto o = options();
+  o.model.layers = 2;
+  o.model.batch_norm = true;
+  o.optimizer.weight_decay = 0.5;
+  o.clip = 1e-3;
+  return o;
+}
+
+TEST(Learner, RunningStatisticsMoveByATenthWhateverOptimizerAndClipDo) {
+  InlineExecutor executor;
+  auto sgd = with_batch_norm();
+  sgd.optimizer.kind = "sgd";
+  const auto one = make(with_batch_norm());
+  const auto other = make(sgd);
+  ASSERT_OK_AND_ASSIGN(const auto share, one->compute(executor, two_hops({0, 1}, {1, 0})));
+  ASSERT_OK_AND_ASSIGN(const auto same, other->compute(executor, two_hops({0, 1}, {1, 0})));
+  ASSERT_EQ(same.weight, 2U);
+  const auto before = statistics_of(*one);
+  ASSERT_FALSE(before.empty());
+  std::vector<float> expected = before;
+  std::size_t next = 0;
+  for (const auto& slice : one->network().layout()) {
+    for (std::size_t i = slice.offset; !slice.trained && i < slice.offset + slice.size(); ++i) {
+      const float of_batch = share.gradient[i] / 2;  // weighted by the seeds
+      expected[next] = 0.9F * before[next] + 0.1F * of_batch;
+      ++next;
+    }
+  }
+
+  one->apply_own(share.weight);
+  other->apply_own(same.weight);
+
+  const auto after = statistics_of(*one);
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_FLOAT_EQ(after[i], expected[i]) << i;
+  }
+  EXPECT_EQ(statistics_of(*other), after);
+  EXPECT_NE(after, before);
+}
+
+TEST(Learner, RunningStatisticsOfTwoRanksAreTheirMeanBySeeds) {
+  InlineExecutor executor;
+  const auto first = make(with_batch_norm());
+  const auto second = make(with_batch_norm());
+  ASSERT_OK_AND_ASSIGN(const auto a, first->compute(executor, two_hops({0, 1, 0}, {1, 0, 1})));
+  ASSERT_OK_AND_ASSIGN(const auto b, second->compute(executor, two_hops({1}, {0})));
+  std::vector<float> mean(a.gradient.size());
+  for (std::size_t i = 0; i < mean.size(); ++i) {
+    mean[i] = (0.0F + a.gradient[i] + b.gradient[i]) / 4;
+  }
+  std::vector<float> expected;
+  const auto before = statistics_of(*first);
+  for (const auto& slice : first->network().layout()) {
+    for (std::size_t i = slice.offset; !slice.trained && i < slice.offset + slice.size(); ++i) {
+      const float of_ranks = (3 * (a.gradient[i] / 3) + b.gradient[i]) / 4;
+      expected.push_back(0.9F * before[expected.size()] + 0.1F * of_ranks);
+    }
+  }
+
+  first->apply(mean, 4);
+  second->apply(mean, 4);
+
+  const auto after = statistics_of(*first);
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_FLOAT_EQ(after[i], expected[i]) << i;
+  }
+  EXPECT_EQ(*first->snapshot(), *second->snapshot());
+}
+
 TEST(Learner, UnlabelledSeedsAddNothing) {
   InlineExecutor executor;
   const auto learner = make(options());

@@ -119,6 +119,7 @@ TEST_F(Outputs, TheMetadataHaveTheDocumentedKeys) {
   options.types.nodes = {{"node", 3}};
   options.types.edges = {{"edge", NodeTypeId{0}, NodeTypeId{0}},
                          {"back", NodeTypeId{0}, NodeTypeId{0}}};
+  options.activation = nn::Activation::leaky_relu;
   for (const std::string kind : {"graphsage", "gat"}) {
     options.kind = kind;
     for (const auto& [key, value] : model_metadata(options)) {

@@ -1,0 +1,212 @@
+#include "runtime/nn/ops/pair_attention.hpp"
+
+#include "runtime/base/assert.hpp"
+#include "runtime/base/hot.hpp"
+#include "runtime/nn/ops/attention_edges.hpp"
+#include "runtime/nn/ops/row_kernels.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace troupe::nn {
+namespace {
+
+/// The sum over columns of vector * leaky_relu(a + b), in an order that depends on `cols` alone.
+inline float leaky_dot_row(const float* __restrict a, const float* __restrict b,
+                           const float* __restrict vector, float slope, std::size_t cols) {
+  constexpr std::size_t lanes = 16;
+  float sums[lanes] = {};
+  std::size_t c = 0;
+  for (; c + lanes <= cols; c += lanes) {
+    for (std::size_t l = 0; l < lanes; ++l) {
+      sums[l] += vector[c + l] * leaky(a[c + l] + b[c + l], slope);
+    }
+  }
+  for (std::size_t l = 0; c < cols; ++c, ++l) {
+    sums[l] += vector[c] * leaky(a[c] + b[c], slope);
+  }
+  float sum = 0;
+  for (const float part : sums) {
+    sum += part;
+  }
+  return sum;
+}
+
+/// out += factor * vector * (slope of leaky_relu at a + b).
+inline void add_leaky_slopes(const float* __restrict a, const float* __restrict b,
+                             const float* __restrict vector, float slope, float factor,
+                             float* __restrict out, std::size_t cols) {
+  for (std::size_t c = 0; c < cols; ++c) {
+    out[c] += factor * vector[c] * (a[c] + b[c] > 0 ? 1.0F : slope);
+  }
+}
+
+/// out += factor * leaky_relu(a + b).
+inline void add_leaky_row(const float* __restrict a, const float* __restrict b, float slope,
+                          float factor, float* __restrict out, std::size_t cols) {
+  for (std::size_t c = 0; c < cols; ++c) {
+    out[c] += factor * leaky(a[c] + b[c], slope);
+  }
+}
+
+/// The rows of both ends of an edge, a head's columns.
+struct Ends {
+  Ends(const PairAttention& part, std::size_t from, std::size_t to, std::size_t head)
+      : cols(part.columns()),
+        source(part.source.row(from).data() + head * cols),
+        destination(part.destination.row(to).data() + head * cols) {}
+  std::size_t cols;
+  const float* source;
+  const float* destination;
+};
+
+inline float score_of(const PairAttention& part, std::size_t from, std::size_t to,
+                      std::size_t head) {
+  const Ends ends(part, from, to, head);
+  const float* vector = part.vectors.row(head).data();
+  return part.score == PairScore::dynamic
+             ? leaky_dot_row(ends.source, ends.destination, vector, part.slope, ends.cols)
+             : dot_row(ends.source, ends.destination, ends.cols) * vector[0] * part.scale;
+}
+
+/// out += the gradient of one end's row, of a head's columns.
+inline void add_end_gradient(const PairAttention& part, const Ends& ends, bool of_source,
+                             std::size_t head, float grad, float* out) {
+  const float* vector = part.vectors.row(head).data();
+  if (part.score == PairScore::dynamic) {
+    add_leaky_slopes(ends.source, ends.destination, vector, part.slope, grad, out, ends.cols);
+  } else {
+    add_scaled_row(of_source ? ends.destination : ends.source, grad * vector[0] * part.scale, out,
+                   ends.cols);
+  }
+}
+
+/// Edges of a destination that the softmax leaves out get 0.
+void clear_edges(const AttentionShape& shape, std::size_t destination, MutMatrix of_edges) {
+  const LayerBlock& block = *shape.block;
+  for (std::uint32_t e = block.offsets[destination]; e < block.offsets[destination + 1]; ++e) {
+    TROUPE_ASSERT(block.sources[e] < block.num_src, "edge outside its block", e, block.sources[e],
+                  block.num_src);
+    if (shape.one_loop && block.sources[e] == destination) {
+      std::ranges::fill(of_edges.row(e - block.offsets[0]), 0.0F);
+    }
+  }
+}
+
+void write_scores(const PairAttention& part, std::size_t i, std::span<float> largest) {
+  clear_edges(part.shape, i, part.weights);
+  for_each_edge(part.shape, i, [&](Weighed edge) {
+    for (std::size_t h = 0; h < largest.size(); ++h) {
+      const float score = score_of(part, edge.source, i, h);
+      part.weights.row(edge.row)[h] = score;
+      largest[h] = std::max(largest[h], score);
+    }
+  });
+}
+
+/// The gradient of a part's scores, from that of its weights, and of the destination's row.
+void scores_backward(const PairAttention& part, const PairGradient& grad, std::size_t i,
+                     std::span<const float> means) {
+  clear_edges(part.shape, i, grad.weights);
+  const auto of_destination = grad.destination.row(i);
+  std::ranges::fill(of_destination, 0.0F);
+  for_each_edge(part.shape, i, [&](Weighed edge) {
+    for (std::size_t h = 0; h < means.size(); ++h) {
+      float& g = grad.weights.row(edge.row)[h];
+      g = part.weights.row(edge.row)[h] * (g - means[h]);
+      const Ends ends(part, edge.source, i, h);
+      add_end_gradient(part, ends, false, h, g, of_destination.data() + h * ends.cols);
+    }
+  });
+}
+
+}  // namespace
+
+TROUPE_HOT void pair_attention_rows(std::span<const PairAttention> parts, std::size_t first,
+                                    std::size_t count) {
+  const std::size_t heads = parts.front().shape.heads;
+  std::vector<float> largest(heads);
+  std::vector<float> sums(heads);
+  for (std::size_t i = first; i < first + count; ++i) {
+    std::ranges::fill(largest, -std::numeric_limits<float>::infinity());
+    std::ranges::fill(sums, 0.0F);
+    for (const PairAttention& part : parts) {
+      write_scores(part, i, largest);
+    }
+    for (const PairAttention& part : parts) {
+      for_each_edge(part.shape, i, [&](Weighed edge) {
+        for (std::size_t h = 0; h < heads; ++h) {
+          float& weight = part.weights.row(edge.row)[h];
+          weight = std::exp(weight - largest[h]);
+          sums[h] += weight;
+        }
+      });
+    }
+    for (const PairAttention& part : parts) {
+      for_each_edge(part.shape, i, [&](Weighed edge) {
+        for (std::size_t h = 0; h < heads; ++h) {
+          part.weights.row(edge.row)[h] /= sums[h];
+        }
+      });
+    }
+  }
+}
+
+TROUPE_HOT void pair_attention_backward_rows(std::span<const PairAttention> parts,
+                                             std::span<const PairGradient> grads, std::size_t first,
+                                             std::size_t count) {
+  const std::size_t heads = parts.front().shape.heads;
+  std::vector<float> means(heads);
+  for (std::size_t i = first; i < first + count; ++i) {
+    std::ranges::fill(means, 0.0F);
+    for (std::size_t p = 0; p < parts.size(); ++p) {
+      for_each_edge(parts[p].shape, i, [&](Weighed edge) {
+        for (std::size_t h = 0; h < heads; ++h) {
+          means[h] += parts[p].weights.row(edge.row)[h] * grads[p].weights.row(edge.row)[h];
+        }
+      });
+    }
+    for (std::size_t p = 0; p < parts.size(); ++p) {
+      scores_backward(parts[p], grads[p], i, means);
+    }
+  }
+}
+
+TROUPE_HOT void pair_attention_source_rows(const PairAttention& part,
+                                           const EdgesBySource& by_source, ConstMatrix grad,
+                                           std::size_t first, MutMatrix grad_source) {
+  for (std::size_t r = 0; r < grad_source.rows; ++r) {
+    const std::size_t j = first + r;
+    const auto row = grad_source.row(r);
+    std::ranges::fill(row, 0.0F);
+    for_each_out_edge(part.shape, by_source, j, [&](Weighed edge) {
+      for (std::size_t h = 0; h < part.shape.heads; ++h) {
+        const Ends ends(part, j, edge.source, h);
+        add_end_gradient(part, ends, true, h, grad.row(edge.row)[h], row.data() + h * ends.cols);
+      }
+    });
+  }
+}
+
+TROUPE_HOT void pair_attention_vector_rows(const PairAttention& part, ConstMatrix grad,
+                                           std::size_t first, std::size_t count,
+                                           MutMatrix grad_vectors) {
+  for (std::size_t i = first; i < first + count; ++i) {
+    for_each_edge(part.shape, i, [&](Weighed edge) {
+      for (std::size_t h = 0; h < part.shape.heads; ++h) {
+        const Ends ends(part, edge.source, i, h);
+        const float g = grad.row(edge.row)[h];
+        float* out = grad_vectors.row(h).data();
+        if (part.score == PairScore::dynamic) {
+          add_leaky_row(ends.source, ends.destination, part.slope, g, out, ends.cols);
+        } else {
+          out[0] += g * part.scale * dot_row(ends.source, ends.destination, ends.cols);
+        }
+      }
+    });
+  }
+}
+
+}  // namespace troupe::nn

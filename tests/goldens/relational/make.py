@@ -1,0 +1,124 @@
+"""Makes the files beside it: layers of attention on the heterogeneous graph of ../heterogeneous, by PyTorch
+Geometric 2.6.1 with PyTorch 2.1.2.
+
+Everything is computed in float64 from float32 inputs. Run it in this folder: python make.py
+"""
+import numpy as np
+import torch
+from torch_geometric.nn import GATConv, HeteroConv, HGTConv
+
+HERE = "../heterogeneous/"
+EDGES = [("writes", "author", "paper"), ("cites", "paper", "paper"), ("holds", "venue", "paper")]
+
+rng = np.random.default_rng(20261126)
+
+
+def random(*shape):
+    return rng.standard_normal(shape).astype(np.float32)
+
+
+def load(name):
+    return np.load(HERE + name + ".npy")
+
+
+def save(name, array):
+    np.save(name + ".npy", np.ascontiguousarray(array))
+
+
+def edge_index(edge):
+    """Sources and destinations of the edges of the first layer, destination by destination."""
+    offsets, sources = load(edge + "1_indptr"), load(edge + "1_indices")
+    destinations = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    return torch.as_tensor(np.stack([sources, destinations]))
+
+
+def features():
+    return {name: torch.tensor(load("x_" + name), dtype=torch.float64, requires_grad=True)
+            for name in ("author", "paper", "venue")}
+
+
+def set_parameters(parameters):
+    for parameter in parameters:
+        parameter.data = torch.tensor(random(*parameter.shape) / 2, dtype=torch.float64)
+
+
+def flat(tensors):
+    return np.concatenate([t.detach().numpy().ravel() for t in tensors])
+
+
+PAPERS = len(load("writes1_indptr")) - 1
+
+
+def attention_per_relation(name, heads, cols, concat):
+    convs = {edge: GATConv((-1, -1), cols, heads=heads, concat=concat, add_self_loops=False)
+             for edge in EDGES}
+    conv = HeteroConv({(s, e, d): convs[e, s, d] for e, s, d in EDGES}, aggr="sum")
+    x = features()
+    ends = {(s, e, d): (x[s], x[d][:PAPERS]) for e, s, d in EDGES}
+    indices = {(s, e, d): edge_index(e) for e, s, d in EDGES}
+    with torch.no_grad():  # gives the lazy weights their shapes
+        for e, s, d in EDGES:
+            convs[e, s, d](tuple(t.float() for t in ends[s, e, d]), indices[s, e, d])
+    parameters = []
+    for edge in EDGES:
+        c = convs[edge]
+        parameters += [c.lin_src.weight, c.lin_dst.weight, c.att_src, c.att_dst, c.bias]
+    set_parameters(parameters)
+    # HeteroConv hands whole rows of a type to both ends: the same, but destinations are the first rows.
+    out = sum(convs[e, s, d](ends[s, e, d], indices[s, e, d]) for e, s, d in EDGES)
+    square = conv({k: v for k, v in x.items()}, indices)["paper"][:PAPERS]
+    assert torch.allclose(out, square, atol=1e-12)
+    grad_out = random(PAPERS, out.shape[1])
+    (out * torch.tensor(grad_out, dtype=torch.float64)).sum().backward()
+    save(name + "_parameters", flat(parameters).astype(np.float32))
+    save(name + "_grad_out", grad_out)
+    save(name + "_out", out.detach().numpy())
+    save(name + "_gradient", flat([p.grad for p in parameters]))
+    for kind, rows in x.items():
+        save(f"{name}_grad_x_{kind}", rows.grad.numpy())
+
+
+def by_head(relations, edge, heads):
+    """Matrices [in, out] of the heads of an edge type, as [heads * out, in]."""
+    matrices = relations.view(heads, len(EDGES), *relations.shape[1:])[:, edge]
+    return matrices.transpose(1, 2).reshape(-1, matrices.shape[1])
+
+
+def transformer(name, heads, width):
+    x = features()
+    edge_types = [(s, e, d) for e, s, d in EDGES]
+    conv = HGTConv({kind: rows.shape[1] for kind, rows in x.items()}, width,
+                   (list(x), edge_types), heads=heads)
+    set_parameters(conv.parameters())
+    out = conv(x, {(s, e, d): edge_index(e) for e, s, d in EDGES})["paper"][:PAPERS]
+    grad_out = random(PAPERS, width)
+    (out * torch.tensor(grad_out, dtype=torch.float64)).sum().backward()
+
+    def in_order(of):
+        """Keys and values of each type; relations; queries, result and skip of papers."""
+        parts = []
+        for kind in x:
+            lin = conv.kqv_lin.lins[kind]
+            for third in (0, 2):
+                rows = slice(third * width, (third + 1) * width)
+                parts += [of(lin.weight)[rows], of(lin.bias)[rows]]
+        for i, (e, s, d) in enumerate(EDGES):
+            parts += [by_head(of(conv.k_rel.weight), i, heads),
+                      by_head(of(conv.v_rel.weight), i, heads), of(conv.p_rel[f"{s}__{e}__{d}"])]
+        lin, result = conv.kqv_lin.lins["paper"], conv.out_lin.lins["paper"]
+        parts += [of(lin.weight)[width:2 * width], of(lin.bias)[width:2 * width],
+                  of(result.weight), of(result.bias)]
+        return parts + ([of(conv.skip["paper"])] if width == x["paper"].shape[1] else [])
+
+    save(name + "_parameters", flat(in_order(lambda p: p)).astype(np.float32))
+    save(name + "_grad_out", grad_out)
+    save(name + "_out", out.detach().numpy())
+    save(name + "_gradient", flat(in_order(lambda p: p.grad)))
+    for kind, rows in x.items():
+        save(f"{name}_grad_x_{kind}", rows.grad.numpy())
+
+
+attention_per_relation("rgat_concat", heads=2, cols=3, concat=True)
+attention_per_relation("rgat_mean", heads=2, cols=3, concat=False)
+transformer("hgt_skip", heads=2, width=6)  # as many columns as papers have
+transformer("hgt_plain", heads=2, width=4)

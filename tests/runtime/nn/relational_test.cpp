@@ -1,0 +1,391 @@
+// R-GCN and attention per relation, against PyTorch Geometric, and as models.
+#include "runtime/nn/catalog.hpp"
+#include "runtime/nn/conv/hgt.hpp"
+#include "runtime/nn/conv/rgat.hpp"
+#include "runtime/nn/conv/rgcn.hpp"
+#include "runtime/nn/conv/sage.hpp"
+#include "tests/runtime/nn/heterogeneous_support.hpp"
+#include "tests/runtime/nn/network_support.hpp"
+#include "tests/runtime/nn/nn_support.hpp"
+#include "tests/runtime/nn/tape_support.hpp"
+#include "tests/support/expect.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fmt/format.h>
+#include <string>
+#include <tuple>
+#include <vector>
+
+namespace troupe::nn {
+namespace {
+
+using namespace testing;  // NOLINT(google-build-using-namespace)
+
+constexpr double relational_tolerance = 1e-5;
+constexpr std::size_t relations = 3;
+
+/// The golden's graph with one block per relation.
+std::vector<OwnedBlock> relation_blocks(const std::string& graph) {
+  const OwnedBlock all = golden_block(graph);
+  const auto types = golden(graph + "/edge_type").as<std::uint32_t>();
+  std::vector<OwnedBlock> blocks(relations, {all.num_dst, all.num_src, {0}, {}});
+  for (std::uint32_t d = 0; d < all.num_dst; ++d) {
+    for (auto e = all.offsets[d]; e < all.offsets[d + 1]; ++e) {
+      blocks.at(types[e]).sources.push_back(all.sources[e]);
+    }
+    for (OwnedBlock& block : blocks) {
+      block.offsets.push_back(static_cast<std::uint32_t>(block.sources.size()));
+    }
+  }
+  return blocks;
+}
+
+/// Matrices [in, out] one after the other, each as [out, in].
+template <class T>
+std::vector<T> turned(const std::vector<T>& values, std::size_t in, std::size_t out) {
+  std::vector<T> result(values.size());
+  for (std::size_t m = 0; m < values.size() / (in * out); ++m) {
+    for (std::size_t i = 0; i < in; ++i) {
+      for (std::size_t o = 0; o < out; ++o) {
+        result[m * in * out + o * in + i] = values[m * in * out + i * out + o];
+      }
+    }
+  }
+  return result;
+}
+
+ModelTypes relation_types(std::size_t cols) {
+  ModelTypes types{.nodes = {{"node", cols}}, .edges = {}};
+  for (std::size_t r = 0; r < relations; ++r) {
+    types.edges.push_back({fmt::format("r{}", r), NodeTypeId{0}, NodeTypeId{0}});
+  }
+  return types;
+}
+
+class RgcnLayer : public ::testing::TestWithParam<std::tuple<const char*, std::uint32_t>> {};
+
+TEST_P(RgcnLayer, MatchesOutputAndGradients) {
+  const auto [name, bases] = GetParam();
+  const std::string graph = std::string("layers/") + name;
+  const std::string path = graph + (bases > 0 ? "/rgcn_bases2" : "/rgcn_full");
+  const auto blocks = relation_blocks(graph);
+  const std::vector<LayerBlock> views{blocks[0].view(), blocks[1].view(), blocks[2].view()};
+  std::vector<Matrix> x;
+  x.push_back(golden_matrix(graph + "/x"));
+  const std::size_t in = x[0].cols();
+  const std::size_t out = golden_floats(path + "/bias").size();
+  // As the layer has them: weights of the relations, or bases and then comp of each; root; bias.
+  const auto flat_of = [&](const auto& load) {
+    auto flat = turned(load("weight"), in, out);
+    const auto append = [&](const auto& more) {
+      flat.insert(flat.end(), more.begin(), more.end());
+    };
+    if (bases > 0) {
+      append(load("comp"));
+    }
+    append(turned(load("root"), in, out));
+    append(load("bias"));
+    return flat;
+  };
+  const auto parameters =
+      flat_of([&](const std::string& of) { return golden_floats(path + "/" + of); });
+  const auto truth =
+      flat_of([&](const std::string& of) { return golden_truth(path + "/grad_" + of); });
+  const Matrix grad_out = golden_matrix(graph + "/grad_out_" + std::to_string(out));
+
+  const auto run =
+      run_layer(RgcnConv(bases), relation_types(in), 0, views, x, parameters, grad_out);
+
+  expect_golden(run.out.view(), path + "/out", relational_tolerance);
+  expect_golden(run.grad_x[0].view(), path + "/grad_x", relational_tolerance);
+  ASSERT_EQ(run.gradient.size(), truth.size());
+  for (const ParameterSlice& slice : run.layout) {
+    expect_close<float>(std::span(run.gradient).subspan(slice.offset, slice.size()),
+                        std::span(truth).subspan(slice.offset, slice.size()), relational_tolerance,
+                        slice.name);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Goldens, RgcnLayer,
+                         ::testing::Combine(::testing::Values("small", "medium"),
+                                            ::testing::Values(0U, 2U)));
+
+TEST(HeteroLayer, OfSageMatchesPyTorchGeometric) {
+  const std::string path = "layers/hetero/";
+  const ModelTypes types{.nodes = {{"a", 6}, {"b", 4}},
+                         .edges = {{"r0", NodeTypeId{0}, NodeTypeId{0}},
+                                   {"r1", NodeTypeId{1}, NodeTypeId{0}},
+                                   {"r2", NodeTypeId{0}, NodeTypeId{1}}}};
+  std::vector<Matrix> x;
+  x.push_back(golden_matrix(path + "x_a"));
+  x.push_back(golden_matrix(path + "x_b"));
+  std::vector<OwnedBlock> blocks;
+  std::vector<LayerBlock> views;
+  for (std::size_t r = 0; r < relations; ++r) {
+    const std::string of = fmt::format("{}r{}_", path, r);
+    OwnedBlock block{.num_dst = 0,
+                     .num_src = static_cast<std::uint32_t>(x[r == 1 ? 1 : 0].rows()),
+                     .offsets = golden(of + "indptr").as<std::uint32_t>(),
+                     .sources = golden(of + "indices").as<std::uint32_t>()};
+    block.num_dst = static_cast<std::uint32_t>(block.offsets.size() - 1);
+    blocks.push_back(std::move(block));
+  }
+  for (const auto& block : blocks) {
+    views.push_back(block.view());
+  }
+  const Matrix grad_out = golden_matrix(path + "grad_out");
+  const auto truth = golden_truth(path + "out");
+  const std::size_t cols = grad_out.cols();
+  Matrix grad_a = Matrix::zeros(x[0].rows(), x[0].cols());
+  Matrix grad_b = Matrix::zeros(x[1].rows(), x[1].cols());
+  std::size_t row = 0;
+  for (const std::vector<std::size_t>& of : {std::vector<std::size_t>{0, 1}, {2}}) {
+    std::vector<float> parameters;
+    for (const std::size_t r : of) {
+      for (const std::string name : {"lin_l_weight", "lin_l_bias", "lin_r_weight"}) {
+        const auto values = golden_floats(fmt::format("{}r{}_{}", path, r, name));
+        parameters.insert(parameters.end(), values.begin(), values.end());
+      }
+    }
+    const std::size_t rows = blocks[of[0]].num_dst;
+    const Matrix grad = copy_of(grad_out.view().slice(row, rows));
+
+    const auto run = run_layer(SageConv(Aggregator::mean), types, of[0] == 2 ? 1 : 0, views, x,
+                               parameters, grad);
+
+    expect_close<float>(run.out.view().flat(), std::span(truth).subspan(row * cols, rows * cols),
+                        relational_tolerance, "out");
+    std::size_t slice = 0;
+    for (const std::size_t r : of) {
+      for (const std::string name : {"lin_l_weight", "lin_l_bias", "lin_r_weight"}) {
+        const auto& s = run.layout[slice++];
+        expect_golden(std::span(run.gradient).subspan(s.offset, s.size()),
+                      fmt::format("{}grad_r{}_{}", path, r, name), relational_tolerance);
+      }
+    }
+    const auto add = [](Matrix& to, const Matrix& from) {
+      for (std::size_t i = 0; i < to.rows() * to.cols(); ++i) {
+        to.data()[i] += from.data()[i];
+      }
+    };
+    add(grad_a, run.grad_x[0]);
+    add(grad_b, run.grad_x[1]);
+    row += rows;
+  }
+  expect_golden(grad_a.view(), path + "grad_x_a", relational_tolerance);
+  expect_golden(grad_b.view(), path + "grad_x_b", relational_tolerance);
+}
+
+TEST(Rgat, MatchesOutputAndGradientsOfPyTorchGeometric) {
+  const HeteroBatch batch = golden_hetero_batch(1);
+  const ForwardInput input = batch.input(false);
+  for (const bool concat : {true, false}) {
+    const std::string path = concat ? "relational/rgat_concat" : "relational/rgat_mean";
+    const RgatConv conv({.heads = 2, .concat = concat, .mean_last = false});
+
+    const auto run =
+        run_layer(conv, golden_types(1), 1, input.blocks[0], batch.features,
+                  golden_floats(path + "_parameters"), golden_matrix(path + "_grad_out"));
+
+    expect_golden(run.out.view(), path + "_out", relational_tolerance);
+    expect_golden_gradient(run, path + "_gradient", relational_tolerance);
+    expect_golden(run.grad_x[0].view(), path + "_grad_x_author", relational_tolerance);
+    expect_golden(run.grad_x[1].view(), path + "_grad_x_paper", relational_tolerance);
+    expect_golden(run.grad_x[2].view(), path + "_grad_x_venue", relational_tolerance);
+  }
+}
+
+TEST(Hgt, MatchesOutputAndGradientsOfPyTorchGeometric) {
+  const HeteroBatch batch = golden_hetero_batch(1);
+  const ForwardInput input = batch.input(false);
+  for (const bool skip : {true, false}) {
+    const std::string path = skip ? "relational/hgt_skip" : "relational/hgt_plain";
+    const std::size_t width = skip ? 6 : 4;
+
+    const auto run = run_layer(HgtConv({.heads = 2, .width = width}), golden_types(1), 1,
+                               input.blocks[0], batch.features, golden_floats(path + "_parameters"),
+                               golden_matrix(path + "_grad_out"));
+
+    expect_golden(run.out.view(), path + "_out", relational_tolerance);
+    expect_golden_gradient(run, path + "_gradient", relational_tolerance);
+    expect_golden(run.grad_x[0].view(), path + "_grad_x_author", relational_tolerance);
+    expect_golden(run.grad_x[1].view(), path + "_grad_x_paper", relational_tolerance);
+    expect_golden(run.grad_x[2].view(), path + "_grad_x_venue", relational_tolerance);
+  }
+}
+
+/// Products by head, GELU and the gate, around the end of a chunk.
+TEST(HeadProducts, HaveTheGradientOfDifferencesWithGeluAndGate) {
+  for (const std::size_t rows : {1U, 511U, 512U, 513U}) {
+    const Matrix x = random_matrix(rows + 2, 6, 1);
+    ParameterList list;
+    const auto heads = list.add({.name = "heads", .rows = 6, .cols = 2});
+    const auto gate = list.add({.name = "gate", .rows = 1});
+    TapeOf tape(list, [&, rows](Tape& t, Rows input) {
+      Ending ending;
+      ending.activation = Activation::gelu;
+      const Rows bent = t.combine({t.own(t.head_products(input, rows, heads))}, rows, ending);
+      return t.gate(bent, input, gate);
+    });
+
+    expect_differences(tape, 13, x.view(), rows, 6);
+  }
+}
+
+struct RelationalModel {
+  std::string name;
+  ModelOptions options;
+};
+void PrintTo(const RelationalModel& of, std::ostream* out) {
+  *out << of.name;
+}
+
+/// Features as wide as each other where matrices are mixed.
+std::vector<RelationalModel> relational_models() {
+  const ModelOptions plain{.layers = 2, .hidden = 6, .out_dim = 3, .types = golden_types(0)};
+  std::vector<RelationalModel> all;
+  const auto add = [&](const std::string& name, const std::string& kind) -> ModelOptions& {
+    all.push_back({name, plain});
+    all.back().options.kind = kind;
+    return all.back().options;
+  };
+  add("rgcn", "rgcn").residual = true;
+  add("rgcn_narrow", "rgcn").hidden = 4;
+  auto& bases = add("rgcn_bases", "rgcn");
+  bases.bases = 2;
+  for (auto& node : bases.types.nodes) {
+    node.cols = 5;
+  }
+  auto& linear = add("rgcn_bases_linear", "rgcn");
+  linear.bases = 3;
+  linear.linear_input = true;
+  linear.input_dropout = 0.2F;
+  add("sage_linear", "graphsage").linear_input = true;
+  add("hgt", "hgt").heads = 2;
+  auto& hgt_linear = add("hgt_linear", "hgt");
+  hgt_linear.heads = 3;
+  hgt_linear.linear_input = true;
+  hgt_linear.layer_norm = true;
+  add("rgcn_batch_norm", "rgcn").batch_norm = true;
+  add("rgat", "rgat").heads = 2;
+  auto& mean = add("rgat_mean", "rgat");
+  mean.heads = 4;
+  mean.concat = false;
+  mean.layer_norm = true;
+  mean.residual = true;
+  mean.activation = Activation::elu;
+  return all;
+}
+
+class EachRelational : public ::testing::TestWithParam<RelationalModel> {};
+
+TEST_P(EachRelational, GradientMatchesFiniteDifferences) {
+  const auto& options = GetParam().options;
+  const HeteroBatch batch =
+      random_hetero_batch(options.types, {{30, 40, 7}, {20, 24, 3}, {9, 8, 1}}, 3);
+  expect_gradient_of_differences(*network_of(options), batch.input(true), 1e-2);
+}
+
+TEST_P(EachRelational, BitsAreTheSameOnAnyExecutorAndInAReusedPass) {
+  const auto& types = GetParam().options.types;
+  expect_bits_on_any_executor(
+      *network_of(GetParam().options),
+      random_hetero_batch(types, {{1500, 2300, 70}, {1100, 1400, 50}, {513, 90, 9}}, 3),
+      random_hetero_batch(types, {{1700, 2500, 90}, {1200, 1600, 60}, {700, 95, 9}}, 4));
+}
+
+TEST_P(EachRelational, ExactInferenceHasTheBitsOfForwardOnTheWholeGraph) {
+  const auto& options = GetParam().options;
+  const std::vector<std::uint32_t> nodes{300, 520, 40};
+  const HeteroBatch graph = random_hetero_batch(options.types, {nodes, nodes, nodes}, 3);
+  const auto network = network_of(options);
+  const auto parameters = network->initial_parameters(2);
+  ComputePool pool(2);
+  Activations activations;
+  const ForwardInput input = graph.input(false);
+  const ConstMatrix logits = network->forward(pool, parameters, input, activations);
+  std::vector<Matrix> rows;
+  for (const Matrix& x : graph.features) {
+    rows.push_back(copy_of(x.view()));
+  }
+  const auto stages = network->infer_stages();
+  for (std::uint32_t stage = 0; stage < stages.size(); ++stage) {
+    std::vector<Matrix> next(nodes.size());
+    for (const auto& output : stages[stage].outputs) {
+      const std::size_t layer = stage == 0 ? 0 : stage - (stages.size() - options.layers);
+      InferInput block{
+          .stage = stage, .type = output.type, .blocks = input.blocks[layer], .rows = {}};
+      for (const Matrix& of : rows) {
+        block.rows.push_back(of.view());
+      }
+      next[raw(output.type)] = network->infer(pool, parameters, block);
+    }
+    rows = std::move(next);
+  }
+
+  EXPECT_TRUE(same_bits(std::as_const(rows[0]).view().flat(), logits.flat()));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EachRelational, ::testing::ValuesIn(relational_models()),
+                         [](const auto& test) { return test.param.name; });
+
+TEST(Relational, ATypeThatReachesNothingChangesNoBit) {
+  // The graph of one type, alone and beside a type whose edges do not come to the seeds.
+  const OwnedBlock lower = random_block(50, 90, 5, 1);
+  const OwnedBlock upper = random_block(20, 50, 5, 2);
+  const OwnedBlock none{.num_dst = 0, .num_src = 0, .offsets = {0}, .sources = {}};
+  const Matrix x = random_matrix(90, 6, 3);
+  const Matrix other = random_matrix(4, 2, 4);
+  for (const std::string kind : {"rgcn", "rgat", "hgt"}) {
+    ModelOptions options{.kind = kind, .layers = 2, .in_dim = 6, .hidden = 8, .out_dim = 3};
+    const auto alone = network_of(options);
+    options.types = {
+        .nodes = {{"node", 6}, {"other", 2}},
+        .edges = {{"edge", NodeTypeId{0}, NodeTypeId{0}}, {"away", NodeTypeId{0}, NodeTypeId{1}}}};
+    const auto beside = network_of(options);
+    const auto parameters = alone->initial_parameters(7);
+    ASSERT_EQ(beside->num_parameters(), alone->num_parameters());
+    ForwardInput input = one_type_input({lower.view(), upper.view()}, x.view());
+    InlineExecutor executor;
+    Activations activations;
+    const auto expected = run_pass(*alone, executor, parameters, input, activations);
+    for (auto& blocks : input.blocks) {
+      blocks.push_back(none.view());
+    }
+    input.features.push_back(other.view());
+    input.ids.emplace_back();
+    Activations fresh;
+
+    const auto actual = run_pass(*beside, executor, parameters, input, fresh);
+
+    EXPECT_TRUE(same_bits(actual.logits, expected.logits)) << kind;
+    EXPECT_TRUE(same_bits(actual.gradient, expected.gradient)) << kind;
+    EXPECT_TRUE(same_bits(beside->initial_parameters(7), parameters)) << kind;
+  }
+}
+
+TEST(Rgcn, BasesNeedFeaturesOfOneWidthAndAreNamedOnce) {
+  ModelOptions options{
+      .kind = "rgcn", .layers = 2, .hidden = 4, .out_dim = 3, .bases = 2, .types = golden_types(0)};
+  EXPECT_ERROR(make_network(options), Errc::invalid_argument,
+               "expected features of equally many columns, got 5 of \"author\" and 6 of \"paper\"");
+  for (auto& node : options.types.nodes) {
+    node.cols = 5;
+  }
+  ASSERT_OK_AND_ASSIGN(const auto network, make_network(options));
+  std::vector<std::string> names;
+  for (const ParameterSlice& slice : network->layout()) {
+    names.push_back(fmt::format("{} {}x{}", slice.name, slice.rows, slice.cols));
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{
+                       "conv1.bases 8x5", "conv1.writes.comp 2x1", "conv1.written_by.comp 2x1",
+                       "conv1.cites.comp 2x1", "conv1.holds.comp 2x1", "conv1.author.root 4x5",
+                       "conv1.author.bias 4x1", "conv1.paper.root 4x5", "conv1.paper.bias 4x1",
+                       "conv2.bases 6x4", "conv2.written_by.comp 2x1", "conv2.author.root 3x4",
+                       "conv2.author.bias 3x1"}));
+}
+
+}  // namespace
+}  // namespace troupe::nn
