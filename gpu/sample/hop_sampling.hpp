@@ -104,6 +104,9 @@ class HopSampling {
     batch_.key = key;
     batch_.frontier = plan_.frontier;
     batch_.seed_type = seeds.front().type;
+    for (const auto& group : seeds) {
+      batch_.mixed_seeds = batch_.mixed_seeds || group.type != batch_.seed_type;
+    }
     batch_.hops = static_cast<std::uint32_t>(plan_.fanout.size());
     batch_.nodes.resize(hop_nodes_.size());
     batch_.edges.resize(edges_.size());
