@@ -260,11 +260,10 @@ TEST_P(GatherRows, OfBatchesHaveTheHostsDigest) {
   }
 }
 
-TEST_P(GatherRows, OfSeedsOfSeveralTypesHaveNoLabels) {
+TEST(GatherBatch, SeedsOfSeveralTypesHaveNoLabels) {
   const auto cut = testing::cut_graph(featured_hetero_graph(), 1);
   const SampleOptions options{.fanout = {{4, 4, 4, 4, 4}}};
-  const auto device =
-      std::make_shared<gpu::EmulatedDevice>(gpu::EmulatedOptions{.threads = GetParam()});
+  const auto device = std::make_shared<gpu::EmulatedDevice>();
   ASSERT_OK_AND_ASSIGN(const auto sampler,
                        gpu::make_emulated_sampler(device, cut.info, *cut.parts[0], options));
   ASSERT_OK_AND_ASSIGN(const auto rows,
