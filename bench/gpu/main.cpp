@@ -192,9 +192,10 @@ Status run(const Arguments& arguments) {
       times = {};
     }
     const bool compare = i < arguments.compared;
-    TROUPE_ASSIGN_OR_RETURN(const auto equal,
-                            measure_batch(devices, host, {.number = number}, type,
-                                          order.batch(0, number), compare, times));
+    const auto ids = order.batch(0, number);
+    const std::vector<NodeId> seeds(ids.begin(), ids.end());
+    TROUPE_ASSIGN_OR_RETURN(const auto equal, measure_batch(devices, host, {.number = number}, type,
+                                                            seeds, compare, times));
     same += compare && equal ? 1 : 0;
   }
   print(times);
