@@ -22,7 +22,8 @@ class DeviceRowSource {
   virtual ~DeviceRowSource() = default;
 
   /// Gathers the rows of a batch of the same device. Waits, so that both may be dropped in any order.
-  /// \requires seeds are of one type; the batch has entry numbers of the types whose features are wanted
+  /// Seeds of several types have no labels.
+  /// \requires the batch has entry numbers of the types whose features are wanted
   /// \errors out_of_memory or cuda_failure
   virtual Result<DeviceBatchRows> gather(const DeviceBatch& batch) = 0;
   /// The batch as runtime/feature makes it. Waits.

@@ -139,9 +139,9 @@ Result<DeviceFeatures> upload_features(Stream& on, const FeatureArrays& arrays) 
   return Result<DeviceFeatures>(std::move(features));
 }
 
-/// Launches the work for a batch; does not wait.
-/// \requires `on` has waited for the batch; seeds are of one type; it has entry numbers of the types whose
-///   features are wanted
+/// Launches the work for a batch; does not wait. Seeds of several types have no labels.
+/// \requires `on` has waited for the batch, which has entry numbers of the types whose features are
+///   wanted
 template <class Stream>
 DeviceBatchRows gather_batch(Stream& on, const DeviceFeatures& features, const DeviceBatch& batch) {
   DeviceBatchRows rows;
@@ -164,6 +164,9 @@ DeviceBatchRows gather_batch(Stream& on, const DeviceFeatures& features, const D
     const bool wanted = features.edges[type].info.cols > 0;
     rows.edges.push_back(gather_rows(on, features.edges[type], edges.entries.data(),
                                      wanted ? edges.sources.size() : 0));
+  }
+  if (batch.mixed_seeds) {
+    return rows;
   }
   const auto& labels = features.nodes[raw(batch.seed_type)];
   const auto seeds = batch.seed_index.size();

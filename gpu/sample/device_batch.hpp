@@ -34,7 +34,8 @@ struct DeviceBatchEdges {
 struct DeviceBatch {
   BatchKey key;
   Frontier frontier = Frontier::fresh;
-  NodeTypeId seed_type{};
+  NodeTypeId seed_type{};           ///< Of the first seed
+  bool mixed_seeds = false;         ///< Seeds are of several types
   Array<std::uint32_t> seed_index;  ///< [seeds]
   std::vector<DeviceBatchNodes> nodes;
   std::vector<DeviceBatchEdges> edges;

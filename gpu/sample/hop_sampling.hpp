@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <span>
 #include <utility>
@@ -31,8 +32,7 @@ class HopSampling {
         nodes_(on, graph.nodes, expected),
         hop_nodes_(graph.nodes.size()),
         edges_(graph.edges.size()),
-        sizes_(graph.edges.size() + graph.nodes.size()),
-        long_sums_(graph.edges.size()) {}
+        sizes_(graph.edges.size() + (graph.edges.size() + graph.nodes.size() + 1) / 2) {}
 
   /// \param seeds  of seeds_for_device()
   Result<DeviceBatch> run(BatchKey key, std::span<const SeedsOfType> seeds) {
@@ -81,6 +81,17 @@ class HopSampling {
             .all = fanout == all_neighbours,
             .replace = plan_.replace};
   }
+  std::uint32_t* counts_of(std::uint64_t* sizes) const {
+    return reinterpret_cast<std::uint32_t*>(sizes + edges_.size());
+  }
+  std::uint32_t count_read(std::size_t i) const {
+    std::uint32_t count = 0;
+    std::memcpy(
+        &count,
+        reinterpret_cast<const std::byte*>(sizes_.data() + edges_.size()) + i * sizeof count,
+        sizeof count);
+    return count;
+  }
   HopRows rows_of(std::size_t type, const HopEdges& at) const {
     const auto destination = raw(graph_.edges[type].destination_type);
     return {.nodes = nodes_.ids(destination) + at.first_row_node,
@@ -93,14 +104,16 @@ class HopSampling {
     batch_.key = key;
     batch_.frontier = plan_.frontier;
     batch_.seed_type = seeds.front().type;
+    for (const auto& group : seeds) {
+      batch_.mixed_seeds = batch_.mixed_seeds || group.type != batch_.seed_type;
+    }
     batch_.hops = static_cast<std::uint32_t>(plan_.fanout.size());
     batch_.nodes.resize(hop_nodes_.size());
     batch_.edges.resize(edges_.size());
-    device_sizes_ = on_.template array<std::uint32_t>(sizes_.size());
-    device_long_sums_ = on_.template array<std::uint64_t>(long_sums_.size());
+    device_sizes_ = on_.template array<std::uint64_t>(sizes_.size());
     on_.zero(device_sizes_.data(), device_sizes_.size_bytes());
     if (!on_.failed()) {
-      nodes_.begin(device_sizes_.data() + edges_.size());
+      nodes_.begin(counts_of(device_sizes_.data()) + edges_.size());
     }
   }
 
@@ -131,8 +144,7 @@ class HopSampling {
 
   /// Counts what a hop takes. The number of its rows is known on the device alone.
   void count(std::uint32_t hop) {
-    on_.zero(device_sizes_.data(), edges_.size() * sizeof(std::uint32_t));
-    on_.zero(device_long_sums_.data(), device_long_sums_.size_bytes());
+    on_.zero(device_sizes_.data(), edges_.size() * (sizeof(std::uint64_t) + sizeof(std::uint32_t)));
     for (std::size_t type = 0; type < edges_.size() && !on_.failed(); ++type) {
       auto& at = edges_[type].hops.emplace_back();
       const auto destination = raw(graph_.edges[type].destination_type);
@@ -160,13 +172,14 @@ class HopSampling {
       on_.for_each(rows, CountRow{rows_of(type, at), rule, counts.data()});
     }
     on_.running_sum(counts.data(), rows, at.row_offsets.data());
-    on_.copy(at.row_offsets.data() + rows, device_sizes_.data() + type, sizeof(std::uint32_t));
+    on_.copy(at.row_offsets.data() + rows, counts_of(device_sizes_.data()) + type,
+             sizeof(std::uint32_t));
     const std::uint64_t by_fanout =
         rule.all ? ~std::uint64_t{0} : rows * std::uint64_t{rule.fanout};
     const bool entries_repeat = rule.replace && !rule.all;
     const auto most = entries_repeat ? by_fanout : std::min(by_fanout, graph_.edges[type].entries);
     if (most > most_candidates) {
-      on_.for_each(rows, AddUpCount{counts.data(), device_long_sums_.data() + type});
+      on_.for_each(rows, AddUpCount{counts.data(), device_sizes_.data() + type});
     }
   }
 
@@ -177,10 +190,9 @@ class HopSampling {
   /// they suffice, which later kernels heed, and a second try with larger ones where they do not.
   Status read_sizes() {
     on_.download(device_sizes_.data(), sizes_.data(), device_sizes_.size_bytes());
-    on_.download(device_long_sums_.data(), long_sums_.data(), device_long_sums_.size_bytes());
     TROUPE_RETURN_IF_ERROR(on_.finish());
     for (std::size_t type = 0; type < batch_.nodes.size(); ++type) {
-      const std::uint32_t end = sizes_[edges_.size() + type];
+      const std::uint32_t end = count_read(edges_.size() + type);
       batch_.nodes[type].hop_end.push_back(end);
       nodes_.set_most(type, end);
     }
@@ -192,7 +204,7 @@ class HopSampling {
       nodes = {};
     }
     for (std::size_t type = 0; type < edges_.size(); ++type) {
-      const std::uint64_t count = long_sums_[type] > 0 ? long_sums_[type] : sizes_[type];
+      const std::uint64_t count = sizes_[type] > 0 ? sizes_[type] : count_read(type);
       edges_[type].hops[hop].count = count;
       edges_[type].count += count;
       if (edges_[type].count > std::numeric_limits<std::uint32_t>::max()) {
@@ -349,11 +361,10 @@ class HopSampling {
   GrowingNodes<Stream> nodes_;
   std::vector<HopNodes> hop_nodes_;
   std::vector<Edges> edges_;
-  std::vector<std::uint32_t> sizes_;  ///< Edges of the hop by type, nodes by type
-  std::vector<std::uint64_t>
-      long_sums_;  ///< Edges of the hop by type, where they may be many; else 0
-  Array<std::uint32_t> device_sizes_;
-  Array<std::uint64_t> device_long_sums_;
+  /// Edges of the hop by type where they may be many, else 0; then, as counts_of() has them, edges of
+  /// the hop by type, and nodes by type. In one piece, so that one copy brings them to the host.
+  Array<std::uint64_t> device_sizes_;
+  std::vector<std::uint64_t> sizes_;
 };
 
 }  // namespace troupe::gpu

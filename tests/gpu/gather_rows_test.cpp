@@ -287,6 +287,27 @@ TEST_P(GatherRows, OfBatchesHaveTheHostsDigest) {
   }
 }
 
+TEST(GatherBatch, SeedsOfSeveralTypesHaveNoLabels) {
+  const auto cut = testing::cut_graph(featured_hetero_graph(), 1);
+  const SampleOptions options{.fanout = {{4, 4, 4, 4, 4}}};
+  const auto device = std::make_shared<gpu::EmulatedDevice>();
+  ASSERT_OK_AND_ASSIGN(const auto sampler,
+                       gpu::make_emulated_sampler(device, cut.info, *cut.parts[0], options));
+  ASSERT_OK_AND_ASSIGN(const auto rows,
+                       gpu::make_emulated_row_source(device, cut.info, *cut.parts[0], {}));
+  const auto labels_of = [&](const std::vector<SeedGroup>& groups) {
+    const auto batch = sampler->sample({}, {.groups = groups});
+    EXPECT_OK(batch);
+    const auto gathered = rows->gather(*batch);
+    EXPECT_OK(gathered);
+    return gathered->labels.size();
+  };
+  const SeedGroup few{NodeTypeId{2}, cut.globals({3}, 2)};
+  const SeedGroup many{NodeTypeId{1}, cut.globals(testing::random_seeds(99, 500, 1), 1)};
+  EXPECT_EQ(labels_of({few, many}), 0U);
+  EXPECT_EQ(labels_of({few, few}), 2U);
+}
+
 TEST(FeaturesForDevice, RefuseWhatThePartDoesNotHave) {
   const auto graph = featured_hetero_graph();
   const auto whole = testing::cut_graph(graph, 1);
