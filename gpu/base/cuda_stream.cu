@@ -1,5 +1,6 @@
 #include "gpu/base/cuda_stream.cuh"
 
+#include <limits>
 #include <string>
 
 namespace troupe::gpu {
@@ -13,10 +14,28 @@ Error cuda_error(int error, const char* operation, std::size_t size, int device)
           std::move(what)};
 }
 
+namespace {
+
+/// Memory that goes back to the device's pool stays there: else each wait gives it to the system, and
+/// the next batch fetches it again.
+cudaError_t keep_memory_in_pool(int device) {
+  cudaMemPool_t pool = nullptr;
+  if (const auto error = cudaDeviceGetDefaultMemPool(&pool, device); error != cudaSuccess) {
+    return error;
+  }
+  std::uint64_t threshold = std::numeric_limits<std::uint64_t>::max();
+  return cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold);
+}
+
+}  // namespace
+
 CudaStream::CudaStream(int device) : device_(device) {
   cudaStream_t stream = nullptr;
   if (ready()) {
     check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "stream", 1);
+  }
+  if (!failed()) {
+    check(keep_memory_in_pool(device), "memory pool", 1);
   }
   stream_ = Handle(stream, [](cudaStream_t s) {
     if (s != nullptr) {
