@@ -67,8 +67,9 @@ ModelTypes relation_types(std::size_t cols) {
 class RgcnLayer : public ::testing::TestWithParam<std::tuple<const char*, std::uint32_t>> {};
 
 TEST_P(RgcnLayer, MatchesOutputAndGradients) {
-  const auto [name, bases] = GetParam();
-  const std::string graph = std::string("layers/") + name;
+  const std::string name = std::get<0>(GetParam());
+  const std::uint32_t bases = std::get<1>(GetParam());
+  const std::string graph = "layers/" + name;
   const std::string path = graph + (bases > 0 ? "/rgcn_bases2" : "/rgcn_full");
   const auto blocks = relation_blocks(graph);
   const std::vector<LayerBlock> views{blocks[0].view(), blocks[1].view(), blocks[2].view()};
