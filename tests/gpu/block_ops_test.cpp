@@ -74,6 +74,36 @@ std::vector<Case> cases() {
     o.dropout = 0.5F;
     o.layer_norm = true;
   });
+  add("gat_without_loops", "gat", [](ModelOptions& o) {
+    o.loops = false;
+    o.heads = 2;
+    o.concat = false;
+  });
+  add("sage_elu_residual", "graphsage", [](ModelOptions& o) {
+    o.activation = nn::Activation::elu;
+    o.dropout = 0.3F;
+    o.residual = true;
+  });
+  add("sage_leaky_batch_norm", "graphsage", [](ModelOptions& o) {
+    o.activation = nn::Activation::leaky_relu;
+    o.dropout = 0.3F;
+    o.batch_norm = true;
+  });
+  add("sage_linear_input", "graphsage", [](ModelOptions& o) { o.linear_input = true; });
+  add("sage_weighted_mean", "graphsage", [](ModelOptions& o) { o.edge_weights = true; });
+  add("gcn_weighted", "gcn", [](ModelOptions& o) { o.edge_weights = true; });
+  add("gin_trained_eps", "gin", [](ModelOptions& o) { o.train_eps = true; });
+  add("gatv2_heads", "gatv2", [](ModelOptions& o) {
+    o.heads = 3;
+    o.dropout = 0.5F;
+  });
+  add("gatv2_shared", "gatv2", [](ModelOptions& o) {
+    o.share_weights = true;
+    o.loops = false;
+  });
+  add("rgcn", "rgcn", [](ModelOptions&) {});
+  add("rgat", "rgat", [](ModelOptions& o) { o.heads = 2; });
+  add("hgt", "hgt", [](ModelOptions& o) { o.heads = 2; });
   return result;
 }
 
@@ -87,7 +117,11 @@ HeteroBatch batch_of(const ModelOptions& options, std::vector<std::uint32_t> row
   for (const std::uint32_t count : rows) {
     by_type.push_back({count});
   }
-  return nn::testing::random_hetero_batch(types, by_type, seed);
+  auto batch = nn::testing::random_hetero_batch(types, by_type, seed);
+  if (options.edge_weights) {
+    nn::testing::add_edge_weights(batch);
+  }
+  return batch;
 }
 
 std::vector<std::uint32_t> rows_for(std::uint32_t layers, std::uint32_t seeds) {
@@ -182,17 +216,23 @@ TEST_P(ModelsOnDevice, HaveEqualBitsEachTime) {
 }
 
 TEST_P(ModelsOnDevice, HaveTheValuesOfTheCpuOnHeterogeneousGraphs) {
-  ModelOptions options = small("graphsage");
-  options.types = nn::testing::golden_types(0);
-  options.dropout = 0.25F;
-  options.layer_norm = true;
-  const auto network = network_of(options);
-  std::vector<HeteroBatch> batches;
-  batches.push_back(nn::testing::random_hetero_batch(
-      options.types, {{700, 900, 20}, {300, 400, 10}, {64, 0, 0}}, 4));
-  batches.push_back(
-      nn::testing::random_hetero_batch(options.types, {{11, 17, 4}, {8, 9, 3}, {3, 2, 1}}, 5));
-  expect_passes_of_the_cpu(*network, batches, on().block_ops(), !GetParam().cuda);
+  for (const std::string kind : {"graphsage", "rgcn", "rgcn with bases", "rgat", "hgt"}) {
+    SCOPED_TRACE(kind);
+    ModelOptions options = small(kind.substr(0, kind.find(' ')));
+    options.types = nn::testing::golden_types(0);
+    options.dropout = 0.25F;
+    options.layer_norm = kind == "graphsage";
+    options.batch_norm = kind == "rgcn";
+    options.bases = kind == "rgcn with bases" ? 2 : 0;
+    options.heads = kind == "rgat" || kind == "hgt" ? 2 : 1;
+    const auto network = network_of(options);
+    std::vector<HeteroBatch> batches;
+    batches.push_back(nn::testing::random_hetero_batch(
+        options.types, {{700, 900, 20}, {300, 400, 10}, {64, 0, 0}}, 4));
+    batches.push_back(
+        nn::testing::random_hetero_batch(options.types, {{11, 17, 4}, {8, 9, 3}, {3, 2, 1}}, 5));
+    expect_passes_of_the_cpu(*network, batches, on().block_ops(), !GetParam().cuda);
+  }
 }
 
 class EmulatedBlockOpsTest : public ::testing::TestWithParam<Case> {};

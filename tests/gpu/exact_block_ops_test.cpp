@@ -140,7 +140,8 @@ TEST_P(ExactBlockOps, WeightedSumsAndTheirGradients) {
             nn::GcnFactors memory(on.memory());
             nn::Path path;
             path.reach = nn::Reach::weighted_sum;
-            path.factors = on.ops().degree_factors(here, has_below ? &under : nullptr, memory);
+            path.factors = on.ops().degree_factors(here, has_below ? &under : nullptr,
+                                                   nn::DegreeFactors::normalized, memory);
             auto results = aggregated(on, block, x, path);
             results.floats.push_back(on.fetched(path.factors.source));
             results.floats.push_back(on.fetched(path.factors.destination));

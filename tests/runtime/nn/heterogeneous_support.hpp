@@ -22,16 +22,20 @@ inline ModelTypes golden_types(std::uint16_t seeds) {
 
 /// What a ForwardInput of a heterogeneous graph borrows.
 struct HeteroBatch {
-  std::vector<std::vector<OwnedBlock>> blocks;  ///< [layer][edge type]
-  std::vector<Matrix> features;                 ///< by node type
+  std::vector<std::vector<OwnedBlock>> blocks;           ///< [layer][edge type]
+  std::vector<std::vector<std::vector<float>>> weights;  ///< the same, of edges; empty: none
+  std::vector<Matrix> features;                          ///< by node type
   std::vector<std::vector<OriginalId>> ids;
 
   ForwardInput input(bool training) const {
     ForwardInput in;
-    for (const auto& of_layer : blocks) {
+    for (std::size_t layer = 0; layer < blocks.size(); ++layer) {
       auto& views = in.blocks.emplace_back();
-      for (const OwnedBlock& block : of_layer) {
-        views.push_back(block.view());
+      for (std::size_t e = 0; e < blocks[layer].size(); ++e) {
+        views.push_back(blocks[layer][e].view());
+        if (!weights.empty()) {
+          views.back().weights = weights[layer][e];
+        }
       }
     }
     for (const Matrix& x : features) {
@@ -45,6 +49,19 @@ struct HeteroBatch {
     return in;
   }
 };
+
+/// Weights of all edges, some of them 0 or below.
+inline void add_edge_weights(HeteroBatch& batch) {
+  for (const auto& of_layer : batch.blocks) {
+    auto& weights = batch.weights.emplace_back();
+    for (const OwnedBlock& block : of_layer) {
+      auto& values = weights.emplace_back();
+      for (std::size_t e = 0; e < block.sources.size(); ++e) {
+        values.push_back(static_cast<float>(e % 7) - 1.5F);
+      }
+    }
+  }
+}
 
 /// \param rows  [layers + 1][node type] before each layer and after the last
 inline HeteroBatch random_hetero_batch(const ModelTypes& types,
