@@ -224,6 +224,7 @@ TEST_P(ModelsOnDevice, HaveTheValuesOfTheCpuOnHeterogeneousGraphs) {
     options.layer_norm = kind == "graphsage";
     options.batch_norm = kind == "rgcn";
     options.bases = kind == "rgcn with bases" ? 2 : 0;
+    options.linear_input = options.bases > 0;
     options.heads = kind == "rgat" || kind == "hgt" ? 2 : 1;
     const auto network = network_of(options);
     std::vector<HeteroBatch> batches;
