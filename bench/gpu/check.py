@@ -23,6 +23,10 @@ class NotRun(Exception):
 class Failed(Exception):
     """A check that did not hold; the text says what was expected and found."""
 
+    def __init__(self, text, output=""):
+        super().__init__(text)
+        self.output = output  # of the program that failed
+
 
 def last_line(text):
     lines = [line for line in text.splitlines() if line.strip()]
@@ -98,7 +102,7 @@ class Bench:
             child.communicate()
             raise Failed(f"{os.path.basename(command[0])}: not done in {limit} s")
         if child.returncode != 0:
-            raise Failed(f"{os.path.basename(command[0])}: exit code {child.returncode}: {last_line(text)}")
+            raise Failed(f"{os.path.basename(command[0])}: exit code {child.returncode}: {last_line(text)}", text)
         return text
 
     def item(self, name, check):
@@ -234,14 +238,18 @@ class Bench:
             for name in ("OfAnyNumberOfSeeds", "OfBatchesHaveTheHostsDigest", "DropoutCopiesAndSums", "HaveEqualBitsEachTime")
         )
         command = [tool, "--tool", "memcheck", "--error-exitcode", "9", self.programs["gpu_tests"], f"--gtest_filter={chosen}"]
+        refused = re.compile(r".*(not supported|Unable to|insufficient permission|no CUDA device|no exit code|find exit code).*", re.I)
         try:
             text = self.output(command, 100)
         except Failed as problem:
-            if re.search(r"not supported|Unable to|insufficient permission|not done in", str(problem), re.I):
-                raise NotRun(str(problem))
+            if re.search(r"ERROR SUMMARY: [1-9]", problem.output):
+                raise
+            reason = refused.search(problem.output)
+            if reason or not problem.output:  # or it took too long
+                raise NotRun(reason.group(0).strip("= ") if reason else str(problem))
             raise
-        if "Device not supported" in text:
-            raise NotRun("compute-sanitizer: Device not supported")
+        if reason := refused.search(text):
+            raise NotRun(reason.group(0).strip("= "))
         return last_line(text)
 
     def correct(self):
