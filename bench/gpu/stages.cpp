@@ -313,7 +313,6 @@ Result<Json> measure_device(const BenchData& data, const DeviceBenchOptions& opt
   {
     TROUPE_ASSIGN_OR_RETURN(const auto sampler, on.sampler(data));
     TROUPE_ASSIGN_OR_RETURN(const auto rows, on.rows(data));
-    result["graph_bytes"] = sampler->graph_bytes();
     result["table_bytes"] = rows->table_bytes();
     for (const auto size : options.batch_sizes) {
       const BenchData sized = with_batches_of(data, size);
