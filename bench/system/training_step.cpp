@@ -16,25 +16,6 @@ namespace {
 
 constexpr std::size_t repeats = 9;
 
-/// Products of GraphSAGE on a batch of one type: two per layer forward, their weight gradients, and
-/// above the first layer the gradients of their inputs. With narrowing layers the neighbors' product
-/// is of all sources.
-double products_of(const Job& job, const SampledBatch& batch) {
-  double flops = 0;
-  const auto layers = job.model.layers;
-  for (std::uint32_t layer = 0; layer < layers; ++layer) {
-    const auto block = layer_block(batch, layer, layers);
-    const auto in = static_cast<double>(layer == 0 ? job.model.in_dim : job.model.hidden);
-    const auto out =
-        static_cast<double>(layer + 1 == layers ? job.model.out_dim : job.model.hidden);
-    const double rows = block.num_dst;
-    const bool narrowing = out < in && job.model.aggregator != nn::Aggregator::max;
-    const double neighbors = narrowing ? block.num_src : rows;
-    flops += 2 * in * out * (rows + neighbors) * (layer == 0 ? 2 : 3);
-  }
-  return flops * 1e-9;
-}
-
 /// Rows of the first layer's size times a weight of its size.
 double product_rate(Executor& executor, std::size_t rows, std::size_t in, std::size_t out) {
   const Matrix x = Matrix::zeros(rows, in);
@@ -61,6 +42,25 @@ double aggregation_rate(Executor& executor, const Job& job, const Batch& batch) 
 }
 
 }  // namespace
+
+/// Products of GraphSAGE on a batch of one type: two per layer forward, their weight gradients, and
+/// above the first layer the gradients of their inputs. With narrowing layers the neighbors' product
+/// is of all sources.
+double products_of(const Job& job, const SampledBatch& batch) {
+  double flops = 0;
+  const auto layers = job.model.layers;
+  for (std::uint32_t layer = 0; layer < layers; ++layer) {
+    const auto block = layer_block(batch, layer, layers);
+    const auto in = static_cast<double>(layer == 0 ? job.model.in_dim : job.model.hidden);
+    const auto out =
+        static_cast<double>(layer + 1 == layers ? job.model.out_dim : job.model.hidden);
+    const double rows = block.num_dst;
+    const bool narrowing = out < in && job.model.aggregator != nn::Aggregator::max;
+    const double neighbors = narrowing ? block.num_src : rows;
+    flops += 2 * in * out * (rows + neighbors) * (layer == 0 ? 2 : 3);
+  }
+  return flops * 1e-9;
+}
 
 Result<TrainingCost> measure_training(const BenchData& data, std::size_t threads,
                                       std::uint64_t batches, std::uint64_t steps) {

@@ -10,6 +10,9 @@
 
 namespace troupe::bench {
 
+/// Floating-point operations of the matrix products of a step of GraphSAGE, in 10^9.
+double products_of(const Job& job, const SampledBatch& batch);
+
 struct TrainingCost {
   std::size_t threads = 1;
   Stats step_ms;           ///< gradient of a batch and optimizer step

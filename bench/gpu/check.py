@@ -1,0 +1,360 @@
+"""What bench/gpu_check.sh does: checks of a device, or measurements on it. One JSON file and one Markdown table."""
+
+import argparse
+import datetime
+import glob
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+class NotRun(Exception):
+    """A check that cannot be run here; the text says why."""
+
+
+class Failed(Exception):
+    """A check that did not hold; the text says what was expected and found."""
+
+    def __init__(self, text, output=""):
+        super().__init__(text)
+        self.output = output  # of the program that failed
+
+
+def last_line(text):
+    lines = [line for line in text.splitlines() if line.strip()]
+    return lines[-1].strip()[:300] if lines else "no output"
+
+
+def programs(build):
+    """Paths of the programs: of a bundle, else of a build folder."""
+    if os.path.isdir(os.path.join(ROOT, "bin")):
+        return {name: os.path.join(ROOT, "bin", name) for name in ("troupe", "gpu_tests", "troupe_gpu_stages")}
+    return {
+        "troupe": os.path.join(build, "launcher", "troupe"),
+        "gpu_tests": os.path.join(build, "tests", "gpu", "gpu_tests"),
+        "troupe_gpu_stages": os.path.join(build, "bench", "troupe_gpu_stages"),
+    }
+
+
+def cublas_folder():
+    """Where cuBLAS of CUDA 13 lies in this Python's packages or in build/cuda; empty: left to the loader."""
+    found = [os.path.join(ROOT, "build", "cuda", "nvidia", "cu13", "lib")]
+    found += [os.path.join(path, "nvidia", "cu13", "lib") for path in sys.path if path]
+    found += ["/usr/local/cuda/lib64"]
+    return next((folder for folder in found if os.path.exists(os.path.join(folder, "libcublas.so.13"))), "")
+
+
+class Bench:
+    def __init__(self, arguments, work):
+        self.arguments = arguments
+        self.device = arguments.device
+        self.emulated = arguments.device.startswith("emulated")
+        self.work = work
+        self.programs = programs(arguments.build)
+        self.environment = dict(os.environ)
+        self.cublas = cublas_folder()
+        if self.cublas:
+            before = self.environment.get("LD_LIBRARY_PATH")
+            self.environment["LD_LIBRARY_PATH"] = self.cublas + (":" + before if before else "")
+        self.items = []
+
+    def about(self):
+        """Device, driver, program, date."""
+        about = {"date": datetime.date.today().isoformat(), "device": self.device}
+        about["troupe"] = last_line(self.output([self.programs["troupe"], "--version"], 30))
+        about["cublas"] = os.path.realpath(os.path.join(self.cublas, "libcublas.so.13")) if self.cublas else "the loader's"
+        note = os.path.join(ROOT, "about.json")
+        if os.path.exists(note):
+            with open(note) as file:
+                about.update(json.load(file))
+        if shutil.which("nvidia-smi"):
+            query = "--query-gpu=name,driver_version,memory.total,compute_cap"
+            about["gpu"] = self.output(["nvidia-smi", query, "--format=csv,noheader"], 30).strip().splitlines()
+        return about
+
+    def output(self, command, limit, **more):
+        """Standard output and error of a command.
+
+        Raises Failed for an exit code other than 0 and when `limit` seconds are over.
+        """
+        child = subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            env=dict(self.environment, **more),
+            cwd=ROOT,
+            start_new_session=True,
+        )
+        try:
+            text, _ = child.communicate(timeout=limit)
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)
+            child.communicate()
+            raise Failed(f"{os.path.basename(command[0])}: not done in {limit} s")
+        if child.returncode != 0:
+            raise Failed(f"{os.path.basename(command[0])}: exit code {child.returncode}: {last_line(text)}", text)
+        return text
+
+    def item(self, name, check):
+        """Runs a check and keeps its outcome; `check` returns a detail."""
+        began = time.time()
+        try:
+            outcome, detail = "passed", check()
+        except NotRun as reason:
+            outcome, detail = "not run", str(reason)
+        except Failed as reason:
+            outcome, detail = "failed", str(reason)
+        self.items.append({"name": name, "outcome": outcome, "seconds": round(time.time() - began, 1), "detail": detail})
+        print(f"{outcome}: {name}: {detail}", flush=True)
+
+    # Runs of jobs.
+
+    def command(self, job, name, device, settings):
+        """A run whose output is WORK/NAME."""
+        words = [self.programs["troupe"], "run", job]
+        for setting in [f"output={os.path.join(self.work, name)}", f"cluster.device={device}"] + settings:
+            words += ["--set", setting]
+        return words
+
+    def report(self, name):
+        with open(os.path.join(self.work, name, "report.json")) as file:
+            return json.load(file)
+
+    def run(self, job, name, device, settings=()):
+        self.output(self.command(job, name, device, list(settings)), 120)
+        return self.report(name)
+
+    def expect_equal(self, which, expected, found, what):
+        a, b = expected["digests"][which], found["digests"][which]
+        if a is None or a != b:
+            raise Failed(f"{what}: expected {which} {a}, found {b}")
+
+    def models(self):
+        """Jobs by name: a file and settings."""
+        quickstart = os.path.join(ROOT, "examples", "quickstart.json")
+        store = os.path.join(self.work, "heterogeneous")
+        self.output([self.programs["troupe"], "generate", "heterogeneous", store, "--nodes", "3000"], 60)
+        job = os.path.join(self.work, "heterogeneous.json")
+        with open(job, "w") as file:
+            json.dump(
+                {
+                    "dataset": {"path": store},
+                    "cluster": {"hosts": 2},
+                    "sample": {"fanout": [5, 5], "batch_size": 64},
+                    "model": {"kind": "graphsage", "layers": 2, "hidden": 32, "dropout": 0.5},
+                    "train": {"epochs": 3},
+                    "seed": 1,
+                },
+                file,
+            )
+        return {
+            "GraphSAGE": (quickstart, ["train.epochs=5"]),
+            "GAT": (quickstart, ["train.epochs=3", "model.kind=gat", "model.heads=4", "model.hidden=32"]),
+            "heterogeneous": (job, []),
+        }
+
+    def runs_of_model(self, name, job, settings):
+        on_cpu = self.run(job, f"{name}-cpu", "cpu", settings)
+        one = self.run(job, f"{name}-1", self.device, settings)
+        again = self.run(job, f"{name}-2", self.device, settings)
+        self.expect_equal("batches", on_cpu, one, "the CPU against the device")
+        self.expect_equal("parameters", one, again, "two equal runs")
+        if self.emulated:
+            self.expect_equal("parameters", on_cpu, one, "the CPU against the emulated device")
+        losses = [report["epochs"][-1]["loss"] for report in (on_cpu, one)]
+        if not abs(losses[0] - losses[1]) <= 0.02 * abs(losses[0]):
+            raise Failed(f"loss of the last epoch: expected about {losses[0]}, found {losses[1]}")
+        return f"batches {one['digests']['batches']}, parameters {one['digests']['parameters']}, loss {losses[0]:.5f} and {losses[1]:.5f}"
+
+    def ranks(self):
+        job = os.path.join(ROOT, "examples", "quickstart.json")
+        apart = self.run(job, "hosts", self.device, ["train.epochs=3", "cluster.hosts=2"])
+        together = self.run(
+            job, "together", self.device, ["train.epochs=3", "cluster.hosts=1", "cluster.trainers_per_host=2"]
+        )
+        alone = self.run(job, "alone", self.device, ["train.epochs=3", "cluster.hosts=1"])
+        for which in ("batches", "parameters"):
+            self.expect_equal(which, apart, together, "two hosts of a rank against one host of two")
+        self.expect_equal("batches", apart, alone, "two ranks against one")
+        return "two ranks on one device as on two hosts; batches of one rank are those of two"
+
+    def kill_and_resume(self):
+        job = os.path.join(ROOT, "examples", "local.json")
+        settings = ["train.epochs=12", "checkpoint.every.steps=2"]
+        undisturbed = self.run(job, "undisturbed", self.device, settings)
+        command = self.command(job, "killed", self.device, settings)
+        with open(os.path.join(self.work, "killed.log"), "w") as log:
+            child = subprocess.Popen(
+                command, stdout=log, stderr=log, env=self.environment, cwd=ROOT, start_new_session=True
+            )
+        checkpoints = os.path.join(self.work, "killed", "checkpoints", "step-*")
+        until = time.time() + 60
+        while len(glob.glob(checkpoints)) < 2 and child.poll() is None and time.time() < until:
+            time.sleep(0.005)
+        early = child.poll() is None
+        os.killpg(child.pid, signal.SIGKILL)  # also the processes that it started
+        child.wait()
+        if not early or not glob.glob(checkpoints):
+            raise Failed("expected a checkpoint before the end of the run: it could not be killed in between")
+        self.output(command + ["--resume"], 120)
+        resumed = self.report("killed")
+        for which in ("batches", "parameters"):
+            self.expect_equal(which, undisturbed, resumed, "an undisturbed run against a killed and resumed one")
+        return f"killed with {len(glob.glob(checkpoints))} checkpoints there, then resumed: same digests"
+
+    # Tests.
+
+    def tests(self):
+        record = os.path.join(self.work, "record.txt")
+        self.output([self.programs["gpu_tests"]], 200, TROUPE_TEST_RECORD=record)
+        with open(record) as file:
+            lines = file.read().splitlines()
+        counts = " ".join(lines[:3])
+        skipped = [line for line in lines if line.startswith("skipped ") and ":" in line]
+        if skipped and not self.emulated:
+            raise Failed(f"{counts}: {skipped[0]}")
+        return counts + (f"; {skipped[0].split(': ', 1)[1]}" if skipped else "")
+
+    def sanitizer(self):
+        if self.emulated:
+            raise NotRun("an emulated device has none; the asan and tsan presets run the same tests")
+        places = ["compute-sanitizer", "/usr/local/cuda/bin/compute-sanitizer"]
+        places += [os.path.join(self.cublas, "..", "bin", "compute-sanitizer")]
+        tool = next((found for found in map(shutil.which, places) if found), None)
+        if tool is None:
+            raise NotRun("no compute-sanitizer here")
+        chosen = ":".join(
+            f"*{name}/cuda"
+            for name in ("OfAnyNumberOfSeeds", "OfBatchesHaveTheHostsDigest", "DropoutCopiesAndSums", "HaveEqualBitsEachTime")
+        )
+        command = [tool, "--tool", "memcheck", "--error-exitcode", "9", self.programs["gpu_tests"], f"--gtest_filter={chosen}"]
+        refused = re.compile(r".*(not supported|Unable to|insufficient permission|no CUDA device|no exit code|find exit code).*", re.I)
+        try:
+            text = self.output(command, 100)
+        except Failed as problem:
+            if re.search(r"ERROR SUMMARY: [1-9]", problem.output):
+                raise
+            reason = refused.search(problem.output)
+            if reason or not problem.output:  # or it took too long
+                raise NotRun(reason.group(0).strip("= ") if reason else str(problem))
+            raise
+        if reason := refused.search(text):
+            raise NotRun(reason.group(0).strip("= "))
+        return last_line(text)
+
+    def correct(self):
+        self.item("tests of stages and operations", self.tests)
+        for name, (job, settings) in self.models().items():
+            self.item(f"runs of {name}", lambda: self.runs_of_model(name, job, settings))
+        self.item("ranks of one device", self.ranks)
+        self.item("kill -9 and --resume", self.kill_and_resume)
+        self.item("compute-sanitizer", self.sanitizer)
+        self.item("several GPUs", self.several)
+
+    def several(self):
+        raise NotRun("one device; gradients between GPUs (NCCL) are not built")
+
+    # Measurements.
+
+    def rmat(self):
+        """A graph of the size of ogbn-products, an eightieth of it for emulated devices."""
+        small = self.emulated
+        nodes, edges, seeds = (30612, 1546478, 4096) if small else (2449029, 123718280, 65536)
+        store = os.path.join(self.work, "rmat")
+        options = ["--nodes", str(nodes), "--edges", str(edges), "--features", "100", "--classes", "47"]
+        options += ["--train", str(seeds), "--labels", "random"]
+        self.output([self.programs["troupe"], "generate", "rmat", store] + options, 240)
+        return store
+
+    def stages(self, store):
+        """The stages of a batch and a training step, by themselves."""
+        out = os.path.join(self.work, "stages.json")
+        job = os.path.join(ROOT, "bench", "gpu", "speed.json")
+        command = [self.programs["troupe_gpu_stages"], job, "--set", f"dataset.path={store}", "--device", self.device]
+        if self.emulated:
+            command += ["--repeats", "3", "--warm-ups", "1", "--batch-sizes", "64,256", "--limit-bytes", "8388608"]
+            command += ["--set", "sample.batch_size=128", "--set", "model.hidden=32"]
+        command += ["--set", f"output={os.path.join(self.work, 'stages')}"]
+        lines = self.output(command + ["--out", out], 240).splitlines(True)
+        first = next(i for i, line in enumerate(lines) if "; medians of " in line)  # what was said before is no result
+        self.table = "".join(lines[first:])
+        with open(out) as file:
+            self.measured = json.load(file)
+        return f"medians of {self.measured['repeats']}; every batch had the CPU's digest"
+
+    def epochs(self, store):
+        """Seeds per second of whole runs."""
+        job = os.path.join(ROOT, "bench", "gpu", "speed.json")
+        settings = [f"dataset.path={store}", "train.epochs=2"]
+        if self.emulated:
+            settings += ["sample.batch_size=512", "model.hidden=32"]
+        rates = {}
+        for device in ("cpu", self.device):
+            report = self.run(job, f"epochs-{device.split(':')[0]}", device, settings)
+            epoch = report["epochs"][-1]
+            rates[device] = round(epoch["seeds"] / epoch["seconds"]) if "seeds" in epoch else epoch["seconds"]
+        self.whole_runs = rates
+        return ", ".join(f"{device} {rate}" for device, rate in rates.items()) + " (seeds/s of the second epoch)"
+
+    def speed(self):
+        self.table, self.measured, self.whole_runs = "", {}, {}
+        stores = []
+        self.item("graph", lambda: stores.append(self.rmat()) or "R-MAT, made here")
+        if stores:
+            self.item("stages", lambda: self.stages(stores[0]))
+            self.item("whole runs", lambda: self.epochs(stores[0]))
+        self.item("several GPUs", self.several)
+
+    # Results.
+
+    def write(self, about):
+        result = {**about, "checks": self.items}
+        if self.arguments.mode == "speed":
+            result["stages"], result["whole_runs"] = self.measured, self.whole_runs
+        kind = "emulated" if self.emulated else "gpu"
+        path = os.path.join(self.arguments.out, f"{kind}_{self.arguments.mode}_{about['date']}")
+        with open(path + ".json", "w") as file:
+            json.dump(result, file, indent=1)
+            file.write("\n")
+        with open(path + ".md", "w") as file:
+            file.write("".join(f"{key}: {value}\n\n" for key, value in about.items()))
+            if self.arguments.mode == "speed":
+                file.write(self.table + "\n")
+            file.write("| check | outcome | s | |\n|---|---|--:|---|\n")
+            for item in self.items:
+                file.write("| {name} | {outcome} | {seconds} | {detail} |\n".format(**item))
+        print(f"results: {path}.json and .md")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("mode", choices=("correct", "speed"))
+    parser.add_argument("--device", default="cuda", help="cuda, cuda:N or emulated:1")
+    parser.add_argument("--build", default=os.path.join(ROOT, "build", "dev"), help="build folder, where there is no bundle")
+    parser.add_argument("--out", default=".", help="folder for the results")
+    parser.add_argument("--work", help="folder for graphs and runs; default: a temporary one")
+    arguments = parser.parse_args()
+    os.makedirs(arguments.out, exist_ok=True)
+    arguments.out = os.path.abspath(arguments.out)
+    arguments.build = os.path.abspath(arguments.build)
+    with tempfile.TemporaryDirectory(dir=arguments.work) as work:
+        bench = Bench(arguments, work)
+        about = bench.about()
+        print(json.dumps(about), flush=True)
+        getattr(bench, arguments.mode)()
+        bench.write(about)
+    return 1 if any(item["outcome"] == "failed" for item in bench.items) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
