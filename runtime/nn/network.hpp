@@ -50,6 +50,8 @@ struct ModelOptions {
   /// Every node type's features times a matrix of its own, plus a bias, to `hidden` columns, come before the
   /// first layer.
   bool linear_input = false;
+  /// Attention reads features of edges, those of `types`; not in exact inference.
+  bool edge_features = false;
   bool train_eps = false;     ///< of gin
   bool edge_weights = false;  ///< neighbors' rows count times the weights of their edges
   float dropout = 0;          ///< on the input of every layer but the first
@@ -67,7 +69,10 @@ struct ForwardInput {
   std::vector<std::vector<LayerBlock>> blocks;
   std::vector<ConstMatrix> features;             ///< by node type: [nodes, columns]
   std::vector<std::span<const OriginalId>> ids;  ///< by node type; read by dropout only
-  DropoutContext dropout;                        ///< its node type is set by the network
+  /// By edge type: [edges, columns] by position in the blocks' `sources`; read where the model reads
+  /// features of edges.
+  std::vector<ConstMatrix> edge_features = {};
+  DropoutContext dropout;  ///< its node type is set by the network
 };
 
 /// Default size of the input rows of a block of exact inference; results do not depend on it.
