@@ -41,7 +41,7 @@ struct ModelOptions {
   std::uint32_t bases = 0;  ///< of rgcn: matrices that those of edge types are mixed from; 0: none
   bool share_weights = false;  ///< of gatv2: one matrix for both ends of an edge
   bool batch_norm = false;     ///< in its place: over the rows of the batch, or running statistics
-  bool layer_norm = false;     ///< between layer and ReLU, not after the last; eps 1e-5
+  bool layer_norm = false;     ///< between layer and activation, not after the last; eps 1e-5
   bool l2 = false;             ///< rows of each layer's output divided by max(norm, 1e-12)
   Activation activation = Activation::relu;  ///< after every layer but the last
   float slope = 0.01F;                       ///< of leaky ReLU below 0
