@@ -22,7 +22,7 @@ ConductorOptions conductor_options(const ClusterPlan& plan) {
                            .metric = job.eval.metric,
                            .digest = job.digest != DigestMode::off,
                            .train_only = plan.take_only(),
-                           .final_exact = stages > 0 && !job.sample.time.given(),
+                           .final_exact = stages > 0 && job.infers_exactly(),
                            .final_roles = {"val", "test"},
                            .keep_outputs = job.eval.predictions ? "test" : "",
                            .seeds = plan.seeds};

@@ -39,7 +39,7 @@ void print_outcome(const Report& report, const Job& job) {
       std::printf("%s %s %s (%llu nodes, %s, parameters of epoch %u)\n", role,
                   job.eval.metric.c_str(), score_text(scores->by_name(job.eval.metric)).c_str(),
                   static_cast<unsigned long long>(scores->labelled),
-                  job.sample.time.given() ? "sampled" : "exact", record.best_epoch.value_or(0) + 1);
+                  job.infers_exactly() ? "exact" : "sampled", record.best_epoch.value_or(0) + 1);
     }
   };
   show("valid", record.valid);

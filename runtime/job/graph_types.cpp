@@ -54,7 +54,10 @@ nn::ModelTypes model_types(const Job& job, const GraphInfo& graph, NodeTypeId se
   }
   for (const EdgeTypeInfo& type : graph.edge_types) {
     types.edges.push_back(
-        {type.name, in ? type.source : type.destination, in ? type.destination : type.source});
+        {.name = type.name,
+         .source = in ? type.source : type.destination,
+         .destination = in ? type.destination : type.source,
+         .cols = job.model.edge_features && type.features.has_value() ? type.features->cols : 0});
   }
   types.seeds = seeds;
   return types;

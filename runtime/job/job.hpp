@@ -280,6 +280,8 @@ struct Job {
   DigestMode digest = DigestMode::full;
   std::uint64_t log_every = 0;  ///< steps between progress lines; 0: a line per epoch only
   bool trace = false;
+  /// Whether exact inference can give what the model gives in batches.
+  bool infers_exactly() const { return !sample.time.given() && !model.edge_features; }
   std::uint64_t seed = 0;
   std::filesystem::path output;
   std::filesystem::path default_output;  ///< `runs/NAME`, also where `output` is given

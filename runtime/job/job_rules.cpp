@@ -425,6 +425,10 @@ std::vector<JobProblem> check_against_graph(const Job& job, const GraphInfo& gra
     problems.add({"/eval/mode", "\"sampled\" with sample.time", "\"exact\"",
                   "exact inference reads edges of all times"});
   }
+  if (job.model.edge_features && job.eval.mode == "exact") {
+    problems.add({"/eval/mode", "\"sampled\" with model.edge_features",
+                  "\"exact\", which is not built yet for it", no_hint});
+  }
   check_model_types(job, graph, *seeds, problems);
   for (const NodeTypeId read : types_read(job, graph, *seeds)) {
     check_features(job, graph.node_types[raw(read)], has_types(graph), problems);

@@ -335,7 +335,7 @@ class MemoryEstimate {
     return product(plan_.parameters, vectors);
   }
 
-  bool infers() const { return model_ != nullptr && scored_ > 0 && !job_.sample.time.given(); }
+  bool infers() const { return model_ != nullptr && scored_ > 0 && job_.infers_exactly(); }
 
   /// Of all layers of the nodes here, and of one again while the next inference computes it.
   std::uint64_t outputs(const Load& load) const {

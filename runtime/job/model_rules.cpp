@@ -35,6 +35,18 @@ void check_edge_weights(const Job& job, ProblemList& problems) {
   }
 }
 
+void check_edge_features(const Job& job, ProblemList& problems) {
+  if (!job.sample.edge_data.entries) {
+    problems.add({"/model/edge_features", "false without \"features\" in sample.edge_data", "true",
+                  "sample.edge_data [\"features\"] brings the features"});
+  }
+  const auto* kind = nn::find_model_kind(job.model.kind);
+  if (kind != nullptr && reads_option(*kind, "loops") && job.model.loops) {
+    problems.add({"/model/edge_features", "false with loops true",
+                  "true, which is not built yet for it", "loops false works"});
+  }
+}
+
 }  // namespace
 
 void check_model_keys(const Job& job, ProblemList& problems) {
@@ -66,8 +78,12 @@ void check_model_keys(const Job& job, ProblemList& problems) {
   refuse_switch("loops", model.loops, unset.loops);
   refuse_switch("share_weights", model.share_weights, unset.share_weights);
   refuse_switch("train_eps", model.train_eps, unset.train_eps);
+  refuse_switch("edge_features", model.edge_features, unset.edge_features);
   refuse_switch("edge_weights", model.edge_weights, unset.edge_weights);
   refuse_switch("residual", model.residual, unset.residual);
+  if (good("/model/edge_features") && model.edge_features) {
+    check_edge_features(job, problems);
+  }
   if (good("/model/edge_weights") && model.edge_weights) {
     check_edge_weights(job, problems);
   }

@@ -71,6 +71,14 @@ std::vector<SchemaRow> model_kind_rows(std::span<const nn::ModelKind> kinds) {
                   readers_of(kinds, "train_eps", "`") + ": eps is a parameter that starts at 0",
                   {},
                   put<&Job::model, &ModelOptions::train_eps>});
+  rows.push_back({"/model/edge_features",
+                  boolean_rule(),
+                  value("false"),
+                  readers_of(kinds, "edge_features", "`") +
+                      ": attention reads the edges' features, which `sample.edge_data` asks for; "
+                      "with `loops` false and sampled evaluation",
+                  {},
+                  put<&Job::model, &ModelOptions::edge_features>});
   rows.push_back({"/model/edge_weights",
                   boolean_rule(),
                   value("false"),

@@ -19,10 +19,12 @@ namespace {
 
 constexpr std::array<std::string_view, 3> sage_options = {"aggregator", "edge_weights", "residual"};
 constexpr std::array<std::string_view, 1> gcn_options = {"edge_weights"};
-constexpr std::array<std::string_view, 4> gat_options = {"heads", "concat", "loops", "residual"};
-constexpr std::array<std::string_view, 5> gatv2_options = {"heads", "concat", "loops",
-                                                           "share_weights", "residual"};
-constexpr std::array<std::string_view, 3> rgat_options = {"heads", "concat", "residual"};
+constexpr std::array<std::string_view, 5> gat_options = {"heads", "concat", "loops",
+                                                         "edge_features", "residual"};
+constexpr std::array<std::string_view, 6> gatv2_options = {
+    "heads", "concat", "loops", "edge_features", "share_weights", "residual"};
+constexpr std::array<std::string_view, 4> rgat_options = {"heads", "concat", "edge_features",
+                                                          "residual"};
 constexpr std::array<std::string_view, 1> hgt_options = {"heads"};
 constexpr std::array<std::string_view, 2> rgcn_options = {"bases", "residual"};
 constexpr std::array<std::string_view, 3> gin_options = {"train_eps", "edge_weights", "residual"};
@@ -223,6 +225,13 @@ Result<std::unique_ptr<Network>> make_network(const ModelOptions& options, const
                  fmt::format("model edge_weights: expected a kind among {}, without the aggregator "
                              "max, got \"{}\"",
                              readers_of(kinds, "edge_weights", "\""), kind.name));
+  }
+  const bool adds_loops = reads_option(kind, "loops") && options.loops;
+  if (options.edge_features && (adds_loops || !reads_option(kind, "edge_features"))) {
+    return Error(Errc::unimplemented,
+                 fmt::format("model edge_features: expected a kind among {}, with loops false, got "
+                             "\"{}\"",
+                             readers_of(kinds, "edge_features", "\""), kind.name));
   }
   if (options.residual && !reads_option(kind, "residual")) {
     return Error(Errc::unimplemented,

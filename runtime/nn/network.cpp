@@ -87,7 +87,8 @@ ConvShape Network::shape_of(EdgeTypeId type, const Layer& layer) const {
   return {.source = cols_before(layer.number, raw(of_type.source)),
           .destination = cols_before(layer.number, raw(of_type.destination)),
           .out = layer.out,
-          .last = layer.last};
+          .last = layer.last,
+          .edge = options_.edge_features ? of_type.cols : 0};
 }
 
 void Network::add_parameters(std::vector<NewParameter> parameters, const std::string& prefix) {
@@ -256,6 +257,18 @@ std::vector<ConvTerms> Network::record_edges(const LayerCall& call, const Node* 
 
 ConvCall Network::edge_call(const LayerCall& call, std::size_t edge) const {
   const Edge& of = call.layer.edges[edge];
+  std::optional<Rows> features;
+  if (of.shape.edge > 0) {
+    TROUPE_ASSERT(call.dropout != nullptr && of.type < call.dropout->edge_features.size(),
+                  "features of edges of type", of.type);
+    const LayerBlock& block = call.blocks[of.type];
+    const ConstMatrix& all = call.dropout->edge_features[of.type];
+    const std::size_t first = block.offsets.front();
+    const std::size_t count = block.offsets[block.num_dst] - first;
+    TROUPE_ASSERT(all.cols == of.shape.edge && first + count <= all.rows, "features of edges",
+                  all.cols, of.shape.edge, first, count, all.rows);
+    features = call.tape.input(all.slice(first, count));
+  }
   return {.tape = call.tape,
           .shape = of.shape,
           .parameter = of.parameter,
@@ -266,7 +279,8 @@ ConvCall Network::edge_call(const LayerCall& call, std::size_t edge) const {
           .own = call.own,
           .multiplied = call.own && conv_->source_use(of.shape).product,
           .destination = call.own ? *call.own : call.rows[of.destination],
-          .shared = call.layer.shared};
+          .shared = call.layer.shared,
+          .edge_features = features};
 }
 
 /// A node type's terms stand at the first of its edge types.

@@ -42,7 +42,7 @@ struct ModelOptions {
   std::uint32_t bases = 0;  ///< of rgcn: matrices that those of edge types are mixed from; 0: none
   bool share_weights = false;  ///< of gatv2: one matrix for both ends of an edge
   bool batch_norm = false;     ///< in its place: over the rows of the batch, or running statistics
-  bool layer_norm = false;     ///< between layer and ReLU, not after the last; eps 1e-5
+  bool layer_norm = false;     ///< between layer and activation, not after the last; eps 1e-5
   bool l2 = false;             ///< rows of each layer's output divided by max(norm, 1e-12)
   Activation activation = Activation::relu;  ///< after every layer but the last
   float slope = 0.01F;                       ///< of leaky ReLU below 0
@@ -51,6 +51,8 @@ struct ModelOptions {
   /// Every node type's features times a matrix of its own, plus a bias, to `hidden` columns, come before the
   /// first layer.
   bool linear_input = false;
+  /// Attention reads features of edges, those of `types`; not in exact inference.
+  bool edge_features = false;
   bool train_eps = false;     ///< of gin
   bool edge_weights = false;  ///< neighbors' rows count times the weights of their edges
   float dropout = 0;          ///< on the input of every layer but the first
@@ -68,7 +70,10 @@ struct ForwardInput {
   std::vector<std::vector<LayerBlock>> blocks;
   std::vector<ConstMatrix> features;             ///< by node type: [nodes, columns]
   std::vector<std::span<const OriginalId>> ids;  ///< by node type; read by dropout only
-  DropoutContext dropout;                        ///< its node type is set by the network
+  /// By edge type: [edges, columns] by position in the blocks' `sources`; read where the model reads
+  /// features of edges.
+  std::vector<ConstMatrix> edge_features = {};
+  DropoutContext dropout;  ///< its node type is set by the network
   /// Arrays that the device which computes has already; null: none. With it `features` are there alone.
   const BatchOnDevice* on_device = nullptr;
 };

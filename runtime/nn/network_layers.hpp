@@ -21,6 +21,7 @@ struct ModelTypes {
     std::string name;
     NodeTypeId source{};
     NodeTypeId destination{};
+    std::uint64_t cols = 0;  ///< of the edges' features that the model reads; 0: none
   };
   std::vector<Node> nodes;
   std::vector<Edge> edges;

@@ -54,6 +54,26 @@ Status check_rows(const nn::ModelTypes::Node& type, ConstMatrix features, const 
   return ok_status();
 }
 
+Status take_edge_features(const nn::ModelTypes& types, const Batch& batch,
+                          nn::ForwardInput& input) {
+  const auto& sampled = *batch.sampled;
+  for (std::size_t e = 0; e < types.edges.size(); ++e) {
+    const auto& type = types.edges[e];
+    const auto edges = sampled.edges[e].sources.size();
+    const bool there = e < batch.edge_features.size();
+    const std::size_t rows = there ? batch.edge_features[e].rows() : 0;
+    const std::size_t cols = there ? batch.edge_features[e].cols() : 0;
+    if (type.cols > 0 && edges > 0 && (rows != edges || cols != type.cols)) {
+      return unfit(sampled, fmt::format("expected features of {} \"{}\" edges in {} columns, found "
+                                        "{} in {}",
+                                        edges, type.name, type.cols, rows, cols));
+    }
+    const auto* data = rows == 0 ? nullptr : batch.edge_features[e].data();
+    input.edge_features.push_back({data, rows, type.cols});
+  }
+  return ok_status();
+}
+
 }  // namespace
 
 Result<nn::ForwardInput> forward_input(const nn::ModelOptions& model, std::uint64_t job_seed,
@@ -75,6 +95,9 @@ Result<nn::ForwardInput> forward_input(const nn::ModelOptions& model, std::uint6
                                       sampled));
     input.features.push_back(features);
     input.ids.emplace_back(batch.rows[t].original_ids);
+  }
+  if (model.edge_features) {
+    TROUPE_RETURN_IF_ERROR(take_edge_features(model.types, batch, input));
   }
   for (std::uint32_t layer = 0; layer < model.layers; ++layer) {
     auto& blocks = input.blocks.emplace_back();

@@ -179,6 +179,9 @@ ModelMetadata model_metadata(const nn::ModelOptions& options) {
   if (kind != nullptr && reads_option(*kind, "aggregator")) {
     metadata["aggregator"] = name_of(options.aggregator);
   }
+  if (kind != nullptr && reads_option(*kind, "edge_features")) {
+    metadata["edge_features"] = options.edge_features ? "true" : "false";
+  }
   if (kind != nullptr && reads_option(*kind, "edge_weights")) {
     metadata["edge_weights"] = options.edge_weights ? "true" : "false";
   }

@@ -21,7 +21,8 @@ struct ConvShape {
   std::size_t source = 0;       ///< of the source type's rows
   std::size_t destination = 0;  ///< of the destination type's own rows
   std::size_t out = 0;
-  bool last = false;  ///< of the last layer
+  bool last = false;     ///< of the last layer
+  std::size_t edge = 0;  ///< of the edges' features; 0: none are read
 };
 
 /// What a convolution adds to the rows of a node type in one layer.
@@ -61,8 +62,9 @@ struct ConvCall {
   bool multiplied = false;  ///< `source` is that product already (SourceUse)
   /// [block.num_dst or more] rows of the destination type; none: those of `source`.
   std::optional<Rows> destination = {};
-  std::size_t shared = 0;           ///< number of the layer's first shared parameter
-  std::vector<Rows> prepared = {};  ///< what record_source() made of the source type's rows
+  std::size_t shared = 0;                  ///< number of the layer's first shared parameter
+  std::optional<Rows> edge_features = {};  ///< a row per edge of the block, if `shape.edge` > 0
+  std::vector<Rows> prepared = {};         ///< what record_source() made of the source type's rows
 };
 
 /// The edge types that end at a node type, of a convolution that records them together.

@@ -1,18 +1,54 @@
 #include "runtime/nn/conv/gat.hpp"
 
+#include <algorithm>
+#include <array>
+#include <iterator>
+
 namespace troupe::nn {
+
+Rows scored_attention(const ConvCall& call, Rows source, Rows destination, std::size_t lin_edge,
+                      bool one_loop) {
+  if (!call.edge_features) {
+    return call.tape.attention(source, destination, call.block,
+                               {.slope = 0.2F, .one_loop = one_loop});
+  }
+  const std::size_t edges = call.tape.value(*call.edge_features).rows;
+  const Rows projected = call.tape.linear(*call.edge_features, edges, lin_edge);
+  const std::array pairs{
+      Tape::Pair{.source = source,
+                 .destination = destination,
+                 .block = &call.block,
+                 .one_loop = one_loop,
+                 .edges = call.tape.head_scores(projected, edges, lin_edge + 1)}};
+  return call.tape.pair_attention(pairs).front();
+}
+
+std::vector<NewParameter> edge_parameters(const ConvShape& shape, std::size_t heads,
+                                          std::size_t cols) {
+  if (shape.edge == 0) {
+    return {};
+  }
+  return {{.name = "lin_edge.weight",
+           .rows = heads * cols,
+           .cols = shape.edge,
+           .bound = glorot_bound(heads * cols, shape.edge)},
+          {.name = "att_edge", .rows = heads, .cols = cols, .bound = glorot_bound(heads, cols)}};
+}
 
 std::vector<NewParameter> GatConv::parameters(const ConvShape& shape) const {
   const std::size_t heads = options_.heads;
   const std::size_t cols = options_.head_cols(shape);
   const auto all = heads * cols;
-  return {{.name = "lin.weight",
-           .rows = all,
-           .cols = shape.source,
-           .bound = glorot_bound(all, shape.source)},
-          {.name = "att_src", .rows = heads, .cols = cols, .bound = glorot_bound(heads, cols)},
-          {.name = "att_dst", .rows = heads, .cols = cols, .bound = glorot_bound(heads, cols)},
-          {.name = "bias", .rows = shape.out}};
+  std::vector<NewParameter> parameters{
+      {.name = "lin.weight",
+       .rows = all,
+       .cols = shape.source,
+       .bound = glorot_bound(all, shape.source)},
+      {.name = "att_src", .rows = heads, .cols = cols, .bound = glorot_bound(heads, cols)},
+      {.name = "att_dst", .rows = heads, .cols = cols, .bound = glorot_bound(heads, cols)},
+      {.name = "bias", .rows = shape.out}};
+  std::ranges::move(edge_parameters(shape, heads, cols), std::back_inserter(parameters));
+  return parameters;
 }
 
 ConvTerms GatConv::record(const ConvCall& call) const {
@@ -20,9 +56,9 @@ ConvTerms GatConv::record(const ConvCall& call) const {
   const LayerBlock& block = call.block;
   const std::size_t first = call.parameter;
   const Rows rows = tape.linear(call.source, block.num_src, first);
-  const Rows weights = tape.attention(tape.head_scores(rows, block.num_src, first + 1),
-                                      tape.head_scores(rows, block.num_dst, first + 2), block,
-                                      {.slope = 0.2F, .one_loop = options_.one_loop});
+  const Rows weights = scored_attention(call, tape.head_scores(rows, block.num_src, first + 1),
+                                        tape.head_scores(rows, block.num_dst, first + 2), first + 4,
+                                        options_.one_loop);
   return {.neighbors = {tape.attend(rows, weights, block, options_.is_mean(call.shape))},
           .own = {},
           .biases = {first + 3}};
@@ -33,7 +69,8 @@ std::uint64_t GatConv::pass_numbers(const ConvShape& shape, const BlockCounts& c
   const std::uint64_t heads = options_.heads;
   const std::uint64_t cols = times(options_.head_cols(shape), heads);
   const auto rows = times(counts.sources, times(plus(cols, 2 * heads), 2));
-  return plus(rows, times(plus(counts.edges, counts.destinations), 3 * heads));
+  const auto of_edges = shape.edge > 0 ? times(counts.edges, times(plus(cols, heads), 2)) : 0;
+  return plus(plus(rows, of_edges), times(plus(counts.edges, counts.destinations), 3 * heads));
 }
 
 }  // namespace troupe::nn

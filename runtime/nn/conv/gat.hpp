@@ -2,7 +2,8 @@
 /// \file gat.hpp
 /// Graph attention networks (Veličković et al., ICLR 2018): sum of a_ij W x_j + b over in-neighbors
 /// and the node itself, exactly one self loop each, with a_ij = softmax over them of
-/// leaky_relu(att_src W x_j + att_dst W x_i, 0.2), for each of several heads. Heads stand one after
+/// leaky_relu(att_src W x_j + att_dst W x_i, 0.2), for each of several heads. With features of edges, without loops, att_edge W_edge f_ij is
+/// added to the score. Heads stand one after
 /// the other, in the last layer their mean, or their mean in all layers. What PyG's GATConv computes, without dropout of a_ij.
 #include "runtime/nn/conv/conv.hpp"
 
@@ -20,6 +21,14 @@ struct GatOptions {
     return is_mean(shape) ? shape.out : shape.out / heads;
   }
 };
+
+/// Weights of a block's edges from scores of both ends, and of the edges' features where they are read:
+/// att_edge W_edge f_ij, parameters `lin_edge`, `att_edge` that follow each other.
+Rows scored_attention(const ConvCall& call, Rows source, Rows destination, std::size_t lin_edge,
+                      bool one_loop);
+/// Those parameters; none without features.
+std::vector<NewParameter> edge_parameters(const ConvShape& shape, std::size_t heads,
+                                          std::size_t cols);
 
 class GatConv final : public Conv {
  public:

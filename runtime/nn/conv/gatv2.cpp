@@ -1,6 +1,7 @@
 #include "runtime/nn/conv/gatv2.hpp"
 
 #include <array>
+#include <optional>
 
 namespace troupe::nn {
 
@@ -23,6 +24,12 @@ std::vector<NewParameter> Gatv2Conv::parameters(const ConvShape& shape) const {
   parameters.push_back(
       {.name = "att", .rows = heads, .cols = cols, .bound = glorot_bound(heads, cols)});
   parameters.push_back({.name = "bias", .rows = shape.out});
+  if (shape.edge > 0) {
+    parameters.push_back({.name = "lin_edge.weight",
+                          .rows = all,
+                          .cols = shape.edge,
+                          .bound = glorot_bound(all, shape.edge)});
+  }
   return parameters;
 }
 
@@ -38,11 +45,16 @@ ConvTerms Gatv2Conv::record(const ConvCall& call) const {
   const std::size_t attention = left + (shared_ ? 2 : 4);
   const Rows source = linear(block.num_src, left);
   const Rows destination = shared_ ? source : linear(block.num_dst, left + 2);
+  std::optional<Rows> edges;
+  if (call.edge_features) {
+    edges = tape.linear(*call.edge_features, tape.value(*call.edge_features).rows, attention + 2);
+  }
   const std::array pairs{Tape::Pair{.source = source,
                                     .destination = destination,
                                     .vectors = attention,
                                     .block = &block,
-                                    .one_loop = options_.one_loop}};
+                                    .one_loop = options_.one_loop,
+                                    .edges = edges}};
   const Rows weights = tape.pair_attention(pairs).front();
   return {.neighbors = {tape.attend(source, weights, block, options_.is_mean(call.shape))},
           .own = {},
@@ -54,7 +66,8 @@ std::uint64_t Gatv2Conv::pass_numbers(const ConvShape& shape, const BlockCounts&
   const std::uint64_t heads = options_.heads;
   const std::uint64_t cols = times(options_.head_cols(shape), heads);
   const auto rows = times(plus(counts.sources, times(counts.destinations, 2)), times(cols, 2));
-  return plus(rows, times(plus(counts.edges, counts.destinations), 2 * heads));
+  const auto of_edges = shape.edge > 0 ? times(counts.edges, times(cols, 2)) : 0;
+  return plus(plus(rows, of_edges), times(plus(counts.edges, counts.destinations), 2 * heads));
 }
 
 }  // namespace troupe::nn

@@ -3,8 +3,8 @@
 /// Graph attention with dynamic scores (Brody, Alon, Yahav: "How attentive are graph attention
 /// networks?", ICLR 2022): sum of a_ij (W_l x_j + b_l) + b over in-neighbors and the node itself,
 /// exactly one self loop each, with a_ij = softmax over them of
-/// att leaky_relu(W_l x_j + b_l + W_r x_i + b_r, 0.2), for each of several heads. Heads as GatConv has
-/// them. What PyG's GATv2Conv computes, without dropout of a_ij.
+/// att leaky_relu(W_l x_j + b_l + W_r x_i + b_r, 0.2), for each of several heads. With features of edges, without loops, W_edge f_ij is
+/// added before leaky_relu. Heads as GatConv has them. What PyG's GATv2Conv computes, without dropout of a_ij.
 #include "runtime/nn/conv/gat.hpp"
 
 namespace troupe::nn {

@@ -13,19 +13,45 @@
 namespace troupe::nn {
 namespace {
 
-/// The sum over columns of vector * leaky_relu(a + b), in an order that depends on `cols` alone.
-inline float leaky_dot_row(const float* __restrict a, const float* __restrict b,
-                           const float* __restrict vector, float slope, std::size_t cols) {
+/// The rows of both ends of an edge and its own, a head's columns.
+struct Ends {
+  Ends(const PairAttention& part, Weighed of, std::size_t from, std::size_t to, std::size_t head)
+      : cols(part.columns()),
+        source(part.source.row(from).data() + head * cols),
+        destination(part.destination.row(to).data() + head * cols),
+        edge(part.edges.data == nullptr ? nullptr : part.edges.row(of.row).data() + head * cols) {}
+  std::size_t cols;
+  const float* source;
+  const float* destination;
+  const float* edge;  ///< null: nothing is added
+};
+
+/// Calls `body` with the sum of the rows at a column, as a function.
+template <class Body>
+inline auto with_sum(const Ends& ends, const Body& body) {
+  const float* __restrict a = ends.source;
+  const float* __restrict b = ends.destination;
+  if (ends.edge == nullptr) {
+    return body([a, b](std::size_t c) { return a[c] + b[c]; });
+  }
+  const float* __restrict e = ends.edge;
+  return body([a, b, e](std::size_t c) { return a[c] + b[c] + e[c]; });
+}
+
+/// The sum over columns of vector * leaky_relu(at), in an order that depends on `cols` alone.
+template <class At>
+inline float leaky_dot(const At& at, const float* __restrict vector, float slope,
+                       std::size_t cols) {
   constexpr std::size_t lanes = 16;
   float sums[lanes] = {};
   std::size_t c = 0;
   for (; c + lanes <= cols; c += lanes) {
     for (std::size_t l = 0; l < lanes; ++l) {
-      sums[l] += vector[c + l] * leaky(a[c + l] + b[c + l], slope);
+      sums[l] += vector[c + l] * leaky(at(c + l), slope);
     }
   }
   for (std::size_t l = 0; c < cols; ++c, ++l) {
-    sums[l] += vector[c] * leaky(a[c] + b[c], slope);
+    sums[l] += vector[c] * leaky(at(c), slope);
   }
   float sum = 0;
   for (const float part : sums) {
@@ -34,53 +60,28 @@ inline float leaky_dot_row(const float* __restrict a, const float* __restrict b,
   return sum;
 }
 
-/// out += factor * vector * (slope of leaky_relu at a + b).
-inline void add_leaky_slopes(const float* __restrict a, const float* __restrict b,
-                             const float* __restrict vector, float slope, float factor,
-                             float* __restrict out, std::size_t cols) {
-  for (std::size_t c = 0; c < cols; ++c) {
-    out[c] += factor * vector[c] * (a[c] + b[c] > 0 ? 1.0F : slope);
-  }
-}
-
-/// out += factor * leaky_relu(a + b).
-inline void add_leaky_row(const float* __restrict a, const float* __restrict b, float slope,
-                          float factor, float* __restrict out, std::size_t cols) {
-  for (std::size_t c = 0; c < cols; ++c) {
-    out[c] += factor * leaky(a[c] + b[c], slope);
-  }
-}
-
-/// The rows of both ends of an edge, a head's columns.
-struct Ends {
-  Ends(const PairAttention& part, std::size_t from, std::size_t to, std::size_t head)
-      : cols(part.columns()),
-        source(part.source.row(from).data() + head * cols),
-        destination(part.destination.row(to).data() + head * cols) {}
-  std::size_t cols;
-  const float* source;
-  const float* destination;
-};
-
-inline float score_of(const PairAttention& part, std::size_t from, std::size_t to,
-                      std::size_t head) {
-  const Ends ends(part, from, to, head);
+inline float score_of(const PairAttention& part, const Ends& ends, std::size_t head) {
   const float* vector = part.vectors.row(head).data();
-  return part.score == PairScore::dynamic
-             ? leaky_dot_row(ends.source, ends.destination, vector, part.slope, ends.cols)
-             : dot_row(ends.source, ends.destination, ends.cols) * vector[0] * part.scale;
+  if (part.score == PairScore::product) {
+    return dot_row(ends.source, ends.destination, ends.cols) * vector[0] * part.scale;
+  }
+  return with_sum(ends,
+                  [&](const auto& at) { return leaky_dot(at, vector, part.slope, ends.cols); });
 }
 
-/// out += the gradient of one end's row, of a head's columns.
+/// out += the gradient of one end's row or of the edge's, of a head's columns.
 inline void add_end_gradient(const PairAttention& part, const Ends& ends, bool of_source,
-                             std::size_t head, float grad, float* out) {
-  const float* vector = part.vectors.row(head).data();
-  if (part.score == PairScore::dynamic) {
-    add_leaky_slopes(ends.source, ends.destination, vector, part.slope, grad, out, ends.cols);
-  } else {
-    add_scaled_row(of_source ? ends.destination : ends.source, grad * vector[0] * part.scale, out,
-                   ends.cols);
+                             std::size_t head, float grad, float* __restrict out) {
+  const float* __restrict vector = part.vectors.row(head).data();
+  if (part.score == PairScore::product) {
+    return add_scaled_row(of_source ? ends.destination : ends.source, grad * vector[0] * part.scale,
+                          out, ends.cols);
   }
+  with_sum(ends, [&](const auto& at) {
+    for (std::size_t c = 0; c < ends.cols; ++c) {
+      out[c] += grad * vector[c] * (at(c) > 0 ? 1.0F : part.slope);
+    }
+  });
 }
 
 /// Edges of a destination that the softmax leaves out get 0.
@@ -99,7 +100,7 @@ void write_scores(const PairAttention& part, std::size_t i, std::span<float> lar
   clear_edges(part.shape, i, part.weights);
   for_each_edge(part.shape, i, [&](Weighed edge) {
     for (std::size_t h = 0; h < largest.size(); ++h) {
-      const float score = score_of(part, edge.source, i, h);
+      const float score = score_of(part, Ends(part, edge, edge.source, i, h), h);
       part.weights.row(edge.row)[h] = score;
       largest[h] = std::max(largest[h], score);
     }
@@ -116,8 +117,13 @@ void scores_backward(const PairAttention& part, const PairGradient& grad, std::s
     for (std::size_t h = 0; h < means.size(); ++h) {
       float& g = grad.weights.row(edge.row)[h];
       g = part.weights.row(edge.row)[h] * (g - means[h]);
-      const Ends ends(part, edge.source, i, h);
+      const Ends ends(part, edge, edge.source, i, h);
       add_end_gradient(part, ends, false, h, g, of_destination.data() + h * ends.cols);
+      if (grad.edges.data != nullptr) {
+        float* of_edge = grad.edges.row(edge.row).data() + h * ends.cols;
+        std::fill_n(of_edge, ends.cols, 0.0F);
+        add_end_gradient(part, ends, false, h, g, of_edge);
+      }
     }
   });
 }
@@ -183,7 +189,7 @@ TROUPE_HOT void pair_attention_source_rows(const PairAttention& part,
     std::ranges::fill(row, 0.0F);
     for_each_out_edge(part.shape, by_source, j, [&](Weighed edge) {
       for (std::size_t h = 0; h < part.shape.heads; ++h) {
-        const Ends ends(part, j, edge.source, h);
+        const Ends ends(part, edge, j, edge.source, h);
         add_end_gradient(part, ends, true, h, grad.row(edge.row)[h], row.data() + h * ends.cols);
       }
     });
@@ -196,11 +202,15 @@ TROUPE_HOT void pair_attention_vector_rows(const PairAttention& part, ConstMatri
   for (std::size_t i = first; i < first + count; ++i) {
     for_each_edge(part.shape, i, [&](Weighed edge) {
       for (std::size_t h = 0; h < part.shape.heads; ++h) {
-        const Ends ends(part, edge.source, i, h);
+        const Ends ends(part, edge, edge.source, i, h);
         const float g = grad.row(edge.row)[h];
         float* out = grad_vectors.row(h).data();
         if (part.score == PairScore::dynamic) {
-          add_leaky_row(ends.source, ends.destination, part.slope, g, out, ends.cols);
+          with_sum(ends, [&](const auto& at) {
+            for (std::size_t c = 0; c < ends.cols; ++c) {
+              out[c] += g * leaky(at(c), part.slope);
+            }
+          });
         } else {
           out[0] += g * part.scale * dot_row(ends.source, ends.destination, ends.cols);
         }

@@ -17,7 +17,7 @@
 namespace troupe::nn {
 
 enum class PairScore : std::uint8_t {
-  dynamic,  ///< sum over columns of vectors * leaky_relu(source + destination)
+  dynamic,  ///< sum over columns of vectors * leaky_relu(source + destination + edge)
   product,  ///< scale * vectors[h] * sum over columns of source * destination
 };
 
@@ -31,6 +31,9 @@ struct PairAttention {
   ConstMatrix destination;  ///< [num_dst or more, heads * columns]
   ConstMatrix vectors;      ///< [heads, columns]; of `product` [heads, 1]
   MutMatrix weights;        ///< [shape.rows(), heads]
+  /// Of `dynamic`, without loops: [shape.edges(), heads * columns], added to the rows of both ends; no
+  /// data: nothing is.
+  ConstMatrix edges = {};
 
   std::size_t columns() const { return source.cols / shape.heads; }
 };
@@ -44,6 +47,7 @@ void pair_attention_rows(std::span<const PairAttention> parts, std::size_t first
 struct PairGradient {
   MutMatrix weights;      ///< [shape.rows(), heads] of the weights; becomes that of the scores
   MutMatrix destination;  ///< [num_dst, heads * columns] of the destinations' rows, overwritten
+  MutMatrix edges = {};   ///< as PairAttention::edges, overwritten; no data: not wanted
 };
 /// Those of destinations [first, first + count), of all parts.
 void pair_attention_backward_rows(std::span<const PairAttention> parts,

@@ -99,12 +99,15 @@ class Tape {
   struct Pair {
     Rows source;
     Rows destination;
-    std::size_t vectors = 0;  ///< parameter [heads, columns of a head]; of `product` [heads, 1]
+    /// Parameter [heads, columns of a head]; of `product` [heads, 1]. None: a one for each head, whose
+    /// rows have one column.
+    std::optional<std::size_t> vectors = {};
     const LayerBlock* block = nullptr;
     PairScore score = PairScore::dynamic;
     float slope = 0.2F;
     float scale = 1;
     bool one_loop = false;
+    std::optional<Rows> edges = {};  ///< a row per edge of the block, added to those of both ends
   };
   /// Weights of the edges of several blocks with the same destinations, one softmax over them all.
   /// \returns for each part what attention() gives

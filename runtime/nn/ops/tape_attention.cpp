@@ -57,13 +57,26 @@ Term Tape::attend(Rows rows, Rows weights, const LayerBlock& block, bool mean) {
   return {rows, path, {}, weights, terms_++};
 }
 
+namespace {
+
+/// A one for each head.
+ConstMatrix ones(std::size_t heads) {
+  static const std::vector<float> values(256, 1.0F);
+  TROUPE_ASSERT(heads <= values.size(), "heads", heads, values.size());
+  return {values.data(), heads, 1};
+}
+
+}  // namespace
+
 std::vector<Rows> Tape::pair_attention(std::span<const Pair> parts) {
   std::vector<PairAttention> work;
   std::vector<Rows> result;
   for (const Pair& of : parts) {
     const ConstMatrix from = value(of.source);
     const ConstMatrix to = value(of.destination);
-    const ConstMatrix vectors = list_->matrix_of(of.vectors, parameters_);
+    const ConstMatrix vectors =
+        of.vectors ? list_->matrix_of(*of.vectors, parameters_) : ones(from.cols);
+    const ConstMatrix edges = of.edges ? value(*of.edges) : ConstMatrix{};
     const LayerBlock& block = *of.block;
     TROUPE_ASSERT(block.num_src <= from.rows && block.num_dst <= to.rows && from.cols == to.cols &&
                       block.num_dst == parts.front().block->num_dst &&
@@ -73,19 +86,25 @@ std::vector<Rows> Tape::pair_attention(std::span<const Pair> parts) {
                   to.cols, vectors.rows);
     const std::size_t columns = of.score == PairScore::dynamic ? from.cols / vectors.rows : 1;
     TROUPE_ASSERT(vectors.cols == columns, "vectors of attention", vectors.cols, columns);
+    TROUPE_ASSERT(
+        !of.edges || (of.score == PairScore::dynamic && !of.one_loop && edges.cols == from.cols &&
+                      edges.rows == AttentionShape{&block}.edges()),
+        "rows of edges", edges.rows, edges.cols, from.cols);
     Operation& operation = append();
     operation.begin(Operation::Kind::pair_attention, true);
     const AttentionShape shape{&block, vectors.rows, of.one_loop};
     const MutMatrix weights = operation.slot.finish.output_memory.matrix(shape.rows(), shape.heads);
-    operation.pair = {shape, of.score, of.slope, of.scale, from, to, vectors, weights};
+    operation.pair = {shape, of.score, of.slope, of.scale, from, to, vectors, weights, edges};
     operation.value = weights;
     operation.source = of.source;
     operation.destination = of.destination;
-    operation.vectors = of.vectors;
+    operation.vectors = of.vectors.value_or(0);
+    operation.fixed_vectors = !of.vectors;
+    operation.edges = of.edges;
     operation.order = terms_;
     operation.parts = parts.size();
     operation.part = work.size();
-    terms_ += 2;
+    terms_ += 3;
     work.push_back(operation.pair);
     result.push_back(last());
   }
@@ -138,12 +157,17 @@ void Tape::pair_attention_backward(Operation& first, ParameterGradients& gradien
     work.push_back(part->pair);
     grads.push_back({part->gradient,
                      memory.matrix(part->pair.shape.block->num_dst, part->pair.destination.cols)});
+    if (part->edges && operations_[part->edges->index]->wants_gradient) {
+      const ConstMatrix edges = part->pair.edges;
+      grads.back().edges = part->slot.term(1).grad_summed.matrix(edges.rows, edges.cols);
+    }
   }
   ops_.pair_attention_backward(*executor_, work, grads);
   for (std::size_t p = 0; p < parts.size(); ++p) {
     Operation& part = *parts[p];
     const ConstMatrix grad = part.gradient;
-    gradients.add({part.vectors}, [&](std::span<float> out) {
+    const std::vector<std::size_t> vectors(part.fixed_vectors ? 0 : 1, part.vectors);
+    gradients.add(vectors, [&](std::span<float> out) {
       ops_.pair_vectors_gradient(*executor_, part.pair, grad,
                                  {out.data(), part.pair.vectors.rows, part.pair.vectors.cols});
     });
@@ -153,6 +177,9 @@ void Tape::pair_attention_backward(Operation& first, ParameterGradients& gradien
     path.attention = part.pair.shape;
     use(part.source, part.order, {path, &by_source(*path.block), grad, {}, {}, &part.pair});
     use(part.destination, part.order + 1, {{}, nullptr, grads[p].destination, {}, {}});
+    if (grads[p].edges.data != nullptr) {
+      use(*part.edges, part.order + 2, {{}, nullptr, grads[p].edges, {}, {}});
+    }
   }
 }
 

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -76,6 +77,8 @@ struct Tape::Operation {
   std::size_t vectors = 0;  ///< parameter of head scores and others
   BlockOps::AttentionWork attention;
   PairAttention pair;
+  std::optional<Rows> edges;  ///< of attention by pairs
+  bool fixed_vectors = false;
   BatchNorm batch_norm;   ///< its gain is the parameter `vectors`
   std::size_t part = 0;   ///< of a pair attention of so many `parts`, in operations that follow
   std::size_t parts = 0;  ///< each other

@@ -5,7 +5,7 @@ Everything is computed in float64 from float32 inputs. Run it in this folder: py
 """
 import numpy as np
 import torch
-from torch_geometric.nn import GATConv, HeteroConv, HGTConv
+from torch_geometric.nn import GATConv, GATv2Conv, HeteroConv, HGTConv
 
 HERE = "../heterogeneous/"
 EDGES = [("writes", "author", "paper"), ("cites", "paper", "paper"), ("holds", "venue", "paper")]
@@ -122,3 +122,45 @@ attention_per_relation("rgat_concat", heads=2, cols=3, concat=True)
 attention_per_relation("rgat_mean", heads=2, cols=3, concat=False)
 transformer("hgt_skip", heads=2, width=6)  # as many columns as papers have
 transformer("hgt_plain", heads=2, width=4)
+
+
+def attention_with_features(name, make, edges, order):
+    """Attention that reads features of the edges of some types, summed over the types."""
+    x = features()
+    out, parameters = 0, []
+    for edge, source, destination in edges:
+        of_edges = FEATURES.get(edge)
+        conv = make(x[source].shape[1], x[destination].shape[1],
+                    None if of_edges is None else of_edges.shape[1])
+        of_conv = order(conv, of_edges is not None)
+        set_parameters(of_conv)
+        parameters += of_conv
+        out = out + conv((x[source], x[destination][:PAPERS]), edge_index(edge), edge_attr=of_edges)
+    grad_out = random(PAPERS, out.shape[1])
+    (out * torch.tensor(grad_out, dtype=torch.float64)).sum().backward()
+    save(name + "_parameters", flat(parameters).astype(np.float32))
+    save(name + "_grad_out", grad_out)
+    save(name + "_out", out.detach().numpy())
+    save(name + "_gradient", flat([p.grad for p in parameters]))
+    save(name + "_grad_x_paper", x["paper"].grad.numpy())
+
+
+FEATURES = {}
+for edge, cols in (("writes", 3), ("cites", 4)):
+    rows = random(len(load(edge + "1_indices")), cols)
+    save("features_" + edge, rows)
+    FEATURES[edge] = torch.tensor(rows, dtype=torch.float64)
+
+attention_with_features(
+    "gatv2_edge",
+    lambda source, destination, edge: GATv2Conv((source, destination), 3, heads=2, edge_dim=edge,
+                                                add_self_loops=False),
+    [EDGES[1]],
+    lambda c, _: [c.lin_l.weight, c.lin_l.bias, c.lin_r.weight, c.lin_r.bias, c.att, c.bias,
+                  c.lin_edge.weight])
+attention_with_features(
+    "rgat_edge",
+    lambda source, destination, edge: GATConv((source, destination), 3, heads=2, edge_dim=edge,
+                                              add_self_loops=False), EDGES,
+    lambda c, with_edges: [c.lin_src.weight, c.lin_dst.weight, c.att_src, c.att_dst, c.bias] +
+    ([c.lin_edge.weight, c.att_edge] if with_edges else []))

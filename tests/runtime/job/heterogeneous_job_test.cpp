@@ -134,6 +134,34 @@ TEST(CheckTypes, RefusesModelsThatAreNotBuilt) {
   EXPECT_EQ(heterogeneous_problems(bad, heterogeneous_graph(), JobTrainer::own), "");
 }
 
+TEST(CheckTypes, FeaturesOfEdgesAreReadWithSampledEvaluationAlone) {
+  GraphInfo info = heterogeneous_graph();
+  info.edge_types[1].features = FeatureInfo{.cols = 3};
+  const std::vector<std::string> settings{"model.kind=rgat", "model.edge_features=true",
+                                          "sample.edge_data=[\"features\"]"};
+  Job good = job("[3, 2]", settings);
+  EXPECT_EQ(heterogeneous_problems(good, info), "");
+  fit_to_graph(good, info);
+  EXPECT_EQ(good.model.types.edges[1].cols, 3U);
+  EXPECT_EQ(good.model.types.edges[0].cols, 0U);
+  EXPECT_FALSE(good.infers_exactly());
+  auto exact = settings;
+  exact.emplace_back("eval.mode=exact");
+  EXPECT_EQ(heterogeneous_problems(job("[3, 2]", exact), info),
+            "/eval/mode: expected \"sampled\" with model.edge_features, found \"exact\", which is "
+            "not built yet for it\n");
+}
+
+TEST(CheckTypes, BasesNeedFeaturesOfOneWidthOrALinearInput) {
+  const std::vector<std::string> settings{"model.kind=rgcn", "model.bases=2"};
+  EXPECT_EQ(heterogeneous_problems(job("[3, 2]", settings), heterogeneous_graph()),
+            "/model/bases: expected 0 where node types have features of different widths, found 8 "
+            "columns of \"author\" and 16 of \"paper\"; or model.input \"linear\"\n");
+  auto linear = settings;
+  linear.emplace_back("model.input=linear");
+  EXPECT_EQ(heterogeneous_problems(job("[3, 2]", linear), heterogeneous_graph()), "");
+}
+
 TEST(CheckTypes, WantsFeaturesOfTheTypesThatTheLayersReach) {
   GraphInfo info = heterogeneous_graph();
   info.node_types[2].features.reset();

@@ -388,6 +388,20 @@ TEST(ParseJob, EdgeWeightsNeedTheWeightsOfBatches) {
                   "it is for \"graphsage\", \"gcn\", \"gin\"");
 }
 
+TEST(ParseJob, EdgeFeaturesNeedThoseOfBatchesAndNoLoops) {
+  const std::vector<std::string> good{"model.kind=gatv2", "model.loops=false",
+                                      "model.edge_features=true",
+                                      "sample.edge_data=[\"features\"]"};
+  EXPECT_EQ(problems_of(minimal, good), "");
+  EXPECT_EQ(problems_of(minimal, {good[0], good[1], good[2]}),
+            "/model/edge_features: expected false without \"features\" in sample.edge_data, found "
+            "true; sample.edge_data [\"features\"] brings the features\n");
+  EXPECT_CONTAINS(problems_of(minimal, {good[0], good[2], good[3]}),
+                  "which is not built yet for it; loops false works");
+  EXPECT_CONTAINS(problems_of(minimal, {good[2], good[3]}),
+                  "it is for \"gat\", \"gatv2\", \"rgat\"");
+}
+
 TEST(ParseJob, BasesAreForRgcn) {
   EXPECT_EQ(parse(minimal, {"model.kind=rgcn", "model.bases=3"}).job.model.bases, 3U);
   EXPECT_EQ(problems_with("model.bases", "3"),

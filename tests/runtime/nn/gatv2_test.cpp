@@ -133,6 +133,41 @@ TEST(PairAttention, HasGradientsOfBothEndsAndVectorsAroundTheEndOfAChunk) {
   }
 }
 
+/// A row per edge added to those of both ends, with vectors and with the fixed ones.
+TEST(PairAttention, HasGradientsOfRowsOfEdges) {
+  for (const std::uint32_t rows : {2U, 511U, 512U, 513U}) {
+    const OwnedBlock block = random_block(rows, 600, 4, rows);
+    const LayerBlock view = block.view();
+    const auto edges = static_cast<std::uint32_t>(block.sources.size());
+    const Matrix of_edges = random_matrix(edges, 2, 3);
+    const Matrix x = random_matrix(600, 6, 1);
+    ParameterList list;
+    const auto vectors = list.add({.name = "vectors", .rows = 2, .cols = 3});
+    const auto wide = list.add({.name = "wide", .rows = 6, .cols = 2});
+    const auto scores = list.add({.name = "scores", .rows = 2, .cols = 3});
+    for (const bool fixed : {false, true}) {
+      TapeOf tape(list, [&, rows](Tape& t, Rows input) {
+        Rows added = t.linear(t.input(of_edges.view()), edges, wide);
+        Tape::Pair pair{.source = input,
+                        .destination = input,
+                        .vectors = vectors,
+                        .block = &view,
+                        .edges = added};
+        if (fixed) {
+          pair.source = t.head_scores(input, 600, scores);
+          pair.destination = t.head_scores(input, rows, vectors);
+          pair.vectors.reset();
+          pair.edges = t.head_scores(added, edges, vectors);
+        }
+        const std::array pairs{pair};
+        return t.combine({t.attend(input, t.pair_attention(pairs).front(), view, false)}, rows, {});
+      });
+
+      expect_differences(tape, num_parameters(list.layout()), x.view(), rows, 6);
+    }
+  }
+}
+
 TEST(PairAttention, WeightsOfAllBlocksOfADestinationSumToOne) {
   const OwnedBlock first = random_block(40, 90, 4, 1);
   const OwnedBlock second = random_block(40, 50, 3, 2);

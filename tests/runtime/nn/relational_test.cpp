@@ -1,5 +1,6 @@
 // R-GCN and attention per relation, against PyTorch Geometric, and as models.
 #include "runtime/nn/catalog.hpp"
+#include "runtime/nn/conv/gatv2.hpp"
 #include "runtime/nn/conv/hgt.hpp"
 #include "runtime/nn/conv/rgat.hpp"
 #include "runtime/nn/conv/rgcn.hpp"
@@ -12,8 +13,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <memory>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -196,6 +199,70 @@ TEST(Rgat, MatchesOutputAndGradientsOfPyTorchGeometric) {
     expect_golden(run.grad_x[1].view(), path + "_grad_x_paper", relational_tolerance);
     expect_golden(run.grad_x[2].view(), path + "_grad_x_venue", relational_tolerance);
   }
+}
+
+TEST(EdgeFeatures, OfAttentionMatchOutputAndGradientsOfPyTorchGeometric) {
+  const HeteroBatch batch = golden_hetero_batch(1);
+  const ForwardInput input = batch.input(false);
+  for (const std::string kind : {"gatv2", "rgat"}) {
+    const std::string path = "relational/" + kind + "_edge";
+    ModelTypes types = golden_types(1);
+    if (kind == "gatv2") {
+      types.edges[0].destination = NodeTypeId{2};  // papers alone
+      types.edges[3].destination = NodeTypeId{2};
+    }
+    std::vector<Matrix> features(4);
+    features[0] = golden_matrix("relational/features_writes");
+    features[2] = golden_matrix("relational/features_cites");
+    features[3] = Matrix(0, 0);  // venues' edges have none
+    const GatOptions options{.heads = 2, .one_loop = false, .mean_last = false};
+    std::unique_ptr<Conv> conv = std::make_unique<RgatConv>(options);
+    if (kind == "gatv2") {
+      conv = std::make_unique<Gatv2Conv>(options, false);
+    }
+
+    const auto run =
+        run_layer(*conv, types, 1, input.blocks[0], batch.features,
+                  golden_floats(path + "_parameters"), golden_matrix(path + "_grad_out"), features);
+
+    expect_golden(run.out.view(), path + "_out", relational_tolerance);
+    expect_golden_gradient(run, path + "_gradient", relational_tolerance);
+    expect_golden(run.grad_x[1].view(), path + "_grad_x_paper", relational_tolerance);
+  }
+}
+
+/// Features of edges of a batch that a network reads layer by layer.
+TEST(EdgeFeatures, HaveTheGradientOfDifferencesThroughLayers) {
+  const OwnedBlock lower = random_block(50, 90, 5, 1);
+  const OwnedBlock upper = random_block(20, 50, 5, 2);
+  const Matrix x = random_matrix(90, 7, 3);
+  const Matrix of_edges = random_matrix(std::max(lower.sources.size(), upper.sources.size()), 3, 4);
+  for (const std::string kind : {"gat", "gatv2", "rgat"}) {
+    ModelOptions options{.kind = kind,
+                         .layers = 2,
+                         .hidden = 8,
+                         .out_dim = 3,
+                         .heads = 2,
+                         .loops = false,
+                         .activation = Activation::elu,  // rows without edges are 0
+                         .edge_features = true};
+    options.types = {.nodes = {{"node", 7}}, .edges = {{"edge", NodeTypeId{0}, NodeTypeId{0}, 3}}};
+    ForwardInput input = one_type_input({lower.view(), upper.view()}, x.view());
+    input.edge_features = {of_edges.view()};
+
+    expect_gradient_of_differences(*network_of(options), input, 5e-3);
+  }
+}
+
+TEST(EdgeFeatures, AreRefusedWithLoopsAndByKindsWithoutAttention) {
+  ModelOptions options{
+      .kind = "gat", .in_dim = 4, .hidden = 8, .out_dim = 3, .edge_features = true};
+  EXPECT_ERROR(make_network(options), Errc::unimplemented, "with loops false, got \"gat\"");
+  options.loops = false;
+  EXPECT_OK(make_network(options));
+  options.kind = "gcn";
+  EXPECT_ERROR(make_network(options), Errc::unimplemented,
+               "expected a kind among \"gat\", \"gatv2\", \"rgat\"");
 }
 
 TEST(Hgt, MatchesOutputAndGradientsOfPyTorchGeometric) {

@@ -50,6 +50,23 @@ TEST(HeterogeneousLearner, LearnsItsSeeds) {
   expect_learns(*make(heterogeneous_options()), heterogeneous_batch({0, 1}, {0, 1}));
 }
 
+TEST(HeterogeneousLearner, AttentionReadsFeaturesOfEdgesAndRefusesBatchesWithoutThem) {
+  auto options = heterogeneous_options();
+  options.model.kind = "rgat";
+  options.model.edge_features = true;
+  options.model.types.edges[0].cols = 2;
+  const auto learner = make(options);
+  InlineExecutor executor;
+  Batch batch = heterogeneous_batch({0, 1}, {0, 1});
+  EXPECT_ERROR(learner->compute(executor, batch), Errc::failed_precondition,
+               "expected features of 1 \"by\" edges in 2 columns, found 0 in 0");
+  batch.edge_features.resize(2);
+  batch.edge_features[0] = matrix_of(1, 3, {1, 2, 3});
+  EXPECT_ERROR(learner->compute(executor, batch), Errc::failed_precondition, "found 1 in 3");
+  batch.edge_features[0] = matrix_of(1, 2, {1, 2});
+  EXPECT_OK(learner->compute(executor, batch));
+}
+
 TEST(HeterogeneousLearner, OutputsAreLinearInSourcesAndSelf) {
   InlineExecutor executor;
   const auto learner = make(heterogeneous_options());
