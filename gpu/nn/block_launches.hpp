@@ -63,7 +63,8 @@ class BlockLaunches {
             part.source.data,
             part.destination.data,
             part.vectors.data,
-            part.weights.data};
+            part.weights.data,
+            part.edges.data};
   }
   static std::vector<Pairs> all_pairs_of(std::span<const nn::PairAttention> parts) {
     std::vector<Pairs> pairs;

@@ -22,6 +22,7 @@ struct Pairs {
   const float* destination;
   const float* vectors;  ///< [heads, columns], or [heads, 1]
   float* weights;
+  const float* edges;  ///< [edges, heads * columns]; null: none
 
   TROUPE_HD std::size_t cols() const { return shape.heads * columns; }
   TROUPE_HD std::size_t vector_cols() const { return dynamic ? columns : 1; }
@@ -30,28 +31,30 @@ struct Pairs {
     const float* b = destination + to * cols() + head * columns;
     return lane_sum(columns, [a, b](std::size_t c) { return a[c] * b[c]; });
   }
-  TROUPE_HD float score(std::size_t from, std::size_t to, std::size_t head) const {
+  /// Sum of the rows of both ends of an edge, and of its own, at a column.
+  TROUPE_HD float sum_at(std::size_t row, std::size_t from, std::size_t to, std::size_t col) const {
+    const float ends = source[from * cols() + col] + destination[to * cols() + col];
+    return edges == nullptr ? ends : ends + edges[row * cols() + col];
+  }
+  TROUPE_HD float score(std::size_t row, std::size_t from, std::size_t to, std::size_t head) const {
     const float* vector = vectors + head * vector_cols();
     if (!dynamic) {
       return product(from, to, head) * vector[0] * scale;
     }
-    const float* a = source + from * cols() + head * columns;
-    const float* b = destination + to * cols() + head * columns;
-    const float below = slope;
-    return lane_sum(columns, [a, b, vector, below](std::size_t c) {
-      return vector[c] * leaky_relu(a[c] + b[c], below);
+    const Pairs* part = this;
+    return lane_sum(columns, [=](std::size_t c) {
+      return vector[c] *
+             leaky_relu(part->sum_at(row, from, to, head * part->columns + c), part->slope);
     });
   }
   /// The gradient of a column of one end's row, through an edge.
-  TROUPE_HD float end_gradient(std::size_t from, std::size_t to, bool of_source, std::size_t col,
-                               float grad) const {
-    const std::size_t head = col / columns;
-    const float a = source[from * cols() + col];
-    const float b = destination[to * cols() + col];
+  TROUPE_HD float end_gradient(std::size_t row, std::size_t from, std::size_t to, bool of_source,
+                               std::size_t col, float grad) const {
     if (dynamic) {
-      return grad * vectors[col] * (a + b > 0 ? 1.0F : slope);
+      return grad * vectors[col] * (sum_at(row, from, to, col) > 0 ? 1.0F : slope);
     }
-    return (of_source ? b : a) * (grad * vectors[head] * scale);
+    const float other = of_source ? destination[to * cols() + col] : source[from * cols() + col];
+    return other * (grad * vectors[col / columns] * scale);
   }
   /// Edges that the softmax leaves out get 0.
   TROUPE_HD void clear(std::size_t i, std::size_t head, float* of_edges) const {
@@ -72,7 +75,7 @@ struct WriteScores {
     part.clear(i, h, part.weights);
     float most = largest[i * heads + h];
     part.shape.each_edge(i, [&](std::size_t row, std::size_t j) {
-      const float score = part.score(j, i, h);
+      const float score = part.score(row, j, i, h);
       part.weights[row * heads + h] = score;
       most = most < score ? score : most;
     });
@@ -122,26 +125,40 @@ struct AddMean {
   }
 };
 
-struct ScoresBackward {
+/// Turns the gradient of a destination's weights into that of its scores.
+struct ScoreGradient {
   Pairs part;
   const float* means;
   float* grad;
-  float* grad_destination;
   TROUPE_HD void operator()(std::size_t i, std::size_t h) const {
     const std::size_t heads = part.shape.heads;
     const float mean = means[i * heads + h];
-    float* out = grad_destination + i * part.cols() + h * part.columns;
     part.clear(i, h, grad);
-    for (std::size_t c = 0; c < part.columns; ++c) {
-      out[c] = 0;
-    }
-    part.shape.each_edge(i, [&](std::size_t row, std::size_t j) {
+    part.shape.each_edge(i, [&](std::size_t row, std::size_t /*j*/) {
       float& g = grad[row * heads + h];
       g = part.weights[row * heads + h] * (g - mean);
-      for (std::size_t c = 0; c < part.columns; ++c) {
-        out[c] += part.end_gradient(j, i, false, h * part.columns + c, g);
+    });
+  }
+};
+
+/// Gradients of a destination's row, and of its edges' rows. \requires ScoreGradient ran
+struct PairDestination {
+  Pairs part;
+  const float* grad;
+  float* grad_destination;
+  float* grad_edges;  ///< null: not wanted
+  TROUPE_HD void operator()(std::size_t i, std::size_t c) const {
+    const std::size_t h = c / part.columns;
+    float sum = 0;
+    part.shape.each_edge(i, [&](std::size_t row, std::size_t j) {
+      const float through =
+          part.end_gradient(row, j, i, false, c, grad[row * part.shape.heads + h]);
+      sum += through;
+      if (grad_edges != nullptr) {
+        grad_edges[row * part.cols() + c] = 0.0F + through;
       }
     });
+    grad_destination[i * part.cols() + c] = sum;
   }
 };
 
@@ -155,7 +172,7 @@ struct PairSource {
     const std::size_t h = c / part.columns;
     float sum = 0;
     part.shape.each_out_edge(by_source, j, [&](std::size_t row, std::size_t i) {
-      sum += part.end_gradient(j, i, true, c, grad[row * part.shape.heads + h]);
+      sum += part.end_gradient(row, j, i, true, c, grad[row * part.shape.heads + h]);
     });
     put(grad_source + j * part.cols() + c, sum, add);
   }
@@ -175,9 +192,7 @@ struct PairVectorSums {
       part.shape.each_edge(i, [&](std::size_t row, std::size_t j) {
         const float g = grad[row * part.shape.heads + h];
         if (part.dynamic) {
-          sum += g * leaky_relu(
-                         part.source[j * part.cols() + v] + part.destination[i * part.cols() + v],
-                         part.slope);
+          sum += g * leaky_relu(part.sum_at(row, j, i, v), part.slope);
         } else {
           sum += g * part.scale * part.product(j, i, h);
         }
@@ -217,9 +232,10 @@ void pair_attention_backward_stage(Stream& on, std::span<const Pairs> parts,
     on.for_rows(rows, heads, AddMean{parts[p], grads[p].weights.data, means.data()});
   }
   for (std::size_t p = 0; p < parts.size(); ++p) {
-    on.for_rows(
-        rows, heads,
-        ScoresBackward{parts[p], means.data(), grads[p].weights.data, grads[p].destination.data});
+    on.for_rows(rows, heads, ScoreGradient{parts[p], means.data(), grads[p].weights.data});
+    on.for_rows(rows, parts[p].cols(),
+                PairDestination{parts[p], grads[p].weights.data, grads[p].destination.data,
+                                grads[p].edges.data});
   }
 }
 

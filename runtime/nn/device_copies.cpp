@@ -51,13 +51,15 @@ std::span<const float> DeviceCopies::parameters(std::span<const float> host) {
 const ForwardInput& DeviceCopies::input(const ForwardInput& host) {
   used_ = 0;
   input_ = host;
-  for (ConstMatrix& features : input_.features) {
-    if (input_.on_device != nullptr) {
-      break;
+  const auto copy_rows = [this](std::vector<ConstMatrix>& all) {
+    for (ConstMatrix& rows : all) {
+      rows.data = copied(std::span<const float>(rows.data, rows.size())).data();
     }
-    const std::span<const float> values(features.data, features.size());
-    features.data = copied(values).data();
+  };
+  if (input_.on_device == nullptr) {
+    copy_rows(input_.features);
   }
+  copy_rows(input_.edge_features);
   if (host.dropout.training) {
     for (auto& ids : input_.ids) {
       ids = copied(ids);
@@ -65,7 +67,8 @@ const ForwardInput& DeviceCopies::input(const ForwardInput& host) {
   }
   for (auto& layer : input_.blocks) {
     for (LayerBlock& block : layer) {
-      block.edges = block.num_edges();
+      const std::uint32_t first = block.first_edge();
+      block.edges = {first, first + block.num_edges()};
       block.offsets = copied(block.offsets);
       block.sources = copied(block.sources);
       block.weights = copied(block.weights);

@@ -263,8 +263,8 @@ ConvCall Network::edge_call(const LayerCall& call, std::size_t edge) const {
                   "features of edges of type", of.type);
     const LayerBlock& block = call.blocks[of.type];
     const ConstMatrix& all = call.dropout->edge_features[of.type];
-    const std::size_t first = block.offsets.front();
-    const std::size_t count = block.offsets[block.num_dst] - first;
+    const std::size_t first = block.first_edge();
+    const std::size_t count = block.num_edges();
     TROUPE_ASSERT(all.cols == of.shape.edge && first + count <= all.rows, "features of edges",
                   all.cols, of.shape.edge, first, count, all.rows);
     features = call.tape.input(all.slice(first, count));

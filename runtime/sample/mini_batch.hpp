@@ -149,10 +149,18 @@ struct LayerBlock {
   std::span<const std::uint32_t>
       sources;                          ///< of the whole batch; row i is [offsets[i], offsets[i+1])
   std::span<const float> weights = {};  ///< of the edges, by position in `sources`; empty: none
-  /// Of its rows; where the arrays are in a device's memory it cannot be seen in `offsets`.
-  std::optional<std::uint32_t> edges = std::nullopt;
+  /// The first edge and one past the last, where the arrays are in a device's memory: they cannot be seen in
+  /// `offsets` then.
+  struct Range {
+    std::uint32_t first = 0;
+    std::uint32_t end = 0;
+  };
+  std::optional<Range> edges = std::nullopt;
 
-  std::uint32_t num_edges() const { return edges ? *edges : offsets[num_dst] - offsets[0]; }
+  std::uint32_t first_edge() const { return edges ? edges->first : offsets[0]; }
+  std::uint32_t num_edges() const {
+    return edges ? edges->end - edges->first : offsets[num_dst] - offsets[0];
+  }
 };
 
 /// The block of layer `layer` (0 = nearest the input) of a model with `layers` layers, for a batch

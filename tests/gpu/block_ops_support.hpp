@@ -50,7 +50,7 @@ class Operands {
   }
   LayerBlock copied(const OwnedBlock& block) {
     LayerBlock view = block.view();
-    view.edges = view.num_edges();
+    view.edges = {view.first_edge(), view.first_edge() + view.num_edges()};
     view.offsets = copied(view.offsets);
     view.sources = copied(view.sources);
     return view;

@@ -101,6 +101,22 @@ std::vector<Case> cases() {
     o.share_weights = true;
     o.loops = false;
   });
+  add("gat_edge_features", "gat", [](ModelOptions& o) {
+    o.heads = 2;
+    o.loops = false;
+    o.types = {.nodes = {{"node", o.in_dim}},
+               .edges = {{"edge", NodeTypeId{0}, NodeTypeId{0}, 3}},
+               .seeds = NodeTypeId{0}};
+    o.edge_features = true;
+  });
+  add("gatv2_edge_features", "gatv2", [](ModelOptions& o) {
+    o.heads = 3;
+    o.loops = false;
+    o.types = {.nodes = {{"node", o.in_dim}},
+               .edges = {{"edge", NodeTypeId{0}, NodeTypeId{0}, 3}},
+               .seeds = NodeTypeId{0}};
+    o.edge_features = true;
+  });
   add("rgcn", "rgcn", [](ModelOptions&) {});
   add("rgat", "rgat", [](ModelOptions& o) { o.heads = 2; });
   add("hgt", "hgt", [](ModelOptions& o) { o.heads = 2; });
@@ -120,6 +136,9 @@ HeteroBatch batch_of(const ModelOptions& options, std::vector<std::uint32_t> row
   auto batch = nn::testing::random_hetero_batch(types, by_type, seed);
   if (options.edge_weights) {
     nn::testing::add_edge_weights(batch);
+  }
+  if (options.edge_features) {
+    nn::testing::add_edge_features(batch, options.types.edges.front().cols);
   }
   return batch;
 }

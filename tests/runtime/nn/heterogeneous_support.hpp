@@ -25,6 +25,7 @@ struct HeteroBatch {
   std::vector<std::vector<OwnedBlock>> blocks;           ///< [layer][edge type]
   std::vector<std::vector<std::vector<float>>> weights;  ///< the same, of edges; empty: none
   std::vector<Matrix> features;                          ///< by node type
+  std::vector<Matrix> edge_features = {};                ///< by edge type; empty: none
   std::vector<std::vector<OriginalId>> ids;
 
   ForwardInput input(bool training) const {
@@ -40,6 +41,9 @@ struct HeteroBatch {
     }
     for (const Matrix& x : features) {
       in.features.push_back(x.view());
+    }
+    for (const Matrix& x : edge_features) {
+      in.edge_features.push_back(x.view());
     }
     if (training) {
       in.ids.assign(ids.begin(), ids.end());
@@ -60,6 +64,17 @@ inline void add_edge_weights(HeteroBatch& batch) {
         values.push_back(static_cast<float>(e % 7) - 1.5F);
       }
     }
+  }
+}
+
+/// Features of edges by position in `sources`, enough for every layer's blocks.
+inline void add_edge_features(HeteroBatch& batch, std::size_t cols) {
+  for (std::size_t e = 0; e < batch.blocks.front().size(); ++e) {
+    std::size_t most = 0;
+    for (const auto& of_layer : batch.blocks) {
+      most = std::max(most, of_layer[e].sources.size());
+    }
+    batch.edge_features.push_back(random_matrix(most, cols, 900 + e));
   }
 }
 
