@@ -4,6 +4,7 @@
 #include "tests/support/expect.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,73 @@ TEST_F(DeviceRun, HasTheDigestsOfTheCpu) {
   }
 }
 
+/// The graph is whole in every process, so that devices can make batches.
+const testing::Settings whole_graph = {"partition.parts=1", "cluster.hosts=2",
+                                       "cluster.replicas=2"};
+
+TEST_F(DeviceRun, BatchesOfDevicesHaveTheDigestsOfTheHosts) {
+  const std::vector<testing::Settings> ways = {
+      {"digest=full"},
+      {"digest=ids", "sample.frontier=all"},
+      {"digest=off", "sample.replace=true"},
+      {"sample.edge_dir=out", "features.normalize=row"},
+      {"features.normalize=column", "model.kind=gcn", "sample.edge_data=[\"ids\"]"},
+      {"eval.mode=sampled", "model.dropout=0.5", "model.input_dropout=0.2"},
+  };
+  for (const testing::Settings& way : ways) {
+    SCOPED_TRACE(way.front());
+    testing::Settings settings = whole_graph;
+    settings.insert(settings.end(), way.begin(), way.end());
+    ASSERT_OK_AND_ASSIGN(const auto on_cpu, run(settings, "cpu"));
+    for (const char* const on : {"host", "device"}) {
+      testing::Settings there = settings;
+      there.push_back(fmt::format("sample.on={}", on));
+      ASSERT_OK_AND_ASSIGN(const auto record, run(there, "emulated:1"));
+      EXPECT_EQ(record.batches, on_cpu.batches) << on;
+      EXPECT_EQ(record.parameters, on_cpu.parameters) << on;
+      EXPECT_EQ(record.outputs, on_cpu.outputs) << on;
+    }
+  }
+}
+
+TEST_F(DeviceRun, BatchesThatDevicesCannotMakeAreRefusedOrMadeByTheHost) {
+  struct Refused {
+    testing::Settings settings;
+    const char* device;
+    const char* reason;
+  };
+  const testing::Settings one_host = {"partition.parts=1", "cluster.hosts=1"};
+  const auto with = [&](const char* setting) {
+    testing::Settings settings = one_host;
+    settings.emplace_back(setting);
+    return settings;
+  };
+  const std::vector<Refused> all = {
+      {one_host, "cpu", "cluster.device is \"cpu\""},
+      {{"partition.parts=2", "cluster.hosts=1"}, "emulated:1", "a graph of 2 parts"},
+      {{"partition.parts=1", "cluster.hosts=2"}, "emulated:1", "which has no part"},
+      {with("cluster.placement=worker"), "emulated:1", "batches on a device: expected the graph"},
+      {with("sample.disjoint=true"), "emulated:1", "not built yet"},
+      {with("sample.choice=labor"), "emulated:1", "not built yet"},
+  };
+  for (const auto& [settings, device, reason] : all) {
+    SCOPED_TRACE(fmt::format("{}, {}", fmt::join(settings, " "), device));
+    testing::Settings there = settings;
+    there.emplace_back("sample.on=device");
+    EXPECT_ERROR(run(there, device), Errc::failed_precondition, reason);
+    ASSERT_OK_AND_ASSIGN(const auto on_cpu, run(settings, "cpu"));
+    ASSERT_OK_AND_ASSIGN(const auto by_host, run(settings, device));
+    expect_same_record(by_host, on_cpu);
+  }
+}
+
+TEST_F(DeviceRun, ADeviceTooSmallForTheGraphEndsTheRunAtItsStart) {
+  testing::Settings settings = whole_graph;
+  settings.emplace_back("sample.on=device");
+  EXPECT_ERROR(run(settings, "emulated:1,64KiB"), Errc::out_of_memory,
+               "emulated device: expected room for");
+}
+
 TEST_F(DeviceRun, EndsWithTheErrorOfADeviceWithoutMemory) {
   // From too little for one array up to less than a batch's rows.
   for (const char* const memory : {"1B", "64KiB", "1MiB"}) {
@@ -64,6 +132,25 @@ TEST_F(DeviceRunHeterogeneous, HasTheSameBits) {
   for (const char* const device : {"emulated:1", "emulated:2"}) {
     ASSERT_OK_AND_ASSIGN(const auto record, run({fmt::format("cluster.device={}", device)}));
     expect_same_bits(record, device);
+  }
+}
+
+TEST_F(DeviceRunHeterogeneous, BatchesOfDevicesHaveTheSameBits) {
+  for (const testing::Settings& way :
+       std::vector<testing::Settings>{{"sample.choice=uniform"},
+                                      {"sample.choice=weighted", "sample.edge_data=[\"weights\"]"},
+                                      {"model.kind=hgt", "model.heads=2"},
+                                      {"model.kind=rgat", "model.heads=2"},
+                                      {"model.kind=rgcn", "model.norm=batch"}}) {
+    SCOPED_TRACE(way.front());
+    testing::Settings settings = {"partition.parts=1", "train.epochs=2", "cluster.hosts=1",
+                                  "cluster.trainers_per_host=2"};
+    settings.insert(settings.end(), way.begin(), way.end());
+    ASSERT_OK_AND_ASSIGN(const auto on_cpu, run(settings));
+    settings.insert(settings.end(), {"cluster.device=emulated:2", "sample.on=device"});
+    ASSERT_OK_AND_ASSIGN(const auto record, run(settings));
+    EXPECT_EQ(record.batches, on_cpu.batches);
+    EXPECT_EQ(record.parameters, on_cpu.parameters);
   }
 }
 
