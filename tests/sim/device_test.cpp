@@ -136,12 +136,13 @@ TEST_F(DeviceRunHeterogeneous, HasTheSameBits) {
 }
 
 TEST_F(DeviceRunHeterogeneous, BatchesOfDevicesHaveTheSameBits) {
-  for (const testing::Settings& way :
-       std::vector<testing::Settings>{{"sample.choice=uniform"},
-                                      {"sample.choice=weighted", "sample.edge_data=[\"weights\"]"},
-                                      {"model.kind=hgt", "model.heads=2"},
-                                      {"model.kind=rgat", "model.heads=2"},
-                                      {"model.kind=rgcn", "model.norm=batch"}}) {
+  for (const testing::Settings& way : std::vector<testing::Settings>{
+           {"sample.choice=uniform"},
+           {"sample.choice=weighted", R"(sample.fanout={"*": [-1, -1], "writes": [4, 3]})",
+            R"(sample.edge_data=["weights"])"},
+           {"model.kind=hgt", "model.heads=2"},
+           {"model.kind=rgat", "model.heads=2"},
+           {"model.kind=rgcn", "model.norm=batch"}}) {
     SCOPED_TRACE(way.front());
     testing::Settings settings = {"partition.parts=1", "train.epochs=2", "cluster.hosts=1",
                                   "cluster.trainers_per_host=2"};
