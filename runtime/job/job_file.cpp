@@ -239,6 +239,9 @@ class Reader {
     if (pointer == "/cluster/slurm/tasks_per_node") {
       return job_.cluster.trainers_per_host;
     }
+    if (pointer == "/train/optimizer/eps") {
+      return nn::default_eps(job_.train.optimizer.kind);
+    }
     if (pointer == "/model/layers") {
       return std::max<std::size_t>(1, job_.sample.hops());
     }

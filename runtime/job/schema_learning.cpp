@@ -220,8 +220,11 @@ void add_features(std::vector<SchemaRow>& rows) {
 
 void add_optimizer(std::vector<SchemaRow>& rows) {
   rows.push_back(
-      {"/train/optimizer/kind", choice_rule({"adam", "adamw", "sgd", "adagrad"}), value("\"adam\""),
-       "as PyTorch defines them", words({"adagrad"}, "\"adam\", \"adamw\" or \"sgd\""),
+      {"/train/optimizer/kind",
+       choice_rule({"adam", "adamw", "sgd", "adagrad"}),
+       value("\"adam\""),
+       "as PyTorch defines them",
+       {},
        [](const Json& v, Job& job) { job.train.optimizer.kind = v.get<std::string>(); }});
   rows.push_back({"/train/optimizer/lr",
                   number_rule({.low = 0, .high = 1000, .open_low = true}),
@@ -262,8 +265,8 @@ void add_optimizer(std::vector<SchemaRow>& rows) {
                   }});
   rows.push_back({"/train/optimizer/eps",
                   number_rule({.low = 0, .high = 1, .open_low = true}),
-                  value("1e-8"),
-                  "`adam`, `adamw`: added to the root",
+                  derived("`1e-8`, with `adagrad` `1e-10`"),
+                  "`adam`, `adamw`, `adagrad`: added to the root",
                   {},
                   [](const Json& v, Job& job) { job.train.optimizer.eps = v.get<double>(); }});
 }

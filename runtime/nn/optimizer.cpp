@@ -154,6 +154,46 @@ class Adam final : public Optimizer {
   std::vector<float> square_;
 };
 
+/// Duchi, Hazan and Singer: "Adaptive subgradient methods for online learning and stochastic
+/// optimization", 2011: sum += g * g; p -= rate * g / (sqrt(sum) + eps).
+class Adagrad final : public Optimizer {
+ public:
+  Adagrad(const OptimizerOptions& options, std::size_t size)
+      : Optimizer(options.lr),
+        options_(options),
+        sum_(size, static_cast<float>(options.initial_accumulator)) {}
+
+  void step(std::span<float> parameters, std::span<const float> gradient) override {
+    check_sizes(parameters, gradient, sum_.size());
+    const auto before = static_cast<double>(steps_++);
+    const auto rate = static_cast<float>(lr_ / (1 + before * options_.lr_decay));
+    const auto decay = static_cast<float>(options_.weight_decay);
+    const auto eps = static_cast<float>(options_.eps);
+    float* __restrict p = parameters.data();
+    const float* __restrict g = gradient.data();
+    float* __restrict sum = sum_.data();
+    for (std::size_t i = 0; i < sum_.size(); ++i) {
+      const float slope = g[i] + decay * p[i];
+      sum[i] += slope * slope;
+      p[i] -= rate * (slope / (std::sqrt(sum[i]) + eps));
+    }
+  }
+
+  OptimizerState state() const override { return {.steps = steps_, .arrays = {{"sum", sum_}}}; }
+
+  Status restore(const OptimizerState& state) override {
+    TROUPE_RETURN_IF_ERROR(check_state(state, {"sum"}, sum_.size()));
+    steps_ = state.steps;
+    sum_ = state.arrays[0].second;
+    return ok_status();
+  }
+
+ private:
+  OptimizerOptions options_;
+  std::uint64_t steps_ = 0;
+  std::vector<float> sum_;
+};
+
 /// \errors invalid_argument: not in [0, end)
 Status check_range(const char* name, double value, double end) {
   if (!(value >= 0 && value < end)) {
@@ -172,6 +212,9 @@ Status check_options(const OptimizerOptions& options) {
   TROUPE_RETURN_IF_ERROR(check_range("beta1", options.beta1, 1));
   TROUPE_RETURN_IF_ERROR(check_range("beta2", options.beta2, 1));
   TROUPE_RETURN_IF_ERROR(check_range("eps", options.eps, unbounded));
+  TROUPE_RETURN_IF_ERROR(check_range("lr_decay", options.lr_decay, unbounded));
+  TROUPE_RETURN_IF_ERROR(
+      check_range("initial_accumulator", options.initial_accumulator, unbounded));
   if (options.nesterov && options.momentum == 0) {
     return Error(Errc::invalid_argument, "optimizer nesterov: expected a momentum above 0, got 0");
   }
@@ -179,6 +222,10 @@ Status check_options(const OptimizerOptions& options) {
 }
 
 }  // namespace
+
+double default_eps(const std::string& kind) {
+  return kind == "adagrad" ? 1e-10 : 1e-8;
+}
 
 Result<std::unique_ptr<Optimizer>> make_optimizer(const OptimizerOptions& options,
                                                   std::size_t num_parameters) {
@@ -190,9 +237,12 @@ Result<std::unique_ptr<Optimizer>> make_optimizer(const OptimizerOptions& option
     return std::unique_ptr<Optimizer>(
         std::make_unique<Adam>(options, options.kind == "adamw", num_parameters));
   }
-  return Error(
-      Errc::unimplemented,
-      fmt::format("optimizer kind: expected sgd, adam or adamw, got \"{}\"", options.kind));
+  if (options.kind == "adagrad") {
+    return std::unique_ptr<Optimizer>(std::make_unique<Adagrad>(options, num_parameters));
+  }
+  return Error(Errc::unimplemented,
+               fmt::format("optimizer kind: expected sgd, adam, adamw or adagrad, got \"{}\"",
+                           options.kind));
 }
 
 }  // namespace troupe::nn

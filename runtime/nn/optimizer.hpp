@@ -12,7 +12,7 @@
 namespace troupe::nn {
 
 struct OptimizerOptions {
-  std::string kind = "adam";  ///< "sgd", "adam", "adamw"
+  std::string kind = "adam";  ///< "sgd", "adam", "adamw", "adagrad"
   double lr = 0.001;
   double weight_decay =
       0;  ///< added to the gradient (L2); AdamW: parameters shrink by 1 - lr * weight_decay first
@@ -20,8 +20,13 @@ struct OptimizerOptions {
   bool nesterov = false;  ///< sgd
   double beta1 = 0.9;
   double beta2 = 0.999;
-  double eps = 1e-8;  ///< added after the bias-corrected root
+  double eps = 1e-8;               ///< added after the root, which Adam corrects for bias first
+  double lr_decay = 0;             ///< adagrad: step t has the rate lr / (1 + (t - 1) * lr_decay)
+  double initial_accumulator = 0;  ///< adagrad: each sum of squares before the first step
 };
+
+/// PyTorch's default of `eps`: 1e-10 with "adagrad", else 1e-8.
+double default_eps(const std::string& kind);
 
 /// State that a checkpoint keeps: named flat arrays and the number of steps made.
 struct OptimizerState {

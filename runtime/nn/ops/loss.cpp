@@ -1,20 +1,12 @@
 #include "runtime/nn/ops/loss.hpp"
 
+#include "runtime/nn/ops/logistic.hpp"
+
 #include <algorithm>
 #include <cmath>
 
 namespace troupe::nn {
 namespace {
-
-/// log(1 + e^x) without overflow.
-double softplus(double x) {
-  return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x)));
-}
-
-double sigmoid(double x) {
-  const double e = std::exp(-std::abs(x));
-  return x >= 0 ? 1 / (1 + e) : e / (1 + e);
-}
 
 /// Loss of one labelled row; `grad` gets softmax - one-hot.
 double cross_entropy_row(std::span<const float> logits, std::size_t label, std::span<float> grad) {

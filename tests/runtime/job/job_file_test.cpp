@@ -412,10 +412,23 @@ TEST(ParseJob, RefusesWhatIsNotBuiltYetAndSaysWhatWorks) {
   EXPECT_EQ(problems_with("checkpoint.copies", "2"),
             "/checkpoint/copies: expected 1: all simulated hosts share one file system, found 2, "
             "which is not built yet\n");
-  for (const std::string setting : {"features.cache.policy=lru", "features.cache.policy=future",
-                                    "train.optimizer.kind=adagrad", "eval.split=mask1"}) {
+  for (const std::string setting :
+       {"features.cache.policy=lru", "features.cache.policy=future", "eval.split=mask1"}) {
     EXPECT_CONTAINS(problems_of(minimal, {setting}), "which is not built yet") << setting;
   }
+}
+
+TEST(ParseJob, EpsFollowsTheOptimizerUnlessItIsGiven) {
+  const auto eps = [](std::vector<std::string> settings) {
+    return parse(minimal, settings).job.train.optimizer.eps;
+  };
+  EXPECT_EQ(eps({"train.optimizer.kind=adagrad"}), 1e-10);
+  EXPECT_EQ(eps({"train.optimizer.kind=adagrad", "train.optimizer.eps=1e-8"}), 1e-8);
+  EXPECT_EQ(eps({"train.optimizer.kind=adamw"}), 1e-8);
+  EXPECT_EQ(problems_with("train.optimizer.kind", "adagrad"), "");
+  EXPECT_CONTAINS(
+      problems_of(minimal, {"train.optimizer.kind=adagrad", "train.optimizer.momentum=0.5"}),
+      "/train/optimizer/momentum: expected 0 with kind \"adagrad\"");
 }
 
 TEST(ParseJob, ReadsPartitionMethodsWithTheirOptions) {

@@ -77,6 +77,37 @@ TEST_F(SageOnCora, BatchesFollowTheReference) {
   expect_accuracies("batches");
 }
 
+TEST_F(SageOnCora, AdagradTrainsAndResumesWithTheSameBits) {
+  const LayerBlock graph = cora_.graph.view();
+  const ForwardInput input = one_type_input({graph, graph}, cora_.x.view());
+  const auto labels = labels_of("train_idx");
+  const auto fresh = [&] {
+    return *make_optimizer({.kind = "adagrad", .lr = 0.05, .eps = default_eps("adagrad")},
+                           model_->num_parameters());
+  };
+  optimizer_ = fresh();
+  const double first = step(input, labels);
+  for (int i = 0; i < 5; ++i) {
+    step(input, labels);
+  }
+  const std::vector<float> kept = parameters_;
+  const OptimizerState state = optimizer_->state();
+  std::vector<double> losses;
+  for (int i = 0; i < 6; ++i) {
+    losses.push_back(step(input, labels));
+  }
+  const std::vector<float> undisturbed = std::exchange(parameters_, kept);
+  optimizer_ = fresh();
+
+  ASSERT_OK(optimizer_->restore(state));
+  for (const double loss : losses) {
+    EXPECT_EQ(step(input, labels), loss);
+  }
+
+  EXPECT_TRUE(same_bits(parameters_, undisturbed));
+  EXPECT_LT(losses.back(), 0.5 * first);
+}
+
 /// A block whose edges include the self loops, with their weights in the whole graph.
 struct WeightedBlock {
   OwnedBlock block;

@@ -16,7 +16,7 @@ struct OptimizerCase {
 };
 
 std::vector<OptimizerCase> optimizer_cases() {
-  std::vector<OptimizerCase> all(7);
+  std::vector<OptimizerCase> all(9);
   all[0] = {"sgd", {.kind = "sgd", .lr = 0.1}};
   all[1] = {"sgd_momentum", {.kind = "sgd", .lr = 0.1, .momentum = 0.9}};
   all[2] = {"sgd_momentum_decay",
@@ -26,6 +26,14 @@ std::vector<OptimizerCase> optimizer_cases() {
   all[4] = {"adam", {.kind = "adam", .lr = 0.01}};
   all[5] = {"adam_decay", {.kind = "adam", .lr = 0.01, .weight_decay = 0.05}};
   all[6] = {"adamw", {.kind = "adamw", .lr = 0.01, .weight_decay = 0.05}};
+  all[7] = {"adagrad", {.kind = "adagrad", .lr = 0.1, .eps = 1e-10}};
+  all[8] = {"adagrad_full",
+            {.kind = "adagrad",
+             .lr = 0.1,
+             .weight_decay = 0.05,
+             .eps = 1e-10,
+             .lr_decay = 0.1,
+             .initial_accumulator = 0.1}};
   return all;
 }
 
@@ -87,6 +95,53 @@ TEST(Optimizer, UsesTheRateThatWasSetLast) {
   EXPECT_EQ(optimizer->lr(), 0.5);
 }
 
+// Gradients 3 and 4: sums 9 and 25, so steps of 3/3 and 4/5 of the rate.
+TEST(Adagrad, DividesByTheRootOfTheSumOfSquares) {
+  std::vector<float> parameters = {1.0F};
+  ASSERT_OK_AND_ASSIGN(const auto optimizer,
+                       make_optimizer({.kind = "adagrad", .lr = 0.5, .eps = 0}, 1));
+
+  optimizer->step(parameters, std::vector<float>{3.0F});
+  EXPECT_EQ(parameters[0], 0.5F);
+  optimizer->step(parameters, std::vector<float>{4.0F});
+
+  EXPECT_FLOAT_EQ(parameters[0], 0.1F);
+  EXPECT_EQ(optimizer->state().arrays[0].second[0], 25.0F);
+}
+
+TEST(Adagrad, UsesTheRateThatWasSetLast) {
+  std::vector<float> parameters = {1.0F};
+  ASSERT_OK_AND_ASSIGN(const auto optimizer, make_optimizer({.kind = "adagrad", .lr = 1}, 1));
+
+  optimizer->set_lr(0.25);
+  optimizer->step(parameters, std::vector<float>{2.0F});
+
+  EXPECT_EQ(parameters[0], 0.75F);
+}
+
+TEST(Adagrad, LeavesAParameterWithoutGradientsAlone) {
+  std::vector<float> parameters = {2.0F, 1.0F};
+  ASSERT_OK_AND_ASSIGN(
+      const auto optimizer,
+      make_optimizer({.kind = "adagrad", .lr = 1, .eps = default_eps("adagrad")}, 2));
+
+  optimizer->step(parameters, std::vector<float>{0.0F, 1.0F});
+
+  EXPECT_EQ(parameters, (std::vector<float>{2.0F, 0.0F}));
+}
+
+TEST(Adagrad, RefusesAStateOfAnotherKindOrSizeAndStaysAsItWas) {
+  ASSERT_OK_AND_ASSIGN(const auto adagrad, make_optimizer({.kind = "adagrad"}, 3));
+  ASSERT_OK_AND_ASSIGN(const auto longer, make_optimizer({.kind = "adagrad"}, 4));
+  ASSERT_OK_AND_ASSIGN(const auto adam, make_optimizer({.kind = "adam"}, 3));
+
+  EXPECT_ERROR(adagrad->restore(adam->state()), Errc::invalid_argument, "expected 1 arrays, got 2");
+  EXPECT_ERROR(adagrad->restore(longer->state()), Errc::invalid_argument,
+               "expected array sum with 3 elements, got sum with 4");
+  EXPECT_ERROR(adam->restore(adagrad->state()), Errc::invalid_argument, "expected 2 arrays, got 1");
+  EXPECT_EQ(adagrad->state().arrays[0].second, std::vector<float>(3));
+}
+
 TEST(Optimizer, RefusesAStateOfAnotherKindOrSize) {
   ASSERT_OK_AND_ASSIGN(const auto adam, make_optimizer({.kind = "adam"}, 3));
   ASSERT_OK_AND_ASSIGN(const auto longer, make_optimizer({.kind = "adam"}, 4));
@@ -112,12 +167,15 @@ TEST(Optimizer, RefusesNumbersOutOfRangeByName) {
   refused({.beta1 = 1}, "beta1");
   refused({.beta2 = 1.5}, "beta2");
   refused({.eps = -1}, "eps");
+  refused({.kind = "adagrad", .lr_decay = -0.5}, "lr_decay");
+  refused({.kind = "adagrad", .initial_accumulator = -1}, "initial_accumulator");
+  refused({.kind = "adagrad", .initial_accumulator = NAN}, "initial_accumulator");
   refused({.kind = "sgd", .nesterov = true}, "nesterov");
 }
 
 TEST(Optimizer, RefusesAKindThatIsNotBuilt) {
-  EXPECT_ERROR(make_optimizer({.kind = "adagrad"}, 1), Errc::unimplemented,
-               "expected sgd, adam or adamw, got \"adagrad\"");
+  EXPECT_ERROR(make_optimizer({.kind = "lion"}, 1), Errc::unimplemented,
+               "expected sgd, adam, adamw or adagrad, got \"lion\"");
 }
 
 }  // namespace

@@ -297,12 +297,13 @@ void train(Learner& learner, std::uint32_t steps) {
 }
 
 TEST(Learner, GoesOnWithTheSameBitsAfterRestore) {
-  std::vector<nn::OptimizerOptions> optimizers(5);
+  std::vector<nn::OptimizerOptions> optimizers(6);
   optimizers[0] = {.kind = "sgd", .lr = 0.1, .weight_decay = 0.01};
   optimizers[1] = {.kind = "sgd", .lr = 0.1, .momentum = 0.9};
   optimizers[2] = {.kind = "sgd", .lr = 0.1, .momentum = 0.9, .nesterov = true};
   optimizers[3] = {.kind = "adam", .lr = 0.01, .weight_decay = 0.01};
   optimizers[4] = {.kind = "adamw", .lr = 0.01, .weight_decay = 0.01};
+  optimizers[5] = {.kind = "adagrad", .lr = 0.01, .weight_decay = 0.01, .eps = 1e-10};
   for (const auto& optimizer : optimizers) {
     for (const std::uint32_t before : {0U, 1U, 3U}) {
       auto o = options();

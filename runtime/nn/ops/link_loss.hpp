@@ -1,0 +1,42 @@
+#pragma once
+/// \file link_loss.hpp
+/// Losses of links: scores of true links against scores of false ones drawn for each. They are sums
+/// with the number of terms, as those in loss.hpp, so that ranks add both up and divide once; sums
+/// run row by row in one thread. A NaN score shows as a NaN loss.
+#include "runtime/nn/ops/loss.hpp"
+
+namespace troupe::nn {
+
+struct LinkScores {
+  std::span<const float> positive;  ///< [n]: of true links; higher is more likely
+  ConstMatrix negative;             ///< [n, k]: of the false links drawn for each; k may be 0
+};
+
+/// Gradient of the loss's sum by each score; of the scores' shapes (asserted), written.
+struct LinkGradients {
+  std::span<float> positive;
+  MutMatrix negative;
+};
+
+/// Binary cross entropy, each score a term: sum of softplus(-positive) + sum of softplus(negative);
+/// weight n + n k.
+LossResult link_bce(const LinkScores& scores, const LinkGradients& gradients);
+
+/// Binary cross entropy where true and false links count the same: sum over rows of
+/// (softplus(-positive) + mean of the row's softplus(negative)) / 2; weight n.
+/// Without negatives their half is 0.
+LossResult link_bce_balanced(const LinkScores& scores, const LinkGradients& gradients);
+
+/// Margin ranking: sum over all pairs of a row of max(0, margin - positive + negative); weight n k
+/// (Bordes et al., "Translating embeddings for modeling multi-relational data", 2013).
+/// Where the maximum is exactly 0 its gradient is 0, as ReLU's; PyTorch passes it on there.
+LossResult link_margin(const LinkScores& scores, double margin, const LinkGradients& gradients);
+
+/// Self-adversarial negatives: sum over rows of (softplus(-positive) + sum over the row of
+/// p softplus(negative)) / 2, p = softmax(temperature * negatives of the row), a constant without
+/// gradient; weight n (Sun et al., "RotatE", 2019, whose margin is part of the scores here).
+/// Without negatives their half is 0.
+LossResult link_self_adversarial(const LinkScores& scores, double temperature,
+                                 const LinkGradients& gradients);
+
+}  // namespace troupe::nn
