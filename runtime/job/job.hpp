@@ -264,6 +264,8 @@ struct CheckpointJob {
   std::uint64_t steps = 0;
   double seconds = 0;
   std::uint32_t keep = 2;  ///< newest checkpoints that stay
+  /// One written on a CPU may be continued on a GPU, and the other way round: with other bits.
+  bool other_device = false;
 };
 
 struct Job {

@@ -22,10 +22,16 @@ bool means_nothing(std::string_view pointer, std::string_view was) {
   return pointer == "/sample/edge_ids" && was == "false";
 }
 
+/// A GPU has other bits than a CPU, which emulated devices share.
+bool computes_alike(const std::string& was, const std::string& is) {
+  const auto on_gpu = [](const std::string& device) { return device.find("cuda") != device.npos; };
+  return on_gpu(was) == on_gpu(is);
+}
+
 bool may_differ(std::string_view pointer, const Json& now) {
-  static constexpr std::array<std::string_view, 8> free = {
-      "/cluster/",  "/partition/", "/checkpoint/",    "/output",
-      "/log_every", "/trace",      "/dataset/memory", "/eval/predictions"};
+  static constexpr std::array<std::string_view, 9> free = {
+      "/cluster/", "/partition/",     "/checkpoint/",      "/output",   "/log_every",
+      "/trace",    "/dataset/memory", "/eval/predictions", "/sample/on"};
   const bool by_place = std::ranges::any_of(
       free, [&](std::string_view prefix) { return pointer.starts_with(prefix); });
   if (now.value("/sample/seed_order"_json_pointer, "global") == "local" &&
@@ -92,7 +98,10 @@ Status check_resumable(const std::string& written, const Job& job) {
     for (const auto& pointer : pointers) {
       const auto was = old_text_of(old_flat, old.complete, pointer);
       const auto is = text_of(new_flat, pointer);
-      if (was != is && !may_differ(pointer, now) && !means_nothing(pointer, was)) {
+      const bool free = pointer == "/cluster/device"
+                            ? computes_alike(was, is) || job.checkpoint.other_device
+                            : may_differ(pointer, now);
+      if (was != is && !free && !means_nothing(pointer, was)) {
         differences.push_back(fmt::format("{}: was {}, is {}", pointer, was, is));
       }
     }

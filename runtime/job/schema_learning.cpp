@@ -393,6 +393,14 @@ void add_checkpoint(std::vector<SchemaRow>& rows) {
                   "newest checkpoints that stay",
                   {},
                   put<&Job::checkpoint, &CheckpointJob::keep>});
+  rows.push_back(
+      {"/checkpoint/other_device",
+       boolean_rule(),
+       value("false"),
+       "`--resume` on a GPU continues a checkpoint of a CPU, or the other way round; the "
+       "bits of what is learned differ then",
+       {},
+       put<&Job::checkpoint, &CheckpointJob::other_device>});
   rows.push_back({"/checkpoint/copies", integer_rule(1, 1024), value("1"),
                   "hosts that keep a copy where no file system is shared",
                   all_but_default("1: all simulated hosts share one file system")});

@@ -37,6 +37,21 @@ TEST(Resume, TheSameNumberOfRanksMayLieOnOtherHosts) {
                "number of ranks: was 2, is 3");
 }
 
+TEST(Resume, ADeviceOfOtherBitsIsRefusedUnlessTheJobTakesIt) {
+  const std::string gpu = "cluster.device=cuda";
+  const std::string emulated = "cluster.device=emulated:2";
+  EXPECT_OK(resumable({}, {emulated, "sample.on=host"}));
+  EXPECT_OK(resumable({emulated, "sample.on=device"}, {}));
+  EXPECT_OK(resumable({gpu}, {"cluster.device=cuda:0,2"}));
+  for (const std::string& other : {std::string("cluster.device=cpu"), emulated}) {
+    EXPECT_ERROR(resumable({gpu}, {other}), Errc::failed_precondition,
+                 "/cluster/device: was \"cuda\", is");
+    EXPECT_ERROR(resumable({other}, {gpu}), Errc::failed_precondition, "/cluster/device");
+    EXPECT_OK(resumable({gpu}, {other, "checkpoint.other_device=true"}));
+    EXPECT_OK(resumable({other}, {gpu, "checkpoint.other_device=true"}));
+  }
+}
+
 TEST(Resume, WhatResultsDependOnMustBeTheSame) {
   EXPECT_ERROR(resumable({}, {"seed=9"}), Errc::failed_precondition, "/seed: was 0, is 9");
   EXPECT_ERROR(resumable({}, {"sample.batch_size=8"}), Errc::failed_precondition,
