@@ -49,7 +49,8 @@ std::byte* EmulatedStream::allocate(std::size_t bytes) {
     return nullptr;
   }
   auto& memory = device_->memory();
-  std::byte* block = memory.take(bytes);
+  // What is given back stays poisoned, but no more of it than a quarter of the device's memory.
+  std::byte* block = memory.kept_bytes() > memory.size_bytes() / 4 ? nullptr : memory.take(bytes);
   if (block == nullptr) {
     // What was given back may still wait in the streams.
     if (auto status = device_->schedule().run_all(); !status) {

@@ -40,6 +40,7 @@ void EmulatedMemory::give_back(std::byte* block) {
   TROUPE_ASSERT(found != blocks_.end(), "memory that is not of this device", blocks_.size());
   std::memset(block, poison, found->second.bytes);
   used_ -= found->second.bytes;
+  kept_ += found->second.bytes;
   given_back_.push_back(std::move(found->second.block));
   blocks_.erase(found);
 }
@@ -47,6 +48,12 @@ void EmulatedMemory::give_back(std::byte* block) {
 void EmulatedMemory::sweep() {
   const std::lock_guard lock(mutex_);
   given_back_.clear();
+  kept_ = 0;
+}
+
+std::uint64_t EmulatedMemory::kept_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return kept_;
 }
 
 std::uint64_t EmulatedMemory::used_bytes() const {

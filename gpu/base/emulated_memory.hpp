@@ -20,8 +20,9 @@ class EmulatedMemory {
   /// The block is poisoned, and given back to the system only by sweep(): work that uses it too late
   /// reads poison instead of what came after it.
   void give_back(std::byte* block);
-  /// Nothing runs or waits to run any more.
+  /// Gives such blocks back to the system. \requires all work that was launched is done
   void sweep();
+  std::uint64_t kept_bytes() const;  ///< given back, and not swept yet
 
   std::uint64_t size_bytes() const { return size_; }
   std::uint64_t used_bytes() const;
@@ -46,6 +47,7 @@ class EmulatedMemory {
   std::uint64_t most_ = 0;
   std::map<std::byte*, Used> blocks_;
   std::vector<Block> given_back_;
+  std::uint64_t kept_ = 0;
 };
 
 }  // namespace troupe::gpu

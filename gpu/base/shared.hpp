@@ -55,10 +55,4 @@ TROUPE_HD void put_min(T& at, T value) {
 #endif
 }
 
-/// Sets bits. \returns what was there before
-template <class T>
-TROUPE_HD T put_bits(T& at, T bits) {
-  return AtomicRef<T>(at).fetch_or(bits, relaxed);
-}
-
 }  // namespace troupe::gpu

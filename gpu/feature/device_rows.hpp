@@ -12,7 +12,7 @@ namespace troupe::gpu {
 class EmulatedDevice;
 
 /// Rows of batches out of tables that it keeps in the device's memory. It has a stream of its own.
-/// Lifecycle: after an error of the device nothing works any more
+/// Lifecycle: an error of the device ends it: each later call returns that error
 /// Threads:   one at a time
 class DeviceRowSource {
  public:

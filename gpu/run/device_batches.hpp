@@ -18,7 +18,7 @@ Status check_device_batches(const SampleOptions& sample, const CollectOptions& c
 /// \requires check_device_batches()
 FeaturePlan feature_plan(const CollectOptions& collect, Normalize normalize);
 
-/// Lifecycle: after an error of the device nothing works any more
+/// Lifecycle: an error of the device ends it: each later call returns that error
 /// Threads:   one at a time
 class DeviceBatches {
  public:
@@ -40,11 +40,6 @@ class DeviceBatches {
                                                        const GraphInfo& graph, const Part& part,
                                                        const SampleOptions& sample,
                                                        const FeaturePlan& features);
-
-  /// Memory of the graph and its tables on the device.
-  std::uint64_t resident_bytes() const {
-    return sampler_->graph_bytes().device + rows_->table_bytes();
-  }
 
  private:
   std::unique_ptr<DeviceSampler> sampler_;

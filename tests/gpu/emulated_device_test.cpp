@@ -99,6 +99,16 @@ TEST_P(EmulatedStreamTest, MemoryIsPoisonedBeforeAndAfterUse) {
   EXPECT_EQ(of->memory().used_bytes(), 0U);
 }
 
+TEST_P(EmulatedStreamTest, KeepsALimitedPartOfWhatWasGivenBack) {
+  const auto of = device();
+  EmulatedStream on(of);
+  for (int i = 0; i < 1000; ++i) {
+    on.array<std::byte>(1 << 14);
+    ASSERT_TRUE(on.finish());
+    ASSERT_LE(of->memory().kept_bytes(), (1U << 18) + (1U << 14)) << i;
+  }
+}
+
 TEST_P(EmulatedStreamTest, TooLargeAnArrayFailsTheStream) {
   const auto of = device();
   EmulatedStream on(of);
