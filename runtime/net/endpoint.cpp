@@ -124,22 +124,17 @@ void Endpoint::request(Frame&& frame, std::uint64_t reply_bytes, Answer answer,
   entry.submitted = s.now();
   entry.deadline =
       entry.submitted + std::min(deadline.value_or(s.options.deadline), longest_deadline);
-  s.deadlines.emplace(entry.deadline, id);
   auto& placed = s.entries.emplace(id, std::move(entry)).first->second;
   if (now) {
     s.transmit(placed, std::move(frame));
   } else {
     s.enqueue(id, std::move(frame));
   }
-  arm_tick();
+  arm_tick(placed.deadline);
 }
 
-void Endpoint::arm_tick() {
+void Endpoint::arm_tick(Clock::time_point first) {
   auto& s = *state_;
-  if (s.deadlines.empty()) {
-    return;
-  }
-  const auto first = s.deadlines.begin()->first;
   if (s.tick_at && *s.tick_at <= first) {
     return;  // that tick will look again
   }
@@ -162,7 +157,9 @@ void Endpoint::tick(Clock::time_point scheduled) {
     s.tick_at.reset();
     if (!s.down) {
       expired = s.take_expired(s.now());
-      arm_tick();
+      if (const auto first = s.first_deadline()) {
+        arm_tick(*first);
+      }
     }
   }
   for (auto& [answer, why] : expired) {
@@ -347,7 +344,6 @@ void Endpoint::finish(std::unique_lock<std::mutex> guard, const Error& why) {
     queues.push_back(std::exchange(lane.queue, {}));
     lane.in_flight_bytes = lane.queued_bytes = lane.in_flight = lane.large_in_flight = 0;
   }
-  s.deadlines.clear();
   const auto serving = std::exchange(s.serving, {});
   s.serving_bytes = 0;
   guard.unlock();  // all that was taken out is freed without it

@@ -172,7 +172,7 @@ class Endpoint final : public std::enable_shared_from_this<Endpoint> {
   struct State;
   class Port;
   void listen();                           // under the lock: starts the link
-  void arm_tick();                         // under the lock
+  void arm_tick(Clock::time_point first);  // under the lock
   void tick(Clock::time_point scheduled);  // answers what is past its deadline
   void on_frame(std::uint64_t link_number, Frame&& frame);
   void on_answer(std::uint64_t link_number, Frame&& frame);

@@ -124,7 +124,6 @@ Endpoint::State::Entries::node_type Endpoint::State::release(Entries::iterator p
   auto node = entries.extract(place);
   const std::uint64_t id = node.key();
   const Entry& entry = node.mapped();
-  deadlines.erase({entry.deadline, id});
   auto& lane = lanes[entry.lane];
   if (entry.sent) {
     land(entry, answer_bytes);
@@ -135,9 +134,15 @@ Endpoint::State::Entries::node_type Endpoint::State::release(Entries::iterator p
 }
 
 Endpoint::State::Answers Endpoint::State::take_expired(Clock::time_point now) {
+  std::vector<std::pair<Clock::time_point, std::uint64_t>> due;
+  for (const auto& [id, entry] : entries) {
+    if (entry.deadline <= now) {
+      due.emplace_back(entry.deadline, id);
+    }
+  }
+  std::ranges::sort(due);
   Answers expired;
-  while (!deadlines.empty() && deadlines.begin()->first <= now) {
-    const auto id = deadlines.begin()->second;
+  for (const auto& [deadline, id] : due) {
     const auto node = release(entries.find(id));
     Entry& entry = node.mapped();
     ++stats.expired;
@@ -155,6 +160,12 @@ Endpoint::State::Answers Endpoint::State::take_expired(Clock::time_point now) {
     send_queued(lane);
   }
   return expired;
+}
+
+std::optional<Clock::time_point> Endpoint::State::first_deadline() const {
+  const auto first = std::ranges::min_element(
+      entries, {}, [](const auto& entry) { return entry.second.deadline; });
+  return first == entries.end() ? std::nullopt : std::optional(first->second.deadline);
 }
 
 Error Endpoint::State::refusal(const Lane& lane, const Entry& entry, std::uint64_t bytes) const {

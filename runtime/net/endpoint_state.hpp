@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <map>
 #include <mutex>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -86,6 +85,8 @@ struct Endpoint::State {
   /// Takes an entry out and frees its share of the window or the queue; send_queued() may follow.
   Entries::node_type release(Entries::iterator place, std::uint64_t answer_bytes = 0);
   Answers take_expired(Clock::time_point now);
+  /// Of all entries: looked for once in a deadline's time, which is less work than to keep them sorted.
+  std::optional<Clock::time_point> first_deadline() const;
   Error refusal(const Lane& lane, const Entry& entry, std::uint64_t bytes) const;
   Error lost(Clock::time_point now) const;  // \requires interrupted
 
@@ -103,7 +104,6 @@ struct Endpoint::State {
   // Requesting side.
   std::uint64_t next_request = 1;
   Entries entries;
-  std::set<std::pair<Clock::time_point, std::uint64_t>> deadlines;
   std::optional<Clock::time_point> tick_at;
   std::array<Lane, traffic_classes> lanes;
 
