@@ -1,7 +1,8 @@
 #pragma once
 /// \file chunk_loss.hpp
 /// Losses of triples whose negatives are shared by a chunk, and the regularization of a step's rows. Losses
-/// are sums with the number of terms, as those in loss.hpp; sums run row by row in one thread, in float64.
+/// are sums with the number of terms, as those in loss.hpp. Terms are float32 (lane_math.hpp), as there are
+/// many; rows add up in float64, in order, in one thread. A NaN score shows as a NaN loss.
 #include "runtime/base/matrix.hpp"
 #include "runtime/nn/ops/grow_buffer.hpp"
 #include "runtime/nn/ops/link_loss.hpp"
@@ -14,8 +15,8 @@ namespace troupe::nn {
 /// -log(e^positive / (e^positive + Σ_k e^negative_k)); weight n. Without negatives it is 0.
 LossResult chunk_softmax(const LinkScores& scores, const LinkGradients& gradients);
 
-/// Self-adversarial negatives with a margin: link_self_adversarial() of margin + score, of positives and
-/// negatives alike, so (softplus(-(margin + positive)) + Σ p softplus(margin + negative)) / 2 with p =
+/// Self-adversarial negatives with a margin: what link_self_adversarial() is of margin + score, of positives
+/// and negatives alike, so (softplus(-(margin + positive)) + Σ p softplus(margin + negative)) / 2 with p =
 /// softmax(temperature * negatives), which a margin does not change (Sun et al., 2019, whose distances
 /// are negative scores here).
 /// \param memory  scratch
