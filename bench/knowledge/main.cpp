@@ -1,6 +1,6 @@
-// Trains rows of entities and relations on the triples of a graph store, in one process on one thread, and
-// ranks the true answers of its test triples among all entities: what the operations of knowledge tasks
-// take, and what they reach, beside the peers' script.
+// Trains rows of entities and relations on the triples of a graph store, in one process on one
+// thread, and ranks the true answers of its test triples among all entities: what the operations of
+// knowledge tasks take, and what they reach, beside the peers' script.
 #include "runtime/base/philox.hpp"
 #include "runtime/graph/store.hpp"
 #include "runtime/nn/knowledge/chunk_loss.hpp"

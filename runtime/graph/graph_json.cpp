@@ -122,8 +122,8 @@ Json edge_type_to_json(const EdgeTypeInfo& type, const GraphInfo& info) {
   return entry;
 }
 
-/// Links of one edge type are "links"; programs that do not know triples along several edge types do not
-/// see those, as they have a key of their own.
+/// Links of one edge type are "links"; programs that do not know triples along several edge types
+/// do not see those, as they have a key of their own.
 void link_role_to_json(const std::string& role, const SplitInfo::LinkRole& links,
                        const GraphInfo& info, Json& split) {
   Json entry{{"count", links.count}, {"times", links.has_times}};

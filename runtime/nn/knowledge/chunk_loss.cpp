@@ -45,30 +45,38 @@ double square_of_row(std::span<const float> row, double factor, std::span<float>
   return sum;
 }
 
+constexpr std::size_t loss_lanes = 16;
+
 /// The highest score of a row, at least `least`; NaN are passed over.
-float highest_of(std::span<const float> row, float least) {
-  for (const float score : row) {
+TROUPE_HOT float highest_of(const float* __restrict row, std::size_t n, float least) {
+  std::array<float, loss_lanes> highest{};
+  highest.fill(least);
+  const std::size_t whole = n / loss_lanes * loss_lanes;
+  for (std::size_t k = 0; k < whole; k += loss_lanes) {
+    for (std::size_t lane = 0; lane < loss_lanes; ++lane) {
+      highest[lane] = row[k + lane] > highest[lane] ? row[k + lane] : highest[lane];
+    }
+  }
+  for (std::size_t k = whole; k < n; ++k) {
+    least = row[k] > least ? row[k] : least;
+  }
+  for (const float score : highest) {
     least = score > least ? score : least;
   }
   return least;
 }
 
-/// out[k] = e^(scale * (row[k] - highest)). \returns their sum: 16 running sums, then these in order
-TROUPE_HOT float exponentials(const float* __restrict row, std::size_t n, float scale,
-                              float highest, float* __restrict out) {
-  constexpr std::size_t lanes = 16;
-  for (std::size_t k = 0; k < n; ++k) {
-    out[k] = exp_below_zero(scale * (row[k] - highest));
-  }
-  std::array<float, lanes> sums{};
-  const std::size_t whole = n / lanes * lanes;
-  for (std::size_t k = 0; k < whole; k += lanes) {
-    for (std::size_t lane = 0; lane < lanes; ++lane) {
-      sums[lane] += out[k + lane];
+/// The sum of values: 16 running sums, then these in order.
+[[gnu::always_inline]] inline float sum_of_row(const float* __restrict values, std::size_t n) {
+  std::array<float, loss_lanes> sums{};
+  const std::size_t whole = n / loss_lanes * loss_lanes;
+  for (std::size_t k = 0; k < whole; k += loss_lanes) {
+    for (std::size_t lane = 0; lane < loss_lanes; ++lane) {
+      sums[lane] += values[k + lane];
     }
   }
   for (std::size_t k = whole; k < n; ++k) {
-    sums[k - whole] += out[k];
+    sums[k - whole] += values[k];
   }
   float total = 0;
   for (const float sum : sums) {
@@ -77,16 +85,28 @@ TROUPE_HOT float exponentials(const float* __restrict row, std::size_t n, float 
   return total;
 }
 
-/// Losses of negatives: softplus(margin + score), whose derivative becomes the gradient.
-TROUPE_HOT void negative_losses(const float* __restrict scores, std::size_t n, float margin,
-                                float* __restrict loss, float* __restrict grad) {
+/// out[k] = e^(scale * (row[k] - highest)). \returns their sum
+TROUPE_HOT float exponentials(const float* __restrict row, std::size_t n, float scale,
+                              float highest, float* __restrict out) {
+  for (std::size_t k = 0; k < n; ++k) {
+    out[k] = exp_below_zero(scale * (row[k] - highest));
+  }
+  return sum_of_row(out, n);
+}
+
+/// Weights the losses of negatives, softplus(margin + score), by shares[k] / sum; grad[k] becomes
+/// half of their gradient. \param shares  become the weighted losses \returns their sum
+TROUPE_HOT float negative_losses(const float* __restrict scores, std::size_t n, float margin,
+                                 float sum, float* __restrict shares, float* __restrict grad) {
   for (std::size_t k = 0; k < n; ++k) {
     const float x = margin + scores[k];
     const float e = exp_below_zero(x > 0 ? -x : x);
-    const float share = 1.0F / (1.0F + e);
-    loss[k] = (x > 0 ? x : 0.0F) + log_of_one_and(e);
-    grad[k] = x > 0 ? share : e * share;
+    const float logistic = 1.0F / (1.0F + e);
+    const float share = shares[k] / sum;
+    grad[k] = 0.5F * share * (x > 0 ? logistic : e * logistic);
+    shares[k] = share * ((x > 0 ? x : 0.0F) + log_of_one_and(e));
   }
+  return sum_of_row(shares, n);
 }
 
 void check_chunk(const LinkScores& scores, const LinkGradients& gradients) {
@@ -108,7 +128,7 @@ LossResult chunk_softmax(const LinkScores& scores, const LinkGradients& gradient
     const auto row = scores.negative.row(i);
     const auto grad = gradients.negative.row(i);
     const float positive = scores.positive[i];
-    const float highest = highest_of(row, positive);
+    const float highest = highest_of(row.data(), row.size(), positive);
     const float others = exponentials(row.data(), row.size(), 1, highest, grad.data());
     const float sum = others + exp_below_zero(positive - highest);
     for (float& share : grad) {
@@ -127,26 +147,17 @@ LossResult chunk_self_adversarial(const LinkScores& scores, double margin, doubl
                                   const LinkGradients& gradients, GrowBuffer<float>& memory) {
   check_chunk(scores, gradients);
   const std::size_t n = scores.negative.cols;
-  const auto scratch = memory.get(2 * n);
-  const auto shares = scratch.first(n);
-  const auto losses = scratch.subspan(n);
+  const auto shares = memory.get(n);
   LossResult result;
   for (std::size_t i = 0; i < scores.positive.size(); ++i) {
     const double positive = margin + static_cast<double>(scores.positive[i]);
     gradients.positive[i] = static_cast<float>(-0.5 * sigmoid(-positive));
-    const auto row = scores.negative.row(i);
-    const auto grad = gradients.negative.row(i);
-    const float highest = highest_of(row, -HUGE_VALF);
-    const float sum =
-        exponentials(row.data(), n, static_cast<float>(temperature), highest, shares.data());
-    negative_losses(row.data(), n, static_cast<float>(margin), losses.data(), grad.data());
-    double of_row = 0;
-    for (std::size_t k = 0; k < n; ++k) {
-      const float share = shares[k] / sum;
-      of_row += static_cast<double>(share) * static_cast<double>(losses[k]);
-      grad[k] *= 0.5F * share;
-    }
-    result.sum += 0.5 * (softplus(-positive) + of_row);
+    const float* row = scores.negative.row(i).data();
+    const float highest = highest_of(row, n, -HUGE_VALF);
+    const float sum = exponentials(row, n, static_cast<float>(temperature), highest, shares.data());
+    const float of_row = negative_losses(row, n, static_cast<float>(margin), sum, shares.data(),
+                                         gradients.negative.row(i).data());
+    result.sum += 0.5 * (softplus(-positive) + static_cast<double>(of_row));
   }
   result.weight = scores.positive.size();
   return result;

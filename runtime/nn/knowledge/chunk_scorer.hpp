@@ -1,8 +1,8 @@
 #pragma once
 /// \file chunk_scorer.hpp
-/// Scores of a chunk of triples and of the negative candidates that the chunk shares, with gradients. A
-/// step's chunks are independent; each is computed on the calling thread in an order that depends on its
-/// shapes alone, so spreading chunks over threads does not change a bit.
+/// Scores of a chunk of triples and of the negative candidates that the chunk shares, with
+/// gradients. A step's chunks are independent; each is computed on the calling thread in an order
+/// that depends on its shapes alone, so spreading chunks over threads does not change a bit.
 #include "runtime/base/matrix.hpp"
 #include "runtime/nn/knowledge/pair_scores.hpp"
 #include "runtime/nn/knowledge/triple_score.hpp"
@@ -21,8 +21,8 @@ struct ChunkRows {
   ConstMatrix negative;  ///< [m, cols]: entities that each triple of the chunk is compared with
 };
 
-/// Gradients by these rows, all overwritten. Rows of an entity that occurs several times have a gradient
-/// each.
+/// Gradients by these rows, all overwritten. Rows of an entity that occurs several times have a
+/// gradient each.
 struct ChunkGradients {
   MutMatrix known;
   MutMatrix relation;

@@ -1,14 +1,15 @@
 #pragma once
 /// \file entity_ranker.hpp
-/// Filtered ranks of answers among all entities, counted block by block: a holder of some entities counts
-/// how many of its rows score above and level with the answer, so that two numbers per query travel, and
-/// counts of all holders add up to the rank.
+/// Filtered ranks of answers among all entities, counted block by block: a holder of some entities
+/// counts how many of its rows score above and level with the answer, so that two numbers per query
+/// travel, and counts of all holders add up to the rank.
 ///
-/// The key of a row and a query orders rows as the score does: products themselves, for the length of
-/// differences q·e - |e|²/2, for other distances their negative. Entities are rows of products, whose
-/// columns are `queries_at_once` queries, the missing ones 0: so a key's bits depend on its row and its
-/// query's place alone, whichever other rows are there (decision 0006), and ranks are those of every
-/// partitioning. A query's place is its number modulo `queries_at_once` in the order of the job.
+/// The key of a row and a query orders rows as the score does: products themselves, for the length
+/// of differences q·e - |e|²/2, for other distances their negative. Entities are rows of products,
+/// whose columns are `queries_at_once` queries, the missing ones 0: so a key's bits depend on its
+/// row and its query's place alone, whichever other rows are there (decision 0006), and ranks are
+/// those of every partitioning. A query's place is its number modulo `queries_at_once` in the order
+/// of the job.
 #include "runtime/base/matrix.hpp"
 #include "runtime/nn/knowledge/pair_scores.hpp"
 #include "runtime/nn/knowledge/triple_score.hpp"
@@ -55,11 +56,12 @@ class EntityRanker {
 
   std::size_t size() const { return count_; }
 
-  /// keys[i] = key of query i and of row i of `answers` [n, cols]: the bits that this row has in count().
+  /// keys[i] = key of query i and of row i of `answers` [n, cols]: the bits that this row has in
+  /// count().
   void answer_keys(ConstMatrix answers, std::span<float> keys) const;
 
-  /// Adds what rows of entities count to `counts` [n]. A NaN ranks below everything and level with other
-  /// NaN and -inf, as in ranking.hpp.
+  /// Adds what rows of entities count to `counts` [n]. A NaN ranks below everything and level with
+  /// other NaN and -inf, as in ranking.hpp.
   /// \param keys      [n] of the answers
   /// \param left_out  rows of `entities` that do not count, among them the answer's own
   void count(ConstMatrix entities, std::span<const float> keys, const LeftOutRows& left_out,

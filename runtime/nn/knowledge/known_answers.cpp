@@ -12,8 +12,7 @@ void KnownAnswers::add(std::uint64_t head, std::uint32_t relation, std::uint64_t
 void KnownAnswers::finish() {
   for (auto& answers : answers_) {
     std::ranges::sort(answers);
-    const auto rest = std::ranges::unique(answers);
-    answers.erase(rest.begin(), rest.end());
+    answers.erase(std::unique(answers.begin(), answers.end()), answers.end());
     answers.shrink_to_fit();
   }
 }

@@ -32,8 +32,8 @@ class KnownAnswers {
   void add(std::uint64_t head, std::uint32_t relation, std::uint64_t tail);
   void finish();
 
-  /// Places of the known answers among the entities [first, first + count) of each query, ascending, none
-  /// twice.
+  /// Places of the known answers among the entities [first, first + count) of each query,
+  /// ascending, none twice.
   KnownRows rows_among(std::span<const TripleQuery> queries, std::uint64_t first,
                        std::uint64_t count) const;
 

@@ -1,7 +1,7 @@
 #pragma once
 /// \file lane_math.hpp
-/// exp and log1p of float32 without branches, which loops over rows turn into vector instructions; only
-/// for runtime/nn. Relative errors are below 3e-7; the bits are those of every processor.
+/// exp and log1p of float32 without branches, which loops over rows turn into vector instructions;
+/// only for runtime/nn. Relative errors are below 3e-7; the bits are those of every processor.
 #include <bit>
 #include <cstdint>
 

@@ -18,8 +18,8 @@
 namespace troupe::nn {
 namespace {
 
-/// From products, |q|² + |c|² - 2 q·c loses as many digits as it is smaller than its terms. Below this
-/// share of them a distance is computed from differences.
+/// From products, |q|² + |c|² - 2 q·c loses as many digits as it is smaller than its terms. Below
+/// this share of them a distance is computed from differences.
 constexpr float near_share = 0x1p-6F;
 
 /// Sum of term(0) … term(n - 1): 16 running sums, then these in order.

@@ -1,8 +1,8 @@
 #pragma once
 /// \file pair_scores.hpp
-/// Comparisons of rows: queries of triples with candidates, one by one or all with all. All run on the
-/// calling thread, in an order that depends on shapes alone; a pair's bits depend on its two rows, on the
-/// number of columns, and in a product on the pair's place (decision 0006).
+/// Comparisons of rows: queries of triples with candidates, one by one or all with all. All run on
+/// the calling thread, in an order that depends on shapes alone; a pair's bits depend on its two
+/// rows, on the number of columns, and in a product on the pair's place (decision 0006).
 #include "runtime/base/matrix.hpp"
 #include "runtime/nn/knowledge/triple_score.hpp"
 #include "runtime/nn/ops/grow_buffer.hpp"
@@ -17,13 +17,15 @@ namespace troupe::nn {
 void scores_in_pairs(Comparison comparison, ConstMatrix queries, ConstMatrix candidates,
                      std::span<float> scores);
 
-/// Gradients of scores_in_pairs(): 0 where a distance, one of its columns or a modulus is 0.
-/// \param grad        [rows] of the scores
-/// \param into_queries, into_candidates  added to
+/// Gradients by the rows of both sides.
 struct PairSides {
   MutMatrix queries;
   MutMatrix candidates;
 };
+
+/// Adds the gradients of scores_in_pairs() to `into`: 0 where a distance, one of its columns or a
+/// modulus is 0.
+/// \param grad  [rows] of the scores
 void pairs_backward(Comparison comparison, ConstMatrix queries, ConstMatrix candidates,
                     std::span<const float> scores, std::span<const float> grad,
                     const PairSides& into);
@@ -44,12 +46,13 @@ class RowTiles {
   Matrix values_;
 };
 
-/// out[i] = distance of `row` and row i of a tile, added column by column. \param comparison  not a product
+/// out[i] = distance of `row` and row i of a tile, added column by column. \param comparison  not a
+/// product
 void tile_distances(Comparison comparison, std::span<const float> row, const float* tile,
                     std::array<float, RowTiles::width>& out);
 
-/// All queries against all candidates of a chunk: scores [queries, candidates], and their gradients.
-/// Keeps scratch memory. Threads: one at a time
+/// All queries against all candidates of a chunk: scores [queries, candidates], and their
+/// gradients. Keeps scratch memory. Threads: one at a time
 class AllPairs {
  public:
   void forward(Comparison comparison, ConstMatrix queries, ConstMatrix candidates,

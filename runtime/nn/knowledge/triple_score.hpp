@@ -1,9 +1,9 @@
 #pragma once
 /// \file triple_score.hpp
 /// Scores of triples (head, relation, tail) of knowledge graphs, by rows of entities and relations.
-/// Every score compares a *query*, made of the known end and the relation, with the other end, so that one
-/// query serves many candidates: as a product, or as a distance (pair_scores.hpp). Higher is more likely;
-/// no margin is added. Complex rows hold the real half first, [re | im].
+/// Every score compares a *query*, made of the known end and the relation, with the other end, so
+/// that one query serves many candidates: as a product, or as a distance (pair_scores.hpp). Higher
+/// is more likely; no margin is added. Complex rows hold the real half first, [re | im].
 ///
 /// | kind     | score                        | source                 |
 /// |----------|------------------------------|------------------------|
@@ -12,7 +12,8 @@
 /// | complex  | Re Σ h r conj(t)             | Trouillon et al., 2016 |
 /// | rotate   | -‖h e^{iθ} - t‖_p            | Sun et al., 2019       |
 ///
-/// RotatE's ‖·‖_1 is the sum of the moduli of complex numbers, its ‖·‖_2 the length of the whole row.
+/// RotatE's ‖·‖_1 is the sum of the moduli of complex numbers, its ‖·‖_2 the length of the whole
+/// row.
 #include "runtime/base/matrix.hpp"
 #include "runtime/sample/knowledge/replaced_end.hpp"
 
@@ -57,18 +58,19 @@ void relation_factors(const TripleScore& score, ConstMatrix relations, MutMatrix
 void query_rows(const TripleScore& score, ReplacedEnd replaced, ConstMatrix known,
                 ConstMatrix factors, MutMatrix queries);
 
-/// Gradients of query_rows() and relation_factors(). \param grad_known,grad_relations  overwritten
-/// \param grad_queries  [n, cols]
+/// Gradients by the rows that queries are made of, overwritten.
 struct QueryGradients {
   MutMatrix known;      ///< [n, cols]
   MutMatrix relations;  ///< [n, relation columns]
 };
+/// The gradient of query_rows() and relation_factors(). \param grad_queries  [n, cols]
 void query_backward(const TripleScore& score, ReplacedEnd replaced, ConstMatrix known,
                     ConstMatrix factors, ConstMatrix grad_queries, const QueryGradients& grads);
 
 /// Divides rows by max(their length ‖·‖_p, 1e-12). \param lengths  [rows], written
 void unit_rows(int norm, ConstMatrix rows, MutMatrix out, std::span<float> lengths);
-/// Turns the gradient of the divided rows into that of the rows, in place. \param out  the divided rows
+/// Turns the gradient of the divided rows into that of the rows, in place.
+/// \param out  the divided rows
 void unit_backward(int norm, ConstMatrix out, std::span<const float> lengths, MutMatrix grad);
 
 }  // namespace troupe::nn

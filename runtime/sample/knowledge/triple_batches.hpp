@@ -1,8 +1,8 @@
 #pragma once
 /// \file triple_batches.hpp
-/// Batches of triples with the negative candidates that chunks of them share (decision 0042), each a pure
-/// function of (job seed, epoch, batch number). Nothing is asked of other parts: candidates are original
-/// ids, for the directory to find, or nodes of the rank's own parts.
+/// Batches of triples with the negative candidates that chunks of them share (decision 0042), each
+/// a pure function of (job seed, epoch, batch number). Nothing is asked of other parts: candidates
+/// are original ids, for the directory to find, or nodes of the rank's own parts.
 #include "runtime/base/ids.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/graph/store.hpp"
@@ -42,8 +42,8 @@ struct TripleBatch {
   std::vector<std::uint32_t> relations;  ///< [heads]
   std::vector<NodeId> tails;             ///< [heads]
   std::uint64_t chunks = 0;
-  /// [chunks * negatives]: original ids of candidates, chunk after chunk, or global ones where they are of
-  /// the rank's own parts.
+  /// [chunks * negatives]: original ids of candidates, chunk after chunk, or global ones where they
+  /// are of the rank's own parts.
   std::vector<std::uint64_t> candidates;
 };
 
@@ -52,10 +52,11 @@ constexpr ReplacedEnd replaced_in(const BatchKey& key) {
   return (key.epoch + key.number) % 2 == 0 ? ReplacedEnd::tail : ReplacedEnd::head;
 }
 
-/// Number of relations of a split: as the roles say, or where they do not, the largest label of their
-/// links + 1.
+/// Number of relations of a split: as the roles say, or where they do not, the largest label of
+/// their links + 1.
 /// \param roles  the links of all roles
-/// \errors invalid_argument: links without labels, or labels that are no whole numbers from 0 to 2^24
+/// \errors invalid_argument: links without labels, or labels that are no whole numbers from 0 to
+///   2^24
 Result<std::uint64_t> count_relations(const SplitInfo& split, std::span<const LinkList> roles);
 
 /// Threads: immutable; any number at once
