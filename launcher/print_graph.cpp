@@ -5,20 +5,32 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <span>
+#include <string>
 #include <string_view>
+#include <utility>
 
 namespace troupe {
 
 namespace {
 
+/// "links cites", "links triple of 237 relations" or "triples of 237 edge types"
+std::string kind_of_links(const GraphInfo& graph, const SplitInfo::LinkRole& links) {
+  if (!links.edge_types.empty()) {
+    return fmt::format("triples of {} edge types", links.edge_types.size());
+  }
+  const std::string_view type = graph.edge_types[raw(links.edge_type)].name;
+  return links.relations == 0 ? fmt::format("links {}", type)
+                              : fmt::format("links {} of {} relations", type, links.relations);
+}
+
 /// " links cites train 900 val 50": the edge type once where it is that of all roles.
 void print_links(const GraphInfo& graph, const SplitInfo& split) {
-  std::string_view shown;
+  std::string shown;
   for (const auto& [role, links] : split.links) {
-    const std::string_view type = graph.edge_types[raw(links.edge_type)].name;
-    if (type != shown) {
-      fmt::print(" links {}", type);
-      shown = type;
+    auto kind = kind_of_links(graph, links);
+    if (kind != shown) {
+      fmt::print(" {}", kind);
+      shown = std::move(kind);
     }
     fmt::print(" {} {}", role, links.count);
   }

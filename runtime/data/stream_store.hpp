@@ -78,11 +78,15 @@ struct EdgePiece {
   std::span<const std::int64_t> times = {};  ///< as many if the type has times
 };
 
-/// Links of a split's role, one edge type for all of them.
+/// Links of a split's role, one edge type for all of them unless their labels are relations.
 struct NewLinks {
   EdgeTypeId type{};
   bool times = false;
   bool labels = false;
+  /// Labels are numbers of relations, whole ones below this; 0: they are not.
+  std::uint64_t relations = 0;
+  /// [relations], beginning with `type`: the edge type of each relation; empty: all are of `type`.
+  std::vector<EdgeTypeId> types = {};
 };
 
 /// Links in the order given: link i goes from sources[i] to destinations[i], and need not be an edge.
@@ -90,7 +94,8 @@ struct LinkPiece {
   std::span<const std::uint64_t> sources;
   std::span<const std::uint64_t> destinations;
   std::span<const std::int64_t> times = {};  ///< as many if the links have times
-  std::span<const float> labels = {};        ///< finite; as many if the links have labels
+  /// Finite, or relations; as many if the links have labels.
+  std::span<const float> labels = {};
 };
 
 /// Lifecycle:  create(); types; then rows, edges, seeds and links in any order; finish() once.

@@ -207,6 +207,25 @@ Status StoreWriter::State::open_links(const RoleName& name, const NewLinks& link
     return wrong_split(fmt::format("{}: expected an edge type below {}, got {}", what,
                                    edges_.size(), raw(links.type)));
   }
+  const bool listed = links.types.empty() ||
+                      (links.types.size() == links.relations && links.types.front() == links.type);
+  if (!listed || links.relations > store_layout::most_relations ||
+      (links.relations != 0 && !links.labels)) {
+    return wrong_split(fmt::format(
+        "{}: expected at most {} relations as labels, of as many edge types or of one, got {} of "
+        "{}{}",
+        what, store_layout::most_relations, links.relations,
+        std::max<std::size_t>(1, links.types.size()), links.labels ? "" : " without labels"));
+  }
+  const auto fits = [&](EdgeTypeId type) {
+    return raw(type) < edges_.size() &&
+           edges_[raw(type)].info.source == edges_[raw(links.type)].info.source &&
+           edges_[raw(type)].info.destination == edges_[raw(links.type)].info.destination;
+  };
+  if (!std::ranges::all_of(links.types, fits)) {
+    return wrong_split(
+        fmt::format("{}: expected edge types between the same node types, got others", what));
+  }
   if (links_.contains(name)) {
     return wrong_split(
         fmt::format("{}: expected them once, got them twice{}", what,
@@ -234,11 +253,17 @@ Status StoreWriter::State::add_links(const RoleName& name, const LinkPiece& piec
         what, count, times, labels, count, piece.destinations.size(), piece.times.size(),
         piece.labels.size()));
   }
-  const auto bad =
-      std::ranges::find_if(piece.labels, [](float label) { return !std::isfinite(label); });
+  const auto relations = links.info.relations;
+  const auto bad = std::ranges::find_if(piece.labels, [relations](float label) {
+    return !std::isfinite(label) ||
+           (relations != 0 &&
+            (label < 0 || label >= static_cast<float>(relations) || label != std::trunc(label)));
+  });
   if (bad != piece.labels.end()) {
     const auto row = links.count() + static_cast<std::uint64_t>(bad - piece.labels.begin());
-    return wrong_split(fmt::format("{}: row {}: expected a finite label, got {}", what, row, *bad));
+    return wrong_split(fmt::format(
+        "{}: row {}: expected {}, got {}", what, row,
+        relations == 0 ? "a finite label" : fmt::format("a relation below {}", relations), *bad));
   }
   std::vector<LinkRecord> records;
   for (std::size_t i = 0; i < count; ++i) {
@@ -386,8 +411,8 @@ Status StoreWriter::State::finish_links() {
     TROUPE_RETURN_IF_ERROR(writer.close(info_.files));
     auto& split = splits_[name.first];
     split.name = name.first;
-    split.links[name.second] = {links.info.type, links.count(), links.info.times,
-                                links.info.labels};
+    split.links[name.second] = {links.info.type,   links.count(),        links.info.times,
+                                links.info.labels, links.info.relations, links.info.types};
   }
   return ok_status();
 }

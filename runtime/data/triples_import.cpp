@@ -4,6 +4,7 @@
 #include "runtime/base/scratch_file.hpp"
 #include "runtime/data/name_dictionary.hpp"
 #include "runtime/data/text_lines.hpp"
+#include "runtime/graph/store_layout.hpp"
 
 #include <algorithm>
 #include <array>
@@ -19,8 +20,6 @@ namespace fs = std::filesystem;
 
 constexpr std::array<std::string_view, 3> triple_roles{"train", "valid", "test"};
 constexpr std::size_t block_triples = std::size_t{1} << 18;
-/// Numbers of relations are kept as float32, which holds whole numbers up to this exactly.
-constexpr std::uint64_t most_relations = std::uint64_t{1} << 24;
 constexpr std::uint64_t most_edge_types = std::uint64_t{1} << 16;
 
 /// Head, relation, tail.
@@ -98,7 +97,9 @@ class TriplesImport {
     for (std::size_t i = 1; i < kept_.size(); ++i) {
       TROUPE_RETURN_IF_ERROR(keep(i));
     }
-    for (std::size_t i = 0; options_.one_type && i < kept_.size(); ++i) {
+    // An edge split has links of its own, of one relation.
+    const bool with_links = !types_.empty() && !options_.import.writer.edge_split;
+    for (std::size_t i = 0; (options_.one_type || with_links) && i < kept_.size(); ++i) {
       TROUPE_RETURN_IF_ERROR(add_links(i));
     }
     TROUPE_RETURN_IF_ERROR(writer_.add_file("nodes-entity/names.txt", entities_.pieces()));
@@ -127,10 +128,10 @@ class TriplesImport {
   Status add_types() {
     const auto relations = relations_.size();
     const auto& edges = options_.import.edges;
-    if (options_.one_type && relations > most_relations) {
+    if (options_.one_type && relations > store_layout::most_relations) {
       return Error(Errc::invalid_argument,
                    fmt::format("expected at most {} relations, which float32 holds exactly, got {}",
-                               most_relations, relations));
+                               store_layout::most_relations, relations));
     }
     if (!options_.one_type && relations * (edges.reverse_edges ? 2 : 1) > most_edge_types) {
       return Error(Errc::invalid_argument,
@@ -176,8 +177,11 @@ class TriplesImport {
   /// The triples of a file are links of its role, whose labels are the relations.
   Status add_links(std::size_t i) {
     const std::string role(stream_store::link_role_names[i]);
-    TROUPE_RETURN_IF_ERROR(
-        writer_.open_links("", role, {.type = types_.front(), .times = false, .labels = true}));
+    NewLinks links{.type = types_.front(), .labels = true, .relations = relations_.size()};
+    if (!options_.one_type) {
+      links.types = types_;
+    }
+    TROUPE_RETURN_IF_ERROR(writer_.open_links("", role, links));
     return kept_[i].for_each_block([&](std::span<const Triple> triples) {
       const TripleColumns columns(triples);
       return writer_.add_links("", role, {columns.heads, columns.tails, {}, columns.relations});

@@ -22,7 +22,8 @@ struct TriplesOptions {
 /// or, where there is no tab, by spaces. Entities and relations are numbered in order of first
 /// appearance, head before tail; their names are kept in nodes-entity/names.txt and relations.txt,
 /// and are all in memory while importing, beside `memory_bytes`. Training triples are the edges, of
-/// types r0, r1, …; the others are kept as triples/valid.npy and triples/test.npy, [n, 3] u64.
+/// types r0, r1, …; the others are kept as triples/valid.npy and triples/test.npy, [n, 3] u64. All are
+/// links of the default split, whose labels are the relations, unless there is an edge split.
 /// \errors not_found: a file is missing; invalid_argument: a line that does not fit, with file, line
 ///   and text; too many relations; data_corruption: compressed bytes that are damaged;
 ///   failed_precondition: `out` exists or cannot be written

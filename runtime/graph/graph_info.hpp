@@ -108,10 +108,14 @@ struct SplitInfo {
     bool has_times = false;
   };
   struct LinkRole {
-    EdgeTypeId edge_type{};
+    EdgeTypeId edge_type{};  ///< Of triples along several edge types: of the first relation
     std::uint64_t count = 0;
     bool has_times = false;
     bool has_labels = false;
+    /// Links are triples: their labels are numbers of relations, whole ones below this. 0: they are not.
+    std::uint64_t relations = 0;
+    /// [relations]: the edge type of each relation; empty: all links are of `edge_type`.
+    std::vector<EdgeTypeId> edge_types = {};
   };
   std::map<std::string, Role> roles = {};      ///< Of nodes
   std::map<std::string, LinkRole> links = {};  ///< Of links

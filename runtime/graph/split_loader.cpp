@@ -93,6 +93,23 @@ Status check_links(const LinkArrays& links, const GraphInfo& info, const EdgeTyp
   return ok_status();
 }
 
+/// \param relations  labels are whole numbers below it; 0: any finite ones
+Status check_labels(const std::string& path, std::span<const float> labels,
+                    std::uint64_t relations) {
+  const auto bad = std::ranges::find_if(labels, [&](float label) {
+    return !std::isfinite(label) ||
+           (relations != 0 &&
+            (label < 0 || label >= static_cast<float>(relations) || label != std::trunc(label)));
+  });
+  if (bad != labels.end()) {
+    return bad_row(
+        path, static_cast<std::uint64_t>(bad - labels.begin()),
+        relations == 0 ? "a finite label" : fmt::format("a relation below {}", relations),
+        fmt::to_string(*bad));
+  }
+  return ok_status();
+}
+
 }  // namespace
 
 Result<SeedList> load_seeds(const StoreFiles& files, const GraphInfo& info, bool partitioned,
@@ -163,12 +180,7 @@ Result<LinkList> load_links(const StoreFiles& files, const GraphInfo& info, bool
     const auto path = store_layout::split_file(split, name, "links.labels");
     TROUPE_ASSIGN_OR_RETURN(const auto array, load(path, {npy_type(DType::f32), {role.count}}));
     labels = array.as<float>();
-    const auto bad =
-        std::ranges::find_if(labels, [](float label) { return !std::isfinite(label); });
-    if (bad != labels.end()) {
-      return bad_row(path, static_cast<std::uint64_t>(bad - labels.begin()), "a finite label",
-                     fmt::to_string(*bad));
-    }
+    TROUPE_RETURN_IF_ERROR(check_labels(path, labels, role.relations));
   }
   return LinkList(role.edge_type, links.ends, links.columns, times, labels, std::move(owners));
 }

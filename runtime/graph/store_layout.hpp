@@ -22,6 +22,8 @@ inline constexpr std::uint64_t largest_cols = std::uint64_t{1} << 24;
 inline constexpr std::uint64_t largest_feature_cols = std::uint64_t{1} << 20;
 inline constexpr std::uint64_t largest_total_feature_cols = std::uint64_t{1} << 22;
 inline constexpr std::uint32_t most_halo_hops = 8;
+/// Numbers of relations are labels of links, float32, which holds whole numbers up to this exactly.
+inline constexpr std::uint64_t most_relations = std::uint64_t{1} << 24;
 inline constexpr std::uint32_t most_heated = 1024;  ///< parts whose heat is in partition.json
 inline constexpr std::uint64_t largest_json = std::uint64_t{1} << 28;
 

@@ -112,6 +112,14 @@ void check_links(const Job& job, const GraphInfo& graph, ProblemList& problems) 
     return;
   }
   for (const auto& [role, links] : graph.find_split(job.dataset.split)->links) {
+    if (!links.edge_types.empty()) {
+      problems.add(
+          {"/dataset/split", "links of one edge type",
+           fmt::format("{} triples of {} edge types", role, links.edge_types.size()),
+           "batches of links of several edge types are not built yet; import the triples with "
+           "--relations one"});
+      return;
+    }
     if (links.edge_type != train->edge_type && links.count > 0) {
       problems.add({"/dataset/split",
                     fmt::format("{} links of \"{}\", as those of training are", role,

@@ -3,27 +3,17 @@
 #include "runtime/base/assert.hpp"
 #include "runtime/base/philox.hpp"
 #include "runtime/graph/directory.hpp"
+#include "runtime/sample/random_node.hpp"
 
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
-#include <limits>
 #include <map>
 #include <string>
 #include <tuple>
 #include <utility>
 
 namespace troupe {
-namespace {
-
-std::uint64_t random_original_id(DrawStream stream, std::uint64_t nodes) {
-  return nodes <= std::numeric_limits<std::uint32_t>::max()
-             ? stream.below(static_cast<std::uint32_t>(nodes))
-             : stream.below64(nodes);
-}
-
-}  // namespace
-
 LinkSeeds::LinkSeeds(const GraphInfo& graph, const PartitionBook& book,
                      std::shared_ptr<const SampleOptions> options, BatchKey key,
                      PositiveLinks links)

@@ -151,6 +151,33 @@ TEST_F(LinkWriting, LinksThatCannotBeAreErrors) {
                "expected 2 times, one per seed, got 1");
 }
 
+TEST_F(LinkWriting, TriplesThatCannotBeAreErrors) {
+  auto writing = writer("store");
+  const LinkIds one{1};
+  const EdgeTypeId back{1};  // from items to users
+  const auto open = [&](const NewLinks& links) { return writing.open_links("", "val", links); };
+  EXPECT_ERROR(open({.type = buys_, .relations = 3}), Errc::invalid_argument,
+               "got 3 of 1 without labels");
+  EXPECT_ERROR(open({.type = buys_, .labels = true, .relations = (1U << 24) + 1}),
+               Errc::invalid_argument, "expected at most 16777216 relations as labels");
+  EXPECT_ERROR(open({.type = buys_, .labels = true, .relations = 2, .types = {buys_}}),
+               Errc::invalid_argument, "of as many edge types or of one, got 2 of 1");
+  EXPECT_ERROR(open({.type = buys_, .labels = true, .relations = 1, .types = {back}}),
+               Errc::invalid_argument, "of as many edge types or of one");
+  for (const EdgeTypeId other : {back, EdgeTypeId{9}}) {
+    EXPECT_ERROR(open({.type = buys_, .labels = true, .relations = 2, .types = {buys_, other}}),
+                 Errc::invalid_argument, "expected edge types between the same node types");
+  }
+  ASSERT_OK(open({.type = buys_, .labels = true, .relations = 3}));
+  for (const auto bad : {3.0F, -1.0F, 0.5F, std::nanf("")}) {
+    EXPECT_ERROR(writing.add_links("", "val", {one, one, {}, LinkLabels{bad}}),
+                 Errc::invalid_argument, "row 0: expected a relation below 3");
+  }
+  ASSERT_OK(writing.add_links("", "val", {one, one, {}, LinkLabels{2}}));
+  ASSERT_OK_AND_ASSIGN(const auto store, finished(writing, "store"));
+  EXPECT_EQ(store.info().find_split("")->links.at("val").relations, 3U);
+}
+
 TEST_F(LinkWriting, IdsPastTheCountsAreNamedByTypeAndRow) {
   auto sources = writer("a");
   ASSERT_OK(sources.set_links("", "val", buys_, {LinkIds{4, 5}, LinkIds{0, 0}}));
@@ -287,9 +314,9 @@ TEST_F(NpyLinks, TriplesOfOneTypeAreLinksLabeledByRelation) {
   EXPECT_EQ(links_as_text(one, "", "val"), (Texts{"1>0 2"}));
   EXPECT_FALSE(one->info().splits[0].links.contains("test"));
 
-  const auto types = import_triples(sources, temp_ / "types", {{}, false}, executor);
-  ASSERT_OK(types);
-  EXPECT_TRUE(types->splits.empty());
+  const auto types = opened(import_triples(sources, temp_ / "types", {{}, false}, executor));
+  EXPECT_EQ(links_as_text(types, "", "train"), (Texts{"0>1 0", "0>1 1", "1>0 1"}));
+  EXPECT_EQ(links_as_text(types, "", "val"), (Texts{"1>0 2"}));
 }
 
 }  // namespace

@@ -4,6 +4,10 @@
 #include "tests/runtime/graph/store_fixture.hpp"
 #include "tests/support/expect.hpp"
 
+#include <array>
+#include <fmt/format.h>
+#include <string>
+#include <vector>
 #include <zlib.h>
 
 namespace troupe {
@@ -87,6 +91,60 @@ TEST_F(Triples, OneTypeHasTheRelationAsItsFeature) {
             (std::vector<std::uint32_t>{3, 0, 0, 1}));
   ASSERT_TRUE(info.edge_types[0].features);
   EXPECT_EQ(info.edge_types[0].features->dtype, DType::f32);
+}
+
+/// (head, relation, tail) of a role's links, in their order.
+std::vector<std::array<std::uint64_t, 3>> triples_of(const GraphStore& store,
+                                                     const std::string& role) {
+  const auto links = store.links("", role);
+  EXPECT_OK(links);
+  std::vector<std::array<std::uint64_t, 3>> triples;
+  for (std::uint64_t i = 0; i < links->size(); ++i) {
+    const auto link = links->at(i);
+    triples.push_back({raw(link.original_source), static_cast<std::uint64_t>(links->labels()[i]),
+                       raw(link.original_destination)});
+  }
+  return triples;
+}
+
+TEST_F(Triples, AllRolesAreLinksWithTheirRelations) {
+  using All = std::vector<std::array<std::uint64_t, 3>>;
+  for (const bool one_type : {false, true}) {
+    ASSERT_OK(import(one_type));
+    ASSERT_OK_AND_ASSIGN(const auto store, GraphStore::open(out_, {}));
+
+    EXPECT_EQ(triples_of(store, "train"), (All{{0, 0, 1}, {0, 0, 1}, {1, 1, 2}, {3, 0, 0}}));
+    EXPECT_EQ(triples_of(store, "val"), (All{{1, 0, 0}}));
+    EXPECT_EQ(triples_of(store, "test"), (All{{0, 1, 1}, {4, 2, 0}}));
+    const auto& role = store.info().find_split("")->links.at("test");
+    EXPECT_EQ(role.relations, 3U);
+    const std::vector<EdgeTypeId> types{EdgeTypeId{0}, EdgeTypeId{1}, EdgeTypeId{2}};
+    EXPECT_EQ(role.edge_types, one_type ? std::vector<EdgeTypeId>() : types);
+  }
+}
+
+// Reverse types stand between those of relations, or behind them: names say which are whose.
+TEST_F(Triples, RelationsNameTheirEdgeTypesBesideReverseOnes) {
+  ComputePool pool(2);
+  TriplesOptions options;
+  options.import.edges.reverse_edges = true;
+  ASSERT_OK_AND_ASSIGN(const auto info, import_triples(std::array{in_}, out_, options, pool));
+
+  const auto& types = info.find_split("")->links.at("train").edge_types;
+  ASSERT_EQ(types.size(), 3U);
+  for (std::size_t relation = 0; relation < types.size(); ++relation) {
+    EXPECT_EQ(info.edge_types[raw(types[relation])].name, fmt::format("r{}", relation));
+  }
+}
+
+TEST_F(Triples, AnEdgeSplitOfARelationTakesTheirPlace) {
+  ComputePool pool(2);
+  TriplesOptions options;
+  options.import.writer.edge_split = EdgeSplit{.train = 0, .val = 1, .test = 0, .type = "r0"};
+  ASSERT_OK_AND_ASSIGN(const auto info, import_triples(std::array{in_}, out_, options, pool));
+
+  EXPECT_EQ(info.find_split("")->links.at("val").count, 3U);
+  EXPECT_EQ(info.find_split("")->links.at("val").relations, 0U);
 }
 
 TEST_F(Triples, SpacesSeparateWhereThereIsNoTab) {

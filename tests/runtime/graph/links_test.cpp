@@ -5,7 +5,9 @@
 #include "tests/runtime/graph/forge.hpp"
 #include "tests/support/expect.hpp"
 
+#include <fmt/format.h>
 #include <limits>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -236,6 +238,114 @@ TEST(DirectorySlices, AreEvenAndHaveEachNodeOnce) {
       }
     }
   }
+}
+
+/// Triples among users: relations are edge types, or the numbers of one type's links.
+GraphContents triple_contents(bool types) {
+  GraphContents contents;
+  auto& info = contents.info;
+  NodeTypeInfo user;
+  user.name = "user";
+  user.count = 4;
+  info.node_types.push_back(user);
+  for (const auto* name : {"r0", "between", "r1"}) {
+    EdgeTypeInfo type;
+    type.name = name;
+    info.edge_types.push_back(type);
+    contents.in_lists.push_back(build_in_lists({{}, {}}, 4, 4));
+  }
+  contents.nodes.resize(1);
+  auto& role = info.splits.emplace_back().links["test"];
+  role = {EdgeTypeId{0}, 3, false, true, 2};
+  if (types) {
+    role.edge_types = {EdgeTypeId{0}, EdgeTypeId{2}};
+  }
+  contents.links[{"", "test"}] = {{0, 2, 0, 2, 3, 1}, {}, {1, 0, 1}};
+  return contents;
+}
+
+class TriplesOfStores : public ::testing::TestWithParam<bool> {
+ protected:
+  void SetUp() override { ASSERT_OK(write_graph_store(triple_contents(GetParam()), dir_)); }
+
+  TempDir temp_;
+  std::filesystem::path dir_ = temp_ / "store";
+};
+
+TEST_P(TriplesOfStores, ComeBackWithTheirRelations) {
+  ASSERT_OK_AND_ASSIGN(const auto store, GraphStore::open(dir_, {}));
+  ASSERT_OK_AND_ASSIGN(const auto links, store.links("", "test"));
+
+  EXPECT_EQ(original_ends(links), (std::vector<Ends>{{0, 2}, {0, 2}, {3, 1}}));
+  EXPECT_TRUE(std::ranges::equal(links.labels(), std::vector<float>{1, 0, 1}));
+  const auto& role = store.info().find_split("")->links.at("test");
+  EXPECT_EQ(role.relations, 2U);
+  EXPECT_TRUE(role.has_labels);
+  EXPECT_EQ(role.edge_types, triple_contents(GetParam()).info.splits[0].links["test"].edge_types);
+}
+
+TEST_P(TriplesOfStores, OnlyThoseOfOneTypeAreLinksForOlderPrograms) {
+  const auto json = read_all(dir_ / "graph.json");
+
+  EXPECT_EQ(json.find("\"links\": {") != std::string::npos, !GetParam());
+  EXPECT_EQ(json.find("\"triples\": {") != std::string::npos, GetParam());
+}
+
+TEST_P(TriplesOfStores, ALabelThatIsNoRelationIsAnError) {
+  const auto original = read_all(dir_ / "graph.json");
+  const auto labels = read_all(dir_ / "splits/default.test.links.labels.npy");
+  for (const float label : {2.0F, -1.0F, 0.5F, std::numeric_limits<float>::quiet_NaN()}) {
+    forge_array(dir_, "splits/default.test.links.labels.npy", {3}, std::vector<float>{1, label, 0});
+    EXPECT_ERROR(GraphStore::open(dir_, {}), Errc::data_corruption,
+                 "links.labels.npy: row 1: expected a relation below 2");
+    write_all(dir_ / "graph.json", original);
+    write_all(dir_ / "splits/default.test.links.labels.npy", labels);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Relations, TriplesOfStores, ::testing::Bool());
+
+TEST(TriplesOfStores, AForgedGraphJsonIsAnError) {
+  const TempDir temp;
+  struct Case {
+    bool types;
+    std::string from;
+    std::string to;
+    std::string message;
+  };
+  const Case cases[] = {
+      {true, "\"r1\"\n", "\"r7\"\n", "the name of an edge type"},
+      {true, "\"triples\": {",
+       "\"triples\": {\"val\": {\"edge_types\": [], \"count\": 0, \"times\": false}, ",
+       "at least one edge type"},
+      {true, "\"triples\": {", "\"triples\": 7, \"t\": {", "an object"},
+      {true, "\"triples\": {",
+       "\"links\": {\"test\": {\"edge_type\": \"r0\", \"count\": 0, \"times\": false, "
+       "\"labels\": false}}, \"triples\": {",
+       "a role of links or of triples"},
+      {false, "\"relations\": 2", "\"relations\": 0", "\"relations\" from 1 on"},
+      {false, "\"relations\": 2", "\"relations\": 16777217", "an integer in 0..16777216"},
+      {false, "\"labels\": true", "\"labels\": false", "\"relations\" from 1 on"},
+  };
+  for (const auto& test : cases) {
+    const auto dir = temp / fmt::format("{}", &test - cases);
+    ASSERT_OK(write_graph_store(triple_contents(test.types), dir));
+    forge(dir / "graph.json", test.from, test.to);
+    EXPECT_ERROR(GraphStore::open(dir, {}), Errc::data_corruption, test.message);
+  }
+}
+
+TEST(TriplesOfStores, RelationsJoinTheSameNodeTypes) {
+  const TempDir temp;
+  auto contents = triple_contents(true);
+  contents.info.node_types.push_back(contents.info.node_types[0]);
+  contents.info.node_types[1].name = "item";
+  contents.info.edge_types[2].destination = NodeTypeId{1};
+  contents.nodes.resize(2);
+  ASSERT_OK(write_graph_store(contents, temp / "store"));
+
+  EXPECT_ERROR(GraphStore::open(temp / "store", {}), Errc::data_corruption,
+               "an edge type between the node types of the first one");
 }
 
 }  // namespace

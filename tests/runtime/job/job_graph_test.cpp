@@ -293,6 +293,18 @@ TEST(CheckAgainstGraph, RefusesLinksThatTheDataDoesNotHave) {
       "\"goes_with\"\n");
 }
 
+TEST(CheckAgainstGraph, RefusesTriplesOfSeveralEdgeTypes) {
+  auto info = shop();
+  info.splits[0].links["val"] = {.edge_type = EdgeTypeId{0},
+                                 .count = 1,
+                                 .has_labels = true,
+                                 .relations = 2,
+                                 .edge_types = {EdgeTypeId{0}, EdgeTypeId{0}}};
+  const auto found = own_problems(link_job(), info);
+  EXPECT_CONTAINS(found, "/dataset/split: expected links of one edge type, found val triples of 2");
+  EXPECT_CONTAINS(found, "not built yet; import the triples with --relations one");
+}
+
 TEST(CheckAgainstGraph, TheReverseOfLinksLeadsBack) {
   auto job = link_job();
   const auto reverse = [&] { return sample_options(job, shop()).links->reverse; };

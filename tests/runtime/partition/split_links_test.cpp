@@ -35,6 +35,11 @@ GraphContents linked_contents() {
   split.links["val"] = {EdgeTypeId{1}, 4, false, false};
   contents.links[{"", "test"}] = {};
   split.links["test"] = {EdgeTypeId{2}, 0, true, true};
+  SplitInfo triples;
+  triples.name = "t";
+  triples.links["val"] = {EdgeTypeId{0}, 3, false, true, 1, {EdgeTypeId{0}}};
+  contents.info.splits.push_back(triples);
+  contents.links[{"t", "val"}] = {{4, 42, 5, 5, 30, 0}, {}, {0, 0, 0}};
   SplitInfo links_only;
   links_only.name = "b";
   links_only.links["test"] = {EdgeTypeId{1}, 1, false, false};
@@ -171,6 +176,17 @@ TEST_P(SplitLinks, LinksKeepTheirOrderTimesAndLabelsAndGetGlobalIds) {
       EXPECT_TRUE(std::ranges::equal(links.labels(), written.labels));
     }
   }
+}
+
+// Triples of val and test were dropped once.
+TEST_P(SplitLinks, TriplesKeepTheirRelations) {
+  ASSERT_OK_AND_ASSIGN(const auto store, open());
+
+  const auto& role = store.info().find_split("t")->links.at("val");
+
+  EXPECT_EQ(role.relations, 1U);
+  EXPECT_EQ(role.edge_types, std::vector{EdgeTypeId{0}});
+  EXPECT_EQ(role.count, 3U);
 }
 
 TEST_P(SplitLinks, SeedsKeepTheirTimes) {

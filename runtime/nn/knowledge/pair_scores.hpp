@@ -1,0 +1,80 @@
+#pragma once
+/// \file pair_scores.hpp
+/// Comparisons of rows: queries of triples with candidates, one by one or all with all. All run on
+/// the calling thread, in an order that depends on shapes alone; a pair's bits depend on its two
+/// rows, on the number of columns, and in a product on the pair's place (decision 0006).
+#include "runtime/base/matrix.hpp"
+#include "runtime/nn/knowledge/triple_score.hpp"
+#include "runtime/nn/ops/grow_buffer.hpp"
+
+#include <array>
+#include <cstddef>
+#include <span>
+
+namespace troupe::nn {
+
+/// scores[i] = comparison of row i of `queries` with row i of `candidates`.
+void scores_in_pairs(Comparison comparison, ConstMatrix queries, ConstMatrix candidates,
+                     std::span<float> scores);
+
+/// Gradients by the rows of both sides.
+struct PairSides {
+  MutMatrix queries;
+  MutMatrix candidates;
+};
+
+/// Adds the gradients of scores_in_pairs() to `into`: 0 where a distance, one of its columns or a
+/// modulus is 0.
+/// \param grad  [rows] of the scores
+void pairs_backward(Comparison comparison, ConstMatrix queries, ConstMatrix candidates,
+                    std::span<const float> scores, std::span<const float> grad,
+                    const PairSides& into);
+
+/// Rows turned into tiles of `width` columns, padded with zeros, for distances without products.
+class RowTiles {
+ public:
+  static constexpr std::size_t width = 64;
+
+  void assign(ConstMatrix rows);
+  std::size_t count() const { return (rows_ + width - 1) / width; }
+  /// [cols, width]
+  const float* tile(std::size_t i) const { return values_.data() + i * cols_ * width; }
+
+ private:
+  std::size_t rows_ = 0;
+  std::size_t cols_ = 0;
+  Matrix values_;
+};
+
+/// out[i] = distance of `row` and row i of a tile, added column by column. \param comparison  not a
+/// product
+void tile_distances(Comparison comparison, std::span<const float> row, const float* tile,
+                    std::array<float, RowTiles::width>& out);
+
+/// All queries against all candidates of a chunk: scores [queries, candidates], and their
+/// gradients. Keeps scratch memory. Threads: one at a time
+class AllPairs {
+ public:
+  void forward(Comparison comparison, ConstMatrix queries, ConstMatrix candidates,
+               MutMatrix scores);
+
+  /// \param scores  as forward() made them from the same rows
+  /// \param grad    [queries, candidates] of the scores
+  /// \param out     overwritten
+  void backward(Comparison comparison, ConstMatrix queries, ConstMatrix candidates,
+                ConstMatrix scores, ConstMatrix grad, const PairSides& out);
+
+ private:
+  void euclidean_forward(ConstMatrix queries, ConstMatrix candidates, MutMatrix scores);
+  void euclidean_backward(ConstMatrix queries, ConstMatrix candidates, ConstMatrix scores,
+                          ConstMatrix grad, const PairSides& out);
+  void product_backward(ConstMatrix queries, ConstMatrix candidates, ConstMatrix grad,
+                        const PairSides& out);
+
+  RowTiles tiles_;
+  GrowBuffer<float> squares_;   ///< of queries, then of candidates
+  GrowBuffer<float> shares_;    ///< gradients over distances
+  GrowBuffer<float> partials_;  ///< of products
+};
+
+}  // namespace troupe::nn
