@@ -132,14 +132,17 @@ Status Learner::check_labels(const Batch& batch) const {
   return ok_status();
 }
 
-Result<Learner::Share> Learner::compute(Executor& executor, const Batch& batch) {
+Result<Learner::Share> Learner::compute(Executor& executor, const Batch& batch,
+                                        std::shared_ptr<const LearnedInputs> learned) {
   const auto& sampled = *batch.sampled;
+  learned_gradients_.clear();
   if (sampled.seed_index.empty()) {
     return Share{};
   }
   TROUPE_RETURN_IF_ERROR(check_labels(batch));
-  TROUPE_ASSIGN_OR_RETURN(const auto input,
-                          forward_input(network_->options(), options_.job_seed, batch, true));
+  TROUPE_RETURN_IF_ERROR(inputs_.join(batch, std::move(learned)));
+  TROUPE_ASSIGN_OR_RETURN(const auto input, forward_input(network_->options(), options_.job_seed,
+                                                          batch, true, inputs_.views()));
   const auto logits = network_->forward(executor, parameters_, input, *activations_);
   TROUPE_RETURN_IF_ERROR(activations_->status());
   const auto expanded = expand_seeds(logits, sampled.seed_index);
@@ -151,6 +154,7 @@ Result<Learner::Share> Learner::compute(Executor& executor, const Batch& batch) 
   const auto grad_logits =
       collapse_seeds(std::as_const(grad).view(), sampled.seed_index, logits.rows);
   network_->backward(grad_logits.view(), *activations_, gradient_);
+  keep_learned_gradients();
   TROUPE_RETURN_IF_ERROR(activations_->status());
   for (const auto& slice :
        statistics_) {  // the mean over the ranks is weighted as that of gradients
@@ -159,6 +163,17 @@ Result<Learner::Share> Learner::compute(Executor& executor, const Batch& batch) 
     }
   }
   return Share{result.sum, result.weight, gradient_};
+}
+
+void Learner::keep_learned_gradients() {
+  const auto types = inputs_.views().size();
+  learned_gradients_.resize(types);
+  for (std::size_t t = 0; t < types; ++t) {
+    if (inputs_.has(t)) {
+      auto gradient = network_->input_gradient(static_cast<NodeTypeId>(t), *activations_);
+      learned_gradients_[t] = inputs_.learned_columns(t, std::move(gradient));
+    }
+  }
 }
 
 void Learner::apply(std::span<const float> mean_gradient, std::uint64_t weight) {
@@ -213,21 +228,25 @@ void Learner::apply_own(std::uint64_t weight) {
   apply(gradient_, weight);
 }
 
-Result<Matrix> Learner::outputs(Executor& executor, const Batch& batch) {
-  return outputs_of(executor, parameters_, batch);
+Result<Matrix> Learner::outputs(Executor& executor, const Batch& batch,
+                                std::shared_ptr<const LearnedInputs> learned) {
+  return outputs_of(executor, parameters_, batch, std::move(learned));
 }
 
-Result<Matrix> Learner::best_outputs(Executor& executor, const Batch& batch) {
-  return outputs_of(executor, has_best() ? *best_ : parameters_, batch);
+Result<Matrix> Learner::best_outputs(Executor& executor, const Batch& batch,
+                                     std::shared_ptr<const LearnedInputs> learned) {
+  return outputs_of(executor, has_best() ? *best_ : parameters_, batch, std::move(learned));
 }
 
 Result<Matrix> Learner::outputs_of(Executor& executor, std::span<const float> parameters,
-                                   const Batch& batch) {
+                                   const Batch& batch,
+                                   std::shared_ptr<const LearnedInputs> learned) {
   if (batch.sampled->seed_index.empty()) {
     return Matrix(0, options_.model.out_dim);
   }
-  TROUPE_ASSIGN_OR_RETURN(const auto input,
-                          forward_input(network_->options(), options_.job_seed, batch, false));
+  TROUPE_RETURN_IF_ERROR(inputs_.join(batch, std::move(learned)));
+  TROUPE_ASSIGN_OR_RETURN(const auto input, forward_input(network_->options(), options_.job_seed,
+                                                          batch, false, inputs_.views()));
   const auto logits = network_->forward(executor, parameters, input, *activations_);
   TROUPE_RETURN_IF_ERROR(activations_->status());
   return expand_seeds(logits, batch.sampled->seed_index);
