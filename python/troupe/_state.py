@@ -2,6 +2,7 @@
 weights_only: reading executes nothing that a file says."""
 
 import io
+import warnings
 
 import numpy
 
@@ -51,6 +52,7 @@ def _put_back(name, thing, array):
     if not isinstance(thing, numpy.ndarray):
         import torch
 
+        warnings.filterwarnings("ignore", "TypedStorage is deprecated")  # PyTorch 2.1 about itself
         thing.load_state_dict(torch.load(io.BytesIO(array.tobytes()), weights_only=True))
     elif array.shape != thing.shape or array.dtype != thing.dtype:
         raise ValueError(
