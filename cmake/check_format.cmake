@@ -7,7 +7,7 @@ if(NOT clang_format)
   message(FATAL_ERROR "expected clang-format; try: apt-get install clang-format")
 endif()
 file(GLOB_RECURSE files ${ROOT}/runtime/*.[ch]pp ${ROOT}/gpu/*.[ch]pp ${ROOT}/gpu/*.cu ${ROOT}/gpu/*.cuh
-  ${ROOT}/actors/*.[ch]pp ${ROOT}/launcher/*.[ch]pp ${ROOT}/tests/*.[ch]pp ${ROOT}/fuzz/*.[ch]pp ${ROOT}/bench/*.[ch]pp
+  ${ROOT}/actors/*.[ch]pp ${ROOT}/launcher/*.[ch]pp ${ROOT}/python/*.[ch]pp ${ROOT}/tests/*.[ch]pp ${ROOT}/fuzz/*.[ch]pp ${ROOT}/bench/*.[ch]pp
   ${ROOT}/examples/*.[ch]pp)
 if(NOT files)
   message(FATAL_ERROR "expected sources under ${ROOT}, found none")

@@ -1,9 +1,10 @@
 # cmake -DROOT=<repository> -P check_layers.cmake: fails on an #include that points upwards (design, section 2), on CAF
-# outside actors/ and launcher/, on CUDA outside gpu/, and on includes that do not start at the root.
+# outside actors/ and launcher/, on CUDA outside gpu/, on Python outside python/, on what python/ includes of the rooms without
+# a public face, and on includes that do not start at the root.
 cmake_minimum_required(VERSION 3.25)
 
 set(rooms schema runtime/base runtime/net runtime/graph runtime/data runtime/generate runtime/partition runtime/sample runtime/feature
-    runtime/wire runtime/nn runtime/job runtime/run gpu actors launcher)  # each may use those before it
+    runtime/wire runtime/nn runtime/job runtime/run gpu actors launcher python)  # each may use those before it
 set(problems 0)
 
 macro(problem text)
@@ -24,7 +25,7 @@ endfunction()
 
 file(GLOB_RECURSE files RELATIVE ${ROOT}
   ${ROOT}/runtime/*.[ch]pp ${ROOT}/gpu/*.[ch]pp ${ROOT}/gpu/*.cu ${ROOT}/gpu/*.cuh ${ROOT}/actors/*.[ch]pp
-  ${ROOT}/launcher/*.[ch]pp)
+  ${ROOT}/launcher/*.[ch]pp ${ROOT}/python/*.[ch]pp)
 if(NOT files)
   message(FATAL_ERROR "expected sources under ${ROOT}, found none")
 endif()
@@ -44,10 +45,15 @@ foreach(file IN LISTS files)
       problem("<${target}> is for actors/ and launcher/")
     elseif(target MATCHES "^(cuda|cublas|cub/|thrust/|nccl)" AND NOT room STREQUAL "gpu")
       problem("<${target}> is for gpu/")
+    elseif(target MATCHES "^(pybind11/|Python[.]h$)" AND NOT room STREQUAL "python")
+      problem("<${target}> is for python/")
     elseif(line MATCHES "\"")
       room_of(${target} target_room target_rank)
       if(target_rank EQUAL -1)
         problem("\"${target}\" does not start at a room of the design")
+      elseif(room STREQUAL "python" AND target MATCHES "^(actors|gpu)/|^launcher/" AND
+             NOT target MATCHES "^launcher/(session|store)[.]hpp$")
+        problem("\"${target}\" is not installed: python/ stands on what programs of users have")
       elseif(target_rank GREATER rank)
         problem("\"${target}\" points upwards, from ${room} to ${target_room}")
       endif()

@@ -38,6 +38,10 @@ expect(layers runtime/net/a.cpp "#include <caf/all.hpp>\n" "is for actors/ and l
 expect(layers actors/a.cpp "#include <cuda_runtime.h>\n" "is for gpu/")
 expect(layers runtime/base/a.cpp "#include \"x.hpp\"\n" "does not start at a room")
 expect(layers runtime/base/a.cpp "#include \"tests/support/expect.hpp\"\n" "does not start at a room")
+expect(layers python/a.cpp "#include \"launcher/session.hpp\"\n#include <pybind11/stl.h>\n" "")
+expect(layers python/a.cpp "#include \"launcher/session_state.hpp\"\n" "is not installed")
+expect(layers launcher/a.cpp "#include <pybind11/stl.h>\n" "is for python/")
+expect(layers launcher/a.cpp "#include \"python/x.hpp\"\n" "points upwards")
 expect(layers runtime/extra/a.cpp "" "expected a room of the design")
 expect(layers docs/a.txt "" "found none")
 

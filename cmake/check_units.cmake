@@ -31,7 +31,7 @@ endfunction()
 
 set(below "")  # names of the headers of the rooms so far
 foreach(room runtime/base runtime/net runtime/graph runtime/data runtime/generate runtime/partition runtime/sample runtime/feature
-             runtime/wire runtime/nn runtime/nn/ops runtime/nn/conv runtime/job runtime/run gpu actors launcher launcher/processes)
+             runtime/wire runtime/nn runtime/nn/ops runtime/nn/conv runtime/job runtime/run gpu actors launcher launcher/processes python)
   file(GLOB headers ${ROOT}/${room}/*.hpp)
   foreach(header IN LISTS headers)
     names_of(${header} all names)

@@ -1,5 +1,6 @@
 # What `cmake --install` puts in place for programs that train by themselves (docs/embedding.md): one static library with
-# all rooms in it, the headers that <troupe/session.hpp> and <troupe/store.hpp> need, and a package for find_package(troupe).
+# all rooms in it, the headers that <troupe/session.hpp>, <troupe/store.hpp> and <troupe/model.hpp> need, and a package for
+# find_package(troupe).
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -28,10 +29,13 @@ target_link_libraries(troupe_library INTERFACE
   $<INSTALL_INTERFACE:troupe::dependencies>)  # troupeConfig.cmake finds them
 
 install(TARGETS troupe_library EXPORT troupe ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(FILES ${PROJECT_SOURCE_DIR}/launcher/session.hpp ${PROJECT_SOURCE_DIR}/launcher/store.hpp DESTINATION ${headers})
+foreach(name session store model)
+  install(FILES ${PROJECT_SOURCE_DIR}/launcher/${name}.hpp DESTINATION ${headers})
+endforeach()
+install(FILES ${PROJECT_SOURCE_DIR}/runtime/run/forward_input.hpp DESTINATION ${headers}/runtime/run)
 install(FILES ${PROJECT_SOURCE_DIR}/runtime/data/stream_store.hpp ${PROJECT_SOURCE_DIR}/runtime/data/edge_split.hpp
   DESTINATION ${headers}/runtime/data)
-foreach(room base graph partition sample feature)
+foreach(room base graph partition sample feature nn)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/runtime/${room} DESTINATION ${headers}/runtime FILES_MATCHING PATTERN "*.hpp")
 endforeach()
 

@@ -238,6 +238,11 @@ EpochRange Session::epoch(std::uint32_t e) {
   return EpochRange(this);
 }
 
+std::shared_ptr<const Batch> Session::shared_batch() const {
+  const auto& ready = state_->batch;
+  return state_->in_turn ? std::shared_ptr<const Batch>(ready, &ready->batch) : nullptr;
+}
+
 const Batch* Session::next_batch() {
   auto& s = *state_;
   if (s.in_turn) {

@@ -120,6 +120,8 @@ class Session {
   /// made before are left out. A batch is valid until the next turn. An error ends the loop and is in
   /// status(). The first call hands the saved state to the restore hook.
   EpochRange epoch(std::uint32_t e);
+  /// The batch of this turn, for who keeps it beyond the turn; null outside of one.
+  std::shared_ptr<const Batch> shared_batch() const;
   /// Ends a turn, after the model was updated: adds the ranks' batches to the run's digest, and makes
   /// a checkpoint where the job's `checkpoint.every` says so. A loop that goes on without this call
   /// makes it by itself.

@@ -15,6 +15,7 @@
 
 #include <caf/all.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -29,6 +30,13 @@ using std::chrono::milliseconds;
 /// From the start of a program on a host until it is heard of.
 milliseconds start_deadline(const ClusterJob& cluster) {
   return seconds_as<milliseconds>(cluster.lost_after_s) + milliseconds(1500);
+}
+
+/// The same of a program of the user's, which may load an interpreter and its libraries before it calls
+/// run_ranks. There is time for a second try.
+milliseconds program_start_deadline(const ClusterJob& cluster) {
+  const auto time = std::min(cluster.join_deadline_s, cluster.recovery_deadline_s) / 2;
+  return std::max(start_deadline(cluster), seconds_as<milliseconds>(time));
 }
 
 }  // namespace
@@ -153,9 +161,10 @@ void ProcessGroup::start_registrar(const net::Welcome& welcome) {
   options.ranks_ended = events_.ended;
   options.join_deadline = seconds_as<milliseconds>(cluster.join_deadline_s);
   options.return_deadline = seconds_as<milliseconds>(cluster.recovery_deadline_s);
-  options.start_deadline = start_deadline(cluster);
+  options.start_deadline =
+      setup_.program.empty() ? start_deadline(cluster) : program_start_deadline(cluster);
   if (cluster.launch == "local") {  // a login elsewhere may take its time
-    options.agent_start_deadline = options.start_deadline;
+    options.agent_start_deadline = start_deadline(cluster);
   }
   add_actions(options);
   add_states(options);

@@ -47,6 +47,24 @@ TEST_F(Embed, AStoreOfOnesOwnIsPartitionedByAnOwnMethodAndLearned) {
   EXPECT_NE(run({folder() + "/store_build/write_store", people}).exit_code, 0) << "it exists";
 }
 
+TEST_F(Embed, AModelOfOnesOwnLearnsAndHasTheSameResultsOnOneAndTwoHosts) {
+  const auto own_model = [this](const std::string& out, const Words& settings) {
+    auto words = command(out, settings);
+    words[2] = std::string(TROUPE_SOURCE_DIR) + "/examples/own_model/cora.json";
+    words.insert(words.end(), {"--", folder() + "/model_build/own_model"});
+    return run(words);
+  };
+  const auto two = own_model("model-two", {});
+  const auto one =
+      own_model("model-one", {"--set", "cluster.hosts=1", "--set", "cluster.trainers_per_host=2"});
+  ASSERT_EQ(two.exit_code, 0) << two.out << two.err;
+  ASSERT_EQ(one.exit_code, 0) << one.out << one.err;
+  for (const char* word : {"batches", "test", "weights"}) {
+    EXPECT_EQ(line_of(one, word), line_of(two, word));
+  }
+  EXPECT_GE(std::stod("0" + line_of(two, "test accuracy").substr(14)), 0.75) << two.out;
+}
+
 TEST_F(Embed, TheSameProgramRunsOnOneAndTwoHostsWithTheSameResults) {
   const auto two = run(program_command("two", {}));
   const auto one = run(

@@ -5,8 +5,9 @@
 
 namespace troupe::testing {
 
-/// Installs Troupe to `folder`/installed and builds examples/embed and examples/store against it with find_package,
-/// as `folder`/build/my_trainer, `folder`/store_build/write_store and partition_store.
+/// Installs Troupe to `folder`/installed and builds examples/embed, examples/store and examples/own_model
+/// against it with find_package, as `folder`/build/my_trainer, `folder`/store_build/write_store and
+/// partition_store, and `folder`/model_build/own_model.
 /// \returns the output of the commands that failed
 std::string build_embedded_programs(const std::string& folder);
 

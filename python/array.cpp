@@ -1,0 +1,50 @@
+#include "python/array.hpp"
+
+#include "python/dlpack.hpp"
+
+#include <numeric>
+
+namespace troupe::python {
+namespace {
+
+/// Strides of rows that lie one after the other.
+Shape strides_of(const Shape& shape, py::ssize_t item_bytes) {
+  Shape strides(shape.size());
+  auto stride = item_bytes;
+  for (auto i = shape.size(); i-- > 0;) {
+    strides[i] = stride;
+    stride *= shape[i];
+  }
+  return strides;
+}
+
+py::buffer_info buffer_of(const Array& array) {
+  static const std::uint64_t nothing = 0;  // an address for arrays of nothing
+  const void* const data = array.data == nullptr ? &nothing : array.data;
+  return {const_cast<void*>(data),
+          array.item_bytes,
+          array.format,
+          static_cast<py::ssize_t>(array.shape.size()),
+          array.shape,
+          strides_of(array.shape, array.item_bytes),
+          true};
+}
+
+}  // namespace
+
+std::span<float> floats_of(const py::buffer_info& info) {
+  const Shape shape(info.shape.begin(), info.shape.end());
+  const bool no_gaps = info.size <= 1 || info.strides == strides_of(shape, sizeof(float));
+  if (info.format != "f" || !no_gaps) {
+    throw py::type_error("expected an array of float32, without gaps");
+  }
+  return {static_cast<float*>(info.ptr), static_cast<std::size_t>(info.size)};
+}
+
+void bind_arrays(py::module_& module) {
+  py::class_<Array>(module, "Array", py::buffer_protocol()).def_buffer(&buffer_of);
+  module.def("dlpack", &dlpack_of, py::arg("array"),
+             "Capsule by which other libraries share the array's memory");
+}
+
+}  // namespace troupe::python

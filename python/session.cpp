@@ -1,0 +1,350 @@
+#include "python/session.hpp"
+
+#include "python/array.hpp"
+#include "python/batch.hpp"
+#include "python/errors.hpp"
+
+#include <chrono>
+#include <pybind11/stl.h>
+
+namespace troupe::python {
+namespace {
+
+using namespace py::literals;
+using Handle = SessionHandle;
+
+NodeTypeId node_type(std::size_t type) {
+  if (type >= most_types) {
+    throw py::index_error("no such node type");
+  }
+  return static_cast<NodeTypeId>(type);
+}
+
+EdgeTypeId edge_type(std::size_t type) {
+  if (type >= most_types) {
+    throw py::index_error("no such edge type");
+  }
+  return static_cast<EdgeTypeId>(type);
+}
+
+Array take_matrix(Matrix rows) {
+  const auto owner = std::make_shared<const Matrix>(std::move(rows));
+  const auto view = owner->view();
+  return share(owner, std::span<const float>(view.data, view.size()),
+               {static_cast<py::ssize_t>(owner->rows()), static_cast<py::ssize_t>(owner->cols())});
+}
+
+/// Rows of two dimensions that Python gives.
+ConstMatrix matrix_of(const py::buffer_info& info) {
+  if (info.ndim != 2) {
+    throw py::type_error("expected rows: an array of two dimensions");
+  }
+  return {floats_of(info).data(), static_cast<std::size_t>(info.shape[0]),
+          static_cast<std::size_t>(info.shape[1])};
+}
+
+Array take_column(const BatchColumn& column) {
+  Array array{.owner = column.values.owner,
+              .data = column.values.bytes.data(),
+              .item_bytes = static_cast<py::ssize_t>(size_bytes(column.info.dtype)),
+              .format = format_of_column(column.info.dtype),
+              .shape = {static_cast<py::ssize_t>(column.rows)}};
+  for (const auto extent : column.info.shape) {
+    array.shape.push_back(static_cast<py::ssize_t>(extent));
+  }
+  return array;
+}
+
+/// A function of Python's that C++ keeps, and may drop on any thread without the interpreter's lock.
+std::shared_ptr<const py::function> keep(py::function function) {
+  return {new py::function(std::move(function)), [](const py::function* kept) {
+            const py::gil_scoped_acquire lock;
+            delete kept;
+          }};
+}
+
+// ---- the job and its graph ----
+
+py::dict graph(const Handle& handle) {
+  const auto& graph = handle.get().graph();
+  py::list nodes;
+  for (const auto& type : graph.node_types) {
+    std::vector<std::string> columns;
+    for (const auto& column : type.columns) {
+      columns.push_back(column.name);
+    }
+    nodes.append(
+        py::dict("name"_a = type.name, "count"_a = type.count,
+                 "columns"_a = type.features ? type.features->cols : 0,
+                 "classes"_a = type.labels ? type.labels->classes : 0,
+                 "targets"_a = type.labels && type.labels->kind == LabelInfo::Kind::targets,
+                 "named"_a = columns));
+  }
+  py::list edges;
+  for (const auto& type : graph.edge_types) {
+    std::vector<std::string> columns;
+    for (const auto& column : type.columns) {
+      columns.push_back(column.name);
+    }
+    edges.append(py::dict("name"_a = type.name, "source"_a = raw(type.source),
+                          "destination"_a = raw(type.destination), "count"_a = type.count,
+                          "columns"_a = type.features ? type.features->cols : 0,
+                          "named"_a = columns));
+  }
+  return py::dict("node_types"_a = nodes, "edge_types"_a = edges);
+}
+
+py::dict seeds(const Handle& handle, const std::string& role) {
+  auto list = value_of(handle.get().seeds(role));
+  return py::dict("node_type"_a = raw(list.node_type),
+                  "original_ids"_a = take(std::move(list.original)),
+                  "nodes"_a = take(std::move(list.global)),
+                  "times"_a = list.times.empty() ? py::object(py::none())
+                                                 : py::cast(take(std::move(list.times))));
+}
+
+py::dict links(const Handle& handle, const std::string& role) {
+  const auto list = value_of(handle.get().links(role));
+  std::vector<NodeId> ends(2 * list.size());
+  std::vector<OriginalId> originals(2 * list.size());
+  for (std::uint64_t i = 0; i < list.size(); ++i) {
+    const auto link = list.at(i);
+    ends[i] = link.source;
+    ends[list.size() + i] = link.destination;
+    originals[i] = link.original_source;
+    originals[list.size() + i] = link.original_destination;
+  }
+  const Shape shape{2, static_cast<py::ssize_t>(list.size())};
+  return py::dict("edge_type"_a = raw(list.edge_type()), "nodes"_a = take(std::move(ends), shape),
+                  "original_ids"_a = take(std::move(originals), shape));
+}
+
+py::tuple edges(const Handle& handle, std::size_t type) {
+  const auto share = value_of(handle.get().edges(edge_type(type)));
+  return py::make_tuple(raw(share.first), share.count);
+}
+
+// ---- batches ----
+
+EpochTurns epoch(const std::shared_ptr<Handle>& handle, std::uint32_t number) {
+  auto& session = handle->get();
+  const auto range = unlocked([&] { return session.epoch(number); });
+  check(session.status());
+  return {handle, range};
+}
+
+void end_step(const Handle& handle) {
+  auto& session = handle.get();
+  check(unlocked([&] { return session.end_step(); }));
+}
+
+// ---- the graph, at any time ----
+
+BatchView sample_neighbors(const Handle& handle, const py::buffer& nodes,
+                           std::vector<std::int32_t> fanout, std::size_t type, std::uint32_t epoch,
+                           std::uint64_t number, bool with_rows, const py::object& times) {
+  NeighborRequest request{.nodes = ids_of<NodeId>(nodes),
+                          .fanout = std::move(fanout),
+                          .node_type = node_type(type),
+                          .epoch = epoch,
+                          .number = number,
+                          .with_rows = with_rows};
+  if (!times.is_none()) {
+    request.times = ids_of<std::int64_t>(py::cast<py::buffer>(times));
+  }
+  auto& session = handle.get();
+  return BatchView(value_of(unlocked([&] { return session.sample_neighbors(request); })));
+}
+
+py::dict read_rows(const Handle& handle, const py::buffer& nodes, std::size_t type) {
+  const auto ids = ids_of<NodeId>(nodes);
+  auto& session = handle.get();
+  auto rows = value_of(unlocked([&] { return session.read_rows(ids, node_type(type)); }));
+  py::list columns;
+  for (const auto& column : rows.columns) {
+    columns.append(column_tuple(column, take_column(column)));
+  }
+  const auto none = py::object(py::none());
+  const bool has_features = rows.features.cols() > 0;
+  const bool has_targets = rows.targets.cols() > 0;
+  return py::dict(
+      "features"_a = has_features ? py::cast(take_matrix(std::move(rows.features))) : none,
+      "original_ids"_a = take(std::move(rows.original_ids)),
+      "labels"_a = rows.labels.empty() ? none : py::cast(take(std::move(rows.labels))),
+      "targets"_a = has_targets ? py::cast(take_matrix(std::move(rows.targets))) : none,
+      "columns"_a = columns);
+}
+
+py::tuple read_column(const Handle& handle, const std::string& name, const py::buffer& nodes,
+                      std::size_t type) {
+  const auto ids = ids_of<NodeId>(nodes);
+  auto& session = handle.get();
+  const auto column =
+      value_of(unlocked([&] { return session.read_column(name, ids, node_type(type)); }));
+  return column_tuple(column, take_column(column));
+}
+
+Array degrees(const Handle& handle, const py::buffer& nodes, std::size_t type, bool in) {
+  const auto ids = ids_of<NodeId>(nodes);
+  auto& session = handle.get();
+  return take(value_of(unlocked(
+      [&] { return session.degrees(ids, edge_type(type), in ? EdgeDir::in : EdgeDir::out); })));
+}
+
+py::tuple find_edges(const Handle& handle, const py::buffer& edges, std::size_t type) {
+  const auto ids = ids_of<EdgeId>(edges);
+  auto& session = handle.get();
+  auto found = value_of(unlocked([&] { return session.find_edges(ids, edge_type(type)); }));
+  return py::make_tuple(take(std::move(found.sources)), take(std::move(found.destinations)));
+}
+
+// ---- writable tensors ----
+
+void make_tensor(const Handle& handle, std::uint32_t tensor, std::uint32_t cols, std::size_t type) {
+  auto& session = handle.get();
+  check(unlocked([&] { return session.make_tensor(tensor, cols, node_type(type)); }));
+}
+
+Array read_tensor(const Handle& handle, std::uint32_t tensor, const py::buffer& nodes,
+                  std::size_t type) {
+  const auto ids = ids_of<NodeId>(nodes);
+  auto& session = handle.get();
+  return take_matrix(
+      value_of(unlocked([&] { return session.read_rows(tensor, ids, node_type(type)); })));
+}
+
+void write_tensor(const Handle& handle, std::uint32_t tensor, const py::buffer& nodes,
+                  const py::buffer& rows, std::size_t type, bool add) {
+  const auto ids = ids_of<NodeId>(nodes);
+  const auto info = rows.request();
+  const auto matrix = matrix_of(info);
+  auto& session = handle.get();
+  check(unlocked([&] {
+    return add ? session.add_rows(tensor, ids, matrix, node_type(type))
+               : session.write_rows(tensor, ids, matrix, node_type(type));
+  }));
+}
+
+// ---- all ranks together ----
+
+void all_reduce(const Handle& handle, const py::buffer& values) {
+  const auto info = values.request(true);
+  const auto numbers = floats_of(info);
+  auto& session = handle.get();
+  check(unlocked([&] { return session.all_reduce(numbers); }));
+}
+
+std::uint64_t all_reduce_mean(const Handle& handle, const py::buffer& values,
+                              std::uint64_t weight) {
+  const auto info = values.request(true);
+  const auto numbers = floats_of(info);
+  auto& session = handle.get();
+  return value_of(unlocked([&] { return session.all_reduce_mean(numbers, weight); }));
+}
+
+void barrier(const Handle& handle, double seconds) {
+  auto& session = handle.get();
+  const std::chrono::milliseconds deadline(static_cast<std::int64_t>(1e3 * seconds));
+  check(unlocked([&] { return session.barrier(deadline); }));
+}
+
+// ---- checkpoints ----
+
+void on_save(const Handle& handle, py::function hook) {
+  handle.get().on_save([kept = keep(std::move(hook))] {
+    const py::gil_scoped_acquire lock;
+    const auto bytes = py::bytes((*kept)());
+    const auto text = static_cast<std::string_view>(bytes);
+    const auto whole = std::as_bytes(std::span(text.data(), text.size()));
+    return std::vector<std::byte>(whole.begin(), whole.end());
+  });
+}
+
+void on_restore(const Handle& handle, py::function hook) {
+  handle.get().on_restore([kept = keep(std::move(hook))](std::span<const std::byte> bytes) {
+    const py::gil_scoped_acquire lock;
+    (*kept)(py::bytes(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+    return ok_status();
+  });
+}
+
+using Binding = py::class_<Handle, std::shared_ptr<Handle>>;
+
+void bind_facts(Binding& type) {
+  type.def("end", &Handle::end)
+      .def_property_readonly("failed", [](const Handle& h) { return !h.get().status().ok(); })
+      .def_property_readonly("rank", [](const Handle& h) { return raw(h.get().rank()); })
+      .def_property_readonly("world", [](const Handle& h) { return h.get().world(); })
+      .def_property_readonly("role", [](const Handle& h) { return h.get().role(); })
+      .def_property_readonly("devices", [](const Handle& h) { return h.get().devices(); })
+      .def_property_readonly("columns", [](const Handle& h) { return h.get().columns(); })
+      .def_property_readonly("classes", [](const Handle& h) { return h.get().classes(); })
+      .def_property_readonly("seed", [](const Handle& h) { return h.get().seed(); })
+      .def_property_readonly("epochs", [](const Handle& h) { return h.get().epochs(); })
+      .def_property_readonly("first_epoch", [](const Handle& h) { return h.get().first_epoch(); })
+      .def_property_readonly("steps_per_epoch",
+                             [](const Handle& h) { return h.get().steps_per_epoch(); })
+      .def_property_readonly("global_step", [](const Handle& h) { return h.get().global_step(); })
+      .def_property_readonly("digest", [](const Handle& h) { return to_string(h.get().digest()); })
+      .def("graph", &graph)
+      .def("seeds", &seeds)
+      .def("links", &links)
+      .def("edges", &edges);
+}
+
+void bind_calls(Binding& type) {
+  type.def("epoch", &epoch)
+      .def("end_step", &end_step)
+      .def("sample_neighbors", &sample_neighbors)
+      .def("read_rows", &read_rows)
+      .def("read_column", &read_column)
+      .def("degrees", &degrees)
+      .def("find_edges", &find_edges)
+      .def("make_tensor", &make_tensor)
+      .def("read_tensor", &read_tensor)
+      .def("write_tensor", &write_tensor)
+      .def("all_reduce", &all_reduce)
+      .def("all_reduce_mean", &all_reduce_mean)
+      .def("barrier", &barrier)
+      .def("on_save", &on_save)
+      .def("on_restore", &on_restore);
+}
+
+}  // namespace
+
+Session& SessionHandle::get() const {
+  if (session_ == nullptr) {
+    throw std::runtime_error("the rank's function has returned: its session is over");
+  }
+  if (std::this_thread::get_id() != thread_) {
+    throw std::runtime_error("a session is for the thread of its rank alone");
+  }
+  return *session_;
+}
+
+py::object EpochTurns::next() {
+  auto& session = session_->get();
+  unlocked([&] {
+    if (turn_) {
+      ++*turn_;
+    } else {
+      turn_ = range_.begin();
+    }
+  });
+  if (*turn_ == std::default_sentinel) {
+    check(session.status());
+    throw py::stop_iteration();
+  }
+  return py::cast(BatchView(session.shared_batch()));
+}
+
+void bind_sessions(py::module_& module) {
+  py::class_<EpochTurns>(module, "Epoch")
+      .def("__iter__", [](const py::object& self) { return self; })
+      .def("__next__", &EpochTurns::next);
+  Binding type(module, "Session");
+  bind_facts(type);
+  bind_calls(type);
+}
+
+}  // namespace troupe::python

@@ -1,0 +1,45 @@
+#pragma once
+/// \file session.hpp
+/// A rank's session for the Python part of the package: the calls of `troupe::Session`, each without the
+/// interpreter's lock while it waits.
+#include "launcher/session.hpp"
+
+#include <optional>
+#include <pybind11/pybind11.h>
+#include <thread>
+
+namespace troupe::python {
+
+/// Lifecycle: made around one rank's function; after end() all calls raise
+/// Threads:   the rank's alone; on others, calls raise
+class SessionHandle {
+ public:
+  explicit SessionHandle(Session& session)
+      : session_(&session), thread_(std::this_thread::get_id()) {}
+
+  /// \throws std::runtime_error: on another thread, or after the rank's function has returned
+  Session& get() const;
+  void end() { session_ = nullptr; }
+
+ private:
+  Session* session_;
+  std::thread::id thread_;
+};
+
+/// The turns of an epoch, as an iterator of Python.
+class EpochTurns {
+ public:
+  EpochTurns(std::shared_ptr<const SessionHandle> session, EpochRange range)
+      : session_(std::move(session)), range_(range) {}
+  /// \throws pybind11::stop_iteration, troupe.Error
+  pybind11::object next();
+
+ private:
+  std::shared_ptr<const SessionHandle> session_;
+  EpochRange range_;
+  std::optional<EpochRange::Iterator> turn_;
+};
+
+void bind_sessions(pybind11::module_& module);
+
+}  // namespace troupe::python

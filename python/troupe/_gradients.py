@@ -1,0 +1,102 @@
+"""Sums of gradients over the ranks, as one vector."""
+
+import numpy
+
+
+def all_reduce(session, gradients, seeds, of_sum):
+    arrays = _arrays(gradients)
+    if arrays is None:
+        return _reduce_torch(session, _parameters(gradients), seeds, of_sum)
+    flat = _joined(arrays)
+    if not of_sum:
+        flat *= numpy.float32(seeds)
+    total = session.all_reduce_mean(flat, seeds)
+    _put_back(flat, arrays)
+    return total
+
+
+def broadcast(session, parameters):
+    arrays = _arrays(parameters)
+    if arrays is None:
+        import torch
+
+        with torch.no_grad():
+            tensors = [p.data for p in _parameters(parameters)]
+            tensors += list(parameters.buffers()) if hasattr(parameters, "buffers") else []
+            floats = [t for t in tensors if t.is_floating_point()]
+            flat = _flat(torch, floats)
+            if session.rank != 0:
+                flat = torch.zeros_like(flat)
+            session.all_reduce(flat.numpy())
+            for tensor, values in zip(floats, flat.split([t.numel() for t in floats])):
+                tensor.copy_(values.view_as(tensor))
+        return
+    flat = _joined(arrays)
+    if session.rank != 0:
+        flat[:] = 0
+    session.all_reduce(flat)
+    _put_back(flat, arrays)
+
+
+def _arrays(gradients):
+    """As a list, if they are NumPy arrays; else None."""
+    if isinstance(gradients, numpy.ndarray):
+        gradients = [gradients]
+    if not isinstance(gradients, (list, tuple)) or not all(isinstance(a, numpy.ndarray) for a in gradients):
+        return None
+    for array in gradients:
+        if array.dtype != numpy.float32:
+            raise TypeError(f"expected float32, found {array.dtype}")
+        if not array.flags.writeable:
+            raise TypeError("expected arrays that can be written")
+    return list(gradients)
+
+
+def _joined(arrays):
+    """A copy of all numbers, one after the other."""
+    return numpy.concatenate([numpy.zeros(0, numpy.float32), *(array.reshape(-1) for array in arrays)])
+
+
+def _put_back(flat, arrays):
+    first = 0
+    for array in arrays:
+        array[...] = flat[first : first + array.size].reshape(array.shape)
+        first += array.size
+
+
+def _parameters(thing):
+    if hasattr(thing, "param_groups"):
+        found = [p for group in thing.param_groups for p in group["params"]]
+    elif hasattr(thing, "parameters"):
+        found = list(thing.parameters())
+    else:
+        found = list(thing)
+    for parameter in found:
+        if not hasattr(parameter, "requires_grad"):
+            raise TypeError(f"expected PyTorch parameters or NumPy arrays, found {type(parameter).__name__}")
+    return found
+
+
+def _flat(torch, tensors):
+    for tensor in tensors:
+        if tensor.dtype != torch.float32:
+            raise TypeError(f"expected float32, found {tensor.dtype}")
+    if not tensors:
+        return torch.zeros(0)
+    return torch.cat([tensor.detach().reshape(-1).cpu() for tensor in tensors])
+
+
+def _reduce_torch(session, parameters, seeds, of_sum):
+    import torch
+
+    with torch.no_grad():
+        learned = [p for p in parameters if p.requires_grad]
+        flat = _flat(torch, [torch.zeros_like(p) if p.grad is None else p.grad for p in learned])
+        if not of_sum:
+            flat *= seeds
+        total = session.all_reduce_mean(flat.numpy(), seeds)
+        for parameter, values in zip(learned, flat.split([p.numel() for p in learned])):
+            if parameter.grad is None:
+                parameter.grad = torch.empty_like(parameter)
+            parameter.grad.copy_(values.view_as(parameter))
+    return total

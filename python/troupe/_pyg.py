@@ -1,0 +1,120 @@
+"""Batches as objects of PyTorch Geometric, as its NeighborLoader and LinkNeighborLoader make them."""
+
+import numpy
+import torch
+from torch_geometric.data import Data, HeteroData
+
+from troupe._arrays import Bfloat16Words
+
+# What PyTorch has no tensors of, or no arithmetic on: copied.
+_WIDER = {"uint16": numpy.int32, "uint32": numpy.int64, "uint64": numpy.int64}
+
+
+def tensor_of(array):
+    """A tensor that shares the array's memory, where PyTorch has its element type."""
+    if isinstance(array, Bfloat16Words):
+        return torch.from_dlpack(array.view(numpy.int16)).view(torch.bfloat16)
+    if array.dtype == numpy.bool_:
+        return torch.from_dlpack(array.view(numpy.uint8)).view(torch.bool)
+    wider = _WIDER.get(array.dtype.name)
+    return torch.from_dlpack(array if wider is None else array.astype(wider))
+
+
+def data_of(batch, graph):
+    if batch.walks is not None:
+        raise ValueError("to_pyg: expected a batch with edges, found random walks; try: batch.walks.nodes and .pairs(window)")
+    if batch.frontier == "all" and batch.hops > 1:
+        raise ValueError(
+            'to_pyg: expected sample.frontier "new", found "all", whose hops have edges of their own; try: batch.block(…)'
+        )
+    one_type = len(graph.node_types) == 1 and len(graph.edge_types) == 1
+    return _data(batch) if one_type else _hetero(batch, graph)
+
+
+def _data(batch):
+    data = Data()
+    _put_nodes(data, batch, batch.all_nodes[0])
+    _put_edges(data, batch.all_edges[0])
+    if _can_be_trimmed(batch):
+        data.num_sampled_nodes = _per_hop(batch.all_nodes[0])
+        data.num_sampled_edges = batch.all_edges[0].per_hop
+    _put_seeds(data, data, batch)
+    return data
+
+
+def _hetero(batch, graph):
+    data = HeteroData()
+    nodes, edges = {}, {}
+    for of_type in batch.all_nodes:
+        _put_nodes(data[of_type.name], batch, of_type)
+        nodes[of_type.name] = _per_hop(of_type)
+    for of_type in batch.all_edges:
+        key = tuple(graph.node_types[t].name for t in (of_type.source_type, of_type.destination_type))
+        key = key[0], of_type.name, key[1]
+        _put_edges(data[key], of_type)
+        edges[key] = of_type.per_hop
+    if _can_be_trimmed(batch):
+        data.num_sampled_nodes = nodes
+        data.num_sampled_edges = edges
+    _put_seeds(data, data[graph.node_types[batch.seed_type].name], batch)
+    return data
+
+
+def _can_be_trimmed(batch):
+    return batch.subgraph == "directional"
+
+
+def _per_hop(of_type):
+    return numpy.diff(of_type.hop_end, prepend=0).tolist()
+
+
+def _put(store, name, array):
+    if array is not None:
+        if name in store:
+            raise ValueError(f"to_pyg: a column has the name {name!r} of something else in the batch")
+        store[name] = tensor_of(array)
+
+
+def _put_nodes(store, batch, of_type):
+    store.num_nodes = len(of_type)
+    _put(store, "x", of_type.features)
+    _put(store, "n_id", of_type.original_ids)
+    if of_type.trees is not None:
+        store.batch = torch.from_dlpack(of_type.trees).long()
+    for name, array in of_type.columns.items():
+        _put(store, name, array)
+
+
+def _put_edges(store, of_type):
+    _put(store, "edge_index", of_type.index)
+    _put(store, "e_id", of_type.edge_ids)
+    _put(store, "edge_attr", of_type.features)
+    _put(store, "edge_weight", of_type.weights)
+    _put(store, "edge_time", of_type.times)
+    for name, array in of_type.columns.items():
+        _put(store, name, array)
+
+
+def _put_seeds(data, store, batch):
+    """`data`: what is of the batch; `store`: what is of the seeds' type."""
+    if batch.links is not None:
+        return _put_links(data, batch.links)
+    store.batch_size = batch.seeds
+    store.seed_index = torch.from_dlpack(batch.seed_index).long()
+    _put(store, "y", batch.labels if batch.targets is None else batch.targets)
+    return None
+
+
+def _put_links(data, links):
+    """Positive links, then negative ones, as LinkNeighborLoader has them."""
+    ends = [
+        numpy.concatenate([links.sources, links.negative_sources]),
+        numpy.concatenate([links.destinations, links.negative_destinations]),
+    ]
+    data.edge_label_index = torch.from_numpy(numpy.stack(ends).astype(numpy.int64))
+    data.edge_label = torch.zeros(len(ends[0]))
+    data.edge_label[: len(links.sources)] = 1
+    if links.labels is not None:
+        data.link_label = tensor_of(links.labels)
+    if links.times is not None:
+        data.link_time = tensor_of(links.times)

@@ -1,0 +1,87 @@
+"""Running a function once per rank."""
+
+import os
+import sys
+import traceback
+
+from troupe import _troupe
+from troupe._errors import Cancelled, Error
+from troupe._session import Session
+
+
+def run(train, job=None, *, set=None, resume=False, overwrite=False):
+    """Calls `train(session)` once per rank that runs in this process, each on a thread of its own.
+
+    Under `troupe run JOB -- python3 FILE` the job is that of the command, which `job` and the keywords do not change. Started
+    alone, it is `job`, with all hosts simulated in this process.
+
+    job        path of a job file
+    set        {"train.epochs": 3, "sample.fanout": [5, 5]}: replaces values, as --set does
+    resume     continues from the newest checkpoint, as --resume does
+    overwrite  as --overwrite does
+
+    Returns when all ranks have returned. A rank that raises ends the run: its traceback is printed with its rank, calls of
+    the other ranks raise Cancelled, and SystemExit is raised with the codes of `troupe --help`: 1 an exception, 2 usage,
+    3 data, 4 a peer failed, 130 interrupted. The process ends then, at the latest after ten seconds. Call it on the main
+    thread: SIGINT and SIGTERM are the run's while it lasts.
+    """
+    if not callable(train):
+        raise TypeError(f"expected a function of a session, found {type(train).__name__}")
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(line_buffering=True)  # what the launcher passes on, and what is printed before an end
+    before = dict(os.environ)
+    if not before.get("TROUPE_JOB") and not before.get("TROUPE_MEMBER") and job is not None:
+        os.environ.update(_environment(job, set or {}, resume, overwrite))
+    try:
+        code = _troupe.run(lambda handle: _rank(train, handle), sys.argv[:1] or ["python3"])
+    finally:
+        for name in _VARIABLES:
+            os.environ.pop(name, None)
+            if name in before:
+                os.environ[name] = before[name]
+    if code != 0:
+        sys.exit(code)
+
+
+_VARIABLES = ("TROUPE_JOB", "TROUPE_SET", "TROUPE_RESUME", "TROUPE_OVERWRITE")
+
+
+def _environment(job, changes, resume, overwrite):
+    import json
+
+    lines = [f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in changes.items()]
+    for line in lines:
+        if "\n" in line:
+            raise ValueError(f"set: expected one line, got {line!r}")
+    return {
+        "TROUPE_JOB": os.path.abspath(os.fspath(job)),
+        "TROUPE_SET": "".join(line + "\n" for line in lines),
+        "TROUPE_RESUME": "1" if resume else "",
+        "TROUPE_OVERWRITE": "1" if overwrite else "",
+    }
+
+
+def _rank(train, handle):
+    """None, or how the rank's function has failed: name of a code, a sentence."""
+    rank = handle.rank
+    try:
+        train(Session(handle))
+    except SystemExit as end:
+        return None if end.code in (None, 0) else ("internal", f"exit({end.code!r})")
+    except Cancelled as error:
+        return error.code, str(error)
+    except Error as error:
+        if not handle.failed:  # else it says itself what happened to the run
+            _print_traceback(rank)
+        return error.code, str(error)
+    except BaseException as error:
+        _print_traceback(rank)
+        return "internal", traceback.format_exception_only(type(error), error)[-1].strip()
+    finally:
+        handle.end()
+    return None
+
+
+def _print_traceback(rank):
+    sys.stderr.write(f"rank {rank}: {traceback.format_exc()}")  # one call: ranks may fail at once
+    sys.stderr.flush()

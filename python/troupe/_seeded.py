@@ -1,0 +1,34 @@
+"""Random numbers of libraries that have one generator for all threads."""
+
+import contextlib
+import sys
+import threading
+
+_lock = threading.RLock()
+
+
+@contextlib.contextmanager
+def seeded(*numbers):
+    """Seeds the generators of PyTorch (CPU; only if it was imported) and NumPy with all the numbers, and puts them back.
+
+    Ranks that are simulated are threads of one process and share these generators. Inside `with troupe.seeded(session.seed,
+    session.rank, session.global_step):` the others wait, so that initial weights and dropout have the same bits in every
+    launch mode and after a resume. No collective call (`all_reduce…`, `end_step`, the next batch) inside: it would wait for
+    ranks that wait.
+    """
+    import numpy
+
+    seed = numpy.random.SeedSequence([int(number) for number in numbers]).generate_state(2)
+    torch = sys.modules.get("torch")
+    with _lock:
+        before = numpy.random.get_state()
+        before_torch = torch.random.get_rng_state() if torch else None
+        numpy.random.seed(int(seed[0]))
+        if torch:
+            torch.random.default_generator.manual_seed(int(seed[0]) << 31 ^ int(seed[1]))
+        try:
+            yield
+        finally:
+            numpy.random.set_state(before)
+            if torch:
+                torch.random.set_rng_state(before_torch)

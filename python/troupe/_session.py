@@ -1,0 +1,274 @@
+"""A rank's view of a run."""
+
+import typing
+
+import numpy
+
+from troupe import _gradients, _state
+from troupe._arrays import Array, array_of, column_of, int64_of
+from troupe._batch import Batch
+
+
+class NodeType(typing.NamedTuple):
+    name: str
+    count: int
+    columns: int  # of features; 0: none
+    classes: int  # or columns of targets; 0: no labels
+    targets: bool  # several labels per node
+    named: tuple  # names of its named columns
+
+
+class EdgeType(typing.NamedTuple):
+    name: str
+    source: int  # place of a node type
+    destination: int
+    count: int
+    columns: int  # of features; 0: none
+    named: tuple
+
+
+class Graph:
+    """What the graph consists of: `node_types` and `edge_types`, lists of NodeType and EdgeType."""
+
+    def __init__(self, facts):
+        self.node_types = [NodeType(**{**t, "named": tuple(t["named"])}) for t in facts["node_types"]]
+        self.edge_types = [EdgeType(**{**t, "named": tuple(t["named"])}) for t in facts["edge_types"]]
+        self._nodes = {t.name: place for place, t in enumerate(self.node_types)}
+        self._edges = {t.name: place for place, t in enumerate(self.edge_types)}
+
+    def node_type(self, which):
+        """Place of a node type that is given by name or place; None: the only one."""
+        return _place(self._nodes, self.node_types, which, "node type")
+
+    def edge_type(self, which):
+        """Place of an edge type that is given by name or place; None: the only one."""
+        return _place(self._edges, self.edge_types, which, "edge type")
+
+
+def _place(names, types, which, what):
+    if which is None:
+        if len(types) != 1:
+            raise ValueError(f"{what}: expected one of {', '.join(names)}, since there are several; got none")
+        return 0
+    if isinstance(which, str):
+        if which not in names:
+            raise KeyError(f"{what}: expected one of {', '.join(names)}, got {which!r}")
+        return names[which]
+    if not 0 <= which < len(types):
+        raise IndexError(f"{what}: expected 0 to {len(types) - 1}, got {which}")
+    return int(which)
+
+
+class Seeds(typing.NamedTuple):
+    """Nodes of a split."""
+
+    node_type: int
+    nodes: Array  # [seeds] int64, global ids: what the calls of a session take
+    original_ids: Array  # [seeds] int64, as in the user's data
+    times: typing.Optional[Array]  # [seeds] int64
+
+
+class LinkSeeds(typing.NamedTuple):
+    """Links of a split."""
+
+    edge_type: int
+    nodes: Array  # [2, links] int64, global ids of sources and destinations
+    original_ids: Array  # [2, links] int64
+
+
+class Rows(typing.NamedTuple):
+    """What the graph knows of nodes, in the order asked for."""
+
+    features: typing.Optional[Array]  # [nodes, columns] float32, normalized as the job says
+    original_ids: Array  # [nodes] int64
+    labels: typing.Optional[Array]  # [nodes] int64, -1: unlabelled
+    targets: typing.Optional[Array]  # [nodes, labels] float32
+    columns: dict  # by name: those that features.columns of the job names
+
+
+class Session:
+    """One rank's view of a run. Only for the thread that its function is called on, and until that returns.
+
+    All ranks together make `epoch` loops, `end_step`, `all_reduce…` and `barrier`: the same ones in the same order. Node and
+    edge types are given by name or place, and may be left out where the graph has one. Calls raise troupe.Error; the
+    interpreter's lock is free while they wait.
+    """
+
+    def __init__(self, handle):
+        self._handle = handle
+        self._seeds = None  # how many the batch of this turn has
+        self._keeper = None
+        self.rank: int = handle.rank
+        self.world: int = handle.world  # number of ranks
+        self.role: str = handle.role
+        self.devices: list = handle.devices
+        self.columns: int = handle.columns  # of the features of the seeds' type; 0: none
+        self.classes: int = handle.classes  # or columns of targets; 0: none
+        self.seed: int = handle.seed  # of the job
+        self.epochs: int = handle.epochs  # train.epochs of the job
+        self.first_epoch: int = handle.first_epoch  # with which a resumed run continues; else 0
+        self.steps_per_epoch: int = handle.steps_per_epoch
+        self.graph = Graph(handle.graph())
+
+    # ---- seeds ----
+
+    def seeds(self, role) -> Seeds:
+        """This rank's even share of the nodes of "train", "val" or "test", in order of original ids."""
+        facts = self._handle.seeds(role)
+        arrays = {name: array_of(facts[name]) for name in ("nodes", "original_ids", "times")}
+        return Seeds(node_type=facts["node_type"], **arrays)
+
+    def links(self, role) -> LinkSeeds:
+        """This rank's even share of the links of a role, where task.kind of the job is "link"."""
+        facts = self._handle.links(role)
+        return LinkSeeds(facts["edge_type"], array_of(facts["nodes"]), array_of(facts["original_ids"]))
+
+    def edges(self, edge_type=None) -> range:
+        """This rank's even share of the edges of a type: original edge ids."""
+        first, count = self._handle.edges(self.graph.edge_type(edge_type))
+        return range(first, first + count)
+
+    # ---- batches ----
+
+    def epoch(self, number):
+        """Iterator over this rank's batches of an epoch, steps_per_epoch of them: `for batch in session.epoch(e):`.
+
+        A rank that has none in the last step gets one without seeds. In a resumed run, turns that were made before are left
+        out. The first call hands the saved state to the restore hook.
+        """
+        return self._turns(self._handle.epoch(number))
+
+    def _turns(self, turns):
+        for view in turns:
+            self._seeds = view.seeds
+            yield Batch(view, self.graph)
+        self._seeds = None
+
+    def end_step(self):
+        """Ends a turn, after the model was updated: the batch enters the digest, and a checkpoint is made where one is due.
+
+        Raises Cancelled after Ctrl-C, with the state in a checkpoint.
+        """
+        self._handle.end_step()
+
+    @property
+    def global_step(self) -> int:
+        """Turns of the run that are over."""
+        return self._handle.global_step
+
+    @property
+    def digest(self) -> str:
+        """Running digest of all ranks' batches up to the last end_step(), 32 hexadecimal digits."""
+        return self._handle.digest
+
+    # ---- the graph, at any time ----
+
+    def sample_neighbors(self, nodes, fanout, *, node_type=None, epoch=0, number=0, with_rows=False, times=None) -> Batch:
+        """Samples the neighborhood of nodes (global ids; duplicates allowed).
+
+        fanout: a number per hop, -1 for all neighbors. The same request with the same `epoch` and `number` gives the same
+        neighbors. with_rows: features, original ids and labels as well. times: [nodes] int64, only edges before them.
+        """
+        view = self._handle.sample_neighbors(
+            int64_of(nodes), [int(k) for k in fanout], self.graph.node_type(node_type), epoch, number, with_rows,
+            None if times is None else int64_of(times),
+        )  # fmt: skip
+        return Batch(view, self.graph)
+
+    def read_rows(self, nodes, node_type=None) -> Rows:
+        """Features, original ids and labels of nodes (global ids; duplicates allowed), wherever they are kept."""
+        facts = self._handle.read_rows(int64_of(nodes), self.graph.node_type(node_type))
+        columns = {name: column_of(*values) for name, *values in facts.pop("columns")}
+        return Rows(columns=columns, **{name: array_of(values) for name, values in facts.items()})
+
+    def read_column(self, name, nodes, node_type=None) -> Array:
+        """A named column of nodes, [nodes, …] as it is stored, also one that features.columns does not name."""
+        _, *values = self._handle.read_column(name, int64_of(nodes), self.graph.node_type(node_type))
+        return column_of(*values)
+
+    def degrees(self, nodes, edge_type=None, direction="in") -> Array:
+        """[nodes] int64: how many edges of a type are in the lists of nodes; `direction` is "in" or "out"."""
+        if direction not in ("in", "out"):
+            raise ValueError(f'direction: expected "in" or "out", got {direction!r}')
+        return array_of(self._handle.degrees(int64_of(nodes), self.graph.edge_type(edge_type), direction == "in"))
+
+    def find_edges(self, edge_ids, edge_type=None):
+        """Global ids of the nodes that edges are between: two arrays [edges] int64. Costs a pass over the graph's edge ids."""
+        ends = self._handle.find_edges(int64_of(edge_ids), self.graph.edge_type(edge_type))
+        return tuple(array_of(values) for values in ends)
+
+    # ---- writable tensors: a float32 row per node, kept by the holders of the nodes' parts ----
+
+    def make_tensor(self, tensor, cols, node_type=None):
+        """Makes tensor number `tensor`, all zeros. By every rank, before the first epoch(); checkpoints keep it."""
+        self._handle.make_tensor(tensor, cols, self.graph.node_type(node_type))
+
+    def read_tensor(self, tensor, nodes, node_type=None) -> Array:
+        """Rows of a tensor, [nodes, cols] float32."""
+        return array_of(self._handle.read_tensor(tensor, int64_of(nodes), self.graph.node_type(node_type)))
+
+    def write_rows(self, tensor, nodes, rows, node_type=None):
+        """Replaces rows of a tensor. rows: [nodes, cols]."""
+        self._write(tensor, nodes, rows, node_type, False)
+
+    def add_rows(self, tensor, nodes, rows, node_type=None):
+        """Adds to rows of a tensor, in the order of `nodes`. Sums of several ranks to one row depend on who comes first."""
+        self._write(tensor, nodes, rows, node_type, True)
+
+    def _write(self, tensor, nodes, rows, node_type, add):
+        values = numpy.ascontiguousarray(rows, dtype=numpy.float32)
+        self._handle.write_tensor(tensor, int64_of(nodes), values, self.graph.node_type(node_type), add)
+
+    # ---- all ranks together ----
+
+    def all_reduce(self, values):
+        """Replaces a float32 array by its sum over the ranks, added in rank order. In place; must have no gaps."""
+        self._handle.all_reduce(values)
+
+    def all_reduce_mean(self, values, weight) -> int:
+        """As all_reduce, divided by the sum of the ranks' weights, which is returned. Rank with weight 0: adds nothing."""
+        return self._handle.all_reduce_mean(values, weight)
+
+    def all_reduce_gradients(self, gradients, *, seeds=None, of_sum=False) -> int:
+        """Replaces gradients by those of the mean over all ranks' seeds, added in rank order: the same bits on every rank.
+
+        gradients  a PyTorch module, optimizer or list of parameters (their `.grad`; one without counts as zeros), or a NumPy
+                   array of float32, or a list of them; in place
+        seeds      how many seeds this rank's gradients are of; by default those of the batch of this turn
+        of_sum     the loss was a sum over these seeds; else a mean
+
+        Returns the number of seeds of all ranks.
+        """
+        if seeds is None and self._seeds is None:
+            raise ValueError("seeds: expected their number, since this is not a turn of an epoch")
+        return _gradients.all_reduce(self, gradients, self._seeds if seeds is None else seeds, of_sum)
+
+    def broadcast(self, parameters):
+        """Gives all ranks rank 0's parameters: a PyTorch module, or NumPy arrays of float32; in place."""
+        _gradients.broadcast(self, parameters)
+
+    def barrier(self, seconds=60.0):
+        """Waits for all ranks. Raises Error (deadline_exceeded) with those that are missing; it may be called again then."""
+        self._handle.barrier(seconds)
+
+    # ---- checkpoints ----
+
+    def on_save(self, hook):
+        """`hook()` gives this rank's state between two steps as bytes; called inside end_step."""
+        self._handle.on_save(hook)
+
+    def on_restore(self, hook):
+        """`hook(bytes)` takes what the save hook of the same rank gave; called by the first epoch() of a resumed run."""
+        self._handle.on_restore(hook)
+
+    def keep(self, **things):
+        """Saves and restores things by name instead of hooks of your own: `session.keep(model=model, optimizer=optimizer)`.
+
+        Each is a NumPy array, which is restored in place, or has state_dict() and load_state_dict(), as PyTorch's modules,
+        optimizers and schedulers do. To be called before the first epoch(); several calls add up.
+        """
+        if self._keeper is None:
+            self._keeper = _state.Keeper()
+            self.on_save(self._keeper.save)
+            self.on_restore(self._keeper.restore)
+        self._keeper.add(things)

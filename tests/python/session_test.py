@@ -1,0 +1,233 @@
+"""Calls of a session, in this process. Runs that fail are in process_test.py: they end their process."""
+
+import threading
+import unittest
+
+import numpy as np
+import support
+
+import troupe
+
+
+class Calls(support.Scratch):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.toy, cls.arrays = support.write_toy(cls._scratch.name + "/toy")
+
+    def test_facts_of_the_job_and_its_graph(self):
+        seen = {}
+
+        def train(session):
+            seen[session.rank] = session
+
+        self.run_job(train, self.toy, train__epochs=7)
+        session = seen[1]
+        self.assertEqual(sorted(seen), [0, 1])
+        self.assertEqual((session.world, session.role, session.devices), (2, "trainer", []))
+        self.assertEqual((session.columns, session.classes, session.seed), (6, 3, 3))
+        self.assertEqual((session.epochs, session.first_epoch, session.steps_per_epoch), (7, 0, 2))
+        user = session.graph.node_types[session.graph.node_type("user")]
+        self.assertEqual(user, troupe.NodeType("user", 60, 6, 3, False, ("brain", "half", "small")))
+        names = [t.name for t in session.graph.edge_types]
+        self.assertEqual(names, ["buys", "rev_buys"])
+        self.assertEqual(session.graph.edge_types[0][1:5], (1, 0, 400, 3))
+        with self.assertRaisesRegex(RuntimeError, "has returned: its session is over"):
+            session.global_step
+
+    def test_two_runs_in_one_process_have_the_same_digest(self):
+        digests = []
+
+        def train(session):
+            for e in range(session.epochs):
+                for _ in session.epoch(e):
+                    session.end_step()
+            digests.append(session.digest)
+            self.assertEqual(session.global_step, 90)
+
+        self.run_job(train)
+        self.run_job(train, overwrite=True)
+        self.assertEqual(digests, [support.CORA_DIGEST] * 4)
+
+    def test_another_thread_is_refused(self):
+        def train(session):
+            problems = []
+
+            def elsewhere():
+                try:
+                    session.end_step()
+                except RuntimeError as error:
+                    problems.append(str(error))
+
+            thread = threading.Thread(target=elsewhere)
+            thread.start()
+            thread.join()
+            self.assertEqual(problems, ["a session is for the thread of its rank alone"])
+
+        self.run_job(train)
+
+    def test_seeds_of_all_ranks_are_those_of_the_split(self):
+        shares = [None, None]
+        edges = [None, None]
+
+        def train(session):
+            shares[session.rank] = session.seeds("train")
+            edges[session.rank] = session.edges("buys")
+            with self.assertRaisesRegex(troupe.Error, "expected a role") as raised:
+                session.seeds("last")
+            self.assertEqual(raised.exception.code, "not_found")
+
+        self.run_job(train, self.toy)
+        np.testing.assert_array_equal(np.concatenate([s.original_ids for s in shares]), self.arrays["train"])
+        self.assertEqual([s.node_type for s in shares], [1, 1])
+        self.assertIsNone(shares[0].times)
+        self.assertEqual(sorted([*edges[0], *edges[1]]), list(range(400)))
+
+    def test_rows_columns_and_neighbors_of_any_nodes(self):
+        def train(session):
+            seeds = session.seeds("train")
+            rows = session.read_rows(seeds.nodes, "user")
+            np.testing.assert_array_equal(rows.original_ids, seeds.original_ids)
+            np.testing.assert_array_equal(rows.features, self.arrays["x_user"][seeds.original_ids])
+            np.testing.assert_array_equal(rows.labels, self.arrays["y_user"][seeds.original_ids])
+            self.assertIsNone(rows.targets)
+            np.testing.assert_array_equal(rows.columns["small"], self.arrays["small"][seeds.original_ids])
+            half = session.read_column("half", seeds.nodes, "user")
+            np.testing.assert_array_equal(half, self.arrays["half"][seeds.original_ids])
+            degrees = session.degrees(seeds.nodes, "rev_buys")
+            bought = np.bincount(self.arrays["edges"][0], minlength=60)
+            np.testing.assert_array_equal(degrees, bought[seeds.original_ids])
+            batch = session.sample_neighbors(list(seeds.nodes), [-1, 2], node_type="user", with_rows=True)
+            np.testing.assert_array_equal(batch.original_ids[batch.seed_index], seeds.original_ids)
+            self.assertEqual(len(batch.edges_of("rev_buys")) >= bought[seeds.original_ids].sum(), True)
+            np.testing.assert_array_equal(batch.labels, rows.labels)
+            again = session.sample_neighbors(seeds.nodes, [-1, 2], node_type="user")
+            np.testing.assert_array_equal(again.edges_of("buys").sources, batch.edges_of("buys").sources)
+            self.assertIsNone(again.features)
+            sources, destinations = session.find_edges([3, 399, 3], "buys")
+            users, items = session.read_rows(sources, "user"), session.read_rows(destinations, "item")
+            pairs = np.stack([users.original_ids, items.original_ids])
+            np.testing.assert_array_equal(pairs, self.arrays["edges"][:, [3, 399, 3]])
+
+        self.run_job(train, self.toy)
+
+    def test_mistakes_are_told(self):
+        def train(session):
+            def expect(kind, text, call, *arguments, **more):
+                with self.assertRaisesRegex(kind, text):
+                    call(*arguments, **more)
+
+            nodes = session.seeds("train").nodes
+            expect(troupe.Error, "node", session.read_rows, [10**9], "user")
+            expect(troupe.Error, "node", session.read_rows, [-1], "user")
+            expect(troupe.Error, "fanout", session.sample_neighbors, nodes, [-2], node_type="user")
+            expect(troupe.Error, "column", session.read_column, "none", nodes, "user")
+            expect(TypeError, "whole numbers", session.read_rows, [0.5], "user")
+            expect(ValueError, "expected one of item, user, since there are several", session.read_rows, nodes)
+            expect(KeyError, "expected one of item, user", session.read_rows, nodes, "shop")
+            expect(IndexError, "expected 0 to 1, got 2", session.read_rows, nodes, 2)
+            expect(ValueError, '"in" or "out"', session.degrees, nodes, "buys", direction="up")
+            expect(TypeError, "float32", session.all_reduce, np.zeros(3))
+            expect(TypeError, "float32", session.all_reduce, np.zeros((3, 4), np.float32)[:, :2])
+            expect(ValueError, "read-only", session.all_reduce, session.read_rows(nodes, "user").features)
+            expect(TypeError, "float32", session.all_reduce_gradients, np.zeros(3), seeds=1)
+            expect(ValueError, "not a turn of an epoch", session.all_reduce_gradients, np.zeros(3, np.float32))
+            expect(TypeError, "two dimensions", session.write_rows, 0, nodes, np.zeros(3), "user")
+            expect(troupe.Error, "tensor", session.read_tensor, 4, nodes, "user")
+            expect(TypeError, "state_dict", session.keep, name="text")
+
+        self.run_job(train, self.toy)
+
+    def test_what_ranks_do_together(self):
+        def train(session):
+            mine = np.full((2, 3), 10.0**session.rank, np.float32)
+            session.all_reduce(mine)
+            np.testing.assert_array_equal(mine, np.full((2, 3), 11))
+            values = np.array([1 + session.rank, 4], np.float32)
+            self.assertEqual(session.all_reduce_mean(values, 1 + 2 * session.rank), 4)
+            np.testing.assert_array_equal(values, [0.75, 2])
+            gradients = [np.full(2, 1 + session.rank, np.float32), np.full((1, 2), 8 * session.rank, np.float32)]
+            session.all_reduce_gradients(gradients, seeds=1 + 2 * session.rank)  # means of 1 and of 3
+            np.testing.assert_array_equal(gradients[0], [1.75, 1.75])
+            np.testing.assert_array_equal(gradients[1], [[6, 6]])
+            parameters = np.array([session.rank + 0.1, np.inf if session.rank else 1], np.float32)
+            session.broadcast(parameters)
+            np.testing.assert_array_equal(parameters, np.array([0.1, 1], np.float32))
+            session.barrier(30)
+
+        self.run_job(train, self.toy)
+
+    def test_gradients_are_weighted_by_the_seeds_of_the_turn(self):
+        totals = []
+
+        def train(session):
+            for batch in session.epoch(0):
+                value = np.array([np.nan if batch.seeds == 0 else batch.seeds], np.float32)
+                totals.append((session.all_reduce_gradients(value), value[0]))
+
+        self.run_job(train, self.toy, sample__batch_size=20)  # 30 seeds: 20 and 10
+        self.assertEqual(totals, [(30, np.float32((20 * 20 + 10 * 10) / 30))] * 2)
+        totals.clear()
+        self.run_job(train, self.toy, overwrite=True, sample__batch_size=30)  # rank 1 has none
+        self.assertEqual(totals, [(30, 30)] * 2)
+
+    def test_writable_tensors(self):
+        def train(session):
+            session.make_tensor(7, 2, "user")
+            nodes = session.seeds("train").nodes
+            rows = np.stack([nodes, nodes + 0.5], axis=1)
+            session.write_rows(7, nodes, rows, "user")
+            session.add_rows(7, nodes[:1], np.ones((1, 2)), "user")
+            rows[0] += 1
+            session.barrier()
+            np.testing.assert_array_equal(session.read_tensor(7, nodes, "user"), rows.astype(np.float32))
+
+        self.run_job(train, self.toy)
+
+    def test_state_comes_back_when_resumed(self):
+        seen = []
+
+        def train(session):
+            step = np.zeros(1, np.int64)
+            session.keep(step=step)
+            session.keep(words=np.array([[session.rank, 2.5]]))
+            for e in range(session.first_epoch, session.epochs):
+                for _ in session.epoch(e):
+                    step += 1
+                    session.end_step()
+                seen.append((session.rank, e, int(step[0]), session.global_step, session.digest))
+
+        self.run_job(train, self.toy, checkpoint__every__steps=1, train__epochs=3)
+        whole = sorted(seen)
+        seen.clear()
+        self.run_job(train, self.toy, checkpoint__every__steps=1, train__epochs=2, output=self.path("resumed"))
+        self.run_job(train, self.toy, resume=True, train__epochs=3, output=self.path("resumed"))
+        self.assertEqual(sorted(set(seen)), whole)
+
+    def test_an_epoch_may_be_left(self):
+        def train(session):
+            for _ in session.epoch(0):
+                break
+            self.assertEqual([batch.epoch for batch in session.epoch(1)], [1, 1])
+
+        self.run_job(train, self.toy)
+
+    def test_seeded_gives_the_same_numbers_beside_other_threads(self):
+        before = np.random.get_state()[1].tolist()
+        found = []
+
+        def draw(rank):
+            with troupe.seeded(5, rank):
+                found.append((rank, np.random.random(3).tolist()))
+
+        threads = [threading.Thread(target=draw, args=(i % 2,)) for i in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(len({str(pair) for pair in found}), 2)
+        self.assertEqual(np.random.get_state()[1].tolist(), before)
+
+
+if __name__ == "__main__":
+    unittest.main()

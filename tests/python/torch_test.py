@@ -1,0 +1,273 @@
+"""PyTorch and PyTorch Geometric on batches. Skipped where they are not installed."""
+
+import gc
+import os
+import sys
+import unittest
+
+import numpy as np
+import support
+from support import CORA, EXAMPLES, PROGRAM, Watched, line_of, run_words, with_settings
+
+import troupe
+
+try:
+    import torch
+    from torch_geometric.data import Data, HeteroData
+    from torch_geometric.nn import HeteroConv, SAGEConv
+    from torch_geometric.utils import trim_to_layer
+except ImportError as error:
+    torch = None
+    WHY = f"{error} (a Python with PyTorch and PyG: -DTROUPE_TORCH_PYTHON=…)"
+
+
+class LeftOut(unittest.TestCase):
+    def test_torch(self):
+        if torch is None:
+            self.skipTest(WHY)
+
+    def test_the_package_does_not_import_torch(self):
+        ran = support.python("-c", "import sys, troupe; print('torch' in sys.modules, 'torch_geometric' in sys.modules)")
+        self.assertEqual(ran.stdout.split(), ["False", "False"], ran.stderr)
+
+
+class Torch(support.Scratch):
+    def collect(self, job, take, **changes):
+        found = []
+
+        def train(session):
+            for batch in session.epoch(0):
+                if batch.seeds:
+                    found.append(take(session, batch))
+
+        self.run_job(train, job, **changes)
+        self.assertGreater(len(found), 0)
+        return found
+
+    def test_tensors_share_the_memory_of_the_batch(self):
+        def take(_, batch):
+            data = batch.to_pyg()
+            self.assertEqual(data.x.data_ptr(), batch.features.ctypes.data)
+            self.assertEqual(data.n_id.data_ptr(), batch.original_ids.ctypes.data)
+            self.assertEqual(data.y.data_ptr(), batch.labels.ctypes.data)
+            self.assertEqual(data.edge_index.data_ptr(), batch.edges_of(0).index.ctypes.data)
+            self.assertEqual(torch.from_numpy(np.asarray(batch.features)).data_ptr(), data.x.data_ptr())
+            self.assertEqual(torch.from_dlpack(batch.hop_end).dtype, torch.int32)
+            part = torch.from_dlpack(batch.features[1:5, 3:])
+            self.assertEqual(part.data_ptr(), batch.features[1:5, 3:].ctypes.data)
+            self.assertEqual(part.stride(), (1433, 1))
+            return data, data.x.clone(), data.n_id.clone()
+
+        kept = self.collect(CORA, take)
+        gc.collect()
+        for data, x, ids in kept:
+            self.assertTrue(torch.equal(data.x, x))
+            self.assertTrue(torch.equal(data.n_id, ids))
+
+    def test_data_is_as_neighbor_loader_makes_it(self):
+        def take(_, batch):
+            data = batch.to_pyg()
+            self.assertIsInstance(data, Data)
+            self.assertTrue(data.validate())
+            self.assertEqual(data.num_nodes, len(batch.nodes))
+            self.assertEqual(data.batch_size, batch.seeds)
+            self.assertEqual(sum(data.num_sampled_nodes), data.num_nodes)
+            self.assertEqual(sum(data.num_sampled_edges), data.num_edges)
+            self.assertEqual(data.num_sampled_nodes[0], batch.hop_end[0])
+            self.assertTrue(torch.equal(data.seed_index, torch.arange(batch.seeds)))
+            # Hop by hop: the nodes that edges lead to were there before.
+            known, first = 0, 0
+            for nodes, edges in zip(data.num_sampled_nodes, data.num_sampled_edges):
+                known += nodes
+                self.assertTrue((data.edge_index[1, first : first + edges] < known).all())
+                first += edges
+            return True
+
+        self.assertEqual(len(self.collect(CORA, take)), 5)
+
+    def test_layers_of_trimmed_edges_give_the_seeds_what_all_edges_give(self):
+        torch.manual_seed(1)
+        layers = [SAGEConv(1433, 16), SAGEConv(16, 7)]
+
+        def take(_, batch):
+            data = batch.to_pyg()
+            with torch.no_grad():
+                whole = layers[1](layers[0](data.x, data.edge_index).relu(), data.edge_index)
+                x, edges = data.x, data.edge_index
+                for number, layer in enumerate(layers):
+                    x, edges, _ = trim_to_layer(
+                        number, data.num_sampled_nodes, data.num_sampled_edges, x, edges
+                    )
+                    x = layer(x.relu() if number else x, edges)
+            torch.testing.assert_close(x[data.seed_index], whole[data.seed_index])
+            self.assertLess(edges.shape[1], data.num_edges)
+
+        self.collect(CORA, take)
+
+    def test_hetero_data(self):
+        job, arrays = support.write_toy(self.path("toy"))
+
+        def take(session, batch):
+            data = batch.to_pyg()
+            self.assertIsInstance(data, HeteroData)
+            self.assertTrue(data.validate())
+            user, item = data["user"], data["item"]
+            buys, back = data["user", "buys", "item"], data["item", "rev_buys", "user"]
+            self.assertEqual(user.batch_size, batch.seeds)
+            self.assertTrue(torch.equal(user.y, torch.from_numpy(arrays["y_user"])[user.n_id[user.seed_index]]))
+            ends = torch.stack([user.n_id[buys.edge_index[0]], item.n_id[buys.edge_index[1]]])
+            self.assertTrue(torch.equal(ends, torch.from_numpy(arrays["edges"])[:, buys.e_id]))
+            self.assertTrue(torch.equal(buys.edge_attr, torch.from_numpy(arrays["x_edge"])[buys.e_id]))
+            self.assertTrue(torch.equal(buys.edge_weight, torch.from_numpy(arrays["weights"])[buys.e_id]))
+            self.assertTrue(torch.equal(buys.edge_time, torch.from_numpy(arrays["times"])[buys.e_id]))
+            self.assertTrue(torch.equal(buys.rating, torch.from_numpy(arrays["rating"])[buys.e_id]))
+            self.assertEqual(user.brain.dtype, torch.bfloat16)
+            words = torch.from_numpy(arrays["brain"].view(np.int16)).view(torch.bfloat16)
+            self.assertTrue(torch.equal(user.brain, words[user.n_id]))
+            self.assertEqual(user.brain.data_ptr(), batch.nodes_of("user").columns["brain"].ctypes.data)
+            self.assertEqual(sum(data.num_sampled_edges["item", "rev_buys", "user"]), back.num_edges)
+            self.assertEqual(sum(data.num_sampled_nodes["item"]), item.num_nodes)
+            layer = HeteroConv({kind: SAGEConv((-1, -1), 3) for kind in data.edge_types})
+            self.assertEqual(layer(data.x_dict, data.edge_index_dict)["user"].shape, (user.num_nodes, 3))
+            return True
+
+        self.collect(job, take)
+
+    def test_disjoint_batches_and_links(self):
+        def disjoint(_, batch):
+            data = batch.to_pyg()
+            self.assertEqual(len(data.batch), data.num_nodes)
+            self.assertTrue(torch.equal(data.batch[data.edge_index[0]], data.batch[data.edge_index[1]]))
+
+        self.collect(CORA, disjoint, sample__disjoint=True)
+        store = self.path("links-store")
+        cora = os.path.join(support.SOURCE, "examples", "data", "cora")
+        made = run_words(PROGRAM, "import", "--edge-split", "0.8,0.1,0.1", cora, store)
+        self.assertEqual(made.returncode, 0, made.stderr)
+
+        def links(_, batch):
+            data = batch.to_pyg()
+            positives = len(batch.links.sources)
+            self.assertEqual(data.edge_label.tolist(), [1.0] * positives + [0.0] * (2 * positives))
+            self.assertEqual(data.edge_label_index.shape, (2, 3 * positives))
+            self.assertEqual(data.edge_label_index[0, :positives].tolist(), batch.links.sources.tolist())
+
+        job = os.path.join(support.SOURCE, "examples", "links", "cora.json")
+        self.collect(job, links, output=self.output() + "-links", dataset__path=store, sample__batch_size=4096, features__collect=False)
+
+    def test_what_has_no_such_form_is_refused(self):
+        def refused(text):
+            def take(_, batch):
+                with self.assertRaisesRegex(ValueError, text):
+                    batch.to_pyg()
+
+            return take
+
+        walks = os.path.join(support.SOURCE, "examples", "samplers", "walks.json")
+        self.collect(walks, refused("random walks"))
+        self.collect(CORA, refused('sample.frontier "new", found "all"'), output=self.output() + "-all", sample__frontier="all")
+
+    def test_gradients_of_modules(self):
+        def train(session):
+            with troupe.seeded(session.seed):
+                model = torch.nn.Linear(3, 2)
+            frozen = torch.nn.Parameter(torch.ones(2), requires_grad=False)
+            model.register_parameter("frozen", frozen)
+            unused = torch.nn.Parameter(torch.ones(2))
+            model.register_parameter("unused", unused)
+            x = torch.arange(3.0) + session.rank
+            model(x).sum().backward()
+            total = session.all_reduce_gradients(model, seeds=1 + 2 * session.rank)
+            self.assertEqual(total, 4)
+            self.assertTrue(torch.equal(model.weight.grad, torch.tensor([[0.75, 1.75, 2.75]] * 2)))
+            self.assertTrue(torch.equal(unused.grad, torch.zeros(2)))
+            self.assertIsNone(frozen.grad)
+            double = torch.nn.Linear(2, 2).double()
+            double.weight.grad = torch.zeros(2, 2).double()
+            with self.assertRaisesRegex(TypeError, "expected float32"):
+                session.all_reduce_gradients(double.parameters(), seeds=1)
+            with torch.no_grad():
+                model.weight += session.rank
+            session.broadcast(model)
+            with troupe.seeded(session.seed):
+                self.assertTrue(torch.equal(model.weight, torch.nn.Linear(3, 2).weight))
+
+        self.run_job(train)
+
+    def test_state_is_read_without_executing_it(self):
+        from troupe._state import Keeper
+
+        class Evil:
+            def state_dict(self):
+                return {"x": Evil()}
+
+            def load_state_dict(self, state):
+                raise AssertionError("it was read")
+
+            def __reduce__(self):
+                return os.system, ("echo executed",)
+
+        keeper = Keeper()
+        keeper.add({"model": Evil()})
+        with self.assertRaisesRegex(Exception, "(?i)weights.only|unsupported"):
+            keeper.restore(keeper.save())
+
+    def test_modules_and_optimizers_come_back(self):
+        from troupe._state import Keeper
+
+        def make():
+            model = torch.nn.Linear(4, 2)
+            optimizer = torch.optim.Adam(model.parameters(), lr=0.1, weight_decay=1e-3)
+            schedule = torch.optim.lr_scheduler.StepLR(optimizer, 3, 0.5)
+            keeper = Keeper()
+            keeper.add({"model": model, "optimizer": optimizer, "schedule": schedule})
+            return model, optimizer, schedule, keeper
+
+        def step(model, optimizer, schedule):
+            optimizer.zero_grad()
+            model(torch.ones(4)).square().sum().backward()
+            optimizer.step()
+            schedule.step()
+
+        model, optimizer, schedule, keeper = make()
+        for _ in range(4):
+            step(model, optimizer, schedule)
+        state = keeper.save()
+        other, other_optimizer, other_schedule, other_keeper = make()
+        other_keeper.restore(state)
+        for _ in range(4):
+            step(model, optimizer, schedule)
+            step(other, other_optimizer, other_schedule)
+        self.assertTrue(torch.equal(model.weight, other.weight))
+
+
+class Examples(support.Scratch):
+    def words(self, name, *first, **changes):
+        settings = {key.replace("__", "."): value for key, value in changes.items()}
+        settings["output"] = self.path(name)
+        program = os.path.join(EXAMPLES, "train_pyg.py")
+        return [PROGRAM, "run", CORA, *first, *with_settings(settings), "--", sys.executable, "-B", program]
+
+    def test_sage_of_pyg_in_two_processes_learns_cora_and_resumes_to_the_same_bits(self):
+        local = {"cluster__launch": "local"}
+        whole = run_words(*self.words("whole", **local), timeout=300)
+        self.assertEqual(whole.returncode, 0, whole.stdout + whole.stderr)
+        self.assertEqual(line_of(whole.stdout, "batches"), "batches " + support.CORA_DIGEST)
+        self.assertGreaterEqual(float(line_of(whole.stdout, "test accuracy").split()[-1]), 0.785)
+        stopped = Watched(*self.words("stopped", **local), folder=self.folder)
+        stopped.wait_for("epoch 4: ", 120)
+        stopped.interrupt()
+        self.assertEqual(stopped.end(120), 130, stopped.text())
+        resumed = run_words(*self.words("stopped", "--resume", **local), timeout=300)
+        simulated = run_words(*self.words("simulated"), timeout=300)
+        for other in (resumed, simulated):
+            self.assertEqual(other.returncode, 0, other.stdout + other.stderr)
+            for word in ("weights", "test accuracy", "batches", "epoch 30:"):
+                self.assertEqual(line_of(other.stdout, word), line_of(whole.stdout, word))
+
+
+if torch is None:
+    del Torch, Examples
+
+if __name__ == "__main__":
+    unittest.main()
