@@ -130,8 +130,8 @@ Status predict(const PreparedRun& run, const PredictArguments& arguments, const 
   TROUPE_RETURN_IF_ERROR(write_predictions(folder, nodes->original, result.outputs->view()));
   say(fmt::format("{} of {} nodes, {} columns, in {}\ncomputed in {:.1f} s\nparameters {}",
                   arguments.embeddings || job.task.links() ? "embeddings" : "logits",
-                  result.outputs->rows(),
-                  result.outputs->cols(), (folder / "predictions.npy").string(), seconds.count(),
+                  result.outputs->rows(), result.outputs->cols(),
+                  (folder / "predictions.npy").string(), seconds.count(),
                   to_string(result.record.best_parameters)));
   return ok_status();
 }
