@@ -25,8 +25,9 @@ ConductorOptions conductor_options(const ClusterPlan& plan) {
                            .final_exact = stages > 0 && job.infers_exactly(),
                            .final_roles = {"val", "test"},
                            .tables = {},
-                           .keep_outputs = job.eval.predictions ? "test" : "",
-                           .seeds = plan.seeds};
+                           .keep_outputs = job.eval.predictions && !job.task.links() ? "test" : "",
+                           .seeds = plan.seeds,
+                           .links = plan.scoring};
   for (const auto& table :
        plan.embedding ? plan.embedding->tables : std::vector<EmbeddingOptions>()) {
     options.tables.push_back(table.name);
