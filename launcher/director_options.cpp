@@ -27,6 +27,10 @@ ConductorOptions conductor_options(const ClusterPlan& plan) {
                            .keep_outputs = job.eval.predictions && !job.task.links() ? "test" : "",
                            .seeds = plan.seeds,
                            .links = plan.scoring};
+  if (plan.seeds.contains(embedded_role)) {
+    options.final_roles.push_back(embedded_role);
+    options.keep_outputs = embedded_role;
+  }
   if (task) {
     options.final_roles = {inference_role};
     options.keep_outputs = inference_role;
