@@ -82,6 +82,10 @@ void check_eval_keys(const Job& job, ProblemList& problems) {
   if (files && eval.negatives.kind != Negatives::none) {
     problems.add({"/eval/negatives/kind", "\"none\" beside files of links", "others", ""});
   }
+  if (files && job.sample.time.of_split) {
+    problems.add({"/sample/time/of", "\"at\" with files of links to evaluate",
+                  "\"split\", which is not built yet for them", "they have no times"});
+  }
   if (files && eval.max_batches > 0) {
     problems.add(
         {"/eval/max_batches", "0 with files of links", fmt::format("{}", eval.max_batches), ""});

@@ -18,7 +18,7 @@ namespace troupe {
 
 struct ExactLinkOptions {
   std::map<std::string, std::shared_ptr<const SeedOrder>> orders = {};  ///< by role, of links
-  std::shared_ptr<const SampleOptions> sample = {};                     ///< its hops are left out
+  std::shared_ptr<const SampleOptions> sample = {};  ///< of its links; its hops are left out
   TaskOptions task = {};
   std::uint64_t cols = 1;   ///< numbers of each link
   std::uint32_t host = 0;   ///< this one's number among those that score

@@ -649,6 +649,7 @@ class LinkEvaluatorTest : public EvaluatorTest {
     EXPECT_OK(made);
     network_ = *std::move(made);
     options_.inference.network = network_;
+    options_.inference.seeds.clear();
     std::vector<std::uint64_t> ends;
     for (const std::uint64_t source : {0U, 1U, 2U, 3U, 4U}) {
       for (const std::uint64_t end : {source, source + 1}) {

@@ -96,6 +96,22 @@ TEST_F(LinkTraining, EveryLossAndDecoderLearnsWithTheSameBits) {
   }
 }
 
+TEST_F(LinkTraining, TheSameHoldsForOtherWaysOfSampling) {
+  for (const Settings& way : std::vector<Settings>{{"sample.disjoint=true"},
+                                                   {"sample.subgraph=induced"},
+                                                   {"sample.edge_dir=out", "sample.frontier=all"},
+                                                   {"task.exclude=none", "model.kind=gcn"},
+                                                   {"sample.drop_last=true", "model.kind=gat"}}) {
+    SCOPED_TRACE(way.front());
+    const auto brief = joined(way, {"train.epochs=1", "eval.negatives.strict=true"});
+    ASSERT_OK_AND_ASSIGN(const auto one, run(joined(brief, {"cluster.trainers_per_host=2"})));
+    ASSERT_OK_AND_ASSIGN(const auto spread,
+                         run(joined(brief, {"cluster.hosts=2", "partition.parts=3"})));
+
+    expect_same_links(spread, one);
+  }
+}
+
 TEST_F(LinkTraining, DevicesHaveTheBitsOfTheCpu) {
   const Settings way = {"cluster.hosts=2", "partition.parts=2", "task.decoder.kind=mlp"};
   ASSERT_OK_AND_ASSIGN(const auto on_cpu, run(way));

@@ -91,6 +91,8 @@ TEST(TaskKeys, FilesOfLinksGoAlone) {
   EXPECT_CONTAINS(
       task_problems(link_keys({"eval.negatives.val=a.npy", "eval.negatives.kind=binary"})),
       "/eval/negatives/kind: expected \"none\" beside files of links");
+  EXPECT_CONTAINS(task_problems(link_keys({"eval.candidates.test=a.npy", "sample.time.of=split"})),
+                  "/sample/time/of: expected \"at\" with files of links to evaluate");
   EXPECT_CONTAINS(task_problems(link_keys({"eval.candidates.test=a.npy", "eval.max_batches=3"})),
                   "/eval/max_batches: expected 0 with files of links");
 }
