@@ -50,8 +50,11 @@ Status ExactLinks::begin(const std::string& role, const Segment& parameters, std
   in_flight_ = 0;
   computing_ = 0;
   outputs_.clear();
-  auto sample = *options_.sample;
-  sample.fanout.clear();
+  SampleOptions sample;  // without hops, whatever batches to train on have
+  sample.dir = options_.sample->dir;
+  sample.links = options_.sample->links;
+  sample.job_seed = options_.sample->job_seed;
+  sample.max_edges_per_reply = options_.sample->max_edges_per_reply;
   sample_ = std::make_shared<const SampleOptions>(std::move(sample));
   CollectOptions collect;
   collect.with_labels = false;

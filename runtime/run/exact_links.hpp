@@ -18,7 +18,7 @@ namespace troupe {
 
 struct ExactLinkOptions {
   std::map<std::string, std::shared_ptr<const SeedOrder>> orders = {};  ///< by role, of links
-  std::shared_ptr<const SampleOptions> sample = {};                     ///< its hops are left out
+  std::shared_ptr<const SampleOptions> sample = {};  ///< of its links; its hops are left out
   TaskOptions task = {};
   std::uint64_t cols = 1;   ///< numbers of each link
   std::uint32_t host = 0;   ///< this one's number among those that score
@@ -34,6 +34,7 @@ class ExactLinks {
   ExactLinks(ExactLinkOptions options, std::shared_ptr<const nn::Network> network,
              std::size_t node_types);
 
+  bool has(const std::string& role) const { return options_.orders.contains(role); }
   /// \param parameters  that the outputs were inferred with
   /// \param tensor      number of the last layer's outputs at the holders
   /// \errors failed_precondition: no such links

@@ -91,6 +91,8 @@ TEST(TaskKeys, FilesOfLinksGoAlone) {
   EXPECT_CONTAINS(
       task_problems(link_keys({"eval.negatives.val=a.npy", "eval.negatives.kind=binary"})),
       "/eval/negatives/kind: expected \"none\" beside files of links");
+  EXPECT_CONTAINS(task_problems(link_keys({"eval.candidates.test=a.npy", "sample.time.of=split"})),
+                  "/sample/time/of: expected \"at\" with files of links to evaluate");
   EXPECT_CONTAINS(task_problems(link_keys({"eval.candidates.test=a.npy", "eval.max_batches=3"})),
                   "/eval/max_batches: expected 0 with files of links");
 }
@@ -104,6 +106,30 @@ TEST(TaskKeys, ClassesOfEdgesAreCounted) {
   EXPECT_EQ(task_problems({"task.kind=edge", "train.loss=mse", "task.decoder.kind=dot"}), "");
   EXPECT_CONTAINS(task_problems({"task.kind=edge", "train.loss=mse", "task.negatives.kind=binary"}),
                   "/task/negatives/kind: expected \"none\" with task.kind \"edge\"");
+}
+
+TEST(TaskKeys, EdgesAreNamedWithoutSupervisionAlone) {
+  EXPECT_EQ(
+      task_problems({"task.kind=unsupervised", "task.negatives.kind=binary", "task.edges=reads"}),
+      "");
+  EXPECT_CONTAINS(task_problems(link_keys({"task.edges=reads"})),
+                  "/task/edges: expected \"\" with task.kind \"link\", found \"reads\"");
+  const auto job = read_task({"task.kind=unsupervised"}).job;
+  EXPECT_TRUE(job.task.links());
+  EXPECT_EQ(job.eval.metric, "auc");
+}
+
+TEST(TaskKeys, WhatEveryHostReadsIsNotBroughtToHosts) {
+  const Keys hosts{"cluster.launch=ssh", "cluster.hosts=[\"a\"]", "cluster.ssh.copy=true"};
+  const auto with = [&](Keys keys) {
+    keys.insert(keys.end(), hosts.begin(), hosts.end());
+    return task_problems(std::move(keys));
+  };
+  EXPECT_EQ(with(link_keys()), "");
+  EXPECT_CONTAINS(with(link_keys({"eval.candidates.val=c.npy"})),
+                  "/cluster/ssh/copy: expected false with files of links to evaluate");
+  EXPECT_CONTAINS(with({"task.kind=unsupervised"}),
+                  "/cluster/ssh/copy: expected false with task.kind \"unsupervised\"");
 }
 
 TEST(TaskKeys, HostileValuesAreRefused) {
