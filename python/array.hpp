@@ -45,11 +45,13 @@ constexpr const char* format_of() {
 /// Values that `owner` keeps alive.
 template <class T>
 Array share(std::shared_ptr<const void> owner, std::span<const T> values, Shape shape) {
-  return {.owner = std::move(owner),
-          .data = values.data(),
-          .item_bytes = sizeof(T),
-          .format = format_of<T>(),
-          .shape = std::move(shape)};
+  Array array;
+  array.owner = std::move(owner);
+  array.data = values.data();
+  array.item_bytes = sizeof(T);
+  array.format = format_of<T>();
+  array.shape = std::move(shape);
+  return array;
 }
 
 /// One dimension.

@@ -1,6 +1,7 @@
 #include "python/dlpack.hpp"
 
 #include <cstdint>
+#include <fmt/format.h>
 #include <memory>
 #include <string>
 #include <vector>
@@ -79,7 +80,8 @@ Element element_of(const py::buffer_info& info) {
   if (letter == '?') {
     return {ElementKind::boolean, bits};
   }
-  throw py::type_error("expected an array of numbers, found elements \"" + info.format + "\"");
+  throw py::type_error(
+      fmt::format("expected an array of numbers, found elements \"{}\"", info.format));
 }
 
 }  // namespace
@@ -99,7 +101,7 @@ py::capsule dlpack_of(const py::buffer& array) {
                           .strides = kept->strides.data()};
   kept->managed.context = kept.get();
   kept->managed.deleter = end_tensor;
-  const py::capsule capsule(&kept->managed, capsule_name, end_capsule);
+  py::capsule capsule(&kept->managed, capsule_name, end_capsule);
   static_cast<void>(kept.release());
   return capsule;
 }

@@ -114,9 +114,14 @@ py::dict links(const Handle& handle, const std::string& role) {
     originals[i] = link.original_source;
     originals[list.size() + i] = link.original_destination;
   }
+  const auto optional = [](const auto& values) {
+    return values.empty() ? py::object(py::none())
+                          : py::cast(take(std::vector(values.begin(), values.end())));
+  };
   const Shape shape{2, static_cast<py::ssize_t>(list.size())};
   return py::dict("edge_type"_a = raw(list.edge_type()), "nodes"_a = take(std::move(ends), shape),
-                  "original_ids"_a = take(std::move(originals), shape));
+                  "original_ids"_a = take(std::move(originals), shape),
+                  "times"_a = optional(list.times()), "labels"_a = optional(list.labels()));
 }
 
 py::tuple edges(const Handle& handle, std::size_t type) {

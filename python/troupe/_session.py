@@ -74,6 +74,8 @@ class LinkSeeds(typing.NamedTuple):
     edge_type: int
     nodes: Array  # [2, links] int64, global ids of sources and destinations
     original_ids: Array  # [2, links] int64
+    times: typing.Optional[Array]  # [links] int64
+    labels: typing.Optional[Array]  # [links] float32
 
 
 class Rows(typing.NamedTuple):
@@ -121,7 +123,7 @@ class Session:
     def links(self, role) -> LinkSeeds:
         """This rank's even share of the links of a role, where task.kind of the job is "link"."""
         facts = self._handle.links(role)
-        return LinkSeeds(facts["edge_type"], array_of(facts["nodes"]), array_of(facts["original_ids"]))
+        return LinkSeeds(facts.pop("edge_type"), **{name: array_of(values) for name, values in facts.items()})
 
     def edges(self, edge_type=None) -> range:
         """This rank's even share of the edges of a type: original edge ids."""

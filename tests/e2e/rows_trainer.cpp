@@ -57,6 +57,9 @@ Status count(Session& session, const Death& death) {
   must(session.make_tensor(counts, 1));
   for (auto e = session.first_epoch(); e < session.epochs(); ++e) {
     for (const Batch& batch : session.epoch(e)) {
+      if (session.shared_batch().get() != &batch) {
+        return Error(Errc::internal, "the batch that can be kept is not that of the turn");
+      }
       const auto& seeds = batch.sampled->seed_index;
       std::vector<NodeId> nodes;
       for (const auto seed : seeds) {
@@ -72,6 +75,9 @@ Status count(Session& session, const Death& death) {
       must(session.end_step());
     }
     must(session.status());
+    if (session.shared_batch() != nullptr) {
+      return Error(Errc::internal, "a batch can be kept outside of a turn");
+    }
     if (session.rank() == Rank{0}) {
       std::printf("epoch %u\n", e + 1);
       std::fflush(stdout);

@@ -53,7 +53,8 @@ class Programs(support.Scratch):
             "def train(session):\n"
             "    for batch in session.epoch(0):\n"
             "        session.end_step()\n"
-            "    print('rank', session.rank, 'of', session.world, os.getpid(), threading.get_ident())\n"
+            "    mine = ['rank', session.rank, 'of', session.world, os.getpid(), threading.get_ident()]\n"
+            "    sys.stdout.write(' '.join(map(str, mine)) + '\\n')\n"  # whole: ranks may print at once
             f"troupe.run(train, {CORA!r}, set={{'output': {out!r}, 'train.epochs': 1, 'sample.fanout': [3, 2]}})\n"
             "print('after', 'TROUPE_JOB' in os.environ)\n"
         )

@@ -83,6 +83,29 @@ class Calls(support.Scratch):
         self.assertIsNone(shares[0].times)
         self.assertEqual(sorted([*edges[0], *edges[1]]), list(range(400)))
 
+    def test_links_of_all_ranks_are_those_of_the_split(self):
+        shares = [None, None]
+        batches = []
+
+        def train(session):
+            shares[session.rank] = session.links("train")
+            batches.extend(batch for batch in session.epoch(0) if batch.seeds)
+
+        self.run_job(train, self.toy, task__kind="link", dataset__split="bought", sample__batch_size=25,
+                     sample__time__of="split")
+        ends = np.concatenate([s.original_ids for s in shares], axis=1)
+        order = np.lexsort(self.arrays["bought"])
+        mine = np.lexsort(ends)
+        np.testing.assert_array_equal(ends[:, mine], self.arrays["bought"][:, order])
+        self.assertEqual(sorted(np.concatenate([s.times for s in shares])), sorted(self.arrays["bought_when"]))
+        self.assertEqual(sorted(np.concatenate([s.labels for s in shares])), sorted(self.arrays["bought_value"]))
+        for batch in batches:
+            users, items = batch.nodes_of("user").original_ids, batch.nodes_of("item").original_ids
+            pairs = np.stack([users[batch.links.sources], items[batch.links.destinations]])
+            for pair, time, label in zip(pairs.T, batch.links.times, batch.links.labels):
+                place = np.flatnonzero((self.arrays["bought_when"] == time) & (self.arrays["bought_value"] == label))
+                np.testing.assert_array_equal(self.arrays["bought"][:, place[0]], pair)
+
     def test_rows_columns_and_neighbors_of_any_nodes(self):
         def train(session):
             seeds = session.seeds("train")

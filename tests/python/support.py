@@ -120,6 +120,9 @@ def write_toy(folder, users=60, items=40):
         "brain": (rng.random((users, 2), np.float32).view(np.uint32) >> 16).astype(np.uint16),
         "long": rng.integers(-(2**40), 2**40, items),
         "rating": rng.random(400),
+        "bought": edges[:, :50],
+        "bought_when": rng.integers(0, 1000, 50),
+        "bought_value": rng.random(50, np.float32),
     }
     for name, array in arrays.items():
         np.save(os.path.join(folder, name + ".npy"), array)
@@ -144,6 +147,9 @@ def write_toy(folder, users=60, items=40):
             },
         },
         "splits": {"": {"train": {"user": "train.npy"}}},
+        "links": {
+            "bought": {"train": {"buys": {"ends": "bought.npy", "times": "bought_when.npy", "labels": "bought_value.npy"}}}
+        },
     }  # fmt: skip
     with open(os.path.join(folder, "schema.json"), "w") as out:
         json.dump(schema, out)
