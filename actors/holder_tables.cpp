@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <fmt/format.h>
 #include <thread>
 
 namespace troupe {
@@ -38,6 +39,10 @@ std::chrono::milliseconds deadline_of(const Replicas& to) {
 }  // namespace
 
 Status HolderTables::read(std::uint32_t part, const Take& take) const {
+  if (part >= links_.holders.size()) {
+    return Error(Errc::internal, fmt::format("learned rows: expected holders of {} parts, found {}",
+                                             parts(), links_.holders.size()));
+  }
   const auto& replicas = *links_.holders[part];
   caf::scoped_actor self(system_);
   const auto piece_of = [&](const ReadCopy& what) {

@@ -17,7 +17,7 @@ class HolderTables final : public TableSource {
  public:
   HolderTables(caf::actor_system& system, LearnedRowsLinks links, std::uint64_t step)
       : system_(system), links_(std::move(links)), step_(step) {}
-  std::uint32_t parts() const override { return static_cast<std::uint32_t>(links_.holders.size()); }
+  std::uint32_t parts() const override { return links_.book->parts(); }
   /// \errors not_found: the copy is no longer there; those of the way to the holder
   Status read(std::uint32_t part, const Take& take) const override;
 

@@ -71,25 +71,27 @@ void add_members(const ClusterPlan& plan, const std::shared_ptr<ClusterProcess>&
 void add_tables(const ClusterPlan& plan, const std::shared_ptr<ClusterProcess>& home,
                 std::function<std::shared_ptr<const Checkpoint>()> newest,
                 DirectorOptions& options) {
-  auto& system = home->system();
-  const LearnedRowsLinks links{plan.embedding, plan.book, home->holders()};
+  const auto links = [home, tables = plan.embedding, book = plan.book] {
+    return LearnedRowsLinks{tables, book, home->holders()};
+  };
   if (options.write_checkpoint) {
-    options.write_checkpoint = [&system, links,
+    options.write_checkpoint = [home, links,
                                 write = options.write_checkpoint](const Checkpoint& checkpoint) {
       auto with_tables = checkpoint;
-      with_tables.tables =
-          std::make_shared<const HolderTables>(system, links, checkpoint.training.global_step);
+      with_tables.tables = std::make_shared<const HolderTables>(home->system(), links(),
+                                                                checkpoint.training.global_step);
       return write(with_tables);
     };
   }
   options.newest_checkpoint = std::move(newest);
-  options.load_tables = [&system, links](const Checkpoint& checkpoint) -> Status {
+  options.load_tables = [home, links](const Checkpoint& checkpoint) -> Status {
     if (!checkpoint.tables) {
       return Error(Errc::failed_precondition,
                    fmt::format("checkpoint of step {}: expected learned rows, found none",
                                checkpoint.training.global_step));
     }
-    return load_tables(system, links, *checkpoint.tables, checkpoint.training.global_step);
+    return load_tables(home->system(), links(), *checkpoint.tables,
+                       checkpoint.training.global_step);
   };
 }
 
