@@ -9,7 +9,10 @@
 
 #include <caf/all.hpp>
 
+#include <fmt/format.h>
 #include <optional>
+#include <utility>
+#include <vector>
 
 namespace troupe {
 namespace {
@@ -21,6 +24,17 @@ struct Layer {
   std::size_t stores_missing = 0;
 };
 
+/// Links that are scored, for those who requested it.
+struct LinkPass {
+  net::ScoreRequest request;
+  std::vector<caf::response_promise> promises;
+  TraceTrack::TimePoint began{};
+};
+
+bool is_same(const net::ScoreRequest& a, const net::ScoreRequest& b) {
+  return a.epoch == b.epoch && a.role == b.role && a.best == b.best;
+}
+
 struct EvaluatorState {
   const char* name = "troupe.evaluator";
   std::shared_ptr<const HostContext> host;
@@ -31,6 +45,11 @@ struct EvaluatorState {
   std::function<caf::actor()> trainer;
   std::optional<ExactInference> inference;
   std::optional<Layer> layer;
+  std::optional<ExactLinks> links;  ///< None: seeds are nodes
+  std::optional<LinkPass> link_pass;
+  std::uint64_t link_passes = 0;  ///< Begun so far
+  /// Until the next inference: a link may ask again for what was answered.
+  std::optional<std::pair<net::ScoreRequest, Ref<net::ScoreResult>>> link_scores;
 };
 using Evaluator = caf::stateful_actor<EvaluatorState>;
 
@@ -179,9 +198,102 @@ void read_parameters(Evaluator* self) {
           });
 }
 
+// ---- links ----
+
+void end_links(Evaluator* self, const caf::message& answer) {
+  auto pass = *std::exchange(self->state.link_pass, std::nullopt);
+  for (auto& promise : pass.promises) {
+    promise.deliver(answer);
+  }
+}
+
+void fail_links(Evaluator* self, const Error& why) {
+  if (!self->state.link_pass) {
+    return;
+  }
+  self->state.path->forget();
+  end_links(self, caf::make_message(
+                      to_caf(Error(why).with("scores of links on " + self->state.host->process))));
+}
+
+/// Answers to a pass before the one under way are dropped.
+bool is_current_pass(const Evaluator* self, std::uint64_t pass) {
+  return self->state.link_pass && self->state.link_passes == pass;
+}
+
+void pump_links(Evaluator* self);
+
+void compute_links(Evaluator* self, std::uint64_t block, const Ref<ReadyBatch>& ready) {
+  auto& state = self->state;
+  self->request(state.inferrer, caf::infinite,
+                Ref<InferBlock>(state.links->computation(block, ready)))
+      .then(
+          [self, block, pass = state.link_passes](const Ref<BlockInferred>&) {
+            if (is_current_pass(self, pass)) {
+              self->state.links->computed(block);
+              pump_links(self);
+            }
+          },
+          [self, pass = state.link_passes](const caf::error& error) {
+            if (is_current_pass(self, pass)) {
+              fail_links(self, from_caf(error));
+            }
+          });
+}
+
+void pump_links(Evaluator* self) {
+  auto& state = self->state;
+  for (auto& asked : state.links->next()) {
+    state.path->ask(asked.block, Ref<SampleBatch>(*std::move(asked.request)),
+                    [self, block = asked.block](const Result<Ref<ReadyBatch>>& ready) {
+                      if (!ready) {
+                        return fail_links(self, ready.error());
+                      }
+                      compute_links(self, block, *ready);
+                    });
+  }
+  if (state.links->done()) {
+    state.options.trace.slice("score links", state.link_pass->began);
+    Ref<net::ScoreResult> scores(state.links->finish());
+    state.link_scores.emplace(state.link_pass->request, scores);
+    end_links(self, caf::make_message(scores));
+  }
+}
+
+void score_links(Evaluator* self, const net::ScoreRequest& request) {
+  auto& state = self->state;
+  auto promise = self->make_response_promise();
+  if (state.link_pass && is_same(state.link_pass->request, request)) {
+    state.link_pass->promises.push_back(std::move(promise));
+    return;
+  }
+  if (!state.link_pass && state.link_scores && is_same(state.link_scores->first, request)) {
+    promise.deliver(state.link_scores->second);
+    return;
+  }
+  fail_links(self, Error(Errc::cancelled, "other scores were asked for"));
+  if (state.layer || !state.inference->complete()) {
+    promise.deliver(to_caf(Error(Errc::failed_precondition,
+                                 fmt::format("evaluator of {}: asked for scores of \"{}\" before "
+                                             "exact inference",
+                                             state.host->process, request.role))));
+    return;
+  }
+  if (const auto begun = state.links->begin(request.role, state.inference->parameters(),
+                                            state.inference->tensor());
+      !begun) {
+    promise.deliver(to_caf(begun.error()));
+    return;
+  }
+  ++state.link_passes;
+  state.link_pass.emplace(LinkPass{request, {std::move(promise)}, state.options.trace.now()});
+  pump_links(self);
+}
+
 void infer(Evaluator* self, const net::InferRequest& request) {
   auto& state = self->state;
   auto promise = self->make_response_promise();
+  fail_links(self, Error(Errc::cancelled, "a layer was asked for"));
   if (state.layer && state.inference->answers(request)) {
     state.layer->promises.push_back(std::move(promise));
     return;
@@ -191,6 +303,7 @@ void infer(Evaluator* self, const net::InferRequest& request) {
     return;
   }
   fail(self, Error(Errc::cancelled, "another layer was asked for"));
+  state.link_scores.reset();
   if (const auto accepted = state.inference->accept(request); !accepted) {
     promise.deliver(to_caf(accepted.error()));
     return;
@@ -219,6 +332,9 @@ caf::behavior evaluator(Evaluator* self, std::shared_ptr<const HostContext> host
                           InferenceHost{host->process, host->graph, host->book, host->parts,
                                         [host](PartId part) { return host->scores(part); },
                                         host->host, options.trace.on()});
+  if (!options.links.orders.empty()) {
+    state.links.emplace(options.links, options.inference.network, host->graph->node_types.size());
+  }
   state.host = std::move(host);
   state.options = std::move(options);
   state.inferrer = std::move(inferrer);
@@ -230,13 +346,18 @@ caf::behavior evaluator(Evaluator* self, std::shared_ptr<const HostContext> host
   return {
       [self](const Ref<net::InferRequest>& request) { infer(self, *request); },
       [self](const Ref<net::ScoreRequest>& request) {
+        if (self->state.links) {
+          return score_links(self, *request);
+        }
         auto promise = self->make_response_promise();
         deliver(promise, self->state.inference->scores(request->role));
       },
       [self](const Ref<net::Ping>&) {
         const auto& inference = *self->state.inference;
-        return Ref<net::Pong>(net::Pong{.waits = !self->state.layer || inference.waits(),
-                                        .work = inference.blocks_done()});
+        const bool computes = self->state.link_pass && !self->state.links->waits();
+        return Ref<net::Pong>(
+            net::Pong{.waits = !computes && (!self->state.layer || inference.waits()),
+                      .work = inference.blocks_done()});
       },
       run_continuation,
   };

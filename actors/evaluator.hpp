@@ -6,6 +6,7 @@
 #include "actors/host_context.hpp"
 #include "runtime/base/trace.hpp"
 #include "runtime/run/exact_inference.hpp"
+#include "runtime/run/exact_links.hpp"
 
 #include <caf/actor.hpp>
 
@@ -16,6 +17,7 @@ namespace troupe {
 
 struct EvaluatorOptions {
   ExactInferenceOptions inference;
+  ExactLinkOptions links = {};  ///< with orders where seeds are links
   /// Called after each block, on the evaluator's thread; `process` is left to the caller.
   std::function<void(const InferenceReport&)> on_block = {};
   TraceTrack trace = {};

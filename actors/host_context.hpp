@@ -42,6 +42,7 @@ struct HostContext {
   /// Of the job: what a request that came over a link without options of its own means.
   std::shared_ptr<const SampleOptions> sample;
   std::shared_ptr<const CollectOptions> collect;
+  std::shared_ptr<const SampleOptions> eval_sample;     ///< of batches to evaluate; null: `sample`
   std::shared_ptr<const CacheOptions> cache;            ///< of each collector; null: none
   std::shared_ptr<const ListCacheOptions> lists_cache;  ///< of each rank's samplers; null: none
   std::shared_ptr<Executor> executor;

@@ -55,7 +55,9 @@ struct Options {
 Result<Options> options_of(const HostContext& host, const SampleBatch& request) {
   Options options{request.sample, request.collect};
   if (request.options == BatchOptions::job) {
-    options.sample = options.sample ? options.sample : host.sample;
+    const bool scores = request.key.purpose == Purpose::evaluate && host.eval_sample;
+    const auto& of_job = scores ? host.eval_sample : host.sample;
+    options.sample = options.sample ? options.sample : of_job;
     options.collect = options.collect ? options.collect : host.collect;
   }
   if (!options.sample || !options.collect) {

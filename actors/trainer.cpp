@@ -26,8 +26,10 @@ void begin(Self* self, EpochPassOptions pass, bool next_follows, caf::response_p
                           state.pass ? "an epoch under way" : "no such seeds"))));
     return;
   }
+  const bool scores = pass.stream.purpose == Purpose::evaluate;
   pass.learns = state.learner.actor != nullptr;
-  pass.sample = options.sample;
+  pass.sample = scores && options.eval_sample ? options.eval_sample : options.sample;
+  pass.next_sample = options.sample;
   pass.collect = options.collect;
   pass.traced = options.trace.on();
   pass.stream.order = order->second;
@@ -39,7 +41,7 @@ void begin(Self* self, EpochPassOptions pass, bool next_follows, caf::response_p
     auto& next = pass.next.emplace(pass.stream);
     next.order = options.orders.at("train");
     next.purpose = Purpose::train;
-    ++next.epoch;
+    next.epoch = pass.score_epoch.value_or(next.epoch) + 1;
     next.first_step = 0;
     next.max_batches = 0;
   }
@@ -104,7 +106,8 @@ void begin_scoring(Self* self, const net::ScoreRequest& request) {
   pass.role = request.role;
   pass.best = request.best;
   pass.stream.purpose = Purpose::evaluate;
-  pass.stream.epoch = request.epoch;
+  pass.stream.epoch = state.options.eval_sample ? 0 : request.epoch;
+  pass.score_epoch = request.epoch;
   pass.stream.max_batches = request.best ? 0 : state.options.max_eval_batches;
   begin(self, std::move(pass), request.next_follows, std::move(promise));
 }

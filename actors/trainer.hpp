@@ -31,7 +31,10 @@ struct TrainerOptions {
   std::map<std::string, std::shared_ptr<const SeedOrder>> orders;
   std::shared_ptr<const SampleOptions> sample;
   std::shared_ptr<const CollectOptions> collect;
-  LearnerOptions learner;  ///< Of the learner that is started beside it
+  /// Of sampled evaluation where it has options of its own; its batches are then the same in every epoch.
+  std::shared_ptr<const SampleOptions> eval_sample = {};
+  std::uint64_t score_cols = 0;  ///< Numbers of each seed in evaluation; 0: the network's outputs
+  LearnerOptions learner;        ///< Of the learner that is started beside it
   /// After each step, on the trainer's thread; for progress; may be empty.
   std::function<void(const StepReport&)> on_step = {};
   /// For tests of faults: how long the rank pauses before it goes on with a step; may be empty.

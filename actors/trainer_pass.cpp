@@ -99,7 +99,8 @@ void end_pass(State& state) {
 void end_scoring(Self* self) {
   auto& state = self->state;
   const auto request = state.pass->score_request();
-  Ref<net::ScoreResult> scores(state.pass->finish_scores(state.learner.out_dim));
+  Ref<net::ScoreResult> scores(state.pass->finish_scores(
+      state.options.score_cols > 0 ? state.options.score_cols : state.learner.out_dim));
   end_pass(state);
   state.last_scores.emplace(request, scores);
   answer_all(state, caf::make_message(std::move(scores)));

@@ -151,7 +151,9 @@ std::string time_text(const Checked& checked, double seconds) {
 
 /// Whether the built-in models do not train on the job's batches.
 bool is_for_programs(const Job& job) {
-  return job.task.kind != "node" || !job.features.collect;
+  const bool nothing_drawn =
+      job.task.predicts_links() && job.task.negatives.kind == Negatives::none;
+  return job.task.walks() || nothing_drawn || !job.features.collect;
 }
 
 }  // namespace

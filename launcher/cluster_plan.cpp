@@ -8,7 +8,9 @@
 #include "runtime/job/collect_options.hpp"
 #include "runtime/job/link_rules.hpp"
 #include "runtime/job/sample_options.hpp"
+#include "runtime/job/task_rules.hpp"
 #include "runtime/nn/catalog.hpp"
+#include "runtime/run/given_pairs.hpp"
 #include "runtime/wire/codec.hpp"
 
 #include <algorithm>
@@ -123,8 +125,40 @@ std::shared_ptr<const SeedOrder> order_of(std::shared_ptr<const List> list, cons
                                            drops ? ShortBatch::dropped : ShortBatch::kept);
 }
 
+/// How the links of a role are scored; where files say against which others, these are in its order.
+Status add_scoring(ClusterPlan& plan, const PartitionedStore& store, const std::string& role,
+                   const LinkList& links) {
+  const auto& job = plan.job;
+  auto& scoring = plan.scoring[role];
+  scoring.rows = links.size();
+  if (!job.task.predicts_links()) {
+    const bool classes = job.train.loss == "cross_entropy";
+    scoring.kind = classes ? LinkScoring::Kind::classes : LinkScoring::Kind::numbers;
+    scoring.labels = links.labels();
+    scoring.owner = plan.links.at(role);
+    return ok_status();
+  }
+  TROUPE_ASSIGN_OR_RETURN(auto pairs, given_pairs(job, store, role, links));
+  if (pairs) {
+    scoring.rows = pairs->given.rows();
+    scoring.given = pairs->given;
+    plan.orders[role] =
+        order_of(std::make_shared<const LinkList>(std::move(pairs->list)), job, false, {});
+  }
+  return ok_status();
+}
+
+/// Links to score are told from others than those trained on, and nothing is left out of their batches.
+std::shared_ptr<const SampleOptions> evaluation_of_links(const SampleOptions& trained,
+                                                         const Job& job) {
+  auto sample = trained;
+  sample.links->negatives = job.eval.negatives;
+  sample.links->exclude = false;
+  return std::make_shared<const SampleOptions>(std::move(sample));
+}
+
 /// Orders of the links of each role.
-Status add_links(ClusterPlan& plan, const PartitionedStore& store) {
+Status add_links(ClusterPlan& plan, const PartitionedStore& store, const ClusterHooks& hooks) {
   const auto& job = plan.job;
   for (const std::string role : {"train", "val", "test"}) {
     auto list = store.links(job.dataset.split, role);
@@ -142,6 +176,9 @@ Status add_links(ClusterPlan& plan, const PartitionedStore& store) {
     }
     plan.links[role] = shared;
     plan.orders[role] = order_of(shared, job, trains, std::move(shares));
+    if (!trains && !hooks.take_only) {
+      TROUPE_RETURN_IF_ERROR(add_scoring(plan, store, role, *shared));
+    }
   }
   return ok_status();
 }
@@ -192,13 +229,16 @@ Result<std::shared_ptr<const ClusterPlan>> ClusterPlan::make(const Job& job,
   plan->graph = std::make_shared<const GraphInfo>(store.info());
   plan->book = std::make_shared<const PartitionBook>(store.partition().ranges);
   if (job.task.links()) {
-    TROUPE_RETURN_IF_ERROR(add_links(*plan, store));
+    TROUPE_RETURN_IF_ERROR(add_links(*plan, store, hooks));
   } else {
     TROUPE_RETURN_IF_ERROR(add_seeds(*plan, store, hooks));
   }
   auto sample = sample_options(job, *plan->graph);
   sample.max_edges_per_reply = most_edges_per_reply(job);
   TROUPE_RETURN_IF_ERROR(take_edge_ends(sample, job, store));
+  if (job.task.links() && !hooks.take_only) {
+    plan->eval_sample = evaluation_of_links(sample, job);
+  }
   plan->sample = std::make_shared<const SampleOptions>(std::move(sample));
   const auto reader = hooks.take_only ? BatchReader::user : BatchReader::trainer;
   TROUPE_ASSIGN_OR_RETURN(auto collect, collect_options(job, *plan->graph, reader));
@@ -227,6 +267,8 @@ LearnerOptions learner_options(const Job& job) {
   options.epochs = job.train.epochs;
   options.pos_weight = job.train.pos_weight;
   options.clip = job.train.clip;
+  options.task = job.task.kind;
+  options.link_loss = job.train.link_loss;
   return options;
 }
 
@@ -239,6 +281,8 @@ TrainerOptions ClusterPlan::trainer_options(Rank rank) const {
   options.channel_budget = job.cluster.channel_budget;
   options.orders = orders;
   options.sample = sample;
+  options.eval_sample = eval_sample;
+  options.score_cols = take_only() ? 0 : score_cols(job);
   options.collect = collect;
   options.learner = learner_options(job);
   options.max_eval_batches = job.eval.max_batches;
@@ -246,12 +290,23 @@ TrainerOptions ClusterPlan::trainer_options(Rank rank) const {
   return options;
 }
 
-EvaluatorOptions ClusterPlan::evaluator_options() const {
-  return {.inference = {.network = network,
-                        .dir = job.sample.edge_dir,
-                        .decoders = collect->decoders,
-                        .seeds = seeds,
-                        .embeddings = inference && inference->embeddings}};
+EvaluatorOptions ClusterPlan::evaluator_options(ProcessId process) const {
+  EvaluatorOptions options{.inference = {.network = network,
+                                         .dir = job.sample.edge_dir,
+                                         .decoders = collect->decoders,
+                                         .seeds = seeds,
+                                         .embeddings = inference && inference->embeddings}};
+  if (eval_sample && !inference) {
+    const auto evaluators = layout.evaluators();
+    const auto own = std::ranges::find(evaluators, process);
+    options.links = {.orders = orders,
+                     .sample = eval_sample,
+                     .task = task_options(learner_options(job)),
+                     .cols = score_cols(job),
+                     .host = static_cast<std::uint32_t>(own - evaluators.begin()),
+                     .hosts = static_cast<std::uint32_t>(evaluators.size())};
+  }
+  return options;
 }
 
 GateOptions ClusterPlan::gate_options() const {

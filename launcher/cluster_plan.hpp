@@ -14,6 +14,7 @@
 #include "runtime/nn/network.hpp"
 #include "runtime/partition/partition_book.hpp"
 #include "runtime/run/checkpoint.hpp"
+#include "runtime/run/scoring.hpp"
 
 #include <cstdint>
 #include <map>
@@ -43,7 +44,9 @@ struct ClusterPlan {
   std::map<std::string, std::shared_ptr<const SeedList>> seeds;    ///< by role
   std::map<std::string, std::shared_ptr<const LinkList>> links;    ///< by role, in their place
   std::map<std::string, std::shared_ptr<const SeedOrder>> orders;  ///< by role
+  std::map<std::string, LinkScoring> scoring;                      ///< by role, of links
   std::shared_ptr<const SampleOptions> sample;
+  std::shared_ptr<const SampleOptions> eval_sample;  ///< of links to score; null: `sample`
   std::shared_ptr<const CollectOptions> collect;
   std::shared_ptr<const CacheOptions> cache;            ///< null: none
   std::shared_ptr<const ListCacheOptions> lists_cache;  ///< null: none
@@ -63,7 +66,7 @@ struct ClusterPlan {
   std::uint32_t world() const { return job.cluster.world(); }
 
   TrainerOptions trainer_options(Rank rank) const;
-  EvaluatorOptions evaluator_options() const;
+  EvaluatorOptions evaluator_options(ProcessId process) const;
   GateOptions gate_options() const;
   /// The state before the first step.
   Result<Checkpoint> initial_state() const;

@@ -45,6 +45,7 @@ ClusterProcess::ClusterProcess(ProcessId id, std::shared_ptr<const ClusterPlan> 
   context_->graph = plan_->graph;
   context_->book = plan_->book;
   context_->sample = plan_->sample;
+  context_->eval_sample = plan_->eval_sample;
   // Batches for other processes are digested there.
   CollectOptions for_others = *plan_->collect;
   for_others.digest_here = false;
@@ -348,7 +349,7 @@ Result<caf::actor> ClusterProcess::start_trainer(Rank rank, std::uint32_t genera
 
 Result<caf::actor> ClusterProcess::start_evaluator() {
   const auto first = plan().ranks.empty() ? Rank{0} : plan().ranks.front();
-  auto options = plan_->evaluator_options();
+  auto options = plan_->evaluator_options(id_);
   options.trace = track("evaluator");
   if (hooks_->on_infer) {
     options.on_block = [hooks = hooks_, id = id_](InferenceReport report) {

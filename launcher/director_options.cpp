@@ -24,8 +24,9 @@ ConductorOptions conductor_options(const ClusterPlan& plan) {
                            .train_only = plan.take_only(),
                            .final_exact = stages > 0 && job.infers_exactly(),
                            .final_roles = {"val", "test"},
-                           .keep_outputs = job.eval.predictions ? "test" : "",
-                           .seeds = plan.seeds};
+                           .keep_outputs = job.eval.predictions && !job.task.links() ? "test" : "",
+                           .seeds = plan.seeds,
+                           .links = plan.scoring};
   if (task) {
     options.final_roles = {inference_role};
     options.keep_outputs = inference_role;

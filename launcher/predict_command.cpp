@@ -75,7 +75,7 @@ Result<NodeTypeId> node_type_of(const Job& job, const PredictArguments& argument
   if (arguments.node_type.empty()) {
     return types.seeds;
   }
-  std::vector<NodeTypeId> has_rows{types.seeds};
+  auto has_rows = types.outputs();
   if (arguments.embeddings) {
     TROUPE_ASSIGN_OR_RETURN(const auto network, nn::make_network(job.model));
     has_rows.clear();
@@ -129,8 +129,9 @@ Status predict(const PreparedRun& run, const PredictArguments& arguments, const 
   const auto folder = arguments.out.empty() ? job.output / "predict" : arguments.out;
   TROUPE_RETURN_IF_ERROR(write_predictions(folder, nodes->original, result.outputs->view()));
   say(fmt::format("{} of {} nodes, {} columns, in {}\ncomputed in {:.1f} s\nparameters {}",
-                  arguments.embeddings ? "embeddings" : "logits", result.outputs->rows(),
-                  result.outputs->cols(), (folder / "predictions.npy").string(), seconds.count(),
+                  arguments.embeddings || job.task.links() ? "embeddings" : "logits",
+                  result.outputs->rows(), result.outputs->cols(),
+                  (folder / "predictions.npy").string(), seconds.count(),
                   to_string(result.record.best_parameters)));
   return ok_status();
 }

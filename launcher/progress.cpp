@@ -68,6 +68,9 @@ std::string epoch_json_line(const EpochRecord& epoch, std::uint32_t epochs) {
       const auto score = epoch.valid->by_name(name);
       valid[name] = score ? nlohmann::ordered_json(*score) : nlohmann::ordered_json();
     }
+    for (const auto& [name, score] : epoch.valid->more) {
+      valid[name] = score;
+    }
     json["valid"] = valid;
     json["best"] = epoch.best;
   }

@@ -27,10 +27,14 @@ OrderedJson scores_json(const std::optional<Scores>& scores) {
   if (!scores) {
     return nullptr;
   }
-  return {{"labelled", scores->labelled},
-          {"accuracy", optional_number(scores->accuracy)},
-          {"f1", optional_number(scores->f1)},
-          {"auc", optional_number(scores->auc)}};
+  OrderedJson json{{"labelled", scores->labelled},
+                   {"accuracy", optional_number(scores->accuracy)},
+                   {"f1", optional_number(scores->f1)},
+                   {"auc", optional_number(scores->auc)}};
+  for (const auto& [name, value] : scores->more) {
+    json[name] = value;
+  }
+  return json;
 }
 
 OrderedJson epoch_json(const EpochRecord& epoch) {

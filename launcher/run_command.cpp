@@ -36,10 +36,11 @@ void print_outcome(const Report& report, const Job& job) {
   const auto& record = report.record;
   const auto show = [&](const char* role, const std::optional<Scores>& scores) {
     if (scores) {
-      std::printf("%s %s %s (%llu nodes, %s, parameters of epoch %u)\n", role,
-                  job.eval.metric.c_str(), score_text(scores->by_name(job.eval.metric)).c_str(),
+      std::printf("%s %s %s (%llu %s, %s, parameters of epoch %u)\n", role, job.eval.metric.c_str(),
+                  score_text(scores->by_name(job.eval.metric)).c_str(),
                   static_cast<unsigned long long>(scores->labelled),
-                  job.infers_exactly() ? "exact" : "sampled", record.best_epoch.value_or(0) + 1);
+                  job.task.links() ? "links" : "nodes", job.infers_exactly() ? "exact" : "sampled",
+                  record.best_epoch.value_or(0) + 1);
     }
   };
   show("valid", record.valid);

@@ -1,5 +1,6 @@
 #include "runtime/job/graph_types.hpp"
 
+#include "runtime/job/link_rules.hpp"
 #include "runtime/nn/catalog.hpp"
 #include "runtime/nn/network_layers.hpp"
 
@@ -60,6 +61,9 @@ nn::ModelTypes model_types(const Job& job, const GraphInfo& graph, NodeTypeId se
          .cols = job.model.edge_features && type.features.has_value() ? type.features->cols : 0});
   }
   types.seeds = seeds;
+  if (const auto* links = training_links(job, graph); links != nullptr) {
+    types.other_ends = graph.edge_types[raw(links->edge_type)].destination;
+  }
   return types;
 }
 

@@ -8,6 +8,7 @@
 #include "runtime/graph/store.hpp"
 #include "runtime/job/host_list.hpp"
 #include "runtime/job/process_list.hpp"
+#include "runtime/nn/link_losses.hpp"
 #include "runtime/nn/network.hpp"
 #include "runtime/nn/optimizer.hpp"
 #include "runtime/nn/schedule.hpp"
@@ -211,16 +212,21 @@ struct WalkJob {
   std::uint32_t window = 0;
 };
 
-/// What seeds are.
+/// What seeds are, and what is learned of them.
 struct TaskJob {
-  std::string kind = "node";  ///< "node", "link", "walk"
+  std::string kind = "node";  ///< "node", "link", "edge", "walk"
   WalkJob walk = {};
-  // Of links:
+  // Of links and edges:
+  nn::DecoderOptions decoder = {};  ///< its number of outputs is filled in when the run starts
+  std::uint64_t classes = 0;        ///< of edges; 0: not said
   NegativeOptions negatives = {};
   bool exclude = true;
   std::string reverse;  ///< Edge type; empty: the links' own where it joins nodes of one type
 
-  bool links() const { return kind == "link"; }
+  /// Seeds are links: edges of the split.
+  bool links() const { return kind == "link" || kind == "edge"; }
+  /// True links are told from drawn ones; else `links()` have labels.
+  bool predicts_links() const { return kind == "link"; }
   bool walks() const { return kind == "walk"; }
 };
 
@@ -237,8 +243,9 @@ struct FeaturesJob {
 
 struct TrainJob {
   std::uint32_t epochs = 1;
-  std::string loss = "cross_entropy";  ///< or "bce_logits"
+  std::string loss = "cross_entropy";
   double pos_weight = 1;               ///< of positive targets, with "bce_logits"
+  nn::LinkLossOptions link_loss = {};  ///< of links
   nn::OptimizerOptions optimizer;
   double clip = 0;  ///< longest mean gradient; 0: not clipped
   nn::ScheduleOptions schedule;
@@ -248,9 +255,13 @@ struct EvalJob {
   std::uint32_t every =
       1;  ///< evaluates after epochs 1, 1+n, … and the last; 0: only after the last
   std::string mode = "exact";       ///< or "sampled"
-  std::string metric = "accuracy";  ///< "accuracy", "auc", "f1" (macro over the classes seen)
-  std::uint64_t max_batches = 0;    ///< of all ranks, per sampled evaluation; 0: all
-  bool predictions = true;          ///< the outputs of the test seeds are written at the end
+  std::string metric = "accuracy";  ///< name of a score (runtime/run/run_record.hpp)
+  // Of links:
+  NegativeOptions negatives = {};                                ///< drawn for each link
+  std::map<std::string, std::filesystem::path> negative_files;   ///< by role; as DatasetJob::path
+  std::map<std::string, std::filesystem::path> candidate_files;  ///< the same
+  std::uint64_t max_batches = 0;  ///< of all ranks, per sampled evaluation; 0: all
+  bool predictions = true;        ///< the outputs of the test seeds are written at the end
 
   /// \param epoch from 0
   bool due(std::uint32_t epoch, std::uint32_t epochs) const {
@@ -276,6 +287,7 @@ struct Job {
   SampleJob sample;
   FeaturesJob features;
   nn::ModelOptions model;  ///< in_dim and out_dim are filled in from the graph when the run starts
+  std::uint64_t out_dim = 0;  ///< `model.out_dim`: of links and edges; 0: not said
   TrainJob train;
   EvalJob eval;
   CheckpointJob checkpoint;

@@ -9,6 +9,7 @@
 #include "runtime/job/overrides.hpp"
 #include "runtime/job/problems.hpp"
 #include "runtime/job/schema.hpp"
+#include "runtime/job/task_rules.hpp"
 #include "runtime/job/walk_rules.hpp"
 
 #include <nlohmann/json.hpp>
@@ -129,6 +130,11 @@ class Reader {
         *file = file->empty() ? *file : (place_.base_dir / *file).lexically_normal();
       }
     }
+    for (auto* files : {&job_.eval.negative_files, &job_.eval.candidate_files}) {
+      for (auto& [role, file] : *files) {
+        file = (place_.base_dir / file).lexically_normal();
+      }
+    }
     auto& more = job_.partition.more;
     more.split = job_.dataset.split;
     more.file = more.file.empty() ? more.file : (place_.base_dir / more.file).lexically_normal();
@@ -241,6 +247,21 @@ class Reader {
     }
     if (pointer == "/train/optimizer/eps") {
       return nn::default_eps(job_.train.optimizer.kind);
+    }
+    if (pointer == "/task/decoder/kind") {
+      return default_decoder(job_.task);
+    }
+    if (pointer == "/train/loss") {
+      return default_loss(job_.task);
+    }
+    if (pointer == "/eval/metric") {
+      return default_metric(job_);
+    }
+    if (pointer == "/eval/negatives/kind") {
+      const auto given = [this](const char* key) { return find_value(root_, key) != nullptr; };
+      return default_eval_negatives(
+          job_.task, given("/eval/negatives/val") || given("/eval/negatives/test") ||
+                         given("/eval/candidates/val") || given("/eval/candidates/test"));
     }
     if (pointer == "/model/layers") {
       return std::max<std::size_t>(1, job_.sample.hops());

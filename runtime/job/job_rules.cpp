@@ -12,6 +12,7 @@
 #include "runtime/job/sample_rules.hpp"
 #include "runtime/job/seed_rules.hpp"
 #include "runtime/job/subgraph_rules.hpp"
+#include "runtime/job/task_rules.hpp"
 #include "runtime/job/walk_rules.hpp"
 #include "runtime/net/ucx.hpp"
 #include "runtime/nn/catalog.hpp"
@@ -302,6 +303,7 @@ void check_between_keys(const Job& job, ProblemList& problems) {
   if (good("/task/kind")) {
     check_task(job.task, problems);
     check_walk_keys(job, problems);
+    check_task_keys(job, problems);
   }
   if (good("/features/cache/policy") && good("/features/cache/budget") &&
       good("/features/cache/ratio")) {
@@ -354,6 +356,9 @@ void check_between_keys(const Job& job, ProblemList& problems) {
 }
 
 void fit_to_graph(Job& job, const GraphInfo& graph) {
+  if (training_links(job, graph) != nullptr) {
+    return fit_links_to_graph(job, graph);
+  }
   const SplitInfo* split = graph.find_split(job.dataset.split);
   const auto seeds = split == nullptr ? std::nullopt : seed_type(graph, *split);
   if (!seeds) {
@@ -397,11 +402,11 @@ std::vector<JobProblem> check_against_graph(const Job& job, const GraphInfo& gra
     check_normalized_columns(job, graph, problems);
     return std::move(problems).take();
   }
-  if (job.task.kind != "node") {
+  if (job.task.walks()) {
     problems.add(
-        {"/task/kind", "\"node\" where Troupe trains", quoted(job.task.kind),
-         "links and walks are not trained on by the built-in models yet; `troupe run JOB -- "
-         "PROGRAM` and `troupe batches` give their batches"});
+        {"/task/kind", "\"node\", \"link\" or \"edge\" where Troupe trains", quoted(job.task.kind),
+         "walks are not trained on by the built-in models yet; `troupe run JOB -- PROGRAM` "
+         "and `troupe batches` give their batches"});
     return std::move(problems).take();
   }
   if (split == nullptr) {
@@ -413,14 +418,23 @@ std::vector<JobProblem> check_against_graph(const Job& job, const GraphInfo& gra
         {"/features/collect", "true where the built-in trainer trains", "false",
          "batches without features are for `troupe run JOB -- PROGRAM` and `troupe batches`"});
   }
-  const auto seeds = seed_type(graph, *split);
-  if (!seeds || split->roles.at("train").count == 0) {
+  const auto* links = training_links(job, graph);
+  const auto seeds = links != nullptr
+                         ? std::optional(graph.edge_types[raw(links->edge_type)].source)
+                         : seed_type(graph, *split);
+  if (job.task.links()) {
+    check_links_to_train(job, graph, problems);
+    if (links == nullptr || links->count == 0) {
+      return std::move(problems).take();
+    }
+  } else if (!seeds || split->roles.at("train").count == 0) {
     problems.add({"/dataset/split", "a split with training seeds",
                   quoted(job.dataset.split) + " without them", no_hint});
     return std::move(problems).take();
   }
-  const NodeTypeInfo& type = graph.node_types[raw(*seeds)];
-  check_roles(graph, *split, *seeds, problems);
+  if (links == nullptr) {
+    check_roles(graph, *split, *seeds, problems);
+  }
   if (job.sample.time.given() && job.eval.mode == "exact") {
     problems.add({"/eval/mode", "\"sampled\" with sample.time", "\"exact\"",
                   "exact inference reads edges of all times"});
@@ -433,7 +447,9 @@ std::vector<JobProblem> check_against_graph(const Job& job, const GraphInfo& gra
   for (const NodeTypeId read : types_read(job, graph, *seeds)) {
     check_features(job, graph.node_types[raw(read)], has_types(graph), problems);
   }
-  check_labels(job, type, problems);
+  if (links == nullptr) {
+    check_labels(job, graph.node_types[raw(*seeds)], problems);
+  }
   return std::move(problems).take();
 }
 

@@ -69,8 +69,11 @@ std::vector<std::uint64_t> seeds_of_batch(const Job& job, const GraphInfo& graph
   std::vector<std::uint64_t> seeds(graph.node_types.size());
   const auto& type = graph.edge_types[raw(list.edge_type)];
   const auto positives = std::min(job.sample.batch_size, list.count);
-  const auto drawn = times(positives, job.task.negatives.drawn());
-  const bool binary = job.task.negatives.kind == Negatives::binary;
+  const auto& trained = job.task.negatives;
+  const bool sampled = job.eval.mode == "sampled";  // batches to evaluate have neighborhoods too
+  const auto scored = sampled ? job.eval.negatives : NegativeOptions{};
+  const auto drawn = times(positives, std::max(trained.drawn(), scored.drawn()));
+  const bool binary = trained.kind == Negatives::binary || scored.kind == Negatives::binary;
   seeds[raw(type.source)] = plus(positives, binary ? drawn : 0);
   seeds[raw(type.destination)] = plus(seeds[raw(type.destination)], plus(positives, drawn));
   for (std::size_t t = 0; t < seeds.size() && !job.sample.in_trees(); ++t) {

@@ -299,6 +299,14 @@ void add_schedule(std::vector<SchemaRow>& rows) {
                   [](const Json& v, Job& job) { job.train.schedule.end_lr = v.get<double>(); }});
 }
 
+std::vector<std::string> loss_names() {
+  std::vector<std::string> names{"cross_entropy", "bce_logits", "mse"};
+  for (const auto& kind : nn::link_loss_kinds()) {
+    names.emplace_back(kind.name);
+  }
+  return names;
+}
+
 void add_train(std::vector<SchemaRow>& rows) {
   rows.push_back({"/train/epochs",
                   integer_rule(1, 1000000),
@@ -306,14 +314,26 @@ void add_train(std::vector<SchemaRow>& rows) {
                   "passes over the training seeds",
                   {},
                   put<&Job::train, &TrainJob::epochs>});
+  rows.push_back({"/train/loss",
+                  choice_rule(loss_names()),
+                  derived("`\"cross_entropy\"`, with `link` `\"bce\"`"),
+                  "what the task can be trained with: see below",
+                  {},
+                  put<&Job::train, &TrainJob::loss>});
   rows.push_back(
-      {"/train/loss",
-       choice_rule({"cross_entropy", "bce_logits"}),
-       value("\"cross_entropy\""),
-       "softmax over classes; or binary logits: one output for 2 classes, or one per label of "
-       "multi-label targets",
+      {"/train/margin",
+       number_rule({.low = 0, .high = 1e6, .open_low = true}),
+       value("1"),
+       "`margin`: how much higher the score of a true link is to be than that of a drawn one",
        {},
-       put<&Job::train, &TrainJob::loss>});
+       [](const Json& v, Job& job) { job.train.link_loss.margin = v.get<double>(); }});
+  rows.push_back(
+      {"/train/temperature",
+       number_rule({.low = 0, .high = 1e6, .open_low = true}),
+       value("1"),
+       "`self_adversarial`: what scores of drawn links are multiplied with in their shares",
+       {},
+       [](const Json& v, Job& job) { job.train.link_loss.temperature = v.get<double>(); }});
   rows.push_back(
       {"/train/pos_weight",
        number_rule({.low = 0, .high = 1e6, .open_low = true}),
@@ -329,43 +349,6 @@ void add_train(std::vector<SchemaRow>& rows) {
                   {},
                   put<&Job::train, &TrainJob::clip>});
   add_schedule(rows);
-}
-
-void add_eval(std::vector<SchemaRow>& rows) {
-  rows.push_back({"/eval/every",
-                  integer_rule(0, 1000000),
-                  value("1"),
-                  "evaluate after epochs 1, 1+n, ... and the last; 0: only after the last",
-                  {},
-                  put<&Job::eval, &EvalJob::every>});
-  rows.push_back({"/eval/mode",
-                  choice_rule({"exact", "sampled"}),
-                  value("\"exact\""),
-                  "on whole neighbourhoods, layer by layer, or on sampled batches",
-                  {},
-                  put<&Job::eval, &EvalJob::mode>});
-  rows.push_back({"/eval/metric",
-                  choice_rule({"accuracy", "auc", "f1"}),
-                  value("\"accuracy\""),
-                  "what the best epoch is chosen by; `f1` is macro over the classes seen",
-                  {},
-                  put<&Job::eval, &EvalJob::metric>});
-  rows.push_back({"/eval/split", text_rule(0), value("\"\""),
-                  "another split to evaluate on; \"\": `dataset.split`",
-                  all_but_default("\"\", which evaluates on `dataset.split`")});
-  rows.push_back({"/eval/max_batches",
-                  integer_rule(0, 1000000000),
-                  value("0"),
-                  "most batches of all ranks per `sampled` evaluation; 0: all",
-                  {},
-                  put<&Job::eval, &EvalJob::max_batches>});
-  rows.push_back(
-      {"/eval/predictions",
-       boolean_rule(),
-       value("true"),
-       "write `predictions.npy` and `node_ids.npy` at the end: the logits of the test seeds",
-       {},
-       put<&Job::eval, &EvalJob::predictions>});
 }
 
 void add_checkpoint(std::vector<SchemaRow>& rows) {
@@ -457,7 +440,9 @@ std::vector<SchemaRow> learning_rows() {
     rows.push_back(std::move(row));
   }
   add_train(rows);
-  add_eval(rows);
+  for (auto& row : eval_rows()) {
+    rows.push_back(std::move(row));
+  }
   add_checkpoint(rows);
   add_single_keys(rows);
   return rows;

@@ -28,6 +28,13 @@ std::vector<SchemaRow> model_rows() {
                   "columns between layers",
                   {},
                   put<&Job::model, &ModelOptions::hidden>});
+  rows.push_back({"/model/out_dim",
+                  integer_rule(1, 65536),
+                  absent(),
+                  "with `task.kind` `link` and `edge`: columns after the last layer, which the "
+                  "decoder reads; without it as many as `hidden`",
+                  {},
+                  [](const Json& v, Job& job) { job.out_dim = v.get<std::uint64_t>(); }});
   rows.push_back({"/model/norm",
                   choice_rule({"none", "layer", "batch"}),
                   value("\"none\""),

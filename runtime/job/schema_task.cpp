@@ -53,6 +53,36 @@ void add_negatives(std::vector<SchemaRow>& rows) {
        [](const Json& v, Job& job) { job.task.negatives.tries = v.get<std::uint32_t>(); }});
 }
 
+std::string decoder_help() {
+  std::string help = "`link`, `edge`: what makes outputs of the rows of both ends:";
+  for (const auto& kind : nn::decoder_kinds()) {
+    help += fmt::format("{} `{}`, {}", help.ends_with(':') ? "" : ";", kind.name, kind.help);
+  }
+  return help;
+}
+
+void add_decoder(std::vector<SchemaRow>& rows) {
+  rows.push_back({"/task/decoder/kind",
+                  choice_rule(names_of(nn::decoder_kinds())),
+                  derived("`\"dot\"`, with `edge` `\"mlp\"`"),
+                  decoder_help(),
+                  {},
+                  [](const Json& v, Job& job) { job.task.decoder.kind = v.get<std::string>(); }});
+  rows.push_back(
+      {"/task/decoder/hidden",
+       integer_rule(1, 65536),
+       value("64"),
+       "`mlp`: columns between its two products",
+       {},
+       [](const Json& v, Job& job) { job.task.decoder.hidden = v.get<std::uint64_t>(); }});
+  rows.push_back({"/task/classes",
+                  integer_rule(2, 1U << 24),
+                  absent(),
+                  "`edge` with `cross_entropy`, which needs it: labels are 0 up to this number",
+                  {},
+                  put<&Job::task, &TaskJob::classes>});
+}
+
 template <auto Field>
 void put_walk(const Json& json, Job& job) {
   auto& field = job.task.walk.*Field;
@@ -92,13 +122,15 @@ void add_walks(std::vector<SchemaRow>& rows) {
 
 std::vector<SchemaRow> task_rows() {
   std::vector<SchemaRow> rows;
-  rows.push_back({"/task/kind",
-                  choice_rule({"node", "link", "walk"}),
-                  value("\"node\""),
-                  "seeds are nodes, or links: edges of the split, with the nodes at their ends; "
-                  "`walk`: random walks begin at nodes, in the place of sampled hops",
-                  {},
-                  put<&Job::task, &TaskJob::kind>});
+  rows.push_back(
+      {"/task/kind",
+       choice_rule({"node", "link", "edge", "walk"}),
+       value("\"node\""),
+       "classes or targets of nodes; `link`: edges of the split against drawn ones, "
+       "`edge`: their labels, with the nodes at their ends as seeds; `walk`: random walks "
+       "begin at nodes, in the place of sampled hops",
+       {},
+       put<&Job::task, &TaskJob::kind>});
   rows.push_back({"/task/exclude",
                   choice_rule({"batch", "none"}),
                   value("\"batch\""),
@@ -113,6 +145,7 @@ std::vector<SchemaRow> task_rows() {
        "where it joins nodes of one type, else none",
        {},
        put<&Job::task, &TaskJob::reverse>});
+  add_decoder(rows);
   add_negatives(rows);
   add_walks(rows);
   return rows;

@@ -164,6 +164,22 @@ Status check_bases(const ModelOptions& options, const LayerTypes& first) {
   return ok_status();
 }
 
+Status check_decoder(const DecoderOptions& decoder) {
+  if (decoder.kind.empty()) {
+    return ok_status();
+  }
+  const auto* kind = find_kind(decoder_kinds(), decoder.kind);
+  if (kind == nullptr || (!kind->many && decoder.outputs != 1)) {
+    return Error(
+        Errc::invalid_argument,
+        fmt::format("decoder: expected one of {}, with one output for \"dot\", got \"{}\" "
+                    "with {}",
+                    fmt::join(names_of(decoder_kinds()), ", "), decoder.kind, decoder.outputs));
+  }
+  TROUPE_RETURN_IF_ERROR(check_dim("decoder hidden", decoder.hidden));
+  return check_dim("decoder outputs", decoder.outputs);
+}
+
 Status check_slices(const Network& network) {
   if (network.layout().size() > most_slices) {
     return Error(Errc::invalid_argument,
@@ -245,6 +261,7 @@ Result<std::unique_ptr<Network>> make_network(const ModelOptions& options, const
         check_dim(fmt::format("features of \"{}\"", of_type.name), of_type.cols));
   }
   TROUPE_RETURN_IF_ERROR(check_bases(complete, layers.front()));
+  TROUPE_RETURN_IF_ERROR(check_decoder(complete.decoder));
   auto network = std::make_unique<Network>(complete, layers, kind.make(complete));
   TROUPE_RETURN_IF_ERROR(check_slices(*network));
   return network;

@@ -6,7 +6,10 @@
 namespace troupe::nn {
 
 DeviceCopies::DeviceCopies(BlockOps& ops)
-    : ops_(ops), parameters_(ops.memory()), gradient_(ops.memory()), grad_logits_(ops.memory()) {}
+    : ops_(ops),
+      parameters_(ops.memory()),
+      gradient_(ops.memory()),
+      grad_logits_{GrowBuffer<float>(ops.memory()), GrowBuffer<float>(ops.memory())} {}
 
 const std::byte* DeviceCopies::find(std::span<const std::byte> host) const {
   for (std::size_t i = 0; i < used_; ++i) {
@@ -77,17 +80,18 @@ const ForwardInput& DeviceCopies::input(const ForwardInput& host) {
   return input_;
 }
 
-ConstMatrix DeviceCopies::grad_logits(ConstMatrix host) {
-  const MutMatrix device = grad_logits_.matrix(host.rows, host.cols);
+ConstMatrix DeviceCopies::grad_logits(std::size_t output, ConstMatrix host) {
+  const MutMatrix device = grad_logits_.at(output).matrix(host.rows, host.cols);
   ops_.upload(host.data, device.data, host.size() * sizeof(float));
   return device;
 }
 
-ConstMatrix DeviceCopies::logits(ConstMatrix device) {
-  if (logits_.rows() < device.rows || logits_.cols() != device.cols) {
-    logits_ = Matrix(device.rows, device.cols);
+ConstMatrix DeviceCopies::logits(std::size_t output, ConstMatrix device) {
+  Matrix& kept = logits_.at(output);
+  if (kept.rows() < device.rows || kept.cols() != device.cols) {
+    kept = Matrix(device.rows, device.cols);
   }
-  const MutMatrix host = logits_.view().slice(0, device.rows);
+  const MutMatrix host = kept.view().slice(0, device.rows);
   download(device.data, host.flat());
   return host;
 }

@@ -7,6 +7,7 @@
 #include "runtime/nn/network.hpp"
 #include "runtime/nn/ops/block_ops.hpp"
 
+#include <array>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -25,12 +26,13 @@ class DeviceCopies {
 
   std::span<const float> parameters(std::span<const float> host);
   const ForwardInput& input(const ForwardInput& host);
-  ConstMatrix grad_logits(ConstMatrix host);
+  /// \param output  which of the network's outputs, of two at most
+  ConstMatrix grad_logits(std::size_t output, ConstMatrix host);
   /// Room for the gradient on the device.
   std::span<float> gradient(std::size_t size) { return gradient_.get(size); }
 
-  /// In host memory, until the next call.
-  ConstMatrix logits(ConstMatrix device);
+  /// In host memory, until the next call of the same output.
+  ConstMatrix logits(std::size_t output, ConstMatrix device);
   /// The gradient to host memory.
   void fetch(std::span<float> gradient);
 
@@ -57,11 +59,11 @@ class DeviceCopies {
   BlockOps& ops_;
   GrowBuffer<float> parameters_;
   GrowBuffer<float> gradient_;
-  GrowBuffer<float> grad_logits_;
+  std::array<GrowBuffer<float>, 2> grad_logits_;  ///< by output
   std::vector<std::unique_ptr<Copy>> copies_;
   std::size_t used_ = 0;  ///< copies of this pass
   ForwardInput input_;
-  Matrix logits_;
+  std::array<Matrix, 2> logits_;  ///< by output
   Status status_ = ok_status();
 };
 

@@ -53,6 +53,10 @@ Network::Network(ModelOptions options, const std::vector<LayerTypes>& layers,
     }
     layers_.push_back(std::move(layer));
   }
+  decoder_offset_ = nn::num_parameters(layout());
+  if (!options_.decoder.kind.empty()) {
+    add_parameters(decoder_parameters(options_.decoder, options_.out_dim), "");
+  }
 }
 
 std::size_t Network::cols_before(std::uint32_t layer, std::size_t node_type) const {
@@ -372,17 +376,30 @@ Rows Network::record_node(const LayerCall& call, const Node& node, std::vector<C
 
 ConstMatrix Network::forward(Executor& executor, std::span<const float> parameters,
                              const ForwardInput& input, Activations& activations) const {
-  check_shapes(input);
-  if (!activations.copies_) {
-    return record(executor, parameters, input, activations);
-  }
-  DeviceCopies& copies = *activations.copies_;
-  return copies.logits(
-      record(executor, copies.parameters(parameters), copies.input(input), activations));
+  return forward_rows(executor, parameters, input, activations).front();
 }
 
-ConstMatrix Network::record(Executor& executor, std::span<const float> parameters,
-                            const ForwardInput& input, Activations& activations) const {
+std::vector<ConstMatrix> Network::forward_rows(Executor& executor,
+                                               std::span<const float> parameters,
+                                               const ForwardInput& input,
+                                               Activations& activations) const {
+  check_shapes(input);
+  DeviceCopies* const copies = activations.copies_.get();
+  if (copies == nullptr) {
+    record(executor, parameters, input, activations);
+  } else {
+    record(executor, copies->parameters(parameters), copies->input(input), activations);
+  }
+  std::vector<ConstMatrix> rows;
+  for (std::size_t i = 0; i < activations.outputs_.size(); ++i) {
+    const ConstMatrix made = activations.tape_.value(activations.outputs_[i]);
+    rows.push_back(copies == nullptr ? made : copies->logits(i, made));
+  }
+  return rows;
+}
+
+void Network::record(Executor& executor, std::span<const float> parameters,
+                     const ForwardInput& input, Activations& activations) const {
   Tape& tape = activations.tape_;
   tape.begin(executor, parameters_, parameters, true);
   std::vector<Rows> rows = record_features(tape, input);
@@ -398,19 +415,32 @@ ConstMatrix Network::record(Executor& executor, std::span<const float> parameter
       rows[node.type] = record_node(call, node, terms, {});
     }
   }
-  activations.logits_ = rows[raw(options_.types.seeds)];
-  return tape.value(activations.logits_);
+  activations.outputs_.clear();
+  for (const NodeTypeId type : outputs()) {
+    activations.outputs_.push_back(rows[raw(type)]);
+  }
 }
 
 void Network::backward(ConstMatrix grad_logits, Activations& activations,
                        std::span<float> gradient) const {
-  if (!activations.copies_) {
-    return activations.tape_.backward(activations.logits_, grad_logits, gradient);
+  backward_rows({&grad_logits, 1}, activations, gradient);
+}
+
+void Network::backward_rows(std::span<const ConstMatrix> grads, Activations& activations,
+                            std::span<float> gradient) const {
+  DeviceCopies* const copies = activations.copies_.get();
+  const auto& outputs = activations.outputs_;
+  TROUPE_ASSERT(grads.size() == outputs.size(), "gradients of rows", grads.size(), outputs.size());
+  std::vector<Tape::Result> results;
+  for (std::size_t i = 0; i < grads.size(); ++i) {
+    results.push_back(
+        {outputs[i], copies == nullptr ? grads[i] : copies->grad_logits(i, grads[i])});
   }
-  DeviceCopies& copies = *activations.copies_;
-  activations.tape_.backward(activations.logits_, copies.grad_logits(grad_logits),
-                             copies.gradient(gradient.size()));
-  copies.fetch(gradient);
+  if (copies == nullptr) {
+    return activations.tape_.backward(results, gradient);
+  }
+  activations.tape_.backward(results, copies->gradient(gradient.size()));
+  copies->fetch(gradient);
 }
 
 }  // namespace troupe::nn

@@ -6,8 +6,8 @@
 /// at v and take part (network_layers.hpp), and a bias, and with residuals its row before the layer;
 /// then, as set, division by its length, layer normalization, activation and the dropout of the next
 /// layer's input. Only the seeds' type has rows after the last layer, its logits, which nothing but
-/// the division follows. A graph of one node
-/// type and one edge type is the simplest case. Parameters, gradients and activations come from
+/// the division follows; where seeds are links the types of both ends have some, which a decoder
+/// (decoder.hpp) takes. A graph of one node type and one edge type is the simplest case. Parameters, gradients and activations come from
 /// outside.
 #include "runtime/base/executor.hpp"
 #include "runtime/base/ids.hpp"
@@ -15,6 +15,7 @@
 #include "runtime/base/result.hpp"
 #include "runtime/feature/batch_on_device.hpp"
 #include "runtime/nn/conv/conv.hpp"
+#include "runtime/nn/decoder.hpp"
 #include "runtime/nn/network_layers.hpp"
 #include "runtime/nn/ops/tape.hpp"
 #include "runtime/nn/parameter_list.hpp"
@@ -53,11 +54,12 @@ struct ModelOptions {
   bool linear_input = false;
   /// Attention reads features of edges, those of `types`; not in exact inference.
   bool edge_features = false;
-  bool train_eps = false;     ///< of gin
-  bool edge_weights = false;  ///< neighbors' rows count times the weights of their edges
-  float dropout = 0;          ///< on the input of every layer but the first
-  float input_dropout = 0;    ///< on the input of the first layer
-  ModelTypes types = {};      ///< empty: one node type of `in_dim` columns and one edge type
+  bool train_eps = false;       ///< of gin
+  bool edge_weights = false;    ///< neighbors' rows count times the weights of their edges
+  float dropout = 0;            ///< on the input of every layer but the first
+  float input_dropout = 0;      ///< on the input of the first layer
+  ModelTypes types = {};        ///< empty: one node type of `in_dim` columns and one edge type
+  DecoderOptions decoder = {};  ///< of pairs of rows after the last layer; its parameters come last
   bool heterogeneous() const { return types.heterogeneous(); }
   /// Whether training drops elements of some layer's input: masks need original ids of the rows.
   bool drops() const { return input_dropout > 0 || (dropout > 0 && layers > 1); }
@@ -142,7 +144,7 @@ class Activations {
   std::unique_ptr<BlockOps> ops_;
   std::unique_ptr<DeviceCopies> copies_;  ///< null: operations work in host memory
   Tape tape_;
-  Rows logits_;
+  std::vector<Rows> outputs_;
 };
 
 /// A network of fixed shape.
@@ -171,10 +173,25 @@ class Network {
   ConstMatrix forward(Executor& executor, std::span<const float> parameters,
                       const ForwardInput& input, Activations& activations) const;
 
+  /// The same of all types that have rows after the last layer, in the order of outputs().
+  std::vector<ConstMatrix> forward_rows(Executor& executor, std::span<const float> parameters,
+                                        const ForwardInput& input, Activations& activations) const;
+
   /// Gradient of sum(logits * grad_logits) with respect to the parameters, written to `gradient`
-  /// (all of it).
+  /// (all of it; of a decoder's parameters 0).
   /// \requires forward() ran on `activations`
   void backward(ConstMatrix grad_logits, Activations& activations, std::span<float> gradient) const;
+  /// The same of all types of forward_rows().
+  void backward_rows(std::span<const ConstMatrix> grads, Activations& activations,
+                     std::span<float> gradient) const;
+
+  /// Types with rows after the last layer.
+  std::vector<NodeTypeId> outputs() const { return options_.types.outputs(); }
+  /// The decoder's parameters in a flat vector.
+  template <class T>
+  std::span<T> decoder_slice(std::span<T> flat) const {
+    return flat.subspan(decoder_offset_);
+  }
 
   /// Numbers that a layer's convolution along an edge type keeps (Conv::pass_numbers).
   std::uint64_t pass_numbers(std::uint32_t layer, EdgeTypeId edge_type,
@@ -245,8 +262,8 @@ class Network {
   void add_norm(Layer& layer, Node& node);
   void add_skip(Layer& layer, Node& node);
   void check_shapes(const ForwardInput& input) const;
-  ConstMatrix record(Executor& executor, std::span<const float> parameters,
-                     const ForwardInput& input, Activations& activations) const;
+  void record(Executor& executor, std::span<const float> parameters, const ForwardInput& input,
+              Activations& activations) const;
   std::vector<Rows> record_features(Tape& tape, const ForwardInput& input) const;
   ConvCall edge_call(const LayerCall& call, std::size_t edge) const;
   std::vector<ConvTerms> record_joint(const LayerCall& call, const Node* only) const;
@@ -273,6 +290,7 @@ class Network {
   ParameterList parameters_;
   std::vector<Layer> layers_;
   std::vector<std::size_t> inputs_;  ///< by node type: weight and bias of a linear input
+  std::size_t decoder_offset_ = 0;   ///< in a flat vector: the network's own parameters end here
 };
 
 }  // namespace troupe::nn

@@ -20,9 +20,11 @@ std::vector<Id> ids_of(const Flags& flags) {
 
 Status check_range(const ModelTypes& types) {
   const auto nodes = types.nodes.size();
-  if (raw(types.seeds) >= nodes) {
-    return Error(Errc::invalid_argument, fmt::format("seeds: expected a node type below {}, got {}",
-                                                     nodes, raw(types.seeds)));
+  for (const NodeTypeId output : types.outputs()) {
+    if (raw(output) >= nodes) {
+      return Error(Errc::invalid_argument,
+                   fmt::format("seeds: expected a node type below {}, got {}", nodes, raw(output)));
+    }
   }
   for (const auto& edge : types.edges) {
     if (raw(edge.source) >= nodes || raw(edge.destination) >= nodes) {
@@ -55,17 +57,20 @@ std::vector<Flags> with_rows(const ModelTypes& types, std::uint32_t layers) {
 Result<std::vector<LayerTypes>> layer_types(const ModelTypes& types, std::uint32_t layers) {
   TROUPE_RETURN_IF_ERROR(check_range(types));
   const auto rows = with_rows(types, layers);
-  const auto seeds = raw(types.seeds);
-  for (std::uint32_t layer = 0; layer < layers; ++layer) {
-    if (!rows[layer + 1][seeds]) {
-      return Error(Errc::invalid_argument,
-                   fmt::format("no edge type brings anything to \"{}\" nodes in layer {} of {}",
-                               types.nodes[seeds].name, layer + 1, layers));
+  for (const NodeTypeId output : types.outputs()) {
+    for (std::uint32_t layer = 0; layer < layers; ++layer) {
+      if (!rows[layer + 1][raw(output)]) {
+        return Error(Errc::invalid_argument,
+                     fmt::format("no edge type brings anything to \"{}\" nodes in layer {} of {}",
+                                 types.nodes[raw(output)].name, layer + 1, layers));
+      }
     }
   }
   std::vector<LayerTypes> result(layers);
   Flags wanted(types.nodes.size());
-  wanted[seeds] = true;
+  for (const NodeTypeId output : types.outputs()) {
+    wanted[raw(output)] = true;
+  }
   for (std::uint32_t layer = layers; layer-- > 0;) {
     result[layer].outputs = ids_of<NodeTypeId>(wanted);
     Flags used(types.edges.size());

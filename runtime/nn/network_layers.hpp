@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,9 +27,16 @@ struct ModelTypes {
   std::vector<Node> nodes;
   std::vector<Edge> edges;
   NodeTypeId seeds{};  ///< whose logits are wanted
+  /// Type of the other ends of links, whose rows after the last layer are wanted too.
+  std::optional<NodeTypeId> other_ends = {};
 
   /// Several node or edge types: parameters have the types' names.
   bool heterogeneous() const { return nodes.size() > 1 || edges.size() > 1; }
+  /// Types with rows after the last layer: `seeds`, then the others.
+  std::vector<NodeTypeId> outputs() const {
+    const bool two = other_ends && *other_ends != seeds;
+    return two ? std::vector{seeds, *other_ends} : std::vector{seeds};
+  }
 };
 
 /// Types that one layer takes and gives; all lists ascending.
@@ -44,7 +52,7 @@ struct LayerTypes {
 /// The layers, 0 = nearest the input. All node types have rows before layer 0. A node type has rows
 /// after a layer if an edge type ends at it whose source and destination types have rows before it.
 /// Of what could be computed only what the seeds' rows after the last layer depend on takes part.
-/// \errors invalid_argument: the seeds' type has no rows after the last layer; types out of range
+/// \errors invalid_argument: a type of outputs() has no rows after the last layer; types out of range
 Result<std::vector<LayerTypes>> layer_types(const ModelTypes& types, std::uint32_t layers);
 
 }  // namespace troupe::nn

@@ -1,7 +1,7 @@
 #include "runtime/run/conductor.hpp"
 
-#include "runtime/nn/scores.hpp"
 #include "runtime/run/epoch_counters.hpp"
+#include "runtime/run/scoring.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -16,41 +16,6 @@ std::uint64_t now_ns() {
   return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
 }
 
-Scores score(ConstMatrix logits, std::span<const std::int64_t> labels) {
-  Scores scores;
-  scores.labelled = static_cast<std::uint64_t>(
-      std::ranges::count_if(labels, [](std::int64_t label) { return label >= 0; }));
-  if (logits.cols > 1 && labels.size() == logits.rows * logits.cols) {
-    if (const auto found = nn::multilabel_scores(logits, labels)) {
-      scores.accuracy = found->accuracy;
-      scores.f1 = found->f1_macro;
-      scores.auc = found->auc;
-    }
-    return scores;
-  }
-  std::vector<std::int64_t> predicted;
-  std::vector<double> positive;
-  if (logits.cols == 1) {  // binary logits
-    for (std::size_t i = 0; i < logits.rows; ++i) {
-      predicted.push_back(logits.data[i] > 0 ? 1 : 0);
-      positive.push_back(logits.data[i]);
-    }
-  } else {
-    predicted = nn::predict_classes(logits);
-    if (logits.cols == 2) {
-      positive = nn::class_one_probability(logits);
-    }
-  }
-  scores.accuracy = nn::accuracy(predicted, labels);
-  if (const auto f1 = nn::f1_scores(predicted, labels, std::max<std::size_t>(2, logits.cols))) {
-    scores.f1 = f1->macro_present;
-  }
-  if (!positive.empty()) {
-    scores.auc = nn::roc_auc(positive, labels);
-  }
-  return scores;
-}
-
 }  // namespace
 
 Conductor::Conductor(ConductorOptions options, Progress progress)
@@ -62,8 +27,22 @@ Conductor::Conductor(ConductorOptions options, Progress progress)
 }
 
 bool Conductor::has_role(const std::string& role) const {
+  return seeds_of(role) > 0;
+}
+
+std::uint64_t Conductor::seeds_of(const std::string& role) const {
+  if (const auto links = options_.links.find(role); links != options_.links.end()) {
+    return links->second.rows;
+  }
   const auto found = options_.seeds.find(role);
-  return found != options_.seeds.end() && !found->second->original.empty();
+  return found == options_.seeds.end() ? 0 : found->second->original.size();
+}
+
+Scores Conductor::score(const Outputs& outputs) const {
+  const auto logits = outputs.logits.view();
+  const auto links = options_.links.find(role_);
+  return links == options_.links.end() ? score_seeds(logits, outputs.labels)
+                                       : score_links(links->second, logits, outputs.labels);
 }
 
 Command Conductor::next() {
@@ -277,7 +256,7 @@ void Conductor::next_final_score() {
 
 Result<Conductor::Outputs> Conductor::gather(const std::vector<net::ScoreResult>& results,
                                              const std::string& role) const {
-  const std::size_t seeds = options_.seeds.at(role)->original.size();
+  const std::size_t seeds = seeds_of(role);
   const std::size_t cols = results.empty() ? 0 : results.front().cols;
   // Multi-label targets: one label per output.
   const bool per_output = std::ranges::any_of(results, [&](const auto& r) {
@@ -326,7 +305,7 @@ Status Conductor::take_scores(const std::vector<net::ScoreResult>& results) {
   if (phase_ == Phase::final_score) {
     return take_final(std::move(outputs));
   }
-  const auto scores = score(outputs.logits.view(), outputs.labels);
+  const auto scores = score(outputs);
   auto& record = record_.epochs.back();
   record.valid = scores;
   record.eval_seconds = static_cast<double>(now_ns() - began_ns_) * 1e-9;
@@ -336,7 +315,7 @@ Status Conductor::take_scores(const std::vector<net::ScoreResult>& results) {
                  fmt::format("eval.metric: {} is not defined on the validation seeds ({} labelled)",
                              options_.metric, scores.labelled));
   }
-  record.best = !best_ || *value > *best_;
+  record.best = !best_ || (lower_is_better(options_.metric) ? *value < *best_ : *value > *best_);
   if (record.best) {
     best_ = *value;
     record_.best_epoch = epoch_;
@@ -352,7 +331,7 @@ Status Conductor::take_final(Outputs outputs) {
   record_.outputs = outputs_.digest();
   const bool is_val = role_ == "val";
   if (is_val || role_ == "test") {
-    (is_val ? record_.valid : record_.test) = score(logits, outputs.labels);
+    (is_val ? record_.valid : record_.test) = score(outputs);
     const auto ended_ns = now_ns();
     (is_val ? record_.valid_seconds : record_.test_seconds) =
         static_cast<double>(ended_ns - began_ns_) * 1e-9;

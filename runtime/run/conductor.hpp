@@ -9,6 +9,7 @@
 #include "runtime/graph/store.hpp"
 #include "runtime/run/checkpoint.hpp"
 #include "runtime/run/run_record.hpp"
+#include "runtime/run/scoring.hpp"
 #include "runtime/wire/messages.hpp"
 
 #include <cstdint>
@@ -37,6 +38,7 @@ struct ConductorOptions {
   std::string keep_outputs;  ///< the final role whose outputs are kept; empty: none
   /// Seeds per role; a role that is missing or empty is not scored.
   std::map<std::string, std::shared_ptr<const SeedList>> seeds;
+  std::map<std::string, LinkScoring> links = {};  ///< In their place where seeds are links
 };
 
 /// A command and the group it goes to.
@@ -104,6 +106,7 @@ class Conductor {
   void begin_final();
   void next_final_score();
   bool has_role(const std::string& role) const;
+  std::uint64_t seeds_of(const std::string& role) const;
   Status expect_agreement(const std::vector<net::EpochResult>& results) const;
   /// All seeds' outputs and labels in the order of the role's seed list.
   struct Outputs {
@@ -111,6 +114,7 @@ class Conductor {
     std::vector<std::int64_t>
         labels;  ///< per seed, or per seed and label (multi-label); -1: unknown
   };
+  Scores score(const Outputs& outputs) const;
   Status take_final(Outputs outputs);
   Result<Outputs> gather(const std::vector<net::ScoreResult>& results,
                          const std::string& role) const;

@@ -34,11 +34,11 @@ bool EpochPass::answers(const net::EpochRequest& request) const {
 
 bool EpochPass::answers(const net::ScoreRequest& request) const {
   return !trains() && options_.role == request.role && options_.best == request.best &&
-         options_.stream.epoch == request.epoch;
+         score_epoch() == request.epoch;
 }
 
 net::ScoreRequest EpochPass::score_request() const {
-  return {options_.stream.epoch, options_.role, options_.best};
+  return {score_epoch(), options_.role, options_.best};
 }
 
 // ---- batches ----
@@ -68,7 +68,7 @@ EpochPass::Request EpochPass::request_of(const Stream& stream, std::uint64_t num
   SampleBatch batch;
   batch.key = stream.key(number);
   batch.take_seeds(stream.seeds(number));
-  batch.sample = options_.sample;
+  batch.sample = ahead && options_.next_sample ? options_.next_sample : options_.sample;
   batch.collect = options_.collect;
   batch.options = BatchOptions::job;
   batch.flow = flow(batch.key);
@@ -139,7 +139,9 @@ void EpochPass::scored(const ReadyBatch& ready, const Matrix& outputs) {
   const auto add = [this](const auto& labels) {
     scores_.labels.insert(scores_.labels.end(), labels.begin(), labels.end());
   };
-  if (batch.targets.cols() > 0) {
+  if (batch.sampled->links) {
+    add(std::vector<std::int64_t>(positions.size()));  // the director has those of links
+  } else if (batch.targets.cols() > 0) {
     add(nn::known_labels(batch.targets.view().flat()));
   } else {
     add(batch.labels);

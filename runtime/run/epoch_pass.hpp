@@ -27,8 +27,12 @@ struct EpochPassOptions {
   bool best = false;   ///< Scores with the best epoch's parameters
   bool learns = true;  ///< false: batches are only taken and counted
   std::shared_ptr<const SampleOptions> sample;
+  std::shared_ptr<const SampleOptions> next_sample =
+      {};  ///< Of the epoch that follows; null: the same
   std::shared_ptr<const CollectOptions> collect;
   bool traced = false;  ///< Batches have numbers in the trace
+  /// Of the request that the pass scores for, where its batches are not those of that epoch.
+  std::optional<std::uint32_t> score_epoch = std::nullopt;
   /// Of the epoch that follows: its first batches are requested once all of this pass are.
   std::optional<BatchStreamOptions> next = std::nullopt;
 };
@@ -74,6 +78,7 @@ class EpochPass {
   bool answers(const net::EpochRequest& request) const;
   bool answers(const net::ScoreRequest& request) const;
   net::ScoreRequest score_request() const;
+  std::uint32_t score_epoch() const { return options_.score_epoch.value_or(options_.stream.epoch); }
 
   struct Request {
     std::uint64_t number = 0;  ///< Of the batch, on this rank

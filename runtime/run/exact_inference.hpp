@@ -112,6 +112,9 @@ class ExactInference {
   /// Nothing is computed now; blocks are awaited, or there is no layer under way.
   bool waits() const;
   std::uint64_t blocks_done() const { return blocks_done_; }
+  /// The outputs of the last layer are there, as tensor() at the holders.
+  bool complete() const { return !logits_.empty(); }
+  const Segment& parameters() const { return parameters_; }
   InferenceReport progress() const;
   /// Logits and labels of a role's seeds that lie here.
   /// \errors failed_precondition: the last layer is not there, or there is no such role

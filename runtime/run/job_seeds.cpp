@@ -3,7 +3,7 @@
 #include "runtime/base/digest.hpp"
 #include "runtime/base/files.hpp"
 #include "runtime/data/table.hpp"
-#include "runtime/run/node_request.hpp"
+#include "runtime/run/original_rows.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -18,7 +18,6 @@ namespace troupe {
 namespace {
 
 namespace fs = std::filesystem;
-using RowIds = std::vector<std::uint64_t>;
 
 /// Ids of one role, a row each: a node, or the two ends of a link. In order of ids, equal ones as the
 /// file has them.
@@ -31,44 +30,6 @@ struct OwnSeeds {
 
   std::uint64_t rows() const { return ids.size() / columns; }
 };
-
-Result<Table> open_table(const fs::path& file) {
-  const bool npy = file.extension() == ".npy";
-  return Table::open({file.parent_path(), {}}, {file.filename().string()},
-                     npy ? TableFormat::npy : TableFormat::text);
-}
-
-/// \param ends  of the columns
-Result<RowIds> read_rows(const fs::path& file, const RowIds& ends) {
-  TROUPE_ASSIGN_OR_RETURN(const auto table, open_table(file));
-  const bool npy = table.format() == TableFormat::npy;
-  const bool empty_text = !npy && table.cols() == 0;
-  const bool column = npy && ends.size() == 1 && table.matrix();
-  if ((table.cols() != ends.size() && !empty_text) || column) {
-    return Error(Errc::invalid_argument,
-                 fmt::format("{}: expected {}, got {}", table.file(),
-                             ends.size() == 1 ? "one node id per row, [seeds]"
-                                              : "the two ends of a link per row, [links, 2]",
-                             table.shape()));
-  }
-  if (npy && !table.integers()) {  // such as a mask
-    return Error(Errc::invalid_argument,
-                 fmt::format("{}: expected integers, found another dtype", table.file()));
-  }
-  RowIds ids;
-  InlineExecutor executor;
-  TROUPE_RETURN_IF_ERROR(
-      table.read_integers(executor, ends, [&ids](std::span<const std::int64_t> some) {
-        std::ranges::transform(some, std::back_inserter(ids),
-                               [](std::int64_t id) { return static_cast<std::uint64_t>(id); });
-        return ok_status();
-      }));
-  if (ids.empty()) {
-    return Error(Errc::invalid_argument,
-                 fmt::format("{}: expected one seed or more, found none", table.file()));
-  }
-  return ids;
-}
 
 Result<std::vector<std::int64_t>> read_seed_times(const fs::path& file, std::uint64_t seeds) {
   TROUPE_ASSIGN_OR_RETURN(const auto table, open_table(file));
@@ -190,27 +151,6 @@ Result<std::vector<OwnSeeds>> read_own_seeds(const Job& job, const GraphInfo& gr
   return all;
 }
 
-/// The global ids of nodes, in the order given.
-Result<std::vector<NodeId>> global_ids(const PartitionedStore& store, NodeTypeId type,
-                                       const RowIds& original) {
-  auto distinct = original;
-  std::ranges::sort(distinct);
-  distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
-  std::vector<OriginalId> ids;
-  ids.reserve(distinct.size());
-  for (const auto id : distinct) {
-    ids.push_back(static_cast<OriginalId>(id));
-  }
-  TROUPE_ASSIGN_OR_RETURN(const auto global, locate_nodes(store, type, ids));
-  std::vector<NodeId> all;
-  all.reserve(original.size());
-  for (const auto id : original) {
-    const auto at = std::ranges::lower_bound(distinct, id) - distinct.begin();
-    all.push_back(global[static_cast<std::size_t>(at)]);
-  }
-  return all;
-}
-
 Result<SeedList> list_of_nodes(const PartitionedStore& store, OwnSeeds seeds) {
   SeedList list;
   list.node_type = static_cast<NodeTypeId>(seeds.type);
@@ -274,23 +214,33 @@ Result<PartitionedStore> with_own_seeds(const Job& job, PartitionedStore store) 
 }
 
 Result<std::string> own_seeds_digest(const Job& job) {
-  if (job.dataset.seeds.empty()) {
+  const auto& eval = job.eval;
+  if (job.dataset.seeds.empty() && eval.negative_files.empty() && eval.candidate_files.empty()) {
     return std::string();
   }
   DigestBuilder digest;
   digest.add_array(std::span<const char>(job.dataset.seeds_type));
+  const auto add_file = [&digest](const fs::path& file) -> Status {
+    DigestBuilder bytes;
+    if (!file.empty()) {
+      TROUPE_RETURN_IF_ERROR(for_each_block(file, [&](std::span<const std::byte> block) {
+        bytes.add_bytes(block);
+        return ok_status();
+      }));
+    }
+    const auto text = to_string(bytes.digest());
+    digest.add_array(std::span<const char>(text));
+    return ok_status();
+  };
   for (const auto& [role, files] : job.dataset.seeds) {
     digest.add_array(std::span<const char>(role));
-    for (const auto& file : {files.ids, files.times}) {
-      DigestBuilder bytes;
-      if (!file.empty()) {
-        TROUPE_RETURN_IF_ERROR(for_each_block(file, [&](std::span<const std::byte> block) {
-          bytes.add_bytes(block);
-          return ok_status();
-        }));
-      }
-      const auto text = to_string(bytes.digest());
-      digest.add_array(std::span<const char>(text));
+    TROUPE_RETURN_IF_ERROR(add_file(files.ids));
+    TROUPE_RETURN_IF_ERROR(add_file(files.times));
+  }
+  for (const auto* files : {&eval.negative_files, &eval.candidate_files}) {
+    for (const auto& [role, file] : *files) {
+      digest.add_array(std::span<const char>(role));
+      TROUPE_RETURN_IF_ERROR(add_file(file));
     }
   }
   return to_string(digest.digest());

@@ -4,77 +4,39 @@
 #include "runtime/run/forward_input.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <fmt/format.h>
 #include <iterator>
-#include <limits>
 
 namespace troupe {
-namespace {
 
-/// Rows of `logits` for each seed; duplicate seeds share a row.
-Matrix expand_seeds(ConstMatrix logits, std::span<const std::uint32_t> seed_index) {
-  Matrix out(seed_index.size(), logits.cols);
-  for (std::size_t i = 0; i < seed_index.size(); ++i) {
-    std::ranges::copy(logits.row(seed_index[i]), out.view().row(i).begin());
-  }
-  return out;
+TaskOptions task_options(const LearnerOptions& options) {
+  return {.kind = options.task,
+          .loss = options.loss,
+          .pos_weight = options.pos_weight,
+          .link_loss = options.link_loss};
 }
-
-/// The adjoint of expand_seeds: adds gradients of equal seeds in seed order.
-Matrix collapse_seeds(ConstMatrix grad, std::span<const std::uint32_t> seed_index,
-                      std::size_t rows) {
-  Matrix out = Matrix::zeros(rows, grad.cols);
-  for (std::size_t i = 0; i < seed_index.size(); ++i) {
-    const auto to = out.view().row(seed_index[i]);
-    const auto from = grad.row(i);
-    for (std::size_t c = 0; c < to.size(); ++c) {
-      to[c] += from[c];
-    }
-  }
-  return out;
-}
-
-/// Targets of one binary label per seed: 0, 1, or NaN for -1.
-Matrix binary_targets(std::span<const std::int64_t> labels) {
-  Matrix targets(labels.size(), 1);
-  for (std::size_t i = 0; i < labels.size(); ++i) {
-    targets.data()[i] =
-        labels[i] < 0 ? std::numeric_limits<float>::quiet_NaN() : static_cast<float>(labels[i]);
-  }
-  return targets;
-}
-
-}  // namespace
 
 Result<std::unique_ptr<Learner>> Learner::create(const LearnerOptions& options,
                                                  std::unique_ptr<nn::BlockOps> ops) {
-  if (options.loss != "cross_entropy" && options.loss != "bce_logits") {
-    return Error(
-        Errc::invalid_argument,
-        fmt::format("train.loss: expected cross_entropy or bce_logits, found {}", options.loss));
-  }
-  if (!(options.pos_weight > 0) || !std::isfinite(options.pos_weight)) {
-    return Error(
-        Errc::invalid_argument,
-        fmt::format("train.pos_weight: expected a positive number, found {}", options.pos_weight));
-  }
   if (!(options.clip >= 0)) {
     return Error(Errc::invalid_argument,
                  fmt::format("train.clip: expected a number from 0, found {}", options.clip));
   }
   TROUPE_RETURN_IF_ERROR(nn::check_schedule(options.schedule));
   TROUPE_ASSIGN_OR_RETURN(auto network, nn::make_network(options.model));
+  TROUPE_ASSIGN_OR_RETURN(auto task, make_task(task_options(options), *network));
   TROUPE_ASSIGN_OR_RETURN(auto optimizer,
                           nn::make_optimizer(options.optimizer, network->num_parameters()));
-  return std::unique_ptr<Learner>(
-      new Learner(options, std::move(network), std::move(optimizer), std::move(ops)));
+  return std::unique_ptr<Learner>(new Learner(options, std::move(network), std::move(task),
+                                              std::move(optimizer), std::move(ops)));
 }
 
 Learner::Learner(const LearnerOptions& options, std::unique_ptr<nn::Network> network,
-                 std::unique_ptr<nn::Optimizer> optimizer, std::unique_ptr<nn::BlockOps> ops)
+                 std::unique_ptr<Task> task, std::unique_ptr<nn::Optimizer> optimizer,
+                 std::unique_ptr<nn::BlockOps> ops)
     : options_(options),
       network_(std::move(network)),
+      task_(std::move(task)),
       optimizer_(std::move(optimizer)),
       activations_(std::make_unique<nn::Activations>(std::move(ops))),
       parameters_(network_->initial_parameters(options.job_seed)),
@@ -89,69 +51,28 @@ void Learner::begin_epoch(std::uint32_t epoch) {
       nn::learning_rate(options_.schedule, options_.optimizer.lr, epoch, options_.epochs));
 }
 
-nn::LossResult Learner::loss(ConstMatrix logits, const Batch& batch, MutMatrix grad) const {
-  auto& ops = activations_->ops();
-  if (options_.loss == "cross_entropy") {
-    return ops.cross_entropy(logits, batch.labels, grad);
-  }
-  const auto pos_weight = static_cast<float>(options_.pos_weight);
-  if (batch.targets.cols() > 0) {
-    return ops.bce_logits(logits, batch.targets.view(), pos_weight, grad);
-  }
-  const Matrix binary = binary_targets(batch.labels);
-  return ops.bce_logits(logits, std::as_const(binary).view(), pos_weight, grad);
-}
-
-Status Learner::check_labels(const Batch& batch) const {
-  const auto seeds = batch.sampled->seed_index.size();
-  const bool binary = options_.loss == "bce_logits";
-  if (binary && batch.targets.cols() > 0) {
-    if (batch.targets.cols() == options_.model.out_dim && batch.targets.rows() == seeds) {
-      return ok_status();
-    }
-    return Error(
-        Errc::failed_precondition,
-        fmt::format("targets: expected {} columns for {} seeds, found {} for {}",
-                    options_.model.out_dim, seeds, batch.targets.cols(), batch.targets.rows()));
-  }
-  if (batch.labels.size() != seeds || (binary && options_.model.out_dim != 1)) {
-    return Error(Errc::failed_precondition,
-                 fmt::format("labels: expected {} for {} seeds, found {} classes and {} columns of "
-                             "targets",
-                             binary ? "targets, or one output and classes 0 and 1" : "classes",
-                             seeds, batch.labels.size(), batch.targets.cols()));
-  }
-  const auto end = static_cast<std::int64_t>(binary ? 2 : options_.model.out_dim);
-  const auto bad = std::ranges::find_if(
-      batch.labels, [end](std::int64_t label) { return label < -1 || label >= end; });
-  if (bad != batch.labels.end()) {
-    return Error(Errc::failed_precondition,
-                 fmt::format("labels: expected -1 to {}, found {} at seed {}", end - 1, *bad,
-                             bad - batch.labels.begin()));
-  }
-  return ok_status();
-}
-
 Result<Learner::Share> Learner::compute(Executor& executor, const Batch& batch) {
   const auto& sampled = *batch.sampled;
   if (sampled.seed_index.empty()) {
     return Share{};
   }
-  TROUPE_RETURN_IF_ERROR(check_labels(batch));
+  TROUPE_RETURN_IF_ERROR(task_->check(batch));
   TROUPE_ASSIGN_OR_RETURN(const auto input,
                           forward_input(network_->options(), options_.job_seed, batch, true));
-  const auto logits = network_->forward(executor, parameters_, input, *activations_);
+  const auto rows = network_->forward_rows(executor, parameters_, input, *activations_);
   TROUPE_RETURN_IF_ERROR(activations_->status());
-  const auto expanded = expand_seeds(logits, sampled.seed_index);
-  Matrix grad(expanded.rows(), expanded.cols());
-  const auto result = loss(expanded.view(), batch, grad.view());
+  const auto result = task_->loss(task_pass(executor, parameters_, batch, rows), task_gradients_);
   if (result.weight == 0) {
     return Share{};
   }
-  const auto grad_logits =
-      collapse_seeds(std::as_const(grad).view(), sampled.seed_index, logits.rows);
-  network_->backward(grad_logits.view(), *activations_, gradient_);
+  std::vector<ConstMatrix> grad_rows;
+  for (const Matrix& grad : task_gradients_.rows) {
+    grad_rows.push_back(grad.view());
+  }
+  network_->backward_rows(grad_rows, *activations_, gradient_);
   TROUPE_RETURN_IF_ERROR(activations_->status());
+  std::ranges::copy(task_gradients_.parameters,
+                    network_->decoder_slice(std::span(gradient_)).begin());
   for (const auto& slice :
        statistics_) {  // the mean over the ranks is weighted as that of gradients
     for (float& value : std::span(gradient_).subspan(slice.offset, slice.size())) {
@@ -228,9 +149,18 @@ Result<Matrix> Learner::outputs_of(Executor& executor, std::span<const float> pa
   }
   TROUPE_ASSIGN_OR_RETURN(const auto input,
                           forward_input(network_->options(), options_.job_seed, batch, false));
-  const auto logits = network_->forward(executor, parameters, input, *activations_);
+  const auto rows = network_->forward_rows(executor, parameters, input, *activations_);
   TROUPE_RETURN_IF_ERROR(activations_->status());
-  return expand_seeds(logits, batch.sampled->seed_index);
+  return task_->outputs(task_pass(executor, parameters, batch, rows));
+}
+
+TaskPass Learner::task_pass(Executor& executor, std::span<const float> parameters,
+                            const Batch& batch, std::span<const ConstMatrix> rows) const {
+  return {.executor = executor,
+          .ops = activations_->ops(),
+          .batch = batch,
+          .rows = rows,
+          .parameters = network_->decoder_slice(parameters)};
 }
 
 Status Learner::restore(const std::vector<float>& parameters, const nn::OptimizerState& optimizer,

@@ -10,6 +10,7 @@
 #include "runtime/nn/network.hpp"
 #include "runtime/nn/optimizer.hpp"
 #include "runtime/nn/schedule.hpp"
+#include "runtime/run/task/task.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -24,13 +25,17 @@ using Parameters = std::shared_ptr<const std::vector<float>>;
 struct LearnerOptions {
   nn::ModelOptions model;
   nn::OptimizerOptions optimizer;
-  std::string loss = "cross_entropy";  ///< or "bce_logits"
+  std::string loss = "cross_entropy";  ///< one that the task knows
   std::uint64_t job_seed = 0;
   nn::ScheduleOptions schedule = {};
   std::uint32_t epochs = 1;  ///< of the job, for the schedule
   double pos_weight = 1;     ///< of positive targets, with "bce_logits"
   double clip = 0;           ///< longest mean gradient; 0: not clipped
+  std::string task = "node";
+  nn::LinkLossOptions link_loss = {};
 };
+
+TaskOptions task_options(const LearnerOptions& options);
 
 /// Lifecycle: begin_epoch(); then compute() a batch's share of the gradient, reduce it over the
 ///   ranks elsewhere, apply() the mean; again.
@@ -38,7 +43,7 @@ struct LearnerOptions {
 class Learner {
  public:
   /// \param ops  where batches are computed; null: on the CPU
-  /// \errors as make_network, make_optimizer and check_schedule
+  /// \errors as make_network, make_task, make_optimizer and check_schedule
   static Result<std::unique_ptr<Learner>> create(const LearnerOptions& options,
                                                  std::unique_ptr<nn::BlockOps> ops = nullptr);
 
@@ -46,8 +51,8 @@ class Learner {
   /// a run that continues too.
   void begin_epoch(std::uint32_t epoch);
 
-  /// One rank's share: gradient of the sum of the losses over the batch's labelled seeds, or over
-  /// their known targets.
+  /// One rank's share: gradient of the sum of the losses over the batch's labelled seeds, over their
+  /// known targets, or over its links.
   struct Share {
     double loss_sum = 0;
     std::uint64_t weight = 0;  ///< terms of the sum (nn::LossResult); with 0 the gradient is empty
@@ -63,7 +68,7 @@ class Learner {
   /// The same with one rank: the mean is the gradient of the last compute(), divided in place.
   void apply_own(std::uint64_t weight);
 
-  /// Outputs of the batch's seeds without dropout, shape [seeds, out_dim].
+  /// Outputs of the batch's seeds without dropout, shape [seeds, out_dim]; of links Task::outputs().
   Result<Matrix> outputs(Executor& executor, const Batch& batch);
   /// The same with the best epoch's parameters.
   Result<Matrix> best_outputs(Executor& executor, const Batch& batch);
@@ -85,18 +90,21 @@ class Learner {
   void step(std::span<const float> mean_gradient);
   void apply_with_statistics(std::span<const float> mean_gradient);
   Learner(const LearnerOptions& options, std::unique_ptr<nn::Network> network,
-          std::unique_ptr<nn::Optimizer> optimizer, std::unique_ptr<nn::BlockOps> ops);
-  Status check_labels(const Batch& batch) const;
+          std::unique_ptr<Task> task, std::unique_ptr<nn::Optimizer> optimizer,
+          std::unique_ptr<nn::BlockOps> ops);
   Result<Matrix> outputs_of(Executor& executor, std::span<const float> parameters,
                             const Batch& batch);
-  nn::LossResult loss(ConstMatrix logits, const Batch& batch, MutMatrix grad) const;
+  TaskPass task_pass(Executor& executor, std::span<const float> parameters, const Batch& batch,
+                     std::span<const ConstMatrix> rows) const;
 
   LearnerOptions options_;
   std::unique_ptr<nn::Network> network_;
+  std::unique_ptr<Task> task_;
   std::unique_ptr<nn::Optimizer> optimizer_;
   std::unique_ptr<nn::Activations> activations_;
   std::vector<float> parameters_;
   std::vector<float> gradient_;
+  TaskGradients task_gradients_;                ///< scratch
   std::vector<float> clipped_;                  ///< scratch
   std::vector<nn::ParameterSlice> statistics_;  ///< slices that are not trained
   Parameters best_;

@@ -197,6 +197,10 @@ ModelMetadata model_metadata(const nn::ModelOptions& options) {
   if (options.heterogeneous()) {
     add_types(options.types, metadata);
   }
+  if (!options.decoder.kind.empty()) {
+    metadata["decoder"] = options.decoder.kind;
+    metadata["decoder_outputs"] = fmt::to_string(options.decoder.outputs);
+  }
   return metadata;
 }
 

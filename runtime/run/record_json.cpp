@@ -55,6 +55,14 @@ Result<std::optional<Scores>> optional_scores(const JsonValue& parent, const std
   TROUPE_ASSIGN_OR_RETURN(scores.accuracy, optional_number(value, "accuracy"));
   TROUPE_ASSIGN_OR_RETURN(scores.f1, optional_number(value, "f1"));
   TROUPE_ASSIGN_OR_RETURN(scores.auc, optional_number(value, "auc"));
+  if (value.has("more")) {
+    TROUPE_ASSIGN_OR_RETURN(const auto more, value.array("more"));
+    for (const auto& entry : more) {
+      TROUPE_ASSIGN_OR_RETURN(const auto name, entry.string("name"));
+      TROUPE_ASSIGN_OR_RETURN(const auto number, number_from_json(entry, "value"));
+      scores.more.emplace_back(name, number);
+    }
+  }
   return std::optional(scores);
 }
 
@@ -96,11 +104,19 @@ OrderedJson number_to_json(double value, JsonStyle style) {
 }
 
 OrderedJson scores_to_json(const Scores& scores, JsonStyle style) {
-  const auto& [labelled, accuracy, f1, auc] = scores;  // does not compile without a new member
+  const auto& [labelled, accuracy, f1, auc, more] =
+      scores;  // does not compile without a new member
   OrderedJson json{{"labelled", labelled}};
   put(json, "accuracy", accuracy, style);
   put(json, "f1", f1, style);
   put(json, "auc", auc, style);
+  for (const auto& [name, number] : more) {
+    if (style == JsonStyle::plain) {
+      json[name] = number_to_json(number, style);
+    } else {
+      json["more"].push_back({{"name", name}, {"value", number_to_json(number, style)}});
+    }
+  }
   return json;
 }
 

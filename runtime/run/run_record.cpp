@@ -1,5 +1,7 @@
 #include "runtime/run/run_record.hpp"
 
+#include <algorithm>
+
 namespace troupe {
 namespace {
 
@@ -21,7 +23,15 @@ std::optional<double> Scores::by_name(const std::string& metric) const {
   if (metric == "auc") {
     return auc;
   }
-  return metric == "f1" ? f1 : accuracy;
+  if (metric == "f1" || metric == "accuracy") {
+    return metric == "f1" ? f1 : accuracy;
+  }
+  const auto found = std::ranges::find(more, metric, &std::pair<std::string, double>::first);
+  return found == more.end() ? std::nullopt : std::optional(found->second);
+}
+
+bool lower_is_better(const std::string& metric) {
+  return metric == "mr" || metric == "rmse" || metric == "mae";
 }
 
 double EpochRecord::seeds_per_second() const {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace troupe {
@@ -16,11 +17,16 @@ struct Scores {
   std::uint64_t labelled = 0;
   std::optional<double> accuracy;
   std::optional<double> f1;   ///< macro over the classes seen in truth or prediction
-  std::optional<double> auc;  ///< two classes only
+  std::optional<double> auc;  ///< two classes only, or links
+  /// Those of links and of numbers, by the job file's name: "ap", "mrr", "mr", "hits@10", "rmse", "mae".
+  std::vector<std::pair<std::string, double>> more = {};
 
-  /// By the job file's name: "accuracy", "f1", "auc".
+  /// By the job file's name.
   std::optional<double> by_name(const std::string& metric) const;
 };
+
+/// Whether the lower value of a score is the better one.
+bool lower_is_better(const std::string& metric);
 
 struct EpochRecord {
   std::uint32_t epoch = 0;  ///< from 0; the report counts from 1

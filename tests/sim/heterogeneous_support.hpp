@@ -7,6 +7,7 @@
 #include "runtime/data/stream_store.hpp"
 #include "runtime/job/job_file.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
 #include <string>
@@ -138,6 +139,19 @@ inline Status write_heterogeneous_store(const std::filesystem::path& out) {
   }
   const auto some = [](const std::vector<std::uint64_t>& all) { return std::span(all).first(200); };
   TROUPE_RETURN_IF_ERROR(writer.set_links("written", "train", writes, {some(who), some(what)}));
+  // With the classes of the papers as labels.
+  std::vector<float> classes_of(what.size());
+  std::ranges::transform(what, classes_of.begin(),
+                         [](std::uint64_t p) { return static_cast<float>(p % 3); });
+  const auto rated = [&](std::size_t first, std::size_t count) {
+    return LinkPiece{.sources = std::span(who).subspan(first, count),
+                     .destinations = std::span(what).subspan(first, count),
+                     .times = {},
+                     .labels = std::span(classes_of).subspan(first, count)};
+  };
+  TROUPE_RETURN_IF_ERROR(writer.set_links("rated", "train", writes, rated(0, 200)));
+  TROUPE_RETURN_IF_ERROR(writer.set_links("rated", "val", writes, rated(200, 80)));
+  TROUPE_RETURN_IF_ERROR(writer.set_links("rated", "test", writes, rated(280, 80)));
   TROUPE_ASSIGN_OR_RETURN(const auto info, writer.finish());
   return info.node_types.size() == 3 ? ok_status()
                                      : Status(Error(Errc::internal, "expected three node types"));

@@ -3,6 +3,7 @@
 #include "launcher/prepare_store.hpp"
 #include "launcher/read_job.hpp"
 #include "runtime/run/checkpoint.hpp"
+#include "tests/sim/link_files.hpp"
 #include "tests/sim/sim_support.hpp"
 #include "tests/support/expect.hpp"
 
@@ -87,6 +88,7 @@ class ResumeTest : public ::testing::Test {
     for (std::size_t e = 0; e < right.epochs.size(); ++e) {
       EXPECT_EQ(record.epochs[e].loss, right.epochs[e].loss) << e;
       EXPECT_EQ(record.epochs[e].valid->accuracy, right.epochs[e].valid->accuracy) << e;
+      EXPECT_EQ(record.epochs[e].valid->more, right.epochs[e].valid->more) << e;
     }
   }
 
@@ -141,6 +143,16 @@ TEST_F(ResumeTest, KilledAfterAnyStepWithACheckpointPerSecond) {
   prepare({"checkpoint.every.seconds=1", "cluster.hosts=2", "cluster.trainers_per_host=1",
            "cluster.network.latency_us=100000"});
   EXPECT_GE(end_everywhere(End::kill), 1U);
+}
+
+TEST_F(ResumeTest, LinksKilledAfterAnyStepWithACheckpointPerStep) {
+  auto settings = testing::write_cora_links(scratch_.path());
+  settings.insert(settings.end(),
+                  {"checkpoint.every.steps=1", "sample.batch_size=84", "task.decoder.kind=mlp",
+                   "task.negatives.kind=binary", "train.loss=softmax", "eval.metric=mrr",
+                   "eval.negatives.per_positive=4"});
+  prepare(settings);
+  EXPECT_GE(end_everywhere(End::kill), 4U);
 }
 
 TEST_F(ResumeTest, StoppedAfterAnyStep) {

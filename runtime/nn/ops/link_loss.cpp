@@ -119,4 +119,30 @@ LossResult link_self_adversarial(const LinkScores& scores, double temperature,
   return result;
 }
 
+LossResult link_softmax(const LinkScores& scores, const LinkGradients& gradients) {
+  check_links(scores, gradients);
+  const std::size_t negatives = scores.negative.cols;
+  std::vector<float> row(negatives + 1);
+  std::vector<double> shares(negatives + 1);
+  LossResult result;
+  for (std::size_t i = 0; i < scores.positive.size(); ++i) {
+    row[0] = scores.positive[i];
+    std::ranges::copy(scores.negative.row(i), row.begin() + 1);
+    const double highest = *std::ranges::max_element(row);
+    double sum = 0;
+    for (std::size_t k = 0; k < row.size(); ++k) {
+      shares[k] = std::exp(static_cast<double>(row[k]) - highest);
+      sum += shares[k];
+    }
+    result.sum += std::log(sum) + highest - static_cast<double>(row[0]);
+    gradients.positive[i] = static_cast<float>(shares[0] / sum - 1);
+    const auto grad = gradients.negative.row(i);
+    for (std::size_t k = 0; k < negatives; ++k) {
+      grad[k] = static_cast<float>(shares[k + 1] / sum);
+    }
+  }
+  result.weight = scores.positive.size();
+  return result;
+}
+
 }  // namespace troupe::nn

@@ -39,4 +39,10 @@ LossResult link_margin(const LinkScores& scores, double margin, const LinkGradie
 LossResult link_self_adversarial(const LinkScores& scores, double temperature,
                                  const LinkGradients& gradients);
 
+/// Softmax cross entropy of each true link among itself and its false ones: sum over rows of
+/// log(exp(positive) + sum of exp(negatives)) - positive; weight n (sampled softmax; "InfoNCE" of van
+/// den Oord et al., "Representation learning with contrastive predictive coding", 2018). Without
+/// negatives 0.
+LossResult link_softmax(const LinkScores& scores, const LinkGradients& gradients);
+
 }  // namespace troupe::nn

@@ -27,4 +27,9 @@ LossResult cross_entropy(ConstMatrix logits, std::span<const std::int64_t> label
 LossResult bce_logits(ConstMatrix logits, ConstMatrix targets, float pos_weight,
                       MutMatrix grad_logits);
 
+/// Squared error: sum over known targets of (x - y)^2.
+/// \param targets  y, shape of the outputs; NaN: unknown, loss and gradient 0
+/// \param grad     written: gradient of the sum
+LossResult squared_error(ConstMatrix outputs, ConstMatrix targets, MutMatrix grad);
+
 }  // namespace troupe::nn

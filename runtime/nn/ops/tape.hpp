@@ -157,6 +157,12 @@ class Tape {
   /// the inputs that asked for theirs.
   /// \requires begin() with `keep`; `grad` has the shape of the result
   void backward(Rows result, ConstMatrix grad, std::span<float> gradient);
+  /// The same of several results, none of which another one uses: gradients of the sum over them.
+  struct Result {
+    Rows rows;
+    ConstMatrix grad;
+  };
+  void backward(std::span<const Result> results, std::span<float> gradient);
   /// Of an input that asked for it. Valid until the next pass.
   ConstMatrix gradient(Rows input) const;
 

@@ -55,11 +55,13 @@ void Tape::sort_by_source() {
 }
 
 void Tape::backward(Rows result, ConstMatrix grad, std::span<float> gradient) {
+  const Result only{result, grad};
+  backward({&only, 1}, gradient);
+}
+
+void Tape::backward(std::span<const Result> results, std::span<float> gradient) {
   TROUPE_ASSERT(keep_ && gradient.size() == parameters_.size(), "backward", keep_, gradient.size(),
                 parameters_.size());
-  const ConstMatrix out = value(result);
-  TROUPE_ASSERT(grad.rows == out.rows && grad.cols == out.cols, "gradient of the result", grad.rows,
-                grad.cols, out.rows, out.cols);
   const std::span mixtures = std::span(mixtures_).first(mixed_);
   for (const auto& mixture : mixtures) {
     mixture->gradient = mixture->gradient_memory.matrix(mixture->value.rows, mixture->value.cols);
@@ -71,12 +73,21 @@ void Tape::backward(Rows result, ConstMatrix grad, std::span<float> gradient) {
                                shared_gradient_,
                                mixtures};
   sort_by_source();
-  Operation& last = *operations_[result.index];
-  last.gradient = last.slot.gradient.matrix(grad.rows, grad.cols);
-  ops_.copy(grad.flat(), last.gradient.flat());
-  for (std::size_t i = std::size_t{result.index} + 1; i-- > 0;) {
+  std::vector<bool> given(used_);
+  std::size_t end = 0;
+  for (const auto& [rows, grad] : results) {
+    const ConstMatrix out = value(rows);
+    TROUPE_ASSERT(grad.rows == out.rows && grad.cols == out.cols, "gradient of the result",
+                  grad.rows, grad.cols, out.rows, out.cols);
+    Operation& last = *operations_[rows.index];
+    last.gradient = last.slot.gradient.matrix(grad.rows, grad.cols);
+    ops_.copy(grad.flat(), last.gradient.flat());
+    given[rows.index] = true;
+    end = std::max(end, std::size_t{rows.index} + 1);
+  }
+  for (std::size_t i = end; i-- > 0;) {
     Operation& operation = *operations_[i];
-    if (operation.wants_gradient && (i == result.index || collect_gradient(operation))) {
+    if (operation.wants_gradient && (given[i] || collect_gradient(operation))) {
       operation_backward(operation, operation.gradient, gradients);
     }
   }

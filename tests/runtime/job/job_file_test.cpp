@@ -271,8 +271,7 @@ TEST(ParseJob, NamesTheNearestKey) {
 
 TEST(ParseJob, NamesTheNearestWord) {
   EXPECT_CONTAINS(problems_with("model.kind", "graphsaeg"), "did you mean \"graphsage\"?");
-  EXPECT_CONTAINS(problems_with("eval.metric", "zebra"),
-                  "expected \"accuracy\" | \"auc\" | \"f1\", found \"zebra\"\n");
+  EXPECT_CONTAINS(problems_with("eval.metric", "zebra"), "| \"rmse\" | \"mae\", found \"zebra\"\n");
 }
 
 TEST(ParseJob, RefusesValuesOutOfRange) {

@@ -67,9 +67,21 @@ double twin_of_self_adversarial(std::span<const float> positive, ConstMatrix neg
   return sum;
 }
 
+double twin_of_softmax(std::span<const float> positive, ConstMatrix negative) {
+  double sum = 0;
+  for (std::size_t i = 0; i < positive.size(); ++i) {
+    double all = std::exp(static_cast<double>(positive[i]));
+    for (const float score : negative.row(i)) {
+      all += std::exp(static_cast<double>(score));
+    }
+    sum -= std::log(std::exp(static_cast<double>(positive[i])) / all);
+  }
+  return sum;
+}
+
 /// The first four have goldens.
-std::vector<LinkLossCase> link_loss_cases(std::size_t count = 5) {
-  std::vector<LinkLossCase> all(5);
+std::vector<LinkLossCase> link_loss_cases(std::size_t count = 6) {
+  std::vector<LinkLossCase> all(6);
   all[0] = {"link_bce", link_bce, [](auto positive, auto negative, auto) {
               return twin_of_bce(positive, negative, 1, 1);
             }};
@@ -92,6 +104,8 @@ std::vector<LinkLossCase> link_loss_cases(std::size_t count = 5) {
             [](auto positive, auto negative, auto fixed) {
               return twin_of_self_adversarial(positive, negative, fixed, 2.5);
             }};
+  all[5] = {"link_softmax", link_softmax,
+            [](auto positive, auto negative, auto) { return twin_of_softmax(positive, negative); }};
   all.resize(count);
   return all;
 }

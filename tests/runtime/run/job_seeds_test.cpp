@@ -1,6 +1,7 @@
 #include "runtime/run/job_seeds.hpp"
 
 #include "runtime/partition/partitioner.hpp"
+#include "runtime/run/given_pairs.hpp"
 #include "runtime/run/node_request.hpp"
 #include "tests/runtime/graph/forge.hpp"
 #include "tests/support/expect.hpp"
@@ -184,6 +185,71 @@ TEST_F(JobSeeds, LinksAreSortedByTheirEndsAndFoundInTheParts) {
   save_npy<std::int64_t>(temp_ / "links.npy", {1, 2}, {9, 61});
   job_.dataset.seeds["train"].ids = temp_ / "links.npy";
   EXPECT_ERROR(counted(), Errc::invalid_argument, "row 0: expected a node id below 61, got 61");
+}
+
+/// Original ends of all pairs of a role, one after the other.
+Ids ends_of(const LinkList& links) {
+  Ids ends;
+  for (std::uint64_t i = 0; i < links.size(); ++i) {
+    ends.push_back(static_cast<std::int64_t>(raw(links.at(i).original_source)));
+    ends.push_back(static_cast<std::int64_t>(raw(links.at(i).original_destination)));
+  }
+  return ends;
+}
+
+TEST_F(JobSeeds, CandidatesStayWithTheirLinksAndFalseLinksComeLast) {
+  job_.task.kind = "link";
+  save_npy<std::int64_t>(temp_ / "links.npy", {3, 2}, {9, 3, 0, 60, 2, 2});
+  job_.dataset.seeds["val"].ids = temp_ / "links.npy";
+  ASSERT_OK_AND_ASSIGN(const auto with, own());
+  ASSERT_OK_AND_ASSIGN(const auto links, with.links("", "val"));
+  ASSERT_OK_AND_ASSIGN(const auto none, given_pairs(job_, with, "val", links));
+  EXPECT_FALSE(none);
+
+  save_npy<std::int32_t>(temp_ / "candidates.npy", {3, 2}, {10, 11, 20, 21, 30, 31});
+  save_npy<std::int64_t>(temp_ / "false.npy", {2, 2}, {5, 6, 7, 8});
+  job_.eval.candidate_files["val"] = temp_ / "candidates.npy";
+  job_.eval.negative_files["val"] = temp_ / "false.npy";
+  ASSERT_OK_AND_ASSIGN(const auto pairs, given_pairs(job_, with, "val", links));
+
+  ASSERT_TRUE(pairs);
+  EXPECT_EQ(pairs->given.rows(), 11U);
+  EXPECT_EQ(ends_of(pairs->list),
+            (Ids{0, 60, 0, 20, 0, 21, 2, 2, 2, 30, 2, 31, 9, 3, 9, 10, 9, 11, 5, 6, 7, 8}));
+  const auto global = ids_of_parts(with);
+  EXPECT_EQ(pairs->list.at(4).destination, global.at(30));
+  // Without a file of own seeds rows are in the order of the store's links.
+  job_.dataset.seeds.clear();
+  ASSERT_OK_AND_ASSIGN(const auto stored, given_pairs(job_, with, "val", links));
+  EXPECT_EQ(raw(stored->list.at(1).original_destination), 10U);
+  EXPECT_EQ(raw(stored->list.at(7).original_destination), 30U);
+}
+
+TEST_F(JobSeeds, FilesOfPairsThatDoNotFitAreRefused) {
+  constexpr auto invalid = Errc::invalid_argument;
+  job_.task.kind = "link";
+  save_npy<std::int64_t>(temp_ / "links.npy", {2, 2}, {9, 3, 0, 60});
+  job_.dataset.seeds["val"].ids = temp_ / "links.npy";
+  ASSERT_OK_AND_ASSIGN(const auto with, own());
+  ASSERT_OK_AND_ASSIGN(const auto links, with.links("", "val"));
+  const auto candidates = [&](const std::vector<std::uint64_t>& shape, const Ids& ids) {
+    save_npy<std::int64_t>(temp_ / "candidates.npy", shape, ids);
+    job_.eval.candidate_files["val"] = temp_ / "candidates.npy";
+    return given_pairs(job_, with, "val", links);
+  };
+  EXPECT_ERROR(candidates({3, 1}, {1, 2, 3}), invalid, "expected candidates of 2 links");
+  EXPECT_ERROR(candidates({2, 1}, {1, 61}), invalid, "expected a node id below 61, got 61");
+  EXPECT_ERROR(candidates({2, 1}, {1, -1}), invalid, "expected a node id below 61, got -1");
+  EXPECT_OK(candidates({2, 1}, {1, 60}));
+  save_npy<float>(temp_ / "candidates.npy", {2, 1}, {1, 2});
+  EXPECT_ERROR(given_pairs(job_, with, "val", links), invalid, "expected integers");
+  job_.eval.candidate_files.clear();
+  save_npy<std::int64_t>(temp_ / "false.npy", {2, 3}, {1, 2, 3, 4, 5, 6});
+  job_.eval.negative_files["val"] = temp_ / "false.npy";
+  EXPECT_ERROR(given_pairs(job_, with, "val", links), invalid,
+               "expected the two ends of a link per row, [links, 2], got [2, 3]");
+  job_.eval.negative_files["val"] = temp_ / "nothing.npy";
+  EXPECT_ERROR(given_pairs(job_, with, "val", links), Errc::not_found, "nothing.npy");
 }
 
 TEST_F(JobSeeds, NodesAreFoundTheSameWithoutDirectories) {

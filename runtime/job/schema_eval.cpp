@@ -1,0 +1,120 @@
+// Keys of the section `eval`: how a run is scored.
+#include "runtime/job/schema_fields.hpp"
+#include "runtime/job/schema_rows.hpp"
+#include "runtime/job/task_rules.hpp"
+
+#include <array>
+
+namespace troupe {
+namespace {
+
+using namespace schema_fields;
+
+void add_evaluation_negatives(std::vector<SchemaRow>& rows) {
+  rows.push_back({"/eval/negatives/kind",
+                  choice_rule({"none", "binary", "triplet"}),
+                  derived("`\"triplet\"`; `\"none\"` with files, and without `link`"),
+                  "`link`: links drawn for each link that is scored, as `task.negatives.kind`; the "
+                  "same in every evaluation of a run",
+                  {},
+                  [](const Json& v, Job& job) {
+                    job.eval.negatives.kind = v == "binary"    ? Negatives::binary
+                                              : v == "triplet" ? Negatives::triplet
+                                                               : Negatives::none;
+                  }});
+  rows.push_back(
+      {"/eval/negatives/per_positive",
+       integer_rule(1, 1024),
+       value("1"),
+       "drawn links for each link",
+       {},
+       [](const Json& v, Job& job) { job.eval.negatives.per_positive = v.get<std::uint32_t>(); }});
+  rows.push_back({"/eval/negatives/strict",
+                  boolean_rule(),
+                  value("false"),
+                  "draw again where a drawn link is an edge of the graph, 4 times in all",
+                  {},
+                  [](const Json& v, Job& job) { job.eval.negatives.strict = v.get<bool>(); }});
+}
+
+void add_files(std::vector<SchemaRow>& rows) {
+  struct FileKey {
+    const char* role;
+    const char* negatives;
+    const char* candidates;
+  };
+  constexpr std::array<FileKey, 2> keys{
+      {{"val", "/eval/negatives/val", "/eval/candidates/val"},
+       {"test", "/eval/negatives/test", "/eval/candidates/test"}}};
+  for (const auto& key : keys) {
+    rows.push_back({key.negatives,
+                    text_rule(1),
+                    absent(),
+                    fmt::format("`link`: file of the false links that the {} links are told from, "
+                                "integers [n, 2]; relative to the job file",
+                                key.role),
+                    {},
+                    [role = key.role](const Json& v, Job& job) {
+                      job.eval.negative_files[role] = v.get<std::string>();
+                    }});
+  }
+  for (const auto& key : keys) {
+    rows.push_back(
+        {key.candidates,
+         text_rule(1),
+         absent(),
+         fmt::format("`link`: file of other destinations for each of the {} links, which "
+                     "it is ranked among, integers [links, candidates]; relative to the "
+                     "job file",
+                     key.role),
+         {},
+         [role = key.role](const Json& v, Job& job) {
+           job.eval.candidate_files[role] = v.get<std::string>();
+         }});
+  }
+}
+
+}  // namespace
+
+std::vector<SchemaRow> eval_rows() {
+  std::vector<SchemaRow> rows;
+  rows.push_back({"/eval/every",
+                  integer_rule(0, 1000000),
+                  value("1"),
+                  "evaluate after epochs 1, 1+n, ... and the last; 0: only after the last",
+                  {},
+                  put<&Job::eval, &EvalJob::every>});
+  rows.push_back({"/eval/mode",
+                  choice_rule({"exact", "sampled"}),
+                  value("\"exact\""),
+                  "on whole neighbourhoods, layer by layer, or on sampled batches",
+                  {},
+                  put<&Job::eval, &EvalJob::mode>});
+  rows.push_back({"/eval/metric",
+                  choice_rule(metric_names()),
+                  derived("`\"accuracy\"`, with `link` `\"auc\"`, with the loss `mse` `\"rmse\"`"),
+                  "what the best epoch is chosen by: see below",
+                  {},
+                  put<&Job::eval, &EvalJob::metric>});
+  rows.push_back({"/eval/split", text_rule(0), value("\"\""),
+                  "another split to evaluate on; \"\": `dataset.split`",
+                  all_but_default("\"\", which evaluates on `dataset.split`")});
+  rows.push_back({"/eval/max_batches",
+                  integer_rule(0, 1000000000),
+                  value("0"),
+                  "most batches of all ranks per `sampled` evaluation; 0: all",
+                  {},
+                  put<&Job::eval, &EvalJob::max_batches>});
+  rows.push_back(
+      {"/eval/predictions",
+       boolean_rule(),
+       value("true"),
+       "write `predictions.npy` and `node_ids.npy` at the end: the logits of the test seeds",
+       {},
+       put<&Job::eval, &EvalJob::predictions>});
+  add_evaluation_negatives(rows);
+  add_files(rows);
+  return rows;
+}
+
+}  // namespace troupe

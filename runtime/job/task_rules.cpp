@@ -1,0 +1,190 @@
+#include "runtime/job/task_rules.hpp"
+
+#include "runtime/job/graph_types.hpp"
+#include "runtime/job/link_rules.hpp"
+#include "runtime/nn/link_losses.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <string_view>
+
+namespace troupe {
+namespace {
+
+using Words = std::vector<std::string>;
+
+const Words& scores_of_classes() {
+  static const Words words{"accuracy", "auc", "f1"};
+  return words;
+}
+
+Words scores_of(const Job& job) {
+  if (job.task.predicts_links()) {
+    return {"auc", "ap", "mrr", "mr", "hits@1", "hits@3", "hits@10", "hits@50"};
+  }
+  if (job.train.loss == "mse") {
+    return {"rmse", "mae"};
+  }
+  return job.task.links() ? Words{"accuracy", "f1"} : scores_of_classes();
+}
+
+Words losses_of(const TaskJob& task) {
+  if (task.predicts_links()) {
+    return names_of(nn::link_loss_kinds());
+  }
+  return task.links() ? Words{"cross_entropy", "mse"} : Words{"cross_entropy", "bce_logits"};
+}
+
+std::string list_of(const Words& words) {
+  Words marked;
+  std::ranges::transform(words, std::back_inserter(marked),
+                         [](const auto& word) { return fmt::format("\"{}\"", word); });
+  return fmt::format("{}", fmt::join(marked, " | "));
+}
+
+void check_among(const char* pointer, const Words& words, const std::string& found,
+                 const std::string& task, ProblemList& problems) {
+  if (!problems.has(pointer) && std::ranges::find(words, found) == words.end()) {
+    problems.add({pointer, fmt::format("{} with task.kind \"{}\"", list_of(words), task),
+                  fmt::format("\"{}\"", found), ""});
+  }
+}
+
+void check_loss_options(const TrainJob& train, ProblemList& problems) {
+  const auto* kind = find_kind(nn::link_loss_kinds(), train.loss);
+  const nn::LinkLossOptions unset;
+  const auto refuse = [&](const char* key, double found, double fallback) {
+    const bool read = kind != nullptr && reads_option(*kind, key);
+    const auto pointer = fmt::format("/train/{}", key);
+    if (!read && found != fallback && !problems.has(pointer)) {
+      problems.add({pointer, fmt::format("{} with loss \"{}\"", fallback, train.loss),
+                    fmt::format("{}", found), ""});
+    }
+  };
+  refuse("margin", train.link_loss.margin, unset.margin);
+  refuse("temperature", train.link_loss.temperature, unset.temperature);
+}
+
+/// Keys of evaluation that are for links alone.
+void check_eval_keys(const Job& job, ProblemList& problems) {
+  const auto& eval = job.eval;
+  const bool files = !eval.negative_files.empty() || !eval.candidate_files.empty();
+  if (!job.task.predicts_links()) {
+    if (eval.negatives.kind != Negatives::none || files) {
+      problems.add({files ? "/eval/candidates" : "/eval/negatives/kind",
+                    fmt::format("none with task.kind \"{}\"", job.task.kind),
+                    files ? "files of links" : "some", "set task.kind to \"link\""});
+    }
+    return;
+  }
+  if (files && eval.negatives.kind != Negatives::none) {
+    problems.add({"/eval/negatives/kind", "\"none\" beside files of links", "others", ""});
+  }
+  if (files && eval.max_batches > 0) {
+    problems.add(
+        {"/eval/max_batches", "0 with files of links", fmt::format("{}", eval.max_batches), ""});
+  }
+}
+
+void check_decoder_keys(const Job& job, ProblemList& problems) {
+  const auto& task = job.task;
+  const bool classes = task.kind == "edge" && job.train.loss == "cross_entropy";
+  const auto* kind = find_kind(nn::decoder_kinds(), task.decoder.kind);
+  if (classes && task.classes == 0 && !problems.has("/task/classes")) {
+    problems.add(
+        {"/task/classes", "the number of classes with loss \"cross_entropy\"", "none", ""});
+  }
+  if (!classes && task.classes > 0) {
+    problems.add({"/task/classes", "none unless edges have classes",
+                  fmt::format("{}", task.classes), "task.kind \"edge\", loss \"cross_entropy\""});
+  }
+  if (classes && kind != nullptr && !kind->many && !problems.has("/task/decoder/kind")) {
+    problems.add({"/task/decoder/kind", "\"distmult\" or \"mlp\" for classes",
+                  fmt::format("\"{}\"", task.decoder.kind), "it has one output"});
+  }
+  if (!task.links() && job.out_dim > 0) {
+    problems.add({"/model/out_dim", fmt::format("none with task.kind \"{}\"", task.kind),
+                  fmt::format("{}", job.out_dim), "classes or targets decide"});
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> metric_names() {
+  return {"accuracy", "auc",    "f1",      "ap",      "mrr",  "mr",
+          "hits@1",   "hits@3", "hits@10", "hits@50", "rmse", "mae"};
+}
+
+std::string default_loss(const TaskJob& task) {
+  return task.predicts_links() ? "bce" : "cross_entropy";
+}
+
+std::string default_metric(const Job& job) {
+  return scores_of(job).front();
+}
+
+std::string default_decoder(const TaskJob& task) {
+  return task.kind == "edge" ? "mlp" : "dot";
+}
+
+std::string default_eval_negatives(const TaskJob& task, bool files) {
+  return task.predicts_links() && !files ? "triplet" : "none";
+}
+
+void check_task_keys(const Job& job, ProblemList& problems) {
+  check_among("/train/loss", losses_of(job.task), job.train.loss, job.task.kind, problems);
+  if (!problems.has("/train/loss")) {
+    check_loss_options(job.train, problems);
+    check_among("/eval/metric", scores_of(job), job.eval.metric, job.task.kind, problems);
+    check_decoder_keys(job, problems);
+  }
+  if (job.task.kind == "edge" && job.task.negatives.kind != Negatives::none &&
+      !problems.has("/task/negatives/kind")) {
+    problems.add({"/task/negatives/kind", "\"none\" with task.kind \"edge\"", "others",
+                  "edges have labels of their own"});
+  }
+  check_eval_keys(job, problems);
+}
+
+void fit_links_to_graph(Job& job, const GraphInfo& graph) {
+  const auto* links = training_links(job, graph);
+  const auto& type = graph.edge_types[raw(links->edge_type)];
+  const auto& features = graph.node_types[raw(type.source)].features;
+  auto& model = job.model;
+  model.types = model_types(job, graph, type.source);
+  model.in_dim = features ? features->cols : 0;
+  model.out_dim = job.out_dim > 0 ? job.out_dim : model.hidden;
+  model.decoder = job.task.decoder;
+  model.decoder.outputs = std::max<std::uint64_t>(1, job.task.classes);
+}
+
+void check_links_to_train(const Job& job, const GraphInfo& graph, ProblemList& problems) {
+  check_links(job, graph, problems);
+  const auto* split = graph.find_split(job.dataset.split);
+  const auto* links = training_links(job, graph);
+  if (split == nullptr || links == nullptr || links->count == 0) {
+    return;
+  }
+  const auto* loss = find_kind(nn::link_loss_kinds(), job.train.loss);
+  if (loss != nullptr && job.task.negatives.kind == Negatives::none) {
+    problems.add({"/task/negatives/kind", "\"binary\" or \"triplet\" to learn links from",
+                  "\"none\"", "a true link alone teaches nothing"});
+  }
+  for (const auto& [role, of_role] : split->links) {
+    if (job.task.kind == "edge" && !of_role.has_labels && of_role.count > 0) {
+      problems.add({"/dataset/split", fmt::format("labels of the {} links", role), "none",
+                    "import the data with labels of its links"});
+    }
+  }
+}
+
+std::uint64_t score_cols(const Job& job) {
+  if (job.task.predicts_links()) {
+    return 1 + job.eval.negatives.drawn();
+  }
+  return job.task.links() ? job.model.decoder.outputs : job.model.out_dim;
+}
+
+}  // namespace troupe

@@ -1,0 +1,181 @@
+#include "runtime/nn/decoder.hpp"
+
+#include "runtime/base/assert.hpp"
+#include "runtime/nn/ops/cpu_block_ops.hpp"
+#include "runtime/nn/ops/tape.hpp"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+namespace troupe::nn {
+namespace {
+
+/// Dot products, and those with a trained vector for each output.
+class ProductDecoder final : public Decoder {
+ public:
+  ProductDecoder(std::size_t relations, std::size_t cols) : relations_(relations), cols_(cols) {}
+
+  ConstMatrix forward(Executor& executor, std::span<const float> parameters,
+                      const RowPairs& pairs) override {
+    executor_ = &executor;
+    parameters_ = parameters;
+    pairs_ = pairs;
+    scores_ = Matrix(pairs.size(), std::max<std::size_t>(1, relations_));
+    pair_scores(executor, pairs, vectors(), scores_.view());
+    return std::as_const(scores_).view();
+  }
+
+  void backward(ConstMatrix grad, MutMatrix sources, MutMatrix destinations,
+                std::span<float> parameters) override {
+    std::ranges::fill(parameters, 0.0F);
+    const MutMatrix of_vectors{relations_ == 0 ? nullptr : parameters.data(), relations_, cols_};
+    pair_scores_gradient(*executor_, pairs_, vectors(), grad, {sources, destinations, of_vectors});
+  }
+
+ private:
+  ConstMatrix vectors() const {
+    return {relations_ == 0 ? nullptr : parameters_.data(), relations_, cols_};
+  }
+
+  std::size_t relations_;  ///< 0: plain products
+  std::size_t cols_;
+  Executor* executor_ = nullptr;
+  std::span<const float> parameters_;
+  RowPairs pairs_;
+  Matrix scores_;
+};
+
+std::vector<NewParameter> mlp_parameters(const DecoderOptions& options, std::uint64_t cols) {
+  const float first = linear_bound(2 * cols);
+  const float second = linear_bound(options.hidden);
+  return {{.name = "source.weight", .rows = options.hidden, .cols = cols, .bound = first},
+          {.name = "destination.weight", .rows = options.hidden, .cols = cols, .bound = first},
+          {.name = "bias", .rows = options.hidden, .bound = first},
+          {.name = "out.weight", .rows = options.outputs, .cols = options.hidden, .bound = second},
+          {.name = "out.bias", .rows = options.outputs, .bound = second}};
+}
+
+/// W2 relu(W1 [source | destination] + b1) + b2: a pair takes its ends' rows along blocks in which
+/// each destination has one edge, so that the operations of networks compute it.
+class MlpDecoder final : public Decoder {
+ public:
+  MlpDecoder(const DecoderOptions& options, std::uint64_t cols) : tape_(ops_) {
+    for (const auto& parameter : mlp_parameters(options, cols)) {
+      list_.add(parameter);
+    }
+  }
+
+  ConstMatrix forward(Executor& executor, std::span<const float> parameters,
+                      const RowPairs& pairs) override {
+    offsets_.resize(pairs.size() + 1);
+    std::iota(offsets_.begin(), offsets_.end(), 0U);
+    one_matrix_ = pairs.sources.data == pairs.destinations.data;
+    tape_.begin(executor, list_, parameters, true);
+    source_ = tape_.input(pairs.sources, true);
+    destination_ = one_matrix_ ? source_ : tape_.input(pairs.destinations, true);
+    from_ = block(pairs.of, pairs.sources.rows);
+    to_ = block(pairs.to, pairs.destinations.rows);
+    Ending hidden{.biases = {2}, .relu = true};
+    const Rows between = tape_.combine({tape_.aggregate(source_, from_, Aggregator::sum, {0}),
+                                        tape_.aggregate(destination_, to_, Aggregator::sum, {1})},
+                                       pairs.size(), hidden);
+    Ending out;
+    out.biases = {4};
+    out_ = tape_.combine({tape_.own(between, {3})}, pairs.size(), out);
+    return tape_.value(out_);
+  }
+
+  void backward(ConstMatrix grad, MutMatrix sources, MutMatrix destinations,
+                std::span<float> parameters) override {
+    tape_.backward(out_, grad, parameters);
+    add(tape_.gradient(source_), sources);
+    if (!one_matrix_) {
+      add(tape_.gradient(destination_), destinations);
+    }
+  }
+
+ private:
+  LayerBlock block(std::span<const std::uint32_t> rows, std::size_t sources) const {
+    LayerBlock block;
+    block.num_dst = static_cast<std::uint32_t>(rows.size());
+    block.num_src = static_cast<std::uint32_t>(sources);
+    block.offsets = offsets_;
+    block.sources = rows;
+    return block;
+  }
+  static void add(ConstMatrix from, MutMatrix to) {
+    std::ranges::transform(to.flat(), from.flat(), to.data, std::plus<>());
+  }
+
+  CpuBlockOps ops_;
+  Tape tape_;
+  ParameterList list_;
+  std::vector<std::uint32_t> offsets_;
+  LayerBlock from_;
+  LayerBlock to_;
+  bool one_matrix_ = false;
+  Rows source_;
+  Rows destination_;
+  Rows out_;
+};
+
+constexpr std::array decoder_table = {
+    DecoderKind{.name = "dot",
+                .help = "dot product of the two rows",
+                .parameters = [](const DecoderOptions& /*options*/,
+                                 std::uint64_t /*cols*/) { return std::vector<NewParameter>(); },
+                .make = [](const DecoderOptions& /*options*/,
+                           std::uint64_t cols) -> std::unique_ptr<Decoder> {
+                  return std::make_unique<ProductDecoder>(0, cols);
+                }},
+    DecoderKind{
+        .name = "distmult",
+        .help = "the same with a trained factor for each column (Yang et al., 2015)",
+        .many = true,
+        .parameters =
+            [](const DecoderOptions& options, std::uint64_t cols) {
+              return std::vector<NewParameter>{{.name = "relations",
+                                                .rows = options.outputs,
+                                                .cols = cols,
+                                                .bound = glorot_bound(options.outputs, cols)}};
+            },
+        .make = [](const DecoderOptions& options, std::uint64_t cols) -> std::unique_ptr<Decoder> {
+          return std::make_unique<ProductDecoder>(options.outputs, cols);
+        }},
+    DecoderKind{
+        .name = "mlp",
+        .help = "perceptron of both rows one after the other: a product to `hidden` columns, ReLU, "
+                "a product (DGL's MLPPredictor)",
+        .many = true,
+        .parameters = mlp_parameters,
+        .make = [](const DecoderOptions& options, std::uint64_t cols) -> std::unique_ptr<Decoder> {
+          return std::make_unique<MlpDecoder>(options, cols);
+        }},
+};
+
+const DecoderKind& decoder_kind(const DecoderOptions& options) {
+  const auto* kind = find_kind(decoder_table, options.kind);
+  TROUPE_ASSERT(kind != nullptr, "a decoder's kind", options.kind);
+  return *kind;
+}
+
+}  // namespace
+
+std::span<const DecoderKind> decoder_kinds() {
+  return decoder_table;
+}
+
+std::vector<NewParameter> decoder_parameters(const DecoderOptions& options, std::uint64_t cols) {
+  auto parameters = decoder_kind(options).parameters(options, cols);
+  for (auto& parameter : parameters) {
+    parameter.name = "decoder." + parameter.name;
+  }
+  return parameters;
+}
+
+std::unique_ptr<Decoder> make_decoder(const DecoderOptions& options, std::uint64_t cols) {
+  return decoder_kind(options).make(options, cols);
+}
+
+}  // namespace troupe::nn

@@ -1,0 +1,62 @@
+#pragma once
+/// \file decoder.hpp
+/// What turns the rows of a link's two ends into numbers: the score of the link, or one output for
+/// each class of an edge. Its parameters follow those of the network in the same flat vector, and have
+/// names that begin with "decoder.". Decoders work in host memory, wherever the network computes.
+#include "runtime/base/executor.hpp"
+#include "runtime/base/kinds.hpp"
+#include "runtime/base/matrix.hpp"
+#include "runtime/nn/ops/pair_scores.hpp"
+#include "runtime/nn/parameter_list.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace troupe::nn {
+
+struct DecoderOptions {
+  std::string kind;           ///< row of the table; empty: the network has no decoder
+  std::uint64_t hidden = 64;  ///< of "mlp": columns between its two products
+  std::uint64_t outputs = 1;
+  friend bool operator==(const DecoderOptions&, const DecoderOptions&) = default;
+};
+
+/// The decoder of one pass at a time.
+/// Lifecycle: forward(), then backward() at most once; again. Threads: one at a time
+/// Borrows:   from forward() to the end of backward() the pairs, and the parameters
+class Decoder {
+ public:
+  virtual ~Decoder() = default;
+
+  /// \param parameters  the decoder's own
+  /// \returns [pairs, outputs], valid until the next call. A pair's bits depend on its rows alone
+  virtual ConstMatrix forward(Executor& executor, std::span<const float> parameters,
+                              const RowPairs& pairs) = 0;
+
+  /// Gradients of sum(outputs * grad): of the rows of both ends they are added, of the parameters
+  /// written.
+  /// \param sources, destinations  of the rows' shapes; the same where the ends are of one matrix
+  virtual void backward(ConstMatrix grad, MutMatrix sources, MutMatrix destinations,
+                        std::span<float> parameters) = 0;
+};
+
+struct DecoderKind {
+  std::string_view name;  ///< as in the job file
+  std::string_view help;  ///< one line, with the source
+  bool many = false;      ///< has any number of outputs, not only a score
+  std::vector<NewParameter> (*parameters)(const DecoderOptions& options,
+                                          std::uint64_t cols) = nullptr;
+  std::unique_ptr<Decoder> (*make)(const DecoderOptions& options, std::uint64_t cols) = nullptr;
+};
+std::span<const DecoderKind> decoder_kinds();
+
+/// Parameters of a decoder of rows of `cols` columns. \requires a kind of the table
+std::vector<NewParameter> decoder_parameters(const DecoderOptions& options, std::uint64_t cols);
+/// \requires a kind of the table
+std::unique_ptr<Decoder> make_decoder(const DecoderOptions& options, std::uint64_t cols);
+
+}  // namespace troupe::nn

@@ -1,0 +1,153 @@
+#include "runtime/nn/ops/pair_scores.hpp"
+
+#include "runtime/base/assert.hpp"
+#include "runtime/nn/ops/row_kernels.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <vector>
+
+namespace troupe::nn {
+namespace {
+
+constexpr std::size_t rows_of_chunk = 512;
+
+/// Calls `body(first, end)` for chunks of [0, n), fixed by n alone.
+void each_chunk(Executor& executor, std::size_t n,
+                const std::function<void(std::size_t, std::size_t)>& body) {
+  const std::size_t chunks = (n + rows_of_chunk - 1) / rows_of_chunk;
+  executor.parallel_for(chunks, [&](std::size_t chunk) {
+    const std::size_t first = chunk * rows_of_chunk;
+    body(first, std::min(n, first + rows_of_chunk));
+  });
+}
+
+void check_pairs(const RowPairs& pairs, ConstMatrix relations, ConstMatrix scores) {
+  const std::size_t cols = pairs.sources.cols;
+  const bool related = relations.data != nullptr;
+  TROUPE_ASSERT(pairs.destinations.cols == cols && pairs.to.size() == pairs.size() &&
+                    scores.rows == pairs.size() && scores.cols == (related ? relations.rows : 1) &&
+                    (!related || relations.cols == cols),
+                "pairs of rows", cols, pairs.destinations.cols, pairs.size(), pairs.to.size(),
+                scores.rows, scores.cols, relations.rows, relations.cols);
+}
+
+/// sum of a[c] * b[c] * r[c]
+float product_of_three(const float* a, const float* r, const float* b, std::size_t cols,
+                       std::vector<float>& scratch) {
+  scratch.resize(cols);
+  for (std::size_t c = 0; c < cols; ++c) {
+    scratch[c] = a[c] * r[c];
+  }
+  return dot_row(scratch.data(), b, cols);
+}
+
+/// Pairs by the row that they have at one end, in their order.
+struct PairsByRow {
+  std::vector<std::size_t> offsets;  ///< [rows + 1]
+  std::vector<std::uint32_t> pairs;
+
+  PairsByRow(std::span<const std::uint32_t> row_of, std::size_t rows)
+      : offsets(rows + 1), pairs(row_of.size()) {
+    for (const auto row : row_of) {
+      TROUPE_ASSERT(row < rows, "a pair's row", row, rows);
+      ++offsets[row + 1];
+    }
+    std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
+    auto next = offsets;
+    for (std::uint32_t pair = 0; pair < row_of.size(); ++pair) {
+      pairs[next[row_of[pair]]++] = pair;
+    }
+  }
+};
+
+/// One end of the pairs, and where its gradient goes.
+struct End {
+  std::span<const std::uint32_t> row_of;
+  ConstMatrix others;
+  std::span<const std::uint32_t> other_of;
+  MutMatrix to;
+};
+
+void add_end(Executor& executor, const End& end, ConstMatrix relations, ConstMatrix grad) {
+  const PairsByRow by_row(end.row_of, end.to.rows);
+  const std::size_t cols = end.to.cols;
+  each_chunk(executor, end.to.rows, [&](std::size_t first, std::size_t last) {
+    std::vector<float> mixed(cols);
+    for (std::size_t row = first; row < last; ++row) {
+      float* const to = end.to.row(row).data();
+      for (std::size_t i = by_row.offsets[row]; i < by_row.offsets[row + 1]; ++i) {
+        const std::uint32_t pair = by_row.pairs[i];
+        const float* const other = end.others.row(end.other_of[pair]).data();
+        if (relations.data == nullptr) {
+          add_scaled_row(other, grad.row(pair)[0], to, cols);
+          continue;
+        }
+        std::ranges::fill(mixed, 0.0F);
+        for (std::size_t r = 0; r < relations.rows; ++r) {
+          add_scaled_row(relations.row(r).data(), grad.row(pair)[r], mixed.data(), cols);
+        }
+        for (std::size_t c = 0; c < cols; ++c) {
+          to[c] += mixed[c] * other[c];
+        }
+      }
+    }
+  });
+}
+
+void add_relations(Executor& executor, const RowPairs& pairs, ConstMatrix grad, MutMatrix to) {
+  const std::size_t chunks = (pairs.size() + rows_of_chunk - 1) / rows_of_chunk;
+  std::vector<std::vector<float>> sums(chunks);
+  each_chunk(executor, pairs.size(), [&](std::size_t first, std::size_t last) {
+    auto& sum = sums[first / rows_of_chunk];
+    sum.resize(to.size());
+    std::vector<float> product(to.cols);
+    for (std::size_t pair = first; pair < last; ++pair) {
+      const auto a = pairs.sources.row(pairs.of[pair]);
+      const auto b = pairs.destinations.row(pairs.to[pair]);
+      std::ranges::transform(a, b, product.begin(), std::multiplies<>());
+      for (std::size_t r = 0; r < to.rows; ++r) {
+        add_scaled_row(product.data(), grad.row(pair)[r], sum.data() + r * to.cols, to.cols);
+      }
+    }
+  });
+  for (const auto& sum : sums) {
+    std::ranges::transform(to.flat(), sum, to.data, std::plus<>());
+  }
+}
+
+}  // namespace
+
+void pair_scores(Executor& executor, const RowPairs& pairs, ConstMatrix relations,
+                 MutMatrix scores) {
+  check_pairs(pairs, relations, scores);
+  const std::size_t cols = pairs.sources.cols;
+  each_chunk(executor, pairs.size(), [&](std::size_t first, std::size_t last) {
+    std::vector<float> scratch;
+    for (std::size_t pair = first; pair < last; ++pair) {
+      const float* const a = pairs.sources.row(pairs.of[pair]).data();
+      const float* const b = pairs.destinations.row(pairs.to[pair]).data();
+      const auto to = scores.row(pair);
+      if (relations.data == nullptr) {
+        to[0] = dot_row(a, b, cols);
+        continue;
+      }
+      for (std::size_t r = 0; r < relations.rows; ++r) {
+        to[r] = product_of_three(a, relations.row(r).data(), b, cols, scratch);
+      }
+    }
+  });
+}
+
+void pair_scores_gradient(Executor& executor, const RowPairs& pairs, ConstMatrix relations,
+                          ConstMatrix grad, const PairGradients& to) {
+  check_pairs(pairs, relations, grad);
+  add_end(executor, {pairs.of, pairs.destinations, pairs.to, to.sources}, relations, grad);
+  add_end(executor, {pairs.to, pairs.sources, pairs.of, to.destinations}, relations, grad);
+  if (relations.data != nullptr) {
+    add_relations(executor, pairs, grad, to.relations);
+  }
+}
+
+}  // namespace troupe::nn

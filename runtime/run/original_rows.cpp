@@ -1,0 +1,74 @@
+#include "runtime/run/original_rows.hpp"
+
+#include "runtime/base/executor.hpp"
+#include "runtime/run/node_request.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <iterator>
+#include <span>
+#include <string>
+#include <utility>
+
+namespace troupe {
+
+namespace fs = std::filesystem;
+
+Result<Table> open_table(const fs::path& file) {
+  const bool npy = file.extension() == ".npy";
+  return Table::open({file.parent_path(), {}}, {file.filename().string()},
+                     npy ? TableFormat::npy : TableFormat::text);
+}
+
+Result<RowIds> read_rows(const fs::path& file, const RowIds& ends) {
+  TROUPE_ASSIGN_OR_RETURN(const auto table, open_table(file));
+  const bool npy = table.format() == TableFormat::npy;
+  const bool empty_text = !npy && table.cols() == 0;
+  const bool column = npy && ends.size() == 1 && table.matrix();
+  if ((table.cols() != ends.size() && !empty_text) || column) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("{}: expected {}, got {}", table.file(),
+                             ends.size() == 1 ? "one node id per row, [seeds]"
+                                              : "the two ends of a link per row, [links, 2]",
+                             table.shape()));
+  }
+  if (npy && !table.integers()) {  // such as a mask
+    return Error(Errc::invalid_argument,
+                 fmt::format("{}: expected integers, found another dtype", table.file()));
+  }
+  RowIds ids;
+  InlineExecutor executor;
+  TROUPE_RETURN_IF_ERROR(
+      table.read_integers(executor, ends, [&ids](std::span<const std::int64_t> some) {
+        std::ranges::transform(some, std::back_inserter(ids),
+                               [](std::int64_t id) { return static_cast<std::uint64_t>(id); });
+        return ok_status();
+      }));
+  if (ids.empty()) {
+    return Error(Errc::invalid_argument,
+                 fmt::format("{}: expected one seed or more, found none", table.file()));
+  }
+  return ids;
+}
+
+Result<std::vector<NodeId>> global_ids(const PartitionedStore& store, NodeTypeId type,
+                                       const RowIds& original) {
+  auto distinct = original;
+  std::ranges::sort(distinct);
+  distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+  std::vector<OriginalId> ids;
+  ids.reserve(distinct.size());
+  for (const auto id : distinct) {
+    ids.push_back(static_cast<OriginalId>(id));
+  }
+  TROUPE_ASSIGN_OR_RETURN(const auto global, locate_nodes(store, type, ids));
+  std::vector<NodeId> all;
+  all.reserve(original.size());
+  for (const auto id : original) {
+    const auto at = std::ranges::lower_bound(distinct, id) - distinct.begin();
+    all.push_back(global[static_cast<std::size_t>(at)]);
+  }
+  return all;
+}
+
+}  // namespace troupe

@@ -1,0 +1,28 @@
+#pragma once
+/// \file original_rows.hpp
+/// Files of original ids that a job names, a row each of a node, or of the ends of a link.
+#include "runtime/base/ids.hpp"
+#include "runtime/base/result.hpp"
+#include "runtime/data/table.hpp"
+#include "runtime/graph/store.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+namespace troupe {
+
+using RowIds = std::vector<std::uint64_t>;
+
+Result<Table> open_table(const std::filesystem::path& file);
+
+/// Ids of a file of nodes (one column) or links (two), row by row.
+/// \param ends  of the columns: one past the largest id
+/// \errors invalid_argument: another shape or dtype, an id past its end, no rows; those of the file
+Result<RowIds> read_rows(const std::filesystem::path& file, const RowIds& ends);
+
+/// The global ids of nodes, in the order given. \errors those of locate_nodes()
+Result<std::vector<NodeId>> global_ids(const PartitionedStore& store, NodeTypeId type,
+                                       const RowIds& original);
+
+}  // namespace troupe

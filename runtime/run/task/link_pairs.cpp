@@ -1,0 +1,80 @@
+#include "runtime/run/task/link_pairs.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace troupe {
+
+Result<LinkPairs> LinkPairs::create(const nn::Network& network) {
+  if (network.options().decoder.kind.empty()) {
+    return Error(Errc::invalid_argument, "task.decoder: expected one for links, found none");
+  }
+  return LinkPairs(network);
+}
+
+LinkPairs::LinkPairs(const nn::Network& network)
+    : types_(network.outputs()),
+      cols_(network.options().out_dim),
+      decoder_(nn::make_decoder(network.options().decoder, network.options().out_dim)) {
+  const auto& decoder = network.options().decoder;
+  for (const auto& parameter : nn::decoder_parameters(decoder, cols_)) {
+    parameters_ += parameter.rows * parameter.cols;
+  }
+}
+
+std::size_t LinkPairs::place_of(NodeTypeId type) const {
+  return static_cast<std::size_t>(std::ranges::find(types_, type) - types_.begin());
+}
+
+Status LinkPairs::check(const Batch& batch) const {
+  const auto& links = batch.sampled->links;
+  if (!links) {
+    return Error(Errc::failed_precondition, "links: expected a batch of links, found one of nodes");
+  }
+  for (const NodeTypeId end : {links->source_type, links->destination_type}) {
+    if (place_of(end) == types_.size()) {
+      return Error(Errc::failed_precondition,
+                   fmt::format("links: expected ends of types that the network has rows of, found "
+                               "node type {}",
+                               raw(end)));
+    }
+  }
+  const auto positives = links->sources.size();
+  const auto negatives = links->negative_sources.size();
+  if (links->destinations.size() != positives || links->negative_destinations.size() != negatives ||
+      (positives == 0 ? negatives != 0 : negatives % positives != 0)) {
+    return Error(Errc::failed_precondition,
+                 fmt::format("links: expected as many negatives for each positive, found {} for {}",
+                             negatives, positives));
+  }
+  return ok_status();
+}
+
+ConstMatrix LinkPairs::decode(const TaskPass& pass, bool negatives) {
+  const auto& links = *pass.batch.sampled->links;
+  sources_.assign(links.sources.begin(), links.sources.end());
+  destinations_.assign(links.destinations.begin(), links.destinations.end());
+  if (negatives) {
+    sources_.insert(sources_.end(), links.negative_sources.begin(), links.negative_sources.end());
+    destinations_.insert(destinations_.end(), links.negative_destinations.begin(),
+                         links.negative_destinations.end());
+  }
+  from_ = place_of(links.source_type);
+  to_ = place_of(links.destination_type);
+  return decoder_->forward(pass.executor, pass.parameters,
+                           {.sources = pass.rows[from_],
+                            .destinations = pass.rows[to_],
+                            .of = sources_,
+                            .to = destinations_});
+}
+
+void LinkPairs::gradients(ConstMatrix grad, const TaskPass& pass, TaskGradients& to) {
+  to.rows.clear();
+  for (const ConstMatrix& rows : pass.rows) {
+    to.rows.push_back(Matrix::zeros(rows.rows, rows.cols));
+  }
+  to.parameters.resize(parameters_);
+  decoder_->backward(grad, to.rows[from_].view(), to.rows[to_].view(), to.parameters);
+}
+
+}  // namespace troupe

@@ -1,0 +1,44 @@
+#pragma once
+/// \file link_pairs.hpp
+/// Pairs of rows of a batch's links, and the decoder that makes numbers of them; for tasks of links and
+/// of edges.
+#include "runtime/nn/decoder.hpp"
+#include "runtime/run/task/task.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace troupe {
+
+/// Lifecycle: decode(), then gradients() at most once; again. Threads: one at a time
+class LinkPairs {
+ public:
+  /// \errors invalid_argument: the network has no decoder
+  static Result<LinkPairs> create(const nn::Network& network);
+
+  /// \errors failed_precondition: the batch has no links, ends of other types than the network has rows
+  ///   of, or not the same number of negatives for each
+  Status check(const Batch& batch) const;
+
+  /// \param negatives  after the positive links those drawn for each, one positive's after the other
+  /// \returns [pairs, outputs], valid until the next call
+  ConstMatrix decode(const TaskPass& pass, bool negatives);
+  /// \param grad  of what decode() returned
+  void gradients(ConstMatrix grad, const TaskPass& pass, TaskGradients& to);
+
+ private:
+  LinkPairs(const nn::Network& network);
+  std::size_t place_of(NodeTypeId type) const;
+
+  std::vector<NodeTypeId> types_;  ///< with rows
+  std::uint64_t cols_ = 0;
+  std::size_t parameters_ = 0;
+  std::unique_ptr<nn::Decoder> decoder_;
+  std::vector<std::uint32_t> sources_;
+  std::vector<std::uint32_t> destinations_;
+  std::size_t from_ = 0;  ///< place of the sources' rows
+  std::size_t to_ = 0;    ///< of the destinations'
+};
+
+}  // namespace troupe

@@ -1,0 +1,135 @@
+#include "runtime/run/task/node_task.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <limits>
+#include <utility>
+
+namespace troupe {
+namespace {
+
+/// Rows of `logits` for each seed; duplicate seeds share a row.
+Matrix expand_seeds(ConstMatrix logits, std::span<const std::uint32_t> seed_index) {
+  Matrix out(seed_index.size(), logits.cols);
+  for (std::size_t i = 0; i < seed_index.size(); ++i) {
+    std::ranges::copy(logits.row(seed_index[i]), out.view().row(i).begin());
+  }
+  return out;
+}
+
+/// The adjoint of expand_seeds: adds gradients of equal seeds in seed order.
+Matrix collapse_seeds(ConstMatrix grad, std::span<const std::uint32_t> seed_index,
+                      std::size_t rows) {
+  Matrix out = Matrix::zeros(rows, grad.cols);
+  for (std::size_t i = 0; i < seed_index.size(); ++i) {
+    const auto to = out.view().row(seed_index[i]);
+    const auto from = grad.row(i);
+    for (std::size_t c = 0; c < to.size(); ++c) {
+      to[c] += from[c];
+    }
+  }
+  return out;
+}
+
+/// Targets of one binary label per seed: 0, 1, or NaN for -1.
+Matrix binary_targets(std::span<const std::int64_t> labels) {
+  Matrix targets(labels.size(), 1);
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    targets.data()[i] =
+        labels[i] < 0 ? std::numeric_limits<float>::quiet_NaN() : static_cast<float>(labels[i]);
+  }
+  return targets;
+}
+
+class NodeTask final : public Task {
+ public:
+  NodeTask(const TaskOptions& options, std::uint64_t outputs)
+      : options_(options), outputs_(outputs) {}
+
+  Status check(const Batch& batch) const override {
+    const auto seeds = batch.sampled->seed_index.size();
+    const bool binary = options_.loss == "bce_logits";
+    if (binary && batch.targets.cols() > 0) {
+      return check_targets(batch);
+    }
+    if (batch.labels.size() != seeds || (binary && outputs_ != 1)) {
+      return Error(
+          Errc::failed_precondition,
+          fmt::format("labels: expected {} for {} seeds, found {} classes and {} columns of "
+                      "targets",
+                      binary ? "targets, or one output and classes 0 and 1" : "classes", seeds,
+                      batch.labels.size(), batch.targets.cols()));
+    }
+    const auto end = static_cast<std::int64_t>(binary ? 2 : outputs_);
+    const auto bad = std::ranges::find_if(
+        batch.labels, [end](std::int64_t label) { return label < -1 || label >= end; });
+    if (bad != batch.labels.end()) {
+      return Error(Errc::failed_precondition,
+                   fmt::format("labels: expected -1 to {}, found {} at seed {}", end - 1, *bad,
+                               bad - batch.labels.begin()));
+    }
+    return ok_status();
+  }
+
+  nn::LossResult loss(const TaskPass& pass, TaskGradients& gradients) override {
+    const auto& seed_index = pass.batch.sampled->seed_index;
+    const Matrix expanded = expand_seeds(pass.rows.front(), seed_index);
+    Matrix grad(expanded.rows(), expanded.cols());
+    const auto result = seed_loss(pass, expanded.view(), grad.view());
+    gradients.rows.clear();
+    gradients.rows.push_back(
+        collapse_seeds(std::as_const(grad).view(), seed_index, pass.rows.front().rows));
+    return result;
+  }
+
+  Result<Matrix> outputs(const TaskPass& pass) override {
+    return expand_seeds(pass.rows.front(), pass.batch.sampled->seed_index);
+  }
+
+ private:
+  Status check_targets(const Batch& batch) const {
+    const auto seeds = batch.sampled->seed_index.size();
+    if (batch.targets.cols() == outputs_ && batch.targets.rows() == seeds) {
+      return ok_status();
+    }
+    return Error(Errc::failed_precondition,
+                 fmt::format("targets: expected {} columns for {} seeds, found {} for {}", outputs_,
+                             seeds, batch.targets.cols(), batch.targets.rows()));
+  }
+
+  nn::LossResult seed_loss(const TaskPass& pass, ConstMatrix logits, MutMatrix grad) const {
+    const Batch& batch = pass.batch;
+    if (options_.loss == "cross_entropy") {
+      return pass.ops.cross_entropy(logits, batch.labels, grad);
+    }
+    const auto pos_weight = static_cast<float>(options_.pos_weight);
+    if (batch.targets.cols() > 0) {
+      return pass.ops.bce_logits(logits, batch.targets.view(), pos_weight, grad);
+    }
+    const Matrix binary = binary_targets(batch.labels);
+    return pass.ops.bce_logits(logits, std::as_const(binary).view(), pos_weight, grad);
+  }
+
+  TaskOptions options_;
+  std::uint64_t outputs_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Task>> make_node_task(const TaskOptions& options,
+                                             const nn::Network& network) {
+  if (options.loss != "cross_entropy" && options.loss != "bce_logits") {
+    return Error(
+        Errc::invalid_argument,
+        fmt::format("train.loss: expected cross_entropy or bce_logits, found {}", options.loss));
+  }
+  if (!(options.pos_weight > 0) || !std::isfinite(options.pos_weight)) {
+    return Error(
+        Errc::invalid_argument,
+        fmt::format("train.pos_weight: expected a positive number, found {}", options.pos_weight));
+  }
+  return std::unique_ptr<Task>(std::make_unique<NodeTask>(options, network.options().out_dim));
+}
+
+}  // namespace troupe

@@ -1,0 +1,185 @@
+#include "runtime/job/task_rules.hpp"
+
+#include "runtime/job/job_file.hpp"
+#include "runtime/job/sample_options.hpp"
+#include "tests/support/expect.hpp"
+
+#include <string>
+#include <vector>
+
+namespace troupe {
+namespace {
+
+using Keys = std::vector<std::string>;
+
+JobReading read_task(Keys keys) {
+  auto reading =
+      parse_job(R"({"dataset": {"path": "."}, "sample": {"fanout": [2, 2]}})", ".", keys);
+  EXPECT_OK(reading);
+  return *std::move(reading);
+}
+
+std::string task_problems(Keys keys) {
+  return to_string(read_task(std::move(keys)).problems);
+}
+
+Keys link_keys(const Keys& more = {}) {
+  Keys keys{"task.kind=link", "task.negatives.kind=binary"};
+  keys.insert(keys.end(), more.begin(), more.end());
+  return keys;
+}
+
+TEST(TaskKeys, HaveDefaultsOfTheirTask) {
+  const auto node = read_task({}).job;
+  EXPECT_EQ(node.train.loss, "cross_entropy");
+  EXPECT_EQ(node.eval.metric, "accuracy");
+  EXPECT_EQ(node.eval.negatives.drawn(), 0U);
+
+  const auto link = read_task(link_keys()).job;
+  EXPECT_EQ(link.train.loss, "bce");
+  EXPECT_EQ(link.eval.metric, "auc");
+  EXPECT_EQ(link.task.decoder.kind, "dot");
+  EXPECT_EQ(link.eval.negatives.kind, Negatives::triplet);
+  EXPECT_EQ(score_cols(link), 2U);
+
+  const auto files = read_task(link_keys({"eval.negatives.test=false.npy"})).job;
+  EXPECT_EQ(files.eval.negatives.kind, Negatives::none);
+  EXPECT_EQ(files.eval.negative_files.at("test"), "false.npy");
+
+  const auto edge = read_task({"task.kind=edge", "task.classes=5"}).job;
+  EXPECT_EQ(edge.train.loss, "cross_entropy");
+  EXPECT_EQ(edge.task.decoder.kind, "mlp");
+  EXPECT_EQ(read_task({"task.kind=edge", "train.loss=mse"}).job.eval.metric, "rmse");
+}
+
+TEST(TaskKeys, EveryLossOfLinksAndEveryScoreFits) {
+  for (const auto& loss : nn::link_loss_kinds()) {
+    EXPECT_EQ(task_problems(link_keys({"train.loss=" + std::string(loss.name)})), "") << loss.name;
+  }
+  for (const char* metric : {"auc", "ap", "mrr", "mr", "hits@1", "hits@3", "hits@10", "hits@50"}) {
+    EXPECT_EQ(task_problems(link_keys({std::string("eval.metric=") + metric})), "") << metric;
+  }
+}
+
+TEST(TaskKeys, OthersAreRefusedWithWhatFits) {
+  EXPECT_EQ(
+      task_problems({"train.loss=bce"}),
+      "/train/loss: expected \"cross_entropy\" | \"bce_logits\" with task.kind \"node\", found "
+      "\"bce\"\n");
+  EXPECT_EQ(task_problems(link_keys({"train.loss=cross_entropy"})),
+            "/train/loss: expected \"bce\" | \"balanced\" | \"margin\" | \"self_adversarial\" | "
+            "\"softmax\" with task.kind \"link\", found \"cross_entropy\"\n");
+  EXPECT_CONTAINS(task_problems(link_keys({"eval.metric=accuracy"})),
+                  "/eval/metric: expected \"auc\" | \"ap\" | \"mrr\"");
+  EXPECT_CONTAINS(task_problems({"eval.metric=mrr"}),
+                  "/eval/metric: expected \"accuracy\" | \"auc\" | \"f1\" with task.kind \"node\"");
+  EXPECT_CONTAINS(task_problems(link_keys({"train.margin=2"})),
+                  "/train/margin: expected 1 with loss \"bce\", found 2");
+  EXPECT_EQ(task_problems(link_keys({"train.margin=2", "train.loss=margin"})), "");
+  EXPECT_CONTAINS(task_problems(link_keys({"train.temperature=2", "train.loss=margin"})),
+                  "/train/temperature: expected 1 with loss \"margin\"");
+  EXPECT_CONTAINS(task_problems({"model.out_dim=8"}),
+                  "/model/out_dim: expected none with task.kind \"node\", found 8");
+  EXPECT_CONTAINS(task_problems({"eval.negatives.kind=binary"}),
+                  "/eval/negatives/kind: expected none");
+  EXPECT_CONTAINS(task_problems({"eval.candidates.val=c.npy"}), "/eval/candidates: expected none");
+}
+
+TEST(TaskKeys, FilesOfLinksGoAlone) {
+  EXPECT_EQ(task_problems(link_keys({"eval.negatives.val=a.npy", "eval.candidates.val=b.npy"})),
+            "");
+  EXPECT_CONTAINS(
+      task_problems(link_keys({"eval.negatives.val=a.npy", "eval.negatives.kind=binary"})),
+      "/eval/negatives/kind: expected \"none\" beside files of links");
+  EXPECT_CONTAINS(task_problems(link_keys({"eval.candidates.test=a.npy", "eval.max_batches=3"})),
+                  "/eval/max_batches: expected 0 with files of links");
+}
+
+TEST(TaskKeys, ClassesOfEdgesAreCounted) {
+  EXPECT_CONTAINS(task_problems({"task.kind=edge"}),
+                  "/task/classes: expected the number of classes");
+  EXPECT_CONTAINS(task_problems(link_keys({"task.classes=3"})), "/task/classes: expected none");
+  EXPECT_CONTAINS(task_problems({"task.kind=edge", "task.classes=3", "task.decoder.kind=dot"}),
+                  "/task/decoder/kind: expected \"distmult\" or \"mlp\" for classes");
+  EXPECT_EQ(task_problems({"task.kind=edge", "train.loss=mse", "task.decoder.kind=dot"}), "");
+  EXPECT_CONTAINS(task_problems({"task.kind=edge", "train.loss=mse", "task.negatives.kind=binary"}),
+                  "/task/negatives/kind: expected \"none\" with task.kind \"edge\"");
+}
+
+TEST(TaskKeys, HostileValuesAreRefused) {
+  for (const char* key :
+       {"task.decoder.kind=cosine", "task.decoder.hidden=0", "task.decoder.hidden=70000",
+        "task.decoder=dot", "task.classes=1", "model.out_dim=0", "train.margin=0",
+        "train.margin=-1", "train.temperature=1e9", "eval.negatives.per_positive=0",
+        "eval.negatives.kind=all", "eval.negatives.strict=1",
+        "eval.negatives.val=", "eval.candidates=3", "eval.metric=hits@2", "train.loss=hinge",
+        "eval.candidates.train=a.npy"}) {
+    EXPECT_NE(task_problems(link_keys({key})), "") << key;
+  }
+}
+
+/// People follow people and read books.
+GraphInfo readers() {
+  GraphInfo info;
+  for (const char* name : {"person", "book"}) {
+    auto& type = info.node_types.emplace_back();
+    type.name = name;
+    type.count = 30;
+    type.features = FeatureInfo{DType::f32, info.node_types.size() + 2, 1.0F};
+  }
+  const auto add = [&](const char* name, std::uint16_t from, std::uint16_t to) {
+    auto& type = info.edge_types.emplace_back();
+    type.name = name;
+    type.source = NodeTypeId{from};
+    type.destination = NodeTypeId{to};
+    type.count = 50;
+  };
+  add("follows", 0, 0);
+  add("reads", 0, 1);
+  add("read_by", 1, 0);
+  auto& split = info.splits.emplace_back();
+  for (const char* role : {"train", "val"}) {
+    split.links[role] = {.edge_type = EdgeTypeId{1}, .count = 20};
+  }
+  return info;
+}
+
+TEST(TaskOfLinks, GivesTheModelBothEndsAndADecoder) {
+  auto job = read_task(link_keys({"model.hidden=24", "task.decoder.kind=mlp"})).job;
+  EXPECT_EQ(to_string(check_against_graph(job, readers())), "");
+
+  fit_to_graph(job, readers());
+
+  EXPECT_EQ(job.model.types.outputs(), (std::vector{NodeTypeId{0}, NodeTypeId{1}}));
+  EXPECT_EQ(job.model.out_dim, 24U);
+  EXPECT_EQ(job.model.decoder.kind, "mlp");
+  EXPECT_EQ(job.model.decoder.outputs, 1U);
+  auto narrow = read_task(link_keys({"model.out_dim=7"})).job;
+  fit_to_graph(narrow, readers());
+  EXPECT_EQ(narrow.model.out_dim, 7U);
+}
+
+TEST(TaskOfLinks, RefusesWhatCannotBeLearned) {
+  const auto problems = [](const Keys& keys, const GraphInfo& info) {
+    return to_string(check_against_graph(read_task(keys).job, info));
+  };
+  EXPECT_CONTAINS(problems({"task.kind=link"}, readers()),
+                  "/task/negatives/kind: expected \"binary\" or \"triplet\" to learn links from");
+  auto alone = readers();
+  alone.edge_types[1].source = NodeTypeId{1};  // nothing comes to books but from books
+  alone.edge_types[1].destination = NodeTypeId{0};
+  EXPECT_EQ(problems(link_keys(), alone).find("/model/layers: expected layers in which") ==
+                std::string::npos,
+            false);
+  auto featureless = readers();
+  featureless.node_types[1].features.reset();
+  EXPECT_CONTAINS(problems(link_keys(), featureless), "features of \"book\" nodes");
+  EXPECT_CONTAINS(problems({"task.kind=edge", "task.classes=4"}, readers()),
+                  "/dataset/split: expected labels of the train links, found none");
+  auto without = readers();
+  without.splits[0].links.clear();
+  EXPECT_CONTAINS(problems(link_keys(), without), "/dataset/split: expected a split with links");
+}
+
+}  // namespace
+}  // namespace troupe

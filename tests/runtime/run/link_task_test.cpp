@@ -1,0 +1,252 @@
+// Learning from batches of links: gradients against differences, and batches that do not fit.
+#include "runtime/run/task/task.hpp"
+#include "tests/runtime/run/learner_support.hpp"
+
+#include <cmath>
+#include <fmt/format.h>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace troupe {
+namespace {
+
+using namespace testing;
+
+LearnerOptions link_learner(const std::string& decoder, const std::string& loss) {
+  auto o = small_learner();
+  o.task = "link";
+  o.loss = loss;
+  o.model.in_dim = 2;
+  o.model.out_dim = 3;
+  o.model.decoder = {.kind = decoder, .hidden = 5, .outputs = 1};
+  return o;
+}
+
+/// Two nodes; links 0 -> 1 and 1 -> 1 with two negatives each, of which one repeats its link.
+Batch link_batch() {
+  Batch batch = two_nodes({0, 1, 1, 1, 0, 1, 0, 0}, {});
+  auto sampled = *batch.sampled;
+  sampled.links = BatchLinks{.edge_type = {},
+                             .source_type = {},
+                             .destination_type = {},
+                             .sources = {0, 1},
+                             .destinations = {1, 1},
+                             .negative_sources = {0, 0, 1, 0},
+                             .negative_destinations = {0, 1, 0, 1},
+                             .labels = {},
+                             .times = {}};
+  batch.sampled = std::make_shared<const SampledBatch>(std::move(sampled));
+  return batch;
+}
+
+/// The gradient of a batch against differences of its loss, parameter by parameter.
+void expect_gradient(const LearnerOptions& options, const Batch& batch) {
+  InlineExecutor executor;
+  const auto learner = make(options);
+  const auto start = *learner->snapshot();
+  ASSERT_OK_AND_ASSIGN(const auto share, learner->compute(executor, batch));
+  const std::vector<float> gradient(share.gradient.begin(), share.gradient.end());
+  ASSERT_EQ(gradient.size(), start.size());
+  const auto optimizer = learner->optimizer_state();
+  const auto loss_at = [&](std::size_t i, float step) {
+    auto moved = start;
+    moved[i] += step;
+    EXPECT_OK(learner->restore(moved, optimizer, {}, 0));
+    const auto found = learner->compute(executor, batch);
+    EXPECT_OK(found);
+    return found->loss_sum;
+  };
+  for (std::size_t i = 0; i < start.size(); ++i) {
+    constexpr float step = 0x1p-8F;
+    const double difference = (loss_at(i, step) - loss_at(i, -step)) / (2 * step);
+    EXPECT_NEAR(gradient[i], difference, 3e-3) << i;
+  }
+}
+
+TEST(LinkLearner, GradientsOfEveryLossAndDecoderEqualDifferences) {
+  for (const auto& decoder : nn::decoder_kinds()) {
+    for (const auto& loss : nn::link_loss_kinds()) {
+      SCOPED_TRACE(fmt::format("{} {}", decoder.name, loss.name));
+      auto options = link_learner(std::string(decoder.name), std::string(loss.name));
+      if (loss.name == "self_adversarial") {
+        options.link_loss.temperature = 1e-6;  // shares have no gradient
+      }
+      if (loss.name == "margin") {
+        options.link_loss.margin = 30;  // far from the kink
+      }
+      expect_gradient(options, link_batch());
+    }
+  }
+}
+
+TEST(LinkLearner, LearnsItsLinks) {
+  auto options = link_learner("mlp", "bce");
+  options.optimizer.lr = 0.5;
+  Batch batch = link_batch();
+  auto sampled = *batch.sampled;
+  sampled.links->negative_sources = {1, 1};
+  sampled.links->negative_destinations = {0, 0};
+  batch.sampled = std::make_shared<const SampledBatch>(std::move(sampled));
+
+  expect_learns(*make(options), batch);
+}
+
+TEST(LinkLearner, OutputsAreAScoreAndThoseOfItsNegatives) {
+  InlineExecutor executor;
+  const auto learner = make(link_learner("dot", "bce"));
+
+  ASSERT_OK_AND_ASSIGN(const auto out, learner->outputs(executor, link_batch()));
+
+  ASSERT_EQ(out.rows(), 2U);
+  ASSERT_EQ(out.cols(), 3U);
+  const auto row = [&](std::size_t i) { return out.view().row(i); };
+  EXPECT_EQ(row(0)[0], row(0)[2]);  // 0 -> 1 again
+  EXPECT_EQ(row(0)[2], row(1)[2]);
+  EXPECT_EQ(row(1)[1], row(0)[0]);  // 1 -> 0: the dot product is symmetric
+}
+
+TEST(LinkLearner, AWeightIsTheNumberOfTerms) {
+  InlineExecutor executor;
+  ASSERT_OK_AND_ASSIGN(const auto bce,
+                       make(link_learner("dot", "bce"))->compute(executor, link_batch()));
+  EXPECT_EQ(bce.weight, 6U);
+  ASSERT_OK_AND_ASSIGN(const auto softmax,
+                       make(link_learner("dot", "softmax"))->compute(executor, link_batch()));
+  EXPECT_EQ(softmax.weight, 2U);
+}
+
+TEST(LinkLearner, ABatchWithoutNegativesTeachesAMarginNothing) {
+  InlineExecutor executor;
+  const auto learner = make(link_learner("dot", "margin"));
+  const auto without = [](SampledBatch& sampled, Batch&) {
+    sampled.links->negative_sources.clear();
+    sampled.links->negative_destinations.clear();
+  };
+
+  ASSERT_OK_AND_ASSIGN(const auto share, compute_changed(*learner, link_batch(), without));
+
+  EXPECT_EQ(share.weight, 0U);
+  EXPECT_TRUE(share.gradient.empty());
+}
+
+TEST(LinkLearner, RefusesBatchesThatDoNotFit) {
+  const auto learner = make(link_learner("dot", "bce"));
+  EXPECT_ERROR(compute_changed(*learner, link_batch(),
+                               [](SampledBatch& sampled, Batch&) { sampled.links.reset(); }),
+               Errc::failed_precondition, "expected a batch of links, found one of nodes");
+  EXPECT_ERROR(compute_changed(*learner, link_batch(),
+                               [](SampledBatch& sampled, Batch&) {
+                                 sampled.links->destination_type = NodeTypeId{3};
+                               }),
+               Errc::failed_precondition, "found node type 3");
+  EXPECT_ERROR(compute_changed(*learner, link_batch(),
+                               [](SampledBatch& sampled, Batch&) {
+                                 sampled.links->negative_sources.push_back(0);
+                                 sampled.links->negative_destinations.push_back(0);
+                               }),
+               Errc::failed_precondition, "as many negatives for each positive, found 5 for 2");
+}
+
+TEST(LinkLearner, RefusesOptionsThatMakeNoTask) {
+  EXPECT_ERROR(Learner::create(link_learner("dot", "cross_entropy")), Errc::invalid_argument,
+               "train.loss: expected one of bce, balanced, margin, self_adversarial, softmax");
+  EXPECT_ERROR(Learner::create(link_learner("", "bce")), Errc::invalid_argument, "task.decoder");
+  EXPECT_ERROR(Learner::create(link_learner("cosine", "bce")), Errc::invalid_argument,
+               "decoder: expected one of dot, distmult, mlp");
+  auto two = link_learner("dot", "bce");
+  two.model.decoder.outputs = 2;
+  EXPECT_ERROR(Learner::create(two), Errc::invalid_argument, "with one output for \"dot\"");
+  auto unknown = link_learner("dot", "bce");
+  unknown.task = "graph";
+  EXPECT_ERROR(Learner::create(unknown), Errc::invalid_argument,
+               "task.kind: expected one of node, link, edge");
+}
+
+/// Edges with labels, of the same links.
+Batch labelled_batch(PooledVector<float> labels) {
+  Batch batch = link_batch();
+  auto sampled = *batch.sampled;
+  sampled.links->negative_sources.clear();
+  sampled.links->negative_destinations.clear();
+  sampled.links->labels = std::move(labels);
+  batch.sampled = std::make_shared<const SampledBatch>(std::move(sampled));
+  return batch;
+}
+
+LearnerOptions edge_learner(const std::string& loss, std::uint64_t outputs) {
+  auto o = link_learner("mlp", loss);
+  o.task = "edge";
+  o.model.decoder.outputs = outputs;
+  return o;
+}
+
+TEST(EdgeLearner, GradientsEqualDifferences) {
+  expect_gradient(edge_learner("cross_entropy", 3), labelled_batch({2, 0}));
+  expect_gradient(edge_learner("mse", 1), labelled_batch({0.5F, -2}));
+  auto distmult = edge_learner("cross_entropy", 3);
+  distmult.model.decoder.kind = "distmult";
+  expect_gradient(distmult, labelled_batch({2, 1}));
+}
+
+TEST(EdgeLearner, RefusesLabelsThatDoNotFit) {
+  InlineExecutor executor;
+  const auto learner = make(edge_learner("cross_entropy", 3));
+  for (const float bad : {3.0F, -1.0F, 0.5F, NAN}) {
+    EXPECT_ERROR(learner->compute(executor, labelled_batch({0, bad})), Errc::failed_precondition,
+                 "labels of links: expected classes from 0 to 2");
+  }
+  EXPECT_ERROR(learner->compute(executor, labelled_batch({})), Errc::failed_precondition,
+               "labels of links: expected 2, found 0");
+  EXPECT_ERROR(Learner::create(edge_learner("bce", 3)), Errc::invalid_argument,
+               "expected cross_entropy or mse for edges");
+}
+
+/// People 0 have one column, books 1 two; a link leads from a person to a book.
+TEST(LinkLearner, TakesEndsOfTwoTypes) {
+  auto options = link_learner("mlp", "softmax");
+  options.model.types = {
+      .nodes = {{"person", 1}, {"book", 2}},
+      .edges = {{"reads", NodeTypeId{0}, NodeTypeId{1}}, {"read_by", NodeTypeId{1}, NodeTypeId{0}}},
+      .seeds = NodeTypeId{0},
+      .other_ends = NodeTypeId{1}};
+  auto sampled = std::make_shared<SampledBatch>();
+  sampled->hops = 1;
+  sampled->seed_index = {0, 1, 0, 1, 1};
+  sampled->nodes.resize(2);
+  sampled->nodes[0] = {{NodeId{0}, NodeId{1}, NodeId{2}}, {2, 3}};
+  sampled->nodes[1] = {{NodeId{0}, NodeId{1}}, {2, 2}};
+  sampled->edges.resize(2);
+  sampled->edges[0].source_type = NodeTypeId{0};
+  sampled->edges[0].destination_type = NodeTypeId{1};
+  sampled->edges[0].offsets = {0, 2, 2};
+  sampled->edges[0].sources = {1, 2};
+  sampled->edges[0].row_begin = {0, 2};
+  sampled->edges[1].source_type = NodeTypeId{1};
+  sampled->edges[1].destination_type = NodeTypeId{0};
+  sampled->edges[1].offsets = {0, 1, 1};
+  sampled->edges[1].sources = {1};
+  sampled->edges[1].row_begin = {0, 2};
+  sampled->links = BatchLinks{.edge_type = {},
+                              .source_type = NodeTypeId{0},
+                              .destination_type = NodeTypeId{1},
+                              .sources = {0, 1},
+                              .destinations = {0, 1},
+                              .negative_sources = {0, 1},
+                              .negative_destinations = {1, 0},
+                              .labels = {},
+                              .times = {}};
+  Batch batch;
+  batch.sampled = std::move(sampled);
+  batch.rows.resize(2);
+  batch.rows[0] = {matrix_of(3, 1, {1, -1, 0.5F}), {OriginalId{5}, OriginalId{6}, OriginalId{7}}};
+  batch.rows[1] = {matrix_of(2, 2, {0.5F, 2, -1, 1}), {OriginalId{7}, OriginalId{8}}};
+
+  expect_gradient(options, batch);
+  options.model.decoder.kind = "dot";
+  options.loss = "bce";
+  expect_gradient(options, batch);
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,223 @@
+// Whole runs that learn links: the same bits whatever the layout, and scores that mean something.
+#include "tests/sim/heterogeneous_run.hpp"
+#include "tests/sim/link_files.hpp"
+#include "tests/sim/sim_support.hpp"
+#include "tests/support/expect.hpp"
+
+#include <cmath>
+#include <fmt/format.h>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe {
+namespace {
+
+using testing::Settings;
+
+Settings joined(Settings settings, const Settings& more) {
+  settings.insert(settings.end(), more.begin(), more.end());
+  return settings;
+}
+
+void expect_same_links(const RunRecord& found, const RunRecord& expected) {
+  ASSERT_TRUE(found.batches && expected.batches && found.test && expected.test);
+  EXPECT_EQ(to_string(*found.batches), to_string(*expected.batches));
+  EXPECT_EQ(to_string(found.parameters), to_string(expected.parameters));
+  EXPECT_EQ(to_string(found.best_parameters), to_string(expected.best_parameters));
+  EXPECT_EQ(to_string(found.outputs), to_string(expected.outputs));
+  EXPECT_EQ(found.test->auc, expected.test->auc);
+  EXPECT_EQ(found.test->more, expected.test->more);
+  ASSERT_EQ(found.epochs.size(), expected.epochs.size());
+  for (std::size_t e = 0; e < found.epochs.size(); ++e) {
+    EXPECT_EQ(found.epochs[e].loss, expected.epochs[e].loss);
+    EXPECT_EQ(found.epochs[e].valid->auc, expected.epochs[e].valid->auc);
+  }
+}
+
+class LinkTraining : public ::testing::Test {
+ protected:
+  void SetUp() override { files_ = testing::write_cora_links(scratch_.path()); }
+
+  Result<RunRecord> run(const Settings& settings) const {
+    auto all = joined(files_, {"task.negatives.kind=binary", "task.negatives.per_positive=2",
+                               "sample.batch_size=128"});
+    return testing::run_cora(scratch_.path() / "out", joined(all, settings));
+  }
+
+  testing::ScratchFolder scratch_;
+  Settings files_;
+};
+
+TEST_F(LinkTraining, LayoutsChangeNeitherBatchesNorParametersNorScores) {
+  const std::vector<Settings> ways = {
+      {"eval.negatives.per_positive=3"},
+      {"eval.mode=sampled", "eval.metric=mrr", "eval.negatives.kind=binary"},
+      {"task.decoder.kind=mlp", "train.loss=softmax", "eval.negatives.strict=true"}};
+  const std::vector<Settings> layouts = {
+      {"cluster.trainers_per_host=2"},
+      {"cluster.hosts=2", "partition.parts=1"},
+      {"cluster.hosts=2", "partition.parts=2", "cluster.network.latency_us=200"},
+      {"cluster.hosts=2", "partition.parts=3", "cluster.threads=1"},
+      {"cluster.hosts=2", "cluster.placement=worker", "cluster.samplers_per_trainer=2"},
+      {"cluster.hosts=2", "cluster.placement=server_client", "cluster.servers=1"},
+      {"cluster.hosts=2", "cluster.replicas=2", "cluster.batches_in_flight=1"},
+      {"cluster.hosts=2", "cluster.window=65536", "partition.method=fennel"}};
+  for (const auto& way : ways) {
+    std::optional<RunRecord> first;
+    for (const auto& layout : layouts) {
+      SCOPED_TRACE(way.front() + " " + layout.back());
+      ASSERT_OK_AND_ASSIGN(auto record, run(joined(way, layout)));
+      if (first) {
+        expect_same_links(record, *first);
+      }
+      first = first ? std::move(first) : std::optional(std::move(record));
+    }
+  }
+}
+
+TEST_F(LinkTraining, EveryLossAndDecoderLearnsWithTheSameBits) {
+  for (const char* decoder : {"dot", "distmult", "mlp"}) {
+    for (const auto& loss : nn::link_loss_kinds()) {
+      SCOPED_TRACE(fmt::format("{} {}", decoder, loss.name));
+      const Settings way = {fmt::format("task.decoder.kind={}", decoder),
+                            fmt::format("train.loss={}", loss.name), "train.epochs=1"};
+
+      ASSERT_OK_AND_ASSIGN(const auto one, run(joined(way, {"cluster.trainers_per_host=2"})));
+      ASSERT_OK_AND_ASSIGN(const auto two,
+                           run(joined(way, {"cluster.hosts=2", "partition.parts=3"})));
+
+      expect_same_links(two, one);
+      EXPECT_TRUE(std::isfinite(one.epochs.back().loss));
+    }
+  }
+}
+
+TEST_F(LinkTraining, DevicesHaveTheBitsOfTheCpu) {
+  const Settings way = {"cluster.hosts=2", "partition.parts=2", "task.decoder.kind=mlp"};
+  ASSERT_OK_AND_ASSIGN(const auto on_cpu, run(way));
+  ASSERT_OK_AND_ASSIGN(const auto record, run(joined(way, {"cluster.device=emulated:1"})));
+
+  expect_same_links(record, on_cpu);
+}
+
+TEST_F(LinkTraining, LearnsWhichPapersCiteEachOther) {
+  const Settings way = {"train.epochs=8", "task.negatives.per_positive=1", "model.hidden=32",
+                        "model.dropout=0", "model.input_dropout=0"};
+  ASSERT_OK_AND_ASSIGN(const auto record, run(way));
+
+  EXPECT_LT(record.epochs.back().loss, record.epochs.front().loss);
+  EXPECT_GT(*record.test->auc, 0.8);
+  EXPECT_EQ(record.test->labelled, 120U);
+  EXPECT_GT(*record.test->by_name("mrr"), 0.75);  // each among two
+  EXPECT_GT(*record.test->by_name("ap"), 0.75);
+}
+
+TEST_F(LinkTraining, EvaluationsOfARunAskTheSame) {
+  for (const char* mode : {"exact", "sampled"}) {
+    ASSERT_OK_AND_ASSIGN(
+        const auto record,
+        run({"train.optimizer.lr=1e-40", "train.epochs=3", std::string("eval.mode=") + mode,
+             "eval.negatives.per_positive=5", "train.optimizer.weight_decay=0"}));
+    ASSERT_EQ(record.epochs.size(), 3U);
+    EXPECT_EQ(record.epochs[1].valid->auc, record.epochs[0].valid->auc) << mode;
+    EXPECT_EQ(record.epochs[2].valid->more, record.epochs[0].valid->more) << mode;
+  }
+}
+
+TEST_F(LinkTraining, AllNeighborsInBatchesGiveTheExactScores) {
+  const Settings way = {"sample.fanout=[-1,-1]", "train.epochs=1", "sample.batch_size=64"};
+  ASSERT_OK_AND_ASSIGN(const auto sampled, run(joined(way, {"eval.mode=sampled"})));
+  ASSERT_OK_AND_ASSIGN(const auto exact, run(way));
+
+  EXPECT_EQ(sampled.parameters, exact.parameters);
+  EXPECT_NEAR(*sampled.epochs[0].valid->auc, *exact.epochs[0].valid->auc, 1e-3);
+}
+
+TEST_F(LinkTraining, GivenPairsAreScoredInEveryLayout) {
+  const auto given = joined(testing::write_candidates(scratch_.path()), {"eval.metric=hits@3"});
+  ASSERT_OK_AND_ASSIGN(const auto one, run(given));
+  ASSERT_OK_AND_ASSIGN(const auto sampled, run(joined(given, {"eval.mode=sampled"})));
+
+  ASSERT_TRUE(one.test && one.test->by_name("hits@3") && one.test->auc);
+  EXPECT_EQ(one.test->labelled, 120U);
+  EXPECT_EQ(sampled.parameters, one.parameters);
+  for (const Settings& layout :
+       std::vector<Settings>{{"cluster.hosts=2", "partition.parts=3"},
+                             {"cluster.trainers_per_host=2", "partition.parts=2"}}) {
+    ASSERT_OK_AND_ASSIGN(const auto spread, run(joined(given, layout)));
+    ASSERT_OK_AND_ASSIGN(const auto again, run(joined(joined(given, layout), {"seed=1"})));
+    expect_same_links(again, spread);
+    EXPECT_EQ(spread.test->labelled, 120U);
+  }
+}
+
+TEST_F(LinkTraining, MoreBatchesThanAnEvaluationTakesAreLeftOut) {
+  ASSERT_OK_AND_ASSIGN(const auto record, run({"eval.mode=sampled", "eval.max_batches=1",
+                                               "sample.batch_size=50", "train.epochs=1"}));
+
+  EXPECT_EQ(record.epochs[0].valid->labelled, 50U);
+  EXPECT_EQ(record.valid->labelled, 120U);
+}
+
+// Who wrote which paper: ends of two types.
+class HeterogeneousLinks : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_OK(testing::write_heterogeneous_store(scratch_.path() / "graph"));
+  }
+  Result<RunRecord> run(const Settings& settings) const {
+    TROUPE_ASSIGN_OR_RETURN(
+        auto job, testing::heterogeneous_job(scratch_.path() / "graph", scratch_.path() / "out",
+                                             joined(settings, {"dataset.split=rated"})));
+    return testing::run_job(std::move(job));
+  }
+
+  testing::ScratchFolder scratch_;
+};
+
+TEST_F(HeterogeneousLinks, LayoutsChangeNothing) {
+  const Settings link = {"task.kind=link", "task.negatives.kind=triplet", "train.epochs=2",
+                         "task.reverse=rev_writes", "task.decoder.kind=distmult"};
+  for (const Settings& way :
+       std::vector<Settings>{{"model.kind=graphsage"},
+                             {"model.kind=rgcn", "eval.mode=sampled"},
+                             {"sample.edge_dir=out", "task.decoder.kind=mlp"}}) {
+    SCOPED_TRACE(way.front());
+    const auto all = joined(link, way);
+    ASSERT_OK_AND_ASSIGN(const auto one, run(joined(all, {"cluster.trainers_per_host=2"})));
+    ASSERT_OK_AND_ASSIGN(const auto spread,
+                         run(joined(all, {"cluster.hosts=2", "partition.parts=4"})));
+
+    expect_same_links(spread, one);
+  }
+}
+
+TEST_F(HeterogeneousLinks, ClassesAndNumbersOfEdgesAreLearned) {
+  for (const Settings& way : std::vector<Settings>{
+           {"task.classes=3", "eval.mode=exact", "train.epochs=20", "train.optimizer.lr=0.03"},
+           {"train.loss=mse", "eval.mode=exact"},
+           {"train.loss=mse", "eval.mode=sampled", "task.decoder.kind=dot"}}) {
+    SCOPED_TRACE(way.front());
+    const auto all = joined({"task.kind=edge"}, way);
+    ASSERT_OK_AND_ASSIGN(const auto one, run(joined(all, {"cluster.trainers_per_host=2"})));
+    ASSERT_OK_AND_ASSIGN(const auto spread,
+                         run(joined(all, {"cluster.hosts=2", "partition.parts=4"})));
+
+    EXPECT_EQ(spread.batches, one.batches);
+    EXPECT_EQ(spread.parameters, one.parameters);
+    EXPECT_EQ(spread.outputs, one.outputs);
+    EXPECT_EQ(spread.test->accuracy, one.test->accuracy);
+    EXPECT_EQ(spread.test->more, one.test->more);
+    EXPECT_EQ(one.test->labelled, 80U);
+    const bool classes = way.front() == "task.classes=3";
+    ASSERT_EQ(one.test->accuracy.has_value(), classes);
+    EXPECT_EQ(one.test->by_name("rmse").has_value(), !classes);
+    if (classes) {
+      EXPECT_GT(*one.test->accuracy, 0.45);  // a third by chance
+    }
+  }
+}
+
+}  // namespace
+}  // namespace troupe
