@@ -2,6 +2,7 @@
 
 #include "actors/error.hpp"
 #include "actors/offload.hpp"
+#include "runtime/feature/embedding/embedding_part.hpp"
 #include "runtime/feature/tensor_rows.hpp"
 #include "runtime/feature/writable_tensors.hpp"
 #include "runtime/sample/edge_questions.hpp"
@@ -12,6 +13,9 @@
 #include <caf/all.hpp>
 
 #include <fmt/format.h>
+#include <map>
+#include <optional>
+#include <variant>
 
 namespace troupe {
 namespace {
@@ -22,6 +26,9 @@ struct HolderState {
   std::shared_ptr<Executor> executor;
   TensorTable tensors;
   WritableTensors writable;
+  std::optional<EmbeddingPart> learned;  ///< None: the job has no learned rows
+  std::map<EmbeddingPart::Ticket, caf::response_promise> learned_promises;
+  EmbeddingPart::Ticket next_ticket = 0;
   std::size_t under_way = 0;
   TraceTrack trace;
 };
@@ -80,12 +87,88 @@ bool serve_writable(Holder* self, const RowRequest& request) {
   return true;
 }
 
+// ---- learned rows ----
+
+caf::message message_of(EmbeddingPart::Reply reply) {
+  return std::visit(
+      []<class T>(T& value) {
+        if constexpr (std::is_same_v<T, EmbeddingPart::Done>) {
+          return caf::make_message(Ref<net::Done>(net::Done{}));
+        } else {
+          return caf::make_message(Ref<T>(std::move(value)));
+        }
+      },
+      reply);
+}
+
+/// Answers, and runs tasks off the mailbox; they are one step of training for some rank.
+void carry_out(Holder* self, EmbeddingPart::Todo todo) {
+  auto& state = self->state;
+  for (auto& answer : todo.answers) {
+    auto promise = std::move(state.learned_promises.extract(answer.ticket).mapped());
+    promise.deliver(answer.reply ? message_of(*std::move(answer.reply))
+                                 : caf::make_message(to_caf(answer.reply.error())));
+  }
+  for (auto& task : todo.tasks) {
+    offload_first(
+        self, *state.executor,
+        [run = std::move(task.run), executor = state.executor] { return run(*executor); },
+        [self, id = task.id, name = task.name,
+         began = state.trace.now()](Result<EmbeddingPart::Reply> outcome) {
+          self->state.trace.slice(name, began, 0);
+          carry_out(self, self->state.learned->finished(id, std::move(outcome)));
+        });
+  }
+}
+
+/// \param request  calls the method of EmbeddingPart with a ticket
+template <class Request>
+void take_learned(Holder* self, Request request) {
+  auto& state = self->state;
+  auto promise = self->make_response_promise();
+  if (!state.learned) {
+    promise.deliver(to_caf(
+        Error(Errc::failed_precondition,
+              fmt::format("holder of part {}: the job has no learned rows", raw(state.part->id)))));
+    return;
+  }
+  const auto ticket = state.next_ticket++;
+  state.learned_promises.emplace(ticket, std::move(promise));
+  carry_out(self, request(*state.learned, ticket));
+}
+
+caf::message_handler learned_rows_behavior(Holder* self) {
+  return {
+      [self](const Ref<SparseGradients>& share) {
+        take_learned(self, [&](EmbeddingPart& of, auto ticket) { return of.add(share, ticket); });
+      },
+      [self](const Ref<ReadLearned>& read) {
+        take_learned(self, [&](EmbeddingPart& of, auto ticket) { return of.read(read, ticket); });
+      },
+      [self](const Ref<KeepLearned>& keep) {
+        take_learned(self, [&](EmbeddingPart& of, auto ticket) { return of.keep(*keep, ticket); });
+      },
+      [self](const Ref<BeginLearned>& begin) {
+        take_learned(self,
+                     [&](EmbeddingPart& of, auto ticket) { return of.begin(*begin, ticket); });
+      },
+      [self](const Ref<DigestLearned>& digest) {
+        take_learned(self,
+                     [&](EmbeddingPart& of, auto ticket) { return of.digest(*digest, ticket); });
+      },
+  };
+}
+
 caf::behavior holder(Holder* self, std::shared_ptr<const Part> part,
-                     std::shared_ptr<Executor> executor, TraceTrack trace) {
+                     std::shared_ptr<Executor> executor, TraceTrack trace,
+                     std::shared_ptr<const EmbeddingPlan> embedding) {
   self->state.part = std::move(part);
+  if (embedding) {
+    self->state.learned.emplace(self->state.part, std::move(embedding));
+  }
   self->state.executor = std::move(executor);
   self->state.trace = std::move(trace);
-  return {
+  return caf::message_handler{
       [self](const Ref<HopRequest>& request) {
         serve(self, {"sample neighbours", request->flow},
               [part = self->state.part, request] { return sample_one_hop(*part, *request); });
@@ -131,14 +214,17 @@ caf::behavior holder(Holder* self, std::shared_ptr<const Part> part,
                 applied ? Result<net::Done>(net::Done{}) : Result<net::Done>(applied.error()));
       },
       run_continuation,
-  };
+  }
+      .or_else(learned_rows_behavior(self));
 }
 
 }  // namespace
 
 caf::actor spawn_holder(caf::actor_system& system, std::shared_ptr<const Part> part,
-                        std::shared_ptr<Executor> executor, TraceTrack trace) {
-  return system.spawn(holder, std::move(part), std::move(executor), std::move(trace));
+                        std::shared_ptr<Executor> executor, TraceTrack trace,
+                        std::shared_ptr<const EmbeddingPlan> embedding) {
+  return system.spawn(holder, std::move(part), std::move(executor), std::move(trace),
+                      std::move(embedding));
 }
 
 }  // namespace troupe

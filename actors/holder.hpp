@@ -3,6 +3,7 @@
 /// The partition holder: serves one part's topology, rows and tensors to whoever asks.
 #include "runtime/base/executor.hpp"
 #include "runtime/base/trace.hpp"
+#include "runtime/feature/embedding/options.hpp"
 #include "runtime/graph/part.hpp"
 
 #include <caf/fwd.hpp>
@@ -27,11 +28,16 @@ inline constexpr std::size_t holder_max_under_way = 65536;
 /// | Ref<RowRequest>      | Ref<RowReply>    | invalid_argument, not_found, overloaded      |
 /// | Ref<StoreTensor>     | Ref<net::Done>   | invalid_argument; only from its own host     |
 /// | Ref<WriteRows>       | Ref<net::Done>   | invalid_argument, failed_precondition        |
+/// | Ref<SparseGradients>, Ref<KeepLearned>, Ref<BeginLearned> | Ref<net::Done> | those of EmbeddingPart |
+/// | Ref<ReadLearned>     | Ref<LearnedRows> | those of EmbeddingPart                       |
+/// | Ref<DigestLearned>   | Ref<LearnedDigests> | those of EmbeddingPart                    |
 /// Back-pressure: at most `holder_max_under_way` requests under way; the next gets `overloaded`
 /// Ordering:  replies may overtake each other; rows of writable tensors are read and written one
-///   request after the other
+///   request after the other; those of learned rows wait for the steps before theirs
 /// Peer loss: monitors no one; serves whoever asks
+/// \param embedding  null: the job has no learned rows
 caf::actor spawn_holder(caf::actor_system& system, std::shared_ptr<const Part> part,
-                        std::shared_ptr<Executor> executor, TraceTrack trace = {});
+                        std::shared_ptr<Executor> executor, TraceTrack trace = {},
+                        std::shared_ptr<const EmbeddingPlan> embedding = nullptr);
 
 }  // namespace troupe

@@ -74,8 +74,11 @@ void read(LearnerActor* self, Get get) {
 
 Result<Contribution> train(Learner& learner, Executor& executor, const TrainBatch& request) {
   const auto& batch = request.ready->batch;
-  TROUPE_ASSIGN_OR_RETURN(const auto share, learner.compute(executor, batch));
+  TROUPE_ASSIGN_OR_RETURN(const auto share, learner.compute(executor, batch, request.learned));
   Contribution mine{{}, share.weight, share.loss_sum, std::nullopt};
+  if (share.weight > 0 && request.learned) {
+    mine.learned = std::make_shared<const LearnedInputs>(learner.take_learned_gradients());
+  }
   if (share.weight > 0 && !request.alone) {
     Buffer copy(share.gradient.size_bytes());
     std::ranges::copy(share.gradient, copy.as<float>().begin());
@@ -129,7 +132,8 @@ caf::behavior learner_behavior(LearnerActor* self, std::shared_ptr<Executor> exe
       [self](const Ref<ScoreBatch>& request) {
         compute<Matrix>(self, [request](Learner& with, Executor& on) {
           const auto& batch = request->ready->batch;
-          return request->best ? with.best_outputs(on, batch) : with.outputs(on, batch);
+          return request->best ? with.best_outputs(on, batch, request->learned)
+                               : with.outputs(on, batch, request->learned);
         });
       },
       [self](const Ref<BeginLearning>& begin) {

@@ -28,6 +28,7 @@ struct TrainBatch {
   Ref<ReadyBatch> ready;
   DigestMode digest = DigestMode::off;
   bool alone = false;  ///< With one rank: the gradient stays with the learner
+  std::shared_ptr<const LearnedInputs> learned = nullptr;  ///< Null: the job has none
 };
 /// One optimizer step.
 struct ApplyStep {
@@ -40,7 +41,8 @@ struct Applied {
 /// Outputs of a batch's seeds without dropout: float32 [seeds, out_dim].
 struct ScoreBatch {
   Ref<ReadyBatch> ready;
-  bool best = false;  ///< With the best epoch's parameters
+  bool best = false;                                       ///< With the best epoch's parameters
+  std::shared_ptr<const LearnedInputs> learned = nullptr;  ///< As in TrainBatch
 };
 /// Completes a state of training with parameters, optimizer and the best epoch's parameters.
 struct TakeSnapshot {

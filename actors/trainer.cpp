@@ -118,17 +118,40 @@ void finish(Self* self) {
   if (!state.learner.actor) {
     return promise.deliver(Ref<net::FinishResult>(net::FinishResult{state.options.rank, {}, {}}));
   }
-  self->request(state.learner.actor, caf::infinite, Ref<net::Finish>(net::Finish{}))
-      .then(
-          [self, promise](const Ref<net::FinishResult>& digests) mutable {
-            auto result = *digests;
-            result.rank = self->state.options.rank;
-            promise.deliver(Ref<net::FinishResult>(result));
-          },
-          [promise](const caf::error& error) mutable { promise.deliver(error); });
+  digest_learned(self, [self, promise](Result<std::vector<TableDigest>> tables) mutable {
+    if (!tables) {
+      return promise.deliver(to_caf(tables.error()));
+    }
+    self->request(self->state.learner.actor, caf::infinite, Ref<net::Finish>(net::Finish{}))
+        .then(
+            [self, promise,
+             tables = *std::move(tables)](const Ref<net::FinishResult>& digests) mutable {
+              auto result = *digests;
+              result.rank = self->state.options.rank;
+              result.tables = std::move(tables);
+              promise.deliver(Ref<net::FinishResult>(std::move(result)));
+            },
+            [promise](const caf::error& error) mutable { promise.deliver(error); });
+  });
+}
+
+void keep_best(Self* self, const Ref<net::KeepBest>& keep) {
+  auto promise = self->make_response_promise();
+  if (!self->state.learner.actor) {
+    return promise.deliver(Ref<net::Done>(net::Done{}));
+  }
+  keep_learned(self, {.best = true}, [self, keep, promise](const Status& kept) mutable {
+    if (!kept) {
+      return promise.deliver(to_caf(kept.error()));
+    }
+    self->request(self->state.learner.actor, caf::infinite, keep)
+        .then([promise](const Ref<net::Done>& done) mutable { promise.deliver(done); },
+              [promise](const caf::error& error) mutable { promise.deliver(error); });
+  });
 }
 
 void on_down(Self* self, const caf::down_msg& down) {
+  self->state.learned->on_down(down);
   if (const auto mended = self->state.path->on_down(down); !mended) {
     self->quit(to_caf(mended.error()));
   }
@@ -145,6 +168,9 @@ caf::behavior behavior(Self* self, TrainerOptions options, SpawnDataPath data_pa
     self->link_to(state.learner.actor);
   }
   state.path.emplace(self, std::move(data_path));
+  state.learned.emplace(self, state.options.learned, state.options.rank,
+                        [self](const Error& why) { learned_failed(self, why); });
+  state.learned->set_generation(state.generation);
   state.exchange.emplace(self, state.options.rank, state.options.world);
   state.exchange->begin_generation(state.generation, Error(Errc::fenced, "a trainer begins"));
   self->set_down_handler([self](const caf::down_msg& down) { on_down(self, down); });
@@ -155,15 +181,7 @@ caf::behavior behavior(Self* self, TrainerOptions options, SpawnDataPath data_pa
       [self](const Ref<net::GradientChunk>& share) { take_share(self, share); },
       [self](const Ref<net::TakeState>& request) { take_state(self, *request); },
       [self](const Ref<net::Restore>& request) { restore(self, request); },
-      [self](const Ref<net::KeepBest>& keep) {
-        const auto& learned = self->state.learner.actor;
-        auto promise = self->make_response_promise();
-        if (learned) {
-          promise.delegate(learned, keep);
-        } else {
-          promise.deliver(Ref<net::Done>(net::Done{}));
-        }
-      },
+      [self](const Ref<net::KeepBest>& keep) { keep_best(self, keep); },
       [self](const Ref<net::ReadParameters>& request) {
         const auto& learned = self->state.learner.actor;
         auto promise = self->make_response_promise();
@@ -179,8 +197,8 @@ caf::behavior behavior(Self* self, TrainerOptions options, SpawnDataPath data_pa
       [self](const Ref<net::Finish>&) { finish(self); },
       [self](const Ref<net::Ping>&) {
         const auto& now = self->state;
-        return Ref<net::Pong>(
-            net::Pong{now.position.global_step, !now.pass || now.exchange->waits(), now.work});
+        const bool waits = now.exchange->waits() || now.learned->waits();
+        return Ref<net::Pong>(net::Pong{now.position.global_step, !now.pass || waits, now.work});
       },
       [self](const Ref<StillFenced>& fenced) {
         if (self->state.generation == fenced->generation) {

@@ -3,6 +3,7 @@
 /// The trainer: one rank. Asks its samplers for batches ahead of time, trains them in batch order,
 /// sums gradients with the other ranks, steps the optimizer.
 #include "actors/data_path.hpp"
+#include "actors/learned_rows.hpp"
 #include "actors/learner.hpp"
 #include "runtime/base/trace.hpp"
 #include "runtime/feature/row_collection.hpp"
@@ -35,6 +36,7 @@ struct TrainerOptions {
   std::shared_ptr<const SampleOptions> eval_sample = {};
   std::uint64_t score_cols = 0;  ///< Numbers of each seed in evaluation; 0: the network's outputs
   LearnerOptions learner;        ///< Of the learner that is started beside it
+  LearnedRowsLinks learned = {};
   /// After each step, on the trainer's thread; for progress; may be empty.
   std::function<void(const StepReport&)> on_step = {};
   /// For tests of faults: how long the rank pauses before it goes on with a step; may be empty.
@@ -63,7 +65,8 @@ struct TrainerOptions {
 /// done again.
 /// Back-pressure: holds at most `ahead.most` batches, asked for and not yet trained, those of the next
 ///   epoch among them: they are asked for once all of this one are, where a request says that it follows
-/// Ordering:  trains in batch order, whatever the order of arrival
+/// Ordering:  trains in batch order, whatever the order of arrival. Gradients of learned rows leave before the
+///   rank's other shares of a step
 /// Peer loss: samplers and collector are started anew and asked again. The epoch fails with the error
 ///   of a lost rank; the director then restores all. Answered `fenced`, the trainer ends: a newer one
 ///   of its rank is at work

@@ -41,6 +41,10 @@ void take_mean(Self* self, SteadyClock::time_point began, Result<Reduced> mean) 
 }  // namespace
 
 void exchange(Self* self, const Contribution& mine) {
+  send_learned(self, mine, [self, mine] { reduce(self, mine); });
+}
+
+void reduce(Self* self, const Contribution& mine) {
   auto& state = self->state;
   if (state.options.world == 1) {
     Reduced alone{{}, mine.weight, mine.number, {}};

@@ -59,28 +59,34 @@ void ask_ahead(Self* self) {
 // ---- one step ----
 
 void train(Self* self, const Ref<ReadyBatch>& ready) {
-  const auto& state = self->state;
-  const auto flow = state.pass->flow(ready->batch.sampled->key);
-  ask_learner<Contribution>(
-      self, TrainBatch{ready, state.options.collect->digest, state.options.world == 1},
-      [self, flow, began = SteadyClock::now()](const Contribution& share) {
-        self->state.pass->trained(SteadyClock::now() - began);
-        self->state.options.trace.slice("train", began, flow);
-        exchange(self, share);
-      });
+  read_learned(self, ready, false, [self, ready](LearnedRowsClient::Rows learned) {
+    const auto& state = self->state;
+    const auto flow = state.pass->flow(ready->batch.sampled->key);
+    ask_learner<Contribution>(self,
+                              TrainBatch{ready, state.options.collect->digest,
+                                         state.options.world == 1, std::move(learned)},
+                              [self, flow, began = SteadyClock::now()](const Contribution& share) {
+                                self->state.pass->trained(SteadyClock::now() - began);
+                                self->state.options.trace.slice("train", began, flow);
+                                exchange(self, share);
+                              });
+  });
 }
 
 /// Scores one batch (sampled evaluation).
 void score(Self* self, const Ref<ReadyBatch>& ready) {
-  const auto& state = self->state;
-  const auto flow = state.pass->flow(ready->batch.sampled->key);
-  ask_learner<Matrix>(
-      self, ScoreBatch{ready, state.pass->score_request().best},
-      [self, ready, flow, began = state.options.trace.now()](const Matrix& outputs) {
-        self->state.options.trace.slice("score", began, flow);
-        self->state.pass->scored(*ready, outputs);
-        step_done(self);
-      });
+  const bool best = self->state.pass->score_request().best;
+  read_learned(self, ready, best, [self, ready, best](LearnedRowsClient::Rows learned) {
+    const auto& state = self->state;
+    const auto flow = state.pass->flow(ready->batch.sampled->key);
+    ask_learner<Matrix>(
+        self, ScoreBatch{ready, best, std::move(learned)},
+        [self, ready, flow, began = state.options.trace.now()](const Matrix& outputs) {
+          self->state.options.trace.slice("score", began, flow);
+          self->state.pass->scored(*ready, outputs);
+          step_done(self);
+        });
+  });
 }
 
 // ---- the end ----
@@ -149,6 +155,9 @@ struct DoWork {
 void fail(Self* self, const Error& why) {
   auto& state = self->state;
   state.exchange->drop();
+  state.learned->drop();
+  state.shared = false;
+  state.after_keeping = nullptr;
   state.path->forget();
   state.pass.reset();
   state.next.reset();
@@ -160,6 +169,7 @@ void step_done(Self* self) {
   auto& state = self->state;
   auto& pass = *state.pass;
   ++state.work;
+  state.shared = false;
   pass.end_step();
   if (pass.trains()) {
     const auto report = pass.report(SteadyClock::now());

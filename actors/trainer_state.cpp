@@ -5,6 +5,7 @@
 
 #include <caf/all.hpp>
 
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace troupe::trainer {
@@ -21,7 +22,8 @@ bool is_due(const net::TakeState& request, std::uint64_t global_step) {
 }
 
 /// Gives the state of a step to all that wait for it.
-void give_state(Self* self, std::vector<caf::response_promise> to) {
+/// \param oldest  step of the oldest state that is needed besides
+void give_state(Self* self, std::uint64_t oldest, std::vector<caf::response_promise> to) {
   auto& state = self->state;
   const auto give = [to = std::move(to)](const caf::message& answer) {
     for (auto promise : to) {
@@ -32,9 +34,16 @@ void give_state(Self* self, std::vector<caf::response_promise> to) {
     return give(caf::make_message(Ref<net::StateReply>(
         net::StateReply{std::make_shared<const net::TrainingState>(state.position)})));
   }
-  self->request(state.learner.actor, caf::infinite, Ref<TakeSnapshot>(TakeSnapshot{state.position}))
-      .then([give](const Ref<net::StateReply>& taken) { give(caf::make_message(taken)); },
-            [give](const caf::error& error) { give(caf::make_message(error)); });
+  keep_learned(
+      self, {.oldest = oldest}, [self, give, position = state.position](const Status& kept) {
+        if (!kept) {
+          return give(caf::make_message(to_caf(kept.error())));
+        }
+        self->request(self->state.learner.actor, caf::infinite,
+                      Ref<TakeSnapshot>(TakeSnapshot{position}))
+            .then([give](const Ref<net::StateReply>& taken) { give(caf::make_message(taken)); },
+                  [give](const caf::error& error) { give(caf::make_message(error)); });
+      });
 }
 
 /// The learner has the parameters, once it is done with what it was sent before.
@@ -72,22 +81,25 @@ void take_state(Self* self, const net::TakeState& request) {
   answer_states(self);
 }
 
-/// Between two steps, and while a batch is computed, nothing changes the parameters.
+/// Between two steps, and while a batch is computed, nothing changes the parameters. Learned rows may change
+/// once the rank's gradients have left.
 void answer_states(Self* self) {
   auto& state = self->state;
-  if (state.applying) {
+  if (state.applying || state.shared) {
     return;
   }
   std::vector<caf::response_promise> due;
+  std::uint64_t oldest = 0;
   std::erase_if(state.states_asked, [&](WaitingState& waiting) {
     const bool now = is_due(waiting.request, state.position.global_step);
     if (now) {
       due.push_back(std::move(waiting.promise));
+      oldest = std::max(oldest, waiting.request.oldest);
     }
     return now;
   });
   if (!due.empty()) {
-    give_state(self, std::move(due));
+    give_state(self, oldest, std::move(due));
   }
 }
 
@@ -123,7 +135,13 @@ void restore(Self* self, const Ref<net::Restore>& request) {
                     .optimizer = {},
                     .best = {},
                     .blobs = {}};
-  restore_learner(self, *request, std::move(promise));
+  restore_learned(self, from.global_step, [self, request, promise](const Status& restored) mutable {
+    if (restored) {
+      restore_learner(self, *request, std::move(promise));
+    } else {
+      promise.deliver(to_caf(restored.error()));
+    }
+  });
 }
 
 void wait_for_restore(Self* self, const Error& why) {

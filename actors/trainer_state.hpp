@@ -4,6 +4,7 @@
 #include "actors/batch_client.hpp"
 #include "actors/error.hpp"
 #include "actors/gradient_exchange.hpp"
+#include "actors/learned_rows.hpp"
 #include "actors/learner.hpp"
 #include "actors/local_messages.hpp"
 #include "actors/message.hpp"
@@ -14,6 +15,7 @@
 #include <caf/all.hpp>
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -41,6 +43,7 @@ struct State {
   std::optional<BatchClient> path;
   LearnerHandle learner;
   std::optional<GradientExchange> exchange;
+  std::optional<LearnedRowsClient> learned;
 
   std::uint32_t generation = 0;
   net::TrainingState position;          ///< without the arrays, which the learner has
@@ -52,9 +55,12 @@ struct State {
   std::vector<caf::response_promise>
       promises;  ///< Of the pass; repeats of its request wait together
   std::uint64_t pass_number =
-      0;                   ///< counts passes and restores: what belongs to an old one is dropped
-  std::uint64_t work = 0;  ///< batches that this rank is done with
-  bool applying = false;   ///< the learner changes the parameters
+      0;                      ///< counts passes and restores: what belongs to an old one is dropped
+  std::uint64_t work = 0;     ///< batches that this rank is done with
+  bool applying = false;      ///< the learner changes the parameters
+  bool shared = false;        ///< gradients of learned rows of the step under way have left
+  std::uint64_t keeping = 0;  ///< copies of learned rows that holders make: of this step
+  std::function<void()> after_keeping = {};  ///< the rest of the step, which must not change them
   std::optional<net::EpochResult> last_epoch;
   /// Until the next pass begins: a link may ask again for what was answered.
   std::optional<std::pair<net::ScoreRequest, Ref<net::ScoreResult>>> last_scores;
@@ -76,11 +82,30 @@ void pump(Self* self);
 void step_done(Self* self);
 
 // trainer_exchange.cpp
-/// Sums the step's gradient over the ranks and applies the mean.
+/// Sends gradients of learned rows to their holders, sums the others over the ranks and applies the
+/// mean.
 /// \param mine  this rank's share; with one rank `values` is empty: the learner has it
 void exchange(Self* self, const Contribution& mine);
+/// The part of it that sums and applies.
+void reduce(Self* self, const Contribution& mine);
 /// The other side: takes a rank's share of the slice that this rank sums.
 void take_share(Self* self, const Ref<net::GradientChunk>& share);
+
+// trainer_learned.cpp
+/// Calls `then(rows)` with the learned rows of a batch, null if the job has none, if the pass under way is
+/// still the same.
+void read_learned(Self* self, const Ref<ReadyBatch>& ready, bool best,
+                  std::function<void(LearnedRowsClient::Rows)> then);
+/// The pass under way, if any, fails: its rows or shares did.
+void learned_failed(Self* self, const Error& why);
+/// Sends the step's gradients of learned rows, then calls `then()`.
+void send_learned(Self* self, const Contribution& mine, std::function<void()> then);
+/// Has holders keep learned rows as they are now; from rank 0, else only calls `then`.
+void keep_learned(Self* self, const KeepLearned& what, std::function<void(const Status&)> then);
+/// Has holders put back learned rows; from rank 0, else only calls `then`.
+void restore_learned(Self* self, std::uint64_t step, std::function<void(const Status&)> then);
+/// Digests of all learned rows; none but from rank 0.
+void digest_learned(Self* self, std::function<void(Result<std::vector<TableDigest>>)> then);
 
 // trainer_state.cpp
 void take_state(Self* self, const net::TakeState& request);

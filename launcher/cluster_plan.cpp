@@ -6,6 +6,7 @@
 #include "runtime/base/free_memory.hpp"
 #include "runtime/feature/cache_policies.hpp"
 #include "runtime/job/collect_options.hpp"
+#include "runtime/job/embedding_rules.hpp"
 #include "runtime/job/link_rules.hpp"
 #include "runtime/job/sample_options.hpp"
 #include "runtime/job/task_rules.hpp"
@@ -249,6 +250,7 @@ Result<std::shared_ptr<const ClusterPlan>> ClusterPlan::make(const Job& job,
     TROUPE_ASSIGN_OR_RETURN(plan->network, nn::make_network(job.model));
     TROUPE_ASSIGN_OR_RETURN(plan->devices,
                             device_plan(plan->job, plan->layout, *plan->sample, *plan->collect));
+    plan->embedding = embedding_plan(job, *plan->graph);
   }
   plan->inference = hooks.inference;
   if (plan->inference) {

@@ -8,6 +8,7 @@
 #include "launcher/cluster_hooks.hpp"
 #include "launcher/device_plan.hpp"
 #include "runtime/base/result.hpp"
+#include "runtime/feature/embedding/options.hpp"
 #include "runtime/graph/store.hpp"
 #include "runtime/job/job.hpp"
 #include "runtime/job/layout.hpp"
@@ -48,6 +49,7 @@ struct ClusterPlan {
   std::shared_ptr<const SampleOptions> sample;
   std::shared_ptr<const SampleOptions> eval_sample;  ///< of links to score; null: `sample`
   std::shared_ptr<const CollectOptions> collect;
+  std::shared_ptr<const EmbeddingPlan> embedding;       ///< null: no learned rows
   std::shared_ptr<const CacheOptions> cache;            ///< null: none
   std::shared_ptr<const ListCacheOptions> lists_cache;  ///< null: none
   std::shared_ptr<const nn::Network> network;           ///< null if trainers only take batches

@@ -200,7 +200,7 @@ caf::actor ClusterProcess::supervisor(ProcessId at) {
 Result<caf::actor> ClusterProcess::start_holder(PartId part) {
   auto& system = runtime_.system();
   auto actor = spawn_holder(system, context_->local_part(part), runtime_.compute(),
-                            track(holder_name(part)));
+                            track(holder_name(part)), plan_->embedding);
   know(holder_name(part) + ", the thing itself", actor);
   if (hooks_->wrap_holder) {
     actor = hooks_->wrap_holder(system, part, actor);
@@ -321,6 +321,9 @@ Result<caf::actor> ClusterProcess::start_trainer(Rank rank, std::uint32_t genera
   options.pause = hooks_->pause;
   options.generation = generation;
   options.trace = track(trainer_name(rank));
+  if (plan_->embedding) {
+    options.learned = {plan_->embedding, plan_->book, context_->holders};
+  }
   auto path = plan_->layout.samplers_of(rank).empty() ? data_path_of(trainer_name(rank))
                                                       : remote_path_of(rank);
   if (devices_ && plan_->devices.batches) {

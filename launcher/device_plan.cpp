@@ -14,6 +14,11 @@ Status check_batches_there(const Job& job, const Layout& layout, const SampleOpt
   if (job.cluster.device.kind == DeviceKind::cpu) {
     return Error(Errc::failed_precondition, "cluster.device is \"cpu\"");
   }
+  if (!job.embedding.empty()) {
+    return Error(Errc::unimplemented,
+                 "batches on a device: learned rows (\"embedding\") are not built yet for them\n"
+                 "try: sample.on \"host\"");
+  }
   if (job.partition.parts != 1) {
     return Error(Errc::unimplemented,
                  fmt::format("batches on a device: a graph of {} parts is not built yet\ntry: "

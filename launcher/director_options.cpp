@@ -24,9 +24,14 @@ ConductorOptions conductor_options(const ClusterPlan& plan) {
                            .train_only = plan.take_only(),
                            .final_exact = stages > 0 && job.infers_exactly(),
                            .final_roles = {"val", "test"},
+                           .tables = {},
                            .keep_outputs = job.eval.predictions && !job.task.links() ? "test" : "",
                            .seeds = plan.seeds,
                            .links = plan.scoring};
+  for (const auto& table :
+       plan.embedding ? plan.embedding->tables : std::vector<EmbeddingOptions>()) {
+    options.tables.push_back(table.name);
+  }
   if (task) {
     options.final_roles = {inference_role};
     options.keep_outputs = inference_role;

@@ -114,11 +114,19 @@ OrderedJson digests_json(const Report& report) {
   const auto& record = report.record;
   // Without a built-in model there are no parameters, and no outputs.
   const bool done = report.status == "done" && record.parameters != Digest();
+  OrderedJson tensors = OrderedJson::object();
+  OrderedJson best_tensors = OrderedJson::object();
+  for (const auto& table : record.tensors) {
+    tensors[table.name] = to_string(table.rows);
+    best_tensors[table.name] = to_string(table.best);
+  }
   return {
       {"batches", record.batches ? OrderedJson(to_string(*record.batches)) : OrderedJson()},
       {"outputs", done ? OrderedJson(to_string(record.outputs)) : OrderedJson()},
       {"parameters", done ? OrderedJson(to_string(record.parameters)) : OrderedJson()},
-      {"best_parameters", done ? OrderedJson(to_string(record.best_parameters)) : OrderedJson()}};
+      {"best_parameters", done ? OrderedJson(to_string(record.best_parameters)) : OrderedJson()},
+      {"tensors", done ? tensors : OrderedJson()},
+      {"best_tensors", done ? best_tensors : OrderedJson()}};
 }
 
 std::string own_host() {

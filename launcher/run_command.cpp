@@ -49,6 +49,9 @@ void print_outcome(const Report& report, const Job& job) {
     std::printf("batches    %s\n", to_string(*record.batches).c_str());
   }
   std::printf("parameters %s\n", to_string(record.parameters).c_str());
+  for (const auto& table : record.tensors) {
+    std::printf("rows       %s of %s\n", to_string(table.rows).c_str(), table.name.c_str());
+  }
   std::printf("%.1f s, report in %s\n", report.run_seconds,
               (job.output / "report.json").string().c_str());
 }

@@ -8,6 +8,7 @@
 # Bulk:       "segment n" is the n-th bulk segment of the frame: a plain little-endian array.
 
 using Cxx = import "/capnp/c++.capnp";
+using Learned = import "learned.capnp";
 $Cxx.namespace("troupe::wire");
 
 struct Digest {
@@ -46,6 +47,10 @@ struct EpochCounters {
   rowsCached @13 :UInt64;     # of these, found in the cache
   rowsCachedAtBest @14 :UInt64;     # with the best choice of as many rows to keep; 0 where that is not measured
   batchesInFlight @15 :UInt64; # that the rank may have requested and not trained on, at the end of the epoch
+  learnedNs @16 :UInt64;      # trainer without learned rows of its batch
+  learnedRows @17 :UInt64;    # read, duplicates counted
+  learnedBytes @18 :UInt64;   # of rows read and gradients sent, with their ids
+  learnedMessages @19 :UInt64; # requests for them and shares of gradients
 }
 
 struct EpochResult {
@@ -144,6 +149,9 @@ struct FinishResult {
 
   bestParameters @2 :Digest;
   # Set by the trainer: of the best epoch's parameters. Default 0: no epoch was kept.
+
+  tables @3 :List(Learned.TableDigest);
+  # Set by the trainer of rank 0: of all learned rows, in ascending order of node types. Default: the job has none.
 }
 
 struct ReadParameters {

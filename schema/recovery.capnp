@@ -61,6 +61,10 @@ struct TakeState {
   # `afterStep`. Default 0: now.
 
   afterStep @2 :UInt64;
+  # Set by the director.
+
+  oldest @3 :UInt64;
+  # Set by the director: copies of learned rows at steps before this one are no longer needed. Default 0: all are.
 }
 
 struct Restore {

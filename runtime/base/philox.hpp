@@ -37,6 +37,7 @@ enum class Domain : std::uint8_t {
   initial_weights = 6,
   labor = 7,
   generators = 8,
+  initial_rows = 9,
 };
 
 /// Names one stream; everything is 0 unless it matters.

@@ -1,5 +1,6 @@
 #include "runtime/job/graph_types.hpp"
 
+#include "runtime/job/embedding_rules.hpp"
 #include "runtime/job/link_rules.hpp"
 #include "runtime/nn/catalog.hpp"
 #include "runtime/nn/network_layers.hpp"
@@ -51,7 +52,8 @@ nn::ModelTypes model_types(const Job& job, const GraphInfo& graph, NodeTypeId se
   nn::ModelTypes types;
   const bool in = job.sample.edge_dir == EdgeDir::in;
   for (const NodeTypeInfo& type : graph.node_types) {
-    types.nodes.push_back({type.name, type.features.has_value() ? type.features->cols : 0});
+    types.nodes.push_back({type.name, (type.features.has_value() ? type.features->cols : 0) +
+                                          embedding_cols(job, type)});
   }
   for (const EdgeTypeInfo& type : graph.edge_types) {
     types.edges.push_back(

@@ -3,6 +3,7 @@
 /// A job: one run, as its job file says, with all defaults filled in (docs/job-file.md). Reading is
 /// in job_file.hpp.
 #include "runtime/feature/batch.hpp"
+#include "runtime/feature/embedding/options.hpp"
 #include "runtime/feature/row_collection.hpp"
 #include "runtime/graph/graph_info.hpp"
 #include "runtime/graph/store.hpp"
@@ -286,6 +287,7 @@ struct Job {
   TaskJob task;
   SampleJob sample;
   FeaturesJob features;
+  std::map<std::string, EmbeddingOptions> embedding;  ///< By node type, without its number
   nn::ModelOptions model;  ///< in_dim and out_dim are filled in from the graph when the run starts
   std::uint64_t out_dim = 0;  ///< `model.out_dim`: of links and edges; 0: not said
   TrainJob train;
@@ -295,7 +297,9 @@ struct Job {
   std::uint64_t log_every = 0;  ///< steps between progress lines; 0: a line per epoch only
   bool trace = false;
   /// Whether exact inference can give what the model gives in batches.
-  bool infers_exactly() const { return !sample.time.given() && !model.edge_features; }
+  bool infers_exactly() const {
+    return !sample.time.given() && !model.edge_features && embedding.empty();
+  }
   std::uint64_t seed = 0;
   std::filesystem::path output;
   std::filesystem::path default_output;  ///< `runs/NAME`, also where `output` is given

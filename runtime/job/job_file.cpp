@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cstring>
 #include <fmt/format.h>
 #include <fstream>
 #include <iterator>
@@ -26,6 +27,8 @@ namespace {
 
 using Json = nlohmann::json;
 using OrderedJson = nlohmann::ordered_json;
+
+constexpr const char* any_name = "*";
 
 struct KeyPlace {
   std::filesystem::path base_dir;  ///< of the job file
@@ -41,11 +44,21 @@ std::optional<std::uint32_t> parts_of(const std::filesystem::path& dataset) {
   return store ? std::optional(store->partition().parts) : std::nullopt;
 }
 
+/// The key of a token: "~1" is '/', "~0" is '~'.
+std::string unescaped(const std::string& token) {
+  std::string key;
+  for (std::size_t i = 0; i < token.size(); ++i) {
+    const bool escape = token[i] == '~' && i + 1 < token.size();
+    key += !escape ? token[i] : token[++i] == '1' ? '/' : '~';
+  }
+  return key;
+}
+
 std::vector<std::string> split_pointer(const std::string& pointer) {
   std::vector<std::string> keys;
   for (std::size_t begin = 1; begin <= pointer.size();) {
     const auto end = std::min(pointer.find('/', begin), pointer.size());
-    keys.push_back(pointer.substr(begin, end - begin));
+    keys.push_back(unescaped(pointer.substr(begin, end - begin)));
     begin = end + 1;
   }
   return keys;
@@ -109,7 +122,7 @@ class Reader {
   Job read() {
     check_object("", root_);
     for (const SchemaRow& row : job_schema()) {
-      read_row(row);
+      read_rows(row);
     }
     take_servers_from_hosts();
     job_.cluster.hosts_given = find_value(root_, "/cluster/hosts") != nullptr;
@@ -166,19 +179,45 @@ class Reader {
       problems_.add({section, "an object with keys", json_text(value), ""});
       return;
     }
-    const auto known = keys_of_section(section);
+    const auto of_rows = schema_pointer(section);
+    const auto known = keys_of_section(of_rows);
+    const bool any = known == std::vector<std::string>{any_name};
     const auto& sections = job_sections();
     for (const auto& [key, entry] : value.items()) {
       const std::string pointer = section + "/" + pointer_token(key);
       if (pointer == "/$schema") {
         continue;  // for editors
       }
-      if (std::find(known.begin(), known.end(), key) == known.end()) {
+      if (!any && std::find(known.begin(), known.end(), key) == known.end()) {
         problems_.add(
-            {pointer, "a known key", "an unknown one", unknown_key_hint(section, key), true});
-      } else if (std::find(sections.begin(), sections.end(), pointer) != sections.end()) {
+            {pointer, "a known key", "an unknown one", unknown_key_hint(of_rows, key), true});
+      } else if (std::find(sections.begin(), sections.end(), schema_pointer(pointer)) !=
+                 sections.end()) {
         check_object(pointer, entry);
       }
+    }
+  }
+
+  /// One row, or that of every section that has a name of the user's.
+  void read_rows(const SchemaRow& row) {
+    const auto star = row.pointer.find(any_name);
+    if (star == std::string::npos) {
+      return read_row(row);
+    }
+    const Json* parent = find_value(root_, row.pointer.substr(0, star - 1));
+    if (parent == nullptr || !parent->is_object()) {
+      return;
+    }
+    for (const auto& section : parent->items()) {
+      if (!section.value().is_object()) {
+        continue;  // check_object() has said so
+      }
+      SchemaRow named = row;
+      named.pointer.replace(star, std::strlen(any_name), pointer_token(section.key()));
+      named.apply = [apply = row.apply_named, name = section.key()](const Json& value, Job& job) {
+        apply(value, name, job);
+      };
+      read_row(named);
     }
   }
 
@@ -244,6 +283,9 @@ class Reader {
     }
     if (pointer == "/cluster/slurm/tasks_per_node") {
       return job_.cluster.trainers_per_host;
+    }
+    if (pointer.starts_with("/embedding/")) {  // the only one is /embedding/*/optimizer/eps
+      return default_sparse_eps(job_.embedding.at(split_pointer(pointer)[1]).optimizer.kind);
     }
     if (pointer == "/train/optimizer/eps") {
       return nn::default_eps(job_.train.optimizer.kind);

@@ -3,6 +3,7 @@
 #include "runtime/base/nearest.hpp"
 #include "runtime/feature/cache_policies.hpp"
 #include "runtime/job/columns.hpp"
+#include "runtime/job/embedding_rules.hpp"
 #include "runtime/job/fanout.hpp"
 #include "runtime/job/graph_types.hpp"
 #include "runtime/job/layout.hpp"
@@ -60,8 +61,12 @@ void check_column_stats(const Job& job, const NodeTypeInfo& type, ProblemList& p
 void check_features(const Job& job, const NodeTypeInfo& type, bool heterogeneous,
                     ProblemList& problems) {
   if (!type.features.has_value() || type.features->cols == 0) {
-    problems.add({"/dataset/path", fmt::format("features of \"{}\" nodes", type.name), "none",
-                  heterogeneous ? "import it with \"features\": \"one-hot\"" : no_hint});
+    if (embedding_cols(job, type) == 0) {
+      problems.add({"/dataset/path", fmt::format("features of \"{}\" nodes", type.name), "none",
+                    heterogeneous ? "import it with \"features\": \"one-hot\", or learn rows "
+                                    "(\"embedding\")"
+                                  : "learned rows (\"embedding\") can take their place"});
+    }
   } else {
     check_column_stats(job, type, problems);
   }
@@ -353,6 +358,7 @@ void check_between_keys(const Job& job, ProblemList& problems) {
     check_schedule(job.train.schedule, problems);
   }
   check_model_keys(job, problems);
+  check_embedding_keys(job, problems);
 }
 
 void fit_to_graph(Job& job, const GraphInfo& graph) {
@@ -366,7 +372,8 @@ void fit_to_graph(Job& job, const GraphInfo& graph) {
   }
   const NodeTypeInfo& type = graph.node_types[raw(*seeds)];
   job.model.types = model_types(job, graph, *seeds);
-  job.model.in_dim = type.features.has_value() ? type.features->cols : 0;
+  job.model.in_dim =
+      (type.features.has_value() ? type.features->cols : 0) + embedding_cols(job, type);
   job.model.out_dim = type.labels.has_value() ? type.labels->classes : 0;
   if (job.train.loss == "bce_logits" && type.labels.has_value() &&
       type.labels->kind == LabelInfo::Kind::classes) {
@@ -389,6 +396,7 @@ std::vector<JobProblem> check_against_graph(const Job& job, const GraphInfo& gra
     check_times(job, graph, problems);
     check_subgraph(job, graph, problems);
   }
+  check_embedding_types(job, graph, problems);
   check_seed_order(job, problems);
   check_times_of_split(job, graph, problems);
   check_last_batch(job, graph, problems);
@@ -400,6 +408,11 @@ std::vector<JobProblem> check_against_graph(const Job& job, const GraphInfo& gra
       check_links(job, graph, problems);
     }
     check_normalized_columns(job, graph, problems);
+    if (!job.embedding.empty()) {
+      problems.add({"/embedding", "nothing where a program trains",
+                    fmt::format("{} tables, which are not built yet for it", job.embedding.size()),
+                    "tensors of a session work"});
+    }
     return std::move(problems).take();
   }
   if (job.task.walks()) {
@@ -444,9 +457,11 @@ std::vector<JobProblem> check_against_graph(const Job& job, const GraphInfo& gra
                   "\"exact\", which is not built yet for it", no_hint});
   }
   check_model_types(job, graph, *seeds, problems);
-  for (const NodeTypeId read : types_read(job, graph, *seeds)) {
-    check_features(job, graph.node_types[raw(read)], has_types(graph), problems);
+  const auto read = types_read(job, graph, *seeds);
+  for (const NodeTypeId of_type : read) {
+    check_features(job, graph.node_types[raw(of_type)], has_types(graph), problems);
   }
+  check_embedding_use(job, graph, read, problems);
   if (links == nullptr) {
     check_labels(job, graph.node_types[raw(*seeds)], problems);
   }

@@ -5,6 +5,7 @@
 #include "runtime/graph/alias_tables.hpp"
 #include "runtime/graph/list_tables.hpp"
 #include "runtime/job/columns.hpp"
+#include "runtime/job/embedding_rules.hpp"
 #include "runtime/job/fanout.hpp"
 #include "runtime/job/in_place_memory.hpp"
 #include "runtime/job/job_file.hpp"
@@ -37,6 +38,9 @@ constexpr std::uint64_t vectors_per_rank = 12;
 constexpr std::uint64_t vectors_of_director = 12;
 constexpr std::uint64_t float_bytes = sizeof(float);
 constexpr std::uint64_t blocks_in_flight = 2;
+/// Of rows and state: two that holders keep for roll-backs while a third one is made.
+constexpr std::uint64_t learned_copies = 3;
+constexpr const char* learned_name = "learned rows";
 constexpr const char* batches_name = "batches in flight";
 constexpr const char* outputs_name = "outputs of exact inference";
 constexpr const char* blocks_name = "blocks of exact inference";
@@ -108,14 +112,37 @@ class MemoryEstimate {
                   {batches_name, times(load.paths + extra_trainers(load), batches())},
                   {"activations and their gradients", times(load.ranks, activations())},
                   {"parameters and optimizer", parameters(load)},
+                  {learned_name, learned_rows(load)},
                   {outputs_name, outputs(load)},
                   {blocks_name, times(load.evaluators, blocks(load))},
                   {"caches", caches(load)}};
+    std::erase_if(plan.items, [this](const MemoryPlan::Item& item) {
+      return item.name == learned_name && job_.embedding.empty();
+    });
     plan.items.push_back({"freed memory that is kept", kept(plan.items)});
     return plan;
   }
 
  private:
+  /// Rows with state, copies for roll-backs and of the best epoch, and a rank's rows and gradients of a
+  /// batch with the shares of two steps, which every holder gets from every rank.
+  std::uint64_t learned_rows(const Load& load) const {
+    std::uint64_t tables = 0;
+    std::uint64_t of_batch = 0;
+    const auto plan = embedding_plan(job_, graph_);
+    for (const auto& table : plan ? plan->tables : std::vector<EmbeddingOptions>()) {
+      const auto nodes = graph_.node_types[raw(table.node_type)].count;
+      const auto per_row =
+          plus(times(1 + learned_copies, plus(table.dim, sparse_state_cols(table))), table.dim);
+      tables = plus(tables, product(plus(nodes / parts(), 1), per_row));
+      const auto rows = reach_.nodes[raw(table.node_type)];
+      of_batch = plus(of_batch, times(rows, plus(sizeof(NodeId), table.dim * float_bytes)));
+    }
+    const auto shares = times(times(of_batch, job_.cluster.world()), 2);
+    return plus(plus(times(tables, load.served), times(times(of_batch, 4), load.ranks)),
+                load.served > 0 ? shares : 0);
+  }
+
   std::uint64_t program() const {
     std::uint64_t threads = job_.cluster.threads;
     for (std::uint32_t host = 0; host < job_.cluster.named.size(); ++host) {
@@ -268,8 +295,8 @@ class MemoryEstimate {
     if (layer > 0 || job_.model.linear_input) {
       return job_.model.hidden;
     }
-    const auto& features = graph_.node_types[type].features;
-    return features ? features->cols : job_.model.hidden;
+    const auto cols = type < job_.model.types.nodes.size() ? job_.model.types.nodes[type].cols : 0;
+    return cols > 0 ? cols : job_.model.hidden;
   }
 
   /// Of one rank: what forward keeps, what backward needs, partial gradients of the widest matrix.
@@ -292,7 +319,8 @@ class MemoryEstimate {
         // The convolution's rows and the layer's, their gradient, lengths and statistics.
         sum = plus(sum, product(targets.nodes[t], times(out + 2, job_.model.batch_norm ? 5 : 3)));
         const bool dropped = layer == 0 && job_.model.input_dropout > 0;
-        const bool input_gradient = layer > 0 || job_.model.linear_input;
+        const bool learned = embedding_cols(job_, graph_.node_types[t]) > 0;
+        const bool input_gradient = layer > 0 || job_.model.linear_input || learned;
         if (layer == 0 && job_.model.linear_input) {
           sum = plus(sum, product(sources.nodes[t], job_.model.hidden));
         }

@@ -28,8 +28,9 @@ std::vector<std::string> split_path(const std::string& path) {
 
 bool takes_text(const std::string& pointer) {
   const auto& rows = job_schema();
-  const auto row = std::find_if(rows.begin(), rows.end(),
-                                [&](const SchemaRow& r) { return r.pointer == pointer; });
+  const auto row = std::find_if(
+      rows.begin(), rows.end(),
+      [of_rows = schema_pointer(pointer)](const auto& r) { return r.pointer == of_rows; });
   return row != rows.end() &&
          (row->rule.type == ValueType::text || row->rule.type == ValueType::choice);
 }

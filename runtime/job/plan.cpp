@@ -4,6 +4,7 @@
 #include "runtime/base/ranked_set.hpp"
 #include "runtime/base/saturating.hpp"
 #include "runtime/job/columns.hpp"
+#include "runtime/job/embedding_rules.hpp"
 #include "runtime/job/job_file.hpp"
 #include "runtime/job/link_rules.hpp"
 #include "runtime/job/memory_plan.hpp"
@@ -76,6 +77,15 @@ BatchCost batch_cost(const Job& job, const GraphInfo& graph, const Counts& count
     cost.max_nodes = plus(cost.max_nodes, most.nodes[t]);
     cost.feature_bytes = plus(cost.feature_bytes, times(most.nodes[t], times(cols, sizeof(float))));
     moved = plus(moved, times(most.nodes[t], plus(8, stored)));
+  }
+  if (const auto tables = embedding_plan(job, graph)) {
+    const std::uint64_t parts = job.partition.parts;
+    for (const auto& table : tables->tables) {
+      const auto rows = times(most.nodes[raw(table.node_type)],
+                              plus(sizeof(NodeId), times(table.dim, sizeof(float))));
+      cost.learned_bytes = plus(cost.learned_bytes, times(rows, 1 + job.cluster.replicas));
+    }
+    cost.learned_messages = times(parts, 1 + job.cluster.replicas);
   }
   for (std::size_t e = 0; e < most.edges.size(); ++e) {
     cost.edges.push_back({graph.edge_types[e].name, most.edges[e]});

@@ -25,6 +25,9 @@ struct BatchCost {
   std::uint64_t max_nodes = 0;
   std::uint64_t max_edges = 0;
   std::uint64_t feature_bytes = 0;  ///< of all rows, float32
+  std::uint64_t learned_bytes =
+      0;  ///< of a rank in a step: learned rows read, and gradients to all replicas
+  std::uint64_t learned_messages = 0;  ///< of a rank in a step
   std::uint64_t wire_bytes =
       0;  ///< expected from other hosts: ids, edges, rows, with random partitioning
 };

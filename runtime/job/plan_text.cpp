@@ -89,6 +89,10 @@ std::string to_string(const Plan& plan, const Job& job) {
                      plan.batch.max_edges, bytes_text(plan.batch.feature_bytes));
   out += types_text(plan.batch);
   out += fmt::format("a batch, from other hosts, at most: {}\n", bytes_text(plan.batch.wire_bytes));
+  if (!job.embedding.empty()) {
+    out += fmt::format("learned rows, of a rank in a step, at most: {} in {} messages\n",
+                       bytes_text(plan.batch.learned_bytes), plan.batch.learned_messages);
+  }
   const auto ahead = job.cluster.batches_ahead();
   out += fmt::format("batches in flight of a rank: {}\n",
                      ahead > 0 ? fmt::format("{}", ahead)

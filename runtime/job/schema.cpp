@@ -63,7 +63,19 @@ std::vector<std::string> keys_of_section(const std::string& section) {
   return keys;
 }
 
-std::size_t schema_position(const std::string& pointer) {
+std::string schema_pointer(const std::string& pointer) {
+  std::string of_rows;
+  for (std::size_t begin = 1; begin <= pointer.size();) {
+    const auto end = std::min(pointer.find('/', begin), pointer.size());
+    const bool any = keys_of_section(of_rows) == std::vector<std::string>{"*"};
+    of_rows += any ? "/*" : pointer.substr(begin - 1, end - begin + 1);
+    begin = end + 1;
+  }
+  return of_rows;
+}
+
+std::size_t schema_position(const std::string& named) {
+  const auto pointer = schema_pointer(named);
   const auto& rows = job_schema();
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (rows[i].pointer == pointer || rows[i].pointer.starts_with(pointer + "/") ||

@@ -39,6 +39,7 @@ struct NotBuilt {
   std::string instead = {};             ///< what works
 };
 
+/// A key "*" of a pointer stands for any name: the row is one of every section of its kind.
 struct SchemaRow {
   std::string pointer;
   ValueRule rule;
@@ -49,6 +50,9 @@ struct SchemaRow {
   std::function<void(const nlohmann::json& value, Job& job)> apply = nullptr;
   /// What a text, or each text of a list, must be besides; null: any.
   Status (*check_line)(const std::string& line) = nullptr;
+  /// In place of `apply` where the pointer has a "*": with the name that it stands for.
+  std::function<void(const nlohmann::json& value, const std::string& name, Job& job)> apply_named =
+      nullptr;
 };
 
 /// All rows in the order of the file.
@@ -57,8 +61,11 @@ const std::vector<SchemaRow>& job_schema();
 /// The sections: every proper prefix of a pointer, in the order of the file.
 const std::vector<std::string>& job_sections();
 
-/// Keys and sections directly inside a section ("" is the whole job).
+/// Keys and sections directly inside a section ("" is the whole job); "*" for any name.
 std::vector<std::string> keys_of_section(const std::string& section);
+
+/// The pointer as rows have it: with "*" for a name of the user's.
+std::string schema_pointer(const std::string& pointer);
 
 /// Position of a key or section, or of the key that holds it, in the order of the file; one past the last row of the section it
 /// would be in if unknown.

@@ -436,6 +436,9 @@ std::vector<SchemaRow> learning_rows() {
   }
   add_sample(rows);
   add_features(rows);
+  for (auto& row : embedding_rows()) {
+    rows.push_back(std::move(row));
+  }
   for (auto& row : model_rows()) {
     rows.push_back(std::move(row));
   }

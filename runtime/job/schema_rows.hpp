@@ -24,9 +24,10 @@ std::vector<SchemaRow> choice_rows(std::span<const ChoiceKind> kinds);
 std::vector<SchemaRow> seed_file_rows();  ///< dataset.seeds, for place_rows
 std::vector<SchemaRow> task_rows();       ///< task, for learning_rows
 std::vector<SchemaRow> model_rows();      ///< model, for learning_rows
+std::vector<SchemaRow> embedding_rows();  ///< embedding, for learning_rows
 std::vector<SchemaRow> eval_rows();       ///< eval, for learning_rows
 std::vector<SchemaRow> slurm_rows();      ///< cluster.slurm, for place_rows
 std::vector<SchemaRow>
-learning_rows();  ///< task, sample, features, model, train, eval, checkpoint, and the single keys
+learning_rows();  ///< task, sample, features, embedding, model, train, eval, checkpoint, and the single keys
 
 }  // namespace troupe

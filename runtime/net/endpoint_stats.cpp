@@ -9,7 +9,7 @@ namespace troupe::net {
 namespace {
 
 constexpr std::array<const char*, traffic_classes> class_names{"control", "gradients", "samples",
-                                                               "rows"};
+                                                               "rows",    "learned",   "updates"};
 
 Status at_most(const char* what, std::size_t traffic, std::uint64_t limit, std::uint64_t found) {
   if (found <= limit) {
@@ -39,6 +39,8 @@ std::uint64_t window_of(const EndpointOptions& options, TrafficClass traffic) {
                                                : options.window_bytes;
     case TrafficClass::samples:
     case TrafficClass::rows:
+    case TrafficClass::learned:
+    case TrafficClass::updates:
       break;
   }
   return options.window_bytes;

@@ -82,7 +82,7 @@ Status check_header(const FrameHeader& head, const FrameLimits& limits) {
     return corrupt_header("kind", "1..4", kind);
   }
   if (const auto traffic = static_cast<std::uint8_t>(head.traffic); traffic >= traffic_classes) {
-    return corrupt_header("traffic class", "0..3", traffic);
+    return corrupt_header("traffic class", "0..5", traffic);
   }
   return check_lengths(head, limits);
 }

@@ -24,14 +24,21 @@ enum class FrameKind : std::uint8_t {
 
 /// Classes share a link's bandwidth piece by piece, so that nothing waits behind a gigabyte; order
 /// holds within a class.
-enum class TrafficClass : std::uint8_t { control = 0, gradients = 1, samples = 2, rows = 3 };
-inline constexpr std::size_t traffic_classes = 4;
+enum class TrafficClass : std::uint8_t {
+  control = 0,
+  gradients = 1,
+  samples = 2,
+  rows = 3,
+  learned = 4,  ///< requests for learned rows, which wait for updates
+  updates = 5,  ///< of learned rows
+};
+inline constexpr std::size_t traffic_classes = 6;
 inline constexpr std::size_t max_segments = 4;
 
 /// Fixed prefix of every frame on the wire: little endian, no padding.
 struct FrameHeader {
   static constexpr std::uint32_t expected_magic = 0x31545254;  // "TRT1"
-  static constexpr std::uint16_t protocol_version = 6;
+  static constexpr std::uint16_t protocol_version = 7;
 
   std::uint32_t magic = expected_magic;
   std::uint16_t version = protocol_version;

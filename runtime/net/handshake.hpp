@@ -31,8 +31,8 @@ using SessionKey = std::array<std::byte, 32>;
 
 /// Of the protocol, both ends included; the newest that both speak is taken.
 struct VersionRange {
-  std::uint16_t oldest = 6;
-  std::uint16_t newest = 6;
+  std::uint16_t oldest = 7;
+  std::uint16_t newest = 7;
   friend bool operator==(const VersionRange&, const VersionRange&) = default;
 };
 

@@ -35,6 +35,8 @@ class DeviceCopies {
   ConstMatrix logits(std::size_t output, ConstMatrix device);
   /// The gradient to host memory.
   void fetch(std::span<float> gradient);
+  /// Numbers of any place on the device to host memory.
+  void download(const float* from, std::span<float> to);
 
   const Status& status() const { return status_; }
 
@@ -54,7 +56,6 @@ class DeviceCopies {
   std::span<const T> copied(std::span<const T> host) {
     return {reinterpret_cast<const T*>(copied(std::as_bytes(host))), host.size()};
   }
-  void download(const float* from, std::span<float> to);
 
   BlockOps& ops_;
   GrowBuffer<float> parameters_;

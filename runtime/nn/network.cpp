@@ -220,10 +220,17 @@ DropoutMask mask_before(const ForwardInput& input, std::size_t node_type, std::u
 
 }  // namespace
 
-std::vector<Rows> Network::record_features(Tape& tape, const ForwardInput& input) const {
+std::vector<Rows> Network::record_features(const ForwardInput& input,
+                                           Activations& activations) const {
+  Tape& tape = activations.tape_;
   std::vector<Rows> rows(options_.types.nodes.size());
+  activations.inputs_.assign(rows.size(), std::nullopt);
   for (const std::size_t type : layers_.front().inputs) {
-    rows[type] = tape.input(input.features[type]);
+    const bool wanted = type < input.wants_gradient.size() && input.wants_gradient[type];
+    rows[type] = tape.input(input.features[type], wanted);
+    if (wanted) {
+      activations.inputs_[type] = rows[type];
+    }
     const DropoutMask mask = mask_before(input, type, 0, options_.input_dropout);
     if (mask.active()) {
       const auto count = input.features[type].rows;
@@ -402,7 +409,7 @@ void Network::record(Executor& executor, std::span<const float> parameters,
                      const ForwardInput& input, Activations& activations) const {
   Tape& tape = activations.tape_;
   tape.begin(executor, parameters_, parameters, true);
-  std::vector<Rows> rows = record_features(tape, input);
+  std::vector<Rows> rows = record_features(input, activations);
   for (const Layer& layer : layers_) {
     const LayerCall call{.tape = tape,
                          .layer = layer,
@@ -441,6 +448,21 @@ void Network::backward_rows(std::span<const ConstMatrix> grads, Activations& act
   }
   activations.tape_.backward(results, copies->gradient(gradient.size()));
   copies->fetch(gradient);
+}
+
+Matrix Network::input_gradient(NodeTypeId type, Activations& activations) const {
+  const auto& input = activations.inputs_[raw(type)];
+  if (!input) {
+    return {};
+  }
+  const ConstMatrix gradient = activations.tape_.gradient(*input);
+  Matrix copy(gradient.rows, gradient.cols);
+  if (activations.copies_) {
+    activations.copies_->download(gradient.data, copy.view().flat());
+  } else {
+    std::ranges::copy(gradient.flat(), copy.view().flat().begin());
+  }
+  return copy;
 }
 
 }  // namespace troupe::nn

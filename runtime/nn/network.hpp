@@ -75,6 +75,8 @@ struct ForwardInput {
   /// By edge type: [edges, columns] by position in the blocks' `sources`; read where the model reads
   /// features of edges.
   std::vector<ConstMatrix> edge_features = {};
+  /// By node type: backward() computes the gradient of its features. Empty: of none.
+  std::vector<bool> wants_gradient = {};
   DropoutContext dropout;  ///< its node type is set by the network
   /// Arrays that the device which computes has already; null: none. With it `features` are there alone.
   const BatchOnDevice* on_device = nullptr;
@@ -145,6 +147,7 @@ class Activations {
   std::unique_ptr<DeviceCopies> copies_;  ///< null: operations work in host memory
   Tape tape_;
   std::vector<Rows> outputs_;
+  std::vector<std::optional<Rows>> inputs_;  ///< by node type: those whose gradient is wanted
 };
 
 /// A network of fixed shape.
@@ -192,6 +195,11 @@ class Network {
   std::span<T> decoder_slice(std::span<T> flat) const {
     return flat.subspan(decoder_offset_);
   }
+
+  /// Gradient of sum(logits * grad_logits) with respect to the features of a type that asked for it; empty
+  /// if no layer reads them.
+  /// \requires backward() ran on `activations`
+  Matrix input_gradient(NodeTypeId type, Activations& activations) const;
 
   /// Numbers that a layer's convolution along an edge type keeps (Conv::pass_numbers).
   std::uint64_t pass_numbers(std::uint32_t layer, EdgeTypeId edge_type,
@@ -264,7 +272,7 @@ class Network {
   void check_shapes(const ForwardInput& input) const;
   void record(Executor& executor, std::span<const float> parameters, const ForwardInput& input,
               Activations& activations) const;
-  std::vector<Rows> record_features(Tape& tape, const ForwardInput& input) const;
+  std::vector<Rows> record_features(const ForwardInput& input, Activations& activations) const;
   ConvCall edge_call(const LayerCall& call, std::size_t edge) const;
   std::vector<ConvTerms> record_joint(const LayerCall& call, const Node* only) const;
   std::vector<ConvTerms> record_edges(const LayerCall& call, const Node* only) const;

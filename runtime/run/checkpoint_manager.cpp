@@ -32,7 +32,12 @@ CheckpointManager::Actions CheckpointManager::roll_back(std::uint32_t generation
 CheckpointManager::TakeState CheckpointManager::request_now(const RunRecord& record,
                                                             bool to_write) const {
   const std::size_t over = record.epochs.size() - (is_over(record) ? 0 : 1);
-  return {{.generation = generation_, .multiple_of = 0, .after_step = 0}, to_write, over};
+  return {{.generation = generation_,
+           .multiple_of = 0,
+           .after_step = 0,
+           .oldest = last_->training.global_step},
+          to_write,
+          over};
 }
 
 void CheckpointManager::request_next_step(std::uint64_t after, const RunRecord& record,

@@ -362,6 +362,16 @@ Status Conductor::take_finished(const std::vector<net::FinishResult>& results) {
   }
   record_.parameters = results.front().parameters;
   record_.best_parameters = results.front().best_parameters;
+  const auto first = std::ranges::find(results, Rank{0}, &net::FinishResult::rank);
+  const auto tables = first == results.end() ? std::vector<TableDigest>() : first->tables;
+  if (tables.size() != options_.tables.size()) {
+    return Error(Errc::data_corruption,
+                 fmt::format("digests of learned rows: expected {} tables, found {}",
+                             options_.tables.size(), tables.size()));
+  }
+  for (std::size_t i = 0; i < tables.size(); ++i) {
+    record_.tensors.push_back({options_.tables[i], tables[i].rows, tables[i].best});
+  }
   phase_ = Phase::over;
   return ok_status();
 }

@@ -35,7 +35,8 @@ struct ConductorOptions {
   bool final_exact = true;  ///< false: at the end, too, scores of sampled batches
   /// Roles scored at the end, all seeds with the best parameters, in this order.
   std::vector<std::string> final_roles = {"val", "test"};
-  std::string keep_outputs;  ///< the final role whose outputs are kept; empty: none
+  std::vector<std::string> tables;  ///< Names of the tables of learned rows, in order of node types
+  std::string keep_outputs;         ///< the final role whose outputs are kept; empty: none
   /// Seeds per role; a role that is missing or empty is not scored.
   std::map<std::string, std::shared_ptr<const SeedList>> seeds;
   std::map<std::string, LinkScoring> links = {};  ///< In their place where seeds are links

@@ -113,6 +113,13 @@ class EpochPass {
   void scored(const ReadyBatch& ready, const Matrix& outputs);
   void trained(std::chrono::nanoseconds time) { counters_.train_ns += ns(time); }
   void reduced(std::chrono::nanoseconds time) { counters_.reduce_ns += ns(time); }
+  /// Learned rows were awaited, or have moved.
+  void learned(std::chrono::nanoseconds time) { counters_.learned_ns += ns(time); }
+  void moved(std::uint64_t rows, std::uint64_t bytes, std::uint64_t messages) {
+    counters_.learned_rows += rows;
+    counters_.learned_bytes += bytes;
+    counters_.learned_messages += messages;
+  }
   /// The sum over all ranks that the step's parameters come from.
   void take_sum(const Reduced& sum);
   /// \param lr  learning rate of the step

@@ -77,7 +77,8 @@ Status take_edge_features(const nn::ModelTypes& types, const Batch& batch,
 }  // namespace
 
 Result<nn::ForwardInput> forward_input(const nn::ModelOptions& model, std::uint64_t job_seed,
-                                       const Batch& batch, bool training) {
+                                       const Batch& batch, bool training,
+                                       std::span<const ConstMatrix> joined) {
   const auto& sampled = *batch.sampled;
   TROUPE_RETURN_IF_ERROR(check_types(model, sampled));
   nn::ForwardInput input;
@@ -88,8 +89,11 @@ Result<nn::ForwardInput> forward_input(const nn::ModelOptions& model, std::uint6
                    .node_type = raw(sampled.seed_type)};
   input.on_device = batch.on_device.get();
   for (std::size_t t = 0; t < sampled.nodes.size(); ++t) {
-    const ConstMatrix features =
-        batch.on_device ? batch.on_device->features[t] : batch.rows[t].features.view();
+    const bool learned = t < joined.size() && joined[t].cols > 0;
+    const ConstMatrix features = learned           ? joined[t]
+                                 : batch.on_device ? batch.on_device->features[t]
+                                                   : batch.rows[t].features.view();
+    input.wants_gradient.push_back(learned && training);
     TROUPE_RETURN_IF_ERROR(check_rows(model.types.nodes[t], features, batch.rows[t],
                                       sampled.nodes[t].ids.size(), training && model.drops(),
                                       sampled));

@@ -51,14 +51,17 @@ void Learner::begin_epoch(std::uint32_t epoch) {
       nn::learning_rate(options_.schedule, options_.optimizer.lr, epoch, options_.epochs));
 }
 
-Result<Learner::Share> Learner::compute(Executor& executor, const Batch& batch) {
+Result<Learner::Share> Learner::compute(Executor& executor, const Batch& batch,
+                                        std::shared_ptr<const LearnedInputs> learned) {
   const auto& sampled = *batch.sampled;
+  learned_gradients_.clear();
   if (sampled.seed_index.empty()) {
     return Share{};
   }
   TROUPE_RETURN_IF_ERROR(task_->check(batch));
-  TROUPE_ASSIGN_OR_RETURN(const auto input,
-                          forward_input(network_->options(), options_.job_seed, batch, true));
+  TROUPE_RETURN_IF_ERROR(inputs_.join(batch, std::move(learned)));
+  TROUPE_ASSIGN_OR_RETURN(const auto input, forward_input(network_->options(), options_.job_seed,
+                                                          batch, true, inputs_.views()));
   const auto rows = network_->forward_rows(executor, parameters_, input, *activations_);
   TROUPE_RETURN_IF_ERROR(activations_->status());
   const auto result = task_->loss(task_pass(executor, parameters_, batch, rows), task_gradients_);
@@ -70,6 +73,7 @@ Result<Learner::Share> Learner::compute(Executor& executor, const Batch& batch) 
     grad_rows.push_back(grad.view());
   }
   network_->backward_rows(grad_rows, *activations_, gradient_);
+  keep_learned_gradients();
   TROUPE_RETURN_IF_ERROR(activations_->status());
   std::ranges::copy(task_gradients_.parameters,
                     network_->decoder_slice(std::span(gradient_)).begin());
@@ -80,6 +84,17 @@ Result<Learner::Share> Learner::compute(Executor& executor, const Batch& batch) 
     }
   }
   return Share{result.sum, result.weight, gradient_};
+}
+
+void Learner::keep_learned_gradients() {
+  const auto types = inputs_.views().size();
+  learned_gradients_.resize(types);
+  for (std::size_t t = 0; t < types; ++t) {
+    if (inputs_.has(t)) {
+      auto gradient = network_->input_gradient(static_cast<NodeTypeId>(t), *activations_);
+      learned_gradients_[t] = inputs_.learned_columns(t, std::move(gradient));
+    }
+  }
 }
 
 void Learner::apply(std::span<const float> mean_gradient, std::uint64_t weight) {
@@ -134,21 +149,25 @@ void Learner::apply_own(std::uint64_t weight) {
   apply(gradient_, weight);
 }
 
-Result<Matrix> Learner::outputs(Executor& executor, const Batch& batch) {
-  return outputs_of(executor, parameters_, batch);
+Result<Matrix> Learner::outputs(Executor& executor, const Batch& batch,
+                                std::shared_ptr<const LearnedInputs> learned) {
+  return outputs_of(executor, parameters_, batch, std::move(learned));
 }
 
-Result<Matrix> Learner::best_outputs(Executor& executor, const Batch& batch) {
-  return outputs_of(executor, has_best() ? *best_ : parameters_, batch);
+Result<Matrix> Learner::best_outputs(Executor& executor, const Batch& batch,
+                                     std::shared_ptr<const LearnedInputs> learned) {
+  return outputs_of(executor, has_best() ? *best_ : parameters_, batch, std::move(learned));
 }
 
 Result<Matrix> Learner::outputs_of(Executor& executor, std::span<const float> parameters,
-                                   const Batch& batch) {
+                                   const Batch& batch,
+                                   std::shared_ptr<const LearnedInputs> learned) {
   if (batch.sampled->seed_index.empty()) {
     return Matrix(0, options_.model.out_dim);
   }
-  TROUPE_ASSIGN_OR_RETURN(const auto input,
-                          forward_input(network_->options(), options_.job_seed, batch, false));
+  TROUPE_RETURN_IF_ERROR(inputs_.join(batch, std::move(learned)));
+  TROUPE_ASSIGN_OR_RETURN(const auto input, forward_input(network_->options(), options_.job_seed,
+                                                          batch, false, inputs_.views()));
   const auto rows = network_->forward_rows(executor, parameters, input, *activations_);
   TROUPE_RETURN_IF_ERROR(activations_->status());
   return task_->outputs(task_pass(executor, parameters, batch, rows));

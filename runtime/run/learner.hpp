@@ -10,12 +10,14 @@
 #include "runtime/nn/network.hpp"
 #include "runtime/nn/optimizer.hpp"
 #include "runtime/nn/schedule.hpp"
+#include "runtime/run/joined_features.hpp"
 #include "runtime/run/task/task.hpp"
 
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace troupe {
@@ -60,7 +62,12 @@ class Learner {
   };
   /// \errors failed_precondition: the batch has no features, or labels of another kind than the
   /// loss needs; those of a device
-  Result<Share> compute(Executor& executor, const Batch& batch);
+  /// \param learned  rows beside the features, or in their place; null: none
+  Result<Share> compute(Executor& executor, const Batch& batch,
+                        std::shared_ptr<const LearnedInputs> learned = nullptr);
+  /// Of the last compute(), as its gradient: with respect to the learned rows, by node type. Empty with
+  /// weight 0.
+  LearnedInputs take_learned_gradients() { return std::exchange(learned_gradients_, {}); }
 
   /// One optimizer step with the mean gradient over all ranks, clipped. With weight 0 (no labelled
   /// seed anywhere) nothing changes.
@@ -69,9 +76,11 @@ class Learner {
   void apply_own(std::uint64_t weight);
 
   /// Outputs of the batch's seeds without dropout, shape [seeds, out_dim]; of links Task::outputs().
-  Result<Matrix> outputs(Executor& executor, const Batch& batch);
+  Result<Matrix> outputs(Executor& executor, const Batch& batch,
+                         std::shared_ptr<const LearnedInputs> learned = nullptr);
   /// The same with the best epoch's parameters.
-  Result<Matrix> best_outputs(Executor& executor, const Batch& batch);
+  Result<Matrix> best_outputs(Executor& executor, const Batch& batch,
+                              std::shared_ptr<const LearnedInputs> learned = nullptr);
 
   const nn::Network& network() const { return *network_; }
   nn::OptimizerState optimizer_state() const { return optimizer_->state(); }
@@ -92,8 +101,9 @@ class Learner {
   Learner(const LearnerOptions& options, std::unique_ptr<nn::Network> network,
           std::unique_ptr<Task> task, std::unique_ptr<nn::Optimizer> optimizer,
           std::unique_ptr<nn::BlockOps> ops);
+  void keep_learned_gradients();
   Result<Matrix> outputs_of(Executor& executor, std::span<const float> parameters,
-                            const Batch& batch);
+                            const Batch& batch, std::shared_ptr<const LearnedInputs> learned);
   TaskPass task_pass(Executor& executor, std::span<const float> parameters, const Batch& batch,
                      std::span<const ConstMatrix> rows) const;
 
@@ -102,6 +112,8 @@ class Learner {
   std::unique_ptr<Task> task_;
   std::unique_ptr<nn::Optimizer> optimizer_;
   std::unique_ptr<nn::Activations> activations_;
+  JoinedFeatures inputs_;
+  LearnedInputs learned_gradients_;
   std::vector<float> parameters_;
   std::vector<float> gradient_;
   TaskGradients task_gradients_;                ///< scratch

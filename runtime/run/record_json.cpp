@@ -1,5 +1,6 @@
 #include "runtime/run/record_json.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <charconv>
@@ -12,8 +13,9 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-/// Counter that checkpoints of earlier versions do not have.
-constexpr std::string_view added_later = "batches_in_flight";
+/// Counters that checkpoints of earlier versions do not have.
+constexpr std::array<std::string_view, 5> added_later{
+    "batches_in_flight", "learned_ns", "learned_rows", "learned_bytes", "learned_messages"};
 constexpr std::uint64_t any_u32 = std::numeric_limits<std::uint32_t>::max();
 
 void put(OrderedJson& json, const char* key, const std::optional<double>& value, JsonStyle style) {
@@ -74,7 +76,7 @@ Result<EpochRecord> epoch_from_json(const JsonValue& value) {
   TROUPE_ASSIGN_OR_RETURN(epoch.eval_seconds, number_from_json(value, "eval_seconds"));
   for (const auto& counter : net::EpochCounters::counters()) {
     const std::string name(counter.name);
-    if (name == added_later && !value.has(name)) {
+    if (std::ranges::find(added_later, name) != added_later.end() && !value.has(name)) {
       continue;
     }
     TROUPE_ASSIGN_OR_RETURN(epoch.counters.*counter.member, value.integer(name, any_integer));
@@ -151,7 +153,7 @@ OrderedJson epoch_to_json(const EpochRecord& record, JsonStyle style) {
 
 OrderedJson record_to_json(const RunRecord& record) {
   const auto& [epochs, best_epoch, valid, test, valid_seconds, test_seconds, batches, outputs,
-               parameters, best] = record;
+               parameters, best, tensors] = record;
   OrderedJson json{{"epochs", OrderedJson::array()}};
   for (const auto& epoch : epochs) {
     json["epochs"].push_back(epoch_to_json(epoch, JsonStyle::exact));

@@ -3,11 +3,13 @@
 /// One vector summed over the ranks, as a rank that wants the sum sees it: a share goes to the owner
 /// of each slice, a sum of each slice comes back. GradientReducer is the owner's side. Knows no
 /// actors.
+#include "runtime/base/matrix.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/wire/messages.hpp"
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -19,6 +21,9 @@ struct Contribution {
   std::uint64_t weight = 0;  ///< 0: `values` adds nothing
   double number = 0;         ///< Added up as well
   std::optional<Digest> batch;
+  /// Gradients of learned rows, by node type, as `values` of the rank alone; null: there are none. They go
+  /// to the holders of the rows, not to other ranks.
+  std::shared_ptr<const std::vector<Matrix>> learned = nullptr;
 };
 
 /// The sum over all ranks.

@@ -50,6 +50,14 @@ struct EpochRecord {
   std::optional<double> cache_hit_rate_at_best() const;
 };
 
+/// Of a table of learned rows: sums over its rows, whatever the partitioning.
+struct TensorDigest {
+  std::string name;
+  Digest rows;  ///< After the last step
+  Digest best;  ///< Of the best epoch
+  friend bool operator==(const TensorDigest&, const TensorDigest&) = default;
+};
+
 struct RunRecord {
   std::vector<EpochRecord> epochs;
   std::optional<std::uint32_t> best_epoch;
@@ -64,6 +72,7 @@ struct RunRecord {
   Digest outputs;
   Digest parameters;
   Digest best_parameters;
+  std::vector<TensorDigest> tensors;  ///< Of the job's tables, at the end; not in checkpoints
 };
 
 }  // namespace troupe

@@ -5,6 +5,7 @@
 #include "runtime/net/frame_message.hpp"
 #include "runtime/wire/codec_support.hpp"
 #include "runtime/wire/fields.hpp"
+#include "runtime/wire/learned_fields.hpp"
 #include "runtime/wire/methods.hpp"
 #include "schema/batches.capnp.h"
 #include "schema/control.capnp.h"
@@ -262,7 +263,8 @@ struct Fields<FinishResult> {
   static constexpr std::tuple fields{
       field::value("rank", &FinishResult::rank),
       field::value("parameters", &FinishResult::parameters),
-      field::value("bestParameters", &FinishResult::best_parameters)};
+      field::value("bestParameters", &FinishResult::best_parameters),
+      field::list("tables", &FinishResult::tables, max_tables, "tables")};
 };
 
 template <>
@@ -284,7 +286,8 @@ struct Fields<TakeState> {
   using Root = wire::TakeState;
   static constexpr std::tuple fields{field::value("generation", &TakeState::generation),
                                      field::value("multipleOf", &TakeState::multiple_of),
-                                     field::value("afterStep", &TakeState::after_step)};
+                                     field::value("afterStep", &TakeState::after_step),
+                                     field::value("oldest", &TakeState::oldest)};
 };
 
 template <>

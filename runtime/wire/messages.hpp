@@ -9,6 +9,7 @@
 #include "runtime/base/digest.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/feature/batch_trace.hpp"
+#include "runtime/feature/embedding/messages.hpp"
 
 #include <array>
 #include <cstddef>
@@ -90,6 +91,10 @@ struct EpochCounters : BatchTrace {
   std::uint64_t train_ns = 0;  ///< forward, backward, step
   std::uint64_t reduce_ns = 0;
   std::uint64_t batches_in_flight = 0;  ///< that the rank allowed itself at last; the largest
+  std::uint64_t learned_ns = 0;         ///< trainer without learned rows of its batch
+  std::uint64_t learned_rows = 0;       ///< read, duplicates counted
+  std::uint64_t learned_bytes = 0;      ///< of rows read and gradients sent, with their ids
+  std::uint64_t learned_messages = 0;   ///< requests and shares
 
   static constexpr auto counters() {
     using Own = Counter<EpochCounters>;
@@ -102,7 +107,11 @@ struct EpochCounters : BatchTrace {
              {"wait_ns", &EpochCounters::wait_ns},
              {"train_ns", &EpochCounters::train_ns},
              {"reduce_ns", &EpochCounters::reduce_ns},
-             {"batches_in_flight", &EpochCounters::batches_in_flight, CounterSum::largest}}),
+             {"batches_in_flight", &EpochCounters::batches_in_flight, CounterSum::largest},
+             {"learned_ns", &EpochCounters::learned_ns},
+             {"learned_rows", &EpochCounters::learned_rows},
+             {"learned_bytes", &EpochCounters::learned_bytes},
+             {"learned_messages", &EpochCounters::learned_messages}}),
         BatchTrace::counters());
   }
   friend bool operator==(const EpochCounters&, const EpochCounters&) = default;
@@ -166,6 +175,7 @@ struct FinishResult {
   Rank rank{};
   Digest parameters;
   Digest best_parameters;
+  std::vector<TableDigest> tables = {};  ///< from rank 0, of all learned rows
 };
 
 /// Asks a trainer for its state. The answer comes at the end of a step, without stopping training.
@@ -174,6 +184,7 @@ struct TakeState {
   /// The first step, counted over the run, that is a multiple of this and past `after_step`; 0: now.
   std::uint64_t multiple_of = 0;
   std::uint64_t after_step = 0;
+  std::uint64_t oldest = 0;  ///< Step of the oldest state that is still needed
 };
 /// The state itself is shared: a restore sends one to every rank.
 struct StateReply {

@@ -3,6 +3,7 @@
 /// The table of methods: what each request is answered with, in which class of traffic both travel,
 /// and what the answer is charged with. Codecs, proxies, fuzz targets and the table in
 /// docs/protocol.md follow it.
+#include "runtime/feature/embedding/messages.hpp"
 #include "runtime/feature/ready_batch.hpp"
 #include "runtime/feature/row_request.hpp"
 #include "runtime/feature/writable_tensors.hpp"
@@ -46,6 +47,9 @@ inline std::uint64_t reply_bytes(const FindNodes& request) {
 }
 inline std::uint64_t reply_bytes(const CountEdges& request) {
   return small_reply_bytes + sizeof(std::uint64_t) * request.nodes.size();
+}
+inline std::uint64_t reply_bytes(const ReadLearned& request) {
+  return small_reply_bytes + sizeof(float) * learned_values(request.sections);
 }
 /// As if the part had them all: place and both ends of each.
 inline std::uint64_t reply_bytes(const FindEdges& request) {
@@ -111,6 +115,12 @@ inline constexpr std::tuple methods{
     Of<FindNodes, NodesFound>{8, "find_nodes", {samples, samples}, reply_bytes, prompt},
     Of<CountEdges, EdgesCounted>{9, "count_edges", {samples, samples}, reply_bytes, prompt},
     Of<FindEdges, EdgesFound>{10, "find_edges", {samples, samples}, reply_bytes, prompt},
+    Of<SparseGradients, Done>{11, "add_gradients", {updates, control}, small_reply_bytes, prompt},
+    Of<ReadLearned, LearnedRows>{12, "read_learned", {learned, learned}, reply_bytes, at_length},
+    Of<KeepLearned, Done>{13, "keep_learned", commands, small_reply_bytes, at_length},
+    Of<BeginLearned, Done>{14, "begin_learned", commands, small_reply_bytes, at_length},
+    Of<DigestLearned, LearnedDigests>{15, "digest_learned", commands, control_reply_bytes,
+                                      at_length},
     Of<EpochRequest, EpochResult>{16, "run_epoch", commands, control_reply_bytes, at_length},
     Of<InferRequest, InferResult>{17, "infer_layer", commands, control_reply_bytes, at_length},
     Of<ScoreRequest, ScoreResult>{18, "score", commands, control_reply_bytes, at_length},

@@ -157,6 +157,39 @@ inline Status write_heterogeneous_store(const std::filesystem::path& out) {
                                      : Status(Error(Errc::internal, "expected three node types"));
 }
 
+/// 300 nodes of three classes without features, each with edges from four of its class.
+inline Status write_featureless_store(const std::filesystem::path& out) {
+  constexpr std::uint64_t nodes = 300;
+  InlineExecutor executor;
+  TROUPE_ASSIGN_OR_RETURN(auto writer, StoreWriter::create(out, {}, executor));
+  const LabelInfo classes{LabelInfo::Kind::classes, 3};
+  TROUPE_ASSIGN_OR_RETURN(const auto node,
+                          writer.add_node_type({"node", nodes, std::nullopt, classes}));
+  TROUPE_ASSIGN_OR_RETURN(const auto edge, writer.add_edge_type({"edge", node, node}));
+  DrawStream draw(stream_key(9, {.domain = Domain::generators}), 0);
+  std::vector<std::uint64_t> sources;
+  std::vector<std::uint64_t> destinations;
+  std::vector<std::int64_t> labels;
+  std::vector<std::vector<std::uint64_t>> roles(3);
+  for (std::uint64_t i = 0; i < nodes; ++i) {
+    labels.push_back(static_cast<std::int64_t>(i % 3));
+    roles[i % 2 == 0 ? 0 : i % 4 == 1 ? 1 : 2].push_back(i);
+    for (int k = 0; k < 4; ++k) {
+      sources.push_back(3 * draw.below(nodes / 3) + i % 3);
+      destinations.push_back(i);
+    }
+  }
+  TROUPE_RETURN_IF_ERROR(
+      writer.add_edges(edge, {.sources = sources, .destinations = destinations}));
+  TROUPE_RETURN_IF_ERROR(writer.add_labels(node, labels));
+  TROUPE_RETURN_IF_ERROR(writer.set_seeds("", "train", node, roles[0]));
+  TROUPE_RETURN_IF_ERROR(writer.set_seeds("", "val", node, roles[1]));
+  TROUPE_RETURN_IF_ERROR(writer.set_seeds("", "test", node, roles[2]));
+  TROUPE_ASSIGN_OR_RETURN(const auto info, writer.finish());
+  return info.node_types.size() == 1 ? ok_status()
+                                     : Status(Error(Errc::internal, "expected one node type"));
+}
+
 /// Two layers of 16, 32 seeds per batch, 2 epochs; other fanouts for one edge type.
 inline std::string heterogeneous_job_text(const std::filesystem::path& store,
                                           const std::filesystem::path& output) {

@@ -167,7 +167,7 @@ TEST(CheckTypes, WantsFeaturesOfTheTypesThatTheLayersReach) {
   info.node_types[2].features.reset();
   EXPECT_EQ(heterogeneous_problems(job("[3, 2]"), info),
             "/dataset/path: expected features of \"venue\" nodes, found none; import it with "
-            "\"features\": \"one-hot\"\n");
+            "\"features\": \"one-hot\", or learn rows (\"embedding\")\n");
   EXPECT_EQ(heterogeneous_problems(job("[3]"), info), "") << "one layer reads authors and papers";
   EXPECT_EQ(heterogeneous_problems(job("[3, 2]"), info, JobTrainer::own), "");
 }

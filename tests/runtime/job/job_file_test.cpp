@@ -165,7 +165,7 @@ TEST(ParseJob, PrintsTheWholeJobInSchemaOrderAndReadsItBack) {
 }
 
 TEST(ParseJob, PrintsEveryKeyThatHasADefault) {
-  const std::string json = parse(minimal).job.json;
+  const std::string json = parse(minimal, {"embedding.node.dim=3"}).job.json;
   for (const JobKey& key : job_keys()) {
     const std::string name = '"' + key.pointer.substr(key.pointer.rfind('/') + 1) + "\": ";
     const bool printed = json.find(name) != std::string::npos;

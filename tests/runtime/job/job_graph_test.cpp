@@ -58,7 +58,8 @@ TEST(CheckAgainstGraph, RefusesMissingFeaturesAndLabelsTogether) {
   info.node_types[0].features.reset();
   info.node_types[0].labels.reset();
   EXPECT_EQ(problems({}, info),
-            "/dataset/path: expected features of \"paper\" nodes, found none\n"
+            "/dataset/path: expected features of \"paper\" nodes, found none; learned rows "
+            "(\"embedding\") can take their place\n"
             "/dataset/path: expected labels of \"paper\" nodes, found none\n");
 }
 

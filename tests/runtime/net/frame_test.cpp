@@ -60,7 +60,7 @@ TEST(FrameHeader, NamesTheFieldThatCannotBe) {
   head.kind = static_cast<FrameKind>(0);
   EXPECT_ERROR(check_header(resealed(head), {}), Errc::data_corruption, "kind");
   head = {};
-  head.traffic = static_cast<TrafficClass>(4);
+  head.traffic = static_cast<TrafficClass>(6);
   EXPECT_ERROR(check_header(resealed(head), {}), Errc::data_corruption, "traffic class");
 }
 

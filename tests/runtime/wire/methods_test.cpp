@@ -20,6 +20,10 @@ std::string text_of(TrafficClass traffic) {
       return "samples";
     case TrafficClass::rows:
       return "rows";
+    case TrafficClass::learned:
+      return "learned";
+    case TrafficClass::updates:
+      return "updates";
   }
   return "";
 }

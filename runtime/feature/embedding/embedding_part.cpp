@@ -1,0 +1,399 @@
+#include "runtime/feature/embedding/embedding_part.hpp"
+
+#include "runtime/base/assert.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace troupe {
+
+// ---- what tasks do ----
+
+EmbeddingTable& EmbeddingPart::Tables::of(NodeTypeId type) {
+  const auto found = std::ranges::find_if(
+      tables, [&](const EmbeddingTable& table) { return table.options().node_type == type; });
+  TROUPE_ASSERT(found != tables.end(), "no table of the node type", raw(type));
+  return *found;
+}
+
+Result<EmbeddingPart::Reply> EmbeddingPart::Tables::start(Executor& executor, std::uint64_t step) {
+  const auto copy = kept.find(step);
+  if (copy != kept.end()) {
+    for (std::size_t i = 0; i < tables.size(); ++i) {
+      tables[i].put(copy->second.rows[i]);
+    }
+    steps = copy->second.steps;
+  } else if (step == 0) {
+    for (auto& table : tables) {
+      table.start(executor);
+    }
+    steps = 0;
+    best.reset();
+  } else {
+    return Error(Errc::failed_precondition,
+                 fmt::format("part {}: the learned rows of step {} are not kept here: their holder "
+                             "was restarted and has lost them",
+                             raw(part->id), step));
+  }
+  std::erase_if(kept, [step](const auto& entry) { return entry.first > step; });
+  return Reply(Done{});
+}
+
+Result<EmbeddingPart::Reply> EmbeddingPart::Tables::apply(Executor& executor,
+                                                          const Shares& shares) {
+  std::uint64_t weight = 0;
+  for (const auto& share : shares) {
+    weight += share->weight;
+  }
+  if (weight == 0) {
+    return Reply(Done{});
+  }
+  ++steps;
+  for (auto& table : tables) {
+    std::vector<EmbeddingTable::Gradients> gradients;
+    for (const auto& share : shares) {
+      const float* rows = share->rows.as<float>().data();
+      std::size_t node = 0;
+      for (const auto& section : share->sections) {
+        if (section.node_type == table.options().node_type) {
+          gradients.push_back({std::span<const NodeId>(share->nodes).subspan(node, section.nodes),
+                               {rows, section.nodes, section.cols}});
+        }
+        node += section.nodes;
+        rows += section.nodes * section.cols;
+      }
+    }
+    table.apply(executor, gradients, weight, steps);
+  }
+  return Reply(Done{});
+}
+
+Result<EmbeddingPart::Reply> EmbeddingPart::Tables::gather(const ReadLearned& request) {
+  Buffer buffer(learned_values(request.sections) * sizeof(float));
+  auto out = buffer.as<float>();
+  auto nodes = std::span<const NodeId>(request.nodes);
+  for (const auto& section : request.sections) {
+    auto& table = of(section.node_type);
+    const auto place = static_cast<std::size_t>(&table - tables.data());
+    const auto& rows = request.best && best ? (*best)[place] : table.rows();
+    table.gather(rows, nodes.first(section.nodes), out.first(section.nodes * section.cols));
+    nodes = nodes.subspan(section.nodes);
+    out = out.subspan(section.nodes * section.cols);
+  }
+  return Reply(LearnedRows{std::move(buffer).freeze()});
+}
+
+Result<EmbeddingPart::Reply> EmbeddingPart::Tables::copy(const KeepLearned& request) {
+  std::vector<EmbeddingRows> rows;
+  for (const auto& table : tables) {
+    rows.push_back(request.best ? EmbeddingRows{table.rows().copy().rows, Matrix()}
+                                : table.rows().copy());
+  }
+  if (request.best) {
+    best = std::move(rows);
+    return Reply(Done{});
+  }
+  std::erase_if(kept, [&](const auto& entry) { return entry.first < request.oldest; });
+  kept.insert_or_assign(request.step, Copy{std::move(rows), steps});
+  return Reply(Done{});
+}
+
+Result<EmbeddingPart::Reply> EmbeddingPart::Tables::digests(Executor& executor) {
+  LearnedDigests all;
+  for (std::size_t i = 0; i < tables.size(); ++i) {
+    const auto& table = tables[i];
+    const auto now = table.digest(executor, table.rows());
+    all.tables.push_back({.node_type = table.options().node_type,
+                          .rows = now,
+                          .best = best ? table.digest(executor, (*best)[i]) : now});
+  }
+  return Reply(std::move(all));
+}
+
+// ---- requests ----
+
+EmbeddingPart::EmbeddingPart(std::shared_ptr<const Part> part,
+                             std::shared_ptr<const EmbeddingPlan> plan)
+    : plan_(std::move(plan)), tables_(std::make_shared<Tables>()) {
+  tables_->part = std::move(part);
+  tables_->plan = plan_;
+  for (const auto& table : plan_->tables) {
+    tables_->tables.emplace_back(table, tables_->part->nodes_of(table.node_type), plan_->job_seed);
+  }
+}
+
+Error EmbeddingPart::refused(Errc code, const std::string& what) const {
+  return {code, fmt::format("learned rows of part {}: {}", raw(tables_->part->id), what)};
+}
+
+Status EmbeddingPart::check_generation(std::uint32_t generation) const {
+  if (!generation_) {
+    return refused(Errc::failed_precondition,
+                   "their holder was restarted and has lost them; try: --resume from the last "
+                   "checkpoint");
+  }
+  if (generation < *generation_) {
+    return refused(Errc::fenced,
+                   fmt::format("generation {} is over, now {}", generation, *generation_));
+  }
+  if (generation > *generation_) {
+    return refused(Errc::failed_precondition,
+                   fmt::format("expected generation {}, got {}", *generation_, generation));
+  }
+  return ok_status();
+}
+
+Status EmbeddingPart::check_nodes(const std::vector<LearnedSection>& sections,
+                                  const PooledVector<NodeId>& nodes) const {
+  auto rest = std::span<const NodeId>(nodes);
+  const LearnedSection* before = nullptr;
+  for (const auto& section : sections) {
+    const auto* table = plan_->find(section.node_type);
+    if (table == nullptr || section.cols != table->dim || section.nodes > rest.size()) {
+      return refused(Errc::invalid_argument,
+                     fmt::format("expected node types with tables, found {} nodes of type {} in "
+                                 "{} columns",
+                                 section.nodes, raw(section.node_type), section.cols));
+    }
+    if (before != nullptr && section.node_type <= before->node_type) {
+      return refused(Errc::invalid_argument,
+                     fmt::format("expected node types in ascending order, got {} after {}",
+                                 raw(section.node_type), raw(before->node_type)));
+    }
+    before = &section;
+    const auto& owned = tables_->part->nodes_of(section.node_type);
+    for (const NodeId node : rest.first(section.nodes)) {
+      if (!owned.owns(node)) {
+        return refused(
+            Errc::invalid_argument,
+            fmt::format("node {} of type {} is not in [{}, {})", raw(node), raw(section.node_type),
+                        raw(owned.first), raw(owned.first) + owned.count));
+      }
+    }
+    rest = rest.subspan(section.nodes);
+  }
+  if (!rest.empty()) {
+    return refused(Errc::invalid_argument, fmt::format("{} nodes of no section", rest.size()));
+  }
+  return ok_status();
+}
+
+Status EmbeddingPart::check_share(const SparseGradients& share) const {
+  if (raw(share.rank) >= plan_->world || (share.weight == 0 && !share.sections.empty())) {
+    return refused(Errc::invalid_argument,
+                   fmt::format("expected a rank below {} and rows with a weight, got rank {}, "
+                               "weight {} and {} sections",
+                               plan_->world, raw(share.rank), share.weight, share.sections.size()));
+  }
+  TROUPE_RETURN_IF_ERROR(check_nodes(share.sections, share.nodes));
+  return check_learned("SparseGradients", share.sections, share.nodes.size(),
+                       share.rows.bytes.size() / sizeof(float));
+}
+
+EmbeddingPart::Todo EmbeddingPart::answer(Ticket ticket, Result<Reply> reply) {
+  Todo todo;
+  todo.answers.push_back({ticket, std::move(reply)});
+  return todo;
+}
+
+EmbeddingPart::Todo EmbeddingPart::begin(const BeginLearned& request, Ticket ticket) {
+  if (generation_ && request.generation < *generation_) {
+    return answer(ticket, check_generation(request.generation).error());
+  }
+  if (generation_ == request.generation && applied_) {
+    return answer(ticket, Reply(Done{}));  // a repeat
+  }
+  Todo todo;
+  const auto fenced = refused(Errc::fenced, fmt::format("generation {} begins at step {}",
+                                                        request.generation, request.step));
+  for (auto& waiting : std::exchange(waiting_, {})) {
+    todo.answers.push_back({*waiting.ticket, fenced});
+  }
+  generation_ = request.generation;
+  applied_.reset();
+  shares_.clear();
+  waiting_.push_back({.ticket = ticket,
+                      .step = request.step,
+                      .access = Access::writes,
+                      .name = "begin learned rows",
+                      .run = [tables = tables_, step = request.step](Executor& executor) {
+                        return tables->start(executor, step);
+                      }});
+  schedule(todo);
+  return todo;
+}
+
+EmbeddingPart::Todo EmbeddingPart::add(std::shared_ptr<const SparseGradients> share,
+                                       Ticket ticket) {
+  if (const auto good = check_generation(share->generation); !good) {
+    return answer(ticket, good.error());
+  }
+  if (const auto good = check_share(*share); !good) {
+    return answer(ticket, good.error());
+  }
+  if (!applied_ || share->step > complete() + 1) {
+    return answer(ticket, refused(Errc::failed_precondition,
+                                  fmt::format("expected gradients of step {} or the one after, got "
+                                              "step {}",
+                                              complete(), share->step)));
+  }
+  Todo todo = answer(ticket, Reply(Done{}));
+  if (share->step >= *applied_) {
+    const auto ahead = share->step - *applied_;
+    while (shares_.size() <= ahead) {
+      shares_.emplace_back(plan_->world);
+    }
+    auto& place = shares_[ahead][raw(share->rank)];
+    if (place == nullptr) {
+      place = std::move(share);
+    }
+    schedule(todo);
+  }
+  return todo;
+}
+
+EmbeddingPart::Todo EmbeddingPart::enqueue(Request request) {
+  if (!applied_ || request.step < *applied_ || request.step > complete() + 1) {
+    return answer(*request.ticket,
+                  refused(Errc::failed_precondition,
+                          fmt::format("expected a request at step {} or the one after, got step {}",
+                                      applied_.value_or(0), request.step)));
+  }
+  if (waiting_.size() == most_waiting()) {
+    return answer(*request.ticket,
+                  refused(Errc::overloaded, fmt::format("{} requests wait, the most that it takes",
+                                                        waiting_.size())));
+  }
+  waiting_.push_back(std::move(request));
+  Todo todo;
+  schedule(todo);
+  return todo;
+}
+
+EmbeddingPart::Todo EmbeddingPart::read(std::shared_ptr<const ReadLearned> request, Ticket ticket) {
+  if (const auto good = check_generation(request->generation); !good) {
+    return answer(ticket, good.error());
+  }
+  if (const auto good = check_nodes(request->sections, request->nodes); !good) {
+    return answer(ticket, good.error());
+  }
+  const auto step = request->step;
+  return enqueue({.ticket = ticket,
+                  .step = step,
+                  .access = Access::reads,
+                  .name = "read learned rows",
+                  .run = [tables = tables_, request = std::move(request)](Executor&) {
+                    return tables->gather(*request);
+                  }});
+}
+
+EmbeddingPart::Todo EmbeddingPart::keep(const KeepLearned& request, Ticket ticket) {
+  if (const auto good = check_generation(request.generation); !good) {
+    return answer(ticket, good.error());
+  }
+  return enqueue({.ticket = ticket,
+                  .step = request.step,
+                  .access = Access::writes,
+                  .name = "keep learned rows",
+                  .run = [tables = tables_, request](Executor&) { return tables->copy(request); }});
+}
+
+EmbeddingPart::Todo EmbeddingPart::digest(const DigestLearned& request, Ticket ticket) {
+  if (const auto good = check_generation(request.generation); !good) {
+    return answer(ticket, good.error());
+  }
+  return enqueue(
+      {.ticket = ticket,
+       .step = request.step,
+       .access = Access::reads,
+       .name = "digest learned rows",
+       .run = [tables = tables_](Executor& executor) { return tables->digests(executor); }});
+}
+
+// ---- the order of work ----
+
+std::uint64_t EmbeddingPart::complete() const {
+  const auto incomplete = std::ranges::find_if(shares_, [](const Shares& shares) {
+    return std::ranges::any_of(shares, [](const auto& share) { return share == nullptr; });
+  });
+  return applied_.value_or(0) + static_cast<std::uint64_t>(incomplete - shares_.begin());
+}
+
+/// The next step of which all shares are here. Without rows it is over at once.
+/// \returns whether it is over
+bool EmbeddingPart::apply_next(Todo& todo) {
+  const auto& shares = shares_.front();
+  if (std::ranges::all_of(shares, [](const auto& share) { return share->sections.empty(); })) {
+    const bool counts = std::ranges::any_of(shares, [](const auto& s) { return s->weight > 0; });
+    tables_->steps += counts ? 1 : 0;
+    shares_.pop_front();
+    ++*applied_;
+    return true;
+  }
+  run({.step = *applied_,
+       .access = Access::writes,
+       .name = "apply learned gradients",
+       .run = [tables = tables_,
+               shares](Executor& executor) { return tables->apply(executor, shares); }},
+      *applied_ + 1, todo);
+  return false;
+}
+
+void EmbeddingPart::run(Request request, std::optional<std::uint64_t> then, Todo& todo) {
+  const auto id = next_task_++;
+  writing_ = request.access == Access::writes;
+  running_.emplace(id, Running{.ticket = request.ticket,
+                               .then = then,
+                               .generation = *generation_,
+                               .access = request.access});
+  todo.tasks.push_back({id, request.name, std::move(request.run)});
+}
+
+/// Starts what may run: requests at the step that is applied in their order, then the next step.
+void EmbeddingPart::schedule(Todo& todo) {
+  do {
+    start_waiting(todo);
+  } while (!writing_ && running_.empty() && applied_ && complete() > *applied_ && apply_next(todo));
+}
+
+void EmbeddingPart::start_waiting(Todo& todo) {
+  for (auto next = waiting_.begin(); next != waiting_.end() && !writing_;) {
+    const bool begins = !applied_;
+    if (!begins && next->step != *applied_) {
+      ++next;
+      continue;
+    }
+    if (next->access == Access::writes && !running_.empty()) {
+      return;
+    }
+    auto request = std::move(*next);
+    next = waiting_.erase(next);
+    const auto step = request.step;
+    run(std::move(request), begins ? std::optional(step) : std::nullopt, todo);
+  }
+}
+
+EmbeddingPart::Todo EmbeddingPart::finished(std::uint64_t task, Result<Reply> outcome) {
+  const auto node = running_.extract(task);
+  TROUPE_ASSERT(!node.empty(), "a task that does not run", task);
+  const auto& done = node.mapped();
+  writing_ = false;
+  Todo todo;
+  const bool current = done.generation == *generation_;
+  if (current && done.then && outcome) {
+    const bool step = !done.ticket;
+    applied_ = *done.then;
+    if (step) {
+      shares_.pop_front();
+    }
+  }
+  if (done.ticket) {
+    todo.answers.push_back(
+        {*done.ticket, current ? std::move(outcome)
+                               : Result<Reply>(refused(Errc::fenced, "a generation begins"))});
+  }
+  schedule(todo);
+  return todo;
+}
+
+}  // namespace troupe

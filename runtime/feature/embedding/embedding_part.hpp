@@ -1,0 +1,134 @@
+#pragma once
+/// \file embedding_part.hpp
+/// Learned rows of one part over the steps of a run: what is applied, what waits, what is kept. Knows
+/// no actors; a holder drives it.
+#include "runtime/base/executor.hpp"
+#include "runtime/base/result.hpp"
+#include "runtime/feature/embedding/embedding_table.hpp"
+#include "runtime/feature/embedding/messages.hpp"
+#include "runtime/feature/embedding/options.hpp"
+#include "runtime/graph/part.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace troupe {
+
+/// Applies step s when the shares of all ranks are there, in rank order, and answers a request for rows
+/// at step s after all steps before it.
+/// Lifecycle:  begin() first, then requests in any order; each task that comes out is run once, and its
+///   outcome given to finished()
+/// Threads:    one at a time; tasks on any thread, at once
+/// Guarantees: a share is counted once, however often it is sent. The same shares give the same rows,
+///   whatever the order of arrival. No task reads what another one changes
+/// Bound:      shares of the two steps after those of which all are here, since a rank sends those of a
+///   step once those of the step before are kept everywhere; of complete ones at most two have rows, because a
+///   rank reads its rows first. `most_waiting` requests
+class EmbeddingPart {
+ public:
+  /// Names a request for its answer.
+  using Ticket = std::uint64_t;
+  struct Done {};
+  using Reply = std::variant<Done, LearnedRows, LearnedDigests>;
+  struct Answer {
+    Ticket ticket = 0;
+    Result<Reply> reply;
+  };
+  struct Task {
+    std::uint64_t id = 0;
+    const char* name = "";  ///< For the trace
+    std::function<Result<Reply>(Executor&)> run;
+  };
+  struct Todo {
+    std::vector<Answer> answers;
+    std::vector<Task> tasks;
+  };
+
+  EmbeddingPart(std::shared_ptr<const Part> part, std::shared_ptr<const EmbeddingPlan> plan);
+
+  // Errors of all: fenced: of an older generation; failed_precondition: of a newer one than begun, or
+  // of a step that cannot be; invalid_argument: nodes, ranks, sections; overloaded.
+  Todo begin(const BeginLearned& request, Ticket ticket);
+  Todo add(std::shared_ptr<const SparseGradients> share, Ticket ticket);
+  Todo read(std::shared_ptr<const ReadLearned> request, Ticket ticket);
+  Todo keep(const KeepLearned& request, Ticket ticket);
+  Todo digest(const DigestLearned& request, Ticket ticket);
+  Todo finished(std::uint64_t task, Result<Reply> outcome);
+
+  /// Steps that are applied; none before begin().
+  std::optional<std::uint64_t> applied() const { return applied_; }
+  std::size_t waiting() const { return waiting_.size(); }
+  std::size_t most_waiting() const { return 4 * std::size_t{plan_->world} + 16; }
+
+ private:
+  using Shares = std::vector<std::shared_ptr<const SparseGradients>>;
+  /// What tasks work on; they outlive this object if they must.
+  struct Tables {
+    std::shared_ptr<const Part> part;
+    std::shared_ptr<const EmbeddingPlan> plan;
+    std::vector<EmbeddingTable> tables;
+    std::uint64_t steps = 0;  ///< With a weight
+    struct Copy {
+      std::vector<EmbeddingRows> rows;  ///< by table
+      std::uint64_t steps = 0;
+    };
+    std::map<std::uint64_t, Copy> kept;  ///< by step
+    std::optional<std::vector<EmbeddingRows>> best;
+
+    EmbeddingTable& of(NodeTypeId type);
+    Result<Reply> start(Executor& executor, std::uint64_t step);
+    Result<Reply> apply(Executor& executor, const Shares& shares);
+    Result<Reply> gather(const ReadLearned& request);
+    Result<Reply> copy(const KeepLearned& request);
+    Result<Reply> digests(Executor& executor);
+  };
+  enum class Access : std::uint8_t { reads, writes };
+  struct Request {
+    std::optional<Ticket> ticket = {};  ///< None: a step is applied
+    std::uint64_t step = 0;
+    Access access = Access::reads;
+    const char* name = "";
+    std::function<Result<Reply>(Executor&)> run;
+  };
+  struct Running {
+    std::optional<Ticket> ticket;
+    std::optional<std::uint64_t> then;  ///< Steps applied when it is done; none: as before
+    std::uint32_t generation = 0;
+    Access access = Access::reads;
+  };
+
+  Error refused(Errc code, const std::string& what) const;
+  Status check_generation(std::uint32_t generation) const;
+  Status check_nodes(const std::vector<LearnedSection>& sections,
+                     const PooledVector<NodeId>& nodes) const;
+  Status check_share(const SparseGradients& share) const;
+  /// Waits until its step has come.
+  Todo enqueue(Request request);
+  static Todo answer(Ticket ticket, Result<Reply> reply);
+  void schedule(Todo& todo);
+  void start_waiting(Todo& todo);
+  void run(Request request, std::optional<std::uint64_t> then, Todo& todo);
+  /// Steps of which all shares are here.
+  std::uint64_t complete() const;
+  bool apply_next(Todo& todo);
+
+  std::shared_ptr<const EmbeddingPlan> plan_;
+  std::shared_ptr<Tables> tables_;
+  std::optional<std::uint32_t> generation_;
+  std::optional<std::uint64_t> applied_;  ///< None: beginning, or not begun
+  std::deque<Shares> shares_;             ///< [world] of step `applied` and those after it
+  std::deque<Request> waiting_;
+  std::map<std::uint64_t, Running> running_;
+  bool writing_ = false;
+  std::uint64_t next_task_ = 0;
+};
+
+}  // namespace troupe

@@ -1,0 +1,164 @@
+#include "runtime/feature/embedding/embedding_table.hpp"
+
+#include "runtime/base/even_share.hpp"
+#include "runtime/feature/embedding/initial_rows.hpp"
+#include "runtime/feature/embedding/sparse_optimizer.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+
+namespace troupe {
+namespace {
+
+constexpr std::uint64_t chunk_rows = 512;
+
+Matrix copy_of(const Matrix& from) {
+  Matrix to(from.rows(), from.cols());
+  std::ranges::copy(from.view().flat(), to.view().flat().begin());
+  return to;
+}
+
+/// Calls `body(first, last)` for chunks of [0, count).
+template <class Body>
+void in_chunks(Executor& executor, std::uint64_t count, Body body) {
+  executor.parallel_for(chunks_of(count, chunk_rows), [&](std::size_t chunk) {
+    const auto first = chunk * chunk_rows;
+    body(first, std::min(first + chunk_rows, count));
+  });
+}
+
+/// One gradient row among those of all ranks.
+struct Touch {
+  std::uint64_t local;
+  const float* gradient;
+};
+
+}  // namespace
+
+Status check_learned(std::string_view message, const std::vector<LearnedSection>& sections,
+                     std::size_t nodes, std::optional<std::size_t> values) {
+  std::uint64_t nodes_left = nodes;
+  std::uint64_t values_left = values.value_or(0);
+  for (const auto& section : sections) {
+    const bool fits = section.nodes <= nodes_left && section.cols <= max_embedding_cols;
+    if (!fits || (values && section.nodes * section.cols > values_left)) {
+      return Error(Errc::data_corruption,
+                   fmt::format("{}: expected at most {} nodes and {} numbers in a section, found "
+                               "{} nodes of {} columns",
+                               message, nodes_left, values_left, section.nodes, section.cols));
+    }
+    nodes_left -= section.nodes;
+    values_left -= values ? section.nodes * section.cols : 0;
+  }
+  if (nodes_left != 0 || values_left != 0) {
+    return Error(
+        Errc::data_corruption,
+        fmt::format("{}: expected {} nodes and {} numbers in sections, found {} and {} more",
+                    message, nodes - nodes_left, values.value_or(0) - values_left, nodes_left,
+                    values_left));
+  }
+  return ok_status();
+}
+
+std::uint64_t learned_values(const std::vector<LearnedSection>& sections) {
+  std::uint64_t values = 0;
+  for (const auto& section : sections) {
+    values += section.nodes * section.cols;
+  }
+  return values;
+}
+
+Digest add_digests(const Digest& a, const Digest& b) {
+  const std::uint64_t low = a.low + b.low;
+  return {low, a.high + b.high + (low < a.low ? 1U : 0U)};
+}
+
+EmbeddingRows EmbeddingRows::copy() const {
+  return {copy_of(rows), copy_of(state)};
+}
+
+EmbeddingTable::EmbeddingTable(const EmbeddingOptions& options, const PartNodes& nodes,
+                               std::uint64_t job_seed)
+    : options_(options),
+      nodes_(nodes),
+      job_seed_(job_seed),
+      rows_{Matrix(nodes.count, options.dim), Matrix(nodes.count, sparse_state_cols(options))} {}
+
+void EmbeddingTable::start(Executor& executor) {
+  const InitialRows initial(options_, job_seed_);
+  in_chunks(executor, nodes_.count, [&](std::uint64_t first, std::uint64_t last) {
+    for (std::uint64_t i = first; i < last; ++i) {
+      initial.fill(static_cast<OriginalId>(nodes_.original_ids[i]), rows_.rows.view().row(i));
+    }
+  });
+  std::ranges::fill(rows_.state.view().flat(), initial_sparse_state(options_.optimizer));
+}
+
+void EmbeddingTable::apply(Executor& executor, std::span<const Gradients> shares,
+                           std::uint64_t weight, std::uint64_t number) {
+  std::vector<Touch> touches;
+  for (const auto& share : shares) {
+    for (std::size_t i = 0; i < share.nodes.size(); ++i) {
+      touches.push_back({nodes_.local(share.nodes[i]), share.rows.row(i).data()});
+    }
+  }
+  std::ranges::stable_sort(touches, {}, &Touch::local);
+  std::vector<std::size_t> begins;  // of the touches of each row
+  for (std::size_t i = 0; i < touches.size(); ++i) {
+    if (i == 0 || touches[i].local != touches[i - 1].local) {
+      begins.push_back(i);
+    }
+  }
+  const SparseStep step(options_.optimizer, number);
+  const auto divisor = static_cast<float>(weight);
+  in_chunks(executor, begins.size(), [&](std::uint64_t first, std::uint64_t last) {
+    std::vector<float> mean(options_.dim);
+    for (std::uint64_t row = first; row < last; ++row) {
+      const auto end = row + 1 < begins.size() ? begins[row + 1] : touches.size();
+      std::ranges::fill(mean, 0.0F);
+      for (auto i = begins[row]; i < end; ++i) {
+        const float* gradient = touches[i].gradient;
+        std::ranges::transform(mean, std::span(gradient, mean.size()), mean.begin(),
+                               [](float sum, float g) { return sum + g; });
+      }
+      std::ranges::transform(mean, mean.begin(), [divisor](float sum) { return sum / divisor; });
+      const auto local = touches[begins[row]].local;
+      step.update(mean, rows_.rows.view().row(local), rows_.state.view().row(local));
+    }
+  });
+}
+
+void EmbeddingTable::gather(const EmbeddingRows& from, std::span<const NodeId> nodes,
+                            std::span<float> out) const {
+  const auto rows = from.rows.view();
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    std::ranges::copy(rows.row(nodes_.local(nodes[i])),
+                      out.begin() + static_cast<std::ptrdiff_t>(i * options_.dim));
+  }
+}
+
+Digest EmbeddingTable::digest(Executor& executor, const EmbeddingRows& of) const {
+  const auto rows = of.rows.view();
+  std::vector<Digest> sums(chunks_of(nodes_.count, chunk_rows));
+  in_chunks(executor, nodes_.count, [&](std::uint64_t first, std::uint64_t last) {
+    const auto& name = options_.name;
+    std::vector<std::byte> bytes(name.size() + sizeof(std::uint64_t) + rows.cols * sizeof(float));
+    std::memcpy(bytes.data(), name.data(), name.size());
+    std::byte* const id = bytes.data() + name.size();
+    Digest sum;
+    for (std::uint64_t i = first; i < last; ++i) {
+      std::memcpy(id, &nodes_.original_ids[i], sizeof(std::uint64_t));
+      std::ranges::copy(std::as_bytes(rows.row(i)), id + sizeof(std::uint64_t));
+      sum = add_digests(sum, digest_of(bytes));
+    }
+    sums[first / chunk_rows] = sum;
+  });
+  Digest sum;
+  for (const auto& of_chunk : sums) {
+    sum = add_digests(sum, of_chunk);
+  }
+  return sum;
+}
+
+}  // namespace troupe

@@ -1,0 +1,90 @@
+#pragma once
+/// \file messages.hpp
+/// What ranks ask of the holders of learned rows. All messages name the generation of the run, and a
+/// step, counted over the run from 0: rows "at step s" are those before the gradients of step s.
+#include "runtime/base/buffer.hpp"
+#include "runtime/base/digest.hpp"
+#include "runtime/base/ids.hpp"
+#include "runtime/base/pooled_vector.hpp"
+#include "runtime/base/result.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace troupe {
+
+/// Nodes of one table among the nodes of a message.
+struct LearnedSection {
+  NodeTypeId node_type{};
+  std::uint32_t cols = 0;   ///< of the table
+  std::uint64_t nodes = 0;  ///< So many of the message's nodes, which lie section after section
+};
+
+/// One rank's share of a step: gradients of the sum of its losses with respect to learned rows. Sent for
+/// every step to every replica of every part, also without rows. Answered with Done once it is kept.
+struct SparseGradients {
+  std::uint32_t generation = 0;
+  std::uint64_t step = 0;
+  Rank rank{};
+  std::uint64_t weight = 0;              ///< Terms of the sum; 0: no sections
+  std::vector<LearnedSection> sections;  ///< In ascending order of node types, none twice
+  PooledVector<NodeId> nodes;            ///< Duplicates are summed in this order
+  Segment rows;                          ///< float32, section after section [nodes, cols]
+};
+
+/// Reads rows at a step: answered once all steps before it are applied.
+struct ReadLearned {
+  std::uint32_t generation = 0;
+  std::uint64_t step = 0;
+  bool best = false;  ///< Those of the best epoch; where none were kept, those at the step
+  std::vector<LearnedSection> sections;  ///< as in SparseGradients
+  PooledVector<NodeId> nodes;
+};
+struct LearnedRows {
+  Segment rows;  ///< float32, section after section [nodes, cols]
+};
+
+/// Keeps a copy of rows and optimizer state at a step. Answered with Done.
+struct KeepLearned {
+  std::uint32_t generation = 0;
+  std::uint64_t step = 0;
+  bool best = false;  ///< The rows are those of the best epoch; else all that a roll-back needs
+  std::uint64_t oldest = 0;  ///< Copies for roll-backs to earlier steps are dropped
+};
+
+/// Begins a generation: puts rows and state back as they were at a step. What waits for another one is
+/// answered with `fenced`. Answered with Done.
+struct BeginLearned {
+  std::uint32_t generation = 0;
+  std::uint64_t step = 0;  ///< 0: the rows that tables start with; else of a copy
+};
+
+struct DigestLearned {
+  std::uint32_t generation = 0;
+  std::uint64_t step = 0;
+};
+struct TableDigest {
+  NodeTypeId node_type{};
+  Digest rows;
+  Digest best;  ///< Of the best epoch's rows; where none were kept, the same as `rows`
+  friend bool operator==(const TableDigest&, const TableDigest&) = default;
+};
+/// Of the rows that the part owns. Those of all parts are added (add_digests).
+struct LearnedDigests {
+  std::vector<TableDigest> tables;  ///< of all tables, in order
+};
+
+/// Sizes of sections against those of the lists.
+/// \param values  float32 numbers of the rows; none: they are not there
+/// \errors data_corruption: what was expected, what was found
+Status check_learned(std::string_view message, const std::vector<LearnedSection>& sections,
+                     std::size_t nodes, std::optional<std::size_t> values);
+/// Numbers of all rows. \requires check_learned()
+std::uint64_t learned_values(const std::vector<LearnedSection>& sections);
+/// Sum modulo 2^128.
+Digest add_digests(const Digest& a, const Digest& b);
+
+}  // namespace troupe

@@ -1,0 +1,98 @@
+#pragma once
+/// \file learned_fields.hpp
+/// How the messages of learned rows travel: the fields of runtime/feature/embedding/messages.hpp. Only
+/// for codecs and tests, by way of message_fields.hpp.
+#include "runtime/feature/embedding/messages.hpp"
+#include "runtime/wire/codec_support.hpp"
+#include "runtime/wire/fields.hpp"
+#include "schema/learned.capnp.h"
+
+namespace troupe::net {
+
+inline constexpr std::size_t max_tables = 65536;
+
+template <>
+struct Fields<LearnedSection> {
+  using Root = wire::LearnedSection;
+  static constexpr std::tuple fields{field::value("nodeType", &LearnedSection::node_type),
+                                     field::value("cols", &LearnedSection::cols),
+                                     field::value("nodes", &LearnedSection::nodes)};
+};
+
+template <>
+struct Fields<SparseGradients> {
+  using Root = wire::SparseGradients;
+  static constexpr std::tuple fields{
+      field::value("generation", &SparseGradients::generation),
+      field::value("step", &SparseGradients::step),
+      field::value("rank", &SparseGradients::rank),
+      field::value("weight", &SparseGradients::weight),
+      field::list("sections", &SparseGradients::sections, max_tables, "sections"),
+      field::array(0, &SparseGradients::nodes),
+      field::array<float>(1, &SparseGradients::rows)};
+
+  static Status check(std::string_view message, const SparseGradients& share) {
+    return check_learned(message, share.sections, share.nodes.size(),
+                         share.rows.bytes.size() / sizeof(float));
+  }
+};
+
+template <>
+struct Fields<ReadLearned> {
+  using Root = wire::ReadLearned;
+  static constexpr std::tuple fields{
+      field::value("generation", &ReadLearned::generation),
+      field::value("step", &ReadLearned::step), field::value("best", &ReadLearned::best),
+      field::list("sections", &ReadLearned::sections, max_tables, "sections"),
+      field::array(0, &ReadLearned::nodes)};
+
+  static Status check(std::string_view message, const ReadLearned& request) {
+    return check_learned(message, request.sections, request.nodes.size(), std::nullopt);
+  }
+};
+
+template <>
+struct Fields<LearnedRows> {
+  using Root = wire::LearnedRows;
+  static constexpr std::tuple fields{field::array<float>(0, &LearnedRows::rows)};
+};
+
+template <>
+struct Fields<KeepLearned> {
+  using Root = wire::KeepLearned;
+  static constexpr std::tuple fields{field::value("generation", &KeepLearned::generation),
+                                     field::value("step", &KeepLearned::step),
+                                     field::value("best", &KeepLearned::best),
+                                     field::value("oldest", &KeepLearned::oldest)};
+};
+
+template <>
+struct Fields<BeginLearned> {
+  using Root = wire::BeginLearned;
+  static constexpr std::tuple fields{field::value("generation", &BeginLearned::generation),
+                                     field::value("step", &BeginLearned::step)};
+};
+
+template <>
+struct Fields<DigestLearned> {
+  using Root = wire::DigestLearned;
+  static constexpr std::tuple fields{field::value("generation", &DigestLearned::generation),
+                                     field::value("step", &DigestLearned::step)};
+};
+
+template <>
+struct Fields<TableDigest> {
+  using Root = wire::TableDigest;
+  static constexpr std::tuple fields{field::value("nodeType", &TableDigest::node_type),
+                                     field::spread("rows", &TableDigest::rows),
+                                     field::spread("best", &TableDigest::best)};
+};
+
+template <>
+struct Fields<LearnedDigests> {
+  using Root = wire::LearnedDigests;
+  static constexpr std::tuple fields{
+      field::list("tables", &LearnedDigests::tables, max_tables, "tables")};
+};
+
+}  // namespace troupe::net

@@ -1,0 +1,111 @@
+@0xc41f0a7e95d2b38d;
+# Learned rows: methods 11 `add_gradients`, 12 `read_learned`, 13 `keep_learned`, 14 `begin_learned`, 15 `digest_learned`.
+# Who:        each trainer asks the holders of parts. `begin_learned`, `keep_learned` and `digest_learned` come from rank 0 alone.
+# Ordering:   gradients and requests for rows may come in any order: the holder applies step s when all ranks' shares of s are there, in rank
+#             order, and answers requests at step s when the steps before s are applied. A share is keyed by (generation, step, rank) and counted
+#             once, however often it is sent. Gradients and requests for rows have a class each: what waits is in nobody's way.
+# Versioning: fields are only added, at the end, with defaults that mean "as before"; numbers are never reused. Whatever an old
+#             reader would misunderstand raises `protocol_version`.
+# Bulk:       ids are u64 global ids, rows are float32, plain little-endian arrays.
+
+using Cxx = import "/capnp/c++.capnp";
+$Cxx.namespace("troupe::wire");
+
+struct LearnedSection {
+  nodeType @0 :UInt16;
+  # Set by the trainer: position in the graph's list of node types; sections are in ascending order of it. The holder checks both.
+
+  cols @1 :UInt32;
+  # Set by the trainer: columns of the table, 1..65536. The holder checks them.
+
+  nodes @2 :UInt64;
+  # Set by the trainer: how many ids of segment 0 are this section's. Sections lie there one after another.
+}
+
+struct SparseGradients {
+  # Segment 0: the nodes of all sections, all owned by the receiver's part; gradients of duplicates are added in this order.
+  # Segment 1: f32 gradients of the sum of the rank's losses, section after section [nodes, cols].
+
+  generation @0 :UInt32;
+  # Set by the trainer: of the run. An older one is answered `fenced`.
+
+  step @1 :UInt64;
+  # Set by the trainer: counted over the run, from 0. One that is applied already is answered, not counted again.
+
+  rank @2 :UInt32;
+  # Set by the trainer: its logical rank, 0..W-1. The holder checks it.
+
+  weight @3 :UInt64;
+  # Set by the trainer: terms of the sum of losses. Default 0: no share; there are no sections then.
+
+  sections @4 :List(LearnedSection);
+  # Set by the trainer: one per table that the batch has nodes of, in this part.
+}
+
+struct ReadLearned {
+  # Segment 0: as in SparseGradients; duplicates allowed, order kept.
+
+  generation @0 :UInt32;
+  # Set by the trainer: of the run.
+
+  step @1 :UInt64;
+  # Set by the trainer: the rows are those before the gradients of this step, at most one step ahead of what is applied.
+
+  best @2 :Bool;
+  # Set by the trainer: those of the best epoch, where such are kept. Default false.
+
+  sections @3 :List(LearnedSection);
+  # Set by the trainer.
+}
+
+struct LearnedRows {
+  # Segment 0: f32 rows, section after section [nodes, cols], as the request has them.
+}
+
+struct KeepLearned {
+  generation @0 :UInt32;
+  # Set by the trainer: of the run.
+
+  step @1 :UInt64;
+  # Set by the trainer: rows and state are copied as they are before the gradients of this step.
+
+  best @2 :Bool;
+  # Set by the trainer: the rows are those of the best epoch, in the place of the last such. Default false: for roll-backs.
+
+  oldest @3 :UInt64;
+  # Set by the trainer: copies for roll-backs to steps before this one are dropped.
+}
+
+struct BeginLearned {
+  generation @0 :UInt32;
+  # Set by the trainer: of the run, higher than any before. What waits for an older one is answered `fenced`.
+
+  step @1 :UInt64;
+  # Set by the trainer: rows and state are put back as they were at this step, from a copy. Default 0: as tables start, if there is no copy.
+}
+
+struct DigestLearned {
+  generation @0 :UInt32;
+  # Set by the trainer: of the run.
+
+  step @1 :UInt64;
+  # Set by the trainer: as in ReadLearned.
+}
+
+struct TableDigest {
+  nodeType @0 :UInt16;
+  # Set by the holder.
+
+  rowsLow @1 :UInt64;
+  rowsHigh @2 :UInt64;
+  # Set by the holder: sum modulo 2^128, over the rows of the part, of XXH3-128(name of the type, original id, bytes of the row).
+
+  bestLow @3 :UInt64;
+  bestHigh @4 :UInt64;
+  # Set by the holder: the same of the best epoch's rows, or of these where none are kept.
+}
+
+struct LearnedDigests {
+  tables @0 :List(TableDigest);
+  # Set by the holder: of all tables, in ascending order of node types.
+}

@@ -1,0 +1,267 @@
+#include "runtime/feature/embedding/embedding_part.hpp"
+
+#include "tests/runtime/feature/embedding_support.hpp"
+
+#include <algorithm>
+#include <random>
+
+namespace troupe {
+namespace {
+
+using testing::DrivenPart;
+using testing::empty_share;
+using testing::share_of;
+using testing::two_tables;
+using testing::users_and_items;
+
+class LearnedRowsOfAPart : public ::testing::Test {
+ protected:
+  DrivenPart begun() {
+    DrivenPart part(graph_, 0, plan_);
+    EXPECT_OK(part.answer(part.begin(0)));
+    return part;
+  }
+  ReadLearned first_user(std::uint64_t step) const {
+    ReadLearned read;
+    read.step = step;
+    read.sections = {{.node_type = NodeTypeId{0}, .cols = 3, .nodes = 1}};
+    read.nodes = {graph_.parts[0]->nodes_of(NodeTypeId{0}).first};
+    return read;
+  }
+  std::vector<float> row_at(DrivenPart& part, std::uint64_t step) const {
+    return part.rows_of(part.read(first_user(step)));
+  }
+  void step(DrivenPart& part, std::uint64_t number) const {
+    EXPECT_OK(part.answer(part.add(share_of(graph_, 0, 0, number))));
+    EXPECT_OK(part.answer(part.add(share_of(graph_, 0, 1, number))));
+  }
+
+  testing::CutGraph graph_ = users_and_items(2);
+  std::shared_ptr<EmbeddingPlan> plan_ = two_tables();
+};
+
+TEST_F(LearnedRowsOfAPart, AreTheSameInWhateverOrderSharesArrive) {
+  std::vector<TableDigest> expected;
+  std::mt19937 dice(5);
+  for (int round = 0; round < 20; ++round) {
+    auto part = begun();
+    for (std::uint64_t s = 0; s < 6; s += 2) {  // two steps at once, each share once or twice
+      std::vector<SparseGradients> shares;
+      for (const std::uint64_t of_step : {s, s + 1}) {
+        for (const std::uint32_t rank : {0U, 1U, 0U}) {
+          shares.push_back(share_of(graph_, 0, rank, of_step));
+        }
+      }
+      std::shuffle(shares.begin(), shares.end(), dice);
+      for (auto& share : shares) {
+        EXPECT_OK(part.answer(part.add(std::move(share))));
+      }
+    }
+    const auto found = part.digests(0, 6);
+    expected = round == 0 ? found : expected;
+    EXPECT_EQ(found, expected) << round;
+  }
+}
+
+TEST_F(LearnedRowsOfAPart, ARequestWaitsForTheStepsBeforeIt) {
+  auto part = begun();
+  const auto at_start = row_at(part, 0);
+  const auto later = part.read(first_user(1));
+  EXPECT_FALSE(part.answered(later));
+  EXPECT_EQ(part.rows.waiting(), 1U);
+
+  part.add(share_of(graph_, 0, 1, 0));
+  EXPECT_FALSE(part.answered(later)) << "a rank's share is missing";
+  part.add(share_of(graph_, 0, 0, 0));
+  EXPECT_NE(part.rows_of(later), at_start);
+  EXPECT_EQ(part.rows.applied(), 1U);
+}
+
+TEST_F(LearnedRowsOfAPart, NothingIsAppliedWhileRowsAreRead) {
+  auto part = begun();
+  part.held = true;
+  const auto read = part.read(first_user(0));
+  step(part, 0);
+  ASSERT_EQ(part.tasks.size(), 1U) << "the reader alone";
+  const auto next = part.read(first_user(1));
+  part.run_all();
+  EXPECT_TRUE(part.answered(read));
+  EXPECT_NE(part.rows_of(read), part.rows_of(next));
+}
+
+TEST_F(LearnedRowsOfAPart, RanksWithoutRowsHaveAShareToo) {
+  auto part = begun();
+  part.add(share_of(graph_, 0, 0, 0));
+  EXPECT_EQ(part.rows.applied(), 0U);
+  part.add(empty_share(1, 0));
+  EXPECT_EQ(part.rows.applied(), 1U);
+
+  const auto before = part.digests(0, 1);
+  part.add(empty_share(0, 1));
+  part.add(empty_share(1, 1));
+  EXPECT_EQ(part.digests(0, 2), before) << "with weight 0 nothing changes";
+}
+
+TEST_F(LearnedRowsOfAPart, TheWeightsOfAllRanksDivide) {
+  auto part = begun();
+  auto other = begun();
+  part.add(share_of(graph_, 0, 0, 0));
+  part.add(empty_share(1, 0, 3));  // its rows are in other parts
+  auto share = share_of(graph_, 0, 0, 0);
+  share.weight = 4;
+  other.add(std::move(share));
+  other.add(empty_share(1, 0));
+  EXPECT_EQ(part.digests(0, 1), other.digests(0, 1));
+}
+
+TEST_F(LearnedRowsOfAPart, AdamCountsStepsThatOnlyOtherPartsHaveRowsIn) {
+  // Items are trained with Adam, whose bias correction is that of the table's steps.
+  const auto& items = graph_.parts[0]->nodes_of(NodeTypeId{1});
+  const auto item_share = [&](std::uint64_t number) {
+    SparseGradients share;
+    share.step = number;
+    share.weight = 1;
+    share.sections = {{.node_type = NodeTypeId{1}, .cols = 4, .nodes = 1}};
+    share.nodes = {items.first};
+    share.rows = Segment::of(std::vector<float>{1, 2, 3, 4});
+    return share;
+  };
+  const auto rows_after = [&](bool weight_before) {
+    auto part = begun();
+    part.add(empty_share(0, 0, weight_before ? 1 : 0));
+    part.add(empty_share(1, 0));
+    part.add(item_share(1));
+    part.add(empty_share(1, 1));
+    return part.digests(0, 2);
+  };
+  EXPECT_NE(rows_after(true), rows_after(false));
+}
+
+TEST_F(LearnedRowsOfAPart, OldGenerationsAreFenced) {
+  auto part = begun();
+  const auto waiting = part.read(first_user(1));
+  EXPECT_OK(part.answer(part.begin(3)));
+  EXPECT_ERROR(part.answer(waiting), Errc::fenced, "generation 3 begins at step 0");
+  EXPECT_ERROR(part.answer(part.add(share_of(graph_, 0, 0, 0))), Errc::fenced,
+               "generation 0 is over, now 3");
+  EXPECT_ERROR(part.answer(part.read(first_user(0))), Errc::fenced, "generation 0");
+  EXPECT_ERROR(part.answer(part.begin(2)), Errc::fenced, "generation 2");
+  auto newer = share_of(graph_, 0, 0, 0);
+  newer.generation = 4;
+  EXPECT_ERROR(part.answer(part.add(std::move(newer))), Errc::failed_precondition,
+               "expected generation 3, got 4");
+}
+
+TEST_F(LearnedRowsOfAPart, AHolderThatWasStartedAgainHasNone) {
+  DrivenPart part(graph_, 0, plan_);
+  EXPECT_ERROR(part.answer(part.read(first_user(0))), Errc::failed_precondition,
+               "learned rows of part 0: their holder was restarted and has lost them");
+  EXPECT_ERROR(part.answer(part.begin(1, 5)), Errc::failed_precondition, "step 5");
+  auto read = first_user(5);
+  read.generation = 1;
+  EXPECT_ERROR(part.answer(part.read(read)), Errc::failed_precondition, "got step 5");
+  EXPECT_OK(part.answer(part.begin(1, 0))) << "the same request again, which can be met";
+}
+
+TEST_F(LearnedRowsOfAPart, GoBackToACopy) {
+  auto part = begun();
+  step(part, 0);
+  step(part, 1);
+  const auto at_two = part.digests(0, 2);
+  EXPECT_OK(part.answer(part.keep({.step = 2})));
+  step(part, 2);
+  const auto at_three = part.digests(0, 3);
+  EXPECT_NE(at_three, at_two);
+
+  EXPECT_OK(part.answer(part.begin(1, 2)));
+  EXPECT_EQ(part.digests(1, 2), at_two);
+  for (const std::uint32_t rank : {0U, 1U}) {
+    auto share = share_of(graph_, 0, rank, 2);
+    share.generation = 1;
+    part.add(std::move(share));
+  }
+  EXPECT_EQ(part.digests(1, 3), at_three) << "state and step count went back, too";
+}
+
+TEST_F(LearnedRowsOfAPart, ACopyWaitsForItsStepAndOldOnesGo) {
+  auto part = begun();
+  const auto kept = part.keep({.step = 1});
+  EXPECT_FALSE(part.answered(kept));
+  step(part, 0);
+  EXPECT_OK(part.answer(kept));
+  step(part, 1);
+  EXPECT_OK(part.answer(part.keep({.step = 2, .oldest = 2})));
+  EXPECT_ERROR(part.answer(part.begin(1, 1)), Errc::failed_precondition, "step 1");
+  EXPECT_OK(part.answer(part.begin(2, 2)));
+}
+
+TEST_F(LearnedRowsOfAPart, TheBestRowsStay) {
+  auto part = begun();
+  step(part, 0);
+  auto best = first_user(1);
+  best.best = true;
+  EXPECT_EQ(part.rows_of(part.read(best)), row_at(part, 1)) << "none were kept yet";
+  const auto at_one = row_at(part, 1);
+  EXPECT_OK(part.answer(part.keep({.step = 1, .best = true})));
+  step(part, 1);
+  best.step = 2;
+  EXPECT_EQ(part.rows_of(part.read(best)), at_one);
+  EXPECT_NE(row_at(part, 2), at_one);
+  const auto digests = part.digests(0, 2);
+  EXPECT_NE(digests[0].rows, digests[0].best);
+  EXPECT_EQ(digests[1].rows, digests[1].best) << "items did not change";
+}
+
+TEST_F(LearnedRowsOfAPart, RefuseWhatCannotBe) {
+  auto part = begun();
+  const auto refused = [&](SparseGradients share, const char* text) {
+    EXPECT_ERROR(part.answer(part.add(std::move(share))), Errc::invalid_argument, text);
+  };
+  refused(empty_share(2, 0), "expected a rank below 2");
+  auto share = share_of(graph_, 0, 0, 0);
+  share.weight = 0;
+  refused(share, "rows with a weight");
+  share = share_of(graph_, 0, 0, 0);
+  share.nodes[2] = graph_.parts[1]->nodes_of(NodeTypeId{0}).first;
+  refused(share, "is not in [");
+  share = share_of(graph_, 0, 0, 0);
+  share.sections[0].cols = 4;
+  refused(share, "in 4 columns");
+  share = share_of(graph_, 0, 0, 0);
+  share.sections[0].node_type = NodeTypeId{9};
+  refused(share, "type 9");
+  share = share_of(graph_, 0, 0, 0);
+  share.sections.push_back({.node_type = NodeTypeId{0}, .cols = 3});
+  refused(share, "ascending");
+  EXPECT_ERROR(part.answer(part.add(share_of(graph_, 0, 0, 2))), Errc::failed_precondition,
+               "expected gradients of step 0 or the one after, got step 2");
+  EXPECT_ERROR(part.answer(part.read(first_user(2))), Errc::failed_precondition, "got step 2");
+  EXPECT_EQ(part.rows.applied(), 0U);
+}
+
+TEST_F(LearnedRowsOfAPart, WaitingRequestsAreBounded) {
+  auto part = begun();
+  for (std::size_t i = 0; i < part.rows.most_waiting(); ++i) {
+    EXPECT_FALSE(part.answered(part.read(first_user(1))));
+  }
+  EXPECT_ERROR(part.answer(part.read(first_user(1))), Errc::overloaded, "requests wait");
+  step(part, 0);
+  EXPECT_EQ(part.rows.waiting(), 0U);
+}
+
+TEST_F(LearnedRowsOfAPart, ARestartDuringAStepTakesNothingOfItOver) {
+  auto part = begun();
+  const auto fresh = part.digests(0, 0);
+  part.held = true;
+  step(part, 0);
+  ASSERT_EQ(part.tasks.size(), 1U) << "the step";
+  const auto begin = part.begin(1);
+  EXPECT_FALSE(part.answered(begin));
+  part.held = false;
+  part.run_all();
+  EXPECT_OK(part.answer(begin));
+  EXPECT_EQ(part.digests(1, 0), fresh);
+}
+
+}  // namespace
+}  // namespace troupe

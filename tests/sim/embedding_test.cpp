@@ -1,0 +1,151 @@
+// Learned rows: whatever the layout, the same batches, parameters and rows.
+#include "tests/sim/heterogeneous_run.hpp"
+
+#include <functional>
+#include <map>
+#include <optional>
+
+namespace troupe {
+namespace {
+
+using testing::Settings;
+
+Settings joined(Settings first, const Settings& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+/// Every layout that must not be seen, of so many ranks.
+std::vector<std::pair<std::uint32_t, Settings>> layouts() {
+  std::vector<std::pair<std::uint32_t, Settings>> all{
+      {4, {"cluster.hosts=1", "cluster.trainers_per_host=4"}},
+      {4, {"cluster.hosts=2", "cluster.trainers_per_host=2", "partition.parts=3"}},
+      {4, {"cluster.hosts=4", "cluster.trainers_per_host=1", "partition.parts=4"}},
+      {4, {"cluster.hosts=4", "partition.parts=2", "cluster.network.latency_us=300"}},
+      {2, {"cluster.hosts=1", "cluster.trainers_per_host=2"}},
+      {2, {"cluster.hosts=2", "cluster.replicas=2", "partition.parts=2"}},
+      {2, {"cluster.hosts=2", "cluster.placement=worker", "partition.parts=3"}},
+      {2,
+       {"cluster.hosts=2", "partition.parts=5", "partition.method=fennel",
+        "cluster.samplers_per_trainer=2"}},
+      {2, {"cluster.hosts=2", "cluster.batches_in_flight=1", "partition.parts=2"}},
+      {2,
+       {"cluster.hosts=2", "cluster.window=65536", "partition.parts=2",
+        "cluster.network.bandwidth_gbps=1"}},
+      {1, {}}};
+  for (const char* parts : {"1", "2", "3", "5"}) {
+    all.emplace_back(1, Settings{std::string("partition.parts=") + parts});
+  }
+  for (const char* threads : {"1", "2"}) {
+    all.emplace_back(2, Settings{"cluster.hosts=2", "partition.parts=2",
+                                 std::string("cluster.threads=") + threads});
+  }
+  return all;
+}
+
+/// Expects batches, parameters, rows and scores to depend on the number of ranks alone.
+void expect_same_in_all_layouts(const std::function<Result<RunRecord>(const Settings&)>& run,
+                                std::size_t tables) {
+  std::optional<Digest> batches;
+  std::map<std::uint32_t, RunRecord> by_world;
+  for (const auto& [world, settings] : layouts()) {
+    SCOPED_TRACE(settings.empty() ? "plain" : settings.front() + " " + settings.back());
+    ASSERT_OK_AND_ASSIGN(const auto record, run(settings));
+    batches = batches.value_or(*record.batches);
+    EXPECT_EQ(to_string(*record.batches), to_string(*batches));
+    const auto& first = by_world.emplace(world, record).first->second;
+    EXPECT_EQ(to_string(record.parameters), to_string(first.parameters));
+    EXPECT_EQ(to_string(record.best_parameters), to_string(first.best_parameters));
+    EXPECT_EQ(to_string(record.outputs), to_string(first.outputs));
+    ASSERT_EQ(record.tensors.size(), tables);
+    for (std::size_t t = 0; t < tables; ++t) {
+      EXPECT_EQ(record.tensors[t].name, first.tensors[t].name);
+      EXPECT_EQ(to_string(record.tensors[t].rows), to_string(first.tensors[t].rows));
+      EXPECT_EQ(to_string(record.tensors[t].best), to_string(first.tensors[t].best));
+    }
+    EXPECT_EQ(record.valid->accuracy, first.valid->accuracy);
+  }
+  EXPECT_EQ(by_world.size(), 3U);
+  EXPECT_NE(by_world.at(1).tensors, by_world.at(2).tensors) << "other ranks, other steps";
+}
+
+class LearnedRowsRun : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_OK(testing::write_heterogeneous_store(scratch_.path() / "graph"));
+  }
+  /// Papers from learned rows beside features, venues and authors likewise: 120 seeds in batches of 32, so
+  /// that of four ranks none is without a batch, and of 50 one is.
+  Result<RunRecord> run(const Settings& settings) const {
+    const Settings tables{"embedding.paper.dim=6",
+                          "embedding.paper.init.std=0.1",
+                          "embedding.venue.dim=4",
+                          "embedding.venue.optimizer.kind=adam",
+                          "embedding.venue.optimizer.lr=0.01",
+                          "embedding.author.dim=3",
+                          "embedding.author.optimizer.kind=row_adagrad"};
+    TROUPE_ASSIGN_OR_RETURN(
+        auto job, testing::heterogeneous_job(scratch_.path() / "graph", scratch_.path() / "out",
+                                             joined(tables, settings)));
+    return testing::run_job(std::move(job));
+  }
+  testing::ScratchFolder scratch_;
+};
+
+TEST_F(LearnedRowsRun, OfSeveralTypesAreTheSameInAllLayouts) {
+  expect_same_in_all_layouts([this](const Settings& settings) { return run(settings); }, 3);
+}
+
+TEST_F(LearnedRowsRun, CountDuplicatesOfDisjointTreesAndRanksWithoutABatch) {
+  const Settings trees{"sample.disjoint=true", "sample.batch_size=50", "train.epochs=1"};
+  expect_same_in_all_layouts([&](const Settings& settings) { return run(joined(trees, settings)); },
+                             3);
+}
+
+TEST_F(LearnedRowsRun, LearnMoreThanTheParametersAlone) {
+  ASSERT_OK_AND_ASSIGN(const auto one, run({"train.epochs=1"}));
+  ASSERT_OK_AND_ASSIGN(const auto more, run({"train.epochs=12"}));
+  EXPECT_LT(more.epochs.back().loss, 0.8 * one.epochs.back().loss);
+  EXPECT_NE(one.tensors, more.tensors);
+  const auto& counters = one.epochs[0].counters;
+  EXPECT_GT(counters.learned_rows, counters.seeds);
+  EXPECT_GT(counters.learned_messages, 0U);
+  EXPECT_GT(counters.learned_bytes, counters.learned_rows * 3 * sizeof(float));
+}
+
+TEST_F(LearnedRowsRun, AnotherSeedGivesOtherRows) {
+  ASSERT_OK_AND_ASSIGN(const auto one, run({"train.epochs=1"}));
+  ASSERT_OK_AND_ASSIGN(const auto again, run({"train.epochs=1"}));
+  ASSERT_OK_AND_ASSIGN(const auto other, run({"train.epochs=1", "seed=2"}));
+  EXPECT_EQ(one.tensors, again.tensors);
+  EXPECT_NE(one.tensors, other.tensors);
+}
+
+TEST(LearnedRowsAlone, TrainAGraphWithoutFeatures) {
+  const testing::ScratchFolder scratch;
+  // Cora, whose features nothing reads.
+  ASSERT_OK(testing::write_featureless_store(scratch.path() / "graph"));
+  const auto text =
+      fmt::format(R"({{
+    "dataset": {{ "path": "{}" }},
+    "sample": {{ "fanout": [5, 5], "batch_size": 16 }},
+    "embedding": {{ "node": {{ "dim": 8 }} }},
+    "model": {{ "kind": "gcn", "hidden": 8 }},
+    "train": {{ "epochs": 2 }},
+    "eval": {{ "mode": "sampled" }},
+    "output": "{}"
+  }})",
+                  (scratch.path() / "graph").string(), (scratch.path() / "out").string());
+  expect_same_in_all_layouts(
+      [&](const Settings& settings) -> Result<RunRecord> {
+        TROUPE_ASSIGN_OR_RETURN(auto reading, parse_job(text, "", settings));
+        if (!reading.problems.empty()) {
+          return Error(Errc::invalid_argument, to_string(reading.problems));
+        }
+        return testing::run_job(std::move(reading.job));
+      },
+      1);
+}
+
+}  // namespace
+}  // namespace troupe
