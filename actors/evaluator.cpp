@@ -346,7 +346,8 @@ caf::behavior evaluator(Evaluator* self, std::shared_ptr<const HostContext> host
   return {
       [self](const Ref<net::InferRequest>& request) { infer(self, *request); },
       [self](const Ref<net::ScoreRequest>& request) {
-        if (self->state.links) {
+        const bool of_nodes = self->state.options.inference.seeds.contains(request->role);
+        if (self->state.links && !of_nodes) {
           return score_links(self, *request);
         }
         auto promise = self->make_response_promise();

@@ -12,6 +12,7 @@
 #include "runtime/job/task_rules.hpp"
 #include "runtime/nn/catalog.hpp"
 #include "runtime/run/given_pairs.hpp"
+#include "runtime/run/node_request.hpp"
 #include "runtime/wire/codec.hpp"
 
 #include <algorithm>
@@ -251,6 +252,14 @@ Result<std::shared_ptr<const ClusterPlan>> ClusterPlan::make(const Job& job,
     TROUPE_ASSIGN_OR_RETURN(plan->devices,
                             device_plan(plan->job, plan->layout, *plan->sample, *plan->collect));
     plan->embedding = embedding_plan(job, *plan->graph);
+  }
+  if (job.task.embeds() && job.eval.predictions && !hooks.take_only) {
+    const auto links = training_links(job, *plan->graph)->edge_type;
+    const auto type = plan->graph->edge_types[raw(links)].source;
+    TROUPE_ASSIGN_OR_RETURN(
+        auto nodes,
+        find_nodes(store, {.sources = {"all"}, .split = job.dataset.split, .node_type = type}));
+    plan->seeds[embedded_role] = std::make_shared<const SeedList>(std::move(nodes.nodes));
   }
   plan->inference = hooks.inference;
   if (plan->inference) {

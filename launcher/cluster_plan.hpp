@@ -27,6 +27,8 @@
 namespace troupe {
 
 inline constexpr const char* inference_role = "inference";
+/// Nodes whose rows a run without labels gives at its end.
+inline constexpr const char* embedded_role = "nodes";
 
 /// Of a process on a host: as the host's line or `cluster.threads` says, or all cores it may use.
 std::size_t compute_threads(const ClusterJob& cluster, HostId host);

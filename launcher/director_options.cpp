@@ -32,6 +32,10 @@ ConductorOptions conductor_options(const ClusterPlan& plan) {
        plan.embedding ? plan.embedding->tables : std::vector<EmbeddingOptions>()) {
     options.tables.push_back(table.name);
   }
+  if (plan.seeds.contains(embedded_role)) {
+    options.final_roles.push_back(embedded_role);
+    options.keep_outputs = embedded_role;
+  }
   if (task) {
     options.final_roles = {inference_role};
     options.keep_outputs = inference_role;

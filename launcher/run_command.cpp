@@ -161,6 +161,13 @@ Status write_outputs(const Job& job, const PartitionedStore& store, const RunRes
   if (!result.outputs) {
     return remove_predictions(job.output);
   }
+  if (job.task.embeds()) {  // of all nodes, by original id
+    std::vector<OriginalId> nodes;
+    for (std::uint64_t id = 0; id < result.outputs->rows(); ++id) {
+      nodes.push_back(static_cast<OriginalId>(id));
+    }
+    return write_predictions(job.output, nodes, result.outputs->view());
+  }
   TROUPE_ASSIGN_OR_RETURN(const auto seeds, store.seeds(job.dataset.split, "test"));
   return write_predictions(job.output, seeds.original, result.outputs->view());
 }

@@ -215,19 +215,22 @@ struct WalkJob {
 
 /// What seeds are, and what is learned of them.
 struct TaskJob {
-  std::string kind = "node";  ///< "node", "link", "edge", "walk"
+  std::string kind = "node";  ///< "node", "link", "edge", "unsupervised", "walk"
   WalkJob walk = {};
   // Of links and edges:
   nn::DecoderOptions decoder = {};  ///< its number of outputs is filled in when the run starts
   std::uint64_t classes = 0;        ///< of edges; 0: not said
+  std::string edges;                ///< of "unsupervised": edge type; empty: the only one
   NegativeOptions negatives = {};
   bool exclude = true;
   std::string reverse;  ///< Edge type; empty: the links' own where it joins nodes of one type
 
   /// Seeds are links: edges of the split.
-  bool links() const { return kind == "link" || kind == "edge"; }
+  bool links() const { return predicts_links() || kind == "edge"; }
   /// True links are told from drawn ones; else `links()` have labels.
-  bool predicts_links() const { return kind == "link"; }
+  bool predicts_links() const { return kind == "link" || kind == "unsupervised"; }
+  /// Links are edges of the graph, and rows of all nodes are what the run is for.
+  bool embeds() const { return kind == "unsupervised"; }
   bool walks() const { return kind == "walk"; }
 };
 

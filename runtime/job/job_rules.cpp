@@ -381,6 +381,66 @@ void fit_to_graph(Job& job, const GraphInfo& graph) {
   }
 }
 
+namespace {
+
+/// What the built-in trainer needs of the data.
+void check_training(const Job& job, const GraphInfo& graph, const SplitInfo* split,
+                    ProblemList& problems) {
+  if (job.task.walks()) {
+    problems.add(
+        {"/task/kind", "\"node\", \"link\", \"edge\" or \"unsupervised\" where Troupe trains",
+         quoted(job.task.kind),
+         "walks are not trained on by the built-in models yet; `troupe run JOB -- PROGRAM` "
+         "and `troupe batches` give their batches"});
+    return;
+  }
+  if (split == nullptr) {
+    problems.add(missing_split(job, graph));
+    return;
+  }
+  if (!job.features.collect) {
+    problems.add(
+        {"/features/collect", "true where the built-in trainer trains", "false",
+         "batches without features are for `troupe run JOB -- PROGRAM` and `troupe batches`"});
+  }
+  const auto* links = training_links(job, graph);
+  const auto seeds = links != nullptr
+                         ? std::optional(graph.edge_types[raw(links->edge_type)].source)
+                         : seed_type(graph, *split);
+  if (job.task.links()) {
+    check_links_to_train(job, graph, problems);
+    if (links == nullptr || links->count == 0) {
+      return;
+    }
+  } else if (!seeds || split->roles.at("train").count == 0) {
+    problems.add({"/dataset/split", "a split with training seeds",
+                  quoted(job.dataset.split) + " without them", no_hint});
+    return;
+  }
+  if (links == nullptr) {
+    check_roles(graph, *split, *seeds, problems);
+  }
+  if (job.sample.time.given() && job.eval.mode == "exact") {
+    problems.add({"/eval/mode", "\"sampled\" with sample.time", "\"exact\"",
+                  "exact inference reads edges of all times"});
+  }
+  if (job.model.edge_features && job.eval.mode == "exact") {
+    problems.add({"/eval/mode", "\"sampled\" with model.edge_features",
+                  "\"exact\", which is not built yet for it", no_hint});
+  }
+  check_model_types(job, graph, *seeds, problems);
+  const auto read = types_read(job, graph, *seeds);
+  for (const NodeTypeId of_type : read) {
+    check_features(job, graph.node_types[raw(of_type)], has_types(graph), problems);
+  }
+  check_embedding_use(job, graph, read, problems);
+  if (links == nullptr) {
+    check_labels(job, graph.node_types[raw(*seeds)], problems);
+  }
+}
+
+}  // namespace
+
 std::vector<JobProblem> check_against_graph(const Job& job, const GraphInfo& graph,
                                             JobTrainer trainer) {
   ProblemList problems;
@@ -415,56 +475,7 @@ std::vector<JobProblem> check_against_graph(const Job& job, const GraphInfo& gra
     }
     return std::move(problems).take();
   }
-  if (job.task.walks()) {
-    problems.add(
-        {"/task/kind", "\"node\", \"link\" or \"edge\" where Troupe trains", quoted(job.task.kind),
-         "walks are not trained on by the built-in models yet; `troupe run JOB -- PROGRAM` "
-         "and `troupe batches` give their batches"});
-    return std::move(problems).take();
-  }
-  if (split == nullptr) {
-    problems.add(missing_split(job, graph));
-    return std::move(problems).take();
-  }
-  if (!job.features.collect) {
-    problems.add(
-        {"/features/collect", "true where the built-in trainer trains", "false",
-         "batches without features are for `troupe run JOB -- PROGRAM` and `troupe batches`"});
-  }
-  const auto* links = training_links(job, graph);
-  const auto seeds = links != nullptr
-                         ? std::optional(graph.edge_types[raw(links->edge_type)].source)
-                         : seed_type(graph, *split);
-  if (job.task.links()) {
-    check_links_to_train(job, graph, problems);
-    if (links == nullptr || links->count == 0) {
-      return std::move(problems).take();
-    }
-  } else if (!seeds || split->roles.at("train").count == 0) {
-    problems.add({"/dataset/split", "a split with training seeds",
-                  quoted(job.dataset.split) + " without them", no_hint});
-    return std::move(problems).take();
-  }
-  if (links == nullptr) {
-    check_roles(graph, *split, *seeds, problems);
-  }
-  if (job.sample.time.given() && job.eval.mode == "exact") {
-    problems.add({"/eval/mode", "\"sampled\" with sample.time", "\"exact\"",
-                  "exact inference reads edges of all times"});
-  }
-  if (job.model.edge_features && job.eval.mode == "exact") {
-    problems.add({"/eval/mode", "\"sampled\" with model.edge_features",
-                  "\"exact\", which is not built yet for it", no_hint});
-  }
-  check_model_types(job, graph, *seeds, problems);
-  const auto read = types_read(job, graph, *seeds);
-  for (const NodeTypeId of_type : read) {
-    check_features(job, graph.node_types[raw(of_type)], has_types(graph), problems);
-  }
-  check_embedding_use(job, graph, read, problems);
-  if (links == nullptr) {
-    check_labels(job, graph.node_types[raw(*seeds)], problems);
-  }
+  check_training(job, graph, split, problems);
   return std::move(problems).take();
 }
 

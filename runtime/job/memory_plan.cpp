@@ -11,13 +11,16 @@
 #include "runtime/job/job_file.hpp"
 #include "runtime/job/link_rules.hpp"
 #include "runtime/job/reach.hpp"
+#include "runtime/job/task_rules.hpp"
 #include "runtime/job/walk_rules.hpp"
 #include "runtime/nn/catalog.hpp"
 #include "runtime/nn/ops/linear.hpp"
 #include "runtime/sample/choice/choices.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <numeric>
+#include <system_error>
 #include <thread>
 
 namespace troupe {
@@ -70,6 +73,20 @@ std::uint64_t product(std::uint64_t rows, std::uint64_t cols) {
   return times(times(rows, cols), float_bytes);
 }
 
+/// Pairs of the files of evaluation, while they are found in the parts and after that: four ids each
+/// beside those of the file, whose ids take two bytes at least.
+std::uint64_t bytes_of_pairs(const EvalJob& eval) {
+  std::uint64_t bytes = 0;
+  for (const auto* files : {&eval.negative_files, &eval.candidate_files}) {
+    for (const auto& [role, file] : *files) {
+      std::error_code error;
+      const auto size = std::filesystem::file_size(file, error);
+      bytes = plus(bytes, error ? 0 : times(size, 32));
+    }
+  }
+  return bytes;
+}
+
 class MemoryEstimate {
  public:
   MemoryEstimate(const Job& job, const GraphInfo& graph, const GraphFacts& facts, const Plan& plan)
@@ -87,6 +104,13 @@ class MemoryEstimate {
     if (const auto* links = training_links(job_, graph_); links != nullptr) {
       largest_ = links->count;  // the list itself stays in its file
       batch_seeds_ = seeds_of_batch(job_, graph_, *links);
+      for (const auto& [role, list] : graph_.find_split(job_.dataset.split)->links) {
+        scored_ = plus(scored_, role == "train" ? 0 : list.count);
+      }
+      // All edges of a type are links of every process, those of a split stay in their file.
+      pair_bytes_ =
+          plus(bytes_of_pairs(job_.eval), job_.task.embeds() ? times(links->count, 80) : 0);
+      seeds_ = job_.task.embeds() ? nodes_ : 0;
     } else if (const auto* split = graph_.find_split(job_.dataset.split); split != nullptr) {
       for (const auto& [role, list] : split->roles) {
         seeds_ = plus(seeds_, list.count);
@@ -223,8 +247,11 @@ class MemoryEstimate {
 
   /// Ids, orders and owners of all processes' lists; positions, labels and outputs of the scored ones.
   std::uint64_t seeds(const Load& load) const {
-    const auto outputs = times(scored_, job_.model.out_dim * float_bytes + 24);
-    return plus(times(seeds_, 48), times(outputs, 2 + (load.directs ? std::uint64_t{2} : 0)));
+    const auto outputs = times(scored_, score_cols(job_) * float_bytes + 24);
+    const auto all =
+        plus(times(seeds_, 48), times(outputs, 2 + (load.directs ? std::uint64_t{2} : 0)));
+    const bool ranks = job_.task.predicts_links() && load.directs;
+    return plus(plus(all, pair_bytes_), ranks ? times(times(scored_, score_cols(job_)), 64) : 0);
   }
 
   /// Ranks whose batches come from other processes hold them too.
@@ -463,6 +490,7 @@ class MemoryEstimate {
   std::uint64_t edges_ = 0;
   std::uint64_t seeds_ = 0;
   std::uint64_t scored_ = 0;
+  std::uint64_t pair_bytes_ = 0;            ///< of pairs that files give to score
   std::uint64_t largest_ = 0;               ///< seeds of the longest list that batches come from
   std::vector<std::uint64_t> batch_seeds_;  ///< of its batches, by node type
   Reach reach_;

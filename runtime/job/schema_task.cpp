@@ -124,13 +124,19 @@ std::vector<SchemaRow> task_rows() {
   std::vector<SchemaRow> rows;
   rows.push_back(
       {"/task/kind",
-       choice_rule({"node", "link", "edge", "walk"}),
+       choice_rule({"node", "link", "edge", "unsupervised", "walk"}),
        value("\"node\""),
        "classes or targets of nodes; `link`: edges of the split against drawn ones, "
-       "`edge`: their labels, with the nodes at their ends as seeds; `walk`: random walks "
-       "begin at nodes, in the place of sampled hops",
+       "`edge`: their labels; `unsupervised`: as `link` with all edges of a type, and rows of all "
+       "nodes at the end; `walk`: random walks begin at nodes, in the place of sampled hops",
        {},
        put<&Job::task, &TaskJob::kind>});
+  rows.push_back({"/task/edges",
+                  text_rule(0),
+                  value("\"\""),
+                  "`unsupervised`: type of the edges that are learned; \"\": the only one",
+                  {},
+                  put<&Job::task, &TaskJob::edges>});
   rows.push_back({"/task/exclude",
                   choice_rule({"batch", "none"}),
                   value("\"batch\""),

@@ -21,6 +21,15 @@ void check_seed_files(const Job& job, ProblemList& problems) {
          "bringing them to hosts is not built yet; put the whole store and the files where "
          "the job names them on every host"});
   }
+  const bool files = !job.eval.negative_files.empty() || !job.eval.candidate_files.empty();
+  if ((files || job.task.embeds()) && job.cluster.launch == "ssh" && job.cluster.ssh.copy) {
+    problems.add(
+        {"/cluster/ssh/copy",
+         files ? "false with files of links to evaluate" : "false with task.kind \"unsupervised\"",
+         "true",
+         "bringing them to hosts is not built yet; put the whole store and the files where "
+         "the job names them on every host"});
+  }
 }
 
 }  // namespace troupe

@@ -145,6 +145,10 @@ void check_task_keys(const Job& job, ProblemList& problems) {
     problems.add({"/task/negatives/kind", "\"none\" with task.kind \"edge\"", "others",
                   "edges have labels of their own"});
   }
+  if (!job.task.embeds() && !job.task.edges.empty() && !problems.has("/task/edges")) {
+    problems.add({"/task/edges", fmt::format("\"\" with task.kind \"{}\"", job.task.kind),
+                  fmt::format("\"{}\"", job.task.edges), "set task.kind to \"unsupervised\""});
+  }
   check_eval_keys(job, problems);
 }
 
@@ -171,6 +175,12 @@ void check_links_to_train(const Job& job, const GraphInfo& graph, ProblemList& p
   if (loss != nullptr && job.task.negatives.kind == Negatives::none) {
     problems.add({"/task/negatives/kind", "\"binary\" or \"triplet\" to learn links from",
                   "\"none\"", "a true link alone teaches nothing"});
+  }
+  if (job.task.embeds() && !job.infers_exactly()) {
+    problems.add({"/task/kind",
+                  "a kind without embeddings of all nodes where exact inference is not "
+                  "built yet",
+                  "\"unsupervised\"", "\"link\" works"});
   }
   for (const auto& [role, of_role] : split->links) {
     if (job.task.kind == "edge" && !of_role.has_labels && of_role.count > 0) {

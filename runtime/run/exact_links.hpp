@@ -34,6 +34,7 @@ class ExactLinks {
   ExactLinks(ExactLinkOptions options, std::shared_ptr<const nn::Network> network,
              std::size_t node_types);
 
+  bool has(const std::string& role) const { return options_.orders.contains(role); }
   /// \param parameters  that the outputs were inferred with
   /// \param tensor      number of the last layer's outputs at the holders
   /// \errors failed_precondition: no such links

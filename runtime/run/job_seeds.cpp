@@ -3,6 +3,7 @@
 #include "runtime/base/digest.hpp"
 #include "runtime/base/files.hpp"
 #include "runtime/data/table.hpp"
+#include "runtime/run/edges_as_links.hpp"
 #include "runtime/run/original_rows.hpp"
 
 #include <algorithm>
@@ -185,6 +186,11 @@ Result<LinkList> list_of_links(const PartitionedStore& store, OwnSeeds seeds) {
 }  // namespace
 
 Status count_own_seeds(const Job& job, GraphInfo& graph) {
+  TROUPE_ASSIGN_OR_RETURN(const auto edges, edges_to_learn(job, graph));
+  if (edges) {
+    split_to_change(graph, job.dataset.split).links["train"] = {
+        *edges, graph.edge_types[raw(*edges)].count, false, false};
+  }
   TROUPE_ASSIGN_OR_RETURN(const auto all, read_own_seeds(job, graph));
   for (const auto& seeds : all) {
     auto& split = split_to_change(graph, job.dataset.split);
@@ -199,6 +205,11 @@ Status count_own_seeds(const Job& job, GraphInfo& graph) {
 }
 
 Result<PartitionedStore> with_own_seeds(const Job& job, PartitionedStore store) {
+  TROUPE_ASSIGN_OR_RETURN(const auto edges, edges_to_learn(job, store.info()));
+  if (edges) {
+    TROUPE_ASSIGN_OR_RETURN(auto list, edges_as_links(store, *edges));
+    store = store.with_links(job.dataset.split, "train", std::move(list));
+  }
   TROUPE_ASSIGN_OR_RETURN(auto all, read_own_seeds(job, store.info()));
   for (auto& seeds : all) {
     const auto role = seeds.role;

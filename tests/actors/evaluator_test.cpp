@@ -634,5 +634,144 @@ TEST_F(EvaluatorTest, ANewRoundTakesTheScoresOfTheOldOneAway) {
   EXPECT_GE(result->outputs.as<float>()[0], 20.0F);
 }
 
+// ---- links ----
+
+/// Five links to test, two of them in a batch; this evaluator has every second batch of `hosts`.
+class LinkEvaluatorTest : public EvaluatorTest {
+ protected:
+  LinkEvaluatorTest() {
+    nn::ModelOptions model;
+    model.in_dim = 2;
+    model.hidden = 3;
+    model.out_dim = 2;
+    model.decoder.kind = "dot";
+    auto made = nn::make_network(model);
+    EXPECT_OK(made);
+    network_ = *std::move(made);
+    options_.inference.network = network_;
+    std::vector<std::uint64_t> ends;
+    for (const std::uint64_t source : {0U, 1U, 2U, 3U, 4U}) {
+      for (const std::uint64_t end : {source, source + 1}) {
+        ends.push_back(end);
+      }
+    }
+    const auto rows = Segment::of(std::move(ends));
+    auto links = std::make_shared<const LinkList>(
+        EdgeTypeId{0}, rows.as<std::uint64_t>(), 2, std::span<const std::int64_t>(),
+        std::span<const float>(), std::vector<std::shared_ptr<const void>>{rows.owner});
+    SampleOptions sample;
+    sample.fanout = {{3}, {2}};
+    sample.links = LinkOptions{};
+    options_.links = {.orders = {{"test", std::make_shared<const SeedOrder>(links, 2, 1, false)}},
+                      .sample = std::make_shared<const SampleOptions>(std::move(sample)),
+                      .task = {.kind = "link", .loss = "bce"},
+                      .cols = 1,
+                      .host = 0,
+                      .hosts = 1};
+  }
+
+  std::uint64_t ask_scores(const std::string& role, std::uint32_t epoch = 0) {
+    const auto number =
+        director_.request(evaluator_, net::ScoreRequest{.epoch = epoch, .role = role});
+    system_.run();
+    return number;
+  }
+  /// The sampler answers its oldest request of links.
+  void sample_links() {
+    const auto asked = sampler().take<SampleBatch>();
+    ASSERT_TRUE(asked->links);
+    auto ready = batch_of(asked);
+    auto sampled = *ready.batch.sampled;
+    sampled.links = BatchLinks{};
+    sampled.links->sources.resize(asked->links->sources.size());
+    sampled.links->destinations.resize(asked->links->sources.size());
+    ready.batch.sampled = std::make_shared<const SampledBatch>(std::move(sampled));
+    sampler().answer(asked, std::move(ready));
+    system_.run();
+  }
+  void score_all(float value) {
+    while (sampler().waiting() + inferrer_.waiting() > 0) {
+      inferrer_.waiting() > 0 ? infer(value) : sample_links();
+    }
+  }
+};
+
+TEST_F(LinkEvaluatorTest, ScoresBatchesWithoutHopsWhoseRowsAreTheLastOutputs) {
+  start();
+  infer_all(1, 0);
+
+  ask_scores("test");
+  const auto first = sampler().take<SampleBatch>();
+  EXPECT_EQ(first->sample->fanout.size(), 0U);
+  EXPECT_EQ(first->collect->source.kind, RowSource::Kind::tensor);
+  EXPECT_EQ(first->collect->source.tensor, 2U);
+  EXPECT_EQ(first->links->sources.size(), 2U);
+  EXPECT_EQ(sampler().waiting(), 1U);  // two batches at once
+}
+
+TEST_F(LinkEvaluatorTest, GivesTheScoresOfItsBatchesInOrder) {
+  options_.links.host = 1;
+  options_.links.hosts = 2;
+  start();
+  infer_all(1, 0);
+  const auto one = ask_scores("test");
+  score_all(7);
+  ASSERT_OK_AND_ASSIGN(const auto second, director_.answer_to<net::ScoreResult>(one));
+  EXPECT_EQ(second->positions, (std::vector<std::uint64_t>{2, 3}));
+  EXPECT_EQ(second->outputs.as<float>()[0], 7);
+  EXPECT_EQ(second->outputs.as<float>()[1], 8);
+  EXPECT_EQ(second->cols, 1U);
+}
+
+TEST_F(LinkEvaluatorTest, RepeatsOfARequestAreAnsweredTogetherAndAfterwards) {
+  start();
+  infer_all(1, 0);
+  const auto asked = ask_scores("test");
+  const auto again = ask_scores("test");
+  score_all(1);
+  const auto late = ask_scores("test");
+
+  for (const auto number : {asked, again, late}) {
+    ASSERT_OK_AND_ASSIGN(const auto scores, director_.answer_to<net::ScoreResult>(number));
+    EXPECT_EQ(scores->positions.size(), 5U);
+  }
+  EXPECT_EQ(sampler().waiting(), 0U);
+}
+
+TEST_F(LinkEvaluatorTest, AnotherInferenceDropsTheScoresUnderWayAndThoseBefore) {
+  start();
+  infer_all(1, 0);
+  const auto asked = ask_scores("test");
+  sample_links();
+  ask(2, 0);
+  EXPECT_ERROR(director_.answer_to<net::ScoreResult>(asked), Errc::cancelled,
+               "a layer was asked for");
+  EXPECT_ERROR(scores("test"), Errc::failed_precondition, "before exact inference");
+}
+
+TEST_F(LinkEvaluatorTest, RefusesScoresBeforeInferenceAndOfUnknownLinks) {
+  start();
+  EXPECT_ERROR(scores("test"), Errc::failed_precondition, "before exact inference");
+  infer_all(1, 0);
+  EXPECT_ERROR(scores("val"), Errc::failed_precondition, "of which it has no links");
+}
+
+TEST_F(LinkEvaluatorTest, AnErrorOfTheSamplerEndsThePassAndTheNextOneBegins) {
+  start();
+  infer_all(1, 0);
+  const auto asked = ask_scores("test");
+  sampler().fail(sampler().take<SampleBatch>(), Error(Errc::not_found, "no such link"));
+  system_.run();
+  EXPECT_ERROR(director_.answer_to<net::ScoreResult>(asked), Errc::not_found, "no such link");
+  while (sampler().waiting() > 0) {
+    sample_links();  // of the pass before: dropped
+  }
+
+  const auto next = ask_scores("test");
+  score_all(2);
+  ASSERT_OK_AND_ASSIGN(const auto scores, director_.answer_to<net::ScoreResult>(next));
+  EXPECT_EQ(scores->positions.size(), 5U);
+}
+
 }  // namespace
 }  // namespace troupe

@@ -66,14 +66,54 @@ TEST_F(LinksExample, GivesTheBatchesOfTheReadme) {
   EXPECT_FALSE(fs::exists(batch / "seeds.npy"));
 }
 
-TEST_F(LinksExample, AreForProgramsAndNotForTheBuiltInModels) {
-  const auto checked = troupe_job("check", {});
-  EXPECT_EQ(checked.exit_code, 0) << checked.err;
-  EXPECT_NE(checked.out.find("a program of your own"), std::string::npos) << checked.out;
-  EXPECT_NE(checked.out.find("an epoch: 34 batches in 17 steps"), std::string::npos) << checked.out;
-  const auto ran = troupe_job("run", {});
-  EXPECT_EQ(ran.exit_code, 2) << ran.out;
-  EXPECT_NE(ran.err.find("/task/kind"), std::string::npos) << ran.err;
+/// The line of a run's output that begins with a word.
+std::string line_of(const std::string& out, const std::string& word) {
+  const auto at = out.find("\n" + word);
+  return at == std::string::npos ? "" : out.substr(at + 1, out.find('\n', at + 1) - at - 1);
+}
+
+TEST_F(LinksExample, AreLearnedInOneProcessAndInSeveral) {
+  std::ostringstream readme;
+  readme << std::ifstream(examples_folder / "links" / "README.md").rdbuf();
+  const auto job = (examples_folder / "links" / "sage.json").string();
+  const auto run = [&](std::vector<std::string> more) {
+    std::vector<std::string> arguments{"run", job, "--set", "dataset.path=" + store_};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return troupe(arguments);
+  };
+  const auto whole = run({"--set", "output=" + (scratch_.path() / "whole").string()});
+  ASSERT_EQ(whole.exit_code, 0) << whole.err;
+  const auto batches = line_of(whole.out, "batches");
+  ASSERT_NE(batches, "") << whole.out;
+  EXPECT_NE(readme.str().find(batches), std::string::npos) << batches;
+  const auto test = line_of(whole.out, "test  auc ");
+  ASSERT_GT(test.size(), 16U) << whole.out;
+  EXPECT_GT(std::stod(test.substr(10, 6)), 0.87) << test;
+  EXPECT_NE(whole.out.find("968 links, exact"), std::string::npos) << whole.out;
+
+  const std::vector<std::string> brief{"--set", "train.epochs=1", "--set"};
+  std::vector<std::string> parameters;
+  for (const char* launch : {"simulate", "local"}) {
+    auto more = brief;
+    more.insert(more.end(), {std::string("cluster.launch=") + launch, "--set",
+                             "output=" + (scratch_.path() / launch).string()});
+    const auto ran = run(more);
+    ASSERT_EQ(ran.exit_code, 0) << ran.err;
+    parameters.push_back(line_of(ran.out, "parameters"));
+    EXPECT_NE(line_of(ran.out, "test  auc"), "");
+  }
+  EXPECT_EQ(parameters[0], parameters[1]);
+  EXPECT_NE(parameters[0], "");
+}
+
+TEST_F(LinksExample, GiveRowsOfAllNodesWithoutLabels) {
+  const auto out = scratch_.path() / "unsupervised";
+  const auto ran = troupe({"run", (examples_folder / "links" / "sage.json").string(), "--set",
+                           "dataset.path=" + store_, "--set", "task.kind=unsupervised", "--set",
+                           "train.epochs=1", "--set", "output=" + out.string()});
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_EQ(testing::read_npy(out / "predictions.npy").shape, (std::vector<std::size_t>{2708, 64}));
+  EXPECT_EQ(testing::read_npy(out / "node_ids.npy").as<std::int64_t>().back(), 2707);
 }
 
 }  // namespace

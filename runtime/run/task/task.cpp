@@ -16,6 +16,7 @@ constexpr std::array task_table = {
     TaskKind{.name = "node", .make = make_node_task},
     TaskKind{.name = "link", .make = make_link_task},
     TaskKind{.name = "edge", .make = make_edge_task},
+    TaskKind{.name = "unsupervised", .make = make_link_task},
 };
 
 }  // namespace

@@ -106,6 +106,30 @@ TEST(TaskKeys, ClassesOfEdgesAreCounted) {
                   "/task/negatives/kind: expected \"none\" with task.kind \"edge\"");
 }
 
+TEST(TaskKeys, EdgesAreNamedWithoutSupervisionAlone) {
+  EXPECT_EQ(
+      task_problems({"task.kind=unsupervised", "task.negatives.kind=binary", "task.edges=reads"}),
+      "");
+  EXPECT_CONTAINS(task_problems(link_keys({"task.edges=reads"})),
+                  "/task/edges: expected \"\" with task.kind \"link\", found \"reads\"");
+  const auto job = read_task({"task.kind=unsupervised"}).job;
+  EXPECT_TRUE(job.task.links());
+  EXPECT_EQ(job.eval.metric, "auc");
+}
+
+TEST(TaskKeys, WhatEveryHostReadsIsNotBroughtToHosts) {
+  const Keys hosts{"cluster.launch=ssh", "cluster.hosts=[\"a\"]", "cluster.ssh.copy=true"};
+  const auto with = [&](Keys keys) {
+    keys.insert(keys.end(), hosts.begin(), hosts.end());
+    return task_problems(std::move(keys));
+  };
+  EXPECT_EQ(with(link_keys()), "");
+  EXPECT_CONTAINS(with(link_keys({"eval.candidates.val=c.npy"})),
+                  "/cluster/ssh/copy: expected false with files of links to evaluate");
+  EXPECT_CONTAINS(with({"task.kind=unsupervised"}),
+                  "/cluster/ssh/copy: expected false with task.kind \"unsupervised\"");
+}
+
 TEST(TaskKeys, HostileValuesAreRefused) {
   for (const char* key :
        {"task.decoder.kind=cosine", "task.decoder.hidden=0", "task.decoder.hidden=70000",

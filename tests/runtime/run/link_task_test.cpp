@@ -160,7 +160,7 @@ TEST(LinkLearner, RefusesOptionsThatMakeNoTask) {
   auto unknown = link_learner("dot", "bce");
   unknown.task = "graph";
   EXPECT_ERROR(Learner::create(unknown), Errc::invalid_argument,
-               "task.kind: expected one of node, link, edge");
+               "task.kind: expected one of node, link, edge, unsupervised");
 }
 
 /// Edges with labels, of the same links.
