@@ -30,6 +30,7 @@ inline constexpr std::size_t holder_max_under_way = 65536;
 /// | Ref<WriteRows>       | Ref<net::Done>   | invalid_argument, failed_precondition        |
 /// | Ref<SparseGradients>, Ref<KeepLearned>, Ref<BeginLearned> | Ref<net::Done> | those of EmbeddingPart |
 /// | Ref<ReadLearned>     | Ref<LearnedRows> | those of EmbeddingPart                       |
+/// | Ref<RankEntities>    | Ref<EntityCounts> | the same                                    |
 /// | Ref<DigestLearned>   | Ref<LearnedDigests> | those of EmbeddingPart                    |
 /// Back-pressure: at most `holder_max_under_way` requests under way; the next gets `overloaded`
 /// Ordering:  replies may overtake each other; rows of writable tensors are read and written one

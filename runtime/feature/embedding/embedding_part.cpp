@@ -68,15 +68,26 @@ Result<EmbeddingPart::Reply> EmbeddingPart::Tables::apply(Executor& executor,
   return Reply(Done{});
 }
 
+/// Those of the best epoch where asked for, and some are kept.
+const EmbeddingRows& EmbeddingPart::Tables::rows_of(NodeTypeId type, bool of_best) {
+  const auto& table = of(type);
+  return of_best && best ? (*best)[static_cast<std::size_t>(&table - tables.data())] : table.rows();
+}
+
+Result<EmbeddingPart::Reply> EmbeddingPart::Tables::count(Executor& executor,
+                                                          const RankEntities& request) {
+  TROUPE_ASSIGN_OR_RETURN(
+      auto counted, counts(executor, request, rows_of(request.node_type, request.best).rows.view()));
+  return Reply(std::move(counted));
+}
+
 Result<EmbeddingPart::Reply> EmbeddingPart::Tables::gather(const ReadLearned& request) {
   Buffer buffer(learned_values(request.sections) * sizeof(float));
   auto out = buffer.as<float>();
   auto nodes = std::span<const NodeId>(request.nodes);
   for (const auto& section : request.sections) {
-    auto& table = of(section.node_type);
-    const auto place = static_cast<std::size_t>(&table - tables.data());
-    const auto& rows = request.best && best ? (*best)[place] : table.rows();
-    table.gather(rows, nodes.first(section.nodes), out.first(section.nodes * section.cols));
+    const auto& rows = rows_of(section.node_type, request.best);
+    of(section.node_type).gather(rows, nodes.first(section.nodes), out.first(section.nodes * section.cols));
     nodes = nodes.subspan(section.nodes);
     out = out.subspan(section.nodes * section.cols);
   }
@@ -113,10 +124,11 @@ Result<EmbeddingPart::Reply> EmbeddingPart::Tables::digests(Executor& executor) 
 // ---- requests ----
 
 EmbeddingPart::EmbeddingPart(std::shared_ptr<const Part> part,
-                             std::shared_ptr<const EmbeddingPlan> plan)
+                             std::shared_ptr<const EmbeddingPlan> plan, CountEntities count)
     : plan_(std::move(plan)), tables_(std::make_shared<Tables>()) {
   tables_->part = std::move(part);
   tables_->plan = plan_;
+  tables_->counts = std::move(count);
   for (const auto& table : plan_->tables) {
     tables_->tables.emplace_back(table, tables_->part->nodes_of(table.node_type), plan_->job_seed);
   }
@@ -284,6 +296,32 @@ EmbeddingPart::Todo EmbeddingPart::read(std::shared_ptr<const ReadLearned> reque
                   .name = "read learned rows",
                   .run = [tables = tables_, request = std::move(request)](Executor&) {
                     return tables->gather(*request);
+                  }});
+}
+
+EmbeddingPart::Todo EmbeddingPart::rank(std::shared_ptr<const RankEntities> request,
+                                        Ticket ticket) {
+  if (const auto good = check_generation(request->generation); !good) {
+    return answer(ticket, good.error());
+  }
+  if (const auto good = check_queries("RankEntities", *request); !good) {
+    return answer(ticket, good.error());
+  }
+  const auto* table = plan_->find(request->node_type);
+  if (table == nullptr || table->dim != request->cols || tables_->counts == nullptr) {
+    return answer(ticket,
+                  refused(Errc::invalid_argument,
+                          fmt::format("expected queries of a table's columns, found {} columns for "
+                                      "node type {}",
+                                      request->cols, raw(request->node_type))));
+  }
+  const auto step = request->step;
+  return enqueue({.ticket = ticket,
+                  .step = step,
+                  .access = Access::reads,
+                  .name = "rank entities",
+                  .run = [tables = tables_, request = std::move(request)](Executor& executor) {
+                    return tables->count(executor, *request);
                   }});
 }
 

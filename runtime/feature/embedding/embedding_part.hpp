@@ -22,6 +22,10 @@
 
 namespace troupe {
 
+/// Counts rows for a request whose sizes fit. Threads: any number at once
+/// \errors invalid_argument: a score or places that cannot be
+using CountEntities = std::function<Result<EntityCounts>(Executor&, const RankEntities&, ConstMatrix rows)>;
+
 /// Applies step s when the shares of all ranks are there, in rank order, and answers a request for rows
 /// at step s after all steps before it.
 /// Lifecycle:  begin() first, then requests in any order; each task that comes out is run once, and its
@@ -37,7 +41,7 @@ class EmbeddingPart {
   /// Names a request for its answer.
   using Ticket = std::uint64_t;
   struct Done {};
-  using Reply = std::variant<Done, LearnedRows, LearnedDigests>;
+  using Reply = std::variant<Done, LearnedRows, LearnedDigests, EntityCounts>;
   struct Answer {
     Ticket ticket = 0;
     Result<Reply> reply;
@@ -52,13 +56,16 @@ class EmbeddingPart {
     std::vector<Task> tasks;
   };
 
-  EmbeddingPart(std::shared_ptr<const Part> part, std::shared_ptr<const EmbeddingPlan> plan);
+  /// \param count  null: nothing is ranked
+  EmbeddingPart(std::shared_ptr<const Part> part, std::shared_ptr<const EmbeddingPlan> plan,
+                CountEntities count = nullptr);
 
   // Errors of all: fenced: of an older generation; failed_precondition: of a newer one than begun, or
   // of a step that cannot be; invalid_argument: nodes, ranks, sections; overloaded.
   Todo begin(const BeginLearned& request, Ticket ticket);
   Todo add(std::shared_ptr<const SparseGradients> share, Ticket ticket);
   Todo read(std::shared_ptr<const ReadLearned> request, Ticket ticket);
+  Todo rank(std::shared_ptr<const RankEntities> request, Ticket ticket);
   Todo keep(const KeepLearned& request, Ticket ticket);
   Todo digest(const DigestLearned& request, Ticket ticket);
   Todo finished(std::uint64_t task, Result<Reply> outcome);
@@ -75,6 +82,7 @@ class EmbeddingPart {
     std::shared_ptr<const Part> part;
     std::shared_ptr<const EmbeddingPlan> plan;
     std::vector<EmbeddingTable> tables;
+    CountEntities counts;
     std::uint64_t steps = 0;  ///< With a weight
     struct Copy {
       std::vector<EmbeddingRows> rows;  ///< by table
@@ -84,9 +92,11 @@ class EmbeddingPart {
     std::optional<std::vector<EmbeddingRows>> best;
 
     EmbeddingTable& of(NodeTypeId type);
+    const EmbeddingRows& rows_of(NodeTypeId type, bool of_best);
     Result<Reply> start(Executor& executor, std::uint64_t step);
     Result<Reply> apply(Executor& executor, const Shares& shares);
     Result<Reply> gather(const ReadLearned& request);
+    Result<Reply> count(Executor& executor, const RankEntities& request);
     Result<Reply> copy(const KeepLearned& request);
     Result<Reply> digests(Executor& executor);
   };
