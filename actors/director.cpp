@@ -93,6 +93,7 @@ void begin(Self* self) {
     after_seconds(self);
   }
   beat(self);
+  state.load_tables = state.options.load_tables && state.options.start->training.global_step > 0;
   carry_out(self, state.recovery->begin());
 }
 

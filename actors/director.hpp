@@ -49,6 +49,11 @@ struct DirectorOptions {
   /// Blocks on the disk; called on `io`, one at a time. A failure is told and the run goes on.
   std::function<Status(const Checkpoint&)> write_checkpoint;
   std::shared_ptr<Executor> io;
+  /// Gives the holders the learned rows of a checkpoint. Blocks; called on `io`. Empty: the job has none.
+  std::function<Status(const Checkpoint&)> load_tables = {};
+  /// The newest checkpoint on disk, null if there is none, for a run whose holders have lost learned rows.
+  /// Blocks; called on `io`.
+  std::function<std::shared_ptr<const Checkpoint>()> newest_checkpoint = {};
 
   std::chrono::milliseconds heartbeat{1000};
   std::chrono::milliseconds lost_after{3000};

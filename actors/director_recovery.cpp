@@ -1,5 +1,6 @@
 // The steps of a recovery.
 #include "actors/director_state.hpp"
+#include "actors/offload.hpp"
 
 #include <fmt/format.h>
 
@@ -23,8 +24,36 @@ void start_generation(Self* self, const Recovery::StartGeneration& what) {
   carry_out(self, state.checkpoints->roll_back(what.generation));
 }
 
+/// Holders get the learned rows of the state first, if they have lost them.
+void restore(Self* self, std::uint32_t generation);
+
+void load_and_restore(Self* self, std::uint32_t generation) {
+  auto& state = self->state;
+  state.load_tables = false;
+  const auto from = state.checkpoints->last();
+  if (from->training.global_step == 0) {
+    return restore(self, generation);
+  }
+  offload(
+      self, *state.options.io, [from, load = state.options.load_tables] { return load(*from); },
+      [self, generation](const Status& loaded) {
+        auto& now = self->state;
+        if (now.over || now.recovery->generation() != generation) {
+          now.load_tables = true;
+          return;
+        }
+        if (!loaded) {
+          return end(self, Error(loaded.error()).with("putting learned rows back"));
+        }
+        restore(self, generation);
+      });
+}
+
 void restore(Self* self, std::uint32_t generation) {
   auto& state = self->state;
+  if (state.load_tables) {
+    return load_and_restore(self, generation);
+  }
   const auto to = state.checkpoints->last();
   net::Restore message;
   message.generation = generation;
@@ -80,6 +109,24 @@ struct RecoveryStep {
   void operator()(const Recovery::End& what) { end(self, what.why); }
 };
 
+/// A holder has lost learned rows: all go back to what the disk has, or to the start.
+void fall_back(Self* self, const Error& why) {
+  auto& state = self->state;
+  if (std::exchange(state.falls_back, true)) {
+    return;
+  }
+  const auto find = [newest = state.options.newest_checkpoint] {
+    return newest ? newest() : std::shared_ptr<const Checkpoint>();
+  };
+  offload(self, *state.options.io, find, [self, why](std::shared_ptr<const Checkpoint> found) {
+    auto& now = self->state;
+    now.falls_back = false;
+    now.load_tables = true;
+    now.checkpoints->fall_back(std::move(found));
+    carry_out(self, now.recovery->failed(why));
+  });
+}
+
 }  // namespace
 
 void carry_out(Self* self, const Recovery::Actions& actions) {
@@ -91,7 +138,11 @@ void carry_out(Self* self, const Recovery::Actions& actions) {
 }
 
 void failed(Self* self, const Error& why) {
-  carry_out(self, self->state.recovery->failed(why));
+  auto& state = self->state;
+  if (state.options.load_tables && why.code() == Errc::not_found) {
+    return fall_back(self, why);
+  }
+  carry_out(self, state.recovery->failed(why));
 }
 
 }  // namespace troupe::director

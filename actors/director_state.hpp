@@ -27,6 +27,8 @@ struct State {
   std::optional<CheckpointManager> checkpoints;
   std::optional<ProgressWatch> progress;
   bool over = false;
+  bool load_tables = false;  ///< Holders have no learned rows of the state to go back to
+  bool falls_back = false;   ///< That state is looked for on the disk
 
   WatchedGroup trainers;
   WatchedGroup evaluators;   ///< One without a handle: its process is lost
@@ -78,7 +80,8 @@ void broadcast(Self* self, const char* task, const WatchedGroup& group, const Co
   const Ref<Command> message(command);
   const auto replies = std::make_shared<std::vector<Reply>>(group.actors().size());
   const auto is_current = [self, generation = self->state.recovery->generation()] {
-    return !self->state.over && self->state.recovery->generation() == generation;
+    const auto& now = self->state;
+    return !now.over && !now.falls_back && now.recovery->generation() == generation;
   };
   self->state.progress->begin(task, group.names(), self->clock().now());
   ask_each<Reply>(

@@ -156,6 +156,13 @@ caf::message_handler learned_rows_behavior(Holder* self) {
         take_learned(self,
                      [&](EmbeddingPart& of, auto ticket) { return of.begin(*begin, ticket); });
       },
+      [self](const Ref<ReadCopy>& read) {
+        take_learned(self,
+                     [&](EmbeddingPart& of, auto ticket) { return of.read_copy(*read, ticket); });
+      },
+      [self](const Ref<LoadCopy>& piece) {
+        take_learned(self, [&](EmbeddingPart& of, auto ticket) { return of.load(*piece, ticket); });
+      },
       [self](const Ref<DigestLearned>& digest) {
         take_learned(self,
                      [&](EmbeddingPart& of, auto ticket) { return of.digest(*digest, ticket); });

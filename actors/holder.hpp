@@ -32,6 +32,8 @@ inline constexpr std::size_t holder_max_under_way = 65536;
 /// | Ref<ReadLearned>     | Ref<LearnedRows> | those of EmbeddingPart                       |
 /// | Ref<RankEntities>    | Ref<EntityCounts> | the same                                    |
 /// | Ref<DigestLearned>   | Ref<LearnedDigests> | those of EmbeddingPart                    |
+/// | Ref<ReadCopy>        | Ref<CopyPiece>   | those of EmbeddingPart                       |
+/// | Ref<LoadCopy>        | Ref<net::Done>   | those of EmbeddingPart                       |
 /// Back-pressure: at most `holder_max_under_way` requests under way; the next gets `overloaded`
 /// Ordering:  replies may overtake each other; rows of writable tensors are read and written one
 ///   request after the other; those of learned rows wait for the steps before theirs

@@ -1,5 +1,7 @@
 // One frame, decoded as one of the messages. What decodes encodes to the same message again, and is
 // used as its receiver uses it: requests by a part, replies by the batch that waits for them.
+#include "runtime/feature/embedding/embedding_part.hpp"
+#include "runtime/feature/embedding/learned_batch.hpp"
 #include "runtime/feature/row_collection.hpp"
 #include "runtime/feature/tensor_rows.hpp"
 #include "runtime/run/gradient_reducer.hpp"
@@ -241,6 +243,69 @@ void use(const ReadyBatch& ready) {
       }
     }
   }
+}
+
+// ---- learned rows ----
+
+std::shared_ptr<const EmbeddingPlan> one_table() {
+  auto plan = std::make_shared<EmbeddingPlan>();
+  plan->tables = {{.name = "node", .node_type = NodeTypeId{0}, .dim = 2}};
+  return plan;
+}
+
+/// Rows of a part whose tasks run at once.
+class LearnedPart {
+ public:
+  LearnedPart() : rows_(small_graph().parts[0], one_table()) {
+    carry_out(rows_.begin({.generation = 0}, 0));
+  }
+  template <class Request>
+  void send(Request request) {
+    const auto before = answers_;
+    carry_out(request(rows_));
+    require(answers_ <= before + 1, "a request has one answer at most");
+    carry_out(rows_.digest({.step = *rows_.applied()}, 1));
+    require(answers_ >= before + 1, "rows are there whatever was asked");
+  }
+
+ private:
+  void carry_out(EmbeddingPart::Todo todo) {
+    InlineExecutor executor;
+    answers_ += todo.answers.size();
+    for (auto& task : todo.tasks) {
+      auto outcome = task.run(executor);
+      carry_out(rows_.finished(task.id, std::move(outcome)));
+    }
+  }
+  EmbeddingPart rows_;
+  std::size_t answers_ = 0;
+};
+
+void use(const SparseGradients& share) {
+  LearnedPart().send(
+      [&](EmbeddingPart& of) { return of.add(std::make_shared<const SparseGradients>(share), 2); });
+}
+
+void use(const ReadLearned& request) {
+  LearnedPart().send(
+      [&](EmbeddingPart& of) { return of.read(std::make_shared<const ReadLearned>(request), 2); });
+  require(Wire<ReadLearned>::reply_bytes(request) > 0, "an answer has a size");
+}
+
+void use(const LearnedRows& rows) {
+  static const auto sampled = sampled_batch();
+  LearnedBatch batch(one_table(), *small_graph().book, sampled);
+  require(!batch.questions().empty(), "a batch has nodes");
+  const auto taken = batch.answer(0, rows);
+  require(taken.ok() || !taken.error().what().empty(), "an error has a sentence");
+}
+
+void use(const ReadCopy& request) {
+  LearnedPart().send([&](EmbeddingPart& of) { return of.read_copy(request, 2); });
+}
+
+void use(const LoadCopy& piece) {
+  LearnedPart().send([&](EmbeddingPart& of) { return of.load(piece, 2); });
 }
 
 template <class T>

@@ -298,6 +298,28 @@ EdgesFound example<EdgesFound>() {
   return checked(find_edges(*small_graph().parts[0], example<FindEdges>()));
 }
 
+LearnedSection learned_section(std::size_t nodes) {
+  return {.node_type = NodeTypeId{0}, .cols = 2, .nodes = nodes};
+}
+template <>
+SparseGradients example<SparseGradients>() {
+  SparseGradients share;
+  share.weight = 3;
+  const auto nodes = requested_nodes();
+  share.nodes.assign(nodes.begin(), nodes.end());
+  share.sections = {learned_section(nodes.size())};
+  share.rows = Segment::of(std::vector<float>(2 * nodes.size(), 0.5F));
+  return share;
+}
+template <>
+ReadLearned example<ReadLearned>() {
+  ReadLearned read;
+  const auto nodes = requested_nodes();
+  read.nodes.assign(nodes.begin(), nodes.end());
+  read.sections = {learned_section(nodes.size())};
+  return read;
+}
+
 template <>
 SampleBatch example<SampleBatch>() {
   const auto nodes = requested_nodes();

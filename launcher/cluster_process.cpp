@@ -237,6 +237,14 @@ std::shared_ptr<const Replicas> ClusterProcess::holders_of(PartId part) {
   return std::make_shared<const Replicas>(std::move(to));
 }
 
+std::vector<std::shared_ptr<const Replicas>> ClusterProcess::holders() {
+  std::vector<std::shared_ptr<const Replicas>> by_part;
+  for (std::uint32_t part = 0; part < plan_->parts(); ++part) {
+    by_part.push_back(holders_of(static_cast<PartId>(part)));
+  }
+  return by_part;
+}
+
 DataPath ClusterProcess::start_data_path(const std::string& owner) {
   auto& system = runtime_.system();
   DataPath path;

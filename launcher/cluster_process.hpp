@@ -58,6 +58,9 @@ class ClusterProcess : public std::enable_shared_from_this<ClusterProcess> {
   caf::actor batch_server(ProcessId at, Rank rank);
   caf::actor evaluator(ProcessId at);
   caf::actor supervisor(ProcessId at);
+  /// By part, also in a process without actors of the run.
+  std::vector<std::shared_ptr<const Replicas>> holders();
+  caf::actor_system& system() { return runtime_.system(); }
   // Proxies only, of other processes.
   caf::actor member(ProcessId at);
   caf::actor agent(ProcessId at);

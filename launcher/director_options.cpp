@@ -1,8 +1,11 @@
 #include "launcher/director_options.hpp"
 
+#include "actors/holder_tables.hpp"
 #include "launcher/seconds.hpp"
 
 #include <caf/all.hpp>
+
+#include <fmt/format.h>
 
 namespace troupe {
 namespace {
@@ -64,6 +67,34 @@ void add_members(const ClusterPlan& plan, const std::shared_ptr<ClusterProcess>&
   };
 }
 
+/// Learned rows go from the holders into checkpoints, and back.
+void add_tables(const ClusterPlan& plan, const std::shared_ptr<ClusterProcess>& home,
+                std::function<std::shared_ptr<const Checkpoint>()> newest,
+                DirectorOptions& options) {
+  const auto links = [home, tables = plan.embedding, book = plan.book] {
+    return LearnedRowsLinks{tables, book, home->holders()};
+  };
+  if (options.write_checkpoint) {
+    options.write_checkpoint = [home, links,
+                                write = options.write_checkpoint](const Checkpoint& checkpoint) {
+      auto with_tables = checkpoint;
+      with_tables.tables = std::make_shared<const HolderTables>(home->system(), links(),
+                                                                checkpoint.training.global_step);
+      return write(with_tables);
+    };
+  }
+  options.newest_checkpoint = std::move(newest);
+  options.load_tables = [home, links](const Checkpoint& checkpoint) -> Status {
+    if (!checkpoint.tables) {
+      return Error(Errc::failed_precondition,
+                   fmt::format("checkpoint of step {}: expected learned rows, found none",
+                               checkpoint.training.global_step));
+    }
+    return load_tables(home->system(), links(), *checkpoint.tables,
+                       checkpoint.training.global_step);
+  };
+}
+
 Result<std::shared_ptr<const Checkpoint>> start_of(const ClusterPlan& plan,
                                                    std::vector<float> parameters) {
   TROUPE_ASSIGN_OR_RETURN(auto initial, plan.initial_state());
@@ -96,6 +127,9 @@ std::optional<DirectorOptions> director_options(const ClusterPlan& plan,
   }
   options.checkpoints = {job.checkpoint.epochs, job.checkpoint.steps, job.checkpoint.seconds};
   options.write_checkpoint = std::move(setup.write_checkpoint);
+  if (plan.embedding) {
+    add_tables(plan, home, std::move(setup.newest_checkpoint), options);
+  }
   options.heartbeat = seconds_as<milliseconds>(job.cluster.heartbeat_s);
   options.lost_after = seconds_as<milliseconds>(job.cluster.lost_after_s);
   options.step_deadline = seconds_as<milliseconds>(job.cluster.step_deadline_s);

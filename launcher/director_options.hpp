@@ -23,6 +23,8 @@ struct RunSetup {
   std::shared_ptr<const Checkpoint> resume = nullptr;  ///< null: from the beginning
   /// Keeps a checkpoint; may block. Empty: none are kept.
   std::function<Status(const Checkpoint&)> write_checkpoint = {};
+  /// The newest that was kept; null: none. May block. Empty: none are kept.
+  std::function<std::shared_ptr<const Checkpoint>()> newest_checkpoint = {};
   /// Takes the place of the initial parameters; for an InferenceTask. Empty: those of the job's seed.
   std::vector<float> parameters = {};
 };

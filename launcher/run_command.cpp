@@ -316,6 +316,10 @@ ExitCode run_cluster(const Job& job, const PartitionedStore& store, Report& repo
     const std::lock_guard guard(watch->mutex);
     watch->last_checkpoint = folder;
   });
+  setup.newest_checkpoint = [run, layout]() -> std::shared_ptr<const Checkpoint> {
+    auto found = find_checkpoint(run, layout, [](const std::string&) {});
+    return found ? *std::move(found) : nullptr;
+  };
   auto result = run_to_end(**cluster, std::move(setup), watch, report);
   cluster->reset();
   {

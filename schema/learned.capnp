@@ -1,7 +1,8 @@
 @0xc41f0a7e95d2b38d;
 # Learned rows: methods 11 `add_gradients`, 12 `read_learned`, 13 `keep_learned`, 14 `begin_learned`, 15 `digest_learned`,
-#             43 `rank_entities`.
-# Who:        each trainer asks the holders of parts. `begin_learned`, `keep_learned` and `digest_learned` come from rank 0 alone.
+# 43 `read_copy`, 44 `load_copy`, 45 `rank_entities`.
+# Who:        each trainer asks the holders of parts. `begin_learned`, `keep_learned` and `digest_learned` come from rank 0 alone,
+#             copies from the director's process.
 # Ordering:   gradients and requests for rows may come in any order: the holder applies step s when all ranks' shares of s are there, in rank
 #             order, and answers requests at step s when the steps before s are applied. A share is keyed by (generation, step, rank) and counted
 #             once, however often it is sent. Gradients and requests for rows have a class each: what waits is in nobody's way.
@@ -83,6 +84,51 @@ struct BeginLearned {
 
   step @1 :UInt64;
   # Set by the trainer: rows and state are put back as they were at this step, from a copy. Default 0: as tables start, if there is no copy.
+}
+
+struct ReadCopy {
+  step @0 :UInt64;
+  # Set by the director's process: of a copy for roll-backs.
+
+  nodeType @1 :UInt16;
+  # Set by the director's process: position in the graph's list of node types.
+
+  first @2 :UInt64;
+  count @3 :UInt64;
+  # Set by the director's process: which of the rows that the part owns; fewer come where the part ends.
+}
+
+struct CopyPiece {
+  # Segment 0: u64 original ids. Segment 1: f32 rows [ids, columns]. Segment 2: f32 [ids, numbers of the optimizer's state of a row].
+  # Segment 3: f32 rows of the best epoch, as segment 1; empty: none are kept.
+
+  step @0 :UInt64;
+  # Set by the holder: that of the copy.
+
+  nodeType @1 :UInt16;
+  # Set by the holder: position in the graph's list of node types.
+
+  steps @2 :UInt64;
+  # Set by the holder: steps that the table has seen, for its optimizer.
+
+  last @3 :Bool;
+  # Set by the holder: it has no further rows of this type. Default false.
+}
+
+struct LoadCopy {
+  # Segments as CopyPiece. Sent to every holder, which takes the rows that its part owns.
+
+  step @0 :UInt64;
+  # Set by the director's process: that of the copy.
+
+  nodeType @1 :UInt16;
+  # Set by the director's process: position in the graph's list of node types.
+
+  steps @2 :UInt64;
+  # Set by the director's process: steps that the table has seen, for its optimizer.
+
+  last @3 :Bool;
+  # Set by the director's process: no rows follow, of any type or part; the holder checks that it has all of its own. Default false.
 }
 
 struct DigestLearned {

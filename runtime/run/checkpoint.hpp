@@ -6,12 +6,14 @@
 #include "runtime/nn/network.hpp"
 #include "runtime/run/checkpoint_origin.hpp"
 #include "runtime/run/run_record.hpp"
+#include "runtime/run/table_source.hpp"
 #include "runtime/wire/messages.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -24,6 +26,7 @@ struct Checkpoint {
   RunRecord record;              ///< epochs that are over, and what is known of the best one
   std::string job;               ///< Job::json of the run that wrote it
   CheckpointOrigin origin = {};  ///< As read; what is written is that of the folder
+  std::shared_ptr<const TableSource> tables = nullptr;  ///< Learned rows; null: the job has none
 };
 
 /// What went wrong with checkpoints that were skipped: their names and why.
@@ -49,7 +52,7 @@ struct CheckpointFolderOptions {
 };
 
 /// The checkpoints of one run. `step-N/` (N = global step) holds `parameters.safetensors`,
-/// `optimizer.safetensors`, `best.safetensors` and `blobs.bin` where there are any, and
+/// `optimizer.safetensors`, `best.safetensors`, `blobs.bin` and `learned-PART.bin` where there are any, and
 /// `manifest.json`: position, record, job, and every other file with its size and checksum, and a
 /// checksum of itself.
 /// Guarantees: a directory appears whole (staged, flushed, renamed); what a crash leaves behind is

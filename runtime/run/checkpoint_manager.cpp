@@ -29,13 +29,24 @@ CheckpointManager::Actions CheckpointManager::roll_back(std::uint32_t generation
 
 // ---- requests ----
 
+/// A roll-back needs the last one, the disk those that are to be written.
+std::uint64_t CheckpointManager::oldest_needed() const {
+  auto oldest = last_->training.global_step;
+  for (const auto* other : {&to_write_, &written_now_}) {
+    oldest = *other ? std::min(oldest, (*other)->training.global_step) : oldest;
+  }
+  return oldest;
+}
+
+void CheckpointManager::fall_back(std::shared_ptr<const Checkpoint> to) {
+  last_ = to ? std::move(to) : options_.start;
+  early_.reset();
+}
+
 CheckpointManager::TakeState CheckpointManager::request_now(const RunRecord& record,
                                                             bool to_write) const {
   const std::size_t over = record.epochs.size() - (is_over(record) ? 0 : 1);
-  return {{.generation = generation_,
-           .multiple_of = 0,
-           .after_step = 0,
-           .oldest = last_->training.global_step},
+  return {{.generation = generation_, .multiple_of = 0, .after_step = 0, .oldest = oldest_needed()},
           to_write,
           over};
 }
@@ -104,6 +115,7 @@ CheckpointManager::Actions CheckpointManager::not_taken() {
 CheckpointManager::Actions CheckpointManager::written() {
   Actions actions;
   writing_ = false;
+  written_now_.reset();
   write_next(actions);
   end_if_stopped(actions);
   return actions;
@@ -149,7 +161,8 @@ void CheckpointManager::keep(const Taken& taken, const RunRecord& record, Action
 void CheckpointManager::write_next(Actions& actions) {
   if (to_write_ && !writing_) {
     writing_ = true;
-    actions.emplace_back(Write{std::exchange(to_write_, nullptr)});
+    written_now_ = std::exchange(to_write_, nullptr);
+    actions.emplace_back(Write{written_now_});
   }
 }
 

@@ -76,8 +76,11 @@ class CheckpointManager {
   /// The rank is lost, or has gone back. A run that is to stop then does so with last().
   Actions not_taken();
   Actions written();
+  /// What last() needs is lost; it becomes `to`, or the start of the run if that is null.
+  void fall_back(std::shared_ptr<const Checkpoint> to);
 
  private:
+  std::uint64_t oldest_needed() const;
   TakeState request_now(const RunRecord& record, bool to_write) const;
   void request_next_step(std::uint64_t after, const RunRecord& record, Actions& actions) const;
   struct Taken {
@@ -99,6 +102,7 @@ class CheckpointManager {
   std::uint64_t stage_ = 0;  ///< Between which epochs the last state was requested, and whether
                              ///< after their evaluation
   std::shared_ptr<const Checkpoint> to_write_;
+  std::shared_ptr<const Checkpoint> written_now_;  ///< with `writing_`
   bool writing_ = false;
   bool stopping_ = false;
   bool stop_kept_ = false;  ///< The state that the run stops with is kept, or there is none

@@ -59,14 +59,18 @@ Status read_files(const JsonValue& root, CheckpointManifest& manifest) {
   namespace layout = checkpoint_layout;
   constexpr std::array known{layout::parameters, layout::optimizer, layout::best, layout::blobs};
   TROUPE_ASSIGN_OR_RETURN(const auto entries, root.array("files"));
+  std::uint32_t tables = 0;  // parts whose files came before
   for (const auto& entry : entries) {
     FileInfo file;
     TROUPE_ASSIGN_OR_RETURN(file.path, entry.string("path"));
     TROUPE_ASSIGN_OR_RETURN(file.bytes, entry.integer("bytes", largest_file));
     TROUPE_ASSIGN_OR_RETURN(const auto checksum, digest_from_json(entry, "checksum"));
     file.checksum = to_string(checksum);
-    if (std::ranges::find(known, file.path) == known.end()) {
-      return entry.error(fmt::format("a path among {}", fmt::join(known, ", ")));
+    const bool table = file.path == table_file_name(tables);
+    tables += table ? 1 : 0;
+    if (!table && std::ranges::find(known, file.path) == known.end()) {
+      return entry.error(
+          fmt::format("a path among {}, or {}", fmt::join(known, ", "), table_file_name(tables)));
     }
     if (!manifest.files.emplace(file.path, file).second) {
       return entry.error("each path once");

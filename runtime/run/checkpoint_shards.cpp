@@ -42,6 +42,9 @@ class ShardWriter {
       }
       TROUPE_RETURN_IF_ERROR(write_listed(layout::blobs, pieces));
     }
+    if (checkpoint.tables) {
+      TROUPE_RETURN_IF_ERROR(write_tables(*checkpoint.tables));
+    }
     TROUPE_ASSIGN_OR_RETURN(const auto manifest,
                             manifest_to_json(checkpoint, options_.origin, files_));
     const auto bytes = std::as_bytes(std::span(manifest));
@@ -65,6 +68,16 @@ class ShardWriter {
     }
     files_.push_back({std::string(name), bytes, to_string(digest.digest())});
     return write_file(name, pieces);
+  }
+  Status write_tables(const TableSource& tables) {
+    for (std::uint32_t part = 0; part < tables.parts(); ++part) {
+      if (options_.before_write) {
+        TROUPE_RETURN_IF_ERROR(options_.before_write(dir_ / table_file_name(part)));
+      }
+      TROUPE_ASSIGN_OR_RETURN(auto file, write_table_file(tables, part, dir_));
+      files_.push_back(std::move(file));
+    }
+    return ok_status();
   }
   Status write_tensors(std::string_view name, std::vector<nn::NamedTensor> tensors) {
     const auto bytes = nn::encode_tensors({.tensors = std::move(tensors), .metadata = {}});
@@ -111,6 +124,7 @@ class ShardReader {
       training.optimizer.arrays.emplace_back(std::move(array.name), std::move(array.values));
     }
     TROUPE_RETURN_IF_ERROR(read_blobs(training.blobs));
+    TROUPE_RETURN_IF_ERROR(find_tables());
     return std::move(manifest_.checkpoint);
   }
 
@@ -136,6 +150,27 @@ class ShardReader {
                                                       place(name), file.checksum, found));
     }
     return segment;
+  }
+  /// Their contents are checked where they are read.
+  Status find_tables() {
+    std::vector<FileInfo> tables;
+    for (std::uint32_t part = 0; lists(table_file_name(part)); ++part) {
+      const auto& file = manifest_.files.at(table_file_name(part));
+      std::error_code error;
+      const auto size = fs::file_size(dir_ / file.path, error);
+      if (error) {
+        return file_error(dir_ / file.path, "cannot read", error.value());
+      }
+      if (size != file.bytes) {
+        return Error(Errc::data_corruption, fmt::format("{}: expected {} bytes, found {}",
+                                                        place(file.path), file.bytes, size));
+      }
+      tables.push_back(file);
+    }
+    if (!tables.empty()) {
+      manifest_.checkpoint.tables = std::make_shared<const TableFiles>(dir_, std::move(tables));
+    }
+    return ok_status();
   }
   Result<std::vector<nn::NamedTensor>> read_tensors(std::string_view name) const {
     if (!lists(name)) {

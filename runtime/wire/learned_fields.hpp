@@ -81,6 +81,34 @@ struct Fields<DigestLearned> {
 };
 
 template <>
+struct Fields<ReadCopy> {
+  using Root = wire::ReadCopy;
+  static constexpr std::tuple fields{
+      field::value("step", &ReadCopy::step), field::value("nodeType", &ReadCopy::node_type),
+      field::value("first", &ReadCopy::first), field::value("count", &ReadCopy::count)};
+};
+
+template <>
+struct Fields<CopyPiece> {
+  using Root = wire::CopyPiece;
+  static constexpr std::tuple fields{
+      field::value("step", &CopyPiece::step),    field::value("nodeType", &CopyPiece::node_type),
+      field::value("steps", &CopyPiece::steps),  field::value("last", &CopyPiece::last),
+      field::array(0, &CopyPiece::ids),          field::array<float>(1, &CopyPiece::rows),
+      field::array<float>(2, &CopyPiece::state), field::array<float>(3, &CopyPiece::best)};
+};
+
+template <>
+struct Fields<LoadCopy> {
+  using Root = wire::LoadCopy;
+  static constexpr std::tuple fields{
+      field::value("step", &CopyPiece::step),    field::value("nodeType", &CopyPiece::node_type),
+      field::value("steps", &CopyPiece::steps),  field::value("last", &CopyPiece::last),
+      field::array(0, &CopyPiece::ids),          field::array<float>(1, &CopyPiece::rows),
+      field::array<float>(2, &CopyPiece::state), field::array<float>(3, &CopyPiece::best)};
+};
+
+template <>
 struct Fields<TableDigest> {
   using Root = wire::TableDigest;
   static constexpr std::tuple fields{field::value("nodeType", &TableDigest::node_type),

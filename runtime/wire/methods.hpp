@@ -154,7 +154,9 @@ inline constexpr std::tuple methods{
     Of<RanksEnded, Done>{40, "ranks_ended", commands, small_reply_bytes, at_length},
     Of<StopRanks, Done>{41, "stop_ranks", commands, small_reply_bytes, at_length},
     Of<PeerUnreachable, Done>{42, "peer_unreachable", commands, small_reply_bytes, at_length},
-    Of<RankEntities, EntityCounts>{43, "rank_entities", {learned, learned}, reply_bytes, at_length},
+    Of<ReadCopy, CopyPiece>{43, "read_copy", {control, rows}, unknown_reply_bytes, at_length},
+    Of<LoadCopy, Done>{44, "load_copy", {rows, control}, small_reply_bytes, at_length},
+    Of<RankEntities, EntityCounts>{45, "rank_entities", {learned, learned}, reply_bytes, at_length},
 };
 
 }  // namespace method_table

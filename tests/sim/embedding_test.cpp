@@ -10,13 +10,13 @@ namespace {
 
 using testing::Settings;
 
-Settings joined(Settings first, const Settings& second) {
+Settings with_settings(Settings first, const Settings& second) {
   first.insert(first.end(), second.begin(), second.end());
   return first;
 }
 
 /// Every layout that must not be seen, of so many ranks.
-std::vector<std::pair<std::uint32_t, Settings>> layouts() {
+std::vector<std::pair<std::uint32_t, Settings>> embedding_layouts() {
   std::vector<std::pair<std::uint32_t, Settings>> all{
       {4, {"cluster.hosts=1", "cluster.trainers_per_host=4"}},
       {4, {"cluster.hosts=2", "cluster.trainers_per_host=2", "partition.parts=3"}},
@@ -48,7 +48,7 @@ void expect_same_in_all_layouts(const std::function<Result<RunRecord>(const Sett
                                 std::size_t tables) {
   std::optional<Digest> batches;
   std::map<std::uint32_t, RunRecord> by_world;
-  for (const auto& [world, settings] : layouts()) {
+  for (const auto& [world, settings] : embedding_layouts()) {
     SCOPED_TRACE(settings.empty() ? "plain" : settings.front() + " " + settings.back());
     ASSERT_OK_AND_ASSIGN(const auto record, run(settings));
     batches = batches.value_or(*record.batches);
@@ -86,7 +86,7 @@ class LearnedRowsRun : public ::testing::Test {
                           "embedding.author.optimizer.kind=row_adagrad"};
     TROUPE_ASSIGN_OR_RETURN(
         auto job, testing::heterogeneous_job(scratch_.path() / "graph", scratch_.path() / "out",
-                                             joined(tables, settings)));
+                                             with_settings(tables, settings)));
     return testing::run_job(std::move(job));
   }
   testing::ScratchFolder scratch_;
@@ -98,8 +98,8 @@ TEST_F(LearnedRowsRun, OfSeveralTypesAreTheSameInAllLayouts) {
 
 TEST_F(LearnedRowsRun, CountDuplicatesOfDisjointTreesAndRanksWithoutABatch) {
   const Settings trees{"sample.disjoint=true", "sample.batch_size=50", "train.epochs=1"};
-  expect_same_in_all_layouts([&](const Settings& settings) { return run(joined(trees, settings)); },
-                             3);
+  expect_same_in_all_layouts(
+      [&](const Settings& settings) { return run(with_settings(trees, settings)); }, 3);
 }
 
 TEST_F(LearnedRowsRun, LearnMoreThanTheParametersAlone) {

@@ -7,122 +7,6 @@
 
 namespace troupe {
 
-// ---- what tasks do ----
-
-EmbeddingTable& EmbeddingPart::Tables::of(NodeTypeId type) {
-  const auto found = std::ranges::find_if(
-      tables, [&](const EmbeddingTable& table) { return table.options().node_type == type; });
-  TROUPE_ASSERT(found != tables.end(), "no table of the node type", raw(type));
-  return *found;
-}
-
-Result<EmbeddingPart::Reply> EmbeddingPart::Tables::start(Executor& executor, std::uint64_t step) {
-  const auto copy = kept.find(step);
-  if (copy != kept.end()) {
-    for (std::size_t i = 0; i < tables.size(); ++i) {
-      tables[i].put(copy->second.rows[i]);
-    }
-    steps = copy->second.steps;
-  } else if (step == 0) {
-    for (auto& table : tables) {
-      table.start(executor);
-    }
-    steps = 0;
-    best.reset();
-  } else {
-    return Error(Errc::failed_precondition,
-                 fmt::format("part {}: the learned rows of step {} are not kept here: their holder "
-                             "was restarted and has lost them",
-                             raw(part->id), step));
-  }
-  std::erase_if(kept, [step](const auto& entry) { return entry.first > step; });
-  return Reply(Done{});
-}
-
-Result<EmbeddingPart::Reply> EmbeddingPart::Tables::apply(Executor& executor,
-                                                          const Shares& shares) {
-  std::uint64_t weight = 0;
-  for (const auto& share : shares) {
-    weight += share->weight;
-  }
-  if (weight == 0) {
-    return Reply(Done{});
-  }
-  ++steps;
-  for (auto& table : tables) {
-    std::vector<EmbeddingTable::Gradients> gradients;
-    for (const auto& share : shares) {
-      const float* rows = share->rows.as<float>().data();
-      std::size_t node = 0;
-      for (const auto& section : share->sections) {
-        if (section.node_type == table.options().node_type) {
-          gradients.push_back({std::span<const NodeId>(share->nodes).subspan(node, section.nodes),
-                               {rows, section.nodes, section.cols}});
-        }
-        node += section.nodes;
-        rows += section.nodes * section.cols;
-      }
-    }
-    table.apply(executor, gradients, weight, steps);
-  }
-  return Reply(Done{});
-}
-
-/// Those of the best epoch where asked for, and some are kept.
-const EmbeddingRows& EmbeddingPart::Tables::rows_of(NodeTypeId type, bool of_best) {
-  const auto& table = of(type);
-  return of_best && best ? (*best)[static_cast<std::size_t>(&table - tables.data())] : table.rows();
-}
-
-Result<EmbeddingPart::Reply> EmbeddingPart::Tables::count(Executor& executor,
-                                                          const RankEntities& request) {
-  TROUPE_ASSIGN_OR_RETURN(
-      auto counted, counts(executor, request, rows_of(request.node_type, request.best).rows.view()));
-  return Reply(std::move(counted));
-}
-
-Result<EmbeddingPart::Reply> EmbeddingPart::Tables::gather(const ReadLearned& request) {
-  Buffer buffer(learned_values(request.sections) * sizeof(float));
-  auto out = buffer.as<float>();
-  auto nodes = std::span<const NodeId>(request.nodes);
-  for (const auto& section : request.sections) {
-    const auto& rows = rows_of(section.node_type, request.best);
-    of(section.node_type).gather(rows, nodes.first(section.nodes), out.first(section.nodes * section.cols));
-    nodes = nodes.subspan(section.nodes);
-    out = out.subspan(section.nodes * section.cols);
-  }
-  return Reply(LearnedRows{std::move(buffer).freeze()});
-}
-
-Result<EmbeddingPart::Reply> EmbeddingPart::Tables::copy(const KeepLearned& request) {
-  std::vector<EmbeddingRows> rows;
-  for (const auto& table : tables) {
-    rows.push_back(request.best ? EmbeddingRows{table.rows().copy().rows, Matrix()}
-                                : table.rows().copy());
-  }
-  if (request.best) {
-    best = std::move(rows);
-    return Reply(Done{});
-  }
-  std::erase_if(kept, [&](const auto& entry) { return entry.first < request.oldest; });
-  kept.insert_or_assign(request.step, Copy{std::move(rows), steps});
-  return Reply(Done{});
-}
-
-Result<EmbeddingPart::Reply> EmbeddingPart::Tables::digests(Executor& executor) {
-  LearnedDigests all;
-  for (std::size_t i = 0; i < tables.size(); ++i) {
-    const auto& table = tables[i];
-    const auto now = table.digest(executor, table.rows());
-    all.tables.push_back({.node_type = table.options().node_type,
-                          .rows = now,
-                          .best = best ? table.digest(executor, (*best)[i]) : now});
-  }
-  return Reply(std::move(all));
-}
-
-// ---- requests ----
-
 EmbeddingPart::EmbeddingPart(std::shared_ptr<const Part> part,
                              std::shared_ptr<const EmbeddingPlan> plan, CountEntities count)
     : plan_(std::move(plan)), tables_(std::make_shared<Tables>()) {
@@ -140,9 +24,7 @@ Error EmbeddingPart::refused(Errc code, const std::string& what) const {
 
 Status EmbeddingPart::check_generation(std::uint32_t generation) const {
   if (!generation_) {
-    return refused(Errc::failed_precondition,
-                   "their holder was restarted and has lost them; try: --resume from the last "
-                   "checkpoint");
+    return refused(Errc::not_found, "their holder was restarted and has lost them");
   }
   if (generation < *generation_) {
     return refused(Errc::fenced,
@@ -224,12 +106,22 @@ EmbeddingPart::Todo EmbeddingPart::begin(const BeginLearned& request, Ticket tic
   generation_ = request.generation;
   applied_.reset();
   shares_.clear();
+  const auto found = kept_.find(request.step);
+  const auto copy = found == kept_.end() ? nullptr : found->second;
+  if (copy == nullptr && request.step > 0) {
+    todo.answers.push_back(
+        {ticket, refused(Errc::not_found, fmt::format("those of step {} are not kept here: their "
+                                                      "holder was restarted and has lost them",
+                                                      request.step))});
+    return todo;
+  }
+  kept_.erase(kept_.upper_bound(request.step), kept_.end());
   waiting_.push_back({.ticket = ticket,
                       .step = request.step,
                       .access = Access::writes,
                       .name = "begin learned rows",
-                      .run = [tables = tables_, step = request.step](Executor& executor) {
-                        return tables->start(executor, step);
+                      .run = [tables = tables_, copy](Executor& executor) {
+                        return tables->start(executor, copy.get());
                       }});
   schedule(todo);
   return todo;
@@ -329,11 +221,26 @@ EmbeddingPart::Todo EmbeddingPart::keep(const KeepLearned& request, Ticket ticke
   if (const auto good = check_generation(request.generation); !good) {
     return answer(ticket, good.error());
   }
-  return enqueue({.ticket = ticket,
-                  .step = request.step,
-                  .access = Access::writes,
-                  .name = "keep learned rows",
-                  .run = [tables = tables_, request](Executor&) { return tables->copy(request); }});
+  if (request.best) {
+    return enqueue({.ticket = ticket,
+                    .step = request.step,
+                    .access = Access::writes,
+                    .name = "keep the best learned rows",
+                    .run = [tables = tables_](Executor&) { return tables->keep_best(); }});
+  }
+  kept_.erase(kept_.begin(), kept_.lower_bound(request.oldest));
+  const auto copy = std::make_shared<std::shared_ptr<const Copy>>();
+  return enqueue(
+      {.ticket = ticket,
+       .step = request.step,
+       .access = Access::reads,
+       .name = "keep learned rows",
+       .run =
+           [tables = tables_, copy](Executor&) {
+             *copy = tables->copy();
+             return Result<Reply>(Reply(Done{}));
+           },
+       .done = [copy, step = request.step](EmbeddingPart& of) { of.kept_[step] = *copy; }});
 }
 
 EmbeddingPart::Todo EmbeddingPart::digest(const DigestLearned& request, Ticket ticket) {
@@ -383,7 +290,7 @@ void EmbeddingPart::run(Request request, std::optional<std::uint64_t> then, Todo
   running_.emplace(id, Running{.ticket = request.ticket,
                                .then = then,
                                .generation = *generation_,
-                               .access = request.access});
+                               .done = std::move(request.done)});
   todo.tasks.push_back({id, request.name, std::move(request.run)});
 }
 
@@ -412,6 +319,9 @@ void EmbeddingPart::start_waiting(Todo& todo) {
 }
 
 EmbeddingPart::Todo EmbeddingPart::finished(std::uint64_t task, Result<Reply> outcome) {
+  if (const auto apart = apart_.extract(task); !apart.empty()) {
+    return answer(apart.mapped(), std::move(outcome));
+  }
   const auto node = running_.extract(task);
   TROUPE_ASSERT(!node.empty(), "a task that does not run", task);
   const auto& done = node.mapped();
@@ -424,6 +334,9 @@ EmbeddingPart::Todo EmbeddingPart::finished(std::uint64_t task, Result<Reply> ou
     if (step) {
       shares_.pop_front();
     }
+  }
+  if (current && done.done && outcome) {
+    done.done(*this);
   }
   if (done.ticket) {
     todo.answers.push_back(

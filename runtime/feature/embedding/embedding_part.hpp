@@ -41,7 +41,7 @@ class EmbeddingPart {
   /// Names a request for its answer.
   using Ticket = std::uint64_t;
   struct Done {};
-  using Reply = std::variant<Done, LearnedRows, LearnedDigests, EntityCounts>;
+  using Reply = std::variant<Done, LearnedRows, LearnedDigests, CopyPiece, EntityCounts>;
   struct Answer {
     Ticket ticket = 0;
     Result<Reply> reply;
@@ -60,14 +60,20 @@ class EmbeddingPart {
   EmbeddingPart(std::shared_ptr<const Part> part, std::shared_ptr<const EmbeddingPlan> plan,
                 CountEntities count = nullptr);
 
-  // Errors of all: fenced: of an older generation; failed_precondition: of a newer one than begun, or
-  // of a step that cannot be; invalid_argument: nodes, ranks, sections; overloaded.
+  // Errors of all: fenced: of an older generation; not_found: the holder was restarted and has no rows;
+  // failed_precondition: of a newer generation than begun, or of a step that cannot be;
+  // invalid_argument: nodes, ranks, sections; overloaded.
   Todo begin(const BeginLearned& request, Ticket ticket);
   Todo add(std::shared_ptr<const SparseGradients> share, Ticket ticket);
   Todo read(std::shared_ptr<const ReadLearned> request, Ticket ticket);
   Todo rank(std::shared_ptr<const RankEntities> request, Ticket ticket);
   Todo keep(const KeepLearned& request, Ticket ticket);
   Todo digest(const DigestLearned& request, Ticket ticket);
+  /// At any time. \errors not_found: no copy of that step; invalid_argument: no such table
+  Todo read_copy(const ReadCopy& request, Ticket ticket);
+  /// Rows of a copy that begin() is to find, in pieces. \errors overloaded: tasks run, to be sent again;
+  ///   data_corruption: other columns, or with the last piece: rows that are missing
+  Todo load(const CopyPiece& piece, Ticket ticket);
   Todo finished(std::uint64_t task, Result<Reply> outcome);
 
   /// Steps that are applied; none before begin().
@@ -77,27 +83,39 @@ class EmbeddingPart {
 
  private:
   using Shares = std::vector<std::shared_ptr<const SparseGradients>>;
+  /// All that a roll-back needs. Immutable once it is kept.
+  struct Copy {
+    std::vector<EmbeddingRows> rows;  ///< by table
+    std::uint64_t steps = 0;
+    std::shared_ptr<const std::vector<Matrix>> best;
+  };
+  /// A copy that comes in pieces.
+  struct Loading {
+    std::shared_ptr<Copy> copy;
+    std::vector<std::vector<std::pair<std::uint64_t, std::uint64_t>>>
+        places;                             ///< by table: (original id, local index), ascending
+    std::vector<std::vector<bool>> filled;  ///< by table
+    std::shared_ptr<std::vector<Matrix>> best;
+  };
   /// What tasks work on; they outlive this object if they must.
   struct Tables {
     std::shared_ptr<const Part> part;
     std::shared_ptr<const EmbeddingPlan> plan;
     std::vector<EmbeddingTable> tables;
     CountEntities counts;
-    std::uint64_t steps = 0;  ///< With a weight
-    struct Copy {
-      std::vector<EmbeddingRows> rows;  ///< by table
-      std::uint64_t steps = 0;
-    };
-    std::map<std::uint64_t, Copy> kept;  ///< by step
-    std::optional<std::vector<EmbeddingRows>> best;
+    std::uint64_t steps = 0;                          ///< With a weight
+    std::shared_ptr<const std::vector<Matrix>> best;  ///< by table; null: none kept
 
-    EmbeddingTable& of(NodeTypeId type);
-    const EmbeddingRows& rows_of(NodeTypeId type, bool of_best);
-    Result<Reply> start(Executor& executor, std::uint64_t step);
+    std::size_t place_of(NodeTypeId type) const;
+    /// \param copy  null: as tables start
+    Result<Reply> start(Executor& executor, const Copy* copy);
     Result<Reply> apply(Executor& executor, const Shares& shares);
+    /// Those of the best epoch where asked for, and some are kept.
+    const Matrix& rows_of(NodeTypeId type, bool of_best) const;
     Result<Reply> gather(const ReadLearned& request);
     Result<Reply> count(Executor& executor, const RankEntities& request);
-    Result<Reply> copy(const KeepLearned& request);
+    std::shared_ptr<const Copy> copy() const;
+    Result<Reply> keep_best();
     Result<Reply> digests(Executor& executor);
   };
   enum class Access : std::uint8_t { reads, writes };
@@ -107,12 +125,13 @@ class EmbeddingPart {
     Access access = Access::reads;
     const char* name = "";
     std::function<Result<Reply>(Executor&)> run;
+    std::function<void(EmbeddingPart&)> done = {};  ///< In finished(), in the same generation
   };
   struct Running {
     std::optional<Ticket> ticket;
     std::optional<std::uint64_t> then;  ///< Steps applied when it is done; none: as before
     std::uint32_t generation = 0;
-    Access access = Access::reads;
+    std::function<void(EmbeddingPart&)> done = {};
   };
 
   Error refused(Errc code, const std::string& what) const;
@@ -123,6 +142,9 @@ class EmbeddingPart {
   /// Waits until its step has come.
   Todo enqueue(Request request);
   static Todo answer(Ticket ticket, Result<Reply> reply);
+  Loading& loading(std::uint64_t step);
+  Status check_piece(const CopyPiece& piece) const;
+  Status take_piece(const CopyPiece& piece);
   void schedule(Todo& todo);
   void start_waiting(Todo& todo);
   void run(Request request, std::optional<std::uint64_t> then, Todo& todo);
@@ -133,8 +155,11 @@ class EmbeddingPart {
   std::shared_ptr<const EmbeddingPlan> plan_;
   std::shared_ptr<Tables> tables_;
   std::optional<std::uint32_t> generation_;
-  std::optional<std::uint64_t> applied_;  ///< None: beginning, or not begun
-  std::deque<Shares> shares_;             ///< [world] of step `applied` and those after it
+  std::optional<std::uint64_t> applied_;                       ///< None: beginning, or not begun
+  std::map<std::uint64_t, std::shared_ptr<const Copy>> kept_;  ///< by step
+  std::optional<std::pair<std::uint64_t, Loading>> loading_;   ///< with its step
+  std::map<std::uint64_t, Ticket> apart_;                      ///< tasks that read copies
+  std::deque<Shares> shares_;  ///< [world] of step `applied` and those after it
   std::deque<Request> waiting_;
   std::map<std::uint64_t, Running> running_;
   bool writing_ = false;

@@ -146,17 +146,15 @@ void EmbeddingTable::apply(Executor& executor, std::span<const Gradients> shares
   });
 }
 
-void EmbeddingTable::gather(const EmbeddingRows& from, std::span<const NodeId> nodes,
+void EmbeddingTable::gather(ConstMatrix from, std::span<const NodeId> nodes,
                             std::span<float> out) const {
-  const auto rows = from.rows.view();
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    std::ranges::copy(rows.row(nodes_.local(nodes[i])),
+    std::ranges::copy(from.row(nodes_.local(nodes[i])),
                       out.begin() + static_cast<std::ptrdiff_t>(i * options_.dim));
   }
 }
 
-Digest EmbeddingTable::digest(Executor& executor, const EmbeddingRows& of) const {
-  const auto rows = of.rows.view();
+Digest EmbeddingTable::digest(Executor& executor, ConstMatrix rows) const {
   std::vector<Digest> sums(chunks_of(nodes_.count, chunk_rows));
   in_chunks(executor, nodes_.count, [&](std::uint64_t first, std::uint64_t last) {
     const auto& name = options_.name;

@@ -46,9 +46,9 @@ class EmbeddingTable {
              std::uint64_t number);
 
   /// \param out  [nodes, dim]
-  void gather(const EmbeddingRows& from, std::span<const NodeId> nodes, std::span<float> out) const;
+  void gather(ConstMatrix from, std::span<const NodeId> nodes, std::span<float> out) const;
   /// Sum over the rows of XXH3-128(name of the table, original id, bytes of the row).
-  Digest digest(Executor& executor, const EmbeddingRows& of) const;
+  Digest digest(Executor& executor, ConstMatrix rows) const;
 
   const EmbeddingRows& rows() const { return rows_; }
   void put(const EmbeddingRows& copy) { rows_ = copy.copy(); }

@@ -62,6 +62,27 @@ struct BeginLearned {
   std::uint64_t step = 0;  ///< 0: the rows that tables start with; else of a copy
 };
 
+/// Asks for some rows of a copy that was kept at `step` for roll-backs.
+struct ReadCopy {
+  std::uint64_t step = 0;
+  NodeTypeId node_type{};
+  std::uint64_t first = 0;  ///< Of the rows that the part owns
+  std::uint64_t count = 0;  ///< At most; the answer has fewer where the part ends
+};
+/// The answer: rows of a copy.
+struct CopyPiece {
+  std::uint64_t step = 0;
+  NodeTypeId node_type{};
+  std::uint64_t steps = 0;              ///< Of the table, for its optimizer
+  bool last = false;                    ///< The copy is whole: no rows follow
+  std::vector<std::uint64_t> ids = {};  ///< Original ids
+  Segment rows = {};                    ///< float32 [ids, dim]
+  Segment state = {};                   ///< float32 [ids, numbers of the optimizer's state]
+  Segment best = {};                    ///< float32 [ids, dim]; empty: no best epoch was kept
+};
+/// Rows of a copy that holders make; each takes those that its part owns. Answered with Done.
+struct LoadCopy : CopyPiece {};
+
 struct DigestLearned {
   std::uint32_t generation = 0;
   std::uint64_t step = 0;

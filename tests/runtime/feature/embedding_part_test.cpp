@@ -154,9 +154,9 @@ TEST_F(LearnedRowsOfAPart, OldGenerationsAreFenced) {
 
 TEST_F(LearnedRowsOfAPart, AHolderThatWasStartedAgainHasNone) {
   DrivenPart part(graph_, 0, plan_);
-  EXPECT_ERROR(part.answer(part.read(first_user(0))), Errc::failed_precondition,
+  EXPECT_ERROR(part.answer(part.read(first_user(0))), Errc::not_found,
                "learned rows of part 0: their holder was restarted and has lost them");
-  EXPECT_ERROR(part.answer(part.begin(1, 5)), Errc::failed_precondition, "step 5");
+  EXPECT_ERROR(part.answer(part.begin(1, 5)), Errc::not_found, "step 5");
   auto read = first_user(5);
   read.generation = 1;
   EXPECT_ERROR(part.answer(part.read(read)), Errc::failed_precondition, "got step 5");
@@ -191,8 +191,98 @@ TEST_F(LearnedRowsOfAPart, ACopyWaitsForItsStepAndOldOnesGo) {
   EXPECT_OK(part.answer(kept));
   step(part, 1);
   EXPECT_OK(part.answer(part.keep({.step = 2, .oldest = 2})));
-  EXPECT_ERROR(part.answer(part.begin(1, 1)), Errc::failed_precondition, "step 1");
+  EXPECT_ERROR(part.answer(part.begin(1, 1)), Errc::not_found, "step 1");
   EXPECT_OK(part.answer(part.begin(2, 2)));
+}
+
+/// Sends a copy from every part to every part, in pieces of so many rows.
+void copy_between(std::vector<DrivenPart>& from, std::vector<DrivenPart>& to, std::uint64_t step,
+                  std::uint64_t rows) {
+  const auto send = [&](const CopyPiece& piece) {
+    for (auto& part : to) {
+      EXPECT_OK(
+          part.answer(part.send([&](auto& of, auto ticket) { return of.load(piece, ticket); })));
+    }
+  };
+  for (auto& part : from) {
+    for (const auto type : {NodeTypeId{0}, NodeTypeId{1}}) {
+      for (std::uint64_t first = 0;; first += rows) {
+        const auto& reply = part.answer(part.send([&](auto& of, auto ticket) {
+          return of.read_copy({.step = step, .node_type = type, .first = first, .count = rows},
+                              ticket);
+        }));
+        ASSERT_OK(reply);
+        auto piece = std::get<CopyPiece>(*reply);
+        const bool ended = std::exchange(piece.last, false);
+        send(piece);
+        if (ended) {
+          break;
+        }
+      }
+    }
+  }
+  send({.step = step, .last = true});
+}
+
+TEST(CopiesOfLearnedRows, ComeToAnyNumberOfParts) {
+  const auto plan = two_tables();
+  const auto two = users_and_items(2);
+  std::vector<DrivenPart> from;
+  for (const std::uint32_t p : {0U, 1U}) {
+    auto& part = from.emplace_back(two, p, plan);
+    part.begin(0);
+    for (const std::uint32_t rank : {0U, 1U}) {
+      part.add(share_of(two, p, rank, 0));
+    }
+    part.keep({.step = 1, .best = true});
+    for (const std::uint32_t rank : {0U, 1U}) {
+      part.add(share_of(two, p, rank, 1));
+    }
+    EXPECT_OK(part.answer(part.keep({.step = 2})));
+  }
+  std::vector<TableDigest> expected = from[0].digests(0, 2);
+  for (std::size_t t = 0; t < 2; ++t) {
+    expected[t].rows = add_digests(expected[t].rows, from[1].digests(0, 2)[t].rows);
+    expected[t].best = add_digests(expected[t].best, from[1].digests(0, 2)[t].best);
+  }
+  for (const std::uint32_t parts : {1U, 2U, 3U, 5U}) {
+    const auto graph = users_and_items(parts);
+    std::vector<DrivenPart> to;
+    for (std::uint32_t p = 0; p < parts; ++p) {
+      to.emplace_back(graph, p, plan);
+    }
+    copy_between(from, to, 2, 100);
+    std::vector<TableDigest> sum;
+    for (auto& part : to) {
+      ASSERT_OK(part.answer(part.begin(4, 2)));
+      const auto of_part = part.digests(4, 2);
+      for (std::size_t t = 0; t < 2 && !sum.empty(); ++t) {
+        sum[t].rows = add_digests(sum[t].rows, of_part[t].rows);
+        sum[t].best = add_digests(sum[t].best, of_part[t].best);
+      }
+      sum = sum.empty() ? of_part : sum;
+    }
+    EXPECT_EQ(sum, expected) << parts;
+  }
+}
+
+TEST(CopiesOfLearnedRows, AreRefusedWhereTheyDoNotFit) {
+  const auto graph = users_and_items(1);
+  DrivenPart part(graph, 0, two_tables());
+  const auto load = [&](CopyPiece piece) -> const Result<EmbeddingPart::Reply>& {
+    return part.answer(part.send([&](auto& of, auto ticket) { return of.load(piece, ticket); }));
+  };
+  const auto floats = [](std::size_t n) { return Segment::of(std::vector<float>(n)); };
+  EXPECT_ERROR(load({.step = 3, .node_type = NodeTypeId{7}, .ids = {1}}), Errc::data_corruption,
+               "of type 7 in 0 columns");
+  EXPECT_ERROR(load({.step = 3, .ids = {1}, .rows = floats(4), .state = floats(3)}),
+               Errc::data_corruption, "found 16, 12 and 0 bytes");
+  EXPECT_OK(load({.step = 3, .ids = {1, 99999}, .rows = floats(6), .state = floats(6)}));
+  EXPECT_ERROR(load({.step = 3, .last = true}), Errc::data_corruption, "lacks 699 of 700 rows");
+  EXPECT_ERROR(part.answer(part.begin(1, 3)), Errc::not_found, "step 3");
+  EXPECT_ERROR(part.answer(part.send(
+                   [](auto& of, auto ticket) { return of.read_copy({.step = 9}, ticket); })),
+               Errc::not_found, "those of step 9 are not kept here");
 }
 
 TEST_F(LearnedRowsOfAPart, TheBestRowsStay) {

@@ -126,7 +126,7 @@ TEST_F(TableOfUsers, DigestsOfPartsAddUpToThatOfTheWhole) {
     for (const auto& part : graph.parts) {
       EmbeddingTable table(options_, part->nodes_of(NodeTypeId{0}), 7);
       table.start(executor_);
-      sum = add_digests(sum, table.digest(executor_, table.rows()));
+      sum = add_digests(sum, table.digest(executor_, table.rows().rows.view()));
     }
     whole = parts == 1 ? sum : whole;
     EXPECT_EQ(sum, whole) << parts;
@@ -139,10 +139,11 @@ TEST_F(TableOfUsers, AnyChangedNumberChangesTheDigest) {
   const auto& nodes = graph.parts[0]->nodes_of(NodeTypeId{0});
   EmbeddingTable table(options_, nodes, 7);
   table.start(executor_);
-  const auto before = table.digest(executor_, table.rows());
+  const auto before = table.digest(executor_, table.rows().rows.view());
   auto swapped = table.rows().copy();
   std::ranges::swap_ranges(swapped.rows.view().row(3), swapped.rows.view().row(4));
-  EXPECT_NE(table.digest(executor_, swapped), before) << "rows are bound to their ids";
+  EXPECT_NE(table.digest(executor_, std::as_const(swapped.rows).view()), before)
+      << "rows are bound to their ids";
 }
 
 TEST(LearnedSections, AreCheckedAgainstTheLists) {

@@ -1,0 +1,177 @@
+// Learned rows after losses, and continued from checkpoints: the rows of an undisturbed run.
+#include "launcher/prepare_store.hpp"
+#include "launcher/read_job.hpp"
+#include "runtime/run/checkpoint.hpp"
+#include "tests/sim/heterogeneous_support.hpp"
+#include "tests/sim/sim_support.hpp"
+#include "tests/support/expect.hpp"
+
+#include <atomic>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe {
+namespace {
+
+class LearnedRowsFaults : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_OK(testing::write_heterogeneous_store(scratch_.path() / "graph"));
+    ASSERT_OK_AND_ASSIGN(auto undisturbed, run({}));
+    right_ = undisturbed.record;
+    ASSERT_EQ(right_.tensors.size(), 3U);
+  }
+  struct Disturbance {
+    std::vector<std::string> settings = {};
+    std::uint64_t at = 0;  ///< step of rank 0; 0: undisturbed
+    std::optional<ProcessId> process = {};
+    std::string actor = {};  ///< killed then; empty: the run is stopped
+    bool resume = false;
+    std::uint64_t checkpoint_steps = 0;
+  };
+  std::filesystem::path checkpoints() const { return scratch_.path() / "checkpoints"; }
+
+  Result<RunResult> run(const Disturbance& what) {
+    std::vector<std::string> all{"cluster.hosts=2",
+                                 "partition.parts=2",
+                                 "train.epochs=3",
+                                 "sample.batch_size=16",
+                                 "embedding.paper.dim=6",
+                                 "embedding.venue.dim=4",
+                                 "embedding.venue.optimizer.kind=adam",
+                                 "embedding.author.dim=3",
+                                 "embedding.author.optimizer.kind=row_adagrad"};
+    all.insert(all.end(), what.settings.begin(), what.settings.end());
+    TROUPE_ASSIGN_OR_RETURN(auto job, testing::heterogeneous_job(scratch_.path() / "graph",
+                                                                 scratch_.path() / "out", all));
+    TROUPE_ASSIGN_OR_RETURN(const auto store, prepare_store(job, [](const std::string&) {}));
+    if (!fit_to_graph_or_print(job, store.info())) {
+      return Error(Errc::invalid_argument, "the job does not fit its data");
+    }
+    job.checkpoint.steps = what.checkpoint_steps;
+    SimulatedCluster* running = nullptr;
+    std::atomic<bool> done{false};
+    ClusterHooks hooks;
+    said_.clear();
+    hooks.say = [this](const std::string& text) { said_ += text + "\n"; };
+    hooks.on_step = [&](const StepReport& report) {
+      if (raw(report.rank) == 0 && report.global_step == what.at && !done.exchange(true)) {
+        what.process ? static_cast<void>(running->kill(*what.process, what.actor))
+                     : running->stop();
+      }
+    };
+    if (what.at > 0) {  // long enough for the request to arrive
+      hooks.pause = [at = what.at](Rank rank, std::uint64_t step) {
+        return std::chrono::milliseconds(raw(rank) == 0 && step == at ? 100 : 0);
+      };
+    }
+    TROUPE_ASSIGN_OR_RETURN(const auto cluster,
+                            SimulatedCluster::create(job, store, std::move(hooks)));
+    running = cluster.get();
+    CheckpointFolderOptions options;
+    options.dir = checkpoints();
+    options.layout = cluster->layout();
+    options.flush = Flush::no;
+    const auto folder = std::make_shared<CheckpointFolder>(options);
+    RunSetup setup;
+    setup.write_checkpoint = [folder](const Checkpoint& kept) { return folder->write(kept); };
+    setup.newest_checkpoint = [folder]() -> std::shared_ptr<const Checkpoint> {
+      std::vector<SkippedCheckpoint> skipped;
+      auto found = folder->latest(skipped);
+      return found ? std::make_shared<const Checkpoint>(std::move(found->checkpoint)) : nullptr;
+    };
+    if (what.resume) {
+      setup.resume = setup.newest_checkpoint();
+      EXPECT_NE(setup.resume, nullptr);
+    }
+    return cluster->run(std::move(setup));
+  }
+
+  void expect_right(const Result<RunResult>& result, const std::string& what) const {
+    SCOPED_TRACE(what + "\n" + said_);
+    ASSERT_OK(result);
+    const auto& record = result->record;
+    EXPECT_EQ(record.batches, right_.batches);
+    EXPECT_EQ(to_string(record.parameters), to_string(right_.parameters));
+    EXPECT_EQ(to_string(record.best_parameters), to_string(right_.best_parameters));
+    EXPECT_EQ(to_string(record.outputs), to_string(right_.outputs));
+    ASSERT_EQ(record.tensors.size(), right_.tensors.size());
+    for (std::size_t t = 0; t < right_.tensors.size(); ++t) {
+      EXPECT_EQ(to_string(record.tensors[t].rows), to_string(right_.tensors[t].rows)) << t;
+      EXPECT_EQ(to_string(record.tensors[t].best), to_string(right_.tensors[t].best)) << t;
+    }
+  }
+
+  testing::ScratchFolder scratch_;
+  RunRecord right_;
+  std::string said_;
+};
+
+TEST_F(LearnedRowsFaults, StoppedAtEveryStepAndContinuedInOtherParts) {
+  for (std::uint64_t at = 1; at <= 11; ++at) {
+    std::filesystem::remove_all(checkpoints());
+    const auto stopped = run({.at = at});
+    ASSERT_EQ(stopped.ok(), false) << at;
+    const char* const parts = at % 3 == 0   ? "partition.parts=2"
+                              : at % 3 == 1 ? "partition.parts=3"
+                                            : "partition.parts=1";
+    expect_right(run({.settings = {parts}, .resume = true}), "after step " + std::to_string(at));
+  }
+}
+
+TEST_F(LearnedRowsFaults, LostTrainersGoBackWithTheRows) {
+  for (const std::uint64_t at : {1U, 4U, 7U}) {
+    for (const std::uint32_t rank : {0U, 1U}) {
+      expect_right(run({.at = at,
+                        .process = ProcessId{rank},
+                        .actor = "trainer of rank " + std::to_string(rank),
+                        .checkpoint_steps = 3}),
+                   "rank " + std::to_string(rank) + " at step " + std::to_string(at));
+    }
+  }
+}
+
+TEST_F(LearnedRowsFaults, LostSamplersChangeNothing) {
+  expect_right(run({.at = 3, .process = ProcessId{1}, .actor = "sampler 0 of trainer of rank 1"}),
+               "sampler");
+}
+
+TEST_F(LearnedRowsFaults, WithALostHolderAllGoBackToTheDiskOrTheStart) {
+  for (const std::uint64_t steps : {0U, 3U}) {
+    for (const std::uint64_t at : {2U, 8U}) {
+      std::filesystem::remove_all(checkpoints());
+      expect_right(run({.at = at,
+                        .process = ProcessId{1},
+                        .actor = "holder of part 1",
+                        .checkpoint_steps = steps}),
+                   "holder at step " + std::to_string(at));
+      EXPECT_NE(said_.find("has lost them"), std::string::npos) << said_;
+    }
+  }
+}
+
+TEST_F(LearnedRowsFaults, AReplicaIsNoReasonForOtherBits) {
+  expect_right(run({.settings = {"cluster.replicas=2"},
+                    .at = 5,
+                    .process = ProcessId{1},
+                    .actor = "holder of part 0",
+                    .checkpoint_steps = 2}),
+               "replica");
+}
+
+TEST_F(LearnedRowsFaults, ATornFileOfRowsIsNamed) {
+  std::filesystem::remove_all(checkpoints());
+  ASSERT_FALSE(run({.at = 5}).ok());
+  const auto step = std::filesystem::directory_iterator(checkpoints())->path();
+  const auto file = step / "learned-1.bin";
+  ASSERT_TRUE(std::filesystem::exists(file));
+  std::fstream bytes(file, std::ios::in | std::ios::out | std::ios::binary);
+  bytes.seekp(200);
+  bytes.put('x');
+  bytes.close();
+  EXPECT_ERROR(run({.resume = true}), Errc::data_corruption, "learned-1.bin");
+}
+
+}  // namespace
+}  // namespace troupe
