@@ -108,7 +108,7 @@ TEST_F(KnowledgeRun, EveryScoreLearns) {
     ASSERT_OK_AND_ASSIGN(
         const auto record,
         run({"task.score.kind=" + kind, "cluster.hosts=2", "partition.parts=2", "train.epochs=30",
-             "eval.every=10", distance ? "train.margin=6" : "train.loss=softmax",
+             "eval.every=10", distance ? "train.margin=3" : "train.loss=softmax",
              std::string("embedding.entity.init.scale=") + (distance ? "0.5" : "0.1")}));
     EXPECT_GT(*record.test->by_name("mrr"), mrr) << kind;
     EXPECT_LT(record.epochs.back().loss, record.epochs.front().loss) << kind;
