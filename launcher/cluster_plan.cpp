@@ -264,8 +264,7 @@ Result<std::shared_ptr<const ClusterPlan>> ClusterPlan::make(const Job& job,
   auto sample = sample_options(job, *plan->graph);
   sample.max_edges_per_reply = most_edges_per_reply(job);
   TROUPE_RETURN_IF_ERROR(take_edge_ends(sample, job, store));
-  TROUPE_RETURN_IF_ERROR(
-      add_own_candidates(sample, job, *plan->graph, plan->layout, *plan->book));
+  TROUPE_RETURN_IF_ERROR(add_own_candidates(sample, job, *plan->graph, plan->layout, *plan->book));
   if (job.task.links() && !hooks.take_only) {
     plan->eval_sample = evaluation_of_links(sample, job);
   }

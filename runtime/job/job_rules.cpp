@@ -388,7 +388,8 @@ void check_training(const Job& job, const GraphInfo& graph, const SplitInfo* spl
                     ProblemList& problems) {
   if (job.task.walks()) {
     problems.add(
-        {"/task/kind", "\"node\", \"link\", \"edge\", \"unsupervised\" or \"knowledge\" where Troupe trains",
+        {"/task/kind",
+         "\"node\", \"link\", \"edge\", \"unsupervised\" or \"knowledge\" where Troupe trains",
          quoted(job.task.kind),
          "walks are not trained on by the built-in models yet; `troupe run JOB -- PROGRAM` "
          "and `troupe batches` give their batches"});

@@ -131,22 +131,23 @@ void check_knowledge_graph(const Job& job, const GraphInfo& graph, ProblemList& 
     return;
   }
   if (links->relations == 0 || links->relations > most_dense_relations) {
-    problems.add({"/dataset/split",
-                  fmt::format("triples of 1 to {} relations; more are not built yet",
-                              most_dense_relations),
-                  fmt::format("{}", links->relations),
-                  links->relations == 0 ? "import the triples again, with --relations one" : ""});
+    problems.add(
+        {"/dataset/split",
+         fmt::format("triples of 1 to {} relations; more are not built yet", most_dense_relations),
+         fmt::format("{}", links->relations),
+         links->relations == 0 ? "import the triples again, with --relations one" : ""});
   }
   if (type.count > std::uint64_t{1} << 24) {
     problems.add({"/dataset/path", "at most 2^24 entities; more are not built yet",
                   fmt::format("{}", type.count), ""});
   }
   if (type.features.has_value() && type.features->cols > 0) {
-    problems.add({"/dataset/path", fmt::format("\"{}\" nodes without features", type.name),
-                  fmt::format("{} columns, which are not built yet beside learned rows of a knowledge "
-                              "graph",
-                              type.features->cols),
-                  "import the graph without them"});
+    problems.add(
+        {"/dataset/path", fmt::format("\"{}\" nodes without features", type.name),
+         fmt::format("{} columns, which are not built yet beside learned rows of a knowledge "
+                     "graph",
+                     type.features->cols),
+         "import the graph without them"});
   }
   const auto cols = embedding_cols(job, type);
   const bool complex_rows = job.task.completes.score.complex_rows();
@@ -179,8 +180,8 @@ void fit_knowledge_to_graph(Job& job, const GraphInfo& graph) {
 }
 
 SharedCandidates shared_candidates(const Job& job) {
-  return {.chunks = {.triples = job.task.completes.chunk,
-                     .negatives = job.task.completes.negatives}};
+  return {
+      .chunks = {.triples = job.task.completes.chunk, .negatives = job.task.completes.negatives}};
 }
 
 Status add_own_candidates(SampleOptions& options, const Job& job, const GraphInfo& graph,
@@ -199,10 +200,11 @@ Status add_own_candidates(SampleOptions& options, const Job& job, const GraphInf
       }
     }
     if (own.empty()) {
-      return Error(Errc::failed_precondition,
-                   fmt::format("/task/negatives/from: expected nodes in the parts of each rank with "
-                               "\"own\", found none for rank {}\ntry: \"all\"",
-                               options.links->shared->of_ranks.size() - 1));
+      return Error(
+          Errc::failed_precondition,
+          fmt::format("/task/negatives/from: expected nodes in the parts of each rank with "
+                      "\"own\", found none for rank {}\ntry: \"all\"",
+                      options.links->shared->of_ranks.size() - 1));
     }
   }
   return ok_status();

@@ -78,8 +78,7 @@ std::vector<std::uint64_t> seeds_of_batch(const Job& job, const GraphInfo& graph
   seeds[raw(type.source)] = plus(positives, binary ? drawn : 0);
   if (job.task.knowledge()) {
     const auto chunks = shared_candidates(job).chunks;
-    seeds[raw(type.source)] =
-        plus(positives, times(chunks.chunks_of(positives), chunks.negatives));
+    seeds[raw(type.source)] = plus(positives, times(chunks.chunks_of(positives), chunks.negatives));
   }
   seeds[raw(type.destination)] = plus(seeds[raw(type.destination)], plus(positives, drawn));
   for (std::size_t t = 0; t < seeds.size() && !job.sample.in_trees(); ++t) {

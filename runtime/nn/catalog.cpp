@@ -188,9 +188,10 @@ Result<std::unique_ptr<Network>> network_without_layers(const ModelOptions& opti
   for (const NodeTypeId type : options.types.outputs()) {
     const auto& of_type = options.types.nodes[raw(type)];
     if (of_type.cols != options.out_dim) {
-      return Error(Errc::invalid_argument,
-                   fmt::format("model without layers: expected rows of \"{}\" in {} columns, got {}",
-                               of_type.name, options.out_dim, of_type.cols));
+      return Error(
+          Errc::invalid_argument,
+          fmt::format("model without layers: expected rows of \"{}\" in {} columns, got {}",
+                      of_type.name, options.out_dim, of_type.cols));
     }
   }
   return std::make_unique<Network>(options, std::vector<LayerTypes>(), kind.make(options));

@@ -21,19 +21,24 @@ Error refused_queries(const std::string& what) {
 Status check_ranking(const RankEntities& request, std::size_t rows) {
   if (request.score > static_cast<std::uint16_t>(nn::ScoreKind::rotate) ||
       (request.norm != 1 && request.norm != 2) || request.keys.size() > nn::queries_at_once) {
-    return refused_queries(fmt::format(
-        "expected a score of 0 to 3, norm 1 or 2 and at most {} queries, found score {}, norm {} and "
-        "{} queries",
-        nn::queries_at_once, request.score, request.norm, request.keys.size()));
+    return refused_queries(
+        fmt::format("expected a score of 0 to 3, norm 1 or 2 and at most {} queries, found score "
+                    "{}, norm {} and "
+                    "{} queries",
+                    nn::queries_at_once, request.score, request.norm, request.keys.size()));
   }
-  const nn::TripleScore score{static_cast<nn::ScoreKind>(request.score), request.norm, request.unit};
+  const nn::TripleScore score{static_cast<nn::ScoreKind>(request.score), request.norm,
+                              request.unit};
   if (score.complex_rows() && request.cols % 2 != 0) {
-    return refused_queries(fmt::format("expected an even number of columns, found {}", request.cols));
+    return refused_queries(
+        fmt::format("expected an even number of columns, found {}", request.cols));
   }
   for (std::size_t q = 0; q < request.keys.size(); ++q) {
-    const auto places = std::span(request.left_out)
-                            .subspan(request.offsets[q], request.offsets[q + 1] - request.offsets[q]);
-    const bool rise = std::ranges::adjacent_find(places, std::ranges::greater_equal()) == places.end();
+    const auto places =
+        std::span(request.left_out)
+            .subspan(request.offsets[q], request.offsets[q + 1] - request.offsets[q]);
+    const bool rise =
+        std::ranges::adjacent_find(places, std::ranges::greater_equal()) == places.end();
     if (!rise || (!places.empty() && places.back() >= rows)) {
       return refused_queries(
           fmt::format("expected places below {} in ascending order for query {}", rows, q));
@@ -51,8 +56,9 @@ struct LeftOutOfBlock {
 LeftOutOfBlock left_out_of(const RankEntities& request, std::uint64_t first, std::uint64_t end) {
   LeftOutOfBlock block;
   for (std::size_t q = 0; q < request.keys.size(); ++q) {
-    const auto places = std::span(request.left_out)
-                            .subspan(request.offsets[q], request.offsets[q + 1] - request.offsets[q]);
+    const auto places =
+        std::span(request.left_out)
+            .subspan(request.offsets[q], request.offsets[q + 1] - request.offsets[q]);
     for (auto place = std::ranges::lower_bound(places, first);
          place != places.end() && *place < end; ++place) {
       block.rows.push_back(*place - first);
@@ -68,7 +74,8 @@ Result<EntityCounts> count_entities(Executor& executor, const RankEntities& requ
                                     ConstMatrix rows) {
   TROUPE_RETURN_IF_ERROR(check_ranking(request, rows.rows));
   const auto queries = request.keys.size();
-  const nn::TripleScore score{static_cast<nn::ScoreKind>(request.score), request.norm, request.unit};
+  const nn::TripleScore score{static_cast<nn::ScoreKind>(request.score), request.norm,
+                              request.unit};
   const nn::EntityRanker ranker(score, {request.queries.as<float>().data(), queries, request.cols});
   const auto blocks = (rows.rows + rows_of_block - 1) / rows_of_block;
   std::vector<std::vector<nn::AboveAndLevel>> counts(blocks,

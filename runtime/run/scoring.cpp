@@ -82,8 +82,7 @@ Scores score_counts(ConstMatrix outputs, std::span<const std::int64_t> seen) {
     for (std::size_t i = 0; i < outputs.rows; ++i) {
       if (seen[i] >= 0) {
         const auto row = outputs.row(i).subspan(first, 2);
-        counts.push_back(
-            {static_cast<std::uint64_t>(row[0]), static_cast<std::uint64_t>(row[1])});
+        counts.push_back({static_cast<std::uint64_t>(row[0]), static_cast<std::uint64_t>(row[1])});
       }
     }
   }

@@ -45,7 +45,8 @@ class KnowledgeRun : public ::testing::Test {
   }
 
   Result<JobReading> reading(const Settings& settings) const {
-    const auto text = fmt::format(R"({{
+    const auto text =
+        fmt::format(R"({{
       "dataset": {{ "path": "{}" }},
       "task": {{ "kind": "knowledge", "chunk": 64, "negatives": {{ "per_chunk": 32 }} }},
       "sample": {{ "batch_size": 150 }},
@@ -54,8 +55,7 @@ class KnowledgeRun : public ::testing::Test {
       "seed": 3,
       "output": "{}"
     }})",
-                                  (scratch_.path() / "graph").string(),
-                                  (scratch_.path() / "out").string());
+                    (scratch_.path() / "graph").string(), (scratch_.path() / "out").string());
     return parse_job(text, "", settings);
   }
 
@@ -144,11 +144,18 @@ TEST_F(KnowledgeRun, BestEpochIsThatOfTheBestRanks) {
 }
 
 TEST_F(KnowledgeRun, WhatIsNotReadIsRefused) {
-  for (const Settings& wrong : std::vector<Settings>{
-           {"sample.fanout=[5]"}, {"model.layers=2"}, {"model.dropout=0.5"}, {"eval.mode=sampled"},
-           {"train.loss=bce"}, {"task.score.unit=true"}, {"task.score.norm=1"},
-           {"task.regularization.kind=n3"}, {"task.negatives.kind=binary"}, {"model.kind=gat"},
-           {"eval.metric=auc"}, {"task.exclude=none"}}) {
+  for (const Settings& wrong : std::vector<Settings>{{"sample.fanout=[5]"},
+                                                     {"model.layers=2"},
+                                                     {"model.dropout=0.5"},
+                                                     {"eval.mode=sampled"},
+                                                     {"train.loss=bce"},
+                                                     {"task.score.unit=true"},
+                                                     {"task.score.norm=1"},
+                                                     {"task.regularization.kind=n3"},
+                                                     {"task.negatives.kind=binary"},
+                                                     {"model.kind=gat"},
+                                                     {"eval.metric=auc"},
+                                                     {"task.exclude=none"}}) {
     ASSERT_OK_AND_ASSIGN(const auto read, reading(wrong));
     EXPECT_EQ(read.problems.size(), 1U) << wrong.front() << "\n" << to_string(read.problems);
   }

@@ -24,7 +24,8 @@ namespace troupe {
 
 /// Counts rows for a request whose sizes fit. Threads: any number at once
 /// \errors invalid_argument: a score or places that cannot be
-using CountEntities = std::function<Result<EntityCounts>(Executor&, const RankEntities&, ConstMatrix rows)>;
+using CountEntities =
+    std::function<Result<EntityCounts>(Executor&, const RankEntities&, ConstMatrix rows)>;
 
 /// Applies step s when the shares of all ranks are there, in rank order, and answers a request for rows
 /// at step s after all steps before it.

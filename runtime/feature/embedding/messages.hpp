@@ -105,14 +105,14 @@ struct RankEntities {
   std::uint64_t step = 0;
   bool best = false;
   NodeTypeId node_type{};
-  std::uint32_t cols = 0;  ///< of the table
+  std::uint32_t cols = 0;   ///< of the table
   std::uint16_t score = 0;  ///< number of a kind
   std::uint16_t norm = 2;
-  bool unit = false;                      ///< rows are divided by their length
-  Segment queries;                        ///< float32 [keys, cols]
-  PooledVector<float> keys;               ///< of the answers
-  PooledVector<std::uint64_t> offsets;    ///< [keys + 1] into `left_out`
-  PooledVector<std::uint64_t> left_out;   ///< of each query places among the part's nodes, ascending
+  bool unit = false;                     ///< rows are divided by their length
+  Segment queries;                       ///< float32 [keys, cols]
+  PooledVector<float> keys;              ///< of the answers
+  PooledVector<std::uint64_t> offsets;   ///< [keys + 1] into `left_out`
+  PooledVector<std::uint64_t> left_out;  ///< of each query places among the part's nodes, ascending
 };
 /// [queries]: what EntityRanker counts of the part's rows.
 struct EntityCounts {

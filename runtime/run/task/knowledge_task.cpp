@@ -43,10 +43,10 @@ class KnowledgeTask final : public Task {
     pass.executor.parallel_for(count, [&](std::size_t c) {
       const auto first = c * options_.knowledge.chunk;
       const std::size_t negatives = options_.knowledge.negatives;
-      auto places = places_of_chunk(
-          sampled, replaced, first,
-          std::min<std::uint64_t>(options_.knowledge.chunk, triples - first),
-          std::span(sampled.links->candidates).subspan(c * negatives, negatives));
+      auto places =
+          places_of_chunk(sampled, replaced, first,
+                          std::min<std::uint64_t>(options_.knowledge.chunk, triples - first),
+                          std::span(sampled.links->candidates).subspan(c * negatives, negatives));
       losses[c] = chunks_[c].run(replaced, std::move(places), pass.rows.front(), relations(pass));
     });
     gradients.rows.clear();
@@ -94,8 +94,9 @@ class KnowledgeTask final : public Task {
     if (!links || links->source_type != links->destination_type ||
         links->source_type != batch.sampled->seed_type ||
         links->labels.size() != links->sources.size()) {
-      return Error(Errc::failed_precondition,
-                   "triples: expected links of one node type with relations as labels, found others");
+      return Error(
+          Errc::failed_precondition,
+          "triples: expected links of one node type with relations as labels, found others");
     }
     const auto bad = std::ranges::find_if(links->labels, [&](float label) {
       return !(label >= 0) || label >= static_cast<float>(relations_.rows) ||
@@ -153,23 +154,25 @@ Result<std::unique_ptr<Task>> make_knowledge_task(const TaskOptions& options,
   const auto& model = network.options();
   const auto& score = options.knowledge.score;
   if (options.loss != "softmax" && options.loss != "self_adversarial") {
-    return Error(Errc::invalid_argument,
-                 fmt::format("train.loss: expected softmax or self_adversarial for triples, found {}",
-                             options.loss));
+    return Error(
+        Errc::invalid_argument,
+        fmt::format("train.loss: expected softmax or self_adversarial for triples, found {}",
+                    options.loss));
   }
   if (model.layers != 0 || model.relations.rows == 0 || network.outputs().size() != 1) {
-    return Error(Errc::invalid_argument,
-                 fmt::format("model: expected no layers, relations and entities of one node type for "
-                             "triples, found {} layers and {} relations",
-                             model.layers, model.relations.rows));
+    return Error(
+        Errc::invalid_argument,
+        fmt::format("model: expected no layers, relations and entities of one node type for "
+                    "triples, found {} layers and {} relations",
+                    model.layers, model.relations.rows));
   }
   if ((score.complex_rows() && model.out_dim % 2 != 0) ||
       model.relations.cols != score.relation_cols(model.out_dim)) {
-    return Error(Errc::invalid_argument,
-                 fmt::format("embedding dim: expected {} columns, and {} of relations, found {} and {}",
-                             score.complex_rows() ? "an even number of" : "any",
-                             score.relation_cols(model.out_dim), model.out_dim,
-                             model.relations.cols));
+    return Error(
+        Errc::invalid_argument,
+        fmt::format("embedding dim: expected {} columns, and {} of relations, found {} and {}",
+                    score.complex_rows() ? "an even number of" : "any",
+                    score.relation_cols(model.out_dim), model.out_dim, model.relations.cols));
   }
   if (options.knowledge.chunk == 0) {
     return Error(Errc::invalid_argument, "task.chunk: expected 1 or more, found 0");

@@ -75,9 +75,9 @@ nn::LossResult TripleChunk::run(ReplacedEnd replaced, ChunkPlaces places, ConstM
   const auto positive = positive_.get(scores.positive.size());
   const auto negative = negative_.matrix(scores.negative.rows, scores.negative.cols);
   const nn::LinkGradients to{positive, negative};
-  const auto loss = softmax_ ? nn::chunk_softmax(scores, to)
-                             : nn::chunk_self_adversarial(scores, margin_, temperature_, to,
-                                                          scratch_);
+  const auto loss = softmax_
+                        ? nn::chunk_softmax(scores, to)
+                        : nn::chunk_self_adversarial(scores, margin_, temperature_, to, scratch_);
   scorer_.backward(rows, {positive, negative},
                    {grads_[0].view(), grads_[1].view(), grads_[2].view(), grads_[3].view()});
   for (std::size_t i = 0; i < 3; ++i) {

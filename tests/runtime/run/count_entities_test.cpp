@@ -60,8 +60,8 @@ TEST(CountEntities, AreThoseOfComparingOneByOneOnAnyNumberOfThreads) {
       for (std::size_t c = 0; c < 6; ++c) {
         key += rows.view().row(r)[c] * queries.view().row(q)[c];  // exact: few halves
       }
-      above += key > request.keys[q] ? 1 : 0;
-      level += key == request.keys[q] ? 1 : 0;
+      above += key > request.keys[q] ? 1U : 0U;
+      level += key == request.keys[q] ? 1U : 0U;
     }
     EXPECT_EQ(counts.above[q], above) << q;
     EXPECT_EQ(counts.level[q], level) << q;
@@ -71,8 +71,8 @@ TEST(CountEntities, AreThoseOfComparingOneByOneOnAnyNumberOfThreads) {
 TEST(CountEntities, OfNoRowsAndNoQueriesAreNone) {
   InlineExecutor executor;
   const auto queries = random_rows(2, 4, 3);
-  ASSERT_OK_AND_ASSIGN(const auto none,
-                       count_entities(executor, request_of(queries, {0, 0}), ConstMatrix{nullptr, 0, 4}));
+  ASSERT_OK_AND_ASSIGN(const auto none, count_entities(executor, request_of(queries, {0, 0}),
+                                                       ConstMatrix{nullptr, 0, 4}));
   EXPECT_EQ(none.above, (PooledVector<std::uint64_t>{0, 0}));
   const auto rows = random_rows(3, 4, 4);
   ASSERT_OK_AND_ASSIGN(const auto nothing,
@@ -90,9 +90,15 @@ TEST(CountEntities, RefuseWhatCannotBe) {
       [](RankEntities& r) { r.score = 4; },
       [](RankEntities& r) { r.norm = 3; },
       [](RankEntities& r) { r.score = 2; },  // an odd number of columns
-      [](RankEntities& r) { r.left_out = {10}, r.offsets = {0, 0, 1}; },
-      [](RankEntities& r) { r.left_out = {3, 3}, r.offsets = {0, 2, 2}; },
-      [](RankEntities& r) { r.left_out = {4, 3}, r.offsets = {0, 0, 2}; },
+      [](RankEntities& r) {
+        r.left_out = {10}, r.offsets = {0, 0, 1};
+      },
+      [](RankEntities& r) {
+        r.left_out = {3, 3}, r.offsets = {0, 2, 2};
+      },
+      [](RankEntities& r) {
+        r.left_out = {4, 3}, r.offsets = {0, 0, 2};
+      },
       [](RankEntities& r) {
         r.keys.assign(257, 0);
         r.offsets.assign(258, 0);
@@ -111,9 +117,14 @@ TEST(CheckQueries, RefusesSizesThatDoNotFit) {
   const auto good = request_of(queries, {0, 0});
   EXPECT_OK(check_queries("RankEntities", good));
   const std::vector<std::function<void(RankEntities&)>> changes{
-      [](RankEntities& r) { r.cols = 2; },          [](RankEntities& r) { r.keys.push_back(0); },
-      [](RankEntities& r) { r.offsets.pop_back(); }, [](RankEntities& r) { r.offsets = {0, 0, 1}; },
-      [](RankEntities& r) { r.offsets[0] = 1; },    [](RankEntities& r) { r.left_out = {1}; },
+      [](RankEntities& r) { r.cols = 2; },
+      [](RankEntities& r) { r.keys.push_back(0); },
+      [](RankEntities& r) { r.offsets.pop_back(); },
+      [](RankEntities& r) {
+        r.offsets = {0, 0, 1};
+      },
+      [](RankEntities& r) { r.offsets[0] = 1; },
+      [](RankEntities& r) { r.left_out = {1}; },
       [](RankEntities& r) {
         r.left_out = {1, 2};
         r.offsets = {0, 3, 2};

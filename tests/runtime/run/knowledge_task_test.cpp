@@ -78,8 +78,8 @@ std::shared_ptr<LearnedInputs> entity_rows_moved(std::size_t at, float step) {
 
 std::vector<nn::TripleScore> all_scores() {
   using nn::ScoreKind;
-  return {{ScoreKind::transe, 1, false}, {ScoreKind::transe, 2, false},
-          {ScoreKind::transe, 2, true},  {ScoreKind::distmult, 2, false},
+  return {{ScoreKind::transe, 1, false},  {ScoreKind::transe, 2, false},
+          {ScoreKind::transe, 2, true},   {ScoreKind::distmult, 2, false},
           {ScoreKind::complex, 2, false}, {ScoreKind::rotate, 1, false},
           {ScoreKind::rotate, 2, false}};
 }

@@ -48,8 +48,7 @@ TEST(SharedCandidatesOfBatches, AreThoseOfTheirStreamsInEveryPartitioning) {
   const ChunkOptions chunks{.triples = 3, .negatives = 5};
   for (const std::uint64_t number : {2U, 3U}) {
     const BatchKey key{.epoch = 4, .number = number};
-    const auto expected =
-        chunk_candidates(5, key, NodeTypeId{0}, 3, 5, {.count = entities});
+    const auto expected = chunk_candidates(5, key, NodeTypeId{0}, 3, 5, {.count = entities});
     for (const std::uint32_t parts : {1U, 2U, 5U}) {
       const auto cut = cut_graph(graph, parts);
       for (const std::uint32_t here : {0U, 1U, parts}) {
