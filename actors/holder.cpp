@@ -5,6 +5,7 @@
 #include "runtime/feature/embedding/embedding_part.hpp"
 #include "runtime/feature/tensor_rows.hpp"
 #include "runtime/feature/writable_tensors.hpp"
+#include "runtime/run/count_entities.hpp"
 #include "runtime/sample/edge_questions.hpp"
 #include "runtime/sample/links/graph_questions.hpp"
 #include "runtime/sample/one_hop.hpp"
@@ -145,6 +146,9 @@ caf::message_handler learned_rows_behavior(Holder* self) {
       [self](const Ref<ReadLearned>& read) {
         take_learned(self, [&](EmbeddingPart& of, auto ticket) { return of.read(read, ticket); });
       },
+      [self](const Ref<RankEntities>& rank) {
+        take_learned(self, [&](EmbeddingPart& of, auto ticket) { return of.rank(rank, ticket); });
+      },
       [self](const Ref<KeepLearned>& keep) {
         take_learned(self, [&](EmbeddingPart& of, auto ticket) { return of.keep(*keep, ticket); });
       },
@@ -171,7 +175,7 @@ caf::behavior holder(Holder* self, std::shared_ptr<const Part> part,
                      std::shared_ptr<const EmbeddingPlan> embedding) {
   self->state.part = std::move(part);
   if (embedding) {
-    self->state.learned.emplace(self->state.part, std::move(embedding));
+    self->state.learned.emplace(self->state.part, std::move(embedding), count_entities);
   }
   self->state.executor = std::move(executor);
   self->state.trace = std::move(trace);

@@ -30,6 +30,7 @@ inline constexpr std::size_t holder_max_under_way = 65536;
 /// | Ref<WriteRows>       | Ref<net::Done>   | invalid_argument, failed_precondition        |
 /// | Ref<SparseGradients>, Ref<KeepLearned>, Ref<BeginLearned> | Ref<net::Done> | those of EmbeddingPart |
 /// | Ref<ReadLearned>     | Ref<LearnedRows> | those of EmbeddingPart                       |
+/// | Ref<RankEntities>    | Ref<EntityCounts> | the same                                    |
 /// | Ref<DigestLearned>   | Ref<LearnedDigests> | those of EmbeddingPart                    |
 /// | Ref<ReadCopy>        | Ref<CopyPiece>   | those of EmbeddingPart                       |
 /// | Ref<LoadCopy>        | Ref<net::Done>   | those of EmbeddingPart                       |

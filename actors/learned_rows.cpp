@@ -64,6 +64,41 @@ void LearnedRowsClient::take_rows(std::size_t question, const Result<Ref<Learned
   }
 }
 
+void LearnedRowsClient::rank(EntityQueries queries, std::uint64_t step, bool best,
+                             Then<Matrix> then) {
+  queries_.emplace(std::move(queries));
+  const auto& questions = queries_->questions();
+  if (questions.empty()) {
+    return then(queries_->take());
+  }
+  ranking_ = std::move(then);
+  for (std::size_t q = 0; q < questions.size(); ++q) {
+    auto request = questions[q].request;
+    request.generation = generation_;
+    request.step = step;
+    request.best = best;
+    pass_.request<EntityCounts>(
+        patient_[raw(questions[q].part)], Ref<RankEntities>(std::move(request)),
+        [this, q](const Result<Ref<EntityCounts>>& reply) { take_counts_of(q, reply); });
+  }
+}
+
+void LearnedRowsClient::take_counts_of(std::size_t question,
+                                       const Result<Ref<EntityCounts>>& reply) {
+  if (!ranking_) {
+    return;
+  }
+  const Status taken = reply ? queries_->answer(question, **reply) : Status(reply.error());
+  if (!taken) {
+    const auto then = std::exchange(ranking_, nullptr);
+    return then(taken.error());
+  }
+  if (queries_->done()) {
+    const auto then = std::exchange(ranking_, nullptr);
+    then(queries_->take());
+  }
+}
+
 void LearnedRowsClient::send(std::uint64_t step, const Contribution& mine,
                              std::function<void()> then) {
   const auto parts = static_cast<std::uint32_t>(links_.holders.size());
@@ -109,6 +144,7 @@ void LearnedRowsClient::leave(Shares shares) {
 void LearnedRowsClient::drop() {
   pass_.forget_all();
   reading_ = nullptr;
+  ranking_ = nullptr;
   then_sent_ = nullptr;
   next_.reset();
   unkept_ = false;

@@ -4,6 +4,7 @@
 /// sends gradients back.
 #include "actors/replica_client.hpp"
 #include "runtime/feature/embedding/learned_batch.hpp"
+#include "runtime/run/entity_queries.hpp"
 #include "runtime/run/reduction.hpp"
 
 #include <cstdint>
@@ -44,13 +45,15 @@ class LearnedRowsClient {
   /// Rows of a batch before the gradients of `step`.
   void read(const std::shared_ptr<const SampledBatch>& sampled, std::uint64_t step, bool best,
             Then<Rows> then);
+  /// Counts of all parts for queries, at a step.
+  void rank(EntityQueries queries, std::uint64_t step, bool best, Then<Matrix> then);
   /// Sends the shares of a step: of the batch read last, or empty ones if `mine` has no learned gradients.
   /// \param then  called when they have left
   void send(std::uint64_t step, const Contribution& mine, std::function<void()> then);
   /// Nothing of the pass under way is called back any longer.
   void drop();
   /// Rows are awaited, or holders.
-  bool waits() const { return reading_ || then_sent_; }
+  bool waits() const { return reading_ || ranking_ || then_sent_; }
 
   // ---- of all parts; to be used by rank 0 ----
 
@@ -74,6 +77,7 @@ class LearnedRowsClient {
     std::uint64_t step = 0;
     std::vector<SparseGradients> of_parts;
   };
+  void take_counts_of(std::size_t question, const Result<Ref<EntityCounts>>& reply);
   void take_rows(std::size_t question, const Result<Ref<LearnedRows>>& reply);
   void leave(Shares shares);
   template <class Message>
@@ -90,6 +94,8 @@ class LearnedRowsClient {
   std::uint32_t generation_ = 0;
   std::optional<LearnedBatch> batch_;
   Then<Rows> reading_;
+  std::optional<EntityQueries> queries_;
+  Then<Matrix> ranking_;
   bool unkept_ = false;  ///< Some holder has not answered the shares of the step before
   std::optional<Shares> next_;
   std::function<void()> then_sent_;

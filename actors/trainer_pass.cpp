@@ -73,6 +73,24 @@ void train(Self* self, const Ref<ReadyBatch>& ready) {
   });
 }
 
+/// Has the answers of a batch's triples ranked among all entities, at their holders.
+void rank_answers(Self* self, const Ref<ReadyBatch>& ready, const Matrix& queries, bool best) {
+  auto& state = self->state;
+  const auto flow = state.pass->flow(ready->batch.sampled->key);
+  state.learned->rank(
+      EntityQueries(*state.options.ranking, *state.options.learned.book, *ready->batch.sampled,
+                    queries.view()),
+      state.position.global_step, best,
+      [self, ready, flow, began = state.options.trace.now()](const Result<Matrix>& counts) {
+        if (!counts) {
+          return learned_failed(self, counts.error());
+        }
+        self->state.options.trace.slice("rank entities", began, flow);
+        self->state.pass->scored(*ready, *counts);
+        step_done(self);
+      });
+}
+
 /// Scores one batch (sampled evaluation).
 void score(Self* self, const Ref<ReadyBatch>& ready) {
   const bool best = self->state.pass->score_request().best;
@@ -81,8 +99,11 @@ void score(Self* self, const Ref<ReadyBatch>& ready) {
     const auto flow = state.pass->flow(ready->batch.sampled->key);
     ask_learner<Matrix>(
         self, ScoreBatch{ready, best, std::move(learned)},
-        [self, ready, flow, began = state.options.trace.now()](const Matrix& outputs) {
+        [self, ready, best, flow, began = state.options.trace.now()](const Matrix& outputs) {
           self->state.options.trace.slice("score", began, flow);
+          if (self->state.options.ranking) {
+            return rank_answers(self, ready, outputs, best);
+          }
           self->state.pass->scored(*ready, outputs);
           step_done(self);
         });

@@ -312,6 +312,18 @@ SparseGradients example<SparseGradients>() {
   return share;
 }
 template <>
+RankEntities example<RankEntities>() {
+  RankEntities rank;
+  rank.step = 3;
+  rank.cols = 2;
+  rank.score = 1;
+  rank.queries = Segment::of(std::vector<float>{0.5F, 1, -1, 0.25F});
+  rank.keys = {0.5F, -2};
+  rank.offsets = {0, 2, 3};
+  rank.left_out = {1, 4, 0};
+  return rank;
+}
+template <>
 ReadLearned example<ReadLearned>() {
   ReadLearned read;
   const auto nodes = requested_nodes();

@@ -7,10 +7,12 @@
 #include "runtime/feature/cache_policies.hpp"
 #include "runtime/job/collect_options.hpp"
 #include "runtime/job/embedding_rules.hpp"
+#include "runtime/job/knowledge_rules.hpp"
 #include "runtime/job/link_rules.hpp"
 #include "runtime/job/sample_options.hpp"
 #include "runtime/job/task_rules.hpp"
 #include "runtime/nn/catalog.hpp"
+#include "runtime/nn/knowledge/entity_ranker.hpp"
 #include "runtime/run/given_pairs.hpp"
 #include "runtime/run/node_request.hpp"
 #include "runtime/wire/codec.hpp"
@@ -117,12 +119,14 @@ std::vector<PartId> owners_of(const LinkList& links, const ClusterPlan& plan) {
   return owners;
 }
 
-/// Of the seeds or links of a role: what the job says of them is said of those to train on.
+/// Of the seeds or links of a role; of triples to rank a batch is what a product takes: what the job says of them is said of those to train on.
 template <class List>
 std::shared_ptr<const SeedOrder> order_of(std::shared_ptr<const List> list, const Job& job,
                                           bool trains, SeedShares shares) {
   const bool drops = trains && job.sample.drop_last;
-  return std::make_shared<const SeedOrder>(std::move(list), job.sample.batch_size, job.seed,
+  const bool ranks = job.task.knowledge() && !trains;
+  const auto size = ranks ? nn::queries_at_once : job.sample.batch_size;
+  return std::make_shared<const SeedOrder>(std::move(list), size, job.seed,
                                            trains && job.sample.shuffle, std::move(shares),
                                            drops ? ShortBatch::dropped : ShortBatch::kept);
 }
@@ -133,6 +137,10 @@ Status add_scoring(ClusterPlan& plan, const PartitionedStore& store, const std::
   const auto& job = plan.job;
   auto& scoring = plan.scoring[role];
   scoring.rows = links.size();
+  if (job.task.knowledge()) {
+    scoring.kind = LinkScoring::Kind::counts;
+    return ok_status();
+  }
   if (!job.task.predicts_links()) {
     const bool classes = job.train.loss == "cross_entropy";
     scoring.kind = classes ? LinkScoring::Kind::classes : LinkScoring::Kind::numbers;
@@ -155,8 +163,26 @@ std::shared_ptr<const SampleOptions> evaluation_of_links(const SampleOptions& tr
                                                          const Job& job) {
   auto sample = trained;
   sample.links->negatives = job.eval.negatives;
+  if (sample.links->shared) {
+    sample.links->shared->chunks.negatives = 0;
+  }
   sample.links->exclude = false;
   return std::make_shared<const SampleOptions>(std::move(sample));
+}
+
+/// What triples are true, of all roles.
+std::shared_ptr<const RankingPlan> ranking_plan(const ClusterPlan& plan) {
+  auto ranking = std::make_shared<RankingPlan>();
+  ranking->score = plan.job.task.completes.score;
+  for (const auto& [role, links] : plan.links) {
+    for (std::uint64_t i = 0; i < links->size(); ++i) {
+      const auto link = links->at(i);
+      ranking->known.add(raw(link.source), static_cast<std::uint32_t>(links->labels()[i]),
+                         raw(link.destination));
+    }
+  }
+  ranking->known.finish();
+  return ranking;
 }
 
 /// Orders of the links of each role.
@@ -238,6 +264,7 @@ Result<std::shared_ptr<const ClusterPlan>> ClusterPlan::make(const Job& job,
   auto sample = sample_options(job, *plan->graph);
   sample.max_edges_per_reply = most_edges_per_reply(job);
   TROUPE_RETURN_IF_ERROR(take_edge_ends(sample, job, store));
+  TROUPE_RETURN_IF_ERROR(add_own_candidates(sample, job, *plan->graph, plan->layout, *plan->book));
   if (job.task.links() && !hooks.take_only) {
     plan->eval_sample = evaluation_of_links(sample, job);
   }
@@ -252,6 +279,9 @@ Result<std::shared_ptr<const ClusterPlan>> ClusterPlan::make(const Job& job,
     TROUPE_ASSIGN_OR_RETURN(plan->devices,
                             device_plan(plan->job, plan->layout, *plan->sample, *plan->collect));
     plan->embedding = embedding_plan(job, *plan->graph);
+    if (job.task.knowledge()) {
+      plan->ranking = ranking_plan(*plan);
+    }
   }
   if (job.task.embeds() && job.eval.predictions && !hooks.take_only) {
     const auto links = training_links(job, *plan->graph)->edge_type;
@@ -280,6 +310,7 @@ LearnerOptions learner_options(const Job& job) {
   options.clip = job.train.clip;
   options.task = job.task.kind;
   options.link_loss = job.train.link_loss;
+  options.knowledge = job.task.completes;
   return options;
 }
 
@@ -294,6 +325,7 @@ TrainerOptions ClusterPlan::trainer_options(Rank rank) const {
   options.sample = sample;
   options.eval_sample = eval_sample;
   options.score_cols = take_only() ? 0 : score_cols(job);
+  options.ranking = ranking;
   options.collect = collect;
   options.learner = learner_options(job);
   options.max_eval_batches = job.eval.max_batches;
@@ -307,7 +339,7 @@ EvaluatorOptions ClusterPlan::evaluator_options(ProcessId process) const {
                                          .decoders = collect->decoders,
                                          .seeds = seeds,
                                          .embeddings = inference && inference->embeddings}};
-  if (eval_sample && !inference) {
+  if (eval_sample && !inference && !job.task.knowledge()) {
     const auto evaluators = layout.evaluators();
     const auto own = std::ranges::find(evaluators, process);
     options.links = {.orders = orders,

@@ -39,7 +39,8 @@ void print_outcome(const Report& report, const Job& job) {
       std::printf("%s %s %s (%llu %s, %s, parameters of epoch %u)\n", role, job.eval.metric.c_str(),
                   score_text(scores->by_name(job.eval.metric)).c_str(),
                   static_cast<unsigned long long>(scores->labelled),
-                  job.task.links() ? "links" : "nodes", job.infers_exactly() ? "exact" : "sampled",
+                  job.task.links() ? "links" : "nodes",
+                  job.infers_exactly() || job.task.knowledge() ? "exact" : "sampled",
                   record.best_epoch.value_or(0) + 1);
     }
   };

@@ -74,7 +74,8 @@ struct ReadyBatch {
   # Segment 0, u32, one list behind the other: batch-local index of each seed; per node type the `hops` + 1 ends of hops; node ids per
   # node type (`idWidth` 4); if `disjoint` the trees of the nodes per node type; original ids per node type (`originalWidth` 4); per edge
   # type the offsets [rows + 1] and sources; per edge type the edge ids (`edgeIdWidth` 4) and the weights, as bits of f32; if `hasLinks`
-  # sources and destinations of the positive links, then of the negative ones, as batch-local indices, and their labels, as bits of f32.
+  # sources and destinations of the positive links, then of the negative ones, as batch-local indices, their labels, as bits of f32,
+  # and the candidates that triples share, as batch-local indices.
   # If `hasWalks`, the nodes of the walks [walks, columns] as batch-local indices, 2^32 - 1 where there is none, then the places in
   # them before which a walk returned to its seed.
   # The rows of an edge type follow from the ends of hops of its destination type, `frontier` and `subgraph`.
@@ -164,6 +165,8 @@ struct ReadyBatch {
     hasTimes @6 :Bool;
     edgesDrawn @7 :UInt64;
     # Negatives that are edges all the same, where the job wants none.
+    candidates @8 :UInt32;
+    # Nodes that triples of a chunk share as negatives, in the place of negative links.
   }
 
   hasLinks @14 :Bool;

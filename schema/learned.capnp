@@ -1,8 +1,8 @@
 @0xc41f0a7e95d2b38d;
 # Learned rows: methods 11 `add_gradients`, 12 `read_learned`, 13 `keep_learned`, 14 `begin_learned`, 15 `digest_learned`,
-# 43 `read_copy`, 44 `load_copy`.
+# 43 `read_copy`, 44 `load_copy`, 45 `rank_entities`.
 # Who:        each trainer asks the holders of parts. `begin_learned`, `keep_learned` and `digest_learned` come from rank 0 alone,
-#             the last two from the director's process.
+#             copies from the director's process.
 # Ordering:   gradients and requests for rows may come in any order: the holder applies step s when all ranks' shares of s are there, in rank
 #             order, and answers requests at step s when the steps before s are applied. A share is keyed by (generation, step, rank) and counted
 #             once, however often it is sent. Gradients and requests for rows have a class each: what waits is in nobody's way.
@@ -155,4 +155,37 @@ struct TableDigest {
 struct LearnedDigests {
   tables @0 :List(TableDigest);
   # Set by the holder: of all tables, in ascending order of node types.
+}
+
+struct RankEntities {
+  # Segment 0: f32 queries [queries, cols]. Segment 1: f32 keys of the answers [queries]. Segment 2: u64 offsets [queries + 1] into segment 3.
+  # Segment 3: u64 places among the nodes of the receiver's part that a query does not count, ascending, none twice.
+
+  generation @0 :UInt32;
+  # Set by the trainer: of the run.
+
+  step @1 :UInt64;
+  # Set by the trainer: as in ReadLearned.
+
+  best @2 :Bool;
+  # Set by the trainer: as in ReadLearned.
+
+  nodeType @3 :UInt16;
+  # Set by the trainer: of the table whose rows are compared. The holder checks it.
+
+  cols @4 :UInt32;
+  # Set by the trainer: columns of the table. The holder checks them.
+
+  score @5 :UInt16;
+  # Set by the trainer: 0 TransE, 1 DistMult, 2 ComplEx, 3 RotatE. The holder checks it.
+
+  norm @6 :UInt16;
+  # Set by the trainer: of distances, 1 or 2. The holder checks it.
+
+  unit @7 :Bool;
+  # Set by the trainer: rows are divided by their length first. Default false.
+}
+
+struct EntityCounts {
+  # Segment 0: u64 rows of the part that score above the answer [queries]. Segment 1: u64 rows that are level with it [queries].
 }

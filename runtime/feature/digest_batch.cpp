@@ -2,6 +2,7 @@
 #include "runtime/base/pooled_vector.hpp"
 #include "runtime/feature/batch_digester.hpp"
 #include "runtime/graph/edge_data.hpp"
+#include "runtime/sample/knowledge/chunk_candidates.hpp"
 
 #include <algorithm>
 #include <array>
@@ -59,6 +60,10 @@ void add_links(DigestBuilder& digest, const Batch& batch) {
   add_originals(digest, destinations, links.destinations);
   add_originals(digest, sources, links.negative_sources);
   add_originals(digest, destinations, links.negative_destinations);
+  if (!links.candidates.empty()) {
+    const bool tail = replaced_in(batch.sampled->key) == ReplacedEnd::tail;
+    add_originals(digest, tail ? destinations : sources, links.candidates);
+  }
   digest.add_array(std::span<const float>(links.labels));
   digest.add_array(std::span<const std::int64_t>(links.times));
 }

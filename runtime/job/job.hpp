@@ -9,6 +9,7 @@
 #include "runtime/graph/store.hpp"
 #include "runtime/job/host_list.hpp"
 #include "runtime/job/process_list.hpp"
+#include "runtime/nn/knowledge/knowledge_options.hpp"
 #include "runtime/nn/link_losses.hpp"
 #include "runtime/nn/network.hpp"
 #include "runtime/nn/optimizer.hpp"
@@ -215,7 +216,7 @@ struct WalkJob {
 
 /// What seeds are, and what is learned of them.
 struct TaskJob {
-  std::string kind = "node";  ///< "node", "link", "edge", "unsupervised", "walk"
+  std::string kind = "node";  ///< "node", "link", "edge", "unsupervised", "walk", "knowledge"
   WalkJob walk = {};
   // Of links and edges:
   nn::DecoderOptions decoder = {};  ///< its number of outputs is filled in when the run starts
@@ -223,14 +224,18 @@ struct TaskJob {
   std::string edges;                ///< of "unsupervised": edge type; empty: the only one
   NegativeOptions negatives = {};
   bool exclude = true;
+  nn::KnowledgeOptions completes = {};  ///< Of triples
+  bool own_candidates = false;          ///< Candidates are of the rank's own parts
   std::string reverse;  ///< Edge type; empty: the links' own where it joins nodes of one type
 
   /// Seeds are links: edges of the split.
-  bool links() const { return predicts_links() || kind == "edge"; }
+  bool links() const { return predicts_links() || kind == "edge" || knowledge(); }
   /// True links are told from drawn ones; else `links()` have labels.
   bool predicts_links() const { return kind == "link" || kind == "unsupervised"; }
   /// Links are edges of the graph, and rows of all nodes are what the run is for.
   bool embeds() const { return kind == "unsupervised"; }
+  /// Links are triples, whose ends are told from other entities.
+  bool knowledge() const { return kind == "knowledge"; }
   bool walks() const { return kind == "walk"; }
 };
 

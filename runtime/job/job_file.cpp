@@ -6,6 +6,7 @@
 #include "runtime/graph/store.hpp"
 #include "runtime/job/hidden_values.hpp"
 #include "runtime/job/job_rules.hpp"
+#include "runtime/job/knowledge_rules.hpp"
 #include "runtime/job/overrides.hpp"
 #include "runtime/job/problems.hpp"
 #include "runtime/job/schema.hpp"
@@ -386,6 +387,7 @@ Result<JobReading> parse(const std::string& text, const KeyPlace& place,
   inline_host_file(root, place, problems);
   take_hosts_from_nodes(root);
   take_fanout_from_walks(root);
+  fill_fanout_of_knowledge(root);
   JobReading reading;
   reading.job = Reader(root, place, problems).read();
   reading.problems = std::move(problems).take();

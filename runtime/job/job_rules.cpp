@@ -388,7 +388,8 @@ void check_training(const Job& job, const GraphInfo& graph, const SplitInfo* spl
                     ProblemList& problems) {
   if (job.task.walks()) {
     problems.add(
-        {"/task/kind", "\"node\", \"link\", \"edge\" or \"unsupervised\" where Troupe trains",
+        {"/task/kind",
+         "\"node\", \"link\", \"edge\", \"unsupervised\" or \"knowledge\" where Troupe trains",
          quoted(job.task.kind),
          "walks are not trained on by the built-in models yet; `troupe run JOB -- PROGRAM` "
          "and `troupe batches` give their batches"});
@@ -427,6 +428,9 @@ void check_training(const Job& job, const GraphInfo& graph, const SplitInfo* spl
   if (job.model.edge_features && job.eval.mode == "exact") {
     problems.add({"/eval/mode", "\"sampled\" with model.edge_features",
                   "\"exact\", which is not built yet for it", no_hint});
+  }
+  if (job.task.knowledge()) {
+    return;  // no layers
   }
   check_model_types(job, graph, *seeds, problems);
   const auto read = types_read(job, graph, *seeds);
@@ -468,6 +472,10 @@ std::vector<JobProblem> check_against_graph(const Job& job, const GraphInfo& gra
       check_links(job, graph, problems);
     }
     check_normalized_columns(job, graph, problems);
+    if (job.task.knowledge()) {
+      problems.add({"/task/kind", "another kind where a program trains, or takes batches",
+                    "\"knowledge\", which is not built yet for it", "`troupe run JOB` trains it"});
+    }
     if (!job.embedding.empty()) {
       problems.add({"/embedding", "nothing where a program trains",
                     fmt::format("{} tables, which are not built yet for it", job.embedding.size()),

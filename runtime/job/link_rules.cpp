@@ -132,7 +132,7 @@ void check_links(const Job& job, const GraphInfo& graph, ProblemList& problems) 
 }
 
 void check_task(const TaskJob& task, ProblemList& problems) {
-  if (task.links()) {
+  if (task.links() && !task.knowledge()) {
     return;
   }
   const auto refuse = [&](const char* key, const char* expected, const std::string& found) {

@@ -2,6 +2,7 @@
 
 #include "runtime/base/saturating.hpp"
 #include "runtime/job/fanout.hpp"
+#include "runtime/job/knowledge_rules.hpp"
 #include "runtime/job/subgraph_rules.hpp"
 #include "runtime/sample/batch_builder.hpp"
 #include "runtime/sample/choice/choices.hpp"
@@ -75,6 +76,10 @@ std::vector<std::uint64_t> seeds_of_batch(const Job& job, const GraphInfo& graph
   const auto drawn = times(positives, std::max(trained.drawn(), scored.drawn()));
   const bool binary = trained.kind == Negatives::binary || scored.kind == Negatives::binary;
   seeds[raw(type.source)] = plus(positives, binary ? drawn : 0);
+  if (job.task.knowledge()) {
+    const auto chunks = shared_candidates(job).chunks;
+    seeds[raw(type.source)] = plus(positives, times(chunks.chunks_of(positives), chunks.negatives));
+  }
   seeds[raw(type.destination)] = plus(seeds[raw(type.destination)], plus(positives, drawn));
   for (std::size_t t = 0; t < seeds.size() && !job.sample.in_trees(); ++t) {
     seeds[t] = std::min(seeds[t], graph.node_types[t].count);

@@ -2,6 +2,7 @@
 
 #include "runtime/job/columns.hpp"
 #include "runtime/job/fanout.hpp"
+#include "runtime/job/knowledge_rules.hpp"
 #include "runtime/job/link_rules.hpp"
 #include "runtime/job/subgraph_rules.hpp"
 #include "runtime/job/walk_rules.hpp"
@@ -31,6 +32,11 @@ SampleOptions sample_options(const Job& job, const GraphInfo& graph) {
     options.links = LinkOptions{.negatives = job.task.negatives,
                                 .exclude = job.task.exclude,
                                 .reverse = reverse_type(job.task, graph, links->edge_type)};
+    if (job.task.knowledge()) {  // batches have no hops
+      options.fanout.clear();
+      options.links->shared = shared_candidates(job);
+      options.links->exclude = false;
+    }
   }
   if (job.task.walks()) {
     options.walks = walk_options(job.task.walk, graph);

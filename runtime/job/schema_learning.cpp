@@ -314,12 +314,13 @@ void add_train(std::vector<SchemaRow>& rows) {
                   "passes over the training seeds",
                   {},
                   put<&Job::train, &TrainJob::epochs>});
-  rows.push_back({"/train/loss",
-                  choice_rule(loss_names()),
-                  derived("`\"cross_entropy\"`, with `link` `\"bce\"`"),
-                  "what the task can be trained with: see below",
-                  {},
-                  put<&Job::train, &TrainJob::loss>});
+  rows.push_back(
+      {"/train/loss",
+       choice_rule(loss_names()),
+       derived("`\"cross_entropy\"`, with `link` `\"bce\"`, with `knowledge` by its score"),
+       "what the task can be trained with: see below",
+       {},
+       put<&Job::train, &TrainJob::loss>});
   rows.push_back(
       {"/train/margin",
        number_rule({.low = 0, .high = 1e6, .open_low = true}),

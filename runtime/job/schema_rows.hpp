@@ -23,6 +23,7 @@ SchemaRow cache_policy_row(std::span<const CachePolicy> policies);
 std::vector<SchemaRow> choice_rows(std::span<const ChoiceKind> kinds);
 std::vector<SchemaRow> seed_file_rows();  ///< dataset.seeds, for place_rows
 std::vector<SchemaRow> task_rows();       ///< task, for learning_rows
+std::vector<SchemaRow> knowledge_rows();  ///< task, of knowledge graphs, for task_rows
 std::vector<SchemaRow> model_rows();      ///< model, for learning_rows
 std::vector<SchemaRow> embedding_rows();  ///< embedding, for learning_rows
 std::vector<SchemaRow> eval_rows();       ///< eval, for learning_rows

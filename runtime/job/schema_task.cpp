@@ -124,11 +124,12 @@ std::vector<SchemaRow> task_rows() {
   std::vector<SchemaRow> rows;
   rows.push_back(
       {"/task/kind",
-       choice_rule({"node", "link", "edge", "unsupervised", "walk"}),
+       choice_rule({"node", "link", "edge", "unsupervised", "walk", "knowledge"}),
        value("\"node\""),
        "classes or targets of nodes; `link`: edges of the split against drawn ones, "
        "`edge`: their labels; `unsupervised`: as `link` with all edges of a type, and rows of all "
-       "nodes at the end; `walk`: random walks begin at nodes, in the place of sampled hops",
+       "nodes at the end; `walk`: random walks begin at nodes, in the place of sampled hops; "
+       "`knowledge`: triples of entities and relations to complete",
        {},
        put<&Job::task, &TaskJob::kind>});
   rows.push_back({"/task/edges",
@@ -154,6 +155,9 @@ std::vector<SchemaRow> task_rows() {
   add_decoder(rows);
   add_negatives(rows);
   add_walks(rows);
+  for (auto& row : knowledge_rows()) {
+    rows.push_back(std::move(row));
+  }
   return rows;
 }
 

@@ -1,6 +1,7 @@
 #include "runtime/job/task_rules.hpp"
 
 #include "runtime/job/graph_types.hpp"
+#include "runtime/job/knowledge_rules.hpp"
 #include "runtime/job/link_rules.hpp"
 #include "runtime/nn/link_losses.hpp"
 
@@ -24,6 +25,9 @@ Words scores_of(const Job& job) {
   if (job.task.predicts_links()) {
     return {"auc", "ap", "mrr", "mr", "hits@1", "hits@3", "hits@10", "hits@50"};
   }
+  if (job.task.knowledge()) {
+    return {"mrr", "mr", "hits@1", "hits@3", "hits@10", "hits@50"};
+  }
   if (job.train.loss == "mse") {
     return {"rmse", "mae"};
   }
@@ -33,6 +37,9 @@ Words scores_of(const Job& job) {
 Words losses_of(const TaskJob& task) {
   if (task.predicts_links()) {
     return names_of(nn::link_loss_kinds());
+  }
+  if (task.knowledge()) {
+    return {"softmax", "self_adversarial"};
   }
   return task.links() ? Words{"cross_entropy", "mse"} : Words{"cross_entropy", "bce_logits"};
 }
@@ -52,11 +59,13 @@ void check_among(const char* pointer, const Words& words, const std::string& fou
   }
 }
 
-void check_loss_options(const TrainJob& train, ProblemList& problems) {
+void check_loss_options(const Job& job, ProblemList& problems) {
+  const auto& train = job.train;
   const auto* kind = find_kind(nn::link_loss_kinds(), train.loss);
   const nn::LinkLossOptions unset;
   const auto refuse = [&](const char* key, double found, double fallback) {
-    const bool read = kind != nullptr && reads_option(*kind, key);
+    const bool read = job.task.knowledge() ? train.loss == "self_adversarial"
+                                           : kind != nullptr && reads_option(*kind, key);
     const auto pointer = fmt::format("/train/{}", key);
     if (!read && found != fallback && !problems.has(pointer)) {
       problems.add({pointer, fmt::format("{} with loss \"{}\"", fallback, train.loss),
@@ -122,6 +131,9 @@ std::vector<std::string> metric_names() {
 }
 
 std::string default_loss(const TaskJob& task) {
+  if (task.knowledge()) {
+    return default_knowledge_loss(task);
+  }
   return task.predicts_links() ? "bce" : "cross_entropy";
 }
 
@@ -140,7 +152,7 @@ std::string default_eval_negatives(const TaskJob& task, bool files) {
 void check_task_keys(const Job& job, ProblemList& problems) {
   check_among("/train/loss", losses_of(job.task), job.train.loss, job.task.kind, problems);
   if (!problems.has("/train/loss")) {
-    check_loss_options(job.train, problems);
+    check_loss_options(job, problems);
     check_among("/eval/metric", scores_of(job), job.eval.metric, job.task.kind, problems);
     check_decoder_keys(job, problems);
   }
@@ -154,9 +166,13 @@ void check_task_keys(const Job& job, ProblemList& problems) {
                   fmt::format("\"{}\"", job.task.edges), "set task.kind to \"unsupervised\""});
   }
   check_eval_keys(job, problems);
+  check_knowledge_keys(job, problems);
 }
 
 void fit_links_to_graph(Job& job, const GraphInfo& graph) {
+  if (job.task.knowledge()) {
+    return fit_knowledge_to_graph(job, graph);
+  }
   const auto* links = training_links(job, graph);
   const auto& type = graph.edge_types[raw(links->edge_type)];
   const auto& features = graph.node_types[raw(type.source)].features;
@@ -174,6 +190,9 @@ void check_links_to_train(const Job& job, const GraphInfo& graph, ProblemList& p
   const auto* links = training_links(job, graph);
   if (split == nullptr || links == nullptr || links->count == 0) {
     return;
+  }
+  if (job.task.knowledge()) {
+    return check_knowledge_graph(job, graph, problems);
   }
   const auto* loss = find_kind(nn::link_loss_kinds(), job.train.loss);
   if (loss != nullptr && job.task.negatives.kind == Negatives::none) {
@@ -195,6 +214,9 @@ void check_links_to_train(const Job& job, const GraphInfo& graph, ProblemList& p
 }
 
 std::uint64_t score_cols(const Job& job) {
+  if (job.task.knowledge()) {
+    return 4;  // of a tail and of a head what is above and level
+  }
   if (job.task.predicts_links()) {
     return 1 + job.eval.negatives.drawn();
   }

@@ -114,9 +114,10 @@ Status check_probability(const char* name, float value) {
 }
 
 Status check_options(const ModelOptions& options) {
-  if (options.layers < 1 || options.layers > most_layers) {
-    return Error(Errc::invalid_argument, fmt::format("model layers: expected 1 to {}, got {}",
-                                                     most_layers, options.layers));
+  const std::uint32_t fewest = options.relations.rows > 0 ? 0 : 1;
+  if (options.layers < fewest || options.layers > most_layers) {
+    return Error(Errc::invalid_argument, fmt::format("model layers: expected {} to {}, got {}",
+                                                     fewest, most_layers, options.layers));
   }
   if (options.types.nodes.empty()) {
     TROUPE_RETURN_IF_ERROR(check_dim("in_dim", options.in_dim));
@@ -180,6 +181,22 @@ Status check_decoder(const DecoderOptions& decoder) {
   return check_dim("decoder outputs", decoder.outputs);
 }
 
+/// Without layers the rows of the ends are read as they are.
+Result<std::unique_ptr<Network>> network_without_layers(const ModelOptions& options,
+                                                        const ModelKind& kind) {
+  TROUPE_RETURN_IF_ERROR(check_dim("relations", options.relations.cols));
+  for (const NodeTypeId type : options.types.outputs()) {
+    const auto& of_type = options.types.nodes[raw(type)];
+    if (of_type.cols != options.out_dim) {
+      return Error(
+          Errc::invalid_argument,
+          fmt::format("model without layers: expected rows of \"{}\" in {} columns, got {}",
+                      of_type.name, options.out_dim, of_type.cols));
+    }
+  }
+  return std::make_unique<Network>(options, std::vector<LayerTypes>(), kind.make(options));
+}
+
 Status check_slices(const Network& network) {
   if (network.layout().size() > most_slices) {
     return Error(Errc::invalid_argument,
@@ -227,6 +244,9 @@ Result<std::unique_ptr<Network>> make_network(const ModelOptions& options, const
   ModelOptions complete = options;
   if (complete.types.nodes.empty()) {
     complete.types = one_type(options.in_dim);
+  }
+  if (complete.layers == 0) {
+    return network_without_layers(complete, kind);
   }
   const auto& types = complete.types;
   if (types.heterogeneous() && !kind.heterogeneous) {

@@ -26,7 +26,9 @@ Status Activations::status() const {
 Network::Network(ModelOptions options, const std::vector<LayerTypes>& layers,
                  std::unique_ptr<const Conv> conv)
     : options_(std::move(options)), conv_(std::move(conv)) {
-  add_inputs(layers.front());
+  if (!layers.empty()) {
+    add_inputs(layers.front());
+  }
   for (std::uint32_t i = 0; i < options_.layers; ++i) {
     const bool last = i + 1 == options_.layers;
     Layer layer{.number = i,
@@ -57,6 +59,24 @@ Network::Network(ModelOptions options, const std::vector<LayerTypes>& layers,
   if (!options_.decoder.kind.empty()) {
     add_parameters(decoder_parameters(options_.decoder, options_.out_dim), "");
   }
+  if (const auto& relations = options_.relations; relations.rows > 0) {
+    parameters_.add({.name = "relations",
+                     .rows = relations.rows,
+                     .cols = relations.cols,
+                     .bound = relations.bound});
+  }
+}
+
+/// Node types whose features are read.
+std::vector<std::size_t> Network::types_read() const {
+  if (!layers_.empty()) {
+    return layers_.front().inputs;
+  }
+  std::vector<std::size_t> types;
+  for (const NodeTypeId type : outputs()) {
+    types.push_back(raw(type));
+  }
+  return types;
 }
 
 std::size_t Network::cols_before(std::uint32_t layer, std::size_t node_type) const {
@@ -199,7 +219,7 @@ void Network::check_shapes(const ForwardInput& input) const {
     TROUPE_ASSERT(blocks.size() == types.edges.size(), "edge types", blocks.size(),
                   types.edges.size());
   }
-  for (const std::size_t type : layers_.front().inputs) {
+  for (const std::size_t type : types_read()) {
     const ConstMatrix& x = input.features[type];
     TROUPE_ASSERT(x.cols == types.nodes[type].cols, "features of type", type, x.cols,
                   types.nodes[type].cols);
@@ -225,7 +245,7 @@ std::vector<Rows> Network::record_features(const ForwardInput& input,
   Tape& tape = activations.tape_;
   std::vector<Rows> rows(options_.types.nodes.size());
   activations.inputs_.assign(rows.size(), std::nullopt);
-  for (const std::size_t type : layers_.front().inputs) {
+  for (const std::size_t type : types_read()) {
     const bool wanted = type < input.wants_gradient.size() && input.wants_gradient[type];
     rows[type] = tape.input(input.features[type], wanted);
     if (wanted) {

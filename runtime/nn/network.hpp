@@ -33,7 +33,8 @@ namespace troupe::nn {
 struct ModelOptions {
   std::string kind = "graphsage";            ///< row of the catalog
   Aggregator aggregator = Aggregator::mean;  ///< of graphsage
-  std::uint32_t layers = 2;
+  std::uint32_t layers =
+      2;  ///< 0, with relations alone: rows after the last layer are the features
   std::uint64_t in_dim = 0;  ///< columns of the seeds' type; read only where `types` is empty
   std::uint64_t hidden = 0;
   std::uint64_t out_dim = 0;
@@ -60,6 +61,14 @@ struct ModelOptions {
   float input_dropout = 0;      ///< on the input of the first layer
   ModelTypes types = {};        ///< empty: one node type of `in_dim` columns and one edge type
   DecoderOptions decoder = {};  ///< of pairs of rows after the last layer; its parameters come last
+  /// Rows of parameters "relations" that no layer reads, in the place of a decoder's.
+  struct Relations {
+    std::uint64_t rows = 0;  ///< 0: none
+    std::uint64_t cols = 0;
+    float bound = 0;  ///< They start uniform in [-bound, bound)
+    friend bool operator==(const Relations&, const Relations&) = default;
+  };
+  Relations relations = {};
   bool heterogeneous() const { return types.heterogeneous(); }
   /// Whether training drops elements of some layer's input: masks need original ids of the rows.
   bool drops() const { return input_dropout > 0 || (dropout > 0 && layers > 1); }
@@ -259,6 +268,7 @@ class Network {
   struct LayerCall;
 
   std::size_t cols_before(std::uint32_t layer, std::size_t node_type) const;
+  std::vector<std::size_t> types_read() const;
   std::string name_of(std::string_view what, std::uint32_t layer, const std::string& type) const;
   ConvShape shape_of(EdgeTypeId type, const Layer& layer) const;
   void add_inputs(const LayerTypes& first);

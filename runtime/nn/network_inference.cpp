@@ -25,7 +25,7 @@ bool features_fit(const std::vector<InferStage>& stages, std::span<const std::ui
 /// Messages replace rows where there is one edge type; else they are sent as they are, and each
 /// host makes the messages of the rows that it reads.
 bool Network::sends_messages() const {
-  return !options_.heterogeneous() &&
+  return !layers_.empty() && !options_.heterogeneous() &&
          conv_->message_cols(layers_.front().edges.front().shape).has_value();
 }
 
@@ -39,6 +39,9 @@ std::size_t Network::message_cols(const Layer& layer) const {
 }
 
 std::vector<InferStage> Network::infer_stages() const {
+  if (layers_.empty()) {
+    return {};
+  }
   const auto types = options_.types.nodes.size();
   const bool messages = sends_messages();
   std::vector<InferStage> stages;

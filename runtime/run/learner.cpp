@@ -13,7 +13,8 @@ TaskOptions task_options(const LearnerOptions& options) {
   return {.kind = options.task,
           .loss = options.loss,
           .pos_weight = options.pos_weight,
-          .link_loss = options.link_loss};
+          .link_loss = options.link_loss,
+          .knowledge = options.knowledge};
 }
 
 Result<std::unique_ptr<Learner>> Learner::create(const LearnerOptions& options,

@@ -35,6 +35,7 @@ struct LearnerOptions {
   double clip = 0;           ///< longest mean gradient; 0: not clipped
   std::string task = "node";
   nn::LinkLossOptions link_loss = {};
+  nn::KnowledgeOptions knowledge = {};
 };
 
 TaskOptions task_options(const LearnerOptions& options);

@@ -1,5 +1,6 @@
 #include "runtime/run/scoring.hpp"
 
+#include "runtime/nn/knowledge/entity_ranker.hpp"
 #include "runtime/nn/ranking.hpp"
 #include "runtime/nn/scores.hpp"
 
@@ -62,6 +63,34 @@ void add(Scores& scores, const std::string& name, const std::optional<double>& v
   }
 }
 
+void add_ranks(Scores& scores, const std::optional<nn::RankingScores>& ranks) {
+  if (!ranks) {
+    return;
+  }
+  add(scores, "mrr", ranks->reciprocal_rank);
+  add(scores, "mr", ranks->mean_rank);
+  for (std::size_t k = 0; k < hit_ranks.size(); ++k) {
+    add(scores, fmt::format("hits@{}", hit_ranks[k]), ranks->hits[k]);
+  }
+}
+
+/// Tails of all triples, then heads.
+Scores score_counts(ConstMatrix outputs, std::span<const std::int64_t> seen) {
+  std::vector<nn::AboveAndLevel> counts;
+  Scores scores;
+  for (const std::size_t first : {std::size_t{0}, std::size_t{2}}) {
+    for (std::size_t i = 0; i < outputs.rows; ++i) {
+      if (seen[i] >= 0) {
+        const auto row = outputs.row(i).subspan(first, 2);
+        counts.push_back({static_cast<std::uint64_t>(row[0]), static_cast<std::uint64_t>(row[1])});
+      }
+    }
+  }
+  scores.labelled = counts.size() / 2;
+  add_ranks(scores, nn::scores_of_counts(counts, hit_ranks));
+  return scores;
+}
+
 Scores score_ranked(const RankedLinks& ranked) {
   Scores scores;
   scores.labelled = ranked.links.size();
@@ -77,13 +106,7 @@ Scores score_ranked(const RankedLinks& ranked) {
   const auto ranks = nn::ranking_scores(
       {.answers = ranked.links, .offsets = ranked.offsets, .candidates = ranked.candidates},
       hit_ranks);
-  if (ranks) {
-    add(scores, "mrr", ranks->reciprocal_rank);
-    add(scores, "mr", ranks->mean_rank);
-    for (std::size_t k = 0; k < hit_ranks.size(); ++k) {
-      add(scores, fmt::format("hits@{}", hit_ranks[k]), ranks->hits[k]);
-    }
-  }
+  add_ranks(scores, ranks);
   return scores;
 }
 
@@ -149,6 +172,9 @@ Scores score_links(const LinkScoring& how, ConstMatrix outputs,
                    std::span<const std::int64_t> seen) {
   if (how.kind == LinkScoring::Kind::ranked) {
     return score_ranked(how.given ? given_links(*how.given, outputs) : drawn_links(outputs, seen));
+  }
+  if (how.kind == LinkScoring::Kind::counts) {
+    return score_counts(outputs, seen);
   }
   if (how.kind == LinkScoring::Kind::numbers) {
     return score_numbers(outputs, how.labels, seen);

@@ -27,8 +27,9 @@ struct GivenPairs {
 
 /// What the outputs of a role whose seeds are links are.
 struct LinkScoring {
-  /// `ranked`: scores of links against others; `classes`, `numbers`: what labels are compared with.
-  enum class Kind : std::uint8_t { ranked, classes, numbers };
+  /// `ranked`: scores of links against others; `classes`, `numbers`: what labels are compared with;
+  /// `counts`: entities above and level with a triple's tail, and with its head.
+  enum class Kind : std::uint8_t { ranked, classes, numbers, counts };
   Kind kind = Kind::ranked;
   std::uint64_t rows = 0;                ///< positions that there are outputs of
   std::optional<GivenPairs> given = {};  ///< of `ranked`; none: outputs are of drawn links too

@@ -81,7 +81,10 @@ struct BatchLinks {
   PooledVector<std::uint32_t> negative_destinations;
   PooledVector<float> labels;        ///< [positives], or empty
   PooledVector<std::int64_t> times;  ///< [positives], or empty
-  std::uint64_t edges_drawn = 0;     ///< Negatives that are edges all the same, where strict
+  /// [chunks, candidates of each] in place of negatives, where links are triples: nodes of the type of the
+  /// end that is replaced (replaced_in()), which all triples of a chunk are compared with.
+  PooledVector<std::uint32_t> candidates = {};
+  std::uint64_t edges_drawn = 0;  ///< Negatives that are edges all the same, where strict
 };
 
 /// The walks of a batch of random walks, those of a seed one after the other.

@@ -177,7 +177,7 @@ SampledBatch SamplingWork::take() && {
   auto batch = std::move(*builder_).take();
   if (links_) {
     for (auto* places : {&links_->sources, &links_->destinations, &links_->negative_sources,
-                         &links_->negative_destinations}) {
+                         &links_->negative_destinations, &links_->candidates}) {
       for (auto& place : *places) {
         place = batch.seed_index[place];
       }

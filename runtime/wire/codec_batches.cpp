@@ -91,8 +91,14 @@ std::uint64_t seeds_of(const SampleBatch& message) {
     return message.seeds.size();
   }
   const bool known = message.sample && message.sample->links;
+  const auto positives = message.links->sources.size();
+  if (known && message.sample->links->shared) {
+    const auto& chunks = message.sample->links->shared->chunks;
+    return saturating_add(saturating_mul(positives, 2),
+                          saturating_mul(chunks.chunks_of(positives), chunks.negatives));
+  }
   const auto drawn = known ? message.sample->links->negatives.drawn() : 1;
-  return saturating_mul(message.links->sources.size(), saturating_add(2, drawn));
+  return saturating_mul(positives, saturating_add(2, drawn));
 }
 
 // ---- ready batches ----
@@ -196,6 +202,7 @@ Packer pack_lists(const Batch& batch, const Widths& widths) {
     }
     lists.add(sampled.links->labels);
     lists.add(sampled.links->times, sizeof(std::uint64_t));
+    lists.add(sampled.links->candidates);
   }
   if (sampled.walks) {
     lists.add(sampled.walks->nodes);
@@ -216,6 +223,7 @@ void write_links(const BatchLinks& links, wire::ReadyBatch::Links::Builder out) 
   out.setHasLabels(!links.labels.empty());
   out.setHasTimes(!links.times.empty());
   out.setEdgesDrawn(links.edges_drawn);
+  out.setCandidates(static_cast<std::uint32_t>(links.candidates.size()));
 }
 
 void write_columns(const Batch& batch, wire::ReadyBatch::Builder out) {

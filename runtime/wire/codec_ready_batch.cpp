@@ -1,4 +1,5 @@
 #include "runtime/graph/store_layout.hpp"
+#include "runtime/sample/knowledge/chunk_candidates.hpp"
 #include "runtime/wire/codec_batch_key.hpp"
 #include "runtime/wire/codec_batch_lists.hpp"
 #include "runtime/wire/codec_batch_walks.hpp"
@@ -190,7 +191,11 @@ Status read_links(Unpacker& lists, wire::ReadyBatch::Reader in, SampledBatch& ou
       links.times,
       lists.take<std::int64_t>("times of links", from.getHasTimes() ? from.getPositives() : 0,
                                sizeof(std::uint64_t)));
-  return ok_status();
+  TROUPE_ASSIGN_OR_RETURN(links.candidates,
+                          lists.take<std::uint32_t>("candidates", from.getCandidates()));
+  const bool tail = replaced_in(out.key) == ReplacedEnd::tail;
+  const auto type = tail ? links.destination_type : links.source_type;
+  return check_below(links.candidates, out.nodes[raw(type)].hop_end.front(), "candidates");
 }
 
 /// Rows of each hop: one for each node of the frontier, or of the batch where it is closed.

@@ -123,4 +123,32 @@ struct Fields<LearnedDigests> {
       field::list("tables", &LearnedDigests::tables, max_tables, "tables")};
 };
 
+template <>
+struct Fields<RankEntities> {
+  using Root = wire::RankEntities;
+  static constexpr std::tuple fields{field::value("generation", &RankEntities::generation),
+                                     field::value("step", &RankEntities::step),
+                                     field::value("best", &RankEntities::best),
+                                     field::value("nodeType", &RankEntities::node_type),
+                                     field::value("cols", &RankEntities::cols),
+                                     field::value("score", &RankEntities::score),
+                                     field::value("norm", &RankEntities::norm),
+                                     field::value("unit", &RankEntities::unit),
+                                     field::array<float>(0, &RankEntities::queries),
+                                     field::array(1, &RankEntities::keys),
+                                     field::array(2, &RankEntities::offsets),
+                                     field::array(3, &RankEntities::left_out)};
+
+  static Status check(std::string_view message, const RankEntities& request) {
+    return check_queries(message, request);
+  }
+};
+
+template <>
+struct Fields<EntityCounts> {
+  using Root = wire::EntityCounts;
+  static constexpr std::tuple fields{field::array(0, &EntityCounts::above),
+                                     field::array(1, &EntityCounts::level)};
+};
+
 }  // namespace troupe::net

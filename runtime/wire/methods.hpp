@@ -51,6 +51,9 @@ inline std::uint64_t reply_bytes(const CountEdges& request) {
 inline std::uint64_t reply_bytes(const ReadLearned& request) {
   return small_reply_bytes + sizeof(float) * learned_values(request.sections);
 }
+inline std::uint64_t reply_bytes(const RankEntities& request) {
+  return small_reply_bytes + 2 * sizeof(std::uint64_t) * request.keys.size();
+}
 /// As if the part had them all: place and both ends of each.
 inline std::uint64_t reply_bytes(const FindEdges& request) {
   return small_reply_bytes + 3 * sizeof(std::uint64_t) * request.edges.size();
@@ -153,6 +156,7 @@ inline constexpr std::tuple methods{
     Of<PeerUnreachable, Done>{42, "peer_unreachable", commands, small_reply_bytes, at_length},
     Of<ReadCopy, CopyPiece>{43, "read_copy", {control, rows}, unknown_reply_bytes, at_length},
     Of<LoadCopy, Done>{44, "load_copy", {rows, control}, small_reply_bytes, at_length},
+    Of<RankEntities, EntityCounts>{45, "rank_entities", {learned, learned}, reply_bytes, at_length},
 };
 
 }  // namespace method_table

@@ -112,6 +112,10 @@ T example_message() {
   if constexpr (std::is_same_v<T, SparseGradients> || std::is_same_v<T, ReadLearned>) {
     message.sections = {{NodeTypeId{1}, 1, 1}, {NodeTypeId{3}, 1, 2}};  // of three nodes
   }
+  if constexpr (std::is_same_v<T, RankEntities>) {
+    message.cols = 1;  // of as many queries as keys
+    message.offsets = {0, 1, 1, message.left_out.size()};
+  }
   return message;
 }
 

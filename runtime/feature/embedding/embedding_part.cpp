@@ -8,10 +8,11 @@
 namespace troupe {
 
 EmbeddingPart::EmbeddingPart(std::shared_ptr<const Part> part,
-                             std::shared_ptr<const EmbeddingPlan> plan)
+                             std::shared_ptr<const EmbeddingPlan> plan, CountEntities count)
     : plan_(std::move(plan)), tables_(std::make_shared<Tables>()) {
   tables_->part = std::move(part);
   tables_->plan = plan_;
+  tables_->counts = std::move(count);
   for (const auto& table : plan_->tables) {
     tables_->tables.emplace_back(table, tables_->part->nodes_of(table.node_type), plan_->job_seed);
   }
@@ -187,6 +188,32 @@ EmbeddingPart::Todo EmbeddingPart::read(std::shared_ptr<const ReadLearned> reque
                   .name = "read learned rows",
                   .run = [tables = tables_, request = std::move(request)](Executor&) {
                     return tables->gather(*request);
+                  }});
+}
+
+EmbeddingPart::Todo EmbeddingPart::rank(std::shared_ptr<const RankEntities> request,
+                                        Ticket ticket) {
+  if (const auto good = check_generation(request->generation); !good) {
+    return answer(ticket, good.error());
+  }
+  if (const auto good = check_queries("RankEntities", *request); !good) {
+    return answer(ticket, good.error());
+  }
+  const auto* table = plan_->find(request->node_type);
+  if (table == nullptr || table->dim != request->cols || tables_->counts == nullptr) {
+    return answer(ticket,
+                  refused(Errc::invalid_argument,
+                          fmt::format("expected queries of a table's columns, found {} columns for "
+                                      "node type {}",
+                                      request->cols, raw(request->node_type))));
+  }
+  const auto step = request->step;
+  return enqueue({.ticket = ticket,
+                  .step = step,
+                  .access = Access::reads,
+                  .name = "rank entities",
+                  .run = [tables = tables_, request = std::move(request)](Executor& executor) {
+                    return tables->count(executor, *request);
                   }});
 }
 

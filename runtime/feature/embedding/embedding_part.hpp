@@ -22,6 +22,11 @@
 
 namespace troupe {
 
+/// Counts rows for a request whose sizes fit. Threads: any number at once
+/// \errors invalid_argument: a score or places that cannot be
+using CountEntities =
+    std::function<Result<EntityCounts>(Executor&, const RankEntities&, ConstMatrix rows)>;
+
 /// Applies step s when the shares of all ranks are there, in rank order, and answers a request for rows
 /// at step s after all steps before it.
 /// Lifecycle:  begin() first, then requests in any order; each task that comes out is run once, and its
@@ -37,7 +42,7 @@ class EmbeddingPart {
   /// Names a request for its answer.
   using Ticket = std::uint64_t;
   struct Done {};
-  using Reply = std::variant<Done, LearnedRows, LearnedDigests, CopyPiece>;
+  using Reply = std::variant<Done, LearnedRows, LearnedDigests, CopyPiece, EntityCounts>;
   struct Answer {
     Ticket ticket = 0;
     Result<Reply> reply;
@@ -52,7 +57,9 @@ class EmbeddingPart {
     std::vector<Task> tasks;
   };
 
-  EmbeddingPart(std::shared_ptr<const Part> part, std::shared_ptr<const EmbeddingPlan> plan);
+  /// \param count  null: nothing is ranked
+  EmbeddingPart(std::shared_ptr<const Part> part, std::shared_ptr<const EmbeddingPlan> plan,
+                CountEntities count = nullptr);
 
   // Errors of all: fenced: of an older generation; not_found: the holder was restarted and has no rows;
   // failed_precondition: of a newer generation than begun, or of a step that cannot be;
@@ -60,6 +67,7 @@ class EmbeddingPart {
   Todo begin(const BeginLearned& request, Ticket ticket);
   Todo add(std::shared_ptr<const SparseGradients> share, Ticket ticket);
   Todo read(std::shared_ptr<const ReadLearned> request, Ticket ticket);
+  Todo rank(std::shared_ptr<const RankEntities> request, Ticket ticket);
   Todo keep(const KeepLearned& request, Ticket ticket);
   Todo digest(const DigestLearned& request, Ticket ticket);
   /// At any time. \errors not_found: no copy of that step; invalid_argument: no such table
@@ -95,6 +103,7 @@ class EmbeddingPart {
     std::shared_ptr<const Part> part;
     std::shared_ptr<const EmbeddingPlan> plan;
     std::vector<EmbeddingTable> tables;
+    CountEntities counts;
     std::uint64_t steps = 0;                          ///< With a weight
     std::shared_ptr<const std::vector<Matrix>> best;  ///< by table; null: none kept
 
@@ -102,7 +111,10 @@ class EmbeddingPart {
     /// \param copy  null: as tables start
     Result<Reply> start(Executor& executor, const Copy* copy);
     Result<Reply> apply(Executor& executor, const Shares& shares);
+    /// Those of the best epoch where asked for, and some are kept.
+    const Matrix& rows_of(NodeTypeId type, bool of_best) const;
     Result<Reply> gather(const ReadLearned& request);
+    Result<Reply> count(Executor& executor, const RankEntities& request);
     std::shared_ptr<const Copy> copy() const;
     Result<Reply> keep_best();
     Result<Reply> digests(Executor& executor);

@@ -57,15 +57,26 @@ Result<EmbeddingPart::Reply> EmbeddingPart::Tables::apply(Executor& executor,
   return Reply(Done{});
 }
 
+const Matrix& EmbeddingPart::Tables::rows_of(NodeTypeId type, bool of_best) const {
+  const auto place = place_of(type);
+  return of_best && best ? (*best)[place] : tables[place].rows().rows;
+}
+
+Result<EmbeddingPart::Reply> EmbeddingPart::Tables::count(Executor& executor,
+                                                          const RankEntities& request) {
+  TROUPE_ASSIGN_OR_RETURN(
+      auto counted, counts(executor, request, rows_of(request.node_type, request.best).view()));
+  return Reply(std::move(counted));
+}
+
 Result<EmbeddingPart::Reply> EmbeddingPart::Tables::gather(const ReadLearned& request) {
   Buffer buffer(learned_values(request.sections) * sizeof(float));
   auto out = buffer.as<float>();
   auto nodes = std::span<const NodeId>(request.nodes);
   for (const auto& section : request.sections) {
-    const auto place = place_of(section.node_type);
-    const auto& rows = request.best && best ? (*best)[place] : tables[place].rows().rows;
-    tables[place].gather(rows.view(), nodes.first(section.nodes),
-                         out.first(section.nodes * section.cols));
+    const auto& rows = rows_of(section.node_type, request.best);
+    tables[place_of(section.node_type)].gather(rows.view(), nodes.first(section.nodes),
+                                               out.first(section.nodes * section.cols));
     nodes = nodes.subspan(section.nodes);
     out = out.subspan(section.nodes * section.cols);
   }

@@ -61,6 +61,23 @@ Status check_learned(std::string_view message, const std::vector<LearnedSection>
   return ok_status();
 }
 
+Status check_queries(std::string_view message, const RankEntities& request) {
+  const auto queries = request.keys.size();
+  const auto& offsets = request.offsets;
+  const bool fits = request.cols <= max_embedding_cols &&
+                    request.queries.bytes.size() == queries * request.cols * sizeof(float) &&
+                    offsets.size() == queries + 1 && offsets.front() == 0 &&
+                    offsets.back() == request.left_out.size() && std::ranges::is_sorted(offsets);
+  if (!fits) {
+    return Error(Errc::data_corruption,
+                 fmt::format("{}: expected {} queries of {} columns and offsets up to {}, found {} "
+                             "bytes and {} offsets",
+                             message, queries, request.cols, request.left_out.size(),
+                             request.queries.bytes.size(), offsets.size()));
+  }
+  return ok_status();
+}
+
 std::uint64_t learned_values(const std::vector<LearnedSection>& sections) {
   std::uint64_t values = 0;
   for (const auto& section : sections) {

@@ -98,6 +98,31 @@ struct LearnedDigests {
   std::vector<TableDigest> tables;  ///< of all tables, in order
 };
 
+/// Counts rows of a table that score above the answers to queries, and level with them, at a step as
+/// ReadLearned reads them. What a score is its holder's CountEntities knows.
+struct RankEntities {
+  std::uint32_t generation = 0;
+  std::uint64_t step = 0;
+  bool best = false;
+  NodeTypeId node_type{};
+  std::uint32_t cols = 0;   ///< of the table
+  std::uint16_t score = 0;  ///< number of a kind
+  std::uint16_t norm = 2;
+  bool unit = false;                     ///< rows are divided by their length
+  Segment queries;                       ///< float32 [keys, cols]
+  PooledVector<float> keys;              ///< of the answers
+  PooledVector<std::uint64_t> offsets;   ///< [keys + 1] into `left_out`
+  PooledVector<std::uint64_t> left_out;  ///< of each query places among the part's nodes, ascending
+};
+/// [queries]: what EntityRanker counts of the part's rows.
+struct EntityCounts {
+  PooledVector<std::uint64_t> above;
+  PooledVector<std::uint64_t> level;
+};
+
+/// \errors data_corruption: numbers of queries, keys and places that do not fit each other
+Status check_queries(std::string_view message, const RankEntities& request);
+
 /// Sizes of sections against those of the lists.
 /// \param values  float32 numbers of the rows; none: they are not there
 /// \errors data_corruption: what was expected, what was found

@@ -2,6 +2,7 @@
 
 #include "runtime/base/kinds.hpp"
 #include "runtime/run/task/edge_task.hpp"
+#include "runtime/run/task/knowledge_task.hpp"
 #include "runtime/run/task/link_task.hpp"
 #include "runtime/run/task/node_task.hpp"
 
@@ -17,6 +18,7 @@ constexpr std::array task_table = {
     TaskKind{.name = "link", .make = make_link_task},
     TaskKind{.name = "edge", .make = make_edge_task},
     TaskKind{.name = "unsupervised", .make = make_link_task},
+    TaskKind{.name = "knowledge", .make = make_knowledge_task},
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "runtime/base/matrix.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/feature/batch.hpp"
+#include "runtime/nn/knowledge/knowledge_options.hpp"
 #include "runtime/nn/link_losses.hpp"
 #include "runtime/nn/network.hpp"
 #include "runtime/nn/ops/block_ops.hpp"
@@ -24,6 +25,7 @@ struct TaskOptions {
   std::string loss = "cross_entropy";  ///< one that the kind knows
   double pos_weight = 1;               ///< of positive targets, with "bce_logits"
   nn::LinkLossOptions link_loss = {};
+  nn::KnowledgeOptions knowledge = {};
 };
 
 /// One batch after the network. Everything is in host memory.
@@ -52,7 +54,7 @@ class Task {
   /// \requires check()
   virtual nn::LossResult loss(const TaskPass& pass, TaskGradients& gradients) = 0;
   /// Numbers of each seed or link: logits of nodes and edges; of links the score of each, then those of
-  /// its negatives. Labels are not read.
+  /// its negatives; of triples queries and keys (knowledge_task.cpp). Labels are not read, but relations.
   /// \errors as check(), of seeds
   virtual Result<Matrix> outputs(const TaskPass& pass) = 0;
 };

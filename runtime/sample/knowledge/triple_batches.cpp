@@ -1,38 +1,14 @@
 #include "runtime/sample/knowledge/triple_batches.hpp"
 
 #include "runtime/base/assert.hpp"
-#include "runtime/base/philox.hpp"
 #include "runtime/graph/store_layout.hpp"
-#include "runtime/sample/random_node.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
-#include <numeric>
 #include <utility>
 
 namespace troupe {
-namespace {
-
-std::uint64_t nodes_drawn_from(const CandidateNodes& nodes) {
-  return std::accumulate(
-      nodes.own.begin(), nodes.own.end(), nodes.local() ? std::uint64_t{0} : nodes.count,
-      [](std::uint64_t sum, const NodeRange& range) { return sum + range.count; });
-}
-
-/// The global id of the rank's node at a place.
-NodeId own_node(const CandidateNodes& nodes, std::uint64_t place) {
-  for (const auto& range : nodes.own) {
-    if (place < range.count) {
-      return advance(range.first, place);
-    }
-    place -= range.count;
-  }
-  TROUPE_ASSERT(false, "place among a rank's nodes", place);
-  return {};
-}
-
-}  // namespace
 
 Result<std::uint64_t> count_relations(const SplitInfo& split, std::span<const LinkList> roles) {
   for (const auto& [role, links] : split.links) {
@@ -94,22 +70,10 @@ TripleBatch TripleBatches::batch(const BatchKey& key) const {
   for (const float label : links.labels) {
     batch.relations.push_back(static_cast<std::uint32_t>(label));
   }
-  batch.chunks = (batch.heads.size() + options_.triples - 1) / options_.triples;
+  batch.chunks = options_.chunks_of(batch.heads.size());
   const bool tail = batch.replaced == ReplacedEnd::tail;
-  const auto& nodes = tail ? tails_ : heads_;
-  const auto below = nodes_drawn_from(nodes);
-  const auto stream = stream_key(job_seed_, {.domain = Domain::negatives,
-                                             .type = raw(tail ? tail_type_ : head_type_),
-                                             .hop = 0,
-                                             .epoch = key.stream_epoch(),
-                                             .batch = key.number});
-  batch.candidates.reserve(batch.chunks * options_.negatives);
-  for (std::uint64_t chunk = 0; chunk < batch.chunks; ++chunk) {
-    for (std::uint32_t number = 0; number < options_.negatives; ++number) {
-      const auto drawn = random_original_id({stream, chunk, number}, below);
-      batch.candidates.push_back(nodes.local() ? raw(own_node(nodes, drawn)) : drawn);
-    }
-  }
+  batch.candidates = chunk_candidates(job_seed_, key, tail ? tail_type_ : head_type_, batch.chunks,
+                                      options_.negatives, tail ? tails_ : heads_);
   return batch;
 }
 

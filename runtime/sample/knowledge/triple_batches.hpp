@@ -6,6 +6,7 @@
 #include "runtime/base/ids.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/graph/store.hpp"
+#include "runtime/sample/knowledge/chunk_candidates.hpp"
 #include "runtime/sample/knowledge/replaced_end.hpp"
 #include "runtime/sample/mini_batch.hpp"
 #include "runtime/sample/seed_order.hpp"
@@ -16,24 +17,6 @@
 #include <vector>
 
 namespace troupe {
-
-/// Nodes of a part: contiguous global ids.
-struct NodeRange {
-  NodeId first{};
-  std::uint64_t count = 0;
-};
-
-struct ChunkOptions {
-  std::uint64_t triples = 256;  ///< Of a chunk, at least 1; the last one of a batch may have fewer
-  std::uint32_t negatives = 256;  ///< Candidates of each chunk
-};
-
-/// Whose nodes a rank draws candidates from.
-struct CandidateNodes {
-  std::uint64_t count = 0;          ///< All nodes of the type
-  std::vector<NodeRange> own = {};  ///< Or only these, of the rank's own parts
-  bool local() const { return !own.empty(); }
-};
 
 /// The triples of one batch. Lists are in batch order.
 struct TripleBatch {
@@ -46,11 +29,6 @@ struct TripleBatch {
   /// are of the rank's own parts.
   std::vector<std::uint64_t> candidates;
 };
-
-/// Tails are replaced in the batches where epoch + number is even, heads in the others.
-constexpr ReplacedEnd replaced_in(const BatchKey& key) {
-  return (key.epoch + key.number) % 2 == 0 ? ReplacedEnd::tail : ReplacedEnd::head;
-}
 
 /// Number of relations of a split: as the roles say, or where they do not, the largest label of
 /// their links + 1.

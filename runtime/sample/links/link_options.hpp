@@ -3,6 +3,7 @@
 /// Links as seeds: what comes with the positive ones, and what their batches leave out.
 #include "runtime/base/ids.hpp"
 #include "runtime/base/pooled_vector.hpp"
+#include "runtime/sample/knowledge/chunk_candidates.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -27,6 +28,8 @@ struct NegativeOptions {
 
 struct LinkOptions {
   NegativeOptions negatives = {};
+  /// Links are triples, which are compared with these in place of `negatives`.
+  std::optional<SharedCandidates> shared = {};
   bool exclude = true;  ///< No edge of a batch's positive links is drawn in it
   /// Type of the edges from their destinations back, left out too.
   std::optional<EdgeTypeId> reverse = {};

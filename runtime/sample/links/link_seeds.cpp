@@ -25,8 +25,13 @@ LinkSeeds::LinkSeeds(const GraphInfo& graph, const PartitionBook& book,
   TROUPE_ASSERT(options_->links.has_value(), "options of links");
   TROUPE_ASSERT(links_.sources.size() == links_.destinations.size(), "ends of links",
                 links_.sources.size(), links_.destinations.size());
-  draw_candidates();
-  if (candidates_.empty()) {
+  const auto& shared = options_->links->shared;
+  if (shared) {
+    draw_shared(*shared);
+  } else {
+    draw_candidates();
+  }
+  if (candidates_.empty() || (shared && !shared->of_ranks.empty())) {
     stage_ = Stage::done;
   } else {
     ask_for_nodes();
@@ -104,6 +109,25 @@ void LinkSeeds::draw_candidates() {
           draw(keys[candidate.is_source ? 1 : 0], positive, number, candidate.is_source);
       candidates_.push_back(candidate);
     }
+  }
+}
+
+/// Of the rank's own parts they are found already.
+void LinkSeeds::draw_shared(const SharedCandidates& shared) {
+  const bool is_source = replaced_in(key_) == ReplacedEnd::head;
+  const auto type = drawn_type({.is_source = is_source});
+  CandidateNodes nodes{.count = book_.count(type)};
+  if (!shared.of_ranks.empty()) {
+    nodes.own = shared.of_ranks[key_.number % shared.of_ranks.size()];
+  }
+  for (const auto drawn : chunk_candidates(options_->job_seed, key_, type,
+                                           shared.chunks.chunks_of(links_.sources.size()),
+                                           shared.chunks.negatives, nodes)) {
+    Candidate candidate;
+    candidate.is_source = is_source;
+    candidate.drawn = drawn;
+    candidate.node = nodes.local() ? static_cast<NodeId>(drawn) : NodeId{};
+    candidates_.push_back(candidate);
   }
 }
 
@@ -254,13 +278,46 @@ PooledVector<std::size_t> LinkSeeds::chosen(std::uint64_t& edges_drawn) const {
   return chosen;
 }
 
+/// Those of the positive links: sources are the first seeds, destinations those after them.
+BatchLinks LinkSeeds::links_of_batch() const {
+  const auto& type = graph_.edge_types[raw(links_.edge_type)];
+  BatchLinks links;
+  links.edge_type = links_.edge_type;
+  links.source_type = type.source;
+  links.destination_type = type.destination;
+  const auto positives = static_cast<std::uint32_t>(links_.sources.size());
+  for (std::uint32_t i = 0; i < positives; ++i) {
+    links.sources.push_back(i);
+    links.destinations.push_back(positives + i);
+  }
+  links.labels.assign(links_.labels.begin(), links_.labels.end());
+  links.times.assign(links_.times.begin(), links_.times.end());
+  return links;
+}
+
+LinkSeeds::Seeds LinkSeeds::take_shared() {
+  Seeds out;
+  out.links = links_of_batch();
+  auto place = static_cast<std::uint32_t>(2 * links_.sources.size());
+  SeedGroup candidates{drawn_type({.is_source = replaced_in(key_) == ReplacedEnd::head}), {}};
+  for (const Candidate& candidate : candidates_) {
+    candidates.nodes.push_back(candidate.node);
+    out.links.candidates.push_back(place++);
+  }
+  out.seeds.groups = {{out.links.source_type, std::move(links_.sources)},
+                      {out.links.destination_type, std::move(links_.destinations)},
+                      std::move(candidates)};
+  return out;
+}
+
 LinkSeeds::Seeds LinkSeeds::take() && {
   TROUPE_ASSERT(done(), "the ends of the links are not complete");
+  if (options_->links->shared) {
+    return take_shared();
+  }
   Seeds out;
-  out.links.edge_type = links_.edge_type;
+  out.links = links_of_batch();
   const auto& type = graph_.edge_types[raw(links_.edge_type)];
-  out.links.source_type = type.source;
-  out.links.destination_type = type.destination;
   const auto positives = static_cast<std::uint32_t>(links_.sources.size());
   const auto negatives = chosen(out.links.edges_drawn);
   SeedGroup drawn_sources{type.source, {}};
@@ -284,10 +341,6 @@ LinkSeeds::Seeds LinkSeeds::take() && {
       drawn_times[is_source ? 1 : 0].push_back(links_.times[positive]);
     }
   }
-  for (std::uint32_t i = 0; i < positives; ++i) {
-    out.links.sources.push_back(i);
-    out.links.destinations.push_back(positives + i);
-  }
   if (options_->links->exclude) {
     auto exclusions = std::make_shared<Exclusions>(graph_.edge_types.size());
     exclude(*exclusions);
@@ -296,8 +349,6 @@ LinkSeeds::Seeds LinkSeeds::take() && {
   for (const auto* times : {&links_.times, &links_.times, &drawn_times[1], &drawn_times[0]}) {
     out.seeds.times.insert(out.seeds.times.end(), times->begin(), times->end());
   }
-  out.links.labels.assign(links_.labels.begin(), links_.labels.end());
-  out.links.times.assign(links_.times.begin(), links_.times.end());
   out.seeds.groups = {{type.source, std::move(links_.sources)},
                       {type.destination, std::move(links_.destinations)},
                       std::move(drawn_sources),

@@ -73,6 +73,7 @@ class LinkSeeds {
   NodeTypeId drawn_type(const Candidate& candidate) const;
   std::uint32_t tries() const;
   void draw_candidates();
+  void draw_shared(const SharedCandidates& shared);
   std::uint64_t draw(StreamKey key, std::uint64_t positive, std::uint32_t candidate,
                      bool is_source) const;
   /// By degree: edges in the slices before each part's.
@@ -88,6 +89,8 @@ class LinkSeeds {
   /// Ends of the pair that a candidate makes.
   std::pair<NodeId, NodeId> ends(std::size_t candidate) const;
   void exclude(Exclusions& exclusions) const;
+  BatchLinks links_of_batch() const;
+  Seeds take_shared();
 
   const GraphInfo& graph_;
   const PartitionBook& book_;
@@ -95,7 +98,7 @@ class LinkSeeds {
   BatchKey key_;
   PositiveLinks links_;
   Stage stage_ = Stage::find;
-  PooledVector<Candidate> candidates_;  ///< [links, per_positive, tries]
+  PooledVector<Candidate> candidates_;  ///< [links, per_positive, tries], or those that are shared
   std::vector<LinkQuestion> pending_;
   std::vector<Asked> asked_;  ///< By question
   std::size_t open_ = 0;

@@ -32,8 +32,9 @@ inline CutGraph users_and_items(std::uint32_t parts) {
 /// Rows of one part, whose tasks run at once unless they are held.
 class DrivenPart {
  public:
-  DrivenPart(const CutGraph& graph, std::uint32_t part, std::shared_ptr<const EmbeddingPlan> plan)
-      : rows(graph.parts[part], std::move(plan)) {}
+  DrivenPart(const CutGraph& graph, std::uint32_t part, std::shared_ptr<const EmbeddingPlan> plan,
+             CountEntities count = nullptr)
+      : rows(graph.parts[part], std::move(plan), std::move(count)) {}
 
   /// \returns the answer to a request, if it is there after the tasks that may run
   template <class Request>

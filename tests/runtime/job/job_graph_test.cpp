@@ -275,8 +275,8 @@ TEST(CheckAgainstGraph, LinksAndWalksAreForProgramsOfUsersToo) {
   auto walks = link_job();
   walks.task.kind = "walk";
   EXPECT_CONTAINS(problems(walks, shop()),
-                  "/task/kind: expected \"node\", \"link\", \"edge\" or \"unsupervised\" where "
-                  "Troupe trains, found "
+                  "/task/kind: expected \"node\", \"link\", \"edge\", \"unsupervised\" or "
+                  "\"knowledge\" where Troupe trains, found "
                   "\"walk\"; walks are not trained on by the built-in models yet");
 }
 

@@ -147,7 +147,7 @@ void expect_same(const ReadyBatch& back, const ReadyBatch& sent) {
   ASSERT_EQ(links.has_value(), b.links.has_value());
   if (links) {
     const auto& [edge_type, source_type, destination_type, sources, destinations, negative_sources,
-                 negative_destinations, labels, times, edges_drawn] = *links;
+                 negative_destinations, labels, times, candidates, edges_drawn] = *links;
     EXPECT_EQ(edge_type, b.links->edge_type);
     EXPECT_EQ(source_type, b.links->source_type);
     EXPECT_EQ(destination_type, b.links->destination_type);
@@ -157,6 +157,7 @@ void expect_same(const ReadyBatch& back, const ReadyBatch& sent) {
     EXPECT_EQ(negative_destinations, b.links->negative_destinations);
     EXPECT_EQ(labels, b.links->labels);
     EXPECT_EQ(times, b.links->times);
+    EXPECT_EQ(candidates, b.links->candidates);
     EXPECT_EQ(edges_drawn, b.links->edges_drawn);
   }
   const auto& [same_sampled, rows, labels, targets, edge_features, columns, digest, on_device] =
@@ -515,6 +516,10 @@ TEST(ReadyBatchCodec, TheDigestCoversLinks) {
       [](BatchLinks& l) { std::swap(l.negative_sources[1], l.negative_sources[4]); },
       [](BatchLinks& l) { std::swap(l.negative_destinations[0], l.negative_destinations[1]); },
       [](BatchLinks& l) { l.labels[0] = 7; },
+      [](BatchLinks& l) { l.candidates = {0}; },
+      [](BatchLinks& l) {
+        l.candidates = {0, 0};
+      },
       [](BatchLinks& l) { l.times[0] = 7; }};
   for (const auto& change : changes) {
     digests.insert(digest_after(change));
@@ -544,6 +549,8 @@ TEST(ReadyBatchCodec, RefusesLinksThatNoSamplerMakes) {
   EXPECT_ERROR(decoded([](auto& l) { l.destinations.pop_back(); }), corrupt, "found");
   EXPECT_ERROR(decoded([](auto& l) { l.labels.pop_back(); }), corrupt, "labels of links");
   EXPECT_ERROR(decoded([](auto& l) { l.times.pop_back(); }), corrupt, "times of links");
+  EXPECT_OK(decoded([](auto& l) { l.candidates = {0}; }));
+  EXPECT_ERROR(decoded([](auto& l) { l.candidates = {0, 1'000'000}; }), corrupt, "candidates");
 }
 
 TEST(SampleBatchCodec, ChargesNoLessThanAnAnswerWithLinksTakes) {

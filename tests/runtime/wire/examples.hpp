@@ -213,6 +213,7 @@ inline ReadyBatch example(ReadyBatch*) {
                    .negative_destinations = {0, 0, 0, 0},
                    .labels = {0.5F, -1},
                    .times = {-1, 1LL << 62},
+                   .candidates = {0, 0, 0},
                    .edges_drawn = 9};
   sampled.subgraph = Subgraph::bidirectional;
   sampled.walks = {.steps = 2,

@@ -1,0 +1,213 @@
+#include "runtime/job/knowledge_rules.hpp"
+
+#include "runtime/job/embedding_rules.hpp"
+#include "runtime/job/graph_types.hpp"
+#include "runtime/job/link_rules.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <fmt/format.h>
+
+namespace troupe {
+namespace {
+
+using nn::ScoreKind;
+
+bool is_distance(const nn::TripleScore& score) {
+  return score.comparison() != nn::Comparison::product;
+}
+
+const char* name_of_score(ScoreKind kind) {
+  switch (kind) {
+    case ScoreKind::transe:
+      return "transe";
+    case ScoreKind::distmult:
+      return "distmult";
+    case ScoreKind::complex:
+      return "complex";
+    case ScoreKind::rotate:
+      return "rotate";
+  }
+  return "";
+}
+
+/// Keys that only knowledge tasks read are at their defaults.
+void refuse_knowledge_keys(const TaskJob& task, ProblemList& problems) {
+  const nn::KnowledgeOptions unset;
+  const auto& given = task.completes;
+  const auto refuse = [&](const char* key, bool changed) {
+    if (changed && !problems.has(key)) {
+      problems.add({key, fmt::format("nothing with task.kind \"{}\"", task.kind), "something",
+                    "set task.kind to \"knowledge\""});
+    }
+  };
+  refuse("/task/score/kind", given.score.kind != unset.score.kind);
+  refuse("/task/score/norm", given.score.norm != unset.score.norm);
+  refuse("/task/score/unit", given.score.unit);
+  refuse("/task/chunk", given.chunk != unset.chunk);
+  refuse("/task/negatives/per_chunk", given.negatives != unset.negatives);
+  refuse("/task/negatives/from", task.own_candidates);
+  refuse("/task/regularization/kind", given.regularization != unset.regularization);
+  refuse("/task/regularization/factor", given.factor != unset.factor);
+}
+
+/// Keys of models, sampling and evaluation that a knowledge task does not read.
+void refuse_other_keys(const Job& job, ProblemList& problems) {
+  const auto refuse = [&](const char* key, bool changed, const std::string& expected) {
+    if (changed && !problems.has(key)) {
+      problems.add({key, fmt::format("{} with task.kind \"knowledge\"", expected), "another", ""});
+    }
+  };
+  const nn::ModelOptions unset;
+  const auto& model = job.model;
+  refuse("/sample/fanout", !job.sample.fanout_of.empty() || job.sample.fanout != std::vector{0},
+         "none: nothing is sampled");
+  refuse("/model/layers", model.layers != 1, "none: entities are learned rows");
+  refuse("/model/kind", model.kind != unset.kind, "none");
+  refuse("/model/norm", model.layer_norm || model.batch_norm, "\"none\"");
+  refuse("/model/dropout", model.dropout != 0, "0");
+  refuse("/model/input_dropout", model.input_dropout != 0, "0");
+  refuse("/model/input", model.linear_input, "\"features\"");
+  refuse("/model/residual", model.residual, "false");
+  refuse("/model/out_dim", job.out_dim > 0, "none");
+  refuse("/task/decoder/kind", job.task.decoder.kind != "dot", "none");
+  refuse("/sample/subgraph", job.sample.subgraph != Subgraph::directional, "\"directional\"");
+  refuse("/sample/disjoint", job.sample.disjoint, "false");
+  refuse("/sample/time/of", job.sample.time.given(), "none");
+  refuse("/sample/on", job.sample.on == SampleOn::device, "\"host\"");
+  refuse("/eval/mode", job.eval.mode != "exact", "\"exact\": ranks are among all entities");
+}
+
+}  // namespace
+
+void fill_fanout_of_knowledge(nlohmann::json& root) {
+  const auto task = root.find("task");
+  if (task == root.end() || !task->is_object() ||
+      task->value("kind", nlohmann::json()) != "knowledge" ||
+      (root.contains("sample") && !root["sample"].is_object()) ||
+      (root.contains("sample") && root["sample"].contains("fanout"))) {
+    return;
+  }
+  root["sample"]["fanout"] = {0};
+}
+
+std::string default_knowledge_loss(const TaskJob& task) {
+  return is_distance(task.completes.score) ? "self_adversarial" : "softmax";
+}
+
+void check_knowledge_keys(const Job& job, ProblemList& problems) {
+  const auto& task = job.task;
+  if (!task.knowledge()) {
+    return refuse_knowledge_keys(task, problems);
+  }
+  refuse_other_keys(job, problems);
+  const auto& score = task.completes.score;
+  if (!is_distance(score) && score.norm != 2 && !problems.has("/task/score/norm")) {
+    problems.add({"/task/score/norm", "none with a product", fmt::format("{}", score.norm),
+                  "transe and rotate have a norm"});
+  }
+  if (score.unit && score.kind != ScoreKind::transe && !problems.has("/task/score/unit")) {
+    problems.add({"/task/score/unit",
+                  fmt::format("false with score \"{}\"", name_of_score(score.kind)), "true",
+                  "it is for \"transe\""});
+  }
+  const bool none = task.completes.regularization == nn::Regularization::none;
+  if (none != (task.completes.factor == 0) && !problems.has("/task/regularization/factor")) {
+    problems.add({"/task/regularization/factor",
+                  none ? "0 with kind \"none\"" : "a factor above 0 for the regularization",
+                  fmt::format("{}", task.completes.factor), ""});
+  }
+}
+
+void check_knowledge_graph(const Job& job, const GraphInfo& graph, ProblemList& problems) {
+  const auto* links = training_links(job, graph);
+  const auto& edges = graph.edge_types[raw(links->edge_type)];
+  const auto& type = graph.node_types[raw(edges.source)];
+  if (edges.source != edges.destination) {
+    problems.add({"/dataset/split", "triples whose ends are of one node type",
+                  fmt::format("\"{}\" and \"{}\", which are not built yet", type.name,
+                              graph.node_types[raw(edges.destination)].name),
+                  "import the graph with one node type"});
+    return;
+  }
+  if (links->relations == 0 || links->relations > most_dense_relations) {
+    problems.add(
+        {"/dataset/split",
+         fmt::format("triples of 1 to {} relations; more are not built yet", most_dense_relations),
+         fmt::format("{}", links->relations),
+         links->relations == 0 ? "import the triples again, with --relations one" : ""});
+  }
+  if (type.count > std::uint64_t{1} << 24) {
+    problems.add({"/dataset/path", "at most 2^24 entities; more are not built yet",
+                  fmt::format("{}", type.count), ""});
+  }
+  if (type.features.has_value() && type.features->cols > 0) {
+    problems.add(
+        {"/dataset/path", fmt::format("\"{}\" nodes without features", type.name),
+         fmt::format("{} columns, which are not built yet beside learned rows of a knowledge "
+                     "graph",
+                     type.features->cols),
+         "import the graph without them"});
+  }
+  const auto cols = embedding_cols(job, type);
+  const bool complex_rows = job.task.completes.score.complex_rows();
+  if (cols == 0 || (complex_rows && cols % 2 != 0)) {
+    problems.add({cols == 0 ? "/embedding" : fmt::format("/embedding/{}/dim", type.name),
+                  fmt::format("{} learned rows of \"{}\", the entities",
+                              complex_rows ? "an even number of columns of the" : "the", type.name),
+                  fmt::format("{}", cols), ""});
+  }
+  if (job.embedding.size() > 1) {
+    problems.add({"/embedding", fmt::format("rows of \"{}\" alone", type.name),
+                  fmt::format("{} tables", job.embedding.size()), ""});
+  }
+}
+
+void fit_knowledge_to_graph(Job& job, const GraphInfo& graph) {
+  const auto* links = training_links(job, graph);
+  const auto& edges = graph.edge_types[raw(links->edge_type)];
+  const auto& score = job.task.completes.score;
+  auto& model = job.model;
+  model.types = model_types(job, graph, edges.source);
+  const auto cols = model.types.nodes[raw(edges.source)].cols;
+  model.layers = 0;
+  model.in_dim = cols;
+  model.out_dim = cols;
+  model.decoder = {};
+  model.relations = {.rows = links->relations,
+                     .cols = score.relation_cols(cols),
+                     .bound = nn::relation_bound(score, job.train.link_loss.margin, cols)};
+}
+
+SharedCandidates shared_candidates(const Job& job) {
+  return {
+      .chunks = {.triples = job.task.completes.chunk, .negatives = job.task.completes.negatives}};
+}
+
+Status add_own_candidates(SampleOptions& options, const Job& job, const GraphInfo& graph,
+                          const Layout& layout, const PartitionBook& book) {
+  const auto* links = training_links(job, graph);
+  if (links == nullptr || !job.task.own_candidates) {
+    return ok_status();
+  }
+  const auto type = graph.edge_types[raw(links->edge_type)].source;
+  for (const auto& parts : parts_of_ranks(layout)) {
+    auto& own = options.links->shared->of_ranks.emplace_back();
+    for (const auto part : parts) {
+      const auto range = book.range(type, part);
+      if (range.size() > 0) {
+        own.push_back({range.first, range.size()});
+      }
+    }
+    if (own.empty()) {
+      return Error(
+          Errc::failed_precondition,
+          fmt::format("/task/negatives/from: expected nodes in the parts of each rank with "
+                      "\"own\", found none for rank {}\ntry: \"all\"",
+                      options.links->shared->of_ranks.size() - 1));
+    }
+  }
+  return ok_status();
+}
+
+}  // namespace troupe

@@ -1,0 +1,40 @@
+#pragma once
+/// \file knowledge_rules.hpp
+/// Jobs that complete triples of a knowledge graph (decision 0042).
+#include "runtime/base/result.hpp"
+#include "runtime/graph/graph_info.hpp"
+#include "runtime/job/job.hpp"
+#include "runtime/job/layout.hpp"
+#include "runtime/job/problems.hpp"
+#include "runtime/partition/partition_book.hpp"
+#include "runtime/sample/batch_builder.hpp"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+/// Relations are parameters of every rank up to here.
+inline constexpr std::uint64_t most_dense_relations = 16384;
+
+/// Nothing is sampled: fanouts, which other jobs need, are filled in.
+void fill_fanout_of_knowledge(nlohmann::json& root);
+
+std::string default_knowledge_loss(const TaskJob& task);
+
+void check_knowledge_keys(const Job& job, ProblemList& problems);
+/// \requires task.knowledge(); check_links() found nothing
+void check_knowledge_graph(const Job& job, const GraphInfo& graph, ProblemList& problems);
+/// Model and numbers of relations. \requires training_links()
+void fit_knowledge_to_graph(Job& job, const GraphInfo& graph);
+
+/// The candidates that batches have. Those of ranks' own parts are added by add_own_candidates().
+SharedCandidates shared_candidates(const Job& job);
+/// \errors failed_precondition: a rank without nodes of its own
+Status add_own_candidates(SampleOptions& options, const Job& job, const GraphInfo& graph,
+                          const Layout& layout, const PartitionBook& book);
+
+}  // namespace troupe

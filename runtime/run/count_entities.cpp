@@ -1,0 +1,100 @@
+#include "runtime/run/count_entities.hpp"
+
+#include "runtime/nn/knowledge/entity_ranker.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <functional>
+#include <span>
+#include <vector>
+
+namespace troupe {
+namespace {
+
+/// Rows that one thread counts.
+constexpr std::size_t rows_of_block = 1536;
+
+Error refused_queries(const std::string& what) {
+  return {Errc::invalid_argument, fmt::format("queries for entities: {}", what)};
+}
+
+Status check_ranking(const RankEntities& request, std::size_t rows) {
+  if (request.score > static_cast<std::uint16_t>(nn::ScoreKind::rotate) ||
+      (request.norm != 1 && request.norm != 2) || request.keys.size() > nn::queries_at_once) {
+    return refused_queries(
+        fmt::format("expected a score of 0 to 3, norm 1 or 2 and at most {} queries, found score "
+                    "{}, norm {} and "
+                    "{} queries",
+                    nn::queries_at_once, request.score, request.norm, request.keys.size()));
+  }
+  const nn::TripleScore score{static_cast<nn::ScoreKind>(request.score), request.norm,
+                              request.unit};
+  if (score.complex_rows() && request.cols % 2 != 0) {
+    return refused_queries(
+        fmt::format("expected an even number of columns, found {}", request.cols));
+  }
+  for (std::size_t q = 0; q < request.keys.size(); ++q) {
+    const auto places =
+        std::span(request.left_out)
+            .subspan(request.offsets[q], request.offsets[q + 1] - request.offsets[q]);
+    const bool rise =
+        std::ranges::adjacent_find(places, std::ranges::greater_equal()) == places.end();
+    if (!rise || (!places.empty() && places.back() >= rows)) {
+      return refused_queries(
+          fmt::format("expected places below {} in ascending order for query {}", rows, q));
+    }
+  }
+  return ok_status();
+}
+
+/// Those of the request that lie among rows [first, end), counted from `first`.
+struct LeftOutOfBlock {
+  std::vector<std::uint64_t> offsets{0};
+  std::vector<std::uint64_t> rows;
+};
+
+LeftOutOfBlock left_out_of(const RankEntities& request, std::uint64_t first, std::uint64_t end) {
+  LeftOutOfBlock block;
+  for (std::size_t q = 0; q < request.keys.size(); ++q) {
+    const auto places =
+        std::span(request.left_out)
+            .subspan(request.offsets[q], request.offsets[q + 1] - request.offsets[q]);
+    for (auto place = std::ranges::lower_bound(places, first);
+         place != places.end() && *place < end; ++place) {
+      block.rows.push_back(*place - first);
+    }
+    block.offsets.push_back(block.rows.size());
+  }
+  return block;
+}
+
+}  // namespace
+
+Result<EntityCounts> count_entities(Executor& executor, const RankEntities& request,
+                                    ConstMatrix rows) {
+  TROUPE_RETURN_IF_ERROR(check_ranking(request, rows.rows));
+  const auto queries = request.keys.size();
+  const nn::TripleScore score{static_cast<nn::ScoreKind>(request.score), request.norm,
+                              request.unit};
+  const nn::EntityRanker ranker(score, {request.queries.as<float>().data(), queries, request.cols});
+  const auto blocks = (rows.rows + rows_of_block - 1) / rows_of_block;
+  std::vector<std::vector<nn::AboveAndLevel>> counts(blocks,
+                                                     std::vector<nn::AboveAndLevel>(queries));
+  executor.parallel_for(blocks, [&](std::size_t b) {
+    const auto first = b * rows_of_block;
+    const auto count = std::min(rows_of_block, rows.rows - first);
+    const auto left_out = left_out_of(request, first, first + count);
+    ranker.count(rows.slice(first, count), request.keys, {left_out.offsets, left_out.rows},
+                 counts[b]);
+  });
+  EntityCounts sum{PooledVector<std::uint64_t>(queries), PooledVector<std::uint64_t>(queries)};
+  for (const auto& of_block : counts) {
+    for (std::size_t q = 0; q < queries; ++q) {
+      sum.above[q] += of_block[q].above;
+      sum.level[q] += of_block[q].level;
+    }
+  }
+  return sum;
+}
+
+}  // namespace troupe

@@ -1,0 +1,78 @@
+#include "runtime/run/entity_queries.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace troupe {
+
+EntityQueries::EntityQueries(const RankingPlan& plan, const PartitionBook& book,
+                             const SampledBatch& sampled, ConstMatrix outputs)
+    : counts_(Matrix::zeros(outputs.rows, rank_cols)) {
+  if (outputs.rows > 0) {
+    add_side(plan, book, sampled, outputs, ReplacedEnd::tail);
+    add_side(plan, book, sampled, outputs, ReplacedEnd::head);
+  }
+  missing_ = questions_.size();
+}
+
+void EntityQueries::add_side(const RankingPlan& plan, const PartitionBook& book,
+                             const SampledBatch& sampled, ConstMatrix outputs,
+                             ReplacedEnd replaced) {
+  const auto& links = *sampled.links;
+  const bool tail = replaced == ReplacedEnd::tail;
+  const auto triples = outputs.rows;
+  const auto cols = outputs.cols / 2 - 1;
+  const auto first = tail ? 0 : cols + 1;
+  const auto& ids = sampled.nodes[raw(links.source_type)].ids;
+  std::vector<nn::TripleQuery> queries;
+  std::vector<float> rows;
+  PooledVector<float> keys;
+  for (std::size_t i = 0; i < triples; ++i) {
+    const auto row = outputs.row(i).subspan(first, cols + 1);
+    rows.insert(rows.end(), row.begin(), row.end() - 1);
+    keys.push_back(row[cols]);
+    queries.push_back({raw(ids[(tail ? links.sources : links.destinations)[i]]),
+                       static_cast<std::uint32_t>(links.labels[i]), replaced});
+  }
+  const auto shared = Segment::of(std::move(rows));
+  for (std::uint32_t p = 0; p < book.parts(); ++p) {
+    const auto part = static_cast<PartId>(p);
+    const auto range = book.range(links.source_type, part);
+    if (range.size() == 0) {
+      continue;
+    }
+    const auto known = plan.known.rows_among(queries, raw(range.first), range.size());
+    RankEntities request;
+    request.node_type = links.source_type;
+    request.cols = static_cast<std::uint32_t>(cols);
+    request.score = static_cast<std::uint16_t>(plan.score.kind);
+    request.norm = static_cast<std::uint16_t>(plan.score.norm);
+    request.unit = plan.score.unit;
+    request.queries = shared;
+    request.keys = keys;
+    request.offsets.assign(known.offsets.begin(), known.offsets.end());
+    request.left_out.assign(known.rows.begin(), known.rows.end());
+    questions_.push_back({part, std::move(request)});
+    sides_.push_back(replaced);
+  }
+}
+
+Status EntityQueries::answer(std::size_t question, const EntityCounts& counts) {
+  const auto triples = counts_.rows();
+  if (counts.above.size() != triples || counts.level.size() != triples) {
+    return Error(Errc::data_corruption,
+                 fmt::format("counts of part {}: expected those of {} queries, found {} and {}",
+                             raw(questions_[question].part), triples, counts.above.size(),
+                             counts.level.size()));
+  }
+  const std::size_t first = sides_[question] == ReplacedEnd::tail ? 0 : 2;
+  for (std::size_t i = 0; i < triples; ++i) {
+    const auto row = counts_.view().row(i);
+    row[first] += static_cast<float>(counts.above[i]);
+    row[first + 1] += static_cast<float>(counts.level[i]);
+  }
+  --missing_;
+  return ok_status();
+}
+
+}  // namespace troupe

@@ -1,0 +1,60 @@
+#pragma once
+/// \file entity_queries.hpp
+/// Ranks of a batch's triples among all entities, as a rank sees them: what to ask the holder of which part,
+/// and the sum of their counts. Knows no actors.
+#include "runtime/base/matrix.hpp"
+#include "runtime/base/result.hpp"
+#include "runtime/feature/embedding/messages.hpp"
+#include "runtime/nn/knowledge/known_answers.hpp"
+#include "runtime/nn/knowledge/triple_score.hpp"
+#include "runtime/partition/partition_book.hpp"
+#include "runtime/sample/mini_batch.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace troupe {
+
+/// What all ranks rank with.
+struct RankingPlan {
+  nn::TripleScore score = {};
+  nn::KnownAnswers known;  ///< triples of all roles, by global ids
+};
+
+/// Columns of EntityQueries::take(): above and level with the tail, then with the head.
+inline constexpr std::size_t rank_cols = 4;
+/// Counts are float32 in these columns, whole numbers up to here.
+inline constexpr std::uint64_t most_ranked_entities = std::uint64_t{1} << 24;
+
+/// Lifecycle: questions(), an answer() to each; take()
+/// Threads:   one at a time
+class EntityQueries {
+ public:
+  struct Question {
+    PartId part{};
+    RankEntities request;  ///< Without generation, step and `best`
+  };
+  /// \param outputs  of the batch's triples, as the knowledge task makes them
+  EntityQueries(const RankingPlan& plan, const PartitionBook& book, const SampledBatch& sampled,
+                ConstMatrix outputs);
+
+  /// Of both sides, one for each part that has entities.
+  const std::vector<Question>& questions() const { return questions_; }
+  /// \errors data_corruption: another number of counts
+  Status answer(std::size_t question, const EntityCounts& counts);
+  bool done() const { return missing_ == 0; }
+  Matrix take() { return std::move(counts_); }
+
+ private:
+  void add_side(const RankingPlan& plan, const PartitionBook& book, const SampledBatch& sampled,
+                ConstMatrix outputs, ReplacedEnd replaced);
+
+  std::vector<Question> questions_;
+  std::vector<ReplacedEnd> sides_;  ///< [questions]
+  std::size_t missing_ = 0;
+  Matrix counts_;
+};
+
+}  // namespace troupe
