@@ -64,6 +64,9 @@ Status check_learned(std::string_view message, const std::vector<LearnedSection>
 Status check_queries(std::string_view message, const RankEntities& request) {
   const auto queries = request.keys.size();
   const auto& offsets = request.offsets;
+  if (queries == 0 && offsets.empty() && request.queries.empty() && request.left_out.empty()) {
+    return ok_status();
+  }
   const bool fits = request.cols <= max_embedding_cols &&
                     request.queries.bytes.size() == queries * request.cols * sizeof(float) &&
                     offsets.size() == queries + 1 && offsets.front() == 0 &&

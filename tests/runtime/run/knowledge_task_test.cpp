@@ -101,10 +101,18 @@ void expect_gradients(const LearnerOptions& options, const Batch& batch) {
     EXPECT_OK(found);
     return found->loss_sum;
   };
+  const double at_start = loss_of(entity_rows());
+  const auto expect_slope = [&](float gradient, double above, double below, std::size_t i) {
+    const double forward = (above - at_start) / step;
+    const double backward = (at_start - below) / step;
+    if (options.knowledge.score.norm == 1 && std::abs(forward - backward) > 0.05) {
+      return;  // an absolute value has its kink between
+    }
+    EXPECT_NEAR(gradient, (forward + backward) / 2, 5e-3) << i;
+  };
   for (std::size_t i = 0; i < some_entities * entity_cols; ++i) {
-    const double difference =
-        (loss_of(entity_rows_moved(i, step)) - loss_of(entity_rows_moved(i, -step))) / (2 * step);
-    EXPECT_NEAR(of_entities[0].data()[i], difference, 5e-3) << "entities " << i;
+    expect_slope(of_entities[0].data()[i], loss_of(entity_rows_moved(i, step)),
+                 loss_of(entity_rows_moved(i, -step)), i);
   }
   for (std::size_t i = 0; i < start.size(); ++i) {
     const auto loss_at = [&](float by) {
@@ -113,8 +121,7 @@ void expect_gradients(const LearnerOptions& options, const Batch& batch) {
       EXPECT_OK(learner->restore(moved, state, {}, 0));
       return loss_of(entity_rows());
     };
-    EXPECT_NEAR(of_relations[i], (loss_at(step) - loss_at(-step)) / (2 * step), 5e-3)
-        << "relations " << i;
+    expect_slope(of_relations[i], loss_at(step), loss_at(-step), i);
   }
 }
 
