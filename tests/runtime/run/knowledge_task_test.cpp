@@ -105,7 +105,7 @@ void expect_gradients(const LearnerOptions& options, const Batch& batch) {
   const auto expect_slope = [&](float gradient, double above, double below, std::size_t i) {
     const double forward = (above - at_start) / step;
     const double backward = (at_start - below) / step;
-    if (options.knowledge.score.norm == 1 && std::abs(forward - backward) > 0.05) {
+    if (options.knowledge.score.norm == 1 && std::abs(forward - backward) > 0.01) {
       return;  // an absolute value has its kink between
     }
     EXPECT_NEAR(gradient, (forward + backward) / 2, 5e-3) << i;
