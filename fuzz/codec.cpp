@@ -4,6 +4,7 @@
 #include "runtime/feature/embedding/learned_batch.hpp"
 #include "runtime/feature/row_collection.hpp"
 #include "runtime/feature/tensor_rows.hpp"
+#include "runtime/run/count_entities.hpp"
 #include "runtime/run/gradient_reducer.hpp"
 #include "runtime/sample/batch_builder.hpp"
 #include "runtime/sample/edge_lookup.hpp"
@@ -256,7 +257,7 @@ std::shared_ptr<const EmbeddingPlan> one_table() {
 /// Rows of a part whose tasks run at once.
 class LearnedPart {
  public:
-  LearnedPart() : rows_(small_graph().parts[0], one_table()) {
+  LearnedPart() : rows_(small_graph().parts[0], one_table(), count_entities) {
     carry_out(rows_.begin({.generation = 0}, 0));
   }
   template <class Request>
@@ -290,6 +291,11 @@ void use(const ReadLearned& request) {
   LearnedPart().send(
       [&](EmbeddingPart& of) { return of.read(std::make_shared<const ReadLearned>(request), 2); });
   require(Wire<ReadLearned>::reply_bytes(request) > 0, "an answer has a size");
+}
+
+void use(const RankEntities& request) {
+  LearnedPart().send(
+      [&](EmbeddingPart& of) { return of.rank(std::make_shared<const RankEntities>(request), 2); });
 }
 
 void use(const LearnedRows& rows) {

@@ -314,7 +314,6 @@ SparseGradients example<SparseGradients>() {
 template <>
 RankEntities example<RankEntities>() {
   RankEntities rank;
-  rank.step = 3;
   rank.cols = 2;
   rank.score = 1;
   rank.queries = Segment::of(std::vector<float>{0.5F, 1, -1, 0.25F});
