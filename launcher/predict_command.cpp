@@ -52,9 +52,11 @@ Status check_time(const Job& job) {
   }
   if (!job.infers_exactly()) {
     return Error(Errc::unimplemented,
-                 "predict: expected a job without model.edge_features, found one: exact inference "
-                 "with features of edges is not built yet\ntry: predictions.npy of the run, which "
-                 "has the test seeds");
+                 fmt::format("predict: expected a job without {0}, found one: exact inference with "
+                             "{1} is not built yet\ntry: predictions.npy of the run, which has the "
+                             "test seeds",
+                             job.embedding.empty() ? "model.edge_features" : "embedding",
+                             job.embedding.empty() ? "features of edges" : "learned rows"));
   }
   return ok_status();
 }
