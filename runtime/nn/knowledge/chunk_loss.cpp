@@ -3,6 +3,7 @@
 #include "runtime/base/hot.hpp"
 #include "runtime/nn/knowledge/lane_math.hpp"
 #include "runtime/nn/ops/logistic.hpp"
+#include "runtime/nn/ops/row_kernels.hpp"
 
 #include <array>
 #include <cmath>
@@ -66,32 +67,13 @@ TROUPE_HOT float highest_of(const float* __restrict row, std::size_t n, float le
   return least;
 }
 
-/// The sum of values: 16 running sums, then these in order.
-[[gnu::always_inline]] inline float sum_of_row(const float* __restrict values, std::size_t n) {
-  std::array<float, loss_lanes> sums{};
-  const std::size_t whole = n / loss_lanes * loss_lanes;
-  for (std::size_t k = 0; k < whole; k += loss_lanes) {
-    for (std::size_t lane = 0; lane < loss_lanes; ++lane) {
-      sums[lane] += values[k + lane];
-    }
-  }
-  for (std::size_t k = whole; k < n; ++k) {
-    sums[k - whole] += values[k];
-  }
-  float total = 0;
-  for (const float sum : sums) {
-    total += sum;
-  }
-  return total;
-}
-
 /// out[k] = e^(scale * (row[k] - highest)). \returns their sum
 TROUPE_HOT float exponentials(const float* __restrict row, std::size_t n, float scale,
                               float highest, float* __restrict out) {
   for (std::size_t k = 0; k < n; ++k) {
     out[k] = exp_below_zero(scale * (row[k] - highest));
   }
-  return sum_of_row(out, n);
+  return sum_in_lanes(n, [out](std::size_t k) { return out[k]; });
 }
 
 /// Weights the losses of negatives, softplus(margin + score), by shares[k] / sum; grad[k] becomes
@@ -106,23 +88,13 @@ TROUPE_HOT float negative_losses(const float* __restrict scores, std::size_t n, 
     grad[k] = 0.5F * share * (x > 0 ? logistic : e * logistic);
     shares[k] = share * ((x > 0 ? x : 0.0F) + log_of_one_and(e));
   }
-  return sum_of_row(shares, n);
-}
-
-void check_chunk(const LinkScores& scores, const LinkGradients& gradients) {
-  const ConstMatrix& negative = scores.negative;
-  TROUPE_ASSERT(negative.rows == scores.positive.size() &&
-                    gradients.positive.size() == scores.positive.size() &&
-                    gradients.negative.rows == negative.rows &&
-                    gradients.negative.cols == negative.cols,
-                "loss of a chunk", scores.positive.size(), negative.rows, negative.cols,
-                gradients.positive.size(), gradients.negative.rows, gradients.negative.cols);
+  return sum_in_lanes(n, [shares](std::size_t k) { return shares[k]; });
 }
 
 }  // namespace
 
 LossResult chunk_softmax(const LinkScores& scores, const LinkGradients& gradients) {
-  check_chunk(scores, gradients);
+  check_link_shapes(scores, gradients);
   LossResult result;
   for (std::size_t i = 0; i < scores.positive.size(); ++i) {
     const auto row = scores.negative.row(i);
@@ -145,7 +117,7 @@ LossResult chunk_softmax(const LinkScores& scores, const LinkGradients& gradient
 
 LossResult chunk_self_adversarial(const LinkScores& scores, double margin, double temperature,
                                   const LinkGradients& gradients, GrowBuffer<float>& memory) {
-  check_chunk(scores, gradients);
+  check_link_shapes(scores, gradients);
   const std::size_t n = scores.negative.cols;
   const auto shares = memory.get(n);
   LossResult result;

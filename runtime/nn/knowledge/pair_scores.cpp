@@ -22,27 +22,6 @@ namespace {
 /// this share of them a distance is computed from differences.
 constexpr float near_share = 0x1p-6F;
 
-/// Sum of term(0) … term(n - 1): 16 running sums, then these in order.
-template <class Term>
-[[gnu::always_inline]] inline float sum_in_lanes(std::size_t n, const Term& term) {
-  constexpr std::size_t lanes = 16;
-  std::array<float, lanes> sums{};
-  const std::size_t whole = n / lanes * lanes;
-  for (std::size_t i = 0; i < whole; i += lanes) {
-    for (std::size_t lane = 0; lane < lanes; ++lane) {
-      sums[lane] += term(i + lane);
-    }
-  }
-  for (std::size_t i = whole; i < n; ++i) {
-    sums[i - whole] += term(i);
-  }
-  float total = 0;
-  for (const float sum : sums) {
-    total += sum;
-  }
-  return total;
-}
-
 [[gnu::always_inline]] inline float score_of_pair(Comparison comparison, const float* __restrict q,
                                                   const float* __restrict c, std::size_t cols) {
   const auto difference = [q, c](std::size_t i) { return q[i] - c[i]; };

@@ -9,16 +9,6 @@
 namespace troupe::nn {
 namespace {
 
-void check_links(const LinkScores& scores, const LinkGradients& gradients) {
-  const ConstMatrix& negative = scores.negative;
-  TROUPE_ASSERT(negative.rows == scores.positive.size() &&
-                    gradients.positive.size() == scores.positive.size() &&
-                    gradients.negative.rows == negative.rows &&
-                    gradients.negative.cols == negative.cols,
-                "link loss", scores.positive.size(), negative.rows, negative.cols,
-                gradients.positive.size(), gradients.negative.rows, gradients.negative.cols);
-}
-
 /// Loss of one true link, `share` of its binary cross entropy.
 double positive_term(double score, double share, float& grad) {
   grad = static_cast<float>(-share * sigmoid(-score));
@@ -49,8 +39,18 @@ void softmax_shares(std::span<const float> scores, double temperature, std::span
 
 }  // namespace
 
+void check_link_shapes(const LinkScores& scores, const LinkGradients& gradients) {
+  const ConstMatrix& negative = scores.negative;
+  TROUPE_ASSERT(negative.rows == scores.positive.size() &&
+                    gradients.positive.size() == scores.positive.size() &&
+                    gradients.negative.rows == negative.rows &&
+                    gradients.negative.cols == negative.cols,
+                "link loss", scores.positive.size(), negative.rows, negative.cols,
+                gradients.positive.size(), gradients.negative.rows, gradients.negative.cols);
+}
+
 LossResult link_bce(const LinkScores& scores, const LinkGradients& gradients) {
-  check_links(scores, gradients);
+  check_link_shapes(scores, gradients);
   LossResult result;
   for (std::size_t i = 0; i < scores.positive.size(); ++i) {
     result.sum += positive_term(scores.positive[i], 1, gradients.positive[i]);
@@ -65,7 +65,7 @@ LossResult link_bce(const LinkScores& scores, const LinkGradients& gradients) {
 }
 
 LossResult link_bce_balanced(const LinkScores& scores, const LinkGradients& gradients) {
-  check_links(scores, gradients);
+  check_link_shapes(scores, gradients);
   const double share = 0.5 / static_cast<double>(std::max<std::size_t>(1, scores.negative.cols));
   LossResult result;
   for (std::size_t i = 0; i < scores.positive.size(); ++i) {
@@ -81,7 +81,7 @@ LossResult link_bce_balanced(const LinkScores& scores, const LinkGradients& grad
 }
 
 LossResult link_margin(const LinkScores& scores, double margin, const LinkGradients& gradients) {
-  check_links(scores, gradients);
+  check_link_shapes(scores, gradients);
   LossResult result;
   for (std::size_t i = 0; i < scores.positive.size(); ++i) {
     const double positive = scores.positive[i];
@@ -103,7 +103,7 @@ LossResult link_margin(const LinkScores& scores, double margin, const LinkGradie
 
 LossResult link_self_adversarial(const LinkScores& scores, double temperature,
                                  const LinkGradients& gradients) {
-  check_links(scores, gradients);
+  check_link_shapes(scores, gradients);
   std::vector<double> shares(scores.negative.cols);
   LossResult result;
   for (std::size_t i = 0; i < scores.positive.size(); ++i) {
@@ -120,7 +120,7 @@ LossResult link_self_adversarial(const LinkScores& scores, double temperature,
 }
 
 LossResult link_softmax(const LinkScores& scores, const LinkGradients& gradients) {
-  check_links(scores, gradients);
+  check_link_shapes(scores, gradients);
   const std::size_t negatives = scores.negative.cols;
   std::vector<float> row(negatives + 1);
   std::vector<double> shares(negatives + 1);

@@ -18,6 +18,9 @@ struct LinkGradients {
   MutMatrix negative;
 };
 
+/// Asserts that gradients have the shapes of the scores, for losses of links wherever they are.
+void check_link_shapes(const LinkScores& scores, const LinkGradients& gradients);
+
 /// Binary cross entropy, each score a term: sum of softplus(-positive) + sum of softplus(negative);
 /// weight n + n k.
 LossResult link_bce(const LinkScores& scores, const LinkGradients& gradients);

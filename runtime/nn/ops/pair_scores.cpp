@@ -1,6 +1,7 @@
 #include "runtime/nn/ops/pair_scores.hpp"
 
 #include "runtime/base/assert.hpp"
+#include "runtime/nn/ops/linear.hpp"
 #include "runtime/nn/ops/row_kernels.hpp"
 
 #include <algorithm>
@@ -10,18 +11,6 @@
 
 namespace troupe::nn {
 namespace {
-
-constexpr std::size_t rows_of_chunk = 512;
-
-/// Calls `body(first, end)` for chunks of [0, n), fixed by n alone.
-void each_chunk(Executor& executor, std::size_t n,
-                const std::function<void(std::size_t, std::size_t)>& body) {
-  const std::size_t chunks = (n + rows_of_chunk - 1) / rows_of_chunk;
-  executor.parallel_for(chunks, [&](std::size_t chunk) {
-    const std::size_t first = chunk * rows_of_chunk;
-    body(first, std::min(n, first + rows_of_chunk));
-  });
-}
 
 void check_pairs(const RowPairs& pairs, ConstMatrix relations, ConstMatrix scores) {
   const std::size_t cols = pairs.sources.cols;
@@ -73,9 +62,9 @@ struct End {
 void add_end(Executor& executor, const End& end, ConstMatrix relations, ConstMatrix grad) {
   const PairsByRow by_row(end.row_of, end.to.rows);
   const std::size_t cols = end.to.cols;
-  each_chunk(executor, end.to.rows, [&](std::size_t first, std::size_t last) {
+  for_each_chunk(executor, end.to.rows, [&](std::size_t first, std::size_t count) {
     std::vector<float> mixed(cols);
-    for (std::size_t row = first; row < last; ++row) {
+    for (std::size_t row = first; row < first + count; ++row) {
       float* const to = end.to.row(row).data();
       for (std::size_t i = by_row.offsets[row]; i < by_row.offsets[row + 1]; ++i) {
         const std::uint32_t pair = by_row.pairs[i];
@@ -97,13 +86,12 @@ void add_end(Executor& executor, const End& end, ConstMatrix relations, ConstMat
 }
 
 void add_relations(Executor& executor, const RowPairs& pairs, ConstMatrix grad, MutMatrix to) {
-  const std::size_t chunks = (pairs.size() + rows_of_chunk - 1) / rows_of_chunk;
-  std::vector<std::vector<float>> sums(chunks);
-  each_chunk(executor, pairs.size(), [&](std::size_t first, std::size_t last) {
-    auto& sum = sums[first / rows_of_chunk];
+  std::vector<std::vector<float>> sums(chunk_count(pairs.size()));
+  for_each_chunk(executor, pairs.size(), [&](std::size_t first, std::size_t count) {
+    auto& sum = sums[first / chunk_rows];
     sum.resize(to.size());
     std::vector<float> product(to.cols);
-    for (std::size_t pair = first; pair < last; ++pair) {
+    for (std::size_t pair = first; pair < first + count; ++pair) {
       const auto a = pairs.sources.row(pairs.of[pair]);
       const auto b = pairs.destinations.row(pairs.to[pair]);
       std::ranges::transform(a, b, product.begin(), std::multiplies<>());
@@ -123,9 +111,9 @@ void pair_scores(Executor& executor, const RowPairs& pairs, ConstMatrix relation
                  MutMatrix scores) {
   check_pairs(pairs, relations, scores);
   const std::size_t cols = pairs.sources.cols;
-  each_chunk(executor, pairs.size(), [&](std::size_t first, std::size_t last) {
+  for_each_chunk(executor, pairs.size(), [&](std::size_t first, std::size_t count) {
     std::vector<float> scratch;
-    for (std::size_t pair = first; pair < last; ++pair) {
+    for (std::size_t pair = first; pair < first + count; ++pair) {
       const float* const a = pairs.sources.row(pairs.of[pair]).data();
       const float* const b = pairs.destinations.row(pairs.to[pair]).data();
       const auto to = scores.row(pair);

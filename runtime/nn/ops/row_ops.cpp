@@ -1,6 +1,7 @@
 #include "runtime/nn/ops/row_ops.hpp"
 
 #include "runtime/base/hot.hpp"
+#include "runtime/nn/ops/row_kernels.hpp"
 
 #include <algorithm>
 #include <array>
@@ -8,27 +9,6 @@
 
 namespace troupe::nn {
 namespace {
-
-/// Sum of term(0) … term(n-1) in an order that vectorises: 16 running sums, then those in order.
-template <class Term>
-float lane_sum(std::size_t n, Term term) {
-  constexpr std::size_t lanes = 16;
-  std::array<float, lanes> sums{};
-  const std::size_t whole = n / lanes * lanes;
-  for (std::size_t i = 0; i < whole; i += lanes) {
-    for (std::size_t lane = 0; lane < lanes; ++lane) {
-      sums[lane] += term(i + lane);
-    }
-  }
-  for (std::size_t i = whole; i < n; ++i) {
-    sums[i - whole] += term(i);
-  }
-  float total = 0;
-  for (const float sum : sums) {
-    total += sum;
-  }
-  return total;
-}
 
 constexpr float inverse_root_of_two_pi = 0.398942280401432678F;
 
@@ -116,12 +96,12 @@ TROUPE_HOT void layer_norm_rows(ConstMatrix x, std::span<const float> gain,
   for (std::size_t r = 0; r < x.rows; ++r) {
     const float* in = x.row(r).data();
     float* out = y.row(r).data();
-    const float mean = lane_sum(x.cols, [in](std::size_t c) { return in[c]; }) / n;
-    const float variance = lane_sum(x.cols,
-                                    [in, mean](std::size_t c) {
-                                      const float d = in[c] - mean;
-                                      return d * d;
-                                    }) /
+    const float mean = sum_in_lanes(x.cols, [in](std::size_t c) { return in[c]; }) / n;
+    const float variance = sum_in_lanes(x.cols,
+                                        [in, mean](std::size_t c) {
+                                          const float d = in[c] - mean;
+                                          return d * d;
+                                        }) /
                            n;
     const float inverse_sd = 1.0F / std::sqrt(variance + layer_norm_eps);
     stats[r] = {mean, inverse_sd};
@@ -156,9 +136,9 @@ TROUPE_HOT void layer_norm_backward_rows(ConstMatrix x, std::span<const NormStat
       sum_bias[c] += g[c];
       g[c] *= scale[c];
     }
-    const float mean_grad = lane_sum(x.cols, [g](std::size_t c) { return g[c]; }) / n;
+    const float mean_grad = sum_in_lanes(x.cols, [g](std::size_t c) { return g[c]; }) / n;
     const float slope =
-        lane_sum(x.cols, [g, in, m, s](std::size_t c) { return g[c] * ((in[c] - m) * s); }) / n;
+        sum_in_lanes(x.cols, [g, in, m, s](std::size_t c) { return g[c] * ((in[c] - m) * s); }) / n;
     for (std::size_t c = 0; c < x.cols; ++c) {
       g[c] = s * (g[c] - mean_grad - (in[c] - m) * s * slope);
     }
@@ -169,7 +149,7 @@ TROUPE_HOT void l2_normalize_rows(MutMatrix x, std::span<float> lengths) {
   TROUPE_ASSERT(lengths.size() == x.rows, "lengths", lengths.size(), x.rows);
   for (std::size_t r = 0; r < x.rows; ++r) {
     float* row = x.row(r).data();
-    lengths[r] = std::sqrt(lane_sum(x.cols, [row](std::size_t c) { return row[c] * row[c]; }));
+    lengths[r] = std::sqrt(sum_in_lanes(x.cols, [row](std::size_t c) { return row[c] * row[c]; }));
     const float divisor = std::max(lengths[r], shortest_length);
     for (std::size_t c = 0; c < x.cols; ++c) {
       row[c] /= divisor;
@@ -186,7 +166,7 @@ TROUPE_HOT void l2_normalize_backward_rows(ConstMatrix y, std::span<const float>
     float* __restrict g = grad.row(r).data();
     const bool divided = lengths[r] > shortest_length;  // else the divisor is a constant
     const float along =
-        divided ? lane_sum(y.cols, [g, out](std::size_t c) { return g[c] * out[c]; }) : 0.0F;
+        divided ? sum_in_lanes(y.cols, [g, out](std::size_t c) { return g[c] * out[c]; }) : 0.0F;
     const float divisor = std::max(lengths[r], shortest_length);
     for (std::size_t c = 0; c < y.cols; ++c) {
       g[c] = (g[c] - along * out[c]) / divisor;

@@ -1,11 +1,10 @@
 #include "runtime/nn/knowledge/chunk_loss.hpp"
 
 #include "runtime/nn/knowledge/lane_math.hpp"
-#include "tests/runtime/nn/nn_support.hpp"
+#include "tests/runtime/nn/link_loss_support.hpp"
 
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <limits>
 
 namespace troupe::nn {
@@ -13,77 +12,10 @@ namespace {
 
 using namespace testing;  // NOLINT(google-build-using-namespace)
 
-double minus_log_logistic(double x) {
-  return std::log(1 + std::exp(-x));
-}
-
-double softmax_twin(std::span<const float> positive, ConstMatrix negative) {
-  double sum = 0;
-  for (std::size_t i = 0; i < positive.size(); ++i) {
-    double all = std::exp(static_cast<double>(positive[i]));
-    for (const float score : negative.row(i)) {
-      all += std::exp(static_cast<double>(score));
-    }
-    sum -= std::log(std::exp(static_cast<double>(positive[i])) / all);
-  }
-  return sum;
-}
-
-/// As kge.py of the peers has it: margin + positive, -margin - negative.
-double adversarial_twin(std::span<const float> positive, ConstMatrix negative, ConstMatrix fixed,
-                        double margin, double temperature) {
-  double sum = 0;
-  for (std::size_t i = 0; i < positive.size(); ++i) {
-    double all = 0;
-    for (const float score : fixed.row(i)) {
-      all += std::exp(temperature * score);
-    }
-    sum += minus_log_logistic(margin + positive[i]) / 2;
-    for (std::size_t k = 0; k < negative.cols; ++k) {
-      sum += std::exp(temperature * fixed.row(i)[k]) / all *
-             minus_log_logistic(-margin - negative.row(i)[k]) / 2;
-    }
-  }
-  return sum;
-}
-
-struct ChunkScores {
-  Matrix positive;
-  Matrix negative;
-  Matrix grad_positive = Matrix(positive.rows(), 1);
-  Matrix grad_negative = Matrix(negative.rows(), negative.cols());
-
-  LinkScores scores() const { return {positive.view().flat(), negative.view()}; }
-  LinkGradients grads() { return {grad_positive.view().flat(), grad_negative.view()}; }
-};
-
-ChunkScores random_scores(std::size_t rows, std::size_t cols, std::uint64_t seed) {
-  return {.positive = random_matrix(rows, 1, seed),
-          .negative = random_matrix(rows, cols, seed + 1)};
-}
-
-void expect_score_differences(ChunkScores& at, const std::function<double()>& loss) {
-  const auto compare = [&](Matrix& scores, const Matrix& grad) {
-    for (std::size_t i = 0; i < scores.view().size(); ++i) {
-      const float kept = scores.data()[i];
-      scores.data()[i] = kept + 0x1p-10F;
-      const double above = scores.data()[i];
-      const double high = loss();
-      scores.data()[i] = kept - 0x1p-10F;
-      const double low = loss();
-      const double step = above - static_cast<double>(scores.data()[i]);
-      scores.data()[i] = kept;
-      EXPECT_NEAR(grad.data()[i], (high - low) / step, 1e-6) << i;
-    }
-  };
-  compare(at.positive, at.grad_positive);
-  compare(at.negative, at.grad_negative);
-}
-
 TEST(ChunkSoftmax, EqualsItsDefinitionAndGradientsEqualDifferences) {
   for (const std::size_t negatives : {1U, 5U}) {
     auto at = random_scores(7, negatives, 11);
-    const auto twin = [&] { return softmax_twin(at.scores().positive, at.scores().negative); };
+    const auto twin = [&] { return twin_of_softmax(at.scores().positive, at.scores().negative); };
 
     const auto loss = chunk_softmax(at.scores(), at.grads());
 
@@ -123,7 +55,7 @@ TEST(ChunkSoftmax, WithoutNegativesOrTriplesIsZero) {
 TEST(ChunkSoftmax, StaysFiniteAtScoresOfAnySizeAndShowsNan) {
   constexpr float largest = std::numeric_limits<float>::max();
   for (const float score : {1e4F, -1e4F, largest, -largest}) {
-    ChunkScores at{.positive = matrix_of({score}, 1, 1), .negative = matrix_of({0, -score}, 1, 2)};
+    OwnedScores at{.positive = matrix_of({score}, 1, 1), .negative = matrix_of({0, -score}, 1, 2)};
     EXPECT_TRUE(std::isfinite(chunk_softmax(at.scores(), at.grads()).sum)) << score;
     EXPECT_TRUE(std::isfinite(at.grad_positive.data()[0])) << score;
   }
@@ -140,8 +72,8 @@ TEST(ChunkSelfAdversarial, EqualsItsDefinitionAndGradientsEqualDifferences) {
     auto at = random_scores(6, 4, 23);
     const Matrix fixed = copy_of(at.scores().negative);
     const auto twin = [&] {
-      return adversarial_twin(at.scores().positive, at.scores().negative, fixed.view(), margin,
-                              0.5);
+      return twin_of_self_adversarial(at.scores().positive, at.scores().negative, fixed.view(),
+                                      margin, 0.5);
     };
 
     const auto loss = chunk_self_adversarial(at.scores(), margin, 0.5, at.grads(), memory);
@@ -171,7 +103,7 @@ TEST(ChunkSelfAdversarial, StaysFiniteAtScoresOfAnySizeAndShowsNan) {
   constexpr float largest = std::numeric_limits<float>::max();
   GrowBuffer<float> memory;
   for (const float score : {1e4F, -1e4F, largest, -largest}) {
-    ChunkScores at{.positive = matrix_of({score}, 1, 1),
+    OwnedScores at{.positive = matrix_of({score}, 1, 1),
                    .negative = matrix_of({0, -score, score}, 1, 3)};
     EXPECT_TRUE(std::isfinite(chunk_self_adversarial(at.scores(), 3, 1, at.grads(), memory).sum))
         << score;
@@ -188,10 +120,10 @@ TEST(ChunkSelfAdversarial, StaysFiniteAtScoresOfAnySizeAndShowsNan) {
 
 TEST(ChunkSelfAdversarial, WithoutNegativesTheirHalfIsZero) {
   GrowBuffer<float> memory;
-  ChunkScores at{.positive = Matrix::zeros(3, 1), .negative = Matrix(3, 0)};
+  OwnedScores at{.positive = Matrix::zeros(3, 1), .negative = Matrix(3, 0)};
   EXPECT_NEAR(chunk_self_adversarial(at.scores(), 0, 1, at.grads(), memory).sum,
               1.5 * std::log(2.0), 1e-12);
-  ChunkScores none{.positive = Matrix(0, 1), .negative = Matrix(0, 4)};
+  OwnedScores none{.positive = Matrix(0, 1), .negative = Matrix(0, 4)};
   EXPECT_EQ(chunk_self_adversarial(none.scores(), 0, 1, none.grads(), memory).sum, 0);
 }
 
@@ -221,17 +153,11 @@ TEST(Regularize, GradientsEqualDifferences) {
 
       regularize(kind, complex_rows, 0.25, rows.view(), grad.view());
 
-      for (std::size_t i = 0; i < 18; ++i) {
-        const float kept = rows.data()[i];
-        rows.data()[i] = kept + 0x1p-10F;
-        const double above = rows.data()[i];
-        const double high = regularize(kind, complex_rows, 0, rows.view(), ignored.view());
-        rows.data()[i] = kept - 0x1p-10F;
-        const double low = regularize(kind, complex_rows, 0, rows.view(), ignored.view());
-        const double step = above - static_cast<double>(rows.data()[i]);
-        rows.data()[i] = kept;
-        EXPECT_NEAR(grad.data()[i], 0.25 * (high - low) / step, 1e-6) << i;
-      }
+      const auto loss = [&] {
+        return 0.25 * regularize(kind, complex_rows, 0, rows.view(), ignored.view());
+      };
+      expect_differences(rows.view().flat(), grad.view().flat(), loss,
+                         {.step = 0x1p-10F, .tolerance = 1e-6}, "rows");
     }
   }
 }

@@ -147,24 +147,14 @@ TEST_P(EachScore, GradientsEqualDifferences) {
 
   scorer.backward(chunk.rows(), {up_positive.view().flat(), up_negative.view()}, grads.out());
 
-  const auto expect_differences = [&](Matrix& rows, const Matrix& grad, const char* what) {
-    for (std::size_t i = 0; i < rows.view().size(); ++i) {
-      const float kept = rows.data()[i];
-      const float above = kept + 0x1p-12F;
-      const float below = kept - 0x1p-12F;
-      rows.data()[i] = above;
-      const double high = loss();
-      rows.data()[i] = below;
-      const double low = loss();
-      rows.data()[i] = kept;
-      const double step = static_cast<double>(above) - static_cast<double>(below);
-      EXPECT_NEAR(grad.data()[i], (high - low) / step, 2e-5) << what << ' ' << i;
-    }
+  const auto check = [&](Matrix& rows, const Matrix& grad, const char* what) {
+    expect_differences(rows.view().flat(), grad.view().flat(), loss,
+                       {.step = 0x1p-12F, .tolerance = 2e-5}, what);
   };
-  expect_differences(chunk.known, grads.known, "known");
-  expect_differences(chunk.relation, grads.relation, "relation");
-  expect_differences(chunk.answer, grads.answer, "answer");
-  expect_differences(chunk.negative, grads.negative, "negative");
+  check(chunk.known, grads.known, "known");
+  check(chunk.relation, grads.relation, "relation");
+  check(chunk.answer, grads.answer, "answer");
+  check(chunk.negative, grads.negative, "negative");
 }
 
 TEST_P(EachScore, ScorersThatWorkedOnOtherChunksGiveTheSameBits) {

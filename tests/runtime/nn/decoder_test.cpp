@@ -114,18 +114,7 @@ TEST_P(EachDecoder, EqualsItsDefinitionAndGradientsEqualDifferences) {
     return result;
   };
   const auto check = [&](std::span<float> values, std::span<const float> found, const char* what) {
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const float kept = values[i];
-      const float above = kept + 0x1p-12F;
-      const float below = kept - 0x1p-12F;
-      values[i] = above;
-      const double high = sum();
-      values[i] = below;
-      const double low = sum();
-      values[i] = kept;
-      const double step = static_cast<double>(above) - static_cast<double>(below);
-      EXPECT_NEAR(found[i], (high - low) / step, 2e-3) << what << " " << i;
-    }
+    expect_differences(values, found, sum, {.step = 0x1p-12F, .tolerance = 2e-3}, what);
   };
   check(parameters_, of_parameters, "parameters");
   check(rows_.view().flat(), of_rows.view().flat(), "sources");

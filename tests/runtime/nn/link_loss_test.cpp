@@ -1,6 +1,6 @@
 #include "runtime/nn/ops/link_loss.hpp"
 
-#include "tests/runtime/nn/nn_support.hpp"
+#include "tests/runtime/nn/link_loss_support.hpp"
 
 #include <gtest/gtest.h>
 
@@ -24,10 +24,6 @@ struct LinkLossCase {
       twin;
 };
 
-double minus_log_sigmoid(double x) {
-  return std::log(1 + std::exp(-x));
-}
-
 double twin_of_bce(std::span<const float> positive, ConstMatrix negative, double own,
                    double of_negative) {
   double sum = 0;
@@ -50,35 +46,6 @@ double twin_of_margin(std::span<const float> positive, ConstMatrix negative) {
   return sum;
 }
 
-double twin_of_self_adversarial(std::span<const float> positive, ConstMatrix negative,
-                                ConstMatrix fixed, double temperature) {
-  double sum = 0;
-  for (std::size_t i = 0; i < positive.size(); ++i) {
-    double all = 0;
-    for (const float score : fixed.row(i)) {
-      all += std::exp(temperature * score);
-    }
-    sum += minus_log_sigmoid(positive[i]) / 2;
-    for (std::size_t k = 0; k < negative.cols; ++k) {
-      const double share = std::exp(temperature * fixed.row(i)[k]) / all;
-      sum += share * minus_log_sigmoid(-negative.row(i)[k]) / 2;
-    }
-  }
-  return sum;
-}
-
-double twin_of_softmax(std::span<const float> positive, ConstMatrix negative) {
-  double sum = 0;
-  for (std::size_t i = 0; i < positive.size(); ++i) {
-    double all = std::exp(static_cast<double>(positive[i]));
-    for (const float score : negative.row(i)) {
-      all += std::exp(static_cast<double>(score));
-    }
-    sum -= std::log(std::exp(static_cast<double>(positive[i])) / all);
-  }
-  return sum;
-}
-
 /// The first four have goldens.
 std::vector<LinkLossCase> link_loss_cases(std::size_t count = 6) {
   std::vector<LinkLossCase> all(6);
@@ -95,14 +62,14 @@ std::vector<LinkLossCase> link_loss_cases(std::size_t count = 6) {
       "link_self_adversarial",
       [](const auto& scores, const auto& grads) { return link_self_adversarial(scores, 1, grads); },
       [](auto positive, auto negative, auto fixed) {
-        return twin_of_self_adversarial(positive, negative, fixed, 1);
+        return twin_of_self_adversarial(positive, negative, fixed, 0, 1);
       }};
   all[4] = {"link_self_adversarial_sharper",
             [](const auto& scores, const auto& grads) {
               return link_self_adversarial(scores, 2.5, grads);
             },
             [](auto positive, auto negative, auto fixed) {
-              return twin_of_self_adversarial(positive, negative, fixed, 2.5);
+              return twin_of_self_adversarial(positive, negative, fixed, 0, 2.5);
             }};
   all[5] = {"link_softmax", link_softmax,
             [](auto positive, auto negative, auto) { return twin_of_softmax(positive, negative); }};
@@ -110,22 +77,12 @@ std::vector<LinkLossCase> link_loss_cases(std::size_t count = 6) {
   return all;
 }
 
-/// Scores with room for their gradients.
-struct Links {
-  Matrix positive;
-  Matrix negative;
-  Matrix grad_positive = Matrix(positive.rows(), 1);
-  Matrix grad_negative = Matrix(negative.rows(), negative.cols());
-
-  LossResult operator()(const LinkLoss& loss) {
-    return loss(scores(), {grad_positive.view().flat(), grad_negative.view()});
-  }
-  LinkScores scores() const { return {positive.view().flat(), negative.view()}; }
+struct Links : OwnedScores {
+  LossResult operator()(const LinkLoss& loss) { return loss(scores(), grads()); }
 };
 
 Links random_links(std::size_t rows, std::size_t cols, std::uint64_t seed) {
-  Links links{.positive = random_matrix(rows, 1, seed),
-              .negative = random_matrix(rows, cols, seed + 1)};
+  Links links{random_scores(rows, cols, seed)};
   for (Matrix* scores : {&links.positive, &links.negative}) {
     for (float& value : scores->view().flat()) {
       value *= 3;
@@ -140,7 +97,7 @@ class LinkLossOfGolden : public EachLinkLoss {};
 
 TEST_P(LinkLossOfGolden, MatchesItsGolden) {
   const std::string path = "losses/" + GetParam().name + "/";
-  Links links{.positive = golden_matrix(path + "pos"), .negative = golden_matrix(path + "neg")};
+  Links links{{.positive = golden_matrix(path + "pos"), .negative = golden_matrix(path + "neg")}};
 
   const LossResult loss = links(GetParam().loss);
   for (Matrix* grad : {&links.grad_positive, &links.grad_negative}) {
@@ -166,22 +123,7 @@ TEST_P(EachLinkLoss, EqualsItsDefinitionAndGradientsEqualDifferences) {
   const LossResult loss = links(GetParam().loss);
 
   EXPECT_NEAR(loss.sum, definition(), 1e-12 * loss.sum);
-  const auto expect_differences = [&](Matrix& scores, const Matrix& grad) {
-    for (std::size_t i = 0; i < scores.view().size(); ++i) {
-      const float kept = scores.data()[i];
-      const float above = kept + 0x1p-10F;
-      const float below = kept - 0x1p-10F;
-      scores.data()[i] = above;
-      const double high = definition();
-      scores.data()[i] = below;
-      const double low = definition();
-      scores.data()[i] = kept;
-      const double step = static_cast<double>(above) - static_cast<double>(below);
-      EXPECT_NEAR(grad.data()[i], (high - low) / step, 1e-6) << i;
-    }
-  };
-  expect_differences(links.positive, links.grad_positive);
-  expect_differences(links.negative, links.grad_negative);
+  expect_score_differences(links, definition);
 }
 
 TEST_P(EachLinkLoss, OverwritesGradientsAndRepeatsItsBits) {
@@ -206,7 +148,7 @@ TEST_P(EachLinkLoss, RowsAddUp) {
     const std::size_t count = first == 0 ? 2 : 4;
     const auto positive = std::as_const(all.positive).view().slice(first, count);
     const auto negative = std::as_const(all.negative).view().slice(first, count);
-    Links part{.positive = copy_of(positive), .negative = copy_of(negative)};
+    Links part{{.positive = copy_of(positive), .negative = copy_of(negative)}};
     const LossResult share = part(GetParam().loss);
     sum += share.sum;
     weight += share.weight;
@@ -230,8 +172,8 @@ TEST_P(EachLinkLoss, ShowsNan) {
 TEST_P(EachLinkLoss, StaysFiniteAtScoresOfAnySize) {
   constexpr float largest = std::numeric_limits<float>::max();
   for (const float score : {1e4F, -1e4F, largest, -largest}) {
-    Links links{.positive = matrix_of({score, -score}, 2, 1),
-                .negative = matrix_of({score, 0, -score, score}, 2, 2)};
+    Links links{{.positive = matrix_of({score, -score}, 2, 1),
+                 .negative = matrix_of({score, 0, -score, score}, 2, 2)}};
 
     EXPECT_TRUE(std::isfinite(links(GetParam().loss).sum)) << score;
     for (const float grad : links.grad_negative.view().flat()) {
@@ -241,7 +183,7 @@ TEST_P(EachLinkLoss, StaysFiniteAtScoresOfAnySize) {
 }
 
 TEST_P(EachLinkLoss, WithoutLinksIsZero) {
-  Links links{.positive = Matrix(0, 1), .negative = Matrix(0, 4)};
+  Links links{{.positive = Matrix(0, 1), .negative = Matrix(0, 4)}};
 
   const LossResult loss = links(GetParam().loss);
 
@@ -256,7 +198,7 @@ INSTANTIATE_TEST_SUITE_P(Links, EachLinkLoss, ::testing::ValuesIn(link_loss_case
 
 TEST(LinkLoss, WithoutNegativesOnlyTrueLinksCount) {
   const double one = std::log(2.0);  // softplus(0)
-  Links links{.positive = Matrix::zeros(3, 1), .negative = Matrix(3, 0)};
+  Links links{{.positive = Matrix::zeros(3, 1), .negative = Matrix(3, 0)}};
 
   EXPECT_NEAR(links(link_bce).sum, 3 * one, 1e-12);
   EXPECT_NEAR(links(link_bce_balanced).sum, 1.5 * one, 1e-12);
@@ -273,7 +215,7 @@ TEST(LinkLoss, WithoutNegativesOnlyTrueLinksCount) {
 
 // Margin 1: a pair at 1 apart is just far enough, one at 0.5 lacks 0.5, one at 2 nothing.
 TEST(LinkLoss, MarginCountsPairsThatAreTooClose) {
-  Links links{.positive = matrix_of({1}, 1, 1), .negative = matrix_of({0, 0.5F, -1}, 1, 3)};
+  Links links{{.positive = matrix_of({1}, 1, 1), .negative = matrix_of({0, 0.5F, -1}, 1, 3)}};
 
   const auto loss = links([](const auto& s, const auto& g) { return link_margin(s, 1, g); });
 

@@ -98,6 +98,29 @@ inline Matrix random_matrix(std::size_t rows, std::size_t cols, std::uint64_t se
   return m;
 }
 
+struct Differences {
+  float step = 0;
+  double tolerance = 0;
+};
+/// Expects `found` to be the gradient of `loss()` by `values`, which it reads, from central differences.
+template <class Loss>
+void expect_differences(std::span<float> values, std::span<const float> found, const Loss& loss,
+                        const Differences& how, const char* what) {
+  ASSERT_EQ(values.size(), found.size()) << what;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const float kept = values[i];
+    const float above = kept + how.step;
+    const float below = kept - how.step;
+    values[i] = above;
+    const double high = loss();
+    values[i] = below;
+    const double low = loss();
+    values[i] = kept;
+    const double step = static_cast<double>(above) - static_cast<double>(below);
+    EXPECT_NEAR(found[i], (high - low) / step, how.tolerance) << what << ' ' << i;
+  }
+}
+
 /// A block that owns its arrays.
 struct OwnedBlock {
   std::uint32_t num_dst = 0;
