@@ -118,8 +118,7 @@ py::tuple pairs(const BatchView& view, std::uint32_t window) {
 py::list columns(const BatchView& view) {
   py::list list;
   for (const auto& column : view.batch().columns) {
-    list.append(
-        py::make_tuple(column.of_edges, column.type, column_tuple(column, view.column(column))));
+    list.append(py::make_tuple(column.of_edges, column.type, column_tuple(column, view.owner())));
   }
   return list;
 }
@@ -189,18 +188,6 @@ py::object BatchView::rows(const Matrix& rows) const {
             {static_cast<py::ssize_t>(rows.rows()), static_cast<py::ssize_t>(rows.cols())}));
 }
 
-Array BatchView::column(const BatchColumn& column) const {
-  Array array{.owner = batch_,
-              .data = column.values.bytes.data(),
-              .item_bytes = static_cast<py::ssize_t>(size_bytes(column.info.dtype)),
-              .format = format_of_column(column.info.dtype),
-              .shape = {static_cast<py::ssize_t>(column.rows)}};
-  for (const auto extent : column.info.shape) {
-    array.shape.push_back(static_cast<py::ssize_t>(extent));
-  }
-  return array;
-}
-
 const BatchNodes& BatchView::nodes(std::size_t type) const {
   if (type >= sampled().nodes.size()) {
     throw py::index_error("no such node type");
@@ -221,6 +208,9 @@ const BatchRows& BatchView::rows_of(std::size_t type) const {
   return type < batch_->rows.size() ? batch_->rows[type] : none;
 }
 
+namespace {
+
+/// Of a column's elements in Python; bfloat16 as words.
 const char* format_of_column(DType dtype) {
   switch (dtype) {
     case DType::u8:
@@ -248,7 +238,17 @@ const char* format_of_column(DType dtype) {
   return "B";
 }
 
-py::tuple column_tuple(const BatchColumn& column, Array array) {
+}  // namespace
+
+py::tuple column_tuple(const BatchColumn& column, std::shared_ptr<const void> owner) {
+  Array array{.owner = std::move(owner),
+              .data = column.values.bytes.data(),
+              .item_bytes = static_cast<py::ssize_t>(size_bytes(column.info.dtype)),
+              .format = format_of_column(column.info.dtype),
+              .shape = {static_cast<py::ssize_t>(column.rows)}};
+  for (const auto extent : column.info.shape) {
+    array.shape.push_back(static_cast<py::ssize_t>(extent));
+  }
   return py::make_tuple(column.info.name, std::move(array), column.info.dtype == DType::bf16);
 }
 

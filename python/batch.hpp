@@ -35,7 +35,6 @@ class BatchView {
   }
   /// None for rows without columns.
   py::object rows(const Matrix& rows) const;
-  Array column(const BatchColumn& column) const;
 
   /// \throws py::index_error: no such type
   const BatchNodes& nodes(std::size_t type) const;
@@ -47,9 +46,8 @@ class BatchView {
 };
 
 /// A column as its name, its array and whether its words are bfloat16.
-py::tuple column_tuple(const BatchColumn& column, Array array);
-/// Format of a column's elements in Python; bfloat16 as words.
-const char* format_of_column(DType dtype);
+/// \param owner  what keeps its values
+py::tuple column_tuple(const BatchColumn& column, std::shared_ptr<const void> owner);
 
 void bind_batches(py::module_& module);
 

@@ -43,18 +43,6 @@ ConstMatrix matrix_of(const py::buffer_info& info) {
           static_cast<std::size_t>(info.shape[1])};
 }
 
-Array take_column(const BatchColumn& column) {
-  Array array{.owner = column.values.owner,
-              .data = column.values.bytes.data(),
-              .item_bytes = static_cast<py::ssize_t>(size_bytes(column.info.dtype)),
-              .format = format_of_column(column.info.dtype),
-              .shape = {static_cast<py::ssize_t>(column.rows)}};
-  for (const auto extent : column.info.shape) {
-    array.shape.push_back(static_cast<py::ssize_t>(extent));
-  }
-  return array;
-}
-
 /// A function of Python's that C++ keeps, and may drop on any thread without the interpreter's lock.
 std::shared_ptr<const py::function> keep(py::function function) {
   return {new py::function(std::move(function)), [](const py::function* kept) {
@@ -167,7 +155,7 @@ py::dict read_rows(const Handle& handle, const py::buffer& nodes, std::size_t ty
   auto rows = value_of(unlocked([&] { return session.read_rows(ids, node_type(type)); }));
   py::list columns;
   for (const auto& column : rows.columns) {
-    columns.append(column_tuple(column, take_column(column)));
+    columns.append(column_tuple(column, column.values.owner));
   }
   const auto none = py::object(py::none());
   const bool has_features = rows.features.cols() > 0;
@@ -186,7 +174,7 @@ py::tuple read_column(const Handle& handle, const std::string& name, const py::b
   auto& session = handle.get();
   const auto column =
       value_of(unlocked([&] { return session.read_column(name, ids, node_type(type)); }));
-  return column_tuple(column, take_column(column));
+  return column_tuple(column, column.values.owner);
 }
 
 Array degrees(const Handle& handle, const py::buffer& nodes, std::size_t type, bool in) {

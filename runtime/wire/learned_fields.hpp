@@ -88,24 +88,23 @@ struct Fields<ReadCopy> {
       field::value("first", &ReadCopy::first), field::value("count", &ReadCopy::count)};
 };
 
+/// Of a copy's rows, whichever way they go.
+inline constexpr std::tuple copy_fields{
+    field::value("step", &CopyPiece::step),    field::value("nodeType", &CopyPiece::node_type),
+    field::value("steps", &CopyPiece::steps),  field::value("last", &CopyPiece::last),
+    field::array(0, &CopyPiece::ids),          field::array<float>(1, &CopyPiece::rows),
+    field::array<float>(2, &CopyPiece::state), field::array<float>(3, &CopyPiece::best)};
+
 template <>
 struct Fields<CopyPiece> {
   using Root = wire::CopyPiece;
-  static constexpr std::tuple fields{
-      field::value("step", &CopyPiece::step),    field::value("nodeType", &CopyPiece::node_type),
-      field::value("steps", &CopyPiece::steps),  field::value("last", &CopyPiece::last),
-      field::array(0, &CopyPiece::ids),          field::array<float>(1, &CopyPiece::rows),
-      field::array<float>(2, &CopyPiece::state), field::array<float>(3, &CopyPiece::best)};
+  static constexpr auto fields = copy_fields;
 };
 
 template <>
 struct Fields<LoadCopy> {
   using Root = wire::LoadCopy;
-  static constexpr std::tuple fields{
-      field::value("step", &CopyPiece::step),    field::value("nodeType", &CopyPiece::node_type),
-      field::value("steps", &CopyPiece::steps),  field::value("last", &CopyPiece::last),
-      field::array(0, &CopyPiece::ids),          field::array<float>(1, &CopyPiece::rows),
-      field::array<float>(2, &CopyPiece::state), field::array<float>(3, &CopyPiece::best)};
+  static constexpr auto fields = copy_fields;
 };
 
 template <>
