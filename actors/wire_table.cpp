@@ -6,6 +6,9 @@
 
 #include <array>
 #include <tuple>
+#include <typeindex>
+#include <typeinfo>
+#include <unordered_map>
 
 namespace troupe {
 namespace {
@@ -30,7 +33,6 @@ template <class Request, class Reply>
 constexpr WireEntry entry_of(const net::MethodEntry<Request, Reply>& method) {
   return {
       .long_running = method.answer == net::Answer::at_length,
-      .is_request = &holds<Request>,
       .encode_request =
           [](const caf::type_erased_tuple& content, net::Frame& frame) {
             encode<Request>(content, frame);
@@ -57,15 +59,28 @@ constexpr auto places = [] {
 }();
 static_assert(entries.size() < 256, "a place is a byte");
 
+/// Entries by the type of their request, as it lies in a message.
+using EntriesByType = std::unordered_map<std::type_index, const WireEntry*>;
+
+EntriesByType entries_by_type() {
+  EntriesByType by_type;
+  std::size_t place = 0;
+  const auto add = [&]<class Request, class Reply>(const net::MethodEntry<Request, Reply>&) {
+    by_type.emplace(typeid(Ref<Request>), &entries[place++]);
+  };
+  std::apply([&](const auto&... method) { (add(method), ...); }, net::methods);
+  return by_type;
+}
+
 }  // namespace
 
 const WireEntry* find_wire_entry(const caf::type_erased_tuple& content) {
-  for (const auto& candidate : entries) {
-    if (candidate.is_request(content)) {
-      return &candidate;
-    }
+  if (content.size() != 1 || content.type(0).second == nullptr) {
+    return nullptr;  // several values, or one of CAF's own types
   }
-  return nullptr;
+  static const auto by_type = entries_by_type();
+  const auto found = by_type.find(*content.type(0).second);
+  return found == by_type.end() ? nullptr : found->second;
 }
 
 const WireEntry* find_wire_entry(std::uint32_t method) {

@@ -16,7 +16,6 @@ namespace troupe {
 struct WireEntry {
   bool long_running;  ///< its answer waits for work without a bound of its own
 
-  bool (*is_request)(const caf::type_erased_tuple& content);
   /// Fills the frame; returns the expected bytes of the reply.
   std::uint64_t (*encode_request)(const caf::type_erased_tuple& content, net::Frame& frame);
   Result<caf::message> (*decode_request)(const net::Frame& frame);

@@ -328,8 +328,7 @@ void decode_and_use(const Frame& frame) {
   const auto back = Wire<T>::decode(again);
   require(back.ok(), "a message that was decoded travels again");
   const auto third = to_frame(*back);
-  require(std::ranges::equal(std::as_bytes(std::span(again.meta)),
-                             std::as_bytes(std::span(third.meta))) &&
+  require(std::ranges::equal(std::as_bytes(again.words()), std::as_bytes(third.words())) &&
               again.segments.size() == third.segments.size(),
           "as the same message");
   for (std::size_t i = 0; i < again.segments.size(); ++i) {

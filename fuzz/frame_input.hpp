@@ -24,7 +24,7 @@ inline std::vector<std::uint8_t> pack_frame(std::uint8_t kind, const net::Frame&
   for (std::size_t i = 0; i < net::max_segments; ++i) {
     number(i < frame.segments.size() ? frame.segments[i].bytes.size() : 0);
   }
-  block(std::as_bytes(std::span(frame.meta)));
+  block(std::as_bytes(frame.words()));
   for (const auto& segment : frame.segments) {
     block(segment.bytes);
   }

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <cstring>
 #include <map>
 #include <mutex>
 #include <new>
+#include <utility>
 
 namespace troupe {
 namespace {
@@ -17,11 +17,11 @@ constexpr std::size_t alignment = 64;
 constexpr std::size_t limit_bytes = std::size_t{256} << 20;
 constexpr std::size_t smallest_kept = 4096;
 
-/// Freed blocks by size class. Small blocks are left to the allocator, which is as good at them.
+/// Freed blocks of smallest_kept bytes or more, by size class.
 class BufferPool {
  public:
   std::byte* take(std::size_t capacity) {
-    if (capacity >= smallest_kept) {
+    {
       const std::lock_guard guard(mutex_);
       auto& kept = free_[capacity];
       kept.last_use = ++uses_;
@@ -37,7 +37,7 @@ class BufferPool {
   }
 
   void give_back(std::byte* block, std::size_t capacity) noexcept {
-    if (capacity >= smallest_kept) {
+    {
       const std::lock_guard guard(mutex_);
       auto& kept = free_[capacity];
       kept.last_use = ++uses_;
@@ -89,8 +89,6 @@ class BufferPool {
     return true;
   }
 
-  /// Small blocks come with room to align them, not from the aligned new: that one takes a lock which
-  /// all threads share, in glibc.
   static std::byte* allocate(std::size_t capacity) {
     if (capacity >= huge_page_bytes) {
       auto* block =
@@ -98,25 +96,13 @@ class BufferPool {
       advise_huge_pages(block, capacity);
       return block;
     }
-    if (capacity >= smallest_kept) {
-      return static_cast<std::byte*>(::operator new (capacity, std::align_val_t{alignment}));
-    }
-    void* const whole = ::operator new(capacity + alignment);
-    const auto address = reinterpret_cast<std::uintptr_t>(whole);
-    auto* const block = static_cast<std::byte*>(whole) + (alignment - address % alignment);
-    std::memcpy(block - sizeof whole, &whole, sizeof whole);  // at least 16 bytes lie before it
-    return block;
+    return static_cast<std::byte*>(::operator new (capacity, std::align_val_t{alignment}));
   }
   static void release(std::byte* block, std::size_t capacity) noexcept {
     if (capacity >= huge_page_bytes) {
       return ::operator delete (block, std::align_val_t{huge_page_bytes});
     }
-    if (capacity >= smallest_kept) {
-      return ::operator delete (block, std::align_val_t{alignment});
-    }
-    void* whole = nullptr;
-    std::memcpy(&whole, block - sizeof whole, sizeof whole);
-    ::operator delete(whole);
+    return ::operator delete (block, std::align_val_t{alignment});
   }
 
   std::mutex mutex_;
@@ -135,10 +121,23 @@ std::size_t capacity_for(std::size_t size_bytes) {
   return size_bytes <= between && between >= smallest_kept ? between : power;
 }
 
+/// One block of the allocator with its count of owners and room to align it. Not from the aligned new:
+/// that one takes a lock which all threads share, in glibc.
+std::shared_ptr<std::byte> small_block(std::size_t capacity) {
+  auto whole = std::make_shared_for_overwrite<std::byte[]>(capacity + alignment);
+  const auto address = reinterpret_cast<std::uintptr_t>(whole.get());
+  auto* const block = whole.get() + (alignment - address % alignment);
+  return {std::move(whole), block};
+}
+
 }  // namespace
 
 Buffer::Buffer(std::size_t size_bytes) : size_(size_bytes) {
   const std::size_t capacity = capacity_for(size_bytes);
+  if (capacity < smallest_kept) {
+    block_ = small_block(capacity);
+    return;
+  }
   block_ = std::shared_ptr<std::byte>(
       BufferPool::instance().take(capacity),
       [capacity](std::byte* block) { BufferPool::instance().give_back(block, capacity); });

@@ -153,14 +153,6 @@ constexpr auto skip_tables = [](const TableRows&) {};
 
 }  // namespace
 
-std::uint64_t RowRequest::num_nodes() const {
-  std::uint64_t nodes = 0;
-  for (const auto& section : sections) {
-    nodes += section.nodes.size();
-  }
-  return nodes;
-}
-
 std::string to_string(const TableName& name) {
   return name.kind == TableName::Kind::edge_features
              ? fmt::format("features of edge type {}", name.type)

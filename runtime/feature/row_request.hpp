@@ -67,7 +67,13 @@ struct RowRequest {
   std::uint64_t flow = 0;                 ///< of the batch in the trace; 0: none
 
   /// Nodes of all sections.
-  std::uint64_t num_nodes() const;
+  std::uint64_t num_nodes() const {
+    std::uint64_t nodes = 0;
+    for (const auto& section : sections) {
+      nodes += section.nodes.size();
+    }
+    return nodes;
+  }
 };
 
 /// One question to one part, as HopQuestion.

@@ -83,7 +83,7 @@ void Endpoint::keep_answer(std::uint64_t id, Frame&& frame) {
   auto& serving = s.serving.at(id);
   s.serving_bytes -= std::exchange(serving.bytes, frame.size_bytes());
   s.serving_bytes = saturating_add(s.serving_bytes, serving.bytes);
-  serving.kept = std::move(frame);
+  serving.kept = std::make_unique<Frame>(std::move(frame));
   ++s.stats.too_large;
   s.after(std::min(s.options.deadline, longest_deadline), [weak = weak_from_this(), id] {
     if (const auto self = weak.lock()) {
@@ -117,7 +117,7 @@ void Endpoint::give_kept(std::uint64_t id) {
 /// Drops an answer that was not fetched in time: its peer has given up, or is served again.
 void Endpoint::drop_kept(std::uint64_t id) {
   auto& s = *state_;
-  std::optional<Frame> dropped;  // freed without the lock
+  std::unique_ptr<Frame> dropped;  // freed without the lock
   const std::lock_guard guard(s.mutex);
   const auto found = s.serving.find(id);
   if (found != s.serving.end() && found->second.kept) {

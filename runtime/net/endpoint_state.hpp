@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -61,7 +62,7 @@ struct Endpoint::State {
   struct Serving {
     std::uint64_t bytes = 0;
     std::uint64_t most_reply_bytes = 0;
-    std::optional<Frame> kept;  // the answer, which is larger than that
+    std::unique_ptr<Frame> kept;  // the answer, which is larger than that
   };
   using Entries = std::map<std::uint64_t, Entry>;  // by request id
   using Answers = std::vector<std::pair<Answer, Error>>;

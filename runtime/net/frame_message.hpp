@@ -28,7 +28,7 @@ inline Error corrupt_message(std::string_view message, const std::string& what) 
 /// Makes `frame.meta` one message with a root of type Root that `fill` sets.
 template <class Root, class Fill>
 void write_message(Frame& frame, Fill&& fill) {
-  std::array<std::uint64_t, 128> scratch{};
+  std::array<std::uint64_t, 64> scratch{};  // what most take; more comes from the heap
   capnp::MallocMessageBuilder builder(
       kj::ArrayPtr<capnp::word>(reinterpret_cast<capnp::word*>(scratch.data()), scratch.size()));
   std::forward<Fill>(fill)(builder.initRoot<Root>());

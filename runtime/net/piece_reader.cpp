@@ -31,7 +31,7 @@ struct PieceReader::Incoming {
     if (part == 0) {
       return std::as_writable_bytes(std::span(&frame.head, 1));
     }
-    return part == 1 ? std::as_writable_bytes(std::span(frame.meta)) : buffers[part - 2].bytes();
+    return part == 1 ? std::as_writable_bytes(frame.words()) : buffers[part - 2].bytes();
   }
 
   Status allocate(TrafficClass traffic, const FrameLimits& limits, Lane& lane) {
@@ -49,7 +49,7 @@ struct PieceReader::Incoming {
                            max_interleaved_bytes, saturating_add(lane.bytes, bytes));
     }
     lane.bytes += bytes;
-    frame.meta.resize(frame.head.meta_words);
+    frame.meta.resize(frame.head.meta_words, boost::container::default_init);
     for (std::size_t i = 0; i < max_segments; ++i) {
       if (const auto size = frame.head.segment_bytes[i]; size != 0) {
         buffers[i] = Buffer(size);

@@ -5,8 +5,10 @@
 #include <boost/crc.hpp>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 
 namespace troupe::net {
@@ -14,11 +16,42 @@ namespace {
 
 constexpr std::size_t most_spare = 64;
 
+constexpr std::size_t checked_bytes = offsetof(PieceHeader, checksum);
+using Checked = std::array<std::uint8_t, checked_bytes>;
+
 /// CRC-16/CCITT-FALSE: finds any change of up to 16 bits in a row.
-std::uint16_t checksum_of(const PieceHeader& header) {
+std::uint16_t crc_of(const Checked& bytes) {
   boost::crc_optimal<16, 0x1021, 0xFFFF, 0, false, false> crc;
-  crc.process_bytes(&header, offsetof(PieceHeader, checksum));
+  crc.process_bytes(bytes.data(), bytes.size());
   return static_cast<std::uint16_t>(crc.checksum());
+}
+
+/// The same sum: what each value of each byte changes in the sum of zeros. A sum over bytes one after
+/// another waits for each of them.
+struct CrcTables {
+  std::uint16_t of_zeros = crc_of({});
+  std::array<std::array<std::uint16_t, 256>, checked_bytes> changes{};
+
+  CrcTables() {
+    for (std::size_t i = 0; i < checked_bytes; ++i) {
+      for (std::size_t value = 0; value < 256; ++value) {
+        Checked bytes{};
+        bytes[i] = static_cast<std::uint8_t>(value);
+        changes[i][value] = crc_of(bytes) ^ of_zeros;
+      }
+    }
+  }
+};
+
+std::uint16_t checksum_of(const PieceHeader& header) {
+  static const CrcTables tables;
+  Checked bytes;
+  std::memcpy(bytes.data(), &header, bytes.size());
+  std::uint16_t sum = tables.of_zeros;
+  for (std::size_t i = 0; i < checked_bytes; ++i) {
+    sum ^= tables.changes[i][bytes[i]];
+  }
+  return sum;
 }
 
 }  // namespace
@@ -100,7 +133,7 @@ std::span<const std::byte> PieceWriter::Outgoing::rest() const {
   if (part == 0) {
     return std::as_bytes(std::span(&frame.head, 1)).subspan(offset);
   }
-  return (part == 1 ? std::as_bytes(std::span(frame.meta)) : frame.segments[part - 2].bytes)
+  return (part == 1 ? std::as_bytes(frame.words()) : frame.segments[part - 2].bytes)
       .subspan(offset);
 }
 

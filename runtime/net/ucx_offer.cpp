@@ -15,7 +15,7 @@ constexpr std::size_t offer_words = sealed_words + sizeof(SessionKey) / sizeof(s
 
 /// HMAC-SHA-256 over who speaks, the words before the seal, and the address.
 Result<SessionKey> hash_of(const Frame& frame, const OfferSeal& seal) {
-  const auto words = std::as_bytes(std::span(frame.meta).first(sealed_words));
+  const auto words = std::as_bytes(frame.words().first(sealed_words));
   std::vector<std::byte> bytes{std::byte{seal.dialled}};
   bytes.insert(bytes.end(), words.begin(), words.end());
   for (const auto& segment : frame.segments) {
@@ -53,7 +53,7 @@ Result<std::optional<UcxOffer>> read_offer(const Frame& frame, const OfferSeal& 
                              frame.segments.size(), bytes));
   }
   TROUPE_ASSIGN_OR_RETURN(const auto hash, hash_of(frame, seal));
-  if (!handshake::same(hash, std::as_bytes(std::span(frame.meta).subspan(sealed_words)))) {
+  if (!handshake::same(hash, std::as_bytes(frame.words().subspan(sealed_words)))) {
     return Error(Errc::data_corruption,
                  "UCX offer: expected one with the seal of this link's handshake, found another");
   }

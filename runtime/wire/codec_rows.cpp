@@ -115,7 +115,10 @@ void encode_by_hand(const RowRequest& message, Frame& frame) {
     std::ranges::transform(table.rows, std::back_inserter(all_places),
                            [](std::uint64_t place) { return static_cast<NodeId>(place); });
   }
-  IdList places = pack_ids(all_places);
+  IdList places;
+  if (!all_places.empty()) {
+    places = pack_ids(all_places);
+  }
   write_message<wire::RowRequest>(frame, [&](wire::RowRequest::Builder out) {
     out.setSource(message.source.kind == RowSource::Kind::features ? wire::SourceKind::FEATURES
                                                                    : wire::SourceKind::TENSOR);

@@ -52,8 +52,8 @@ inline bool same_contents(const Frame& a, const Frame& b) {
       return false;
     }
   }
-  const auto meta_a = std::as_bytes(std::span(a.meta));
-  const auto meta_b = std::as_bytes(std::span(b.meta));
+  const auto meta_a = std::as_bytes(a.words());
+  const auto meta_b = std::as_bytes(b.words());
   return a.head.request == b.head.request && a.head.traffic == b.head.traffic &&
          std::equal(meta_a.begin(), meta_a.end(), meta_b.begin(), meta_b.end());
 }

@@ -4,8 +4,11 @@
 #include "tests/runtime/net/sizes.hpp"
 #include "tests/support/expect.hpp"
 
+#include <cstddef>
 #include <cstring>
 #include <map>
+#include <span>
+#include <string_view>
 
 namespace troupe::net {
 namespace {
@@ -216,6 +219,36 @@ Status read_with(FrameLimits limits, std::span<const std::byte> bytes) {
   PieceReader reader(limits);
   std::vector<Frame> out;
   return reader.feed(bytes, out);
+}
+
+/// CRC-16/CCITT-FALSE as its definition reads: a bit at a time.
+std::uint16_t crc_by_bits(std::span<const std::byte> bytes) {
+  std::uint32_t sum = 0xFFFF;
+  for (const auto byte : bytes) {
+    sum ^= static_cast<std::uint32_t>(byte) << 8;
+    for (int bit = 0; bit < 8; ++bit) {
+      sum = (sum << 1 ^ ((sum & 0x8000) != 0 ? 0x1021U : 0U)) & 0xFFFF;
+    }
+  }
+  return static_cast<std::uint16_t>(sum);
+}
+
+TEST(Pieces, HaveTheChecksumOfTheProtocol) {
+  constexpr std::string_view check = "123456789";
+  ASSERT_EQ(crc_by_bits(std::as_bytes(std::span(check))), 0x29B1);
+  DrawStream draws({{3, 1}}, 1);
+  for (int i = 0; i < 1000; ++i) {
+    PieceHeader header;
+    header.bytes = i == 0 ? 0 : draws.below(~0U);
+    header.frame = i == 1 ? ~0U : draws.below(~0U);
+    header.traffic = static_cast<TrafficClass>(draws.below(traffic_classes));
+    header.flags = static_cast<std::uint8_t>(draws.below(16));
+    seal(header);
+    const auto checked =
+        std::as_bytes(std::span(&header, 1)).first(offsetof(PieceHeader, checksum));
+    ASSERT_EQ(header.checksum, crc_by_bits(checked)) << i;
+    ASSERT_TRUE(is_sealed(header));
+  }
 }
 
 TEST(PieceReader, RefusesAFrameOverTheLimitsBeforeItsBodyIsThere) {
