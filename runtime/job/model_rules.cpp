@@ -66,6 +66,9 @@ void check_model_keys(const Job& job, ProblemList& problems) {
   } else if (kind != nullptr && good("/model/heads") && good("/model/hidden")) {
     check_heads(model, problems);
   }
+  if (unread("out_heads") && model.out_heads != unset.out_heads) {
+    refuse_unread(model, "out_heads", "0", fmt::to_string(model.out_heads), problems);
+  }
   if (unread("bases") && model.bases != unset.bases) {
     refuse_unread(model, "bases", "0", fmt::to_string(model.bases), problems);
   }

@@ -35,6 +35,12 @@ std::vector<SchemaRow> model_kind_rows(std::span<const nn::ModelKind> kinds) {
            ": attention heads; they divide `hidden`, and the last layer gives their mean",
        {},
        put<&Job::model, &ModelOptions::heads>});
+  rows.push_back({"/model/out_heads",
+                  integer_rule(0, 256),
+                  value("0"),
+                  readers_of(kinds, "out_heads", "`") + ": heads of the last layer; 0: as many",
+                  {},
+                  put<&Job::model, &ModelOptions::out_heads>});
   rows.push_back({"/model/concat",
                   boolean_rule(),
                   value("true"),

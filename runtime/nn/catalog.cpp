@@ -19,18 +19,21 @@ namespace {
 
 constexpr std::array<std::string_view, 3> sage_options = {"aggregator", "edge_weights", "residual"};
 constexpr std::array<std::string_view, 1> gcn_options = {"edge_weights"};
-constexpr std::array<std::string_view, 5> gat_options = {"heads", "concat", "loops",
-                                                         "edge_features", "residual"};
-constexpr std::array<std::string_view, 6> gatv2_options = {
-    "heads", "concat", "loops", "edge_features", "share_weights", "residual"};
-constexpr std::array<std::string_view, 4> rgat_options = {"heads", "concat", "edge_features",
-                                                          "residual"};
+constexpr std::array<std::string_view, 6> gat_options = {"heads", "out_heads",     "concat",
+                                                         "loops", "edge_features", "residual"};
+constexpr std::array<std::string_view, 7> gatv2_options = {
+    "heads", "out_heads", "concat", "loops", "edge_features", "share_weights", "residual"};
+constexpr std::array<std::string_view, 5> rgat_options = {"heads", "out_heads", "concat",
+                                                          "edge_features", "residual"};
 constexpr std::array<std::string_view, 1> hgt_options = {"heads"};
 constexpr std::array<std::string_view, 2> rgcn_options = {"bases", "residual"};
 constexpr std::array<std::string_view, 3> gin_options = {"train_eps", "edge_weights", "residual"};
 
 GatOptions gat(const ModelOptions& options) {
-  return {.heads = options.heads, .one_loop = options.loops, .concat = options.concat};
+  return {.heads = options.heads,
+          .one_loop = options.loops,
+          .concat = options.concat,
+          .out_heads = options.out_heads};
 }
 
 constexpr std::array kinds = {

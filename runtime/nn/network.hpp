@@ -38,7 +38,8 @@ struct ModelOptions {
   std::uint64_t in_dim = 0;  ///< columns of the seeds' type; read only where `types` is empty
   std::uint64_t hidden = 0;
   std::uint64_t out_dim = 0;
-  std::uint32_t heads = 1;  ///< of attention
+  std::uint32_t heads = 1;      ///< of attention
+  std::uint32_t out_heads = 0;  ///< of the last layer; 0: as many
   bool concat = true;  ///< heads one after the other, but in the last layer: they divide `hidden`
   bool loops = true;   ///< of attention: each node has exactly one self loop
   std::uint32_t bases = 0;  ///< of rgcn: matrices that those of edge types are mixed from; 0: none

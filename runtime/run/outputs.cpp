@@ -188,6 +188,9 @@ ModelMetadata model_metadata(const nn::ModelOptions& options) {
   if (kind != nullptr && reads_option(*kind, "heads")) {
     metadata["heads"] = fmt::to_string(options.heads);
   }
+  if (options.out_heads > 0) {
+    metadata["out_heads"] = fmt::to_string(options.out_heads);
+  }
   if (kind != nullptr && reads_option(*kind, "concat")) {
     metadata["concat"] = options.concat ? "true" : "false";
   }

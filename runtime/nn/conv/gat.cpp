@@ -36,7 +36,7 @@ std::vector<NewParameter> edge_parameters(const ConvShape& shape, std::size_t he
 }
 
 std::vector<NewParameter> GatConv::parameters(const ConvShape& shape) const {
-  const std::size_t heads = options_.heads;
+  const std::size_t heads = options_.heads_of(shape);
   const std::size_t cols = options_.head_cols(shape);
   const auto all = heads * cols;
   std::vector<NewParameter> parameters{
@@ -66,7 +66,7 @@ ConvTerms GatConv::record(const ConvCall& call) const {
 
 /// Rows of all heads, their scores, and the weights of edges and loops, each with its gradient.
 std::uint64_t GatConv::pass_numbers(const ConvShape& shape, const BlockCounts& counts) const {
-  const std::uint64_t heads = options_.heads;
+  const std::uint64_t heads = options_.heads_of(shape);
   const std::uint64_t cols = times(options_.head_cols(shape), heads);
   const auto rows = times(counts.sources, times(plus(cols, 2 * heads), 2));
   const auto of_edges = shape.edge > 0 ? times(counts.edges, times(plus(cols, heads), 2)) : 0;

@@ -11,14 +11,18 @@ namespace troupe::nn {
 
 struct GatOptions {
   std::uint32_t heads = 1;
-  bool one_loop = true;   ///< false: edges as they are
-  bool concat = true;     ///< heads one after the other; false: their mean, in all layers
-  bool mean_last = true;  ///< the last layer gives the mean of its heads
+  bool one_loop = true;         ///< false: edges as they are
+  bool concat = true;           ///< heads one after the other; false: their mean, in all layers
+  bool mean_last = true;        ///< the last layer gives the mean of its heads
+  std::uint32_t out_heads = 0;  ///< of the last layer; 0: as many as of the others
 
+  std::uint32_t heads_of(const ConvShape& shape) const {
+    return shape.last && out_heads > 0 ? out_heads : heads;
+  }
   bool is_mean(const ConvShape& shape) const { return !concat || (shape.last && mean_last); }
   /// Columns of one head.
   std::size_t head_cols(const ConvShape& shape) const {
-    return is_mean(shape) ? shape.out : shape.out / heads;
+    return is_mean(shape) ? shape.out : shape.out / heads_of(shape);
   }
 };
 

@@ -6,7 +6,7 @@
 namespace troupe::nn {
 
 std::vector<NewParameter> Gatv2Conv::parameters(const ConvShape& shape) const {
-  const std::size_t heads = options_.heads;
+  const std::size_t heads = options_.heads_of(shape);
   const std::size_t cols = options_.head_cols(shape);
   const std::size_t all = heads * cols;
   std::vector<NewParameter> parameters{{.name = "lin_l.weight",
@@ -63,7 +63,7 @@ ConvTerms Gatv2Conv::record(const ConvCall& call) const {
 
 /// Rows of all heads of both ends, and the weights of edges and loops, each with its gradient.
 std::uint64_t Gatv2Conv::pass_numbers(const ConvShape& shape, const BlockCounts& counts) const {
-  const std::uint64_t heads = options_.heads;
+  const std::uint64_t heads = options_.heads_of(shape);
   const std::uint64_t cols = times(options_.head_cols(shape), heads);
   const auto rows = times(plus(counts.sources, times(counts.destinations, 2)), times(cols, 2));
   const auto of_edges = shape.edge > 0 ? times(counts.edges, times(cols, 2)) : 0;

@@ -6,7 +6,7 @@
 namespace troupe::nn {
 
 std::vector<NewParameter> RgatConv::parameters(const ConvShape& shape) const {
-  const std::size_t heads = options_.heads;
+  const std::size_t heads = options_.heads_of(shape);
   const std::size_t cols = options_.head_cols(shape);
   const std::size_t all = heads * cols;
   std::vector<NewParameter> parameters{
@@ -42,7 +42,7 @@ ConvTerms RgatConv::record(const ConvCall& call) const {
 
 /// Rows of all heads of both ends, their scores, and the weights of edges, each with its gradient.
 std::uint64_t RgatConv::pass_numbers(const ConvShape& shape, const BlockCounts& counts) const {
-  const std::uint64_t heads = options_.heads;
+  const std::uint64_t heads = options_.heads_of(shape);
   const std::uint64_t cols = times(options_.head_cols(shape), heads);
   const auto ends = plus(counts.sources, counts.destinations);
   return plus(

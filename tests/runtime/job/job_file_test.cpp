@@ -350,6 +350,10 @@ TEST(ParseJob, HeadsAreForGatAndDivideTheColumnsBetweenLayers) {
             "/model/heads: expected a divisor of hidden, 64, found 5\n");
   EXPECT_EQ(problems_with("model", R"({"kind": "gat", "heads": 8, "hidden": 64})"), "");
   EXPECT_EQ(problems_with("model", R"({"kind": "gat", "heads": 5, "concat": false})"), "");
+  EXPECT_EQ(problems_with("model", R"({"kind": "gat", "heads": 8, "out_heads": 3})"), "");
+  EXPECT_EQ(problems_with("model", R"({"kind": "hgt", "out_heads": 3})"),
+            "/model/out_heads: expected 0 with kind \"hgt\", found 3; it is for \"gat\", "
+            "\"gatv2\", \"rgat\"\n");
   EXPECT_EQ(problems_with("model", R"({"kind": "gat", "share_weights": true})"),
             "/model/share_weights: expected false with kind \"gat\", found true; it is for "
             "\"gatv2\"\n");

@@ -144,6 +144,34 @@ TEST(Gat, GradientMatchesFiniteDifferencesThroughLayers) {
                                  3e-3);
 }
 
+TEST(Gat, TheLastLayerMayHaveHeadsOfItsOwn) {
+  const ModelOptions as_many{
+      .kind = "gat", .layers = 2, .in_dim = 7, .hidden = 8, .out_dim = 3, .heads = 4};
+  for (const std::string kind : {"gat", "gatv2", "rgat"}) {
+    auto own = as_many;
+    own.kind = kind;
+    own.out_heads = 1;
+    own.activation = Activation::elu;  // ReLU bends at the zeros of nodes without in-edges
+    const auto network = network_of(own);
+    bool seen = false;
+    for (const auto& slice : network->layout()) {
+      if (slice.name.find("conv1") == std::string::npos &&
+          slice.name.find("att") != std::string::npos) {
+        EXPECT_EQ(slice.rows, 1U) << kind << " " << slice.name;
+        EXPECT_EQ(slice.cols, 3U) << kind << " " << slice.name;
+        seen = true;
+      }
+    }
+    EXPECT_TRUE(seen) << kind;
+    const OwnedBlock lower = random_block(50, 90, 5, 1);
+    const OwnedBlock upper = random_block(20, 50, 5, 2);
+    const Matrix x = random_matrix(90, 7, 3);
+    expect_gradient_of_differences(*network, one_type_input({lower.view(), upper.view()}, x.view()),
+                                   3e-3);
+    expect_inference_has_bits_of_forward(*network);
+  }
+}
+
 TEST(Gat, ExactInferenceHasTheBitsOfForwardOnTheWholeGraph) {
   expect_inference_has_bits_of_forward(*network_of(
       {.kind = "gat", .layers = 2, .in_dim = 7, .hidden = 8, .out_dim = 3, .heads = 2}));
