@@ -155,6 +155,16 @@ TEST_F(ResumeTest, LinksKilledAfterAnyStepWithACheckpointPerStep) {
   EXPECT_GE(end_everywhere(End::kill), 4U);
 }
 
+TEST_F(ResumeTest, AttentionKilledAfterAnyStepWithACheckpointPerStep) {
+  for (const char* kind : {"gat", "hgt"}) {
+    SCOPED_TRACE(kind);
+    std::filesystem::remove_all(checkpoints());
+    prepare({std::string("model.kind=") + kind, "model.heads=2", "model.norm=batch",
+             "checkpoint.every.steps=1", "train.epochs=2"});
+    EXPECT_GE(end_everywhere(End::kill), 3U);
+  }
+}
+
 TEST_F(ResumeTest, StoppedAfterAnyStep) {
   prepare({});  // without a schedule: stopping alone keeps a checkpoint
   EXPECT_GE(end_everywhere(End::stop), 4U);

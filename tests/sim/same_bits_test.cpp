@@ -4,6 +4,7 @@
 #include "tests/sim/sim_support.hpp"
 #include "tests/support/expect.hpp"
 
+#include <fmt/format.h>
 #include <map>
 #include <optional>
 #include <string>
@@ -129,6 +130,36 @@ TEST_F(SameBits, TheSameHoldsForEveryWayOfSampling) {
     EXPECT_EQ(to_string(*one.batches), to_string(*other.batches));
     EXPECT_EQ(to_string(one.parameters), to_string(other.parameters));
     EXPECT_EQ(to_string(one.outputs), to_string(other.outputs));
+  }
+}
+
+/// Models whose operations are not those of the others: softmax over a node's edges, of one type and of all.
+TEST_F(SameBits, FourRanksLearnTheSameAttentionInEveryLayout) {
+  const std::vector<Settings> layouts_of_four = {
+      {"cluster.hosts=1", "cluster.trainers_per_host=4", "partition.parts=1"},
+      {"cluster.hosts=1", "cluster.trainers_per_host=4", "partition.parts=5", "cluster.threads=2"},
+      {"cluster.hosts=2", "cluster.trainers_per_host=2", "partition.parts=2", "cluster.threads=1"},
+      {"cluster.hosts=2", "cluster.trainers_per_host=2", "partition.parts=3",
+       "cluster.network.latency_us=300"},
+      {"cluster.hosts=4", "cluster.trainers_per_host=1", "partition.parts=5"},
+      {"cluster.hosts=4", "cluster.trainers_per_host=1", "partition.parts=2",
+       "cluster.window=65536"}};
+  for (const char* kind : {"gat", "hgt"}) {
+    std::optional<RunRecord> first;
+    for (const auto& layout : layouts_of_four) {
+      SCOPED_TRACE(fmt::format("{} {} {}", kind, layout[0], layout[2]));
+      auto settings = layout;
+      settings.insert(settings.end(), {std::string("model.kind=") + kind, "model.heads=4",
+                                       "sample.batch_size=16", "model.norm=batch"});
+      ASSERT_OK_AND_ASSIGN(const auto record, run(settings));
+      if (!first) {
+        first = record;
+      }
+      EXPECT_EQ(record.batches, first->batches);
+      EXPECT_EQ(record.parameters, first->parameters);
+      EXPECT_EQ(record.best_parameters, first->best_parameters);
+      EXPECT_EQ(record.outputs, first->outputs);
+    }
   }
 }
 
