@@ -144,15 +144,13 @@ Result<Json> measure_holder(const BenchData& data, std::uint32_t threads) {
   return rows;
 }
 
-/// GraphSAGE on one node type; other jobs have no count of products.
+/// Products are counted for GraphSAGE on one edge type alone.
 Result<Json> measure_steps(const BenchData& data, std::uint32_t epochs, std::uint32_t threads) {
   Json runs = Json::array();
-  if (data.job.model.kind != "graphsage" || data.graph->edge_types.size() != 1) {
-    return runs;
-  }
   for (const std::uint32_t count : {1U, threads}) {
     TROUPE_ASSIGN_OR_RETURN(const auto cost, measure_training(data, count, 8, 10 * epochs));
     runs.push_back({{"threads", cost.threads},
+                    {"edges", cost.edges},
                     {"step_ms", to_json(cost.step_ms)},
                     {"products_gf", cost.products_gf},
                     {"product_gf_s", to_json(cost.product_gf_s)},

@@ -57,12 +57,17 @@ std::string requests_text(const Json& rates) {
 std::string training_text(const Json& runs) {
   std::string text;
   for (const auto& run : runs) {
-    text += fmt::format(
-        "training step, {} threads: {:.1f} ms, {:.1f} GF of products at {:.0f} GF/s alone = {:.0f} "
-        "% of it; aggregation alone {:.2f} GB/s\n",
-        run["threads"].get<int>(), median(run["step_ms"]), run["products_gf"].get<double>(),
-        median(run["product_gf_s"]), 100 * run["share_of_products"].get<double>(),
-        median(run["aggregate_gb_s"]));
+    text += fmt::format("training step, {} threads: {:.1f} ms, {} edges a batch",
+                        run["threads"].get<int>(), median(run["step_ms"]),
+                        run["edges"].get<std::uint64_t>());
+    if (const auto products = run["products_gf"].get<double>(); products > 0) {
+      text += fmt::format(
+          ", {:.1f} GF of products at {:.0f} GF/s alone = {:.0f} % of it; aggregation alone {:.2f} "
+          "GB/s",
+          products, median(run["product_gf_s"]), 100 * run["share_of_products"].get<double>(),
+          median(run["aggregate_gb_s"]));
+    }
+    text += "\n";
   }
   return text;
 }

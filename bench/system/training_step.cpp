@@ -47,6 +47,9 @@ double aggregation_rate(Executor& executor, const Job& job, const Batch& batch) 
 /// above the first layer the gradients of their inputs. With narrowing layers the neighbors' product
 /// is of all sources.
 double products_of(const Job& job, const SampledBatch& batch) {
+  if (job.model.kind != "graphsage" || batch.edges.size() != 1) {
+    return 0;
+  }
   double flops = 0;
   const auto layers = job.model.layers;
   for (std::uint32_t layer = 0; layer < layers; ++layer) {
@@ -90,6 +93,13 @@ Result<TrainingCost> measure_training(const BenchData& data, std::size_t threads
   cost.step_ms = stats_of(std::move(times));
   for (const auto& batch : ready) {
     cost.products_gf += products_of(data.job, *batch.sampled) / static_cast<double>(ready.size());
+    for (const auto& edges : batch.sampled->edges) {
+      cost.edges += edges.sources.size();
+    }
+  }
+  cost.edges /= ready.size();
+  if (cost.products_gf == 0) {
+    return cost;
   }
   std::vector<double> products;
   std::vector<double> aggregation;

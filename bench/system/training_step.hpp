@@ -10,13 +10,15 @@
 
 namespace troupe::bench {
 
-/// Floating-point operations of the matrix products of a step of GraphSAGE, in 10^9.
+/// Floating-point operations of the matrix products of a step of GraphSAGE on one edge type, in 10^9; 0 of
+/// other models, whose products are not counted.
 double products_of(const Job& job, const SampledBatch& batch);
 
 struct TrainingCost {
   std::size_t threads = 1;
-  Stats step_ms;           ///< gradient of a batch and optimizer step
-  double products_gf = 0;  ///< floating-point operations of a step's matrix products, in 10^9
+  std::uint64_t edges = 0;  ///< of a batch, on average
+  Stats step_ms;            ///< gradient of a batch and optimizer step
+  double products_gf = 0;   ///< products_of() of a batch, on average
   /// Rate of products of the first layer's shape alone, in the chunks that a step computes: what
   /// products allow.
   Stats product_gf_s;

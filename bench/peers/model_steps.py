@@ -1,0 +1,199 @@
+#!/usr/bin/env python3
+"""Training steps of several kinds of layers, ours and PyTorch Geometric's by turns on the same batch.
+
+Three layers of 256 (attention: four heads of 64, one in the last layer), 100 columns, 47 classes, 1024 seeds, Adam. The graph is an R-MAT of
+2^18 nodes and 15 M edges; rgcn has four edge types of its own. PyG's layers see the edges of the hops that they need, trimmed by hand, so that
+neither side computes rows that nobody reads. Prints a line of JSON for each kind: medians of all rounds, and their ratio.
+
+    model_steps.py --build build/release --scratch FOLDER      with a Python that has torch, torch_geometric and NumPy
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import statistics
+import subprocess
+import time
+
+import common
+
+ATTENTION = ["model.heads=4", "model.out_heads=1"]
+SETTINGS = {"graphsage": [], "gat": ATTENTION, "gatv2": ATTENTION, "gin": ["model.train_eps=true"], "rgcn": []}
+WARM = 2
+STEPS = 7
+
+
+def run(*words):
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(map(str, words))}: {done.stderr}")
+    return done.stdout
+
+
+def make_graphs(troupe, scratch):
+    """Partitioned graphs of one edge type and of four."""
+    if not (scratch / "one").exists():
+        run(troupe, "generate", "rmat", scratch / "one-graph", "--nodes", 1 << 18, "--edges", 7_700_000, "--symmetrize", "--features", 100,
+            "--classes", 47, "--train", 65536)  # fmt: skip
+        run(troupe, "partition", scratch / "one-graph", scratch / "one", "--parts", 1)
+    if not (scratch / "four").exists():
+        edges = {f"e{k}": {"source": "n", "destination": "n", "edges": 4_000_000} for k in range(4)}
+        schema = {
+            "classes": 47,
+            "node_types": {"n": {"count": 1 << 18, "features": 100, "labels": True}},
+            "edge_types": edges,
+            "splits": {"": {"nodes": "n", "train": 65536, "val": 10, "test": 10}},
+        }
+        (scratch / "four.json").write_text(json.dumps(schema))
+        run(troupe, "generate", "heterogeneous", scratch / "four-graph", "--schema", scratch / "four.json")
+        run(troupe, "partition", scratch / "four-graph", scratch / "four", "--parts", 1)
+
+
+def job_of(kind, scratch):
+    """The job of a kind, and the settings that name it."""
+    four = kind == "rgcn"
+    job = {
+        "dataset": {"path": str(scratch / ("four" if four else "one"))},
+        "cluster": {"hosts": 1, "trainers_per_host": 1, "samplers_per_trainer": 1},
+        "sample": {"fanout": [3, 1, 1] if four else common.FANOUT, "batch_size": common.BATCH},
+        "model": {"layers": 3, "hidden": 256},
+        "digest": "off",
+        "eval": {"mode": "sampled"},
+        "seed": 1,
+    }
+    path = scratch / f"{kind}.json"
+    path.write_text(json.dumps(job))
+    return path, [word for setting in (f"model.kind={kind}", *SETTINGS[kind]) for word in ("--set", setting)]
+
+
+def load_batch(folder):
+    """Trimmed edges of each layer by edge type, rows, classes, and nodes known after each hop."""
+    import numpy
+    import torch
+
+    def array(path, dtype="int64"):
+        return torch.from_numpy(numpy.load(path).astype(dtype))
+
+    nodes = next(folder.glob("nodes-*"))
+    ends = array(nodes / "hop_end.npy").tolist()
+    edges = [{}, {}, {}]
+    for of_type in sorted(folder.glob("edges-*")):
+        offsets, sources, rows = (array(of_type / f"{name}.npy") for name in ("offsets", "sources", "row_begin"))
+        destinations = torch.repeat_interleave(torch.arange(len(offsets) - 1), offsets[1:] - offsets[:-1])
+        for layer in range(3):
+            count = int(offsets[rows[3 - layer]])
+            edges[layer][of_type.name] = torch.stack([sources[:count], destinations[:count]])
+    return edges, array(nodes / "features.npy", "float32"), array(folder / "labels.npy"), ends
+
+
+def pyg_net(torch, kind, types):
+    from torch_geometric.nn import GATConv, GATv2Conv, GINConv, SAGEConv
+
+    sizes = common.LAYER_SIZES
+
+    class Relations(torch.nn.Module):
+        def __init__(self, columns, out):
+            super().__init__()
+            self.own = torch.nn.Linear(columns, out)
+            self.of_type = torch.nn.ModuleDict({name: SAGEConv(columns, out, root_weight=False, bias=False) for name in types})
+
+        def forward(self, x, edges):
+            return self.own(x[1]) + sum(layer(x, edges[name]) for name, layer in self.of_type.items())
+
+    def attention(layer):
+        return lambda columns, out, last: layer(columns, out) if last else layer(columns, out // 4, heads=4)
+
+    def gin(columns, out, last):
+        linear = torch.nn.Linear
+        return GINConv(torch.nn.Sequential(linear(columns, 256 if last else out), torch.nn.ReLU(), linear(256 if last else out, out)), train_eps=True)
+
+    make = {
+        "graphsage": lambda columns, out, last: SAGEConv(columns, out),
+        "gat": attention(GATConv),
+        "gatv2": attention(GATv2Conv),
+        "gin": gin,
+        "rgcn": lambda columns, out, last: Relations(columns, out),
+    }[kind]
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = torch.nn.ModuleList(make(sizes[i], sizes[i + 1], i == 2) for i in range(3))
+
+        def forward(self, x, edges, ends):
+            for i, layer in enumerate(self.layers):
+                of_layer = edges[i] if kind == "rgcn" else next(iter(edges[i].values()))
+                x = layer((x, x[: ends[2 - i]]), of_layer)
+                x = x.relu() if i < 2 else x
+            return x
+
+    return Net()
+
+
+def pyg_steps(torch, kind, batch):
+    """Milliseconds of each step."""
+    edges, x, labels, ends = batch
+    torch.manual_seed(0)
+    net = pyg_net(torch, kind, list(edges[0]))
+    adam = torch.optim.Adam(net.parameters(), lr=0.001)
+    times = []
+    for step in range(WARM + STEPS):
+        began = time.perf_counter()
+        adam.zero_grad()
+        torch.nn.functional.cross_entropy(net(x, edges, ends)[: len(labels)], labels).backward()
+        adam.step()
+        if step >= WARM:
+            times.append(1e3 * (time.perf_counter() - began))
+    return times
+
+
+def our_steps(build, job, settings, threads):
+    """Median milliseconds of a step, as troupe_bench prints them, and edges of its batches."""
+    printed = run(build / "bench/troupe_bench", job, "--only", "training", "--threads", threads, *settings)
+    found = re.search(rf"training step, {threads} threads: ([0-9.]+) ms, (\d+) edges a batch", printed)
+    return float(found[1]), int(found[2])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("--scratch", type=pathlib.Path, required=True)
+    parser.add_argument("--kinds", default=",".join(SETTINGS))
+    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    torch = common.use_threads(options.threads)
+    troupe = options.build / "launcher/troupe"
+    options.scratch.mkdir(parents=True, exist_ok=True)
+    make_graphs(troupe, options.scratch)
+    for kind in options.kinds.split(","):
+        job, settings = job_of(kind, options.scratch)
+        folder = options.scratch / f"batches-{kind}"
+        if not folder.exists():
+            run(troupe, "batches", job, "--count", 1, "--out", folder, *settings)
+        batch = load_batch(folder / "batch-0")
+        ours, theirs = [], []
+        for _ in range(options.rounds):
+            milliseconds, edges = our_steps(options.build, job, settings, options.threads)
+            ours.append(milliseconds)
+            theirs += pyg_steps(torch, kind, batch)
+        mine, its = statistics.median(ours), statistics.median(theirs)
+        pyg_edges = sum(of_type.shape[1] for of_type in batch[0][0].values())
+        line = {
+            "kind": kind,
+            "threads": options.threads,
+            "troupe_ms": mine,
+            "pyg_ms": round(its, 1),
+            "edges": [edges, pyg_edges],
+            "ratio": round(its / pyg_edges * edges / mine, 2),
+            "pyg_range": [round(min(theirs), 1), round(max(theirs), 1)],
+            "troupe_values": ours,
+            **common.versions("torch", "torch_geometric"),
+        }
+        print(json.dumps(line), flush=True)
+
+
+if __name__ == "__main__":
+    main()
