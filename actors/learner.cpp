@@ -59,9 +59,18 @@ void compute(LearnerActor* self, Work work, bool applies = false) {
   });
 }
 
-/// Reads the learner: at once while a batch is computed, since that changes no parameters.
+/// Reads the learner: at once while a batch is computed, since that changes no parameters. What is on a
+/// device is read in turn, as that waits for the device.
 template <class Reply, class Get>
 void read(LearnerActor* self, Get get) {
+  if (self->state.learner->on_device()) {
+    return compute<Reply>(
+        self, [get = std::move(get)](const Learner& of, Executor& /*on*/) -> Result<Reply> {
+          auto reply = get(of);
+          TROUPE_RETURN_IF_ERROR(of.status());
+          return reply;
+        });
+  }
   auto answer = [self, get = std::move(get), promise = self->make_response_promise()]() mutable {
     promise.deliver(Ref<Reply>(get(std::as_const(*self->state.learner))));
   };
@@ -72,9 +81,24 @@ void read(LearnerActor* self, Get get) {
   }
 }
 
+/// Changes the parameters in turn: at once, or on the compute pool where that may wait for a device.
+template <class Work>
+void change(LearnerActor* self, Work work) {
+  if (self->state.learner->on_device()) {
+    return compute<net::Done>(
+        self, [work = std::move(work)](Learner& with, Executor& /*on*/) { return work(with); },
+        true);
+  }
+  in_turn(self, [self, work = std::move(work), promise = self->make_response_promise()]() mutable {
+    deliver(promise, work(*self->state.learner));
+  });
+}
+
 Result<Contribution> train(Learner& learner, Executor& executor, const TrainBatch& request) {
   const auto& batch = request.ready->batch;
-  TROUPE_ASSIGN_OR_RETURN(const auto share, learner.compute(executor, batch, request.learned));
+  const auto gradient = request.alone ? Learner::Gradient::stays : Learner::Gradient::to_host;
+  TROUPE_ASSIGN_OR_RETURN(const auto share,
+                          learner.compute(executor, batch, request.learned, gradient));
   Contribution mine{{}, share.weight, share.loss_sum, std::nullopt};
   if (share.weight > 0 && request.learned) {
     mine.learned = std::make_shared<const LearnedInputs>(learner.take_learned_gradients());
@@ -111,9 +135,15 @@ net::StateReply snapshot(const Learner& learner, const net::TrainingState& posit
   return {std::move(taken)};
 }
 
-Status restore(Learner& learner, const net::TrainingState& from) {
-  return learner.restore(from.parameters, {from.optimizer.steps, from.optimizer.arrays}, from.best,
-                         from.global_step);
+Result<net::Done> restore(Learner& learner, const net::TrainingState& from) {
+  TROUPE_RETURN_IF_ERROR(learner.restore(
+      from.parameters, {from.optimizer.steps, from.optimizer.arrays}, from.best, from.global_step));
+  return net::Done{};
+}
+
+Result<net::Done> keep_best(Learner& learner) {
+  learner.keep_best();
+  return net::Done{};
 }
 
 caf::behavior learner_behavior(LearnerActor* self, std::shared_ptr<Executor> executor,
@@ -140,18 +170,9 @@ caf::behavior learner_behavior(LearnerActor* self, std::shared_ptr<Executor> exe
         in_turn(self, [self, begin] { self->state.learner->begin_epoch(begin->epoch); });
       },
       [self](const Ref<RestoreSnapshot>& request) {
-        in_turn(self, [self, request, promise = self->make_response_promise()]() mutable {
-          const auto restored = restore(*self->state.learner, *request->state);
-          promise.deliver(restored ? caf::make_message(Ref<net::Done>(net::Done{}))
-                                   : caf::make_message(to_caf(restored.error())));
-        });
+        change(self, [request](Learner& with) { return restore(with, *request->state); });
       },
-      [self](const Ref<net::KeepBest>&) {
-        in_turn(self, [self, promise = self->make_response_promise()]() mutable {
-          self->state.learner->keep_best();
-          promise.deliver(Ref<net::Done>(net::Done{}));
-        });
-      },
+      [self](const Ref<net::KeepBest>&) { change(self, keep_best); },
       [self](const Ref<TakeSnapshot>& request) {
         read<net::StateReply>(
             self, [request](const Learner& of) { return snapshot(of, request->position); });

@@ -73,7 +73,7 @@ struct LearnerHandle {
 /// | Ref<net::Finish>         | Ref<net::FinishResult>    | its rank is left to the trainer         |
 /// Back-pressure: keeps what it is sent; a trainer sends the next batch after the answer to one
 /// Ordering:  what changes or uses the parameters is done in order of arrival. While a batch is
-///   computed parameters can be read: computing does not change them
+///   computed parameters can be read, unless they are on a device: computing does not change them
 /// \param ops  of the device; null: on the compute pool
 /// \errors as Learner::create()
 Result<LearnerHandle> spawn_learner(caf::actor_system& system, const LearnerOptions& options,

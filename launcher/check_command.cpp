@@ -1,4 +1,5 @@
 #include "launcher/commands.hpp"
+#include "launcher/decide_device.hpp"
 #include "launcher/end_at_signal.hpp"
 #include "launcher/epoch_time.hpp"
 #include "launcher/prepare_store.hpp"
@@ -202,6 +203,10 @@ ExitCode check_command(const CheckArguments& arguments) {
         "job's batches are for\n");
   } else {
     fmt::print("{}", time_text({*job, *borrowed, plan, bytes_here}, arguments.measure));
+  }
+  if (const auto devices = decided_text(job->cluster.device, gpu::find_devices());
+      !devices.empty()) {
+    fmt::print("{}\n", devices);
   }
   if (const auto warning = plain_links_warning(job->cluster); !warning.empty()) {
     fmt::print("\n{}\n", warning);

@@ -1,6 +1,7 @@
 #include "launcher/cluster_plan.hpp"
 
 #include "actors/session_rank.hpp"
+#include "launcher/decide_device.hpp"
 #include "launcher/seconds.hpp"
 #include "launcher/threads_or_all.hpp"
 #include "runtime/base/free_memory.hpp"
@@ -253,6 +254,7 @@ Result<std::shared_ptr<const ClusterPlan>> ClusterPlan::make(const Job& job,
                                                              const ClusterHooks& hooks) {
   auto plan = std::make_shared<ClusterPlan>();
   plan->job = job;
+  decide_device(plan->job);  // of a job that no command read
   plan->layout = make_layout(job);
   plan->graph = std::make_shared<const GraphInfo>(store.info());
   plan->book = std::make_shared<const PartitionBook>(store.partition().ranges);

@@ -8,6 +8,7 @@
 #include "actors/message.hpp"
 #include "actors/sampler.hpp"
 #include "actors/supervisor.hpp"
+#include "launcher/decide_device.hpp"
 #include "launcher/seconds.hpp"
 #include "runtime/graph/list_tables.hpp"
 #include "runtime/job/link_rules.hpp"
@@ -385,8 +386,11 @@ Result<caf::actor> ClusterProcess::start_evaluator() {
 Status ClusterProcess::start_actors() {
   const auto& here = plan();
   if (!here.ranks.empty() && !plan_->take_only() && !hooks_->spawn_rank) {
-    TROUPE_ASSIGN_OR_RETURN(devices_,
-                            gpu::open_devices(plan_->job.cluster.device_on(raw(context_->host))));
+    const auto& choice = plan_->job.cluster.device_on(raw(context_->host));
+    if (choice.automatic) {
+      TROUPE_RETURN_IF_ERROR(check_decided(choice, gpu::find_devices(), here.name));
+    }
+    TROUPE_ASSIGN_OR_RETURN(devices_, gpu::open_devices(choice));
   }
   for (const auto part : here.serves) {
     TROUPE_RETURN_IF_ERROR(start_holder(part));

@@ -62,14 +62,33 @@ Result<DevicePlan> device_plan(const Job& job, const Layout& layout, const Sampl
   return plan;
 }
 
-std::string device_text(const Job& job, const DevicePlan& plan) {
+std::string device_text(const Job& job, const DevicePlan& plan, const gpu::FoundDevices& here) {
+  const DeviceChoice& choice = job.cluster.device;
+  const bool known = choice.automatic || here.kind == DeviceKind::cuda;
+  const auto device = choice.kind != DeviceKind::emulated && known
+                          ? fmt::format("{} ({})", to_string(choice), here.text)
+                          : to_string(choice);
   if (!plan.learns) {
-    return {};
+    return choice.automatic ? fmt::format("device {}: not used", device) : std::string();
   }
-  const auto device = to_string(job.cluster.device);
-  return plan.batches
-             ? fmt::format("device {}: trains, makes batches", device)
-             : fmt::format("device {}: trains; the host makes batches ({})", device, plan.why_not);
+  std::string by_host;
+  if (!plan.batches) {
+    by_host += fmt::format("; the host makes batches ({})", plan.why_not);
+  }
+  if (job.task.kind != "node") {
+    by_host += fmt::format("; the host computes the losses of task.kind \"{}\"", job.task.kind);
+  }
+  if (!job.embedding.empty()) {
+    by_host += "; learned rows and their gradients pass through the host";
+  }
+  return fmt::format("device {}: trains{}{}", device, plan.batches ? ", makes batches" : "",
+                     by_host);
+}
+
+std::string device_text(const Job& job, const DevicePlan& plan) {
+  const auto& choice = job.cluster.device;
+  const bool looks = choice.automatic || choice.kind == DeviceKind::cuda;
+  return device_text(job, plan, looks ? gpu::find_devices() : gpu::FoundDevices{});
 }
 
 }  // namespace troupe

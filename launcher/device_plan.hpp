@@ -1,6 +1,7 @@
 #pragma once
 /// \file device_plan.hpp
 /// What of a run is done on devices.
+#include "gpu/run/devices.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/feature/row_collection.hpp"
 #include "runtime/job/job.hpp"
@@ -22,7 +23,10 @@ struct DevicePlan {
 Result<DevicePlan> device_plan(const Job& job, const Layout& layout, const SampleOptions& sample,
                                const CollectOptions& collect);
 
-/// For the start of a run; empty: all is done on CPUs.
+/// For the start of a run and its report; empty: all is done on CPUs, as the job says.
+/// \param here  what this host has; of emulated devices not needed
+std::string device_text(const Job& job, const DevicePlan& plan, const gpu::FoundDevices& here);
+/// The same of this host.
 std::string device_text(const Job& job, const DevicePlan& plan);
 
 }  // namespace troupe

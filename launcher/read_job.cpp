@@ -1,5 +1,6 @@
 #include "launcher/read_job.hpp"
 
+#include "launcher/decide_device.hpp"
 #include "launcher/print_error.hpp"
 
 #include <cstdio>
@@ -27,6 +28,7 @@ std::optional<Job> read_job_or_print(const JobArguments& arguments) {
     print_problems(reading->problems, &arguments);
     return std::nullopt;
   }
+  decide_device(reading->job);
   return std::move(reading->job);
 }
 

@@ -10,7 +10,8 @@
 
 namespace troupe {
 
-/// The job, or nothing after its problems were printed to standard error.
+/// The job, `cluster.device` "auto" decided by what this host has; or nothing after its problems were
+/// printed to standard error.
 std::optional<Job> read_job_or_print(const JobArguments& arguments);
 
 /// Checks the job against the graph, printing problems, and fills in the model's types and its input

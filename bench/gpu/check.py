@@ -188,6 +188,33 @@ class Bench:
         self.expect_equal("batches", apart, alone, "two ranks against one")
         return "two ranks on one device as on two hosts; batches of one rank are those of two"
 
+    def optimizers(self):
+        """Each optimizer, with clipping and running statistics, where the parameters are."""
+        job = os.path.join(ROOT, "examples", "quickstart.json")
+        ways = {
+            "sgd": ["train.optimizer.kind=sgd", "train.optimizer.momentum=0.9", "train.clip=0.1"],
+            "adamw": ["train.optimizer.kind=adamw", "train.optimizer.weight_decay=0.1", "model.norm=batch"],
+            "adagrad": ["train.optimizer.kind=adagrad", "train.optimizer.lr=0.05", "train.clip=1"],
+        }
+        for name, way in ways.items():
+            settings = ["train.epochs=3"] + way
+            self.runs_of_model(name, job, settings)
+        return f"{', '.join(ways)}: two equal runs each, batches of the CPU" + (" and its parameters" if self.emulated else "")
+
+    def auto(self):
+        """What cluster.device "auto" becomes: this host's GPUs, else the CPU."""
+        job = os.path.join(ROOT, "examples", "quickstart.json")
+        found = self.run(job, "auto", "auto", ["train.epochs=2"])
+        became = found["job"]["cluster"]["device"]
+        if not self.emulated and became != "auto:cuda":
+            raise Failed(f"cluster.device: expected auto:cuda, found {became}")
+        device = became.split(":")[1]
+        same = self.run(job, "auto-same", device, ["train.epochs=2"])
+        self.expect_equal("parameters", same, found, f"{device} against auto")
+        if became not in found["hardware"]["devices"]:
+            raise Failed(f"hardware.devices: expected {became} there, found {found['hardware']['devices']}")
+        return found["hardware"]["devices"]
+
     def kill_and_resume(self):
         job = os.path.join(ROOT, "examples", "local.json")
         settings = ["train.epochs=12", "checkpoint.every.steps=2"]
@@ -256,6 +283,8 @@ class Bench:
         self.item("tests of stages and operations", self.tests)
         for name, (job, settings) in self.models().items():
             self.item(f"runs of {name}", lambda: self.runs_of_model(name, job, settings))
+        self.item("optimizers, clipping, statistics", self.optimizers)
+        self.item("cluster.device \"auto\"", self.auto)
         self.item("ranks of one device", self.ranks)
         self.item("kill -9 and --resume", self.kill_and_resume)
         self.item("compute-sanitizer", self.sanitizer)

@@ -247,7 +247,7 @@ class BatchBench {
   std::vector<double> host_collect_ms_;
 };
 
-/// Steps of a learner over batches that were made before.
+/// Steps of a learner over batches that were made before, as one rank alone makes them.
 /// \param ops  null: on the CPU
 Result<Stats> step_times(const BenchData& data, const std::vector<Batch>& batches,
                          const DeviceBenchOptions& options, std::unique_ptr<nn::BlockOps> ops) {
@@ -257,13 +257,10 @@ Result<Stats> step_times(const BenchData& data, const std::vector<Batch>& batche
   std::vector<double> times;
   for (std::size_t step = 0; step < options.warm_ups + options.repeats; ++step) {
     const Stopwatch watch;
-    TROUPE_ASSIGN_OR_RETURN(const auto share,
-                            learner->compute(pool, batches[step % batches.size()]));
-    std::vector<float> mean(share.gradient.begin(), share.gradient.end());
-    for (float& value : mean) {
-      value /= static_cast<float>(share.weight);
-    }
-    learner->apply(mean, share.weight);
+    TROUPE_ASSIGN_OR_RETURN(const auto share, learner->compute(pool, batches[step % batches.size()],
+                                                               nullptr, Learner::Gradient::stays));
+    learner->apply_own(share.weight);
+    TROUPE_RETURN_IF_ERROR(learner->status());
     if (step >= options.warm_ups) {
       times.push_back(watch.seconds() * 1e3);
     }

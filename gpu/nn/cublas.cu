@@ -19,6 +19,10 @@ static_assert(CUBLAS_STATUS_SUCCESS == cublas::success && CUBLAS_OP_N == cublas:
 static_assert(sizeof(cublasStatus_t) == sizeof(int) && sizeof(cublasOperation_t) == sizeof(int) &&
               sizeof(cublasMath_t) == sizeof(int));
 using BlasStatus = cublasStatus_t;
+static_assert(sizeof(libraryPropertyType) == sizeof(int) && MAJOR_VERSION == 0 &&
+              MINOR_VERSION == 1 && PATCH_LEVEL == 2);
+static_assert(
+    std::is_same_v<decltype(&cublasGetProperty), BlasStatus (*)(libraryPropertyType, int*)>);
 static_assert(std::is_same_v<decltype(&cublasCreate_v2), BlasStatus (*)(cublas::Handle*)>);
 static_assert(std::is_same_v<decltype(&cublasDestroy_v2), BlasStatus (*)(cublas::Handle)>);
 static_assert(
@@ -37,6 +41,7 @@ static_assert(std::is_same_v<decltype(&cublasSgemm_v2),
 
 /// Its functions by name. Never unloaded: other parts of a program may use it.
 struct CublasProducts::Library {
+  cublas::GetProperty get_property = nullptr;
   cublas::Create create = nullptr;
   cublas::Destroy destroy = nullptr;
   cublas::SetStream set_stream = nullptr;
@@ -61,6 +66,7 @@ struct CublasProducts::Library {
       function = reinterpret_cast<std::decay_t<decltype(function)>>(dlsym(file, symbol));
       missing = function == nullptr ? symbol : missing;
     };
+    find(library.get_property, "cublasGetProperty");
     find(library.create, "cublasCreate_v2");
     find(library.destroy, "cublasDestroy_v2");
     find(library.set_stream, "cublasSetStream_v2");
@@ -74,6 +80,17 @@ struct CublasProducts::Library {
     return library;
   }
 };
+
+Result<std::string> cublas_version() {
+  TROUPE_ASSIGN_OR_RETURN(const auto library, CublasProducts::Library::load());
+  std::string version;
+  for (int which = 0; which < 3; ++which) {
+    int number = 0;
+    library.get_property(which, &number);
+    version.append(which == 0 ? "" : ".").append(std::to_string(number));
+  }
+  return version;
+}
 
 struct CublasProducts::Handle {
   Library library;

@@ -7,8 +7,12 @@
 #include "runtime/base/result.hpp"
 
 #include <memory>
+#include <string>
 
 namespace troupe::gpu {
+
+/// Of the cuBLAS that would be loaded, e.g. "13.1.0". \errors not_found: none, or a function is missing
+Result<std::string> cublas_version();
 
 /// Matrix products of one stream.
 class CublasProducts {
@@ -23,6 +27,7 @@ class CublasProducts {
                        MutMatrix grad_weight) const;
 
  private:
+  friend Result<std::string> cublas_version();
   struct Library;
   struct Handle;
   explicit CublasProducts(std::shared_ptr<Handle> handle) : handle_(std::move(handle)) {}

@@ -18,6 +18,7 @@ inline constexpr int as_is = 0;          ///< CUBLAS_OP_N
 inline constexpr int transposed = 1;     ///< CUBLAS_OP_T
 inline constexpr int pedantic_math = 2;  ///< CUBLAS_PEDANTIC_MATH
 
+using GetProperty = Status (*)(int which, int* value);  ///< major, minor, patch level: 0, 1, 2
 using Create = Status (*)(Handle* handle);
 using Destroy = Status (*)(Handle handle);
 using SetStream = Status (*)(Handle handle, cudaStream_t stream);

@@ -5,6 +5,7 @@
 /// products and exponentials have its bits; on the emulated device those too.
 #include "gpu/base/array.hpp"
 #include "gpu/nn/block_launches.hpp"
+#include "gpu/nn/learning_stage.hpp"
 #include "runtime/nn/ops/block_ops.hpp"
 #include "runtime/nn/ops/linear.hpp"
 
@@ -39,6 +40,7 @@ class DeviceBlockOps final : public nn::BlockOps,
     stream_.download(from, host, size_bytes);
     return stream_.finish();
   }
+  Status finish() override { return stream_.finish(); }
   void copy(std::span<const float> from, std::span<float> to) override {
     stream_.copy(from.data(), to.data(), from.size_bytes());
   }
@@ -314,6 +316,19 @@ class DeviceBlockOps final : public nn::BlockOps,
     }
   }
 
+  void seed_loss(const nn::SeedLossWork& work) override { seed_loss_stage(stream_, work); }
+  void mean_of_one(float divisor, std::span<float> values) override {
+    stream_.for_each(values.size(), MeanOfOne{divisor, values.data()});
+  }
+  const float* clip_factor(std::span<const float> gradient, double limit) override {
+    clip_factor_ = stream_.template array<float>(1);
+    clip_factor_stage(stream_, gradient, limit, clip_factor_.data());
+    return clip_factor_.data();
+  }
+  void optimizer_step(const nn::OptimizerStep& step, const nn::StepArrays& arrays) override {
+    optimizer_step_stage(stream_, step, arrays);
+  }
+
   nn::LossResult cross_entropy(ConstMatrix logits, std::span<const std::int64_t> labels,
                                MutMatrix grad_logits) override {
     return nn::cross_entropy(logits, labels, grad_logits);
@@ -350,6 +365,7 @@ class DeviceBlockOps final : public nn::BlockOps,
   using Launches::weights_of;
 
   Array<float> column_sums_;
+  Array<float> clip_factor_;
 };
 
 }  // namespace troupe::gpu

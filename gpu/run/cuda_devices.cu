@@ -1,9 +1,12 @@
 #include "gpu/base/cuda_error.hpp"
+#include "gpu/nn/cublas.cuh"
 #include "gpu/nn/cuda_block_ops.hpp"
 #include "gpu/run/devices.hpp"
 
 #include <cuda_runtime.h>
 
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -50,6 +53,20 @@ class CudaDevices final : public Devices {
     }
     return names;
   }
+  std::string versions() const override {
+    int driver = 0;
+    int runtime = 0;
+    cudaDriverGetVersion(&driver);
+    cudaRuntimeGetVersion(&runtime);
+    std::ifstream file("/proc/driver/nvidia/version");
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    const std::string number = driver_number(text);
+    std::string versions = "driver ";
+    versions.append(number).append(number.empty() ? "" : " ").append("for CUDA ");
+    versions.append(version_text(driver)).append(", runtime ").append(version_text(runtime));
+    const auto cublas = cublas_version();
+    return versions.append(cublas ? ", cuBLAS " : ", no cuBLAS").append(cublas ? *cublas : "");
+  }
   Result<std::unique_ptr<nn::BlockOps>> block_ops(Rank rank) override {
     return make_cuda_block_ops(number_of(rank));
   }
@@ -71,6 +88,11 @@ class CudaDevices final : public Devices {
 };
 
 }  // namespace
+
+Status check_cuda_libraries() {
+  const auto version = cublas_version();
+  return version ? ok_status() : Status(version.error());
+}
 
 Result<std::shared_ptr<Devices>> open_cuda_devices(std::span<const std::uint32_t> numbers) {
   int count = 0;

@@ -3,7 +3,11 @@
 #include "gpu/base/emulated_device.hpp"
 #include "gpu/nn/emulated_block_ops.hpp"
 
+#include <algorithm>
+#include <cctype>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sstream>
 
 namespace troupe::gpu {
 namespace {
@@ -48,6 +52,56 @@ class EmulatedDevices final : public Devices {
 
 }  // namespace
 
+std::string text_of(const Devices& devices) {
+  const auto names = devices.names();
+  std::vector<std::string> groups;
+  for (std::size_t first = 0; first < names.size();) {
+    const auto begin = names.begin() + static_cast<std::ptrdiff_t>(first);
+    const auto end = std::ranges::find_if_not(
+        begin, names.end(), [&](const std::string& name) { return name == names[first]; });
+    const auto count = static_cast<std::size_t>(end - begin);
+    groups.push_back(count == 1 ? names[first] : fmt::format("{} x {}", count, names[first]));
+    first += count;
+  }
+  const auto versions = devices.versions();
+  return fmt::format("{}{}{}", fmt::join(groups, ", "), versions.empty() ? "" : "; ", versions);
+}
+
+std::string driver_number(std::string_view version_file) {
+  constexpr std::string_view before = "Kernel Module";
+  const auto at = version_file.find(before);
+  if (at == std::string_view::npos) {
+    return {};
+  }
+  std::istringstream words{std::string(version_file.substr(at + before.size()))};
+  for (std::string word; words >> word;) {
+    if (std::isdigit(static_cast<unsigned char>(word.front())) != 0 &&
+        word.find('.') != std::string::npos) {
+      return word;
+    }
+  }
+  return {};
+}
+
+FoundDevices found_devices(const Result<std::shared_ptr<Devices>>& devices,
+                           const Status& libraries) {
+  const auto reason = [](const Error& error) {
+    const auto& text = error.what();
+    return text.substr(0, text.find("; try: "));
+  };
+  if (!devices) {
+    return {.kind = DeviceKind::cpu, .text = reason(devices.error())};
+  }
+  if (!libraries) {
+    return {.kind = DeviceKind::cpu, .text = reason(libraries.error())};
+  }
+  return {.kind = DeviceKind::cuda, .text = text_of(**devices)};
+}
+
+FoundDevices find_devices() {
+  return found_devices(open_cuda_devices({}), check_cuda_libraries());
+}
+
 Result<std::shared_ptr<Devices>> open_devices(const DeviceChoice& choice) {
   switch (choice.kind) {
     case DeviceKind::cpu:
@@ -56,6 +110,8 @@ Result<std::shared_ptr<Devices>> open_devices(const DeviceChoice& choice) {
       return open_cuda_devices(choice.numbers);
     case DeviceKind::emulated:
       return std::shared_ptr<Devices>(std::make_shared<EmulatedDevices>(choice));
+    case DeviceKind::undecided:
+      return Error(Errc::failed_precondition, "cluster.device \"auto\": expected a decision");
   }
   return std::shared_ptr<Devices>();
 }

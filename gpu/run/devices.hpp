@@ -13,6 +13,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace troupe::gpu {
@@ -23,6 +24,8 @@ class Devices {
   virtual ~Devices() = default;
   /// For messages and the report, e.g. "NVIDIA H200".
   virtual std::vector<std::string> names() const = 0;
+  /// Of driver and libraries, for the start of a run and the report; empty: there are none.
+  virtual std::string versions() const { return {}; }
   /// Block operations of a rank, on device rank mod the number of devices.
   /// \errors not_found: no cuBLAS; cuda_failure
   virtual Result<std::unique_ptr<nn::BlockOps>> block_ops(Rank rank) = 0;
@@ -37,12 +40,30 @@ class Devices {
                                                               const FeaturePlan& plan) = 0;
 };
 
+/// Names and versions, e.g. "2 x NVIDIA H200; driver 580.65 for CUDA 13.0, runtime 13.0, cuBLAS 13.1.0".
+std::string text_of(const Devices& devices);
+/// The driver's number in the text of its version file; empty: there is none.
+std::string driver_number(std::string_view version_file);
+
+/// What a host has for `cluster.device` "auto".
+struct FoundDevices {
+  DeviceKind kind = DeviceKind::cpu;
+  std::string text;  ///< text_of() the devices, or why there are none
+};
+/// \param libraries  whether what ranks load there is there
+FoundDevices found_devices(const Result<std::shared_ptr<Devices>>& devices,
+                           const Status& libraries);
+/// Of this host.
+FoundDevices find_devices();
+
 /// \returns null: the CPU
-/// \errors not_found: no such device, or no driver; failed_precondition: the driver is too old;
-///   unimplemented: this build has no CUDA
+/// \errors not_found: no such device, or no driver; failed_precondition: the driver is too old, or "auto"
+///   is not decided; unimplemented: this build has no CUDA
 Result<std::shared_ptr<Devices>> open_devices(const DeviceChoice& choice);
 
 /// \param numbers  empty: all
 Result<std::shared_ptr<Devices>> open_cuda_devices(std::span<const std::uint32_t> numbers);
+/// Whether cuBLAS can be loaded. \errors not_found; unimplemented: this build has no CUDA
+Status check_cuda_libraries();
 
 }  // namespace troupe::gpu

@@ -19,6 +19,10 @@ Result<std::shared_ptr<Devices>> open_cuda_devices(std::span<const std::uint32_t
   return built_without_cuda();
 }
 
+Status check_cuda_libraries() {
+  return built_without_cuda();
+}
+
 Result<std::unique_ptr<nn::BlockOps>> make_cuda_block_ops(int /*device*/) {
   return built_without_cuda();
 }

@@ -20,6 +20,8 @@ std::string_view to_string(DeviceKind kind) noexcept {
       return "cuda";
     case DeviceKind::emulated:
       return "emulated";
+    case DeviceKind::undecided:
+      return "auto";
   }
   return "cpu";
 }
@@ -61,6 +63,12 @@ Result<DeviceChoice> parse_device(std::string_view text) {
   if (text == "cuda") {
     return DeviceChoice{.kind = DeviceKind::cuda};
   }
+  for (const auto kind : {DeviceKind::undecided, DeviceKind::cpu, DeviceKind::cuda}) {
+    const DeviceChoice choice{.kind = kind, .automatic = true};
+    if (text == to_string(choice)) {
+      return choice;
+    }
+  }
   if (text.starts_with(cuda_list)) {
     TROUPE_ASSIGN_OR_RETURN(
         auto numbers,
@@ -71,12 +79,16 @@ Result<DeviceChoice> parse_device(std::string_view text) {
     return parse_emulated(text.substr(emulated.size()));
   }
   return Error(Errc::invalid_argument,
-               fmt::format("expected cpu, cuda, cuda:LIST, emulated:N or emulated:N,SIZE, "
-                           "found \"{}\"",
+               fmt::format("expected cpu, cuda, cuda:LIST, auto, emulated:N or "
+                           "emulated:N,SIZE, found \"{}\"",
                            text));
 }
 
 std::string to_string(const DeviceChoice& choice) {
+  if (choice.automatic) {
+    return choice.kind == DeviceKind::undecided ? "auto"
+                                                : fmt::format("auto:{}", to_string(choice.kind));
+  }
   if (choice.kind == DeviceKind::emulated) {
     return choice.memory_bytes == 0
                ? fmt::format("emulated:{}", choice.count)

@@ -2,7 +2,8 @@
 /// \file device_choice.hpp
 /// On what a process computes, as `cluster.device` and lines of hosts say it:
 /// `cpu`, `cuda` (all CUDA devices), `cuda:LIST` (those of these numbers, like 0,2-3), `emulated:N`
-/// (N devices that the CPU plays), `emulated:N,SIZE` (with so much memory each, like 512MB).
+/// (N devices that the CPU plays), `emulated:N,SIZE` (with so much memory each, like 512MB); `auto`, which
+/// a run's start turns into `auto:cuda` or `auto:cpu`.
 #include "runtime/base/result.hpp"
 
 #include <cstdint>
@@ -12,7 +13,12 @@
 
 namespace troupe {
 
-enum class DeviceKind : std::uint8_t { cpu, cuda, emulated };
+enum class DeviceKind : std::uint8_t {
+  cpu,
+  cuda,
+  emulated,
+  undecided,  ///< `auto`, before the run starts
+};
 
 std::string_view to_string(DeviceKind kind) noexcept;
 
@@ -21,6 +27,7 @@ struct DeviceChoice {
   std::vector<std::uint32_t> numbers = {};  ///< of CUDA devices; empty: all
   std::uint32_t count = 0;                  ///< of emulated devices
   std::uint64_t memory_bytes = 0;           ///< of each emulated device; 0: emulated_memory_bytes
+  bool automatic = false;                   ///< `kind` is what `auto` became, or will become
   friend bool operator==(const DeviceChoice&, const DeviceChoice&) = default;
 };
 

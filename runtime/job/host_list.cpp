@@ -61,6 +61,11 @@ Status read_attribute(const std::string& word, HostSpec& host) {
     if (!device) {
       return std::move(device.error()).with("device");
     }
+    if (device->automatic) {
+      return Error(Errc::invalid_argument,
+                   fmt::format("device: expected no {} on a host's line: it is cluster.device's",
+                               to_string(*device)));
+    }
     host.device = *std::move(device);
     return ok_status();
   }

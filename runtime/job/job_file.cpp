@@ -423,6 +423,13 @@ void move_output(Job& job, const std::filesystem::path& output) {
   job.json = printed(json);
 }
 
+void set_device(Job& job, const DeviceChoice& device) {
+  job.cluster.device = device;
+  auto json = ordered_json_of_text(job.json);
+  json["cluster"]["device"] = to_string(device);
+  job.json = printed(json);
+}
+
 Result<JobReading> parse_job(const std::string& text, const std::filesystem::path& base_dir,
                              std::span<const std::string> overrides) {
   return parse(text, {base_dir, "job"}, overrides);

@@ -49,6 +49,8 @@ Result<JobReading> read_job(const std::filesystem::path& file,
 /// Gives the job another output folder, also in `Job::json`.
 /// \requires the job was read without problems
 void move_output(Job& job, const std::filesystem::path& output);
+/// The same for `cluster.device`.
+void set_device(Job& job, const DeviceChoice& device);
 
 /// Who learns from the batches: the job's model, or a program of the user's.
 enum class JobTrainer : std::uint8_t { built_in, own };

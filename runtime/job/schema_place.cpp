@@ -201,7 +201,8 @@ void add_cluster(std::vector<SchemaRow>& rows) {
       {"/cluster/device",
        text_rule(1),
        value("\"cpu\""),
-       "what ranks compute on: `cpu`; `cuda`, all GPUs of a host, or `cuda:0,2`; "
+       "what ranks compute on: `cpu`; `cuda`, all GPUs of a host, or `cuda:0,2`; `auto`: `cuda` "
+       "where the run starts on a host with GPUs and their libraries, else `cpu`; "
        "`emulated:N`, N devices that the CPU plays, with `,SIZE` of so much memory each "
        "(docs/gpu.md)",
        {},

@@ -7,15 +7,12 @@
 namespace troupe::nn {
 namespace {
 
-constexpr std::size_t chunk = 16384;
-
-/// Sum of squares in 8 running sums, added in order.
+/// Sum of squares in running sums, added in order.
 double sum_of_squares(std::span<const float> values) {
-  constexpr std::size_t lanes = 8;
-  std::array<double, lanes> sums{};
+  std::array<double, clip_lanes> sums{};
   for (std::size_t i = 0; i < values.size(); ++i) {
     const double value = values[i];
-    sums[i % lanes] += value * value;
+    sums[i % clip_lanes] += value * value;
   }
   double total = 0;
   for (const double sum : sums) {
@@ -28,15 +25,10 @@ double sum_of_squares(std::span<const float> values) {
 
 double gradient_length(std::span<const float> gradient) {
   double sum = 0;
-  for (std::size_t first = 0; first < gradient.size(); first += chunk) {
-    sum += sum_of_squares(gradient.subspan(first, std::min(chunk, gradient.size() - first)));
+  for (std::size_t first = 0; first < gradient.size(); first += clip_chunk) {
+    sum += sum_of_squares(gradient.subspan(first, std::min(clip_chunk, gradient.size() - first)));
   }
   return std::sqrt(sum);
-}
-
-double clip_factor(double length, double limit) {
-  const double factor = limit / (length + 1e-6);
-  return factor > 1 ? 1 : factor;
 }
 
 }  // namespace troupe::nn

@@ -3,7 +3,6 @@
 #include "runtime/base/assert.hpp"
 #include "runtime/nn/device_copies.hpp"
 #include "runtime/nn/network_layer_call.hpp"
-#include "runtime/nn/ops/cpu_block_ops.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -11,17 +10,6 @@
 #include <utility>
 
 namespace troupe::nn {
-
-Activations::Activations(std::unique_ptr<BlockOps> ops)
-    : ops_(ops ? std::move(ops) : std::make_unique<CpuBlockOps>()),
-      copies_(ops_->memory() == nullptr ? nullptr : std::make_unique<DeviceCopies>(*ops_)),
-      tape_(*ops_) {}
-
-Activations::~Activations() = default;
-
-Status Activations::status() const {
-  return copies_ ? copies_->status() : ok_status();
-}
 
 Network::Network(ModelOptions options, const std::vector<LayerTypes>& layers,
                  std::unique_ptr<const Conv> conv)
@@ -410,17 +398,21 @@ std::vector<ConstMatrix> Network::forward_rows(Executor& executor,
                                                std::span<const float> parameters,
                                                const ForwardInput& input,
                                                Activations& activations) const {
+  DeviceCopies* const copies = activations.copies_.get();
+  const auto there = copies == nullptr ? parameters : copies->parameters(parameters);
+  return activations.to_host(forward_there(executor, there, input, activations));
+}
+
+std::vector<ConstMatrix> Network::forward_there(Executor& executor,
+                                                std::span<const float> parameters,
+                                                const ForwardInput& input,
+                                                Activations& activations) const {
   check_shapes(input);
   DeviceCopies* const copies = activations.copies_.get();
-  if (copies == nullptr) {
-    record(executor, parameters, input, activations);
-  } else {
-    record(executor, copies->parameters(parameters), copies->input(input), activations);
-  }
+  record(executor, parameters, copies == nullptr ? input : copies->input(input), activations);
   std::vector<ConstMatrix> rows;
-  for (std::size_t i = 0; i < activations.outputs_.size(); ++i) {
-    const ConstMatrix made = activations.tape_.value(activations.outputs_[i]);
-    rows.push_back(copies == nullptr ? made : copies->logits(i, made));
+  for (const Rows& output : activations.outputs_) {
+    rows.push_back(activations.tape_.value(output));
   }
   return rows;
 }
@@ -456,18 +448,22 @@ void Network::backward(ConstMatrix grad_logits, Activations& activations,
 void Network::backward_rows(std::span<const ConstMatrix> grads, Activations& activations,
                             std::span<float> gradient) const {
   DeviceCopies* const copies = activations.copies_.get();
+  if (copies == nullptr) {
+    return backward_there(grads, activations, gradient);
+  }
+  backward_there(activations.from_host(grads), activations, copies->gradient(gradient.size()));
+  copies->fetch(gradient);
+}
+
+void Network::backward_there(std::span<const ConstMatrix> grads, Activations& activations,
+                             std::span<float> gradient) const {
   const auto& outputs = activations.outputs_;
   TROUPE_ASSERT(grads.size() == outputs.size(), "gradients of rows", grads.size(), outputs.size());
   std::vector<Tape::Result> results;
   for (std::size_t i = 0; i < grads.size(); ++i) {
-    results.push_back(
-        {outputs[i], copies == nullptr ? grads[i] : copies->grad_logits(i, grads[i])});
+    results.push_back({outputs[i], grads[i]});
   }
-  if (copies == nullptr) {
-    return activations.tape_.backward(results, gradient);
-  }
-  activations.tape_.backward(results, copies->gradient(gradient.size()));
-  copies->fetch(gradient);
+  activations.tape_.backward(results, gradient);
 }
 
 Matrix Network::input_gradient(NodeTypeId type, Activations& activations) const {

@@ -138,6 +138,7 @@ struct InPlaceInput {
 };
 
 class DeviceCopies;
+class DeviceLoss;
 
 /// What forward() keeps for backward(). Reused between batches to spare allocations.
 class Activations {
@@ -148,13 +149,24 @@ class Activations {
   Activations& operator=(const Activations&) = delete;
   ~Activations();
   BlockOps& ops() { return *ops_; }
+  /// Operations are computed on a device, in its memory.
+  bool on_device() const { return copies_ != nullptr; }
   /// \errors of the device that computes the operations; results are zeros from there on
   Status status() const;
+
+  /// Rows of forward_there() in host memory; as they are where they lie there. Valid until the next call.
+  std::vector<ConstMatrix> to_host(std::span<const ConstMatrix> rows);
+  /// Gradients of such rows for backward_there(), from host memory, where they stay until the next
+  /// to_host().
+  std::vector<ConstMatrix> from_host(std::span<const ConstMatrix> grads);
+  /// The loss over seeds of the first rows of forward_there(). \requires on_device()
+  DeviceLoss& device_loss() { return *loss_; }
 
  private:
   friend class Network;
   std::unique_ptr<BlockOps> ops_;
   std::unique_ptr<DeviceCopies> copies_;  ///< null: operations work in host memory
+  std::unique_ptr<DeviceLoss> loss_;      ///< as `copies_`
   Tape tape_;
   std::vector<Rows> outputs_;
   std::vector<std::optional<Rows>> inputs_;  ///< by node type: those whose gradient is wanted
@@ -190,6 +202,10 @@ class Network {
   std::vector<ConstMatrix> forward_rows(Executor& executor, std::span<const float> parameters,
                                         const ForwardInput& input, Activations& activations) const;
 
+  /// As forward_rows(), with parameters and rows in the memory of the operations of `activations`.
+  std::vector<ConstMatrix> forward_there(Executor& executor, std::span<const float> parameters,
+                                         const ForwardInput& input, Activations& activations) const;
+
   /// Gradient of sum(logits * grad_logits) with respect to the parameters, written to `gradient`
   /// (all of it; of a decoder's parameters 0).
   /// \requires forward() ran on `activations`
@@ -197,6 +213,9 @@ class Network {
   /// The same of all types of forward_rows().
   void backward_rows(std::span<const ConstMatrix> grads, Activations& activations,
                      std::span<float> gradient) const;
+  /// The same of forward_there(), with gradients in that memory.
+  void backward_there(std::span<const ConstMatrix> grads, Activations& activations,
+                      std::span<float> gradient) const;
 
   /// Types with rows after the last layer.
   std::vector<NodeTypeId> outputs() const { return options_.types.outputs(); }
@@ -205,6 +224,7 @@ class Network {
   std::span<T> decoder_slice(std::span<T> flat) const {
     return flat.subspan(decoder_offset_);
   }
+  std::size_t decoder_offset() const { return decoder_offset_; }
 
   /// Gradient of sum(logits * grad_logits) with respect to the features of a type that asked for it; empty
   /// if no layer reads them.

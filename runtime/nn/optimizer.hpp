@@ -2,11 +2,16 @@
 /// \file optimizer.hpp
 /// Optimizers over one flat parameter vector, as PyTorch defines them.
 #include "runtime/base/result.hpp"
+#include "runtime/nn/ops/block_ops.hpp"
+#include "runtime/nn/ops/ops_array.hpp"
+#include "runtime/nn/ops/optimizer_step.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace troupe::nn {
@@ -34,25 +39,42 @@ struct OptimizerState {
   std::vector<std::pair<std::string, std::vector<float>>> arrays;
 };
 
+/// Sgd, Adam (Kingma and Ba: "Adam", 2015), AdamW (Loshchilov and Hutter: "Decoupled weight decay
+/// regularization", 2019), Adagrad (Duchi, Hazan and Singer: "Adaptive subgradient methods for online
+/// learning and stochastic optimization", 2011).
+/// Owns:   its state, in the memory of the functions that compute its steps
+/// Errors: of a device stay with it (BlockOps::finish()); the state read are zeros then
 class Optimizer {
  public:
-  virtual ~Optimizer() = default;
-  /// One step in place.
+  /// make_optimizer() checks the options.
+  Optimizer(OptimizerOptions options, std::size_t num_parameters, BlockOps* ops);
+
+  /// One step in place, in the memory of the functions.
+  /// \param factor  [1] in that memory, of the gradient; null: 1
   /// \requires both have the size given at construction
-  virtual void step(std::span<float> parameters, std::span<const float> gradient) = 0;
-  virtual OptimizerState state() const = 0;
-  virtual Status restore(const OptimizerState& state) = 0;
+  void step(std::span<float> parameters, std::span<const float> gradient,
+            const float* factor = nullptr);
+  OptimizerState state() const;
+  Status restore(const OptimizerState& state);
   void set_lr(double lr) { lr_ = lr; }
   double lr() const { return lr_; }
 
- protected:
-  explicit Optimizer(double lr) : lr_(lr) {}
+ private:
+  OptimizerStep next_step();
+
+  OptimizerOptions options_;
+  std::size_t size_;
+  BlockOps* ops_;
   double lr_;
+  std::uint64_t steps_ = 0;
+  std::vector<std::pair<std::string, OpsArray>> arrays_;
 };
 
+/// \param ops  compute the steps, in their memory; null: on the CPU
 /// \errors invalid_argument: a rate or moment out of range; unimplemented: a kind that is not built
 /// yet
 Result<std::unique_ptr<Optimizer>> make_optimizer(const OptimizerOptions& options,
-                                                  std::size_t num_parameters);
+                                                  std::size_t num_parameters,
+                                                  BlockOps* ops = nullptr);
 
 }  // namespace troupe::nn

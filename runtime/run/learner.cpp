@@ -1,11 +1,12 @@
 #include "runtime/run/learner.hpp"
 
-#include "runtime/nn/clip.hpp"
+#include "runtime/nn/device_loss.hpp"
 #include "runtime/run/forward_input.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <iterator>
+#include <optional>
+#include <utility>
 
 namespace troupe {
 
@@ -26,34 +27,37 @@ Result<std::unique_ptr<Learner>> Learner::create(const LearnerOptions& options,
   TROUPE_RETURN_IF_ERROR(nn::check_schedule(options.schedule));
   TROUPE_ASSIGN_OR_RETURN(auto network, nn::make_network(options.model));
   TROUPE_ASSIGN_OR_RETURN(auto task, make_task(task_options(options), *network));
+  auto activations = std::make_unique<nn::Activations>(std::move(ops));
+  nn::BlockOps& there = activations->ops();
   TROUPE_ASSIGN_OR_RETURN(auto optimizer,
-                          nn::make_optimizer(options.optimizer, network->num_parameters()));
+                          nn::make_optimizer(options.optimizer, network->num_parameters(), &there));
+  auto parameters = std::make_unique<nn::TrainedParameters>(
+      there, network->layout(), network->initial_parameters(options.job_seed), std::move(optimizer),
+      options.clip);
+  TROUPE_RETURN_IF_ERROR(there.finish());
   return std::unique_ptr<Learner>(new Learner(options, std::move(network), std::move(task),
-                                              std::move(optimizer), std::move(ops)));
+                                              std::move(activations), std::move(parameters)));
 }
 
 Learner::Learner(const LearnerOptions& options, std::unique_ptr<nn::Network> network,
-                 std::unique_ptr<Task> task, std::unique_ptr<nn::Optimizer> optimizer,
-                 std::unique_ptr<nn::BlockOps> ops)
+                 std::unique_ptr<Task> task, std::unique_ptr<nn::Activations> activations,
+                 std::unique_ptr<nn::TrainedParameters> parameters)
     : options_(options),
       network_(std::move(network)),
       task_(std::move(task)),
-      optimizer_(std::move(optimizer)),
-      activations_(std::make_unique<nn::Activations>(std::move(ops))),
-      parameters_(network_->initial_parameters(options.job_seed)),
-      gradient_(parameters_.size()) {
-  std::ranges::copy_if(network_->layout(), std::back_inserter(statistics_),
-                       [](const nn::ParameterSlice& slice) { return !slice.trained; });
+      activations_(std::move(activations)),
+      parameters_(std::move(parameters)) {
   begin_epoch(0);
 }
 
 void Learner::begin_epoch(std::uint32_t epoch) {
-  optimizer_->set_lr(
+  parameters_->optimizer().set_lr(
       nn::learning_rate(options_.schedule, options_.optimizer.lr, epoch, options_.epochs));
 }
 
 Result<Learner::Share> Learner::compute(Executor& executor, const Batch& batch,
-                                        std::shared_ptr<const LearnedInputs> learned) {
+                                        std::shared_ptr<const LearnedInputs> learned,
+                                        Gradient gradient) {
   const auto& sampled = *batch.sampled;
   learned_gradients_.clear();
   if (sampled.seed_index.empty()) {
@@ -63,28 +67,75 @@ Result<Learner::Share> Learner::compute(Executor& executor, const Batch& batch,
   TROUPE_RETURN_IF_ERROR(inputs_.join(batch, std::move(learned)));
   TROUPE_ASSIGN_OR_RETURN(const auto input, forward_input(network_->options(), options_.job_seed,
                                                           batch, true, inputs_.views()));
-  const auto rows = network_->forward_rows(executor, parameters_, input, *activations_);
-  TROUPE_RETURN_IF_ERROR(activations_->status());
-  const auto result = task_->loss(task_pass(executor, parameters_, batch, rows), task_gradients_);
+  const auto rows = network_->forward_there(executor, parameters_->values(), input, *activations_);
+  const auto seeds = on_device() ? task_->seed_loss(batch) : std::nullopt;
+  Result<nn::LossResult> loss =
+      seeds ? pass_back_there(*seeds, rows)
+            : pass_back(task_pass(executor, decoder_parameters(parameters_->values()), batch,
+                                  activations_->to_host(rows)));
+  TROUPE_ASSIGN_OR_RETURN(const auto result, std::move(loss));
   if (result.weight == 0) {
     return Share{};
   }
-  std::vector<ConstMatrix> grad_rows;
-  for (const Matrix& grad : task_gradients_.rows) {
-    grad_rows.push_back(grad.view());
-  }
-  network_->backward_rows(grad_rows, *activations_, gradient_);
   keep_learned_gradients();
-  TROUPE_RETURN_IF_ERROR(activations_->status());
-  std::ranges::copy(task_gradients_.parameters,
-                    network_->decoder_slice(std::span(gradient_)).begin());
-  for (const auto& slice :
-       statistics_) {  // the mean over the ranks is weighted as that of gradients
-    for (float& value : std::span(gradient_).subspan(slice.offset, slice.size())) {
-      value *= static_cast<float>(result.weight);
-    }
+  parameters_->weigh_statistics(result.weight);
+  Share share{result.sum, result.weight, {}};
+  if (!on_device()) {
+    share.gradient = parameters_->gradient();
+  } else if (gradient == Gradient::to_host) {
+    share.gradient = fetched_gradient();
   }
-  return Share{result.sum, result.weight, gradient_};
+  TROUPE_RETURN_IF_ERROR(status());
+  return share;
+}
+
+/// The loss by the host, then the network's gradient. With weight 0 there is none.
+Result<nn::LossResult> Learner::pass_back(const TaskPass& pass) {
+  TROUPE_RETURN_IF_ERROR(activations_->status());
+  const auto result = task_->loss(pass, task_gradients_);
+  if (result.weight == 0) {
+    return result;
+  }
+  std::vector<ConstMatrix> grads;
+  for (const Matrix& grad : task_gradients_.rows) {
+    grads.push_back(grad.view());
+  }
+  const auto gradient = parameters_->gradient();
+  network_->backward_there(activations_->from_host(grads), *activations_, gradient);
+  if (const auto& of_decoder = task_gradients_.parameters; !of_decoder.empty()) {
+    activations_->ops().upload(of_decoder.data(), network_->decoder_slice(gradient).data(),
+                               of_decoder.size() * sizeof(float));
+  }
+  return result;
+}
+
+/// The same on the device.
+Result<nn::LossResult> Learner::pass_back_there(const nn::SeedLoss& loss,
+                                                std::span<const ConstMatrix> rows) {
+  nn::DeviceLoss& on_device = activations_->device_loss();
+  const std::vector<ConstMatrix> grads = {on_device.compute(loss, rows.front())};
+  if (nn::known_terms(loss) > 0) {
+    network_->backward_there(grads, *activations_, parameters_->gradient());
+  }
+  return on_device.result();
+}
+
+std::span<const float> Learner::fetched_gradient() {
+  fetched_gradient_ = parameters_->read_gradient();
+  return fetched_gradient_;
+}
+
+/// In host memory. \param there  all parameters, where the network is computed
+std::span<const float> Learner::decoder_parameters(std::span<const float> there) {
+  const auto of_decoder = network_->decoder_slice(there);
+  if (!on_device() || of_decoder.empty()) {
+    return of_decoder;
+  }
+  decoder_.resize(of_decoder.size());
+  if (!activations_->ops().download(of_decoder.data(), decoder_.data(), of_decoder.size_bytes())) {
+    std::ranges::fill(decoder_, 0.0F);  // the error stays
+  }
+  return decoder_;
 }
 
 void Learner::keep_learned_gradients() {
@@ -100,64 +151,26 @@ void Learner::keep_learned_gradients() {
 
 void Learner::apply(std::span<const float> mean_gradient, std::uint64_t weight) {
   ++steps_;
-  if (weight == 0) {
-    return;
+  if (weight > 0) {
+    parameters_->step(mean_gradient);
   }
-  if (!statistics_.empty()) {
-    return apply_with_statistics(mean_gradient);
-  }
-  step(mean_gradient);
-}
-
-/// Statistics move toward the batch's as PyTorch moves them, by a tenth; the optimizer does not see
-/// them.
-void Learner::apply_with_statistics(std::span<const float> mean_gradient) {
-  constexpr float momentum = 0.1F;
-  std::vector<float> gradient(mean_gradient.begin(), mean_gradient.end());
-  std::vector<float> moved;
-  for (const auto& slice : statistics_) {
-    for (std::size_t i = slice.offset; i < slice.offset + slice.size(); ++i) {
-      moved.push_back((1 - momentum) * parameters_[i] + momentum * mean_gradient[i]);
-      gradient[i] = 0;
-    }
-  }
-  step(gradient);
-  auto next = moved.begin();
-  for (const auto& slice : statistics_) {
-    std::copy_n(next, slice.size(),
-                parameters_.begin() + static_cast<std::ptrdiff_t>(slice.offset));
-    next += static_cast<std::ptrdiff_t>(slice.size());
-  }
-}
-
-void Learner::step(std::span<const float> mean_gradient) {
-  const double factor =
-      options_.clip > 0 ? nn::clip_factor(nn::gradient_length(mean_gradient), options_.clip) : 1;
-  if (factor == 1) {
-    return optimizer_->step(parameters_, mean_gradient);
-  }
-  clipped_.resize(mean_gradient.size());
-  const auto scale = static_cast<float>(factor);
-  std::ranges::transform(mean_gradient, clipped_.begin(), [scale](float g) { return g * scale; });
-  optimizer_->step(parameters_, clipped_);
 }
 
 void Learner::apply_own(std::uint64_t weight) {
-  const auto divisor = static_cast<float>(std::max<std::uint64_t>(weight, 1));
-  for (auto& g : gradient_) {
-    g = (0.0F + g) / divisor;  // The sum over the ranks begins with zero: -0 becomes 0
+  ++steps_;
+  if (weight > 0) {
+    parameters_->own_step(weight);
   }
-  apply(gradient_, weight);
 }
 
 Result<Matrix> Learner::outputs(Executor& executor, const Batch& batch,
                                 std::shared_ptr<const LearnedInputs> learned) {
-  return outputs_of(executor, parameters_, batch, std::move(learned));
+  return outputs_of(executor, parameters_->values(), batch, std::move(learned));
 }
 
 Result<Matrix> Learner::best_outputs(Executor& executor, const Batch& batch,
                                      std::shared_ptr<const LearnedInputs> learned) {
-  return outputs_of(executor, has_best() ? *best_ : parameters_, batch, std::move(learned));
+  return outputs_of(executor, parameters_->best_values(), batch, std::move(learned));
 }
 
 Result<Matrix> Learner::outputs_of(Executor& executor, std::span<const float> parameters,
@@ -169,40 +182,45 @@ Result<Matrix> Learner::outputs_of(Executor& executor, std::span<const float> pa
   TROUPE_RETURN_IF_ERROR(inputs_.join(batch, std::move(learned)));
   TROUPE_ASSIGN_OR_RETURN(const auto input, forward_input(network_->options(), options_.job_seed,
                                                           batch, false, inputs_.views()));
-  const auto rows = network_->forward_rows(executor, parameters, input, *activations_);
-  TROUPE_RETURN_IF_ERROR(activations_->status());
-  return task_->outputs(task_pass(executor, parameters, batch, rows));
+  const auto rows =
+      activations_->to_host(network_->forward_there(executor, parameters, input, *activations_));
+  const auto decoder = decoder_parameters(parameters);
+  TROUPE_RETURN_IF_ERROR(status());
+  return task_->outputs(task_pass(executor, decoder, batch, rows));
 }
 
-TaskPass Learner::task_pass(Executor& executor, std::span<const float> parameters,
-                            const Batch& batch, std::span<const ConstMatrix> rows) const {
+TaskPass Learner::task_pass(Executor& executor, std::span<const float> decoder, const Batch& batch,
+                            std::span<const ConstMatrix> rows) const {
   return {.executor = executor,
           .ops = activations_->ops(),
           .batch = batch,
           .rows = rows,
-          .parameters = network_->decoder_slice(parameters)};
+          .parameters = decoder};
 }
 
 Status Learner::restore(const std::vector<float>& parameters, const nn::OptimizerState& optimizer,
                         const std::vector<float>& best, std::uint64_t steps) {
-  if (parameters.size() != parameters_.size() ||
-      (!best.empty() && best.size() != parameters_.size())) {
+  const std::size_t size = network_->num_parameters();
+  if (parameters.size() != size || (!best.empty() && best.size() != size)) {
     return Error(Errc::data_corruption,
                  fmt::format("training state: expected {} parameters, found {}, and {} of the best "
                              "epoch",
-                             parameters_.size(), parameters.size(), best.size()));
+                             size, parameters.size(), best.size()));
   }
-  if (auto status = optimizer_->restore(optimizer); !status) {
-    return Error(Errc::data_corruption, fmt::format("training state: {}", status.error().what()));
+  if (auto restored = parameters_->optimizer().restore(optimizer); !restored) {
+    return Error(Errc::data_corruption, fmt::format("training state: {}", restored.error().what()));
   }
-  parameters_ = parameters;
-  best_ = best.empty() ? nullptr : std::make_shared<const std::vector<float>>(best);
+  parameters_->restore(parameters, best);
   steps_ = steps;
-  return ok_status();
+  return status();
 }
 
 Parameters Learner::snapshot() const {
-  return std::make_shared<const std::vector<float>>(parameters_);
+  return std::make_shared<const std::vector<float>>(parameters_->read());
+}
+
+Parameters Learner::best() const {
+  return std::make_shared<const std::vector<float>>(parameters_->read_best());
 }
 
 Digest digest_parameters(const std::vector<float>& parameters) {

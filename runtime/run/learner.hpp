@@ -1,7 +1,7 @@
 #pragma once
 /// \file learner.hpp
-/// What one rank learns with: network, parameters, optimizer, loss, and the best epoch's parameters.
-/// Knows no actors.
+/// What one rank learns with: network, parameters, optimizer, loss, and the best epoch's parameters, on
+/// the CPU or in the memory of a device. Knows no actors.
 #include "runtime/base/digest.hpp"
 #include "runtime/base/executor.hpp"
 #include "runtime/base/result.hpp"
@@ -10,6 +10,7 @@
 #include "runtime/nn/network.hpp"
 #include "runtime/nn/optimizer.hpp"
 #include "runtime/nn/schedule.hpp"
+#include "runtime/nn/trained_parameters.hpp"
 #include "runtime/run/joined_features.hpp"
 #include "runtime/run/task/task.hpp"
 
@@ -42,11 +43,13 @@ TaskOptions task_options(const LearnerOptions& options);
 
 /// Lifecycle: begin_epoch(); then compute() a batch's share of the gradient, reduce it over the
 ///   ranks elsewhere, apply() the mean; again.
-/// Threads:   one at a time; the work inside runs on the executor that is passed in
+/// Threads:   one at a time; the work inside runs on the executor that is passed in. On the CPU what is
+///   const also beside compute() and outputs()
+/// Errors:    of a device stay: status() says the first; parameters and states read are zeros then
 class Learner {
  public:
-  /// \param ops  where batches are computed; null: on the CPU
-  /// \errors as make_network, make_task, make_optimizer and check_schedule
+  /// \param ops  where batches are computed, and parameters lie; null: on the CPU
+  /// \errors as make_network, make_task, make_optimizer and check_schedule; those of a device
   static Result<std::unique_ptr<Learner>> create(const LearnerOptions& options,
                                                  std::unique_ptr<nn::BlockOps> ops = nullptr);
 
@@ -59,13 +62,17 @@ class Learner {
   struct Share {
     double loss_sum = 0;
     std::uint64_t weight = 0;  ///< terms of the sum (nn::LossResult); with 0 the gradient is empty
-    std::span<const float> gradient;  ///< valid until the next compute()
+    std::span<const float> gradient;  ///< in host memory, valid until the next compute()
   };
+  /// Whether the gradient is wanted in host memory, for the reduction, or apply_own() follows.
+  enum class Gradient : std::uint8_t { to_host, stays };
   /// \errors failed_precondition: the batch has no features, or labels of another kind than the
   /// loss needs; those of a device
   /// \param learned  rows beside the features, or in their place; null: none
+  /// \param gradient  `stays`: that of the share is empty where a device computes
   Result<Share> compute(Executor& executor, const Batch& batch,
-                        std::shared_ptr<const LearnedInputs> learned = nullptr);
+                        std::shared_ptr<const LearnedInputs> learned = nullptr,
+                        Gradient gradient = Gradient::to_host);
   /// Of the last compute(), as its gradient: with respect to the learned rows, by node type. Empty with
   /// weight 0.
   LearnedInputs take_learned_gradients() { return std::exchange(learned_gradients_, {}); }
@@ -84,43 +91,47 @@ class Learner {
                               std::shared_ptr<const LearnedInputs> learned = nullptr);
 
   const nn::Network& network() const { return *network_; }
-  nn::OptimizerState optimizer_state() const { return optimizer_->state(); }
+  /// Parameters and optimizer are in the memory of a device.
+  bool on_device() const { return activations_->on_device(); }
+  /// Waits for the device. \errors the first of it
+  Status status() const { return activations_->ops().finish(); }
+  nn::OptimizerState optimizer_state() const { return parameters_->optimizer().state(); }
   /// Puts everything back as it was after `global_step` steps.
   /// \errors data_corruption: arrays of other sizes than the model's
   Status restore(const std::vector<float>& parameters, const nn::OptimizerState& optimizer,
                  const std::vector<float>& best, std::uint64_t steps);
   Parameters snapshot() const;
-  void keep_best() { best_ = snapshot(); }
-  bool has_best() const { return best_ != nullptr; }
-  Parameters best() const { return best_ ? best_ : snapshot(); }
+  void keep_best() { parameters_->keep_best(); }
+  bool has_best() const { return parameters_->has_best(); }
+  Parameters best() const;
   std::uint64_t steps() const { return steps_; }
-  double lr() const { return optimizer_->lr(); }
+  double lr() const { return parameters_->optimizer().lr(); }
 
  private:
-  void step(std::span<const float> mean_gradient);
-  void apply_with_statistics(std::span<const float> mean_gradient);
   Learner(const LearnerOptions& options, std::unique_ptr<nn::Network> network,
-          std::unique_ptr<Task> task, std::unique_ptr<nn::Optimizer> optimizer,
-          std::unique_ptr<nn::BlockOps> ops);
+          std::unique_ptr<Task> task, std::unique_ptr<nn::Activations> activations,
+          std::unique_ptr<nn::TrainedParameters> parameters);
+  Result<nn::LossResult> pass_back(const TaskPass& pass);
+  Result<nn::LossResult> pass_back_there(const nn::SeedLoss& loss,
+                                         std::span<const ConstMatrix> rows);
+  std::span<const float> fetched_gradient();
+  std::span<const float> decoder_parameters(std::span<const float> there);
   void keep_learned_gradients();
   Result<Matrix> outputs_of(Executor& executor, std::span<const float> parameters,
                             const Batch& batch, std::shared_ptr<const LearnedInputs> learned);
-  TaskPass task_pass(Executor& executor, std::span<const float> parameters, const Batch& batch,
+  TaskPass task_pass(Executor& executor, std::span<const float> decoder, const Batch& batch,
                      std::span<const ConstMatrix> rows) const;
 
   LearnerOptions options_;
   std::unique_ptr<nn::Network> network_;
   std::unique_ptr<Task> task_;
-  std::unique_ptr<nn::Optimizer> optimizer_;
   std::unique_ptr<nn::Activations> activations_;
+  std::unique_ptr<nn::TrainedParameters> parameters_;
   JoinedFeatures inputs_;
   LearnedInputs learned_gradients_;
-  std::vector<float> parameters_;
-  std::vector<float> gradient_;
-  TaskGradients task_gradients_;                ///< scratch
-  std::vector<float> clipped_;                  ///< scratch
-  std::vector<nn::ParameterSlice> statistics_;  ///< slices that are not trained
-  Parameters best_;
+  TaskGradients task_gradients_;         ///< scratch
+  std::vector<float> decoder_;           ///< the decoder's parameters, from a device
+  std::vector<float> fetched_gradient_;  ///< from a device
   std::uint64_t steps_ = 0;
 };
 

@@ -1,6 +1,7 @@
 // The learner of one rank: what is done in turn, and what is read while a batch is computed.
 #include "actors/learner.hpp"
 
+#include "gpu/nn/emulated_block_ops.hpp"
 #include "tests/actors/scripted_system.hpp"
 #include "tests/runtime/run/learner_support.hpp"
 #include "tests/support/expect.hpp"
@@ -15,10 +16,11 @@ Ref<ReadyBatch> small_batch(std::vector<std::int64_t> labels = {1, 0}) {
 
 class LearnerActorTest : public ::testing::Test {
  protected:
-  LearnerActorTest() {
+  /// \param ops  null: on the CPU
+  explicit LearnerActorTest(std::unique_ptr<nn::BlockOps> ops = nullptr) {
     auto options = testing::small_learner();
     options.model.in_dim = 2;
-    const auto started = spawn_learner(*system_, options, system_.executor());
+    const auto started = spawn_learner(*system_, options, system_.executor(), std::move(ops));
     EXPECT_OK(started);
     handle_ = *started;
     system_.add("learner", handle_.actor);
@@ -146,6 +148,79 @@ TEST_F(LearnerActorTest, AStateOfOtherSizesIsRefused) {
   state->parameters = {1.F, 2.F};
 
   EXPECT_ERROR(ask<net::Done>(RestoreSnapshot{state}), Errc::data_corruption, "expected");
+}
+
+/// Parameters on a device are read and changed by tasks: handlers do not wait for it.
+class LearnerActorOnDevice : public LearnerActorTest {
+ protected:
+  LearnerActorOnDevice()
+      : LearnerActorTest(gpu::make_emulated_block_ops(std::make_shared<gpu::EmulatedDevice>())) {}
+  net::TrainingState snapshot() {
+    const auto taken = compute<net::StateReply>(TakeSnapshot{});
+    EXPECT_OK(taken);
+    return *(*taken)->state;
+  }
+  void step_there() {
+    ASSERT_OK_AND_ASSIGN(const auto share,
+                         compute<Contribution>(TrainBatch{.ready = small_batch(), .alone = true}));
+    ASSERT_OK(compute<Applied>(ApplyStep{{{}, share->weight, share->number, {}}, true}));
+  }
+};
+
+TEST_F(LearnerActorOnDevice, IsReadAfterTheBatchThatIsComputed) {
+  const auto trained = begin(TrainBatch{.ready = small_batch()});
+  const auto taken = begin(TakeSnapshot{});
+  const auto read = begin(net::ReadParameters{});
+  EXPECT_FALSE(trainer_.is_answered(taken));
+
+  run_task();
+  ASSERT_OK_AND_ASSIGN(const auto share, trainer_.answer_to<Contribution>(trained));
+  EXPECT_EQ(share->values.bytes.size(), handle_.num_parameters * sizeof(float));
+  EXPECT_FALSE(trainer_.is_answered(taken));
+  run_task();
+  EXPECT_OK(trainer_.answer_to<net::StateReply>(taken));
+  EXPECT_FALSE(trainer_.is_answered(read));
+  run_task();
+  EXPECT_OK(trainer_.answer_to<net::ParameterVector>(read));
+}
+
+TEST_F(LearnerActorOnDevice, GoesBackToASnapshotInTurn) {
+  step_there();
+  const auto first = snapshot();
+  ASSERT_OK(compute<net::Done>(net::KeepBest{}));
+  step_there();
+  EXPECT_NE(snapshot().parameters, first.parameters);
+  EXPECT_EQ(snapshot().best, first.parameters);
+
+  const auto trained = begin(TrainBatch{.ready = small_batch()});
+  const auto restored = begin(RestoreSnapshot{std::make_shared<const net::TrainingState>(first)});
+  run_task();
+  EXPECT_OK(trainer_.answer_to<Contribution>(trained));
+  EXPECT_FALSE(trainer_.is_answered(restored));
+  run_task();
+  EXPECT_OK(trainer_.answer_to<net::Done>(restored));
+
+  const auto again = snapshot();
+  EXPECT_EQ(again.parameters, first.parameters);
+  EXPECT_EQ(again.optimizer.arrays, first.optimizer.arrays);
+  EXPECT_TRUE(again.best.empty());
+  ASSERT_OK_AND_ASSIGN(const auto end, compute<net::FinishResult>(net::Finish{}));
+  EXPECT_EQ(end->parameters, digest_parameters(first.parameters));
+}
+
+class LearnerActorOnSmallDevice : public LearnerActorTest {
+ protected:
+  /// Room for the parameters, not for a batch.
+  LearnerActorOnSmallDevice()
+      : LearnerActorTest(gpu::make_emulated_block_ops(
+            std::make_shared<gpu::EmulatedDevice>(gpu::EmulatedOptions{.memory_bytes = 256}))) {}
+};
+
+TEST_F(LearnerActorOnSmallDevice, AnswersReadsWithTheErrorOfTheDevice) {
+  EXPECT_ERROR(compute<Contribution>(TrainBatch{.ready = small_batch()}), Errc::out_of_memory,
+               "emulated device: expected room for");
+  EXPECT_ERROR(compute<net::StateReply>(TakeSnapshot{}), Errc::out_of_memory, "");
+  EXPECT_ERROR(compute<net::FinishResult>(net::Finish{}), Errc::out_of_memory, "");
 }
 
 }  // namespace

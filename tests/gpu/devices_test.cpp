@@ -4,7 +4,9 @@
 #include "tests/support/expect.hpp"
 
 #include <array>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace troupe::gpu {
@@ -58,6 +60,82 @@ TEST(Devices, CudaSaysWhatIsMissing) {
   }
 }
 
+TEST(Devices, OneThatIsNotDecidedCannotBeOpened) {
+  EXPECT_ERROR(open_devices({.kind = DeviceKind::undecided, .automatic = true}),
+               Errc::failed_precondition, "cluster.device \"auto\"");
+}
+
+/// Devices of these names.
+class NamedDevices final : public Devices {
+ public:
+  NamedDevices(std::vector<std::string> names, std::string versions)
+      : names_(std::move(names)), versions_(std::move(versions)) {}
+  std::vector<std::string> names() const override { return names_; }
+  std::string versions() const override { return versions_; }
+  Result<std::unique_ptr<nn::BlockOps>> block_ops(Rank /*rank*/) override { return none(); }
+  Result<std::unique_ptr<DeviceSampler>> sampler(Rank /*rank*/, const GraphInfo& /*graph*/,
+                                                 const Part& /*part*/,
+                                                 const SampleOptions& /*options*/) override {
+    return none();
+  }
+  Result<std::unique_ptr<DeviceRowSource>> row_source(Rank /*rank*/, const GraphInfo& /*graph*/,
+                                                      const Part& /*part*/,
+                                                      const FeaturePlan& /*plan*/) override {
+    return none();
+  }
+
+ private:
+  static Error none() { return {Errc::unimplemented, "names alone"}; }
+  std::vector<std::string> names_;
+  std::string versions_;
+};
+
+TEST(Devices, TextCountsEqualNames) {
+  EXPECT_EQ(text_of(NamedDevices({"NVIDIA H200"}, "")), "NVIDIA H200");
+  EXPECT_EQ(text_of(NamedDevices({"A", "A", "B", "A"}, "driver 1")), "2 x A, B, A; driver 1");
+  ASSERT_OK_AND_ASSIGN(const auto emulated,
+                       open_devices({.kind = DeviceKind::emulated, .count = 1}));
+  EXPECT_EQ(text_of(*emulated), "emulated device 0");
+}
+
+TEST(Devices, ADriversNumberIsInItsVersionFile) {
+  EXPECT_EQ(driver_number("NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.12  Sat Aug 26\n"
+                          "GCC version:  gcc 12.2.0\n"),
+            "535.104.12");
+  EXPECT_EQ(driver_number("NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  "
+                          "Release Build\n"),
+            "580.65.06");
+  for (const char* const other : {"", "Kernel Module", "Kernel Module none", "580.65.06"}) {
+    EXPECT_EQ(driver_number(other), "") << other;
+  }
+}
+
+TEST(FoundDevices, AreGpusWhereDevicesAndLibrariesAreThere) {
+  const std::shared_ptr<Devices> gpus =
+      std::make_shared<NamedDevices>(std::vector<std::string>{"G", "G"}, "driver 1");
+  const Error no_driver(Errc::not_found, "CUDA devices: found none; try: the device \"cpu\"");
+  const Error no_library(Errc::not_found, "expected libcublas.so.13; try: LD_LIBRARY_PATH");
+
+  const auto both = found_devices(gpus, ok_status());
+  EXPECT_EQ(both.kind, DeviceKind::cuda);
+  EXPECT_EQ(both.text, "2 x G; driver 1");
+  const auto no_devices = found_devices(no_driver, ok_status());
+  EXPECT_EQ(no_devices.kind, DeviceKind::cpu);
+  EXPECT_EQ(no_devices.text, "CUDA devices: found none");
+  const auto no_cublas = found_devices(gpus, no_library);
+  EXPECT_EQ(no_cublas.kind, DeviceKind::cpu);
+  EXPECT_EQ(no_cublas.text, "expected libcublas.so.13");
+}
+
+TEST(FoundDevices, OfThisHostAreThoseThatCanBeOpened) {
+  const auto found = find_devices();
+  const bool there = troupe::testing::no_cuda_device().empty() && check_cuda_libraries().ok();
+
+  EXPECT_EQ(found.kind, there ? DeviceKind::cuda : DeviceKind::cpu);
+  EXPECT_FALSE(found.text.empty());
+  EXPECT_EQ(found.text.find("try:"), std::string::npos) << found.text;
+}
+
 TEST(Devices, CudaOnesHaveNames) {
   if (!troupe::testing::no_cuda_device().empty()) {
     GTEST_SKIP() << troupe::testing::no_cuda_device();
@@ -67,6 +145,7 @@ TEST(Devices, CudaOnesHaveNames) {
   for (const std::string& name : devices->names()) {
     EXPECT_FALSE(name.empty());
   }
+  EXPECT_NE(devices->versions().find("for CUDA "), std::string::npos) << devices->versions();
   for (std::uint32_t rank = 0; rank < 2 * devices->names().size(); ++rank) {
     ASSERT_OK_AND_ASSIGN(const auto ops, devices->block_ops(Rank{rank}));
     EXPECT_NE(ops->memory(), nullptr);

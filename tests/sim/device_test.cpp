@@ -1,4 +1,5 @@
 // Ranks whose batches are computed on emulated devices: the bits of the CPU, and errors of a device.
+#include "gpu/run/devices.hpp"
 #include "tests/sim/heterogeneous_run.hpp"
 #include "tests/sim/sim_support.hpp"
 #include "tests/support/expect.hpp"
@@ -43,6 +44,32 @@ TEST_F(DeviceRun, HasTheDigestsOfTheCpu) {
         SCOPED_TRACE(fmt::format("{}, {}, {}", model.front(), layout, device));
         ASSERT_OK_AND_ASSIGN(const auto record, run(settings, device));
         expect_same_record(record, on_cpu);
+      }
+    }
+  }
+}
+
+/// Losses, clipping, optimizers, schedules and the best epoch, all where the parameters are.
+TEST_F(DeviceRun, LearnsWithTheBitsOfTheCpuWhateverItLearnsWith) {
+  const std::vector<testing::Settings> ways = {
+      {"train.optimizer.kind=sgd", "train.optimizer.momentum=0.9", "train.optimizer.nesterov=true",
+       "train.clip=0.1"},
+      {"train.optimizer.kind=adamw", "train.optimizer.weight_decay=0.1", "train.clip=0.5",
+       "train.schedule.kind=cosine"},
+      {"train.optimizer.kind=adagrad", "train.optimizer.lr=0.05"},
+      {"model.norm=batch", "train.clip=0.1", "eval.mode=sampled", "train.epochs=3"},
+      {"cluster.trainers_per_host=4", "train.clip=1"},
+  };
+  for (const testing::Settings& way : ways) {
+    SCOPED_TRACE(fmt::format("{}", fmt::join(way, " ")));
+    ASSERT_OK_AND_ASSIGN(const auto on_cpu, run(way, "cpu"));
+    for (const char* const device : {"emulated:1", "emulated:2", "emulated:4"}) {
+      SCOPED_TRACE(device);
+      ASSERT_OK_AND_ASSIGN(const auto record, run(way, device));
+      expect_same_record(record, on_cpu);
+      ASSERT_EQ(record.epochs.size(), on_cpu.epochs.size());
+      for (std::size_t e = 0; e < record.epochs.size(); ++e) {
+        EXPECT_EQ(record.epochs[e].loss, on_cpu.epochs[e].loss) << e;
       }
     }
   }
@@ -124,6 +151,18 @@ TEST_F(DeviceRun, EndsWithTheErrorOfADeviceWithoutMemory) {
                    "emulated device: expected room for");
     }
   }
+}
+
+TEST_F(DeviceRun, OfADeviceThatTheHostChoosesIsOneOnTheCpuWithoutGpus) {
+  if (gpu::find_devices().kind != DeviceKind::cpu) {
+    GTEST_SKIP() << "this host has GPUs";
+  }
+  ASSERT_OK_AND_ASSIGN(const auto on_cpu, run({}, "cpu"));
+  for (const char* const device : {"auto", "auto:cpu"}) {
+    ASSERT_OK_AND_ASSIGN(const auto record, run({"cluster.hosts=2"}, device));
+    expect_same_record(record, on_cpu);
+  }
+  EXPECT_ERROR(run({}, "auto:cuda"), Errc::failed_precondition, "devices of one kind");
 }
 
 class DeviceRunHeterogeneous : public testing::HeterogeneousRun {};

@@ -170,6 +170,29 @@ TEST_F(ResumeTest, StoppedAfterAnyStep) {
   EXPECT_GE(end_everywhere(End::stop), 4U);
 }
 
+TEST_F(ResumeTest, OnDevicesKilledAfterAnyStepWithACheckpointPerStep) {
+  prepare({"checkpoint.every.steps=1", "cluster.device=emulated:2", "model.norm=batch",
+           "train.optimizer.kind=adamw", "train.clip=0.5"});
+  EXPECT_GE(end_everywhere(End::kill), 4U);
+}
+
+/// Emulated devices have the CPU's bits in everything, so a run may change between both at each end.
+TEST_F(ResumeTest, ARunGoesOnOnADeviceAndBackOnTheCpu) {
+  prepare({"checkpoint.every.steps=1"});
+  const auto undisturbed = run(End::none, 0);
+  ASSERT_OK(*undisturbed.result);
+  std::filesystem::remove_all(checkpoints());
+  run(End::kill, 2);
+  job_.cluster.device = {.kind = DeviceKind::emulated, .count = 2};
+  EXPECT_GE(run(End::kill, 4).began_at, 1U);
+  job_.cluster.device = {};
+  const auto rest = run(End::none, 0);
+
+  ASSERT_OK(*rest.result);
+  EXPECT_GE(rest.began_at, 3U);
+  expect_same((*rest.result)->record, (*undisturbed.result)->record);
+}
+
 TEST_F(ResumeTest, ARunGoesOnWithAnotherLayoutOfAsManyRanks) {
   prepare({"checkpoint.every.steps=1"});
   const auto undisturbed = run(End::none, 0);

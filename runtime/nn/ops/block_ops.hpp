@@ -19,7 +19,9 @@
 #include "runtime/nn/ops/finish.hpp"
 #include "runtime/nn/ops/head_products.hpp"
 #include "runtime/nn/ops/loss.hpp"
+#include "runtime/nn/ops/optimizer_step.hpp"
 #include "runtime/nn/ops/pair_attention.hpp"
+#include "runtime/nn/ops/seed_loss.hpp"
 #include "runtime/nn/ops/weighted_sum.hpp"
 #include "runtime/sample/mini_batch.hpp"
 
@@ -101,8 +103,8 @@ struct UseWork {
 /// Guarantees: the same bits for any executor. A row of a result depends on its own terms alone
 /// Owns:       scratch memory, kept between calls
 /// Operands and results are in host memory; those of a device in its memory, which the host does not
-/// read: `memory()` then gives it, and only offsets, sizes and options come from the host. Losses are
-/// always in host memory.
+/// read: `memory()` then gives it, and only offsets, sizes and options come from the host. Those of
+/// cross_entropy() and bce_logits() are always in host memory.
 class BlockOps {
  public:
   virtual ~BlockOps() = default;
@@ -114,6 +116,8 @@ class BlockOps {
   /// Waits until all is computed that `from` depends on.
   /// \errors the first of any operation since the start; results are undefined from there on
   virtual Status download(const void* from, void* host, std::size_t size_bytes) = 0;
+  /// Waits until all is computed. \errors as download()
+  virtual Status finish() { return ok_status(); }
   virtual void copy(std::span<const float> from, std::span<float> to) = 0;
   /// to += from
   virtual void add(std::span<const float> from, std::span<float> to) = 0;
@@ -232,7 +236,18 @@ class BlockOps {
   virtual void mix_bases_gradient(ConstMatrix grad, std::span<const float> coefficients,
                                   MutMatrix grad_bases) = 0;
 
-  /// Losses over seeds (loss.hpp).
+  /// The loss over a batch's seeds with its gradient (seed_loss.hpp).
+  virtual void seed_loss(const SeedLossWork& work) = 0;
+
+  // Learning.
+
+  /// values = (0 + values) / divisor: what the mean over ranks is where there is one.
+  virtual void mean_of_one(float divisor, std::span<float> values) = 0;
+  /// What a gradient is multiplied by (clip.hpp): [1] until the next call; null: 1.
+  virtual const float* clip_factor(std::span<const float> gradient, double limit) = 0;
+  virtual void optimizer_step(const OptimizerStep& step, const StepArrays& arrays) = 0;
+
+  /// Losses of outputs that are in host memory (loss.hpp).
   virtual LossResult cross_entropy(ConstMatrix logits, std::span<const std::int64_t> labels,
                                    MutMatrix grad_logits) = 0;
   virtual LossResult bce_logits(ConstMatrix logits, ConstMatrix targets, float pos_weight,

@@ -64,6 +64,10 @@ class CpuBlockOps final : public BlockOps {
                                  std::span<float> grad_coefficients) override;
   void mix_bases_gradient(ConstMatrix grad, std::span<const float> coefficients,
                           MutMatrix grad_bases) override;
+  void seed_loss(const SeedLossWork& work) override;
+  void mean_of_one(float divisor, std::span<float> values) override;
+  const float* clip_factor(std::span<const float> gradient, double limit) override;
+  void optimizer_step(const OptimizerStep& step, const StepArrays& arrays) override;
   LossResult cross_entropy(ConstMatrix logits, std::span<const std::int64_t> labels,
                            MutMatrix grad_logits) override;
   LossResult bce_logits(ConstMatrix logits, ConstMatrix targets, float pos_weight,
@@ -73,6 +77,7 @@ class CpuBlockOps final : public BlockOps {
   GrowBuffer<float> weight_partials_;
   FinishScratch finish_;
   HeadProductScratch heads_;
+  float clip_ = 1;
 };
 
 }  // namespace troupe::nn

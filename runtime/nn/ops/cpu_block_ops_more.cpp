@@ -1,4 +1,6 @@
-// Attention by pairs, products by head, gates, batch normalization and mixtures of cpu_block_ops.hpp.
+// Attention by pairs, products by head, gates, batch normalization, mixtures and learning of
+// cpu_block_ops.hpp.
+#include "runtime/nn/clip.hpp"
 #include "runtime/nn/ops/cpu_block_ops.hpp"
 #include "runtime/nn/ops/linear.hpp"
 #include "runtime/nn/ops/row_kernels.hpp"
@@ -112,6 +114,25 @@ void CpuBlockOps::gate_backward(Executor& executor, std::span<const float> gate,
     scale_row(1 - share, to.data, to.size());
     scale_row(share, rows.data, rows.size());
   });
+}
+
+void CpuBlockOps::seed_loss(const SeedLossWork& work) {
+  *work.sum = nn::seed_loss(work.loss, work.rows, work.grad_rows).sum;
+}
+
+void CpuBlockOps::mean_of_one(float divisor, std::span<float> values) {
+  for (float& value : values) {
+    value = (0.0F + value) / divisor;
+  }
+}
+
+const float* CpuBlockOps::clip_factor(std::span<const float> gradient, double limit) {
+  clip_ = static_cast<float>(nn::clip_factor(gradient_length(gradient), limit));
+  return &clip_;
+}
+
+void CpuBlockOps::optimizer_step(const OptimizerStep& step, const StepArrays& arrays) {
+  nn::optimizer_step(step, arrays);
 }
 
 }  // namespace troupe::nn

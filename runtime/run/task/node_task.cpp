@@ -18,20 +18,6 @@ Matrix expand_seeds(ConstMatrix logits, std::span<const std::uint32_t> seed_inde
   return out;
 }
 
-/// The adjoint of expand_seeds: adds gradients of equal seeds in seed order.
-Matrix collapse_seeds(ConstMatrix grad, std::span<const std::uint32_t> seed_index,
-                      std::size_t rows) {
-  Matrix out = Matrix::zeros(rows, grad.cols);
-  for (std::size_t i = 0; i < seed_index.size(); ++i) {
-    const auto to = out.view().row(seed_index[i]);
-    const auto from = grad.row(i);
-    for (std::size_t c = 0; c < to.size(); ++c) {
-      to[c] += from[c];
-    }
-  }
-  return out;
-}
-
 /// Targets of one binary label per seed: 0, 1, or NaN for -1.
 Matrix binary_targets(std::span<const std::int64_t> labels) {
   Matrix targets(labels.size(), 1);
@@ -73,14 +59,27 @@ class NodeTask final : public Task {
   }
 
   nn::LossResult loss(const TaskPass& pass, TaskGradients& gradients) override {
-    const auto& seed_index = pass.batch.sampled->seed_index;
-    const Matrix expanded = expand_seeds(pass.rows.front(), seed_index);
-    Matrix grad(expanded.rows(), expanded.cols());
-    const auto result = seed_loss(pass, expanded.view(), grad.view());
+    const ConstMatrix rows = pass.rows.front();
     gradients.rows.clear();
-    gradients.rows.push_back(
-        collapse_seeds(std::as_const(grad).view(), seed_index, pass.rows.front().rows));
-    return result;
+    gradients.rows.emplace_back(rows.rows, rows.cols);
+    return nn::seed_loss(*seed_loss(pass.batch), rows, gradients.rows.front().view());
+  }
+
+  std::optional<nn::SeedLoss> seed_loss(const Batch& batch) override {
+    nn::SeedLoss loss{.row_of_seed = batch.sampled->seed_index,
+                      .pos_weight = static_cast<float>(options_.pos_weight)};
+    if (options_.loss == "cross_entropy") {
+      loss.labels = batch.labels;
+      return loss;
+    }
+    loss.kind = nn::SeedLossKind::bce_logits;
+    if (batch.targets.cols() > 0) {
+      loss.targets = batch.targets.view();
+    } else {
+      binary_ = binary_targets(batch.labels);
+      loss.targets = std::as_const(binary_).view();
+    }
+    return loss;
   }
 
   Result<Matrix> outputs(const TaskPass& pass) override {
@@ -98,21 +97,9 @@ class NodeTask final : public Task {
                              seeds, batch.targets.cols(), batch.targets.rows()));
   }
 
-  nn::LossResult seed_loss(const TaskPass& pass, ConstMatrix logits, MutMatrix grad) const {
-    const Batch& batch = pass.batch;
-    if (options_.loss == "cross_entropy") {
-      return pass.ops.cross_entropy(logits, batch.labels, grad);
-    }
-    const auto pos_weight = static_cast<float>(options_.pos_weight);
-    if (batch.targets.cols() > 0) {
-      return pass.ops.bce_logits(logits, batch.targets.view(), pos_weight, grad);
-    }
-    const Matrix binary = binary_targets(batch.labels);
-    return pass.ops.bce_logits(logits, std::as_const(binary).view(), pos_weight, grad);
-  }
-
   TaskOptions options_;
   std::uint64_t outputs_;
+  Matrix binary_;  ///< targets of the last batch's classes
 };
 
 }  // namespace

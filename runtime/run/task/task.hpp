@@ -11,8 +11,10 @@
 #include "runtime/nn/link_losses.hpp"
 #include "runtime/nn/network.hpp"
 #include "runtime/nn/ops/block_ops.hpp"
+#include "runtime/nn/ops/seed_loss.hpp"
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -53,6 +55,13 @@ class Task {
   /// Sum of the losses over the terms of the batch, with their number, and its gradients.
   /// \requires check()
   virtual nn::LossResult loss(const TaskPass& pass, TaskGradients& gradients) = 0;
+  /// The loss as one of the network's first rows for each seed, which a device can compute, too. Valid until
+  /// the next call, while the batch is there. None: loss() alone, in host memory.
+  /// \requires check()
+  virtual std::optional<nn::SeedLoss> seed_loss(const Batch& batch) {
+    static_cast<void>(batch);
+    return std::nullopt;
+  }
   /// Numbers of each seed or link: logits of nodes and edges; of links the score of each, then those of
   /// its negatives; of triples queries and keys (knowledge_task.cpp). Labels are not read, but relations.
   /// \errors as check(), of seeds

@@ -12,6 +12,9 @@ TEST(ParseDevice, TakesEachKindAndGivesItBackAsText) {
   for (const auto& [text, choice] : std::vector<std::pair<std::string, DeviceChoice>>{
            {"cpu", {}},
            {"cuda", {.kind = DeviceKind::cuda}},
+           {"auto", {.kind = DeviceKind::undecided, .automatic = true}},
+           {"auto:cpu", {.kind = DeviceKind::cpu, .automatic = true}},
+           {"auto:cuda", {.kind = DeviceKind::cuda, .automatic = true}},
            {"cuda:0", {.kind = DeviceKind::cuda, .numbers = {0}}},
            {"cuda:1,3", {.kind = DeviceKind::cuda, .numbers = {1, 3}}},
            {"emulated:1", {.kind = DeviceKind::emulated, .count = 1}},
@@ -32,6 +35,11 @@ TEST(ParseDevice, RefusesEverythingElse) {
   for (const char* const text : {"",
                                  "CPU",
                                  "cpu:0",
+                                 "auto:",
+                                 "auto:emulated:1",
+                                 "auto:cuda:0",
+                                 "auto:auto",
+                                 "Auto",
                                  "cpu ",
                                  " cpu",
                                  "gpu",
@@ -106,6 +114,30 @@ TEST(JobDevice, NamesWhatItCannotMean) {
   EXPECT_NE(problem.find("found \"gpu\""), std::string::npos) << problem;
   EXPECT_NE(device_problems(R"({"device": 1})"), "");
   EXPECT_NE(device_problems(R"({"device": ""})"), "");
+}
+
+TEST(JobDevice, IsSetInTheJobAndInItsText) {
+  Job job;
+  ASSERT_EQ(device_problems(R"({"device": "auto", "hosts": 2})", &job), "");
+  EXPECT_NE(job.json.find("\"device\": \"auto\""), std::string::npos) << job.json;
+
+  set_device(job, {.kind = DeviceKind::cuda, .automatic = true});
+
+  EXPECT_EQ(to_string(job.cluster.device), "auto:cuda");
+  ASSERT_OK_AND_ASSIGN(const auto again, parse_job(job.json, "base", {}));
+  ASSERT_TRUE(again.problems.empty()) << to_string(again.problems);
+  EXPECT_EQ(again.job.cluster.device, job.cluster.device);
+  EXPECT_EQ(again.job.cluster.hosts, 2U);
+  EXPECT_EQ(again.job.json, job.json);
+}
+
+TEST(JobDevice, AutoIsForAllHostsTogether) {
+  const auto problem =
+      device_problems(R"({"launch": "local", "hosts": ["a device=auto", "b"], "device": "auto"})");
+  EXPECT_NE(problem.find("expected no auto on a host's line"), std::string::npos) << problem;
+  const auto other =
+      device_problems(R"({"launch": "local", "hosts": ["a device=cuda", "b"], "device": "auto"})");
+  EXPECT_NE(other.find("a run has devices of one kind"), std::string::npos) << other;
 }
 
 TEST(JobDevice, OfAHostGoesBeforeThatOfAll) {

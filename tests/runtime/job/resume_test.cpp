@@ -52,6 +52,16 @@ TEST(Resume, ADeviceOfOtherBitsIsRefusedUnlessTheJobTakesIt) {
   }
 }
 
+/// A run writes what "auto" became.
+TEST(Resume, WhatAutoBecameIsADeviceLikeAnother) {
+  const std::string gpu = "cluster.device=auto:cuda";
+  EXPECT_OK(resumable({gpu}, {"cluster.device=cuda"}));
+  EXPECT_OK(resumable({"cluster.device=auto:cpu"}, {"cluster.device=cpu"}));
+  EXPECT_ERROR(resumable({gpu}, {"cluster.device=auto:cpu"}), Errc::failed_precondition,
+               "/cluster/device: was \"auto:cuda\", is \"auto:cpu\"");
+  EXPECT_OK(resumable({gpu}, {"cluster.device=auto:cpu", "checkpoint.other_device=true"}));
+}
+
 TEST(Resume, WhatResultsDependOnMustBeTheSame) {
   EXPECT_ERROR(resumable({}, {"seed=9"}), Errc::failed_precondition, "/seed: was 0, is 9");
   EXPECT_ERROR(resumable({}, {"sample.batch_size=8"}), Errc::failed_precondition,

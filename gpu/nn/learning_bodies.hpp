@@ -1,0 +1,231 @@
+#pragma once
+/// \file learning_bodies.hpp
+/// Kernel bodies of losses over seeds, of clipping and of optimizers (runtime/nn/ops/{loss,seed_loss,
+/// optimizer_step}.hpp, runtime/nn/clip.hpp), with their bits but for exponentials and logarithms.
+#include "gpu/base/shared.hpp"
+#include "runtime/nn/clip.hpp"
+#include "runtime/nn/ops/optimizer_step.hpp"
+
+#include <cmath>
+
+namespace troupe::gpu {
+
+/// A SeedLoss in device memory, with a place for the gradient and the term of each element.
+struct SeedTerms {
+  const float* rows;
+  const std::uint32_t* row_of_seed;
+  std::size_t cols;
+  float* grad;    ///< [seeds, cols]
+  double* terms;  ///< of cross entropy [seeds], else [seeds, cols]
+
+  TROUPE_HD float value(std::size_t seed, std::size_t c) const {
+    return rows[row_of_seed[seed] * cols + c];
+  }
+};
+
+/// Softmax cross entropy: for each seed its largest logit and the sum of exponentials beside it.
+struct SeedSoftmax {
+  const float* largest;  ///< [seeds]
+  const double* sums;    ///< [seeds]
+};
+
+struct SeedExponentials {
+  SeedTerms at;
+  float* largest;
+  double* sums;
+  TROUPE_HD void operator()(std::size_t seed) const {
+    float most = at.value(seed, 0);
+    for (std::size_t c = 1; c < at.cols; ++c) {
+      const float logit = at.value(seed, c);
+      most = most < logit ? logit : most;
+    }
+    double sum = 0;
+    for (std::size_t c = 0; c < at.cols; ++c) {
+      sum += exp(static_cast<double>(at.value(seed, c)) - static_cast<double>(most));
+    }
+    largest[seed] = most;
+    sums[seed] = sum;
+  }
+};
+
+/// softmax - one-hot; 0 in seeds without a label.
+struct CrossEntropyGradient {
+  SeedTerms at;
+  SeedSoftmax softmax;
+  const std::int64_t* labels;
+  TROUPE_HD void operator()(std::size_t seed, std::size_t c) const {
+    const double above =
+        static_cast<double>(at.value(seed, c)) - static_cast<double>(softmax.largest[seed]);
+    const double probability = exp(above) / softmax.sums[seed];
+    const bool is_label = static_cast<std::int64_t>(c) == labels[seed];
+    at.grad[seed * at.cols + c] =
+        labels[seed] == -1 ? 0.0F : static_cast<float>(probability - (is_label ? 1.0 : 0.0));
+  }
+};
+
+struct CrossEntropyTerm {
+  SeedTerms at;
+  SeedSoftmax softmax;
+  const std::int64_t* labels;
+  TROUPE_HD void operator()(std::size_t seed) const {
+    if (labels[seed] == -1) {
+      at.terms[seed] = 0;
+      return;
+    }
+    const float logit = at.value(seed, static_cast<std::size_t>(labels[seed]));
+    at.terms[seed] = log(softmax.sums[seed]) + static_cast<double>(softmax.largest[seed]) -
+                     static_cast<double>(logit);
+  }
+};
+
+// As runtime/nn/ops/logistic.hpp.
+TROUPE_HD inline double softplus_of(double x) {
+  return (x < 0.0 ? 0.0 : x) + log1p(exp(-fabs(x)));
+}
+TROUPE_HD inline double sigmoid_of(double x) {
+  const double e = exp(-fabs(x));
+  return x >= 0 ? 1 / (1 + e) : e / (1 + e);
+}
+
+/// NaN: unknown.
+TROUPE_HD inline bool is_known(float target) {
+  return target == target;
+}
+
+struct BinaryTerm {
+  SeedTerms at;
+  const float* targets;
+  double pos_weight;
+  TROUPE_HD void operator()(std::size_t seed, std::size_t c) const {
+    const std::size_t i = seed * at.cols + c;
+    const double x = at.value(seed, c);
+    const double y = targets[i];
+    const double p = pos_weight;
+    if (!is_known(targets[i])) {
+      at.grad[i] = 0;
+      at.terms[i] = 0;
+      return;
+    }
+    at.terms[i] = p * y * softplus_of(-x) + (1 - y) * softplus_of(x);
+    at.grad[i] = static_cast<float>((1 - y) * sigmoid_of(x) - p * y * sigmoid_of(-x));
+  }
+};
+
+struct SquaredTerm {
+  SeedTerms at;
+  const float* targets;
+  TROUPE_HD void operator()(std::size_t seed, std::size_t c) const {
+    const std::size_t i = seed * at.cols + c;
+    const bool known = is_known(targets[i]);
+    const double difference =
+        static_cast<double>(at.value(seed, c)) - static_cast<double>(known ? targets[i] : 0.0F);
+    at.grad[i] = known ? static_cast<float>(2 * difference) : 0.0F;
+    at.terms[i] = known ? difference * difference : 0.0;
+  }
+};
+
+/// The gradients of a row's seeds, in the seeds' order.
+struct SumOfSeeds {
+  const std::uint32_t* row_begin;
+  const std::uint32_t* by_row;
+  const float* grad;  ///< [seeds, cols]
+  std::size_t cols;
+  float* grad_rows;
+  TROUPE_HD void operator()(std::size_t row, std::size_t c) const {
+    float sum = 0;
+    for (std::uint32_t k = row_begin[row]; k < row_begin[row + 1]; ++k) {
+      sum += grad[by_row[k] * cols + c];
+    }
+    grad_rows[row * cols + c] = sum;
+  }
+};
+
+/// One element after the other, by one thread.
+struct SumInOrder {
+  const double* terms;
+  std::size_t count;
+  double* sum;
+  TROUPE_HD void operator()(std::size_t /*one*/) const {
+    double total = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      total += terms[i];
+    }
+    *sum = total;
+  }
+};
+
+/// sums[chunk, lane] of the squares of every clip_lanes-th element of the chunk.
+struct SquaresOfLane {
+  const float* values;
+  std::size_t count;
+  double* sums;
+  TROUPE_HD void operator()(std::size_t chunk, std::size_t lane) const {
+    const std::size_t first = chunk * nn::clip_chunk;
+    const std::size_t end = first + nn::clip_chunk < count ? first + nn::clip_chunk : count;
+    double sum = 0;
+    for (std::size_t i = first + lane; i < end; i += nn::clip_lanes) {
+      const double value = values[i];
+      sum += value * value;
+    }
+    sums[chunk * nn::clip_lanes + lane] = sum;
+  }
+};
+
+/// What the gradient is multiplied by.
+struct ClipFactor {
+  const double* sums;
+  std::size_t chunks;
+  double limit;
+  float* factor;
+  TROUPE_HD void operator()(std::size_t /*one*/) const {
+    double total = 0;
+    for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
+      double of_chunk = 0;
+      for (std::size_t lane = 0; lane < nn::clip_lanes; ++lane) {
+        of_chunk += sums[chunk * nn::clip_lanes + lane];
+      }
+      total += of_chunk;
+    }
+    *factor = static_cast<float>(nn::clip_factor(sqrt(total), limit));
+  }
+};
+
+/// The mean over one rank: its sum begins with zero, so that -0 becomes 0.
+struct MeanOfOne {
+  float divisor;
+  float* values;
+  TROUPE_HD void operator()(std::size_t i) const { values[i] = (0.0F + values[i]) / divisor; }
+};
+
+/// One optimizer step of an element, with all that it reads and writes.
+struct StepElement {
+  nn::OptimizerStep step;
+  float* parameters;
+  const float* gradient;
+  const float* factor;  ///< null: 1
+  float* first;
+  float* second;
+  TROUPE_HD void operator()(std::size_t i) const {
+    const float g = gradient[i] * (factor == nullptr ? 1.0F : *factor);
+    float& p = parameters[i];
+    if (step.rule == nn::StepRule::sgd) {
+      p -= step.rate * (g + step.decay * p);
+    } else if (step.rule == nn::StepRule::momentum) {
+      const float slope = g + step.decay * p;
+      first[i] = step.momentum * first[i] + slope;
+      p -= step.rate * (step.own_share * slope + step.buffer_share * first[i]);
+    } else if (step.rule == nn::StepRule::adam) {
+      const float value = p * step.shrink;
+      const float slope = g + step.decay * value;
+      first[i] = step.beta1 * first[i] + step.share1 * slope;
+      second[i] = step.beta2 * second[i] + step.share2 * slope * slope;
+      p = value - step.rate * (first[i] / (sqrtf(second[i]) / step.root + step.eps));
+    } else {
+      const float slope = g + step.decay * p;
+      first[i] += slope * slope;
+      p -= step.rate * (slope / (sqrtf(first[i]) + step.eps));
+    }
+  }
+};
+
+}  // namespace troupe::gpu

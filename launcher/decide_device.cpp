@@ -1,0 +1,45 @@
+#include "launcher/decide_device.hpp"
+
+#include "runtime/job/job_file.hpp"
+
+#include <fmt/format.h>
+
+namespace troupe {
+
+void decide_device(Job& job, const gpu::FoundDevices& found) {
+  if (job.cluster.device.kind == DeviceKind::undecided) {
+    set_device(job, {.kind = found.kind, .automatic = true});
+  }
+}
+
+void decide_device(Job& job) {
+  if (job.cluster.device.kind == DeviceKind::undecided) {
+    decide_device(job, gpu::find_devices());
+  }
+}
+
+Status check_decided(const DeviceChoice& choice, const gpu::FoundDevices& here,
+                     std::string_view host) {
+  if (!choice.automatic || choice.kind == here.kind) {
+    return ok_status();
+  }
+  return Error(
+      Errc::failed_precondition,
+      fmt::format("cluster.device \"auto\": expected devices of one kind on all hosts: the "
+                  "host that started the run has {}, {} has {} ({})\ntry: cluster.device "
+                  "\"cpu\", or \"cuda\" on hosts that have GPUs",
+                  choice.kind == DeviceKind::cuda ? "GPUs" : "none", host,
+                  here.kind == DeviceKind::cuda ? "GPUs" : "none", here.text));
+}
+
+std::string decided_text(const DeviceChoice& choice, const gpu::FoundDevices& here) {
+  if (choice.automatic) {
+    return fmt::format("device auto: {} ({})", to_string(here.kind), here.text);
+  }
+  return choice.kind == DeviceKind::cpu && here.kind == DeviceKind::cuda
+             ? fmt::format("device cpu: not used are {}; cluster.device \"auto\" would use them",
+                           here.text)
+             : std::string();
+}
+
+}  // namespace troupe

@@ -1,0 +1,26 @@
+#pragma once
+/// \file decide_device.hpp
+/// What `cluster.device` "auto" becomes, and whether the hosts of a run agree.
+#include "gpu/run/devices.hpp"
+#include "runtime/base/result.hpp"
+#include "runtime/job/job.hpp"
+
+#include <string>
+#include <string_view>
+
+namespace troupe {
+
+/// Turns "auto" into the kind of what was found, in the job and in its text. Another device stays.
+void decide_device(Job& job, const gpu::FoundDevices& found);
+/// As this host has it.
+void decide_device(Job& job);
+
+/// Whether a host has what "auto" became where the run was started.
+/// \errors failed_precondition: it has not, with what it has
+Status check_decided(const DeviceChoice& choice, const gpu::FoundDevices& here,
+                     std::string_view host);
+
+/// For `check`: that GPUs of this host are not used, or what "auto" became; empty: neither.
+std::string decided_text(const DeviceChoice& choice, const gpu::FoundDevices& here);
+
+}  // namespace troupe

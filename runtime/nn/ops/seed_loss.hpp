@@ -1,0 +1,40 @@
+#pragma once
+/// \file seed_loss.hpp
+/// The loss over a batch's seeds, of which several may share a row of the network's: rows are repeated
+/// for their seeds, and the gradients of a row's seeds are added in the seeds' order.
+#include "runtime/base/matrix.hpp"
+#include "runtime/nn/ops/loss.hpp"
+
+#include <cstdint>
+#include <span>
+
+namespace troupe::nn {
+
+enum class SeedLossKind : std::uint8_t { cross_entropy, bce_logits, squared_error };
+
+/// What a loss reads besides the network's rows.
+struct SeedLoss {
+  SeedLossKind kind = SeedLossKind::cross_entropy;
+  std::span<const std::uint32_t> row_of_seed = {};
+  std::span<const std::int64_t> labels = {};  ///< of cross entropy, by seed; -1: unknown
+  ConstMatrix targets = {};                   ///< of the others: [seeds, columns]; NaN: unknown
+  float pos_weight = 1;                       ///< of bce_logits
+};
+
+/// Terms of the sum. \requires arrays in host memory
+std::uint64_t known_terms(const SeedLoss& loss);
+
+/// On the CPU. \param grad_rows  of the shape of `rows`; overwritten
+LossResult seed_loss(const SeedLoss& loss, ConstMatrix rows, MutMatrix grad_rows);
+
+/// A loss as a set of functions computes it; all arrays are in its memory.
+struct SeedLossWork {
+  SeedLoss loss;
+  ConstMatrix rows;
+  std::span<const std::uint32_t> row_begin;  ///< [rows + 1] where each row's seeds begin
+  std::span<const std::uint32_t> by_row;     ///< [seeds] the seeds by row, those of a row in order
+  MutMatrix grad_rows;                       ///< of the shape of `rows`; overwritten
+  double* sum;                               ///< gets the sum of the losses
+};
+
+}  // namespace troupe::nn

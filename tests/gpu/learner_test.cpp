@@ -1,0 +1,281 @@
+// Learners whose parameters, loss and optimizer are on a device: the CPU's bits on emulated ones.
+#include "runtime/run/learner.hpp"
+
+#include "tests/gpu/test_device.hpp"
+#include "tests/runtime/nn/nn_support.hpp"
+#include "tests/runtime/run/learner_support.hpp"
+
+#include <array>
+#include <cmath>
+#include <fmt/format.h>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace troupe::testing {
+namespace {
+
+using nn::testing::same_bits;
+
+class LearnerOnDevice : public OnEachDevice {
+ protected:
+  /// Has the bits that a device must have: the CPU's, of a GPU its own.
+  std::unique_ptr<Learner> reference(const LearnerOptions& options) const {
+    auto learner = Learner::create(options, GetParam().cuda ? on().block_ops() : nullptr);
+    EXPECT_OK(learner);
+    return *std::move(learner);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Devices, LearnerOnDevice, ::testing::ValuesIn(tested_devices),
+                         name_of_device);
+
+struct Way {
+  std::string name;
+  LearnerOptions options;
+  Batch batch;
+};
+
+LearnerOptions with(const std::string& optimizer, const std::string& loss = "cross_entropy") {
+  auto options = small_learner();
+  options.model.in_dim = 2;
+  options.optimizer = {.kind = optimizer, .lr = 0.05, .weight_decay = 0.01};
+  options.loss = loss;
+  return options;
+}
+
+/// The same nodes, sampled over two hops of which the second finds nothing new.
+Batch two_hops_of(Batch batch) {
+  auto sampled = *batch.sampled;
+  sampled.hops = 2;
+  sampled.nodes[0].hop_end = {2, 2, 2};
+  sampled.edges[0].row_begin = {0, 2, 2};
+  batch.sampled = std::make_shared<const SampledBatch>(std::move(sampled));
+  return batch;
+}
+
+Batch links_of_two_nodes() {
+  Batch batch = two_nodes({0, 1, 1, 1, 0, 1, 0, 0}, {});
+  auto sampled = *batch.sampled;
+  sampled.links = BatchLinks{.edge_type = {},
+                             .source_type = {},
+                             .destination_type = {},
+                             .sources = {0, 1},
+                             .destinations = {1, 1},
+                             .negative_sources = {0, 0, 1, 0},
+                             .negative_destinations = {0, 1, 0, 1},
+                             .labels = {},
+                             .times = {}};
+  batch.sampled = std::make_shared<const SampledBatch>(std::move(sampled));
+  return batch;
+}
+
+/// Each optimizer, loss and kind of parameter once.
+std::vector<Way> ways() {
+  std::vector<Way> all;
+  const auto classes = [] { return two_nodes({0, 1, 0, 0}, {1, 0, 0, -1}); };
+  all.push_back({"adam", with("adam"), classes()});
+  auto clipped = with("sgd");
+  clipped.clip = 1e-2;
+  clipped.optimizer.momentum = 0.9;
+  all.push_back({"clipped momentum", clipped, classes()});
+
+  auto binary = with("adamw", "bce_logits");
+  binary.model.out_dim = 1;
+  binary.pos_weight = 2;
+  all.push_back({"classes as targets", binary, two_nodes({1, 0, 1}, {1, 0, -1})});
+  auto labels = with("adagrad", "bce_logits");
+  labels.model.out_dim = 3;
+  auto targets = two_nodes({1, 0, 1}, {});
+  targets.targets = matrix_of(3, 3, {1, 0, 1, 0, std::nanf(""), 1, 0, 0, 1});
+  all.push_back({"several labels", labels, std::move(targets)});
+
+  auto statistics = with("adam");
+  statistics.model.layers = 2;
+  statistics.model.batch_norm = true;
+  statistics.clip = 1e-3;
+  all.push_back({"running statistics", statistics, two_hops_of(two_nodes({0, 1}, {1, 0}))});
+
+  auto links = with("adam", "softmax");
+  links.task = "link";
+  links.model.out_dim = 3;
+  links.model.decoder = {.kind = "mlp", .hidden = 5, .outputs = 1};
+  all.push_back({"links", links, links_of_two_nodes()});
+  return all;
+}
+
+std::unique_ptr<Learner> make_on(const OnTestDevice& device, const LearnerOptions& options) {
+  auto learner = Learner::create(options, device.block_ops());
+  EXPECT_OK(learner);
+  return *std::move(learner);
+}
+
+/// Steps as one rank of several makes them, or alone. \returns the losses
+std::vector<double> losses_of_steps(Learner& learner, const Batch& batch, int steps, bool alone) {
+  InlineExecutor executor;
+  std::vector<double> losses;
+  for (int step = 0; step < steps; ++step) {
+    const auto share = learner.compute(
+        executor, batch, nullptr, alone ? Learner::Gradient::stays : Learner::Gradient::to_host);
+    EXPECT_OK(share);
+    losses.push_back(share->loss_sum);
+    if (alone) {
+      learner.apply_own(share->weight);
+    } else {
+      std::vector<float> mean(share->gradient.begin(), share->gradient.end());
+      for (float& value : mean) {
+        value = (0.0F + value) / static_cast<float>(share->weight);
+      }
+      learner.apply(mean, share->weight);
+    }
+  }
+  return losses;
+}
+
+void expect_same_state(const Learner& actual, const Learner& expected) {
+  EXPECT_TRUE(same_bits(*actual.snapshot(), *expected.snapshot()));
+  EXPECT_TRUE(same_bits(*actual.best(), *expected.best()));
+  EXPECT_EQ(actual.optimizer_state().steps, expected.optimizer_state().steps);
+  EXPECT_EQ(actual.optimizer_state().arrays, expected.optimizer_state().arrays);
+  EXPECT_EQ(actual.steps(), expected.steps());
+}
+
+TEST_P(LearnerOnDevice, HasTheBitsOfTheCpuOrOnAGpuOfEachOther) {
+  InlineExecutor executor;
+  for (const auto& [name, options, batch] : ways()) {
+    for (const bool alone : {false, true}) {
+      SCOPED_TRACE(fmt::format("{}, alone {}", name, alone));
+      const auto here = reference(options);
+      const auto there = make_on(on(5), options);
+      EXPECT_TRUE(there->on_device());
+      EXPECT_EQ(here->on_device(), GetParam().cuda);
+
+      EXPECT_EQ(losses_of_steps(*there, batch, 3, alone), losses_of_steps(*here, batch, 3, alone));
+      here->keep_best();
+      there->keep_best();
+      EXPECT_EQ(losses_of_steps(*there, batch, 2, alone), losses_of_steps(*here, batch, 2, alone));
+
+      expect_same_state(*there, *here);
+      EXPECT_NE(*there->best(), *there->snapshot());
+      ASSERT_OK_AND_ASSIGN(const auto now, there->outputs(executor, batch));
+      ASSERT_OK_AND_ASSIGN(const auto expected_now, here->outputs(executor, batch));
+      EXPECT_TRUE(same_bits(now.view().flat(), expected_now.view().flat()));
+      ASSERT_OK_AND_ASSIGN(const auto best, there->best_outputs(executor, batch));
+      ASSERT_OK_AND_ASSIGN(const auto expected_best, here->best_outputs(executor, batch));
+      EXPECT_TRUE(same_bits(best.view().flat(), expected_best.view().flat()));
+      EXPECT_OK(there->status());
+    }
+  }
+}
+
+TEST_P(LearnerOnDevice, IsNearTheCpu) {
+  for (const auto& [name, options, batch] : ways()) {
+    SCOPED_TRACE(name);
+    const auto on_cpu = make(options);
+    const auto there = make_on(on(), options);
+    const auto expected = losses_of_steps(*on_cpu, batch, 4, true);
+    const auto actual = losses_of_steps(*there, batch, 4, true);
+    for (std::size_t step = 0; step < expected.size(); ++step) {
+      EXPECT_NEAR(actual[step], expected[step], 1e-3 * (1 + std::abs(expected[step]))) << step;
+    }
+  }
+}
+
+TEST_P(LearnerOnDevice, ItsStateContinuesElsewhereAndBack) {
+  for (const auto& [name, options, batch] : ways()) {
+    SCOPED_TRACE(name);
+    const auto undisturbed = reference(options);
+    losses_of_steps(*undisturbed, batch, 2, true);
+    undisturbed->keep_best();
+    losses_of_steps(*undisturbed, batch, 4, true);
+
+    const auto first = make_on(on(6), options);
+    losses_of_steps(*first, batch, 2, true);
+    first->keep_best();
+    const auto second = reference(options);
+    ASSERT_OK(second->restore(*first->snapshot(), first->optimizer_state(), *first->best(), 2));
+    losses_of_steps(*second, batch, 2, true);
+    const auto third = make_on(on(7), options);
+    ASSERT_OK(third->restore(*second->snapshot(), second->optimizer_state(), *second->best(), 4));
+    losses_of_steps(*third, batch, 2, true);
+
+    expect_same_state(*third, *undisturbed);
+  }
+}
+
+TEST_P(LearnerOnDevice, GradientsComeToTheHostWhereTheyAreWanted) {
+  InlineExecutor executor;
+  const auto learner = make_on(on(), with("sgd"));
+  const auto here = reference(with("sgd"));
+  const auto batch = two_nodes({0}, {1});
+
+  ASSERT_OK_AND_ASSIGN(const auto stays,
+                       learner->compute(executor, batch, nullptr, Learner::Gradient::stays));
+  EXPECT_TRUE(stays.gradient.empty());
+  ASSERT_OK_AND_ASSIGN(const auto fetched, learner->compute(executor, batch));
+  ASSERT_OK_AND_ASSIGN(const auto expected, here->compute(executor, batch));
+  EXPECT_TRUE(same_bits(fetched.gradient, expected.gradient));
+}
+
+TEST_P(LearnerOnDevice, UnlabelledSeedsAndEmptyBatchesChangeNothing) {
+  InlineExecutor executor;
+  const auto learner = make_on(on(), with("adam"));
+  const auto before = *learner->snapshot();
+  for (const auto& batch : {two_nodes({0, 1}, {-1, -1}), two_nodes({}, {})}) {
+    ASSERT_OK_AND_ASSIGN(const auto share, learner->compute(executor, batch));
+    EXPECT_EQ(share.weight, 0U);
+    EXPECT_TRUE(share.gradient.empty());
+    learner->apply_own(share.weight);
+  }
+  EXPECT_EQ(*learner->snapshot(), before);
+  EXPECT_EQ(learner->steps(), 2U);
+}
+
+TEST_P(LearnerOnDevice, AStateOfAnotherSizeIsRefused) {
+  const auto learner = make_on(on(), with("adam"));
+  const auto parameters = *learner->snapshot();
+  const auto optimizer = learner->optimizer_state();
+
+  EXPECT_ERROR(learner->restore({1, 2}, optimizer, {}, 0), Errc::data_corruption,
+               "expected 10 parameters, found 2");
+  EXPECT_ERROR(learner->restore(parameters, {.steps = 1, .arrays = {}}, {}, 0),
+               Errc::data_corruption, "expected 2 arrays, got 0");
+  EXPECT_EQ(*learner->snapshot(), parameters);
+}
+
+/// Memory for so many bytes: errors of a device at any point end compute(), reads and status() alike.
+TEST(LearnerOnSmallDevice, SaysWhatDidNotFitWhereverItHappens) {
+  InlineExecutor executor;
+  const auto batch = two_nodes({0, 1}, {1, 0});
+  bool refused_at_first = false;
+  bool refused_later = false;
+  bool fits = false;
+  for (std::uint64_t memory = 64; memory < 65536 && !fits; memory += 256) {
+    const auto device =
+        std::make_shared<gpu::EmulatedDevice>(gpu::EmulatedOptions{.memory_bytes = memory});
+    auto learner = Learner::create(with("adam"), gpu::make_emulated_block_ops(device));
+    if (!learner) {
+      EXPECT_ERROR(learner, Errc::out_of_memory, "emulated device: expected room for");
+      refused_at_first = true;
+      continue;
+    }
+    const auto share = (*learner)->compute(executor, batch);
+    if (share) {
+      EXPECT_OK((*learner)->status());
+      fits = true;
+      continue;
+    }
+    refused_later = true;
+    EXPECT_ERROR(share, Errc::out_of_memory, "emulated device: expected room for");
+    EXPECT_ERROR((*learner)->status(), Errc::out_of_memory, "");
+    EXPECT_ERROR((*learner)->outputs(executor, batch), Errc::out_of_memory, "");
+    EXPECT_EQ(*(*learner)->snapshot(), std::vector<float>(10));
+  }
+  EXPECT_TRUE(refused_at_first);
+  EXPECT_TRUE(refused_later);
+  EXPECT_TRUE(fits);
+}
+
+}  // namespace
+}  // namespace troupe::testing

@@ -1,0 +1,97 @@
+// What cluster.device "auto" becomes, and what a run says of its devices.
+#include "launcher/decide_device.hpp"
+
+#include "launcher/device_plan.hpp"
+#include "runtime/job/job_file.hpp"
+#include "tests/support/expect.hpp"
+
+#include <fmt/format.h>
+#include <string>
+
+namespace troupe {
+namespace {
+
+const gpu::FoundDevices found_gpus{.kind = DeviceKind::cuda, .text = "2 x G; driver 1"};
+const gpu::FoundDevices found_none{.kind = DeviceKind::cpu, .text = "no driver"};
+
+Job job_on(const std::string& device) {
+  const auto text = fmt::format(
+      R"({{"dataset": {{"path": "d"}}, "sample": {{"fanout": [2]}}, "cluster": {{"device": "{}"}}}})",
+      device);
+  auto reading = parse_job(text, "base", {});
+  EXPECT_OK(reading);
+  EXPECT_TRUE(reading->problems.empty()) << to_string(reading->problems);
+  return std::move(reading->job);
+}
+
+TEST(DecideDevice, AutoBecomesWhatTheHostHas) {
+  for (const auto& [found, text] :
+       {std::pair{found_gpus, "auto:cuda"}, std::pair{found_none, "auto:cpu"}}) {
+    Job job = job_on("auto");
+    decide_device(job, found);
+
+    EXPECT_EQ(to_string(job.cluster.device), text);
+    EXPECT_NE(job.json.find(fmt::format("\"device\": \"{}\"", text)), std::string::npos);
+    decide_device(job, text == std::string("auto:cpu") ? found_gpus : found_none);
+    EXPECT_EQ(to_string(job.cluster.device), text) << "is decided once";
+  }
+}
+
+TEST(DecideDevice, AnotherDeviceStays) {
+  for (const char* const device :
+       {"cpu", "cuda", "cuda:1", "emulated:2", "auto:cpu", "auto:cuda"}) {
+    Job job = job_on(device);
+    const auto before = job.json;
+    decide_device(job, found_gpus);
+    decide_device(job, found_none);
+    EXPECT_EQ(to_string(job.cluster.device), device);
+    EXPECT_EQ(job.json, before);
+  }
+}
+
+TEST(DecideDevice, HostsThatHaveOtherDevicesAreNamed) {
+  const DeviceChoice to_cuda{.kind = DeviceKind::cuda, .automatic = true};
+  const DeviceChoice to_cpu{.kind = DeviceKind::cpu, .automatic = true};
+  EXPECT_OK(check_decided(to_cuda, found_gpus, "b"));
+  EXPECT_OK(check_decided(to_cpu, found_none, "b"));
+  EXPECT_ERROR(check_decided(to_cuda, found_none, "host b"), Errc::failed_precondition,
+               "the host that started the run has GPUs, host b has none (no driver)");
+  EXPECT_ERROR(check_decided(to_cpu, found_gpus, "host b"), Errc::failed_precondition,
+               "the host that started the run has none, host b has GPUs (2 x G; driver 1)");
+  // What the job says needs no agreement.
+  EXPECT_OK(check_decided({}, found_gpus, "b"));
+  EXPECT_OK(check_decided({.kind = DeviceKind::cuda}, found_none, "b"));
+}
+
+TEST(DecideDevice, CheckNamesGpusThatAreNotUsed) {
+  EXPECT_EQ(decided_text({}, found_gpus),
+            "device cpu: not used are 2 x G; driver 1; cluster.device \"auto\" would use them");
+  EXPECT_EQ(decided_text({}, found_none), "");
+  EXPECT_EQ(decided_text({.kind = DeviceKind::cuda}, found_gpus), "");
+  EXPECT_EQ(decided_text({.kind = DeviceKind::cpu, .automatic = true}, found_none),
+            "device auto: cpu (no driver)");
+}
+
+TEST(DeviceText, SaysWhatDevicesDoAndWhatTheHostDoes) {
+  const DevicePlan all{.learns = true, .batches = true};
+  const DevicePlan learns{.learns = true, .why_not = "a reason"};
+  EXPECT_EQ(device_text(job_on("cpu"), {}, found_gpus), "");
+  EXPECT_EQ(device_text(job_on("emulated:2"), all, found_none),
+            "device emulated:2: trains, makes batches");
+  EXPECT_EQ(device_text(job_on("cuda:0"), learns, found_gpus),
+            "device cuda:0 (2 x G; driver 1): trains; the host makes batches (a reason)");
+  EXPECT_EQ(device_text(job_on("cuda"), all, found_none), "device cuda: trains, makes batches");
+  EXPECT_EQ(device_text(job_on("auto:cuda"), all, found_gpus),
+            "device auto:cuda (2 x G; driver 1): trains, makes batches");
+  EXPECT_EQ(device_text(job_on("auto:cpu"), {}, found_none),
+            "device auto:cpu (no driver): not used");
+  Job links = job_on("emulated:1");
+  links.task.kind = "link";
+  links.embedding["paper"] = {};
+  EXPECT_EQ(device_text(links, all, found_none),
+            "device emulated:1: trains, makes batches; the host computes the losses of task.kind "
+            "\"link\"; learned rows and their gradients pass through the host");
+}
+
+}  // namespace
+}  // namespace troupe
