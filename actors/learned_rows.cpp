@@ -119,6 +119,13 @@ void LearnedRowsClient::send(std::uint64_t step, const Contribution& mine,
   then();
 }
 
+void LearnedRowsClient::send_of(const std::shared_ptr<const SampledBatch>& nodes,
+                                std::uint64_t step, const Contribution& mine,
+                                std::function<void()> then) {
+  batch_.emplace(links_.plan, *links_.book, nodes);
+  send(step, mine, std::move(then));
+}
+
 void LearnedRowsClient::leave(Shares shares) {
   std::vector<ReplicaClient::Share<SparseGradients>> messages;
   for (std::size_t part = 0; part < shares.of_parts.size(); ++part) {

@@ -50,6 +50,9 @@ class LearnedRowsClient {
   /// Sends the shares of a step: of the batch read last, or empty ones if `mine` has no learned gradients.
   /// \param then  called when they have left
   void send(std::uint64_t step, const Contribution& mine, std::function<void()> then);
+  /// The same of other nodes than those read: `mine.learned` has a row for each of them.
+  void send_of(const std::shared_ptr<const SampledBatch>& nodes, std::uint64_t step,
+               const Contribution& mine, std::function<void()> then);
   /// Nothing of the pass under way is called back any longer.
   void drop();
   /// Rows are awaited, or holders.

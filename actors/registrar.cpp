@@ -133,19 +133,29 @@ Result<net::StateReply> start_state(const RegistrarOptions& options,
   return options.start_state(request);
 }
 
-void keep_state(Registrar* self, const Ref<net::KeepState>& piece) {
+/// Does what may block, and answers the current request.
+/// \param work  empty: there is no user program
+void do_on_io(Registrar* self, std::function<Status()> work) {
   const auto& options = self->state.options;
   auto promise = self->make_response_promise();
-  if (!options.keep_state || !options.io) {
+  if (!work || !options.io) {
     return promise.deliver(to_caf(
         Error(Errc::failed_precondition, "state: expected a run whose ranks run a user program")));
   }
-  offload(
-      self, *options.io, [piece, keep = options.keep_state] { return keep(*piece); },
-      [promise](const Status& kept) mutable {
-        promise.deliver(kept ? caf::make_message(Ref<net::Done>(net::Done{}))
-                             : caf::make_message(to_caf(kept.error())));
-      });
+  offload(self, *options.io, std::move(work), [promise](const Status& done) mutable {
+    promise.deliver(done ? caf::make_message(Ref<net::Done>(net::Done{}))
+                         : caf::make_message(to_caf(done.error())));
+  });
+}
+
+void keep_state(Registrar* self, const Ref<net::KeepState>& piece) {
+  const auto& keep = self->state.options.keep_state;
+  do_on_io(self, keep ? std::function<Status()>([piece, keep] { return keep(*piece); }) : nullptr);
+}
+
+void load_start(Registrar* self) {
+  const auto& options = self->state.options;
+  do_on_io(self, options.load_start ? options.load_start() : nullptr);
 }
 
 // ---- the end ----
@@ -217,6 +227,7 @@ caf::behavior behavior(Registrar* self, RegistrarOptions options) {
         deliver(promise, start_state(self->state.options, *request));
       },
       [self](const Ref<net::KeepState>& piece) { keep_state(self, piece); },
+      [self](const Ref<net::LoadStart>&) { load_start(self); },
       run_continuation,
       [self](const Ref<LinkLost>& lost) {
         carry_out(self, self->state.roster->lost(lost->instance, lost->why, false));

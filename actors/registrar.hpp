@@ -45,9 +45,12 @@ struct RegistrarOptions {
   std::function<void(const net::RankEpoch&)> rank_epoch = {};
   /// The state that ranks of a user program begin with, where `Welcome::resume` says so.
   std::function<Result<net::StateReply>(const net::ReadStart&)> start_state = {};
+  /// With a user program: what gives holders the learned rows that the ranks begin with. That is called on
+  /// `io`, may block.
+  std::function<std::function<Status()>()> load_start = {};
   /// With a user program: keeps a state of the ranks. Called on `io`, may block; may be empty.
   std::function<Status(const net::KeepState&)> keep_state = {};
-  std::shared_ptr<Executor> io = nullptr;           ///< For keep_state
+  std::shared_ptr<Executor> io = nullptr;           ///< For keep_state and load_start
   std::chrono::milliseconds join_deadline{60'000};  ///< until all are there for the first time
   /// With a user program: until all are there again, after a loss.
   std::chrono::milliseconds return_deadline{60'000};
@@ -80,6 +83,7 @@ struct EndAll {
 /// | Ref<net::RankEpoch>     | Ref<net::Done>        |                                                |
 /// | Ref<net::ReadStart>     | Ref<net::StateReply>  | failed_precondition: the run is not resumed    |
 /// | Ref<net::KeepState>     | Ref<net::Done>        | those of keeping it                            |
+/// | Ref<net::LoadStart>     | Ref<net::Done>        | those of loading them                          |
 /// | Ref<LinkLost>           | none                  |                                                |
 /// | Ref<EndAll>             | Ref<net::LinkTotals>  |                                                |
 /// Peer loss: what ends or falls silent is started again by its agent, an agent by `start_agent`; two

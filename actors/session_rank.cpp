@@ -21,6 +21,7 @@ namespace {
 void on_down(Self* self, const caf::down_msg& down) {
   auto& state = self->state;
   state.holders->on_down(down);
+  state.learned->on_down(down);
   if (!state.path->on_down(down)) {
     state.path->start();  // the user's program may try again
   }
@@ -133,6 +134,22 @@ void end(Self* self, const Error& why) {
   state.path->fail_all(why);
   answer_takes(state);
   break_collectives(self, why);
+  if (const auto waits = std::exchange(state.learned_waits, std::nullopt)) {
+    auto promise = *waits;
+    promise.deliver(to_caf(why));
+  }
+}
+
+CountedEpoch count_epoch(State& state) {
+  CountedEpoch counted;
+  if (state.stream) {
+    counted.counters = state.stream->counters;
+  }
+  const auto moved = state.learned->take_counts();
+  counted.counters.learned_rows += moved.rows;
+  counted.counters.learned_bytes += moved.bytes;
+  counted.counters.learned_messages += moved.messages;
+  return counted;
 }
 
 caf::behavior behavior(Self* self, SessionRankOptions options, SpawnDataPath data_path) {
@@ -142,15 +159,15 @@ caf::behavior behavior(Self* self, SessionRankOptions options, SpawnDataPath dat
   state.path.emplace(self, std::move(data_path));
   state.holders.emplace(self);
   state.exchange.emplace(self, state.options.rank, state.options.world);
+  state.learned.emplace(self, state.options.learned, state.options.rank,
+                        [self](const Error& why) { learned_failed(self, why); });
+  state.learned->set_generation(state.options.generation);
   self->set_down_handler([self](const caf::down_msg& down) { on_down(self, down); });
   return {
       [self](const Ref<TrainerPeers>& peers) { self->state.exchange->set_peers(peers->trainers); },
       [self](const Ref<BeginEpoch>& request) { begin_epoch(self, *request); },
       [self](const Ref<NextBatch>&) { next_batch(self); },
-      [self](const Ref<CountEpoch>&) {
-        const auto& stream = self->state.stream;
-        return Ref<CountedEpoch>(CountedEpoch{stream ? stream->counters : net::EpochCounters()});
-      },
+      [self](const Ref<CountEpoch>&) { return Ref<CountedEpoch>(count_epoch(self->state)); },
       [self](const Ref<SampleBatch>& request) {
         auto promise = self->make_response_promise();
         if (self->state.ended) {
@@ -163,6 +180,10 @@ caf::behavior behavior(Self* self, SessionRankOptions options, SpawnDataPath dat
       [self](const Ref<WriteTensor>& request) { write(self, *request); },
       [self](const Ref<AskHolders<CountEdges>>& asked) { ask_holders<EdgesCounted>(self, *asked); },
       [self](const Ref<AskHolders<FindEdges>>& asked) { ask_holders<EdgesFound>(self, *asked); },
+      [self](const Ref<GatherLearned>& request) { gather_learned(self, *request); },
+      [self](const Ref<ShareLearned>& request) { share_learned(self, *request); },
+      [self](const Ref<CommandLearned>& request) { command_learned(self, *request); },
+      [self](const Ref<DigestAllLearned>& request) { digest_learned(self, *request); },
       [self](const Ref<Contribute>& request) { contribute(self, *request); },
       [self](const Ref<net::GradientChunk>& share) { take_share(self, share); },
       [self](const Ref<OperationDeadline>& deadline) { check_deadline(self, *deadline); },

@@ -4,6 +4,7 @@
 /// ahead of time and takes part in what the ranks do together. The rank's thread, which may block,
 /// asks it (launcher/session.hpp); for the built-in trainer see trainer.hpp.
 #include "actors/data_path.hpp"
+#include "actors/learned_rows.hpp"
 #include "actors/local_messages.hpp"
 #include "actors/message.hpp"
 #include "runtime/feature/writable_tensors.hpp"
@@ -40,6 +41,8 @@ struct SessionRankOptions {
   std::shared_ptr<const SampleOptions> sample;
   std::shared_ptr<const CollectOptions> collect;
   std::vector<std::shared_ptr<const Replicas>> holders;  ///< [parts]
+  LearnedRowsLinks learned = {};
+  std::uint32_t generation = 0;  ///< Of the run, as the messages of learned rows name it
 };
 
 // ---- from the rank's thread ----
@@ -107,6 +110,37 @@ struct HolderReplies {
   std::vector<Ref<Reply>> replies;  ///< [questions]
 };
 
+// ---- learned rows; `nodes` has ids by node type, of types with tables alone ----
+
+/// Rows before the gradients of a step. Answered with GatheredLearned.
+struct GatherLearned {
+  std::shared_ptr<const SampledBatch> nodes;
+  std::uint64_t step = 0;
+};
+struct GatheredLearned {
+  std::shared_ptr<const LearnedInputs> rows;
+};
+/// This rank's share of a step. Answered with net::Done when it has left.
+struct ShareLearned {
+  std::shared_ptr<const SampledBatch> nodes;  ///< Null: an empty share
+  std::shared_ptr<const LearnedInputs> gradients;
+  std::uint64_t weight = 0;
+  std::uint64_t step = 0;
+};
+/// From rank 0, to the holders of all parts. Answered with net::Done.
+struct CommandLearned {
+  enum class What : std::uint8_t { begin, keep };
+  What what = What::begin;
+  std::uint64_t step = 0;
+};
+/// From rank 0. Answered with DigestedLearned.
+struct DigestAllLearned {
+  std::uint64_t step = 0;
+};
+struct DigestedLearned {
+  std::vector<TableDigest> tables;
+};
+
 /// The rank has ended its work, or must: all that waits, here and at other ranks, is answered with
 /// this.
 struct EndRank {
@@ -128,6 +162,10 @@ struct EndRank {
 /// | Ref<WriteTensor>        | Ref<net::Done>         | those of the holders                        |
 /// | Ref<AskHolders<CountEdges>> | Ref<HolderReplies<EdgesCounted>> | those of the holders      |
 /// | Ref<AskHolders<FindEdges>>  | Ref<HolderReplies<EdgesFound>>   | those of the holders      |
+/// | Ref<GatherLearned>      | Ref<GatheredLearned>   | those of the holders                        |
+/// | Ref<ShareLearned>       | Ref<net::Done>         | those of the holders, also of shares before |
+/// | Ref<CommandLearned>     | Ref<net::Done>         | those of the holders                        |
+/// | Ref<DigestAllLearned>   | Ref<DigestedLearned>   | those of the holders                        |
 /// | Ref<EndRank>            | none                   |                                             |
 /// | Ref<net::GradientChunk> | Ref<net::GradientSum>  | invalid_argument                            |
 /// | Ref<net::TakeState>     | Ref<net::StateReply>   |                                             |

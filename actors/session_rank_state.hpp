@@ -3,6 +3,7 @@
 /// What a session's rank keeps, and how its parts call each other; only for actors/session_rank*.cpp.
 #include "actors/batch_client.hpp"
 #include "actors/gradient_exchange.hpp"
+#include "actors/learned_rows.hpp"
 #include "actors/session_rank.hpp"
 #include "runtime/run/batch_stream.hpp"
 
@@ -49,6 +50,9 @@ struct State {
   std::optional<BatchClient> path;
   std::optional<ReplicaClient> holders;
   std::optional<GradientExchange> exchange;
+  std::optional<LearnedRowsClient> learned;
+  std::optional<caf::response_promise> learned_waits;  ///< Of the request under way: one at a time
+  std::optional<Error> learned_error;                  ///< A share was refused
   std::optional<Error> ended;
 
   std::shared_ptr<BatchesAhead> ahead;  ///< Of all epochs
@@ -73,6 +77,14 @@ void begin_epoch(Self* self, const BeginEpoch& request);
 void next_batch(Self* self);
 /// A batch outside the stream.
 void ask_single(Self* self, const Ref<SampleBatch>& request, BatchClient::Answer then);
+
+// session_rank_learned.cpp
+/// A share of learned rows was refused, or nobody keeps it: whoever waits, or asks next, is told.
+void learned_failed(Self* self, const Error& why);
+void gather_learned(Self* self, const GatherLearned& request);
+void share_learned(Self* self, const ShareLearned& request);
+void command_learned(Self* self, const CommandLearned& request);
+void digest_learned(Self* self, const DigestAllLearned& request);
 
 // session_rank_collectives.cpp
 struct OperationDeadline {

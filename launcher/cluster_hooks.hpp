@@ -57,6 +57,8 @@ struct ClusterHooks {
   std::function<Result<caf::actor>(const RankPlace&)> spawn_rank = {};
   /// Trainers only take batches: no model, no evaluation.
   bool take_only = false;
+  /// A program of the user's trains: the job's learned rows are there, although there is no model.
+  bool own_program = false;
   /// Nothing is trained: the run ends with the outputs of these nodes.
   std::optional<InferenceTask> inference = {};
   std::shared_ptr<Tracer> tracer =

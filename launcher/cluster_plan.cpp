@@ -276,11 +276,13 @@ Result<std::shared_ptr<const ClusterPlan>> ClusterPlan::make(const Job& job,
   plan->collect = std::make_shared<const CollectOptions>(std::move(collect));
   TROUPE_ASSIGN_OR_RETURN(plan->cache, cache_options(job, *plan->graph, store.partition()));
   TROUPE_ASSIGN_OR_RETURN(plan->lists_cache, lists_cache_options(job, store.partition()));
+  if (!hooks.take_only || hooks.own_program) {
+    plan->embedding = embedding_plan(job, *plan->graph);
+  }
   if (!hooks.take_only) {
     TROUPE_ASSIGN_OR_RETURN(plan->network, nn::make_network(job.model));
     TROUPE_ASSIGN_OR_RETURN(plan->devices,
                             device_plan(plan->job, plan->layout, *plan->sample, *plan->collect));
-    plan->embedding = embedding_plan(job, *plan->graph);
     if (job.task.knowledge()) {
       plan->ranking = ranking_plan(*plan);
     }

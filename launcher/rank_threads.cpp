@@ -31,6 +31,8 @@ caf::actor start_rank(Places& places, const RankPlace& at, std::uint32_t epochs)
   options.collect = at.options.collect;
   options.epochs = epochs;
   options.holders = at.host->holders;
+  options.learned = at.options.learned;
+  options.generation = at.options.generation;
   auto actor = spawn_session_rank(at.system, std::move(options), at.data_path);
   const std::lock_guard guard(places.mutex);
   places.by_rank[at.options.rank] = {&at.system, actor, at.options, at.host};
@@ -57,6 +59,18 @@ Status call(const RankThreads::RankFunction& fn, Session& session) {
 }
 
 }  // namespace
+
+std::vector<TensorDigest> with_names(const EmbeddingPlan* plan,
+                                     const std::vector<TableDigest>& tables) {
+  std::vector<TensorDigest> named;
+  for (const auto& table : tables) {
+    const auto* options = plan == nullptr ? nullptr : plan->find(table.node_type);
+    if (options != nullptr) {
+      named.push_back({options->name, table.rows, table.best});
+    }
+  }
+  return named;
+}
 
 struct RankThreads::State {
   std::shared_ptr<SessionRun> run = std::make_shared<SessionRun>();
@@ -116,8 +130,21 @@ void RankThreads::State::end(Rank rank, const Status& result) {
 void RankThreads::State::work(Rank rank) {
   {
     const auto& place = places->by_rank.at(rank);
-    Session session(std::make_unique<Session::State>(run, place));
-    const auto result = call(fn, session);
+    auto state = std::make_unique<Session::State>(run, place);
+    auto& inside = *state;
+    Session session(std::move(state));
+    auto result = inside.keep(inside.begin_learned());
+    if (result) {
+      result = call(fn, session);
+    }
+    auto tables = result ? inside.digest_learned() : Result(std::vector<TableDigest>());
+    if (!tables) {
+      result = tables.error();
+    } else if (!tables->empty()) {
+      const std::lock_guard guard(mutex);
+      outcome.tensors = with_names(inside.tables(), *tables);
+      outcome.tables = *std::move(tables);
+    }
     end(rank, result);
     if (rank == places->by_rank.begin()->first) {
       const std::lock_guard guard(mutex);
@@ -139,6 +166,7 @@ RankThreads::RankThreads(const Job& job, SessionSetup setup) : state_(std::make_
   state_->run->job = job;
   state_->run->resume = std::move(setup.resume);
   state_->run->write_checkpoint = std::move(setup.write_checkpoint);
+  state_->run->load_tables = std::move(setup.load_tables);
   state_->run->say = std::move(setup.say);
   state_->run->on_epoch = std::move(setup.on_epoch);
   state_->run->on_step = std::move(setup.on_step);
@@ -147,6 +175,7 @@ RankThreads::~RankThreads() = default;
 
 void RankThreads::add_to(ClusterHooks& hooks) {
   hooks.take_only = true;
+  hooks.own_program = true;
   hooks.spawn_rank = [places = state_->places, epochs = state_->run->job.train.epochs](
                          const RankPlace& at) -> Result<caf::actor> {
     return start_rank(*places, at, epochs);

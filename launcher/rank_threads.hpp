@@ -5,8 +5,10 @@
 #include "launcher/session.hpp"
 #include "runtime/base/digest.hpp"
 #include "runtime/base/result.hpp"
+#include "runtime/feature/embedding/options.hpp"
 #include "runtime/job/job.hpp"
 #include "runtime/run/checkpoint.hpp"
+#include "runtime/run/run_record.hpp"
 #include "runtime/run/step_report.hpp"
 #include "runtime/wire/messages.hpp"
 
@@ -14,6 +16,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace troupe {
 
@@ -21,6 +24,8 @@ struct SessionSetup {
   std::shared_ptr<const Checkpoint> resume = nullptr;  ///< null: from the beginning
   /// Keeps a checkpoint; may block. Empty: none are kept.
   std::function<Status(const Checkpoint&)> write_checkpoint = {};
+  /// Gives holders the learned rows of `resume`; may block. Empty: they are read from there.
+  std::function<Status()> load_tables = {};
   std::function<void(const std::string&)> say = {};  ///< a line about what went wrong
   /// A rank here has made the last step of an epoch. Returns once it is recorded; may be empty.
   std::function<Status(const net::RankEpoch&)> on_epoch = {};
@@ -30,10 +35,17 @@ struct SessionSetup {
 
 /// How the ranks' functions ended.
 struct SessionOutcome {
-  Status status = ok_status();  ///< the first error of any rank, with the rank's number
-  Digest batches;               ///< running digest, as the lowest rank here has it
-  std::uint64_t steps = 0;      ///< of the whole run
+  Status status = ok_status();             ///< the first error of any rank, with the rank's number
+  Digest batches;                          ///< running digest, as the lowest rank here has it
+  std::uint64_t steps = 0;                 ///< of the whole run
+  std::vector<TableDigest> tables = {};    ///< Of learned rows, where rank 0 is
+  std::vector<TensorDigest> tensors = {};  ///< The same by name
 };
+
+/// Digests of tables with their names.
+/// \param plan  null: there are none
+std::vector<TensorDigest> with_names(const EmbeddingPlan* plan,
+                                     const std::vector<TableDigest>& tables);
 
 /// Called on the ranks' threads; may be empty.
 struct RankEvents {

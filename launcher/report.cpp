@@ -114,6 +114,8 @@ OrderedJson digests_json(const Report& report) {
   const auto& record = report.record;
   // Without a built-in model there are no parameters, and no outputs.
   const bool done = report.status == "done" && record.parameters != Digest();
+  // A program of the user's has tables where its job has; of a best epoch only it knows.
+  const bool tables = done || (report.status == "done" && !record.tensors.empty());
   OrderedJson tensors = OrderedJson::object();
   OrderedJson best_tensors = OrderedJson::object();
   for (const auto& table : record.tensors) {
@@ -125,7 +127,7 @@ OrderedJson digests_json(const Report& report) {
       {"outputs", done ? OrderedJson(to_string(record.outputs)) : OrderedJson()},
       {"parameters", done ? OrderedJson(to_string(record.parameters)) : OrderedJson()},
       {"best_parameters", done ? OrderedJson(to_string(record.best_parameters)) : OrderedJson()},
-      {"tensors", done ? tensors : OrderedJson()},
+      {"tensors", tables ? tensors : OrderedJson()},
       {"best_tensors", done ? best_tensors : OrderedJson()}};
 }
 

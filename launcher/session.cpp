@@ -102,6 +102,7 @@ Status Session::State::record_step() {
   epoch.result.counters = counted->counters;
   epoch.result.counters.train_ns = train_ns;
   epoch.result.counters.reduce_ns = reduce_ns;
+  epoch.result.counters.learned_ns = learned_ns;
   epoch.result.batches = position.batches;
   epoch.global_step = position.global_step;
   return run->on_epoch(epoch);
@@ -229,7 +230,7 @@ EpochRange Session::epoch(std::uint32_t e) {
     s.position.step = 0;
   }
   s.epoch_began = s.last_step = SteadyClock::now();
-  s.train_ns = s.reduce_ns = 0;
+  s.train_ns = s.reduce_ns = s.learned_ns = 0;
   const auto begun = s.ask<EpochBegun>(BeginEpoch{e, s.position.step});
   if (!begun) {
     static_cast<void>(s.keep(begun.error()));
@@ -274,6 +275,7 @@ Status Session::end_step() {
   }
   s.in_turn = false;
   s.train_ns += elapsed_ns(s.turn_began) - (s.reduce_ns - s.reduced_before_ns);
+  TROUPE_RETURN_IF_ERROR(s.keep(s.send_learned()));
   Contribute request;
   request.what = Collective::step;
   if (s.batch_is_own && s.run->job.digest != DigestMode::off) {

@@ -9,6 +9,7 @@
 #include "runtime/base/matrix.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/feature/batch.hpp"
+#include "runtime/feature/embedding/options.hpp"
 #include "runtime/graph/graph_info.hpp"
 #include "runtime/graph/store.hpp"
 #include "runtime/sample/edge_lookup.hpp"
@@ -60,6 +61,7 @@ struct EdgeShare {
 inline constexpr std::size_t edge_lookup_piece = std::size_t{1} << 20;
 
 class EpochRange;
+class Embedding;
 
 /// One rank's view of a run, for a user's own trainer.
 /// Lifecycle:  `run_ranks` makes one per rank and ends it after the rank's function has returned
@@ -165,6 +167,12 @@ class Session {
   ///   edge that the import has left out; failed_precondition: the store has no edge ids
   Result<EdgeNodes> find_edges(std::span<const EdgeId> edges, EdgeTypeId edge_type = {});
 
+  // ---- learned rows: `embedding` of the job (docs/tensors.md) ----
+
+  /// The table of a node type.
+  /// \errors not_found: the job has none of that name
+  Result<Embedding> embedding(const std::string& node_type);
+
   // ---- writable tensors: a float32 row per node, kept by the holders of the nodes' parts ----
 
   /// Makes a tensor, all zeros. To be called by every rank, in the same way, before any use; calling it
@@ -218,6 +226,40 @@ class Session {
   const Batch* next_batch();
 
   std::unique_ptr<State> state_;
+};
+
+/// Learned rows of one node type: kept by the holders of the nodes' parts, which also train them.
+/// Lifecycle:  as long as its session
+/// Threads:    that of its session
+/// Guarantees: a step is applied when the shares of all ranks are there, also empty ones: gradients of equal
+///   nodes are added in rank order, within a rank in the order given, and divided by the terms of all ranks
+///   together. So rows depend on the number of ranks alone, not on the layout. Checkpoints keep rows and
+///   optimizer; a resumed run has them back before the rank's function is called
+class Embedding {
+ public:
+  const std::string& node_type() const { return table_.name; }
+  NodeTypeId type() const { return table_.node_type; }
+  std::uint32_t dim() const { return table_.dim; }
+
+  /// Rows after all steps that are over, whenever it is called: in a turn those before its step. Not
+  /// collective; waits for the shares of ranks that are behind.
+  /// \param nodes  global ids; duplicates allowed
+  /// \returns [nodes, dim]
+  /// \errors invalid_argument: a node that is not there; peer_lost: a holder has lost the rows
+  Result<Matrix> rows(std::span<const NodeId> nodes);
+  /// Hands in gradients of the step of this turn; end_step() sends them. Called again, for this table or
+  /// another one, it adds to them.
+  /// \param rows   [nodes, dim] gradients of the sum of the rank's losses; duplicates are added
+  /// \param terms  terms of that sum, the same in all calls of a turn; the labelled seeds, as a rule
+  /// \errors invalid_argument: nodes, sizes, terms; failed_precondition: outside a turn
+  Status gradient(std::span<const NodeId> nodes, ConstMatrix rows, std::uint64_t terms);
+
+ private:
+  friend class Session;
+  Embedding(Session::State& state, EmbeddingOptions table)
+      : state_(&state), table_(std::move(table)) {}
+  Session::State* state_;
+  EmbeddingOptions table_;
 };
 
 /// What `for` goes through: see Session::epoch. One pass only.

@@ -105,6 +105,7 @@ Status Session::State::save_all() {
       TROUPE_ASSIGN_OR_RETURN(checkpoint.training.blobs[tensor_blob(key)], read_whole(*this, key));
     }
     finish_writing();
+    TROUPE_ASSIGN_OR_RETURN(checkpoint.tables, keep_learned());
     if (run->write_checkpoint) {
       writing = std::async(std::launch::async, [shared = run, kept = std::move(checkpoint)] {
         return shared->write_checkpoint(kept);

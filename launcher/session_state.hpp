@@ -15,6 +15,7 @@
 #include <atomic>
 #include <future>
 #include <map>
+#include <optional>
 
 namespace troupe {
 
@@ -28,6 +29,7 @@ struct SessionRun {
   std::shared_ptr<const Checkpoint> resume;  ///< null: from the beginning
   /// Keeps a checkpoint; may block. Empty: none are kept.
   std::function<Status(const Checkpoint&)> write_checkpoint = {};
+  std::function<Status()> load_tables = {};                    ///< As SessionSetup has it
   std::function<void(const std::string&)> say = {};            ///< a line about what went wrong
   std::function<Status(const net::RankEpoch&)> on_epoch = {};  ///< As SessionSetup has it
   std::function<void(const StepReport&)> on_step = {};
@@ -73,6 +75,15 @@ struct Session::State {
   std::chrono::steady_clock::time_point last_checkpoint = std::chrono::steady_clock::now();
   std::future<Status> writing;
 
+  /// What gradient() was given in this turn.
+  struct LearnedShare {
+    std::uint64_t weight = 0;
+    std::vector<std::vector<NodeId>> nodes;  ///< by node type
+    std::vector<std::vector<float>> rows;    ///< likewise
+  };
+  std::optional<LearnedShare> share;
+  std::uint64_t learned_ns = 0;  ///< Without learned rows that a turn has asked for
+
   using TensorKey = std::pair<std::uint32_t, NodeTypeId>;
   std::map<TensorKey, std::uint32_t> tensors;  ///< columns
   std::vector<std::uint64_t> writes;           ///< by part: number of the last one
@@ -111,6 +122,20 @@ struct Session::State {
   Result<NodeRows> read(std::span<const NodeId> nodes, NodeTypeId type, CollectOptions collect);
   Result<Matrix> read_tensor(const TensorKey& key, std::span<const NodeId> nodes);
   Status write(const TensorKey& key, std::span<const NodeId> nodes, ConstMatrix rows, bool add);
+
+  // session_learned.cpp
+  const EmbeddingPlan* tables() const { return place.options.learned.plan.get(); }
+  /// Holders have the rows that the run begins with; all ranks together.
+  Status begin_learned();
+  Result<Matrix> read_learned(const EmbeddingOptions& table, std::span<const NodeId> nodes);
+  Status add_gradient(const EmbeddingOptions& table, std::span<const NodeId> nodes,
+                      ConstMatrix rows, std::uint64_t terms);
+  /// Sends this rank's share of the step, also an empty one.
+  Status send_learned();
+  /// Has holders keep a copy of this step. \returns where it is; null: the job has no tables
+  Result<std::shared_ptr<const TableSource>> keep_learned();
+  /// Of all tables; of ranks other than 0 none.
+  Result<std::vector<TableDigest>> digest_learned();
 
   // session_checkpoint.cpp
   bool due(double number) const;

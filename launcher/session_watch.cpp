@@ -16,6 +16,9 @@ void print_results(const Report& report, const Job& job) {
   if (report.record.batches) {
     std::printf("batches %s\n", to_string(*report.record.batches).c_str());
   }
+  for (const auto& table : report.record.tensors) {
+    std::printf("rows    %s of %s\n", to_string(table.rows).c_str(), table.name.c_str());
+  }
   std::printf("%.1f s, wait %.0f %%, report in %s\n", report.run_seconds,
               100 * wait_share(report.record.epochs), (job.output / "report.json").c_str());
   std::fflush(stdout);
@@ -50,7 +53,7 @@ Result<std::shared_ptr<SessionWatch>> SessionWatch::begin(const Job& job, bool r
   return watch;
 }
 
-Status SessionWatch::keep(net::TrainingState state) {
+Status SessionWatch::keep(net::TrainingState state, std::shared_ptr<const TableSource> tables) {
   Checkpoint checkpoint;
   checkpoint.job = job_.json;
   {
@@ -58,6 +61,7 @@ Status SessionWatch::keep(net::TrainingState state) {
     checkpoint.record.epochs = record_.epochs_at(state.global_step);
   }
   checkpoint.training = std::move(state);
+  checkpoint.tables = std::move(tables);
   return write_(checkpoint);
 }
 
@@ -142,6 +146,7 @@ ExitCode SessionWatch::finish(const std::optional<SessionOutcome>& outcome, cons
     if (job_.digest != DigestMode::off) {
       report.record.batches = outcome->batches;
     }
+    report.record.tensors = outcome->tensors;
     print_results(report, job_);
   }
   if (const auto written = write_report(report, job_, job_.output / "report.json"); !written) {

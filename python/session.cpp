@@ -191,6 +191,28 @@ py::tuple find_edges(const Handle& handle, const py::buffer& edges, std::size_t 
   return py::make_tuple(take(std::move(found.sources)), take(std::move(found.destinations)));
 }
 
+// ---- learned rows ----
+
+py::dict embedding(const Handle& handle, const std::string& name) {
+  const auto table = value_of(handle.get().embedding(name));
+  return py::dict("node_type"_a = raw(table.type()), "dim"_a = table.dim());
+}
+
+Array learned_rows(const Handle& handle, const std::string& name, const py::buffer& nodes) {
+  const auto ids = ids_of<NodeId>(nodes);
+  auto table = value_of(handle.get().embedding(name));
+  return take_matrix(value_of(unlocked([&] { return table.rows(ids); })));
+}
+
+void learned_gradient(const Handle& handle, const std::string& name, const py::buffer& nodes,
+                      const py::buffer& rows, std::uint64_t terms) {
+  const auto ids = ids_of<NodeId>(nodes);
+  const auto info = rows.request();
+  const auto matrix = matrix_of(info);
+  auto table = value_of(handle.get().embedding(name));
+  check(unlocked([&] { return table.gradient(ids, matrix, terms); }));
+}
+
 // ---- writable tensors ----
 
 void make_tensor(const Handle& handle, std::uint32_t tensor, std::uint32_t cols, std::size_t type) {
@@ -293,6 +315,9 @@ void bind_calls(Binding& type) {
       .def("read_column", &read_column)
       .def("degrees", &degrees)
       .def("find_edges", &find_edges)
+      .def("embedding", &embedding)
+      .def("learned_rows", &learned_rows)
+      .def("learned_gradient", &learned_gradient)
       .def("make_tensor", &make_tensor)
       .def("read_tensor", &read_tensor)
       .def("write_tensor", &write_tensor)

@@ -8,6 +8,7 @@
 #             reader would misunderstand raises `protocol_version`. Processes of different versions of the program do not run together.
 
 using Cxx = import "/capnp/c++.capnp";
+using Learned = import "learned.capnp";
 $Cxx.namespace("troupe::wire");
 
 struct ProcessInstance {
@@ -113,6 +114,9 @@ struct RanksEnded {
   # Set by the process: running digest of the run.
 
   steps @5 :UInt64;
+
+  tables @6 :List(Learned.TableDigest);
+  # Set by the process of rank 0: of all tables of learned rows, whole, in ascending order of node types; at most 65536. Default: none.
 }
 
 struct StopRanks {

@@ -1,9 +1,9 @@
 @0xd3a5a0e6f17c4b29;
 # Stopping, continuing and recovering: methods 21 `take_state`, 22 `restore`, 23 `regroup`, 24 `introduce`, 25 `ping`, 26 `actor_down`,
-# 29 `read_start`, 30 `keep_state`.
+# 29 `read_start`, 30 `keep_state`, 50 `load_start`.
 # Who:        the director asks trainers (state, restore, ping), evaluators (ping) and the supervisors of processes (regroup, introduce); `actor_down` goes
 #             from the host where an exported actor ended to those that may know it. Where a user program trains, the processes of its ranks send
-#             `read_start`, and that of rank 0 `keep_state`, to the director's process.
+#             `read_start`, and that of rank 0 `keep_state` and `load_start`, to the director's process.
 # Ordering:   a roll-back is regroup (all agents), introduce (all agents), restore (all trainers), each after all answers to the one before.
 # Versioning: fields are only added, at the end, with defaults that mean "as before"; numbers are never reused. Whatever an old
 #             reader would misunderstand raises `protocol_version`.
@@ -82,6 +82,13 @@ struct ReadStart {
 
   piece @1 :UInt64;
   # Set by the process: counts from 0. The answer to one past the end has no blobs.
+}
+
+struct LoadStart {
+  # Answered when every holder has the copy of learned rows that the run begins with. Sent before `begin_learned`.
+
+  process @0 :UInt32;
+  # Set by the process of rank 0: its position in the job's layout.
 }
 
 struct KeepState {

@@ -289,6 +289,7 @@ Status MemberProcess::prepare_ranks(const Job& job, bool resume, ClusterHooks& h
   setup.write_checkpoint = [this](const Checkpoint& checkpoint) {
     return keep_state(checkpoint.training);
   };
+  setup.load_tables = [this] { return tell_registrar(net::LoadStart{instance_.process}); };
   setup.say = hooks.say;
   setup.on_epoch = [this](const net::RankEpoch& epoch) { return tell_registrar(epoch); };
   setup.on_step = hooks.on_step;
@@ -312,7 +313,8 @@ void MemberProcess::start_ranks() {
     // On one of the threads that wait() waits for: told by another.
     link_.runtime().io()->post([this] {
       const auto outcome = ranks_->wait();
-      net::RanksEnded ended{instance_, Errc::ok, {}, outcome.batches, outcome.steps};
+      net::RanksEnded ended{instance_,       Errc::ok,      {},
+                            outcome.batches, outcome.steps, outcome.tables};
       net::set_status(ended, outcome.status);
       caf::anon_send(link_.registrar(), Ref<net::RanksEnded>(ended));
     });

@@ -3,6 +3,7 @@
 #include "actors/message.hpp"
 #include "launcher/processes/process_group.hpp"
 #include "launcher/seconds.hpp"
+#include "runtime/job/embedding_rules.hpp"
 #include "runtime/wire/messages.hpp"
 
 #include <caf/all.hpp>
@@ -106,7 +107,11 @@ Traffic ProcessCluster::finish() {
 /// How the ranks of all processes end.
 class RanksOutcome {
  public:
-  explicit RanksOutcome(Layout layout) : layout_(std::move(layout)) { restart(); }
+  /// \param tables  null: the job has no learned rows
+  RanksOutcome(Layout layout, std::shared_ptr<const EmbeddingPlan> tables)
+      : layout_(std::move(layout)), tables_(std::move(tables)) {
+    restart();
+  }
   /// All ranks begin again.
   void restart() {
     const std::lock_guard guard(mutex_);
@@ -131,6 +136,7 @@ class RanksOutcome {
     if (std::ranges::count(layout_.at(ended.instance.process).ranks, Rank{0}) > 0) {
       outcome_.batches = ended.batches;
       outcome_.steps = ended.steps;
+      outcome_.tensors = with_names(tables_.get(), ended.tables);
     }
     missing_.erase(ended.instance.process);
     tell(guard);
@@ -151,6 +157,7 @@ class RanksOutcome {
   }
 
   const Layout layout_;
+  const std::shared_ptr<const EmbeddingPlan> tables_;
   std::mutex mutex_;
   std::set<ProcessId> missing_;  ///< Processes whose ranks have not ended
   SessionOutcome outcome_;
@@ -211,7 +218,8 @@ Result<std::unique_ptr<ProcessSessions>> make_process_sessions(const Job& job,
                                                                const PartitionedStore& store,
                                                                ProcessClusterSetup setup,
                                                                const std::function<bool()>& stop) {
-  const auto outcome = std::make_shared<RanksOutcome>(make_layout(job));
+  const auto outcome =
+      std::make_shared<RanksOutcome>(make_layout(job), embedding_plan(job, store.info()));
   TROUPE_ASSIGN_OR_RETURN(
       auto group, ProcessGroup::open(job, store, std::move(setup),
                                      {.ended = [outcome](const auto& e) { outcome->add(e); },

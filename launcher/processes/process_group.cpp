@@ -1,6 +1,7 @@
 #include "launcher/processes/process_group.hpp"
 
 #include "actors/director.hpp"
+#include "actors/holder_tables.hpp"
 #include "actors/message.hpp"
 #include "actors/registrar.hpp"
 #include "launcher/processes/director_link.hpp"
@@ -20,6 +21,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <random>
+#include <thread>
 #include <utility>
 
 namespace troupe {
@@ -54,7 +56,8 @@ Status ProcessGroup::start(const Job& job, const PartitionedStore& store,
                            ProcessClusterSetup setup) {
   setup_ = std::move(setup);
   ranks_begin_ = setup_.resume;
-  setup_.hooks.take_only = setup_.hooks.take_only || !setup_.program.empty();
+  setup_.hooks.own_program = !setup_.program.empty();
+  setup_.hooks.take_only = setup_.hooks.take_only || setup_.hooks.own_program;
   hooks_ = std::make_shared<const ClusterHooks>(setup_.hooks);
   TROUPE_ASSIGN_OR_RETURN(entrance_, make_entrance(job));
   TROUPE_ASSIGN_OR_RETURN(plan_, ClusterPlan::make(job, store, *hooks_));
@@ -211,14 +214,51 @@ void ProcessGroup::add_states(RegistrarOptions& options) {
   options.start_state = [this](const net::ReadStart& request) { return start_state(request); };
   options.restart_ranks = [this](const std::string& why) { return restart_ranks(why); };
   options.rank_epoch = setup_.on_epoch;
+  options.load_start = [this] { return load_start(); };
   if (setup_.keep_state) {
     options.io = runtime_->io();
-    options.keep_state = [keep = setup_.keep_state, pieces = std::make_shared<PieceCollector>()](
+    options.keep_state = [this, pieces = std::make_shared<PieceCollector>()](
                              const net::KeepState& request) -> Status {
       TROUPE_RETURN_IF_ERROR(pieces->add(request.piece, *request.state));
-      return request.last ? keep(pieces->take()) : ok_status();
+      if (!request.last) {
+        return ok_status();
+      }
+      auto state = pieces->take();
+      const auto step = state.global_step;
+      return setup_.keep_state(std::move(state), plan_->embedding
+                                                     ? std::make_shared<const HolderTables>(
+                                                           process_->system(), learned_rows(), step)
+                                                     : nullptr);
     };
   }
+}
+
+LearnedRowsLinks ProcessGroup::learned_rows() const {
+  return {plan_->embedding, plan_->book, process_->holders()};
+}
+
+/// Waits for the processes with holders, which may still be starting.
+std::function<Status()> ProcessGroup::load_start() const {
+  return [this, from = ranks_begin_]() -> Status {
+    if (!from || !from->tables) {
+      return Error(Errc::failed_precondition,
+                   "expected learned rows in the checkpoint that the ranks begin with, found none");
+    }
+    const auto deadline = std::chrono::steady_clock::now() +
+                          seconds_as<milliseconds>(plan_->job.cluster.recovery_deadline_s);
+    while (!all_settled() && std::chrono::steady_clock::now() < deadline) {
+      std::this_thread::sleep_for(milliseconds(20));
+    }
+    return load_tables(process_->system(), learned_rows(), *from->tables,
+                       from->training.global_step);
+  };
+}
+
+bool ProcessGroup::all_settled() const {
+  const std::lock_guard guard(shared_->mutex);
+  return std::ranges::all_of(plan_->layout.processes, [this](const auto& process) {
+    return process.serves.empty() || shared_->settled.contains(process.id);
+  });
 }
 
 Result<net::StateReply> ProcessGroup::start_state(const net::ReadStart& request) const {

@@ -2,6 +2,7 @@
 /// \file process_group.hpp
 /// The processes of a run as the director's process has them: starts the agents, takes everybody in,
 /// notices who is lost, ends everybody.
+#include "actors/learned_rows.hpp"
 #include "launcher/cluster_plan.hpp"
 #include "launcher/cluster_process.hpp"
 #include "launcher/cluster_runtime.hpp"
@@ -88,6 +89,9 @@ class ProcessGroup {
   void lost(const net::ProcessInstance& instance, const std::string& why);
   void drop(const net::ProcessInstance& instance, const std::string& why);
   bool restart_ranks(const std::string& why);
+  LearnedRowsLinks learned_rows() const;
+  std::function<Status()> load_start() const;
+  bool all_settled() const;
   Result<net::StateReply> start_state(const net::ReadStart& request) const;
 
   ProcessClusterSetup setup_;

@@ -18,12 +18,13 @@ NumPy is what the package needs; PyTorch and PyG are imported by what makes thei
 
 from troupe._arrays import Array
 from troupe._batch import Batch, Block, Edges, Links, Nodes, Walks
+from troupe._embedding import Embedding
 from troupe._errors import Cancelled, Error
 from troupe._run import run
 from troupe._seeded import seeded
 from troupe._session import EdgeType, Graph, LinkSeeds, NodeType, Rows, Seeds, Session
 
 __all__ = [
-    "Array", "Batch", "Block", "Cancelled", "EdgeType", "Edges", "Error", "Graph", "LinkSeeds", "Links",
+    "Array", "Batch", "Block", "Cancelled", "EdgeType", "Edges", "Embedding", "Error", "Graph", "LinkSeeds", "Links",
     "NodeType", "Nodes", "Rows", "Seeds", "Session", "Walks", "run", "seeded",
 ]  # fmt: skip

@@ -7,6 +7,7 @@ import numpy
 from troupe import _gradients, _state
 from troupe._arrays import Array, array_of, column_of, int64_of
 from troupe._batch import Batch
+from troupe._embedding import Embedding
 
 
 class NodeType(typing.NamedTuple):
@@ -198,6 +199,12 @@ class Session:
         """Global ids of the nodes that edges are between: two arrays [edges] int64. Costs a pass over the graph's edge ids."""
         ends = self._handle.find_edges(int64_of(edge_ids), self.graph.edge_type(edge_type))
         return tuple(array_of(values) for values in ends)
+
+    # ---- learned rows ----
+
+    def embedding(self, node_type) -> Embedding:
+        """Learned rows of a node type that `embedding` of the job file names."""
+        return Embedding(self, node_type)
 
     # ---- writable tensors: a float32 row per node, kept by the holders of the nodes' parts ----
 

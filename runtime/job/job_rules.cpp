@@ -476,11 +476,6 @@ std::vector<JobProblem> check_against_graph(const Job& job, const GraphInfo& gra
       problems.add({"/task/kind", "another kind where a program trains, or takes batches",
                     "\"knowledge\", which is not built yet for it", "`troupe run JOB` trains it"});
     }
-    if (!job.embedding.empty()) {
-      problems.add({"/embedding", "nothing where a program trains",
-                    fmt::format("{} tables, which are not built yet for it", job.embedding.size()),
-                    "tensors of a session work"});
-    }
     return std::move(problems).take();
   }
   check_training(job, graph, split, problems);

@@ -6,6 +6,7 @@
 #include "runtime/base/digest.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/result.hpp"
+#include "runtime/feature/embedding/messages.hpp"
 
 #include <array>
 #include <cstdint>
@@ -94,8 +95,9 @@ struct RanksEnded {
   ProcessInstance instance;
   Errc code = Errc::ok;
   std::string why;
-  Digest batches;           ///< running digest of the run
-  std::uint64_t steps = 0;  ///< of the whole run
+  Digest batches;                        ///< running digest of the run
+  std::uint64_t steps = 0;               ///< of the whole run
+  std::vector<TableDigest> tables = {};  ///< of rank 0: of learned rows, whole
 };
 /// To a process: its ranks are to end with a checkpoint after the step under way. Answered with Done.
 struct StopRanks {};

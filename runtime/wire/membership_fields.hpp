@@ -115,9 +115,12 @@ template <>
 struct Fields<RanksEnded> {
   using Root = wire::RanksEnded;
   static constexpr std::tuple fields{
-      field::value("instance", &RanksEnded::instance), field::value("code", &RanksEnded::code),
+      field::value("instance", &RanksEnded::instance),
+      field::value("code", &RanksEnded::code),
       field::cut_text("why", &RanksEnded::why, max_text_bytes),
-      field::spread("batches", &RanksEnded::batches), field::value("steps", &RanksEnded::steps)};
+      field::spread("batches", &RanksEnded::batches),
+      field::value("steps", &RanksEnded::steps),
+      field::list("tables", &RanksEnded::tables, max_tables, "tables")};
 };
 
 template <>

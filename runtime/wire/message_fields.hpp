@@ -291,6 +291,12 @@ struct Fields<TakeState> {
 };
 
 template <>
+struct Fields<LoadStart> {
+  using Root = wire::LoadStart;
+  static constexpr std::tuple fields{field::value("process", &LoadStart::process)};
+};
+
+template <>
 struct Fields<ReadStart> {
   using Root = wire::ReadStart;
   static constexpr std::tuple fields{field::value("process", &ReadStart::process),

@@ -203,6 +203,11 @@ struct ReadStart {
   ProcessId process{};
   std::uint64_t piece = 0;  ///< From 0
 };
+/// From the process of rank 0, where ranks run a user program that is resumed: holders are to have the
+/// learned rows that it begins with. Answered with Done.
+struct LoadStart {
+  ProcessId process{};
+};
 /// From the process of rank 0, where ranks run a user program: one piece of a state that is to be
 /// kept. Answered with Done; the answer to the last piece comes when all of the state is kept.
 struct KeepState {

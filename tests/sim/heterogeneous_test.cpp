@@ -144,7 +144,7 @@ SessionOutcome run_sessions(const Job& job, const PartitionedStore& store,
                             const SessionCluster::RankFunction& fn) {
   auto cluster = SessionCluster::create(job, store, {});
   if (!cluster) {
-    return {cluster.error(), {}, 0};
+    return {.status = cluster.error(), .batches = {}, .steps = 0};
   }
   (*cluster)->start(fn);
   return (*cluster)->wait();

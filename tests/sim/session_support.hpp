@@ -41,7 +41,7 @@ class SessionTest : public ::testing::Test {
   SessionOutcome run(const Overrides& overrides, const RankFunction& fn, SessionSetup setup = {}) {
     auto cluster = create(overrides, std::move(setup));
     if (!cluster) {
-      return {cluster.error(), {}, 0};
+      return {.status = cluster.error(), .batches = {}, .steps = 0};
     }
     (*cluster)->start(fn);
     return (*cluster)->wait();
