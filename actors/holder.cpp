@@ -2,7 +2,7 @@
 
 #include "actors/error.hpp"
 #include "actors/offload.hpp"
-#include "runtime/feature/embedding/embedding_part.hpp"
+#include "runtime/feature/embedding/learned_replica.hpp"
 #include "runtime/feature/tensor_rows.hpp"
 #include "runtime/feature/writable_tensors.hpp"
 #include "runtime/run/count_entities.hpp"
@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 #include <map>
 #include <optional>
+#include <random>
 #include <variant>
 
 namespace troupe {
@@ -27,7 +28,9 @@ struct HolderState {
   std::shared_ptr<Executor> executor;
   TensorTable tensors;
   WritableTensors writable;
-  std::optional<EmbeddingPart> learned;  ///< None: the job has no learned rows
+  std::optional<LearnedReplica> learned;  ///< None: the job has no learned rows
+  std::shared_ptr<const Replicas> others;
+  std::optional<ReplicaClient> asks;
   std::map<EmbeddingPart::Ticket, caf::response_promise> learned_promises;
   EmbeddingPart::Ticket next_ticket = 0;
   std::size_t under_way = 0;
@@ -102,9 +105,49 @@ caf::message message_of(EmbeddingPart::Reply reply) {
       reply);
 }
 
+void carry_out(Holder* self, LearnedReplica::Todo todo);
+
+template <class Message>
+struct AnswerTo;
+template <>
+struct AnswerTo<FollowLearned> {
+  using Type = LearnedState;
+};
+template <>
+struct AnswerTo<ReadCopy> {
+  using Type = CopyPiece;
+};
+template <>
+struct AnswerTo<PullLearned> {
+  using Type = LearnedEvent;
+};
+
+/// Asks another replica.
+void ask_other(Holder* self, const LearnedReplica::Question& question) {
+  std::visit(
+      [&]<class Message>(const Message& message) {
+        using Answer = typename AnswerTo<Message>::Type;
+        auto& state = self->state;
+        state.asks->request<Answer>(
+            state.others, Ref<Message>(message), [self](const Result<Ref<Answer>>& answer) {
+              using Reply = LearnedReplica::Reply;
+              carry_out(self, self->state.learned->heard(answer ? Result<Reply>(Reply(**answer))
+                                                                : Result<Reply>(answer.error())));
+            });
+      },
+      question);
+}
+
 /// Answers, and runs tasks off the mailbox; they are one step of training for some rank.
-void carry_out(Holder* self, EmbeddingPart::Todo todo) {
+void carry_out(Holder* self, LearnedReplica::Todo todo) {
   auto& state = self->state;
+  if (todo.ask && todo.after.count() == 0) {
+    ask_other(self, *todo.ask);
+  } else if (todo.ask) {
+    self->delayed_send(self, todo.after,
+                       Ref<Continuation>(Continuation{
+                           [self, question = *todo.ask] { ask_other(self, question); }}));
+  }
   for (auto& answer : todo.answers) {
     auto promise = std::move(state.learned_promises.extract(answer.ticket).mapped());
     promise.deliver(answer.reply ? message_of(*std::move(answer.reply))
@@ -122,7 +165,7 @@ void carry_out(Holder* self, EmbeddingPart::Todo todo) {
   }
 }
 
-/// \param request  calls the method of EmbeddingPart with a ticket
+/// \param request  calls the method of LearnedReplica with a ticket
 template <class Request>
 void take_learned(Holder* self, Request request) {
   auto& state = self->state;
@@ -141,44 +184,74 @@ void take_learned(Holder* self, Request request) {
 caf::message_handler learned_rows_behavior(Holder* self) {
   return {
       [self](const Ref<SparseGradients>& share) {
-        take_learned(self, [&](EmbeddingPart& of, auto ticket) { return of.add(share, ticket); });
+        take_learned(self, [&](LearnedReplica& of, auto ticket) { return of.add(share, ticket); });
       },
       [self](const Ref<ReadLearned>& read) {
-        take_learned(self, [&](EmbeddingPart& of, auto ticket) { return of.read(read, ticket); });
+        take_learned(self, [&](LearnedReplica& of, auto ticket) { return of.read(read, ticket); });
       },
       [self](const Ref<RankEntities>& rank) {
-        take_learned(self, [&](EmbeddingPart& of, auto ticket) { return of.rank(rank, ticket); });
+        take_learned(self, [&](LearnedReplica& of, auto ticket) { return of.rank(rank, ticket); });
       },
       [self](const Ref<KeepLearned>& keep) {
-        take_learned(self, [&](EmbeddingPart& of, auto ticket) { return of.keep(*keep, ticket); });
+        take_learned(self, [&](LearnedReplica& of, auto ticket) { return of.keep(*keep, ticket); });
       },
       [self](const Ref<BeginLearned>& begin) {
         take_learned(self,
-                     [&](EmbeddingPart& of, auto ticket) { return of.begin(*begin, ticket); });
+                     [&](LearnedReplica& of, auto ticket) { return of.begin(*begin, ticket); });
       },
       [self](const Ref<ReadCopy>& read) {
         take_learned(self,
-                     [&](EmbeddingPart& of, auto ticket) { return of.read_copy(*read, ticket); });
+                     [&](LearnedReplica& of, auto ticket) { return of.read_copy(*read, ticket); });
       },
       [self](const Ref<LoadCopy>& piece) {
-        take_learned(self, [&](EmbeddingPart& of, auto ticket) { return of.load(*piece, ticket); });
+        take_learned(self,
+                     [&](LearnedReplica& of, auto ticket) { return of.load(*piece, ticket); });
       },
       [self](const Ref<DigestLearned>& digest) {
         take_learned(self,
-                     [&](EmbeddingPart& of, auto ticket) { return of.digest(*digest, ticket); });
+                     [&](LearnedReplica& of, auto ticket) { return of.digest(*digest, ticket); });
+      },
+      [self](const Ref<FollowLearned>& follow) {
+        take_learned(self,
+                     [&](LearnedReplica& of, auto ticket) { return of.follow(*follow, ticket); });
+      },
+      [self](const Ref<PullLearned>& pull) {
+        take_learned(self, [&](LearnedReplica& of, auto ticket) { return of.pull(*pull, ticket); });
       },
   };
 }
 
-caf::behavior holder(Holder* self, std::shared_ptr<const Part> part,
-                     std::shared_ptr<Executor> executor, TraceTrack trace,
-                     std::shared_ptr<const EmbeddingPlan> embedding) {
-  self->state.part = std::move(part);
-  if (embedding) {
-    self->state.learned.emplace(self->state.part, std::move(embedding), count_entities);
+/// A number that no other holder has.
+std::uint64_t number_of_its_own() {
+  std::random_device dice;
+  const std::uint64_t high = dice();
+  return (high << 32) | dice() | 1U;
+}
+
+void start_learned(Holder* self, HolderRows rows) {
+  auto& state = self->state;
+  if (!rows.plan) {
+    return;
   }
+  const bool replicated = rows.others && !rows.others->actors.empty();
+  state.learned.emplace(state.part, std::move(rows.plan), count_entities,
+                        replicated ? number_of_its_own() : 0);
+  if (replicated) {
+    state.others = std::move(rows.others);
+    state.asks.emplace(self);
+    self->set_down_handler([self](const caf::down_msg& down) { self->state.asks->on_down(down); });
+  }
+  if (replicated && rows.replaces_lost) {
+    carry_out(self, state.learned->replace_lost());
+  }
+}
+
+caf::behavior holder(Holder* self, std::shared_ptr<const Part> part,
+                     std::shared_ptr<Executor> executor, TraceTrack trace, HolderRows rows) {
+  self->state.part = std::move(part);
   self->state.executor = std::move(executor);
   self->state.trace = std::move(trace);
+  start_learned(self, std::move(rows));
   return caf::message_handler{
       [self](const Ref<HopRequest>& request) {
         serve(self, {"sample neighbours", request->flow},
@@ -232,10 +305,9 @@ caf::behavior holder(Holder* self, std::shared_ptr<const Part> part,
 }  // namespace
 
 caf::actor spawn_holder(caf::actor_system& system, std::shared_ptr<const Part> part,
-                        std::shared_ptr<Executor> executor, TraceTrack trace,
-                        std::shared_ptr<const EmbeddingPlan> embedding) {
+                        std::shared_ptr<Executor> executor, TraceTrack trace, HolderRows rows) {
   return system.spawn(holder, std::move(part), std::move(executor), std::move(trace),
-                      std::move(embedding));
+                      std::move(rows));
 }
 
 }  // namespace troupe

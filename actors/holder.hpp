@@ -1,6 +1,7 @@
 #pragma once
 /// \file holder.hpp
 /// The partition holder: serves one part's topology, rows and tensors to whoever asks.
+#include "actors/replica_client.hpp"
 #include "runtime/base/executor.hpp"
 #include "runtime/base/trace.hpp"
 #include "runtime/feature/embedding/options.hpp"
@@ -17,6 +18,14 @@ namespace troupe {
 /// and links by their windows; this bounds what a part can be asked for in total.
 inline constexpr std::size_t holder_max_under_way = 65536;
 
+/// What the holder of a job with learned rows needs.
+struct HolderRows {
+  std::shared_ptr<const EmbeddingPlan> plan = nullptr;  ///< null: the job has none
+  /// Other replicas of the part, from which one that was lost gets them. null: none
+  std::shared_ptr<const Replicas> others = nullptr;
+  bool replaces_lost = false;  ///< The holder takes the place of one that was lost
+};
+
 /// Starts the holder of `part`.
 /// | receives             | replies          | errors                                       |
 /// |----------------------|------------------|----------------------------------------------|
@@ -28,19 +37,21 @@ inline constexpr std::size_t holder_max_under_way = 65536;
 /// | Ref<RowRequest>      | Ref<RowReply>    | invalid_argument, not_found, overloaded      |
 /// | Ref<StoreTensor>     | Ref<net::Done>   | invalid_argument; only from its own host     |
 /// | Ref<WriteRows>       | Ref<net::Done>   | invalid_argument, failed_precondition        |
-/// | Ref<SparseGradients>, Ref<KeepLearned>, Ref<BeginLearned> | Ref<net::Done> | those of EmbeddingPart |
-/// | Ref<ReadLearned>     | Ref<LearnedRows> | those of EmbeddingPart                       |
+/// | Ref<SparseGradients>, Ref<KeepLearned>, Ref<BeginLearned> | Ref<net::Done> | those of LearnedReplica |
+/// | Ref<ReadLearned>     | Ref<LearnedRows> | those of LearnedReplica                      |
 /// | Ref<RankEntities>    | Ref<EntityCounts> | the same                                    |
-/// | Ref<DigestLearned>   | Ref<LearnedDigests> | those of EmbeddingPart                    |
-/// | Ref<ReadCopy>        | Ref<CopyPiece>   | those of EmbeddingPart                       |
-/// | Ref<LoadCopy>        | Ref<net::Done>   | those of EmbeddingPart                       |
+/// | Ref<DigestLearned>   | Ref<LearnedDigests> | those of LearnedReplica                   |
+/// | Ref<ReadCopy>        | Ref<CopyPiece>   | those of LearnedReplica                      |
+/// | Ref<LoadCopy>        | Ref<net::Done>   | those of LearnedReplica                      |
+/// | Ref<FollowLearned>   | Ref<LearnedState> | those of LearnedReplica                     |
+/// | Ref<PullLearned>     | Ref<LearnedEvent> | those of LearnedReplica                     |
+/// Sends:     FollowLearned, ReadCopy and PullLearned to another replica, if it takes the place of a lost one
 /// Back-pressure: at most `holder_max_under_way` requests under way; the next gets `overloaded`
 /// Ordering:  replies may overtake each other; rows of writable tensors are read and written one
 ///   request after the other; those of learned rows wait for the steps before theirs
-/// Peer loss: monitors no one; serves whoever asks
-/// \param embedding  null: the job has no learned rows
+/// Peer loss: serves whoever asks; monitors another replica while it asks that one
 caf::actor spawn_holder(caf::actor_system& system, std::shared_ptr<const Part> part,
                         std::shared_ptr<Executor> executor, TraceTrack trace = {},
-                        std::shared_ptr<const EmbeddingPlan> embedding = nullptr);
+                        HolderRows rows = {});
 
 }  // namespace troupe

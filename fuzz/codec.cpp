@@ -314,6 +314,14 @@ void use(const LoadCopy& piece) {
   LearnedPart().send([&](EmbeddingPart& of) { return of.load(piece, 2); });
 }
 
+void use(const FollowLearned& request) {
+  LearnedPart().send([&](EmbeddingPart& of) { return of.follow(request, 2); });
+}
+
+void use(const PullLearned& request) {
+  LearnedPart().send([&](EmbeddingPart& of) { return of.pull(request, 2); });
+}
+
 template <class T>
 void use(const T&) {}
 

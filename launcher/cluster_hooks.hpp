@@ -55,6 +55,8 @@ struct ClusterHooks {
   std::function<std::chrono::milliseconds(Rank, std::uint64_t global_step)> pause = {};
   /// Starts what stands in the place of a rank's trainer; empty: the built-in one.
   std::function<Result<caf::actor>(const RankPlace&)> spawn_rank = {};
+  /// For tests: the window of requests for learned rows, and of their gradients; 0: that of the job.
+  std::uint64_t learned_window_bytes = 0;
   /// Trainers only take batches: no model, no evaluation.
   bool take_only = false;
   /// A program of the user's trains: the job's learned rows are there, although there is no model.

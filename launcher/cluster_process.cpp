@@ -198,10 +198,17 @@ caf::actor ClusterProcess::supervisor(ProcessId at) {
 
 // ---- starting ----
 
-Result<caf::actor> ClusterProcess::start_holder(PartId part) {
+Result<caf::actor> ClusterProcess::start_holder(PartId part, bool replaces_lost) {
   auto& system = runtime_.system();
+  HolderRows rows;
+  if (plan_->embedding) {
+    auto others = *holders_of(part);
+    others.actors.erase(others.actors.begin());  // itself
+    others.request_deadline.reset();             // Copying takes as long as it takes
+    rows = {plan_->embedding, std::make_shared<const Replicas>(std::move(others)), replaces_lost};
+  }
   auto actor = spawn_holder(system, context_->local_part(part), runtime_.compute(),
-                            track(holder_name(part)), plan_->embedding);
+                            track(holder_name(part)), std::move(rows));
   know(holder_name(part) + ", the thing itself", actor);
   if (hooks_->wrap_holder) {
     actor = hooks_->wrap_holder(system, part, actor);
@@ -393,7 +400,7 @@ Status ClusterProcess::start_actors() {
     TROUPE_ASSIGN_OR_RETURN(devices_, gpu::open_devices(choice));
   }
   for (const auto part : here.serves) {
-    TROUPE_RETURN_IF_ERROR(start_holder(part));
+    TROUPE_RETURN_IF_ERROR(start_holder(part, false));
   }
   for (std::uint32_t p = 0; p < plan_->parts(); ++p) {
     context_->holders.push_back(holders_of(static_cast<PartId>(p)));
@@ -434,7 +441,7 @@ void ClusterProcess::start_supervisor() {
       if (self->hooks_->may_restart_holder) {
         TROUPE_RETURN_IF_ERROR(self->hooks_->may_restart_holder(self->id_, part));
       }
-      return self->start_holder(part);
+      return self->start_holder(part, true);
     };
     options.members.push_back(std::move(member));
   }

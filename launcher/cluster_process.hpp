@@ -74,7 +74,7 @@ class ClusterProcess : public std::enable_shared_from_this<ClusterProcess> {
   DataPath start_data_path(const std::string& owner);
   Result<SpawnDataPath> device_path_of(Rank rank);
   SpawnDataPath data_path_of(const std::string& owner);
-  Result<caf::actor> start_holder(PartId part);
+  Result<caf::actor> start_holder(PartId part, bool replaces_lost);
   Result<caf::actor> start_trainer(Rank rank, std::uint32_t generation);
   SpawnDataPath remote_path_of(Rank rank);
   Result<caf::actor> start_batch_server(Rank rank);

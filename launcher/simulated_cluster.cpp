@@ -44,9 +44,16 @@ struct SimulatedCluster::State {
   caf::actor director;
 
   ~State();
+  GateOptions gate_options() const;
   void connect();
   void connect(std::uint32_t a, std::uint32_t b);
 };
+
+GateOptions SimulatedCluster::State::gate_options() const {
+  auto options = plan->gate_options();
+  options.endpoint.learned_window_bytes = hooks->learned_window_bytes;
+  return options;
+}
 
 SimulatedCluster::State::~State() {
   const Error why(Errc::cancelled, "the cluster is shut down");
@@ -75,7 +82,7 @@ void SimulatedCluster::State::connect(std::uint32_t a, std::uint32_t b) {
   auto cable =
       net::SimCable::make(driver, link_options(plan->job, near_process.host == far_process.host));
   auto [left, right] = cable->connect();
-  auto options = plan->gate_options();
+  auto options = gate_options();
   options.endpoint.timers = &driver;
   options.endpoint.name = fmt::format("link of {} and {}", near_process.name, far_process.name);
   options.generation = processes[b]->generation();
@@ -213,7 +220,7 @@ Traffic SimulatedCluster::traffic() const {
 }
 
 Status SimulatedCluster::check_windows() const {
-  const auto options = state_->plan->gate_options().endpoint;
+  const auto options = state_->gate_options().endpoint;
   for (const auto& process : state_->processes) {
     for (const auto& gate : process->gates()) {
       if (auto held = net::check_windows(options, gate->stats()); !held) {

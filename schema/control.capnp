@@ -161,4 +161,8 @@ struct ReadParameters {
 
 struct ParameterVector {
   # Segment 0: f32 parameters, in the order of the model's layout. The evaluator checks their number.
+
+  generation @0 :UInt32;
+  step @1 :UInt64;
+  # Set by the trainer: where it stands; learned rows at this step belong to these parameters. Default 0.
 }

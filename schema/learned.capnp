@@ -1,8 +1,8 @@
 @0xc41f0a7e95d2b38d;
 # Learned rows: methods 11 `add_gradients`, 12 `read_learned`, 13 `keep_learned`, 14 `begin_learned`, 15 `digest_learned`,
-# 43 `read_copy`, 44 `load_copy`, 45 `rank_entities`.
+# 43 `read_copy`, 44 `load_copy`, 45 `rank_entities`, 46 `follow_learned`, 47 `pull_learned`.
 # Who:        each trainer asks the holders of parts. `begin_learned`, `keep_learned` and `digest_learned` come from rank 0 alone,
-#             copies from the director's process.
+#             copies from the director's process. A holder that was started again asks another replica of its part (43, 46, 47).
 # Ordering:   gradients and requests for rows may come in any order: the holder applies step s when all ranks' shares of s are there, in rank
 #             order, and answers requests at step s when the steps before s are applied. A share is keyed by (generation, step, rank) and counted
 #             once, however often it is sent. Gradients and requests for rows have a class each: what waits is in nobody's way.
@@ -58,6 +58,9 @@ struct ReadLearned {
 
   sections @3 :List(LearnedSection);
   # Set by the trainer.
+
+  orLater @4 :Bool;
+  # Set by the trainer: rows of a later step will do, too. Default false.
 }
 
 struct LearnedRows {
@@ -96,6 +99,9 @@ struct ReadCopy {
   first @2 :UInt64;
   count @3 :UInt64;
   # Set by the director's process: which of the rows that the part owns; fewer come where the part ends.
+
+  follower @4 :UInt64;
+  # Set by a holder: of the copies made for it (FollowLearned). Default 0: of those kept for roll-backs.
 }
 
 struct CopyPiece {
@@ -188,4 +194,47 @@ struct RankEntities {
 
 struct EntityCounts {
   # Segment 0: u64 rows of the part that score above the answer [queries]. Segment 1: u64 rows that are level with it [queries].
+}
+
+struct FollowLearned {
+  follower @0 :UInt64;
+  # Set by the holder that was started again: a number of its own, not 0. The same again begins anew.
+}
+
+struct LearnedState {
+  generation @0 :UInt32;
+  # Set by the holder: of the run.
+
+  step @1 :UInt64;
+  # Set by the holder: that of the copy made for the follower, of all steps before it.
+
+  kept @2 :List(UInt64);
+  # Set by the holder: steps of the copies for roll-backs, ascending, 1024 at most.
+}
+
+struct PullLearned {
+  follower @0 :UInt64;
+  # Set by the follower: as in FollowLearned.
+
+  from @1 :UInt64;
+  # Set by the follower: how many events it has; the next one is wanted, at once, or none.
+
+  last @2 :Bool;
+  # Set by the follower: once it has all, nothing more is noted for it. Default false.
+}
+
+struct LearnedEvent {
+  # Segments as SparseGradients.
+
+  kind @0 :UInt16;
+  # Set by the holder: 0 nothing has come, 1 a share (SparseGradients), 2 KeepLearned, 3 BeginLearned. Default 0.
+
+  generation @1 :UInt32;
+  step @2 :UInt64;
+  rank @3 :UInt32;
+  weight @4 :UInt64;
+  best @5 :Bool;
+  oldest @6 :UInt64;
+  sections @7 :List(LearnedSection);
+  # Set by the holder: as in the message of that kind.
 }

@@ -39,6 +39,8 @@ struct EndpointOptions {
   /// travel over the link: a sum is answered only when every share is in, so a share that waits for
   /// the window would wait for ever.
   std::uint64_t gradient_window_bytes = 0;
+  /// Window of each of the two classes of learned rows; 0: as the others.
+  std::uint64_t learned_window_bytes = 0;
   /// Frames that wait for their class's window, per class; past it: overloaded. 0: nothing waits.
   std::uint64_t queue_bytes = std::uint64_t{64} << 20;
   std::uint64_t serving_bytes =

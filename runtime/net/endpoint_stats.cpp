@@ -37,10 +37,11 @@ std::uint64_t window_of(const EndpointOptions& options, TrafficClass traffic) {
     case TrafficClass::gradients:
       return options.gradient_window_bytes > 0 ? options.gradient_window_bytes
                                                : options.window_bytes;
-    case TrafficClass::samples:
-    case TrafficClass::rows:
     case TrafficClass::learned:
     case TrafficClass::updates:
+      return options.learned_window_bytes > 0 ? options.learned_window_bytes : options.window_bytes;
+    case TrafficClass::samples:
+    case TrafficClass::rows:
       break;
   }
   return options.window_bytes;

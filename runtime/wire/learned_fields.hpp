@@ -10,6 +10,7 @@
 namespace troupe::net {
 
 inline constexpr std::size_t max_tables = 65536;
+inline constexpr std::size_t max_copies = 1024;
 
 template <>
 struct Fields<LearnedSection> {
@@ -42,9 +43,11 @@ struct Fields<ReadLearned> {
   using Root = wire::ReadLearned;
   static constexpr std::tuple fields{
       field::value("generation", &ReadLearned::generation),
-      field::value("step", &ReadLearned::step), field::value("best", &ReadLearned::best),
+      field::value("step", &ReadLearned::step),
+      field::value("best", &ReadLearned::best),
       field::list("sections", &ReadLearned::sections, max_tables, "sections"),
-      field::array(0, &ReadLearned::nodes)};
+      field::array(0, &ReadLearned::nodes),
+      field::value("orLater", &ReadLearned::or_later)};
 
   static Status check(std::string_view message, const ReadLearned& request) {
     return check_learned(message, request.sections, request.nodes.size(), std::nullopt);
@@ -85,7 +88,52 @@ struct Fields<ReadCopy> {
   using Root = wire::ReadCopy;
   static constexpr std::tuple fields{
       field::value("step", &ReadCopy::step), field::value("nodeType", &ReadCopy::node_type),
-      field::value("first", &ReadCopy::first), field::value("count", &ReadCopy::count)};
+      field::value("first", &ReadCopy::first), field::value("count", &ReadCopy::count),
+      field::value("follower", &ReadCopy::follower)};
+};
+
+template <>
+struct Fields<FollowLearned> {
+  using Root = wire::FollowLearned;
+  static constexpr std::tuple fields{field::value("follower", &FollowLearned::follower)};
+};
+
+template <>
+struct Fields<LearnedState> {
+  using Root = wire::LearnedState;
+  static constexpr std::tuple fields{
+      field::value("generation", &LearnedState::generation),
+      field::value("step", &LearnedState::step),
+      field::list("kept", &LearnedState::kept, max_copies, "copies")};
+};
+
+template <>
+struct Fields<PullLearned> {
+  using Root = wire::PullLearned;
+  static constexpr std::tuple fields{field::value("follower", &PullLearned::follower),
+                                     field::value("from", &PullLearned::from),
+                                     field::value("last", &PullLearned::last)};
+};
+
+template <>
+struct Fields<LearnedEvent> {
+  using Root = wire::LearnedEvent;
+  static constexpr std::tuple fields{
+      field::value("kind", &LearnedEvent::kind),
+      field::value("generation", &LearnedEvent::generation),
+      field::value("step", &LearnedEvent::step),
+      field::value("rank", &LearnedEvent::rank),
+      field::value("weight", &LearnedEvent::weight),
+      field::value("best", &LearnedEvent::best),
+      field::value("oldest", &LearnedEvent::oldest),
+      field::list("sections", &LearnedEvent::sections, max_tables, "sections"),
+      field::array(0, &LearnedEvent::nodes),
+      field::array<float>(1, &LearnedEvent::rows)};
+
+  static Status check(std::string_view message, const LearnedEvent& event) {
+    return check_learned(message, event.sections, event.nodes.size(),
+                         event.rows.bytes.size() / sizeof(float));
+  }
 };
 
 /// Of a copy's rows, whichever way they go.

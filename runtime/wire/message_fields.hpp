@@ -276,7 +276,9 @@ struct Fields<ReadParameters> {
 template <>
 struct Fields<ParameterVector> {
   using Root = wire::ParameterVector;
-  static constexpr std::tuple fields{field::array<float>(0, &ParameterVector::values)};
+  static constexpr std::tuple fields{field::array<float>(0, &ParameterVector::values),
+                                     field::value("generation", &ParameterVector::generation),
+                                     field::value("step", &ParameterVector::step)};
 };
 
 // ---- states and recovery ----

@@ -247,6 +247,9 @@ struct ReadParameters {
 };
 struct ParameterVector {
   Segment values;  ///< float32, in the order of the model's layout
+  // Where the rank stands, for what belongs to these parameters elsewhere:
+  std::uint32_t generation = 0;
+  std::uint64_t step = 0;  ///< of the run
 };
 
 }  // namespace troupe::net

@@ -157,6 +157,8 @@ inline constexpr std::tuple methods{
     Of<ReadCopy, CopyPiece>{43, "read_copy", {control, rows}, unknown_reply_bytes, at_length},
     Of<LoadCopy, Done>{44, "load_copy", {rows, control}, small_reply_bytes, at_length},
     Of<RankEntities, EntityCounts>{45, "rank_entities", {learned, learned}, reply_bytes, at_length},
+    Of<FollowLearned, LearnedState>{46, "follow_learned", commands, small_reply_bytes, at_length},
+    Of<PullLearned, LearnedEvent>{47, "pull_learned", {control, rows}, unknown_reply_bytes, prompt},
     Of<LoadStart, Done>{50, "load_start", commands, small_reply_bytes, at_length},
 };
 

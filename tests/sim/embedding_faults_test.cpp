@@ -27,8 +27,12 @@ class LearnedRowsFaults : public ::testing::Test {
     std::uint64_t at = 0;  ///< step of rank 0; 0: undisturbed
     std::optional<ProcessId> process = {};
     std::string actor = {};  ///< killed then; empty: the run is stopped
+    bool in_all = false;     ///< those of that name in all processes
+    std::string then = {};   ///< killed in the same process at a later step
+    std::uint64_t then_at = 0;
     bool resume = false;
     std::uint64_t checkpoint_steps = 0;
+    std::uint64_t window = 0;  ///< of learned rows and their gradients; 1: of one request
   };
   std::filesystem::path checkpoints() const { return scratch_.path() / "checkpoints"; }
 
@@ -52,13 +56,18 @@ class LearnedRowsFaults : public ::testing::Test {
     job.checkpoint.steps = what.checkpoint_steps;
     SimulatedCluster* running = nullptr;
     std::atomic<bool> done{false};
+    std::atomic<bool> later{false};
     ClusterHooks hooks;
     said_.clear();
+    hooks.learned_window_bytes = what.window;
     hooks.say = [this](const std::string& text) { said_ += text + "\n"; };
     hooks.on_step = [&](const StepReport& report) {
       if (raw(report.rank) == 0 && report.global_step == what.at && !done.exchange(true)) {
-        what.process ? static_cast<void>(running->kill(*what.process, what.actor))
-                     : running->stop();
+        disturb(*running, what);
+      }
+      if (raw(report.rank) == 0 && what.then_at > 0 && report.global_step == what.then_at &&
+          !later.exchange(true)) {
+        static_cast<void>(running->kill(*what.process, what.then));
       }
     };
     if (what.at > 0) {  // long enough for the request to arrive
@@ -88,6 +97,18 @@ class LearnedRowsFaults : public ::testing::Test {
     return cluster->run(std::move(setup));
   }
 
+  static void disturb(SimulatedCluster& running, const Disturbance& what) {
+    if (!what.process) {
+      return running.stop();
+    }
+    for (const std::uint32_t process : {0U, 1U}) {
+      if (what.in_all || process == raw(*what.process)) {
+        static_cast<void>(running.kill(ProcessId{process}, what.actor));
+      }
+    }
+  }
+
+  void expect_no_way_back(const Disturbance& what, const std::string& where);
   void expect_right(const Result<RunResult>& result, const std::string& what) const {
     SCOPED_TRACE(what + "\n" + said_);
     ASSERT_OK(result);
@@ -151,13 +172,96 @@ TEST_F(LearnedRowsFaults, WithALostHolderAllGoBackToTheDiskOrTheStart) {
   }
 }
 
-TEST_F(LearnedRowsFaults, AReplicaIsNoReasonForOtherBits) {
+/// Expects a run with a replica of each part to go on where it was when one of them was lost.
+void LearnedRowsFaults::expect_no_way_back(const Disturbance& what, const std::string& where) {
+  std::filesystem::remove_all(checkpoints());
+  expect_right(run(what), where);
+  EXPECT_NE(said_.find("started the holder of part"), std::string::npos) << where << said_;
+  EXPECT_EQ(said_.find("go back to step"), std::string::npos) << where << said_;
+  EXPECT_EQ(said_.find("has lost them"), std::string::npos) << where << said_;
+}
+
+TEST_F(LearnedRowsFaults, WithAReplicaALostHolderTakesNobodyBack) {
+  for (std::uint64_t at = 1; at <= 11; ++at) {
+    for (const std::uint32_t process : {0U, 1U}) {
+      expect_no_way_back({.settings = {"cluster.replicas=2"},
+                          .at = at,
+                          .process = ProcessId{process},
+                          .actor = fmt::format("holder of part {}", at % 2),
+                          .checkpoint_steps = at % 3 == 0 ? 2U : 0U},
+                         fmt::format("process {} at step {}", process, at));
+    }
+  }
+}
+
+TEST_F(LearnedRowsFaults, WithAReplicaNothingIsLostUnderLatency) {
+  for (const std::uint64_t at : {1U, 4U, 5U, 8U, 11U}) {
+    for (const char* const latency : {"300", "3000"}) {
+      expect_no_way_back({.settings = {"cluster.replicas=2", "cluster.hosts=2",
+                                       std::string("cluster.network.latency_us=") + latency},
+                          .at = at,
+                          .process = ProcessId{static_cast<std::uint32_t>(at % 2)},
+                          .actor = fmt::format("holder of part {}", (at / 2) % 2),
+                          .checkpoint_steps = 3},
+                         fmt::format("{} us at step {}", latency, at));
+    }
+  }
+}
+
+TEST_F(LearnedRowsFaults, WithAReplicaATrainerGoesBackToCopiesInMemory) {
+  // Its state is of step 4; the holder that was lost at step 5 has copied those of before.
+  std::filesystem::remove_all(checkpoints());
   expect_right(run({.settings = {"cluster.replicas=2"},
                     .at = 5,
                     .process = ProcessId{1},
                     .actor = "holder of part 0",
+                    .then = "trainer of rank 1",
+                    .then_at = 7,
+                    .checkpoint_steps = 4}),
+               "a trainer afterwards");
+  EXPECT_EQ(said_.find("has lost them"), std::string::npos) << said_;
+}
+
+TEST_F(LearnedRowsFaults, WhenBothReplicasAreLostAllGoBack) {
+  std::filesystem::remove_all(checkpoints());
+  expect_right(run({.settings = {"cluster.replicas=2"},
+                    .at = 5,
+                    .process = ProcessId{1},
+                    .actor = "holder of part 0",
+                    .in_all = true,
                     .checkpoint_steps = 2}),
-               "replica");
+               "both");
+  EXPECT_NE(said_.find("go back to step"), std::string::npos) << said_;
+}
+
+TEST_F(LearnedRowsFaults, AWindowOfOneRequestHoldsNobodyUp) {
+  for (const std::vector<std::string>& settings :
+       {std::vector<std::string>{},
+        {"partition.parts=5"},
+        {"cluster.network.latency_us=300"},
+        {"cluster.replicas=2"},
+        {"cluster.placement=worker", "partition.parts=3"},
+        {"cluster.batches_in_flight=1", "cluster.threads=1"}}) {
+    const auto what = settings.empty() ? std::string("plain") : settings.front();
+    expect_right(run({.settings = settings, .checkpoint_steps = 3, .window = 1}), what);
+  }
+  const std::vector<std::string> four{"cluster.trainers_per_host=2", "partition.parts=3"};
+  ASSERT_OK_AND_ASSIGN(const auto wide, run({.settings = four}));
+  ASSERT_OK_AND_ASSIGN(const auto narrow, run({.settings = four, .window = 1}));
+  EXPECT_EQ(to_string(narrow.record.parameters), to_string(wide.record.parameters));
+  EXPECT_EQ(narrow.record.tensors, wide.record.tensors);
+}
+
+TEST_F(LearnedRowsFaults, AReplicaIsCopiedThroughAWindowOfOneRequest) {
+  for (const std::uint64_t at : {2U, 5U, 9U}) {
+    expect_no_way_back({.settings = {"cluster.replicas=2", "partition.parts=3"},
+                        .at = at,
+                        .process = ProcessId{static_cast<std::uint32_t>(at % 2)},
+                        .actor = "holder of part 1",
+                        .checkpoint_steps = 3,
+                        .window = 1},
+                       fmt::format("at step {}", at));
+  }
 }
 
 TEST_F(LearnedRowsFaults, ATornFileOfRowsIsNamed) {

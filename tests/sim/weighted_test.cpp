@@ -43,7 +43,7 @@ TEST_F(WeightedRun, ListsThatAreKeptHaveWeights) {
                          by_weight({"train.epochs=6", "sample.edge_data=" + data,
                                     "sample.cache.budget=10MB", "partition.order=hotness"}));
     expect_same_bits(record, data);
-    EXPECT_LT(remote_nodes(record), remote_nodes(plain_) / 4) << data;
+    EXPECT_LT(testing::remote_nodes(record), testing::remote_nodes(plain_) / 4) << data;
   }
 }
 

@@ -109,7 +109,8 @@ T example_message() {
   if constexpr (std::is_same_v<T, net::ScoreResult>) {
     message.cols = 1;  // as many outputs as positions
   }
-  if constexpr (std::is_same_v<T, SparseGradients> || std::is_same_v<T, ReadLearned>) {
+  if constexpr (std::is_same_v<T, SparseGradients> || std::is_same_v<T, ReadLearned> ||
+                std::is_same_v<T, LearnedEvent>) {
     message.sections = {{NodeTypeId{1}, 1, 1}, {NodeTypeId{3}, 1, 2}};  // of three nodes
   }
   if constexpr (std::is_same_v<T, RankEntities>) {

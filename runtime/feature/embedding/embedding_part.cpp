@@ -104,6 +104,7 @@ EmbeddingPart::Todo EmbeddingPart::begin(const BeginLearned& request, Ticket tic
     todo.answers.push_back({*waiting.ticket, fenced});
   }
   generation_ = request.generation;
+  ++beginnings_;
   applied_.reset();
   shares_.clear();
   const auto found = kept_.find(request.step);
@@ -116,6 +117,7 @@ EmbeddingPart::Todo EmbeddingPart::begin(const BeginLearned& request, Ticket tic
     return todo;
   }
   kept_.erase(kept_.upper_bound(request.step), kept_.end());
+  note(request);
   waiting_.push_back({.ticket = ticket,
                       .step = request.step,
                       .access = Access::writes,
@@ -150,6 +152,7 @@ EmbeddingPart::Todo EmbeddingPart::add(std::shared_ptr<const SparseGradients> sh
     auto& place = shares_[ahead][raw(share->rank)];
     if (place == nullptr) {
       place = std::move(share);
+      note(place);
     }
     schedule(todo);
   }
@@ -157,7 +160,8 @@ EmbeddingPart::Todo EmbeddingPart::add(std::shared_ptr<const SparseGradients> sh
 }
 
 EmbeddingPart::Todo EmbeddingPart::enqueue(Request request) {
-  if (!applied_ || request.step < *applied_ || request.step > complete() + 1) {
+  const bool over = applied_ && request.step < *applied_ && !request.or_later;
+  if (!applied_ || over || request.step > complete() + 1) {
     return answer(*request.ticket,
                   refused(Errc::failed_precondition,
                           fmt::format("expected a request at step {} or the one after, got step {}",
@@ -167,6 +171,9 @@ EmbeddingPart::Todo EmbeddingPart::enqueue(Request request) {
     return answer(*request.ticket,
                   refused(Errc::overloaded, fmt::format("{} requests wait, the most that it takes",
                                                         waiting_.size())));
+  }
+  if (request.keeps) {
+    note(*request.keeps);
   }
   waiting_.push_back(std::move(request));
   Todo todo;
@@ -182,13 +189,14 @@ EmbeddingPart::Todo EmbeddingPart::read(std::shared_ptr<const ReadLearned> reque
     return answer(ticket, good.error());
   }
   const auto step = request->step;
+  const bool or_later = request->or_later;
   return enqueue({.ticket = ticket,
                   .step = step,
                   .access = Access::reads,
                   .name = "read learned rows",
-                  .run = [tables = tables_, request = std::move(request)](Executor&) {
-                    return tables->gather(*request);
-                  }});
+                  .run = [tables = tables_, request = std::move(request)](
+                             Executor&) { return tables->gather(*request); },
+                  .or_later = or_later});
 }
 
 EmbeddingPart::Todo EmbeddingPart::rank(std::shared_ptr<const RankEntities> request,
@@ -226,7 +234,8 @@ EmbeddingPart::Todo EmbeddingPart::keep(const KeepLearned& request, Ticket ticke
                     .step = request.step,
                     .access = Access::writes,
                     .name = "keep the best learned rows",
-                    .run = [tables = tables_](Executor&) { return tables->keep_best(); }});
+                    .run = [tables = tables_](Executor&) { return tables->keep_best(); },
+                    .keeps = request});
   }
   kept_.erase(kept_.begin(), kept_.lower_bound(request.oldest));
   const auto copy = std::make_shared<std::shared_ptr<const Copy>>();
@@ -240,7 +249,8 @@ EmbeddingPart::Todo EmbeddingPart::keep(const KeepLearned& request, Ticket ticke
              *copy = tables->copy();
              return Result<Reply>(Reply(Done{}));
            },
-       .done = [copy, step = request.step](EmbeddingPart& of) { of.kept_[step] = *copy; }});
+       .done = [copy, step = request.step](EmbeddingPart& of, Reply&) { of.kept_[step] = *copy; },
+       .keeps = request});
 }
 
 EmbeddingPart::Todo EmbeddingPart::digest(const DigestLearned& request, Ticket ticket) {
@@ -289,8 +299,9 @@ void EmbeddingPart::run(Request request, std::optional<std::uint64_t> then, Todo
   writing_ = request.access == Access::writes;
   running_.emplace(id, Running{.ticket = request.ticket,
                                .then = then,
-                               .generation = *generation_,
-                               .done = std::move(request.done)});
+                               .beginnings = beginnings_,
+                               .done = std::move(request.done),
+                               .keeps = request.keeps});
   todo.tasks.push_back({id, request.name, std::move(request.run)});
 }
 
@@ -304,7 +315,9 @@ void EmbeddingPart::schedule(Todo& todo) {
 void EmbeddingPart::start_waiting(Todo& todo) {
   for (auto next = waiting_.begin(); next != waiting_.end() && !writing_;) {
     const bool begins = !applied_;
-    if (!begins && next->step != *applied_) {
+    const bool comes =
+        begins || next->step == *applied_ || (next->or_later && next->step < *applied_);
+    if (!comes) {
       ++next;
       continue;
     }
@@ -327,7 +340,7 @@ EmbeddingPart::Todo EmbeddingPart::finished(std::uint64_t task, Result<Reply> ou
   const auto& done = node.mapped();
   writing_ = false;
   Todo todo;
-  const bool current = done.generation == *generation_;
+  const bool current = done.beginnings == beginnings_;
   if (current && done.then && outcome) {
     const bool step = !done.ticket;
     applied_ = *done.then;
@@ -336,7 +349,7 @@ EmbeddingPart::Todo EmbeddingPart::finished(std::uint64_t task, Result<Reply> ou
     }
   }
   if (current && done.done && outcome) {
-    done.done(*this);
+    done.done(*this, *outcome);
   }
   if (done.ticket) {
     todo.answers.push_back(

@@ -42,7 +42,8 @@ class EmbeddingPart {
   /// Names a request for its answer.
   using Ticket = std::uint64_t;
   struct Done {};
-  using Reply = std::variant<Done, LearnedRows, LearnedDigests, CopyPiece, EntityCounts>;
+  using Reply = std::variant<Done, LearnedRows, LearnedDigests, CopyPiece, EntityCounts,
+                             LearnedState, LearnedEvent>;
   struct Answer {
     Ticket ticket = 0;
     Result<Reply> reply;
@@ -70,17 +71,37 @@ class EmbeddingPart {
   Todo rank(std::shared_ptr<const RankEntities> request, Ticket ticket);
   Todo keep(const KeepLearned& request, Ticket ticket);
   Todo digest(const DigestLearned& request, Ticket ticket);
+  /// For a replica that was lost: answered with LearnedState, and with LearnedEvent.
+  /// \errors not_found: there are no rows; nothing is noted for that follower, or no longer;
+  ///   overloaded: a generation begins
+  Todo follow(const FollowLearned& request, Ticket ticket);
+  Todo pull(const PullLearned& request, Ticket ticket);
   /// At any time. \errors not_found: no copy of that step; invalid_argument: no such table
   Todo read_copy(const ReadCopy& request, Ticket ticket);
   /// Rows of a copy that begin() is to find, in pieces. \errors overloaded: tasks run, to be sent again;
   ///   data_corruption: other columns, or with the last piece: rows that are missing
   Todo load(const CopyPiece& piece, Ticket ticket);
   Todo finished(std::uint64_t task, Result<Reply> outcome);
+  /// As after a restart: what waits is answered with `overloaded`.
+  Todo lose();
+  void drop_copy(std::uint64_t step) { kept_.erase(step); }
+  void drop_loading() { loading_.reset(); }
 
   /// Steps that are applied; none before begin().
   std::optional<std::uint64_t> applied() const { return applied_; }
+  /// None: as after a restart.
+  std::optional<std::uint32_t> generation() const { return generation_; }
+  /// begin() at this step would find what it needs.
+  bool may_begin(std::uint64_t step) const { return step == 0 || kept_.contains(step); }
+  /// It is kept, or applied, or of a generation that is over.
+  bool has(const SparseGradients& share) const;
+  /// Steps of which all shares are here.
+  std::uint64_t complete() const;
   std::size_t waiting() const { return waiting_.size(); }
   std::size_t most_waiting() const { return 4 * std::size_t{plan_->world} + 16; }
+  const std::shared_ptr<const EmbeddingPlan>& plan() const { return plan_; }
+  /// An error that names the part.
+  Error refused(Errc code, const std::string& what) const;
 
  private:
   using Shares = std::vector<std::shared_ptr<const SparseGradients>>;
@@ -126,16 +147,27 @@ class EmbeddingPart {
     Access access = Access::reads;
     const char* name = "";
     std::function<Result<Reply>(Executor&)> run;
-    std::function<void(EmbeddingPart&)> done = {};  ///< In finished(), in the same generation
+    /// In finished(), if nothing has begun since; may change the answer.
+    std::function<void(EmbeddingPart&, Reply&)> done = {};
+    bool or_later = false;  ///< Runs at any step from its own on
+    std::optional<KeepLearned> keeps = {};
   };
   struct Running {
     std::optional<Ticket> ticket;
     std::optional<std::uint64_t> then;  ///< Steps applied when it is done; none: as before
-    std::uint32_t generation = 0;
-    std::function<void(EmbeddingPart&)> done = {};
+    std::uint64_t beginnings = 0;
+    std::function<void(EmbeddingPart&, Reply&)> done = {};
+    std::optional<KeepLearned> keeps = {};
+  };
+  using Event = std::variant<std::shared_ptr<const SparseGradients>, KeepLearned, BeginLearned>;
+  /// A replica that was lost and gets what this one has.
+  struct Follower {
+    std::map<std::uint64_t, std::shared_ptr<const Copy>> copies;  ///< by step; until its first pull
+    std::uint64_t first = 0;                                      ///< number of the first event
+    std::deque<Event> events;
+    bool ended = false;
   };
 
-  Error refused(Errc code, const std::string& what) const;
   Status check_generation(std::uint32_t generation) const;
   Status check_nodes(const std::vector<LearnedSection>& sections,
                      const PooledVector<NodeId>& nodes) const;
@@ -149,9 +181,12 @@ class EmbeddingPart {
   void schedule(Todo& todo);
   void start_waiting(Todo& todo);
   void run(Request request, std::optional<std::uint64_t> then, Todo& todo);
-  /// Steps of which all shares are here.
-  std::uint64_t complete() const;
   bool apply_next(Todo& todo);
+  /// For all followers.
+  void note(const Event& event);
+  LearnedState begin_following(std::uint64_t follower, std::shared_ptr<const Copy> copy);
+  std::size_t most_events() const { return most_waiting(); }
+  std::shared_ptr<const Copy> find_copy(const ReadCopy& request) const;
 
   std::shared_ptr<const EmbeddingPlan> plan_;
   std::shared_ptr<Tables> tables_;
@@ -160,11 +195,13 @@ class EmbeddingPart {
   std::map<std::uint64_t, std::shared_ptr<const Copy>> kept_;  ///< by step
   std::optional<std::pair<std::uint64_t, Loading>> loading_;   ///< with its step
   std::map<std::uint64_t, Ticket> apart_;                      ///< tasks that read copies
+  std::map<std::uint64_t, Follower> followers_;
   std::deque<Shares> shares_;  ///< [world] of step `applied` and those after it
   std::deque<Request> waiting_;
   std::map<std::uint64_t, Running> running_;
   bool writing_ = false;
   std::uint64_t next_task_ = 0;
+  std::uint64_t beginnings_ = 0;  ///< Counts begin() and lose(): what ran before belongs to nothing
 };
 
 }  // namespace troupe

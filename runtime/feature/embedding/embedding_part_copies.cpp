@@ -1,5 +1,6 @@
 // Copies of learned rows, read and loaded in pieces.
 #include "runtime/feature/embedding/embedding_part.hpp"
+#include "runtime/feature/embedding/sparse_optimizer.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -21,8 +22,8 @@ void put_row(const Segment& from, std::size_t row, Matrix& to, std::uint64_t loc
 }  // namespace
 
 EmbeddingPart::Todo EmbeddingPart::read_copy(const ReadCopy& request, Ticket ticket) {
-  const auto found = kept_.find(request.step);
-  if (found == kept_.end()) {
+  const auto found = find_copy(request);
+  if (found == nullptr) {
     return answer(ticket, refused(Errc::not_found,
                                   fmt::format("those of step {} are not kept here", request.step)));
   }
@@ -35,7 +36,7 @@ EmbeddingPart::Todo EmbeddingPart::read_copy(const ReadCopy& request, Ticket tic
   apart_.emplace(id, ticket);
   todo.tasks.push_back(
       {id, "read a copy of learned rows",
-       [tables = tables_, copy = found->second, request](Executor&) -> Result<Reply> {
+       [tables = tables_, copy = found, request](Executor&) -> Result<Reply> {
          const auto place = tables->place_of(request.node_type);
          const auto& nodes = tables->tables[place].nodes();
          const auto first = std::min(request.first, nodes.count);
@@ -80,7 +81,8 @@ Status EmbeddingPart::check_piece(const CopyPiece& piece) const {
   const auto state_cols = table == nullptr ? 0 : sparse_state_cols(*table);
   const auto bytes = piece.ids.size() * dim * sizeof(float);
   if (table == nullptr || piece.rows.bytes.size() != bytes ||
-      piece.state.bytes.size() != piece.ids.size() * state_cols * sizeof(float) ||
+      (!piece.state.empty() &&
+       piece.state.bytes.size() != piece.ids.size() * state_cols * sizeof(float)) ||
       (!piece.best.empty() && piece.best.bytes.size() != bytes)) {
     return refused(
         Errc::data_corruption,
@@ -104,13 +106,18 @@ Status EmbeddingPart::take_piece(const CopyPiece& piece) {
     }
   }
   const auto& places = into.places[place];
+  const auto start_of_state = initial_sparse_state(tables_->tables[place].options().optimizer);
   for (std::size_t i = 0; i < piece.ids.size(); ++i) {
     const auto found = std::ranges::lower_bound(places, std::pair(piece.ids[i], std::uint64_t{0}));
     if (found == places.end() || found->first != piece.ids[i]) {
       continue;  // of another part
     }
     put_row(piece.rows, i, into.copy->rows[place].rows, found->second);
-    put_row(piece.state, i, into.copy->rows[place].state, found->second);
+    if (piece.state.empty()) {  // as before the first step
+      std::ranges::fill(into.copy->rows[place].state.view().row(found->second), start_of_state);
+    } else {
+      put_row(piece.state, i, into.copy->rows[place].state, found->second);
+    }
     if (!piece.best.empty()) {
       put_row(piece.best, i, (*into.best)[place], found->second);
     }

@@ -42,6 +42,7 @@ struct ReadLearned {
   bool best = false;  ///< Those of the best epoch; where none were kept, those at the step
   std::vector<LearnedSection> sections;  ///< as in SparseGradients
   PooledVector<NodeId> nodes;
+  bool or_later = false;  ///< Rows at a later step will do
 };
 struct LearnedRows {
   Segment rows;  ///< float32, section after section [nodes, cols]
@@ -66,8 +67,9 @@ struct BeginLearned {
 struct ReadCopy {
   std::uint64_t step = 0;
   NodeTypeId node_type{};
-  std::uint64_t first = 0;  ///< Of the rows that the part owns
-  std::uint64_t count = 0;  ///< At most; the answer has fewer where the part ends
+  std::uint64_t first = 0;     ///< Of the rows that the part owns
+  std::uint64_t count = 0;     ///< At most; the answer has fewer where the part ends
+  std::uint64_t follower = 0;  ///< Of the copies made for it; 0: of those kept for roll-backs
 };
 /// The answer: rows of a copy.
 struct CopyPiece {
@@ -82,6 +84,39 @@ struct CopyPiece {
 };
 /// Rows of a copy that holders make; each takes those that its part owns. Answered with Done.
 struct LoadCopy : CopyPiece {};
+
+// ---- between the replicas of a part ----
+
+/// Asks a replica for all that it has: it copies rows and state as they are, adds the copies that it
+/// keeps (ReadCopy has them all), and notes from then on what comes to it (PullLearned).
+struct FollowLearned {
+  std::uint64_t follower = 0;  ///< A number of the asker's own, not 0
+};
+struct LearnedState {
+  std::uint32_t generation = 0;
+  std::uint64_t step = 0;                ///< Of the copy of rows and state
+  std::vector<std::uint64_t> kept = {};  ///< Steps of the copies for roll-backs, ascending
+};
+/// Asks for the next thing that came. Answered at once, also with nothing.
+struct PullLearned {
+  std::uint64_t follower = 0;
+  std::uint64_t from = 0;  ///< How many the asker has
+  bool last = false;       ///< When it has them all, no more are noted for it
+};
+struct LearnedEvent {
+  enum Kind : std::uint16_t { nothing = 0, share = 1, keep = 2, begin = 3 };
+  std::uint16_t kind = nothing;
+  // Of SparseGradients, KeepLearned or BeginLearned.
+  std::uint32_t generation = 0;
+  std::uint64_t step = 0;
+  Rank rank{};
+  std::uint64_t weight = 0;
+  bool best = false;
+  std::uint64_t oldest = 0;
+  std::vector<LearnedSection> sections = {};
+  PooledVector<NodeId> nodes = {};
+  Segment rows = {};
+};
 
 struct DigestLearned {
   std::uint32_t generation = 0;

@@ -14,6 +14,8 @@
 namespace troupe {
 
 inline constexpr std::uint32_t max_embedding_cols = 65536;
+/// Steps that rows may be behind at most: a rank reads as many ahead, and keeps their batches.
+inline constexpr std::uint32_t max_staleness = 64;
 
 struct SparseOptimizerOptions {
   std::string kind = "adagrad";  ///< A row of sparse_optimizer_kinds()

@@ -77,6 +77,33 @@ TEST_F(LearnedRowsOfAPart, ARequestWaitsForTheStepsBeforeIt) {
   EXPECT_EQ(part.rows.applied(), 1U);
 }
 
+TEST_F(LearnedRowsOfAPart, ARequestMayTakeLaterRows) {
+  auto part = begun();
+  const auto later = [&](std::uint64_t step) {
+    auto read = first_user(step);
+    read.or_later = true;
+    return part.read(std::move(read));
+  };
+  const auto at_start = row_at(part, 0);
+  EXPECT_EQ(part.rows_of(later(0)), at_start);
+  const auto waiting = later(1);
+  EXPECT_FALSE(part.answered(waiting)) << "not earlier ones";
+  step(part, 0);
+  const auto at_one = row_at(part, 1);
+  EXPECT_EQ(part.rows_of(waiting), at_one);
+  EXPECT_EQ(part.rows_of(later(0)), at_one);
+  EXPECT_ERROR(part.answer(part.read(first_user(0))), Errc::failed_precondition, "got step 0");
+  EXPECT_ERROR(part.answer(later(3)), Errc::failed_precondition, "got step 3");
+
+  part.held = true;
+  step(part, 1);
+  const auto meanwhile = later(1);
+  ASSERT_EQ(part.tasks.size(), 1U) << "the step is applied, nobody reads";
+  part.held = false;
+  part.run_all();
+  EXPECT_EQ(part.rows_of(meanwhile), row_at(part, 2));
+}
+
 TEST_F(LearnedRowsOfAPart, NothingIsAppliedWhileRowsAreRead) {
   auto part = begun();
   part.held = true;
@@ -283,6 +310,34 @@ TEST(CopiesOfLearnedRows, AreRefusedWhereTheyDoNotFit) {
   EXPECT_ERROR(part.answer(part.send(
                    [](auto& of, auto ticket) { return of.read_copy({.step = 9}, ticket); })),
                Errc::not_found, "those of step 9 are not kept here");
+}
+
+TEST_F(LearnedRowsOfAPart, BeginWithACopyThatHasNoState) {
+  auto from = begun();
+  step(from, 0);
+  EXPECT_OK(from.answer(from.keep({.step = 1})));
+  const auto load = [&](DrivenPart& to, bool state) {
+    for (const auto type : {NodeTypeId{0}, NodeTypeId{1}}) {
+      const auto& reply = from.answer(from.send([&](auto& of, auto ticket) {
+        return of.read_copy({.step = 1, .node_type = type, .first = 0, .count = 1000}, ticket);
+      }));
+      auto piece = std::get<CopyPiece>(*reply);
+      piece.step = 0;
+      piece.last = type == NodeTypeId{1};
+      piece.state = state ? piece.state : Segment{};
+      EXPECT_OK(to.answer(to.send([&](auto& of, auto t) { return of.load(piece, t); })));
+    }
+    EXPECT_OK(to.answer(to.begin(0)));
+  };
+  DrivenPart whole(graph_, 0, plan_);
+  load(whole, true);
+  DrivenPart rows(graph_, 0, plan_);
+  load(rows, false);
+  EXPECT_EQ(rows.digests(0, 0), from.digests(0, 1));
+  EXPECT_EQ(rows.digests(0, 0), whole.digests(0, 0));
+  step(whole, 0);
+  step(rows, 0);
+  EXPECT_NE(rows.digests(0, 1), whole.digests(0, 1)) << "its sums begin anew";
 }
 
 TEST_F(LearnedRowsOfAPart, TheBestRowsStay) {

@@ -1,0 +1,352 @@
+#include "runtime/feature/embedding/learned_replica.hpp"
+
+#include "runtime/base/ids.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace troupe {
+namespace {
+
+/// Of what the replica asks of its own part.
+constexpr EmbeddingPart::Ticket own_ticket = ~EmbeddingPart::Ticket{0};
+constexpr std::chrono::milliseconds first_pause{1};
+constexpr std::chrono::milliseconds longest_pause{32};
+
+SparseGradients share_of_event(LearnedEvent event) {
+  return {.generation = event.generation,
+          .step = event.step,
+          .rank = event.rank,
+          .weight = event.weight,
+          .sections = std::move(event.sections),
+          .nodes = std::move(event.nodes),
+          .rows = std::move(event.rows)};
+}
+
+void append(LearnedReplica::Todo& to, LearnedReplica::Todo more) {
+  std::ranges::move(more.answers, std::back_inserter(to.answers));
+  std::ranges::move(more.tasks, std::back_inserter(to.tasks));
+  if (more.ask) {
+    to.ask = std::move(more.ask);
+    to.after = more.after;
+  }
+}
+
+}  // namespace
+
+LearnedReplica::LearnedReplica(std::shared_ptr<const Part> part,
+                               std::shared_ptr<const EmbeddingPlan> plan, CountEntities count,
+                               std::uint64_t number, std::uint64_t piece_bytes)
+    : part_(std::move(part), std::move(plan), std::move(count)),
+      number_(number),
+      piece_bytes_(piece_bytes) {
+  stage_ = number_ == 0 ? Stage::alone : Stage::fresh;
+  seen_.resize(part_.plan()->world);
+}
+
+// ---- requests ----
+
+LearnedReplica::Todo LearnedReplica::refused(Ticket ticket, Errc code, const char* why) const {
+  Todo todo;
+  todo.answers.push_back({ticket, part_.refused(code, why)});
+  return todo;
+}
+
+/// Answers a request at a step from the rows that are here, or refuses it until they are.
+template <class Request, class Serve>
+LearnedReplica::Todo LearnedReplica::served(const Request& request, Ticket ticket, Serve serve) {
+  constexpr auto* copied = "they are copied from another replica";
+  if (stage_ == Stage::fresh) {
+    auto todo = refused(ticket, Errc::overloaded, copied);
+    append(todo, ask_for_state());
+    return todo;
+  }
+  if (stage_ == Stage::alone) {
+    return absorb(serve());
+  }
+  const bool here = stage_ == Stage::follows && part_.applied() &&
+                    request.generation <= *part_.generation() &&
+                    request.step <= part_.complete() + 1;
+  return here ? absorb(serve()) : refused(ticket, Errc::overloaded, copied);
+}
+
+LearnedReplica::Todo LearnedReplica::read(std::shared_ptr<const ReadLearned> request,
+                                          Ticket ticket) {
+  const auto& what = *request;
+  return served(what, ticket, [&] { return part_.read(std::move(request), ticket); });
+}
+LearnedReplica::Todo LearnedReplica::rank(std::shared_ptr<const RankEntities> request,
+                                          Ticket ticket) {
+  const auto& what = *request;
+  return served(what, ticket, [&] { return part_.rank(std::move(request), ticket); });
+}
+LearnedReplica::Todo LearnedReplica::keep(const KeepLearned& request, Ticket ticket) {
+  return served(request, ticket, [&] { return part_.keep(request, ticket); });
+}
+LearnedReplica::Todo LearnedReplica::digest(const DigestLearned& request, Ticket ticket) {
+  return served(request, ticket, [&] { return part_.digest(request, ticket); });
+}
+
+LearnedReplica::Todo LearnedReplica::add(std::shared_ptr<const SparseGradients> share,
+                                         Ticket ticket) {
+  if (copies()) {
+    see(*share);
+  }
+  const auto& what = *share;
+  if (stage_ == Stage::follows && !part_.has(what)) {
+    return refused(ticket, Errc::overloaded, "gradients come by way of another replica");
+  }
+  return served(what, ticket, [&] { return part_.add(std::move(share), ticket); });
+}
+
+LearnedReplica::Todo LearnedReplica::begin(const BeginLearned& request, Ticket ticket) {
+  const bool known = stage_ == Stage::follows && request.generation <= *part_.generation();
+  if (known && !part_.applied()) {
+    return refused(ticket, Errc::overloaded, "it begins as another replica does");
+  }
+  if (stage_ == Stage::alone || known) {
+    return absorb(part_.begin(request, ticket));
+  }
+  if (part_.may_begin(request.step) && stage_ != Stage::begins) {
+    if (stage_ == Stage::reads) {
+      part_.drop_loading();
+    }
+    stage_ = Stage::alone;  // What went before is over, for all.
+    return absorb(part_.begin(request, ticket));
+  }
+  auto todo = refused(ticket, Errc::overloaded, "they are copied from another replica");
+  if (stage_ == Stage::fresh) {
+    append(todo, ask_for_state());
+  }
+  return todo;
+}
+
+LearnedReplica::Todo LearnedReplica::read_copy(const ReadCopy& request, Ticket ticket) {
+  return absorb(part_.read_copy(request, ticket));
+}
+
+/// Rows that come from a disk are for a generation that begins from them.
+LearnedReplica::Todo LearnedReplica::load(const CopyPiece& piece, Ticket ticket) {
+  if (copies()) {
+    auto todo = lost();
+    append(todo, absorb(part_.load(piece, ticket)));
+    return todo;
+  }
+  return absorb(part_.load(piece, ticket));
+}
+
+LearnedReplica::Todo LearnedReplica::follow(const FollowLearned& request, Ticket ticket) {
+  if (stage_ == Stage::follows) {
+    return refused(ticket, Errc::overloaded, "this replica gets some from another one");
+  }
+  if (copies()) {
+    return refused(ticket, Errc::not_found, "this replica was restarted, too");
+  }
+  return absorb(part_.follow(request, ticket));
+}
+LearnedReplica::Todo LearnedReplica::pull(const PullLearned& request, Ticket ticket) {
+  return absorb(part_.pull(request, ticket));
+}
+
+LearnedReplica::Todo LearnedReplica::finished(std::uint64_t task, Result<Reply> outcome) {
+  return absorb(part_.finished(task, std::move(outcome)));
+}
+
+LearnedReplica::Todo LearnedReplica::absorb(EmbeddingPart::Todo todo) {
+  Todo all;
+  all.tasks = std::move(todo.tasks);
+  for (auto& answer : todo.answers) {
+    if (answer.ticket == own_ticket) {
+      append(all, went_on(answer.reply));
+    } else {
+      all.answers.push_back(std::move(answer));
+    }
+  }
+  return all;
+}
+
+// ---- from another replica ----
+
+LearnedReplica::Todo LearnedReplica::replace_lost() {
+  return stage_ == Stage::fresh ? ask_for_state() : Todo{};
+}
+
+LearnedReplica::Todo LearnedReplica::ask_for_state() {
+  stage_ = Stage::asks;
+  Todo todo;
+  todo.ask = FollowLearned{number_};
+  return todo;
+}
+
+LearnedReplica::Todo LearnedReplica::lost() {
+  stage_ = Stage::alone;
+  return absorb(part_.lose());
+}
+
+LearnedReplica::Todo LearnedReplica::again() {
+  auto todo = lost();
+  append(todo, ask_for_state());
+  return todo;
+}
+
+LearnedReplica::Todo LearnedReplica::heard(Result<Reply> answer) {
+  if (!copies() || stage_ == Stage::begins) {
+    return {};
+  }
+  if (!answer) {
+    return stage_ == Stage::asks ? lost() : again();
+  }
+  if (const auto* state = std::get_if<LearnedState>(&*answer); stage_ == Stage::asks && state) {
+    return take_state(*state);
+  }
+  if (auto* piece = std::get_if<CopyPiece>(&*answer); stage_ == Stage::reads && piece) {
+    return take_piece(std::move(*piece));
+  }
+  if (auto* event = std::get_if<LearnedEvent>(&*answer); stage_ == Stage::follows && event) {
+    return take_event(std::move(*event));
+  }
+  return lost();
+}
+
+/// The part's own answer to what was taken last.
+LearnedReplica::Todo LearnedReplica::went_on(const Result<Reply>& answer) {
+  if (!copies()) {
+    return {};
+  }
+  if (!answer && stage_ == Stage::reads && answer.error().code() == Errc::overloaded) {
+    auto todo = next_piece();  // Tasks of before are under way; the same again
+    todo.after = longest_pause;
+    return todo;
+  }
+  if (!answer) {
+    return stage_ == Stage::follows ? again() : lost();
+  }
+  if (stage_ == Stage::reads) {
+    if (table_ended_) {
+      ++table_;
+      row_ = 0;
+    } else {
+      row_ += rows_of_a_piece();
+    }
+    if (table_ == part_.plan()->tables.size()) {
+      copies_left_.pop_back();
+      table_ = 0;
+    }
+    return copies_left_.empty() ? begin_at_state() : next_piece();
+  }
+  if (stage_ == Stage::begins) {
+    stage_ = Stage::follows;
+    if (!std::ranges::binary_search(state_.kept, state_.step)) {
+      part_.drop_copy(state_.step);
+    }
+  } else {
+    ++events_;
+  }
+  return pull_next(std::chrono::milliseconds(0));
+}
+
+LearnedReplica::Todo LearnedReplica::take_state(const LearnedState& state) {
+  state_ = state;
+  std::ranges::sort(state_.kept);
+  copies_left_ = state_.kept;
+  if (!std::ranges::binary_search(state_.kept, state_.step)) {
+    copies_left_.push_back(state_.step);
+  }
+  table_ = 0;
+  row_ = 0;
+  stage_ = Stage::reads;
+  return next_piece();
+}
+
+std::uint64_t LearnedReplica::rows_of_a_piece() const {
+  const auto& table = part_.plan()->tables[table_];
+  const auto row_bytes =
+      sizeof(std::uint64_t) + sizeof(float) * (2 * table.dim + sparse_state_cols(table));
+  return std::max<std::uint64_t>(1, piece_bytes_ / row_bytes);
+}
+
+LearnedReplica::Todo LearnedReplica::next_piece() {
+  const auto& table = part_.plan()->tables[table_];
+  Todo todo;
+  todo.ask = ReadCopy{.step = copies_left_.back(),
+                      .node_type = table.node_type,
+                      .first = row_,
+                      .count = rows_of_a_piece(),
+                      .follower = number_};
+  return todo;
+}
+
+LearnedReplica::Todo LearnedReplica::take_piece(CopyPiece piece) {
+  const auto& tables = part_.plan()->tables;
+  if (piece.step != copies_left_.back() || piece.node_type != tables[table_].node_type) {
+    return lost();
+  }
+  table_ended_ = piece.last || piece.ids.empty();
+  piece.last = table_ended_ && table_ + 1 == tables.size();
+  return absorb(part_.load(piece, own_ticket));
+}
+
+LearnedReplica::Todo LearnedReplica::begin_at_state() {
+  stage_ = Stage::begins;
+  events_ = 0;
+  asked_last_ = false;
+  return absorb(part_.begin({.generation = state_.generation, .step = state_.step}, own_ticket));
+}
+
+LearnedReplica::Todo LearnedReplica::pull_next(std::chrono::milliseconds after) {
+  asked_last_ = all_come_here();
+  Todo todo;
+  todo.ask = PullLearned{.follower = number_, .from = events_, .last = asked_last_};
+  todo.after = after;
+  return todo;
+}
+
+LearnedReplica::Todo LearnedReplica::take_event(LearnedEvent event) {
+  if (event.kind == LearnedEvent::nothing) {
+    if (asked_last_) {
+      stage_ = Stage::alone;
+      return {};
+    }
+    pause_ = std::clamp(pause_ * 2, first_pause, longest_pause);
+    return pull_next(pause_);
+  }
+  pause_ = std::chrono::milliseconds(0);
+  switch (event.kind) {
+    case LearnedEvent::share:
+      return absorb(part_.add(
+          std::make_shared<const SparseGradients>(share_of_event(std::move(event))), own_ticket));
+    case LearnedEvent::keep:
+      return absorb(part_.keep({.generation = event.generation,
+                                .step = event.step,
+                                .best = event.best,
+                                .oldest = event.oldest},
+                               own_ticket));
+    case LearnedEvent::begin:
+      return absorb(part_.begin({.generation = event.generation, .step = event.step}, own_ticket));
+    default:
+      return lost();
+  }
+}
+
+void LearnedReplica::see(const SparseGradients& share) {
+  if (raw(share.rank) >= seen_.size()) {
+    return;
+  }
+  auto& seen = seen_[raw(share.rank)];
+  if (share.generation > seen.generation) {
+    seen = {.generation = share.generation};
+  }
+  if (share.generation == seen.generation) {
+    seen.of_two_steps = seen.of_two_steps || (seen.step && *seen.step != share.step);
+    seen.step = seen.step.value_or(share.step);
+  }
+}
+
+bool LearnedReplica::all_come_here() const {
+  return std::ranges::all_of(seen_, [&](const Seen& seen) {
+    return seen.of_two_steps && seen.generation == part_.generation();
+  });
+}
+
+}  // namespace troupe
