@@ -6,6 +6,7 @@
 namespace troupe {
 namespace {
 
+using testing::remote_nodes;
 using testing::Settings;
 
 /// Along the edges without weights all neighbors are taken, or none.

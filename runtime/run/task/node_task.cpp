@@ -50,7 +50,7 @@ class NodeTask final : public Task {
   Status check(const Batch& batch) const override {
     const auto seeds = batch.sampled->seed_index.size();
     const bool binary = options_.loss == "bce_logits";
-    if (binary && batch.targets.cols() > 0) {
+    if (options_.loss == "mse" || (binary && batch.targets.cols() > 0)) {
       return check_targets(batch);
     }
     if (batch.labels.size() != seeds || (binary && outputs_ != 1)) {
@@ -103,6 +103,9 @@ class NodeTask final : public Task {
     if (options_.loss == "cross_entropy") {
       return pass.ops.cross_entropy(logits, batch.labels, grad);
     }
+    if (options_.loss == "mse") {
+      return nn::squared_error(logits, batch.targets.view(), grad);
+    }
     const auto pos_weight = static_cast<float>(options_.pos_weight);
     if (batch.targets.cols() > 0) {
       return pass.ops.bce_logits(logits, batch.targets.view(), pos_weight, grad);
@@ -119,10 +122,10 @@ class NodeTask final : public Task {
 
 Result<std::unique_ptr<Task>> make_node_task(const TaskOptions& options,
                                              const nn::Network& network) {
-  if (options.loss != "cross_entropy" && options.loss != "bce_logits") {
-    return Error(
-        Errc::invalid_argument,
-        fmt::format("train.loss: expected cross_entropy or bce_logits, found {}", options.loss));
+  if (options.loss != "cross_entropy" && options.loss != "bce_logits" && options.loss != "mse") {
+    return Error(Errc::invalid_argument,
+                 fmt::format("train.loss: expected cross_entropy, bce_logits or mse, found {}",
+                             options.loss));
   }
   if (!(options.pos_weight > 0) || !std::isfinite(options.pos_weight)) {
     return Error(
