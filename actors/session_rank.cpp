@@ -162,6 +162,7 @@ caf::behavior behavior(Self* self, SessionRankOptions options, SpawnDataPath dat
       },
       [self](const Ref<WriteTensor>& request) { write(self, *request); },
       [self](const Ref<AskHolders<CountEdges>>& asked) { ask_holders<EdgesCounted>(self, *asked); },
+      [self](const Ref<AskHolders<FindNodes>>& asked) { ask_holders<NodesFound>(self, *asked); },
       [self](const Ref<AskHolders<FindEdges>>& asked) { ask_holders<EdgesFound>(self, *asked); },
       [self](const Ref<Contribute>& request) { contribute(self, *request); },
       [self](const Ref<net::GradientChunk>& share) { take_share(self, share); },
