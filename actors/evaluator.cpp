@@ -10,6 +10,7 @@
 #include <caf/all.hpp>
 
 #include <fmt/format.h>
+#include <map>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -47,7 +48,8 @@ struct EvaluatorState {
   std::optional<Layer> layer;
   std::optional<ExactLinks> links;  ///< None: seeds are nodes
   std::optional<LinkPass> link_pass;
-  std::uint64_t link_passes = 0;  ///< Begun so far
+  std::uint64_t link_passes = 0;                   ///< Begun so far
+  std::map<std::uint64_t, EntityQueries> queries;  ///< Of the pass, by batch, that holders count
   /// Until the next inference: a link may ask again for what was answered.
   std::optional<std::pair<net::ScoreRequest, Ref<net::ScoreResult>>> link_scores;
 };
@@ -212,6 +214,7 @@ void fail_links(Evaluator* self, const Error& why) {
     return;
   }
   self->state.path->forget();
+  self->state.queries.clear();
   end_links(self, caf::make_message(
                       to_caf(Error(why).with("scores of links on " + self->state.host->process))));
 }
@@ -223,6 +226,44 @@ bool is_current_pass(const Evaluator* self, std::uint64_t pass) {
 
 void pump_links(Evaluator* self);
 
+/// The batch's links have all their numbers.
+void end_batch(Evaluator* self, std::uint64_t block) {
+  self->state.links->computed(block);
+  pump_links(self);
+}
+
+/// Asks the holders of all nodes how many rows are above and level with the ends of a batch's links.
+void rank_links(Evaluator* self, std::uint64_t block) {
+  auto& state = self->state;
+  const auto& asked = state.queries.emplace(block, state.links->queries(block)).first->second;
+  const auto& questions = asked.questions();
+  if (questions.empty()) {
+    state.queries.erase(block);
+    return end_batch(self, block);
+  }
+  for (std::size_t q = 0; q < questions.size(); ++q) {
+    state.holders->request<EntityCounts>(
+        state.host->holders[raw(questions[q].part)],
+        Ref<RankEntities>(RankEntities(questions[q].request)),
+        [self, block, q, pass = state.link_passes](const Result<Ref<EntityCounts>>& counts) {
+          auto& after = self->state;
+          if (!is_current_pass(self, pass)) {
+            return;
+          }
+          auto& queries = after.queries.at(block);
+          const Status taken = counts ? queries.answer(q, **counts) : Status(counts.error());
+          if (!taken) {
+            return fail_links(self, taken.error());
+          }
+          if (queries.done()) {
+            after.links->rank(block, queries.take());
+            after.queries.erase(block);
+            end_batch(self, block);
+          }
+        });
+  }
+}
+
 void compute_links(Evaluator* self, std::uint64_t block, const Ref<ReadyBatch>& ready) {
   auto& state = self->state;
   self->request(state.inferrer, caf::infinite,
@@ -230,8 +271,7 @@ void compute_links(Evaluator* self, std::uint64_t block, const Ref<ReadyBatch>& 
       .then(
           [self, block, pass = state.link_passes](const Ref<BlockInferred>&) {
             if (is_current_pass(self, pass)) {
-              self->state.links->computed(block);
-              pump_links(self);
+              self->state.links->ranks() ? rank_links(self, block) : end_batch(self, block);
             }
           },
           [self, pass = state.link_passes](const caf::error& error) {

@@ -181,6 +181,16 @@ void take_learned(Holder* self, Request request) {
   carry_out(self, request(*state.learned, ticket));
 }
 
+/// Counts rows that exact inference left here.
+void rank_tensor(Holder* self, const Ref<RankEntities>& rank) {
+  auto tensor = self->state.tensors.find(rank->tensor, rank->node_type);
+  serve(self, {"rank nodes", 0},
+        [executor = self->state.executor, tensor = std::move(tensor), rank] {
+          return tensor ? rank_rows(*executor, *rank, (*tensor)->view())
+                        : Result<EntityCounts>(tensor.error());
+        });
+}
+
 caf::message_handler learned_rows_behavior(Holder* self) {
   return {
       [self](const Ref<SparseGradients>& share) {
@@ -190,6 +200,9 @@ caf::message_handler learned_rows_behavior(Holder* self) {
         take_learned(self, [&](LearnedReplica& of, auto ticket) { return of.read(read, ticket); });
       },
       [self](const Ref<RankEntities>& rank) {
+        if (rank->tensor != 0) {
+          return rank_tensor(self, rank);
+        }
         take_learned(self, [&](LearnedReplica& of, auto ticket) { return of.rank(rank, ticket); });
       },
       [self](const Ref<KeepLearned>& keep) {

@@ -31,6 +31,7 @@ void begin(Self* self, EpochPassOptions pass, bool next_follows, caf::response_p
   pass.sample = scores && options.eval_sample ? options.eval_sample : options.sample;
   pass.next_sample = options.sample;
   pass.collect = options.collect;
+  pass.numbers = options.learner.task == "node" && options.learner.loss == "mse";
   pass.traced = options.trace.on();
   pass.stream.order = order->second;
   pass.stream.rank = options.rank;

@@ -35,7 +35,9 @@ struct TrainerOptions {
   /// Of sampled evaluation where it has options of its own; its batches are then the same in every epoch.
   std::shared_ptr<const SampleOptions> eval_sample = {};
   std::uint64_t score_cols = 0;  ///< Numbers of each seed in evaluation; 0: the network's outputs
-  LearnerOptions learner;        ///< Of the learner that is started beside it
+  std::string rows_role =
+      {};                  ///< Role of nodes whose rows are asked for: the network's outputs, too
+  LearnerOptions learner;  ///< Of the learner that is started beside it
   LearnedRowsLinks learned = {};
   std::shared_ptr<const RankingPlan> ranking = {};  ///< Of a knowledge task's evaluation
   /// After each step, on the trainer's thread; for progress; may be empty.

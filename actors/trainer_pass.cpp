@@ -126,8 +126,9 @@ void end_pass(State& state) {
 void end_scoring(Self* self) {
   auto& state = self->state;
   const auto request = state.pass->score_request();
-  Ref<net::ScoreResult> scores(state.pass->finish_scores(
-      state.options.score_cols > 0 ? state.options.score_cols : state.learner.out_dim));
+  const bool of_rows = state.options.score_cols == 0 || request.role == state.options.rows_role;
+  Ref<net::ScoreResult> scores(
+      state.pass->finish_scores(of_rows ? state.learner.out_dim : state.options.score_cols));
   end_pass(state);
   state.last_scores.emplace(request, scores);
   answer_all(state, caf::make_message(std::move(scores)));

@@ -16,6 +16,7 @@
 #include "runtime/nn/knowledge/entity_ranker.hpp"
 #include "runtime/run/given_pairs.hpp"
 #include "runtime/run/node_request.hpp"
+#include "runtime/run/task/link_queries.hpp"
 #include "runtime/wire/codec.hpp"
 
 #include <algorithm>
@@ -120,12 +121,12 @@ std::vector<PartId> owners_of(const LinkList& links, const ClusterPlan& plan) {
   return owners;
 }
 
-/// Of the seeds or links of a role; of triples to rank a batch is what a product takes: what the job says of them is said of those to train on.
+/// Of the seeds or links of a role; of those to rank among all nodes a batch is what a product takes: what the job says of them is said of those to train on.
 template <class List>
 std::shared_ptr<const SeedOrder> order_of(std::shared_ptr<const List> list, const Job& job,
                                           bool trains, SeedShares shares) {
   const bool drops = trains && job.sample.drop_last;
-  const bool ranks = job.task.knowledge() && !trains;
+  const bool ranks = (job.task.knowledge() || job.eval.rank_all) && !trains;
   const auto size = ranks ? nn::queries_at_once : job.sample.batch_size;
   return std::make_shared<const SeedOrder>(std::move(list), size, job.seed,
                                            trains && job.sample.shuffle, std::move(shares),
@@ -138,6 +139,7 @@ Status add_scoring(ClusterPlan& plan, const PartitionedStore& store, const std::
   const auto& job = plan.job;
   auto& scoring = plan.scoring[role];
   scoring.rows = links.size();
+  scoring.all = job.eval.rank_all;
   if (job.task.knowledge()) {
     scoring.kind = LinkScoring::Kind::counts;
     return ok_status();
@@ -168,18 +170,20 @@ std::shared_ptr<const SampleOptions> evaluation_of_links(const SampleOptions& tr
     sample.links->shared->chunks.negatives = 0;
   }
   sample.links->exclude = false;
+  sample.walks.reset();
   return std::make_shared<const SampleOptions>(std::move(sample));
 }
 
-/// What triples are true, of all roles.
+/// What triples, or links, are true, of all roles.
 std::shared_ptr<const RankingPlan> ranking_plan(const ClusterPlan& plan) {
   auto ranking = std::make_shared<RankingPlan>();
-  ranking->score = plan.job.task.completes.score;
+  const bool triples = plan.job.task.knowledge();
+  ranking->score = triples ? plan.job.task.completes.score : link_product;
   for (const auto& [role, links] : plan.links) {
     for (std::uint64_t i = 0; i < links->size(); ++i) {
       const auto link = links->at(i);
-      ranking->known.add(raw(link.source), static_cast<std::uint32_t>(links->labels()[i]),
-                         raw(link.destination));
+      const auto relation = triples ? static_cast<std::uint32_t>(links->labels()[i]) : 0U;
+      ranking->known.add(raw(link.source), relation, raw(link.destination));
     }
   }
   ranking->known.finish();
@@ -283,7 +287,7 @@ Result<std::shared_ptr<const ClusterPlan>> ClusterPlan::make(const Job& job,
     TROUPE_ASSIGN_OR_RETURN(plan->network, nn::make_network(job.model));
     TROUPE_ASSIGN_OR_RETURN(plan->devices,
                             device_plan(plan->job, plan->layout, *plan->sample, *plan->collect));
-    if (job.task.knowledge()) {
+    if (job.task.knowledge() || job.eval.rank_all) {
       plan->ranking = ranking_plan(*plan);
     }
   }
@@ -293,7 +297,11 @@ Result<std::shared_ptr<const ClusterPlan>> ClusterPlan::make(const Job& job,
     TROUPE_ASSIGN_OR_RETURN(
         auto nodes,
         find_nodes(store, {.sources = {"all"}, .split = job.dataset.split, .node_type = type}));
-    plan->seeds[embedded_role] = std::make_shared<const SeedList>(std::move(nodes.nodes));
+    auto list = std::make_shared<const SeedList>(std::move(nodes.nodes));
+    plan->seeds[embedded_role] = list;
+    if (job.model.layers == 0) {  // ranks read the rows as those of batches to score
+      plan->orders[embedded_role] = order_of(std::move(list), job, false, {});
+    }
   }
   plan->inference = hooks.inference;
   if (plan->inference) {
@@ -329,7 +337,8 @@ TrainerOptions ClusterPlan::trainer_options(Rank rank) const {
   options.sample = sample;
   options.eval_sample = eval_sample;
   options.score_cols = take_only() ? 0 : score_cols(job);
-  options.ranking = ranking;
+  options.rows_role = embedded_role;
+  options.ranking = job.task.knowledge() ? ranking : nullptr;
   options.collect = collect;
   options.learner = learner_options(job);
   options.max_eval_batches = job.eval.max_batches;
@@ -349,7 +358,9 @@ EvaluatorOptions ClusterPlan::evaluator_options(ProcessId process) const {
     options.links = {.orders = orders,
                      .sample = eval_sample,
                      .task = task_options(learner_options(job)),
-                     .cols = score_cols(job),
+                     .cols = score_cols(job) - (job.eval.rank_all ? rank_cols : 0),
+                     .ranking = ranking,
+                     .book = book,
                      .host = static_cast<std::uint32_t>(own - evaluators.begin()),
                      .hosts = static_cast<std::uint32_t>(evaluators.size())};
   }

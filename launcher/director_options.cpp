@@ -20,7 +20,7 @@ ConductorOptions conductor_options(const ClusterPlan& plan) {
                            .world = plan.world(),
                            .stages = static_cast<std::uint32_t>(stages),
                            .eval_every = job.eval.every,
-                           .eval_exact = job.eval.mode == "exact" && !job.task.knowledge(),
+                           .eval_exact = !job.scores_batches(),
                            .eval_partial = job.eval.max_batches > 0,
                            .metric = job.eval.metric,
                            .digest = job.digest != DigestMode::off,

@@ -50,6 +50,12 @@ Status check_time(const Job& job) {
         "predict: expected a job without sample.time, found one: exact inference reads edges "
         "of all times\ntry: predictions.npy of the run, which has the test seeds");
   }
+  if (job.model.layers == 0) {
+    return Error(
+        Errc::unimplemented,
+        "predict: expected a model with layers, found none\ntry: predictions.npy of the run, "
+        "which has the rows of all nodes after \"unsupervised\"");
+  }
   if (!job.infers_exactly()) {
     return Error(Errc::unimplemented,
                  fmt::format("predict: expected a job without {0}, found one: exact inference with "
@@ -131,7 +137,9 @@ Status predict(const PreparedRun& run, const PredictArguments& arguments, const 
   const auto folder = arguments.out.empty() ? job.output / "predict" : arguments.out;
   TROUPE_RETURN_IF_ERROR(write_predictions(folder, nodes->original, result.outputs->view()));
   say(fmt::format("{} of {} nodes, {} columns, in {}\ncomputed in {:.1f} s\nparameters {}",
-                  arguments.embeddings || job.task.links() ? "embeddings" : "logits",
+                  arguments.embeddings || job.task.links() ? "embeddings"
+                  : job.train.loss == "mse"                ? "numbers"
+                                                           : "logits",
                   result.outputs->rows(), result.outputs->cols(),
                   (folder / "predictions.npy").string(), seconds.count(),
                   to_string(result.record.best_parameters)));

@@ -53,8 +53,9 @@ void print_graph(const GraphInfo& graph) {
       fmt::print(", features {} x {}", type.features->cols, to_string(type.features->dtype));
     }
     if (type.labels) {
+      const char* const names[] = {"classes", "target columns", "columns of numbers"};
       fmt::print(", {} {}", type.labels->classes,
-                 type.labels->kind == LabelInfo::Kind::classes ? "classes" : "target columns");
+                 names[static_cast<std::size_t>(type.labels->kind)]);
     }
     print_columns(type.columns);
     fmt::print("\n");

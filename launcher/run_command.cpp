@@ -40,7 +40,7 @@ void print_outcome(const Report& report, const Job& job) {
                   score_text(scores->by_name(job.eval.metric)).c_str(),
                   static_cast<unsigned long long>(scores->labelled),
                   job.task.links() ? "links" : "nodes",
-                  job.infers_exactly() || job.task.knowledge() ? "exact" : "sampled",
+                  job.infers_exactly() || job.model.layers == 0 ? "exact" : "sampled",
                   record.best_epoch.value_or(0) + 1);
     }
   };

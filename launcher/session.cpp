@@ -208,8 +208,10 @@ Result<EdgeShare> Session::edges(EdgeTypeId edge_type) const {
     return Error(Errc::invalid_argument,
                  fmt::format("edge type: expected < {}, got {}", types.size(), raw(edge_type)));
   }
-  const auto [first, size] = even_share(types[raw(edge_type)].count, world(), rank());
-  return EdgeShare{static_cast<EdgeId>(first), size};
+  const auto& type = types[raw(edge_type)];
+  const auto ids = type.end_of_edge_ids() - type.edge_id_begin;
+  const auto [first, size] = even_share(ids, world(), rank());
+  return EdgeShare{static_cast<EdgeId>(type.edge_id_begin + first), size};
 }
 
 // ---- batches ----

@@ -57,6 +57,10 @@ struct EdgeShare {
   std::uint64_t count = 0;
 };
 
+/// How nodes or edges are divided among the ranks: one stretch after the other, or those near a rank to it
+/// where there are enough (decision 0030; runtime/sample/seed_split.hpp).
+enum class SplitWay : std::uint8_t { even, local };
+
 /// Ids that one pass over the parts finds at most (Session::find_edges).
 inline constexpr std::size_t edge_lookup_piece = std::size_t{1} << 20;
 
@@ -104,11 +108,38 @@ class Session {
   /// \errors as seeds(); failed_precondition: seeds are nodes
   Result<LinkList> links(const std::string& role) const;
   /// This rank's even share of the edges of one type: a range of original edge ids, of all ranks
-  /// together 0 to the number of edges.
-  /// Of types with edges that the import has derived or left out, some of these ids are not in the graph,
-  /// and others lie above.
+  /// together from the first to the last that the type can have. Of edges that the import has left out these
+  /// ids are there too.
   /// \errors invalid_argument: no such type
   Result<EdgeShare> edges(EdgeTypeId edge_type = {}) const;
+  /// Global ids of nodes.
+  /// \param nodes  original ids; duplicates allowed
+  /// \returns in the order of `nodes`
+  /// \errors invalid_argument: no such node type, or an id that is not below its count
+  Result<std::vector<NodeId>> find_nodes(std::span<const OriginalId> nodes,
+                                         NodeTypeId node_type = {});
+  /// This rank's share of nodes or edges that every rank names alike, in their order.
+  /// \param nodes  original ids; duplicates allowed
+  /// \errors as find_nodes()
+  Result<SeedList> split_nodes(std::span<const OriginalId> nodes, SplitWay way = SplitWay::even,
+                               NodeTypeId node_type = {});
+  /// \param mask  [nodes of the type] by original id: those that are not 0
+  /// \errors invalid_argument: no such node type, or a mask of another length
+  Result<SeedList> split_nodes(std::span<const std::uint8_t> mask, SplitWay way = SplitWay::even,
+                               NodeTypeId node_type = {});
+  /// Of the nodes of one role. \errors as seeds()
+  Result<SeedList> split_seeds(const std::string& role, SplitWay way) const;
+  /// Of the links of one role: near the lists that they are in. \errors as links()
+  Result<LinkList> split_links(const std::string& role, SplitWay way) const;
+  /// \param edges  original edge ids; duplicates allowed
+  /// \cost with `local` that of find_edges() for all of them, on every rank
+  /// \errors with `local` as find_edges()
+  Result<std::vector<EdgeId>> split_edges(std::span<const EdgeId> edges,
+                                          SplitWay way = SplitWay::even, EdgeTypeId edge_type = {});
+  /// \param mask  by original edge id, from the first that the type can have: those that are not 0
+  /// \errors invalid_argument: no such edge type, or a mask of another length
+  Result<std::vector<EdgeId>> split_edges(std::span<const std::uint8_t> mask,
+                                          SplitWay way = SplitWay::even, EdgeTypeId edge_type = {});
 
   // ---- batches ----
 

@@ -61,12 +61,11 @@ py::dict graph(const Handle& handle) {
     for (const auto& column : type.columns) {
       columns.push_back(column.name);
     }
-    nodes.append(
-        py::dict("name"_a = type.name, "count"_a = type.count,
-                 "columns"_a = type.features ? type.features->cols : 0,
-                 "classes"_a = type.labels ? type.labels->classes : 0,
-                 "targets"_a = type.labels && type.labels->kind == LabelInfo::Kind::targets,
-                 "named"_a = columns));
+    nodes.append(py::dict("name"_a = type.name, "count"_a = type.count,
+                          "columns"_a = type.features ? type.features->cols : 0,
+                          "classes"_a = type.labels ? type.labels->classes : 0,
+                          "targets"_a = type.labels && type.labels->has_columns(),
+                          "named"_a = columns));
   }
   py::list edges;
   for (const auto& type : graph.edge_types) {

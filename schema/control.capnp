@@ -122,6 +122,7 @@ struct ScoreResult {
   # Segment 0: u64 positions in the role's seed list.
   # Segment 1: f32 outputs [positions, cols].
   # Segment 2: i64 labels [positions], or with multi-label targets [positions, cols]; -1: unknown.
+  # Segment 3: f32 numbers that are to be predicted [positions, cols], NaN: unknown; empty where labels are classes or targets.
 
   cols @0 :UInt32;
   # Set by the receiver: outputs per position. Default 0: none, segment 1 is empty.

@@ -190,6 +190,9 @@ struct RankEntities {
 
   unit @7 :Bool;
   # Set by the trainer: rows are divided by their length first. Default false.
+
+  tensor @8 :UInt32;
+  # Set by the evaluator: number of the tensor whose rows are compared, as StoreTensor has it; generation, step and best are not read then. Default 0: the table of learned rows.
 }
 
 struct EntityCounts {

@@ -81,13 +81,24 @@ class Document {
       TROUPE_ASSIGN_OR_RETURN(nodes.features, read_features(*features, nodes.count));
     }
     if (const auto* labels = object.find("labels")) {
-      TROUPE_ASSIGN_OR_RETURN(auto table, open(*labels));
-      TROUPE_ASSIGN_OR_RETURN(nodes.labels, labels_of(std::move(table), {}, executor_));
+      TROUPE_ASSIGN_OR_RETURN(nodes.labels, read_labels(*labels));
     }
     TROUPE_ASSIGN_OR_RETURN(nodes.columns, read_columns(object));
     TROUPE_RETURN_IF_ERROR(settle_count(nodes, type.value.place() + "/count"));
     graph_.nodes.push_back(std::move(nodes));
     return ok_status();
+  }
+
+  /// A file, or a file of numbers to predict.
+  Result<std::unique_ptr<LabelRows>> read_labels(const JsonValue& value) const {
+    if (value.string()) {
+      TROUPE_ASSIGN_OR_RETURN(auto table, open(value));
+      return labels_of(std::move(table), {}, executor_);
+    }
+    TROUPE_ASSIGN_OR_RETURN(const auto object, known(value, {"numbers"}));
+    TROUPE_ASSIGN_OR_RETURN(auto file, value.string("numbers"));
+    TROUPE_ASSIGN_OR_RETURN(auto table, Table::open(source_, {std::move(file)}, TableFormat::npy));
+    return numbers_of(std::move(table));
   }
 
   /// A file, "one-hot", or files of sparse rows.

@@ -22,7 +22,9 @@ Result<graph_source::Graph> open_directory(const Source& source, const ImportOpt
   if (source.has("y.npy")) {
     TROUPE_ASSIGN_OR_RETURN(auto table, Table::open(source, {"y.npy"}, TableFormat::npy));
     TROUPE_ASSIGN_OR_RETURN(nodes.labels,
-                            labels_of(std::move(table), source.meta.num_classes, executor));
+                            source.meta.numbers
+                                ? numbers_of(std::move(table))
+                                : labels_of(std::move(table), source.meta.num_classes, executor));
   }
   TROUPE_RETURN_IF_ERROR(settle_count(nodes, "meta.json (num_nodes)"));
   TROUPE_ASSIGN_OR_RETURN(auto found, open_edges(source, nodes.count));

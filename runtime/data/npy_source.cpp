@@ -65,6 +65,15 @@ Result<Meta> read_meta(const std::filesystem::path& dir) {
                           read_count(parsed, "num_features", store_layout::largest_feature_cols));
   TROUPE_ASSIGN_OR_RETURN(meta.num_classes,
                           read_count(parsed, "num_classes", store_layout::largest_cols));
+  if (parsed.contains("labels")) {
+    const auto& labels = parsed["labels"];
+    if (labels != "classes" && labels != "numbers") {
+      return bad_input(
+          "meta.json",
+          fmt::format("labels: expected \"classes\" or \"numbers\", found {}", labels.dump()));
+    }
+    meta.numbers = labels == "numbers";
+  }
   TROUPE_RETURN_IF_ERROR(read_name(parsed, "node_type", meta.node_type));
   TROUPE_RETURN_IF_ERROR(read_name(parsed, "edge_type", meta.edge_type));
   return meta;

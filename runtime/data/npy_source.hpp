@@ -26,6 +26,7 @@ struct Meta {
   std::optional<std::uint64_t> num_nodes;
   std::optional<std::uint64_t> num_features;
   std::optional<std::uint64_t> num_classes;
+  bool numbers = false;  ///< `"labels": "numbers"`: labels are numbers to predict
   std::string node_type = "node";
   std::string edge_type = "edge";
 };

@@ -317,10 +317,10 @@ Status StoreWriter::add_edge_column(EdgeTypeId type, std::size_t column,
 }
 Status StoreWriter::add_labels(NodeTypeId type, std::span<const std::int64_t> labels) {
   TROUPE_RETURN_IF_ERROR(state_->check_labels(type, labels));
-  return state_->add_rows(type, LabelInfo::Kind::classes, std::as_bytes(labels));
+  return state_->add_rows(type, true, std::as_bytes(labels));
 }
 Status StoreWriter::add_targets(NodeTypeId type, std::span<const float> targets) {
-  return state_->add_rows(type, LabelInfo::Kind::targets, std::as_bytes(targets));
+  return state_->add_rows(type, false, std::as_bytes(targets));
 }
 Status StoreWriter::set_seeds(const std::string& split, const std::string& role, NodeTypeId type,
                               std::vector<std::uint64_t> ids,

@@ -130,7 +130,7 @@ class StoreWriter {
   Status add_features(NodeTypeId type, std::span<const std::byte> rows);
   /// Classes of the next nodes, -1 = unlabelled.
   Status add_labels(NodeTypeId type, std::span<const std::int64_t> labels);
-  /// Rows of targets of the next nodes: 0, 1, or NaN where unknown.
+  /// Rows of targets of the next nodes: 0, 1, or numbers; NaN where unknown.
   Status add_targets(NodeTypeId type, std::span<const float> targets);
   /// The next whole rows of a column, as it says.
   /// \param column  place among those of the type

@@ -116,6 +116,7 @@ Status StoreWriter::State::finish_edges(WrittenEdges& edges) {
   const bool derived = edges.reverse_of || edges.transforms.symmetrize;
   const auto id_end = derived ? 2 * given : given;
   info.edge_id_end = id_end == info.count ? 0 : id_end;
+  info.edge_id_begin = edges.reverse_of ? given : 0;
   info_.files.insert(info_.files.end(), written.files.begin(), written.files.end());
   return finish_edge_rows(edges);
 }

@@ -91,11 +91,10 @@ Status StoreWriter::State::add_column(NodeTypeId type, std::size_t column,
   return write_rows(rows, rows.columns[column], bytes);
 }
 
-Status StoreWriter::State::add_rows(NodeTypeId type, LabelInfo::Kind kind,
+Status StoreWriter::State::add_rows(NodeTypeId type, bool classes,
                                     std::span<const std::byte> bytes) {
-  const bool classes = kind == LabelInfo::Kind::classes;
   if (raw(type) >= nodes_.size() || !nodes_[raw(type)].labels ||
-      nodes_[raw(type)].info.labels->kind != kind) {
+      nodes_[raw(type)].info.labels->has_columns() == classes) {
     return Error(Errc::invalid_argument, fmt::format("{0}: expected a node type with {0}, got {1}",
                                                      classes ? "labels" : "targets", raw(type)));
   }

@@ -88,7 +88,7 @@ class StoreWriter::State {
   Status add_edge_features(EdgeTypeId type, std::span<const std::byte> rows);
   Status add_column(NodeTypeId type, std::size_t column, std::span<const std::byte> rows);
   Status add_edge_column(EdgeTypeId type, std::size_t column, std::span<const std::byte> rows);
-  Status add_rows(NodeTypeId type, LabelInfo::Kind kind, std::span<const std::byte> bytes);
+  Status add_rows(NodeTypeId type, bool classes, std::span<const std::byte> bytes);
   Status add_features(NodeTypeId type, std::span<const std::byte> bytes);
   Status check_labels(NodeTypeId type, std::span<const std::int64_t> labels) const;
   Status set_seeds(const stream_store::RoleName& name, stream_store::WrittenSeeds&& seeds);

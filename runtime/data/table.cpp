@@ -96,6 +96,29 @@ class TableTargets final : public LabelRows {
   Table table_;
 };
 
+class TableNumbers final : public LabelRows {
+ public:
+  explicit TableNumbers(Table table) : table_(std::move(table)) {}
+  LabelInfo info() const override { return {LabelInfo::Kind::numbers, table_.cols()}; }
+  std::optional<std::uint64_t> rows() const override { return table_.rows(); }
+  const std::string& file() const override { return table_.file(); }
+  Status read(Executor& executor, const TakeIntegers&,
+              const TakeFloats& take_targets) const override {
+    constexpr float unknown = std::numeric_limits<float>::quiet_NaN();  // one NaN: digests need it
+    std::vector<float> numbers;
+    return table_.read_floats(
+        executor, Missing::is_nan, [&](std::span<const float> values) -> Status {
+          numbers.assign(values.begin(), values.end());
+          std::ranges::replace_if(
+              numbers, [](float value) { return std::isnan(value); }, unknown);
+          return take_targets(numbers);
+        });
+  }
+
+ private:
+  Table table_;
+};
+
 class TableEdgeValues final : public EdgeValues {
  public:
   explicit TableEdgeValues(Table table) : table_(std::move(table)) {}
@@ -339,6 +362,14 @@ Result<std::unique_ptr<LabelRows>> labels_of(Table table, std::optional<std::uin
                                                store_layout::largest_cols, table.shape()));
   }
   return std::unique_ptr<LabelRows>(std::make_unique<TableTargets>(std::move(table)));
+}
+
+Result<std::unique_ptr<LabelRows>> numbers_of(Table table) {
+  if (table.cols() == 0 || table.cols() > store_layout::largest_cols) {
+    return bad_input(table.file(), fmt::format("expected 1 to {} numbers per node, got {}",
+                                               store_layout::largest_cols, table.shape()));
+  }
+  return std::unique_ptr<LabelRows>(std::make_unique<TableNumbers>(std::move(table)));
 }
 
 Result<std::unique_ptr<EdgeValues>> edge_values_of(Table table) {

@@ -80,6 +80,8 @@ Result<std::unique_ptr<graph_source::FeatureRows>> features_of(Table table);
 Result<std::unique_ptr<graph_source::LabelRows>> labels_of(Table table,
                                                            std::optional<std::uint64_t> classes,
                                                            Executor& executor);
+/// All rows as numbers to predict, NaN where unknown. \errors invalid_argument: no columns, or too many
+Result<std::unique_ptr<graph_source::LabelRows>> numbers_of(Table table);
 /// All rows, of one column, as classes: integers, or floats that are integers, where NaN is
 /// unlabelled like -1.
 Result<std::unique_ptr<graph_source::LabelRows>> classes_of(Table table, Executor& executor);

@@ -49,13 +49,15 @@ struct ColumnInfo {
   friend bool operator==(const ColumnInfo&, const ColumnInfo&) = default;
 };
 
-/// Class labels (one i64 per node, -1 = unlabelled) or multi-label targets (f32, one column per
-/// label).
+/// Class labels (one i64 per node, -1 = unlabelled), multi-label targets (f32, one column per label) or
+/// numbers (f32, NaN = unknown).
 struct LabelInfo {
-  enum class Kind : std::uint8_t { classes, targets };
+  enum class Kind : std::uint8_t { classes, targets, numbers };
   Kind kind = Kind::classes;
-  std::uint64_t classes = 0;  ///< number of classes, or of target columns
+  std::uint64_t classes = 0;  ///< number of classes, or of columns of targets or numbers
 
+  /// Rows of f32 in the place of classes.
+  bool has_columns() const noexcept { return kind != Kind::classes; }
   /// Of one node's label or targets.
   std::size_t row_bytes() const noexcept {
     return kind == Kind::classes ? sizeof(std::int64_t) : classes * sizeof(float);
@@ -89,6 +91,8 @@ struct EdgeTypeInfo {
   std::optional<FeatureInfo> features = std::nullopt;
   /// Original edge ids lie below it; 0: below `count`. Larger where edges were dropped or derived.
   std::uint64_t edge_id_end = 0;
+  /// No original edge id lies below it: that of the first derived edge, where all are derived.
+  std::uint64_t edge_id_begin = 0;
   std::vector<ColumnInfo> columns = {};
 
   std::uint64_t end_of_edge_ids() const { return edge_id_end == 0 ? count : edge_id_end; }

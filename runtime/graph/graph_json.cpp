@@ -3,6 +3,7 @@
 #include "runtime/graph/json_document.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string_view>
 
@@ -32,14 +33,16 @@ Json columns_to_json(const std::vector<ColumnInfo>& columns) {
   return list;
 }
 
+/// By LabelInfo::Kind.
+constexpr std::array<std::string_view, 3> label_kinds{"classes", "targets", "numbers"};
+
 Json node_type_to_json(const NodeTypeInfo& type) {
   Json entry{{"name", type.name}, {"count", type.count}};
   if (type.features) {
     entry["features"] = features_to_json(*type.features);
   }
   if (type.labels) {
-    const bool classes = type.labels->kind == LabelInfo::Kind::classes;
-    entry["labels"] = {{"kind", classes ? "classes" : "targets"},
+    entry["labels"] = {{"kind", label_kinds[static_cast<std::size_t>(type.labels->kind)]},
                        {"classes", type.labels->classes}};
   }
   if (type.column_stats) {
@@ -61,6 +64,9 @@ Json edge_type_to_json(const EdgeTypeInfo& type, const GraphInfo& info) {
              {"times", type.has_times}};
   if (type.edge_id_end != 0) {
     entry["edge_id_end"] = type.edge_id_end;
+  }
+  if (type.edge_id_begin != 0) {
+    entry["edge_id_begin"] = type.edge_id_begin;
   }
   if (type.features) {
     entry["features"] = features_to_json(*type.features);
@@ -104,10 +110,11 @@ Result<LabelInfo> read_labels(const JsonValue& entry) {
   LabelInfo labels;
   TROUPE_ASSIGN_OR_RETURN(const auto kind, entry.string("kind"));
   TROUPE_ASSIGN_OR_RETURN(labels.classes, entry.integer("classes", largest_cols));
-  if (kind != "classes" && kind != "targets") {
-    return entry.error("a kind of labels (classes, targets)");
+  const auto found = std::ranges::find(label_kinds, kind);
+  if (found == label_kinds.end()) {
+    return entry.error("a kind of labels (classes, targets, numbers)");
   }
-  labels.kind = kind == "classes" ? LabelInfo::Kind::classes : LabelInfo::Kind::targets;
+  labels.kind = static_cast<LabelInfo::Kind>(found - label_kinds.begin());
   return labels;
 }
 
@@ -179,6 +186,10 @@ Result<EdgeTypeInfo> read_edge_type(const JsonValue& entry, const GraphInfo& inf
   TROUPE_ASSIGN_OR_RETURN(type.has_times, entry.boolean("times"));
   if (entry.has("edge_id_end")) {
     TROUPE_ASSIGN_OR_RETURN(type.edge_id_end, entry.integer("edge_id_end", 2 * largest_count));
+  }
+  if (entry.has("edge_id_begin")) {
+    TROUPE_ASSIGN_OR_RETURN(type.edge_id_begin,
+                            entry.integer("edge_id_begin", type.end_of_edge_ids()));
   }
   if (entry.has("features")) {
     TROUPE_ASSIGN_OR_RETURN(const auto features, entry.member("features"));

@@ -47,7 +47,7 @@ struct PartNodes {
   std::span<const std::int64_t>
       labels;  ///< [count] classes, -1 = unlabelled; empty if the type has none
   std::span<const float>
-      targets;  ///< [count, classes] multi-label targets; empty if the type has none
+      targets;  ///< [count, classes] multi-label targets or numbers; empty if the type has none
   std::vector<FeatureTable> columns = {};  ///< [columns of the type], in order of local indices
   /// Nodes of this type that the part's lists name but other parts own: ascending global ids, and
   /// their original ids.

@@ -221,18 +221,21 @@ class PartLoader {
 
   Status load_labels(PartNodes& nodes, const NodeTypeInfo& info) {
     const auto classes = info.labels->classes;
-    if (info.labels->kind == LabelInfo::Kind::targets) {
+    if (info.labels->has_columns()) {
       TROUPE_ASSIGN_OR_RETURN(const auto array,
                               load_array(prefix_ + store_layout::nodes_file(info, "targets"),
                                          {npy_type(DType::f32), {nodes.count, classes}}));
       nodes.targets = array.as<float>();
-      const auto bad = std::ranges::find_if(nodes.targets, [](float target) {
-        return !(target == 0.0F || target == 1.0F || std::isnan(target));
+      const bool numbers = info.labels->kind == LabelInfo::Kind::numbers;
+      const auto bad = std::ranges::find_if(nodes.targets, [numbers](float target) {
+        const bool fits = numbers ? !std::isinf(target) : target == 0.0F || target == 1.0F;
+        return !fits && !std::isnan(target);
       });
       if (full_ && bad != nodes.targets.end()) {
         return bad_element(prefix_ + store_layout::nodes_file(info, "targets"),
                            static_cast<std::size_t>(bad - nodes.targets.begin()),
-                           "a target 0 or 1, or NaN", fmt::to_string(*bad));
+                           numbers ? "a finite number, or NaN" : "a target 0 or 1, or NaN",
+                           fmt::to_string(*bad));
       }
       return ok_status();
     }

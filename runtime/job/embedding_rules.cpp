@@ -79,7 +79,7 @@ void check_embedding_use(const Job& job, const GraphInfo& graph,
                     "no edges lead from it to the seeds in so many layers", true});
     }
   }
-  if (job.eval.mode == "exact") {
+  if (job.eval.mode == "exact" && job.model.layers > 0) {
     problems.add({"/eval/mode", "\"sampled\" with learned rows (embedding)",
                   "\"exact\", which is not built yet for them", ""});
   }

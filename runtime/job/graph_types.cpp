@@ -70,7 +70,11 @@ nn::ModelTypes model_types(const Job& job, const GraphInfo& graph, NodeTypeId se
 }
 
 std::vector<NodeTypeId> types_read(const Job& job, const GraphInfo& graph, NodeTypeId seeds) {
-  const auto layers = nn::layer_types(model_types(job, graph, seeds), job.model.layers);
+  const auto types = model_types(job, graph, seeds);
+  if (job.model.layers == 0) {
+    return types.outputs();
+  }
+  const auto layers = nn::layer_types(types, job.model.layers);
   std::vector<NodeTypeId> read;
   for (std::size_t t = 0; t < graph.node_types.size(); ++t) {
     const auto type = static_cast<NodeTypeId>(t);

@@ -222,6 +222,7 @@ struct TaskJob {
   nn::DecoderOptions decoder = {};  ///< its number of outputs is filled in when the run starts
   std::uint64_t classes = 0;        ///< of edges; 0: not said
   std::string edges;                ///< of "unsupervised": edge type; empty: the only one
+  bool from_walks = false;          ///< of "unsupervised": links are pairs of nodes on walks
   NegativeOptions negatives = {};
   bool exclude = true;
   nn::KnowledgeOptions completes = {};  ///< Of triples
@@ -269,6 +270,7 @@ struct EvalJob {
   NegativeOptions negatives = {};                                ///< drawn for each link
   std::map<std::string, std::filesystem::path> negative_files;   ///< by role; as DatasetJob::path
   std::map<std::string, std::filesystem::path> candidate_files;  ///< the same
+  bool rank_all = false;          ///< links are ranked among all nodes of their ends' types
   std::uint64_t max_batches = 0;  ///< of all ranks, per sampled evaluation; 0: all
   bool predictions = true;        ///< the outputs of the test seeds are written at the end
 
@@ -304,9 +306,11 @@ struct Job {
   DigestMode digest = DigestMode::full;
   std::uint64_t log_every = 0;  ///< steps between progress lines; 0: a line per epoch only
   bool trace = false;
+  /// Whether ranks score batches while training; else evaluators do after exact inference.
+  bool scores_batches() const { return eval.mode == "sampled" || model.layers == 0; }
   /// Whether exact inference can give what the model gives in batches.
   bool infers_exactly() const {
-    return !sample.time.given() && !model.edge_features && embedding.empty();
+    return model.layers > 0 && !sample.time.given() && !model.edge_features && embedding.empty();
   }
   std::uint64_t seed = 0;
   std::filesystem::path output;

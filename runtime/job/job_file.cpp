@@ -6,11 +6,12 @@
 #include "runtime/graph/store.hpp"
 #include "runtime/job/hidden_values.hpp"
 #include "runtime/job/job_rules.hpp"
-#include "runtime/job/knowledge_rules.hpp"
+#include "runtime/job/layerless_rules.hpp"
 #include "runtime/job/overrides.hpp"
 #include "runtime/job/problems.hpp"
 #include "runtime/job/schema.hpp"
 #include "runtime/job/task_rules.hpp"
+#include "runtime/job/walk_positives.hpp"
 #include "runtime/job/walk_rules.hpp"
 
 #include <nlohmann/json.hpp>
@@ -291,6 +292,12 @@ class Reader {
     if (pointer == "/train/optimizer/eps") {
       return nn::default_eps(job_.train.optimizer.kind);
     }
+    if (pointer == "/task/exclude") {
+      return job_.task.from_walks ? "none" : "batch";
+    }
+    if (pointer == "/task/walk/window") {
+      return default_window(job_.task);
+    }
     if (pointer == "/task/decoder/kind") {
       return default_decoder(job_.task);
     }
@@ -387,7 +394,7 @@ Result<JobReading> parse(const std::string& text, const KeyPlace& place,
   inline_host_file(root, place, problems);
   take_hosts_from_nodes(root);
   take_fanout_from_walks(root);
-  fill_fanout_of_knowledge(root);
+  fill_fanout_without_hops(root);
   JobReading reading;
   reading.job = Reader(root, place, problems).read();
   reading.problems = std::move(problems).take();

@@ -45,8 +45,9 @@ std::string label_text(const NodeTypeInfo& type) {
   if (!type.labels.has_value()) {
     return "no labels";
   }
-  const bool classes = type.labels->kind == LabelInfo::Kind::classes;
-  return fmt::format("{} {}", type.labels->classes, classes ? "classes" : "multi-label targets");
+  const char* const names[] = {"classes", "multi-label targets", "numbers of each node"};
+  return fmt::format("{} {}", type.labels->classes,
+                     names[static_cast<std::size_t>(type.labels->kind)]);
 }
 
 void check_column_stats(const Job& job, const NodeTypeInfo& type, ProblemList& problems) {
@@ -88,11 +89,18 @@ void check_labels(const Job& job, const NodeTypeInfo& type, ProblemList& problem
         {"/dataset/path", fmt::format("labels of \"{}\" nodes", type.name), "none", no_hint});
     return;
   }
-  if (type.labels->kind == LabelInfo::Kind::targets) {
-    if (job.train.loss != "bce_logits") {
-      problems.add({"/train/loss", fmt::format("\"bce_logits\" for {}", labels),
+  if (type.labels->has_columns()) {
+    const bool numbers = type.labels->kind == LabelInfo::Kind::numbers;
+    const std::string loss = numbers ? "mse" : "bce_logits";
+    if (job.train.loss != loss) {
+      problems.add({"/train/loss", fmt::format("\"{}\" for {}", loss, labels),
                     quoted(job.train.loss), no_hint});
     }
+    return;
+  }
+  if (job.train.loss == "mse") {
+    problems.add({"/train/loss", fmt::format("\"cross_entropy\" for {}", labels), "\"mse\"",
+                  "import labels as numbers"});
     return;
   }
   const bool binary = type.labels->classes == 2;
@@ -358,6 +366,9 @@ void check_between_keys(const Job& job, ProblemList& problems) {
     check_schedule(job.train.schedule, problems);
   }
   check_model_keys(job, problems);
+  if (good("/model/layers")) {
+    check_layerless_keys(job, problems);
+  }
   check_embedding_keys(job, problems);
 }
 
@@ -432,7 +443,9 @@ void check_training(const Job& job, const GraphInfo& graph, const SplitInfo* spl
   if (job.task.knowledge()) {
     return;  // no layers
   }
-  check_model_types(job, graph, *seeds, problems);
+  if (job.model.layers > 0) {
+    check_model_types(job, graph, *seeds, problems);
+  }
   const auto read = types_read(job, graph, *seeds);
   for (const NodeTypeId of_type : read) {
     check_features(job, graph.node_types[raw(of_type)], has_types(graph), problems);

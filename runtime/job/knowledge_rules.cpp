@@ -2,9 +2,8 @@
 
 #include "runtime/job/embedding_rules.hpp"
 #include "runtime/job/graph_types.hpp"
+#include "runtime/job/layerless_rules.hpp"
 #include "runtime/job/link_rules.hpp"
-
-#include <nlohmann/json.hpp>
 
 #include <fmt/format.h>
 
@@ -58,38 +57,13 @@ void refuse_other_keys(const Job& job, ProblemList& problems) {
       problems.add({key, fmt::format("{} with task.kind \"knowledge\"", expected), "another", ""});
     }
   };
-  const nn::ModelOptions unset;
-  const auto& model = job.model;
-  refuse("/sample/fanout", !job.sample.fanout_of.empty() || job.sample.fanout != std::vector{0},
-         "none: nothing is sampled");
-  refuse("/model/layers", model.layers != 1, "none: entities are learned rows");
-  refuse("/model/kind", model.kind != unset.kind, "none");
-  refuse("/model/norm", model.layer_norm || model.batch_norm, "\"none\"");
-  refuse("/model/dropout", model.dropout != 0, "0");
-  refuse("/model/input_dropout", model.input_dropout != 0, "0");
-  refuse("/model/input", model.linear_input, "\"features\"");
-  refuse("/model/residual", model.residual, "false");
-  refuse("/model/out_dim", job.out_dim > 0, "none");
+  refuse_layer_keys(job, "task.kind \"knowledge\"", problems);
+  refuse("/model/layers", job.model.layers != 1, "none: entities are learned rows");
   refuse("/task/decoder/kind", job.task.decoder.kind != "dot", "none");
-  refuse("/sample/subgraph", job.sample.subgraph != Subgraph::directional, "\"directional\"");
-  refuse("/sample/disjoint", job.sample.disjoint, "false");
-  refuse("/sample/time/of", job.sample.time.given(), "none");
-  refuse("/sample/on", job.sample.on == SampleOn::device, "\"host\"");
   refuse("/eval/mode", job.eval.mode != "exact", "\"exact\": ranks are among all entities");
 }
 
 }  // namespace
-
-void fill_fanout_of_knowledge(nlohmann::json& root) {
-  const auto task = root.find("task");
-  if (task == root.end() || !task->is_object() ||
-      task->value("kind", nlohmann::json()) != "knowledge" ||
-      (root.contains("sample") && !root["sample"].is_object()) ||
-      (root.contains("sample") && root["sample"].contains("fanout"))) {
-    return;
-  }
-  root["sample"]["fanout"] = {0};
-}
 
 std::string default_knowledge_loss(const TaskJob& task) {
   return is_distance(task.completes.score) ? "self_adversarial" : "softmax";

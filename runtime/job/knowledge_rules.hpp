@@ -9,8 +9,6 @@
 #include "runtime/partition/partition_book.hpp"
 #include "runtime/sample/batch_builder.hpp"
 
-#include <nlohmann/json_fwd.hpp>
-
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -19,9 +17,6 @@ namespace troupe {
 
 /// Relations are parameters of every rank up to here.
 inline constexpr std::uint64_t most_dense_relations = 16384;
-
-/// Nothing is sampled: fanouts, which other jobs need, are filled in.
-void fill_fanout_of_knowledge(nlohmann::json& root);
 
 std::string default_knowledge_loss(const TaskJob& task);
 

@@ -296,7 +296,7 @@ class MemoryEstimate {
     const auto ids =
         plus(times(nodes, per_node), times(edges, 24 + 2 * job_.sample.edge_data.bytes()));
     // The walks themselves, with the walkers and their candidates.
-    const auto walks = job_.task.walks() ? times(reach_.asked, 64) : 0;
+    const auto walks = job_.task.walks() ? times(reach_.asked, 64) : pairs_of_walks();
     const auto one = plus(plus(rows, remote(stored)), plus(ids, walks));
     const auto fixed = job_.cluster.batches_ahead();
     const auto ahead = (fixed > 0 ? fixed : AutoBatches::first) + std::uint64_t{1};
@@ -311,6 +311,16 @@ class MemoryEstimate {
                                                per_rank - std::min(ahead, per_rank));
     return plus(sure,
                 std::min(times(one, extra), proportion(AutoBatches::extra_bytes, one, counted)));
+  }
+
+  /// Ends of the pairs and of drawn ones: as global ids, as candidates and as places in the batch.
+  std::uint64_t pairs_of_walks() const {
+    if (!job_.task.from_walks) {
+      return 0;
+    }
+    const auto& walk = job_.task.walk;
+    const auto walks = times(job_.sample.batch_size, walk.per_seed);
+    return times(times(walks, most_pairs_of_walk(walk)), 64 + 64 * job_.task.negatives.drawn());
   }
 
   std::uint64_t remote(std::uint64_t bytes) const {

@@ -4,6 +4,7 @@
 #include "runtime/job/fanout.hpp"
 #include "runtime/job/knowledge_rules.hpp"
 #include "runtime/job/subgraph_rules.hpp"
+#include "runtime/job/walk_positives.hpp"
 #include "runtime/sample/batch_builder.hpp"
 #include "runtime/sample/choice/choices.hpp"
 
@@ -69,9 +70,13 @@ std::vector<std::uint64_t> seeds_of_batch(const Job& job, const GraphInfo& graph
                                           const SplitInfo::LinkRole& list) {
   std::vector<std::uint64_t> seeds(graph.node_types.size());
   const auto& type = graph.edge_types[raw(list.edge_type)];
-  const auto positives = std::min(job.sample.batch_size, list.count);
+  auto positives = std::min(job.sample.batch_size, list.count);
+  if (job.task.from_walks) {
+    const auto& walk = job.task.walk;
+    positives = times(positives, times(walk.per_seed, most_pairs_of_walk(walk)));
+  }
   const auto& trained = job.task.negatives;
-  const bool sampled = job.eval.mode == "sampled";  // batches to evaluate have neighborhoods too
+  const bool sampled = job.scores_batches();  // batches to evaluate have neighborhoods too
   const auto scored = sampled ? job.eval.negatives : NegativeOptions{};
   const auto drawn = times(positives, std::max(trained.drawn(), scored.drawn()));
   const bool binary = trained.kind == Negatives::binary || scored.kind == Negatives::binary;

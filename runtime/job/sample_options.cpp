@@ -32,14 +32,18 @@ SampleOptions sample_options(const Job& job, const GraphInfo& graph) {
     options.links = LinkOptions{.negatives = job.task.negatives,
                                 .exclude = job.task.exclude,
                                 .reverse = reverse_type(job.task, graph, links->edge_type)};
-    if (job.task.knowledge()) {  // batches have no hops
+    if (job.task.knowledge() || job.model.layers == 0) {  // batches have no hops
       options.fanout.clear();
-      options.links->shared = shared_candidates(job);
       options.links->exclude = false;
     }
+    if (job.task.knowledge()) {
+      options.links->shared = shared_candidates(job);
+    }
+  }
+  if (job.task.walks() || job.task.from_walks) {
+    options.walks = walk_options(job.task.walk, graph);
   }
   if (job.task.walks()) {
-    options.walks = walk_options(job.task.walk, graph);
     options.disjoint = false;  // also with times, which walks have of their seeds
   }
   options.job_seed = job.seed;

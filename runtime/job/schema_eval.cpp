@@ -37,6 +37,17 @@ void add_evaluation_negatives(std::vector<SchemaRow>& rows) {
                   [](const Json& v, Job& job) { job.eval.negatives.strict = v.get<bool>(); }});
 }
 
+void add_ranks(std::vector<SchemaRow>& rows) {
+  rows.push_back(
+      {"/eval/ranks",
+       choice_rule({"given", "all"}),
+       value("\"given\""),
+       "`link`: what each link is ranked among: its drawn ones or candidates, or all nodes of "
+       "the type of each of its ends but those that make another known link",
+       {},
+       [](const Json& v, Job& job) { job.eval.rank_all = v == "all"; }});
+}
+
 void add_files(std::vector<SchemaRow>& rows) {
   struct FileKey {
     const char* role;
@@ -115,6 +126,7 @@ std::vector<SchemaRow> eval_rows() {
        {},
        put<&Job::eval, &EvalJob::predictions>});
   add_evaluation_negatives(rows);
+  add_ranks(rows);
   add_files(rows);
   return rows;
 }

@@ -16,12 +16,14 @@ std::vector<SchemaRow> model_rows() {
   for (auto& row : model_kind_rows(nn::model_kinds())) {
     rows.push_back(std::move(row));
   }
-  rows.push_back({"/model/layers",
-                  integer_rule(1, 16),
-                  derived("length of `sample.fanout`"),
-                  "number of layers, one per hop",
-                  {},
-                  put<&Job::model, &ModelOptions::layers>});
+  rows.push_back(
+      {"/model/layers",
+       integer_rule(0, 16),
+       derived("length of `sample.fanout`"),
+       "number of layers, one per hop; 0, with `link` and `unsupervised`: the rows of the ends "
+       "are compared as they are, and `sample.fanout` is left out",
+       {},
+       put<&Job::model, &ModelOptions::layers>});
   rows.push_back({"/model/hidden",
                   integer_rule(1, 65536),
                   value("64"),

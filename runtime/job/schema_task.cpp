@@ -113,9 +113,13 @@ void add_walks(std::vector<SchemaRow>& rows) {
   add("along", {.type = ValueType::text_list, .max_items = WalkOptions::most_steps}, "[]",
       "edge types of the steps, repeated; []: the only one of the graph",
       put_walk<&WalkJob::along>);
-  add("window", integer_rule(0, WalkOptions::most_steps), "0",
-      "batches have the pairs of nodes that are at most so many steps apart; 0: none",
-      put_walk<&WalkJob::window>);
+  rows.push_back(
+      {"/task/walk/window",
+       integer_rule(0, WalkOptions::most_steps),
+       derived("0, with `task.positives` `\"walks\"` 5"),
+       "`walk`: batches have the pairs of nodes that are at most so many steps apart; 0: none",
+       {},
+       put_walk<&WalkJob::window>});
 }
 
 }  // namespace
@@ -132,6 +136,14 @@ std::vector<SchemaRow> task_rows() {
        "`knowledge`: triples of entities and relations to complete",
        {},
        put<&Job::task, &TaskJob::kind>});
+  rows.push_back(
+      {"/task/positives",
+       choice_rule({"edges", "walks"}),
+       value("\"edges\""),
+       "`unsupervised`: what is learned: edges, or pairs of nodes that are near each other on "
+       "random walks from all nodes (`task.walk`)",
+       {},
+       [](const Json& v, Job& job) { job.task.from_walks = v == "walks"; }});
   rows.push_back({"/task/edges",
                   text_rule(0),
                   value("\"\""),
@@ -140,7 +152,7 @@ std::vector<SchemaRow> task_rows() {
                   put<&Job::task, &TaskJob::edges>});
   rows.push_back({"/task/exclude",
                   choice_rule({"batch", "none"}),
-                  value("\"batch\""),
+                  derived("`\"batch\"`, of pairs on walks `\"none\"`"),
                   "`link`: no hop draws an edge of the batch's positive links, nor its reverse",
                   {},
                   [](const Json& v, Job& job) { job.task.exclude = v == "batch"; }});

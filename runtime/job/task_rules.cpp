@@ -3,6 +3,7 @@
 #include "runtime/job/graph_types.hpp"
 #include "runtime/job/knowledge_rules.hpp"
 #include "runtime/job/link_rules.hpp"
+#include "runtime/job/walk_positives.hpp"
 #include "runtime/nn/link_losses.hpp"
 
 #include <algorithm>
@@ -15,6 +16,9 @@ namespace troupe {
 namespace {
 
 using Words = std::vector<std::string>;
+
+/// Counts travel as float32, whole numbers up to here.
+constexpr std::uint64_t most_ranked_nodes = std::uint64_t{1} << 24;
 
 const Words& scores_of_classes() {
   static const Words words{"accuracy", "auc", "f1"};
@@ -29,7 +33,7 @@ Words scores_of(const Job& job) {
     return {"mrr", "mr", "hits@1", "hits@3", "hits@10", "hits@50"};
   }
   if (job.train.loss == "mse") {
-    return {"rmse", "mae"};
+    return {"rmse", "mae", "r2"};
   }
   return job.task.links() ? Words{"accuracy", "f1"} : scores_of_classes();
 }
@@ -41,7 +45,7 @@ Words losses_of(const TaskJob& task) {
   if (task.knowledge()) {
     return {"softmax", "self_adversarial"};
   }
-  return task.links() ? Words{"cross_entropy", "mse"} : Words{"cross_entropy", "bce_logits"};
+  return task.links() ? Words{"cross_entropy", "mse"} : Words{"cross_entropy", "bce_logits", "mse"};
 }
 
 std::string list_of(const Words& words) {
@@ -76,10 +80,37 @@ void check_loss_options(const Job& job, ProblemList& problems) {
   refuse("temperature", train.link_loss.temperature, unset.temperature);
 }
 
+/// Links are ranked among all nodes.
+void check_ranks_of_all(const Job& job, ProblemList& problems) {
+  const auto& eval = job.eval;
+  const auto refuse = [&](const char* expected, const std::string& found, const char* hint = "") {
+    if (!problems.has("/eval/ranks")) {
+      problems.add({"/eval/ranks", expected, found, hint});
+    }
+  };
+  if (!job.task.predicts_links()) {
+    refuse("\"given\" unless links are predicted", "\"all\"", "set task.kind to \"link\"");
+  }
+  if (job.scores_batches()) {
+    refuse("\"given\" where batches are scored", "\"all\", which is not built yet for them",
+           "eval.mode \"exact\" works, with layers");
+  }
+  if (job.task.decoder.kind == "mlp") {
+    refuse("\"given\" with task.decoder.kind \"mlp\"", "\"all\", which is not built yet for it",
+           "\"dot\" and \"distmult\" are products");
+  }
+  if (!eval.negative_files.empty() || !eval.candidate_files.empty()) {
+    refuse("\"given\" with files of links to evaluate", "\"all\"");
+  }
+}
+
 /// Keys of evaluation that are for links alone.
 void check_eval_keys(const Job& job, ProblemList& problems) {
   const auto& eval = job.eval;
   const bool files = !eval.negative_files.empty() || !eval.candidate_files.empty();
+  if (eval.rank_all) {
+    check_ranks_of_all(job, problems);
+  }
   if (!job.task.predicts_links()) {
     if (eval.negatives.kind != Negatives::none || files) {
       problems.add({files ? "/eval/candidates" : "/eval/negatives/kind",
@@ -126,8 +157,8 @@ void check_decoder_keys(const Job& job, ProblemList& problems) {
 }  // namespace
 
 std::vector<std::string> metric_names() {
-  return {"accuracy", "auc",    "f1",      "ap",      "mrr",  "mr",
-          "hits@1",   "hits@3", "hits@10", "hits@50", "rmse", "mae"};
+  return {"accuracy", "auc",     "f1",      "ap",   "mrr", "mr", "hits@1",
+          "hits@3",   "hits@10", "hits@50", "rmse", "mae", "r2"};
 }
 
 std::string default_loss(const TaskJob& task) {
@@ -165,6 +196,7 @@ void check_task_keys(const Job& job, ProblemList& problems) {
     problems.add({"/task/edges", fmt::format("\"\" with task.kind \"{}\"", job.task.kind),
                   fmt::format("\"{}\"", job.task.edges), "set task.kind to \"unsupervised\""});
   }
+  check_walk_positives(job, problems);
   check_eval_keys(job, problems);
   check_knowledge_keys(job, problems);
 }
@@ -180,6 +212,10 @@ void fit_links_to_graph(Job& job, const GraphInfo& graph) {
   model.types = model_types(job, graph, type.source);
   model.in_dim = features ? features->cols : 0;
   model.out_dim = job.out_dim > 0 ? job.out_dim : model.hidden;
+  if (model.layers == 0) {
+    model.in_dim = model.types.nodes[raw(type.source)].cols;
+    model.out_dim = model.in_dim;
+  }
   model.decoder = job.task.decoder;
   model.decoder.outputs = std::max<std::uint64_t>(1, job.task.classes);
 }
@@ -199,11 +235,18 @@ void check_links_to_train(const Job& job, const GraphInfo& graph, ProblemList& p
     problems.add({"/task/negatives/kind", "\"binary\" or \"triplet\" to learn links from",
                   "\"none\"", "a true link alone teaches nothing"});
   }
-  if (job.task.embeds() && !job.infers_exactly()) {
+  if (job.task.embeds() && job.model.layers > 0 && !job.infers_exactly()) {
     problems.add({"/task/kind",
                   "a kind without embeddings of all nodes where exact inference is not "
                   "built yet",
                   "\"unsupervised\"", "\"link\" works"});
+  }
+  const auto& type = graph.edge_types[raw(links->edge_type)];
+  const auto nodes = std::max(graph.node_types[raw(type.source)].count,
+                              graph.node_types[raw(type.destination)].count);
+  if (job.eval.rank_all && nodes > most_ranked_nodes) {
+    problems.add({"/eval/ranks", "\"given\" with more than 2^24 nodes of a type",
+                  fmt::format("\"all\" of {}, which is not built yet", nodes), ""});
   }
   for (const auto& [role, of_role] : split->links) {
     if (job.task.kind == "edge" && !of_role.has_labels && of_role.count > 0) {
@@ -218,7 +261,7 @@ std::uint64_t score_cols(const Job& job) {
     return 4;  // of a tail and of a head what is above and level
   }
   if (job.task.predicts_links()) {
-    return 1 + job.eval.negatives.drawn();
+    return 1 + job.eval.negatives.drawn() + (job.eval.rank_all ? 4 : 0);
   }
   return job.task.links() ? job.model.decoder.outputs : job.model.out_dim;
 }

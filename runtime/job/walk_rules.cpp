@@ -82,6 +82,22 @@ void check_steps(const Job& job, const GraphInfo& graph, NodeTypeId seeds, Probl
   }
 }
 
+/// Any two nodes of such walks can be a pair.
+void check_steps_of_pairs(const Job& job, const GraphInfo& graph, ProblemList& problems) {
+  const auto types = types_of_steps(job.task.walk, graph);
+  const auto type = graph.edge_types[raw(*types.front())].source;
+  for (const auto& step : types) {
+    const auto& edges = graph.edge_types[raw(*step)];
+    if (edges.source != type || edges.destination != type) {
+      problems.add({"/task/walk/along",
+                    "edge types that join nodes of one type with task.positives \"walks\"",
+                    fmt::format("\"{}\", which is not built yet for it", edges.name), ""});
+      return;
+    }
+  }
+  check_steps(job, graph, type, problems);
+}
+
 bool is_default(const WalkJob& walk) {
   const WalkJob none;
   return walk.length == none.length && walk.per_seed == none.per_seed &&
@@ -116,9 +132,9 @@ void take_fanout_from_walks(nlohmann::json& root) {
 void check_walk_keys(const Job& job, ProblemList& problems) {
   const auto& walk = job.task.walk;
   if (!job.task.walks()) {
-    if (!is_default(walk)) {
+    if (!job.task.from_walks && !is_default(walk)) {
       problems.add({"/task/walk", fmt::format("none with kind \"{}\"", job.task.kind), "some",
-                    "set task.kind to \"walk\""});
+                    "set task.kind to \"walk\", or task.positives to \"walks\""});
     }
     return;
   }
@@ -149,8 +165,12 @@ void check_walk_keys(const Job& job, ProblemList& problems) {
 }
 
 void check_walks(const Job& job, const GraphInfo& graph, ProblemList& problems) {
-  if (!job.task.walks() || has_unknown_types(job.task.walk, graph, problems)) {
+  const bool pairs = job.task.from_walks;
+  if ((!job.task.walks() && !pairs) || has_unknown_types(job.task.walk, graph, problems)) {
     return;
+  }
+  if (pairs) {
+    return check_steps_of_pairs(job, graph, problems);
   }
   const auto* split = graph.find_split(job.dataset.split);
   if (split == nullptr) {

@@ -117,7 +117,7 @@ Status check_probability(const char* name, float value) {
 }
 
 Status check_options(const ModelOptions& options) {
-  const std::uint32_t fewest = options.relations.rows > 0 ? 0 : 1;
+  const std::uint32_t fewest = options.relations.rows > 0 || !options.decoder.kind.empty() ? 0 : 1;
   if (options.layers < fewest || options.layers > most_layers) {
     return Error(Errc::invalid_argument, fmt::format("model layers: expected {} to {}, got {}",
                                                      fewest, most_layers, options.layers));
@@ -187,7 +187,10 @@ Status check_decoder(const DecoderOptions& decoder) {
 /// Without layers the rows of the ends are read as they are.
 Result<std::unique_ptr<Network>> network_without_layers(const ModelOptions& options,
                                                         const ModelKind& kind) {
-  TROUPE_RETURN_IF_ERROR(check_dim("relations", options.relations.cols));
+  if (options.relations.rows > 0) {
+    TROUPE_RETURN_IF_ERROR(check_dim("relations", options.relations.cols));
+  }
+  TROUPE_RETURN_IF_ERROR(check_decoder(options.decoder));
   for (const NodeTypeId type : options.types.outputs()) {
     const auto& of_type = options.types.nodes[raw(type)];
     if (of_type.cols != options.out_dim) {

@@ -34,7 +34,7 @@ struct ModelOptions {
   std::string kind = "graphsage";            ///< row of the catalog
   Aggregator aggregator = Aggregator::mean;  ///< of graphsage
   std::uint32_t layers =
-      2;  ///< 0, with relations alone: rows after the last layer are the features
+      2;  ///< 0, with relations or a decoder: rows after the last layer are the features
   std::uint64_t in_dim = 0;  ///< columns of the seeds' type; read only where `types` is empty
   std::uint64_t hidden = 0;
   std::uint64_t out_dim = 0;

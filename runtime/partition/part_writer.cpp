@@ -229,7 +229,7 @@ class PartWriter {
 
   Status write_labels(const NodeTypeInfo& info, const PartNodes& nodes,
                       std::span<const std::uint64_t> own) {
-    if (info.labels->kind == LabelInfo::Kind::targets) {
+    if (info.labels->has_columns()) {
       const auto bytes = std::as_bytes(nodes.targets);
       return write_rows(info, "targets",
                         {{DType::f32, info.labels->classes, 1}, nodes.count, {nullptr, bytes}},

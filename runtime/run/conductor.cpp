@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 #include <fmt/format.h>
+#include <limits>
 #include <utility>
 
 namespace troupe {
@@ -40,6 +41,9 @@ std::uint64_t Conductor::seeds_of(const std::string& role) const {
 
 Scores Conductor::score(const Outputs& outputs) const {
   const auto logits = outputs.logits.view();
+  if (!outputs.numbers.empty()) {
+    return score_numbers(logits, outputs.numbers);
+  }
   const auto links = options_.links.find(role_);
   return links == options_.links.end() ? score_seeds(logits, outputs.labels)
                                        : score_links(links->second, logits, outputs.labels);
@@ -263,14 +267,19 @@ Result<Conductor::Outputs> Conductor::gather(const std::vector<net::ScoreResult>
     return cols > 1 && !r.labels.empty() && r.labels.size() == r.positions.size() * cols;
   });
   const std::size_t width = per_output ? cols : 1;
-  Outputs out{Matrix(seeds, cols), std::vector<std::int64_t>(seeds * width, -1)};
+  const bool numbers =
+      std::ranges::any_of(results, [](const auto& r) { return !r.numbers.empty(); });
+  Outputs out{
+      Matrix(seeds, cols), std::vector<std::int64_t>(seeds * width, -1),
+      std::vector<float>(numbers ? seeds * cols : 0, std::numeric_limits<float>::quiet_NaN())};
   std::ranges::fill(out.logits.view().flat(), 0.0F);
   std::vector<bool> seen(seeds, false);
   std::size_t found = 0;
   for (const auto& result : results) {
     const auto outputs = result.outputs.as<float>();
     if (result.cols != cols || outputs.size() != result.positions.size() * cols ||
-        result.labels.size() != result.positions.size() * width) {
+        result.labels.size() != result.positions.size() * width ||
+        result.numbers.size() != (numbers ? outputs.size() : 0)) {
       return Error(
           Errc::data_corruption,
           fmt::format("scores of {}: expected {} columns for {} seeds, found {} numbers "
@@ -288,6 +297,10 @@ Result<Conductor::Outputs> Conductor::gather(const std::vector<net::ScoreResult>
       seen[position] = true;
       ++found;
       std::ranges::copy(outputs.subspan(i * cols, cols), out.logits.view().row(position).begin());
+      if (numbers) {
+        std::ranges::copy(std::span(result.numbers).subspan(i * cols, cols),
+                          out.numbers.begin() + static_cast<std::ptrdiff_t>(position * cols));
+      }
       std::ranges::copy(std::span(result.labels).subspan(i * width, width),
                         out.labels.begin() + static_cast<std::ptrdiff_t>(position * width));
     }

@@ -114,6 +114,7 @@ class Conductor {
     Matrix logits;
     std::vector<std::int64_t>
         labels;  ///< per seed, or per seed and label (multi-label); -1: unknown
+    std::vector<float> numbers = {};  ///< per seed and output, where numbers are to be predicted
   };
   Scores score(const Outputs& outputs) const;
   Status take_final(Outputs outputs);

@@ -97,4 +97,13 @@ Result<EntityCounts> count_entities(Executor& executor, const RankEntities& requ
   return sum;
 }
 
+Result<EntityCounts> rank_rows(Executor& executor, const RankEntities& request, ConstMatrix rows) {
+  TROUPE_RETURN_IF_ERROR(check_queries("RankEntities", request));
+  if (rows.cols != request.cols) {
+    return refused_queries(
+        fmt::format("expected {} columns, found queries of {}", rows.cols, request.cols));
+  }
+  return count_entities(executor, request, rows);
+}
+
 }  // namespace troupe

@@ -16,4 +16,8 @@ namespace troupe {
 Result<EntityCounts> count_entities(Executor& executor, const RankEntities& request,
                                     ConstMatrix rows);
 
+/// The same of any rows. \errors as count_entities(); data_corruption: as check_queries();
+///   invalid_argument: another number of columns
+Result<EntityCounts> rank_rows(Executor& executor, const RankEntities& request, ConstMatrix rows);
+
 }  // namespace troupe

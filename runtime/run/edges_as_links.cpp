@@ -1,5 +1,8 @@
 #include "runtime/run/edges_as_links.hpp"
 
+#include "runtime/job/walk_positives.hpp"
+#include "runtime/run/node_request.hpp"
+
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
@@ -33,6 +36,10 @@ using EdgeRow = std::array<std::uint64_t, 4>;  ///< as LinkList has them
 Result<std::optional<EdgeTypeId>> edges_to_learn(const Job& job, const GraphInfo& graph) {
   if (job.task.kind != "unsupervised" || job.dataset.seeds.contains("train")) {
     return std::optional<EdgeTypeId>();
+  }
+  if (job.task.from_walks) {
+    TROUPE_ASSIGN_OR_RETURN(const auto type, walked_type(job, graph));
+    return std::optional(type);
   }
   const auto& types = graph.edge_types;
   if (job.task.edges.empty() && types.size() == 1) {
@@ -80,6 +87,22 @@ Result<LinkList> edges_as_links(const PartitionedStore& store, EdgeTypeId type) 
   ends.reserve(4 * rows.size());
   for (const auto& row : rows) {
     ends.insert(ends.end(), row.begin(), row.end());
+  }
+  const auto kept = Segment::of(std::move(ends));
+  return LinkList(type, kept.as<std::uint64_t>(), 4, {}, {}, {kept.owner});
+}
+
+Result<LinkList> nodes_as_links(const PartitionedStore& store, EdgeTypeId type) {
+  const auto of_nodes = store.info().edge_types[raw(type)].source;
+  TROUPE_ASSIGN_OR_RETURN(
+      const auto found,
+      find_nodes(store, {.sources = {"all"}, .split = "", .node_type = of_nodes}));
+  std::vector<std::uint64_t> ends;
+  ends.reserve(4 * found.nodes.global.size());
+  for (std::size_t i = 0; i < found.nodes.global.size(); ++i) {
+    const auto original = raw(found.nodes.original[i]);
+    const auto global = raw(found.nodes.global[i]);
+    ends.insert(ends.end(), {original, original, global, global});
   }
   const auto kept = Segment::of(std::move(ends));
   return LinkList(type, kept.as<std::uint64_t>(), 4, {}, {}, {kept.owner});

@@ -1,6 +1,6 @@
 #pragma once
 /// \file edges_as_links.hpp
-/// All edges of a type as the links that a job trains on without a split of its edges.
+/// What a job trains on without a split of links: all edges of a type, or nodes that walks begin at.
 #include "runtime/base/result.hpp"
 #include "runtime/graph/store.hpp"
 #include "runtime/job/job.hpp"
@@ -9,7 +9,8 @@
 
 namespace troupe {
 
-/// The edge type whose edges are the job's training links; nothing where it has others.
+/// The type of the job's training links where these are all edges, or walks from all nodes; nothing where
+/// it has others.
 /// \errors invalid_argument: no such type, or several and none named
 Result<std::optional<EdgeTypeId>> edges_to_learn(const Job& job, const GraphInfo& graph);
 
@@ -18,5 +19,11 @@ Result<std::optional<EdgeTypeId>> edges_to_learn(const Job& job, const GraphInfo
 /// \errors those of loading parts
 /// \cost   48 bytes an edge while it is made, 32 afterwards
 Result<LinkList> edges_as_links(const PartitionedStore& store, EdgeTypeId type);
+
+/// A link from each node of a type to itself: pairs of walks from its source take its place in batches.
+/// Nodes in order of original ids.
+/// \errors those of find_nodes()
+/// \cost   32 bytes a node
+Result<LinkList> nodes_as_links(const PartitionedStore& store, EdgeTypeId type);
 
 }  // namespace troupe

@@ -6,8 +6,8 @@
 namespace troupe {
 
 EntityQueries::EntityQueries(const RankingPlan& plan, const PartitionBook& book,
-                             const SampledBatch& sampled, ConstMatrix outputs)
-    : counts_(Matrix::zeros(outputs.rows, rank_cols)) {
+                             const SampledBatch& sampled, ConstMatrix outputs, std::uint32_t tensor)
+    : tensor_(tensor), counts_(Matrix::zeros(outputs.rows, rank_cols)) {
   if (outputs.rows > 0) {
     add_side(plan, book, sampled, outputs, ReplacedEnd::tail);
     add_side(plan, book, sampled, outputs, ReplacedEnd::head);
@@ -23,7 +23,9 @@ void EntityQueries::add_side(const RankingPlan& plan, const PartitionBook& book,
   const auto triples = outputs.rows;
   const auto cols = outputs.cols / 2 - 1;
   const auto first = tail ? 0 : cols + 1;
-  const auto& ids = sampled.nodes[raw(links.source_type)].ids;
+  const auto known_type = tail ? links.source_type : links.destination_type;
+  const auto answer_type = tail ? links.destination_type : links.source_type;
+  const auto& ids = sampled.nodes[raw(known_type)].ids;
   std::vector<nn::TripleQuery> queries;
   std::vector<float> rows;
   PooledVector<float> keys;
@@ -31,19 +33,22 @@ void EntityQueries::add_side(const RankingPlan& plan, const PartitionBook& book,
     const auto row = outputs.row(i).subspan(first, cols + 1);
     rows.insert(rows.end(), row.begin(), row.end() - 1);
     keys.push_back(row[cols]);
-    queries.push_back({raw(ids[(tail ? links.sources : links.destinations)[i]]),
-                       static_cast<std::uint32_t>(links.labels[i]), replaced});
+    queries.push_back(
+        {raw(ids[(tail ? links.sources : links.destinations)[i]]),
+         links.labels.empty() || tensor_ != 0 ? 0 : static_cast<std::uint32_t>(links.labels[i]),
+         replaced});
   }
   const auto shared = Segment::of(std::move(rows));
   for (std::uint32_t p = 0; p < book.parts(); ++p) {
     const auto part = static_cast<PartId>(p);
-    const auto range = book.range(links.source_type, part);
+    const auto range = book.range(answer_type, part);
     if (range.size() == 0) {
       continue;
     }
     const auto known = plan.known.rows_among(queries, raw(range.first), range.size());
     RankEntities request;
-    request.node_type = links.source_type;
+    request.node_type = answer_type;
+    request.tensor = tensor_;
     request.cols = static_cast<std::uint32_t>(cols);
     request.score = static_cast<std::uint16_t>(plan.score.kind);
     request.norm = static_cast<std::uint16_t>(plan.score.norm);

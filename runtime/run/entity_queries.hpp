@@ -1,6 +1,6 @@
 #pragma once
 /// \file entity_queries.hpp
-/// Ranks of a batch's triples among all entities, as a rank sees them: what to ask the holder of which part,
+/// Ranks of a batch's triples among all entities, or of links among all nodes, as a rank or an evaluator sees them: what to ask the holder of which part,
 /// and the sum of their counts. Knows no actors.
 #include "runtime/base/matrix.hpp"
 #include "runtime/base/result.hpp"
@@ -20,7 +20,7 @@ namespace troupe {
 /// What all ranks rank with.
 struct RankingPlan {
   nn::TripleScore score = {};
-  nn::KnownAnswers known;  ///< triples of all roles, by global ids
+  nn::KnownAnswers known;  ///< triples, or links, of all roles, by global ids
 };
 
 /// Columns of EntityQueries::take(): above and level with the tail, then with the head.
@@ -36,9 +36,11 @@ class EntityQueries {
     PartId part{};
     RankEntities request;  ///< Without generation, step and `best`
   };
-  /// \param outputs  of the batch's triples, as the knowledge task makes them
+  /// \param outputs  of the batch's triples, as the knowledge task makes them, or of links, as
+  ///   add_link_queries() does
+  /// \param tensor   whose rows are compared; 0: learned rows
   EntityQueries(const RankingPlan& plan, const PartitionBook& book, const SampledBatch& sampled,
-                ConstMatrix outputs);
+                ConstMatrix outputs, std::uint32_t tensor = 0);
 
   /// Of both sides, one for each part that has entities.
   const std::vector<Question>& questions() const { return questions_; }
@@ -51,6 +53,7 @@ class EntityQueries {
   void add_side(const RankingPlan& plan, const PartitionBook& book, const SampledBatch& sampled,
                 ConstMatrix outputs, ReplacedEnd replaced);
 
+  std::uint32_t tensor_ = 0;
   std::vector<Question> questions_;
   std::vector<ReplacedEnd> sides_;  ///< [questions]
   std::size_t missing_ = 0;

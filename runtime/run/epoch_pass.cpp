@@ -139,8 +139,13 @@ void EpochPass::scored(const ReadyBatch& ready, const Matrix& outputs) {
   const auto add = [this](const auto& labels) {
     scores_.labels.insert(scores_.labels.end(), labels.begin(), labels.end());
   };
-  if (batch.sampled->links) {
-    add(std::vector<std::int64_t>(positions.size()));  // the director has those of links
+  if (batch.sampled->links || (batch.labels.empty() && batch.targets.cols() == 0)) {
+    add(std::vector<std::int64_t>(
+        positions.size()));  // the director has those of links, and rows have none
+  } else if (options_.numbers) {
+    const auto numbers = batch.targets.view().flat();
+    scores_.numbers.insert(scores_.numbers.end(), numbers.begin(), numbers.end());
+    add(std::vector<std::int64_t>(positions.size()));
   } else if (batch.targets.cols() > 0) {
     add(nn::known_labels(batch.targets.view().flat()));
   } else {

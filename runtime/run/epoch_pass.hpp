@@ -23,9 +23,10 @@ namespace troupe {
 
 struct EpochPassOptions {
   BatchStreamOptions stream;
-  std::string role;    ///< Name of the seeds, e.g. "train"
-  bool best = false;   ///< Scores with the best epoch's parameters
-  bool learns = true;  ///< false: batches are only taken and counted
+  std::string role;      ///< Name of the seeds, e.g. "train"
+  bool best = false;     ///< Scores with the best epoch's parameters
+  bool learns = true;    ///< false: batches are only taken and counted
+  bool numbers = false;  ///< Targets of seeds are numbers to predict
   std::shared_ptr<const SampleOptions> sample;
   std::shared_ptr<const SampleOptions> next_sample =
       {};  ///< Of the epoch that follows; null: the same

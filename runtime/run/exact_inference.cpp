@@ -32,7 +32,15 @@ nn::InferInput infer_input(const Batch& batch, const nn::InferStage::Output& out
   return input;
 }
 
-void append_label(const PartNodes& nodes, std::uint64_t local, net::ScoreResult& result) {
+void append_label(const NodeTypeInfo& type, const PartNodes& nodes, std::uint64_t local,
+                  net::ScoreResult& result) {
+  if (type.labels && type.labels->kind == LabelInfo::Kind::numbers) {
+    const auto columns = type.labels->classes;
+    const auto numbers = nodes.targets.subspan(local * columns, columns);
+    result.numbers.insert(result.numbers.end(), numbers.begin(), numbers.end());
+    result.labels.push_back(0);
+    return;
+  }
   if (nodes.targets.empty()) {
     result.labels.push_back(nodes.labels.empty() ? -1 : nodes.labels[local]);
     return;
@@ -392,7 +400,7 @@ Result<net::ScoreResult> ExactInference::scores(const std::string& role) const {
       const auto row = logits->view().row(local);
       outputs.insert(outputs.end(), row.begin(), row.end());
       result.positions.push_back(position);
-      append_label(nodes, local, result);
+      append_label(host_.graph->node_types[raw(type)], nodes, local, result);
     }
   }
   result.outputs = Segment::of(std::move(outputs));

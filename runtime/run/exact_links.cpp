@@ -2,6 +2,7 @@
 
 #include "runtime/base/assert.hpp"
 #include "runtime/nn/ops/cpu_block_ops.hpp"
+#include "runtime/run/task/link_queries.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -35,7 +36,13 @@ Matrix link_outputs(Executor& executor, const Batch& batch, const TaskOptions& o
 
 ExactLinks::ExactLinks(ExactLinkOptions options, std::shared_ptr<const nn::Network> network,
                        std::size_t node_types)
-    : options_(std::move(options)), network_(std::move(network)), node_types_(node_types) {}
+    : options_(std::move(options)), network_(std::move(network)), node_types_(node_types) {
+  options_.task.rank_all = ranks();
+}
+
+std::size_t ExactLinks::made_cols() const {
+  return options_.cols + (ranks() ? link_query_cols(network_->options().out_dim) : 0);
+}
 
 Status ExactLinks::begin(const std::string& role, const Segment& parameters, std::uint32_t tensor) {
   const auto order = options_.orders.find(role);
@@ -49,7 +56,9 @@ Status ExactLinks::begin(const std::string& role, const Segment& parameters, std
   next_ = options_.host;
   in_flight_ = 0;
   computing_ = 0;
+  tensor_ = tensor;
   outputs_.clear();
+  ranked_.clear();
   SampleOptions sample;  // without hops, whatever batches to train on have
   sample.dir = options_.sample->dir;
   sample.links = options_.sample->links;
@@ -89,7 +98,10 @@ InferBlock ExactLinks::computation(std::uint64_t block, std::shared_ptr<const Re
   ++computing_;
   const auto links = ready->batch.sampled->links->sources.size();
   auto& to = outputs_[block];
-  to = std::make_shared<Matrix>(links, options_.cols);
+  to = std::make_shared<Matrix>(links, made_cols());
+  if (ranks()) {
+    ranked_[block] = ready->batch.sampled;
+  }
   return {.nodes = {.first = 0, .count = links},
           .first_row = 0,
           .to = to,
@@ -104,6 +116,26 @@ InferBlock ExactLinks::computation(std::uint64_t block, std::shared_ptr<const Re
           }};
 }
 
+EntityQueries ExactLinks::queries(std::uint64_t block) {
+  const auto sampled = std::move(ranked_.extract(block).mapped());
+  const auto made = std::as_const(*outputs_.at(block)).view();
+  Matrix asked(made.rows, made.cols - options_.cols);
+  auto kept = std::make_shared<Matrix>(made.rows, options_.cols + rank_cols);
+  for (std::size_t i = 0; i < made.rows; ++i) {
+    std::ranges::copy(made.row(i).subspan(options_.cols), asked.view().row(i).begin());
+    std::ranges::copy(made.row(i).first(options_.cols), kept->view().row(i).begin());
+  }
+  outputs_[block] = std::move(kept);
+  return {*options_.ranking, *options_.book, *sampled, std::as_const(asked).view(), tensor_};
+}
+
+void ExactLinks::rank(std::uint64_t block, const Matrix& counts) {
+  auto& outputs = *outputs_.at(block);
+  for (std::size_t i = 0; i < outputs.rows(); ++i) {
+    std::ranges::copy(counts.view().row(i), outputs.view().row(i).subspan(options_.cols).begin());
+  }
+}
+
 void ExactLinks::computed(std::uint64_t /*block*/) {
   --in_flight_;
   --computing_;
@@ -111,7 +143,7 @@ void ExactLinks::computed(std::uint64_t /*block*/) {
 
 net::ScoreResult ExactLinks::finish() {
   net::ScoreResult result;
-  result.cols = static_cast<std::uint32_t>(options_.cols);
+  result.cols = static_cast<std::uint32_t>(options_.cols + (ranks() ? rank_cols : 0));
   std::vector<float> outputs;
   for (const auto& [batch, of_batch] : outputs_) {
     const auto positions = order_->positions(0, batch);

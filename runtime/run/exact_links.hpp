@@ -4,6 +4,7 @@
 /// the outputs of the last layer as the holders keep them. The hosts share the batches of a role out by
 /// their numbers. Knows no actors.
 #include "runtime/base/result.hpp"
+#include "runtime/run/entity_queries.hpp"
 #include "runtime/run/exact_inference.hpp"
 #include "runtime/run/task/task.hpp"
 #include "runtime/sample/seed_order.hpp"
@@ -20,13 +21,16 @@ struct ExactLinkOptions {
   std::map<std::string, std::shared_ptr<const SeedOrder>> orders = {};  ///< by role, of links
   std::shared_ptr<const SampleOptions> sample = {};  ///< of its links; its hops are left out
   TaskOptions task = {};
-  std::uint64_t cols = 1;   ///< numbers of each link
-  std::uint32_t host = 0;   ///< this one's number among those that score
-  std::uint32_t hosts = 1;  ///< their number
+  std::uint64_t cols = 1;  ///< numbers of each link, without those of `ranking`
+  /// Links are ranked among all nodes, which adds rank_cols numbers; null: they are not.
+  std::shared_ptr<const RankingPlan> ranking = {};
+  std::shared_ptr<const PartitionBook> book = {};  ///< with `ranking`
+  std::uint32_t host = 0;                          ///< this one's number among those that score
+  std::uint32_t hosts = 1;                         ///< their number
 };
 
-/// Lifecycle: begin(); next() and, for each block whose batch has come, computation() and computed(),
-///   until done(); finish(); again
+/// Lifecycle: begin(); next() and, for each block whose batch has come, computation(), then with a ranking
+///   queries() and rank(), and computed(), until done(); finish(); again
 /// Threads:   one at a time; computations on any
 class ExactLinks {
  public:
@@ -42,6 +46,11 @@ class ExactLinks {
   /// Batches that may be requested now, and were not before.
   std::vector<ExactInference::Ask> next();
   InferBlock computation(std::uint64_t block, std::shared_ptr<const ReadyBatch> ready);
+  bool ranks() const { return options_.ranking != nullptr; }
+  /// What to ask holders about a block that was computed. \requires ranks()
+  EntityQueries queries(std::uint64_t block);
+  /// \param counts  of the block's queries
+  void rank(std::uint64_t block, const Matrix& counts);
   void computed(std::uint64_t block);
   bool done() const { return next_ >= end() && in_flight_ == 0; }
   bool waits() const { return computing_ == 0; }
@@ -49,6 +58,8 @@ class ExactLinks {
   net::ScoreResult finish();
 
  private:
+  /// Numbers of each link as the task makes them.
+  std::size_t made_cols() const;
   std::uint64_t end() const { return order_ ? order_->num_batches() : 0; }
 
   ExactLinkOptions options_;
@@ -61,7 +72,9 @@ class ExactLinks {
   std::uint64_t next_ = 0;  ///< batch
   std::uint64_t in_flight_ = 0;
   std::uint64_t computing_ = 0;
-  std::map<std::uint64_t, std::shared_ptr<Matrix>> outputs_;  ///< by batch
+  std::uint32_t tensor_ = 0;
+  std::map<std::uint64_t, std::shared_ptr<Matrix>> outputs_;             ///< by batch
+  std::map<std::uint64_t, std::shared_ptr<const SampledBatch>> ranked_;  ///< those not ranked yet
 };
 
 }  // namespace troupe

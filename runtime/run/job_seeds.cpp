@@ -3,6 +3,7 @@
 #include "runtime/base/digest.hpp"
 #include "runtime/base/files.hpp"
 #include "runtime/data/table.hpp"
+#include "runtime/job/walk_positives.hpp"
 #include "runtime/run/edges_as_links.hpp"
 #include "runtime/run/original_rows.hpp"
 
@@ -73,6 +74,17 @@ void sort_rows(OwnSeeds& seeds) {
   seeds.times = std::move(times);
 }
 
+/// Walks begin at nodes: each is a link to itself, which pairs take the place of in batches.
+void link_to_themselves(OwnSeeds& seeds) {
+  RowIds ids;
+  ids.reserve(2 * seeds.ids.size());
+  for (const auto id : seeds.ids) {
+    ids.insert(ids.end(), {id, id});
+  }
+  seeds.ids = std::move(ids);
+  seeds.columns = 2;
+}
+
 /// The place of a name among types.
 template <class Type>
 Result<std::uint32_t> named_type(const std::vector<Type>& types, const std::string& name) {
@@ -109,6 +121,10 @@ Result<std::uint32_t> type_of_seeds(const Job& job, const std::vector<Type>& typ
 }
 
 Result<std::uint32_t> type_of_seeds(const Job& job, const GraphInfo& graph) {
+  if (job.task.from_walks) {
+    TROUPE_ASSIGN_OR_RETURN(const auto type, walked_type(job, graph));
+    return std::uint32_t{raw(type)};
+  }
   const auto* split = graph.find_split(job.dataset.split);
   if (job.task.links()) {
     return type_of_seeds(job, graph.edge_types, split == nullptr ? nullptr : &split->links,
@@ -133,8 +149,9 @@ Result<std::vector<OwnSeeds>> read_own_seeds(const Job& job, const GraphInfo& gr
     ends = {graph.node_types[type].count};
   }
   for (const auto& [role, files] : job.dataset.seeds) {
-    OwnSeeds seeds{role, type, ends.size(), {}, {}};
-    auto ids = read_rows(files.ids, ends);
+    const bool walks = job.task.from_walks && role == "train";
+    OwnSeeds seeds{role, type, walks ? 1 : ends.size(), {}, {}};
+    auto ids = read_rows(files.ids, walks ? RowIds{ends.front()} : ends);
     if (!ids) {
       return std::move(ids).error().with(fmt::format("/dataset/seeds/{}", role));
     }
@@ -147,6 +164,9 @@ Result<std::vector<OwnSeeds>> read_own_seeds(const Job& job, const GraphInfo& gr
       seeds.times = *std::move(times);
     }
     sort_rows(seeds);
+    if (walks) {
+      link_to_themselves(seeds);
+    }
     all.push_back(std::move(seeds));
   }
   return all;
@@ -188,8 +208,9 @@ Result<LinkList> list_of_links(const PartitionedStore& store, OwnSeeds seeds) {
 Status count_own_seeds(const Job& job, GraphInfo& graph) {
   TROUPE_ASSIGN_OR_RETURN(const auto edges, edges_to_learn(job, graph));
   if (edges) {
-    split_to_change(graph, job.dataset.split).links["train"] = {
-        *edges, graph.edge_types[raw(*edges)].count, false, false};
+    const auto& type = graph.edge_types[raw(*edges)];
+    const auto count = job.task.from_walks ? graph.node_types[raw(type.source)].count : type.count;
+    split_to_change(graph, job.dataset.split).links["train"] = {*edges, count, false, false};
   }
   TROUPE_ASSIGN_OR_RETURN(const auto all, read_own_seeds(job, graph));
   for (const auto& seeds : all) {
@@ -207,7 +228,8 @@ Status count_own_seeds(const Job& job, GraphInfo& graph) {
 Result<PartitionedStore> with_own_seeds(const Job& job, PartitionedStore store) {
   TROUPE_ASSIGN_OR_RETURN(const auto edges, edges_to_learn(job, store.info()));
   if (edges) {
-    TROUPE_ASSIGN_OR_RETURN(auto list, edges_as_links(store, *edges));
+    TROUPE_ASSIGN_OR_RETURN(auto list, job.task.from_walks ? nodes_as_links(store, *edges)
+                                                           : edges_as_links(store, *edges));
     store = store.with_links(job.dataset.split, "train", std::move(list));
   }
   TROUPE_ASSIGN_OR_RETURN(auto all, read_own_seeds(job, store.info()));

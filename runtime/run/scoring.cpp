@@ -3,11 +3,14 @@
 #include "runtime/nn/knowledge/entity_ranker.hpp"
 #include "runtime/nn/ranking.hpp"
 #include "runtime/nn/scores.hpp"
+#include "runtime/run/entity_queries.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <fmt/format.h>
+#include <limits>
+#include <utility>
 
 namespace troupe {
 namespace {
@@ -74,14 +77,14 @@ void add_ranks(Scores& scores, const std::optional<nn::RankingScores>& ranks) {
   }
 }
 
-/// Tails of all triples, then heads.
-Scores score_counts(ConstMatrix outputs, std::span<const std::int64_t> seen) {
+/// Tails of all triples, then heads. \param from  column where counts begin
+Scores score_counts(ConstMatrix outputs, std::span<const std::int64_t> seen, std::size_t from = 0) {
   std::vector<nn::AboveAndLevel> counts;
   Scores scores;
   for (const std::size_t first : {std::size_t{0}, std::size_t{2}}) {
     for (std::size_t i = 0; i < outputs.rows; ++i) {
       if (seen[i] >= 0) {
-        const auto row = outputs.row(i).subspan(first, 2);
+        const auto row = outputs.row(i).subspan(from + first, 2);
         counts.push_back({static_cast<std::uint64_t>(row[0]), static_cast<std::uint64_t>(row[1])});
       }
     }
@@ -91,7 +94,8 @@ Scores score_counts(ConstMatrix outputs, std::span<const std::int64_t> seen) {
   return scores;
 }
 
-Scores score_ranked(const RankedLinks& ranked) {
+/// \param among_others  links are ranked among the candidates
+Scores score_ranked(const RankedLinks& ranked, bool among_others) {
   Scores scores;
   scores.labelled = ranked.links.size();
   if (ranked.links.empty() || ranked.negatives.empty()) {
@@ -103,6 +107,9 @@ Scores score_ranked(const RankedLinks& ranked) {
   std::fill_n(labels.begin(), ranked.links.size(), 1);
   scores.auc = nn::roc_auc(all, labels);
   add(scores, "ap", nn::average_precision(all, labels));
+  if (!among_others) {
+    return scores;
+  }
   const auto ranks = nn::ranking_scores(
       {.answers = ranked.links, .offsets = ranked.offsets, .candidates = ranked.candidates},
       hit_ranks);
@@ -110,28 +117,73 @@ Scores score_ranked(const RankedLinks& ranked) {
   return scores;
 }
 
-Scores score_numbers(ConstMatrix outputs, std::span<const float> labels,
-                     std::span<const std::int64_t> seen) {
+/// The last columns count all nodes.
+Scores score_among_all(ConstMatrix outputs, std::span<const std::int64_t> seen) {
+  const auto told = outputs.cols - rank_cols;
+  Matrix scored(outputs.rows, told);
+  for (std::size_t i = 0; i < outputs.rows; ++i) {
+    std::ranges::copy(outputs.row(i).first(told), scored.view().row(i).begin());
+  }
+  auto scores = score_ranked(drawn_links(std::as_const(scored).view(), seen), false);
+  const auto ranks = score_counts(outputs, seen, told);
+  scores.more.insert(scores.more.end(), ranks.more.begin(), ranks.more.end());
+  return scores;
+}
+
+/// Of one column: 1 - squares / squares of the distance from the mean; nothing where all are equal.
+std::optional<double> determination(ConstMatrix outputs, std::span<const float> numbers,
+                                    std::size_t column) {
+  double sum = 0;
+  double count = 0;
+  for (std::size_t i = column; i < numbers.size(); i += outputs.cols) {
+    if (!std::isnan(numbers[i])) {
+      sum += numbers[i];
+      count += 1;
+    }
+  }
+  double squares = 0;
+  double from_mean = 0;
+  for (std::size_t i = column; i < numbers.size(); i += outputs.cols) {
+    if (!std::isnan(numbers[i])) {
+      const double difference = static_cast<double>(outputs.data[i]) - numbers[i];
+      squares += difference * difference;
+      from_mean += (numbers[i] - sum / count) * (numbers[i] - sum / count);
+    }
+  }
+  return from_mean > 0 ? std::optional(1 - squares / from_mean) : std::nullopt;
+}
+
+}  // namespace
+
+Scores score_numbers(ConstMatrix outputs, std::span<const float> numbers) {
   Scores scores;
   double squares = 0;
   double lengths = 0;
-  for (std::size_t i = 0; i < outputs.rows; ++i) {
-    if (seen[i] >= 0) {
-      const double difference = static_cast<double>(outputs.row(i)[0]) - labels[i];
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if (!std::isnan(numbers[i])) {
+      const double difference = static_cast<double>(outputs.data[i]) - numbers[i];
       squares += difference * difference;
       lengths += std::abs(difference);
       ++scores.labelled;
     }
   }
-  if (scores.labelled > 0) {
-    const auto count = static_cast<double>(scores.labelled);
-    add(scores, "rmse", std::sqrt(squares / count));
-    add(scores, "mae", lengths / count);
+  if (scores.labelled == 0) {
+    return scores;
   }
+  const auto count = static_cast<double>(scores.labelled);
+  add(scores, "rmse", std::sqrt(squares / count));
+  add(scores, "mae", lengths / count);
+  double sum = 0;
+  double columns = 0;
+  for (std::size_t column = 0; column < outputs.cols; ++column) {
+    if (const auto value = determination(outputs, numbers, column)) {
+      sum += *value;
+      columns += 1;
+    }
+  }
+  add(scores, "r2", columns > 0 ? std::optional(sum / columns) : std::nullopt);
   return scores;
 }
-
-}  // namespace
 
 Scores score_seeds(ConstMatrix logits, std::span<const std::int64_t> labels) {
   Scores scores;
@@ -171,13 +223,21 @@ Scores score_seeds(ConstMatrix logits, std::span<const std::int64_t> labels) {
 Scores score_links(const LinkScoring& how, ConstMatrix outputs,
                    std::span<const std::int64_t> seen) {
   if (how.kind == LinkScoring::Kind::ranked) {
-    return score_ranked(how.given ? given_links(*how.given, outputs) : drawn_links(outputs, seen));
+    if (how.all) {
+      return score_among_all(outputs, seen);
+    }
+    return score_ranked(how.given ? given_links(*how.given, outputs) : drawn_links(outputs, seen),
+                        true);
   }
   if (how.kind == LinkScoring::Kind::counts) {
     return score_counts(outputs, seen);
   }
   if (how.kind == LinkScoring::Kind::numbers) {
-    return score_numbers(outputs, how.labels, seen);
+    std::vector<float> numbers(how.labels.begin(), how.labels.end());
+    for (std::size_t i = 0; i < seen.size(); ++i) {
+      numbers[i] = seen[i] < 0 ? std::numeric_limits<float>::quiet_NaN() : numbers[i];
+    }
+    return score_numbers(outputs, numbers);
   }
   std::vector<std::int64_t> labels(seen.size());
   for (std::size_t i = 0; i < seen.size(); ++i) {

@@ -15,6 +15,10 @@ namespace troupe {
 /// \param labels  per seed, or per seed and output (multi-label); -1: unknown
 Scores score_seeds(ConstMatrix logits, std::span<const std::int64_t> labels);
 
+/// Scores of numbers: of all that are known.
+/// \param numbers  [outputs.rows, outputs.cols], NaN where unknown
+Scores score_numbers(ConstMatrix outputs, std::span<const float> numbers);
+
 /// Pairs of a role in files: each true link is followed by its candidates, and false links come after
 /// all of them.
 struct GivenPairs {
@@ -31,6 +35,8 @@ struct LinkScoring {
   /// `counts`: entities above and level with a triple's tail, and with its head.
   enum class Kind : std::uint8_t { ranked, classes, numbers, counts };
   Kind kind = Kind::ranked;
+  bool all =
+      false;  ///< of `ranked`: outputs end with counts of all nodes, which links are ranked among
   std::uint64_t rows = 0;                ///< positions that there are outputs of
   std::optional<GivenPairs> given = {};  ///< of `ranked`; none: outputs are of drawn links too
   std::span<const float> labels = {};    ///< [rows] of the others

@@ -38,7 +38,9 @@ struct SampleOptions {
   std::optional<TimeRule> time{};  ///< Seeds have times, which limit their trees; if disjoint
   std::int64_t seed_time = 0;  ///< Of all seeds of batches whose seeds have no times of their own
   std::optional<LinkOptions> links{};  ///< Seeds are links
-  std::optional<WalkOptions> walks{};  ///< Random walks begin at the seeds; fanouts are not read
+  /// Random walks begin at the seeds; fanouts are not read. With `links`: pairs of walks from the sources of
+  /// the positive ones take their place.
+  std::optional<WalkOptions> walks{};
   Subgraph subgraph = Subgraph::directional;
   /// [edge types] for Subgraph::bidirectional: type that the reverses of a type's edges are of.
   std::vector<std::optional<EdgeTypeId>> reverse_of{};

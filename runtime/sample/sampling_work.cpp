@@ -1,6 +1,7 @@
 #include "runtime/sample/sampling_work.hpp"
 
 #include "runtime/sample/one_hop.hpp"
+#include "runtime/sample/walks/walk_pairs.hpp"
 
 #include <algorithm>
 #include <type_traits>
@@ -76,7 +77,7 @@ void SamplingWork::grow() {
     seeds_ = std::move(found.seeds);
     links_ = std::move(found.links);
   }
-  if (inputs_.options->walks) {
+  if (inputs_.options->walks && !inputs_.options->links) {
     auto& [type, nodes] = seeds_.groups.front();
     walks_.emplace(*inputs_.graph, *inputs_.book, inputs_.options, key_, type, std::move(nodes),
                    *inputs_.halos, inputs_.scratch, std::move(seeds_.times));
@@ -86,9 +87,26 @@ void SamplingWork::grow() {
                    inputs_.scratch);
 }
 
+/// Walks begin at the sources of the positive links, whose place pairs of walks take.
+void SamplingWork::walk_first() {
+  const auto& type = inputs_.graph->edge_types[raw(positives_->edge_type)];
+  walks_.emplace(*inputs_.graph, *inputs_.book, inputs_.options, key_, type.source,
+                 std::exchange(positives_->sources, {}), *inputs_.halos, inputs_.scratch);
+}
+
+void SamplingWork::draw_negatives(PositiveLinks links) {
+  positives_.reset();
+  link_seeds_.emplace(*inputs_.graph, *inputs_.book, inputs_.options, key_, std::move(links));
+}
+
 /// What can be asked now.
 std::vector<SampleQuestion> SamplingWork::questions() {
   std::vector<SampleQuestion> all;
+  if (walks_ && positives_ && walks_->done()) {
+    const auto walked = std::move(*walks_).take();
+    walks_.reset();
+    draw_negatives(links_of_pairs(walked, positives_->edge_type, inputs_.options->walks->window));
+  }
   if (link_seeds_) {
     for (auto& [id, part, request] : link_seeds_->questions()) {
       auto& question = all.emplace_back();
@@ -142,8 +160,10 @@ void SamplingWork::begin_hop(bool asks) {
 }
 
 Result<SamplingWork::Step> SamplingWork::step(const std::vector<Arrived>& arrived) {
-  if (auto links = std::exchange(positives_, std::nullopt)) {
-    link_seeds_.emplace(*inputs_.graph, *inputs_.book, inputs_.options, key_, *std::move(links));
+  if (positives_ && !walks_ && inputs_.options->walks) {
+    walk_first();
+  } else if (positives_ && !walks_) {
+    draw_negatives(*std::move(positives_));
   } else if (!link_seeds_ && !builder_ && !walks_) {
     grow();
   }

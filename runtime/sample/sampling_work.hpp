@@ -79,7 +79,8 @@ class SamplingWork {
   /// \requires the seeds are in the book
   SamplingWork(SamplingInputs inputs, BatchKey key, NodeTypeId seed_type,
                PooledVector<NodeId> seeds, PooledVector<std::int64_t> seed_times = {});
-  /// Of nodes, or of links, for which ends of negative ones are found first.
+  /// Of nodes, or of links, for which ends of negative ones are found first. With options of walks, too,
+  /// pairs of walks from the sources take the place of the links.
   /// \requires all nodes are in the book; options of links for links
   SamplingWork(SamplingInputs inputs, BatchKey key, OrderedSeeds seeds);
 
@@ -103,9 +104,13 @@ class SamplingWork {
   Status take_lists(std::uint32_t question, const std::shared_ptr<const HopReply>& reply);
   Status take_edges(std::uint32_t question, const EdgesThere& there);
   void begin_hop(bool asks);
+  void walk_first();
+  void draw_negatives(PositiveLinks links);
   void grow();
   std::uint32_t hop() const { return walks_ ? walks_->step() : builder_->hop(); }
-  bool is_grown() const { return walks_ ? walks_->done() : builder_ && builder_->done(); }
+  bool is_grown() const {
+    return walks_ ? !positives_ && walks_->done() : builder_ && builder_->done();
+  }
 
   SamplingInputs inputs_;
   BatchKey key_;
@@ -114,7 +119,7 @@ class SamplingWork {
   std::optional<LinkSeeds> link_seeds_;     ///< Until they are found
   std::optional<BatchLinks> links_;         ///< Ends are places among the seeds
   std::optional<BatchBuilder> builder_;
-  std::optional<WalkBuilder> walks_;   ///< In the place of the builder
+  std::optional<WalkBuilder> walks_;   ///< In the place of the builder, or before positive links
   std::vector<SampleQuestion> local_;  ///< To be answered in place
   FrontierCounts frontier_;
   TraceTrack::TimePoint hop_began_{};

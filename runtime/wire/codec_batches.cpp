@@ -98,6 +98,12 @@ std::uint64_t seeds_of(const SampleBatch& message) {
                           saturating_mul(chunks.chunks_of(positives), chunks.negatives));
   }
   const auto drawn = known ? message.sample->links->negatives.drawn() : 1;
+  if (known && message.sample->walks) {  // pairs share their nodes
+    const auto& walks = *message.sample->walks;
+    const auto places = walks.per_seed * (std::uint64_t{walks.length} + 1);
+    const auto pairs = saturating_mul(places, 2 * std::min(walks.window, walks.length));
+    return saturating_mul(saturating_mul(positives, pairs), saturating_add(1, drawn));
+  }
   return saturating_mul(positives, saturating_add(2, drawn));
 }
 

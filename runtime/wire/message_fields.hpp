@@ -225,13 +225,18 @@ struct Fields<ScoreResult> {
   using Root = wire::ScoreResult;
   static constexpr std::tuple fields{
       field::array(0, &ScoreResult::positions), field::value("cols", &ScoreResult::cols),
-      field::array<float>(1, &ScoreResult::outputs), field::array(2, &ScoreResult::labels)};
+      field::array<float>(1, &ScoreResult::outputs), field::array(2, &ScoreResult::labels),
+      field::array(3, &ScoreResult::numbers)};
 
   static Status check(std::string_view message, const ScoreResult& result) {
     const auto positions = result.positions.size();
     const auto outputs = saturating_mul(positions, result.cols);
     TROUPE_RETURN_IF_ERROR(expect_equal(message, "outputs, positions x cols", outputs,
                                         result.outputs.bytes.size() / sizeof(float)));
+    if (!result.numbers.empty()) {
+      TROUPE_RETURN_IF_ERROR(
+          expect_equal(message, "numbers, positions x cols", outputs, result.numbers.size()));
+    }
     return result.labels.size() == outputs  // multi-label
                ? ok_status()
                : expect_equal(message, "labels, as many as positions or outputs", positions,

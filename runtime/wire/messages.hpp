@@ -163,6 +163,7 @@ struct ScoreResult {
   std::uint32_t cols = 0;
   Segment outputs;                   ///< float32 [positions, cols]
   std::vector<std::int64_t> labels;  ///< [positions]
+  std::vector<float> numbers = {};   ///< [positions, cols] to predict, NaN: unknown; or empty
 };
 
 struct KeepBest {

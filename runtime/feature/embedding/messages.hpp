@@ -144,6 +144,7 @@ struct RankEntities {
   std::uint16_t score = 0;  ///< number of a kind
   std::uint16_t norm = 2;
   bool unit = false;                     ///< rows are divided by their length
+  std::uint32_t tensor = 0;              ///< whose rows are compared; 0: those of the table
   Segment queries;                       ///< float32 [keys, cols]
   PooledVector<float> keys;              ///< of the answers
   PooledVector<std::uint64_t> offsets;   ///< [keys + 1] into `left_out`

@@ -1,11 +1,14 @@
 #include "runtime/run/task/link_task.hpp"
 
+#include "runtime/nn/knowledge/entity_ranker.hpp"
 #include "runtime/run/task/link_pairs.hpp"
+#include "runtime/run/task/link_queries.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <utility>
+#include <vector>
 
 namespace troupe {
 namespace {
@@ -17,10 +20,27 @@ nn::LinkScores link_scores(ConstMatrix scores, std::size_t positives) {
           .negative = {scores.data + positives, positives, negatives}};
 }
 
+/// Of nodes, whose rows are what a run without labels is for.
+Matrix rows_of_seeds(const TaskPass& pass) {
+  const auto& seeds = pass.batch.sampled->seed_index;
+  const ConstMatrix rows = pass.rows.front();
+  Matrix out(seeds.size(), rows.cols);
+  for (std::size_t i = 0; i < seeds.size(); ++i) {
+    std::ranges::copy(rows.row(seeds[i]), out.view().row(i).begin());
+  }
+  return out;
+}
+
 class LinkTask final : public Task {
  public:
-  LinkTask(const nn::LinkLossKind& loss, const nn::LinkLossOptions& options, LinkPairs pairs)
-      : loss_(loss), options_(options), pairs_(std::move(pairs)) {}
+  LinkTask(const nn::LinkLossKind& loss, const TaskOptions& options, const nn::Network& network,
+           LinkPairs pairs)
+      : loss_(loss),
+        options_(options.link_loss),
+        rank_all_(options.rank_all),
+        types_(network.outputs()),
+        cols_(network.options().out_dim),
+        pairs_(std::move(pairs)) {}
 
   Status check(const Batch& batch) const override { return pairs_.check(batch); }
 
@@ -37,10 +57,27 @@ class LinkTask final : public Task {
   }
 
   Result<Matrix> outputs(const TaskPass& pass) override {
+    if (!pass.batch.sampled->links) {
+      return rows_of_seeds(pass);
+    }
     TROUPE_RETURN_IF_ERROR(pairs_.check(pass.batch));
     const std::size_t positives = pass.batch.sampled->links->sources.size();
     const auto scores = link_scores(pairs_.decode(pass, true), positives);
-    Matrix out(positives, 1 + scores.negative.cols);
+    const std::size_t first_query = 1 + scores.negative.cols;
+    if (rank_all_ && positives > nn::queries_at_once) {
+      return Error(Errc::failed_precondition,
+                   fmt::format("links to rank: expected at most {} in a batch, found {}",
+                               nn::queries_at_once, positives));
+    }
+    Matrix out(positives, first_query + (rank_all_ ? link_query_cols(cols_) : 0));
+    if (rank_all_) {
+      Matrix queries(positives, link_query_cols(cols_));
+      add_link_queries(ends_of(pass), queries.view());
+      for (std::size_t i = 0; i < positives; ++i) {
+        std::ranges::copy(std::as_const(queries).view().row(i),
+                          out.view().row(i).subspan(first_query).begin());
+      }
+    }
     for (std::size_t i = 0; i < positives; ++i) {
       const auto row = out.view().row(i);
       row[0] = scores.positive[i];
@@ -50,8 +87,23 @@ class LinkTask final : public Task {
   }
 
  private:
+  LinkEnds ends_of(const TaskPass& pass) const {
+    const auto& links = *pass.batch.sampled->links;
+    const auto rows_of = [&](NodeTypeId type) {
+      return pass.rows[static_cast<std::size_t>(std::ranges::find(types_, type) - types_.begin())];
+    };
+    return {.sources = rows_of(links.source_type),
+            .destinations = rows_of(links.destination_type),
+            .of = links.sources,
+            .to = links.destinations,
+            .factors = pass.parameters};  // distmult's one relation; a dot product has none
+  }
+
   const nn::LinkLossKind& loss_;
   nn::LinkLossOptions options_;
+  bool rank_all_;
+  std::vector<NodeTypeId> types_;
+  std::size_t cols_;
   LinkPairs pairs_;
 };
 
@@ -70,9 +122,16 @@ Result<std::unique_ptr<Task>> make_link_task(const TaskOptions& options,
                  fmt::format("task.decoder: expected one output for links, found {}",
                              network.options().decoder.outputs));
   }
+  const auto& decoder = network.options().decoder.kind;
+  if (options.rank_all && decoder != "dot" && decoder != "distmult") {
+    return Error(
+        Errc::invalid_argument,
+        fmt::format("eval.ranks: expected a decoder that is a product for \"all\", found {}",
+                    decoder));
+  }
   TROUPE_ASSIGN_OR_RETURN(auto pairs, LinkPairs::create(network));
   return std::unique_ptr<Task>(
-      std::make_unique<LinkTask>(*loss, options.link_loss, std::move(pairs)));
+      std::make_unique<LinkTask>(*loss, options, network, std::move(pairs)));
 }
 
 }  // namespace troupe

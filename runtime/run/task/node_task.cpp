@@ -36,7 +36,7 @@ class NodeTask final : public Task {
   Status check(const Batch& batch) const override {
     const auto seeds = batch.sampled->seed_index.size();
     const bool binary = options_.loss == "bce_logits";
-    if (binary && batch.targets.cols() > 0) {
+    if (options_.loss == "mse" || (binary && batch.targets.cols() > 0)) {
       return check_targets(batch);
     }
     if (batch.labels.size() != seeds || (binary && outputs_ != 1)) {
@@ -72,7 +72,8 @@ class NodeTask final : public Task {
       loss.labels = batch.labels;
       return loss;
     }
-    loss.kind = nn::SeedLossKind::bce_logits;
+    loss.kind =
+        options_.loss == "mse" ? nn::SeedLossKind::squared_error : nn::SeedLossKind::bce_logits;
     if (batch.targets.cols() > 0) {
       loss.targets = batch.targets.view();
     } else {
@@ -106,10 +107,10 @@ class NodeTask final : public Task {
 
 Result<std::unique_ptr<Task>> make_node_task(const TaskOptions& options,
                                              const nn::Network& network) {
-  if (options.loss != "cross_entropy" && options.loss != "bce_logits") {
-    return Error(
-        Errc::invalid_argument,
-        fmt::format("train.loss: expected cross_entropy or bce_logits, found {}", options.loss));
+  if (options.loss != "cross_entropy" && options.loss != "bce_logits" && options.loss != "mse") {
+    return Error(Errc::invalid_argument,
+                 fmt::format("train.loss: expected cross_entropy, bce_logits or mse, found {}",
+                             options.loss));
   }
   if (!(options.pos_weight > 0) || !std::isfinite(options.pos_weight)) {
     return Error(

@@ -28,6 +28,7 @@ struct TaskOptions {
   double pos_weight = 1;               ///< of positive targets, with "bce_logits"
   nn::LinkLossOptions link_loss = {};
   nn::KnowledgeOptions knowledge = {};
+  bool rank_all = false;  ///< Of links: outputs end with add_link_queries()
 };
 
 /// One batch after the network. Everything is in host memory.
@@ -63,7 +64,7 @@ class Task {
     return std::nullopt;
   }
   /// Numbers of each seed or link: logits of nodes and edges; of links the score of each, then those of
-  /// its negatives; of triples queries and keys (knowledge_task.cpp). Labels are not read, but relations.
+  /// its negatives; of nodes in a task of links their rows; of triples queries and keys (knowledge_task.cpp). Labels are not read, but relations.
   /// \errors as check(), of seeds
   virtual Result<Matrix> outputs(const TaskPass& pass) = 0;
 };

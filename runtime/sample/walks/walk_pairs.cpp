@@ -43,4 +43,21 @@ WalkPairs walk_pairs(const BatchWalks& walks, std::uint32_t window) {
   return pairs;
 }
 
+PositiveLinks links_of_pairs(const SampledBatch& batch, EdgeTypeId type, std::uint32_t window) {
+  const auto& walks = *batch.walks;
+  const auto& ids = batch.nodes[raw(walks.column_types.front())].ids;
+  const auto pairs = walk_pairs(walks, window);
+  PositiveLinks links;
+  links.edge_type = type;
+  for (std::size_t i = 0; i < pairs.centers.size(); ++i) {
+    const NodeId center = ids[walks.nodes[pairs.centers[i]]];
+    const NodeId context = ids[walks.nodes[pairs.contexts[i]]];
+    if (center != context) {
+      links.sources.push_back(center);
+      links.destinations.push_back(context);
+    }
+  }
+  return links;
+}
+
 }  // namespace troupe

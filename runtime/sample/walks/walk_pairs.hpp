@@ -2,6 +2,7 @@
 /// \file walk_pairs.hpp
 /// Pairs of nodes that are near each other on a walk: positive examples of skip-gram models (Perozzi,
 /// Al-Rfou, Skiena, "DeepWalk", KDD 2014).
+#include "runtime/sample/links/link_options.hpp"
 #include "runtime/sample/mini_batch.hpp"
 
 #include <cstdint>
@@ -19,5 +20,9 @@ struct WalkPairs {
 /// the order of the walk. A walk that returned to its seed is a new sequence there, which begins with the
 /// seed (the walk's first place).
 WalkPairs walk_pairs(const BatchWalks& walks, std::uint32_t window);
+
+/// The pairs of different nodes as positive links, whose ends are nodes of one type.
+/// \requires batch.walks
+PositiveLinks links_of_pairs(const SampledBatch& batch, EdgeTypeId type, std::uint32_t window);
 
 }  // namespace troupe

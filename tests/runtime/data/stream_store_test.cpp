@@ -123,6 +123,7 @@ StoredFiles expected_store(RandomGraph graph, const std::vector<std::vector<Edge
     info.name = i == 0 ? "edge" : "rev_edge";
     const auto end = i == 0 ? id_end : 2 * graph.sources.size();
     info.edge_id_end = end == info.count ? 0 : end;
+    info.edge_id_begin = i == 0 ? 0 : graph.sources.size();
   }
   EXPECT_OK(write_graph_store(contents, out));
   EXPECT_OK(GraphStore::open(out, {}));

@@ -39,5 +39,30 @@ TEST(CheckAnswer, RefusesAnyOther) {
   EXPECT_ERROR(check(answer({Purpose::train, 2, 9}, NodeTypeId{0}, 3)), corrupt, "with 3 seeds");
 }
 
+/// How many pairs walks have is known when they are sampled.
+TEST(CheckAnswer, TakesAnyNumberOfPairsOfWalksButOfTheirType) {
+  auto asked = request();
+  asked.links.emplace().sources = {NodeId{1}, NodeId{2}};
+  SampleOptions options;
+  asked.sample = std::make_shared<const SampleOptions>(options);
+  const auto found = [](std::size_t pairs, std::uint16_t type) {
+    auto sampled = std::make_shared<SampledBatch>();
+    sampled->key = {Purpose::train, 2, 9};
+    auto& links = sampled->links.emplace();
+    links.edge_type = static_cast<EdgeTypeId>(type);
+    links.sources.resize(pairs);
+    ReadyBatch ready;
+    ready.batch.sampled = std::move(sampled);
+    return ready;
+  };
+  EXPECT_ERROR(check_answer(asked, found(7, 0)), Errc::data_corruption, "with 2 links of type 0");
+  options.walks.emplace();
+  asked.sample = std::make_shared<const SampleOptions>(options);
+  EXPECT_OK(check_answer(asked, found(7, 0)));
+  EXPECT_ERROR(check_answer(asked, found(7, 1)), Errc::data_corruption, "links of type 1");
+  asked.sample = nullptr;  // after a journey
+  EXPECT_OK(check_answer(asked, found(7, 0)));
+}
+
 }  // namespace
 }  // namespace troupe

@@ -206,7 +206,7 @@ comment */ "sample": { "fanout": [2, {"x": 1}],
             "1..16 entries, each -1..2^20, found [2,{\"x\":1}]\n"
             "line 4, column 5: /sample/batchsize: expected a known key, found an unknown one; did "
             "you mean \"batch_size\"?\n"
-            "/model/layers: expected integer, 1..16, found \"many\"\n"
+            "/model/layers: expected integer, 0..16, found \"many\"\n"
             "line 6, column 6: /train/epochs: expected integer, 1..1000000, found 0\n"
             "line 6, column 48: /eval/every: expected each key once, found it twice; remove one\n"
             "line 6, column 40: /eval/every: expected integer, 0..1000000, found \"\\\"}{\"\n"
@@ -271,7 +271,8 @@ TEST(ParseJob, NamesTheNearestKey) {
 
 TEST(ParseJob, NamesTheNearestWord) {
   EXPECT_CONTAINS(problems_with("model.kind", "graphsaeg"), "did you mean \"graphsage\"?");
-  EXPECT_CONTAINS(problems_with("eval.metric", "zebra"), "| \"rmse\" | \"mae\", found \"zebra\"\n");
+  EXPECT_CONTAINS(problems_with("eval.metric", "zebra"),
+                  "| \"rmse\" | \"mae\" | \"r2\", found \"zebra\"\n");
 }
 
 TEST(ParseJob, RefusesValuesOutOfRange) {

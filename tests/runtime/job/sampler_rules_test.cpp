@@ -160,7 +160,8 @@ TEST(SamplerRules, WalksNeedNoFanout) {
 TEST(SamplerRules, WhatWalksDoNotGoWithIsRefused) {
   EXPECT_EQ(
       key_problems(sampled, {"task.walk.length=3"}),
-      "/task/walk: expected none with kind \"node\", found some; set task.kind to \"walk\"\n");
+      "/task/walk: expected none with kind \"node\", found some; set task.kind to \"walk\", or "
+      "task.positives to \"walks\"\n");
   EXPECT_HAS(key_problems(walked, {"sample.choice=labor"}),
              "/sample/choice: expected \"uniform\" or \"weighted\" with task.kind \"walk\"");
   EXPECT_HAS(key_problems(walked, {"sample.subgraph=induced"}), "/sample/subgraph: ");

@@ -62,10 +62,10 @@ TEST(TaskKeys, EveryLossOfLinksAndEveryScoreFits) {
 }
 
 TEST(TaskKeys, OthersAreRefusedWithWhatFits) {
-  EXPECT_EQ(
-      task_problems({"train.loss=bce"}),
-      "/train/loss: expected \"cross_entropy\" | \"bce_logits\" with task.kind \"node\", found "
-      "\"bce\"\n");
+  EXPECT_EQ(task_problems({"train.loss=bce"}),
+            "/train/loss: expected \"cross_entropy\" | \"bce_logits\" | \"mse\" with task.kind "
+            "\"node\", found "
+            "\"bce\"\n");
   EXPECT_EQ(task_problems(link_keys({"train.loss=cross_entropy"})),
             "/train/loss: expected \"bce\" | \"balanced\" | \"margin\" | \"self_adversarial\" | "
             "\"softmax\" with task.kind \"link\", found \"cross_entropy\"\n");
@@ -205,6 +205,38 @@ TEST(TaskOfLinks, RefusesWhatCannotBeLearned) {
   auto without = readers();
   without.splits[0].links.clear();
   EXPECT_CONTAINS(problems(link_keys(), without), "/dataset/split: expected a split with links");
+}
+
+TEST(TaskKeys, PairsOfWalksHaveDefaultsOfTheirOwn) {
+  const Keys walks{"task.kind=unsupervised", "task.negatives.kind=triplet", "task.positives=walks"};
+  const auto pairs = read_task(walks);
+  EXPECT_EQ(to_string(pairs.problems), "");
+  EXPECT_EQ(pairs.job.task.walk.window, 5U);
+  EXPECT_FALSE(pairs.job.task.exclude);
+  const auto edges = read_task({"task.kind=unsupervised", "task.negatives.kind=triplet"}).job;
+  EXPECT_EQ(edges.task.walk.window, 0U);
+  EXPECT_TRUE(edges.task.exclude);
+  auto with = walks;
+  with.emplace_back("task.edges=edge");
+  EXPECT_CONTAINS(task_problems(with), "/task/edges: expected \"\" with task.positives \"walks\"");
+}
+
+TEST(TaskKeys, WithoutLayersFanoutsAreFilledIn) {
+  ASSERT_OK_AND_ASSIGN(const auto reading,
+                       parse_job(R"({"dataset": {"path": "."}, "model": {"layers": 0}})", ".",
+                                 Keys{"task.kind=link", "task.negatives.kind=triplet"}));
+  EXPECT_EQ(to_string(reading.problems), "");
+  EXPECT_EQ(reading.job.model.layers, 0U);
+  EXPECT_FALSE(reading.job.infers_exactly());
+  EXPECT_TRUE(reading.job.scores_batches());
+}
+
+TEST(TaskKeys, LinksAreRankedAmongAllNodesWhereTheirRowsAre) {
+  const auto all = read_task(link_keys({"eval.ranks=all", "eval.metric=mrr"}));
+  EXPECT_EQ(to_string(all.problems), "");
+  EXPECT_EQ(score_cols(all.job), 1 + 1 + 4U) << "a score, one drawn, and counts";
+  EXPECT_CONTAINS(task_problems(link_keys({"eval.ranks=all", "eval.negatives.test=false.npy"})),
+                  "/eval/ranks: expected \"given\" with files of links to evaluate");
 }
 
 }  // namespace

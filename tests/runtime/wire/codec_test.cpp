@@ -119,7 +119,8 @@ TYPED_TEST(Codec, RefusesSegmentsThatItDoesNotHave) {
                     std::is_same_v<TypeParam, Restore> || std::is_same_v<TypeParam, ReadyBatch> ||
                     std::is_same_v<TypeParam, KeepState> || std::is_same_v<TypeParam, HopRequest> ||
                     std::is_base_of_v<CopyPiece, TypeParam> ||
-                    std::is_same_v<TypeParam, RankEntities>;
+                    std::is_same_v<TypeParam, RankEntities> ||
+                    std::is_same_v<TypeParam, ScoreResult>;
   frame.segments.resize(4);
   frame.segments[3] = pattern_segment(8, 1);
   if (!four) {
@@ -625,6 +626,9 @@ TEST(ControlCodec, ScoresMustFitTogether) {
   EXPECT_ERROR(broken([](auto& r) { r.cols = 2; }), Errc::data_corruption,
                "outputs, positions x cols: expected 4, found 6");
   EXPECT_ERROR(broken([](auto& r) { r.labels.pop_back(); }), Errc::data_corruption, "labels");
+  EXPECT_ERROR(broken([](auto& r) { r.numbers.pop_back(); }), Errc::data_corruption,
+               "numbers, positions x cols: expected 6, found 5");
+  EXPECT_OK(broken([](auto& r) { r.numbers.clear(); }));
   EXPECT_ERROR(broken([](auto& r) { r.positions.pop_back(); }), Errc::data_corruption, "outputs");
 }
 

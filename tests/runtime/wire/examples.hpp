@@ -128,7 +128,8 @@ inline ScoreResult example(ScoreResult*) {
   return {.positions = {0, 1ULL << 34},
           .cols = 3,
           .outputs = array<float>({1, 2, 3, 4, 5, 6}),
-          .labels = {-7, 2}};
+          .labels = {-7, 2},
+          .numbers = {1.5F, NAN, -2, 0, 4, 1e9F}};
 }
 
 inline std::shared_ptr<const TrainingState> example_state() {

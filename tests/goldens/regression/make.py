@@ -1,0 +1,41 @@
+"""Makes the files beside it: squared errors of numbers, some unknown (NaN), and their scores, by NumPy in float64.
+
+r2 is that of each column (1 - squares / squares of the distance from the mean of the known numbers),
+averaged over columns, as scikit-learn's r2_score does with "uniform_average".
+
+    python make.py
+"""
+import pathlib
+
+import numpy as np
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROWS, COLS = 57, 3
+
+
+def save(name, array, dtype):
+    with open(HERE / f"{name}.npy", "wb") as file:
+        np.lib.format.write_array(file, np.ascontiguousarray(array, dtype), version=(1, 0))
+
+
+def main():
+    rng = np.random.default_rng(45)
+    outputs = rng.normal(size=(ROWS, COLS)).astype(np.float32)
+    numbers = (outputs + rng.normal(scale=0.7, size=outputs.shape)).astype(np.float32) * 2
+    numbers[rng.random(numbers.shape) < 0.2] = np.nan
+    known = ~np.isnan(numbers)
+    difference = np.where(known, outputs.astype(np.float64) - numbers, 0)
+    squares = difference**2
+    r2 = []
+    for c in range(COLS):
+        column = numbers[known[:, c], c].astype(np.float64)
+        r2.append(1 - squares[:, c].sum() / ((column - column.mean()) ** 2).sum())
+    save("outputs", outputs, np.float32)
+    save("numbers", numbers, np.float32)
+    save("grad", 2 * difference, np.float32)
+    save("loss", [squares.sum()], np.float64)
+    save("scores", [np.sqrt(squares.sum() / known.sum()), np.abs(difference).sum() / known.sum(),
+                    np.mean(r2), known.sum()], np.float64)
+
+
+main()
