@@ -3,8 +3,8 @@
 #include "actors/error.hpp"
 #include "actors/offload.hpp"
 #include "runtime/feature/embedding/embedding_part.hpp"
+#include "runtime/feature/held_tensors.hpp"
 #include "runtime/feature/tensor_rows.hpp"
-#include "runtime/feature/writable_tensors.hpp"
 #include "runtime/run/count_entities.hpp"
 #include "runtime/sample/edge_questions.hpp"
 #include "runtime/sample/links/graph_questions.hpp"
@@ -26,7 +26,7 @@ struct HolderState {
   std::shared_ptr<const Part> part;
   std::shared_ptr<Executor> executor;
   TensorTable tensors;
-  WritableTensors writable;
+  HeldTensors held;
   std::optional<EmbeddingPart> learned;  ///< None: the job has no learned rows
   std::map<EmbeddingPart::Ticket, caf::response_promise> learned_promises;
   EmbeddingPart::Ticket next_ticket = 0;
@@ -77,17 +77,6 @@ Result<RowReply> read_rows(const Part& part, const Result<Tensors>& tensors,
   return read_tensor_rows(part, of_sections, request);
 }
 
-/// Rows of a writable tensor are read in the mailbox, between two writes.
-bool serve_writable(Holder* self, const RowRequest& request) {
-  const auto& state = self->state;
-  if (!state.writable.serves(request)) {
-    return false;
-  }
-  auto promise = self->make_response_promise();
-  deliver(promise, state.writable.read(*state.part, request));
-  return true;
-}
-
 // ---- learned rows ----
 
 caf::message message_of(EmbeddingPart::Reply reply) {
@@ -136,6 +125,26 @@ void take_learned(Holder* self, Request request) {
   const auto ticket = state.next_ticket++;
   state.learned_promises.emplace(ticket, std::move(promise));
   carry_out(self, request(*state.learned, ticket));
+}
+
+/// Tensors of a user's program: in the mailbox, one operation or read after the other.
+caf::message_handler tensors_behavior(Holder* self) {
+  const auto done = [self](const Status& applied) {
+    auto promise = self->make_response_promise();
+    deliver(promise, applied ? Result<net::Done>(net::Done{}) : Result<net::Done>(applied.error()));
+  };
+  return {
+      [self, done](const Ref<MakeTensor>& make) {
+        done(self->state.held.make(*self->state.part, *make));
+      },
+      [self, done](const Ref<WriteTensor>& write) {
+        done(self->state.held.write(*self->state.part, *write));
+      },
+      [self](const Ref<ReadTensor>& read) {
+        auto promise = self->make_response_promise();
+        deliver(promise, self->state.held.read(*self->state.part, *read));
+      },
+  };
 }
 
 caf::message_handler learned_rows_behavior(Holder* self) {
@@ -201,9 +210,6 @@ caf::behavior holder(Holder* self, std::shared_ptr<const Part> part,
               [part = self->state.part, request] { return find_edges(*part, *request); });
       },
       [self](const Ref<RowRequest>& request) {
-        if (serve_writable(self, *request)) {
-          return;
-        }
         auto tensors = request->source.kind == RowSource::Kind::tensor
                            ? self->state.tensors.find(*request)
                            : Result<Tensors>(Tensors{});
@@ -218,14 +224,9 @@ caf::behavior holder(Holder* self, std::shared_ptr<const Part> part,
         deliver(promise,
                 stored ? Result<net::Done>(net::Done{}) : Result<net::Done>(stored.error()));
       },
-      [self](const Ref<WriteRows>& write) {
-        auto promise = self->make_response_promise();
-        const auto applied = self->state.writable.apply(*self->state.part, *write);
-        deliver(promise,
-                applied ? Result<net::Done>(net::Done{}) : Result<net::Done>(applied.error()));
-      },
       run_continuation,
   }
+      .or_else(tensors_behavior(self))
       .or_else(learned_rows_behavior(self));
 }
 

@@ -27,7 +27,8 @@ inline constexpr std::size_t holder_max_under_way = 65536;
 /// | Ref<FindEdges>       | Ref<EdgesFound>  | invalid_argument, overloaded; failed_precondition: no edge ids |
 /// | Ref<RowRequest>      | Ref<RowReply>    | invalid_argument, not_found, overloaded      |
 /// | Ref<StoreTensor>     | Ref<net::Done>   | invalid_argument; only from its own host     |
-/// | Ref<WriteRows>       | Ref<net::Done>   | invalid_argument, failed_precondition        |
+/// | Ref<MakeTensor>, Ref<WriteTensor> | Ref<net::Done> | those of HeldTensors              |
+/// | Ref<ReadTensor>      | Ref<TensorRows>  | those of HeldTensors                         |
 /// | Ref<SparseGradients>, Ref<KeepLearned>, Ref<BeginLearned> | Ref<net::Done> | those of EmbeddingPart |
 /// | Ref<ReadLearned>     | Ref<LearnedRows> | those of EmbeddingPart                       |
 /// | Ref<RankEntities>    | Ref<EntityCounts> | the same                                    |
@@ -35,7 +36,7 @@ inline constexpr std::size_t holder_max_under_way = 65536;
 /// | Ref<ReadCopy>        | Ref<CopyPiece>   | those of EmbeddingPart                       |
 /// | Ref<LoadCopy>        | Ref<net::Done>   | those of EmbeddingPart                       |
 /// Back-pressure: at most `holder_max_under_way` requests under way; the next gets `overloaded`
-/// Ordering:  replies may overtake each other; rows of writable tensors are read and written one
+/// Ordering:  replies may overtake each other; rows of tensors by name are read and written one
 ///   request after the other; those of learned rows wait for the steps before theirs
 /// Peer loss: monitors no one; serves whoever asks
 /// \param embedding  null: the job has no learned rows
